@@ -1,0 +1,64 @@
+import { Type, type Static } from "typebox";
+
+/** The two kinds of policy as stored and as sent to agents; the HTTP schemas of the area build on them. */
+
+const Text = (maxLength: number) => Type.String({ maxLength });
+
+export const IntervalUnit = Type.Union([
+  Type.Literal("year"),
+  Type.Literal("month"),
+  Type.Literal("day"),
+  Type.Literal("hour"),
+  Type.Literal("minute"),
+  Type.Literal("second"),
+]);
+
+const Common = {
+  name: Type.String({ minLength: 1, maxLength: 200 }),
+  /** Configuration key of the rule that parses the records, such as `/matrix/rules/access`. */
+  rule: Type.String({ minLength: 1, maxLength: 500 }),
+  /** Regular expression that separates records; a line feed when absent or empty. */
+  delimiter: Type.Optional(Text(1_000)),
+  /** The delimiter ends a record instead of beginning it. */
+  delimitereol: Type.Optional(Type.Boolean()),
+  tags: Type.Optional(Type.Array(Text(500))),
+  hosts: Type.Optional(Type.Array(Text(255))),
+  attrs: Type.Optional(Type.Record(Type.String(), Type.String())),
+};
+
+export const CommandPolicySpec = Type.Object({
+  ...Common,
+  kind: Type.Literal("command"),
+  command: Type.String({ minLength: 1, maxLength: 8_000 }),
+  /** 0: in the folder of a depot. 1: a plain command. */
+  ctype: Type.Integer({ minimum: 0, maximum: 1 }),
+  depotname: Type.Optional(Text(200)),
+  depotversion: Type.Optional(Text(50)),
+  depotcommand: Type.Optional(Text(8_000)),
+  interval: Type.Integer({ minimum: 1, maximum: 1_000_000 }),
+  unit: IntervalUnit,
+  /** False: all output of a run is one record. */
+  split: Type.Optional(Type.Boolean()),
+  /** Runs for ever and is started again when it ends; its output is cut as it comes. */
+  isdaemon: Type.Optional(Type.Boolean()),
+});
+export type CommandPolicySpec = Static<typeof CommandPolicySpec>;
+
+export const LogPolicySpec = Type.Object({
+  ...Common,
+  kind: Type.Literal("log"),
+  dir: Type.String({ minLength: 1, maxLength: 4_000 }),
+  /** Regular expression over the file's path below `dir`; named groups are kept with the records. */
+  match: Type.String({ minLength: 1, maxLength: 1_000 }),
+  /** Only records it matches are sent. */
+  matchregexp: Type.Optional(Text(1_000)),
+  /** Group names that order the files of one log, most significant first. */
+  priority: Type.Optional(Type.Array(Text(100))),
+  /** Group name to captured text to number, for that order, ascending. */
+  translation: Type.Optional(Type.Record(Type.String(), Type.Record(Type.String(), Type.Integer()))),
+  /** Group name that tells one log from another. */
+  differentiator: Type.Optional(Text(100)),
+});
+export type LogPolicySpec = Static<typeof LogPolicySpec>;
+
+export type PolicySpec = CommandPolicySpec | LogPolicySpec;

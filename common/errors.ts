@@ -1,0 +1,54 @@
+/**
+ * The one error that crosses borders. Whoever notices a fault throws an `AppError`; whoever speaks to the outside
+ * (HTTP, gRPC, the command line) turns it into that world's form. Anything else that is thrown is a bug and is shown
+ * to nobody but the log.
+ */
+
+/** Every code, the HTTP status a precise client gets for it, and what it means. Codes are never reused. */
+export const ERROR_CODES = {
+  invalid: { status: 400, meaning: "The request is malformed or breaks a rule; repeating it will not help." },
+  syntax: { status: 400, meaning: "A text in one of our languages does not parse; the message names line and column." },
+  signin: { status: 401, meaning: "Nobody is signed in." },
+  denied: { status: 403, meaning: "The signed-in user may not do this." },
+  not_found: { status: 404, meaning: "The thing named does not exist." },
+  conflict: { status: 409, meaning: "The thing exists already, is in use, or was changed by somebody else meanwhile." },
+  compacted: { status: 410, meaning: "The history asked for is no longer kept: list again." },
+  too_large: { status: 413, meaning: "A named limit on size, count or depth was passed." },
+  limited: { status: 429, meaning: "The tenant's admission limit is reached: come back later." },
+  cancelled: { status: 499, meaning: "The caller went away or asked to stop." },
+  internal: { status: 500, meaning: "A bug or a fault of ours; the log has the details." },
+  unsupported: { status: 501, meaning: "Known, but not offered here." },
+  unavailable: { status: 503, meaning: "Something needed is away; nothing was changed, repeating is safe." },
+  unknown_outcome: { status: 503, meaning: "The change may or may not have happened; repeating is safe." },
+  deadline: { status: 504, meaning: "The deadline passed." },
+} as const;
+
+export type ErrorCode = keyof typeof ERROR_CODES;
+
+export interface AppErrorOptions {
+  readonly cause?: unknown;
+  /** Facts a program can use: the name of a limit, a line and column. Never secrets. */
+  readonly details?: Readonly<Record<string, unknown>>;
+}
+
+export class AppError extends Error {
+  readonly code: ErrorCode;
+  readonly details: Readonly<Record<string, unknown>> | undefined;
+
+  constructor(code: ErrorCode, message: string, options: AppErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = "AppError";
+    this.code = code;
+    this.details = options.details;
+  }
+}
+
+/** True for an `AppError`, with one of the codes when any are given. */
+export function isAppError(error: unknown, ...codes: readonly ErrorCode[]): error is AppError {
+  return error instanceof AppError && (codes.length === 0 || codes.includes(error.code));
+}
+
+/** The text of whatever was thrown. */
+export function errorText(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,18 @@
+/** One line of the audit trail: every change and every denial. */
+export interface AuditEntry {
+  readonly tenant: string;
+  readonly user: string;
+  /** Permission asked for, such as `hosts:write`; `signin` for sign-ins. */
+  readonly permission: string;
+  /** `POST /host` and the like, never values of secrets. */
+  readonly action: string;
+  readonly outcome: "ok" | "denied" | "failed";
+  readonly code: string;
+  readonly remote: string;
+  readonly traceparent: string;
+}
+
+export interface Audit {
+  /** Durable when it resolves; entries of one controller form a hash chain. */
+  write(entry: AuditEntry): Promise<void>;
+}

@@ -1,0 +1,128 @@
+import type { AgentFrame, ControllerFrame, Entry } from "../../../proto/gen/agent/v1/agent.ts";
+import type { Principal } from "../permissions/index.ts";
+
+/** How every target of every action ends, exactly once, by its deadline. */
+export type FinalState = "ok" | "failed" | "timeout" | "unreachable" | "cancelled" | "expired";
+
+export interface CommandOutcome {
+  readonly host: string;
+  readonly state: FinalState;
+  /** Exit code, when a process ended by itself. */
+  readonly code?: number;
+  /** For people: why it did not go well; empty when it did. */
+  readonly message: string;
+  readonly startedMs: number;
+  readonly endedMs: number;
+}
+
+/** One piece of work for one host, the same for both transports. */
+export type HostCommand =
+  | { readonly kind: "exec"; readonly line: string; readonly environment?: Readonly<Record<string, string>>; readonly depot?: string }
+  | ({ readonly kind: "deploy" } & DepotToDeploy)
+  | { readonly kind: "undeploy"; readonly name: string; readonly version: string; readonly command?: string; readonly remotePath?: string };
+
+export interface DepotToDeploy {
+  readonly name: string;
+  readonly version: string;
+  readonly files: readonly DepotFile[];
+  /** Run in the depot's folder once it is in place. */
+  readonly command?: string;
+  /** Absolute folder on the host; absent: the agent's own, or `odp/depots` in the SSH user's home. */
+  readonly remotePath?: string;
+}
+
+export interface DepotFile {
+  /** Relative, normalised, inside the depot. */
+  readonly path: string;
+  readonly digest: string;
+  readonly size: number;
+  readonly executable: boolean;
+}
+
+export interface DispatchOptions {
+  /** After this the target's state is final, `timeout` at the worst. */
+  readonly timeoutMs: number;
+  /** Repeating with the same id never runs it twice. */
+  readonly commandId: string;
+  /** In order; every byte once. */
+  readonly onOutput?: (piece: OutputPiece) => void;
+  readonly signal?: AbortSignal;
+}
+
+export interface OutputPiece {
+  readonly stderr: boolean;
+  readonly data: Uint8Array;
+}
+
+/** The seam between an action and the way it reaches a host: agent stream or SSH. */
+export interface Transport {
+  /** Never throws for what may happen to a host; the outcome says it. */
+  run(target: Target, command: HostCommand, options: DispatchOptions): Promise<CommandOutcome>;
+}
+
+export interface Target {
+  readonly tenant: string;
+  readonly host: string;
+  readonly traceparent: string;
+}
+
+/** What a host's agent is to do, given by the area that owns policies. */
+export interface DesiredStateSource {
+  desired(tenant: string, host: string): Promise<{ readonly revision: number; readonly policies: readonly DesiredPolicy[] }>;
+}
+
+export interface DesiredPolicy {
+  readonly name: string;
+  readonly revision: number;
+  /** JSON of a PolicySpec. */
+  readonly spec: string;
+  readonly depot?: DepotToDeploy;
+  readonly conf: string;
+}
+
+/** Takes what agents send. `accept` resolves when everything up to the answered sequence is safe; entries come in order per stream. */
+export interface EntrySink {
+  /** Highest sequence of the stream that is safe already; 0 for a new one. */
+  acknowledged(source: EntrySource): Promise<number>;
+  accept(source: EntrySource, entries: readonly Entry[]): Promise<number>;
+}
+
+export interface EntrySource {
+  readonly tenant: string;
+  readonly host: string;
+  readonly streamId: string;
+}
+
+/** Who an agent is, by its certificate alone. */
+export interface AgentIdentity {
+  readonly tenant: string;
+  readonly host: string;
+  /** Serial number of the certificate, hexadecimal. */
+  readonly serial: string;
+}
+
+/** The wire side of one session, given by `grpc/`. */
+export interface AgentChannel {
+  send(frame: ControllerFrame): void;
+  /** Ends the stream; with a reason the agent is told first. */
+  close(reason?: { readonly code: string; readonly message: string }): void;
+}
+
+export interface AgentSession {
+  readonly epoch: number;
+  receive(frame: AgentFrame): Promise<void>;
+  /** The wire is gone. */
+  ended(): Promise<void>;
+}
+
+/** What other areas may ask of hosts. */
+export interface Hosts {
+  /** By agent session when there is one, else SSH when the host has credentials, else `unreachable`. Unknown host: `AppError("not_found")`. */
+  dispatch(principal: Principal, host: string, command: HostCommand, options: DispatchOptions): Promise<CommandOutcome>;
+  /** Hosts whose desired state changed: connected ones are told at once, others when they come. */
+  refresh(tenant: string, hosts: readonly string[]): void;
+  exists(principal: Principal, host: string): Promise<boolean>;
+  /** Notes a depot version on the host record (`depot` map), or takes it off. */
+  noteDepot(principal: Principal, host: string, depot: { readonly name: string; readonly version: string }, present: boolean): Promise<void>;
+  onPresence(listener: (event: { readonly tenant: string; readonly host: string; readonly online: boolean }) => void): () => void;
+}

@@ -1,0 +1,229 @@
+import type { Row, Value } from "../../../common/value.ts";
+import type { Principal } from "../permissions/index.ts";
+
+export type ColumnType =
+  | "varchar" | "text" | "int" | "bigint" | "smallint" | "long" | "varint" | "float" | "double" | "boolean" | "timestamp"
+  | "date" | "blob" | "uuid" | "inet" | "list" | "map" | "set" | "enum" | "bucket" | "bitlog";
+
+/** A column as someone asks for it in `CREATE CLASS`. */
+export interface ColumnSpec {
+  readonly name: string;
+  readonly type: ColumnType;
+  /** Element types of `list<…>`, `set<…>` (one), `map<…,…>` (two). */
+  readonly elements?: readonly ColumnType[];
+  readonly title?: string;
+  /** Of `enum`: stored value to label and description. */
+  readonly labels?: Readonly<Record<string, readonly string[]>>;
+  /** Of `bucket`: its JSON options as given. */
+  readonly options?: Readonly<Record<string, Value>>;
+  /** Never shown: not in MQL, search, export, history, triggers. Only for system classes. */
+  readonly sealed?: boolean;
+}
+
+export interface ClassSpec {
+  readonly path: string;
+  readonly columns: readonly ColumnSpec[];
+  readonly keys?: readonly string[];
+  readonly indexes?: readonly string[];
+  /** Fixed at creation; `entity` when absent. */
+  readonly kind?: ClassKind;
+  readonly options?: Partial<ClassOptions>;
+}
+
+export type ClassKind = "entity" | "record";
+/** How an object gets the part of its id after the colon: given by the client, made up, MD5 of its keys. */
+export type KeyMode = "manu" | "uuid" | "md5";
+
+export interface ClassOptions {
+  readonly keyMode: KeyMode;
+  /** Seconds; absent: for ever. */
+  readonly ttlSeconds: number | undefined;
+  /** Keeps every version of an object. */
+  readonly version: boolean;
+  /** A search without a class visits this one. */
+  readonly autosearch: boolean;
+  readonly alias: string | undefined;
+  readonly nickname: string | undefined;
+  readonly remedy: string | undefined;
+  /** Store hints of other systems (`partition`, `largepartition`, …): kept, shown, without effect. */
+  readonly hints: Readonly<Record<string, Value>>;
+}
+
+/** A column as it is, own or inherited. */
+export interface Column extends ColumnSpec {
+  /** Given once in the tenant, never reused. */
+  readonly number: number;
+  /** The class that defined it. */
+  readonly definedBy: string;
+  readonly indexed: boolean;
+  readonly key: boolean;
+}
+
+/** A class with everything it inherits. Immutable; a change of definition makes new views. */
+export interface ClassView {
+  readonly cid: number;
+  readonly path: string;
+  /** Last component of the path; an object id is `<label>:<key>`. */
+  readonly label: string;
+  readonly parent: string | undefined;
+  readonly kind: ClassKind;
+  /** In the order of definition, inherited ones first, without the pseudo columns. */
+  readonly columns: readonly Column[];
+  readonly keys: readonly string[];
+  readonly options: ClassOptions;
+  readonly modifiedAtMs: number;
+  /** Made and owned by an area. */
+  readonly system: boolean;
+  readonly guard: ClassGuard | undefined;
+  column(name: string): Column | undefined;
+}
+
+/** All classes of one tenant as this controller knows them, in memory. */
+export interface ClassCatalog {
+  readonly revision: number;
+  get(path: string): ClassView | undefined;
+  byCid(cid: number): ClassView | undefined;
+  byLabel(label: string): readonly ClassView[];
+  /** The class and all its subclasses; empty when there is none at `path`. `/` is all. */
+  tree(path: string): readonly ClassView[];
+  /** Direct subclasses. */
+  children(path: string): readonly ClassView[];
+  edgeTypes(): readonly EdgeType[];
+}
+
+export interface EdgeType {
+  readonly name: string;
+  readonly remedy: string;
+}
+
+/**
+ * What MQL may do to objects of a system class; the owner calls its own service and refuses what it would not do.
+ * An absent function refuses.
+ */
+export interface ClassGuard {
+  insert?(principal: Principal, rows: readonly Row[]): Promise<readonly string[]>;
+  update?(principal: Principal, id: string, edits: readonly Edit[]): Promise<boolean>;
+  remove?(principal: Principal, ids: readonly string[]): Promise<number>;
+}
+
+/** A system class that its owner wants in every tenant. `path` is relative to the ospace, as in `/system/hostinfo`. */
+export interface SystemClass extends ClassSpec {
+  readonly guard: ClassGuard;
+  /** Not stored: the owner answers its rows, each with `id` and `class`. Row and field permissions are applied by the query area. */
+  readonly provide?: (principal: Principal) => AsyncIterable<readonly Row[]>;
+}
+
+/** One object as read. `values` has every set column, sealed ones too (owners need them; MQL never sees them), no pseudo columns. */
+export interface ObjectRow {
+  /** Whole, as in `linux:h1`. */
+  readonly id: string;
+  readonly class: ClassView;
+  readonly values: Row;
+  /** Time of the latest write; of a record its own time. */
+  readonly vtimeMs: number;
+  /** Time of the insert. */
+  readonly ctimeMs: number;
+}
+
+/** `add` and `take` are for sets and lists (elements) and maps (entries; `take` by key, or by the keys of an object). */
+export interface Edit {
+  readonly column: string;
+  readonly operation: "set" | "add" | "take";
+  readonly value: Value | undefined;
+}
+
+/** Names one object. `class` narrows when several classes share the label. */
+export interface ObjectRef {
+  readonly id: string;
+  readonly class?: string;
+}
+
+export interface NewRecord {
+  readonly values: Row;
+  /** The record's own time. Its id is made of it and of `identity`, so that a replay writes the same row. */
+  readonly timeMs: number;
+  /** Unique text of the source, such as `<stream>/<sequence>/<ordinal>`. */
+  readonly identity: string;
+}
+
+/**
+ * What to read. `where` narrows by indexes where it can and may return more than asked: the caller rechecks.
+ * All conditions of `where` hold together.
+ */
+export interface ReadRequest {
+  readonly class: string;
+  readonly subtree: boolean;
+  readonly ids?: readonly string[];
+  readonly where?: readonly Pushdown[];
+  /** Records newest first over all classes of the tree. Entities: no promise of order. */
+  readonly newestFirst?: boolean;
+  /** How many rows the caller will take at most; only a hint for page sizes. */
+  readonly expected?: number;
+  readonly signal?: AbortSignal;
+}
+
+export type Pushdown =
+  /** Equals one of `values`; for sets, lists and maps: contains one of them as element or key. */
+  | { readonly kind: "equals"; readonly column: string; readonly values: readonly Value[] }
+  /** Numbers and times, both ends included, an absent end open. `vtime` and `ctime` count as columns. */
+  | { readonly kind: "range"; readonly column: string; readonly from?: number; readonly to?: number }
+  /** Every word occurs in the full text of the object; a word that ends in `*` is a prefix. */
+  | { readonly kind: "words"; readonly words: readonly string[] };
+
+/** How a read is going to be done, for `EXPLAIN`: one line per step, such as `index host = web-1`, `scan of class /x`. */
+export interface ReadPlan {
+  readonly steps: readonly string[];
+  /** The pushdowns that really narrow the read. */
+  readonly used: readonly Pushdown[];
+}
+
+/** Something happened to an object. Delivered at least once; (id, timeMs) is its identity. */
+export interface ObjectChangeEvent {
+  readonly tenant: string;
+  readonly class: string;
+  readonly id: string;
+  readonly timeMs: number;
+  readonly action: "INSERT" | "UPDATE" | "DELETE";
+  readonly fields: Row;
+  readonly traceparent: string;
+}
+
+/**
+ * The object database. Rights: reading needs `classAccess(...).readable`, changing `writable`, definitions the permission
+ * `objects:write`; row conditions and hidden columns are the query area's work. Bad values are `AppError("invalid")` that names the
+ * column; an unknown class or column `AppError("not_found")`.
+ */
+export interface Objects {
+  /** Current for this controller; every change made through it is in there when its call resolves. */
+  catalog(principal: Principal): Promise<ClassCatalog>;
+  createClass(principal: Principal, spec: ClassSpec, options?: { readonly ifNotExists?: boolean }): Promise<ClassView>;
+  alterClass(principal: Principal, path: string, change: ClassChange): Promise<ClassView>;
+  /** `AppError("conflict")` while objects, versions or subclasses exist. */
+  dropClass(principal: Principal, path: string, options?: { readonly ifExists?: boolean }): Promise<void>;
+  createEdgeType(principal: Principal, type: EdgeType, options?: { readonly ifNotExists?: boolean }): Promise<void>;
+  dropEdgeType(principal: Principal, name: string, options?: { readonly ifExists?: boolean }): Promise<void>;
+  /** To be called before any tenant is opened; the class is made in every tenant when it opens. */
+  registerSystemClass(definition: SystemClass): void;
+
+  /** Whole ids in the order of `rows`. An id that exists gets a new version; columns not named stay as they were. */
+  insert(principal: Principal, path: string, rows: readonly Row[], options?: { readonly atMs?: number }): Promise<readonly string[]>;
+  /** Records of a source that may replay: the same identity and time give the same row again. Also entities with keys (upserts). */
+  ingest(principal: Principal, path: string, records: readonly NewRecord[]): Promise<readonly string[]>;
+  /** False when there is no such object. */
+  update(principal: Principal, ref: ObjectRef, edits: readonly Edit[]): Promise<boolean>;
+  /** How many there were. */
+  remove(principal: Principal, refs: readonly ObjectRef[], options?: { readonly withVersions?: boolean }): Promise<number>;
+
+  get(principal: Principal, refs: readonly ObjectRef[]): Promise<readonly (ObjectRow | undefined)[]>;
+  read(principal: Principal, request: ReadRequest): AsyncIterable<readonly ObjectRow[]>;
+  plan(principal: Principal, request: ReadRequest): Promise<ReadPlan>;
+
+  /** Told after each write of this controller. The answer ends it. A listener must not throw and must not wait. */
+  onChange(listener: (events: readonly ObjectChangeEvent[]) => void): () => void;
+}
+
+export type ClassChange =
+  | { readonly kind: "add column"; readonly column: ColumnSpec }
+  | { readonly kind: "drop column"; readonly name: string }
+  | { readonly kind: "add index" | "drop index" | "add key" | "drop key"; readonly name: string }
+  | { readonly kind: "set options"; readonly options: Partial<ClassOptions> };

@@ -1,0 +1,41 @@
+import type { BlobStore } from "./blobs.ts";
+import type { KvStore } from "./kv.ts";
+import type { ObjectStore } from "./objects.ts";
+
+/** The three seams of one tenant. Nothing crosses from one tenant's store to another's. */
+export interface TenantStore {
+  readonly kv: KvStore;
+  readonly objects: ObjectStore;
+  readonly blobs: BlobStore;
+}
+
+/** Where the areas get their stores from. */
+export interface Stores {
+  /** What belongs to the installation: tenants, sessions index, certificate authority, platform audit. */
+  system(): Promise<TenantStore>;
+  /** `AppError("not_found")` for a tenant that was never created. Opened lazily, kept open. */
+  tenant(name: string): Promise<TenantStore>;
+}
+
+/** One way to store. `main.ts` and tests choose; nobody else knows which one it is. */
+export interface Engine extends Stores {
+  readonly kind: "embedded" | "cluster";
+  /** Idempotent. A name is 1 to 48 lower-case letters, digits and underscores, and begins with a letter. */
+  createTenant(name: string, options?: { readonly replicationFactor?: number }): Promise<void>;
+  /** Removes the tenant with everything in it. Idempotent. */
+  dropTenant(name: string): Promise<void>;
+  /** The data nodes behind this engine. */
+  nodes(): Promise<readonly DataNode[]>;
+  /** Resolves when every part answers, else throws `AppError("unavailable")` that names the part. */
+  ready(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface DataNode {
+  readonly datacenter: string;
+  readonly hostid: string;
+  readonly isup: boolean;
+  readonly peer: string;
+  readonly port: number;
+  readonly rack: string;
+}

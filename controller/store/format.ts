@@ -1,0 +1,42 @@
+import { Packr, Unpackr } from "msgpackr";
+import { AppError } from "../../common/errors.ts";
+
+/**
+ * Every stored value begins with a format byte, so that a later version can tell what it reads. JSON for what people look at with
+ * other tools (KvStore), msgpack for what is plentiful. A byte nobody knows was written by a newer version: refused.
+ */
+const FORMAT_JSON = 1;
+const FORMAT_MSGPACK = 2;
+
+const packr = new Packr({ useRecords: false, int64AsType: "number" });
+const unpackr = new Unpackr({ useRecords: false, int64AsType: "number" });
+const encoder = new TextEncoder();
+const decoder = new TextDecoder("utf-8", { fatal: true });
+
+export function encodeJson(value: unknown): Uint8Array {
+  const text = encoder.encode(JSON.stringify(value));
+  return prefixed(FORMAT_JSON, text);
+}
+
+export function encodePacked(value: unknown): Uint8Array {
+  return prefixed(FORMAT_MSGPACK, packr.pack(value));
+}
+
+/** What `encodeJson` or `encodePacked` was given. The caller knows the shape: it wrote it. */
+export function decodeStored<T>(bytes: Uint8Array): T {
+  switch (bytes[0]) {
+    case FORMAT_JSON:
+      return JSON.parse(decoder.decode(bytes.subarray(1))) as T;
+    case FORMAT_MSGPACK:
+      return unpackr.unpack(bytes.subarray(1)) as T;
+    default:
+      throw new AppError("unavailable", `A stored value has format ${String(bytes[0])}, which this version does not know.`);
+  }
+}
+
+function prefixed(format: number, body: Uint8Array): Uint8Array {
+  const bytes = new Uint8Array(body.length + 1);
+  bytes[0] = format;
+  bytes.set(body, 1);
+  return bytes;
+}

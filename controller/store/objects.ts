@@ -1,0 +1,156 @@
+/**
+ * The seam for what is plentiful: objects of classes. It knows no schema. The area `objects` turns an object and its
+ * class into cells, terms and numbers, and back.
+ *
+ * Two kinds of class. An *entity* has many writers: a set of cells, each with its own last write. A *record* has one
+ * producer, is written whole under an id that carries its time, and expires.
+ *
+ * Times of writes are microseconds since 1970 (exact in a double). A time is the identity of a write: repeating a change with the
+ * same time changes nothing, so after `unavailable` or `unknown_outcome` a caller simply repeats it. Of two writes to
+ * one cell the later time wins, whatever the order of arrival; at equal times the greater bytes, and removal over a value.
+ *
+ * Rules for readers: the end is an absent cursor; any page, also the first, may be empty and have a successor; `find`
+ * and `timeline` with terms may return more than asked (terms over `TERM_MAX_BYTES` are cut), never less, so every
+ * condition is rechecked; `find` promises no order. Calls end by `STORE_CALL_DEADLINE_MS` with `unavailable`, or with
+ * `unknown_outcome` where something was to be written.
+ */
+export interface ObjectStore {
+  /**
+   * Applies changes, at most `CHANGE_BATCH_MAX`. Each is atomic and durable on its own when the promise resolves;
+   * together they are not: after an error any of them may have happened.
+   */
+  change(changes: readonly EntityChange[]): Promise<void>;
+
+  /** In the order of `keys`; `undefined` for an entity that does not exist (never born, dead, or expired). */
+  get(keys: readonly EntityKey[]): Promise<readonly (Entity | undefined)[]>;
+
+  /** Living entities that bear every term and lie in every range. At least one term or range. */
+  find(request: FindRequest, page: PageRequest): Promise<Page<Entity>>;
+
+  /** Every living entity of the store once, in an order that stays: for backfill, export, scrubbing. */
+  scan(page: PageRequest): Promise<Page<Entity>>;
+
+  /** Versions kept with changes, newest first. They outlive the entity's death unless `forgetHistory` was set. */
+  history(key: EntityKey, range: TimeRangeUs, page: PageRequest): Promise<Page<EntityVersion>>;
+
+  /** Edges from (`out`) or to (`in`) an entity. An edge whose source is dead is gone. */
+  edges(key: EntityKey, direction: "out" | "in", page: PageRequest & { readonly type?: string }): Promise<Page<Edge>>;
+
+  /** Writes records, at most `CHANGE_BATCH_MAX`; durable when it resolves. Same id and bytes: same row. */
+  append(records: readonly StoredRecord[]): Promise<void>;
+
+  /** Records of one class with `fromMs <= time < toMs`, newest first (at equal times: greater id first). */
+  timeline(request: TimelineRequest, page: PageRequest): Promise<Page<StoredRecord>>;
+
+  getRecords(keys: readonly EntityKey[]): Promise<readonly (StoredRecord | undefined)[]>;
+  removeRecords(keys: readonly EntityKey[]): Promise<void>;
+}
+
+export interface EntityKey {
+  readonly cid: number;
+  /** The part after the first colon of an object id, any text of at most `OBJECT_ID_MAX_BYTES`. */
+  readonly id: string;
+}
+
+/**
+ * One write of one entity. Cell keys are short texts: `17` for attribute 17, `17/red` for element or map entry `red` of it.
+ * Sets and maps are so many cells, so that two writers adding different elements both succeed.
+ */
+export interface EntityChange {
+  readonly key: EntityKey;
+  readonly timeUs: number;
+  /** Writes the birth mark. Without one on record the entity is absent, so a late update never revives a corpse. */
+  readonly birth?: true;
+  /** Covers the birth mark, cells, terms, numbers and outgoing edges of times up to `timeUs`. Versions stay. */
+  readonly death?: true;
+  /** Drops the kept versions too; only together with `death`. */
+  readonly forgetHistory?: true;
+  /** Cells to write; `undefined` removes one. */
+  readonly cells?: ReadonlyMap<string, Uint8Array | undefined>;
+  readonly addTerms?: readonly string[];
+  readonly dropTerms?: readonly string[];
+  /** Slot number (0 up to `NUMBER_SLOTS` - 1) to value; `undefined` clears it. */
+  readonly numbers?: ReadonlyMap<number, number | undefined>;
+  readonly addEdges?: readonly EdgeEnd[];
+  readonly dropEdges?: readonly EdgeEnd[];
+  /** A version to keep at `timeUs`, opaque here. */
+  readonly version?: Uint8Array;
+  /** When what this change writes is to vanish. A birth mark that vanished takes the entity along. */
+  readonly expiresAtMs?: number;
+}
+
+export interface Entity {
+  readonly key: EntityKey;
+  readonly birthUs: number;
+  /** The greatest time of the birth mark and of all cells, removed ones included where still known: write above it. */
+  readonly lastUs: number;
+  readonly cells: ReadonlyMap<string, StoredCell>;
+  readonly numbers: readonly (number | undefined)[];
+}
+
+export interface StoredCell {
+  readonly value: Uint8Array;
+  readonly timeUs: number;
+}
+
+export interface EdgeEnd {
+  readonly type: string;
+  readonly to: EntityKey;
+  readonly value?: Uint8Array;
+}
+
+export interface Edge extends EdgeEnd {
+  readonly from: EntityKey;
+  readonly timeUs: number;
+}
+
+export interface EntityVersion {
+  readonly timeUs: number;
+  readonly value: Uint8Array;
+}
+
+export interface StoredRecord {
+  readonly cid: number;
+  /** A ULID (26 Crockford characters, upper case); its first ten characters are the record's time. */
+  readonly id: string;
+  readonly value: Uint8Array;
+  readonly terms: readonly string[];
+  readonly expiresAtMs?: number;
+}
+
+export interface FindRequest {
+  readonly terms: readonly string[];
+  readonly ranges?: readonly NumberRange[];
+}
+
+/** Both ends belong to the range; an absent end is open. */
+export interface NumberRange {
+  readonly slot: number;
+  readonly from?: number;
+  readonly to?: number;
+}
+
+export interface TimelineRequest {
+  readonly cid: number;
+  readonly fromMs: number;
+  readonly toMs: number;
+  readonly terms?: readonly string[];
+}
+
+/** Both ends belong to the range; an absent end is open. */
+export interface TimeRangeUs {
+  readonly fromUs?: number;
+  readonly toUs?: number;
+}
+
+export interface PageRequest {
+  /** As an earlier page of the same request gave it; anything else is `AppError("invalid")`. */
+  readonly cursor?: string;
+  /** 1 up to `OBJECT_PAGE_MAX`. */
+  readonly limit: number;
+}
+
+export interface Page<T> {
+  readonly items: readonly T[];
+  readonly cursor?: string;
+}

@@ -1,0 +1,33 @@
+import tseslint from "typescript-eslint";
+
+const CLOCK_AND_CHANCE = [
+  { object: "Date", property: "now", message: "Time is passed in: use a Clock." },
+  { object: "Math", property: "random", message: "Randomness is passed in: use a Random." },
+  { object: "process", property: "env", message: "Settings are read in config.ts only." },
+];
+
+export default tseslint.config(
+  { ignores: ["proto/gen/**", "dist/**", "node_modules/**"] },
+  ...tseslint.configs.recommended,
+  {
+    languageOptions: { parserOptions: { projectService: true } },
+    rules: {
+      "@typescript-eslint/no-floating-promises": "error",
+      "@typescript-eslint/no-misused-promises": "error",
+      "@typescript-eslint/await-thenable": "error",
+      "@typescript-eslint/switch-exhaustiveness-check": ["error", { considerDefaultExhaustiveForUnions: true }],
+      "@typescript-eslint/no-unused-vars": ["error", { argsIgnorePattern: "^_" }],
+      "@typescript-eslint/consistent-type-imports": "error",
+      "no-restricted-properties": ["error", ...CLOCK_AND_CHANCE],
+      "no-restricted-exports": ["error", { restrictDefaultExports: { direct: true } }],
+      "no-console": "error",
+      eqeqeq: "error",
+    },
+  },
+  {
+    // The programs' own main files, their settings, and everything that is not the product.
+    files: ["**/main.ts", "**/config.ts", "test/**", "deploy/**", "**/*.test.ts", "**/contract/**", "*.config.*", "controller/cli/**"],
+    rules: { "no-restricted-properties": "off", "no-console": "off", "no-restricted-exports": "off" },
+  },
+  { files: ["*.config.js", ".dependency-cruiser.cjs"], ...tseslint.configs.disableTypeChecked },
+);

@@ -1,0 +1,34 @@
+import { spawn } from "node:child_process";
+
+/** `npm run check`: types, lint, import rules and dead code, side by side; each tool's output only when it complains. */
+const STEPS: readonly (readonly [name: string, command: string])[] = [
+  ["types", "tsc -p tsconfig.json"],
+  ["types of common", "tsc -p common/tsconfig.json"],
+  ["lint", "eslint --cache --cache-location node_modules/.cache/eslint --max-warnings 0 ."],
+  ["import rules", "depcruise --config .dependency-cruiser.cjs --output-type err-long common controller agent deploy test"],
+  ["dead code", "knip --no-progress"],
+];
+
+const started = performance.now();
+const results = await Promise.all(STEPS.map(([name, command]) => run(name, command)));
+console.log(`check took ${seconds(started)}`);
+process.exitCode = results.every(Boolean) ? 0 : 1;
+
+function run(name: string, command: string): Promise<boolean> {
+  const began = performance.now();
+  return new Promise((resolve) => {
+    const child = spawn(`node_modules/.bin/${command}`, { shell: true, stdio: ["ignore", "pipe", "pipe"] });
+    const output: Buffer[] = [];
+    child.stdout.on("data", (chunk: Buffer) => output.push(chunk));
+    child.stderr.on("data", (chunk: Buffer) => output.push(chunk));
+    child.on("close", (code) => {
+      if (code !== 0) console.log(Buffer.concat(output).toString());
+      console.log(`${code === 0 ? "ok  " : "FAIL"} ${name} (${seconds(began)})`);
+      resolve(code === 0);
+    });
+  });
+}
+
+function seconds(since: number): string {
+  return `${((performance.now() - since) / 1000).toFixed(1)} s`;
+}
