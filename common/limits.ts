@@ -39,3 +39,19 @@ export const HTTP_FORM_MAX_FIELDS = 2_000;
 export const HTTP_CALL_DEADLINE_MS = 120_000;
 export const TENANT_CALLS_IN_FLIGHT_MAX = 256;
 export const TENANT_CALLS_WAITING_MAX = 1_024;
+
+// Regular expressions of users.
+export const PATTERN_MAX_CHARACTERS = 8_000;
+/** Instructions of the compiled program: counted repeats inside counted repeats multiply them. */
+export const PATTERN_MAX_PROGRAM = 20_000;
+
+// Rules and what agents send.
+export const RULE_TEXT_MAX_BYTES = 256 * KIB;
+export const RULE_CACHE_MAX_ENTRIES = 1_000;
+export const GROK_DEPTH_MAX = 16;
+export const GROK_PATTERNS_PER_RULE_MAX = 64;
+/** A raw record longer than this is parsed as far as it goes and marked. */
+export const RECORD_MAX_BYTES = 256 * KIB;
+export const INGEST_BATCH_MAX_ENTRIES = 1_000;
+export const INGEST_ERRORS_KEPT_PER_BATCH = 100;
+export const PARSE_FILE_MAX_BYTES = 256 * MIB;
