@@ -19,8 +19,8 @@ export type ParsedRecord =
 export interface Rule {
   /** Its configuration key, such as `/matrix/rules/access`. */
   readonly key: string;
-  /** Of the key-value store: the same revision always parses the same way. */
-  readonly revision: number;
+  /** SHA-256 of its text: the same digest parses the same way. */
+  readonly digest: string;
   /** Class path the records go to. */
   readonly class: string;
   /** In the order given; `ordinal` is the index of the raw record. Never throws for what a record holds. */
@@ -28,6 +28,10 @@ export interface Rule {
 }
 
 export interface Rules {
-  /** Compiled and cached by revision. `revision` asks for a pinned one; `AppError("not_found")` when it is no longer kept. */
-  load(principal: Principal, key: string, revision?: number): Promise<Rule>;
+  /** The rule as it is now. `AppError("not_found")` without one, `syntax` or `invalid` when it cannot be used. */
+  load(principal: Principal, key: string): Promise<Rule>;
+  /** A rule as it was when `load` answered this digest, however often it was edited since. */
+  pinned(principal: Principal, key: string, digest: string): Promise<Rule>;
+  /** Keeps the text of a loaded rule for `pinned`. Idempotent. */
+  pin(principal: Principal, rule: Rule): Promise<void>;
 }

@@ -151,6 +151,8 @@ export interface Records {
   records: Buffer[];
   /** named groups of the file's match */
   groups: { [key: string]: string };
+  /** configuration key of the rule, from the policy */
+  rule: string;
 }
 
 export interface Records_GroupsEntry {
@@ -1576,7 +1578,7 @@ export const Entry: MessageFns<Entry> = {
 };
 
 function createBaseRecords(): Records {
-  return { policy: "", policyRevision: 0, source: "", generation: "", offset: 0, records: [], groups: {} };
+  return { policy: "", policyRevision: 0, source: "", generation: "", offset: 0, records: [], groups: {}, rule: "" };
 }
 
 export const Records: MessageFns<Records> = {
@@ -1602,6 +1604,9 @@ export const Records: MessageFns<Records> = {
     globalThis.Object.entries(message.groups).forEach(([key, value]: [string, string]) => {
       Records_GroupsEntry.encode({ key: key as any, value }, writer.uint32(58).fork()).join();
     });
+    if (message.rule !== "") {
+      writer.uint32(66).string(message.rule);
+    }
     return writer;
   },
 
@@ -1677,6 +1682,14 @@ export const Records: MessageFns<Records> = {
             }
             continue;
           }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.rule = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1709,6 +1722,7 @@ export const Records: MessageFns<Records> = {
       },
       {},
     );
+    message.rule = object.rule ?? "";
     return message;
   },
 };
