@@ -39,6 +39,53 @@ export const HTTP_FORM_MAX_FIELDS = 2_000;
 export const HTTP_CALL_DEADLINE_MS = 120_000;
 export const TENANT_CALLS_IN_FLIGHT_MAX = 256;
 export const TENANT_CALLS_WAITING_MAX = 1_024;
+/** A body that comes before anybody is signed in, such as a form that carries its session. */
+export const HTTP_ANONYMOUS_BODY_MAX_BYTES = MIB;
+/** For the whole request to arrive, head and body. */
+export const HTTP_RECEIVE_DEADLINE_MS = 600_000;
+export const HTTP_HEAD_DEADLINE_MS = 30_000;
+export const HTTP_KEEP_ALIVE_MS = 65_000;
+export const HTTP_PATH_PARAMETER_MAX_CHARACTERS = 4_096;
+export const HTTP_JSON_DEPTH_MAX = 64;
+/** Rows up to this size are sent at once; beyond it they are streamed. */
+export const HTTP_ROWS_BUFFER_BYTES = 64 * KIB;
+export const WEBSOCKETS_PER_TENANT_MAX = 1_000;
+/** What a slow receiver may leave unread before it is closed. */
+export const WEBSOCKET_QUEUE_MAX_BYTES = MIB;
+export const WEBSOCKET_QUEUE_MAX_FRAMES = 4_096;
+export const WEBSOCKET_RECEIVED_MAX_BYTES = 64 * KIB;
+export const WEBSOCKET_PING_MS = 30_000;
+export const WEBSOCKET_CLOSE_GRACE_MS = 5_000;
+
+// Sign-in.
+export const USERNAME_MAX_CHARACTERS = 128;
+export const PASSWORD_MAX_BYTES = KIB;
+export const PASSWORD_MIN_CHARACTERS = 8;
+export const SESSION_IDLE_MS = 12 * 3_600_000;
+export const SESSION_REMEMBERED_MS = 30 * 24 * 3_600_000;
+/** However busy it is, a session ends after this. */
+export const SESSION_MAX_MS = 90 * 24 * 3_600_000;
+/** The sliding end is written at most this often. */
+export const SESSION_TOUCH_MS = 60_000;
+export const SESSION_SWEEP_MS = 600_000;
+export const BASIC_CACHE_MS = 60_000;
+export const BASIC_CACHE_MAX_ENTRIES = 10_000;
+export const PASSWORD_CHECKS_IN_FLIGHT_MAX = 2;
+export const PASSWORD_CHECKS_WAITING_MAX = 64;
+/** Failures that cost nothing yet, for one user from one address and for one address. */
+export const SIGN_IN_FREE_FAILURES_PER_USER = 5;
+export const SIGN_IN_FREE_FAILURES_PER_ADDRESS = 50;
+export const SIGN_IN_DELAY_MIN_MS = 1_000;
+export const SIGN_IN_DELAY_MAX_MS = 300_000;
+export const SIGN_IN_FORGET_MS = 900_000;
+export const SIGN_IN_TABLE_MAX_ENTRIES = 10_000;
+
+// Audit.
+export const AUDIT_BATCH_MAX_ENTRIES = 500;
+export const AUDIT_WAITING_MAX_ENTRIES = 10_000;
+export const AUDIT_KEEP_SECONDS = 400 * 24 * 3_600;
+export const AUDIT_PROBE_MS = 2_000;
+export const AUDIT_VERIFY_MAX_ENTRIES = 2_000_000;
 
 // Regular expressions of users.
 export const PATTERN_MAX_CHARACTERS = 8_000;
@@ -55,3 +102,56 @@ export const RECORD_MAX_BYTES = 256 * KIB;
 export const INGEST_BATCH_MAX_ENTRIES = 1_000;
 export const INGEST_ERRORS_KEPT_PER_BATCH = 100;
 export const PARSE_FILE_MAX_BYTES = 256 * MIB;
+
+// Paths given from outside.
+export const PATH_MAX_BYTES = KIB;
+export const PATH_SEGMENT_MAX_BYTES = 255;
+export const PATH_DEPTH_MAX = 32;
+
+// Depots: what one version may hold, and what unpacking an upload may cost.
+export const DEPOT_FILES_MAX = 10_000;
+export const DEPOT_MAX_BYTES = 1_024 * MIB;
+/** Unpacked bytes per packed byte, beyond a free allowance. */
+export const DEPOT_RATIO_MAX = 200;
+export const DEPOT_RATIO_FREE_BYTES = 8 * MIB;
+export const DEPOT_VERSIONS_MAX = 1_000;
+export const DEPOT_TEXT_MAX_BYTES = 2 * MIB;
+export const DEPOT_DIFF_MAX_BYTES = 4 * MIB;
+export const DEPOT_DIFF_MAX_EDITS = 1_000;
+export const DEPOT_COMMAND_MAX_CHARS = 8_000;
+export const DEPOT_REMARK_MAX_CHARS = 8_000;
+
+// Deployment.
+export const DEPLOY_DEFAULT_S = 60;
+export const DEPLOY_MAX_S = 110;
+export const DEPLOY_HOSTS_MAX = 2_000;
+export const DEPLOY_DEPOTS_MAX = 100;
+export const DEPLOY_TARGETS_MAX = 10_000;
+export const DEPLOY_PARALLEL_HOSTS = 32;
+/** How long after its time a target that does not answer is given up. */
+export const DISPATCH_GRACE_MS = 1_000;
+export const DEPLOYMENT_TTL_DAYS = 90;
+
+// Policies.
+export const POLICY_HOSTS_MAX = 3_000;
+export const POLICIES_PER_HOST_MAX = 500;
+export const POLICY_PARALLEL_HOSTS = 16;
+export const POLICY_RUN_TTL_DAYS = 30;
+
+// Jobs.
+export const JOB_HOSTS_MAX = 500;
+export const JOB_COMMANDS_MAX = 50;
+export const JOB_PARAM_MAX_BYTES = 64 * KIB;
+export const JOB_DEFAULT_S = 60;
+export const JOB_MAX_S = 86_400;
+export const JOB_PARALLEL_HOSTS = 32;
+export const JOB_RUNS_IN_FLIGHT_MAX = 256;
+/** Output kept of one run; what comes after is counted, not kept. */
+export const JOB_OUTPUT_MAX_BYTES = 16 * MIB;
+/** Output of one run that is answered at once. */
+export const JOB_ANSWER_MAX_BYTES = MIB;
+/** First part of standard output and error kept in the run's row. */
+export const JOB_ROW_OUTPUT_MAX_BYTES = 64 * KIB;
+export const JOB_RUN_TTL_DAYS = 30;
+/** A run that is still open this long after its deadline has lost its controller. */
+export const JOB_LOST_AFTER_MS = 60_000;

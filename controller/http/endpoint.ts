@@ -23,19 +23,31 @@ export interface Endpoint<I extends TSchema = TSchema, O extends TSchema = TSche
   readonly output: O;
   /** How the body is documented; whatever form it really comes in is accepted. */
   readonly body?: "form" | "json" | "multipart" | "text";
+  /** Of a body that is no upload; `HTTP_BODY_MAX_BYTES` when absent. */
+  readonly bodyMaxBytes?: number;
   readonly handler: (call: Call<Static<I>>) => Promise<Answer<Static<O>>>;
 }
 
 export interface Call<I> {
-  /** For `public` endpoints the one nobody granted anything. */
+  /** For `public` endpoints whoever is signed in, else a user with an empty name whom nobody granted anything. */
   readonly principal: Principal;
   readonly input: I;
   /** Uploaded parts in the order they came; removed after the call. */
   readonly files: readonly UploadedFile[];
-  /** The body as it came when it was neither a form nor JSON, else undefined. */
+  /** The body as it came when it was neither a form nor JSON, else undefined. An endpoint of body `text` always gets it. */
   readonly text: string | undefined;
+  readonly client: Client;
   /** Fires when the client goes away or `HTTP_CALL_DEADLINE_MS` passes. */
   readonly signal: AbortSignal;
+}
+
+/** Who is on the other end of the wire. */
+export interface Client {
+  readonly remote: string;
+  /** The session that signed this call in. */
+  readonly session: string | undefined;
+  /** Asks for HTML: better sent to a page than given an envelope. */
+  readonly browser: boolean;
 }
 
 export interface UploadedFile {
