@@ -155,3 +155,69 @@ export const JOB_ROW_OUTPUT_MAX_BYTES = 64 * KIB;
 export const JOB_RUN_TTL_DAYS = 30;
 /** A run that is still open this long after its deadline has lost its controller. */
 export const JOB_LOST_AFTER_MS = 60_000;
+
+// Agent: what it keeps on the host's disk.
+export const OUTBOX_MAX_BYTES = 256 * MIB;
+/** The part of the outbox that only results and marks may use. */
+export const OUTBOX_RESERVE_BYTES = 16 * MIB;
+export const OUTBOX_SEGMENT_BYTES = 8 * MIB;
+/** One atomic append. */
+export const OUTBOX_FRAME_MAX_BYTES = 4 * MIB;
+export const OUTBOX_RETRY_MS = 1_000;
+export const JOURNAL_COMMANDS_MAX = 4_096;
+/** A finished command is remembered this long after its deadline: nobody repeats it later. */
+export const JOURNAL_KEEP_MS = 24 * 3_600_000;
+
+// Agent: the link.
+export const SESSION_WELCOME_MS = 10_000;
+export const SESSION_BACKOFF_MIN_MS = 200;
+export const SESSION_BACKOFF_MAX_MS = 30_000;
+export const SESSION_HEARTBEAT_MS = 10_000;
+/** Heartbeats of the controller that may fail to come before the session is given up. */
+export const SESSION_HEARTBEATS_MISSED_MAX = 3;
+export const SESSION_WINDOW_ENTRIES = 256;
+export const SESSION_WINDOW_MAX_BYTES = 16 * MIB;
+export const SESSION_BATCH_MAX_BYTES = MIB;
+export const SESSION_MESSAGE_MAX_BYTES = 16 * MIB;
+export const SESSION_KEEPALIVE_MS = 20_000;
+export const ENROL_CALL_MS = 15_000;
+export const ENROL_ANSWER_MAX_BYTES = MIB;
+/** A certificate is renewed when this part of its life has passed. */
+export const CERTIFICATE_RENEW_AT = 2 / 3;
+export const CERTIFICATE_RENEW_RETRY_MS = 60_000;
+/** Longest single timer; longer waits look at the clock again in between. */
+export const TIMER_MAX_MS = 60_000;
+
+// Agent: processes and commands.
+export const EXEC_KILL_GRACE_MS = 5_000;
+/** How long a pipe may stay silent after its process ended, when a grandchild holds it open. */
+export const EXEC_PIPE_GRACE_MS = 500;
+export const EXEC_ERROR_TAIL_BYTES = 4 * KIB;
+export const COMMANDS_RUNNING_MAX = 32;
+export const COMMAND_OUTPUT_ENTRY_BYTES = 64 * KIB;
+/** Output of a command that is not streamed, sent with its result. */
+export const COMMAND_OUTPUT_KEPT_BYTES = MIB;
+export const FETCH_CALL_MS = 600_000;
+
+// Agent: policies.
+export const POLICY_RUN_MAX_MS = 6 * 3_600_000;
+export const POLICY_RESTART_MIN_MS = 1_000;
+export const POLICY_RESTART_MAX_MS = 60_000;
+export const RUN_BUFFER_MAX_BYTES = MIB;
+export const RECORDS_PER_ENTRY_MAX = 1_000;
+export const RECORDS_ENTRY_MAX_BYTES = 256 * KIB;
+/** A policy's time this far in the future can only come from a clock that was wrong. */
+export const CLOCK_JUMP_MAX_MS = 3_600_000;
+export const LOG_READ_BYTES = 512 * KIB;
+export const LOG_POLL_MS = 10_000;
+export const LOG_POLL_UNWATCHED_MS = 1_000;
+/** Time in which changes of followed files gather before they are read. */
+export const LOG_GATHER_MS = 50;
+/** A record without its end is sent when its file is finished, or its next has not begun, for this long. */
+export const LOG_FINAL_MS = 5_000;
+export const LOG_HEAD_BYTES = KIB;
+export const LOG_FILES_MAX = 2_000;
+export const LOG_OPEN_FILES_MAX = 256;
+export const LOG_FOLDERS_MAX = 1_000;
+export const LOG_WALK_ENTRIES_MAX = 50_000;
+export const LOG_PARALLEL = 8;

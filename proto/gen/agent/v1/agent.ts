@@ -153,6 +153,8 @@ export interface Records {
   groups: { [key: string]: string };
   /** configuration key of the rule, from the policy */
   rule: string;
+  /** ordinals of records that were longer than RECORD_MAX_BYTES and lost their end */
+  cut: number[];
 }
 
 export interface Records_GroupsEntry {
@@ -198,7 +200,7 @@ export interface PolicyRun {
 export interface Gap {
   policy: string;
   source: string;
-  /** outbox_full, truncated, vanished, agent_down, clock_jump */
+  /** outbox_full, overrun, truncated, vanished, agent_down, clock_jump */
   reason: string;
   /** runs or bytes, as `unit` says */
   count: number;
@@ -1578,7 +1580,17 @@ export const Entry: MessageFns<Entry> = {
 };
 
 function createBaseRecords(): Records {
-  return { policy: "", policyRevision: 0, source: "", generation: "", offset: 0, records: [], groups: {}, rule: "" };
+  return {
+    policy: "",
+    policyRevision: 0,
+    source: "",
+    generation: "",
+    offset: 0,
+    records: [],
+    groups: {},
+    rule: "",
+    cut: [],
+  };
 }
 
 export const Records: MessageFns<Records> = {
@@ -1606,6 +1618,13 @@ export const Records: MessageFns<Records> = {
     });
     if (message.rule !== "") {
       writer.uint32(66).string(message.rule);
+    }
+    if (message.cut.length !== 0) {
+      writer.uint32(74).fork();
+      for (const v of message.cut) {
+        writer.uint32(v);
+      }
+      writer.join();
     }
     return writer;
   },
@@ -1690,6 +1709,24 @@ export const Records: MessageFns<Records> = {
             message.rule = reader.string();
             continue;
           }
+          case 9: {
+            if (tag === 72) {
+              message.cut.push(reader.uint32());
+
+              continue;
+            }
+
+            if (tag === 74) {
+              const end2 = reader.uint32() + reader.pos;
+              while (reader.pos < end2) {
+                message.cut.push(reader.uint32());
+              }
+
+              continue;
+            }
+
+            break;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1723,6 +1760,7 @@ export const Records: MessageFns<Records> = {
       {},
     );
     message.rule = object.rule ?? "";
+    message.cut = object.cut?.map((e) => e) || [];
     return message;
   },
 };
