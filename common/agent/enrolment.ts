@@ -1,0 +1,60 @@
+import { AppError } from "../errors.ts";
+
+/**
+ * What the two ends of an enrolment agree on. A join token is `odp1.<id>.<secret>`; it proves the controller to the agent as well
+ * as the agent to the controller, so the first contact needs no certificate. The key of both proofs is the secret's text in UTF-8,
+ * the function HMAC-SHA256, the form base64:
+ * the agent proves over the DER of its request, the controller over the certificate's DER followed by each authority's.
+ */
+export interface JoinToken {
+  readonly id: string;
+  readonly secret: string;
+}
+
+/** Body of `POST /agent/enrol`. */
+export interface EnrolRequest {
+  readonly id: string;
+  /** PKCS #10, DER, base64. */
+  readonly csr: string;
+  readonly proof: string;
+}
+
+/** Member `message` of the answer's envelope. */
+export interface EnrolAnswer {
+  /** DER, base64. */
+  readonly certificate: string;
+  readonly authorities: readonly string[];
+  /** On the host of the URL that was asked; used when `controllers` is empty. */
+  readonly agentPort: number;
+  /** `host:port` each. */
+  readonly controllers: readonly string[];
+  readonly host: string;
+  readonly tenant: string;
+  readonly proof: string;
+}
+
+const PREFIX = "odp1";
+
+export function parseJoinToken(token: string): JoinToken {
+  const [prefix, id, secret, ...rest] = token.trim().split(".");
+  if (prefix !== PREFIX || !id || !secret || rest.length > 0) {
+    throw new AppError("invalid", "The join token is not of the form odp1.<id>.<secret>.");
+  }
+  return { id, secret };
+}
+
+export function printJoinToken(token: JoinToken): string {
+  return `${PREFIX}.${token.id}.${token.secret}`;
+}
+
+/** What the controller's proof covers. */
+export function certificateProofText(certificate: Uint8Array, authorities: readonly Uint8Array[]): Uint8Array {
+  const parts = [certificate, ...authorities];
+  const text = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    text.set(part, at);
+    at += part.length;
+  }
+  return text;
+}

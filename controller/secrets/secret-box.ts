@@ -1,0 +1,80 @@
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from "node:crypto";
+import { AppError } from "../../common/errors.ts";
+
+const FORM = "sealed1";
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+
+/** Keeps secrets in stores that anybody may read: AES-256-GCM under a key that lies outside of them. */
+export interface SecretBox {
+  /** Of the key that seals now; it stands beside everything sealed. */
+  readonly keyId: string;
+  /** `context` says what the secret belongs to, such as `matrix/host/web-1/password`; the text opens only under the same one. */
+  seal(secret: string | Uint8Array, context: string): string;
+  open(sealed: string, context: string): string;
+  openBytes(sealed: string, context: string): Uint8Array;
+  /** 32 bytes that only the owner of the key can make of `context`. `keyId` names an older key. */
+  derive(context: string, keyId?: string): Uint8Array;
+}
+
+interface Key {
+  readonly id: string;
+  readonly sealing: Uint8Array;
+  readonly deriving: Uint8Array;
+}
+
+/** The first key seals, all of them open. Each has 32 bytes. */
+export function secretBox(keys: readonly Uint8Array[]): SecretBox {
+  const known = keys.map(expand);
+  const current = known[0];
+  if (!current) throw new AppError("invalid", "There is no key to seal secrets with.");
+  const byId = (id: string) => keyNamed(known, id);
+  return {
+    keyId: current.id,
+    seal: (secret, context) => seal(current, secret, context),
+    open: (sealed, context) => Buffer.from(openSealed(byId, sealed, context)).toString("utf8"),
+    openBytes: (sealed, context) => openSealed(byId, sealed, context),
+    derive: (context, keyId) => derive(keyId === undefined ? current : byId(keyId), context),
+  };
+}
+
+function expand(master: Uint8Array): Key {
+  if (master.length !== 32) throw new AppError("invalid", "A key for secrets has 32 bytes.");
+  const part = (use: string, bytes: number) => new Uint8Array(hkdfSync("sha256", master, "", `odp/${use}`, bytes));
+  return { id: Buffer.from(part("id", 6)).toString("hex"), sealing: part("seal", 32), deriving: part("derive", 32) };
+}
+
+function keyNamed(keys: readonly Key[], id: string): Key {
+  const key = keys.find((one) => one.id === id);
+  if (!key) throw new AppError("unavailable", `A secret was sealed with the key ${id}, which the key file does not have.`);
+  return key;
+}
+
+function seal(key: Key, secret: string | Uint8Array, context: string): string {
+  const nonce = randomBytes(NONCE_BYTES);
+  const cipher = createCipheriv("aes-256-gcm", key.sealing, nonce).setAAD(Buffer.from(context));
+  const body = Buffer.concat([cipher.update(secret), cipher.final()]);
+  return [FORM, key.id, Buffer.concat([nonce, body, cipher.getAuthTag()]).toString("base64url")].join(".");
+}
+
+function openSealed(byId: (id: string) => Key, sealed: string, context: string): Uint8Array {
+  const [form, id, text, ...rest] = sealed.split(".");
+  if (form !== FORM || id === undefined || text === undefined || rest.length > 0) throw damaged(context);
+  const bytes = Buffer.from(text, "base64url");
+  if (bytes.length < NONCE_BYTES + TAG_BYTES) throw damaged(context);
+  const decipher = createDecipheriv("aes-256-gcm", byId(id).sealing, bytes.subarray(0, NONCE_BYTES));
+  decipher.setAAD(Buffer.from(context)).setAuthTag(bytes.subarray(-TAG_BYTES));
+  try {
+    return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]);
+  } catch (cause) {
+    throw damaged(context, cause);
+  }
+}
+
+function damaged(context: string, cause?: unknown): AppError {
+  return new AppError("unavailable", `The sealed secret of ${context} does not open: it was changed, or belongs elsewhere.`, { cause });
+}
+
+function derive(key: Key, context: string): Uint8Array {
+  return createHmac("sha256", key.deriving).update(context).digest();
+}
