@@ -1,0 +1,64 @@
+/** What Cassandra 5 needs of the JVM beyond its defaults, as its own start script passes it. */
+const OPENED_PACKAGES: Readonly<Record<string, readonly string[]>> = {
+  "java.base": [
+    "java.io",
+    "java.lang",
+    "java.lang.ref",
+    "java.lang.reflect",
+    "java.math",
+    "java.net",
+    "java.nio",
+    "java.nio.charset",
+    "java.nio.file.spi",
+    "java.time",
+    "java.util",
+    "java.util.concurrent",
+    "java.util.concurrent.atomic",
+    "jdk.internal.loader",
+    "jdk.internal.math",
+    "jdk.internal.misc",
+    "jdk.internal.module",
+    "jdk.internal.ref",
+    "jdk.internal.reflect",
+    "jdk.internal.util.jar",
+    "sun.nio.ch",
+  ],
+  "java.logging": ["java.util.logging"],
+  "java.management.rmi": ["javax.management.remote.rmi"],
+  "java.rmi": ["sun.rmi.registry", "sun.rmi.server", "sun.rmi.transport", "sun.rmi.transport.tcp"],
+  "java.sql": ["java.sql"],
+  "jdk.management": ["com.sun.management.internal"],
+};
+
+export interface JvmOptions {
+  readonly heapMiB: number;
+  readonly dataDir: string;
+  readonly configFile: string;
+  readonly logbackFile: string;
+}
+
+export function jvmFlags(options: JvmOptions): string[] {
+  return [
+    ...openedPackages(),
+    "-Djdk.attach.allowAttachSelf=true",
+    "-XX:+UseG1GC",
+    `-Xms${options.heapMiB}m`,
+    `-Xmx${options.heapMiB}m`,
+    "-XX:+ExitOnOutOfMemoryError",
+    // Without a file here every JVM of one user writes to the same place in /tmp.
+    "-XX:+PerfDisableSharedMem",
+    `-Dcassandra.config=file://${options.configFile}`,
+    `-Dcassandra.storagedir=${options.dataDir}`,
+    `-Dlogback.configurationFile=file://${options.logbackFile}`,
+    // A node on loopback has nobody to wait for.
+    "-Dcassandra.skip_wait_for_gossip_to_settle=0",
+    "-Dcassandra.ring_delay_ms=1000",
+    "-Dcassandra.superuser_setup_delay_ms=0",
+  ];
+}
+
+function openedPackages(): string[] {
+  return Object.entries(OPENED_PACKAGES).flatMap(([module, packages]) =>
+    packages.flatMap((name) => [`--add-opens=${module}/${name}=ALL-UNNAMED`, `--add-exports=${module}/${name}=ALL-UNNAMED`]),
+  );
+}
