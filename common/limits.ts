@@ -100,7 +100,8 @@ export const GROK_PATTERNS_PER_RULE_MAX = 64;
 /** A raw record longer than this is parsed as far as it goes and marked. */
 export const RECORD_MAX_BYTES = 256 * KIB;
 export const INGEST_BATCH_MAX_ENTRIES = 1_000;
-export const INGEST_ERRORS_KEPT_PER_BATCH = 100;
+export const INGEST_ERRORS_KEPT_PER_ENTRY = 20;
+export const INGEST_STREAMS_KNOWN_MAX = 20_000;
 export const PARSE_FILE_MAX_BYTES = 256 * MIB;
 
 // Paths given from outside.
@@ -114,6 +115,8 @@ export const DEPOT_MAX_BYTES = 1_024 * MIB;
 /** Unpacked bytes per packed byte, beyond a free allowance. */
 export const DEPOT_RATIO_MAX = 200;
 export const DEPOT_RATIO_FREE_BYTES = 8 * MIB;
+/** Of a long name or pax header inside a tar archive. */
+export const TAR_HEADER_MAX_BYTES = 64 * KIB;
 export const DEPOT_VERSIONS_MAX = 1_000;
 export const DEPOT_TEXT_MAX_BYTES = 2 * MIB;
 export const DEPOT_DIFF_MAX_BYTES = 4 * MIB;
@@ -221,3 +224,24 @@ export const LOG_OPEN_FILES_MAX = 256;
 export const LOG_FOLDERS_MAX = 1_000;
 export const LOG_WALK_ENTRIES_MAX = 50_000;
 export const LOG_PARALLEL = 8;
+
+// Query language and queries.
+export const MQL_TEXT_MAX_CHARACTERS = 4 * MIB;
+export const MQL_TOKENS_MAX = 1_000_000;
+/** Parentheses, lists, maps, batches and NOTs inside each other. */
+export const MQL_NESTING_MAX = 200;
+/** A plain select without LIMIT answers this many rows; `LIMIT -1` is without limit. */
+export const QUERY_DEFAULT_LIMIT_ROWS = 100;
+/** Rows a sort holds in memory when no small LIMIT bounds it. */
+export const QUERY_SORT_MAX_ROWS = 100_000;
+/** ORDER BY with LIMIT (and OFFSET) up to this keeps only the best rows. */
+export const QUERY_TOP_MAX_ROWS = 2_000;
+export const QUERY_GROUPS_MAX = 100_000;
+export const QUERY_DISTINCT_MAX_ROWS = 100_000;
+/** Rows that a caller inside the controller may collect at once. */
+export const QUERY_COLLECT_MAX_ROWS = 100_000;
+/** Objects one UPDATE may change. */
+export const QUERY_UPDATE_MAX_ROWS = 100_000;
+export const QUERY_VALUE_ROWS_MAX = 10_000;
+/** A query works no longer than this before it lets others have the thread. */
+export const QUERY_SLICE_MAX_MS = 4;

@@ -21,6 +21,7 @@ export interface Rule {
   readonly key: string;
   /** SHA-256 of its text: the same digest parses the same way. */
   readonly digest: string;
+  readonly text: string;
   /** Class path the records go to. */
   readonly class: string;
   /** In the order given; `ordinal` is the index of the raw record. Never throws for what a record holds. */

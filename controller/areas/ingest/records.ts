@@ -1,0 +1,215 @@
+import { AppError, errorText, isAppError } from "../../../common/errors.ts";
+import { CHANGE_BATCH_MAX, INGEST_ERRORS_KEPT_PER_ENTRY } from "../../../common/limits.ts";
+import type { Row } from "../../../common/value.ts";
+import type { Entry, Records } from "../../../proto/gen/agent/v1/agent.ts";
+import type { EntrySource } from "../hosts/index.ts";
+import type { NewRecord, Objects } from "../objects/index.ts";
+import type { Principal } from "../permissions/index.ts";
+import type { RawRecord, Rule } from "../rules/index.ts";
+import { LEVEL_ERROR, RULE_LOG_CLASS } from "./classes.ts";
+
+/** Entries of one stream, to be stored together, with the rules they are parsed with. */
+export interface Batch {
+  readonly principal: Principal;
+  readonly source: EntrySource;
+  readonly entries: readonly Entry[];
+  readonly rules: ReadonlyMap<string, Rule | AppError>;
+  /** Entries missing between what was acknowledged and the first of these: lost, and never in silence. */
+  readonly missing: number;
+}
+
+/** Class paths, below the ospace, for what agents report of policies. */
+export interface PolicyClasses {
+  readonly runs: string;
+  readonly gaps: string;
+}
+
+/** Turns entries into rows and stores them under ids that a repetition makes again. */
+export class RecordWriter {
+  readonly #objects: Objects;
+  readonly #classes: PolicyClasses;
+  readonly #decoder = new TextDecoder("utf-8");
+
+  constructor({ objects, classes }: { readonly objects: Objects; readonly classes: PolicyClasses }) {
+    this.#objects = objects;
+    this.#classes = classes;
+    objects.registerSystemClass(RULE_LOG_CLASS);
+  }
+
+  async write(batch: Batch): Promise<void> {
+    const rows = new RowsByClass();
+    const faults = new Faults(batch);
+    if (batch.missing > 0) rows.add(`${batch.principal.ospace}${this.#classes.gaps}`, missingEntries(batch));
+    for (const entry of batch.entries) this.#collect(entry, { batch, rows, faults });
+    for (const [path, records] of rows.classes()) await this.#ingest(path, records, { batch, faults });
+    await this.#writeFaults(batch, faults);
+  }
+
+  #collect(entry: Entry, { batch, rows, faults }: { batch: Batch; rows: RowsByClass; faults: Faults }): void {
+    const { ospace } = batch.principal;
+    const { host } = batch.source;
+    switch (entry.body?.$case) {
+      case "records":
+        this.#collectRecords(entry, entry.body.value, { batch, rows, faults });
+        break;
+      case "run": {
+        const { policy, policyRevision: _revision, scheduledMs, startedMs, endedMs, ...run } = entry.body.value;
+        const values = { policy, host, scheduled: scheduledMs, started: startedMs, ended: endedMs, ...run };
+        // Not the place in the stream but what is run when is the identity: one run, one record.
+        rows.add(`${ospace}${this.#classes.runs}`, { values, timeMs: scheduledMs, identity: `run/${host}/${policy}/${scheduledMs}` });
+        break;
+      }
+      case "gap": {
+        const { fromMs, toMs, ...gap } = entry.body.value;
+        const values = { ...gap, host, from: fromMs, to: toMs };
+        rows.add(`${ospace}${this.#classes.gaps}`, { values, timeMs: entry.timeMs, identity: identityOf(batch, entry, 0) });
+        break;
+      }
+      default:
+        break;
+    }
+  }
+
+  #collectRecords(entry: Entry, records: Records, { batch, rows, faults }: { batch: Batch; rows: RowsByClass; faults: Faults }): void {
+    const rule = batch.rules.get(records.rule) ?? new AppError("invalid", `The policy ${records.policy} names no rule.`);
+    const raw = records.records.map((bytes): RawRecord => ({
+      text: this.#decoder.decode(bytes),
+      timeMs: entry.timeMs,
+      host: batch.source.host,
+      source: records.source,
+      groups: records.groups,
+    }));
+    if (rule instanceof AppError) return faults.whole({ entry, records, error: rule.message, raw });
+    for (const parsed of rule.parse(raw)) {
+      const identity = identityOf(batch, entry, parsed.ordinal);
+      if (parsed.ok) rows.add(rule.class, { values: parsed.values, timeMs: entry.timeMs, identity }, records);
+      else faults.one({ entry, records, error: parsed.error, raw: raw[parsed.ordinal]?.text ?? "", ordinal: parsed.ordinal });
+    }
+  }
+
+  /** One bad value must not keep its neighbours out: halves are tried until the bad ones stand alone. */
+  async #ingest(path: string, rows: readonly Placed[], context: { batch: Batch; faults: Faults }): Promise<void> {
+    if (rows.length > CHANGE_BATCH_MAX) {
+      await this.#ingest(path, rows.slice(0, CHANGE_BATCH_MAX), context);
+      return this.#ingest(path, rows.slice(CHANGE_BATCH_MAX), context);
+    }
+    try {
+      await this.#objects.ingest(context.batch.principal, path, rows.map(({ record }) => record));
+    } catch (error) {
+      if (!isAppError(error, "invalid", "too_large", "not_found")) throw error;
+      const half = rows.length >> 1;
+      const [only] = rows;
+      if (half === 0 || !only) return only && context.faults.refused(only, errorText(error));
+      await this.#ingest(path, rows.slice(0, half), context);
+      await this.#ingest(path, rows.slice(half), context);
+    }
+  }
+
+  async #writeFaults(batch: Batch, faults: Faults): Promise<void> {
+    const records = faults.records();
+    if (records.length > 0) await this.#objects.ingest(batch.principal, `${batch.principal.ospace}${RULE_LOG_CLASS.path}`, records);
+  }
+}
+
+interface Placed {
+  readonly record: NewRecord;
+  /** What it was parsed from; absent for runs and gaps. */
+  readonly from: Records | undefined;
+}
+
+class RowsByClass {
+  readonly #rows = new Map<string, Placed[]>();
+
+  add(path: string, record: NewRecord, from?: Records): void {
+    const rows = this.#rows.get(path);
+    if (rows) rows.push({ record, from });
+    else this.#rows.set(path, [{ record, from }]);
+  }
+
+  classes(): Iterable<readonly [string, readonly Placed[]]> {
+    return this.#rows;
+  }
+}
+
+interface Fault {
+  readonly entry: Entry;
+  readonly records: Records;
+  readonly error: string;
+}
+
+/**
+ * What could not be stored, as rows of the rule log: of each entry the first ones with their text, the rest as a count. Counted by
+ * entry and not by batch, so that a repetition in other batches makes the same rows.
+ */
+class Faults {
+  readonly #batch: Batch;
+  readonly #records: NewRecord[] = [];
+  #entry: Entry | undefined;
+  #kept = 0;
+  #more = new Map<Entry, { fault: Fault; count: number }>();
+
+  constructor(batch: Batch) {
+    this.#batch = batch;
+  }
+
+  one({ raw, ordinal, ...fault }: Fault & { readonly raw: string; readonly ordinal: number }): void {
+    if (this.#entry !== fault.entry) this.#kept = 0;
+    this.#entry = fault.entry;
+    this.#kept += 1;
+    if (this.#kept > INGEST_ERRORS_KEPT_PER_ENTRY) this.#countMore(fault);
+    else this.#push(fault, { raw: kept(raw), count: 1, identity: `fault/${identityOf(this.#batch, fault.entry, ordinal)}` });
+  }
+
+  /** All records of an entry, for a rule that cannot be used. */
+  whole({ raw, ...fault }: Fault & { readonly raw: readonly RawRecord[] }): void {
+    const identity = `fault/${identityOf(this.#batch, fault.entry, 0)}`;
+    this.#push(fault, { raw: kept(raw[0]?.text ?? ""), count: raw.length, identity });
+  }
+
+  /** A row the object database did not take. */
+  refused({ record, from }: Placed, error: string): void {
+    const values = { ...rowOf({ records: from ?? NO_RECORDS, error }, this.#batch), raw: kept(JSON.stringify(record.values)), count: 1 };
+    this.#records.push({ values, timeMs: record.timeMs, identity: `fault/${record.identity}` });
+  }
+
+  records(): readonly NewRecord[] {
+    const counts = [...this.#more.values()].map(({ fault, count }): NewRecord => {
+      const error = `${count} more records of this entry could not be parsed.`;
+      const values = { ...rowOf({ ...fault, error }, this.#batch), raw: "", count };
+      return { values, timeMs: fault.entry.timeMs, identity: `faults/${identityOf(this.#batch, fault.entry, 0)}` };
+    });
+    return [...this.#records, ...counts];
+  }
+
+  #countMore(fault: Fault): void {
+    const known = this.#more.get(fault.entry);
+    if (known) known.count += 1;
+    else this.#more.set(fault.entry, { fault, count: 1 });
+  }
+
+  #push(fault: Fault, { identity, ...extra }: { readonly raw: string; readonly count: number; readonly identity: string }): void {
+    this.#records.push({ values: { ...rowOf(fault, this.#batch), ...extra }, timeMs: fault.entry.timeMs, identity });
+  }
+}
+
+function kept(raw: string): string {
+  return raw.slice(0, RAW_KEPT_CHARACTERS);
+}
+
+const RAW_KEPT_CHARACTERS = 1_000;
+const NO_RECORDS = { rule: "", source: "" } as const;
+
+function rowOf({ records, error }: { records: Pick<Records, "rule" | "source">; error: string }, batch: Batch): Row {
+  return { name: records.rule, level: LEVEL_ERROR, msg: error, host: batch.source.host, source: records.source };
+}
+
+function missingEntries({ source, entries, missing }: Batch): NewRecord {
+  const first = entries[0];
+  const timeMs = first?.timeMs ?? 0;
+  const values = { host: source.host, policy: "", source: source.streamId, reason: "lost", unit: "entries", count: missing, from: timeMs, to: timeMs };
+  return { values, timeMs, identity: `missing/${source.streamId}/${first?.sequence ?? 0}` };
+}
+
+function identityOf(batch: Batch, entry: Entry, ordinal: number): string {
+  return `${batch.source.streamId}/${entry.sequence}/${ordinal}`;
+}

@@ -1,0 +1,135 @@
+import { AppError } from "../../../common/errors.ts";
+import { GROK_PATTERNS_PER_RULE_MAX } from "../../../common/limits.ts";
+import type { Row, Value } from "../../../common/value.ts";
+import type { ClassView } from "../objects/index.ts";
+import { compileGrok } from "./grok.ts";
+import { mappingOf, type Mapping } from "./mapping.ts";
+import { names, readRuleText, single, type RuleText } from "./options.ts";
+import { csvParser, FIELD_TYPES, grokParser, jsonParser, textParser, type FieldType, type FieldsOrError, type Parser } from "./parsers.ts";
+import type { ParsedRecord, RawRecord } from "./types.ts";
+
+/** A rule text made ready to parse with. */
+export interface CompiledRule {
+  readonly class: string;
+  parse(records: readonly RawRecord[]): readonly ParsedRecord[];
+}
+
+/** Options that are known and not offered yet. */
+const NOT_OFFERED = ["mqltmpl", "mqltmpl_fields", "forward"];
+
+/**
+ * The class path that `--class` names. `AppError("unsupported")` for what only scripts can do, `syntax` or `invalid` for what
+ * cannot be used at all.
+ */
+export function ruleClass(text: string): string {
+  const rule = readRuleText(text);
+  const path = single(rule, "class");
+  if (!path) throw new AppError("invalid", "The rule has no option --class, so nobody knows where its records go.");
+  return path.replace(/\/+$/, "");
+}
+
+/** Compiles the rule `key` for its class. */
+export function compileRule(key: string, text: string, view: ClassView): CompiledRule {
+  const rule = readRuleText(text);
+  refuseWhatIsNotOffered(key, rule);
+  const parser = parserOf(rule, view);
+  const mapping = mappingOf(rule, view);
+  const ignored = /^(true|1|yes)?$/i.test(single(rule, "ignore") ?? "false");
+  return {
+    class: view.path,
+    parse: (records) => (ignored ? [] : parseRecords(records, { parser, mapping })),
+  };
+}
+
+function refuseWhatIsNotOffered(key: string, rule: RuleText): void {
+  if (rule.script !== "") {
+    throw new AppError("unsupported", `The rule ${key} has a script body; rules work by their option lines so far.`);
+  }
+  const option = rule.options.find(({ name }) => NOT_OFFERED.includes(name));
+  if (option) throw new AppError("unsupported", `The rule ${key} uses --${option.name} in line ${option.line}, which is not offered yet.`);
+}
+
+function parserOf(rule: RuleText, view: ClassView): Parser {
+  const kind = (single(rule, "parser") ?? "").toLowerCase();
+  const fields = fieldsOf(rule, kind, view);
+  const types = typesOf(rule);
+  switch (kind) {
+    case "text":
+      return textParser(required(fields[0], "text"));
+    case "json":
+      return jsonParser();
+    case "csv":
+      return csvParser(fields, types);
+    case "grok":
+      return grokParser(expressions(rule).map((expression) => compileGrok(expression)), fields, types);
+    case "":
+      throw new AppError("invalid", "The rule has no option --parser (text, json, csv or grok).");
+    case "bitlog":
+      throw new AppError("unsupported", "The parser bitlog is not offered yet.");
+    default:
+      throw new AppError("invalid", `There is no parser named ${kind}; there are text, json, csv and grok.`);
+  }
+}
+
+function fieldsOf(rule: RuleText, kind: string, view: ClassView): readonly string[] {
+  const value = single(rule, "fields");
+  if (kind === "grok" && value?.includes("%{")) return [];
+  const fields = names(value);
+  return fields.length > 0 || kind === "grok" ? fields : view.columns.map((column) => column.name);
+}
+
+function typesOf(rule: RuleText): readonly FieldType[] {
+  return names(single(rule, "fields_type")).map((name) => {
+    const type = FIELD_TYPES.find((known) => known === name.toUpperCase());
+    if (!type) throw new AppError("invalid", `--fields_type knows ${FIELD_TYPES.join(", ")}, not ${name}.`);
+    return type;
+  });
+}
+
+/** `--pattern_1`, `--pattern_2`, … in the order written; or the expression in `--fields` itself. */
+function expressions(rule: RuleText): readonly string[] {
+  const patterns = rule.options.filter(({ name }) => name.startsWith("pattern_")).map(({ value }) => value);
+  const inline = single(rule, "fields");
+  const all = patterns.length > 0 ? patterns : inline?.includes("%{") ? [inline] : [];
+  if (all.length === 0) throw new AppError("invalid", "The grok rule has no pattern: give --pattern_1=… or a grok expression in --fields.");
+  if (all.length > GROK_PATTERNS_PER_RULE_MAX) {
+    throw new AppError("too_large", `The rule has more than ${GROK_PATTERNS_PER_RULE_MAX} patterns.`);
+  }
+  return all;
+}
+
+function required(field: string | undefined, kind: string): string {
+  if (field === undefined) throw new AppError("invalid", `A ${kind} rule needs --fields or a class with columns.`);
+  return field;
+}
+
+function parseRecords(records: readonly RawRecord[], { parser, mapping }: { parser: Parser; mapping: Mapping }): readonly ParsedRecord[] {
+  const parsed: ParsedRecord[] = [];
+  parser(records.map((record) => record.text)).forEach((result, ordinal) => {
+    const record = records[ordinal];
+    if (record && !isEmpty(result)) parsed.push(mapped(result, { record, ordinal, mapping }));
+  });
+  return parsed;
+}
+
+function isEmpty(result: FieldsOrError): boolean {
+  return "fields" in result && result.fields === undefined;
+}
+
+interface Place {
+  readonly record: RawRecord;
+  readonly ordinal: number;
+  readonly mapping: Mapping;
+}
+
+function mapped(result: FieldsOrError, { record, ordinal, mapping }: Place): ParsedRecord {
+  if ("error" in result) return { ok: false, ordinal, error: result.error };
+  const values: Row = {};
+  for (const [column, from] of mapping) {
+    const value: Value | undefined = from(result.fields ?? {}, record);
+    if (value !== undefined && value !== null) values[column] = value;
+  }
+  return Object.keys(values).length > 0
+    ? { ok: true, ordinal, values }
+    : { ok: false, ordinal, error: "It holds no field of the rule's class." };
+}

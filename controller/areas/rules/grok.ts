@@ -1,0 +1,91 @@
+import { AppError } from "../../../common/errors.ts";
+import { GROK_DEPTH_MAX } from "../../../common/limits.ts";
+import { compilePattern, type Pattern } from "../../../common/regex/pattern.ts";
+import { GROK_PATTERNS } from "./grok-patterns.ts";
+
+/** A compiled grok expression: what it captures, by name. */
+export interface Grok {
+  readonly captures: readonly string[];
+  /** Captured texts by name, undefined when the line does not match. `%{IP}` is kept under `IP`, `%{IP:client}` under `client`. */
+  match(line: string): Readonly<Record<string, string | number>> | undefined;
+}
+
+interface Capture {
+  readonly name: string;
+  readonly conversion: "int" | "float" | undefined;
+}
+
+/** `%{PATTERN}`, `%{PATTERN:name}`, `%{PATTERN:name:type}` with type `int` or `float`. */
+const REFERENCE = /%\{([A-Za-z0-9_]+)(?::([^:{}]+))?(?::(int|float|string))?\}/g;
+
+/**
+ * Expands references and compiles through the regular-expression gate. `AppError("invalid")` for an unknown pattern, a circle, or
+ * an expression that is not usable.
+ */
+export function compileGrok(expression: string, own: Readonly<Record<string, string>> = {}): Grok {
+  const captures: Capture[] = [];
+  const source = expand(expression, { own, captures, depth: 0 });
+  return grok(compilePattern(source), captures);
+}
+
+interface Expansion {
+  readonly own: Readonly<Record<string, string>>;
+  readonly captures: Capture[];
+  readonly depth: number;
+}
+
+function expand(expression: string, expansion: Expansion): string {
+  if (expansion.depth > GROK_DEPTH_MAX) {
+    throw new AppError("invalid", `Grok patterns refer to each other more than ${GROK_DEPTH_MAX} deep, or in a circle.`);
+  }
+  return expression.replace(REFERENCE, (_whole, pattern: string, name: string | undefined, type: string | undefined) =>
+    expandReference({ pattern, name, type }, expansion),
+  );
+}
+
+interface Reference {
+  readonly pattern: string;
+  readonly name: string | undefined;
+  readonly type: string | undefined;
+}
+
+function expandReference({ pattern, name, type }: Reference, expansion: Expansion): string {
+  const body = own(expansion.own, pattern) ?? own(GROK_PATTERNS, pattern);
+  if (body === undefined) throw new AppError("invalid", `There is no grok pattern named ${pattern}.`);
+  // Only what the author wrote is kept under its pattern's name, not what those patterns are made of.
+  const keep = name ?? (expansion.depth === 0 ? pattern : undefined);
+  if (keep === undefined) return `(?:${expand(body, { ...expansion, depth: expansion.depth + 1 })})`;
+  const conversion = type === "int" || type === "float" ? type : undefined;
+  const index = expansion.captures.push({ name: keep, conversion }) - 1;
+  return `(?<g${index}>${expand(body, { ...expansion, depth: expansion.depth + 1 })})`;
+}
+
+function own(table: Readonly<Record<string, string>>, name: string): string | undefined {
+  return Object.hasOwn(table, name) ? table[name] : undefined;
+}
+
+function grok(pattern: Pattern, captures: readonly Capture[]): Grok {
+  const written = pattern.groupNames.filter((name) => !/^g\d+$/.test(name));
+  return {
+    captures: [...new Set([...captures.map((capture) => capture.name), ...written])],
+    match(line) {
+      const found = pattern.exec(line);
+      if (!found) return undefined;
+      const fields: Record<string, string | number> = {};
+      captures.forEach((capture, index) => {
+        const text = found.groups[`g${index}`];
+        if (text !== undefined && text !== "") fields[capture.name] ??= convert(text, capture.conversion);
+      });
+      for (const name of written) {
+        const text = found.groups[name];
+        if (text) fields[name] ??= text;
+      }
+      return fields;
+    },
+  };
+}
+
+function convert(text: string, conversion: Capture["conversion"]): string | number {
+  if (conversion === "int") return Math.trunc(Number(text));
+  return conversion === "float" ? Number(text) : text;
+}

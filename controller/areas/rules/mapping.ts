@@ -1,0 +1,104 @@
+import { AppError } from "../../../common/errors.ts";
+import type { Value } from "../../../common/value.ts";
+import type { ClassView } from "../objects/index.ts";
+import { names, type RuleOption, type RuleText } from "./options.ts";
+import type { RawRecord } from "./types.ts";
+
+/** Where a class column gets its value from. */
+type Source = (fields: Readonly<Record<string, Value>>, record: RawRecord) => Value | undefined;
+
+/** Column name and source, for every column that the rule fills. */
+export type Mapping = readonly (readonly [column: string, source: Source])[];
+
+/**
+ * Each column gets the field of its own name, unless a line `--var_<column>` says where its value comes from. The raw record's facts
+ * `_host`, `_source`, `_time`, `_raw` and the named groups of the log policy's file match count as fields.
+ */
+export function mappingOf(rule: RuleText, view: ClassView): Mapping {
+  const mapping = new Map<string, Source>(view.columns.map((column) => [column.name, field(column.name)]));
+  for (const line of rule.options.filter(({ name }) => name.startsWith("var_"))) mapping.set(columnOf(line, view), sourceOf(line));
+  return [...mapping];
+}
+
+function columnOf(line: RuleOption, view: ClassView): string {
+  const name = line.name.slice("var_".length);
+  if (name !== "tags" && !view.column(name)) {
+    throw new AppError("not_found", `Line ${line.line}: the class ${view.path} has no column ${name}.`);
+  }
+  return name;
+}
+
+/** `field f` · `join a,b` · `array a,b` · `map k:a,l:b` · `'constant'` · `OBJECT.a` · a field's bare name. */
+function sourceOf(line: RuleOption): Source {
+  const value = line.value;
+  const constant = /^'(.*)'$/s.exec(value);
+  if (constant) return () => constant[1] ?? "";
+  const form = /^(field|join|array|map)\s+(.+)$/i.exec(value);
+  switch (form?.[1]?.toLowerCase()) {
+    case "field":
+      return operand(form?.[2] ?? "");
+    case "join":
+      return joined(names(form?.[2]).map(operand));
+    case "array":
+      return listed(names(form?.[2]).map(operand));
+    case "map":
+      return mappedOver(names(form?.[2]), line);
+    default:
+      if (/^[\w.-]+$/.test(value)) return operand(value);
+      throw new AppError("syntax", `Line ${line.line}: expected field f, join a,b, array a,b, map k:a or 'constant' but found: ${value}`);
+  }
+}
+
+function operand(text: string): Source {
+  const constant = /^'(.*)'$/s.exec(text);
+  if (constant) return () => constant[1] ?? "";
+  return field(text.startsWith("OBJECT.") ? text.slice("OBJECT.".length) : text);
+}
+
+function joined(parts: readonly Source[]): Source {
+  return (fields, record) => parts.map((part) => text(part(fields, record))).join("");
+}
+
+function listed(parts: readonly Source[]): Source {
+  return (fields, record) => parts.map((part) => part(fields, record)).filter((value) => value !== undefined);
+}
+
+function mappedOver(pairs: readonly string[], line: RuleOption): Source {
+  const entries = pairs.map((pair) => {
+    const [key, from] = pair.split(":");
+    if (!key || !from) throw new AppError("syntax", `Line ${line.line}: expected key:field but found: ${pair}`);
+    return [key.trim(), operand(from.trim())] as const;
+  });
+  return (fields, record) => {
+    const result: Record<string, Value> = {};
+    for (const [key, from] of entries) {
+      const value = from(fields, record);
+      if (value !== undefined) result[key] = value;
+    }
+    return result;
+  };
+}
+
+function field(name: string): Source {
+  return (fields, record) => (Object.hasOwn(fields, name) ? fields[name] : fact(name, record));
+}
+
+function fact(name: string, record: RawRecord): Value | undefined {
+  switch (name) {
+    case "_host":
+      return record.host;
+    case "_source":
+      return record.source;
+    case "_time":
+      return record.timeMs;
+    case "_raw":
+      return record.text;
+    default:
+      return Object.hasOwn(record.groups, name) ? record.groups[name] : undefined;
+  }
+}
+
+function text(value: Value | undefined): string {
+  if (value === undefined || value === null) return "";
+  return typeof value === "string" ? value : JSON.stringify(value);
+}

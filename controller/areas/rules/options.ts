@@ -1,0 +1,80 @@
+import { AppError } from "../../../common/errors.ts";
+
+/**
+ * A rule is a Lua text whose first comment lines are options: `--class=/ns/x`, also written `--class /x` or `--class: /x`,
+ * with spaces allowed after `--`. This reads those lines; what follows them is the script.
+ */
+export interface RuleText {
+  /** In the order written; an option given twice is there twice. */
+  readonly options: readonly RuleOption[];
+  /** Empty when the rule works by its options alone. */
+  readonly script: string;
+}
+
+export interface RuleOption {
+  readonly name: string;
+  readonly value: string;
+  /** From 1. */
+  readonly line: number;
+}
+
+/** Names that have a meaning, exactly or up to `_` and a number or field. */
+const EXACT = new Set([
+  "class", "keyspace", "parser", "fields", "fields_type", "ignore", "mqltmpl", "mqltmpl_fields", "direct", "cache_classes", "forward",
+  "retry", "retry_total", "retry_interval",
+]);
+const FAMILIES = ["var_", "pattern_"];
+
+export function readRuleText(text: string): RuleText {
+  const options: RuleOption[] = [];
+  const lines = text.split(/\r?\n/);
+  let next = 0;
+  for (; next < lines.length; next += 1) {
+    const line = lines[next] ?? "";
+    if (line.trim() === "") continue;
+    if (!line.trimStart().startsWith("--")) break;
+    const option = readOption(line, next + 1);
+    if (option) options.push(option);
+  }
+  return { options, script: scriptOf(lines.slice(next)) };
+}
+
+/** The value of an option that may stand once; `AppError("syntax")` when it stands twice. */
+export function single(rule: RuleText, name: string): string | undefined {
+  const found = rule.options.filter((option) => option.name === name);
+  const second = found[1];
+  if (second) throw new AppError("syntax", `[Parser] line ${second.line}: the option --${name} stands twice.`);
+  return found[0]?.value;
+}
+
+/** Comma-separated names, trimmed, empty ones left out. */
+export function names(value: string | undefined): readonly string[] {
+  return (value ?? "").split(",").map((name) => name.trim()).filter((name) => name !== "");
+}
+
+export function writeRuleText(options: readonly (readonly [name: string, value: string])[]): string {
+  return options.map(([name, value]) => `--${name}=${value}\n`).join("");
+}
+
+/** A comment that is no known option is just a comment. */
+function readOption(line: string, number: number): RuleOption | undefined {
+  const match = /^\s*--\s*([a-z_]\w*)\s*(?:[=:]\s*|\s+|$)(.*)$/i.exec(line);
+  const name = match?.[1]?.toLowerCase();
+  if (!match || !name || !isOption(name)) return undefined;
+  const isField = FAMILIES.some((family) => name.startsWith(family));
+  return { name: isField ? keepCase(match[1] ?? name) : name, value: (match[2] ?? "").trim(), line: number };
+}
+
+function isOption(name: string): boolean {
+  return EXACT.has(name) || FAMILIES.some((family) => name.startsWith(family) && name.length > family.length);
+}
+
+function keepCase(name: string): string {
+  const underscore = name.indexOf("_") + 1;
+  return name.slice(0, underscore).toLowerCase() + name.slice(underscore);
+}
+
+function scriptOf(lines: readonly string[]): string {
+  const code = lines.filter((line) => line.trim() !== "" && !/^\s*--(?!\[\[)/.test(line));
+  return code.length === 0 ? "" : lines.join("\n");
+}

@@ -1,0 +1,152 @@
+import { createHash } from "node:crypto";
+import { AppError, errorText, isAppError } from "../../../common/errors.ts";
+import { CHANGE_BATCH_MAX, PARSE_FILE_MAX_BYTES, RECORD_MAX_BYTES } from "../../../common/limits.ts";
+import type { NewRecord, Objects } from "../objects/index.ts";
+import type { Principal } from "../permissions/index.ts";
+import type { ParsedRecord, Rule, Rules } from "./types.ts";
+
+/** Where `parsefile` gets its file from. */
+export interface FileSource {
+  /** `AppError("not_found")` when there is no such file for this principal. */
+  open(principal: Principal, path: string): Promise<OpenFile>;
+}
+
+export interface OpenFile {
+  /** SHA-256 of the content. */
+  readonly digest: string;
+  readonly size: number;
+  /** The time of records parsed out of it. */
+  readonly modifiedMs: number;
+  readonly bytes: AsyncIterable<Uint8Array>;
+}
+
+export interface ParseFileRequest {
+  readonly rule: string;
+  readonly filename: string;
+  readonly signal: AbortSignal;
+}
+
+export interface ParseFileResult {
+  readonly class: string;
+  readonly records: number;
+  readonly failed: number;
+  /** The first faults, with line numbers from 1. */
+  readonly errors: { line: number; error: string }[];
+}
+
+const ERRORS_SHOWN = 20;
+
+interface Dependencies {
+  readonly rules: Rules;
+  readonly objects: Objects;
+  readonly files: FileSource;
+}
+
+/**
+ * Parses a file line by line and stores the records. A record's identity is the file's content and its line, so parsing the same
+ * file with the same rule again writes the same rows.
+ */
+export class FileParser {
+  readonly #dependencies: Dependencies;
+
+  constructor(dependencies: Dependencies) {
+    this.#dependencies = dependencies;
+  }
+
+  async parse(principal: Principal, request: ParseFileRequest): Promise<ParseFileResult> {
+    const { rules, files } = this.#dependencies;
+    const rule = await rules.load(principal, request.rule);
+    const file = await files.open(principal, request.filename);
+    if (file.size > PARSE_FILE_MAX_BYTES) throw new AppError("too_large", `A file to parse has at most ${PARSE_FILE_MAX_BYTES} bytes.`);
+    const run = new FileRun({ principal, rule, source: request.filename, timeMs: file.modifiedMs });
+    const identity = createHash("sha256").update(`${file.digest}\n${rule.key}\n${rule.digest}`).digest("hex");
+    for await (const lines of batches(file.bytes)) {
+      request.signal.throwIfAborted();
+      await this.#store(run, run.parse(lines), identity);
+    }
+    return run.result();
+  }
+
+  async #store(run: FileRun, parsed: readonly ParsedRecord[], identity: string): Promise<void> {
+    const good: { record: NewRecord; line: number }[] = [];
+    for (const record of parsed) {
+      const line = run.first + record.ordinal;
+      if (!record.ok) run.fail(line, record.error);
+      else good.push({ line, record: { values: record.values, timeMs: run.timeMs, identity: `file/${identity}/${line}` } });
+    }
+    await this.#ingest(run, good);
+  }
+
+  /** One bad value must not keep a thousand good records out: then they go one by one. */
+  async #ingest(run: FileRun, records: readonly { record: NewRecord; line: number }[]): Promise<void> {
+    if (records.length === 0) return;
+    try {
+      await this.#dependencies.objects.ingest(run.principal, run.rule.class, records.map(({ record }) => record));
+      run.stored(records.length);
+    } catch (error) {
+      if (!isAppError(error, "invalid", "too_large")) throw error;
+      if (records.length === 1) run.fail(records[0]?.line ?? 0, errorText(error));
+      else for (const record of records) await this.#ingest(run, [record]);
+    }
+  }
+}
+
+class FileRun {
+  readonly principal: Principal;
+  readonly rule: Rule;
+  readonly timeMs: number;
+  readonly #source: string;
+  /** Line number of the batch's first line. */
+  first = 1;
+  #next = 1;
+  #records = 0;
+  #failed = 0;
+  readonly #errors: { line: number; error: string }[] = [];
+
+  constructor({ principal, rule, source, timeMs }: { principal: Principal; rule: Rule; source: string; timeMs: number }) {
+    this.principal = principal;
+    this.rule = rule;
+    this.timeMs = timeMs;
+    this.#source = source;
+  }
+
+  parse(lines: readonly string[]): readonly ParsedRecord[] {
+    this.first = this.#next;
+    this.#next += lines.length;
+    const place = { timeMs: this.timeMs, host: "", source: this.#source, groups: {} };
+    return this.rule.parse(lines.map((text) => ({ text, ...place })));
+  }
+
+  stored(count: number): void {
+    this.#records += count;
+  }
+
+  fail(line: number, error: string): void {
+    this.#failed += 1;
+    if (this.#errors.length < ERRORS_SHOWN) this.#errors.push({ line, error });
+  }
+
+  result(): ParseFileResult {
+    return { class: this.rule.class, records: this.#records, failed: this.#failed, errors: this.#errors };
+  }
+}
+
+/** Lines without their ends, at most `CHANGE_BATCH_MAX` at a time. */
+async function* batches(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<readonly string[]> {
+  const decoder = new TextDecoder("utf-8");
+  let rest = "";
+  let lines: string[] = [];
+  for await (const chunk of bytes) {
+    const parts = (rest + decoder.decode(chunk, { stream: true })).split(/\r?\n/);
+    rest = parts.pop() ?? "";
+    if (rest.length > RECORD_MAX_BYTES) throw new AppError("too_large", `A line has more than ${RECORD_MAX_BYTES} bytes.`);
+    for (const line of parts) {
+      if (lines.push(line) < CHANGE_BATCH_MAX) continue;
+      yield lines;
+      lines = [];
+    }
+  }
+  rest += decoder.decode();
+  if (rest !== "") lines.push(rest);
+  if (lines.length > 0) yield lines;
+}

@@ -1,0 +1,65 @@
+import { Type } from "typebox";
+import { ParseFileQuery, ParseFileReply, RuleKey, RuleList, RuleNew, RulePut, RuleQuery } from "../../../common/api/rules.ts";
+import { endpoint, type Endpoint } from "../../http/endpoint.ts";
+import type { FileParser } from "./parse-file.ts";
+import type { RuleService } from "./service.ts";
+
+export function ruleRoutes({ rules, fileParser }: { readonly rules: RuleService; readonly fileParser: FileParser }): readonly Endpoint[] {
+  return [
+    endpoint({
+      method: "GET",
+      path: "/mxobject/rule",
+      permission: "rules:read",
+      summary: "Rules, of one class when it is named",
+      input: RuleQuery,
+      output: RuleList,
+      handler: async ({ principal, input }) => ({ message: [...(await rules.list(principal, input.class))] }),
+    }),
+    endpoint({
+      method: "PUT",
+      path: "/mxobject/rule",
+      permission: "rules:write",
+      summary: "Insert or replace a rule",
+      input: RulePut,
+      output: Type.String(),
+      body: "form",
+      handler: async ({ principal, input }) => {
+        await rules.put(principal, input.key, input.value);
+        return { message: "" };
+      },
+    }),
+    endpoint({
+      method: "DELETE",
+      path: "/mxobject/rule",
+      permission: "rules:write",
+      summary: "Remove a rule",
+      input: RuleKey,
+      output: Type.String(),
+      handler: async ({ principal, input }) => {
+        await rules.remove(principal, input.key);
+        return { message: "" };
+      },
+    }),
+    endpoint({
+      method: "POST",
+      path: "/mxobject/rule/new",
+      permission: "rules:write",
+      summary: "Make the rule of a class and type; the message is its key",
+      input: RuleNew,
+      output: Type.String(),
+      body: "json",
+      handler: async ({ principal, input }) => ({ message: await rules.create(principal, input) }),
+    }),
+    endpoint({
+      method: "GET",
+      path: "/action/parsefile",
+      permission: "rules:write",
+      summary: "Parse a file of the file system into the class of a rule",
+      input: ParseFileQuery,
+      output: ParseFileReply,
+      handler: async ({ principal, input, signal }) => ({
+        message: await fileParser.parse(principal, { rule: input.rule, filename: input.filename, signal }),
+      }),
+    }),
+  ];
+}

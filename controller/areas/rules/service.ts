@@ -1,0 +1,165 @@
+import { AppError, isAppError } from "../../../common/errors.ts";
+import { RULE_CACHE_MAX_ENTRIES, RULE_TEXT_MAX_BYTES } from "../../../common/limits.ts";
+import type { Stores } from "../../store/engine.ts";
+import type { ClassView, Objects } from "../objects/index.ts";
+import type { Principal } from "../permissions/index.ts";
+import { compileRule, ruleClass, type CompiledRule } from "./compile.ts";
+import { compileGrok } from "./grok.ts";
+import { readRuleText, single, writeRuleText } from "./options.ts";
+import { RuleStore, type StoredRule } from "./store.ts";
+import type { Rule, Rules } from "./types.ts";
+
+/** What `rule/new` is told. `fields` and `mapping` belong to grok: pattern names, and class field to captured name. */
+export interface NewRule {
+  readonly class: string;
+  readonly type: "text" | "json" | "csv" | "grok";
+  readonly fields?: readonly string[];
+  readonly mapping?: Readonly<Record<string, string>>;
+}
+
+export interface RuleListing {
+  readonly key: string;
+  readonly class: string;
+  readonly type: string;
+  readonly value: string;
+}
+
+export class RuleService implements Rules {
+  readonly #stores: Stores;
+  readonly #objects: Objects;
+  /** Compiled rules by tenant, key, text and state of the classes; the oldest leaves first. */
+  readonly #compiled = new Map<string, CompiledRule>();
+
+  constructor({ stores, objects }: { readonly stores: Stores; readonly objects: Objects }) {
+    this.#stores = stores;
+    this.#objects = objects;
+  }
+
+  async load(principal: Principal, key: string): Promise<Rule> {
+    checkKey(principal, key);
+    const stored = await (await this.#store(principal)).find(key);
+    if (!stored) throw new AppError("not_found", `There is no rule ${key}.`);
+    return this.#compile(principal, stored);
+  }
+
+  async pinned(principal: Principal, key: string, digest: string): Promise<Rule> {
+    return this.#compile(principal, await (await this.#store(principal)).pinned(key, digest));
+  }
+
+  async pin(principal: Principal, rule: Rule): Promise<void> {
+    await (await this.#store(principal)).pin(rule);
+  }
+
+  /** Rules whose records go to the class, all rules without one. A rule that names no class is listed with an empty one. */
+  async list(principal: Principal, path?: string): Promise<readonly RuleListing[]> {
+    const rules = await (await this.#store(principal)).list(principal.ospace);
+    return rules.map(listing).filter((rule) => path === undefined || rule.class === path.replace(/\/+$/, ""));
+  }
+
+  /**
+   * Inserts or replaces. Refuses a text that does not parse or uses what is not offered; a class that is not there yet is
+   * an error only when the rule is used.
+   */
+  async put(principal: Principal, key: string, text: string): Promise<void> {
+    checkKey(principal, key);
+    if (Buffer.byteLength(text) > RULE_TEXT_MAX_BYTES) {
+      throw new AppError("too_large", `A rule has at most ${RULE_TEXT_MAX_BYTES} bytes.`);
+    }
+    await this.#check(principal, key, text);
+    await (await this.#store(principal)).put(key, text);
+  }
+
+  async remove(principal: Principal, key: string): Promise<void> {
+    checkKey(principal, key);
+    const found = await (await this.#store(principal)).remove(key);
+    if (!found) throw new AppError("not_found", `There is no rule ${key}.`);
+  }
+
+  /** Makes, or replaces, the rule of a class and type; answers its key. */
+  async create(principal: Principal, rule: NewRule): Promise<string> {
+    const view = await this.#class(principal, rule.class);
+    const key = `${principal.ospace}/rules${view.path.slice(principal.ospace.length)}/${rule.type}`;
+    const text = writeRuleText([["class", view.path], ["parser", rule.type], ...(rule.type === "grok" ? grokOptions(rule) : fieldOptions(rule))]);
+    compileRule(key, text, view);
+    await (await this.#store(principal)).put(key, text);
+    return key;
+  }
+
+  async #check(principal: Principal, key: string, text: string): Promise<void> {
+    const rule = readRuleText(text);
+    const path = single(rule, "class");
+    const view = path && (await this.#objects.catalog(principal)).get(ruleClass(text));
+    if (view) compileRule(key, text, view);
+    else if (rule.script !== "") throw new AppError("unsupported", `The rule ${key} has a script body; rules work by their option lines so far.`);
+  }
+
+  async #compile(principal: Principal, stored: StoredRule): Promise<Rule> {
+    const catalog = await this.#objects.catalog(principal);
+    const name = [principal.tenant, stored.key, stored.digest, catalog.revision].join("\n");
+    let compiled = this.#compiled.get(name);
+    if (!compiled) {
+      compiled = compileRule(stored.key, stored.text, await this.#class(principal, ruleClass(stored.text)));
+      this.#remember(name, compiled);
+    }
+    return { ...stored, ...compiled };
+  }
+
+  #remember(name: string, compiled: CompiledRule): void {
+    const oldest = this.#compiled.keys().next();
+    if (this.#compiled.size >= RULE_CACHE_MAX_ENTRIES && !oldest.done) this.#compiled.delete(oldest.value);
+    this.#compiled.set(name, compiled);
+  }
+
+  async #class(principal: Principal, path: string): Promise<ClassView> {
+    const view = (await this.#objects.catalog(principal)).get(path.replace(/\/+$/, ""));
+    if (!view) throw new AppError("not_found", `class : ${path} not find !`);
+    return view;
+  }
+
+  async #store(principal: Principal): Promise<RuleStore> {
+    return new RuleStore((await this.#stores.tenant(principal.tenant)).kv);
+  }
+}
+
+function checkKey(principal: Principal, key: string): void {
+  const prefix = `${principal.ospace}/rules/`;
+  const segments = key.split("/").slice(1);
+  if (!key.startsWith(prefix) || segments.some((segment) => segment === "" || segment === "." || segment === "..")) {
+    throw new AppError("invalid", `A rule is named by its configuration key, such as ${prefix}access, not ${key || "nothing"}.`);
+  }
+}
+
+function listing({ key, text }: StoredRule): RuleListing {
+  const rule = readRuleText(text);
+  return { key, class: classOrEmpty(text), type: (lenient(rule, "parser") ?? "").toLowerCase(), value: text };
+}
+
+function classOrEmpty(text: string): string {
+  try {
+    return ruleClass(text);
+  } catch (error) {
+    if (isAppError(error)) return "";
+    throw error;
+  }
+}
+
+function lenient(rule: ReturnType<typeof readRuleText>, name: string): string | undefined {
+  return rule.options.find((option) => option.name === name)?.value;
+}
+
+function fieldOptions(rule: NewRule): readonly (readonly [string, string])[] {
+  return rule.fields && rule.fields.length > 0 ? [["fields", rule.fields.join(",")]] : [];
+}
+
+function grokOptions({ fields, mapping }: NewRule): readonly (readonly [string, string])[] {
+  if (!fields || fields.length === 0) throw new AppError("invalid", "A grok rule needs fields: the names of its patterns.");
+  if (!mapping || Object.keys(mapping).length === 0) throw new AppError("invalid", "A grok rule needs a mapping of class fields to patterns.");
+  const captured = new Set(fields.flatMap((name) => compileGrok(`%{${name}}`).captures));
+  for (const [field, name] of Object.entries(mapping)) {
+    if (!captured.has(name)) throw new AppError("invalid", `The mapping of ${field}: no pattern of the rule captures ${name}.`);
+  }
+  return [
+    ...fields.map((name, index) => [`pattern_${index + 1}`, `%{${name}}`] as const),
+    ...Object.entries(mapping).map(([field, name]) => [`var_${field}`, `field ${name}`] as const),
+  ];
+}
