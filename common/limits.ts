@@ -245,3 +245,79 @@ export const QUERY_UPDATE_MAX_ROWS = 100_000;
 export const QUERY_VALUE_ROWS_MAX = 10_000;
 /** A query works no longer than this before it lets others have the thread. */
 export const QUERY_SLICE_MAX_MS = 4;
+
+// Objects: classes, columns, indexes.
+export const CLASSES_PER_TENANT_MAX = 5_000;
+/** With the inherited ones. */
+export const COLUMNS_PER_CLASS_MAX = 500;
+export const CLASS_PATH_MAX_BYTES = 512;
+export const CLASS_DEPTH_MAX = 16;
+export const COLUMN_NAME_MAX_CHARACTERS = 128;
+export const EDGE_TYPES_MAX = 1_000;
+export const EDGE_TYPE_NAME_MAX_CHARACTERS = 128;
+/** Edges of one type from one object that one statement may name or clear. */
+export const EDGES_PER_WRITE_MAX = 10_000;
+/** Of `TERMS_PER_OBJECT_MAX`: words of the full text; an object with more is marked and always rechecked. */
+export const WORDS_PER_OBJECT_MAX = 1_000;
+/** Of `TERMS_PER_OBJECT_MAX`: values of indexed columns, with each element of sets, lists and maps. */
+export const INDEXED_VALUES_PER_OBJECT_MAX = 900;
+/** `IN` with more values is answered by filtering. */
+export const INDEX_UNION_MAX = 64;
+/** Timelines that are merged at once; a class tree with more record classes reads smaller pages. */
+export const TIMELINE_PAGE_ROWS = 500;
+/** A catalog that cannot keep its lease for this long stops writing. */
+export const CATALOG_LEASE_MS = 15_000;
+export const CATALOG_RETRY_MS = 250;
+export const CATALOG_CHANGE_ATTEMPTS_MAX = 32;
+export const STORE_ATTEMPTS_MAX = 6;
+export const STORE_RETRY_MIN_MS = 10;
+/** Sets, lists and maps of one attribute. */
+export const COLLECTION_ELEMENTS_MAX = 10_000;
+/** Longer elements and map keys are named by their hash in the store. */
+export const ELEMENT_NAME_MAX_BYTES = 200;
+
+// Hosts, enrolment and the controller's end of the agent link.
+export const HOST_NAME_MAX_CHARACTERS = 255;
+export const HOST_CONFIG_MAX_ENTRIES = 256;
+export const HOST_CONFIG_VALUE_MAX_BYTES = 64 * KIB;
+export const HOST_TAGS_MAX = 500;
+/** Facts of a connected host are written at most this often. */
+export const HOST_FACTS_MIN_INTERVAL_MS = 60_000;
+export const HOST_FACTS_MAX_ENTRIES = 64;
+export const HOST_FACT_MAX_BYTES = KIB;
+export const JOIN_TOKEN_DEFAULT_MINUTES = 60;
+export const JOIN_TOKEN_MAX_MINUTES = 7 * 24 * 60;
+/** A used token answers the same request again for so long, so that a lost answer is no dead end. */
+export const JOIN_TOKEN_REPEAT_MS = 600_000;
+export const JOIN_TOKENS_SWEPT_PER_TOKEN = 20;
+export const CSR_MAX_BYTES = 8 * KIB;
+export const CERTIFICATE_COMMON_NAME_MAX = 64;
+/** Certificates begin to be valid this much earlier, for clocks that differ. */
+export const CERTIFICATE_SKEW_MS = 300_000;
+export const AGENT_CERTIFICATE_LIFETIME_MS = 24 * 3_600_000;
+export const SERVER_CERTIFICATE_LIFETIME_MS = 30 * 24 * 3_600_000;
+export const AUTHORITY_LIFETIME_MS = 20 * 365 * 24 * 3_600_000;
+export const AGENT_SESSIONS_MAX = 5_000;
+export const AGENT_HELLOS_IN_FLIGHT_MAX = 128;
+export const AGENT_HELLOS_PER_MINUTE = 60;
+/** For the first frame after the stream is open. */
+export const AGENT_HELLO_DEADLINE_MS = 10_000;
+export const AGENT_SEND_QUEUE_MAX_FRAMES = 1_024;
+export const AGENT_STREAMS_PER_CONNECTION_MAX = 32;
+export const AGENT_RENEW_MIN_INTERVAL_MS = 1_000;
+export const AGENT_SESSION_LEASE_MS = 30_000;
+export const AGENT_REGISTER_ATTEMPTS_MAX = 16;
+export const AGENT_COMMANDS_WAITING_MAX = 10_000;
+/** After a cancel the agent has so long to tell how the command ended. */
+export const COMMAND_CANCEL_GRACE_MS = 5_000;
+export const COMMAND_RECORD_TTL_DAYS = 7;
+export const COMMAND_LINE_MAX_BYTES = 256 * KIB;
+
+// SSH.
+export const SSH_CONNECTIONS_MAX = 32;
+export const SSH_CONNECT_MS = 15_000;
+export const SSH_OUTPUT_MAX_BYTES = 64 * MIB;
+export const SSH_UPLOADS_AT_ONCE = 16;
+export const SSH_KILL_GRACE_MS = 1_000;
+export const SSH_JOURNAL_KEEP_MS = 24 * 3_600_000;
+export const SSH_JOURNAL_SWEPT_PER_COMMAND = 20;

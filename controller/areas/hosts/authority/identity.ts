@@ -1,0 +1,56 @@
+import type { PeerCertificate } from "node:tls";
+import { AppError } from "../../../../common/errors.ts";
+import type { AgentIdentity } from "../types.ts";
+
+/** How a certificate says whose it is: one URI, `odp://<tenant>/<host>`, and the host's enrolment inside the serial number. */
+
+const GENERATION_DIGITS = 16;
+/** Keeps serial numbers positive and of one length. */
+const SERIAL_PREFIX = "4F";
+const SERIAL = /^4F([0-9A-F]{16})[0-9A-F]{16}$/;
+const AGENT_URI = /^URI:odp:\/\/([a-z][a-z0-9_]{0,47})\/([^/?#,\s"]{1,1000})$/;
+
+export function agentUri(tenant: string, host: string): string {
+  return `odp://${tenant}/${encodeURIComponent(host)}`;
+}
+
+export function newGeneration(random: (count: number) => Uint8Array): string {
+  return hex(random(GENERATION_DIGITS / 2));
+}
+
+/** A new serial number of one enrolment: renewals keep the first part, the rest is random. */
+export function newSerial(generation: string, random: (count: number) => Uint8Array): string {
+  return SERIAL_PREFIX + generation + hex(random(8));
+}
+
+/** The enrolment a serial number belongs to; `undefined` for one that is no agent's. */
+export function generationOf(serial: string): string | undefined {
+  return SERIAL.exec(serial.toUpperCase())?.[1];
+}
+
+/**
+ * Who an agent is, by what its certificate says and nothing else. TLS has checked the signature; the times are checked here again, for a
+ * resumed connection does not.
+ */
+export function identityOf(certificate: PeerCertificate | undefined, nowMs: number): AgentIdentity {
+  const [, tenant, host] = AGENT_URI.exec(certificate?.subjectaltname ?? "") ?? [];
+  if (!certificate || tenant === undefined || host === undefined) {
+    throw new AppError("denied", "The certificate is not one of an agent.");
+  }
+  if (!(Date.parse(certificate.valid_from) <= nowMs && nowMs < Date.parse(certificate.valid_to))) {
+    throw new AppError("denied", `The certificate was valid until ${certificate.valid_to}: enrol this host again.`);
+  }
+  return { tenant, host: decodeHost(host), serial: certificate.serialNumber.toUpperCase() };
+}
+
+function decodeHost(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch (cause) {
+    throw new AppError("denied", "The certificate is not one of an agent.", { cause });
+  }
+}
+
+function hex(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString("hex").toUpperCase();
+}
