@@ -53,8 +53,8 @@ export class RecordWriter {
         this.#collectRecords(entry, entry.body.value, { batch, rows, faults });
         break;
       case "run": {
-        const { policy, policyRevision: _revision, scheduledMs, startedMs, endedMs, ...run } = entry.body.value;
-        const values = { policy, host, scheduled: scheduledMs, started: startedMs, ended: endedMs, ...run };
+        const { policy, scheduledMs, state, code, message, startedMs, endedMs, records } = entry.body.value;
+        const values = { policy, host, scheduled: scheduledMs, state, code, message, started: startedMs, ended: endedMs, records };
         // Not the place in the stream but what is run when is the identity: one run, one record.
         rows.add(`${ospace}${this.#classes.runs}`, { values, timeMs: scheduledMs, identity: `run/${host}/${policy}/${scheduledMs}` });
         break;

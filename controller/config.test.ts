@@ -1,0 +1,53 @@
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { readSettings } from "./config.ts";
+
+function fileWith(text: string): string {
+  const path = join(mkdtempSync(join(tmpdir(), "odp-config-")), "odp.toml");
+  writeFileSync(path, text);
+  return path;
+}
+
+describe("settings", () => {
+  it("have defaults that run alone on one machine", () => {
+    expect(readSettings({ PATH: "/bin" })).toMatchObject({
+      host: "127.0.0.1", port: 8080, agentPort: 8081, tenant: "matrix", ospace: "/matrix", adminUser: "admin", adminPassword: undefined,
+      store: "embedded", demo: true, publicNames: ["127.0.0.1"],
+    });
+  });
+
+  it("derive the agent port and the name space from what they belong to", () => {
+    expect(readSettings({ ODP_PORT: "9000", ODP_TENANT: "acme" })).toMatchObject({ agentPort: 9001, ospace: "/acme" });
+  });
+
+  it("come from the file, and a variable wins over it", () => {
+    const file = fileWith('port = 9100\ndemo = false\npublic_names = ["a.example", "b.example"]\n');
+    const settings = readSettings({ ODP_CONFIG: file, ODP_PORT: "9200" });
+    expect(settings).toMatchObject({ port: 9200, demo: false, publicNames: ["a.example", "b.example"] });
+  });
+
+  it.each([
+    [{ ODP_PROT: "1" }, /There is no setting ODP_PROT/],
+    [{ ODP_PORT: "70000" }, /The setting port \(ODP_PORT\) is wrong: it must be a whole number from 0 to 65535, not 70000/],
+    [{ ODP_PORT: "1e3" }, /ODP_PORT/],
+    [{ ODP_STORE: "sqlite" }, /The setting store .* one of embedded, cluster, not sqlite/],
+    [{ ODP_STORE: "cluster" }, /The setting secret_key_file .* must share one/],
+    [{ ODP_TENANT: "Acme" }, /The setting tenant/],
+    [{ ODP_ETCD_ENDPOINTS: "localhost" }, /The setting etcd_endpoints/],
+    [{ ODP_DEMO: "yes" }, /The setting demo .* one of 0, 1, not yes/],
+    [{ ODP_CONFIG: "/nowhere/odp.toml" }, /\/nowhere\/odp.toml cannot be read/],
+  ])("refuse %j by name", (environment, message) => {
+    expect(() => readSettings(environment)).toThrow(message);
+  });
+
+  it("refuse what a file says wrong", () => {
+    expect(() => readSettings({ ODP_CONFIG: fileWith("prot = 1\n") })).toThrow(/There is no setting prot in/);
+    expect(() => readSettings({ ODP_CONFIG: fileWith("port = \n") })).toThrow(/is not TOML/);
+  });
+
+  it("leave the variables of agents and tests alone", () => {
+    expect(readSettings({ ODP_AGENT_TOKEN: "x", ODP_REQUIRE_CLUSTER: "1" }).port).toBe(8080);
+  });
+});

@@ -1,0 +1,184 @@
+import { readFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { join, resolve } from "node:path";
+import { parse } from "smol-toml";
+import { AppError, errorText } from "../common/errors.ts";
+
+/** Everything that can be set, made definite. */
+export interface Settings {
+  readonly host: string;
+  readonly port: number;
+  readonly agentPort: number;
+  readonly publicNames: readonly string[];
+  readonly dataDir: string;
+  readonly tenant: string;
+  readonly ospace: string;
+  readonly adminUser: string;
+  readonly adminPassword: string | undefined;
+  readonly secretKeyFile: string;
+  readonly store: "embedded" | "cluster";
+  readonly etcdEndpoints: readonly string[];
+  readonly cassandraContactPoints: readonly string[];
+  readonly cassandraDatacenter: string;
+  readonly cassandraReplicationFactor: number;
+  readonly demo: boolean;
+  readonly localAgent: boolean;
+  readonly logLevel: LogLevel;
+}
+
+export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error"] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+/** One setting: how it is called in the file (the variable is `ODP_` and the same in capitals), what it means, what it may be. */
+export interface Setting {
+  readonly name: string;
+  readonly meaning: string;
+  readonly default: string;
+}
+
+export const SETTINGS = [
+  { name: "config", meaning: "The configuration file (TOML); only as a variable", default: "odp.toml, when it is there" },
+  { name: "host", meaning: "Address the HTTP interface and the agent port listen on", default: "127.0.0.1" },
+  { name: "port", meaning: "Port of the HTTP interface", default: "8080" },
+  { name: "agent_port", meaning: "Port that agents dial", default: "port + 1" },
+  { name: "public_names", meaning: "Names or addresses agents reach this controller by", default: "the host" },
+  { name: "data_dir", meaning: "Folder of the embedded store, keys and temporary files", default: "data" },
+  { name: "tenant", meaning: "The first tenant", default: "matrix" },
+  { name: "ospace", meaning: "Its name space", default: "/ and the tenant" },
+  { name: "admin_user", meaning: "Its administrator", default: "admin" },
+  { name: "admin_password", meaning: "The administrator's first password", default: "generated and printed once" },
+  { name: "secret_key_file", meaning: "Key that seals secrets; never in the store", default: "secret.key in data_dir; required on a cluster" },
+  { name: "store", meaning: "Where data lies: embedded or cluster", default: "embedded" },
+  { name: "etcd_endpoints", meaning: "host:port of etcd members", default: "127.0.0.1:2379" },
+  { name: "cassandra_contact_points", meaning: "host:port of Cassandra nodes", default: "127.0.0.1:9042" },
+  { name: "cassandra_datacenter", meaning: "The data centre whose nodes are asked", default: "datacenter1" },
+  { name: "cassandra_replication_factor", meaning: "Replicas of the first tenant's data and of the installation's", default: "1" },
+  { name: "demo", meaning: "1 seeds a small demonstration, 0 leaves it out", default: "1" },
+  { name: "local_agent", meaning: "1 runs an agent for this host beside the controller", default: "1" },
+  { name: "log_level", meaning: LOG_LEVELS.join(", "), default: "info" },
+] as const satisfies readonly Setting[];
+
+type SettingName = (typeof SETTINGS)[number]["name"];
+type Given = ReadonlyMap<SettingName, string>;
+
+/** Variables of the same prefix that other programs of this house read. */
+const VARIABLES_OF_OTHERS = /^ODP_(AGENT_(CONTROLLER|TOKEN|DIR|NAME)|REQUIRE_CLUSTER|LOCAL_[A-Z_]+|CRASH_ROUNDS|TEST_[A-Z_]+)$/;
+
+/**
+ * Reads the variables and the configuration file; variables win. `AppError("invalid")` names the setting that is unknown or wrong.
+ */
+export function readSettings(environment: Readonly<Record<string, string | undefined>>): Settings {
+  const variables = fromEnvironment(environment);
+  const file = variables.get("config");
+  return settle(new Map([...fromFile(file ?? "odp.toml", file !== undefined), ...variables]));
+}
+
+function fromEnvironment(environment: Readonly<Record<string, string | undefined>>): Given {
+  const given = new Map<SettingName, string>();
+  for (const [variable, value] of Object.entries(environment)) {
+    if (!variable.startsWith("ODP_") || value === undefined || VARIABLES_OF_OTHERS.test(variable)) continue;
+    given.set(known(variable.slice("ODP_".length).toLowerCase(), variable), value);
+  }
+  return given;
+}
+
+function fromFile(path: string, required: boolean): Given {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (error) {
+    if (!required && (error as NodeJS.ErrnoException).code === "ENOENT") return new Map();
+    throw new AppError("invalid", `The configuration file ${path} cannot be read: ${errorText(error)}`);
+  }
+  return new Map(Object.entries(parseToml(path, text)).map(([name, value]) => [known(name, `${name} in ${path}`), textOf(name, value)]));
+}
+
+function parseToml(path: string, text: string): Record<string, unknown> {
+  try {
+    return parse(text);
+  } catch (error) {
+    throw new AppError("invalid", `The configuration file ${path} is not TOML: ${errorText(error)}`);
+  }
+}
+
+function textOf(name: string, value: unknown): string {
+  if (Array.isArray(value)) return value.join(",");
+  if (typeof value === "boolean") return value ? "1" : "0";
+  if (typeof value === "string" || typeof value === "number") return String(value);
+  throw wrong(name, "it must be a text, a number, true or false, or a list of texts");
+}
+
+function known(name: string, shown: string): SettingName {
+  const setting = SETTINGS.find((candidate) => candidate.name === name);
+  if (!setting) throw new AppError("invalid", `There is no setting ${shown}. Known: ${SETTINGS.map((one) => one.name).join(", ")}.`);
+  return setting.name;
+}
+
+function settle(given: Given): Settings {
+  const text = (name: SettingName, otherwise: string): string => given.get(name) || otherwise;
+  const port = portOf(given, "port", 8080);
+  const tenant = matching("tenant", text("tenant", "matrix"), /^[a-z][a-z0-9_]{0,47}$/, "1 to 48 lower-case letters, digits and _");
+  const dataDir = resolve(text("data_dir", "data").replace(/^~(?=\/|$)/, homedir()));
+  const host = text("host", "127.0.0.1");
+  const store = oneOf("store", text("store", "embedded"), ["embedded", "cluster"]);
+  if (store === "cluster" && !given.get("secret_key_file")) throw wrong("secret_key_file", "a cluster's controllers must share one");
+  return {
+    host,
+    port,
+    agentPort: portOf(given, "agent_port", port === 0 ? 0 : port + 1),
+    publicNames: list(text("public_names", host)),
+    dataDir,
+    tenant,
+    ospace: matching("ospace", text("ospace", `/${tenant}`), /^\/[\p{L}\p{N}_]+$/u, "a / and one name"),
+    adminUser: matching("admin_user", text("admin_user", "admin"), /^[^\s:/]{1,64}$/, "1 to 64 characters without spaces, : and /"),
+    adminPassword: given.get("admin_password") || undefined,
+    secretKeyFile: resolve(text("secret_key_file", join(dataDir, "secret.key"))),
+    store,
+    etcdEndpoints: endpoints("etcd_endpoints", text("etcd_endpoints", "127.0.0.1:2379")),
+    cassandraContactPoints: endpoints("cassandra_contact_points", text("cassandra_contact_points", "127.0.0.1:9042")),
+    cassandraDatacenter: text("cassandra_datacenter", "datacenter1"),
+    cassandraReplicationFactor: whole("cassandra_replication_factor", text("cassandra_replication_factor", "1"), { from: 1, to: 9 }),
+    demo: yesOrNo("demo", text("demo", "1")),
+    localAgent: yesOrNo("local_agent", text("local_agent", "1")),
+    logLevel: oneOf("log_level", text("log_level", "info"), LOG_LEVELS),
+  };
+}
+
+function portOf(given: Given, name: SettingName, otherwise: number): number {
+  return whole(name, given.get(name) || String(otherwise), { from: 0, to: 65_535 });
+}
+
+function whole(name: SettingName, text: string, { from, to }: { from: number; to: number }): number {
+  const value = Number(text);
+  if (!/^\d+$/.test(text) || value < from || value > to) throw wrong(name, `it must be a whole number from ${from} to ${to}, not ${text}`);
+  return value;
+}
+
+function yesOrNo(name: SettingName, text: string): boolean {
+  return oneOf(name, text, ["0", "1"]) === "1";
+}
+
+function oneOf<T extends string>(name: SettingName, text: string, values: readonly T[]): T {
+  const value = values.find((candidate) => candidate === text);
+  if (value === undefined) throw wrong(name, `it must be one of ${values.join(", ")}, not ${text}`);
+  return value;
+}
+
+function matching(name: SettingName, text: string, pattern: RegExp, form: string): string {
+  if (!pattern.test(text)) throw wrong(name, `it must be ${form}, not ${text}`);
+  return text;
+}
+
+function list(text: string): readonly string[] {
+  return text.split(",").map((part) => part.trim()).filter((part) => part !== "");
+}
+
+function endpoints(name: SettingName, text: string): readonly string[] {
+  const all = list(text.replaceAll(/https?:\/\//g, ""));
+  for (const one of all) matching(name, one, /^(\[[0-9a-f:]+\]|[^:\s]+):\d{1,5}$/i, "host:port, several separated by commas");
+  return all;
+}
+
+function wrong(name: string, why: string): AppError {
+  return new AppError("invalid", `The setting ${name} (ODP_${name.toUpperCase()}) is wrong: ${why}.`);
+}
