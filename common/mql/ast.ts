@@ -1,0 +1,377 @@
+/** The language as data: plain readonly nodes. `span` is where a node stands in the text, in UTF-16 units, end excluded. */
+
+export interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+interface At {
+  readonly span: Span;
+}
+
+export interface Script extends At {
+  readonly kind: "script";
+  readonly statements: readonly Statement[];
+}
+
+export type Statement =
+  | Select | Union | SelectEdgeTypes | Insert | InsertJson | Update | Delete | CreateClass | DropClass | AlterClass | CreateEdgeType
+  | DropEdgeType | Match | Batch | Explain;
+
+// Values
+
+export type ValueNode = TextNode | NumberNode | ConstantNode | ListNode | MapNode | Placeholder;
+
+export interface TextNode extends At {
+  readonly kind: "text";
+  readonly value: string;
+}
+
+export interface NumberNode extends At {
+  readonly kind: "number";
+  /** As written, with a `-` when negative: integers may be beyond what a double holds. */
+  readonly text: string;
+}
+
+export interface ConstantNode extends At {
+  readonly kind: "constant";
+  readonly value: boolean | null;
+}
+
+export interface ListNode extends At {
+  readonly kind: "list";
+  readonly items: readonly ValueNode[];
+}
+
+export interface MapNode extends At {
+  readonly kind: "map";
+  readonly entries: readonly MapEntry[];
+}
+
+export interface MapEntry extends At {
+  readonly kind: "entry";
+  readonly key: string;
+  readonly value: ValueNode;
+}
+
+export interface Placeholder extends At {
+  readonly kind: "placeholder";
+  /** Counted over the whole script from 0. */
+  readonly index: number;
+}
+
+// Fields and conditions
+
+export interface Field extends At {
+  readonly kind: "field";
+  /** A column, or an alias and a column, then members of a map. */
+  readonly parts: readonly string[];
+}
+
+export interface Call extends At {
+  readonly kind: "call";
+  /** In lower case. */
+  readonly name: string;
+  readonly distinct: boolean;
+  /** Absent for `*`. */
+  readonly argument: Field | undefined;
+}
+
+export type Operand = Field | Call | ValueNode;
+export type CompareOperator = "=" | "!=" | ">" | "<" | ">=" | "<=";
+export type TextOperator = "MATCH" | "PHRASE" | "PREFIX" | "FUZZY";
+
+export type Condition = And | Or | Not | Compare | In | Like | Between | IsNull | Contains | TextMatch;
+
+export interface And extends At {
+  readonly kind: "and";
+  readonly items: readonly Condition[];
+}
+
+export interface Or extends At {
+  readonly kind: "or";
+  readonly items: readonly Condition[];
+}
+
+export interface Not extends At {
+  readonly kind: "not";
+  readonly operand: Condition;
+}
+
+export interface Compare extends At {
+  readonly kind: "compare";
+  readonly operator: CompareOperator;
+  readonly left: Operand;
+  readonly right: ValueNode;
+}
+
+export interface In extends At {
+  readonly kind: "in";
+  readonly operand: Operand;
+  /** Values, or one placeholder or list that stands for them. */
+  readonly values: readonly ValueNode[];
+  readonly negated: boolean;
+}
+
+export interface Like extends At {
+  readonly kind: "like";
+  readonly operand: Operand;
+  readonly pattern: ValueNode;
+  readonly negated: boolean;
+}
+
+export interface Between extends At {
+  readonly kind: "between";
+  readonly operand: Operand;
+  readonly low: ValueNode;
+  readonly high: ValueNode;
+  readonly negated: boolean;
+}
+
+export interface IsNull extends At {
+  readonly kind: "isNull";
+  readonly operand: Operand;
+  readonly negated: boolean;
+}
+
+export interface Contains extends At {
+  readonly kind: "contains";
+  readonly operand: Operand;
+  readonly value: ValueNode;
+  readonly negated: boolean;
+}
+
+export interface TextMatch extends At {
+  readonly kind: "textMatch";
+  readonly operator: TextOperator;
+  readonly operand: Operand;
+  readonly value: ValueNode;
+  readonly negated: boolean;
+}
+
+// Reading
+
+export interface ClassRef extends At {
+  readonly kind: "class";
+  /** Without a trailing slash, except `/` itself. */
+  readonly path: string;
+  /** Written with a trailing slash: the class and all its subclasses. */
+  readonly subtree: boolean;
+  readonly alias: string | undefined;
+}
+
+export type SelectItem = Star | Item;
+
+export interface Star extends At {
+  readonly kind: "star";
+}
+
+export interface Item extends At {
+  readonly kind: "item";
+  readonly value: Field | Call;
+  readonly alias: string | undefined;
+}
+
+export interface Join extends At {
+  readonly kind: "join";
+  readonly class: ClassRef;
+  readonly left: Field;
+  readonly right: Field;
+}
+
+export interface OrderItem extends At {
+  readonly kind: "order";
+  readonly value: Field | Call;
+  readonly descending: boolean;
+}
+
+export type Count = NumberNode | Placeholder;
+
+export interface Select extends At {
+  readonly kind: "select";
+  readonly distinct: boolean;
+  readonly items: readonly SelectItem[];
+  readonly from: ClassRef;
+  readonly joins: readonly Join[];
+  readonly asOf: ValueNode | undefined;
+  readonly where: Condition | undefined;
+  readonly groupBy: readonly Field[];
+  readonly having: Condition | undefined;
+  readonly orderBy: readonly OrderItem[];
+  readonly limit: Count | undefined;
+  readonly offset: Count | undefined;
+}
+
+export interface Union extends At {
+  readonly kind: "union";
+  readonly all: boolean;
+  readonly selects: readonly Select[];
+}
+
+export interface SelectEdgeTypes extends At {
+  readonly kind: "selectEdgeTypes";
+}
+
+// Writing
+
+export interface Insert extends At {
+  readonly kind: "insert";
+  readonly class: ClassRef;
+  readonly form: "set" | "values";
+  readonly columns: readonly string[];
+  readonly rows: readonly (readonly ValueNode[])[];
+  /** Version time. */
+  readonly at: ValueNode | undefined;
+}
+
+export interface InsertJson extends At {
+  readonly kind: "insertJson";
+  readonly json: TextNode | Placeholder;
+}
+
+export interface Assignment extends At {
+  readonly kind: "assignment";
+  readonly column: string;
+  readonly operation: "set" | "add" | "take";
+  readonly value: ValueNode;
+}
+
+export interface Update extends At {
+  readonly kind: "update";
+  readonly class: ClassRef;
+  readonly assignments: readonly Assignment[];
+  readonly where: Condition | undefined;
+  readonly refresh: boolean;
+}
+
+export interface Delete extends At {
+  readonly kind: "delete";
+  /** Clears this column only. */
+  readonly column: string | undefined;
+  readonly class: ClassRef;
+  readonly where: Condition | undefined;
+  readonly limit: Count | undefined;
+  readonly withVersion: boolean;
+}
+
+// Definitions
+
+export interface ColumnDefinition extends At {
+  readonly kind: "column";
+  readonly name: string;
+  /** In lower case. */
+  readonly type: string;
+  readonly elements: readonly string[];
+  /** Labels of `enum`, options of `bucket`. */
+  readonly details: MapNode | undefined;
+  readonly title: string | undefined;
+}
+
+export interface ClassOption extends At {
+  readonly kind: "option";
+  /** In lower case. */
+  readonly name: string;
+  readonly value: ValueNode;
+  /** Unit word after a number, in lower case, as in `ttl=30 day`. */
+  readonly unit: string | undefined;
+}
+
+export interface CreateClass extends At {
+  readonly kind: "createClass";
+  readonly ifNotExists: boolean;
+  readonly class: ClassRef;
+  readonly columns: readonly ColumnDefinition[];
+  readonly keys: readonly string[];
+  readonly indexes: readonly string[];
+  readonly options: readonly ClassOption[];
+}
+
+export interface DropClass extends At {
+  readonly kind: "dropClass";
+  readonly ifExists: boolean;
+  readonly class: ClassRef;
+}
+
+export type ClassAlteration =
+  | { readonly kind: "addColumn"; readonly column: ColumnDefinition; readonly span: Span }
+  | { readonly kind: "dropColumn" | "addKey" | "dropKey"; readonly name: string; readonly span: Span }
+  | { readonly kind: "addIndex" | "dropIndex"; readonly name: string; readonly type: string | undefined; readonly span: Span }
+  | { readonly kind: "setOptions"; readonly options: readonly ClassOption[]; readonly span: Span };
+
+export interface AlterClass extends At {
+  readonly kind: "alterClass";
+  readonly class: ClassRef;
+  readonly alteration: ClassAlteration;
+}
+
+export interface CreateEdgeType extends At {
+  readonly kind: "createEdgeType";
+  readonly ifNotExists: boolean;
+  readonly name: string;
+  readonly remedy: string | undefined;
+}
+
+export interface DropEdgeType extends At {
+  readonly kind: "dropEdgeType";
+  readonly ifExists: boolean;
+  readonly name: string;
+}
+
+// Graph
+
+export interface Match extends At {
+  readonly kind: "match";
+  readonly chains: readonly Chain[];
+  readonly pathMode: PathMode | undefined;
+  /** Tags named after `path`. */
+  readonly pathTags: readonly string[];
+  readonly returns: readonly string[];
+  readonly until: string | undefined;
+  readonly diff: ValueNode | undefined;
+  readonly asOf: ValueNode | undefined;
+}
+
+export type PathMode = "short" | "long" | "all" | "detail" | "back" | "any";
+
+export interface Chain extends At {
+  readonly kind: "chain";
+  readonly start: GraphNode;
+  readonly steps: readonly GraphStep[];
+}
+
+export interface GraphStep extends At {
+  readonly kind: "step";
+  readonly direction: "out" | "in" | "both";
+  /** Absent: of any type. */
+  readonly type: string | undefined;
+  /** Steps at most; `any` is any depth. */
+  readonly depth: number | "any";
+  readonly node: GraphNode;
+}
+
+export interface GraphNode extends At {
+  readonly kind: "node";
+  readonly name: string | undefined;
+  /** Ids or patterns of ids. */
+  readonly ids: readonly string[];
+  /** A path or a last path component. */
+  readonly class: string | undefined;
+  readonly where: Condition | undefined;
+  readonly limit: Count | undefined;
+}
+
+// Around statements
+
+export interface Batch extends At {
+  readonly kind: "batch";
+  readonly statements: readonly Statement[];
+}
+
+export interface Explain extends At {
+  readonly kind: "explain";
+  readonly statement: Statement;
+}
+
+export type Node =
+  | Script | Statement | ValueNode | MapEntry | Field | Call | Condition | ClassRef | SelectItem | Join | OrderItem | Assignment
+  | ColumnDefinition | ClassOption | Chain | GraphStep | GraphNode;

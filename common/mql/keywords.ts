@@ -1,0 +1,15 @@
+/** These cannot be bare names, except where only a name can stand before the sign that follows. */
+const RESERVED_WORDS =
+  "SELECT DISTINCT FROM WHERE AND OR NOT IN LIKE BETWEEN IS ISNOT CONTAINS ORDER GROUP HAVING LIMIT OFFSET AS UNION JOIN ON SET " +
+  "INSERT UPDATE DELETE CREATE DROP ALTER BEGIN END EXPLAIN MATCH NOTMATCH PHRASE PREFIX FUZZY TRUE FALSE NULL";
+
+const OTHER_WORDS =
+  "ALL ADD AT ASC BATCH BY CLASS COLUMN DESC DIFF EDGE EDGETYPE EXISTS IF INDEX INDEXES INTO JSON KEY KEYS OF PATH REFRESH RETURN " +
+  "TYPE UNTIL VALUES VERSION WITH SHORT LONG DETAIL BACK G";
+
+export const RESERVED: ReadonlySet<string> = new Set(RESERVED_WORDS.split(" "));
+
+/** By their spelling in upper and in lower case; any other spelling is looked up in upper case. */
+export const KEYWORDS: ReadonlyMap<string, string> = new Map(
+  `${RESERVED_WORDS} ${OTHER_WORDS}`.split(" ").flatMap((word) => [[word, word] as const, [word.toLowerCase(), word] as const]),
+);

@@ -1,0 +1,243 @@
+import { AppError } from "../errors.ts";
+import { MQL_TEXT_MAX_CHARACTERS, MQL_TOKENS_MAX } from "../limits.ts";
+import { KEYWORDS } from "./keywords.ts";
+import { syntaxError } from "./position.ts";
+
+/** `name` stands in back-ticks. A `path` begins with a slash. */
+export type TokenKind = "word" | "name" | "text" | "number" | "path" | "sign" | "end";
+
+export interface Token {
+  readonly kind: TokenKind;
+  readonly start: number;
+  readonly end: number;
+  /** Without quotes and escapes. */
+  readonly text: string;
+  /** Of a word that means something to the language: in upper case; else empty. */
+  readonly keyword: string;
+}
+
+const SPACE = 1;
+const WORD = 2;
+const DIGIT = 3;
+const QUOTE = 4;
+const SIGN = 5;
+const CLASS_OF = asciiClasses();
+const SLASH = 47;
+const MINUS = 45;
+const STAR = 42;
+const DOT = 46;
+const BACKSLASH = 92;
+const FULL_WIDTH_SEMICOLON = 0xff1b;
+const WORD_CHARACTER = /^[\p{L}\p{N}\p{M}]$/u;
+const SPACE_CHARACTER = /^\s$/u;
+const ESCAPES: Readonly<Record<string, string>> = { n: "\n", t: "\t", r: "\r", b: "\b", f: "\f", "0": "\0" };
+
+/** The whole text as tokens without blanks and comments; the last one is `end`. Time is linear in the text. */
+export function tokenize(text: string): Token[] {
+  if (text.length > MQL_TEXT_MAX_CHARACTERS) {
+    throw new AppError("too_large", `[Parser] The text has more than ${MQL_TEXT_MAX_CHARACTERS} characters.`);
+  }
+  const tokens: Token[] = [];
+  let at = 0;
+  for (;;) {
+    at = skipBlank(text, at);
+    if (at >= text.length) break;
+    const token = nextToken(text, at);
+    tokens.push(token);
+    at = token.end;
+    if (tokens.length > MQL_TOKENS_MAX) throw new AppError("too_large", `[Parser] The text has more than ${MQL_TOKENS_MAX} words and signs.`);
+  }
+  tokens.push(make("end", text.length, text.length, ""));
+  return tokens;
+}
+
+/** Whether a name can stand in a text without back-ticks as far as its characters go. */
+export function isPlainWord(name: string): boolean {
+  return name !== "" && classAt(name, 0) === WORD && wordEnd(name, 0) === name.length;
+}
+
+function make(kind: TokenKind, start: number, end: number, text: string): Token {
+  return { kind, start, end, text, keyword: "" };
+}
+
+function nextToken(text: string, at: number): Token {
+  const code = text.charCodeAt(at);
+  switch (classAt(text, at)) {
+    case WORD:
+      return word(text, at);
+    case DIGIT:
+      return number(text, at);
+    case QUOTE:
+      return quoted(text, at, code);
+    case SIGN:
+      return code === SLASH ? path(text, at) : sign(text, at, code);
+    default:
+      throw syntaxError(text, at, "a word, a value or a sign", `the character ${JSON.stringify(String.fromCodePoint(text.codePointAt(at) ?? 0))}`);
+  }
+}
+
+function classAt(text: string, at: number): number {
+  const code = text.charCodeAt(at);
+  return code < 128 ? (CLASS_OF[code] ?? 0) : wideClass(text, at, code);
+}
+
+function wideClass(text: string, at: number, code: number): number {
+  if (code === FULL_WIDTH_SEMICOLON) return SIGN;
+  const character = String.fromCodePoint(text.codePointAt(at) ?? 0);
+  if (WORD_CHARACTER.test(character)) return WORD;
+  return SPACE_CHARACTER.test(character) ? SPACE : 0;
+}
+
+function skipBlank(text: string, from: number): number {
+  let at = from;
+  while (at < text.length) {
+    const code = text.charCodeAt(at);
+    if (code === 32 || classAt(text, at) === SPACE) at += 1;
+    else if (beginsLineComment(text, at, code)) at = lineEnd(text, at);
+    else if (code === SLASH && text.charCodeAt(at + 1) === STAR) at = commentEnd(text, at);
+    else break;
+  }
+  return at;
+}
+
+function beginsLineComment(text: string, at: number, code: number): boolean {
+  if (code === 35) return true;
+  return (code === MINUS || code === SLASH) && text.charCodeAt(at + 1) === code;
+}
+
+function lineEnd(text: string, at: number): number {
+  const end = text.indexOf("\n", at);
+  return end === -1 ? text.length : end;
+}
+
+function commentEnd(text: string, at: number): number {
+  const end = text.indexOf("*/", at + 2);
+  if (end === -1) throw syntaxError(text, at, "*/ after this comment", "the end");
+  return end + 2;
+}
+
+function word(text: string, start: number): Token {
+  const end = wordEnd(text, start);
+  const value = text.slice(start, end);
+  return { kind: "word", start, end, text: value, keyword: KEYWORDS.get(value) ?? mixedCaseKeyword(value) };
+}
+
+function mixedCaseKeyword(value: string): string {
+  return value.length > 10 ? "" : (KEYWORDS.get(value.toUpperCase()) ?? "");
+}
+
+function wordEnd(text: string, start: number): number {
+  let at = start;
+  while (at < text.length) {
+    const code = text.charCodeAt(at);
+    const kind = code < 128 ? CLASS_OF[code] : wideClass(text, at, code);
+    if (kind !== WORD && kind !== DIGIT) break;
+    at += code >= 0xd800 && code <= 0xdbff ? 2 : 1;
+  }
+  return at;
+}
+
+function number(text: string, start: number): Token {
+  let end = digitsEnd(text, start);
+  if (text.charCodeAt(end) === DOT && isDigit(text, end + 1)) end = digitsEnd(text, end + 1);
+  const exponent = (text.charCodeAt(end) | 32) === 101 ? end + (/[+-]/.test(text.charAt(end + 1)) ? 2 : 1) : -1;
+  if (exponent !== -1 && isDigit(text, exponent)) end = digitsEnd(text, exponent);
+  return make("number", start, end, text.slice(start, end));
+}
+
+function digitsEnd(text: string, start: number): number {
+  let at = start;
+  while (isDigit(text, at)) at += 1;
+  return at;
+}
+
+function isDigit(text: string, at: number): boolean {
+  const code = text.charCodeAt(at);
+  return code >= 48 && code <= 57;
+}
+
+function quoted(text: string, start: number, quote: number): Token {
+  if (quote === 34) return escapedText(text, start);
+  const mark = String.fromCharCode(quote);
+  let doubled = false;
+  let end = text.indexOf(mark, start + 1);
+  while (end !== -1 && text.charCodeAt(end + 1) === quote) {
+    doubled = true;
+    end = text.indexOf(mark, end + 2);
+  }
+  if (end === -1) throw unterminated(text, start, mark);
+  const inner = text.slice(start + 1, end);
+  const kind = quote === 96 ? "name" : "text";
+  if (kind === "name" && inner === "") throw syntaxError(text, start, "a name between the back-ticks", "nothing");
+  return make(kind, start, end + 1, doubled ? inner.replaceAll(mark + mark, mark) : inner);
+}
+
+function escapedText(text: string, start: number): Token {
+  let escaped = false;
+  let at = start + 1;
+  for (; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === 34) break;
+    if (code !== BACKSLASH) continue;
+    escaped = true;
+    at += 1;
+  }
+  if (at >= text.length) throw unterminated(text, start, '"');
+  const inner = text.slice(start + 1, at);
+  return make("text", start, at + 1, escaped ? unescape(inner) : inner);
+}
+
+function unescape(text: string): string {
+  return text.replace(/\\(?:u([0-9a-fA-F]{4})|([^]))/g, (_, unit: string | undefined, character: string) =>
+    unit === undefined ? (ESCAPES[character] ?? character) : String.fromCharCode(Number.parseInt(unit, 16)),
+  );
+}
+
+function unterminated(text: string, start: number, mark: string): AppError {
+  return syntaxError(text, start, `a closing ${mark} for the text that begins here`, "the end");
+}
+
+/** A slash that is followed by another or by a star begins a comment and so ends the path. */
+function path(text: string, start: number): Token {
+  let at = start;
+  while (text.charCodeAt(at) === SLASH) {
+    const next = text.charCodeAt(at + 1);
+    if (at > start && (next === SLASH || next === STAR)) break;
+    at = wordEnd(text, at + 1);
+  }
+  return make("path", start, at, text.slice(start, at));
+}
+
+function sign(text: string, at: number, code: number): Token {
+  const value = code === FULL_WIDTH_SEMICOLON ? ";" : longSign(text, at) ?? text.charAt(at);
+  return make("sign", at, at + value.length, value === "<>" ? "!=" : value);
+}
+
+/** `<-` is an arrow only before `[`, `(` and `-`: `size<-10` compares with -10. */
+function longSign(text: string, at: number): string | undefined {
+  const two = text.slice(at, at + 2);
+  switch (two) {
+    case "!=":
+    case ">=":
+    case "<=":
+    case "<>":
+    case "->":
+      return two;
+    case "<-":
+      if (text.charCodeAt(at + 2) === MINUS) return "<--";
+      return /[[(]/.test(text.charAt(at + 2)) ? two : undefined;
+    default:
+      return undefined;
+  }
+}
+
+function asciiClasses(): Uint8Array {
+  const classes = new Uint8Array(128);
+  for (const code of [9, 10, 11, 12, 13, 32]) classes[code] = SPACE;
+  for (const character of "()[]{},;:.=!<>+-*?/|") classes[character.charCodeAt(0)] = SIGN;
+  for (const character of "'\"`") classes[character.charCodeAt(0)] = QUOTE;
+  for (let code = 48; code <= 57; code += 1) classes[code] = DIGIT;
+  for (let code = 65; code <= 90; code += 1) classes[code] = classes[code + 32] = WORD;
+  classes[95] = WORD;
+  return classes;
+}

@@ -1,0 +1,247 @@
+import type {
+  AlterClass, Call, Chain, ClassOption, ClassRef, ColumnDefinition, Condition, CreateClass, Delete, Field, GraphNode, GraphStep, Insert,
+  Match, Operand, Select, SelectItem, Statement, Update, ValueNode,
+} from "./ast.ts";
+import { RESERVED } from "./keywords.ts";
+import { isPlainWord } from "./lex.ts";
+
+/** The text of a statement; parsing it gives the same tree again, spans apart. */
+export function printStatement(node: Statement): string {
+  switch (node.kind) {
+    case "select":
+      return select(node);
+    case "union":
+      return node.selects.map(select).join(node.all ? " UNION ALL " : " UNION ");
+    case "selectEdgeTypes":
+      return "SELECT EDGE TYPE";
+    case "insert":
+      return insert(node);
+    case "insertJson":
+      return `INSERT JSON ${printValue(node.json)}`;
+    case "update":
+      return update(node);
+    case "delete":
+      return remove(node);
+    case "createClass":
+      return createClass(node);
+    case "dropClass":
+      return `DROP CLASS ${node.ifExists ? "IF EXISTS " : ""}${classRef(node.class)}`;
+    case "alterClass":
+      return alterClass(node);
+    case "createEdgeType":
+      return `CREATE EDGE TYPE ${node.ifNotExists ? "IF NOT EXISTS " : ""}${text(node.name)}${optional(" ", node.remedy, text)}`;
+    case "dropEdgeType":
+      return `DROP EDGE TYPE ${node.ifExists ? "IF EXISTS " : ""}${text(node.name)}`;
+    case "match":
+      return match(node);
+    case "batch":
+      return `BEGIN ${node.statements.map((statement) => `${printStatement(statement)}; `).join("")}END`;
+    case "explain":
+      return `EXPLAIN ${printStatement(node.statement)}`;
+  }
+}
+
+export function printValue(node: ValueNode): string {
+  switch (node.kind) {
+    case "text":
+      return text(node.value);
+    case "number":
+      return node.text;
+    case "constant":
+      return String(node.value);
+    case "placeholder":
+      return "?";
+    case "list":
+      return `[${node.items.map(printValue).join(", ")}]`;
+    case "map":
+      return `{${node.entries.map((entry) => `${text(entry.key)}: ${printValue(entry.value)}`).join(", ")}}`;
+  }
+}
+
+export function printCondition(node: Condition): string {
+  switch (node.kind) {
+    case "and":
+      return node.items.map(nested).join(" AND ");
+    case "or":
+      return node.items.map(nested).join(" OR ");
+    case "not":
+      return `NOT ${nested(node.operand)}`;
+    case "compare":
+      return `${operand(node.left)} ${node.operator} ${printValue(node.right)}`;
+    case "in":
+      return `${operand(node.operand)} ${not(node)}IN (${node.values.map(printValue).join(", ")})`;
+    case "like":
+      return `${operand(node.operand)} ${not(node)}LIKE ${printValue(node.pattern)}`;
+    case "between":
+      return `${operand(node.operand)} ${not(node)}BETWEEN ${printValue(node.low)} AND ${printValue(node.high)}`;
+    case "isNull":
+      return `${operand(node.operand)} IS ${not(node)}NULL`;
+    case "contains":
+      return `${operand(node.operand)} ${not(node)}CONTAINS ${printValue(node.value)}`;
+    case "textMatch":
+      return `${operand(node.operand)} ${not(node)}${node.operator} ${printValue(node.value)}`;
+  }
+}
+
+export function printField(node: Field): string {
+  return node.parts.map(name).join(".");
+}
+
+export function printCall(node: Call): string {
+  const argument = node.argument ? printField(node.argument) : "*";
+  return `${node.name}(${node.distinct ? "DISTINCT " : ""}${argument})`;
+}
+
+function not(node: { readonly negated: boolean }): string {
+  return node.negated ? "NOT " : "";
+}
+
+function nested(node: Condition): string {
+  const isJoined = node.kind === "and" || node.kind === "or";
+  return isJoined ? `(${printCondition(node)})` : printCondition(node);
+}
+
+function operand(node: Operand): string {
+  if (node.kind === "field") return printField(node);
+  return node.kind === "call" ? printCall(node) : printValue(node);
+}
+
+/** Back-ticks where the bare word would mean something else. */
+function name(value: string): string {
+  const isBare = isPlainWord(value) && !RESERVED.has(value.toUpperCase());
+  return isBare ? value : `\`${value.replaceAll("`", "``")}\``;
+}
+
+function text(value: string): string {
+  return `'${value.replaceAll("'", "''")}'`;
+}
+
+function optional<T>(lead: string, value: T | undefined, print: (value: T) => string): string {
+  return value === undefined ? "" : `${lead}${print(value)}`;
+}
+
+function listed<T>(lead: string, values: readonly T[], print: (value: T) => string): string {
+  return values.length === 0 ? "" : `${lead}${values.map(print).join(", ")}`;
+}
+
+function classRef(node: ClassRef): string {
+  const slash = node.subtree && node.path !== "/" ? "/" : "";
+  return `${node.path}${slash}${optional(" ", node.alias, name)}`;
+}
+
+function select(node: Select): string {
+  const joins = node.joins.map(
+    (join) => ` JOIN (${name(join.class.alias ?? "")}:${classRef({ ...join.class, alias: undefined })}) ON ${printField(join.left)} = ${printField(join.right)}`,
+  );
+  return [
+    `SELECT ${node.distinct ? "DISTINCT " : ""}${node.items.map(item).join(", ")} FROM ${classRef(node.from)}`,
+    ...joins,
+    optional(" WHERE ", node.where, printCondition),
+    listed(" GROUP BY ", node.groupBy, printField),
+    optional(" HAVING ", node.having, printCondition),
+    listed(" ORDER BY ", node.orderBy, (order) => `${operand(order.value)}${order.descending ? " DESC" : ""}`),
+    optional(" LIMIT ", node.limit, printValue),
+    optional(" OFFSET ", node.offset, printValue),
+    optional(" AS OF ", node.asOf, printValue),
+  ].join("");
+}
+
+function item(node: SelectItem): string {
+  return node.kind === "star" ? "*" : `${operand(node.value)}${optional(" AS ", node.alias, name)}`;
+}
+
+function insert(node: Insert): string {
+  const at = optional(" AT ", node.at, printValue);
+  if (node.form === "values") {
+    const rows = node.rows.map((row) => `(${row.map(printValue).join(", ")})`);
+    return `INSERT INTO ${classRef(node.class)} (${node.columns.map(name).join(", ")}) VALUES ${rows.join(", ")}${at}`;
+  }
+  const values = node.rows[0] ?? [];
+  const pairs = node.columns.map((column, index) => `${name(column)} = ${optional("", values[index], printValue)}`);
+  return `INSERT INTO ${classRef(node.class)} SET ${pairs.join(", ")}${at}`;
+}
+
+function update(node: Update): string {
+  const signs = { set: "", add: " + ", take: " - " };
+  const pairs = node.assignments.map(({ column, operation, value }) => {
+    const repeated = operation === "set" ? "" : name(column);
+    return `${name(column)} = ${repeated}${signs[operation]}${printValue(value)}`;
+  });
+  const tail = `${optional(" WHERE ", node.where, printCondition)}${node.refresh ? " REFRESH" : ""}`;
+  return `UPDATE ${classRef(node.class)} SET ${pairs.join(", ")}${tail}`;
+}
+
+function remove(node: Delete): string {
+  const limit = optional(" LIMIT ", node.limit, printValue);
+  const tail = `${optional(" WHERE ", node.where, printCondition)}${limit}${node.withVersion ? " WITH VERSION" : ""}`;
+  return `DELETE${optional(" ", node.column, name)} FROM ${classRef(node.class)}${tail}`;
+}
+
+function createClass(node: CreateClass): string {
+  const members = node.columns.map(column);
+  if (node.keys.length > 0) members.push(`KEYS(${node.keys.map(name).join(", ")})`);
+  if (node.indexes.length > 0) members.push(`INDEX(${node.indexes.map(name).join(", ")})`);
+  const head = `CREATE CLASS ${node.ifNotExists ? "IF NOT EXISTS " : ""}${classRef(node.class)}`;
+  return `${head} (${members.join(", ")})${listed(" WITH ", node.options, option)}`;
+}
+
+function column(node: ColumnDefinition): string {
+  const elements = node.elements.length === 0 ? "" : `<${node.elements.join(", ")}>`;
+  return `${name(node.name)} ${node.type}${elements}${optional(" ", node.details, printValue)}${optional(" ", node.title, text)}`;
+}
+
+function option(node: ClassOption): string {
+  return `${name(node.name)} = ${printValue(node.value)}${optional(" ", node.unit, String)}`;
+}
+
+function alterClass(node: AlterClass): string {
+  return `ALTER CLASS ${classRef(node.class)} ${alteration(node.alteration)}`;
+}
+
+function alteration(node: AlterClass["alteration"]): string {
+  switch (node.kind) {
+    case "addColumn":
+      return `ADD COLUMN ${column(node.column)}`;
+    case "dropColumn":
+      return `DROP COLUMN ${name(node.name)}`;
+    case "addKey":
+      return `ADD KEY ${name(node.name)}`;
+    case "dropKey":
+      return `DROP KEY ${name(node.name)}`;
+    case "addIndex":
+      return `ADD INDEX ${name(node.name)}${optional(" ", node.type, String)}`;
+    case "dropIndex":
+      return `DROP INDEX ${name(node.name)}${optional(" ", node.type, String)}`;
+    case "setOptions":
+      return `SET ${node.options.map(option).join(", ")}`;
+  }
+}
+
+function match(node: Match): string {
+  const mode = node.pathMode === undefined ? "" : node.pathMode === "any" ? " PATH" : ` ${node.pathMode.toUpperCase()} PATH`;
+  return [
+    `MATCH ${node.chains.map(chain).join(" UNION ")}`,
+    listed(" RETURN ", node.returns, name),
+    `${mode}${listed(" ", node.pathTags, name)}`,
+    optional(" UNTIL ", node.until, text),
+    optional(" DIFF ", node.diff, printValue),
+    optional(" AS OF ", node.asOf, printValue),
+  ].join("");
+}
+
+function chain(node: Chain): string {
+  return `${graphNode(node.start)}${node.steps.map(step).join("")}`;
+}
+
+function step(node: GraphStep): string {
+  const depth = node.depth === "any" ? "*" : node.depth === 1 ? "" : `*${node.depth}`;
+  const type = optional(":", node.type, (value) => value.split(".").map(name).join("."));
+  return `${node.direction === "in" ? "<-" : "-"}[${type}${depth}]${node.direction === "out" ? "->" : "-"}${graphNode(node.node)}`;
+}
+
+function graphNode(node: GraphNode): string {
+  const label = node.class === undefined ? "" : node.class.startsWith("/") ? node.class : name(node.class);
+  const colon = node.class !== undefined || node.name !== undefined ? ":" : "";
+  const where = `${optional(" WHERE ", node.where, printCondition)}${optional(" LIMIT ", node.limit, printValue)}`;
+  return `(${optional("", node.name, name)}${colon}${node.ids.map(text).join(", ")}${label}${where})`;
+}
