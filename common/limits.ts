@@ -321,3 +321,18 @@ export const SSH_UPLOADS_AT_ONCE = 16;
 export const SSH_KILL_GRACE_MS = 1_000;
 export const SSH_JOURNAL_KEEP_MS = 24 * 3_600_000;
 export const SSH_JOURNAL_SWEPT_PER_COMMAND = 20;
+
+// Cluster engine.
+/** One attempt within a call: a node that hangs must not eat the whole deadline. */
+export const CLUSTER_ATTEMPT_DEADLINE_MS = 5_000;
+export const CLUSTER_REQUESTS_IN_FLIGHT_MAX = 128;
+/** Definitions of tables take 60 ms each on one node, seconds on a ring under load. */
+export const CLUSTER_SCHEMA_DEADLINE_MS = 90_000;
+export const ETCD_MESSAGE_MAX_BYTES = 64 * MIB;
+export const RECORD_DAYS_CACHED_MAX = 20_000;
+/** Partitions of records one page of a timeline looks into before it is handed out short. */
+export const TIMELINE_PARTITIONS_PER_PAGE = 64;
+
+// Files.
+/** A file larger than this is downloaded, not answered as text. */
+export const FILE_TEXT_MAX_BYTES = 8 * MIB;

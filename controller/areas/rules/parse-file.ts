@@ -8,7 +8,7 @@ import type { ParsedRecord, Rule, Rules } from "./types.ts";
 /** Where `parsefile` gets its file from. */
 export interface FileSource {
   /** `AppError("not_found")` when there is no such file for this principal. */
-  open(principal: Principal, path: string): Promise<OpenFile>;
+  open(principal: Principal, path: string, space: "user" | "system"): Promise<OpenFile>;
 }
 
 export interface OpenFile {
@@ -23,6 +23,7 @@ export interface OpenFile {
 export interface ParseFileRequest {
   readonly rule: string;
   readonly filename: string;
+  readonly space: "user" | "system";
   readonly signal: AbortSignal;
 }
 
@@ -56,7 +57,7 @@ export class FileParser {
   async parse(principal: Principal, request: ParseFileRequest): Promise<ParseFileResult> {
     const { rules, files } = this.#dependencies;
     const rule = await rules.load(principal, request.rule);
-    const file = await files.open(principal, request.filename);
+    const file = await files.open(principal, request.filename, request.space);
     if (file.size > PARSE_FILE_MAX_BYTES) throw new AppError("too_large", `A file to parse has at most ${PARSE_FILE_MAX_BYTES} bytes.`);
     const run = new FileRun({ principal, rule, source: request.filename, timeMs: file.modifiedMs });
     const identity = createHash("sha256").update(`${file.digest}\n${rule.key}\n${rule.digest}`).digest("hex");

@@ -58,7 +58,12 @@ export function ruleRoutes({ rules, fileParser }: { readonly rules: RuleService;
       input: ParseFileQuery,
       output: ParseFileReply,
       handler: async ({ principal, input, signal }) => ({
-        message: await fileParser.parse(principal, { rule: input.rule, filename: input.filename, signal }),
+        message: await fileParser.parse(principal, {
+          rule: input.rule,
+          filename: input.filename,
+          space: (input.$issys ?? input.issys) ? "system" : "user",
+          signal,
+        }),
       }),
     }),
   ];

@@ -1,0 +1,129 @@
+import { createReadStream } from "node:fs";
+import { AppError } from "../../../common/errors.ts";
+import { FILE_TEXT_MAX_BYTES } from "../../../common/limits.ts";
+import { relativePath } from "../../../common/paths.ts";
+import type { Stores } from "../../store/engine.ts";
+import type { ObjectRow, Objects, SystemClass } from "../objects/index.ts";
+import type { Principal } from "../permissions/index.ts";
+import type { FileSource, OpenFile } from "../rules/index.ts";
+
+/** The user's file space and the system's are two trees. */
+export type Space = "user" | "system";
+
+export interface FileName {
+  readonly path: string;
+  readonly space: Space;
+}
+
+/** A file's content comes from a text or from an uploaded part. */
+export type Content = { readonly text: string } | { readonly file: string };
+
+const FILE_CLASS = {
+  path: "/filesystem",
+  columns: [
+    { name: "space", type: "varchar", title: "File space" },
+    { name: "fullname", type: "varchar", title: "Path" },
+    { name: "name", type: "varchar", title: "Name" },
+    { name: "parent", type: "varchar", title: "Folder" },
+    { name: "ftype", type: "varchar", title: "Type" },
+    { name: "size", type: "bigint", title: "Bytes" },
+    { name: "owner", type: "varchar", title: "Owner" },
+    { name: "digest", type: "varchar", title: "SHA-256 of the content" },
+    { name: "modified", type: "timestamp", title: "Last change of the content" },
+  ],
+  keys: ["space", "fullname"],
+  indexes: ["name", "parent", "ftype"],
+  guard: {},
+} as const satisfies SystemClass;
+
+interface Dependencies {
+  readonly stores: Stores;
+  readonly objects: Objects;
+  readonly nowMs: () => number;
+}
+
+/** Files of a tenant: content in the blob store, metadata as objects of `/filesystem`. */
+export class FileService implements FileSource {
+  readonly #dependencies: Dependencies;
+
+  constructor(dependencies: Dependencies) {
+    this.#dependencies = dependencies;
+    dependencies.objects.registerSystemClass(FILE_CLASS);
+  }
+
+  /** Inserts or replaces; the old content stays until nobody refers to it. */
+  async write(principal: Principal, name: FileName, content: Content): Promise<void> {
+    const { stores, objects, nowMs } = this.#dependencies;
+    const fullname = fullName(name.path);
+    const { blobs } = await stores.tenant(principal.tenant);
+    const bytes = "text" in content ? [Buffer.from(content.text)] : (createReadStream(content.file) as AsyncIterable<Uint8Array>);
+    const before = await this.#find(principal, { ...name, path: fullname });
+    const blob = await blobs.put(bytes, ownerOf({ ...name, path: fullname }));
+    const slash = fullname.lastIndexOf("/");
+    await objects.insert(system(principal), `${principal.ospace}${FILE_CLASS.path}`, [
+      {
+        space: name.space,
+        fullname,
+        name: fullname.slice(slash + 1),
+        parent: fullname.slice(0, slash) || "/",
+        ftype: /\.([^./]+)$/.exec(fullname)?.[1]?.toLowerCase() ?? "",
+        size: blob.size,
+        owner: principal.user,
+        digest: blob.digest,
+        modified: nowMs(),
+      },
+    ]);
+    const old = before?.values["digest"];
+    if (typeof old === "string" && old !== blob.digest) await blobs.unmark(old, ownerOf({ ...name, path: fullname }));
+  }
+
+  async exists(principal: Principal, name: FileName): Promise<boolean> {
+    return (await this.#find(principal, name)) !== undefined;
+  }
+
+  async open(principal: Principal, path: string, space: Space): Promise<OpenFile & { readonly name: string }> {
+    const row = await this.#find(principal, { path, space });
+    if (!row) throw new AppError("not_found", `There is no file ${path}.`);
+    const { blobs } = await this.#dependencies.stores.tenant(principal.tenant);
+    const digest = String(row.values["digest"]);
+    return {
+      digest,
+      size: Number(row.values["size"]),
+      modifiedMs: Number(row.values["modified"]),
+      name: String(row.values["name"]),
+      bytes: blobs.read(digest),
+    };
+  }
+
+  /** The content as text; `AppError("invalid")` when it is none. */
+  async text(principal: Principal, name: FileName): Promise<string> {
+    const file = await this.open(principal, name.path, name.space);
+    if (file.size > FILE_TEXT_MAX_BYTES) throw new AppError("too_large", `${name.path} has more than ${FILE_TEXT_MAX_BYTES} bytes: download it.`);
+    const parts: Uint8Array[] = [];
+    for await (const part of file.bytes) parts.push(part);
+    try {
+      return new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(parts));
+    } catch (error) {
+      throw new AppError("invalid", `${name.path} is no text: download it.`, { cause: error });
+    }
+  }
+
+  async #find(principal: Principal, { path, space }: FileName): Promise<ObjectRow | undefined> {
+    const key = `${space}:${fullName(path).replace(/[\\:]/g, "\\$&")}`;
+    const ref = { id: `filesystem:${key}`, class: `${principal.ospace}${FILE_CLASS.path}` };
+    return (await this.#dependencies.objects.get(system(principal), [ref]))[0];
+  }
+}
+
+/** Rights on files are the gate's work; the metadata is the platform's own. */
+function system(principal: Principal): Principal {
+  return { ...principal, data: [{ class: "/", access: "write" }] };
+}
+
+function fullName(path: string): string {
+  return `/${relativePath(path.replace(/^\/+/, ""))}`;
+}
+
+function ownerOf({ path, space }: FileName): string {
+  return `file/${space}${path}`;
+}

@@ -1,0 +1,154 @@
+import { describe, expect, it } from "vitest";
+import type { ClassView, Column, ColumnType } from "../objects/index.ts";
+import { compileRule, ruleClass } from "./compile.ts";
+import type { ParsedRecord, RawRecord } from "./types.ts";
+
+const access = classWith({ client: "varchar", verb: "varchar", path: "varchar", status: "int", bytes: "bigint", host: "varchar", note: "map" });
+
+function classWith(columns: Readonly<Record<string, ColumnType>>): ClassView {
+  const made = Object.entries(columns).map(([name, type], number): Column => {
+    return { name, type, number, definedBy: "/ns/access", indexed: false, key: false };
+  });
+  const options = { keyMode: "uuid", ttlSeconds: undefined, version: false, autosearch: false, alias: undefined, nickname: undefined, remedy: undefined, hints: {} } as const;
+  return {
+    cid: 7, path: "/ns/access", label: "access", parent: "/ns", kind: "record", columns: made, keys: [], options, modifiedAtMs: 0, system: false,
+    guard: undefined, column: (name) => made.find((column) => column.name === name),
+  };
+}
+
+function raw(text: string): RawRecord {
+  return { text, timeMs: 1_000, host: "web-1", source: "/var/log/a.log", groups: { site: "shop" } };
+}
+
+function parse(rule: string, ...lines: readonly string[]): readonly ParsedRecord[] {
+  return compileRule("/ns/rules/test", rule, access).parse(lines.map(raw));
+}
+
+function values(rule: string, line: string): unknown {
+  const [parsed] = parse(rule, line);
+  return parsed?.ok ? parsed.values : parsed;
+}
+
+describe("option lines", () => {
+  it.each(["--class=/ns/access", "--class /ns/access", "--class: /ns/access", "  -- class = /ns/access/"])("are read as %j", (line) => {
+    expect(ruleClass(`-- my rule\n${line}\n--parser=json`)).toBe("/ns/access");
+  });
+
+  it("must name a class", () => {
+    expect(() => ruleClass("--parser=json")).toThrow(/no option --class/);
+  });
+
+  it("must not stand twice", () => {
+    expect(() => ruleClass("--class=/a\n--class=/b")).toThrow(/line 2: the option --class stands twice/);
+  });
+
+  it("refuse by name what only scripts can do, and what is not offered yet", () => {
+    expect(() => parse('--class=/ns/access\n--parser=json\nsetvar("a", 1)')).toThrow(/\/ns\/rules\/test has a script body/);
+    expect(() => parse("--class=/ns/access\n--parser=json\n--forward=/ns/rules/b")).toThrow(/uses --forward in line 3/);
+  });
+
+  it.each([
+    ["--class=/ns/access", /no option --parser/],
+    ["--class=/ns/access\n--parser=xml", /no parser named xml/],
+    ["--class=/ns/access\n--parser=csv\n--fields=a\n--fields_type=NUMBER", /knows INT, FLOAT, BOOL, VAR, not NUMBER/],
+    ["--class=/ns/access\n--parser=grok", /no pattern/],
+    ["--class=/ns/access\n--parser=grok\n--pattern_1=%{NOPE:a}", /no grok pattern named NOPE/],
+    ["--class=/ns/access\n--parser=grok\n--pattern_1=(?<client>(a+)", /not usable/],
+    ["--class=/ns/access\n--parser=json\n--var_nope=field a", /no column nope/],
+    ["--class=/ns/access\n--parser=json\n--var_client=a b c", /expected field f/],
+  ])("that make no sense are refused: %j", (rule, message) => {
+    expect(() => parse(rule)).toThrow(message);
+  });
+});
+
+describe("a json rule", () => {
+  const rule = "--class=/ns/access\n--parser=json\n";
+
+  it("takes the members that the class has, and nothing else", () => {
+    expect(values(rule, '{"client":"1.2.3.4","status":200,"unknown":1,"note":{"a":"b"}}')).toEqual({ client: "1.2.3.4", status: 200, note: { a: "b" } });
+  });
+
+  it("never takes a member of the language for a member of the record", () => {
+    expect(values(rule, '{"client":"a","__proto__":{"status":1},"constructor":1}')).toEqual({ client: "a" });
+  });
+
+  it("says what is wrong with a record and goes on with the next", () => {
+    const parsed = parse(rule, '{"status":1}', "not json", "[1]", "", '{"other":1}', '{"status":2}');
+    expect(parsed.map((record) => (record.ok ? record.values : record.error))).toEqual([
+      { status: 1 }, expect.stringContaining("not valid JSON"), "It is no JSON object.", "It holds no field of the rule's class.", { status: 2 },
+    ]);
+    expect(parsed.map((record) => record.ordinal)).toEqual([0, 1, 2, 4, 5]);
+  });
+});
+
+describe("a csv rule", () => {
+  const rule = "--class=/ns/access\n--parser=csv\n--fields=client,status,path\n--fields_type=VAR,INT,VAR\n";
+
+  it("takes the columns in the order of its fields, with their types", () => {
+    expect(values(rule, "1.2.3.4,200,/a")).toEqual({ client: "1.2.3.4", status: 200, path: "/a" });
+  });
+
+  it("knows quotes, line breaks inside them, and empty columns", () => {
+    expect(values(rule, '"a,b",,"say ""hi""\nthere"')).toEqual({ client: "a,b", path: 'say "hi"\nthere' });
+  });
+
+  it("refuses a record that does not fit", () => {
+    expect(values(rule, "a,b,c")).toMatchObject({ ok: false, error: 'The field status is no INT: "b".' });
+    expect(values(rule, "a,1,c,d")).toMatchObject({ ok: false, error: "It has 4 columns where the rule names 3." });
+  });
+
+  it("takes the order of the class without fields", () => {
+    expect(values("--class=/ns/access\n--parser=csv", "c,GET,/p,200")).toEqual({ client: "c", verb: "GET", path: "/p", status: "200" });
+  });
+});
+
+describe("a text rule", () => {
+  it("puts the whole line into the first of its fields", () => {
+    expect(values("--class=/ns/access\n--parser=text\n--fields=path", "a, b; c")).toEqual({ path: "a, b; c" });
+  });
+});
+
+describe("a grok rule", () => {
+  const line = '10.0.0.1 - bob [21/Nov/2026:13:55:36 +0000] "GET /index.html HTTP/1.1" 200 2326';
+
+  it("takes named patterns", () => {
+    const rule = "--class=/ns/access\n--parser=grok\n--pattern_1=%{IP:client} .*\"%{WORD:verb} %{NOTSPACE:path}[^\"]*\" %{INT:status:int} %{INT:bytes:int}";
+    expect(values(rule, line)).toEqual({ client: "10.0.0.1", verb: "GET", path: "/index.html", status: 200, bytes: 2326 });
+  });
+
+  it("maps what an ordinary pattern captures to the fields of the class", () => {
+    const rule = "--class=/ns/access\n--parser=grok\n--pattern_1=%{COMMONAPACHELOG}\n--var_client=field clientip\n--var_status=response\n--var_path=request";
+    expect(values(rule, line)).toEqual({ client: "10.0.0.1", verb: "GET", path: "/index.html", status: "200", bytes: "2326" });
+  });
+
+  it("tries its patterns in their order", () => {
+    const rule = "--class=/ns/access\n--parser=grok\n--pattern_1=^%{INT:status:int}$\n--pattern_2=^%{WORD:verb}$";
+    expect(values(rule, "12")).toEqual({ status: 12 });
+    expect(values(rule, "ab")).toEqual({ verb: "ab" });
+    expect(values(rule, "a b")).toMatchObject({ ok: false, error: "No pattern of the rule matches it." });
+  });
+
+  it("takes the expression in --fields, and groups written as such", () => {
+    expect(values("--class=/ns/access\n--parser=grok\n--fields=%{IP:client} (?<verb>\\w+)", "::1 PUT")).toEqual({ client: "::1", verb: "PUT" });
+  });
+});
+
+describe("var lines", () => {
+  it("say where a column gets its value from", () => {
+    const rule = [
+      "--class=/ns/access", "--parser=json", "--direct=true", "--var_client=field ip", "--var_verb='fixed'", "--var_path=join a,'/',b",
+      "--var_note=map first:a,second:OBJECT.b", "--var_host=field _host", "--var_status=_time",
+    ].join("\n");
+    expect(values(rule, '{"ip":"x","a":"1","b":2}')).toEqual({
+      client: "x", verb: "fixed", path: "1/2", note: { first: "1", second: 2 }, host: "web-1", status: 1_000,
+    });
+  });
+
+  it("see the groups of the file's match as fields", () => {
+    expect(values("--class=/ns/access\n--parser=text\n--fields=path\n--var_client=field site", "x")).toEqual({ path: "x", client: "shop" });
+  });
+});
+
+it("a rule with --ignore stores nothing", () => {
+  expect(parse("--class=/ns/access\n--parser=json\n--ignore", '{"status":1}')).toEqual([]);
+});
