@@ -1,0 +1,31 @@
+import { expect, test } from "vitest";
+import { mapLimited, withinTime } from "./concurrency.ts";
+import type { Clock } from "./time.ts";
+
+test("no more than the limit works at a time, and answers keep their order", async () => {
+  let working = 0;
+  let most = 0;
+  const answers = await mapLimited([5, 1, 4, 2, 3], 2, async (item) => {
+    most = Math.max(most, ++working);
+    for (let turn = 0; turn < item; turn++) await Promise.resolve();
+    working--;
+    return item * 10;
+  });
+  expect(answers).toEqual([50, 10, 40, 20, 30]);
+  expect(most).toBe(2);
+});
+
+test("one failure fails all, and nothing to do is done at once", async () => {
+  await expect(mapLimited([1, 2], 1, (item) => (item === 2 ? Promise.reject(new Error("two")) : Promise.resolve(item)))).rejects.toThrow("two");
+  expect(await mapLimited([], 4, () => Promise.resolve(1))).toEqual([]);
+});
+
+test("work that is late is answered as absent, work that fails fails", async () => {
+  const callbacks: (() => void)[] = [];
+  const clock: Clock = { nowMs: () => 0, monotonicMs: () => 0, after: (_delay, callback) => (callbacks.push(callback), () => {}) };
+  const late = withinTime(clock, new Promise<number>(() => {}), 10);
+  callbacks[0]?.();
+  expect(await late).toBeUndefined();
+  expect(await withinTime(clock, Promise.resolve(1), 10)).toBe(1);
+  await expect(withinTime(clock, Promise.reject(new Error("no")), 10)).rejects.toThrow("no");
+});

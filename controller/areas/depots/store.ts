@@ -1,0 +1,136 @@
+import { AppError, isAppError } from "../../../common/errors.ts";
+import type { DepotFile } from "../hosts/index.ts";
+import type { Stores } from "../../store/engine.ts";
+import { decodeStored, encodeJson } from "../../store/format.ts";
+import type { KvEntry } from "../../store/kv.ts";
+import { compareVersions } from "./version.ts";
+
+/**
+ * How depots lie in the stores. The key `depots/<name>/<version>` in KvStore decides that a version exists; it names the manifest, a
+ * blob of JSON. Manifest and files are marked for `owner`, which is new with every upload, so that the loser of a race takes
+ * back only its own marks.
+ */
+export interface StoredVersion {
+  readonly name: string;
+  readonly version: string;
+  readonly owner: string;
+  readonly manifest: string;
+  readonly filecount: number;
+  readonly size: number;
+  readonly remark: string;
+  readonly tags: readonly string[];
+  readonly command: string;
+  readonly createdMs: number;
+  readonly creator: string;
+}
+
+export interface VersionEntry {
+  readonly revision: number;
+  readonly stored: StoredVersion;
+}
+
+const PREFIX = "depots/";
+const encoder = new TextEncoder();
+
+export class DepotStore {
+  readonly #stores: Stores;
+
+  constructor(stores: Stores) {
+    this.#stores = stores;
+  }
+
+  async get(tenant: string, name: string, version: string): Promise<VersionEntry | undefined> {
+    const { kv } = await this.#stores.tenant(tenant);
+    const entry = await kv.get(keyOf(name, version));
+    return entry && decoded(entry);
+  }
+
+  /** Ascending by version; of one depot, or of all. */
+  async list(tenant: string, name?: string): Promise<readonly VersionEntry[]> {
+    const { kv } = await this.#stores.tenant(tenant);
+    const prefix = name === undefined ? PREFIX : `${PREFIX}${name}/`;
+    const entries: VersionEntry[] = [];
+    let after: string | undefined;
+    do {
+      const page = await kv.list(prefix, after === undefined ? {} : { after });
+      entries.push(...page.entries.map(decoded));
+      after = page.next;
+    } while (after !== undefined);
+    return entries.sort((a, b) => compareVersions(a.stored.version, b.stored.version));
+  }
+
+  /**
+   * True when this write made it; false when another one was there first (`ifRevision` 0: the version exists). An unknown outcome is
+   * cleared up by looking whose owner the record bears.
+   */
+  async put(tenant: string, stored: StoredVersion, ifRevision: number): Promise<boolean> {
+    const { kv } = await this.#stores.tenant(tenant);
+    const key = keyOf(stored.name, stored.version);
+    const value = encodeJson(stored);
+    try {
+      return (await kv.put(key, value, { ifRevision })).ok;
+    } catch (error) {
+      if (!isAppError(error, "unknown_outcome")) throw error;
+      const now = await kv.get(key);
+      if (now && sameBytes(now.value, value)) return true;
+      return (await kv.put(key, value, { ifRevision })).ok;
+    }
+  }
+
+  async remove(tenant: string, entry: VersionEntry): Promise<boolean> {
+    const { kv } = await this.#stores.tenant(tenant);
+    const answer = await kv.delete(keyOf(entry.stored.name, entry.stored.version), { ifRevision: entry.revision });
+    return answer.ok;
+  }
+
+  async saveContent(tenant: string, owner: string, bytes: AsyncIterable<Uint8Array>): Promise<{ digest: string; size: number }> {
+    const { blobs } = await this.#stores.tenant(tenant);
+    return blobs.put(bytes, owner);
+  }
+
+  async markContent(tenant: string, owner: string, files: readonly DepotFile[]): Promise<void> {
+    const { blobs } = await this.#stores.tenant(tenant);
+    for (const file of files) await blobs.mark(file.digest, owner);
+  }
+
+  async saveManifest(tenant: string, owner: string, files: readonly DepotFile[]): Promise<string> {
+    const { blobs } = await this.#stores.tenant(tenant);
+    return (await blobs.put([encoder.encode(JSON.stringify({ format: 1, files }))], owner)).digest;
+  }
+
+  async manifest(tenant: string, stored: StoredVersion): Promise<readonly DepotFile[]> {
+    const manifest = JSON.parse((await this.content(tenant, stored.manifest)).toString("utf8")) as Manifest;
+    if (manifest.format === 1) return manifest.files;
+    throw new AppError("unavailable", "A depot's manifest was written by a newer version.");
+  }
+
+  async content(tenant: string, digest: string): Promise<Buffer> {
+    const { blobs } = await this.#stores.tenant(tenant);
+    const pieces: Uint8Array[] = [];
+    for await (const piece of blobs.read(digest)) pieces.push(piece);
+    return Buffer.concat(pieces);
+  }
+
+  /** Takes the marks of `owner` off, so that a sweep may remove what nobody else has. */
+  async release(tenant: string, owner: string, digests: Iterable<string>): Promise<void> {
+    const { blobs } = await this.#stores.tenant(tenant);
+    for (const digest of new Set(digests)) await blobs.unmark(digest, owner);
+  }
+}
+
+interface Manifest {
+  readonly format: number;
+  readonly files: readonly DepotFile[];
+}
+
+function keyOf(name: string, version: string): string {
+  return `${PREFIX}${name}/${version}`;
+}
+
+function decoded(entry: KvEntry): VersionEntry {
+  return { revision: entry.revision, stored: decodeStored<StoredVersion>(entry.value) };
+}
+
+function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
+  return Buffer.compare(a, b) === 0;
+}

@@ -1,0 +1,140 @@
+import { createHash } from "node:crypto";
+import { gzipSync } from "node:zlib";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { tarHeader, tarOf, uploadFolder, zipOf, type ArchiveEntry } from "../../../test/helpers/archives.ts";
+import { unpackUploads } from "./unpack.ts";
+
+let folder: Awaited<ReturnType<typeof uploadFolder>>;
+beforeAll(async () => {
+  folder = await uploadFolder();
+});
+afterAll(() => folder.remove());
+
+const FORMS: readonly [string, (entries: readonly ArchiveEntry[]) => Promise<Buffer>][] = [
+  ["a.zip", zipOf],
+  ["a.tar", (entries) => Promise.resolve(tarOf(entries))],
+  ["a.tar.gz", (entries) => Promise.resolve(gzipSync(tarOf(entries)))],
+  ["A.TGZ", (entries) => Promise.resolve(gzipSync(tarOf(entries)))],
+];
+
+async function unpack(filename: string, content: Buffer | string) {
+  const contents: Buffer[] = [];
+  const upload = await folder.upload(filename, content);
+  const files = await unpackUploads([upload], async (bytes) => {
+    const pieces: Uint8Array[] = [];
+    for await (const piece of bytes) pieces.push(piece);
+    const whole = Buffer.concat(pieces);
+    contents.push(whole);
+    return { digest: createHash("sha256").update(whole).digest("hex"), size: whole.length };
+  });
+  return { files, contents };
+}
+
+describe.each(FORMS)("%s", (filename, make) => {
+  test("becomes a manifest of files with their modes, folders vanish", async () => {
+    const big = Buffer.alloc(200_000, "x");
+    const { files, contents } = await unpack(filename, await make([
+      { name: "bin/", flag: "5", mode: 0o040755 },
+      { name: "bin/check.sh", content: "#!/bin/sh\n", mode: 0o100755 },
+      { name: "./read.me".slice(2), content: "read" },
+      { name: "big.bin", content: big },
+      { name: "empty", content: "" },
+    ]));
+    expect(files.map((file) => [file.path, file.size, file.executable])).toEqual([
+      ["big.bin", 200_000, false], ["bin/check.sh", 10, true], ["empty", 0, false], ["read.me", 4, false],
+    ]);
+    expect(contents.find((content) => content.length === big.length)?.equals(big)).toBe(true);
+  });
+
+  test.each([
+    ["../evil.sh", /leaves|invalid relative path/],
+    ["a/../../evil.sh", /leaves|invalid relative path/],
+    ["/etc/cron.d/evil", /absolute/],
+    ["C:/evil.sh", /drive|absolute/],
+    ["a\\..\\evil.sh", /backslash|invalid characters/],
+    ["a\nb", /control/],
+  ])("is refused when an entry is called %j", async (name, reason) => {
+    const archive = await make([{ name: "fine.sh", content: "x" }, { name, content: "evil" }]);
+    await expect(unpack(filename, archive)).rejects.toThrow(reason);
+  });
+
+  test("is refused when a path comes twice, or is file and folder", async () => {
+    const twice = await make([{ name: "a", content: "1" }, { name: "a", content: "2" }]);
+    await expect(unpack(filename, twice)).rejects.toThrow(/twice/);
+    const both = await make([{ name: "a", content: "1" }, { name: "a/b", content: "2" }]);
+    await expect(unpack(filename, both)).rejects.toThrow(/both a file and a folder/);
+  });
+
+  test("is refused when it is cut off", async () => {
+    const archive = await make([{ name: "a", content: Buffer.alloc(5_000, "y") }]);
+    await expect(unpack(filename, archive.subarray(0, Math.floor(archive.length / 3)))).rejects.toThrow(/cannot be read|damaged/);
+  });
+
+  test("is refused when it holds no archive at all", async () => {
+    await expect(unpack(filename, "just text, long enough to be looked at ".repeat(50))).rejects.toThrow(/cannot be read|damaged/);
+  });
+});
+
+test("a symbolic link in a zip is refused", async () => {
+  const archive = await zipOf([{ name: "link", content: "/etc/passwd", mode: 0o120777 }]);
+  await expect(unpack("a.zip", archive)).rejects.toThrow(/is a link/);
+});
+
+test.each([["1", "link"], ["2", "link"], ["3", "neither"], ["6", "neither"], ["S", "neither"]])("tar entry type %s is refused", async (flag, reason) => {
+  const archive = tarOf([{ name: "link", flag, link: "/etc/passwd" }, { name: "link/x", content: "evil" }]);
+  await expect(unpack("a.tar", archive)).rejects.toThrow(reason);
+});
+
+test("a bomb is stopped by its ratio, long before it is unpacked", async () => {
+  const bomb = Buffer.alloc(64 * 1024 * 1024);
+  let read = 0;
+  const upload = await folder.upload("bomb.tgz", gzipSync(tarOf([{ name: "zeros", content: bomb }])));
+  const unpacking = unpackUploads([upload], async (bytes) => {
+    for await (const piece of bytes) read += piece.length;
+    return { digest: "", size: read };
+  });
+  await expect(unpacking).rejects.toMatchObject({ code: "too_large" });
+  expect(read).toBeLessThan(32 * 1024 * 1024);
+  await expect(unpack("bomb.zip", await zipOf([{ name: "zeros", content: bomb }]))).rejects.toMatchObject({ code: "too_large" });
+});
+
+test("a tar header that lies about its size or checksum is refused", async () => {
+  const lying = Buffer.concat([tarHeader({ name: "a" }, 10_000_000), Buffer.alloc(512, "x")]);
+  await expect(unpack("a.tar", lying)).rejects.toThrow(/cut off/);
+  const torn = tarOf([{ name: "a", content: "x" }]);
+  torn[0] = 0x62;
+  await expect(unpack("a.tar", torn)).rejects.toThrow(/checksum/);
+});
+
+test("long names of GNU and pax archives are whole, and as dangerous as short ones", async () => {
+  const long = `${"d".repeat(80)}/${"e".repeat(80)}`;
+  const gnu = [{ name: "././@LongLink", flag: "L", content: `${long}\0` }, { name: "cut", content: "1" }];
+  expect((await unpack("a.tar", tarOf(gnu))).files[0]?.path).toBe(long);
+  expect((await unpack("a.tar", tarOf([{ name: "PaxHeader", flag: "x", content: paxRecord("path", long) }, { name: "cut", content: "1" }]))).files[0]?.path).toBe(long);
+  const evil = [{ name: "PaxHeader", flag: "x", content: paxRecord("path", "../evil") }, { name: "fine", content: "1" }];
+  await expect(unpack("a.tar", tarOf(evil))).rejects.toThrow(/leaves/);
+});
+
+test("a plain file is taken as it is; a script or program may be started", async () => {
+  expect((await unpack("check.sh", "#!/bin/sh\necho 1\n")).files).toMatchObject([{ path: "check.sh", executable: true }]);
+  expect((await unpack("notes.txt", "hello")).files).toMatchObject([{ path: "notes.txt", executable: false }]);
+  await expect(unpack("../notes.txt", "hello")).rejects.toThrow(/leaves/);
+});
+
+test("archives inside archives stay files", async () => {
+  const inner = tarOf([{ name: "../evil", content: "x" }]);
+  expect((await unpack("a.tar", tarOf([{ name: "inner.tar", content: inner }]))).files).toMatchObject([{ path: "inner.tar" }]);
+});
+
+test("too many entries are refused", async () => {
+  const many = Array.from({ length: 10_001 }, (_, index) => ({ name: `f${index}`, content: "" }));
+  await expect(unpack("a.tar", tarOf(many))).rejects.toMatchObject({ code: "too_large" });
+});
+
+/** The length counts its own digits. */
+function paxRecord(key: string, value: string): string {
+  const rest = ` ${key}=${value}\n`;
+  let length = rest.length;
+  while (String(length).length + rest.length !== length) length = String(length).length + rest.length;
+  return `${length}${rest}`;
+}

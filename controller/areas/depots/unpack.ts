@@ -1,0 +1,193 @@
+import { createReadStream } from "node:fs";
+import { pipeline, type Readable } from "node:stream";
+import { createGunzip } from "node:zlib";
+import { openPromise, type Entry } from "yauzl";
+import { AppError, errorText, isAppError } from "../../../common/errors.ts";
+import { DEPOT_FILES_MAX, DEPOT_MAX_BYTES, DEPOT_RATIO_FREE_BYTES, DEPOT_RATIO_MAX } from "../../../common/limits.ts";
+import { relativePath } from "../../../common/paths.ts";
+import type { DepotFile } from "../hosts/index.ts";
+import { tarEntries, type TarEntry } from "./tar.ts";
+import type { DepotUpload } from "./types.ts";
+
+/** Stores one file's bytes and says where. */
+export type SaveContent = (bytes: AsyncIterable<Uint8Array>) => Promise<{ readonly digest: string; readonly size: number }>;
+
+/** A regular file on its way into a depot. */
+interface IncomingFile {
+  /** As the sender named it. */
+  readonly name: string;
+  /** Permission bits; absent when the sender knows none. */
+  readonly mode: number | undefined;
+  readonly content: AsyncIterable<Uint8Array>;
+}
+
+/**
+ * Turns uploads into a depot's files. Archives (`.zip .tar .tar.gz .tgz`) are unpacked, everything else is a file of its own; archives
+ * inside archives stay files. Links, devices, encrypted entries, paths that leave the folder, and whatever passes a limit refuse the whole.
+ */
+export async function unpackUploads(uploads: readonly DepotUpload[], save: SaveContent): Promise<readonly DepotFile[]> {
+  const files = new Map<string, DepotFile>();
+  for (const upload of uploads) {
+    const budget = new Budget(upload, files);
+    try {
+      for await (const incoming of filesOf(upload)) await take(incoming, budget, save);
+    } catch (error) {
+      throw isAppError(error) ? error : unreadable(upload, error);
+    }
+  }
+  refuseFileAsFolder(files);
+  return [...files.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
+}
+
+async function take(incoming: IncomingFile, budget: Budget, save: SaveContent): Promise<void> {
+  const path = budget.admit(incoming.name);
+  const head: number[] = [];
+  const saved = await save(watched(incoming.content, budget, head));
+  const executable = incoming.mode === undefined ? looksExecutable(head) : (incoming.mode & 0o111) !== 0;
+  budget.files.set(path, { path, digest: saved.digest, size: saved.size, executable });
+}
+
+async function* watched(content: AsyncIterable<Uint8Array>, budget: Budget, head: number[]): AsyncGenerator<Uint8Array> {
+  for await (const piece of content) {
+    budget.spend(piece.length);
+    if (head.length < HEAD_BYTES) head.push(...piece.subarray(0, HEAD_BYTES - head.length));
+    yield piece;
+  }
+}
+
+const HEAD_BYTES = 4;
+
+/** Begins like a script (`#!`) or an ELF program. */
+export function looksExecutable(head: Iterable<number>): boolean {
+  const text = String.fromCharCode(...head).slice(0, HEAD_BYTES);
+  return text.startsWith("#!") || text === "\u007fELF";
+}
+
+/** What one upload may still cost; shared files, own ratio. */
+class Budget {
+  readonly files: Map<string, DepotFile>;
+  readonly #maxBytes: number;
+  #spent = 0;
+
+  constructor(upload: DepotUpload, files: Map<string, DepotFile>) {
+    this.files = files;
+    const before = [...files.values()].reduce((sum, file) => sum + file.size, 0);
+    this.#maxBytes = Math.min(DEPOT_MAX_BYTES - before, upload.size * DEPOT_RATIO_MAX + DEPOT_RATIO_FREE_BYTES);
+  }
+
+  /** The safe path of one more file. */
+  admit(name: string): string {
+    const path = relativePath(name);
+    if (this.files.has(path)) throw new AppError("invalid", `The file ${JSON.stringify(path)} is in the upload twice.`);
+    if (this.files.size >= DEPOT_FILES_MAX) throw new AppError("too_large", `A depot holds at most ${DEPOT_FILES_MAX} files.`);
+    return path;
+  }
+
+  spend(bytes: number): void {
+    this.#spent += bytes;
+    if (this.#spent <= this.#maxBytes) return;
+    throw new AppError("too_large", "The upload unpacks to more than allowed: " +
+      `at most ${DEPOT_MAX_BYTES} bytes for a depot and ${DEPOT_RATIO_MAX} times the size of its archive.`);
+  }
+}
+
+function filesOf(upload: DepotUpload): AsyncIterable<IncomingFile> {
+  const name = upload.filename.toLowerCase();
+  if (name.endsWith(".zip")) return zipFiles(upload.path);
+  if (name.endsWith(".tar")) return tarFiles(() => createReadStream(upload.path));
+  if (name.endsWith(".tar.gz") || name.endsWith(".tgz")) return tarFiles(() => gunzipped(upload.path));
+  return plainFile(upload);
+}
+
+async function* plainFile(upload: DepotUpload): AsyncGenerator<IncomingFile> {
+  yield { name: upload.filename, mode: undefined, content: opened(() => createReadStream(upload.path)) };
+}
+
+/** Opens only when it is read: content that is refused by its name must not leave a file open. */
+async function* opened(open: () => Readable | Promise<Readable>): AsyncGenerator<Uint8Array> {
+  yield* (await open()) as AsyncIterable<Uint8Array>;
+}
+
+function gunzipped(path: string): Readable {
+  // The gunzip stream carries the error of either to its reader; pipeline only closes both.
+  return pipeline(createReadStream(path), createGunzip(), () => {});
+}
+
+async function* tarFiles(open: () => Readable): AsyncGenerator<IncomingFile> {
+  const bytes = open();
+  let entries = 0;
+  try {
+    for await (const entry of tarEntries(bytes)) {
+      refuseTooManyEntries(++entries);
+      refuseOddTarEntry(entry);
+      if (entry.type === "file") yield { name: entry.name, mode: entry.mode, content: entry.content };
+      else if (!isOwnFolder(entry.name)) relativePath(entry.name);
+    }
+  } finally {
+    bytes.destroy();
+  }
+}
+
+/** Folder entries count too: an archive of nothing but folders is not free. */
+function refuseTooManyEntries(entries: number): void {
+  if (entries > 2 * DEPOT_FILES_MAX) throw new AppError("too_large", `An archive holds at most ${2 * DEPOT_FILES_MAX} entries.`);
+}
+
+function isOwnFolder(name: string): boolean {
+  return name === "." || name === "./";
+}
+
+function refuseOddTarEntry(entry: TarEntry): void {
+  if (entry.type === "link") throw refusedEntry(entry.name, "is a link");
+  if (entry.type === "special") throw refusedEntry(entry.name, "is neither a file nor a folder");
+}
+
+async function* zipFiles(path: string): AsyncGenerator<IncomingFile> {
+  const zip = await openPromise(path, { strictFileNames: true });
+  try {
+    refuseTooManyEntries(zip.entryCount);
+    for await (const entry of zip.eachEntry()) {
+      const mode = unixMode(entry);
+      refuseOddZipEntry(entry, mode);
+      if (entry.fileName.endsWith("/")) relativePath(entry.fileName);
+      else yield { name: entry.fileName, mode, content: opened(() => zip.openReadStreamPromise(entry)) };
+    }
+  } finally {
+    zip.close();
+  }
+}
+
+const MADE_ON_UNIX = 3;
+const TYPE_BITS = 0o170000;
+
+/** Type and permission bits when the archive was made on a system that has them. */
+function unixMode(entry: Entry): number | undefined {
+  const mode = entry.externalFileAttributes >>> 16;
+  return entry.versionMadeBy >>> 8 === MADE_ON_UNIX && mode !== 0 ? mode : undefined;
+}
+
+function refuseOddZipEntry(entry: Entry, mode: number | undefined): void {
+  const type = (mode ?? 0) & TYPE_BITS;
+  if (type === 0o120000) throw refusedEntry(entry.fileName, "is a link");
+  if (type !== 0 && type !== 0o100000 && type !== 0o040000) throw refusedEntry(entry.fileName, "is neither a file nor a folder");
+  if (entry.isEncrypted()) throw refusedEntry(entry.fileName, "is encrypted");
+  if (!entry.canDecodeFileData()) throw refusedEntry(entry.fileName, "is packed in an unknown way");
+}
+
+function refuseFileAsFolder(files: ReadonlyMap<string, DepotFile>): void {
+  for (const path of files.keys()) {
+    for (let slash = path.indexOf("/"); slash > 0; slash = path.indexOf("/", slash + 1)) {
+      const folder = path.slice(0, slash);
+      if (files.has(folder)) throw new AppError("invalid", `${JSON.stringify(folder)} is both a file and a folder in the upload.`);
+    }
+  }
+}
+
+function refusedEntry(name: string, reason: string): AppError {
+  return new AppError("invalid", `The archive's entry ${JSON.stringify(name.slice(0, 200))} ${reason}; the upload is refused.`);
+}
+
+function unreadable(upload: DepotUpload, error: unknown): AppError {
+  const name = JSON.stringify(upload.filename.slice(0, 200));
+  return new AppError("invalid", `The upload ${name} cannot be read: ${errorText(error)}.`, { cause: error });
+}
