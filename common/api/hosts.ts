@@ -1,0 +1,88 @@
+import { Type, type Static } from "typebox";
+
+/** Schemas of `/host` and `/agent`. */
+
+const Name = Type.String({ minLength: 1, maxLength: 255 });
+const Text = (maxLength: number) => Type.String({ maxLength });
+const Flag = Type.Integer({ minimum: 0, maximum: 1 });
+
+export const HostList = Type.Object({
+  tag: Type.Optional(Text(500)),
+  /** True: hosts that are online; false: the others. */
+  status: Type.Optional(Type.Boolean()),
+});
+export type HostList = Static<typeof HostList>;
+
+export const HostName = Type.Object({ name: Name });
+
+/**
+ * Members that are absent stay as they were. Members of `config` are merged: `null` takes one away. A secret that is sent as it
+ * is shown (`******`) stays as well.
+ */
+export const HostInput = Type.Object({
+  host: Name,
+  iplist: Type.Optional(Type.Array(Text(100), { maxItems: 64 })),
+  domain: Type.Optional(Text(255)),
+  hostgroups: Type.Optional(Type.Array(Text(255), { maxItems: 500 })),
+  isagent: Type.Optional(Flag),
+  isextagent: Type.Optional(Flag),
+  iszabbix: Type.Optional(Flag),
+  sert: Type.Optional(Text(65_536)),
+  secret: Type.Optional(Type.Union([Text(65_536), Type.Null()])),
+  /** SHA-256 fingerprint of the host's SSH key, as `SHA256:…`; recorded by the first connection when absent, empty forgets it. */
+  sshkey: Type.Optional(Text(200)),
+  tags: Type.Optional(Type.Array(Text(500), { maxItems: 500 })),
+  /** SSH needs `username`, `password` or `privatekey` (with `passphrase`), `port`; `address` when neither `iplist` nor the name lead there. */
+  config: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+});
+export type HostInput = Static<typeof HostInput>;
+
+/** A host as everybody may see it: secrets are left out or masked. */
+export const HostView = Type.Object({
+  id: Type.String(),
+  class: Type.String(),
+  host: Type.String(),
+  iplist: Type.Array(Type.String()),
+  domain: Type.String(),
+  hostgroups: Type.Array(Type.String()),
+  isagent: Type.Integer(),
+  isextagent: Type.Integer(),
+  iszabbix: Type.Integer(),
+  sert: Type.String(),
+  sshkey: Type.String(),
+  config: Type.Record(Type.String(), Type.String()),
+  /** Depot name to JSON text of `[{version}]`. */
+  depot: Type.Record(Type.String(), Type.String()),
+  status: Type.Union([Type.Literal("online"), Type.Literal("offline")]),
+  tags: Type.Array(Type.String()),
+});
+export type HostView = Static<typeof HostView>;
+
+export const TokenInput = Type.Object({
+  /** The host that may enrol with it; any host without an enrolment when absent. */
+  host: Type.Optional(Name),
+  minutes: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_080 })),
+});
+export type TokenInput = Static<typeof TokenInput>;
+
+export const TokenAnswer = Type.Object({
+  token: Type.String(),
+  /** Milliseconds since 1970. */
+  expires: Type.Integer(),
+});
+
+export const EnrolInput = Type.Object({
+  id: Text(200),
+  csr: Text(20_000),
+  proof: Text(200),
+});
+
+export const EnrolOutput = Type.Object({
+  certificate: Type.String(),
+  authorities: Type.Array(Type.String()),
+  host: Type.String(),
+  tenant: Type.String(),
+  agentPort: Type.Integer(),
+  controllers: Type.Array(Type.String()),
+  proof: Type.String(),
+});

@@ -1,0 +1,204 @@
+import { createHash, createHmac, timingSafeEqual } from "node:crypto";
+import { certificateProofText, printJoinToken, type EnrolAnswer, type EnrolRequest } from "../../../common/agent/enrolment.ts";
+import { AppError } from "../../../common/errors.ts";
+import { ulidOf } from "../../../common/ids.ts";
+import { JOIN_TOKEN_DEFAULT_MINUTES, JOIN_TOKEN_MAX_MINUTES, JOIN_TOKEN_REPEAT_MS, JOIN_TOKENS_SWEPT_PER_TOKEN } from "../../../common/limits.ts";
+import type { Runtime } from "../../runtime.ts";
+import type { SecretBox } from "../../secrets/index.ts";
+import { decodeStored, encodeJson } from "../../store/format.ts";
+import type { KvEntry, KvStore } from "../../store/kv.ts";
+import { requirePermission, type Principal } from "../permissions/index.ts";
+import type { Authority } from "./authority/authority.ts";
+import { readRequest, type SigningRequest } from "./authority/certificates.ts";
+import { generationOf, newGeneration } from "./authority/identity.ts";
+import { checkHostName } from "./store.ts";
+import type { AgentIdentity } from "./types.ts";
+
+const TOKENS = "enrolment/tokens/";
+const HOSTS = "enrolment/hosts/";
+const TOKEN_ID = /^[0-9A-HJKMNP-TV-Z]{26}$/;
+
+/** Nothing secret: the token's secret is made anew from its id and the key outside the store. */
+interface StoredToken {
+  readonly tenant: string;
+  readonly host?: string;
+  readonly expiresAtMs: number;
+  readonly keyId: string;
+  readonly used?: UsedToken;
+}
+
+interface UsedToken {
+  readonly atMs: number;
+  readonly host: string;
+  /** SHA-256 of the request, hexadecimal. */
+  readonly request: string;
+  /** DER, base64. */
+  readonly certificate: string;
+}
+
+interface StoredEnrolment {
+  readonly generation: string;
+}
+
+export interface EnrolmentDependencies {
+  /** The system's. */
+  readonly kv: KvStore;
+  readonly secrets: SecretBox;
+  readonly authority: Authority;
+  readonly runtime: Runtime;
+  readonly agentPort: () => number;
+  /** `host:port` of the agent ports of all controllers, as agents reach them; empty: where they enrolled. */
+  readonly controllers: () => readonly string[];
+  /** Makes sure the host's record exists, and ends what runs under an older enrolment. Idempotent. */
+  readonly onEnrolled: (tenant: string, host: string) => Promise<void>;
+}
+
+/** Who may become the agent of which host: join tokens, first certificates, renewals, and the end of old ones. */
+export class Enrolment {
+  readonly #with: EnrolmentDependencies;
+
+  constructor(dependencies: EnrolmentDependencies) {
+    this.#with = dependencies;
+  }
+
+  async createToken(principal: Principal, wish: { readonly host?: string; readonly minutes?: number }): Promise<{ token: string; expires: number }> {
+    requirePermission(principal, "hosts:write");
+    const { kv, secrets, runtime } = this.#with;
+    const minutes = Math.min(wish.minutes ?? JOIN_TOKEN_DEFAULT_MINUTES, JOIN_TOKEN_MAX_MINUTES);
+    const expires = runtime.clock.nowMs() + minutes * 60_000;
+    // The id begins with the time of expiry, so that the first in the store are the first to go.
+    const id = ulidOf(expires, runtime.random.bytes(10));
+    const host = wish.host === undefined ? {} : { host: checkHostName(wish.host) };
+    const stored: StoredToken = { tenant: principal.tenant, expiresAtMs: expires, keyId: secrets.keyId, ...host };
+    await this.#sweep();
+    await kv.put(TOKENS + id, encodeJson(stored), { ifRevision: 0 });
+    return { token: printJoinToken({ id, secret: this.#secret(id, secrets.keyId) }), expires };
+  }
+
+  /** A token serves one request; the same request is answered again for a short while. */
+  async enrol(request: EnrolRequest): Promise<EnrolAnswer> {
+    if (!TOKEN_ID.test(request.id)) throw wrongToken();
+    const entry = await this.#with.kv.get(TOKENS + request.id);
+    const token = entry && decodeStored<StoredToken>(entry.value);
+    const secret = this.#secret(request.id, token?.keyId);
+    const csr = Buffer.from(request.csr, "base64");
+    if (!provenBy(secret, csr, request.proof)) throw wrongToken();
+    if (!entry || !token) throw new AppError("denied", "The join token has expired: ask for a new one.");
+    const used = token.used ?? (await this.#consume({ entry, token, csr }));
+    return this.#answer(token, this.#repeatable(used, csr), secret);
+  }
+
+  /** A fresh certificate for the same host under the same enrolment. */
+  async renew(identity: AgentIdentity, csr: Uint8Array): Promise<{ certificate: Uint8Array; authorities: readonly Uint8Array[] }> {
+    const generation = await this.admit(identity);
+    const request = await readRequest(csr);
+    const certificate = await this.#with.authority.issueAgent(request, { ...identity, generation });
+    return { certificate, authorities: this.#with.authority.certificates };
+  }
+
+  /** The host's enrolment, when the certificate belongs to it; `AppError("denied")` when the host was removed or enrolled again since. */
+  async admit(identity: AgentIdentity): Promise<string> {
+    const entry = await this.#with.kv.get(hostKey(identity.tenant, identity.host));
+    const generation = entry && decodeStored<StoredEnrolment>(entry.value).generation;
+    if (generation !== undefined && generationOf(identity.serial) === generation) return generation;
+    throw new AppError("denied", `The certificate of ${identity.host} is no longer good: the host was removed or enrolled again.`);
+  }
+
+  /** From now on no certificate of the host is good. */
+  async forget(tenant: string, host: string): Promise<void> {
+    await this.#with.kv.delete(hostKey(tenant, host));
+  }
+
+  #secret(id: string, keyId: string | undefined): string {
+    return Buffer.from(this.#with.secrets.derive(`enrolment/token/${id}`, keyId)).toString("base64url");
+  }
+
+  async #consume(taken: { readonly entry: KvEntry; readonly token: StoredToken; readonly csr: Uint8Array }): Promise<UsedToken> {
+    const { kv, runtime } = this.#with;
+    const { entry, token, csr } = taken;
+    if (runtime.clock.nowMs() >= token.expiresAtMs) throw new AppError("denied", "The join token has expired: ask for a new one.");
+    const request = await readRequest(csr);
+    const host = checkHostName(token.host ?? request.commonName ?? "");
+    const generation = newGeneration((count) => runtime.random.bytes(count));
+    const used = await this.#issue({ request, csr, tenant: token.tenant, host, generation });
+    const { ok } = await kv.txn({
+      // Only a token that names the host may take the place of an earlier enrolment.
+      if: [{ key: entry.key, revision: entry.revision }, ...(token.host === undefined ? [{ key: hostKey(token.tenant, host), revision: 0 }] : [])],
+      then: [
+        { kind: "put", key: entry.key, value: encodeJson({ ...token, used } satisfies StoredToken) },
+        { kind: "put", key: hostKey(token.tenant, host), value: encodeJson({ generation } satisfies StoredEnrolment) },
+      ],
+    });
+    return ok ? used : this.#lost(entry.key, host);
+  }
+
+  async #issue(wish: { request: SigningRequest; csr: Uint8Array; tenant: string; host: string; generation: string }): Promise<UsedToken> {
+    const certificate = await this.#with.authority.issueAgent(wish.request, wish);
+    return {
+      atMs: this.#with.runtime.clock.nowMs(),
+      host: wish.host,
+      request: digestOf(wish.csr),
+      certificate: Buffer.from(certificate).toString("base64"),
+    };
+  }
+
+  /** Somebody used the token meanwhile, or the host is enrolled. */
+  async #lost(key: string, host: string): Promise<UsedToken> {
+    const entry = await this.#with.kv.get(key);
+    const used = entry && decodeStored<StoredToken>(entry.value).used;
+    if (used) return used;
+    throw new AppError("conflict", `The host ${host} is enrolled already: ask for a token that names it.`);
+  }
+
+  #repeatable(used: UsedToken, csr: Uint8Array): UsedToken {
+    const recent = this.#with.runtime.clock.nowMs() - used.atMs < JOIN_TOKEN_REPEAT_MS;
+    if (recent && used.request === digestOf(csr)) return used;
+    throw new AppError("conflict", "The join token was used already: ask for a new one.");
+  }
+
+  async #answer(token: StoredToken, used: UsedToken, secret: string): Promise<EnrolAnswer> {
+    await this.#with.onEnrolled(token.tenant, used.host);
+    const certificate = Buffer.from(used.certificate, "base64");
+    const authorities = this.#with.authority.certificates;
+    return {
+      certificate: used.certificate,
+      authorities: authorities.map((one) => Buffer.from(one).toString("base64")),
+      host: used.host,
+      tenant: token.tenant,
+      agentPort: this.#with.agentPort(),
+      controllers: [...this.#with.controllers()],
+      proof: mac(secret, certificateProofText(certificate, authorities)).toString("base64"),
+    };
+  }
+
+  async #sweep(): Promise<void> {
+    const { kv, runtime } = this.#with;
+    const { entries } = await kv.list(TOKENS, { limit: JOIN_TOKENS_SWEPT_PER_TOKEN });
+    const oldMs = runtime.clock.nowMs() - JOIN_TOKEN_REPEAT_MS;
+    for (const entry of entries) {
+      if (decodeStored<StoredToken>(entry.value).expiresAtMs < oldMs) await kv.delete(entry.key, { ifRevision: entry.revision });
+    }
+  }
+}
+
+function hostKey(tenant: string, host: string): string {
+  return `${HOSTS}${tenant}/${host}`;
+}
+
+function mac(secret: string, bytes: Uint8Array): Buffer {
+  return createHmac("sha256", secret).update(bytes).digest();
+}
+
+function provenBy(secret: string, csr: Uint8Array, proof: string): boolean {
+  const given = Buffer.from(proof, "base64");
+  const right = mac(secret, csr);
+  return given.length === right.length && timingSafeEqual(given, right);
+}
+
+function digestOf(csr: Uint8Array): string {
+  return createHash("sha256").update(csr).digest("hex");
+}
+
+function wrongToken(): AppError {
+  return new AppError("denied", "The join token is wrong.");
+}

@@ -1,0 +1,204 @@
+import { AppError, errorText, isAppError } from "../../../../common/errors.ts";
+import {
+  AGENT_HELLOS_PER_MINUTE,
+  AGENT_REGISTER_ATTEMPTS_MAX,
+  AGENT_SESSION_LEASE_MS,
+  SESSION_HEARTBEAT_MS,
+  SESSION_WINDOW_ENTRIES,
+} from "../../../../common/limits.ts";
+import type { Hello, Welcome } from "../../../../proto/gen/agent/v1/agent.ts";
+import type { Runtime } from "../../../runtime.ts";
+import { decodeStored, encodeJson } from "../../../store/format.ts";
+import type { KvEntry, KvLease, KvStore } from "../../../store/kv.ts";
+import type { AgentChannel, AgentIdentity, AgentSession } from "../types.ts";
+import { LiveSession, type LiveSessionDependencies } from "./live-session.ts";
+import { sessionKey, type Presence, type StoredSession } from "./presence.ts";
+
+const PROTOCOL = 1;
+const MINUTE_MS = 60_000;
+
+export interface AgentSessionsDependencies extends Omit<LiveSessionDependencies, "ended"> {
+  /** The system's. */
+  readonly kv: KvStore;
+  readonly runtime: Runtime;
+  /** Of this controller, new with every start. */
+  readonly controllerId: string;
+  readonly presence: Presence;
+  /** Throws `AppError("denied")` unless the certificate belongs to the host's present enrolment and the host exists. */
+  readonly admit: (identity: AgentIdentity) => Promise<void>;
+  /** `host:port` each, as agents reach them, this one first. */
+  readonly controllers: () => readonly string[];
+  readonly opened: (session: LiveSession, hello: Hello) => Promise<void>;
+}
+
+/** The agents connected to this controller. One session per host: a newer one takes the place of an older, here or elsewhere. */
+export class AgentSessions {
+  readonly #with: AgentSessionsDependencies;
+  readonly #live = new Map<string, LiveSession>();
+  readonly #hellos = new Map<string, { minute: number; count: number }>();
+  #lease: Promise<KvLease> | undefined;
+  #closed = false;
+
+  constructor(dependencies: AgentSessionsDependencies) {
+    this.#with = dependencies;
+    dependencies.presence.onEnd((key, revision) => this.#endedInStore(key, revision));
+  }
+
+  get count(): number {
+    return this.#live.size;
+  }
+
+  live(tenant: string, host: string): LiveSession | undefined {
+    return this.#live.get(sessionKey(tenant, host));
+  }
+
+  /** Answers a hello. An `AppError` is the reason to refuse it. */
+  async open(identity: AgentIdentity, hello: Hello, channel: AgentChannel): Promise<AgentSession> {
+    if (this.#closed) throw new AppError("unavailable", "The controller is shutting down.");
+    this.#checkHello(identity, hello);
+    await this.#with.admit(identity);
+    const acknowledged = await this.#with.sink.acknowledged({ ...identity, streamId: hello.streamId });
+    this.live(identity.tenant, identity.host)?.close("conflict", "A newer session of this host took over.");
+    const epoch = await this.#register(identity, hello);
+    const session = this.#session({ identity, epoch, hello, channel, acknowledged });
+    session.send({ $case: "welcome", value: this.#welcome(epoch, acknowledged) });
+    await this.#greet(session, hello);
+    return session;
+  }
+
+  /** Ends the session of a host, wherever it is. */
+  async drop(tenant: string, host: string, reason: string): Promise<void> {
+    this.live(tenant, host)?.close("denied", reason);
+    await this.#with.kv.delete(sessionKey(tenant, host));
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    const sessions = [...this.#live.values()];
+    for (const session of sessions) session.close("unavailable", "The controller is shutting down.");
+    await Promise.all(sessions.map((session) => session.ended()));
+    const lease = await this.#lease?.catch(() => undefined);
+    await lease?.revoke();
+  }
+
+  #checkHello(identity: AgentIdentity, hello: Hello): void {
+    if (hello.protocol !== PROTOCOL) {
+      throw new AppError("unsupported", `The agent speaks protocol ${hello.protocol}, this controller speaks ${PROTOCOL}.`);
+    }
+    const named = hello.facts?.host ?? "";
+    if (named !== "" && named !== identity.host) {
+      throw new AppError("denied", `The hello names the host ${named.slice(0, 100)}, the certificate ${identity.host}.`);
+    }
+    if (!/^[0-9A-Za-z_-]{8,64}$/.test(hello.streamId)) throw new AppError("invalid", "The hello has no stream id.");
+    this.#countHello(sessionKey(identity.tenant, identity.host));
+  }
+
+  /** Two agents with one certificate would throw each other out for ever; this keeps that cheap. */
+  #countHello(key: string): void {
+    const minute = Math.floor(this.#with.runtime.clock.monotonicMs() / MINUTE_MS);
+    if ([...this.#hellos.values()][0]?.minute !== minute) this.#hellos.clear();
+    const count = (this.#hellos.get(key)?.count ?? 0) + 1;
+    this.#hellos.set(key, { minute, count });
+    if (count > AGENT_HELLOS_PER_MINUTE) throw new AppError("limited", "This host connects too often: come back in a minute.");
+  }
+
+  #session(start: { identity: AgentIdentity; epoch: number; hello: Hello; channel: AgentChannel; acknowledged: number }): LiveSession {
+    const session = new LiveSession({ ...this.#with, ended: (ended) => this.#ended(ended) }, start);
+    const { tenant, host } = start.identity;
+    const key = sessionKey(tenant, host);
+    // A still newer session may have begun while this one registered.
+    if ((this.#live.get(key)?.epoch ?? 0) < start.epoch) this.#live.set(key, session);
+    this.#with.presence.began(tenant, host, { epoch: start.epoch, controller: this.#with.controllerId });
+    return session;
+  }
+
+  async #greet(session: LiveSession, hello: Hello): Promise<void> {
+    try {
+      await session.refresh();
+      await this.#with.opened(session, hello);
+    } catch (error) {
+      await session.ended();
+      throw error;
+    }
+  }
+
+  #welcome(epoch: number, acknowledged: number): Welcome {
+    return {
+      epoch,
+      acknowledged,
+      heartbeatMs: SESSION_HEARTBEAT_MS,
+      windowEntries: SESSION_WINDOW_ENTRIES,
+      controllers: [...this.#with.controllers()],
+    };
+  }
+
+  /** Puts the session under its key and answers the key's create revision, taking away what an older session left there. */
+  async #register(identity: AgentIdentity, hello: Hello): Promise<number> {
+    const { kv, runtime, controllerId } = this.#with;
+    const key = sessionKey(identity.tenant, identity.host);
+    const nonce = Buffer.from(runtime.random.bytes(9)).toString("base64url");
+    const stored: StoredSession = { controller: controllerId, nonce, agentVersion: hello.agentVersion.slice(0, 100), sinceMs: runtime.clock.nowMs() };
+    for (let attempt = 0; attempt < AGENT_REGISTER_ATTEMPTS_MAX; attempt += 1) {
+      const lease = await this.#openLease();
+      const written = await this.#put(key, stored, lease.id);
+      if (written.ok) return written.revision;
+      const { current } = written;
+      if (current && isOf(current, nonce)) return current.createRevision;
+      if (current) await kv.delete(key, { ifRevision: current.revision });
+    }
+    throw new AppError("unavailable", `The session of ${identity.host} could not be registered: others of its name keep coming.`);
+  }
+
+  async #put(key: string, stored: StoredSession, lease: string) {
+    try {
+      return await this.#with.kv.put(key, encodeJson(stored), { ifRevision: 0, lease });
+    } catch (error) {
+      if (!isAppError(error, "unknown_outcome")) throw error;
+      return { ok: false as const, current: await this.#with.kv.get(key) };
+    }
+  }
+
+  /** One lease for all sessions of this controller. When it is lost nobody else sees them any more: they have to come again. */
+  #openLease(): Promise<KvLease> {
+    this.#lease ??= this.#newLease().catch((error: unknown) => {
+      this.#lease = undefined;
+      throw error;
+    });
+    return this.#lease;
+  }
+
+  async #newLease(): Promise<KvLease> {
+    const lease = await this.#with.kv.lease(AGENT_SESSION_LEASE_MS);
+    lease.lost.addEventListener("abort", () => this.#leaseLost(), { once: true });
+    return lease;
+  }
+
+  #leaseLost(): void {
+    this.#lease = undefined;
+    if (this.#closed) return;
+    this.#with.runtime.log.warn({ sessions: this.#live.size }, "the lease of the agent sessions was lost");
+    for (const session of this.#live.values()) session.close("unavailable", "The controller lost its place in the cluster.");
+  }
+
+  #endedInStore(key: string, revision: number): void {
+    const session = this.#live.get(key);
+    if (session && session.epoch < revision) session.close("conflict", "A newer session of this host took over.");
+  }
+
+  async #ended(session: LiveSession): Promise<void> {
+    const { tenant, host } = session.identity;
+    const key = sessionKey(tenant, host);
+    if (this.#live.get(key) === session) this.#live.delete(key);
+    try {
+      // The create revision is the only one: a session's entry is written once.
+      await this.#with.kv.delete(key, { ifRevision: session.epoch });
+    } catch (error) {
+      this.#with.runtime.log.warn({ tenant, host, reason: errorText(error) }, "the end of an agent session could not be written; its lease will");
+    }
+    this.#with.presence.ended(tenant, host, session.epoch);
+  }
+}
+
+function isOf(entry: KvEntry, nonce: string): boolean {
+  return decodeStored<StoredSession>(entry.value).nonce === nonce;
+}

@@ -1,0 +1,29 @@
+import type { ControllerFrame, Depot } from "../../../../proto/gen/agent/v1/agent.ts";
+import type { DepotToDeploy, DesiredPolicy } from "../types.ts";
+
+/** Our types as the agent link spells them. */
+
+export function depotFrame(depot: DepotToDeploy): Depot {
+  return {
+    name: depot.name,
+    version: depot.version,
+    files: depot.files.map((file) => ({ ...file })),
+    command: depot.command ?? "",
+    remotePath: depot.remotePath ?? "",
+  };
+}
+
+export function desiredFrame(state: { readonly revision: number; readonly policies: readonly DesiredPolicy[] }): ControllerFrame["frame"] {
+  const policies = state.policies.map((policy) => ({
+    name: policy.name,
+    revision: policy.revision,
+    spec: policy.spec,
+    depot: policy.depot && depotFrame(policy.depot),
+    conf: policy.conf,
+  }));
+  return { $case: "desired", value: { revision: state.revision, policies } };
+}
+
+export function depotDigests(depot: DepotToDeploy | undefined): string[] {
+  return depot?.files.map((file) => file.digest) ?? [];
+}

@@ -1,0 +1,148 @@
+import { AppError } from "../../../common/errors.ts";
+import { COMMAND_RECORD_TTL_DAYS } from "../../../common/limits.ts";
+import type { Row, Value } from "../../../common/value.ts";
+import type { SecretBox } from "../../secrets/index.ts";
+import type { ClassSpec, ColumnSpec, Edit, ObjectRow } from "../objects/index.ts";
+
+/** How hosts and what they were told lie in the object database. */
+
+export const HOST_CLASS = "/system/hostinfo";
+export const COMMAND_CLASS = "/system/command";
+export const OUTPUT_CLASS = "/system/commandoutput";
+
+const text = (name: string): ColumnSpec => ({ name, type: "varchar" });
+const number = (name: string): ColumnSpec => ({ name, type: "int" });
+const time = (name: string): ColumnSpec => ({ name, type: "timestamp" });
+const list = (name: string): ColumnSpec => ({ name, type: "list", elements: ["varchar"] });
+const set = (name: string): ColumnSpec => ({ name, type: "set", elements: ["varchar"] });
+const map = (name: string): ColumnSpec => ({ name, type: "map", elements: ["varchar", "text"] });
+const TTL_SECONDS = COMMAND_RECORD_TTL_DAYS * 86_400;
+
+export const HOST_SPEC: ClassSpec = {
+  path: HOST_CLASS,
+  kind: "entity",
+  columns: [
+    text("host"), list("iplist"), text("domain"), set("hostgroups"), number("isagent"), number("isextagent"), number("iszabbix"),
+    text("sert"), text("sshkey"), text("status"), set("tags"), map("config"), map("depot"), text("agentversion"), time("seen"),
+    { ...text("secret"), type: "text", sealed: true },
+    // Members of `config` that are secrets: name to sealed text.
+    { ...map("credentials"), sealed: true },
+  ],
+  keys: ["host"],
+  indexes: ["tags", "hostgroups", "status"],
+  options: { keyMode: "manu", autosearch: true },
+};
+
+/** How commands ended. */
+export const COMMAND_SPEC: ClassSpec = {
+  path: COMMAND_CLASS,
+  kind: "record",
+  columns: [text("command"), text("host"), text("state"), number("code"), { name: "message", type: "text" }, time("started"), time("ended")],
+  indexes: ["command", "host"],
+  options: { ttlSeconds: TTL_SECONDS },
+};
+
+/** What commands wrote, piece by piece; `offset` counts the bytes of both streams together. */
+export const OUTPUT_SPEC: ClassSpec = {
+  path: OUTPUT_CLASS,
+  kind: "record",
+  columns: [text("command"), text("host"), { name: "stderr", type: "boolean" }, { name: "offset", type: "bigint" }, { name: "data", type: "blob" }],
+  indexes: ["command", "host"],
+  options: { ttlSeconds: TTL_SECONDS },
+};
+
+/** A host as the controller knows it, secrets still sealed. */
+export interface HostRecord {
+  readonly id: string;
+  readonly class: string;
+  readonly host: string;
+  readonly iplist: readonly string[];
+  readonly domain: string;
+  readonly hostgroups: readonly string[];
+  readonly isagent: number;
+  readonly isextagent: number;
+  readonly iszabbix: number;
+  readonly sert: string;
+  readonly sshkey: string;
+  readonly status: string;
+  readonly tags: readonly string[];
+  readonly config: Readonly<Record<string, string>>;
+  readonly depot: Readonly<Record<string, string>>;
+  readonly secret: string | undefined;
+  readonly credentials: Readonly<Record<string, string>>;
+}
+
+export function recordOf(row: ObjectRow): HostRecord {
+  const values = row.values;
+  return {
+    id: row.id,
+    class: row.class.path,
+    host: textOf(values.host),
+    iplist: textsOf(values.iplist),
+    domain: textOf(values.domain),
+    hostgroups: textsOf(values.hostgroups),
+    isagent: numberOf(values.isagent),
+    isextagent: numberOf(values.isextagent),
+    iszabbix: numberOf(values.iszabbix),
+    sert: textOf(values.sert),
+    sshkey: textOf(values.sshkey),
+    status: textOf(values.status),
+    tags: textsOf(values.tags),
+    config: mapOf(values.config),
+    depot: mapOf(values.depot),
+    secret: typeof values.secret === "string" ? values.secret : undefined,
+    credentials: mapOf(values.credentials),
+  };
+}
+
+/** What a secret of a host is sealed under: it opens for that host and member alone. */
+export function secretContext(tenant: string, host: string, member: string): string {
+  return `${tenant}/host/${host}/${member}`;
+}
+
+const SECRET_NAME = /passw|passphrase|secret|private_?key|token|credential/i;
+
+/** Whether a member of `config` is never to be shown. */
+export function isSecretName(name: string): boolean {
+  return SECRET_NAME.test(name);
+}
+
+/** Opens one secret member of a host's `config`; `undefined` when it has none. */
+export function credentialOf(secrets: SecretBox, tenant: string, record: HostRecord, name: string): string | undefined {
+  const sealed = record.credentials[name];
+  return sealed === undefined ? undefined : secrets.open(sealed, secretContext(tenant, record.host, name));
+}
+
+/** The same columns as a row for an insert. Nothing is taken away by an insert. */
+export function rowOf(host: string, edits: readonly Edit[]): Row {
+  const row: Row = { host };
+  for (const edit of edits) {
+    if (edit.operation !== "take" && edit.value !== undefined) row[edit.column] = edit.value;
+  }
+  return row;
+}
+
+function textOf(value: Value | undefined): string {
+  return typeof value === "string" ? value : "";
+}
+
+function numberOf(value: Value | undefined): number {
+  return typeof value === "number" ? value : 0;
+}
+
+function textsOf(value: Value | undefined): readonly string[] {
+  return Array.isArray(value) ? value.filter((item): item is string => typeof item === "string") : [];
+}
+
+function mapOf(value: Value | undefined): Readonly<Record<string, string>> {
+  if (value === null || typeof value !== "object" || Array.isArray(value)) return {};
+  return Object.fromEntries(Object.entries(value).filter((entry): entry is [string, string] => typeof entry[1] === "string"));
+}
+
+const HOST_NAME = /^[\p{L}\p{N}_][\p{L}\p{N}._-]{0,254}$/u;
+
+/** `AppError("invalid")` for what cannot be a host's name. */
+export function checkHostName(host: string): string {
+  if (HOST_NAME.test(host) && Buffer.byteLength(host) <= 255) return host;
+  throw new AppError("invalid", `${JSON.stringify(host.slice(0, 100))} is no host name: letters, digits, dots, dashes and underscores, at most 255 bytes.`);
+}
