@@ -62,3 +62,52 @@ export const LogPolicySpec = Type.Object({
 export type LogPolicySpec = Static<typeof LogPolicySpec>;
 
 export type PolicySpec = CommandPolicySpec | LogPolicySpec;
+
+/** A list, or the text by which a form carries one. */
+const Texts = Type.Union([Type.Array(Text(500)), Type.String()]);
+
+/** What both kinds accept in place of their own members: forms cannot carry objects, and some send `[object Object]` for one. */
+const Lenient = {
+  hosts: Type.Optional(Texts),
+  tags: Type.Optional(Texts),
+  attrs: Type.Optional(Type.Union([Type.Record(Type.String(), Type.String()), Type.String()])),
+};
+
+const { kind: _command, ...commandMembers } = CommandPolicySpec.properties;
+const { kind: _log, ...logMembers } = LogPolicySpec.properties;
+
+export const CommandPolicyInput = Type.Object({ ...commandMembers, ...Lenient });
+export type CommandPolicyInput = Static<typeof CommandPolicyInput>;
+
+export const LogPolicyInput = Type.Object({
+  ...logMembers,
+  ...Lenient,
+  priority: Type.Optional(Texts),
+  translation: Type.Optional(Type.Union([Type.Record(Type.String(), Type.Record(Type.String(), Type.Integer())), Type.String()])),
+});
+export type LogPolicyInput = Static<typeof LogPolicyInput>;
+
+export const PolicySelect = Type.Object({ name: Type.String({ minLength: 1, maxLength: 200 }) });
+export const PolicyDeploy = Type.Object({
+  ...PolicySelect.properties,
+  hosts: Type.Optional(Type.Array(Text(255), { description: "added to the policy's hosts" })),
+});
+
+export const PolicyList = Type.Object({});
+
+/** A policy as it is read: the members of its kind, and what is kept about it. */
+export const PolicyRecord = Type.Object({
+  ...Type.Partial(Type.Object({ ...commandMembers, ...logMembers })).properties,
+  id: Type.String(),
+  class: Type.String(),
+  name: Type.String(),
+  kind: Type.Union([Type.Literal("command"), Type.Literal("log")]),
+  rule: Type.String(),
+  hosts: Type.Array(Type.String()),
+  tags: Type.Array(Type.String()),
+  status: Type.Union([Type.Literal("deployed"), Type.Literal("undeployed")]),
+  created: Type.Integer(),
+  changed: Type.Integer(),
+  creator: Type.String(),
+});
+export type PolicyRecord = Static<typeof PolicyRecord>;

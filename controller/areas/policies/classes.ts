@@ -1,0 +1,97 @@
+import { POLICY_RUN_TTL_DAYS } from "../../../common/limits.ts";
+import type { Row } from "../../../common/value.ts";
+import type { ColumnSpec, Objects, SystemClass } from "../objects/index.ts";
+import type { Principal } from "../permissions/index.ts";
+import type { PolicyRecord } from "./types.ts";
+
+/** Relative to the tenant's ospace. */
+export const POLICY_PATH = "/system/policy";
+/** One record for each run of a command policy that was due. */
+export const POLICY_RUN_PATH = "/system/policyrun";
+/** Something that should be there and is not, with its count. */
+export const POLICY_GAP_PATH = "/system/policygap";
+
+const DAY_SECONDS = 86_400;
+
+/** What the class of policies needs of their service. */
+interface PolicyOwner {
+  list(principal: Principal): Promise<readonly PolicyRecord[]>;
+  remove(principal: Principal, name: string): Promise<void>;
+}
+
+/** To be called before any tenant is opened. */
+export function registerPolicyClasses(objects: Pick<Objects, "registerSystemClass">, policies: PolicyOwner): void {
+  objects.registerSystemClass(policyClass(policies));
+  objects.registerSystemClass(RUN_CLASS);
+  objects.registerSystemClass(GAP_CLASS);
+}
+
+/** Provided from KvStore, so that what an agent is told and what MQL shows cannot differ. */
+function policyClass(policies: PolicyOwner): SystemClass {
+  return {
+    path: POLICY_PATH,
+    columns: [
+      ...columns("varchar", "name", "kind", "rule", "status", "depotname", "depotversion", "unit", "differentiator", "creator"),
+      ...columns("text", "command", "depotcommand", "delimiter", "dir", "match", "matchregexp"),
+      ...columns("int", "ctype", "interval"),
+      ...columns("boolean", "split", "delimitereol", "isdaemon"),
+      { name: "priority", type: "list", elements: ["varchar"] },
+      { name: "translation", type: "map", elements: ["varchar", "text"] },
+      { name: "attrs", type: "map", elements: ["varchar", "varchar"] },
+      { name: "hosts", type: "list", elements: ["varchar"] },
+      { name: "tags", type: "set", elements: ["varchar"] },
+      ...columns("timestamp", "created", "changed"),
+    ],
+    keys: ["name"],
+    guard: {
+      async remove(principal, ids) {
+        for (const id of ids) await policies.remove(principal, id.slice(id.indexOf(":") + 1));
+        return ids.length;
+      },
+    },
+    async *provide(principal) {
+      yield (await policies.list(principal)).map(rowOf);
+    },
+  };
+}
+
+const RUN_CLASS: SystemClass = {
+  path: POLICY_RUN_PATH,
+  kind: "record",
+  columns: [
+    ...columns("varchar", "policy", "host", "state"),
+    ...columns("timestamp", "scheduled", "started", "ended"),
+    { name: "code", type: "int" },
+    { name: "message", type: "text" },
+    { name: "records", type: "bigint" },
+  ],
+  indexes: ["policy", "host", "state"],
+  options: { ttlSeconds: POLICY_RUN_TTL_DAYS * DAY_SECONDS },
+  guard: {},
+};
+
+const GAP_CLASS: SystemClass = {
+  path: POLICY_GAP_PATH,
+  kind: "record",
+  columns: [
+    ...columns("varchar", "policy", "host", "source", "reason", "unit"),
+    { name: "count", type: "bigint" },
+    ...columns("timestamp", "from", "to"),
+  ],
+  indexes: ["policy", "host", "reason"],
+  options: { ttlSeconds: POLICY_RUN_TTL_DAYS * DAY_SECONDS },
+  guard: {},
+};
+
+function columns(type: ColumnSpec["type"], ...names: readonly string[]): readonly ColumnSpec[] {
+  return names.map((name) => ({ name, type }));
+}
+
+/** A map column holds texts; absent members are left out. */
+function rowOf({ translation, ...record }: PolicyRecord): Row {
+  const row: Record<string, Row[string] | undefined> = { ...record };
+  if (translation) {
+    row["translation"] = Object.fromEntries(Object.entries(translation).map(([group, order]) => [group, JSON.stringify(order)]));
+  }
+  return Object.fromEntries(Object.entries(row).filter((member): member is [string, Row[string]] => member[1] !== undefined));
+}

@@ -1,0 +1,2 @@
+export type * from "./types.ts";
+export { POLICY_GAP_PATH, POLICY_PATH, POLICY_RUN_PATH, registerPolicyClasses } from "./classes.ts";
