@@ -69,7 +69,7 @@ export class Client {
 }
 
 function queryText(query: CallOptions["query"]): string {
-  const pairs = Object.entries(query ?? {}).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]));
+  const pairs = Object.entries(query ?? {}).flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as [string, string]]));
   return pairs.length === 0 ? "" : `?${new URLSearchParams(pairs).toString()}`;
 }
 

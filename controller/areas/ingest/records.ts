@@ -61,7 +61,7 @@ export class RecordWriter {
       }
       case "gap": {
         const { fromMs, toMs, ...gap } = entry.body.value;
-        const values = { ...gap, host, from: fromMs, to: toMs };
+        const values = { ...gap, host, stime: fromMs, etime: toMs };
         rows.add(`${ospace}${this.#classes.gaps}`, { values, timeMs: entry.timeMs, identity: identityOf(batch, entry, 0) });
         break;
       }
@@ -206,7 +206,7 @@ function rowOf({ records, error }: { records: Pick<Records, "rule" | "source">; 
 function missingEntries({ source, entries, missing }: Batch): NewRecord {
   const first = entries[0];
   const timeMs = first?.timeMs ?? 0;
-  const values = { host: source.host, policy: "", source: source.streamId, reason: "lost", unit: "entries", count: missing, from: timeMs, to: timeMs };
+  const values = { host: source.host, policy: "", source: source.streamId, reason: "lost", unit: "entries", count: missing, stime: timeMs, etime: timeMs };
   return { values, timeMs, identity: `missing/${source.streamId}/${first?.sequence ?? 0}` };
 }
 

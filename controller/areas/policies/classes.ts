@@ -76,7 +76,7 @@ const GAP_CLASS: SystemClass = {
   columns: [
     ...columns("varchar", "policy", "host", "source", "reason", "unit"),
     { name: "count", type: "bigint" },
-    ...columns("timestamp", "from", "to"),
+    ...columns("timestamp", "stime", "etime"),
   ],
   indexes: ["policy", "host", "reason"],
   options: { ttlSeconds: POLICY_RUN_TTL_DAYS * DAY_SECONDS },

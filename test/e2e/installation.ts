@@ -1,0 +1,140 @@
+import { mkdtemp, mkdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { WebSocket } from "ws";
+import { eventually, freePort, Program } from "../helpers/programs.ts";
+
+/** A controller and its agents as processes, spoken to as clients do. */
+
+const CALL_DEADLINE_MS = 60_000;
+
+export interface Envelope {
+  readonly status: string;
+  readonly message: unknown;
+  readonly meta?: { readonly type?: string };
+  readonly code?: string;
+}
+
+export class Installation {
+  readonly folder: string;
+  readonly #settings: Readonly<Record<string, string>>;
+  readonly port: number;
+  #controller: Program | undefined;
+  readonly #agents = new Map<string, Program>();
+  #session = "";
+
+  private constructor(folder: string, port: number, settings: Readonly<Record<string, string>>) {
+    this.folder = folder;
+    this.port = port;
+    this.#settings = settings;
+  }
+
+  /** Settings choose the engine; the rest is the same: no demonstration, no agent of its own, a known password. */
+  static async start(settings: Readonly<Record<string, string>>): Promise<Installation> {
+    const folder = await mkdtemp(join(tmpdir(), "odp-e2e-"));
+    const installation = new Installation(folder, await freePort(), {
+      ODP_DATA_DIR: join(folder, "data"),
+      ODP_SECRET_KEY_FILE: join(folder, "secret.key"),
+      ODP_ADMIN_PASSWORD: "correct horse battery",
+      ODP_DEMO: "0",
+      ODP_LOCAL_AGENT: "0",
+      ODP_AGENT_PORT: String(await freePort()),
+      ...settings,
+    });
+    await installation.startController();
+    return installation;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.port}`;
+  }
+
+  get controller(): Program {
+    if (!this.#controller) throw new Error("The controller is not running.");
+    return this.#controller;
+  }
+
+  agent(host: string): Program {
+    const agent = this.#agents.get(host);
+    if (!agent) throw new Error(`There is no agent ${host}.`);
+    return agent;
+  }
+
+  async startController(): Promise<void> {
+    const environment = { ODP_PORT: String(this.port), ...this.#settings };
+    this.#controller = new Program("controller", "dist/controller.js", environment);
+    await this.#controller.printed(/is ready/);
+    this.#session = "";
+  }
+
+  /** The first start needs a token; later ones find what the agent was given. */
+  async startAgent(host: string, token?: string): Promise<void> {
+    const dir = join(this.folder, `agent-${host}`);
+    await mkdir(dir, { recursive: true });
+    const environment = { ODP_AGENT_CONTROLLER: this.url, ODP_AGENT_DIR: dir, ODP_AGENT_NAME: host, ...(token ? { ODP_AGENT_TOKEN: token } : {}) };
+    this.#agents.set(host, new Program(`agent ${host}`, "dist/agent.js", environment));
+    await eventually(`the agent of ${host} is online`, CALL_DEADLINE_MS, async () => {
+      if (!this.agent(host).running) throw new Error(`The agent of ${host} ended:\n${this.agent(host).output}`);
+      const { message } = await this.call("GET", "/host?status=true");
+      return (message as { host: string }[]).some((row) => row.host === host) || undefined;
+    });
+  }
+
+  async enrol(host: string): Promise<void> {
+    await this.ok("POST", "/host", JSON.stringify({ host, isagent: 1 }));
+    const made = (await this.ok("POST", "/agent/token", JSON.stringify({ host }))) as { token: string };
+    await this.startAgent(host, made.token);
+  }
+
+  /** Signed in by session, as the clients do: the id rides in the query. */
+  async call(method: string, path: string, body?: string | FormData | URLSearchParams): Promise<Envelope> {
+    if (this.#session === "") this.#session = await this.#signIn();
+    const address = `${this.url}${path}${path.includes("?") ? "&" : "?"}sessionid=${this.#session}`;
+    const response = await fetch(address, { method, ...(body === undefined ? {} : { body }), signal: AbortSignal.timeout(CALL_DEADLINE_MS) });
+    return (await response.json()) as Envelope;
+  }
+
+  /** The message of a call that must succeed. */
+  async ok(method: string, path: string, body?: string | FormData | URLSearchParams): Promise<unknown> {
+    const envelope = await this.call(method, path, body);
+    if (envelope.status !== "ok") throw new Error(`${method} ${path}: ${JSON.stringify(envelope)}\n${this.controller.output.slice(-5_000)}`);
+    return envelope.message;
+  }
+
+  async mql(text: string): Promise<Record<string, unknown>[]> {
+    return (await this.ok("POST", "/mxobject/mql", new URLSearchParams({ mql: text, meta: "true" }))) as Record<string, unknown>[];
+  }
+
+  /** Frames of a subject, from now on. */
+  async listen(subject: string): Promise<{ readonly frames: Record<string, string>[]; close(): void }> {
+    if (this.#session === "") this.#session = await this.#signIn();
+    const socket = new WebSocket(`ws://127.0.0.1:${this.port}/websocket/${subject}?sessionid=${this.#session}`);
+    const frames: Record<string, string>[] = [];
+    socket.on("message", (data: Buffer) => frames.push(JSON.parse(data.toString()) as Record<string, string>));
+    await new Promise<void>((resolve, reject) => socket.once("open", () => resolve()).once("error", reject));
+    return { frames, close: () => socket.close(1000, "close") };
+  }
+
+  async stop(): Promise<void> {
+    for (const agent of this.#agents.values()) await agent.kill("SIGTERM");
+    await this.#controller?.kill("SIGTERM");
+    await rm(this.folder, { recursive: true, force: true });
+  }
+
+  async #signIn(): Promise<string> {
+    const form = new URLSearchParams({ company: "matrix", username: "admin", password: this.#settings["ODP_ADMIN_PASSWORD"] ?? "" });
+    const response = await fetch(`${this.url}/user/signin`, { method: "POST", body: form, signal: AbortSignal.timeout(CALL_DEADLINE_MS) });
+    const envelope = (await response.json()) as Envelope;
+    if (envelope.status !== "ok") throw new Error(`Signing in: ${JSON.stringify(envelope)}`);
+    return String(envelope.message);
+  }
+}
+
+export function form(fields: Readonly<Record<string, string | readonly string[]>>, files: Readonly<Record<string, Uint8Array>> = {}): FormData {
+  const data = new FormData();
+  for (const [name, value] of Object.entries(fields)) {
+    for (const one of typeof value === "string" ? [value] : value) data.append(name, one);
+  }
+  for (const [name, bytes] of Object.entries(files)) data.append("uploadfile", new Blob([new Uint8Array(bytes)]), name);
+  return data;
+}

@@ -1,0 +1,77 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { createServer } from "node:net";
+import { setTimeout as pause } from "node:timers/promises";
+
+/** Real processes for end-to-end tests: started from the built bundles, killed without mercy, their output kept for the failure message. */
+
+const START_DEADLINE_MS = 60_000;
+const EXIT_DEADLINE_MS = 20_000;
+const POLL_MS = 50;
+const OUTPUT_KEPT_CHARACTERS = 200_000;
+
+export class Program {
+  readonly name: string;
+  readonly #child: ChildProcess;
+  readonly #exited: Promise<void>;
+  #output = "";
+
+  constructor(name: string, file: string, environment: Readonly<Record<string, string>>) {
+    this.name = name;
+    const env = { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "", ...environment };
+    this.#child = spawn(process.execPath, [file], { env, stdio: ["ignore", "pipe", "pipe"] });
+    this.#exited = new Promise((resolve) => this.#child.once("exit", () => resolve()));
+    for (const stream of [this.#child.stdout, this.#child.stderr]) {
+      stream?.on("data", (chunk: Buffer) => (this.#output = (this.#output + chunk.toString()).slice(-OUTPUT_KEPT_CHARACTERS)));
+    }
+  }
+
+  get output(): string {
+    return this.#output;
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
+  get running(): boolean {
+    return this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  /** Waits until the output holds what is expected; fails with the output when the process ends first. */
+  async printed(expected: RegExp, deadlineMs = START_DEADLINE_MS): Promise<RegExpExecArray> {
+    return eventually(`${this.name} prints ${expected}`, deadlineMs, () => {
+      const match = expected.exec(this.#output);
+      if (!match && !this.running) throw new Error(`${this.name} ended before it printed ${expected}:\n${this.#output}`);
+      return match ?? undefined;
+    });
+  }
+
+  async kill(signal: NodeJS.Signals = "SIGKILL"): Promise<void> {
+    if (this.running) this.#child.kill(signal);
+    const late = pause(EXIT_DEADLINE_MS, "late", { ref: false });
+    if ((await Promise.race([this.#exited, late])) === "late") throw new Error(`${this.name} does not end:\n${this.#output}`);
+  }
+}
+
+/** Asks again until there is an answer; for what happens in other processes and says nothing when it is done. */
+export async function eventually<T>(what: string, deadlineMs: number, probe: () => Promise<T | undefined> | T | undefined): Promise<T> {
+  const end = performance.now() + deadlineMs;
+  for (;;) {
+    const answer = await probe();
+    if (answer !== undefined) return answer;
+    if (performance.now() > end) throw new Error(`Not within ${deadlineMs} ms: ${what}`);
+    await pause(POLL_MS);
+  }
+}
+
+/** A port nobody listens on right now. */
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once("error", reject);
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === "object" && address ? address.port : 0));
+    });
+  });
+}
