@@ -80,6 +80,9 @@ export const SIGN_IN_DELAY_MAX_MS = 300_000;
 export const SIGN_IN_FORGET_MS = 900_000;
 export const SIGN_IN_TABLE_MAX_ENTRIES = 10_000;
 
+// Tenants.
+export const TENANTS_MAX = 10_000;
+
 // Audit.
 export const AUDIT_BATCH_MAX_ENTRIES = 500;
 export const AUDIT_WAITING_MAX_ENTRIES = 10_000;
@@ -336,3 +339,22 @@ export const TIMELINE_PARTITIONS_PER_PAGE = 64;
 // Files.
 /** A file larger than this is downloaded, not answered as text. */
 export const FILE_TEXT_MAX_BYTES = 8 * MIB;
+
+// Embedded store.
+/** Changes kept for watchers; whoever is further behind lists again. */
+export const KV_LOG_MAX_ENTRIES = 10_000;
+export const KV_LOG_MAX_BYTES = 64 * MIB;
+/** A page or a batch of a watch ends early when it has this much; it always has one entry. */
+export const KV_PAGE_MAX_BYTES = 8 * MIB;
+export const KV_WATCH_BATCH_MAX_ENTRIES = 500;
+/** How long a removal is remembered, so that an older write that arrives late does not bring back what was removed. */
+export const OBJECT_TOMBSTONE_KEEP_MS = 10 * 24 * 3_600_000;
+/** Index entries that one page of find or timeline looks at: a page may be empty and have a successor. */
+export const OBJECT_PAGE_EXAMINED_MAX = 5_000;
+export const OBJECT_PAGE_MAX_BYTES = 16 * MIB;
+/** Changes that go into one write transaction before others get their turn. */
+export const CHANGE_SLICE_MAX = 64;
+export const EXPIRY_SWEEP_EVERY_MS = 5_000;
+export const EXPIRY_SWEEP_MAX_ENTRIES = 200;
+export const BLOB_STREAM_READ_MAX_BYTES = MIB;
+export const BLOB_STREAM_APPEND_MAX_BYTES = 4 * MIB;

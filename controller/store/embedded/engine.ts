@@ -1,0 +1,112 @@
+import { mkdirSync, readdirSync, rmSync } from "node:fs";
+import { access, mkdir, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { AppError } from "../../../common/errors.ts";
+import type { Runtime } from "../../runtime.ts";
+import type { DataNode, Engine, TenantStore } from "../engine.ts";
+import { lockFolder } from "./lock.ts";
+import { openTenant, type EmbeddedTenant } from "./tenant.ts";
+
+export type EmbeddedRuntime = Pick<Runtime, "clock" | "random"> & Partial<Pick<Runtime, "log">>;
+
+export interface EmbeddedOptions {
+  /** The data folder; made when it is missing. */
+  readonly dir: string;
+  readonly runtime: EmbeddedRuntime;
+}
+
+const TENANT_NAME = /^[a-z][a-z0-9_]{0,47}$/;
+/** What a removed tenant is called until all of it is deleted. No tenant's name has a dot. */
+const DOOMED = ".dropped";
+
+/** `AppError("conflict")` when another controller works on the same folder. */
+export async function openEmbeddedEngine(options: EmbeddedOptions): Promise<EmbeddedEngine> {
+  mkdirSync(join(options.dir, "tenants"), { recursive: true, mode: 0o700 });
+  const unlock = lockFolder(options.dir, options.runtime.clock.nowMs());
+  try {
+    for (const name of readdirSync(join(options.dir, "tenants"))) {
+      if (name.endsWith(DOOMED)) rmSync(join(options.dir, "tenants", name), { recursive: true, force: true });
+    }
+    const engine = new EmbeddedEngine(options, unlock);
+    await engine.system();
+    return engine;
+  } catch (error) {
+    unlock();
+    throw error;
+  }
+}
+
+/** Everything in one folder and one process: `system` and `tenants/<name>`, each with its LMDB environment and its files. */
+export class EmbeddedEngine implements Engine {
+  readonly kind = "embedded";
+  readonly #options: EmbeddedOptions;
+  readonly #unlock: () => void;
+  readonly #open = new Map<string, Promise<EmbeddedTenant>>();
+  #closed = false;
+
+  constructor(options: EmbeddedOptions, unlock: () => void) {
+    this.#options = options;
+    this.#unlock = unlock;
+  }
+
+  system(): Promise<TenantStore> {
+    return this.#opened(join(this.#options.dir, "system"));
+  }
+
+  async tenant(name: string): Promise<TenantStore> {
+    const folder = this.#folder(name);
+    if (!(await exists(folder))) throw new AppError("not_found", `There is no tenant ${name}.`);
+    return this.#opened(folder);
+  }
+
+  async createTenant(name: string): Promise<void> {
+    await mkdir(this.#folder(name), { recursive: true, mode: 0o700 });
+  }
+
+  async dropTenant(name: string): Promise<void> {
+    const folder = this.#folder(name);
+    const opened = this.#open.get(folder);
+    this.#open.delete(folder);
+    await (await opened)?.close();
+    if (!(await exists(folder))) return;
+    // Away under its name at once; a crash while deleting leaves nothing that looks like a tenant.
+    await rm(folder + DOOMED, { recursive: true, force: true });
+    await rename(folder, folder + DOOMED);
+    await rm(folder + DOOMED, { recursive: true, force: true });
+  }
+
+  async nodes(): Promise<readonly DataNode[]> {
+    return [{ datacenter: "local", hostid: "embedded", isup: true, peer: "127.0.0.1", port: 0, rack: "local" }];
+  }
+
+  async ready(): Promise<void> {
+    await (await this.system()).kv.get("ready");
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    const opened = await Promise.allSettled(this.#open.values());
+    await Promise.all(opened.map((result) => (result.status === "fulfilled" ? result.value.close() : undefined)));
+    this.#unlock();
+  }
+
+  #folder(name: string): string {
+    if (!TENANT_NAME.test(name)) throw new AppError("invalid", `A tenant's name is 1 to 48 lower-case letters, digits and underscores, not ${JSON.stringify(name)}.`);
+    return join(this.#options.dir, "tenants", name);
+  }
+
+  #opened(folder: string): Promise<EmbeddedTenant> {
+    if (this.#closed) return Promise.reject(new AppError("unavailable", "The store is closed."));
+    const known = this.#open.get(folder);
+    if (known !== undefined) return known;
+    const opening = openTenant(folder, this.#options.runtime);
+    this.#open.set(folder, opening);
+    opening.catch(() => this.#open.delete(folder));
+    return opening;
+  }
+}
+
+async function exists(path: string): Promise<boolean> {
+  return access(path).then(() => true, () => false);
+}

@@ -1,0 +1,118 @@
+import { mkdirSync } from "node:fs";
+import { open, type Database, type RootDatabase } from "lmdb";
+import { AppError } from "../../../common/errors.ts";
+import { STORE_CALL_DEADLINE_MS } from "../../../common/limits.ts";
+import type { Clock } from "../../../common/time.ts";
+import { decodeStored, encodePacked } from "../format.ts";
+import { textBytes } from "./keys.ts";
+
+/** Raised when the meaning of stored bytes changes; older ones are upgraded at open, newer ones refused. */
+const FORMAT = 1;
+const MAX_READERS = 512;
+/** Room for later formats. */
+const MAX_DATABASES = 32;
+
+export type Table = Database<Uint8Array, Uint8Array>;
+
+const PLAIN = ["meta", "kv", "kvlog", "kvleases", "leasekeys", "objects", "history", "edgesOut", "edgesIn", "numbers", "records", "recordTerms", "expiry", "blobs", "marks"] as const;
+export type TableName = (typeof PLAIN)[number] | "terms";
+
+/** The values of a dupSort database are sorted like keys, so the library wants to know how they are written. */
+const rawValues = {
+  encode: (value: Uint8Array): Uint8Array => value,
+  decode: (value: Uint8Array): Uint8Array => value,
+  writeKey(value: Uint8Array, target: Uint8Array, start: number): number {
+    target.set(value, start);
+    return start + value.length;
+  },
+};
+
+/**
+ * One LMDB environment: a fixed set of named databases and nothing else in the root (an environment whose root was cleared
+ * aborts later processes). Reads are synchronous and see one snapshot until the next `await`; never hold an iterator over one.
+ */
+export class Environment {
+  readonly tables: Readonly<Record<TableName, Table>>;
+  readonly #root: RootDatabase<Uint8Array, Uint8Array>;
+  readonly #clock: Clock;
+  #closed = false;
+
+  constructor(folder: string, clock: Clock) {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    // Without overlapping a commit is resolved when it is on the disk: what readers see is durable, and so is what is acknowledged.
+    this.#root = open<Uint8Array, Uint8Array>({ path: folder, maxDbs: MAX_DATABASES, maxReaders: MAX_READERS, overlappingSync: false });
+    this.#clock = clock;
+    this.tables = this.#openTables();
+    this.#checkFormat(folder);
+  }
+
+  /**
+   * Runs `action` inside a write transaction, several of them sharing one commit. Durable and visible when it resolves. `action`
+   * is synchronous, sees the writes before it, and must not throw after its first write: that would not be undone. `committed`
+   * is called after the commit, also when that came too late for the caller.
+   */
+  async write<T>(action: () => T, committed?: () => void): Promise<T> {
+    if (this.#closed) throw new AppError("unavailable", "The store is closed.");
+    let cancel = (): void => {};
+    const late = new Promise<never>((_, reject) => {
+      cancel = this.#clock.after(STORE_CALL_DEADLINE_MS, () => reject(new AppError("unknown_outcome", "The disk did not answer in time.")));
+    });
+    try {
+      return await Promise.race([this.#commit(action, committed), late]);
+    } finally {
+      cancel();
+    }
+  }
+
+  /** Throws `AppError("unavailable")` once closed. */
+  read(): Readonly<Record<TableName, Table>> {
+    if (this.#closed) throw new AppError("unavailable", "The store is closed.");
+    return this.tables;
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    await this.#root.close();
+  }
+
+  async #commit<T>(action: () => T, committed: (() => void) | undefined): Promise<T> {
+    let failure: unknown;
+    try {
+      const result = await this.#root.transaction(() => {
+        try {
+          return action();
+        } catch (error) {
+          failure = error;
+          throw error;
+        }
+      });
+      committed?.();
+      return result;
+    } catch (error) {
+      if (failure !== undefined) throw failure;
+      throw new AppError("unknown_outcome", "The store could not write to its disk.", { cause: error });
+    }
+  }
+
+  #openTables(): Record<TableName, Table> {
+    const terms = this.#root.openDB<Uint8Array, Uint8Array>({
+      name: "terms", keyEncoding: "binary", encoding: "binary", dupSort: true, ...{ encoder: rawValues },
+    });
+    const plain = PLAIN.map((name) => [name, this.#root.openDB<Uint8Array, Uint8Array>({ name, keyEncoding: "binary", encoding: "binary" })]);
+    return { ...(Object.fromEntries(plain) as Record<(typeof PLAIN)[number], Table>), terms };
+  }
+
+  #checkFormat(folder: string): void {
+    const key = textBytes("format");
+    const stored = this.tables.meta.get(key);
+    if (stored === undefined) {
+      this.tables.meta.putSync(key, encodePacked(FORMAT));
+      return;
+    }
+    const format = decodeStored<number>(stored);
+    if (format <= FORMAT) return;
+    void this.close();
+    throw new AppError("unsupported", `The data in ${folder} has format ${format}; this version knows formats up to ${FORMAT}.`);
+  }
+}

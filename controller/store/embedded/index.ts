@@ -1,0 +1,1 @@
+export { EmbeddedEngine, openEmbeddedEngine, type EmbeddedOptions } from "./engine.ts";

@@ -1,0 +1,119 @@
+import { AppError } from "../../../common/errors.ts";
+import { KV_LOG_MAX_BYTES, KV_LOG_MAX_ENTRIES, KV_PAGE_MAX_BYTES, KV_WATCH_BATCH_MAX_ENTRIES } from "../../../common/limits.ts";
+import { decodeStored, encodePacked } from "../format.ts";
+import type { KvEntry, KvEvent } from "../kv.ts";
+import type { Environment } from "./environment.ts";
+import { concat, readU64, textBytes, u32, u64 } from "./keys.ts";
+
+const STATE = textBytes("kvstate");
+/** How far the log grows over its bound before it is cut, so that not every write cuts. */
+const SLACK = 1.1;
+
+export interface KvState {
+  readonly revision: number;
+  /** Changes up to this revision are no longer kept. */
+  readonly compacted: number;
+  readonly entries: number;
+  readonly bytes: number;
+}
+
+type Packed = readonly [key: string, revision: number, createRevision: number, lease: string | null, value: Uint8Array | null];
+
+/** The changes of the key-value store in the order of their revisions, and the revision itself. */
+export class KvLog {
+  readonly #env: Environment;
+
+  constructor(env: Environment) {
+    this.#env = env;
+  }
+
+  state(): KvState {
+    const stored = this.#env.read().meta.get(STATE);
+    if (stored === undefined) return { revision: 0, compacted: 0, entries: 0, bytes: 0 };
+    const [revision, compacted, entries, bytes] = decodeStored<[number, number, number, number]>(stored);
+    return { revision, compacted, entries, bytes };
+  }
+
+  /** Inside a write transaction: the changes of one revision. */
+  append(state: KvState, revision: number, events: readonly KvEvent[]): void {
+    let { entries, bytes } = state;
+    events.forEach((event, index) => {
+      const value = encodePacked(packEvent(event));
+      void this.#env.tables.kvlog.put(concat(u64(revision), u32(index)), value);
+      entries += 1;
+      bytes += value.length;
+    });
+    const next = { revision, compacted: state.compacted, entries, bytes };
+    const full = entries > KV_LOG_MAX_ENTRIES * SLACK || bytes > KV_LOG_MAX_BYTES * SLACK;
+    this.#save(full ? this.#cut(next, (left) => left.entries <= KV_LOG_MAX_ENTRIES && left.bytes <= KV_LOG_MAX_BYTES) : next);
+  }
+
+  /** Inside a write transaction: forgets every change up to the present revision. */
+  compact(): void {
+    const state = this.state();
+    this.#save({ ...this.#cut(state, (left) => left.entries === 0), compacted: state.revision });
+  }
+
+  /** Changes under `prefix` after `since`, whole revisions only, and the revision they reach. */
+  read(since: number, prefix: string): { readonly events: readonly KvEvent[]; readonly revision: number } {
+    const { compacted, revision: latest } = this.state();
+    if (since < compacted) throw new AppError("compacted", `Changes up to revision ${compacted} are no longer kept.`);
+    const events: KvEvent[] = [];
+    let [seen, bytes, position] = [0, 0, since];
+    for (const { key, value } of this.#env.tables.kvlog.getRange({ start: u64(since + 1) })) {
+      const revision = readU64(key, 0);
+      if (revision !== position && (seen >= KV_WATCH_BATCH_MAX_ENTRIES || bytes >= KV_PAGE_MAX_BYTES)) return { events, revision: position };
+      position = revision;
+      seen += 1;
+      bytes += value.length;
+      const event = unpackEvent(decodeStored<Packed>(value));
+      if ((event.kind === "put" ? event.entry.key : event.key).startsWith(prefix)) events.push(event);
+    }
+    return { events, revision: Math.max(since, latest) };
+  }
+
+  /** Removes the oldest revisions, each wholly, until `enough`. */
+  #cut(state: KvState, enough: (left: KvState) => boolean): KvState {
+    let { compacted, entries, bytes } = state;
+    const doomed: Uint8Array[] = [];
+    for (const { key, value } of this.#env.tables.kvlog.getRange({ start: u64(0) })) {
+      const revision = readU64(key, 0);
+      if (revision !== compacted && enough({ ...state, entries, bytes })) break;
+      compacted = revision;
+      entries -= 1;
+      bytes -= value.length;
+      doomed.push(key);
+    }
+    for (const key of doomed) void this.#env.tables.kvlog.remove(key);
+    return { revision: state.revision, compacted, entries, bytes };
+  }
+
+  #save(state: KvState): void {
+    void this.#env.tables.meta.put(STATE, encodePacked([state.revision, state.compacted, state.entries, state.bytes]));
+  }
+}
+
+export function packEntry(entry: KvEntry): Uint8Array {
+  return encodePacked([entry.key, entry.revision, entry.createRevision, entry.lease ?? null, entry.value] satisfies Packed);
+}
+
+export function unpackEntry(stored: Uint8Array): KvEntry {
+  return toEntry(decodeStored<Packed>(stored));
+}
+
+function packEvent(event: KvEvent): Packed {
+  if (event.kind === "delete") return [event.key, event.revision, 0, null, null];
+  const { key, revision, createRevision, lease, value } = event.entry;
+  return [key, revision, createRevision, lease ?? null, value];
+}
+
+function unpackEvent(packed: Packed): KvEvent {
+  if (packed[4] === null) return { kind: "delete", key: packed[0], revision: packed[1] };
+  return { kind: "put", entry: toEntry(packed) };
+}
+
+function toEntry([key, revision, createRevision, lease, value]: Packed): KvEntry {
+  const entry = { key, value: new Uint8Array(value ?? []), createRevision, revision };
+  return lease === null ? entry : { ...entry, lease };
+}
+

@@ -1,0 +1,190 @@
+import { AppError } from "../../../common/errors.ts";
+import { KV_KEY_MAX_BYTES, KV_PAGE_MAX_BYTES, KV_PAGE_MAX_ENTRIES, KV_TXN_MAX_OPERATIONS, KV_VALUE_MAX_BYTES } from "../../../common/limits.ts";
+import type { Runtime } from "../../runtime.ts";
+import type {
+  KvCondition, KvEntry, KvEvent, KvLease, KvListOptions, KvOperation, KvPage, KvPutOptions, KvStore, KvTxn, KvWatchOptions, KvWriteResult,
+} from "../kv.ts";
+import type { Environment } from "./environment.ts";
+import { following, prefixEnd, textBytes } from "./keys.ts";
+import { KvLeases } from "./kv-leases.ts";
+import { KvLog, packEntry, unpackEntry } from "./kv-log.ts";
+import { Wakeup } from "./wakeup.ts";
+
+/** The key-value seam on LMDB. One revision for each write that changes something, through the whole environment. */
+export class EmbeddedKvStore implements KvStore {
+  readonly #env: Environment;
+  readonly #log: KvLog;
+  readonly #leases: KvLeases;
+  readonly #changed = new Wakeup();
+
+  constructor(env: Environment, runtime: Pick<Runtime, "clock" | "random">) {
+    this.#env = env;
+    this.#log = new KvLog(env);
+    this.#leases = new KvLeases({ env, runtime, endEntries: (keys) => this.#removeKeys(keys), committed: () => this.#changed.wake() });
+  }
+
+  /** Ends the leases of an earlier process. To be awaited before the first use. */
+  async open(): Promise<void> {
+    await this.#leases.endAll();
+  }
+
+  async get(key: string): Promise<KvEntry | undefined> {
+    return this.#read(checkedKey(key));
+  }
+
+  async put(key: string, value: Uint8Array, options: KvPutOptions = {}): Promise<KvWriteResult> {
+    const operation: KvOperation = { kind: "put", key, value: copyValue(value), ...(options.lease === undefined ? {} : { lease: options.lease }) };
+    return this.#single(operation, options.ifRevision);
+  }
+
+  async delete(key: string, options: { readonly ifRevision?: number } = {}): Promise<KvWriteResult> {
+    return this.#single({ kind: "delete", key }, options.ifRevision);
+  }
+
+  async list(prefix: string, options: KvListOptions = {}): Promise<KvPage> {
+    const limit = checkedLimit(options.limit ?? KV_PAGE_MAX_ENTRIES);
+    const start = options.after !== undefined && options.after >= prefix ? following(textBytes(options.after)) : textBytes(prefix);
+    const end = prefixEnd(textBytes(prefix));
+    const tables = this.#env.read();
+    const entries: KvEntry[] = [];
+    let [bytes, more] = [0, false];
+    const from = start.length === 0 ? Uint8Array.of(0) : start;
+    for (const { value } of tables.kv.getRange(end === undefined ? { start: from } : { start: from, end })) {
+      more = entries.length >= limit || (bytes >= KV_PAGE_MAX_BYTES && entries.length > 0);
+      if (more) break;
+      bytes += value.length;
+      entries.push(unpackEntry(value));
+    }
+    const page = { entries, revision: this.#log.state().revision };
+    return more ? { ...page, next: entries.at(-1)!.key } : page;
+  }
+
+  async *watch(prefix: string, options: KvWatchOptions): AsyncIterable<readonly KvEvent[]> {
+    let position = options.sinceRevision;
+    while (!options.signal.aborted) {
+      // Taken before reading: a change that comes in between wakes it.
+      const changed = this.#changed.next(options.signal);
+      const { events, revision } = this.#log.read(position, prefix);
+      const caughtUp = revision === position;
+      position = revision;
+      if (events.length > 0) yield events;
+      else if (caughtUp) await changed;
+    }
+  }
+
+  async lease(ttlMs: number): Promise<KvLease> {
+    return this.#leases.grant(ttlMs);
+  }
+
+  async txn(request: KvTxn): Promise<{ readonly ok: boolean; readonly revision: number }> {
+    checkTxn(request);
+    const operations = request.then.map((operation) => (operation.kind === "put" ? { ...operation, value: copyValue(operation.value) } : operation));
+    return this.#write(() => {
+      if (!request.if.every((condition) => this.#holds(condition))) return { ok: false, revision: this.#log.state().revision };
+      return { ok: true, revision: this.#apply(operations) };
+    });
+  }
+
+  /** Forgets the history of changes: watches from before the present revision end with `compacted`. */
+  async compact(): Promise<void> {
+    await this.#write(() => this.#log.compact());
+  }
+
+  /** Ends every watch with `unavailable` and takes every lease for lost. Entries of leases end at the next open. */
+  close(): void {
+    this.#leases.close();
+    this.#changed.wake();
+  }
+
+  async #single(operation: KvOperation, ifRevision: number | undefined): Promise<KvWriteResult> {
+    checkOperation(operation);
+    return this.#write(() => {
+      const current = this.#read(textBytes(operation.key));
+      if (ifRevision !== undefined && (current?.revision ?? 0) !== ifRevision) return { ok: false, current };
+      return { ok: true, revision: this.#apply([operation]) };
+    });
+  }
+
+  #write<T>(action: () => T): Promise<T> {
+    return this.#env.write(action, () => this.#changed.wake());
+  }
+
+  #read(key: Uint8Array): KvEntry | undefined {
+    const stored = this.#env.read().kv.get(key);
+    return stored === undefined ? undefined : unpackEntry(stored);
+  }
+
+  #holds(condition: KvCondition): boolean {
+    const current = this.#read(textBytes(condition.key));
+    if ("createRevision" in condition) return (current?.createRevision ?? 0) === condition.createRevision;
+    return (current?.revision ?? 0) === condition.revision;
+  }
+
+  /** Inside a write transaction. Answers the store's revision afterwards; deleting what is absent does not raise it. */
+  #apply(operations: readonly KvOperation[]): number {
+    for (const operation of operations) if (operation.kind === "put" && operation.lease !== undefined) this.#leases.require(operation.lease);
+    const state = this.#log.state();
+    const revision = state.revision + 1;
+    const events = operations.map((operation) => this.#applyOne(operation, revision)).filter((event) => event !== undefined);
+    if (events.length === 0) return state.revision;
+    this.#log.append(state, revision, events);
+    return revision;
+  }
+
+  #applyOne(operation: KvOperation, revision: number): KvEvent | undefined {
+    const key = textBytes(operation.key);
+    const current = this.#read(key);
+    if (current?.lease !== undefined) this.#leases.unbind(current.lease, operation.key);
+    if (operation.kind === "delete") {
+      if (current === undefined) return undefined;
+      void this.#env.tables.kv.remove(key);
+      return { kind: "delete", key: operation.key, revision };
+    }
+    if (operation.lease !== undefined) this.#leases.bind(operation.lease, operation.key);
+    const bare = { key: operation.key, value: operation.value, createRevision: current?.createRevision ?? revision, revision };
+    const entry: KvEntry = operation.lease === undefined ? bare : { ...bare, lease: operation.lease };
+    void this.#env.tables.kv.put(key, packEntry(entry));
+    return { kind: "put", entry };
+  }
+
+  #removeKeys(keys: readonly string[]): void {
+    this.#apply(keys.map((key) => ({ kind: "delete", key })));
+  }
+}
+
+/** The caller may go on to use its buffer while the write waits for its turn. */
+function copyValue(value: Uint8Array): Uint8Array {
+  return new Uint8Array(value);
+}
+
+function checkedKey(key: string): Uint8Array {
+  const bytes = textBytes(key);
+  if (bytes.length === 0) throw new AppError("invalid", "A key must not be empty.");
+  if (bytes.length > KV_KEY_MAX_BYTES) throw tooLarge("key", bytes.length, KV_KEY_MAX_BYTES);
+  return bytes;
+}
+
+function checkedLimit(limit: number): number {
+  if (Number.isInteger(limit) && limit >= 1 && limit <= KV_PAGE_MAX_ENTRIES) return limit;
+  throw new AppError("invalid", `A page has 1 to ${KV_PAGE_MAX_ENTRIES} entries, not ${limit}.`);
+}
+
+function checkOperation(operation: KvOperation): void {
+  checkedKey(operation.key);
+  if (operation.kind === "put" && operation.value.length > KV_VALUE_MAX_BYTES) throw tooLarge("value", operation.value.length, KV_VALUE_MAX_BYTES);
+}
+
+function checkTxn(request: KvTxn): void {
+  const count = request.if.length + request.then.length;
+  if (count > KV_TXN_MAX_OPERATIONS) {
+    throw new AppError("too_large", `A transaction has at most ${KV_TXN_MAX_OPERATIONS} conditions and operations, not ${count}.`);
+  }
+  for (const condition of request.if) checkedKey(condition.key);
+  for (const operation of request.then) checkOperation(operation);
+  const keys = new Set(request.then.map((operation) => operation.key));
+  if (keys.size !== request.then.length) throw new AppError("invalid", "A transaction writes each key at most once.");
+}
+
+function tooLarge(what: string, size: number, limit: number): AppError {
+  return new AppError("too_large", `A ${what} has at most ${limit} bytes, not ${size}.`);
+}

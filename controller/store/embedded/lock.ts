@@ -1,0 +1,107 @@
+import { closeSync, fsyncSync, openSync, readFileSync, rmSync, statSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import { AppError } from "../../../common/errors.ts";
+
+/** A take-over takes a moment; one that has stood longer than this was left behind by a crash. */
+const TAKEOVER_STALE_MS = 10_000;
+
+interface Holder {
+  readonly pid: number;
+  /** When the process began, in the kernel's own unit: a number used again by another process shows. */
+  readonly started: string;
+  readonly boot: string;
+}
+
+/**
+ * One controller per folder. The lock is a file made exclusively that names its holder; that of a process which is gone is
+ * taken over. Throws `AppError("conflict")` while the holder lives. The answer gives the lock back.
+ */
+export function lockFolder(folder: string, nowMs: number): () => void {
+  const path = join(folder, "controller.lock");
+  const self = describe(process.pid);
+  if (!createExclusive(path, JSON.stringify(self))) takeOver(path, self, nowMs);
+  return () => rmSync(path, { force: true });
+}
+
+function takeOver(path: string, self: Holder, nowMs: number): void {
+  refuseLiving(path);
+  // Two that start at once must not both take over: the second could remove the first one's new lock.
+  const guard = `${path}.takeover`;
+  if (!createExclusive(guard, String(process.pid))) {
+    if (nowMs - statSync(guard).mtimeMs < TAKEOVER_STALE_MS) throw inUse(path, undefined);
+    rmSync(guard, { force: true });
+    if (!createExclusive(guard, String(process.pid))) throw inUse(path, undefined);
+  }
+  try {
+    refuseLiving(path);
+    rmSync(path, { force: true });
+    if (!createExclusive(path, JSON.stringify(self))) throw inUse(path, undefined);
+  } finally {
+    rmSync(guard, { force: true });
+  }
+}
+
+function refuseLiving(path: string): void {
+  const holder = readHolder(path);
+  if (holder !== undefined && lives(holder)) throw inUse(path, holder.pid);
+}
+
+function inUse(path: string, pid: number | undefined): AppError {
+  const who = pid === undefined ? "another controller that is starting" : `process ${pid}`;
+  return new AppError("conflict", `The data folder is in use by ${who} (lock file ${path}).`);
+}
+
+function createExclusive(path: string, text: string): boolean {
+  let file: number;
+  try {
+    file = openSync(path, "wx", 0o600);
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "EEXIST") return false;
+    throw error;
+  }
+  try {
+    writeSync(file, text);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+  return true;
+}
+
+/** A lock that cannot be read was torn by a crash while it was being written: nobody holds it. */
+function readHolder(path: string): Holder | undefined {
+  try {
+    return JSON.parse(readFileSync(path, "utf8")) as Holder;
+  } catch {
+    return undefined;
+  }
+}
+
+function lives(holder: Holder): boolean {
+  try {
+    process.kill(holder.pid, 0);
+  } catch (error) {
+    // EPERM: it lives, but belongs to somebody else.
+    if (!(error instanceof Error && "code" in error && error.code === "EPERM")) return false;
+  }
+  const now = describe(holder.pid);
+  return now.started === holder.started && now.boot === holder.boot;
+}
+
+function describe(pid: number): Holder {
+  return { pid, started: readProc(`/proc/${pid}/stat`, startTime), boot: readProc("/proc/sys/kernel/random/boot_id", (text) => text.trim()) };
+}
+
+/** Field 22; the name in field 2 may hold blanks and brackets, so count from the last bracket. */
+function startTime(stat: string): string {
+  return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? "";
+}
+
+/** Systems without /proc have only the process number to go by. */
+function readProc(path: string, pick: (text: string) => string): string {
+  try {
+    return pick(readFileSync(path, "utf8"));
+  } catch {
+    return "";
+  }
+}

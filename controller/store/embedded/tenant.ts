@@ -1,0 +1,31 @@
+import { join } from "node:path";
+import type { TenantStore } from "../engine.ts";
+import { EmbeddedBlobStore } from "./blobs.ts";
+import type { EmbeddedRuntime } from "./engine.ts";
+import { Environment } from "./environment.ts";
+import { EmbeddedKvStore } from "./kv.ts";
+import { EmbeddedObjectStore } from "./objects.ts";
+
+export interface EmbeddedTenant extends TenantStore {
+  readonly kv: EmbeddedKvStore;
+  readonly objects: EmbeddedObjectStore;
+  readonly blobs: EmbeddedBlobStore;
+  close(): Promise<void>;
+}
+
+export async function openTenant(folder: string, runtime: EmbeddedRuntime): Promise<EmbeddedTenant> {
+  const env = new Environment(join(folder, "lmdb"), runtime.clock);
+  const kv = new EmbeddedKvStore(env, runtime);
+  const objects = new EmbeddedObjectStore(env, runtime);
+  const blobs = new EmbeddedBlobStore(env, join(folder, "blobs"), runtime);
+  await kv.open();
+  return {
+    kv, objects, blobs,
+    async close() {
+      kv.close();
+      await objects.close();
+      await blobs.close();
+      await env.close();
+    },
+  };
+}
