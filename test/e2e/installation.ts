@@ -88,8 +88,7 @@ export class Installation {
 
   /** Signed in by session, as the clients do: the id rides in the query. */
   async call(method: string, path: string, body?: string | FormData | URLSearchParams): Promise<Envelope> {
-    if (this.#session === "") this.#session = await this.#signIn();
-    const address = `${this.url}${path}${path.includes("?") ? "&" : "?"}sessionid=${this.#session}`;
+    const address = `${this.url}${path}${path.includes("?") ? "&" : "?"}sessionid=${await this.session()}`;
     const response = await fetch(address, { method, ...(body === undefined ? {} : { body }), signal: AbortSignal.timeout(CALL_DEADLINE_MS) });
     return (await response.json()) as Envelope;
   }
@@ -107,8 +106,7 @@ export class Installation {
 
   /** Frames of a subject, from now on. */
   async listen(subject: string): Promise<{ readonly frames: Record<string, string>[]; close(): void }> {
-    if (this.#session === "") this.#session = await this.#signIn();
-    const socket = new WebSocket(`ws://127.0.0.1:${this.port}/websocket/${subject}?sessionid=${this.#session}`);
+    const socket = new WebSocket(`ws://127.0.0.1:${this.port}/websocket/${subject}?sessionid=${await this.session()}`);
     const frames: Record<string, string>[] = [];
     socket.on("message", (data: Buffer) => frames.push(JSON.parse(data.toString()) as Record<string, string>));
     await new Promise<void>((resolve, reject) => socket.once("open", () => resolve()).once("error", reject));
@@ -119,6 +117,11 @@ export class Installation {
     for (const agent of this.#agents.values()) await agent.kill("SIGTERM");
     await this.#controller?.kill("SIGTERM");
     await rm(this.folder, { recursive: true, force: true });
+  }
+
+  async session(): Promise<string> {
+    if (this.#session === "") this.#session = await this.#signIn();
+    return this.#session;
   }
 
   async #signIn(): Promise<string> {
