@@ -142,6 +142,8 @@ export const DEPLOYMENT_TTL_DAYS = 90;
 export const POLICY_HOSTS_MAX = 3_000;
 export const POLICIES_PER_HOST_MAX = 500;
 export const POLICY_PARALLEL_HOSTS = 16;
+/** How often a change is tried again after somebody else was faster. */
+export const POLICY_RACES_MAX = 50;
 export const POLICY_RUN_TTL_DAYS = 30;
 
 // Jobs.
@@ -350,7 +352,7 @@ export const KV_WATCH_BATCH_MAX_ENTRIES = 500;
 /** How long a removal is remembered, so that an older write that arrives late does not bring back what was removed. */
 export const OBJECT_TOMBSTONE_KEEP_MS = 10 * 24 * 3_600_000;
 /** Index entries that one page of find or timeline looks at: a page may be empty and have a successor. */
-export const OBJECT_PAGE_EXAMINED_MAX = 5_000;
+export const OBJECT_PAGE_EXAMINED_MAX = 2_000;
 export const OBJECT_PAGE_MAX_BYTES = 16 * MIB;
 /** Changes that go into one write transaction before others get their turn. */
 export const CHANGE_SLICE_MAX = 64;

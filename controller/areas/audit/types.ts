@@ -13,6 +13,11 @@ export interface AuditEntry {
 }
 
 export interface Audit {
+  /**
+   * Asked before a change, so that nothing is done that could not be recorded: throws `AppError("unavailable")` while entries of this
+   * tenant cannot be written. It tries again by itself.
+   */
+  ready(tenant: string): Promise<void>;
   /** Durable when it resolves; entries of one controller form a hash chain. */
   write(entry: AuditEntry): Promise<void>;
 }

@@ -1,0 +1,147 @@
+import { AppError } from "../../../common/errors.ts";
+import { AUDIT_BATCH_MAX_ENTRIES, AUDIT_PROBE_MS, AUDIT_VERIFY_MAX_ENTRIES, AUDIT_WAITING_MAX_ENTRIES } from "../../../common/limits.ts";
+import type { Runtime } from "../../runtime.ts";
+import { Chain, ChainVerifier, type AuditRecord, type ChainReport } from "./chain.ts";
+import type { Audit, AuditEntry } from "./types.ts";
+
+/** Where records are kept. The tenant with the empty name is the installation itself. */
+export interface AuditTrail {
+  /** Durable when it resolves. The same records again change nothing. */
+  append(tenant: string, records: readonly AuditRecord[]): Promise<void>;
+  /** Every record kept, in any order. */
+  read(tenant: string): AsyncIterable<readonly AuditRecord[]>;
+}
+
+export interface AuditDependencies {
+  readonly runtime: Runtime;
+  readonly trail: AuditTrail;
+}
+
+/** Writes the audit trail of every tenant: one chain for each in this run of the controller. */
+export class AuditService implements Audit {
+  readonly #dependencies: AuditDependencies;
+  readonly #writers = new Map<string, TrailWriter>();
+
+  constructor(dependencies: AuditDependencies) {
+    this.#dependencies = dependencies;
+  }
+
+  ready(tenant: string): Promise<void> {
+    return this.#writer(tenant).ready();
+  }
+
+  write(entry: AuditEntry): Promise<void> {
+    return this.#writer(entry.tenant).write(entry);
+  }
+
+  /** Reads the whole trail of a tenant and checks that nothing in it was changed, taken out or put in. */
+  async verifyChain(tenant: string): Promise<ChainReport> {
+    const verifier = new ChainVerifier();
+    for await (const records of this.#dependencies.trail.read(tenant)) {
+      for (const record of records) verifier.add(record);
+      if (verifier.entries > AUDIT_VERIFY_MAX_ENTRIES) {
+        throw new AppError("too_large", `The trail has more than ${String(AUDIT_VERIFY_MAX_ENTRIES)} entries.`);
+      }
+    }
+    return verifier.report();
+  }
+
+  #writer(tenant: string): TrailWriter {
+    let writer = this.#writers.get(tenant);
+    if (writer === undefined) {
+      writer = new TrailWriter(tenant, this.#dependencies);
+      this.#writers.set(tenant, writer);
+    }
+    return writer;
+  }
+}
+
+interface Waiting {
+  readonly entry: AuditEntry;
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** One tenant's chain. Entries that come while others are being written go together with the next write. */
+class TrailWriter {
+  readonly #tenant: string;
+  readonly #dependencies: AuditDependencies;
+  #chain: Chain;
+  #waiting: Waiting[] = [];
+  #writing = false;
+  /** Not before something was written is the trail known to be writable. */
+  #writable = false;
+  #lost = 0;
+  #triedMs = -AUDIT_PROBE_MS;
+  #probe: Promise<void> | undefined;
+
+  constructor(tenant: string, dependencies: AuditDependencies) {
+    this.#tenant = tenant;
+    this.#dependencies = dependencies;
+    this.#chain = this.#newChain();
+  }
+
+  async ready(): Promise<void> {
+    if (this.#writable) return;
+    if (this.#probe === undefined && this.#nowMs() - this.#triedMs < AUDIT_PROBE_MS) throw notWritable();
+    this.#probe ??= this.write(this.#opening()).finally(() => (this.#probe = undefined));
+    await this.#probe.catch((error: unknown) => {
+      throw notWritable(error);
+    });
+  }
+
+  write(entry: AuditEntry): Promise<void> {
+    if (this.#waiting.length >= AUDIT_WAITING_MAX_ENTRIES) throw notWritable();
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ entry, resolve, reject });
+      if (!this.#writing) void this.#drain();
+    });
+  }
+
+  async #drain(): Promise<void> {
+    this.#writing = true;
+    while (this.#waiting.length > 0) await this.#writeBatch(this.#waiting.splice(0, AUDIT_BATCH_MAX_ENTRIES));
+    this.#writing = false;
+  }
+
+  async #writeBatch(batch: readonly Waiting[]): Promise<void> {
+    const records = this.#chain.link(batch.map(({ entry }) => entry), this.#dependencies.runtime.clock.nowMs());
+    this.#triedMs = this.#nowMs();
+    try {
+      await this.#append(records);
+      this.#chain.kept(records);
+      this.#writable = true;
+      this.#lost = 0;
+      for (const { resolve } of batch) resolve();
+    } catch (error) {
+      // Whether they were kept is not known, so nothing may be chained to them.
+      this.#chain = this.#newChain();
+      this.#writable = false;
+      this.#lost += batch.length;
+      for (const { reject } of batch) reject(error);
+    }
+  }
+
+  /** The same records twice are the same rows, so an unknown outcome is simply tried again. */
+  async #append(records: readonly AuditRecord[]): Promise<void> {
+    const { trail } = this.#dependencies;
+    await trail.append(this.#tenant, records).catch(() => trail.append(this.#tenant, records));
+  }
+
+  #opening(): AuditEntry {
+    const action = this.#lost === 0 ? "audit opened" : `audit resumed; ${String(this.#lost)} entries may be missing`;
+    return { tenant: this.#tenant, user: "system", permission: "audit:write", action, outcome: "ok", code: "ok", remote: "", traceparent: "" };
+  }
+
+  #newChain(): Chain {
+    return new Chain(Buffer.from(this.#dependencies.runtime.random.bytes(12)).toString("hex"));
+  }
+
+  #nowMs(): number {
+    return this.#dependencies.runtime.clock.monotonicMs();
+  }
+}
+
+function notWritable(cause?: unknown): AppError {
+  return new AppError("unavailable", "The audit trail cannot be written, so changes are refused; nothing was changed.", { cause });
+}

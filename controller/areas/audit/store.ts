@@ -1,0 +1,139 @@
+import { createHash } from "node:crypto";
+import { encodeTime } from "ulid";
+import { AUDIT_KEEP_SECONDS, CHANGE_BATCH_MAX } from "../../../common/limits.ts";
+import type { Clock } from "../../../common/time.ts";
+import type { Row, Value } from "../../../common/value.ts";
+import type { Stores } from "../../store/engine.ts";
+import { decodeStored, encodeJson } from "../../store/format.ts";
+import type { StoredRecord } from "../../store/objects.ts";
+import type { ObjectRow, Objects, SystemClass } from "../objects/index.ts";
+import { systemPrincipal, type Principal } from "../permissions/index.ts";
+import type { AuditRecord } from "./chain.ts";
+import type { AuditTrail } from "./service.ts";
+
+const CLASS = "/system/audit";
+/** Class number of the installation's own trail; the system store has no classes. */
+const PLATFORM_CID = 1;
+const CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+const DAY_MS = 24 * 3_600_000;
+
+/** Nobody but the area writes here, and nobody ever changes or removes a row. */
+export const AUDIT_CLASS: SystemClass = {
+  path: CLASS,
+  kind: "record",
+  columns: [
+    { name: "user", type: "varchar" },
+    { name: "permission", type: "varchar" },
+    { name: "action", type: "varchar" },
+    { name: "outcome", type: "varchar" },
+    { name: "code", type: "varchar" },
+    { name: "remote", type: "varchar" },
+    { name: "traceparent", type: "varchar" },
+    { name: "run", type: "varchar" },
+    { name: "sequence", type: "bigint" },
+    { name: "previous", type: "varchar" },
+    { name: "hash", type: "varchar" },
+  ],
+  indexes: ["user", "permission", "outcome", "run"],
+  options: { ttlSeconds: AUDIT_KEEP_SECONDS, autosearch: false },
+  guard: {},
+};
+
+export interface TrailDependencies {
+  readonly clock: Clock;
+  readonly stores: Stores;
+  readonly objects: Objects;
+  /** Name space of a tenant. */
+  readonly ospaceOf: (tenant: string) => Promise<string>;
+}
+
+/** Entries of a tenant are objects of its class `/system/audit`; those of nobody's tenant lie in the system store. */
+export class StoredTrail implements AuditTrail {
+  readonly #dependencies: TrailDependencies;
+
+  constructor(dependencies: TrailDependencies) {
+    this.#dependencies = dependencies;
+  }
+
+  async append(tenant: string, records: readonly AuditRecord[]): Promise<void> {
+    if (tenant === "") return this.#appendPlatform(records);
+    const principal = await this.#principal(tenant);
+    const rows = records.map((record) => ({ values: valuesOf(record), timeMs: record.timeMs, identity: identityOf(record) }));
+    await this.#dependencies.objects.ingest(principal, principal.ospace + CLASS, rows);
+  }
+
+  async *read(tenant: string): AsyncIterable<readonly AuditRecord[]> {
+    if (tenant === "") return yield* this.#readPlatform();
+    const principal = await this.#principal(tenant);
+    const pages = this.#dependencies.objects.read(principal, { class: principal.ospace + CLASS, subtree: false, newestFirst: true });
+    for await (const rows of pages) yield rows.map((row) => recordOf(tenant, row));
+  }
+
+  async #principal(tenant: string): Promise<Principal> {
+    return systemPrincipal(tenant, await this.#dependencies.ospaceOf(tenant), "");
+  }
+
+  async #appendPlatform(records: readonly AuditRecord[]): Promise<void> {
+    const { objects } = await this.#dependencies.stores.system();
+    await objects.append(records.map(platformRecord));
+  }
+
+  async *#readPlatform(): AsyncIterable<readonly AuditRecord[]> {
+    const { objects } = await this.#dependencies.stores.system();
+    const request = { cid: PLATFORM_CID, fromMs: 0, toMs: this.#dependencies.clock.nowMs() + DAY_MS };
+    let cursor: string | undefined;
+    do {
+      const page = await objects.timeline(request, { limit: CHANGE_BATCH_MAX, ...(cursor !== undefined && { cursor }) });
+      yield page.items.map((item) => decodeStored<AuditRecord>(item.value));
+      cursor = page.cursor;
+    } while (cursor !== undefined);
+  }
+}
+
+function identityOf(record: AuditRecord): string {
+  return `${record.run}/${String(record.sequence)}`;
+}
+
+function valuesOf(record: AuditRecord): Row {
+  const { user, permission, action, outcome, code, remote, traceparent, run, sequence, previous, hash } = record;
+  return { user, permission, action, outcome, code, remote, traceparent, run, sequence, previous, hash };
+}
+
+function recordOf(tenant: string, row: ObjectRow): AuditRecord {
+  const text = (name: string): string => textOf(row.values[name]);
+  return {
+    tenant,
+    timeMs: row.vtimeMs,
+    user: text("user"),
+    permission: text("permission"),
+    action: text("action"),
+    outcome: text("outcome") as AuditRecord["outcome"],
+    code: text("code"),
+    remote: text("remote"),
+    traceparent: text("traceparent"),
+    run: text("run"),
+    sequence: Number(row.values.sequence),
+    previous: text("previous"),
+    hash: text("hash"),
+  };
+}
+
+function textOf(value: Value | undefined): string {
+  return typeof value === "string" ? value : "";
+}
+
+function platformRecord(record: AuditRecord): StoredRecord {
+  return {
+    cid: PLATFORM_CID,
+    id: encodeTime(record.timeMs, 10) + tail(identityOf(record)),
+    value: encodeJson(record),
+    terms: [],
+    expiresAtMs: record.timeMs + AUDIT_KEEP_SECONDS * 1_000,
+  };
+}
+
+/** Sixteen characters of a ULID that the same identity always gives. */
+function tail(identity: string): string {
+  const digest = createHash("sha256").update(identity).digest();
+  return [...digest.subarray(0, 16)].map((byte) => CROCKFORD[byte % 32]).join("");
+}

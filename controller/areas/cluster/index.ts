@@ -1,0 +1,2 @@
+export { clusterRoutes } from "./routes.ts";
+export { ClusterService } from "./service.ts";

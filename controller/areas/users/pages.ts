@@ -1,0 +1,90 @@
+/** The two pages that are there before any console: they work without JavaScript. */
+
+const STYLE = `
+:root{color-scheme:light dark;--ink:#1c2430;--soft:#5b6675;--paper:#f4f6f9;--card:#fff;--line:#d5dbe3;--accent:#1f5fbf;--wrong:#a3262a}
+@media (prefers-color-scheme:dark){:root{--ink:#e8ecf2;--soft:#a3adba;--paper:#12161c;--card:#1b212a;--line:#36404d;--accent:#7db0ff;--wrong:#ff9a9d}}
+*{box-sizing:border-box}
+body{margin:0;min-height:100vh;display:grid;place-items:center;padding:1rem;font:16px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper)}
+main{width:100%;max-width:24rem;padding:2rem;background:var(--card);border:1px solid var(--line);border-radius:.75rem}
+h1{margin:0 0 .25rem;font-size:1.375rem;line-height:1.3}
+p{margin:0 0 1.25rem;color:var(--soft)}
+label{display:block;margin:1rem 0 .25rem;font-weight:600}
+input:not([type=checkbox]){width:100%;padding:.6rem .75rem;font:inherit;color:inherit;background:var(--paper);border:1px solid var(--soft);border-radius:.4rem}
+.check{display:flex;gap:.6rem;align-items:center;font-weight:400}
+.check input{width:1.15rem;height:1.15rem;margin:0}
+button,.button{display:block;width:100%;margin-top:1.5rem;padding:.7rem;font:inherit;font-weight:600;text-align:center;text-decoration:none;color:var(--card);background:var(--accent);border:0;border-radius:.4rem;cursor:pointer}
+:focus-visible{outline:3px solid var(--accent);outline-offset:2px}
+.wrong{padding:.6rem .75rem;color:var(--wrong);border:1px solid currentColor;border-radius:.4rem}
+dl{display:grid;grid-template-columns:auto 1fr;gap:.25rem 1rem;margin:0 0 1.25rem}
+dt{color:var(--soft)}dd{margin:0;overflow-wrap:anywhere}
+a{color:var(--accent)}
+ul{padding-left:1.25rem}`;
+
+/** Texts for the codes the sign-in form may come back with; nothing of the query is shown as it came. */
+const PROBLEMS: Readonly<Record<string, string>> = {
+  denied: "Company, user name or password are wrong.",
+  limited: "Too many failed sign-ins. Please wait a little and try again.",
+  invalid: "Please fill in company, user name and password.",
+};
+
+export function loginPage(options: { readonly error: string | undefined; readonly company: string }): string {
+  const { error, company } = options;
+  const text = error === undefined ? undefined : (PROBLEMS[error] ?? "Signing in did not work. Please try again.");
+  const problem = text === undefined ? "" : `<p class="wrong" role="alert" id="problem">${text}</p>`;
+  const described = text === undefined ? "" : ` aria-describedby="problem"`;
+  return page(
+    "Sign in",
+    `<h1>Sign in</h1>
+<p>Operations data platform</p>
+${problem}
+<form method="post" action="/user/login">
+<label for="company">Company</label>
+<input id="company" name="company" value="${escape(company)}" autocomplete="organization" autocapitalize="none" spellcheck="false">
+<label for="username">User name</label>
+<input id="username" name="username" required autofocus autocomplete="username" autocapitalize="none" spellcheck="false"${described}>
+<label for="password">Password</label>
+<input id="password" name="password" type="password" required autocomplete="current-password">
+<label class="check"><input type="checkbox" name="remember" value="true"> Stay signed in on this device</label>
+<button type="submit">Sign in</button>
+</form>`,
+  );
+}
+
+export function homePage(who: { readonly user: string; readonly company: string; readonly ospace: string }): string {
+  return page(
+    "Operations data platform",
+    `<h1>Operations data platform</h1>
+<p>You are signed in.</p>
+<dl><dt>User</dt><dd>${escape(who.user)}</dd><dt>Company</dt><dd>${escape(who.company)}</dd><dt>Name space</dt><dd>${escape(who.ospace)}</dd></dl>
+<ul>
+<li><a href="/openapi.json">The HTTP interface</a> (OpenAPI)</li>
+<li><a href="/cluster/info">Data nodes</a></li>
+<li><a href="/readyz">Readiness</a></li>
+</ul>
+<a class="button" href="/user/logout/${encodeURIComponent(who.user)}">Sign out</a>`,
+  );
+}
+
+function page(title: string, body: string): string {
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'">
+<title>${escape(title)}</title>
+<link rel="icon" href="data:,">
+<style>${STYLE}</style>
+</head>
+<body><main>
+${body}
+</main></body>
+</html>
+`;
+}
+
+const ENTITIES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
+
+function escape(text: string): string {
+  return text.replace(/[&<>"']/g, (sign) => ENTITIES[sign] ?? sign);
+}

@@ -1,0 +1,108 @@
+import { Type } from "typebox";
+import { LoginInput, LoginPageInput, LogoutInput, NamedLogoutInput, SignInInput, SignInOutput } from "../../../common/api/users.ts";
+import { AppError, isAppError } from "../../../common/errors.ts";
+import { endpoint, type Answer, type Call, type Endpoint } from "../../http/endpoint.ts";
+import type { Tenants } from "../tenants/index.ts";
+import { homePage, loginPage } from "./pages.ts";
+import type { SignedIn, Users } from "./types.ts";
+
+const LOGIN_PATH = "/user/login";
+const HTML = "text/html; charset=utf-8";
+
+export interface UserRouteServices {
+  readonly users: Users;
+  readonly tenants: Tenants;
+}
+
+export function userRoutes(services: UserRouteServices): readonly Endpoint[] {
+  return [...signInRoutes(services), ...pageRoutes(services), ...logoutRoutes(services)];
+}
+
+function signInRoutes({ users }: UserRouteServices): readonly Endpoint[] {
+  const define = (method: "GET" | "POST"): Endpoint =>
+    endpoint({
+      method,
+      path: "/user/signin",
+      permission: "public",
+      summary: "Signs in a program; answers the session id and sets it as cookie",
+      input: SignInInput,
+      output: SignInOutput,
+      body: "form",
+      handler: async (call) => {
+        const signedIn = await users.signIn({ ...call.input, ...originOf(call) });
+        return { message: signedIn.session, session: cookieOf(signedIn) };
+      },
+    });
+  return [define("GET"), define("POST")];
+}
+
+function pageRoutes({ users, tenants }: UserRouteServices): readonly Endpoint[] {
+  return [
+    endpoint({
+      method: "GET",
+      path: "/",
+      permission: "public",
+      summary: "Start page, or the sign-in page for those who are not signed in",
+      input: Type.Object({}),
+      output: Type.String(),
+      handler: async ({ principal }) => {
+        if (principal.user === "") return { redirect: LOGIN_PATH };
+        return { content: homePage({ user: principal.user, company: principal.tenant, ospace: principal.ospace }), contentType: HTML };
+      },
+    }),
+    endpoint({
+      method: "GET",
+      path: LOGIN_PATH,
+      permission: "public",
+      summary: "Sign-in page",
+      input: LoginPageInput,
+      output: Type.String(),
+      handler: async ({ input }) => {
+        const only = await tenants.only();
+        return { content: loginPage({ error: input.error, company: only?.name ?? "" }), contentType: HTML };
+      },
+    }),
+    endpoint({
+      method: "POST",
+      path: LOGIN_PATH,
+      permission: "public",
+      summary: "Signs in by HTML form and goes to the start page",
+      input: LoginInput,
+      output: Type.String(),
+      body: "form",
+      handler: async (call) => {
+        try {
+          const { username = call.input.user_name ?? "", password = "" } = call.input;
+          if (username === "" || password === "") throw new AppError("invalid", "username or password are missing.");
+          const signedIn = await users.signIn({ ...call.input, username, password, ...originOf(call) });
+          return { redirect: "/", session: cookieOf(signedIn) };
+        } catch (error) {
+          return backToForm(call, error);
+        }
+      },
+    }),
+  ];
+}
+
+function logoutRoutes({ users }: UserRouteServices): readonly Endpoint[] {
+  const logout = async ({ client }: Call<unknown>): Promise<Answer<string>> => {
+    if (client.session !== undefined) await users.signOut(client.session);
+    return { redirect: LOGIN_PATH, session: {} };
+  };
+  const common = { method: "GET", permission: "public", summary: "Ends the session of this call", output: Type.String(), handler: logout } as const;
+  return [endpoint({ ...common, path: "/user/logout", input: LogoutInput }), endpoint({ ...common, path: "/user/logout/:name", input: NamedLogoutInput })];
+}
+
+/** A person goes back to the form and reads why; a program gets its error. */
+function backToForm(call: Call<unknown>, error: unknown): Answer<string> {
+  if (call.client.browser && isAppError(error, "denied", "limited", "invalid")) return { redirect: `${LOGIN_PATH}?error=${error.code}` };
+  throw error;
+}
+
+function originOf(call: Call<unknown>): { readonly remote: string; readonly traceparent: string } {
+  return { remote: call.client.remote, traceparent: call.principal.traceparent };
+}
+
+function cookieOf({ session, lastingMs }: SignedIn): { readonly id: string; readonly lastingMs?: number } {
+  return lastingMs === undefined ? { id: session } : { id: session, lastingMs };
+}

@@ -1,0 +1,120 @@
+import { createHash } from "node:crypto";
+import { isAppError } from "../../../common/errors.ts";
+import type { Stores } from "../../store/engine.ts";
+import { decodeStored, encodeJson } from "../../store/format.ts";
+import type { KvStore } from "../../store/kv.ts";
+import type { User } from "./types.ts";
+
+/** A user as kept. Never leaves the area with its hash. */
+export interface UserRecord extends User {
+  /** argon2id in PHC form. */
+  readonly hash: string;
+  /** New whenever password, rights or activity change: what carries an older one is over. */
+  readonly epoch: string;
+}
+
+export interface StoredUser {
+  readonly record: UserRecord;
+  readonly revision: number;
+}
+
+const USERS = "users/";
+const SESSIONS = "sessions/";
+
+/** Users lie in their tenant's key-value store. */
+export class UserStore {
+  readonly #stores: Stores;
+
+  constructor(stores: Stores) {
+    this.#stores = stores;
+  }
+
+  async get(tenant: string, username: string): Promise<StoredUser | undefined> {
+    const kv = await this.#kv(tenant);
+    const entry = await kv?.get(USERS + username);
+    return entry === undefined ? undefined : { record: decodeStored<UserRecord>(entry.value), revision: entry.revision };
+  }
+
+  /** False when somebody else was first. `revision` 0: the user must be new. */
+  async put(record: UserRecord, revision: number): Promise<boolean> {
+    const { kv } = await this.#stores.tenant(record.tenant);
+    const written = await kv.put(USERS + record.username, encodeJson(record), { ifRevision: revision });
+    return written.ok;
+  }
+
+  async #kv(tenant: string): Promise<KvStore | undefined> {
+    try {
+      return (await this.#stores.tenant(tenant)).kv;
+    } catch (error) {
+      if (isAppError(error, "not_found")) return undefined;
+      throw error;
+    }
+  }
+}
+
+export interface SessionRecord {
+  readonly tenant: string;
+  readonly ospace: string;
+  readonly username: string;
+  readonly epoch: string;
+  readonly createdMs: number;
+  readonly idleMs: number;
+  readonly expiresMs: number;
+}
+
+export interface StoredSession {
+  readonly key: string;
+  readonly record: SessionRecord;
+  readonly revision: number;
+}
+
+/** Sessions lie in the system store, under a digest: whoever reads the store cannot use them. */
+export class SessionStore {
+  readonly #stores: Stores;
+
+  constructor(stores: Stores) {
+    this.#stores = stores;
+  }
+
+  async get(id: string): Promise<StoredSession | undefined> {
+    const { kv } = await this.#stores.system();
+    const key = keyOf(id);
+    const entry = await kv.get(key);
+    return entry === undefined ? undefined : { key, record: decodeStored<SessionRecord>(entry.value), revision: entry.revision };
+  }
+
+  async add(id: string, record: SessionRecord): Promise<void> {
+    const { kv } = await this.#stores.system();
+    await kv.put(keyOf(id), encodeJson(record));
+  }
+
+  /** Does nothing when the session changed or ended meanwhile. */
+  async replace(session: StoredSession, record: SessionRecord): Promise<void> {
+    const { kv } = await this.#stores.system();
+    await kv.put(session.key, encodeJson(record), { ifRevision: session.revision });
+  }
+
+  async remove(id: string): Promise<void> {
+    const { kv } = await this.#stores.system();
+    await kv.delete(keyOf(id));
+  }
+
+  async removeIf(session: StoredSession): Promise<void> {
+    const { kv } = await this.#stores.system();
+    await kv.delete(session.key, { ifRevision: session.revision });
+  }
+
+  async *all(): AsyncIterable<StoredSession> {
+    const { kv } = await this.#stores.system();
+    let after: string | undefined;
+    do {
+      const page = await kv.list(SESSIONS, after === undefined ? {} : { after });
+      for (const entry of page.entries) yield { key: entry.key, record: decodeStored<SessionRecord>(entry.value), revision: entry.revision };
+      after = page.next;
+    } while (after !== undefined);
+  }
+}
+
+function keyOf(id: string): string {
+  return SESSIONS + createHash("sha256").update(id).digest("hex");
+}

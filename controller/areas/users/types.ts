@@ -1,0 +1,70 @@
+import type { DataRule, Principal, RoleName } from "../permissions/index.ts";
+
+/** A user as others may see one. */
+export interface User {
+  readonly tenant: string;
+  readonly username: string;
+  readonly fullname: string;
+  readonly groups: readonly string[];
+  readonly rights: Rights;
+  /** One who is not active cannot sign in, and open sessions end. */
+  readonly active: boolean;
+  readonly createdMs: number;
+  readonly changedMs: number;
+}
+
+/** A role every tenant has, or grants of the user's own. */
+export type Rights =
+  | { readonly role: RoleName }
+  | { readonly grants: readonly string[]; readonly data: readonly DataRule[] };
+
+export interface NewUser {
+  readonly tenant: string;
+  readonly username: string;
+  readonly password: string;
+  readonly rights: Rights;
+  readonly fullname?: string;
+  readonly groups?: readonly string[];
+  readonly active?: boolean;
+}
+
+export interface UserChange {
+  readonly fullname?: string;
+  readonly groups?: readonly string[];
+  readonly rights?: Rights;
+  readonly active?: boolean;
+}
+
+export interface SignInRequest {
+  /** The installation's only tenant when absent or empty. */
+  readonly company?: string;
+  readonly username: string;
+  readonly password: string;
+  /** A session that outlives the browser. */
+  readonly remember?: boolean;
+  readonly remote: string;
+  readonly traceparent: string;
+}
+
+export interface SignedIn {
+  readonly session: string;
+  /** Present when the session was asked to outlive the browser. */
+  readonly lastingMs?: number;
+}
+
+/** Users of all tenants and their sessions. */
+export interface Users {
+  /** `AppError("denied")` for anything wrong with company, name or password, without saying what; `limited` after too many failures. */
+  signIn(request: SignInRequest): Promise<SignedIn>;
+  /** Ends a session; one that is unknown is no error. */
+  signOut(session: string): Promise<void>;
+  /** Undefined for a session that is unknown, over, or of a user who changed since. */
+  bySession(session: string, traceparent: string): Promise<Principal | undefined>;
+  /** `AppError("conflict")` when the name is taken. */
+  create(user: NewUser): Promise<User>;
+  /** `AppError("not_found")` for an unknown user. Ends the user's sessions when rights or activity change. */
+  update(tenant: string, username: string, change: UserChange): Promise<User>;
+  /** Ends the user's sessions. */
+  setPassword(tenant: string, username: string, password: string): Promise<void>;
+  find(tenant: string, username: string): Promise<User | undefined>;
+}

@@ -1,0 +1,111 @@
+import { addAbortSignal, Readable } from "node:stream";
+import { finished } from "node:stream/promises";
+import type { FastifyReply } from "fastify";
+import type { TSchema } from "typebox";
+import { HTTP_ROWS_BUFFER_BYTES } from "../../common/limits.ts";
+import type { Answer, SessionChange } from "./endpoint.ts";
+import { outputFilter, type Filter } from "./filter.ts";
+
+export const SESSION_COOKIE = "matrixSession";
+
+export interface AnswerOptions {
+  readonly signal: AbortSignal;
+  readonly secure: boolean;
+  /** Told of a stream that broke after its head was sent; the client sees its connection end. */
+  readonly onBroken: (error: unknown) => void;
+}
+
+/** Makes the sender of one endpoint's answers. A sender resolves when the last byte was handed over; it throws only before the first. */
+export function answerSender(output: TSchema): (reply: FastifyReply, answer: Answer<unknown>, options: AnswerOptions) => Promise<void> {
+  const filter = outputFilter(output);
+  const items = (output as { readonly items?: TSchema }).items;
+  const rowFilter = items === undefined ? undefined : outputFilter(items);
+  return async (reply, answer, options) => {
+    if ("session" in answer && answer.session !== undefined) setSession(reply, answer.session, options.secure);
+    if ("redirect" in answer) void reply.redirect(answer.redirect, 302);
+    else if ("content" in answer) await sendContent(reply, answer, options);
+    else if ("rows" in answer) await sendRows(reply, answer, { ...options, filter: rowFilter });
+    else sendMessage(reply, filter === undefined ? answer.message : filter(answer.message), answer.meta);
+  };
+}
+
+function sendMessage(reply: FastifyReply, message: unknown, meta: unknown): void {
+  sendJson(reply, JSON.stringify({ status: "ok", message: message ?? "", meta }));
+}
+
+function sendJson(reply: FastifyReply, body: string | Readable): void {
+  void reply.header("cache-control", "no-store").type("application/json; charset=utf-8").send(body);
+}
+
+function setSession(reply: FastifyReply, session: SessionChange, secure: boolean): void {
+  const options = { path: "/", httpOnly: true, sameSite: "lax", secure } as const;
+  if (session.id === undefined) void reply.clearCookie(SESSION_COOKIE, options);
+  else void reply.setCookie(SESSION_COOKIE, session.id, session.lastingMs === undefined ? options : { ...options, maxAge: session.lastingMs / 1_000 });
+}
+
+type ContentAnswer = Extract<Answer<unknown>, { content: unknown }>;
+type RowsAnswer = Extract<Answer<unknown>, { rows: unknown }>;
+
+async function sendContent(reply: FastifyReply, answer: ContentAnswer, options: AnswerOptions): Promise<void> {
+  void reply.type(answer.contentType);
+  if (answer.filename !== undefined) void reply.header("content-disposition", disposition(answer.filename));
+  const { content } = answer;
+  if (content instanceof Readable) await sendStream(reply, content, options);
+  else void reply.send(typeof content === "string" ? content : Buffer.from(content.buffer, content.byteOffset, content.byteLength));
+}
+
+/** RFC 6266: a plain name for old clients, the true one encoded. */
+function disposition(filename: string): string {
+  const plain = filename.replace(/[^\x20-\x7e]|["\\%]/g, "_");
+  const encoded = encodeURIComponent(filename).replace(/['()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`);
+  return `attachment; filename="${plain}"; filename*=UTF-8''${encoded}`;
+}
+
+async function sendStream(reply: FastifyReply, stream: Readable, options: AnswerOptions): Promise<void> {
+  addAbortSignal(options.signal, stream);
+  void reply.send(stream);
+  try {
+    await finished(stream);
+  } catch (error) {
+    options.onBroken(error);
+  }
+}
+
+/** The first rows are awaited before the head is sent, so that most failures still get their envelope. */
+async function sendRows(reply: FastifyReply, answer: RowsAnswer, options: AnswerOptions & { readonly filter: Filter | undefined }): Promise<void> {
+  const pages = answer.rows[Symbol.asyncIterator]();
+  const meta = answer.meta === undefined ? "" : `,"meta":${JSON.stringify(answer.meta)}`;
+  let text = `{"status":"ok","message":[`;
+  let separator = "";
+  const nextPage = async (): Promise<string | undefined> => {
+    const page = await pages.next();
+    if (page.done === true) return undefined;
+    const rows = options.filter === undefined ? page.value : page.value.map(options.filter);
+    if (rows.length === 0) return "";
+    const part = separator + JSON.stringify(rows).slice(1, -1);
+    separator = ",";
+    return part;
+  };
+  while (text.length < HTTP_ROWS_BUFFER_BYTES) {
+    const part = await nextPage();
+    if (part === undefined) return sendJson(reply, `${text}]${meta}}`);
+    text += part;
+  }
+  const stream = Readable.from(following(text, nextPage, `]${meta}}`, pages));
+  addAbortSignal(options.signal, stream);
+  sendJson(reply, stream);
+  await finished(stream).catch(options.onBroken);
+}
+
+async function* following(head: string, nextPage: () => Promise<string | undefined>, tail: string, pages: AsyncIterator<unknown>): AsyncGenerator<string> {
+  let ended = false;
+  try {
+    yield head;
+    for (let part = await nextPage(); part !== undefined; part = await nextPage()) if (part !== "") yield part;
+    ended = true;
+    yield tail;
+  } finally {
+    // The client went away, or the call was ended: whoever produces the rows is told.
+    if (!ended) await pages.return?.();
+  }
+}

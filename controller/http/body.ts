@@ -1,0 +1,115 @@
+import type { Readable } from "node:stream";
+import { AppError } from "../../common/errors.ts";
+import { HTTP_BODY_MAX_BYTES } from "../../common/limits.ts";
+import type { Endpoint, UploadedFile } from "./endpoint.ts";
+import { addField, parseUrlEncoded, type Fields } from "./fields.ts";
+import { membersOf, pathParameters } from "./input.ts";
+import { looksLikeJson, parseJson } from "./json.ts";
+
+/** A body as read, whatever it claimed to be. */
+export interface Body {
+  readonly fields: Fields;
+  readonly isJson: boolean;
+  readonly text: string | undefined;
+  readonly files: readonly UploadedFile[];
+}
+
+export const NO_BODY: Body = { fields: new Map(), isJson: false, text: undefined, files: [] };
+
+/** Sign-in by form: belongs to no endpoint, so it makes a form a form. */
+export const SESSION_FIELD = "sessionid";
+
+type Reader = Pick<Endpoint, "path" | "input" | "body">;
+
+/** The whole body as text in the charset its type names. `AppError("too_large")` beyond `maxBytes`. */
+export async function readText(source: Readable, contentType: string, maxBytes = HTTP_BODY_MAX_BYTES): Promise<string> {
+  return decode(await readBytes(source, maxBytes), contentType);
+}
+
+async function readBytes(source: Readable, maxBytes: number): Promise<Uint8Array> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  try {
+    // Destroying the request would take the answer's socket along.
+    for await (const chunk of source.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+      size += chunk.length;
+      if (size > maxBytes) throw new AppError("too_large", `The body is larger than ${String(maxBytes)} bytes.`, { details: { maxBytes } });
+      chunks.push(chunk);
+    }
+  } catch (error) {
+    source.resume();
+    if (error instanceof AppError) throw error;
+    throw new AppError("cancelled", "The client went away while it was sending.", { cause: error });
+  }
+  return Buffer.concat(chunks);
+}
+
+function decode(bytes: Uint8Array, contentType: string): string {
+  const charset = /;\s*charset\s*=\s*"?([\w.:-]+)/i.exec(contentType)?.[1] ?? "utf-8";
+  try {
+    return new TextDecoder(charset, { fatal: true }).decode(bytes);
+  } catch (error) {
+    throw new AppError("invalid", `The body is no ${charset} text.`, { cause: error });
+  }
+}
+
+/**
+ * What a body means to an endpoint. The content type is only a hint, because clients send JSON as text, text as JSON, and
+ * free text as a form; what is in it and what the endpoint asks for decide.
+ */
+export function interpret(endpoint: Reader, text: string, contentType: string): Body {
+  const body = meaning(endpoint, text, contentType);
+  return endpoint.body === "text" ? { ...body, text } : body;
+}
+
+function meaning(endpoint: Reader, text: string, contentType: string): Body {
+  if (text === "") return NO_BODY;
+  const free = { ...NO_BODY, text };
+  if (isForm(endpoint, contentType)) {
+    const form = formBody(endpoint, text);
+    if (form !== undefined) return form;
+  }
+  if (!looksLikeJson(text)) return free;
+  return jsonBody(endpoint, text, /json/i.test(contentType)) ?? free;
+}
+
+function isForm(endpoint: Reader, contentType: string): boolean {
+  return /^application\/x-www-form-urlencoded/i.test(contentType) || (contentType === "" && endpoint.body === "form");
+}
+
+/** Undefined when a text only calls itself a form, as MQL and LTSV texts do. */
+function formBody(endpoint: Reader, text: string): Body | undefined {
+  const fields = parseUrlEncoded(text);
+  const mayBeSomethingElse = endpoint.body === "text" || looksLikeJson(text);
+  if (mayBeSomethingElse && !namesMember(endpoint, fields.keys())) return undefined;
+  return { ...NO_BODY, fields };
+}
+
+function jsonBody(endpoint: Reader, text: string, declared: boolean): Body | undefined {
+  const value = parsed(text, endpoint.body === "json" || (declared && endpoint.body !== "text"));
+  if (value === undefined) return undefined;
+  const fields = new Map<string, unknown[]>();
+  // A body that is a bare list comes as the member `items`.
+  const members = Array.isArray(value) ? [["items", value] as const] : Object.entries(value);
+  for (const [name, member] of members) {
+    if (name.endsWith("[]")) addField(fields, name, member);
+    else fields.set(name, [member]);
+  }
+  if (endpoint.body === "text" && !namesMember(endpoint, fields.keys())) return undefined;
+  return { ...NO_BODY, fields, isJson: true };
+}
+
+function parsed(text: string, mustBeJson: boolean): object | undefined {
+  try {
+    return parseJson(text) as object;
+  } catch (error) {
+    if (mustBeJson) throw error;
+    return undefined;
+  }
+}
+
+function namesMember(endpoint: Reader, names: Iterable<string>): boolean {
+  const members = new Set([...Object.keys(membersOf(endpoint.input)), SESSION_FIELD]);
+  for (const name of pathParameters(endpoint.path)) members.delete(name);
+  return [...names].some((name) => members.has(name));
+}

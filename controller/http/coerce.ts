@@ -1,0 +1,177 @@
+import type { TSchema } from "typebox";
+import { Compile, type Validator } from "typebox/compile";
+import { isAppError } from "../../common/errors.ts";
+import { assemble, Bracketed } from "./fields.ts";
+import { looksLikeJson, parseJson } from "./json.ts";
+
+/** The parts of a schema that decide how text becomes a value. */
+interface Shape {
+  readonly type?: string;
+  readonly properties?: Readonly<Record<string, TSchema>>;
+  readonly patternProperties?: Readonly<Record<string, TSchema>>;
+  readonly additionalProperties?: unknown;
+  readonly items?: unknown;
+  readonly anyOf?: readonly TSchema[];
+  readonly default?: unknown;
+}
+
+/** What stands for "nothing was sent". */
+export const ABSENT = Symbol("absent");
+
+const NUMBER = /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i;
+const TRUE = new Set(["true", "1", "on", "yes"]);
+const FALSE = new Set(["false", "0", "off", "no"]);
+const validators = new WeakMap<TSchema, Validator>();
+
+/**
+ * One value out of everything sent under one name, made what the schema wants where that is possible; the check comes later.
+ * In forms and queries the words `undefined` and `null` stand for nothing; `exact` sources mean what they say.
+ */
+export function coerceMember(schema: TSchema, values: readonly unknown[], exact = false): unknown {
+  const value = gather(schema, values, exact);
+  const result = value === ABSENT ? ABSENT : coerce(schema, value);
+  return result === ABSENT && "default" in schema ? schema.default : result;
+}
+
+function gather(schema: TSchema, values: readonly unknown[], exact: boolean): unknown {
+  const bracketed = values.filter((value) => value instanceof Bracketed);
+  if (bracketed.length > 0) return assemble(bracketed);
+  const sent = values.filter((value) => value !== undefined && value !== null && (exact || !isAbsentWord(value)));
+  if (sent.length === 0) return ABSENT;
+  return wantsList(schema) && sent.length > 1 ? sent : sent[0];
+}
+
+/** Clients send these words for arguments they do not have. */
+function isAbsentWord(value: unknown): boolean {
+  return value === "undefined" || value === "null";
+}
+
+function wantsList(schema: TSchema): boolean {
+  const { type, anyOf } = schema as Shape;
+  return type === "array" || (anyOf?.some(wantsList) ?? false);
+}
+
+export function coerce(schema: TSchema, value: unknown): unknown {
+  const shape = schema as Shape;
+  if (shape.anyOf !== undefined) return coerceUnion(shape.anyOf, value);
+  switch (shape.type) {
+    case "string":
+      return toText(value);
+    case "integer":
+    case "number":
+      return toNumber(value, shape.type === "integer");
+    case "boolean":
+      return toBoolean(value);
+    case "array":
+      return toList(shape, value);
+    case "object":
+      return toObject(shape, value);
+    default:
+      return value;
+  }
+}
+
+function coerceUnion(variants: readonly TSchema[], value: unknown): unknown {
+  const scalarFits = variants.some((variant) => typeof value !== "object" && conforms(variant, value));
+  if (scalarFits) return value;
+  for (const variant of variants) {
+    const candidate = coerce(variant, value);
+    if (candidate !== ABSENT && conforms(variant, candidate)) return candidate;
+  }
+  return value === "" ? ABSENT : value;
+}
+
+/** Whether a value is what the schema says; the check is compiled once. */
+export function conforms(schema: TSchema, value: unknown): boolean {
+  return validatorOf(schema).Check(value);
+}
+
+export function validatorOf(schema: TSchema): Validator {
+  let validator = validators.get(schema);
+  if (validator === undefined) {
+    validator = Compile(schema);
+    validators.set(schema, validator);
+  }
+  return validator;
+}
+
+function toText(value: unknown): unknown {
+  if (typeof value === "number" || typeof value === "boolean") return String(value);
+  // A member that is documented as JSON text often comes as the JSON itself.
+  return typeof value === "object" && value !== null ? JSON.stringify(value) : value;
+}
+
+function toNumber(value: unknown, integer: boolean): unknown {
+  if (typeof value === "boolean") return value ? 1 : 0;
+  if (typeof value !== "string") return value;
+  const text = value.trim();
+  if (text === "") return ABSENT;
+  if (!NUMBER.test(text)) return value;
+  const number = Number(text);
+  return integer && !Number.isSafeInteger(number) ? value : number;
+}
+
+function toBoolean(value: unknown): unknown {
+  if (value === 1 || value === 0) return value === 1;
+  if (typeof value !== "string") return value;
+  const word = value.trim().toLowerCase();
+  if (word === "") return ABSENT;
+  if (TRUE.has(word)) return true;
+  return FALSE.has(word) ? false : value;
+}
+
+function toList(shape: Shape, value: unknown): unknown {
+  const parsed = fromJsonText(value);
+  if (parsed === "") return [];
+  const list: readonly unknown[] = Array.isArray(parsed) ? parsed : [parsed];
+  const items = shape.items as TSchema | undefined;
+  return items === undefined ? list : list.map((item) => coerce(items, item)).filter((item) => item !== ABSENT);
+}
+
+function toObject(shape: Shape, value: unknown): unknown {
+  const parsed = fromJsonText(value);
+  if (parsed === "" || parsed === "[object Object]") return ABSENT;
+  if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) return value;
+  const result: Record<string, unknown> = {};
+  for (const [name, member] of Object.entries(parsed)) {
+    if (name === "__proto__") continue;
+    const schema = schemaOfMember(shape, name);
+    if (schema === undefined) continue;
+    const coerced = schema === true ? member : member === null ? nullOf(schema) : coerce(schema, member);
+    if (coerced !== ABSENT) result[name] = coerced;
+  }
+  return withDefaults(shape, result);
+}
+
+function nullOf(schema: TSchema): unknown {
+  return conforms(schema, null) ? null : ABSENT;
+}
+
+function withDefaults(shape: Shape, result: Record<string, unknown>): unknown {
+  for (const [name, schema] of Object.entries(shape.properties ?? {})) {
+    if (!(name in result) && "default" in schema) result[name] = schema.default;
+  }
+  return result;
+}
+
+/** The schema of a member, `true` for any value, undefined for a member to leave out. */
+export function schemaOfMember(shape: Shape, name: string): TSchema | true | undefined {
+  if (shape.properties !== undefined && Object.hasOwn(shape.properties, name)) return shape.properties[name];
+  for (const [pattern, schema] of Object.entries(shape.patternProperties ?? {})) {
+    if (pattern === "^.*$" || new RegExp(pattern).test(name)) return schema;
+  }
+  const more = shape.additionalProperties;
+  if (typeof more === "object" && more !== null) return more as TSchema;
+  return more === true ? true : undefined;
+}
+
+function fromJsonText(value: unknown): unknown {
+  if (typeof value !== "string" || !looksLikeJson(value) || value === "[object Object]") return value;
+  try {
+    return parseJson(value);
+  } catch (error) {
+    // The check that follows says what is wrong in the words of the schema.
+    if (isAppError(error, "syntax")) return value;
+    throw error;
+  }
+}

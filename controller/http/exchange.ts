@@ -1,0 +1,17 @@
+/** What one request and its answer gather on their way, for the log, the metrics and the error form. */
+export interface Exchange {
+  readonly traceparent: string;
+  readonly startedMs: number;
+  /** As the client sent it: a hint only. */
+  readonly contentType: string;
+  tenant: string;
+  user: string;
+  /** `ok` or the code of the failure. */
+  code: string;
+}
+
+declare module "fastify" {
+  interface FastifyRequest {
+    exchange: Exchange;
+  }
+}

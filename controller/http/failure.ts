@@ -1,0 +1,62 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { Logger } from "pino";
+import { AppError, ERROR_CODES, errorText } from "../../common/errors.ts";
+import { traceIdOf } from "./trace.ts";
+
+/** Where those who are not signed in are sent. */
+export const SIGN_IN_PATH = "/user/login";
+
+/** Whatever was thrown, as the one error the outside knows. What is no `AppError` and no fault of the request is `internal`. */
+export function asAppError(error: unknown): AppError {
+  if (error instanceof AppError) return error;
+  const { statusCode, code } = error as { readonly statusCode?: unknown; readonly code?: unknown };
+  if (code === "FST_ERR_CTP_BODY_TOO_LARGE" || statusCode === 413) return new AppError("too_large", errorText(error), { cause: error });
+  const ofRequest = typeof statusCode === "number" && statusCode >= 400 && statusCode < 500;
+  return new AppError(ofRequest ? "invalid" : "internal", errorText(error), { cause: error });
+}
+
+/** Sends the failure in the form the client asked for. Faults of ours go to the log, with the details nobody else sees. */
+export function sendFailure(request: FastifyRequest, reply: FastifyReply, error: AppError): FastifyReply {
+  request.exchange.code = error.code;
+  const { traceparent } = request.exchange;
+  void reply.header("cache-control", "no-store");
+  if (wantsProblem(request)) return sendProblem(reply, error, traceparent);
+  if (error.code === "signin") return reply.code(200).send({ status: "signin", message: SIGN_IN_PATH });
+  return reply.code(500).send(failureEnvelope(error, traceparent));
+}
+
+export function failureEnvelope(error: AppError, traceparent: string): Record<string, unknown> {
+  const text = publicText(error, traceparent);
+  // Old clients read `error`, new ones `message`.
+  return { status: "error", message: text, error: text, code: error.code };
+}
+
+/** Logs what is ours to mend, once. */
+export function logFault(log: Logger, error: AppError, traceparent: string): void {
+  if (error.code !== "internal") return;
+  log.error({ err: error.cause ?? error, traceparent }, "a call failed by a fault of ours");
+}
+
+function sendProblem(reply: FastifyReply, error: AppError, traceparent: string): FastifyReply {
+  const { status, meaning } = ERROR_CODES[error.code];
+  return reply.code(status).type("application/problem+json").send(
+    JSON.stringify({
+      type: `urn:odp:error:${error.code}`,
+      title: meaning,
+      status,
+      detail: publicText(error, traceparent),
+      code: error.code,
+      traceparent,
+    }),
+  );
+}
+
+/** `*`/`*` does not ask for precise codes; only the literal name does. */
+function wantsProblem(request: FastifyRequest): boolean {
+  return /application\/problem\+json/i.test(request.headers.accept ?? "");
+}
+
+function publicText(error: AppError, traceparent: string): string {
+  if (error.code !== "internal") return error.message;
+  return `A fault of the controller; its log has the details under trace ${traceIdOf(traceparent)}.`;
+}

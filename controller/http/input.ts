@@ -1,0 +1,78 @@
+import type { TSchema } from "typebox";
+import { AppError } from "../../common/errors.ts";
+import { ABSENT, coerceMember, validatorOf } from "./coerce.ts";
+import type { Endpoint } from "./endpoint.ts";
+import type { Fields } from "./fields.ts";
+
+export interface Sources {
+  readonly path: Fields;
+  readonly query: Fields;
+  readonly body: Fields;
+  /** The body came as JSON: its words are values. */
+  readonly bodyIsJson: boolean;
+}
+
+type Problem = ReturnType<ReturnType<typeof validatorOf>["Errors"]>[number];
+
+/** Members of an endpoint's input schema. */
+export function membersOf(schema: TSchema): Readonly<Record<string, TSchema>> {
+  return (schema as { readonly properties?: Readonly<Record<string, TSchema>> }).properties ?? {};
+}
+
+/** Names of the path parameters, `*` among them. */
+export function pathParameters(path: string): readonly string[] {
+  return [...path.matchAll(/:([A-Za-z_]\w*)|(\*)$/g)].map((match) => match[1] ?? "*");
+}
+
+/** The endpoint's input out of everything that was sent, or `AppError("invalid")` that names the member at fault. */
+export function readInput(endpoint: Pick<Endpoint, "input" | "body">, sources: Sources): unknown {
+  const path = { fields: sources.path, exact: true };
+  const query = { fields: sources.query, exact: false };
+  const body = { fields: sources.body, exact: sources.bodyIsJson };
+  // A free text that happens to be a JSON object must not say which thing it belongs to.
+  const order = endpoint.body === "text" ? [path, body, query] : [body, query, path];
+  const input: Record<string, unknown> = {};
+  for (const [name, schema] of Object.entries(membersOf(endpoint.input))) {
+    const value = firstPresent(schema, name, order);
+    if (value !== ABSENT) input[name] = value;
+  }
+  const validator = validatorOf(endpoint.input);
+  if (!validator.Check(input)) throw invalid(validator.Errors(input));
+  return input;
+}
+
+function firstPresent(schema: TSchema, name: string, order: readonly { readonly fields: Fields; readonly exact: boolean }[]): unknown {
+  for (const { fields, exact } of order) {
+    const values = fields.get(name);
+    const value = values === undefined ? ABSENT : coerceMember(schema, values, exact);
+    if (value !== ABSENT) return value;
+  }
+  return coerceMember(schema, []);
+}
+
+function invalid(problems: readonly Problem[]): AppError {
+  const first = problems[0];
+  if (first === undefined) return new AppError("invalid", "The input does not fit.");
+  if (first.keyword === "required") {
+    const names = first.params.requiredProperties.map((name) => fieldName(first.instancePath, name));
+    return new AppError("invalid", `${names.join(", ")} ${names.length === 1 ? "is" : "are"} missing.`, { details: { fields: names } });
+  }
+  const field = fieldName(first.instancePath);
+  return new AppError("invalid", `${field} ${expectation(first, problems)}.`, { details: { fields: [field] } });
+}
+
+function expectation(first: Problem, problems: readonly Problem[]): string {
+  if (first.keyword !== "const") return first.message;
+  const allowed = problems.flatMap((problem) =>
+    problem.keyword === "const" && problem.instancePath === first.instancePath ? [String(problem.params.allowedValue)] : [],
+  );
+  return `must be ${allowed.length === 1 ? "" : "one of "}${allowed.join(", ")}`;
+}
+
+/** `/hosts/0/port` as `hosts[0].port`. */
+function fieldName(pointer: string, member?: string): string {
+  const steps = pointer.split("/").slice(1).map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
+  if (member !== undefined) steps.push(member);
+  const text = steps.map((step) => (/^\d+$/.test(step) ? `[${step}]` : `.${step}`)).join("");
+  return text === "" ? "The input" : text.replace(/^\./, "");
+}

@@ -1,0 +1,80 @@
+import type { WebSocket } from "ws";
+import {
+  WEBSOCKET_CLOSE_GRACE_MS, WEBSOCKET_PING_MS, WEBSOCKET_QUEUE_MAX_BYTES, WEBSOCKET_QUEUE_MAX_FRAMES,
+} from "../../common/limits.ts";
+import type { Clock } from "../../common/time.ts";
+import type { SocketLine } from "./socket.ts";
+
+/** Close codes of RFC 6455 and its registry. */
+const GOING_AWAY = 1001;
+const POLICY = 1008;
+const TRY_AGAIN_LATER = 1013;
+
+export interface LineOptions {
+  readonly clock: Clock;
+  /** Asked at every ping: false ends the line, as when the session is over. */
+  readonly stillAllowed: () => Promise<boolean>;
+}
+
+/** One open socket with a bounded queue and a heartbeat. */
+export class Line implements SocketLine {
+  readonly closed: AbortSignal;
+  readonly #socket: WebSocket;
+  readonly #options: LineOptions;
+  #unsent = 0;
+  #answered = true;
+  #cancelTimer: () => void = () => {};
+
+  constructor(socket: WebSocket, options: LineOptions) {
+    const closing = new AbortController();
+    this.closed = closing.signal;
+    this.#socket = socket;
+    this.#options = options;
+    // A broken socket also closes; there is nothing to tell anybody about its error.
+    socket.on("error", () => {});
+    socket.on("message", () => (this.#answered = true));
+    socket.on("pong", () => (this.#answered = true));
+    socket.on("close", () => {
+      this.#cancelTimer();
+      closing.abort();
+    });
+    this.#schedulePing();
+  }
+
+  send(text: string): void {
+    if (this.#socket.readyState !== this.#socket.OPEN) return;
+    if (this.#unsent >= WEBSOCKET_QUEUE_MAX_FRAMES || this.#socket.bufferedAmount > WEBSOCKET_QUEUE_MAX_BYTES) {
+      this.#close(TRY_AGAIN_LATER, "too slow: notifications were lost, connect again");
+      return;
+    }
+    this.#unsent++;
+    this.#socket.send(text, () => this.#unsent--);
+  }
+
+  /** The controller goes; the client should find another one. */
+  leave(): void {
+    this.#close(GOING_AWAY, "the controller stops");
+  }
+
+  #close(code: number, reason: string): void {
+    this.#cancelTimer();
+    this.#socket.close(code, reason);
+    // A receiver that reads nothing does not answer the close either.
+    this.#cancelTimer = this.#options.clock.after(WEBSOCKET_CLOSE_GRACE_MS, () => this.#socket.terminate());
+  }
+
+  #schedulePing(): void {
+    this.#cancelTimer = this.#options.clock.after(WEBSOCKET_PING_MS, () => void this.#ping());
+  }
+
+  async #ping(): Promise<void> {
+    if (!this.#answered) return this.#socket.terminate();
+    this.#answered = false;
+    this.#socket.ping();
+    // An outage of the store ends nobody's line.
+    const allowed = await this.#options.stillAllowed().catch(() => true);
+    if (this.#socket.readyState !== this.#socket.OPEN) return;
+    if (allowed) this.#schedulePing();
+    else this.#close(POLICY, "signed out");
+  }
+}

@@ -1,0 +1,32 @@
+import type { Static, TSchema } from "typebox";
+import type { Permission, Principal } from "../areas/permissions/index.ts";
+
+/** A WebSocket of the HTTP interface. `http/` signs in, checks the permission, and keeps the line alive and bounded. */
+export interface SocketEndpoint<I extends TSchema = TSchema> {
+  /** `:name` is one path segment. */
+  readonly path: string;
+  readonly permission: Permission;
+  readonly summary: string;
+  /** Path parameters and query together. */
+  readonly input: I;
+  readonly open: (call: SocketCall<Static<I>>) => void;
+}
+
+export interface SocketCall<I> {
+  readonly principal: Principal;
+  readonly input: I;
+  readonly line: SocketLine;
+}
+
+/** The sending side of a socket. What clients say is read and dropped. */
+export interface SocketLine {
+  /** Never waits. A receiver that leaves too much unread is closed. */
+  send(text: string): void;
+  /** Fires when the socket is closed, whoever did it. */
+  readonly closed: AbortSignal;
+}
+
+/** Lets TypeScript infer the input of one socket inside a list of many. */
+export function socketEndpoint<I extends TSchema>(definition: SocketEndpoint<I>): SocketEndpoint {
+  return definition as unknown as SocketEndpoint;
+}

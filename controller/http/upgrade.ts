@@ -1,0 +1,170 @@
+import { STATUS_CODES, type IncomingMessage, type Server } from "node:http";
+import type { Duplex } from "node:stream";
+import { WebSocketServer } from "ws";
+import { AppError } from "../../common/errors.ts";
+import { WEBSOCKET_RECEIVED_MAX_BYTES, WEBSOCKETS_PER_TENANT_MAX } from "../../common/limits.ts";
+import type { Audit } from "../areas/audit/index.ts";
+import { requirePermission } from "../areas/permissions/index.ts";
+import type { Runtime } from "../runtime.ts";
+import { asAppError, failureEnvelope, logFault, SIGN_IN_PATH } from "./failure.ts";
+import type { Fields } from "./fields.ts";
+import { readInput } from "./input.ts";
+import { Line } from "./line.ts";
+import { notSignedIn, pathOf, queryOf } from "./serve.ts";
+import { identify, type Identity, type SignIn } from "./signin.ts";
+import type { SocketEndpoint } from "./socket.ts";
+import { traceparentOf } from "./trace.ts";
+
+export interface UpgradeDependencies {
+  readonly runtime: Runtime;
+  readonly signIn: SignIn;
+  readonly audit: Audit;
+  /** Host names pages of ours are served under besides the one in the request. */
+  readonly publicNames: readonly string[];
+}
+
+interface Found {
+  readonly endpoint: SocketEndpoint;
+  readonly path: Fields;
+}
+
+/** Answers upgrade requests of a server with the sockets of the interface. */
+export class Upgrades {
+  readonly #dependencies: UpgradeDependencies;
+  readonly #endpoints: readonly SocketEndpoint[];
+  readonly #server = new WebSocketServer({ noServer: true, maxPayload: WEBSOCKET_RECEIVED_MAX_BYTES, perMessageDeflate: false });
+  readonly #lines = new Map<string, Set<Line>>();
+
+  constructor(dependencies: UpgradeDependencies, endpoints: readonly SocketEndpoint[]) {
+    this.#dependencies = dependencies;
+    this.#endpoints = endpoints;
+  }
+
+  attach(server: Server): void {
+    server.on("upgrade", (request, socket, head) => {
+      if (request.headers.upgrade?.toLowerCase() !== "websocket") return replay(server, request, { socket, head });
+      const traceparent = traceparentOf(request.headers.traceparent, this.#dependencies.runtime.random);
+      const ignore = (): void => {};
+      socket.on("error", ignore);
+      this.#upgrade(request, { socket, head, traceparent }).catch((error: unknown) => {
+        const failure = asAppError(error);
+        logFault(this.#dependencies.runtime.log, failure, traceparent);
+        refuse(socket, failure, traceparent);
+      });
+    });
+  }
+
+  /** Tells every client that this controller goes. */
+  close(): void {
+    for (const lines of this.#lines.values()) for (const line of lines) line.leave();
+  }
+
+  count(tenant: string): number {
+    return this.#lines.get(tenant)?.size ?? 0;
+  }
+
+  async #upgrade(request: IncomingMessage, wire: { readonly socket: Duplex; readonly head: Buffer; readonly traceparent: string }): Promise<void> {
+    const target = request.url ?? "/";
+    const found = this.#find(pathOf(target));
+    if (found === undefined) throw new AppError("not_found", `There is no WebSocket at ${pathOf(target)}.`);
+    const caller = { headers: request.headers, query: queryOf(target), remote: request.socket.remoteAddress ?? "", traceparent: wire.traceparent };
+    const identity = await identify(this.#dependencies.signIn, caller);
+    if (identity === undefined) throw notSignedIn();
+    await this.#permit(request, found.endpoint, identity);
+    const input = readInput(found.endpoint, { path: found.path, query: caller.query, body: new Map(), bodyIsJson: false });
+    const { tenant } = identity.principal;
+    if (this.count(tenant) >= WEBSOCKETS_PER_TENANT_MAX) throw new AppError("limited", "The tenant has too many open WebSockets.");
+    const stillAllowed = async (): Promise<boolean> => (await identify(this.#dependencies.signIn, caller)) !== undefined;
+    this.#server.handleUpgrade(request, wire.socket, wire.head, (socket) => {
+      const line = new Line(socket, { clock: this.#dependencies.runtime.clock, stillAllowed });
+      this.#keep(tenant, line);
+      found.endpoint.open({ principal: identity.principal, input: input as never, line });
+    });
+  }
+
+  async #permit(request: IncomingMessage, endpoint: SocketEndpoint, identity: Identity): Promise<void> {
+    const { principal } = identity;
+    try {
+      requirePermission(principal, endpoint.permission);
+      if (identity.byCookie) this.#checkOrigin(request);
+    } catch (error) {
+      const { tenant, user, traceparent } = principal;
+      const action = `WEBSOCKET ${pathOf(request.url ?? "/")}`;
+      const remote = request.socket.remoteAddress ?? "";
+      await this.#dependencies.audit.write({ tenant, user, permission: endpoint.permission, action, outcome: "denied", code: "denied", remote, traceparent });
+      throw error;
+    }
+  }
+
+  /** A browser sends its cookie for any page that opens a socket here; only our own pages may. */
+  #checkOrigin(request: IncomingMessage): void {
+    const { origin, host } = request.headers;
+    if (origin === undefined || !URL.canParse(origin)) return;
+    const from = new URL(origin);
+    const forwarded = request.headers["x-forwarded-host"];
+    if (from.host === host || from.host === forwarded || this.#dependencies.publicNames.includes(from.hostname)) return;
+    throw new AppError("denied", `Pages of ${from.host} may not open WebSockets here.`);
+  }
+
+  #find(path: string): Found | undefined {
+    for (const endpoint of this.#endpoints) {
+      const parameters = match(endpoint.path, path);
+      if (parameters !== undefined) return { endpoint, path: parameters };
+    }
+    return undefined;
+  }
+
+  #keep(tenant: string, line: Line): void {
+    const lines = this.#lines.get(tenant) ?? new Set();
+    this.#lines.set(tenant, lines.add(line));
+    line.closed.addEventListener("abort", () => {
+      lines.delete(line);
+      if (lines.size === 0 && this.#lines.get(tenant) === lines) this.#lines.delete(tenant);
+    });
+  }
+}
+
+/**
+ * Some clients offer HTTP/2 with every request (`Upgrade: h2c`), which a server may ignore. Node cannot once anybody listens for upgrades,
+ * so the request is put back without its offer and read again.
+ */
+function replay(server: Server, request: IncomingMessage, wire: { readonly socket: Duplex; readonly head: Buffer }): void {
+  const lines = [`${request.method ?? "GET"} ${request.url ?? "/"} HTTP/${request.httpVersion}`];
+  for (let at = 0; at + 1 < request.rawHeaders.length; at += 2) {
+    const [name = "", value = ""] = request.rawHeaders.slice(at, at + 2);
+    if (!/^(upgrade|connection|http2-settings)$/i.test(name)) lines.push(`${name}: ${value}`);
+  }
+  wire.socket.unshift(Buffer.concat([Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1"), wire.head]));
+  server.emit("connection", wire.socket);
+}
+
+function match(pattern: string, path: string): Fields | undefined {
+  const wanted = pattern.split("/");
+  const given = path.replace(/\/$/, "").split("/");
+  if (wanted.length !== given.length) return undefined;
+  const parameters = new Map<string, unknown[]>();
+  for (const [at, step] of wanted.entries()) {
+    const segment = given[at] ?? "";
+    if (step.startsWith(":")) parameters.set(step.slice(1), [decoded(segment)]);
+    else if (step !== segment) return undefined;
+  }
+  return parameters;
+}
+
+function decoded(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch (error) {
+    throw new AppError("invalid", "The path is not encoded rightly.", { cause: error });
+  }
+}
+
+function refuse(socket: Duplex, failure: AppError, traceparent: string): void {
+  const signIn = failure.code === "signin";
+  const body = JSON.stringify(signIn ? { status: "signin", message: SIGN_IN_PATH } : failureEnvelope(failure, traceparent));
+  const status = signIn ? 200 : 500;
+  socket.end(
+    `HTTP/1.1 ${String(status)} ${STATUS_CODES[status] ?? ""}\r\nContent-Type: application/json; charset=utf-8\r\n` +
+      `Content-Length: ${String(Buffer.byteLength(body))}\r\nConnection: close\r\nTraceparent: ${traceparent}\r\n\r\n${body}`,
+  );
+}
