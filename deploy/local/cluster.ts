@@ -58,7 +58,7 @@ export async function startLocalCluster(options: LocalClusterOptions): Promise<L
   ]);
   const [etcd, cassandra] = outcomes;
   if (etcd.status === "rejected" || cassandra.status === "rejected") {
-    await Promise.all(outcomes.map((part) => (part.status === "fulfilled" ? stopDaemon(part.value.daemon, { now: true }) : undefined)));
+    for (const part of outcomes) if (part.status === "fulfilled") await stopDaemon(part.value.daemon, { now: true });
     throw etcd.status === "rejected" ? etcd.reason : (cassandra as PromiseRejectedResult).reason;
   }
   return saved(options.dir, {

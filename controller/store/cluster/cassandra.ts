@@ -1,0 +1,200 @@
+import cassandra from "cassandra-driver";
+import pLimit from "p-limit";
+import { AppError, errorText } from "../../../common/errors.ts";
+import { CLUSTER_ATTEMPT_DEADLINE_MS, CLUSTER_REQUESTS_IN_FLIGHT_MAX, CLUSTER_SCHEMA_DEADLINE_MS } from "../../../common/limits.ts";
+import type { Runtime } from "../../runtime.ts";
+import { Deadline } from "./deadline.ts";
+
+const { consistencies, responseErrorCodes } = cassandra.types;
+
+/** A value as the driver takes and gives it: longs as bigint, maps as Map, sets as arrays. */
+export type CqlValue = string | number | bigint | boolean | Uint8Array | null | readonly string[] | ReadonlyMap<string, Uint8Array>;
+
+export interface Statement {
+  readonly query: string;
+  readonly params: readonly CqlValue[];
+}
+
+export interface PageOfRows {
+  readonly rows: readonly cassandra.types.Row[];
+  /** The driver's own mark of where the next page begins; absent at the end. */
+  readonly state?: string;
+}
+
+export interface CassandraOptions {
+  /** `host:port` each. */
+  readonly contactPoints: readonly string[];
+  readonly datacenter: string;
+  readonly runtime: Runtime;
+}
+
+/**
+ * Cassandra as the driver speaks it, with our own deadlines and repetition. Every statement is prepared, and every write carries its
+ * own time, so that repeating it changes nothing.
+ */
+export class Cassandra {
+  readonly #client: cassandra.Client;
+  readonly #runtime: Runtime;
+  readonly #limit = pLimit(CLUSTER_REQUESTS_IN_FLIGHT_MAX);
+  #lastTimeUs = 0;
+
+  private constructor(client: cassandra.Client, runtime: Runtime) {
+    this.#client = client;
+    this.#runtime = runtime;
+  }
+
+  /** Tries until a node answers or the deadline passes. */
+  static async connect(options: CassandraOptions): Promise<Cassandra> {
+    const deadline = new Deadline(options.runtime.clock, options.runtime.random);
+    for (;;) {
+      const client = newClient(options);
+      try {
+        await client.connect();
+        return new Cassandra(client, options.runtime);
+      } catch (error) {
+        await client.shutdown().catch(() => undefined);
+        if (!(await deadline.pause())) throw new AppError("unavailable", `Cassandra does not answer: ${errorText(error)}`);
+      }
+    }
+  }
+
+  get runtime(): Runtime {
+    return this.#runtime;
+  }
+
+  get hosts(): cassandra.HostMap {
+    return this.#client.hosts;
+  }
+
+  /** The time of a write that has none of its own: now, and above every earlier one of this process. */
+  nextTimeUs(): number {
+    this.#lastTimeUs = Math.max(this.#lastTimeUs + 1, this.#runtime.clock.nowMs() * 1_000);
+    return this.#lastTimeUs;
+  }
+
+  deadline(): Deadline {
+    return new Deadline(this.#runtime.clock, this.#runtime.random);
+  }
+
+  async read(statement: Statement, deadline: Deadline): Promise<readonly cassandra.types.Row[]> {
+    const result = await this.#repeat("read", deadline, (readTimeout) => this.#execute(statement, { readTimeout, autoPage: false }));
+    return result.rows ?? [];
+  }
+
+  /** One page, from the mark an earlier one gave. */
+  async page(statement: Statement, page: { readonly size: number; readonly state?: string }, deadline: Deadline): Promise<PageOfRows> {
+    const options = { fetchSize: page.size, pageState: page.state };
+    const result = await this.#repeat("read", deadline, (readTimeout) => this.#execute(statement, { ...options, readTimeout }));
+    return { rows: result.rows ?? [], ...(result.pageState ? { state: result.pageState } : {}) };
+  }
+
+  /** All statements must be of one partition: then they happen together or not at all. */
+  async write(statements: readonly Statement[], deadline: Deadline): Promise<void> {
+    const [first] = statements;
+    if (first === undefined) return;
+    const queries = statements.map(({ query, params }) => ({ query, params: params.map(driverValue) }));
+    await this.#repeat("write", deadline, (readTimeout) =>
+      statements.length === 1 ? this.#execute(first, { readTimeout }) : this.#client.batch(queries, { prepare: true, logged: false, isIdempotent: true, readTimeout }),
+    );
+  }
+
+  /** Changes definitions; every statement must be repeatable (`IF NOT EXISTS`). Waits until all nodes agree. */
+  async define(query: string): Promise<void> {
+    const deadline = new Deadline(this.#runtime.clock, this.#runtime.random, CLUSTER_SCHEMA_DEADLINE_MS);
+    const result = await this.#repeat("write", deadline, () => this.#client.execute(query, [], { readTimeout: deadline.leftMs(), isIdempotent: true }));
+    const { isSchemaInAgreement } = result.info as { readonly isSchemaInAgreement?: boolean };
+    if (isSchemaInAgreement === false) throw new AppError("unknown_outcome", "The nodes of Cassandra do not agree on the tables yet.");
+  }
+
+  async close(): Promise<void> {
+    await this.#client.shutdown();
+  }
+
+  #execute(statement: Statement, options: cassandra.QueryOptions): Promise<cassandra.types.ResultSet> {
+    return this.#client.execute(statement.query, statement.params.map(driverValue), { prepare: true, isIdempotent: true, ...options });
+  }
+
+  async #repeat<T>(kind: "read" | "write", deadline: Deadline, attempt: (readTimeoutMs: number) => Promise<T>): Promise<T> {
+    let maybeSent = false;
+    for (;;) {
+      try {
+        return await this.#limit(() => {
+          if (deadline.passed()) throw new NoTimeLeft("too many requests wait for it");
+          return attempt(Math.ceil(Math.min(deadline.leftMs(), CLUSTER_ATTEMPT_DEADLINE_MS)));
+        });
+      } catch (error) {
+        const fault = faultOf(error);
+        if (fault === "answer") throw answerError(error);
+        maybeSent ||= fault === "maybe_sent";
+        if (await deadline.pause()) continue;
+        if (kind === "write" && maybeSent) throw new AppError("unknown_outcome", `Cassandra did not tell how a write ended: ${errorText(error)}`);
+        throw new AppError("unavailable", `Cassandra does not answer: ${errorText(error)}`);
+      }
+    }
+  }
+}
+
+/** The driver takes bytes as Buffer only. */
+function driverValue(value: CqlValue): unknown {
+  if (value instanceof Uint8Array && !Buffer.isBuffer(value)) return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+  return value;
+}
+
+class NoTimeLeft extends Error {}
+
+function newClient(options: CassandraOptions): cassandra.Client {
+  return new cassandra.Client({
+    contactPoints: [...options.contactPoints],
+    localDataCenter: options.datacenter,
+    // Besides the contact points, or the driver looks for their peers on 9042.
+    protocolOptions: { port: portOf(options.contactPoints[0]), maxSchemaAgreementWaitSeconds: CLUSTER_SCHEMA_DEADLINE_MS / 1_000 },
+    queryOptions: { consistency: consistencies.localQuorum },
+    encoding: { map: Map, useBigIntAsLong: true },
+    socketOptions: { connectTimeout: 3_000 },
+    policies: { reconnection: new cassandra.policies.reconnection.ExponentialReconnectionPolicy(100, 2_000, false) },
+    // One set of statements per tenant.
+    maxPrepared: 20_000,
+  });
+}
+
+function portOf(contactPoint: string | undefined): number {
+  const port = Number(contactPoint?.split(":").at(-1));
+  if (!Number.isInteger(port)) throw new AppError("invalid", `A contact point of Cassandra is host:port, not "${contactPoint ?? ""}".`);
+  return port;
+}
+
+const NOT_SENT: ReadonlySet<number> = new Set([responseErrorCodes.unavailableException, responseErrorCodes.overloaded, responseErrorCodes.isBootstrapping]);
+const MAYBE_SENT: ReadonlySet<number> = new Set([
+  responseErrorCodes.serverError,
+  responseErrorCodes.truncateError,
+  responseErrorCodes.writeTimeout,
+  responseErrorCodes.readTimeout,
+  responseErrorCodes.readFailure,
+  responseErrorCodes.writeFailure,
+]);
+
+/** `answer`: Cassandra has judged the request. The others: nobody did, and it may have arrived or certainly did not. */
+function faultOf(error: unknown): "answer" | "maybe_sent" | "not_sent" {
+  const { errors } = cassandra;
+  if (error instanceof errors.ResponseError) {
+    if (NOT_SENT.has(error.code)) return "not_sent";
+    return MAYBE_SENT.has(error.code) ? "maybe_sent" : "answer";
+  }
+  if (error instanceof errors.OperationTimedOutError) return "maybe_sent";
+  if (error instanceof errors.BusyConnectionError || error instanceof NoTimeLeft) return "not_sent";
+  if (error instanceof errors.NoHostAvailableError) {
+    return Object.values(error.innerErrors ?? {}).every(neverLeft) ? "not_sent" : "maybe_sent";
+  }
+  return error instanceof Error && /socket|ECONN|EPIPE/i.test(error.message) ? "maybe_sent" : "answer";
+}
+
+function neverLeft(error: unknown): boolean {
+  return faultOf(error) === "not_sent" || /ECONNREFUSED|considered as DOWN|not connected|No connection/i.test(errorText(error));
+}
+
+function answerError(error: unknown): Error {
+  const text = errorText(error);
+  if (/keyspace .* does not exist|unconfigured table|table .* does not exist/i.test(text)) return new AppError("not_found", "The tenant has been removed.", { cause: error });
+  if (/shutdown|shutting down/i.test(text)) return new AppError("unavailable", "The store was closed.");
+  return error instanceof Error ? error : new Error(text);
+}

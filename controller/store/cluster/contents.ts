@@ -1,0 +1,244 @@
+import { createHash } from "node:crypto";
+import { AppError, errorText } from "../../../common/errors.ts";
+import { BLOB_CHUNK_MAX_BYTES, BLOB_MAX_BYTES } from "../../../common/limits.ts";
+import type { BlobInfo, ByteRange } from "../blobs.ts";
+import { plainBytes } from "./entities.ts";
+import type { Tables } from "./tables.ts";
+
+const DIGEST_PATTERN = /^[0-9a-f]{64}$/;
+/** An upload that has not ended for so long never will. */
+const UPLOAD_ABANDONED_MS = 24 * 3_600_000;
+const PENDING = "pending";
+const SWEEP_PAGE = 500;
+
+interface Upload {
+  readonly name: string;
+  readonly size: number;
+  readonly madeMs: number;
+  readonly condemned: boolean;
+}
+
+/**
+ * Contents by digest. The bytes lie in `chunks` under the name of their upload; `contents` lists, for each digest, its uploads (one, but for
+ * races) and the owners' marks.
+ *
+ * Sweep and put without a lock: put writes its mark, then looks for an upload that is not condemned, and else leaves its own. Sweep
+ * condemns the uploads, then looks for marks. Whichever order the two take, one of them sees the other.
+ */
+export class Contents {
+  readonly #tables: Tables;
+
+  constructor(tables: Tables) {
+    this.#tables = tables;
+  }
+
+  async put(bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>, owner: string): Promise<BlobInfo> {
+    const upload = Buffer.from(this.#tables.cassandra.runtime.random.bytes(16)).toString("hex");
+    await this.#setRow(PENDING, "upload", upload, 0);
+    try {
+      const info = await this.#upload(upload, bytes);
+      await this.#setRow(blobName(info.digest), "mark", owner, 0);
+      const present = await this.#upright(info.digest);
+      if (present === undefined) await this.#setRow(blobName(info.digest), "upload", upload, info.size);
+      else await this.#removeChunks(upload);
+      await this.#removeRow(PENDING, "upload", upload);
+      return info;
+    } catch (error) {
+      await this.#discard(upload);
+      throw error;
+    }
+  }
+
+  async stat(digest: string): Promise<BlobInfo | undefined> {
+    const upload = DIGEST_PATTERN.test(digest) ? await this.#upright(digest) : undefined;
+    return upload === undefined ? undefined : { digest, size: upload.size };
+  }
+
+  async *read(digest: string, range: ByteRange = {}): AsyncGenerator<Uint8Array> {
+    const upload = DIGEST_PATTERN.test(digest) ? await this.#upright(digest) : undefined;
+    if (upload === undefined) throw new AppError("not_found", `There is no content ${digest}.`);
+    const end = Math.min(range.end ?? upload.size, upload.size);
+    let position = Math.max(0, range.start ?? 0);
+    while (position < end) {
+      const part = Math.floor(position / BLOB_CHUNK_MAX_BYTES);
+      const first = part * BLOB_CHUNK_MAX_BYTES;
+      const chunk = await this.#chunk(upload.name, part, digest);
+      if (first + chunk.length <= position) throw new AppError("internal", `Content ${digest} is shorter than it should be.`);
+      const piece = chunk.subarray(position - first, Math.min(end - first, chunk.length));
+      position += piece.length;
+      yield piece;
+    }
+  }
+
+  async mark(digest: string, owner: string): Promise<void> {
+    if ((await this.stat(digest)) === undefined) throw new AppError("not_found", `There is no content ${digest}.`);
+    await this.#setRow(blobName(digest), "mark", owner, 0);
+    if ((await this.stat(digest)) === undefined) throw new AppError("not_found", `There is no content ${digest}.`);
+  }
+
+  async unmark(digest: string, owner: string): Promise<void> {
+    await this.#removeRow(blobName(digest), "mark", owner);
+  }
+
+  async sweep(graceMs: number): Promise<number> {
+    const { cassandra, keyspace } = this.#tables;
+    const before = cassandra.runtime.clock.nowMs() - graceMs;
+    let swept = 0;
+    let state: string | undefined;
+    do {
+      const statement = { query: `SELECT DISTINCT content FROM ${keyspace}.contents`, params: [] };
+      const page = await cassandra.page(statement, { size: SWEEP_PAGE, state }, cassandra.deadline());
+      for (const row of page.rows) {
+        const digest = digestOf(String(row.content));
+        if (digest !== undefined && (await this.#sweepOne(digest, before))) swept++;
+      }
+      state = page.state;
+    } while (state !== undefined);
+    await this.#sweepAbandoned(Math.min(before, cassandra.runtime.clock.nowMs() - UPLOAD_ABANDONED_MS));
+    return swept;
+  }
+
+  async #upload(upload: string, bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<BlobInfo> {
+    const hash = createHash("sha256");
+    let size = 0;
+    for await (const chunk of inChunks(bytes)) {
+      hash.update(chunk);
+      await this.#writeChunk(upload, size / BLOB_CHUNK_MAX_BYTES, chunk);
+      size += chunk.length;
+    }
+    return { digest: hash.digest("hex"), size };
+  }
+
+  async #sweepOne(digest: string, before: number): Promise<boolean> {
+    const { uploads, marks } = await this.#rows(digest);
+    if (marks > 0 || uploads.length === 0 || uploads.some((upload) => upload.madeMs > before)) return false;
+    for (const upload of uploads) await this.#condemn(digest, upload, true);
+    if ((await this.#rows(digest)).marks > 0) {
+      for (const upload of uploads) await this.#condemn(digest, upload, false);
+      return false;
+    }
+    for (const upload of uploads) {
+      await this.#removeChunks(upload.name);
+      await this.#removeRow(blobName(digest), "upload", upload.name);
+    }
+    return true;
+  }
+
+  async #sweepAbandoned(before: number): Promise<void> {
+    const { cassandra, keyspace } = this.#tables;
+    const query = `SELECT name, made_ms FROM ${keyspace}.contents WHERE content = ? AND kind = 'upload'`;
+    const rows = await cassandra.read({ query, params: [PENDING] }, cassandra.deadline());
+    for (const row of rows) if (Number(row.made_ms) <= before) await this.#discard(String(row.name));
+  }
+
+  /** An upload readers may use; those a sweep has condemned are as good as gone. */
+  async #upright(digest: string): Promise<Upload | undefined> {
+    return (await this.#rows(digest)).uploads.find((upload) => !upload.condemned);
+  }
+
+  async #rows(digest: string): Promise<{ readonly uploads: readonly Upload[]; readonly marks: number }> {
+    const { cassandra, keyspace } = this.#tables;
+    const statement = { query: `SELECT kind, name, size, made_ms, condemned FROM ${keyspace}.contents WHERE content = ?`, params: [blobName(digest)] };
+    const rows = await cassandra.read(statement, cassandra.deadline());
+    const uploads = rows.filter((row) => row.kind === "upload" && row.size !== null);
+    return {
+      uploads: uploads.map((row) => ({ name: String(row.name), size: Number(row.size), madeMs: Number(row.made_ms), condemned: row.condemned === true })),
+      marks: rows.filter((row) => row.kind === "mark").length,
+    };
+  }
+
+  async #chunk(upload: string, part: number, digest: string): Promise<Uint8Array> {
+    const { cassandra, keyspace } = this.#tables;
+    const query = `SELECT bytes, digest FROM ${keyspace}.chunks WHERE content = ? AND part = ? AND position = 0`;
+    const [row] = await cassandra.read({ query, params: [uploadName(upload), part] }, cassandra.deadline());
+    if (row === undefined) throw new AppError("not_found", `Content ${digest} is being removed.`);
+    const bytes = plainBytes(row.bytes);
+    if (!sha256(bytes).equals(row.digest)) throw new AppError("internal", `Content ${digest} is damaged in its chunk ${part}.`);
+    return bytes;
+  }
+
+  async #writeChunk(upload: string, part: number, bytes: Uint8Array): Promise<void> {
+    const { cassandra, keyspace } = this.#tables;
+    const query = `UPDATE ${keyspace}.chunks USING TIMESTAMP ? SET length = ?, bytes = ?, digest = ? WHERE content = ? AND part = ? AND position = 0`;
+    const params = [BigInt(cassandra.nextTimeUs()), bytes.length, bytes, sha256(bytes), uploadName(upload), part];
+    await cassandra.write([{ query, params }], cassandra.deadline());
+  }
+
+  /** Chunks are written one after the other, so the first missing one is the end. */
+  async #removeChunks(upload: string): Promise<void> {
+    const { cassandra, keyspace } = this.#tables;
+    for (let part = 0; ; part++) {
+      const params = [uploadName(upload), part];
+      const look = `SELECT length FROM ${keyspace}.chunks WHERE content = ? AND part = ? AND position = 0`;
+      if ((await cassandra.read({ query: look, params }, cassandra.deadline())).length === 0) return;
+      const query = `DELETE FROM ${keyspace}.chunks USING TIMESTAMP ? WHERE content = ? AND part = ?`;
+      await cassandra.write([{ query, params: [BigInt(cassandra.nextTimeUs()), ...params] }], cassandra.deadline());
+    }
+  }
+
+  /** Best effort: a sweep comes back to what is left of an upload that failed. */
+  async #discard(upload: string): Promise<void> {
+    try {
+      await this.#removeChunks(upload);
+      await this.#removeRow(PENDING, "upload", upload);
+    } catch (error) {
+      this.#tables.cassandra.runtime.log.debug({ reason: errorText(error) }, "parts of a failed upload stay for the sweep");
+    }
+  }
+
+  async #setRow(content: string, kind: "upload" | "mark", name: string, size: number): Promise<void> {
+    const { cassandra, keyspace } = this.#tables;
+    const query = `UPDATE ${keyspace}.contents USING TIMESTAMP ? SET size = ?, made_ms = ?, condemned = false WHERE content = ? AND kind = ? AND name = ?`;
+    const params = [BigInt(cassandra.nextTimeUs()), BigInt(size), BigInt(cassandra.runtime.clock.nowMs()), content, kind, name];
+    await cassandra.write([{ query, params }], cassandra.deadline());
+  }
+
+  async #condemn(digest: string, upload: Upload, condemned: boolean): Promise<void> {
+    const { cassandra, keyspace } = this.#tables;
+    const query = `UPDATE ${keyspace}.contents USING TIMESTAMP ? SET condemned = ? WHERE content = ? AND kind = 'upload' AND name = ?`;
+    const params = [BigInt(cassandra.nextTimeUs()), condemned, blobName(digest), upload.name];
+    await cassandra.write([{ query, params }], cassandra.deadline());
+  }
+
+  async #removeRow(content: string, kind: "upload" | "mark", name: string): Promise<void> {
+    const { cassandra, keyspace } = this.#tables;
+    const query = `DELETE FROM ${keyspace}.contents USING TIMESTAMP ? WHERE content = ? AND kind = ? AND name = ?`;
+    await cassandra.write([{ query, params: [BigInt(cassandra.nextTimeUs()), content, kind, name] }], cassandra.deadline());
+  }
+}
+
+/** The same bytes in pieces of the full chunk size, the last one shorter. */
+async function* inChunks(bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): AsyncGenerator<Buffer> {
+  let held: Uint8Array[] = [];
+  let heldBytes = 0;
+  let total = 0;
+  for await (const piece of bytes) {
+    total += piece.length;
+    if (total > BLOB_MAX_BYTES) throw new AppError("too_large", `A content has at most ${BLOB_MAX_BYTES} bytes.`);
+    held.push(piece);
+    heldBytes += piece.length;
+    if (heldBytes < BLOB_CHUNK_MAX_BYTES) continue;
+    const whole = Buffer.concat(held);
+    const rest = whole.length % BLOB_CHUNK_MAX_BYTES;
+    for (let at = 0; at < whole.length - rest; at += BLOB_CHUNK_MAX_BYTES) yield whole.subarray(at, at + BLOB_CHUNK_MAX_BYTES);
+    held = [whole.subarray(whole.length - rest)];
+    heldBytes = rest;
+  }
+  if (heldBytes > 0) yield Buffer.concat(held);
+}
+
+function sha256(bytes: Uint8Array): Buffer {
+  return createHash("sha256").update(bytes).digest();
+}
+
+function blobName(digest: string): string {
+  return `b/${digest}`;
+}
+
+function uploadName(upload: string): string {
+  return `u/${upload}`;
+}
+
+function digestOf(content: string): string | undefined {
+  return content.startsWith("b/") ? content.slice(2) : undefined;
+}

@@ -1,0 +1,34 @@
+import { createHash } from "node:crypto";
+import { AppError } from "../../../common/errors.ts";
+import { OBJECT_PAGE_MAX } from "../../../common/limits.ts";
+import type { PageRequest } from "../objects.ts";
+
+const CHECK_BYTES = 8;
+
+/** What a cursor belongs to: the same request of the same tenant gives the same text. */
+export function requestText(keyspace: string, operation: string, ...parts: readonly unknown[]): string {
+  return JSON.stringify([keyspace, operation, ...parts]);
+}
+
+/** A place to go on from, bound to its request by a checksum. */
+export function writeCursor(request: string, place: string): string {
+  return Buffer.concat([check(request, place), Buffer.from(place)]).toString("base64url");
+}
+
+/** The place, or undefined at the beginning. */
+export function readCursor(request: string, page: PageRequest): string | undefined {
+  if (!Number.isInteger(page.limit) || page.limit < 1 || page.limit > OBJECT_PAGE_MAX) {
+    throw new AppError("invalid", `A page holds 1 to ${OBJECT_PAGE_MAX} items.`);
+  }
+  if (page.cursor === undefined) return undefined;
+  const bytes = Buffer.from(page.cursor, "base64url");
+  const place = bytes.toString("utf8", CHECK_BYTES);
+  if (bytes.length <= CHECK_BYTES || !bytes.subarray(0, CHECK_BYTES).equals(check(request, place))) {
+    throw new AppError("invalid", "This cursor does not belong to this request.");
+  }
+  return place;
+}
+
+function check(request: string, place: string): Buffer {
+  return createHash("sha256").update(`${request}\n${place}`).digest().subarray(0, CHECK_BYTES);
+}

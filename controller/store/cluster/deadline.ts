@@ -1,0 +1,36 @@
+import { STORE_CALL_DEADLINE_MS } from "../../../common/limits.ts";
+import { wait, type Clock, type Random } from "../../../common/time.ts";
+
+const FIRST_PAUSE_MS = 20;
+const PAUSE_MAX_MS = 1_000;
+
+/** The end of one call, handed down through everything it does. Counts the pauses between its attempts. */
+export class Deadline {
+  readonly #clock: Clock;
+  readonly #random: Random;
+  readonly #endMs: number;
+  #pauseMs = FIRST_PAUSE_MS;
+
+  constructor(clock: Clock, random: Random, lengthMs: number = STORE_CALL_DEADLINE_MS) {
+    this.#clock = clock;
+    this.#random = random;
+    this.#endMs = clock.monotonicMs() + lengthMs;
+  }
+
+  leftMs(): number {
+    return Math.max(0, this.#endMs - this.#clock.monotonicMs());
+  }
+
+  passed(): boolean {
+    return this.leftMs() === 0;
+  }
+
+  /** Waits a little longer each time; false when there is no time left for another attempt. */
+  async pause(): Promise<boolean> {
+    const pauseMs = this.#pauseMs * (0.5 + this.#random.next() / 2);
+    this.#pauseMs = Math.min(this.#pauseMs * 2, PAUSE_MAX_MS);
+    if (pauseMs >= this.leftMs()) return false;
+    await wait(this.#clock, pauseMs);
+    return true;
+  }
+}

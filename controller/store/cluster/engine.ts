@@ -1,0 +1,137 @@
+import { AppError, errorText } from "../../../common/errors.ts";
+import type { DataNode, Engine, TenantStore } from "../engine.ts";
+import type { Runtime } from "../../runtime.ts";
+import { CassandraBlobStore } from "./blobs.ts";
+import { Cassandra } from "./cassandra.ts";
+import { Etcd } from "./etcd.ts";
+import { EtcdKvStore } from "./kv.ts";
+import { CassandraObjectStore } from "./objects.ts";
+import { dataNodes } from "./nodes.ts";
+import { TenantRegistry } from "./registry.ts";
+import { keyspaceOf } from "./schema.ts";
+
+export interface ClusterEngineOptions {
+  /** Such as `http://10.0.0.1:2379`. */
+  readonly etcdEndpoints: readonly string[];
+  /** `host:port` each. */
+  readonly cassandraContactPoints: readonly string[];
+  readonly cassandraDatacenter: string;
+  /** Sets installations on one cluster apart: begins every key in etcd and every keyspace. Lower-case letters and digits. */
+  readonly prefix?: string;
+  readonly runtime: Runtime;
+}
+
+const SYSTEM = "system";
+const TENANT_PATTERN = /^[a-z][a-z0-9_]{0,47}$/;
+const PREFIX_PATTERN = /^[a-z][a-z0-9]{0,19}$/;
+
+/** etcd for what must be agreed on, Cassandra for what is plentiful. Resolves when Cassandra has answered. */
+export async function openClusterEngine(options: ClusterEngineOptions): Promise<Engine> {
+  const prefix = options.prefix ?? "odp";
+  if (!PREFIX_PATTERN.test(prefix)) throw new AppError("invalid", `"${prefix}" is no prefix: 1 to 20 lower-case letters and digits.`);
+  if (options.etcdEndpoints.length === 0) throw new AppError("invalid", "No endpoint of etcd was given.");
+  const { cassandraContactPoints: contactPoints, cassandraDatacenter: datacenter, runtime } = options;
+  const cassandra = await Cassandra.connect({ contactPoints, datacenter, runtime });
+  return new ClusterEngine(new Etcd(options.etcdEndpoints, runtime), cassandra, { prefix, datacenter });
+}
+
+interface OpenTenant extends TenantStore {
+  readonly kv: EtcdKvStore;
+}
+
+class ClusterEngine implements Engine {
+  readonly kind = "cluster";
+  readonly #etcd: Etcd;
+  readonly #cassandra: Cassandra;
+  readonly #prefix: string;
+  readonly #registry: TenantRegistry;
+  readonly #open = new Map<string, Promise<OpenTenant>>();
+
+  constructor(etcd: Etcd, cassandra: Cassandra, place: { readonly prefix: string; readonly datacenter: string }) {
+    this.#etcd = etcd;
+    this.#cassandra = cassandra;
+    this.#prefix = place.prefix;
+    this.#registry = new TenantRegistry(etcd, cassandra, place);
+  }
+
+  system(): Promise<TenantStore> {
+    return this.#opened(SYSTEM, async () => {
+      await this.#registry.create(SYSTEM);
+      return this.#store(SYSTEM);
+    });
+  }
+
+  async tenant(name: string): Promise<TenantStore> {
+    checkName(name);
+    return this.#opened(name, async () => {
+      if (!(await this.#registry.has(name))) throw new AppError("not_found", `There is no tenant "${name}".`);
+      return this.#store(name);
+    });
+  }
+
+  async createTenant(name: string, options: { readonly replicationFactor?: number } = {}): Promise<void> {
+    checkName(name);
+    await this.#registry.create(name, options.replicationFactor);
+  }
+
+  async dropTenant(name: string): Promise<void> {
+    checkName(name);
+    const open = this.#open.get(name);
+    this.#open.delete(name);
+    (await open?.catch(() => undefined))?.kv.close();
+    await this.#registry.drop(name);
+  }
+
+  async nodes(): Promise<readonly DataNode[]> {
+    return dataNodes(this.#cassandra.hosts);
+  }
+
+  async ready(): Promise<void> {
+    await Promise.all([
+      this.#answers("etcd", () => this.#registry.has(SYSTEM)),
+      this.#answers("Cassandra", () => this.#cassandra.read({ query: "SELECT key FROM system.local", params: [] }, this.#cassandra.deadline())),
+    ]);
+  }
+
+  async close(): Promise<void> {
+    for (const open of this.#open.values()) (await open.catch(() => undefined))?.kv.close();
+    this.#open.clear();
+    this.#etcd.close();
+    await this.#cassandra.close();
+  }
+
+  #opened(name: string, open: () => Promise<OpenTenant>): Promise<OpenTenant> {
+    const known = this.#open.get(name);
+    if (known !== undefined) return known;
+    const opening = open();
+    this.#open.set(name, opening);
+    // What failed is tried again by the next who asks.
+    opening.catch(() => this.#open.get(name) === opening && this.#open.delete(name));
+    return opening;
+  }
+
+  #store(name: string): OpenTenant {
+    const tables = { cassandra: this.#cassandra, keyspace: keyspaceOf(this.#prefix, name) };
+    return {
+      kv: new EtcdKvStore(this.#etcd, tenantKeys(this.#prefix, name)),
+      objects: new CassandraObjectStore(tables),
+      blobs: new CassandraBlobStore(tables),
+    };
+  }
+
+  async #answers(part: string, ask: () => Promise<unknown>): Promise<void> {
+    try {
+      await ask();
+    } catch (error) {
+      throw new AppError("unavailable", `${part} does not answer: ${errorText(error)}`, { cause: error });
+    }
+  }
+}
+
+function checkName(name: string): void {
+  if (!TENANT_PATTERN.test(name) || name === SYSTEM) throw new AppError("invalid", `"${name}" cannot be the name of a tenant.`);
+}
+
+function tenantKeys(prefix: string, name: string): string {
+  return `${prefix}/tenant/${name}/`;
+}

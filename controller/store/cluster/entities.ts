@@ -1,0 +1,192 @@
+import type { types } from "cassandra-driver";
+import { AppError } from "../../../common/errors.ts";
+import type { Entity, EntityChange, EntityKey, EntityVersion, FindRequest, Page, PageRequest, StoredCell, TimeRangeUs } from "../objects.ts";
+import type { CqlValue, Statement } from "./cassandra.ts";
+import type { Deadline } from "./deadline.ts";
+import { readCursor, requestText, writeCursor } from "./cursor.ts";
+import { SLOTS } from "./schema.ts";
+import { ttlSeconds, type Tables } from "./tables.ts";
+import { indexedTerms } from "./terms.ts";
+
+const TIME_BYTES = 8;
+const COLUMNS = ["cid", "id", "birth", "last", "attrs", ...SLOTS.map((slot) => `n${slot}`)].join(", ");
+const MUTABLE = ["birth", "last", "attrs", "terms", ...SLOTS.map((slot) => `n${slot}`)].join(", ");
+
+/** Entities in `entities`: one partition each, its present in static columns, its versions and outgoing edges in rows. */
+export class EntityTable {
+  readonly #tables: Tables;
+  readonly #table: string;
+
+  constructor(tables: Tables) {
+    this.#tables = tables;
+    this.#table = `${tables.keyspace}.entities`;
+  }
+
+  /** One change as statements on one partition: together they are atomic. */
+  statements(change: EntityChange): Statement[] {
+    const time = BigInt(change.timeUs);
+    const ttl = ttlSeconds(this.#tables.cassandra.runtime.clock, change.expiresAtMs);
+    const partition = [change.key.cid, change.key.id];
+    const set = (assignment: string, ...values: CqlValue[]): Statement => ({
+      query: `UPDATE ${this.#table} USING TIMESTAMP ? AND TTL ? SET ${assignment} WHERE cid = ? AND id = ?`,
+      params: [time, ttl, ...values, ...partition],
+    });
+    return [
+      ...(change.birth ? [set("birth = ?, last = ?", time, time)] : change.death ? [] : [set("last = ?", time)]),
+      ...this.#cellStatements(change, set),
+      ...this.#termStatements(change, set),
+      ...[...(change.numbers ?? [])].map(([slot, value]) => set(`${slotColumn(slot)} = ?`, value ?? null)),
+      ...this.#edgeStatements(change, time, ttl),
+      ...this.#versionStatements(change, time, ttl),
+      ...(change.death ? this.#deathStatements(change, time) : []),
+    ];
+  }
+
+  async get(key: EntityKey, deadline: Deadline): Promise<Entity | undefined> {
+    const query = `SELECT DISTINCT ${COLUMNS} FROM ${this.#table} WHERE cid = ? AND id = ?`;
+    const rows = await this.#tables.cassandra.read({ query, params: [key.cid, key.id] }, deadline);
+    return rows[0] === undefined ? undefined : toEntity(rows[0]);
+  }
+
+  async find(request: FindRequest, page: PageRequest): Promise<Page<Entity>> {
+    const conditions = [...indexedTerms(request.terms).map((term) => ({ text: "terms CONTAINS ?", value: term })), ...rangeConditions(request)];
+    if (conditions.length === 0) throw new AppError("invalid", "At least one term or range is needed.");
+    const where = conditions.map((condition) => condition.text).join(" AND ");
+    // The index gives a row per version and edge of an entity: one of them is enough.
+    const query = `SELECT ${COLUMNS} FROM ${this.#table} WHERE ${where} PER PARTITION LIMIT 1 ALLOW FILTERING`;
+    return this.#pageOfEntities({ query, params: conditions.map((condition) => condition.value) }, page);
+  }
+
+  async scan(page: PageRequest): Promise<Page<Entity>> {
+    return this.#pageOfEntities({ query: `SELECT DISTINCT ${COLUMNS} FROM ${this.#table}`, params: [] }, page);
+  }
+
+  async history(key: EntityKey, range: TimeRangeUs, page: PageRequest): Promise<Page<EntityVersion>> {
+    const request = requestText(this.#tables.keyspace, "history", key, range);
+    const before = readCursor(request, page);
+    const from = range.fromUs ?? Number.MIN_SAFE_INTEGER;
+    const to = before === undefined ? (range.toUs ?? Number.MAX_SAFE_INTEGER) : Number(before) - 1;
+    const query = `SELECT time, value FROM ${this.#table} WHERE cid = ? AND id = ? AND section = 1 AND time >= ? AND time <= ? LIMIT ?`;
+    const params = [key.cid, key.id, timeParameter(from), timeParameter(to), page.limit];
+    const rows = await this.#tables.cassandra.read({ query, params }, this.#tables.cassandra.deadline());
+    const items = rows.map((row) => ({ timeUs: Number(row.time), value: plainBytes(row.value) }));
+    const last = items.at(-1);
+    return last === undefined || items.length < page.limit ? { items } : { items, cursor: writeCursor(request, String(last.timeUs)) };
+  }
+
+  async #pageOfEntities(statement: Statement, page: PageRequest): Promise<Page<Entity>> {
+    const { cassandra, keyspace } = this.#tables;
+    const request = requestText(keyspace, statement.query, statement.params);
+    const found = await cassandra.page(statement, { size: page.limit, state: readCursor(request, page) }, cassandra.deadline());
+    const items = found.rows.map(toEntity).filter((entity) => entity !== undefined);
+    return found.state === undefined ? { items } : { items, cursor: writeCursor(request, found.state) };
+  }
+
+  #cellStatements(change: EntityChange, set: (assignment: string, value: CqlValue) => Statement): Statement[] {
+    const written = new Map<string, Uint8Array>();
+    const removed: string[] = [];
+    for (const [name, value] of change.cells ?? []) {
+      if (value === undefined) removed.push(name);
+      else written.set(name, stampedCell(change.timeUs, value));
+    }
+    return [...(written.size > 0 ? [set("attrs = attrs + ?", written)] : []), ...(removed.length > 0 ? [set("attrs = attrs - ?", removed)] : [])];
+  }
+
+  #termStatements(change: EntityChange, set: (assignment: string, value: CqlValue) => Statement): Statement[] {
+    const added = indexedTerms(change.addTerms ?? []);
+    const dropped = indexedTerms(change.dropTerms ?? []);
+    return [...(added.length > 0 ? [set("terms = terms + ?", added)] : []), ...(dropped.length > 0 ? [set("terms = terms - ?", dropped)] : [])];
+  }
+
+  #edgeStatements(change: EntityChange, time: bigint, ttl: number): Statement[] {
+    const row = "cid = ? AND id = ? AND section = 2 AND time = 0 AND type = ? AND to_cid = ? AND to_id = ?";
+    const place = [change.key.cid, change.key.id];
+    const added = (change.addEdges ?? []).map((edge) => ({
+      query: `UPDATE ${this.#table} USING TIMESTAMP ? AND TTL ? SET value = ? WHERE ${row}`,
+      params: [time, ttl, edgeValue(edge.value), ...place, edge.type, edge.to.cid, edge.to.id],
+    }));
+    const dropped = (change.dropEdges ?? []).map((edge) => ({
+      query: `DELETE FROM ${this.#table} USING TIMESTAMP ? WHERE ${row}`,
+      params: [time, ...place, edge.type, edge.to.cid, edge.to.id],
+    }));
+    return [...added, ...dropped];
+  }
+
+  #versionStatements(change: EntityChange, time: bigint, ttl: number): Statement[] {
+    if (change.version === undefined) return [];
+    const row = "cid = ? AND id = ? AND section = 1 AND time = ? AND type = '' AND to_cid = 0 AND to_id = ''";
+    const query = `UPDATE ${this.#table} USING TIMESTAMP ? AND TTL ? SET value = ? WHERE ${row}`;
+    return [{ query, params: [time, ttl, change.version, change.key.cid, change.key.id, time] }];
+  }
+
+  #deathStatements(change: EntityChange, time: bigint): Statement[] {
+    const partition = [change.key.cid, change.key.id];
+    const section = (number: number): Statement => ({
+      query: `DELETE FROM ${this.#table} USING TIMESTAMP ? WHERE cid = ? AND id = ? AND section = ?`,
+      params: [time, ...partition, number],
+    });
+    const present = { query: `DELETE ${MUTABLE} FROM ${this.#table} USING TIMESTAMP ? WHERE cid = ? AND id = ?`, params: [time, ...partition] };
+    return [present, section(2), ...(change.forgetHistory ? [section(1)] : [])];
+  }
+}
+
+/** Undefined for a partition without a birth mark: never born, dead, or only its versions are left. */
+function toEntity(row: types.Row): Entity | undefined {
+  if (row.birth === null || row.birth === undefined) return undefined;
+  const cells = new Map<string, StoredCell>();
+  for (const [name, stamped] of (row.attrs as ReadonlyMap<string, Buffer> | null) ?? []) cells.set(name, readCell(stamped));
+  const birthUs = Number(row.birth);
+  let lastUs = Math.max(birthUs, Number(row.last ?? 0));
+  for (const cell of cells.values()) lastUs = Math.max(lastUs, cell.timeUs);
+  const numbers = SLOTS.map((slot) => (row[`n${slot}`] as number | null) ?? undefined);
+  return { key: { cid: Number(row.cid), id: String(row.id) }, birthUs, lastUs, cells, numbers };
+}
+
+/** The time of a cell's write stands before its value: the times Cassandra keeps cannot be asked for by element. */
+function stampedCell(timeUs: number, value: Uint8Array): Uint8Array {
+  const stamped = Buffer.allocUnsafe(TIME_BYTES + value.length);
+  stamped.writeBigInt64BE(BigInt(timeUs));
+  stamped.set(value, TIME_BYTES);
+  return stamped;
+}
+
+function readCell(stamped: Buffer): StoredCell {
+  return { timeUs: Number(stamped.readBigInt64BE()), value: plainBytes(stamped.subarray(TIME_BYTES)) };
+}
+
+/** An edge row must have a value to exist; its first byte tells whether the edge has one. */
+function edgeValue(value: Uint8Array | undefined): Uint8Array {
+  return value === undefined ? Uint8Array.of(0) : Buffer.concat([Uint8Array.of(1), value]);
+}
+
+export function readEdgeValue(stored: Buffer): Uint8Array | undefined {
+  return stored[0] === 0 ? undefined : plainBytes(stored.subarray(1));
+}
+
+/** Its own copy: the driver's buffers are windows on whole answers. */
+export function plainBytes(buffer: Buffer): Uint8Array {
+  return new Uint8Array(buffer);
+}
+
+function slotColumn(slot: number): string {
+  if (!SLOTS.includes(slot)) throw new AppError("invalid", `There is no number slot ${slot}.`);
+  return `n${slot}`;
+}
+
+function timeParameter(timeUs: number): bigint {
+  const bounded = Math.min(Math.max(timeUs, Number.MIN_SAFE_INTEGER), Number.MAX_SAFE_INTEGER);
+  return BigInt(Math.trunc(bounded));
+}
+
+/** Cassandra takes one lower and one upper bound per column: several ranges of one slot become their intersection. */
+function rangeConditions(request: FindRequest): { readonly text: string; readonly value: number }[] {
+  const bounds = new Map<number, { from: number; to: number }>();
+  for (const range of request.ranges ?? []) {
+    const bound = bounds.get(range.slot) ?? { from: -Infinity, to: Infinity };
+    bounds.set(range.slot, { from: Math.max(bound.from, range.from ?? -Infinity), to: Math.min(bound.to, range.to ?? Infinity) });
+  }
+  return [...bounds].flatMap(([slot, bound]) => [
+    { text: `${slotColumn(slot)} >= ?`, value: bound.from },
+    { text: `${slotColumn(slot)} <= ?`, value: bound.to },
+  ]);
+}

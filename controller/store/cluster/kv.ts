@@ -1,0 +1,169 @@
+import { CompareResult, CompareTarget, SortOrder, SortTarget, type ICompare, type IKeyValue, type IRangeResponse, type IRequestOp } from "etcd3";
+import { AppError, isAppError } from "../../../common/errors.ts";
+import { KV_KEY_MAX_BYTES, KV_PAGE_MAX_ENTRIES, KV_TXN_MAX_OPERATIONS, KV_VALUE_MAX_BYTES } from "../../../common/limits.ts";
+import type {
+  KvCondition,
+  KvEntry,
+  KvEvent,
+  KvLease,
+  KvListOptions,
+  KvOperation,
+  KvPage,
+  KvPutOptions,
+  KvStore,
+  KvTxn,
+  KvWatchOptions,
+  KvWriteResult,
+} from "../kv.ts";
+import type { Etcd } from "./etcd.ts";
+import { grantLease, type EtcdLease } from "./lease.ts";
+import { watchKeys } from "./watch.ts";
+
+const LEASE_PATTERN = /^\d{1,19}$/;
+
+/** Keys of one tenant in etcd, all under one prefix nobody outside sees. */
+export class EtcdKvStore implements KvStore {
+  readonly #etcd: Etcd;
+  readonly #prefix: Buffer;
+  readonly #leases = new Set<EtcdLease>();
+  readonly #closed = new AbortController();
+
+  constructor(etcd: Etcd, prefix: string) {
+    this.#etcd = etcd;
+    this.#prefix = Buffer.from(prefix);
+  }
+
+  async get(key: string): Promise<KvEntry | undefined> {
+    const request = { key: this.#key(key) };
+    const answer = await this.#etcd.call("read", (call) => this.#etcd.kv.range(request, call));
+    const found = answer.kvs[0];
+    return found === undefined ? undefined : this.#entry(found);
+  }
+
+  async put(key: string, value: Uint8Array, options: KvPutOptions = {}): Promise<KvWriteResult> {
+    const put = putRequest(this.#key(key), value, options.lease);
+    if (options.ifRevision !== undefined) return this.#writeIf(key, options.ifRevision, { request_put: put });
+    const answer = await this.#etcd.call("write", (call) => this.#etcd.kv.put(put, call));
+    return { ok: true, revision: Number(answer.header.revision) };
+  }
+
+  async delete(key: string, options: { readonly ifRevision?: number } = {}): Promise<KvWriteResult> {
+    const request = { key: this.#key(key) };
+    if (options.ifRevision !== undefined) return this.#writeIf(key, options.ifRevision, { request_delete_range: request });
+    const answer = await this.#etcd.call("write", (call) => this.#etcd.kv.deleteRange(request, call));
+    return { ok: true, revision: Number(answer.header.revision) };
+  }
+
+  async list(prefix: string, options: KvListOptions = {}): Promise<KvPage> {
+    let limit = Math.min(options.limit ?? KV_PAGE_MAX_ENTRIES, KV_PAGE_MAX_ENTRIES);
+    if (!(limit >= 1)) throw new AppError("invalid", "A page holds at least one entry.");
+    for (;;) {
+      try {
+        return await this.#page(prefix, options.after, limit);
+      } catch (error) {
+        // Entries so big that a page of them does not fit into one answer: a shorter page does.
+        if (!isAppError(error, "too_large") || limit === 1) throw error;
+        limit = Math.ceil(limit / 8);
+      }
+    }
+  }
+
+  watch(prefix: string, options: KvWatchOptions): AsyncIterable<readonly KvEvent[]> {
+    const signal = AbortSignal.any([options.signal, this.#closed.signal]);
+    const key = this.#join(prefix);
+    const toEntry = (pair: IKeyValue): KvEntry => this.#entry(pair);
+    return watchKeys(this.#etcd, { key, rangeEnd: endOfPrefix(key), sinceRevision: options.sinceRevision, signal, toEntry });
+  }
+
+  async lease(ttlMs: number): Promise<KvLease> {
+    const lease = await grantLease(this.#etcd, ttlMs);
+    this.#leases.add(lease);
+    lease.lost.addEventListener("abort", () => this.#leases.delete(lease), { once: true });
+    return lease;
+  }
+
+  async txn(request: KvTxn): Promise<{ readonly ok: boolean; readonly revision: number }> {
+    if (request.if.length + request.then.length > KV_TXN_MAX_OPERATIONS) {
+      throw new AppError("too_large", `A transaction holds at most ${KV_TXN_MAX_OPERATIONS} conditions and operations.`);
+    }
+    const compare = request.if.map((condition) => this.#compare(condition));
+    const success = request.then.map((operation) => this.#operation(operation));
+    const answer = await this.#etcd.call("write", (call) => this.#etcd.kv.txn({ compare, success, failure: [] }, call));
+    return { ok: answer.succeeded, revision: Number(answer.header.revision) };
+  }
+
+  /** Ends its watches and stops keeping its leases alive. */
+  close(): void {
+    this.#closed.abort();
+    for (const lease of [...this.#leases]) lease.abandon();
+  }
+
+  async #page(prefix: string, after: string | undefined, limit: number): Promise<KvPage> {
+    const first = this.#join(prefix);
+    const next = after === undefined ? first : Buffer.concat([this.#join(after), Buffer.of(0)]);
+    const key = Buffer.compare(first, next) > 0 ? first : next;
+    const range = { key, range_end: endOfPrefix(first), limit, sort_order: SortOrder.Ascend, sort_target: SortTarget.Key };
+    // etcd answers an empty range as if its end were absent.
+    if (Buffer.compare(key, range.range_end) >= 0) range.range_end = Buffer.concat([key, Buffer.of(0)]);
+    const answer = await this.#etcd.call("read", (call) => this.#etcd.kv.range(range, call));
+    const entries = answer.kvs.map((pair) => this.#entry(pair)).filter((entry) => entry.key.startsWith(prefix));
+    return { entries, revision: Number(answer.header.revision), next: answer.more ? entries.at(-1)?.key : undefined };
+  }
+
+  async #writeIf(key: string, revision: number, operation: IRequestOp): Promise<KvWriteResult> {
+    const compare = [this.#compare({ key, revision })];
+    const failure = [{ request_range: { key: this.#key(key) } }];
+    const answer = await this.#etcd.call("write", (call) => this.#etcd.kv.txn({ compare, success: [operation], failure }, call));
+    if (answer.succeeded) return { ok: true, revision: Number(answer.header.revision) };
+    const range = answer.responses[0]?.response_range as IRangeResponse | undefined;
+    const current = range?.kvs[0];
+    return { ok: false, current: current === undefined ? undefined : this.#entry(current) };
+  }
+
+  #compare(condition: KvCondition): ICompare {
+    const key = this.#key(condition.key);
+    if ("revision" in condition) return { key, result: CompareResult.Equal, target: CompareTarget.Mod, mod_revision: condition.revision };
+    return { key, result: CompareResult.Equal, target: CompareTarget.Create, create_revision: condition.createRevision };
+  }
+
+  #operation(operation: KvOperation): IRequestOp {
+    const key = this.#key(operation.key);
+    if (operation.kind === "delete") return { request_delete_range: { key } };
+    return { request_put: putRequest(key, operation.value, operation.lease) };
+  }
+
+  #key(key: string): Buffer {
+    const bytes = this.#join(key);
+    if (bytes.length - this.#prefix.length > KV_KEY_MAX_BYTES) throw new AppError("too_large", `A key has at most ${KV_KEY_MAX_BYTES} bytes.`);
+    return bytes;
+  }
+
+  #join(key: string): Buffer {
+    return Buffer.concat([this.#prefix, Buffer.from(key)]);
+  }
+
+  #entry(pair: IKeyValue): KvEntry {
+    return {
+      key: pair.key.toString("utf8", this.#prefix.length),
+      value: new Uint8Array(pair.value),
+      createRevision: Number(pair.create_revision),
+      revision: Number(pair.mod_revision),
+      ...(pair.lease === "0" ? {} : { lease: pair.lease }),
+    };
+  }
+}
+
+function putRequest(key: Buffer, value: Uint8Array, lease: string | undefined) {
+  if (value.length > KV_VALUE_MAX_BYTES) throw new AppError("too_large", `A value has at most ${KV_VALUE_MAX_BYTES} bytes.`);
+  if (lease !== undefined && !LEASE_PATTERN.test(lease)) throw new AppError("not_found", `There is no lease ${lease}.`);
+  const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+  return lease === undefined ? { key, value: bytes } : { key, value: bytes, lease };
+}
+
+/** The first key after all that begin with `prefix`: its last byte plus one. UTF-8 has no byte 255, so there is always room. */
+function endOfPrefix(prefix: Buffer): Buffer {
+  const end = Buffer.from(prefix);
+  const last = end.length - 1;
+  end[last] = (end[last] ?? 0) + 1;
+  return end;
+}

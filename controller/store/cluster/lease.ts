@@ -1,0 +1,101 @@
+import { EtcdLeaseInvalidError } from "etcd3";
+import { AppError, isAppError } from "../../../common/errors.ts";
+import { KV_LEASE_MAX_MS, KV_LEASE_MIN_MS } from "../../../common/limits.ts";
+import { wait } from "../../../common/time.ts";
+import type { KvLease } from "../kv.ts";
+import type { Etcd, EtcdCall } from "./etcd.ts";
+
+const RETRY_PAUSE_MS = 100;
+
+/** Asks for a lease and keeps it alive. Nobody sees a lease without keys, so a lost answer counts as nothing having happened. */
+export async function grantLease(etcd: Etcd, ttlMs: number): Promise<EtcdLease> {
+  if (!(ttlMs >= KV_LEASE_MIN_MS && ttlMs <= KV_LEASE_MAX_MS)) {
+    throw new AppError("invalid", `A lease lasts from ${KV_LEASE_MIN_MS} to ${KV_LEASE_MAX_MS} ms.`);
+  }
+  let sentMs = 0;
+  const answer = await etcd.call("read", (call) => {
+    sentMs = etcd.runtime.clock.monotonicMs();
+    return etcd.leases.leaseGrant({ TTL: Math.ceil(ttlMs / 1000) }, call);
+  });
+  return new EtcdLease(etcd, { id: answer.ID, ttlMs, sentMs });
+}
+
+/**
+ * A lease that counts its own time: it is lost `ttlMs` less a margin after the *sending* of the last request that etcd
+ * answered. etcd starts counting later than that, so nobody sees it gone before we know. (`etcd3` itself tells up to one
+ * more ttl too late.)
+ */
+export class EtcdLease implements KvLease {
+  readonly id: string;
+  readonly #etcd: Etcd;
+  readonly #ttlMs: number;
+  readonly #lost = new AbortController();
+  #cancelExpiry: () => void = () => undefined;
+
+  constructor(etcd: Etcd, granted: { readonly id: string; readonly ttlMs: number; readonly sentMs: number }) {
+    this.id = granted.id;
+    this.#etcd = etcd;
+    this.#ttlMs = granted.ttlMs;
+    this.#expireAfter(granted.sentMs);
+    void this.#keepAlive();
+  }
+
+  get lost(): AbortSignal {
+    return this.#lost.signal;
+  }
+
+  async revoke(): Promise<void> {
+    this.abandon();
+    try {
+      await this.#etcd.call("write", (call) => this.#etcd.leases.leaseRevoke({ ID: this.id }, call));
+    } catch (error) {
+      // A lease etcd does not know has ended already.
+      if (!isAppError(error, "not_found")) throw error;
+    }
+  }
+
+  /** Takes it to be lost and leaves its end to etcd. */
+  abandon(): void {
+    this.#cancelExpiry();
+    this.#lost.abort();
+  }
+
+  async #keepAlive(): Promise<void> {
+    const { clock } = this.#etcd.runtime;
+    const intervalMs = this.#ttlMs / 3;
+    let pauseMs = intervalMs;
+    for (;;) {
+      await wait(clock, pauseMs, this.lost);
+      if (this.lost.aborted) return;
+      const sentMs = clock.monotonicMs();
+      const alive = await this.#renew({ deadline: clock.nowMs() + intervalMs }).catch(() => undefined);
+      if (this.lost.aborted) return;
+      if (alive === false) return this.abandon();
+      if (alive === true) this.#expireAfter(sentMs);
+      pauseMs = alive === true ? intervalMs : RETRY_PAUSE_MS;
+    }
+  }
+
+  /** False when etcd does not know the lease any more. */
+  async #renew(call: EtcdCall): Promise<boolean> {
+    const stream = await this.#etcd.leases.leaseKeepAlive(call);
+    try {
+      return await new Promise<boolean>((resolve, reject) => {
+        stream.on("data", (answer) => resolve(Number(answer.TTL) > 0));
+        stream.on("error", (error) => (error instanceof EtcdLeaseInvalidError ? resolve(false) : reject(error)));
+        stream.on("end", () => reject(new Error("etcd ended the stream")));
+        stream.write({ ID: this.id });
+      });
+    } finally {
+      stream.end();
+    }
+  }
+
+  #expireAfter(sentMs: number): void {
+    this.#cancelExpiry();
+    const { clock } = this.#etcd.runtime;
+    const marginMs = Math.max(100, this.#ttlMs / 10);
+    const leftMs = Math.max(0, sentMs + this.#ttlMs - marginMs - clock.monotonicMs());
+    this.#cancelExpiry = clock.after(leftMs, () => this.abandon());
+  }
+}

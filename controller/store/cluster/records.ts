@@ -1,0 +1,191 @@
+import { createHash } from "node:crypto";
+import type { types } from "cassandra-driver";
+import { AppError } from "../../../common/errors.ts";
+import { RECORD_DAYS_CACHED_MAX, TIMELINE_PARTITIONS_PER_PAGE } from "../../../common/limits.ts";
+import type { EntityKey, Page, PageRequest, StoredRecord, TimelineRequest } from "../objects.ts";
+import type { CqlValue, Statement } from "./cassandra.ts";
+import { readCursor, requestText, writeCursor } from "./cursor.ts";
+import type { Deadline } from "./deadline.ts";
+import { plainBytes } from "./entities.ts";
+import { ttlSeconds, type Tables } from "./tables.ts";
+import { indexedTerms } from "./terms.ts";
+
+const DAY_MS = 86_400_000;
+/** Partitions a day of one class is spread over, by hash of the id. A changed number is a changed format. */
+const SHARDS = [0, 1, 2, 3] as const;
+const CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+const ID_TIME_CHARACTERS = 10;
+const ID_PATTERN = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/;
+/** Later than any time of a record: what stands for "for ever" among expiry times. */
+const NEVER_MS = 2 ** 48;
+
+/** Records in `records`: partitions of class, day and shard, ordered by id, which begins with the time. */
+export class RecordTable {
+  readonly #tables: Tables;
+  /** (class, day) → until when `record_days` is known to tell of it. */
+  readonly #knownDays = new Map<string, number>();
+
+  constructor(tables: Tables) {
+    this.#tables = tables;
+  }
+
+  async append(record: StoredRecord, deadline: Deadline): Promise<void> {
+    const { cassandra, keyspace } = this.#tables;
+    const ttl = ttlSeconds(cassandra.runtime.clock, record.expiresAtMs);
+    const place = placeOf(record);
+    await this.#announceDay(record, place.day, deadline);
+    const terms = indexedTerms(record.terms);
+    const assignments: [string, CqlValue][] = [["value = ?", record.value]];
+    if (record.expiresAtMs !== undefined) assignments.push(["expires = ?", BigInt(Math.trunc(record.expiresAtMs))]);
+    if (terms.length > 0) assignments.push(["terms = terms + ?", terms]);
+    const texts = assignments.map(([text]) => text).join(", ");
+    const query = `UPDATE ${keyspace}.records USING TIMESTAMP ? AND TTL ? SET ${texts} WHERE cid = ? AND day = ? AND shard = ? AND id = ?`;
+    const params = [writeTime(record.id), ttl, ...assignments.map(([, value]) => value), ...partitionOf(place), record.id];
+    await cassandra.write([{ query, params }], deadline);
+  }
+
+  async get(key: EntityKey, deadline: Deadline): Promise<StoredRecord | undefined> {
+    if (!ID_PATTERN.test(key.id)) return undefined;
+    const query = `SELECT cid, id, value, expires, terms FROM ${this.#tables.keyspace}.records WHERE cid = ? AND day = ? AND shard = ? AND id = ?`;
+    const [row] = await this.#tables.cassandra.read({ query, params: [...partitionOf(placeOf(key)), key.id] }, deadline);
+    return row === undefined ? undefined : toRecord(row);
+  }
+
+  async remove(key: EntityKey, deadline: Deadline): Promise<void> {
+    if (!ID_PATTERN.test(key.id)) return;
+    const query = `DELETE FROM ${this.#tables.keyspace}.records USING TIMESTAMP ? WHERE cid = ? AND day = ? AND shard = ? AND id = ?`;
+    await this.#tables.cassandra.write([{ query, params: [writeTime(key.id), ...partitionOf(placeOf(key)), key.id] }], deadline);
+  }
+
+  /** Day by day from the newest, the shards of each merged. A page may be short after looking into many empty partitions. */
+  async timeline(request: TimelineRequest, page: PageRequest): Promise<Page<StoredRecord>> {
+    const text = requestText(this.#tables.keyspace, "timeline", request);
+    const deadline = this.#tables.cassandra.deadline();
+    // Ids below this one are still to come.
+    let below = readCursor(text, page) ?? idPrefix(request.toMs);
+    const lowest = idPrefix(request.fromMs);
+    const items: StoredRecord[] = [];
+    for (let partitions = 0; partitions < TIMELINE_PARTITIONS_PER_PAGE; partitions += SHARDS.length) {
+      const day = below > lowest ? await this.#newestDay(request, below, deadline) : undefined;
+      if (day === undefined) return { items };
+      const step = await this.#dayPart({ request, day, below, lowest, limit: page.limit - items.length }, deadline);
+      items.push(...step.records);
+      below = step.below;
+      if (items.length >= page.limit) break;
+    }
+    return { items, cursor: writeCursor(text, below) };
+  }
+
+  /** The newest records of one day below an id, as far as they are certainly in order across the shards. */
+  async #dayPart(part: DayPart, deadline: Deadline): Promise<{ readonly records: StoredRecord[]; readonly below: string }> {
+    const perShard = Math.min(part.limit, Math.ceil(part.limit / SHARDS.length) + 8);
+    const shards = await Promise.all(
+      SHARDS.map(async (shard) => {
+        const rows = await this.#tables.cassandra.read(this.#shardStatement(part, shard, perShard), deadline);
+        return { records: rows.map(toRecord).filter((record) => record !== undefined), lastId: rows.length < perShard ? undefined : String(rows.at(-1)?.id) };
+      }),
+    );
+    // A shard that gave all it was asked for may have more just below its last.
+    const dayStart = idPrefix(part.day * DAY_MS);
+    const certain = shards.reduce((id, shard) => (shard.lastId !== undefined && shard.lastId > id ? shard.lastId : id), dayStart > part.lowest ? dayStart : part.lowest);
+    const merged = shards.flatMap((shard) => shard.records).filter((record) => record.id >= certain);
+    merged.sort((a, b) => (a.id < b.id ? 1 : -1));
+    const records = merged.slice(0, part.limit);
+    return { records, below: records.length < merged.length ? (records.at(-1)?.id ?? certain) : certain };
+  }
+
+  #shardStatement(part: DayPart, shard: number, limit: number): Statement {
+    const terms = indexedTerms(part.request.terms ?? []);
+    const conditions = ["cid = ? AND day = ? AND shard = ? AND id < ? AND id >= ?", ...terms.map(() => "terms CONTAINS ?")];
+    const filtering = terms.length > 0 ? " ALLOW FILTERING" : "";
+    return {
+      query: `SELECT cid, id, value, expires, terms FROM ${this.#tables.keyspace}.records WHERE ${conditions.join(" AND ")} LIMIT ?${filtering}`,
+      params: [part.request.cid, part.day, shard, part.below, part.lowest, ...terms, limit],
+    };
+  }
+
+  async #newestDay(request: TimelineRequest, below: string, deadline: Deadline): Promise<number | undefined> {
+    const query = `SELECT day FROM ${this.#tables.keyspace}.record_days WHERE cid = ? AND day <= ? AND day >= ? LIMIT 1`;
+    // The greatest time an id below `below` can have is that of `below` itself, or one less when it stands for the time alone.
+    const lastMs = below.length === ID_TIME_CHARACTERS ? idTimeMs(below) - 1 : idTimeMs(below);
+    const params = [request.cid, dayOf(lastMs), dayOf(Math.max(0, request.fromMs))];
+    const [row] = await this.#tables.cassandra.read({ query, params }, deadline);
+    return row === undefined ? undefined : Number(row.day);
+  }
+
+  /** Tells `record_days` that the day has records. Its write time is its own expiry, so that the longest life wins. */
+  async #announceDay(record: StoredRecord, day: number, deadline: Deadline): Promise<void> {
+    const name = `${record.cid}/${day}`;
+    // A day longer than asked, at a whole day: few different times, so few writes.
+    const untilMs = record.expiresAtMs === undefined ? NEVER_MS : (dayOf(record.expiresAtMs) + 2) * DAY_MS;
+    if ((this.#knownDays.get(name) ?? 0) >= untilMs) return;
+    const { cassandra, keyspace } = this.#tables;
+    const ttl = untilMs === NEVER_MS ? 0 : ttlSeconds(cassandra.runtime.clock, untilMs);
+    const query = `UPDATE ${keyspace}.record_days USING TIMESTAMP ? AND TTL ? SET present = true WHERE cid = ? AND day = ?`;
+    await cassandra.write([{ query, params: [BigInt(untilMs) * 1_000n, ttl, record.cid, day] }], deadline);
+    if (this.#knownDays.size >= RECORD_DAYS_CACHED_MAX) this.#knownDays.clear();
+    this.#knownDays.set(name, untilMs);
+  }
+}
+
+interface DayPart {
+  readonly request: TimelineRequest;
+  readonly day: number;
+  readonly below: string;
+  readonly lowest: string;
+  readonly limit: number;
+}
+
+interface RecordPlace {
+  readonly cid: number;
+  readonly day: number;
+  readonly shard: number;
+}
+
+function placeOf(key: EntityKey): RecordPlace {
+  if (!ID_PATTERN.test(key.id)) throw new AppError("invalid", "A record's id is a ULID.");
+  const shard = createHash("md5").update(key.id).digest()[0] ?? 0;
+  return { cid: key.cid, day: dayOf(idTimeMs(key.id)), shard: shard % SHARDS.length };
+}
+
+function partitionOf(place: RecordPlace): CqlValue[] {
+  return [place.cid, place.day, place.shard];
+}
+
+/** The record's own time, so that a replay writes the same cells and a removed record stays removed. */
+function writeTime(id: string): bigint {
+  return BigInt(idTimeMs(id)) * 1_000n;
+}
+
+function dayOf(timeMs: number): number {
+  return Math.floor(timeMs / DAY_MS);
+}
+
+function idTimeMs(id: string): number {
+  let time = 0;
+  for (const character of id.slice(0, ID_TIME_CHARACTERS)) time = time * CROCKFORD.length + CROCKFORD.indexOf(character);
+  return time;
+}
+
+/** The first characters of all ids of this time: less than each of them, greater than all of earlier times. */
+function idPrefix(timeMs: number): string {
+  let rest = Math.min(Math.max(0, Math.ceil(timeMs)), NEVER_MS - 1);
+  let prefix = "";
+  for (let i = 0; i < ID_TIME_CHARACTERS; i++) {
+    prefix = `${CROCKFORD[rest % CROCKFORD.length] ?? ""}${prefix}`;
+    rest = Math.floor(rest / CROCKFORD.length);
+  }
+  return prefix;
+}
+
+/** Undefined for a row whose value has vanished while another cell has not. */
+function toRecord(row: types.Row): StoredRecord | undefined {
+  if (!Buffer.isBuffer(row.value)) return undefined;
+  return {
+    cid: Number(row.cid),
+    id: String(row.id),
+    value: plainBytes(row.value),
+    terms: (row.terms as readonly string[] | null) ?? [],
+    ...(typeof row.expires === "bigint" ? { expiresAtMs: Number(row.expires) } : {}),
+  };
+}

@@ -1,0 +1,106 @@
+import { AppError, isAppError } from "../../../common/errors.ts";
+import { CLUSTER_SCHEMA_DEADLINE_MS } from "../../../common/limits.ts";
+import { decodeStored, encodeJson } from "../format.ts";
+import type { KvLease } from "../kv.ts";
+import type { Cassandra } from "./cassandra.ts";
+import { Deadline } from "./deadline.ts";
+import type { Etcd } from "./etcd.ts";
+import { EtcdKvStore } from "./kv.ts";
+import { dataNodes } from "./nodes.ts";
+import { keyspaceOf, tenantDefinitions } from "./schema.ts";
+
+/** Raised with every change of the tables. */
+const FORMAT = 1;
+const LOCK_TTL_MS = 15_000;
+const LOCK_KEY = "lock/definitions";
+const REPLICATION_FACTOR_MAX = 3;
+
+interface TenantEntry {
+  readonly format: number;
+  readonly replicationFactor: number;
+}
+
+/** Which tenants there are, in etcd, and their keyspaces. One controller at a time changes definitions. */
+export class TenantRegistry {
+  readonly #etcd: Etcd;
+  readonly #cassandra: Cassandra;
+  readonly #kv: EtcdKvStore;
+  readonly #prefix: string;
+  readonly #datacenter: string;
+
+  constructor(etcd: Etcd, cassandra: Cassandra, place: { readonly prefix: string; readonly datacenter: string }) {
+    this.#etcd = etcd;
+    this.#cassandra = cassandra;
+    this.#prefix = place.prefix;
+    this.#datacenter = place.datacenter;
+    this.#kv = new EtcdKvStore(etcd, `${place.prefix}/installation/`);
+  }
+
+  async has(name: string): Promise<boolean> {
+    const entry = await this.#kv.get(tenantKey(name));
+    if (entry === undefined) return false;
+    const { format } = decodeStored<TenantEntry>(entry.value);
+    if (format > FORMAT) throw new AppError("unavailable", `Tenant "${name}" has format ${format}, which this version does not know.`);
+    return true;
+  }
+
+  /** Makes keyspace and tables unless they are there. Repeating it after a crash completes what is missing. */
+  async create(name: string, replicationFactor?: number): Promise<void> {
+    if (await this.has(name)) return;
+    await this.#locked(async (lost) => {
+      if (await this.has(name)) return;
+      const factor = replicationFactor ?? Math.min(REPLICATION_FACTOR_MAX, this.#nodesHere());
+      const keyspace = keyspaceOf(this.#prefix, name);
+      for (const definition of tenantDefinitions({ keyspace, datacenter: this.#datacenter, replicationFactor: factor })) {
+        if (lost.aborted) throw new AppError("unavailable", "The lock on definitions was lost.");
+        await this.#cassandra.define(definition);
+      }
+      await this.#kv.put(tenantKey(name), encodeJson({ format: FORMAT, replicationFactor: factor } satisfies TenantEntry));
+    });
+  }
+
+  /** First the entry, so that nobody opens it any more, then what it named. */
+  async drop(name: string): Promise<void> {
+    await this.#locked(async () => {
+      await this.#kv.delete(tenantKey(name));
+      await this.#cassandra.define(`DROP KEYSPACE IF EXISTS ${keyspaceOf(this.#prefix, name)}`);
+      const keys = Buffer.from(`${this.#prefix}/tenant/${name}/`);
+      const end = Buffer.from(`${this.#prefix}/tenant/${name}0`);
+      await this.#etcd.call("write", (call) => this.#etcd.kv.deleteRange({ key: keys, range_end: end }, call));
+    });
+  }
+
+  #nodesHere(): number {
+    const nodes = dataNodes(this.#cassandra.hosts);
+    return Math.max(1, nodes.filter((node) => node.datacenter === this.#datacenter).length);
+  }
+
+  async #locked(work: (lost: AbortSignal) => Promise<void>): Promise<void> {
+    const lease = await this.#kv.lease(LOCK_TTL_MS);
+    try {
+      await this.#acquire(lease);
+      await work(lease.lost);
+    } finally {
+      await lease.revoke().catch(() => undefined);
+    }
+  }
+
+  async #acquire(lease: KvLease): Promise<void> {
+    const { clock, random } = this.#etcd.runtime;
+    const deadline = new Deadline(clock, random, CLUSTER_SCHEMA_DEADLINE_MS);
+    for (;;) {
+      const won = await this.#kv.put(LOCK_KEY, encodeJson(lease.id), { ifRevision: 0, lease: lease.id }).catch(undefinedIfUnknown);
+      // After an unknown outcome the lock may be ours although a later put loses.
+      if (won?.ok === true || won?.current?.lease === lease.id) return;
+      if (!(await deadline.pause())) throw new AppError("unavailable", "Another controller holds the lock on definitions for too long.");
+    }
+  }
+}
+
+function undefinedIfUnknown(error: unknown): undefined {
+  if (!isAppError(error, "unknown_outcome")) throw error;
+}
+
+function tenantKey(name: string): string {
+  return `tenant/${name}`;
+}

@@ -1,0 +1,18 @@
+import type { Clock } from "../../../common/time.ts";
+import type { Cassandra } from "./cassandra.ts";
+
+/** What the parts of one tenant's store share. */
+export interface Tables {
+  readonly cassandra: Cassandra;
+  readonly keyspace: string;
+}
+
+/** Cassandra's own limit: twenty years. */
+const TTL_MAX_SECONDS = 20 * 365 * 24 * 3_600;
+
+/** Seconds to live for Cassandra, 0 for ever; what should be gone already still lives one second. */
+export function ttlSeconds(clock: Clock, expiresAtMs: number | undefined): number {
+  if (expiresAtMs === undefined) return 0;
+  const seconds = Math.ceil((expiresAtMs - clock.nowMs()) / 1000);
+  return Math.min(Math.max(seconds, 1), TTL_MAX_SECONDS);
+}

@@ -1,0 +1,101 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestProject } from "vitest/node";
+import { startLocalCluster, type ClusterSettings } from "../../deploy/local/cluster.ts";
+import { startDockerCluster } from "./docker-cluster.ts";
+
+/** What the suites are told: where etcd and Cassandra are, or why there are none. */
+export type ClusterProvision = { readonly available: true; readonly settings: ClusterSettings } | { readonly available: false; readonly reason: string };
+
+declare module "vitest" {
+  interface ProvidedContext {
+    readonly cluster: ClusterProvision;
+  }
+}
+
+interface Started {
+  readonly provision: ClusterProvision;
+  stop(): Promise<void>;
+}
+
+/** One cluster for all projects of one run: each calls `setup`, the last `teardown` stops it. */
+interface Shared {
+  users: number;
+  readonly started: Promise<Started>;
+}
+
+const SHARED = Symbol.for("odp.test.cluster");
+const global = globalThis as { [SHARED]?: Shared };
+
+/** Finds an etcd and a Cassandra by the settings, else starts them in Docker, else on this machine. */
+export async function setup(project: TestProject): Promise<void> {
+  const shared = (global[SHARED] ??= { users: 0, started: start() });
+  shared.users++;
+  const { provision } = await shared.started;
+  if (!provision.available && process.env.ODP_REQUIRE_CLUSTER === "1") {
+    throw new Error(`ODP_REQUIRE_CLUSTER is set, and there is no etcd and Cassandra: ${provision.reason}`);
+  }
+  project.provide("cluster", provision);
+}
+
+export async function teardown(): Promise<void> {
+  const shared = global[SHARED];
+  if (shared === undefined || --shared.users > 0) return;
+  delete global[SHARED];
+  await (await shared.started).stop();
+}
+
+async function start(): Promise<Started> {
+  const given = settingsOfEnvironment();
+  if (given !== undefined) return { provision: { available: true, settings: given }, stop: async () => undefined };
+  const docker = await startDockerCluster(say).catch((error: unknown) => say(`Docker engine answers, but: ${text(error)}`));
+  if (docker) return { provision: { available: true, settings: docker.settings }, stop: () => docker.stop() };
+  try {
+    return await startLocal();
+  } catch (error) {
+    return { provision: { available: false, reason: text(error) }, stop: async () => undefined };
+  }
+}
+
+async function startLocal(): Promise<Started> {
+  const dir = await mkdtemp(join(tmpdir(), "odp-cluster-"));
+  const remove = (): Promise<void> => rm(dir, { recursive: true, force: true, maxRetries: 3 });
+  try {
+    const cluster = await startLocalCluster({ dir, progress: say });
+    // Whatever ends this process must not leave a Cassandra behind.
+    const kill = (): void => cluster.daemons.forEach((daemon) => killQuietly(daemon.pid));
+    process.once("exit", kill);
+    const stop = async (): Promise<void> => {
+      await cluster.stop({ now: true });
+      process.removeListener("exit", kill);
+      await remove();
+    };
+    return { provision: { available: true, settings: cluster.settings }, stop };
+  } catch (error) {
+    await remove();
+    throw error;
+  }
+}
+
+function settingsOfEnvironment(): ClusterSettings | undefined {
+  const { ODP_ETCD_ENDPOINTS: etcd, ODP_CASSANDRA_CONTACT_POINTS: cassandra, ODP_CASSANDRA_DATACENTER: datacenter } = process.env;
+  if (!etcd || !cassandra) return undefined;
+  return { etcdEndpoints: etcd.split(","), cassandraContactPoints: cassandra.split(","), cassandraDatacenter: datacenter || "datacenter1" };
+}
+
+function killQuietly(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It has ended already.
+  }
+}
+
+function say(line: string): undefined {
+  console.error(`[cluster] ${line}`);
+}
+
+function text(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
