@@ -360,3 +360,15 @@ export const EXPIRY_SWEEP_EVERY_MS = 5_000;
 export const EXPIRY_SWEEP_MAX_ENTRIES = 200;
 export const BLOB_STREAM_READ_MAX_BYTES = MIB;
 export const BLOB_STREAM_APPEND_MAX_BYTES = 4 * MIB;
+
+// The controller's own log file.
+export const LOG_FILE_MAX_BYTES = 4 * MIB;
+export const LOG_FILE_GENERATIONS = 4;
+
+// The agent that runs beside a controller.
+export const LOCAL_AGENT_RESTART_MIN_MS = 500;
+export const LOCAL_AGENT_RESTART_MAX_MS = 30_000;
+export const LOCAL_AGENT_STOP_DEADLINE_MS = 5_000;
+
+// The demonstration.
+export const DEMO_DEADLINE_MS = 60_000;

@@ -73,8 +73,8 @@ const Lenient = {
   attrs: Type.Optional(Type.Union([Type.Record(Type.String(), Type.String()), Type.String()])),
 };
 
-const { kind: _command, ...commandMembers } = CommandPolicySpec.properties;
-const { kind: _log, ...logMembers } = LogPolicySpec.properties;
+const commandMembers = Type.Omit(CommandPolicySpec, ["kind"]).properties;
+const logMembers = Type.Omit(LogPolicySpec, ["kind"]).properties;
 
 export const CommandPolicyInput = Type.Object({ ...commandMembers, ...Lenient });
 export type CommandPolicyInput = Static<typeof CommandPolicyInput>;

@@ -1,0 +1,252 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import type { PolicySpec } from "../../../common/api/policies.ts";
+import { AppError } from "../../../common/errors.ts";
+import { MemoryStores } from "../../../test/helpers/memory-stores.ts";
+import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import type { Endpoint } from "../../http/endpoint.ts";
+import type { DepotChange } from "../depots/index.ts";
+import type { SystemClass } from "../objects/index.ts";
+import type { Principal } from "../permissions/index.ts";
+import type { Rule } from "../rules/index.ts";
+import { registerPolicyClasses } from "./classes.ts";
+import { policyRoutes } from "./routes.ts";
+import { PolicyService } from "./service.ts";
+
+const admin = testPrincipal();
+const other = testPrincipal("administrator", "other");
+const viewer = testPrincipal("viewer");
+
+let refreshed: { tenant: string; hosts: readonly string[] }[];
+let depotChecks: ((change: DepotChange) => Promise<void>)[];
+let depotListeners: ((change: DepotChange) => Promise<void>)[];
+let stores: MemoryStores;
+let policies: PolicyService;
+
+beforeEach(() => {
+  refreshed = [];
+  depotChecks = [];
+  depotListeners = [];
+  stores = new MemoryStores();
+  policies = new PolicyService({
+    stores,
+    runtime: testRuntime(),
+    rules: { load: (_principal, key) => (key.includes("missing") ? Promise.reject(new AppError("not_found", `no rule ${key}`)) : Promise.resolve({} as Rule)) },
+    hosts: { exists: (_principal, host) => Promise.resolve(/^h\d+$/.test(host)), refresh: (tenant, hosts) => void refreshed.push({ tenant, hosts }) },
+    depots: {
+      deployable(_tenant, name, version = "1.0.0") {
+        if (name !== "web") return Promise.reject(new AppError("not_found", `There is no depot ${name}.`));
+        return Promise.resolve({ name, version, files: [], command: "own" });
+      },
+      beforeRemove: (check) => void depotChecks.push(check),
+      onReplaced: (listener) => void depotListeners.push(listener),
+    },
+  });
+});
+
+const command = (more: Partial<PolicySpec> = {}): PolicySpec =>
+  ({ kind: "command", name: "uptime", rule: "/matrix/rules/uptime", command: "uptime", ctype: 1, interval: 5, unit: "second", ...more }) as PolicySpec;
+const log = (more: Partial<PolicySpec> = {}): PolicySpec =>
+  ({ kind: "log", name: "access", rule: "/matrix/rules/access", dir: "/var/log", match: "^(?<vhost>\\w+)\\.log(\\.(?<day>\\w+))?$", ...more }) as PolicySpec;
+const onHosts = (spec: PolicySpec, ...hosts: string[]) => policies.save(admin, { spec, hosts });
+const names = async (host: string, tenant = "matrix") => (await policies.desired(tenant, host)).policies.map((policy) => policy.name);
+const revision = async (host: string) => (await policies.desired("matrix", host)).revision;
+
+describe("saving", () => {
+  test("with hosts it is deployed at once: the hosts are told and get the whole spec", async () => {
+    expect(await onHosts(command(), "h1", "h2", "h1")).toMatchObject({ id: "policy:uptime", class: "/matrix/system/policy", status: "deployed", hosts: ["h1", "h2"] });
+    expect(refreshed).toEqual([{ tenant: "matrix", hosts: ["h1", "h2"] }]);
+    const [policy] = (await policies.desired("matrix", "h1")).policies;
+    expect(JSON.parse(policy?.spec ?? "")).toEqual(command());
+    expect(policy).toMatchObject({ name: "uptime", conf: "" });
+  });
+
+  test("without hosts it is kept and runs nowhere until it is deployed", async () => {
+    expect(await policies.save(admin, { spec: command() })).toMatchObject({ status: "undeployed", hosts: [] });
+    await expect(policies.deploy(admin, "uptime")).rejects.toThrow("no hosts");
+    expect(await policies.deploy(admin, "uptime", ["h1"])).toMatchObject({ status: "deployed", hosts: ["h1"] });
+    expect(await names("h1")).toEqual(["uptime"]);
+  });
+
+  test("again with other hosts it moves: who is no longer named stops", async () => {
+    await onHosts(command(), "h1", "h2");
+    await onHosts(command(), "h2", "h3");
+    expect([await names("h1"), await names("h2"), await names("h3")]).toEqual([[], ["uptime"], ["uptime"]]);
+  });
+
+  test("the same spec again restarts nothing; another one does", async () => {
+    await onHosts(command(), "h1");
+    const before = (await policies.desired("matrix", "h1")).policies[0]?.revision;
+    await policies.save(admin, { spec: command(), hosts: ["h1", "h2"], tags: ["a"] });
+    expect((await policies.desired("matrix", "h1")).policies[0]?.revision).toBe(before);
+    await onHosts(command({ interval: 6 }), "h1", "h2");
+    expect((await policies.desired("matrix", "h1")).policies[0]?.revision).toBeGreaterThan(before ?? 0);
+  });
+
+  test.each<[string, PolicySpec, string]>([
+    ["a rule that is not there", command({ rule: "/matrix/rules/missing" }), "rule /matrix/rules/missing cannot be used"],
+    ["a depot that is not there", command({ ctype: 0, depotname: "none", depotversion: "1.0.0" }), "no depot none"],
+    ["ctype 0 without depot", command({ ctype: 0 }), "depotname is missing"],
+    ["ctype 0 without version", command({ ctype: 0, depotname: "web" }), "depotversion is missing"],
+    ["a delimiter that does not parse", command({ delimiter: "(" }), "delimiter is refused"],
+    ["a match with a back-reference", log({ match: "(a)\\1" }), "match is refused"],
+    ["a matchregexp that does not parse", log({ matchregexp: "[" }), "matchregexp is refused"],
+    ["an order by a group that match lacks", log({ priority: ["nope"] }), '"nope"'],
+    ["a differentiator that match lacks", log({ differentiator: "nope" }), '"nope"'],
+    ["a translation that is no table of numbers", log({ translation: { day: { mon: "x" } } } as never), "translation"],
+    ["an interval of nothing", command({ interval: 0 }), "interval"],
+    ["a name that is a path", command({ name: "../x" }), "slash"],
+  ])("%s is refused by name, and nothing is kept", async (_what, spec, reason) => {
+    await expect(onHosts(spec, "h1")).rejects.toThrow(reason);
+    expect(await policies.list(admin)).toEqual([]);
+    expect(refreshed).toEqual([]);
+  });
+
+  test("unknown hosts are named", async () => {
+    await expect(onHosts(command(), "h1", "nope", "neither")).rejects.toThrow("no host nope, neither");
+  });
+});
+
+describe("what a host is to do", () => {
+  test("its revision rises with every change for it, and with no other", async () => {
+    await onHosts(log(), "h1");
+    const seen = [await revision("h1")];
+    const steps = [
+      () => onHosts(command(), "h1", "h2"),
+      () => onHosts(command({ interval: 9 }), "h1", "h2"),
+      () => policies.undeploy(admin, "uptime"),
+      () => policies.deploy(admin, "uptime"),
+      () => policies.remove(admin, "uptime"),
+      () => policies.remove(admin, "access"),
+    ];
+    for (const step of steps) {
+      await step();
+      seen.push(await revision("h1"));
+    }
+    expect(seen).toEqual([...new Set(seen)].sort((a, b) => a - b));
+    const before = await revision("h1");
+    await onHosts(command({ name: "elsewhere" }), "h2");
+    expect(await revision("h1")).toBe(before);
+  });
+
+  test("a host nobody gave anything has revision 0 and no policies", async () => {
+    expect(await policies.desired("matrix", "h9")).toEqual({ revision: 0, policies: [] });
+  });
+
+  test("a policy of type 0 brings its depot, with the policy's own command when it has one", async () => {
+    await onHosts(command({ ctype: 0, depotname: "web", depotversion: "1.0.0" }), "h1");
+    await onHosts(command({ name: "b", ctype: 0, depotname: "web", depotversion: "1.0.0", depotcommand: "make" }), "h1");
+    const { policies: desired } = await policies.desired("matrix", "h1");
+    expect(desired.map((policy) => [policy.name, policy.depot?.command])).toEqual([["b", "make"], ["uptime", "own"]]);
+  });
+
+  test("many changes at once leave every host with what the last word says", async () => {
+    await onHosts(command(), "h1", "h2", "h3");
+    await Promise.allSettled([
+      policies.undeploy(admin, "uptime"), policies.deploy(admin, "uptime", ["h4"]), policies.deploy(admin, "uptime"),
+      onHosts(log(), "h1", "h4"), policies.undeploy(admin, "uptime"),
+    ]);
+    const { status, hosts } = await policies.get(admin, "uptime");
+    for (const host of hosts) expect((await names(host)).includes("uptime")).toBe(status === "deployed");
+    expect(await names("h1")).toContain("access");
+  });
+
+  test("after a controller that died in between, repair makes the lists follow", async () => {
+    await onHosts(command(), "h1");
+    const { kv } = await stores.tenant("matrix");
+    await kv.delete("policies/host/h1");
+    expect(await names("h1")).toEqual([]);
+    await policies.repair("matrix");
+    expect(await names("h1")).toEqual(["uptime"]);
+  });
+});
+
+describe("removing", () => {
+  test("stops it everywhere, forgets it, and a second time is not found", async () => {
+    await onHosts(command(), "h1", "h2");
+    await policies.remove(admin, "uptime");
+    expect([await names("h1"), await names("h2")]).toEqual([[], []]);
+    expect(refreshed.at(-1)?.hosts).toEqual(["h1", "h2"]);
+    await expect(policies.remove(admin, "uptime")).rejects.toMatchObject({ code: "not_found" });
+    await expect(policies.deploy(admin, "uptime")).rejects.toMatchObject({ code: "not_found" });
+  });
+});
+
+describe("its depot", () => {
+  const web = { tenant: "matrix", name: "web", version: "1.0.0" };
+  beforeEach(() => onHosts(command({ ctype: 0, depotname: "web", depotversion: "1.0.0" }), "h1"));
+
+  test("cannot be removed while a policy names that version", async () => {
+    await expect(depotChecks[0]?.(web)).rejects.toThrow("used by the policies uptime");
+    await expect(depotChecks[0]?.({ ...web, version: "1.0.1" })).resolves.toBeUndefined();
+    await expect(depotChecks[0]?.({ ...web, tenant: "other" })).resolves.toBeUndefined();
+  });
+
+  test("when its content is replaced, the hosts are told and see a new revision", async () => {
+    const before = await revision("h1");
+    await depotListeners[0]?.(web);
+    expect(await revision("h1")).toBeGreaterThan(before);
+    expect(refreshed.at(-1)).toEqual({ tenant: "matrix", hosts: ["h1"] });
+  });
+});
+
+test("tenants do not see each other's policies", async () => {
+  await onHosts(command(), "h1");
+  expect(await policies.list(other)).toEqual([]);
+  await expect(policies.get(other, "uptime")).rejects.toMatchObject({ code: "not_found" });
+  await expect(policies.remove(other, "uptime")).rejects.toMatchObject({ code: "not_found" });
+  expect(await names("h1", "other")).toEqual([]);
+});
+
+test("a viewer reads and changes nothing; who may not run may write but not deploy", async () => {
+  await onHosts(command(), "h1");
+  expect(await policies.list(viewer)).toHaveLength(1);
+  const denied = { code: "denied" };
+  await expect(policies.save(viewer, { spec: command() })).rejects.toMatchObject(denied);
+  await expect(policies.deploy(viewer, "uptime")).rejects.toMatchObject(denied);
+  await expect(policies.undeploy(viewer, "uptime")).rejects.toMatchObject(denied);
+  await expect(policies.remove(viewer, "uptime")).rejects.toMatchObject(denied);
+  const author = { ...admin, grants: ["*:read", "policies:write"] };
+  await expect(policies.save(author, { spec: log(), hosts: ["h1"] })).rejects.toMatchObject(denied);
+  expect(await policies.save(author, { spec: log() })).toMatchObject({ status: "undeployed" });
+});
+
+test("policies are rows of /system/policy that MQL may only delete", async () => {
+  const classes: SystemClass[] = [];
+  registerPolicyClasses({ registerSystemClass: (definition) => classes.push(definition) }, policies);
+  expect(classes.map((definition) => definition.path)).toEqual(["/system/policy", "/system/policyrun", "/system/policygap"]);
+  await onHosts(log({ priority: ["day"], translation: { day: { mon: 1 } } }), "h1");
+  const [policy] = classes;
+  for await (const rows of policy?.provide?.(admin) ?? []) {
+    expect(rows).toMatchObject([{ id: "policy:access", priority: ["day"], translation: { day: '{"mon":1}' }, hosts: ["h1"] }]);
+    const known = new Set([...(policy?.columns.map((column) => column.name) ?? []), "id", "class"]);
+    expect(Object.keys(rows[0] ?? {}).filter((name) => !known.has(name))).toEqual([]);
+  }
+  expect([policy?.guard.insert, policy?.guard.update]).toEqual([undefined, undefined]);
+  expect(await policy?.guard.remove?.(admin, ["policy:access"])).toBe(1);
+});
+
+describe("the forms clients send", () => {
+  const call = async (method: string, path: string, input: Record<string, unknown>, principal: Principal = admin) => {
+    const route = policyRoutes(policies).find((each: Endpoint) => each.method === method && each.path === path);
+    const client = { remote: "", session: undefined, browser: false };
+    const answer = await route?.handler({ principal, input, files: [], text: undefined, signal: AbortSignal.timeout(60_000), client });
+    return answer && "message" in answer ? answer.message : undefined;
+  };
+  const form = { name: "access", rule: "/matrix/rules/access", dir: "/var/log", match: "^(?<day>\\w+)\\.log$" };
+
+  test("a log policy as a form: single values, JSON texts, and an object that never became text", async () => {
+    await call("POST", "/monitoring/policy/log", { ...form, hosts: "h1", tags: '["a","b"]', attrs: "[object Object]", priority: "day", translation: '{"day":{"mon":1}}' });
+    expect(await policies.get(admin, "access")).toMatchObject({ hosts: ["h1"], tags: ["a", "b"], priority: ["day"], translation: { day: { mon: 1 } } });
+    expect(await policies.get(admin, "access")).not.toHaveProperty("attrs");
+  });
+
+  test("a log policy as JSON", async () => {
+    await call("POST", "/monitoring/policy/log", { ...form, hosts: ["h1", "h2"], attrs: { a: "b" } });
+    expect(await policies.get(admin, "access")).toMatchObject({ hosts: ["h1", "h2"], attrs: { a: "b" } });
+  });
+
+  test("a text that is no JSON object where one is needed is refused", async () => {
+    await expect(call("POST", "/monitoring/policy/log", { ...form, attrs: "a=b" })).rejects.toThrow("attrs is no JSON object");
+    await expect(call("POST", "/monitoring/policy/log", { ...form, translation: "[1]" })).rejects.toThrow("translation");
+  });
+});

@@ -1,0 +1,267 @@
+import type { PolicyRecord, PolicySpec } from "../../../common/api/policies.ts";
+import { mapLimited } from "../../../common/concurrency.ts";
+import { AppError, errorText, isAppError } from "../../../common/errors.ts";
+import { POLICIES_PER_HOST_MAX, POLICY_HOSTS_MAX, POLICY_PARALLEL_HOSTS, POLICY_RACES_MAX } from "../../../common/limits.ts";
+import { fileName } from "../../../common/paths.ts";
+import type { Runtime } from "../../runtime.ts";
+import type { Stores } from "../../store/engine.ts";
+import type { DepotChange, Depots } from "../depots/index.ts";
+import type { DepotToDeploy, DesiredPolicy, DesiredStateSource, Hosts } from "../hosts/index.ts";
+import { requirePermission, type Principal } from "../permissions/index.ts";
+import type { Rules } from "../rules/index.ts";
+import { POLICY_PATH } from "./classes.ts";
+import { PolicyStore, type StoredDefinition, type StoredPolicy, type StoredTargets, type Versioned } from "./store.ts";
+import type { PolicyInput } from "./types.ts";
+import { checkSpec } from "./validation.ts";
+
+export interface PolicyDependencies {
+  readonly stores: Stores;
+  readonly runtime: Runtime;
+  readonly rules: Pick<Rules, "load">;
+  readonly depots: Pick<Depots, "deployable" | "beforeRemove" | "onReplaced">;
+  readonly hosts: Pick<Hosts, "exists" | "refresh">;
+}
+
+/** Both parts of a policy that exists. */
+interface Found {
+  readonly seen: StoredPolicy;
+  readonly definition: StoredDefinition;
+  readonly targets: StoredTargets;
+}
+
+const NO_TARGETS: StoredTargets = { hosts: [], deployed: false, tags: [] };
+
+export class PolicyService implements DesiredStateSource {
+  readonly #store: PolicyStore;
+  readonly #runtime: Runtime;
+  readonly #rules: PolicyDependencies["rules"];
+  readonly #depots: PolicyDependencies["depots"];
+  readonly #hosts: PolicyDependencies["hosts"];
+
+  constructor(dependencies: PolicyDependencies) {
+    this.#store = new PolicyStore(dependencies.stores);
+    this.#runtime = dependencies.runtime;
+    this.#rules = dependencies.rules;
+    this.#depots = dependencies.depots;
+    this.#hosts = dependencies.hosts;
+    this.#depots.beforeRemove((change) => this.#refuseWhenUsed(change));
+    this.#depots.onReplaced((change) => this.#depotReplaced(change));
+  }
+
+  /**
+   * Creates the policy, or replaces the one of that name. With hosts it is deployed to just these: hosts of the former one that are no
+   * longer named stop. The same spec again leaves the definition and its revision alone, so that nothing is restarted.
+   */
+  async save(principal: Principal, input: PolicyInput): Promise<PolicyRecord> {
+    requirePermission(principal, "policies:write");
+    const { name } = input.spec;
+    await this.#check(principal, input.spec);
+    const hosts = input.hosts && (await this.#knownHosts(principal, input.hosts));
+    const seen = await this.#store.get(principal.tenant, name);
+    const former = seen.targets.value ?? NO_TARGETS;
+    const targets = { ...former, ...(input.tags && { tags: input.tags }), ...(hosts && { hosts, deployed: hosts.length > 0 }) };
+    if (targets.deployed) requirePermission(principal, "policies:run");
+    const definition = this.#definition(principal, seen.definition.value, input.spec);
+    if (!(await this.#store.write(principal.tenant, name, { seen, targets, ...definition }))) throw changedMeanwhile(name);
+    await this.#follow(principal.tenant, name, [...former.hosts, ...targets.hosts]);
+    return this.get(principal, name);
+  }
+
+  async list(principal: Principal): Promise<readonly PolicyRecord[]> {
+    requirePermission(principal, "policies:read");
+    const targets = await this.#store.allTargets(principal.tenant);
+    const definitions = await this.#store.definitions(principal.tenant);
+    return definitions.flatMap(({ value }) => (value ? [record(principal, value, targets.get(value.spec.name)?.value ?? NO_TARGETS)] : []));
+  }
+
+  async get(principal: Principal, name: string): Promise<PolicyRecord> {
+    requirePermission(principal, "policies:read");
+    const { definition, targets } = await this.#find(principal.tenant, name);
+    return record(principal, definition, targets);
+  }
+
+  /** Stops it everywhere, then forgets it. The depot stays where it is. */
+  async remove(principal: Principal, name: string): Promise<void> {
+    requirePermission(principal, "policies:write");
+    for (let race = 0; race < POLICY_RACES_MAX; race++) {
+      const { targets } = await this.#find(principal.tenant, name);
+      await this.#setTargets(principal, name, (now) => ({ ...now, deployed: false }));
+      const seen = await this.#store.get(principal.tenant, name);
+      if (!seen.targets.value?.deployed && (await this.#store.erase(principal.tenant, name, seen))) {
+        return this.#follow(principal.tenant, name, [...targets.hosts, ...(seen.targets.value?.hosts ?? [])]);
+      }
+    }
+    throw changedMeanwhile(name);
+  }
+
+  /** To its hosts; hosts given here are added to them. */
+  async deploy(principal: Principal, name: string, hosts: readonly string[] = []): Promise<PolicyRecord> {
+    requirePermission(principal, "policies:run");
+    const { definition } = await this.#find(principal.tenant, name);
+    await this.#check(principal, definition.spec);
+    const added = await this.#knownHosts(principal, hosts);
+    await this.#setTargets(principal, name, (now) => {
+      const all = [...new Set([...now.hosts, ...added])];
+      if (all.length === 0) throw new AppError("invalid", `The policy ${name} has no hosts to be deployed to.`);
+      if (all.length > POLICY_HOSTS_MAX) throw tooManyHosts();
+      return { ...now, hosts: all, deployed: true };
+    });
+    return this.get(principal, name);
+  }
+
+  /** From all its hosts; which they are is kept for the next deployment. */
+  async undeploy(principal: Principal, name: string): Promise<PolicyRecord> {
+    requirePermission(principal, "policies:run");
+    await this.#setTargets(principal, name, (now) => ({ ...now, deployed: false }));
+    return this.get(principal, name);
+  }
+
+  /**
+   * The revision rises with every change for that host: it is the greatest of the host's list and of the policies in it, and whoever
+   * takes a policy off a list writes that list.
+   */
+  async desired(tenant: string, host: string): Promise<{ readonly revision: number; readonly policies: readonly DesiredPolicy[] }> {
+    const assigned = await this.#store.assignment(tenant, host);
+    const definitions = await mapLimited(assigned.value ?? [], POLICY_PARALLEL_HOSTS, (name) => this.#store.definition(tenant, name));
+    const policies = await mapLimited(definitions, POLICY_PARALLEL_HOSTS, (definition) => this.#desiredPolicy(tenant, definition));
+    const revision = Math.max(assigned.revision, ...definitions.map((definition) => definition.revision));
+    return { revision, policies: policies.flatMap((policy) => policy ?? []) };
+  }
+
+  /** Makes every host's list follow the targets again, after a controller that died in between. Idempotent. */
+  async repair(tenant: string): Promise<void> {
+    for (const [name, { value }] of await this.#store.allTargets(tenant)) await this.#follow(tenant, name, value?.hosts ?? []);
+  }
+
+  async #desiredPolicy(tenant: string, { revision, value }: Versioned<StoredDefinition>): Promise<DesiredPolicy | undefined> {
+    if (value === undefined) return undefined;
+    const depot = await this.#depotOf(tenant, value.spec);
+    return { name: value.spec.name, revision, spec: JSON.stringify(value.spec), conf: "", ...(depot ? { depot } : {}) };
+  }
+
+  async #depotOf(tenant: string, spec: PolicySpec): Promise<DepotToDeploy | undefined> {
+    if (spec.kind !== "command" || spec.ctype !== 0 || !spec.depotname) return undefined;
+    try {
+      const depot = await this.#depots.deployable(tenant, spec.depotname, spec.depotversion);
+      return spec.depotcommand ? { ...depot, command: spec.depotcommand } : depot;
+    } catch (error) {
+      // One policy without its depot must not keep a host from all the others; its runs fail and say so.
+      if (!isAppError(error, "not_found")) throw error;
+      this.#runtime.log.warn({ err: error, tenant, policy: spec.name }, "the depot of a policy is gone");
+      return undefined;
+    }
+  }
+
+  async #check(principal: Principal, spec: PolicySpec): Promise<void> {
+    checkSpec(spec);
+    try {
+      await this.#rules.load(principal, spec.rule);
+    } catch (error) {
+      if (!isAppError(error)) throw error;
+      throw new AppError(error.code, `The policy's rule ${spec.rule} cannot be used: ${errorText(error)}`, { cause: error });
+    }
+    if (spec.kind === "command" && spec.ctype === 0) await this.#depots.deployable(principal.tenant, spec.depotname ?? "", spec.depotversion);
+  }
+
+  async #knownHosts(principal: Principal, hosts: readonly string[]): Promise<readonly string[]> {
+    const names = [...new Set(hosts)];
+    if (names.length > POLICY_HOSTS_MAX) throw tooManyHosts();
+    const known = await mapLimited(names, POLICY_PARALLEL_HOSTS, (host) => this.#hosts.exists(principal, host));
+    const unknown = names.filter((_, at) => !known[at]);
+    if (unknown.length === 0) return names;
+    throw new AppError("not_found", `There is no host ${unknown.slice(0, 10).join(", ")}${unknown.length > 10 ? ", …" : ""}.`);
+  }
+
+  async #find(tenant: string, name: string): Promise<Found> {
+    const seen = await this.#store.get(tenant, fileName(name));
+    const definition = seen.definition.value;
+    if (definition === undefined) throw new AppError("not_found", `There is no policy ${name}.`);
+    return { seen, definition, targets: seen.targets.value ?? NO_TARGETS };
+  }
+
+  async #setTargets(principal: Principal, name: string, change: (now: StoredTargets) => StoredTargets): Promise<void> {
+    const { tenant } = principal;
+    for (let race = 0; race < POLICY_RACES_MAX; race++) {
+      const { seen, targets: now } = await this.#find(tenant, name);
+      const targets = change(now);
+      if (!(await this.#store.write(tenant, name, { seen, targets }))) continue;
+      return this.#follow(tenant, name, [...now.hosts, ...targets.hosts]);
+    }
+    throw changedMeanwhile(name);
+  }
+
+  #definition(principal: Principal, old: StoredDefinition | undefined, spec: PolicySpec): { definition?: StoredDefinition } {
+    if (old !== undefined && JSON.stringify(old.spec) === JSON.stringify(spec)) return {};
+    const changedMs = this.#runtime.clock.nowMs();
+    return { definition: { spec, changedMs, createdMs: old?.createdMs ?? changedMs, creator: old?.creator ?? principal.user } };
+  }
+
+  /** Makes the lists of these hosts what the policy's targets say, and tells the hosts. Safe to repeat. */
+  async #follow(tenant: string, name: string, hosts: readonly string[]): Promise<void> {
+    const names = [...new Set(hosts)];
+    await mapLimited(names, POLICY_PARALLEL_HOSTS, (host) => this.#followOne(tenant, name, host));
+    this.#hosts.refresh(tenant, names);
+  }
+
+  async #followOne(tenant: string, name: string, host: string): Promise<void> {
+    for (let race = 0; race < POLICY_RACES_MAX; race++) {
+      const [targets, assigned] = await Promise.all([this.#store.targets(tenant, name), this.#store.assignment(tenant, host)]);
+      const wanted = targets.value?.deployed === true && targets.value.hosts.includes(host);
+      const policies = assigned.value ?? [];
+      if (policies.includes(name) === wanted) return;
+      const next = wanted ? [...policies, name].sort() : policies.filter((other) => other !== name);
+      if (next.length > POLICIES_PER_HOST_MAX) throw new AppError("too_large", `The host ${host} has ${POLICIES_PER_HOST_MAX} policies already.`);
+      if (await this.#store.assign(tenant, host, { seen: assigned, policies: next, name, targetsRevision: targets.revision })) return;
+    }
+    throw changedMeanwhile(name);
+  }
+
+  async #using(change: DepotChange): Promise<readonly StoredDefinition[]> {
+    const definitions = await this.#store.definitions(change.tenant);
+    return definitions.flatMap(({ value }) => (value && uses(value.spec, change) ? [value] : []));
+  }
+
+  async #refuseWhenUsed(change: DepotChange): Promise<void> {
+    const names = (await this.#using(change)).map(({ spec }) => spec.name);
+    if (names.length === 0) return;
+    throw new AppError("conflict", `The depot ${change.name} ${change.version} is used by the policies ${names.slice(0, 10).join(", ")}.`);
+  }
+
+  /** A rewritten definition has a new revision, so that agents fetch the new content. */
+  async #depotReplaced(change: DepotChange): Promise<void> {
+    for (const { spec } of await this.#using(change)) {
+      const seen = await this.#store.get(change.tenant, spec.name);
+      const definition = seen.definition.value;
+      if (definition === undefined) continue;
+      await this.#store.write(change.tenant, spec.name, { seen, definition: { ...definition, changedMs: this.#runtime.clock.nowMs() } });
+      this.#hosts.refresh(change.tenant, seen.targets.value?.hosts ?? []);
+    }
+  }
+}
+
+function uses(spec: PolicySpec, { name, version }: DepotChange): boolean {
+  return spec.kind === "command" && spec.ctype === 0 && spec.depotname === name && spec.depotversion === version;
+}
+
+function record(principal: Principal, definition: StoredDefinition, targets: StoredTargets): PolicyRecord {
+  const { spec, createdMs, changedMs, creator } = definition;
+  return {
+    ...spec,
+    id: `policy:${spec.name}`,
+    class: `${principal.ospace}${POLICY_PATH}`,
+    tags: [...targets.tags],
+    hosts: [...targets.hosts],
+    status: targets.deployed ? "deployed" : "undeployed",
+    created: createdMs,
+    changed: changedMs,
+    creator,
+  };
+}
+
+function tooManyHosts(): AppError {
+  return new AppError("too_large", `A policy has at most ${POLICY_HOSTS_MAX} hosts.`);
+}
+
+function changedMeanwhile(name: string): AppError {
+  return new AppError("conflict", `The policy ${name} was changed by somebody else meanwhile; try again.`);
+}

@@ -1,0 +1,140 @@
+import type { PolicySpec } from "../../../common/api/policies.ts";
+import type { Stores } from "../../store/engine.ts";
+import { decodeStored, encodeJson } from "../../store/format.ts";
+import type { KvCondition, KvOperation } from "../../store/kv.ts";
+
+/**
+ * How policies lie in KvStore: `policies/definition/<name>` says what a policy does, `policies/targets/<name>` where it is meant to
+ * run. From targets follows `policies/host/<host>`, the names of a host's policies; it is made right after every change.
+ */
+export interface StoredDefinition {
+  /** Without hosts and tags: a change of these must not restart anything. */
+  readonly spec: PolicySpec;
+  readonly createdMs: number;
+  readonly changedMs: number;
+  readonly creator: string;
+}
+
+export interface StoredTargets {
+  readonly hosts: readonly string[];
+  readonly deployed: boolean;
+  readonly tags: readonly string[];
+}
+
+/** Revision 0 and no value: absent. */
+export interface Versioned<T> {
+  readonly revision: number;
+  readonly value: T | undefined;
+}
+
+export interface StoredPolicy {
+  readonly definition: Versioned<StoredDefinition>;
+  readonly targets: Versioned<StoredTargets>;
+}
+
+interface StoredAssignment {
+  readonly policies: readonly string[];
+}
+
+const DEFINITIONS = "policies/definition/";
+const TARGETS = "policies/targets/";
+const HOSTS = "policies/host/";
+
+export class PolicyStore {
+  readonly #stores: Stores;
+
+  constructor(stores: Stores) {
+    this.#stores = stores;
+  }
+
+  async get(tenant: string, name: string): Promise<StoredPolicy> {
+    const [definition, targets] = await Promise.all([this.definition(tenant, name), this.targets(tenant, name)]);
+    return { definition, targets };
+  }
+
+  definition(tenant: string, name: string): Promise<Versioned<StoredDefinition>> {
+    return this.#read(tenant, DEFINITIONS + name);
+  }
+
+  targets(tenant: string, name: string): Promise<Versioned<StoredTargets>> {
+    return this.#read(tenant, TARGETS + name);
+  }
+
+  async assignment(tenant: string, host: string): Promise<Versioned<readonly string[]>> {
+    const { revision, value } = await this.#read<StoredAssignment>(tenant, HOSTS + host);
+    return { revision, value: value?.policies };
+  }
+
+  /** In the order of names. */
+  async definitions(tenant: string): Promise<readonly Versioned<StoredDefinition>[]> {
+    return [...(await this.#all<StoredDefinition>(tenant, DEFINITIONS)).values()];
+  }
+
+  async allTargets(tenant: string): Promise<ReadonlyMap<string, Versioned<StoredTargets>>> {
+    return this.#all(tenant, TARGETS);
+  }
+
+  /** Both together or none; an absent member stays. False when somebody changed the policy after `seen`. */
+  async write(
+    tenant: string, name: string,
+    change: { readonly seen: StoredPolicy; readonly definition?: StoredDefinition; readonly targets?: StoredTargets },
+  ): Promise<boolean> {
+    const then: KvOperation[] = [];
+    if (change.definition) then.push({ kind: "put", key: DEFINITIONS + name, value: encodeJson(change.definition) });
+    if (change.targets) then.push({ kind: "put", key: TARGETS + name, value: encodeJson(change.targets) });
+    return this.#txn(tenant, unchanged(name, change.seen), then);
+  }
+
+  /** False when somebody changed the policy after `seen`. */
+  async erase(tenant: string, name: string, seen: StoredPolicy): Promise<boolean> {
+    return this.#txn(tenant, unchanged(name, seen), [
+      { kind: "delete", key: DEFINITIONS + name },
+      { kind: "delete", key: TARGETS + name },
+    ]);
+  }
+
+  /** An assignment is never deleted, only emptied, so that its revision never falls. False when the targets or it changed meanwhile. */
+  async assign(
+    tenant: string, host: string,
+    change: { readonly seen: Versioned<unknown>; readonly policies: readonly string[]; readonly name: string; readonly targetsRevision: number },
+  ): Promise<boolean> {
+    const stored: StoredAssignment = { policies: change.policies };
+    return this.#txn(
+      tenant,
+      [{ key: HOSTS + host, revision: change.seen.revision }, { key: TARGETS + change.name, revision: change.targetsRevision }],
+      [{ kind: "put", key: HOSTS + host, value: encodeJson(stored) }],
+    );
+  }
+
+  async #txn(tenant: string, conditions: readonly KvCondition[], then: readonly KvOperation[]): Promise<boolean> {
+    const { kv } = await this.#stores.tenant(tenant);
+    return (await kv.txn({ if: conditions, then })).ok;
+  }
+
+  async #read<T>(tenant: string, key: string): Promise<Versioned<T>> {
+    const { kv } = await this.#stores.tenant(tenant);
+    const entry = await kv.get(key);
+    return entry ? { revision: entry.revision, value: decodeStored<T>(entry.value) } : { revision: 0, value: undefined };
+  }
+
+  async #all<T>(tenant: string, prefix: string): Promise<Map<string, Versioned<T>>> {
+    const { kv } = await this.#stores.tenant(tenant);
+    const found = new Map<string, Versioned<T>>();
+    let after: string | undefined;
+    do {
+      const page = await kv.list(prefix, after === undefined ? {} : { after });
+      for (const entry of page.entries) {
+        found.set(entry.key.slice(prefix.length), { revision: entry.revision, value: decodeStored<T>(entry.value) });
+      }
+      after = page.next;
+    } while (after !== undefined);
+    return found;
+  }
+}
+
+function unchanged(name: string, seen: StoredPolicy): readonly KvCondition[] {
+  return [
+    { key: DEFINITIONS + name, revision: seen.definition.revision },
+    { key: TARGETS + name, revision: seen.targets.revision },
+  ];
+}

@@ -1,0 +1,42 @@
+import { Value } from "typebox/value";
+import { CommandPolicySpec, LogPolicySpec, type PolicySpec } from "../../../common/api/policies.ts";
+import { AppError, errorText, isAppError } from "../../../common/errors.ts";
+import { fileName } from "../../../common/paths.ts";
+import { compilePattern, type Pattern } from "../../../common/regex/pattern.ts";
+
+/** Throws `AppError("invalid")` that names the member and what is wrong with it. Says nothing about rule, depot and hosts. */
+export function checkSpec(spec: PolicySpec): void {
+  const schema = spec.kind === "command" ? CommandPolicySpec : LogPolicySpec;
+  const [first] = Value.Errors(schema, spec);
+  if (first) throw new AppError("invalid", `The policy's ${first.instancePath.slice(1) || "form"} ${first.message}.`);
+  // Its configuration is written beside its working files as <name>.conf.
+  fileName(spec.name);
+  checked("delimiter", spec.delimiter);
+  if (spec.kind === "command") checkCommand(spec);
+  else checkLog(spec);
+}
+
+function checkCommand(spec: CommandPolicySpec): void {
+  if (spec.ctype !== 0) return;
+  if (!spec.depotname) throw new AppError("invalid", "A command policy with ctype 0 runs in a depot's folder: depotname is missing.");
+  if (!spec.depotversion) throw new AppError("invalid", "A command policy with ctype 0 runs in a depot's folder: depotversion is missing.");
+}
+
+function checkLog(spec: LogPolicySpec): void {
+  const match = checked("match", spec.match);
+  checked("matchregexp", spec.matchregexp);
+  const used = [...(spec.priority ?? []), ...Object.keys(spec.translation ?? {}), ...(spec.differentiator ? [spec.differentiator] : [])];
+  const unknown = used.find((group) => !match?.groupNames.includes(group));
+  if (unknown === undefined) return;
+  throw new AppError("invalid", `The policy orders files by the group ${JSON.stringify(unknown)}, which match does not capture.`);
+}
+
+function checked(member: string, source: string | undefined): Pattern | undefined {
+  if (source === undefined || source === "") return undefined;
+  try {
+    return compilePattern(source);
+  } catch (error) {
+    if (!isAppError(error)) throw error;
+    throw new AppError(error.code, `The policy's ${member} is refused: ${errorText(error)}`, { cause: error });
+  }
+}
