@@ -1,0 +1,75 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { join } from "node:path";
+import { LOCAL_AGENT_RESTART_MAX_MS, LOCAL_AGENT_RESTART_MIN_MS, LOCAL_AGENT_STOP_DEADLINE_MS } from "../common/limits.ts";
+import { wait } from "../common/time.ts";
+import { LogFile } from "./log-file.ts";
+import type { Runtime } from "./runtime.ts";
+
+export interface LocalAgentOptions {
+  readonly runtime: Runtime;
+  /** The agent's bundle. */
+  readonly file: string;
+  /** Its folder: identity, outbox, depots. */
+  readonly dir: string;
+  readonly host: string;
+  /** Where it finds the controller. */
+  readonly url: string;
+  /** Asked for at every start; an agent that has its certificate does not use it. */
+  readonly token: () => Promise<string>;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+}
+
+/** Keeps one agent for the controller's own host running beside it: a process like on any other host. */
+export class LocalAgent {
+  readonly #options: LocalAgentOptions;
+  readonly #stopping = new AbortController();
+  readonly #log: LogFile;
+  readonly #running: Promise<void>;
+  #child: ChildProcess | undefined;
+
+  constructor(options: LocalAgentOptions) {
+    this.#options = options;
+    this.#log = new LogFile(join(options.dir, "agent.log"));
+    this.#running = this.#keepRunning();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    this.#child?.kill("SIGTERM");
+    const cancel = this.#options.runtime.clock.after(LOCAL_AGENT_STOP_DEADLINE_MS, () => this.#child?.kill("SIGKILL"));
+    await this.#running;
+    cancel();
+  }
+
+  async #keepRunning(): Promise<void> {
+    const { clock, log } = this.#options.runtime;
+    let pauseMs = LOCAL_AGENT_RESTART_MIN_MS;
+    while (!this.#stopping.signal.aborted) {
+      const startedMs = clock.monotonicMs();
+      const end = await this.#runOnce().catch((error: unknown) => error);
+      if (this.#stopping.signal.aborted) return;
+      if (clock.monotonicMs() - startedMs > LOCAL_AGENT_RESTART_MAX_MS) pauseMs = LOCAL_AGENT_RESTART_MIN_MS;
+      log.warn({ end, pauseMs }, "the local agent ended and is started again");
+      await wait(clock, pauseMs, this.#stopping.signal);
+      pauseMs = Math.min(2 * pauseMs, LOCAL_AGENT_RESTART_MAX_MS);
+    }
+  }
+
+  async #runOnce(): Promise<string> {
+    const { file, dir, host, url, environment } = this.#options;
+    const token = await this.#options.token();
+    const env = { PATH: environment["PATH"], HOME: environment["HOME"], LANG: environment["LANG"], TZ: environment["TZ"] };
+    const own = { ODP_AGENT_CONTROLLER: url, ODP_AGENT_TOKEN: token, ODP_AGENT_DIR: dir, ODP_AGENT_NAME: host };
+    const child = spawn(process.execPath, ["--max-semi-space-size=1", "--v8-pool-size=1", file], {
+      env: { ...env, ...own },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    this.#child = child;
+    for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => this.#log.write(chunk.toString()));
+    if (this.#stopping.signal.aborted) child.kill("SIGTERM");
+    return new Promise((resolve, reject) => {
+      child.once("error", reject);
+      child.once("exit", (code, signal) => resolve(signal ?? `exit code ${code}`));
+    });
+  }
+}
