@@ -247,6 +247,7 @@ export const QUERY_DISTINCT_MAX_ROWS = 100_000;
 export const QUERY_COLLECT_MAX_ROWS = 100_000;
 /** Objects one UPDATE may change. */
 export const QUERY_UPDATE_MAX_ROWS = 100_000;
+export const QUERY_WRITES_IN_FLIGHT_MAX = 64;
 export const QUERY_VALUE_ROWS_MAX = 10_000;
 /** A query works no longer than this before it lets others have the thread. */
 export const QUERY_SLICE_MAX_MS = 4;
@@ -321,6 +322,8 @@ export const COMMAND_LINE_MAX_BYTES = 256 * KIB;
 // SSH.
 export const SSH_CONNECTIONS_MAX = 32;
 export const SSH_CONNECT_MS = 15_000;
+/** Linux takes 128 KiB in one argument. */
+export const SSH_COMMAND_MAX_BYTES = 120 * KIB;
 export const SSH_OUTPUT_MAX_BYTES = 64 * MIB;
 export const SSH_UPLOADS_AT_ONCE = 16;
 export const SSH_KILL_GRACE_MS = 1_000;

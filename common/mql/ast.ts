@@ -12,6 +12,8 @@ interface At {
 export interface Script extends At {
   readonly kind: "script";
   readonly statements: readonly Statement[];
+  /** How many `?` there are. */
+  readonly placeholders: number;
 }
 
 export type Statement =

@@ -27,7 +27,7 @@ export function parseScript(text: string): Script {
   return readAll(text, (reader) => {
     const statements = statementList(reader);
     if (reader.token.kind !== "end") throw reader.fail("a statement", "the end");
-    return { kind: "script", statements, span: { start: 0, end: text.length } };
+    return { kind: "script", statements, placeholders: reader.placeholders, span: { start: 0, end: text.length } };
   });
 }
 

@@ -112,6 +112,10 @@ export class TokenReader {
     return this.advance().text;
   }
 
+  get placeholders(): number {
+    return this.#placeholders;
+  }
+
   nextPlaceholder(): number {
     this.#placeholders += 1;
     return this.#placeholders - 1;

@@ -1,0 +1,13 @@
+import { Type, type Static } from "typebox";
+
+export const MqlInput = Type.Object({
+  /** The statements; absent when they are the body. */
+  mql: Type.Optional(Type.String()),
+  /** Answers what the columns and classes of the rows are, too. */
+  meta: Type.Optional(Type.Boolean()),
+  /** For `?` placeholders: one list of values per execution, or the values of one. */
+  values: Type.Optional(Type.Array(Type.Unknown())),
+});
+export type MqlInput = Static<typeof MqlInput>;
+
+export const MqlRows = Type.Array(Type.Record(Type.String(), Type.Unknown()));

@@ -1,0 +1,157 @@
+import { AppError, errorText } from "../../../common/errors.ts";
+import type { Insert, InsertJson, ValueNode } from "../../../common/mql/index.ts";
+import type { Row, Value } from "../../../common/value.ts";
+import type { ClassCatalog, ClassView, ObjectRow, Objects } from "../objects/index.ts";
+import type { Principal } from "../permissions/index.ts";
+import { TIME, toComparable } from "./kind.ts";
+import { type Arguments, isList, isMap, literal } from "./literal.ts";
+import { notOffered } from "./plan.ts";
+import { isPseudo, type Scope, scopeOf, visibility } from "./scope.ts";
+import { canonicalRow, guarded, missingField, outsideRule, requireWritable, type WriteContext } from "./write.ts";
+
+/** Rows for one class, checked as far as names and rights go. */
+export interface InsertWork {
+  readonly scope: Scope;
+  readonly view: ClassView;
+  readonly rows: readonly Row[];
+  readonly atMs: number | undefined;
+}
+
+export interface InsertTarget {
+  readonly principal: Principal;
+  readonly catalog: ClassCatalog;
+  /** One list for each execution. */
+  readonly executions: readonly Arguments[];
+}
+
+export function bindInsert(statement: Insert, target: InsertTarget): readonly InsertWork[] {
+  if (statement.class.subtree) throw new AppError("invalid", `[Valid] INSERT names one class: ${statement.class.path} without the slash at its end.`);
+  const { scope, view } = writableClass(statement.class.path, target);
+  const names = statement.columns.map((name) => insertedName(name, view, { scope, catalog: target.catalog }));
+  const executions = target.executions.map((values) => ({
+    rows: statement.rows.map((row) => rowOf(names, row, values)),
+    atMs: statement.at && versionTime(literal(statement.at, values)),
+  }));
+  if (statement.at) return executions.map((execution) => ({ scope, view, ...execution }));
+  return [{ scope, view, rows: executions.flatMap((execution) => execution.rows), atMs: undefined }];
+}
+
+/** The class is a member of the JSON. */
+export function bindInsertJson(statement: InsertJson, target: InsertTarget): readonly InsertWork[] {
+  return target.executions.flatMap((values) => {
+    const given = parsed(literal(statement.json, values));
+    return (isList(given) ? given : [given]).map((object) => jsonWork(object, target));
+  });
+}
+
+export async function runInsert(works: readonly InsertWork[], context: WriteContext): Promise<readonly string[]> {
+  const ids: string[] = [];
+  for (const work of works) {
+    await checkRowCondition(work, context);
+    ids.push(...(await insertRows(work, context.objects)));
+  }
+  return ids;
+}
+
+function writableClass(path: string, { principal, catalog }: InsertTarget): { readonly scope: Scope; readonly view: ClassView } {
+  const scope = scopeOf(principal, catalog, { path, subtree: false, alias: undefined });
+  const [view] = scope.classes;
+  if (!view) throw new RangeError("a scope has a class");
+  requireWritable(scope, view);
+  if (view.system && !view.guard?.insert) throw guarded("inserted", view);
+  return { scope, view };
+}
+
+function insertRows({ scope, view, rows, atMs }: InsertWork, objects: Objects): Promise<readonly string[]> {
+  const guard = view.guard?.insert;
+  if (view.system && guard) return guard(scope.principal, rows);
+  return objects.insert(scope.principal, view.path, rows, atMs === undefined ? {} : { atMs });
+}
+
+/** Undefined: kept by the platform, so that what is given is left out. */
+function insertedName(name: string, view: ClassView, names: { readonly scope: Scope; readonly catalog: ClassCatalog }): string | undefined {
+  if (name === "id") return name;
+  if (isPseudo(name)) return undefined;
+  if (names.scope.column(view, name)) return name;
+  if (names.catalog.edgeTypes().some((type) => type.name === name)) throw notOffered(`a relation written by an attribute (${name})`);
+  throw missingField(name);
+}
+
+function rowOf(names: readonly (string | undefined)[], nodes: readonly ValueNode[], values: Arguments): Row {
+  const row: Row = {};
+  names.forEach((name, index) => {
+    const node = nodes[index];
+    if (name !== undefined && node) row[name] = literal(node, values);
+  });
+  return row;
+}
+
+function jsonWork(object: Value, target: InsertTarget): InsertWork {
+  if (!isMap(object) || typeof object.class !== "string") throw new AppError("invalid", "[Format] INSERT JSON takes an object with the member class.");
+  const path = object.class.length > 1 ? object.class.replace(/\/$/, "") : object.class;
+  const { scope, view } = writableClass(path, target);
+  const row: Row = {};
+  for (const [member, value] of Object.entries(object)) {
+    const name = insertedName(member, view, { scope, catalog: target.catalog });
+    if (name !== undefined) row[name] = value;
+  }
+  return { scope, view, rows: [row], atMs: undefined };
+}
+
+function parsed(json: Value): Value {
+  if (typeof json !== "string") return json;
+  try {
+    return JSON.parse(json) as Value;
+  } catch (error) {
+    throw new AppError("syntax", `[Format] The JSON of INSERT JSON does not parse: ${errorText(error)}.`, { cause: error });
+  }
+}
+
+function versionTime(value: Value): number {
+  const timeMs = value === null ? undefined : toComparable(TIME, value);
+  if (typeof timeMs === "number") return timeMs;
+  throw new AppError("invalid", `[Format] AT ${JSON.stringify(value)} is no time: YYYY-MM-DD HH:mm:ss or milliseconds.`);
+}
+
+/**
+ * A principal with a row condition writes only what it may see, and overwrites only what it may see: an insert with an id that exists
+ * is a change of that object.
+ */
+async function checkRowCondition(work: InsertWork, context: WriteContext): Promise<void> {
+  const { scope, view, rows } = work;
+  if (scope.rowCondition(view) === undefined) return;
+  const visible = visibility(scope);
+  for (const row of rows) {
+    const existing = await findExisting(row, work, context);
+    if (existing && visible(existing) !== true) throw outsideRule(scope, view);
+    if (visible(candidate(row, existing, { view, nowMs: context.clock.nowMs() })) !== true) throw outsideRule(scope, view);
+  }
+}
+
+function candidate(row: Row, existing: ObjectRow | undefined, now: { readonly view: ClassView; readonly nowMs: number }): ObjectRow {
+  const { view, nowMs } = now;
+  const values = { ...existing?.values, ...canonicalRow(view, row) };
+  const id = existing?.id ?? (row.id === undefined ? "" : wholeId(view, String(row.id)));
+  return { id, class: view, values, vtimeMs: nowMs, ctimeMs: existing?.ctimeMs ?? nowMs };
+}
+
+async function findExisting(row: Row, work: InsertWork, context: WriteContext): Promise<ObjectRow | undefined> {
+  const { scope, view } = work;
+  if (typeof row.id === "string" && row.id !== "") {
+    const [found] = await context.objects.get(scope.principal, [{ id: wholeId(view, row.id), class: view.path }]);
+    return found;
+  }
+  if (view.keys.length === 0 || view.options.keyMode === "uuid") return undefined;
+  const keys = canonicalRow(view, Object.fromEntries(view.keys.map((name) => [name, row[name] ?? null])));
+  const where = view.keys.map((column) => ({ kind: "equals" as const, column, values: [keys[column] ?? null] }));
+  for await (const page of context.objects.read(scope.principal, { class: view.path, subtree: false, where })) {
+    const found = page.find((object) => view.keys.every((name) => object.values[name] === keys[name]));
+    if (found) return found;
+  }
+  return undefined;
+}
+
+/** The id as it will be, from a bare or a whole one. */
+function wholeId(view: ClassView, id: string): string {
+  return id.startsWith(`${view.label}:`) ? id : `${view.label}:${id}`;
+}

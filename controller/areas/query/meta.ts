@@ -1,0 +1,100 @@
+import type { ClassView, Column } from "../objects/index.ts";
+import type { AggregatePlan, Expression, Output, SelectPlan } from "./plan.ts";
+import { type BoundField, PSEUDO_FIELDS, type PseudoField, pseudoType, type Scope } from "./scope.ts";
+import type { ColumnMeta, QueryMeta, StatementType } from "./types.ts";
+
+/** What clients build their tables from. Made only when somebody looks at it: a tree may have thousands of classes. */
+export function selectMeta(plan: SelectPlan): QueryMeta {
+  return lazyMeta("select", plan.scope.root, () => describe(plan));
+}
+
+export function plainMeta(type: StatementType, rootclass = "", columns: readonly ColumnMeta[] = []): QueryMeta {
+  return { type, classes: {}, columns: { [rootclass]: columns }, rootclass };
+}
+
+interface Description {
+  readonly classes: QueryMeta["classes"];
+  readonly columns: QueryMeta["columns"];
+}
+
+function lazyMeta(type: StatementType, rootclass: string, make: () => Description): QueryMeta {
+  let made: Description | undefined;
+  const description = (): Description => (made ??= make());
+  return {
+    type,
+    rootclass,
+    get classes() {
+      return description().classes;
+    },
+    get columns() {
+      return description().columns;
+    },
+  };
+}
+
+function describe(plan: SelectPlan): Description {
+  const { scope } = plan;
+  const classes: Record<string, unknown> = {};
+  const columns: Record<string, readonly ColumnMeta[]> = {};
+  for (const view of scope.classes) {
+    classes[view.path] = { name: view.path, alias: view.options.alias ?? "", remedy: view.options.remedy ?? "" };
+    if (!plan.grouping) columns[view.path] = plan.outputs.flatMap((output) => outputMeta(output, [view], scope));
+  }
+  columns[scope.root] = plan.grouping
+    ? plan.outputs.flatMap((output) => groupedMeta(output, plan))
+    : plan.outputs.flatMap((output) => outputMeta(output, rootFirst(scope), scope));
+  return { classes, columns };
+}
+
+/** The columns of the root class stand for rows of any class, so that they are those of all. */
+function rootFirst(scope: Scope): readonly ClassView[] {
+  return [...scope.classes].sort((left, right) => Number(right.path === scope.root) - Number(left.path === scope.root));
+}
+
+function outputMeta(output: Output, views: readonly ClassView[], scope: Scope): readonly ColumnMeta[] {
+  if (output.kind === "star") return [...PSEUDO_FIELDS.map((name) => pseudoMeta(name)), ...starMeta(views, scope)];
+  return output.value.kind === "field" ? fieldMeta(output.name, output.value.field, { views, scope }) : [];
+}
+
+function starMeta(views: readonly ClassView[], scope: Scope): readonly ColumnMeta[] {
+  const byName = new Map<string, Column>();
+  for (const view of views) {
+    for (const column of scope.columnsOf(view)) if (!byName.has(column.name)) byName.set(column.name, column);
+  }
+  return [...byName.values()].map((column) => columnMeta(column, column.name));
+}
+
+function fieldMeta(name: string, field: BoundField, where: { readonly views: readonly ClassView[]; readonly scope: Scope }): readonly ColumnMeta[] {
+  if (field.pseudo) return [pseudoMeta(field.pseudo, name)];
+  for (const view of where.views) {
+    const column = where.scope.column(view, field.name);
+    if (column) return [field.members.length === 0 ? columnMeta(column, name) : { name, title: name, type: "varchar" }];
+  }
+  return [];
+}
+
+function groupedMeta(output: Output, plan: SelectPlan): readonly ColumnMeta[] {
+  if (output.kind === "star" || !plan.grouping) return [];
+  const { value, name } = output;
+  const field = groupedField(value, plan);
+  if (field) return fieldMeta(name, field, { views: rootFirst(plan.scope), scope: plan.scope });
+  const aggregate = value.kind === "aggregate" ? plan.grouping.aggregates[value.index] : undefined;
+  return [{ name, title: name, type: aggregate?.name === "count" ? "bigint" : "double" }];
+}
+
+/** Keys, and aggregates that answer one of the values themselves, are described like their column. */
+function groupedField(value: Expression, plan: SelectPlan): BoundField | undefined {
+  if (value.kind === "key") return plan.grouping?.keys[value.index];
+  const aggregate: AggregatePlan | undefined = value.kind === "aggregate" ? plan.grouping?.aggregates[value.index] : undefined;
+  const answersValue = aggregate && ["min", "max", "first", "last"].includes(aggregate.name);
+  return answersValue ? aggregate.field : undefined;
+}
+
+function pseudoMeta(field: PseudoField, name: string = field): ColumnMeta {
+  return { name, title: name, type: pseudoType(field) };
+}
+
+function columnMeta(column: Column, name: string): ColumnMeta {
+  const title = column.title ?? name;
+  return { name, title, type: column.type, ...(column.labels ? { enum: column.labels } : {}) };
+}

@@ -1,0 +1,28 @@
+import { AppError } from "../../../common/errors.ts";
+import { MqlInput, MqlRows } from "../../../common/api/query.ts";
+import type { Value } from "../../../common/value.ts";
+import { type Call, endpoint, type Endpoint } from "../../http/endpoint.ts";
+import type { Query } from "./types.ts";
+
+export function queryRoutes({ query }: { readonly query: Query }): readonly Endpoint[] {
+  const common = { path: "/mxobject/mql", permission: "objects:read", input: MqlInput, output: MqlRows } as const;
+  const handler = (call: Call<MqlInput>) => answer(query, call);
+  return [
+    endpoint({ ...common, method: "GET", summary: "Run MQL; the answer is that of the last statement.", handler }),
+    endpoint({ ...common, method: "POST", summary: "Run MQL given as form, as JSON with values, or as the plain body.", body: "form", handler }),
+  ];
+}
+
+async function answer(query: Query, call: Call<MqlInput>) {
+  const text = call.input.mql ?? call.text ?? "";
+  if (text.trim() === "") throw new AppError("invalid", "[Valid] There is no MQL: give it as mql or as the body.");
+  const values = valueRows(call.input.values as readonly Value[] | undefined);
+  const result = await query.run(call.principal, text, { signal: call.signal, ...(values ? { values } : {}) });
+  return { rows: result.rows, ...(call.input.meta ? { meta: result.meta } : {}) };
+}
+
+/** A list of lists, or the values of one execution as they are. */
+function valueRows(values: readonly Value[] | undefined): readonly (readonly Value[])[] | undefined {
+  if (!values || values.length === 0) return undefined;
+  return values.every((row): row is readonly Value[] => Array.isArray(row)) ? values : [values];
+}

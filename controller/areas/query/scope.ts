@@ -1,0 +1,238 @@
+import { AppError } from "../../../common/errors.ts";
+import { type ClassRef, type Field, parseConditionText } from "../../../common/mql/index.ts";
+import type { Value } from "../../../common/value.ts";
+import type { ClassCatalog, ClassView, Column, ObjectRow } from "../objects/index.ts";
+import { type ClassAccess, classAccess, type Principal } from "../permissions/index.ts";
+import { ANY, type Kind, kindOf, TEXT, TIME } from "./kind.ts";
+import { isMap } from "./literal.ts";
+import { compilePredicate, type Predicate, type Source } from "./predicate.ts";
+import { dayOf } from "./time.ts";
+
+/** What every object has besides its columns. A column cannot take these names away. */
+export type PseudoField = "id" | "class" | "day" | "vtime" | "ctime" | "mtime";
+
+const PSEUDO: Readonly<Record<PseudoField, { readonly kind: Kind; readonly type: string; readonly read: (row: ObjectRow) => Value }>> = {
+  id: { kind: TEXT, type: "varchar", read: (row) => row.id },
+  class: { kind: TEXT, type: "varchar", read: (row) => row.class.path },
+  day: { kind: TEXT, type: "varchar", read: (row) => dayOf(row.vtimeMs) },
+  vtime: { kind: TIME, type: "timestamp", read: (row) => row.vtimeMs },
+  ctime: { kind: TIME, type: "timestamp", read: (row) => row.ctimeMs },
+  mtime: { kind: TIME, type: "timestamp", read: (row) => row.vtimeMs },
+};
+
+export const PSEUDO_FIELDS = Object.keys(PSEUDO) as readonly PseudoField[];
+
+export function isPseudo(name: string): name is PseudoField {
+  return Object.hasOwn(PSEUDO, name);
+}
+
+export function pseudoType(name: PseudoField): string {
+  return PSEUDO[name].type;
+}
+
+export function readPseudo(name: PseudoField, row: ObjectRow): Value {
+  return PSEUDO[name].read(row);
+}
+
+/** A field name made definite: a pseudo field, or a column that at least one class of the scope has. */
+export interface BoundField {
+  readonly label: string;
+  readonly name: string;
+  readonly pseudo: PseudoField | undefined;
+  /** Members of a map, from the outside in. */
+  readonly members: readonly string[];
+}
+
+/**
+ * The classes a statement is about as its principal sees them. Classes that the principal may not read, and columns that are sealed
+ * or hidden from it, do not exist here: every name goes through this.
+ */
+export class Scope {
+  readonly principal: Principal;
+  readonly root: string;
+  readonly subtree: boolean;
+  readonly alias: string | undefined;
+  /** Readable ones. */
+  readonly classes: readonly ClassView[];
+  /** Whether the tree has no class that is left out. */
+  readonly whole: boolean;
+  readonly #access = new Map<number, ClassAccess>();
+  readonly #columns = new Map<string, readonly Column[]>();
+  /** Row conditions see columns that their principal does not. */
+  readonly #unveiled: boolean;
+
+  constructor(principal: Principal, target: Pick<ClassRef, "path" | "subtree" | "alias">, found: readonly ClassView[], unveiled = false) {
+    this.principal = principal;
+    this.root = target.path;
+    this.subtree = target.subtree;
+    this.alias = target.alias;
+    this.#unveiled = unveiled;
+    this.classes = found.filter((view) => unveiled || this.access(view).readable);
+    this.whole = this.classes.length === found.length;
+    if (this.classes.length === 0) throw new AppError("not_found", `[NotExist] class : ${target.path} not find !`);
+  }
+
+  access(view: ClassView): ClassAccess {
+    let access = this.#access.get(view.cid);
+    if (!access) this.#access.set(view.cid, (access = accessOf(this.principal, view)));
+    return access;
+  }
+
+  column(view: ClassView, name: string): Column | undefined {
+    const column = view.column(name);
+    if (!column || column.sealed) return undefined;
+    return !this.#unveiled && this.access(view).hidden.has(name) ? undefined : column;
+  }
+
+  /** In the order of the class, without sealed and hidden ones. */
+  columnsOf(view: ClassView): readonly Column[] {
+    return view.columns.filter((column) => this.column(view, column.name) !== undefined && !isPseudo(column.name));
+  }
+
+  /** The different columns of that name in all classes of the scope. */
+  columnsNamed(name: string): readonly Column[] {
+    let columns = this.#columns.get(name);
+    if (!columns) this.#columns.set(name, (columns = this.#collect(name)));
+    return columns;
+  }
+
+  #collect(name: string): readonly Column[] {
+    const byNumber = new Map<number, Column>();
+    for (const view of this.classes) {
+      const column = this.column(view, name);
+      if (column) byNumber.set(column.number, column);
+    }
+    return [...byNumber.values()];
+  }
+
+  /** `AppError("not_found")` for a field that no class of the scope has. */
+  bind(field: Field): BoundField {
+    const parts = field.parts.length > 1 && field.parts[0] === this.alias ? field.parts.slice(1) : field.parts;
+    const [name = "", ...members] = parts;
+    const label = parts.join(".");
+    if (isPseudo(name)) {
+      if (members.length > 0) throw new AppError("invalid", `[Valid] ${name} has no members.`);
+      return { label, name, pseudo: name, members };
+    }
+    const columns = this.columnsNamed(name);
+    if (columns.length === 0 && !this.#unveiled) throw new AppError("not_found", `Field ${label} Not Exist`);
+    if (members.length > 0 && columns.length > 0 && !columns.some((column) => hasMembers(kindOf(column)))) {
+      throw new AppError("invalid", `[Valid] ${name} is a ${columns[0]?.type ?? ""} and has no members.`);
+    }
+    return { label, name, pseudo: undefined, members };
+  }
+
+  source(field: BoundField): Source<ObjectRow> {
+    if (field.pseudo) {
+      const { kind, read } = PSEUDO[field.pseudo];
+      return { label: field.label, kinds: [kind], read, kind: () => kind };
+    }
+    return new ColumnSource(this, field);
+  }
+
+  /** The condition that hides rows of the class from the principal. */
+  rowCondition(view: ClassView): string | undefined {
+    return this.access(view).where;
+  }
+}
+
+/** Reads one column, of whatever class a row is. Rows of one class mostly follow each other. */
+class ColumnSource implements Source<ObjectRow> {
+  readonly label: string;
+  readonly kinds: readonly Kind[];
+  readonly #scope: Scope;
+  readonly #field: BoundField;
+  #class: ClassView | undefined;
+  #kind: Kind | undefined;
+
+  constructor(scope: Scope, field: BoundField) {
+    this.#scope = scope;
+    this.#field = field;
+    this.label = field.label;
+    this.kinds = [...new Set(scope.columnsNamed(field.name).map((column) => memberKind(column, field.members.length)))];
+  }
+
+  read(row: ObjectRow): Value | undefined {
+    if (row.class !== this.#class) this.#turnTo(row.class);
+    if (this.#kind === undefined) return undefined;
+    const value = row.values[this.#field.name] ?? null;
+    return this.#field.members.length === 0 ? value : memberOf(value, this.#field.members);
+  }
+
+  kind(row: ObjectRow): Kind {
+    if (row.class !== this.#class) this.#turnTo(row.class);
+    return this.#kind ?? ANY;
+  }
+
+  #turnTo(view: ClassView): void {
+    const column = this.#scope.column(view, this.#field.name);
+    this.#class = view;
+    this.#kind = column && memberKind(column, this.#field.members.length);
+  }
+}
+
+/** The root must be there; of a subtree, one readable class is enough. */
+export function scopeOf(principal: Principal, catalog: ClassCatalog, target: Pick<ClassRef, "path" | "subtree" | "alias">): Scope {
+  const root = catalog.get(target.path);
+  const found = target.subtree ? catalog.tree(target.path) : root ? [root] : [];
+  return new Scope(principal, target, found);
+}
+
+/** Everything that must hold for a row before the principal may know of it: its class is readable, its row condition true. */
+export function visibility(scope: Scope): Predicate<ObjectRow> {
+  const conditions = new Map<string, Predicate<ObjectRow>>();
+  for (const view of scope.classes) {
+    const text = scope.rowCondition(view);
+    if (text !== undefined && !conditions.has(text)) conditions.set(text, rowPredicate(scope, text));
+  }
+  if (conditions.size === 0 && scope.whole) return () => true;
+  const known = new Set(scope.classes.map((view) => view.cid));
+  return (row) => {
+    if (!known.has(row.class.cid)) return false;
+    const text = scope.rowCondition(row.class);
+    return text === undefined || conditions.get(text)?.(row);
+  };
+}
+
+/** The one row condition that holds for every class of the scope, so that a read can be narrowed by it. */
+export function commonRowCondition(scope: Scope): string | undefined {
+  const texts = new Set(scope.classes.map((view) => scope.rowCondition(view)));
+  const [only] = texts;
+  return texts.size === 1 ? only : undefined;
+}
+
+export function unveiled(scope: Scope): Scope {
+  return new Scope(scope.principal, { path: scope.root, subtree: scope.subtree, alias: undefined }, scope.classes, true);
+}
+
+function rowPredicate(scope: Scope, text: string): Predicate<ObjectRow> {
+  const inner = unveiled(scope);
+  return compilePredicate(parseConditionText(text), {
+    values: [],
+    resolve(operand) {
+      if (operand.kind === "call") throw new AppError("invalid", `[Valid] A row condition cannot use ${operand.name}().`);
+      return inner.source(inner.bind(operand));
+    },
+  });
+}
+
+/** The schema table shows only what the principal may see anyway, so that everybody may read it. */
+function accessOf(principal: Principal, view: ClassView): ClassAccess {
+  const access = classAccess(principal, view.path);
+  return view.path === "/system/class" && !view.path.startsWith(`${principal.ospace}/`) ? { ...access, readable: true, writable: false } : access;
+}
+
+function hasMembers(kind: Kind): boolean {
+  return kind.type === "map" || kind.type === "any";
+}
+
+function memberKind(column: Column, depth: number): Kind {
+  const kind = kindOf(column);
+  return depth === 0 ? kind : depth === 1 ? (kind.element ?? ANY) : ANY;
+}
+
+function memberOf(value: Value, members: readonly string[]): Value {
+  let current: Value = value;
+  for (const member of members) current = isMap(current) && Object.hasOwn(current, member) ? (current[member] ?? null) : null;
+  return current;
+}

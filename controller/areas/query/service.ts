@@ -1,0 +1,134 @@
+import { AppError, isAppError } from "../../../common/errors.ts";
+import { QUERY_COLLECT_MAX_ROWS, QUERY_VALUE_ROWS_MAX } from "../../../common/limits.ts";
+import { parseScript, type Script, type Statement } from "../../../common/mql/index.ts";
+import type { Row, Value } from "../../../common/value.ts";
+import type { Runtime } from "../../runtime.ts";
+import type { Audit } from "../audit/index.ts";
+import type { Objects } from "../objects/index.ts";
+import type { Principal } from "../permissions/index.ts";
+import type { Arguments } from "./literal.ts";
+import { changesAnything, definesAnything, type Prepared, prepare, type PrepareContext, targetOf } from "./statement.ts";
+import { withSchemaClass } from "./schema-class.ts";
+import type { Query, QueryOptions, QueryResult } from "./types.ts";
+
+export interface QueryDependencies {
+  readonly objects: Objects;
+  readonly runtime: Pick<Runtime, "clock">;
+  /** Told of every statement that changes something, also of those that are refused. */
+  readonly audit?: Audit;
+}
+
+export class QueryService implements Query {
+  readonly #objects: Objects;
+  readonly #runtime: Pick<Runtime, "clock">;
+  readonly #audit: Audit | undefined;
+
+  constructor({ objects, runtime, audit }: QueryDependencies) {
+    this.#objects = objects;
+    this.#runtime = runtime;
+    this.#audit = audit;
+  }
+
+  async run(principal: Principal, text: string, options: QueryOptions = {}): Promise<QueryResult> {
+    const script = parseScript(text);
+    const executions = executionsOf(script, options.values);
+    const changes = script.statements.filter(changesAnything);
+    if (changes.length === 0) return this.#runScript(script, executions, { principal, signal: options.signal });
+    return this.#audited(principal, changes, () => this.#runScript(script, executions, { principal, signal: options.signal }));
+  }
+
+  async rows(principal: Principal, text: string, values?: readonly Value[]): Promise<readonly Row[]> {
+    const result = await this.run(principal, text, values ? { values: [values] } : {});
+    const rows: Row[] = [];
+    for await (const page of result.rows) {
+      rows.push(...page);
+      if (rows.length <= QUERY_COLLECT_MAX_ROWS) continue;
+      throw new AppError("too_large", `[Exec] The answer has more than ${QUERY_COLLECT_MAX_ROWS} rows.`, { details: { limit: "QUERY_COLLECT_MAX_ROWS" } });
+    }
+    return rows;
+  }
+
+  /** Answers what the last statement answers; reads before it are only checked. */
+  async #runScript(script: Script, executions: readonly Arguments[], caller: Caller): Promise<QueryResult> {
+    const last = script.statements.length - 1;
+    let result: QueryResult | undefined;
+    for (const [index, statement] of script.statements.entries()) {
+      result = await this.#runStatement(statement, executions, { ...caller, isLast: index === last });
+    }
+    if (!result) throw new AppError("syntax", "[Parser] at line 1 column 1: expected a statement but found the end.", { details: { line: 1, column: 1 } });
+    return result;
+  }
+
+  async #runStatement(statement: Statement, executions: readonly Arguments[], caller: Caller & { readonly isLast: boolean }): Promise<QueryResult> {
+    if (statement.kind === "batch") return this.#runBatch(statement.statements, executions, caller);
+    const prepared = prepare(statement, await this.#context(caller, executions));
+    return this.#runPrepared(prepared, caller);
+  }
+
+  async #runPrepared(prepared: Prepared, caller: { readonly isLast: boolean }): Promise<QueryResult> {
+    const rows = prepared.isRead && !caller.isLast ? nothing() : await prepared.run();
+    return { meta: prepared.meta, rows };
+  }
+
+  /** Wholly checked before its first write, except that what follows a definition can be checked only after it. */
+  async #runBatch(statements: readonly Statement[], executions: readonly Arguments[], caller: Caller & { readonly isLast: boolean }): Promise<QueryResult> {
+    if (statements.some((statement) => statement.kind === "batch" || definesAnything(statement))) {
+      return this.#runScript({ kind: "script", statements, placeholders: 0, span: { start: 0, end: 0 } }, executions, caller);
+    }
+    const context = await this.#context(caller, executions);
+    const prepared = statements.map((statement) => prepare(statement, context));
+    let result: QueryResult | undefined;
+    for (const [index, one] of prepared.entries()) {
+      result = await this.#runPrepared(one, { isLast: caller.isLast && index === prepared.length - 1 });
+    }
+    return result ?? { meta: { type: "select", classes: {}, columns: {}, rootclass: "" }, rows: nothing() };
+  }
+
+  async #context(caller: Caller, executions: readonly Arguments[]): Promise<PrepareContext> {
+    const catalog = withSchemaClass(await this.#objects.catalog(caller.principal));
+    return { ...caller, catalog, executions, objects: this.#objects, clock: this.#runtime.clock };
+  }
+
+  async #audited(principal: Principal, changes: readonly Statement[], work: () => Promise<QueryResult>): Promise<QueryResult> {
+    try {
+      const result = await work();
+      await this.#record(principal, changes, undefined);
+      return result;
+    } catch (error) {
+      await this.#record(principal, changes, error);
+      throw error;
+    }
+  }
+
+  async #record(principal: Principal, changes: readonly Statement[], error: unknown): Promise<void> {
+    const code = error === undefined ? "ok" : isAppError(error) ? error.code : "internal";
+    const outcome = error === undefined ? "ok" : code === "denied" ? "denied" : "failed";
+    const { tenant, user, traceparent } = principal;
+    const action = `MQL ${[...new Set(changes.map(targetOf))].slice(0, 20).join(", ")}`;
+    await this.#audit?.write({ tenant, user, permission: "objects:write", action, outcome, code, remote: "", traceparent });
+  }
+}
+
+interface Caller {
+  readonly principal: Principal;
+  readonly signal: AbortSignal | undefined;
+}
+
+function executionsOf(script: Script, values: readonly (readonly Value[])[] | undefined): readonly Arguments[] {
+  const executions = values && values.length > 0 ? values : [[]];
+  if (executions.length > QUERY_VALUE_ROWS_MAX) {
+    throw new AppError("too_large", `[Valid] At most ${QUERY_VALUE_ROWS_MAX} lists of values.`, { details: { limit: "QUERY_VALUE_ROWS_MAX" } });
+  }
+  if (executions.length > 1 && (script.statements.length > 1 || script.statements[0]?.kind === "batch")) {
+    throw new AppError("invalid", "[Valid] Several lists of values go with one statement only.");
+  }
+  for (const execution of executions) {
+    if (execution.length === script.placeholders) continue;
+    throw new AppError("invalid", `[Valid] The text has ${script.placeholders} placeholders, but ${execution.length} values were given.`);
+  }
+  return executions;
+}
+
+function nothing(): AsyncIterable<readonly Row[]> {
+  return { [Symbol.asyncIterator]: () => ({ next: () => Promise.resolve({ done: true, value: undefined }) }) };
+}

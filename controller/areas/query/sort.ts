@@ -1,0 +1,131 @@
+import { AppError } from "../../../common/errors.ts";
+import { QUERY_SORT_MAX_ROWS } from "../../../common/limits.ts";
+import type { Row, Value } from "../../../common/value.ts";
+import { compare, type Comparable, type Kind, toComparable } from "./kind.ts";
+import { canonical } from "./tests.ts";
+
+/** Null sorts before every value. */
+export type SortKey = Comparable | null;
+
+export interface SortEntry {
+  readonly keys: readonly SortKey[];
+  readonly row: Row;
+}
+
+interface Numbered extends SortEntry {
+  /** Order of arrival, which decides between equal keys. */
+  readonly arrival: number;
+}
+
+type Order = (left: Numbered, right: Numbered) => number;
+
+/** So few rows are sorted in one go that nobody waits for it. */
+const RUN_ROWS = 2_048;
+
+export function sortKey(kind: Kind, value: Value | undefined): SortKey {
+  if (value === undefined || value === null) return null;
+  return toComparable(kind, value) ?? canonical(value);
+}
+
+/** Keeps the first `keep` rows of the order, or all up to `QUERY_SORT_MAX_ROWS` when there is no such number. */
+export class Sorter {
+  readonly #order: Order;
+  readonly #keep: number | undefined;
+  #runs: Numbered[][] = [];
+  #open: Numbered[] = [];
+  #arrivals = 0;
+
+  constructor(descending: readonly boolean[], keep: number | undefined) {
+    this.#order = orderOf(descending);
+    this.#keep = keep;
+  }
+
+  add(entry: SortEntry): void {
+    this.#open.push({ ...entry, arrival: this.#arrivals });
+    this.#arrivals += 1;
+    if (this.#keep === undefined && this.#arrivals > QUERY_SORT_MAX_ROWS) {
+      throw new AppError("too_large", `[Exec] ORDER BY over more than ${QUERY_SORT_MAX_ROWS} rows: narrow it by WHERE or give a LIMIT.`, {
+        details: { limit: "QUERY_SORT_MAX_ROWS" },
+      });
+    }
+    if (this.#keep === undefined ? this.#open.length >= RUN_ROWS : this.#open.length >= this.#keep + RUN_ROWS) this.#close();
+  }
+
+  #close(): void {
+    this.#open.sort(this.#order);
+    if (this.#keep === undefined) {
+      this.#runs.push(this.#open);
+      this.#open = [];
+    } else this.#open.length = Math.min(this.#open.length, this.#keep);
+  }
+
+  /** In order. Merges sorted runs as it goes, so that the work is spread over the reading. */
+  *rows(): Iterable<Row> {
+    this.#close();
+    const runs = this.#keep === undefined ? this.#runs : [this.#open];
+    for (const entry of merge(runs, this.#order)) yield entry.row;
+  }
+}
+
+function orderOf(descending: readonly boolean[]): Order {
+  return (left, right) => {
+    for (let index = 0; index < descending.length; index += 1) {
+      const order = compareKeys(left.keys[index] ?? null, right.keys[index] ?? null);
+      if (order !== 0) return descending[index] ? -order : order;
+    }
+    return left.arrival - right.arrival;
+  };
+}
+
+function compareKeys(left: SortKey, right: SortKey): number {
+  if (left === null || right === null) return left === right ? 0 : left === null ? -1 : 1;
+  return compare(left, right);
+}
+
+interface Head {
+  entry: Numbered;
+  readonly rest: Iterator<Numbered>;
+}
+
+function* merge(runs: readonly (readonly Numbered[])[], order: Order): Iterable<Numbered> {
+  const heap: Head[] = [];
+  for (const run of runs) {
+    const rest = run[Symbol.iterator]();
+    const first = rest.next();
+    if (!first.done) heap.push({ entry: first.value, rest });
+  }
+  heap.sort((left, right) => order(left.entry, right.entry));
+  for (let top = heap[0]; top; top = heap[0]) {
+    yield top.entry;
+    const next = top.rest.next();
+    if (next.done) replaceTop(heap);
+    else top.entry = next.value;
+    sink(heap, order);
+  }
+}
+
+function replaceTop(heap: Head[]): void {
+  const last = heap.pop();
+  if (last && heap.length > 0) heap[0] = last;
+}
+
+function sink(heap: Head[], order: Order): void {
+  let at = 0;
+  for (;;) {
+    const least = leastOf(heap, at, order);
+    const [own, child] = [heap[at], heap[least]];
+    if (least === at || !own || !child) return;
+    heap[at] = child;
+    heap[least] = own;
+    at = least;
+  }
+}
+
+function leastOf(heap: readonly Head[], at: number, order: Order): number {
+  let least = at;
+  for (const child of [2 * at + 1, 2 * at + 2]) {
+    const [candidate, best] = [heap[child], heap[least]];
+    if (candidate && best && order(candidate.entry, best.entry) < 0) least = child;
+  }
+  return least;
+}

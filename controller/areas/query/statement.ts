@@ -1,0 +1,248 @@
+import type { Clock } from "../../../common/time.ts";
+import type { Delete, Explain, Insert, InsertJson, Select, Statement, Update } from "../../../common/mql/index.ts";
+import type { Row } from "../../../common/value.ts";
+import type { ClassCatalog, ObjectRow, Objects, ReadRequest } from "../objects/index.ts";
+import { type Principal, requirePermission } from "../permissions/index.ts";
+import { classChange, classSpec } from "./define.ts";
+import { bindInsert, bindInsertJson, runInsert } from "./insert.ts";
+import type { Arguments } from "./literal.ts";
+import { plainMeta, selectMeta } from "./meta.ts";
+import { describePlan, notOffered, planSelect, readsOf } from "./plan.ts";
+import { runSelect } from "./run.ts";
+import { isSchemaClass, SCHEMA_CLASS_PATH, schemaRows } from "./schema-class.ts";
+import { scopeOf } from "./scope.ts";
+import { bindClear, bindDelete, bindUpdate, type Change, type WriteContext } from "./write.ts";
+import type { ColumnMeta, QueryMeta, StatementType } from "./types.ts";
+
+/** A statement whose names, values and rights are checked; nothing has been read or written yet. */
+export interface Prepared {
+  readonly meta: QueryMeta;
+  readonly isRead: boolean;
+  /** Does the work of a change at once; a read is done while its rows are taken. */
+  run(): Promise<AsyncIterable<readonly Row[]>>;
+}
+
+export interface PrepareContext {
+  readonly principal: Principal;
+  readonly catalog: ClassCatalog;
+  readonly objects: Objects;
+  readonly clock: Clock;
+  readonly signal: AbortSignal | undefined;
+  readonly executions: readonly Arguments[];
+}
+
+const COUNT_COLUMN: ColumnMeta = { name: "count", title: "count", type: "bigint" };
+const IDS_COLUMN: ColumnMeta = { name: "ids", title: "ids", type: "list" };
+
+export function prepare(statement: Statement, context: PrepareContext): Prepared {
+  switch (statement.kind) {
+    case "select":
+      return select(statement, context);
+    case "selectEdgeTypes":
+      return edgeTypes(context);
+    case "insert":
+    case "insertJson":
+      return insert(statement, context);
+    case "update":
+      return change("update", statement, context);
+    case "delete":
+      return change("delete", statement, context);
+    case "createClass":
+    case "dropClass":
+    case "alterClass":
+    case "createEdgeType":
+    case "dropEdgeType":
+      return definition(statement, context);
+    case "explain":
+      return explain(statement, context);
+    case "union":
+      throw notOffered("UNION");
+    case "match":
+      throw notOffered("MATCH");
+    case "batch":
+      throw notOffered("BEGIN inside EXPLAIN");
+  }
+}
+
+export function changesAnything(statement: Statement): boolean {
+  if (statement.kind === "batch") return statement.statements.some(changesAnything);
+  return !["select", "selectEdgeTypes", "explain", "union", "match"].includes(statement.kind);
+}
+
+export function definesAnything(statement: Statement): boolean {
+  return ["createClass", "dropClass", "alterClass", "createEdgeType", "dropEdgeType"].includes(statement.kind);
+}
+
+/** What a change is about, for the audit trail: never a value. */
+export function targetOf(statement: Statement): string {
+  if (statement.kind === "batch") return statement.statements.filter(changesAnything).map(targetOf).join(", ");
+  const name = "class" in statement ? statement.class.path : "name" in statement ? statement.name : "";
+  return `${statement.kind} ${name}`.trimEnd();
+}
+
+function select(statement: Select, context: PrepareContext): Prepared {
+  const plans = context.executions.map((values) => planSelect(statement, context.principal, { catalog: context.catalog, values }));
+  const [plan] = plans;
+  if (!plan) throw new RangeError("there is at least one execution");
+  const run = runContext(context);
+  const parts = plans.map((one) => runSelect(one, run));
+  return { meta: selectMeta(plan), isRead: true, run: () => Promise.resolve(chained(parts)) };
+}
+
+function edgeTypes(context: PrepareContext): Prepared {
+  const columns = ["name", "remedy"].map((name): ColumnMeta => ({ name, title: name, type: "varchar" }));
+  const rows = context.catalog.edgeTypes().map(({ name, remedy }): Row => ({ name, remedy }));
+  return { meta: plainMeta("select edge", "", columns), isRead: true, run: () => Promise.resolve(one(rows)) };
+}
+
+function insert(statement: Insert | InsertJson, context: PrepareContext): Prepared {
+  const works = statement.kind === "insert" ? bindInsert(statement, context) : bindInsertJson(statement, context);
+  const rootclass = works[0]?.view.path ?? "";
+  return {
+    meta: plainMeta("insert", rootclass, [COUNT_COLUMN, IDS_COLUMN]),
+    isRead: false,
+    async run() {
+      const ids = await runInsert(works, writeContext(context, []));
+      return one([{ count: ids.length, ids }]);
+    },
+  };
+}
+
+function change(type: "update" | "delete", statement: Update | Delete, context: PrepareContext): Prepared {
+  const changes = context.executions.map((values) => ({ values, change: bindChange(statement, context, values) }));
+  return {
+    meta: plainMeta(type, statement.class.path, [COUNT_COLUMN]),
+    isRead: false,
+    async run() {
+      const rows: Row[] = [];
+      for (const { values, change } of changes) rows.push({ count: await change(writeContext(context, values)) });
+      return one(rows);
+    },
+  };
+}
+
+function bindChange(statement: Update | Delete, context: PrepareContext, values: Arguments): Change {
+  const scope = scopeOf(context.principal, context.catalog, statement.class);
+  if (statement.kind === "update") return bindUpdate(statement, scope, values);
+  if (statement.column !== undefined) return bindClear(statement, statement.column, { scope, values });
+  return bindDelete(statement, scope, values);
+}
+
+type Definition = Extract<Statement, { kind: "createClass" | "dropClass" | "alterClass" | "createEdgeType" | "dropEdgeType" }>;
+
+const DEFINITION_TYPES: Readonly<Record<Definition["kind"], StatementType>> = {
+  createClass: "create",
+  dropClass: "drop",
+  alterClass: "alter",
+  createEdgeType: "create edgetype",
+  dropEdgeType: "drop edge",
+};
+
+function definition(statement: Definition, context: PrepareContext): Prepared {
+  requirePermission(context.principal, "objects:write");
+  const work = definitionWork(statement, context);
+  const rootclass = "class" in statement ? statement.class.path : "";
+  return {
+    meta: plainMeta(DEFINITION_TYPES[statement.kind], rootclass),
+    isRead: false,
+    async run() {
+      await work();
+      return one([]);
+    },
+  };
+}
+
+/** Classes the principal may not read do not exist for it, so that it cannot change or drop them either. */
+function definitionWork(statement: Definition, context: PrepareContext): () => Promise<unknown> {
+  const { principal, objects, catalog } = context;
+  switch (statement.kind) {
+    case "createClass": {
+      const spec = classSpec(statement, context.executions[0] ?? []);
+      return () => objects.createClass(principal, spec, { ifNotExists: statement.ifNotExists });
+    }
+    case "dropClass":
+      if (catalog.get(statement.class.path)) scopeOf(principal, catalog, { ...statement.class, subtree: false });
+      return () => objects.dropClass(principal, statement.class.path, { ifExists: statement.ifExists });
+    case "alterClass": {
+      scopeOf(principal, catalog, { ...statement.class, subtree: false });
+      const alteration = classChange(statement, context.executions[0] ?? []);
+      return () => objects.alterClass(principal, statement.class.path, alteration);
+    }
+    case "createEdgeType": {
+      const type = { name: statement.name, remedy: statement.remedy ?? "" };
+      return () => objects.createEdgeType(principal, type, { ifNotExists: statement.ifNotExists });
+    }
+    case "dropEdgeType":
+      return () => objects.dropEdgeType(principal, statement.name, { ifExists: statement.ifExists });
+  }
+}
+
+function explain(statement: Explain, context: PrepareContext): Prepared {
+  const values = context.executions[0] ?? [];
+  const inner = statement.statement;
+  const columns: readonly ColumnMeta[] = [
+    { name: "step", title: "step", type: "int" },
+    { name: "work", title: "work", type: "varchar" },
+  ];
+  const describe = describer(inner, context, values);
+  return {
+    meta: plainMeta("explain", "class" in inner ? inner.class.path : inner.kind === "select" ? inner.from.path : "", columns),
+    isRead: true,
+    async run() {
+      return one((await describe()).map((work, index): Row => ({ step: index + 1, work })));
+    },
+  };
+}
+
+/** The narrowing by the principal's own row condition is left out: it would show the condition. */
+function describer(inner: Statement, context: PrepareContext, values: Arguments): () => Promise<readonly string[]> {
+  if (inner.kind === "select") {
+    const plan = planSelect(inner, context.principal, { catalog: context.catalog, values });
+    const { newestFirst } = plan.reads[0] ?? {};
+    const reads = readsOf(plan.scope, plan.where, { values, veiled: true, ...(newestFirst ? { newestFirst } : {}) });
+    return async () => describePlan(plan, await readSteps(reads, context));
+  }
+  if (inner.kind === "update" || inner.kind === "delete") {
+    bindChange(inner, context, values);
+    const scope = scopeOf(context.principal, context.catalog, inner.class);
+    const reads = readsOf(scope, inner.where, { values, veiled: true });
+    return async () => [...(await readSteps(reads, context)), `${inner.kind} what is found`];
+  }
+  throw notOffered(`EXPLAIN of ${inner.kind}`);
+}
+
+async function readSteps(reads: readonly ReadRequest[], context: PrepareContext): Promise<readonly string[]> {
+  const steps: string[] = [];
+  for (const read of reads) {
+    if (readsSchema(read, context)) steps.push("table of classes");
+    else steps.push(...(await context.objects.plan(context.principal, read)).steps);
+  }
+  return steps;
+}
+
+function runContext(context: PrepareContext): Pick<WriteContext, "read" | "clock" | "signal"> {
+  const { principal, objects, catalog, clock, signal } = context;
+  return {
+    clock,
+    signal,
+    read: (request) => (readsSchema(request, context) ? one<ObjectRow>(schemaRows(principal, catalog)) : objects.read(principal, request)),
+  };
+}
+
+function writeContext(context: PrepareContext, values: Arguments): WriteContext {
+  return { ...runContext(context), objects: context.objects, values };
+}
+
+function readsSchema(request: ReadRequest, { catalog }: PrepareContext): boolean {
+  const view = request.class === SCHEMA_CLASS_PATH ? catalog.get(request.class) : undefined;
+  return view !== undefined && isSchemaClass(view);
+}
+
+async function* one<T>(rows: readonly T[]): AsyncIterable<readonly T[]> {
+  if (rows.length > 0) yield await Promise.resolve(rows);
+}
+
+async function* chained(parts: readonly AsyncIterable<readonly Row[]>[]): AsyncIterable<readonly Row[]> {
+  for (const part of parts) yield* part;
+}
+

@@ -1,0 +1,220 @@
+import { AppError } from "../../../common/errors.ts";
+import { QUERY_UPDATE_MAX_ROWS, QUERY_WRITES_IN_FLIGHT_MAX } from "../../../common/limits.ts";
+import type { Delete, Update } from "../../../common/mql/index.ts";
+import type { Row } from "../../../common/value.ts";
+import { canonicalValue, type ClassView, type Edit, type ObjectRow, type Objects } from "../objects/index.ts";
+import { kindOf } from "./kind.ts";
+import { type Arguments, literal, rowCount } from "./literal.ts";
+import { withEdits } from "./edits.ts";
+import { readsOf } from "./plan.ts";
+import type { Predicate } from "./predicate.ts";
+import { filterOf, matching, type RunContext } from "./run.ts";
+import { isPseudo, type Scope, visibility } from "./scope.ts";
+import { Slices } from "./slice.ts";
+
+export interface WriteContext extends RunContext {
+  readonly objects: Objects;
+  readonly values: Arguments;
+}
+
+/** A bound change: `run` does it and tells how many objects it changed. */
+export type Change = (context: WriteContext) => Promise<number>;
+
+interface Ref {
+  readonly id: string;
+  readonly class: ClassView;
+}
+
+export function bindUpdate(statement: Update, scope: Scope, values: Arguments): Change {
+  const edits = statement.assignments.flatMap(({ column, operation, value }) => {
+    checkEdited(column, operation, scope);
+    return isPseudo(column) ? [] : [{ column, operation, value: literal(value, values) ?? undefined } satisfies Edit];
+  });
+  return bindEdits(edits, { scope, where: statement.where, values, limit: undefined });
+}
+
+/** `DELETE column FROM …` clears the column. */
+export function bindClear(statement: Delete, column: string, target: { readonly scope: Scope; readonly values: Arguments }): Change {
+  checkEdited(column, "set", target.scope);
+  const edits: readonly Edit[] = [{ column, operation: "set", value: undefined }];
+  const limit = statement.limit && rowCount(statement.limit, target.values);
+  return bindEdits(edits, { ...target, where: statement.where, limit });
+}
+
+export function bindDelete(statement: Delete, scope: Scope, values: Arguments): Change {
+  requireSomeWritable(scope);
+  const reads = readsOf(scope, statement.where, { values });
+  const filter = filterOf({ scope, where: statement.where, values });
+  const limit = statement.limit ? rowCount(statement.limit, values) : undefined;
+  return async (context) => {
+    const found = matching({ reads, filter, slices: new Slices(context.clock, context.signal) }, context);
+    const pages = limited(found, limit);
+    const isUniform = scope.classes.every((view) => scope.access(view).writable);
+    const batches = isUniform ? pages : whole(collect(pages, () => undefined));
+    let count = 0;
+    for await (const rows of batches) count += await removeAll(rows, { scope, context, withVersions: statement.withVersion });
+    return count;
+  };
+}
+
+interface EditTarget {
+  readonly scope: Scope;
+  readonly where: Update["where"];
+  readonly values: Arguments;
+  readonly limit: number | undefined;
+}
+
+/** All objects are found before the first is changed: a changed object could be found again. */
+function bindEdits(edits: readonly Edit[], target: EditTarget): Change {
+  const { scope, where, values, limit } = target;
+  requireSomeWritable(scope);
+  const reads = readsOf(scope, where, { values });
+  const filter = filterOf({ scope, where, values });
+  const visible = visibility(scope);
+  return async (context) => {
+    const found = matching({ reads, filter, slices: new Slices(context.clock, context.signal) }, context);
+    const refs = await collect(limited(found, limit), (row) => checkEditedRow(row, editsFor(row.class, edits, scope), { scope, visible }));
+    return applyEdits(refs, edits, { scope, context });
+  };
+}
+
+function checkEdited(name: string, operation: Edit["operation"], scope: Scope): void {
+  if (name === "id") throw new AppError("invalid", "[Valid] The id of an object cannot be changed.");
+  if (isPseudo(name)) return;
+  const columns = scope.columnsNamed(name);
+  if (columns.length === 0) throw missingField(name);
+  const holdsSeveral = columns.some((column) => ["list", "map"].includes(kindOf(column).type));
+  if (operation !== "set" && !holdsSeveral) {
+    throw new AppError("invalid", `[Valid] ${name} = ${name} ${operation === "add" ? "+" : "-"} … is for sets, lists and maps; ${name} is a ${columns[0]?.type ?? ""}.`);
+  }
+}
+
+/** Classes of a tree may lack some of the columns. */
+function editsFor(view: ClassView, edits: readonly Edit[], scope: Scope): readonly Edit[] {
+  return edits.filter((edit) => scope.column(view, edit.column) !== undefined);
+}
+
+/** What is written must still exist for its writer afterwards. */
+function checkEditedRow(row: ObjectRow, edits: readonly Edit[], rule: { readonly scope: Scope; readonly visible: Predicate<ObjectRow> }): void {
+  requireWritable(rule.scope, row.class);
+  if (rule.scope.rowCondition(row.class) === undefined) return;
+  if (rule.visible({ ...row, values: withEdits(row, edits) }) !== true) throw outsideRule(rule.scope, row.class);
+}
+
+async function collect(pages: AsyncIterable<readonly ObjectRow[]>, check: (row: ObjectRow) => void): Promise<readonly Ref[]> {
+  const refs = new Map<string, Ref>();
+  for await (const page of pages) {
+    for (const row of page) {
+      check(row);
+      refs.set(`${row.class.cid} ${row.id}`, { id: row.id, class: row.class });
+    }
+    if (refs.size <= QUERY_UPDATE_MAX_ROWS) continue;
+    throw new AppError("too_large", `[Exec] The statement would change more than ${QUERY_UPDATE_MAX_ROWS} objects: narrow it by WHERE.`, {
+      details: { limit: "QUERY_UPDATE_MAX_ROWS" },
+    });
+  }
+  return [...refs.values()];
+}
+
+async function* whole<T>(rows: Promise<readonly T[]>): AsyncIterable<readonly T[]> {
+  yield await rows;
+}
+
+async function* limited<T>(pages: AsyncIterable<readonly T[]>, limit: number | undefined): AsyncIterable<readonly T[]> {
+  let left = limit ?? Infinity;
+  if (left === 0) return;
+  for await (const page of pages) {
+    yield page.slice(0, left);
+    left -= page.length;
+    if (left <= 0) return;
+  }
+}
+
+async function applyEdits(refs: readonly Ref[], edits: readonly Edit[], target: { readonly scope: Scope; readonly context: WriteContext }): Promise<number> {
+  const { scope, context } = target;
+  let count = 0;
+  for (let at = 0; at < refs.length; at += QUERY_WRITES_IN_FLIGHT_MAX) {
+    const slice = refs.slice(at, at + QUERY_WRITES_IN_FLIGHT_MAX);
+    const changed = await Promise.all(slice.map((ref) => applyEdit(ref, editsFor(ref.class, edits, scope), target)));
+    count += changed.filter(Boolean).length;
+    new Slices(context.clock, context.signal).check();
+  }
+  return count;
+}
+
+async function applyEdit(ref: Ref, edits: readonly Edit[], target: { readonly scope: Scope; readonly context: WriteContext }): Promise<boolean> {
+  const { principal } = target.scope;
+  if (edits.length === 0) return false;
+  if (!ref.class.system) return target.context.objects.update(principal, { id: ref.id, class: ref.class.path }, edits);
+  const update = ref.class.guard?.update;
+  if (!update) throw guarded("updated", ref.class);
+  return update(principal, ref.id, edits);
+}
+
+interface Removal {
+  readonly scope: Scope;
+  readonly context: WriteContext;
+  readonly withVersions: boolean;
+}
+
+async function removeAll(rows: readonly Ref[], removal: Removal): Promise<number> {
+  let count = 0;
+  for (const [view, refs] of byClass(rows)) {
+    requireWritable(removal.scope, view);
+    count += await removeOfClass(view, refs, removal);
+  }
+  return count;
+}
+
+async function removeOfClass(view: ClassView, refs: readonly Ref[], removal: Removal): Promise<number> {
+  const { principal } = removal.scope;
+  if (!view.system) {
+    const targets = refs.map(({ id }) => ({ id, class: view.path }));
+    return removal.context.objects.remove(principal, targets, removal.withVersions ? { withVersions: true } : {});
+  }
+  const remove = view.guard?.remove;
+  if (!remove) throw guarded("deleted", view);
+  return remove(principal, refs.map(({ id }) => id));
+}
+
+function byClass(rows: readonly Ref[]): ReadonlyMap<ClassView, readonly Ref[]> {
+  const groups = new Map<ClassView, Ref[]>();
+  for (const row of rows) {
+    const group = groups.get(row.class);
+    if (group) group.push(row);
+    else groups.set(row.class, [row]);
+  }
+  return groups;
+}
+
+export function requireWritable(scope: Scope, view: ClassView): void {
+  if (scope.access(view).writable) return;
+  throw new AppError("denied", `${scope.principal.user} may not write objects of ${view.path}.`, { details: { class: view.path } });
+}
+
+function requireSomeWritable(scope: Scope): void {
+  const [first] = scope.classes;
+  if (first && !scope.classes.some((view) => scope.access(view).writable)) requireWritable(scope, first);
+}
+
+export function outsideRule(scope: Scope, view: ClassView): AppError {
+  return new AppError("denied", `${scope.principal.user} may not write this object of ${view.path}: it does not fulfil the row condition.`);
+}
+
+export function guarded(done: string, view: ClassView): AppError {
+  return new AppError("denied", `Objects of ${view.path} cannot be ${done} by MQL.`, { details: { class: view.path } });
+}
+
+export function missingField(name: string): AppError {
+  return new AppError("not_found", `Field ${name} Not Exist`);
+}
+
+/** Values as their columns will keep them; what a column cannot keep is an error that names it. */
+export function canonicalRow(view: ClassView, row: Row): Row {
+  const result: Row = {};
+  for (const [name, value] of Object.entries(row)) {
+    const column = view.column(name);
+    if (column) result[name] = canonicalValue(column, value) ?? null;
+  }
+  return result;
+}
