@@ -1,0 +1,84 @@
+import { Type } from "typebox";
+import {
+  EnrolInput, EnrolOutput, HostInput, HostList, HostName, HostView, TokenAnswer, TokenInput,
+} from "../../../common/api/hosts.ts";
+import { endpoint, type Endpoint } from "../../http/endpoint.ts";
+import type { HostService } from "./service.ts";
+
+export function hostRoutes(hosts: HostService): readonly Endpoint[] {
+  return [...recordRoutes(hosts), ...agentRoutes(hosts)];
+}
+
+function recordRoutes(hosts: HostService): readonly Endpoint[] {
+  return [
+    endpoint({
+      method: "GET",
+      path: "/host",
+      permission: "hosts:read",
+      summary: "Hosts, all or those with a tag, online or not.",
+      input: HostList,
+      output: Type.Array(HostView),
+      handler: async ({ principal, input }) => ({ rows: hosts.list(principal, input) }),
+    }),
+    endpoint({
+      method: "POST",
+      path: "/host",
+      permission: "hosts:write",
+      summary: "Makes a host or changes the members that are sent.",
+      input: HostInput,
+      output: HostView,
+      body: "json",
+      handler: async ({ principal, input }) => ({ message: await hosts.save(principal, input) }),
+    }),
+    endpoint({
+      method: "GET",
+      path: "/host/:name",
+      permission: "hosts:read",
+      summary: "One host.",
+      input: HostName,
+      output: HostView,
+      handler: async ({ principal, input }) => ({ message: await hosts.get(principal, input.name) }),
+    }),
+    endpoint({
+      method: "DELETE",
+      path: "/host/:name",
+      permission: "hosts:write",
+      summary: "Removes a host; its agent's certificate is no longer good.",
+      input: HostName,
+      output: Type.String(),
+      handler: async ({ principal, input }) => {
+        await hosts.remove(principal, input.name);
+        return { message: "" };
+      },
+    }),
+  ];
+}
+
+function agentRoutes(hosts: HostService): readonly Endpoint[] {
+  return [
+    endpoint({
+      method: "POST",
+      path: "/agent/token",
+      permission: "hosts:write",
+      summary: "A join token, good for one enrolment.",
+      input: TokenInput,
+      output: TokenAnswer,
+      body: "json",
+      handler: async ({ principal, input }) => ({ message: await hosts.createToken(principal, input) }),
+    }),
+    endpoint({
+      method: "POST",
+      path: "/agent/enrol",
+      permission: "public",
+      summary: "A certificate for the holder of a join token.",
+      input: EnrolInput,
+      output: EnrolOutput,
+      body: "json",
+      bodyMaxBytes: 64 * 1024,
+      handler: async ({ input }) => {
+        const answer = await hosts.enrol(input);
+        return { message: { ...answer, authorities: [...answer.authorities], controllers: [...answer.controllers] } };
+      },
+    }),
+  ];
+}

@@ -1,0 +1,302 @@
+import { AppError, errorText, isAppError } from "../../../common/errors.ts";
+import type { HostInput, HostList, HostView, TokenInput } from "../../../common/api/hosts.ts";
+import type { EnrolAnswer, EnrolRequest } from "../../../common/agent/enrolment.ts";
+import { AGENT_CERTIFICATE_LIFETIME_MS } from "../../../common/limits.ts";
+import type { Hello } from "../../../proto/gen/agent/v1/agent.ts";
+import type { Runtime } from "../../runtime.ts";
+import type { SecretBox } from "../../secrets/index.ts";
+import type { BlobStore } from "../../store/blobs.ts";
+import type { Stores } from "../../store/engine.ts";
+import type { KvStore } from "../../store/kv.ts";
+import type { Objects } from "../objects/index.ts";
+import type { Principal } from "../permissions/index.ts";
+import type { Query } from "../query/index.ts";
+import { Authority } from "./authority/authority.ts";
+import { pem } from "./authority/certificates.ts";
+import { AgentCommands, type CommandEntries } from "./commands.ts";
+import { Enrolment } from "./enrolment.ts";
+import { hostGuard } from "./guard.ts";
+import { HostRecords } from "./records.ts";
+import { AgentSessions } from "./session/agent-sessions.ts";
+import type { LiveSession } from "./session/live-session.ts";
+import { Presence, type PresenceEvent } from "./session/presence.ts";
+import { SshAccess, hasSshCredentials } from "./ssh/access.ts";
+import { SshJournal } from "./ssh/journal.ts";
+import { SshTransport } from "./ssh/transport.ts";
+import { HostStatus } from "./status.ts";
+import { COMMAND_SPEC, HOST_SPEC, OUTPUT_SPEC } from "./store.ts";
+import type {
+  AgentChannel, AgentIdentity, AgentSession, CommandOutcome, DesiredStateSource, DispatchOptions, EntrySink, HostCommand, Hosts, Target,
+} from "./types.ts";
+
+export interface HostServiceDependencies {
+  readonly stores: Stores;
+  readonly objects: Objects;
+  readonly query: Query;
+  readonly secrets: SecretBox;
+  readonly runtime: Runtime;
+  /** Of this controller, new with every start. */
+  readonly controllerId: string;
+  /** The controller acting for a tenant by itself. */
+  readonly actAs: (tenant: string, traceparent: string) => Principal;
+  readonly desired: DesiredStateSource;
+  /** Everything agents send, `commands` among it: see `HostService.commands`. */
+  readonly sink: EntrySink;
+  /** Names and addresses under which agents reach this controller. */
+  readonly publicNames: readonly string[];
+  readonly agentPort: () => number;
+  readonly sshTrustFirstKey?: boolean;
+  readonly agentCertificateLifetimeMs?: number;
+}
+
+/** Hosts: their records, their agents, and the one way to have something done on them. */
+export class HostService implements Hosts {
+  readonly #with: HostServiceDependencies;
+  readonly #authority: Authority;
+  readonly #records: HostRecords;
+  readonly #enrolment: Enrolment;
+  readonly #presence: Presence;
+  readonly #sessions: AgentSessions;
+  readonly #commands: AgentCommands;
+  readonly #ssh: SshTransport;
+  readonly #status: HostStatus;
+
+  private constructor(dependencies: HostServiceDependencies, parts: Parts) {
+    this.#with = dependencies;
+    this.#authority = parts.authority;
+    this.#presence = parts.presence;
+    this.#records = parts.records;
+    this.#enrolment = this.#makeEnrolment(parts);
+    this.#status = new HostStatus({ ...dependencies, ...parts });
+    this.#commands = new AgentCommands({ ...dependencies, live: (tenant, host) => this.#sessions.live(tenant, host) });
+    this.#sessions = this.#makeSessions(parts);
+    this.#ssh = this.#makeSsh();
+    parts.presence.onChange((event) => this.#presenceChanged(event));
+  }
+
+  /** Makes the authority when there is none, and knows every agent that is connected anywhere when it resolves. */
+  static async open(dependencies: HostServiceDependencies): Promise<HostService> {
+    const { secrets, runtime, objects } = dependencies;
+    const { kv } = await dependencies.stores.system();
+    const agentLifetimeMs = dependencies.agentCertificateLifetimeMs ?? AGENT_CERTIFICATE_LIFETIME_MS;
+    const authority = await Authority.open({ kv, secrets, runtime, agentLifetimeMs });
+    const presence = new Presence({ kv, runtime });
+    await presence.start();
+    const records = new HostRecords({ ...dependencies, isOnline: (tenant, host) => presence.isOnline(tenant, host) });
+    const service = new HostService(dependencies, { kv, authority, presence, records });
+    objects.registerSystemClass({ ...HOST_SPEC, guard: hostGuard(service) });
+    objects.registerSystemClass({ ...COMMAND_SPEC, guard: {} });
+    objects.registerSystemClass({ ...OUTPUT_SPEC, guard: {} });
+    return service;
+  }
+
+  /** Where the sink is to bring entries of the kinds `output` and `result`. */
+  get commands(): CommandEntries {
+    return this.#commands;
+  }
+
+  get sessionCount(): number {
+    return this.#sessions.count;
+  }
+
+  async close(): Promise<void> {
+    await this.#sessions.close();
+    await this.#presence.close();
+    await this.#status.close();
+  }
+
+  // Records.
+
+  list(principal: Principal, filter: HostList): AsyncIterable<readonly HostView[]> {
+    return this.#records.list(principal, filter);
+  }
+
+  async get(principal: Principal, host: string): Promise<HostView> {
+    return this.#records.view(principal, await this.#records.need(principal, host));
+  }
+
+  save(principal: Principal, input: HostInput): Promise<HostView> {
+    return this.#records.save(principal, input);
+  }
+
+  find(principal: Principal, host: string) {
+    return this.#records.find(principal, host);
+  }
+
+  /** The record, the host's certificates and its session. */
+  async remove(principal: Principal, host: string): Promise<void> {
+    await this.#records.remove(principal, host);
+    await this.#enrolment.forget(principal.tenant, host);
+    await this.#sessions.drop(principal.tenant, host, `The host ${host} was removed.`);
+  }
+
+  async exists(principal: Principal, host: string): Promise<boolean> {
+    return (await this.#records.find(principal, host)) !== undefined;
+  }
+
+  async noteDepot(principal: Principal, host: string, depot: { readonly name: string; readonly version: string }, present: boolean): Promise<void> {
+    const actor = this.#with.actAs(principal.tenant, principal.traceparent);
+    const value = JSON.stringify([{ version: depot.version }]);
+    const edit = present
+      ? ({ column: "depot", operation: "add", value: { [depot.name]: value } } as const)
+      : ({ column: "depot", operation: "take", value: depot.name } as const);
+    await this.#records.note(actor, host, [edit]);
+  }
+
+  // Agents.
+
+  createToken(principal: Principal, wish: TokenInput): Promise<{ token: string; expires: number }> {
+    return this.#enrolment.createToken(principal, wish);
+  }
+
+  enrol(request: EnrolRequest): Promise<EnrolAnswer> {
+    return this.#enrolment.enrol(request);
+  }
+
+  openSession(identity: AgentIdentity, hello: Hello, channel: AgentChannel): Promise<AgentSession> {
+    return this.#sessions.open(identity, hello, channel);
+  }
+
+  /** Where the content lies, when a policy or a deployment of this host refers to it. */
+  async content(identity: AgentIdentity, digest: string): Promise<BlobStore | undefined> {
+    const { tenant, host } = identity;
+    const session = this.#sessions.live(tenant, host);
+    if (session?.identity.serial !== identity.serial) return undefined;
+    if (!session.refersTo(digest) && !this.#commands.refersTo(tenant, host, digest)) return undefined;
+    return (await this.#with.stores.tenant(tenant)).blobs;
+  }
+
+  /** PEM, for the agent port. */
+  async serverCertificate(): Promise<{ certificate: string; key: string; untilMs: number }> {
+    const { certificate, key, untilMs } = await this.#authority.issueServer(this.#with.publicNames);
+    return { certificate: pem("CERTIFICATE", certificate), key: pem("PRIVATE KEY", key), untilMs };
+  }
+
+  get authorities(): string {
+    return this.#authority.certificates.map((one) => pem("CERTIFICATE", one)).join("");
+  }
+
+  onPresence(listener: (event: PresenceEvent) => void): () => void {
+    return this.#presence.onChange(listener);
+  }
+
+  isOnline(tenant: string, host: string): boolean {
+    return this.#presence.isOnline(tenant, host);
+  }
+
+  /** Sets right what a crash left in the records: hosts shown online that are not. Once for each tenant after the start. */
+  reconcile(tenant: string): Promise<void> {
+    return this.#status.reconcile(tenant);
+  }
+
+  refresh(tenant: string, hosts: readonly string[]): void {
+    for (const host of hosts) {
+      const session = this.#sessions.live(tenant, host);
+      session?.refresh().catch((error: unknown) => {
+        this.#with.runtime.log.warn({ tenant, host, reason: errorText(error) }, "the desired state could not be sent; the agent has to come again");
+        session.close("unavailable", "The desired state could not be read.");
+      });
+    }
+  }
+
+  // Work.
+
+  async dispatch(principal: Principal, host: string, command: HostCommand, options: DispatchOptions): Promise<CommandOutcome> {
+    const record = await this.#records.need(principal, host);
+    const { tenant, traceparent } = principal;
+    const target: Target = { tenant, host, traceparent };
+    if (this.#sessions.live(tenant, host)) return this.#commands.run(target, command, options);
+    if (this.#presence.isOnline(tenant, host)) {
+      return this.#unreachable(host, `The agent of ${host} is connected to another controller, which is not reached from here yet.`);
+    }
+    if (hasSshCredentials(record)) return this.#ssh.run(target, command, options);
+    return this.#unreachable(host, `The agent of ${host} is not connected, and its record has no credentials for SSH.`);
+  }
+
+  #unreachable(host: string, message: string): CommandOutcome {
+    const nowMs = this.#with.runtime.clock.nowMs();
+    return { host, state: "unreachable", message, startedMs: nowMs, endedMs: nowMs };
+  }
+
+  #presenceChanged(event: PresenceEvent): void {
+    // Whoever holds the session writes that the host came; that it went, everybody may: the holder may be what went.
+    const mine = this.#presence.controllerOf(event.tenant, event.host) === this.#with.controllerId;
+    if (mine || !event.online) this.#status.changed(event.tenant, event.host);
+  }
+
+  async #admit(identity: AgentIdentity): Promise<void> {
+    await this.#enrolment.admit(identity);
+    const principal = this.#with.actAs(identity.tenant, "");
+    if (await this.exists(principal, identity.host)) return;
+    throw new AppError("denied", `There is no host ${identity.host} any more.`);
+  }
+
+  #makeEnrolment({ kv, authority }: Parts): Enrolment {
+    return new Enrolment({
+      ...this.#with,
+      kv,
+      authority,
+      controllers: () => this.#addresses(),
+      onEnrolled: async (tenant, host) => {
+        const principal = this.#with.actAs(tenant, "");
+        await this.#records.save(principal, { host, isagent: 1 });
+        await this.#dropOutdated(tenant, host);
+      },
+    });
+  }
+
+  /** A session that began under an earlier enrolment of its host. */
+  async #dropOutdated(tenant: string, host: string): Promise<void> {
+    const session = this.#sessions.live(tenant, host);
+    if (!session) return;
+    try {
+      await this.#enrolment.admit(session.identity);
+    } catch (error) {
+      if (!isAppError(error, "denied")) throw error;
+      session.close("denied", error.message);
+    }
+  }
+
+  #makeSessions({ kv, presence }: Parts): AgentSessions {
+    return new AgentSessions({
+      ...this.#with,
+      kv,
+      presence,
+      admit: (identity) => this.#admit(identity),
+      controllers: () => this.#addresses(),
+      renew: (identity, csr) => this.#enrolment.renew(identity, csr),
+      facts: (session, values) => this.#status.noteFacts(session.identity, values),
+      commandState: (session, state) => this.#commands.state(session, state),
+      opened: (session, hello) => this.#opened(session, hello),
+    });
+  }
+
+  async #opened(session: LiveSession, hello: Hello): Promise<void> {
+    this.#commands.resume(session);
+    await this.#status.connected(session.identity, hello);
+    await session.noteFacts(hello.facts?.values ?? {});
+  }
+
+  #makeSsh(): SshTransport {
+    const { runtime, stores, secrets, actAs } = this.#with;
+    const access = new SshAccess({ records: this.#records, secrets, actAs, trustFirstKey: this.#with.sshTrustFirstKey ?? true });
+    return new SshTransport({
+      runtime,
+      address: (target) => access.address(target),
+      checkKey: (target, fingerprint) => access.checkKey(target, fingerprint),
+      blobs: async (tenant) => (await stores.tenant(tenant)).blobs,
+      journal: new SshJournal({ kv: async (tenant) => (await stores.tenant(tenant)).kv, clock: runtime.clock }),
+    });
+  }
+
+  #addresses(): readonly string[] {
+    return this.#with.publicNames.map((name) => (name.includes(":") ? `[${name}]:${this.#with.agentPort()}` : `${name}:${this.#with.agentPort()}`));
+  }
+}
+
+interface Parts {
+  readonly kv: KvStore;
+  readonly authority: Authority;
+  readonly presence: Presence;
+  readonly records: HostRecords;
+}

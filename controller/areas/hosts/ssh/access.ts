@@ -1,0 +1,64 @@
+import { AppError } from "../../../../common/errors.ts";
+import type { SecretBox } from "../../../secrets/index.ts";
+import type { Principal } from "../../permissions/index.ts";
+import type { HostRecords } from "../records.ts";
+import { credentialOf, type HostRecord } from "../store.ts";
+import type { Target } from "../types.ts";
+import type { SshAddress } from "./connection.ts";
+
+export interface SshAccessDependencies {
+  readonly records: HostRecords;
+  readonly secrets: SecretBox;
+  readonly actAs: (tenant: string, traceparent: string) => Principal;
+  /** Takes the first key of a host that has none on record; else somebody has to put it there. */
+  readonly trustFirstKey: boolean;
+}
+
+export function hasSshCredentials(record: HostRecord): boolean {
+  return Boolean(record.config.username) && (record.credentials.password !== undefined || record.credentials.privatekey !== undefined);
+}
+
+/** What SSH needs to know of a host, out of its record. */
+export class SshAccess {
+  readonly #with: SshAccessDependencies;
+
+  constructor(dependencies: SshAccessDependencies) {
+    this.#with = dependencies;
+  }
+
+  async address(target: Target): Promise<SshAddress> {
+    const record = await this.#record(target);
+    const secret = (name: string) => credentialOf(this.#with.secrets, target.tenant, record, name);
+    const password = secret("password");
+    const privateKey = secret("privatekey");
+    const passphrase = secret("passphrase");
+    return {
+      address: record.config.address || record.iplist[0] || record.host,
+      port: Number(record.config.port || 22),
+      username: record.config.username ?? "",
+      ...(password === undefined ? {} : { password }),
+      ...(privateKey === undefined ? {} : { privateKey }),
+      ...(passphrase === undefined ? {} : { passphrase }),
+    };
+  }
+
+  /** Throws `AppError("denied")` unless this is the host's key. The first one is recorded before anything else is sent. */
+  async checkKey(target: Target, fingerprint: string): Promise<boolean> {
+    const { sshkey } = await this.#record(target);
+    if (sshkey === fingerprint) return true;
+    if (sshkey !== "") throw new AppError("denied", `The SSH key of ${target.host} is ${fingerprint}, its record says ${sshkey}.`);
+    if (!this.#with.trustFirstKey) {
+      throw new AppError("denied", `The SSH key of ${target.host} is not on its record; it shows ${fingerprint}.`);
+    }
+    await this.#with.records.note(this.#principal(target), target.host, [{ column: "sshkey", operation: "set", value: fingerprint }]);
+    return true;
+  }
+
+  #record(target: Target): Promise<HostRecord> {
+    return this.#with.records.need(this.#principal(target), target.host);
+  }
+
+  #principal(target: Target): Principal {
+    return this.#with.actAs(target.tenant, target.traceparent);
+  }
+}

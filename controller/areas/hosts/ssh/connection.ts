@@ -1,0 +1,164 @@
+import { createHash } from "node:crypto";
+import ssh2, { type Client, type ClientChannel, type ConnectConfig, type SFTPWrapper } from "ssh2";
+import { AppError, errorText } from "../../../../common/errors.ts";
+import { EXEC_PIPE_GRACE_MS, SSH_CONNECT_MS, SSH_KILL_GRACE_MS, SSH_OUTPUT_MAX_BYTES } from "../../../../common/limits.ts";
+import type { Clock } from "../../../../common/time.ts";
+import type { OutputPiece } from "../types.ts";
+import { watchedScript } from "./shell.ts";
+
+export interface SshAddress {
+  readonly address: string;
+  readonly port: number;
+  readonly username: string;
+  readonly password?: string;
+  readonly privateKey?: string;
+  readonly passphrase?: string;
+}
+
+export interface SshConnectOptions {
+  readonly clock: Clock;
+  /** Given the key's fingerprint, `SHA256:…`. False or a throw: the connection is not made. */
+  readonly checkKey: (fingerprint: string) => Promise<boolean>;
+  readonly signal: AbortSignal;
+}
+
+export interface ScriptEnd {
+  /** Absent when a signal or the loss of the connection ended it. */
+  readonly code: number | undefined;
+  readonly signal: string | undefined;
+}
+
+export function fingerprintOf(key: Uint8Array): string {
+  return `SHA256:${createHash("sha256").update(key).digest("base64").replace(/=+$/, "")}`;
+}
+
+/** One SSH connection. Failures to get one are `AppError("unavailable")` that says why. */
+export class SshConnection {
+  readonly #client: Client;
+  readonly #clock: Clock;
+
+  private constructor(client: Client, clock: Clock) {
+    this.#client = client;
+    this.#clock = clock;
+  }
+
+  static connect(to: SshAddress, options: SshConnectOptions): Promise<SshConnection> {
+    const client = new ssh2.Client();
+    return new Promise((resolve, reject) => {
+      let keyError: unknown;
+      const fail = (error: unknown) => {
+        options.signal.removeEventListener("abort", aborted);
+        client.destroy();
+        reject(connectError(to, keyError ?? error));
+      };
+      const aborted = () => fail(new AppError("cancelled", "The time was over before the connection stood."));
+      if (options.signal.aborted) return aborted();
+      options.signal.addEventListener("abort", aborted, { once: true });
+      client.on("error", fail);
+      client.once("close", () => fail(new Error("The connection was closed.")));
+      client.once("ready", () => {
+        options.signal.removeEventListener("abort", aborted);
+        resolve(new SshConnection(client, options.clock));
+      });
+      const checkKey = (key: Buffer, verify: (good: boolean) => void) => {
+        options.checkKey(fingerprintOf(key)).then(verify, (error: unknown) => {
+          keyError = error;
+          verify(false);
+        });
+      };
+      start(client, to, checkKey, fail);
+    });
+  }
+
+  /** Runs a script by the host's `/bin/sh` in the user's home. When `signal` fires, it and all it started are killed. */
+  async run(script: string, options: { readonly signal: AbortSignal; readonly onOutput?: (piece: OutputPiece) => void }): Promise<ScriptEnd> {
+    const stream = await this.#exec(watchedScript(script));
+    let bytes = 0;
+    let tooMuch = false;
+    const take = (stderr: boolean) => (data: Buffer) => {
+      bytes += data.length;
+      if (bytes > SSH_OUTPUT_MAX_BYTES) {
+        tooMuch = true;
+        stream.end();
+      } else options.onOutput?.({ stderr, data });
+    };
+    stream.on("data", take(false));
+    stream.stderr.on("data", take(true));
+    const end = await this.#end(stream, options.signal);
+    if (tooMuch) throw new AppError("too_large", `The command wrote more than ${SSH_OUTPUT_MAX_BYTES} bytes and was ended.`);
+    return end;
+  }
+
+  sftp(): Promise<SFTPWrapper> {
+    return new Promise((resolve, reject) => {
+      this.#client.sftp((error, sftp) => (error ? reject(unavailable(`SFTP is not offered: ${errorText(error)}`, error)) : resolve(sftp)));
+    });
+  }
+
+  close(): void {
+    this.#client.removeAllListeners("close");
+    this.#client.end();
+    this.#clock.after(SSH_KILL_GRACE_MS, () => this.#client.destroy());
+  }
+
+  #exec(command: string): Promise<ClientChannel> {
+    return new Promise((resolve, reject) => {
+      this.#client.exec(command, (error, stream) => (error ? reject(unavailable(errorText(error), error)) : resolve(stream)));
+    });
+  }
+
+  #end(stream: ClientChannel, signal: AbortSignal): Promise<ScriptEnd> {
+    return new Promise((resolve) => {
+      const end: { code: number | undefined; signal: string | undefined } = { code: undefined, signal: undefined };
+      const done = () => {
+        signal.removeEventListener("abort", kill);
+        this.#client.removeListener("close", done);
+        resolve(end);
+      };
+      // The end of its input tells the far side's watcher to kill; when that does not help, the connection goes.
+      const kill = () => {
+        stream.end();
+        this.#clock.after(2 * SSH_KILL_GRACE_MS, done);
+      };
+      if (signal.aborted) kill();
+      signal.addEventListener("abort", kill, { once: true });
+      stream.on("exit", (code: number | null, name?: string) => {
+        end.code = code ?? undefined;
+        end.signal = name;
+        // Something it left running may hold its output open for ever.
+        this.#clock.after(EXEC_PIPE_GRACE_MS, done);
+      });
+      stream.on("close", done);
+      this.#client.once("close", done);
+    });
+  }
+}
+
+function start(client: Client, to: SshAddress, checkKey: NonNullable<ConnectConfig["hostVerifier"]>, fail: (error: unknown) => void): void {
+  try {
+    client.connect({
+      host: to.address,
+      port: to.port,
+      username: to.username,
+      readyTimeout: SSH_CONNECT_MS,
+      keepaliveInterval: SSH_CONNECT_MS,
+      hostVerifier: checkKey,
+      ...(to.password === undefined ? {} : { password: to.password }),
+      ...(to.privateKey === undefined ? {} : { privateKey: to.privateKey }),
+      ...(to.passphrase === undefined ? {} : { passphrase: to.passphrase }),
+    });
+    // Nagle's algorithm makes ssh2 up to a hundred times slower, at random.
+    client.setNoDelay(true);
+  } catch (error) {
+    fail(error);
+  }
+}
+
+function connectError(to: SshAddress, error: unknown): AppError {
+  if (error instanceof AppError) return error;
+  return unavailable(`SSH to ${to.username}@${to.address}:${to.port} failed: ${errorText(error)}`, error);
+}
+
+function unavailable(message: string, cause: unknown): AppError {
+  return new AppError("unavailable", message, { cause });
+}

@@ -1,0 +1,87 @@
+import { SSH_JOURNAL_KEEP_MS, SSH_JOURNAL_SWEPT_PER_COMMAND } from "../../../../common/limits.ts";
+import type { Clock } from "../../../../common/time.ts";
+import { decodeStored, encodeJson } from "../../../store/format.ts";
+import type { KvStore } from "../../../store/kv.ts";
+import type { CommandOutcome, Target } from "../types.ts";
+
+const COMMANDS = "hosts/ssh/commands/";
+const DEPOTS = "hosts/ssh/depots/";
+
+interface StoredCommand {
+  readonly host: string;
+  readonly beganMs: number;
+  readonly outcome?: CommandOutcome;
+}
+
+export interface PlacedDepot {
+  readonly name: string;
+  readonly version: string;
+  readonly folder: string;
+}
+
+/**
+ * What an agent would keep on its host, kept here for hosts without one: which commands were begun, and what lies where. In the
+ * tenant's KvStore, so that of two dispatches of one id only one begins, on whatever controller.
+ */
+export class SshJournal {
+  readonly #kv: (tenant: string) => Promise<KvStore>;
+  readonly #clock: Clock;
+
+  constructor(dependencies: { readonly kv: (tenant: string) => Promise<KvStore>; readonly clock: Clock }) {
+    this.#kv = dependencies.kv;
+    this.#clock = dependencies.clock;
+  }
+
+  /** `undefined`: begin. Else how it ended before, or that nobody knows. */
+  async begin(target: Target, commandId: string): Promise<CommandOutcome | undefined> {
+    const kv = await this.#kv(target.tenant);
+    await this.#sweep(kv);
+    const nowMs = this.#clock.nowMs();
+    const stored: StoredCommand = { host: target.host, beganMs: nowMs };
+    const written = await kv.put(commandKey(target, commandId), encodeJson(stored), { ifRevision: 0 });
+    if (written.ok) return undefined;
+    const earlier = written.current && decodeStored<StoredCommand>(written.current.value);
+    const message = "The command was begun before; how it ended is not known.";
+    return earlier?.outcome ?? { host: target.host, state: "failed", message, startedMs: earlier?.beganMs ?? nowMs, endedMs: nowMs };
+  }
+
+  async finish(target: Target, commandId: string, outcome: CommandOutcome): Promise<void> {
+    const kv = await this.#kv(target.tenant);
+    const stored: StoredCommand = { host: target.host, beganMs: outcome.startedMs, outcome };
+    await kv.put(commandKey(target, commandId), encodeJson(stored));
+  }
+
+  async put(target: Target, depot: PlacedDepot): Promise<void> {
+    await (await this.#kv(target.tenant)).put(depotKey(target, depot.name), encodeJson(depot));
+  }
+
+  async take(target: Target, name: string): Promise<void> {
+    await (await this.#kv(target.tenant)).delete(depotKey(target, name));
+  }
+
+  async depotOf(target: Target, name: string): Promise<PlacedDepot | undefined> {
+    const entry = await (await this.#kv(target.tenant)).get(depotKey(target, name));
+    return entry && decodeStored<PlacedDepot>(entry.value);
+  }
+
+  async folderOf(target: Target, name: string): Promise<string | undefined> {
+    return (await this.depotOf(target, name))?.folder;
+  }
+
+  /** Ids of commands are ordered by time, so the first ones are the oldest. */
+  async #sweep(kv: KvStore): Promise<void> {
+    const { entries } = await kv.list(COMMANDS, { limit: SSH_JOURNAL_SWEPT_PER_COMMAND });
+    const oldMs = this.#clock.nowMs() - SSH_JOURNAL_KEEP_MS;
+    for (const entry of entries) {
+      if (decodeStored<StoredCommand>(entry.value).beganMs < oldMs) await kv.delete(entry.key, { ifRevision: entry.revision });
+    }
+  }
+}
+
+function commandKey(target: Target, commandId: string): string {
+  return `${COMMANDS}${commandId}/${target.host}`;
+}
+
+function depotKey(target: Target, name: string): string {
+  return `${DEPOTS}${target.host}/${name}`;
+}

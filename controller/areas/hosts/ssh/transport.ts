@@ -1,0 +1,193 @@
+import pLimit, { type LimitFunction } from "p-limit";
+import { AppError, errorText, isAppError } from "../../../../common/errors.ts";
+import { COMMAND_LINE_MAX_BYTES, SSH_CONNECTIONS_MAX } from "../../../../common/limits.ts";
+import type { Runtime } from "../../../runtime.ts";
+import type { BlobStore } from "../../../store/blobs.ts";
+import type { CommandOutcome, DispatchOptions, FinalState, HostCommand, Target, Transport } from "../types.ts";
+import { SshConnection, type ScriptEnd, type SshAddress } from "./connection.ts";
+import { checkedFiles, depotFolder, putDepot, removeDepot } from "./depots.ts";
+import type { SshJournal } from "./journal.ts";
+import { scriptOf } from "./shell.ts";
+
+export interface SshTransportDependencies {
+  readonly runtime: Runtime;
+  /** Address and credentials of a host, opened for this one use. */
+  readonly address: (target: Target) => Promise<SshAddress>;
+  /** Whether the host may have this key; remembers the first one it sees, when it is to trust that. `AppError("denied")` says why not. */
+  readonly checkKey: (target: Target, fingerprint: string) => Promise<boolean>;
+  readonly blobs: (tenant: string) => Promise<BlobStore>;
+  readonly journal: SshJournal;
+  readonly connectionsMax?: number;
+}
+
+interface Work {
+  readonly target: Target;
+  readonly command: HostCommand;
+  readonly options: DispatchOptions;
+  readonly signal: AbortSignal;
+}
+
+type Ending = Pick<CommandOutcome, "state" | "message" | "code">;
+
+/** Hosts without an agent: the same commands over SSH. A command id is begun at most once. */
+export class SshTransport implements Transport {
+  readonly #with: SshTransportDependencies;
+  readonly #limit: LimitFunction;
+  readonly #running = new Map<string, Promise<CommandOutcome>>();
+
+  constructor(dependencies: SshTransportDependencies) {
+    this.#with = dependencies;
+    this.#limit = pLimit(dependencies.connectionsMax ?? SSH_CONNECTIONS_MAX);
+  }
+
+  run(target: Target, command: HostCommand, options: DispatchOptions): Promise<CommandOutcome> {
+    const key = `${target.tenant}/${target.host}/${options.commandId}`;
+    const running = this.#running.get(key) ?? this.#once(target, command, options).finally(() => this.#running.delete(key));
+    this.#running.set(key, running);
+    return running;
+  }
+
+  async #once(target: Target, command: HostCommand, options: DispatchOptions): Promise<CommandOutcome> {
+    const { clock } = this.#with.runtime;
+    const startedMs = clock.nowMs();
+    const finished = (ending: Ending): CommandOutcome => ({ host: target.host, startedMs, endedMs: clock.nowMs(), ...ending });
+    try {
+      const earlier = await this.#with.journal.begin(target, options.commandId);
+      if (earlier) return earlier;
+      const outcome = finished(await this.#timed({ target, command, options }));
+      await this.#with.journal.finish(target, options.commandId, outcome);
+      return outcome;
+    } catch (error) {
+      return finished(this.#failure(target, error));
+    }
+  }
+
+  /** Whatever happens on the way, the answer comes by the deadline. */
+  async #timed(work: Omit<Work, "signal">): Promise<Ending> {
+    const { options } = work;
+    const over = new AbortController();
+    const { clock } = this.#with.runtime;
+    const reason = () => ending(options.signal?.aborted === true, options.timeoutMs);
+    if (options.signal?.aborted) return reason();
+    const cancelled = new Promise<Ending>((resolve) => {
+      const stop = () => {
+        over.abort();
+        resolve(reason());
+      };
+      const stopTimer = clock.after(options.timeoutMs, stop);
+      options.signal?.addEventListener("abort", stop, { once: true });
+      over.signal.addEventListener("abort", stopTimer, { once: true });
+    });
+    const done = this.#limit(() => this.#connected({ ...work, signal: over.signal })).catch((error: unknown) => this.#failure(work.target, error));
+    const result = await Promise.race([done, cancelled]);
+    const aborted = over.signal.aborted;
+    over.abort();
+    return aborted ? reason() : result;
+  }
+
+  async #connected(work: Work): Promise<Ending> {
+    if (work.signal.aborted) return { state: "timeout", message: "" };
+    const { command } = work;
+    const prepared = prepare(command);
+    const connection = await this.#connect(work);
+    try {
+      if (command.kind === "exec") return await this.#exec(connection, work, command);
+      if (command.kind === "deploy") return await this.#deploy(connection, work, { command, ...prepared });
+      return await this.#undeploy(connection, work, command);
+    } finally {
+      connection.close();
+    }
+  }
+
+  async #connect({ target, signal }: Work): Promise<SshConnection> {
+    try {
+      return await SshConnection.connect(await this.#with.address(target), {
+        clock: this.#with.runtime.clock,
+        checkKey: (fingerprint) => this.#with.checkKey(target, fingerprint),
+        signal,
+      });
+    } catch (error) {
+      throw new Unreachable(errorText(error));
+    }
+  }
+
+  async #exec(connection: SshConnection, work: Work, command: HostCommand & { kind: "exec" }): Promise<Ending> {
+    const folder = command.depot === undefined || command.depot === "" ? undefined : await this.#with.journal.folderOf(work.target, command.depot);
+    if (command.depot && folder === undefined) throw new AppError("not_found", `The depot ${command.depot} is not on this host.`);
+    const environment = command.environment ?? {};
+    return this.#script(connection, work, scriptOf(command.line, folder === undefined ? { environment } : { environment, folder }));
+  }
+
+  async #deploy(connection: SshConnection, work: Work, depot: { readonly command: HostCommand & { kind: "deploy" } } & Prepared): Promise<Ending> {
+    const { target, options, signal } = work;
+    const { command, files, folder } = depot;
+    const blobs = await this.#with.blobs(target.tenant);
+    await putDepot(connection, blobs, { files, folder, attempt: attemptOf(options.commandId), signal });
+    await this.#with.journal.put(target, { name: command.name, version: command.version, folder });
+    if (!command.command) return { state: "ok", message: "" };
+    return this.#script(connection, work, scriptOf(command.command, { folder }));
+  }
+
+  async #undeploy(connection: SshConnection, work: Work, command: HostCommand & { kind: "undeploy" }): Promise<Ending> {
+    const { target, signal } = work;
+    const placed = await this.#with.journal.depotOf(target, command.name);
+    const folder = command.remotePath ? depotFolder(command.name, command.remotePath) : (placed?.folder ?? depotFolder(command.name, undefined));
+    if (placed && placed.folder === folder && placed.version !== command.version) {
+      return { state: "failed", message: `The depot ${command.name} is there in version ${placed.version}, not ${command.version}.` };
+    }
+    if (command.command && placed) {
+      const end = await this.#script(connection, work, scriptOf(command.command, { folder }));
+      if (end.state !== "ok") return end;
+    }
+    await removeDepot(connection, folder, signal);
+    await this.#with.journal.take(target, command.name);
+    return { state: "ok", message: "" };
+  }
+
+  async #script(connection: SshConnection, { options, signal }: Work, script: string): Promise<Ending> {
+    // Nothing is passed on once the state is final.
+    const onOutput: DispatchOptions["onOutput"] = (piece) => {
+      if (!signal.aborted) options.onOutput?.(piece);
+    };
+    return endingOf(await connection.run(script, { signal, onOutput }));
+  }
+
+  #failure(target: Target, error: unknown): Ending {
+    if (error instanceof Unreachable) return { state: "unreachable", message: error.message };
+    if (isAppError(error)) return { state: "failed", message: error.message };
+    this.#with.runtime.log.error({ tenant: target.tenant, host: target.host, err: error }, "a command over SSH failed");
+    return { state: "failed", message: "The controller failed; its log has the details." };
+  }
+}
+
+class Unreachable extends Error {}
+
+interface Prepared {
+  readonly files: ReturnType<typeof checkedFiles>;
+  readonly folder: string;
+}
+
+/** Refuses what must not reach a host, before there is a connection. */
+function prepare(command: HostCommand): Prepared {
+  if (command.kind === "exec") {
+    if (Buffer.byteLength(command.line) > COMMAND_LINE_MAX_BYTES) throw new AppError("too_large", "The command line is too long.");
+    return { files: [], folder: "" };
+  }
+  const folder = depotFolder(command.name, command.remotePath);
+  return { files: command.kind === "deploy" ? checkedFiles(command) : [], folder };
+}
+
+function attemptOf(commandId: string): string {
+  return commandId.replace(/[^A-Za-z0-9]/g, "").slice(-26) || "0";
+}
+
+function ending(cancelled: boolean, timeoutMs: number): Ending {
+  const state: FinalState = cancelled ? "cancelled" : "timeout";
+  return { state, message: cancelled ? "The command was cancelled." : `The command did not end within ${timeoutMs} ms.` };
+}
+
+function endingOf(end: ScriptEnd): Ending {
+  if (end.code === 0) return { state: "ok", message: "", code: 0 };
+  if (end.code !== undefined) return { state: "failed", message: `The command ended with code ${end.code}.`, code: end.code };
+  return { state: "failed", message: end.signal === undefined ? "The connection was lost while the command ran." : `The command was ended by ${end.signal}.` };
+}

@@ -1,0 +1,2 @@
+export { AgentServer, type AgentServerDependencies } from "./server.ts";
+export type { IssuedServerCertificate } from "./server-certificate.ts";

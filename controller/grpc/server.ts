@@ -1,0 +1,173 @@
+import { once } from "node:events";
+import { experimental, Server, status, type ServerWritableStream, type StatusObject } from "@grpc/grpc-js";
+import { AppError, errorText, isAppError, type ErrorCode } from "../../common/errors.ts";
+import {
+  AGENT_HELLOS_IN_FLIGHT_MAX,
+  AGENT_SESSIONS_MAX,
+  AGENT_STREAMS_PER_CONNECTION_MAX,
+  SESSION_KEEPALIVE_MS,
+  SESSION_MESSAGE_MAX_BYTES,
+  SHUTDOWN_DEADLINE_MS,
+} from "../../common/limits.ts";
+import { AgentLinkService, type FetchChunk, type FetchRequest, type Hello } from "../../proto/gen/agent/v1/agent.ts";
+import { identityOf, type AgentChannel, type AgentIdentity, type AgentSession } from "../areas/hosts/index.ts";
+import type { Runtime } from "../runtime.ts";
+import type { BlobStore } from "../store/blobs.ts";
+import { ServerCertificate, type IssuedServerCertificate } from "./server-certificate.ts";
+import { SessionStream, type SessionCall } from "./session-stream.ts";
+
+const FETCH_PIECE_BYTES = 256 * 1024;
+
+export interface AgentServerDependencies {
+  readonly runtime: Runtime;
+  /** Answers a hello; an `AppError` refuses it. */
+  readonly open: (identity: AgentIdentity, hello: Hello, channel: AgentChannel) => Promise<AgentSession>;
+  /** Where content lies that the host may have; `undefined` for anything nothing of this host refers to. */
+  readonly content: (identity: AgentIdentity, digest: string) => Promise<BlobStore | undefined>;
+  readonly certificate: () => Promise<IssuedServerCertificate>;
+  /** PEM of everything agents' certificates may be signed by. */
+  readonly authorities: string;
+  readonly sessionsMax?: number;
+}
+
+/** The agent port: gRPC over TLS that asks for a certificate of our authority. Who calls is what the certificate says. */
+export class AgentServer {
+  readonly #with: AgentServerDependencies;
+  readonly #server: Server;
+  readonly #sessionsMax: number;
+  #certificate: ServerCertificate | undefined;
+  #sessions = 0;
+  #greeting = 0;
+
+  constructor(dependencies: AgentServerDependencies) {
+    this.#with = dependencies;
+    this.#sessionsMax = dependencies.sessionsMax ?? AGENT_SESSIONS_MAX;
+    this.#server = new Server({
+      "grpc.max_receive_message_length": SESSION_MESSAGE_MAX_BYTES,
+      "grpc.max_send_message_length": SESSION_MESSAGE_MAX_BYTES,
+      "grpc.max_concurrent_streams": AGENT_STREAMS_PER_CONNECTION_MAX,
+      "grpc.keepalive_time_ms": SESSION_KEEPALIVE_MS,
+      "grpc.keepalive_timeout_ms": SESSION_KEEPALIVE_MS,
+    });
+    this.#server.addService(AgentLinkService, {
+      session: (call: SessionCall) => this.#session(call),
+      fetch: (call: ServerWritableStream<FetchRequest, FetchChunk>) => void this.#fetch(call),
+    });
+  }
+
+  get sessions(): number {
+    return this.#sessions;
+  }
+
+  /** Answers the port that was really opened (`port` 0: any). */
+  async listen(host: string, port: number): Promise<number> {
+    const { certificate, authorities, runtime } = this.#with;
+    this.#certificate = await ServerCertificate.open({ issue: certificate, authorities, runtime });
+    const credentials = experimental.createCertificateProviderServerCredentials(this.#certificate, this.#certificate, true);
+    const address = host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
+    return new Promise((resolve, reject) => {
+      this.#server.bindAsync(address, credentials, (error, opened) => {
+        if (error) reject(new AppError("unavailable", `The agent port ${address} cannot be opened: ${error.message}`, { cause: error }));
+        else resolve(opened);
+      });
+    });
+  }
+
+  /** Waits for streams to end by themselves (their sessions are closed first), at most `SHUTDOWN_DEADLINE_MS`. */
+  async close(): Promise<void> {
+    this.#certificate?.close();
+    const stop = this.#with.runtime.clock.after(SHUTDOWN_DEADLINE_MS / 2, () => this.#server.forceShutdown());
+    await new Promise<void>((resolve) => this.#server.tryShutdown(() => resolve()));
+    stop();
+  }
+
+  #session(call: SessionCall): void {
+    const identity = this.#identify(call);
+    if (!identity) return;
+    if (this.#sessions >= this.#sessionsMax) return refuse(call, "limited", "This controller has as many agents as it takes.");
+    this.#sessions += 1;
+    const stream = new SessionStream(
+      {
+        runtime: this.#with.runtime,
+        open: (who, hello, channel) => this.#open(who, hello, channel),
+        over: () => (this.#sessions -= 1),
+      },
+      call,
+      identity,
+    );
+    call.on("error", () => stream.close());
+  }
+
+  /** Greeting costs store reads and writes: only so many at once. */
+  async #open(identity: AgentIdentity, hello: Hello, channel: AgentChannel): Promise<AgentSession> {
+    if (this.#greeting >= AGENT_HELLOS_IN_FLIGHT_MAX) throw new AppError("limited", "Too many agents connect at once: come back later.");
+    this.#greeting += 1;
+    try {
+      return await this.#with.open(identity, hello, channel);
+    } finally {
+      this.#greeting -= 1;
+    }
+  }
+
+  async #fetch(call: ServerWritableStream<FetchRequest, FetchChunk>): Promise<void> {
+    const identity = this.#identify(call);
+    if (!identity) return;
+    try {
+      const { digest, offset } = call.request;
+      const blobs = await this.#with.content(identity, digest);
+      if (!blobs) throw new AppError("denied", `Nothing of ${identity.host} refers to this content.`);
+      await send(call, blobs.read(digest, { start: offset }));
+      call.end();
+    } catch (error) {
+      if (!isAppError(error)) this.#with.runtime.log.error({ ...identity, reason: errorText(error) }, "content could not be sent");
+      fail(call, isAppError(error) ? error.code : "internal", isAppError(error) ? error.message : "The content could not be read.");
+    }
+  }
+
+  #identify(call: Call): AgentIdentity | undefined {
+    try {
+      return identityOf(call.getAuthContext().sslPeerCertificate, this.#with.runtime.clock.nowMs());
+    } catch (error) {
+      refuse(call, isAppError(error) ? error.code : "denied", errorText(error));
+      return undefined;
+    }
+  }
+}
+
+type Call = SessionCall | ServerWritableStream<FetchRequest, FetchChunk>;
+
+async function send(call: ServerWritableStream<FetchRequest, FetchChunk>, content: AsyncIterable<Uint8Array>): Promise<void> {
+  const gone = new AbortController();
+  call.once("cancelled", () => gone.abort());
+  for await (const bytes of content) {
+    for (let at = 0; at < bytes.length; at += FETCH_PIECE_BYTES) {
+      if (call.cancelled) throw new AppError("cancelled", "The agent went away.");
+      const data = Buffer.from(bytes.subarray(at, at + FETCH_PIECE_BYTES));
+      if (!call.write({ data })) await once(call, "drain", { signal: gone.signal }).catch(() => undefined);
+    }
+  }
+}
+
+/** A session is told in its own words, so that the agent can show why; a fetch by the status alone. */
+function refuse(call: Call, code: ErrorCode, message: string): void {
+  if ("request" in call) return fail(call, code, message);
+  call.on("error", () => undefined);
+  call.write({ frame: { $case: "refused", value: { code, message } } });
+  call.end();
+  call.resume();
+}
+
+function fail(call: Call, code: ErrorCode, message: string): void {
+  if (call.cancelled) return;
+  const reason: Partial<StatusObject> = { code: STATUS[code] ?? status.INTERNAL, details: message };
+  call.emit("error", reason);
+}
+
+const STATUS: Partial<Record<ErrorCode, status>> = {
+  denied: status.PERMISSION_DENIED,
+  not_found: status.NOT_FOUND,
+  invalid: status.INVALID_ARGUMENT,
+  limited: status.RESOURCE_EXHAUSTED,
+  unavailable: status.UNAVAILABLE,
+  cancelled: status.CANCELLED,
+};
