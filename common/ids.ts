@@ -1,0 +1,86 @@
+/**
+ * Forms of identifiers. An object id is `<label>:<key>`: the last component of its class path, the first colon, and any text.
+ * Made here are only the forms; randomness, hashes and times are given.
+ */
+
+export interface ObjectIdParts {
+  readonly label: string;
+  readonly key: string;
+}
+
+/** The parts of a whole id; `undefined` when the text has no label or no key. */
+export function parseObjectId(id: string): ObjectIdParts | undefined {
+  const colon = id.indexOf(":");
+  if (colon <= 0 || colon === id.length - 1) return undefined;
+  return { label: id.slice(0, colon), key: id.slice(colon + 1) };
+}
+
+export function formatObjectId(label: string, key: string): string {
+  return `${label}:${key}`;
+}
+
+/**
+ * One text for the values of several key columns, different for different values: joined by `:`, with `:` and `\` inside a value
+ * escaped by `\`. A single value stays as it is.
+ */
+export function joinKeys(values: readonly string[]): string {
+  if (values.length === 1) return values[0] ?? "";
+  return values.map((value) => value.replace(/[\\:]/g, "\\$&")).join(":");
+}
+
+const CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+const TIME_CHARACTERS = 10;
+/** Greatest time a ULID can carry: 48 bits of milliseconds. */
+export const ULID_TIME_MAX_MS = 2 ** 48 - 1;
+const ULID = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/;
+
+/**
+ * A ULID of a time and 80 bits: the same time and bytes always make the same id. `entropy` is random, or the beginning of a hash of what
+ * the record comes from; bytes after the tenth are not looked at.
+ */
+export function ulidOf(timeMs: number, entropy: Uint8Array): string {
+  if (entropy.length < 10) throw new RangeError("A ULID needs ten bytes.");
+  return timeText(timeMs) + fiveBytesText(entropy, 0) + fiveBytesText(entropy, 5);
+}
+
+/** The time inside a ULID; `undefined` when the text is none. */
+export function ulidTimeMs(id: string): number | undefined {
+  if (!ULID.test(id)) return undefined;
+  let timeMs = 0;
+  for (let at = 0; at < TIME_CHARACTERS; at++) timeMs = timeMs * 32 + CROCKFORD.indexOf(id.charAt(at));
+  return timeMs;
+}
+
+/** A UUID of version 7 (RFC 9562): ordered by time. `entropy` has ten bytes. */
+export function uuidOf(timeMs: number, entropy: Uint8Array): string {
+  if (entropy.length < 10) throw new RangeError("A UUID needs ten bytes.");
+  const time = Math.trunc(timeMs).toString(16).padStart(12, "0");
+  const bytes = Array.from(entropy.subarray(0, 10));
+  bytes[0] = ((bytes[0] ?? 0) & 0x0f) | 0x70;
+  bytes[2] = ((bytes[2] ?? 0) & 0x3f) | 0x80;
+  const rest = bytes.map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  return `${time.slice(0, 8)}-${time.slice(8)}-${rest.slice(0, 4)}-${rest.slice(4, 8)}-${rest.slice(8)}`;
+}
+
+function timeText(timeMs: number): string {
+  let rest = Math.min(Math.max(Math.trunc(timeMs), 0), ULID_TIME_MAX_MS);
+  let text = "";
+  for (let at = 0; at < TIME_CHARACTERS; at++) {
+    text = CROCKFORD.charAt(rest % 32) + text;
+    rest = Math.floor(rest / 32);
+  }
+  return text;
+}
+
+function fiveBytesText(bytes: Uint8Array, offset: number): string {
+  const [a = 0, b = 0, c = 0, d = 0, e = 0] = bytes.subarray(offset, offset + 5);
+  const high = (a << 12) | (b << 4) | (c >> 4);
+  const low = ((c & 15) << 16) | (d << 8) | e;
+  return twentyBitsText(high) + twentyBitsText(low);
+}
+
+function twentyBitsText(bits: number): string {
+  return (
+    CROCKFORD.charAt(bits >> 15) + CROCKFORD.charAt((bits >> 10) & 31) + CROCKFORD.charAt((bits >> 5) & 31) + CROCKFORD.charAt(bits & 31)
+  );
+}

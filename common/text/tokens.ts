@@ -1,0 +1,64 @@
+/**
+ * Words of a text for full-text search: runs of letters, digits and `_`, in lower case and compatibility form. Scripts written
+ * without spaces (Han, Kana, Hangul) give every pair of neighbouring characters; a lone character gives itself.
+ */
+
+/** Longer words are cut, on both sides of a comparison. */
+export const TOKEN_MAX_CHARACTERS = 64;
+
+const PLAIN = /^[\0-\x7f]*$/;
+const PLAIN_WORD = /[a-z0-9_]+/g;
+const RUN = /[\p{L}\p{N}\p{M}_]+/gu;
+const UNSPACED = /([\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]+)/u;
+
+/** In the order of the text, with repetitions. */
+export function tokens(text: string): string[] {
+  const found: string[] = [];
+  if (PLAIN.test(text)) {
+    for (const word of text.toLowerCase().match(PLAIN_WORD) ?? []) found.push(cut(word));
+    return found;
+  }
+  for (const run of text.normalize("NFKC").toLowerCase().match(RUN) ?? []) addRun(found, run);
+  return found;
+}
+
+/** Adds the tokens of `text` to `into` until it has `max` of them. False when some were left out. */
+export function collectTokens(text: string, into: Set<string>, max: number): boolean {
+  for (const token of tokens(text)) {
+    if (into.has(token)) continue;
+    if (into.size >= max) return false;
+    into.add(token);
+  }
+  return true;
+}
+
+/**
+ * Tokens that every text with this word in it has; `undefined` when nothing can be said about them: a beginning (`web*`), or a lone
+ * character of a script whose texts give pairs.
+ */
+export function searchTokens(word: string): readonly string[] | undefined {
+  if (word.includes("*")) return undefined;
+  const found = tokens(word);
+  if (found.length === 0 || found.some((token) => LONE_CHARACTER.test(token))) return undefined;
+  return found;
+}
+
+const LONE_CHARACTER = /^[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]$/u;
+
+function addRun(found: string[], run: string): void {
+  // Splitting by a captured pattern puts the unspaced parts at odd places.
+  for (const [at, part] of run.split(UNSPACED).entries()) {
+    if (at % 2 === 1) addPairs(found, part);
+    else if (part !== "") found.push(cut(part));
+  }
+}
+
+function addPairs(found: string[], run: string): void {
+  const characters = Array.from(run);
+  if (characters.length === 1) found.push(run);
+  for (let at = 1; at < characters.length; at++) found.push(`${characters[at - 1] ?? ""}${characters[at] ?? ""}`);
+}
+
+function cut(word: string): string {
+  return word.length <= TOKEN_MAX_CHARACTERS ? word : word.slice(0, TOKEN_MAX_CHARACTERS);
+}

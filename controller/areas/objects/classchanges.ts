@@ -1,0 +1,276 @@
+import { AppError } from "../../../common/errors.ts";
+import { CLASSES_PER_TENANT_MAX, COLUMNS_PER_CLASS_MAX, EDGE_TYPES_MAX, NUMBER_SLOTS } from "../../../common/limits.ts";
+import {
+  PSEUDO_COLUMNS, ROOT_CID, TAGS, TAGS_COLUMN, canBeIndexed, parentPath, takesSlot, type ClassDefinition, type ColumnDefinition,
+  type IndexDefinition, type OptionsDefinition,
+} from "./definition.ts";
+import type { Draft } from "./draft.ts";
+import { checkClassPath, checkColumnName, checkEdgeTypeName } from "./naming.ts";
+import type { ClassChange, ClassOptions, ClassSpec, ColumnSpec, EdgeType, SystemClass } from "./types.ts";
+
+const NO_OPTIONS: OptionsDefinition = { version: false, autosearch: false, wordsReady: false, hints: {} };
+
+/** The root of a tenant, made before anything else. */
+export function ensureRoot(draft: Draft, ospace: string): void {
+  if (draft.class(ospace) !== undefined) return;
+  checkClassPath(ospace, ospace);
+  const cid = draft.takeCid();
+  if (cid !== ROOT_CID) throw new AppError("conflict", `[Valid] The tenant's classes have another root than ${ospace}.`);
+  draft.putClass({ ...plainClass(cid, ospace, draft), columns: [TAGS], indexes: [{ column: TAGS_COLUMN, state: "ready" }] });
+}
+
+export function createClass(draft: Draft, spec: ClassSpec, ospace: string): void {
+  if (draft.class(spec.path) !== undefined) throw new AppError("conflict", `[Valid] class ${spec.path} exists already.`);
+  checkClassPath(spec.path, ospace);
+  const owner = draft.lineage(spec.path).find((definition) => definition.system);
+  if (owner !== undefined) throw new AppError("denied", `[Valid] class ${owner.path} belongs to the platform and takes no subclasses.`);
+  if (spec.columns.some((column) => column.sealed)) throw new AppError("invalid", "[Valid] Only the platform's own classes have sealed columns.");
+  addClass(draft, spec, { ospace, system: false });
+}
+
+/** Makes the class of an owner, or gives an existing one what it lacks. `path` is whole. */
+export function ensureSystemClass(draft: Draft, definition: SystemClass, where: { readonly path: string; readonly ospace: string }): void {
+  const known = draft.class(where.path);
+  if (known === undefined) return addClass(draft, { ...definition, path: where.path }, { ospace: where.ospace, system: true });
+  const columns = newColumns(draft, known.path, definition.columns);
+  const fresh = new Set(columns.map((column) => column.name));
+  const indexes = newIndexes(draft, { ...known, columns: [...known.columns, ...columns] }, definition.indexes ?? [], fresh);
+  if (columns.length === 0 && indexes.length === 0 && known.system) return;
+  draft.putClass({ ...known, system: true, columns: [...known.columns, ...columns], indexes: [...known.indexes, ...indexes] });
+}
+
+export function alterClass(draft: Draft, path: string, change: ClassChange): void {
+  const definition = draft.requireClass(path);
+  if (definition.system) throw new AppError("denied", `[Valid] class ${path} belongs to the platform and cannot be altered.`);
+  switch (change.kind) {
+    case "add column":
+      return addColumn(draft, definition, change.column);
+    case "drop column":
+      return dropColumn(draft, definition, change.name);
+    case "add index":
+      return addIndex(draft, definition, change.name);
+    case "drop index":
+      return dropIndex(draft, definition, change.name);
+    case "add key":
+      return addKey(draft, definition, change.name);
+    case "drop key":
+      return dropKey(draft, definition, change.name);
+    case "set options":
+      return setOptions(draft, definition, change.options);
+  }
+}
+
+/** That no objects are left is the caller's to see. */
+export function dropClass(draft: Draft, path: string): void {
+  const definition = draft.requireClass(path);
+  if (definition.cid === ROOT_CID) throw new AppError("denied", `[Valid] class ${path} is the root of the tenant and cannot be dropped.`);
+  if (definition.system) throw new AppError("denied", `[Valid] class ${path} belongs to the platform and cannot be dropped.`);
+  if (draft.below(path).length > 0) throw new AppError("conflict", `[Valid]: Class ${path} Has Subclasses, Can't Drop.`);
+  draft.deleteClass(path);
+}
+
+export function createEdgeType(draft: Draft, type: EdgeType): void {
+  checkEdgeTypeName(type.name);
+  if (draft.edgeType(type.name) !== undefined) throw new AppError("conflict", `[Valid] edge type ${type.name} exists already.`);
+  if (draft.edgeTypeCount >= EDGE_TYPES_MAX) throw new AppError("too_large", `[Valid] A tenant has at most ${EDGE_TYPES_MAX} edge types.`);
+  draft.putEdgeType({ name: type.name, remedy: type.remedy });
+}
+
+export function dropEdgeType(draft: Draft, name: string): void {
+  if (draft.edgeType(name) === undefined) throw new AppError("not_found", `[NotExist] edge type ${name} does not exist.`);
+  draft.deleteEdgeType(name);
+}
+
+function addClass(draft: Draft, spec: ClassSpec, of: { readonly ospace: string; readonly system: boolean }): void {
+  addParents(draft, spec.path, of.ospace);
+  checkClassCount(draft);
+  const columns = newColumns(draft, spec.path, spec.columns);
+  const plain = plainClass(draft.takeCid(), spec.path, draft);
+  const named = { ...plain, kind: spec.kind ?? "entity", columns, system: of.system };
+  const keys = newKeys(draft, named, spec.keys ?? []);
+  // A class without objects has every index complete.
+  const indexes = newIndexes(draft, named, spec.indexes ?? [], "all");
+  const options = mergeOptions({ ...NO_OPTIONS, wordsReady: spec.options?.autosearch ?? false }, spec.options ?? {});
+  const definition: ClassDefinition = { ...named, keys, indexes, options };
+  checkKeyMode(draft, definition);
+  draft.putClass(definition);
+}
+
+function addParents(draft: Draft, path: string, ospace: string): void {
+  const parent = parentPath(path);
+  if (parent === undefined || path === ospace || draft.class(parent) !== undefined) return;
+  addParents(draft, parent, ospace);
+  checkClassCount(draft);
+  draft.putClass(plainClass(draft.takeCid(), parent, draft));
+}
+
+function plainClass(cid: number, path: string, draft: Draft): ClassDefinition {
+  return { cid, path, kind: "entity", columns: [], keys: [], indexes: [], options: NO_OPTIONS, modifiedAtMs: draft.nowMs, system: false };
+}
+
+function checkClassCount(draft: Draft): void {
+  if (draft.classCount < CLASSES_PER_TENANT_MAX) return;
+  throw new AppError("too_large", `[Valid] A tenant has at most ${CLASSES_PER_TENANT_MAX} classes.`, {
+    details: { limit: "CLASSES_PER_TENANT_MAX" },
+  });
+}
+
+/** Those that are not inherited; an inherited one may be named again with the same type. */
+function newColumns(draft: Draft, path: string, specs: readonly ColumnSpec[]): ColumnDefinition[] {
+  const known = draft.columns(path);
+  const columns = new Map<string, ColumnDefinition>();
+  for (const spec of specs) {
+    if (PSEUDO_COLUMNS.has(spec.name)) continue;
+    checkColumnName(spec.name);
+    if (columns.has(spec.name)) throw new AppError("invalid", `[Valid] column ${spec.name} is named twice.`);
+    const inherited = known.get(spec.name);
+    if (inherited !== undefined) checkSameType(inherited, spec);
+    else columns.set(spec.name, draft.numbered(spec));
+  }
+  if (known.size + columns.size > COLUMNS_PER_CLASS_MAX) {
+    throw new AppError("too_large", `[Valid] A class has at most ${COLUMNS_PER_CLASS_MAX} columns.`, { details: { limit: "COLUMNS_PER_CLASS_MAX" } });
+  }
+  return [...columns.values()];
+}
+
+function checkSameType(inherited: ColumnDefinition, spec: ColumnSpec): void {
+  if (inherited.name === TAGS_COLUMN) return;
+  const same = inherited.type === spec.type && (spec.elements === undefined || String(inherited.elements) === String(spec.elements));
+  if (!same) throw new AppError("conflict", `[Valid] column ${spec.name} exists already with the type ${inherited.type}.`);
+}
+
+function newKeys(draft: Draft, definition: ClassDefinition, names: readonly string[]): string[] {
+  if (names.length > 0 && definition.kind === "record") {
+    throw new AppError("invalid", "[Valid] A record class has no keys: its ids are made of time.");
+  }
+  const inherited = new Set(draft.lineage(definition.path).flatMap((above) => above.keys));
+  for (const name of names) requireColumn(draft, definition, name);
+  return [...new Set(names)].filter((name) => !inherited.has(name));
+}
+
+/** `complete`: columns no object can have a value in yet, so that their index is ready at once. */
+function newIndexes(
+  draft: Draft, definition: ClassDefinition, names: readonly string[], complete: ReadonlySet<string> | "all",
+): IndexDefinition[] {
+  const known = new Set([definition, ...draft.lineage(definition.path)].flatMap((of) => of.indexes.map((index) => index.column)));
+  const used = usedSlots(draft, definition.path);
+  const wanted = [...new Set(names)].filter((name) => !known.has(name) && !PSEUDO_COLUMNS.has(name));
+  return wanted.map((name) => {
+    const column = requireColumn(draft, definition, name);
+    if (!canBeIndexed(column.type)) throw new AppError("invalid", `[Valid] column ${name} of type ${column.type} cannot be indexed.`);
+    const state = complete === "all" || complete.has(name) ? "ready" : "write-only";
+    const slot = takesSlot(column.type) ? takeSlot(used) : undefined;
+    return slot === undefined ? { column: name, state } : { column: name, state, slot };
+  });
+}
+
+/** By the classes above and below, which share the slots of an object. */
+function usedSlots(draft: Draft, path: string): Set<number> {
+  const related = [...draft.lineage(path), ...draft.below(path)];
+  return new Set(related.flatMap((definition) => definition.indexes.flatMap((index) => index.slot ?? [])));
+}
+
+function takeSlot(used: Set<number>): number | undefined {
+  for (let slot = 1; slot < NUMBER_SLOTS; slot++) {
+    if (used.has(slot)) continue;
+    used.add(slot);
+    return slot;
+  }
+  return undefined;
+}
+
+function requireColumn(draft: Draft, definition: ClassDefinition, name: string): ColumnDefinition {
+  const column = definition.columns.find((own) => own.name === name) ?? draft.columns(definition.path).get(name);
+  if (column === undefined) throw new AppError("not_found", `[NotExist] Field ${name} Not Exist in ${definition.path}.`);
+  return column;
+}
+
+function addColumn(draft: Draft, definition: ClassDefinition, spec: ColumnSpec): void {
+  const taken = draft.columns(definition.path).has(spec.name) || PSEUDO_COLUMNS.has(spec.name);
+  if (taken) throw new AppError("conflict", `[Valid] column ${spec.name} exists already.`);
+  if (spec.sealed) throw new AppError("invalid", "[Valid] Only the platform's own classes have sealed columns.");
+  const below = draft.below(definition.path).find((of) => of.columns.some((column) => column.name === spec.name));
+  if (below !== undefined) throw new AppError("conflict", `[Valid] column ${spec.name} exists already in the subclass ${below.path}.`);
+  draft.putClass({ ...definition, columns: [...definition.columns, ...newColumns(draft, definition.path, [spec])] });
+}
+
+function dropColumn(draft: Draft, definition: ClassDefinition, name: string): void {
+  requireColumn(draft, definition, name);
+  requireOwn(definition.columns.some((column) => column.name === name), `column ${name}`, definition);
+  const affected = [definition, ...draft.below(definition.path)];
+  const keyed = affected.find((of) => of.keys.includes(name));
+  if (keyed !== undefined) throw new AppError("conflict", `[Valid] column ${name} is a key of ${keyed.path}.`);
+  for (const of of affected) {
+    const indexes = of.indexes.filter((index) => index.column !== name);
+    const columns = of === definition ? of.columns.filter((column) => column.name !== name) : of.columns;
+    if (of === definition || indexes.length < of.indexes.length) draft.putClass({ ...of, columns, indexes });
+  }
+}
+
+function addIndex(draft: Draft, definition: ClassDefinition, name: string): void {
+  const added = newIndexes(draft, definition, [name], new Set());
+  if (added.length === 0) throw new AppError("conflict", `[Valid] column ${name} is indexed already.`);
+  draft.putClass({ ...definition, indexes: [...definition.indexes, ...added] });
+}
+
+function dropIndex(draft: Draft, definition: ClassDefinition, name: string): void {
+  requireOwn(definition.indexes.some((index) => index.column === name), `index ${name}`, definition);
+  draft.putClass({ ...definition, indexes: definition.indexes.filter((index) => index.column !== name) });
+}
+
+function addKey(draft: Draft, definition: ClassDefinition, name: string): void {
+  const added = newKeys(draft, definition, [name]);
+  if (added.length === 0) throw new AppError("conflict", `[Valid] column ${name} is a key already.`);
+  draft.putClass({ ...definition, keys: [...definition.keys, ...added] });
+}
+
+function dropKey(draft: Draft, definition: ClassDefinition, name: string): void {
+  requireOwn(definition.keys.includes(name), `key ${name}`, definition);
+  const altered = { ...definition, keys: definition.keys.filter((key) => key !== name) };
+  checkKeyMode(draft, altered);
+  draft.putClass(altered);
+}
+
+function setOptions(draft: Draft, definition: ClassDefinition, options: Partial<ClassOptions>): void {
+  const altered = { ...definition, options: mergeOptions(definition.options, options) };
+  checkKeyMode(draft, altered);
+  draft.putClass(altered);
+}
+
+function requireOwn(own: boolean, what: string, definition: ClassDefinition): void {
+  if (own) return;
+  throw new AppError("not_found", `[NotExist] ${what} is not defined by ${definition.path}; an inherited one is changed where it is defined.`);
+}
+
+function checkKeyMode(draft: Draft, definition: ClassDefinition): void {
+  if (definition.options.keyMode !== "md5") return;
+  const inherited = draft.lineage(definition.path).some((above) => above.path !== definition.path && above.keys.length > 0);
+  if (definition.keys.length === 0 && !inherited) throw new AppError("invalid", `[Valid] class ${definition.path}: key=md5 needs keys.`);
+}
+
+/** A member that is present and `undefined` takes the option away. */
+function mergeOptions(before: OptionsDefinition, change: Partial<ClassOptions>): OptionsDefinition {
+  const named = "ttlSeconds" in change ? change.ttlSeconds : before.ttlSeconds;
+  // Clients write -1 for "for ever".
+  const ttlSeconds = named === -1 ? undefined : named;
+  if (ttlSeconds !== undefined && !(Number.isFinite(ttlSeconds) && ttlSeconds > 0)) {
+    throw new AppError("invalid", "[Valid] ttl is a number of seconds above zero.");
+  }
+  const texts = { alias: text("alias"), nickname: text("nickname"), remedy: text("remedy") };
+  const keyMode = "keyMode" in change ? change.keyMode : before.keyMode;
+  const autosearch = change.autosearch ?? before.autosearch;
+  return {
+    ...(keyMode === undefined ? {} : { keyMode }),
+    ...(ttlSeconds === undefined ? {} : { ttlSeconds }),
+    ...texts,
+    version: change.version ?? before.version,
+    autosearch,
+    // Objects written while it was off have no words in the index.
+    wordsReady: autosearch && before.wordsReady,
+    hints: { ...before.hints, ...change.hints },
+  };
+
+  function text(name: "alias" | "nickname" | "remedy"): string | undefined {
+    return name in change ? change[name] : before[name];
+  }
+}

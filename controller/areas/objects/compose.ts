@@ -1,0 +1,167 @@
+import type { Row, Value } from "../../../common/value.ts";
+import type { EdgeEnd, Entity, EntityChange } from "../../store/objects.ts";
+import { ASSIGNED_CELL, CLEARED_CELL, elementCellKey, encodeCell } from "./codec.ts";
+import { CREATED_CELL, createdMs, elementCells, encodeVersion } from "./entity.ts";
+import { checkIndexedValues, countIndexedValues, slotNumber, valueTerms, wordTerms } from "./terms.ts";
+import { canonicalText, isObject } from "./values.ts";
+import type { LoadedClass, LoadedColumn } from "./views.ts";
+
+/** An edit with the canonical form of its value; that of `take` is a list of elements or keys. */
+export interface ColumnEdit {
+  readonly column: LoadedColumn;
+  readonly operation: "set" | "add" | "take";
+  readonly value: Value | undefined;
+}
+
+export interface EntityWrite {
+  readonly view: LoadedClass;
+  /** After the colon. */
+  readonly key: string;
+  readonly timeUs: number;
+  readonly edits: readonly ColumnEdit[];
+  /** What there was before, when there was anything. */
+  readonly old: { readonly entity: Entity; readonly row: Row } | undefined;
+  readonly birth: boolean;
+  /** The id was made up just now: nobody else writes to it. */
+  readonly fresh: boolean;
+  readonly addEdges?: readonly EdgeEnd[];
+  readonly dropEdges?: readonly EdgeEnd[];
+}
+
+export interface ComposedWrite {
+  readonly change: EntityChange;
+  /** As it is afterwards, as far as this controller knows. */
+  readonly row: Row;
+  /** What was written, without sealed columns; `null` for what was cleared. */
+  readonly fields: Row;
+}
+
+/** One write of one entity: cells, terms and numbers of just what it sets. */
+export function compose(write: EntityWrite): ComposedWrite {
+  const { view, old, timeUs } = write;
+  const parts = new Parts(write);
+  for (const edit of write.edits) parts.edit(edit);
+  parts.finish();
+  const change: EntityChange = {
+    key: { cid: view.cid, id: write.key },
+    timeUs,
+    cells: parts.cells,
+    addTerms: [...parts.addTerms],
+    numbers: parts.numbers,
+    ...(write.birth ? { birth: true as const } : {}),
+    // A write below what is there already wins nothing, so the terms of what stays must stay.
+    ...(old === undefined || old.entity.lastUs >= timeUs ? {} : { dropTerms: [...parts.dropTerms] }),
+    ...(write.addEdges === undefined ? {} : { addEdges: write.addEdges }),
+    ...(write.dropEdges === undefined ? {} : { dropEdges: write.dropEdges }),
+    ...(view.options.version ? { version: encodeVersion(view, parts.row) } : {}),
+    ...expiry(view, timeUs),
+  };
+  return { change, row: parts.row, fields: parts.fields };
+}
+
+export function expiry(view: LoadedClass, timeUs: number): { readonly expiresAtMs?: number } {
+  const { ttlSeconds } = view.options;
+  return ttlSeconds === undefined ? {} : { expiresAtMs: Math.floor(timeUs / 1_000) + ttlSeconds * 1_000 };
+}
+
+/** The pieces of a change while its edits are gone through. */
+class Parts {
+  readonly cells = new Map<string, Uint8Array | undefined>();
+  readonly addTerms: Set<string>;
+  readonly dropTerms = new Set<string>();
+  readonly numbers: Map<number, number | undefined>;
+  readonly row: Row;
+  readonly fields: Row = {};
+  readonly #write: EntityWrite;
+  #wordsTouched = false;
+  #indexTouched = false;
+
+  constructor(write: EntityWrite) {
+    this.#write = write;
+    this.row = { ...write.old?.row };
+    this.addTerms = new Set(write.birth ? write.view.terms : []);
+    this.numbers = new Map([[0, Math.floor(write.timeUs / 1_000)]]);
+  }
+
+  edit(edit: ColumnEdit): void {
+    const { column } = edit;
+    const before = this.row[column.name];
+    const after = edited(edit, before);
+    if (after === undefined) delete this.row[column.name];
+    else this.row[column.name] = after;
+    if (!column.sealed) this.fields[column.name] = after ?? null;
+    if (column.type === "set" || column.type === "map") this.#collection(edit);
+    else if (after !== undefined) this.cells.set(column.cellKey, encodeCell(column.type, after, column.name));
+    else if (this.#write.old !== undefined || this.cells.has(column.cellKey)) this.cells.set(column.cellKey, undefined);
+    if (column.indexed) this.#index(edit, before, after);
+    this.#wordsTouched ||= this.#write.view.wordColumns.length > 0 && (column.type === "varchar" || column.type === "text");
+  }
+
+  finish(): void {
+    const { view, old, birth } = this.#write;
+    if (this.#indexTouched) checkIndexedValues(view, countIndexedValues(view, this.row));
+    if (this.#wordsTouched) this.#exchange(old === undefined ? [] : wordTerms(view, old.row), wordTerms(view, this.row));
+    if (birth && old !== undefined) this.cells.set(CREATED_CELL, encodeCell("timestamp", createdMs(old.entity), "ctime"));
+  }
+
+  #collection(edit: ColumnEdit): void {
+    const { column, operation, value } = edit;
+    if (operation === "set") this.#assign(column, value);
+    else if (operation === "add") for (const [name, cell] of elementCells(column, value)) this.cells.set(elementCellKey(column.cellKey, name), cell);
+    else for (const name of takenNames(value)) this.cells.set(elementCellKey(column.cellKey, name), undefined);
+  }
+
+  #assign(column: LoadedColumn, value: Value | undefined): void {
+    const { old, fresh } = this.#write;
+    const elements = elementCells(column, value);
+    const prefix = `${column.cellKey}/`;
+    for (const key of [...(old?.entity.cells.keys() ?? []), ...this.cells.keys()]) if (key.startsWith(prefix)) this.cells.set(key, undefined);
+    // Where nobody else can have added elements the base would cover nothing.
+    if (!fresh || (value !== undefined && elements.length === 0)) this.cells.set(column.cellKey, value === undefined ? CLEARED_CELL : ASSIGNED_CELL);
+    for (const [name, cell] of elements) this.cells.set(elementCellKey(column.cellKey, name), cell);
+  }
+
+  #index(edit: ColumnEdit, before: Value | undefined, after: Value | undefined): void {
+    const { column, operation } = edit;
+    if (column.slot !== undefined && (after !== undefined || this.#write.old !== undefined)) this.numbers.set(column.slot, slotNumber(after));
+    if (typeof after === "object") this.#indexTouched = true;
+    if (operation === "add") this.#exchange([], valueTerms(column, edit.value));
+    else this.#exchange(valueTerms(column, before), operation === "set" ? valueTerms(column, after) : [], valueTerms(column, after));
+  }
+
+  /** Drops the terms of `before` that are neither added nor kept. */
+  #exchange(before: readonly string[], added: readonly string[], kept: readonly string[] = added): void {
+    for (const term of added) {
+      this.addTerms.add(term);
+      this.dropTerms.delete(term);
+    }
+    if (before.length === 0) return;
+    const staying = new Set(kept);
+    for (const term of before) {
+      if (staying.has(term)) continue;
+      this.addTerms.delete(term);
+      this.dropTerms.add(term);
+    }
+  }
+}
+
+/** The value of the column after the edit. */
+function edited(edit: ColumnEdit, before: Value | undefined): Value | undefined {
+  if (edit.operation === "set" || edit.value === undefined) return edit.operation === "set" ? edit.value : before;
+  if (edit.column.type === "map") return editedMap(edit, isObject(before) ? before : {}, before);
+  const elements: readonly Value[] = Array.isArray(before) ? (before as readonly Value[]) : [];
+  const given: readonly Value[] = Array.isArray(edit.value) ? (edit.value as readonly Value[]) : [];
+  const names = new Set((edit.operation === "take" ? given : elements).map(canonicalText));
+  if (edit.operation === "take") return before === undefined ? undefined : elements.filter((element) => !names.has(canonicalText(element)));
+  return [...elements, ...(edit.column.type === "list" ? given : given.filter((element) => !names.has(canonicalText(element))))];
+}
+
+function editedMap(edit: ColumnEdit, entries: { readonly [key: string]: Value }, before: Value | undefined): Value | undefined {
+  if (edit.operation === "add") return { ...entries, ...(isObject(edit.value) ? edit.value : {}) };
+  const taken = new Set(takenNames(edit.value));
+  return before === undefined ? undefined : Object.fromEntries(Object.entries(entries).filter(([key]) => !taken.has(key)));
+}
+
+function takenNames(value: Value | undefined): string[] {
+  return Array.isArray(value) ? value.map((element: Value) => canonicalText(element)) : [];
+}

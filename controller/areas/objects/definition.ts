@@ -1,0 +1,100 @@
+import type { ClassKind, ColumnSpec, ColumnType, EdgeType, KeyMode } from "./types.ts";
+import type { Value } from "../../../common/value.ts";
+
+/** A class as it lies in the key-value store, without what it inherits. */
+export interface ClassDefinition {
+  readonly cid: number;
+  readonly path: string;
+  readonly kind: ClassKind;
+  readonly columns: readonly ColumnDefinition[];
+  readonly keys: readonly string[];
+  readonly indexes: readonly IndexDefinition[];
+  readonly options: OptionsDefinition;
+  readonly modifiedAtMs: number;
+  readonly system: boolean;
+}
+
+export interface ColumnDefinition extends ColumnSpec {
+  readonly number: number;
+}
+
+/** Over an own or an inherited column. */
+export interface IndexDefinition {
+  readonly column: string;
+  /** `write-only`: kept by writers, but older objects are not in it; no query uses it. */
+  readonly state: "write-only" | "ready";
+  /** Numeric slot of the object store, for columns of numbers and times while slots last. */
+  readonly slot?: number;
+}
+
+export interface OptionsDefinition {
+  /** Absent: by the keys. */
+  readonly keyMode?: KeyMode;
+  readonly ttlSeconds?: number;
+  readonly version: boolean;
+  readonly autosearch: boolean;
+  /** Every object of the class has its words in the index: `autosearch` was on from the beginning. */
+  readonly wordsReady: boolean;
+  readonly alias?: string;
+  readonly nickname?: string;
+  readonly remedy?: string;
+  readonly hints: Readonly<Record<string, Value>>;
+}
+
+/** Gives numbers once. Every change of a definition writes it, which puts all changes of a tenant in one order. */
+export interface Counter {
+  readonly nextCid: number;
+  readonly nextColumn: number;
+  /** Names the change that wrote it, so that its author can tell after an unknown outcome. */
+  readonly change: string;
+}
+
+/** All definitions of a tenant at one moment. */
+export interface Definitions {
+  readonly counter: Counter | undefined;
+  /** 0 while there is none. */
+  readonly counterRevision: number;
+  readonly classes: ReadonlyMap<string, ClassDefinition>;
+  readonly edgeTypes: ReadonlyMap<string, EdgeType>;
+}
+
+export const ROOT_CID = 1;
+export const TAGS_COLUMN = "tags";
+/** Numbers below belong to the platform's own columns. */
+export const FIRST_COLUMN_NUMBER = 16;
+
+/** The column every class inherits from the root of its tenant. */
+export const TAGS: ColumnDefinition = { name: TAGS_COLUMN, type: "set", elements: ["varchar"], title: "Tags", number: 1 };
+
+/** Kept by the platform, not stored as columns; ignored when written. */
+export const PSEUDO_COLUMNS: ReadonlySet<string> = new Set(["id", "class", "day", "vtime", "ctime", "mtime"]);
+
+const SLOT_TYPES: ReadonlySet<ColumnType> = new Set(["int", "bigint", "smallint", "long", "varint", "float", "double", "timestamp"]);
+const UNINDEXED_TYPES: ReadonlySet<ColumnType> = new Set(["blob", "bucket", "bitlog"]);
+const TEXT_TYPES: ReadonlySet<ColumnType> = new Set(["varchar", "text"]);
+
+export function takesSlot(type: ColumnType): boolean {
+  return SLOT_TYPES.has(type);
+}
+
+export function canBeIndexed(type: ColumnType): boolean {
+  return !UNINDEXED_TYPES.has(type);
+}
+
+export function hasWords(type: ColumnType): boolean {
+  return TEXT_TYPES.has(type);
+}
+
+/** The path one step up; `undefined` for a path of one component. */
+export function parentPath(path: string): string | undefined {
+  const slash = path.lastIndexOf("/");
+  return slash <= 0 ? undefined : path.slice(0, slash);
+}
+
+export function lastComponent(path: string): string {
+  return path.slice(path.lastIndexOf("/") + 1);
+}
+
+export function isBelow(path: string, root: string): boolean {
+  return root === "/" || path.startsWith(`${root}/`);
+}

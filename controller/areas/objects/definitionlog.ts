@@ -1,0 +1,73 @@
+import { decodeStored } from "../../store/format.ts";
+import type { KvEntry, KvEvent } from "../../store/kv.ts";
+import type { ClassDefinition, Counter, Definitions } from "./definition.ts";
+import { CLASS_PREFIX, COUNTER_KEY, EDGE_TYPE_PREFIX } from "./draft.ts";
+import type { EdgeType } from "./types.ts";
+
+const RECENT_CHANGES = 256;
+
+/** Puts entries and events of the key-value store together to definitions, whatever overlap a list and a watch have. */
+export class DefinitionLog {
+  readonly #revisions = new Map<string, number>();
+  readonly #recent = new Set<string>();
+  #classes = new Map<string, ClassDefinition>();
+  #edgeTypes = new Map<string, EdgeType>();
+  #counter: Counter | undefined;
+  #revision = 0;
+
+  get revision(): number {
+    return this.#revision;
+  }
+
+  definitions(): Definitions {
+    const counterRevision = this.#revisions.get(COUNTER_KEY) ?? 0;
+    return { counter: this.#counter, counterRevision, classes: new Map(this.#classes), edgeTypes: new Map(this.#edgeTypes) };
+  }
+
+  /** Whether the change of that name was seen among the latest ones. */
+  saw(change: string): boolean {
+    return this.#recent.has(change);
+  }
+
+  /** Everything there is, read at `revision`. */
+  replace(entries: readonly KvEntry[], revision: number): void {
+    this.#revisions.clear();
+    this.#classes.clear();
+    this.#edgeTypes.clear();
+    this.#counter = undefined;
+    for (const entry of entries) this.#take(entry);
+    this.#revision = revision;
+  }
+
+  apply(events: readonly KvEvent[]): void {
+    for (const event of events) {
+      if (event.kind === "put") this.#take(event.entry);
+      else if (event.revision > (this.#revisions.get(event.key) ?? 0)) this.#forget(event.key);
+      this.#revision = Math.max(this.#revision, event.kind === "put" ? event.entry.revision : event.revision);
+    }
+  }
+
+  #take(entry: KvEntry): void {
+    const { key } = entry;
+    if (entry.revision <= (this.#revisions.get(key) ?? 0)) return;
+    this.#revisions.set(key, entry.revision);
+    if (key === COUNTER_KEY) this.#takeCounter(decodeStored<Counter>(entry.value));
+    else if (key.startsWith(EDGE_TYPE_PREFIX)) this.#edgeTypes.set(key.slice(EDGE_TYPE_PREFIX.length), decodeStored<EdgeType>(entry.value));
+    else if (key.startsWith(CLASS_PREFIX)) this.#classes.set(key.slice(CLASS_PREFIX.length), decodeStored<ClassDefinition>(entry.value));
+  }
+
+  #takeCounter(counter: Counter): void {
+    this.#counter = counter;
+    this.#recent.add(counter.change);
+    for (const oldest of this.#recent) {
+      if (this.#recent.size <= RECENT_CHANGES) break;
+      this.#recent.delete(oldest);
+    }
+  }
+
+  #forget(key: string): void {
+    this.#revisions.delete(key);
+    if (key.startsWith(EDGE_TYPE_PREFIX)) this.#edgeTypes.delete(key.slice(EDGE_TYPE_PREFIX.length));
+    else if (key.startsWith(CLASS_PREFIX)) this.#classes.delete(key.slice(CLASS_PREFIX.length));
+  }
+}

@@ -1,0 +1,122 @@
+import { AppError } from "../../../common/errors.ts";
+import { encodeJson } from "../../store/format.ts";
+import type { KvOperation } from "../../store/kv.ts";
+import {
+  FIRST_COLUMN_NUMBER, ROOT_CID, isBelow, parentPath, type ClassDefinition, type ColumnDefinition, type Definitions,
+} from "./definition.ts";
+import type { ColumnSpec, EdgeType } from "./types.ts";
+
+export const DEFINITIONS_PREFIX = "objects/";
+export const COUNTER_KEY = `${DEFINITIONS_PREFIX}counter`;
+export const CLASS_PREFIX = `${DEFINITIONS_PREFIX}class`;
+export const EDGE_TYPE_PREFIX = `${DEFINITIONS_PREFIX}edgetype/`;
+
+/** Definitions with a change that is not written yet. The rules of changes are in `classchanges.ts`. */
+export class Draft {
+  readonly nowMs: number;
+  readonly #classes: Map<string, ClassDefinition>;
+  readonly #edgeTypes: Map<string, EdgeType>;
+  readonly #puts = new Map<string, unknown>();
+  readonly #deletes = new Set<string>();
+  #nextCid: number;
+  #nextColumn: number;
+
+  constructor(definitions: Definitions, nowMs: number) {
+    this.nowMs = nowMs;
+    this.#classes = new Map(definitions.classes);
+    this.#edgeTypes = new Map(definitions.edgeTypes);
+    this.#nextCid = definitions.counter?.nextCid ?? ROOT_CID;
+    this.#nextColumn = definitions.counter?.nextColumn ?? FIRST_COLUMN_NUMBER;
+  }
+
+  get classCount(): number {
+    return this.#classes.size;
+  }
+
+  get edgeTypeCount(): number {
+    return this.#edgeTypes.size;
+  }
+
+  class(path: string): ClassDefinition | undefined {
+    return this.#classes.get(path);
+  }
+
+  /** `AppError("not_found")` when there is none. */
+  requireClass(path: string): ClassDefinition {
+    const found = this.#classes.get(path);
+    if (found === undefined) throw new AppError("not_found", `[NotExist] class : ${path} not find !`);
+    return found;
+  }
+
+  edgeType(name: string): EdgeType | undefined {
+    return this.#edgeTypes.get(name);
+  }
+
+  /** The class and what it inherits from, the class first. */
+  lineage(path: string): ClassDefinition[] {
+    const found: ClassDefinition[] = [];
+    for (let at: string | undefined = path; at !== undefined; at = parentPath(at)) {
+      const definition = this.#classes.get(at);
+      if (definition !== undefined) found.push(definition);
+    }
+    return found;
+  }
+
+  /** All classes below, without the class itself. */
+  below(path: string): ClassDefinition[] {
+    return [...this.#classes.values()].filter((definition) => isBelow(definition.path, path));
+  }
+
+  /** Own and inherited. */
+  columns(path: string): Map<string, ColumnDefinition> {
+    return new Map(this.lineage(path).flatMap((definition) => definition.columns.map((column) => [column.name, column] as const)));
+  }
+
+  takeCid(): number {
+    return this.#nextCid++;
+  }
+
+  numbered(column: ColumnSpec): ColumnDefinition {
+    return { ...column, number: this.#nextColumn++ };
+  }
+
+  putClass(definition: ClassDefinition): void {
+    const written = { ...definition, modifiedAtMs: this.nowMs };
+    this.#classes.set(definition.path, written);
+    this.#put(CLASS_PREFIX + definition.path, written);
+  }
+
+  deleteClass(path: string): void {
+    this.#classes.delete(path);
+    this.#delete(CLASS_PREFIX + path);
+  }
+
+  putEdgeType(type: EdgeType): void {
+    this.#edgeTypes.set(type.name, type);
+    this.#put(EDGE_TYPE_PREFIX + type.name, type);
+  }
+
+  deleteEdgeType(name: string): void {
+    this.#edgeTypes.delete(name);
+    this.#delete(EDGE_TYPE_PREFIX + name);
+  }
+
+  /** Nothing when nothing changed. The counter comes last: who has seen it has seen the whole change. */
+  operations(change: string): KvOperation[] {
+    const operations: KvOperation[] = [...this.#deletes].map((key) => ({ kind: "delete", key }));
+    for (const [key, value] of this.#puts) operations.push({ kind: "put", key, value: encodeJson(value) });
+    if (operations.length === 0) return [];
+    const counter = { nextCid: this.#nextCid, nextColumn: this.#nextColumn, change };
+    return [...operations, { kind: "put", key: COUNTER_KEY, value: encodeJson(counter) }];
+  }
+
+  #put(key: string, value: unknown): void {
+    this.#deletes.delete(key);
+    this.#puts.set(key, value);
+  }
+
+  #delete(key: string): void {
+    this.#puts.delete(key);
+    this.#deletes.add(key);
+  }
+}

@@ -1,0 +1,71 @@
+import { createHash } from "node:crypto";
+import { AppError } from "../../../common/errors.ts";
+import { formatObjectId, joinKeys, parseObjectId, uuidOf } from "../../../common/ids.ts";
+import { OBJECT_ID_MAX_BYTES } from "../../../common/limits.ts";
+import type { Row, Value } from "../../../common/value.ts";
+import { canonicalText } from "./values.ts";
+import type { LoadedClass } from "./views.ts";
+
+/** Where ids that are made up come from: a time and ten bytes, random or a hash. */
+export interface IdSource {
+  readonly timeMs: number;
+  readonly entropy: () => Uint8Array;
+}
+
+export interface NewKey {
+  readonly key: string;
+  /** Made up just now, so that no object has it yet. */
+  readonly fresh: boolean;
+}
+
+/** The part after the colon for a row to be written. A given id locates the object in every mode; else the class's key mode decides. */
+export function keyOf(view: LoadedClass, row: Row, given: Value | undefined, source: IdSource): NewKey {
+  if (given !== undefined && given !== null && given !== "") return { key: givenKey(view, canonicalText(given)), fresh: false };
+  switch (view.options.keyMode) {
+    case "uuid":
+      return { key: uuidOf(source.timeMs, source.entropy()), fresh: true };
+    case "md5":
+      return { key: createHash("md5").update(keyText(view, row)).digest("hex"), fresh: false };
+    case "manu":
+      return { key: checkedKey(keyText(view, row)), fresh: false };
+  }
+}
+
+/** The key that the key columns of a row make; `undefined` when the key does not come from them or one is not set. */
+export function keyFromColumns(view: LoadedClass, row: Row): string | undefined {
+  const { keyMode } = view.options;
+  if (keyMode === "uuid" || view.keys.length === 0 || view.keys.some((name) => row[name] === undefined)) return undefined;
+  const text = keyText(view, row);
+  return keyMode === "manu" ? text : createHash("md5").update(text).digest("hex");
+}
+
+/** Ten bytes that stand for where a record comes from. */
+export function identityHash(identity: string): Uint8Array {
+  return createHash("sha256").update(identity).digest().subarray(0, 10);
+}
+
+export function wholeId(view: LoadedClass, key: string): string {
+  return formatObjectId(view.label, key);
+}
+
+/** Bare or whole. */
+function givenKey(view: LoadedClass, id: string): string {
+  const parts = parseObjectId(id);
+  return checkedKey(parts?.label === view.label ? parts.key : id);
+}
+
+function keyText(view: LoadedClass, row: Row): string {
+  if (view.keys.length === 0) throw new AppError("invalid", `[Valid] class ${view.path}: an object needs an id.`);
+  return joinKeys(view.keys.map((name) => keyColumnText(view, name, row[name])));
+}
+
+function keyColumnText(view: LoadedClass, name: string, value: Value | undefined): string {
+  const text = value === undefined ? "" : canonicalText(value);
+  if (text === "") throw new AppError("invalid", `[Valid] class ${view.path}: the key column ${name} is not set.`, { details: { column: name } });
+  return text;
+}
+
+function checkedKey(key: string): string {
+  if (Buffer.byteLength(key) <= OBJECT_ID_MAX_BYTES) return key;
+  throw new AppError("too_large", `[Valid] An object id has at most ${OBJECT_ID_MAX_BYTES} bytes.`, { details: { limit: "OBJECT_ID_MAX_BYTES" } });
+}

@@ -1,0 +1,27 @@
+import { isAppError } from "../../../common/errors.ts";
+import { STORE_ATTEMPTS_MAX, STORE_CALL_DEADLINE_MS, STORE_RETRY_MIN_MS } from "../../../common/limits.ts";
+import { wait, type Clock, type Random } from "../../../common/time.ts";
+
+/** Repeats a call that is safe to repeat while the store is away or does not say how it ended; then its error goes on. */
+export class Patience {
+  readonly #clock: Clock;
+  readonly #random: Random;
+
+  constructor(of: { readonly clock: Clock; readonly random: Random }) {
+    this.#clock = of.clock;
+    this.#random = of.random;
+  }
+
+  async repeat<T>(call: () => Promise<T>): Promise<T> {
+    const startMs = this.#clock.monotonicMs();
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await call();
+      } catch (error) {
+        const late = this.#clock.monotonicMs() - startMs > STORE_CALL_DEADLINE_MS;
+        if (attempt >= STORE_ATTEMPTS_MAX || late || !isAppError(error, "unavailable", "unknown_outcome")) throw error;
+        await wait(this.#clock, STORE_RETRY_MIN_MS * 2 ** attempt * (0.5 + this.#random.next() / 2));
+      }
+    }
+  }
+}

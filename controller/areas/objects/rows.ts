@@ -1,0 +1,96 @@
+import { AppError } from "../../../common/errors.ts";
+import type { Row, Value } from "../../../common/value.ts";
+import type { ColumnEdit } from "./compose.ts";
+import { PSEUDO_COLUMNS } from "./definition.ts";
+import { keyOf, type IdSource } from "./identity.ts";
+import type { Snapshot } from "./snapshot.ts";
+import type { Edit } from "./types.ts";
+import { canonicalText, canonicalValue, isCollection, isObject, typeText } from "./values.ts";
+import type { LoadedClass, LoadedColumn } from "./views.ts";
+
+/** What an attribute named like an edge type says: ids of the objects the edges go to. */
+export interface LinkEdit {
+  readonly type: string;
+  readonly operation: "set" | "add" | "take";
+  readonly ids: readonly string[];
+}
+
+export interface CheckedEdits {
+  readonly edits: readonly ColumnEdit[];
+  readonly links: readonly LinkEdit[];
+}
+
+export interface CheckedRow extends CheckedEdits {
+  readonly key: string;
+  readonly fresh: boolean;
+}
+
+/** A row as it will be written. Throws what is wrong with it. */
+export function checkRow(view: LoadedClass, snapshot: Snapshot, row: Row, source: IdSource): CheckedRow {
+  const edits = Object.entries(row).map(([column, value]) => ({ column, operation: "set" as const, value }));
+  const checked = checkEdits(view, snapshot, edits);
+  const values: Row = {};
+  for (const edit of checked.edits) if (edit.value !== undefined) values[edit.column.name] = edit.value;
+  const given = Object.hasOwn(row, "id") ? row.id : undefined;
+  return { ...checked, ...keyOf(view, values, given, source) };
+}
+
+/** Members the platform keeps by itself are passed over. */
+export function checkEdits(view: LoadedClass, snapshot: Snapshot, edits: readonly Edit[]): CheckedEdits {
+  const checked: ColumnEdit[] = [];
+  const links: LinkEdit[] = [];
+  for (const edit of edits) {
+    if (PSEUDO_COLUMNS.has(edit.column)) continue;
+    const column = view.column(edit.column);
+    if (column !== undefined) checked.push({ column, operation: edit.operation, value: editValue(column, edit) });
+    else if (snapshot.hasEdgeType(edit.column)) links.push({ type: edit.column, operation: edit.operation, ids: linkIds(edit.column, edit.value) });
+    else throw new AppError("not_found", `[NotExist] Field ${edit.column} Not Exist in ${view.path}.`, { details: { column: edit.column } });
+  }
+  return { edits: checked, links };
+}
+
+/** Runs `check` for every row and says which one was wrong. */
+export function checkAll<T, R>(rows: readonly T[], check: (row: T) => R): R[] {
+  return rows.map((row, at) => {
+    try {
+      return check(row);
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      throw new AppError(error.code, error.message, { cause: error, details: { ...error.details, row: at } });
+    }
+  });
+}
+
+function editValue(column: LoadedColumn, edit: Edit): Value | undefined {
+  if (edit.value === undefined) return undefined;
+  if (edit.operation === "set") return canonicalValue(column, edit.value);
+  if (!isCollection(column.type)) {
+    throw new AppError("invalid", `[Format] column ${column.name}: + and - are for sets, lists and maps, not for ${typeText(column)}.`);
+  }
+  return edit.operation === "take" && column.type === "map" ? takenKeys(edit.value) : canonicalValue(column, edit.value);
+}
+
+/** A key, a list of keys, or an object of which only the keys count. */
+function takenKeys(value: Value): Value {
+  const given = typeof value === "string" && /^\s*[[{]/.test(value) ? parsed(value) : value;
+  if (Array.isArray(given)) return given.map((key: Value) => canonicalText(key));
+  return isObject(given) ? Object.keys(given) : [canonicalText(given)];
+}
+
+function parsed(text: string): Value {
+  try {
+    return JSON.parse(text) as Value;
+  } catch {
+    return text;
+  }
+}
+
+function linkIds(type: string, value: Value | undefined): string[] {
+  const given = typeof value === "string" && value.trimStart().startsWith("[") ? parsed(value) : value;
+  if (given === undefined || given === null || given === "") return [];
+  const ids: readonly Value[] = Array.isArray(given) ? (given as readonly Value[]) : [given];
+  return ids.map((id) => {
+    if (typeof id === "string") return id;
+    throw new AppError("invalid", `[Format] ${type}: an edge goes to the id of an object, such as "box:1".`);
+  });
+}

@@ -1,0 +1,52 @@
+import type { Runtime } from "../../runtime.ts";
+import type { TenantStore } from "../../store/engine.ts";
+import { TenantCatalog } from "./catalog.ts";
+import { ensureRoot, ensureSystemClass } from "./classchanges.ts";
+import { Patience } from "./patience.ts";
+import { ObjectReader } from "./reader.ts";
+import type { SystemClass } from "./types.ts";
+import { ObjectWriter } from "./writer.ts";
+
+/** A change of definitions must fit one transaction of the key-value store, with the parents it makes. */
+const SYSTEM_CLASSES_PER_CHANGE = 20;
+
+export interface TenantObjects {
+  readonly store: TenantStore;
+  readonly catalog: TenantCatalog;
+  readonly writer: ObjectWriter;
+  readonly reader: ObjectReader;
+  readonly patience: Patience;
+}
+
+export interface OpenTenantOptions {
+  readonly store: TenantStore;
+  readonly runtime: Runtime;
+  readonly ospace: string;
+  readonly systemClasses: readonly SystemClass[];
+}
+
+/** Follows the tenant's definitions, makes its root and system classes, and only then lets anybody in. */
+export async function openTenantObjects(options: OpenTenantOptions): Promise<TenantObjects> {
+  const { store, runtime, ospace, systemClasses } = options;
+  const owners = new Map(systemClasses.map((definition) => [ospace + definition.path, definition]));
+  const catalog = new TenantCatalog({ kv: store.kv, runtime, owners });
+  const patience = new Patience(runtime);
+  await patience.repeat(() => catalog.open());
+  try {
+    await catalog.change((draft) => ensureRoot(draft, ospace));
+    await ensureAll(catalog, [...owners], ospace);
+  } catch (error) {
+    await catalog.close();
+    throw error;
+  }
+  const parts = { store: store.objects, runtime, patience };
+  return { store, catalog, patience, writer: new ObjectWriter(parts), reader: new ObjectReader(parts) };
+}
+
+async function ensureAll(catalog: TenantCatalog, classes: readonly (readonly [string, SystemClass])[], ospace: string): Promise<void> {
+  for (let from = 0; from < classes.length; from += SYSTEM_CLASSES_PER_CHANGE) {
+    await catalog.change((draft) => {
+      for (const [path, definition] of classes.slice(from, from + SYSTEM_CLASSES_PER_CHANGE)) ensureSystemClass(draft, definition, { path, ospace });
+    });
+  }
+}

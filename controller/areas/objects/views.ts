@@ -1,0 +1,124 @@
+import { hasWords, lastComponent, parentPath, type ClassDefinition } from "./definition.ts";
+import type { ClassGuard, ClassKind, ClassOptions, ClassView, Column, KeyMode, SystemClass } from "./types.ts";
+
+/** A column with how it lies in the store. */
+export interface LoadedColumn extends Column {
+  /** Key of its cell; elements of sets and maps have `<cellKey>/<element>`. */
+  readonly cellKey: string;
+  /** Its place among the columns of the class. */
+  readonly ordinal: number;
+  readonly slot: number | undefined;
+  /** Queries may use its index. */
+  readonly indexReady: boolean;
+}
+
+/** The view of a class that this area works with. */
+export class LoadedClass implements ClassView {
+  readonly cid: number;
+  readonly path: string;
+  readonly label: string;
+  readonly parent: string | undefined;
+  readonly kind: ClassKind;
+  readonly columns: readonly LoadedColumn[];
+  readonly keys: readonly string[];
+  readonly options: ClassOptions;
+  readonly modifiedAtMs: number;
+  readonly system: boolean;
+  readonly guard: ClassGuard | undefined;
+  readonly provide: SystemClass["provide"];
+  readonly definition: ClassDefinition;
+  readonly above: LoadedClass | undefined;
+  /** Terms every object of the class bears. */
+  readonly terms: readonly string[];
+  readonly wordsReady: boolean;
+  readonly wordColumns: readonly LoadedColumn[];
+  readonly #byName: ReadonlyMap<string, LoadedColumn>;
+  readonly #byNumber: ReadonlyMap<number, LoadedColumn>;
+  readonly #byCellKey: ReadonlyMap<string, LoadedColumn>;
+
+  constructor(definition: ClassDefinition, above: LoadedClass | undefined, owner: SystemClass | undefined) {
+    this.cid = definition.cid;
+    this.path = definition.path;
+    this.label = lastComponent(definition.path);
+    this.parent = above === undefined ? undefined : parentPath(definition.path);
+    this.kind = definition.kind;
+    this.keys = [...new Set([...(above?.keys ?? []), ...definition.keys])];
+    this.columns = loadColumns(definition, above, new Set(this.keys));
+    this.options = optionsOf(definition, above, this.keys);
+    this.modifiedAtMs = definition.modifiedAtMs;
+    this.system = definition.system;
+    this.guard = owner?.guard;
+    this.provide = owner?.provide;
+    this.definition = definition;
+    this.above = above;
+    this.terms = [ownTerm(this.cid), ...lineage(above).map((ancestor) => belowTerm(ancestor.cid))];
+    this.wordsReady = definition.options.autosearch && definition.options.wordsReady;
+    this.wordColumns = definition.options.autosearch ? this.columns.filter((column) => hasWords(column.type) && !column.sealed) : [];
+    this.#byName = new Map(this.columns.map((column) => [column.name, column]));
+    this.#byNumber = new Map(this.columns.map((column) => [column.number, column]));
+    this.#byCellKey = new Map(this.columns.map((column) => [column.cellKey, column]));
+  }
+
+  column(name: string): LoadedColumn | undefined {
+    return this.#byName.get(name);
+  }
+
+  columnByNumber(number: number): LoadedColumn | undefined {
+    return this.#byNumber.get(number);
+  }
+
+  columnByCellKey(key: string): LoadedColumn | undefined {
+    return this.#byCellKey.get(key);
+  }
+}
+
+/** Term of the objects of just this class. */
+export function ownTerm(cid: number): string {
+  return `c${cid}`;
+}
+
+/** Term of the objects of all classes below this one. */
+export function belowTerm(cid: number): string {
+  return `s${cid}`;
+}
+
+function lineage(from: LoadedClass | undefined): LoadedClass[] {
+  const classes: LoadedClass[] = [];
+  for (let at = from; at !== undefined; at = at.above) classes.push(at);
+  return classes;
+}
+
+function loadColumns(definition: ClassDefinition, above: LoadedClass | undefined, keys: ReadonlySet<string>): LoadedColumn[] {
+  const own = new Map(definition.indexes.map((index) => [index.column, index]));
+  const inherited = above?.columns ?? [];
+  const fresh = definition.columns.map((column) => ({ ...column, definedBy: definition.path, cellKey: String(column.number), ...UNINDEXED }));
+  return [...inherited, ...fresh].map((column, ordinal) => {
+    const index = column.indexReady ? undefined : own.get(column.name);
+    // An own index that is ready beats an inherited one that is not.
+    const indexing = index === undefined ? {} : { indexed: true, indexReady: index.state === "ready", slot: index.slot };
+    return { ...column, ...indexing, ordinal, key: keys.has(column.name) };
+  });
+}
+
+const UNINDEXED = { indexed: false, indexReady: false, slot: undefined };
+
+function optionsOf(definition: ClassDefinition, above: LoadedClass | undefined, keys: readonly string[]): ClassOptions {
+  const { options } = definition;
+  return {
+    keyMode: options.keyMode ?? defaultKeyMode(definition, above, keys),
+    ttlSeconds: options.ttlSeconds,
+    version: options.version,
+    autosearch: options.autosearch,
+    alias: options.alias,
+    nickname: options.nickname,
+    remedy: options.remedy,
+    hints: options.hints,
+  };
+}
+
+/** Inherited keys come with the mode they were declared for. */
+function defaultKeyMode(definition: ClassDefinition, above: LoadedClass | undefined, keys: readonly string[]): KeyMode {
+  if (keys.length === 0) return "uuid";
+  if (definition.keys.length === 0 && above !== undefined) return above.options.keyMode;
+  return "manu";
+}
