@@ -1,0 +1,77 @@
+import os from "node:os";
+import { resolve } from "node:path";
+import { AppError } from "../common/errors.ts";
+import { OUTBOX_MAX_BYTES } from "../common/limits.ts";
+
+export interface AgentConfig {
+  /** Base URL of a controller's HTTP interface; needed to enrol only. */
+  readonly controller: string | undefined;
+  readonly token: string | undefined;
+  readonly folder: string;
+  /** The host's name as it asks to be called. */
+  readonly name: string;
+  readonly outboxMaxBytes: number;
+}
+
+/** Each setting as an argument or as a variable; the argument wins. */
+const SETTINGS = {
+  "--controller": "ODP_AGENT_CONTROLLER",
+  "--token": "ODP_AGENT_TOKEN",
+  "--dir": "ODP_AGENT_DIR",
+  "--name": "ODP_AGENT_NAME",
+  "--outbox-max-bytes": "ODP_AGENT_OUTBOX_MAX_BYTES",
+} as const;
+
+type Argument = keyof typeof SETTINGS;
+
+const OUTBOX_MIN_BYTES = 256 * 1024;
+
+/** Throws `AppError("invalid")` that names the setting which is unknown or wrong. */
+export function readConfig(argv: readonly string[], environment: Readonly<Record<string, string | undefined>>): AgentConfig {
+  const given = readArguments(argv);
+  const unknown = Object.keys(environment).find((name) => name.startsWith("ODP_AGENT_") && !isVariable(name));
+  if (unknown) throw new AppError("invalid", `The setting ${unknown} is unknown.`);
+  const value = (name: Argument) => given.get(name) ?? (environment[SETTINGS[name]] || undefined);
+  const controller = value("--controller");
+  if (controller !== undefined && !/^https?:$/.test(protocolOf(controller))) {
+    throw new AppError("invalid", `--controller must be a URL such as http://host:8080, not ${controller}.`);
+  }
+  return {
+    controller,
+    token: value("--token"),
+    folder: resolve(value("--dir") ?? "odp-agent"),
+    name: value("--name") ?? os.hostname(),
+    outboxMaxBytes: bytesOf(value("--outbox-max-bytes")),
+  };
+}
+
+function readArguments(argv: readonly string[]): Map<string, string> {
+  const given = new Map<string, string>();
+  for (let index = 0; index < argv.length; index++) {
+    const [name = "", ...rest] = (argv[index] ?? "").split("=");
+    if (!Object.hasOwn(SETTINGS, name)) throw new AppError("invalid", `The argument ${name} is unknown; known are ${Object.keys(SETTINGS).join(" ")}.`);
+    const value = rest.length > 0 ? rest.join("=") : argv[++index];
+    if (value === undefined || value === "") throw new AppError("invalid", `${name} has no value.`);
+    given.set(name, value);
+  }
+  return given;
+}
+
+function isVariable(name: string): boolean {
+  return Object.values<string>(SETTINGS).includes(name) || name === "ODP_AGENT_PORT";
+}
+
+function protocolOf(url: string): string {
+  try {
+    return new URL(url).protocol;
+  } catch {
+    return "";
+  }
+}
+
+function bytesOf(text: string | undefined): number {
+  if (text === undefined) return OUTBOX_MAX_BYTES;
+  const bytes = Number(text);
+  if (Number.isSafeInteger(bytes) && bytes >= OUTBOX_MIN_BYTES) return bytes;
+  throw new AppError("invalid", `--outbox-max-bytes must be a whole number of at least ${OUTBOX_MIN_BYTES}, not ${text}.`);
+}

@@ -1,0 +1,203 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Readable } from "node:stream";
+import { errorText } from "../common/errors.ts";
+import { EXEC_KILL_GRACE_MS, EXEC_PIPE_GRACE_MS } from "../common/limits.ts";
+import type { Clock } from "../common/time.ts";
+import { birthOf } from "./lock.ts";
+
+export interface ExecOptions {
+  readonly line: string;
+  readonly cwd?: string | undefined;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly stdin?: Uint8Array | undefined;
+  /** After it the whole process group is ended; none for a process that runs for ever. */
+  readonly timeoutMs?: number | undefined;
+  /** Ends the process group. */
+  readonly signal?: AbortSignal | undefined;
+  /** Called with one piece at a time; nothing more is read from that pipe until it resolves. */
+  readonly onOutput?: (data: Buffer, stderr: boolean) => void | Promise<void>;
+}
+
+export interface ExecResult {
+  readonly ended: "exit" | "timeout" | "cancelled" | "unstarted";
+  /** Exit code; 128 + signal number for a signal, 127 when it could not be started. */
+  readonly code: number;
+  readonly message: string;
+}
+
+export type Exec = (options: ExecOptions) => Promise<ExecResult>;
+
+const SIGNAL_BASE = 128;
+const SIGNAL_NUMBERS: Readonly<Record<string, number>> = { SIGHUP: 1, SIGINT: 2, SIGKILL: 9, SIGSEGV: 11, SIGPIPE: 13, SIGTERM: 15 };
+
+export interface ExecWorld {
+  readonly clock: Clock;
+  /** Notes which process groups run, so that the next start can end what a crash left over. */
+  readonly folder: string;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+}
+
+/** The only place that starts processes: a line for the host's shell, in a process group of its own. */
+export function createExec(world: ExecWorld): Exec {
+  mkdirSync(world.folder, { recursive: true, mode: 0o700 });
+  return async (options) => {
+    if (options.signal?.aborted) return { ended: "cancelled", code: SIGNAL_BASE + 15, message: "cancelled before it began" };
+    const child = start(options, world);
+    const failed = await spawned(child);
+    if (failed !== undefined) return { ended: "unstarted", code: 127, message: failed };
+    const note = noteRunning(world.folder, child.pid);
+    try {
+      return await watch(child, options, world.clock);
+    } finally {
+      if (note) rmSync(note, { force: true });
+    }
+  };
+}
+
+function start(options: ExecOptions, world: ExecWorld): ChildProcess {
+  const windows = process.platform === "win32";
+  const [shell, args] = windows ? ["cmd.exe", ["/d", "/s", "/c", options.line]] : ["/bin/sh", ["-c", options.line]];
+  const child = spawn(shell, args, {
+    cwd: options.cwd,
+    env: { ...world.environment, ...options.env },
+    stdio: [options.stdin ? "pipe" : "ignore", "pipe", "pipe"],
+    detached: !windows,
+    windowsHide: true,
+  });
+  // A process that does not read its input is its own affair.
+  child.stdin?.on("error", () => undefined);
+  child.stdin?.end(options.stdin);
+  return child;
+}
+
+function spawned(child: ChildProcess): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    child.once("spawn", () => resolve(undefined));
+    child.once("error", (error) => resolve(`cannot be started: ${errorText(error)}`));
+  });
+}
+
+async function watch(child: ChildProcess, options: ExecOptions, clock: Clock): Promise<ExecResult> {
+  let ended: ExecResult["ended"] = "exit";
+  const cancels: (() => void)[] = [];
+  const end = (reason: "timeout" | "cancelled") => {
+    if (ended !== "exit" || child.exitCode !== null) return;
+    ended = reason;
+    killGroup(child, "SIGTERM");
+    cancels.push(clock.after(EXEC_KILL_GRACE_MS, () => killGroup(child, "SIGKILL")));
+  };
+  const cancel = () => end("cancelled");
+  options.signal?.addEventListener("abort", cancel, { once: true });
+  if (options.signal?.aborted) cancel();
+  if (options.timeoutMs !== undefined) cancels.push(clock.after(options.timeoutMs, () => end("timeout")));
+  const exited = new Promise<{ code: number; message: string }>((resolve) => {
+    child.once("exit", (code, signal) => resolve(outcome(code, signal)));
+  });
+  const drained = Promise.all([drain(child.stdout, false, options), drain(child.stderr, true, options)]);
+  const { code, message } = await exited;
+  // Whoever is ended is ended with everything it started.
+  if (ended !== "exit") killGroup(child, "SIGKILL");
+  const pipes = [child.stdout, child.stderr].filter((pipe) => pipe !== null);
+  cancels.push(...pipes.map((pipe) => closeWhenSilent(pipe, clock)));
+  try {
+    await drained;
+  } finally {
+    for (const stop of cancels) stop();
+    options.signal?.removeEventListener("abort", cancel);
+  }
+  return { ended, code, message };
+}
+
+function outcome(code: number | null, signal: NodeJS.Signals | null): { code: number; message: string } {
+  if (code !== null) return { code, message: code === 0 ? "" : `ended with code ${code}` };
+  return { code: SIGNAL_BASE + (SIGNAL_NUMBERS[signal ?? ""] ?? 0), message: `ended by ${signal ?? "a signal"}` };
+}
+
+/** Reads piece by piece; a failing reader lets the process write into the void, and the failure comes out at the end. */
+function drain(pipe: Readable | null, stderr: boolean, options: ExecOptions): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (!pipe) return resolve();
+    let failure: unknown;
+    let failed = false;
+    pipe.on("data", (data: Buffer) => {
+      if (failed || !options.onOutput) return;
+      pipe.pause();
+      Promise.resolve()
+        .then(() => options.onOutput?.(data, stderr))
+        .catch((error: unknown) => {
+          failed = true;
+          failure = error;
+        })
+        .finally(() => pipe.resume());
+    });
+    pipe.once("close", () => (failed ? reject(failure) : resolve()));
+    pipe.on("error", () => undefined);
+  });
+}
+
+/**
+ * A process that left something running in the background does not hold up its own result: when the pipe was silent and nobody is
+ * busy with what came out of it, it is closed.
+ */
+function closeWhenSilent(pipe: Readable, clock: Clock): () => void {
+  let cancel = () => undefined as void;
+  let heard = true;
+  const hear = () => (heard = true);
+  pipe.on("data", hear);
+  const look = () => {
+    if (!heard && !pipe.isPaused()) return pipe.destroy();
+    heard = false;
+    cancel = clock.after(EXEC_PIPE_GRACE_MS, look);
+    return undefined;
+  };
+  cancel = clock.after(EXEC_PIPE_GRACE_MS, look);
+  heard = false;
+  return () => cancel();
+}
+
+function killGroup(child: ChildProcess, signal: NodeJS.Signals): void {
+  if (child.pid === undefined) return;
+  try {
+    if (process.platform === "win32") child.kill(signal);
+    else process.kill(-child.pid, signal);
+  } catch {
+    // It has ended already.
+  }
+}
+
+function noteRunning(folder: string, pid: number | undefined): string | undefined {
+  const birth = pid === undefined ? undefined : birthOf(pid);
+  if (birth === undefined) return undefined;
+  const path = join(folder, String(pid));
+  // Not synced: what a power cut forgets here it has ended as well.
+  writeFileSync(path, birth);
+  return path;
+}
+
+/** Ends process groups that an agent killed in the middle of its work left behind. */
+export function endLeftovers(folder: string): number {
+  let ended = 0;
+  for (const name of foldersNames(folder)) {
+    const path = join(folder, name);
+    if (birthOf(Number(name)) === readFileSync(path, "utf8")) {
+      try {
+        process.kill(-Number(name), "SIGKILL");
+        ended++;
+      } catch {
+        // Gone between the look and the signal.
+      }
+    }
+    rmSync(path, { force: true });
+  }
+  return ended;
+}
+
+function foldersNames(folder: string): string[] {
+  try {
+    return readdirSync(folder).filter((name) => /^\d+$/.test(name));
+  } catch {
+    return [];
+  }
+}

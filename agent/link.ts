@@ -1,0 +1,218 @@
+import { X509Certificate } from "node:crypto";
+import type { AgentFrame, Facts, FetchChunk, Renewed, Welcome } from "../proto/gen/agent/v1/agent.ts";
+import { AppError, errorText } from "../common/errors.ts";
+import {
+  CERTIFICATE_RENEW_RETRY_MS,
+  FETCH_CALL_MS,
+  SESSION_BACKOFF_MAX_MS,
+  SESSION_BACKOFF_MIN_MS,
+  TIMER_MAX_MS,
+} from "../common/limits.ts";
+import { wait, type Clock, type Random } from "../common/time.ts";
+import { createKeyPem, createRequest } from "./csr.ts";
+import { lifetimeOf, requireOwnCertificate, storeIdentity, type Identity } from "./identity.ts";
+import type { Journal } from "./journal.ts";
+import type { Log } from "./log.ts";
+import type { Outbox } from "./outbox.ts";
+import { Session, type SessionHandler } from "./session.ts";
+
+export interface LinkOptions {
+  readonly identity: Identity;
+  readonly identityPath: string;
+  readonly outbox: Outbox;
+  readonly journal: Journal;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly version: string;
+  readonly facts: () => Promise<Facts>;
+  readonly values: () => Promise<Record<string, string>>;
+  /** Revision of the state worked by, 0 for none. */
+  readonly desiredRevision: () => number;
+  readonly handler: Omit<SessionHandler, "renewed">;
+}
+
+const PROTOCOL = 1;
+
+/** Keeps one session with one of the controllers, going from one to the next when it breaks; renews the certificate on the way. */
+export class Link {
+  readonly #options: LinkOptions;
+  #identity: Identity;
+  #active: Session | undefined;
+  #renewing: { keyPem: string; sinceMs: number } | undefined;
+  #takingOver: Promise<void> | undefined;
+  #turn = 0;
+
+  constructor(options: LinkOptions) {
+    this.#options = options;
+    this.#identity = options.identity;
+  }
+
+  get connected(): boolean {
+    return this.#active !== undefined && !this.#active.ended;
+  }
+
+  /** Until the signal fires. */
+  async run(signal: AbortSignal): Promise<void> {
+    const renewal = this.#watchCertificate(signal);
+    let failures = 0;
+    while (!signal.aborted) {
+      const welcomed = await this.#hold(signal);
+      failures = welcomed ? 0 : failures + 1;
+      if (!signal.aborted) await this.#pause(failures, signal);
+    }
+    this.#active?.close();
+    await renewal;
+  }
+
+  /** May be lost with the connection; dropped when there is none. */
+  send(frame: NonNullable<AgentFrame["frame"]>): void {
+    this.#active?.send(frame);
+  }
+
+  /** Content by its digest; `AppError("unavailable")` when no controller is there. */
+  async *fetch(digest: string, offset: number, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+    if (!this.#active || this.#active.ended) throw new AppError("unavailable", "No controller is connected.");
+    const { clock } = this.#options;
+    const call = this.#active.client.fetch({ digest, offset }, { deadline: new Date(clock.nowMs() + FETCH_CALL_MS) });
+    const cancel = () => call.cancel();
+    signal.addEventListener("abort", cancel, { once: true });
+    try {
+      for await (const chunk of call as AsyncIterable<FetchChunk>) yield chunk.data;
+    } catch (error) {
+      throw new AppError("unavailable", `The content ${digest.slice(0, 12)} was not delivered: ${errorText(error)}.`, { cause: error });
+    } finally {
+      signal.removeEventListener("abort", cancel);
+      call.cancel();
+    }
+  }
+
+  /** One session and those that take over from it; true when there was a welcome. */
+  async #hold(signal: AbortSignal): Promise<boolean> {
+    const { log } = this.#options;
+    const address = this.#nextAddress();
+    let session: Session | undefined;
+    const stop = () => session?.close();
+    signal.addEventListener("abort", stop, { once: true });
+    try {
+      session = this.#open(address);
+      await this.#welcomed(session, await session.start());
+      let reason = await session.finished();
+      // The controllers may end the old session before the new one was heard of here.
+      while (this.#takingOver || (this.#active && this.#active !== session)) {
+        await this.#takingOver;
+        session = this.#active ?? session;
+        reason = await session.finished();
+      }
+      if (!signal.aborted) log("warn", "disconnected", { controller: address, error: reason.message });
+      return true;
+    } catch (error) {
+      session?.close();
+      if (!signal.aborted) log("warn", "not connected", { controller: address, error: errorText(error) });
+      return false;
+    } finally {
+      signal.removeEventListener("abort", stop);
+      this.#active = undefined;
+    }
+  }
+
+  #open(address: string): Session {
+    const { outbox, clock, values, handler } = this.#options;
+    const renewed = (answer: Renewed) => this.#renewed(answer);
+    return new Session({ address, identity: this.#identity, outbox, clock, values, hello: () => this.#hello(), handler: { ...handler, renewed } });
+  }
+
+  async #hello() {
+    const { outbox, journal, version, facts, desiredRevision } = this.#options;
+    return {
+      protocol: PROTOCOL,
+      agentVersion: version,
+      streamId: outbox.streamId,
+      firstSequence: outbox.firstSequence,
+      facts: await facts(),
+      desiredRevision: desiredRevision(),
+      highestEpoch: journal.highestEpoch,
+    };
+  }
+
+  async #welcomed(session: Session, welcome: Welcome): Promise<void> {
+    const { log, journal } = this.#options;
+    await journal.see(welcome.epoch);
+    this.#active = session;
+    log("info", "connected", { controller: session.address, epoch: welcome.epoch });
+    const known = this.#identity.controllers;
+    const given = welcome.controllers.filter((address) => address !== "");
+    if (given.length > 0 && given.join() !== known.join()) {
+      this.#store({ ...this.#identity, controllers: given }).catch((error: unknown) => {
+        log("warn", "addresses of the controllers not kept", { error: errorText(error) });
+      });
+    }
+  }
+
+  async #pause(failures: number, signal: AbortSignal): Promise<void> {
+    const { clock, random } = this.#options;
+    const longestMs = Math.min(SESSION_BACKOFF_MAX_MS, SESSION_BACKOFF_MIN_MS * 2 ** Math.min(failures, 16));
+    // Somewhere between half and all of it, so that a thousand agents do not come back at once.
+    await wait(clock, longestMs * (0.5 + random.next() / 2), signal);
+  }
+
+  #nextAddress(): string {
+    const { controllers } = this.#identity;
+    return controllers[this.#turn++ % controllers.length] ?? "";
+  }
+
+  async #watchCertificate(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#options;
+    while (!signal.aborted) {
+      const { renewMs } = lifetimeOf(this.#identity);
+      const leftMs = renewMs - clock.nowMs();
+      if (leftMs <= 0) this.#askRenewal();
+      await wait(clock, Math.min(TIMER_MAX_MS, Math.max(leftMs, this.connected ? CERTIFICATE_RENEW_RETRY_MS / 60 : 200)), signal);
+    }
+  }
+
+  #askRenewal(): void {
+    const nowMs = this.#options.clock.monotonicMs();
+    if (!this.connected || (this.#renewing && nowMs - this.#renewing.sinceMs < CERTIFICATE_RENEW_RETRY_MS)) return;
+    const keyPem = createKeyPem();
+    this.#renewing = { keyPem, sinceMs: nowMs };
+    this.send({ $case: "renew", value: { csr: createRequest(keyPem, this.#identity.host) } });
+  }
+
+  async #renewed({ certificate, authorities }: Renewed): Promise<void> {
+    const { log } = this.#options;
+    const asked = this.#renewing;
+    if (!asked) return;
+    try {
+      requireOwnCertificate(certificate, asked.keyPem);
+      const trusted = authorities.length > 0 ? authorities.map((der) => der.toString("base64")) : this.#identity.authorities;
+      for (const der of trusted) new X509Certificate(Buffer.from(der, "base64"));
+      await this.#store({ ...this.#identity, keyPem: asked.keyPem, certificate: certificate.toString("base64"), authorities: trusted });
+    } catch (error) {
+      log("error", "renewed certificate refused", { error: errorText(error) });
+      return;
+    }
+    this.#renewing = undefined;
+    log("info", "certificate renewed", { until: new Date(lifetimeOf(this.#identity).endMs).toISOString() });
+    this.#takingOver ??= this.#takeOver().finally(() => (this.#takingOver = undefined));
+  }
+
+  /** A session with the new certificate takes the place of the old one, which goes on until then. */
+  async #takeOver(): Promise<void> {
+    const old = this.#active;
+    if (!old) return;
+    const session = this.#open(old.address);
+    try {
+      await this.#welcomed(session, await session.start());
+      old.close();
+    } catch (error) {
+      session.close();
+      this.#options.log("warn", "session with the new certificate failed; the old one goes on", { error: errorText(error) });
+    }
+  }
+
+  async #store(identity: Identity): Promise<void> {
+    await storeIdentity(this.#options.identityPath, identity);
+    this.#identity = identity;
+  }
+}

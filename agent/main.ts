@@ -1,0 +1,40 @@
+import { randomBytes } from "node:crypto";
+import { performance } from "node:perf_hooks";
+import { setFlagsFromString } from "node:v8";
+import { errorText, isAppError } from "../common/errors.ts";
+import { REGEXP_V8_FLAGS } from "../common/regex/pattern.ts";
+import type { Clock, Random } from "../common/time.ts";
+import { runAgent } from "./agent.ts";
+import { readConfig } from "./config.ts";
+import { createLog } from "./log.ts";
+
+const VERSION = "0.1.0";
+
+const clock: Clock = {
+  nowMs: () => Date.now(),
+  monotonicMs: () => performance.now(),
+  after(delayMs, callback) {
+    const timer = setTimeout(callback, delayMs);
+    timer.unref();
+    return () => clearTimeout(timer);
+  },
+};
+const random: Random = { next: () => Math.random(), bytes: (count) => randomBytes(count) };
+const log = createLog(clock, (line) => process.stdout.write(line));
+
+for (const flag of REGEXP_V8_FLAGS) setFlagsFromString(flag);
+const ending = new AbortController();
+for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => ending.abort());
+// Timers and files do not hold the process; its work does.
+const alive = setInterval(() => undefined, 3_600_000);
+
+try {
+  // Commands get the environment without what is meant for the agent.
+  const environment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("ODP_AGENT_")));
+  await runAgent(readConfig(process.argv.slice(2), process.env), { clock, random, log, environment, version: VERSION }, ending.signal);
+} catch (error) {
+  log("error", isAppError(error) ? error.message : "the agent failed", { code: isAppError(error) ? error.code : "internal", error: errorText(error) });
+  process.exitCode = 1;
+} finally {
+  clearInterval(alive);
+}

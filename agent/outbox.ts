@@ -1,0 +1,407 @@
+import { open, mkdir, readdir, readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { AppError, errorText, isAppError } from "../common/errors.ts";
+import { OUTBOX_FRAME_MAX_BYTES, OUTBOX_MAX_BYTES, OUTBOX_RESERVE_BYTES, OUTBOX_RETRY_MS, OUTBOX_SEGMENT_BYTES } from "../common/limits.ts";
+import type { Clock, Random } from "../common/time.ts";
+import { syncFolder } from "./files.ts";
+import { OutboxReader } from "./outbox-reader.ts";
+import {
+  decodeGroup,
+  decodeHeader,
+  encodeGroup,
+  encodeHeader,
+  entryWeight,
+  scanFrames,
+  type EntryBody,
+  type Mark,
+  type OpenFile,
+  type Segment,
+  type SegmentFile,
+} from "./outbox-segment.ts";
+
+export interface Emission {
+  readonly body: EntryBody;
+  readonly traceparent?: string;
+}
+
+export interface OutboxOptions {
+  readonly folder: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly maxBytes?: number;
+  readonly openFile?: OpenFile;
+}
+
+export interface AppendOptions {
+  /** Written in the same frame as the entries: both are on disk or neither is. */
+  readonly marks?: readonly Mark[];
+  /** May use the part kept free for results and marks. */
+  readonly reserve?: boolean;
+}
+
+interface Waiting {
+  readonly emissions: readonly Emission[];
+  readonly marks: readonly Mark[];
+  resolve(last: number): void;
+  reject(error: unknown): void;
+}
+
+const SEGMENT_NAME = /^(\d{10})\.seg$/;
+
+/**
+ * Everything the agent produces, on disk until a controller has it. An append is durable when it resolves; entries get rising
+ * sequence numbers without holes. Marks are small named texts that live as long as the outbox: written with the entries they belong
+ * to, they make "these records and the file's position" one atomic write.
+ *
+ * When its bound or the disk is full, `append` is refused with `AppError("limited")` and nothing is changed; `room` waits.
+ */
+export class Outbox {
+  readonly #options: OutboxOptions;
+  readonly #maxBytes: number;
+  readonly #reserveBytes: number;
+  readonly #segmentBytes: number;
+  readonly #openFile: OpenFile;
+  readonly #marks = new Map<string, string>();
+  readonly #segments: Segment[] = [];
+  readonly #listeners = new Set<() => void>();
+  #waiting: Waiting[] = [];
+  #writing: Promise<void> | undefined;
+  #file: SegmentFile | undefined;
+  #streamId = "";
+  #nextSequence = 1;
+  #acknowledged = 0;
+  #diskFull = false;
+  #broken: AppError | undefined;
+  #closed = false;
+  #version = 0;
+
+  /** Frames lost to damage when it was opened, and bytes of a torn tail that was cut off. */
+  damagedFrames = 0;
+  tornBytes = 0;
+
+  private constructor(options: OutboxOptions) {
+    this.#options = options;
+    this.#maxBytes = options.maxBytes ?? OUTBOX_MAX_BYTES;
+    this.#reserveBytes = Math.min(OUTBOX_RESERVE_BYTES, Math.floor(this.#maxBytes / 8));
+    this.#segmentBytes = Math.min(OUTBOX_SEGMENT_BYTES, Math.floor(this.#maxBytes / 16));
+    this.#openFile = options.openFile ?? open;
+  }
+
+  static async open(options: OutboxOptions): Promise<Outbox> {
+    const outbox = new Outbox(options);
+    await mkdir(options.folder, { recursive: true, mode: 0o700 });
+    await outbox.#load();
+    if (outbox.#segments.length === 0) {
+      outbox.#streamId = Buffer.from(options.random.bytes(16)).toString("hex");
+      await outbox.#roll();
+    }
+    return outbox;
+  }
+
+  get streamId(): string {
+    return this.#streamId;
+  }
+
+  /** Oldest entry held, or the next one that will be written. */
+  get firstSequence(): number {
+    return Math.min(this.#nextSequence, Math.max(this.#segments[0]?.base ?? 1, this.#acknowledged + 1));
+  }
+
+  get nextSequence(): number {
+    return this.#nextSequence;
+  }
+
+  get bytes(): number {
+    return this.#segments.reduce((sum, segment) => sum + segment.bytes, 0);
+  }
+
+  /** In the order of their entries, the one being written last. */
+  get segments(): readonly Segment[] {
+    return this.#segments;
+  }
+
+  mark(key: string): string | undefined {
+    return this.#marks.get(key);
+  }
+
+  /** Those whose key begins with `prefix`. */
+  marks(prefix: string): [key: string, value: string][] {
+    return [...this.#marks].filter(([key]) => key.startsWith(prefix));
+  }
+
+  /** Resolves with the last sequence when all of it is on disk; an empty list of entries writes only marks. */
+  append(emissions: readonly Emission[], options: AppendOptions = {}): Promise<number> {
+    const refusal = this.#refusal(options.reserve ?? false);
+    if (refusal) return Promise.reject(refusal);
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ emissions, marks: options.marks ?? [], resolve, reject });
+      this.#writing ??= this.#write().finally(() => (this.#writing = undefined));
+    });
+  }
+
+  hasRoom(reserve = false): boolean {
+    return this.#refusal(reserve) === undefined;
+  }
+
+  /** Resolves when an append may succeed again, or the signal fires. */
+  async room(signal: AbortSignal | undefined, reserve = false): Promise<void> {
+    while (!signal?.aborted && !this.#broken && !this.#closed && !this.hasRoom(reserve)) await this.changed(this.#version, signal);
+  }
+
+  /** Rises with every append, acknowledgement, change of room, and at the end. */
+  get version(): number {
+    return this.#version;
+  }
+
+  /** Resolves when `version` is above `since`, or the signal fires. */
+  changed(since: number, signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      if (signal?.aborted || this.#version > since) return resolve();
+      const done = () => {
+        this.#listeners.delete(done);
+        signal?.removeEventListener("abort", done);
+        resolve();
+      };
+      this.#listeners.add(done);
+      signal?.addEventListener("abort", done, { once: true });
+    });
+  }
+
+  reader(from: number): OutboxReader {
+    return new OutboxReader(this, from, this.#openFile);
+  }
+
+  /** All entries through `sequence` are safe with the controllers; files that hold nothing else are deleted. */
+  async acknowledge(sequence: number): Promise<void> {
+    if (sequence <= this.#acknowledged || sequence >= this.#nextSequence) return;
+    this.#acknowledged = sequence;
+    for (let second = this.#segments[1]; second && second.base - 1 <= sequence; second = this.#segments[1]) {
+      const [first] = this.#segments.splice(0, 1);
+      if (first) await rm(first.path, { force: true });
+    }
+    this.#tell();
+  }
+
+  /**
+   * The controllers have seen more of this stream than was ever written here: the folder was set back to an older copy. What it
+   * holds goes on under a new name, rather sent twice than taken for something else.
+   */
+  async renewStream(): Promise<void> {
+    while (this.#writing) await this.#writing;
+    this.#writing = (async () => {
+      this.#streamId = Buffer.from(this.#options.random.bytes(16)).toString("hex");
+      await this.#roll();
+    })().finally(() => (this.#writing = undefined));
+    await this.#writing;
+    this.#acknowledged = 0;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    while (this.#writing) await this.#writing;
+    this.#tell();
+    await this.#file?.close();
+    this.#file = undefined;
+  }
+
+  #refusal(reserve: boolean): AppError | undefined {
+    if (this.#broken) return this.#broken;
+    if (this.#closed) return new AppError("cancelled", "The outbox is closed.");
+    if (this.#diskFull) return new AppError("limited", "The disk under the outbox is full.", { details: { reason: "disk_full" } });
+    const limit = reserve ? this.#maxBytes : this.#maxBytes - this.#reserveBytes;
+    if (this.bytes < limit) return undefined;
+    return new AppError("limited", `The outbox is full (${this.#maxBytes} bytes).`, { details: { reason: "outbox_full" } });
+  }
+
+  async #write(): Promise<void> {
+    // The caller's promise is made before any work, so that appends of one turn share one sync.
+    await Promise.resolve();
+    while (this.#waiting.length > 0) {
+      const groups = this.#take();
+      try {
+        await this.#commit(groups);
+      } catch (error) {
+        // One by one: a small group may still fit where all together did not.
+        if (groups.length > 1 && isAppError(error, "limited")) for (const group of groups) await this.#commitAlone(group);
+        else for (const group of groups) group.reject(error);
+      }
+      this.#tell();
+    }
+  }
+
+  #take(): Waiting[] {
+    let bytes = 0;
+    let count = 0;
+    for (const group of this.#waiting) {
+      bytes += group.emissions.reduce((sum, { body }) => sum + entryWeight(body), 0);
+      if (count > 0 && bytes > OUTBOX_FRAME_MAX_BYTES) break;
+      count++;
+    }
+    return this.#waiting.splice(0, count);
+  }
+
+  async #commitAlone(group: Waiting): Promise<void> {
+    try {
+      await this.#commit([group]);
+    } catch (error) {
+      group.reject(error);
+    }
+  }
+
+  async #commit(groups: readonly Waiting[]): Promise<void> {
+    if (this.#broken) throw this.#broken;
+    await this.#rollWhenLarge();
+    const segment = this.#current();
+    let sequence = this.#nextSequence;
+    const timeMs = this.#options.clock.nowMs();
+    const lasts: number[] = [];
+    const frames = groups.map(({ emissions, marks }) => {
+      const entries = emissions.map(({ body, traceparent }) => ({ sequence: sequence++, timeMs, traceparent: traceparent ?? "", body }));
+      lasts.push(sequence - 1);
+      return encodeGroup({ entries, marks });
+    });
+    const bytes = Buffer.concat(frames);
+    await this.#store(segment, bytes);
+    segment.bytes += bytes.length;
+    this.#nextSequence = sequence;
+    groups.forEach((group, index) => {
+      this.#setMarks(group.marks);
+      group.resolve(lasts[index] ?? sequence - 1);
+    });
+  }
+
+  async #store(segment: Segment, bytes: Buffer): Promise<void> {
+    const file = this.#file;
+    if (!file) throw new AppError("cancelled", "The outbox is closed.");
+    try {
+      await writeWholly(file, bytes, segment.bytes);
+      await file.datasync();
+    } catch (error) {
+      await this.#takeBack(file, segment, error);
+      throw isDiskFull(error) ? this.#noteDiskFull() : new AppError("unavailable", `The outbox cannot be written: ${errorText(error)}.`, { cause: error });
+    }
+  }
+
+  /** A frame that is only partly there must not stay; when even that fails, nothing more may be written. */
+  async #takeBack(file: SegmentFile, segment: Segment, cause: unknown): Promise<void> {
+    try {
+      await file.truncate(segment.bytes);
+      await file.datasync();
+    } catch (error) {
+      this.#broken = new AppError("internal", `The outbox is damaged: ${errorText(error)} after ${errorText(cause)}.`, { cause: error });
+      this.#tell();
+    }
+  }
+
+  #noteDiskFull(): AppError {
+    this.#diskFull = true;
+    this.#options.clock.after(OUTBOX_RETRY_MS, () => {
+      this.#diskFull = false;
+      this.#tell();
+    });
+    return new AppError("limited", "The disk under the outbox is full.", { details: { reason: "disk_full" } });
+  }
+
+  async #rollWhenLarge(): Promise<void> {
+    const current = this.#current();
+    if (current.bytes - current.headerBytes < this.#segmentBytes) return;
+    try {
+      await this.#roll();
+    } catch (error) {
+      // The old segment is still there and takes what fits.
+      if (!isDiskFull(error)) throw error;
+    }
+  }
+
+  async #roll(): Promise<void> {
+    const serial = (this.#segments.at(-1)?.serial ?? 0) + 1;
+    const path = join(this.#options.folder, `${String(serial).padStart(10, "0")}.seg`);
+    const header = encodeHeader({ format: 1, stream: this.#streamId, base: this.#nextSequence, marks: [...this.#marks] });
+    const file = await this.#openFile(path, "w+");
+    try {
+      await writeWholly(file, header, 0);
+      await file.datasync();
+      await syncFolder(this.#options.folder);
+    } catch (error) {
+      await file.close();
+      await rm(path, { force: true });
+      throw error;
+    }
+    await this.#file?.close();
+    this.#file = file;
+    this.#segments.push({ serial, path, base: this.#nextSequence, headerBytes: header.length, bytes: header.length });
+  }
+
+  async #load(): Promise<void> {
+    const names = (await readdir(this.#options.folder)).filter((name) => SEGMENT_NAME.test(name)).sort();
+    for (const name of names) await this.#loadSegment(name);
+    const last = this.#segments.at(-1);
+    if (!last) return;
+    await this.#loadTail(last);
+    this.#file = await this.#openFile(last.path, "r+");
+    const { size } = await this.#file.stat();
+    if (size > last.bytes) {
+      this.tornBytes = size - last.bytes;
+      await this.#file.truncate(last.bytes);
+      await this.#file.datasync();
+    }
+  }
+
+  async #loadSegment(name: string): Promise<void> {
+    const path = join(this.#options.folder, name);
+    const bytes = await readFile(path);
+    const [first] = scanFrames(bytes).payloads;
+    if (!first) {
+      // A crash while it was made; nothing can be in it yet.
+      await rm(path);
+      return;
+    }
+    const header = decodeHeader(first);
+    this.#streamId = header.stream;
+    this.#segments.push({ serial: Number(name.slice(0, 10)), path, base: header.base, headerBytes: first.length, bytes: bytes.length });
+    this.#nextSequence = header.base;
+    this.#marks.clear();
+    for (const [key, value] of header.marks) this.#marks.set(key, value);
+  }
+
+  async #loadTail(segment: Segment): Promise<void> {
+    const { payloads, end, damaged } = scanFrames(await readFile(segment.path));
+    this.damagedFrames = damaged;
+    segment.bytes = end;
+    for (const payload of payloads.slice(1)) {
+      const group = decodeGroup(payload);
+      this.#setMarks(group.marks);
+      const last = group.entries.at(-1);
+      if (last) this.#nextSequence = last.sequence + 1;
+    }
+  }
+
+  #setMarks(marks: readonly Mark[]): void {
+    for (const { key, value } of marks) {
+      if (value === undefined) this.#marks.delete(key);
+      else this.#marks.set(key, value);
+    }
+  }
+
+  #current(): Segment {
+    const segment = this.#segments.at(-1);
+    if (!segment) throw new AppError("internal", "The outbox has no segment.");
+    return segment;
+  }
+
+  #tell(): void {
+    this.#version++;
+    for (const listener of [...this.#listeners]) listener();
+  }
+}
+
+async function writeWholly(file: SegmentFile, bytes: Buffer, position: number): Promise<void> {
+  for (let done = 0; done < bytes.length; ) {
+    const { bytesWritten } = await file.write(bytes, done, bytes.length - done, position + done);
+    done += bytesWritten;
+  }
+}
+
+function isDiskFull(error: unknown): boolean {
+  return error instanceof Error && "code" in error && (error.code === "ENOSPC" || error.code === "EDQUOT");
+}

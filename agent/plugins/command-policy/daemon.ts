@@ -1,0 +1,31 @@
+import { POLICY_RESTART_MAX_MS, POLICY_RESTART_MIN_MS } from "../../../common/limits.ts";
+import { wait } from "../../../common/time.ts";
+import type { Runner } from "../../plugin.ts";
+import type { CommandWork } from "./work.ts";
+import { carryOut } from "./output.ts";
+import { interruptedRun, Run } from "./run.ts";
+
+/** Keeps a command running; its pipe blocks while the outbox has no room. */
+export class DaemonRunner implements Runner {
+  readonly #work: CommandWork;
+
+  constructor(work: CommandWork) {
+    this.#work = work;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { host, policy, spec } = this.#work;
+    const open = interruptedRun(policy.name, host);
+    if (open.emissions.length > 0) await host.emit(open.emissions, { marks: open.marks, reserve: true, signal });
+    let pauseMs = POLICY_RESTART_MIN_MS;
+    while (!signal.aborted) {
+      const startedMs = host.clock.monotonicMs();
+      const run = await Run.begin({ host, policy, spec, scheduledMs: host.clock.nowMs(), signal });
+      await run.end(await carryOut(this.#work, run, { signal, atOnce: true }));
+      const lastedMs = host.clock.monotonicMs() - startedMs;
+      pauseMs = lastedMs > POLICY_RESTART_MAX_MS ? POLICY_RESTART_MIN_MS : pauseMs;
+      await wait(host.clock, pauseMs * (1 + host.random.next() / 2), signal);
+      pauseMs = Math.min(POLICY_RESTART_MAX_MS, pauseMs * 2);
+    }
+  }
+}

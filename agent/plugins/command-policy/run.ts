@@ -1,0 +1,136 @@
+import type { Policy, PolicyRun } from "../../../proto/gen/agent/v1/agent.ts";
+import type { CommandPolicySpec } from "../../../common/api/policies.ts";
+import { RUN_BUFFER_MAX_BYTES } from "../../../common/limits.ts";
+import { policyMarks, type Host } from "../../host.ts";
+import type { Emission } from "../../outbox.ts";
+import type { Mark } from "../../outbox-segment.ts";
+import { packRecords, type RawRecord } from "../../records.ts";
+
+/** A run that has begun and not ended, as it is journalled. */
+interface OpenRun {
+  readonly revision: number;
+  readonly scheduledMs: number;
+  readonly startedMs: number;
+  /** Records that are in the outbox already. */
+  readonly records: number;
+}
+
+export type RunState = "ok" | "failed" | "interrupted";
+
+export interface RunEnd {
+  readonly state: RunState;
+  readonly code: number;
+  readonly message: string;
+}
+
+/** More that belongs into the write that ends or begins a run. */
+export interface Beside {
+  readonly emissions?: readonly Emission[];
+  readonly marks?: readonly Mark[];
+}
+
+export interface RunOptions {
+  readonly host: Host;
+  readonly policy: Policy;
+  readonly spec: Pick<CommandPolicySpec, "rule">;
+  readonly scheduledMs: number;
+  /** Gives up beginning it; not ending it. */
+  readonly signal: AbortSignal;
+}
+
+function runMark(policy: string): string {
+  return `${policyMarks(policy)}run`;
+}
+
+/**
+ * One run of a policy: journalled before its start; its records and its end are one write, so that a crash in between neither doubles
+ * nor loses. What is too much for one write goes ahead in parts, counted in the journal.
+ */
+export class Run {
+  readonly #options: RunOptions;
+  readonly #startedMs: number;
+  #buffered: RawRecord[] = [];
+  #bufferedBytes = 0;
+  #written = 0;
+
+  private constructor(options: RunOptions) {
+    this.#options = options;
+    this.#startedMs = options.host.clock.nowMs();
+  }
+
+  static async begin(options: RunOptions, beside: Beside = {}): Promise<Run> {
+    const run = new Run(options);
+    const marks = [run.#mark(), ...(beside.marks ?? [])];
+    await options.host.emit(beside.emissions ?? [], { marks, reserve: true, signal: options.signal });
+    return run;
+  }
+
+  /** Held until the end or until the buffer is full; then waits for room in the outbox. */
+  async add(records: readonly RawRecord[], signal: AbortSignal): Promise<void> {
+    this.#buffered.push(...records);
+    this.#bufferedBytes += records.reduce((sum, { bytes }) => sum + bytes.length, 0);
+    if (this.#bufferedBytes >= RUN_BUFFER_MAX_BYTES) await this.flush(signal);
+  }
+
+  async flush(signal: AbortSignal): Promise<void> {
+    if (this.#buffered.length === 0) return;
+    const records = this.#takeBuffered();
+    await this.#options.host.emit(this.#pack(records), { marks: [this.#mark()], signal });
+  }
+
+  async end(end: RunEnd, beside: Beside = {}): Promise<void> {
+    const { host, policy, scheduledMs } = this.#options;
+    const emissions = this.#pack(this.#takeBuffered());
+    const value: PolicyRun = {
+      policy: policy.name,
+      policyRevision: policy.revision,
+      scheduledMs,
+      ...end,
+      startedMs: this.#startedMs,
+      endedMs: host.clock.nowMs(),
+      records: this.#written,
+    };
+    emissions.push({ body: { $case: "run", value } }, ...(beside.emissions ?? []));
+    const marks = [{ key: runMark(policy.name) }, ...(beside.marks ?? [])];
+    await host.emit(emissions, { marks, reserve: emissions.length === 1 });
+  }
+
+  #takeBuffered(): RawRecord[] {
+    const records = this.#buffered;
+    this.#buffered = [];
+    this.#bufferedBytes = 0;
+    this.#written += records.length;
+    return records;
+  }
+
+  #pack(records: readonly RawRecord[]): Emission[] {
+    const { policy, spec, scheduledMs } = this.#options;
+    const head = { policy: policy.name, policyRevision: policy.revision, rule: spec.rule, source: "command", generation: String(scheduledMs), groups: {} };
+    return packRecords(head, records);
+  }
+
+  #mark(): Mark {
+    const { policy, scheduledMs } = this.#options;
+    const open: OpenRun = { revision: policy.revision, scheduledMs, startedMs: this.#startedMs, records: this.#written };
+    return { key: runMark(policy.name), value: JSON.stringify(open) };
+  }
+}
+
+/** What ends a run that was open when the agent ended; nothing when there is none. */
+export function interruptedRun(policy: string, host: Host): Required<Beside> {
+  const text = host.mark(runMark(policy));
+  if (text === undefined) return { emissions: [], marks: [] };
+  const open: OpenRun = JSON.parse(text);
+  const value: PolicyRun = {
+    policy,
+    policyRevision: open.revision,
+    scheduledMs: open.scheduledMs,
+    state: "interrupted",
+    code: -1,
+    message: "The agent ended while the command ran.",
+    startedMs: open.startedMs,
+    endedMs: host.clock.nowMs(),
+    records: open.records,
+  };
+  return { emissions: [{ body: { $case: "run", value } }], marks: [{ key: runMark(policy) }] };
+}

@@ -1,0 +1,11 @@
+import type { RecordCutter } from "../../../common/agent/records.ts";
+import type { CommandPolicySpec } from "../../../common/api/policies.ts";
+import type { Host } from "../../host.ts";
+import type { PolicyWork } from "../../plugin.ts";
+
+/** What both kinds of runner work with. */
+export interface CommandWork extends Omit<PolicyWork, "spec"> {
+  readonly spec: CommandPolicySpec;
+  readonly cutter: RecordCutter;
+  readonly host: Host;
+}

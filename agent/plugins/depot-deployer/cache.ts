@@ -1,0 +1,69 @@
+import { createHash } from "node:crypto";
+import { mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import type { DepotFile } from "../../../proto/gen/agent/v1/agent.ts";
+import { AppError } from "../../../common/errors.ts";
+
+/** Content by its SHA-256, piece after piece from `offset`. */
+export type FetchContent = (digest: string, offset: number, signal: AbortSignal) => AsyncIterable<Uint8Array>;
+
+const DIGEST = /^[0-9a-f]{64}$/;
+
+/** Files by content, shared by all versions of all depots. */
+export class ContentCache {
+  readonly #folder: string;
+  readonly #fetch: FetchContent;
+
+  constructor(folder: string, fetch: FetchContent) {
+    this.#folder = folder;
+    this.#fetch = fetch;
+  }
+
+  /** The path of the verified content; fetched when it is not here yet. */
+  async get(file: DepotFile, signal: AbortSignal): Promise<string> {
+    if (!DIGEST.test(file.digest)) throw new AppError("invalid", `${file.path}: the digest is no SHA-256.`);
+    const path = join(this.#folder, file.digest);
+    if (await isThere(path)) return path;
+    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+    await this.#download(file, { path, beside: `${path}.new`, signal });
+    return path;
+  }
+
+  /** Everything else is deleted. */
+  async keepOnly(digests: ReadonlySet<string>): Promise<void> {
+    for (const name of await readdir(this.#folder).catch(() => [])) {
+      if (!digests.has(name)) await rm(join(this.#folder, name), { force: true });
+    }
+  }
+
+  async #download(file: DepotFile, { path, beside, signal }: { path: string; beside: string; signal: AbortSignal }): Promise<void> {
+    const hash = createHash("sha256");
+    const target = await open(beside, "w", 0o600);
+    let bytes = 0;
+    try {
+      for await (const chunk of this.#fetch(file.digest, 0, signal)) {
+        bytes += chunk.length;
+        if (bytes > file.size) throw new AppError("invalid", `${file.path}: the content is longer than the ${file.size} bytes announced.`);
+        hash.update(chunk);
+        await target.writeFile(chunk);
+      }
+      if (hash.digest("hex") !== file.digest) throw new AppError("invalid", `${file.path}: the content does not have its digest.`);
+      await target.sync();
+      await rename(beside, path);
+    } catch (error) {
+      await rm(beside, { force: true });
+      throw error;
+    } finally {
+      await target.close();
+    }
+  }
+}
+
+async function isThere(path: string): Promise<boolean> {
+  try {
+    await stat(path);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,75 @@
+import type { Depot, UndeployDepot } from "../../../proto/gen/agent/v1/agent.ts";
+import { AppError } from "../../../common/errors.ts";
+import { EXEC_ERROR_TAIL_BYTES } from "../../../common/limits.ts";
+import type { Host } from "../../host.ts";
+import type { CommandPlugin, CommandTask, Outcome } from "../../plugin.ts";
+import type { DepotFolders } from "./folders.ts";
+
+/** Puts depots in place and takes them away, by command. */
+export function createDepotPlugins(folders: DepotFolders): readonly CommandPlugin[] {
+  return [
+    { kind: "deploy", run: (task, host) => deploy(folders, task, host) },
+    { kind: "undeploy", run: (task, host) => undeploy(folders, task, host) },
+  ];
+}
+
+async function deploy(folders: DepotFolders, task: CommandTask, host: Host): Promise<Outcome> {
+  const depot = depotOf(task);
+  const within = limited(task, host);
+  try {
+    const placed = await folders.place(depot, within.signal);
+    const outcome = depot.command === "" ? DONE : await runLine(depot.command, placed.folder, { task, host });
+    if (outcome.state === "ok") await placed.keep();
+    else await placed.revert();
+    return outcome;
+  } catch (error) {
+    if (within.late()) return { state: "timeout", code: -1, message: "The depot was not in place by the deadline." };
+    throw error;
+  } finally {
+    within.end();
+  }
+}
+
+async function undeploy(folders: DepotFolders, task: CommandTask, host: Host): Promise<Outcome> {
+  const { name, version, command, remotePath } = undeployOf(task);
+  const folder = folders.folder(name, remotePath);
+  if (folder === undefined) return { ...DONE, message: "It was not there." };
+  const outcome = command === "" ? DONE : await runLine(command, folder, { task, host });
+  if (outcome.state !== "ok") return outcome;
+  await folders.remove(name, { version, remotePath });
+  return outcome;
+}
+
+const DONE: Outcome = { state: "ok", code: 0, message: "" };
+
+async function runLine(line: string, cwd: string, { task, host }: { task: CommandTask; host: Host }): Promise<Outcome> {
+  let tail: Buffer = Buffer.alloc(0);
+  const onOutput = (data: Buffer) => {
+    tail = Buffer.concat([tail, data]);
+    tail = tail.subarray(Math.max(0, tail.length - EXEC_ERROR_TAIL_BYTES));
+  };
+  const { ended, code, message } = await host.exec({ line, cwd, timeoutMs: task.remainingMs, signal: task.signal, onOutput });
+  const text = [message, tail.toString().trim()].filter(Boolean).join(": ");
+  if (ended === "timeout" || ended === "cancelled") return { state: ended, code, message: text };
+  return { state: ended === "exit" && code === 0 ? "ok" : "failed", code, message: text };
+}
+
+function limited(task: CommandTask, host: Host) {
+  const abort = new AbortController();
+  let late = false;
+  const cancel = host.clock.after(task.remainingMs, () => {
+    late = true;
+    abort.abort();
+  });
+  return { signal: AbortSignal.any([task.signal, abort.signal]), late: () => late, end: cancel };
+}
+
+function depotOf({ command }: CommandTask): Depot {
+  if (command.body?.$case !== "deploy") throw new AppError("invalid", "This is no deployment.");
+  return command.body.value;
+}
+
+function undeployOf({ command }: CommandTask): UndeployDepot {
+  if (command.body?.$case !== "undeploy") throw new AppError("invalid", "This is no removal of a depot.");
+  return command.body.value;
+}

@@ -1,0 +1,216 @@
+import { createHash } from "node:crypto";
+import { constants, existsSync, readFileSync, readlinkSync } from "node:fs";
+import { chmod, copyFile, mkdir, readdir, realpath, rename, rm, symlink } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import type { Depot } from "../../../proto/gen/agent/v1/agent.ts";
+import { AppError } from "../../../common/errors.ts";
+import { DEPOT_FILES_MAX, DEPOT_MAX_BYTES } from "../../../common/limits.ts";
+import { absolutePath, fileName, isInside, relativePath } from "../../../common/paths.ts";
+import { syncFolder, writeAtomically } from "../../files.ts";
+import type { ContentCache } from "./cache.ts";
+
+/** Beside each built version: what it is made of and where it was put. */
+interface Manifest {
+  readonly name: string;
+  readonly version: string;
+  readonly remotePath: string;
+  readonly files: readonly { readonly path: string; readonly digest: string }[];
+}
+
+/** A depot that was switched in; until kept it can be taken back. */
+export interface Placed {
+  readonly folder: string;
+  keep(): Promise<void>;
+  revert(): Promise<void>;
+}
+
+interface PlacedFiles {
+  readonly depot: Depot;
+  readonly manifest: Manifest;
+}
+
+const CURRENT = "current";
+const MANIFEST = ".manifest.json";
+
+/**
+ * Depots on this host. Each version is built beside the others in `<folder>/<name>/<version>-<digest>/` and switched in by replacing the
+ * link `current`, so a reader sees the old version or the new one whole. With a remote path the files are put there as
+ * well, each by a rename; what else lies there is not touched.
+ */
+export class DepotFolders {
+  readonly #folder: string;
+  readonly #cache: ContentCache;
+  #queue: Promise<unknown> = Promise.resolve();
+
+  constructor(folder: string, cache: ContentCache) {
+    this.#folder = folder;
+    this.#cache = cache;
+  }
+
+  /** Where the depot lies, undefined when it does not. */
+  folder(name: string, remotePath = ""): string | undefined {
+    const current = this.#current(name);
+    if (current === undefined) return undefined;
+    return remotePath === "" ? join(this.#home(name), CURRENT) : absolutePath(remotePath);
+  }
+
+  /** In place as it is, or placed without running its command anew. */
+  async ensure(depot: Depot, run: (folder: string) => Promise<void>, signal: AbortSignal): Promise<string> {
+    const known = this.folder(depot.name, depot.remotePath);
+    if (known !== undefined && this.#current(depot.name) === versionFolder(this.#manifest(depot))) return known;
+    const placed = await this.place(depot, signal);
+    try {
+      await run(placed.folder);
+    } catch (error) {
+      await placed.revert();
+      throw error;
+    }
+    await placed.keep();
+    return placed.folder;
+  }
+
+  /** One depot at a time; the answer is in place. */
+  place(depot: Depot, signal: AbortSignal): Promise<Placed> {
+    return this.#exclusively(() => this.#place(depot, signal));
+  }
+
+  /** Takes away what lies there, whichever version; with a version only when it is that one. */
+  remove(name: string, { version, remotePath }: { version: string; remotePath: string }): Promise<void> {
+    return this.#exclusively(async () => {
+      const current = this.#current(name);
+      if (current === undefined) return;
+      const manifest = this.#readManifest(name, current);
+      if (version !== "" && manifest.version !== version) return;
+      const target = remotePath === "" ? manifest.remotePath : remotePath;
+      if (target !== "") for (const { path } of manifest.files) await rm(join(absolutePath(target), relativePath(path)), { force: true });
+      await rm(join(this.#home(name), CURRENT), { force: true });
+      await rm(this.#home(name), { recursive: true, force: true });
+      await this.#sweep();
+    });
+  }
+
+  async #place(depot: Depot, signal: AbortSignal): Promise<Placed> {
+    const manifest = this.#manifest(depot);
+    const before = this.#current(depot.name);
+    const built = versionFolder(manifest);
+    if (!existsSync(join(this.#home(depot.name), built))) await this.#build({ depot, manifest }, built, signal);
+    await this.#switch(depot.name, built);
+    if (manifest.remotePath !== "") await this.#putThere(join(this.#home(depot.name), built), manifest);
+    return {
+      folder: manifest.remotePath === "" ? join(this.#home(depot.name), CURRENT) : manifest.remotePath,
+      keep: () => this.#exclusively(() => this.#prune(depot.name, [built, before])),
+      revert: () => this.#exclusively(() => this.#revert(depot.name, built, before)),
+    };
+  }
+
+  async #build({ depot, manifest }: PlacedFiles, name: string, signal: AbortSignal): Promise<void> {
+    const beside = join(this.#home(depot.name), `.new-${name}`);
+    await rm(beside, { recursive: true, force: true });
+    await mkdir(beside, { recursive: true, mode: 0o755 });
+    try {
+      for (const file of depot.files) {
+        const path = join(beside, relativePath(file.path));
+        const content = await this.#cache.get(file, signal);
+        await mkdir(dirname(path), { recursive: true });
+        await copyFile(content, path, constants.COPYFILE_FICLONE);
+        await chmod(path, file.executable ? 0o755 : 0o644);
+      }
+      await writeAtomically(join(beside, MANIFEST), JSON.stringify(manifest));
+      await rename(beside, join(this.#home(depot.name), name));
+      await syncFolder(this.#home(depot.name));
+    } catch (error) {
+      await rm(beside, { recursive: true, force: true });
+      throw error;
+    }
+  }
+
+  async #switch(name: string, built: string): Promise<void> {
+    const link = join(this.#home(name), CURRENT);
+    await rm(`${link}.new`, { force: true });
+    await symlink(built, `${link}.new`);
+    await rename(`${link}.new`, link);
+    await syncFolder(this.#home(name));
+  }
+
+  async #putThere(from: string, { remotePath, files }: Manifest): Promise<void> {
+    await mkdir(remotePath, { recursive: true });
+    const root = await realpath(remotePath);
+    for (const { path } of files) {
+      const target = join(remotePath, path);
+      await mkdir(dirname(target), { recursive: true });
+      // A link in between may lead elsewhere.
+      if (!isInside(root, await realpath(dirname(target)))) throw new AppError("invalid", `${path} leads outside ${remotePath}.`);
+      await copyFile(join(from, path), `${target}.odp-new`, constants.COPYFILE_FICLONE);
+      await rename(`${target}.odp-new`, target);
+    }
+  }
+
+  async #revert(name: string, built: string, before: string | undefined): Promise<void> {
+    if (before === built) return;
+    if (before === undefined) {
+      await rm(join(this.#home(name), CURRENT), { force: true });
+    } else {
+      await this.#switch(name, before);
+      const manifest = this.#readManifest(name, before);
+      if (manifest.remotePath !== "") await this.#putThere(join(this.#home(name), before), manifest);
+    }
+    await this.#prune(name, [before]);
+  }
+
+  /** The version in place and the one before it stay. */
+  async #prune(name: string, keep: readonly (string | undefined)[]): Promise<void> {
+    const kept = new Set([CURRENT, this.#current(name), ...keep]);
+    for (const entry of await readdir(this.#home(name))) {
+      if (!kept.has(entry)) await rm(join(this.#home(name), entry), { recursive: true, force: true });
+    }
+    await this.#sweep();
+  }
+
+  async #sweep(): Promise<void> {
+    const digests = new Set<string>();
+    for (const name of await readdir(this.#folder).catch(() => [])) {
+      const versions = await readdir(join(this.#folder, name)).catch(() => []);
+      for (const version of versions.filter((entry) => entry !== CURRENT && !entry.startsWith("."))) {
+        for (const { digest } of this.#readManifest(name, version).files) digests.add(digest);
+      }
+    }
+    await this.#cache.keepOnly(digests);
+  }
+
+  #manifest(depot: Depot): Manifest {
+    const bytes = depot.files.reduce((sum, { size }) => sum + size, 0);
+    if (depot.files.length > DEPOT_FILES_MAX) throw new AppError("too_large", `A depot has at most ${DEPOT_FILES_MAX} files.`);
+    if (bytes > DEPOT_MAX_BYTES) throw new AppError("too_large", `A depot has at most ${DEPOT_MAX_BYTES} bytes.`);
+    const files = depot.files.map(({ path, digest }) => ({ path: relativePath(path), digest }));
+    if (new Set(files.map(({ path }) => path)).size < files.length) throw new AppError("invalid", `${depot.name} names a file twice.`);
+    const remotePath = depot.remotePath === "" ? "" : absolutePath(depot.remotePath);
+    return { name: fileName(depot.name), version: fileName(depot.version), remotePath, files };
+  }
+
+  #home(name: string): string {
+    return join(this.#folder, fileName(name));
+  }
+
+  #current(name: string): string | undefined {
+    try {
+      return basename(readlinkSync(join(this.#home(name), CURRENT)));
+    } catch {
+      return undefined;
+    }
+  }
+
+  #readManifest(name: string, version: string): Manifest {
+    const manifest: Manifest = JSON.parse(readFileSync(join(this.#home(name), version, MANIFEST), "utf8"));
+    return manifest;
+  }
+
+  #exclusively<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#queue.then(work, work);
+    this.#queue = turn.catch(() => undefined);
+    return turn;
+  }
+}
+
+function versionFolder(manifest: Manifest): string {
+  return `${manifest.version}-${createHash("sha256").update(JSON.stringify(manifest)).digest("hex").slice(0, 12)}`;
+}

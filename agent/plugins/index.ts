@@ -1,0 +1,16 @@
+import type { CommandPlugin, PolicyPlugin } from "../plugin.ts";
+import { commandPolicy } from "./command-policy/command-policy.ts";
+import { createDepotPlugins } from "./depot-deployer/depot-deployer.ts";
+import type { DepotFolders } from "./depot-deployer/folders.ts";
+import { jobRunner } from "./job-runner/job-runner.ts";
+import { logPolicy } from "./log-policy/log-policy.ts";
+
+export { ContentCache } from "./depot-deployer/cache.ts";
+export { DepotFolders } from "./depot-deployer/folders.ts";
+
+/** All there are; nothing is found by looking around. */
+export const POLICY_PLUGINS: readonly PolicyPlugin[] = [commandPolicy, logPolicy];
+
+export function commandPlugins(folders: DepotFolders): readonly CommandPlugin[] {
+  return [jobRunner, ...createDepotPlugins(folders)];
+}

@@ -1,0 +1,94 @@
+import type { CommandOutput, Exec } from "../../../proto/gen/agent/v1/agent.ts";
+import { AppError } from "../../../common/errors.ts";
+import { COMMAND_OUTPUT_ENTRY_BYTES, COMMAND_OUTPUT_KEPT_BYTES, JOB_OUTPUT_MAX_BYTES } from "../../../common/limits.ts";
+import type { ExecResult } from "../../exec.ts";
+import type { Host } from "../../host.ts";
+import type { CommandPlugin, CommandTask, Outcome } from "../../plugin.ts";
+
+/** Runs one line of a job in the host's shell. */
+export const jobRunner: CommandPlugin = {
+  kind: "exec",
+  async run(task, host) {
+    const exec = execOf(task);
+    const deadline = deadlineOf(task, host);
+    const output = new Output(task, host, exec.streamOutput ? AbortSignal.any([task.signal, deadline.signal]) : undefined);
+    const result = await host.exec({
+      line: exec.line,
+      cwd: exec.depot === "" ? undefined : folderOf(exec.depot, host),
+      env: exec.environment,
+      stdin: exec.stdin.length > 0 ? exec.stdin : undefined,
+      timeoutMs: task.remainingMs,
+      signal: task.signal,
+      onOutput: (data, stderr) => output.take(data, stderr),
+    });
+    deadline.cancel();
+    return { ...outcomeOf(result, output.dropped), last: output.kept };
+  },
+};
+
+function execOf({ command }: CommandTask): Exec {
+  if (command.body?.$case !== "exec") throw new AppError("invalid", "This is no command line.");
+  return command.body.value;
+}
+
+function folderOf(depot: string, host: Host): string {
+  const folder = host.depots.folder(depot);
+  if (folder === undefined) throw new AppError("not_found", `The depot ${depot} is not on this host.`);
+  return folder;
+}
+
+/** Output that waits for room in the outbox waits no longer than the command may run. */
+function deadlineOf(task: CommandTask, host: Host): { signal: AbortSignal; cancel: () => void } {
+  const abort = new AbortController();
+  return { signal: abort.signal, cancel: host.clock.after(task.remainingMs, () => abort.abort()) };
+}
+
+function outcomeOf({ ended, code, message }: ExecResult, dropped: number): Outcome {
+  const note = dropped > 0 ? `${message}${message === "" ? "" : "; "}${dropped} bytes of output were not kept` : message;
+  if (ended === "timeout") return { state: "timeout", code, message: `${note}: ended at its deadline` };
+  if (ended === "cancelled") return { state: "cancelled", code, message: note };
+  return { state: ended === "exit" && code === 0 ? "ok" : "failed", code, message: note };
+}
+
+/** Output on its way: into the outbox as it comes, or, when nobody looks on, kept for the result. */
+class Output {
+  readonly kept: { body: { $case: "output"; value: CommandOutput } }[] = [];
+  dropped = 0;
+  readonly #task: CommandTask;
+  readonly #host: Host;
+  readonly #stream: AbortSignal | undefined;
+  #offset = 0;
+
+  constructor(task: CommandTask, host: Host, stream: AbortSignal | undefined) {
+    this.#task = task;
+    this.#host = host;
+    this.#stream = stream;
+  }
+
+  async take(data: Buffer, stderr: boolean): Promise<void> {
+    const limit = this.#stream ? JOB_OUTPUT_MAX_BYTES : COMMAND_OUTPUT_KEPT_BYTES;
+    const room = Math.max(0, limit - this.#offset);
+    this.dropped += Math.max(0, data.length - room);
+    for (let at = 0; at < Math.min(room, data.length); at += COMMAND_OUTPUT_ENTRY_BYTES) {
+      await this.#piece(data.subarray(at, Math.min(at + COMMAND_OUTPUT_ENTRY_BYTES, room)), stderr);
+    }
+  }
+
+  async #piece(data: Buffer, stderr: boolean): Promise<void> {
+    const value = { commandId: this.#task.command.id, stderr, offset: this.#offset, data };
+    this.#offset += data.length;
+    const emission = { body: { $case: "output" as const, value }, traceparent: this.#task.command.traceparent };
+    if (!this.#stream) this.kept.push(emission);
+    else if (this.#stream.aborted) this.dropped += data.length;
+    else await this.#send(emission, this.#stream);
+  }
+
+  async #send(emission: (typeof this.kept)[number], signal: AbortSignal): Promise<void> {
+    try {
+      await this.#host.emit([emission], { signal });
+    } catch (error) {
+      if (!signal.aborted) throw error;
+      this.dropped += emission.body.value.data.length;
+    }
+  }
+}

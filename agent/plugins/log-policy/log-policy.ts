@@ -1,0 +1,29 @@
+import { compileCutter } from "../../../common/agent/records.ts";
+import type { LogPolicySpec } from "../../../common/api/policies.ts";
+import { AppError } from "../../../common/errors.ts";
+import { compilePattern } from "../../../common/regex/pattern.ts";
+import type { PolicyPlugin } from "../../plugin.ts";
+import { LogRunner } from "./runner.ts";
+
+/** Follows the files of a folder through rotation and truncation, and sends what is written to them. */
+export const logPolicy: PolicyPlugin = {
+  kind: "log",
+  create({ policy, spec }, host) {
+    if (!isLogSpec(spec)) throw new AppError("invalid", `The policy ${policy.name} is no log policy.`);
+    return new LogRunner({
+      policy,
+      spec,
+      host,
+      match: compilePattern(spec.match),
+      filter: spec.matchregexp ? compilePattern(spec.matchregexp) : undefined,
+      cutter: compileCutter(spec),
+      endsWithNext: Boolean(spec.delimiter) && !spec.delimitereol,
+    });
+  },
+};
+
+function isLogSpec(value: unknown): value is LogPolicySpec {
+  if (typeof value !== "object" || value === null) return false;
+  const spec: Partial<Record<string, unknown>> = { ...value };
+  return spec.kind === "log" && [spec.dir, spec.match, spec.rule].every((text) => typeof text === "string" && text !== "");
+}

@@ -1,0 +1,145 @@
+import { watch, type FSWatcher } from "node:fs";
+import { join } from "node:path";
+import {
+  LOG_FINAL_MS,
+  LOG_GATHER_MS,
+  LOG_OPEN_FILES_MAX,
+  LOG_PARALLEL,
+  LOG_POLL_MS,
+  LOG_POLL_UNWATCHED_MS,
+} from "../../../common/limits.ts";
+import { wait } from "../../../common/time.ts";
+import type { Runner } from "../../plugin.ts";
+import { LogFiles } from "./files.ts";
+import type { FollowedFile } from "./followed.ts";
+import type { LogWork } from "./work.ts";
+
+/** Looks after a folder: wakes when something changes there, finds what is new, reads what grew. */
+export class LogRunner implements Runner {
+  readonly #work: LogWork;
+  readonly #files: LogFiles;
+  readonly #watchers = new Map<string, FSWatcher>();
+  #unwatched = false;
+  #rescan = true;
+  #wake: () => void = () => undefined;
+  #awake = true;
+
+  constructor(work: LogWork) {
+    this.#work = work;
+    this.#files = new LogFiles(work);
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    this.#files.load();
+    try {
+      while (!signal.aborted) {
+        this.#awake = false;
+        if (this.#rescan) await this.#scan(signal);
+        await this.#readAll(signal);
+        await this.#files.closeIdle(LOG_OPEN_FILES_MAX);
+        await this.#sleep(signal);
+      }
+    } finally {
+      for (const watcher of this.#watchers.values()) watcher.close();
+      this.#watchers.clear();
+      await this.#files.closeAll();
+      this.#rescan = true;
+    }
+  }
+
+  async #scan(signal: AbortSignal): Promise<void> {
+    this.#rescan = false;
+    const folders = await this.#files.scan(signal);
+    this.#watch(folders);
+  }
+
+  #watch(folders: readonly string[]): void {
+    const wanted = new Set(folders);
+    for (const [folder, watcher] of this.#watchers) {
+      if (wanted.has(folder)) continue;
+      watcher.close();
+      this.#watchers.delete(folder);
+    }
+    this.#unwatched = false;
+    for (const folder of wanted) if (!this.#watchers.has(folder)) this.#watchOne(folder);
+  }
+
+  #watchOne(folder: string): void {
+    try {
+      const watcher = watch(join(this.#work.spec.dir, folder), { persistent: false }, (event, name) => this.#changed(event, folder, name));
+      watcher.on("error", () => {
+        watcher.close();
+        this.#watchers.delete(folder);
+        this.#unwatched = true;
+      });
+      this.#watchers.set(folder, watcher);
+      // What was made between the look and the watch.
+      this.#rescan = true;
+      this.#rouse();
+    } catch {
+      this.#unwatched = true;
+    }
+  }
+
+  #changed(event: string, folder: string, name: string | null): void {
+    if (event !== "change" || name === null) this.#rescan = true;
+    else if (!this.#files.touch(folder === "" ? name : `${folder}/${name}`)) return;
+    this.#rouse();
+  }
+
+  #rouse(): void {
+    this.#awake = true;
+    this.#wake();
+  }
+
+  async #readAll(signal: AbortSignal): Promise<void> {
+    const logs = this.#files.dirtyLogs();
+    const workers = Array.from({ length: Math.min(LOG_PARALLEL, logs.length) }, async () => {
+      for (let log = logs.shift(); log && !signal.aborted; log = logs.shift()) await this.#readLog(log, signal);
+    });
+    await Promise.all(workers);
+  }
+
+  /** Its files in their order, each to its end. */
+  async #readLog(log: readonly FollowedFile[], signal: AbortSignal): Promise<void> {
+    for (const file of log) {
+      if (signal.aborted || !file.dirty) continue;
+      const outcome = await file.read(signal);
+      if (outcome === "truncated") await this.#files.restart(file, signal);
+      // Found again, or found to be gone, by the next scan.
+      if (outcome === "missing") this.#rescan = true;
+      if (outcome !== "read") this.#rouse();
+    }
+  }
+
+  async #sleep(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#work.host;
+    if (!this.#awake) {
+      const pollMs = this.#unwatched ? LOG_POLL_UNWATCHED_MS : LOG_POLL_MS;
+      const timedOut = await this.#waitForWake(this.#files.waiting ? Math.min(pollMs, LOG_FINAL_MS) : pollMs, signal);
+      if (timedOut) {
+        this.#rescan = true;
+        this.#files.touchAll();
+      }
+    }
+    await wait(clock, LOG_GATHER_MS, signal);
+  }
+
+  /** True when nothing woke it. */
+  #waitForWake(delayMs: number, signal: AbortSignal): Promise<boolean> {
+    return new Promise((resolve) => {
+      const end = (timedOut: boolean) => {
+        cancel();
+        signal.removeEventListener("abort", abort);
+        this.#wake = () => undefined;
+        resolve(timedOut);
+      };
+      const abort = () => end(false);
+      const cancel = this.#work.host.clock.after(delayMs, () => end(true));
+      this.#wake = () => end(false);
+      signal.addEventListener("abort", abort, { once: true });
+      if (signal.aborted || this.#awake) end(false);
+    });
+  }
+}
+

@@ -1,0 +1,16 @@
+import type { RecordCutter } from "../../../common/agent/records.ts";
+import type { LogPolicySpec } from "../../../common/api/policies.ts";
+import type { Pattern } from "../../../common/regex/pattern.ts";
+import type { Policy } from "../../../proto/gen/agent/v1/agent.ts";
+import type { Host } from "../../host.ts";
+
+export interface LogWork {
+  readonly policy: Policy;
+  readonly spec: LogPolicySpec;
+  readonly host: Host;
+  readonly match: Pattern;
+  readonly filter: Pattern | undefined;
+  readonly cutter: RecordCutter;
+  /** A record's end is its next one's beginning. */
+  readonly endsWithNext: boolean;
+}

@@ -1,0 +1,284 @@
+import { credentials, status, type ClientDuplexStream, type ClientOptions } from "@grpc/grpc-js";
+import {
+  AgentLinkClient,
+  type Acknowledge,
+  type AgentFrame,
+  type Batch,
+  type Cancel,
+  type Command,
+  type ControllerFrame,
+  type DesiredState,
+  type Entry,
+  type Hello,
+  type Renewed,
+  type Welcome,
+} from "../proto/gen/agent/v1/agent.ts";
+import { AppError, ERROR_CODES, errorText, type ErrorCode } from "../common/errors.ts";
+import {
+  SESSION_BATCH_MAX_BYTES,
+  SESSION_HEARTBEAT_MS,
+  SESSION_HEARTBEATS_MISSED_MAX,
+  SESSION_KEEPALIVE_MS,
+  SESSION_MESSAGE_MAX_BYTES,
+  SESSION_WELCOME_MS,
+  SESSION_WINDOW_ENTRIES,
+  SESSION_WINDOW_MAX_BYTES,
+} from "../common/limits.ts";
+import type { Clock } from "../common/time.ts";
+import { pem, type Identity } from "./identity.ts";
+import type { Outbox } from "./outbox.ts";
+import { entryWeight } from "./outbox-segment.ts";
+
+/** Who acts on what a controller sends; called one after the other, in the order of the frames. */
+export interface SessionHandler {
+  desired(state: DesiredState): Promise<void>;
+  command(command: Command): Promise<void>;
+  cancel(cancel: Cancel): Promise<void>;
+  renewed(renewed: Renewed): Promise<void>;
+}
+
+export interface SessionOptions {
+  /** `host:port` of a controller's agent port. */
+  readonly address: string;
+  readonly identity: Identity;
+  readonly outbox: Outbox;
+  readonly clock: Clock;
+  readonly hello: () => Promise<Hello>;
+  readonly values: () => Promise<Record<string, string>>;
+  readonly handler: SessionHandler;
+}
+
+type Call = ClientDuplexStream<AgentFrame, ControllerFrame>;
+type Frame = NonNullable<AgentFrame["frame"]>;
+
+const CHANNEL: Partial<ClientOptions> = {
+  "grpc.keepalive_time_ms": SESSION_KEEPALIVE_MS,
+  "grpc.keepalive_timeout_ms": SESSION_KEEPALIVE_MS / 2,
+  "grpc.max_receive_message_length": SESSION_MESSAGE_MAX_BYTES,
+  "grpc.enable_retries": 0,
+  "grpc.service_config_disable_resolution": 1,
+  // A new certificate needs a connection of its own.
+  "grpc.use_local_subchannel_pool": 1,
+};
+
+export function createLinkClient(address: string, identity: Identity): AgentLinkClient {
+  const authorities = Buffer.from(identity.authorities.map(pem).join(""));
+  const certificate = Buffer.from(pem(identity.certificate));
+  return new AgentLinkClient(address, credentials.createSsl(authorities, Buffer.from(identity.keyPem), certificate), CHANNEL);
+}
+
+/** One connection to one controller, from hello to its end. */
+export class Session {
+  readonly #options: SessionOptions;
+  readonly #client: AgentLinkClient;
+  readonly #call: Call;
+  readonly #ending = new AbortController();
+  #welcome: Welcome | undefined;
+  #acknowledged = 0;
+  #onTheWay: { through: number; bytes: number }[] = [];
+  #heardMs: number;
+  #controllerBeats = false;
+  #cancelBeat: () => void = () => undefined;
+  #end: unknown;
+  readonly #ended: Promise<void>;
+
+  constructor(options: SessionOptions) {
+    this.#options = options;
+    this.#client = createLinkClient(options.address, options.identity);
+    this.#call = this.#client.session();
+    this.#heardMs = options.clock.monotonicMs();
+    this.#ended = new Promise((resolve) => this.#ending.signal.addEventListener("abort", () => resolve(), { once: true }));
+    this.#call.on("error", (error) => this.#close(asAppError(error, options.address)));
+    this.#call.on("end", () => this.#close(new AppError("unavailable", `${options.address} ended the session.`)));
+  }
+
+  get address(): string {
+    return this.#options.address;
+  }
+
+  get client(): AgentLinkClient {
+    return this.#client;
+  }
+
+  get ended(): boolean {
+    return this.#ending.signal.aborted;
+  }
+
+  /** Resolves when a controller took this agent; throws why not. */
+  async start(): Promise<Welcome> {
+    const late = () => this.#close(new AppError("deadline", `${this.address} did not answer within ${SESSION_WELCOME_MS} ms.`));
+    const cancel = this.#options.clock.after(SESSION_WELCOME_MS, late);
+    try {
+      this.send({ $case: "hello", value: await this.#options.hello() });
+      const welcomed = this.#receive();
+      return await Promise.race([welcomed, this.finished().then((error) => Promise.reject(error))]);
+    } finally {
+      cancel();
+    }
+  }
+
+  /** Resolves with the reason when it is over. */
+  async finished(): Promise<Error> {
+    await this.#ended;
+    return this.#end instanceof Error ? this.#end : new AppError("cancelled", "The session was closed.");
+  }
+
+  send(frame: Frame): void {
+    if (!this.ended) this.#call.write({ frame });
+  }
+
+  close(): void {
+    this.#close(undefined);
+  }
+
+  #close(reason: unknown): void {
+    if (this.ended) return;
+    this.#end = reason;
+    this.#cancelBeat();
+    this.#ending.abort();
+    if (reason === undefined) this.#call.end();
+    else this.#call.cancel();
+    // A moment for what is still in the buffers; then the connection goes.
+    const cut = () => {
+      this.#call.cancel();
+      this.#client.close();
+    };
+    if (reason === undefined) this.#options.clock.after(200, cut);
+    else cut();
+  }
+
+  /** Resolves at the welcome and goes on reading until the end. */
+  #receive(): Promise<Welcome> {
+    return new Promise((resolve, reject) => {
+      this.#read(resolve).catch((error: unknown) => {
+        this.#close(asAppError(error, this.address));
+        reject(asAppError(error, this.address));
+      });
+    });
+  }
+
+  async #read(welcomed: (welcome: Welcome) => void): Promise<void> {
+    for await (const message of this.#call as AsyncIterable<ControllerFrame>) {
+      if (this.ended) return;
+      this.#heardMs = this.#options.clock.monotonicMs();
+      const { frame } = message;
+      if (frame?.$case === "welcome") {
+        await this.#begin(frame.value);
+        welcomed(frame.value);
+      } else if (frame) await this.#take(frame);
+    }
+  }
+
+  async #take(frame: Exclude<NonNullable<ControllerFrame["frame"]>, { $case: "welcome" }>): Promise<void> {
+    const { handler } = this.#options;
+    switch (frame.$case) {
+      case "refused":
+        throw new AppError(isErrorCode(frame.value.code) ? frame.value.code : "denied", frame.value.message);
+      case "acknowledge":
+        return this.#acknowledge(frame.value);
+      case "desired":
+        return handler.desired(frame.value);
+      case "command":
+        return handler.command(frame.value);
+      case "cancel":
+        return handler.cancel(frame.value);
+      case "renewed":
+        return handler.renewed(frame.value);
+      case "heartbeat":
+        this.#controllerBeats = true;
+        return;
+    }
+  }
+
+  async #begin(welcome: Welcome): Promise<void> {
+    const { outbox } = this.#options;
+    if (this.#welcome) throw new AppError("invalid", `${this.address} said welcome twice.`);
+    this.#welcome = welcome;
+    if (welcome.acknowledged >= outbox.nextSequence) {
+      await outbox.renewStream();
+      throw new AppError("conflict", "The controllers know more of this outbox than it holds: it goes on as a new stream.");
+    }
+    await outbox.acknowledge(welcome.acknowledged);
+    this.#acknowledged = Math.max(welcome.acknowledged, outbox.firstSequence - 1);
+    this.#sendEntries(this.#acknowledged + 1).catch((error: unknown) => this.#close(error));
+    this.#scheduleBeat();
+  }
+
+  async #acknowledge({ streamId, throughSequence }: Acknowledge): Promise<void> {
+    if (streamId !== this.#options.outbox.streamId) return;
+    this.#acknowledged = Math.max(this.#acknowledged, throughSequence);
+    this.#onTheWay = this.#onTheWay.filter(({ through }) => through > this.#acknowledged);
+    await this.#options.outbox.acknowledge(throughSequence);
+  }
+
+  /** Keeps as much on the way as the window takes. */
+  async #sendEntries(from: number): Promise<void> {
+    const { outbox } = this.#options;
+    const { signal } = this.#ending;
+    const reader = outbox.reader(from);
+    let sent = from - 1;
+    try {
+      while (!signal.aborted) {
+        const seen = outbox.version;
+        const room = this.#roomFor(sent);
+        const entries = room > 0 ? await reader.next(room, SESSION_BATCH_MAX_BYTES) : [];
+        if (entries.length === 0) await outbox.changed(seen, signal);
+        else sent = await this.#sendBatch(entries);
+      }
+    } finally {
+      await reader.close();
+    }
+  }
+
+  #roomFor(sent: number): number {
+    const bytes = this.#onTheWay.reduce((sum, batch) => sum + batch.bytes, 0);
+    if (bytes >= SESSION_WINDOW_MAX_BYTES) return 0;
+    return (this.#welcome?.windowEntries || SESSION_WINDOW_ENTRIES) - (sent - this.#acknowledged);
+  }
+
+  async #sendBatch(entries: Entry[]): Promise<number> {
+    const through = entries.at(-1)?.sequence ?? 0;
+    const bytes = entries.reduce((sum, { body }) => sum + (body ? entryWeight(body) : 0), 0);
+    this.#onTheWay.push({ through, bytes });
+    const batch: Batch = { streamId: this.#options.outbox.streamId, entries };
+    if (!this.ended && !this.#call.write({ frame: { $case: "batch", value: batch } })) await this.#drained();
+    return through;
+  }
+
+  #drained(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#call.once("drain", resolve);
+      void this.#ended.then(resolve);
+    });
+  }
+
+  #scheduleBeat(): void {
+    const everyMs = this.#welcome?.heartbeatMs || SESSION_HEARTBEAT_MS;
+    if (this.ended) return;
+    this.#cancelBeat = this.#options.clock.after(everyMs, () => {
+      this.#beat(everyMs).catch((error: unknown) => this.#close(error));
+    });
+  }
+
+  async #beat(everyMs: number): Promise<void> {
+    const { clock } = this.#options;
+    // A controller that never beats is watched by the connection's own keep-alive alone.
+    if (this.#controllerBeats && clock.monotonicMs() - this.#heardMs > everyMs * SESSION_HEARTBEATS_MISSED_MAX) {
+      this.#close(new AppError("deadline", `${this.address} has been silent for ${SESSION_HEARTBEATS_MISSED_MAX} heartbeats.`));
+      return;
+    }
+    this.send({ $case: "heartbeat", value: { timeMs: clock.nowMs(), values: await this.#options.values() } });
+    this.#scheduleBeat();
+  }
+}
+
+function isErrorCode(value: string): value is ErrorCode {
+  return Object.hasOwn(ERROR_CODES, value);
+}
+
+function asAppError(error: unknown, address: string): AppError {
+  if (error instanceof AppError) return error;
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  const denied = code === status.UNAUTHENTICATED || code === status.PERMISSION_DENIED;
+  return new AppError(denied ? "denied" : "unavailable", `${address}: ${errorText(error)}`, { cause: error });
+}

@@ -1,0 +1,155 @@
+import { mkdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { Policy, type DesiredState } from "../proto/gen/agent/v1/agent.ts";
+import { AppError, errorText } from "../common/errors.ts";
+import { POLICY_RESTART_MAX_MS, POLICY_RESTART_MIN_MS } from "../common/limits.ts";
+import { wait } from "../common/time.ts";
+import { writeAtomically } from "./files.ts";
+import { policyMarks, type Host } from "./host.ts";
+import type { PolicyPlugin } from "./plugin.ts";
+
+export interface SupervisorOptions {
+  readonly host: Host;
+  readonly plugins: readonly PolicyPlugin[];
+  /** Holds one folder per policy. */
+  readonly folder: string;
+}
+
+interface Working {
+  readonly policy: Policy;
+  readonly abort: AbortController;
+  readonly done: Promise<void>;
+}
+
+/** Keeps exactly the wanted policies at work: starts, stops, and tries again what fails. */
+export class Supervisor {
+  readonly #options: SupervisorOptions;
+  readonly #working = new Map<string, Working>();
+  readonly #failures = new Map<string, string>();
+  #wanted: DesiredState | undefined;
+  #applying: Promise<void> | undefined;
+  #stopped = false;
+
+  constructor(options: SupervisorOptions) {
+    this.#options = options;
+  }
+
+  /** Returns at once; of several states given quickly only the last is worked towards. */
+  apply(state: DesiredState): void {
+    this.#wanted = state;
+    this.#applying ??= this.#applyAll().finally(() => (this.#applying = undefined));
+  }
+
+  /** Policies that do not work, by name, and why. */
+  get failures(): ReadonlyMap<string, string> {
+    return this.#failures;
+  }
+
+  /** Resolves when the last state given is worked by. */
+  async settled(): Promise<void> {
+    while (this.#applying) await this.#applying;
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    for (const { abort } of this.#working.values()) abort.abort();
+    await this.settled();
+    await Promise.all([...this.#working.values()].map(({ done }) => done));
+  }
+
+  async #applyAll(): Promise<void> {
+    await Promise.resolve();
+    for (let state = this.#wanted; state && !this.#stopped; state = this.#wanted) {
+      this.#wanted = undefined;
+      try {
+        await this.#applyOne(state);
+      } catch (error) {
+        this.#options.host.log("error", "state not applied", { revision: state.revision, error: errorText(error) });
+      }
+    }
+  }
+
+  async #applyOne(state: DesiredState): Promise<void> {
+    const wanted = new Map(state.policies.map((policy) => [policy.name, policy]));
+    const stopping = [...this.#working.values()].filter(({ policy }) => !same(policy, wanted.get(policy.name)));
+    await Promise.all(stopping.map((working) => this.#end(working)));
+    await this.#forgetOthers(wanted);
+    for (const policy of wanted.values()) if (!this.#working.has(policy.name) && !this.#stopped) this.#begin(policy);
+  }
+
+  async #end(working: Working): Promise<void> {
+    working.abort.abort();
+    await working.done;
+    this.#working.delete(working.policy.name);
+    this.#failures.delete(working.policy.name);
+  }
+
+  /** Marks of policies nobody wants any more, also of those that went while a crash kept us from it. */
+  async #forgetOthers(wanted: ReadonlyMap<string, Policy>): Promise<void> {
+    const { host, plugins } = this.#options;
+    const names = new Set(host.marks("policy/").map(([key]) => key.slice("policy/".length, key.lastIndexOf("/"))));
+    for (const name of names) {
+      if (wanted.has(name)) continue;
+      for (const plugin of plugins) await plugin.forget?.(name, host);
+      await host.emit([], { marks: host.marks(policyMarks(name)).map(([key]) => ({ key })), reserve: true });
+      await rm(this.#folder(name), { recursive: true, force: true });
+    }
+  }
+
+  #begin(policy: Policy): void {
+    const abort = new AbortController();
+    this.#working.set(policy.name, { policy, abort, done: this.#keepRunning(policy, abort.signal) });
+  }
+
+  async #keepRunning(policy: Policy, signal: AbortSignal): Promise<void> {
+    const { host } = this.#options;
+    let pauseMs = POLICY_RESTART_MIN_MS;
+    while (!signal.aborted) {
+      try {
+        await this.#run(policy, signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        this.#failures.set(policy.name, errorText(error));
+        host.log("error", "policy fails", { policy: policy.name, revision: policy.revision, error: errorText(error) });
+      }
+      await wait(host.clock, pauseMs * (1 + host.random.next() / 2), signal);
+      pauseMs = Math.min(POLICY_RESTART_MAX_MS, pauseMs * 2);
+    }
+  }
+
+  async #run(policy: Policy, signal: AbortSignal): Promise<void> {
+    const { host, plugins } = this.#options;
+    const spec: unknown = JSON.parse(policy.spec);
+    const kind = kindOf(spec);
+    const plugin = plugins.find((candidate) => candidate.kind === kind);
+    if (!plugin) throw new AppError("unsupported", `This agent knows no policy of the kind ${String(kind)}.`);
+    const folder = await this.#prepare(policy);
+    const depotFolder = policy.depot ? await host.depots.ensure(policy.depot, signal) : undefined;
+    const runner = plugin.create({ policy, spec, folder, depotFolder }, host);
+    this.#failures.delete(policy.name);
+    host.log("info", "policy at work", { policy: policy.name, revision: policy.revision, kind });
+    await runner.run(signal);
+  }
+
+  async #prepare(policy: Policy): Promise<string> {
+    const folder = this.#folder(policy.name);
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    const conf = join(folder, `${encodeURIComponent(policy.name)}.conf`);
+    if (policy.conf === "") await rm(conf, { force: true });
+    else await writeAtomically(conf, policy.conf);
+    return folder;
+  }
+
+  #folder(name: string): string {
+    // Encoded, a name has no slash; the prefix keeps `.` and `..` away.
+    return join(this.#options.folder, `p-${encodeURIComponent(name)}`);
+  }
+}
+
+function kindOf(spec: unknown): unknown {
+  return typeof spec === "object" && spec !== null && "kind" in spec ? spec.kind : undefined;
+}
+
+function same(a: Policy, b: Policy | undefined): boolean {
+  return b !== undefined && Buffer.compare(Policy.encode(a).finish(), Policy.encode(b).finish()) === 0;
+}
