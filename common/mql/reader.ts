@@ -74,7 +74,7 @@ export class TokenReader {
       this.advance();
       return true;
     }
-    this.#missed?.add(sign);
+    this.#missed?.add(`"${sign}"`);
     return false;
   }
 

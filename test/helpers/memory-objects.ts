@@ -1,0 +1,328 @@
+import { createHash } from "node:crypto";
+import { AppError } from "../../common/errors.ts";
+import type { Row, Value } from "../../common/value.ts";
+import {
+  canonicalText, canonicalValue, type ClassCatalog, type ClassChange, type ClassGuard, type ClassOptions, type ClassSpec, type ClassView, type Column,
+  type EdgeType, type Edit, type NewRecord, type ObjectChangeEvent, type ObjectRef, type ObjectRow, type Objects, type Pushdown, type ReadPlan,
+  type ReadRequest, type SystemClass,
+} from "../../controller/areas/objects/index.ts";
+import { classAccess, type Principal, requirePermission } from "../../controller/areas/permissions/index.ts";
+import { withEdits } from "../../controller/areas/query/edits.ts";
+
+export interface MemoryObjectsOptions {
+  readonly nowMs: () => number;
+  /** Rows per page; every second page is empty. */
+  readonly pageSize?: number;
+  /** False: conditions do not narrow at all, as the contract allows. True: they narrow as far as they can. */
+  readonly narrows?: boolean;
+}
+
+interface Tenant {
+  readonly specs: Map<string, ClassSpec & { readonly cid: number; readonly guard?: ClassGuard; readonly modifiedAtMs: number }>;
+  readonly edgeTypes: Map<string, EdgeType>;
+  /** By class path, then by whole id. */
+  readonly rows: Map<string, Map<string, ObjectRow>>;
+  readonly numbers: Map<string, number>;
+  views: Map<string, ClassView>;
+}
+
+/** The object database in its simplest form: maps and loops. What a query over it answers is right by inspection. */
+export class MemoryObjects implements Objects {
+  readonly #options: MemoryObjectsOptions;
+  readonly #tenants = new Map<string, Tenant>();
+  readonly #system: SystemClass[] = [];
+  #ids = 0;
+  #lastMs = 0;
+  /** Every read that was asked for. */
+  readonly reads: ReadRequest[] = [];
+
+  constructor(options: MemoryObjectsOptions) {
+    this.#options = options;
+  }
+
+  catalog(principal: Principal): Promise<ClassCatalog> {
+    const tenant = this.#tenant(principal);
+    const views = [...tenant.views.values()];
+    const below = (path: string) => views.filter((view) => path === "/" || view.path === path || view.path.startsWith(`${path}/`));
+    return Promise.resolve({
+      revision: views.length,
+      get: (path) => tenant.views.get(path),
+      byCid: (cid) => views.find((view) => view.cid === cid),
+      byLabel: (label) => views.filter((view) => view.label === label),
+      tree: below,
+      children: (path) => views.filter((view) => view.parent === path),
+      edgeTypes: () => [...tenant.edgeTypes.values()],
+    });
+  }
+
+  createClass(principal: Principal, spec: ClassSpec, options: { readonly ifNotExists?: boolean } = {}): Promise<ClassView> {
+    requirePermission(principal, "objects:write");
+    const tenant = this.#tenant(principal);
+    const known = tenant.views.get(spec.path);
+    if (known && options.ifNotExists) return Promise.resolve(known);
+    if (known) throw new AppError("conflict", `[Valid] class ${spec.path} exists.`);
+    tenant.specs.set(spec.path, { ...spec, cid: tenant.specs.size + 1, modifiedAtMs: this.#now() });
+    return Promise.resolve(this.#rebuilt(tenant, spec.path));
+  }
+
+  alterClass(principal: Principal, path: string, change: ClassChange): Promise<ClassView> {
+    requirePermission(principal, "objects:write");
+    const tenant = this.#tenant(principal);
+    const spec = tenant.specs.get(path);
+    if (!spec) throw notFound(path);
+    tenant.specs.set(path, { ...spec, ...changed(spec, change) });
+    return Promise.resolve(this.#rebuilt(tenant, path));
+  }
+
+  dropClass(principal: Principal, path: string, options: { readonly ifExists?: boolean } = {}): Promise<void> {
+    requirePermission(principal, "objects:write");
+    const tenant = this.#tenant(principal);
+    if (!tenant.specs.has(path)) return options.ifExists ? Promise.resolve() : Promise.reject(notFound(path));
+    const isUsed = (tenant.rows.get(path)?.size ?? 0) > 0 || [...tenant.specs.keys()].some((other) => other.startsWith(`${path}/`));
+    if (isUsed) throw new AppError("conflict", "[Valid]: Class Has Data or Version Data, Can't Drop.");
+    tenant.specs.delete(path);
+    tenant.views.delete(path);
+    return Promise.resolve();
+  }
+
+  createEdgeType(principal: Principal, type: EdgeType, options: { readonly ifNotExists?: boolean } = {}): Promise<void> {
+    const { edgeTypes } = this.#tenant(principal);
+    if (edgeTypes.has(type.name) && !options.ifNotExists) throw new AppError("conflict", `[Valid] edge type ${type.name} exists.`);
+    if (!edgeTypes.has(type.name)) edgeTypes.set(type.name, type);
+    return Promise.resolve();
+  }
+
+  dropEdgeType(principal: Principal, name: string, options: { readonly ifExists?: boolean } = {}): Promise<void> {
+    const gone = this.#tenant(principal).edgeTypes.delete(name);
+    if (!gone && !options.ifExists) throw new AppError("not_found", `[NotExist] edge type ${name}.`);
+    return Promise.resolve();
+  }
+
+  registerSystemClass(definition: SystemClass): void {
+    this.#system.push(definition);
+  }
+
+  insert(principal: Principal, path: string, rows: readonly Row[], options: { readonly atMs?: number } = {}): Promise<readonly string[]> {
+    const view = this.#writable(principal, path);
+    const values = rows.map((row) => canonicalRow(view, row));
+    return Promise.resolve(values.map((row, index) => this.#put(principal, view, { values: row, id: this.#idOf(view, rows[index] ?? {}, row), atMs: options.atMs })));
+  }
+
+  ingest(principal: Principal, path: string, records: readonly NewRecord[]): Promise<readonly string[]> {
+    const view = this.#writable(principal, path);
+    return Promise.resolve(
+      records.map(({ values, timeMs, identity }) =>
+        this.#put(principal, view, { values: canonicalRow(view, values), id: `${view.label}:${timeMs}-${digest(identity)}`, atMs: timeMs }),
+      ),
+    );
+  }
+
+  update(principal: Principal, ref: ObjectRef, edits: readonly Edit[]): Promise<boolean> {
+    const row = this.#find(principal, ref);
+    if (!row) return Promise.resolve(false);
+    const view = this.#writable(principal, row.class.path);
+    for (const edit of edits) if (!view.column(edit.column)) throw new AppError("not_found", `Field ${edit.column} Not Exist`);
+    this.#table(principal, view.path).set(row.id, { ...row, values: withEdits(row, edits), vtimeMs: this.#now() });
+    return Promise.resolve(true);
+  }
+
+  remove(principal: Principal, refs: readonly ObjectRef[]): Promise<number> {
+    let count = 0;
+    for (const ref of refs) {
+      const row = this.#find(principal, ref);
+      if (!row) continue;
+      this.#writable(principal, row.class.path);
+      if (this.#table(principal, row.class.path).delete(row.id)) count += 1;
+    }
+    return Promise.resolve(count);
+  }
+
+  get(principal: Principal, refs: readonly ObjectRef[]): Promise<readonly (ObjectRow | undefined)[]> {
+    return Promise.resolve(refs.map((ref) => this.#find(principal, ref)));
+  }
+
+  async *read(principal: Principal, request: ReadRequest): AsyncIterable<readonly ObjectRow[]> {
+    this.reads.push(request);
+    const { views } = this.#tenant(principal);
+    const paths = request.subtree ? [...views.keys()].filter((path) => isBelow(path, request.class)) : [request.class];
+    const all = paths.flatMap((path) => [...this.#table(principal, path).values()]);
+    const kept = all.filter((row) => !(request.ids && !request.ids.includes(row.id)) && (!this.#options.narrows || fits(row, request.where ?? [])));
+    if (request.newestFirst) kept.sort((left, right) => right.vtimeMs - left.vtimeMs || (left.id < right.id ? 1 : -1));
+    const size = this.#options.pageSize ?? 3;
+    for (let at = 0; at < kept.length; at += size) {
+      yield await Promise.resolve([]);
+      yield kept.slice(at, at + size);
+    }
+  }
+
+  plan(_principal: Principal, request: ReadRequest): Promise<ReadPlan> {
+    return Promise.resolve({ steps: [`scan of class ${request.class}${request.subtree ? "/" : ""}`], used: [] });
+  }
+
+  onChange(_listener: (events: readonly ObjectChangeEvent[]) => void): () => void {
+    return () => undefined;
+  }
+
+  #tenant(principal: Principal): Tenant {
+    const known = this.#tenants.get(principal.tenant);
+    if (known) return known;
+    const tenant: Tenant = { specs: new Map(), edgeTypes: new Map(), rows: new Map(), numbers: new Map(), views: new Map() };
+    this.#tenants.set(principal.tenant, tenant);
+    const root: ClassSpec = { path: principal.ospace, columns: [] };
+    for (const spec of [root, ...this.#system.map((one) => ({ ...one, path: `${principal.ospace}${one.path}` }))]) {
+      tenant.specs.set(spec.path, { ...spec, cid: tenant.specs.size + 1, modifiedAtMs: this.#now() });
+      this.#rebuilt(tenant, spec.path);
+    }
+    return tenant;
+  }
+
+  #rebuilt(tenant: Tenant, path: string): ClassView {
+    tenant.views = new Map([...tenant.specs.keys()].sort().map((one) => [one, viewOf(one, tenant)]));
+    for (const [one, rows] of tenant.rows) {
+      const view = tenant.views.get(one);
+      if (view) for (const row of rows.values()) rows.set(row.id, { ...row, class: view });
+    }
+    const view = tenant.views.get(path);
+    if (!view) throw notFound(path);
+    return view;
+  }
+
+  #table(principal: Principal, path: string): Map<string, ObjectRow> {
+    const { rows } = this.#tenant(principal);
+    const table = rows.get(path) ?? new Map<string, ObjectRow>();
+    rows.set(path, table);
+    return table;
+  }
+
+  #find(principal: Principal, ref: ObjectRef): ObjectRow | undefined {
+    const paths = ref.class === undefined ? [...this.#tenant(principal).views.keys()] : [ref.class];
+    return paths.map((path) => this.#table(principal, path).get(ref.id)).find((row) => row !== undefined);
+  }
+
+  #writable(principal: Principal, path: string): ClassView {
+    const view = this.#tenant(principal).views.get(path);
+    if (!view) throw notFound(path);
+    if (!classAccess(principal, path).writable) throw new AppError("denied", `${principal.user} may not write ${path}.`);
+    return view;
+  }
+
+  #idOf(view: ClassView, given: Row, values: Row): string {
+    if (typeof given.id === "string" && given.id !== "") return given.id.startsWith(`${view.label}:`) ? given.id : `${view.label}:${given.id}`;
+    if (view.keys.length === 0) {
+      this.#ids += 1;
+      return `${view.label}:${String(this.#ids).padStart(8, "0")}`;
+    }
+    const text = view.keys.map((key) => canonicalText(values[key] ?? "")).join(":");
+    return `${view.label}:${view.options.keyMode === "md5" ? digest(text) : text}`;
+  }
+
+  #put(principal: Principal, view: ClassView, row: { readonly id: string; readonly values: Row; readonly atMs: number | undefined }): string {
+    const table = this.#table(principal, view.path);
+    const old = table.get(row.id);
+    const vtimeMs = row.atMs ?? this.#now();
+    table.set(row.id, { id: row.id, class: view, values: { ...old?.values, ...row.values }, vtimeMs, ctimeMs: old?.ctimeMs ?? vtimeMs });
+    return row.id;
+  }
+
+  /** Never the same twice, so that the order of writes shows. */
+  #now(): number {
+    this.#lastMs = Math.max(this.#options.nowMs(), this.#lastMs + 1);
+    return this.#lastMs;
+  }
+}
+
+const DEFAULT_OPTIONS: ClassOptions = {
+  keyMode: "uuid", ttlSeconds: undefined, version: false, autosearch: false, alias: undefined, nickname: undefined, remedy: undefined, hints: {},
+};
+
+function viewOf(path: string, tenant: Tenant): ClassView {
+  const spec = tenant.specs.get(path);
+  if (!spec) throw notFound(path);
+  const lineage = [...tenant.specs.values()].filter((one) => isBelow(path, one.path)).sort((a, b) => a.path.length - b.path.length);
+  const keys = [...new Set(lineage.flatMap((one) => one.keys ?? []))];
+  const indexes = new Set(lineage.flatMap((one) => one.indexes ?? []));
+  const columns = new Map<string, Column>();
+  for (const one of lineage) {
+    for (const column of one.columns) {
+      if (columns.has(column.name)) continue;
+      const name = `${one.path} ${column.name}`;
+      const number = tenant.numbers.get(name) ?? tenant.numbers.size + 1;
+      tenant.numbers.set(name, number);
+      columns.set(column.name, { ...column, number, definedBy: one.path, indexed: indexes.has(column.name), key: keys.includes(column.name) });
+    }
+  }
+  return {
+    cid: spec.cid,
+    path,
+    label: path.split("/").at(-1) ?? "",
+    parent: lineage.at(-2)?.path,
+    kind: spec.kind ?? "entity",
+    columns: [...columns.values()],
+    keys,
+    options: { ...DEFAULT_OPTIONS, keyMode: keys.length > 0 ? "manu" : "uuid", ...spec.options },
+    modifiedAtMs: spec.modifiedAtMs,
+    system: spec.guard !== undefined,
+    guard: spec.guard,
+    column: (name) => columns.get(name),
+  };
+}
+
+function changed(spec: ClassSpec, change: ClassChange): Partial<ClassSpec> {
+  switch (change.kind) {
+    case "add column":
+      return { columns: [...spec.columns, change.column] };
+    case "drop column":
+      return { columns: spec.columns.filter((column) => column.name !== change.name) };
+    case "add index":
+      return { indexes: [...(spec.indexes ?? []), change.name] };
+    case "drop index":
+      return { indexes: (spec.indexes ?? []).filter((name) => name !== change.name) };
+    case "add key":
+      return { keys: [...(spec.keys ?? []), change.name] };
+    case "drop key":
+      return { keys: (spec.keys ?? []).filter((name) => name !== change.name) };
+    case "set options":
+      return { options: { ...spec.options, ...change.options } };
+  }
+}
+
+function canonicalRow(view: ClassView, row: Row): Row {
+  const values: Row = {};
+  for (const [name, value] of Object.entries(row)) {
+    if (name === "id") continue;
+    const column = view.column(name);
+    if (!column) throw new AppError("not_found", `Field ${name} Not Exist`);
+    const kept = canonicalValue(column, value);
+    if (kept !== undefined) values[name] = kept;
+  }
+  return values;
+}
+
+function fits(row: ObjectRow, where: readonly Pushdown[]): boolean {
+  return where.every((pushdown) => {
+    if (pushdown.kind === "words") return true;
+    if (pushdown.kind === "equals") return equalsOne(row.values[pushdown.column], pushdown.values);
+    const number = pushdown.column === "vtime" ? row.vtimeMs : pushdown.column === "ctime" ? row.ctimeMs : row.values[pushdown.column];
+    if (number === undefined || number === null) return false;
+    return Number(number) >= (pushdown.from ?? -Infinity) && Number(number) <= (pushdown.to ?? Infinity);
+  });
+}
+
+function equalsOne(value: Value | undefined, wanted: readonly Value[]): boolean {
+  if (value === undefined || value === null) return false;
+  const own = Array.isArray(value) ? (value as readonly Value[]) : typeof value === "object" ? Object.keys(value) : [value];
+  const texts = new Set(wanted.map(canonicalText));
+  return own.some((element) => texts.has(canonicalText(element)));
+}
+
+function isBelow(path: string, root: string): boolean {
+  return root === "/" || path === root || path.startsWith(`${root}/`);
+}
+
+function digest(text: string): string {
+  return createHash("md5").update(text).digest("hex");
+}
+
+function notFound(path: string): AppError {
+  return new AppError("not_found", `[NotExist] class : ${path} not find !`);
+}
