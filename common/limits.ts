@@ -160,6 +160,9 @@ export const JOB_OUTPUT_MAX_BYTES = 16 * MIB;
 export const JOB_ANSWER_MAX_BYTES = MIB;
 /** First part of standard output and error kept in the run's row. */
 export const JOB_ROW_OUTPUT_MAX_BYTES = 64 * KIB;
+/** How often, and after which first pause, the end of a run is tried to be recorded while the store is away. */
+export const JOB_FINISH_ATTEMPTS = 6;
+export const JOB_FINISH_PAUSE_MS = 500;
 export const JOB_RUN_TTL_DAYS = 30;
 /** A run that is still open this long after its deadline has lost its controller. */
 export const JOB_LOST_AFTER_MS = 60_000;
@@ -333,6 +336,7 @@ export const SSH_JOURNAL_SWEPT_PER_COMMAND = 20;
 // Cluster engine.
 /** One attempt within a call: a node that hangs must not eat the whole deadline. */
 export const CLUSTER_ATTEMPT_DEADLINE_MS = 5_000;
+export const CLUSTER_HANDSHAKE_DEADLINE_MS = 3_000;
 export const CLUSTER_REQUESTS_IN_FLIGHT_MAX = 128;
 /** Definitions of tables take 60 ms each on one node, seconds on a ring under load. */
 export const CLUSTER_SCHEMA_DEADLINE_MS = 90_000;

@@ -87,7 +87,7 @@ export class EmbeddedEngine implements Engine {
     if (this.#closed) return;
     this.#closed = true;
     const opened = await Promise.allSettled(this.#open.values());
-    await Promise.all(opened.map((result) => (result.status === "fulfilled" ? result.value.close() : undefined)));
+    for (const result of opened) if (result.status === "fulfilled") await result.value.close();
     this.#unlock();
   }
 

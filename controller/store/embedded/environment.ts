@@ -19,6 +19,8 @@ export type TableName = (typeof PLAIN)[number] | "terms";
 
 /** The values of a dupSort database are sorted like keys, so the library wants to know how they are written. */
 const rawValues = {
+  /** Else the values handed out lie in a buffer that the next read overwrites. */
+  needsStableBuffer: true,
   encode: (value: Uint8Array): Uint8Array => value,
   decode: (value: Uint8Array): Uint8Array => value,
   writeKey(value: Uint8Array, target: Uint8Array, start: number): number {

@@ -1,20 +1,174 @@
 import { AppError } from "../../../common/errors.ts";
-import type { ObjectStore } from "../objects.ts";
+import {
+  CELL_MAX_BYTES, CHANGE_BATCH_MAX, CHANGE_SLICE_MAX, NUMBER_SLOTS, OBJECT_ID_MAX_BYTES, OBJECT_MAX_BYTES, TERMS_PER_OBJECT_MAX,
+} from "../../../common/limits.ts";
+import type {
+  Edge, Entity, EntityChange, EntityKey, EntityVersion, FindRequest, ObjectStore, Page, PageRequest, StoredRecord, TimelineRequest, TimeRangeUs,
+} from "../objects.ts";
 import type { EmbeddedRuntime } from "./engine.ts";
+import { Entities } from "./entities.ts";
 import type { Environment } from "./environment.ts";
+import { Expiry } from "./expiry.ts";
+import { Finder } from "./find.ts";
+import { EXPIRY_KINDS } from "./object-keys.ts";
+import { checkRecordId, Records } from "./records.ts";
 
-export class EmbeddedObjectStore implements ObjectStore {
-  constructor(_env: Environment, _runtime: EmbeddedRuntime) {}
-  async close(): Promise<void> {}
-  change(): Promise<never> { return no(); }
-  get(): Promise<never> { return no(); }
-  find(): Promise<never> { return no(); }
-  scan(): Promise<never> { return no(); }
-  history(): Promise<never> { return no(); }
-  edges(): Promise<never> { return no(); }
-  append(): Promise<never> { return no(); }
-  timeline(): Promise<never> { return no(); }
-  getRecords(): Promise<never> { return no(); }
-  removeRecords(): Promise<never> { return no(); }
+const CID_MAX = 0xffff_ffff;
+
+export interface ObjectStoreOptions {
+  readonly env: Environment;
+  readonly runtime: EmbeddedRuntime;
+  /** Names this store in cursors. */
+  readonly place: string;
 }
-function no(): Promise<never> { return Promise.reject(new AppError("unsupported", "Objects are not stored here yet.")); }
+
+/** The object seam on LMDB. */
+export class EmbeddedObjectStore implements ObjectStore {
+  readonly #env: Environment;
+  readonly #place: string;
+  readonly #nowMs: () => number;
+  readonly #expiry: Expiry;
+  readonly #entities: Entities;
+  readonly #finder: Finder;
+  readonly #records: Records;
+
+  constructor({ env, runtime, place }: ObjectStoreOptions) {
+    this.#env = env;
+    this.#place = place;
+    this.#nowMs = () => runtime.clock.nowMs();
+    this.#expiry = new Expiry(env, runtime, (kind, key, due) => this.#visit(kind, key, due));
+    this.#entities = new Entities({ env, expiry: this.#expiry, nowMs: this.#nowMs });
+    this.#finder = new Finder(env, this.#nowMs);
+    this.#records = new Records(env, this.#expiry, this.#nowMs);
+  }
+
+  async change(changes: readonly EntityChange[]): Promise<void> {
+    checkBatch(changes.length);
+    for (const change of changes) checkChange(change);
+    await this.#inSlices(changes, (change) => this.#entities.change(change));
+  }
+
+  async get(keys: readonly EntityKey[]): Promise<readonly (Entity | undefined)[]> {
+    return keys.map((key) => this.#entities.get(key));
+  }
+
+  async find(request: FindRequest, page: PageRequest): Promise<Page<Entity>> {
+    checkFind(request);
+    return this.#finder.find(request, page, this.#place);
+  }
+
+  async scan(page: PageRequest): Promise<Page<Entity>> {
+    return this.#entities.scan(page, this.#place);
+  }
+
+  async history(key: EntityKey, range: TimeRangeUs, page: PageRequest): Promise<Page<EntityVersion>> {
+    return this.#entities.history.read(key, range, { page, nowMs: this.#nowMs(), place: this.#place });
+  }
+
+  async edges(key: EntityKey, direction: "out" | "in", page: PageRequest & { readonly type?: string }): Promise<Page<Edge>> {
+    return this.#entities.edges.read(key, direction, { page, nowMs: this.#nowMs(), place: this.#place });
+  }
+
+  async append(records: readonly StoredRecord[]): Promise<void> {
+    checkBatch(records.length);
+    for (const record of records) checkRecord(record);
+    await this.#inSlices(records, (record) => this.#records.append(record));
+  }
+
+  async timeline(request: TimelineRequest, page: PageRequest): Promise<Page<StoredRecord>> {
+    return this.#records.timeline(request, page, this.#place);
+  }
+
+  async getRecords(keys: readonly EntityKey[]): Promise<readonly (StoredRecord | undefined)[]> {
+    for (const key of keys) checkRecordId(key.id);
+    return keys.map((key) => this.#records.get(key));
+  }
+
+  async removeRecords(keys: readonly EntityKey[]): Promise<void> {
+    checkBatch(keys.length);
+    for (const key of keys) checkRecordId(key.id);
+    await this.#inSlices(keys, (key) => this.#records.remove(key));
+  }
+
+  /** Clears up what has vanished by now; happens by itself now and then. */
+  async sweep(): Promise<number> {
+    return this.#expiry.sweep();
+  }
+
+  async close(): Promise<void> {
+    await this.#expiry.close();
+  }
+
+  /** Everything shares commits, but others get their turn in between. */
+  async #inSlices<T>(items: readonly T[], action: (item: T) => void): Promise<void> {
+    const writes: Promise<void>[] = [];
+    for (let start = 0; start < items.length; start += CHANGE_SLICE_MAX) {
+      const slice = items.slice(start, start + CHANGE_SLICE_MAX);
+      writes.push(this.#env.write(() => slice.forEach(action)));
+    }
+    const outcomes = await Promise.allSettled(writes);
+    for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
+  }
+
+  #visit(kind: number, key: Uint8Array, due: { readonly atMs: number; readonly nowMs: number }): void {
+    if (kind === EXPIRY_KINDS.entity) this.#entities.visit(key, due);
+    else if (kind === EXPIRY_KINDS.edge) this.#entities.edges.visit(key, due);
+    else if (kind === EXPIRY_KINDS.version) this.#entities.history.visit(key, due.atMs);
+    else this.#records.visit(key, due.atMs);
+  }
+}
+
+function checkBatch(count: number): void {
+  if (count > CHANGE_BATCH_MAX) throw new AppError("too_large", `At most ${CHANGE_BATCH_MAX} changes are taken at once, not ${count}.`);
+}
+
+function checkKey({ cid, id }: EntityKey): void {
+  if (!(Number.isInteger(cid) && cid >= 0 && cid <= CID_MAX)) throw new AppError("invalid", `A class number is a whole number from 0, not ${cid}.`);
+  if (Buffer.byteLength(id) > OBJECT_ID_MAX_BYTES) throw new AppError("too_large", `An id has at most ${OBJECT_ID_MAX_BYTES} bytes.`);
+}
+
+function checkChange(change: EntityChange): void {
+  checkKey(change.key);
+  if (!(Number.isSafeInteger(change.timeUs) && change.timeUs > 0)) throw new AppError("invalid", "The time of a change is a whole number of microseconds above 0.");
+  if (change.forgetHistory && !change.death) throw new AppError("invalid", "History is forgotten only together with a death.");
+  checkTerms(change.addTerms ?? []);
+  checkTerms(change.dropTerms ?? []);
+  for (const edge of [...(change.addEdges ?? []), ...(change.dropEdges ?? [])]) checkKey(edge.to);
+  for (const [slot, value] of change.numbers ?? []) checkNumber(slot, value);
+  let size = change.version?.length ?? 0;
+  for (const value of change.cells?.values() ?? []) {
+    if (value === undefined) continue;
+    if (value.length > CELL_MAX_BYTES) throw new AppError("too_large", `A cell has at most ${CELL_MAX_BYTES} bytes, not ${value.length}.`);
+    size += value.length;
+  }
+  // The present and a version of it travel together.
+  if (size > 2 * OBJECT_MAX_BYTES) throw new AppError("too_large", `An object has at most ${OBJECT_MAX_BYTES} bytes.`);
+}
+
+function checkTerms(terms: readonly string[]): void {
+  if (terms.length > TERMS_PER_OBJECT_MAX) throw new AppError("too_large", `An object has at most ${TERMS_PER_OBJECT_MAX} terms.`);
+  if (terms.includes("")) throw new AppError("invalid", "A term must not be empty.");
+}
+
+function checkNumber(slot: number, value: number | undefined): void {
+  checkSlot(slot);
+  if (value !== undefined && !Number.isFinite(value)) throw new AppError("invalid", `Slot ${slot} takes a finite number, not ${value}.`);
+}
+
+function checkSlot(slot: number): void {
+  if (!(Number.isInteger(slot) && slot >= 0 && slot < NUMBER_SLOTS)) throw new AppError("invalid", `There is no number slot ${slot}.`);
+}
+
+function checkFind(request: FindRequest): void {
+  checkTerms(request.terms);
+  for (const range of request.ranges ?? []) checkSlot(range.slot);
+  if (request.terms.length === 0 && (request.ranges ?? []).length === 0) throw new AppError("invalid", "At least one term or range is needed.");
+  if (request.terms.length > 255) throw new AppError("too_large", "A search names at most 255 terms.");
+}
+
+function checkRecord(record: StoredRecord): void {
+  checkKey(record);
+  checkRecordId(record.id);
+  checkTerms(record.terms);
+  if (record.value.length > OBJECT_MAX_BYTES) throw new AppError("too_large", `A record has at most ${OBJECT_MAX_BYTES} bytes, not ${record.value.length}.`);
+}

@@ -1,4 +1,4 @@
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import type { TenantStore } from "../engine.ts";
 import { EmbeddedBlobStore } from "./blobs.ts";
 import type { EmbeddedRuntime } from "./engine.ts";
@@ -16,7 +16,7 @@ export interface EmbeddedTenant extends TenantStore {
 export async function openTenant(folder: string, runtime: EmbeddedRuntime): Promise<EmbeddedTenant> {
   const env = new Environment(join(folder, "lmdb"), runtime.clock);
   const kv = new EmbeddedKvStore(env, runtime);
-  const objects = new EmbeddedObjectStore(env, runtime);
+  const objects = new EmbeddedObjectStore({ env, runtime, place: basename(folder) });
   const blobs = new EmbeddedBlobStore(env, join(folder, "blobs"), runtime);
   await kv.open();
   return {

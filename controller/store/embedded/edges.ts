@@ -1,0 +1,121 @@
+import { OBJECT_TOMBSTONE_KEEP_MS } from "../../../common/limits.ts";
+import { decodeStored, encodePacked } from "../format.ts";
+import type { Edge, EdgeEnd, EntityChange, EntityKey, Page, PageRequest } from "../objects.ts";
+import { Cursors } from "./cursor.ts";
+import type { Environment } from "./environment.ts";
+import type { Expiry } from "./expiry.ts";
+import { compareBytes, following, prefixEnd } from "./keys.ts";
+import { edgeKey, edgeTypePrefix, EXPIRY_KINDS, ownerPrefix } from "./object-keys.ts";
+
+/** `live` and a moment at which it vanishes (0: never), or removed and the moment at which that is forgotten. */
+type Packed = readonly [
+  type: string, fromCid: number, fromId: string, toCid: number, toId: string, timeUs: number, value: Uint8Array | null, live: boolean, atMs: number,
+];
+
+const EMPTY = new Uint8Array();
+
+export interface EdgesOptions {
+  readonly env: Environment;
+  readonly expiry: Expiry;
+  readonly alive: (key: EntityKey) => boolean;
+}
+
+/** Edges lie at their source, removals too, and once more at their target while they live. */
+export class Edges {
+  readonly #options: EdgesOptions;
+
+  constructor(options: EdgesOptions) {
+    this.#options = options;
+  }
+
+  /** Inside a write transaction. `deathUs`: up to when everything of the source is gone. */
+  apply(change: EntityChange, deathUs: number, nowMs: number): void {
+    if (change.timeUs <= deathUs) return;
+    const { cid, id } = change.key;
+    const write = (edge: EdgeEnd, live: boolean): void => {
+      const atMs = live ? Math.ceil(change.expiresAtMs ?? 0) : nowMs + OBJECT_TOMBSTONE_KEEP_MS;
+      this.#merge([edge.type, cid, id, edge.to.cid, edge.to.id, change.timeUs, live ? (edge.value ?? null) : null, live, atMs]);
+    };
+    for (const edge of change.addEdges ?? []) write(edge, true);
+    for (const edge of change.dropEdges ?? []) write(edge, false);
+  }
+
+  /** Inside a write transaction: removes what a death covers. */
+  cover(from: EntityKey, deathUs: number): void {
+    const prefix = ownerPrefix(from);
+    const rows = [...this.#options.env.tables.edgesOut.getRange({ start: prefix, end: prefixEnd(prefix)! })];
+    for (const { key, value } of rows) {
+      const packed = decodeStored<Packed>(value);
+      if (packed[5] <= deathUs) this.#remove(key, packed);
+    }
+  }
+
+  /** Inside a write transaction: an edge vanishes, or its removal may be forgotten. */
+  visit(key: Uint8Array, due: { readonly atMs: number; readonly nowMs: number }): void {
+    const stored = this.#options.env.tables.edgesOut.get(key);
+    if (stored === undefined) return;
+    const packed = decodeStored<Packed>(stored);
+    if (packed[8] !== due.atMs) return;
+    if (!packed[7]) void this.#options.env.tables.edgesOut.remove(key);
+    else this.#put(key, [...packed.slice(0, 6), null, false, due.nowMs + OBJECT_TOMBSTONE_KEEP_MS] as unknown as Packed, packed);
+  }
+
+  read(key: EntityKey, direction: "out" | "in", options: { readonly page: PageRequest & { readonly type?: string }; readonly nowMs: number; readonly place: string }): Page<Edge> {
+    const { page, nowMs, place } = options;
+    const cursors = new Cursors([place, "edges", key.cid, key.id, direction, page.type ?? null]);
+    const after = cursors.read(page);
+    const prefix = page.type === undefined ? ownerPrefix(key) : edgeTypePrefix(key, page.type);
+    const tables = this.#options.env.read();
+    const rows = tables[direction === "out" ? "edgesOut" : "edgesIn"].getRange({
+      start: after === undefined ? prefix : following(after), end: prefixEnd(prefix)!, limit: page.limit,
+    });
+    if (direction === "out" && !this.#options.alive(key)) return { items: [] };
+    const found = [...rows];
+    const items = found.map((row) => decodeStored<Packed>(row.value)).filter((packed) => this.#visible(packed, direction, nowMs)).map(toEdge);
+    return found.length < page.limit ? { items } : { items, cursor: cursors.write(found.at(-1)!.key) };
+  }
+
+  #visible(packed: Packed, direction: "out" | "in", nowMs: number): boolean {
+    if (!packed[7] || (packed[8] > 0 && packed[8] <= nowMs)) return false;
+    return direction === "out" || this.#options.alive({ cid: packed[1], id: packed[2] });
+  }
+
+  #merge(incoming: Packed): void {
+    const key = edgeKey({ cid: incoming[1], id: incoming[2] }, incoming[0], { cid: incoming[3], id: incoming[4] });
+    const stored = this.#options.env.tables.edgesOut.get(key);
+    const current = stored === undefined ? undefined : decodeStored<Packed>(stored);
+    if (current === undefined || wins(incoming, current)) this.#put(key, incoming, current);
+  }
+
+  #put(key: Uint8Array, packed: Packed, current: Packed | undefined): void {
+    const { env, expiry } = this.#options;
+    const value = encodePacked(packed);
+    void env.tables.edgesOut.put(key, value);
+    if (packed[7]) void env.tables.edgesIn.put(mirrorKey(packed), value);
+    else void env.tables.edgesIn.remove(mirrorKey(packed));
+    if (current !== undefined && current[8] > 0) expiry.remove(current[8], EXPIRY_KINDS.edge, key);
+    if (packed[8] > 0) expiry.add(packed[8], EXPIRY_KINDS.edge, key);
+  }
+
+  #remove(key: Uint8Array, packed: Packed): void {
+    const { env, expiry } = this.#options;
+    void env.tables.edgesOut.remove(key);
+    void env.tables.edgesIn.remove(mirrorKey(packed));
+    if (packed[8] > 0) expiry.remove(packed[8], EXPIRY_KINDS.edge, key);
+  }
+}
+
+function mirrorKey(packed: Packed): Uint8Array {
+  return edgeKey({ cid: packed[3], id: packed[4] }, packed[0], { cid: packed[1], id: packed[2] });
+}
+
+function wins(incoming: Packed, current: Packed): boolean {
+  if (incoming[5] !== current[5]) return incoming[5] > current[5];
+  if (!current[7]) return false;
+  return !incoming[7] || compareBytes(incoming[6] ?? EMPTY, current[6] ?? EMPTY) > 0;
+}
+
+function toEdge([type, fromCid, fromId, toCid, toId, timeUs, value]: Packed): Edge {
+  const edge = { type, from: { cid: fromCid, id: fromId }, to: { cid: toCid, id: toId }, timeUs };
+  return value === null ? edge : { ...edge, value: new Uint8Array(value) };
+}

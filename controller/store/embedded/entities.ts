@@ -1,0 +1,115 @@
+import type { Entity, EntityChange, EntityKey, Page, PageRequest } from "../objects.ts";
+import { OBJECT_PAGE_EXAMINED_MAX, OBJECT_PAGE_MAX_BYTES } from "../../../common/limits.ts";
+import { encodePacked } from "../format.ts";
+import { Cursors } from "./cursor.ts";
+import { Edges } from "./edges.ts";
+import { EntityState, type Indexed } from "./entity-state.ts";
+import type { Environment } from "./environment.ts";
+import type { Expiry } from "./expiry.ts";
+import { History } from "./history.ts";
+import { following, textBytes } from "./keys.ts";
+import { entityKeyBytes, EXPIRY_KINDS, numberKey, parseEntityKey } from "./object-keys.ts";
+
+const PRESENT = encodePacked(1);
+
+export interface EntitiesOptions {
+  readonly env: Environment;
+  readonly expiry: Expiry;
+  readonly nowMs: () => number;
+}
+
+/** Entities with their indexes: an entry of `terms` or `numbers` is there exactly while the entity, as last written, is alive and has it. */
+export class Entities {
+  readonly edges: Edges;
+  readonly history: History;
+  readonly #env: Environment;
+  readonly #expiry: Expiry;
+  readonly #nowMs: () => number;
+
+  constructor({ env, expiry, nowMs }: EntitiesOptions) {
+    this.#env = env;
+    this.#expiry = expiry;
+    this.#nowMs = nowMs;
+    this.history = new History(env, expiry);
+    this.edges = new Edges({ env, expiry, alive: (key) => this.load(entityKeyBytes(key))?.alive(nowMs()) === true });
+  }
+
+  /** Inside a write transaction. */
+  change(change: EntityChange): void {
+    const bytes = entityKeyBytes(change.key);
+    const nowMs = this.#nowMs();
+    const state = this.#update(bytes, (loaded) => loaded.apply(change, nowMs));
+    if (change.addEdges !== undefined || change.dropEdges !== undefined) this.edges.apply(change, state.deathUs, nowMs);
+    if (change.version !== undefined || change.forgetHistory) this.history.apply(change, state.forgottenUs);
+  }
+
+  /** Inside a write transaction: something of the entity vanishes, or a removal may be forgotten. */
+  visit(bytes: Uint8Array, due: { readonly atMs: number; readonly nowMs: number }): void {
+    if (this.load(bytes)?.dueMs === due.atMs) this.#update(bytes, (state) => state.settle(due.nowMs));
+  }
+
+  load(bytes: Uint8Array): EntityState | undefined {
+    const stored = this.#env.read().objects.get(bytes);
+    return stored === undefined ? undefined : EntityState.decode(stored);
+  }
+
+  get(key: EntityKey): Entity | undefined {
+    const nowMs = this.#nowMs();
+    const state = this.load(entityKeyBytes(key));
+    return state?.alive(nowMs) ? state.toEntity(key, nowMs) : undefined;
+  }
+
+  scan(page: PageRequest, place: string): Page<Entity> {
+    const cursors = new Cursors([place, "scan"]);
+    const after = cursors.read(page);
+    const nowMs = this.#nowMs();
+    const items: Entity[] = [];
+    let [examined, bytes, last] = [0, 0, after];
+    for (const { key, value } of this.#env.read().objects.getRange({ start: after === undefined ? Uint8Array.of(0) : following(after) })) {
+      if (last !== after && (items.length >= page.limit || examined >= OBJECT_PAGE_EXAMINED_MAX || bytes >= OBJECT_PAGE_MAX_BYTES)) {
+        return { items, cursor: cursors.write(last!) };
+      }
+      last = key;
+      examined += 1;
+      bytes += value.length;
+      const state = EntityState.decode(value);
+      if (state.alive(nowMs)) items.push(state.toEntity(parseEntityKey(key), nowMs));
+    }
+    return { items };
+  }
+
+  #update(bytes: Uint8Array, merge: (state: EntityState) => void): EntityState {
+    const loaded = this.load(bytes);
+    const state = loaded ?? new EntityState();
+    const before = state.indexed();
+    const deathUs = state.deathUs;
+    merge(state);
+    this.#reindex(bytes, before, state.indexed());
+    this.#schedule(bytes, state);
+    if (state.empty) void this.#env.tables.objects.remove(bytes);
+    else void this.#env.tables.objects.put(bytes, state.encode());
+    if (loaded !== undefined && state.deathUs > deathUs) this.edges.cover(parseEntityKey(bytes), state.deathUs);
+    return state;
+  }
+
+  #reindex(bytes: Uint8Array, before: Indexed, after: Indexed): void {
+    const { terms, numbers } = this.#env.tables;
+    for (const term of before.terms) if (!after.terms.has(term)) void terms.remove(textBytes(term), bytes);
+    for (const term of after.terms) if (!before.terms.has(term)) void terms.put(textBytes(term), bytes);
+    const slots = Math.max(before.numbers.length, after.numbers.length);
+    for (let slot = 0; slot < slots; slot++) {
+      const [old, now] = [before.numbers[slot], after.numbers[slot]];
+      if (old === now) continue;
+      if (old !== undefined) void numbers.remove(numberKey(slot, old, bytes));
+      if (now !== undefined) void numbers.put(numberKey(slot, now, bytes), PRESENT);
+    }
+  }
+
+  #schedule(bytes: Uint8Array, state: EntityState): void {
+    const dueMs = state.nextDueMs();
+    if (dueMs === state.dueMs) return;
+    if (state.dueMs > 0) this.#expiry.remove(state.dueMs, EXPIRY_KINDS.entity, bytes);
+    if (dueMs > 0) this.#expiry.add(dueMs, EXPIRY_KINDS.entity, bytes);
+    state.dueMs = dueMs;
+  }
+}

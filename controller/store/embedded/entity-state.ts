@@ -1,0 +1,230 @@
+import { NUMBER_SLOTS, OBJECT_TOMBSTONE_KEEP_MS } from "../../../common/limits.ts";
+import { decodeStored, encodePacked } from "../format.ts";
+import type { Entity, EntityChange, EntityKey, StoredCell } from "../objects.ts";
+import { compareBytes } from "./keys.ts";
+import { indexedTerms } from "./object-keys.ts";
+
+/** The latest write of a cell, a term or a number: a value that may vanish, or the memory of a removal until it may be forgotten. */
+interface Mark<T> {
+  readonly timeUs: number;
+  /** `undefined`: removed. */
+  readonly value: T | undefined;
+  /** When the value vanishes (0: never), or when the removal is forgotten. */
+  readonly atMs: number;
+}
+
+interface Incoming<T> {
+  readonly timeUs: number;
+  readonly value: T | undefined;
+  readonly expiresAtMs: number;
+}
+
+/** What the indexes say about an entity: nothing unless it is alive. */
+export interface Indexed {
+  readonly terms: ReadonlySet<string>;
+  readonly numbers: readonly (number | undefined)[];
+}
+
+type Packed = readonly [
+  birthUs: number, birthExpiresMs: number, deathUs: number, deathUntilMs: number, forgottenUs: number, dueMs: number,
+  cells: readonly unknown[], terms: readonly unknown[], numbers: readonly unknown[],
+];
+
+const NOTHING: Indexed = { terms: new Set(), numbers: [] };
+
+/**
+ * One entity as it lies in `objects`: cells, terms and numbers, each with the time of its last write. Merging is the same
+ * whatever the order of arrival; repeating a change changes nothing.
+ */
+export class EntityState {
+  birthUs = 0;
+  birthExpiresMs = 0;
+  /** Everything with a time up to this is gone. */
+  deathUs = 0;
+  deathUntilMs = 0;
+  /** Versions up to this time are not kept. */
+  forgottenUs = 0;
+  /** When this entity is next to be visited, as noted in `expiry`; 0: never. */
+  dueMs = 0;
+  readonly cells = new Map<string, Mark<Uint8Array>>();
+  readonly terms = new Map<string, Mark<true>>();
+  readonly numbers = new Map<number, Mark<number>>();
+
+  static decode(stored: Uint8Array): EntityState {
+    const packed = decodeStored<Packed>(stored);
+    const state = new EntityState();
+    [state.birthUs, state.birthExpiresMs, state.deathUs, state.deathUntilMs, state.forgottenUs, state.dueMs] = packed;
+    unpackMarks(state.cells, packed[6]);
+    unpackMarks(state.terms, packed[7]);
+    unpackMarks(state.numbers, packed[8]);
+    return state;
+  }
+
+  encode(): Uint8Array {
+    return encodePacked([
+      this.birthUs, this.birthExpiresMs, this.deathUs, this.deathUntilMs, this.forgottenUs, this.dueMs,
+      packMarks(this.cells), packMarks(this.terms), packMarks(this.numbers),
+    ] satisfies Packed);
+  }
+
+  alive(nowMs: number): boolean {
+    return this.birthUs > 0 && (this.birthExpiresMs === 0 || this.birthExpiresMs > nowMs);
+  }
+
+  get empty(): boolean {
+    return this.birthUs === 0 && this.deathUs === 0 && this.forgottenUs === 0 && this.cells.size + this.terms.size + this.numbers.size === 0;
+  }
+
+  /** As indexed after the last write or visit; what has vanished since is still in there. */
+  indexed(): Indexed {
+    if (this.birthUs === 0) return NOTHING;
+    const terms = new Set<string>();
+    for (const [term, mark] of this.terms) if (mark.value) terms.add(term);
+    return { terms, numbers: Array.from({ length: NUMBER_SLOTS }, (_, slot) => this.numbers.get(slot)?.value) };
+  }
+
+  bears(term: string, nowMs: number): boolean {
+    const mark = this.terms.get(term);
+    return mark !== undefined && present(mark, nowMs);
+  }
+
+  number(slot: number, nowMs: number): number | undefined {
+    const mark = this.numbers.get(slot);
+    return mark !== undefined && present(mark, nowMs) ? mark.value : undefined;
+  }
+
+  toEntity(key: EntityKey, nowMs: number): Entity {
+    const cells = new Map<string, StoredCell>();
+    let lastUs = this.birthUs;
+    for (const [name, mark] of this.cells) {
+      if (mark.timeUs > lastUs) lastUs = mark.timeUs;
+      if (present(mark, nowMs)) cells.set(name, { value: plain(mark.value!), timeUs: mark.timeUs });
+    }
+    return { key, birthUs: this.birthUs, lastUs, cells, numbers: Array.from({ length: NUMBER_SLOTS }, (_, slot) => this.number(slot, nowMs)) };
+  }
+
+  /** Merges a change. What has vanished by now is settled before and after. */
+  apply(change: EntityChange, nowMs: number): void {
+    this.settle(nowMs);
+    if (change.death) this.#cover(change.timeUs, nowMs);
+    if (change.forgetHistory) this.forgottenUs = Math.max(this.forgottenUs, change.timeUs);
+    if (change.timeUs > this.deathUs) this.#merge(change, nowMs);
+    if (change.expiresAtMs !== undefined) this.settle(nowMs);
+  }
+
+  /** Turns what has vanished into removals and forgets removals whose time is over. */
+  settle(nowMs: number): void {
+    if (this.birthUs > 0 && this.birthExpiresMs > 0 && this.birthExpiresMs <= nowMs) this.#cover(this.#lastUs(), nowMs);
+    settleMarks(this.cells, nowMs);
+    settleMarks(this.terms, nowMs);
+    settleMarks(this.numbers, nowMs);
+    if (this.deathUs > 0 && this.deathUntilMs <= nowMs) [this.deathUs, this.deathUntilMs, this.forgottenUs] = [0, 0, 0];
+  }
+
+  /** The next moment at which `settle` has something to do; 0: never. */
+  nextDueMs(): number {
+    let due = Infinity;
+    const consider = (atMs: number): void => {
+      if (atMs > 0 && atMs < due) due = atMs;
+    };
+    consider(this.birthExpiresMs);
+    consider(this.deathUntilMs);
+    for (const mark of this.cells.values()) consider(mark.atMs);
+    for (const mark of this.terms.values()) consider(mark.atMs);
+    for (const mark of this.numbers.values()) consider(mark.atMs);
+    return due === Infinity ? 0 : Math.ceil(due);
+  }
+
+  #merge(change: EntityChange, nowMs: number): void {
+    const expiresAtMs = change.expiresAtMs ?? 0;
+    const { timeUs } = change;
+    if (change.birth && timeUs > this.birthUs) [this.birthUs, this.birthExpiresMs] = [timeUs, expiresAtMs];
+    const mark = <T>(value: T | undefined): Incoming<T> => ({ timeUs, value, expiresAtMs });
+    for (const [name, value] of change.cells ?? []) mergeMark(this.cells, name, { incoming: mark(value), greater: greaterBytes, nowMs });
+    for (const term of indexedTerms(change.addTerms ?? [])) mergeMark(this.terms, term, { incoming: mark(true as const), greater: never, nowMs });
+    for (const term of indexedTerms(change.dropTerms ?? [])) mergeMark(this.terms, term, { incoming: mark<true>(undefined), greater: never, nowMs });
+    for (const [slot, value] of change.numbers ?? []) mergeMark(this.numbers, slot, { incoming: mark(value), greater: greaterNumber, nowMs });
+  }
+
+  #cover(timeUs: number, nowMs: number): void {
+    if (timeUs <= this.deathUs) return;
+    this.deathUs = timeUs;
+    this.deathUntilMs = nowMs + OBJECT_TOMBSTONE_KEEP_MS;
+    if (this.birthUs <= timeUs) [this.birthUs, this.birthExpiresMs] = [0, 0];
+    dropCovered(this.cells, timeUs);
+    dropCovered(this.terms, timeUs);
+    dropCovered(this.numbers, timeUs);
+  }
+
+  #lastUs(): number {
+    let lastUs = this.birthUs;
+    for (const mark of this.cells.values()) lastUs = Math.max(lastUs, mark.timeUs);
+    return lastUs;
+  }
+}
+
+function present<T>(mark: Mark<T>, nowMs: number): boolean {
+  return mark.value !== undefined && (mark.atMs === 0 || mark.atMs > nowMs);
+}
+
+interface Merge<T> {
+  readonly incoming: Incoming<T>;
+  readonly greater: (a: T, b: T) => boolean;
+  readonly nowMs: number;
+}
+
+function mergeMark<K, T>(marks: Map<K, Mark<T>>, key: K, { incoming, greater, nowMs }: Merge<T>): void {
+  const current = marks.get(key);
+  if (current !== undefined && !wins(incoming, current, greater)) return;
+  const { timeUs, value, expiresAtMs } = incoming;
+  marks.set(key, { timeUs, value, atMs: value === undefined ? nowMs + OBJECT_TOMBSTONE_KEEP_MS : expiresAtMs });
+}
+
+function wins<T>(incoming: Incoming<T>, current: Mark<T>, greater: (a: T, b: T) => boolean): boolean {
+  if (incoming.timeUs !== current.timeUs) return incoming.timeUs > current.timeUs;
+  if (current.value === undefined) return false;
+  return incoming.value === undefined || greater(incoming.value, current.value);
+}
+
+function settleMarks<K, T>(marks: Map<K, Mark<T>>, nowMs: number): void {
+  for (const [key, mark] of marks) {
+    if (mark.atMs === 0 || mark.atMs > nowMs) continue;
+    const forgetMs = mark.value === undefined ? mark.atMs : mark.atMs + OBJECT_TOMBSTONE_KEEP_MS;
+    if (forgetMs <= nowMs) marks.delete(key);
+    else marks.set(key, { timeUs: mark.timeUs, value: undefined, atMs: forgetMs });
+  }
+}
+
+function dropCovered<K, T>(marks: Map<K, Mark<T>>, timeUs: number): void {
+  for (const [key, mark] of marks) if (mark.timeUs <= timeUs) marks.delete(key);
+}
+
+function packMarks<K, T>(marks: ReadonlyMap<K, Mark<T>>): unknown[] {
+  const flat: unknown[] = [];
+  for (const [key, mark] of marks) flat.push(key, mark.timeUs, mark.value ?? null, mark.atMs);
+  return flat;
+}
+
+/** The reverse of `packMarks`, which wrote the types. */
+function unpackMarks<K, T>(marks: Map<K, Mark<T>>, flat: readonly unknown[]): void {
+  for (let i = 0; i < flat.length; i += 4) {
+    marks.set(flat[i] as K, { timeUs: flat[i + 1] as number, value: (flat[i + 2] as T | null) ?? undefined, atMs: flat[i + 3] as number });
+  }
+}
+
+function greaterBytes(a: Uint8Array, b: Uint8Array): boolean {
+  return compareBytes(a, b) > 0;
+}
+
+function greaterNumber(a: number, b: number): boolean {
+  return a > b;
+}
+
+function never(): boolean {
+  return false;
+}
+
+/** Bytes out of the decoder are a Buffer over a greater one. */
+function plain(bytes: Uint8Array): Uint8Array {
+  return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length);
+}

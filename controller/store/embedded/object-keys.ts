@@ -1,0 +1,100 @@
+import { createHash } from "node:crypto";
+import { TERM_MAX_BYTES } from "../../../common/limits.ts";
+import type { EntityKey } from "../objects.ts";
+import { bytesText, concat, float64, readU32, textBytes, u32, u64, u64Descending, writeU32 } from "./keys.ts";
+
+/** Two ids of full length do not fit into one key, so the far end of an edge is named by this much of its digest. */
+const DIGEST_BYTES = 16;
+const ULID_DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+const ULID_TIME_DIGITS = 10;
+const ULID_TIME_MAX_MS = 2 ** 48 - 1;
+
+/** Where the id ends the key: `objects`, values of `terms`, the end of `numbers` and `records`. */
+export function entityKeyBytes(key: EntityKey): Uint8Array {
+  const id = textBytes(key.id);
+  const bytes = new Uint8Array(4 + id.length);
+  writeU32(bytes, 0, key.cid);
+  bytes.set(id, 4);
+  return bytes;
+}
+
+export function parseEntityKey(bytes: Uint8Array): EntityKey {
+  return { cid: readU32(bytes, 0), id: bytesText(bytes.subarray(4)) };
+}
+
+/** What belongs to one entity begins with this. */
+export function ownerPrefix(key: EntityKey): Uint8Array {
+  return lengthPrefixed(key.cid, textBytes(key.id));
+}
+
+export function historyKey(key: EntityKey, timeUs: number): Uint8Array {
+  return concat(ownerPrefix(key), u64Descending(timeUs));
+}
+
+export function edgeTypePrefix(owner: EntityKey, type: string): Uint8Array {
+  return concat(ownerPrefix(owner), digest(textBytes(type)));
+}
+
+export function edgeKey(owner: EntityKey, type: string, other: EntityKey): Uint8Array {
+  return concat(edgeTypePrefix(owner, type), digest(entityKeyBytes(other)));
+}
+
+export function numberKey(slot: number, value: number, entity: Uint8Array): Uint8Array {
+  return concat(Uint8Array.of(slot), float64(value), entity);
+}
+
+/** Of the key of a number: the entity it belongs to. */
+export function numberOwner(key: Uint8Array): Uint8Array {
+  return key.subarray(9);
+}
+
+/** Of the key of a number: all before the entity. */
+export function numberPrefix(slot: number, value: number): Uint8Array {
+  return concat(Uint8Array.of(slot), float64(value));
+}
+
+/** Terms as they are indexed: each once, those over the limit cut at a whole character. */
+export function indexedTerms(terms: readonly string[]): readonly string[] {
+  return [...new Set(terms.map(cutTerm))];
+}
+
+function cutTerm(term: string): string {
+  // A UTF-16 unit has at most three bytes.
+  if (term.length * 3 <= TERM_MAX_BYTES) return term;
+  const bytes = textBytes(term);
+  if (bytes.length <= TERM_MAX_BYTES) return term;
+  let end = TERM_MAX_BYTES;
+  while ((bytes[end]! & 0xc0) === 0x80) end--;
+  return bytesText(bytes.subarray(0, end));
+}
+
+/** Records of a class with a term, in the order of their ids. */
+export function recordTermPrefix(cid: number, term: string): Uint8Array {
+  return lengthPrefixed(cid, textBytes(term));
+}
+
+/** Sorts after every id before `timeMs` and before every id from then on. */
+export function ulidBoundary(timeMs: number): Uint8Array {
+  let rest = Math.min(Math.max(Math.ceil(timeMs), 0), ULID_TIME_MAX_MS);
+  let digits = "";
+  for (let i = 0; i < ULID_TIME_DIGITS; i++) {
+    digits = ULID_DIGITS[rest % 32]! + digits;
+    rest = Math.floor(rest / 32);
+  }
+  // Beyond the last time that an id can bear: after all of them.
+  return textBytes(timeMs > ULID_TIME_MAX_MS ? "~" : digits);
+}
+
+export const EXPIRY_KINDS = { entity: 1, edge: 2, version: 3, record: 4 } as const;
+
+export function expiryKey(atMs: number, kind: number, key: Uint8Array): Uint8Array {
+  return concat(u64(Math.ceil(atMs)), Uint8Array.of(kind), key);
+}
+
+function lengthPrefixed(cid: number, text: Uint8Array): Uint8Array {
+  return concat(u32(cid), Uint8Array.of(text.length >> 8, text.length & 0xff), text);
+}
+
+function digest(bytes: Uint8Array): Uint8Array {
+  return createHash("sha256").update(bytes).digest().subarray(0, DIGEST_BYTES);
+}

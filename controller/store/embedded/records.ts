@@ -1,0 +1,133 @@
+import { AppError } from "../../../common/errors.ts";
+import { OBJECT_PAGE_EXAMINED_MAX, OBJECT_PAGE_MAX_BYTES } from "../../../common/limits.ts";
+import { decodeStored, encodePacked } from "../format.ts";
+import type { EntityKey, Page, PageRequest, StoredRecord, TimelineRequest } from "../objects.ts";
+import { Cursors } from "./cursor.ts";
+import type { Environment } from "./environment.ts";
+import type { Expiry } from "./expiry.ts";
+import { compareBytes, concat, textBytes, u32 } from "./keys.ts";
+import { entityKeyBytes, EXPIRY_KINDS, indexedTerms, parseEntityKey, recordTermPrefix, ulidBoundary } from "./object-keys.ts";
+
+type Packed = readonly [value: Uint8Array, terms: readonly string[], expiresAtMs: number];
+
+const ULID = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/;
+const ULID_LENGTH = 26;
+const PRESENT = encodePacked(1);
+/** Terms of a request are counted up to here to find the rarest. */
+const COUNT_MAX = 200;
+
+/** Records in the order of their ids, which is that of their times, and the same again under each of their terms. */
+export class Records {
+  readonly #env: Environment;
+  readonly #expiry: Expiry;
+  readonly #nowMs: () => number;
+
+  constructor(env: Environment, expiry: Expiry, nowMs: () => number) {
+    this.#env = env;
+    this.#expiry = expiry;
+    this.#nowMs = nowMs;
+  }
+
+  /** Inside a write transaction. */
+  append(record: StoredRecord): void {
+    const key = entityKeyBytes(record);
+    const expiresAtMs = Math.ceil(record.expiresAtMs ?? 0);
+    const value = encodePacked([record.value, record.terms, expiresAtMs] satisfies Packed);
+    const stored = this.#env.tables.records.get(key);
+    if (stored !== undefined) {
+      if (compareBytes(stored, value) === 0) return;
+      this.#drop(key, decodeStored<Packed>(stored));
+    }
+    void this.#env.tables.records.put(key, value);
+    const id = textBytes(record.id);
+    for (const term of indexedTerms(record.terms)) void this.#env.tables.recordTerms.put(concat(recordTermPrefix(record.cid, term), id), PRESENT);
+    if (expiresAtMs > 0) this.#expiry.add(expiresAtMs, EXPIRY_KINDS.record, key);
+  }
+
+  /** Inside a write transaction. */
+  remove(key: EntityKey): void {
+    const bytes = entityKeyBytes(key);
+    const stored = this.#env.tables.records.get(bytes);
+    if (stored !== undefined) this.#drop(bytes, decodeStored<Packed>(stored));
+  }
+
+  /** Inside a write transaction. */
+  visit(key: Uint8Array, atMs: number): void {
+    const stored = this.#env.tables.records.get(key);
+    if (stored === undefined) return;
+    const packed = decodeStored<Packed>(stored);
+    if (packed[2] === atMs) this.#drop(key, packed);
+  }
+
+  get(key: EntityKey): StoredRecord | undefined {
+    const stored = this.#env.read().records.get(entityKeyBytes(key));
+    return stored === undefined ? undefined : this.#visible(key, decodeStored<Packed>(stored));
+  }
+
+  timeline(request: TimelineRequest, page: PageRequest, place: string): Page<StoredRecord> {
+    const terms = indexedTerms(request.terms ?? []);
+    const cursors = new Cursors([place, "timeline", request.cid, request.fromMs, request.toMs, terms]);
+    const after = cursors.read(page);
+    const walk = { cid: request.cid, newest: after ?? ulidBoundary(request.toMs), oldest: ulidBoundary(request.fromMs) };
+    const items: StoredRecord[] = [];
+    let [examined, bytes, last] = [0, 0, after];
+    const rarest = this.#rarest(walk, terms);
+    for (const id of this.#ids(walk, rarest)) {
+      if (items.length >= page.limit || examined >= OBJECT_PAGE_EXAMINED_MAX || bytes >= OBJECT_PAGE_MAX_BYTES) return { items, cursor: cursors.write(last!) };
+      last = id;
+      examined += 1;
+      const stored = this.#env.tables.records.get(concat(u32(request.cid), id));
+      if (stored === undefined) continue;
+      bytes += stored.length;
+      const packed = decodeStored<Packed>(stored);
+      const borne = terms.length === 0 ? undefined : new Set(indexedTerms(packed[1]));
+      const record = this.#visible(parseEntityKey(concat(u32(request.cid), id)), packed);
+      if (record !== undefined && terms.every((term) => borne?.has(term))) items.push(record);
+    }
+    return { items };
+  }
+
+  #ids(walk: Walk, term: string | undefined): Iterable<Uint8Array> {
+    const { records, recordTerms } = this.#env.read();
+    const prefix = term === undefined ? u32(walk.cid) : recordTermPrefix(walk.cid, term);
+    const table = term === undefined ? records : recordTerms;
+    const range = { start: concat(prefix, walk.newest), end: concat(prefix, walk.oldest), reverse: true, exclusiveStart: true };
+    return table.getKeys(range).map((key) => key.subarray(key.length - ULID_LENGTH));
+  }
+
+  /** The first term when all are frequent; the choice may differ from page to page, the order of ids does not. */
+  #rarest(walk: Walk, terms: readonly string[]): string | undefined {
+    if (terms.length < 2) return terms[0];
+    const counted = terms.map((term) => ({ term, count: countUpTo(this.#ids(walk, term), COUNT_MAX) }));
+    return counted.reduce((best, next) => (next.count < best.count ? next : best)).term;
+  }
+
+  #visible(key: EntityKey, [value, terms, expiresAtMs]: Packed): StoredRecord | undefined {
+    if (expiresAtMs > 0 && expiresAtMs <= this.#nowMs()) return undefined;
+    const record = { cid: key.cid, id: key.id, value: new Uint8Array(value), terms };
+    return expiresAtMs > 0 ? { ...record, expiresAtMs } : record;
+  }
+
+  #drop(key: Uint8Array, [, terms, expiresAtMs]: Packed): void {
+    const { cid, id } = parseEntityKey(key);
+    for (const term of indexedTerms(terms)) void this.#env.tables.recordTerms.remove(concat(recordTermPrefix(cid, term), textBytes(id)));
+    if (expiresAtMs > 0) this.#expiry.remove(expiresAtMs, EXPIRY_KINDS.record, key);
+    void this.#env.tables.records.remove(key);
+  }
+}
+
+interface Walk {
+  readonly cid: number;
+  readonly newest: Uint8Array;
+  readonly oldest: Uint8Array;
+}
+
+export function checkRecordId(id: string): void {
+  if (!ULID.test(id)) throw new AppError("invalid", `A record's id is a ULID, not ${JSON.stringify(id.slice(0, 64))}.`);
+}
+
+function countUpTo(ids: Iterable<Uint8Array>, limit: number): number {
+  let count = 0;
+  for (const _ of ids) if (++count >= limit) break;
+  return count;
+}
