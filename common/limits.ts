@@ -365,6 +365,8 @@ export const OBJECT_PAGE_MAX_BYTES = 16 * MIB;
 export const CHANGE_SLICE_MAX = 64;
 export const EXPIRY_SWEEP_EVERY_MS = 5_000;
 export const EXPIRY_SWEEP_MAX_ENTRIES = 200;
+/** Of the text that names who needs a content. */
+export const BLOB_OWNER_MAX_BYTES = KIB;
 export const BLOB_STREAM_READ_MAX_BYTES = MIB;
 export const BLOB_STREAM_APPEND_MAX_BYTES = 4 * MIB;
 

@@ -1,0 +1,71 @@
+import { Type, type Static } from "typebox";
+import { JOB_COMMANDS_MAX, JOB_DEFAULT_S, JOB_HOSTS_MAX } from "../limits.ts";
+
+const Name = Type.String({ minLength: 1, maxLength: 600, description: "<name>@<dir>" });
+const Text = (maxLength: number) => Type.String({ maxLength });
+
+/** Everything a job is defined by; what is not executed yet (schedule, groups, begin and end scripts) is kept. */
+const definition = {
+  name: Type.String({ minLength: 1, maxLength: 200 }),
+  dir: Type.Optional(Text(300)),
+  description: Type.Optional(Text(4_000)),
+  group: Type.Optional(Text(200)),
+  groupmode: Type.Optional(Type.Union([Type.Literal("one"), Type.Literal("parallel"), Type.Literal("sequence"), Type.Literal("")])),
+  host: Type.Optional(Type.Array(Text(255), { maxItems: JOB_HOSTS_MAX })),
+  begin: Type.Optional(Text(64_000)),
+  end: Type.Optional(Text(64_000)),
+  exec: Type.Array(Text(8_000), { maxItems: JOB_COMMANDS_MAX, description: "command lines for the host's shell" }),
+  arg: Type.Optional(Type.Array(Text(8_000), { maxItems: JOB_COMMANDS_MAX })),
+  argenc: Type.Optional(Text(100)),
+  schedule: Type.Optional(Text(500)),
+  timeout: Type.Optional(Type.Integer({ default: JOB_DEFAULT_S, description: "seconds" })),
+  algorithm: Type.Optional(Text(100)),
+  limit: Type.Optional(Type.Integer()),
+  enable: Type.Optional(Type.Integer({ minimum: 0, maximum: 1, default: 1 })),
+  queue: Type.Optional(Text(200)),
+  tag: Type.Optional(Type.Array(Text(500), { maxItems: 1_000 })),
+};
+
+export const JobInput = Type.Object(definition);
+export type JobInput = Static<typeof JobInput>;
+
+/** A job as it is read: every member is there. */
+export const JobRecord = Type.Object({
+  id: Type.String(),
+  class: Type.String(),
+  fullname: Type.String({ description: "<name>@<dir>" }),
+  name: Type.String(),
+  dir: Type.String(),
+  description: Type.String(),
+  group: Type.String(),
+  groupmode: Type.String(),
+  host: Type.Array(Type.String()),
+  begin: Type.String(),
+  end: Type.String(),
+  exec: Type.Array(Type.String()),
+  arg: Type.Array(Type.String()),
+  argenc: Type.String(),
+  schedule: Type.String(),
+  timeout: Type.Integer(),
+  algorithm: Type.String(),
+  limit: Type.Integer(),
+  enable: Type.Integer(),
+  queue: Type.String(),
+  tag: Type.Array(Type.String()),
+  system: Type.Boolean({ description: "belongs to the platform" }),
+  created: Type.Integer(),
+  changed: Type.Integer(),
+  creator: Type.String(),
+});
+export type JobRecord = Static<typeof JobRecord>;
+
+export const JobList = Type.Object({});
+export const JobSelect = Type.Object({ "*": Name });
+
+export const JobExecution = Type.Object({
+  "*": Name,
+  param: Type.Optional(Type.String({ description: "JSON object; `HOST!` overrides the host, `timeout` the time; the rest is the environment" })),
+  receive_output: Type.Optional(Type.Boolean({ description: "waits for the end and answers the output" })),
+  timeout: Type.Optional(Type.Integer({ description: "seconds" })),
+});
+export type JobExecution = Static<typeof JobExecution>;

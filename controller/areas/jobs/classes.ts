@@ -1,0 +1,69 @@
+import type { JobRecord } from "../../../common/api/jobs.ts";
+import { JOB_RUN_TTL_DAYS } from "../../../common/limits.ts";
+import type { Row } from "../../../common/value.ts";
+import type { ColumnSpec, Objects, SystemClass } from "../objects/index.ts";
+import type { Principal } from "../permissions/index.ts";
+
+/** Relative to the tenant's ospace. */
+export const JOB_DEFINITION_PATH = "/jobs/jobdef";
+/** One object for each execution and host. */
+export const JOB_RUN_PATH = "/jobs/jobrun";
+
+const DAY_SECONDS = 86_400;
+
+/** What the class of job definitions needs of their service. */
+interface JobOwner {
+  list(principal: Principal): Promise<readonly JobRecord[]>;
+  remove(principal: Principal, fullName: string): Promise<void>;
+}
+
+/** To be called before any tenant is opened. */
+export function registerJobClasses(objects: Pick<Objects, "registerSystemClass">, jobs: JobOwner): void {
+  objects.registerSystemClass(definitionClass(jobs));
+  objects.registerSystemClass(RUN_CLASS);
+}
+
+function definitionClass(jobs: JobOwner): SystemClass {
+  return {
+    path: JOB_DEFINITION_PATH,
+    columns: [
+      ...columns("varchar", "fullname", "name", "dir", "group", "groupmode", "argenc", "schedule", "algorithm", "queue", "creator"),
+      ...columns("text", "description", "begin", "end"),
+      ...columns("int", "timeout", "limit", "enable"),
+      { name: "system", type: "boolean" },
+      ...["host", "exec", "arg", "tag"].map((name): ColumnSpec => ({ name, type: "list", elements: ["varchar"] })),
+      ...columns("timestamp", "created", "changed"),
+    ],
+    keys: ["fullname"],
+    guard: {
+      async remove(principal, ids) {
+        for (const id of ids) await jobs.remove(principal, id.slice(id.indexOf(":") + 1));
+        return ids.length;
+      },
+    },
+    async *provide(principal) {
+      yield (await jobs.list(principal)).map((job): Row => ({ ...job }));
+    },
+  };
+}
+
+/** An entity, because it changes once: from running to its final state. */
+const RUN_CLASS: SystemClass = {
+  path: JOB_RUN_PATH,
+  columns: [
+    ...columns("varchar", "runid", "host", "name", "dir", "source", "sid", "status", "type"),
+    ...columns("int", "pid", "code"),
+    { name: "cmds", type: "list", elements: ["varchar"] },
+    ...columns("text", "out", "err", "message"),
+    { name: "outputsize", type: "bigint" },
+    ...columns("timestamp", "stime", "etime", "deadline"),
+  ],
+  keys: ["runid", "host"],
+  indexes: ["runid", "host", "name", "status"],
+  options: { ttlSeconds: JOB_RUN_TTL_DAYS * DAY_SECONDS },
+  guard: {},
+};
+
+function columns(type: ColumnSpec["type"], ...names: readonly string[]): readonly ColumnSpec[] {
+  return names.map((name) => ({ name, type }));
+}

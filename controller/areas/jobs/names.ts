@@ -1,0 +1,29 @@
+import { AppError } from "../../../common/errors.ts";
+import { fileName, relativePath } from "../../../common/paths.ts";
+
+export interface JobName {
+  readonly name: string;
+  /** Without slashes at its ends; empty for a job without a directory. */
+  readonly dir: string;
+}
+
+export function jobName(name: string, dir: string): JobName {
+  if (name.includes("@")) throw new AppError("invalid", `The job name ${JSON.stringify(name)} contains an @.`);
+  const trimmed = dir.replace(/^\/+|\/+$/g, "");
+  return { name: fileName(name), dir: trimmed === "" ? "" : relativePath(trimmed) };
+}
+
+/** From `<name>@<dir>`. */
+export function parseJobName(full: string): JobName {
+  const at = full.indexOf("@");
+  return at < 0 ? jobName(full, "") : jobName(full.slice(0, at), full.slice(at + 1));
+}
+
+export function formatJobName({ name, dir }: JobName): string {
+  return dir === "" ? name : `${name}@${dir}`;
+}
+
+/** Jobs of the platform; nobody defines or deletes one there. */
+export function isSystemDir(dir: string): boolean {
+  return dir === "system" || dir.startsWith("system/");
+}

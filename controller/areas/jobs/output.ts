@@ -1,0 +1,100 @@
+import { JOB_ANSWER_MAX_BYTES, JOB_OUTPUT_MAX_BYTES, JOB_ROW_OUTPUT_MAX_BYTES } from "../../../common/limits.ts";
+import type { OutputPiece } from "../hosts/index.ts";
+
+/** Writes bytes at an offset of the run's stream; repeating is safe. */
+export type AppendOutput = (offset: number, bytes: Uint8Array) => Promise<unknown>;
+
+/**
+ * Output of one run as it comes: everything up to `JOB_OUTPUT_MAX_BYTES` goes to the stream in order, the first parts are kept for the
+ * run's row and for the answer. What is beyond a bound is counted.
+ */
+export class RunOutput {
+  readonly #append: AppendOutput;
+  readonly #out = new FirstPart(JOB_ROW_OUTPUT_MAX_BYTES);
+  readonly #err = new FirstPart(JOB_ROW_OUTPUT_MAX_BYTES);
+  readonly #both = new FirstPart(JOB_ANSWER_MAX_BYTES);
+  #waiting: Uint8Array[] = [];
+  #accepted = 0;
+  #writing: Promise<void> | undefined;
+  #written = 0;
+  #failure: unknown;
+
+  constructor(append: AppendOutput) {
+    this.#append = append;
+  }
+
+  take(piece: OutputPiece): void {
+    (piece.stderr ? this.#err : this.#out).take(piece.data);
+    this.#both.take(piece.data);
+    const kept = piece.data.subarray(0, JOB_OUTPUT_MAX_BYTES - this.#accepted);
+    if (kept.length === 0) return;
+    this.#accepted += kept.length;
+    // The sender may use its buffer again.
+    this.#waiting.push(kept.slice());
+    this.#writing ??= this.#write();
+  }
+
+  get out(): string {
+    return this.#out.text();
+  }
+
+  get err(): string {
+    return this.#err.text();
+  }
+
+  /** Both streams as they came. */
+  get text(): string {
+    return this.#both.text();
+  }
+
+  /** Bytes the command wrote, kept or not. */
+  get bytes(): number {
+    return this.#both.total;
+  }
+
+  /** Resolves when all that is kept is written; answers why not, when it could not be. */
+  async finish(): Promise<unknown> {
+    while (this.#writing) await this.#writing;
+    return this.#failure;
+  }
+
+  async #write(): Promise<void> {
+    try {
+      while (this.#waiting.length > 0 && this.#failure === undefined) {
+        const bytes = Buffer.concat(this.#waiting);
+        this.#waiting = [];
+        await this.#append(this.#written, bytes);
+        this.#written += bytes.length;
+      }
+    } catch (error) {
+      this.#failure = error;
+    } finally {
+      if (this.#failure !== undefined) this.#waiting = [];
+      this.#writing = undefined;
+    }
+  }
+}
+
+class FirstPart {
+  readonly #maxBytes: number;
+  readonly #pieces: Uint8Array[] = [];
+  #kept = 0;
+  total = 0;
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  take(bytes: Uint8Array): void {
+    this.total += bytes.length;
+    const kept = bytes.slice(0, this.#maxBytes - this.#kept);
+    if (kept.length === 0) return;
+    this.#kept += kept.length;
+    this.#pieces.push(kept);
+  }
+
+  text(): string {
+    const cut = this.total > this.#kept ? `\n[${this.total - this.#kept} more bytes]` : "";
+    return new TextDecoder().decode(Buffer.concat(this.#pieces)) + cut;
+  }
+}

@@ -1,0 +1,76 @@
+import { AppError } from "../../../common/errors.ts";
+import { JOB_HOSTS_MAX, JOB_PARAM_MAX_BYTES } from "../../../common/limits.ts";
+
+/** What the `param` of one execution says. */
+export interface Parameters {
+  /** Of `HOST!`; absent: the job's own. */
+  readonly hosts?: readonly string[];
+  readonly timeoutSeconds?: number;
+  readonly cmd?: string;
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
+/** Names by which the shell and programs are steered: a parameter must not be able to run something else. */
+const STEERING =
+  /^(PATH|IFS|ENV|HOME|SHELL|USER|LOGNAME|PWD|OLDPWD|TERM|TMPDIR|CDPATH|PS\d|PROMPT_COMMAND|EDITOR|PAGER|COMSPEC|SYSTEMROOT|PATHEXT|LD_.*|DYLD_.*|BASH.*|NODE_.*|NPM_.*|PYTHON.*|PERL.*|RUBY.*|JAVA_.*|JDK_.*|GIT_.*|SSH_.*|GCONV_PATH|LOCPATH|NLSPATH|HOSTALIASES|ODP_.*)$/i;
+
+/**
+ * Members whose name ends in `!` override the job. Every other member is given to the command as the environment variable `ODP_PARAM_<NAME>`
+ * (upper case, other characters as `_`), and as a variable of its own name when it can be one and steers nothing. The text never
+ * becomes part of a command line.
+ */
+export function parseParameters(param: string | undefined): Parameters {
+  if (param === undefined || param.trim() === "") return { environment: {} };
+  if (Buffer.byteLength(param) > JOB_PARAM_MAX_BYTES) throw new AppError("too_large", `param has more than ${JOB_PARAM_MAX_BYTES} bytes.`);
+  const members = object(param);
+  const hosts = members["HOST!"] === undefined ? undefined : hostNames(members["HOST!"]);
+  const timeoutSeconds = members["timeout"] === undefined ? undefined : seconds(members["timeout"]);
+  const cmd = members["cmd"];
+  return {
+    environment: environmentOf(members),
+    ...(hosts === undefined ? {} : { hosts }),
+    ...(timeoutSeconds === undefined ? {} : { timeoutSeconds }),
+    ...(typeof cmd === "string" ? { cmd } : {}),
+  };
+}
+
+function object(param: string): Readonly<Record<string, unknown>> {
+  let value: unknown;
+  try {
+    value = JSON.parse(param);
+  } catch (error) {
+    throw new AppError("invalid", "param is no JSON.", { cause: error });
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw new AppError("invalid", "param is no JSON object.");
+  return { ...value };
+}
+
+function hostNames(value: unknown): readonly string[] {
+  const texts = typeof value === "string" ? value.split(",") : value;
+  if (!Array.isArray(texts) || !texts.every((text) => typeof text === "string")) {
+    throw new AppError("invalid", "HOST! in param is neither a host name nor a list of them.");
+  }
+  const hosts = [...new Set(texts.map((text) => text.trim()).filter((text) => text !== ""))];
+  if (hosts.length === 0) throw new AppError("invalid", "HOST! in param names no host.");
+  if (hosts.length > JOB_HOSTS_MAX) throw new AppError("too_large", `A job runs on at most ${JOB_HOSTS_MAX} hosts.`);
+  return hosts;
+}
+
+function seconds(value: unknown): number {
+  const number = typeof value === "string" ? Number(value) : value;
+  if (typeof number === "number" && Number.isFinite(number)) return number;
+  throw new AppError("invalid", "timeout in param is no number of seconds.");
+}
+
+function environmentOf(members: Readonly<Record<string, unknown>>): Readonly<Record<string, string>> {
+  const environment: Record<string, string> = {};
+  for (const [name, value] of Object.entries(members)) {
+    if (name.endsWith("!") || value === null || name === "") continue;
+    const text = typeof value === "string" ? value : JSON.stringify(value);
+    if (text.includes("\0")) throw new AppError("invalid", `${JSON.stringify(name)} in param contains NUL.`);
+    environment[`ODP_PARAM_${name.toUpperCase().replace(/[^A-Z0-9_]/g, "_")}`] = text;
+    if (NAME.test(name) && !STEERING.test(name)) environment[name] = text;
+  }
+  return environment;
+}

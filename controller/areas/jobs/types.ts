@@ -1,0 +1,26 @@
+import type { FinalState } from "../hosts/index.ts";
+
+export type { JobInput, JobRecord } from "../../../common/api/jobs.ts";
+
+export interface ExecutionRequest {
+  /** JSON text of an object. */
+  readonly param?: string;
+  readonly timeoutSeconds?: number;
+}
+
+/** One execution, begun: its rows can be queried. */
+export interface Execution {
+  readonly runId: string;
+  /** Whatever happens to a host is its state; fails only when the stores fail. Need not be waited for. */
+  readonly finished: Promise<readonly HostRun[]>;
+}
+
+/** How an execution ended on one host. */
+export interface HostRun {
+  readonly host: string;
+  readonly state: FinalState;
+  readonly code?: number;
+  readonly message: string;
+  /** Standard output and error as they came, cut after `JOB_ANSWER_MAX_BYTES`. */
+  readonly output: string;
+}
