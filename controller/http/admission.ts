@@ -50,7 +50,7 @@ export class Admission {
       };
       const gone = (): void => {
         gate.waiting.delete(admitted);
-        reject(new AppError("cancelled", "The caller did not wait to be admitted."));
+        reject(signal?.reason instanceof AppError ? signal.reason : new AppError("cancelled", "The caller did not wait to be admitted."));
       };
       gate.waiting.add(admitted);
       if (signal?.aborted === true) gone();

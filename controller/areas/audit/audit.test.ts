@@ -1,0 +1,109 @@
+import { describe, expect, test } from "vitest";
+import { AUDIT_PROBE_MS } from "../../../common/limits.ts";
+import { openTestEngine } from "../../../test/helpers/engine.ts";
+import { MemoryTrail } from "../../../test/helpers/http-app.ts";
+import { TestClock, testRuntime } from "../../../test/helpers/runtime.ts";
+import { ChainVerifier, hashOf, type AuditRecord } from "./chain.ts";
+import { AuditService } from "./service.ts";
+import { StoredTrail } from "./store.ts";
+import type { AuditEntry } from "./types.ts";
+
+function entry(members: Partial<AuditEntry> = {}): AuditEntry {
+  return { tenant: "matrix", user: "u", permission: "hosts:write", action: "POST /host", outcome: "ok", code: "ok", remote: "r", traceparent: "t", ...members };
+}
+
+function open() {
+  const clock = new TestClock();
+  const trail = new MemoryTrail();
+  const audit = new AuditService({ runtime: testRuntime(clock), trail });
+  return { clock, trail, audit };
+}
+
+function problems(records: readonly AuditRecord[]): readonly string[] {
+  const verifier = new ChainVerifier();
+  for (const record of records) verifier.add(record);
+  return verifier.report().problems;
+}
+
+describe("the chain", () => {
+  test("entries written at once are chained in their order and go together", async () => {
+    const { trail, audit } = open();
+    await Promise.all(Array.from({ length: 100 }, (_, at) => audit.write(entry({ action: String(at) }))));
+    expect(trail.records.map(({ action }) => action)).toEqual(Array.from({ length: 100 }, (_, at) => String(at)));
+    expect(trail.records.map(({ sequence }) => sequence)).toEqual(Array.from({ length: 100 }, (_, at) => at + 1));
+    expect(trail.appends).toBe(2);
+    expect(await audit.verifyChain("matrix")).toEqual({ entries: 100, runs: 1, problems: [] });
+  });
+
+  test("each tenant has a chain of its own", async () => {
+    const { trail, audit } = open();
+    await Promise.all([audit.write(entry()), audit.write(entry({ tenant: "second" })), audit.write(entry())]);
+    expect(trail.records.map(({ tenant, sequence }) => [tenant, sequence]).sort()).toEqual([["matrix", 1], ["matrix", 2], ["second", 1]]);
+  });
+
+  test("any change, gap, addition or swap is noticed; expiry of the oldest is none", async () => {
+    const { trail, audit } = open();
+    for (let at = 0; at < 5; at++) await audit.write(entry({ action: String(at) }));
+    const good = trail.records;
+    const [first, second, third, fourth, fifth] = good as [AuditRecord, AuditRecord, AuditRecord, AuditRecord, AuditRecord];
+    expect(problems([...good].reverse())).toEqual([]);
+    expect(problems([third, fourth, fifth])).toEqual([]);
+    for (const member of ["user", "outcome", "remote", "timeMs", "tenant"] as const) {
+      expect(problems([first, { ...second, [member]: member === "timeMs" ? 1 : "x" }, third])).toEqual([expect.stringContaining("Entry 2 of run")]);
+    }
+    expect(problems([first, fourth])).toEqual([expect.stringContaining("Entries 2 to 3")]);
+    expect(problems([first, second, second])).toEqual([expect.stringContaining("is there twice")]);
+    const forged = { ...second, user: "forged" };
+    expect(problems([first, { ...forged, hash: hashOf(forged) }, third])).toEqual([expect.stringContaining("does not follow")]);
+  });
+
+  test("a clock that jumps back does not disturb the order", async () => {
+    const { trail, audit, clock } = open();
+    clock.advance(1_000);
+    await audit.write(entry());
+    clock.advance(-500);
+    await audit.write(entry());
+    expect(trail.records[1]?.timeMs).toBe(trail.records[0]?.timeMs);
+  });
+});
+
+describe("while it cannot be written", () => {
+  test("writers are told, changes are refused, a new run begins after it", async () => {
+    const { trail, audit, clock } = open();
+    await audit.ready("matrix");
+    trail.broken = true;
+    await expect(audit.write(entry())).rejects.toMatchObject({ code: "unavailable" });
+    await expect(audit.ready("matrix")).rejects.toMatchObject({ code: "unavailable" });
+    const tries = trail.appends;
+    await expect(audit.ready("matrix")).rejects.toMatchObject({ code: "unavailable" });
+    expect(trail.appends).toBe(tries);
+    trail.broken = false;
+    clock.advance(AUDIT_PROBE_MS);
+    await audit.ready("matrix");
+    await audit.write(entry());
+    expect(trail.records.map(({ action }) => action)).toEqual(["audit opened", "audit resumed; 1 entries may be missing", "POST /host"]);
+    expect(await audit.verifyChain("matrix")).toEqual({ entries: 3, runs: 2, problems: [] });
+  });
+
+  test("an unknown outcome is tried again and leaves one row", async () => {
+    const { trail, audit } = open();
+    let failures = 1;
+    const append = trail.append.bind(trail);
+    trail.append = async (tenant, records) => {
+      if (failures-- > 0) throw new Error("lost");
+      return append(tenant, records);
+    };
+    await audit.write(entry());
+    expect(trail.records).toHaveLength(1);
+  });
+});
+
+test("what belongs to no tenant lies in the system store, page after page", async () => {
+  await using engine = await openTestEngine();
+  const clock = new TestClock(Date.now());
+  const nobody = (): never => { throw new Error("no tenant is asked"); };
+  const trail = new StoredTrail({ clock, stores: engine, objects: undefined as never, ospaceOf: nobody });
+  const audit = new AuditService({ runtime: testRuntime(clock), trail });
+  await Promise.all(Array.from({ length: 1_500 }, (_, at) => audit.write(entry({ tenant: "", action: String(at) }))));
+  expect(await audit.verifyChain("")).toEqual({ entries: 1_500, runs: 1, problems: [] });
+});

@@ -1,0 +1,239 @@
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { BASIC_CACHE_MS, SESSION_IDLE_MS, SESSION_MAX_MS, SESSION_REMEMBERED_MS, SESSION_SWEEP_MS } from "../../../common/limits.ts";
+import { openTestHttp, PASSWORD, type TestHttp } from "../../../test/helpers/http-app.ts";
+import { TestClock, testRuntime } from "../../../test/helpers/runtime.ts";
+
+let http: TestHttp;
+let clock: TestClock;
+
+beforeEach(async () => {
+  clock = new TestClock();
+  http = await openTestHttp({ runtime: testRuntime(clock) });
+});
+afterEach(() => http[Symbol.asyncDispose]());
+
+const signIn = (members: Record<string, unknown>) => http.users.signIn({ username: "admin", password: PASSWORD, remote: "r", traceparent: "", ...members });
+const basic = (login: string, password = PASSWORD) => http.users.byPassword({ login, password, remote: "r" }, "");
+const user = async (session: string) => (await http.users.bySession(session, ""))?.user;
+
+describe("signing in", () => {
+  test("gives a session of just that user and tenant", async () => {
+    const { session } = await signIn({ company: "second", username: "viewer" });
+    expect(await http.users.bySession(session, "trace")).toEqual({
+      tenant: "second", ospace: "/second", user: "viewer", groups: [], grants: ["*:read"], data: [{ class: "/", access: "read" }], traceparent: "trace",
+    });
+  });
+
+  test("says the same for every kind of wrong", async () => {
+    const wrong = [{ company: "matrix", password: "wrong" }, { company: "matrix", username: "nobody" }, { company: "nowhere" }, { company: "second", username: "no/such" }];
+    for (const members of wrong) await expect(signIn(members)).rejects.toMatchObject({ code: "denied", message: "Company, user name or password are wrong." });
+  });
+
+  test("is on record, with the tenant when there is one", async () => {
+    const before = http.trail.records.length;
+    await signIn({ company: "matrix" });
+    await signIn({ company: "matrix", password: "wrong" }).catch(() => {});
+    await signIn({ company: "nowhere" }).catch(() => {});
+    expect(http.trail.records.slice(before).map(({ tenant, user, permission, outcome }) => ({ tenant, user, permission, outcome }))).toEqual([
+      { tenant: "matrix", user: "admin", permission: "signin", outcome: "ok" },
+      { tenant: "matrix", user: "admin", permission: "signin", outcome: "denied" },
+      { tenant: "", user: "admin", permission: "signin", outcome: "denied" },
+    ]);
+  });
+
+  test("needs a company where there are several", async () => {
+    await expect(signIn({})).rejects.toMatchObject({ code: "invalid", message: expect.stringContaining("company") });
+  });
+
+  test("gets slow for who guesses, not for others, and is forgiven", async () => {
+    const guess = (remote: string, password = "wrong") => signIn({ company: "matrix", password, remote }).then(() => "in", (error: { code: string }) => error.code);
+    const answers: string[] = [];
+    for (let attempt = 0; attempt < 7; attempt++) answers.push(await guess("attacker"));
+    expect(answers).toEqual(["denied", "denied", "denied", "denied", "denied", "denied", "limited"]);
+    expect(await guess("attacker", PASSWORD)).toBe("limited");
+    expect(await guess("colleague", PASSWORD)).toBe("in");
+    clock.advance(1_000);
+    expect(await guess("attacker")).toBe("denied");
+    clock.advance(1_000);
+    expect(await guess("attacker", PASSWORD)).toBe("limited");
+    clock.advance(1_000);
+    expect(await guess("attacker", PASSWORD)).toBe("in");
+    expect(await guess("attacker")).toBe("denied");
+  });
+
+  test("many guesses at once count as many", async () => {
+    const guesses = Array.from({ length: 12 }, (_, at) => signIn({ company: "matrix", password: `guess ${String(at)}` }).catch((error: { code: string }) => error.code));
+    const codes = await Promise.all(guesses);
+    expect(codes.filter((code) => code === "denied")).toHaveLength(6);
+    expect(codes.filter((code) => code === "limited")).toHaveLength(6);
+  });
+});
+
+describe("Basic credentials", () => {
+  test("name company and user; a user name may have dots", async () => {
+    await http.users.create({ tenant: "second", username: "ann.b", password: PASSWORD, rights: { role: "viewer" } });
+    expect(await basic("second.ann.b")).toMatchObject({ tenant: "second", user: "ann.b" });
+    expect(await basic("matrix.ann.b")).toBeUndefined();
+    expect(await basic("admin")).toBeUndefined();
+  });
+
+  test("are checked once a minute, however many calls carry them", async () => {
+    const before = http.trail.records.length;
+    await Promise.all(Array.from({ length: 20 }, () => basic("matrix.admin")));
+    await basic("matrix.admin");
+    expect(http.trail.records.length - before).toBe(1);
+    clock.advance(BASIC_CACHE_MS);
+    await basic("matrix.admin");
+    expect(http.trail.records.length - before).toBe(2);
+  });
+
+  test("that were good are refused from the moment the user changes", async () => {
+    expect(await basic("matrix.viewer")).toBeDefined();
+    await http.users.setPassword("matrix", "viewer", "another password");
+    expect(await basic("matrix.viewer")).toBeUndefined();
+    expect(await basic("matrix.viewer", "another password")).toBeDefined();
+    await http.users.update("matrix", "viewer", { active: false });
+    expect(await basic("matrix.viewer", "another password")).toBeUndefined();
+  });
+});
+
+describe("sessions", () => {
+  test("last while they are used, up to their last end", async () => {
+    const { session } = await signIn({ company: "matrix" });
+    const steps = Math.ceil(SESSION_MAX_MS / (SESSION_IDLE_MS / 2));
+    for (let step = 1; step < steps; step++) {
+      clock.advance(SESSION_IDLE_MS / 2);
+      expect(await user(session)).toBe("admin");
+    }
+    clock.advance(SESSION_IDLE_MS / 2);
+    expect(await user(session)).toBeUndefined();
+  });
+
+  test("end when they are not used; remembered ones later", async () => {
+    const short = await signIn({ company: "matrix" });
+    const long = await signIn({ company: "matrix", remember: true });
+    expect([short.lastingMs, long.lastingMs]).toEqual([undefined, SESSION_REMEMBERED_MS]);
+    clock.advance(SESSION_IDLE_MS);
+    expect([await user(short.session), await user(long.session)]).toEqual([undefined, "admin"]);
+  });
+
+  test("end when the user's password, rights or activity change, and only that user's", async () => {
+    const changes = [
+      () => http.users.setPassword("matrix", "viewer", PASSWORD),
+      () => http.users.update("matrix", "viewer", { rights: { role: "administrator" } }),
+      () => http.users.update("matrix", "viewer", { active: false }),
+    ];
+    const { session: admin } = await signIn({ company: "matrix" });
+    const { session: namesake } = await signIn({ company: "second", username: "viewer" });
+    for (const change of changes) {
+      const { session } = await signIn({ company: "matrix", username: "viewer" });
+      expect(await user(session)).toBe("viewer");
+      await change();
+      expect(await user(session)).toBeUndefined();
+    }
+    expect([await user(admin), await user(namesake)]).toEqual(["admin", "viewer"]);
+  });
+
+  test("cannot be used by who reads the store, and are swept away when they are over", async () => {
+    const { session } = await signIn({ company: "matrix" });
+    const { kv } = await http.engine.system();
+    const sessions = async () => (await kv.list("sessions/")).entries;
+    expect(JSON.stringify(await sessions())).not.toContain(session);
+    http.users.start();
+    clock.advance(SESSION_IDLE_MS + SESSION_SWEEP_MS);
+    await expect.poll(async () => (await sessions()).length).toBe(0);
+    http.users.stop();
+  });
+});
+
+describe("users", () => {
+  test("the administrator is made once, with the given or a generated password", async () => {
+    const made = await http.users.ensureAdministrator({ tenant: "second", username: "boss" });
+    expect(made).toMatchObject({ created: true, generatedPassword: expect.stringMatching(/^.{20}$/) });
+    await signIn({ company: "second", username: "boss", password: made.generatedPassword });
+    expect(await http.users.ensureAdministrator({ tenant: "second", username: "boss", password: "another password" })).toEqual({ username: "boss", created: false });
+    await signIn({ company: "second", username: "boss", password: made.generatedPassword });
+  });
+
+  test("bad names and passwords, and names that are taken, are refused", async () => {
+    const create = (username: string, password = PASSWORD) => http.users.create({ tenant: "matrix", username, password, rights: { role: "viewer" } });
+    for (const name of ["", "a/b", "a:b", " a", "a ", "a\u0000", "x".repeat(129)]) await expect(create(name)).rejects.toMatchObject({ code: "invalid" });
+    await expect(create("short", "seven77")).rejects.toMatchObject({ code: "invalid" });
+    await expect(create("admin")).rejects.toMatchObject({ code: "conflict" });
+    await expect(http.users.update("matrix", "nobody", {})).rejects.toMatchObject({ code: "not_found" });
+  });
+
+  test("changes made at the same time are all kept", async () => {
+    await Promise.all([
+      http.users.update("matrix", "viewer", { fullname: "V. Iewer" }),
+      http.users.update("matrix", "viewer", { groups: ["ops"] }),
+      http.users.setPassword("matrix", "viewer", "another password"),
+    ]);
+    expect(await http.users.find("matrix", "viewer")).toMatchObject({ fullname: "V. Iewer", groups: ["ops"] });
+    expect(await basic("matrix.viewer", "another password")).toBeDefined();
+  });
+
+  test("what is answered of a user holds no hash", async () => {
+    expect(JSON.stringify(await http.users.find("matrix", "admin"))).not.toContain("argon2");
+  });
+});
+
+describe("the pages", () => {
+  const form = (body: string, headers: Record<string, string> = {}) =>
+    http.app.inject({ method: "POST", url: "/user/login", payload: body, headers: { "content-type": "application/x-www-form-urlencoded", ...headers } });
+
+  test("program sign-in answers the session id in every form and sets it as cookie", async () => {
+    const query = `company=matrix&username=admin&password=${encodeURIComponent(PASSWORD)}`;
+    const ways = [
+      { method: "POST" as const, url: `/user/signin?${query}` },
+      { method: "GET" as const, url: `/user/signin?${query}` },
+      { method: "POST" as const, url: "/user/signin", payload: query, headers: { "content-type": "application/x-www-form-urlencoded" } },
+      { method: "POST" as const, url: "/user/signin", payload: { company: "matrix", username: "admin", password: PASSWORD } },
+    ];
+    for (const way of ways) {
+      const response = await http.app.inject(way);
+      const { status, message } = response.json();
+      expect(status).toBe("ok");
+      expect(await user(message)).toBe("admin");
+      expect(response.headers["set-cookie"]).toBe(`matrixSession=${message}; Path=/; HttpOnly; SameSite=Lax`);
+    }
+  });
+
+  test("the form leads to the start page, remembered with a lasting cookie", async () => {
+    const response = await form(`company=matrix&user_name=admin&password=${encodeURIComponent(PASSWORD)}&remember=true&_csrf=x`);
+    expect([response.statusCode, response.headers.location]).toEqual([302, "/"]);
+    const cookie = String(response.headers["set-cookie"]);
+    expect(cookie).toContain(`Max-Age=${String(SESSION_REMEMBERED_MS / 1_000)}`);
+    const home = await http.app.inject({ url: "/", headers: { cookie: cookie.split(";")[0] ?? "" } });
+    expect(home.headers["content-type"]).toBe("text/html; charset=utf-8");
+    expect(home.body).toContain("<dd>admin</dd>");
+    expect(home.body).toContain("/openapi.json");
+  });
+
+  test("a wrong form sends people back with the reason and programs away with an error", async () => {
+    const wrong = "company=matrix&username=admin&password=wrong";
+    const person = await form(wrong, { accept: "text/html,*/*" });
+    expect([person.statusCode, person.headers.location]).toEqual([302, "/user/login?error=denied"]);
+    const page = await http.app.inject({ url: "/user/login?error=denied" });
+    expect(page.body).toContain(`role="alert"`);
+    const program = await form(wrong, { accept: "*/*" });
+    expect([program.statusCode, program.json().code]).toEqual([500, "denied"]);
+  });
+
+  test("nothing of the query is shown as it came", async () => {
+    const page = await http.app.inject({ url: "/user/login?error=%3Cscript%3E" });
+    expect(page.body).not.toContain("<script");
+  });
+
+  test("strangers are sent to the form; signing out ends the session", async () => {
+    const stranger = await http.app.inject({ url: "/" });
+    expect([stranger.statusCode, stranger.headers.location]).toEqual([302, "/user/login"]);
+    for (const url of ["/user/logout/admin", "/user/logout"]) {
+      const session = await http.signIn("admin");
+      const out = await http.app.inject({ url, headers: { cookie: `matrixSession=${session}` } });
+      expect([out.statusCode, out.headers.location]).toEqual([302, "/user/login"]);
+      expect(String(out.headers["set-cookie"])).toMatch(/^matrixSession=;/);
+      expect(await user(session)).toBeUndefined();
+    }
+  });
+});

@@ -1,0 +1,175 @@
+import { once } from "node:events";
+import { request as httpRequest } from "node:http";
+import { connect, type AddressInfo, type Socket } from "node:net";
+import { Type } from "typebox";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { HTTP_BODY_MAX_BYTES } from "../../common/limits.ts";
+import { openTestHttp, type TestHttp } from "../../test/helpers/http-app.ts";
+import { endpoint, type Endpoint } from "./endpoint.ts";
+
+/** What only shows on a real socket: broken bytes, clients that go away, answers that break off, receivers that do not read. */
+
+const produced = { pages: 0, ended: false, aborted: undefined as string | undefined };
+
+async function* endless(failAfter: number): AsyncGenerator<readonly unknown[]> {
+  const row = { text: "x".repeat(1_000) };
+  try {
+    for (produced.pages = 0; produced.pages < failAfter; produced.pages++) yield await Promise.resolve(Array.from({ length: 100 }, () => row));
+    throw new Error("the store went away in the middle");
+  } finally {
+    produced.ended = true;
+  }
+}
+
+const endpoints: readonly Endpoint[] = [
+  endpoint({
+    method: "POST", path: "/echo", permission: "things:write", summary: "", input: Type.Object({ name: Type.Optional(Type.String()) }), output: Type.Unknown(),
+    handler: async ({ input, text }) => ({ message: { ...input, text: text?.length } }),
+  }),
+  endpoint({
+    method: "GET", path: "/stream", permission: "things:read", summary: "", input: Type.Object({ failAfter: Type.Integer() }), output: Type.Array(Type.Unknown()),
+    handler: async ({ input, signal }) => {
+      produced.ended = false;
+      signal.addEventListener("abort", () => (produced.aborted = String((signal.reason as { code?: string }).code)));
+      return { rows: endless(input.failAfter) };
+    },
+  }),
+  endpoint({
+    method: "GET", path: "/wait", permission: "things:read", summary: "", input: Type.Object({}), output: Type.Unknown(),
+    handler: ({ signal }) => new Promise((resolve) => signal.addEventListener("abort", () => {
+      produced.aborted = String((signal.reason as { code?: string }).code);
+      resolve({ message: "" });
+    })),
+  }),
+];
+
+let http: TestHttp;
+let session: string;
+let port: number;
+
+beforeAll(async () => {
+  http = await openTestHttp({ endpoints });
+  session = await http.signIn("admin");
+  await http.app.listen({ port: 0, host: "127.0.0.1" });
+  port = (http.app.server.address() as AddressInfo).port;
+});
+afterAll(() => http[Symbol.asyncDispose]());
+
+async function open(): Promise<Socket> {
+  const socket = connect(port, "127.0.0.1");
+  await once(socket, "connect");
+  return socket;
+}
+
+/** Sends raw bytes and answers everything that comes until the server closes. */
+async function exchange(raw: string): Promise<string> {
+  const socket = await open();
+  socket.write(raw);
+  let answer = "";
+  for await (const chunk of socket.setEncoding("utf8")) answer += String(chunk);
+  return answer;
+}
+
+const head = (type: string, length: number, more = ""): string =>
+  `POST /echo?sessionid=${session} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: ${type}\r\nContent-Length: ${String(length)}\r\n${more}\r\n`;
+
+describe("broken bytes", () => {
+  test("what is no HTTP gets the envelope and the end of the connection", async () => {
+    const answer = await exchange("NONSENSE\r\n\r\n");
+    expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+    expect(answer).toContain(`"status":"error"`);
+  });
+
+  test("a head that is too large is named as such", async () => {
+    const answer = await exchange(`GET / HTTP/1.1\r\nHost: x\r\nX: ${"x".repeat(100_000)}\r\n\r\n`);
+    expect(answer).toContain("too_large");
+  });
+
+  test("multipart that ends in the middle of a file", async () => {
+    const body = `--B\r\nContent-Disposition: form-data; name="f"; filename="a"\r\n\r\nhalf a fi`;
+    expect(await exchange(head("multipart/form-data; boundary=B", body.length) + body)).toMatch(/"status":"error".*multipart body is broken.*"code":"invalid"/);
+  });
+
+  test("multipart without any part, and with garbage in place of one", async () => {
+    for (const body of ["garbage without a boundary", `--B\r\nno headers`, `--B\r\n\r\n\r\n--B--`]) {
+      const answer = await exchange(head("multipart/form-data; boundary=B", body.length) + body);
+      expect(answer).toMatch(/^HTTP\/1\.1 (200|500) /);
+      expect(answer).not.toContain("internal");
+    }
+  });
+
+  test("bytes that are no text in the charset they claim", async () => {
+    const socket = await open();
+    socket.write(head("text/plain; charset=utf-8", 2));
+    socket.write(Buffer.from([0xc3, 0x28]));
+    const chunks: string[] = [];
+    for await (const chunk of socket) chunks.push(String(chunk));
+    expect(chunks.join("")).toMatch(/no utf-8 text.*"code":"invalid"/);
+  });
+
+  test("a body that is too large gets its answer although the client sends on", async () => {
+    const answer = await exchange(head("text/plain", HTTP_BODY_MAX_BYTES + 10) + "x".repeat(HTTP_BODY_MAX_BYTES + 10));
+    expect(answer).toMatch(/"code":"too_large"/);
+  });
+
+  test("a client that goes away while it sends leaves no fault behind", async () => {
+    const socket = await open();
+    socket.write(head("text/plain", 100) + "some");
+    socket.destroy();
+    expect((await http.app.inject({ url: "/healthz" })).statusCode).toBe(200);
+  });
+});
+
+describe("offers of HTTP/2", () => {
+  test("are ignored, with and without a body", async () => {
+    const offer = "Connection: Upgrade, HTTP2-Settings, close\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n";
+    const get = await exchange(`GET /healthz HTTP/1.1\r\nHost: x\r\n${offer}\r\nGET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+    expect(get.match(/HTTP\/1\.1 200 OK/g)).toHaveLength(2);
+    const body = `{"name":"a"}`;
+    const socket = await open();
+    socket.write(`POST /echo?sessionid=${session} HTTP/1.1\r\nHost: x\r\n${offer}Content-Type: text/plain\r\nContent-Length: ${String(body.length)}\r\n\r\n`);
+    const first = once(socket, "data");
+    socket.write(body);
+    expect(String((await first)[0])).toContain(`"message":{"name":"a"}`);
+    socket.destroy();
+  });
+});
+
+describe("streams", () => {
+  test("an error after the head ends the connection instead of a false end", async () => {
+    const request = httpRequest({ port, path: `/stream?failAfter=5&sessionid=${session}` });
+    request.end();
+    const [response] = (await once(request, "response")) as [NodeJS.ReadableStream];
+    let text = "";
+    const reading = (async () => {
+      for await (const chunk of response) text += String(chunk);
+    })();
+    await expect(reading).rejects.toThrow("aborted");
+    expect(text.startsWith(`{"status":"ok","message":[`)).toBe(true);
+    expect(() => JSON.parse(text) as unknown).toThrow();
+  });
+
+  test("who does not read is not produced for, and who goes away ends the production", async () => {
+    const socket = await open();
+    socket.pause();
+    socket.write(`GET /stream?failAfter=100000&sessionid=${session} HTTP/1.1\r\nHost: x\r\n\r\n`);
+    await expect.poll(() => produced.pages).toBeGreaterThan(0);
+    // Socket buffers on both sides hold some megabytes; ten gigabytes would come without back-pressure.
+    let before = -1;
+    await expect.poll(() => { const still = produced.pages === before; before = produced.pages; return still; }, { interval: 200 }).toBe(true);
+    expect(produced.pages).toBeLessThan(500);
+    socket.destroy();
+    await expect.poll(() => produced.ended).toBe(true);
+    expect(produced.aborted).toBe("cancelled");
+  });
+
+  test("a handler is told when its client goes away", async () => {
+    produced.aborted = undefined;
+    const socket = await open();
+    socket.write(`GET /wait?sessionid=${session} HTTP/1.1\r\nHost: x\r\n\r\n`);
+    await expect.poll(async () => (await http.app.inject({ url: "/metrics" })).body).toContain(`odp_http_calls_in_flight{tenant="matrix"} 1`);
+    socket.destroy();
+    await expect.poll(() => produced.aborted).toBe("cancelled");
+    await expect.poll(async () => (await http.app.inject({ url: "/metrics" })).body).not.toContain(`odp_http_calls_in_flight{tenant="matrix"}`);
+  });
+});

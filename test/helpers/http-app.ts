@@ -1,0 +1,95 @@
+import type { FastifyInstance, InjectOptions } from "fastify";
+import { buildHttp, type HttpSettings } from "../../controller/app.ts";
+import type { AuditRecord } from "../../controller/areas/audit/chain.ts";
+import { AuditService, type AuditTrail } from "../../controller/areas/audit/index.ts";
+import { TenantService } from "../../controller/areas/tenants/index.ts";
+import { userRoutes, UserService } from "../../controller/areas/users/index.ts";
+import type { Endpoint } from "../../controller/http/endpoint.ts";
+import type { SocketEndpoint } from "../../controller/http/socket.ts";
+import type { Runtime } from "../../controller/runtime.ts";
+import { AppError } from "../../common/errors.ts";
+import { openTestEngine, type TestEngine } from "./engine.ts";
+import { testRuntime } from "./runtime.ts";
+import { realClock } from "./clock.ts";
+
+export const PASSWORD = "correct horse";
+
+/** Keeps the audit trail in memory; `broken` makes it fail like a store that is away. */
+export class MemoryTrail implements AuditTrail {
+  readonly records: AuditRecord[] = [];
+  broken = false;
+  appends = 0;
+
+  append(_tenant: string, records: readonly AuditRecord[]): Promise<void> {
+    this.appends++;
+    if (this.broken) return Promise.reject(new AppError("unavailable", "the store is away"));
+    this.records.push(...records);
+    return Promise.resolve();
+  }
+
+  async *read(tenant: string): AsyncIterable<readonly AuditRecord[]> {
+    yield await Promise.resolve(this.records.filter((record) => record.tenant === tenant));
+  }
+}
+
+export interface TestHttp extends AsyncDisposable {
+  readonly app: FastifyInstance;
+  readonly engine: TestEngine;
+  readonly users: UserService;
+  readonly tenants: TenantService;
+  readonly trail: MemoryTrail;
+  readonly audit: AuditService;
+  /** Session id of `admin` or `viewer` of a tenant. */
+  signIn(username: "admin" | "viewer", company?: string): Promise<string>;
+  /** An injected call with that session in the query; answers the parsed envelope. */
+  call(session: string, options: InjectOptions & { readonly url: string }): Promise<{ status: string; message: unknown; code?: string; meta?: unknown }>;
+}
+
+export interface TestHttpOptions {
+  readonly endpoints?: readonly Endpoint[];
+  readonly sockets?: readonly SocketEndpoint[];
+  readonly runtime?: Runtime;
+  readonly settings?: Partial<HttpSettings>;
+}
+
+/** The HTTP side on an engine of its own, with `admin` and `viewer` in the tenants `matrix` and `second`. */
+export async function openTestHttp(options: TestHttpOptions = {}): Promise<TestHttp> {
+  const runtime = options.runtime ?? testRuntime(realClock);
+  const engine = await openTestEngine({ clock: runtime.clock });
+  const tenants = new TenantService({ runtime, engine });
+  const trail = new MemoryTrail();
+  const audit = new AuditService({ runtime, trail });
+  const users = new UserService({ runtime, stores: engine, tenants, audit });
+  await populate(tenants, users);
+  const app = await buildHttp({
+    runtime,
+    endpoints: [...userRoutes({ users, tenants }), ...(options.endpoints ?? [])],
+    sockets: options.sockets ?? [],
+    services: { signIn: users, audit, ready: () => engine.ready() },
+    settings: { dataDir: engine.dir, version: "0.0.0", ...options.settings },
+  });
+  return {
+    app, engine, users, tenants, trail, audit,
+    async signIn(username, company = "matrix") {
+      const signedIn = await users.signIn({ company, username, password: PASSWORD, remote: "test", traceparent: "" });
+      return signedIn.session;
+    },
+    async call(session, request) {
+      const url = `${request.url}${request.url.includes("?") ? "&" : "?"}sessionid=${session}`;
+      const response = await app.inject({ ...request, url });
+      return response.json();
+    },
+    async [Symbol.asyncDispose]() {
+      await app.close();
+      await engine.close();
+    },
+  };
+}
+
+async function populate(tenants: TenantService, users: UserService): Promise<void> {
+  for (const tenant of ["matrix", "second"]) {
+    await tenants.ensureTenant({ name: tenant, ospace: `/${tenant}` });
+    await users.ensureAdministrator({ tenant, username: "admin", password: PASSWORD });
+    await users.create({ tenant, username: "viewer", password: PASSWORD, rights: { role: "viewer" } });
+  }
+}
