@@ -1,7 +1,7 @@
 import cassandra from "cassandra-driver";
 import pLimit from "p-limit";
 import { AppError, errorText } from "../../../common/errors.ts";
-import { CLUSTER_ATTEMPT_DEADLINE_MS, CLUSTER_REQUESTS_IN_FLIGHT_MAX, CLUSTER_SCHEMA_DEADLINE_MS } from "../../../common/limits.ts";
+import { CLUSTER_ATTEMPT_DEADLINE_MS, CLUSTER_HANDSHAKE_DEADLINE_MS, CLUSTER_REQUESTS_IN_FLIGHT_MAX, CLUSTER_SCHEMA_DEADLINE_MS } from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
 import { Deadline } from "./deadline.ts";
 
@@ -48,6 +48,7 @@ export class Cassandra {
     const deadline = new Deadline(options.runtime.clock, options.runtime.random);
     for (;;) {
       const client = newClient(options);
+      client.on("log", (level: string, part: string, message: string) => options.runtime.log.debug({ level, part }, `Cassandra driver: ${message}`));
       try {
         await client.connect();
         return new Cassandra(client, options.runtime);
@@ -150,7 +151,8 @@ function newClient(options: CassandraOptions): cassandra.Client {
     protocolOptions: { port: portOf(options.contactPoints[0]), maxSchemaAgreementWaitSeconds: CLUSTER_SCHEMA_DEADLINE_MS / 1_000 },
     queryOptions: { consistency: consistencies.localQuorum },
     encoding: { map: Map, useBigIntAsLong: true },
-    socketOptions: { connectTimeout: 3_000 },
+    // Of the driver's own requests: it notices a connection that dies while it is being set up only by this one.
+    socketOptions: { connectTimeout: CLUSTER_HANDSHAKE_DEADLINE_MS, readTimeout: CLUSTER_HANDSHAKE_DEADLINE_MS },
     policies: { reconnection: new cassandra.policies.reconnection.ExponentialReconnectionPolicy(100, 2_000, false) },
     // One set of statements per tenant.
     maxPrepared: 20_000,
@@ -163,6 +165,9 @@ function portOf(contactPoint: string | undefined): number {
   return port;
 }
 
+// The driver has no types for these.
+const NO_CONNECTION = /ECONNREFUSED|considered as DOWN|not connected|No connection available/i;
+const CLOSED = /client is shut|shutdown|shutting down/i;
 const NOT_SENT: ReadonlySet<number> = new Set([responseErrorCodes.unavailableException, responseErrorCodes.overloaded, responseErrorCodes.isBootstrapping]);
 const MAYBE_SENT: ReadonlySet<number> = new Set([
   responseErrorCodes.serverError,
@@ -173,28 +178,26 @@ const MAYBE_SENT: ReadonlySet<number> = new Set([
   responseErrorCodes.writeFailure,
 ]);
 
-/** `answer`: Cassandra has judged the request. The others: nobody did, and it may have arrived or certainly did not. */
+/** `answer`: Cassandra has judged the request, or it is malformed. The others: nobody did, and it may have arrived or certainly did not. */
 function faultOf(error: unknown): "answer" | "maybe_sent" | "not_sent" {
   const { errors } = cassandra;
   if (error instanceof errors.ResponseError) {
     if (NOT_SENT.has(error.code)) return "not_sent";
     return MAYBE_SENT.has(error.code) ? "maybe_sent" : "answer";
   }
-  if (error instanceof errors.OperationTimedOutError) return "maybe_sent";
-  if (error instanceof errors.BusyConnectionError || error instanceof NoTimeLeft) return "not_sent";
-  if (error instanceof errors.NoHostAvailableError) {
-    return Object.values(error.innerErrors ?? {}).every(neverLeft) ? "not_sent" : "maybe_sent";
-  }
-  return error instanceof Error && /socket|ECONN|EPIPE/i.test(error.message) ? "maybe_sent" : "answer";
+  if (error instanceof AppError || error instanceof TypeError || error instanceof RangeError || error instanceof errors.ArgumentError) return "answer";
+  if (CLOSED.test(errorText(error))) return "answer";
+  if (error instanceof errors.NoHostAvailableError) return Object.values(error.innerErrors ?? {}).every(neverLeft) ? "not_sent" : "maybe_sent";
+  return neverLeft(error) ? "not_sent" : "maybe_sent";
 }
 
 function neverLeft(error: unknown): boolean {
-  return faultOf(error) === "not_sent" || /ECONNREFUSED|considered as DOWN|not connected|No connection/i.test(errorText(error));
+  return error instanceof NoTimeLeft || error instanceof cassandra.errors.BusyConnectionError || NO_CONNECTION.test(errorText(error));
 }
 
 function answerError(error: unknown): Error {
   const text = errorText(error);
   if (/keyspace .* does not exist|unconfigured table|table .* does not exist/i.test(text)) return new AppError("not_found", "The tenant has been removed.", { cause: error });
-  if (/shutdown|shutting down/i.test(text)) return new AppError("unavailable", "The store was closed.");
+  if (CLOSED.test(text)) return new AppError("unavailable", "The store was closed.");
   return error instanceof Error ? error : new Error(text);
 }
