@@ -144,19 +144,28 @@ export class TenantCatalog {
 
   async #load(): Promise<KvLease> {
     const lease = await this.#kv.lease(CATALOG_LEASE_MS);
-    const entries: KvEntry[] = [];
+    try {
+      const { entries, revision } = await this.#list();
+      this.#log.replace(entries, revision);
+    } catch (error) {
+      await this.#release(lease);
+      throw error;
+    }
+    this.#following = !lease.lost.aborted;
+    this.#advanced();
+    return lease;
+  }
+
+  async #list(): Promise<{ readonly entries: readonly KvEntry[]; readonly revision: number }> {
     let page = await this.#kv.list(DEFINITIONS_PREFIX);
     // Later pages may be newer: watching from the first one's revision tells what the others lack.
     const { revision } = page;
-    entries.push(...page.entries);
+    const entries = [...page.entries];
     while (page.next !== undefined) {
       page = await this.#kv.list(DEFINITIONS_PREFIX, { after: page.next });
       entries.push(...page.entries);
     }
-    this.#log.replace(entries, revision);
-    this.#following = !lease.lost.aborted;
-    this.#advanced();
-    return lease;
+    return { entries, revision };
   }
 
   async #follow(first: KvLease): Promise<void> {

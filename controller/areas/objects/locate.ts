@@ -1,5 +1,6 @@
 import { AppError } from "../../../common/errors.ts";
 import { parseObjectId } from "../../../common/ids.ts";
+import { OBJECT_PAGE_MAX } from "../../../common/limits.ts";
 import type { Entity, EntityKey, ObjectStore } from "../../store/objects.ts";
 import type { Patience } from "./patience.ts";
 import type { Snapshot } from "./snapshot.ts";
@@ -24,12 +25,20 @@ export function placeText(place: Place): string {
   return `${place.key.cid}:${place.key.id}`;
 }
 
+/** Answers for all keys in their order, asked for page by page. */
+export async function inPages<T>(keys: readonly EntityKey[], ask: (keys: readonly EntityKey[]) => Promise<readonly T[]>): Promise<readonly T[]> {
+  if (keys.length > 0 && keys.length <= OBJECT_PAGE_MAX) return ask(keys);
+  const answers: T[] = [];
+  for (let from = 0; from < keys.length; from += OBJECT_PAGE_MAX) answers.push(...(await ask(keys.slice(from, from + OBJECT_PAGE_MAX))));
+  return answers;
+}
+
 /** The living entity each list of places means: the first there is. */
 export async function findEntities(
   store: ObjectStore, patience: Patience, refs: readonly (readonly Place[])[],
 ): Promise<({ readonly place: Place; readonly entity: Entity } | undefined)[]> {
   const places = refs.flat().filter((place) => place.view.kind === "entity");
-  const entities = places.length === 0 ? [] : await patience.repeat(() => store.get(places.map((place) => place.key)));
+  const entities = await inPages(places.map((place) => place.key), (keys) => patience.repeat(() => store.get(keys)));
   const found = new Map(places.map((place, at) => [placeText(place), entities[at]]));
   return refs.map((candidates) => {
     for (const place of candidates) {

@@ -5,7 +5,7 @@ import type { Principal } from "../permissions/index.ts";
 import type { Entity, ObjectStore, StoredRecord } from "../../store/objects.ts";
 import { PSEUDO_COLUMNS } from "./definition.ts";
 import { entityObject } from "./entity.ts";
-import type { Place } from "./locate.ts";
+import { inPages, type Place } from "./locate.ts";
 import type { Branch, Find, Outline } from "./outline.ts";
 import type { Patience } from "./patience.ts";
 import { recordObject } from "./records.ts";
@@ -93,8 +93,8 @@ export class ObjectReader {
   async #load(places: readonly Place[]): Promise<(ObjectRow | undefined)[]> {
     const entityKeys = places.filter((place) => place.view.kind === "entity").map((place) => place.key);
     const recordKeys = places.filter((place) => place.view.kind === "record").map((place) => place.key);
-    const entities = entityKeys.length === 0 ? [] : await this.#patience.repeat(() => this.#store.get(entityKeys));
-    const records = recordKeys.length === 0 ? [] : await this.#patience.repeat(() => this.#store.getRecords(recordKeys));
+    const entities = await inPages(entityKeys, (keys) => this.#patience.repeat(() => this.#store.get(keys)));
+    const records = await inPages(recordKeys, (keys) => this.#patience.repeat(() => this.#store.getRecords(keys)));
     return inOrder(places, { entities: [...entities], records: [...records] });
   }
 }

@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
 import { realClock, seededRandom } from "../../../test/helpers/clock.ts";
-import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { TestClock, testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
 import type { Row } from "../../../common/value.ts";
+import { decodeStored } from "../../store/format.ts";
 import { ObjectService, type ClassSpec, type ObjectRow, type ReadRequest } from "./index.ts";
 
 const admin = testPrincipal();
@@ -339,6 +340,46 @@ describe("objects", () => {
     const { items } = await (await engine.tenant("matrix")).objects.edges({ cid, id: key }, "out", { limit: 100 });
     return items.map((edge) => edge.to.id).sort();
   }
+
+  test("a class with versions keeps each one, and the removal", async () => {
+    const view = await objects.createClass(admin, { ...BOX, options: { version: true } });
+    await objects.insert(admin, BOX.path, [{ host: "h1", size: 1 }]);
+    await objects.update(admin, { id: "box:h1" }, [{ column: "size", operation: "set", value: 2 }]);
+    await objects.remove(admin, [{ id: "box:h1" }]);
+    expect(await versionsOf(view.cid)).toEqual([{ dead: true }, { values: [expect.any(Number), "h1", expect.any(Number), 2] }, expect.anything()]);
+    await objects.remove(admin, [{ id: "box:h1" }], { withVersions: true });
+    expect(await versionsOf(view.cid)).toEqual([]);
+  });
+
+  async function versionsOf(cid: number): Promise<unknown[]> {
+    const { items } = await (await engine.tenant("matrix")).objects.history({ cid, id: "h1" }, {}, { limit: 100 });
+    return items.map((version) => decodeStored<unknown>(version.value));
+  }
+
+  test("a write at a time of its own does not win over what is newer", async () => {
+    await objects.createClass(admin, BOX);
+    const atMs = Date.UTC(2025, 0, 1);
+    await objects.insert(admin, BOX.path, [{ host: "h1", size: 1 }], { atMs });
+    expect(await objects.get(admin, [{ id: "box:h1" }])).toMatchObject([{ vtimeMs: atMs, ctimeMs: atMs }]);
+    await objects.insert(admin, BOX.path, [{ host: "h1", size: 2 }]);
+    await objects.insert(admin, BOX.path, [{ host: "h1", size: 1, note: "late" }], { atMs: atMs + 1 });
+    expect(await valuesOf("box:h1")).toEqual({ host: "h1", size: 2, note: "late" });
+    expect(await idsOf({ class: BOX.path, where: [{ kind: "equals", column: "size", values: [2] }] })).toEqual(["box:h1"]);
+  });
+
+  test("objects and records of a class with ttl expire", async () => {
+    const clock = new TestClock(realClock.nowMs());
+    await using own = await openTestEngine({ clock });
+    const service = new ObjectService({ stores: own, runtime: testRuntime(clock) });
+    await service.createClass(admin, { ...BOX, options: { ttlSeconds: 60 } });
+    await service.createClass(admin, { path: "/matrix/log", kind: "record", columns: [{ name: "x", type: "int" }], options: { ttlSeconds: 60 } });
+    const [id = ""] = await service.insert(admin, "/matrix/log", [{ x: 1 }]);
+    await service.insert(admin, BOX.path, [{ host: "h1" }]);
+    expect(await service.get(admin, [{ id: "box:h1" }, { id }])).toMatchObject([{ id: "box:h1" }, { id }]);
+    clock.advance(61_000);
+    expect(await service.get(admin, [{ id: "box:h1" }, { id }])).toEqual([undefined, undefined]);
+    await service.close();
+  });
 
   test("what was written is told to listeners, without sealed columns", async () => {
     objects.registerSystemClass({

@@ -5,10 +5,10 @@ import type { Row } from "../../../common/value.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { EdgeEnd, Entity, EntityChange, EntityKey, ObjectStore, StoredRecord } from "../../store/objects.ts";
 import { compose, type ComposedWrite, type EntityWrite } from "./compose.ts";
-import { entityRow } from "./entity.ts";
+import { encodeVersion, entityRow } from "./entity.ts";
 import { GRAVES_CID, graveOf } from "./graves.ts";
 import { identityHash, keyFromColumns, wholeId, type IdSource } from "./identity.ts";
-import { findEntities, placeText, resolveTargets, type Place } from "./locate.ts";
+import { findEntities, inPages, placeText, resolveTargets, type Place } from "./locate.ts";
 import type { Patience } from "./patience.ts";
 import { KeyedQueue } from "./queue.ts";
 import { recordId, recordOf } from "./records.ts";
@@ -16,7 +16,6 @@ import { checkAll, checkEdits, checkRow, type CheckedRow, type LinkEdit } from "
 import type { Snapshot } from "./snapshot.ts";
 import type { Edit, NewRecord, ObjectChangeEvent } from "./types.ts";
 import type { LoadedClass } from "./views.ts";
-import { encodeVersion } from "./entity.ts";
 import { WriteClock } from "./writeclock.ts";
 
 export type WriteEvent = Pick<ObjectChangeEvent, "class" | "id" | "timeMs" | "action" | "fields">;
@@ -208,10 +207,13 @@ export class ObjectWriter {
     const places = new Map(refs.flat().filter((place) => place.view.kind === "record").map((place) => [placeText(place), place]));
     if (places.size === 0) return 0;
     const all = [...places.values()];
-    const records = await this.#patience.repeat(() => this.#store.getRecords(all.map((place) => place.key)));
+    const records = await inPages(all.map((place) => place.key), (keys) => this.#patience.repeat(() => this.#store.getRecords(keys)));
     const living = all.filter((_, at) => records[at] !== undefined);
     if (living.length === 0) return 0;
-    await this.#patience.repeat(() => this.#store.removeRecords(living.map((place) => place.key)));
+    for (let from = 0; from < living.length; from += CHANGE_BATCH_MAX) {
+      const keys = living.slice(from, from + CHANGE_BATCH_MAX).map((place) => place.key);
+      await this.#patience.repeat(() => this.#store.removeRecords(keys));
+    }
     const timeUs = this.#clock.nextUs();
     context.tell?.(living.map((place) => deleteEvent(place, timeUs)));
     return living.length;

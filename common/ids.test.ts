@@ -1,0 +1,50 @@
+import { describe, expect, test } from "vitest";
+import { decodeTime, isValid } from "ulid";
+import { formatObjectId, joinKeys, parseObjectId, ulidOf, ulidTimeMs, uuidOf } from "./ids.ts";
+
+const bytes = (...values: number[]): Uint8Array => Uint8Array.from({ length: 10 }, (_, at) => values[at] ?? 0);
+
+describe("object ids", () => {
+  test("split at the first colon", () => {
+    expect(parseObjectId("box:a:b")).toEqual({ label: "box", key: "a:b" });
+    expect(formatObjectId("box", "a:b")).toBe("box:a:b");
+    for (const none of ["box", ":x", "box:", ""]) expect(parseObjectId(none)).toBeUndefined();
+  });
+
+  test("joined keys differ when the keys do", () => {
+    const lists = [["a", "b"], ["a:b", ""], ["a\\", ":b"], ["a", ":b"], ["a\\:", "b"], ["", "a:b"]];
+    expect(new Set(lists.map(joinKeys)).size).toBe(lists.length);
+    expect(joinKeys(["a:b"])).toBe("a:b");
+  });
+});
+
+describe("ids made of a time", () => {
+  test("a ULID carries its time and all ten bytes, and the same input gives the same id", () => {
+    const id = ulidOf(1_700_000_000_123, bytes(255, 1, 2, 3, 4, 5, 6, 7, 8, 254));
+    expect(isValid(id)).toBe(true);
+    expect(decodeTime(id)).toBe(1_700_000_000_123);
+    expect(ulidTimeMs(id)).toBe(1_700_000_000_123);
+    expect(ulidOf(1_700_000_000_123, bytes(255, 1, 2, 3, 4, 5, 6, 7, 8, 254))).toBe(id);
+    for (let at = 0; at < 10; at++) {
+      const changed = bytes(255, 1, 2, 3, 4, 5, 6, 7, 8, 254);
+      changed[at] = (changed[at] ?? 0) ^ 1;
+      expect(ulidOf(1_700_000_000_123, changed)).not.toBe(id);
+    }
+  });
+
+  test("order of text is order of time", () => {
+    const times = [0, 1, 31, 32, 1_023, 1_700_000_000_000, 1_700_000_000_001, 2 ** 48 - 1];
+    for (const make of [ulidOf, uuidOf]) {
+      const ids = times.map((timeMs) => make(timeMs, bytes(200)));
+      expect([...ids].sort()).toEqual(ids);
+    }
+  });
+
+  test("what is no ULID has no time", () => {
+    for (const text of ["", "8ZZZZZZZZZZZZZZZZZZZZZZZZZ", "01ARZ3NDEKTSV4RRFFQ69G5FAU", "01arz3ndektsv4rrffq69g5fav"]) expect(ulidTimeMs(text)).toBeUndefined();
+  });
+
+  test("a UUID has version 7 and the variant of RFC 9562", () => {
+    expect(uuidOf(1, bytes(255, 255, 255, 255))).toBe("00000000-0001-7fff-bfff-000000000000");
+  });
+});
