@@ -1,0 +1,182 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Entry, Records } from "../../../proto/gen/agent/v1/agent.ts";
+import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
+import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { realClock } from "../../../test/helpers/clock.ts";
+import { ObjectService, type Objects, type SystemClass } from "../objects/index.ts";
+import { RuleService } from "../rules/index.ts";
+import { IngestService, RecordWriter } from "./index.ts";
+
+const ADMIN = testPrincipal();
+const SOURCE = { tenant: "matrix", host: "web-1", streamId: "stream-0001" };
+/** Records expire, so theirs is a time of today. */
+const BASE_MS = Date.now();
+const KEY = "/matrix/rules/line";
+
+const RUNS: SystemClass = {
+  path: "/system/policyrun",
+  kind: "record",
+  columns: [
+    { name: "policy", type: "varchar" }, { name: "host", type: "varchar" }, { name: "state", type: "varchar" }, { name: "scheduled", type: "timestamp" },
+    { name: "started", type: "timestamp" }, { name: "ended", type: "timestamp" }, { name: "code", type: "int" }, { name: "message", type: "text" },
+    { name: "records", type: "bigint" },
+  ],
+  guard: {},
+};
+const GAPS: SystemClass = {
+  path: "/system/policygap",
+  kind: "record",
+  columns: [
+    { name: "policy", type: "varchar" }, { name: "host", type: "varchar" }, { name: "source", type: "varchar" }, { name: "reason", type: "varchar" },
+    { name: "unit", type: "varchar" }, { name: "count", type: "bigint" }, { name: "stime", type: "timestamp" }, { name: "etime", type: "timestamp" },
+  ],
+  guard: {},
+};
+
+let engine: TestEngine;
+let objects: ObjectService;
+let rules: RuleService;
+
+beforeEach(async () => {
+  engine = await openTestEngine();
+  objects = new ObjectService({ stores: engine, runtime: testRuntime(realClock) });
+  objects.registerSystemClass(RUNS);
+  objects.registerSystemClass(GAPS);
+  rules = new RuleService({ stores: engine, objects });
+});
+
+afterEach(async () => {
+  await objects.close();
+  await engine[Symbol.asyncDispose]();
+});
+
+async function prepared(): Promise<IngestService> {
+  const ingest = newIngest(objects);
+  const columns = [{ name: "name", type: "varchar" }, { name: "n", type: "int" }] as const;
+  await objects.createClass(ADMIN, { path: "/matrix/line", kind: "record", columns });
+  await objects.createClass(ADMIN, { path: "/matrix/keyed", columns, keys: ["name"] });
+  await rules.put(ADMIN, KEY, "--class=/matrix/line\n--parser=csv\n--fields=name,n\n");
+  return ingest;
+}
+
+/** A controller's view of the same stores: a second one stands for the controller after a restart. */
+function newIngest(over: Objects): IngestService {
+  const records = new RecordWriter({ objects: over, classes: { runs: "/system/policyrun", gaps: "/system/policygap" } });
+  const commands = { accept: () => Promise.resolve() };
+  return new IngestService({ stores: engine, rules, records, commands, ospaceOf: (tenant) => Promise.resolve(`/${tenant}`) });
+}
+
+function entry(sequence: number, lines: readonly string[], rule = KEY): Entry {
+  const records: Records = {
+    policy: "p", policyRevision: 1, source: "/var/log/a", generation: "g", offset: 0, groups: {}, rule, cut: [],
+    records: lines.map((line) => Buffer.from(line)),
+  };
+  return { sequence, timeMs: BASE_MS + sequence, traceparent: "", body: { $case: "records", value: records } };
+}
+
+async function rowsOf(path: string): Promise<readonly Record<string, unknown>[]> {
+  const rows: Record<string, unknown>[] = [];
+  for await (const page of objects.read(ADMIN, { class: path, subtree: false })) rows.push(...page.map((row) => row.values));
+  return rows.sort((a, b) => String(a["name"]).localeCompare(String(b["name"])));
+}
+
+describe("ingest", () => {
+  it("stores the records of a batch and then acknowledges it", async () => {
+    const ingest = await prepared();
+    expect(await ingest.acknowledged(SOURCE)).toBe(0);
+    expect(await ingest.accept(SOURCE, [entry(1, ["a,1", "b,2"]), entry(2, ["c,3"])])).toBe(2);
+    expect(await ingest.acknowledged(SOURCE)).toBe(2);
+    expect(await rowsOf("/matrix/line")).toEqual([{ name: "a", n: 1 }, { name: "b", n: 2 }, { name: "c", n: 3 }]);
+  });
+
+  it("makes the same rows again when a batch comes again, whole or cut elsewhere", async () => {
+    const ingest = await prepared();
+    await ingest.acknowledged(SOURCE);
+    const entries = [entry(1, ["a,1", "b,2"]), entry(2, ["c,3"]), entry(3, ["d,4"])];
+    await ingest.accept(SOURCE, entries);
+    await (await engine.tenant("matrix")).kv.delete(`ingest/${SOURCE.streamId}`);
+    const restarted = newIngest(unregistered(objects));
+    await restarted.acknowledged(SOURCE);
+    await restarted.accept(SOURCE, entries.slice(0, 2));
+    await restarted.accept(SOURCE, entries.slice(1));
+    expect(await rowsOf("/matrix/line")).toHaveLength(4);
+  });
+
+  it("repeats what was begun with the rule text it was begun with, and takes the new text afterwards", async () => {
+    const ingest = await prepared();
+    await ingest.acknowledged(SOURCE);
+    await ingest.accept(SOURCE, [entry(1, ["a,1"])]);
+    await rules.put(ADMIN, KEY, "--class=/matrix/line\n--parser=csv\n--fields=n,name\n");
+    const restarted = newIngest(unregistered(objects));
+    await restarted.acknowledged(SOURCE);
+    await restarted.accept(SOURCE, [entry(2, ["b,2"])]);
+    await restarted.accept(SOURCE, [entry(3, ["3,c"])]);
+    expect(await rowsOf("/matrix/line")).toEqual([{ name: "a", n: 1 }, { name: "b", n: 2 }, { name: "c", n: 3 }]);
+  });
+
+  it("upserts objects of a class with keys", async () => {
+    const ingest = await prepared();
+    await rules.put(ADMIN, KEY, "--class=/matrix/keyed\n--parser=csv\n--fields=name,n\n");
+    await ingest.acknowledged(SOURCE);
+    await ingest.accept(SOURCE, [entry(1, ["a,1", "b,2"]), entry(2, ["a,3"])]);
+    expect(await rowsOf("/matrix/keyed")).toEqual([{ name: "a", n: 3 }, { name: "b", n: 2 }]);
+  });
+
+  it("keeps what cannot be parsed or stored as error records, and all of its neighbours", async () => {
+    const ingest = await prepared();
+    await ingest.acknowledged(SOURCE);
+    const bad = Array.from({ length: 30 }, (_, index) => `x${index},1,too,many`);
+    await ingest.accept(SOURCE, [entry(1, ["a,1", "b,not a number", "c,3", ...bad, ""])]);
+    expect(await rowsOf("/matrix/line")).toEqual([{ name: "a", n: 1 }, { name: "c", n: 3 }]);
+    const log = await rowsOf("/matrix/consolelog/rule");
+    expect(log.reduce((sum, row) => sum + Number(row["count"]), 0)).toBe(31);
+    expect(log).toContainEqual(expect.objectContaining({ name: KEY, host: "web-1", source: "/var/log/a", raw: "x0,1,too,many", count: 1 }));
+  });
+
+  it("goes on when a rule cannot be used, and says so with the number of records", async () => {
+    const ingest = await prepared();
+    await ingest.acknowledged(SOURCE);
+    expect(await ingest.accept(SOURCE, [entry(1, ["a,1", "b,2"], "/matrix/rules/gone"), entry(2, ["c,3"])])).toBe(2);
+    expect(await rowsOf("/matrix/consolelog/rule")).toMatchObject([{ name: "/matrix/rules/gone", count: 2, msg: "There is no rule /matrix/rules/gone." }]);
+    expect(await rowsOf("/matrix/line")).toHaveLength(1);
+  });
+
+  it("counts a run once, in whatever stream it is told", async () => {
+    const ingest = await prepared();
+    const run = { policy: "tick", policyRevision: 1, scheduledMs: BASE_MS, state: "ok", code: 0, message: "", startedMs: 1, endedMs: 2, records: 3 };
+    const told: Entry = { sequence: 1, timeMs: BASE_MS + 500, traceparent: "", body: { $case: "run", value: run } };
+    await ingest.accept(SOURCE, [told]);
+    await ingest.accept({ ...SOURCE, streamId: "stream-0002" }, [{ ...told, timeMs: BASE_MS + 900 }]);
+    expect(await rowsOf("/matrix/system/policyrun")).toMatchObject([{ policy: "tick", host: "web-1", state: "ok", records: 3 }]);
+  });
+
+  it("never passes over a hole in the sequence in silence", async () => {
+    const ingest = await prepared();
+    await ingest.accept(SOURCE, [entry(1, ["a,1"])]);
+    await ingest.accept(SOURCE, [entry(5, ["b,2"])]);
+    expect(await rowsOf("/matrix/system/policygap")).toMatchObject([{ reason: "lost", unit: "entries", count: 3 }]);
+    await expect(ingest.accept(SOURCE, [entry(6, ["c,3"]), entry(8, ["d,4"])])).rejects.toThrow("Entry 7 is missing before 8.");
+  });
+
+  it("gives a stream to the host that began it only", async () => {
+    const ingest = await prepared();
+    await ingest.accept(SOURCE, [entry(1, ["a,1"])]);
+    await expect(ingest.acknowledged({ ...SOURCE, host: "web-2" })).rejects.toMatchObject({ code: "denied" });
+  });
+
+  it("keeps tenants apart", async () => {
+    const ingest = await prepared();
+    await ingest.accept(SOURCE, [entry(1, ["a,1"])]);
+    expect(await ingest.acknowledged({ ...SOURCE, tenant: "second" })).toBe(0);
+  });
+});
+
+/** The classes are registered once; a second controller in the same process brings no second registration. */
+function unregistered(over: ObjectService): Objects {
+  return new Proxy(over, { get: (target, name) => (name === "registerSystemClass" ? () => undefined : bound(target, name)) });
+}
+
+function bound(target: ObjectService, name: string | symbol): unknown {
+  const value: unknown = Reflect.get(target, name);
+  return typeof value === "function" ? (value as () => unknown).bind(target) : value;
+}
