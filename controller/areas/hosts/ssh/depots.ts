@@ -12,10 +12,24 @@ import { quoted } from "./shell.ts";
 const DEFAULT_ROOT = "odp/depots";
 const SSH_PORTION_BYTES = 16 * 1024;
 
-/** Where a depot lies on a host: one folder, whatever the version. */
-export function depotFolder(name: string, remotePath: string | undefined): string {
-  const root = remotePath === undefined || remotePath === "" ? DEFAULT_ROOT : absolutePath(remotePath);
-  return `${root}/${fileName(name)}`;
+/** A depot as it is to lie on a host, or does. */
+export interface DepotPlace {
+  /** Relative to the SSH user's home; the whole folder is the depot's. */
+  readonly folder: string;
+  /** The files are put here as well, among whatever else lies there. */
+  readonly remotePath: string | undefined;
+}
+
+export function depotPlace(name: string, remotePath: string | undefined): DepotPlace {
+  return {
+    folder: `${DEFAULT_ROOT}/${fileName(name)}`,
+    remotePath: remotePath === undefined || remotePath === "" ? undefined : absolutePath(remotePath),
+  };
+}
+
+/** The folder commands of the depot run in. */
+export function workFolder(place: DepotPlace): string {
+  return place.remotePath ?? place.folder;
 }
 
 /** The depot's files with their paths made safe, before anything is sent. */
@@ -29,52 +43,108 @@ export function checkedFiles(depot: DepotToDeploy): readonly DepotFile[] {
 
 export interface PutDepot {
   readonly files: readonly DepotFile[];
-  readonly folder: string;
+  readonly place: DepotPlace;
   /** Tells this attempt from others, for the folder beside. */
   readonly attempt: string;
+  readonly signal: AbortSignal;
 }
 
-/** Unpacks beside, compares every byte's digest on the host, and only then takes the place of what was there. */
-export async function putDepot(connection: SshConnection, blobs: BlobStore, put: PutDepot & { readonly signal: AbortSignal }): Promise<void> {
-  const beside = `${put.folder}.new-${put.attempt}`;
-  const old = `${put.folder}.old-${put.attempt}`;
+/** Unpacks beside, compares every digest on the host, and only then takes the place of what was there, which is kept until told. */
+export async function putDepot(connection: SshConnection, blobs: BlobStore, put: PutDepot): Promise<void> {
+  const beside = `${put.place.folder}.new-${put.attempt}`;
   try {
     await makeFolders(connection, beside, put);
     await upload(connection, blobs, { ...put, beside });
     await verify(connection, beside, put);
-    await must(connection, switchScript(put.folder, beside, old), put.signal);
+    await must(connection, switchScript(put.place.folder, beside), put.signal);
   } catch (error) {
     // Also when the time is over: what was half sent must not stay.
     await connection.run(`rm -rf -- ${quoted(beside)}`, { signal: new AbortController().signal }).catch(() => undefined);
     throw error;
   }
+  await spread(connection, put.place, put.signal);
 }
 
-export async function removeDepot(connection: SshConnection, folder: string, signal: AbortSignal): Promise<void> {
-  await must(connection, `rm -rf -- ${quoted(folder)}`, signal);
+/** The depot is good: what was there before goes. */
+export async function keepDepot(connection: SshConnection, { folder }: DepotPlace, signal: AbortSignal): Promise<void> {
+  await must(connection, `rm -rf -- ${quoted(`${folder}.old`)}`, signal);
 }
 
-/** The old folder comes back when the new one cannot take its place. */
-function switchScript(folder: string, beside: string, old: string): string {
-  const [to, from, aside] = [quoted(folder), quoted(beside), quoted(old)];
+/** What was there before comes back; without it nothing stays. */
+export async function revertDepot(connection: SshConnection, place: DepotPlace, before: DepotPlace | undefined): Promise<void> {
+  const { signal } = new AbortController();
+  const [to, old] = [quoted(place.folder), quoted(`${place.folder}.old`)];
+  if (!before) await withdraw(connection, place, signal);
+  await must(connection, `rm -rf -- ${to}\nif [ -e ${old} ]; then mv -- ${old} ${to}; fi`, signal);
+  if (before) await spread(connection, before, signal);
+}
+
+export async function removeDepot(connection: SshConnection, place: DepotPlace, signal: AbortSignal): Promise<void> {
+  await withdraw(connection, place, signal);
+  await must(connection, `rm -rf -- ${quoted(place.folder)} ${quoted(`${place.folder}.old`)}`, signal);
+}
+
+/** Also mends what an attempt left that ended between the two moves. */
+function switchScript(folder: string, beside: string): string {
+  const [to, from, old] = [quoted(folder), quoted(beside), quoted(`${folder}.old`)];
   return [
-    `if [ -e ${to} ] || [ -L ${to} ]; then mv -- ${to} ${aside} || exit 1; fi`,
-    `if ! mv -- ${from} ${to}; then [ -e ${aside} ] && mv -- ${aside} ${to}; exit 1; fi`,
-    `rm -rf -- ${aside}`,
+    `if [ ! -e ${to} ] && [ -e ${old} ]; then mv -- ${old} ${to} || exit 1; fi`,
+    `rm -rf -- ${old}`,
+    `if [ -e ${to} ]; then mv -- ${to} ${old} || exit 1; fi`,
+    `if ! mv -- ${from} ${to}; then [ -e ${old} ] && mv -- ${old} ${to}; exit 1; fi`,
   ].join("\n");
 }
 
-async function makeFolders(connection: SshConnection, beside: string, put: PutDepot & { readonly signal: AbortSignal }): Promise<void> {
+const SPREAD = [
+  `for path; do`,
+  `  path=\${path#./}`,
+  `  case "$path" in */*) folder=$ROOT/\${path%/*} ;; *) folder=$ROOT ;; esac`,
+  `  mkdir -p -- "$folder" && real=$(cd -P -- "$folder" && pwd -P) || exit 1`,
+  // A link in between may lead elsewhere.
+  `  case "$real/" in "$ROOT"/*) ;; *) echo "$path leads outside $ROOT" >&2; exit 1 ;; esac`,
+  `  target=$real/\${path##*/}`,
+  `  if [ -d "$target" ]; then echo "$target is a folder" >&2; exit 1; fi`,
+  `  cp -p -- "$path" "$target.odp-new" && mv -f -- "$target.odp-new" "$target" || exit 1`,
+  `done`,
+].join("\n");
+
+/** Puts the depot's files, each by a rename, into the remote path as well. */
+async function spread(connection: SshConnection, place: DepotPlace, signal: AbortSignal): Promise<void> {
+  if (place.remotePath === undefined) return;
+  const script = [
+    `mkdir -p -- ${quoted(place.remotePath)} || exit 1`,
+    `ROOT=$(cd -P -- ${quoted(place.remotePath)} && pwd -P) || exit 1`,
+    `export ROOT`,
+    `cd -- ${quoted(place.folder)} || exit 1`,
+    `find . -type f -exec /bin/sh -c ${quoted(SPREAD)} sh {} +`,
+  ];
+  await must(connection, script.join("\n"), signal);
+}
+
+/** Takes the depot's files, and nothing else, out of the remote path. */
+async function withdraw(connection: SshConnection, place: DepotPlace, signal: AbortSignal): Promise<void> {
+  if (place.remotePath === undefined) return;
+  const script = [
+    `ROOT=${quoted(place.remotePath)}`,
+    `export ROOT`,
+    `[ -d "$ROOT" ] && [ -d ${quoted(place.folder)} ] || exit 0`,
+    `cd -- ${quoted(place.folder)} || exit 1`,
+    `find . -type f -exec /bin/sh -c 'for path; do rm -f -- "$ROOT/$path"; done' sh {} +`,
+  ];
+  await must(connection, script.join("\n"), signal);
+}
+
+async function makeFolders(connection: SshConnection, beside: string, put: PutDepot): Promise<void> {
   const folders = new Set([beside]);
   for (const { path } of put.files) {
     if (path.includes("/")) folders.add(`${beside}/${path.slice(0, path.lastIndexOf("/"))}`);
   }
   for (const some of portions([...folders], (folder) => folder)) {
-    await must(connection, `umask 077\nmkdir -p -- ${some.map(quoted).join(" ")}`, put.signal);
+    await must(connection, `mkdir -p -- ${some.map(quoted).join(" ")}`, put.signal);
   }
 }
 
-async function upload(connection: SshConnection, blobs: BlobStore, put: PutDepot & { readonly beside: string; readonly signal: AbortSignal }): Promise<void> {
+async function upload(connection: SshConnection, blobs: BlobStore, put: PutDepot & { readonly beside: string }): Promise<void> {
   const sftp = await connection.sftp();
   try {
     await mapLimited(put.files, SSH_UPLOADS_AT_ONCE, async (file) => {
@@ -118,7 +188,7 @@ function writeError(path: string, error: unknown): AppError {
 
 const DIGESTS = `if command -v sha256sum >/dev/null 2>&1; then sha256sum -b -- "$@"; else shasum -a 256 -b -- "$@"; fi`;
 
-async function verify(connection: SshConnection, beside: string, put: PutDepot & { readonly signal: AbortSignal }): Promise<void> {
+async function verify(connection: SshConnection, beside: string, put: PutDepot): Promise<void> {
   for (const files of portions(put.files, (file) => file.path)) {
     const script = [`cd -- ${quoted(beside)} || exit 1`, `set -- ${files.map((file) => quoted(`./${file.path}`)).join(" ")}`, DIGESTS].join("\n");
     const lines = (await must(connection, script, put.signal)).split("\n");

@@ -3,6 +3,7 @@ import type { Clock } from "../../../../common/time.ts";
 import { decodeStored, encodeJson } from "../../../store/format.ts";
 import type { KvStore } from "../../../store/kv.ts";
 import type { CommandOutcome, Target } from "../types.ts";
+import type { DepotPlace } from "./depots.ts";
 
 const COMMANDS = "hosts/ssh/commands/";
 const DEPOTS = "hosts/ssh/depots/";
@@ -13,10 +14,9 @@ interface StoredCommand {
   readonly outcome?: CommandOutcome;
 }
 
-export interface PlacedDepot {
+export interface PlacedDepot extends DepotPlace {
   readonly name: string;
   readonly version: string;
-  readonly folder: string;
 }
 
 /**
@@ -62,10 +62,6 @@ export class SshJournal {
   async depotOf(target: Target, name: string): Promise<PlacedDepot | undefined> {
     const entry = await (await this.#kv(target.tenant)).get(depotKey(target, name));
     return entry && decodeStored<PlacedDepot>(entry.value);
-  }
-
-  async folderOf(target: Target, name: string): Promise<string | undefined> {
-    return (await this.depotOf(target, name))?.folder;
   }
 
   /** Ids of commands are ordered by time, so the first ones are the oldest. */

@@ -5,7 +5,7 @@ import type { Runtime } from "../../../runtime.ts";
 import type { BlobStore } from "../../../store/blobs.ts";
 import type { CommandOutcome, DispatchOptions, FinalState, HostCommand, Target, Transport } from "../types.ts";
 import { SshConnection, type ScriptEnd, type SshAddress } from "./connection.ts";
-import { checkedFiles, depotFolder, putDepot, removeDepot } from "./depots.ts";
+import { checkedFiles, depotPlace, keepDepot, putDepot, removeDepot, revertDepot, workFolder, type DepotPlace } from "./depots.ts";
 import type { SshJournal } from "./journal.ts";
 import { scriptOf } from "./shell.ts";
 
@@ -34,6 +34,7 @@ export class SshTransport implements Transport {
   readonly #with: SshTransportDependencies;
   readonly #limit: LimitFunction;
   readonly #running = new Map<string, Promise<CommandOutcome>>();
+  readonly #changing = new Map<string, Promise<void>>();
 
   constructor(dependencies: SshTransportDependencies) {
     this.#with = dependencies;
@@ -92,11 +93,24 @@ export class SshTransport implements Transport {
     const connection = await this.#connect(work);
     try {
       if (command.kind === "exec") return await this.#exec(connection, work, command);
-      if (command.kind === "deploy") return await this.#deploy(connection, work, { command, ...prepared });
-      return await this.#undeploy(connection, work, command);
+      return await this.#alone(work, async () => {
+        if (command.kind === "undeploy") return this.#undeploy(connection, work, command);
+        return prepared ? this.#deploy(connection, work, { command, ...prepared }) : DONE;
+      });
     } finally {
       connection.close();
     }
+  }
+
+  /** One change of a host's depots at a time. */
+  #alone(work: Work, change: () => Promise<Ending>): Promise<Ending> {
+    const key = `${work.target.tenant}/${work.target.host}`;
+    const turn = (this.#changing.get(key) ?? Promise.resolve()).then(change);
+    const settled = turn.then(noop, noop).then(() => {
+      if (this.#changing.get(key) === settled) this.#changing.delete(key);
+    });
+    this.#changing.set(key, settled);
+    return turn;
   }
 
   async #connect({ target, signal }: Work): Promise<SshConnection> {
@@ -112,36 +126,41 @@ export class SshTransport implements Transport {
   }
 
   async #exec(connection: SshConnection, work: Work, command: HostCommand & { kind: "exec" }): Promise<Ending> {
-    const folder = command.depot === undefined || command.depot === "" ? undefined : await this.#with.journal.folderOf(work.target, command.depot);
-    if (command.depot && folder === undefined) throw new AppError("not_found", `The depot ${command.depot} is not on this host.`);
+    const placed = command.depot ? await this.#with.journal.depotOf(work.target, command.depot) : undefined;
+    if (command.depot && !placed) throw new AppError("not_found", `The depot ${command.depot} is not on this host.`);
     const environment = command.environment ?? {};
-    return this.#script(connection, work, scriptOf(command.line, folder === undefined ? { environment } : { environment, folder }));
+    return this.#script(connection, work, scriptOf(command.line, placed ? { environment, folder: workFolder(placed) } : { environment }));
   }
 
+  /** A depot whose command fails is taken back. */
   async #deploy(connection: SshConnection, work: Work, depot: { readonly command: HostCommand & { kind: "deploy" } } & Prepared): Promise<Ending> {
     const { target, options, signal } = work;
-    const { command, files, folder } = depot;
+    const { command, files, place } = depot;
+    const { journal } = this.#with;
+    const before = await journal.depotOf(target, command.name);
     const blobs = await this.#with.blobs(target.tenant);
-    await putDepot(connection, blobs, { files, folder, attempt: attemptOf(options.commandId), signal });
-    await this.#with.journal.put(target, { name: command.name, version: command.version, folder });
-    if (!command.command) return { state: "ok", message: "" };
-    return this.#script(connection, work, scriptOf(command.command, { folder }));
+    await putDepot(connection, blobs, { files, place, attempt: attemptOf(options.commandId), signal });
+    const end = command.command ? await this.#script(connection, work, scriptOf(command.command, { folder: workFolder(place) })) : DONE;
+    if (end.state === "ok" && !signal.aborted) {
+      await journal.put(target, { name: command.name, version: command.version, ...place });
+      await keepDepot(connection, place, signal);
+    } else await revertDepot(connection, place, before);
+    return end;
   }
 
+  /** Another version than the one named stays; one that is not there is gone already. */
   async #undeploy(connection: SshConnection, work: Work, command: HostCommand & { kind: "undeploy" }): Promise<Ending> {
     const { target, signal } = work;
     const placed = await this.#with.journal.depotOf(target, command.name);
-    const folder = command.remotePath ? depotFolder(command.name, command.remotePath) : (placed?.folder ?? depotFolder(command.name, undefined));
-    if (placed && placed.folder === folder && placed.version !== command.version) {
-      return { state: "failed", message: `The depot ${command.name} is there in version ${placed.version}, not ${command.version}.` };
-    }
-    if (command.command && placed) {
-      const end = await this.#script(connection, work, scriptOf(command.command, { folder }));
+    if (!placed || (command.version !== "" && placed.version !== command.version)) return { ...DONE, message: "It was not there." };
+    const place = command.remotePath ? depotPlace(command.name, command.remotePath) : placed;
+    if (command.command) {
+      const end = await this.#script(connection, work, scriptOf(command.command, { folder: workFolder(place) }));
       if (end.state !== "ok") return end;
     }
-    await removeDepot(connection, folder, signal);
+    await removeDepot(connection, place, signal);
     await this.#with.journal.take(target, command.name);
-    return { state: "ok", message: "" };
+    return DONE;
   }
 
   async #script(connection: SshConnection, { options, signal }: Work, script: string): Promise<Ending> {
@@ -162,19 +181,23 @@ export class SshTransport implements Transport {
 
 class Unreachable extends Error {}
 
+const noop = (): void => undefined;
+
 interface Prepared {
   readonly files: ReturnType<typeof checkedFiles>;
-  readonly folder: string;
+  readonly place: DepotPlace;
 }
 
+const DONE: Ending = { state: "ok", message: "", code: 0 };
+
 /** Refuses what must not reach a host, before there is a connection. */
-function prepare(command: HostCommand): Prepared {
+function prepare(command: HostCommand): Prepared | undefined {
   if (command.kind === "exec") {
-    if (Buffer.byteLength(command.line) > COMMAND_LINE_MAX_BYTES) throw new AppError("too_large", "The command line is too long.");
-    return { files: [], folder: "" };
+    if (Buffer.byteLength(command.line) <= COMMAND_LINE_MAX_BYTES) return undefined;
+    throw new AppError("too_large", `The command line is longer than ${COMMAND_LINE_MAX_BYTES} bytes.`);
   }
-  const folder = depotFolder(command.name, command.remotePath);
-  return { files: command.kind === "deploy" ? checkedFiles(command) : [], folder };
+  const place = depotPlace(command.name, command.remotePath);
+  return { place, files: command.kind === "deploy" ? checkedFiles(command) : [] };
 }
 
 function attemptOf(commandId: string): string {

@@ -1,0 +1,262 @@
+import { createHash, createHmac, randomBytes } from "node:crypto";
+import { createServer } from "node:http";
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import { credentials } from "@grpc/grpc-js";
+import { pino } from "pino";
+import { createKeyPem, createRequest } from "../../agent/csr.ts";
+import { certificateProofText, parseJoinToken, type EnrolAnswer } from "../../common/agent/enrolment.ts";
+import { isAppError } from "../../common/errors.ts";
+import { HostService, type DesiredStateSource, type EntrySink, type EntrySource, type HostServiceDependencies } from "../../controller/areas/hosts/index.ts";
+import { ObjectService } from "../../controller/areas/objects/index.ts";
+import { ROLES, type Principal, type RoleName } from "../../controller/areas/permissions/index.ts";
+import { QueryService } from "../../controller/areas/query/index.ts";
+import { AgentServer } from "../../controller/grpc/index.ts";
+import type { Runtime } from "../../controller/runtime.ts";
+import { secretBox } from "../../controller/secrets/index.ts";
+import { AgentLinkClient, type AgentFrame, type ControllerFrame, type Entry, type Hello } from "../../proto/gen/agent/v1/agent.ts";
+import { realClock } from "./clock.ts";
+import { openTestEngine, type TestEngine } from "./engine.ts";
+
+/** Acknowledges what it keeps in memory; commands' entries go where they belong. */
+export class MemorySink implements EntrySink {
+  readonly entries: { readonly source: EntrySource; readonly entry: Entry }[] = [];
+  readonly #through = new Map<string, number>();
+  readonly #commands: () => EntrySinkPart;
+  /** What `accept` waits for, so that a test can hold it up. */
+  gate: Promise<void> = Promise.resolve();
+
+  constructor(commands: () => EntrySinkPart) {
+    this.#commands = commands;
+  }
+
+  acknowledged(source: EntrySource): Promise<number> {
+    return Promise.resolve(this.#through.get(source.streamId) ?? 0);
+  }
+
+  async accept(source: EntrySource, entries: readonly Entry[]): Promise<number> {
+    await this.gate;
+    await this.#commands().accept(source, entries);
+    for (const entry of entries) this.entries.push({ source, entry });
+    const through = entries.at(-1)?.sequence ?? 0;
+    this.#through.set(source.streamId, through);
+    return through;
+  }
+}
+
+interface EntrySinkPart {
+  accept(source: EntrySource, entries: readonly Entry[]): Promise<void>;
+}
+
+export interface TestHosts extends AsyncDisposable {
+  readonly engine: TestEngine;
+  readonly objects: ObjectService;
+  readonly hosts: HostService;
+  readonly server: AgentServer;
+  readonly sink: MemorySink;
+  readonly desired: Map<string, Awaited<ReturnType<DesiredStateSource["desired"]>>>;
+  readonly agentPort: number;
+  /** Base URL of a server that takes enrolments. */
+  readonly url: string;
+  readonly runtime: Runtime;
+  principal(tenant?: string, role?: RoleName): Principal;
+  /** A token, a key, a certificate. */
+  enrol(host: string, tenant?: string): Promise<TestIdentity>;
+}
+
+export interface TestIdentity {
+  readonly answer: EnrolAnswer;
+  readonly keyPem: string;
+}
+
+export interface TestHostsOptions extends Partial<Pick<HostServiceDependencies, "sshTrustFirstKey" | "agentCertificateLifetimeMs" | "runtime">> {
+  readonly sessionsMax?: number;
+  /** Runs beside an earlier one, on its stores. */
+  readonly beside?: TestHosts;
+}
+
+const KEY = Buffer.alloc(32, 7);
+
+export function testPrincipalOf(tenant = "matrix", role: RoleName = "administrator"): Principal {
+  const traceparent = `00-${randomBytes(16).toString("hex")}-${randomBytes(8).toString("hex")}-01`;
+  return { tenant, ospace: `/${tenant}`, user: role, groups: [], ...ROLES[role], traceparent };
+}
+
+/** The area hosts with its agent port, on the embedded engine. */
+export async function openTestHosts(options: TestHostsOptions = {}): Promise<TestHosts> {
+  const runtime: Runtime = options.runtime ?? {
+    clock: realClock,
+    random: { next: () => Math.random(), bytes: (count) => new Uint8Array(randomBytes(count)) },
+    log: pino({ level: process.env.ODP_TEST_LOG ?? "silent" }),
+  };
+  const engine = options.beside?.engine ?? (await openTestEngine({ clock: realClock }));
+  const objects = new ObjectService({ stores: engine, runtime });
+  const query = new QueryService({ objects, runtime });
+  const desired: TestHosts["desired"] = options.beside?.desired ?? new Map();
+  let port = 0;
+  const sink: MemorySink = new MemorySink(() => hosts.commands);
+  const hosts: HostService = await HostService.open({
+    ...options, stores: engine, objects, query, runtime, sink,
+    secrets: secretBox([KEY]),
+    controllerId: randomBytes(6).toString("hex"),
+    actAs: (tenant) => testPrincipalOf(tenant),
+    desired: { desired: async (tenant, host) => desired.get(`${tenant}/${host}`) ?? { revision: 0, policies: [] } },
+    publicNames: ["localhost"],
+    agentPort: () => port,
+  });
+  const server = new AgentServer({
+    runtime,
+    open: (identity, hello, channel) => hosts.openSession(identity, hello, channel),
+    content: (identity, digest) => hosts.content(identity, digest),
+    certificate: () => hosts.serverCertificate(),
+    authorities: hosts.authorities,
+    ...(options.sessionsMax === undefined ? {} : { sessionsMax: options.sessionsMax }),
+  });
+  port = await server.listen("127.0.0.1", 0);
+  const enrolment = await serveEnrolment(hosts);
+  return {
+    engine, objects, hosts, server, sink, desired, runtime,
+    agentPort: port,
+    url: enrolment.url,
+    principal: testPrincipalOf,
+    enrol: (host, tenant) => enrolAs(hosts, { host, principal: testPrincipalOf(tenant) }),
+    [Symbol.asyncDispose]: async () => {
+      enrolment.close();
+      await hosts.close();
+      await server.close();
+      await objects.close();
+      if (!options.beside) await engine.close();
+    },
+  };
+}
+
+async function serveEnrolment(hosts: HostService): Promise<{ readonly url: string; close(): void }> {
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on("data", (chunk: Buffer) => chunks.push(chunk));
+    request.on("end", () => {
+      const answer = hosts.enrol(JSON.parse(Buffer.concat(chunks).toString()));
+      answer.then(
+        (message) => response.end(JSON.stringify({ status: "ok", message })),
+        (error: unknown) => {
+          response.statusCode = 500;
+          response.end(JSON.stringify({ status: "error", message: String(error), code: isAppError(error) ? error.code : "internal" }));
+        },
+      );
+    });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  return { url: `http://127.0.0.1:${port}`, close: () => void server.close() };
+}
+
+export function enrolRequest(token: string, csr: Uint8Array): { id: string; csr: string; proof: string } {
+  const { id, secret } = parseJoinToken(token);
+  return { id, csr: Buffer.from(csr).toString("base64"), proof: createHmac("sha256", secret).update(csr).digest("base64") };
+}
+
+/** Whether the answer comes from whoever made the token. */
+export function answerProven(token: string, answer: EnrolAnswer): boolean {
+  const text = certificateProofText(
+    Buffer.from(answer.certificate, "base64"),
+    answer.authorities.map((one) => Buffer.from(one, "base64")),
+  );
+  return createHmac("sha256", parseJoinToken(token).secret).update(text).digest("base64") === answer.proof;
+}
+
+async function enrolAs(hosts: HostService, who: { readonly host: string; readonly principal: Principal }): Promise<TestIdentity> {
+  const keyPem = createKeyPem();
+  const { token } = await hosts.createToken(who.principal, { host: who.host });
+  const answer = await hosts.enrol(enrolRequest(token, createRequest(keyPem, who.host)));
+  return { answer, keyPem };
+}
+
+export function pemOf(derBase64: string): string {
+  return `-----BEGIN CERTIFICATE-----\n${derBase64.match(/.{1,64}/g)?.join("\n")}\n-----END CERTIFICATE-----\n`;
+}
+
+export function helloOf(overrides: Partial<Hello> = {}): Hello {
+  return {
+    protocol: 1, agentVersion: "test", streamId: randomBytes(12).toString("hex"), firstSequence: 1, facts: undefined,
+    desiredRevision: 0, highestEpoch: 0, ...overrides,
+  };
+}
+
+type Frame = NonNullable<ControllerFrame["frame"]>;
+type FrameOf<C extends Frame["$case"]> = Extract<Frame, { $case: C }>["value"];
+
+/** A bare end of the link, over real TLS: sends what it is told, keeps what it gets. */
+export class BareAgent {
+  readonly client: AgentLinkClient;
+  readonly frames: Frame[] = [];
+  readonly #call: ReturnType<AgentLinkClient["session"]>;
+  readonly #waiting = new Set<() => void>();
+  ended = false;
+  error: (Error & { readonly code?: number }) | undefined;
+
+  constructor(port: number, identity: TestIdentity) {
+    const authorities = Buffer.from(identity.answer.authorities.map(pemOf).join(""));
+    const secure = credentials.createSsl(authorities, Buffer.from(identity.keyPem), Buffer.from(pemOf(identity.answer.certificate)));
+    this.client = new AgentLinkClient(`localhost:${port}`, secure, { "grpc.use_local_subchannel_pool": 1 });
+    this.#call = this.client.session();
+    this.#call.on("data", (frame: ControllerFrame) => {
+      if (frame.frame) this.frames.push(frame.frame);
+      this.#wake();
+    });
+    this.#call.on("end", () => this.#end());
+    this.#call.on("error", (error) => {
+      this.error = error;
+      this.#end();
+    });
+  }
+
+  send(frame: NonNullable<AgentFrame["frame"]>): void {
+    this.#call.write({ frame });
+  }
+
+  hello(overrides: Partial<Hello> = {}): Promise<FrameOf<"welcome">> {
+    this.send({ $case: "hello", value: helloOf(overrides) });
+    return this.next("welcome");
+  }
+
+  /** The next frame of that kind; frames before it stay for others. Fails when the stream ends first. */
+  async next<C extends Frame["$case"]>($case: C): Promise<FrameOf<C>> {
+    for (;;) {
+      const at = this.frames.findIndex((frame) => frame.$case === $case);
+      if (at >= 0) return this.frames.splice(at, 1)[0]?.value as FrameOf<C>;
+      if (this.ended) throw new Error(`The stream ended without ${$case}: ${this.error?.message ?? JSON.stringify(this.frames)}`);
+      await new Promise<void>((resolve) => this.#waiting.add(resolve));
+    }
+  }
+
+  async end(): Promise<void> {
+    while (!this.ended) await new Promise<void>((resolve) => this.#waiting.add(resolve));
+  }
+
+  /** Content by its digest, whole. */
+  async fetch(digest: string): Promise<Buffer> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of this.client.fetch({ digest, offset: 0 }) as AsyncIterable<{ data: Buffer }>) chunks.push(chunk.data);
+    return Buffer.concat(chunks);
+  }
+
+  close(): void {
+    this.#call.cancel();
+    this.client.close();
+  }
+
+  #end(): void {
+    this.ended = true;
+    this.#wake();
+  }
+
+  #wake(): void {
+    for (const resolve of this.#waiting) resolve();
+    this.#waiting.clear();
+  }
+}
+
+export function sha256(bytes: Uint8Array | string): string {
+  return createHash("sha256").update(bytes).digest("hex");
+}
