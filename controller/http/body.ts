@@ -80,9 +80,7 @@ function isForm(endpoint: Reader, contentType: string): boolean {
 /** Undefined when a text only calls itself a form, as MQL and LTSV texts do. */
 function formBody(endpoint: Reader, text: string): Body | undefined {
   const fields = parseUrlEncoded(text);
-  const mayBeSomethingElse = endpoint.body === "text" || looksLikeJson(text);
-  if (mayBeSomethingElse && !namesMember(endpoint, fields.keys())) return undefined;
-  return { ...NO_BODY, fields };
+  return namesMember(endpoint, fields.keys()) ? { ...NO_BODY, fields } : undefined;
 }
 
 function jsonBody(endpoint: Reader, text: string, declared: boolean): Body | undefined {
@@ -110,6 +108,7 @@ function parsed(text: string, mustBeJson: boolean): object | undefined {
 
 function namesMember(endpoint: Reader, names: Iterable<string>): boolean {
   const members = new Set([...Object.keys(membersOf(endpoint.input)), SESSION_FIELD]);
-  for (const name of pathParameters(endpoint.path)) members.delete(name);
+  // What a free text belongs to is said by the path; a text that happens to use the same words stays a text.
+  if (endpoint.body === "text") for (const name of pathParameters(endpoint.path)) members.delete(name);
   return [...names].some((name) => members.has(name));
 }

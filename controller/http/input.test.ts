@@ -73,9 +73,13 @@ describe("what clients send", () => {
   });
 
   test("free text stays text whatever it is called", () => {
-    const endpoint = { path: "/mql", input: Type.Object({ mql: Type.Optional(Type.String()), meta: Type.Optional(Type.Boolean()) }), body: "text" as const };
+    const bare = { path: "/mql", input: Type.Object({ mql: Type.Optional(Type.String()), meta: Type.Optional(Type.Boolean()) }) };
+    const endpoint = { ...bare, body: "text" as const };
     const mql = "select * from /m/a where b='1'&c=2";
-    for (const type of ["text/plain", "application/json", FORM, ""]) expect(interpret(endpoint, mql, type).text).toBe(mql);
+    for (const type of ["text/plain", "application/json", FORM, ""]) {
+      expect(interpret(endpoint, mql, type).text).toBe(mql);
+      expect(interpret({ ...bare, body: "form" }, mql, type).text).toBe(mql);
+    }
     expect(interpret(endpoint, mql, FORM).fields.size).toBe(0);
     expect(interpret(endpoint, "mql=select+1&meta=true", FORM).fields.get("mql")).toEqual(["select 1"]);
     expect(interpret(endpoint, `{"mql":"select 1","values":[[1]]}`, "application/json").fields.get("mql")).toEqual(["select 1"]);
