@@ -272,6 +272,8 @@ export const WORDS_PER_OBJECT_MAX = 1_000;
 export const INDEXED_VALUES_PER_OBJECT_MAX = 900;
 /** `IN` with more values is answered by filtering. */
 export const INDEX_UNION_MAX = 64;
+/** Words of one search that the index is asked for; the caller checks the others. */
+export const SEARCH_WORDS_MAX = 16;
 /** Timelines that are merged at once; a class tree with more record classes reads smaller pages. */
 export const TIMELINE_PAGE_ROWS = 500;
 /** A catalog that cannot keep its lease for this long stops writing. */

@@ -1,19 +1,144 @@
+import { mkdirSync, readdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import { AppError } from "../../../common/errors.ts";
-import type { BlobStore } from "../blobs.ts";
+import { BLOB_OWNER_MAX_BYTES } from "../../../common/limits.ts";
+import type { BlobInfo, BlobStore, ByteRange, StreamPart } from "../blobs.ts";
+import { decodeStored, encodePacked } from "../format.ts";
+import { Contents } from "./contents.ts";
 import type { EmbeddedRuntime } from "./engine.ts";
 import type { Environment } from "./environment.ts";
+import { diskErrors, PARTIAL } from "./files.ts";
+import { bytesText, concat, following, prefixEnd, textBytes } from "./keys.ts";
+import { Streams } from "./streams.ts";
+import { Turns } from "./turns.ts";
 
-export class EmbeddedBlobStore implements BlobStore {
-  constructor(_env: Environment, _folder: string, _runtime: EmbeddedRuntime) {}
-  async close(): Promise<void> {}
-  put(): Promise<never> { return no(); }
-  stat(): Promise<never> { return no(); }
-  read(): AsyncIterable<Uint8Array> { throw new AppError("unsupported", "Bytes are not stored here yet."); }
-  mark(): Promise<never> { return no(); }
-  unmark(): Promise<never> { return no(); }
-  sweep(): Promise<never> { return no(); }
-  append(): Promise<never> { return no(); }
-  readStream(): Promise<never> { return no(); }
-  removeStream(): Promise<never> { return no(); }
+const PRESENT = encodePacked(1);
+/** Contents looked at before others get their turn. */
+const SWEEP_BATCH = 500;
+
+export interface BlobStoreOptions {
+  readonly env: Environment;
+  readonly folder: string;
+  readonly runtime: EmbeddedRuntime;
 }
-function no(): Promise<never> { return Promise.reject(new AppError("unsupported", "Bytes are not stored here yet.")); }
+
+/**
+ * The seam for bytes on files. Which contents there are (`blobs`: digest to the moment it was last taken in) and who marks them
+ * (`marks`: digest and owner) lies in LMDB, written before the file gets its name, so that a sweep misses no file.
+ */
+export class EmbeddedBlobStore implements BlobStore {
+  readonly #env: Environment;
+  readonly #runtime: EmbeddedRuntime;
+  readonly #contents: Contents;
+  readonly #streams: Streams;
+  /** Taking in, marking and sweeping one content exclude each other. */
+  readonly #turns = new Turns();
+
+  constructor({ env, folder, runtime }: BlobStoreOptions) {
+    this.#env = env;
+    this.#runtime = runtime;
+    const [contents, streams] = [join(folder, "contents"), join(folder, "streams")];
+    for (const made of [contents, streams]) mkdirSync(made, { recursive: true, mode: 0o700 });
+    for (const name of readdirSync(contents)) if (name.endsWith(PARTIAL)) rmSync(join(contents, name), { force: true });
+    this.#contents = new Contents(contents, runtime.random);
+    this.#streams = new Streams(streams);
+  }
+
+  async put(bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>, owner: string): Promise<BlobInfo> {
+    checkOwner(owner);
+    this.#env.read();
+    const kept = this.#contents.put(bytes, (info, finish) => this.#turns.take(info.digest, async () => {
+      await this.#note(info.digest, owner);
+      await finish();
+    }));
+    return diskErrors(kept);
+  }
+
+  async stat(digest: string): Promise<BlobInfo | undefined> {
+    this.#env.read();
+    return this.#contents.stat(digest);
+  }
+
+  read(digest: string, range: ByteRange = {}): AsyncIterable<Uint8Array> {
+    this.#env.read();
+    return this.#contents.read(digest, range);
+  }
+
+  async mark(digest: string, owner: string): Promise<void> {
+    checkOwner(owner);
+    await this.#turns.take(digest, async () => {
+      if ((await this.stat(digest)) === undefined) throw new AppError("not_found", `There is no content ${digest}.`);
+      await this.#env.write(() => void this.#env.tables.marks.put(markKey(digest, owner), PRESENT));
+    });
+  }
+
+  async unmark(digest: string, owner: string): Promise<void> {
+    checkOwner(owner);
+    await this.#env.write(() => void this.#env.tables.marks.remove(markKey(digest, owner)));
+  }
+
+  async sweep(graceMs: number): Promise<number> {
+    let removed = 0;
+    let after: Uint8Array = Uint8Array.of(0);
+    for (;;) {
+      const batch = [...this.#env.read().blobs.getKeys({ start: after, limit: SWEEP_BATCH })];
+      for (const key of batch) if (await this.#sweepOne(bytesText(key), graceMs)) removed += 1;
+      if (batch.length < SWEEP_BATCH) return removed;
+      after = following(batch.at(-1)!);
+    }
+  }
+
+  async append(stream: string, offset: number, bytes: Uint8Array): Promise<{ readonly size: number }> {
+    this.#env.read();
+    return this.#streams.append(stream, offset, bytes);
+  }
+
+  async readStream(stream: string, offset: number, maxBytes: number): Promise<StreamPart> {
+    this.#env.read();
+    return this.#streams.read(stream, offset, maxBytes);
+  }
+
+  async removeStream(stream: string): Promise<void> {
+    this.#env.read();
+    await this.#streams.remove(stream);
+  }
+
+  async close(): Promise<void> {
+    await this.#turns.idle();
+    await this.#streams.close();
+  }
+
+  async #note(digest: string, owner: string): Promise<void> {
+    const { blobs, marks } = this.#env.tables;
+    await this.#env.write(() => {
+      void blobs.put(textBytes(digest), encodePacked(this.#runtime.clock.nowMs()));
+      void marks.put(markKey(digest, owner), PRESENT);
+    });
+  }
+
+  /** The file goes first: a row without a file is swept again, a file without a row would lie for ever. */
+  async #sweepOne(digest: string, graceMs: number): Promise<boolean> {
+    return this.#turns.take(digest, async () => {
+      const row = this.#env.read().blobs.get(textBytes(digest));
+      const young = row !== undefined && decodeStored<number>(row) + graceMs > this.#runtime.clock.nowMs();
+      if (young || this.#marked(digest)) return false;
+      await this.#contents.remove(digest);
+      await this.#env.write(() => void this.#env.tables.blobs.remove(textBytes(digest)));
+      return true;
+    });
+  }
+
+  #marked(digest: string): boolean {
+    const prefix = textBytes(digest);
+    return [...this.#env.read().marks.getKeys({ start: prefix, end: prefixEnd(prefix)!, limit: 1 })].length > 0;
+  }
+}
+
+function markKey(digest: string, owner: string): Uint8Array {
+  return concat(textBytes(digest), textBytes(owner));
+}
+
+function checkOwner(owner: string): void {
+  const size = Buffer.byteLength(owner);
+  if (size === 0 || size > BLOB_OWNER_MAX_BYTES) throw new AppError("invalid", `The owner of a content is a text of 1 to ${BLOB_OWNER_MAX_BYTES} bytes.`);
+}

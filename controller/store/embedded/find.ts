@@ -78,7 +78,7 @@ export class Finder {
     });
     ranges.forEach((range, index) => {
       const limit = Math.min(count, RANGE_COUNT_MAX);
-      const matches = count <= FEW_CANDIDATES ? limit : countUpTo(this.#env.read().numbers.getKeys(bounds(range)), limit);
+      const matches = count <= FEW_CANDIDATES ? limit : [...this.#env.read().numbers.getKeys({ ...bounds(range), limit })].length;
       if (matches < limit || count === Infinity) [best, count] = [{ kind: "range", index }, matches];
     });
     return [best, count <= FEW_CANDIDATES];
@@ -96,12 +96,6 @@ function lies(value: number | undefined, range: NumberRange): boolean {
 function bounds(range: NumberRange): { readonly start: Uint8Array; readonly end: Uint8Array } {
   const start = numberPrefix(range.slot, range.from ?? -Infinity);
   return { start, end: prefixEnd(numberPrefix(range.slot, range.to ?? Infinity))! };
-}
-
-function countUpTo(keys: Iterable<Uint8Array>, limit: number): number {
-  let count = 0;
-  for (const _ of keys) if (++count >= limit) break;
-  return count;
 }
 
 function fromDriver(driver: Driver): Uint8Array {

@@ -87,18 +87,18 @@ export class Records {
     return { items };
   }
 
-  #ids(walk: Walk, term: string | undefined): Iterable<Uint8Array> {
+  #ids(walk: Walk, term: string | undefined, limit?: number): Iterable<Uint8Array> {
     const { records, recordTerms } = this.#env.read();
     const prefix = term === undefined ? u32(walk.cid) : recordTermPrefix(walk.cid, term);
     const table = term === undefined ? records : recordTerms;
-    const range = { start: concat(prefix, walk.newest), end: concat(prefix, walk.oldest), reverse: true, exclusiveStart: true };
+    const range = { start: concat(prefix, walk.newest), end: concat(prefix, walk.oldest), reverse: true, exclusiveStart: true, ...(limit === undefined ? {} : { limit }) };
     return table.getKeys(range).map((key) => key.subarray(key.length - ULID_LENGTH));
   }
 
   /** The first term when all are frequent; the choice may differ from page to page, the order of ids does not. */
   #rarest(walk: Walk, terms: readonly string[]): string | undefined {
     if (terms.length < 2) return terms[0];
-    const counted = terms.map((term) => ({ term, count: countUpTo(this.#ids(walk, term), COUNT_MAX) }));
+    const counted = terms.map((term) => ({ term, count: [...this.#ids(walk, term, COUNT_MAX)].length }));
     return counted.reduce((best, next) => (next.count < best.count ? next : best)).term;
   }
 
@@ -124,10 +124,4 @@ interface Walk {
 
 export function checkRecordId(id: string): void {
   if (!ULID.test(id)) throw new AppError("invalid", `A record's id is a ULID, not ${JSON.stringify(id.slice(0, 64))}.`);
-}
-
-function countUpTo(ids: Iterable<Uint8Array>, limit: number): number {
-  let count = 0;
-  for (const _ of ids) if (++count >= limit) break;
-  return count;
 }

@@ -17,7 +17,7 @@ export async function openTenant(folder: string, runtime: EmbeddedRuntime): Prom
   const env = new Environment(join(folder, "lmdb"), runtime.clock);
   const kv = new EmbeddedKvStore(env, runtime);
   const objects = new EmbeddedObjectStore({ env, runtime, place: basename(folder) });
-  const blobs = new EmbeddedBlobStore(env, join(folder, "blobs"), runtime);
+  const blobs = new EmbeddedBlobStore({ env, folder: join(folder, "blobs"), runtime });
   await kv.open();
   return {
     kv, objects, blobs,

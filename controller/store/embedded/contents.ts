@@ -1,0 +1,173 @@
+import { createHash } from "node:crypto";
+import { mkdir, open, type FileHandle } from "node:fs/promises";
+import { join } from "node:path";
+import { AppError } from "../../../common/errors.ts";
+import { BLOB_CHUNK_MAX_BYTES, BLOB_MAX_BYTES } from "../../../common/limits.ts";
+import type { Random } from "../../../common/time.ts";
+import type { BlobInfo, ByteRange } from "../blobs.ts";
+import { isMissing, moveInto, PARTIAL, removeFile, syncFolder } from "./files.ts";
+
+/** Content lies in one file, named by its digest; behind the data the digests of its chunks, so that any part can be checked, and a footer. */
+const DIGEST_BYTES = 32;
+const FORMAT = 1;
+/** Format byte, seven bytes of nothing, size. */
+const FOOTER_BYTES = 16;
+
+interface Opened {
+  readonly handle: FileHandle;
+  readonly size: number;
+}
+
+export class Contents {
+  readonly #folder: string;
+  readonly #random: Random;
+
+  constructor(folder: string, random: Random) {
+    this.#folder = folder;
+    this.#random = random;
+  }
+
+  /** `keep` is told what came in, and calls the function it is given to make it durable under its digest. */
+  async put(bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>, keep: (info: BlobInfo, finish: () => Promise<void>) => Promise<void>): Promise<BlobInfo> {
+    const raw = join(this.#folder, Buffer.from(this.#random.bytes(12)).toString("hex") + PARTIAL);
+    try {
+      const { info, chunks } = await this.#takeIn(raw, bytes);
+      await keep(info, async () => {
+        if ((await this.stat(info.digest)) === undefined) await this.#finish(raw, info, chunks);
+      });
+      return info;
+    } finally {
+      await removeFile(raw);
+    }
+  }
+
+  async stat(digest: string): Promise<BlobInfo | undefined> {
+    const opened = await this.#open(digest);
+    await opened?.handle.close();
+    return opened === undefined ? undefined : { digest, size: opened.size };
+  }
+
+  async *read(digest: string, range: ByteRange): AsyncIterable<Uint8Array> {
+    const opened = await this.#open(digest);
+    if (opened === undefined) throw new AppError("not_found", `There is no content ${digest}.`);
+    try {
+      const start = Math.max(0, range.start ?? 0);
+      const end = Math.min(opened.size, range.end ?? opened.size);
+      for (let at = start; at < end; ) {
+        const index = Math.floor(at / BLOB_CHUNK_MAX_BYTES);
+        const chunk = await readChunk(opened, index, digest);
+        const from = at - index * BLOB_CHUNK_MAX_BYTES;
+        const part = chunk.subarray(from, Math.min(chunk.length, from + end - at));
+        at += part.length;
+        yield part;
+      }
+    } finally {
+      await opened.handle.close();
+    }
+  }
+
+  async remove(digest: string): Promise<void> {
+    if (await removeFile(this.#path(digest))) await syncFolder(this.#shelf(digest));
+  }
+
+  async #takeIn(raw: string, bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<{ info: BlobInfo; chunks: readonly Uint8Array[] }> {
+    const handle = await open(raw, "wx", 0o600);
+    try {
+      const whole = createHash("sha256");
+      const chunks: Uint8Array[] = [];
+      let size = 0;
+      for await (const chunk of chunked(bytes)) {
+        size += chunk.length;
+        if (size > BLOB_MAX_BYTES) throw new AppError("too_large", `A content has at most ${BLOB_MAX_BYTES} bytes.`);
+        whole.update(chunk);
+        chunks.push(createHash("sha256").update(chunk).digest());
+        await handle.writeFile(chunk);
+      }
+      return { info: { digest: whole.digest("hex"), size }, chunks };
+    } finally {
+      await handle.close();
+    }
+  }
+
+  /** Writes the chunks' digests and the footer behind the data, so that the data need not be copied. */
+  async #finish(raw: string, info: BlobInfo, chunks: readonly Uint8Array[]): Promise<void> {
+    const handle = await open(raw, "r+");
+    try {
+      const tail = Buffer.alloc(chunks.length * DIGEST_BYTES + FOOTER_BYTES);
+      chunks.forEach((chunk, index) => tail.set(chunk, index * DIGEST_BYTES));
+      tail.writeUInt8(FORMAT, chunks.length * DIGEST_BYTES);
+      tail.writeBigUInt64BE(BigInt(info.size), chunks.length * DIGEST_BYTES + 8);
+      await handle.write(tail, 0, tail.length, info.size);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    await mkdir(this.#shelf(info.digest), { recursive: true, mode: 0o700 });
+    await syncFolder(this.#folder);
+    await moveInto(raw, this.#path(info.digest));
+  }
+
+  async #open(digest: string): Promise<Opened | undefined> {
+    if (!/^[0-9a-f]{64}$/.test(digest)) return undefined;
+    const handle = await open(this.#path(digest), "r").catch((error: unknown) => {
+      if (isMissing(error)) return undefined;
+      throw error;
+    });
+    if (handle === undefined) return undefined;
+    try {
+      return await readFooter(handle, digest);
+    } catch (error) {
+      await handle.close();
+      throw error;
+    }
+  }
+
+  #shelf(digest: string): string {
+    return join(this.#folder, digest.slice(0, 2));
+  }
+
+  #path(digest: string): string {
+    return join(this.#shelf(digest), digest);
+  }
+}
+
+async function readFooter(handle: FileHandle, digest: string): Promise<Opened> {
+  const { size: fileSize } = await handle.stat();
+  const footer = Buffer.alloc(FOOTER_BYTES);
+  if (fileSize >= FOOTER_BYTES) await handle.read(footer, 0, FOOTER_BYTES, fileSize - FOOTER_BYTES);
+  if (footer[0] !== FORMAT) throw new AppError("unavailable", `The content ${digest} lies in a form that this version does not know.`);
+  const size = Number(footer.readBigUInt64BE(8));
+  return { handle, size };
+}
+
+async function readChunk({ handle, size }: Opened, index: number, digest: string): Promise<Uint8Array> {
+  const start = index * BLOB_CHUNK_MAX_BYTES;
+  const chunk = new Uint8Array(Math.min(BLOB_CHUNK_MAX_BYTES, size - start));
+  await handle.read(chunk, 0, chunk.length, start);
+  const expected = new Uint8Array(DIGEST_BYTES);
+  await handle.read(expected, 0, DIGEST_BYTES, size + index * DIGEST_BYTES);
+  if (Buffer.compare(createHash("sha256").update(chunk).digest(), expected) !== 0) {
+    throw new AppError("unavailable", `The content ${digest} is damaged on the disk.`);
+  }
+  return chunk;
+}
+
+/** The same bytes in chunks of full size, the last one shorter. */
+async function* chunked(bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): AsyncIterable<Uint8Array> {
+  let chunk = new Uint8Array(BLOB_CHUNK_MAX_BYTES);
+  let filled = 0;
+  for await (const piece of bytes) {
+    for (let at = 0; at < piece.length; ) {
+      const part = piece.subarray(at, at + chunk.length - filled);
+      chunk.set(part, filled);
+      at += part.length;
+      filled += part.length;
+      if (filled < chunk.length) continue;
+      yield chunk;
+      chunk = new Uint8Array(BLOB_CHUNK_MAX_BYTES);
+      filled = 0;
+    }
+  }
+  if (filled > 0) yield chunk.subarray(0, filled);
+}
+

@@ -1,0 +1,18 @@
+/** Actions on one name run one after the other, on different names side by side. */
+export class Turns {
+  readonly #last = new Map<string, Promise<void>>();
+
+  take<T>(name: string, action: () => Promise<T>): Promise<T> {
+    const result = (this.#last.get(name) ?? Promise.resolve()).then(action);
+    const settled: Promise<void> = result.then(() => undefined, () => undefined).then(() => {
+      if (this.#last.get(name) === settled) this.#last.delete(name);
+    });
+    this.#last.set(name, settled);
+    return result;
+  }
+
+  /** Resolves when everything that has been begun is over. */
+  async idle(): Promise<void> {
+    await Promise.all(this.#last.values());
+  }
+}
