@@ -94,7 +94,7 @@ export class MemoryObjects implements Objects {
 
   dropEdgeType(principal: Principal, name: string, options: { readonly ifExists?: boolean } = {}): Promise<void> {
     const gone = this.#tenant(principal).edgeTypes.delete(name);
-    if (!gone && !options.ifExists) throw new AppError("not_found", `[NotExist] edge type ${name}.`);
+    if (!gone && !options.ifExists) throw new AppError("not_found", `[NotExist] edge type ${name} does not exist.`);
     return Promise.resolve();
   }
 
@@ -104,7 +104,9 @@ export class MemoryObjects implements Objects {
 
   insert(principal: Principal, path: string, rows: readonly Row[], options: { readonly atMs?: number } = {}): Promise<readonly string[]> {
     const view = this.#writable(principal, path);
-    const values = rows.map((row) => canonicalRow(view, row));
+    const { edgeTypes } = this.#tenant(principal);
+    // Relations are not kept here.
+    const values = rows.map((row) => canonicalRow(view, Object.fromEntries(Object.entries(row).filter(([name]) => !edgeTypes.has(name)))));
     return Promise.resolve(values.map((row, index) => this.#put(principal, view, { values: row, id: this.#idOf(view, rows[index] ?? {}, row), atMs: options.atMs })));
   }
 
@@ -121,7 +123,8 @@ export class MemoryObjects implements Objects {
     const row = this.#find(principal, ref);
     if (!row) return Promise.resolve(false);
     const view = this.#writable(principal, row.class.path);
-    for (const edit of edits) if (!view.column(edit.column)) throw new AppError("not_found", `Field ${edit.column} Not Exist`);
+    const { edgeTypes } = this.#tenant(principal);
+    for (const edit of edits) if (!view.column(edit.column) && !edgeTypes.has(edit.column)) throw new AppError("not_found", `Field ${edit.column} Not Exist`);
     this.#table(principal, view.path).set(row.id, { ...row, values: withEdits(row, edits), vtimeMs: this.#now() });
     return Promise.resolve(true);
   }
@@ -168,7 +171,7 @@ export class MemoryObjects implements Objects {
     if (known) return known;
     const tenant: Tenant = { specs: new Map(), edgeTypes: new Map(), rows: new Map(), numbers: new Map(), views: new Map() };
     this.#tenants.set(principal.tenant, tenant);
-    const root: ClassSpec = { path: principal.ospace, columns: [] };
+    const root: ClassSpec = { path: principal.ospace, columns: [{ name: "tags", type: "set", elements: ["varchar"] }], indexes: ["tags"] };
     for (const spec of [root, ...this.#system.map((one) => ({ ...one, path: `${principal.ospace}${one.path}` }))]) {
       tenant.specs.set(spec.path, { ...spec, cid: tenant.specs.size + 1, modifiedAtMs: this.#now() });
       this.#rebuilt(tenant, spec.path);

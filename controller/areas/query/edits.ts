@@ -10,10 +10,16 @@ export function withEdits(row: Pick<ObjectRow, "class" | "values">, edits: reado
     const column = row.class.column(edit.column);
     if (!column) continue;
     const next = edited(column, values[edit.column], edit);
-    if (next === undefined || next === null) delete values[edit.column];
+    if (next === undefined || next === null || isEmptied(column, next, edit)) delete values[edit.column];
     else values[edit.column] = next;
   }
   return values;
+}
+
+/** Sets and maps are not set any more when their last element was taken. */
+function isEmptied(column: Column, value: Value | undefined, edit: Edit): boolean {
+  const holdsElements = column.type === "set" || column.type === "map";
+  return edit.operation === "take" && holdsElements && typeof value === "object" && value !== null && Object.keys(value).length === 0;
 }
 
 function edited(column: Column, current: Value | undefined, edit: Edit): Value | undefined {

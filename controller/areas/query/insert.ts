@@ -5,7 +5,6 @@ import type { ClassCatalog, ClassView, ObjectRow, Objects } from "../objects/ind
 import type { Principal } from "../permissions/index.ts";
 import { TIME, toComparable } from "./kind.ts";
 import { type Arguments, isList, isMap, literal } from "./literal.ts";
-import { notOffered } from "./plan.ts";
 import { isPseudo, type Scope, scopeOf, visibility } from "./scope.ts";
 import { canonicalRow, guarded, missingField, outsideRule, requireWritable, type WriteContext } from "./write.ts";
 
@@ -68,12 +67,12 @@ function insertRows({ scope, view, rows, atMs }: InsertWork, objects: Objects): 
   return objects.insert(scope.principal, view.path, rows, atMs === undefined ? {} : { atMs });
 }
 
-/** Undefined: kept by the platform, so that what is given is left out. */
+/** A column, or an edge type that the value relates the object by. Undefined: kept by the platform, what is given is left out. */
 function insertedName(name: string, view: ClassView, names: { readonly scope: Scope; readonly catalog: ClassCatalog }): string | undefined {
   if (name === "id") return name;
   if (isPseudo(name)) return undefined;
   if (names.scope.column(view, name)) return name;
-  if (names.catalog.edgeTypes().some((type) => type.name === name)) throw notOffered(`a relation written by an attribute (${name})`);
+  if (names.catalog.edgeTypes().some((type) => type.name === name)) return name;
   throw missingField(name);
 }
 

@@ -123,7 +123,7 @@ function change(type: "update" | "delete", statement: Update | Delete, context: 
 
 function bindChange(statement: Update | Delete, context: PrepareContext, values: Arguments): Change {
   const scope = scopeOf(context.principal, context.catalog, statement.class);
-  if (statement.kind === "update") return bindUpdate(statement, scope, values);
+  if (statement.kind === "update") return bindUpdate(statement, { scope, values, edgeTypes: context.catalog.edgeTypes() });
   if (statement.column !== undefined) return bindClear(statement, statement.column, { scope, values });
   return bindDelete(statement, scope, values);
 }

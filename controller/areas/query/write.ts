@@ -2,7 +2,7 @@ import { AppError } from "../../../common/errors.ts";
 import { QUERY_UPDATE_MAX_ROWS, QUERY_WRITES_IN_FLIGHT_MAX } from "../../../common/limits.ts";
 import type { Delete, Update } from "../../../common/mql/index.ts";
 import type { Row } from "../../../common/value.ts";
-import { canonicalValue, type ClassView, type Edit, type ObjectRow, type Objects } from "../objects/index.ts";
+import { canonicalValue, type ClassView, type EdgeType, type Edit, type ObjectRow, type Objects } from "../objects/index.ts";
 import { kindOf } from "./kind.ts";
 import { type Arguments, literal, rowCount } from "./literal.ts";
 import { withEdits } from "./edits.ts";
@@ -25,18 +25,32 @@ interface Ref {
   readonly class: ClassView;
 }
 
-export function bindUpdate(statement: Update, scope: Scope, values: Arguments): Change {
+export function bindUpdate(statement: Update, target: UpdateTarget): Change {
+  const { scope, values } = target;
+  const relations = new Set(target.edgeTypes.map((type) => type.name));
   const edits = statement.assignments.flatMap(({ column, operation, value }) => {
-    checkEdited(column, operation, scope);
-    return isPseudo(column) ? [] : [{ column, operation, value: literal(value, values) ?? undefined } satisfies Edit];
+    const isRelation = relations.has(column) && scope.columnsNamed(column).length === 0;
+    if (!isRelation) checkEdited(column, operation, scope);
+    return isPseudo(column) ? [] : [{ column, operation, value: literal(value, values) ?? undefined, isRelation }];
   });
   return bindEdits(edits, { scope, where: statement.where, values, limit: undefined });
+}
+
+export interface UpdateTarget {
+  readonly scope: Scope;
+  readonly values: Arguments;
+  readonly edgeTypes: readonly EdgeType[];
+}
+
+/** An attribute named like an edge type relates objects of any class. */
+interface BoundEdit extends Edit {
+  readonly isRelation: boolean;
 }
 
 /** `DELETE column FROM …` clears the column. */
 export function bindClear(statement: Delete, column: string, target: { readonly scope: Scope; readonly values: Arguments }): Change {
   checkEdited(column, "set", target.scope);
-  const edits: readonly Edit[] = [{ column, operation: "set", value: undefined }];
+  const edits: readonly BoundEdit[] = [{ column, operation: "set", value: undefined, isRelation: false }];
   const limit = statement.limit && rowCount(statement.limit, target.values);
   return bindEdits(edits, { ...target, where: statement.where, limit });
 }
@@ -50,7 +64,7 @@ export function bindDelete(statement: Delete, scope: Scope, values: Arguments): 
     const found = matching({ reads, filter, slices: new Slices(context.clock, context.signal) }, context);
     const pages = limited(found, limit);
     const isUniform = scope.classes.every((view) => scope.access(view).writable);
-    const batches = isUniform ? pages : whole(collect(pages, () => undefined));
+    const batches = isUniform ? pages : whole(collect(pages, (row) => requireWritable(scope, row.class)));
     let count = 0;
     for await (const rows of batches) count += await removeAll(rows, { scope, context, withVersions: statement.withVersion });
     return count;
@@ -65,7 +79,7 @@ interface EditTarget {
 }
 
 /** All objects are found before the first is changed: a changed object could be found again. */
-function bindEdits(edits: readonly Edit[], target: EditTarget): Change {
+function bindEdits(edits: readonly BoundEdit[], target: EditTarget): Change {
   const { scope, where, values, limit } = target;
   requireSomeWritable(scope);
   const reads = readsOf(scope, where, { values });
@@ -90,8 +104,9 @@ function checkEdited(name: string, operation: Edit["operation"], scope: Scope): 
 }
 
 /** Classes of a tree may lack some of the columns. */
-function editsFor(view: ClassView, edits: readonly Edit[], scope: Scope): readonly Edit[] {
-  return edits.filter((edit) => scope.column(view, edit.column) !== undefined);
+function editsFor(view: ClassView, edits: readonly BoundEdit[], scope: Scope): readonly Edit[] {
+  const kept = edits.filter((edit) => edit.isRelation || scope.column(view, edit.column) !== undefined);
+  return kept.map(({ column, operation, value }) => ({ column, operation, value }));
 }
 
 /** What is written must still exist for its writer afterwards. */
@@ -130,7 +145,7 @@ async function* limited<T>(pages: AsyncIterable<readonly T[]>, limit: number | u
   }
 }
 
-async function applyEdits(refs: readonly Ref[], edits: readonly Edit[], target: { readonly scope: Scope; readonly context: WriteContext }): Promise<number> {
+async function applyEdits(refs: readonly Ref[], edits: readonly BoundEdit[], target: { readonly scope: Scope; readonly context: WriteContext }): Promise<number> {
   const { scope, context } = target;
   let count = 0;
   for (let at = 0; at < refs.length; at += QUERY_WRITES_IN_FLIGHT_MAX) {

@@ -1,0 +1,90 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { expect } from "vitest";
+import { isAppError } from "../../common/errors.ts";
+import type { Row } from "../../common/value.ts";
+import { type Principal, ROLES } from "../../controller/areas/permissions/index.ts";
+import type { Query } from "../../controller/areas/query/index.ts";
+
+/** One block of a script: who asks, what, and what is expected; the format is in README.md beside this file. */
+export interface Block {
+  /** Everything up to and with the line of dashes, as it stands in the file. */
+  readonly head: string;
+  readonly principal: string;
+  readonly text: string;
+  readonly expected: string;
+  readonly line: number;
+}
+
+const DASHES = "----";
+
+export const PRINCIPALS: Readonly<Record<string, Principal>> = {
+  administrator: principal("administrator", "matrix", ROLES.administrator),
+  viewer: principal("viewer", "matrix", ROLES.viewer),
+  /** Owns some objects, and must not know of two columns. */
+  bob: principal("bob", "matrix", {
+    grants: ["*:read"],
+    data: [
+      { class: "/matrix", access: "read" },
+      { class: "/matrix/ent", access: "write", where: "owner = 'bob'", hidden: ["secret", "salary"] },
+      { class: "/matrix/vault", access: "none" },
+    ],
+  }),
+  second: principal("administrator", "second", ROLES.administrator),
+};
+
+export function parseBlocks(source: string): readonly Block[] {
+  const blocks: Block[] = [];
+  let who = "administrator";
+  let line = 1;
+  for (const part of source.split(/\n{2,}(?=\S)/)) {
+    const [head = "", expected] = splitAt(part, `\n${DASHES}`);
+    const lines = head.split("\n").filter((one) => !one.startsWith("%"));
+    const named = /^as (\w+)$/.exec(lines[0] ?? "");
+    if (named?.[1]) who = named[1];
+    const text = lines.slice(named ? 1 : 0).join("\n");
+    if (expected !== undefined) blocks.push({ head: `${head}\n${DASHES}`, principal: who, text, expected: expected.trim(), line });
+    else if (text.trim() !== "") throw new Error(`line ${line}: a statement without an expectation`);
+    line += part.split("\n").length + 1;
+  }
+  return blocks;
+}
+
+/** Runs a script over a query service that knows an empty database, and compares; `UPDATE=1` writes what came instead. */
+export async function runScript(file: string, query: Query): Promise<void> {
+  const source = await readFile(file, "utf8");
+  const actual: string[] = [];
+  for (const block of parseBlocks(source)) {
+    const answer = await answerOf(block, query);
+    if (process.env.UPDATE === "1") actual.push(`${block.head}\n${answer}`);
+    else expect(`${block.text}\n${answer}`, `${file}:${block.line}`).toBe(`${block.text}\n${block.expected}`);
+  }
+  if (process.env.UPDATE === "1") await writeFile(file, `${actual.join("\n\n")}\n`);
+}
+
+async function answerOf(block: Block, query: Query): Promise<string> {
+  const who = PRINCIPALS[block.principal];
+  if (!who) throw new Error(`nobody is called ${block.principal}`);
+  try {
+    const rows = await query.rows(who, block.text);
+    return block.expected === "ok" ? "ok" : printRows(rows, /\border\s+by\b|^explain\b/i.test(block.text));
+  } catch (error) {
+    if (!isAppError(error)) throw error;
+    return `error ${error.code}: ${error.message}`;
+  }
+}
+
+/** Rows without ORDER BY have no order, so that they are compared sorted. */
+function printRows(rows: readonly Row[], ordered: boolean): string {
+  if (rows.length === 0) return "no rows";
+  const lines = rows.map((row) => JSON.stringify(row));
+  return (ordered ? lines : lines.sort()).join("\n");
+}
+
+function splitAt(text: string, mark: string): readonly [string, string | undefined] {
+  const at = text.indexOf(mark);
+  return at === -1 ? [text, undefined] : [text.slice(0, at), text.slice(at + mark.length)];
+}
+
+function principal(user: string, tenant: string, role: Pick<Principal, "grants" | "data">): Principal {
+  return { tenant, ospace: `/${tenant}`, user, groups: [], grants: role.grants, data: role.data, traceparent: "" };
+}

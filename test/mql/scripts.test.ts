@@ -1,0 +1,33 @@
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { describe, test } from "vitest";
+import { ObjectService } from "../../controller/areas/objects/index.ts";
+import { QueryService } from "../../controller/areas/query/index.ts";
+import { realClock } from "../helpers/clock.ts";
+import { openTestEngine } from "../helpers/engine.ts";
+import { MemoryObjects } from "../helpers/memory-objects.ts";
+import { testRuntime } from "../helpers/runtime.ts";
+import { runScript } from "./script.ts";
+
+const folder = import.meta.dirname;
+const scripts = readdirSync(folder).filter((name) => name.endsWith(".test.mql"));
+const runtime = testRuntime(realClock);
+
+describe.each(scripts)("%s", (name) => {
+  const file = join(folder, name);
+
+  test.each([false, true])("over the database in memory, narrowing %s", async (narrows) => {
+    const objects = new MemoryObjects({ nowMs: () => realClock.nowMs(), narrows });
+    await runScript(file, new QueryService({ objects, runtime }));
+  });
+
+  test.each([
+    ["embedded", {}],
+    ["faulty", { faultySeed: 7 }],
+  ])("over the %s engine", async (_, options) => {
+    await using engine = await openTestEngine(options);
+    const objects = new ObjectService({ stores: engine, runtime });
+    await runScript(file, new QueryService({ objects, runtime }));
+    await objects.close();
+  });
+});
