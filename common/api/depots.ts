@@ -20,7 +20,7 @@ export const DepotUpdate = Type.Object({
 });
 
 export const DepotList = Type.Object({});
-export const DepotSelect = Type.Object({ name: Name, version: Type.Optional(Version) });
+export const DepotSelect = Type.Object({ name: Name, version: Type.Optional(Type.String({ maxLength: 50, description: "empty: the newest" })) });
 export const DepotFileSelect = Type.Object({ name: Name, version: Version, filepath: Type.String({ minLength: 1, maxLength: 1_024 }) });
 export const DepotDiffSelect = Type.Object({ name: Name, version: Version, compareVersion: Version });
 

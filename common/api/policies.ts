@@ -63,28 +63,10 @@ export type LogPolicySpec = Static<typeof LogPolicySpec>;
 
 export type PolicySpec = CommandPolicySpec | LogPolicySpec;
 
-/** A list, or the text by which a form carries one. */
-const Texts = Type.Union([Type.Array(Text(500)), Type.String()]);
-
-/** What both kinds accept in place of their own members: forms cannot carry objects, and some send `[object Object]` for one. */
-const Lenient = {
-  hosts: Type.Optional(Texts),
-  tags: Type.Optional(Texts),
-  attrs: Type.Optional(Type.Union([Type.Record(Type.String(), Type.String()), Type.String()])),
-};
-
-const commandMembers = Type.Omit(CommandPolicySpec, ["kind"]).properties;
-const logMembers = Type.Omit(LogPolicySpec, ["kind"]).properties;
-
-export const CommandPolicyInput = Type.Object({ ...commandMembers, ...Lenient });
+export const CommandPolicyInput = Type.Omit(CommandPolicySpec, ["kind"]);
 export type CommandPolicyInput = Static<typeof CommandPolicyInput>;
 
-export const LogPolicyInput = Type.Object({
-  ...logMembers,
-  ...Lenient,
-  priority: Type.Optional(Texts),
-  translation: Type.Optional(Type.Union([Type.Record(Type.String(), Type.Record(Type.String(), Type.Integer())), Type.String()])),
-});
+export const LogPolicyInput = Type.Omit(LogPolicySpec, ["kind"]);
 export type LogPolicyInput = Static<typeof LogPolicyInput>;
 
 export const PolicySelect = Type.Object({ name: Type.String({ minLength: 1, maxLength: 200 }) });
@@ -97,7 +79,7 @@ export const PolicyList = Type.Object({});
 
 /** A policy as it is read: the members of its kind, and what is kept about it. */
 export const PolicyRecord = Type.Object({
-  ...Type.Partial(Type.Object({ ...commandMembers, ...logMembers })).properties,
+  ...Type.Partial(Type.Object({ ...CommandPolicyInput.properties, ...LogPolicyInput.properties })).properties,
   id: Type.String(),
   class: Type.String(),
   name: Type.String(),

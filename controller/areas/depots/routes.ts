@@ -36,17 +36,17 @@ function versionRoutes(depots: DepotService): readonly Endpoint[] {
     endpoint({
       method: "GET", path: "/monitoring/depot/:name", permission: "depots:read", summary: "One depot version with its files, the newest by default",
       input: DepotSelect, output: DepotRecord,
-      handler: async ({ principal, input }) => ({ message: await depots.get(principal, input.name, input.version) }),
+      handler: async ({ principal, input }) => ({ message: await depots.get(principal, input.name, input.version || undefined) }),
     }),
     endpoint({
       method: "GET", path: "/monitoring/depot/exist/:name", permission: "depots:read", summary: "Whether a depot, or one version of it, exists",
       input: DepotSelect, output: Type.Boolean(),
-      handler: async ({ principal, input }) => ({ message: await depots.exists(principal, input.name, input.version) }),
+      handler: async ({ principal, input }) => ({ message: await depots.exists(principal, input.name, input.version || undefined) }),
     }),
     endpoint({
       method: "DELETE", path: "/monitoring/depot/:name", permission: "depots:write", summary: "Deletes a depot, or one version of it",
       input: DepotSelect, output: Type.Integer({ description: "how many versions are gone" }),
-      handler: async ({ principal, input }) => ({ message: await depots.remove(principal, input.name, input.version) }),
+      handler: async ({ principal, input }) => ({ message: await depots.remove(principal, input.name, input.version || undefined) }),
     }),
   ];
 }

@@ -3,13 +3,10 @@ import type { PolicySpec } from "../../../common/api/policies.ts";
 import { AppError } from "../../../common/errors.ts";
 import { MemoryStores } from "../../../test/helpers/memory-stores.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
-import type { Endpoint } from "../../http/endpoint.ts";
 import type { DepotChange } from "../depots/index.ts";
 import type { SystemClass } from "../objects/index.ts";
-import type { Principal } from "../permissions/index.ts";
 import type { Rule } from "../rules/index.ts";
 import { registerPolicyClasses } from "./classes.ts";
-import { policyRoutes } from "./routes.ts";
 import { PolicyService } from "./service.ts";
 
 const admin = testPrincipal();
@@ -223,30 +220,4 @@ test("policies are rows of /system/policy that MQL may only delete", async () =>
   }
   expect([policy?.guard.insert, policy?.guard.update]).toEqual([undefined, undefined]);
   expect(await policy?.guard.remove?.(admin, ["policy:access"])).toBe(1);
-});
-
-describe("the forms clients send", () => {
-  const call = async (method: string, path: string, input: Record<string, unknown>, principal: Principal = admin) => {
-    const route = policyRoutes(policies).find((each: Endpoint) => each.method === method && each.path === path);
-    const client = { remote: "", session: undefined, browser: false };
-    const answer = await route?.handler({ principal, input, files: [], text: undefined, signal: AbortSignal.timeout(60_000), client });
-    return answer && "message" in answer ? answer.message : undefined;
-  };
-  const form = { name: "access", rule: "/matrix/rules/access", dir: "/var/log", match: "^(?<day>\\w+)\\.log$" };
-
-  test("a log policy as a form: single values, JSON texts, and an object that never became text", async () => {
-    await call("POST", "/monitoring/policy/log", { ...form, hosts: "h1", tags: '["a","b"]', attrs: "[object Object]", priority: "day", translation: '{"day":{"mon":1}}' });
-    expect(await policies.get(admin, "access")).toMatchObject({ hosts: ["h1"], tags: ["a", "b"], priority: ["day"], translation: { day: { mon: 1 } } });
-    expect(await policies.get(admin, "access")).not.toHaveProperty("attrs");
-  });
-
-  test("a log policy as JSON", async () => {
-    await call("POST", "/monitoring/policy/log", { ...form, hosts: ["h1", "h2"], attrs: { a: "b" } });
-    expect(await policies.get(admin, "access")).toMatchObject({ hosts: ["h1", "h2"], attrs: { a: "b" } });
-  });
-
-  test("a text that is no JSON object where one is needed is refused", async () => {
-    await expect(call("POST", "/monitoring/policy/log", { ...form, attrs: "a=b" })).rejects.toThrow("attrs is no JSON object");
-    await expect(call("POST", "/monitoring/policy/log", { ...form, translation: "[1]" })).rejects.toThrow("translation");
-  });
 });

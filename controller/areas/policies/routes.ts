@@ -1,8 +1,7 @@
 import { Type } from "typebox";
 import {
-  CommandPolicyInput, LogPolicyInput, PolicyDeploy, PolicyList, PolicyRecord, PolicySelect, type LogPolicySpec,
+  CommandPolicyInput, LogPolicyInput, PolicyDeploy, PolicyList, PolicyRecord, PolicySelect,
 } from "../../../common/api/policies.ts";
-import { AppError } from "../../../common/errors.ts";
 import { endpoint, type Endpoint } from "../../http/endpoint.ts";
 import type { PolicyService } from "./service.ts";
 import type { PolicyInput } from "./types.ts";
@@ -64,54 +63,14 @@ function placingRoutes(policies: PolicyService): readonly Endpoint[] {
   ];
 }
 
-function commandInput({ hosts, tags, attrs, ...rest }: CommandPolicyInput): PolicyInput {
-  return { spec: { kind: "command", ...rest, ...attributes(attrs) }, ...places(hosts, tags) };
+function commandInput({ hosts, tags, ...spec }: CommandPolicyInput): PolicyInput {
+  return { spec: { kind: "command", ...spec }, ...places(hosts, tags) };
 }
 
-function logInput({ hosts, tags, attrs, priority, translation, ...rest }: LogPolicyInput): PolicyInput {
-  const order = { ...(priority === undefined ? {} : { priority: [...list(priority)] }), ...orders(translation) };
-  return { spec: { kind: "log", ...rest, ...order, ...attributes(attrs) }, ...places(hosts, tags) };
+function logInput({ hosts, tags, ...spec }: LogPolicyInput): PolicyInput {
+  return { spec: { kind: "log", ...spec }, ...places(hosts, tags) };
 }
 
-type Texts = string | readonly string[];
-
-function places(hosts: Texts | undefined, tags: Texts | undefined): Omit<PolicyInput, "spec"> {
-  return { ...(hosts === undefined ? {} : { hosts: list(hosts) }), ...(tags === undefined ? {} : { tags: list(tags) }) };
-}
-
-/** One text is a list of one, JSON of a list, or nothing. */
-function list(given: Texts): readonly string[] {
-  if (typeof given !== "string") return given.filter((text) => text !== "");
-  if (given === "") return [];
-  const parsed = given.startsWith("[") ? parsedJson(given) : undefined;
-  return Array.isArray(parsed) ? parsed.map(String) : [given];
-}
-
-function attributes(given: Readonly<Record<string, string>> | string | undefined): { attrs?: Record<string, string> } {
-  const value = members("attrs", given);
-  if (value === undefined) return {};
-  return { attrs: Object.fromEntries(Object.entries(value).map(([name, text]) => [name, String(text)])) };
-}
-
-function orders(given: LogPolicySpec["translation"] | string): Pick<LogPolicySpec, "translation"> {
-  const value = members("translation", given);
-  if (value === undefined) return {};
-  // Checked as a whole by the service; here it is only brought out of its text.
-  return { translation: value as NonNullable<LogPolicySpec["translation"]> };
-}
-
-/** An object, or its JSON text. A script that put an object into a form without making it text sent `[object Object]`: absent. */
-function members(name: string, given: object | string | undefined): Readonly<Record<string, unknown>> | undefined {
-  if (given === undefined || given === "" || given === "[object Object]") return undefined;
-  const value = typeof given === "string" ? parsedJson(given) : given;
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return { ...value };
-  throw new AppError("invalid", `${name} is no JSON object.`);
-}
-
-function parsedJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+function places(hosts: readonly string[] | undefined, tags: readonly string[] | undefined): Omit<PolicyInput, "spec"> {
+  return { ...(hosts && { hosts: hosts.filter((host) => host !== "") }), ...(tags && { tags }) };
 }

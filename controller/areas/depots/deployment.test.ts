@@ -1,0 +1,165 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import { AppError } from "../../../common/errors.ts";
+import { TestClock, testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import type { CommandOutcome, DispatchOptions, HostCommand } from "../hosts/index.ts";
+import type { Notification } from "../notifications/index.ts";
+import type { NewRecord } from "../objects/index.ts";
+import type { Principal } from "../permissions/index.ts";
+import { DeploymentService, type DeploymentRequest } from "./deployment.ts";
+
+const admin = testPrincipal();
+const viewer = testPrincipal("viewer");
+
+interface Sent extends DispatchOptions {
+  readonly tenant: string;
+  readonly host: string;
+  readonly command: HostCommand;
+}
+
+let clock: TestClock;
+let sent: Sent[];
+let noted: unknown[];
+let records: { path: string; record: NewRecord }[];
+let published: Notification[];
+let behaviour: (sent: Sent) => Promise<Partial<CommandOutcome>> | Partial<CommandOutcome>;
+let recordFailure: Error | undefined;
+let deployments: DeploymentService;
+
+beforeEach(() => {
+  clock = new TestClock();
+  [sent, noted, records, published] = [[], [], [], []];
+  behaviour = () => ({});
+  recordFailure = undefined;
+  deployments = new DeploymentService({
+    runtime: testRuntime(clock),
+    depots: {
+      toDeploy(_principal, name, version = "") {
+        if (name === "none") return Promise.reject(new AppError("not_found", `There is no depot ${name}.`));
+        return Promise.resolve({ name, version, files: [], command: "own" });
+      },
+    },
+    hosts: {
+      async dispatch(principal, host, command, options) {
+        const one = { ...options, tenant: principal.tenant, host, command };
+        sent.push(one);
+        return { host, state: "ok", code: 0, message: "", startedMs: clock.nowMs(), endedMs: clock.nowMs(), ...(await behaviour(one)) };
+      },
+      noteDepot: (_principal, host, depot, present) => (noted.push({ host, ...depot, present }), Promise.resolve()),
+    },
+    objects: {
+      ingest(_principal, path, batch) {
+        if (recordFailure) return Promise.reject(recordFailure);
+        records.push(...batch.map((record) => ({ path, record })));
+        return Promise.resolve([]);
+      },
+    },
+    notifications: { publish: (_tenant, notification) => void published.push(notification) },
+  });
+});
+
+const deploy = (request: Partial<DeploymentRequest> = {}, principal: Principal = admin) =>
+  deployments.deploy(principal, { hosts: ["h1"], depots: ["web"], versions: ["1.0.0"], ...request });
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+const states = (outcomes: Awaited<ReturnType<typeof deploy>>) => outcomes.map(({ host, depot, state }) => [host, depot, state]);
+
+test("every host × depot is answered, noted on the host, recorded and notified once", async () => {
+  const outcomes = await deploy({ hosts: ["h1", "h2", "h1"], depots: ["web", "db"], versions: ["1.0.0", "2.0.0"] });
+  expect(states(outcomes)).toEqual([["h1", "web", "ok"], ["h1", "db", "ok"], ["h2", "web", "ok"], ["h2", "db", "ok"]]);
+  expect(noted).toHaveLength(4);
+  expect(noted[1]).toEqual({ host: "h1", name: "db", version: "2.0.0", present: true });
+  expect(records.map(({ path, record }) => [path, record.values["action"], record.values["host"], record.values["depot"], record.values["state"]])).toEqual(
+    outcomes.map(({ host, depot }) => ["/matrix/system/deployment", "deploy", host, depot, "ok"]),
+  );
+  expect(new Set(records.map(({ record }) => record.identity)).size).toBe(4);
+  expect(published.map(({ subject, source, keyspace }) => [subject, source, keyspace]).sort()).toEqual(
+    [["deployment", "h1", "/matrix"], ["deployment", "h1", "/matrix"], ["deployment", "h2", "/matrix"], ["deployment", "h2", "/matrix"]],
+  );
+  expect(new Set(sent.map(({ commandId }) => commandId)).size).toBe(4);
+});
+
+test("the request's command and folder go before the depot's own", async () => {
+  await deploy();
+  await deploy({ command: "make", remotepath: "/opt//web/" });
+  expect(sent.map(({ command }) => command)).toMatchObject([{ kind: "deploy", command: "own" }, { kind: "deploy", command: "make", remotePath: "/opt/web" }]);
+  expect(sent[0]?.command).not.toHaveProperty("remotePath");
+});
+
+test("undeploying takes the depot off the host record, also a version that is kept nowhere any more", async () => {
+  const outcomes = await deployments.undeploy(admin, { hosts: ["h1"], depots: ["none"], versions: ["1.0.0"], command: "stop" });
+  expect(states(outcomes)).toEqual([["h1", "none", "ok"]]);
+  expect(sent[0]?.command).toEqual({ kind: "undeploy", name: "none", version: "1.0.0", command: "stop" });
+  expect(noted).toEqual([{ host: "h1", name: "none", version: "1.0.0", present: false }]);
+});
+
+describe("a host that does not do well", () => {
+  test("is unknown, broken, offline or failing: one state each, and only success is noted", async () => {
+    behaviour = ({ host }) => {
+      if (host === "h2") throw new AppError("not_found", "no such host");
+      if (host === "h3") throw new Error("broken transport");
+      if (host === "h4") return { state: "unreachable", message: "offline" };
+      return host === "h5" ? { state: "failed", code: 2, message: "exit code 2" } : {};
+    };
+    const outcomes = await deploy({ hosts: ["h1", "h2", "h3", "h4", "h5"] });
+    expect(outcomes.map(({ state }) => state)).toEqual(["ok", "unreachable", "failed", "unreachable", "failed"]);
+    expect(outcomes.map(({ message }) => message)).toEqual(["", "There is no host h2.", "broken transport", "offline", "exit code 2"]);
+    expect(outcomes[4]?.code).toBe(2);
+    expect(noted).toHaveLength(1);
+    expect(records).toHaveLength(5);
+  });
+
+  test("and says nothing ends as timeout by the deadline; what waited behind it too", async () => {
+    behaviour = () => new Promise(() => {});
+    const deploying = deploy({ hosts: ["h1", "h2"], depots: ["web", "db"], versions: ["1.0.0", "1.0.0"], timeoutSeconds: 5 });
+    await settled();
+    expect(sent.map(({ timeoutMs }) => timeoutMs)).toEqual([5_000, 5_000]);
+    clock.advance(6_000);
+    expect(states(await deploying)).toEqual([["h1", "web", "timeout"], ["h1", "db", "timeout"], ["h2", "web", "timeout"], ["h2", "db", "timeout"]]);
+    expect(sent).toHaveLength(2);
+    expect(clock.waiting).toBe(0);
+  });
+});
+
+test("no more than the named number of hosts is worked on at a time", async () => {
+  let working = 0;
+  let most = 0;
+  behaviour = async () => {
+    most = Math.max(most, ++working);
+    await settled();
+    working--;
+    return {};
+  };
+  await deploy({ hosts: Array.from({ length: 100 }, (_, at) => `h${at}`) });
+  expect(most).toBe(32);
+});
+
+test("records that cannot be written do not take the answer away", async () => {
+  recordFailure = new AppError("unavailable", "away");
+  expect(states(await deploy())).toEqual([["h1", "web", "ok"]]);
+});
+
+test.each<[Partial<DeploymentRequest>, string]>([
+  [{ versions: [] }, "1 depots but 0 versions"],
+  [{ depots: ["a", "b"] }, "2 depots but 1 versions"],
+  [{ hosts: [] }, "hosts is empty"],
+  [{ depots: [], versions: [] }, "depots is empty"],
+  [{ depots: ["none"] }, "no depot none"],
+  [{ remotepath: "opt/web" }, "not absolute"],
+  [{ remotepath: "/opt/../etc" }, "leaves"],
+  [{ remotepath: "/" }, "root folder"],
+  [{ hosts: Array.from({ length: 2_001 }, (_, at) => `h${at}`) }, "2000 hosts"],
+])("a request with %j is refused and nothing is sent", async (request, reason) => {
+  await expect(deploy(request)).rejects.toThrow(reason);
+  expect(sent).toEqual([]);
+  expect(records).toEqual([]);
+});
+
+test("undeploying refuses names that are paths", async () => {
+  const request = { hosts: ["h1"], depots: ["../web"], versions: ["1.0.0"] };
+  await expect(deployments.undeploy(admin, request)).rejects.toMatchObject({ code: "invalid" });
+});
+
+test("a viewer deploys nothing", async () => {
+  await expect(deploy({}, viewer)).rejects.toMatchObject({ code: "denied" });
+  await expect(deployments.undeploy(viewer, { hosts: ["h1"], depots: ["web"], versions: ["1.0.0"] })).rejects.toMatchObject({ code: "denied" });
+  expect(sent).toEqual([]);
+});
