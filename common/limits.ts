@@ -227,6 +227,8 @@ export const LOG_GATHER_MS = 50;
 /** A record without its end is sent when its file is finished, or its next has not begun, for this long. */
 export const LOG_FINAL_MS = 5_000;
 export const LOG_HEAD_BYTES = KIB;
+/** Looks into its folder that must fail to find a file before it counts as deleted. */
+export const LOG_MISSES_MAX = 5;
 export const LOG_FILES_MAX = 2_000;
 export const LOG_OPEN_FILES_MAX = 256;
 export const LOG_FOLDERS_MAX = 1_000;
@@ -383,3 +385,4 @@ export const LOCAL_AGENT_STOP_DEADLINE_MS = 5_000;
 
 // The demonstration.
 export const DEMO_DEADLINE_MS = 60_000;
+export const DEMO_POLL_MS = 200;

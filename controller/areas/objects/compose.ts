@@ -1,6 +1,6 @@
 import type { Row, Value } from "../../../common/value.ts";
 import type { EdgeEnd, Entity, EntityChange } from "../../store/objects.ts";
-import { ASSIGNED_CELL, CLEARED_CELL, elementCellKey, encodeCell } from "./codec.ts";
+import { ASSIGNED_CELL, CLEARED_CELL, elementCellKey, encodeCell, isClearedBase } from "./codec.ts";
 import { CREATED_CELL, createdMs, elementCells, encodeVersion } from "./entity.ts";
 import { checkIndexedValues, countIndexedValues, slotNumber, valueTerms, wordTerms } from "./terms.ts";
 import { canonicalText, isObject } from "./values.ts";
@@ -86,7 +86,7 @@ class Parts {
   edit(edit: ColumnEdit): void {
     const { column } = edit;
     const before = this.row[column.name];
-    const after = edited(edit, before);
+    const after = this.#kept(edit, edited(edit, before));
     if (after === undefined) delete this.row[column.name];
     else this.row[column.name] = after;
     if (!column.sealed) this.fields[column.name] = after ?? null;
@@ -102,6 +102,13 @@ class Parts {
     if (this.#indexTouched) checkIndexedValues(view, countIndexedValues(view, this.row));
     if (this.#wordsTouched) this.#exchange(old === undefined ? [] : wordTerms(view, old.row), wordTerms(view, this.row));
     if (birth && old !== undefined) this.cells.set(CREATED_CELL, encodeCell("timestamp", createdMs(old.entity), "ctime"));
+  }
+
+  /** A set or map that was never assigned as a whole is not set when its last element is taken, as reading will find. */
+  #kept({ column, operation }: ColumnEdit, after: Value | undefined): Value | undefined {
+    if (operation !== "take" || column.type === "list" || after === undefined || elementCells(column, after).length > 0) return after;
+    const base = this.cells.get(column.cellKey) ?? this.#write.old?.entity.cells.get(column.cellKey)?.value;
+    return base === undefined || isClearedBase(base) ? undefined : after;
   }
 
   #collection(edit: ColumnEdit): void {

@@ -1,6 +1,6 @@
 import { AppError } from "../../../common/errors.ts";
-import { parseObjectId } from "../../../common/ids.ts";
-import { OBJECT_PAGE_MAX } from "../../../common/limits.ts";
+import { parseObjectId, ulidTimeMs } from "../../../common/ids.ts";
+import { OBJECT_ID_MAX_BYTES, OBJECT_PAGE_MAX } from "../../../common/limits.ts";
 import type { Entity, EntityKey, ObjectStore } from "../../store/objects.ts";
 import type { Patience } from "./patience.ts";
 import type { Snapshot } from "./snapshot.ts";
@@ -16,8 +16,11 @@ export interface Place {
 /** Places a reference may mean, of the classes that pass `allowed`. None when no class has the label. */
 export function placesOf(snapshot: Snapshot, ref: ObjectRef, allowed: (view: LoadedClass) => boolean): Place[] {
   const parts = parseObjectId(ref.id);
-  if (parts === undefined) return [];
-  const views = snapshot.candidates(parts.label, ref.class).filter((view) => view.provide === undefined && allowed(view));
+  if (parts === undefined || Buffer.byteLength(parts.key) > OBJECT_ID_MAX_BYTES) return [];
+  const isRecordId = ulidTimeMs(parts.key) !== undefined;
+  const views = snapshot.candidates(parts.label, ref.class).filter((view) => {
+    return view.provide === undefined && (view.kind === "entity" || isRecordId) && allowed(view);
+  });
   return views.map((view) => ({ view, key: { cid: view.cid, id: parts.key } }));
 }
 

@@ -1,4 +1,4 @@
-import { INDEX_UNION_MAX, TERM_MAX_BYTES } from "../../../common/limits.ts";
+import { INDEX_UNION_MAX, SEARCH_WORDS_MAX, TERM_MAX_BYTES } from "../../../common/limits.ts";
 import { searchTokens } from "../../../common/text/tokens.ts";
 import type { Value } from "../../../common/value.ts";
 import type { NumberRange } from "../../store/objects.ts";
@@ -106,14 +106,16 @@ class Parts {
   #addWords(pushdown: Pushdown & { readonly kind: "words" }): boolean {
     const tokens = this.#view.wordsReady ? pushdown.words.flatMap((word) => searchTokens(word) ?? []) : [];
     if (tokens.length === 0) return true;
-    this.#words.push(...new Set(tokens.map(wordTerm)));
+    const fresh = new Set(tokens.map(wordTerm));
+    this.#words.push(...[...fresh].slice(0, SEARCH_WORDS_MAX - this.#words.length));
     this.#used.push(pushdown);
     return true;
   }
 }
 
 function rangeOf(slot: number, { from, to }: { readonly from?: number; readonly to?: number }): NumberRange {
-  return { slot, ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) };
+  const ends = { ...(Number.isFinite(from) ? { from } : {}), ...(Number.isFinite(to) ? { to } : {}) };
+  return { slot, ...ends };
 }
 
 /** `undefined` when a value is none of the column's type: then only the caller can say what equals it. */

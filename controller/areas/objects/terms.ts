@@ -69,9 +69,9 @@ export function checkIndexedValues(view: LoadedClass, count: number): void {
 
 /** What a column's value is in its numeric slot. */
 export function slotNumber(value: Value | undefined): number | undefined {
-  if (typeof value === "number") return value;
+  if (typeof value !== "number" && typeof value !== "string") return undefined;
   // Integers beyond 2^53 are text; rounding keeps their order, which is all a range needs.
-  return typeof value === "string" ? Number(value) : undefined;
+  return Math.min(Math.max(Number(value), -Number.MAX_VALUE), Number.MAX_VALUE);
 }
 
 /** At most `TERM_MAX_BYTES` in UTF-8, whole characters. */
