@@ -99,7 +99,7 @@ export async function openTestHosts(options: TestHostsOptions = {}): Promise<Tes
     ...options, stores: engine, objects, query, runtime, sink,
     secrets: secretBox([KEY]),
     controllerId: randomBytes(6).toString("hex"),
-    actAs: (tenant) => testPrincipalOf(tenant),
+    actAs: (tenant) => Promise.resolve(testPrincipalOf(tenant)),
     desired: { desired: async (tenant, host) => desired.get(`${tenant}/${host}`) ?? { revision: 0, policies: [] } },
     publicNames: ["localhost"],
     agentPort: () => port,

@@ -19,7 +19,7 @@ export interface AgentCommandsDependencies {
   readonly objects: Objects;
   readonly live: (tenant: string, host: string) => LiveSession | undefined;
   /** The controller acting for a tenant by itself. */
-  readonly actAs: (tenant: string, traceparent: string) => Principal;
+  readonly actAs: (tenant: string, traceparent: string) => Promise<Principal>;
 }
 
 /** Where the entries `output` and `result` of agents go: kept before they are acknowledged, then told to whoever waits. */
@@ -111,7 +111,7 @@ export class AgentCommands implements Transport, CommandEntries {
       if (values) records.push({ values, timeMs: entry.timeMs, identity: `${source.streamId}/${entry.sequence}/0` });
     }
     if (records.length === 0) return;
-    const principal = this.#with.actAs(source.tenant, entries[0]?.traceparent ?? "");
+    const principal = await this.#with.actAs(source.tenant, entries[0]?.traceparent ?? "");
     await this.#with.objects.ingest(principal, principal.ospace + kind.class, records);
   }
 

@@ -38,7 +38,7 @@ export interface HostServiceDependencies {
   /** Of this controller, new with every start. */
   readonly controllerId: string;
   /** The controller acting for a tenant by itself. */
-  readonly actAs: (tenant: string, traceparent: string) => Principal;
+  readonly actAs: (tenant: string, traceparent: string) => Promise<Principal>;
   readonly desired: DesiredStateSource;
   /** Everything agents send, `commands` among it: see `HostService.commands`. */
   readonly sink: EntrySink;
@@ -135,7 +135,7 @@ export class HostService implements Hosts {
   }
 
   async noteDepot(principal: Principal, host: string, depot: { readonly name: string; readonly version: string }, present: boolean): Promise<void> {
-    const actor = this.#with.actAs(principal.tenant, principal.traceparent);
+    const actor = await this.#with.actAs(principal.tenant, principal.traceparent);
     const value = JSON.stringify([{ version: depot.version }]);
     const edit = present
       ? ({ column: "depot", operation: "add", value: { [depot.name]: value } } as const)
@@ -226,7 +226,7 @@ export class HostService implements Hosts {
 
   async #admit(identity: AgentIdentity): Promise<void> {
     await this.#enrolment.admit(identity);
-    const principal = this.#with.actAs(identity.tenant, "");
+    const principal = await this.#with.actAs(identity.tenant, "");
     if (await this.exists(principal, identity.host)) return;
     throw new AppError("denied", `There is no host ${identity.host} any more.`);
   }
@@ -238,7 +238,7 @@ export class HostService implements Hosts {
       authority,
       controllers: () => this.#addresses(),
       onEnrolled: async (tenant, host) => {
-        const principal = this.#with.actAs(tenant, "");
+        const principal = await this.#with.actAs(tenant, "");
         await this.#records.save(principal, { host, isagent: 1 });
         await this.#dropOutdated(tenant, host);
       },

@@ -13,7 +13,7 @@ export interface HostStatusDependencies {
   readonly presence: Presence;
   readonly objects: Objects;
   readonly runtime: Runtime;
-  readonly actAs: (tenant: string, traceparent: string) => Principal;
+  readonly actAs: (tenant: string, traceparent: string) => Promise<Principal>;
 }
 
 /** Writes into host records what agents show of themselves: whether they are here, and their facts. */
@@ -36,7 +36,7 @@ export class HostStatus {
   /** What a hello tells. */
   async connected({ tenant, host }: AgentIdentity, hello: Hello): Promise<void> {
     const { facts } = hello;
-    const principal = this.#with.actAs(tenant, "");
+    const principal = await this.#with.actAs(tenant, "");
     const record = await this.#with.records.find(principal, host);
     const addresses = (facts?.addresses ?? []).slice(0, 64).map((address) => address.slice(0, 100));
     const edits: Edit[] = [
@@ -53,11 +53,11 @@ export class HostStatus {
       { column: "config", operation: "add", value: safe },
       { column: "seen", operation: "set", value: this.#with.runtime.clock.nowMs() },
     ];
-    await this.#with.records.note(this.#with.actAs(tenant, ""), host, edits);
+    await this.#with.records.note(await this.#with.actAs(tenant, ""), host, edits);
   }
 
   async reconcile(tenant: string): Promise<void> {
-    const principal = this.#with.actAs(tenant, "");
+    const principal = await this.#with.actAs(tenant, "");
     const where = [{ kind: "equals", column: "status", values: ["online"] } as const];
     for await (const rows of this.#with.objects.read(principal, { class: classPath(principal), subtree: false, where })) {
       for (const { host, status } of rows.map(recordOf)) {
@@ -82,7 +82,7 @@ export class HostStatus {
     try {
       while (written !== presence.isOnline(tenant, host)) {
         written = presence.isOnline(tenant, host);
-        await records.note(actAs(tenant, ""), host, [{ column: "status", operation: "set", value: written ? "online" : "offline" }]);
+        await records.note(await actAs(tenant, ""), host, [{ column: "status", operation: "set", value: written ? "online" : "offline" }]);
       }
     } catch (error) {
       runtime.log.warn({ tenant, host, reason: errorText(error) }, "the status of a host could not be written");

@@ -9,7 +9,7 @@ import type { SshAddress } from "./connection.ts";
 export interface SshAccessDependencies {
   readonly records: HostRecords;
   readonly secrets: SecretBox;
-  readonly actAs: (tenant: string, traceparent: string) => Principal;
+  readonly actAs: (tenant: string, traceparent: string) => Promise<Principal>;
   /** Takes the first key of a host that has none on record; else somebody has to put it there. */
   readonly trustFirstKey: boolean;
 }
@@ -50,15 +50,15 @@ export class SshAccess {
     if (!this.#with.trustFirstKey) {
       throw new AppError("denied", `The SSH key of ${target.host} is not on its record; it shows ${fingerprint}.`);
     }
-    await this.#with.records.note(this.#principal(target), target.host, [{ column: "sshkey", operation: "set", value: fingerprint }]);
+    await this.#with.records.note(await this.#principal(target), target.host, [{ column: "sshkey", operation: "set", value: fingerprint }]);
     return true;
   }
 
-  #record(target: Target): Promise<HostRecord> {
-    return this.#with.records.need(this.#principal(target), target.host);
+  async #record(target: Target): Promise<HostRecord> {
+    return this.#with.records.need(await this.#principal(target), target.host);
   }
 
-  #principal(target: Target): Principal {
+  #principal(target: Target): Promise<Principal> {
     return this.#with.actAs(target.tenant, target.traceparent);
   }
 }

@@ -12,6 +12,7 @@ export function quoted(text: string): string {
  */
 const WATCHED = [
   "exec 3<&0 </dev/null",
+  "cd 2>/dev/null",
   `(trap '' TERM; cat <&3 >/dev/null; kill -s TERM 0; sleep 1; kill -s KILL 0) >/dev/null 2>&1 &`,
   "watcher=$!",
   `/bin/sh -c "$1" 3<&-`,

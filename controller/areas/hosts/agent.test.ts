@@ -1,0 +1,75 @@
+import { randomBytes } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { runAgent } from "../../../agent/agent.ts";
+import { readConfig } from "../../../agent/config.ts";
+import { realClock } from "../../../test/helpers/clock.ts";
+import { openTestHosts, type TestHosts } from "../../../test/helpers/hosts.ts";
+import { targetContract } from "./contract/target.ts";
+
+let test: TestHosts;
+let folder = "";
+beforeAll(async () => {
+  test = await openTestHosts();
+  folder = await mkdtemp(join(tmpdir(), "odp-agent-"));
+});
+afterAll(async () => {
+  await test[Symbol.asyncDispose]();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** The real agent, in this process; it enrols and connects. The answer ends it. */
+async function startAgent(host: string): Promise<{ stop(): Promise<void>; readonly connectedAfterMs: number }> {
+  const { token } = await test.hosts.createToken(test.principal(), { host });
+  const config = readConfig(["--controller", test.url, "--token", token, "--dir", join(folder, host), "--name", host], {});
+  const random = { next: () => Math.random(), bytes: (count: number) => new Uint8Array(randomBytes(count)) };
+  const world = { clock: realClock, random, log: () => undefined, environment: { PATH: process.env.PATH }, version: "test" };
+  const online = new Promise<void>((resolve) => {
+    const stop = test.hosts.onPresence((event) => {
+      if (event.host !== host || !event.online) return;
+      stop();
+      resolve();
+    });
+  });
+  const beganMs = performance.now();
+  const ending = new AbortController();
+  const running = runAgent(config, world, ending.signal);
+  await Promise.race([online, running]);
+  return {
+    connectedAfterMs: performance.now() - beganMs,
+    stop: () => {
+      ending.abort();
+      return running;
+    },
+  };
+}
+
+describe("the agent", () => {
+  let agent: Awaited<ReturnType<typeof startAgent>>;
+  afterAll(() => agent.stop());
+
+  targetContract("agent", async () => {
+    agent = await startAgent("target");
+    return {
+      blobs: (await test.engine.tenant("matrix")).blobs,
+      run: (command, options) => test.hosts.dispatch(test.principal(), "target", command, options),
+    };
+  });
+
+  it("shows itself on its host's record, and leaves it as offline", async () => {
+    const other = await startAgent("facts");
+    const names: string[] = [];
+    for await (const views of test.hosts.list(test.principal(), { status: true })) names.push(...views.map(({ host }) => host));
+    expect(names.sort()).toEqual(["facts", "target"]);
+    const went = new Promise<void>((resolve) => {
+      test.hosts.onPresence((event) => {
+        if (event.host === "facts" && !event.online) resolve();
+      });
+    });
+    await other.stop();
+    await went;
+    expect(await test.hosts.get(test.principal(), "facts")).toMatchObject({ status: "offline", isagent: 1, config: { pid: String(process.pid) } });
+  });
+});

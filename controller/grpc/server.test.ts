@@ -1,0 +1,321 @@
+import { connect } from "node:tls";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createKeyPem, createRequest } from "../../agent/csr.ts";
+import { AGENT_HELLOS_PER_MINUTE, SESSION_WINDOW_ENTRIES } from "../../common/limits.ts";
+import type { Entry } from "../../proto/gen/agent/v1/agent.ts";
+import { realClock } from "../../test/helpers/clock.ts";
+import { BareAgent, helloOf, openTestHosts, pemOf, sha256, type TestHosts, type TestIdentity } from "../../test/helpers/hosts.ts";
+
+let test: TestHosts;
+const open: BareAgent[] = [];
+beforeAll(async () => {
+  test = await openTestHosts();
+});
+afterAll(async () => {
+  for (const agent of open) agent.close();
+  await test[Symbol.asyncDispose]();
+});
+
+function agentOf(identity: TestIdentity, port = test.agentPort): BareAgent {
+  const agent = new BareAgent(port, identity);
+  open.push(agent);
+  return agent;
+}
+
+async function connected(host: string): Promise<{ agent: BareAgent; identity: TestIdentity; epoch: number }> {
+  const identity = await test.enrol(host);
+  const agent = agentOf(identity);
+  const { epoch } = await agent.hello();
+  return { agent, identity, epoch };
+}
+
+function entry(sequence: number, body: Entry["body"]): Entry {
+  return { sequence, timeMs: Date.now(), traceparent: "", body };
+}
+
+const gap = (sequence: number) => entry(sequence, { $case: "gap", value: { policy: "p", source: "", reason: "vanished", count: 1, unit: "runs", fromMs: 0, toMs: 0 } });
+
+/** Resolves when the record says so; the write follows the event. */
+function presence(host: string, online: boolean): Promise<void> {
+  return new Promise((resolve) => {
+    const stop = test.hosts.onPresence((event) => {
+      if (event.host !== host || event.online !== online) return;
+      stop();
+      resolve();
+    });
+  });
+}
+
+describe("agent sessions", () => {
+  it("welcome an agent, send it what it is to do, and show its host online", async () => {
+    test.desired.set("matrix/web-1", { revision: 7, policies: [{ name: "p", revision: 3, spec: "{}", conf: "" }] });
+    const identity = await test.enrol("web-1");
+    const agent = agentOf(identity);
+    const facts = { host: "web-1", os: "Linux 6", arch: "x64", addresses: ["10.1.1.1"], pid: 42, values: { cpu_usedpercent: "3", port: "1" } };
+    const came = presence("web-1", true);
+    const welcome = await agent.hello({ facts });
+    expect(welcome).toMatchObject({ acknowledged: 0, controllers: [`localhost:${test.agentPort}`] });
+    expect(await agent.next("desired")).toMatchObject({ revision: 7, policies: [{ name: "p" }] });
+    await came;
+    const view = await test.hosts.get(test.principal(), "web-1");
+    expect(view).toMatchObject({ status: "online" });
+    test.desired.set("matrix/web-1", { revision: 8, policies: [] });
+    test.hosts.refresh("matrix", ["web-1", "somebody-else"]);
+    expect(await agent.next("desired")).toMatchObject({ revision: 8, policies: [] });
+    agent.send({ $case: "heartbeat", value: { timeMs: 1, values: {} } });
+    await agent.next("heartbeat");
+    const later = await test.hosts.get(test.principal(), "web-1");
+    expect(later).toMatchObject({ iplist: ["10.1.1.1"], config: { os: "Linux 6", pid: "42", cpu_usedpercent: "3" } });
+    // An agent says nothing about where SSH goes.
+    expect(later.config).not.toHaveProperty("port");
+    const went = presence("web-1", false);
+    agent.close();
+    await went;
+    expect((await test.hosts.get(test.principal(), "web-1")).status).toBe("offline");
+  });
+
+  it("hand entries over in order and acknowledge what is safe, repeated ones once", async () => {
+    const { agent } = await connected("entries");
+    const streamId = "stream-entries-1";
+    const again = agentOf(await test.enrol("entries-2"));
+    await again.hello({ streamId });
+    again.send({ $case: "batch", value: { streamId, entries: [gap(1), gap(2)] } });
+    again.send({ $case: "batch", value: { streamId, entries: [gap(2), gap(3)] } });
+    let through = 0;
+    while (through < 3) through = (await again.next("acknowledge")).throughSequence;
+    const kept = test.sink.entries.filter(({ source }) => source.streamId === streamId);
+    expect(kept.map((one) => one.entry.sequence)).toEqual([1, 2, 3]);
+    expect(kept[0]?.source).toMatchObject({ tenant: "matrix", host: "entries-2" });
+    again.send({ $case: "batch", value: { streamId: "another-stream", entries: [gap(4)] } });
+    expect(await again.next("refused")).toMatchObject({ code: "invalid" });
+    agent.close();
+  });
+
+  it("refuse an agent that sends far beyond its window", async () => {
+    const agent = agentOf(await test.enrol("flood"));
+    const streamId = "stream-flood-1";
+    await agent.hello({ streamId });
+    let release: () => void = () => undefined;
+    test.sink.gate = new Promise((resolve) => (release = resolve));
+    for (let from = 1; from <= 4 * SESSION_WINDOW_ENTRIES; from += SESSION_WINDOW_ENTRIES) {
+      const entries = Array.from({ length: SESSION_WINDOW_ENTRIES }, (_, at) => gap(from + at));
+      agent.send({ $case: "batch", value: { streamId, entries } });
+    }
+    expect(await agent.next("refused")).toMatchObject({ code: "limited" });
+    release();
+    test.sink.gate = Promise.resolve();
+  });
+
+  it("give a newer session of a host a greater epoch and end the older one", async () => {
+    const first = await connected("twice");
+    const second = agentOf(first.identity);
+    const { epoch } = await second.hello();
+    expect(epoch).toBeGreaterThan(first.epoch);
+    expect(await first.agent.next("refused")).toMatchObject({ code: "conflict", message: "A newer session of this host took over." });
+    expect(test.hosts.isOnline("matrix", "twice")).toBe(true);
+  });
+
+  it("renew a certificate in flight; the new one opens the next session", async () => {
+    const { agent } = await connected("renewing");
+    const keyPem = createKeyPem();
+    agent.send({ $case: "renew", value: { csr: createRequest(keyPem, "some-other-name") } });
+    const renewed = await agent.next("renewed");
+    const next = agentOf({
+      keyPem,
+      answer: { ...(await test.enrol("unused")).answer, certificate: renewed.certificate.toString("base64") },
+    });
+    const { epoch } = await next.hello({ facts: { host: "renewing", os: "", arch: "", addresses: [], pid: 1, values: {} } });
+    expect(epoch).toBeGreaterThan(0);
+  });
+
+  it("serve content that something of the host refers to, and nothing else", async () => {
+    const { blobs } = await test.engine.tenant("matrix");
+    const mine = await blobs.put([Buffer.from("echo mine\n")], "test");
+    const other = await blobs.put([Buffer.from("another host's secret\n")], "test");
+    const file = { path: "run.sh", digest: mine.digest, size: mine.size, executable: true };
+    test.desired.set("matrix/fetching", { revision: 1, policies: [{ name: "p", revision: 1, spec: "{}", conf: "", depot: { name: "d", version: "1.0.0", files: [file] } }] });
+    const { agent } = await connected("fetching");
+    await agent.next("desired");
+    expect((await agent.fetch(mine.digest)).toString()).toBe("echo mine\n");
+    await expect(agent.fetch(other.digest)).rejects.toThrow(/Nothing of fetching refers to this content/);
+    await expect(agent.fetch(sha256("never stored"))).rejects.toThrow(/PERMISSION_DENIED/);
+  });
+
+  it("carry a command and its output; the result is kept before it is told", async () => {
+    const { agent, epoch } = await connected("commands");
+    const streamId = "stream-commands-1";
+    const again = agentOf((await test.enrol("commands-2")));
+    await again.hello({ streamId });
+    const pieces: string[] = [];
+    const outcome = test.hosts.dispatch(test.principal(), "commands-2", { kind: "exec", line: "echo hi", environment: { A: "b" } }, {
+      commandId: "01JC0000000000000000000001", timeoutMs: 10_000, onOutput: ({ data, stderr }) => pieces.push(`${stderr ? "!" : ""}${Buffer.from(data).toString()}`),
+    });
+    const command = await again.next("command");
+    expect(command).toMatchObject({ id: "01JC0000000000000000000001", body: { $case: "exec", value: { line: "echo hi", environment: { A: "b" } } } });
+    expect(command.epoch).toBeGreaterThan(epoch);
+    const output = (sequence: number, offset: number, text: string, stderr = false) =>
+      entry(sequence, { $case: "output", value: { commandId: command.id, stderr, offset, data: Buffer.from(text) } });
+    again.send({ $case: "batch", value: { streamId, entries: [output(1, 0, "hel"), output(2, 0, "hello"), output(3, 5, "oops", true)] } });
+    const result = { commandId: command.id, state: "failed", code: 3, message: "", startedMs: 1, endedMs: 2 };
+    again.send({ $case: "batch", value: { streamId, entries: [entry(4, { $case: "result", value: result })] } });
+    expect(await outcome).toMatchObject({ host: "commands-2", state: "failed", code: 3 });
+    expect(pieces).toEqual(["hel", "lo", "!oops"]);
+    const states: unknown[] = [];
+    const request = { class: "/matrix/system/command", subtree: false, newestFirst: true };
+    for await (const rows of test.objects.read(test.principal(), request)) states.push(...rows.map((row) => row.values.state));
+    expect(states).toEqual(["failed"]);
+    agent.close();
+  });
+
+  it("send a command again under its id when the session was lost, and take its deadline for final", async () => {
+    const first = await connected("flapping");
+    const run = (commandId: string, timeoutMs: number) =>
+      test.hosts.dispatch(test.principal(), "flapping", { kind: "exec", line: "true" }, { commandId, timeoutMs });
+    const outcome = run("again-1", 20_000);
+    await first.agent.next("command");
+    const went = presence("flapping", false);
+    first.agent.close();
+    await went;
+    const streamId = "stream-flapping-2";
+    const second = agentOf(first.identity);
+    await second.hello({ streamId });
+    expect(await second.next("command")).toMatchObject({ id: "again-1" });
+    second.send({ $case: "batch", value: { streamId, entries: [entry(1, { $case: "result", value: { commandId: "again-1", state: "ok", code: 0, message: "", startedMs: 1, endedMs: 2 } })] } });
+    expect(await outcome).toMatchObject({ state: "ok", code: 0 });
+    const late = run("late-1", 50);
+    await second.next("command");
+    expect(await late).toMatchObject({ state: "timeout" });
+    expect(await second.next("cancel")).toMatchObject({ commandId: "late-1" });
+  });
+
+  it("know at once that nobody is there", async () => {
+    await test.hosts.save(test.principal(), { host: "silent" });
+    const outcome = test.hosts.dispatch(test.principal(), "silent", { kind: "exec", line: "true" }, { commandId: "x", timeoutMs: 1_000 });
+    expect(await outcome).toMatchObject({ state: "unreachable", message: "The agent of silent is not connected, and its record has no credentials for SSH." });
+    const unknown = test.hosts.dispatch(test.principal("second"), "silent", { kind: "exec", line: "true" }, { commandId: "x", timeoutMs: 1_000 });
+    await expect(unknown).rejects.toMatchObject({ code: "not_found" });
+  });
+});
+
+describe("the agent port refuses", () => {
+  it("whoever has no certificate of our authority", async () => {
+    const identity = await test.enrol("good");
+    const authorities = Buffer.from(identity.answer.authorities.map(pemOf).join(""));
+    const closed = await new Promise<string>((resolve) => {
+      const socket = connect({ host: "localhost", port: test.agentPort, ca: authorities, ALPNProtocols: ["h2"] });
+      socket.on("error", (error) => resolve(String(error)));
+      socket.on("close", () => resolve("closed"));
+      socket.resume();
+    });
+    expect(closed).toMatch(/certificate required|closed|ECONNRESET/i);
+    const elsewhere = await openTestHosts();
+    const stranger = await elsewhere.enrol("good");
+    const agent = agentOf({ ...stranger, answer: { ...stranger.answer, authorities: identity.answer.authorities } });
+    await expect(agent.hello()).rejects.toThrow();
+    await elsewhere[Symbol.asyncDispose]();
+  });
+
+  it("a hello that names another host, another protocol or no stream", async () => {
+    const identity = await test.enrol("honest");
+    const facts = { host: "someone-else", os: "", arch: "", addresses: [], pid: 1, values: {} };
+    for (const [hello, code] of [[{ facts }, "denied"], [{ protocol: 2 }, "unsupported"], [{ streamId: "" }, "invalid"]] as const) {
+      const agent = agentOf(identity);
+      agent.send({ $case: "hello", value: helloOf(hello) });
+      expect(await agent.next("refused")).toMatchObject({ code });
+      await agent.end();
+    }
+  });
+
+  it("anything before the hello, and a second one", async () => {
+    const identity = await test.enrol("rude");
+    const early = agentOf(identity);
+    early.send({ $case: "heartbeat", value: { timeMs: 1, values: {} } });
+    expect(await early.next("refused")).toMatchObject({ code: "invalid", message: "The first frame of a session is a hello." });
+    const double = agentOf(identity);
+    await double.hello();
+    double.send({ $case: "hello", value: helloOf() });
+    expect(await double.next("refused")).toMatchObject({ code: "invalid", message: "A session has one hello." });
+  });
+
+  it("the certificate of a host that was removed or enrolled again, and ends its session", async () => {
+    const removed = await connected("removed");
+    await test.hosts.remove(test.principal(), "removed");
+    expect(await removed.agent.next("refused")).toMatchObject({ code: "denied" });
+    const back = agentOf(removed.identity);
+    back.send({ $case: "hello", value: helloOf() });
+    expect(await back.next("refused")).toMatchObject({ code: "denied", message: /no longer good/ });
+    await test.hosts.save(test.principal(), { host: "removed" });
+    const revived = agentOf(removed.identity);
+    revived.send({ $case: "hello", value: helloOf() });
+    expect(await revived.next("refused")).toMatchObject({ code: "denied" });
+
+    const old = await connected("moved");
+    await test.enrol("moved");
+    expect(await old.agent.next("refused")).toMatchObject({ code: "denied" });
+  });
+
+  it("the certificate of another tenant for this tenant's host", async () => {
+    const mine = await connected("shared-name");
+    const theirs = agentOf(await test.enrol("shared-name", "second"));
+    await theirs.hello();
+    // Both live: the same name in two tenants is two hosts.
+    expect(test.hosts.isOnline("matrix", "shared-name")).toBe(true);
+    expect(test.hosts.isOnline("second", "shared-name")).toBe(true);
+    const outcome = test.hosts.dispatch(test.principal(), "shared-name", { kind: "exec", line: "true" }, { commandId: "tenant-1", timeoutMs: 200 });
+    expect(await mine.agent.next("command")).toMatchObject({ id: "tenant-1" });
+    const result = { commandId: "tenant-1", state: "ok", code: 0, message: "forged", startedMs: 1, endedMs: 2 };
+    theirs.send({ $case: "batch", value: { streamId: "stream-of-theirs", entries: [entry(1, { $case: "result", value: result })] } });
+    expect(await outcome).toMatchObject({ state: "timeout" });
+  });
+
+  it("a certificate that has expired", async () => {
+    const brief = await openTestHosts({ beside: test, agentCertificateLifetimeMs: 1 });
+    const identity = await brief.enrol("brief");
+    const agent = agentOf(identity, brief.agentPort);
+    await expect(agent.hello()).rejects.toThrow();
+    await brief[Symbol.asyncDispose]();
+    // The same, when TLS was resumed and did not look.
+    let aheadMs = 0;
+    const clock = { ...realClock, nowMs: () => realClock.nowMs() + aheadMs };
+    const later = await openTestHosts({ beside: test, runtime: { ...test.runtime, clock } });
+    const outdated = agentOf(await test.enrol("outdated"), later.agentPort);
+    aheadMs = 25 * 3_600_000;
+    outdated.send({ $case: "hello", value: helloOf() });
+    expect(await outdated.next("refused")).toMatchObject({ code: "denied", message: /enrol this host again/ });
+    await later[Symbol.asyncDispose]();
+  });
+
+  it("a flood of hellos, and more agents than it takes", async () => {
+    const identity = await test.enrol("restless");
+    let refused: { code: string } | undefined;
+    for (let count = 0; count <= AGENT_HELLOS_PER_MINUTE * 2 && !refused; count += 1) {
+      const agent = agentOf(identity);
+      refused = await agent.hello().then(() => undefined, () => agent.next("refused"));
+      agent.close();
+    }
+    expect(refused).toMatchObject({ code: "limited" });
+    const small = await openTestHosts({ beside: test, sessionsMax: 1 });
+    const first = agentOf(await test.enrol("one"), small.agentPort);
+    await first.hello();
+    const second = agentOf(await test.enrol("two"), small.agentPort);
+    expect(await second.next("refused")).toMatchObject({ code: "limited" });
+    first.close();
+    await small[Symbol.asyncDispose]();
+  });
+});
+
+describe("two controllers on one store", () => {
+  it("agree on the authority; a session taken over elsewhere ends here", async () => {
+    const other = await openTestHosts({ beside: test });
+    const { agent, identity, epoch } = await connected("wandering");
+    const moved = agentOf(identity, other.agentPort);
+    const welcome = await moved.hello();
+    expect(welcome.epoch).toBeGreaterThan(epoch);
+    expect(await agent.next("refused")).toMatchObject({ code: "conflict" });
+    expect(other.hosts.isOnline("matrix", "wandering")).toBe(true);
+    const outcome = test.hosts.dispatch(test.principal(), "wandering", { kind: "exec", line: "true" }, { commandId: "far", timeoutMs: 500 });
+    expect(await outcome).toMatchObject({ state: "unreachable", message: /another controller/ });
+    moved.close();
+    await other[Symbol.asyncDispose]();
+  });
+});

@@ -1,0 +1,117 @@
+import { execFileSync, spawn } from "node:child_process";
+import { existsSync, mkdirSync } from "node:fs";
+import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer, connect } from "node:net";
+import { once } from "node:events";
+import { tmpdir, userInfo } from "node:os";
+import { join } from "node:path";
+
+/** A real OpenSSH server on loopback, with keys of its own, for the user who runs the tests. */
+export interface Sshd extends AsyncDisposable {
+  readonly port: number;
+  readonly username: string;
+  /** The one key it lets in. */
+  readonly privateKey: string;
+  /** `SHA256:…` of its host key. */
+  readonly fingerprint: string;
+  /** Home of whoever signs in. */
+  readonly home: string;
+}
+
+const BINARIES = ["/usr/sbin/sshd", "/usr/bin/sshd", "/sbin/sshd"];
+
+/** `undefined` where there is no OpenSSH server and none can be installed. */
+export async function startSshd(): Promise<Sshd | undefined> {
+  const binary = findSshd() ?? installSshd();
+  if (binary === undefined) return undefined;
+  const folder = await mkdtemp(join(tmpdir(), "odp-sshd-"));
+  const hostKey = join(folder, "host_key");
+  const userKey = join(folder, "user_key");
+  for (const file of [hostKey, userKey]) execFileSync("ssh-keygen", ["-q", "-t", "ed25519", "-N", "", "-f", file]);
+  const authorized = join(folder, "authorized_keys");
+  await writeFile(authorized, await readFile(`${userKey}.pub`));
+  await chmod(authorized, 0o600);
+  const home = join(folder, "home");
+  mkdirSync(home);
+  // Without it a server run by root refuses to start.
+  if (userInfo().uid === 0) mkdirSync("/run/sshd", { recursive: true });
+  const port = await freePort();
+  const config = join(folder, "sshd_config");
+  await writeFile(config, configOf({ folder, hostKey, authorized, port, home }));
+  const server = spawn(binary, ["-D", "-e", "-f", config], { stdio: ["ignore", "ignore", "pipe"] });
+  const errors: Buffer[] = [];
+  server.stderr.on("data", (chunk: Buffer) => errors.push(chunk));
+  const exited = once(server, "exit");
+  await listening(port, () => {
+    if (server.exitCode !== null) throw new Error(`sshd did not start: ${Buffer.concat(errors).toString()}`);
+  });
+  return {
+    port,
+    username: userInfo().username,
+    privateKey: await readFile(userKey, "utf8"),
+    fingerprint: execFileSync("ssh-keygen", ["-lf", `${hostKey}.pub`]).toString().split(" ")[1] ?? "",
+    home,
+    [Symbol.asyncDispose]: async () => {
+      server.kill("SIGTERM");
+      await exited;
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function findSshd(): string | undefined {
+  return BINARIES.find((path) => existsSync(path));
+}
+
+function installSshd(): string | undefined {
+  if (userInfo().uid !== 0 || !existsSync("/usr/bin/apt-get")) return undefined;
+  try {
+    execFileSync("apt-get", ["install", "-y", "-q", "openssh-server"], { stdio: "ignore", timeout: 240_000 });
+  } catch {
+    return undefined;
+  }
+  return findSshd();
+}
+
+/** Commands and SFTP begin in `home`, so that the real home stays clean. */
+function configOf(of: { folder: string; hostKey: string; authorized: string; port: number; home: string }): string {
+  return [
+    `Port ${of.port}`,
+    "ListenAddress 127.0.0.1",
+    `HostKey ${of.hostKey}`,
+    `PidFile ${join(of.folder, "sshd.pid")}`,
+    `AuthorizedKeysFile ${of.authorized}`,
+    "StrictModes no",
+    "UsePAM no",
+    "PasswordAuthentication no",
+    "PermitRootLogin yes",
+    "MaxStartups 100",
+    `Subsystem sftp internal-sftp -d ${of.home}`,
+    `SetEnv HOME=${of.home}`,
+    "",
+  ].join("\n");
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  server.close();
+  if (address === null || typeof address === "string") throw new Error("no port");
+  return address.port;
+}
+
+/** A real process: asked again until it answers. */
+async function listening(port: number, check: () => void): Promise<void> {
+  const untilMs = Date.now() + 10_000;
+  while (Date.now() < untilMs) {
+    check();
+    const socket = connect(port, "127.0.0.1");
+    const open = await new Promise<boolean>((resolve) => socket.once("connect", () => resolve(true)).once("error", () => resolve(false)));
+    socket.destroy();
+    if (open) return;
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+  throw new Error("sshd does not answer");
+}
