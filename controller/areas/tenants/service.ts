@@ -16,6 +16,8 @@ const OSPACE = /^\/[\p{L}_][\p{L}\p{N}_]{0,63}$/u;
 export class TenantService implements Tenants {
   readonly #dependencies: TenantDependencies;
   readonly #store: TenantStore;
+  /** A name space never changes. */
+  readonly #ospaces = new Map<string, string>();
 
   constructor(dependencies: TenantDependencies) {
     this.#dependencies = dependencies;
@@ -47,8 +49,11 @@ export class TenantService implements Tenants {
   }
 
   async ospaceOf(name: string): Promise<string> {
+    const known = this.#ospaces.get(name);
+    if (known !== undefined) return known;
     const tenant = await this.get(name);
     if (tenant === undefined) throw new AppError("not_found", `There is no tenant ${name}.`);
+    this.#ospaces.set(name, tenant.ospace);
     return tenant.ospace;
   }
 

@@ -1,0 +1,133 @@
+import type { FastifyInstance } from "fastify";
+import { buildHttp } from "./app.ts";
+import { AuditService, StoredTrail } from "./areas/audit/index.ts";
+import { ClusterService, clusterRoutes } from "./areas/cluster/index.ts";
+import { DeploymentService, depotRoutes, DepotService, registerDepotClasses } from "./areas/depots/index.ts";
+import { FileService, fileRoutes } from "./areas/files/index.ts";
+import { hostRoutes, HostService, type EntrySink } from "./areas/hosts/index.ts";
+import { IngestService, RecordWriter } from "./areas/ingest/index.ts";
+import { JobRuns, jobRoutes, JobService, registerJobClasses } from "./areas/jobs/index.ts";
+import { NotificationHub, notificationSockets } from "./areas/notifications/index.ts";
+import { ObjectService, type ObjectChangeEvent } from "./areas/objects/index.ts";
+import { systemPrincipal } from "./areas/permissions/index.ts";
+import { POLICY_GAP_PATH, POLICY_RUN_PATH, policyRoutes, PolicyService, registerPolicyClasses } from "./areas/policies/index.ts";
+import { queryRoutes, QueryService } from "./areas/query/index.ts";
+import { FileParser, ruleRoutes, RuleService } from "./areas/rules/index.ts";
+import { TenantService } from "./areas/tenants/index.ts";
+import { userRoutes, UserService } from "./areas/users/index.ts";
+import { AgentServer } from "./grpc/index.ts";
+import type { Endpoint } from "./http/endpoint.ts";
+import type { Runtime } from "./runtime.ts";
+import type { SecretBox } from "./secrets/index.ts";
+import type { Engine } from "./store/engine.ts";
+
+/** What `main.ts` has to bring. */
+export interface AssemblyOptions {
+  readonly engine: Engine;
+  readonly runtime: Runtime;
+  readonly secrets: SecretBox;
+  /** Of this run of this controller. */
+  readonly controllerId: string;
+  readonly publicNames: readonly string[];
+  readonly dataDir: string;
+  readonly version: string;
+  /** The agent port, once it listens. */
+  readonly agentPort: () => number;
+}
+
+/** Every service, tied to those it needs, and nothing listening yet. The lists below are the controller's table of contents. */
+export type Assembly = Awaited<ReturnType<typeof assemble>>;
+
+export async function assemble(options: AssemblyOptions) {
+  const { engine, runtime, secrets, controllerId, publicNames, agentPort } = options;
+  const stores = engine;
+  const notifications = new NotificationHub({ log: runtime.log });
+  const tenants = new TenantService({ runtime, engine });
+  const ospaceOf = (tenant: string): Promise<string> => tenants.ospaceOf(tenant);
+
+  const objects = new ObjectService({ stores, runtime });
+  const audit = new AuditService({ runtime, trail: new StoredTrail({ clock: runtime.clock, stores, objects, ospaceOf }) });
+  const users = new UserService({ runtime, stores, tenants, audit });
+  const query = new QueryService({ objects, runtime, audit });
+  const rules = new RuleService({ stores, objects });
+  const files = new FileService({ stores, objects, nowMs: () => runtime.clock.nowMs() });
+  const fileParser = new FileParser({ rules, objects, files });
+  const cluster = new ClusterService({ engine });
+
+  // Hosts, policies and ingest know each other; what is asked for later is reached through these two.
+  const sink: EntrySink = {
+    acknowledged: (source) => ingest.acknowledged(source),
+    accept: (source, entries) => ingest.accept(source, entries),
+  };
+  const desired = { desired: (tenant: string, host: string) => policies.desired(tenant, host) };
+  const actAs = async (tenant: string, traceparent: string) => systemPrincipal(tenant, await ospaceOf(tenant), traceparent);
+  const hosts = await HostService.open({ stores, objects, query, secrets, runtime, controllerId, actAs, desired, sink, publicNames, agentPort });
+  const depots = new DepotService({ stores, runtime });
+  const deployments = new DeploymentService({ depots, hosts, objects, notifications, runtime });
+  const policies = new PolicyService({ stores, runtime, rules, depots, hosts });
+  const jobs = new JobService({ stores, runtime });
+  const runs = new JobRuns({ stores, runtime, jobs, hosts, objects, notifications });
+  registerDepotClasses(objects, depots);
+  registerPolicyClasses(objects, policies);
+  registerJobClasses(objects, jobs);
+  const records = new RecordWriter({ objects, classes: { runs: POLICY_RUN_PATH, gaps: POLICY_GAP_PATH } });
+  const ingest = new IngestService({ stores, rules, records, commands: hosts.commands, ospaceOf });
+  objects.onChange((events) => publishChanges(notifications, events));
+
+  const endpoints: readonly Endpoint[] = [
+    ...userRoutes({ users, tenants }),
+    ...queryRoutes({ query }),
+    ...ruleRoutes({ rules, fileParser }),
+    ...hostRoutes(hosts),
+    ...depotRoutes(depots, deployments),
+    ...policyRoutes(policies),
+    ...jobRoutes({ jobs, runs, audit }),
+    ...fileRoutes({ files }),
+    ...clusterRoutes(cluster),
+  ];
+  const sockets = notificationSockets(notifications);
+  const agents = new AgentServer({
+    runtime,
+    open: (identity, hello, channel) => hosts.openSession(identity, hello, channel),
+    content: (identity, digest) => hosts.content(identity, digest),
+    certificate: () => hosts.serverCertificate(),
+    authorities: hosts.authorities,
+  });
+
+  return {
+    endpoints, agents, tenants, users, objects, query, rules, hosts, depots, policies,
+    http: (): Promise<FastifyInstance> =>
+      buildHttp({
+        runtime,
+        endpoints,
+        sockets,
+        services: { signIn: users, audit, ready: () => engine.ready() },
+        settings: { dataDir: options.dataDir, version: options.version, publicNames },
+      }),
+    /** What a crash left half done in a tenant is set right. */
+    async repair(tenant: string): Promise<void> {
+      await hosts.reconcile(tenant);
+      await policies.repair(tenant);
+    },
+    /** In the order that lets each finish with what it needs still there; the ports are closed before. */
+    async close(): Promise<void> {
+      users.stop();
+      await runs.close();
+      await hosts.close();
+      await objects.close();
+    },
+  };
+}
+
+/** A frame per changed object, for those who listen to `datachange`; made for nobody otherwise. */
+function publishChanges(notifications: NotificationHub, events: readonly ObjectChangeEvent[]): void {
+  for (const { tenant, class: path, id, action, fields } of events) {
+    if (!notifications.wanted(tenant, "datachange")) continue;
+    const msg = JSON.stringify({ class: path, id, action, fields });
+    notifications.publish(tenant, { keyspace: ospaceIn(path), source: "objects", subject: "datachange", title: path, reply: "", msg });
+  }
+}
+
+function ospaceIn(path: string): string {
+  return path.slice(0, path.indexOf("/", 1) + 1 || undefined).replace(/\/$/, "");
+}
