@@ -2,7 +2,9 @@ import { randomBytes } from "node:crypto";
 import { pino } from "pino";
 import { describe, inject } from "vitest";
 import type { Engine } from "../../controller/store/engine.ts";
-import { openClusterEngine } from "../../controller/store/cluster/engine.ts";
+import { Cassandra } from "../../controller/store/cluster/cassandra.ts";
+import { Etcd } from "../../controller/store/cluster/etcd.ts";
+import { openClusterEngine } from "../../controller/store/cluster/index.ts";
 import type { Runtime } from "../../controller/runtime.ts";
 import type { ClusterSettings } from "../../deploy/local/cluster.ts";
 import { realClock } from "./clock.ts";
@@ -46,30 +48,43 @@ export const clusterRuntime: Runtime = {
   log: pino({ level: process.env.ODP_TEST_LOG ?? "silent" }),
 };
 
-/** Keys and keyspaces of its own with the tenants `matrix` and `second`; disposing removes them all. */
+/** Keys and keyspaces of its own with the tenants `matrix` and `second`; disposing removes them all, the system's too. */
 export async function openTestClusterEngine(options: TestClusterOptions = {}): Promise<TestClusterEngine> {
   const prefix = options.prefix ?? `t${randomBytes(5).toString("hex")}`;
-  const tenants = options.tenants ?? ["matrix", "second"];
-  const inner = await openClusterEngine({ ...(options.settings ?? clusterSettings()), prefix, runtime: clusterRuntime });
-  const made = new Set<string>();
-  const createTenant: Engine["createTenant"] = async (name, settings) => {
-    await inner.createTenant(name, settings);
-    made.add(name);
-  };
-  for (const tenant of tenants) await createTenant(tenant);
+  const settings = options.settings ?? clusterSettings();
+  const inner = await openClusterEngine({ ...settings, prefix, runtime: clusterRuntime });
+  for (const tenant of options.tenants ?? ["matrix", "second"]) await inner.createTenant(tenant);
   return {
     kind: inner.kind,
     prefix,
     system: () => inner.system(),
     tenant: (name) => inner.tenant(name),
-    createTenant,
+    createTenant: (name, tenantOptions) => inner.createTenant(name, tenantOptions),
     dropTenant: (name) => inner.dropTenant(name),
     nodes: () => inner.nodes(),
     ready: () => inner.ready(),
     close: () => inner.close(),
     [Symbol.asyncDispose]: async () => {
-      for (const name of made) await inner.dropTenant(name);
       await inner.close();
+      // A second engine on somebody's prefix leaves the cleaning to the first.
+      if (options.prefix === undefined) await removeEverything(settings, prefix);
     },
   };
+}
+
+/** Every keyspace and key that begins with the prefix. */
+async function removeEverything(settings: ClusterSettings, prefix: string): Promise<void> {
+  const { cassandraContactPoints: contactPoints, cassandraDatacenter: datacenter } = settings;
+  const cassandra = await Cassandra.connect({ contactPoints, datacenter, runtime: clusterRuntime });
+  const etcd = new Etcd(settings.etcdEndpoints, clusterRuntime);
+  try {
+    const rows = await cassandra.read({ query: "SELECT keyspace_name FROM system_schema.keyspaces", params: [] }, cassandra.deadline());
+    const keyspaces = rows.map((row) => String(row.keyspace_name)).filter((name) => name.startsWith(`${prefix}_`));
+    for (const keyspace of keyspaces) await cassandra.define(`DROP KEYSPACE IF EXISTS ${keyspace}`);
+    const keys = { key: Buffer.from(`${prefix}/`), range_end: Buffer.from(`${prefix}0`) };
+    await etcd.call("write", (call) => etcd.kv.deleteRange(keys, call));
+  } finally {
+    etcd.close();
+    await cassandra.close();
+  }
 }

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { AppError, errorText } from "../../../common/errors.ts";
-import { BLOB_CHUNK_MAX_BYTES, BLOB_MAX_BYTES } from "../../../common/limits.ts";
+import { BLOB_CHUNK_MAX_BYTES, BLOB_MAX_BYTES, BLOB_OWNER_MAX_BYTES } from "../../../common/limits.ts";
 import type { BlobInfo, ByteRange } from "../blobs.ts";
 import { plainBytes } from "./entities.ts";
 import type { Tables } from "./tables.ts";
@@ -33,14 +33,15 @@ export class Contents {
   }
 
   async put(bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>, owner: string): Promise<BlobInfo> {
+    checkOwner(owner);
     const upload = Buffer.from(this.#tables.cassandra.runtime.random.bytes(16)).toString("hex");
     await this.#setRow(PENDING, "upload", upload, 0);
     try {
       const info = await this.#upload(upload, bytes);
       await this.#setRow(blobName(info.digest), "mark", owner, 0);
       const present = await this.#upright(info.digest);
-      if (present === undefined) await this.#setRow(blobName(info.digest), "upload", upload, info.size);
-      else await this.#removeChunks(upload);
+      await this.#setRow(blobName(info.digest), "upload", present?.name ?? upload, info.size);
+      if (present !== undefined) await this.#removeChunks(upload);
       await this.#removeRow(PENDING, "upload", upload);
       return info;
     } catch (error) {
@@ -71,6 +72,7 @@ export class Contents {
   }
 
   async mark(digest: string, owner: string): Promise<void> {
+    checkOwner(owner);
     if ((await this.stat(digest)) === undefined) throw new AppError("not_found", `There is no content ${digest}.`);
     await this.#setRow(blobName(digest), "mark", owner, 0);
     if ((await this.stat(digest)) === undefined) throw new AppError("not_found", `There is no content ${digest}.`);
@@ -188,7 +190,7 @@ export class Contents {
 
   async #setRow(content: string, kind: "upload" | "mark", name: string, size: number): Promise<void> {
     const { cassandra, keyspace } = this.#tables;
-    const query = `UPDATE ${keyspace}.contents USING TIMESTAMP ? SET size = ?, made_ms = ?, condemned = false WHERE content = ? AND kind = ? AND name = ?`;
+    const query = `UPDATE ${keyspace}.contents USING TIMESTAMP ? SET size = ?, made_ms = ? WHERE content = ? AND kind = ? AND name = ?`;
     const params = [BigInt(cassandra.nextTimeUs()), BigInt(size), BigInt(cassandra.runtime.clock.nowMs()), content, kind, name];
     await cassandra.write([{ query, params }], cassandra.deadline());
   }
@@ -225,6 +227,11 @@ async function* inChunks(bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>
     heldBytes = rest;
   }
   if (heldBytes > 0) yield Buffer.concat(held);
+}
+
+function checkOwner(owner: string): void {
+  const size = Buffer.byteLength(owner);
+  if (size === 0 || size > BLOB_OWNER_MAX_BYTES) throw new AppError("invalid", `The owner of a content is a text of 1 to ${BLOB_OWNER_MAX_BYTES} bytes.`);
 }
 
 function sha256(bytes: Uint8Array): Buffer {

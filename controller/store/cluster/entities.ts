@@ -9,6 +9,7 @@ import { ttlSeconds, type Tables } from "./tables.ts";
 import { indexedTerms } from "./terms.ts";
 
 const TIME_BYTES = 8;
+const SEARCH_CONDITIONS_MAX = 255;
 const COLUMNS = ["cid", "id", "birth", "last", "attrs", ...SLOTS.map((slot) => `n${slot}`)].join(", ");
 const MUTABLE = ["birth", "last", "attrs", "terms", ...SLOTS.map((slot) => `n${slot}`)].join(", ");
 
@@ -26,16 +27,8 @@ export class EntityTable {
   statements(change: EntityChange): Statement[] {
     const time = BigInt(change.timeUs);
     const ttl = ttlSeconds(this.#tables.cassandra.runtime.clock, change.expiresAtMs);
-    const partition = [change.key.cid, change.key.id];
-    const set = (assignment: string, ...values: CqlValue[]): Statement => ({
-      query: `UPDATE ${this.#table} USING TIMESTAMP ? AND TTL ? SET ${assignment} WHERE cid = ? AND id = ?`,
-      params: [time, ttl, ...values, ...partition],
-    });
     return [
-      ...(change.birth ? [set("birth = ?, last = ?", time, time)] : change.death ? [] : [set("last = ?", time)]),
-      ...this.#cellStatements(change, set),
-      ...this.#termStatements(change, set),
-      ...[...(change.numbers ?? [])].map(([slot, value]) => set(`${slotColumn(slot)} = ?`, value ?? null)),
+      ...this.#presentStatement(change, time, ttl),
       ...this.#edgeStatements(change, time, ttl),
       ...this.#versionStatements(change, time, ttl),
       ...(change.death ? this.#deathStatements(change, time) : []),
@@ -50,6 +43,8 @@ export class EntityTable {
 
   async find(request: FindRequest, page: PageRequest): Promise<Page<Entity>> {
     const conditions = [...indexedTerms(request.terms).map((term) => ({ text: "terms CONTAINS ?", value: term })), ...rangeConditions(request)];
+    if (request.terms.includes("")) throw new AppError("invalid", "A term must not be empty.");
+    if (conditions.length > SEARCH_CONDITIONS_MAX) throw new AppError("too_large", `A search names at most ${SEARCH_CONDITIONS_MAX} terms.`);
     if (conditions.length === 0) throw new AppError("invalid", "At least one term or range is needed.");
     const where = conditions.map((condition) => condition.text).join(" AND ");
     // The index gives a row per version and edge of an entity: one of them is enough.
@@ -82,20 +77,20 @@ export class EntityTable {
     return found.state === undefined ? { items } : { items, cursor: writeCursor(request, found.state) };
   }
 
-  #cellStatements(change: EntityChange, set: (assignment: string, value: CqlValue) => Statement): Statement[] {
-    const written = new Map<string, Uint8Array>();
-    const removed: string[] = [];
-    for (const [name, value] of change.cells ?? []) {
-      if (value === undefined) removed.push(name);
-      else written.set(name, stampedCell(change.timeUs, value));
-    }
-    return [...(written.size > 0 ? [set("attrs = attrs + ?", written)] : []), ...(removed.length > 0 ? [set("attrs = attrs - ?", removed)] : [])];
-  }
-
-  #termStatements(change: EntityChange, set: (assignment: string, value: CqlValue) => Statement): Statement[] {
-    const added = indexedTerms(change.addTerms ?? []);
-    const dropped = indexedTerms(change.dropTerms ?? []);
-    return [...(added.length > 0 ? [set("terms = terms + ?", added)] : []), ...(dropped.length > 0 ? [set("terms = terms - ?", dropped)] : [])];
+  /** All static columns in one statement: half the work of one for each. */
+  #presentStatement(change: EntityChange, time: bigint, ttl: number): Statement[] {
+    const assignments: readonly Assignment[] = [
+      ...(change.birth ? [["birth = ?", time] as const] : []),
+      // Whatever is written at a death's time is dead with it.
+      ...(change.death ? [] : [["last = ?", time] as const]),
+      ...cellAssignments(change),
+      ...termAssignments(change),
+      ...[...(change.numbers ?? [])].map(([slot, value]): Assignment => [`${slotColumn(slot)} = ?`, value ?? null]),
+    ];
+    if (assignments.length === 0) return [];
+    const texts = assignments.map(([text]) => text).join(", ");
+    const query = `UPDATE ${this.#table} USING TIMESTAMP ? AND TTL ? SET ${texts} WHERE cid = ? AND id = ?`;
+    return [{ query, params: [time, ttl, ...assignments.map(([, value]) => value), change.key.cid, change.key.id] }];
   }
 
   #edgeStatements(change: EntityChange, time: bigint, ttl: number): Statement[] {
@@ -116,7 +111,7 @@ export class EntityTable {
     if (change.version === undefined) return [];
     const row = "cid = ? AND id = ? AND section = 1 AND time = ? AND type = '' AND to_cid = 0 AND to_id = ''";
     const query = `UPDATE ${this.#table} USING TIMESTAMP ? AND TTL ? SET value = ? WHERE ${row}`;
-    return [{ query, params: [time, ttl, change.version, change.key.cid, change.key.id, time] }];
+    return [{ query, params: [time, ttl, new Uint8Array(change.version), change.key.cid, change.key.id, time] }];
   }
 
   #deathStatements(change: EntityChange, time: bigint): Statement[] {
@@ -128,6 +123,24 @@ export class EntityTable {
     const present = { query: `DELETE ${MUTABLE} FROM ${this.#table} USING TIMESTAMP ? WHERE cid = ? AND id = ?`, params: [time, ...partition] };
     return [present, section(2), ...(change.forgetHistory ? [section(1)] : [])];
   }
+}
+
+type Assignment = readonly [text: string, value: CqlValue];
+
+function cellAssignments(change: EntityChange): readonly Assignment[] {
+  const written = new Map<string, Uint8Array>();
+  const removed: string[] = [];
+  for (const [name, value] of change.cells ?? []) {
+    if (value === undefined) removed.push(name);
+    else written.set(name, stampedCell(change.timeUs, value));
+  }
+  return [...(written.size > 0 ? [["attrs = attrs + ?", written] as const] : []), ...(removed.length > 0 ? [["attrs = attrs - ?", removed] as const] : [])];
+}
+
+function termAssignments(change: EntityChange): readonly Assignment[] {
+  const added = indexedTerms(change.addTerms ?? []);
+  const dropped = indexedTerms(change.dropTerms ?? []);
+  return [...(added.length > 0 ? [["terms = terms + ?", added] as const] : []), ...(dropped.length > 0 ? [["terms = terms - ?", dropped] as const] : [])];
 }
 
 /** Undefined for a partition without a birth mark: never born, dead, or only its versions are left. */

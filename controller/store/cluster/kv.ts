@@ -55,8 +55,8 @@ export class EtcdKvStore implements KvStore {
   }
 
   async list(prefix: string, options: KvListOptions = {}): Promise<KvPage> {
-    let limit = Math.min(options.limit ?? KV_PAGE_MAX_ENTRIES, KV_PAGE_MAX_ENTRIES);
-    if (!(limit >= 1)) throw new AppError("invalid", "A page holds at least one entry.");
+    let limit = options.limit ?? KV_PAGE_MAX_ENTRIES;
+    if (!Number.isInteger(limit) || limit < 1 || limit > KV_PAGE_MAX_ENTRIES) throw new AppError("invalid", `A page has 1 to ${KV_PAGE_MAX_ENTRIES} entries.`);
     for (;;) {
       try {
         return await this.#page(prefix, options.after, limit);
@@ -68,11 +68,12 @@ export class EtcdKvStore implements KvStore {
     }
   }
 
-  watch(prefix: string, options: KvWatchOptions): AsyncIterable<readonly KvEvent[]> {
+  async *watch(prefix: string, options: KvWatchOptions): AsyncIterable<readonly KvEvent[]> {
     const signal = AbortSignal.any([options.signal, this.#closed.signal]);
     const key = this.#join(prefix);
     const toEntry = (pair: IKeyValue): KvEntry => this.#entry(pair);
-    return watchKeys(this.#etcd, { key, rangeEnd: endOfPrefix(key), sinceRevision: options.sinceRevision, signal, toEntry });
+    yield* watchKeys(this.#etcd, { key, rangeEnd: endOfPrefix(key), sinceRevision: options.sinceRevision, signal, toEntry });
+    if (!options.signal.aborted) throw new AppError("unavailable", "The store was closed.");
   }
 
   async lease(ttlMs: number): Promise<KvLease> {
@@ -85,6 +86,9 @@ export class EtcdKvStore implements KvStore {
   async txn(request: KvTxn): Promise<{ readonly ok: boolean; readonly revision: number }> {
     if (request.if.length + request.then.length > KV_TXN_MAX_OPERATIONS) {
       throw new AppError("too_large", `A transaction holds at most ${KV_TXN_MAX_OPERATIONS} conditions and operations.`);
+    }
+    if (new Set(request.then.map((operation) => operation.key)).size !== request.then.length) {
+      throw new AppError("invalid", "A transaction writes each key at most once.");
     }
     const compare = request.if.map((condition) => this.#compare(condition));
     const success = request.then.map((operation) => this.#operation(operation));
@@ -134,6 +138,7 @@ export class EtcdKvStore implements KvStore {
 
   #key(key: string): Buffer {
     const bytes = this.#join(key);
+    if (key === "") throw new AppError("invalid", "A key must not be empty.");
     if (bytes.length - this.#prefix.length > KV_KEY_MAX_BYTES) throw new AppError("too_large", `A key has at most ${KV_KEY_MAX_BYTES} bytes.`);
     return bytes;
   }
@@ -156,7 +161,8 @@ export class EtcdKvStore implements KvStore {
 function putRequest(key: Buffer, value: Uint8Array, lease: string | undefined) {
   if (value.length > KV_VALUE_MAX_BYTES) throw new AppError("too_large", `A value has at most ${KV_VALUE_MAX_BYTES} bytes.`);
   if (lease !== undefined && !LEASE_PATTERN.test(lease)) throw new AppError("not_found", `There is no lease ${lease}.`);
-  const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+  // A copy: the caller may go on to use its own while the write waits.
+  const bytes = Buffer.from(value);
   return lease === undefined ? { key, value: bytes } : { key, value: bytes, lease };
 }
 

@@ -17,8 +17,11 @@ import type {
 import type { Deadline } from "./deadline.ts";
 import { EdgeTable } from "./edges.ts";
 import { EntityTable } from "./entities.ts";
-import { RecordTable } from "./records.ts";
+import { checkRecordId, RecordTable } from "./records.ts";
 import type { Tables } from "./tables.ts";
+
+/** What a column `int` holds. */
+const CID_MAX = 0x7fff_ffff;
 
 export class CassandraObjectStore implements ObjectStore {
   readonly #tables: Tables;
@@ -73,11 +76,14 @@ export class CassandraObjectStore implements ObjectStore {
   }
 
   async getRecords(keys: readonly EntityKey[]): Promise<readonly (StoredRecord | undefined)[]> {
+    for (const key of keys) checkRecordId(key.id);
     const deadline = this.#tables.cassandra.deadline();
     return Promise.all(keys.map((key) => this.#records.get(key, deadline)));
   }
 
   async removeRecords(keys: readonly EntityKey[]): Promise<void> {
+    checkCount(keys.length);
+    for (const key of keys) checkRecordId(key.id);
     const deadline = this.#tables.cassandra.deadline();
     await allWritten(keys.map((key) => this.#records.remove(key, deadline)));
   }
@@ -103,23 +109,41 @@ async function allWritten(writes: readonly Promise<void>[]): Promise<void> {
 }
 
 function checkCount(count: number): void {
-  if (count > CHANGE_BATCH_MAX) throw new AppError("too_large", `At most ${CHANGE_BATCH_MAX} changes are taken at once.`);
+  if (count > CHANGE_BATCH_MAX) throw new AppError("too_large", `At most ${CHANGE_BATCH_MAX} changes are taken at once, not ${count}.`);
+}
+
+function checkKey({ cid, id }: EntityKey): void {
+  if (!(Number.isInteger(cid) && cid >= 0 && cid <= CID_MAX)) throw new AppError("invalid", `A class number is a whole number from 0, not ${cid}.`);
+  if (Buffer.byteLength(id) > OBJECT_ID_MAX_BYTES) throw new AppError("too_large", `An id has at most ${OBJECT_ID_MAX_BYTES} bytes.`);
 }
 
 function checkChange(change: EntityChange): void {
-  if (Buffer.byteLength(change.key.id) > OBJECT_ID_MAX_BYTES) throw new AppError("too_large", `An id has at most ${OBJECT_ID_MAX_BYTES} bytes.`);
-  if (!Number.isSafeInteger(change.timeUs)) throw new AppError("invalid", "The time of a change is a whole number of microseconds.");
+  checkKey(change.key);
+  if (!(Number.isSafeInteger(change.timeUs) && change.timeUs > 0)) throw new AppError("invalid", "The time of a change is a whole number of microseconds above 0.");
   if (change.forgetHistory && !change.death) throw new AppError("invalid", "History is forgotten only together with a death.");
-  if ((change.addTerms?.length ?? 0) > TERMS_PER_OBJECT_MAX) throw new AppError("too_large", `An object has at most ${TERMS_PER_OBJECT_MAX} terms.`);
+  checkTerms(change.addTerms ?? []);
+  checkTerms(change.dropTerms ?? []);
+  for (const edge of [...(change.addEdges ?? []), ...(change.dropEdges ?? [])]) checkKey(edge.to);
+  for (const value of change.numbers?.values() ?? []) {
+    if (value !== undefined && !Number.isFinite(value)) throw new AppError("invalid", `A number slot takes a finite number, not ${value}.`);
+  }
   let size = change.version?.length ?? 0;
   for (const value of change.cells?.values() ?? []) {
     if ((value?.length ?? 0) > CELL_MAX_BYTES) throw new AppError("too_large", `A cell has at most ${CELL_MAX_BYTES} bytes.`);
     size += value?.length ?? 0;
   }
+  // The present and a version of it travel together.
   if (size > 2 * OBJECT_MAX_BYTES) throw new AppError("too_large", `An object has at most ${OBJECT_MAX_BYTES} bytes.`);
 }
 
+function checkTerms(terms: readonly string[]): void {
+  if (terms.length > TERMS_PER_OBJECT_MAX) throw new AppError("too_large", `An object has at most ${TERMS_PER_OBJECT_MAX} terms.`);
+  if (terms.includes("")) throw new AppError("invalid", "A term must not be empty.");
+}
+
 function checkRecord(record: StoredRecord): void {
+  checkKey(record);
+  checkRecordId(record.id);
+  checkTerms(record.terms);
   if (record.value.length > OBJECT_MAX_BYTES) throw new AppError("too_large", `A record has at most ${OBJECT_MAX_BYTES} bytes.`);
-  if (record.terms.length > TERMS_PER_OBJECT_MAX) throw new AppError("too_large", `A record has at most ${TERMS_PER_OBJECT_MAX} terms.`);
 }

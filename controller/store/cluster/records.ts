@@ -35,8 +35,8 @@ export class RecordTable {
     const place = placeOf(record);
     await this.#announceDay(record, place.day, deadline);
     const terms = indexedTerms(record.terms);
-    const assignments: [string, CqlValue][] = [["value = ?", record.value]];
-    if (record.expiresAtMs !== undefined) assignments.push(["expires = ?", BigInt(Math.trunc(record.expiresAtMs))]);
+    const assignments: [string, CqlValue][] = [["value = ?", new Uint8Array(record.value)]];
+    if (record.expiresAtMs !== undefined) assignments.push(["expires = ?", BigInt(Math.ceil(record.expiresAtMs))]);
     if (terms.length > 0) assignments.push(["terms = terms + ?", terms]);
     const texts = assignments.map(([text]) => text).join(", ");
     const query = `UPDATE ${keyspace}.records USING TIMESTAMP ? AND TTL ? SET ${texts} WHERE cid = ? AND day = ? AND shard = ? AND id = ?`;
@@ -45,14 +45,12 @@ export class RecordTable {
   }
 
   async get(key: EntityKey, deadline: Deadline): Promise<StoredRecord | undefined> {
-    if (!ID_PATTERN.test(key.id)) return undefined;
     const query = `SELECT cid, id, value, expires, terms FROM ${this.#tables.keyspace}.records WHERE cid = ? AND day = ? AND shard = ? AND id = ?`;
     const [row] = await this.#tables.cassandra.read({ query, params: [...partitionOf(placeOf(key)), key.id] }, deadline);
-    return row === undefined ? undefined : toRecord(row);
+    return row === undefined ? undefined : toRecord(row, this.#nowMs());
   }
 
   async remove(key: EntityKey, deadline: Deadline): Promise<void> {
-    if (!ID_PATTERN.test(key.id)) return;
     const query = `DELETE FROM ${this.#tables.keyspace}.records USING TIMESTAMP ? WHERE cid = ? AND day = ? AND shard = ? AND id = ?`;
     await this.#tables.cassandra.write([{ query, params: [writeTime(key.id), ...partitionOf(placeOf(key)), key.id] }], deadline);
   }
@@ -82,7 +80,7 @@ export class RecordTable {
     const shards = await Promise.all(
       SHARDS.map(async (shard) => {
         const rows = await this.#tables.cassandra.read(this.#shardStatement(part, shard, perShard), deadline);
-        return { records: rows.map(toRecord).filter((record) => record !== undefined), lastId: rows.length < perShard ? undefined : String(rows.at(-1)?.id) };
+        return { records: rows.map((row) => toRecord(row, this.#nowMs())).filter((record) => record !== undefined), lastId: rows.length < perShard ? undefined : String(rows.at(-1)?.id) };
       }),
     );
     // A shard that gave all it was asked for may have more just below its last.
@@ -92,6 +90,10 @@ export class RecordTable {
     merged.sort((a, b) => (a.id < b.id ? 1 : -1));
     const records = merged.slice(0, part.limit);
     return { records, below: records.length < merged.length ? (records.at(-1)?.id ?? certain) : certain };
+  }
+
+  #nowMs(): number {
+    return this.#tables.cassandra.runtime.clock.nowMs();
   }
 
   #shardStatement(part: DayPart, shard: number, limit: number): Statement {
@@ -142,8 +144,12 @@ interface RecordPlace {
   readonly shard: number;
 }
 
+/** The id of a record, checked. */
+export function checkRecordId(id: string): void {
+  if (!ID_PATTERN.test(id)) throw new AppError("invalid", `A record's id is a ULID, not ${JSON.stringify(id.slice(0, 64))}.`);
+}
+
 function placeOf(key: EntityKey): RecordPlace {
-  if (!ID_PATTERN.test(key.id)) throw new AppError("invalid", "A record's id is a ULID.");
   const shard = createHash("md5").update(key.id).digest()[0] ?? 0;
   return { cid: key.cid, day: dayOf(idTimeMs(key.id)), shard: shard % SHARDS.length };
 }
@@ -178,9 +184,9 @@ function idPrefix(timeMs: number): string {
   return prefix;
 }
 
-/** Undefined for a row whose value has vanished while another cell has not. */
-function toRecord(row: types.Row): StoredRecord | undefined {
-  if (!Buffer.isBuffer(row.value)) return undefined;
+/** Undefined for a row that has expired (Cassandra itself counts whole seconds), or whose value has vanished before another cell. */
+function toRecord(row: types.Row, nowMs: number): StoredRecord | undefined {
+  if (!Buffer.isBuffer(row.value) || (typeof row.expires === "bigint" && Number(row.expires) <= nowMs)) return undefined;
   return {
     cid: Number(row.cid),
     id: String(row.id),

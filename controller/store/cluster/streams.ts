@@ -68,7 +68,7 @@ export class Streams {
     await this.#compare(stream, offset, bytes.subarray(0, known));
     let position = size;
     for (let at = known; at < bytes.length; at += BLOB_CHUNK_MAX_BYTES) {
-      const chunk = bytes.subarray(at, at + BLOB_CHUNK_MAX_BYTES);
+      const chunk = bytes.slice(at, at + BLOB_CHUNK_MAX_BYTES);
       await this.#writeChunk(stream, position, chunk);
       position += chunk.length;
     }

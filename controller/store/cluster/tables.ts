@@ -13,6 +13,7 @@ const TTL_MAX_SECONDS = 20 * 365 * 24 * 3_600;
 /** Seconds to live for Cassandra, 0 for ever; what should be gone already still lives one second. */
 export function ttlSeconds(clock: Clock, expiresAtMs: number | undefined): number {
   if (expiresAtMs === undefined) return 0;
-  const seconds = Math.ceil((expiresAtMs - clock.nowMs()) / 1000);
+  // Cassandra counts from the beginning of the present second.
+  const seconds = Math.ceil(expiresAtMs / 1000) - Math.floor(clock.nowMs() / 1000);
   return Math.min(Math.max(seconds, 1), TTL_MAX_SECONDS);
 }

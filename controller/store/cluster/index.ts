@@ -1,0 +1,1 @@
+export { openClusterEngine, type ClusterEngineOptions } from "./engine.ts";
