@@ -38,10 +38,10 @@ export async function runAgent(config: AgentConfig, world: AgentWorld, signal: A
   const { clock, random, log } = world;
   await mkdir(config.folder, { recursive: true, mode: 0o700 });
   lockFolder(config.folder);
-  const outbox = await openOutbox(config, world);
   const identityPath = join(config.folder, "identity.json");
   const identity = await whoAmI(config, world, signal);
-  if (!identity) return outbox.close();
+  if (!identity) return;
+  const outbox = await openOutbox(config, world);
   const running = join(config.folder, "running");
   const leftovers = endLeftovers(running);
   if (leftovers > 0) log("warn", "ended what a former agent left running", { count: leftovers });

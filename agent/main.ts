@@ -23,6 +23,8 @@ const random: Random = { next: () => Math.random(), bytes: (count) => randomByte
 const log = createLog(clock, (line) => process.stdout.write(line));
 
 for (const flag of REGEXP_V8_FLAGS) setFlagsFromString(flag);
+// A controller known by its address alone makes a warning that is of no use to anybody here.
+process.noDeprecation = true;
 const ending = new AbortController();
 for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => ending.abort());
 // Timers and files do not hold the process; its work does.

@@ -135,7 +135,7 @@ export class Outbox {
     if (refusal) return Promise.reject(refusal);
     return new Promise((resolve, reject) => {
       this.#waiting.push({ emissions, marks: options.marks ?? [], resolve, reject });
-      this.#writing ??= this.#write().finally(() => (this.#writing = undefined));
+      this.#writing ??= this.#write();
     });
   }
 
@@ -188,11 +188,12 @@ export class Outbox {
    */
   async renewStream(): Promise<void> {
     while (this.#writing) await this.#writing;
-    this.#writing = (async () => {
+    const renewing = (async () => {
       this.#streamId = Buffer.from(this.#options.random.bytes(16)).toString("hex");
       await this.#roll();
-    })().finally(() => (this.#writing = undefined));
-    await this.#writing;
+    })();
+    this.#writing = renewing.catch(() => undefined);
+    await renewing.finally(() => (this.#writing = this.#waiting.length > 0 ? this.#write() : undefined));
     this.#acknowledged = 0;
   }
 
@@ -227,6 +228,8 @@ export class Outbox {
       }
       this.#tell();
     }
+    // In the same turn as the look at the queue: an append in between would wait for ever.
+    this.#writing = undefined;
   }
 
   #take(): Waiting[] {

@@ -37,7 +37,7 @@ export class Supervisor {
   /** Returns at once; of several states given quickly only the last is worked towards. */
   apply(state: DesiredState): void {
     this.#wanted = state;
-    this.#applying ??= this.#applyAll().finally(() => (this.#applying = undefined));
+    this.#applying ??= this.#applyAll();
   }
 
   /** Policies that do not work, by name, and why. */
@@ -67,6 +67,8 @@ export class Supervisor {
         this.#options.host.log("error", "state not applied", { revision: state.revision, error: errorText(error) });
       }
     }
+    // In the same turn as the look at what is wanted.
+    this.#applying = undefined;
   }
 
   async #applyOne(state: DesiredState): Promise<void> {

@@ -39,6 +39,11 @@ export class LogFiles {
     }
   }
 
+  /** Some are nowhere to be found, and may have been renamed while we looked. */
+  get missing(): boolean {
+    return [...this.#files.values()].some((file) => file.missing);
+  }
+
   get waiting(): boolean {
     return [...this.#files.values()].some((file) => file.waiting);
   }
@@ -106,7 +111,10 @@ export class LogFiles {
     for (const file of this.#files.values()) await file.close();
   }
 
-  /** Where every followed file is now. Answers the names that may have been given to another file, and when the last one was written. */
+  /**
+   * Where every followed file is now. Answers the names that were given from one file to the next, each with the time of the oldest life
+   * known: whatever is younger belongs to the log.
+   */
   async #locate(files: readonly string[], looks: readonly FileLook[]): Promise<Map<string, number>> {
     const { dir } = this.#work.spec;
     const byId = new Map(looks.map((at) => [at.id, at]));
@@ -122,18 +130,21 @@ export class LogFiles {
     for (const file of missing) {
       const at = otherById.get(file.state.id);
       if (at && (file.isOpen || (await beginsWith(join(dir, at.path), file.state.head)))) this.#isAt(file, at);
-      else file.gone = true;
+      else await file.miss();
     }
     const homes = new Map<string, number>();
-    for (const { gone, state } of this.#files.values()) {
-      if (gone || state.path !== state.home) homes.set(state.home, Math.max(state.mtimeMs, homes.get(state.home) ?? 0));
+    const lives = [...this.#files.values()];
+    for (const { state } of lives.filter(({ state: { path, home }, missing: away }) => away || path !== home)) homes.set(state.home, Infinity);
+    for (const { state } of lives) {
+      const oldestMs = homes.get(state.home);
+      if (oldestMs !== undefined) homes.set(state.home, Math.min(oldestMs, state.mtimeMs));
     }
     return homes;
   }
 
   #isAt(file: FollowedFile, at: FileLook): void {
     file.state.path = at.path;
-    file.gone = false;
+    file.found();
     if (at.size !== file.state.size || at.mtimeMs !== file.state.mtimeMs || at.size < file.state.offset) file.dirty = true;
     // Everything is in the outbox, also before a restart.
     else if (!file.isOpen && !file.waiting && at.size === file.state.offset) file.dirty = false;
@@ -178,12 +189,11 @@ export class LogFiles {
   async #missedGenerations(homes: ReadonlyMap<string, number>, files: readonly string[], found: readonly Found[]): Promise<Found[]> {
     const missed: Found[] = [];
     const taken = new Set([...this.#files.values()].map(({ state }) => state.id).concat(found.map(({ at }) => at.id)));
-    for (const { home, groups } of found) {
-      const readMs = homes.get(home);
-      if (readMs === undefined) continue;
+    for (const [home, oldestMs] of homes) {
+      const groups = this.#work.match.exec(home)?.groups ?? {};
       const siblings = await lookAll(this.#work.spec.dir, files.filter((path) => isRotatedName(path, home)));
       for (const at of siblings) {
-        if (taken.has(at.id) || at.mtimeMs <= readMs || (await this.#isCopy(at))) continue;
+        if (taken.has(at.id) || at.mtimeMs <= oldestMs || (await this.#isCopy(at))) continue;
         taken.add(at.id);
         missed.push({ at, home, groups });
       }

@@ -1,6 +1,6 @@
 import { open, type FileHandle } from "node:fs/promises";
 import { join } from "node:path";
-import { LOG_FINAL_MS, LOG_HEAD_BYTES, LOG_READ_BYTES } from "../../../common/limits.ts";
+import { LOG_FINAL_MS, LOG_HEAD_BYTES, LOG_MISSES_MAX, LOG_READ_BYTES } from "../../../common/limits.ts";
 import { policyMarks } from "../../host.ts";
 import type { Emission } from "../../outbox.ts";
 import type { Mark } from "../../outbox-segment.ts";
@@ -36,7 +36,7 @@ export function fileMarks(policy: string): string {
 /** Reads one life of a file to its end, again and again; its records and its position go into the outbox in one write. */
 export class FollowedFile {
   readonly state: FileState;
-  /** Its name is gone; what is open can still be read. */
+  /** Deleted; what is open can still be read. */
   gone = false;
   /** It may have changed since it was read. */
   dirty = true;
@@ -45,6 +45,7 @@ export class FollowedFile {
   readonly #work: LogWork;
   #handle: FileHandle | undefined;
   #superseded = false;
+  #misses = 0;
   #changedMs: number;
 
   constructor(work: LogWork, state: FileState) {
@@ -65,6 +66,23 @@ export class FollowedFile {
   supersede(superseded: boolean): void {
     if (superseded && !this.#superseded && this.state.size > this.state.offset) this.dirty = true;
     this.#superseded = superseded;
+  }
+
+  /** It was in none of the last looks. */
+  get missing(): boolean {
+    return this.#misses > 0;
+  }
+
+  found(): void {
+    this.#misses = 0;
+    this.gone = false;
+  }
+
+  /** A file that is renamed during a look can be missed by it, so one miss says little. */
+  async miss(): Promise<void> {
+    this.#misses++;
+    const deleted = (await this.#handle?.stat())?.nlink === 0;
+    this.gone = deleted || this.#misses >= LOG_MISSES_MAX;
   }
 
   mark(): Mark {

@@ -51,6 +51,7 @@ export class LogRunner implements Runner {
     this.#rescan = false;
     const folders = await this.#files.scan(signal);
     this.#watch(folders);
+    if (this.#files.missing) this.#rescan = this.#awake = true;
   }
 
   #watch(folders: readonly string[]): void {

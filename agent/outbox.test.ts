@@ -1,0 +1,230 @@
+import { appendFile, mkdtemp, open, readdir, readFile, rm, truncate, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { realClock, seededRandom } from "../test/helpers/clock.ts";
+import { emitWhenRoom } from "./host.ts";
+import { Outbox, type Emission, type OutboxOptions } from "./outbox.ts";
+import type { OpenFile, SegmentFile } from "./outbox-segment.ts";
+
+let folder: string;
+let opened: Outbox[];
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "odp-outbox-"));
+  opened = [];
+});
+
+afterEach(async () => {
+  for (const outbox of opened) await outbox.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+describe("an outbox", () => {
+  it("gives sequence numbers without holes, also to many appends at once, and keeps them over a restart", async () => {
+    const outbox = await openOutbox();
+    const last = await Promise.all(Array.from({ length: 100 }, (_, index) => outbox.append([text(`a${index}`)])));
+    expect(last).toEqual(Array.from({ length: 100 }, (_, index) => index + 1));
+    await outbox.close();
+    const again = await openOutbox();
+    expect(again.streamId).toBe(outbox.streamId);
+    expect(await again.append([text("b"), text("c")])).toBe(102);
+    expect(await texts(again, 99)).toEqual(["a98", "a99", "b", "c"]);
+  });
+
+  it("writes entries and marks in one piece: wherever the file is torn, both are there or neither", async () => {
+    const outbox = await openOutbox();
+    for (let index = 1; index <= 5; index++) await outbox.append([text(`a${index}`), text(`b${index}`)], { marks: [{ key: "at", value: String(index) }] });
+    await outbox.close();
+    const path = await onlySegment();
+    const whole = await readFile(path);
+    for (let size = whole.length; size > whole.length - 200; size -= 7) {
+      await truncate(path, size);
+      const torn = await openOutbox();
+      const held = await texts(torn, 1);
+      expect(held.length).toBe(2 * Number(torn.mark("at") ?? 0));
+      expect(await torn.append([text("next")])).toBe(held.length + 1);
+      expect(await texts(torn, 1)).toEqual([...held, "next"]);
+      await torn.close();
+      await writeFile(path, whole);
+    }
+  });
+
+  it("leaves out a damaged frame in the middle and keeps what is behind it", async () => {
+    const outbox = await openOutbox();
+    for (const name of ["aaaa", "bbbb", "cccc"]) await outbox.append([text(name)]);
+    await outbox.close();
+    const path = await onlySegment();
+    const bytes = await readFile(path);
+    bytes.write("X", bytes.indexOf("bbbb"));
+    await writeFile(path, bytes);
+    const damaged = await openOutbox();
+    expect(damaged.damagedFrames).toBe(1);
+    expect(await texts(damaged, 1)).toEqual(["aaaa", "cccc"]);
+    expect(await damaged.append([text("dddd")])).toBe(4);
+  });
+
+  it("cuts garbage off its end", async () => {
+    const outbox = await openOutbox();
+    await outbox.append([text("a")]);
+    await outbox.close();
+    await appendFile(await onlySegment(), Buffer.alloc(5_000, 7));
+    const again = await openOutbox();
+    expect(again.tornBytes).toBe(5_000);
+    expect(await texts(again, 1)).toEqual(["a"]);
+  });
+
+  it("deletes what is acknowledged, and keeps its marks and its place", async () => {
+    const outbox = await openOutbox({ maxBytes: 1 << 20 });
+    await outbox.append([], { marks: [{ key: "kept", value: "yes" }, { key: "dropped", value: "no" }] });
+    await outbox.append([], { marks: [{ key: "dropped" }] });
+    for (let index = 0; index < 40; index++) await outbox.append([text("x".repeat(10_000))]);
+    expect((await readdir(folder)).length).toBeGreaterThan(3);
+    await outbox.acknowledge(40);
+    expect((await readdir(folder)).length).toBe(1);
+    expect(outbox.firstSequence).toBe(41);
+    await outbox.close();
+    const again = await openOutbox({ maxBytes: 1 << 20 });
+    expect([again.mark("kept"), again.mark("dropped"), again.nextSequence]).toEqual(["yes", undefined, 41]);
+  });
+
+  it("refuses at its bound, keeps a reserve for results, and goes on when there is room", async () => {
+    const outbox = await openOutbox({ maxBytes: 1 << 20 });
+    const fill = async (reserve: boolean) => {
+      for (;;) await outbox.append([text("x".repeat(10_000))], { reserve });
+    };
+    await expect(fill(false)).rejects.toMatchObject({ code: "limited", details: { reason: "outbox_full" } });
+    const held = outbox.nextSequence;
+    await outbox.append([text("result")], { reserve: true });
+    await expect(fill(true)).rejects.toMatchObject({ code: "limited" });
+    expect(outbox.bytes).toBeLessThan((1 << 20) + 50_000);
+    const waiting = emitWhenRoom(outbox, [text("late")]);
+    await outbox.acknowledge(held);
+    await waiting;
+    expect((await texts(outbox, held)).at(0)).toBe("result");
+    expect((await texts(outbox, held)).at(-1)).toBe("late");
+  });
+
+  it("survives a full disk: the append fails, nothing of it stays, and waiting writers go on when there is space", async () => {
+    const disk = { freeBytes: Infinity };
+    const outbox = await openOutbox({ openFile: smallDisk(disk) });
+    await outbox.append([text("before")], { marks: [{ key: "at", value: "1" }] });
+    disk.freeBytes = 150;
+    await expect(outbox.append([text("y".repeat(500))], { marks: [{ key: "at", value: "2" }] })).rejects.toMatchObject({ code: "limited", details: { reason: "disk_full" } });
+    expect(outbox.mark("at")).toBe("1");
+    const waiting = emitWhenRoom(outbox, [text("z".repeat(500))], { marks: [{ key: "at", value: "3" }] });
+    disk.freeBytes = Infinity;
+    await waiting;
+    expect(await texts(outbox, 1)).toEqual(["before", "z".repeat(500)]);
+    await outbox.close();
+    const again = await openOutbox();
+    expect(again.tornBytes).toBe(0);
+    expect([again.mark("at"), again.nextSequence]).toEqual(["3", 3]);
+  });
+
+  it("writes the small ones when only all together are too much for the disk", async () => {
+    const disk = { freeBytes: Infinity };
+    const outbox = await openOutbox({ openFile: smallDisk(disk) });
+    disk.freeBytes = 200;
+    const both = await Promise.allSettled([outbox.append([text("y".repeat(5_000))]), outbox.append([text("small")])]);
+    expect(both.map((result) => result.status)).toEqual(["rejected", "fulfilled"]);
+    expect(await texts(outbox, 1)).toEqual(["small"]);
+  });
+
+  it("takes nothing more when a failed write cannot be taken back", async () => {
+    const disk = { freeBytes: Infinity, truncates: false };
+    const outbox = await openOutbox({ openFile: smallDisk(disk) });
+    disk.freeBytes = 100;
+    await expect(outbox.append([text("y".repeat(500))])).rejects.toThrow();
+    await expect(outbox.append([text("a")])).rejects.toMatchObject({ code: "internal" });
+  });
+
+  it("is read while it is written and deleted, every entry once and in order", async () => {
+    const outbox = await openOutbox({ maxBytes: 4 << 20 });
+    const reader = outbox.reader(1);
+    const read: string[] = [];
+    const writing = (async () => {
+      for (let index = 0; index < 400; index++) await emitWhenRoom(outbox, [text(`${index} ${"x".repeat(20_000)}`)]);
+    })();
+    while (read.length < 400) {
+      const since = outbox.version;
+      const entries = await reader.next(16, 100_000);
+      if (entries.length === 0) await outbox.changed(since);
+      for (const entry of entries) read.push(textOf(entry.body).split(" ")[0] ?? "");
+      await outbox.acknowledge(entries.at(-1)?.sequence ?? 0);
+    }
+    await writing;
+    await reader.close();
+    expect(read).toEqual(Array.from({ length: 400 }, (_, index) => String(index)));
+  });
+
+  it("goes on under a new name when it is told to, with what it holds", async () => {
+    const outbox = await openOutbox();
+    await outbox.append([text("a")]);
+    const before = outbox.streamId;
+    await outbox.renewStream();
+    await outbox.append([text("b")]);
+    await outbox.close();
+    const again = await openOutbox();
+    expect(again.streamId).not.toBe(before);
+    expect(await texts(again, again.firstSequence)).toEqual(["a", "b"]);
+  });
+});
+
+async function openOutbox(options: Partial<OutboxOptions> = {}): Promise<Outbox> {
+  const outbox = await Outbox.open({ folder, clock: realClock, random: seededRandom(opened.length + 1), ...options });
+  opened.push(outbox);
+  return outbox;
+}
+
+function text(data: string): Emission {
+  return { body: { $case: "output", value: { commandId: "c", stderr: false, offset: 0, data: Buffer.from(data) } } };
+}
+
+function textOf(body: unknown): string {
+  const output = body as Emission["body"];
+  return output.$case === "output" ? output.value.data.toString() : output.$case;
+}
+
+async function texts(outbox: Outbox, from: number): Promise<string[]> {
+  const reader = outbox.reader(from);
+  const all: string[] = [];
+  for (let entries = await reader.next(7, 1_000); entries.length > 0; entries = await reader.next(7, 1_000)) {
+    all.push(...entries.map(({ body }) => textOf(body)));
+  }
+  await reader.close();
+  return all;
+}
+
+async function onlySegment(): Promise<string> {
+  const names = await readdir(folder);
+  expect(names).toHaveLength(1);
+  return join(folder, names[0] ?? "");
+}
+
+/** A disk that takes so much and then, in the middle of a write, no more. */
+function smallDisk(disk: { freeBytes: number; truncates?: boolean }): OpenFile {
+  return async (path, flags) => {
+    const file = await open(path, flags);
+    const write = async (bytes: Buffer, offset: number, length: number, position: number) => {
+      const fits = Math.min(length, disk.freeBytes);
+      disk.freeBytes -= fits;
+      if (fits === 0) throw Object.assign(new Error("ENOSPC: no space left on device"), { code: "ENOSPC" });
+      return file.write(bytes, offset, fits, position);
+    };
+    const truncate = async (length: number) => {
+      if (disk.truncates === false) throw new Error("EIO");
+      disk.freeBytes += (await file.stat()).size - length;
+      return file.truncate(length);
+    };
+    const wrapped: Partial<SegmentFile> = {
+      write: write as SegmentFile["write"],
+      truncate: truncate as SegmentFile["truncate"],
+      read: file.read.bind(file) as SegmentFile["read"],
+      datasync: () => file.datasync(),
+      stat: file.stat.bind(file) as SegmentFile["stat"],
+      close: () => file.close(),
+    };
+    return wrapped as SegmentFile;
+  };
+}
