@@ -1,0 +1,86 @@
+import { DeploymentService, DepotService, depotRoutes, registerDepotClasses } from "../../controller/areas/depots/index.ts";
+import type { CommandOutcome, DispatchOptions, HostCommand, Hosts } from "../../controller/areas/hosts/index.ts";
+import { jobRoutes, JobRuns, JobService, registerJobClasses } from "../../controller/areas/jobs/index.ts";
+import type { Notification } from "../../controller/areas/notifications/index.ts";
+import { ObjectService } from "../../controller/areas/objects/index.ts";
+import { PolicyService, policyRoutes, registerPolicyClasses } from "../../controller/areas/policies/index.ts";
+import { QueryService } from "../../controller/areas/query/index.ts";
+import type { Row } from "../../common/value.ts";
+import { AppError } from "../../common/errors.ts";
+import type { Rule } from "../../controller/areas/rules/index.ts";
+import { realClock } from "./clock.ts";
+import { openTestEngine } from "./engine.ts";
+import { openTestHttp } from "./http-app.ts";
+import { testPrincipal, testRuntime } from "./runtime.ts";
+
+/** Hosts `h1`, `h2`, …; what is sent to them is kept, and answered as `behaviour` says. */
+export class ScriptedHosts implements Pick<Hosts, "dispatch" | "noteDepot" | "exists" | "refresh"> {
+  readonly sent: { readonly host: string; readonly command: HostCommand }[] = [];
+  readonly depots: { readonly host: string; readonly name: string; readonly present: boolean }[] = [];
+  readonly refreshed: string[] = [];
+  behaviour: (host: string, command: HostCommand, options: DispatchOptions) => Partial<CommandOutcome> = () => ({});
+
+  async dispatch(_principal: unknown, host: string, command: HostCommand, options: DispatchOptions): Promise<CommandOutcome> {
+    if (!(await this.exists(undefined, host))) throw new AppError("not_found", `There is no host ${host}.`);
+    this.sent.push({ host, command });
+    return { host, state: "ok", code: 0, message: "", startedMs: 1, endedMs: Date.now(), ...this.behaviour(host, command, options) };
+  }
+
+  exists(_principal: unknown, host: string): Promise<boolean> {
+    return Promise.resolve(/^h\d+$/.test(host));
+  }
+
+  refresh(_tenant: string, hosts: readonly string[]): void {
+    this.refreshed.push(...hosts);
+  }
+
+  noteDepot(_principal: unknown, host: string, depot: { readonly name: string }, present: boolean): Promise<void> {
+    this.depots.push({ host, name: depot.name, present });
+    return Promise.resolve();
+  }
+}
+
+/** Depots, policies and jobs behind the real gate, over the real object database and query engine on an embedded store. */
+export async function openMonitoring() {
+  const runtime = testRuntime(realClock);
+  const engine = await openTestEngine();
+  const objects = new ObjectService({ stores: engine, runtime });
+  const hosts = new ScriptedHosts();
+  const published: Notification[] = [];
+  const notifications = { publish: (_tenant: string, notification: Notification) => void published.push(notification) };
+  const depots = new DepotService({ stores: engine, runtime });
+  const deployments = new DeploymentService({ depots, hosts, objects, notifications, runtime });
+  const rules = { load: (_principal: unknown, key: string) => (key.includes("missing") ? Promise.reject(new AppError("not_found", `There is no rule ${key}.`)) : Promise.resolve({} as Rule)) };
+  const policies = new PolicyService({ stores: engine, runtime, rules, depots, hosts });
+  const jobs = new JobService({ stores: engine, runtime });
+  const runs = new JobRuns({ stores: engine, runtime, jobs, hosts, objects, notifications });
+  registerDepotClasses(objects, depots);
+  registerPolicyClasses(objects, policies);
+  registerJobClasses(objects, jobs);
+  const query = new QueryService({ objects, runtime });
+  const audit = { ready: () => Promise.resolve(), write: () => Promise.resolve() };
+  const endpoints = [...depotRoutes(depots, deployments), ...policyRoutes(policies), ...jobRoutes({ jobs, runs, audit })];
+  const http = await openTestHttp({ endpoints });
+  return {
+    hosts, depots, policies, jobs, runs, published, http, engine,
+    mql: (text: string, tenant = "matrix"): Promise<readonly Row[]> => query.rows(testPrincipal("administrator", tenant), text),
+    change: (text: string) => query.run(testPrincipal(), text),
+    async [Symbol.asyncDispose]() {
+      await runs.close();
+      await http[Symbol.asyncDispose]();
+      await objects.close();
+      await engine.close();
+    },
+  };
+}
+
+/** A multipart body as a browser sends it; a value with a name is a file. */
+export async function multipart(fields: readonly (readonly [string, string | { readonly name: string; readonly content: string | Uint8Array<ArrayBuffer> }])[]) {
+  const form = new FormData();
+  for (const [name, value] of fields) {
+    if (typeof value === "string") form.append(name, value);
+    else form.append(name, new Blob([value.content]), value.name);
+  }
+  const request = new Response(form);
+  return { headers: { "content-type": request.headers.get("content-type") ?? "" }, payload: Buffer.from(await request.arrayBuffer()) };
+}
