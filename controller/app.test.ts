@@ -137,6 +137,14 @@ describe("the HTTP interface", () => {
       expect(more).toEqual([]);
     });
 
+    test("a link on a page of another site changes nothing with the browser's cookie", async () => {
+      const send = (site: string, options: object) => http.app.inject({ method: "POST", url: "/thing", payload: { name: "a" }, ...options, headers: { "sec-fetch-site": site, cookie: `matrixSession=${admin}` } });
+      expect((await send("cross-site", {})).json()).toMatchObject({ status: "error", code: "denied" });
+      expect((await send("same-origin", {})).json()).toMatchObject({ status: "ok" });
+      expect((await send("cross-site", { url: `/thing?sessionid=${admin}` })).json()).toMatchObject({ status: "ok" });
+      expect((await send("cross-site", { method: "GET", url: "/thing/a", payload: undefined })).json()).toMatchObject({ status: "ok" });
+    });
+
     test("every change is on record with its outcome, and no read", async () => {
       const before = http.trail.records.length;
       await http.call(admin, { url: "/thing/a" });

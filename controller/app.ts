@@ -161,11 +161,20 @@ function answerFailures(app: FastifyInstance, runtime: Runtime): void {
 /** What is not even HTTP. */
 function refuseGarbage(error: Error & { readonly code?: string }, socket: Socket): void {
   if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
-  const tooLarge = error.code === "HPE_HEADER_OVERFLOW";
-  const failure = tooLarge ? new AppError("too_large", "The head of the request is too large.") : new AppError("invalid", "This is not a valid HTTP request.");
+  const { status, failure } = garbage(error.code);
   const body = JSON.stringify(failureEnvelope(failure, ""));
-  const status = tooLarge ? "431 Request Header Fields Too Large" : "400 Bad Request";
   socket.end(`HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${String(Buffer.byteLength(body))}\r\nConnection: close\r\n\r\n${body}`);
+}
+
+function garbage(code: string | undefined): { readonly status: string; readonly failure: AppError } {
+  switch (code) {
+    case "HPE_HEADER_OVERFLOW":
+      return { status: "431 Request Header Fields Too Large", failure: new AppError("too_large", "The head of the request is too large.") };
+    case "ERR_HTTP_REQUEST_TIMEOUT":
+      return { status: "408 Request Timeout", failure: new AppError("deadline", "The request did not arrive in time.") };
+    default:
+      return { status: "400 Bad Request", failure: new AppError("invalid", "This is not a valid HTTP request.") };
+  }
 }
 
 function addProbes(app: FastifyInstance, services: HttpServices, metrics: HttpMetrics): void {

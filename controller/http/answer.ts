@@ -7,6 +7,7 @@ import type { Answer, SessionChange } from "./endpoint.ts";
 import { outputFilter, type Filter } from "./filter.ts";
 
 export const SESSION_COOKIE = "matrixSession";
+const JSON_TYPE = "application/json; charset=utf-8";
 
 export interface AnswerOptions {
   readonly signal: AbortSignal;
@@ -33,8 +34,8 @@ function sendMessage(reply: FastifyReply, message: unknown, meta: unknown): void
   sendJson(reply, JSON.stringify({ status: "ok", message: message ?? "", meta }));
 }
 
-function sendJson(reply: FastifyReply, body: string | Readable): void {
-  void reply.header("cache-control", "no-store").type("application/json; charset=utf-8").send(body);
+function sendJson(reply: FastifyReply, body: string): void {
+  void reply.header("cache-control", "no-store").type(JSON_TYPE).send(body);
 }
 
 function setSession(reply: FastifyReply, session: SessionChange, secure: boolean): void {
@@ -62,50 +63,51 @@ function disposition(filename: string): string {
 }
 
 async function sendStream(reply: FastifyReply, stream: Readable, options: AnswerOptions): Promise<void> {
+  if (reply.request.method === "HEAD") {
+    stream.destroy();
+    void reply.send(Readable.from([]));
+    return;
+  }
   addAbortSignal(options.signal, stream);
   void reply.send(stream);
-  try {
-    await finished(stream);
-  } catch (error) {
-    options.onBroken(error);
-  }
-}
-
-/** The first rows are awaited before the head is sent, so that most failures still get their envelope. */
-async function sendRows(reply: FastifyReply, answer: RowsAnswer, options: AnswerOptions & { readonly filter: Filter | undefined }): Promise<void> {
-  const pages = answer.rows[Symbol.asyncIterator]();
-  const meta = answer.meta === undefined ? "" : `,"meta":${JSON.stringify(answer.meta)}`;
-  let text = `{"status":"ok","message":[`;
-  let separator = "";
-  const nextPage = async (): Promise<string | undefined> => {
-    const page = await pages.next();
-    if (page.done === true) return undefined;
-    const rows = options.filter === undefined ? page.value : page.value.map(options.filter);
-    if (rows.length === 0) return "";
-    const part = separator + JSON.stringify(rows).slice(1, -1);
-    separator = ",";
-    return part;
-  };
-  while (text.length < HTTP_ROWS_BUFFER_BYTES) {
-    const part = await nextPage();
-    if (part === undefined) return sendJson(reply, `${text}]${meta}}`);
-    text += part;
-  }
-  const stream = Readable.from(following(text, nextPage, `]${meta}}`, pages));
-  addAbortSignal(options.signal, stream);
-  sendJson(reply, stream);
   await finished(stream).catch(options.onBroken);
 }
 
-async function* following(head: string, nextPage: () => Promise<string | undefined>, tail: string, pages: AsyncIterator<unknown>): AsyncGenerator<string> {
-  let ended = false;
+type RowsOptions = AnswerOptions & { readonly filter: Filter | undefined };
+
+/** The first rows are awaited before the head is sent, so that most failures still get their envelope. */
+async function sendRows(reply: FastifyReply, answer: RowsAnswer, options: RowsOptions): Promise<void> {
+  const pages = answer.rows[Symbol.asyncIterator]();
   try {
-    yield head;
-    for (let part = await nextPage(); part !== undefined; part = await nextPage()) if (part !== "") yield part;
-    ended = true;
-    yield tail;
+    const parts = textParts(pages, options.filter);
+    const end = `]${answer.meta === undefined ? "" : `,"meta":${JSON.stringify(answer.meta)}`}}`;
+    let head = `{"status":"ok","message":[`;
+    while (head.length < HTTP_ROWS_BUFFER_BYTES) {
+      const part = await parts.next();
+      if (part.done === true) return sendJson(reply, head + end);
+      head += part.value;
+    }
+    reply.header("cache-control", "no-store").type(JSON_TYPE);
+    await sendStream(reply, Readable.from(joined(head, parts, end)), options);
   } finally {
-    // The client went away, or the call was ended: whoever produces the rows is told.
-    if (!ended) await pages.return?.();
+    // Whoever produces the rows is told when they are not wanted any more. Not awaited: a page may still be on its way.
+    pages.return?.().catch(options.onBroken);
   }
+}
+
+/** Pages of rows as the insides of one JSON list. */
+async function* textParts(pages: AsyncIterator<readonly unknown[]>, filter: Filter | undefined): AsyncGenerator<string, undefined> {
+  let separator = "";
+  for (let page = await pages.next(); page.done !== true; page = await pages.next()) {
+    const rows = filter === undefined ? page.value : page.value.map(filter);
+    if (rows.length === 0) continue;
+    yield separator + JSON.stringify(rows).slice(1, -1);
+    separator = ",";
+  }
+}
+
+async function* joined(head: string, parts: AsyncIterable<string>, end: string): AsyncGenerator<string> {
+  yield head;
+  yield* parts;
+  yield end;
 }

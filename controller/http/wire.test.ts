@@ -163,6 +163,14 @@ describe("streams", () => {
     expect(produced.aborted).toBe("cancelled");
   });
 
+  test("HEAD of a long answer is a head, and nothing is produced for it", async () => {
+    const answer = await exchange(`HEAD /stream?failAfter=100000&sessionid=${session} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+    expect(answer).toMatch(/^HTTP\/1\.1 200 OK/);
+    expect(answer.endsWith("\r\n\r\n")).toBe(true);
+    await expect.poll(() => produced.ended).toBe(true);
+    expect(produced.pages).toBeLessThan(500);
+  });
+
   test("a handler is told when its client goes away", async () => {
     produced.aborted = undefined;
     const socket = await open();

@@ -2,10 +2,13 @@ import { describe, expect, test } from "vitest";
 import { AUDIT_PROBE_MS } from "../../../common/limits.ts";
 import { openTestEngine } from "../../../test/helpers/engine.ts";
 import { MemoryTrail } from "../../../test/helpers/http-app.ts";
-import { TestClock, testRuntime } from "../../../test/helpers/runtime.ts";
+import { realClock } from "../../../test/helpers/clock.ts";
+import { TestClock, testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { ObjectService } from "../objects/index.ts";
+import { QueryService } from "../query/index.ts";
 import { ChainVerifier, hashOf, type AuditRecord } from "./chain.ts";
 import { AuditService } from "./service.ts";
-import { StoredTrail } from "./store.ts";
+import { AUDIT_CLASS, StoredTrail } from "./store.ts";
 import type { AuditEntry } from "./types.ts";
 
 function entry(members: Partial<AuditEntry> = {}): AuditEntry {
@@ -96,6 +99,27 @@ describe("while it cannot be written", () => {
     await audit.write(entry());
     expect(trail.records).toHaveLength(1);
   });
+});
+
+test("entries of a tenant are objects that anyone may query and nobody may change", async () => {
+  await using engine = await openTestEngine();
+  const objects = new ObjectService({ stores: engine, runtime: testRuntime(realClock) });
+  objects.registerSystemClass(AUDIT_CLASS);
+  const trail = new StoredTrail({ clock: realClock, stores: engine, objects, ospaceOf: (tenant) => Promise.resolve(`/${tenant}`) });
+  const audit = new AuditService({ runtime: testRuntime(realClock), trail });
+  await audit.ready("matrix");
+  await Promise.all(Array.from({ length: 1_200 }, (_, at) => audit.write(entry({ action: String(at) }))));
+  await audit.write(entry({ tenant: "second" }));
+  expect(await audit.verifyChain("matrix")).toEqual({ entries: 1_201, runs: 1, problems: [] });
+  expect(await audit.verifyChain("second")).toEqual({ entries: 1, runs: 1, problems: [] });
+  const query = new QueryService({ objects, runtime: testRuntime(realClock) });
+  const found = await query.rows(testPrincipal("viewer"), "select user, action, outcome from /matrix/system/audit where action='audit opened'");
+  expect(found).toEqual([expect.objectContaining({ user: "system", action: "audit opened", outcome: "ok" })]);
+  for (const change of ["insert into /matrix/system/audit user='forged'", "delete from /matrix/system/audit", "update /matrix/system/audit set user='forged'"]) {
+    await expect(query.rows(testPrincipal(), change)).rejects.toThrow();
+  }
+  expect(await audit.verifyChain("matrix")).toMatchObject({ entries: 1_201, problems: [] });
+  await objects.close();
 });
 
 test("what belongs to no tenant lies in the system store, page after page", async () => {

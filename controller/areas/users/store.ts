@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { isAppError } from "../../../common/errors.ts";
 import type { Stores } from "../../store/engine.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
-import type { KvStore } from "../../store/kv.ts";
+import type { KvStore, KvWriteResult } from "../../store/kv.ts";
 import type { User } from "./types.ts";
 
 /** A user as kept. Never leaves the area with its hash. */
@@ -38,8 +38,10 @@ export class UserStore {
   /** False when somebody else was first. `revision` 0: the user must be new. */
   async put(record: UserRecord, revision: number): Promise<boolean> {
     const { kv } = await this.#stores.tenant(record.tenant);
-    const written = await kv.put(USERS + record.username, encodeJson(record), { ifRevision: revision });
-    return written.ok;
+    const value = encodeJson(record);
+    const written = await repeated(() => kv.put(USERS + record.username, value, { ifRevision: revision }));
+    // What is there instead may be this very write, whose first answer got lost.
+    return written.ok || (written.current !== undefined && Buffer.compare(written.current.value, value) === 0);
   }
 
   async #kv(tenant: string): Promise<KvStore | undefined> {
@@ -85,7 +87,7 @@ export class SessionStore {
 
   async add(id: string, record: SessionRecord): Promise<void> {
     const { kv } = await this.#stores.system();
-    await kv.put(keyOf(id), encodeJson(record));
+    await repeated(() => kv.put(keyOf(id), encodeJson(record)));
   }
 
   /** Does nothing when the session changed or ended meanwhile. */
@@ -96,7 +98,7 @@ export class SessionStore {
 
   async remove(id: string): Promise<void> {
     const { kv } = await this.#stores.system();
-    await kv.delete(keyOf(id));
+    await repeated(() => kv.delete(keyOf(id)));
   }
 
   async removeIf(session: StoredSession): Promise<void> {
@@ -112,6 +114,16 @@ export class SessionStore {
       for (const entry of page.entries) yield { key: entry.key, record: decodeStored<SessionRecord>(entry.value), revision: entry.revision };
       after = page.next;
     } while (after !== undefined);
+  }
+}
+
+/** A write whose outcome is not known is safe to repeat, once: the caller is told of the next failure. */
+async function repeated(write: () => Promise<KvWriteResult>): Promise<KvWriteResult> {
+  try {
+    return await write();
+  } catch (error) {
+    if (isAppError(error, "unknown_outcome", "unavailable")) return write();
+    throw error;
   }
 }
 

@@ -2,6 +2,9 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { BASIC_CACHE_MS, SESSION_IDLE_MS, SESSION_MAX_MS, SESSION_REMEMBERED_MS, SESSION_SWEEP_MS } from "../../../common/limits.ts";
 import { openTestHttp, PASSWORD, type TestHttp } from "../../../test/helpers/http-app.ts";
 import { TestClock, testRuntime } from "../../../test/helpers/runtime.ts";
+import { AppError } from "../../../common/errors.ts";
+import type { KvStore } from "../../store/kv.ts";
+import { UserService } from "./service.ts";
 
 let http: TestHttp;
 let clock: TestClock;
@@ -171,6 +174,23 @@ describe("users", () => {
     ]);
     expect(await http.users.find("matrix", "viewer")).toMatchObject({ fullname: "V. Iewer", groups: ["ops"] });
     expect(await basic("matrix.viewer", "another password")).toBeDefined();
+  });
+
+  test("a write whose answer got lost is no conflict", async () => {
+    const inner = (await http.engine.tenant("matrix")).kv;
+    let losses = 0;
+    const kv = Object.create(inner, {
+      get: { value: inner.get.bind(inner) },
+      put: { value: async (...args: Parameters<KvStore["put"]>) => {
+        const written = await inner.put(...args);
+        if (losses++ === 0) throw new AppError("unknown_outcome", "the answer got lost");
+        return written;
+      } },
+    }) as KvStore;
+    const stores = { system: () => http.engine.system(), tenant: async (name: string) => ({ ...(await http.engine.tenant(name)), kv }) };
+    const users = new UserService({ runtime: testRuntime(clock), stores, tenants: http.tenants, audit: http.audit });
+    await users.create({ tenant: "matrix", username: "lost", password: PASSWORD, rights: { role: "viewer" } });
+    expect([losses, (await users.find("matrix", "lost"))?.username]).toEqual([2, "lost"]);
   });
 
   test("what is answered of a user holds no hash", async () => {
