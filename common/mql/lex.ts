@@ -30,6 +30,7 @@ const BACKSLASH = 92;
 const FULL_WIDTH_SEMICOLON = 0xff1b;
 const WORD_CHARACTER = /^[\p{L}\p{N}\p{M}]$/u;
 const SPACE_CHARACTER = /^\s$/u;
+const MIXED_CASE = /[a-z][A-Z]|[A-Z][a-z]/;
 const ESCAPES: Readonly<Record<string, string>> = { n: "\n", t: "\t", r: "\r", b: "\b", f: "\f", "0": "\0" };
 
 /** The whole text as tokens without blanks and comments; the last one is `end`. Time is linear in the text. */
@@ -92,7 +93,9 @@ function skipBlank(text: string, from: number): number {
   let at = from;
   while (at < text.length) {
     const code = text.charCodeAt(at);
-    if (code === 32 || classAt(text, at) === SPACE) at += 1;
+    const kind = code < 128 ? CLASS_OF[code] : wideClass(text, at, code);
+    if (kind === SPACE) at += 1;
+    else if (kind === WORD) break;
     else if (beginsLineComment(text, at, code)) at = lineEnd(text, at);
     else if (code === SLASH && text.charCodeAt(at + 1) === STAR) at = commentEnd(text, at);
     else break;
@@ -123,7 +126,7 @@ function word(text: string, start: number): Token {
 }
 
 function mixedCaseKeyword(value: string): string {
-  return value.length > 10 ? "" : (KEYWORDS.get(value.toUpperCase()) ?? "");
+  return value.length <= 10 && MIXED_CASE.test(value) ? (KEYWORDS.get(value.toUpperCase()) ?? "") : "";
 }
 
 function wordEnd(text: string, start: number): number {
@@ -209,7 +212,8 @@ function path(text: string, start: number): Token {
 }
 
 function sign(text: string, at: number, code: number): Token {
-  const value = code === FULL_WIDTH_SEMICOLON ? ";" : longSign(text, at) ?? text.charAt(at);
+  const isLong = code === 60 || code === 62 || code === 33 || code === MINUS;
+  const value = code === FULL_WIDTH_SEMICOLON ? ";" : ((isLong ? longSign(text, at) : undefined) ?? text.charAt(at));
   return make("sign", at, at + value.length, value === "<>" ? "!=" : value);
 }
 

@@ -101,7 +101,7 @@ function comparison(reader: TokenReader): Condition {
 }
 
 function parseOperand(reader: TokenReader): Operand {
-  return beginsValue(reader) && !reader.isName() ? parseValue(reader) : parseFieldOrCall(reader);
+  return beginsValue(reader) ? parseValue(reader) : parseFieldOrCall(reader);
 }
 
 function worded(reader: TokenReader, operand: Operand, start: number): Condition {

@@ -38,7 +38,7 @@ export class TokenReader {
   advance(): Token {
     const token = this.token;
     this.#at += 1;
-    this.token = this.peek(0);
+    this.token = this.#tokens[this.#at] ?? this.peek(0);
     this.#missed?.clear();
     return token;
   }

@@ -1,0 +1,237 @@
+import type {
+  Chain, ClassOption, ClassRef, ColumnDefinition, Condition, Count, Field, GraphNode, Operand, Placeholder, Select, SelectItem, Statement, ValueNode,
+} from "../../common/mql/index.ts";
+import type { Random } from "../../common/time.ts";
+
+const span = { start: 0, end: 0 };
+const NAMES = ["host", "a", "size_1", "主机", "a b", "group", "select", "limit", "x`y", "Order", "key", "set", "end", "class", "1st", "path"];
+const TEXTS = ["", "v", "it's", '"', "\\", "中文 ；", "a\nb", "--", "#", "/* */", "`", "''", "end"];
+const PATHS = ["/a", "/matrix/ent/box", "/库/主机", "/a/1b/_"];
+const COMPARE = ["=", "!=", ">", "<", ">=", "<="] as const;
+
+/** Random statements: everything the language can say, mixed without regard to sense. */
+export class TreeGenerator {
+  readonly #random: Random;
+
+  constructor(random: Random) {
+    this.#random = random;
+  }
+
+  statement(depth = 2): Statement {
+    const makers: readonly (() => Statement)[] = [
+      () => this.#select(),
+      () => ({ kind: "union", all: this.#coin(), selects: this.#some(2, 3, () => this.#select()), span }),
+      () => ({ kind: "selectEdgeTypes", span }),
+      () => this.#insert(),
+      () => ({ kind: "insertJson", json: this.#coin() ? this.#placeholder() : { kind: "text", value: this.#pick(TEXTS), span }, span }),
+      () => this.#update(),
+      () => ({ kind: "delete", column: this.#maybe(() => this.#name()), class: this.#class(), where: this.#where(), limit: this.#count(), withVersion: this.#coin(), span }),
+      () => this.#definition(),
+      () => this.#match(),
+    ];
+    if (depth > 0 && this.#next() < 0.15) return { kind: "batch", statements: this.#some(0, 3, () => this.statement(depth - 1)), span };
+    if (depth > 0 && this.#next() < 0.1) return { kind: "explain", statement: this.statement(depth - 1), span };
+    return this.#pick(makers)();
+  }
+
+  condition(depth: number): Condition {
+    if (depth > 0 && this.#next() < 0.6) {
+      const kind = this.#pick(["and", "or", "not"] as const);
+      if (kind === "not") return { kind, operand: this.condition(depth - 1), span };
+      return { kind, items: this.#some(2, 4, () => this.condition(depth - 1)), span };
+    }
+    return this.#leaf();
+  }
+
+  #leaf(): Condition {
+    const negated = this.#coin();
+    const operand = this.#operand();
+    const makers: readonly (() => Condition)[] = [
+      () => ({ kind: "compare", operator: this.#pick(COMPARE), left: operand, right: this.#value(2), span }),
+      () => ({ kind: "in", operand, values: this.#some(0, 3, () => this.#value(1)), negated, span }),
+      () => ({ kind: "like", operand, pattern: this.#value(0), negated, span }),
+      () => ({ kind: "between", operand, low: this.#value(0), high: this.#value(0), negated, span }),
+      () => ({ kind: "isNull", operand, negated, span }),
+      () => ({ kind: "contains", operand, value: this.#value(2), negated, span }),
+      () => ({ kind: "textMatch", operator: this.#pick(["MATCH", "PHRASE", "PREFIX", "FUZZY"]), operand, value: this.#value(0), negated, span }),
+    ];
+    return this.#pick(makers)();
+  }
+
+  #select(): Select {
+    const joins = this.#some(0, 1, () => ({ kind: "join" as const, class: { ...this.#class(), alias: this.#name() }, left: this.#field(), right: this.#field(), span }));
+    return {
+      kind: "select",
+      distinct: this.#coin(),
+      items: this.#some(1, 4, () => this.#item()),
+      from: { ...this.#class(), alias: this.#maybe(() => this.#name()) },
+      joins,
+      asOf: this.#maybe((): ValueNode => ({ kind: "text", value: this.#pick(TEXTS), span })),
+      where: this.#where(),
+      groupBy: this.#some(0, 2, () => this.#field()),
+      having: this.#where(),
+      orderBy: this.#some(0, 2, () => ({ kind: "order" as const, value: this.#call(), descending: this.#coin(), span })),
+      limit: this.#count(),
+      offset: this.#count(),
+      span,
+    };
+  }
+
+  #insert(): Statement {
+    const columns = this.#some(1, 3, () => this.#name());
+    const form = this.#pick(["set", "values"] as const);
+    const row = () => columns.map(() => this.#value(2));
+    return { kind: "insert", class: this.#class(), form, columns, rows: form === "set" ? [row()] : this.#some(1, 3, row), at: this.#maybe(() => this.#value(0)), span };
+  }
+
+  #update(): Statement {
+    const assignments = this.#some(1, 3, () => ({
+      kind: "assignment" as const, column: this.#name(), operation: this.#pick(["set", "add", "take"] as const), value: this.#value(2), span,
+    }));
+    return { kind: "update", class: this.#class(), assignments, where: this.#where(), refresh: this.#coin(), span };
+  }
+
+  #definition(): Statement {
+    const target = this.#class();
+    const name = this.#name();
+    const type = this.#maybe(() => "text");
+    const makers: readonly (() => Statement)[] = [
+      () => ({
+        kind: "createClass", ifNotExists: this.#coin(), class: target, columns: this.#some(0, 3, () => this.#column()), keys: this.#some(0, 2, () => this.#name()),
+        indexes: this.#some(0, 2, () => this.#name()), options: this.#some(0, 2, () => this.#option()), span,
+      }),
+      () => ({ kind: "dropClass", ifExists: this.#coin(), class: target, span }),
+      () => ({ kind: "createEdgeType", ifNotExists: this.#coin(), name: this.#pick(TEXTS), remedy: this.#maybe(() => this.#pick(TEXTS)), span }),
+      () => ({ kind: "dropEdgeType", ifExists: this.#coin(), name: this.#pick(TEXTS), span }),
+      () => ({ kind: "alterClass", class: target, alteration: { kind: "addColumn", column: this.#column(), span }, span }),
+      () => ({ kind: "alterClass", class: target, alteration: { kind: this.#pick(["dropColumn", "addKey", "dropKey"]), name, span }, span }),
+      () => ({ kind: "alterClass", class: target, alteration: { kind: this.#pick(["addIndex", "dropIndex"]), name, type, span }, span }),
+      () => ({ kind: "alterClass", class: target, alteration: { kind: "setOptions", options: this.#some(1, 2, () => this.#option()), span }, span }),
+    ];
+    return this.#pick(makers)();
+  }
+
+  #column(): ColumnDefinition {
+    const details = this.#maybe(() => this.#map(1));
+    return {
+      kind: "column", name: this.#name(), type: this.#pick(["varchar", "set", "enum"]), elements: this.#some(0, 2, () => "int"),
+      details, title: this.#maybe(() => this.#pick(TEXTS)), span,
+    };
+  }
+
+  #option(): ClassOption {
+    const value = this.#value(0);
+    const unit = value.kind === "number" ? this.#maybe(() => "day") : undefined;
+    return { kind: "option", name: this.#pick(["ttl", "key", "limit", "kind"]), value, unit, span };
+  }
+
+  #match(): Statement {
+    const pathMode = this.#maybe(() => this.#pick(["short", "long", "all", "detail", "back", "any"] as const));
+    return {
+      kind: "match",
+      chains: this.#some(1, 2, () => this.#chain()),
+      pathMode,
+      pathTags: pathMode ? this.#some(0, 2, () => this.#tag()) : [],
+      returns: this.#some(0, 2, () => this.#name()),
+      until: this.#maybe(() => this.#pick(TEXTS)),
+      diff: this.#maybe(() => this.#value(0)),
+      asOf: this.#maybe((): ValueNode => ({ kind: "text", value: this.#pick(TEXTS), span })),
+      span,
+    };
+  }
+
+  #chain(): Chain {
+    const steps = this.#some(0, 2, () => ({
+      kind: "step" as const, direction: this.#pick(["out", "in", "both"] as const), type: this.#maybe(() => this.#pick(["contain", "net.link"])),
+      depth: this.#pick([1, 3, "any"] as const), node: this.#graphNode(), span,
+    }));
+    return { kind: "chain", start: this.#graphNode(), steps, span };
+  }
+
+  #graphNode(): GraphNode {
+    const ids = this.#some(0, 2, () => this.#pick(["box:1", "box:*"]));
+    const label = ids.length > 0 ? undefined : this.#maybe(() => this.#pick(["box", "/a/b"]));
+    const name = ids.length > 0 || label !== undefined ? this.#maybe(() => this.#tag()) : undefined;
+    return { kind: "node", name, ids, class: label, where: this.#where(), limit: this.#count(), span };
+  }
+
+  #item(): SelectItem {
+    if (this.#next() < 0.2) return { kind: "star", span };
+    return { kind: "item", value: this.#call(), alias: this.#maybe(() => this.#name()), span };
+  }
+
+  #call(): Extract<Operand, { kind: "field" | "call" }> {
+    if (this.#next() < 0.7) return this.#field();
+    const argument = this.#maybe(() => this.#field());
+    return { kind: "call", name: this.#pick(["count", "max", "foo"]), distinct: argument !== undefined && this.#coin(), argument, span };
+  }
+
+  #operand(): Operand {
+    return this.#next() < 0.15 ? this.#value(0) : this.#call();
+  }
+
+  #field(): Field {
+    return { kind: "field", parts: this.#some(1, 3, () => this.#name()), span };
+  }
+
+  #class(): ClassRef {
+    return { kind: "class", path: this.#pick(PATHS), subtree: this.#coin(), alias: undefined, span };
+  }
+
+  #where(): Condition | undefined {
+    return this.#maybe(() => this.condition(2));
+  }
+
+  #count(): Count | undefined {
+    return this.#maybe((): Count => (this.#coin() ? this.#placeholder() : { kind: "number", text: this.#pick(["-1", "0", "100"]), span }));
+  }
+
+  #value(depth: number): ValueNode {
+    const makers: readonly (() => ValueNode)[] = [
+      () => ({ kind: "text", value: this.#pick(TEXTS), span }),
+      () => ({ kind: "number", text: this.#pick(["0", "-1", "1.50", "12345678901234567890", "1e5", "-2.5e-3"]), span }),
+      () => ({ kind: "constant", value: this.#pick([true, false, null]), span }),
+      () => this.#placeholder(),
+      () => ({ kind: "list", items: this.#some(0, 3, () => this.#value(depth - 1)), span }),
+      () => this.#map(depth),
+    ];
+    return this.#pick(depth > 0 ? makers : makers.slice(0, 4))();
+  }
+
+  #map(depth: number): Extract<ValueNode, { kind: "map" }> {
+    return { kind: "map", entries: this.#some(0, 3, () => ({ kind: "entry" as const, key: this.#pick(TEXTS), value: this.#value(depth - 1), span })), span };
+  }
+
+  /** Its number follows from its place, which only the parser knows. */
+  #placeholder(): Placeholder {
+    return { kind: "placeholder", index: 0, span };
+  }
+
+  #name(): string {
+    return this.#pick(NAMES);
+  }
+
+  #tag(): string {
+    return this.#pick(["m", "p", "主机"]);
+  }
+
+  #some<T>(least: number, most: number, make: () => T): T[] {
+    return Array.from({ length: least + Math.floor(this.#next() * (most - least + 1)) }, make);
+  }
+
+  #maybe<T>(make: () => T): T | undefined {
+    return this.#coin() ? make() : undefined;
+  }
+
+  #pick<T>(choices: readonly T[]): T {
+    return choices[Math.floor(this.#next() * choices.length)] as T;
+  }
+
+  #coin(): boolean {
+    return this.#next() < 0.5;
+  }
+
+  #next(): number {
+    return this.#random.next();
+  }
+}
