@@ -5,7 +5,8 @@ import { join } from "node:path";
 import type { Clock, Random } from "../../common/time.ts";
 import { openEmbeddedEngine } from "../../controller/store/embedded/index.ts";
 import type { Engine } from "../../controller/store/engine.ts";
-import { realClock } from "./clock.ts";
+import { faulty } from "../../controller/store/faulty.ts";
+import { realClock, seededRandom } from "./clock.ts";
 
 export interface TestEngineOptions {
   /** Wraps the stores so that they are as nasty as a cluster, in the way this seed says. */
@@ -26,9 +27,10 @@ const realRandom: Random = {
 
 export async function openTestEngine(options: TestEngineOptions = {}): Promise<TestEngine> {
   const dir = await mkdtemp(join(tmpdir(), "odp-test-"));
-  const inner = await openEmbeddedEngine({ dir, runtime: { clock: options.clock ?? realClock, random: realRandom } });
-  await inner.createTenant("matrix");
-  await inner.createTenant("second");
+  const embedded = await openEmbeddedEngine({ dir, runtime: { clock: options.clock ?? realClock, random: realRandom } });
+  await embedded.createTenant("matrix");
+  await embedded.createTenant("second");
+  const inner: Engine = options.faultySeed === undefined ? embedded : faulty(embedded, { random: seededRandom(options.faultySeed) });
   const close = async (): Promise<void> => {
     await inner.close();
     await rm(dir, { recursive: true, force: true });
@@ -38,7 +40,7 @@ export async function openTestEngine(options: TestEngineOptions = {}): Promise<T
     dir,
     system: () => inner.system(),
     tenant: (name) => inner.tenant(name),
-    createTenant: (name) => inner.createTenant(name),
+    createTenant: (name, tenantOptions) => inner.createTenant(name, tenantOptions),
     dropTenant: (name) => inner.dropTenant(name),
     nodes: () => inner.nodes(),
     ready: () => inner.ready(),

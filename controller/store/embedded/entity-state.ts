@@ -216,8 +216,15 @@ function greaterBytes(a: Uint8Array, b: Uint8Array): boolean {
   return compareBytes(a, b) > 0;
 }
 
+/** By their bytes, as for cells: which of them matters less than that every engine says the same. */
 function greaterNumber(a: number, b: number): boolean {
-  return a > b;
+  return compareBytes(new Uint8Array(ieee(a)), new Uint8Array(ieee(b))) > 0;
+}
+
+function ieee(value: number): ArrayBuffer {
+  const view = new DataView(new ArrayBuffer(8));
+  view.setFloat64(0, value);
+  return view.buffer;
 }
 
 function never(): boolean {

@@ -1,0 +1,125 @@
+import { isAppError } from "../../../common/errors.ts";
+import type { Clock } from "../../../common/time.ts";
+import type { TenantStore } from "../engine.ts";
+import type { KvOperation, KvPutOptions, KvStore, KvTxn, KvWriteResult } from "../kv.ts";
+import type { Page, PageRequest } from "../objects.ts";
+
+/** What a contract works on. The same store may be handed out again: every test uses names and class numbers of its own. */
+export interface ContractSubject {
+  readonly store: TenantStore;
+  /** Of another tenant of the same engine. */
+  readonly other: TenantStore;
+  /** The clock that the engine goes by, at least roughly. */
+  readonly clock: Pick<Clock, "nowMs">;
+  /** Moves that clock on and lets happen what is due; absent where nobody can. */
+  readonly advance?: (ms: number) => Promise<void>;
+  /** Forgets the history of the key-value store up to now; absent where that cannot be asked for. */
+  readonly compactKv?: () => Promise<void>;
+  close(): Promise<void>;
+}
+
+export type OpenSubject = () => Promise<ContractSubject>;
+
+const ATTEMPTS_MAX = 200;
+const GONE_WITHIN_MS = 20_000;
+const LOOK_EVERY_MS = 200;
+
+let names = 0;
+
+/** Never used before, in this run or an earlier one. */
+export function uniqueName(prefix: string): string {
+  names += 1;
+  return `${prefix}-${process.pid.toString(36)}-${Date.now().toString(36)}-${names}`;
+}
+
+/** A class number never used before, with great probability. */
+export function uniqueCid(): number {
+  names += 1;
+  return 1 + ((Date.now() % 2_000_000) * 1_000 + (names % 1_000)) % 0x7fff_fff0;
+}
+
+/** What every caller does: an outage and an unknown outcome are answered by the same call again. */
+export async function again<T>(action: () => Promise<T>): Promise<T> {
+  return (await attempts(action)).result;
+}
+
+async function attempts<T>(action: () => Promise<T>): Promise<{ readonly result: T; readonly doubtful: boolean }> {
+  let doubtful = false;
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return { result: await action(), doubtful };
+    } catch (error) {
+      if (!isAppError(error, "unavailable", "unknown_outcome") || attempt === ATTEMPTS_MAX) throw error;
+      doubtful ||= isAppError(error, "unknown_outcome");
+    }
+  }
+}
+
+/** A write whose value nobody else writes: found in place after a lost answer, it was ours. */
+export async function put(kv: KvStore, key: string, value: Uint8Array, options: KvPutOptions = {}): Promise<KvWriteResult> {
+  const { result, doubtful } = await attempts(() => kv.put(key, value, options));
+  if (result.ok || !doubtful || result.current === undefined || !same(result.current.value, value)) return result;
+  return { ok: true, revision: result.current.revision };
+}
+
+/** As `put`: that the key is away after a lost answer was our doing. */
+export async function remove(kv: KvStore, key: string, options: { readonly ifRevision?: number } = {}): Promise<boolean> {
+  const { result, doubtful } = await attempts(() => kv.delete(key, options));
+  return result.ok || (doubtful && result.current === undefined);
+}
+
+/** As `put`: all of `then` is in place. */
+export async function txn(kv: KvStore, request: KvTxn): Promise<boolean> {
+  const { result, doubtful } = await attempts(() => kv.txn(request));
+  if (result.ok || !doubtful) return result.ok;
+  const done = await Promise.all(request.then.map((operation) => inPlace(kv, operation)));
+  return done.every(Boolean);
+}
+
+async function inPlace(kv: KvStore, operation: KvOperation): Promise<boolean> {
+  const entry = await again(() => kv.get(operation.key));
+  return operation.kind === "delete" ? entry === undefined : entry !== undefined && same(entry.value, operation.value);
+}
+
+/** All pages, whatever their sizes. */
+export async function all<T>(limit: number, read: (page: PageRequest) => Promise<Page<T>>): Promise<readonly T[]> {
+  const items: T[] = [];
+  let cursor: string | undefined;
+  do {
+    const request: PageRequest = cursor === undefined ? { limit } : { limit, cursor };
+    const page = await again(() => read(request));
+    if (page.items.length > limit) throw new Error(`A page of at most ${limit} has ${page.items.length}.`);
+    items.push(...page.items);
+    cursor = page.cursor;
+  } while (cursor !== undefined);
+  return items;
+}
+
+/** Moves the clock when that can be done, else looks until it has come true: real time passes in a real store. */
+export async function passTime(subject: ContractSubject, ms: number, isOver: () => Promise<boolean>): Promise<void> {
+  if (subject.advance !== undefined) return subject.advance(ms);
+  const deadline = performance.now() + ms + GONE_WITHIN_MS;
+  while (!(await isOver())) {
+    if (performance.now() > deadline) throw new Error(`Still there ${GONE_WITHIN_MS} ms after it should have gone.`);
+    await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
+  }
+}
+
+export function bytes(text: string): Uint8Array {
+  return new TextEncoder().encode(text);
+}
+
+export function text(value: Uint8Array): string {
+  return new TextDecoder().decode(value);
+}
+
+export function same(a: Uint8Array, b: Uint8Array): boolean {
+  return Buffer.compare(a, b) === 0;
+}
+
+/** A seed for this run, from `ODP_TEST_SEED` when one is to be replayed. */
+export function seedOfRun(name: string): number {
+  const seed = Number(process.env.ODP_TEST_SEED ?? Date.now() % 1_000_000_000);
+  console.log(`${name}: seed ${seed} (ODP_TEST_SEED=${seed} replays it)`);
+  return seed;
+}

@@ -1,0 +1,196 @@
+import { createHash } from "node:crypto";
+import { AppError } from "../../common/errors.ts";
+import type { Random } from "../../common/time.ts";
+import type { BlobStore } from "./blobs.ts";
+import type { Engine, TenantStore } from "./engine.ts";
+import type { KvEvent, KvStore } from "./kv.ts";
+import type { FindRequest, ObjectStore, Page, PageRequest, TimelineRequest } from "./objects.ts";
+
+export interface FaultyOptions {
+  /** A seeded one replays the same faults for the same calls. */
+  readonly random: Random;
+  /** How likely a call fails, from 0 to 1. */
+  readonly faultRate?: number;
+}
+
+const FAULT_RATE = 0.08;
+const DELAY_MAX_HOPS = 6;
+const EMPTY_PAGE_RATE = 0.2;
+const SUPERSET_RATE = 0.3;
+
+/**
+ * The same engine with everything the seams allow: calls that take turns in another order, outages, writes whose outcome stays
+ * unknown, tiny and empty pages, more found than asked. What works on this works on a cluster on a bad day.
+ */
+export function faulty(engine: Engine, options: FaultyOptions): Engine {
+  const wrapped = new Map<TenantStore, TenantStore>();
+  const wrap = (store: TenantStore): TenantStore => {
+    const known = wrapped.get(store) ?? faultyStore(store, options);
+    wrapped.set(store, known);
+    return known;
+  };
+  return {
+    kind: engine.kind,
+    system: async () => wrap(await engine.system()),
+    tenant: async (name) => wrap(await engine.tenant(name)),
+    createTenant: (name, tenantOptions) => engine.createTenant(name, tenantOptions),
+    dropTenant: (name) => engine.dropTenant(name),
+    nodes: () => engine.nodes(),
+    ready: () => engine.ready(),
+    close: () => engine.close(),
+  };
+}
+
+export function faultyStore(store: TenantStore, options: FaultyOptions): TenantStore {
+  const faults = new Faults(options);
+  return { kv: faultyKv(store.kv, faults), objects: faultyObjects(store.objects, faults), blobs: faultyBlobs(store.blobs, faults) };
+}
+
+class Faults {
+  readonly #random: Random;
+  readonly #rate: number;
+
+  constructor(options: FaultyOptions) {
+    this.#random = options.random;
+    this.#rate = options.faultRate ?? FAULT_RATE;
+  }
+
+  happens(rate: number): boolean {
+    return this.#random.next() < rate;
+  }
+
+  /** From 1 to `most`. */
+  some(most: number): number {
+    return 1 + Math.floor(this.#random.next() * most);
+  }
+
+  /** Lets others go first. */
+  async delay(): Promise<void> {
+    for (let hops = this.some(DELAY_MAX_HOPS); hops > 1; hops--) await Promise.resolve();
+  }
+
+  async read<T>(action: () => Promise<T>): Promise<T> {
+    await this.delay();
+    if (this.happens(this.#rate)) throw away();
+    return action();
+  }
+
+  /** `partly` is done in place of `action` when the outcome is to stay unknown and it did not wholly happen. */
+  async write<T>(action: () => Promise<T>, partly?: () => Promise<unknown>): Promise<T> {
+    await this.delay();
+    if (this.happens(this.#rate)) throw away();
+    if (!this.happens(this.#rate)) return action();
+    if (this.happens(0.5)) await action();
+    else await partly?.();
+    throw new AppError("unknown_outcome", "The answer was lost (a fault on purpose).");
+  }
+}
+
+function away(): AppError {
+  return new AppError("unavailable", "The store is away (a fault on purpose).");
+}
+
+function faultyKv(kv: KvStore, faults: Faults): KvStore {
+  return {
+    get: (key) => faults.read(() => kv.get(key)),
+    put: (key, value, options) => faults.write(() => kv.put(key, value, options)),
+    delete: (key, options) => faults.write(() => kv.delete(key, options)),
+    list: (prefix, options) => faults.read(() => kv.list(prefix, options?.limit === undefined ? options : { ...options, limit: faults.some(options.limit) })),
+    watch: (prefix, options) => slowWatch(kv.watch(prefix, options), faults),
+    // A lease whose grant was lost would hang until its process ends: here it is only refused.
+    lease: (ttlMs) => faults.read(async () => {
+      const lease = await kv.lease(ttlMs);
+      return { id: lease.id, lost: lease.lost, revoke: () => faults.write(() => lease.revoke()) };
+    }),
+    txn: (request) => faults.write(() => kv.txn(request)),
+  };
+}
+
+/** Each revision by itself, late. */
+async function* slowWatch(events: AsyncIterable<readonly KvEvent[]>, faults: Faults): AsyncIterable<readonly KvEvent[]> {
+  for await (const batch of events) {
+    for (const revision of new Set(batch.map(revisionOf))) {
+      await faults.delay();
+      yield batch.filter((event) => revisionOf(event) === revision);
+    }
+  }
+}
+
+function revisionOf(event: KvEvent): number {
+  return event.kind === "put" ? event.entry.revision : event.revision;
+}
+
+function faultyObjects(objects: ObjectStore, faults: Faults): ObjectStore {
+  const paging = <T>(name: string, read: (page: PageRequest, kept: number) => Promise<Page<T>>, conditions?: readonly [count: number, least: number]) =>
+    (page: PageRequest): Promise<Page<T>> => faults.read(() => nastyPage({ faults, name, read, conditions: conditions ?? [0, 0] }, page));
+  return {
+    change: (changes) => faults.write(() => objects.change(changes), () => objects.change(changes.slice(0, faults.some(changes.length + 1) - 1))),
+    get: (keys) => faults.read(() => objects.get(keys)),
+    find: (request, page) => paging(JSON.stringify(["find", request]), (inner, kept) => objects.find(fewer(request, kept), inner), kept(request))(page),
+    scan: paging("scan", (inner) => objects.scan(inner)),
+    history: (key, range, page) => paging(JSON.stringify(["history", key, range]), (inner) => objects.history(key, range, inner))(page),
+    edges: (key, direction, { type, ...page }) =>
+      paging(JSON.stringify(["edges", key, direction, type]), (inner) => objects.edges(key, direction, type === undefined ? inner : { ...inner, type }))(page),
+    append: (records) => faults.write(() => objects.append(records), () => objects.append(records.slice(0, faults.some(records.length + 1) - 1))),
+    timeline: (request, page) =>
+      paging(JSON.stringify(["timeline", request]), (inner, count) => objects.timeline(fewer(request, count), inner), [request.terms?.length ?? 0, 0])(page),
+    getRecords: (keys) => faults.read(() => objects.getRecords(keys)),
+    removeRecords: (keys) => faults.write(() => objects.removeRecords(keys)),
+  };
+}
+
+/** How many terms there are, and how many must stay so that something is asked at all. */
+function kept(request: FindRequest): readonly [number, number] {
+  return [request.terms.length, (request.ranges ?? []).length > 0 ? 0 : 1];
+}
+
+/** Asking for less finds more. */
+function fewer<T extends FindRequest | TimelineRequest>(request: T, count: number): T {
+  return request.terms === undefined ? request : { ...request, terms: request.terms.slice(0, count) };
+}
+
+interface NastyPage<T> {
+  readonly faults: Faults;
+  /** Names the request, for its cursors. */
+  readonly name: string;
+  readonly read: (page: PageRequest, kept: number) => Promise<Page<T>>;
+  readonly conditions: readonly [count: number, least: number];
+}
+
+/** Own cursors: how many conditions the first page kept, a mark of the request, and where the engine itself is. */
+async function nastyPage<T>({ faults, name, read, conditions }: NastyPage<T>, page: PageRequest): Promise<Page<T>> {
+  const [count, least] = conditions;
+  const mark = createHash("sha256").update(name).digest("hex").slice(0, 8);
+  const [, keptText, cursorMark, inner = ""] = page.cursor?.split("~") ?? ["", undefined, mark, ""];
+  if (page.cursor !== undefined && (cursorMark !== mark || keptText === undefined)) throw new AppError("invalid", "This cursor does not belong to this request.");
+  const kept = keptText === undefined ? (faults.happens(SUPERSET_RATE) && count > least ? count - 1 : count) : Number(keptText);
+  const outer = (place: string): string => `~${kept}~${mark}~${place}`;
+  const limit = Number.isInteger(page.limit) && page.limit >= 1 && page.limit <= 1_000 ? faults.some(page.limit) : page.limit;
+  const request = inner === "" ? { limit } : { limit, cursor: inner };
+  if (faults.happens(EMPTY_PAGE_RATE) && limit !== page.limit) return { items: [], cursor: outer(inner) };
+  const answer = await read(request, kept);
+  return answer.cursor === undefined ? answer : { items: answer.items, cursor: outer(answer.cursor) };
+}
+
+function faultyBlobs(blobs: BlobStore, faults: Faults): BlobStore {
+  return {
+    put: (bytes, owner) => faults.write(() => blobs.put(bytes, owner)),
+    stat: (digest) => faults.read(() => blobs.stat(digest)),
+    read: (digest, range) => faultyRead(blobs.read(digest, range), faults),
+    mark: (digest, owner) => faults.write(() => blobs.mark(digest, owner)),
+    unmark: (digest, owner) => faults.write(() => blobs.unmark(digest, owner)),
+    sweep: (graceMs) => faults.read(() => blobs.sweep(graceMs)),
+    append: (stream, offset, bytes) =>
+      faults.write(() => blobs.append(stream, offset, bytes), () => blobs.append(stream, offset, bytes.subarray(0, faults.some(bytes.length + 1) - 1))),
+    readStream: (stream, offset, maxBytes) => faults.read(() => blobs.readStream(stream, offset, Math.min(maxBytes, faults.some(maxBytes)))),
+    removeStream: (stream) => faults.write(() => blobs.removeStream(stream)),
+  };
+}
+
+async function* faultyRead(bytes: AsyncIterable<Uint8Array>, faults: Faults): AsyncIterable<Uint8Array> {
+  for await (const piece of bytes) {
+    const cut = faults.some(piece.length);
+    yield await faults.read(async () => piece.subarray(0, cut));
+    if (cut < piece.length) yield await faults.read(async () => piece.subarray(cut));
+  }
+}
