@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { pino } from "pino";
 import { describe, inject } from "vitest";
 import type { Engine } from "../../controller/store/engine.ts";
+import type { ContractSubject } from "../../controller/store/contract/harness.ts";
 import { Cassandra } from "../../controller/store/cluster/cassandra.ts";
 import { Etcd } from "../../controller/store/cluster/etcd.ts";
 import { openClusterEngine } from "../../controller/store/cluster/index.ts";
@@ -87,4 +88,24 @@ async function removeEverything(settings: ClusterSettings, prefix: string): Prom
     etcd.close();
     await cassandra.close();
   }
+}
+
+/** What the contracts of the stores run on. Time cannot be moved here: it passes. */
+export async function openClusterSubject(): Promise<ContractSubject> {
+  const engine = await openTestClusterEngine();
+  const etcd = new Etcd(clusterSettings().etcdEndpoints, clusterRuntime);
+  const [store, other] = await Promise.all([engine.tenant("matrix"), engine.tenant("second")]);
+  return {
+    store,
+    other,
+    clock: realClock,
+    compactKv: async () => {
+      const { revision } = await store.kv.list("");
+      await etcd.kv.compact({ revision, physical: true });
+    },
+    close: async () => {
+      etcd.close();
+      await engine[Symbol.asyncDispose]();
+    },
+  };
 }

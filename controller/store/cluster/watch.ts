@@ -44,9 +44,14 @@ interface WatchStep {
 
 async function* watchOnce(etcd: Etcd, request: WatchRequest, since: number): AsyncGenerator<WatchStep> {
   const stream = await openStream(etcd);
-  const stop = (): void => void stream.destroy();
+  const stop = (): void => {
+    // To destroy it alone would leave the watch open at etcd.
+    stream.cancel();
+    stream.destroy();
+  };
   request.signal.addEventListener("abort", stop, { once: true });
   try {
+    if (request.signal.aborted) return;
     stream.write({ create_request: { key: request.key, range_end: request.rangeEnd, start_revision: since + 1, progress_notify: true, fragment: true } });
     let held: IEvent[] = [];
     for await (const response of stream as AsyncIterable<IWatchResponse>) {
@@ -62,12 +67,12 @@ async function* watchOnce(etcd: Etcd, request: WatchRequest, since: number): Asy
     }
   } finally {
     request.signal.removeEventListener("abort", stop);
-    stream.destroy();
+    stop();
   }
 }
 
-async function openStream(etcd: Etcd): Promise<Duplex> {
-  const stream: unknown = await etcd.watches.watch();
+async function openStream(etcd: Etcd): Promise<Duplex & { cancel(): void }> {
+  const stream = await etcd.watches.watch();
   if (!(stream instanceof Duplex)) throw new AppError("internal", "etcd's client gave something that is no stream.");
   // Whoever reads it sees the error; without a listener one that comes later would end the process.
   stream.on("error", () => undefined);
