@@ -290,10 +290,8 @@ export const COLLECTION_ELEMENTS_MAX = 10_000;
 export const ELEMENT_NAME_MAX_BYTES = 200;
 
 // Hosts, enrolment and the controller's end of the agent link.
-export const HOST_NAME_MAX_CHARACTERS = 255;
 export const HOST_CONFIG_MAX_ENTRIES = 256;
 export const HOST_CONFIG_VALUE_MAX_BYTES = 64 * KIB;
-export const HOST_TAGS_MAX = 500;
 /** Facts of a connected host are written at most this often. */
 export const HOST_FACTS_MIN_INTERVAL_MS = 60_000;
 export const HOST_FACTS_MAX_ENTRIES = 64;

@@ -156,3 +156,31 @@ async function run(seed: number, steps: number, faultySeed?: number): Promise<vo
 test.each([1, 2, 3])("reads answer what a plain evaluator answers, each object once (seed %i)", (seed) => run(seed, 250));
 
 test.each([4, 5])("the same on a store that fails, delays and answers in odd pages (seed %i)", (seed) => run(seed, 120, seed));
+
+test.each([6, 7, 8])("two controllers on a failing store lose nothing that was answered with ok, and replays add nothing (seed %i)", async (seed) => {
+  await using engine = await openTestEngine({ faultySeed: seed });
+  const services = [seed, seed + 100].map((own) => new ObjectService({ stores: engine, runtime: { ...testRuntime(realClock), random: seededRandom(own) } }));
+  const [one, two] = services as [ObjectService, ObjectService];
+  const columns = [{ name: "k", type: "varchar" as const }, { name: "m", type: "map" as const }];
+  const path = "/matrix/shared";
+  await one.createClass(admin, { path, columns, indexes: ["m"], options: { keyMode: "manu" } });
+  await two.createClass(admin, { path: "/matrix/log", kind: "record", columns }, { ifNotExists: true });
+  await one.createClass(admin, { path: "/matrix/log", kind: "record", columns }, { ifNotExists: true });
+  await one.insert(admin, path, [{ id: "x" }]);
+  const names = Array.from({ length: 60 }, (_, at) => `e${at}`);
+  const outcomes = await Promise.allSettled(
+    names.map((name, at) => services[at % 2]!.update(admin, { id: "shared:x" }, [{ column: "tags", operation: "add", value: name }, { column: "m", operation: "add", value: { [name]: at } }])),
+  );
+  const kept = names.filter((_, at) => outcomes[at]?.status === "fulfilled");
+  expect(kept.length).toBeGreaterThan(50);
+  const [object] = await two.get(admin, [{ id: "shared:x" }]);
+  expect(object?.values.tags).toEqual(expect.arrayContaining(kept));
+  expect(Object.keys(object?.values.m as Row)).toEqual(expect.arrayContaining(kept));
+  const records = names.map((name, at) => ({ values: { k: name }, timeMs: realClock.nowMs() - at, identity: `stream/${at}` }));
+  await one.ingest(admin, "/matrix/log", records);
+  await two.ingest(admin, "/matrix/log", records);
+  const read: Value[] = [];
+  for await (const page of two.read(admin, { class: "/matrix/log", subtree: false, newestFirst: true })) read.push(...page.map((row) => row.values.k ?? null));
+  expect(read).toEqual(names);
+  for (const service of services) await service.close();
+});

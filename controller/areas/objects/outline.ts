@@ -19,13 +19,14 @@ export interface Outline {
 
 /** Entities of classes whose indexes narrow the condition in the same way. */
 export interface Branch {
-  readonly views: ReadonlySet<number>;
   readonly narrowing: Narrowing;
   readonly finds: readonly Find[];
 }
 
 export interface Find {
   readonly request: FindRequest;
+  /** Class numbers it is asked about; a store may answer more. */
+  readonly cids: ReadonlySet<number>;
   /** Which term of the union it asks for; an object that has an earlier one was answered there. */
   readonly unionAt: number | undefined;
   /** It asks for the objects that have more words than the index. */
@@ -96,28 +97,36 @@ function grouped(views: readonly LoadedClass[], where: readonly Pushdown[]): Gro
 function branchOf(snapshot: Snapshot, request: ReadRequest, group: Group): Branch {
   const { narrowing } = group;
   const finds: Find[] = [];
-  for (const scopeTerms of scopesOf(snapshot, request, group)) {
+  for (const { terms: scopeTerms, cids } of scopesOf(snapshot, request, group)) {
     for (const [unionAt, unionTerm] of narrowing.union === undefined ? [[undefined, undefined] as const] : narrowing.union.terms.entries()) {
       const terms = [...narrowing.terms, ...(unionTerm === undefined ? [] : [unionTerm])];
       const { ranges } = narrowing;
-      finds.push({ request: { terms: [...terms, ...narrowing.words, ...scopeTerms], ranges }, unionAt, moreWords: false });
+      finds.push({ request: { terms: [...terms, ...narrowing.words, ...scopeTerms], ranges }, cids, unionAt, moreWords: false });
       if (narrowing.words.length === 0) continue;
-      finds.push({ request: { terms: [...terms, MORE_WORDS_TERM, ...scopeTerms], ranges }, unionAt, moreWords: true });
+      finds.push({ request: { terms: [...terms, MORE_WORDS_TERM, ...scopeTerms], ranges }, cids, unionAt, moreWords: true });
     }
   }
-  return { views: new Set(group.views.map((view) => view.cid)), narrowing, finds };
+  return { narrowing, finds };
 }
 
-/** Lists of class terms; together they cover the classes of the group, and no object bears terms of two of them. */
-function scopesOf(snapshot: Snapshot, request: ReadRequest, group: Group): readonly (readonly string[])[] {
-  if (indexIsOfGroup(snapshot, group)) return [[]];
+/** Part of a group's classes, and the term that its objects bear; none where the other terms are enough. */
+interface ClassScope {
+  readonly terms: readonly string[];
+  readonly cids: ReadonlySet<number>;
+}
+
+/** Together they are the classes of the group, each once. */
+function scopesOf(snapshot: Snapshot, request: ReadRequest, group: Group): readonly ClassScope[] {
+  const cids = group.views.map((view) => view.cid);
+  if (indexIsOfGroup(snapshot, group)) return [{ terms: [], cids: new Set(cids) }];
   const root = request.class === "/" ? snapshot.byCid(ROOT_CID) : snapshot.get(request.class);
   const whole = root !== undefined && request.subtree && group.views.length > 1;
   const entities = whole ? snapshot.tree(root.path).filter((view) => view.kind === "entity" && view.provide === undefined) : [];
   if (whole && (entities.length === group.views.length || group.views.length > SINGLE_CLASSES_MAX)) {
-    return [[ownTerm(root.cid)], [belowTerm(root.cid)]];
+    const own = cids.includes(root.cid) ? [{ terms: [ownTerm(root.cid)], cids: new Set([root.cid]) }] : [];
+    return [...own, { terms: [belowTerm(root.cid)], cids: new Set(cids.filter((cid) => cid !== root.cid)) }];
   }
-  return group.views.map((view) => [ownTerm(view.cid)]);
+  return cids.map((cid) => ({ terms: [ownTerm(cid)], cids: new Set([cid]) }));
 }
 
 /** Whether only objects of the group's classes can bear the terms of an indexed column. */

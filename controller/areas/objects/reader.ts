@@ -112,10 +112,10 @@ function inOrder(places: readonly Place[], of: { entities: (Entity | undefined)[
   });
 }
 
-/** Nothing for an object of another class, and for one that another find of the branch answers. */
+/** Nothing for an object that another find answers: a store may find more than it is asked for. */
 function objectOf(snapshot: Snapshot, branch: Branch, found: { readonly entity: Entity; readonly find: Find }): ObjectRow[] {
   const { entity, find } = found;
-  if (!branch.views.has(entity.key.cid)) return [];
+  if (!find.cids.has(entity.key.cid)) return [];
   const view = snapshot.byCid(entity.key.cid);
   if (view === undefined) return [];
   const object = entityObject(view, entity);
