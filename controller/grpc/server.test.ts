@@ -115,6 +115,27 @@ describe("agent sessions", () => {
     expect(test.hosts.isOnline("matrix", "twice")).toBe(true);
   });
 
+  it("leave one of several that come at once for one host: the one with the greatest epoch", async () => {
+    const identity = await test.enrol("crowd");
+    const agents = Array.from({ length: 6 }, () => agentOf(identity));
+    const epochs = await Promise.all(agents.map((agent) => agent.hello().then(({ epoch }) => epoch, () => 0)));
+    const greatest = Math.max(...epochs);
+    expect(greatest).toBeGreaterThan(0);
+    await Promise.all(agents.filter((_, at) => epochs[at] !== greatest).map((agent) => agent.end()));
+    const last = agents[epochs.indexOf(greatest)];
+    expect(last?.ended).toBe(false);
+    const { kv } = await test.engine.system();
+    expect((await kv.get("sessions/matrix/crowd"))?.createRevision).toBe(greatest);
+  });
+
+  it("end when their entry in the store does", async () => {
+    const { agent } = await connected("erased");
+    const { kv } = await test.engine.system();
+    await kv.delete("sessions/matrix/erased");
+    expect(await agent.next("refused")).toMatchObject({ code: "conflict" });
+    expect(test.hosts.isOnline("matrix", "erased")).toBe(false);
+  });
+
   it("renew a certificate in flight; the new one opens the next session", async () => {
     const { agent } = await connected("renewing");
     const keyPem = createKeyPem();

@@ -90,6 +90,16 @@ describe("host records", () => {
     expect(await test.hosts.exists(admin, "mql-1")).toBe(false);
   });
 
+  it("is set right after a crash: nobody is shown online who is not", async () => {
+    const admin = test.principal();
+    await test.hosts.save(admin, { host: "crashed" });
+    const ref = { id: "hostinfo:crashed", class: "/matrix/system/hostinfo" };
+    await test.objects.update(admin, ref, [{ column: "status", operation: "set", value: "online" }]);
+    await test.hosts.reconcile("matrix");
+    const [row] = await test.objects.get(admin, [ref]);
+    expect(row?.values.status).toBe("offline");
+  });
+
   it("notes which depots are there", async () => {
     const admin = test.principal();
     await test.hosts.save(admin, { host: "depots" });

@@ -13,6 +13,7 @@ import type { Principal } from "../permissions/index.ts";
 import type { Query } from "../query/index.ts";
 import { Authority } from "./authority/authority.ts";
 import { pem } from "./authority/certificates.ts";
+import { generationOf } from "./authority/identity.ts";
 import { AgentCommands, type CommandEntries } from "./commands.ts";
 import { Enrolment } from "./enrolment.ts";
 import { hostGuard } from "./guard.ts";
@@ -58,6 +59,7 @@ export class HostService implements Hosts {
   readonly #presence: Presence;
   readonly #sessions: AgentSessions;
   readonly #commands: AgentCommands;
+  readonly #journal: SshJournal;
   readonly #ssh: SshTransport;
   readonly #status: HostStatus;
 
@@ -70,6 +72,10 @@ export class HostService implements Hosts {
     this.#status = new HostStatus({ ...dependencies, ...parts });
     this.#commands = new AgentCommands({ ...dependencies, live: (tenant, host) => this.#sessions.live(tenant, host) });
     this.#sessions = this.#makeSessions(parts);
+    this.#journal = new SshJournal({
+      kv: async (tenant) => (await dependencies.stores.tenant(tenant)).kv,
+      clock: dependencies.runtime.clock,
+    });
     this.#ssh = this.#makeSsh();
     parts.presence.onChange((event) => this.#presenceChanged(event));
   }
@@ -128,6 +134,7 @@ export class HostService implements Hosts {
     await this.#records.remove(principal, host);
     await this.#enrolment.forget(principal.tenant, host);
     await this.#sessions.drop(principal.tenant, host, `The host ${host} was removed.`);
+    await this.#journal.forget(principal.tenant, host);
   }
 
   async exists(principal: Principal, host: string): Promise<boolean> {
@@ -161,7 +168,8 @@ export class HostService implements Hosts {
   async content(identity: AgentIdentity, digest: string): Promise<BlobStore | undefined> {
     const { tenant, host } = identity;
     const session = this.#sessions.live(tenant, host);
-    if (session?.identity.serial !== identity.serial) return undefined;
+    // A certificate renewed in flight belongs to the same enrolment as the session's.
+    if (!session || generationOf(session.identity.serial) !== generationOf(identity.serial)) return undefined;
     if (!session.refersTo(digest) && !this.#commands.refersTo(tenant, host, digest)) return undefined;
     return (await this.#with.stores.tenant(tenant)).blobs;
   }
@@ -285,7 +293,7 @@ export class HostService implements Hosts {
       address: (target) => access.address(target),
       checkKey: (target, fingerprint) => access.checkKey(target, fingerprint),
       blobs: async (tenant) => (await stores.tenant(tenant)).blobs,
-      journal: new SshJournal({ kv: async (tenant) => (await stores.tenant(tenant)).kv, clock: runtime.clock }),
+      journal: this.#journal,
     });
   }
 

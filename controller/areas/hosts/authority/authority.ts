@@ -25,7 +25,7 @@ interface StoredAuthority {
 }
 
 /** Every controller's certificate for the agent port bears this name beside its public ones. */
-export const CONTROLLER_NAME = "controller.odp.internal";
+const CONTROLLER_NAME = "controller.odp.internal";
 
 export interface AuthorityDependencies {
   readonly kv: KvStore;

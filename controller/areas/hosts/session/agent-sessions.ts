@@ -16,6 +16,7 @@ import { sessionKey, type Presence, type StoredSession } from "./presence.ts";
 
 const PROTOCOL = 1;
 const MINUTE_MS = 60_000;
+const TAKEN_OVER = "A newer session of this host took over.";
 
 export interface AgentSessionsDependencies extends Omit<LiveSessionDependencies, "ended"> {
   /** The system's. */
@@ -35,7 +36,8 @@ export interface AgentSessionsDependencies extends Omit<LiveSessionDependencies,
 export class AgentSessions {
   readonly #with: AgentSessionsDependencies;
   readonly #live = new Map<string, LiveSession>();
-  readonly #hellos = new Map<string, { minute: number; count: number }>();
+  readonly #hellos = new Map<string, number>();
+  #helloMinute = 0;
   #lease: Promise<KvLease> | undefined;
   #closed = false;
 
@@ -58,11 +60,10 @@ export class AgentSessions {
     this.#checkHello(identity, hello);
     await this.#with.admit(identity);
     const acknowledged = await this.#with.sink.acknowledged({ ...identity, streamId: hello.streamId });
-    this.live(identity.tenant, identity.host)?.close("conflict", "A newer session of this host took over.");
+    this.live(identity.tenant, identity.host)?.close("conflict", TAKEN_OVER);
     const epoch = await this.#register(identity, hello);
     const session = this.#session({ identity, epoch, hello, channel, acknowledged });
-    session.send({ $case: "welcome", value: this.#welcome(epoch, acknowledged) });
-    await this.#greet(session, hello);
+    await this.#greet(session, { hello, welcome: this.#welcome(epoch, acknowledged) });
     return session;
   }
 
@@ -96,9 +97,10 @@ export class AgentSessions {
   /** Two agents with one certificate would throw each other out for ever; this keeps that cheap. */
   #countHello(key: string): void {
     const minute = Math.floor(this.#with.runtime.clock.monotonicMs() / MINUTE_MS);
-    if ([...this.#hellos.values()][0]?.minute !== minute) this.#hellos.clear();
-    const count = (this.#hellos.get(key)?.count ?? 0) + 1;
-    this.#hellos.set(key, { minute, count });
+    if (this.#helloMinute !== minute) this.#hellos.clear();
+    this.#helloMinute = minute;
+    const count = (this.#hellos.get(key) ?? 0) + 1;
+    this.#hellos.set(key, count);
     if (count > AGENT_HELLOS_PER_MINUTE) throw new AppError("limited", "This host connects too often: come back in a minute.");
   }
 
@@ -106,14 +108,20 @@ export class AgentSessions {
     const session = new LiveSession({ ...this.#with, ended: (ended) => this.#ended(ended) }, start);
     const { tenant, host } = start.identity;
     const key = sessionKey(tenant, host);
-    // A still newer session may have begun while this one registered.
-    if ((this.#live.get(key)?.epoch ?? 0) < start.epoch) this.#live.set(key, session);
+    // Another session of the host may have begun while this one registered.
+    const other = this.#live.get(key);
+    const older = other && other.epoch > start.epoch ? session : other;
+    if (older !== session) this.#live.set(key, session);
+    older?.close("conflict", TAKEN_OVER);
     this.#with.presence.began(tenant, host, { epoch: start.epoch, controller: this.#with.controllerId });
     return session;
   }
 
-  async #greet(session: LiveSession, hello: Hello): Promise<void> {
+  async #greet(session: LiveSession, { hello, welcome }: { readonly hello: Hello; readonly welcome: Welcome }): Promise<void> {
     try {
+      // Again, now that whoever removes the host finds the session.
+      await this.#with.admit(session.identity);
+      session.send({ $case: "welcome", value: welcome });
       await session.refresh();
       await this.#with.opened(session, hello);
     } catch (error) {
@@ -182,7 +190,7 @@ export class AgentSessions {
 
   #endedInStore(key: string, revision: number): void {
     const session = this.#live.get(key);
-    if (session && session.epoch < revision) session.close("conflict", "A newer session of this host took over.");
+    if (session && session.epoch < revision) session.close("conflict", TAKEN_OVER);
   }
 
   async #ended(session: LiveSession): Promise<void> {

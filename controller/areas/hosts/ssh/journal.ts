@@ -64,6 +64,17 @@ export class SshJournal {
     return entry && decodeStored<PlacedDepot>(entry.value);
   }
 
+  /** The host was removed: what lies there is no longer ours to know. */
+  async forget(tenant: string, host: string): Promise<void> {
+    const kv = await this.#kv(tenant);
+    let after: string | undefined;
+    do {
+      const page = await kv.list(`${DEPOTS}${host}/`, after === undefined ? {} : { after });
+      for (const { key } of page.entries) await kv.delete(key);
+      after = page.next;
+    } while (after !== undefined);
+  }
+
   /** Ids of commands are ordered by time, so the first ones are the oldest. */
   async #sweep(kv: KvStore): Promise<void> {
     const { entries } = await kv.list(COMMANDS, { limit: SSH_JOURNAL_SWEPT_PER_COMMAND });
