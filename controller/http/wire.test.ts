@@ -98,6 +98,15 @@ describe("broken bytes", () => {
     }
   });
 
+  test("a stranger's file is refused before it is taken in", async () => {
+    const socket = await open();
+    socket.write(`POST /echo HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=B\r\nContent-Length: 100000000\r\n\r\n`);
+    socket.write(`--B\r\nContent-Disposition: form-data; name="f"; filename="a"\r\n\r\nthe first of many bytes`);
+    const [answer] = await once(socket, "data");
+    expect(String(answer)).toContain(`"status":"signin"`);
+    socket.destroy();
+  });
+
   test("bytes that are no text in the charset they claim", async () => {
     const socket = await open();
     socket.write(head("text/plain; charset=utf-8", 2));
