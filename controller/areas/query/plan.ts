@@ -1,14 +1,14 @@
 import { AppError } from "../../../common/errors.ts";
 import { QUERY_DEFAULT_LIMIT_ROWS, QUERY_TOP_MAX_ROWS } from "../../../common/limits.ts";
 import {
-  type Call, type Condition, type Field, type OrderItem, parseConditionText, printCall, printCondition, type Select, type SelectItem,
+  type Call, type Condition, type Field, type OrderItem, printCall, printCondition, type Select, type SelectItem,
 } from "../../../common/mql/index.ts";
 import type { ClassCatalog, ReadRequest } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import { AGGREGATES, type AggregateName, isAggregate } from "./aggregate.ts";
 import { type Arguments, rowCount } from "./literal.ts";
 import { narrow } from "./pushdown.ts";
-import { type BoundField, commonRowCondition, type Scope, scopeOf, unveiled } from "./scope.ts";
+import { type BoundField, commonRowCondition, parseRowCondition, type Scope, scopeOf, unveiled } from "./scope.ts";
 
 /** How a SELECT is going to be done, as data. */
 export interface SelectPlan {
@@ -89,7 +89,7 @@ export function readsOf(
 ): readonly ReadRequest[] {
   const asked = narrow(where, scope, options.values);
   const rule = options.veiled ? undefined : commonRowCondition(scope);
-  const ruled = rule === undefined ? undefined : narrow(parseConditionText(rule), unveiled(scope), []);
+  const ruled = rule === undefined ? undefined : narrow(parseRowCondition(rule), unveiled(scope), []);
   const pushdowns = [...asked.where, ...(ruled?.where ?? [])];
   const ids = asked.ids ?? ruled?.ids;
   const rest = {

@@ -1,5 +1,5 @@
 import { AppError } from "../../../common/errors.ts";
-import { type ClassRef, type Field, parseConditionText } from "../../../common/mql/index.ts";
+import { type ClassRef, type Condition, type Field, parseConditionText } from "../../../common/mql/index.ts";
 import type { Value } from "../../../common/value.ts";
 import type { ClassCatalog, ClassView, Column, ObjectRow } from "../objects/index.ts";
 import { type ClassAccess, classAccess, type Principal } from "../permissions/index.ts";
@@ -207,13 +207,29 @@ export function unveiled(scope: Scope): Scope {
 
 function rowPredicate(scope: Scope, text: string): Predicate<ObjectRow> {
   const inner = unveiled(scope);
-  return compilePredicate(parseConditionText(text), {
-    values: [],
-    resolve(operand) {
-      if (operand.kind === "call") throw new AppError("invalid", `[Valid] A row condition cannot use ${operand.name}().`);
-      return inner.source(inner.bind(operand));
-    },
-  });
+  const condition = parseRowCondition(text);
+  return usable(() =>
+    compilePredicate(condition, {
+      values: [],
+      resolve(operand) {
+        if (operand.kind === "call") throw new AppError("invalid", `${operand.name}() in a row condition`);
+        return inner.source(inner.bind(operand));
+      },
+    }),
+  );
+}
+
+export function parseRowCondition(text: string): Condition {
+  return usable(() => parseConditionText(text));
+}
+
+/** What is wrong with a row condition is not for the eyes of the principal whom it restricts. */
+function usable<T>(make: () => T): T {
+  try {
+    return make();
+  } catch (error) {
+    throw new AppError("internal", "[Exec] A row condition among the rights of this user cannot be used: an administrator has to correct it.", { cause: error });
+  }
 }
 
 /** The schema table shows only what the principal may see anyway, so that everybody may read it. */

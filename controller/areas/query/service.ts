@@ -15,13 +15,13 @@ export interface QueryDependencies {
   readonly objects: Objects;
   readonly runtime: Pick<Runtime, "clock">;
   /** Told of every statement that changes something, also of those that are refused. */
-  readonly audit?: Audit;
+  readonly audit?: Pick<Audit, "write">;
 }
 
 export class QueryService implements Query {
   readonly #objects: Objects;
   readonly #runtime: Pick<Runtime, "clock">;
-  readonly #audit: Audit | undefined;
+  readonly #audit: Pick<Audit, "write"> | undefined;
 
   constructor({ objects, runtime, audit }: QueryDependencies) {
     this.#objects = objects;

@@ -1,0 +1,47 @@
+import { expect, test } from "vitest";
+import { realClock } from "../../../test/helpers/clock.ts";
+import { MemoryObjects } from "../../../test/helpers/memory-objects.ts";
+import { testPrincipal } from "../../../test/helpers/runtime.ts";
+import type { Principal } from "../permissions/index.ts";
+import { QueryService, queryRoutes } from "./index.ts";
+
+const objects = new MemoryObjects({ nowMs: () => 0 });
+const client = { remote: "", session: undefined, browser: false };
+const endpoints = queryRoutes({ query: new QueryService({ objects, runtime: { clock: realClock } }) });
+
+async function call(method: "GET" | "POST", input: object, options: { readonly text?: string; readonly principal?: Principal } = {}) {
+  const endpoint = endpoints.find((one) => one.method === method);
+  const { text, principal = testPrincipal() } = options;
+  const answer = await endpoint?.handler({ principal, input, files: [], text, client, signal: new AbortController().signal });
+  if (!answer || !("rows" in answer)) throw new Error("not an answer of rows");
+  const rows: unknown[] = [];
+  for await (const page of answer.rows) rows.push(...page);
+  return { rows, meta: answer.meta };
+}
+
+test("one path for both methods, open to readers: changes are refused by what the principal may write", async () => {
+  expect(endpoints.map(({ method, path, permission }) => `${method} ${path} ${permission}`)).toEqual([
+    "GET /mxobject/mql objects:read",
+    "POST /mxobject/mql objects:read",
+  ]);
+  const refused = call("POST", { mql: "create class /matrix/x (a int)" }, { principal: testPrincipal("viewer") });
+  await expect(refused).rejects.toMatchObject({ code: "denied" });
+});
+
+test("the statement comes as member, as body, or with values; meta only when asked for", async () => {
+  await call("POST", { mql: "create class if not exists /matrix/box (host varchar, size int, keys(host))" });
+  expect(await call("POST", { mql: "insert into /matrix/box (host, size) values (?, ?)", values: [["a", 1], ["b", 2]] })).toEqual({
+    rows: [{ count: 2, ids: ["box:a", "box:b"] }],
+    meta: undefined,
+  });
+  const flat = await call("POST", { mql: "select size from /matrix/box where host = ?", values: ["b"] });
+  expect(flat.rows).toEqual([{ size: 2 }]);
+  const raw = await call("POST", { meta: true }, { text: "select host from /matrix/box order by host" });
+  expect(raw).toMatchObject({ rows: [{ host: "a" }, { host: "b" }], meta: { type: "select", rootclass: "/matrix/box" } });
+  expect(JSON.parse(JSON.stringify(raw.meta))).toMatchObject({ columns: { "/matrix/box": [{ name: "host" }] } });
+  expect((await call("GET", { mql: "select edge type", meta: true })).meta).toMatchObject({ type: "select edge" });
+});
+
+test("no statement at all is an error", async () => {
+  await expect(call("POST", {}, { text: "  " })).rejects.toMatchObject({ code: "invalid" });
+});

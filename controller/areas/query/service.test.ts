@@ -1,0 +1,358 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import { realClock } from "../../../test/helpers/clock.ts";
+import { MemoryObjects } from "../../../test/helpers/memory-objects.ts";
+import { testPrincipal } from "../../../test/helpers/runtime.ts";
+import { QUERY_COLLECT_MAX_ROWS, QUERY_DEFAULT_LIMIT_ROWS, QUERY_SORT_MAX_ROWS, QUERY_TOP_MAX_ROWS } from "../../../common/limits.ts";
+import type { Row, Value } from "../../../common/value.ts";
+import type { AuditEntry } from "../audit/index.ts";
+import type { Edit, ObjectRow } from "../objects/index.ts";
+import type { DataRule, Principal } from "../permissions/index.ts";
+import { QueryService } from "./index.ts";
+
+const admin = testPrincipal();
+const viewer = testPrincipal("viewer");
+
+const BOX =
+  'create class /matrix/ent/box (host varchar "Host", size int, state enum {"1":["up","running"]}, seen timestamp, tags set<varchar>, keys(host), index(host, size)) with alias=\'b\'';
+
+let objects: MemoryObjects;
+let query: QueryService;
+let audited: AuditEntry[];
+
+beforeEach(() => {
+  objects = new MemoryObjects({ nowMs: () => Date.UTC(2024, 0, 1), pageSize: 10 });
+  audited = [];
+  const audit = {
+    write(entry: AuditEntry) {
+      audited.push(entry);
+      return Promise.resolve();
+    },
+  };
+  query = new QueryService({ objects, runtime: { clock: realClock }, audit });
+});
+
+function ruled(...data: DataRule[]): Principal {
+  return { ...admin, user: "ruled", grants: ["*:read"], data };
+}
+
+async function metaOf(text: string) {
+  const result = await query.run(admin, text);
+  for await (const page of result.rows) expect(page).toBeInstanceOf(Array);
+  return result.meta;
+}
+
+async function boxes(count: number): Promise<void> {
+  await query.run(admin, BOX);
+  const rows = Array.from({ length: count }, (_, index) => ({ host: `h${String(index).padStart(6, "0")}`, size: index }));
+  await objects.insert(admin, "/matrix/ent/box", rows);
+}
+
+describe("meta", () => {
+  test("is there for every kind of statement", async () => {
+    const kinds: readonly (readonly [string, string])[] = [
+      [BOX, "create"],
+      ["alter class /matrix/ent/box set alias='x'", "alter"],
+      ["insert into /matrix/ent/box host='a'", "insert"],
+      ["insert json '{\"class\":\"/matrix/ent/box\",\"host\":\"b\"}'", "insert"],
+      ["select * from /matrix/ent/box", "select"],
+      ["update /matrix/ent/box set size=1", "update"],
+      ["explain select * from /matrix/ent/box", "explain"],
+      ["create edge type contain", "create edgetype"],
+      ["select edge type", "select edge"],
+      ["drop edge type contain", "drop edge"],
+      ["delete from /matrix/ent/box", "delete"],
+      ["begin delete from /matrix/ent/box; select * from /matrix/ent/box; end", "select"],
+      ["drop class /matrix/ent/box", "drop"],
+    ];
+    for (const [text, type] of kinds) expect((await metaOf(text)).type, text).toBe(type);
+  });
+
+  test("of a select describes the columns of every class, and those of all under the root class", async () => {
+    await query.run(admin, `${BOX}; create class /matrix/ent/box/rack (slots int "Slots"); create class /matrix/ent/app (title varchar)`);
+    const meta = await metaOf("select host, slots as s, state, id from /matrix/ent/box/");
+    const host = { name: "host", title: "Host", type: "varchar" };
+    const state = { name: "state", title: "state", type: "enum", enum: { 1: ["up", "running"] } };
+    const id = { name: "id", title: "id", type: "varchar" };
+    const slots = { name: "s", title: "Slots", type: "int" };
+    expect(meta).toMatchObject({ type: "select", rootclass: "/matrix/ent/box" });
+    expect(meta.columns).toEqual({ "/matrix/ent/box": [host, slots, state, id], "/matrix/ent/box/rack": [host, slots, state, id] });
+    expect(meta.classes["/matrix/ent/box"]).toEqual({ name: "/matrix/ent/box", alias: "b", remedy: "" });
+  });
+
+  test("shows no column and no class that the principal may not see", async () => {
+    await query.run(admin, `${BOX}; create class /matrix/ent/box/vault (code int)`);
+    const who = ruled({ class: "/", access: "read", hidden: ["size"] }, { class: "/matrix/ent/box/vault", access: "none" });
+    const { meta } = await query.run(who, "select * from /matrix/ent/box/");
+    const shown = JSON.stringify({ ...meta });
+    expect(shown).toContain("host");
+    expect(shown).not.toMatch(/size|vault|code/);
+  });
+});
+
+describe("placeholders", () => {
+  beforeEach(() => boxes(3));
+
+  test("take their values in order, lists for IN too", async () => {
+    const rows = await query.rows(admin, "select host from /matrix/ent/box where size >= ? and host in ? order by host limit ?", [1, ["h000000", "h000001", "h000002"], 1]);
+    expect(rows).toEqual([{ host: "h000001" }]);
+  });
+
+  test("several lists of values are one execution each", async () => {
+    const insert = await query.run(admin, "insert into /matrix/ent/box (host, size) values (?, ?)", { values: [["x", 10], ["y", "20"]] });
+    expect(await collect(insert.rows)).toEqual([{ count: 2, ids: ["box:x", "box:y"] }]);
+    const update = await query.run(admin, "update /matrix/ent/box set size = ? where host = ?", { values: [[11, "x"], [12, "nobody"]] });
+    expect(await collect(update.rows)).toEqual([{ count: 1 }, { count: 0 }]);
+    const select = await query.run(admin, "select size from /matrix/ent/box where host = ?", { values: [["x"], ["y"]] });
+    expect(await collect(select.rows)).toEqual([{ size: 11 }, { size: 20 }]);
+  });
+
+  test.each<readonly [string, readonly (readonly Value[])[]]>([
+    ["select * from /matrix/ent/box where size = ?", [[]]],
+    ["select * from /matrix/ent/box where size = ?", [[1, 2]]],
+    ["select * from /matrix/ent/box", [[1]]],
+    ["delete from /matrix/ent/box where size = ?; select * from /matrix/ent/box", [[1], [2]]],
+  ])("the wrong number of values is refused before anything happens: %s %j", async (text, values) => {
+    await expect(query.run(admin, text, { values })).rejects.toMatchObject({ code: "invalid" });
+    expect(await query.rows(admin, "select count(*) from /matrix/ent/box")).toEqual([{ count: 3 }]);
+  });
+});
+
+describe("bounds", () => {
+  test("a plain select answers the default limit, LIMIT -1 all; aggregates and changes see all", async () => {
+    const count = QUERY_DEFAULT_LIMIT_ROWS * 2;
+    await boxes(count);
+    expect(await query.rows(admin, "select host from /matrix/ent/box")).toHaveLength(QUERY_DEFAULT_LIMIT_ROWS);
+    expect(await query.rows(admin, "select host from /matrix/ent/box limit -1")).toHaveLength(count);
+    expect(await query.rows(admin, "select count(*) from /matrix/ent/box")).toEqual([{ count }]);
+    expect(await query.rows(admin, "select host, count(*) from /matrix/ent/box group by host")).toHaveLength(count);
+    expect(await query.rows(admin, "update /matrix/ent/box set size = 0")).toEqual([{ count }]);
+    expect(await query.rows(admin, "delete from /matrix/ent/box")).toEqual([{ count }]);
+  });
+
+  test("a select with a limit stops reading as soon as it has enough", async () => {
+    const source = endless();
+    expect(await source.query.rows(admin, "select host from /matrix/ent/box where size > 2 limit 5")).toHaveLength(5);
+    expect(source.pages()).toBe(1);
+  });
+
+  test("sorting keeps only the best rows when there is a limit, and is refused when too many would be held", async () => {
+    const source = endless(QUERY_SORT_MAX_ROWS + 1_000);
+    const best = await source.query.rows(admin, "select size from /matrix/ent/box order by size desc limit 3 offset 1");
+    expect(best.map((row) => row.size)).toEqual([QUERY_SORT_MAX_ROWS + 998, QUERY_SORT_MAX_ROWS + 997, QUERY_SORT_MAX_ROWS + 996]);
+    const tooMany = endless(QUERY_SORT_MAX_ROWS + 1_000).query.rows(admin, "select size from /matrix/ent/box order by size limit -1");
+    await expect(tooMany).rejects.toMatchObject({ code: "too_large", details: { limit: "QUERY_SORT_MAX_ROWS" } });
+  });
+
+  test("a long sort in memory is whole and in order, equal keys in the order of arrival", async () => {
+    const count = QUERY_TOP_MAX_ROWS * 5;
+    const rows = await endless(count).query.rows(admin, `select size, host from /matrix/ent/box order by tags, size desc limit ${count}`);
+    expect(rows.map((row) => row.size)).toEqual(Array.from({ length: count }, (_, index) => count - 1 - index));
+    const ties = await endless(count).query.rows(admin, `select size from /matrix/ent/box order by tags limit ${count}`);
+    expect(ties.map((row) => row.size)).toEqual(Array.from({ length: count }, (_, index) => index));
+  });
+
+  test("collecting too many rows is refused", async () => {
+    const all = endless(QUERY_COLLECT_MAX_ROWS + 2_000).query.rows(admin, "select size from /matrix/ent/box limit -1");
+    await expect(all).rejects.toMatchObject({ code: "too_large", details: { limit: "QUERY_COLLECT_MAX_ROWS" } });
+  });
+
+  test("a query lets others work between its rows", async () => {
+    let nowMs = 0;
+    const slow = { ...realClock, monotonicMs: () => (nowMs += 10) };
+    let others = 0;
+    let running = true;
+    const other = (): void => {
+      others += 1;
+      if (running) setImmediate(other);
+    };
+    setImmediate(other);
+    await endless(10_000, slow).query.rows(admin, "select count(*), max(size) from /matrix/ent/box");
+    running = false;
+    expect(others).toBeGreaterThan(50);
+  });
+
+  test("a query ends when its caller goes away", async () => {
+    const gone = new AbortController();
+    const { query: endlessQuery } = endless();
+    const result = await endlessQuery.run(admin, "select host from /matrix/ent/box limit -1", { signal: gone.signal });
+    const rows = result.rows[Symbol.asyncIterator]();
+    expect((await rows.next()).done).toBe(false);
+    gone.abort();
+    await expect(drain(rows)).rejects.toMatchObject({ code: "cancelled" });
+  });
+});
+
+describe("reading", () => {
+  beforeEach(() => boxes(5));
+
+  test.each<readonly [string, object]>([
+    ["id = 'box:h000001'", { ids: ["box:h000001"] }],
+    ["host = 'x' and (size = 1 or size = 2)", { where: [{ kind: "equals", column: "host", values: ["x"] }] }],
+    ["size in ('1', 2)", { where: [{ kind: "equals", column: "size", values: [1, 2] }] }],
+    ["size > 1 and size <= '9'", { where: [{ kind: "range", column: "size", from: 1 }, { kind: "range", column: "size", to: 9 }] }],
+    ["seen between '2024-01-01' and 1704153600000", { where: [{ kind: "range", column: "seen", from: 1704067200000, to: 1704153600000 }] }],
+    ["mtime >= '2024-01-01'", { where: [{ kind: "range", column: "vtime", from: 1704067200000 }] }],
+    ["day = '2024-01-01'", { where: [{ kind: "range", column: "vtime", from: 1704067200000, to: 1704153599999 }] }],
+    ["tags contains 'x'", { where: [{ kind: "equals", column: "tags", values: ["x"] }] }],
+    ["state = 1", { where: [{ kind: "equals", column: "state", values: ["1"] }] }],
+  ])("a condition narrows the read: %s", async (where, expected) => {
+    objects.reads.length = 0;
+    await query.rows(admin, `select host from /matrix/ent/box where ${where} limit -1`);
+    expect(objects.reads).toEqual([{ class: "/matrix/ent/box", subtree: false, ...expected }]);
+  });
+
+  test.each(["host = 'a' or size = 1", "not host = 'a'", "host != 'a'", "host like 'a*'", "host contains 'a'", "tags = ['a','b']", "host is null"])(
+    "a condition that cannot narrow does not: %s",
+    async (where) => {
+      objects.reads.length = 0;
+      await query.rows(admin, `select host from /matrix/ent/box where ${where} limit -1`);
+      expect(objects.reads).toEqual([{ class: "/matrix/ent/box", subtree: false }]);
+    },
+  );
+
+  test("the row condition narrows too, and is not shown by EXPLAIN", async () => {
+    const who = ruled({ class: "/", access: "read", where: "host = 'h000002'" });
+    objects.reads.length = 0;
+    expect(await query.rows(who, "select host from /matrix/ent/box where size >= 0")).toEqual([{ host: "h000002" }]);
+    expect(objects.reads[0]?.where).toContainEqual({ kind: "equals", column: "host", values: ["h000002"] });
+    const steps = await query.rows(who, "explain select host from /matrix/ent/box where size >= 0");
+    expect(JSON.stringify(steps)).not.toContain("h000002");
+    expect(steps.map((row) => row.work)).toContain("filter by the row condition of the principal");
+  });
+
+  test("a row condition that does not parse, or calls functions, lets nothing through and does not show itself", async () => {
+    for (const where of ["host =", "count(*) = 1", "size = 'many'"]) {
+      await expect(query.rows(ruled({ class: "/", access: "read", where }), "select host from /matrix/ent/box")).rejects.toMatchObject({ code: "internal" });
+    }
+    expect(await query.rows(ruled({ class: "/", access: "read", where: "nothing = 1" }), "select host from /matrix/ent/box")).toEqual([]);
+  });
+
+  test("records come newest first without sorting", async () => {
+    await query.run(admin, "create class /matrix/log (line varchar) with kind='record'");
+    const records = ["one", "two", "three"].map((line, index) => ({ values: { line }, timeMs: 1_000 * index, identity: line }));
+    await objects.ingest(admin, "/matrix/log", records);
+    objects.reads.length = 0;
+    expect(await query.rows(admin, "select line from /matrix/log limit 2")).toEqual([{ line: "three" }, { line: "two" }]);
+    expect(await query.rows(admin, "select line, vtime from /matrix/log order by vtime desc limit 1")).toEqual([{ line: "three", vtime: 2_000 }]);
+    expect(await query.rows(admin, "select line from /matrix/log order by vtime limit 1")).toEqual([{ line: "one" }]);
+    expect(objects.reads.map((read) => read.newestFirst)).toEqual([true, true, undefined]);
+  });
+
+  test("* answers the pseudo fields and every column, null when not set", async () => {
+    const [row] = await query.rows(admin, "select * from /matrix/ent/box where id = 'box:h000003'");
+    expect(row).toEqual({
+      id: "box:h000003", class: "/matrix/ent/box", day: "2024-01-01", vtime: expect.any(Number) as number, ctime: expect.any(Number) as number,
+      mtime: expect.any(Number) as number, host: "h000003", size: 3, state: null, seen: null, tags: null,
+    });
+  });
+
+  test("of several statements the last one answers; reads before it are checked but not done", async () => {
+    objects.reads.length = 0;
+    expect(await query.rows(admin, "select host from /matrix/ent/box; select count(*) from /matrix/ent/box")).toEqual([{ count: 5 }]);
+    expect(objects.reads).toHaveLength(1);
+    await expect(query.rows(admin, "select nothing from /matrix/ent/box; select count(*) from /matrix/ent/box")).rejects.toMatchObject({ code: "not_found" });
+    await expect(query.rows(admin, " ; -- nothing")).rejects.toMatchObject({ code: "syntax" });
+  });
+});
+
+describe("system classes", () => {
+  const calls: string[] = [];
+
+  beforeEach(() => {
+    calls.length = 0;
+    const columns = [{ name: "host", type: "varchar" as const }, { name: "password", type: "varchar" as const, sealed: true }];
+    objects.registerSystemClass({ path: "/system/closed", columns, keys: ["host"], guard: {} });
+    objects.registerSystemClass({
+      path: "/system/open",
+      columns,
+      keys: ["host"],
+      guard: {
+        insert: (_, rows) => called(rows.map((row) => `open:${String(row.host)}`), `insert ${JSON.stringify(rows)}`),
+        update: (_, id, edits: readonly Edit[]) => called(true, `update ${id} ${JSON.stringify(edits)}`),
+        remove: (_, ids) => called(ids.length, `remove ${ids.join(",")}`),
+      },
+    });
+  });
+
+  function called<T>(answer: T, call: string): Promise<T> {
+    calls.push(call);
+    return Promise.resolve(answer);
+  }
+
+  test("are changed by their owner only", async () => {
+    await objects.insert(admin, "/matrix/system/open", [{ host: "a", password: "p" }]);
+    expect(await query.rows(admin, "insert into /matrix/system/open host='b'")).toEqual([{ count: 1, ids: ["open:b"] }]);
+    await query.rows(admin, "update /matrix/system/open set host='c'; delete from /matrix/system/ where host = 'a'");
+    expect(calls).toEqual(['insert [{"host":"b"}]', 'update open:a [{"column":"host","operation":"set","value":"c"}]', "remove open:a"]);
+    expect(await query.rows(admin, "select host from /matrix/system/open")).toEqual([{ host: "a" }]);
+  });
+
+  test("whose owner offers nothing refuse", async () => {
+    await objects.insert(admin, "/matrix/system/closed", [{ host: "a" }]);
+    for (const text of ["insert into /matrix/system/closed host='b'", "update /matrix/system/closed set host='b'", "delete from /matrix/system/closed"]) {
+      await expect(query.rows(admin, text), text).rejects.toMatchObject({ code: "denied" });
+    }
+    expect(await query.rows(admin, "select host from /matrix/system/closed")).toEqual([{ host: "a" }]);
+  });
+
+  test("never show a sealed column", async () => {
+    await objects.insert(admin, "/matrix/system/open", [{ host: "a", password: "p" }]);
+    for (const text of [
+      "select password from /matrix/system/open", "select host from /matrix/system/open where password = 'p'", "select max(password) from /matrix/system/open",
+      "select host from /matrix/system/open order by password", "insert into /matrix/system/open host='x', password='q'",
+      "update /matrix/system/open set password='q'", "select host from /matrix/ where password like '*'",
+    ]) {
+      await expect(query.rows(admin, text), text).rejects.toMatchObject({ code: "not_found", message: "Field password Not Exist" });
+    }
+    expect(JSON.stringify(await query.rows(admin, "select * from /matrix/system/open"))).not.toContain("password");
+    expect(JSON.stringify(await query.rows(admin, "select * from /system/class"))).not.toContain("password");
+  });
+});
+
+describe("audit", () => {
+  test("every change and every refused change leaves an entry without values, a read none", async () => {
+    await boxes(1);
+    audited.length = 0;
+    await query.rows(admin, "select * from /matrix/ent/box");
+    await query.rows(admin, "insert into /matrix/ent/box host='very-secret'; delete from /matrix/ent/box where host='very-secret'");
+    await expect(query.rows(viewer, "update /matrix/ent/box set size=1")).rejects.toMatchObject({ code: "denied" });
+    await expect(query.rows(admin, "update /matrix/ent/box set nothing=1")).rejects.toMatchObject({ code: "not_found" });
+    expect(audited.map(({ user, action, outcome, code }) => ({ user, action, outcome, code }))).toEqual([
+      { user: "administrator", action: "MQL insert /matrix/ent/box, delete /matrix/ent/box", outcome: "ok", code: "ok" },
+      { user: "viewer", action: "MQL update /matrix/ent/box", outcome: "denied", code: "denied" },
+      { user: "administrator", action: "MQL update /matrix/ent/box", outcome: "failed", code: "not_found" },
+    ]);
+  });
+});
+
+/** A box class whose rows are made while they are read, 1,000 a page. */
+function endless(count = Infinity, clock = realClock): { readonly query: QueryService; pages(): number } {
+  let pages = 0;
+  const source = new MemoryObjects({ nowMs: () => 0 });
+  const ready = source.createClass(admin, {
+    path: "/matrix/ent/box",
+    columns: [{ name: "host", type: "varchar" }, { name: "size", type: "int" }, { name: "tags", type: "varchar" }],
+  });
+  source.read = async function* () {
+    const view = await ready;
+    for (let at = 0; at < count; at += 1_000) {
+      pages += 1;
+      const length = Math.min(1_000, count - at);
+      yield Array.from({ length }, (_, index): ObjectRow => {
+        const values: Row = { host: `h${at + index}`, size: at + index };
+        return { id: `box:${at + index}`, class: view, values, vtimeMs: 0, ctimeMs: 0 };
+      });
+    }
+  };
+  return { query: new QueryService({ objects: source, runtime: { clock } }), pages: () => pages };
+}
+
+async function collect(rows: AsyncIterable<readonly Row[]>): Promise<Row[]> {
+  const all: Row[] = [];
+  for await (const page of rows) all.push(...page);
+  return all;
+}
+
+async function drain(rows: AsyncIterator<readonly Row[]>): Promise<void> {
+  while (!(await rows.next()).done);
+}
