@@ -1,6 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import { buildHttp } from "./app.ts";
-import { AuditService, StoredTrail } from "./areas/audit/index.ts";
+import { AUDIT_CLASS, AuditService, StoredTrail } from "./areas/audit/index.ts";
 import { ClusterService, clusterRoutes } from "./areas/cluster/index.ts";
 import { DeploymentService, depotRoutes, DepotService, registerDepotClasses } from "./areas/depots/index.ts";
 import { FileService, fileRoutes } from "./areas/files/index.ts";
@@ -46,6 +46,7 @@ export async function assemble(options: AssemblyOptions) {
   const ospaceOf = (tenant: string): Promise<string> => tenants.ospaceOf(tenant);
 
   const objects = new ObjectService({ stores, runtime });
+  objects.registerSystemClass(AUDIT_CLASS);
   const audit = new AuditService({ runtime, trail: new StoredTrail({ clock: runtime.clock, stores, objects, ospaceOf }) });
   const users = new UserService({ runtime, stores, tenants, audit });
   const query = new QueryService({ objects, runtime, audit });

@@ -62,7 +62,7 @@ type SettingName = (typeof SETTINGS)[number]["name"];
 type Given = ReadonlyMap<SettingName, string>;
 
 /** Variables of the same prefix that other programs of this house read. */
-const VARIABLES_OF_OTHERS = /^ODP_(AGENT_(CONTROLLER|TOKEN|DIR|NAME|OUTBOX_MAX_BYTES)|URL|USER|PASSWORD|REQUIRE_CLUSTER|LOCAL_[A-Z_]+|CRASH_ROUNDS|TEST_[A-Z_]+)$/;
+const VARIABLES_OF_OTHERS = /^ODP_(AGENT_(CONTROLLER|TOKEN|DIR|NAME|OUTBOX_MAX_BYTES)|URL|USER|PASSWORD|REQUIRE_CLUSTER|LOCAL_CACHE|CRASH_ROUNDS|TEST_[A-Z_]+)$/;
 
 /**
  * Reads the variables and the configuration file; variables win. `AppError("invalid")` names the setting that is unknown or wrong.

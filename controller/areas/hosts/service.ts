@@ -209,7 +209,9 @@ export class HostService implements Hosts {
 
   // Work.
 
-  async dispatch(principal: Principal, host: string, command: HostCommand, options: DispatchOptions): Promise<CommandOutcome> {
+  async dispatch(principal: Principal, host: string, command: HostCommand, asked: DispatchOptions): Promise<CommandOutcome> {
+    // What is left of a caller's time is rarely whole, and the wire knows whole milliseconds only.
+    const options = { ...asked, timeoutMs: Math.ceil(asked.timeoutMs) };
     const record = await this.#records.need(principal, host);
     const { tenant, traceparent } = principal;
     const target: Target = { tenant, host, traceparent };
