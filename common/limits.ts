@@ -120,6 +120,9 @@ export const DEPOT_RATIO_MAX = 200;
 export const DEPOT_RATIO_FREE_BYTES = 8 * MIB;
 /** Of a long name or pax header inside a tar archive. */
 export const TAR_HEADER_MAX_BYTES = 64 * KIB;
+/** Files up to this size are read whole and stored side by side. */
+export const DEPOT_SMALL_FILE_MAX_BYTES = 64 * KIB;
+export const DEPOT_PARALLEL_FILES = 16;
 export const DEPOT_VERSIONS_MAX = 1_000;
 export const DEPOT_TEXT_MAX_BYTES = 2 * MIB;
 export const DEPOT_DIFF_MAX_BYTES = 4 * MIB;

@@ -83,13 +83,17 @@ export class DeploymentService {
   }
 
   #begin(action: Action, request: DeploymentRequest, commands: Run["commands"]): Run {
-    const { clock, random } = this.#runtime;
     const seconds = Math.min(request.timeoutSeconds ?? DEPLOY_DEFAULT_S, DEPLOY_MAX_S);
     return {
-      id: ulidOf(clock.nowMs(), random.bytes(10)), action, commands,
+      id: this.#newId(), action, commands,
       hosts: [...new Set(request.hosts)],
-      deadlineMs: clock.monotonicMs() + seconds * 1_000,
+      deadlineMs: this.#runtime.clock.monotonicMs() + seconds * 1_000,
     };
+  }
+
+  #newId(): string {
+    const { clock, random } = this.#runtime;
+    return ulidOf(clock.nowMs(), random.bytes(10));
   }
 
   /** Hosts side by side; on one host the depots in the order given. */
@@ -107,7 +111,7 @@ export class DeploymentService {
   async #target(principal: Principal, run: Run, { host, index }: { host: string; index: number }): Promise<DeploymentOutcome> {
     const command = run.commands[index];
     if (command === undefined) throw new AppError("internal", "A deployment lost its command.");
-    const outcome = await this.#dispatch(principal, run, { host, command, commandId: `deploy/${run.id}/${host}/${index}` });
+    const outcome = await this.#dispatch(principal, run, { host, command, commandId: `${run.action}/${this.#newId()}` });
     const target: DeploymentOutcome = { ...outcome, host, depot: command.name, version: command.version };
     const noted = target.state === "ok" ? await this.#note(principal, run, target) : target;
     this.#publish(principal, run, noted);

@@ -209,7 +209,7 @@ export class DepotService implements Depots {
         const bytes = Buffer.from(change.content ?? "", "utf8");
         const { digest, size } = await this.#store.saveContent(principal.tenant, owner, once(bytes));
         seen.push(digest);
-        files.set(path, { path, digest, size, executable: old?.executable ?? looksExecutable(bytes.subarray(0, 4)) });
+        files.set(path, { path, digest, size, executable: old?.executable ?? looksExecutable(bytes) });
       }
       const kept = [...files.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
       for (const file of kept) seen.push(file.digest);

@@ -1,4 +1,6 @@
+import { mapLimited } from "../../../common/concurrency.ts";
 import { AppError, isAppError } from "../../../common/errors.ts";
+import { DEPOT_PARALLEL_FILES } from "../../../common/limits.ts";
 import type { DepotFile } from "../hosts/index.ts";
 import type { Stores } from "../../store/engine.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
@@ -90,7 +92,7 @@ export class DepotStore {
 
   async markContent(tenant: string, owner: string, files: readonly DepotFile[]): Promise<void> {
     const { blobs } = await this.#stores.tenant(tenant);
-    for (const file of files) await blobs.mark(file.digest, owner);
+    await mapLimited(files, DEPOT_PARALLEL_FILES, (file) => blobs.mark(file.digest, owner));
   }
 
   async saveManifest(tenant: string, owner: string, files: readonly DepotFile[]): Promise<string> {
@@ -114,7 +116,7 @@ export class DepotStore {
   /** Takes the marks of `owner` off, so that a sweep may remove what nobody else has. */
   async release(tenant: string, owner: string, digests: Iterable<string>): Promise<void> {
     const { blobs } = await this.#stores.tenant(tenant);
-    for (const digest of new Set(digests)) await blobs.unmark(digest, owner);
+    await mapLimited([...new Set(digests)], DEPOT_PARALLEL_FILES, (digest) => blobs.unmark(digest, owner));
   }
 }
 

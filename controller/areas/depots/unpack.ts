@@ -3,7 +3,9 @@ import { pipeline, type Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
 import { openPromise, type Entry } from "yauzl";
 import { AppError, errorText, isAppError } from "../../../common/errors.ts";
-import { DEPOT_FILES_MAX, DEPOT_MAX_BYTES, DEPOT_RATIO_FREE_BYTES, DEPOT_RATIO_MAX } from "../../../common/limits.ts";
+import {
+  DEPOT_FILES_MAX, DEPOT_MAX_BYTES, DEPOT_PARALLEL_FILES, DEPOT_RATIO_FREE_BYTES, DEPOT_RATIO_MAX, DEPOT_SMALL_FILE_MAX_BYTES,
+} from "../../../common/limits.ts";
 import { relativePath } from "../../../common/paths.ts";
 import type { DepotFile } from "../hosts/index.ts";
 import { tarEntries, type TarEntry } from "./tar.ts";
@@ -26,69 +28,126 @@ interface IncomingFile {
  * inside archives stay files. Links, devices, encrypted entries, paths that leave the folder, and whatever passes a limit refuse the whole.
  */
 export async function unpackUploads(uploads: readonly DepotUpload[], save: SaveContent): Promise<readonly DepotFile[]> {
-  const files = new Map<string, DepotFile>();
-  for (const upload of uploads) {
-    const budget = new Budget(upload, files);
-    try {
-      for await (const incoming of filesOf(upload)) await take(incoming, budget, save);
-    } catch (error) {
-      throw isAppError(error) ? error : unreadable(upload, error);
-    }
+  const intake = new Intake(save);
+  try {
+    for (const upload of uploads) await takeUpload(upload, intake);
+  } finally {
+    // Also after a failure: whoever takes the content back must not be overtaken by what is still being written.
+    await intake.settled();
   }
-  refuseFileAsFolder(files);
-  return [...files.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
+  refuseFileAsFolder(intake.paths);
+  return intake.files();
 }
 
-async function take(incoming: IncomingFile, budget: Budget, save: SaveContent): Promise<void> {
-  const path = budget.admit(incoming.name);
-  const head: number[] = [];
-  const saved = await save(watched(incoming.content, budget, head));
-  const executable = incoming.mode === undefined ? looksExecutable(head) : (incoming.mode & 0o111) !== 0;
-  budget.files.set(path, { path, digest: saved.digest, size: saved.size, executable });
-}
-
-async function* watched(content: AsyncIterable<Uint8Array>, budget: Budget, head: number[]): AsyncGenerator<Uint8Array> {
-  for await (const piece of content) {
-    budget.spend(piece.length);
-    if (head.length < HEAD_BYTES) head.push(...piece.subarray(0, HEAD_BYTES - head.length));
-    yield piece;
+async function takeUpload(upload: DepotUpload, intake: Intake): Promise<void> {
+  intake.begin(upload);
+  try {
+    for await (const incoming of filesOf(upload)) await intake.take(incoming);
+  } catch (error) {
+    throw isAppError(error) ? error : unreadable(upload, error);
   }
 }
 
 const HEAD_BYTES = 4;
 
 /** Begins like a script (`#!`) or an ELF program. */
-export function looksExecutable(head: Iterable<number>): boolean {
-  const text = String.fromCharCode(...head).slice(0, HEAD_BYTES);
+export function looksExecutable(head: Uint8Array): boolean {
+  const text = String.fromCharCode(...head.subarray(0, HEAD_BYTES));
   return text.startsWith("#!") || text === "\u007fELF";
 }
 
-/** What one upload may still cost; shared files, own ratio. */
-class Budget {
-  readonly files: Map<string, DepotFile>;
-  readonly #maxBytes: number;
-  #spent = 0;
+/** Takes files in one by one, keeps to the limits, and stores small ones side by side. */
+class Intake {
+  readonly paths = new Set<string>();
+  readonly #save: SaveContent;
+  readonly #files: DepotFile[] = [];
+  readonly #saving = new Set<Promise<void>>();
+  #failure: { readonly error: unknown } | undefined;
+  #left = DEPOT_MAX_BYTES;
+  #leftOfUpload = 0;
 
-  constructor(upload: DepotUpload, files: Map<string, DepotFile>) {
-    this.files = files;
-    const before = [...files.values()].reduce((sum, file) => sum + file.size, 0);
-    this.#maxBytes = Math.min(DEPOT_MAX_BYTES - before, upload.size * DEPOT_RATIO_MAX + DEPOT_RATIO_FREE_BYTES);
+  constructor(save: SaveContent) {
+    this.#save = save;
+  }
+
+  /** What follows comes out of this upload, whose size bounds what it may unpack to. */
+  begin(upload: DepotUpload): void {
+    this.#leftOfUpload = upload.size * DEPOT_RATIO_MAX + DEPOT_RATIO_FREE_BYTES;
+  }
+
+  async take(incoming: IncomingFile): Promise<void> {
+    const path = this.#admit(incoming.name);
+    const { head, rest } = await this.#beginning(incoming.content);
+    const executable = incoming.mode === undefined ? looksExecutable(head) : (incoming.mode & 0o111) !== 0;
+    const work = async (): Promise<void> => {
+      const { digest, size } = await this.#save(joined(head, rest));
+      this.#files.push({ path, digest, size, executable });
+    };
+    if (rest) await work();
+    else await this.#aside(work);
+  }
+
+  async settled(): Promise<void> {
+    await Promise.all(this.#saving);
+  }
+
+  files(): readonly DepotFile[] {
+    if (this.#failure) throw this.#failure.error;
+    return this.#files.sort((a, b) => (a.path < b.path ? -1 : 1));
   }
 
   /** The safe path of one more file. */
-  admit(name: string): string {
+  #admit(name: string): string {
     const path = relativePath(name);
-    if (this.files.has(path)) throw new AppError("invalid", `The file ${JSON.stringify(path)} is in the upload twice.`);
-    if (this.files.size >= DEPOT_FILES_MAX) throw new AppError("too_large", `A depot holds at most ${DEPOT_FILES_MAX} files.`);
+    if (this.paths.has(path)) throw new AppError("invalid", `The file ${JSON.stringify(path)} is in the upload twice.`);
+    if (this.paths.size >= DEPOT_FILES_MAX) throw new AppError("too_large", `A depot holds at most ${DEPOT_FILES_MAX} files.`);
+    this.paths.add(path);
     return path;
   }
 
-  spend(bytes: number): void {
-    this.#spent += bytes;
-    if (this.#spent <= this.#maxBytes) return;
-    throw new AppError("too_large", "The upload unpacks to more than allowed: " +
-      `at most ${DEPOT_MAX_BYTES} bytes for a depot and ${DEPOT_RATIO_MAX} times the size of its archive.`);
+  /** A small file whole, of a large one the first part and the rest to be read on. */
+  async #beginning(content: AsyncIterable<Uint8Array>): Promise<{ head: Uint8Array; rest?: AsyncIterable<Uint8Array> }> {
+    const source = this.#counted(content);
+    const pieces: Uint8Array[] = [];
+    let size = 0;
+    for (;;) {
+      const next = await source.next();
+      if (next.done) return { head: Buffer.concat(pieces) };
+      pieces.push(next.value);
+      size += next.value.length;
+      if (size > DEPOT_SMALL_FILE_MAX_BYTES) return { head: Buffer.concat(pieces), rest: source };
+    }
   }
+
+  async *#counted(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    for await (const piece of content) {
+      this.#left -= piece.length;
+      this.#leftOfUpload -= piece.length;
+      if (this.#left < 0 || this.#leftOfUpload < 0) throw tooLarge();
+      yield piece;
+    }
+  }
+
+  async #aside(work: () => Promise<void>): Promise<void> {
+    if (this.#failure) throw this.#failure.error;
+    if (this.#saving.size >= DEPOT_PARALLEL_FILES) await Promise.race(this.#saving);
+    const saving = work()
+      .catch((error: unknown) => {
+        this.#failure ??= { error };
+      })
+      .finally(() => this.#saving.delete(saving));
+    this.#saving.add(saving);
+  }
+}
+
+async function* joined(head: Uint8Array, rest: AsyncIterable<Uint8Array> | undefined): AsyncGenerator<Uint8Array> {
+  yield head;
+  if (rest) yield* rest;
+}
+
+function tooLarge(): AppError {
+  return new AppError("too_large", "The upload unpacks to more than allowed: " +
+    `at most ${DEPOT_MAX_BYTES} bytes for a depot and ${DEPOT_RATIO_MAX} times the size of its archive.`);
 }
 
 function filesOf(upload: DepotUpload): AsyncIterable<IncomingFile> {
@@ -174,11 +233,11 @@ function refuseOddZipEntry(entry: Entry, mode: number | undefined): void {
   if (!entry.canDecodeFileData()) throw refusedEntry(entry.fileName, "is packed in an unknown way");
 }
 
-function refuseFileAsFolder(files: ReadonlyMap<string, DepotFile>): void {
-  for (const path of files.keys()) {
+function refuseFileAsFolder(paths: ReadonlySet<string>): void {
+  for (const path of paths) {
     for (let slash = path.indexOf("/"); slash > 0; slash = path.indexOf("/", slash + 1)) {
       const folder = path.slice(0, slash);
-      if (files.has(folder)) throw new AppError("invalid", `${JSON.stringify(folder)} is both a file and a folder in the upload.`);
+      if (paths.has(folder)) throw new AppError("invalid", `${JSON.stringify(folder)} is both a file and a folder in the upload.`);
     }
   }
 }
