@@ -1,0 +1,117 @@
+import { describe, expect, test } from "vitest";
+import { CHANGE_BATCH_MAX } from "../../../common/limits.ts";
+import { encodeTime } from "ulid";
+import type { StoredRecord, TimelineRequest } from "../objects.ts";
+import { again, all, bytes, passTime, text, uniqueCid, uniqueName, type ContractSubject } from "./harness.ts";
+
+const TTL_MS = 2_000;
+const TIME_DIGITS = 10;
+const DAY_MS = 24 * 3_600_000;
+
+/** The part of the contract that is about records. */
+export function recordsContract(subject: () => ContractSubject): void {
+  describe("records", () => {
+    const append = (...records: StoredRecord[]): Promise<void> => again(() => subject().store.objects.append(records));
+    const timeline = async (request: TimelineRequest, limit = 100): Promise<readonly string[]> =>
+      (await all(limit, (page) => subject().store.objects.timeline(request, page))).map((record) => record.id);
+    const get = async (cid: number, id: string): Promise<StoredRecord | undefined> => (await again(() => subject().store.objects.getRecords([{ cid, id }])))[0];
+    /** In the present, so that engines which keep records by day have few days to look at. */
+    const startMs = (): number => Math.floor(subject().clock.nowMs() / 1_000) * 1_000;
+
+    test("a record is what was appended, and repeating that changes nothing", async () => {
+      const record = { cid: uniqueCid(), id: ulid(startMs(), 1), value: bytes("line"), terms: ["word", "other"] };
+      expect(await get(record.cid, record.id)).toBeUndefined();
+      await append(record, record);
+      await append(record);
+      const found = await get(record.cid, record.id);
+      expect({ ...found!, terms: [...found!.terms].sort() }).toEqual({ ...record, terms: ["other", "word"] });
+      expect(await timeline({ cid: record.cid, fromMs: startMs() - DAY_MS, toMs: startMs() + DAY_MS })).toEqual([record.id]);
+    });
+
+    test("a timeline is newest first across pages and days, at equal times the greater id first", async () => {
+      const cid = uniqueCid();
+      const begin = startMs() - 3 * DAY_MS;
+      const ids = Array.from({ length: 60 }, (_, i) => ulid(begin + Math.floor(i / 3) * 4 * 3_600_000, i));
+      await append(...shuffled(ids).map((id) => ({ cid, id, value: bytes(id), terms: [] })));
+      const expected = [...ids].sort().reverse();
+      const whole = { cid, fromMs: begin, toMs: begin + 10 * DAY_MS };
+      for (const limit of [1, 7, 1_000]) expect(await timeline(whole, limit)).toEqual(expected);
+    });
+
+    test("a timeline begins at its first moment and ends before its last", async () => {
+      const cid = uniqueCid();
+      const begin = startMs();
+      const ids = [0, 1, 2, 3].map((i) => ulid(begin + i, i));
+      await append(...ids.map((id) => ({ cid, id, value: bytes(id), terms: [] })));
+      expect(await timeline({ cid, fromMs: begin + 1, toMs: begin + 3 })).toEqual([ids[2], ids[1]]);
+      expect(await timeline({ cid, fromMs: begin, toMs: begin })).toEqual([]);
+      expect(await timeline({ cid: uniqueCid(), fromMs: 0, toMs: begin + 9 })).toEqual([]);
+    });
+
+    test("terms narrow a timeline and leave nothing out", async () => {
+      const cid = uniqueCid();
+      const begin = startMs();
+      const records = Array.from({ length: 40 }, (_, i) => ({
+        cid, id: ulid(begin + i, i), value: bytes(`${i % 2} ${i % 3}`), terms: [`a${i % 2}`, `b${i % 3}`],
+      }));
+      await append(...records);
+      const request = { cid, fromMs: begin, toMs: begin + 100, terms: ["a1", "b2"] };
+      const found = await all(3, (page) => subject().store.objects.timeline(request, page));
+      const checked = found.filter((record) => request.terms.every((term) => record.terms.includes(term)));
+      const expected = records.filter((_, i) => i % 2 === 1 && i % 3 === 2).map((record) => record.id).reverse();
+      expect(checked.map((record) => record.id)).toEqual(expected);
+      expect(await timeline({ ...request, terms: [uniqueName("unknown")] })).toEqual([]);
+    });
+
+    test("records are removed, and removing them again is fine", async () => {
+      const cid = uniqueCid();
+      const ids = [1, 2, 3].map((i) => ulid(startMs() + i, i));
+      await append(...ids.map((id) => ({ cid, id, value: bytes(id), terms: ["t"] })));
+      const doomed = [{ cid, id: ids[1]! }, { cid, id: ulid(startMs(), 9) }];
+      await again(() => subject().store.objects.removeRecords(doomed));
+      await again(() => subject().store.objects.removeRecords(doomed));
+      expect(await timeline({ cid, fromMs: 0, toMs: startMs() + DAY_MS, terms: ["t"] })).toEqual([ids[2], ids[0]]);
+      expect(await again(() => subject().store.objects.getRecords(ids.map((id) => ({ cid, id }))))).toMatchObject([{ id: ids[0] }, undefined, { id: ids[2] }]);
+    });
+
+    test("a record vanishes when its time has come", async () => {
+      const cid = uniqueCid();
+      const [brief, lasting] = [ulid(startMs(), 1), ulid(startMs(), 2)];
+      const expiresAtMs = subject().clock.nowMs() + TTL_MS;
+      await append({ cid, id: brief, value: bytes("b"), terms: ["t"], expiresAtMs }, { cid, id: lasting, value: bytes("l"), terms: ["t"] });
+      expect(await get(cid, brief)).toBeDefined();
+      await passTime(subject(), TTL_MS + 1_000, async () => (await get(cid, brief)) === undefined);
+      expect(await get(cid, brief)).toBeUndefined();
+      expect(await timeline({ cid, fromMs: 0, toMs: startMs() + DAY_MS })).toEqual([lasting]);
+      expect(await timeline({ cid, fromMs: 0, toMs: startMs() + DAY_MS, terms: ["t"] })).toEqual([lasting]);
+    });
+
+    test("ids, batches and cursors are checked", async () => {
+      const cid = uniqueCid();
+      const record = { cid, id: "not a ulid", value: bytes("x"), terms: [] };
+      await expect(append(record)).rejects.toMatchObject({ code: "invalid" });
+      const many = Array.from({ length: CHANGE_BATCH_MAX + 1 }, (_, i) => ({ ...record, id: ulid(startMs(), i) }));
+      await expect(append(...many)).rejects.toMatchObject({ code: "too_large" });
+      const request = { cid, fromMs: 0, toMs: startMs() };
+      await expect(again(() => subject().store.objects.timeline(request, { limit: 5, cursor: "garbage" }))).rejects.toMatchObject({ code: "invalid" });
+    });
+
+    test("tenants do not see each other's records", async () => {
+      const record = { cid: uniqueCid(), id: ulid(startMs(), 1), value: bytes("mine"), terms: ["t"] };
+      await append(record);
+      const other = subject().other.objects;
+      expect(await again(() => other.getRecords([record]))).toEqual([undefined]);
+      await again(() => other.removeRecords([record]));
+      expect(text((await get(record.cid, record.id))!.value)).toBe("mine");
+    });
+  });
+}
+
+export function ulid(timeMs: number, number: number): string {
+  return encodeTime(timeMs, TIME_DIGITS) + number.toString().padStart(16, "0");
+}
+
+/** In a fixed disorder. */
+function shuffled<T>(items: readonly T[]): readonly T[] {
+  return items.map((item, i) => ({ item, place: (i * 37) % items.length })).sort((a, b) => a.place - b.place).map(({ item }) => item);
+}
