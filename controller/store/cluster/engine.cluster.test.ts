@@ -1,104 +1,61 @@
-import { expect, test, beforeAll, afterAll } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { describeCluster, openTestClusterEngine, type TestClusterEngine } from "../../../test/helpers/cluster.ts";
-import type { TenantStore } from "../engine.ts";
 
-describeCluster("cluster engine, first look", () => {
+describeCluster("cluster engine", () => {
   let engine: TestClusterEngine;
-  let store: TenantStore;
   beforeAll(async () => {
-    engine = await openTestClusterEngine();
-    store = await engine.tenant("matrix");
+    engine = await openTestClusterEngine({ tenants: ["matrix"] });
   });
   afterAll(async () => engine?.[Symbol.asyncDispose]());
 
-  test("kv", async () => {
-    const { kv } = store;
-    const r = await kv.put("a/1", new Uint8Array([1]), { ifRevision: 0 });
-    expect(r.ok).toBe(true);
-    const again = await kv.put("a/1", new Uint8Array([1]), { ifRevision: 0 });
-    expect(again).toMatchObject({ ok: false, current: { key: "a/1", value: new Uint8Array([1]) } });
-    const lease = await kv.lease(5000);
-    await kv.put("a/2", new Uint8Array(3), { lease: lease.id });
-    await lease.revoke();
-    const abort = new AbortController();
-    const got: string[] = [];
-    for await (const events of kv.watch("a/", { sinceRevision: 0, signal: abort.signal })) {
-      for (const e of events) got.push(e.kind + (e.kind === "put" ? e.entry.key : e.key));
-      if (got.length >= 3) abort.abort();
-    }
-    expect(got).toEqual(["puta/1", "puta/2", "deletea/2"]);
-    expect((await kv.list("a/")).entries.map((e) => e.key)).toEqual(["a/1"]);
-    await expect(kv.put("a/3", new Uint8Array(1), { lease: lease.id })).rejects.toMatchObject({ code: "not_found" });
-    for (let i = 0; i < 25; i++) await kv.put(`l/${String(i).padStart(2, "0")}`, new Uint8Array(1));
-    const keys: string[] = [];
-    let after: string | undefined;
-    do {
-      const page = await kv.list("l/", { after, limit: 10 });
-      keys.push(...page.entries.map((e) => e.key));
-      after = page.next;
-    } while (after);
-    expect(keys.length).toBe(25);
-    expect((await (await engine.tenant("second")).kv.list("")).entries).toEqual([]);
+  const key = { cid: 1, id: "a" };
+  const birth = (timeUs: number) => ({ key, timeUs, birth: true as const, addTerms: ["term"] });
+
+  test("a tenant that was never created is not found", async () => {
+    await expect(engine.tenant("nobody")).rejects.toMatchObject({ code: "not_found" });
   });
 
-  test("entities", async () => {
-    const { objects } = store;
-    const key = { cid: 7, id: "a:b" };
-    await objects.change([{ key, timeUs: 100, birth: true, cells: new Map([["1", Uint8Array.of(1)]]), addTerms: ["c7", "x"], numbers: new Map([[0, 5], [1, -2.5]]), version: Uint8Array.of(9), addEdges: [{ type: "t", to: { cid: 8, id: "z" } }] }]);
-    expect((await objects.get([key]))[0]).toMatchObject({ birthUs: 100, lastUs: 100, numbers: [5, -2.5, undefined] });
-    expect((await objects.find({ terms: ["c7", "x"] }, { limit: 10 })).items.length).toBe(1);
-    expect((await objects.find({ terms: ["c7"], ranges: [{ slot: 0, from: 5 }] }, { limit: 10 })).items.length).toBe(1);
-    expect((await objects.find({ terms: [], ranges: [{ slot: 1 }] }, { limit: 10 })).items.length).toBe(1);
-    expect((await objects.find({ terms: [], ranges: [{ slot: 1, from: 0 }] }, { limit: 10 })).items.length).toBe(0);
-    expect((await objects.edges({ cid: 8, id: "z" }, "in", { limit: 10 })).items).toEqual([{ from: key, type: "t", to: { cid: 8, id: "z" }, timeUs: 100 }]);
-    await objects.change([{ key, timeUs: 200, death: true }]);
-    expect((await objects.get([key]))[0]).toBeUndefined();
-    expect((await objects.find({ terms: ["c7", "x"] }, { limit: 10 })).items.length).toBe(0);
-    expect((await objects.history(key, {}, { limit: 10 })).items.length).toBe(1);
-    expect((await objects.edges({ cid: 8, id: "z" }, "in", { limit: 10 })).items).toEqual([]);
+  test.each(["", "Matrix", "1st", "a-b", "system", "x".repeat(49)])("%j is refused as a tenant's name", async (name) => {
+    await expect(engine.createTenant(name)).rejects.toMatchObject({ code: "invalid" });
+    await expect(engine.tenant(name)).rejects.toMatchObject({ code: "invalid" });
   });
 
-  test("records", async () => {
-    const { objects } = store;
-    const ids = Array.from({ length: 100 }, (_, i) => `01JD${String(i).padStart(22, "0")}`);
-    await objects.append(ids.map((id, i) => ({ cid: 3, id, value: Uint8Array.of(i), terms: [i % 2 ? "odd" : "even"] })));
-    const seen: string[] = [];
-    let cursor: string | undefined;
-    do {
-      const page = await objects.timeline({ cid: 3, fromMs: 0, toMs: 2 ** 47 }, { limit: 17, cursor });
-      seen.push(...page.items.map((r) => r.id));
-      cursor = page.cursor;
-    } while (cursor);
-    expect(seen).toEqual([...ids].reverse());
-    const odd = await objects.timeline({ cid: 3, fromMs: 0, toMs: 2 ** 47, terms: ["odd"] }, { limit: 100 });
-    expect(odd.items.length).toBe(50);
-    await objects.removeRecords([{ cid: 3, id: ids[0] ?? "" }]);
-    expect((await objects.getRecords([{ cid: 3, id: ids[0] ?? "" }, { cid: 3, id: ids[1] ?? "" }])).map((r) => r?.terms)).toEqual([undefined, ["odd"]]);
+  test("creating a tenant again keeps what is in it", async () => {
+    const { objects } = await engine.tenant("matrix");
+    await objects.change([birth(10)]);
+    await engine.createTenant("matrix");
+    expect((await objects.get([key]))[0]).toMatchObject({ birthUs: 10 });
   });
 
-  test("blobs", async () => {
-    const { blobs } = store;
-    const bytes = new Uint8Array(3_500_000).map((_, i) => i % 251);
-    const info = await blobs.put([bytes.subarray(0, 10), bytes.subarray(10)], "me");
-    expect(await blobs.stat(info.digest)).toEqual({ digest: info.digest, size: bytes.length });
-    const read: Uint8Array[] = [];
-    for await (const part of blobs.read(info.digest, { start: 1_000_000, end: 3_000_000 })) read.push(part);
-    expect(Buffer.concat(read).equals(bytes.subarray(1_000_000, 3_000_000))).toBe(true);
-    expect(await blobs.sweep(0)).toBe(0);
-    await blobs.unmark(info.digest, "me");
-    expect(await blobs.sweep(0)).toBe(1);
-    expect(await blobs.stat(info.digest)).toBeUndefined();
-    expect(await blobs.append("s", 0, bytes)).toEqual({ size: bytes.length });
-    expect(await blobs.append("s", 100, bytes.subarray(100))).toEqual({ size: bytes.length });
-    await expect(blobs.append("s", 0, Uint8Array.of(9, 9))).rejects.toMatchObject({ code: "conflict" });
-    const part = await blobs.readStream("s", 1_048_570, 100);
-    expect(Buffer.from(part.bytes).equals(bytes.subarray(1_048_570, 1_048_670))).toBe(true);
-    await blobs.removeStream("s");
-    expect(await blobs.readStream("s", 0, 10)).toEqual({ bytes: new Uint8Array(0), size: 0 });
+  test("a dropped tenant is gone with all it held, dropping it again is fine, and under the same name a new one begins empty", async () => {
+    const name = "n".repeat(48);
+    await engine.createTenant(name);
+    const before = await engine.tenant(name);
+    await before.objects.change([birth(10)]);
+    await before.kv.put("key", Uint8Array.of(1));
+    await engine.dropTenant(name);
+    await engine.dropTenant(name);
+    await expect(engine.tenant(name)).rejects.toMatchObject({ code: "not_found" });
+    await engine.createTenant(name);
+    const after = await engine.tenant(name);
+    expect((await after.objects.get([key]))[0]).toBeUndefined();
+    expect((await after.objects.find({ terms: ["term"] }, { limit: 10 })).items).toEqual([]);
+    expect(await after.kv.get("key")).toBeUndefined();
+    await after.objects.change([birth(5)]);
+    expect((await after.objects.get([key]))[0]).toMatchObject({ birthUs: 5 });
   });
 
-  test("nodes, ready", async () => {
+  test("the system's store is there without being created, and apart from every tenant's", async () => {
+    const system = await engine.system();
+    await system.kv.put("only here", Uint8Array.of(1));
+    expect(await (await engine.tenant("matrix")).kv.get("only here")).toBeUndefined();
+    expect((await (await engine.system()).kv.get("only here"))?.value).toEqual(Uint8Array.of(1));
+  });
+
+  test("it is ready and names its nodes", async () => {
     await engine.ready();
-    expect(await engine.nodes()).toMatchObject([{ isup: true, datacenter: "datacenter1", peer: "127.0.0.1" }]);
+    const nodes = await engine.nodes();
+    expect(nodes.length).toBeGreaterThan(0);
+    expect(nodes[0]).toMatchObject({ isup: true, hostid: expect.stringMatching(/^[0-9a-f-]{36}$/), rack: expect.any(String), port: expect.any(Number) });
   });
 });
