@@ -59,5 +59,6 @@ export function lifetimeOf(identity: Identity): Lifetime {
 }
 
 export function pem(der: string): string {
-  return `-----BEGIN CERTIFICATE-----\n${der.replace(/(.{64})/g, "$1\n")}\n-----END CERTIFICATE-----\n`;
+  const lines = der.match(/.{1,64}/g) ?? [];
+  return ["-----BEGIN CERTIFICATE-----", ...lines, "-----END CERTIFICATE-----", ""].join("\n");
 }

@@ -136,10 +136,10 @@ export class Link {
   }
 
   async #welcomed(session: Session, welcome: Welcome): Promise<void> {
-    const { log, journal } = this.#options;
+    const { log, journal, clock } = this.#options;
     await journal.see(welcome.epoch);
     this.#active = session;
-    log("info", "connected", { controller: session.address, epoch: welcome.epoch });
+    log("info", "connected", { controller: session.address, epoch: welcome.epoch, steadyMs: Math.round(clock.monotonicMs()) });
     const known = this.#identity.controllers;
     const given = welcome.controllers.filter((address) => address !== "");
     if (given.length > 0 && given.join() !== known.join()) {

@@ -1,5 +1,6 @@
 import { basename, dirname, join } from "node:path";
 import { LOG_FILES_MAX } from "../../../common/limits.ts";
+import { policyMarks } from "../../host.ts";
 import { beginsWith, look, walk, type FileLook } from "./folder.ts";
 import { fileMarks, FollowedFile, type FileState } from "./followed.ts";
 import { comparePlaces, logOf, placeOf } from "./order.ts";
@@ -24,13 +25,18 @@ export class LogFiles {
   readonly #work: LogWork;
   readonly #files = new Map<number, FollowedFile>();
   #nextSerial = 1;
+  #sinceMs = Infinity;
   #complained = false;
 
   constructor(work: LogWork) {
     this.#work = work;
   }
 
-  load(): void {
+  async load(): Promise<void> {
+    const { host, policy } = this.#work;
+    const since = { key: `${policyMarks(policy.name)}since`, value: String(host.clock.nowMs()) };
+    if (host.mark(since.key) === undefined) await host.emit([], { marks: [since], reserve: true });
+    this.#sinceMs = Number(host.mark(since.key));
     this.#files.clear();
     for (const [, value] of this.#work.host.marks(fileMarks(this.#work.policy.name))) {
       const state: FileState = JSON.parse(value);
@@ -84,6 +90,8 @@ export class LogFiles {
     const rotatedHomes = await this.#locate(files, looks);
     await this.#closeGone(signal);
     const found = await this.#unknown(looks);
+    // A name that is new may have been rotated already since the policy came.
+    for (const { home } of found) if (!this.#isHome(home)) rotatedHomes.set(home, this.#sinceMs);
     const between = await this.#missedGenerations(rotatedHomes, files, found);
     await this.#follow([...between, ...found], signal);
     return folders;
@@ -140,6 +148,10 @@ export class LogFiles {
       if (oldestMs !== undefined) homes.set(state.home, Math.min(oldestMs, state.mtimeMs));
     }
     return homes;
+  }
+
+  #isHome(path: string): boolean {
+    return [...this.#files.values()].some(({ state }) => state.home === path);
   }
 
   #isAt(file: FollowedFile, at: FileLook): void {

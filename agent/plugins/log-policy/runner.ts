@@ -30,8 +30,8 @@ export class LogRunner implements Runner {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    this.#files.load();
     try {
+      await this.#files.load();
       while (!signal.aborted) {
         this.#awake = false;
         if (this.#rescan) await this.#scan(signal);
