@@ -1,3 +1,3 @@
-export { ObjectService, type ObjectServiceDependencies } from "./service.ts";
+export { ObjectService } from "./service.ts";
 export type * from "./types.ts";
-export { canonicalText, canonicalValue, elementColumn, isCollection, typeText } from "./values.ts";
+export { canonicalText, canonicalValue } from "./values.ts";

@@ -110,6 +110,22 @@ describe("classes", () => {
     await expect(objects.createClass(admin, { path: "/matrix/x", columns: [{ name: "constructor", type: "int" }] })).rejects.toMatchObject({ code: "invalid" });
   });
 
+  test("too many columns are refused by the name of the limit, and nothing is made", async () => {
+    const columns = Array.from({ length: 500 }, (_, at) => ({ name: `c${at}`, type: "int" as const }));
+    await expect(objects.createClass(admin, { path: "/matrix/wide", columns })).rejects.toMatchObject({ code: "too_large", details: { limit: "COLUMNS_PER_CLASS_MAX" } });
+    expect((await objects.catalog(admin)).get("/matrix/wide")).toBeUndefined();
+    await objects.createClass(admin, { path: "/matrix/wide", columns: columns.slice(1) });
+  });
+
+  test("options are set one by one, and what the store needs no hint for is kept", async () => {
+    await objects.createClass(admin, { ...BOX, options: { ttlSeconds: 60, alias: "box", hints: { partition: "day" } } });
+    await objects.alterClass(admin, BOX.path, { kind: "set options", options: { ttlSeconds: -1, remedy: "a box" } });
+    expect((await objects.catalog(admin)).get(BOX.path)?.options).toEqual({
+      keyMode: "manu", ttlSeconds: undefined, version: false, autosearch: false, alias: "box", nickname: undefined, remedy: "a box", hints: { partition: "day" },
+    });
+    await expect(objects.alterClass(admin, BOX.path, { kind: "set options", options: { ttlSeconds: -5 } })).rejects.toMatchObject({ code: "invalid" });
+  });
+
   test("a class is dropped only without objects, versions and subclasses", async () => {
     await objects.createClass(admin, { ...BOX, options: { version: true } });
     await expect(objects.dropClass(admin, "/matrix/ent")).rejects.toMatchObject({ code: "conflict" });
@@ -439,6 +455,17 @@ describe("reading", () => {
     expect(await idsOf({ class: BOX.path, subtree: true, where: [...where, { kind: "range", column: "weight", from: 0 }] })).toEqual(["big:b2"]);
     expect(await idsOf({ class: BOX.path, where: [{ kind: "range", column: "vtime", to: 1_000 }] })).toEqual([]);
     expect(await readAll({ class: BOX.path, where: [{ kind: "range", column: "vtime", from: 1_000 }] })).toHaveLength(30);
+  });
+
+  test("an index of a number beyond the slots of the store still answers equality, and its ranges are right", async () => {
+    const names = ["a", "b", "c"];
+    await objects.createClass(admin, { path: "/matrix/nums", columns: names.map((name) => ({ name, type: "int" })), indexes: names });
+    const [low, high] = await objects.insert(admin, "/matrix/nums", [{ a: 1, b: 1, c: 1 }, { a: 9, b: 9, c: 9 }]);
+    const plans = names.map((column) => objects.plan(admin, { class: "/matrix/nums", subtree: false, where: [{ kind: "range", column, from: 5 }] }));
+    expect((await Promise.all(plans)).map((plan) => plan.used.length)).toEqual([1, 1, 0]);
+    for (const column of ["a", "b"]) expect(await idsOf({ class: "/matrix/nums", where: [{ kind: "range", column, from: 5 }] })).toEqual([high]);
+    expect(await idsOf({ class: "/matrix/nums", where: [{ kind: "range", column: "c", from: 5 }] })).toContain(high);
+    expect(await idsOf({ class: "/matrix/nums", where: [{ kind: "equals", column: "c", values: [1] }] })).toEqual([low]);
   });
 
   test("ids visit every class with that label, narrowed by the class asked for", async () => {

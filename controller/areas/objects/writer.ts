@@ -50,7 +50,7 @@ export class ObjectWriter {
     this.#store = of.store;
     this.#runtime = of.runtime;
     this.#patience = of.patience;
-    this.#clock = new WriteClock(of.runtime.clock);
+    this.#clock = new WriteClock(of.runtime);
   }
 
   async insert(context: WriteContext, view: LoadedClass, rows: readonly Row[], atMs?: number): Promise<string[]> {
