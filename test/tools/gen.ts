@@ -1,0 +1,46 @@
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { assemble } from "../../controller/assembly.ts";
+import { SETTINGS } from "../../controller/config.ts";
+import { openApiDocument } from "../../controller/http/openapi.ts";
+import { openSecretKey } from "../../controller/secrets/index.ts";
+import { openTestEngine } from "../helpers/engine.ts";
+import { realClock } from "../helpers/clock.ts";
+import { testRuntime } from "../helpers/runtime.ts";
+import packageJson from "../../package.json" with { type: "json" };
+
+/** `npm run gen`: everything generated that is committed. CI fails when running it makes a difference. */
+execFileSync(join(process.cwd(), "node_modules/.bin/buf"), ["generate"], { cwd: "proto", stdio: "inherit" });
+writeFileSync("deploy/docs/openapi.json", `${JSON.stringify(await openApi(), undefined, 2)}\n`);
+writeFileSync("deploy/docs/settings.md", settings());
+
+async function openApi(): Promise<unknown> {
+  const engine = await openTestEngine();
+  const folder = mkdtempSync(join(tmpdir(), "odp-gen-"));
+  const secrets = await openSecretKey({ file: join(folder, "secret.key"), create: true });
+  const { version } = packageJson;
+  const assembly = await assemble({
+    engine, secrets, version, runtime: testRuntime(realClock), controllerId: "gen", publicNames: ["127.0.0.1"], dataDir: folder, agentPort: () => 0,
+  });
+  await assembly.close();
+  await engine[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true });
+  return openApiDocument(assembly.endpoints, { version });
+}
+
+function settings(): string {
+  const rows = SETTINGS.map(({ name, meaning, default: otherwise }) => `| \`${name}\` | \`ODP_${name.toUpperCase()}\` | ${meaning} | ${otherwise} |`);
+  return [
+    "# Settings",
+    "",
+    "In `odp.toml` (or the file that `ODP_CONFIG` names) and as variables; a variable wins. An unknown or wrong setting is refused by name at the start.",
+    "Generated from `controller/config.ts` by `npm run gen`.",
+    "",
+    "| Setting | Variable | Meaning | Default |",
+    "| --- | --- | --- | --- |",
+    ...rows,
+    "",
+  ].join("\n");
+}
