@@ -1,7 +1,5 @@
 import type { FinalState } from "../hosts/index.ts";
 
-export type { JobInput, JobRecord } from "../../../common/api/jobs.ts";
-
 export interface ExecutionRequest {
   /** JSON text of an object. */
   readonly param?: string;
