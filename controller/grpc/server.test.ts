@@ -1,9 +1,12 @@
 import { connect } from "node:tls";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createKeyPem, createRequest } from "../../agent/csr.ts";
-import { AGENT_HELLOS_PER_MINUTE, SESSION_WINDOW_ENTRIES } from "../../common/limits.ts";
+import { AGENT_HELLOS_PER_MINUTE, SESSION_WINDOW_ENTRIES, SHUTDOWN_DEADLINE_MS } from "../../common/limits.ts";
 import type { Entry } from "../../proto/gen/agent/v1/agent.ts";
 import { realClock } from "../../test/helpers/clock.ts";
+import type { TestEngine } from "../../test/helpers/engine.ts";
+import type { Stores } from "../store/engine.ts";
+import type { KvStore } from "../store/kv.ts";
 import { BareAgent, helloOf, openTestHosts, pemOf, sha256, type TestHosts, type TestIdentity } from "../../test/helpers/hosts.ts";
 
 let test: TestHosts;
@@ -339,4 +342,56 @@ describe("two controllers on one store", () => {
     moved.close();
     await other[Symbol.asyncDispose]();
   });
+
+  it("tell their agents when they end, whatever is closed first", async () => {
+    const brief = await openTestHosts({ beside: test });
+    const agent = agentOf(await test.enrol("left-behind"), brief.agentPort);
+    await agent.hello();
+    const went = presence("left-behind", false);
+    const began = performance.now();
+    await brief.server.close();
+    expect(performance.now() - began).toBeLessThan(SHUTDOWN_DEADLINE_MS / 2);
+    expect(await agent.next("refused")).toMatchObject({ code: "unavailable" });
+    await went;
+    await brief[Symbol.asyncDispose]();
+  });
+
+  it("send their agents away when the lease of the sessions is lost, and take them again", async () => {
+    const lost: AbortController[] = [];
+    const stores = (engine: TestEngine): Stores => ({
+      tenant: (name) => engine.tenant(name),
+      system: async () => {
+        const system = await engine.system();
+        const lease: KvStore["lease"] = async (ttlMs) => {
+          const stop = new AbortController();
+          lost.push(stop);
+          return { ...(await system.kv.lease(ttlMs)), lost: stop.signal };
+        };
+        return { ...system, kv: { ...methodsOf(system.kv), lease } };
+      },
+    });
+    const lonely = await openTestHosts({ beside: test, stores });
+    const identity = await test.enrol("lonely");
+    const agent = agentOf(identity, lonely.agentPort);
+    const { epoch } = await agent.hello();
+    lost[0]?.abort();
+    expect(await agent.next("refused")).toMatchObject({ code: "unavailable" });
+    const again = agentOf(identity, lonely.agentPort);
+    expect((await again.hello()).epoch).toBeGreaterThan(epoch);
+    expect(lost).toHaveLength(2);
+    again.close();
+    await lonely[Symbol.asyncDispose]();
+  });
 });
+
+function methodsOf(kv: KvStore): KvStore {
+  return {
+    get: (key) => kv.get(key),
+    put: (key, value, options) => kv.put(key, value, options),
+    delete: (key, options) => kv.delete(key, options),
+    list: (prefix, options) => kv.list(prefix, options),
+    watch: (prefix, options) => kv.watch(prefix, options),
+    lease: (ttlMs) => kv.lease(ttlMs),
+    txn: (request) => kv.txn(request),
+  };
+}

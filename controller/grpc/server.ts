@@ -36,7 +36,7 @@ export class AgentServer {
   readonly #server: Server;
   readonly #sessionsMax: number;
   #certificate: ServerCertificate | undefined;
-  #sessions = 0;
+  readonly #streams = new Set<SessionStream>();
   #greeting = 0;
 
   constructor(dependencies: AgentServerDependencies) {
@@ -56,7 +56,7 @@ export class AgentServer {
   }
 
   get sessions(): number {
-    return this.#sessions;
+    return this.#streams.size;
   }
 
   /** Answers the port that was really opened (`port` 0: any). */
@@ -73,9 +73,10 @@ export class AgentServer {
     });
   }
 
-  /** Waits for streams to end by themselves (their sessions are closed first), at most `SHUTDOWN_DEADLINE_MS`. */
+  /** Agents are told, and have until half of `SHUTDOWN_DEADLINE_MS` to end their streams. */
   async close(): Promise<void> {
     this.#certificate?.close();
+    for (const stream of this.#streams) stream.close({ code: "unavailable", message: "The controller is shutting down." });
     const stop = this.#with.runtime.clock.after(SHUTDOWN_DEADLINE_MS / 2, () => this.#server.forceShutdown());
     await new Promise<void>((resolve) => this.#server.tryShutdown(() => resolve()));
     stop();
@@ -84,18 +85,17 @@ export class AgentServer {
   #session(call: SessionCall): void {
     const identity = this.#identify(call);
     if (!identity) return;
-    if (this.#sessions >= this.#sessionsMax) return refuse(call, "limited", "This controller has as many agents as it takes.");
-    this.#sessions += 1;
-    const stream = new SessionStream(
+    if (this.#streams.size >= this.#sessionsMax) return refuse(call, "limited", "This controller has as many agents as it takes.");
+    const stream: SessionStream = new SessionStream(
       {
         runtime: this.#with.runtime,
         open: (who, hello, channel) => this.#open(who, hello, channel),
-        over: () => (this.#sessions -= 1),
+        over: () => void this.#streams.delete(stream),
       },
       call,
       identity,
     );
-    call.on("error", () => stream.close());
+    this.#streams.add(stream);
   }
 
   /** Greeting costs store reads and writes: only so many at once. */

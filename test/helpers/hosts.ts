@@ -13,6 +13,7 @@ import { ROLES, type Principal, type RoleName } from "../../controller/areas/per
 import { QueryService } from "../../controller/areas/query/index.ts";
 import { AgentServer } from "../../controller/grpc/index.ts";
 import type { Runtime } from "../../controller/runtime.ts";
+import type { Stores } from "../../controller/store/engine.ts";
 import { secretBox } from "../../controller/secrets/index.ts";
 import { AgentLinkClient, type AgentFrame, type ControllerFrame, type Entry, type Hello } from "../../proto/gen/agent/v1/agent.ts";
 import { realClock } from "./clock.ts";
@@ -71,6 +72,8 @@ export interface TestIdentity {
 
 export interface TestHostsOptions extends Partial<Pick<HostServiceDependencies, "sshTrustFirstKey" | "agentCertificateLifetimeMs" | "runtime">> {
   readonly sessionsMax?: number;
+  /** What the hosts see of the stores. */
+  readonly stores?: (engine: TestEngine) => Stores;
   /** Runs beside an earlier one, on its stores. */
   readonly beside?: TestHosts;
 }
@@ -96,7 +99,7 @@ export async function openTestHosts(options: TestHostsOptions = {}): Promise<Tes
   let port = 0;
   const sink: MemorySink = new MemorySink(() => hosts.commands);
   const hosts: HostService = await HostService.open({
-    ...options, stores: engine, objects, query, runtime, sink,
+    ...options, stores: options.stores?.(engine) ?? engine, objects, query, runtime, sink,
     secrets: secretBox([KEY]),
     controllerId: randomBytes(6).toString("hex"),
     actAs: (tenant) => Promise.resolve(testPrincipalOf(tenant)),

@@ -26,6 +26,7 @@ export interface PlacedDepot extends DepotPlace {
 export class SshJournal {
   readonly #kv: (tenant: string) => Promise<KvStore>;
   readonly #clock: Clock;
+  readonly #sweptTo = new Map<string, string>();
 
   constructor(dependencies: { readonly kv: (tenant: string) => Promise<KvStore>; readonly clock: Clock }) {
     this.#kv = dependencies.kv;
@@ -35,7 +36,7 @@ export class SshJournal {
   /** `undefined`: begin. Else how it ended before, or that nobody knows. */
   async begin(target: Target, commandId: string): Promise<CommandOutcome | undefined> {
     const kv = await this.#kv(target.tenant);
-    await this.#sweep(kv);
+    await this.#sweep(target.tenant, kv);
     const nowMs = this.#clock.nowMs();
     const stored: StoredCommand = { host: target.host, beganMs: nowMs };
     const written = await kv.put(commandKey(target, commandId), encodeJson(stored), { ifRevision: 0 });
@@ -75,11 +76,14 @@ export class SshJournal {
     } while (after !== undefined);
   }
 
-  /** Ids of commands are ordered by time, so the first ones are the oldest. */
-  async #sweep(kv: KvStore): Promise<void> {
-    const { entries } = await kv.list(COMMANDS, { limit: SSH_JOURNAL_SWEPT_PER_COMMAND });
+  /** Goes on where the last call stopped, a few entries each time: more than come in. */
+  async #sweep(tenant: string, kv: KvStore): Promise<void> {
+    const after = this.#sweptTo.get(tenant);
+    const page = await kv.list(COMMANDS, { limit: SSH_JOURNAL_SWEPT_PER_COMMAND, ...(after === undefined ? {} : { after }) });
+    if (page.next === undefined) this.#sweptTo.delete(tenant);
+    else this.#sweptTo.set(tenant, page.next);
     const oldMs = this.#clock.nowMs() - SSH_JOURNAL_KEEP_MS;
-    for (const entry of entries) {
+    for (const entry of page.entries) {
       if (decodeStored<StoredCommand>(entry.value).beganMs < oldMs) await kv.delete(entry.key, { ifRevision: entry.revision });
     }
   }
