@@ -1,0 +1,13 @@
+/** What the child says was acknowledged, one JSON text a line. */
+export type Acknowledged =
+  | { readonly kind: "kv"; readonly key: string; readonly n: number }
+  | { readonly kind: "object"; readonly cid: number; readonly id: string; readonly n: number; readonly alive: boolean }
+  | { readonly kind: "records"; readonly cid: number; readonly ids: readonly string[] }
+  | { readonly kind: "blob"; readonly digest: string; readonly size: number }
+  | { readonly kind: "stream"; readonly stream: string; readonly size: number };
+
+/** The bytes that belong at `offset` of a stream, so that both sides know them. */
+export function streamBytes(stream: string, offset: number, length: number): Uint8Array {
+  const salt = [...stream].reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0)) >>> 0, 7);
+  return Uint8Array.from({ length }, (_, i) => ((offset + i) * 131 + salt + ((offset + i) >> 8)) & 0xff);
+}

@@ -1,0 +1,78 @@
+import { writeSync } from "node:fs";
+import { encodeTime } from "ulid";
+import { openEmbeddedEngine } from "../../../controller/store/embedded/index.ts";
+import type { TenantStore } from "../../../controller/store/engine.ts";
+import { realClock, seededRandom } from "../../helpers/clock.ts";
+import { streamBytes, type Acknowledged } from "./acknowledged.ts";
+
+/** Writes to every store as fast as it can until it is killed, and says what was acknowledged: folder, round, seed. */
+const [dir = "", round = "0", seed = "1"] = process.argv.slice(2);
+const random = seededRandom(Number(seed));
+const encoder = new TextEncoder();
+const WRITERS = 4;
+const OBJECTS = 12;
+
+function acknowledge(what: Acknowledged): void {
+  // Not through a stream: what waits in one is lost with the process.
+  writeSync(1, `${JSON.stringify(what)}\n`);
+}
+
+const engine = await openEmbeddedEngine({ dir, runtime: { clock: realClock, random } });
+await engine.createTenant("matrix");
+const store = await engine.tenant("matrix");
+await Promise.all(Array.from({ length: WRITERS }, (_, writer) => Promise.all([
+  writeKeys(store, writer), writeObjects(store, writer), writeRecords(store, writer), writeBlobs(store, writer), writeStream(store, writer),
+])));
+
+async function writeKeys({ kv }: TenantStore, writer: number): Promise<never> {
+  for (let n = 1; ; n++) {
+    const [key, twin] = [`r${round}/w${writer}/${n % 7}`, `r${round}/w${writer}/${n % 7}/twin`];
+    const value = encoder.encode(String(n));
+    await kv.txn({ if: [], then: [{ kind: "put", key, value }, { kind: "put", key: twin, value }] });
+    acknowledge({ kind: "kv", key, n });
+  }
+}
+
+async function writeObjects({ objects }: TenantStore, writer: number): Promise<never> {
+  for (let n = 1; ; n++) {
+    const key = { cid: 1 + (writer % 2), id: `r${round}-w${writer}-${n % OBJECTS}` };
+    const dies = random.next() < 0.1;
+    const before = n - OBJECTS;
+    await objects.change([{
+      key, timeUs: n, version: encoder.encode(String(n)),
+      ...(dies ? { death: true } : {
+        birth: true,
+        cells: new Map([["n", encoder.encode(String(n))], ["pad", random.bytes(Math.floor(random.next() * 3_000))]]),
+        addTerms: [`n=${n}`, `class=${key.cid}`], dropTerms: [`n=${before}`], numbers: new Map([[0, n]]),
+        addEdges: [{ type: "next", to: { cid: key.cid, id: `r${round}-w${writer}-${(n + 1) % OBJECTS}` } }],
+      }),
+    }]);
+    acknowledge({ kind: "object", cid: key.cid, id: key.id, n, alive: !dies });
+  }
+}
+
+async function writeRecords({ objects }: TenantStore, writer: number): Promise<never> {
+  for (let n = 1; ; n++) {
+    const ids = [0, 1, 2].map((i) => encodeTime(1_000_000 + n * 3 + i, 10) + `${round}`.padStart(8, "0") + `${writer}`.padStart(8, "0"));
+    await objects.append(ids.map((id) => ({ cid: 9, id, value: encoder.encode(id), terms: [`w${writer}`, `r${round}`] })));
+    acknowledge({ kind: "records", cid: 9, ids });
+  }
+}
+
+async function writeBlobs({ blobs }: TenantStore, writer: number): Promise<never> {
+  for (let n = 1; ; n++) {
+    const content = random.bytes(1 + Math.floor(random.next() * 40_000));
+    const { digest, size } = await blobs.put([content], `r${round}/w${writer}/${n}`);
+    acknowledge({ kind: "blob", digest, size });
+  }
+}
+
+async function writeStream({ blobs }: TenantStore, writer: number): Promise<never> {
+  const stream = `r${round}/w${writer}`;
+  for (let offset = 0; ; ) {
+    const bytes = streamBytes(stream, offset, 1 + Math.floor(random.next() * 5_000));
+    const { size } = await blobs.append(stream, offset, bytes);
+    acknowledge({ kind: "stream", stream, size });
+    offset = size;
+  }
+}
