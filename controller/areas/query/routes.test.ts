@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { realClock } from "../../../test/helpers/clock.ts";
+import { openTestHttp } from "../../../test/helpers/http-app.ts";
 import { MemoryObjects } from "../../../test/helpers/memory-objects.ts";
 import { testPrincipal } from "../../../test/helpers/runtime.ts";
 import type { Principal } from "../permissions/index.ts";
@@ -44,4 +45,19 @@ test("the statement comes as member, as body, or with values; meta only when ask
 
 test("no statement at all is an error", async () => {
   await expect(call("POST", {}, { text: "  " })).rejects.toMatchObject({ code: "invalid" });
+});
+
+test("over HTTP: form, JSON, raw text under any content type, and query all reach it; rows stream into the envelope", async () => {
+  await using http = await openTestHttp({ endpoints: [...endpoints] });
+  const session = await http.signIn("admin");
+  const url = "/mxobject/mql";
+  const text = "select host from /matrix/box where host = 'a'";
+  const message = [{ host: "a" }];
+  const form = "application/x-www-form-urlencoded";
+  const post = (payload: string, type: string) => http.call(session, { method: "POST", url, payload, headers: { "content-type": type } });
+  expect(await post(`mql=${encodeURIComponent(text)}&meta=true`, form)).toMatchObject({ status: "ok", message, meta: { type: "select" } });
+  expect(await post(JSON.stringify({ mql: text.replace("'a'", "?"), values: [["a"]] }), "application/json")).toMatchObject({ status: "ok", message });
+  for (const type of ["text/plain", "application/json;charset=utf-8", form]) expect(await post(text, type), type).toMatchObject({ status: "ok", message });
+  expect(await http.call(session, { method: "GET", url: `${url}?mql=${encodeURIComponent(text)}&meta=true` })).toMatchObject({ message, meta: { type: "select" } });
+  expect(await post("select host form /x", "text/plain")).toMatchObject({ status: "error", code: "syntax" });
 });

@@ -9,7 +9,7 @@ export function queryRoutes({ query }: { readonly query: Query }): readonly Endp
   const handler = (call: Call<MqlInput>) => answer(query, call);
   return [
     endpoint({ ...common, method: "GET", summary: "Run MQL; the answer is that of the last statement.", handler }),
-    endpoint({ ...common, method: "POST", summary: "Run MQL given as form, as JSON with values, or as the plain body.", body: "form", handler }),
+    endpoint({ ...common, method: "POST", summary: "Run MQL given as form, as JSON with values, or as the plain body.", body: "text", handler }),
   ];
 }
 
