@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { AppError } from "../../../common/errors.ts";
 import { tarOf, uploadFolder } from "../../../test/helpers/archives.ts";
 import { MemoryStores } from "../../../test/helpers/memory-stores.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
@@ -56,6 +57,31 @@ describe("uploading", () => {
     for (const outcome of outcomes) if (outcome.status === "rejected") expect(outcome.reason).toMatchObject({ code: "conflict" });
     expect(["a", "b", "c", "d"]).toContain(await depots.readFile(admin, "web", "1.0.0", "check.sh"));
     expect(await marked()).toBe(2);
+  });
+
+  test.each(["written", "lost"])("whose last write ends unknown, and was in fact %s, is there once and whole", async (fate) => {
+    const { kv } = await stores.tenant("matrix");
+    const put = kv.put.bind(kv);
+    let times = 0;
+    kv.put = async (...write) => {
+      if (times++ > 0) return put(...write);
+      if (fate === "written") await put(...write);
+      throw new AppError("unknown_outcome", "perhaps");
+    };
+    await depots.create(admin, web("1.0.0"), [await script("text")]);
+    expect(await depots.readFile(admin, "web", "1.0.0", "check.sh")).toBe("text");
+    expect(await marked()).toBe(2);
+  });
+
+  test("that the store cannot take leaves nothing behind and says so", async () => {
+    const { blobs } = await stores.tenant("matrix");
+    const put = blobs.put.bind(blobs);
+    let times = 0;
+    blobs.put = (...content) => (++times > 5 ? Promise.reject(new AppError("unavailable", "disk full")) : put(...content));
+    const many = tarOf(Array.from({ length: 50 }, (_, at) => ({ name: `f${at}`, content: `${at}` })));
+    await expect(depots.create(admin, web("1.0.0"), [await folder.upload("d.tar", many)])).rejects.toMatchObject({ code: "unavailable" });
+    expect(await depots.exists(admin, "web")).toBe(false);
+    expect(await marked()).toBe(0);
   });
 
   test("an archive that leaves its folder refuses the whole upload and leaves nothing behind", async () => {
