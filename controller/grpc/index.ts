@@ -1,2 +1,1 @@
-export { AgentServer, type AgentServerDependencies } from "./server.ts";
-export type { IssuedServerCertificate } from "./server-certificate.ts";
+export { AgentServer } from "./server.ts";
