@@ -373,7 +373,3 @@ export interface Explain extends At {
   readonly kind: "explain";
   readonly statement: Statement;
 }
-
-export type Node =
-  | Script | Statement | ValueNode | MapEntry | Field | Call | Condition | ClassRef | SelectItem | Join | OrderItem | Assignment
-  | ColumnDefinition | ClassOption | Chain | GraphStep | GraphNode;

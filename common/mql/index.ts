@@ -1,4 +1,3 @@
 export type * from "./ast.ts";
 export { parseConditionText, parseScript } from "./parse.ts";
-export { positionAt, type Position } from "./position.ts";
-export { printCall, printCondition, printField, printStatement, printValue } from "./print.ts";
+export { printCall, printCondition, printStatement } from "./print.ts";

@@ -41,7 +41,7 @@ export function printStatement(node: Statement): string {
   }
 }
 
-export function printValue(node: ValueNode): string {
+function printValue(node: ValueNode): string {
   switch (node.kind) {
     case "text":
       return text(node.value);
@@ -83,7 +83,7 @@ export function printCondition(node: Condition): string {
   }
 }
 
-export function printField(node: Field): string {
+function printField(node: Field): string {
   return node.parts.map(name).join(".");
 }
 

@@ -210,7 +210,8 @@ export class MemoryObjects implements Objects {
   }
 
   #idOf(view: ClassView, given: Row, values: Row): string {
-    if (typeof given.id === "string" && given.id !== "") return given.id.startsWith(`${view.label}:`) ? given.id : `${view.label}:${given.id}`;
+    const id = canonicalText(given.id ?? "");
+    if (id !== "" && given.id !== null) return id.startsWith(`${view.label}:`) ? id : `${view.label}:${id}`;
     if (view.keys.length === 0) {
       this.#ids += 1;
       return `${view.label}:${String(this.#ids).padStart(8, "0")}`;

@@ -3,7 +3,7 @@ import { QUERY_GROUPS_MAX } from "../../../common/limits.ts";
 import type { Value } from "../../../common/value.ts";
 import type { ObjectRow } from "../objects/index.ts";
 import { ANY, compare, type Comparable, type Kind, NUMBER, toComparable } from "./kind.ts";
-import { canonical } from "./tests.ts";
+import { canonical } from "./questions.ts";
 import type { Source } from "./predicate.ts";
 
 export const AGGREGATES = ["count", "min", "max", "sum", "avg", "first", "last"] as const;

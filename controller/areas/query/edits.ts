@@ -1,7 +1,7 @@
 import type { Row, Value } from "../../../common/value.ts";
 import { canonicalValue, type Column, type Edit, type ObjectRow } from "../objects/index.ts";
 import { isList, isMap } from "./literal.ts";
-import { canonical } from "./tests.ts";
+import { canonical } from "./questions.ts";
 
 /** What the values of an object become by edits. For checks before a write; the objects area does the writing itself. */
 export function withEdits(row: Pick<ObjectRow, "class" | "values">, edits: readonly Edit[]): Row {

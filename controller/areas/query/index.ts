@@ -1,3 +1,3 @@
 export { queryRoutes } from "./routes.ts";
-export { QueryService, type QueryDependencies } from "./service.ts";
+export { QueryService } from "./service.ts";
 export type * from "./types.ts";

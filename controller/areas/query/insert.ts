@@ -1,7 +1,8 @@
 import { AppError, errorText } from "../../../common/errors.ts";
+import { formatObjectId, parseObjectId } from "../../../common/ids.ts";
 import type { Insert, InsertJson, ValueNode } from "../../../common/mql/index.ts";
 import type { Row, Value } from "../../../common/value.ts";
-import type { ClassCatalog, ClassView, ObjectRow, Objects } from "../objects/index.ts";
+import { canonicalText, type ClassCatalog, type ClassView, type ObjectRow, type Objects } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import { TIME, toComparable } from "./kind.ts";
 import { type Arguments, isList, isMap, literal } from "./literal.ts";
@@ -130,14 +131,14 @@ async function checkRowCondition(work: InsertWork, context: WriteContext): Promi
 function candidate(row: Row, existing: ObjectRow | undefined, now: { readonly view: ClassView; readonly nowMs: number }): ObjectRow {
   const { view, nowMs } = now;
   const values = { ...existing?.values, ...canonicalRow(view, row) };
-  const id = existing?.id ?? (row.id === undefined ? "" : wholeId(view, String(row.id)));
-  return { id, class: view, values, vtimeMs: nowMs, ctimeMs: existing?.ctimeMs ?? nowMs };
+  return { id: existing?.id ?? givenId(view, row) ?? "", class: view, values, vtimeMs: nowMs, ctimeMs: existing?.ctimeMs ?? nowMs };
 }
 
 async function findExisting(row: Row, work: InsertWork, context: WriteContext): Promise<ObjectRow | undefined> {
   const { scope, view } = work;
-  if (typeof row.id === "string" && row.id !== "") {
-    const [found] = await context.objects.get(scope.principal, [{ id: wholeId(view, row.id), class: view.path }]);
+  const id = givenId(view, row);
+  if (id !== undefined) {
+    const [found] = await context.objects.get(scope.principal, [{ id, class: view.path }]);
     return found;
   }
   if (view.keys.length === 0 || view.options.keyMode === "uuid") return undefined;
@@ -150,7 +151,10 @@ async function findExisting(row: Row, work: InsertWork, context: WriteContext): 
   return undefined;
 }
 
-/** The id as it will be, from a bare or a whole one. */
-function wholeId(view: ClassView, id: string): string {
-  return id.startsWith(`${view.label}:`) ? id : `${view.label}:${id}`;
+/** The id as it will be, from a bare or a whole one, also a number. */
+function givenId(view: ClassView, row: Row): string | undefined {
+  const given = row.id ?? "";
+  if (given === "") return undefined;
+  const id = canonicalText(given);
+  return parseObjectId(id)?.label === view.label ? id : formatObjectId(view.label, id);
 }

@@ -59,11 +59,6 @@ export interface OrderPlan {
   readonly descending: boolean;
 }
 
-export interface Target {
-  readonly path: string;
-  readonly subtree: boolean;
-}
-
 export function planSelect(select: Select, principal: Principal, context: { readonly catalog: ClassCatalog; readonly values: Arguments }): SelectPlan {
   refuseUnsupported(select);
   const scope = scopeOf(principal, context.catalog, select.from);

@@ -3,7 +3,7 @@ import type { Condition, Operand, ValueNode } from "../../../common/mql/index.ts
 import type { Value } from "../../../common/value.ts";
 import { ANY, type Kind } from "./kind.ts";
 import { type Arguments, literal, literals } from "./literal.ts";
-import { type Question, type Test, testFor } from "./tests.ts";
+import { type Question, type Test, testFor } from "./questions.ts";
 
 /** Undefined: unknown, as about a column that is not set or that the row's class lacks. Only true lets a row pass. */
 export type Truth = boolean | undefined;

@@ -11,7 +11,7 @@ import { compilePredicate, type Predicate, type Source } from "./predicate.ts";
 import { PSEUDO_FIELDS, readPseudo, type Scope, visibility } from "./scope.ts";
 import { Slices } from "./slice.ts";
 import { Sorter, sortKey } from "./sort.ts";
-import { canonical } from "./tests.ts";
+import { canonical } from "./questions.ts";
 
 export interface RunContext {
   readonly read: (request: ReadRequest) => AsyncIterable<readonly ObjectRow[]>;

@@ -2,7 +2,7 @@ import { AppError } from "../../../common/errors.ts";
 import { QUERY_SORT_MAX_ROWS } from "../../../common/limits.ts";
 import type { Row, Value } from "../../../common/value.ts";
 import { compare, type Comparable, type Kind, toComparable } from "./kind.ts";
-import { canonical } from "./tests.ts";
+import { canonical } from "./questions.ts";
 
 /** Null sorts before every value. */
 export type SortKey = Comparable | null;
