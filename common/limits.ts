@@ -387,3 +387,6 @@ export const LOCAL_AGENT_STOP_DEADLINE_MS = 5_000;
 // The demonstration.
 export const DEMO_DEADLINE_MS = 60_000;
 export const DEMO_POLL_MS = 200;
+
+// Recurring work of a controller.
+export const MAINTENANCE_INTERVAL_MS = 60_000;

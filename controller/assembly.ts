@@ -17,6 +17,7 @@ import { TenantService } from "./areas/tenants/index.ts";
 import { userRoutes, UserService } from "./areas/users/index.ts";
 import { AgentServer } from "./grpc/index.ts";
 import type { Endpoint } from "./http/endpoint.ts";
+import { Maintenance } from "./maintenance.ts";
 import type { Runtime } from "./runtime.ts";
 import type { SecretBox } from "./secrets/index.ts";
 import type { Engine } from "./store/engine.ts";
@@ -73,6 +74,7 @@ export async function assemble(options: AssemblyOptions) {
   registerJobClasses(objects, jobs);
   const records = new RecordWriter({ objects, classes: { runs: POLICY_RUN_PATH, gaps: POLICY_GAP_PATH } });
   const ingest = new IngestService({ stores, rules, records, commands: hosts.commands, ospaceOf });
+  const maintenance = new Maintenance({ runtime, tenants, maintain: (tenant) => runs.maintain(tenant) });
   objects.onChange((events) => publishChanges(notifications, events));
 
   const endpoints: readonly Endpoint[] = [
@@ -109,10 +111,13 @@ export async function assemble(options: AssemblyOptions) {
     async repair(tenant: string): Promise<void> {
       await hosts.reconcile(tenant);
       await policies.repair(tenant);
+      await runs.maintain(tenant);
     },
+    maintenance,
     /** In the order that lets each finish with what it needs still there; the ports are closed before. */
     async close(): Promise<void> {
       users.stop();
+      await maintenance.stop();
       await runs.close();
       await hosts.close();
       await objects.close();

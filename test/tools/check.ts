@@ -2,8 +2,9 @@ import { spawn } from "node:child_process";
 
 /** `npm run check`: types, lint, import rules and dead code, side by side; each tool's output only when it complains. */
 const STEPS: readonly (readonly [name: string, command: string])[] = [
-  ["types", "tsc -p tsconfig.json"],
-  ["types of common", "tsc -p common/tsconfig.json"],
+  // The native compiler checks several times faster; the one in JavaScript is what the lint rules are built on.
+  ["types", "../typescript-7/bin/tsc -p tsconfig.json"],
+  ["types of common", "../typescript-7/bin/tsc -p common/tsconfig.json"],
   ["lint", "eslint --cache --cache-location node_modules/.cache/eslint --max-warnings 0 ."],
   ["import rules", "depcruise --config .dependency-cruiser.cjs --output-type err-long common controller agent deploy test"],
   ["dead code", "knip --no-progress"],

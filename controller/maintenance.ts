@@ -1,0 +1,45 @@
+import { MAINTENANCE_INTERVAL_MS } from "../common/limits.ts";
+import { wait } from "../common/time.ts";
+import type { Tenants } from "./areas/tenants/index.ts";
+import type { Runtime } from "./runtime.ts";
+
+export interface MaintenanceOptions {
+  readonly runtime: Runtime;
+  readonly tenants: Pick<Tenants, "list">;
+  /** Idempotent, and safe while other controllers do the same. */
+  readonly maintain: (tenant: string) => Promise<void>;
+}
+
+/** What has to be done again and again for every tenant, every `MAINTENANCE_INTERVAL_MS`. A failure is tried again the next time. */
+export class Maintenance {
+  readonly #options: MaintenanceOptions;
+  readonly #stopping = new AbortController();
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(options: MaintenanceOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#running = this.#run();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { runtime, tenants, maintain } = this.#options;
+    const { signal } = this.#stopping;
+    for (;;) {
+      await wait(runtime.clock, MAINTENANCE_INTERVAL_MS, signal);
+      if (signal.aborted) return;
+      try {
+        for (const { name } of await tenants.list()) await maintain(name);
+      } catch (error) {
+        runtime.log.warn({ err: error }, "maintenance is tried again later");
+      }
+    }
+  }
+}

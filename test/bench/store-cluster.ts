@@ -1,0 +1,95 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Client, types } from "cassandra-driver";
+import { openClusterEngine } from "../../controller/store/cluster/index.ts";
+import type { ObjectStore } from "../../controller/store/objects.ts";
+import { startLocalCluster, type ClusterSettings } from "../../deploy/local/cluster.ts";
+import { testRuntime } from "../helpers/runtime.ts";
+import { realClock } from "../helpers/clock.ts";
+import { inTurns, perSecond, type Bench, type Figure } from "./frame.ts";
+import { benchCells, benchChange, benchTerms, BENCH_CID } from "./rows.ts";
+
+const ROWS_PER_ROUND = 3_000;
+const FINDS_PER_ROUND = 500;
+const AT_ONCE = 64;
+const FINDS_AT_ONCE = 16;
+const FOUND_MAX = 20;
+
+/** ObjectStore on one Cassandra node beside the bare driver that writes the same rows into a table of the same form. */
+export const clusterStoreBench: Bench = {
+  name: "store-cluster",
+  async run() {
+    const dir = await mkdtemp(join(tmpdir(), "odp-bench-"));
+    const local = await startLocalCluster({ dir, progress: (line) => console.log(`  ${line}`) });
+    const engine = await openClusterEngine({ ...local.settings, prefix: "bench", runtime: testRuntime(realClock) });
+    const bare = await BareTable.open(local.settings);
+    try {
+      await engine.createTenant("matrix");
+      const { objects } = await engine.tenant("matrix");
+      return [await putFigure(objects, bare), await findFigure(objects, bare)];
+    } finally {
+      await bare.close();
+      await engine.close();
+      await local.stop({ now: true });
+      await rm(dir, { recursive: true, force: true });
+    }
+  },
+};
+
+async function putFigure(objects: ObjectStore, bare: BareTable): Promise<Figure> {
+  let ours = 0;
+  let theirs = 0;
+  const measured = await inTurns(
+    () => perSecond(ROWS_PER_ROUND, AT_ONCE, () => objects.change([benchChange(ours, 1_700_000_000_000_000 + ours++)])),
+    () => perSecond(ROWS_PER_ROUND, AT_ONCE, () => bare.put(theirs++)),
+  );
+  return { name: "put with 13 terms", unit: "objects/s", ...measured, againstName: "the bare driver", kind: "ratio", goal: 0.6 };
+}
+
+async function findFigure(objects: ObjectStore, bare: BareTable): Promise<Figure> {
+  let n = 0;
+  const term = (): string => `a1=host-${(n += 7) % 1_000}`;
+  const measured = await inTurns(
+    () => perSecond(FINDS_PER_ROUND, FINDS_AT_ONCE, () => objects.find({ terms: [term()] }, { limit: FOUND_MAX })),
+    () => perSecond(FINDS_PER_ROUND, FINDS_AT_ONCE, () => bare.find(term())),
+  );
+  return { name: `find ${FOUND_MAX} by one term`, unit: "queries/s", ...measured, againstName: "the bare driver", kind: "ratio", goal: 0.6 };
+}
+
+class BareTable {
+  readonly #client: Client;
+
+  private constructor(client: Client) {
+    this.#client = client;
+  }
+
+  static async open(settings: ClusterSettings): Promise<BareTable> {
+    const [host = "", port = "9042"] = (settings.cassandraContactPoints[0] ?? "").split(":");
+    const client = new Client({ contactPoints: [host], localDataCenter: settings.cassandraDatacenter, protocolOptions: { port: Number(port) } });
+    await client.execute("CREATE KEYSPACE bare WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}");
+    await client.execute(
+      "CREATE TABLE bare.rows (cid int, id text, birth bigint, attrs map<text, blob>, terms set<text>, n0 double, n1 double, n2 double, PRIMARY KEY ((cid, id)))",
+    );
+    for (const column of ["terms", "n0", "n1", "n2"]) await client.execute(`CREATE INDEX ON bare.rows (${column}) USING 'sai'`);
+    return new BareTable(client);
+  }
+
+  put(n: number): Promise<unknown> {
+    const values = [n, Object.fromEntries(benchCells(n)), [...new Set(benchTerms(n))], n, BENCH_CID, `row-${n}`];
+    return this.#client.execute("UPDATE bare.rows SET birth = ?, attrs = attrs + ?, terms = terms + ?, n0 = ? WHERE cid = ? AND id = ?", values, {
+      prepare: true,
+      isIdempotent: true,
+      consistency: types.consistencies.localQuorum,
+    });
+  }
+
+  find(term: string): Promise<unknown> {
+    const options = { prepare: true, isIdempotent: true, fetchSize: FOUND_MAX, consistency: types.consistencies.localQuorum };
+    return this.#client.execute(`SELECT * FROM bare.rows WHERE terms CONTAINS ? LIMIT ${FOUND_MAX}`, [term], options);
+  }
+
+  async close(): Promise<void> {
+    await this.#client.shutdown();
+  }
+}
