@@ -4,6 +4,7 @@ import { encodePacked } from "../format.ts";
 import { Cursors } from "./cursor.ts";
 import { Edges } from "./edges.ts";
 import { EntityState, type Indexed } from "./entity-state.ts";
+import { EntityView } from "./entity-view.ts";
 import type { Environment } from "./environment.ts";
 import type { Expiry } from "./expiry.ts";
 import { History } from "./history.ts";
@@ -31,7 +32,7 @@ export class Entities {
     this.#expiry = expiry;
     this.#nowMs = nowMs;
     this.history = new History(env, expiry);
-    this.edges = new Edges({ env, expiry, alive: (key) => this.load(entityKeyBytes(key))?.alive(nowMs()) === true });
+    this.edges = new Edges({ env, expiry, alive: (key) => this.#view(key)?.alive === true });
   }
 
   /** Inside a write transaction. */
@@ -45,18 +46,12 @@ export class Entities {
 
   /** Inside a write transaction: something of the entity vanishes, or a removal may be forgotten. */
   visit(bytes: Uint8Array, due: { readonly atMs: number; readonly nowMs: number }): void {
-    if (this.load(bytes)?.dueMs === due.atMs) this.#update(bytes, (state) => state.settle(due.nowMs));
-  }
-
-  load(bytes: Uint8Array): EntityState | undefined {
-    const stored = this.#env.read().objects.get(bytes);
-    return stored === undefined ? undefined : EntityState.decode(stored);
+    if (this.#load(bytes)?.dueMs === due.atMs) this.#update(bytes, (state) => state.settle(due.nowMs));
   }
 
   get(key: EntityKey): Entity | undefined {
-    const nowMs = this.#nowMs();
-    const state = this.load(entityKeyBytes(key));
-    return state?.alive(nowMs) ? state.toEntity(key, nowMs) : undefined;
+    const view = this.#view(key);
+    return view?.alive ? view.toEntity(key) : undefined;
   }
 
   scan(page: PageRequest, place: string): Page<Entity> {
@@ -72,14 +67,24 @@ export class Entities {
       last = key;
       examined += 1;
       bytes += value.length;
-      const state = EntityState.decode(value);
-      if (state.alive(nowMs)) items.push(state.toEntity(parseEntityKey(key), nowMs));
+      const view = new EntityView(value, nowMs);
+      if (view.alive) items.push(view.toEntity(parseEntityKey(key)));
     }
     return { items };
   }
 
+  #view(key: EntityKey): EntityView | undefined {
+    const stored = this.#env.read().objects.get(entityKeyBytes(key));
+    return stored === undefined ? undefined : new EntityView(stored, this.#nowMs());
+  }
+
+  #load(bytes: Uint8Array): EntityState | undefined {
+    const stored = this.#env.tables.objects.get(bytes);
+    return stored === undefined ? undefined : EntityState.decode(stored);
+  }
+
   #update(bytes: Uint8Array, merge: (state: EntityState) => void): EntityState {
-    const loaded = this.load(bytes);
+    const loaded = this.#load(bytes);
     const state = loaded ?? new EntityState();
     const before = state.indexed();
     const deathUs = state.deathUs;

@@ -1,6 +1,6 @@
 import { NUMBER_SLOTS, OBJECT_TOMBSTONE_KEEP_MS } from "../../../common/limits.ts";
 import { decodeStored, encodePacked } from "../format.ts";
-import type { Entity, EntityChange, EntityKey, StoredCell } from "../objects.ts";
+import type { EntityChange } from "../objects.ts";
 import { compareBytes } from "./keys.ts";
 import { indexedTerms } from "./object-keys.ts";
 
@@ -25,9 +25,10 @@ export interface Indexed {
   readonly numbers: readonly (number | undefined)[];
 }
 
-type Packed = readonly [
+/** Terms are packed by themselves: readers seldom need them. Marks are flat: key, time, value or null, moment; and again. */
+export type PackedEntity = readonly [
   birthUs: number, birthExpiresMs: number, deathUs: number, deathUntilMs: number, forgottenUs: number, dueMs: number,
-  cells: readonly unknown[], terms: readonly unknown[], numbers: readonly unknown[],
+  cells: readonly unknown[], terms: Uint8Array, numbers: readonly unknown[],
 ];
 
 const NOTHING: Indexed = { terms: new Set(), numbers: [] };
@@ -51,11 +52,11 @@ export class EntityState {
   readonly numbers = new Map<number, Mark<number>>();
 
   static decode(stored: Uint8Array): EntityState {
-    const packed = decodeStored<Packed>(stored);
+    const packed = decodeStored<PackedEntity>(stored);
     const state = new EntityState();
     [state.birthUs, state.birthExpiresMs, state.deathUs, state.deathUntilMs, state.forgottenUs, state.dueMs] = packed;
     unpackMarks(state.cells, packed[6]);
-    unpackMarks(state.terms, packed[7]);
+    unpackMarks(state.terms, decodeStored<readonly unknown[]>(packed[7]));
     unpackMarks(state.numbers, packed[8]);
     return state;
   }
@@ -63,12 +64,8 @@ export class EntityState {
   encode(): Uint8Array {
     return encodePacked([
       this.birthUs, this.birthExpiresMs, this.deathUs, this.deathUntilMs, this.forgottenUs, this.dueMs,
-      packMarks(this.cells), packMarks(this.terms), packMarks(this.numbers),
-    ] satisfies Packed);
-  }
-
-  alive(nowMs: number): boolean {
-    return this.birthUs > 0 && (this.birthExpiresMs === 0 || this.birthExpiresMs > nowMs);
+      packMarks(this.cells), encodePacked(packMarks(this.terms)), packMarks(this.numbers),
+    ] satisfies PackedEntity);
   }
 
   get empty(): boolean {
@@ -81,26 +78,6 @@ export class EntityState {
     const terms = new Set<string>();
     for (const [term, mark] of this.terms) if (mark.value) terms.add(term);
     return { terms, numbers: Array.from({ length: NUMBER_SLOTS }, (_, slot) => this.numbers.get(slot)?.value) };
-  }
-
-  bears(term: string, nowMs: number): boolean {
-    const mark = this.terms.get(term);
-    return mark !== undefined && present(mark, nowMs);
-  }
-
-  number(slot: number, nowMs: number): number | undefined {
-    const mark = this.numbers.get(slot);
-    return mark !== undefined && present(mark, nowMs) ? mark.value : undefined;
-  }
-
-  toEntity(key: EntityKey, nowMs: number): Entity {
-    const cells = new Map<string, StoredCell>();
-    let lastUs = this.birthUs;
-    for (const [name, mark] of this.cells) {
-      if (mark.timeUs > lastUs) lastUs = mark.timeUs;
-      if (present(mark, nowMs)) cells.set(name, { value: plain(mark.value!), timeUs: mark.timeUs });
-    }
-    return { key, birthUs: this.birthUs, lastUs, cells, numbers: Array.from({ length: NUMBER_SLOTS }, (_, slot) => this.number(slot, nowMs)) };
   }
 
   /** Merges a change. What has vanished by now is settled before and after. */
@@ -161,10 +138,6 @@ export class EntityState {
     for (const mark of this.cells.values()) lastUs = Math.max(lastUs, mark.timeUs);
     return lastUs;
   }
-}
-
-function present<T>(mark: Mark<T>, nowMs: number): boolean {
-  return mark.value !== undefined && (mark.atMs === 0 || mark.atMs > nowMs);
 }
 
 interface Merge<T> {
@@ -229,9 +202,4 @@ function ieee(value: number): ArrayBuffer {
 
 function never(): boolean {
   return false;
-}
-
-/** Bytes out of the decoder are a Buffer over a greater one. */
-function plain(bytes: Uint8Array): Uint8Array {
-  return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length);
 }

@@ -1,7 +1,7 @@
 import { OBJECT_PAGE_EXAMINED_MAX, OBJECT_PAGE_MAX_BYTES } from "../../../common/limits.ts";
 import type { Entity, FindRequest, NumberRange, Page, PageRequest } from "../objects.ts";
 import { Cursors } from "./cursor.ts";
-import { EntityState } from "./entity-state.ts";
+import { EntityView } from "./entity-view.ts";
 import type { Environment } from "./environment.ts";
 import { concat, following, prefixEnd, textBytes } from "./keys.ts";
 import { indexedTerms, numberOwner, numberPrefix, parseEntityKey } from "./object-keys.ts";
@@ -40,7 +40,8 @@ export class Finder {
     const items: Entity[] = [];
     let [examined, bytes, last] = [0, 0, after?.subarray(DRIVER_BYTES)];
     const tables = this.#env.read();
-    const others = driver.kind === "term" ? question.terms.filter((_, index) => index !== driver.index).map(textBytes) : question.terms.map(textBytes);
+    const others = driver.kind === "term" ? question.terms.filter((_, index) => index !== driver.index) : question.terms;
+    const otherKeys = others.map(textBytes);
     for (const position of this.#candidates(question, driver, last)) {
       if (items.length >= page.limit || examined >= OBJECT_PAGE_EXAMINED_MAX || bytes >= OBJECT_PAGE_MAX_BYTES) {
         return { items, cursor: cursors.write(concat(fromDriver(driver), last!)) };
@@ -48,12 +49,16 @@ export class Finder {
       last = position;
       examined += 1;
       const key = driver.kind === "term" ? position : numberOwner(position);
-      if (!few && !others.every((term) => tables.terms.doesExist(term, key))) continue;
+      if (!few && !otherKeys.every((term) => tables.terms.doesExist(term, key))) continue;
       const stored = tables.objects.get(key);
       if (stored === undefined) continue;
       bytes += stored.length;
-      const state = EntityState.decode(stored);
-      if (answers(state, question, nowMs)) items.push(state.toEntity(parseEntityKey(key), nowMs));
+      const view = new EntityView(stored, nowMs);
+      // What the indexes have said already need not be looked for again, unless something has vanished since.
+      const unasked = !view.settled ? question.terms : few ? others : [];
+      if (view.alive && (unasked.length === 0 || view.bears(unasked)) && question.ranges.every((range) => lies(view.number(range.slot), range))) {
+        items.push(view.toEntity(parseEntityKey(key)));
+      }
     }
     return { items };
   }
@@ -83,10 +88,6 @@ export class Finder {
     });
     return [best, count <= FEW_CANDIDATES];
   }
-}
-
-function answers(state: EntityState, { terms, ranges }: Question, nowMs: number): boolean {
-  return state.alive(nowMs) && terms.every((term) => state.bears(term, nowMs)) && ranges.every((range) => lies(state.number(range.slot, nowMs), range));
 }
 
 function lies(value: number | undefined, range: NumberRange): boolean {
