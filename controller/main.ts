@@ -17,6 +17,7 @@ import { LogFile } from "./log-file.ts";
 import type { Runtime } from "./runtime.ts";
 import { openSecretKey } from "./secrets/index.ts";
 import type { Engine } from "./store/engine.ts";
+import { terminalLog } from "./terminal.ts";
 
 const VERSION = "0.1.0";
 
@@ -71,7 +72,7 @@ async function run(settings: Settings): Promise<void> {
 
 function openLog(settings: Settings, file: LogFile): Logger {
   // The terminal is for people: what they are told there, and what goes wrong. The file has everything.
-  const terminal = pino.destination({ dest: 2, sync: true });
+  const terminal = terminalLog(process.stderr);
   return pino({ level: settings.logLevel }, multistream([{ stream: file, level: settings.logLevel }, { stream: terminal, level: "warn" }]));
 }
 

@@ -23,6 +23,7 @@ beforeEach(() => {
   objects = new MemoryObjects({ nowMs: () => Date.UTC(2024, 0, 1), pageSize: 10 });
   audited = [];
   const audit = {
+    ready: () => Promise.resolve(),
     write(entry: AuditEntry) {
       audited.push(entry);
       return Promise.resolve();

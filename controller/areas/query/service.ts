@@ -15,13 +15,13 @@ export interface QueryDependencies {
   readonly objects: Objects;
   readonly runtime: Pick<Runtime, "clock">;
   /** Told of every statement that changes something, also of those that are refused. */
-  readonly audit?: Pick<Audit, "write">;
+  readonly audit?: Pick<Audit, "ready" | "write">;
 }
 
 export class QueryService implements Query {
   readonly #objects: Objects;
   readonly #runtime: Pick<Runtime, "clock">;
-  readonly #audit: Pick<Audit, "write"> | undefined;
+  readonly #audit: Pick<Audit, "ready" | "write"> | undefined;
 
   constructor({ objects, runtime, audit }: QueryDependencies) {
     this.#objects = objects;
@@ -90,6 +90,7 @@ export class QueryService implements Query {
   }
 
   async #audited(principal: Principal, changes: readonly Statement[], work: () => Promise<QueryResult>): Promise<QueryResult> {
+    await this.#audit?.ready(principal.tenant);
     try {
       const result = await work();
       await this.#record(principal, changes, undefined);
