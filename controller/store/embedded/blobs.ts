@@ -5,7 +5,7 @@ import { BLOB_OWNER_MAX_BYTES } from "../../../common/limits.ts";
 import type { BlobInfo, BlobStore, ByteRange, StreamPart } from "../blobs.ts";
 import { decodeStored, encodePacked } from "../format.ts";
 import { Contents } from "./contents.ts";
-import type { EmbeddedRuntime } from "./engine.ts";
+import type { EmbeddedRuntime } from "./runtime.ts";
 import type { Environment } from "./environment.ts";
 import { diskErrors, PARTIAL } from "./files.ts";
 import { bytesText, concat, following, prefixEnd, textBytes } from "./keys.ts";

@@ -2,12 +2,10 @@ import { mkdirSync, readdirSync, rmSync } from "node:fs";
 import { access, mkdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { AppError } from "../../../common/errors.ts";
-import type { Runtime } from "../../runtime.ts";
 import type { DataNode, Engine, TenantStore } from "../engine.ts";
 import { lockFolder } from "./lock.ts";
+import type { EmbeddedRuntime } from "./runtime.ts";
 import { openTenant, type EmbeddedTenant } from "./tenant.ts";
-
-export type EmbeddedRuntime = Pick<Runtime, "clock" | "random"> & Partial<Pick<Runtime, "log">>;
 
 export interface EmbeddedOptions {
   /** The data folder; made when it is missing. */

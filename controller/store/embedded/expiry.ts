@@ -1,6 +1,6 @@
 import { EXPIRY_SWEEP_EVERY_MS, EXPIRY_SWEEP_MAX_ENTRIES } from "../../../common/limits.ts";
 import { encodePacked } from "../format.ts";
-import type { EmbeddedRuntime } from "./engine.ts";
+import type { EmbeddedRuntime } from "./runtime.ts";
 import type { Environment } from "./environment.ts";
 import { readU64, u64 } from "./keys.ts";
 import { expiryKey } from "./object-keys.ts";

@@ -5,7 +5,7 @@ import {
 import type {
   Edge, Entity, EntityChange, EntityKey, EntityVersion, FindRequest, ObjectStore, Page, PageRequest, StoredRecord, TimelineRequest, TimeRangeUs,
 } from "../objects.ts";
-import type { EmbeddedRuntime } from "./engine.ts";
+import type { EmbeddedRuntime } from "./runtime.ts";
 import { Entities } from "./entities.ts";
 import type { Environment } from "./environment.ts";
 import { Expiry } from "./expiry.ts";

@@ -1,7 +1,7 @@
 import { basename, join } from "node:path";
 import type { TenantStore } from "../engine.ts";
 import { EmbeddedBlobStore } from "./blobs.ts";
-import type { EmbeddedRuntime } from "./engine.ts";
+import type { EmbeddedRuntime } from "./runtime.ts";
 import { Environment } from "./environment.ts";
 import { EmbeddedKvStore } from "./kv.ts";
 import { EmbeddedObjectStore } from "./objects.ts";
