@@ -284,10 +284,9 @@ describe("the outbox", () => {
     await rm(join(folder, "outbox"), { recursive: true });
     controller.welcome = { acknowledged: 50 };
     start();
-    await controller.connected(2);
+    await controller.until("hello", () => controller.hellos.length >= 2);
     controller.welcome = {};
-    await controller.connected(3);
-    expect(controller.hellos[2]?.streamId).not.toBe(controller.hellos[1]?.streamId);
+    await controller.until("hello of a new stream", () => controller.hellos.at(-1)?.streamId !== controller.hellos[1]?.streamId);
   });
 });
 

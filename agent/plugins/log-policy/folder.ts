@@ -62,6 +62,7 @@ export async function headOf(file: FileHandle, bytes: number): Promise<Head> {
 
 /** Whether the file at `path` begins with that head; false when it cannot be read. */
 export async function beginsWith(path: string, head: Head): Promise<boolean> {
+  if (head.bytes === 0) return true;
   let file: FileHandle;
   try {
     file = await open(path, "r");
