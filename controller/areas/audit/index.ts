@@ -1,4 +1,3 @@
-export type { ChainReport } from "./chain.ts";
 export { AuditService, type AuditTrail } from "./service.ts";
-export { AUDIT_CLASS, StoredTrail, type TrailDependencies } from "./store.ts";
+export { AUDIT_CLASS, StoredTrail } from "./store.ts";
 export type * from "./types.ts";

@@ -1,2 +1,2 @@
-export { allows, classAccess, requirePermission, ROLES, systemPrincipal, type RoleName } from "./principal.ts";
-export type { ClassAccess, DataRule, Permission, Principal, Verb } from "./types.ts";
+export { classAccess, requirePermission, ROLES, systemPrincipal, type RoleName } from "./principal.ts";
+export type { ClassAccess, DataRule, Permission, Principal } from "./types.ts";

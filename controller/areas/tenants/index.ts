@@ -1,2 +1,2 @@
-export { TenantService, type TenantDependencies } from "./service.ts";
+export { TenantService } from "./service.ts";
 export type * from "./types.ts";
