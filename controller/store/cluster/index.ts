@@ -1,1 +1,1 @@
-export { openClusterEngine, type ClusterEngineOptions } from "./engine.ts";
+export { openClusterEngine } from "./engine.ts";

@@ -1,1 +1,1 @@
-export { EmbeddedEngine, openEmbeddedEngine, type EmbeddedOptions } from "./engine.ts";
+export { EmbeddedEngine, openEmbeddedEngine } from "./engine.ts";
