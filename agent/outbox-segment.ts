@@ -43,7 +43,7 @@ export interface Group {
   readonly marks: readonly Mark[];
 }
 
-const FRAME_HEAD_BYTES = 8;
+export const FRAME_HEAD_BYTES = 8;
 /** A header carries every mark there is, so it may be larger than what one append may hold. */
 const PAYLOAD_MAX_BYTES = 4 * OUTBOX_FRAME_MAX_BYTES;
 const KIND_HEADER = 0;
@@ -137,6 +137,17 @@ export function scanFrames(bytes: Buffer): Scan {
     damaged++;
     end = behind;
   }
+}
+
+export async function writeWholly(file: SegmentFile, bytes: Uint8Array, position: number): Promise<void> {
+  for (let done = 0; done < bytes.length; ) {
+    const { bytesWritten } = await file.write(bytes, done, bytes.length - done, position + done);
+    done += bytesWritten;
+  }
+}
+
+export function isDiskFull(error: unknown): boolean {
+  return error instanceof Error && "code" in error && (error.code === "ENOSPC" || error.code === "EDQUOT");
 }
 
 /** About how many bytes an entry takes. */

@@ -1,4 +1,4 @@
-import { appendFile, mkdtemp, open, readdir, readFile, rm, truncate, writeFile } from "node:fs/promises";
+import { appendFile, mkdtemp, open, readdir, readFile, rm, stat, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -79,9 +79,9 @@ describe("an outbox", () => {
     await outbox.append([], { marks: [{ key: "kept", value: "yes" }, { key: "dropped", value: "no" }] });
     await outbox.append([], { marks: [{ key: "dropped" }] });
     for (let index = 0; index < 40; index++) await outbox.append([text("x".repeat(10_000))]);
-    expect((await readdir(folder)).length).toBeGreaterThan(3);
+    expect((await segments()).length).toBeGreaterThan(3);
     await outbox.acknowledge(40);
-    expect((await readdir(folder)).length).toBe(1);
+    expect(await segments()).toHaveLength(1);
     expect(outbox.firstSequence).toBe(41);
     await outbox.close();
     const again = await openOutbox({ maxBytes: 1 << 20 });
@@ -129,6 +129,25 @@ describe("an outbox", () => {
     const both = await Promise.allSettled([outbox.append([text("y".repeat(5_000))]), outbox.append([text("small")])]);
     expect(both.map((result) => result.status)).toEqual(["rejected", "fulfilled"]);
     expect(await texts(outbox, 1)).toEqual(["small"]);
+  });
+
+  it("gives a full disk back what is acknowledged, though all of it is in the file being written", async () => {
+    const outbox = await openOutbox({ openFile: diskOf(400_000) });
+    await outbox.append([], { marks: [{ key: "kept", value: "yes" }] });
+    const fill = async () => {
+      for (;;) await outbox.append([text("x".repeat(10_000))]);
+    };
+    await expect(fill()).rejects.toMatchObject({ code: "limited", details: { reason: "disk_full" } });
+    expect(await segments()).toEqual(["0000000001.seg"]);
+    const waiting = emitWhenRoom(outbox, [text("late")]);
+    await outbox.acknowledge(outbox.nextSequence - 1);
+    await waiting;
+    expect(await segments()).toEqual(["0000000002.seg"]);
+    expect([outbox.mark("kept"), await texts(outbox, outbox.firstSequence)]).toEqual(["yes", ["late"]]);
+    await expect(fill()).rejects.toMatchObject({ details: { reason: "disk_full" } });
+    await outbox.close();
+    const again = await openOutbox();
+    expect([again.mark("kept"), (await texts(again, again.firstSequence))[0]]).toEqual(["yes", "late"]);
   });
 
   it("takes nothing more when a failed write cannot be taken back", async () => {
@@ -197,9 +216,31 @@ async function texts(outbox: Outbox, from: number): Promise<string[]> {
 }
 
 async function onlySegment(): Promise<string> {
-  const names = await readdir(folder);
+  const names = await segments();
   expect(names).toHaveLength(1);
   return join(folder, names[0] ?? "");
+}
+
+async function segments(): Promise<string[]> {
+  return (await readdir(folder)).filter((name) => name.endsWith(".seg"));
+}
+
+/** A disk of that size with nothing on it but the outbox; it takes whole blocks, as disks do. */
+function diskOf(capacityBytes: number): OpenFile {
+  const blockBytes = 4_096;
+  const blocks = (bytes: number) => Math.ceil(bytes / blockBytes) * blockBytes;
+  return async (path, flags) => {
+    const file = await open(path, flags);
+    const write = async (bytes: Buffer, offset: number, length: number, position: number) => {
+      const others = await Promise.all((await readdir(folder)).map(async (name) => (join(folder, name) === path ? 0 : blocks((await stat(join(folder, name))).size))));
+      const fits = Math.min(length, capacityBytes - others.reduce((sum, size) => sum + size, 0) - position);
+      if (fits <= 0) throw Object.assign(new Error("ENOSPC: no space left on device"), { code: "ENOSPC" });
+      return file.write(bytes, offset, fits, position);
+    };
+    return Object.assign(Object.create(file) as SegmentFile, {
+      write, read: file.read.bind(file), truncate: file.truncate.bind(file), datasync: file.datasync.bind(file), stat: file.stat.bind(file), close: file.close.bind(file),
+    });
+  };
 }
 
 /** A disk that takes so much and then, in the middle of a write, no more. */

@@ -1,9 +1,12 @@
 import { open, mkdir, readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { AppError, errorText, isAppError } from "../common/errors.ts";
-import { OUTBOX_FRAME_MAX_BYTES, OUTBOX_MAX_BYTES, OUTBOX_RESERVE_BYTES, OUTBOX_RETRY_MS, OUTBOX_SEGMENT_BYTES } from "../common/limits.ts";
+import {
+  OUTBOX_BALLAST_BYTES, OUTBOX_FRAME_MAX_BYTES, OUTBOX_MAX_BYTES, OUTBOX_RESERVE_BYTES, OUTBOX_RETRY_MS, OUTBOX_SEGMENT_BYTES,
+} from "../common/limits.ts";
 import type { Clock, Random } from "../common/time.ts";
 import { syncFolder } from "./files.ts";
+import { Ballast } from "./outbox-ballast.ts";
 import { OutboxReader } from "./outbox-reader.ts";
 import {
   decodeGroup,
@@ -11,7 +14,10 @@ import {
   encodeGroup,
   encodeHeader,
   entryWeight,
+  FRAME_HEAD_BYTES,
+  isDiskFull,
   scanFrames,
+  writeWholly,
   type EntryBody,
   type Mark,
   type OpenFile,
@@ -61,6 +67,7 @@ export class Outbox {
   readonly #reserveBytes: number;
   readonly #segmentBytes: number;
   readonly #openFile: OpenFile;
+  readonly #ballast: Ballast;
   readonly #marks = new Map<string, string>();
   readonly #segments: Segment[] = [];
   readonly #listeners = new Set<() => void>();
@@ -85,6 +92,8 @@ export class Outbox {
     this.#reserveBytes = Math.min(OUTBOX_RESERVE_BYTES, Math.floor(this.#maxBytes / 8));
     this.#segmentBytes = Math.min(OUTBOX_SEGMENT_BYTES, Math.floor(this.#maxBytes / 16));
     this.#openFile = options.openFile ?? open;
+    const bytes = options.random.bytes(Math.min(OUTBOX_BALLAST_BYTES, Math.floor(this.#maxBytes / 4)));
+    this.#ballast = new Ballast({ path: join(options.folder, "reserve"), openFile: this.#openFile, bytes });
   }
 
   static async open(options: OutboxOptions): Promise<Outbox> {
@@ -95,6 +104,7 @@ export class Outbox {
       outbox.#streamId = Buffer.from(options.random.bytes(16)).toString("hex");
       await outbox.#roll();
     }
+    await outbox.#ballast.take();
     return outbox;
   }
 
@@ -175,10 +185,7 @@ export class Outbox {
   async acknowledge(sequence: number): Promise<void> {
     if (sequence <= this.#acknowledged || sequence >= this.#nextSequence) return;
     this.#acknowledged = sequence;
-    for (let second = this.#segments[1]; second && second.base - 1 <= sequence; second = this.#segments[1]) {
-      const [first] = this.#segments.splice(0, 1);
-      if (first) await rm(first.path, { force: true });
-    }
+    await this.#dropAcknowledged();
     this.#tell();
   }
 
@@ -254,7 +261,6 @@ export class Outbox {
   async #commit(groups: readonly Waiting[]): Promise<void> {
     if (this.#broken) throw this.#broken;
     await this.#rollWhenLarge();
-    const segment = this.#current();
     let sequence = this.#nextSequence;
     const timeMs = this.#options.clock.nowMs();
     const lasts: number[] = [];
@@ -264,13 +270,52 @@ export class Outbox {
       return encodeGroup({ entries, marks });
     });
     const bytes = Buffer.concat(frames);
-    await this.#store(segment, bytes);
+    const segment = await this.#storeSomewhere(bytes);
     segment.bytes += bytes.length;
     this.#nextSequence = sequence;
     groups.forEach((group, index) => {
       this.#setMarks(group.marks);
       group.resolve(lasts[index] ?? sequence - 1);
     });
+  }
+
+  async #storeSomewhere(bytes: Buffer): Promise<Segment> {
+    const segment = this.#current();
+    try {
+      await this.#store(segment, bytes);
+      return segment;
+    } catch (error) {
+      if (!isAppError(error, "limited") || !(await this.#reclaim())) throw error;
+    }
+    await this.#store(this.#current(), bytes);
+    this.#diskFull = false;
+    return this.#current();
+  }
+
+  /**
+   * The file being written may be what fills the disk, with nothing in it that anybody still needs but the marks: they go on in
+   * a new file. False when there is nothing to gain.
+   */
+  async #reclaim(): Promise<boolean> {
+    const { bytes, headerBytes } = this.#current();
+    if (this.#acknowledged < this.#nextSequence - 1 || bytes <= headerBytes) return false;
+    await this.#ballast.giveBack();
+    try {
+      await this.#roll();
+    } catch (error) {
+      if (isDiskFull(error)) return false;
+      throw error;
+    }
+    await this.#dropAcknowledged();
+    await this.#ballast.take();
+    return true;
+  }
+
+  async #dropAcknowledged(): Promise<void> {
+    for (let second = this.#segments[1]; second && second.base - 1 <= this.#acknowledged; second = this.#segments[1]) {
+      const [first] = this.#segments.splice(0, 1);
+      if (first) await rm(first.path, { force: true });
+    }
   }
 
   async #store(segment: Segment, bytes: Buffer): Promise<void> {
@@ -361,7 +406,7 @@ export class Outbox {
     }
     const header = decodeHeader(first);
     this.#streamId = header.stream;
-    this.#segments.push({ serial: Number(name.slice(0, 10)), path, base: header.base, headerBytes: first.length, bytes: bytes.length });
+    this.#segments.push({ serial: Number(name.slice(0, 10)), path, base: header.base, headerBytes: FRAME_HEAD_BYTES + first.length, bytes: bytes.length });
     this.#nextSequence = header.base;
     this.#marks.clear();
     for (const [key, value] of header.marks) this.#marks.set(key, value);
@@ -396,15 +441,4 @@ export class Outbox {
     this.#version++;
     for (const listener of [...this.#listeners]) listener();
   }
-}
-
-async function writeWholly(file: SegmentFile, bytes: Buffer, position: number): Promise<void> {
-  for (let done = 0; done < bytes.length; ) {
-    const { bytesWritten } = await file.write(bytes, done, bytes.length - done, position + done);
-    done += bytesWritten;
-  }
-}
-
-function isDiskFull(error: unknown): boolean {
-  return error instanceof Error && "code" in error && (error.code === "ENOSPC" || error.code === "EDQUOT");
 }

@@ -175,6 +175,8 @@ export const OUTBOX_MAX_BYTES = 256 * MIB;
 /** The part of the outbox that only results and marks may use. */
 export const OUTBOX_RESERVE_BYTES = 16 * MIB;
 export const OUTBOX_SEGMENT_BYTES = 8 * MIB;
+/** Kept taken, so that a full disk has room for one more file: the one that lets the old ones go. */
+export const OUTBOX_BALLAST_BYTES = 256 * KIB;
 /** One atomic append. */
 export const OUTBOX_FRAME_MAX_BYTES = 4 * MIB;
 export const OUTBOX_RETRY_MS = 1_000;
@@ -232,6 +234,8 @@ export const LOG_FINAL_MS = 5_000;
 export const LOG_HEAD_BYTES = KIB;
 /** Looks into its folder that must fail to find a file before it counts as deleted. */
 export const LOG_MISSES_MAX = 5;
+/** Times of files are this coarse. */
+export const LOG_TIME_GRAIN_MS = 10;
 export const LOG_FILES_MAX = 2_000;
 export const LOG_OPEN_FILES_MAX = 256;
 export const LOG_FOLDERS_MAX = 1_000;

@@ -1,5 +1,5 @@
 import { basename, dirname, join } from "node:path";
-import { LOG_FILES_MAX } from "../../../common/limits.ts";
+import { LOG_FILES_MAX, LOG_TIME_GRAIN_MS } from "../../../common/limits.ts";
 import { policyMarks } from "../../host.ts";
 import { beginsWith, look, walk, type FileLook } from "./folder.ts";
 import { fileMarks, FollowedFile, type FileState } from "./followed.ts";
@@ -91,7 +91,7 @@ export class LogFiles {
     await this.#closeGone(signal);
     const found = await this.#unknown(looks);
     // A name that is new may have been rotated already since the policy came.
-    for (const { home } of found) if (!this.#isHome(home)) rotatedHomes.set(home, this.#sinceMs);
+    for (const { home } of found) if (!this.#isHome(home)) rotatedHomes.set(home, this.#sinceMs - LOG_TIME_GRAIN_MS);
     const between = await this.#missedGenerations(rotatedHomes, files, found);
     await this.#follow([...between, ...found], signal);
     return folders;
@@ -203,9 +203,10 @@ export class LogFiles {
     const taken = new Set([...this.#files.values()].map(({ state }) => state.id).concat(found.map(({ at }) => at.id)));
     for (const [home, oldestMs] of homes) {
       const groups = this.#work.match.exec(home)?.groups ?? {};
+      // Files written in the same tick of the file system's clock have equal times.
       const siblings = await lookAll(this.#work.spec.dir, files.filter((path) => isRotatedName(path, home)));
       for (const at of siblings) {
-        if (taken.has(at.id) || at.mtimeMs <= oldestMs || (await this.#isCopy(at))) continue;
+        if (taken.has(at.id) || at.mtimeMs < oldestMs || (await this.#isCopy(at))) continue;
         taken.add(at.id);
         missed.push({ at, home, groups });
       }

@@ -1,0 +1,43 @@
+import { isDiskFull, writeWholly, type OpenFile } from "./outbox-segment.ts";
+
+export interface BallastOptions {
+  readonly path: string;
+  readonly openFile: OpenFile;
+  /** What it holds while the disk has room. */
+  readonly bytes: Uint8Array;
+}
+
+/**
+ * A file whose content means nothing. It takes space while there is some, so that on a full disk there is enough left for the one
+ * new file after which the old ones can be deleted.
+ */
+export class Ballast {
+  readonly #options: BallastOptions;
+
+  constructor(options: BallastOptions) {
+    this.#options = options;
+  }
+
+  /** On a disk that has no room for it nothing is taken. */
+  async take(): Promise<void> {
+    const { path, openFile, bytes } = this.#options;
+    const file = await openFile(path, "w+");
+    try {
+      await writeWholly(file, bytes, 0);
+    } catch (error) {
+      if (!isDiskFull(error)) throw error;
+      await file.truncate(0);
+    } finally {
+      await file.close();
+    }
+  }
+
+  async giveBack(): Promise<void> {
+    const file = await this.#options.openFile(this.#options.path, "w+");
+    try {
+      await file.truncate(0);
+    } finally {
+      await file.close();
+    }
+  }
+}
