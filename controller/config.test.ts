@@ -33,6 +33,7 @@ describe("settings", () => {
     [{ ODP_PORT: "70000" }, /The setting port \(ODP_PORT\) is wrong: it must be a whole number from 0 to 65535, not 70000/],
     [{ ODP_PORT: "1e3" }, /ODP_PORT/],
     [{ ODP_STORE: "sqlite" }, /The setting store .* one of embedded, cluster, not sqlite/],
+    [{ ODP_CLUSTER_PREFIX: "Up" }, /The setting cluster_prefix .* 1 to 20 lower-case letters and digits, not Up/],
     [{ ODP_STORE: "cluster" }, /The setting secret_key_file .* must share one/],
     [{ ODP_TENANT: "Acme" }, /The setting tenant/],
     [{ ODP_ETCD_ENDPOINTS: "localhost" }, /The setting etcd_endpoints/],

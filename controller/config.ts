@@ -21,6 +21,7 @@ export interface Settings {
   readonly cassandraContactPoints: readonly string[];
   readonly cassandraDatacenter: string;
   readonly cassandraReplicationFactor: number;
+  readonly clusterPrefix: string;
   readonly demo: boolean;
   readonly localAgent: boolean;
   readonly logLevel: LogLevel;
@@ -53,6 +54,7 @@ export const SETTINGS = [
   { name: "cassandra_contact_points", meaning: "host:port of Cassandra nodes", default: "127.0.0.1:9042" },
   { name: "cassandra_datacenter", meaning: "The data centre whose nodes are asked", default: "datacenter1" },
   { name: "cassandra_replication_factor", meaning: "Replicas of the first tenant's data and of the installation's", default: "1" },
+  { name: "cluster_prefix", meaning: "Begins every key and keyspace: sets installations on one cluster apart", default: "odp" },
   { name: "demo", meaning: "1 seeds a small demonstration, 0 leaves it out", default: "1" },
   { name: "local_agent", meaning: "1 runs an agent for this host beside the controller", default: "1" },
   { name: "log_level", meaning: LOG_LEVELS.join(", "), default: "info" },
@@ -138,6 +140,7 @@ function settle(given: Given): Settings {
     cassandraContactPoints: endpoints("cassandra_contact_points", text("cassandra_contact_points", "127.0.0.1:9042")),
     cassandraDatacenter: text("cassandra_datacenter", "datacenter1"),
     cassandraReplicationFactor: whole("cassandra_replication_factor", text("cassandra_replication_factor", "1"), { from: 1, to: 9 }),
+    clusterPrefix: matching("cluster_prefix", text("cluster_prefix", "odp"), /^[a-z][a-z0-9]{0,19}$/, "1 to 20 lower-case letters and digits"),
     demo: yesOrNo("demo", text("demo", "1")),
     localAgent: yesOrNo("local_agent", text("local_agent", "1")),
     logLevel: oneOf("log_level", text("log_level", "info"), LOG_LEVELS),

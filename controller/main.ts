@@ -83,8 +83,8 @@ async function openEngine(settings: Settings, runtime: Runtime): Promise<Engine>
     return openEmbeddedEngine({ dir: join(settings.dataDir, "store"), runtime });
   }
   const { openClusterEngine } = await import("./store/cluster/index.ts");
-  const { etcdEndpoints, cassandraContactPoints, cassandraDatacenter } = settings;
-  return openClusterEngine({ etcdEndpoints, cassandraContactPoints, cassandraDatacenter, runtime });
+  const { etcdEndpoints, cassandraContactPoints, cassandraDatacenter, clusterPrefix: prefix } = settings;
+  return openClusterEngine({ etcdEndpoints, cassandraContactPoints, cassandraDatacenter, prefix, runtime });
 }
 
 /** Answers the administrator's password when one was generated. */

@@ -1,4 +1,5 @@
-import { mkdtemp, mkdir, rm } from "node:fs/promises";
+import { randomBytes } from "node:crypto";
+import { mkdtemp, mkdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { WebSocket } from "ws";
@@ -41,6 +42,7 @@ export class Installation {
       ODP_AGENT_PORT: String(await freePort()),
       ...settings,
     });
+    await writeFile(join(folder, "secret.key"), `odp-key-1:${randomBytes(32).toString("base64")}\n`, { mode: 0o600 });
     await installation.startController();
     return installation;
   }
