@@ -139,15 +139,16 @@ describe("an outbox", () => {
     };
     await expect(fill()).rejects.toMatchObject({ code: "limited", details: { reason: "disk_full" } });
     expect(await segments()).toEqual(["0000000001.seg"]);
-    const waiting = emitWhenRoom(outbox, [text("late")]);
+    const late = "late".repeat(5_000);
+    const waiting = emitWhenRoom(outbox, [text(late)]);
     await outbox.acknowledge(outbox.nextSequence - 1);
     await waiting;
     expect(await segments()).toEqual(["0000000002.seg"]);
-    expect([outbox.mark("kept"), await texts(outbox, outbox.firstSequence)]).toEqual(["yes", ["late"]]);
+    expect([outbox.mark("kept"), await texts(outbox, outbox.firstSequence)]).toEqual(["yes", [late]]);
     await expect(fill()).rejects.toMatchObject({ details: { reason: "disk_full" } });
     await outbox.close();
     const again = await openOutbox();
-    expect([again.mark("kept"), (await texts(again, again.firstSequence))[0]]).toEqual(["yes", "late"]);
+    expect([again.mark("kept"), (await texts(again, again.firstSequence))[0]]).toEqual(["yes", late]);
   });
 
   it("takes nothing more when a failed write cannot be taken back", async () => {

@@ -9,20 +9,8 @@ import { syncFolder } from "./files.ts";
 import { Ballast } from "./outbox-ballast.ts";
 import { OutboxReader } from "./outbox-reader.ts";
 import {
-  decodeGroup,
-  decodeHeader,
-  encodeGroup,
-  encodeHeader,
-  entryWeight,
-  FRAME_HEAD_BYTES,
-  isDiskFull,
-  scanFrames,
-  writeWholly,
-  type EntryBody,
-  type Mark,
-  type OpenFile,
-  type Segment,
-  type SegmentFile,
+  decodeGroup, decodeHeader, encodeGroup, encodeHeader, entryWeight, FRAME_HEAD_BYTES, isDiskFull, scanFrames, writeWholly,
+  type EntryBody, type Mark, type OpenFile, type Segment, type SegmentFile,
 } from "./outbox-segment.ts";
 
 export interface Emission {

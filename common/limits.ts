@@ -234,6 +234,8 @@ export const LOG_FINAL_MS = 5_000;
 export const LOG_HEAD_BYTES = KIB;
 /** Looks into its folder that must fail to find a file before it counts as deleted. */
 export const LOG_MISSES_MAX = 5;
+/** Copies of cut off files that are known again. */
+export const LOG_FORMER_HEADS_MAX = 8;
 /** Times of files are this coarse. */
 export const LOG_TIME_GRAIN_MS = 10;
 export const LOG_FILES_MAX = 2_000;

@@ -1,5 +1,5 @@
 import { basename, dirname, join } from "node:path";
-import { LOG_FILES_MAX, LOG_TIME_GRAIN_MS } from "../../../common/limits.ts";
+import { LOG_FILES_MAX, LOG_FORMER_HEADS_MAX, LOG_TIME_GRAIN_MS } from "../../../common/limits.ts";
 import { policyMarks } from "../../host.ts";
 import { beginsWith, look, walk, type FileLook } from "./folder.ts";
 import { fileMarks, FollowedFile, type FileState } from "./followed.ts";
@@ -101,7 +101,8 @@ export class LogFiles {
   async restart(file: FollowedFile, signal: AbortSignal): Promise<void> {
     const { state } = file;
     const serial = this.#nextSerial++;
-    const anew = new FollowedFile(this.#work, { ...state, serial, head: EMPTY_HEAD, offset: 0, skipping: false, size: 0 });
+    const former = [state.head, ...state.former].slice(0, LOG_FORMER_HEADS_MAX);
+    const anew = new FollowedFile(this.#work, { ...state, serial, head: EMPTY_HEAD, former, offset: 0, skipping: false, size: 0 });
     await this.#work.host.emit(file.gap("truncated"), { marks: [file.unmark(), anew.mark()], reserve: true, signal });
     await file.close();
     this.#files.delete(state.serial);
@@ -191,8 +192,11 @@ export class LogFiles {
   /** Some rotations copy the file and cut off the original: the copy was read already. */
   async #isCopy(at: FileLook): Promise<boolean> {
     for (const { state } of this.#files.values()) {
-      if (state.path !== state.home || state.head.bytes < COPY_HEAD_MIN_BYTES || at.size < state.head.bytes) continue;
-      if (isRotatedName(at.path, state.home) && (await beginsWith(join(this.#work.spec.dir, at.path), state.head))) return true;
+      if (state.path !== state.home || !isRotatedName(at.path, state.home)) continue;
+      for (const head of [state.head, ...state.former]) {
+        if (head.bytes < COPY_HEAD_MIN_BYTES || at.size < head.bytes) continue;
+        if (await beginsWith(join(this.#work.spec.dir, at.path), head)) return true;
+      }
     }
     return false;
   }
@@ -225,7 +229,7 @@ export class LogFiles {
         break;
       }
       const { id, path, mtimeMs } = at;
-      const state = { serial: this.#nextSerial++, home, path, id, head: EMPTY_HEAD, offset: 0, skipping: false, size: 0, mtimeMs, log, place, groups };
+      const state = { serial: this.#nextSerial++, home, path, id, head: EMPTY_HEAD, former: [], offset: 0, skipping: false, size: 0, mtimeMs, log, place, groups };
       files.push(new FollowedFile(this.#work, state));
     }
     if (files.length === 0) return;

@@ -17,6 +17,8 @@ export interface FileState {
   path: string;
   readonly id: string;
   head: Head;
+  /** How the lives began that were cut off from it. */
+  readonly former: readonly Head[];
   /** First byte whose record is not in the outbox. */
   offset: number;
   /** `offset` is in the middle of a record whose beginning was sent, cut. */
