@@ -54,6 +54,7 @@ async function start(): Promise<Started> {
   try {
     return await startLocal();
   } catch (error) {
+    say(`Suites that need etcd and Cassandra are skipped: ${text(error)}`);
     return { provision: { available: false, reason: text(error) }, stop: async () => undefined };
   }
 }
