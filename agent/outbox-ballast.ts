@@ -13,6 +13,7 @@ export interface BallastOptions {
  */
 export class Ballast {
   readonly #options: BallastOptions;
+  #held = false;
 
   constructor(options: BallastOptions) {
     this.#options = options;
@@ -20,10 +21,12 @@ export class Ballast {
 
   /** On a disk that has no room for it nothing is taken. */
   async take(): Promise<void> {
+    if (this.#held) return;
     const { path, openFile, bytes } = this.#options;
     const file = await openFile(path, "w+");
     try {
       await writeWholly(file, bytes, 0);
+      this.#held = true;
     } catch (error) {
       if (!isDiskFull(error)) throw error;
       await file.truncate(0);
@@ -33,6 +36,7 @@ export class Ballast {
   }
 
   async giveBack(): Promise<void> {
+    this.#held = false;
     const file = await this.#options.openFile(this.#options.path, "w+");
     try {
       await file.truncate(0);

@@ -27,6 +27,7 @@ export class OutboxReader {
 
   /** At least one entry when any is there, at most `maxEntries`, and no more than `maxBytes` unless the first alone is larger. */
   async next(maxEntries: number, maxBytes: number): Promise<Entry[]> {
+    await this.#letGo();
     if (this.#nextSequence >= this.#outbox.nextSequence) return [];
     const taken: Entry[] = [];
     let bytes = 0;
@@ -45,6 +46,11 @@ export class OutboxReader {
   async close(): Promise<void> {
     await this.#file?.close();
     this.#file = undefined;
+  }
+
+  /** A deleted file takes space for as long as it is open. */
+  async #letGo(): Promise<void> {
+    if (this.#file && !this.#outbox.segments.some(({ serial }) => serial === this.#serial)) await this.close();
   }
 
   async #fill(): Promise<Entry | undefined> {

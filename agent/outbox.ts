@@ -66,6 +66,7 @@ export class Outbox {
   #nextSequence = 1;
   #acknowledged = 0;
   #diskFull = false;
+  #ballastDue = true;
   #broken: AppError | undefined;
   #closed = false;
   #version = 0;
@@ -92,7 +93,7 @@ export class Outbox {
       outbox.#streamId = Buffer.from(options.random.bytes(16)).toString("hex");
       await outbox.#roll();
     }
-    await outbox.#ballast.take();
+    await outbox.#takeBallast();
     return outbox;
   }
 
@@ -248,6 +249,7 @@ export class Outbox {
 
   async #commit(groups: readonly Waiting[]): Promise<void> {
     if (this.#broken) throw this.#broken;
+    await this.#takeBallast();
     await this.#rollWhenLarge();
     let sequence = this.#nextSequence;
     const timeMs = this.#options.clock.nowMs();
@@ -295,7 +297,7 @@ export class Outbox {
       throw error;
     }
     await this.#dropAcknowledged();
-    await this.#ballast.take();
+    await this.#takeBallast();
     return true;
   }
 
@@ -303,7 +305,15 @@ export class Outbox {
     for (let second = this.#segments[1]; second && second.base - 1 <= this.#acknowledged; second = this.#segments[1]) {
       const [first] = this.#segments.splice(0, 1);
       if (first) await rm(first.path, { force: true });
+      this.#ballastDue = true;
     }
+  }
+
+  /** Tried when space may have come free: whoever reads a deleted file holds its space a little longer. */
+  async #takeBallast(): Promise<void> {
+    if (!this.#ballastDue) return;
+    this.#ballastDue = false;
+    await this.#ballast.take();
   }
 
   async #store(segment: Segment, bytes: Buffer): Promise<void> {
@@ -333,6 +343,7 @@ export class Outbox {
     this.#diskFull = true;
     this.#options.clock.after(OUTBOX_RETRY_MS, () => {
       this.#diskFull = false;
+      this.#ballastDue = true;
       this.#tell();
     });
     return new AppError("limited", "The disk under the outbox is full.", { details: { reason: "disk_full" } });
