@@ -43,6 +43,7 @@ export interface ObjectStore {
   timeline(request: TimelineRequest, page: PageRequest): Promise<Page<StoredRecord>>;
 
   getRecords(keys: readonly EntityKey[]): Promise<readonly (StoredRecord | undefined)[]>;
+  /** For good: whether appending a removed record again brings it back is left to the engine. */
   removeRecords(keys: readonly EntityKey[]): Promise<void>;
 }
 

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { open, type Database } from "lmdb";
-import { encodePacked } from "../../controller/store/format.ts";
+import { decodeStored, encodePacked } from "../../controller/store/format.ts";
 import type { ObjectStore } from "../../controller/store/objects.ts";
 import { openTestEngine } from "../helpers/engine.ts";
 import { inTurns, perSecond, type Bench, type Figure } from "./frame.ts";
@@ -78,11 +78,12 @@ class BareStore {
     await this.#root.flushed;
   }
 
-  find(term: string, limit: number): readonly Uint8Array[] {
-    const found: Uint8Array[] = [];
+  /** Decoded, as whoever asks needs the values. */
+  find(term: string, limit: number): readonly unknown[] {
+    const found: unknown[] = [];
     for (const key of this.#terms.getValues(term, { limit })) {
       const bytes = this.#objects.get(key);
-      if (bytes) found.push(bytes);
+      if (bytes) found.push(decodeStored(bytes));
     }
     return found;
   }
