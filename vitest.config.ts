@@ -1,6 +1,18 @@
 import { defineConfig } from "vitest/config";
 
-/** Projects by what they need: `unit` nothing, `cluster` a real etcd and Cassandra, `e2e` built bundles and processes. */
+/** Tests of areas that keep something in a store: `unit` runs them over the embedded engine, `areas-cluster` over etcd and Cassandra. */
+const AREAS_ON_CLUSTER = [
+  "controller/areas/{audit,cluster,ingest,tenants,users}/*.test.ts",
+  "controller/areas/objects/{catalog,model,service}.test.ts",
+  "controller/areas/{depots,jobs,policies}/interface.test.ts",
+  "controller/areas/hosts/{agent,enrolment,records,routes}.test.ts",
+  "controller/grpc/server.test.ts",
+  "test/mql/{random,scripts}.test.ts",
+];
+
+/**
+ * Projects by what they need: `unit` nothing, `cluster` and `areas-cluster` a real etcd and Cassandra, `e2e` built bundles and processes.
+ */
 export default defineConfig({
   test: {
     // A suite that hangs is a failure with a name; none waits for this in a good run.
@@ -26,6 +38,18 @@ export default defineConfig({
           exclude: ["test/e2e/**"],
           globalSetup: ["test/helpers/cluster-setup.ts"],
           fileParallelism: false,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: "areas-cluster",
+          include: AREAS_ON_CLUSTER,
+          globalSetup: ["test/helpers/cluster-setup.ts", "test/helpers/areas-cluster-setup.ts"],
+          setupFiles: ["test/helpers/areas-cluster-file-setup.ts"],
+          env: { ODP_TEST_ENGINE: "cluster" },
+          fileParallelism: false,
+          isolate: false,
         },
       },
       {

@@ -365,7 +365,8 @@ describe("two controllers on one store", () => {
         const lease: KvStore["lease"] = async (ttlMs) => {
           const stop = new AbortController();
           lost.push(stop);
-          return { ...(await system.kv.lease(ttlMs)), lost: stop.signal };
+          const granted = await system.kv.lease(ttlMs);
+          return { id: granted.id, lost: stop.signal, revoke: () => granted.revoke() };
         };
         return { ...system, kv: { ...methodsOf(system.kv), lease } };
       },

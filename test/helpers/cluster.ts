@@ -1,15 +1,15 @@
 import { randomBytes } from "node:crypto";
-import { pino } from "pino";
 import { describe, inject } from "vitest";
 import type { Engine } from "../../controller/store/engine.ts";
 import type { ContractSubject } from "../../controller/store/contract/harness.ts";
-import { Cassandra } from "../../controller/store/cluster/cassandra.ts";
 import { Etcd } from "../../controller/store/cluster/etcd.ts";
 import { openClusterEngine } from "../../controller/store/cluster/index.ts";
-import type { Runtime } from "../../controller/runtime.ts";
 import type { ClusterSettings } from "../../deploy/local/cluster.ts";
 import { realClock } from "./clock.ts";
+import { ClusterAdmin, clusterRuntime } from "./cluster-admin.ts";
 import type { ClusterProvision } from "./cluster-setup.ts";
+
+export { clusterRuntime };
 
 /** The etcd and Cassandra of this run, or why there are none. */
 export function clusterProvision(): ClusterProvision {
@@ -43,12 +43,6 @@ export interface TestClusterOptions {
   readonly tenants?: readonly string[];
 }
 
-export const clusterRuntime: Runtime = {
-  clock: realClock,
-  random: { next: () => Math.random(), bytes: (count) => new Uint8Array(randomBytes(count)) },
-  log: pino({ level: process.env.ODP_TEST_LOG ?? "silent" }),
-};
-
 /** Keys and keyspaces of its own with the tenants `matrix` and `second`; disposing removes them all, the system's too. */
 export async function openTestClusterEngine(options: TestClusterOptions = {}): Promise<TestClusterEngine> {
   const prefix = options.prefix ?? `t${randomBytes(5).toString("hex")}`;
@@ -68,26 +62,12 @@ export async function openTestClusterEngine(options: TestClusterOptions = {}): P
     [Symbol.asyncDispose]: async () => {
       await inner.close();
       // A second engine on somebody's prefix leaves the cleaning to the first.
-      if (options.prefix === undefined) await removeEverything(settings, prefix);
+      if (options.prefix !== undefined) return;
+      const admin = await ClusterAdmin.connect(settings);
+      await admin.remove(prefix);
+      await admin.close();
     },
   };
-}
-
-/** Every keyspace and key that begins with the prefix. */
-async function removeEverything(settings: ClusterSettings, prefix: string): Promise<void> {
-  const { cassandraContactPoints: contactPoints, cassandraDatacenter: datacenter } = settings;
-  const cassandra = await Cassandra.connect({ contactPoints, datacenter, runtime: clusterRuntime });
-  const etcd = new Etcd(settings.etcdEndpoints, clusterRuntime);
-  try {
-    const rows = await cassandra.read({ query: "SELECT keyspace_name FROM system_schema.keyspaces", params: [] }, cassandra.deadline());
-    const keyspaces = rows.map((row) => String(row.keyspace_name)).filter((name) => name.startsWith(`${prefix}_`));
-    for (const keyspace of keyspaces) await cassandra.define(`DROP KEYSPACE IF EXISTS ${keyspace}`);
-    const keys = { key: Buffer.from(`${prefix}/`), range_end: Buffer.from(`${prefix}0`) };
-    await etcd.call("write", (call) => etcd.kv.deleteRange(keys, call));
-  } finally {
-    etcd.close();
-    await cassandra.close();
-  }
 }
 
 /** What the contracts of the stores run on. Time cannot be moved here: it passes. */

@@ -8,14 +8,17 @@ import type { Engine } from "../../controller/store/engine.ts";
 import { faulty } from "../../controller/store/faulty.ts";
 import { realClock, seededRandom } from "./clock.ts";
 
+/** Whether these tests run over a real etcd and Cassandra: the project `areas-cluster` of vitest. Time cannot be moved there. */
+export const onCluster = process.env.ODP_TEST_ENGINE === "cluster";
+
 export interface TestEngineOptions {
   /** Wraps the stores so that they are as nasty as a cluster, in the way this seed says. */
   readonly faultySeed?: number;
-  /** The real clock when absent. */
+  /** The real clock when absent, and always on the cluster. */
   readonly clock?: Clock;
 }
 
-/** An engine on a folder of its own with the tenants `matrix` and `second`; disposing closes it and deletes the folder. */
+/** An engine with the tenants `matrix` and `second` and a folder of its own; disposing closes it and leaves nothing. */
 export interface TestEngine extends Engine, AsyncDisposable {
   readonly dir: string;
 }
@@ -27,10 +30,8 @@ const realRandom: Random = {
 
 export async function openTestEngine(options: TestEngineOptions = {}): Promise<TestEngine> {
   const dir = await mkdtemp(join(tmpdir(), "odp-test-"));
-  const embedded = await openEmbeddedEngine({ dir, runtime: { clock: options.clock ?? realClock, random: realRandom } });
-  await embedded.createTenant("matrix");
-  await embedded.createTenant("second");
-  const inner: Engine = options.faultySeed === undefined ? embedded : faulty(embedded, { random: seededRandom(options.faultySeed) });
+  const plain = onCluster ? await openOnCluster() : await openEmbedded(dir, options.clock ?? realClock);
+  const inner: Engine = options.faultySeed === undefined ? plain : faulty(plain, { random: seededRandom(options.faultySeed) });
   const close = async (): Promise<void> => {
     await inner.close();
     await rm(dir, { recursive: true, force: true });
@@ -47,4 +48,17 @@ export async function openTestEngine(options: TestEngineOptions = {}): Promise<T
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+async function openEmbedded(dir: string, clock: Clock): Promise<Engine> {
+  const engine = await openEmbeddedEngine({ dir, runtime: { clock, random: realRandom } });
+  await engine.createTenant("matrix");
+  await engine.createTenant("second");
+  return engine;
+}
+
+/** Tools use this file too: what belongs to vitest is loaded only here. */
+async function openOnCluster(): Promise<Engine> {
+  const { openAreasCluster } = await import("./areas-cluster.ts");
+  return openAreasCluster();
 }

@@ -4,7 +4,7 @@ import { describe, test } from "vitest";
 import { ObjectService } from "../../controller/areas/objects/index.ts";
 import { QueryService } from "../../controller/areas/query/index.ts";
 import { realClock } from "../helpers/clock.ts";
-import { openTestEngine } from "../helpers/engine.ts";
+import { onCluster, openTestEngine } from "../helpers/engine.ts";
 import { MemoryObjects } from "../helpers/memory-objects.ts";
 import { testRuntime } from "../helpers/runtime.ts";
 import { runScript } from "./script.ts";
@@ -16,15 +16,15 @@ const runtime = testRuntime(realClock);
 describe.each(scripts)("%s", (name) => {
   const file = join(folder, name);
 
-  test.each([false, true])("over the database in memory, narrowing %s", async (narrows) => {
+  test.skipIf(onCluster).each([false, true])("over the database in memory, narrowing %s", async (narrows) => {
     const objects = new MemoryObjects({ nowMs: () => realClock.nowMs(), narrows });
     await runScript(file, new QueryService({ objects, runtime }));
   });
 
   test.each([
-    ["embedded", {}],
-    ["faulty", { faultySeed: 7 }],
-  ])("over the %s engine", async (_, options) => {
+    ["as it is", {}],
+    ["with faults", { faultySeed: 7 }],
+  ])("over an engine, %s", async (_, options) => {
     await using engine = await openTestEngine(options);
     const objects = new ObjectService({ stores: engine, runtime });
     await runScript(file, new QueryService({ objects, runtime }));

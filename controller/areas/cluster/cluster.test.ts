@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { openTestEngine } from "../../../test/helpers/engine.ts";
+import { onCluster, openTestEngine } from "../../../test/helpers/engine.ts";
 import { openTestHttp } from "../../../test/helpers/http-app.ts";
 import { clusterRoutes } from "./routes.ts";
 import { ClusterService } from "./service.ts";
@@ -10,5 +10,6 @@ test("lists the data nodes to who may read, and to nobody else", async () => {
   const answer = await http.call(await http.signIn("viewer"), { url: "/cluster/info" });
   expect(answer).toEqual({ status: "ok", message: { datastore: await engine.nodes() } });
   expect(await engine.nodes()).toHaveLength(1);
+  expect(engine.kind).toBe(onCluster ? "cluster" : "embedded");
   expect((await http.app.inject({ url: "/cluster/info" })).json()).toMatchObject({ status: "signin" });
 });

@@ -1,0 +1,18 @@
+import { randomBytes } from "node:crypto";
+import type { TestProject } from "vitest/node";
+import type { ClusterSettings } from "../../deploy/local/cluster.ts";
+import { ClusterAdmin } from "./cluster-admin.ts";
+
+/** A name space for the run of the area tests; after it nothing is left in the cluster. */
+export function setup(project: TestProject): (() => Promise<void>) | undefined {
+  const prefix = `a${randomBytes(4).toString("hex")}`;
+  project.provide("areasPrefix", prefix);
+  const { cluster } = project.getProvidedContext();
+  return cluster.available ? () => clean(cluster.settings, prefix) : undefined;
+}
+
+async function clean(settings: ClusterSettings, prefix: string): Promise<void> {
+  const admin = await ClusterAdmin.connect(settings);
+  await admin.remove(prefix);
+  await admin.close();
+}

@@ -1,0 +1,64 @@
+import { inject } from "vitest";
+import { openClusterEngine } from "../../controller/store/cluster/index.ts";
+import type { Engine, TenantStore } from "../../controller/store/engine.ts";
+import { ClusterAdmin, clusterRuntime } from "./cluster-admin.ts";
+import { clusterSettings } from "./cluster.ts";
+
+declare module "vitest" {
+  interface ProvidedContext {
+    /** Begins the prefix of every installation of this run. */
+    readonly areasPrefix: string;
+  }
+}
+
+/** Their tables are made once per run and emptied for each test: to make them anew takes seconds. */
+const STANDING_TENANTS: readonly string[] = ["matrix", "second"];
+const ALL = [...STANDING_TENANTS, "system"];
+
+const inUse = new Set<number>();
+/** For each place the tenants somebody asked for since it was emptied; not there means that nobody knows. */
+const touched = new Map<number, Set<string>>();
+let admin: Promise<ClusterAdmin> | undefined;
+
+/** An empty installation on the cluster, with the tenants `matrix` and `second`. Closed, it is the next one's to use. */
+export async function openAreasCluster(): Promise<Engine> {
+  let place = 0;
+  while (inUse.has(place)) place++;
+  inUse.add(place);
+  const prefix = `${inject("areasPrefix")}p${place}`;
+  admin ??= ClusterAdmin.connect(clusterSettings());
+  await (await admin).empty(prefix, { kept: ALL, touched: touched.get(place) ?? new Set(ALL) });
+  const tenants = new Set<string>();
+  touched.set(place, tenants);
+  const inner = await openClusterEngine({ ...clusterSettings(), prefix, runtime: clusterRuntime });
+  return {
+    kind: inner.kind,
+    system: () => {
+      tenants.add("system");
+      return inner.system();
+    },
+    tenant: (name) => {
+      tenants.add(name);
+      return tenant(inner, name);
+    },
+    createTenant: (name, options) => inner.createTenant(name, options),
+    dropTenant: (name) => inner.dropTenant(name),
+    nodes: () => inner.nodes(),
+    ready: () => inner.ready(),
+    close: async () => {
+      await inner.close();
+      inUse.delete(place);
+    },
+  };
+}
+
+/** Made when somebody asks: most tests need one of the two. */
+async function tenant(engine: Engine, name: string): Promise<TenantStore> {
+  if (STANDING_TENANTS.includes(name)) await engine.createTenant(name);
+  return engine.tenant(name);
+}
+
+export async function closeAreasCluster(): Promise<void> {
+  await (await admin)?.close();
+  admin = undefined;
+}

@@ -1,0 +1,83 @@
+import { randomBytes } from "node:crypto";
+import { pino } from "pino";
+import { Cassandra } from "../../controller/store/cluster/cassandra.ts";
+import { Etcd } from "../../controller/store/cluster/etcd.ts";
+import type { Runtime } from "../../controller/runtime.ts";
+import type { ClusterSettings } from "../../deploy/local/cluster.ts";
+import { realClock } from "./clock.ts";
+
+export const clusterRuntime: Runtime = {
+  clock: realClock,
+  random: { next: () => Math.random(), bytes: (count) => new Uint8Array(randomBytes(count)) },
+  log: pino({ level: process.env.ODP_TEST_LOG ?? "silent" }),
+};
+
+/** Tables that have rows, or had some, only when the first of them has. */
+const TABLES_TOGETHER = [["edges_in"], ["record_days", "records"], ["contents", "chunks"]] as const;
+
+/** Cleans up behind tests, past the engine. */
+export class ClusterAdmin {
+  readonly #cassandra: Cassandra;
+  readonly #etcd: Etcd;
+
+  private constructor(cassandra: Cassandra, etcd: Etcd) {
+    this.#cassandra = cassandra;
+    this.#etcd = etcd;
+  }
+
+  static async connect(settings: ClusterSettings): Promise<ClusterAdmin> {
+    const { cassandraContactPoints: contactPoints, cassandraDatacenter: datacenter } = settings;
+    const cassandra = await Cassandra.connect({ contactPoints, datacenter, runtime: clusterRuntime });
+    return new ClusterAdmin(cassandra, new Etcd(settings.etcdEndpoints, clusterRuntime));
+  }
+
+  /** Every keyspace and key of the installations whose prefix begins like this. */
+  async remove(prefix: string): Promise<void> {
+    for (const keyspace of await this.#keyspaces(prefix)) await this.#cassandra.define(`DROP KEYSPACE IF EXISTS ${keyspace}`);
+    await this.#removeKeys(prefix, `${prefix}~`);
+  }
+
+  /**
+   * Empties the tenants of one installation, graves included, and drops those that are not among `kept`. Tables stay, since making them
+   * takes seconds; those of tenants that nobody `touched` are left alone.
+   */
+  async empty(prefix: string, { kept, touched }: { readonly kept: readonly string[]; readonly touched: ReadonlySet<string> }): Promise<void> {
+    const keyspaces = await this.#keyspaces(`${prefix}_`);
+    const tenants = keyspaces.map((keyspace) => keyspace.slice(prefix.length + 1));
+    for (const tenant of tenants) {
+      if (kept.includes(tenant)) continue;
+      await this.#removeKeys(`${prefix}/installation/tenant/${tenant}`, `${prefix}/installation/tenant/${tenant}\0`);
+      await this.#cassandra.define(`DROP KEYSPACE IF EXISTS ${prefix}_${tenant}`);
+    }
+    await this.#removeKeys(`${prefix}/tenant/`, `${prefix}/tenant0`);
+    const dirty = tenants.filter((tenant) => kept.includes(tenant) && touched.has(tenant));
+    await Promise.all(dirty.map((tenant) => this.#truncateAll(`${prefix}_${tenant}`)));
+  }
+
+  async close(): Promise<void> {
+    this.#etcd.close();
+    await this.#cassandra.close();
+  }
+
+  async #truncateAll(keyspace: string): Promise<void> {
+    // Graves of entities are not seen, and would swallow what is written at a time of its own.
+    const entities = this.#cassandra.define(`TRUNCATE ${keyspace}.entities`);
+    const others = TABLES_TOGETHER.map(async (tables) => {
+      const statement = { query: `SELECT * FROM ${keyspace}.${tables[0]} LIMIT 1`, params: [] };
+      const rows = await this.#cassandra.read(statement, this.#cassandra.deadline());
+      if (rows.length > 0) for (const table of tables) await this.#cassandra.define(`TRUNCATE ${keyspace}.${table}`);
+    });
+    await Promise.all([entities, ...others]);
+  }
+
+  async #keyspaces(prefix: string): Promise<readonly string[]> {
+    const statement = { query: "SELECT keyspace_name FROM system_schema.keyspaces", params: [] };
+    const rows = await this.#cassandra.read(statement, this.#cassandra.deadline());
+    return rows.map((row) => String(row.keyspace_name)).filter((name) => name.startsWith(prefix));
+  }
+
+  async #removeKeys(from: string, end: string): Promise<void> {
+    const keys = { key: Buffer.from(from), range_end: Buffer.from(end) };
+    await this.#etcd.call("write", (call) => this.#etcd.kv.deleteRange(keys, call));
+  }
+}
