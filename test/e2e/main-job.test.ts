@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
@@ -123,6 +124,7 @@ function clusterVariables(settings: ClusterSettings): Readonly<Record<string, st
     ODP_ETCD_ENDPOINTS: settings.etcdEndpoints.join(","),
     ODP_CASSANDRA_CONTACT_POINTS: settings.cassandraContactPoints.join(","),
     ODP_CASSANDRA_DATACENTER: settings.cassandraDatacenter,
+    ODP_CLUSTER_PREFIX: `e2e${randomBytes(5).toString("hex")}`,
   };
 }
 
