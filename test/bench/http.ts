@@ -1,5 +1,6 @@
+import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { Agent, createServer, request, type Server } from "node:http";
+import { Agent, request } from "node:http";
 import { Installation } from "../e2e/installation.ts";
 import { inTurns, perSecond, type Bench } from "./frame.ts";
 
@@ -17,27 +18,28 @@ export const httpBench: Bench = {
     try {
       const measured = await inTurns(
         () => perSecond(CALLS, AT_ONCE, () => get(agent, odp.port, path)),
-        () => perSecond(CALLS, AT_ONCE, () => get(agent, portOf(bare), path)),
+        () => perSecond(CALLS, AT_ONCE, () => get(agent, bare.port, path)),
       );
       return [{ name: "envelope round trip, signed in", unit: "calls/s", ...measured, againstName: "bare node:http", kind: "ratio", goal: 0.4 }];
     } finally {
       agent.destroy();
-      bare.close();
+      bare.stop();
       await odp.stop();
     }
   },
 };
 
-async function bareServer(body: string): Promise<Server> {
-  const server = createServer((_request, response) => response.setHeader("content-type", "application/json; charset=utf-8").end(body));
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  return server;
-}
+/** In a process of its own, as the controller is. */
+const BARE = `
+const body = process.argv[1];
+const server = require("node:http").createServer((request, response) => response.setHeader("content-type", "application/json; charset=utf-8").end(body));
+server.listen(0, "127.0.0.1", () => process.stdout.write(String(server.address().port)));
+`;
 
-function portOf(server: Server): number {
-  const address = server.address();
-  return typeof address === "object" && address ? address.port : 0;
+async function bareServer(body: string): Promise<{ readonly port: number; stop(): void }> {
+  const child = spawn(process.execPath, ["-e", BARE, body], { stdio: ["ignore", "pipe", "inherit"] });
+  const [port] = (await once(child.stdout, "data")) as [Buffer];
+  return { port: Number(port.toString()), stop: () => void child.kill() };
 }
 
 function get(agent: Agent, port: number, path: string): Promise<string> {

@@ -53,7 +53,7 @@ export class EmbeddedEngine implements Engine {
 
   async tenant(name: string): Promise<TenantStore> {
     const folder = this.#folder(name);
-    if (!(await exists(folder))) throw new AppError("not_found", `There is no tenant ${name}.`);
+    if (!this.#open.has(folder) && !(await exists(folder))) throw new AppError("not_found", `There is no tenant ${name}.`);
     return this.#opened(folder);
   }
 
