@@ -2,9 +2,10 @@ import { defineConfig } from "vitest/config";
 
 /** Tests of areas that keep something in a store: `unit` runs them over the embedded engine, `areas-cluster` over etcd and Cassandra. */
 const AREAS_ON_CLUSTER = [
-  "controller/areas/{audit,cluster,ingest,tenants,users}/*.test.ts",
+  "controller/areas/{audit,cluster,files,ingest,policies,tenants,users}/*.test.ts",
+  "controller/areas/rules/service.test.ts",
   "controller/areas/objects/{catalog,model,service}.test.ts",
-  "controller/areas/{depots,jobs,policies}/interface.test.ts",
+  "controller/areas/{depots,jobs}/interface.test.ts",
   "controller/areas/hosts/{agent,enrolment,records,routes}.test.ts",
   "controller/grpc/server.test.ts",
   "test/mql/{random,scripts}.test.ts",

@@ -44,6 +44,14 @@ describe("depots over HTTP", () => {
     expect(await send("PUT", "/monitoring/depot?overwrite=true", [...base, ["remark", "only words"]])).toMatchObject({ message: { remark: "only words", files: [{ path: "x.sh" }] } });
   });
 
+  test("of many uploads of one version at once one wins, whole, and the others are told", async () => {
+    const uploads = Array.from({ length: 5 }, (_, at) => [["name", "raced"], ["version", "1.0.0"], ["uploadfile", { name: "x.sh", content: `${at}` }]] as Fields);
+    const answers = await Promise.all(uploads.map((fields) => send("POST", "/monitoring/depot", fields)));
+    expect(answers.map(({ status, code }) => code ?? status).sort()).toEqual(["conflict", "conflict", "conflict", "conflict", "ok"]);
+    const winner = answers.findIndex(({ status }) => status === "ok");
+    expect(await get("/monitoring/depot/file/raced?version=1.0.0&filepath=x.sh")).toMatchObject({ message: `${winner}` });
+  });
+
   test("that would leave their folder are refused and leave nothing", async () => {
     const evil = archive([{ name: "ok", content: "1" }, { name: "../../evil", content: "2" }]);
     expect(await send("POST", "/monitoring/depot", [["name", "evil"], ["version", "1.0.0"], ["uploadfile", evil]]))

@@ -2,7 +2,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Entry, Records } from "../../../proto/gen/agent/v1/agent.ts";
 import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
-import { realClock } from "../../../test/helpers/clock.ts";
+import { realClock, seededRandom } from "../../../test/helpers/clock.ts";
+import { again } from "../../store/contract/harness.ts";
 import { ObjectService, type Objects, type SystemClass } from "../objects/index.ts";
 import { RuleService } from "../rules/index.ts";
 import { IngestService, RecordWriter } from "./index.ts";
@@ -156,6 +157,38 @@ describe("ingest", () => {
     await ingest.accept(SOURCE, [entry(5, ["b,2"])]);
     expect(await rowsOf("/matrix/system/policygap")).toMatchObject([{ reason: "lost", unit: "entries", count: 3 }]);
     await expect(ingest.accept(SOURCE, [entry(6, ["c,3"]), entry(8, ["d,4"])])).rejects.toThrow("Entry 7 is missing before 8.");
+  });
+
+  it.each([1, 2, 3])("stores each record once on a store that fails and loses answers, when the agent repeats what is not acknowledged (seed %i)", async (seed) => {
+    await using nasty = await openTestEngine({ faultySeed: seed });
+    const over = new ObjectService({ stores: nasty, runtime: { ...testRuntime(realClock), random: seededRandom(seed) } });
+    for (const definition of [RUNS, GAPS]) over.registerSystemClass(definition);
+    const records = new RecordWriter({ objects: over, classes: { runs: RUNS.path, gaps: GAPS.path } });
+    const texts = new RuleService({ stores: nasty, objects: over });
+    const columns = [{ name: "name", type: "varchar" }, { name: "n", type: "int" }] as const;
+    await over.createClass(ADMIN, { path: "/matrix/line", kind: "record", columns }, { ifNotExists: true });
+    await again(() => texts.put(ADMIN, KEY, "--class=/matrix/line\n--parser=csv\n--fields=name,n\n"));
+    const controller = () => new IngestService({ stores: nasty, rules: texts, records, commands: { accept: () => Promise.resolve() }, ospaceOf: () => Promise.resolve("/matrix") });
+    const entries = Array.from({ length: 60 }, (_, at) => entry(at + 1, [`a${at},${at}`, `b${at},${at}`]));
+    let failures = 0;
+    for (let ingest = controller(), done = 0; done < entries.length; ) {
+      try {
+        done = await ingest.accept(SOURCE, entries.slice(done, done + 7));
+      } catch {
+        failures++;
+        // Every other time it is another controller that goes on.
+        if (failures % 2 === 0) ingest = controller();
+        done = await again(() => ingest.acknowledged(SOURCE));
+      }
+    }
+    expect(failures).toBeGreaterThan(0);
+    const rows: unknown[] = [];
+    for await (const page of over.read(ADMIN, { class: "/matrix/line", subtree: false })) rows.push(...page.map((row) => row.values["name"]));
+    expect(rows.sort()).toEqual(entries.flatMap((_, at) => [`a${at}`, `b${at}`]).sort());
+    const gaps: unknown[] = [];
+    for await (const page of over.read(ADMIN, { class: "/matrix/system/policygap", subtree: false })) gaps.push(...page);
+    expect(gaps).toEqual([]);
+    await over.close();
   });
 
   it("gives a stream to the host that began it only", async () => {

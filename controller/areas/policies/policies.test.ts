@@ -1,29 +1,33 @@
-import { beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { PolicySpec } from "../../../common/api/policies.ts";
 import { AppError } from "../../../common/errors.ts";
+import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
 import { MemoryStores } from "../../../test/helpers/memory-stores.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
 import type { DepotChange } from "../depots/index.ts";
 import type { SystemClass } from "../objects/index.ts";
 import type { Rule } from "../rules/index.ts";
+import type { Stores } from "../../store/engine.ts";
 import { registerPolicyClasses } from "./classes.ts";
 import { PolicyService } from "./service.ts";
 
 const admin = testPrincipal();
-const other = testPrincipal("administrator", "other");
+const other = testPrincipal("administrator", "second");
 const viewer = testPrincipal("viewer");
 
 let refreshed: { tenant: string; hosts: readonly string[] }[];
 let depotChecks: ((change: DepotChange) => Promise<void>)[];
 let depotListeners: ((change: DepotChange) => Promise<void>)[];
-let stores: MemoryStores;
+let engine: TestEngine | undefined;
+let stores: Stores;
 let policies: PolicyService;
 
-beforeEach(() => {
+beforeEach(async () => {
   refreshed = [];
   depotChecks = [];
   depotListeners = [];
-  stores = new MemoryStores();
+  engine = onCluster ? await openTestEngine() : undefined;
+  stores = engine ?? new MemoryStores();
   policies = new PolicyService({
     stores,
     runtime: testRuntime(),
@@ -39,6 +43,8 @@ beforeEach(() => {
     },
   });
 });
+
+afterEach(() => engine?.close());
 
 const command = (more: Partial<PolicySpec> = {}): PolicySpec =>
   ({ kind: "command", name: "uptime", rule: "/matrix/rules/uptime", command: "uptime", ctype: 1, interval: 5, unit: "second", ...more }) as PolicySpec;
@@ -175,7 +181,7 @@ describe("its depot", () => {
   test("cannot be removed while a policy names that version", async () => {
     await expect(depotChecks[0]?.(web)).rejects.toThrow("used by the policies uptime");
     await expect(depotChecks[0]?.({ ...web, version: "1.0.1" })).resolves.toBeUndefined();
-    await expect(depotChecks[0]?.({ ...web, tenant: "other" })).resolves.toBeUndefined();
+    await expect(depotChecks[0]?.({ ...web, tenant: "second" })).resolves.toBeUndefined();
   });
 
   test("when its content is replaced, the hosts are told and see a new revision", async () => {
@@ -191,7 +197,7 @@ test("tenants do not see each other's policies", async () => {
   expect(await policies.list(other)).toEqual([]);
   await expect(policies.get(other, "uptime")).rejects.toMatchObject({ code: "not_found" });
   await expect(policies.remove(other, "uptime")).rejects.toMatchObject({ code: "not_found" });
-  expect(await names("h1", "other")).toEqual([]);
+  expect(await names("h1", "second")).toEqual([]);
 });
 
 test("a viewer reads and changes nothing; who may not run may write but not deploy", async () => {

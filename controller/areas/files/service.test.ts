@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { CHANGE_BATCH_MAX } from "../../../common/limits.ts";
+import { uploadFolder } from "../../../test/helpers/archives.ts";
+import { realClock } from "../../../test/helpers/clock.ts";
+import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
+import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { ObjectService } from "../objects/index.ts";
+import { FileParser, RuleService } from "../rules/index.ts";
+import { FileService } from "./service.ts";
+
+const admin = testPrincipal();
+const other = testPrincipal("administrator", "second");
+const MIB = 1_048_576;
+
+let engine: TestEngine;
+let objects: ObjectService;
+let files: FileService;
+beforeAll(async () => {
+  engine = await openTestEngine();
+  objects = new ObjectService({ stores: engine, runtime: testRuntime(realClock) });
+  files = new FileService({ stores: engine, objects, nowMs: () => realClock.nowMs() });
+});
+afterAll(async () => {
+  await objects.close();
+  await engine[Symbol.asyncDispose]();
+});
+
+const user = (path: string) => ({ path, space: "user" as const });
+const digestOf = async (path: string) => (await files.open(admin, path, "user")).digest;
+
+test("a file is read as it was written, and again after it was replaced", async () => {
+  await files.write(admin, user("/a/b/note.TXT"), { text: "one\n" });
+  expect(await files.text(admin, user("a/b/note.TXT"))).toBe("one\n");
+  await files.write(admin, user("a/b/note.TXT"), { text: "two 二\n" });
+  expect(await files.text(admin, user("/a/b/note.TXT"))).toBe("two 二\n");
+  const [row] = await objects.get(admin, [{ id: "filesystem:user:/a/b/note.TXT", class: "/matrix/filesystem" }]);
+  expect(row?.values).toMatchObject({ name: "note.TXT", parent: "/a/b", ftype: "txt", size: 8, owner: "administrator" });
+});
+
+test("content of more than one chunk comes back whole", async () => {
+  const text = "0123456789abcdef".repeat((2.5 * MIB) / 16);
+  await files.write(admin, user("big"), { text });
+  const { bytes, size } = await files.open(admin, "big", "user");
+  const pieces: Uint8Array[] = [];
+  for await (const piece of bytes) pieces.push(piece);
+  expect([size, Buffer.concat(pieces).toString() === text]).toEqual([2.5 * MIB, true]);
+});
+
+test("content stays while a file names it, and is swept when none does any more", async () => {
+  const { blobs } = await engine.tenant("matrix");
+  await files.write(admin, user("first"), { text: "shared" });
+  await files.write(admin, user("second"), { text: "shared" });
+  const shared = await digestOf("first");
+  await files.write(admin, user("first"), { text: "own" });
+  await blobs.sweep(0);
+  expect(await files.text(admin, user("second"))).toBe("shared");
+  await files.write(admin, user("second"), { text: "own" });
+  await blobs.sweep(0);
+  expect(await blobs.stat(shared)).toBeUndefined();
+  expect(await files.text(admin, user("second"))).toBe("own");
+});
+
+test("the two spaces, the tenants and the world outside a space are apart", async () => {
+  await files.write(admin, user("same"), { text: "user's" });
+  await files.write(admin, { path: "same", space: "system" }, { text: "system's" });
+  expect([await files.text(admin, user("same")), await files.text(admin, { path: "same", space: "system" })]).toEqual(["user's", "system's"]);
+  expect(await files.exists(other, user("same"))).toBe(false);
+  await expect(files.open(other, "same", "user")).rejects.toMatchObject({ code: "not_found" });
+  await expect(files.write(admin, user("../same"), { text: "" })).rejects.toMatchObject({ code: "invalid" });
+});
+
+test("what is no text is not given as one", async () => {
+  const folder = await uploadFolder();
+  const { path: file } = await folder.upload("bytes", Buffer.from([0xff, 0xfe, 0x00]));
+  await files.write(admin, user("bytes"), { file });
+  await folder.remove();
+  await expect(files.text(admin, user("bytes"))).rejects.toMatchObject({ code: "invalid" });
+});
+
+test("a file parsed with a rule becomes records, and parsed again the same ones", async () => {
+  const rules = new RuleService({ stores: engine, objects });
+  const parser = new FileParser({ rules, objects, files });
+  await objects.createClass(admin, { path: "/matrix/parsed", kind: "record", columns: [{ name: "name", type: "varchar" }, { name: "n", type: "int" }] });
+  await rules.put(admin, "/matrix/rules/parsed", "--class=/matrix/parsed\n--parser=csv\n--fields=name,n\n");
+  const lines = Array.from({ length: CHANGE_BATCH_MAX + 200 }, (_, at) => (at === 7 ? "x,not a number" : `n${at},${at}`));
+  await files.write(admin, user("data.csv"), { text: `${lines.join("\n")}\n` });
+  const request = { rule: "/matrix/rules/parsed", filename: "data.csv", space: "user", signal: new AbortController().signal } as const;
+  const result = { class: "/matrix/parsed", records: lines.length - 1, failed: 1, errors: [{ line: 8 }] };
+  expect(await parser.parse(admin, request)).toMatchObject(result);
+  expect(await parser.parse(admin, request)).toMatchObject(result);
+  const names = new Set<unknown>();
+  let count = 0;
+  for await (const page of objects.read(admin, { class: "/matrix/parsed", subtree: false })) {
+    for (const row of page) names.add(row.values["name"]);
+    count += page.length;
+  }
+  expect([count, names.size]).toEqual([lines.length - 1, lines.length - 1]);
+});

@@ -1,0 +1,71 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { KV_PAGE_MAX_ENTRIES } from "../../../common/limits.ts";
+import { realClock } from "../../../test/helpers/clock.ts";
+import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
+import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { ObjectService } from "../objects/index.ts";
+import { RuleService } from "./service.ts";
+
+const admin = testPrincipal();
+const other = testPrincipal("administrator", "second");
+const RAW = { timeMs: 0, host: "h", source: "s", groups: {} };
+
+let engine: TestEngine;
+let objects: ObjectService;
+let rules: RuleService;
+beforeAll(async () => {
+  engine = await openTestEngine();
+  objects = new ObjectService({ stores: engine, runtime: testRuntime(realClock) });
+  rules = new RuleService({ stores: engine, objects });
+  await objects.createClass(admin, { path: "/matrix/line", kind: "record", columns: [{ name: "name", type: "varchar" }, { name: "n", type: "int" }] });
+});
+afterAll(async () => {
+  await objects.close();
+  await engine[Symbol.asyncDispose]();
+});
+
+const text = (fields: string) => `--class=/matrix/line\n--parser=csv\n--fields=${fields}\n`;
+
+test("a rule is used as it was last written, and gone when it was removed", async () => {
+  const key = "/matrix/rules/a";
+  await rules.put(admin, key, text("name,n"));
+  expect((await rules.load(admin, key)).parse([{ ...RAW, text: "x,1" }])).toMatchObject([{ ok: true, values: { name: "x", n: "1" } }]);
+  await rules.put(admin, key, text("n,name"));
+  expect((await rules.load(admin, key)).parse([{ ...RAW, text: "1,x" }])).toMatchObject([{ ok: true, values: { name: "x", n: "1" } }]);
+  await rules.remove(admin, key);
+  await expect(rules.load(admin, key)).rejects.toMatchObject({ code: "not_found" });
+  await expect(rules.remove(admin, key)).rejects.toMatchObject({ code: "not_found" });
+});
+
+test("a pinned text is there after the rule has changed and gone", async () => {
+  const key = "/matrix/rules/pinned";
+  await rules.put(admin, key, text("name,n"));
+  const first = await rules.load(admin, key);
+  await rules.pin(admin, first);
+  await rules.pin(admin, first);
+  await rules.put(admin, key, text("n,name"));
+  await rules.remove(admin, key);
+  const pinned = await rules.pinned(admin, key, first.digest);
+  expect(pinned.parse([{ ...RAW, text: "x,1" }])).toMatchObject([{ ok: true, values: { name: "x", n: "1" } }]);
+  await expect(rules.pinned(admin, key, "0".repeat(64))).rejects.toMatchObject({ code: "not_found" });
+});
+
+test("a list holds every rule of the tenant, however many pages they fill, in the order of keys", async () => {
+  const keys = Array.from({ length: KV_PAGE_MAX_ENTRIES + 20 }, (_, at) => `/matrix/rules/many/${String(at).padStart(5, "0")}`);
+  await Promise.all(keys.map((key) => rules.put(admin, key, text("name,n"))));
+  const listed = await rules.list(admin, "/matrix/line");
+  expect(listed.map(({ key }) => key).filter((key) => key.startsWith("/matrix/rules/many/"))).toEqual(keys);
+  expect(await rules.list(other)).toEqual([]);
+  expect(await rules.list(admin, "/matrix/elsewhere")).toEqual([]);
+});
+
+test("a rule follows its class when that is made anew", async () => {
+  const key = "/matrix/rules/renewed";
+  const renewed = { path: "/matrix/renewed", kind: "record" as const };
+  await rules.put(admin, key, "--class=/matrix/renewed\n--parser=text\n--fields=value\n");
+  await expect(rules.load(admin, key)).rejects.toMatchObject({ code: "not_found" });
+  await objects.createClass(admin, { ...renewed, columns: [{ name: "value", type: "varchar" }] });
+  expect((await rules.load(admin, key)).parse([{ ...RAW, text: "5" }])).toMatchObject([{ values: { value: "5" } }]);
+  await objects.dropClass(admin, renewed.path);
+  await expect(rules.load(admin, key)).rejects.toMatchObject({ code: "not_found" });
+});
