@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { ClassView, Column, ColumnType } from "../objects/index.ts";
-import { compileRule, ruleClass } from "./compile.ts";
+import { checkRuleText, compileRule, ruleClass } from "./compile.ts";
 import type { ParsedRecord, RawRecord } from "./types.ts";
 
 const access = classWith({ client: "varchar", verb: "varchar", path: "varchar", status: "int", bytes: "bigint", host: "varchar", note: "map" });
@@ -58,6 +58,16 @@ describe("option lines", () => {
     ["--class=/ns/access\n--parser=json\n--var_client=a b c", /expected field f/],
   ])("that make no sense are refused: %j", (rule, message) => {
     expect(() => parse(rule)).toThrow(message);
+  });
+
+  it.each([
+    ["", /no option --class/],
+    ["--class=/ns/later\n--parser=xml", /no parser named xml/],
+    ["--class=/ns/later\n--parser=grok\n--pattern_1=%{NOPE:a}", /no grok pattern named NOPE/],
+    ["--class=/ns/later\n--parser=json\nreturn 1", /script body/],
+  ])("are looked at before their class is there: %j", (rule, message) => {
+    expect(() => checkRuleText("/ns/rules/test", rule)).toThrow(message);
+    expect(() => checkRuleText("/ns/rules/test", "--class=/ns/later\n--parser=text")).not.toThrow();
   });
 });
 

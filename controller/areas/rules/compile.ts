@@ -28,11 +28,20 @@ export function ruleClass(text: string): string {
   return path.replace(/\/+$/, "");
 }
 
+/** What can be said about a rule whose class is not there yet. */
+export function checkRuleText(key: string, text: string): void {
+  const rule = readRuleText(text);
+  refuseWhatIsNotOffered(key, rule);
+  ruleClass(text);
+  // The class to come will have the columns that the rule goes without.
+  parserOf(rule, ["text"]);
+}
+
 /** Compiles the rule `key` for its class. */
 export function compileRule(key: string, text: string, view: ClassView): CompiledRule {
   const rule = readRuleText(text);
   refuseWhatIsNotOffered(key, rule);
-  const parser = parserOf(rule, view);
+  const parser = parserOf(rule, view.columns.map((column) => column.name));
   const mapping = mappingOf(rule, view);
   const ignored = /^(true|1|yes)?$/i.test(single(rule, "ignore") ?? "false");
   return {
@@ -49,9 +58,9 @@ function refuseWhatIsNotOffered(key: string, rule: RuleText): void {
   if (option) throw new AppError("unsupported", `The rule ${key} uses --${option.name} in line ${option.line}, which is not offered yet.`);
 }
 
-function parserOf(rule: RuleText, view: ClassView): Parser {
+function parserOf(rule: RuleText, columns: readonly string[]): Parser {
   const kind = (single(rule, "parser") ?? "").toLowerCase();
-  const fields = fieldsOf(rule, kind, view);
+  const fields = fieldsOf(rule, kind, columns);
   const types = typesOf(rule);
   switch (kind) {
     case "text":
@@ -71,11 +80,11 @@ function parserOf(rule: RuleText, view: ClassView): Parser {
   }
 }
 
-function fieldsOf(rule: RuleText, kind: string, view: ClassView): readonly string[] {
+function fieldsOf(rule: RuleText, kind: string, columns: readonly string[]): readonly string[] {
   const value = single(rule, "fields");
   if (kind === "grok" && value?.includes("%{")) return [];
   const fields = names(value);
-  return fields.length > 0 || kind === "grok" ? fields : view.columns.map((column) => column.name);
+  return fields.length > 0 || kind === "grok" ? fields : columns;
 }
 
 function typesOf(rule: RuleText): readonly FieldType[] {

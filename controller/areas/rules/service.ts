@@ -3,9 +3,9 @@ import { RULE_CACHE_MAX_ENTRIES, RULE_TEXT_MAX_BYTES } from "../../../common/lim
 import type { Stores } from "../../store/engine.ts";
 import type { ClassView, Objects } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
-import { compileRule, ruleClass, type CompiledRule } from "./compile.ts";
+import { checkRuleText, compileRule, ruleClass, type CompiledRule } from "./compile.ts";
 import { compileGrok } from "./grok.ts";
-import { readRuleText, single, writeRuleText } from "./options.ts";
+import { readRuleText, writeRuleText } from "./options.ts";
 import { RuleStore, type StoredRule } from "./store.ts";
 import type { Rule, Rules } from "./types.ts";
 
@@ -79,18 +79,16 @@ export class RuleService implements Rules {
   async create(principal: Principal, rule: NewRule): Promise<string> {
     const view = await this.#class(principal, rule.class);
     const key = `${principal.ospace}/rules${view.path.slice(principal.ospace.length)}/${rule.type}`;
-    const text = writeRuleText([["class", view.path], ["parser", rule.type], ...(rule.type === "grok" ? grokOptions(rule) : fieldOptions(rule))]);
+    const text = writeRuleText([["class", view.path], ["parser", rule.type], ...(rule.type === "grok" ? grokOptions(rule) : fieldOptions(rule, view))]);
     compileRule(key, text, view);
     await (await this.#store(principal)).put(key, text);
     return key;
   }
 
   async #check(principal: Principal, key: string, text: string): Promise<void> {
-    const rule = readRuleText(text);
-    const path = single(rule, "class");
-    const view = path && (await this.#objects.catalog(principal)).get(ruleClass(text));
+    checkRuleText(key, text);
+    const view = (await this.#objects.catalog(principal)).get(ruleClass(text));
     if (view) compileRule(key, text, view);
-    else if (rule.script !== "") throw new AppError("unsupported", `The rule ${key} has a script body; rules work by their option lines so far.`);
   }
 
   async #compile(principal: Principal, stored: StoredRule): Promise<Rule> {
@@ -147,7 +145,9 @@ function lenient(rule: ReturnType<typeof readRuleText>, name: string): string | 
   return rule.options.find((option) => option.name === name)?.value;
 }
 
-function fieldOptions(rule: NewRule): readonly (readonly [string, string])[] {
+function fieldOptions(rule: NewRule, view: ClassView): readonly (readonly [string, string])[] {
+  const unknown = rule.fields?.find((field) => !view.column(field));
+  if (unknown !== undefined) throw new AppError("not_found", `The class ${view.path} has no column ${unknown}.`);
   return rule.fields && rule.fields.length > 0 ? [["fields", rule.fields.join(",")]] : [];
 }
 
