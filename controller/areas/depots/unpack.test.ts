@@ -70,6 +70,10 @@ describe.each(FORMS)("%s", (filename, make) => {
     await expect(unpack(filename, archive.subarray(0, Math.floor(archive.length / 3)))).rejects.toThrow(/cannot be read|damaged/);
   });
 
+  test("is refused when it holds no file", async () => {
+    await expect(unpack(filename, await make([]))).rejects.toThrow(/no file in it/);
+  });
+
   test("is refused when it holds no archive at all", async () => {
     await expect(unpack(filename, "just text, long enough to be looked at ".repeat(50))).rejects.toThrow(/cannot be read|damaged/);
   });

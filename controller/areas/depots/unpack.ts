@@ -36,7 +36,9 @@ export async function unpackUploads(uploads: readonly DepotUpload[], save: SaveC
     await intake.settled();
   }
   refuseFileAsFolder(intake.paths);
-  return intake.files();
+  const files = intake.files();
+  if (files.length === 0) throw new AppError("invalid", "The upload has no file in it.");
+  return files;
 }
 
 async function takeUpload(upload: DepotUpload, intake: Intake): Promise<void> {
