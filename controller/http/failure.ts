@@ -11,6 +11,8 @@ export function asAppError(error: unknown): AppError {
   if (error instanceof AppError) return error;
   const { statusCode, code } = error as { readonly statusCode?: unknown; readonly code?: unknown };
   if (code === "FST_ERR_CTP_BODY_TOO_LARGE" || statusCode === 413) return new AppError("too_large", errorText(error), { cause: error });
+  // Its text has the whole address, which may carry a session.
+  if (code === "FST_ERR_BAD_URL") return new AppError("invalid", "The path cannot be read: a percent sign begins no encoded character.", { cause: error });
   const ofRequest = typeof statusCode === "number" && statusCode >= 400 && statusCode < 500;
   return new AppError(ofRequest ? "invalid" : "internal", errorText(error), { cause: error });
 }
