@@ -22,7 +22,11 @@ function checkCommand(spec: CommandPolicySpec): void {
   if (!spec.depotversion) throw new AppError("invalid", "A command policy with ctype 0 runs in a depot's folder: depotversion is missing.");
 }
 
+/** Of POSIX, a drive, or a share. */
+const ABSOLUTE_FOLDER = /^(\/|[A-Za-z]:[\\/]|\\\\)/;
+
 function checkLog(spec: LogPolicySpec): void {
+  if (!ABSOLUTE_FOLDER.test(spec.dir)) throw new AppError("invalid", `The policy's dir must be an absolute path, not ${JSON.stringify(spec.dir)}.`);
   const match = checked("match", spec.match);
   checked("matchregexp", spec.matchregexp);
   const used = [...(spec.priority ?? []), ...Object.keys(spec.translation ?? {}), ...(spec.differentiator ? [spec.differentiator] : [])];
