@@ -30,7 +30,7 @@ export const HostInput = Type.Object({
   sert: Type.Optional(Text(65_536)),
   secret: Type.Optional(Type.Union([Text(65_536), Type.Null()])),
   /** SHA-256 fingerprint of the host's SSH key, as `SHA256:…`; recorded by the first connection when absent, empty forgets it. */
-  sshkey: Type.Optional(Text(200)),
+  sshkey: Type.Optional(Type.String({ pattern: "^(SHA256:[A-Za-z0-9+/]{43})?$" })),
   tags: Type.Optional(Type.Array(Text(500), { maxItems: 500 })),
   /** SSH needs `username`, `password` or `privatekey` (with `passphrase`), `port`; `address` when neither `iplist` nor the name lead there. */
   config: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
