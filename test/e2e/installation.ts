@@ -3,6 +3,7 @@ import { mkdtemp, mkdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { WebSocket } from "ws";
+import { ClusterAdmin } from "../helpers/cluster-admin.ts";
 import { eventually, freePort, Program } from "../helpers/programs.ts";
 
 /** A controller and its agents as processes, spoken to as clients do. */
@@ -119,6 +120,15 @@ export class Installation {
     for (const agent of this.#agents.values()) await agent.kill("SIGTERM");
     await this.#controller?.kill("SIGTERM");
     await rm(this.folder, { recursive: true, force: true });
+    await this.#removeFromCluster();
+  }
+
+  async #removeFromCluster(): Promise<void> {
+    const { ODP_CLUSTER_PREFIX: prefix, ODP_ETCD_ENDPOINTS: etcd = "", ODP_CASSANDRA_CONTACT_POINTS: cassandra = "", ODP_CASSANDRA_DATACENTER: datacenter = "" } = this.#settings;
+    if (prefix === undefined) return;
+    const admin = await ClusterAdmin.connect({ etcdEndpoints: etcd.split(","), cassandraContactPoints: cassandra.split(","), cassandraDatacenter: datacenter });
+    await admin.remove(prefix);
+    await admin.close();
   }
 
   async session(): Promise<string> {

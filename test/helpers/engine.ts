@@ -30,7 +30,7 @@ const realRandom: Random = {
 
 export async function openTestEngine(options: TestEngineOptions = {}): Promise<TestEngine> {
   const dir = await mkdtemp(join(tmpdir(), "odp-test-"));
-  const plain = onCluster ? await openOnCluster() : await openEmbedded(dir, options.clock ?? realClock);
+  const plain = (onCluster ? await openOnCluster() : undefined) ?? (await openEmbedded(dir, options.clock ?? realClock));
   const inner: Engine = options.faultySeed === undefined ? plain : faulty(plain, { random: seededRandom(options.faultySeed) });
   const close = async (): Promise<void> => {
     await inner.close();
@@ -57,8 +57,11 @@ async function openEmbedded(dir: string, clock: Clock): Promise<Engine> {
   return engine;
 }
 
-/** Tools use this file too: what belongs to vitest is loaded only here. */
-async function openOnCluster(): Promise<Engine> {
+/**
+ * Tools use this file too: what belongs to vitest is loaded only here. Where tests are skipped for want of a cluster, hooks of a
+ * whole file run all the same, and get an embedded engine.
+ */
+async function openOnCluster(): Promise<Engine | undefined> {
   const { openAreasCluster } = await import("./areas-cluster.ts");
   return openAreasCluster();
 }
