@@ -7,6 +7,7 @@ import type { ClusterSettings } from "../../deploy/local/cluster.ts";
 import { eventually } from "../helpers/programs.ts";
 import { writeAccessLog } from "./access-log.ts";
 import { form, Installation } from "./installation.ts";
+import { everyRunOnce } from "./scheduled-runs.ts";
 
 const LINES = 100_000;
 const SETTLE_DEADLINE_MS = 180_000;
@@ -101,7 +102,7 @@ describe.each(engines)("the main job on the %s engine", (_name, settings) => {
     expect(counted).toMatchObject({ count: LINES, total: (LINES * (LINES - 1)) / 2, low: 0, high: LINES - 1 });
     expect(heard.frames[0]).toMatchObject({ keyspace: "/matrix", subject: "datachange" });
     heard.close();
-    await everyRunOnce(odp);
+    await everyRunOnce(odp, "tick");
   });
 
   it("answers MQL with where, limit and meta", async () => {
@@ -126,23 +127,6 @@ function clusterVariables(settings: ClusterSettings): Readonly<Record<string, st
     ODP_CASSANDRA_DATACENTER: settings.cassandraDatacenter,
     ODP_CLUSTER_PREFIX: `e2e${randomBytes(5).toString("hex")}`,
   };
-}
-
-/** Each second from the first run to the last is in exactly one run record, or counted by one gap. */
-async function everyRunOnce(odp: Installation): Promise<void> {
-  await eventually("the runs go on", SETTLE_DEADLINE_MS, async () => {
-    const [row] = await odp.mql("select count(*) from /matrix/system/policyrun where policy='tick' and state='ok'");
-    return Number(row?.["count"]) >= 5 || undefined;
-  });
-  const runs = await odp.mql("select scheduled, state, code from /matrix/system/policyrun where policy='tick' limit -1");
-  const gaps = await odp.mql("select reason, count, unit, stime, etime from /matrix/system/policygap where policy='tick' limit -1");
-  const scheduled = runs.map((run) => Number(run["scheduled"])).sort((a, b) => a - b);
-  expect(new Set(scheduled).size).toBe(scheduled.length);
-  expect(runs.every((run) => ["ok", "failed", "interrupted"].includes(String(run["state"])))).toBe(true);
-  const due = ((scheduled.at(-1) ?? 0) - (scheduled[0] ?? 0)) / 1_000 + 1;
-  const last = scheduled.at(-1) ?? 0;
-  const skipped = gaps.filter((gap) => Number(gap["stime"]) <= last).reduce((sum, gap) => sum + Number(gap["count"]), 0);
-  expect({ due, runs: scheduled.length, skipped }).toEqual({ due, runs: due - skipped, skipped });
 }
 
 async function probe(word: string): Promise<Uint8Array> {
