@@ -169,11 +169,11 @@ describe("ingest", () => {
     await over.createClass(ADMIN, { path: "/matrix/line", kind: "record", columns }, { ifNotExists: true });
     await again(() => texts.put(ADMIN, KEY, "--class=/matrix/line\n--parser=csv\n--fields=name,n\n"));
     const controller = () => new IngestService({ stores: nasty, rules: texts, records, commands: { accept: () => Promise.resolve() }, ospaceOf: () => Promise.resolve("/matrix") });
-    const entries = Array.from({ length: 60 }, (_, at) => entry(at + 1, [`a${at},${at}`, `b${at},${at}`]));
+    const entries = Array.from({ length: 120 }, (_, at) => entry(at + 1, [`a${at},${at}`, `b${at},${at}`]));
     let failures = 0;
     for (let ingest = controller(), done = 0; done < entries.length; ) {
       try {
-        done = await ingest.accept(SOURCE, entries.slice(done, done + 7));
+        done = await ingest.accept(SOURCE, entries.slice(done, done + 3));
       } catch {
         failures++;
         // Every other time it is another controller that goes on.
@@ -181,6 +181,7 @@ describe("ingest", () => {
         done = await again(() => ingest.acknowledged(SOURCE));
       }
     }
+    // In forty batches some fail, whatever the seed.
     expect(failures).toBeGreaterThan(0);
     const rows: unknown[] = [];
     for await (const page of over.read(ADMIN, { class: "/matrix/line", subtree: false })) rows.push(...page.map((row) => row.values["name"]));
