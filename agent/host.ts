@@ -16,6 +16,8 @@ export interface Depots {
 export interface EmitOptions extends AppendOptions {
   /** Gives up waiting for room; then nothing was written. */
   readonly signal?: AbortSignal;
+  /** `AppError("limited")` instead of waiting, for whoever can do with less. */
+  readonly impatient?: boolean;
 }
 
 /** Everything a plugin may touch; there is no other way out. */
@@ -63,7 +65,7 @@ export async function emitWhenRoom(outbox: Outbox, emissions: readonly Emission[
       await outbox.append(emissions, options);
       return;
     } catch (error) {
-      if (!isAppError(error, "limited")) throw error;
+      if (!isAppError(error, "limited") || options.impatient) throw error;
       await outbox.room(options.signal, options.reserve);
     }
   }

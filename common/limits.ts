@@ -225,6 +225,8 @@ export const RECORDS_ENTRY_MAX_BYTES = 256 * KIB;
 /** A policy's time this far in the future can only come from a clock that was wrong. */
 export const CLOCK_JUMP_MAX_MS = 3_600_000;
 export const LOG_READ_BYTES = 512 * KIB;
+/** Pieces get smaller, down to this, while the outbox has little room. */
+export const LOG_READ_MIN_BYTES = 16 * KIB;
 export const LOG_POLL_MS = 10_000;
 export const LOG_POLL_UNWATCHED_MS = 1_000;
 /** Time in which changes of followed files gather before they are read. */

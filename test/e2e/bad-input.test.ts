@@ -8,7 +8,7 @@ import { createKeyPem, createRequest } from "../../agent/csr.ts";
 import type { EnrolAnswer } from "../../common/agent/enrolment.ts";
 import { tarOf, zipOf, type ArchiveEntry } from "../helpers/archives.ts";
 import { BareAgent, enrolRequest, type TestIdentity } from "../helpers/hosts.ts";
-import { eventually } from "../helpers/programs.ts";
+import { eventually, Program } from "../helpers/programs.ts";
 import { form, Installation, type Envelope } from "./installation.ts";
 
 /** Every bad input is answered by an error that says what is wrong, and leaves everything as it was. */
@@ -325,6 +325,16 @@ describe("who may be an agent", () => {
     expect(answer.status).toBe("ok");
     expect((await enrol(odp, token, first)).status).toBe("ok");
     expect(await enrol(odp, token, createRequest(createKeyPem(), "once"))).toMatchObject({ status: "error", code: expect.stringMatching(/denied|conflict/) });
+  });
+
+  test("an agent with a used token says so and ends", async () => {
+    const token = await newToken("late-comer");
+    await enrol(odp, token, createRequest(createKeyPem(), "late-comer"));
+    const environment = { ODP_AGENT_CONTROLLER: odp.url, ODP_AGENT_TOKEN: token, ODP_AGENT_NAME: "late-comer", ODP_AGENT_DIR: join(odp.folder, "late-comer") };
+    const agent = new Program("agent", "dist/agent.js", environment);
+    await eventually("the agent has ended", 30_000, () => !agent.running || undefined);
+    expect(agent.output).toMatch(/refused the enrolment.*token/);
+    expect(agent.output).not.toContain(token);
   });
 
   test("a token that nobody made, or that was changed, is refused", async () => {

@@ -8,6 +8,7 @@ import { form, Installation } from "./installation.ts";
 
 const PASSWORD = "Tr0ub4dor-und-drei-Igel";
 const SECRET = "a-secret-of-the-host-4711";
+const NO_SECRET = "in-the-third-row-on-the-left";
 const TARGET_DEADLINE_S = "20";
 
 const sshd = await startSshd();
@@ -96,7 +97,7 @@ describe.skipIf(!sshd)("a host reached over SSH", () => {
 
   test("secrets come back nowhere: not in answers, queries, logs or files", async () => {
     const passphrase = "the-passphrase-of-the-key-0815";
-    await odp.ok("POST", "/host", JSON.stringify({ host: "locked", secret: SECRET, config: { passphrase } }));
+    await odp.ok("POST", "/host", JSON.stringify({ host: "locked", secret: SECRET, config: { passphrase, rack: NO_SECRET } }));
     const answers = [
       await odp.ok("GET", "/host"), await odp.ok("GET", "/host/locked"), await odp.ok("GET", "/host/bare"),
       await odp.mql("select * from /matrix/system/hostinfo limit -1"), await odp.mql("select * from /matrix/system/command limit -1"),
@@ -106,12 +107,17 @@ describe.skipIf(!sshd)("a host reached over SSH", () => {
     const keyLines = server.privateKey.split("\n").filter((line) => line.length > 30 && !line.startsWith("-----"));
     const secrets = [PASSWORD, SECRET, passphrase, ...keyLines];
     expect(secrets.filter((secret) => JSON.stringify(answers).includes(secret))).toEqual([]);
+    const { token } = (await odp.ok("POST", "/agent/token", JSON.stringify({ host: "bare" }))) as { token: string };
+    secrets.push("correct horse battery", await odp.session(), token, token.split(".").at(-1) ?? token);
     await odp.controller.kill("SIGTERM");
     expect(secrets.filter((secret) => odp.controller.output.includes(secret))).toEqual([]);
     const files = (await readdir(odp.folder, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
     expect(files.map((file) => file.name)).toContain("controller.log");
-    const held = await Promise.all(files.map(async (file) => secretsIn(await readFile(join(file.parentPath, file.name)), secrets).map((secret) => ({ file: file.name, secret }))));
-    expect(held.flat()).toEqual([]);
+    const contents = await Promise.all(files.map((file) => readFile(join(file.parentPath, file.name))));
+    // What is no secret is found where secrets are looked for.
+    expect(contents.some((content) => content.includes(NO_SECRET))).toBe(true);
+    const held = contents.flatMap((content, at) => secretsIn(content, secrets).map((secret) => ({ file: files[at]?.name, secret })));
+    expect(held).toEqual([]);
   });
 });
 

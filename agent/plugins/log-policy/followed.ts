@@ -1,7 +1,8 @@
 import { open, type FileHandle } from "node:fs/promises";
 import { join } from "node:path";
-import { LOG_FINAL_MS, LOG_HEAD_BYTES, LOG_MISSES_MAX, LOG_READ_BYTES } from "../../../common/limits.ts";
-import { policyMarks } from "../../host.ts";
+import { isAppError } from "../../../common/errors.ts";
+import { LOG_FINAL_MS, LOG_HEAD_BYTES, LOG_MISSES_MAX, LOG_READ_BYTES, LOG_READ_MIN_BYTES } from "../../../common/limits.ts";
+import { policyMarks, type EmitOptions } from "../../host.ts";
 import type { Emission } from "../../outbox.ts";
 import type { Mark } from "../../outbox-segment.ts";
 import { packRecords, type RawRecord } from "../../records.ts";
@@ -49,6 +50,8 @@ export class FollowedFile {
   #superseded = false;
   #misses = 0;
   #changedMs: number;
+  /** Less than the usual while the outbox has little room. */
+  #pieceBytes = LOG_READ_BYTES;
 
   constructor(work: LogWork, state: FileState) {
     this.#work = work;
@@ -152,21 +155,36 @@ export class FollowedFile {
   /** False when there is nothing more to take for now. */
   async #readPiece(handle: FileHandle, signal: AbortSignal): Promise<boolean> {
     const { state } = this;
-    const buffer = Buffer.allocUnsafe(Math.max(0, Math.min(LOG_READ_BYTES, state.size - state.offset)));
+    const buffer = Buffer.allocUnsafe(Math.max(0, Math.min(this.#pieceBytes, state.size - state.offset)));
     const { bytesRead } = buffer.length === 0 ? { bytesRead: 0 } : await handle.read(buffer, 0, buffer.length, state.offset);
     if (bytesRead === 0) return false;
     const bytes = buffer.subarray(0, bytesRead);
     const atEnd = state.offset + bytesRead >= state.size;
     const { pieces, consumed, skipping } = this.#work.cutter.cut(bytes, { skipping: state.skipping, final: atEnd && this.#isFinal(bytes) });
     this.waiting = atEnd && consumed < bytesRead && (this.#superseded || this.gone || this.#work.endsWithNext);
-    if (consumed === 0) return false;
+    if (consumed === 0) return this.#takeLargerPieces(atEnd);
     const head = state.head.bytes < LOG_HEAD_BYTES ? await headOf(handle, Math.min(LOG_HEAD_BYTES, state.offset + consumed)) : state.head;
     const records = pieces.map(({ start, end, cut }) => ({ bytes: bytes.subarray(start, end), offset: state.offset + start, cut }));
-    await this.#emit(records, { offset: state.offset + consumed, skipping, head }, signal);
+    const next = { offset: state.offset + consumed, skipping, head };
+    try {
+      await this.#emit(records, next, { signal, impatient: this.#pieceBytes > LOG_READ_MIN_BYTES });
+      this.#pieceBytes = Math.min(LOG_READ_BYTES, 2 * this.#pieceBytes);
+    } catch (error) {
+      if (!isAppError(error, "limited")) throw error;
+      this.#pieceBytes = Math.max(LOG_READ_MIN_BYTES, Math.floor(Math.min(this.#pieceBytes, bytesRead) / 2));
+      await this.#work.host.room(signal);
+    }
     return true;
   }
 
-  async #emit(records: readonly RawRecord[], next: Pick<FileState, "offset" | "skipping" | "head">, signal: AbortSignal): Promise<void> {
+  /** A record may be longer than a small piece; false when it is the end of the file that is missing. */
+  #takeLargerPieces(atEnd: boolean): boolean {
+    if (atEnd || this.#pieceBytes >= LOG_READ_BYTES) return false;
+    this.#pieceBytes = LOG_READ_BYTES;
+    return true;
+  }
+
+  async #emit(records: readonly RawRecord[], next: Pick<FileState, "offset" | "skipping" | "head">, options: EmitOptions): Promise<void> {
     const { host, policy, spec, filter } = this.#work;
     const wanted = filter ? records.filter(({ bytes }) => filter.test(Buffer.from(bytes).toString())) : records;
     const head = {
@@ -178,7 +196,7 @@ export class FollowedFile {
       groups: { ...this.state.groups },
     };
     const value = JSON.stringify({ ...this.state, ...next });
-    await host.emit(packRecords(head, wanted), { marks: [{ key: this.#key(), value }], signal });
+    await host.emit(packRecords(head, wanted), { ...options, marks: [{ key: this.#key(), value }] });
     Object.assign(this.state, next);
   }
 
