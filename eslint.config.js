@@ -10,7 +10,7 @@ export default tseslint.config(
   { ignores: ["proto/gen/**", "dist/**", "node_modules/**"] },
   ...tseslint.configs.recommended,
   {
-    languageOptions: { parserOptions: { projectService: true } },
+    languageOptions: { parserOptions: { project: "./tsconfig.json" } },
     rules: {
       "@typescript-eslint/no-floating-promises": "error",
       "@typescript-eslint/no-misused-promises": "error",

@@ -12,7 +12,8 @@ const AREAS_ON_CLUSTER = [
 ];
 
 /**
- * Projects by what they need: `unit` nothing, `cluster` and `areas-cluster` a real etcd and Cassandra, `e2e` built bundles and processes.
+ * Projects by what they need: `unit` nothing, `cluster` and `areas-cluster` a real etcd and Cassandra, `e2e` built bundles and processes. They
+ * run one after the other: what is measured against a deadline should not wait for another suite's work.
  */
 export default defineConfig({
   test: {
@@ -21,12 +22,12 @@ export default defineConfig({
     hookTimeout: 120_000,
     pool: "forks",
     maxWorkers: 2,
-    reporters: process.env.CI ? ["default"] : ["default"],
     projects: [
       {
         extends: true,
         test: {
           name: "unit",
+          sequence: { groupOrder: 0 },
           include: ["{common,controller,agent,deploy,test}/**/*.test.ts"],
           exclude: ["**/*.cluster.test.ts", "test/e2e/**", "**/node_modules/**"],
         },
@@ -35,6 +36,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: "cluster",
+          sequence: { groupOrder: 1 },
           include: ["{controller,test}/**/*.cluster.test.ts"],
           exclude: ["test/e2e/**"],
           globalSetup: ["test/helpers/cluster-setup.ts"],
@@ -45,6 +47,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: "areas-cluster",
+          sequence: { groupOrder: 2 },
           include: AREAS_ON_CLUSTER,
           globalSetup: ["test/helpers/cluster-setup.ts", "test/helpers/areas-cluster-setup.ts"],
           setupFiles: ["test/helpers/areas-cluster-file-setup.ts"],
@@ -57,6 +60,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: "e2e",
+          sequence: { groupOrder: 3 },
           include: ["test/e2e/**/*.test.ts"],
           globalSetup: ["test/helpers/cluster-setup.ts", "test/helpers/build-setup.ts"],
           fileParallelism: false,
