@@ -74,7 +74,11 @@ export async function assemble(options: AssemblyOptions) {
   registerJobClasses(objects, jobs);
   const records = new RecordWriter({ objects, classes: { runs: POLICY_RUN_PATH, gaps: POLICY_GAP_PATH } });
   const ingest = new IngestService({ stores, rules, records, commands: hosts.commands, ospaceOf });
-  const maintenance = new Maintenance({ runtime, tenants, maintain: (tenant) => runs.maintain(tenant) });
+  const maintain = async (tenant: string): Promise<void> => {
+    await runs.maintain(tenant);
+    await policies.maintain(tenant);
+  };
+  const maintenance = new Maintenance({ runtime, tenants, maintain });
   objects.onChange((events) => publishChanges(notifications, events));
 
   const endpoints: readonly Endpoint[] = [

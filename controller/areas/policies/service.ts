@@ -59,11 +59,11 @@ export class PolicyService implements DesiredStateSource {
     const hosts = input.hosts && (await this.#knownHosts(principal, input.hosts));
     const seen = await this.#store.get(principal.tenant, name);
     const former = seen.targets.value ?? NO_TARGETS;
-    const targets = { ...former, ...(input.tags && { tags: input.tags }), ...(hosts && { hosts, deployed: hosts.length > 0 }) };
+    const targets = toSettle(former, { ...former, ...(input.tags && { tags: input.tags }), ...(hosts && { hosts, deployed: hosts.length > 0 }) });
     if (targets.deployed) requirePermission(principal, "policies:run");
     const definition = this.#definition(principal, seen.definition.value, input.spec);
     if (!(await this.#store.write(principal.tenant, name, { seen, targets, ...definition }))) throw changedMeanwhile(name);
-    await this.#follow(principal.tenant, name, [...former.hosts, ...targets.hosts]);
+    await this.#settle(principal.tenant, name);
     return this.get(principal, name);
   }
 
@@ -84,12 +84,10 @@ export class PolicyService implements DesiredStateSource {
   async remove(principal: Principal, name: string): Promise<void> {
     requirePermission(principal, "policies:write");
     for (let race = 0; race < POLICY_RACES_MAX; race++) {
-      const { targets } = await this.#find(principal.tenant, name);
       await this.#setTargets(principal, name, (now) => ({ ...now, deployed: false }));
-      const seen = await this.#store.get(principal.tenant, name);
-      if (!seen.targets.value?.deployed && (await this.#store.erase(principal.tenant, name, seen))) {
-        return this.#follow(principal.tenant, name, [...targets.hosts, ...(seen.targets.value?.hosts ?? [])]);
-      }
+      const { seen, targets } = await this.#find(principal.tenant, name);
+      // Forgotten before the lists of its hosts follow, it would be in them for ever.
+      if (!targets.deployed && !targets.unsettled && (await this.#store.erase(principal.tenant, name, seen))) return;
     }
     throw changedMeanwhile(name);
   }
@@ -128,9 +126,15 @@ export class PolicyService implements DesiredStateSource {
     return { revision, policies: policies.flatMap((policy) => policy ?? []) };
   }
 
-  /** Makes every host's list follow the targets again, after a controller that died in between. Idempotent. */
+  /** Makes every host's list follow the targets again. Idempotent. */
   async repair(tenant: string): Promise<void> {
+    await this.maintain(tenant);
     for (const [name, { value }] of await this.#store.allTargets(tenant)) await this.#follow(tenant, name, value?.hosts ?? []);
+  }
+
+  /** Ends changes that a controller began and could not end, because it died or its store was away. Idempotent. */
+  async maintain(tenant: string): Promise<void> {
+    for (const [name, { value }] of await this.#store.allTargets(tenant)) if (value?.unsettled) await this.#settle(tenant, name);
   }
 
   async #desiredPolicy(tenant: string, { revision, value }: Versioned<StoredDefinition>): Promise<DesiredPolicy | undefined> {
@@ -183,9 +187,20 @@ export class PolicyService implements DesiredStateSource {
     const { tenant } = principal;
     for (let race = 0; race < POLICY_RACES_MAX; race++) {
       const { seen, targets: now } = await this.#find(tenant, name);
-      const targets = change(now);
-      if (!(await this.#store.write(tenant, name, { seen, targets }))) continue;
-      return this.#follow(tenant, name, [...now.hosts, ...targets.hosts]);
+      const targets = toSettle(now, change(now));
+      if (await this.#store.write(tenant, name, { seen, targets })) return this.#settle(tenant, name);
+    }
+    throw changedMeanwhile(name);
+  }
+
+  /** Lets the lists follow what was written, then notes that they do. Whoever fails in between leaves the rest to the next one. */
+  async #settle(tenant: string, name: string): Promise<void> {
+    for (let race = 0; race < POLICY_RACES_MAX; race++) {
+      const seen = await this.#store.get(tenant, name);
+      if (!seen.targets.value?.unsettled) return;
+      const { unsettled, ...targets } = seen.targets.value;
+      await this.#follow(tenant, name, unsettled);
+      if (await this.#store.write(tenant, name, { seen, targets })) return;
     }
     throw changedMeanwhile(name);
   }
@@ -230,13 +245,26 @@ export class PolicyService implements DesiredStateSource {
   /** A rewritten definition has a new revision, so that agents fetch the new content. */
   async #depotReplaced(change: DepotChange): Promise<void> {
     for (const { spec } of await this.#using(change)) {
-      const seen = await this.#store.get(change.tenant, spec.name);
-      const definition = seen.definition.value;
-      if (definition === undefined) continue;
-      await this.#store.write(change.tenant, spec.name, { seen, definition: { ...definition, changedMs: this.#runtime.clock.nowMs() } });
-      this.#hosts.refresh(change.tenant, seen.targets.value?.hosts ?? []);
+      this.#hosts.refresh(change.tenant, await this.#renew(change.tenant, spec.name));
     }
   }
+
+  /** Answers the hosts of the policy. */
+  async #renew(tenant: string, name: string): Promise<readonly string[]> {
+    for (let race = 0; race < POLICY_RACES_MAX; race++) {
+      const seen = await this.#store.get(tenant, name);
+      const definition = seen.definition.value;
+      if (definition === undefined) return [];
+      const renewed = { ...definition, changedMs: this.#runtime.clock.nowMs() };
+      if (await this.#store.write(tenant, name, { seen, definition: renewed })) return seen.targets.value?.hosts ?? [];
+    }
+    throw changedMeanwhile(name);
+  }
+}
+
+/** Every host of before and after, and those that an earlier change still owes. */
+function toSettle(former: StoredTargets, targets: StoredTargets): StoredTargets {
+  return { ...targets, unsettled: [...new Set([...(former.unsettled ?? []), ...former.hosts, ...targets.hosts])] };
 }
 
 function uses(spec: PolicySpec, { name, version }: DepotChange): boolean {

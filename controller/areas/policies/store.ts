@@ -19,6 +19,8 @@ export interface StoredTargets {
   readonly hosts: readonly string[];
   readonly deployed: boolean;
   readonly tags: readonly string[];
+  /** Hosts whose lists may not follow these targets yet; absent once they all do. */
+  readonly unsettled?: readonly string[];
 }
 
 /** Revision 0 and no value: absent. */
