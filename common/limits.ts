@@ -18,6 +18,7 @@ export const CELL_MAX_BYTES = MIB;
 /** Terms beyond this are cut, which is why a condition on a term is always rechecked on the value. */
 export const TERM_MAX_BYTES = KIB;
 export const TERMS_PER_OBJECT_MAX = 2_000;
+export const FIND_TERMS_MAX = 255;
 export const OBJECT_PAGE_MAX = 1_000;
 export const CHANGE_BATCH_MAX = 1_000;
 /** Numeric index columns every stored object has; slot 0 is the object's version time. */

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { AppError } from "../../common/errors.ts";
 import type { Random } from "../../common/time.ts";
 import type { BlobStore } from "./blobs.ts";
+import { checkBatch, checkChange, checkRecord } from "./checks.ts";
 import type { Engine, TenantStore } from "./engine.ts";
 import type { KvEvent, KvStore } from "./kv.ts";
 import type { FindRequest, ObjectStore, Page, PageRequest, TimelineRequest } from "./objects.ts";
@@ -124,14 +125,23 @@ function faultyObjects(objects: ObjectStore, faults: Faults): ObjectStore {
   const paging = <T>(name: string, read: (page: PageRequest, kept: number) => Promise<Page<T>>, conditions?: readonly [count: number, least: number]) =>
     (page: PageRequest): Promise<Page<T>> => faults.read(() => nastyPage({ faults, name, read, conditions: conditions ?? [0, 0] }, page));
   return {
-    change: (changes) => faults.write(() => objects.change(changes), () => objects.change(changes.slice(0, faults.some(changes.length + 1) - 1))),
+    async change(changes) {
+      // What is refused is refused wholly, never done in part.
+      checkBatch(changes.length);
+      changes.forEach(checkChange);
+      await faults.write(() => objects.change(changes), () => objects.change(changes.slice(0, faults.some(changes.length + 1) - 1)));
+    },
     get: (keys) => faults.read(() => objects.get(keys)),
     find: (request, page) => paging(JSON.stringify(["find", request]), (inner, kept) => objects.find(fewer(request, kept), inner), kept(request))(page),
     scan: paging("scan", (inner) => objects.scan(inner)),
     history: (key, range, page) => paging(JSON.stringify(["history", key, range]), (inner) => objects.history(key, range, inner))(page),
     edges: (key, direction, { type, ...page }) =>
       paging(JSON.stringify(["edges", key, direction, type]), (inner) => objects.edges(key, direction, type === undefined ? inner : { ...inner, type }))(page),
-    append: (records) => faults.write(() => objects.append(records), () => objects.append(records.slice(0, faults.some(records.length + 1) - 1))),
+    async append(records) {
+      checkBatch(records.length);
+      records.forEach(checkRecord);
+      await faults.write(() => objects.append(records), () => objects.append(records.slice(0, faults.some(records.length + 1) - 1)));
+    },
     timeline: (request, page) =>
       paging(JSON.stringify(["timeline", request]), (inner, count) => objects.timeline(fewer(request, count), inner), [request.terms?.length ?? 0, 0])(page),
     getRecords: (keys) => faults.read(() => objects.getRecords(keys)),

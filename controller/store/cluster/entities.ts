@@ -45,7 +45,6 @@ export class EntityTable {
     const conditions = [...indexedTerms(request.terms).map((term) => ({ text: "terms CONTAINS ?", value: term })), ...rangeConditions(request)];
     if (request.terms.includes("")) throw new AppError("invalid", "A term must not be empty.");
     if (conditions.length > SEARCH_CONDITIONS_MAX) throw new AppError("too_large", `A search names at most ${SEARCH_CONDITIONS_MAX} terms.`);
-    if (conditions.length === 0) throw new AppError("invalid", "At least one term or range is needed.");
     const where = conditions.map((condition) => condition.text).join(" AND ");
     // The index gives a row per version and edge of an entity: one of them is enough.
     const query = `SELECT ${COLUMNS} FROM ${this.#table} WHERE ${where} PER PARTITION LIMIT 1 ALLOW FILTERING`;

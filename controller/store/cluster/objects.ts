@@ -1,5 +1,5 @@
 import { AppError, isAppError } from "../../../common/errors.ts";
-import { CELL_MAX_BYTES, CHANGE_BATCH_MAX, OBJECT_ID_MAX_BYTES, OBJECT_MAX_BYTES, TERMS_PER_OBJECT_MAX } from "../../../common/limits.ts";
+import { checkBatch, checkChange, checkFind, checkRecord, checkRecordId } from "../checks.ts";
 import type {
   Edge,
   Entity,
@@ -17,11 +17,8 @@ import type {
 import type { Deadline } from "./deadline.ts";
 import { EdgeTable } from "./edges.ts";
 import { EntityTable } from "./entities.ts";
-import { checkRecordId, RecordTable } from "./records.ts";
+import { RecordTable } from "./records.ts";
 import type { Tables } from "./tables.ts";
-
-/** What a column `int` holds. */
-const CID_MAX = 0x7fff_ffff;
 
 export class CassandraObjectStore implements ObjectStore {
   readonly #tables: Tables;
@@ -37,7 +34,7 @@ export class CassandraObjectStore implements ObjectStore {
   }
 
   async change(changes: readonly EntityChange[]): Promise<void> {
-    checkCount(changes.length);
+    checkBatch(changes.length);
     changes.forEach(checkChange);
     const deadline = this.#tables.cassandra.deadline();
     await allWritten(changes.map((change) => this.#changeOne(change, deadline)));
@@ -48,7 +45,8 @@ export class CassandraObjectStore implements ObjectStore {
     return Promise.all(keys.map((key) => this.#entities.get(key, deadline)));
   }
 
-  find(request: FindRequest, page: PageRequest): Promise<Page<Entity>> {
+  async find(request: FindRequest, page: PageRequest): Promise<Page<Entity>> {
+    checkFind(request);
     return this.#entities.find(request, page);
   }
 
@@ -65,7 +63,7 @@ export class CassandraObjectStore implements ObjectStore {
   }
 
   async append(records: readonly StoredRecord[]): Promise<void> {
-    checkCount(records.length);
+    checkBatch(records.length);
     records.forEach(checkRecord);
     const deadline = this.#tables.cassandra.deadline();
     await allWritten(records.map((record) => this.#records.append(record, deadline)));
@@ -82,7 +80,7 @@ export class CassandraObjectStore implements ObjectStore {
   }
 
   async removeRecords(keys: readonly EntityKey[]): Promise<void> {
-    checkCount(keys.length);
+    checkBatch(keys.length);
     for (const key of keys) checkRecordId(key.id);
     const deadline = this.#tables.cassandra.deadline();
     await allWritten(keys.map((key) => this.#records.remove(key, deadline)));
@@ -106,44 +104,4 @@ async function allWritten(writes: readonly Promise<void>[]): Promise<void> {
   const unknown = failures.find((failure) => isAppError(failure, "unknown_outcome"));
   if (unknown !== undefined || failures.length === writes.length) throw unknown ?? failures[0];
   throw new AppError("unknown_outcome", `Cassandra took ${writes.length - failures.length} of ${writes.length} changes.`, { cause: failures[0] });
-}
-
-function checkCount(count: number): void {
-  if (count > CHANGE_BATCH_MAX) throw new AppError("too_large", `At most ${CHANGE_BATCH_MAX} changes are taken at once, not ${count}.`);
-}
-
-function checkKey({ cid, id }: EntityKey): void {
-  if (!(Number.isInteger(cid) && cid >= 0 && cid <= CID_MAX)) throw new AppError("invalid", `A class number is a whole number from 0, not ${cid}.`);
-  if (Buffer.byteLength(id) > OBJECT_ID_MAX_BYTES) throw new AppError("too_large", `An id has at most ${OBJECT_ID_MAX_BYTES} bytes.`);
-}
-
-function checkChange(change: EntityChange): void {
-  checkKey(change.key);
-  if (!(Number.isSafeInteger(change.timeUs) && change.timeUs > 0)) throw new AppError("invalid", "The time of a change is a whole number of microseconds above 0.");
-  if (change.forgetHistory && !change.death) throw new AppError("invalid", "History is forgotten only together with a death.");
-  checkTerms(change.addTerms ?? []);
-  checkTerms(change.dropTerms ?? []);
-  for (const edge of [...(change.addEdges ?? []), ...(change.dropEdges ?? [])]) checkKey(edge.to);
-  for (const value of change.numbers?.values() ?? []) {
-    if (value !== undefined && !Number.isFinite(value)) throw new AppError("invalid", `A number slot takes a finite number, not ${value}.`);
-  }
-  let size = change.version?.length ?? 0;
-  for (const value of change.cells?.values() ?? []) {
-    if ((value?.length ?? 0) > CELL_MAX_BYTES) throw new AppError("too_large", `A cell has at most ${CELL_MAX_BYTES} bytes.`);
-    size += value?.length ?? 0;
-  }
-  // The present and a version of it travel together.
-  if (size > 2 * OBJECT_MAX_BYTES) throw new AppError("too_large", `An object has at most ${OBJECT_MAX_BYTES} bytes.`);
-}
-
-function checkTerms(terms: readonly string[]): void {
-  if (terms.length > TERMS_PER_OBJECT_MAX) throw new AppError("too_large", `An object has at most ${TERMS_PER_OBJECT_MAX} terms.`);
-  if (terms.includes("")) throw new AppError("invalid", "A term must not be empty.");
-}
-
-function checkRecord(record: StoredRecord): void {
-  checkKey(record);
-  checkRecordId(record.id);
-  checkTerms(record.terms);
-  if (record.value.length > OBJECT_MAX_BYTES) throw new AppError("too_large", `A record has at most ${OBJECT_MAX_BYTES} bytes.`);
 }

@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
 import type { types } from "cassandra-driver";
-import { AppError } from "../../../common/errors.ts";
 import { RECORD_DAYS_CACHED_MAX, TIMELINE_PARTITIONS_PER_PAGE } from "../../../common/limits.ts";
 import type { EntityKey, Page, PageRequest, StoredRecord, TimelineRequest } from "../objects.ts";
 import type { CqlValue, Statement } from "./cassandra.ts";
@@ -15,7 +14,6 @@ const DAY_MS = 86_400_000;
 const SHARDS = [0, 1, 2, 3] as const;
 const CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const ID_TIME_CHARACTERS = 10;
-const ID_PATTERN = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/;
 /** Later than any time of a record: what stands for "for ever" among expiry times. */
 const NEVER_MS = 2 ** 48;
 
@@ -142,11 +140,6 @@ interface RecordPlace {
   readonly cid: number;
   readonly day: number;
   readonly shard: number;
-}
-
-/** The id of a record, checked. */
-export function checkRecordId(id: string): void {
-  if (!ID_PATTERN.test(id)) throw new AppError("invalid", `A record's id is a ULID, not ${JSON.stringify(id.slice(0, 64))}.`);
 }
 
 function placeOf(key: EntityKey): RecordPlace {

@@ -1,7 +1,5 @@
-import { AppError } from "../../../common/errors.ts";
-import {
-  CELL_MAX_BYTES, CHANGE_BATCH_MAX, CHANGE_SLICE_MAX, NUMBER_SLOTS, OBJECT_ID_MAX_BYTES, OBJECT_MAX_BYTES, TERMS_PER_OBJECT_MAX,
-} from "../../../common/limits.ts";
+import { CHANGE_SLICE_MAX } from "../../../common/limits.ts";
+import { checkBatch, checkChange, checkFind, checkRecord, checkRecordId } from "../checks.ts";
 import type {
   Edge, Entity, EntityChange, EntityKey, EntityVersion, FindRequest, ObjectStore, Page, PageRequest, StoredRecord, TimelineRequest, TimeRangeUs,
 } from "../objects.ts";
@@ -11,9 +9,7 @@ import type { Environment } from "./environment.ts";
 import { Expiry } from "./expiry.ts";
 import { Finder } from "./find.ts";
 import { EXPIRY_KINDS } from "./object-keys.ts";
-import { checkRecordId, Records } from "./records.ts";
-
-const CID_MAX = 0xffff_ffff;
+import { Records } from "./records.ts";
 
 export interface ObjectStoreOptions {
   readonly env: Environment;
@@ -116,59 +112,4 @@ export class EmbeddedObjectStore implements ObjectStore {
     else if (kind === EXPIRY_KINDS.version) this.#entities.history.visit(key, due.atMs);
     else this.#records.visit(key, due.atMs);
   }
-}
-
-function checkBatch(count: number): void {
-  if (count > CHANGE_BATCH_MAX) throw new AppError("too_large", `At most ${CHANGE_BATCH_MAX} changes are taken at once, not ${count}.`);
-}
-
-function checkKey({ cid, id }: EntityKey): void {
-  if (!(Number.isInteger(cid) && cid >= 0 && cid <= CID_MAX)) throw new AppError("invalid", `A class number is a whole number from 0, not ${cid}.`);
-  if (Buffer.byteLength(id) > OBJECT_ID_MAX_BYTES) throw new AppError("too_large", `An id has at most ${OBJECT_ID_MAX_BYTES} bytes.`);
-}
-
-function checkChange(change: EntityChange): void {
-  checkKey(change.key);
-  if (!(Number.isSafeInteger(change.timeUs) && change.timeUs > 0)) throw new AppError("invalid", "The time of a change is a whole number of microseconds above 0.");
-  if (change.forgetHistory && !change.death) throw new AppError("invalid", "History is forgotten only together with a death.");
-  checkTerms(change.addTerms ?? []);
-  checkTerms(change.dropTerms ?? []);
-  for (const edge of [...(change.addEdges ?? []), ...(change.dropEdges ?? [])]) checkKey(edge.to);
-  for (const [slot, value] of change.numbers ?? []) checkNumber(slot, value);
-  let size = change.version?.length ?? 0;
-  for (const value of change.cells?.values() ?? []) {
-    if (value === undefined) continue;
-    if (value.length > CELL_MAX_BYTES) throw new AppError("too_large", `A cell has at most ${CELL_MAX_BYTES} bytes, not ${value.length}.`);
-    size += value.length;
-  }
-  // The present and a version of it travel together.
-  if (size > 2 * OBJECT_MAX_BYTES) throw new AppError("too_large", `An object has at most ${OBJECT_MAX_BYTES} bytes.`);
-}
-
-function checkTerms(terms: readonly string[]): void {
-  if (terms.length > TERMS_PER_OBJECT_MAX) throw new AppError("too_large", `An object has at most ${TERMS_PER_OBJECT_MAX} terms.`);
-  if (terms.includes("")) throw new AppError("invalid", "A term must not be empty.");
-}
-
-function checkNumber(slot: number, value: number | undefined): void {
-  checkSlot(slot);
-  if (value !== undefined && !Number.isFinite(value)) throw new AppError("invalid", `Slot ${slot} takes a finite number, not ${value}.`);
-}
-
-function checkSlot(slot: number): void {
-  if (!(Number.isInteger(slot) && slot >= 0 && slot < NUMBER_SLOTS)) throw new AppError("invalid", `There is no number slot ${slot}.`);
-}
-
-function checkFind(request: FindRequest): void {
-  checkTerms(request.terms);
-  for (const range of request.ranges ?? []) checkSlot(range.slot);
-  if (request.terms.length === 0 && (request.ranges ?? []).length === 0) throw new AppError("invalid", "At least one term or range is needed.");
-  if (request.terms.length > 255) throw new AppError("too_large", "A search names at most 255 terms.");
-}
-
-function checkRecord(record: StoredRecord): void {
-  checkKey(record);
-  checkRecordId(record.id);
-  checkTerms(record.terms);
-  if (record.value.length > OBJECT_MAX_BYTES) throw new AppError("too_large", `A record has at most ${OBJECT_MAX_BYTES} bytes, not ${record.value.length}.`);
 }

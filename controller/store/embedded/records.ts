@@ -1,4 +1,3 @@
-import { AppError } from "../../../common/errors.ts";
 import { OBJECT_PAGE_EXAMINED_MAX, OBJECT_PAGE_MAX_BYTES } from "../../../common/limits.ts";
 import { decodeStored, encodePacked } from "../format.ts";
 import type { EntityKey, Page, PageRequest, StoredRecord, TimelineRequest } from "../objects.ts";
@@ -10,7 +9,6 @@ import { entityKeyBytes, EXPIRY_KINDS, indexedTerms, parseEntityKey, recordTermP
 
 type Packed = readonly [value: Uint8Array, terms: readonly string[], expiresAtMs: number];
 
-const ULID = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/;
 const ULID_LENGTH = 26;
 const PRESENT = encodePacked(1);
 /** Terms of a request are counted up to here to find the rarest. */
@@ -120,8 +118,4 @@ interface Walk {
   readonly cid: number;
   readonly newest: Uint8Array;
   readonly oldest: Uint8Array;
-}
-
-export function checkRecordId(id: string): void {
-  if (!ULID.test(id)) throw new AppError("invalid", `A record's id is a ULID, not ${JSON.stringify(id.slice(0, 64))}.`);
 }
