@@ -4,6 +4,7 @@ import { uploadFolder } from "../../../test/helpers/archives.ts";
 import { realClock } from "../../../test/helpers/clock.ts";
 import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import type { BlobStore } from "../../store/blobs.ts";
 import { ObjectService } from "../objects/index.ts";
 import { FileParser, RuleService } from "../rules/index.ts";
 import { FileService } from "./service.ts";
@@ -60,6 +61,36 @@ test("content stays while a file names it, and is swept when none does any more"
   expect(await files.text(admin, user("second"))).toBe("own");
 });
 
+test("who is late to let go of the old content does not take it from who has written it again", async () => {
+  const { kv, objects: store, blobs } = await engine.tenant("matrix");
+  let letGo = (): void => undefined;
+  const gate = new Promise<void>((resolve) => (letGo = resolve));
+  let reached = (): void => undefined;
+  const atGate = new Promise<void>((resolve) => (reached = resolve));
+  const late: BlobStore = {
+    put: (bytes, owner) => blobs.put(bytes, owner),
+    mark: (digest, owner) => blobs.mark(digest, owner),
+    unmark: async (digest, owner) => {
+      reached();
+      await gate;
+      await blobs.unmark(digest, owner);
+    },
+    stat: missing, read: missing, sweep: missing, append: missing, readStream: missing, removeStream: missing,
+  };
+  const tenant = () => Promise.resolve({ kv, objects: store, blobs: late });
+  const otherObjects = new ObjectService({ stores: engine, runtime: testRuntime(realClock) });
+  const lateFiles = new FileService({ stores: { tenant, system: tenant }, objects: otherObjects, nowMs: () => realClock.nowMs() });
+  await files.write(admin, user("contested"), { text: "X" });
+  const slow = lateFiles.write(admin, user("contested"), { text: "Y" });
+  await atGate;
+  await files.write(admin, user("contested"), { text: "X" });
+  letGo();
+  await slow;
+  await otherObjects.close();
+  await blobs.sweep(0);
+  expect(await files.text(admin, user("contested"))).toBe("X");
+});
+
 test("the two spaces, the tenants and the world outside a space are apart", async () => {
   await files.write(admin, user("same"), { text: "user's" });
   await files.write(admin, { path: "same", space: "system" }, { text: "system's" });
@@ -96,3 +127,7 @@ test("a file parsed with a rule becomes records, and parsed again the same ones"
   }
   expect([count, names.size]).toEqual([lines.length - 1, lines.length - 1]);
 });
+
+function missing(): never {
+  throw new Error("not asked in this test");
+}

@@ -57,8 +57,9 @@ export class FileService implements FileSource {
     const fullname = fullName(name.path);
     const { blobs } = await stores.tenant(principal.tenant);
     const bytes = "text" in content ? [Buffer.from(content.text)] : (createReadStream(content.file) as AsyncIterable<Uint8Array>);
-    const before = await this.#find(principal, { ...name, path: fullname });
-    const blob = await blobs.put(bytes, ownerOf({ ...name, path: fullname }));
+    const owner = ownerOf({ ...name, path: fullname });
+    const before = await this.#digest(principal, name);
+    const blob = await blobs.put(bytes, owner);
     const slash = fullname.lastIndexOf("/");
     await objects.insert(system(principal), `${principal.ospace}${FILE_CLASS.path}`, [
       {
@@ -73,8 +74,16 @@ export class FileService implements FileSource {
         modified: nowMs(),
       },
     ]);
-    const old = before?.values["digest"];
-    if (typeof old === "string" && old !== blob.digest) await blobs.unmark(old, ownerOf({ ...name, path: fullname }));
+    await blobs.mark(blob.digest, owner);
+    if (before !== undefined && before !== blob.digest) await this.#letGo(principal, name, before);
+  }
+
+  /** Of two who write at once one may let go of what the other has just put: so one marks again, the other looks again, and one of them is last. */
+  async #letGo(principal: Principal, name: FileName, digest: string): Promise<void> {
+    const { blobs } = await this.#dependencies.stores.tenant(principal.tenant);
+    const owner = ownerOf({ ...name, path: fullName(name.path) });
+    await blobs.unmark(digest, owner);
+    if ((await this.#digest(principal, name)) === digest) await blobs.mark(digest, owner);
   }
 
   async exists(principal: Principal, name: FileName): Promise<boolean> {
@@ -106,6 +115,11 @@ export class FileService implements FileSource {
     } catch (error) {
       throw new AppError("invalid", `${name.path} is no text: download it.`, { cause: error });
     }
+  }
+
+  async #digest(principal: Principal, name: FileName): Promise<string | undefined> {
+    const digest = (await this.#find(principal, name))?.values["digest"];
+    return typeof digest === "string" ? digest : undefined;
   }
 
   async #find(principal: Principal, { path, space }: FileName): Promise<ObjectRow | undefined> {
