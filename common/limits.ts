@@ -399,3 +399,6 @@ export const DEMO_POLL_MS = 200;
 
 // Recurring work of a controller.
 export const MAINTENANCE_INTERVAL_MS = 60_000;
+export const BLOB_SWEEP_INTERVAL_MS = 3_600_000;
+/** Content nobody marks is kept this long: an upload that is under way marks it only at its end. */
+export const BLOB_SWEEP_GRACE_MS = 24 * 3_600_000;

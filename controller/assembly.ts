@@ -1,4 +1,5 @@
 import type { FastifyInstance } from "fastify";
+import { BLOB_SWEEP_GRACE_MS, BLOB_SWEEP_INTERVAL_MS, MAINTENANCE_INTERVAL_MS } from "../common/limits.ts";
 import { buildHttp } from "./app.ts";
 import { AUDIT_CLASS, AuditService, StoredTrail } from "./areas/audit/index.ts";
 import { ClusterService, clusterRoutes } from "./areas/cluster/index.ts";
@@ -78,7 +79,11 @@ export async function assemble(options: AssemblyOptions) {
     await runs.maintain(tenant);
     await policies.maintain(tenant);
   };
-  const maintenance = new Maintenance({ runtime, tenants, maintain });
+  const sweep = async (tenant: string): Promise<void> => void (await (await stores.tenant(tenant)).blobs.sweep(BLOB_SWEEP_GRACE_MS));
+  const maintenance = [
+    new Maintenance({ runtime, tenants, intervalMs: MAINTENANCE_INTERVAL_MS, maintain }),
+    new Maintenance({ runtime, tenants, intervalMs: BLOB_SWEEP_INTERVAL_MS, maintain: sweep }),
+  ];
   objects.onChange((events) => publishChanges(notifications, events));
 
   const endpoints: readonly Endpoint[] = [
@@ -117,11 +122,15 @@ export async function assemble(options: AssemblyOptions) {
       await policies.repair(tenant);
       await runs.maintain(tenant);
     },
-    maintenance,
+    /** What recurs, until `close`. */
+    start(): void {
+      users.start();
+      for (const work of maintenance) work.start();
+    },
     /** In the order that lets each finish with what it needs still there; the ports are closed before. */
     async close(): Promise<void> {
       users.stop();
-      await maintenance.stop();
+      for (const work of maintenance) await work.stop();
       await runs.close();
       await hosts.close();
       await objects.close();

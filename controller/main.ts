@@ -101,14 +101,13 @@ async function openEngine(settings: Settings, runtime: Runtime): Promise<Engine>
 }
 
 /** Answers the administrator's password when one was generated. */
-async function firstTenant({ tenants, users, repair, maintenance }: Assembly, settings: Settings): Promise<string | undefined> {
+async function firstTenant({ tenants, users, repair, start }: Assembly, settings: Settings): Promise<string | undefined> {
   const { tenant, ospace, adminUser, adminPassword, cassandraReplicationFactor } = settings;
   await tenants.ensureTenant({ name: tenant, ospace, replicationFactor: cassandraReplicationFactor });
   const given = adminPassword === undefined ? {} : { password: adminPassword };
   const administrator = await users.ensureAdministrator({ tenant, username: adminUser, ...given });
   for (const { name } of await tenants.list()) await repair(name);
-  users.start();
-  maintenance.start();
+  start();
   return administrator.generatedPassword;
 }
 

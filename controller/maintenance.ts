@@ -1,4 +1,3 @@
-import { MAINTENANCE_INTERVAL_MS } from "../common/limits.ts";
 import { wait } from "../common/time.ts";
 import type { Tenants } from "./areas/tenants/index.ts";
 import type { Runtime } from "./runtime.ts";
@@ -6,11 +5,12 @@ import type { Runtime } from "./runtime.ts";
 export interface MaintenanceOptions {
   readonly runtime: Runtime;
   readonly tenants: Pick<Tenants, "list">;
+  readonly intervalMs: number;
   /** Idempotent, and safe while other controllers do the same. */
   readonly maintain: (tenant: string) => Promise<void>;
 }
 
-/** What has to be done again and again for every tenant, every `MAINTENANCE_INTERVAL_MS`. A failure is tried again the next time. */
+/** What has to be done again and again for every tenant, every `intervalMs`. A failure is tried again the next time. */
 export class Maintenance {
   readonly #options: MaintenanceOptions;
   readonly #stopping = new AbortController();
@@ -30,10 +30,10 @@ export class Maintenance {
   }
 
   async #run(): Promise<void> {
-    const { runtime, tenants, maintain } = this.#options;
+    const { runtime, tenants, intervalMs, maintain } = this.#options;
     const { signal } = this.#stopping;
     for (;;) {
-      await wait(runtime.clock, MAINTENANCE_INTERVAL_MS, signal);
+      await wait(runtime.clock, intervalMs, signal);
       if (signal.aborted) return;
       try {
         for (const { name } of await tenants.list()) await maintain(name);

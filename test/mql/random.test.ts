@@ -178,7 +178,7 @@ async function compare(objects: Objects, seed: number): Promise<void> {
   expect(found).toBeGreaterThan(QUERIES * 3);
 }
 
-test.skipIf(onCluster).each([1, 2, 3])("over the database in memory, narrowing as far as it can (seed %i)", async (seed) => {
+test.each(onCluster ? [] : [1, 2, 3])("over the database in memory, narrowing as far as it can (seed %i)", async (seed) => {
   await compare(new MemoryObjects({ nowMs: () => 0, narrows: true }), seed);
 });
 

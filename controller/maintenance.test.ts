@@ -1,0 +1,31 @@
+import { expect, it } from "vitest";
+import { TestClock, testRuntime } from "../test/helpers/runtime.ts";
+import { Maintenance } from "./maintenance.ts";
+
+const TENANTS = { list: () => Promise.resolve(["one", "two"].map((name) => ({ name, ospace: `/${name}`, fullname: name, title: name, createdMs: 0 }))) };
+
+it("does its work for every tenant each time the interval has passed, also after a failure, and no more once stopped", async () => {
+  const clock = new TestClock();
+  const done: string[] = [];
+  const maintenance = new Maintenance({
+    runtime: testRuntime(clock),
+    tenants: TENANTS,
+    intervalMs: 1_000,
+    maintain(tenant) {
+      done.push(tenant);
+      return done.length === 1 ? Promise.reject(new Error("the store is away")) : Promise.resolve();
+    },
+  });
+  maintenance.start();
+  clock.advance(999);
+  expect(done).toEqual([]);
+  clock.advance(1);
+  await expect.poll(() => clock.waiting).toBe(1);
+  expect(done).toEqual(["one"]);
+  clock.advance(1_000);
+  await expect.poll(() => clock.waiting).toBe(1);
+  expect(done).toEqual(["one", "one", "two"]);
+  await maintenance.stop();
+  clock.advance(10_000);
+  expect(done).toHaveLength(3);
+});
