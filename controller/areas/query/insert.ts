@@ -103,7 +103,7 @@ function parsed(json: Value): Value {
   try {
     return JSON.parse(json) as Value;
   } catch (error) {
-    throw new AppError("syntax", `[Format] The JSON of INSERT JSON does not parse: ${errorText(error)}.`, { cause: error });
+    throw new AppError("syntax", `[Format] The JSON of INSERT JSON does not parse: ${jsonFault(error)}.`, { cause: error });
   }
 }
 
@@ -157,4 +157,9 @@ function givenId(view: ClassView, row: Row): string | undefined {
   if (given === "") return undefined;
   const id = canonicalText(given);
   return parseObjectId(id)?.label === view.label ? id : formatObjectId(view.label, id);
+}
+
+/** Newer versions of V8 add line and column, which would be those of the JSON and not of the statement. */
+function jsonFault(error: unknown): string {
+  return errorText(error).replace(/ \(line \d+ column \d+\)$/, "");
 }
