@@ -176,7 +176,8 @@ test.each([6, 7, 8])("two controllers on a failing store lose nothing that was a
   const [object] = await two.get(admin, [{ id: "shared:x" }]);
   expect(object?.values.tags).toEqual(expect.arrayContaining(kept));
   expect(Object.keys(object?.values.m as Row)).toEqual(expect.arrayContaining(kept));
-  const records = names.map((name, at) => ({ values: { k: name }, timeMs: realClock.nowMs() - at, identity: `stream/${at}` }));
+  const nowMs = realClock.nowMs();
+  const records = names.map((name, at) => ({ values: { k: name }, timeMs: nowMs - at, identity: `stream/${at}` }));
   await one.ingest(admin, "/matrix/log", records);
   await two.ingest(admin, "/matrix/log", records);
   const read: Value[] = [];
