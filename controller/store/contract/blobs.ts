@@ -169,12 +169,9 @@ export function blobsContract(name: string, open: OpenSubject): void {
   });
 }
 
-let made = 0;
-
 /** Content that was never there before: else a test would meet what another one left. */
 function unique(size: number): Uint8Array {
-  made += 1;
-  const random = seededRandom((Date.now() ^ (process.pid * 65_537)) + made);
+  const random = seededRandom(createHash("sha256").update(uniqueName("content")).digest().readUInt32LE());
   const content = random.bytes(Math.min(size, 4_096));
   return Uint8Array.from({ length: size }, (_, i) => (content[i % content.length]! + Math.floor(i / 4_096) * 13) & 0xff);
 }
