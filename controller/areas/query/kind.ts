@@ -1,6 +1,6 @@
 import type { Value } from "../../../common/value.ts";
-import type { Column, ColumnType } from "../objects/index.ts";
-import { dayOf, parseTime } from "./time.ts";
+import { parseTimestamp, type Column, type ColumnType } from "../objects/index.ts";
+import { dayOf } from "./day.ts";
 
 /** How values of a column are compared. Kinds are compared by identity: every kind exists once. */
 export interface Kind {
@@ -66,7 +66,7 @@ export function toComparable(kind: Kind, value: Value): Comparable | undefined {
     case "boolean":
       return typeof value === "boolean" ? value : typeof value === "string" ? booleanOf(value) : undefined;
     case "time":
-      return typeof value === "number" ? value : typeof value === "string" ? parseTime(value) : undefined;
+      return typeof value === "number" ? value : typeof value === "string" ? parseTimestamp(value) : undefined;
     case "list":
     case "map":
       return undefined;

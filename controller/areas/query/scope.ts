@@ -6,7 +6,7 @@ import { type ClassAccess, classAccess, type Principal } from "../permissions/in
 import { ANY, type Kind, kindOf, TEXT, TIME } from "./kind.ts";
 import { isMap } from "./literal.ts";
 import { compilePredicate, type Predicate, type Source } from "./predicate.ts";
-import { dayOf } from "./time.ts";
+import { dayOf } from "./day.ts";
 
 /** What every object has besides its columns. A column cannot take these names away. */
 export type PseudoField = "id" | "class" | "day" | "vtime" | "ctime" | "mtime";
