@@ -147,6 +147,7 @@ function publishChanges(notifications: NotificationHub, events: readonly ObjectC
   }
 }
 
+/** A class path begins with its tenant's name space. */
 function ospaceIn(path: string): string {
-  return path.slice(0, path.indexOf("/", 1) + 1 || undefined).replace(/\/$/, "");
+  return `/${path.split("/")[1] ?? ""}`;
 }
