@@ -39,7 +39,8 @@ printf '%s,%s,%s\\n' "$host" "$load" "$memory"
 
 /**
  * The main job, done once by the program itself: classes, rules, a depot, a policy that runs its script on this very host and one that
- * follows a log this host really writes. Everything is made through the services, as a user would; what is there already stays.
+ * follows a log this host really writes. Everything is made through the services, as a user would, and made
+ * again at every start: `ODP_DEMO=0` leaves it out.
  */
 export class Demonstration {
   readonly #options: DemonstrationOptions;
