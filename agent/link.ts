@@ -1,5 +1,5 @@
 import { X509Certificate } from "node:crypto";
-import type { AgentFrame, Facts, FetchChunk, Renewed, Welcome } from "../proto/gen/agent/v1/agent.ts";
+import type { AgentFrame, Facts, Renewed, Welcome } from "../proto/gen/agent/v1/agent.ts";
 import { AppError, errorText } from "../common/errors.ts";
 import {
   CERTIFICATE_RENEW_RETRY_MS,
@@ -15,10 +15,12 @@ import type { Journal } from "./journal.ts";
 import type { Log } from "./log.ts";
 import type { Outbox } from "./outbox.ts";
 import { Session, type SessionHandler } from "./session.ts";
+import type { Transport } from "./transport.ts";
 
 export interface LinkOptions {
   readonly identity: Identity;
   readonly identityPath: string;
+  readonly transport: Transport;
   readonly outbox: Outbox;
   readonly journal: Journal;
   readonly clock: Clock;
@@ -73,17 +75,10 @@ export class Link {
   /** Content by its digest; `AppError("unavailable")` when no controller is there. */
   async *fetch(digest: string, offset: number, signal: AbortSignal): AsyncGenerator<Uint8Array> {
     if (!this.#active || this.#active.ended) throw new AppError("unavailable", "No controller is connected.");
-    const { clock } = this.#options;
-    const call = this.#active.client.fetch({ digest, offset }, { deadline: new Date(clock.nowMs() + FETCH_CALL_MS) });
-    const cancel = () => call.cancel();
-    signal.addEventListener("abort", cancel, { once: true });
     try {
-      for await (const chunk of call as AsyncIterable<FetchChunk>) yield chunk.data;
+      yield* this.#active.fetch({ digest, offset }, { timeoutMs: FETCH_CALL_MS, signal });
     } catch (error) {
       throw new AppError("unavailable", `The content ${digest.slice(0, 12)} was not delivered: ${errorText(error)}.`, { cause: error });
-    } finally {
-      signal.removeEventListener("abort", cancel);
-      call.cancel();
     }
   }
 
@@ -117,9 +112,10 @@ export class Link {
   }
 
   #open(address: string): Session {
-    const { outbox, clock, values, handler } = this.#options;
+    const { transport, outbox, clock, values, handler } = this.#options;
     const renewed = (answer: Renewed) => this.#renewed(answer);
-    return new Session({ address, identity: this.#identity, outbox, clock, values, hello: () => this.#hello(), handler: { ...handler, renewed } });
+    const wire = transport.open(address, this.#identity);
+    return new Session({ address, wire, outbox, clock, values, hello: () => this.#hello(), handler: { ...handler, renewed } });
   }
 
   async #hello() {

@@ -1,33 +1,19 @@
-import { credentials, status, type ClientDuplexStream, type ClientOptions } from "@grpc/grpc-js";
-import {
-  AgentLinkClient,
-  type Acknowledge,
-  type AgentFrame,
-  type Batch,
-  type Cancel,
-  type Command,
-  type ControllerFrame,
-  type DesiredState,
-  type Entry,
-  type Hello,
-  type Renewed,
-  type Welcome,
+import type {
+  Acknowledge, AgentFrame, Batch, Cancel, Command, ControllerFrame, DesiredState, Entry, Hello, Renewed, Welcome,
 } from "../proto/gen/agent/v1/agent.ts";
 import { AppError, ERROR_CODES, errorText, type ErrorCode } from "../common/errors.ts";
 import {
   SESSION_BATCH_MAX_BYTES,
   SESSION_HEARTBEAT_MS,
   SESSION_HEARTBEATS_MISSED_MAX,
-  SESSION_KEEPALIVE_MS,
-  SESSION_MESSAGE_MAX_BYTES,
   SESSION_WELCOME_MS,
   SESSION_WINDOW_ENTRIES,
   SESSION_WINDOW_MAX_BYTES,
 } from "../common/limits.ts";
 import type { Clock } from "../common/time.ts";
-import { pem, type Identity } from "./identity.ts";
 import type { Outbox } from "./outbox.ts";
 import { entryWeight } from "./outbox-segment.ts";
+import type { FetchOptions, Wire } from "./transport.ts";
 
 /** Who acts on what a controller sends; called one after the other, in the order of the frames. */
 export interface SessionHandler {
@@ -40,7 +26,8 @@ export interface SessionHandler {
 export interface SessionOptions {
   /** `host:port` of a controller's agent port. */
   readonly address: string;
-  readonly identity: Identity;
+  /** To that address, and the session's own. */
+  readonly wire: Wire;
   readonly outbox: Outbox;
   readonly clock: Clock;
   readonly hello: () => Promise<Hello>;
@@ -48,30 +35,15 @@ export interface SessionOptions {
   readonly handler: SessionHandler;
 }
 
-type Call = ClientDuplexStream<AgentFrame, ControllerFrame>;
 type Frame = NonNullable<AgentFrame["frame"]>;
 
-const CHANNEL: Partial<ClientOptions> = {
-  "grpc.keepalive_time_ms": SESSION_KEEPALIVE_MS,
-  "grpc.keepalive_timeout_ms": SESSION_KEEPALIVE_MS / 2,
-  "grpc.max_receive_message_length": SESSION_MESSAGE_MAX_BYTES,
-  "grpc.enable_retries": 0,
-  "grpc.service_config_disable_resolution": 1,
-  // A new certificate needs a connection of its own.
-  "grpc.use_local_subchannel_pool": 1,
-};
-
-export function createLinkClient(address: string, identity: Identity): AgentLinkClient {
-  const authorities = Buffer.from(identity.authorities.map(pem).join(""));
-  const certificate = Buffer.from(pem(identity.certificate));
-  return new AgentLinkClient(address, credentials.createSsl(authorities, Buffer.from(identity.keyPem), certificate), CHANNEL);
-}
+/** How long a session that is closed in good order has for what is still on its way. */
+const SESSION_END_MS = 200;
 
 /** One connection to one controller, from hello to its end. */
 export class Session {
   readonly #options: SessionOptions;
-  readonly #client: AgentLinkClient;
-  readonly #call: Call;
+  readonly #wire: Wire;
   readonly #ending = new AbortController();
   #welcome: Welcome | undefined;
   #acknowledged = 0;
@@ -84,20 +56,14 @@ export class Session {
 
   constructor(options: SessionOptions) {
     this.#options = options;
-    this.#client = createLinkClient(options.address, options.identity);
-    this.#call = this.#client.session();
+    this.#wire = options.wire;
     this.#heardMs = options.clock.monotonicMs();
     this.#ended = new Promise((resolve) => this.#ending.signal.addEventListener("abort", () => resolve(), { once: true }));
-    this.#call.on("error", (error) => this.#close(asAppError(error, options.address)));
-    this.#call.on("end", () => this.#close(new AppError("unavailable", `${options.address} ended the session.`)));
+    void options.wire.over.then((reason) => this.#close(reason));
   }
 
   get address(): string {
     return this.#options.address;
-  }
-
-  get client(): AgentLinkClient {
-    return this.#client;
   }
 
   get ended(): boolean {
@@ -123,8 +89,13 @@ export class Session {
     return this.#end instanceof Error ? this.#end : new AppError("cancelled", "The session was closed.");
   }
 
+  /** Content by its digest, over the same connection. */
+  fetch(request: { readonly digest: string; readonly offset: number }, options: FetchOptions): AsyncIterable<Uint8Array> {
+    return this.#wire.fetch(request, options);
+  }
+
   send(frame: Frame): void {
-    if (!this.ended) this.#call.write({ frame });
+    if (!this.ended) this.#wire.send({ frame });
   }
 
   close(): void {
@@ -136,29 +107,25 @@ export class Session {
     this.#end = reason;
     this.#cancelBeat();
     this.#ending.abort();
-    if (reason === undefined) this.#call.end();
-    else this.#call.cancel();
+    if (reason !== undefined) return this.#wire.cancel();
+    this.#wire.end();
     // A moment for what is still in the buffers; then the connection goes.
-    const cut = () => {
-      this.#call.cancel();
-      this.#client.close();
-    };
-    if (reason === undefined) this.#options.clock.after(200, cut);
-    else cut();
+    this.#options.clock.after(SESSION_END_MS, () => this.#wire.cancel());
   }
 
   /** Resolves at the welcome and goes on reading until the end. */
   #receive(): Promise<Welcome> {
     return new Promise((resolve, reject) => {
       this.#read(resolve).catch((error: unknown) => {
-        this.#close(asAppError(error, this.address));
-        reject(asAppError(error, this.address));
+        const reason = asAppError(error, this.address);
+        this.#close(reason);
+        reject(reason);
       });
     });
   }
 
   async #read(welcomed: (welcome: Welcome) => void): Promise<void> {
-    for await (const message of this.#call as AsyncIterable<ControllerFrame>) {
+    for await (const message of this.#wire.frames) {
       if (this.ended) return;
       this.#heardMs = this.#options.clock.monotonicMs();
       const { frame } = message;
@@ -241,15 +208,8 @@ export class Session {
     const bytes = entries.reduce((sum, { body }) => sum + (body ? entryWeight(body) : 0), 0);
     this.#onTheWay.push({ through, bytes });
     const batch: Batch = { streamId: this.#options.outbox.streamId, entries };
-    if (!this.ended && !this.#call.write({ frame: { $case: "batch", value: batch } })) await this.#drained();
+    if (!this.ended && !this.#wire.send({ frame: { $case: "batch", value: batch } })) await Promise.race([this.#wire.drained(), this.#ended]);
     return through;
-  }
-
-  #drained(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#call.once("drain", resolve);
-      void this.#ended.then(resolve);
-    });
   }
 
   #scheduleBeat(): void {
@@ -278,7 +238,5 @@ function isErrorCode(value: string): value is ErrorCode {
 
 function asAppError(error: unknown, address: string): AppError {
   if (error instanceof AppError) return error;
-  const code = error instanceof Error && "code" in error ? error.code : undefined;
-  const denied = code === status.UNAUTHENTICATED || code === status.PERMISSION_DENIED;
-  return new AppError(denied ? "denied" : "unavailable", `${address}: ${errorText(error)}`, { cause: error });
+  return new AppError("unavailable", `${address}: ${errorText(error)}`, { cause: error });
 }

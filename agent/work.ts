@@ -1,0 +1,162 @@
+import { join } from "node:path";
+import { AppError, errorText } from "../common/errors.ts";
+import { POLICY_RUN_MAX_MS, SHUTDOWN_DEADLINE_MS } from "../common/limits.ts";
+import { wait, type Clock, type Random } from "../common/time.ts";
+import type { Depot, DesiredState, Facts } from "../proto/gen/agent/v1/agent.ts";
+import { Commands } from "./commands.ts";
+import type { Exec } from "./exec.ts";
+import { createHost, type Depots } from "./host.ts";
+import type { Identity } from "./identity.ts";
+import { Journal } from "./journal.ts";
+import { Link } from "./link.ts";
+import type { Log } from "./log.ts";
+import { Outbox } from "./outbox.ts";
+import { commandPlugins, ContentCache, DepotFolders, POLICY_PLUGINS } from "./plugins/index.ts";
+import { StateFile } from "./state.ts";
+import { Supervisor } from "./supervisor.ts";
+import type { Transport } from "./transport.ts";
+
+/** Everything outside that an agent which knows who it is works with; `test/sim` gives simulated ones. */
+export interface WorkWorld {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly version: string;
+  readonly identity: Identity;
+  /** The agent's own, locked. */
+  readonly folder: string;
+  readonly outboxMaxBytes: number;
+  readonly transport: Transport;
+  readonly exec: Exec;
+  readonly facts: { read(): Promise<Facts>; values(): Promise<Record<string, string>> };
+}
+
+/** How long the end waits for the controllers to take the last entries; what they do not take they get after the next start. */
+const FLUSH_MS = 2_000;
+
+/** Works for the controllers until the signal fires; everything that happened is then on disk. */
+export async function work(world: WorkWorld, signal: AbortSignal): Promise<void> {
+  const { clock, random, log, exec, folder, facts, identity, transport, version } = world;
+  const outbox = await openOutbox(world);
+  const journal = new Journal(outbox, clock);
+  const folders: DepotFolders = new DepotFolders(
+    join(folder, "depots"),
+    new ContentCache(join(folder, "cache"), (digest, offset, stop) => link.fetch(digest, offset, stop)),
+  );
+  const host = createHost({ log, clock, random, exec, outbox, depots: depotsOf(folders, exec) });
+  const supervisor = new Supervisor({ host, plugins: POLICY_PLUGINS, folder: join(folder, "policies") });
+  const commands: Commands = new Commands({
+    host,
+    journal,
+    plugins: commandPlugins(folders),
+    tell: (value) => link.send({ $case: "command", value }),
+  });
+  const state = new DesiredWork(new StateFile(join(folder, "desired.bin")), supervisor, log);
+  const link: Link = new Link({
+    identity,
+    identityPath: join(folder, "identity.json"),
+    transport,
+    outbox,
+    journal,
+    clock,
+    random,
+    log,
+    version,
+    facts: () => facts.read(),
+    values: async () => ({ ...(await facts.values()), ...failuresOf(supervisor) }),
+    desiredRevision: () => state.revision,
+    handler: {
+      desired: (wanted) => state.take(wanted),
+      command: (command) => commands.take(command),
+      cancel: (cancel) => commands.cancel(cancel),
+    },
+  });
+  const interrupted = await journal.finishInterrupted();
+  if (interrupted > 0) log("warn", "commands had been interrupted", { count: interrupted });
+  await state.resume();
+  const linkEnd = new AbortController();
+  const linked = link.run(linkEnd.signal);
+  await aborted(signal);
+  log("info", "ending");
+  await within(clock, SHUTDOWN_DEADLINE_MS, Promise.all([supervisor.stop(), commands.stop()]));
+  if (link.connected) await within(clock, FLUSH_MS, allTaken(outbox));
+  linkEnd.abort();
+  await linked;
+  await outbox.close();
+  log("info", "ended");
+}
+
+/** What is wanted, on disk before it is worked by. */
+class DesiredWork {
+  readonly #file: StateFile;
+  readonly #supervisor: Supervisor;
+  readonly #log: Log;
+  revision = 0;
+
+  constructor(file: StateFile, supervisor: Supervisor, log: Log) {
+    this.#file = file;
+    this.#supervisor = supervisor;
+    this.#log = log;
+  }
+
+  async resume(): Promise<void> {
+    const state = await this.#file.load();
+    if (!state) return;
+    this.revision = state.revision;
+    this.#supervisor.apply(state);
+  }
+
+  async take(state: DesiredState): Promise<void> {
+    this.#log("info", "desired state", { revision: state.revision, policies: state.policies.length });
+    try {
+      await this.#file.store(state);
+      this.revision = state.revision;
+    } catch (error) {
+      // It will be sent again, because the revision that is told stays the old one.
+      this.#log("error", "desired state not kept", { revision: state.revision, error: errorText(error) });
+    }
+    this.#supervisor.apply(state);
+  }
+}
+
+async function openOutbox({ folder, outboxMaxBytes, clock, random, log }: WorkWorld): Promise<Outbox> {
+  const outbox = await Outbox.open({ folder: join(folder, "outbox"), clock, random, maxBytes: outboxMaxBytes });
+  if (outbox.tornBytes > 0) log("warn", "unfinished write cut off the outbox", { bytes: outbox.tornBytes });
+  if (outbox.damagedFrames > 0) log("error", "the outbox was damaged", { frames: outbox.damagedFrames });
+  return outbox;
+}
+
+function depotsOf(folders: DepotFolders, exec: Exec): Depots {
+  return {
+    folder: (name) => folders.folder(name),
+    ensure: (depot, signal) => folders.ensure(depot, (folder) => runDepotCommand({ depot, folder, exec, signal }), signal),
+  };
+}
+
+async function runDepotCommand(work: { depot: Depot; folder: string; exec: Exec; signal: AbortSignal }): Promise<void> {
+  const { depot, folder, exec, signal } = work;
+  if (depot.command === "") return;
+  const { code, message } = await exec({ line: depot.command, cwd: folder, signal, timeoutMs: POLICY_RUN_MAX_MS });
+  if (code !== 0) throw new AppError("unavailable", `The command of the depot ${depot.name} ${message}.`);
+}
+
+function failuresOf(supervisor: Supervisor): Record<string, string> {
+  return supervisor.failures.size === 0 ? {} : { policy_failures: JSON.stringify(Object.fromEntries(supervisor.failures)) };
+}
+
+async function allTaken(outbox: Outbox): Promise<void> {
+  while (outbox.firstSequence < outbox.nextSequence) await outbox.changed(outbox.version);
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}
+
+async function within(clock: Clock, limitMs: number, work: Promise<unknown>): Promise<void> {
+  const done = new AbortController();
+  await Promise.race([work, wait(clock, limitMs, done.signal)]);
+  done.abort();
+}
