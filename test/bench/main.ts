@@ -1,12 +1,13 @@
 import { agentBench } from "./agent.ts";
 import { line, machine, type Bench } from "./frame.ts";
 import { httpBench } from "./http.ts";
+import { ingestBench } from "./ingest.ts";
 import { mqlBench } from "./mql.ts";
 import { clusterStoreBench } from "./store-cluster.ts";
 import { embeddedStoreBench } from "./store-embedded.ts";
 
 /** `npm run bench [-- name …]`: figures as ratios inside one run. It judges nobody: a missed goal is printed, not an error. */
-const BENCHES: readonly Bench[] = [httpBench, mqlBench, embeddedStoreBench, clusterStoreBench, agentBench];
+const BENCHES: readonly Bench[] = [httpBench, mqlBench, embeddedStoreBench, clusterStoreBench, agentBench, ingestBench];
 
 const wanted = process.argv.slice(2);
 console.log(machine());

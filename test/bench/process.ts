@@ -1,0 +1,26 @@
+import { readFileSync } from "node:fs";
+
+const CLOCK_TICKS_PER_SECOND = 100;
+
+/** What a process has cost so far and holds now, as Linux counts it; so that figures hold on a machine that others use as well. */
+
+/** User and system time of all threads (proc(5), fields 14 and 15 of stat, in clock ticks). */
+export function cpuSeconds(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return (Number(fields[11]) + Number(fields[12])) / CLOCK_TICKS_PER_SECOND;
+}
+
+export function residentMb(pid: number): number {
+  return statusMb(pid, "VmRSS");
+}
+
+/** Without pages of files, which a memory-mapped store has as many of as there is memory. */
+export function anonymousMb(pid: number): number {
+  return statusMb(pid, "RssAnon");
+}
+
+function statusMb(pid: number, field: string): number {
+  const line = readFileSync(`/proc/${pid}/status`, "utf8").split("\n").find((text) => text.startsWith(`${field}:`));
+  return Number(/(\d+) kB/.exec(line ?? "")?.[1]) / 1_024;
+}
