@@ -1,0 +1,33 @@
+import { blobsContract } from "../../controller/store/contract/blobs.ts";
+import type { ContractSubject } from "../../controller/store/contract/harness.ts";
+import { kvContract } from "../../controller/store/contract/kv.ts";
+import { objectsContract } from "../../controller/store/contract/objects.ts";
+import { MemoryDatabase } from "./memory-engine.ts";
+import { TestClock } from "./runtime.ts";
+
+/** What the simulation stands on is as good a store as the real ones. */
+async function openMemorySubject(): Promise<ContractSubject> {
+  const clock = new TestClock(Date.now());
+  const database = new MemoryDatabase(clock);
+  database.create("matrix");
+  database.create("second");
+  const engine = database.engine({ clock });
+  return {
+    store: await engine.tenant("matrix"),
+    other: await engine.tenant("second"),
+    clock,
+    async advance(ms) {
+      // In steps, so that who keeps a lease alive has its turn in between.
+      for (let step = 0; step < 100; step++) {
+        clock.advance(ms / 100);
+        await Promise.resolve();
+      }
+    },
+    compactKv: () => Promise.resolve(database.tenant("matrix").kv.compact()),
+    close: () => Promise.resolve(),
+  };
+}
+
+kvContract("memory", openMemorySubject);
+objectsContract("memory", openMemorySubject);
+blobsContract("memory", openMemorySubject);

@@ -1,0 +1,88 @@
+import type { Clock } from "../../common/time.ts";
+import type { Engine, TenantStore } from "../../controller/store/engine.ts";
+import { MemoryBlobState, MemoryBlobStore } from "./memory-blob-store.ts";
+import { MemoryKvState, MemoryKvStore } from "./memory-kv.ts";
+import { MemoryObjectState, MemoryObjectStore, noTenant } from "./memory-object-store.ts";
+
+/** How a client's calls reach the store: at once here, with delays and faults in the simulation. */
+export interface StoreCall {
+  read<T>(name: string, action: () => T): Promise<T>;
+  /** `partly` does the first so many of several parts, as an interrupted batch would; it is told how many by the given function. */
+  write<T>(name: string, action: () => T, partly?: (count: (of: number) => number) => void): Promise<T>;
+  /** What waits out every outage inside. */
+  watch<T>(action: () => T): Promise<T>;
+}
+
+const AT_ONCE: StoreCall = {
+  read: (_name, action) => Promise.resolve().then(action),
+  write: (_name, action) => Promise.resolve().then(action),
+  watch: (action) => Promise.resolve().then(action),
+};
+
+interface TenantState {
+  readonly kv: MemoryKvState;
+  readonly objects: MemoryObjectState;
+  readonly blobs: MemoryBlobState;
+}
+
+/** What all clients share: the stores of a whole installation, in maps. It keeps the store contract, and forgets all when it goes. */
+export class MemoryDatabase {
+  readonly #clock: Clock;
+  readonly #tenants = new Map<string, TenantState>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.create("");
+  }
+
+  /** A copy that goes its own way, without leases and without the history of changes. */
+  fork(clock: Clock): MemoryDatabase {
+    const copy = new MemoryDatabase(clock);
+    for (const [name, { kv, objects, blobs }] of this.#tenants) {
+      copy.#tenants.set(name, { kv: kv.fork(clock), objects: objects.fork(clock), blobs: blobs.fork(clock) });
+    }
+    return copy;
+  }
+
+  create(name: string): void {
+    if (this.#tenants.has(name)) return;
+    const clock = this.#clock;
+    this.#tenants.set(name, { kv: new MemoryKvState(clock), objects: new MemoryObjectState(clock), blobs: new MemoryBlobState(clock) });
+  }
+
+  drop(name: string): void {
+    this.#tenants.delete(name);
+  }
+
+  /** The system's has no name. */
+  tenant(name: string): TenantState {
+    const tenant = this.#tenants.get(name);
+    if (!tenant) throw noTenant(name);
+    return tenant;
+  }
+
+  /** An engine for one client, whose leases live by its clock. */
+  engine({ clock, call = AT_ONCE }: { readonly clock: Clock; readonly call?: StoreCall }): Engine {
+    const stores = new Map<string, TenantStore>();
+    const storeOf = (name: string): TenantStore => {
+      const state = this.tenant(name);
+      const known = stores.get(name) ?? {
+        kv: new MemoryKvStore({ state: state.kv, call, clock }),
+        objects: new MemoryObjectStore({ state: state.objects, call }),
+        blobs: new MemoryBlobStore({ state: state.blobs, call }),
+      };
+      stores.set(name, known);
+      return known;
+    };
+    return {
+      kind: "cluster",
+      system: () => Promise.resolve().then(() => storeOf("")),
+      tenant: (name) => Promise.resolve().then(() => storeOf(name)),
+      createTenant: (name) => Promise.resolve().then(() => this.create(name)),
+      dropTenant: (name) => Promise.resolve().then(() => this.drop(name)),
+      nodes: () => Promise.resolve([]),
+      ready: () => Promise.resolve(),
+      close: () => Promise.resolve(),
+    };
+  }
+}

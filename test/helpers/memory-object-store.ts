@@ -1,0 +1,271 @@
+import { ulidTimeMs } from "../../common/ids.ts";
+import { NUMBER_SLOTS } from "../../common/limits.ts";
+import type { Clock } from "../../common/time.ts";
+import { AppError } from "../../common/errors.ts";
+import { checkBatch, checkChange, checkFind, checkRecord } from "../../controller/store/checks.ts";
+import { Cursors } from "../../controller/store/embedded/cursor.ts";
+import { EntityState } from "../../controller/store/embedded/entity-state.ts";
+import { indexedTerms } from "../../controller/store/embedded/object-keys.ts";
+import type {
+  Edge, EdgeEnd, Entity, EntityChange, EntityKey, EntityVersion, FindRequest, ObjectStore, Page, PageRequest, StoredCell, StoredRecord, TimelineRequest, TimeRangeUs,
+} from "../../controller/store/objects.ts";
+import type { StoreCall } from "./memory-engine.ts";
+
+interface EdgeMark {
+  readonly end: EdgeEnd;
+  readonly timeUs: number;
+  readonly present: boolean;
+  /** 0: never. */
+  readonly expiresAtMs: number;
+}
+
+interface Version extends EntityVersion {
+  readonly expiresAtMs: number;
+}
+
+interface Kept {
+  readonly key: EntityKey;
+  readonly state: EntityState;
+  readonly edges: Map<string, EdgeMark>;
+  readonly versions: Map<number, Version>;
+}
+
+/** Objects of one tenant in maps: how cells merge is the embedded engine's own code, everything around it is loops. */
+export class MemoryObjectState {
+  readonly #clock: Clock;
+  readonly #entities = new Map<string, Kept>();
+  readonly #records = new Map<number, Map<string, StoredRecord>>();
+  /** Appended so far, repetitions among them. */
+  appended = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  fork(clock: Clock): MemoryObjectState {
+    const copy = new MemoryObjectState(clock);
+    for (const [name, { key, state, edges, versions }] of this.#entities) {
+      copy.#entities.set(name, { key, state: EntityState.decode(state.encode()), edges: new Map(edges), versions: new Map(versions) });
+    }
+    for (const [cid, records] of this.#records) copy.#records.set(cid, new Map(records));
+    return copy;
+  }
+
+  change(changes: readonly EntityChange[]): void {
+    const nowMs = this.#clock.nowMs();
+    for (const change of changes) {
+      const kept = this.#entity(change.key);
+      kept.state.apply(change, nowMs);
+      const expiresAtMs = change.expiresAtMs ?? 0;
+      const { timeUs } = change;
+      for (const end of change.addEdges ?? []) mergeEdge(kept.edges, { end, timeUs, present: true, expiresAtMs });
+      for (const end of change.dropEdges ?? []) mergeEdge(kept.edges, { end, timeUs, present: false, expiresAtMs: 0 });
+      if (change.version !== undefined) kept.versions.set(timeUs, { timeUs, value: change.version, expiresAtMs });
+    }
+  }
+
+  get(key: EntityKey): Entity | undefined {
+    const kept = this.#entities.get(nameOf(key));
+    return kept && this.#visible(kept);
+  }
+
+  /** Living entities in the order of their names. */
+  living(accepts: (entity: Entity, state: EntityState) => boolean): readonly (readonly [name: string, entity: Entity])[] {
+    const names = [...this.#entities.keys()].sort();
+    return names.flatMap((name) => {
+      const kept = this.#entities.get(name);
+      const entity = kept && this.#visible(kept);
+      return kept && entity && accepts(entity, kept.state) ? [[name, entity] as const] : [];
+    });
+  }
+
+  /** Newest first. */
+  versions(key: EntityKey, { fromUs = 0, toUs = Infinity }: TimeRangeUs): readonly Version[] {
+    const nowMs = this.#clock.nowMs();
+    const kept = this.#entities.get(nameOf(key));
+    const alive = [...(kept?.versions.values() ?? [])].filter(
+      ({ timeUs, expiresAtMs }) => timeUs >= fromUs && timeUs <= toUs && timeUs > (kept?.state.forgottenUs ?? 0) && !over(expiresAtMs, nowMs),
+    );
+    return alive.sort((a, b) => b.timeUs - a.timeUs);
+  }
+
+  edges(key: EntityKey, direction: "out" | "in", type: string | undefined): readonly (readonly [name: string, edge: Edge])[] {
+    const sources = direction === "out" ? [this.#entities.get(nameOf(key))] : [...this.#entities.values()];
+    const found = sources.flatMap((kept) => (kept && this.#visible(kept) ? this.#edgesOf(kept) : []));
+    const target = nameOf(key);
+    const wanted = found.filter((edge) => (type === undefined || edge.type === type) && (direction === "out" || nameOf(edge.to) === target));
+    return wanted.map((edge) => [`${nameOf(edge.from)}\u0000${edgeName(edge)}`, edge] as const).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
+  }
+
+  append(records: readonly StoredRecord[]): void {
+    for (const record of records) {
+      const ofClass = this.#records.get(record.cid) ?? new Map<string, StoredRecord>();
+      this.#records.set(record.cid, ofClass.set(record.id, { ...record, terms: [...indexedTerms(record.terms)] }));
+      this.appended += 1;
+    }
+  }
+
+  record({ cid, id }: EntityKey): StoredRecord | undefined {
+    const record = this.#records.get(cid)?.get(id);
+    return record && !over(record.expiresAtMs ?? 0, this.#clock.nowMs()) ? record : undefined;
+  }
+
+  removeRecord({ cid, id }: EntityKey): void {
+    this.#records.get(cid)?.delete(id);
+  }
+
+  /** Newest first. */
+  timeline({ cid, fromMs, toMs, terms = [] }: TimelineRequest): readonly StoredRecord[] {
+    const wanted = indexedTerms(terms);
+    const ids = [...(this.#records.get(cid)?.keys() ?? [])].sort().reverse();
+    return ids.flatMap((id) => {
+      const record = this.record({ cid, id });
+      const timeMs = ulidTimeMs(id) ?? 0;
+      return record && timeMs >= fromMs && timeMs < toMs && wanted.every((term) => record.terms.includes(term)) ? [record] : [];
+    });
+  }
+
+  #entity(key: EntityKey): Kept {
+    const name = nameOf(key);
+    const kept = this.#entities.get(name) ?? { key, state: new EntityState(), edges: new Map(), versions: new Map() };
+    this.#entities.set(name, kept);
+    return kept;
+  }
+
+  #visible({ key, state }: Kept): Entity | undefined {
+    state.settle(this.#clock.nowMs());
+    if (state.birthUs === 0) return undefined;
+    const cells = new Map<string, StoredCell>();
+    let lastUs = state.birthUs;
+    for (const [name, { timeUs, value }] of state.cells) {
+      lastUs = Math.max(lastUs, timeUs);
+      if (value !== undefined) cells.set(name, { value, timeUs });
+    }
+    const numbers = Array.from({ length: NUMBER_SLOTS }, (_, slot) => state.numbers.get(slot)?.value);
+    return { key, birthUs: state.birthUs, lastUs, cells, numbers };
+  }
+
+  #edgesOf({ key, state, edges }: Kept): readonly Edge[] {
+    const nowMs = this.#clock.nowMs();
+    return [...edges.values()].flatMap(({ end, timeUs, present, expiresAtMs }) =>
+      present && timeUs > state.deathUs && !over(expiresAtMs, nowMs) ? [{ ...end, from: key, timeUs }] : [],
+    );
+  }
+}
+
+/** One client of it. */
+export class MemoryObjectStore implements ObjectStore {
+  readonly #state: MemoryObjectState;
+  readonly #call: StoreCall;
+
+  constructor({ state, call }: { readonly state: MemoryObjectState; readonly call: StoreCall }) {
+    this.#state = state;
+    this.#call = call;
+  }
+
+  async change(changes: readonly EntityChange[]): Promise<void> {
+    checkBatch(changes.length);
+    changes.forEach(checkChange);
+    await this.#call.write("objects.change", () => this.#state.change(changes), (count) => this.#state.change(changes.slice(0, count(changes.length))));
+  }
+
+  get(keys: readonly EntityKey[]): Promise<readonly (Entity | undefined)[]> {
+    return this.#call.read("objects.get", () => keys.map((key) => this.#state.get(key)));
+  }
+
+  async find(request: FindRequest, page: PageRequest): Promise<Page<Entity>> {
+    checkFind(request);
+    const terms = indexedTerms(request.terms);
+    const fits = (entity: Entity, state: EntityState): boolean =>
+      terms.every((term) => state.terms.get(term)?.value === true) && (request.ranges ?? []).every((range) => within(entity.numbers[range.slot], range));
+    return this.#page(["find", request.terms, request.ranges ?? []], page, () => this.#state.living(fits));
+  }
+
+  async scan(page: PageRequest): Promise<Page<Entity>> {
+    return this.#page(["scan"], page, () => this.#state.living(() => true));
+  }
+
+  async history(key: EntityKey, range: TimeRangeUs, page: PageRequest): Promise<Page<EntityVersion>> {
+    return this.#page(["history", key, range], page, () =>
+      this.#state.versions(key, range).map(({ timeUs, value }) => [String(1e16 - timeUs).padStart(17, "0"), { timeUs, value }] as const),
+    );
+  }
+
+  async edges(key: EntityKey, direction: "out" | "in", { type, ...page }: PageRequest & { readonly type?: string }): Promise<Page<Edge>> {
+    return this.#page(["edges", key, direction, type ?? ""], page, () => this.#state.edges(key, direction, type));
+  }
+
+  async append(records: readonly StoredRecord[]): Promise<void> {
+    checkBatch(records.length);
+    records.forEach(checkRecord);
+    await this.#call.write("objects.append", () => this.#state.append(records), (count) => this.#state.append(records.slice(0, count(records.length))));
+  }
+
+  async timeline(request: TimelineRequest, page: PageRequest): Promise<Page<StoredRecord>> {
+    // Newest first: what comes later has the smaller id, so places are counted from the other end.
+    return this.#page(["timeline", request], page, () => this.#state.timeline(request).map((record) => [descending(record.id), record] as const));
+  }
+
+  getRecords(keys: readonly EntityKey[]): Promise<readonly (StoredRecord | undefined)[]> {
+    return this.#call.read("objects.getRecords", () => keys.map((key) => this.#state.record(key)));
+  }
+
+  async removeRecords(keys: readonly EntityKey[]): Promise<void> {
+    await this.#call.write("objects.removeRecords", () => keys.forEach((key) => this.#state.removeRecord(key)));
+  }
+
+  /** Items after the cursor's place, in the order of their places. */
+  async #page<T>(request: readonly unknown[], page: PageRequest, read: () => readonly (readonly [place: string, item: T])[]): Promise<Page<T>> {
+    const cursors = new Cursors(request);
+    const after = cursors.read(page);
+    const place = after && Buffer.from(after).toString();
+    return this.#call.read(`objects.${String(request[0])}`, () => {
+      const rest = read().filter(([each]) => place === undefined || each > place);
+      const items = rest.slice(0, page.limit);
+      const last = items.at(-1)?.[0];
+      const answer = { items: items.map(([, item]) => item) };
+      return rest.length > items.length && last !== undefined ? { ...answer, cursor: cursors.write(Buffer.from(last)) } : answer;
+    });
+  }
+}
+
+function nameOf({ cid, id }: EntityKey): string {
+  return `${cid}/${id}`;
+}
+
+function edgeName({ type, to }: EdgeEnd): string {
+  return `${type}\u0000${nameOf(to)}`;
+}
+
+function mergeEdge(edges: Map<string, EdgeMark>, incoming: EdgeMark): void {
+  const name = edgeName(incoming.end);
+  const current = edges.get(name);
+  if (current === undefined || edgeWins(incoming, current)) edges.set(name, incoming);
+}
+
+/** As for cells: the later one; at equal times the removal, then the greater bytes. */
+function edgeWins(incoming: EdgeMark, current: EdgeMark): boolean {
+  if (incoming.timeUs !== current.timeUs) return incoming.timeUs > current.timeUs;
+  if (!current.present) return false;
+  return !incoming.present || Buffer.compare(incoming.end.value ?? Buffer.alloc(0), current.end.value ?? Buffer.alloc(0)) > 0;
+}
+
+function over(expiresAtMs: number, nowMs: number): boolean {
+  return expiresAtMs > 0 && expiresAtMs <= nowMs;
+}
+
+function within(value: number | undefined, { from = -Infinity, to = Infinity }: { readonly from?: number; readonly to?: number }): boolean {
+  return value !== undefined && value >= from && value <= to;
+}
+
+const DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+
+/** A text that is the smaller the greater the ULID is. */
+function descending(id: string): string {
+  return [...id].map((digit) => DIGITS[31 - DIGITS.indexOf(digit)] ?? "").join("");
+}
+
+/** Refuses a store that was never made. */
+export function noTenant(name: string): AppError {
+  return new AppError("not_found", `There is no tenant ${name}.`);
+}
