@@ -23,6 +23,8 @@ export interface CheckedEdits {
 export interface CheckedRow extends CheckedEdits {
   readonly key: string;
   readonly fresh: boolean;
+  /** The time its write is to bear, when that was settled before. */
+  readonly writeUs?: number | undefined;
 }
 
 /** A row as it will be written. Throws what is wrong with it. */

@@ -144,6 +144,11 @@ export interface NewRecord {
   readonly timeMs: number;
   /** Unique text of the source, such as `<stream>/<sequence>/<ordinal>`. */
   readonly identity: string;
+  /**
+   * Of an upsert: the time of its write in microseconds, settled by the source once and for all. A repetition with it changes nothing, and
+   * loses to whatever was written with a later time. Absent: a time above all that was read, so that a repetition wins.
+   */
+  readonly writeUs?: number;
 }
 
 /**

@@ -62,10 +62,10 @@ export class ObjectWriter {
   }
 
   async ingest(context: WriteContext, view: LoadedClass, records: readonly NewRecord[]): Promise<string[]> {
-    const sourced = records.map(({ values, timeMs, identity }) => ({ values, source: { timeMs, entropy: () => identityHash(identity) } }));
+    const sourced = records.map(({ values, timeMs, identity, writeUs }) => ({ values, writeUs, source: { timeMs, entropy: () => identityHash(identity) } }));
     if (view.kind === "record") return this.#append(context, view, sourced);
     // An id made of an identity may exist: the source may be repeating itself.
-    const checked = checkAll(sourced, ({ values, source }) => ({ ...checkRow(view, context.snapshot, values, source), fresh: false }));
+    const checked = checkAll(sourced, ({ values, source, writeUs }) => ({ ...checkRow(view, context.snapshot, values, source), fresh: false, writeUs }));
     return this.#upsert(context, view, checked, undefined);
   }
 
@@ -131,7 +131,7 @@ export class ObjectWriter {
     for (const row of batch.rows) {
       const old = olds.get(row.key);
       const edges = row.links.length === 0 ? {} : await this.#edges(context.snapshot, { cid: view.cid, id: row.key }, { links: row.links, exists: old !== undefined });
-      writes.push({ view, key: row.key, timeUs, edits: row.edits, old, birth: true, fresh: row.fresh, ...edges });
+      writes.push({ view, key: row.key, timeUs: row.writeUs ?? timeUs, edits: row.edits, old, birth: true, fresh: row.fresh, ...edges });
     }
     const composed = writes.map(compose);
     await this.#change(composed.map((entry) => entry.change));
