@@ -12,8 +12,8 @@ const AREAS_ON_CLUSTER = [
 ];
 
 /**
- * Projects by what they need: `unit` nothing, `cluster` and `areas-cluster` a real etcd and Cassandra, `e2e` built bundles and processes. They
- * run one after the other: what is measured against a deadline should not wait for another suite's work.
+ * Projects by what they need: `unit` nothing, `cluster` and `areas-cluster` a real etcd and Cassandra, `e2e` built bundles and processes, `ring`
+ * three of each. They run one after the other: what is measured against a deadline should not wait for another suite's work.
  */
 export default defineConfig({
   test: {
@@ -29,7 +29,7 @@ export default defineConfig({
           name: "unit",
           sequence: { groupOrder: 0 },
           include: ["{common,controller,agent,deploy,test}/**/*.test.ts"],
-          exclude: ["**/*.cluster.test.ts", "test/e2e/**", "**/node_modules/**"],
+          exclude: ["**/*.cluster.test.ts", "test/{e2e,ring}/**", "**/node_modules/**"],
         },
       },
       {
@@ -38,7 +38,7 @@ export default defineConfig({
           name: "cluster",
           sequence: { groupOrder: 1 },
           include: ["{controller,test}/**/*.cluster.test.ts"],
-          exclude: ["test/e2e/**"],
+          exclude: ["test/{e2e,ring}/**"],
           globalSetup: ["test/helpers/cluster-setup.ts"],
           fileParallelism: false,
         },
@@ -62,9 +62,22 @@ export default defineConfig({
           name: "e2e",
           sequence: { groupOrder: 3 },
           include: ["test/e2e/**/*.test.ts"],
+          exclude: ["**/*.ring.test.ts"],
           globalSetup: ["test/helpers/cluster-setup.ts", "test/helpers/build-setup.ts"],
           fileParallelism: false,
           testTimeout: 300_000,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: "ring",
+          sequence: { groupOrder: 4 },
+          include: ["test/ring/**/*.test.ts", "test/e2e/**/*.ring.test.ts"],
+          globalSetup: ["test/helpers/ring-setup.ts", "test/helpers/build-setup.ts"],
+          fileParallelism: false,
+          testTimeout: 300_000,
+          hookTimeout: 300_000,
         },
       },
     ],

@@ -1,21 +1,26 @@
 import { mkdir, writeFile } from "node:fs/promises";
-import { connect } from "node:net";
 import { join } from "node:path";
+import { answersCql, answersWithAllReplicas } from "./cql.ts";
 import { jvmFlags } from "./jvm.ts";
-import { freePorts, startDaemon, stopDaemon, waitUntilUp, type Daemon } from "./process.ts";
+import { startDaemon, waitUntilUp, type Daemon } from "./process.ts";
 
-const START_DEADLINE_MS = 90_000;
-const ATTEMPTS = 3;
+const START_DEADLINE_MS = 120_000;
 /** What SimpleSnitch calls the only datacenter. */
 export const LOCAL_DATACENTER = "datacenter1";
 
-export interface CassandraOptions {
+/** All that is needed to start one node, also again: plain data, kept in the state file. */
+export interface CassandraNode {
+  readonly kind: "cassandra";
+  readonly name: string;
   /** Folder of jars. */
   readonly jars: string;
   /** Its data, settings and log. */
   readonly dir: string;
   readonly heapMiB: number;
-  readonly ports?: CassandraPorts;
+  readonly address: string;
+  readonly ports: CassandraPorts;
+  /** Addresses of all nodes of the ring, its own included. */
+  readonly ring: readonly string[];
 }
 
 export interface CassandraPorts {
@@ -23,57 +28,55 @@ export interface CassandraPorts {
   readonly storage: number;
 }
 
-export interface LocalCassandra {
-  readonly daemon: Daemon;
-  readonly ports: CassandraPorts;
-}
-
-/** One Cassandra node on 127.0.0.1, answering CQL when this resolves. Starting again in the same folder finds the same data. */
-export async function startCassandra(options: CassandraOptions): Promise<LocalCassandra> {
-  await mkdir(options.dir, { recursive: true, mode: 0o700 });
-  for (let attempt = 1; ; attempt++) {
-    const ports = options.ports ?? (await pickPorts());
-    const daemon = await startNode(options, ports);
-    try {
-      await waitUntilUp(daemon, () => answersCql(ports.native), START_DEADLINE_MS);
-      return { daemon, ports };
-    } catch (error) {
-      await stopDaemon(daemon, { now: true });
-      // A picked port may have been taken meanwhile; a given one is the caller's word.
-      if (options.ports !== undefined || attempt === ATTEMPTS) throw error;
-    }
-  }
-}
-
-async function startNode(options: CassandraOptions, ports: CassandraPorts): Promise<Daemon> {
-  const configFile = join(options.dir, "cassandra.yaml");
-  const logbackFile = join(options.dir, "logback.xml");
-  const dataDir = join(options.dir, "data");
-  await writeFile(configFile, cassandraYaml(dataDir, ports));
+/** One node on a loopback address, answering CQL when this resolves. Starting again in the same folder finds the same data. */
+export async function startCassandra(node: CassandraNode): Promise<Daemon> {
+  await mkdir(node.dir, { recursive: true, mode: 0o700 });
+  const configFile = join(node.dir, "cassandra.yaml");
+  const logbackFile = join(node.dir, "logback.xml");
+  const dataDir = join(node.dir, "data");
+  await writeFile(configFile, cassandraYaml(node, dataDir));
   await writeFile(logbackFile, LOGBACK);
-  const flags = jvmFlags({ heapMiB: options.heapMiB, dataDir, configFile, logbackFile });
+  const flags = jvmFlags({ heapMiB: node.heapMiB, dataDir, configFile, logbackFile });
   return startDaemon({
-    name: "Cassandra",
+    name: node.name,
     program: "java",
-    args: ["-cp", join(options.jars, "*"), ...flags, "org.apache.cassandra.service.CassandraDaemon"],
+    args: ["-cp", join(node.jars, "*"), ...flags, "org.apache.cassandra.service.CassandraDaemon"],
     mark: `-Dcassandra.storagedir=${dataDir}`,
-    logFile: join(options.dir, "cassandra.log"),
+    logFile: join(node.dir, "cassandra.log"),
   });
 }
 
-function cassandraYaml(dataDir: string, ports: CassandraPorts): string {
+export async function cassandraIsUp(node: CassandraNode, daemon: Daemon): Promise<void> {
+  await waitUntilUp(daemon, () => answersCql(node.address, node.ports.native), START_DEADLINE_MS);
+}
+
+/** Waits until this node counts every other one as up. */
+export async function cassandraSeesAll(node: CassandraNode, daemon: Daemon): Promise<void> {
+  await waitUntilUp(daemon, () => answersWithAllReplicas(node.address, node.ports.native), START_DEADLINE_MS);
+}
+
+/** Tokens that share the ring out evenly. */
+function tokenOf(node: CassandraNode): bigint {
+  const index = BigInt(node.ring.indexOf(node.address));
+  return -(2n ** 63n) + (index * 2n ** 64n) / BigInt(node.ring.length);
+}
+
+function cassandraYaml(node: CassandraNode, dataDir: string): string {
+  const seeds = node.ring.map((address) => `${address}:${node.ports.storage}`).join(",");
+  // Nodes that start together share out the ring by given tokens, and have nothing to bring over from each other.
+  const placing = node.ring.length === 1 ? "" : `auto_bootstrap: false\ninitial_token: ${tokenOf(node)}\n`;
   return `cluster_name: odp-local
 partitioner: org.apache.cassandra.dht.Murmur3Partitioner
 num_tokens: 1
-listen_address: 127.0.0.1
-rpc_address: 127.0.0.1
-storage_port: ${ports.storage}
-native_transport_port: ${ports.native}
+${placing}listen_address: ${node.address}
+rpc_address: ${node.address}
+storage_port: ${node.ports.storage}
+native_transport_port: ${node.ports.native}
 endpoint_snitch: SimpleSnitch
 seed_provider:
   - class_name: org.apache.cassandra.locator.SimpleSeedProvider
     parameters:
-      - seeds: "127.0.0.1:${ports.storage}"
+      - seeds: "${seeds}"
 data_file_directories: [${dataDir}/data]
 commitlog_directory: ${dataDir}/commitlog
 saved_caches_directory: ${dataDir}/saved_caches
@@ -101,25 +104,3 @@ const LOGBACK = `<configuration>
   <root level="WARN"><appender-ref ref="OUT"/></root>
 </configuration>
 `;
-
-async function pickPorts(): Promise<CassandraPorts> {
-  const [native = 0, storage = 0] = await freePorts(2);
-  return { native, storage };
-}
-
-/** Protocol version 4, stream 0, OPTIONS without a body; the answer is SUPPORTED (opcode 6). */
-const OPTIONS_FRAME = Uint8Array.of(4, 0, 0, 0, 5, 0, 0, 0, 0);
-
-function answersCql(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(port, "127.0.0.1", () => socket.write(OPTIONS_FRAME));
-    const end = (yes: boolean): void => {
-      socket.destroy();
-      resolve(yes);
-    };
-    socket.setTimeout(2_000, () => end(false));
-    socket.once("error", () => end(false));
-    socket.once("close", () => end(false));
-    socket.once("data", (frame) => end(frame[4] === 6));
-  });
-}

@@ -1,12 +1,14 @@
+import { readFileSync } from "node:fs";
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { LOCAL_DATACENTER, startCassandra, type CassandraPorts } from "./cassandra.ts";
-import { startEtcd, type EtcdPorts } from "./etcd.ts";
+import { cassandraSeesAll, LOCAL_DATACENTER } from "./cassandra.ts";
+import { leadsEtcd } from "./etcd.ts";
 import { defaultCacheDir, installCassandra, installEtcd, type Progress } from "./install.ts";
-import { isAlive, stopDaemon, type Daemon } from "./process.ts";
+import { memberIsUp, planMembers, startMember, type Member } from "./plan.ts";
+import { isAlive, pauseDaemon, resumeDaemon, stopDaemon, type Daemon } from "./process.ts";
 
 const STATE_FILE = "cluster.json";
-const DEFAULT_HEAP_MIB = 1_024;
+const ATTEMPTS = 3;
 
 /** How a controller finds a cluster: the values of its settings. */
 export interface ClusterSettings {
@@ -21,66 +23,149 @@ export interface LocalClusterOptions {
   readonly dir: string;
   /** Where downloads are kept; `defaultCacheDir()` when absent. */
   readonly cacheDir?: string;
-  /** Cassandra nodes; only 1 today. */
-  readonly nodes?: number;
+  /** 1 when absent: one etcd member and one Cassandra node. 3 is a ring of three of each. */
+  readonly nodes?: 1 | 3;
   readonly heapMiB?: number;
-  /** Free ones are picked when absent. */
-  readonly etcdPorts?: EtcdPorts;
-  readonly cassandraPorts?: CassandraPorts;
   readonly progress?: Progress;
 }
 
-export interface LocalCluster {
-  readonly settings: ClusterSettings;
-  readonly daemons: readonly Daemon[];
-  /** Ends what was started; `now` without letting it finish its work. Idempotent. */
-  stop(options?: { readonly now?: boolean }): Promise<void>;
+interface Running {
+  readonly member: Member;
+  readonly daemon: Daemon;
 }
 
-/** One etcd and one Cassandra on 127.0.0.1, both answering when this resolves. When one fails, the other is ended. */
+interface ClusterState {
+  readonly settings: ClusterSettings;
+  readonly running: readonly Running[];
+}
+
+/** Starts what is planned; every member answers when this resolves. When one fails, the others are ended. */
 export async function startLocalCluster(options: LocalClusterOptions): Promise<LocalCluster> {
-  if ((options.nodes ?? 1) !== 1) throw new Error("Only one Cassandra node is offered so far: --nodes 1.");
   const progress = options.progress ?? (() => undefined);
   const cacheDir = options.cacheDir ?? defaultCacheDir();
+  const nodes = options.nodes ?? 1;
   await mkdir(options.dir, { recursive: true, mode: 0o700 });
-  const [program, jars] = await Promise.all([installEtcd(cacheDir, progress), installCassandra(cacheDir, progress)]);
-  const started = performance.now();
-  progress("Starting etcd and Cassandra …");
-  const outcomes = await Promise.allSettled([
-    startEtcd({ program, dir: join(options.dir, "etcd"), ports: options.etcdPorts }).then((etcd) => {
-      progress(`etcd answers on port ${etcd.ports.client} after ${seconds(started)}.`);
-      return etcd;
-    }),
-    startCassandra({ jars, dir: join(options.dir, "cassandra"), heapMiB: options.heapMiB ?? DEFAULT_HEAP_MIB, ports: options.cassandraPorts }).then((node) => {
-      progress(`Cassandra answers on port ${node.ports.native} after ${seconds(started)}.`);
-      return node;
-    }),
-  ]);
-  const [etcd, cassandra] = outcomes;
-  if (etcd.status === "rejected" || cassandra.status === "rejected") {
-    for (const part of outcomes) if (part.status === "fulfilled") await stopDaemon(part.value.daemon, { now: true });
-    throw etcd.status === "rejected" ? etcd.reason : (cassandra as PromiseRejectedResult).reason;
+  const [etcdProgram, cassandraJars] = await Promise.all([installEtcd(cacheDir, progress), installCassandra(cacheDir, progress)]);
+  for (let attempt = 1; ; attempt++) {
+    const members = await planMembers({ dir: options.dir, nodes, etcdProgram, cassandraJars, heapMiB: options.heapMiB });
+    progress(`Starting ${members.map((member) => member.name).join(", ")} …`);
+    const cluster = new LocalCluster(options.dir, { settings: settingsOf(members), running: await launch(members) });
+    try {
+      // Before they serve, so that whoever ends this process in between finds what was begun.
+      await cluster.save();
+      await cluster.whole(progress);
+      return cluster;
+    } catch (error) {
+      await cluster.stop({ now: true });
+      // A port may have been taken since it was picked; those of a ring stay what they are.
+      if (nodes !== 1 || attempt === ATTEMPTS) throw error;
+    }
   }
-  return saved(options.dir, {
-    settings: {
-      etcdEndpoints: [`http://127.0.0.1:${etcd.value.ports.client}`],
-      cassandraContactPoints: [`127.0.0.1:${cassandra.value.ports.native}`],
-      cassandraDatacenter: LOCAL_DATACENTER,
-    },
-    daemons: [etcd.value.daemon, cassandra.value.daemon],
-  });
 }
 
 /** The cluster whose state lies in `dir`; undefined when none was started there or it was stopped. */
 export async function findLocalCluster(dir: string): Promise<LocalCluster | undefined> {
   const text = await readFile(join(dir, STATE_FILE), "utf8").catch(() => undefined);
-  return text === undefined ? undefined : handle(dir, JSON.parse(text) as ClusterState);
+  return text === undefined ? undefined : new LocalCluster(dir, JSON.parse(text) as ClusterState);
 }
 
-/** Those of its processes that run. */
-export async function aliveDaemons(cluster: LocalCluster): Promise<readonly Daemon[]> {
-  const alive = await Promise.all(cluster.daemons.map(isAlive));
-  return cluster.daemons.filter((_, index) => alive[index]);
+/** For the moment in which a process ends and can wait for nothing: the processes of the cluster in `dir`, if there is one. */
+export function daemonsIn(dir: string): readonly Daemon[] {
+  try {
+    const state = JSON.parse(readFileSync(join(dir, STATE_FILE), "utf8")) as ClusterState;
+    return state.running.map(({ daemon }) => daemon);
+  } catch {
+    return [];
+  }
+}
+
+/** A cluster on loopback. Its members are killed, paused and started again by name, such as `etcd-1` or `cassandra-3`. */
+export class LocalCluster {
+  readonly settings: ClusterSettings;
+  readonly #dir: string;
+  #running: readonly Running[];
+
+  constructor(dir: string, state: ClusterState) {
+    this.#dir = dir;
+    this.settings = state.settings;
+    this.#running = state.running;
+  }
+
+  get members(): readonly Member[] {
+    return this.#running.map(({ member }) => member);
+  }
+
+  get daemons(): readonly Daemon[] {
+    return this.#running.map(({ daemon }) => daemon);
+  }
+
+  /** Those of its processes that run. */
+  async alive(): Promise<readonly Daemon[]> {
+    const alive = await Promise.all(this.daemons.map(isAlive));
+    return this.daemons.filter((_, index) => alive[index]);
+  }
+
+  /** Ends one at once, as `kill -9` does. */
+  async kill(name: string): Promise<void> {
+    await stopDaemon(this.#get(name).daemon, { now: true });
+  }
+
+  /** Starts one that has ended, in its folder and on its ports; it serves when this resolves, and may still have to catch up. */
+  async restart(name: string): Promise<void> {
+    const { member, daemon } = this.#get(name);
+    if (await isAlive(daemon)) throw new Error(`${name} runs.`);
+    const started = { member, daemon: await startMember(member) };
+    this.#running = this.#running.map((running) => (running.member.name === name ? started : running));
+    await this.save();
+    await memberIsUp(member, started.daemon);
+  }
+
+  /** Stops one in its tracks (SIGSTOP): its connections stay and say nothing. */
+  async pause(name: string): Promise<void> {
+    await pauseDaemon(this.#get(name).daemon);
+  }
+
+  async resume(name: string): Promise<void> {
+    await resumeDaemon(this.#get(name).daemon);
+  }
+
+  /** Waits until every member serves and counts all others as up. */
+  async whole(progress: Progress = () => undefined): Promise<void> {
+    const began = performance.now();
+    await Promise.all(
+      this.#running.map(async ({ member, daemon }) => {
+        await memberIsUp(member, daemon);
+        progress(`${member.name} answers after ${((performance.now() - began) / 1_000).toFixed(1)} s.`);
+        if (member.kind === "cassandra") await cassandraSeesAll(member, daemon);
+      }),
+    );
+  }
+
+  /** The name of the member that leads etcd now; undefined while there is none. */
+  async etcdLeader(): Promise<string | undefined> {
+    for (const member of this.members) if (member.kind === "etcd" && (await leadsEtcd(member))) return member.name;
+    return undefined;
+  }
+
+  /** Ends all of it; `now` without letting it finish its work. Idempotent. */
+  async stop(options: { readonly now?: boolean } = {}): Promise<void> {
+    await Promise.all(this.daemons.map((daemon) => stopDaemon(daemon, { now: options.now })));
+    await rm(join(this.#dir, STATE_FILE), { force: true });
+  }
+
+  /** So that another process finds it by its folder. */
+  async save(): Promise<void> {
+    const file = join(this.#dir, STATE_FILE);
+    const state: ClusterState = { settings: this.settings, running: this.#running };
+    await writeFile(`${file}.new`, JSON.stringify(state, undefined, 2));
+    await rename(`${file}.new`, file);
+  }
+
+  #get(name: string): Running {
+    const found = this.#running.find(({ member }) => member.name === name);
+    if (found === undefined) throw new Error(`There is no ${name}: ${this.members.map((member) => member.name).join(", ")}.`);
+    return found;
+  }
 }
 
 /** As lines for a shell or a settings file. */
@@ -93,25 +178,20 @@ export function settingsLines(settings: ClusterSettings): string[] {
   ];
 }
 
-type ClusterState = Pick<LocalCluster, "settings" | "daemons">;
-
-async function saved(dir: string, state: ClusterState): Promise<LocalCluster> {
-  const file = join(dir, STATE_FILE);
-  await writeFile(`${file}.new`, JSON.stringify(state, undefined, 2));
-  await rename(`${file}.new`, file);
-  return handle(dir, state);
+/** All of them or none. */
+async function launch(members: readonly Member[]): Promise<readonly Running[]> {
+  const outcomes = await Promise.allSettled(members.map(async (member) => ({ member, daemon: await startMember(member) })));
+  const running = outcomes.flatMap((outcome) => (outcome.status === "fulfilled" ? [outcome.value] : []));
+  const failure = outcomes.find((outcome) => outcome.status === "rejected");
+  if (failure === undefined) return running;
+  for (const { daemon } of running) await stopDaemon(daemon, { now: true });
+  throw failure.reason;
 }
 
-function handle(dir: string, state: ClusterState): LocalCluster {
+function settingsOf(members: readonly Member[]): ClusterSettings {
   return {
-    ...state,
-    stop: async (options) => {
-      await Promise.all(state.daemons.map((daemon) => stopDaemon(daemon, { now: options?.now })));
-      await rm(join(dir, STATE_FILE), { force: true });
-    },
+    etcdEndpoints: members.flatMap((member) => (member.kind === "etcd" ? [`http://127.0.0.1:${member.ports.client}`] : [])),
+    cassandraContactPoints: members.flatMap((member) => (member.kind === "cassandra" ? [`${member.address}:${member.ports.native}`] : [])),
+    cassandraDatacenter: LOCAL_DATACENTER,
   };
-}
-
-function seconds(since: number): string {
-  return `${((performance.now() - since) / 1000).toFixed(1)} s`;
 }

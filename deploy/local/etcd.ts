@@ -1,15 +1,21 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { freePorts, startDaemon, stopDaemon, waitUntilUp, type Daemon } from "./process.ts";
+import { freePorts, startDaemon, waitUntilUp, type Daemon } from "./process.ts";
 
-const START_DEADLINE_MS = 20_000;
-const ATTEMPTS = 3;
+const START_DEADLINE_MS = 60_000;
+const STATUS_DEADLINE_MS = 1_000;
+const ADDRESS = "127.0.0.1";
 
-export interface EtcdOptions {
+/** All that is needed to start one member, also again: plain data, kept in the state file. */
+export interface EtcdMember {
+  readonly kind: "etcd";
+  readonly name: string;
   readonly program: string;
   /** Its data and log. */
   readonly dir: string;
-  readonly ports?: EtcdPorts;
+  readonly ports: EtcdPorts;
+  /** Names of all members, its own included, and where they talk to each other. */
+  readonly peers: Readonly<Record<string, number>>;
 }
 
 export interface EtcdPorts {
@@ -17,57 +23,54 @@ export interface EtcdPorts {
   readonly peer: number;
 }
 
-export interface LocalEtcd {
-  readonly daemon: Daemon;
-  readonly ports: EtcdPorts;
+/** One member on 127.0.0.1; it answers once a majority of its peers does. Starting again in the same folder finds the same data. */
+export async function startEtcd(member: EtcdMember): Promise<Daemon> {
+  await mkdir(member.dir, { recursive: true, mode: 0o700 });
+  return startDaemon(etcdSpec(member));
 }
 
-/** One etcd member on 127.0.0.1, answering when this resolves. Starting again in the same folder finds the same data. */
-export async function startEtcd(options: EtcdOptions): Promise<LocalEtcd> {
-  await mkdir(options.dir, { recursive: true, mode: 0o700 });
-  for (let attempt = 1; ; attempt++) {
-    const ports = options.ports ?? (await pickPorts());
-    const daemon = await startDaemon(etcdSpec(options, ports));
-    try {
-      await waitUntilUp(daemon, () => isHealthy(ports.client), START_DEADLINE_MS);
-      return { daemon, ports };
-    } catch (error) {
-      await stopDaemon(daemon, { now: true });
-      // A picked port may have been taken meanwhile; a given one is the caller's word.
-      if (options.ports !== undefined || attempt === ATTEMPTS) throw error;
-    }
-  }
+/** A member without peers, on free ports unless given. */
+export async function singleEtcd(place: { readonly program: string; readonly dir: string; readonly ports?: EtcdPorts }): Promise<EtcdMember> {
+  const [client = 0, peer = 0] = place.ports === undefined ? await freePorts(2) : [place.ports.client, place.ports.peer];
+  return { kind: "etcd", name: "etcd", program: place.program, dir: place.dir, ports: { client, peer }, peers: { etcd: peer } };
 }
 
-function etcdSpec(options: EtcdOptions, ports: EtcdPorts) {
-  const dataDir = join(options.dir, "data");
-  const client = `http://127.0.0.1:${ports.client}`;
-  const peer = `http://127.0.0.1:${ports.peer}`;
+/** Waits until the member knows a leader. */
+export async function etcdIsUp(member: EtcdMember, daemon: Daemon): Promise<void> {
+  await waitUntilUp(daemon, async () => (await ask(member, "/health"))?.includes('"true"') ?? false, START_DEADLINE_MS);
+}
+
+/** Whether this member leads now; false when it does not answer. */
+export async function leadsEtcd(member: EtcdMember): Promise<boolean> {
+  const metrics = await ask(member, "/metrics");
+  return metrics !== undefined && /^etcd_server_is_leader 1$/m.test(metrics);
+}
+
+function etcdSpec(member: EtcdMember) {
+  const dataDir = join(member.dir, "data");
+  const client = `http://${ADDRESS}:${member.ports.client}`;
+  const peer = `http://${ADDRESS}:${member.ports.peer}`;
+  const cluster = Object.entries(member.peers).map(([name, port]) => `${name}=http://${ADDRESS}:${port}`);
   const args = [
-    ["--name", "local"],
+    ["--name", member.name],
     ["--data-dir", dataDir],
     ["--listen-client-urls", client],
     ["--advertise-client-urls", client],
     ["--listen-peer-urls", peer],
     ["--initial-advertise-peer-urls", peer],
-    ["--initial-cluster", `local=${peer}`],
+    ["--initial-cluster", cluster.join(",")],
     ["--auto-compaction-mode", "periodic"],
     ["--auto-compaction-retention", "1h"],
     ["--log-level", "warn"],
   ];
-  return { name: "etcd", program: options.program, args: args.flat(), mark: dataDir, logFile: join(options.dir, "etcd.log") };
+  return { name: member.name, program: member.program, args: args.flat(), mark: dataDir, logFile: join(member.dir, "etcd.log") };
 }
 
-async function pickPorts(): Promise<EtcdPorts> {
-  const [client = 0, peer = 0] = await freePorts(2);
-  return { client, peer };
-}
-
-async function isHealthy(port: number): Promise<boolean> {
+async function ask(member: EtcdMember, path: string): Promise<string | undefined> {
   try {
-    const answer = await fetch(`http://127.0.0.1:${port}/health`, { signal: AbortSignal.timeout(1_000) });
-    return answer.ok && (await answer.text()).includes('"true"');
+    const answer = await fetch(`http://${ADDRESS}:${member.ports.client}${path}`, { signal: AbortSignal.timeout(STATUS_DEADLINE_MS) });
+    return answer.ok ? await answer.text() : undefined;
   } catch {
-    return false;
+    return undefined;
   }
 }

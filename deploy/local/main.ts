@@ -1,19 +1,19 @@
 import { join, resolve } from "node:path";
 import { Command, InvalidArgumentError } from "commander";
-import { aliveDaemons, findLocalCluster, settingsLines, startLocalCluster } from "./cluster.ts";
+import { findLocalCluster, settingsLines, startLocalCluster } from "./cluster.ts";
 import { defaultCacheDir } from "./install.ts";
 
 /** `npm run cluster -- start|stop|status`: a real etcd and a real Cassandra on this machine, without Docker. */
 interface Options {
   readonly dir: string;
-  readonly nodes: number;
+  readonly nodes: 1 | 3;
 }
 
-const program = new Command("cluster").description("a real etcd and a real Cassandra on 127.0.0.1, without Docker");
+const program = new Command("cluster").description("a real etcd and a real Cassandra on loopback, without Docker");
 const defaultDir = join(defaultCacheDir(), "cluster");
 
-withDir(program.command("start").description("install what is missing, start both, wait until both answer"))
-  .option("--nodes <count>", "Cassandra nodes (only 1 so far)", wholeNumber, 1)
+withDir(program.command("start").description("install what is missing, start, wait until all answer"))
+  .option("--nodes <count>", "1: one etcd member and one Cassandra node; 3: a ring of three of each", oneOrThree, 1)
   .action((options: Options) => start(options));
 withDir(program.command("stop").description("end what start began; does nothing when nothing runs")).action((options: Options) => stop(options));
 withDir(program.command("status").description("tell what runs; exit code 1 when something is missing")).action((options: Options) => status(options));
@@ -28,8 +28,12 @@ try {
 async function start(options: Options): Promise<void> {
   const dir = resolve(options.dir);
   const found = await findLocalCluster(dir);
-  if (found !== undefined && (await aliveDaemons(found)).length === found.daemons.length) {
-    console.error("Both run already.");
+  const alive = (await found?.alive()) ?? [];
+  if (found !== undefined && alive.length > 0 && found.settings.etcdEndpoints.length !== options.nodes) {
+    throw new Error(`Another number of nodes runs there: ${found.members.map((member) => member.name).join(", ")}. Stop it first.`);
+  }
+  if (found !== undefined && alive.length === found.daemons.length) {
+    console.error("All run already.");
     return print(settingsLines(found.settings));
   }
   await found?.stop();
@@ -45,7 +49,7 @@ async function stop(options: Options): Promise<void> {
 
 async function status(options: Options): Promise<void> {
   const found = await findLocalCluster(resolve(options.dir));
-  const alive = found === undefined ? [] : await aliveDaemons(found);
+  const alive = (await found?.alive()) ?? [];
   for (const daemon of found?.daemons ?? []) {
     console.error(`${daemon.name}: ${alive.includes(daemon) ? "runs" : "is gone"} (process ${daemon.pid}, log ${daemon.logFile})`);
   }
@@ -58,9 +62,9 @@ function withDir(command: Command): Command {
   return command.option("--dir <folder>", "data, logs and state", defaultDir);
 }
 
-function wholeNumber(text: string): number {
-  if (!/^[1-9]\d?$/.test(text)) throw new InvalidArgumentError("a whole number from 1 is wanted");
-  return Number(text);
+function oneOrThree(text: string): 1 | 3 {
+  if (text !== "1" && text !== "3") throw new InvalidArgumentError("1 or 3 is wanted");
+  return text === "1" ? 1 : 3;
 }
 
 function print(lines: readonly string[]): void {

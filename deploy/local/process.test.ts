@@ -1,10 +1,10 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { findLocalCluster } from "./cluster.ts";
-import { freePorts, isAlive, startDaemon, stopDaemon, waitUntilUp, type Daemon } from "./process.ts";
+import { freePorts, isAlive, pauseDaemon, resumeDaemon, startDaemon, stopDaemon, waitUntilUp, type Daemon } from "./process.ts";
 
 let dir: string;
 const started: Daemon[] = [];
@@ -59,10 +59,38 @@ test("free ports are different ones on which one can listen", async () => {
   await new Promise((resolve) => server.close(resolve));
 });
 
+test("a port is free on every address that was asked for", async () => {
+  const taken = createServer();
+  await new Promise<void>((resolve) => taken.listen(0, "127.0.0.2", resolve));
+  const { port: takenPort } = taken.address() as AddressInfo;
+  try {
+    const ports = await freePorts(20, ["127.0.0.1", "127.0.0.2", "127.0.0.3"]);
+    expect(new Set(ports).size).toBe(20);
+    expect(ports).not.toContain(takenPort);
+  } finally {
+    await new Promise((resolve) => taken.close(resolve));
+  }
+});
+
+test("a paused daemon does nothing, goes on when resumed, and can be stopped politely while it stands", async () => {
+  const counting = await daemon("let n = 0; setInterval(() => console.log(n++), 5)");
+  const lines = async (): Promise<number> => (await readFile(join(dir, "log"), "utf8")).split("\n").length;
+  await expect.poll(lines).toBeGreaterThan(2);
+  await pauseDaemon(counting);
+  const standing = await lines();
+  expect(await isAlive(counting)).toBe(true);
+  expect(await lines()).toBe(standing);
+  await resumeDaemon(counting);
+  await expect.poll(lines).toBeGreaterThan(standing);
+  await pauseDaemon(counting);
+  await stopDaemon(counting);
+  await expect(resumeDaemon(counting)).rejects.toThrow("does not run");
+});
+
 test("stopping a cluster ends its processes and forgets it; a second time there is nothing to stop", async () => {
   const part = await daemon("setInterval(() => {}, 1000)");
   const settings = { etcdEndpoints: [], cassandraContactPoints: [], cassandraDatacenter: "datacenter1" };
-  await writeFile(join(dir, "cluster.json"), JSON.stringify({ settings, daemons: [part] }));
+  await writeFile(join(dir, "cluster.json"), JSON.stringify({ settings, running: [{ member: { name: "etcd" }, daemon: part }] }));
   await (await findLocalCluster(dir))?.stop();
   expect(await isAlive(part)).toBe(false);
   expect(await findLocalCluster(dir)).toBeUndefined();

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { isAppError } from "../../../common/errors.ts";
 import { STORE_CALL_DEADLINE_MS } from "../../../common/limits.ts";
-import { startEtcd, type EtcdPorts } from "../../../deploy/local/etcd.ts";
+import { etcdIsUp, singleEtcd, startEtcd } from "../../../deploy/local/etcd.ts";
 import { defaultCacheDir, installEtcd } from "../../../deploy/local/install.ts";
 import { stopDaemon } from "../../../deploy/local/process.ts";
 import { addressOf, openProxy, type LinkProxy } from "../../../test/helpers/cluster-proxy.ts";
@@ -116,9 +116,10 @@ describeCluster("watch over an etcd that is killed", () => {
   test("misses nothing of what was acknowledged", async () => {
     const dir = await mkdtemp(join(tmpdir(), "odp-etcd-"));
     const program = await installEtcd(defaultCacheDir(), () => undefined);
-    let etcd = await startEtcd({ program, dir });
-    const ports: EtcdPorts = etcd.ports;
-    const client = new Etcd([`http://127.0.0.1:${ports.client}`], clusterRuntime);
+    const member = await singleEtcd({ program, dir });
+    let etcd = await startEtcd(member);
+    await etcdIsUp(member, etcd);
+    const client = new Etcd([`http://127.0.0.1:${member.ports.client}`], clusterRuntime);
     const kv = new EtcdKvStore(client, "t/");
     try {
       const end = new AbortController();
@@ -134,14 +135,15 @@ describeCluster("watch over an etcd that is killed", () => {
     } finally {
       kv.close();
       client.close();
-      await stopDaemon(etcd.daemon, { now: true });
+      await stopDaemon(etcd, { now: true });
       await rm(dir, { recursive: true, force: true });
     }
 
     async function killed(): Promise<string[]> {
       const writing = [1, 2, 3, 4].map((writer) => putSome(kv, writer));
-      process.kill(etcd.daemon.pid, "SIGKILL");
-      etcd = await startEtcd({ program, dir, ports });
+      await stopDaemon(etcd, { now: true });
+      etcd = await startEtcd(member);
+      await etcdIsUp(member, etcd);
       return [...(await Promise.all(writing)).flat(), ...(await putSome(kv, 5))];
     }
   });

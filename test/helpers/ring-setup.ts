@@ -1,0 +1,62 @@
+import { execFileSync } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestProject } from "vitest/node";
+import { daemonsIn, findLocalCluster } from "../../deploy/local/cluster.ts";
+
+declare module "vitest" {
+  interface ProvidedContext {
+    readonly ring: { readonly dir: string };
+  }
+}
+
+/** Members whose folders are small disks of their own, so that they can be filled. */
+export const SMALL_DISKS = ["cassandra-3", "etcd-3"] as const;
+
+let dir: string | undefined;
+
+/**
+ * A place for a ring of three. The ring itself is started by the first suite that asks for it (`openRing`), so that other projects of the
+ * same run have the machine to themselves; it ends with the run. `ODP_RING_DIR` names one that runs already, and goes on.
+ */
+export async function setup(project: TestProject): Promise<void> {
+  const given = process.env.ODP_RING_DIR;
+  if (given !== undefined && given !== "") return project.provide("ring", { dir: given });
+  dir = await mkdtemp(join(tmpdir(), "odp-ring-"));
+  project.provide("ring", { dir });
+  // Whatever ends this process must not leave six processes behind.
+  process.once("exit", killAll);
+}
+
+export async function teardown(): Promise<void> {
+  if (dir === undefined) return;
+  const ring = await findLocalCluster(dir);
+  await ring?.stop({ now: true });
+  process.removeListener("exit", killAll);
+  unmountAll(dir);
+  await rm(dir, { recursive: true, force: true, maxRetries: 3 });
+}
+
+function killAll(): void {
+  if (dir === undefined) return;
+  for (const { pid } of daemonsIn(dir)) {
+    try {
+      process.kill(pid, "SIGKILL");
+    } catch {
+      // It has ended already.
+    }
+  }
+  unmountAll(dir);
+}
+
+function unmountAll(folder: string): void {
+  for (const name of SMALL_DISKS) {
+    try {
+      // Lazily: a process that was killed this moment may still hold it.
+      execFileSync("umount", ["-l", join(folder, name)], { stdio: "ignore" });
+    } catch {
+      // It was never mounted.
+    }
+  }
+}

@@ -1,0 +1,88 @@
+import { execFile } from "node:child_process";
+import { mkdir, open, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { inject } from "vitest";
+import { findLocalCluster, startLocalCluster, type LocalCluster } from "../../deploy/local/cluster.ts";
+import { isAlive } from "../../deploy/local/process.ts";
+import { SMALL_DISKS } from "./ring-setup.ts";
+
+const run = promisify(execFile);
+const SMALL_DISK_MIB = 768;
+const BALLAST_PIECE_BYTES = 1_048_576;
+/** Down to a piece this small the disk is filled: less than any file system gives out at once. */
+const BALLAST_LAST_PIECE_BYTES = 1;
+
+export type Ring = LocalCluster;
+export type SmallDisk = (typeof SMALL_DISKS)[number];
+
+/**
+ * Three Cassandra nodes and three etcd members: `cassandra-1` … `etcd-3`. The first who asks starts them; all others get the same ring, mended: what
+ * was killed runs again, what was paused goes on, no disk is full, and every member counts all others as up.
+ */
+export async function openRing(): Promise<Ring> {
+  const { dir } = inject("ring");
+  const found = await findLocalCluster(dir);
+  if (found === undefined) {
+    await mountSmallDisks(dir);
+    return startLocalCluster({ dir, nodes: 3, progress: (line) => console.error(`[ring] ${line}`) });
+  }
+  await mendRing(found);
+  return found;
+}
+
+/** Brings every member back and waits until all count each other as up. */
+export async function mendRing(ring: Ring): Promise<void> {
+  for (const name of SMALL_DISKS) await freeDisk(name);
+  await Promise.all(
+    ring.members.map(async ({ name }, index) => {
+      const daemon = ring.daemons[index];
+      if (daemon !== undefined && (await isAlive(daemon))) await ring.resume(name);
+      else await ring.restart(name);
+    }),
+  );
+  await ring.whole();
+}
+
+/** Fills the disk of a member to the last byte. */
+export async function fillDisk(name: SmallDisk): Promise<void> {
+  const file = await open(ballast(name), "a");
+  try {
+    for (let piece = BALLAST_PIECE_BYTES; piece >= BALLAST_LAST_PIECE_BYTES; ) {
+      const written = await file.write(Buffer.alloc(piece, 1)).then((outcome) => outcome.bytesWritten, nothingIfFull);
+      if (written < piece) piece = Math.floor(piece / 2);
+    }
+  } finally {
+    await file.close();
+  }
+}
+
+export async function freeDisk(name: SmallDisk): Promise<void> {
+  await rm(ballast(name), { force: true });
+}
+
+/** Whether the folder of this member is a small disk of its own: that takes root. */
+export async function hasSmallDisk(name: SmallDisk): Promise<boolean> {
+  return run("mountpoint", ["-q", join(inject("ring").dir, name)]).then(
+    () => true,
+    () => false,
+  );
+}
+
+function ballast(name: SmallDisk): string {
+  return join(inject("ring").dir, name, "ballast");
+}
+
+function nothingIfFull(error: unknown): number {
+  if ((error as NodeJS.ErrnoException).code !== "ENOSPC") throw error;
+  return 0;
+}
+
+async function mountSmallDisks(dir: string): Promise<void> {
+  if (process.getuid?.() !== 0) return;
+  for (const name of SMALL_DISKS) {
+    const folder = join(dir, name);
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await run("mount", ["-t", "tmpfs", "-o", `size=${SMALL_DISK_MIB}m,mode=0700`, "tmpfs", folder]);
+  }
+}
