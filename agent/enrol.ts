@@ -6,7 +6,7 @@ import { certificateProofText, parseJoinToken, type EnrolAnswer, type EnrolReque
 import { AppError, ERROR_CODES, errorText, type ErrorCode } from "../common/errors.ts";
 import { ENROL_ANSWER_MAX_BYTES, ENROL_CALL_MS } from "../common/limits.ts";
 import { createKeyPem, createRequest } from "./csr.ts";
-import { writeAtomically } from "./files.ts";
+import { nodeFiles, writeAtomically } from "./files.ts";
 import { requireOwnCertificate, type Identity } from "./identity.ts";
 
 export interface EnrolOptions {
@@ -58,7 +58,7 @@ async function loadPending(options: EnrolOptions, token: JoinToken): Promise<Pen
 async function createPending(options: EnrolOptions, token: JoinToken): Promise<Pending> {
   const keyPem = createKeyPem();
   const pending: Pending = { id: token.id, keyPem, csr: createRequest(keyPem, options.name).toString("base64") };
-  await writeAtomically(options.pendingPath, JSON.stringify(pending));
+  await writeAtomically(nodeFiles, options.pendingPath, Buffer.from(JSON.stringify(pending)));
   return pending;
 }
 

@@ -1,13 +1,17 @@
-import { open, rename, rm } from "node:fs/promises";
+import * as disk from "node:fs/promises";
 import { dirname } from "node:path";
+import type { Files, OpenFile } from "../common/files.ts";
+
+/** The disk of this machine. */
+export const nodeFiles: Files = disk;
 
 /** Makes the names in a folder durable; systems that cannot open a folder need no such thing. */
-export async function syncFolder(path: string): Promise<void> {
+export async function syncFolder(files: Files, path: string): Promise<void> {
   let folder;
   try {
-    folder = await open(path, "r");
+    folder = await files.open(path, "r");
   } catch (error) {
-    if (error instanceof Error && "code" in error && (error.code === "EISDIR" || error.code === "EPERM" || error.code === "EACCES")) return;
+    if (isCode(error, "EISDIR") || isCode(error, "EPERM") || isCode(error, "EACCES")) return;
     throw error;
   }
   try {
@@ -17,19 +21,54 @@ export async function syncFolder(path: string): Promise<void> {
   }
 }
 
+/** A folder whose name is durable. One that is there already may have been made by a program that was killed before it could sync. */
+export async function makeFolder(files: Files, path: string): Promise<void> {
+  const first = await files.mkdir(path, { recursive: true, mode: 0o700 });
+  for (let made = path; ; made = dirname(made)) {
+    await syncFolder(files, dirname(made));
+    if (first === undefined || made.length <= first.length) return;
+  }
+}
+
 /** The file holds the new content or the old one, never a part; durable when it resolves. Mode 0600. */
-export async function writeAtomically(path: string, content: string | Uint8Array): Promise<void> {
+export async function writeAtomically(files: Files, path: string, content: Uint8Array): Promise<void> {
   const beside = `${path}.new`;
-  const file = await open(beside, "w", 0o600);
+  const file = await files.open(beside, "w", 0o600);
   try {
-    await file.writeFile(content);
+    await writeWholly(file, content, 0);
     await file.sync();
   } catch (error) {
-    await rm(beside, { force: true });
+    await files.rm(beside, { force: true });
     throw error;
   } finally {
     await file.close();
   }
-  await rename(beside, path);
-  await syncFolder(dirname(path));
+  await files.rename(beside, path);
+  await syncFolder(files, dirname(path));
+}
+
+export async function writeWholly(file: OpenFile, bytes: Uint8Array, position: number): Promise<void> {
+  for (let done = 0; done < bytes.length; ) {
+    const { bytesWritten } = await file.write(bytes, done, bytes.length - done, position + done);
+    done += bytesWritten;
+  }
+}
+
+/** Undefined when there is no such file. */
+export async function readWhole(files: Files, path: string): Promise<Buffer | undefined> {
+  try {
+    const bytes = await files.readFile(path);
+    return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  } catch (error) {
+    if (isCode(error, "ENOENT")) return undefined;
+    throw error;
+  }
+}
+
+export function isDiskFull(error: unknown): boolean {
+  return isCode(error, "ENOSPC") || isCode(error, "EDQUOT");
+}
+
+function isCode(error: unknown, code: string): boolean {
+  return error instanceof Error && "code" in error && error.code === code;
 }

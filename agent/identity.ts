@@ -1,9 +1,8 @@
 import { X509Certificate } from "node:crypto";
-import { readFile } from "node:fs/promises";
 import { AppError } from "../common/errors.ts";
 import { CERTIFICATE_RENEW_AT } from "../common/limits.ts";
 import { publicKeyOf } from "./csr.ts";
-import { writeAtomically } from "./files.ts";
+import { nodeFiles, readWhole, writeAtomically } from "./files.ts";
 
 /** Who this agent is: its key, the certificate over it, whom it trusts and where to find them. */
 export interface Identity {
@@ -19,15 +18,10 @@ export interface Identity {
 }
 
 /** Undefined when this host has not enrolled yet. */
-export async function loadIdentity(path: string): Promise<Identity | undefined> {
-  let text: string;
-  try {
-    text = await readFile(path, "utf8");
-  } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
-    throw error;
-  }
-  const identity: unknown = JSON.parse(text);
+export async function loadIdentity(path: string, files = nodeFiles): Promise<Identity | undefined> {
+  const bytes = await readWhole(files, path);
+  if (!bytes) return undefined;
+  const identity: unknown = JSON.parse(bytes.toString());
   if (isIdentity(identity)) return identity;
   throw new AppError("unsupported", `${path} was written by a newer agent.`);
 }
@@ -36,8 +30,8 @@ function isIdentity(value: unknown): value is Identity {
   return typeof value === "object" && value !== null && "format" in value && value.format === 1;
 }
 
-export async function storeIdentity(path: string, identity: Identity): Promise<void> {
-  await writeAtomically(path, JSON.stringify(identity));
+export async function storeIdentity(path: string, identity: Identity, files = nodeFiles): Promise<void> {
+  await writeAtomically(files, path, Buffer.from(JSON.stringify(identity)));
 }
 
 /** Throws `AppError("denied")` when the certificate is not over this key. */

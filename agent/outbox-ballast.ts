@@ -1,8 +1,9 @@
-import { isDiskFull, writeWholly, type OpenFile } from "./outbox-segment.ts";
+import type { Files } from "../common/files.ts";
+import { isDiskFull, writeWholly } from "./files.ts";
 
 export interface BallastOptions {
   readonly path: string;
-  readonly openFile: OpenFile;
+  readonly files: Files;
   /** What it holds while the disk has room. */
   readonly bytes: Uint8Array;
 }
@@ -22,8 +23,8 @@ export class Ballast {
   /** On a disk that has no room for it nothing is taken. */
   async take(): Promise<void> {
     if (this.#held) return;
-    const { path, openFile, bytes } = this.#options;
-    const file = await openFile(path, "w+");
+    const { path, files, bytes } = this.#options;
+    const file = await files.open(path, "w+", 0o600);
     try {
       await writeWholly(file, bytes, 0);
       this.#held = true;
@@ -37,7 +38,7 @@ export class Ballast {
 
   async giveBack(): Promise<void> {
     this.#held = false;
-    const file = await this.#options.openFile(this.#options.path, "w+");
+    const file = await this.#options.files.open(this.#options.path, "w+", 0o600);
     try {
       await file.truncate(0);
     } finally {

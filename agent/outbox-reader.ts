@@ -1,5 +1,6 @@
 import type { Entry } from "../proto/gen/agent/v1/agent.ts";
-import { decodeGroup, entryWeight, frameAt, frameEnd, type OpenFile, type Segment, type SegmentFile } from "./outbox-segment.ts";
+import type { Files, OpenFile } from "../common/files.ts";
+import { decodeGroup, entryWeight, frameAt, frameEnd, type Segment } from "./outbox-segment.ts";
 
 const READ_BYTES = 256 * 1024;
 
@@ -12,17 +13,17 @@ export interface Readable {
 /** Goes through the entries of an outbox in order, each once, waiting at the end for nobody. */
 export class OutboxReader {
   readonly #outbox: Readable;
-  readonly #openFile: OpenFile;
+  readonly #files: Files;
   #nextSequence: number;
   #serial = 0;
   #position = 0;
-  #file: SegmentFile | undefined;
+  #file: OpenFile | undefined;
   #ready: Entry[] = [];
 
-  constructor(outbox: Readable, from: number, openFile: OpenFile) {
+  constructor(outbox: Readable, from: number, files: Files) {
     this.#outbox = outbox;
     this.#nextSequence = from;
-    this.#openFile = openFile;
+    this.#files = files;
   }
 
   /** At least one entry when any is there, at most `maxEntries`, and no more than `maxBytes` unless the first alone is larger. */
@@ -91,7 +92,7 @@ export class OutboxReader {
 
   async #read(segment: Segment): Promise<void> {
     if (this.#position === 0) await this.close();
-    this.#file ??= await this.#openFile(segment.path, "r");
+    this.#file ??= await this.#files.open(segment.path, "r");
     let bytes = await this.#bytes(segment, READ_BYTES);
     const whole = frameEnd(bytes, 0);
     if (whole !== undefined && whole > bytes.length) bytes = await this.#bytes(segment, whole);

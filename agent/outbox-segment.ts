@@ -1,4 +1,3 @@
-import type { FileHandle } from "node:fs/promises";
 import { crc32 } from "node:zlib";
 import { Batch, type Entry } from "../proto/gen/agent/v1/agent.ts";
 import { AppError } from "../common/errors.ts";
@@ -8,10 +7,6 @@ import { OUTBOX_FRAME_MAX_BYTES } from "../common/limits.ts";
  * How the outbox lies on disk. A segment file is a row of frames: length (u32), CRC-32 of the payload (u32), payload. The first
  * payload of a segment is its header with all marks as they were; every other is one group: marks that changed, and entries.
  */
-
-/** What the outbox needs of a file; a test may put a failing one in its place. */
-export type SegmentFile = Pick<FileHandle, "read" | "write" | "datasync" | "truncate" | "close" | "stat">;
-export type OpenFile = (path: string, flags: string) => Promise<SegmentFile>;
 
 export type EntryBody = NonNullable<Entry["body"]>;
 
@@ -137,17 +132,6 @@ export function scanFrames(bytes: Buffer): Scan {
     damaged++;
     end = behind;
   }
-}
-
-export async function writeWholly(file: SegmentFile, bytes: Uint8Array, position: number): Promise<void> {
-  for (let done = 0; done < bytes.length; ) {
-    const { bytesWritten } = await file.write(bytes, done, bytes.length - done, position + done);
-    done += bytesWritten;
-  }
-}
-
-export function isDiskFull(error: unknown): boolean {
-  return error instanceof Error && "code" in error && (error.code === "ENOSPC" || error.code === "EDQUOT");
 }
 
 /** About how many bytes an entry takes. */

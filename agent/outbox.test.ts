@@ -1,11 +1,12 @@
-import { appendFile, mkdtemp, open, readdir, readFile, rm, stat, truncate, writeFile } from "node:fs/promises";
+import { appendFile, mkdtemp, readdir, readFile, rm, stat, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { realClock, seededRandom } from "../test/helpers/clock.ts";
 import { emitWhenRoom } from "./host.ts";
 import { Outbox, type Emission, type OutboxOptions } from "./outbox.ts";
-import type { OpenFile, SegmentFile } from "./outbox-segment.ts";
+import type { Files, OpenFile } from "../common/files.ts";
+import { nodeFiles } from "./files.ts";
 
 let folder: string;
 let opened: Outbox[];
@@ -107,7 +108,7 @@ describe("an outbox", () => {
 
   it("survives a full disk: the append fails, nothing of it stays, and waiting writers go on when there is space", async () => {
     const disk = { freeBytes: Infinity };
-    const outbox = await openOutbox({ openFile: smallDisk(disk) });
+    const outbox = await openOutbox({ files: smallDisk(disk) });
     await outbox.append([text("before")], { marks: [{ key: "at", value: "1" }] });
     disk.freeBytes = 150;
     await expect(outbox.append([text("y".repeat(500))], { marks: [{ key: "at", value: "2" }] })).rejects.toMatchObject({ code: "limited", details: { reason: "disk_full" } });
@@ -124,7 +125,7 @@ describe("an outbox", () => {
 
   it("writes the small ones when only all together are too much for the disk", async () => {
     const disk = { freeBytes: Infinity };
-    const outbox = await openOutbox({ openFile: smallDisk(disk) });
+    const outbox = await openOutbox({ files: smallDisk(disk) });
     disk.freeBytes = 200;
     const both = await Promise.allSettled([outbox.append([text("y".repeat(5_000))]), outbox.append([text("small")])]);
     expect(both.map((result) => result.status)).toEqual(["rejected", "fulfilled"]);
@@ -132,7 +133,7 @@ describe("an outbox", () => {
   });
 
   it("gives a full disk back what is acknowledged, though all of it is in the file being written", async () => {
-    const outbox = await openOutbox({ openFile: diskOf(400_000) });
+    const outbox = await openOutbox({ files: diskOf(400_000) });
     await outbox.append([], { marks: [{ key: "kept", value: "yes" }] });
     const fill = async () => {
       for (;;) await outbox.append([text("x".repeat(10_000))]);
@@ -153,7 +154,7 @@ describe("an outbox", () => {
 
   it("takes nothing more when a failed write cannot be taken back", async () => {
     const disk = { freeBytes: Infinity, truncates: false };
-    const outbox = await openOutbox({ openFile: smallDisk(disk) });
+    const outbox = await openOutbox({ files: smallDisk(disk) });
     disk.freeBytes = 100;
     await expect(outbox.append([text("y".repeat(500))])).rejects.toThrow();
     await expect(outbox.append([text("a")])).rejects.toMatchObject({ code: "internal" });
@@ -227,46 +228,49 @@ async function segments(): Promise<string[]> {
 }
 
 /** A disk of that size with nothing on it but the outbox; it takes whole blocks, as disks do. */
-function diskOf(capacityBytes: number): OpenFile {
+function diskOf(capacityBytes: number): Files {
   const blockBytes = 4_096;
   const blocks = (bytes: number) => Math.ceil(bytes / blockBytes) * blockBytes;
-  return async (path, flags) => {
-    const file = await open(path, flags);
-    const write = async (bytes: Buffer, offset: number, length: number, position: number) => {
+  return filesThat((file, path) => ({
+    write: async (bytes, offset, length, position) => {
       const others = await Promise.all((await readdir(folder)).map(async (name) => (join(folder, name) === path ? 0 : blocks((await stat(join(folder, name))).size))));
       const fits = Math.min(length, capacityBytes - others.reduce((sum, size) => sum + size, 0) - position);
       if (fits <= 0) throw Object.assign(new Error("ENOSPC: no space left on device"), { code: "ENOSPC" });
       return file.write(bytes, offset, fits, position);
-    };
-    return Object.assign(Object.create(file) as SegmentFile, {
-      write, read: file.read.bind(file), truncate: file.truncate.bind(file), datasync: file.datasync.bind(file), stat: file.stat.bind(file), close: file.close.bind(file),
-    });
-  };
+    },
+  }));
 }
 
 /** A disk that takes so much and then, in the middle of a write, no more. */
-function smallDisk(disk: { freeBytes: number; truncates?: boolean }): OpenFile {
-  return async (path, flags) => {
-    const file = await open(path, flags);
-    const write = async (bytes: Buffer, offset: number, length: number, position: number) => {
+function smallDisk(disk: { freeBytes: number; truncates?: boolean }): Files {
+  return filesThat((file) => ({
+    write: async (bytes, offset, length, position) => {
       const fits = Math.min(length, disk.freeBytes);
       disk.freeBytes -= fits;
       if (fits === 0) throw Object.assign(new Error("ENOSPC: no space left on device"), { code: "ENOSPC" });
       return file.write(bytes, offset, fits, position);
-    };
-    const truncate = async (length: number) => {
+    },
+    truncate: async (length) => {
       if (disk.truncates === false) throw new Error("EIO");
       disk.freeBytes += (await file.stat()).size - length;
       return file.truncate(length);
-    };
-    const wrapped: Partial<SegmentFile> = {
-      write: write as SegmentFile["write"],
-      truncate: truncate as SegmentFile["truncate"],
-      read: file.read.bind(file) as SegmentFile["read"],
+    },
+  }));
+}
+
+function filesThat(differ: (file: OpenFile, path: string) => Partial<OpenFile>): Files {
+  const open = async (path: string, flags: string): Promise<OpenFile> => {
+    const file = await nodeFiles.open(path, flags);
+    return {
+      read: (...at) => file.read(...at),
+      write: (...at) => file.write(...at),
+      truncate: (length) => file.truncate(length),
       datasync: () => file.datasync(),
-      stat: file.stat.bind(file) as SegmentFile["stat"],
+      sync: () => file.sync(),
+      stat: () => file.stat(),
       close: () => file.close(),
+      ...differ(file, path),
     };
-    return wrapped as SegmentFile;
   };
+  return { ...nodeFiles, open };
 }

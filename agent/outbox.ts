@@ -1,16 +1,15 @@
-import { open, mkdir, readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { AppError, errorText, isAppError } from "../common/errors.ts";
 import {
   OUTBOX_BALLAST_BYTES, OUTBOX_FRAME_MAX_BYTES, OUTBOX_MAX_BYTES, OUTBOX_RESERVE_BYTES, OUTBOX_RETRY_MS, OUTBOX_SEGMENT_BYTES,
 } from "../common/limits.ts";
+import type { Files, OpenFile } from "../common/files.ts";
 import type { Clock, Random } from "../common/time.ts";
-import { syncFolder } from "./files.ts";
+import { isDiskFull, nodeFiles, readWhole, syncFolder, writeWholly } from "./files.ts";
 import { Ballast } from "./outbox-ballast.ts";
 import { OutboxReader } from "./outbox-reader.ts";
 import {
-  decodeGroup, decodeHeader, encodeGroup, encodeHeader, entryWeight, FRAME_HEAD_BYTES, isDiskFull, scanFrames, writeWholly,
-  type EntryBody, type Mark, type OpenFile, type Segment, type SegmentFile,
+  decodeGroup, decodeHeader, encodeGroup, encodeHeader, entryWeight, FRAME_HEAD_BYTES, scanFrames, type EntryBody, type Mark, type Segment,
 } from "./outbox-segment.ts";
 
 export interface Emission {
@@ -23,7 +22,8 @@ export interface OutboxOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly maxBytes?: number;
-  readonly openFile?: OpenFile;
+  /** The disk of this machine when absent. */
+  readonly files?: Files;
 }
 
 export interface AppendOptions {
@@ -54,14 +54,14 @@ export class Outbox {
   readonly #maxBytes: number;
   readonly #reserveBytes: number;
   readonly #segmentBytes: number;
-  readonly #openFile: OpenFile;
+  readonly #files: Files;
   readonly #ballast: Ballast;
   readonly #marks = new Map<string, string>();
   readonly #segments: Segment[] = [];
   readonly #listeners = new Set<() => void>();
   #waiting: Waiting[] = [];
   #writing: Promise<void> | undefined;
-  #file: SegmentFile | undefined;
+  #file: OpenFile | undefined;
   #streamId = "";
   #nextSequence = 1;
   #acknowledged = 0;
@@ -80,14 +80,14 @@ export class Outbox {
     this.#maxBytes = options.maxBytes ?? OUTBOX_MAX_BYTES;
     this.#reserveBytes = Math.min(OUTBOX_RESERVE_BYTES, Math.floor(this.#maxBytes / 8));
     this.#segmentBytes = Math.min(OUTBOX_SEGMENT_BYTES, Math.floor(this.#maxBytes / 16));
-    this.#openFile = options.openFile ?? open;
+    this.#files = options.files ?? nodeFiles;
     const bytes = options.random.bytes(Math.min(OUTBOX_BALLAST_BYTES, Math.floor(this.#maxBytes / 4)));
-    this.#ballast = new Ballast({ path: join(options.folder, "reserve"), openFile: this.#openFile, bytes });
+    this.#ballast = new Ballast({ path: join(options.folder, "reserve"), files: this.#files, bytes });
   }
 
   static async open(options: OutboxOptions): Promise<Outbox> {
     const outbox = new Outbox(options);
-    await mkdir(options.folder, { recursive: true, mode: 0o700 });
+    await outbox.#files.mkdir(options.folder, { recursive: true, mode: 0o700 });
     await outbox.#load();
     if (outbox.#segments.length === 0) {
       outbox.#streamId = Buffer.from(options.random.bytes(16)).toString("hex");
@@ -167,7 +167,7 @@ export class Outbox {
   }
 
   reader(from: number): OutboxReader {
-    return new OutboxReader(this, from, this.#openFile);
+    return new OutboxReader(this, from, this.#files);
   }
 
   /** All entries through `sequence` are safe with the controllers; files that hold nothing else are deleted. */
@@ -304,7 +304,7 @@ export class Outbox {
   async #dropAcknowledged(): Promise<void> {
     for (let second = this.#segments[1]; second && second.base - 1 <= this.#acknowledged; second = this.#segments[1]) {
       const [first] = this.#segments.splice(0, 1);
-      if (first) await rm(first.path, { force: true });
+      if (first) await this.#files.rm(first.path, { force: true });
       this.#ballastDue = true;
     }
   }
@@ -329,7 +329,7 @@ export class Outbox {
   }
 
   /** A frame that is only partly there must not stay; when even that fails, nothing more may be written. */
-  async #takeBack(file: SegmentFile, segment: Segment, cause: unknown): Promise<void> {
+  async #takeBack(file: OpenFile, segment: Segment, cause: unknown): Promise<void> {
     try {
       await file.truncate(segment.bytes);
       await file.datasync();
@@ -364,14 +364,14 @@ export class Outbox {
     const serial = (this.#segments.at(-1)?.serial ?? 0) + 1;
     const path = join(this.#options.folder, `${String(serial).padStart(10, "0")}.seg`);
     const header = encodeHeader({ format: 1, stream: this.#streamId, base: this.#nextSequence, marks: [...this.#marks] });
-    const file = await this.#openFile(path, "w+");
+    const file = await this.#files.open(path, "w+", 0o600);
     try {
       await writeWholly(file, header, 0);
       await file.datasync();
-      await syncFolder(this.#options.folder);
+      await syncFolder(this.#files, this.#options.folder);
     } catch (error) {
       await file.close();
-      await rm(path, { force: true });
+      await this.#files.rm(path, { force: true });
       throw error;
     }
     await this.#file?.close();
@@ -380,12 +380,12 @@ export class Outbox {
   }
 
   async #load(): Promise<void> {
-    const names = (await readdir(this.#options.folder)).filter((name) => SEGMENT_NAME.test(name)).sort();
+    const names = (await this.#files.readdir(this.#options.folder)).filter((name) => SEGMENT_NAME.test(name)).sort();
     for (const name of names) await this.#loadSegment(name);
     const last = this.#segments.at(-1);
     if (!last) return;
     await this.#loadTail(last);
-    this.#file = await this.#openFile(last.path, "r+");
+    this.#file = await this.#files.open(last.path, "r+");
     const { size } = await this.#file.stat();
     if (size > last.bytes) {
       this.tornBytes = size - last.bytes;
@@ -396,11 +396,11 @@ export class Outbox {
 
   async #loadSegment(name: string): Promise<void> {
     const path = join(this.#options.folder, name);
-    const bytes = await readFile(path);
+    const bytes = await this.#read(path);
     const [first] = scanFrames(bytes).payloads;
     if (!first) {
       // A crash while it was made; nothing can be in it yet.
-      await rm(path);
+      await this.#files.rm(path);
       return;
     }
     const header = decodeHeader(first);
@@ -412,7 +412,7 @@ export class Outbox {
   }
 
   async #loadTail(segment: Segment): Promise<void> {
-    const { payloads, end, damaged } = scanFrames(await readFile(segment.path));
+    const { payloads, end, damaged } = scanFrames(await this.#read(segment.path));
     this.damagedFrames = damaged;
     segment.bytes = end;
     for (const payload of payloads.slice(1)) {
@@ -421,6 +421,10 @@ export class Outbox {
       const last = group.entries.at(-1);
       if (last) this.#nextSequence = last.sequence + 1;
     }
+  }
+
+  async #read(path: string): Promise<Buffer> {
+    return (await readWhole(this.#files, path)) ?? Buffer.alloc(0);
   }
 
   #setMarks(marks: readonly Mark[]): void {

@@ -1,10 +1,10 @@
-import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { Policy, type DesiredState } from "../proto/gen/agent/v1/agent.ts";
 import { AppError, errorText } from "../common/errors.ts";
 import { POLICY_RESTART_MAX_MS, POLICY_RESTART_MIN_MS } from "../common/limits.ts";
+import type { Files } from "../common/files.ts";
 import { wait } from "../common/time.ts";
-import { writeAtomically } from "./files.ts";
+import { nodeFiles, writeAtomically } from "./files.ts";
 import { policyMarks, type Host } from "./host.ts";
 import type { PolicyPlugin } from "./plugin.ts";
 
@@ -13,6 +13,8 @@ export interface SupervisorOptions {
   readonly plugins: readonly PolicyPlugin[];
   /** Holds one folder per policy. */
   readonly folder: string;
+  /** The disk of this machine when absent. */
+  readonly files?: Files;
 }
 
 interface Working {
@@ -24,6 +26,7 @@ interface Working {
 /** Keeps exactly the wanted policies at work: starts, stops, and tries again what fails. */
 export class Supervisor {
   readonly #options: SupervisorOptions;
+  readonly #files: Files;
   readonly #working = new Map<string, Working>();
   readonly #failures = new Map<string, string>();
   #wanted: DesiredState | undefined;
@@ -32,6 +35,7 @@ export class Supervisor {
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
+    this.#files = options.files ?? nodeFiles;
   }
 
   /** Returns at once; of several states given quickly only the last is worked towards. */
@@ -94,7 +98,7 @@ export class Supervisor {
       if (wanted.has(name)) continue;
       for (const plugin of plugins) await plugin.forget?.(name, host);
       await host.emit([], { marks: host.marks(policyMarks(name)).map(([key]) => ({ key })), reserve: true });
-      await rm(this.#folder(name), { recursive: true, force: true });
+      await this.#files.rm(this.#folder(name), { recursive: true, force: true });
     }
   }
 
@@ -135,10 +139,10 @@ export class Supervisor {
 
   async #prepare(policy: Policy): Promise<string> {
     const folder = this.#folder(policy.name);
-    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await this.#files.mkdir(folder, { recursive: true, mode: 0o700 });
     const conf = join(folder, `${encodeURIComponent(policy.name)}.conf`);
-    if (policy.conf === "") await rm(conf, { force: true });
-    else await writeAtomically(conf, policy.conf);
+    if (policy.conf === "") await this.#files.rm(conf, { force: true });
+    else await writeAtomically(this.#files, conf, Buffer.from(policy.conf));
     return folder;
   }
 

@@ -6,7 +6,7 @@ import type { Depot } from "../../../proto/gen/agent/v1/agent.ts";
 import { AppError } from "../../../common/errors.ts";
 import { DEPOT_FILES_MAX, DEPOT_MAX_BYTES } from "../../../common/limits.ts";
 import { absolutePath, fileName, isInside, relativePath } from "../../../common/paths.ts";
-import { syncFolder, writeAtomically } from "../../files.ts";
+import { nodeFiles, syncFolder, writeAtomically } from "../../files.ts";
 import type { ContentCache } from "./cache.ts";
 
 /** Beside each built version: what it is made of and where it was put. */
@@ -115,9 +115,9 @@ export class DepotFolders {
         await copyFile(content, path, constants.COPYFILE_FICLONE);
         await chmod(path, file.executable ? 0o755 : 0o644);
       }
-      await writeAtomically(join(beside, MANIFEST), JSON.stringify(manifest));
+      await writeAtomically(nodeFiles, join(beside, MANIFEST), Buffer.from(JSON.stringify(manifest)));
       await rename(beside, join(this.#home(depot.name), name));
-      await syncFolder(this.#home(depot.name));
+      await syncFolder(nodeFiles, this.#home(depot.name));
     } catch (error) {
       await rm(beside, { recursive: true, force: true });
       throw error;
@@ -129,7 +129,7 @@ export class DepotFolders {
     await rm(`${link}.new`, { force: true });
     await symlink(built, `${link}.new`);
     await rename(`${link}.new`, link);
-    await syncFolder(this.#home(name));
+    await syncFolder(nodeFiles, this.#home(name));
   }
 
   async #putThere(from: string, { remotePath, files }: Manifest): Promise<void> {
