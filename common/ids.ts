@@ -43,6 +43,19 @@ export function ulidOf(timeMs: number, entropy: Uint8Array): string {
   return timeText(timeMs) + fiveBytesText(entropy, 0) + fiveBytesText(entropy, 5);
 }
 
+/** Characters of a ULID's entropy that a series counts in. */
+const ORDINAL_CHARACTERS = 5;
+export const ULID_ORDINALS_MAX = 32 ** ORDINAL_CHARACTERS;
+
+/** ULIDs of one source and time in the order of their ordinals: 55 bits of `entropy`, then the ordinal, below `ULID_ORDINALS_MAX`. */
+export function ulidSeries(timeMs: number, entropy: Uint8Array): (ordinal: number) => string {
+  const stem = ulidOf(timeMs, entropy).slice(0, -ORDINAL_CHARACTERS);
+  return (ordinal) => {
+    if (!(ordinal >= 0 && ordinal < ULID_ORDINALS_MAX)) throw new RangeError(`A series of ids has no ordinal ${ordinal}.`);
+    return stem + CROCKFORD.charAt(ordinal >> 20) + twentyBitsText(ordinal & 0xfffff);
+  };
+}
+
 /** The time inside a ULID; `undefined` when the text is none. */
 export function ulidTimeMs(id: string): number | undefined {
   if (!ULID.test(id)) return undefined;

@@ -74,7 +74,7 @@ export async function assemble(options: AssemblyOptions) {
   registerPolicyClasses(objects, policies);
   registerJobClasses(objects, jobs);
   const records = new RecordWriter({ objects, classes: { runs: POLICY_RUN_PATH, gaps: POLICY_GAP_PATH } });
-  const ingest = new IngestService({ stores, rules, records, commands: hosts.commands, ospaceOf });
+  const ingest = new IngestService({ stores, runtime, rules, records, commands: hosts.commands, ospaceOf });
   const maintain = async (tenant: string): Promise<void> => {
     await runs.maintain(tenant);
     await policies.maintain(tenant);
@@ -84,7 +84,7 @@ export async function assemble(options: AssemblyOptions) {
     new Maintenance({ runtime, tenants, intervalMs: MAINTENANCE_INTERVAL_MS, maintain }),
     new Maintenance({ runtime, tenants, intervalMs: BLOB_SWEEP_INTERVAL_MS, maintain: sweep }),
   ];
-  objects.onChange((events) => publishChanges(notifications, events));
+  objects.onChange((events) => publishChanges(notifications, events), (tenant) => notifications.wanted(tenant, "datachange"));
 
   const endpoints: readonly Endpoint[] = [
     ...userRoutes({ users, tenants }),

@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
 import { AppError } from "../../../common/errors.ts";
-import { formatObjectId, joinKeys, parseObjectId, uuidOf } from "../../../common/ids.ts";
+import { formatObjectId, joinKeys, parseObjectId, ulidOf, ulidSeries, uuidOf } from "../../../common/ids.ts";
 import { OBJECT_ID_MAX_BYTES } from "../../../common/limits.ts";
 import type { Row, Value } from "../../../common/value.ts";
+import type { NewRecord } from "./types.ts";
 import { canonicalText } from "./values.ts";
 import type { LoadedClass } from "./views.ts";
 
@@ -10,6 +11,8 @@ import type { LoadedClass } from "./views.ts";
 export interface IdSource {
   readonly timeMs: number;
   readonly entropy: () => Uint8Array;
+  /** For a record. */
+  readonly ulid: () => string;
 }
 
 export interface NewKey {
@@ -39,8 +42,36 @@ export function keyFromColumns(view: LoadedClass, row: Row): string | undefined 
   return keyMode === "manu" ? text : createHash("md5").update(text).digest("hex");
 }
 
+type Identity = Pick<NewRecord, "identity" | "ordinal" | "timeMs">;
+
+/** Ids of what comes from sources that may repeat themselves: the same for the same identity, ordinal and time. */
+export class RepeatableIds {
+  #identity = "";
+  #timeMs = 0;
+  #series: ((ordinal: number) => string) | undefined;
+
+  source(record: Identity): IdSource {
+    const { identity, ordinal, timeMs } = record;
+    return {
+      timeMs,
+      entropy: () => identityHash(ordinal === undefined ? identity : `${identity}/${ordinal}`),
+      ulid: () => (ordinal === undefined ? ulidOf(timeMs, identityHash(identity)) : this.#seriesOf(record)(ordinal)),
+    };
+  }
+
+  /** Records of one identity come one after the other. */
+  #seriesOf({ identity, timeMs }: Identity): (ordinal: number) => string {
+    if (this.#series === undefined || identity !== this.#identity || timeMs !== this.#timeMs) {
+      this.#series = ulidSeries(timeMs, identityHash(identity));
+      this.#identity = identity;
+      this.#timeMs = timeMs;
+    }
+    return this.#series;
+  }
+}
+
 /** Ten bytes that stand for where a record comes from. */
-export function identityHash(identity: string): Uint8Array {
+function identityHash(identity: string): Uint8Array {
   return createHash("sha256").update(identity).digest().subarray(0, 10);
 }
 

@@ -46,9 +46,29 @@ export function checkEdits(view: LoadedClass, snapshot: Snapshot, edits: readonl
     const column = view.column(edit.column);
     if (column !== undefined) checked.push({ column, operation: edit.operation, value: editValue(column, edit) });
     else if (snapshot.hasEdgeType(edit.column)) links.push({ type: edit.column, operation: edit.operation, ids: linkIds(edit.column, edit.value) });
-    else throw new AppError("not_found", `[NotExist] Field ${edit.column} Not Exist in ${view.path}.`, { details: { column: edit.column } });
+    else throw unknownColumn(view, edit.column);
   }
   return { edits: checked, links };
+}
+
+/** The canonical values of a record, which has no edges and only ever is written whole. */
+export function checkRecordRow(view: LoadedClass, snapshot: Snapshot, values: Row): Row {
+  const row: Row = {};
+  for (const name of Object.keys(values)) {
+    if (PSEUDO_COLUMNS.has(name)) continue;
+    const column = view.column(name);
+    if (column === undefined) {
+      if (snapshot.hasEdgeType(name)) throw new AppError("invalid", `[Valid] class ${view.path}: records have no edges.`);
+      throw unknownColumn(view, name);
+    }
+    const value = canonicalValue(column, values[name] ?? null);
+    if (value !== undefined) row[name] = value;
+  }
+  return row;
+}
+
+function unknownColumn(view: LoadedClass, name: string): AppError {
+  return new AppError("not_found", `[NotExist] Field ${name} Not Exist in ${view.path}.`, { details: { column: name } });
 }
 
 /** Runs `check` for every row and says which one was wrong. */

@@ -30,7 +30,7 @@ export class ObjectService implements Objects {
   readonly #runtime: Runtime;
   readonly #systemClasses = new Map<string, SystemClass>();
   readonly #tenants = new Map<string, Promise<TenantObjects>>();
-  readonly #listeners = new Set<ChangeListener>();
+  readonly #listeners = new Set<{ readonly listener: ChangeListener; readonly wants: (tenant: string) => boolean }>();
   #closed = false;
 
   constructor(of: ObjectServiceDependencies) {
@@ -140,9 +140,10 @@ export class ObjectService implements Objects {
     return outlineOf(tenant.catalog.current(), request, (view) => isReadable(principal, view)).plan;
   }
 
-  onChange(listener: ChangeListener): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+  onChange(listener: ChangeListener, wants: (tenant: string) => boolean = () => true): () => void {
+    const entry = { listener, wants };
+    this.#listeners.add(entry);
+    return () => this.#listeners.delete(entry);
   }
 
   /** Stops following definitions; afterwards every call is refused. The stores stay open. */
@@ -191,13 +192,14 @@ export class ObjectService implements Objects {
 
   #context(principal: Principal, tenant: TenantObjects): WriteContext {
     const snapshot = tenant.catalog.requireCurrent();
-    if (this.#listeners.size === 0) return { snapshot, tell: undefined };
     const { tenant: name, traceparent } = principal;
+    const listeners = [...this.#listeners].filter(({ wants }) => wants(name));
+    if (listeners.length === 0) return { snapshot, tell: undefined };
     return {
       snapshot,
       tell: (events) => {
         const whole = events.map((event) => ({ ...event, tenant: name, traceparent }));
-        for (const listener of this.#listeners) listener(whole);
+        for (const { listener } of listeners) listener(whole);
       },
     };
   }

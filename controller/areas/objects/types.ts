@@ -142,8 +142,10 @@ export interface NewRecord {
   readonly values: Row;
   /** The record's own time. Its id is made of it and of `identity`, so that a replay writes the same row. */
   readonly timeMs: number;
-  /** Unique text of the source, such as `<stream>/<sequence>/<ordinal>`. */
+  /** Unique text of the source, such as `<stream>/<sequence>`. */
   readonly identity: string;
+  /** Where one identity has many records: which of them this is, below `ULID_ORDINALS_MAX`. They are kept in this order. */
+  readonly ordinal?: number;
   /**
    * Of an upsert: the time of its write in microseconds, settled by the source once and for all. A repetition with it changes nothing, and
    * loses to whatever was written with a later time. Absent: a time above all that was read, so that a repetition wins.
@@ -223,8 +225,11 @@ export interface Objects {
   read(principal: Principal, request: ReadRequest): AsyncIterable<readonly ObjectRow[]>;
   plan(principal: Principal, request: ReadRequest): Promise<ReadPlan>;
 
-  /** Told after each write of this controller. The answer ends it. A listener must not throw and must not wait. */
-  onChange(listener: (events: readonly ObjectChangeEvent[]) => void): () => void;
+  /**
+   * Told after each write of this controller. The answer ends it. A listener must not throw and must not wait. Nothing is made ready for
+   * a listener that does not want what happens in a tenant when a write begins.
+   */
+  onChange(listener: (events: readonly ObjectChangeEvent[]) => void, wants?: (tenant: string) => boolean): () => void;
 }
 
 export type ClassChange =

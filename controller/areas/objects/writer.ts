@@ -1,5 +1,5 @@
 import { AppError } from "../../../common/errors.ts";
-import { ulidTimeMs } from "../../../common/ids.ts";
+import { ulidOf, ulidTimeMs } from "../../../common/ids.ts";
 import { CHANGE_BATCH_MAX, EDGES_PER_WRITE_MAX, OBJECT_PAGE_MAX } from "../../../common/limits.ts";
 import type { Row } from "../../../common/value.ts";
 import type { Runtime } from "../../runtime.ts";
@@ -7,12 +7,12 @@ import type { EdgeEnd, Entity, EntityChange, EntityKey, ObjectStore, StoredRecor
 import { compose, type ComposedWrite, type EntityWrite } from "./compose.ts";
 import { encodeVersion, entityRow } from "./entity.ts";
 import { GRAVES_CID, graveOf } from "./graves.ts";
-import { identityHash, keyFromColumns, wholeId, type IdSource } from "./identity.ts";
+import { keyFromColumns, RepeatableIds, wholeId, type IdSource } from "./identity.ts";
 import { findEntities, inPages, placeText, resolveTargets, type Place } from "./locate.ts";
 import type { Patience } from "./patience.ts";
 import { KeyedQueue } from "./queue.ts";
 import { recordId, recordOf } from "./records.ts";
-import { checkAll, checkEdits, checkRow, type CheckedRow, type LinkEdit } from "./rows.ts";
+import { checkAll, checkEdits, checkRecordRow, checkRow, type CheckedRow, type LinkEdit } from "./rows.ts";
 import type { Snapshot } from "./snapshot.ts";
 import type { Edit, NewRecord, ObjectChangeEvent } from "./types.ts";
 import type { LoadedClass } from "./views.ts";
@@ -55,14 +55,16 @@ export class ObjectWriter {
 
   async insert(context: WriteContext, view: LoadedClass, rows: readonly Row[], atMs?: number): Promise<string[]> {
     const timeMs = atMs ?? this.#runtime.clock.nowMs();
-    const source = { timeMs, entropy: () => this.#runtime.random.bytes(10) };
+    const entropy = (): Uint8Array => this.#runtime.random.bytes(10);
+    const source = { timeMs, entropy, ulid: () => ulidOf(timeMs, entropy()) };
     if (view.kind === "record") return this.#append(context, view, rows.map((values) => ({ values, source })));
     const checked = checkAll(rows, (row) => checkRow(view, context.snapshot, row, source));
     return this.#upsert(context, view, checked, atMs);
   }
 
   async ingest(context: WriteContext, view: LoadedClass, records: readonly NewRecord[]): Promise<string[]> {
-    const sourced = records.map(({ values, timeMs, identity, writeUs }) => ({ values, writeUs, source: { timeMs, entropy: () => identityHash(identity) } }));
+    const ids = new RepeatableIds();
+    const sourced = records.map((record) => ({ values: record.values, writeUs: record.writeUs, source: ids.source(record) }));
     if (view.kind === "record") return this.#append(context, view, sourced);
     // An id made of an identity may exist: the source may be repeating itself.
     const checked = checkAll(sourced, ({ values, source, writeUs }) => ({ ...checkRow(view, context.snapshot, values, source), fresh: false, writeUs }));
@@ -101,13 +103,13 @@ export class ObjectWriter {
 
   async #append(context: WriteContext, view: LoadedClass, rows: readonly { values: Row; source: IdSource }[]): Promise<string[]> {
     const made = checkAll(rows, ({ values, source }) => {
-      const { edits, links } = checkEdits(view, context.snapshot, setEdits(values));
-      if (links.length > 0) throw new AppError("invalid", `[Valid] class ${view.path}: records have no edges.`);
-      return recordOf(view, recordId(view, Object.hasOwn(values, "id") ? values.id : undefined, source), edits);
+      const row = checkRecordRow(view, context.snapshot, values);
+      return { row, record: recordOf(view, recordId(view, Object.hasOwn(values, "id") ? values.id : undefined, source), row) };
     });
     for (let from = 0; from < made.length; from += CHANGE_BATCH_MAX) {
       const batch = made.slice(from, from + CHANGE_BATCH_MAX);
-      await this.#patience.repeat(() => this.#store.append(batch.map((entry) => entry.record)));
+      const records = batch.map((entry) => entry.record);
+      await this.#patience.repeat(() => this.#store.append(records));
       context.tell?.(batch.map(({ record, row }) => insertEvent(view, record, row)));
     }
     return made.map(({ record }) => wholeId(view, record.id));
@@ -247,10 +249,6 @@ function greatest(olds: ReadonlyMap<string, Loaded>): number {
   let lastUs = 0;
   for (const { entity } of olds.values()) lastUs = Math.max(lastUs, entity.lastUs);
   return lastUs;
-}
-
-function setEdits(values: Row): Edit[] {
-  return Object.entries(values).map(([column, value]) => ({ column, operation: "set", value }));
 }
 
 /** An object whose id is made of its key columns keeps them. */

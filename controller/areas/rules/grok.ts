@@ -24,14 +24,17 @@ const REFERENCE = /%\{([A-Za-z0-9_]+)(?::([^:{}]+))?(?::(int|float|string))?\}/g
  */
 export function compileGrok(expression: string, own: Readonly<Record<string, string>> = {}): Grok {
   const captures: Capture[] = [];
-  const source = expand(expression, { own, captures, depth: 0 });
-  return grok(compilePattern(source), captures);
+  const pattern = compilePattern(expand(expression, { own, captures, depth: 0, named: true }));
+  if (pattern.groupCount > captures.length) return grokByName(pattern, captures);
+  return grokByNumber(compilePattern(expand(expression, { own, captures: [], depth: 0, named: false })), captures);
 }
 
 interface Expansion {
   readonly own: Readonly<Record<string, string>>;
   readonly captures: Capture[];
   readonly depth: number;
+  /** Groups that have names are asked for by them, which costs several times as much. */
+  readonly named: boolean;
 }
 
 function expand(expression: string, expansion: Expansion): string {
@@ -57,14 +60,33 @@ function expandReference({ pattern, name, type }: Reference, expansion: Expansio
   if (keep === undefined) return `(?:${expand(body, { ...expansion, depth: expansion.depth + 1 })})`;
   const conversion = type === "int" || type === "float" ? type : undefined;
   const index = expansion.captures.push({ name: keep, conversion }) - 1;
-  return `(?<g${index}>${expand(body, { ...expansion, depth: expansion.depth + 1 })})`;
+  return `(${expansion.named ? `?<g${index}>` : ""}${expand(body, { ...expansion, depth: expansion.depth + 1 })})`;
 }
 
 function own(table: Readonly<Record<string, string>>, name: string): string | undefined {
   return Object.hasOwn(table, name) ? table[name] : undefined;
 }
 
-function grok(pattern: Pattern, captures: readonly Capture[]): Grok {
+/** No group but those of the captures, which stand in the order of their opening parentheses: that of their numbers. */
+function grokByNumber(pattern: Pattern, captures: readonly Capture[]): Grok {
+  return {
+    captures: [...new Set(captures.map((capture) => capture.name))],
+    match(line) {
+      const found = pattern.captures(line);
+      if (!found) return undefined;
+      const fields: Record<string, string | number> = {};
+      for (let at = 0; at < captures.length; at += 1) {
+        const text = found[at + 1];
+        const capture = captures[at];
+        if (text && capture) fields[capture.name] ??= convert(text, capture.conversion);
+      }
+      return fields;
+    },
+  };
+}
+
+/** The author's own expression captures as well. */
+function grokByName(pattern: Pattern, captures: readonly Capture[]): Grok {
   const written = pattern.groupNames.filter((name) => !/^g\d+$/.test(name));
   return {
     captures: [...new Set([...captures.map((capture) => capture.name), ...written])],
