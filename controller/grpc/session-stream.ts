@@ -7,6 +7,19 @@ import type { Runtime } from "../runtime.ts";
 
 export type SessionCall = ServerDuplexStream<AgentFrame, ControllerFrame>;
 
+/** What a session needs of its call; the simulation has one of its own. */
+export interface SessionWire {
+  readonly writableLength: number;
+  on(event: "data", listener: (frame: AgentFrame) => void): unknown;
+  on(event: "end" | "cancelled" | "close" | "error", listener: () => void): unknown;
+  write(frame: ControllerFrame): unknown;
+  end(): unknown;
+  /** Ends it with a status. */
+  emit(event: "error", reason: unknown): unknown;
+  pause(): unknown;
+  resume(): unknown;
+}
+
 export interface SessionStreamDependencies {
   readonly runtime: Runtime;
   readonly open: (identity: AgentIdentity, hello: Hello, channel: AgentChannel) => Promise<AgentSession>;
@@ -17,7 +30,7 @@ export interface SessionStreamDependencies {
 /** One stream: reads a frame, waits until it is dealt with, reads the next. Errors become the last frame, `refused`. */
 export class SessionStream implements AgentChannel {
   readonly #with: SessionStreamDependencies;
-  readonly #call: SessionCall;
+  readonly #call: SessionWire;
   readonly #identity: AgentIdentity;
   readonly #stopTimer: () => void;
   #session: AgentSession | undefined;
@@ -25,7 +38,7 @@ export class SessionStream implements AgentChannel {
   #closing = false;
   #over = false;
 
-  constructor(dependencies: SessionStreamDependencies, call: SessionCall, identity: AgentIdentity) {
+  constructor(dependencies: SessionStreamDependencies, call: SessionWire, identity: AgentIdentity) {
     this.#with = dependencies;
     this.#call = call;
     this.#identity = identity;
