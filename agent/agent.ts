@@ -7,6 +7,7 @@ import type { AgentConfig } from "./config.ts";
 import { enrol, forgetPending } from "./enrol.ts";
 import { createExec, endLeftovers } from "./exec.ts";
 import { FactsReader } from "./facts.ts";
+import { nodeFiles } from "./files.ts";
 import { grpcTransport } from "./grpc-transport.ts";
 import { lifetimeOf, loadIdentity, storeIdentity, type Identity } from "./identity.ts";
 import { lockFolder } from "./lock.ts";
@@ -35,7 +36,8 @@ export async function runAgent(config: AgentConfig, world: AgentWorld, signal: A
   if (leftovers > 0) log("warn", "ended what a former agent left running", { count: leftovers });
   const exec = createExec({ clock, folder: running, environment: world.environment });
   const facts = new FactsReader(identity.host, config.folder);
-  await work({ ...world, identity, folder: config.folder, outboxMaxBytes: config.outboxMaxBytes, transport: grpcTransport(clock), exec, facts }, signal);
+  const { folder, outboxMaxBytes } = config;
+  await work({ ...world, identity, folder, files: nodeFiles, outboxMaxBytes, transport: grpcTransport(clock), exec, facts }, signal);
 }
 
 /** Undefined when the signal fired first. */

@@ -9,6 +9,7 @@ import {
   TIMER_MAX_MS,
 } from "../common/limits.ts";
 import { wait, type Clock, type Random } from "../common/time.ts";
+import type { Files } from "../common/files.ts";
 import { createKeyPem, createRequest } from "./csr.ts";
 import { lifetimeOf, requireOwnCertificate, storeIdentity, type Identity } from "./identity.ts";
 import type { Journal } from "./journal.ts";
@@ -20,6 +21,7 @@ import type { Transport } from "./transport.ts";
 export interface LinkOptions {
   readonly identity: Identity;
   readonly identityPath: string;
+  readonly files: Files;
   readonly transport: Transport;
   readonly outbox: Outbox;
   readonly journal: Journal;
@@ -208,7 +210,7 @@ export class Link {
   }
 
   async #store(identity: Identity): Promise<void> {
-    await storeIdentity(this.#options.identityPath, identity);
+    await storeIdentity(this.#options.identityPath, identity, this.#options.files);
     this.#identity = identity;
   }
 }

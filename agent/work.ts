@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { AppError, errorText } from "../common/errors.ts";
+import type { Files } from "../common/files.ts";
 import { POLICY_RUN_MAX_MS, SHUTDOWN_DEADLINE_MS } from "../common/limits.ts";
 import { wait, type Clock, type Random } from "../common/time.ts";
 import type { Depot, DesiredState, Facts } from "../proto/gen/agent/v1/agent.ts";
@@ -25,6 +26,8 @@ export interface WorkWorld {
   readonly identity: Identity;
   /** The agent's own, locked. */
   readonly folder: string;
+  /** Where outbox, identity and what is wanted lie; depots and followed logs are on the real disk. */
+  readonly files: Files;
   readonly outboxMaxBytes: number;
   readonly transport: Transport;
   readonly exec: Exec;
@@ -36,7 +39,7 @@ const FLUSH_MS = 2_000;
 
 /** Works for the controllers until the signal fires; everything that happened is then on disk. */
 export async function work(world: WorkWorld, signal: AbortSignal): Promise<void> {
-  const { clock, random, log, exec, folder, facts, identity, transport, version } = world;
+  const { clock, random, log, exec, folder, files, facts, identity, transport, version } = world;
   const outbox = await openOutbox(world);
   const journal = new Journal(outbox, clock);
   const folders: DepotFolders = new DepotFolders(
@@ -44,17 +47,18 @@ export async function work(world: WorkWorld, signal: AbortSignal): Promise<void>
     new ContentCache(join(folder, "cache"), (digest, offset, stop) => link.fetch(digest, offset, stop)),
   );
   const host = createHost({ log, clock, random, exec, outbox, depots: depotsOf(folders, exec) });
-  const supervisor = new Supervisor({ host, plugins: POLICY_PLUGINS, folder: join(folder, "policies") });
+  const supervisor = new Supervisor({ host, plugins: POLICY_PLUGINS, folder: join(folder, "policies"), files });
   const commands: Commands = new Commands({
     host,
     journal,
     plugins: commandPlugins(folders),
     tell: (value) => link.send({ $case: "command", value }),
   });
-  const state = new DesiredWork(new StateFile(join(folder, "desired.bin")), supervisor, log);
+  const state = new DesiredWork(new StateFile(join(folder, "desired.bin"), files), supervisor, log);
   const link: Link = new Link({
     identity,
     identityPath: join(folder, "identity.json"),
+    files,
     transport,
     outbox,
     journal,
@@ -119,8 +123,8 @@ class DesiredWork {
   }
 }
 
-async function openOutbox({ folder, outboxMaxBytes, clock, random, log }: WorkWorld): Promise<Outbox> {
-  const outbox = await Outbox.open({ folder: join(folder, "outbox"), clock, random, maxBytes: outboxMaxBytes });
+async function openOutbox({ folder, files, outboxMaxBytes, clock, random, log }: WorkWorld): Promise<Outbox> {
+  const outbox = await Outbox.open({ folder: join(folder, "outbox"), files, clock, random, maxBytes: outboxMaxBytes });
   if (outbox.tornBytes > 0) log("warn", "unfinished write cut off the outbox", { bytes: outbox.tornBytes });
   if (outbox.damagedFrames > 0) log("error", "the outbox was damaged", { frames: outbox.damagedFrames });
   return outbox;

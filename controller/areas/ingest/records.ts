@@ -7,6 +7,8 @@ import type { NewRecord, Objects } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { RawRecord, Rule } from "../rules/index.ts";
 import { LEVEL_ERROR, RULE_LOG_CLASS } from "./classes.ts";
+import { writeTimeUs } from "./held-stream.ts";
+import type { BegunBatch } from "./store.ts";
 
 /** Entries of one stream, to be stored together, with the rules they are parsed with. */
 export interface Batch {
@@ -14,6 +16,8 @@ export interface Batch {
   readonly source: EntrySource;
   readonly entries: readonly Entry[];
   readonly rules: ReadonlyMap<string, Rule | AppError>;
+  /** What the mark says of them; absent when none of them has a rule. */
+  readonly begun?: BegunBatch;
   /** Entries missing between what was acknowledged and the first of these: lost, and never in silence. */
   readonly missing: number;
 }
@@ -80,10 +84,12 @@ export class RecordWriter {
       groups: records.groups,
     }));
     if (rule instanceof AppError) return faults.whole({ entry, records, error: rule.message, raw });
+    const identity = entryIdentity(batch, entry);
+    const { timeMs } = entry;
     for (const parsed of rule.parse(raw)) {
-      const identity = identityOf(batch, entry, parsed.ordinal);
-      if (parsed.ok) rows.add(rule.class, { values: parsed.values, timeMs: entry.timeMs, identity }, records);
-      else faults.one({ entry, records, error: parsed.error, raw: raw[parsed.ordinal]?.text ?? "", ordinal: parsed.ordinal });
+      const { ordinal } = parsed;
+      if (parsed.ok) rows.add(rule.class, { values: parsed.values, timeMs, identity, ordinal, ...writeTime(batch, entry, ordinal) }, records);
+      else faults.one({ entry, records, error: parsed.error, raw: raw[ordinal]?.text ?? "", ordinal });
     }
   }
 
@@ -169,7 +175,8 @@ class Faults {
   /** A row the object database did not take. */
   refused({ record, from }: Placed, error: string): void {
     const values = { ...rowOf({ records: from ?? NO_RECORDS, error }, this.#batch), raw: kept(JSON.stringify(record.values)), count: 1 };
-    this.#records.push({ values, timeMs: record.timeMs, identity: `fault/${record.identity}` });
+    const identity = record.ordinal === undefined ? record.identity : `${record.identity}/${record.ordinal}`;
+    this.#records.push({ values, timeMs: record.timeMs, identity: `fault/${identity}` });
   }
 
   records(): readonly NewRecord[] {
@@ -210,6 +217,14 @@ function missingEntries({ source, entries, missing }: Batch): NewRecord {
   return { values, timeMs, identity: `missing/${source.streamId}/${first?.sequence ?? 0}` };
 }
 
+function writeTime({ begun }: Batch, entry: Entry, ordinal: number): Pick<NewRecord, "writeUs"> {
+  return begun ? { writeUs: writeTimeUs(begun, entry.sequence, ordinal) } : {};
+}
+
 function identityOf(batch: Batch, entry: Entry, ordinal: number): string {
-  return `${batch.source.streamId}/${entry.sequence}/${ordinal}`;
+  return `${entryIdentity(batch, entry)}/${ordinal}`;
+}
+
+function entryIdentity(batch: Batch, entry: Entry): string {
+  return `${batch.source.streamId}/${entry.sequence}`;
 }

@@ -13,6 +13,7 @@ const SOURCE = { tenant: "matrix", host: "web-1", streamId: "stream-0001" };
 /** Records expire, so theirs is a time of today. */
 const BASE_MS = Date.now();
 const KEY = "/matrix/rules/line";
+const RUNTIME = testRuntime(realClock);
 
 const RUNS: SystemClass = {
   path: "/system/policyrun",
@@ -64,7 +65,7 @@ async function prepared(): Promise<IngestService> {
 function newIngest(over: Objects): IngestService {
   const records = new RecordWriter({ objects: over, classes: { runs: "/system/policyrun", gaps: "/system/policygap" } });
   const commands = { accept: () => Promise.resolve() };
-  return new IngestService({ stores: engine, rules, records, commands, ospaceOf: (tenant) => Promise.resolve(`/${tenant}`) });
+  return new IngestService({ stores: engine, runtime: RUNTIME, rules, records, commands, ospaceOf: (tenant) => Promise.resolve(`/${tenant}`) });
 }
 
 function entry(sequence: number, lines: readonly string[], rule = KEY): Entry {
@@ -168,7 +169,7 @@ describe("ingest", () => {
     const columns = [{ name: "name", type: "varchar" }, { name: "n", type: "int" }] as const;
     await over.createClass(ADMIN, { path: "/matrix/line", kind: "record", columns }, { ifNotExists: true });
     await again(() => texts.put(ADMIN, KEY, "--class=/matrix/line\n--parser=csv\n--fields=name,n\n"));
-    const controller = () => new IngestService({ stores: nasty, rules: texts, records, commands: { accept: () => Promise.resolve() }, ospaceOf: () => Promise.resolve("/matrix") });
+    const controller = () => new IngestService({ stores: nasty, runtime: RUNTIME, rules: texts, records, commands: { accept: () => Promise.resolve() }, ospaceOf: () => Promise.resolve("/matrix") });
     const entries = Array.from({ length: 120 }, (_, at) => entry(at + 1, [`a${at},${at}`, `b${at},${at}`]));
     let failures = 0;
     for (let ingest = controller(), done = 0; done < entries.length; ) {

@@ -1,60 +1,84 @@
 import { AppError } from "../../../common/errors.ts";
-import { INGEST_STREAMS_KNOWN_MAX } from "../../../common/limits.ts";
+import { INGEST_FAULT_MAX_CHARACTERS, INGEST_STREAMS_KNOWN_MAX, RULE_CACHE_MAX_ENTRIES } from "../../../common/limits.ts";
 import type { Entry } from "../../../proto/gen/agent/v1/agent.ts";
+import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { EntrySink, EntrySource } from "../hosts/index.ts";
 import { systemPrincipal, type Principal } from "../permissions/index.ts";
 import type { Rule, Rules } from "../rules/index.ts";
+import { freshEntries, nextBatch, ruleKeys } from "./batches.ts";
+import { HeldStream } from "./held-stream.ts";
 import type { Batch, RecordWriter } from "./records.ts";
-import { MarkStore, type Mark } from "./store.ts";
+import { MarkStore, type BegunBatch, type PinnedRule } from "./store.ts";
 import type { CommandEntrySink } from "./types.ts";
 
 interface Dependencies {
   readonly stores: Stores;
+  readonly runtime: Pick<Runtime, "clock" | "random">;
   readonly rules: Rules;
   readonly records: RecordWriter;
   readonly commands: CommandEntrySink;
   readonly ospaceOf: (tenant: string) => Promise<string>;
 }
 
-/** What this controller knows of a stream while its session lasts. */
-interface StreamState {
-  mark: Mark;
-  /** The first batch after the mark was loaded may be a repetition: it keeps the pins it was begun with. */
-  repeating: boolean;
+/** A batch with what its entries are parsed with. */
+interface Prepared {
+  readonly rules: ReadonlyMap<string, Rule | AppError>;
+  readonly begun?: BegunBatch;
 }
 
+const CLAIM_BYTES = 12;
+
 /**
- * From the outbox of an agent to stored objects, each entry once in effect. The order is the promise: pin the rules with the mark,
- * store everything of the batch under ids made of (stream, sequence, ordinal), store the mark, only then acknowledge.
+ * From the outbox of an agent to stored objects, each entry once in effect. The order is the promise: claim the stream with its session;
+ * name the batch and its rules in the mark; store everything of it under ids made of (stream, sequence, ordinal); write the mark; only
+ * then acknowledge. Whoever lost the claim fails with `AppError("conflict")` at its next write of the mark.
  */
 export class IngestService implements EntrySink {
   readonly #dependencies: Dependencies;
-  readonly #streams = new Map<string, StreamState>();
+  readonly #streams = new Map<string, HeldStream>();
+  /** Rule texts known to be kept for repetitions; they are never removed. */
+  readonly #kept = new Set<string>();
 
   constructor(dependencies: Dependencies) {
     this.#dependencies = dependencies;
   }
 
-  /** Reads the mark afresh: another controller may have served the stream meanwhile. */
+  /** Claims the stream: whoever held it before, here or on another controller, can no longer acknowledge anything. */
   async acknowledged(source: EntrySource): Promise<number> {
-    const mark = await (await this.#marks(source)).load(source.streamId, source.host);
-    this.#remember(source, { mark, repeating: Object.keys(mark.pins).length > 0 });
-    return mark.acknowledged;
+    const { runtime, stores } = this.#dependencies;
+    const held = await HeldStream.claim({
+      marks: new MarkStore((await stores.tenant(source.tenant)).kv),
+      streamId: source.streamId,
+      host: source.host,
+      claim: Buffer.from(runtime.random.bytes(CLAIM_BYTES)).toString("base64url"),
+      nowMs: () => runtime.clock.nowMs(),
+    });
+    this.#remember(source, held);
+    return held.mark.acknowledged;
   }
 
   async accept(source: EntrySource, entries: readonly Entry[]): Promise<number> {
-    const state = await this.#state(source);
-    const fresh = freshEntries(entries, state.mark.acknowledged);
-    const last = fresh.at(-1);
-    if (!last) return state.mark.acknowledged;
+    const held = await this.#held(source);
+    return held.inTurn(async () => {
+      let rest = freshEntries(entries, held.mark.acknowledged);
+      while (rest.length > 0) {
+        const batch = nextBatch(rest, held.mark);
+        await this.#take(source, held, batch);
+        rest = rest.slice(batch.length);
+      }
+      return held.mark.acknowledged;
+    });
+  }
+
+  async #take(source: EntrySource, held: HeldStream, entries: readonly Entry[]): Promise<void> {
+    const [first, last] = [entries[0], entries.at(-1)];
+    if (!first || !last) throw new AppError("internal", "A batch without entries was taken.");
     const principal = await this.#principal(source, last);
-    const rules = await this.#pinnedRules(source, { principal, state, entries: fresh });
-    const missing = (fresh[0]?.sequence ?? 0) - state.mark.acknowledged - 1;
-    await this.#store({ principal, source, entries: fresh, rules, missing });
-    await this.#save(source, state, { ...state.mark, acknowledged: last.sequence });
-    state.repeating = false;
-    return last.sequence;
+    const missing = first.sequence - held.mark.acknowledged - 1;
+    const prepared = await this.#prepare(principal, held, entries);
+    await this.#store({ principal, source, entries, missing, ...prepared });
+    await held.finish(last.sequence);
   }
 
   async #store(batch: Batch): Promise<void> {
@@ -63,89 +87,71 @@ export class IngestService implements EntrySink {
     await this.#dependencies.records.write(batch);
   }
 
-  /** The rules this batch is parsed with, their texts kept and named by the mark before any of it is stored. */
-  async #pinnedRules(source: EntrySource, batch: { principal: Principal; state: StreamState; entries: readonly Entry[] }) {
-    const { principal, state, entries } = batch;
+  /** What the mark says of a batch that somebody had begun; else the rules as they are now, once the mark names them. */
+  async #prepare(principal: Principal, held: HeldStream, entries: readonly Entry[]): Promise<Prepared> {
+    const [first, last] = [entries[0]?.sequence ?? 0, entries.at(-1)?.sequence ?? 0];
+    const earlier = held.mark.begun && last <= held.mark.begun.last ? held.mark.begun : undefined;
     const rules = new Map<string, Rule | AppError>();
-    const pins: Record<string, string> = {};
+    const pins: Record<string, PinnedRule> = { ...earlier?.rules };
     for (const key of ruleKeys(entries)) {
-      const rule = await this.#rule(principal, key, state.repeating ? state.mark.pins[key] : undefined);
+      const pinned = earlier?.rules[key];
+      const rule = pinned ? await this.#pinned(principal, key, pinned) : await this.#current(principal, key);
       rules.set(key, rule);
-      if (!(rule instanceof AppError)) pins[key] = rule.digest;
+      pins[key] ??= rule instanceof AppError ? { error: rule.message } : { digest: rule.digest };
     }
-    await this.#pin(source, { principal, state, rules, pins: { ...state.mark.pins, ...pins } });
-    return rules;
+    // Entries without a rule make the same rows at all times.
+    if (rules.size === 0) return { rules };
+    const known = earlier && [...rules.keys()].every((key) => earlier.rules[key]);
+    return { rules, begun: known ? earlier : await held.begin({ first, last: Math.max(last, earlier?.last ?? 0), rules: pins }) };
   }
 
-  async #pin(
-    source: EntrySource,
-    { principal, state, rules, pins }: { principal: Principal; state: StreamState; rules: ReadonlyMap<string, Rule | AppError>; pins: Record<string, string> },
-  ): Promise<void> {
-    const changed = Object.keys(pins).filter((key) => state.mark.pins[key] !== pins[key]);
-    if (changed.length === 0) return;
-    for (const key of changed) {
-      const rule = rules.get(key);
-      if (rule && !(rule instanceof AppError)) await this.#dependencies.rules.pin(principal, rule);
-    }
-    await this.#save(source, state, { ...state.mark, pins });
+  async #pinned(principal: Principal, key: string, pinned: PinnedRule): Promise<Rule | AppError> {
+    if ("error" in pinned) return new AppError("invalid", pinned.error);
+    return usable(this.#dependencies.rules.pinned(principal, key, pinned.digest));
   }
 
-  /** A rule that cannot be used is an answer here: its records become error records, the stream goes on. */
-  async #rule(principal: Principal, key: string, digest: string | undefined): Promise<Rule | AppError> {
-    try {
-      if (digest !== undefined) return await this.#dependencies.rules.pinned(principal, key, digest);
-      return await this.#dependencies.rules.load(principal, key);
-    } catch (error) {
-      if (error instanceof AppError && !["unavailable", "deadline", "unknown_outcome"].includes(error.code)) return error;
-      throw error;
-    }
-  }
-
-  async #save(source: EntrySource, state: StreamState, mark: Mark): Promise<void> {
-    await (await this.#marks(source)).save(source.streamId, mark);
-    state.mark = mark;
+  /** Its text is kept for repetitions before anybody depends on it. */
+  async #current(principal: Principal, key: string): Promise<Rule | AppError> {
+    const rule = await usable(this.#dependencies.rules.load(principal, key));
+    if (rule instanceof AppError) return new AppError("invalid", rule.message.slice(0, INGEST_FAULT_MAX_CHARACTERS));
+    const name = `${principal.tenant}/${rule.digest}`;
+    if (this.#kept.has(name)) return rule;
+    await this.#dependencies.rules.pin(principal, rule);
+    if (this.#kept.size >= RULE_CACHE_MAX_ENTRIES) this.#kept.clear();
+    this.#kept.add(name);
+    return rule;
   }
 
   /** The state of a stream can be read again at any time, so the oldest one may go. */
-  #remember(source: EntrySource, state: StreamState): void {
+  #remember(source: EntrySource, held: HeldStream): void {
     const oldest = this.#streams.keys().next();
     if (this.#streams.size >= INGEST_STREAMS_KNOWN_MAX && !oldest.done) this.#streams.delete(oldest.value);
     this.#streams.delete(streamKey(source));
-    this.#streams.set(streamKey(source), state);
+    this.#streams.set(streamKey(source), held);
   }
 
-  async #state(source: EntrySource): Promise<StreamState> {
+  async #held(source: EntrySource): Promise<HeldStream> {
     if (!this.#streams.has(streamKey(source))) await this.acknowledged(source);
-    const state = this.#streams.get(streamKey(source));
-    if (!state) throw new AppError("internal", `The stream ${source.streamId} was dropped meanwhile.`);
-    return state;
+    const held = this.#streams.get(streamKey(source));
+    if (!held) throw new AppError("internal", `The stream ${source.streamId} was dropped meanwhile.`);
+    return held;
   }
 
   async #principal(source: EntrySource, entry: Entry): Promise<Principal> {
     return systemPrincipal(source.tenant, await this.#dependencies.ospaceOf(source.tenant), entry.traceparent);
   }
+}
 
-  async #marks(source: EntrySource): Promise<MarkStore> {
-    return new MarkStore((await this.#dependencies.stores.tenant(source.tenant)).kv);
+/** A rule that cannot be used is an answer here: its records become error records, the stream goes on. */
+async function usable(rule: Promise<Rule>): Promise<Rule | AppError> {
+  try {
+    return await rule;
+  } catch (error) {
+    if (error instanceof AppError && !["unavailable", "deadline", "unknown_outcome"].includes(error.code)) return error;
+    throw error;
   }
 }
 
 function streamKey(source: EntrySource): string {
   return `${source.tenant}/${source.streamId}`;
-}
-
-/** Entries above the mark. A hole inside a batch is a fault of the sender and refused. */
-function freshEntries(entries: readonly Entry[], acknowledged: number): readonly Entry[] {
-  const fresh = entries.filter((entry) => entry.sequence > acknowledged);
-  fresh.forEach((entry, index) => {
-    const expected = (fresh[0]?.sequence ?? 0) + index;
-    if (entry.sequence !== expected) throw new AppError("invalid", `Entry ${expected} is missing before ${entry.sequence}.`);
-  });
-  return fresh;
-}
-
-function ruleKeys(entries: readonly Entry[]): ReadonlySet<string> {
-  const keys = new Set<string>();
-  for (const { body } of entries) if (body?.$case === "records" && body.value.rule !== "") keys.add(body.value.rule);
-  return keys;
 }

@@ -1,0 +1,84 @@
+import type { Entry, Records } from "../../proto/gen/agent/v1/agent.ts";
+import type { Row } from "../../common/value.ts";
+import { IngestService, RecordWriter } from "../../controller/areas/ingest/index.ts";
+import { ObjectService, type Objects, type SystemClass } from "../../controller/areas/objects/index.ts";
+import { RuleService } from "../../controller/areas/rules/index.ts";
+import type { Stores } from "../../controller/store/engine.ts";
+import { realClock } from "./clock.ts";
+import { openTestEngine } from "./engine.ts";
+import { testPrincipal, testRuntime } from "./runtime.ts";
+
+/** Records expire, so theirs is a time of today. */
+export const BASE_MS = Date.now();
+
+export const RUNS: SystemClass = {
+  path: "/system/policyrun",
+  kind: "record",
+  columns: [
+    { name: "policy", type: "varchar" }, { name: "host", type: "varchar" }, { name: "state", type: "varchar" }, { name: "scheduled", type: "timestamp" },
+    { name: "started", type: "timestamp" }, { name: "ended", type: "timestamp" }, { name: "code", type: "int" }, { name: "message", type: "text" },
+    { name: "records", type: "bigint" },
+  ],
+  guard: {},
+};
+
+export const GAPS: SystemClass = {
+  path: "/system/policygap",
+  kind: "record",
+  columns: [
+    { name: "policy", type: "varchar" }, { name: "host", type: "varchar" }, { name: "source", type: "varchar" }, { name: "reason", type: "varchar" },
+    { name: "unit", type: "varchar" }, { name: "count", type: "bigint" }, { name: "stime", type: "timestamp" }, { name: "etime", type: "timestamp" },
+  ],
+  guard: {},
+};
+
+const ADMIN = testPrincipal();
+const RUNTIME = testRuntime(realClock);
+const COLUMNS = [{ name: "name", type: "varchar" }, { name: "n", type: "int" }] as const;
+
+/** An entry of an agent with these lines as raw records. */
+export function recordsEntry(sequence: number, lines: readonly string[], rule: string): Entry {
+  const records: Records = {
+    policy: "p", policyRevision: 1, source: "/var/log/a", generation: "g", offset: 0, groups: {}, rule, cut: [],
+    records: lines.map((line) => Buffer.from(line)),
+  };
+  return { sequence, timeMs: BASE_MS + sequence, traceparent: "", body: { $case: "records", value: records } };
+}
+
+/** Ingest over a real engine, with the record classes `/matrix/line` and `/matrix/other` and `/matrix/keyed`, whose key is `name`. */
+export async function openTestIngest() {
+  const engine = await openTestEngine();
+  const objects = new ObjectService({ stores: engine, runtime: RUNTIME });
+  for (const definition of [RUNS, GAPS]) objects.registerSystemClass(definition);
+  const rules = new RuleService({ stores: engine, objects });
+  const writer = (over: Objects) => new RecordWriter({ objects: over, classes: { runs: RUNS.path, gaps: GAPS.path } });
+  // Registers what ingest itself keeps, before a tenant is opened.
+  writer(objects);
+  for (const path of ["/matrix/line", "/matrix/other"]) await objects.createClass(ADMIN, { path, kind: "record", columns: COLUMNS });
+  await objects.createClass(ADMIN, { path: "/matrix/keyed", columns: COLUMNS, keys: ["name"] });
+  return {
+    engine, objects, rules,
+    /** One controller's ingest, over stores and objects that may be wrapped. */
+    controller: (over: { readonly stores?: Stores; readonly objects?: Pick<Objects, "ingest"> } = {}) =>
+      new IngestService({
+        stores: over.stores ?? engine,
+        runtime: RUNTIME,
+        rules,
+        records: writer({ ...unused, ingest: (principal, path, records) => (over.objects ?? objects).ingest(principal, path, records) }),
+        commands: { accept: () => Promise.resolve() },
+        ospaceOf: (tenant) => Promise.resolve(`/${tenant}`),
+      }),
+    rows: async (path: string): Promise<readonly Row[]> => {
+      const rows: Row[] = [];
+      for await (const page of objects.read(ADMIN, { class: path, subtree: false })) rows.push(...page.map((row) => row.values));
+      return rows.sort((a, b) => String(a["name"]).localeCompare(String(b["name"])));
+    },
+    async [Symbol.asyncDispose]() {
+      await objects.close();
+      await engine[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** What ingest does not use of the object database; classes are registered once. */
+const unused = { registerSystemClass: () => undefined } as unknown as Objects;
