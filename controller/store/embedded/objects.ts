@@ -41,7 +41,7 @@ export class EmbeddedObjectStore implements ObjectStore {
   async change(changes: readonly EntityChange[]): Promise<void> {
     checkBatch(changes.length);
     for (const change of changes) checkChange(change);
-    await this.#inSlices(changes, (change) => this.#entities.change(change));
+    await this.#inSlices(changes, (slice) => slice.forEach((change) => this.#entities.change(change)));
   }
 
   async get(keys: readonly EntityKey[]): Promise<readonly (Entity | undefined)[]> {
@@ -68,7 +68,7 @@ export class EmbeddedObjectStore implements ObjectStore {
   async append(records: readonly StoredRecord[]): Promise<void> {
     checkBatch(records.length);
     for (const record of records) checkRecord(record);
-    await this.#inSlices(records, (record) => this.#records.append(record));
+    await this.#inSlices(records, (slice) => this.#records.append(slice));
   }
 
   async timeline(request: TimelineRequest, page: PageRequest): Promise<Page<StoredRecord>> {
@@ -83,7 +83,7 @@ export class EmbeddedObjectStore implements ObjectStore {
   async removeRecords(keys: readonly EntityKey[]): Promise<void> {
     checkBatch(keys.length);
     for (const key of keys) checkRecordId(key.id);
-    await this.#inSlices(keys, (key) => this.#records.remove(key));
+    await this.#inSlices(keys, (slice) => slice.forEach((key) => this.#records.remove(key)));
   }
 
   /** Clears up what has vanished by now; happens by itself now and then. */
@@ -96,11 +96,11 @@ export class EmbeddedObjectStore implements ObjectStore {
   }
 
   /** Everything shares commits, but others get their turn in between. */
-  async #inSlices<T>(items: readonly T[], action: (item: T) => void): Promise<void> {
+  async #inSlices<T>(items: readonly T[], action: (slice: readonly T[]) => void): Promise<void> {
     const writes: Promise<void>[] = [];
     for (let start = 0; start < items.length; start += CHANGE_SLICE_MAX) {
       const slice = items.slice(start, start + CHANGE_SLICE_MAX);
-      writes.push(this.#env.write(() => slice.forEach(action)));
+      writes.push(this.#env.write(() => action(slice)));
     }
     const outcomes = await Promise.allSettled(writes);
     for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;

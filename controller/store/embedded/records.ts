@@ -9,6 +9,7 @@ import { entityKeyBytes, EXPIRY_KINDS, indexedTerms, parseEntityKey, recordTermP
 
 type Packed = readonly [value: Uint8Array, terms: readonly string[], expiresAtMs: number];
 
+const CID_BYTES = 4;
 const ULID_LENGTH = 26;
 const PRESENT = encodePacked(1);
 /** Terms of a request are counted up to here to find the rarest. */
@@ -27,19 +28,22 @@ export class Records {
   }
 
   /** Inside a write transaction. */
-  append(record: StoredRecord): void {
-    const key = entityKeyBytes(record);
-    const expiresAtMs = Math.ceil(record.expiresAtMs ?? 0);
-    const value = encodePacked([record.value, record.terms, expiresAtMs] satisfies Packed);
-    const stored = this.#env.tables.records.get(key);
-    if (stored !== undefined) {
-      if (compareBytes(stored, value) === 0) return;
-      this.#drop(key, decodeStored<Packed>(stored));
+  append(records: readonly StoredRecord[]): void {
+    const { records: table, recordTerms } = this.#env.tables;
+    const keys = new RecordKeys();
+    for (const record of records) {
+      const key = keys.at(record);
+      const expiresAtMs = Math.ceil(record.expiresAtMs ?? 0);
+      const value = encodePacked([record.value, record.terms, expiresAtMs] satisfies Packed);
+      const stored = table.get(key);
+      if (stored !== undefined) {
+        if (compareBytes(stored, value) === 0) continue;
+        this.#drop(key, decodeStored<Packed>(stored));
+      }
+      void table.put(key, value);
+      for (const term of indexedTerms(record.terms)) void recordTerms.put(keys.under(term), PRESENT);
+      if (expiresAtMs > 0) this.#expiry.add(expiresAtMs, EXPIRY_KINDS.record, key);
     }
-    void this.#env.tables.records.put(key, value);
-    const id = textBytes(record.id);
-    for (const term of indexedTerms(record.terms)) void this.#env.tables.recordTerms.put(concat(recordTermPrefix(record.cid, term), id), PRESENT);
-    if (expiresAtMs > 0) this.#expiry.add(expiresAtMs, EXPIRY_KINDS.record, key);
   }
 
   /** Inside a write transaction. */
@@ -111,6 +115,36 @@ export class Records {
     for (const term of indexedTerms(terms)) void this.#env.tables.recordTerms.remove(concat(recordTermPrefix(cid, term), textBytes(id)));
     if (expiresAtMs > 0) this.#expiry.remove(expiresAtMs, EXPIRY_KINDS.record, key);
     void this.#env.tables.records.remove(key);
+  }
+}
+
+/** Keys of many records, each of them good until the next one is asked for: LMDB takes a copy of a key with the call it is given to. */
+class RecordKeys {
+  readonly #key = Buffer.alloc(CID_BYTES + ULID_LENGTH);
+  readonly #id = this.#key.subarray(CID_BYTES);
+  /** By term: the prefix with room for the id. Records that come together are much alike. */
+  readonly #terms = new Map<string, Buffer>();
+  #cid = 0;
+
+  at({ cid, id }: EntityKey): Buffer {
+    if (cid !== this.#cid) this.#terms.clear();
+    this.#cid = cid;
+    this.#key.writeUInt32BE(cid, 0);
+    this.#key.write(id, CID_BYTES, "latin1");
+    return this.#key;
+  }
+
+  /** Of the record last named, under one of its terms. */
+  under(term: string): Buffer {
+    let key = this.#terms.get(term);
+    if (key === undefined) {
+      const prefix = recordTermPrefix(this.#cid, term);
+      key = Buffer.allocUnsafe(prefix.length + ULID_LENGTH);
+      key.set(prefix);
+      this.#terms.set(term, key);
+    }
+    key.set(this.#id, key.length - ULID_LENGTH);
+    return key;
   }
 }
 
