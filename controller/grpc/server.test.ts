@@ -366,7 +366,7 @@ describe("two controllers on one store", () => {
           const stop = new AbortController();
           lost.push(stop);
           const granted = await system.kv.lease(ttlMs);
-          return { id: granted.id, lost: stop.signal, revoke: () => granted.revoke() };
+          return { id: granted.id, lost: stop.signal, held: () => !stop.signal.aborted, revoke: () => granted.revoke() };
         };
         return { ...system, kv: { ...methodsOf(system.kv), lease } };
       },

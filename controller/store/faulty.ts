@@ -101,7 +101,7 @@ function faultyKv(kv: KvStore, faults: Faults): KvStore {
     // A lease whose grant was lost would hang until its process ends: here it is only refused.
     lease: (ttlMs) => faults.read(async () => {
       const lease = await kv.lease(ttlMs);
-      return { id: lease.id, lost: lease.lost, revoke: () => faults.write(() => lease.revoke()) };
+      return { id: lease.id, lost: lease.lost, held: () => lease.held(), revoke: () => faults.write(() => lease.revoke()) };
     }),
     txn: (request) => faults.write(() => kv.txn(request)),
   };

@@ -80,6 +80,8 @@ export interface KvLease {
   readonly id: string;
   /** Fires once the lease is, or must be taken to be, lost: before anybody else can see it gone. */
   readonly lost: AbortSignal;
+  /** Whether it is held right now, by the clock: says so too when timers are late, as in a process that was stopped and goes on. */
+  held(): boolean;
   revoke(): Promise<void>;
 }
 

@@ -245,6 +245,10 @@ class HeldLease implements KvLease {
     return this.#lost.signal;
   }
 
+  held(): boolean {
+    return !this.#lost.signal.aborted && this.#options.clock.monotonicMs() < this.#untilMs;
+  }
+
   async revoke(): Promise<void> {
     this.#end();
     const { id, state, call } = this.#options;

@@ -43,7 +43,7 @@ class BreakableKv {
     const lease = await inner.lease(ttlMs);
     this.leases++;
     this.#lost = new AbortController();
-    return { id: lease.id, lost: AbortSignal.any([lease.lost, this.#lost.signal]), revoke: () => lease.revoke() };
+    return { id: lease.id, lost: AbortSignal.any([lease.lost, this.#lost.signal]), held: () => !this.#lost.signal.aborted && lease.held(), revoke: () => lease.revoke() };
   }
 }
 

@@ -31,6 +31,7 @@ export class EtcdLease implements KvLease {
   readonly #ttlMs: number;
   readonly #lost = new AbortController();
   #cancelExpiry: () => void = () => undefined;
+  #endsMs = 0;
 
   constructor(etcd: Etcd, granted: { readonly id: string; readonly ttlMs: number; readonly sentMs: number }) {
     this.id = granted.id;
@@ -42,6 +43,10 @@ export class EtcdLease implements KvLease {
 
   get lost(): AbortSignal {
     return this.#lost.signal;
+  }
+
+  held(): boolean {
+    return !this.lost.aborted && this.#etcd.runtime.clock.monotonicMs() < this.#endsMs;
   }
 
   async revoke(): Promise<void> {
@@ -95,7 +100,8 @@ export class EtcdLease implements KvLease {
     this.#cancelExpiry();
     const { clock } = this.#etcd.runtime;
     const marginMs = Math.max(100, this.#ttlMs / 10);
-    const leftMs = Math.max(0, sentMs + this.#ttlMs - marginMs - clock.monotonicMs());
+    this.#endsMs = sentMs + this.#ttlMs - marginMs;
+    const leftMs = Math.max(0, this.#endsMs - clock.monotonicMs());
     this.#cancelExpiry = clock.after(leftMs, () => this.abandon());
   }
 }

@@ -151,8 +151,10 @@ export function kvContract(name: string, open: OpenSubject): void {
       expect((await again(() => kv.get(`${prefix}bound`)))!.lease).toBe(lease.id);
       const { revision } = await again(() => kv.list(prefix));
       expect(lease.lost.aborted).toBe(false);
+      expect(lease.held()).toBe(true);
       await again(() => lease.revoke());
       expect(lease.lost.aborted).toBe(true);
+      expect(lease.held()).toBe(false);
       expect((await listAll(kv, prefix, 10)).map((entry) => entry.key)).toEqual([`${prefix}free`]);
       const events = await collect(kv, prefix, { since: revision, until: (all) => all.length > 0 });
       expect(events.map(tell)).toEqual([`${prefix}bound gone`]);

@@ -47,7 +47,7 @@ export class KvLeases {
     const held: Held = { ttlMs, lost: new AbortController(), deadlineMs: runtime.clock.monotonicMs() + ttlMs, cancel: () => {} };
     this.#held.set(id, held);
     this.#beat(id, held);
-    return { id, lost: held.lost.signal, revoke: () => this.#end(id) };
+    return { id, lost: held.lost.signal, held: () => isHeld(held, runtime.clock.monotonicMs()), revoke: () => this.#end(id) };
   }
 
   /** Inside a write transaction, before its first write. */
@@ -108,6 +108,10 @@ export class KvLeases {
     const keys = [...this.#options.env.tables.leasekeys.getKeys({ start: prefix, end: prefixEnd(prefix)! })];
     return keys.map((key) => bytesText(key.subarray(prefix.length)));
   }
+}
+
+function isHeld(held: Held, nowMs: number): boolean {
+  return !held.lost.signal.aborted && nowMs <= held.deadlineMs;
 }
 
 function leasePrefix(id: string): Uint8Array {
