@@ -106,6 +106,14 @@ export const RECORD_MAX_BYTES = 256 * KIB;
 export const INGEST_BATCH_MAX_ENTRIES = 1_000;
 export const INGEST_ERRORS_KEPT_PER_ENTRY = 20;
 export const INGEST_STREAMS_KNOWN_MAX = 20_000;
+/** Different rules among the entries of one batch: the mark names them all. */
+export const INGEST_RULES_PER_BATCH_MAX = 256;
+/** Of the reason why a rule cannot be used. */
+export const INGEST_FAULT_MAX_CHARACTERS = 300;
+/** How often a stream that others claim at the same time is claimed again. */
+export const INGEST_CLAIM_ATTEMPTS_MAX = 16;
+/** Microseconds between the write times of two entries: so many rows of one entry have times of their own. */
+export const INGEST_WRITE_SPAN_US = 1_000;
 export const PARSE_FILE_MAX_BYTES = 256 * MIB;
 
 // Paths given from outside.
@@ -189,9 +197,16 @@ export const JOURNAL_KEEP_MS = 24 * 3_600_000;
 export const SESSION_WELCOME_MS = 10_000;
 export const SESSION_BACKOFF_MIN_MS = 200;
 export const SESSION_BACKOFF_MAX_MS = 30_000;
-export const SESSION_HEARTBEAT_MS = 10_000;
+/** With the next one: a peer that is paused or unreachable is noticed within six seconds. */
+export const SESSION_HEARTBEAT_MS = 1_500;
 /** Heartbeats of the controller that may fail to come before the session is given up. */
 export const SESSION_HEARTBEATS_MISSED_MAX = 3;
+/** An agent that is silent for so long is not there any more. */
+export const SESSION_AGENT_SILENCE_MAX_MS = 15_000;
+/** Figures of the host go with a heartbeat this often. */
+export const SESSION_VALUES_MS = 10_000;
+/** A session that lasted less does not count as having worked. */
+export const SESSION_STEADY_MS = 5_000;
 export const SESSION_WINDOW_ENTRIES = 256;
 export const SESSION_WINDOW_MAX_BYTES = 16 * MIB;
 export const SESSION_BATCH_MAX_BYTES = MIB;
@@ -234,11 +249,13 @@ export const LOG_POLL_UNWATCHED_MS = 1_000;
 export const LOG_GATHER_MS = 50;
 /** A record without its end is sent when its file is finished, or its next has not begun, for this long. */
 export const LOG_FINAL_MS = 5_000;
-export const LOG_HEAD_BYTES = KIB;
+/** First bytes of a followed file, and last before the place up to which it was read: by these it is known again. */
+export const LOG_HEAD_BYTES = 256;
+export const LOG_TAIL_BYTES = 256;
+/** As far two files are compared that may be copies of each other. */
+export const LOG_COMPARE_BYTES = 64 * KIB;
 /** Looks into its folder that must fail to find a file before it counts as deleted. */
 export const LOG_MISSES_MAX = 5;
-/** Copies of cut off files that are known again. */
-export const LOG_FORMER_HEADS_MAX = 8;
 /** Times of files are this coarse. */
 export const LOG_TIME_GRAIN_MS = 10;
 export const LOG_FILES_MAX = 2_000;
@@ -328,7 +345,7 @@ export const AGENT_HELLO_DEADLINE_MS = 10_000;
 export const AGENT_SEND_QUEUE_MAX_FRAMES = 1_024;
 export const AGENT_STREAMS_PER_CONNECTION_MAX = 32;
 export const AGENT_RENEW_MIN_INTERVAL_MS = 1_000;
-export const AGENT_SESSION_LEASE_MS = 30_000;
+export const AGENT_SESSION_LEASE_MS = 9_000;
 export const AGENT_REGISTER_ATTEMPTS_MAX = 16;
 export const AGENT_COMMANDS_WAITING_MAX = 10_000;
 /** After a cancel the agent has so long to tell how the command ended. */
