@@ -1,11 +1,12 @@
 import { X509Certificate } from "node:crypto";
-import type { AgentFrame, Facts, Renewed, Welcome } from "../proto/gen/agent/v1/agent.ts";
+import type { AgentFrame, Controllers, Facts, Renewed, Welcome } from "../proto/gen/agent/v1/agent.ts";
 import { AppError, errorText } from "../common/errors.ts";
 import {
   CERTIFICATE_RENEW_RETRY_MS,
   FETCH_CALL_MS,
   SESSION_BACKOFF_MAX_MS,
   SESSION_BACKOFF_MIN_MS,
+  SESSION_STEADY_MS,
   TIMER_MAX_MS,
 } from "../common/limits.ts";
 import { wait, type Clock, type Random } from "../common/time.ts";
@@ -33,7 +34,7 @@ export interface LinkOptions {
   readonly values: () => Promise<Record<string, string>>;
   /** Revision of the state worked by, 0 for none. */
   readonly desiredRevision: () => number;
-  readonly handler: Omit<SessionHandler, "renewed">;
+  readonly handler: Omit<SessionHandler, "renewed" | "controllers">;
 }
 
 const PROTOCOL = 1;
@@ -45,7 +46,9 @@ export class Link {
   #active: Session | undefined;
   #renewing: { keyPem: string; sinceMs: number } | undefined;
   #takingOver: Promise<void> | undefined;
-  #turn = 0;
+  /** Addresses tried since the last pause. */
+  readonly #tried = new Set<string>();
+  #storing: Promise<void> = Promise.resolve();
 
   constructor(options: LinkOptions) {
     this.#options = options;
@@ -61,8 +64,14 @@ export class Link {
     const renewal = this.#watchCertificate(signal);
     let failures = 0;
     while (!signal.aborted) {
-      const welcomed = await this.#hold(signal);
-      failures = welcomed ? 0 : failures + 1;
+      const address = this.#nextAddress();
+      const steady = await this.#hold(address, signal);
+      if (steady) this.#tried.clear();
+      this.#tried.add(address);
+      failures = steady ? 0 : failures + 1;
+      // The others at once; a pause when nobody is left to be tried.
+      if (this.#identity.controllers.some((other) => !this.#tried.has(other))) continue;
+      this.#tried.clear();
       if (!signal.aborted) await this.#pause(failures, signal);
     }
     this.#active?.close();
@@ -84,10 +93,10 @@ export class Link {
     }
   }
 
-  /** One session and those that take over from it; true when there was a welcome. */
-  async #hold(signal: AbortSignal): Promise<boolean> {
-    const { log } = this.#options;
-    const address = this.#nextAddress();
+  /** One session and those that take over from it; true when it held for a while. */
+  async #hold(address: string, signal: AbortSignal): Promise<boolean> {
+    const { log, clock } = this.#options;
+    const startedMs = clock.monotonicMs();
     let session: Session | undefined;
     const stop = () => session?.close();
     signal.addEventListener("abort", stop, { once: true });
@@ -102,7 +111,7 @@ export class Link {
         reason = await session.finished();
       }
       if (!signal.aborted) log("warn", "disconnected", { controller: address, error: reason.message });
-      return true;
+      return clock.monotonicMs() - startedMs >= SESSION_STEADY_MS;
     } catch (error) {
       session?.close();
       if (!signal.aborted) log("warn", "not connected", { controller: address, error: errorText(error) });
@@ -116,8 +125,9 @@ export class Link {
   #open(address: string): Session {
     const { transport, outbox, clock, values, handler } = this.#options;
     const renewed = (answer: Renewed) => this.#renewed(answer);
+    const controllers = async ({ addresses }: Controllers) => this.#noteControllers(addresses);
     const wire = transport.open(address, this.#identity);
-    return new Session({ address, wire, outbox, clock, values, hello: () => this.#hello(), handler: { ...handler, renewed } });
+    return new Session({ address, wire, outbox, clock, values, hello: () => this.#hello(), handler: { ...handler, renewed, controllers } });
   }
 
   async #hello() {
@@ -138,13 +148,16 @@ export class Link {
     await journal.see(welcome.epoch);
     this.#active = session;
     log("info", "connected", { controller: session.address, epoch: welcome.epoch, steadyMs: Math.round(clock.monotonicMs()) });
-    const known = this.#identity.controllers;
-    const given = welcome.controllers.filter((address) => address !== "");
-    if (given.length > 0 && given.join() !== known.join()) {
-      this.#store({ ...this.#identity, controllers: given }).catch((error: unknown) => {
-        log("warn", "addresses of the controllers not kept", { error: errorText(error) });
-      });
-    }
+    this.#noteControllers(welcome.controllers);
+  }
+
+  #noteControllers(addresses: readonly string[]): void {
+    const given = addresses.filter((address) => address !== "");
+    if (given.length === 0 || given.join() === this.#identity.controllers.join()) return;
+    this.#identity = { ...this.#identity, controllers: given };
+    this.#store({ controllers: given }).catch((error: unknown) => {
+      this.#options.log("warn", "addresses of the controllers not kept", { error: errorText(error) });
+    });
   }
 
   async #pause(failures: number, signal: AbortSignal): Promise<void> {
@@ -156,7 +169,7 @@ export class Link {
 
   #nextAddress(): string {
     const { controllers } = this.#identity;
-    return controllers[this.#turn++ % controllers.length] ?? "";
+    return controllers.find((address) => !this.#tried.has(address)) ?? controllers[0] ?? "";
   }
 
   async #watchCertificate(signal: AbortSignal): Promise<void> {
@@ -185,7 +198,7 @@ export class Link {
       requireOwnCertificate(certificate, asked.keyPem);
       const trusted = authorities.length > 0 ? authorities.map((der) => der.toString("base64")) : this.#identity.authorities;
       for (const der of trusted) new X509Certificate(Buffer.from(der, "base64"));
-      await this.#store({ ...this.#identity, keyPem: asked.keyPem, certificate: certificate.toString("base64"), authorities: trusted });
+      await this.#store({ keyPem: asked.keyPem, certificate: certificate.toString("base64"), authorities: trusted });
     } catch (error) {
       log("error", "renewed certificate refused", { error: errorText(error) });
       return;
@@ -209,8 +222,14 @@ export class Link {
     }
   }
 
-  async #store(identity: Identity): Promise<void> {
-    await storeIdentity(this.#options.identityPath, identity, this.#options.files);
-    this.#identity = identity;
+  /** One after the other, each over what the one before left. */
+  #store(change: Partial<Identity>): Promise<void> {
+    const stored = this.#storing.then(async () => {
+      const identity = { ...this.#identity, ...change };
+      await storeIdentity(this.#options.identityPath, identity, this.#options.files);
+      this.#identity = identity;
+    });
+    this.#storing = stored.catch(() => undefined);
+    return stored;
   }
 }

@@ -1,11 +1,12 @@
 import type {
-  Acknowledge, AgentFrame, Batch, Cancel, Command, ControllerFrame, DesiredState, Entry, Hello, Renewed, Welcome,
+  Acknowledge, AgentFrame, Batch, Cancel, Command, ControllerFrame, Controllers, DesiredState, Entry, Hello, Renewed, Welcome,
 } from "../proto/gen/agent/v1/agent.ts";
 import { AppError, ERROR_CODES, errorText, type ErrorCode } from "../common/errors.ts";
 import {
   SESSION_BATCH_MAX_BYTES,
   SESSION_HEARTBEAT_MS,
   SESSION_HEARTBEATS_MISSED_MAX,
+  SESSION_VALUES_MS,
   SESSION_WELCOME_MS,
   SESSION_WINDOW_ENTRIES,
   SESSION_WINDOW_MAX_BYTES,
@@ -21,6 +22,7 @@ export interface SessionHandler {
   command(command: Command): Promise<void>;
   cancel(cancel: Cancel): Promise<void>;
   renewed(renewed: Renewed): Promise<void>;
+  controllers(controllers: Controllers): Promise<void>;
 }
 
 export interface SessionOptions {
@@ -49,7 +51,10 @@ export class Session {
   #acknowledged = 0;
   #onTheWay: { through: number; bytes: number }[] = [];
   #heardMs: number;
+  /** A frame that takes long keeps those behind it unheard. */
+  #taking = false;
   #controllerBeats = false;
+  #valuesSentMs: number | undefined;
   #cancelBeat: () => void = () => undefined;
   #end: unknown;
   readonly #ended: Promise<void>;
@@ -127,12 +132,14 @@ export class Session {
   async #read(welcomed: (welcome: Welcome) => void): Promise<void> {
     for await (const message of this.#wire.frames) {
       if (this.ended) return;
-      this.#heardMs = this.#options.clock.monotonicMs();
+      this.#taking = true;
       const { frame } = message;
       if (frame?.$case === "welcome") {
         await this.#begin(frame.value);
         welcomed(frame.value);
       } else if (frame) await this.#take(frame);
+      this.#taking = false;
+      this.#heardMs = this.#options.clock.monotonicMs();
     }
   }
 
@@ -151,6 +158,8 @@ export class Session {
         return handler.cancel(frame.value);
       case "renewed":
         return handler.renewed(frame.value);
+      case "controllers":
+        return handler.controllers(frame.value);
       case "heartbeat":
         this.#controllerBeats = true;
         return;
@@ -222,13 +231,22 @@ export class Session {
 
   async #beat(everyMs: number): Promise<void> {
     const { clock } = this.#options;
+    const silentMs = this.#taking ? 0 : clock.monotonicMs() - this.#heardMs;
     // A controller that never beats is watched by the connection's own keep-alive alone.
-    if (this.#controllerBeats && clock.monotonicMs() - this.#heardMs > everyMs * SESSION_HEARTBEATS_MISSED_MAX) {
+    if (this.#controllerBeats && silentMs > everyMs * SESSION_HEARTBEATS_MISSED_MAX) {
       this.#close(new AppError("deadline", `${this.address} has been silent for ${SESSION_HEARTBEATS_MISSED_MAX} heartbeats.`));
       return;
     }
-    this.send({ $case: "heartbeat", value: { timeMs: clock.nowMs(), values: await this.#options.values() } });
+    this.send({ $case: "heartbeat", value: { timeMs: clock.nowMs(), values: await this.#values() } });
     this.#scheduleBeat();
+  }
+
+  /** Figures of the host cost more than a heartbeat and go with few of them. */
+  async #values(): Promise<Record<string, string>> {
+    const nowMs = this.#options.clock.monotonicMs();
+    if (this.#valuesSentMs !== undefined && nowMs - this.#valuesSentMs < SESSION_VALUES_MS) return {};
+    this.#valuesSentMs = nowMs;
+    return this.#options.values();
   }
 }
 

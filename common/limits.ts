@@ -307,8 +307,14 @@ export const INDEX_UNION_MAX = 64;
 export const SEARCH_WORDS_MAX = 16;
 /** Timelines that are merged at once; a class tree with more record classes reads smaller pages. */
 export const TIMELINE_PAGE_ROWS = 500;
-/** A catalog that cannot keep its lease for this long stops writing. */
-export const CATALOG_LEASE_MS = 15_000;
+/** A catalog that cannot keep its lease for this long stops writing; a change of definitions waits so long for a controller that is gone. */
+export const CATALOG_LEASE_MS = 8_000;
+/** Controllers that serve one tenant. Times of writes have this many residues, one for each of them. */
+export const CATALOG_FOLLOWERS_MAX = 64;
+/** Longer than the lease: then whoever has not acknowledged is gone, or alive and stuck. */
+export const CATALOG_ACKNOWLEDGE_DEADLINE_MS = 10_000;
+/** How long a call waits for definitions that have to be read anew. */
+export const CATALOG_RESUME_DEADLINE_MS = 5_000;
 export const CATALOG_RETRY_MS = 250;
 export const CATALOG_CHANGE_ATTEMPTS_MAX = 32;
 export const STORE_ATTEMPTS_MAX = 6;
@@ -346,6 +352,8 @@ export const AGENT_SEND_QUEUE_MAX_FRAMES = 1_024;
 export const AGENT_STREAMS_PER_CONNECTION_MAX = 32;
 export const AGENT_RENEW_MIN_INTERVAL_MS = 1_000;
 export const AGENT_SESSION_LEASE_MS = 9_000;
+/** A connected agent's desired state is read again this often, in case nobody could tell that it changed. */
+export const DESIRED_RECHECK_MS = 60_000;
 export const AGENT_REGISTER_ATTEMPTS_MAX = 16;
 export const AGENT_COMMANDS_WAITING_MAX = 10_000;
 /** After a cancel the agent has so long to tell how the command ended. */

@@ -4,9 +4,10 @@ import {
   HOST_FACTS_MAX_ENTRIES,
   HOST_FACTS_MIN_INTERVAL_MS,
   HOST_FACT_MAX_BYTES,
+  DESIRED_RECHECK_MS,
   INGEST_BATCH_MAX_ENTRIES,
+  SESSION_AGENT_SILENCE_MAX_MS,
   SESSION_HEARTBEAT_MS,
-  SESSION_HEARTBEATS_MISSED_MAX,
   SESSION_WINDOW_ENTRIES,
 } from "../../../../common/limits.ts";
 import type { AgentFrame, Batch, CommandState, ControllerFrame, Entry, Hello } from "../../../../proto/gen/agent/v1/agent.ts";
@@ -38,10 +39,15 @@ export class LiveSession implements AgentSession {
   #digests: ReadonlySet<string> = new Set();
   #sendingDesired: Promise<void> | undefined;
   #desiredStale = false;
+  /** To be sent even when its revision is the one sent before. */
+  #desiredAsked = false;
   #facts: Record<string, string> = {};
   #factsAtMs: number | undefined;
   #renewedAtMs: number | undefined;
   #heardAtMs: number;
+  #beatenAtMs: number;
+  #desiredAtMs: number;
+  #desiredRevision: number | undefined;
   #stopTimer: () => void = () => undefined;
   #over = false;
 
@@ -53,7 +59,9 @@ export class LiveSession implements AgentSession {
     this.#lastSequence = start.acknowledged;
     this.#source = { tenant: start.identity.tenant, host: start.identity.host, streamId: start.hello.streamId };
     this.#heardAtMs = dependencies.runtime.clock.monotonicMs();
-    this.#watchSilence();
+    this.#beatenAtMs = this.#heardAtMs;
+    this.#desiredAtMs = this.#heardAtMs;
+    this.#watch();
   }
 
   get over(): boolean {
@@ -76,7 +84,7 @@ export class LiveSession implements AgentSession {
       case "batch":
         return this.#batch(body.value);
       case "heartbeat":
-        this.send({ $case: "heartbeat", value: { timeMs: this.#with.runtime.clock.nowMs(), values: {} } });
+        this.#beat();
         return this.noteFacts(body.value.values);
       case "command":
         return this.#with.commandState(this, body.value);
@@ -104,8 +112,8 @@ export class LiveSession implements AgentSession {
   /** Sends the desired state; calls while one is under way are answered by one more afterwards. */
   refresh(): Promise<void> {
     this.#desiredStale = true;
-    this.#sendingDesired ??= this.#sendDesired().finally(() => (this.#sendingDesired = undefined));
-    return this.#sendingDesired;
+    this.#desiredAsked = true;
+    return this.#sendStale();
   }
 
   /** Facts are written when the last ones are old enough; newer values wait for then. */
@@ -121,12 +129,33 @@ export class LiveSession implements AgentSession {
     await this.#with.facts(this, facts);
   }
 
+  #sendStale(): Promise<void> {
+    this.#sendingDesired ??= this.#sendDesired().finally(() => (this.#sendingDesired = undefined));
+    return this.#sendingDesired;
+  }
+
   async #sendDesired(): Promise<void> {
     while (this.#desiredStale && !this.#over) {
       this.#desiredStale = false;
+      this.#desiredAtMs = this.#with.runtime.clock.monotonicMs();
       const state = await this.#with.desired.desired(this.identity.tenant, this.identity.host);
       this.#digests = new Set(state.policies.flatMap((policy) => depotDigests(policy.depot)));
+      const known = this.#desiredRevision === state.revision && !this.#desiredAsked;
+      this.#desiredAsked = false;
+      if (known) continue;
+      this.#desiredRevision = state.revision;
       this.send(desiredFrame(state));
+    }
+  }
+
+  /** Changes are told by whoever makes them; a controller that could not tell this one is made good here. */
+  async #recheck(): Promise<void> {
+    try {
+      this.#desiredStale = true;
+      await this.#sendStale();
+    } catch (error) {
+      const { tenant, host } = this.identity;
+      this.#with.runtime.log.warn({ tenant, host, reason: errorText(error) }, "the desired state could not be read again");
     }
   }
 
@@ -171,14 +200,21 @@ export class LiveSession implements AgentSession {
     this.send({ $case: "renewed", value });
   }
 
-  #watchSilence(): void {
+  #beat(): void {
+    this.#beatenAtMs = this.#with.runtime.clock.monotonicMs();
+    this.send({ $case: "heartbeat", value: { timeMs: this.#with.runtime.clock.nowMs(), values: {} } });
+  }
+
+  /** Heartbeats are answered; where none came one is sent all the same, because the agent's may wait behind much that it sends. */
+  #watch(): void {
     const { clock } = this.#with.runtime;
     this.#stopTimer = clock.after(SESSION_HEARTBEAT_MS, () => {
       if (this.#over) return;
-      if (clock.monotonicMs() - this.#heardAtMs > SESSION_HEARTBEAT_MS * SESSION_HEARTBEATS_MISSED_MAX) {
-        return this.close("deadline", "Nothing was heard of the agent for too long.");
-      }
-      this.#watchSilence();
+      const nowMs = clock.monotonicMs();
+      if (nowMs - this.#heardAtMs > SESSION_AGENT_SILENCE_MAX_MS) return this.close("deadline", "Nothing was heard of the agent for too long.");
+      if (nowMs - this.#beatenAtMs >= SESSION_HEARTBEAT_MS) this.#beat();
+      if (nowMs - this.#desiredAtMs >= DESIRED_RECHECK_MS) void this.#recheck();
+      this.#watch();
     });
   }
 

@@ -50,6 +50,7 @@ export interface ControllerFrame {
     | { $case: "cancel"; value: Cancel }
     | { $case: "renewed"; value: Renewed }
     | { $case: "heartbeat"; value: Heartbeat }
+    | { $case: "controllers"; value: Controllers }
     | undefined;
 }
 
@@ -95,6 +96,12 @@ export interface Welcome {
   windowEntries: number;
   /** host:port of agent ports, this one first */
   controllers: string[];
+}
+
+/** The controllers there are changed: takes the place of the welcome's. */
+export interface Controllers {
+  /** host:port of agent ports, this one first */
+  addresses: string[];
 }
 
 export interface Refused {
@@ -482,6 +489,9 @@ export const ControllerFrame: MessageFns<ControllerFrame> = {
       case "heartbeat":
         Heartbeat.encode(message.frame.value, writer.uint32(66).fork()).join();
         break;
+      case "controllers":
+        Controllers.encode(message.frame.value, writer.uint32(74).fork()).join();
+        break;
     }
     return writer;
   },
@@ -563,6 +573,14 @@ export const ControllerFrame: MessageFns<ControllerFrame> = {
             message.frame = { $case: "heartbeat", value: Heartbeat.decode(reader, reader.uint32()) };
             continue;
           }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.frame = { $case: "controllers", value: Controllers.decode(reader, reader.uint32()) };
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -626,6 +644,12 @@ export const ControllerFrame: MessageFns<ControllerFrame> = {
       case "heartbeat": {
         if (object.frame?.value !== undefined && object.frame?.value !== null) {
           message.frame = { $case: "heartbeat", value: Heartbeat.fromPartial(object.frame.value) };
+        }
+        break;
+      }
+      case "controllers": {
+        if (object.frame?.value !== undefined && object.frame?.value !== null) {
+          message.frame = { $case: "controllers", value: Controllers.fromPartial(object.frame.value) };
         }
         break;
       }
@@ -1061,6 +1085,61 @@ export const Welcome: MessageFns<Welcome> = {
     message.heartbeatMs = object.heartbeatMs ?? 0;
     message.windowEntries = object.windowEntries ?? 0;
     message.controllers = object.controllers?.map((e) => e) || [];
+    return message;
+  },
+};
+
+function createBaseControllers(): Controllers {
+  return { addresses: [] };
+}
+
+export const Controllers: MessageFns<Controllers> = {
+  encode(message: Controllers, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.addresses) {
+      writer.uint32(10).string(v!);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Controllers {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseControllers();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.addresses.push(reader.string());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<Controllers>): Controllers {
+    return Controllers.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<Controllers>): Controllers {
+    const message = createBaseControllers();
+    message.addresses = object.addresses?.map((e) => e) || [];
     return message;
   },
 };
