@@ -107,7 +107,7 @@ export async function assemble(options: AssemblyOptions) {
   });
 
   return {
-    endpoints, agents, tenants, users, objects, query, rules, hosts, depots, policies,
+    endpoints, agents, tenants, users, objects, query, rules, hosts, depots, policies, jobs, runs,
     http: (): Promise<FastifyInstance> =>
       buildHttp({
         runtime,
