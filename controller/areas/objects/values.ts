@@ -49,6 +49,8 @@ const SMALLINT = { min: -(2n ** 15n), max: 2n ** 15n - 1n };
 const BIGINT = { min: -(2n ** 63n), max: 2n ** 63n - 1n };
 const VARINT_MAX_DIGITS = 1_000;
 const INTEGER_TEXT = /^[+-]?\d+(\.0+)?$/;
+/** As numbers mostly come, and safe in a number. */
+const SHORT_INTEGER_TEXT = /^(?:0|-?[1-9]\d{0,14})$/;
 const NUMBER_TEXT = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
@@ -88,10 +90,15 @@ interface IntegerRange {
 
 function toInteger(value: Value, range?: IntegerRange): Value | undefined {
   if (typeof value === "number" && Number.isInteger(value) && Math.abs(value) < 32_768) return value + 0;
+  if (typeof value === "string" && SHORT_INTEGER_TEXT.test(value)) return inRange(Number(value), range);
   const exact = exactInteger(value);
   if (exact === undefined || (range !== undefined && (exact < range.min || exact > range.max))) return undefined;
   const number = Number(exact);
   return Number.isSafeInteger(number) ? number : String(exact);
+}
+
+function inRange(value: number, range: IntegerRange | undefined): number | undefined {
+  return range === undefined || (value >= range.min && value <= range.max) ? value : undefined;
 }
 
 function exactInteger(value: Value): bigint | undefined {

@@ -55,12 +55,21 @@ export function numberPrefix(slot: number, value: number): Uint8Array {
 
 /** Terms as they are indexed: each once, those over the limit cut at a whole character. */
 export function indexedTerms(terms: readonly string[]): readonly string[] {
+  // As most records have them: then nothing need be made anew.
+  if (terms.length <= FEW_TERMS && terms.every((term, at) => isShort(term) && terms.indexOf(term) === at)) return terms;
   return [...new Set(terms.map(cutTerm))];
 }
 
+/** Up to here comparing each with each is cheaper than a set. */
+const FEW_TERMS = 8;
+
+/** A UTF-16 unit has at most three bytes. */
+function isShort(term: string): boolean {
+  return term.length * 3 <= TERM_MAX_BYTES;
+}
+
 function cutTerm(term: string): string {
-  // A UTF-16 unit has at most three bytes.
-  if (term.length * 3 <= TERM_MAX_BYTES) return term;
+  if (isShort(term)) return term;
   const bytes = textBytes(term);
   if (bytes.length <= TERM_MAX_BYTES) return term;
   let end = TERM_MAX_BYTES;
@@ -70,7 +79,8 @@ function cutTerm(term: string): string {
 
 /** Records of a class with a term, in the order of their ids. */
 export function recordTermPrefix(cid: number, term: string): Uint8Array {
-  return lengthPrefixed(cid, textBytes(term));
+  // The shared pool of small buffers: there is one of these for every record and indexed value.
+  return lengthPrefixed(cid, Buffer.from(term));
 }
 
 /** Sorts after every id before `timeMs` and before every id from then on. */
