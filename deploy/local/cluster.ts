@@ -84,6 +84,7 @@ export class LocalCluster {
   readonly settings: ClusterSettings;
   readonly #dir: string;
   #running: readonly Running[];
+  #saving: Promise<void> = Promise.resolve();
 
   constructor(dir: string, state: ClusterState) {
     this.#dir = dir;
@@ -154,7 +155,12 @@ export class LocalCluster {
   }
 
   /** So that another process finds it by its folder. */
-  async save(): Promise<void> {
+  save(): Promise<void> {
+    this.#saving = this.#saving.then(() => this.#write());
+    return this.#saving;
+  }
+
+  async #write(): Promise<void> {
     const file = join(this.#dir, STATE_FILE);
     const state: ClusterState = { settings: this.settings, running: this.#running };
     await writeFile(`${file}.new`, JSON.stringify(state, undefined, 2));
