@@ -1,0 +1,160 @@
+import type { Process } from "./process.ts";
+import type { World } from "./world.ts";
+
+/** As much as a stream of gRPC takes before it asks for patience. */
+const HIGH_WATER_FRAMES = 16;
+/** A silent connection is given up after this, as keep-alive does. */
+const SILENCE_MIN_MS = 20_000;
+const SILENCE_MAX_MS = 45_000;
+
+/** One end of a connection. Frames come in the order in which they were sent. */
+export interface Side {
+  onFrame: (bytes: Uint8Array) => void;
+  onEnd: () => void;
+  onBroken: (why: string) => void;
+  onDrain: () => void;
+  /** Sent and not yet taken by the other side. */
+  readonly waiting: number;
+  send(bytes: Uint8Array): boolean;
+  end(): void;
+  /** Ends it with an error for the other side. */
+  fail(): void;
+  /** A frame that came was taken. */
+  consumed(): void;
+}
+
+export interface ConnectionOptions {
+  readonly world: World;
+  readonly latency: () => number;
+  readonly client: Process;
+}
+
+/** Two ends, each in a program that may be held up or die, and what is on its way between them. */
+export class Connection {
+  readonly client: Side;
+  readonly server: Side;
+  readonly #options: ConnectionOptions;
+  readonly #ends: { client: Process; server: Process | undefined };
+  readonly #listeners: (() => void)[] = [];
+  #silent = false;
+  #broken = false;
+
+  constructor(options: ConnectionOptions) {
+    this.#options = options;
+    this.#ends = { client: options.client, server: undefined };
+    const { world, latency } = options;
+    const carries = (): boolean => !this.#silent && !this.#broken;
+    const fail = (): void => this.break("The stream failed.");
+    [this.client, this.server] = pairOf({ world, latency, carries, fail, processes: this.#ends });
+    options.client.onEnd(() => this.break("The other side died."));
+  }
+
+  /** The first packet reaches the other side. */
+  dial(arrived: () => void): void {
+    this.#options.world.after(this.#options.latency(), "dial", () => {
+      if (!this.#silent && !this.#broken) arrived();
+    });
+  }
+
+  serve(process: Process): void {
+    this.#ends.server = process;
+    process.onEnd(() => this.break("The other side died."));
+  }
+
+  onOver(listener: () => void): void {
+    this.#listeners.push(listener);
+  }
+
+  /** Nothing arrives any more, and nobody is told until keep-alive finds out. */
+  fallSilent(): void {
+    if (this.#silent || this.#broken) return;
+    this.#silent = true;
+    const { world } = this.#options;
+    for (const side of ["client", "server"] as const) {
+      world.after(world.between(SILENCE_MIN_MS, SILENCE_MAX_MS), "keep-alive", () => this.#tell(side, "The other side is silent."));
+    }
+  }
+
+  /** What is on its way is lost; both sides are told, unless the line is silent. */
+  break(why: string): void {
+    if (this.#broken) return;
+    this.#broken = true;
+    for (const listener of this.#listeners) listener();
+    if (this.#silent) return;
+    const { world, latency } = this.#options;
+    for (const side of ["client", "server"] as const) world.after(latency(), "reset", () => this.#tell(side, why));
+  }
+
+  #tell(side: "client" | "server", why: string): void {
+    const end = side === "client" ? this.client : this.server;
+    this.#ends[side]?.turn(() => end.onBroken(why));
+    if (this.#silent) this.break(why);
+  }
+}
+
+interface PairOptions {
+  readonly world: World;
+  readonly latency: () => number;
+  readonly carries: () => boolean;
+  readonly fail: () => void;
+  readonly processes: { readonly client: Process; readonly server: Process | undefined };
+}
+
+function pairOf(options: PairOptions): [client: Side, server: Side] {
+  const client = new End(options, () => options.processes.server);
+  const server = new End(options, () => options.processes.client);
+  client.other = server;
+  server.other = client;
+  return [client, server];
+}
+
+class End implements Side {
+  onFrame: (bytes: Uint8Array) => void = () => undefined;
+  onEnd: () => void = () => undefined;
+  onBroken: (why: string) => void = () => undefined;
+  onDrain: () => void = () => undefined;
+  other: End | undefined;
+  waiting = 0;
+  readonly #options: PairOptions;
+  readonly #receiver: () => Process | undefined;
+  #lastMs = 0;
+  #ended = false;
+
+  constructor(options: PairOptions, receiver: () => Process | undefined) {
+    this.#options = options;
+    this.#receiver = receiver;
+  }
+
+  send(bytes: Uint8Array): boolean {
+    if (this.#ended || !this.#options.carries()) return true;
+    this.waiting += 1;
+    const sent = Uint8Array.from(bytes);
+    this.#carry(() => this.other?.onFrame(sent));
+    return this.waiting < HIGH_WATER_FRAMES;
+  }
+
+  end(): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#carry(() => this.other?.onEnd());
+  }
+
+  fail(): void {
+    this.#options.fail();
+  }
+
+  consumed(): void {
+    const { other } = this;
+    if (!other) return;
+    other.waiting -= 1;
+    if (other.waiting < HIGH_WATER_FRAMES) other.onDrain();
+  }
+
+  #carry(arrive: () => void): void {
+    const { world, latency, carries } = this.#options;
+    this.#lastMs = Math.max(this.#lastMs, world.nowMs + latency());
+    world.after(this.#lastMs - world.nowMs, "frame", () => {
+      if (carries()) this.#receiver()?.turn(arrive);
+    });
+  }
+}

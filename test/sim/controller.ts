@@ -1,0 +1,114 @@
+import { X509Certificate } from "node:crypto";
+import { pino } from "pino";
+import { assemble, type Assembly } from "../../controller/assembly.ts";
+import { SessionStream, type SessionWire } from "../../controller/grpc/session-stream.ts";
+import type { Runtime } from "../../controller/runtime.ts";
+import { secretBox } from "../../controller/secrets/index.ts";
+import type { MemoryDatabase } from "../helpers/memory-engine.ts";
+import type { Caller, Network } from "./network.ts";
+import { Process } from "./process.ts";
+import { NO_STORE_FAULTS, storeCall, type StoreFaults } from "./store.ts";
+import type { World } from "./world.ts";
+
+const SECRETS = secretBox([Buffer.alloc(32, 7)]);
+const AGENT_PORT = 7070;
+
+export interface ControllerOptions {
+  readonly name: string;
+  readonly world: World;
+  readonly database: MemoryDatabase;
+  readonly network: Network;
+}
+
+/** A controller that is started, held up, killed and started again: the real services over a store that all of them share. */
+export class Controller {
+  readonly name: string;
+  readonly faults: StoreFaults = { ...NO_STORE_FAULTS };
+  readonly skew = { ms: 0 };
+  readonly #options: ControllerOptions;
+  #process: Process | undefined;
+  #services: Assembly | undefined;
+  #lives = 0;
+
+  constructor(options: ControllerOptions) {
+    this.#options = options;
+    this.name = options.name;
+  }
+
+  get process(): Process | undefined {
+    return this.#process;
+  }
+
+  /** What it does, while it lives. */
+  get services(): Assembly | undefined {
+    return this.#process?.alive && !this.#process.paused ? this.#services : undefined;
+  }
+
+  /** Resolves when it listens. */
+  async start(): Promise<Assembly> {
+    const { name, world, database, network } = this.#options;
+    const process = new Process({ name, world, skew: this.skew });
+    this.#process = process;
+    this.#lives += 1;
+    world.note(`${name} starts`);
+    // Nothing may wait for time while cryptography of other threads is waited for.
+    let faults = NO_STORE_FAULTS;
+    const call = storeCall({ world, process, faults: () => faults });
+    const services = await world.outside(this.#assemble(process, database.engine({ clock: process.clock, call })));
+    faults = this.faults;
+    this.#services = services;
+    services.start();
+    network.listen(`${name}:${AGENT_PORT}`, process, (caller, call) => this.#accept(caller, call));
+    return services;
+  }
+
+  /** In good order. */
+  async stop(): Promise<void> {
+    await this.#services?.close();
+    this.#process?.kill();
+  }
+
+  kill(): void {
+    this.#options.world.note(`${this.name} is killed`);
+    this.#process?.kill();
+  }
+
+  pause(): void {
+    this.#options.world.note(`${this.name} is held up`);
+    this.#process?.pause();
+  }
+
+  resume(): void {
+    this.#options.world.note(`${this.name} goes on`);
+    this.#process?.resume();
+  }
+
+  #assemble(process: Process, engine: Parameters<typeof assemble>[0]["engine"]): Promise<Assembly> {
+    return assemble({
+      engine,
+      runtime: this.#runtime(process),
+      secrets: SECRETS,
+      controllerId: `${this.name}-${this.#lives}`,
+      publicNames: [this.name],
+      dataDir: "/nowhere",
+      version: "sim",
+      agentPort: () => AGENT_PORT,
+    });
+  }
+
+  #runtime(process: Process): Runtime {
+    const { world } = this.#options;
+    const destination = { write: (line: string) => world.remark(`${this.name} log ${line.trim()}`) };
+    const log = pino({ level: world.tracing ? "info" : "silent", base: null, timestamp: false }, destination);
+    return { clock: process.clock, random: process.random, log };
+  }
+
+  #accept({ identity: caller }: Caller, call: SessionWire): void {
+    const [process, services] = [this.#process, this.#services];
+    if (!process || !services) return;
+    const { serialNumber } = new X509Certificate(Buffer.from(caller.certificate, "base64"));
+    const identity = { tenant: caller.tenant, host: caller.host, serial: serialNumber.toUpperCase() };
+    const open = services.hosts.openSession.bind(services.hosts);
+    new SessionStream({ runtime: this.#runtime(process), open, over: () => undefined }, call, identity);
+  }
+}

@@ -1,0 +1,241 @@
+import { AppError } from "../../common/errors.ts";
+import type { Identity } from "../../agent/identity.ts";
+import type { Transport, Wire } from "../../agent/transport.ts";
+import type { SessionWire } from "../../controller/grpc/session-stream.ts";
+import { AgentFrame, ControllerFrame } from "../../proto/gen/agent/v1/agent.ts";
+import { Connection, type Side } from "./connection.ts";
+import type { Process } from "./process.ts";
+import type { World } from "./world.ts";
+
+/** Whom a stream was opened by. */
+export interface Caller {
+  readonly host: string;
+  readonly identity: Identity;
+}
+
+export type Accept = (caller: Caller, call: SessionWire) => void;
+
+/** What an observer is told: frames as they are handed over. */
+export interface Observer {
+  toAgent(host: string, frame: ControllerFrame): void;
+}
+
+/** All streams between hosts and controllers. */
+export class Network {
+  readonly #world: World;
+  readonly #ports = new Map<string, { readonly process: Process; readonly accept: Accept }>();
+  readonly #connections = new Set<{ readonly host: string; readonly address: string; readonly connection: Connection }>();
+  readonly #cut = new Set<string>();
+  readonly #observer: Observer;
+  latency = { fromMs: 0.2, toMs: 5 };
+
+  constructor(world: World, observer: Observer) {
+    this.#world = world;
+    this.#observer = observer;
+  }
+
+  listen(address: string, process: Process, accept: Accept): void {
+    this.#ports.set(address, { process, accept });
+    process.onEnd(() => {
+      if (this.#ports.get(address)?.process === process) this.#ports.delete(address);
+    });
+  }
+
+  /** The way of one life of an agent. */
+  transportOf(host: string, process: Process): Transport {
+    return { open: (address, identity) => this.#open({ host, process, address, identity }) };
+  }
+
+  /** No new streams, and what is sent over the old ones vanishes: neither side is told. */
+  partition(host: string, address: string): void {
+    this.#cut.add(`${host} ${address}`);
+    for (const one of this.#connections) if (one.host === host && one.address === address) one.connection.fallSilent();
+  }
+
+  heal(): void {
+    this.#cut.clear();
+  }
+
+  /** Breaks what is open between them, with or without telling. */
+  cut(host: string, address: string, silently: boolean): void {
+    for (const one of [...this.#connections]) {
+      if (one.host !== host || one.address !== address) continue;
+      if (silently) one.connection.fallSilent();
+      else one.connection.break("The connection was cut.");
+    }
+  }
+
+  /** Connections of that host fall silent, as when its power goes. */
+  silence(host: string): void {
+    for (const one of this.#connections) if (one.host === host) one.connection.fallSilent();
+  }
+
+  get open(): number {
+    return this.#connections.size;
+  }
+
+  #open({ host, process, address, identity }: { host: string; process: Process; address: string; identity: Identity }): Wire {
+    const connection = new Connection({ world: this.#world, latency: () => this.#world.between(this.latency.fromMs, this.latency.toMs), client: process });
+    const client = new ClientWire({ connection, address, deliver: (frame) => this.#observer.toAgent(host, frame) });
+    const entry = { host, address, connection };
+    this.#connections.add(entry);
+    connection.onOver(() => void this.#connections.delete(entry));
+    if (this.#cut.has(`${host} ${address}`)) connection.fallSilent();
+    connection.dial(() => {
+      const port = this.#ports.get(address);
+      if (!port) return connection.break(`Nobody listens at ${address}.`);
+      connection.serve(port.process);
+      port.process.turn(() => port.accept({ host, identity }, new ServerCall(connection.server)));
+    });
+    return client;
+  }
+}
+
+class ClientWire implements Wire {
+  readonly over: Promise<AppError>;
+  readonly #connection: Connection;
+  readonly #side: Side;
+  readonly #address: string;
+  readonly #frames: ControllerFrame[] = [];
+  readonly #deliver: (frame: ControllerFrame) => void;
+  #ended = false;
+  #error: AppError | undefined;
+  #wake: () => void = () => undefined;
+  #resolveOver: (reason: AppError) => void = () => undefined;
+
+  constructor({ connection, address, deliver }: { connection: Connection; address: string; deliver: (frame: ControllerFrame) => void }) {
+    this.#connection = connection;
+    this.#side = connection.client;
+    this.#address = address;
+    this.#deliver = deliver;
+    this.over = new Promise((resolve) => (this.#resolveOver = resolve));
+    this.#side.onFrame = (bytes) => this.#came(() => this.#frames.push(ControllerFrame.decode(bytes)));
+    this.#side.onEnd = () => this.#came(() => (this.#ended = true));
+    this.#side.onBroken = (why) => this.#broke(why);
+  }
+
+  get frames(): AsyncIterable<ControllerFrame> {
+    return this.#read();
+  }
+
+  send(frame: AgentFrame): boolean {
+    return this.#side.send(AgentFrame.encode(frame).finish());
+  }
+
+  drained(): Promise<void> {
+    return new Promise((resolve) => (this.#side.onDrain = resolve));
+  }
+
+  end(): void {
+    this.#side.end();
+  }
+
+  cancel(): void {
+    this.#broke("The stream was cancelled.");
+    this.#connection.break("The stream was cancelled.");
+  }
+
+  // eslint-disable-next-line require-yield
+  async *fetch(): AsyncGenerator<Uint8Array> {
+    throw await Promise.resolve(new AppError("unavailable", "There is no content here."));
+  }
+
+  async *#read(): AsyncGenerator<ControllerFrame> {
+    for (;;) {
+      if (this.#error) throw this.#error;
+      const frame = this.#frames.shift();
+      if (frame) {
+        this.#side.consumed();
+        this.#deliver(frame);
+        yield frame;
+      } else if (this.#ended) {
+        this.#resolveOver(new AppError("unavailable", `${this.#address} ended the session.`));
+        return;
+      } else await new Promise<void>((resolve) => (this.#wake = resolve));
+    }
+  }
+
+  #came(note: () => void): void {
+    note();
+    this.#wake();
+  }
+
+  #broke(why: string): void {
+    if (this.#error || this.#ended) return;
+    this.#error = new AppError("unavailable", `${this.#address}: ${why}`);
+    this.#resolveOver(this.#error);
+    this.#wake();
+  }
+}
+
+type CallEvent = "data" | "end" | "cancelled" | "close" | "error";
+
+/** The controller's end, as gRPC would show it. */
+class ServerCall implements SessionWire {
+  readonly #side: Side;
+  readonly #listeners = new Map<CallEvent, (frame: AgentFrame) => void>();
+  readonly #frames: AgentFrame[] = [];
+  #paused = false;
+  #ended = false;
+  #told = false;
+
+  constructor(side: Side) {
+    this.#side = side;
+    side.onFrame = (bytes) => {
+      this.#frames.push(AgentFrame.decode(bytes));
+      this.#flow();
+    };
+    side.onEnd = () => {
+      this.#ended = true;
+      this.#flow();
+    };
+    side.onBroken = () => this.#tell("cancelled");
+  }
+
+  get writableLength(): number {
+    return this.#side.waiting;
+  }
+
+  on(event: CallEvent, listener: (frame: AgentFrame) => void): unknown {
+    this.#listeners.set(event, listener);
+    return this;
+  }
+
+  write(frame: ControllerFrame): unknown {
+    return this.#side.send(ControllerFrame.encode(frame).finish());
+  }
+
+  end(): unknown {
+    return this.#side.end();
+  }
+
+  emit(_event: "error", _reason: unknown): unknown {
+    return this.#side.fail();
+  }
+
+  pause(): unknown {
+    this.#paused = true;
+    return this;
+  }
+
+  resume(): unknown {
+    this.#paused = false;
+    this.#flow();
+    return this;
+  }
+
+  #flow(): void {
+    while (!this.#paused && this.#frames.length > 0) {
+      const frame = this.#frames.shift();
+      this.#side.consumed();
+      if (frame) this.#listeners.get("data")?.(frame);
+    }
+    if (!this.#paused && this.#ended && this.#frames.length === 0) this.#tell("end");
+  }
+
+  #tell(event: CallEvent): void {
+    if (this.#told) return;
+    this.#told = true;
+    this.#listeners.get(event)?.({ frame: undefined });
+  }
+}

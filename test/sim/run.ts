@@ -1,0 +1,116 @@
+import { decodeStored } from "../../controller/store/format.ts";
+import { wrongs } from "./checks.ts";
+import { History } from "./history.ts";
+import type { Host } from "./host.ts";
+import { ADMIN, addressOf, TENANT, template, type Template } from "./template.ts";
+
+export interface RunOptions {
+  readonly seed: number;
+  readonly tracing?: boolean;
+}
+
+export interface Outcome {
+  readonly seed: number;
+  readonly wrong: readonly string[];
+  /** The same for the same seed. */
+  readonly fingerprint: string;
+  readonly events: number;
+  readonly trace: readonly string[];
+  readonly lines: number;
+  readonly jobs: number;
+}
+
+const TROUBLE_MS = 60_000;
+/** Sessions, leases and waits of before have come to their ends. */
+const CALM_MS = 50_000;
+/** As long as it takes until a run that nobody holds any more is ended. */
+const LAST_WAIT_MS = 240_000;
+
+/** One history: a while of work and trouble, then calm, then the account. */
+export async function runHistory({ seed, tracing }: RunOptions): Promise<Outcome> {
+  const made: Template = await template();
+  const history = new History({ seed, template: made, controllers: 1, hosts: 1 + (seed % 2), ...(tracing === undefined ? {} : { tracing }) });
+  const { world } = history;
+  await history.begin(seed % 3 === 0 ? ["tick", "tail"] : ["tick"]);
+  for (let left = 2 + Math.floor(world.random.next() * 5); left > 0; left--) plan(history, trouble(history));
+  for (let left = Math.floor(world.random.next() * 4); left > 0; left--) plan(history, () => job(history));
+  if (world.chance(0.3)) plan(history, () => history.editRule());
+  await world.advance(TROUBLE_MS);
+  await history.heal();
+  await world.advance(CALM_MS);
+  const wrong = await account(history);
+  world.note(wrong.length === 0 ? "all is right" : wrong.join("; "));
+  const { fingerprint, events, trace } = world;
+  return { seed, wrong, fingerprint, events, trace, lines: history.ledger.printed.size, jobs: history.jobs.length };
+}
+
+/** At some moment of the first part. */
+function plan({ world }: History, action: () => void): void {
+  world.after(world.between(0, TROUBLE_MS), "plan", action);
+}
+
+function job(history: History): void {
+  const { world } = history;
+  const ms = Math.round(world.between(100, 20_000));
+  history.runJob({ ms, lines: Math.floor(world.random.next() * 5), code: world.chance(0.8) ? 0 : 3, timeoutS: Math.round(world.between(2, 40)) });
+}
+
+function trouble(history: History): () => void {
+  const { world, network, controllers, hosts } = history;
+  const [controller, host] = [world.pick([controllers[0]!, ...controllers.slice(1)]), world.pick([hosts[0]!, ...hosts.slice(1)])];
+  const lastsMs = world.between(0, 1) ** 2 * 40_000;
+  const later = (action: () => unknown): void => void world.after(lastsMs, "trouble ends", () => void action());
+  const address = addressOf(controller.name);
+  return world.pick([
+    () => {
+      host.kill(world.chance(0.5));
+      later(() => begin(host));
+    },
+    () => {
+      controller.kill();
+      later(() => (controller.process?.alive ? undefined : controller.start()));
+    },
+    () => {
+      controller.pause();
+      later(() => controller.resume());
+    },
+    () => network.cut(host.name, address, world.chance(0.5)),
+    () => {
+      network.partition(host.name, address);
+      later(() => network.heal());
+    },
+    () => {
+      Object.assign(controller.faults, { slow: 0.3, slowMaxMs: world.between(10, 2_000), away: world.chance(0.3) ? 0.5 : 0.05, unknown: 0.1 });
+      later(() => Object.assign(controller.faults, { slow: 0, away: 0, unknown: 0 }));
+    },
+    () => {
+      network.latency = { fromMs: 1, toMs: world.between(10, 3_000) };
+      later(() => (network.latency = { fromMs: 0.2, toMs: 5 }));
+    },
+  ]);
+}
+
+function begin(host: Host): void {
+  if (!host.running) host.start();
+}
+
+/** Brings everything to its end and looks what there is. */
+async function account(history: History): Promise<readonly string[]> {
+  const { world, controllers, hosts } = history;
+  const [services] = controllers.flatMap((controller) => controller.services ?? []);
+  if (!services) return ["no controller lives"];
+  for (const name of ["tick", "tail"]) await world.settle(services.policies.undeploy(ADMIN, name));
+  await world.advance(LAST_WAIT_MS);
+  const left: string[] = [];
+  for (const host of hosts) left.push(...(await ended(history, host)));
+  return [...left, ...(await world.settle(wrongs(history, services)))];
+}
+
+/** Ends the agent in good order; by then all that it had is acknowledged. */
+async function ended({ world, database }: History, host: Host): Promise<readonly string[]> {
+  await world.settle(host.stop());
+  const { stream, next } = await world.settle(host.unsent());
+  const mark = database.tenant(TENANT).kv.get(`ingest/${stream}`);
+  const { acknowledged } = mark ? decodeStored<{ acknowledged: number }>(mark.value) : { acknowledged: 0 };
+  return acknowledged === next - 1 ? [] : [`${host.name} has written ${next - 1} entries, ${acknowledged} are acknowledged`];
+}

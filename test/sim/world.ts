@@ -1,0 +1,183 @@
+import { createHash } from "node:crypto";
+import type { Clock, Random } from "../../common/time.ts";
+import { seededRandom } from "../helpers/clock.ts";
+
+interface Event {
+  readonly atMs: number;
+  readonly order: number;
+  readonly label: string;
+  readonly action: () => void;
+  cancelled: boolean;
+}
+
+export interface WorldOptions {
+  readonly seed: number;
+  readonly startMs: number;
+  /** Keeps what happens as text, for people. */
+  readonly tracing?: boolean;
+}
+
+/**
+ * Time and order of everything that happens. Nothing happens but what was planned here, one event after the other, each only when all
+ * that the one before set going has come to rest: all promise turns are over, nothing waits but for time. So the seed says it all.
+ */
+export class World {
+  readonly random: Random;
+  readonly trace: string[] = [];
+  readonly tracing: boolean;
+  readonly #queue = new Queue();
+  readonly #hash = createHash("sha256");
+  readonly #outside = new Set<Promise<unknown>>();
+  #nowMs: number;
+  #orders = 0;
+  events = 0;
+
+  constructor({ seed, startMs, tracing }: WorldOptions) {
+    this.random = seededRandom(seed);
+    this.#nowMs = startMs;
+    this.tracing = tracing ?? false;
+  }
+
+  get nowMs(): number {
+    return this.#nowMs;
+  }
+
+  /** The clock on the wall, right to the millisecond. */
+  get clock(): Clock {
+    return {
+      nowMs: () => this.#nowMs,
+      monotonicMs: () => this.#nowMs,
+      after: (delayMs, callback) => this.after(delayMs, "store", callback),
+    };
+  }
+
+  /** Plans an event; the answer takes it back. Of several at one time the earlier planned comes first. */
+  after(delayMs: number, label: string, action: () => void): () => void {
+    const event = { atMs: this.#nowMs + Math.max(0, delayMs), order: ++this.#orders, label, action, cancelled: false };
+    this.#queue.push(event);
+    return () => void (event.cancelled = true);
+  }
+
+  /** Lets real time pass until the work is done, while here everything stands still: for cryptography that is done by other threads. */
+  async outside<T>(work: Promise<T>): Promise<T> {
+    this.#outside.add(work);
+    try {
+      return await work;
+    } finally {
+      this.#outside.delete(work);
+    }
+  }
+
+  async advance(byMs: number): Promise<void> {
+    const untilMs = this.#nowMs + byMs;
+    await this.#rest();
+    for (let event = this.#queue.next(untilMs); event; event = this.#queue.next(untilMs)) {
+      if (event.cancelled) continue;
+      this.#nowMs = Math.max(this.#nowMs, event.atMs);
+      this.events += 1;
+      event.action();
+      await this.#rest();
+    }
+    this.#nowMs = untilMs;
+  }
+
+  /** Advances step by step until it is so; false when it is not within that time. */
+  async until(isSo: () => boolean, { withinMs, stepMs }: { readonly withinMs: number; readonly stepMs: number }): Promise<boolean> {
+    for (let passedMs = 0; passedMs < withinMs && !isSo(); passedMs += stepMs) await this.advance(stepMs);
+    return isSo();
+  }
+
+  /** Waits for a promise by letting time pass. */
+  async settle<T>(work: Promise<T>, withinMs = 600_000): Promise<T> {
+    let over = false;
+    const mark = () => void (over = true);
+    work.then(mark, mark);
+    if (!(await this.until(() => over, { withinMs, stepMs: 50 }))) throw new Error(`Not over within ${withinMs} ms of virtual time.`);
+    return work;
+  }
+
+  /** Part of what has to be the same whenever the seed is. */
+  note(text: string): void {
+    const line = `${(this.#nowMs / 1_000).toFixed(3)} ${text}`;
+    this.#hash.update(line).update("\n");
+    if (this.tracing) this.trace.push(line);
+  }
+
+  /** For people only: of no weight. */
+  remark(text: string): void {
+    if (this.tracing) this.trace.push(`${(this.#nowMs / 1_000).toFixed(3)}   ${text}`);
+  }
+
+  get fingerprint(): string {
+    return this.#hash.copy().digest("hex").slice(0, 16);
+  }
+
+  chance(rate: number): boolean {
+    return this.random.next() < rate;
+  }
+
+  between(low: number, high: number): number {
+    return low + this.random.next() * (high - low);
+  }
+
+  pick<T>(items: readonly [T, ...T[]]): T {
+    return items[Math.floor(this.random.next() * items.length)] ?? items[0];
+  }
+
+  async #rest(): Promise<void> {
+    do {
+      await new Promise((resolve) => setImmediate(resolve));
+      if (this.#outside.size > 0) await Promise.allSettled(this.#outside);
+    } while (this.#outside.size > 0);
+  }
+}
+
+/** A binary heap by time, then order. */
+class Queue {
+  readonly #events: Event[] = [];
+
+  push(event: Event): void {
+    const events = this.#events;
+    let at = events.push(event) - 1;
+    while (at > 0) {
+      const above = (at - 1) >> 1;
+      if (!this.#swapWhenEarlier(at, above)) return;
+      at = above;
+    }
+  }
+
+  /** Takes out the first that is due. */
+  next(untilMs: number): Event | undefined {
+    const events = this.#events;
+    const [first] = events;
+    if (!first || first.atMs > untilMs) return undefined;
+    const last = events.pop();
+    if (last && events.length > 0) {
+      events[0] = last;
+      this.#sink();
+    }
+    return first;
+  }
+
+  #sink(): void {
+    for (let at = 0; ; ) {
+      const left = 2 * at + 1;
+      const smaller = this.#isEarlier(left + 1, left) ? left + 1 : left;
+      if (!this.#swapWhenEarlier(smaller, at)) return;
+      at = smaller;
+    }
+  }
+
+  #isEarlier(a: number, b: number): boolean {
+    const [one, other] = [this.#events[a], this.#events[b]];
+    if (!one || !other) return false;
+    return one.atMs !== other.atMs ? one.atMs < other.atMs : one.order < other.order;
+  }
+
+  #swapWhenEarlier(a: number, b: number): boolean {
+    const [one, other] = [this.#events[a], this.#events[b]];
+    if (!one || !other || !this.#isEarlier(a, b)) return false;
+    [this.#events[a], this.#events[b]] = [other, one];
+    return true;
+  }
+}
