@@ -176,8 +176,11 @@ export const JOB_ROW_OUTPUT_MAX_BYTES = 64 * KIB;
 export const JOB_FINISH_ATTEMPTS = 6;
 export const JOB_FINISH_PAUSE_MS = 500;
 export const JOB_RUN_TTL_DAYS = 30;
-/** A run that is still open this long after its deadline has lost its controller. */
+/** A run that nobody has ended this long after its deadline is ended by whoever sees it. */
 export const JOB_LOST_AFTER_MS = 60_000;
+/** A controller whose run was taken over looks this often how it ended. */
+export const JOB_FOLLOW_POLL_MS = 500;
+export const JOB_MESSAGE_MAX_CHARACTERS = 8_000;
 
 // Agent: what it keeps on the host's disk.
 export const OUTBOX_MAX_BYTES = 256 * MIB;
@@ -252,6 +255,8 @@ export const LOG_FINAL_MS = 5_000;
 /** First bytes of a followed file, and last before the place up to which it was read: by these it is known again. */
 export const LOG_HEAD_BYTES = 256;
 export const LOG_TAIL_BYTES = 256;
+/** A copy that ends before the place read is known by its beginning only if that is not too short. */
+export const LOG_COPY_MIN_BYTES = 64;
 /** As far two files are compared that may be copies of each other. */
 export const LOG_COMPARE_BYTES = 64 * KIB;
 /** Looks into its folder that must fail to find a file before it counts as deleted. */
@@ -313,6 +318,10 @@ export const CATALOG_LEASE_MS = 8_000;
 export const CATALOG_FOLLOWERS_MAX = 64;
 /** Longer than the lease: then whoever has not acknowledged is gone, or alive and stuck. */
 export const CATALOG_ACKNOWLEDGE_DEADLINE_MS = 10_000;
+/** How often the definitions may be lost during one write before it is left unconfirmed. */
+export const CATALOG_CONFIRM_ATTEMPTS_MAX = 8;
+/** How often words that another controller may have dropped are added again for one write. */
+export const SHARED_TERMS_ATTEMPTS_MAX = 16;
 /** How long a call waits for definitions that have to be read anew. */
 export const CATALOG_RESUME_DEADLINE_MS = 5_000;
 export const CATALOG_RETRY_MS = 250;
@@ -381,6 +390,9 @@ export const CLUSTER_REQUESTS_IN_FLIGHT_MAX = 128;
 export const CLUSTER_SCHEMA_DEADLINE_MS = 90_000;
 export const ETCD_MESSAGE_MAX_BYTES = 64 * MIB;
 export const RECORD_DAYS_CACHED_MAX = 20_000;
+/** Records of one partition that are written with one request. */
+export const RECORD_BATCH_MAX_ROWS = 64;
+export const RECORD_BATCH_MAX_BYTES = 256 * KIB;
 /** Partitions of records one page of a timeline looks into before it is handed out short. */
 export const TIMELINE_PARTITIONS_PER_PAGE = 64;
 
@@ -427,3 +439,29 @@ export const MAINTENANCE_INTERVAL_MS = 60_000;
 export const BLOB_SWEEP_INTERVAL_MS = 3_600_000;
 /** Content nobody marks is kept this long: an upload that is under way marks it only at its end. */
 export const BLOB_SWEEP_GRACE_MS = 24 * 3_600_000;
+
+// Controllers among themselves.
+/** A controller that is paused or cut off for so long is not there any more. */
+export const CONTROLLER_LEASE_MS = 9_000;
+export const CONTROLLER_REGISTER_AGAIN_MS = 1_000;
+export const PEER_BEAT_MS = 1_000;
+/** Silence after which a link to another controller is given up and dialled again. */
+export const PEER_SILENCE_MAX_MS = 5_000;
+export const PEER_BACKOFF_MIN_MS = 100;
+export const PEER_BACKOFF_MAX_MS = 2_000;
+export const PEER_CERTIFICATE_LIFETIME_MS = 24 * 3_600_000;
+/** What waits to be read by another controller; beyond it events are left out, and it is told so. */
+export const PEER_QUEUE_MAX_FRAMES = 4_096;
+export const PEER_QUEUE_MAX_BYTES = 16 * MIB;
+export const PEER_SUBJECTS_MAX = 10_000;
+export const PEER_HOSTS_PER_REFRESH_MAX = 1_000;
+/** A command that no session takes is tried again this often. */
+export const COMMAND_PLACE_AGAIN_MS = 250;
+/** Somebody was said to hold the host's session; when nobody took the command within this it is unreachable. */
+export const COMMAND_REACH_MS = 8_000;
+/** What is stored of a command could not be read: again after this. */
+export const COMMAND_READ_AGAIN_MS = 500;
+/** A deadline has passed: so long for one more look at what is stored, less than `DISPATCH_GRACE_MS`. */
+export const COMMAND_LAST_LOOK_MS = 700;
+/** Pieces of stored output read at once. */
+export const COMMAND_PIECES_PER_READ = 64;

@@ -132,6 +132,7 @@ function faultyObjects(objects: ObjectStore, faults: Faults): ObjectStore {
       await faults.write(() => objects.change(changes), () => objects.change(changes.slice(0, faults.some(changes.length + 1) - 1)));
     },
     get: (keys) => faults.read(() => objects.get(keys)),
+    trace: (keys) => faults.read(() => objects.trace(keys)),
     find: (request, page) => paging(JSON.stringify(["find", request]), (inner, kept) => objects.find(fewer(request, kept), inner), kept(request))(page),
     scan: paging("scan", (inner) => objects.scan(inner)),
     history: (key, range, page) => paging(JSON.stringify(["history", key, range]), (inner) => objects.history(key, range, inner))(page),

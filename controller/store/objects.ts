@@ -24,6 +24,9 @@ export interface ObjectStore {
   /** In the order of `keys`; `undefined` for an entity that does not exist (never born, dead, or expired). */
   get(keys: readonly EntityKey[]): Promise<readonly (Entity | undefined)[]>;
 
+  /** The same with what is known of entities that do not exist, so that the next one of that name can be written above it. */
+  trace(keys: readonly EntityKey[]): Promise<readonly EntityTrace[]>;
+
   /** Living entities that bear every term and lie in every range. At least one term or range. */
   find(request: FindRequest, page: PageRequest): Promise<Page<Entity>>;
 
@@ -83,10 +86,18 @@ export interface EntityChange {
 export interface Entity {
   readonly key: EntityKey;
   readonly birthUs: number;
-  /** The greatest time of the birth mark and of all cells, removed ones included where still known: write above it. */
+  /** The greatest time of the birth mark, of all cells and numbers, removed ones included where still known: write above it. */
   readonly lastUs: number;
   readonly cells: ReadonlyMap<string, StoredCell>;
   readonly numbers: readonly (number | undefined)[];
+}
+
+export interface EntityTrace {
+  readonly entity: Entity | undefined;
+  /** The greatest time of a write or a removal that is still known (removals for `OBJECT_TOMBSTONE_KEEP_MS`); 0 when there is none. */
+  readonly lastUs: number;
+  /** Of an entity that does not exist: cells with times above its removal. They would be part of the next entity of that name. */
+  readonly leftover: ReadonlyMap<string, StoredCell>;
 }
 
 export interface StoredCell {

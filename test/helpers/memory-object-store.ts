@@ -7,7 +7,7 @@ import { Cursors } from "../../controller/store/embedded/cursor.ts";
 import { EntityState } from "../../controller/store/embedded/entity-state.ts";
 import { indexedTerms } from "../../controller/store/embedded/object-keys.ts";
 import type {
-  Edge, EdgeEnd, Entity, EntityChange, EntityKey, EntityVersion, FindRequest, ObjectStore, Page, PageRequest, StoredCell, StoredRecord, TimelineRequest, TimeRangeUs,
+  Edge, EdgeEnd, Entity, EntityChange, EntityKey, EntityTrace, EntityVersion, FindRequest, ObjectStore, Page, PageRequest, StoredCell, StoredRecord, TimelineRequest, TimeRangeUs,
 } from "../../controller/store/objects.ts";
 import type { StoreCall } from "./memory-engine.ts";
 
@@ -67,6 +67,14 @@ export class MemoryObjectState {
   get(key: EntityKey): Entity | undefined {
     const kept = this.#entities.get(nameOf(key));
     return kept && this.#visible(kept);
+  }
+
+  trace(key: EntityKey): EntityTrace {
+    const kept = this.#entities.get(nameOf(key));
+    if (kept === undefined) return { entity: undefined, lastUs: 0, leftover: new Map() };
+    const entity = this.#visible(kept);
+    const lastUs = Math.max(kept.state.deathUs, lastWritten(kept.state));
+    return { entity, lastUs: entity?.lastUs ?? lastUs, leftover: entity === undefined ? cellsOf(kept.state) : new Map() };
   }
 
   /** Living entities in the order of their names. */
@@ -135,14 +143,8 @@ export class MemoryObjectState {
   #visible({ key, state }: Kept): Entity | undefined {
     state.settle(this.#clock.nowMs());
     if (state.birthUs === 0) return undefined;
-    const cells = new Map<string, StoredCell>();
-    let lastUs = state.birthUs;
-    for (const [name, { timeUs, value }] of state.cells) {
-      lastUs = Math.max(lastUs, timeUs);
-      if (value !== undefined) cells.set(name, { value, timeUs });
-    }
     const numbers = Array.from({ length: NUMBER_SLOTS }, (_, slot) => state.numbers.get(slot)?.value);
-    return { key, birthUs: state.birthUs, lastUs, cells, numbers };
+    return { key, birthUs: state.birthUs, lastUs: lastWritten(state), cells: cellsOf(state), numbers };
   }
 
   #edgesOf({ key, state, edges }: Kept): readonly Edge[] {
@@ -171,6 +173,10 @@ export class MemoryObjectStore implements ObjectStore {
 
   get(keys: readonly EntityKey[]): Promise<readonly (Entity | undefined)[]> {
     return this.#call.read("objects.get", () => keys.map((key) => this.#state.get(key)));
+  }
+
+  trace(keys: readonly EntityKey[]): Promise<readonly EntityTrace[]> {
+    return this.#call.read("objects.trace", () => keys.map((key) => this.#state.trace(key)));
   }
 
   async find(request: FindRequest, page: PageRequest): Promise<Page<Entity>> {
@@ -227,6 +233,16 @@ export class MemoryObjectStore implements ObjectStore {
       return rest.length > items.length && last !== undefined ? { ...answer, cursor: cursors.write(Buffer.from(last)) } : answer;
     });
   }
+}
+
+function cellsOf(state: EntityState): Map<string, StoredCell> {
+  const cells = new Map<string, StoredCell>();
+  for (const [name, { timeUs, value }] of state.cells) if (value !== undefined) cells.set(name, { value, timeUs });
+  return cells;
+}
+
+function lastWritten(state: EntityState): number {
+  return Math.max(state.birthUs, ...[...state.cells.values(), ...state.numbers.values()].map(({ timeUs }) => timeUs));
 }
 
 function nameOf({ cid, id }: EntityKey): string {

@@ -1,10 +1,15 @@
 import { AppError, errorText, isAppError } from "../../../common/errors.ts";
-import { CATALOG_CHANGE_ATTEMPTS_MAX, CATALOG_LEASE_MS, CATALOG_RETRY_MS, STORE_CALL_DEADLINE_MS } from "../../../common/limits.ts";
+import {
+  CATALOG_ACKNOWLEDGE_DEADLINE_MS, CATALOG_CHANGE_ATTEMPTS_MAX, CATALOG_LEASE_MS, CATALOG_RESUME_DEADLINE_MS, CATALOG_RETRY_MS, STORE_CALL_DEADLINE_MS,
+} from "../../../common/limits.ts";
 import { wait } from "../../../common/time.ts";
 import type { Runtime } from "../../runtime.ts";
-import type { KvEntry, KvLease, KvOperation, KvStore } from "../../store/kv.ts";
+import type { KvEntry, KvLease, KvStore, KvTxn } from "../../store/kv.ts";
 import { COUNTER_KEY, DEFINITIONS_PREFIX, Draft } from "./draft.ts";
 import { DefinitionLog } from "./definitionlog.ts";
+import { Followers, type Follower } from "./followers.ts";
+import { OpenWrites } from "./openwrites.ts";
+import { Patience } from "./patience.ts";
 import { Snapshot } from "./snapshot.ts";
 import type { SystemClass } from "./types.ts";
 
@@ -20,19 +25,44 @@ interface Waiter {
   readonly resolve: () => void;
 }
 
+/** One span of time in which the definitions were followed without a gap. */
+interface Span {
+  readonly follower: Follower;
+  /** Fires when it is to end although the lease is held. */
+  readonly given: AbortController;
+  acknowledged: number;
+}
+
+/** Definitions to write by. As long as `isHeld`, no change of them has come to its end that is not in the snapshot. */
+export interface Held {
+  readonly snapshot: Snapshot;
+  isHeld(): boolean;
+}
+
+export interface OpenWrite extends Held {
+  /** To be called once, whatever happened: changes of definitions wait for it. */
+  end(): void;
+}
+
 /**
  * The class definitions of one tenant, followed by a watch under a lease. While the lease or the watch is lost the definitions may be old:
- * then nothing may be written (`requireCurrent`), and everything is read anew before that ends.
+ * then nothing may be written, and everything is read anew before that ends. Under its lease the catalog acknowledges the definitions this
+ * controller works by, once no write is under way that began with older ones; whoever changes them waits for that.
  */
 export class TenantCatalog {
   readonly #kv: KvStore;
   readonly #runtime: Runtime;
   readonly #owners: ReadonlyMap<string, SystemClass>;
+  readonly #followers: Followers;
   readonly #log = new DefinitionLog();
+  readonly #writes = new OpenWrites();
   readonly #closing = new AbortController();
   #snapshot: Snapshot;
   #stale = true;
-  #following = false;
+  #span: Span | undefined;
+  #followerNumber = 0;
+  #resumed: (() => void)[] = [];
+  #acknowledging: Promise<void> | undefined;
   #waiters: Waiter[] = [];
   #changes: Promise<unknown> = Promise.resolve();
   #loop: Promise<void> = Promise.resolve();
@@ -41,18 +71,25 @@ export class TenantCatalog {
     this.#kv = of.kv;
     this.#runtime = of.runtime;
     this.#owners = of.owners;
+    this.#followers = new Followers(of.kv, new Patience(of.runtime));
     this.#snapshot = new Snapshot(this.#log.definitions(), 0, { owners: of.owners });
   }
 
   /** Resolves once the definitions are known; from then on they are followed until `close`. */
   async open(): Promise<void> {
-    const lease = await this.#load();
-    this.#loop = this.#follow(lease);
+    const span = await this.#load();
+    this.#loop = this.#follow(span);
   }
 
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#loop;
+    await this.#acknowledging;
+  }
+
+  /** No other controller that follows these definitions has this number; below `CATALOG_FOLLOWERS_MAX`. */
+  get followerNumber(): number {
+    return this.#followerNumber;
   }
 
   current(): Snapshot {
@@ -64,43 +101,106 @@ export class TenantCatalog {
 
   /** Throws `AppError("unavailable")` while the definitions may be old. */
   requireCurrent(): Snapshot {
-    if (!this.#following) throw new AppError("unavailable", "The class definitions cannot be followed at the moment: nothing was changed.");
-    return this.current();
+    return this.#heldNow().snapshot;
+  }
+
+  /** The same, with some patience: a controller that was stopped for a while, or lost its lease, reads everything anew at once. */
+  async resumed(): Promise<Held> {
+    await this.#following();
+    return this.#heldNow();
+  }
+
+  /** Begins a write by the definitions as they are. What it writes is right for certain when `isHeld` still says so afterwards. */
+  async begin(): Promise<OpenWrite> {
+    await this.#following();
+    // In one turn: what is acknowledged meanwhile must not be newer than what this write works by.
+    const held = this.#heldNow();
+    return { ...held, end: this.#writes.begin(held.snapshot.revision) };
   }
 
   /**
    * Applies a change to the definitions; when it resolves, `current` has it. `edit` may run several times, each time on newer
-   * definitions; what it throws is thrown.
+   * definitions; what it throws is thrown. The answer is the revision of the definitions, for `acknowledged`.
    */
-  change(edit: (draft: Draft) => void): Promise<void> {
+  change(edit: (draft: Draft) => void): Promise<number> {
     const done = this.#changes.then(() => this.#change(edit));
-    this.#changes = done.catch(() => undefined);
+    this.#changes = done.then(() => undefined, () => undefined);
     return done;
   }
 
-  async #change(edit: (draft: Draft) => void): Promise<void> {
+  /**
+   * Resolves with true once no controller works by older definitions any more, and none ever will: each has acknowledged these or its lease
+   * is over. With false when that did not come to pass within `CATALOG_ACKNOWLEDGE_DEADLINE_MS`; then nothing may rely on it.
+   */
+  async acknowledged(revision: number): Promise<boolean> {
+    const late = new AbortController();
+    const cancel = this.#runtime.clock.after(CATALOG_ACKNOWLEDGE_DEADLINE_MS, () => late.abort());
+    const signal = AbortSignal.any([late.signal, this.#closing.signal]);
+    try {
+      await this.#writes.drained(revision, signal);
+      return await this.#followers.acknowledged(revision, this.#span?.follower.key, signal);
+    } catch (error) {
+      if (!isAppError(error, "unavailable", "unknown_outcome")) throw error;
+      return false;
+    } finally {
+      cancel();
+    }
+  }
+
+  #heldNow(): Held {
+    const span = this.#span;
+    if (span === undefined || !this.#isHeld(span)) throw notFollowed();
+    return { snapshot: this.current(), isHeld: () => this.#isHeld(span) };
+  }
+
+  #isHeld(span: Span): boolean {
+    return span === this.#span && span.follower.lease.held();
+  }
+
+  /** Resolves when the definitions are followed, at the latest at the deadline. */
+  async #following(): Promise<void> {
+    if (this.#span !== undefined && this.#isHeld(this.#span)) return;
+    const timeout = new AbortController();
+    const cancel = this.#runtime.clock.after(CATALOG_RESUME_DEADLINE_MS, () => timeout.abort());
+    const signal = AbortSignal.any([timeout.signal, this.#closing.signal]);
+    // A lease that is over by the clock is about to be found lost: then a new span begins.
+    while (!signal.aborted && (this.#span === undefined || !this.#isHeld(this.#span))) {
+      const over = this.#span;
+      if (over !== undefined) over.given.abort();
+      await new Promise<void>((resolve) => {
+        this.#resumed.push(resolve);
+        signal.addEventListener("abort", () => resolve(), { once: true });
+      });
+    }
+    cancel();
+  }
+
+  async #change(edit: (draft: Draft) => void): Promise<number> {
     const name = Buffer.from(this.#runtime.random.bytes(12)).toString("hex");
     for (let attempt = 1; attempt <= CATALOG_CHANGE_ATTEMPTS_MAX; attempt++) {
       this.requireCurrent();
-      if (this.#log.saw(name)) return;
+      if (this.#log.saw(name)) return this.#log.revision;
       // After a list of several pages the counter may be newer than the classes.
       await this.#passed(this.#log.definitions().counterRevision);
       const definitions = this.#log.definitions();
-      const draft = new Draft(definitions, this.#runtime.clock.nowMs());
+      const draft = new Draft(definitions, { nowMs: this.#runtime.clock.nowMs(), lease: this.#span?.follower.lease.id ?? "" });
       edit(draft);
-      const operations = draft.operations(name);
-      if (operations.length === 0) return;
-      const revision = await this.#write(operations, definitions.counterRevision);
-      if (revision !== undefined) return this.#passed(revision);
+      const request = draft.request(name);
+      if (request === undefined) return definitions.counterRevision;
+      const revision = await this.#write(request);
+      if (revision !== undefined) {
+        await this.#passed(revision);
+        return revision;
+      }
       await this.#catchUp();
     }
     throw new AppError("unavailable", "The class definitions are changed by too many at once: try again.");
   }
 
   /** The revision of the write; `undefined` when somebody was faster or nobody knows. */
-  async #write(operations: readonly KvOperation[], counterRevision: number): Promise<number | undefined> {
+  async #write(request: KvTxn): Promise<number | undefined> {
     try {
-      const result = await this.#kv.txn({ if: [{ key: COUNTER_KEY, revision: counterRevision }], then: operations });
+      const result = await this.#kv.txn(request);
       return result.ok ? result.revision : undefined;
     } catch (error) {
       if (!isAppError(error, "unavailable", "unknown_outcome")) throw error;
@@ -140,20 +240,56 @@ export class TenantCatalog {
     const ready = this.#waiters.filter((waiter) => waiter.revision <= revision);
     this.#waiters = this.#waiters.filter((waiter) => waiter.revision > revision);
     for (const waiter of ready) waiter.resolve();
+    this.#acknowledging ??= this.#acknowledge().finally(() => {
+      this.#acknowledging = undefined;
+    });
   }
 
-  async #load(): Promise<KvLease> {
+  /** Says by which definitions this controller works. */
+  async #acknowledge(): Promise<void> {
+    for (let span = this.#span; span !== undefined && span.acknowledged < this.#log.revision; span = this.#span) {
+      if (this.#closing.signal.aborted) return;
+      const { revision } = this.#log;
+      await this.#writes.drained(revision, this.#closing.signal);
+      await this.#tell(span, revision);
+    }
+  }
+
+  async #tell(span: Span, revision: number): Promise<void> {
+    if (this.#closing.signal.aborted) return;
+    try {
+      if (await this.#followers.acknowledge(span.follower, revision)) span.acknowledged = revision;
+      else span.given.abort();
+    } catch (error) {
+      this.#runtime.log.debug({ reason: errorText(error) }, "an acknowledgement of class definitions has to be repeated");
+      // Without its lease nobody waits for it.
+      if (!isAppError(error, "unavailable", "unknown_outcome")) span.given.abort();
+      await wait(this.#runtime.clock, CATALOG_RETRY_MS, this.#closing.signal);
+    }
+    if (span.given.signal.aborted && span === this.#span) this.#span = undefined;
+  }
+
+  async #load(): Promise<Span> {
     const lease = await this.#kv.lease(CATALOG_LEASE_MS);
     try {
+      const follower = await this.#followers.join(lease);
       const { entries, revision } = await this.#list();
       this.#log.replace(entries, revision);
+      return this.#begin({ follower, given: new AbortController(), acknowledged: 0 });
     } catch (error) {
       await this.#release(lease);
       throw error;
     }
-    this.#following = !lease.lost.aborted;
+  }
+
+  #begin(span: Span): Span {
+    this.#span = span;
+    this.#followerNumber = span.follower.number;
     this.#advanced();
-    return lease;
+    const resumed = this.#resumed;
+    this.#resumed = [];
+    for (const resolve of resumed) resolve();
+    return span;
   }
 
   async #list(): Promise<{ readonly entries: readonly KvEntry[]; readonly revision: number }> {
@@ -168,28 +304,30 @@ export class TenantCatalog {
     return { entries, revision };
   }
 
-  async #follow(first: KvLease): Promise<void> {
-    let lease: KvLease | undefined = first;
+  async #follow(first: Span): Promise<void> {
+    let span: Span | undefined = first;
     while (!this.#closing.signal.aborted) {
       try {
-        lease ??= await this.#load();
-        await this.#watch(lease);
+        span ??= await this.#load();
+        await this.#watch(span);
       } catch (error) {
         await this.#lost(error);
       }
-      this.#following = false;
-      await this.#release(lease);
-      lease = undefined;
+      // Before the lease is given back: from then on nobody waits for this controller.
+      this.#span = undefined;
+      await this.#release(span?.follower.lease);
+      span = undefined;
     }
   }
 
   /** Ends when the lease is lost or the catalog closes. */
-  async #watch(lease: KvLease): Promise<void> {
-    const stop = () => {
-      this.#following = false;
+  async #watch(span: Span): Promise<void> {
+    const { lost } = span.follower.lease;
+    const stop = (): void => {
+      if (this.#span === span) this.#span = undefined;
     };
-    lease.lost.addEventListener("abort", stop, { once: true });
-    const signal = AbortSignal.any([this.#closing.signal, lease.lost]);
+    lost.addEventListener("abort", stop, { once: true });
+    const signal = AbortSignal.any([this.#closing.signal, lost, span.given.signal]);
     for await (const events of this.#kv.watch(DEFINITIONS_PREFIX, { sinceRevision: this.#log.revision, signal })) {
       this.#log.apply(events);
       this.#advanced();
@@ -197,7 +335,7 @@ export class TenantCatalog {
   }
 
   async #lost(error: unknown): Promise<void> {
-    this.#following = false;
+    this.#span = undefined;
     if (isAppError(error, "compacted")) return;
     this.#runtime.log.warn({ reason: errorText(error) }, "class definitions cannot be followed; writing stops until they can");
     await wait(this.#runtime.clock, CATALOG_RETRY_MS, this.#closing.signal);
@@ -211,4 +349,8 @@ export class TenantCatalog {
       this.#runtime.log.debug({ reason: errorText(error) }, "a catalog's lease was left to expire");
     }
   }
+}
+
+function notFollowed(): AppError {
+  return new AppError("unavailable", "The class definitions cannot be followed at the moment: nothing was changed.");
 }

@@ -39,7 +39,10 @@ export function ensureSystemClass(draft: Draft, definition: SystemClass, where: 
   draft.putClass({ ...known, system: true, columns: [...known.columns, ...columns], indexes: [...known.indexes, ...indexes] });
 }
 
-export function alterClass(draft: Draft, path: string, change: ClassChange): void {
+/** Steps that come before a change: queries stop to use what is going to be dropped. */
+export type Retirement = { readonly kind: "retire index"; readonly name: string } | { readonly kind: "retire words" };
+
+export function alterClass(draft: Draft, path: string, change: ClassChange | Retirement): void {
   const definition = draft.requireClass(path);
   if (definition.system) throw new AppError("denied", `[Valid] class ${path} belongs to the platform and cannot be altered.`);
   switch (change.kind) {
@@ -51,6 +54,10 @@ export function alterClass(draft: Draft, path: string, change: ClassChange): voi
       return addIndex(draft, definition, change.name);
     case "drop index":
       return dropIndex(draft, definition, change.name);
+    case "retire index":
+      return retireIndex(draft, definition, change.name);
+    case "retire words":
+      return retireWords(draft, definition);
     case "add key":
       return addKey(draft, definition, change.name);
     case "drop key":
@@ -62,11 +69,15 @@ export function alterClass(draft: Draft, path: string, change: ClassChange): voi
 
 /** That no objects are left is the caller's to see. */
 export function dropClass(draft: Draft, path: string): void {
+  checkDrop(draft, path);
+  draft.deleteClass(path);
+}
+
+export function checkDrop(draft: Draft, path: string): void {
   const definition = draft.requireClass(path);
   if (definition.cid === ROOT_CID) throw new AppError("denied", `[Valid] class ${path} is the root of the tenant and cannot be dropped.`);
   if (definition.system) throw new AppError("denied", `[Valid] class ${path} belongs to the platform and cannot be dropped.`);
   if (draft.below(path).length > 0) throw new AppError("conflict", `[Valid]: Class ${path} Has Subclasses, Can't Drop.`);
-  draft.deleteClass(path);
 }
 
 export function createEdgeType(draft: Draft, type: EdgeType): void {
@@ -216,6 +227,18 @@ function addIndex(draft: Draft, definition: ClassDefinition, name: string): void
 function dropIndex(draft: Draft, definition: ClassDefinition, name: string): void {
   requireOwn(definition.indexes.some((index) => index.column === name), `index ${name}`, definition);
   draft.putClass({ ...definition, indexes: definition.indexes.filter((index) => index.column !== name) });
+}
+
+function retireIndex(draft: Draft, definition: ClassDefinition, name: string): void {
+  requireOwn(definition.indexes.some((index) => index.column === name), `index ${name}`, definition);
+  if (definition.indexes.every((index) => index.column !== name || index.state === "write-only")) return;
+  const indexes = definition.indexes.map((index) => (index.column === name ? { ...index, state: "write-only" as const } : index));
+  draft.putClass({ ...definition, indexes });
+}
+
+function retireWords(draft: Draft, definition: ClassDefinition): void {
+  if (!definition.options.wordsReady) return;
+  draft.putClass({ ...definition, options: { ...definition.options, wordsReady: false } });
 }
 
 function addKey(draft: Draft, definition: ClassDefinition, name: string): void {

@@ -2,7 +2,7 @@ import type { Row, Value } from "../../../common/value.ts";
 import type { EdgeEnd, Entity, EntityChange } from "../../store/objects.ts";
 import { ASSIGNED_CELL, CLEARED_CELL, elementCellKey, encodeCell, isClearedBase } from "./codec.ts";
 import { CREATED_CELL, createdMs, elementCells, encodeVersion } from "./entity.ts";
-import { checkIndexedValues, countIndexedValues, slotNumber, valueTerms, wordTerms } from "./terms.ts";
+import { checkIndexedValues, countIndexedValues, mayBeCut, slotNumber, valueTerms, wordTerms } from "./terms.ts";
 import { canonicalText, isObject } from "./values.ts";
 import type { LoadedClass, LoadedColumn } from "./views.ts";
 
@@ -34,6 +34,10 @@ export interface ComposedWrite {
   readonly row: Row;
   /** What was written, without sealed columns; `null` for what was cleared. */
   readonly fields: Row;
+  /** Terms of the object that several of its columns can need, when they were touched. */
+  readonly shared: ReadonlySet<string> | undefined;
+  /** Terms that several columns share and that nothing needs any more, as far as was seen. Absent when there are none. */
+  readonly unneeded: EntityChange | undefined;
 }
 
 /** One write of one entity: cells, terms and numbers of just what it sets. */
@@ -56,7 +60,16 @@ export function compose(write: EntityWrite): ComposedWrite {
     ...(view.options.version ? { version: encodeVersion(view, parts.row) } : {}),
     ...expiry(view, timeUs),
   };
-  return { change, row: parts.row, fields: parts.fields };
+  return { change, row: parts.row, fields: parts.fields, shared: parts.shared, unneeded: unneeded(write, parts) };
+}
+
+/**
+ * Dropped with the time of what was read, not of this write: whoever added such a term unseen did it with a later time, and keeps it (or finds
+ * this one's time above his own and adds it again).
+ */
+function unneeded({ view, key, old, timeUs }: EntityWrite, parts: Parts): EntityChange | undefined {
+  if (old === undefined || parts.dropShared.size === 0 || old.entity.lastUs >= timeUs) return undefined;
+  return { key: { cid: view.cid, id: key }, timeUs: old.entity.lastUs, dropTerms: [...parts.dropShared] };
 }
 
 export function expiry(view: LoadedClass, timeUs: number): { readonly expiresAtMs?: number } {
@@ -69,6 +82,8 @@ class Parts {
   readonly cells = new Map<string, Uint8Array | undefined>();
   readonly addTerms: Set<string>;
   readonly dropTerms = new Set<string>();
+  readonly dropShared = new Set<string>();
+  shared: ReadonlySet<string> | undefined;
   readonly numbers: Map<number, number | undefined>;
   readonly row: Row;
   readonly fields: Row = {};
@@ -100,7 +115,7 @@ class Parts {
   finish(): void {
     const { view, old, birth } = this.#write;
     if (this.#indexTouched) checkIndexedValues(view, countIndexedValues(view, this.row));
-    if (this.#wordsTouched) this.#exchange(old === undefined ? [] : wordTerms(view, old.row), wordTerms(view, this.row));
+    if (this.#wordsTouched) this.#exchangeWords(old === undefined ? [] : wordTerms(view, old.row), wordTerms(view, this.row));
     if (birth && old !== undefined) this.cells.set(CREATED_CELL, encodeCell("timestamp", createdMs(old.entity), "ctime"));
   }
 
@@ -136,6 +151,13 @@ class Parts {
     else this.#exchange(valueTerms(column, before), operation === "set" ? valueTerms(column, after) : [], valueTerms(column, after));
   }
 
+  #exchangeWords(before: readonly string[], after: readonly string[]): void {
+    const staying = new Set(after);
+    this.shared = staying;
+    for (const term of after) this.addTerms.add(term);
+    for (const term of before) if (!staying.has(term)) this.dropShared.add(term);
+  }
+
   /** Drops the terms of `before` that are neither added nor kept. */
   #exchange(before: readonly string[], added: readonly string[], kept: readonly string[] = added): void {
     for (const term of added) {
@@ -145,7 +167,8 @@ class Parts {
     if (before.length === 0) return;
     const staying = new Set(kept);
     for (const term of before) {
-      if (staying.has(term)) continue;
+      // Elements that begin alike share a term that was cut; a stale one is only rechecked.
+      if (staying.has(term) || mayBeCut(term)) continue;
       this.addTerms.delete(term);
       this.dropTerms.add(term);
     }

@@ -56,6 +56,14 @@ export interface Definitions {
   readonly counterRevision: number;
   readonly classes: ReadonlyMap<string, ClassDefinition>;
   readonly edgeTypes: ReadonlyMap<string, EdgeType>;
+  /** By path: classes that somebody is about to drop. */
+  readonly dropping: ReadonlyMap<string, DroppingMark>;
+}
+
+export interface DroppingMark {
+  readonly revision: number;
+  /** Of whoever made it. */
+  readonly lease: string | undefined;
 }
 
 export const ROOT_CID = 1;

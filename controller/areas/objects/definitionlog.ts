@@ -1,7 +1,7 @@
 import { decodeStored } from "../../store/format.ts";
 import type { KvEntry, KvEvent } from "../../store/kv.ts";
-import type { ClassDefinition, Counter, Definitions } from "./definition.ts";
-import { CLASS_PREFIX, COUNTER_KEY, EDGE_TYPE_PREFIX } from "./draft.ts";
+import type { ClassDefinition, Counter, Definitions, DroppingMark } from "./definition.ts";
+import { CLASS_PREFIX, COUNTER_KEY, DROPPING_PREFIX, EDGE_TYPE_PREFIX } from "./draft.ts";
 import type { EdgeType } from "./types.ts";
 
 const RECENT_CHANGES = 256;
@@ -12,6 +12,7 @@ export class DefinitionLog {
   readonly #recent = new Set<string>();
   #classes = new Map<string, ClassDefinition>();
   #edgeTypes = new Map<string, EdgeType>();
+  #dropping = new Map<string, DroppingMark>();
   #counter: Counter | undefined;
   #revision = 0;
 
@@ -21,7 +22,7 @@ export class DefinitionLog {
 
   definitions(): Definitions {
     const counterRevision = this.#revisions.get(COUNTER_KEY) ?? 0;
-    return { counter: this.#counter, counterRevision, classes: new Map(this.#classes), edgeTypes: new Map(this.#edgeTypes) };
+    return { counter: this.#counter, counterRevision, classes: new Map(this.#classes), edgeTypes: new Map(this.#edgeTypes), dropping: new Map(this.#dropping) };
   }
 
   /** Whether the change of that name was seen among the latest ones. */
@@ -34,6 +35,7 @@ export class DefinitionLog {
     this.#revisions.clear();
     this.#classes.clear();
     this.#edgeTypes.clear();
+    this.#dropping.clear();
     this.#counter = undefined;
     for (const entry of entries) this.#take(entry);
     this.#revision = revision;
@@ -53,6 +55,7 @@ export class DefinitionLog {
     this.#revisions.set(key, entry.revision);
     if (key === COUNTER_KEY) this.#takeCounter(decodeStored<Counter>(entry.value));
     else if (key.startsWith(EDGE_TYPE_PREFIX)) this.#edgeTypes.set(key.slice(EDGE_TYPE_PREFIX.length), decodeStored<EdgeType>(entry.value));
+    else if (key.startsWith(DROPPING_PREFIX)) this.#dropping.set(key.slice(DROPPING_PREFIX.length), { revision: entry.revision, lease: entry.lease });
     else if (key.startsWith(CLASS_PREFIX)) this.#classes.set(key.slice(CLASS_PREFIX.length), decodeStored<ClassDefinition>(entry.value));
   }
 
@@ -68,6 +71,7 @@ export class DefinitionLog {
   #forget(key: string): void {
     this.#revisions.delete(key);
     if (key.startsWith(EDGE_TYPE_PREFIX)) this.#edgeTypes.delete(key.slice(EDGE_TYPE_PREFIX.length));
+    else if (key.startsWith(DROPPING_PREFIX)) this.#dropping.delete(key.slice(DROPPING_PREFIX.length));
     else if (key.startsWith(CLASS_PREFIX)) this.#classes.delete(key.slice(CLASS_PREFIX.length));
   }
 }

@@ -1,6 +1,6 @@
 import { AppError } from "../../../common/errors.ts";
 import { encodeJson } from "../../store/format.ts";
-import type { KvOperation } from "../../store/kv.ts";
+import type { KvCondition, KvOperation, KvTxn } from "../../store/kv.ts";
 import {
   FIRST_COLUMN_NUMBER, ROOT_CID, isBelow, parentPath, type ClassDefinition, type ColumnDefinition, type Definitions,
 } from "./definition.ts";
@@ -10,19 +10,29 @@ export const DEFINITIONS_PREFIX = "objects/";
 export const COUNTER_KEY = `${DEFINITIONS_PREFIX}counter`;
 export const CLASS_PREFIX = `${DEFINITIONS_PREFIX}class`;
 export const EDGE_TYPE_PREFIX = `${DEFINITIONS_PREFIX}edgetype/`;
+/** Marks of classes that somebody is about to drop, under his lease: nothing may be written into them. */
+export const DROPPING_PREFIX = `${DEFINITIONS_PREFIX}dropping`;
 
 /** Definitions with a change that is not written yet. The rules of changes are in `classchanges.ts`. */
 export class Draft {
   readonly nowMs: number;
+  readonly #lease: string;
+  readonly #counterRevision: number;
+  readonly #dropping: Definitions["dropping"];
   readonly #classes: Map<string, ClassDefinition>;
   readonly #edgeTypes: Map<string, EdgeType>;
   readonly #puts = new Map<string, unknown>();
   readonly #deletes = new Set<string>();
+  readonly #marks = new Map<string, unknown>();
+  readonly #conditions: KvCondition[] = [];
   #nextCid: number;
   #nextColumn: number;
 
-  constructor(definitions: Definitions, nowMs: number) {
-    this.nowMs = nowMs;
+  constructor(definitions: Definitions, of: { readonly nowMs: number; readonly lease: string }) {
+    this.nowMs = of.nowMs;
+    this.#lease = of.lease;
+    this.#counterRevision = definitions.counterRevision;
+    this.#dropping = definitions.dropping;
     this.#classes = new Map(definitions.classes);
     this.#edgeTypes = new Map(definitions.edgeTypes);
     this.#nextCid = definitions.counter?.nextCid ?? ROOT_CID;
@@ -89,6 +99,7 @@ export class Draft {
   deleteClass(path: string): void {
     this.#classes.delete(path);
     this.#delete(CLASS_PREFIX + path);
+    if (this.#dropping.has(path)) this.#delete(DROPPING_PREFIX + path);
   }
 
   putEdgeType(type: EdgeType): void {
@@ -101,13 +112,36 @@ export class Draft {
     this.#delete(EDGE_TYPE_PREFIX + name);
   }
 
-  /** Nothing when nothing changed. The counter comes last: who has seen it has seen the whole change. */
-  operations(change: string): KvOperation[] {
+  /** From when everybody knows of it, nothing is written into the class. The mark goes with the lease of whoever made it. */
+  markDropping(path: string): void {
+    const mark = this.#dropping.get(path);
+    if (mark?.lease === this.#lease) return;
+    if (mark !== undefined) throw new AppError("conflict", `[Valid] class ${path} is just being dropped by somebody else.`);
+    this.#marks.set(DROPPING_PREFIX + path, { cid: this.requireClass(path).cid });
+  }
+
+  unmarkDropping(path: string): void {
+    if (this.#dropping.get(path)?.lease === this.#lease) this.#delete(DROPPING_PREFIX + path);
+  }
+
+  /** The mark must have been there all the while, and still be when the change is made. */
+  requireMark(path: string): void {
+    const mark = this.#dropping.get(path);
+    if (mark?.lease !== this.#lease) throw new AppError("unavailable", `Dropping the class ${path} was interrupted: nothing was changed, try again.`);
+    this.#conditions.push({ key: DROPPING_PREFIX + path, revision: mark.revision });
+  }
+
+  /** Undefined when nothing changed. The counter comes last: who has seen it has seen the whole change. */
+  request(change: string): KvTxn | undefined {
     const operations: KvOperation[] = [...this.#deletes].map((key) => ({ kind: "delete", key }));
     for (const [key, value] of this.#puts) operations.push({ kind: "put", key, value: encodeJson(value) });
-    if (operations.length === 0) return [];
+    for (const [key, value] of this.#marks) operations.push({ kind: "put", key, value: encodeJson(value), lease: this.#lease });
+    if (operations.length === 0) return undefined;
     const counter = { nextCid: this.#nextCid, nextColumn: this.#nextColumn, change };
-    return [...operations, { kind: "put", key: COUNTER_KEY, value: encodeJson(counter) }];
+    return {
+      if: [{ key: COUNTER_KEY, revision: this.#counterRevision }, ...this.#conditions],
+      then: [...operations, { kind: "put", key: COUNTER_KEY, value: encodeJson(counter) }],
+    };
   }
 
   #put(key: string, value: unknown): void {

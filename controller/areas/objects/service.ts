@@ -3,9 +3,9 @@ import { classAccess, requirePermission, type Principal } from "../permissions/i
 import type { Row } from "../../../common/value.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
-import { alterClass, createClass, createEdgeType, dropClass, dropEdgeType } from "./classchanges.ts";
+import { alterClass, createClass, createEdgeType, dropEdgeType } from "./classchanges.ts";
 import type { Draft } from "./draft.ts";
-import { hasObjects } from "./emptiness.ts";
+import { dropClass, retire } from "./retirement.ts";
 import { placesOf, type Place } from "./locate.ts";
 import { outlineOf } from "./outline.ts";
 import type { Snapshot } from "./snapshot.ts";
@@ -14,7 +14,7 @@ import type {
   ClassCatalog, ClassChange, ClassSpec, ClassView, Edit, EdgeType, NewRecord, ObjectChangeEvent, ObjectRef, ObjectRow, Objects, ReadPlan,
   ReadRequest, SystemClass,
 } from "./types.ts";
-import type { LoadedClass } from "./views.ts";
+import { classNotFound, type LoadedClass } from "./views.ts";
 import type { WriteContext } from "./writer.ts";
 
 type ChangeListener = (events: readonly ObjectChangeEvent[]) => void;
@@ -45,7 +45,7 @@ export class ObjectService implements Objects {
   }
 
   async catalog(principal: Principal): Promise<ClassCatalog> {
-    return (await this.#tenant(principal)).catalog.current();
+    return (await (await this.#tenant(principal)).catalog.resumed()).snapshot;
   }
 
   async createClass(principal: Principal, spec: ClassSpec, options: { readonly ifNotExists?: boolean } = {}): Promise<ClassView> {
@@ -56,88 +56,82 @@ export class ObjectService implements Objects {
   }
 
   async alterClass(principal: Principal, path: string, change: ClassChange): Promise<ClassView> {
+    requirePermission(principal, "objects:write");
+    const { catalog } = await this.#tenant(principal);
+    await retire(catalog, path, change);
     return this.#define(principal, path, (draft) => alterClass(draft, path, change));
   }
 
   async dropClass(principal: Principal, path: string, options: { readonly ifExists?: boolean } = {}): Promise<void> {
     requirePermission(principal, "objects:write");
     const tenant = await this.#tenant(principal);
-    const view = tenant.catalog.requireCurrent().get(path);
-    if (view === undefined) {
-      if (options.ifExists) return;
-      throw notFound(path);
-    }
-    if (await hasObjects(view, { store: tenant.store.objects, patience: tenant.patience })) {
-      throw new AppError("conflict", "[Valid]: Class Has Data or Version Data, Can't Drop.");
-    }
-    await tenant.catalog.change((draft) => {
-      if (options.ifExists && draft.class(path) === undefined) return;
-      dropClass(draft, path);
-    });
+    await tenant.drops.run([path], () => dropClass(tenant, path, options));
   }
 
   async createEdgeType(principal: Principal, type: EdgeType, options: { readonly ifNotExists?: boolean } = {}): Promise<void> {
     requirePermission(principal, "objects:write");
-    const tenant = await this.#tenant(principal);
-    await tenant.catalog.change((draft) => {
+    const { catalog } = await this.#tenant(principal);
+    const revision = await catalog.change((draft) => {
       if (options.ifNotExists && draft.edgeType(type.name) !== undefined) return;
       createEdgeType(draft, type);
     });
+    await catalog.acknowledged(revision);
   }
 
   async dropEdgeType(principal: Principal, name: string, options: { readonly ifExists?: boolean } = {}): Promise<void> {
     requirePermission(principal, "objects:write");
-    const tenant = await this.#tenant(principal);
-    await tenant.catalog.change((draft) => {
+    const { catalog } = await this.#tenant(principal);
+    const revision = await catalog.change((draft) => {
       if (options.ifExists && draft.edgeType(name) === undefined) return;
       dropEdgeType(draft, name);
     });
+    await catalog.acknowledged(revision);
   }
 
   async insert(principal: Principal, path: string, rows: readonly Row[], options: { readonly atMs?: number } = {}): Promise<readonly string[]> {
-    const { tenant, context, view } = await this.#writing(principal, path);
-    return tenant.writer.insert(context, view, rows, options.atMs);
+    return this.#writing(principal, (tenant, context) => {
+      return tenant.writer.insert(context, writableClass(principal, context.snapshot, path), rows, options.atMs);
+    });
   }
 
   async ingest(principal: Principal, path: string, records: readonly NewRecord[]): Promise<readonly string[]> {
-    const { tenant, context, view } = await this.#writing(principal, path);
-    return tenant.writer.ingest(context, view, records);
+    return this.#writing(principal, (tenant, context) => tenant.writer.ingest(context, writableClass(principal, context.snapshot, path), records));
   }
 
   async update(principal: Principal, ref: ObjectRef, edits: readonly Edit[]): Promise<boolean> {
-    const tenant = await this.#tenant(principal);
-    const context = this.#context(principal, tenant);
-    const places = writablePlaces(principal, context.snapshot, ref);
-    const [first] = places;
-    if (first !== undefined && places.every((place) => place.view.kind === "record")) {
-      throw new AppError("unsupported", `[Valid] class ${first.view.path} keeps records, which are not updated.`);
-    }
-    return places.length > 0 && tenant.writer.update(context, places, edits);
+    return this.#writing(principal, async (tenant, context) => {
+      const places = writablePlaces(principal, context.snapshot, ref);
+      const [first] = places;
+      if (first !== undefined && places.every((place) => place.view.kind === "record")) {
+        throw new AppError("unsupported", `[Valid] class ${first.view.path} keeps records, which are not updated.`);
+      }
+      return places.length > 0 && tenant.writer.update(context, places, edits);
+    });
   }
 
   async remove(principal: Principal, refs: readonly ObjectRef[], options: { readonly withVersions?: boolean } = {}): Promise<number> {
-    const tenant = await this.#tenant(principal);
-    const context = this.#context(principal, tenant);
-    const places = refs.map((ref) => writablePlaces(principal, context.snapshot, ref));
-    return tenant.writer.remove(context, places, options.withVersions ?? false);
+    return this.#writing(principal, (tenant, context) => {
+      const places = refs.map((ref) => writablePlaces(principal, context.snapshot, ref));
+      return tenant.writer.remove(context, places, options.withVersions ?? false);
+    });
   }
 
   async get(principal: Principal, refs: readonly ObjectRef[]): Promise<readonly (ObjectRow | undefined)[]> {
     const tenant = await this.#tenant(principal);
-    const snapshot = tenant.catalog.current();
+    const { snapshot } = await tenant.catalog.resumed();
     return tenant.reader.get(refs.map((ref) => placesOf(snapshot, ref, (view) => isReadable(principal, view))));
   }
 
   async *read(principal: Principal, request: ReadRequest): AsyncGenerator<readonly ObjectRow[]> {
     const tenant = await this.#tenant(principal);
-    const snapshot = tenant.catalog.current();
+    const { snapshot } = await tenant.catalog.resumed();
     const outline = outlineOf(snapshot, request, (view) => isReadable(principal, view));
     yield* tenant.reader.read({ snapshot, principal, request }, outline);
   }
 
   async plan(principal: Principal, request: ReadRequest): Promise<ReadPlan> {
     const tenant = await this.#tenant(principal);
-    return outlineOf(tenant.catalog.current(), request, (view) => isReadable(principal, view)).plan;
+    return outlineOf((await tenant.catalog.resumed()).snapshot, request, (view) => isReadable(principal, view)).plan;
   }
 
   onChange(listener: ChangeListener, wants: (tenant: string) => boolean = () => true): () => void {
@@ -174,35 +168,43 @@ export class ObjectService implements Objects {
   async #define(principal: Principal, path: string, edit: (draft: Draft) => void): Promise<ClassView> {
     requirePermission(principal, "objects:write");
     const { catalog } = await this.#tenant(principal);
-    await catalog.change(edit);
+    const revision = await catalog.change(edit);
     const view = catalog.current().get(path);
     if (view === undefined) throw new AppError("conflict", `[NotExist] class ${path} was dropped by somebody else meanwhile.`);
+    // Whoever has not acknowledged in time adds nothing yet to what is new, and nothing relies on that before all have.
+    await catalog.acknowledged(revision);
     return view;
   }
 
-  async #writing(principal: Principal, path: string): Promise<{ tenant: TenantObjects; context: WriteContext; view: LoadedClass }> {
+  async #writing<T>(principal: Principal, work: (tenant: TenantObjects, context: WriteContext) => Promise<T>): Promise<T> {
     const tenant = await this.#tenant(principal);
-    const context = this.#context(principal, tenant);
-    const view = context.snapshot.get(path);
-    if (view === undefined) throw notFound(path);
-    requireWritable(principal, view);
-    if (view.provide !== undefined) throw new AppError("unsupported", `[Valid] class ${path} is kept by its owner and takes no objects.`);
-    return { tenant, context, view };
+    const write = await tenant.catalog.begin();
+    try {
+      const context = { snapshot: write.snapshot, held: write, resumed: () => tenant.catalog.resumed(), tell: this.#teller(principal) };
+      return await work(tenant, context);
+    } finally {
+      write.end();
+    }
   }
 
-  #context(principal: Principal, tenant: TenantObjects): WriteContext {
-    const snapshot = tenant.catalog.requireCurrent();
-    const { tenant: name, traceparent } = principal;
-    const listeners = [...this.#listeners].filter(({ wants }) => wants(name));
-    if (listeners.length === 0) return { snapshot, tell: undefined };
-    return {
-      snapshot,
-      tell: (events) => {
-        const whole = events.map((event) => ({ ...event, tenant: name, traceparent }));
-        for (const { listener } of listeners) listener(whole);
-      },
+  #teller({ tenant, traceparent }: Principal): WriteContext["tell"] {
+    const listeners = [...this.#listeners].filter(({ wants }) => wants(tenant));
+    if (listeners.length === 0) return undefined;
+    return (events) => {
+      const whole = events.map((event) => ({ ...event, tenant, traceparent }));
+      for (const { listener } of listeners) listener(whole);
     };
   }
+}
+
+/** The class that objects may be put into. */
+function writableClass(principal: Principal, snapshot: Snapshot, path: string): LoadedClass {
+  const view = snapshot.get(path);
+  if (view === undefined) throw classNotFound(path);
+  requireWritable(principal, view);
+  if (view.provide !== undefined) throw new AppError("unsupported", `[Valid] class ${path} is kept by its owner and takes no objects.`);
+  if (snapshot.isDropping(path)) throw new AppError("unavailable", `[Valid] class ${path} is just being dropped: nothing was changed.`);
+  return view;
 }
 
 function isReadable(principal: Principal, view: LoadedClass): boolean {
@@ -221,8 +223,4 @@ function writablePlaces(principal: Principal, snapshot: Snapshot, ref: ObjectRef
   const [first] = places;
   if (writable.length === 0 && first !== undefined) requireWritable(principal, first.view);
   return writable;
-}
-
-function notFound(path: string): AppError {
-  return new AppError("not_found", `[NotExist] class : ${path} not find !`);
 }

@@ -47,6 +47,11 @@ export class Snapshot implements ClassCatalog {
     return [...this.definitions.edgeTypes.values()];
   }
 
+  /** Somebody is about to drop the class: nothing may be written into it. */
+  isDropping(path: string): boolean {
+    return this.definitions.dropping.has(path);
+  }
+
   hasEdgeType(name: string): boolean {
     return this.definitions.edgeTypes.has(name);
   }

@@ -3,6 +3,7 @@ import type { TenantStore } from "../../store/engine.ts";
 import { TenantCatalog } from "./catalog.ts";
 import { ensureRoot, ensureSystemClass } from "./classchanges.ts";
 import { Patience } from "./patience.ts";
+import { KeyedQueue } from "./queue.ts";
 import { ObjectReader } from "./reader.ts";
 import type { SystemClass } from "./types.ts";
 import { ObjectWriter } from "./writer.ts";
@@ -16,6 +17,8 @@ export interface TenantObjects {
   readonly writer: ObjectWriter;
   readonly reader: ObjectReader;
   readonly patience: Patience;
+  /** Classes are dropped one attempt after the other, by path. */
+  readonly drops: KeyedQueue;
 }
 
 export interface OpenTenantOptions {
@@ -40,7 +43,8 @@ export async function openTenantObjects(options: OpenTenantOptions): Promise<Ten
     throw error;
   }
   const parts = { store: store.objects, runtime, patience };
-  return { store, catalog, patience, writer: new ObjectWriter(parts), reader: new ObjectReader(parts) };
+  const writer = new ObjectWriter({ ...parts, number: () => catalog.followerNumber });
+  return { store, catalog, patience, writer, reader: new ObjectReader(parts), drops: new KeyedQueue() };
 }
 
 async function ensureAll(catalog: TenantCatalog, classes: readonly (readonly [string, SystemClass])[], ospace: string): Promise<void> {

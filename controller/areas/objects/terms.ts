@@ -74,6 +74,12 @@ export function slotNumber(value: Value | undefined): number | undefined {
   return Math.min(Math.max(Number(value), -Number.MAX_VALUE), Number.MAX_VALUE);
 }
 
+/** Whether other values can have the same term. */
+export function mayBeCut(term: string): boolean {
+  // A cut one lacks at most the bytes of one character.
+  return term.length * 3 > TERM_MAX_BYTES - 4 && Buffer.byteLength(term) > TERM_MAX_BYTES - 4;
+}
+
 /** At most `TERM_MAX_BYTES` in UTF-8, whole characters. */
 function cut(term: string): string {
   if (term.length * 3 <= TERM_MAX_BYTES) return term;

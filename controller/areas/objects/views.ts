@@ -1,3 +1,4 @@
+import { AppError } from "../../../common/errors.ts";
 import { hasWords, lastComponent, parentPath, type ClassDefinition } from "./definition.ts";
 import type { ClassGuard, ClassKind, ClassOptions, ClassView, Column, KeyMode, SystemClass } from "./types.ts";
 
@@ -121,4 +122,8 @@ function defaultKeyMode(definition: ClassDefinition, above: LoadedClass | undefi
   if (keys.length === 0) return "uuid";
   if (definition.keys.length === 0 && above !== undefined) return above.options.keyMode;
   return "manu";
+}
+
+export function classNotFound(path: string): AppError {
+  return new AppError("not_found", `[NotExist] class : ${path} not find !`);
 }

@@ -1,19 +1,24 @@
-import type { Clock, Random } from "../../../common/time.ts";
+import { CATALOG_FOLLOWERS_MAX } from "../../../common/limits.ts";
+import type { Clock } from "../../../common/time.ts";
 
-/** Times of writes in microseconds: of one controller each above the one before, and above what the writer has read. */
+/**
+ * Times of writes in microseconds: of one controller each above the one before, and above what the writer has read. Those of two controllers
+ * never meet, as the remainder of each time is the number of its controller.
+ */
 export class WriteClock {
   readonly #clock: Clock;
-  /** Microseconds below the clock's millisecond: two controllers in the same one rarely meet. */
-  readonly #offsetUs: number;
+  readonly #number: () => number;
   #lastUs = 0;
 
-  constructor(of: { readonly clock: Clock; readonly random: Random }) {
-    this.#clock = of.clock;
-    this.#offsetUs = Math.floor(of.random.next() * 1_000);
+  constructor(clock: Clock, number: () => number) {
+    this.#clock = clock;
+    this.#number = number;
   }
 
   nextUs(aboveUs = 0): number {
-    this.#lastUs = Math.max(Math.floor(this.#clock.nowMs()) * 1_000 + this.#offsetUs, this.#lastUs + 1, aboveUs + 1);
+    const leastUs = Math.max(Math.floor(this.#clock.nowMs()) * 1_000, this.#lastUs + 1, aboveUs + 1);
+    const remainder = leastUs % CATALOG_FOLLOWERS_MAX;
+    this.#lastUs = leastUs + ((this.#number() - remainder + CATALOG_FOLLOWERS_MAX) % CATALOG_FOLLOWERS_MAX);
     return this.#lastUs;
   }
 }

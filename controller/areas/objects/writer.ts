@@ -1,41 +1,49 @@
 import { AppError } from "../../../common/errors.ts";
-import { ulidOf, ulidTimeMs } from "../../../common/ids.ts";
-import { CHANGE_BATCH_MAX, EDGES_PER_WRITE_MAX, OBJECT_PAGE_MAX } from "../../../common/limits.ts";
+import { ulidOf } from "../../../common/ids.ts";
+import { CHANGE_BATCH_MAX } from "../../../common/limits.ts";
 import type { Row } from "../../../common/value.ts";
 import type { Runtime } from "../../runtime.ts";
-import type { EdgeEnd, Entity, EntityChange, EntityKey, ObjectStore, StoredRecord } from "../../store/objects.ts";
+import type { Entity, EntityChange, EntityKey, EntityTrace, ObjectStore, StoredRecord } from "../../store/objects.ts";
 import { compose, type ComposedWrite, type EntityWrite } from "./compose.ts";
+import { changedMeanwhile, classNow, confirmed, writeNow, type WriteDefinitions } from "./confirm.ts";
 import { encodeVersion, entityRow } from "./entity.ts";
+import { deleteEvent, insertEvent, linkFields, upsertEvent, type WriteEvent } from "./events.ts";
 import { GRAVES_CID, graveOf } from "./graves.ts";
 import { keyFromColumns, RepeatableIds, wholeId, type IdSource } from "./identity.ts";
-import { findEntities, inPages, placeText, resolveTargets, type Place } from "./locate.ts";
+import { linkWrite, outgoing, type LinkWrite } from "./links.ts";
+import { findEntities, inPages, placeText, type Place } from "./locate.ts";
 import type { Patience } from "./patience.ts";
 import { KeyedQueue } from "./queue.ts";
 import { recordId, recordOf } from "./records.ts";
-import { checkAll, checkEdits, checkRecordRow, checkRow, type CheckedRow, type LinkEdit } from "./rows.ts";
+import { checkAll, checkEdits, checkRecordRow, checkRow, type CheckedRow } from "./rows.ts";
+import { keepSharedTerms, type SharedTermsWrite } from "./sharedterms.ts";
 import type { Snapshot } from "./snapshot.ts";
-import type { Edit, NewRecord, ObjectChangeEvent } from "./types.ts";
+import type { Edit, NewRecord } from "./types.ts";
 import type { LoadedClass } from "./views.ts";
 import { WriteClock } from "./writeclock.ts";
-
-export type WriteEvent = Pick<ObjectChangeEvent, "class" | "id" | "timeMs" | "action" | "fields">;
 
 export interface WriterDependencies {
   readonly store: ObjectStore;
   readonly runtime: Runtime;
   readonly patience: Patience;
+  /** Of this controller, among those that write at the same time. */
+  readonly number: () => number;
 }
 
-/** What one call writes with: the definitions it began with, and who is told. */
-export interface WriteContext {
-  readonly snapshot: Snapshot;
+export interface WriteContext extends WriteDefinitions {
   /** Absent when nobody listens. */
   readonly tell: ((events: readonly WriteEvent[]) => void) | undefined;
 }
 
-interface Loaded {
-  readonly entity: Entity;
+interface MadeRecord {
+  readonly record: StoredRecord;
   readonly row: Row;
+}
+
+interface Batch {
+  readonly view: LoadedClass;
+  readonly rows: readonly CheckedRow[];
+  readonly atMs: number | undefined;
 }
 
 /** All writes of one tenant's objects in this controller. Those of one object queue, so reading, merging and writing it is exact. */
@@ -50,7 +58,7 @@ export class ObjectWriter {
     this.#store = of.store;
     this.#runtime = of.runtime;
     this.#patience = of.patience;
-    this.#clock = new WriteClock(of.runtime);
+    this.#clock = new WriteClock(of.runtime.clock, of.number);
   }
 
   async insert(context: WriteContext, view: LoadedClass, rows: readonly Row[], atMs?: number): Promise<string[]> {
@@ -79,11 +87,12 @@ export class ObjectWriter {
       const { view, key } = found.place;
       const checked = checkEdits(view, context.snapshot, edits);
       const old = { entity: found.entity, row: entityRow(view, found.entity) };
-      const edges = await this.#edges(context.snapshot, key, { links: checked.links, exists: true });
-      const timeUs = this.#clock.nextUs(found.entity.lastUs);
-      const composed = compose({ view, key: key.id, timeUs, edits: checked.edits, old, birth: false, fresh: false, ...edges });
+      const links = await linkWrite(context.snapshot, key, { ...this.#source, links: checked.links, exists: true });
+      const timeUs = this.#clock.nextUs(Math.max(found.entity.lastUs, links.lastUs));
+      const write = { view, key: key.id, timeUs, edits: checked.edits, old, birth: false, fresh: false, ...links };
+      const composed = compose(write);
       checkKeyKept(view, key.id, { before: old.row, after: composed.row });
-      await this.#change([composed.change]);
+      await this.#write(context, [write], [composed]);
       const fields = { ...composed.fields, ...linkFields(checked.links) };
       context.tell?.([{ class: view.path, id: wholeId(view, key.id), timeMs: timeUs / 1_000, action: "UPDATE", fields }]);
       return true;
@@ -101,6 +110,10 @@ export class ObjectWriter {
     return removed;
   }
 
+  get #source(): { readonly store: ObjectStore; readonly patience: Patience } {
+    return { store: this.#store, patience: this.#patience };
+  }
+
   async #append(context: WriteContext, view: LoadedClass, rows: readonly { values: Row; source: IdSource }[]): Promise<string[]> {
     const made = checkAll(rows, ({ values, source }) => {
       const row = checkRecordRow(view, context.snapshot, values);
@@ -110,6 +123,7 @@ export class ObjectWriter {
       const batch = made.slice(from, from + CHANGE_BATCH_MAX);
       const records = batch.map((entry) => entry.record);
       await this.#patience.repeat(() => this.#store.append(records));
+      await confirmed(context, (now) => this.#bringRecords(view, batch, now));
       context.tell?.(batch.map(({ record, row }) => insertEvent(view, record, row)));
     }
     return made.map(({ record }) => wholeId(view, record.id));
@@ -117,65 +131,89 @@ export class ObjectWriter {
 
   async #upsert(context: WriteContext, view: LoadedClass, rows: readonly CheckedRow[], atMs: number | undefined): Promise<string[]> {
     for (const batch of batches(rows)) {
-      const known = batch.filter((row) => !row.fresh).map((row) => ({ cid: view.cid, id: row.key }));
-      await this.#queue.run(known.map((key) => `${key.cid}:${key.id}`), () => this.#upsertBatch(context, { view, rows: batch, known, atMs }));
+      const known = batch.filter((row) => !row.fresh).map((row) => `${view.cid}:${row.key}`);
+      await this.#queue.run(known, () => this.#upsertBatch(context, { view, rows: batch, atMs }));
     }
     return rows.map((row) => wholeId(view, row.key));
   }
 
-  async #upsertBatch(
-    context: WriteContext, batch: { view: LoadedClass; rows: readonly CheckedRow[]; known: readonly EntityKey[]; atMs: number | undefined },
-  ): Promise<void> {
-    const { view } = batch;
-    const olds = await this.#load(view, batch.known);
-    const timeUs = batch.atMs === undefined ? this.#clock.nextUs(greatest(olds)) : Math.floor(batch.atMs * 1_000);
-    const writes: EntityWrite[] = [];
-    for (const row of batch.rows) {
-      const old = olds.get(row.key);
-      const edges = row.links.length === 0 ? {} : await this.#edges(context.snapshot, { cid: view.cid, id: row.key }, { links: row.links, exists: old !== undefined });
-      writes.push({ view, key: row.key, timeUs: row.writeUs ?? timeUs, edits: row.edits, old, birth: true, fresh: row.fresh, ...edges });
-    }
+  async #upsertBatch(context: WriteContext, { view, rows, atMs }: Batch): Promise<void> {
+    const traces = await this.#traces(rows.filter((row) => !row.fresh).map((row) => ({ cid: view.cid, id: row.key })));
+    const olds = rows.map((row) => loaded(view, traces.get(row.key)));
+    const links = await Promise.all(rows.map((row, at) => this.#links(context, { view, row, exists: olds[at] !== undefined })));
+    const lastUs = Math.max(greatest(traces.values()), greatest(links));
+    const timeUs = atMs === undefined ? this.#clock.nextUs(lastUs) : Math.floor(atMs * 1_000);
+    const writes = rows.map((row, at): EntityWrite => {
+      return { view, key: row.key, timeUs: row.writeUs ?? timeUs, edits: row.edits, old: olds[at], birth: true, fresh: row.fresh, ...links[at] };
+    });
     const composed = writes.map(compose);
+    await this.#clearLeftovers(view, traces);
+    await this.#write(context, writes, composed);
+    await this.#clearLeftEdges(view, traces);
+    context.tell?.(composed.map((entry, at) => upsertEvent(writes[at], entry, rows[at]?.links ?? [])));
+  }
+
+  /** Writes, and sees to it that it stays right whatever other controllers do at the same moment. */
+  async #write(context: WriteContext, writes: readonly EntityWrite[], composed: readonly ComposedWrite[]): Promise<void> {
     await this.#change(composed.map((entry) => entry.change));
-    context.tell?.(composed.map((entry, at) => upsertEvent(writes[at], entry, batch.rows[at]?.links ?? [])));
+    // Last: too many terms are harmless.
+    await this.#change(composed.flatMap((entry) => entry.unneeded ?? []));
+    await confirmed(context, (now) => this.#bring(writes, now));
+    const shared = writes.flatMap(({ view, key, fresh, timeUs }, at): SharedTermsWrite[] => {
+      const terms = fresh ? undefined : composed[at]?.shared;
+      return terms === undefined ? [] : [{ view, key: { cid: view.cid, id: key }, timeUs, terms }];
+    });
+    await keepSharedTerms(shared, { ...this.#source, clock: this.#clock });
   }
 
-  async #load(view: LoadedClass, keys: readonly EntityKey[]): Promise<Map<string, Loaded>> {
-    const loaded = new Map<string, Loaded>();
-    if (keys.length === 0) return loaded;
-    const entities = await this.#patience.repeat(() => this.#store.get(keys));
-    for (const entity of entities) if (entity !== undefined) loaded.set(entity.key.id, { entity, row: entityRow(view, entity) });
-    return loaded;
+  async #bring(writes: readonly EntityWrite[], now: Snapshot): Promise<void> {
+    const orphans = writes.filter((write) => now.byCid(write.view.cid) === undefined);
+    // Nobody would ever see them again.
+    await this.#change(orphans.map(({ view, key, timeUs }) => ({ key: { cid: view.cid, id: key }, timeUs, death: true as const })));
+    await this.#change(writes.map((write) => compose(writeNow(write, now)).change));
   }
 
-  /** Edges to add and drop so that the object has what its links say. */
-  async #edges(
-    snapshot: Snapshot, from: EntityKey, of: { readonly links: readonly LinkEdit[]; readonly exists: boolean },
-  ): Promise<{ addEdges?: EdgeEnd[]; dropEdges?: EdgeEnd[] }> {
-    if (of.links.length === 0) return {};
-    const targets = await resolveTargets(snapshot, of.links.flatMap((link) => link.ids), { store: this.#store, patience: this.#patience });
-    const add = new Map<string, EdgeEnd>();
-    const drop = new Map<string, EdgeEnd>();
-    for (const link of of.links) {
-      const ends = link.ids.flatMap((id) => edgeEnd(link.type, targets.get(id)));
-      if (link.operation === "set" && of.exists) for (const end of await this.#outgoing(from, link.type)) move(end, { from: add, to: drop });
-      for (const end of ends) move(end, link.operation === "take" ? { from: add, to: drop } : { from: drop, to: add });
+  async #bringRecords(view: LoadedClass, made: readonly MadeRecord[], now: Snapshot): Promise<void> {
+    if (now.byCid(view.cid) === undefined) await this.#patience.repeat(() => this.#store.removeRecords(made.map(({ record }) => record)));
+    const current = classNow(view, now);
+    for (const name of new Set(made.flatMap(({ row }) => Object.keys(row)))) {
+      if (current.column(name)?.number !== view.column(name)?.number) throw changedMeanwhile(view, `column ${name}`);
     }
-    if (add.size + drop.size > EDGES_PER_WRITE_MAX) throw tooManyEdges();
-    return { addEdges: [...add.values()], dropEdges: [...drop.values()] };
+    const records = made.map(({ record, row }) => recordOf(current, record.id, row));
+    await this.#patience.repeat(() => this.#store.append(records));
   }
 
-  async #outgoing(from: EntityKey, type: string): Promise<EdgeEnd[]> {
-    const ends: EdgeEnd[] = [];
-    let cursor: string | undefined;
-    do {
-      const at = cursor;
-      const page = await this.#patience.repeat(() => this.#store.edges(from, "out", { type, limit: OBJECT_PAGE_MAX, ...(at === undefined ? {} : { cursor: at }) }));
-      for (const edge of page.items) ends.push({ type: edge.type, to: edge.to });
-      if (ends.length > EDGES_PER_WRITE_MAX) throw tooManyEdges();
-      cursor = page.cursor;
-    } while (cursor !== undefined);
-    return ends;
+  /** By the part of the id after the colon. */
+  async #traces(keys: readonly EntityKey[]): Promise<Map<string, EntityTrace>> {
+    if (keys.length === 0) return new Map();
+    const traces = await this.#patience.repeat(() => this.#store.trace(keys));
+    return new Map(keys.flatMap((key, at) => (traces[at] === undefined ? [] : [[key.id, traces[at]] as const])));
+  }
+
+  #links(context: WriteContext, of: { readonly view: LoadedClass; readonly row: CheckedRow; readonly exists: boolean }): Promise<LinkWrite> {
+    const { view, row, exists } = of;
+    return linkWrite(context.snapshot, { cid: view.cid, id: row.key }, { ...this.#source, links: row.links, exists });
+  }
+
+  /**
+   * An update that crossed the removal of its object left cells that would be seen again in the next object of that name. Each is removed with
+   * its own time, so that nothing else is.
+   */
+  async #clearLeftovers(view: LoadedClass, traces: ReadonlyMap<string, EntityTrace>): Promise<void> {
+    const changes = [...traces].flatMap(([id, { leftover }]) =>
+      [...leftover].map(([name, { timeUs }]): EntityChange => ({ key: { cid: view.cid, id }, timeUs, cells: new Map([[name, undefined]]) })),
+    );
+    await this.#change(changes);
+  }
+
+  /** The same for its edges, which can be read only now that there is an object again. */
+  async #clearLeftEdges(view: LoadedClass, traces: ReadonlyMap<string, EntityTrace>): Promise<void> {
+    for (const [id, { entity, lastUs }] of traces) {
+      if (entity !== undefined || lastUs === 0) continue;
+      const key = { cid: view.cid, id };
+      const left = (await outgoing(key, this.#source)).filter((edge) => edge.timeUs <= lastUs);
+      await this.#change(left.map(({ timeUs, type, to }) => ({ key, timeUs, dropEdges: [{ type, to }] })));
+    }
   }
 
   async #removeEntities(context: WriteContext, refs: readonly (readonly Place[])[], withVersions: boolean): Promise<number> {
@@ -185,7 +223,8 @@ export class ObjectWriter {
       const found = await findEntities(this.#store, this.#patience, named);
       const living = new Map(found.flatMap((entry) => (entry === undefined ? [] : [[placeText(entry.place), entry] as const])));
       const dead = withVersions ? named.flat().filter((place) => place.view.options.version && !living.has(placeText(place))) : [];
-      const timeUs = this.#clock.nextUs(Math.max(0, ...[...living.values()].map((entry) => entry.entity.lastUs)));
+      const traces = await this.#patience.repeat(() => this.#store.trace(dead.map((place) => place.key)));
+      const timeUs = this.#clock.nextUs(Math.max(greatest(traces), greatest([...living.values()].map((entry) => entry.entity))));
       const places = [...[...living.values()].map((entry) => entry.place), ...dead];
       await this.#bury(places, { timeUs, withVersions });
       context.tell?.([...living.values()].map(({ place }) => deleteEvent(place, timeUs)));
@@ -245,56 +284,18 @@ function* batches(rows: readonly CheckedRow[]): Generator<readonly CheckedRow[]>
   if (batch.length > 0) yield batch;
 }
 
-function greatest(olds: ReadonlyMap<string, Loaded>): number {
-  let lastUs = 0;
-  for (const { entity } of olds.values()) lastUs = Math.max(lastUs, entity.lastUs);
-  return lastUs;
+function greatest(known: Iterable<{ readonly lastUs: number }>): number {
+  let greatestUs = 0;
+  for (const { lastUs } of known) greatestUs = Math.max(greatestUs, lastUs);
+  return greatestUs;
+}
+
+function loaded(view: LoadedClass, trace: EntityTrace | undefined): { readonly entity: Entity; readonly row: Row } | undefined {
+  return trace?.entity === undefined ? undefined : { entity: trace.entity, row: entityRow(view, trace.entity) };
 }
 
 /** An object whose id is made of its key columns keeps them. */
 function checkKeyKept(view: LoadedClass, key: string, rows: { readonly before: Row; readonly after: Row }): void {
   if (keyFromColumns(view, rows.before) !== key || keyFromColumns(view, rows.after) === key) return;
   throw new AppError("invalid", `[Valid] class ${view.path}: the key columns ${view.keys.join(", ")} make the id and cannot be changed.`);
-}
-
-function edgeEnd(type: string, to: EntityKey | undefined): EdgeEnd[] {
-  return to === undefined ? [] : [{ type, to }];
-}
-
-function move(end: EdgeEnd, ends: { readonly from: Map<string, EdgeEnd>; readonly to: Map<string, EdgeEnd> }): void {
-  const text = `${end.type}/${end.to.cid}:${end.to.id}`;
-  ends.from.delete(text);
-  ends.to.set(text, end);
-}
-
-function tooManyEdges(): AppError {
-  return new AppError("too_large", `[Valid] One write sets or clears at most ${EDGES_PER_WRITE_MAX} edges.`, { details: { limit: "EDGES_PER_WRITE_MAX" } });
-}
-
-function linkFields(links: readonly LinkEdit[]): Row {
-  return Object.fromEntries(links.map((link) => [link.type, link.ids]));
-}
-
-function upsertEvent(write: EntityWrite | undefined, composed: ComposedWrite, links: readonly LinkEdit[]): WriteEvent {
-  const { change, fields } = composed;
-  return {
-    class: write?.view.path ?? "",
-    id: write === undefined ? change.key.id : wholeId(write.view, change.key.id),
-    timeMs: change.timeUs / 1_000,
-    action: write?.old === undefined ? "INSERT" : "UPDATE",
-    fields: { ...fields, ...linkFields(links) },
-  };
-}
-
-function insertEvent(view: LoadedClass, record: StoredRecord, row: Row): WriteEvent {
-  const fields = Object.fromEntries(Object.entries(row).filter(([name]) => view.column(name)?.sealed !== true));
-  return { class: view.path, id: wholeId(view, record.id), timeMs: recordTimeMs(record), action: "INSERT", fields };
-}
-
-function recordTimeMs(record: StoredRecord): number {
-  return ulidTimeMs(record.id) ?? 0;
-}
-
-function deleteEvent({ view, key }: Place, timeUs: number): WriteEvent {
-  return { class: view.path, id: wholeId(view, key.id), timeMs: timeUs / 1_000, action: "DELETE", fields: {} };
 }

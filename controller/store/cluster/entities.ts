@@ -1,6 +1,7 @@
 import type { types } from "cassandra-driver";
 import { AppError } from "../../../common/errors.ts";
-import type { Entity, EntityChange, EntityKey, EntityVersion, FindRequest, Page, PageRequest, StoredCell, TimeRangeUs } from "../objects.ts";
+import { OBJECT_TOMBSTONE_KEEP_MS } from "../../../common/limits.ts";
+import type { Entity, EntityChange, EntityKey, EntityTrace, EntityVersion, FindRequest, Page, PageRequest, StoredCell, TimeRangeUs } from "../objects.ts";
 import type { CqlValue, Statement } from "./cassandra.ts";
 import type { Deadline } from "./deadline.ts";
 import { readCursor, requestText, writeCursor } from "./cursor.ts";
@@ -36,9 +37,23 @@ export class EntityTable {
   }
 
   async get(key: EntityKey, deadline: Deadline): Promise<Entity | undefined> {
+    const row = await this.#row(key, deadline);
+    return row === undefined ? undefined : toEntity(row);
+  }
+
+  async trace(key: EntityKey, deadline: Deadline): Promise<EntityTrace> {
+    const row = await this.#row(key, deadline);
+    if (row === undefined) return { entity: undefined, lastUs: 0, leftover: new Map() };
+    const entity = toEntity(row);
+    if (entity !== undefined) return { entity, lastUs: entity.lastUs, leftover: new Map() };
+    const leftover = readCells(row);
+    return { entity, lastUs: latest(Number(row.last ?? 0), leftover), leftover };
+  }
+
+  async #row(key: EntityKey, deadline: Deadline): Promise<types.Row | undefined> {
     const query = `SELECT DISTINCT ${COLUMNS} FROM ${this.#table} WHERE cid = ? AND id = ?`;
     const rows = await this.#tables.cassandra.read({ query, params: [key.cid, key.id] }, deadline);
-    return rows[0] === undefined ? undefined : toEntity(rows[0]);
+    return rows[0];
   }
 
   async find(request: FindRequest, page: PageRequest): Promise<Page<Entity>> {
@@ -120,7 +135,12 @@ export class EntityTable {
       params: [time, ...partition, number],
     });
     const present = { query: `DELETE ${MUTABLE} FROM ${this.#table} USING TIMESTAMP ? WHERE cid = ? AND id = ?`, params: [time, ...partition] };
-    return [present, section(2), ...(change.forgetHistory ? [section(1)] : [])];
+    // What was removed when outlives the removal, so that whoever comes next can write above it.
+    const memory = {
+      query: `UPDATE ${this.#table} USING TIMESTAMP ? AND TTL ? SET last = ? WHERE cid = ? AND id = ?`,
+      params: [time + 1n, OBJECT_TOMBSTONE_KEEP_MS / 1_000, time, ...partition],
+    };
+    return [present, memory, section(2), ...(change.forgetHistory ? [section(1)] : [])];
   }
 }
 
@@ -145,13 +165,23 @@ function termAssignments(change: EntityChange): readonly Assignment[] {
 /** Undefined for a partition without a birth mark: never born, dead, or only its versions are left. */
 function toEntity(row: types.Row): Entity | undefined {
   if (row.birth === null || row.birth === undefined) return undefined;
-  const cells = new Map<string, StoredCell>();
-  for (const [name, stamped] of (row.attrs as ReadonlyMap<string, Buffer> | null) ?? []) cells.set(name, readCell(stamped));
+  const cells = readCells(row);
   const birthUs = Number(row.birth);
-  let lastUs = Math.max(birthUs, Number(row.last ?? 0));
-  for (const cell of cells.values()) lastUs = Math.max(lastUs, cell.timeUs);
+  const lastUs = latest(Math.max(birthUs, Number(row.last ?? 0)), cells);
   const numbers = SLOTS.map((slot) => (row[`n${slot}`] as number | null) ?? undefined);
   return { key: { cid: Number(row.cid), id: String(row.id) }, birthUs, lastUs, cells, numbers };
+}
+
+function readCells(row: types.Row): Map<string, StoredCell> {
+  const cells = new Map<string, StoredCell>();
+  for (const [name, stamped] of (row.attrs as ReadonlyMap<string, Buffer> | null) ?? []) cells.set(name, readCell(stamped));
+  return cells;
+}
+
+function latest(lastUs: number, cells: ReadonlyMap<string, StoredCell>): number {
+  let latestUs = lastUs;
+  for (const cell of cells.values()) latestUs = Math.max(latestUs, cell.timeUs);
+  return latestUs;
 }
 
 /** The time of a cell's write stands before its value: the times Cassandra keeps cannot be asked for by element. */

@@ -5,6 +5,7 @@ import type {
   Entity,
   EntityChange,
   EntityKey,
+  EntityTrace,
   EntityVersion,
   FindRequest,
   ObjectStore,
@@ -45,6 +46,11 @@ export class CassandraObjectStore implements ObjectStore {
     return Promise.all(keys.map((key) => this.#entities.get(key, deadline)));
   }
 
+  async trace(keys: readonly EntityKey[]): Promise<readonly EntityTrace[]> {
+    const deadline = this.#tables.cassandra.deadline();
+    return Promise.all(keys.map((key) => this.#entities.trace(key, deadline)));
+  }
+
   async find(request: FindRequest, page: PageRequest): Promise<Page<Entity>> {
     checkFind(request);
     return this.#entities.find(request, page);
@@ -66,7 +72,7 @@ export class CassandraObjectStore implements ObjectStore {
     checkBatch(records.length);
     records.forEach(checkRecord);
     const deadline = this.#tables.cassandra.deadline();
-    await allWritten(records.map((record) => this.#records.append(record, deadline)));
+    await allWritten(this.#records.append(records, deadline));
   }
 
   timeline(request: TimelineRequest, page: PageRequest): Promise<Page<StoredRecord>> {

@@ -103,6 +103,24 @@ export function objectsContract(name: string, open: OpenSubject): void {
         expect(await find({ terms: [term] })).toEqual([]);
       });
 
+      test("of what does not exist it is known when it was written or removed last, and what was written after that", async () => {
+        const key = newKey();
+        const trace = async () => (await again(() => objects.trace([key])))[0]!;
+        expect(await trace()).toEqual({ entity: undefined, lastUs: 0, leftover: new Map() });
+        await write({ key, timeUs: at(10), birth: true, cells: cells({ "1": "a" }) });
+        await write({ key, timeUs: at(12), numbers: new Map([[0, 7]]) });
+        expect(await trace()).toEqual({ entity: await read(key), lastUs: at(12), leftover: new Map() });
+        expect((await read(key))!.lastUs).toBe(at(12));
+        await write({ key, timeUs: at(20), death: true });
+        expect(await trace()).toEqual({ entity: undefined, lastUs: at(20), leftover: new Map() });
+        await write({ key, timeUs: at(25), cells: cells({ "3": "after" }) });
+        const { lastUs, leftover } = await trace();
+        expect(lastUs).toBe(at(25));
+        expect([...leftover].map(([name, { timeUs, value }]) => [name, timeUs, text(value)])).toEqual([["3", at(25), "after"]]);
+        await write({ key, timeUs: at(25), cells: cells({ "3": undefined }) }, { key, timeUs: at(30), birth: true });
+        expect(await values(key)).toEqual({});
+      });
+
       test("a death that arrives after a later birth leaves it alone", async () => {
         const key = newKey();
         await write({ key, timeUs: at(10), birth: true, cells: cells({ "1": "old" }) });

@@ -1,4 +1,4 @@
-import type { Entity, EntityChange, EntityKey, Page, PageRequest } from "../objects.ts";
+import type { Entity, EntityChange, EntityKey, EntityTrace, Page, PageRequest } from "../objects.ts";
 import { OBJECT_PAGE_EXAMINED_MAX, OBJECT_PAGE_MAX_BYTES } from "../../../common/limits.ts";
 import { encodePacked } from "../format.ts";
 import { Cursors } from "./cursor.ts";
@@ -52,6 +52,10 @@ export class Entities {
   get(key: EntityKey): Entity | undefined {
     const view = this.#view(key);
     return view?.alive ? view.toEntity(key) : undefined;
+  }
+
+  trace(key: EntityKey): EntityTrace {
+    return this.#view(key)?.toTrace(key) ?? { entity: undefined, lastUs: 0, leftover: new Map() };
   }
 
   scan(page: PageRequest, place: string): Page<Entity> {

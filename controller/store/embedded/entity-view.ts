@@ -1,10 +1,11 @@
 import { NUMBER_SLOTS } from "../../../common/limits.ts";
 import { decodeStored } from "../format.ts";
-import type { Entity, EntityKey, StoredCell } from "../objects.ts";
+import type { Entity, EntityKey, EntityTrace, StoredCell } from "../objects.ts";
 import type { PackedEntity } from "./entity-state.ts";
 
 /** Key, time, value or null, moment. */
 const MARK_FIELDS = 4;
+const NO_CELLS: ReadonlyMap<string, StoredCell> = new Map();
 
 /** An entity for readers: what `EntityState` wrote, looked at in place, as of one moment. */
 export class EntityView {
@@ -41,16 +42,31 @@ export class EntityView {
   }
 
   toEntity(key: EntityKey): Entity {
+    const numbers = Array.from({ length: NUMBER_SLOTS }, (_, slot) => this.number(slot));
+    return { key, birthUs: this.#packed[0], lastUs: this.#lastUs(), cells: this.#cells(), numbers };
+  }
+
+  toTrace(key: EntityKey): EntityTrace {
+    const lastUs = this.#lastUs();
+    if (this.alive) return { entity: this.toEntity(key), lastUs, leftover: NO_CELLS };
+    return { entity: undefined, lastUs: Math.max(lastUs, this.#packed[2]), leftover: this.#cells() };
+  }
+
+  #cells(): Map<string, StoredCell> {
     const marks = this.#packed[6];
-    const birthUs = this.#packed[0];
     const cells = new Map<string, StoredCell>();
-    let lastUs = birthUs;
     for (let i = 0; i < marks.length; i += MARK_FIELDS) {
-      const timeUs = marks[i + 1] as number;
-      if (timeUs > lastUs) lastUs = timeUs;
-      if (this.#present(marks, i)) cells.set(marks[i] as string, { value: plain(marks[i + 2] as Uint8Array), timeUs });
+      if (this.#present(marks, i)) cells.set(marks[i] as string, { value: plain(marks[i + 2] as Uint8Array), timeUs: marks[i + 1] as number });
     }
-    return { key, birthUs, lastUs, cells, numbers: Array.from({ length: NUMBER_SLOTS }, (_, slot) => this.number(slot)) };
+    return cells;
+  }
+
+  #lastUs(): number {
+    let lastUs = this.#packed[0];
+    for (const marks of [this.#packed[6], this.#packed[8]]) {
+      for (let i = 1; i < marks.length; i += MARK_FIELDS) if ((marks[i] as number) > lastUs) lastUs = marks[i] as number;
+    }
+    return lastUs;
   }
 
   #present(marks: readonly unknown[], i: number): boolean {

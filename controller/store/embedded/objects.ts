@@ -1,7 +1,7 @@
 import { CHANGE_SLICE_MAX } from "../../../common/limits.ts";
 import { checkBatch, checkChange, checkFind, checkRecord, checkRecordId } from "../checks.ts";
 import type {
-  Edge, Entity, EntityChange, EntityKey, EntityVersion, FindRequest, ObjectStore, Page, PageRequest, StoredRecord, TimelineRequest, TimeRangeUs,
+  Edge, Entity, EntityChange, EntityKey, EntityTrace, EntityVersion, FindRequest, ObjectStore, Page, PageRequest, StoredRecord, TimelineRequest, TimeRangeUs,
 } from "../objects.ts";
 import type { EmbeddedRuntime } from "./runtime.ts";
 import { Entities } from "./entities.ts";
@@ -46,6 +46,10 @@ export class EmbeddedObjectStore implements ObjectStore {
 
   async get(keys: readonly EntityKey[]): Promise<readonly (Entity | undefined)[]> {
     return keys.map((key) => this.#entities.get(key));
+  }
+
+  async trace(keys: readonly EntityKey[]): Promise<readonly EntityTrace[]> {
+    return keys.map((key) => this.#entities.trace(key));
   }
 
   async find(request: FindRequest, page: PageRequest): Promise<Page<Entity>> {
