@@ -383,7 +383,12 @@ export const SSH_JOURNAL_SWEPT_PER_COMMAND = 20;
 
 // Cluster engine.
 /** One attempt within a call: a node that hangs must not eat the whole deadline. */
-export const CLUSTER_ATTEMPT_DEADLINE_MS = 5_000;
+export const CLUSTER_ATTEMPT_DEADLINE_MS = 4_000;
+/** So many requests unanswered in time on one connection, and its node counts as away until it answers a new one. */
+export const CLUSTER_SILENT_REQUESTS_MAX = 8;
+/** A member of etcd that is silent for so long at a look every so often is left for another. */
+export const ETCD_PROBE_INTERVAL_MS = 1_500;
+export const ETCD_PROBE_DEADLINE_MS = 2_000;
 export const CLUSTER_HANDSHAKE_DEADLINE_MS = 3_000;
 export const CLUSTER_REQUESTS_IN_FLIGHT_MAX = 128;
 /** Definitions of tables take 60 ms each on one node, seconds on a ring under load. */

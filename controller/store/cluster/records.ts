@@ -1,6 +1,5 @@
-import { createHash } from "node:crypto";
 import type { types } from "cassandra-driver";
-import { RECORD_DAYS_CACHED_MAX, TIMELINE_PARTITIONS_PER_PAGE } from "../../../common/limits.ts";
+import { RECORD_BATCH_MAX_BYTES, RECORD_BATCH_MAX_ROWS, RECORD_DAYS_CACHED_MAX, TIMELINE_PARTITIONS_PER_PAGE } from "../../../common/limits.ts";
 import type { EntityKey, Page, PageRequest, StoredRecord, TimelineRequest } from "../objects.ts";
 import type { CqlValue, Statement } from "./cassandra.ts";
 import { readCursor, requestText, writeCursor } from "./cursor.ts";
@@ -10,10 +9,11 @@ import { ttlSeconds, type Tables } from "./tables.ts";
 import { indexedTerms } from "./terms.ts";
 
 const DAY_MS = 86_400_000;
-/** Partitions a day of one class is spread over, by hash of the id. A changed number is a changed format. */
+/** Partitions a day of one class is spread over. A changed number is a changed format. */
 const SHARDS = [0, 1, 2, 3] as const;
 const CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const ID_TIME_CHARACTERS = 10;
+const ID_CHARACTERS = 26;
 /** Later than any time of a record: what stands for "for ever" among expiry times. */
 const NEVER_MS = 2 ** 48;
 
@@ -27,19 +27,26 @@ export class RecordTable {
     this.#tables = tables;
   }
 
-  async append(record: StoredRecord, deadline: Deadline): Promise<void> {
+  /** The writes to be waited for: neighbours of one partition go together. Those of a batch happen or do not, each for itself. */
+  append(records: readonly StoredRecord[], deadline: Deadline): Promise<void>[] {
+    const placed = records.map((record) => ({ record, place: placeOf(record) }));
+    const announced = this.#announceDays(placed, deadline);
+    return batchesOfOnePartition(placed).map(async (batch) => {
+      await announced;
+      await this.#tables.cassandra.write(batch.map((one) => this.#statement(one)), deadline);
+    });
+  }
+
+  #statement({ record, place }: PlacedRecord): Statement {
     const { cassandra, keyspace } = this.#tables;
     const ttl = ttlSeconds(cassandra.runtime.clock, record.expiresAtMs);
-    const place = placeOf(record);
-    await this.#announceDay(record, place.day, deadline);
     const terms = indexedTerms(record.terms);
     const assignments: [string, CqlValue][] = [["value = ?", new Uint8Array(record.value)]];
     if (record.expiresAtMs !== undefined) assignments.push(["expires = ?", BigInt(Math.ceil(record.expiresAtMs))]);
     if (terms.length > 0) assignments.push(["terms = terms + ?", terms]);
     const texts = assignments.map(([text]) => text).join(", ");
     const query = `UPDATE ${keyspace}.records USING TIMESTAMP ? AND TTL ? SET ${texts} WHERE cid = ? AND day = ? AND shard = ? AND id = ?`;
-    const params = [writeTime(record.id), ttl, ...assignments.map(([, value]) => value), ...partitionOf(place), record.id];
-    await cassandra.write([{ query, params }], deadline);
+    return { query, params: [writeTime(record.id), ttl, ...assignments.map(([, value]) => value), ...partitionOf(place), record.id] };
   }
 
   async get(key: EntityKey, deadline: Deadline): Promise<StoredRecord | undefined> {
@@ -113,16 +120,23 @@ export class RecordTable {
     return row === undefined ? undefined : Number(row.day);
   }
 
+  async #announceDays(placed: readonly PlacedRecord[], deadline: Deadline): Promise<void> {
+    const days = new Map<string, RecordDay>();
+    for (const { record: { cid, expiresAtMs }, place: { day } } of placed) {
+      const name = `${cid}/${day}`;
+      // A day longer than asked, at a whole day: few different times, so few writes.
+      const untilMs = expiresAtMs === undefined ? NEVER_MS : (dayOf(expiresAtMs) + 2) * DAY_MS;
+      if ((this.#knownDays.get(name) ?? 0) < untilMs && (days.get(name)?.untilMs ?? 0) < untilMs) days.set(name, { name, cid, day, untilMs });
+    }
+    await Promise.all([...days.values()].map((day) => this.#announceDay(day, deadline)));
+  }
+
   /** Tells `record_days` that the day has records. Its write time is its own expiry, so that the longest life wins. */
-  async #announceDay(record: StoredRecord, day: number, deadline: Deadline): Promise<void> {
-    const name = `${record.cid}/${day}`;
-    // A day longer than asked, at a whole day: few different times, so few writes.
-    const untilMs = record.expiresAtMs === undefined ? NEVER_MS : (dayOf(record.expiresAtMs) + 2) * DAY_MS;
-    if ((this.#knownDays.get(name) ?? 0) >= untilMs) return;
+  async #announceDay({ name, cid, day, untilMs }: RecordDay, deadline: Deadline): Promise<void> {
     const { cassandra, keyspace } = this.#tables;
     const ttl = untilMs === NEVER_MS ? 0 : ttlSeconds(cassandra.runtime.clock, untilMs);
     const query = `UPDATE ${keyspace}.record_days USING TIMESTAMP ? AND TTL ? SET present = true WHERE cid = ? AND day = ?`;
-    await cassandra.write([{ query, params: [BigInt(untilMs) * 1_000n, ttl, record.cid, day] }], deadline);
+    await cassandra.write([{ query, params: [BigInt(untilMs) * 1_000n, ttl, cid, day] }], deadline);
     if (this.#knownDays.size >= RECORD_DAYS_CACHED_MAX) this.#knownDays.clear();
     this.#knownDays.set(name, untilMs);
   }
@@ -136,15 +150,49 @@ interface DayPart {
   readonly limit: number;
 }
 
+interface RecordDay {
+  readonly name: string;
+  readonly cid: number;
+  readonly day: number;
+  readonly untilMs: number;
+}
+
+interface PlacedRecord {
+  readonly record: StoredRecord;
+  readonly place: RecordPlace;
+}
+
 interface RecordPlace {
   readonly cid: number;
   readonly day: number;
   readonly shard: number;
 }
 
+/**
+ * Ids that count up in their last characters (those of one entry of an agent) stay in one partition for 32 of them, so that they can be written
+ * together, and then go on in the next, so that the newest are in all of them. Random ids are spread evenly.
+ */
 function placeOf(key: EntityKey): RecordPlace {
-  const shard = createHash("md5").update(key.id).digest()[0] ?? 0;
+  const shard = CROCKFORD.indexOf(key.id.charAt(ID_TIME_CHARACTERS)) + CROCKFORD.indexOf(key.id.charAt(ID_CHARACTERS - 2));
   return { cid: key.cid, day: dayOf(idTimeMs(key.id)), shard: shard % SHARDS.length };
+}
+
+function batchesOfOnePartition(placed: readonly PlacedRecord[]): PlacedRecord[][] {
+  const full: PlacedRecord[][] = [];
+  const open = new Map<string, { readonly batch: PlacedRecord[]; bytes: number }>();
+  for (const one of placed) {
+    const name = partitionOf(one.place).join("/");
+    const bytes = one.record.value.length;
+    let room = open.get(name);
+    if (room === undefined || room.batch.length >= RECORD_BATCH_MAX_ROWS || room.bytes + bytes > RECORD_BATCH_MAX_BYTES) {
+      room = { batch: [], bytes: 0 };
+      open.set(name, room);
+      full.push(room.batch);
+    }
+    room.batch.push(one);
+    room.bytes += bytes;
+  }
+  return full;
 }
 
 function partitionOf(place: RecordPlace): CqlValue[] {
