@@ -69,7 +69,9 @@ export async function assemble(options: AssemblyOptions) {
   const deployments = new DeploymentService({ depots, hosts, objects, notifications, runtime });
   const policies = new PolicyService({ stores, runtime, rules, depots, hosts });
   const jobs = new JobService({ stores, runtime });
-  const runs = new JobRuns({ stores, runtime, jobs, hosts, objects, notifications });
+  // Of an embedded store no other controller can be at work.
+  const controllers = { own: controllerId, has: () => engine.kind !== "embedded" };
+  const runs = new JobRuns({ stores, runtime, jobs, hosts, objects, notifications, controllers });
   registerDepotClasses(objects, depots);
   registerPolicyClasses(objects, policies);
   registerJobClasses(objects, jobs);

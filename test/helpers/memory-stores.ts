@@ -59,13 +59,16 @@ export class MemoryKv implements KvStore {
     return Promise.resolve({ entries, revision: this.#revision, ...(page.length < keys.length && last !== undefined ? { next: last } : {}) });
   }
 
-  async txn(request: Parameters<KvStore["txn"]>[0]) {
-    if (!request.if.every((condition) => this.#holds(condition))) return { ok: false, revision: this.#revision };
+  txn(request: Parameters<KvStore["txn"]>[0]) {
+    if (!request.if.every((condition) => this.#holds(condition))) return Promise.resolve({ ok: false, revision: this.#revision });
+    const revision = ++this.#revision;
     for (const operation of request.then) {
-      if (operation.kind === "put") await this.put(operation.key, operation.value);
-      else await this.delete(operation.key);
+      const { key } = operation;
+      const createRevision = this.entries.get(key)?.createRevision ?? revision;
+      if (operation.kind === "put") this.entries.set(key, { key, value: operation.value, revision, createRevision });
+      else this.entries.delete(key);
     }
-    return { ok: true, revision: this.#revision };
+    return Promise.resolve({ ok: true, revision });
   }
 
   watch(): never {

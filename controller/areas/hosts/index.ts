@@ -1,4 +1,5 @@
 export type * from "./types.ts";
-export { identityOf } from "./authority/identity.ts";
+export { controllerOf, identityOf } from "./authority/identity.ts";
 export { hostRoutes } from "./routes.ts";
-export { HostService, type HostServiceDependencies } from "./service.ts";
+export { HostService, ownAddresses, type HostServiceDependencies } from "./service.ts";
+export { COMMAND_CLASS, OUTPUT_CLASS } from "./store.ts";

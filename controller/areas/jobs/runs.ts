@@ -3,21 +3,22 @@ import { AppError, errorText, isAppError } from "../../../common/errors.ts";
 import { ulidOf } from "../../../common/ids.ts";
 import {
   DISPATCH_GRACE_MS, JOB_DEFAULT_S, JOB_FINISH_ATTEMPTS, JOB_FINISH_PAUSE_MS, JOB_LOST_AFTER_MS, JOB_MAX_S, JOB_PARALLEL_HOSTS,
-  JOB_RUN_TTL_DAYS, JOB_RUNS_IN_FLIGHT_MAX, SHUTDOWN_DEADLINE_MS,
+  JOB_RUNS_IN_FLIGHT_MAX, SHUTDOWN_DEADLINE_MS,
 } from "../../../common/limits.ts";
 import { wait } from "../../../common/time.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { CommandOutcome, FinalState, Hosts } from "../hosts/index.ts";
 import type { Notifications } from "../notifications/index.ts";
-import type { Edit, Objects } from "../objects/index.ts";
-import { requirePermission, systemPrincipal, type Principal } from "../permissions/index.ts";
-import { JOB_RUN_PATH } from "./classes.ts";
+import type { Objects } from "../objects/index.ts";
+import { requirePermission, type Principal } from "../permissions/index.ts";
+import { platformOf, RunEndings, type StandingEnd } from "./endings.ts";
 import { formatJobName } from "./names.ts";
 import { RunOutput } from "./output.ts";
 import { parseParameters, type Parameters } from "./parameters.ts";
 import { REMOTE_COMMAND, type JobService } from "./service.ts";
-import { JobStore, type OpenRun, type StoredJob } from "./store.ts";
+import { JobStore, type OpenRun, type RunEnd, type RunName, type RunOrder, type StoredJob, type VersionedRun } from "./store.ts";
+import { storedOutput, storedResult, type StoredResult } from "./stored-result.ts";
 import type { Execution, ExecutionRequest, HostRun } from "./types.ts";
 
 export interface RunDependencies {
@@ -25,36 +26,42 @@ export interface RunDependencies {
   readonly runtime: Runtime;
   readonly jobs: Pick<JobService, "find">;
   readonly hosts: Pick<Hosts, "dispatch">;
-  readonly objects: Pick<Objects, "insert" | "update" | "get">;
+  readonly objects: Pick<Objects, "insert" | "get" | "read">;
   readonly notifications: Pick<Notifications, "publish">;
+  readonly controllers: Controllers;
+}
+
+/** The controllers of the installation, as far as runs need to know them. */
+export interface Controllers {
+  /** Of this one, new with every start. */
+  readonly own: string;
+  /** Whether the controller is there; false only when it is gone or cut off. */
+  has(id: string): boolean;
 }
 
 /** One execution: what is the same for all its hosts. */
 interface Run {
-  readonly principal: Principal;
-  /** Rows belong to the platform: who may run a job need not be able to write objects. */
-  readonly platform: Principal;
   readonly id: string;
-  readonly sid: string;
-  readonly job: StoredJob;
-  readonly commands: readonly string[];
-  readonly environment: Readonly<Record<string, string>>;
-  readonly hosts: readonly string[];
+  readonly order: RunOrder;
   /** By the wall clock and by the monotonic one. */
+  readonly startedMs: number;
   readonly deadlineMs: number;
   readonly deadlineMonotonicMs: number;
 }
 
-const MS_PER_DAY = 86_400_000;
-
-/** Executes jobs. Every host of an execution ends in exactly one final state by its deadline. */
+/**
+ * Executes jobs. Every host of an execution ends in exactly one final state, decided once for all controllers. A run whose controller is gone
+ * is taken over: its commands are sent again under their ids, which runs none of them twice.
+ */
 export class JobRuns {
   readonly #store: JobStore;
+  readonly #endings: RunEndings;
   readonly #runtime: Runtime;
   readonly #jobs: RunDependencies["jobs"];
   readonly #hosts: RunDependencies["hosts"];
   readonly #objects: RunDependencies["objects"];
   readonly #notifications: RunDependencies["notifications"];
+  readonly #controllers: Controllers;
   readonly #closing = new AbortController();
   readonly #executions = new Set<Promise<unknown>>();
   readonly #running = new Set<string>();
@@ -62,11 +69,13 @@ export class JobRuns {
 
   constructor(dependencies: RunDependencies) {
     this.#store = new JobStore(dependencies.stores);
+    this.#endings = new RunEndings({ ...dependencies, store: this.#store });
     this.#runtime = dependencies.runtime;
     this.#jobs = dependencies.jobs;
     this.#hosts = dependencies.hosts;
     this.#objects = dependencies.objects;
     this.#notifications = dependencies.notifications;
+    this.#controllers = dependencies.controllers;
   }
 
   /** Resolves when the execution is on record and on its way; it goes on whether or not anybody waits for it. */
@@ -75,18 +84,19 @@ export class JobRuns {
     if (this.#closing.signal.aborted) throw new AppError("unavailable", "The controller is shutting down.");
     const job = await this.#jobs.find(principal.tenant, fullName);
     const run = this.#plan(principal, job, { request, parameters: parseParameters(request.param) });
-    if (this.#inFlight + run.hosts.length > JOB_RUNS_IN_FLIGHT_MAX) {
+    const { hosts, groupmode } = run.order;
+    if (this.#inFlight + hosts.length > JOB_RUNS_IN_FLIGHT_MAX) {
       throw new AppError("limited", `At most ${JOB_RUNS_IN_FLIGHT_MAX} job runs can be under way at once; try again later.`);
     }
-    this.#inFlight += run.hosts.length;
+    this.#inFlight += hosts.length;
     try {
-      const first = job.groupmode === "one" ? run.hosts.slice(0, 1) : run.hosts;
+      const first = groupmode === "one" ? hosts.slice(0, 1) : hosts;
       const open = await mapLimited(first, JOB_PARALLEL_HOSTS, (host) => this.#open(run, host));
-      return { runId: run.id, finished: this.#track(run, this.#runAll(run, open)) };
+      return { runId: run.id, finished: this.#track(run, this.#runAll(run, open), hosts.length) };
     } catch (error) {
-      this.#inFlight -= run.hosts.length;
-      // Rows that were opened before it failed are nobody's now: maintenance ends them.
-      for (const host of run.hosts) this.#running.delete(keyOf({ runId: run.id, host }));
+      this.#inFlight -= hosts.length;
+      // What was opened before it failed is nobody's now: maintenance ends it.
+      for (const host of hosts) this.#running.delete(keyOf({ runId: run.id, host }));
       throw error;
     }
   }
@@ -98,16 +108,19 @@ export class JobRuns {
   }
 
   /**
-   * Ends runs whose controller died, once their deadline is well past, and removes outputs that are too old. Called at the start
-   * and from time to time; safe on several controllers.
+   * Takes over runs whose controller is gone, ends those that nobody ended well past their deadline, puts decided ends on record, and removes
+   * outputs that are too old. Called at the start, from time to time and when a controller went; safe on several controllers.
    */
   async maintain(tenant: string): Promise<void> {
-    const nowMs = this.#runtime.clock.nowMs();
-    for (const open of await this.#store.openRuns(tenant)) {
-      if (this.#running.has(keyOf(open)) || open.deadlineMs + JOB_LOST_AFTER_MS > nowMs) continue;
-      await this.#expire(tenant, open);
+    const executions = new Map<string, VersionedRun[]>();
+    for (const run of await this.#store.openRuns(tenant)) {
+      if (this.#running.has(keyOf(run.open))) continue;
+      executions.set(run.open.runId, [...(executions.get(run.open.runId) ?? []), run]);
     }
-    await this.#store.sweepOutputs(tenant, nowMs);
+    for (const [runId, runs] of executions) {
+      await this.#attend(runs).catch((error: unknown) => this.#runtime.log.error({ err: error, run: runId }, "a job run could not be attended to"));
+    }
+    await this.#store.sweepOutputs(tenant, this.#runtime.clock.nowMs());
   }
 
   /** Cancels what is under way and waits until it is on record. */
@@ -116,27 +129,92 @@ export class JobRuns {
     await withinTime(this.#runtime.clock, Promise.allSettled(this.#executions), SHUTDOWN_DEADLINE_MS);
   }
 
+  /** Runs of one execution that nobody here works on. */
+  async #attend(runs: readonly VersionedRun[]): Promise<void> {
+    const nowMs = this.#runtime.clock.nowMs();
+    const orphans: VersionedRun[] = [];
+    for (const run of runs) {
+      const { end, deadlineMs, owner } = run.open;
+      if (end) await this.#endings.settle(run.open);
+      else if (deadlineMs + JOB_LOST_AFTER_MS <= nowMs) await this.#endLate(run);
+      else if (deadlineMs > nowMs && owner !== this.#controllers.own && !this.#controllers.has(owner)) orphans.push(run);
+    }
+    if (orphans.length > 0) await this.#takeOver(orphans);
+  }
+
+  async #takeOver(orphans: readonly VersionedRun[]): Promise<void> {
+    if (this.#closing.signal.aborted || this.#inFlight + orphans.length > JOB_RUNS_IN_FLIGHT_MAX) return;
+    const taken: VersionedRun[] = [];
+    for (const orphan of orphans) {
+      const mine = await this.#take(orphan);
+      if (mine) taken.push(mine);
+    }
+    const [first] = taken;
+    if (!first) return;
+    this.#inFlight += taken.length;
+    const run = this.#resumed(first.open);
+    for (const { open } of taken) this.#running.add(keyOf(open));
+    void this.#track(run, this.#runAll(run, inOrder(run, taken)), taken.length);
+  }
+
+  #take(run: VersionedRun): Promise<VersionedRun | undefined> {
+    return this.#store.take(run.open.order.principal.tenant, run, this.#controllers.own);
+  }
+
+  /** What the agent said decides, if it said something; the controller that ran it does not matter. */
+  async #endLate(run: VersionedRun): Promise<void> {
+    const mine = await this.#take(run);
+    if (!mine) return;
+    const output = this.#output(mine.open);
+    const result = await this.#storedEnd(mine.open, output);
+    const endedMs = this.#runtime.clock.nowMs();
+    const message = "The controller that ran it went away before it ended.";
+    await output.finish();
+    await this.#endings.end(mine, this.#endOf(output, result ?? { state: "expired", message, endedMs }));
+  }
+
+  async #storedEnd(open: OpenRun, output: RunOutput): Promise<StoredResult | undefined> {
+    let last: StoredResult | undefined;
+    for (const [index] of open.order.commands.entries()) {
+      const place = { objects: this.#objects, platform: platformOf(open), host: open.host, commandId: commandIdOf(open, index) };
+      await storedOutput(place, output);
+      last = await storedResult(place);
+      if (last?.state !== "ok") break;
+    }
+    return last;
+  }
+
   #plan(principal: Principal, job: StoredJob, { request, parameters }: { request: ExecutionRequest; parameters: Parameters }): Run {
     const { clock, random } = this.#runtime;
     refuseUnrunnable(job);
-    const hosts = parameters.hosts ?? job.host;
+    const hosts = [...new Set(parameters.hosts ?? job.host)];
     if (hosts.length === 0) throw new AppError("invalid", `The job ${formatJobName(job)} has no host, and param gives none as HOST!.`);
     const timeoutMs = 1_000 * timeoutSeconds([request.timeoutSeconds, parameters.timeoutSeconds, job.timeout]);
-    const id = ulidOf(clock.nowMs(), random.bytes(10));
+    const startedMs = clock.nowMs();
+    const id = ulidOf(startedMs, random.bytes(10));
     return {
-      principal, id, job, hosts,
-      platform: systemPrincipal(principal.tenant, principal.ospace, principal.traceparent),
-      sid: contextId(clock.nowMs(), random.bytes(6)),
-      commands: commandsOf(job, parameters),
-      environment: { ...parameters.environment, ODP_RUN_ID: id },
-      deadlineMs: clock.nowMs() + timeoutMs,
+      id,
+      order: {
+        principal, hosts, name: formatJobName(job), dir: job.dir, groupmode: job.groupmode,
+        sid: contextId(startedMs, random.bytes(6)),
+        commands: commandsOf(job, parameters),
+        environment: { ...parameters.environment, ODP_RUN_ID: id },
+      },
+      startedMs,
+      deadlineMs: startedMs + timeoutMs,
       deadlineMonotonicMs: clock.monotonicMs() + timeoutMs,
     };
   }
 
-  #track(run: Run, work: Promise<readonly HostRun[]>): Promise<readonly HostRun[]> {
+  /** As it was begun elsewhere; what is left of its time is what this wall clock says. */
+  #resumed({ runId, order, startedMs, deadlineMs }: OpenRun): Run {
+    const { clock } = this.#runtime;
+    return { id: runId, order, startedMs, deadlineMs, deadlineMonotonicMs: clock.monotonicMs() + deadlineMs - clock.nowMs() };
+  }
+
+  #track(run: Run, work: Promise<readonly HostRun[]>, count: number): Promise<readonly HostRun[]> {
     const tracked = work.finally(() => {
-      this.#inFlight -= run.hosts.length;
+      this.#inFlight -= count;
       this.#executions.delete(tracked);
     });
     this.#executions.add(tracked);
@@ -144,50 +222,55 @@ export class JobRuns {
     return tracked;
   }
 
-  #runAll(run: Run, open: readonly OpenRun[]): Promise<readonly HostRun[]> {
-    if (run.job.groupmode === "one") return this.#runFirstReachable(run, open);
-    const lanes = run.job.groupmode === "sequence" ? 1 : JOB_PARALLEL_HOSTS;
-    return mapLimited(open, lanes, (each) => this.#runHost(run, each));
+  #runAll(run: Run, held: readonly VersionedRun[]): Promise<readonly HostRun[]> {
+    if (run.order.groupmode === "one") return this.#runFirstReachable(run, held);
+    const lanes = run.order.groupmode === "sequence" ? 1 : JOB_PARALLEL_HOSTS;
+    return mapLimited(held, lanes, (each) => this.#runHost(run, each));
   }
 
-  /** One host after the other, until one could be reached. */
-  async #runFirstReachable(run: Run, open: readonly OpenRun[]): Promise<readonly HostRun[]> {
+  /** One host after the other, from the one that is open, until one could be reached. */
+  async #runFirstReachable(run: Run, [first]: readonly VersionedRun[]): Promise<readonly HostRun[]> {
     const runs: HostRun[] = [];
-    for (const [index, host] of run.hosts.entries()) {
-      const one = await this.#runHost(run, open[index] ?? (await this.#open(run, host)));
+    if (!first) return runs;
+    const { hosts } = run.order;
+    for (const host of hosts.slice(hosts.indexOf(first.open.host))) {
+      const one = await this.#runHost(run, host === first.open.host ? first : await this.#open(run, host));
       runs.push(one);
       if (one.state !== "unreachable") break;
     }
     return runs;
   }
 
-  async #open(run: Run, host: string): Promise<OpenRun> {
-    const { clock } = this.#runtime;
-    const [objectId] = await this.#objects.insert(run.platform, pathOf(run), [{
-      runid: run.id, host, sid: run.sid, name: formatJobName(run.job), dir: run.job.dir, source: run.principal.user, type: "job",
-      status: "running", cmds: [...run.commands], stime: clock.nowMs(), deadline: run.deadlineMs,
-    }]);
-    const open: OpenRun = { runId: run.id, host, ospace: run.principal.ospace, objectId: objectId ?? "", deadlineMs: run.deadlineMs };
-    await this.#store.open(run.principal.tenant, open, clock.nowMs() + (JOB_RUN_TTL_DAYS + 1) * MS_PER_DAY);
+  /** Open first, so that a run never has a row that nobody would end. */
+  async #open(run: Run, host: string): Promise<VersionedRun> {
+    const { id: runId, order, startedMs, deadlineMs } = run;
+    const open: OpenRun = { runId, host, order, startedMs, deadlineMs, owner: this.#controllers.own, attempt: 0 };
     this.#running.add(keyOf(open));
-    return open;
+    const held = await this.#store.open(order.principal.tenant, open);
+    await this.#endings.begin(open);
+    return held;
   }
 
-  async #runHost(run: Run, open: OpenRun): Promise<HostRun> {
-    this.#publish(run, open.host, { status: "running" });
-    const output = new RunOutput((offset, bytes) => this.#store.appendOutput(run.principal.tenant, open, { offset, bytes }));
+  async #runHost(run: Run, held: VersionedRun): Promise<HostRun> {
+    const { open } = held;
+    if (open.attempt === 0) this.#publish(run, open.host, { status: "running" });
+    const output = this.#output(open);
     const outcome = await this.#commands(run, open, output);
-    const message = await this.#finish(run, open, { outcome, output });
+    const end = await this.#finish(held, { outcome, output });
     this.#running.delete(keyOf(open));
-    this.#publish(run, open.host, { status: outcome.state, code: outcome.code, message });
-    return { host: open.host, state: outcome.state, message, output: output.text, ...(outcome.code === undefined ? {} : { code: outcome.code }) };
+    if (end.mine) this.#publish(run, open.host, { status: end.state, code: end.code, message: end.message });
+    return { host: open.host, state: end.state, message: end.message, output: output.text, ...(end.code === undefined ? {} : { code: end.code }) };
+  }
+
+  #output(open: OpenRun): RunOutput {
+    return new RunOutput((offset, bytes) => this.#store.appendOutput(open.order.principal.tenant, open, { offset, bytes }));
   }
 
   /** The job's command lines in their order; the first that does not end well is the last. */
-  async #commands(run: Run, { host }: OpenRun, output: RunOutput): Promise<CommandOutcome> {
+  async #commands(run: Run, open: OpenRun, output: RunOutput): Promise<CommandOutcome> {
     let last: CommandOutcome | undefined;
-    for (const [index, line] of run.commands.entries()) {
-      last = await this.#dispatch(run, { host, line, output, commandId: `job/${run.id}/${host}/${index}` });
+    for (const [index, line] of run.order.commands.entries()) {
+      last = await this.#dispatch(run, { host: open.host, line, output, commandId: commandIdOf(open, index) });
       if (last.state !== "ok") break;
     }
     if (last === undefined) throw new AppError("internal", "A job without commands was started.");
@@ -198,13 +281,14 @@ export class JobRuns {
     run: Run, { host, line, output, commandId }: { host: string; line: string; output: RunOutput; commandId: string },
   ): Promise<CommandOutcome> {
     const { clock } = this.#runtime;
+    const { principal, environment } = run.order;
     const startedMs = clock.nowMs();
     const ended = (state: FinalState, message: string): CommandOutcome => ({ host, state, message, startedMs, endedMs: clock.nowMs() });
     const timeoutMs = run.deadlineMonotonicMs - clock.monotonicMs();
     if (this.#closing.signal.aborted) return ended("cancelled", "The controller is shutting down.");
     if (timeoutMs <= 0) return ended("timeout", "Its turn did not come before the deadline.");
     try {
-      const work = this.#hosts.dispatch(run.principal, host, { kind: "exec", line, environment: run.environment }, {
+      const work = this.#hosts.dispatch(principal, host, { kind: "exec", line, environment }, {
         timeoutMs, commandId, signal: this.#closing.signal, onOutput: (piece) => output.take(piece),
       });
       return (await withinTime(clock, work, timeoutMs + DISPATCH_GRACE_MS)) ?? ended("timeout", "The host did not answer in time.");
@@ -215,27 +299,26 @@ export class JobRuns {
     }
   }
 
-  /** Puts the final state on record. A store that is away for a moment is waited for; the open entry outlives this controller. */
-  async #finish(run: Run, open: OpenRun, { outcome, output }: { outcome: CommandOutcome; output: RunOutput }): Promise<string> {
+  /** Puts the end on record. A store that is away for a moment is waited for; the open entry outlives this controller. */
+  async #finish(held: VersionedRun, { outcome, output }: { outcome: CommandOutcome; output: RunOutput }): Promise<StandingEnd> {
     const lost = await output.finish();
     const message = lost === undefined ? outcome.message : `${outcome.message} (its output could not be stored: ${errorText(lost)})`.trim();
-    const values = {
-      status: outcome.state, code: outcome.code ?? null, message, out: output.out, err: output.err, outputsize: output.bytes,
-      etime: outcome.endedMs,
-    };
-    const edits = Object.entries(values).map(([column, value]): Edit => ({ column, operation: "set", value: value ?? undefined }));
+    const end = this.#endOf(output, { ...outcome, message });
     try {
-      await this.#persist(async () => {
-        await this.#objects.update(run.platform, { id: open.objectId, class: pathOf(run) }, edits);
-        await this.#store.close(run.principal.tenant, open);
-      });
+      return await this.#persist(() => this.#endings.end(held, end));
     } catch (error) {
-      this.#runtime.log.error({ err: error, run: run.id, host: open.host, state: outcome.state }, "the end of a job run could not be recorded");
+      const { runId, host } = held.open;
+      this.#runtime.log.error({ err: error, run: runId, host, state: outcome.state }, "the end of a job run could not be recorded");
+      return { ...end, mine: true };
     }
-    return message;
   }
 
-  async #persist(write: () => Promise<void>): Promise<void> {
+  #endOf(output: RunOutput, { state, code, message, endedMs }: StoredResult): RunEnd {
+    const { out, err, bytes: outputSize } = output;
+    return { state, message, out, err, outputSize, endedMs, decidedMs: this.#runtime.clock.nowMs(), ...(code === undefined ? {} : { code }) };
+  }
+
+  async #persist<T>(write: () => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       try {
         return await write();
@@ -246,25 +329,11 @@ export class JobRuns {
     }
   }
 
-  async #expire(tenant: string, open: OpenRun): Promise<void> {
-    const platform = systemPrincipal(tenant, open.ospace, "");
-    const ref = { id: open.objectId, class: `${open.ospace}${JOB_RUN_PATH}` };
-    const [row] = await this.#objects.get(platform, [ref]);
-    if (row?.values["status"] === "running") {
-      await this.#objects.update(platform, ref, [
-        { column: "status", operation: "set", value: "expired" },
-        { column: "message", operation: "set", value: "The controller that ran it went away before it ended." },
-        { column: "etime", operation: "set", value: this.#runtime.clock.nowMs() },
-      ]);
-    }
-    await this.#store.close(tenant, open);
-  }
-
   #publish(run: Run, host: string, state: { readonly status: string; readonly code?: number | undefined; readonly message?: string }): void {
-    const name = formatJobName(run.job);
-    this.#notifications.publish(run.principal.tenant, {
-      keyspace: run.principal.ospace, source: host, subject: "jobrun", title: name, reply: "",
-      msg: JSON.stringify({ runid: run.id, sid: run.sid, host, name, ...state }),
+    const { principal, name, sid } = run.order;
+    this.#notifications.publish(principal.tenant, {
+      keyspace: principal.ospace, source: host, subject: "jobrun", title: name, reply: "",
+      msg: JSON.stringify({ runid: run.id, sid, host, name, ...state }),
     });
   }
 }
@@ -294,10 +363,17 @@ function contextId(nowMs: number, entropy: Uint8Array): string {
   return `M${new Date(nowMs).toISOString().replace(/\D/g, "").slice(0, 12)}:${digits}`;
 }
 
-function pathOf(run: Run): string {
-  return `${run.principal.ospace}${JOB_RUN_PATH}`;
+/** The hosts in the order of the execution. */
+function inOrder(run: Run, held: readonly VersionedRun[]): readonly VersionedRun[] {
+  const { hosts } = run.order;
+  return [...held].sort((a, b) => hosts.indexOf(a.open.host) - hosts.indexOf(b.open.host));
 }
 
-function keyOf({ runId, host }: Pick<OpenRun, "runId" | "host">): string {
+/** The same on whatever controller: by it a host knows what it has done already. */
+function commandIdOf({ runId, host }: RunName, index: number): string {
+  return `job/${runId}/${host}/${index}`;
+}
+
+function keyOf({ runId, host }: RunName): string {
   return `${runId}/${host}`;
 }
