@@ -6,6 +6,7 @@ const AREAS_ON_CLUSTER = [
   "controller/areas/rules/service.test.ts",
   "controller/areas/objects/{catalog,model,service}.test.ts",
   "controller/areas/{depots,jobs}/interface.test.ts",
+  "controller/areas/jobs/takeover.test.ts",
   "controller/areas/hosts/{agent,enrolment,records,routes}.test.ts",
   "controller/grpc/server.test.ts",
   "test/mql/{random,scripts}.test.ts",

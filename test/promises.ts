@@ -23,6 +23,25 @@ export const PROMISES = {
       "A hole inside a batch was refused, so that one damaged frame in an outbox would have held its stream up for ever. Now it is a gap record and the stream goes on.",
     ],
   },
+  "job-one-final-state": {
+    promise: "A job run ends in one final state on each host, decided once for all controllers; when its controller is gone, another one goes on with it.",
+    tests: ["controller/areas/jobs/takeover.test.ts"],
+    found: [
+      "A controller that woke wrote its own end over the one that was on record. Now the end is decided by a condition in the key-value store, then written into the row at a settled time.",
+      "A run lost with its controller became `expired` although the agent had told how it ended. Now what the agent said decides.",
+      "A controller that died between the row of a run and its entry left a row that ran for ever. Now the entry comes first.",
+    ],
+  },
+  "controllers-lose-nothing": {
+    promise: "Of several controllers that write one object at the same moment, one of them five seconds behind, none loses an attribute, element, entry or edge that was answered with ok; nothing removed comes back; every indexed value and word finds its object.",
+    tests: ["controller/areas/objects/races.test.ts"],
+    found: [
+      "A word that two columns share fell out of the index when two controllers edited both. Now it is dropped with the time of what was read, and whoever added it looks once more.",
+      "An object inserted by a controller whose clock is behind stayed covered by the removal before. Now a removal leaves its time behind, and the next object of that name is written above it.",
+      "Cells and edges of an update that crossed the removal of its object were part of the next one of that name. Now the insert takes them away, each with its own time.",
+      "Two controllers could give two writes the same time. Now each has a number of its own under its lease, which is part of every time.",
+    ],
+  },
 } as const satisfies Readonly<Record<string, FailurePromise>>;
 
 export type PromiseId = keyof typeof PROMISES;

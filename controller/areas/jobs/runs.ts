@@ -222,21 +222,21 @@ export class JobRuns {
     return tracked;
   }
 
-  #runAll(run: Run, held: readonly VersionedRun[]): Promise<readonly HostRun[]> {
+  async #runAll(run: Run, held: readonly VersionedRun[]): Promise<readonly HostRun[]> {
     if (run.order.groupmode === "one") return this.#runFirstReachable(run, held);
     const lanes = run.order.groupmode === "sequence" ? 1 : JOB_PARALLEL_HOSTS;
-    return mapLimited(held, lanes, (each) => this.#runHost(run, each));
+    return (await mapLimited(held, lanes, (each) => this.#runHost(run, each))).map(({ told }) => told);
   }
 
-  /** One host after the other, from the one that is open, until one could be reached. */
+  /** One host after the other, from the one that is open, until one could be reached; or somebody else goes on. */
   async #runFirstReachable(run: Run, [first]: readonly VersionedRun[]): Promise<readonly HostRun[]> {
     const runs: HostRun[] = [];
     if (!first) return runs;
     const { hosts } = run.order;
     for (const host of hosts.slice(hosts.indexOf(first.open.host))) {
-      const one = await this.#runHost(run, host === first.open.host ? first : await this.#open(run, host));
-      runs.push(one);
-      if (one.state !== "unreachable") break;
+      const { told, mine } = await this.#runHost(run, host === first.open.host ? first : await this.#open(run, host));
+      runs.push(told);
+      if (told.state !== "unreachable" || !mine) break;
     }
     return runs;
   }
@@ -251,7 +251,7 @@ export class JobRuns {
     return held;
   }
 
-  async #runHost(run: Run, held: VersionedRun): Promise<HostRun> {
+  async #runHost(run: Run, held: VersionedRun): Promise<{ readonly told: HostRun; readonly mine: boolean }> {
     const { open } = held;
     if (open.attempt === 0) this.#publish(run, open.host, { status: "running" });
     const output = this.#output(open);
@@ -259,7 +259,8 @@ export class JobRuns {
     const end = await this.#finish(held, { outcome, output });
     this.#running.delete(keyOf(open));
     if (end.mine) this.#publish(run, open.host, { status: end.state, code: end.code, message: end.message });
-    return { host: open.host, state: end.state, message: end.message, output: output.text, ...(end.code === undefined ? {} : { code: end.code }) };
+    const told = { host: open.host, state: end.state, message: end.message, output: output.text, ...(end.code === undefined ? {} : { code: end.code }) };
+    return { told, mine: end.mine };
   }
 
   #output(open: OpenRun): RunOutput {
