@@ -8,6 +8,8 @@ import { OUTBOX_MAX_BYTES } from "../common/limits.ts";
 import { realClock, seededRandom } from "../test/helpers/clock.ts";
 import { FakeController } from "../test/helpers/fake-controller.ts";
 import { runAgent } from "./agent.ts";
+import { Journal } from "./journal.ts";
+import { Outbox } from "./outbox.ts";
 
 let controller: FakeController;
 let folder: string;
@@ -288,9 +290,20 @@ describe("the outbox", () => {
     controller.welcome = {};
     await controller.until("hello of a new stream", () => controller.hellos.at(-1)?.streamId !== controller.hellos[1]?.streamId);
   });
+
+  it("that was full to the last byte when the agent was killed is emptied, and takes the results of what was interrupted", async () => {
+    const outboxMaxBytes = 256 * 1024;
+    const full = await Outbox.open({ folder: join(folder, "outbox"), clock: realClock, random: seededRandom(1), maxBytes: outboxMaxBytes });
+    await new Journal(full, realClock).start("c1", 60_000, "");
+    const output = { $case: "output" as const, value: { commandId: "c0", stderr: false, offset: 0, data: Buffer.alloc(10_000) } };
+    while (full.hasRoom(true)) await full.append([{ body: output }], { reserve: true });
+    await full.close();
+    start({ outboxMaxBytes });
+    await result("c1", "interrupted");
+  });
 });
 
-function start(config: { token?: string | undefined } = {}) {
+function start(config: { token?: string | undefined; outboxMaxBytes?: number } = {}) {
   const end = new AbortController();
   const lines: string[] = [];
   const log = (level: string, message: string, fields?: object) => void lines.push(`${level} ${message} ${JSON.stringify(fields)}`);

@@ -23,11 +23,8 @@ export async function syncFolder(files: Files, path: string): Promise<void> {
 
 /** A folder whose name is durable. One that is there already may have been made by a program that was killed before it could sync. */
 export async function makeFolder(files: Files, path: string): Promise<void> {
-  const first = await files.mkdir(path, { recursive: true, mode: 0o700 });
-  for (let made = path; ; made = dirname(made)) {
-    await syncFolder(files, dirname(made));
-    if (first === undefined || made.length <= first.length) return;
-  }
+  await files.mkdir(path, { recursive: true, mode: 0o700 });
+  for (let name = path; name !== dirname(name); name = dirname(name)) await syncFolder(files, dirname(name));
 }
 
 /** The file holds the new content or the old one, never a part; durable when it resolves. Mode 0600. */

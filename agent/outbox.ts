@@ -5,7 +5,7 @@ import {
 } from "../common/limits.ts";
 import type { Files, OpenFile } from "../common/files.ts";
 import type { Clock, Random } from "../common/time.ts";
-import { isDiskFull, nodeFiles, readWhole, syncFolder, writeWholly } from "./files.ts";
+import { isDiskFull, makeFolder, nodeFiles, readWhole, syncFolder, writeWholly } from "./files.ts";
 import { Ballast } from "./outbox-ballast.ts";
 import { OutboxReader } from "./outbox-reader.ts";
 import {
@@ -87,7 +87,7 @@ export class Outbox {
 
   static async open(options: OutboxOptions): Promise<Outbox> {
     const outbox = new Outbox(options);
-    await outbox.#files.mkdir(options.folder, { recursive: true, mode: 0o700 });
+    await makeFolder(outbox.#files, options.folder);
     await outbox.#load();
     if (outbox.#segments.length === 0) {
       outbox.#streamId = Buffer.from(options.random.bytes(16)).toString("hex");
@@ -219,7 +219,7 @@ export class Outbox {
         await this.#commit(groups);
       } catch (error) {
         // One by one: a small group may still fit where all together did not.
-        if (groups.length > 1 && isAppError(error, "limited")) for (const group of groups) await this.#commitAlone(group);
+        if (groups.length > 1 && isAppError(error, "limited", "too_large")) for (const group of groups) await this.#commitAlone(group);
         else for (const group of groups) group.reject(error);
       }
       this.#tell();
@@ -254,12 +254,13 @@ export class Outbox {
     let sequence = this.#nextSequence;
     const timeMs = this.#options.clock.nowMs();
     const lasts: number[] = [];
-    const frames = groups.map(({ emissions, marks }) => {
-      const entries = emissions.map(({ body, traceparent }) => ({ sequence: sequence++, timeMs, traceparent: traceparent ?? "", body }));
+    const entries = groups.flatMap(({ emissions }) => {
+      const own = emissions.map(({ body, traceparent }) => ({ sequence: sequence++, timeMs, traceparent: traceparent ?? "", body }));
       lasts.push(sequence - 1);
-      return encodeGroup({ entries, marks });
+      return own;
     });
-    const bytes = Buffer.concat(frames);
+    // One frame for all that one sync makes durable: of two, a power cut could lose the first and leave the second.
+    const bytes = encodeGroup({ entries, marks: groups.flatMap(({ marks }) => marks) });
     const segment = await this.#storeSomewhere(bytes);
     segment.bytes += bytes.length;
     this.#nextSequence = sequence;
@@ -387,11 +388,11 @@ export class Outbox {
     await this.#loadTail(last);
     this.#file = await this.#files.open(last.path, "r+");
     const { size } = await this.#file.stat();
-    if (size > last.bytes) {
-      this.tornBytes = size - last.bytes;
-      await this.#file.truncate(last.bytes);
-      await this.#file.datasync();
-    }
+    this.tornBytes = size - last.bytes;
+    if (this.tornBytes > 0) await this.#file.truncate(last.bytes);
+    // What is here now will be acted on, and a kill may have come between its writing and its sync.
+    await this.#file.datasync();
+    await syncFolder(this.#files, this.#options.folder);
   }
 
   async #loadSegment(name: string): Promise<void> {

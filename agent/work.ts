@@ -75,8 +75,8 @@ export async function work(world: WorkWorld, signal: AbortSignal): Promise<void>
       cancel: (cancel) => commands.cancel(cancel),
     },
   });
-  const interrupted = await journal.finishInterrupted();
-  if (interrupted > 0) log("warn", "commands had been interrupted", { count: interrupted });
+  // Beside the link: only what it delivers makes room in an outbox that is full.
+  const interrupted = finishInterrupted(journal, log);
   await state.resume();
   const linkEnd = new AbortController();
   const linked = link.run(linkEnd.signal);
@@ -87,7 +87,17 @@ export async function work(world: WorkWorld, signal: AbortSignal): Promise<void>
   linkEnd.abort();
   await linked;
   await outbox.close();
+  await interrupted;
   log("info", "ended");
+}
+
+async function finishInterrupted(journal: Journal, log: Log): Promise<void> {
+  try {
+    const count = await journal.finishInterrupted();
+    if (count > 0) log("warn", "commands had been interrupted", { count });
+  } catch (error) {
+    log("warn", "results of interrupted commands not written, the next start does it", { error: errorText(error) });
+  }
 }
 
 /** What is wanted, on disk before it is worked by. */
