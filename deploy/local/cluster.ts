@@ -137,7 +137,8 @@ export class LocalCluster {
       this.#running.map(async ({ member, daemon }) => {
         await memberIsUp(member, daemon);
         progress(`${member.name} answers after ${((performance.now() - began) / 1_000).toFixed(1)} s.`);
-        if (member.kind === "cassandra") await cassandraSeesAll(member, daemon);
+        // A node that is alone has not as many replicas as the question wants.
+        if (member.kind === "cassandra" && member.ring.length > 1) await cassandraSeesAll(member, daemon);
       }),
     );
   }
