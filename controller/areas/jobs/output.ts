@@ -27,7 +27,7 @@ export class RunOutput {
     (piece.stderr ? this.#err : this.#out).take(piece.data);
     this.#both.take(piece.data);
     const kept = piece.data.subarray(0, JOB_OUTPUT_MAX_BYTES - this.#accepted);
-    if (kept.length === 0) return;
+    if (kept.length === 0 || this.#failure !== undefined) return;
     this.#accepted += kept.length;
     // The sender may use its buffer again.
     this.#waiting.push(kept.slice());
@@ -50,6 +50,10 @@ export class RunOutput {
   /** Bytes the command wrote, kept or not. */
   get bytes(): number {
     return this.#both.total;
+  }
+
+  get writing(): boolean {
+    return this.#writing !== undefined;
   }
 
   /** Resolves when all that is kept is written; answers why not, when it could not be. */
