@@ -9,7 +9,7 @@ import { Process } from "./process.ts";
 import type { World } from "./world.ts";
 
 const FOLDER = "/agent";
-const OUTBOX_BYTES = 256 * 1024;
+const OUTBOX_BYTES = 64 * 1024;
 
 export interface HostOptions {
   readonly name: string;
@@ -103,6 +103,7 @@ export class Host {
     const { name, world, ledger } = this.#options;
     world.remark(`${name} ${level} ${message} ${JSON.stringify(fields)}`);
     if (message === "connected") ledger.connected(name, Number(fields.epoch));
+    if (message === "desired state") ledger.policies.set(name, Number(fields.policies));
   }
 }
 

@@ -8,6 +8,8 @@ export class Ledger {
   readonly taken = new Set<string>();
   /** All lines that programs of policies printed. */
   readonly printed = new Set<string>();
+  /** How many policies each agent was last told to work by, and has noted. */
+  readonly policies = new Map<string, number>();
   readonly #epochs = new Map<string, number>();
   readonly #outdated = new Set<string>();
   readonly violations: string[] = [];
