@@ -2,10 +2,10 @@ import type { FastifyInstance } from "fastify";
 import { BLOB_SWEEP_GRACE_MS, BLOB_SWEEP_INTERVAL_MS, MAINTENANCE_INTERVAL_MS } from "../common/limits.ts";
 import { buildHttp } from "./app.ts";
 import { AUDIT_CLASS, AuditService, StoredTrail } from "./areas/audit/index.ts";
-import { ClusterService, clusterRoutes } from "./areas/cluster/index.ts";
+import { ClusterService, clusterRoutes, Membership } from "./areas/cluster/index.ts";
 import { DeploymentService, depotRoutes, DepotService, registerDepotClasses } from "./areas/depots/index.ts";
 import { FileService, fileRoutes } from "./areas/files/index.ts";
-import { hostRoutes, HostService, type EntrySink } from "./areas/hosts/index.ts";
+import { hostRoutes, HostService, ownAddresses, type EntrySink, type Peers } from "./areas/hosts/index.ts";
 import { IngestService, RecordWriter } from "./areas/ingest/index.ts";
 import { JobRuns, jobRoutes, JobService, registerJobClasses } from "./areas/jobs/index.ts";
 import { NotificationHub, notificationSockets } from "./areas/notifications/index.ts";
@@ -16,7 +16,7 @@ import { queryRoutes, QueryService } from "./areas/query/index.ts";
 import { FileParser, ruleRoutes, RuleService } from "./areas/rules/index.ts";
 import { TenantService } from "./areas/tenants/index.ts";
 import { userRoutes, UserService } from "./areas/users/index.ts";
-import { AgentServer } from "./grpc/index.ts";
+import { AgentServer, PeerLinks } from "./grpc/index.ts";
 import type { Endpoint } from "./http/endpoint.ts";
 import { Maintenance } from "./maintenance.ts";
 import type { Runtime } from "./runtime.ts";
@@ -56,22 +56,38 @@ export async function assemble(options: AssemblyOptions) {
   const files = new FileService({ stores, objects, nowMs: () => runtime.clock.nowMs() });
   const fileParser = new FileParser({ rules, objects, files });
   const cluster = new ClusterService({ engine });
+  const membership = await Membership.open({ kv: (await stores.system()).kv, runtime, controllerId, version: options.version });
 
-  // Hosts, policies and ingest know each other; what is asked for later is reached through these two.
+  // Hosts, policies, ingest and the other controllers know each other; what is asked for later is reached through these.
   const sink: EntrySink = {
     acknowledged: (source) => ingest.acknowledged(source),
     accept: (source, entries) => ingest.accept(source, entries),
   };
+  const peers: Peers = {
+    watch: (controller, watch, watcher) => links.watch(controller, watch, watcher),
+    refresh: (controller, tenant, names) => links.refresh(controller, tenant, names),
+  };
+  const otherAddresses = () => membership.others().map(({ addresses }) => addresses);
   const desired = { desired: (tenant: string, host: string) => policies.desired(tenant, host) };
   const actAs = async (tenant: string, traceparent: string) => systemPrincipal(tenant, await ospaceOf(tenant), traceparent);
-  const hosts = await HostService.open({ stores, objects, query, secrets, runtime, controllerId, actAs, desired, sink, publicNames, agentPort });
+  const hosts = await HostService.open({
+    stores, objects, query, secrets, runtime, controllerId, actAs, desired, sink, publicNames, agentPort, peers, otherAddresses,
+  });
+  const links = new PeerLinks({
+    runtime,
+    others: () => membership.others(),
+    certificate: () => hosts.peerCertificate(),
+    authorities: hosts.authorities,
+    interests: () => notifications.interests(),
+    receive: (tenant, notification) => notifications.receive(tenant, notification),
+  });
+  notifications.onInterests(() => links.tellInterests());
   const depots = new DepotService({ stores, runtime });
   const deployments = new DeploymentService({ depots, hosts, objects, notifications, runtime });
   const policies = new PolicyService({ stores, runtime, rules, depots, hosts });
   const jobs = new JobService({ stores, runtime });
   // Of an embedded store no other controller can be at work.
-  const controllers = { own: controllerId, has: () => engine.kind !== "embedded" };
-  const runs = new JobRuns({ stores, runtime, jobs, hosts, objects, notifications, controllers });
+  const runs = new JobRuns({ stores, runtime, jobs, hosts, objects, notifications, controllers: membership });
   registerDepotClasses(objects, depots);
   registerPolicyClasses(objects, policies);
   registerJobClasses(objects, jobs);
@@ -106,6 +122,11 @@ export async function assemble(options: AssemblyOptions) {
     content: (identity, digest) => hosts.content(identity, digest),
     certificate: () => hosts.serverCertificate(),
     authorities: hosts.authorities,
+    peers: {
+      serve: (watch, teller) => hosts.serve(watch, teller),
+      refreshHere: (tenant, names) => hosts.refreshHere(tenant, names),
+      attach: (outlet) => notifications.attach(outlet),
+    },
   });
 
   return {
@@ -124,6 +145,15 @@ export async function assemble(options: AssemblyOptions) {
       await policies.repair(tenant);
       await runs.maintain(tenant);
     },
+    /** Tells the others and the agents where this controller is reached, and dials the others; to be called when its ports are open. */
+    async join(url: string): Promise<void> {
+      membership.onChange(() => {
+        links.follow();
+        hosts.controllersChanged();
+      });
+      links.follow();
+      await membership.announce({ addresses: ownAddresses({ publicNames, agentPort }), url });
+    },
     /** What recurs, until `close`. */
     start(): void {
       users.start();
@@ -134,6 +164,8 @@ export async function assemble(options: AssemblyOptions) {
       users.stop();
       for (const work of maintenance) await work.stop();
       await runs.close();
+      links.close();
+      await membership.close();
       await hosts.close();
       await objects.close();
     },

@@ -56,6 +56,7 @@ async function run(settings: Settings): Promise<void> {
   const http = await assembly.http();
   agentPort = await assembly.agents.listen(settings.host, settings.agentPort);
   const url = await http.listen({ host: settings.host, port: settings.port });
+  await assembly.join(url);
   announce(settings, url, password);
   const localAgent = settings.localAgent ? startLocalAgent(assembly, { settings, runtime, url }) : undefined;
   const demonstration = settings.demo ? new Demonstration({ assembly, settings, runtime, host: hostname(), logPath: logFile.path }) : undefined;

@@ -1,1 +1,2 @@
+export { PeerLinks } from "./peer-link.ts";
 export { AgentServer } from "./server.ts";

@@ -10,9 +10,11 @@ import {
   SHUTDOWN_DEADLINE_MS,
 } from "../../common/limits.ts";
 import { AgentLinkService, type FetchChunk, type FetchRequest, type Hello } from "../../proto/gen/agent/v1/agent.ts";
-import { identityOf, type AgentChannel, type AgentIdentity, type AgentSession } from "../areas/hosts/index.ts";
+import { controllerOf, identityOf, type AgentChannel, type AgentIdentity, type AgentSession } from "../areas/hosts/index.ts";
 import type { Runtime } from "../runtime.ts";
 import type { BlobStore } from "../store/blobs.ts";
+import { PeerLinkService } from "../../proto/gen/peer/v1/peer.ts";
+import { PeerStream, type PeerServerCall, type PeerServices } from "./peer-stream.ts";
 import { ServerCertificate, type IssuedServerCertificate } from "./server-certificate.ts";
 import { SessionStream, type SessionCall } from "./session-stream.ts";
 
@@ -27,6 +29,8 @@ export interface AgentServerDependencies {
   readonly certificate: () => Promise<IssuedServerCertificate>;
   /** PEM of everything agents' certificates may be signed by. */
   readonly authorities: string;
+  /** What is done for other controllers; absent: they are refused. */
+  readonly peers?: PeerServices;
   readonly sessionsMax?: number;
 }
 
@@ -37,6 +41,7 @@ export class AgentServer {
   readonly #sessionsMax: number;
   #certificate: ServerCertificate | undefined;
   readonly #streams = new Set<SessionStream>();
+  readonly #peers = new Set<PeerStream>();
   #greeting = 0;
 
   constructor(dependencies: AgentServerDependencies) {
@@ -53,6 +58,7 @@ export class AgentServer {
       session: (call: SessionCall) => this.#session(call),
       fetch: (call: ServerWritableStream<FetchRequest, FetchChunk>) => void this.#fetch(call),
     });
+    this.#server.addService(PeerLinkService, { link: (call: PeerServerCall) => this.#peer(call) });
   }
 
   get sessions(): number {
@@ -77,6 +83,7 @@ export class AgentServer {
   async close(): Promise<void> {
     this.#certificate?.close();
     for (const stream of this.#streams) stream.close({ code: "unavailable", message: "The controller is shutting down." });
+    for (const peer of this.#peers) peer.close();
     const stop = this.#with.runtime.clock.after(SHUTDOWN_DEADLINE_MS / 2, () => this.#server.forceShutdown());
     await new Promise<void>((resolve) => this.#server.tryShutdown(() => resolve()));
     stop();
@@ -96,6 +103,18 @@ export class AgentServer {
       identity,
     );
     this.#streams.add(stream);
+  }
+
+  #peer(call: PeerServerCall): void {
+    const { runtime, peers } = this.#with;
+    try {
+      controllerOf(call.getAuthContext().sslPeerCertificate, runtime.clock.nowMs());
+      if (!peers) throw new AppError("unavailable", "This controller serves no others.");
+    } catch (error) {
+      return fail(call, isAppError(error) ? error.code : "denied", errorText(error));
+    }
+    const stream: PeerStream = new PeerStream(call, { runtime, services: peers, over: () => void this.#peers.delete(stream) });
+    this.#peers.add(stream);
   }
 
   /** Greeting costs store reads and writes: only so many at once. */
@@ -157,7 +176,7 @@ function refuse(call: Call, code: ErrorCode, message: string): void {
   call.resume();
 }
 
-function fail(call: Call, code: ErrorCode, message: string): void {
+function fail(call: Call | PeerServerCall, code: ErrorCode, message: string): void {
   if (call.cancelled) return;
   const reason: Partial<StatusObject> = { code: STATUS[code] ?? status.INTERNAL, details: message };
   call.emit("error", reason);

@@ -7,11 +7,13 @@ import { pino } from "pino";
 import { createKeyPem, createRequest } from "../../agent/csr.ts";
 import { certificateProofText, parseJoinToken, type EnrolAnswer } from "../../common/agent/enrolment.ts";
 import { isAppError } from "../../common/errors.ts";
-import { HostService, type DesiredStateSource, type EntrySink, type EntrySource, type HostServiceDependencies } from "../../controller/areas/hosts/index.ts";
+import { Membership } from "../../controller/areas/cluster/index.ts";
+import { NotificationHub } from "../../controller/areas/notifications/index.ts";
+import { HostService, ownAddresses, type DesiredStateSource, type EntrySink, type EntrySource, type HostServiceDependencies } from "../../controller/areas/hosts/index.ts";
 import { ObjectService } from "../../controller/areas/objects/index.ts";
 import { ROLES, type Principal, type RoleName } from "../../controller/areas/permissions/index.ts";
 import { QueryService } from "../../controller/areas/query/index.ts";
-import { AgentServer } from "../../controller/grpc/index.ts";
+import { AgentServer, PeerLinks } from "../../controller/grpc/index.ts";
 import type { Runtime } from "../../controller/runtime.ts";
 import type { Stores } from "../../controller/store/engine.ts";
 import { secretBox } from "../../controller/secrets/index.ts";
@@ -55,6 +57,9 @@ export interface TestHosts extends AsyncDisposable {
   readonly hosts: HostService;
   readonly server: AgentServer;
   readonly sink: MemorySink;
+  readonly controllerId: string;
+  readonly membership: Membership;
+  readonly notifications: NotificationHub;
   readonly desired: Map<string, Awaited<ReturnType<DesiredStateSource["desired"]>>>;
   readonly agentPort: number;
   /** Base URL of a server that takes enrolments. */
@@ -97,34 +102,64 @@ export async function openTestHosts(options: TestHostsOptions = {}): Promise<Tes
   const query = new QueryService({ objects, runtime });
   const desired: TestHosts["desired"] = options.beside?.desired ?? new Map();
   let port = 0;
+  const controllerId = randomBytes(6).toString("hex");
+  const stores = options.stores?.(engine) ?? engine;
+  const membership = await Membership.open({ kv: (await stores.system()).kv, runtime, controllerId, version: "test" });
+  const notifications = new NotificationHub({ log: runtime.log });
+  const publicNames = ["localhost"];
+  const agentPort = () => port;
   const sink: MemorySink = new MemorySink(() => hosts.commands);
   const hosts: HostService = await HostService.open({
-    ...options, stores: options.stores?.(engine) ?? engine, objects, query, runtime, sink,
+    ...options, stores, objects, query, runtime, sink, controllerId, publicNames, agentPort,
+    peers: {
+      watch: (controller, watch, watcher) => links.watch(controller, watch, watcher),
+      refresh: (controller, tenant, names) => links.refresh(controller, tenant, names),
+    },
+    otherAddresses: () => membership.others().map(({ addresses }) => addresses),
     secrets: secretBox([KEY]),
-    controllerId: randomBytes(6).toString("hex"),
     actAs: (tenant) => Promise.resolve(testPrincipalOf(tenant)),
     desired: { desired: async (tenant, host) => desired.get(`${tenant}/${host}`) ?? { revision: 0, policies: [] } },
-    publicNames: ["localhost"],
-    agentPort: () => port,
   });
+  const links = new PeerLinks({
+    runtime,
+    others: () => membership.others(),
+    certificate: () => hosts.peerCertificate(),
+    authorities: hosts.authorities,
+    interests: () => notifications.interests(),
+    receive: (tenant, notification) => notifications.receive(tenant, notification),
+  });
+  notifications.onInterests(() => links.tellInterests());
   const server = new AgentServer({
     runtime,
     open: (identity, hello, channel) => hosts.openSession(identity, hello, channel),
     content: (identity, digest) => hosts.content(identity, digest),
     certificate: () => hosts.serverCertificate(),
     authorities: hosts.authorities,
+    peers: {
+      serve: (watch, teller) => hosts.serve(watch, teller),
+      refreshHere: (tenant, names) => hosts.refreshHere(tenant, names),
+      attach: (outlet) => notifications.attach(outlet),
+    },
     ...(options.sessionsMax === undefined ? {} : { sessionsMax: options.sessionsMax }),
   });
   port = await server.listen("127.0.0.1", 0);
   const enrolment = await serveEnrolment(hosts);
+  membership.onChange(() => {
+    links.follow();
+    hosts.controllersChanged();
+  });
+  links.follow();
+  await membership.announce({ addresses: ownAddresses({ publicNames, agentPort }), url: enrolment.url });
   return {
-    engine, objects, hosts, server, sink, desired, runtime,
+    engine, objects, hosts, server, sink, desired, runtime, controllerId, membership, notifications,
     agentPort: port,
     url: enrolment.url,
     principal: testPrincipalOf,
     enrol: (host, tenant) => enrolAs(hosts, { host, principal: testPrincipalOf(tenant) }),
     [Symbol.asyncDispose]: async () => {
       enrolment.close();
+      links.close();
+      await membership.close();
       await hosts.close();
       await server.close();
       await objects.close();

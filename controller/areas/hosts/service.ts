@@ -11,10 +11,10 @@ import type { KvStore } from "../../store/kv.ts";
 import type { Objects } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { Query } from "../query/index.ts";
-import { Authority } from "./authority/authority.ts";
+import { Authority, CONTROLLER_NAME } from "./authority/authority.ts";
 import { pem } from "./authority/certificates.ts";
 import { generationOf } from "./authority/identity.ts";
-import { AgentCommands, type CommandEntries } from "./commands.ts";
+import { AgentCommands, type CommandEntries } from "./commands/commands.ts";
 import { Enrolment } from "./enrolment.ts";
 import { hostGuard } from "./guard.ts";
 import { HostRecords } from "./records.ts";
@@ -27,7 +27,8 @@ import { SshTransport } from "./ssh/transport.ts";
 import { HostStatus } from "./status.ts";
 import { COMMAND_SPEC, HOST_SPEC, OUTPUT_SPEC } from "./store.ts";
 import type {
-  AgentChannel, AgentIdentity, AgentSession, CommandOutcome, DesiredStateSource, DispatchOptions, EntrySink, HostCommand, Hosts, Target,
+  AgentChannel, AgentIdentity, AgentSession, CommandOutcome, CommandTeller, DesiredStateSource, DispatchOptions, EntrySink, HostCommand, Hosts, PeerCall, Peers,
+  PeerWatch, Target,
 } from "./types.ts";
 
 export interface HostServiceDependencies {
@@ -46,6 +47,10 @@ export interface HostServiceDependencies {
   /** Names and addresses under which agents reach this controller. */
   readonly publicNames: readonly string[];
   readonly agentPort: () => number;
+  /** The other controllers; absent: there are none. */
+  readonly peers?: Peers;
+  /** Agent ports of the other controllers, as `host:port`, each the list of one of them. */
+  readonly otherAddresses?: () => readonly (readonly string[])[];
   readonly sshTrustFirstKey?: boolean;
   readonly agentCertificateLifetimeMs?: number;
 }
@@ -70,7 +75,7 @@ export class HostService implements Hosts {
     this.#records = parts.records;
     this.#enrolment = this.#makeEnrolment(parts);
     this.#status = new HostStatus({ ...dependencies, ...parts });
-    this.#commands = new AgentCommands({ ...dependencies, live: (tenant, host) => this.#sessions.live(tenant, host) });
+    this.#commands = new AgentCommands({ ...dependencies, presence: parts.presence, live: (tenant, host) => this.#sessions.live(tenant, host) });
     this.#sessions = this.#makeSessions(parts);
     this.#journal = new SshJournal({
       kv: async (tenant) => (await dependencies.stores.tenant(tenant)).kv,
@@ -78,6 +83,7 @@ export class HostService implements Hosts {
     });
     this.#ssh = this.#makeSsh();
     parts.presence.onChange((event) => this.#presenceChanged(event));
+    parts.presence.onMove((tenant, host) => this.#commands.follow(tenant, host));
   }
 
   /** Makes the authority when there is none, and knows every agent that is connected anywhere when it resolves. */
@@ -180,6 +186,12 @@ export class HostService implements Hosts {
     return { certificate: pem("CERTIFICATE", certificate), key: pem("PRIVATE KEY", key), untilMs };
   }
 
+  /** PEM, for dialling other controllers under the name `as`; new with every call. */
+  async peerCertificate(): Promise<{ certificate: string; key: string; as: string }> {
+    const { certificate, key } = await this.#authority.issueController(this.#with.controllerId);
+    return { certificate: pem("CERTIFICATE", certificate), key: pem("PRIVATE KEY", key), as: CONTROLLER_NAME };
+  }
+
   get authorities(): string {
     return this.#authority.certificates.map((one) => pem("CERTIFICATE", one)).join("");
   }
@@ -198,6 +210,18 @@ export class HostService implements Hosts {
   }
 
   refresh(tenant: string, hosts: readonly string[]): void {
+    const elsewhere = new Map<string, string[]>();
+    for (const host of hosts) {
+      const holder = this.#sessions.live(tenant, host) ? undefined : this.#presence.holderOf(tenant, host)?.controller;
+      if (holder === undefined || holder === this.#with.controllerId) continue;
+      elsewhere.set(holder, [...(elsewhere.get(holder) ?? []), host]);
+    }
+    this.refreshHere(tenant, hosts);
+    for (const [controller, names] of elsewhere) this.#with.peers?.refresh(controller, tenant, names);
+  }
+
+  /** As `refresh`, for the sessions of this controller alone. */
+  refreshHere(tenant: string, hosts: readonly string[]): void {
     for (const host of hosts) {
       const session = this.#sessions.live(tenant, host);
       session?.refresh().catch((error: unknown) => {
@@ -205,6 +229,16 @@ export class HostService implements Hosts {
         session.close("unavailable", "The desired state could not be read.");
       });
     }
+  }
+
+  /** Does for another controller what only the holder of the session can; `undefined` when the session is not here. */
+  serve(watch: PeerWatch, teller: CommandTeller): (PeerCall & { readonly epoch: number }) | undefined {
+    return this.#commands.serve(watch, teller);
+  }
+
+  /** The controllers that are there changed: agents are told. */
+  controllersChanged(): void {
+    this.#sessions.tell({ $case: "controllers", value: { addresses: [...this.#addresses()] } });
   }
 
   // Work.
@@ -215,10 +249,7 @@ export class HostService implements Hosts {
     const record = await this.#records.need(principal, host);
     const { tenant, traceparent } = principal;
     const target: Target = { tenant, host, traceparent };
-    if (this.#sessions.live(tenant, host)) return this.#commands.run(target, command, options);
-    if (this.#presence.isOnline(tenant, host)) {
-      return this.#unreachable(host, `The agent of ${host} is connected to another controller, which is not reached from here yet.`);
-    }
+    if (this.#sessions.live(tenant, host) || this.#presence.isOnline(tenant, host)) return this.#commands.run(target, command, options);
     if (hasSshCredentials(record)) return this.#ssh.run(target, command, options);
     return this.#unreachable(host, `The agent of ${host} is not connected, and its record has no credentials for SSH.`);
   }
@@ -230,7 +261,7 @@ export class HostService implements Hosts {
 
   #presenceChanged(event: PresenceEvent): void {
     // Whoever holds the session writes that the host came; that it went, everybody may: the holder may be what went.
-    const mine = this.#presence.controllerOf(event.tenant, event.host) === this.#with.controllerId;
+    const mine = this.#presence.holderOf(event.tenant, event.host)?.controller === this.#with.controllerId;
     if (mine || !event.online) this.#status.changed(event.tenant, event.host);
   }
 
@@ -258,7 +289,7 @@ export class HostService implements Hosts {
   /** A session that began under an earlier enrolment of its host. */
   async #dropOutdated(tenant: string, host: string): Promise<void> {
     const session = this.#sessions.live(tenant, host);
-    if (!session) return;
+    if (!session) return this.#presence.isOnline(tenant, host) ? this.#sessions.drop(tenant, host, "The host enrolled again.") : undefined;
     try {
       await this.#enrolment.admit(session.identity);
     } catch (error) {
@@ -282,7 +313,7 @@ export class HostService implements Hosts {
   }
 
   async #opened(session: LiveSession, hello: Hello): Promise<void> {
-    this.#commands.resume(session);
+    this.#commands.follow(session.identity.tenant, session.identity.host);
     await this.#status.connected(session.identity, hello);
     await session.noteFacts(hello.facts?.values ?? {});
   }
@@ -299,9 +330,17 @@ export class HostService implements Hosts {
     });
   }
 
+  /** One of each controller before the second of any: an agent that lost one tries the others first. */
   #addresses(): readonly string[] {
-    return this.#with.publicNames.map((name) => (name.includes(":") ? `[${name}]:${this.#with.agentPort()}` : `${name}:${this.#with.agentPort()}`));
+    const all = [ownAddresses(this.#with), ...(this.#with.otherAddresses?.() ?? [])];
+    const seconds = all.flatMap(([, ...more]) => more);
+    return [...new Set([...all.flatMap(([first]) => first ?? []), ...seconds])];
   }
+}
+
+/** `host:port` of this controller's agent port. */
+export function ownAddresses({ publicNames, agentPort }: Pick<HostServiceDependencies, "publicNames" | "agentPort">): readonly string[] {
+  return publicNames.map((name) => (name.includes(":") ? `[${name}]:${agentPort()}` : `${name}:${agentPort()}`));
 }
 
 interface Parts {

@@ -1,4 +1,4 @@
-import type { AgentFrame, ControllerFrame, Entry } from "../../../proto/gen/agent/v1/agent.ts";
+import type { AgentFrame, Command, CommandOutput, CommandResult, CommandState, ControllerFrame, Entry } from "../../../proto/gen/agent/v1/agent.ts";
 import type { Principal } from "../permissions/index.ts";
 
 /** How every target of every action ends, exactly once, by its deadline. */
@@ -113,6 +113,47 @@ export interface AgentSession {
   receive(frame: AgentFrame): Promise<void>;
   /** The wire is gone. */
   ended(): Promise<void>;
+}
+
+/** Who is told what comes of a command, after it is stored: twice perhaps, or not at all. */
+export interface CommandTeller {
+  output(output: CommandOutput): void;
+  result(result: CommandResult): void;
+  state(state: CommandState): void;
+  /** Something was left out. */
+  lost(): void;
+}
+
+/** A command for the session that another controller holds. */
+export interface PeerWatch {
+  readonly tenant: string;
+  readonly host: string;
+  /** Without epoch; its times by the clock of who asks. */
+  readonly command: Command;
+}
+
+export interface PeerWatcher extends CommandTeller {
+  /** It was sent in the session of that epoch, and what is stored from now on is told. */
+  watching(epoch: number): void;
+  /** No session is there; nothing was sent. */
+  notHeld(): void;
+  /** The link broke; nothing more is told. */
+  gone(): void;
+}
+
+export interface PeerCall {
+  /** The agent is to end the command. */
+  cancel(): void;
+  /** Nobody waits any more. */
+  end(): void;
+}
+
+/** The other controllers as this area needs them, given by `grpc/`. */
+export interface Peers {
+  /** `undefined` when that controller cannot be asked now: nothing was sent. The watcher is never told before this returns. */
+  watch(controller: string, watch: PeerWatch, watcher: PeerWatcher): PeerCall | undefined;
+  /** Desired state changed of hosts whose sessions it holds. May be lost. */
+  refresh(controller: string, tenant: string, hosts: readonly string[]): void;
 }
 
 /** What other areas may ask of hosts. */

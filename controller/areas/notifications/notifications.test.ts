@@ -147,10 +147,13 @@ describe("sockets", () => {
     let sent = 0;
     // The kernel takes some megabytes before anything queues here.
     await expect.poll(() => {
-      hub.publish("matrix", notification({ msg }));
-      sent++;
-      return sent - received < 20 && sent > 300;
-    }, { interval: 1 }).toBe(true);
+      // On a busy machine the quick one would fall behind too.
+      if (sent - received < 5) {
+        hub.publish("matrix", notification({ msg }));
+        sent++;
+      }
+      return sent > 300;
+    }, { interval: 1, timeout: 30_000 }).toBe(true);
     await expect.poll(() => received).toBe(sent);
     let tail = Buffer.alloc(0);
     slow.on("data", (chunk: Buffer) => (tail = Buffer.concat([tail, chunk]).subarray(-200)));

@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import type { Notification, Notifications, Subscription } from "./types.ts";
+import type { Interest, Notification, Notifications, Outlet, Subscription } from "./types.ts";
 
 interface Receiver {
   readonly source: string;
@@ -7,17 +7,28 @@ interface Receiver {
   readonly receive: (notification: Notification) => void;
 }
 
-/** Brings notifications of this controller to those who listen on it. Keeps nothing: who is not there misses them. */
+/**
+ * Brings notifications to those who listen: to receivers here, and once to each other controller that has receivers. Keeps nothing: who is
+ * not there misses them.
+ */
 export class NotificationHub implements Notifications {
   readonly #log: Logger;
   /** Tenant to subject to receivers; empty ones are taken away. */
   readonly #receivers = new Map<string, Map<string, Set<Receiver>>>();
+  readonly #outlets = new Set<Outlet>();
+  readonly #listeners = new Set<() => void>();
 
   constructor({ log }: { readonly log: Logger }) {
     this.#log = log;
   }
 
   publish(tenant: string, notification: Notification): void {
+    this.receive(tenant, notification);
+    for (const outlet of this.#outlets) if (outlet.wants(tenant, notification.subject)) outlet.send(tenant, notification);
+  }
+
+  /** Published on another controller: for receivers here, and not passed on. */
+  receive(tenant: string, notification: Notification): void {
     const receivers = this.#receivers.get(tenant)?.get(notification.subject);
     for (const receiver of receivers ?? []) {
       if (receiver.source !== "" && receiver.source !== notification.source) continue;
@@ -27,7 +38,26 @@ export class NotificationHub implements Notifications {
   }
 
   wanted(tenant: string, subject: string): boolean {
-    return this.#receivers.get(tenant)?.has(subject) ?? false;
+    if (this.#receivers.get(tenant)?.has(subject)) return true;
+    for (const outlet of this.#outlets) if (outlet.wants(tenant, subject)) return true;
+    return false;
+  }
+
+  /** The answer ends it. */
+  attach(outlet: Outlet): () => void {
+    this.#outlets.add(outlet);
+    return () => void this.#outlets.delete(outlet);
+  }
+
+  /** What receivers here listen to. */
+  interests(): readonly Interest[] {
+    return [...this.#receivers].flatMap(([tenant, subjects]) => [...subjects.keys()].map((subject) => ({ tenant, subject })));
+  }
+
+  /** Told whenever `interests` changed. The answer ends it. */
+  onInterests(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
   }
 
   subscribe(subscription: Subscription, receive: (notification: Notification) => void): () => void {
@@ -36,11 +66,17 @@ export class NotificationHub implements Notifications {
     const subjects = this.#receivers.get(tenant) ?? new Map<string, Set<Receiver>>();
     const receivers = subjects.get(subject) ?? new Set();
     this.#receivers.set(tenant, subjects.set(subject, receivers.add(receiver)));
+    if (receivers.size === 1) this.#interestsChanged();
     return () => {
-      receivers.delete(receiver);
-      if (receivers.size === 0 && subjects.get(subject) === receivers) subjects.delete(subject);
+      if (!receivers.delete(receiver) || receivers.size > 0) return;
+      if (subjects.get(subject) === receivers) subjects.delete(subject);
       if (subjects.size === 0 && this.#receivers.get(tenant) === subjects) this.#receivers.delete(tenant);
+      this.#interestsChanged();
     };
+  }
+
+  #interestsChanged(): void {
+    for (const listener of this.#listeners) listener();
   }
 
   /** One receiver's fault is nobody else's. */

@@ -16,8 +16,20 @@ export interface Subscription {
   readonly title?: string;
 }
 
+export interface Interest {
+  readonly tenant: string;
+  readonly subject: string;
+}
+
+/** Another controller, whose sockets are to hear what is published here. */
+export interface Outlet {
+  wants(tenant: string, subject: string): boolean;
+  /** Must not wait; may lose it. */
+  send(tenant: string, notification: Notification): void;
+}
+
 export interface Notifications {
-  /** To everybody subscribed now; nobody is waited for. `keyspace` is the tenant's ospace. */
+  /** To everybody subscribed now, on any controller; nobody is waited for. `keyspace` is the tenant's ospace. */
   publish(tenant: string, notification: Notification): void;
   /** Whether anybody would receive it, so that costly frames need not be made for nobody. */
   wanted(tenant: string, subject: string): boolean;

@@ -5,6 +5,7 @@ import {
   AUTHORITY_LIFETIME_MS,
   CERTIFICATE_COMMON_NAME_MAX,
   CERTIFICATE_SKEW_MS,
+  PEER_CERTIFICATE_LIFETIME_MS,
   SERVER_CERTIFICATE_LIFETIME_MS,
 } from "../../../../common/limits.ts";
 import type { Runtime } from "../../../runtime.ts";
@@ -12,7 +13,7 @@ import type { SecretBox } from "../../../secrets/index.ts";
 import { decodeStored, encodeJson } from "../../../store/format.ts";
 import type { KvStore } from "../../../store/kv.ts";
 import { issueCertificate, makeAuthority, newKeyPair, signerOf, type KeyedCertificate, type SigningRequest, type Signer } from "./certificates.ts";
-import { agentUri, newSerial } from "./identity.ts";
+import { agentUri, controllerUri, newSerial } from "./identity.ts";
 
 const KEY = "authority/ca";
 const CONTEXT = "authority/ca";
@@ -25,7 +26,7 @@ interface StoredAuthority {
 }
 
 /** Every controller's certificate for the agent port bears this name beside its public ones. */
-const CONTROLLER_NAME = "controller.odp.internal";
+export const CONTROLLER_NAME = "controller.odp.internal";
 
 export interface AuthorityDependencies {
   readonly kv: KvStore;
@@ -64,6 +65,23 @@ export class Authority {
       { commonName: commonName(subject.host), serial, names: [{ type: "url", value: agentUri(subject.tenant, subject.host) }], usage: "client" },
       { fromMs: clock.nowMs() - CERTIFICATE_SKEW_MS, untilMs: clock.nowMs() + this.#agentLifetimeMs, publicKey: request.publicKey },
     );
+  }
+
+  /** For a controller that dials another. */
+  async issueController(controllerId: string): Promise<KeyedCertificate> {
+    const { clock, random } = this.#runtime;
+    const { pair, key } = await newKeyPair();
+    const certificate = await issueCertificate(
+      this.#signer,
+      {
+        commonName: CONTROLLER_NAME,
+        serial: `50${Buffer.from(random.bytes(15)).toString("hex")}`,
+        names: [{ type: "url", value: controllerUri(controllerId) }],
+        usage: "client",
+      },
+      { fromMs: clock.nowMs() - CERTIFICATE_SKEW_MS, untilMs: clock.nowMs() + PEER_CERTIFICATE_LIFETIME_MS, publicKey: pair.publicKey },
+    );
+    return { certificate, key };
   }
 
   /** For the agent port of a controller that is reached under `names` (host names and addresses). */

@@ -8,10 +8,16 @@ const GENERATION_DIGITS = 16;
 /** Keeps serial numbers positive and of one length. */
 const SERIAL_PREFIX = "4F";
 const SERIAL = /^4F([0-9A-F]{16})[0-9A-F]{16}$/;
+const CONTROLLER_URI = /^URI:odp-controller:\/\/([0-9A-Za-z_-]{1,64})$/;
 const AGENT_URI = /^URI:odp:\/\/([a-z][a-z0-9_]{0,47})\/([^/?#,\s"]{1,1000})$/;
 
 export function agentUri(tenant: string, host: string): string {
   return `odp://${tenant}/${encodeURIComponent(host)}`;
+}
+
+/** What a controller calls itself towards other controllers. */
+export function controllerUri(controllerId: string): string {
+  return `odp-controller://${controllerId}`;
 }
 
 export function newGeneration(random: (count: number) => Uint8Array): string {
@@ -37,10 +43,23 @@ export function identityOf(certificate: PeerCertificate | undefined, nowMs: numb
   if (!certificate || tenant === undefined || host === undefined) {
     throw new AppError("denied", "The certificate is not one of an agent.");
   }
-  if (!(Date.parse(certificate.valid_from) <= nowMs && nowMs < Date.parse(certificate.valid_to))) {
+  if (!isValid(certificate, nowMs)) {
     throw new AppError("denied", `The certificate was valid until ${certificate.valid_to}: enrol this host again.`);
   }
   return { tenant, host: decodeHost(host), serial: certificate.serialNumber.toUpperCase() };
+}
+
+/** Which controller calls, by its certificate alone; `AppError("denied")` for everybody else, agents too. */
+export function controllerOf(certificate: PeerCertificate | undefined, nowMs: number): string {
+  const [, controllerId] = CONTROLLER_URI.exec(certificate?.subjectaltname ?? "") ?? [];
+  if (!certificate || controllerId === undefined || !isValid(certificate, nowMs)) {
+    throw new AppError("denied", "The certificate is not one of a controller.");
+  }
+  return controllerId;
+}
+
+function isValid(certificate: PeerCertificate, nowMs: number): boolean {
+  return Date.parse(certificate.valid_from) <= nowMs && nowMs < Date.parse(certificate.valid_to);
 }
 
 function decodeHost(text: string): string {

@@ -6,7 +6,7 @@ import {
   SESSION_HEARTBEAT_MS,
   SESSION_WINDOW_ENTRIES,
 } from "../../../../common/limits.ts";
-import type { Hello, Welcome } from "../../../../proto/gen/agent/v1/agent.ts";
+import type { ControllerFrame, Hello, Welcome } from "../../../../proto/gen/agent/v1/agent.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { decodeStored, encodeJson } from "../../../store/format.ts";
 import type { KvEntry, KvLease, KvStore } from "../../../store/kv.ts";
@@ -65,6 +65,11 @@ export class AgentSessions {
     const session = this.#session({ identity, epoch, hello, channel, acknowledged });
     await this.#greet(session, { hello, welcome: this.#welcome(epoch, acknowledged) });
     return session;
+  }
+
+  /** To every agent connected here. */
+  tell(frame: ControllerFrame["frame"]): void {
+    for (const session of this.#live.values()) session.send(frame);
   }
 
   /** Ends the session of a host, wherever it is. */

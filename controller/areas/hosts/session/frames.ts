@@ -1,5 +1,5 @@
-import type { ControllerFrame, Depot } from "../../../../proto/gen/agent/v1/agent.ts";
-import type { DepotToDeploy, DesiredPolicy } from "../types.ts";
+import type { Command, ControllerFrame, Depot } from "../../../../proto/gen/agent/v1/agent.ts";
+import type { DepotToDeploy, DesiredPolicy, HostCommand } from "../types.ts";
 
 /** Our types as the agent link spells them. */
 
@@ -26,4 +26,21 @@ export function desiredFrame(state: { readonly revision: number; readonly polici
 
 export function depotDigests(depot: DepotToDeploy | undefined): string[] {
   return depot?.files.map((file) => file.digest) ?? [];
+}
+
+export function commandBody(command: HostCommand): Command["body"] {
+  switch (command.kind) {
+    case "exec":
+      return {
+        $case: "exec",
+        value: { line: command.line, environment: { ...command.environment }, depot: command.depot ?? "", streamOutput: true, stdin: Buffer.alloc(0) },
+      };
+    case "deploy":
+      return { $case: "deploy", value: depotFrame(command) };
+    case "undeploy":
+      return {
+        $case: "undeploy",
+        value: { name: command.name, version: command.version, command: command.command ?? "", remotePath: command.remotePath ?? "" },
+      };
+  }
 }

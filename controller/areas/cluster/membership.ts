@@ -1,0 +1,135 @@
+import { errorText } from "../../../common/errors.ts";
+import { CONTROLLER_LEASE_MS, CONTROLLER_REGISTER_AGAIN_MS } from "../../../common/limits.ts";
+import { wait } from "../../../common/time.ts";
+import type { Runtime } from "../../runtime.ts";
+import { FollowedKeys } from "../../store/follow.ts";
+import { decodeStored, encodeJson } from "../../store/format.ts";
+import type { KvLease, KvStore } from "../../store/kv.ts";
+import type { Member } from "./types.ts";
+
+const PREFIX = "controllers/";
+
+export interface MembershipDependencies {
+  /** The system's. */
+  readonly kv: KvStore;
+  readonly runtime: Runtime;
+  /** Of this controller. */
+  readonly controllerId: string;
+  readonly version: string;
+}
+
+/** Which controllers are there: each keeps an entry under its own lease, taken again whenever it is lost, and watches those of the others. */
+export class Membership {
+  readonly #with: MembershipDependencies;
+  readonly #members = new Map<string, Member>();
+  readonly #listeners = new Set<() => void>();
+  readonly #followed: FollowedKeys;
+  readonly #stop = new AbortController();
+  #self: Member;
+  #lease: KvLease | undefined;
+  #keeping: Promise<void> | undefined;
+
+  private constructor(dependencies: MembershipDependencies) {
+    this.#with = dependencies;
+    const { controllerId: id, version, runtime } = dependencies;
+    this.#self = { id, version, addresses: [], url: "", sinceMs: runtime.clock.nowMs() };
+    this.#followed = new FollowedKeys({
+      kv: dependencies.kv,
+      runtime: dependencies.runtime,
+      prefix: PREFIX,
+      put: (entry) => this.#change(() => this.#members.set(entry.key.slice(PREFIX.length), decodeStored<Member>(entry.value))),
+      end: (key) => this.#change(() => this.#members.delete(key.slice(PREFIX.length))),
+    });
+  }
+
+  /** This controller is among the others, and knows all there are, when it resolves. Nobody reaches it before it says where. */
+  static async open(dependencies: MembershipDependencies): Promise<Membership> {
+    const membership = new Membership(dependencies);
+    const lease = await membership.#register();
+    await membership.#followed.start();
+    membership.#keeping = membership.#keep(lease);
+    return membership;
+  }
+
+  /** Where this controller is reached, from now on. */
+  async announce(self: Pick<Member, "addresses" | "url">): Promise<void> {
+    this.#self = { ...this.#self, ...self };
+    await this.#register();
+  }
+
+  /** All that can be reached but this one, in the order in which they came. */
+  others(): readonly Member[] {
+    const others = [...this.#members.values()].filter(({ id, addresses }) => id !== this.own && addresses.length > 0);
+    return others.sort((a, b) => a.sinceMs - b.sinceMs || (a.id < b.id ? -1 : 1));
+  }
+
+  /** The id of this controller. */
+  get own(): string {
+    return this.#with.controllerId;
+  }
+
+  /** Whether the controller is there, as far as is known here. */
+  has(id: string): boolean {
+    return id === this.own || this.#members.has(id);
+  }
+
+  /** Told after every change. The answer ends it. */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort();
+    await this.#keeping;
+    await this.#lease?.revoke().catch((error: unknown) => {
+      this.#with.runtime.log.warn({ reason: errorText(error) }, "this controller's entry could not be removed; its lease will");
+    });
+    await this.#followed.close();
+  }
+
+  async #keep(first: KvLease): Promise<void> {
+    const { runtime } = this.#with;
+    const { signal } = this.#stop;
+    let lease: KvLease | undefined = first;
+    while (!signal.aborted) {
+      if (lease) await lost(lease, signal);
+      if (signal.aborted) return;
+      if (lease) runtime.log.warn({}, "this controller lost its place among the others and takes it again");
+      lease = await this.#register().catch((error: unknown) => {
+        runtime.log.warn({ reason: errorText(error) }, "this controller could not show itself to the others");
+        return undefined;
+      });
+      if (!lease) await wait(runtime.clock, CONTROLLER_REGISTER_AGAIN_MS, signal);
+    }
+  }
+
+  async #register(): Promise<KvLease> {
+    const { kv } = this.#with;
+    const known = this.#lease;
+    const lease = known && !known.lost.aborted ? known : await kv.lease(CONTROLLER_LEASE_MS);
+    try {
+      await kv.put(PREFIX + this.own, encodeJson(this.#self), { lease: lease.id });
+    } catch (error) {
+      // Else it would be kept alive for nothing.
+      if (lease !== known) await lease.revoke().catch(() => undefined);
+      throw error;
+    }
+    this.#lease = lease;
+    return lease;
+  }
+
+  #change(change: () => void): void {
+    change();
+    for (const listener of this.#listeners) listener();
+  }
+}
+
+/** Resolves when the lease is lost or the signal fires. */
+function lost(lease: KvLease, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const either = AbortSignal.any([lease.lost, signal]);
+    if (either.aborted) resolve();
+    else either.addEventListener("abort", () => resolve(), { once: true });
+  });
+}

@@ -1,0 +1,155 @@
+import { withinTime } from "../../../../common/concurrency.ts";
+import { errorText } from "../../../../common/errors.ts";
+import { COMMAND_LAST_LOOK_MS, COMMAND_READ_AGAIN_MS } from "../../../../common/limits.ts";
+import { wait } from "../../../../common/time.ts";
+import type { CommandOutput, CommandResult, CommandState } from "../../../../proto/gen/agent/v1/agent.ts";
+import type { Runtime } from "../../../runtime.ts";
+import type { CommandOutcome, CommandTeller, DispatchOptions, FinalState, Target } from "../types.ts";
+import type { CommandRecords } from "./records.ts";
+
+const MESSAGE_MAX_CHARACTERS = 8_000;
+
+export interface CommandWaitOptions {
+  readonly target: Target;
+  readonly options: DispatchOptions;
+  readonly runtime: Runtime;
+  readonly records: CommandRecords;
+  /** Called once. */
+  readonly over: () => void;
+}
+
+interface Ending {
+  readonly state: FinalState;
+  readonly message: string;
+  readonly code?: number;
+  readonly startedMs?: number;
+  readonly endedMs?: number;
+}
+
+/**
+ * Waits for one command. What it is told may come twice, in pieces that overlap, or not at all: what lies between is read from the
+ * store, and so every byte is passed on once and in order, and the end comes after the last of them.
+ */
+export class CommandWait implements CommandTeller {
+  readonly startedMs: number;
+  readonly outcome: Promise<CommandOutcome>;
+  readonly #with: CommandWaitOptions;
+  readonly #ending = new AbortController();
+  #resolve: (outcome: CommandOutcome) => void = () => undefined;
+  #offset = 0;
+  #result: CommandResult | undefined;
+  #readAgain = false;
+  #reading: Promise<void> | undefined;
+
+  constructor(options: CommandWaitOptions) {
+    this.#with = options;
+    this.startedMs = options.runtime.clock.nowMs();
+    this.outcome = new Promise((resolve) => (this.#resolve = resolve));
+  }
+
+  get over(): boolean {
+    return this.#ending.signal.aborted;
+  }
+
+  output(output: CommandOutput): void {
+    if (this.over) return;
+    // Pieces are stored before they are told.
+    if (output.offset > this.#offset) return this.catchUp();
+    this.#pass(output);
+  }
+
+  result(result: CommandResult): void {
+    this.#result ??= result;
+    this.#conclude();
+  }
+
+  state({ state, message }: CommandState): void {
+    // What came under an epoch that had passed is sent again under the present one.
+    if (state !== "refused" || message.startsWith("conflict:")) return;
+    this.finish({ state: "failed", message: message.slice(0, MESSAGE_MAX_CHARACTERS) || "The agent refused the command." });
+  }
+
+  lost(): void {
+    this.catchUp();
+  }
+
+  /** Reads what is stored; to be called whenever something may have been stored that was not told. */
+  catchUp(): void {
+    if (this.over) return;
+    this.#readAgain = true;
+    this.#reading ??= this.#read().finally(() => {
+      this.#reading = undefined;
+      this.#conclude();
+    });
+  }
+
+  /** Ends it with `end` unless a result turns out to be stored. */
+  async finishUnlessStored(end: Ending): Promise<void> {
+    this.catchUp();
+    await withinTime(this.#with.runtime.clock, this.#reading ?? Promise.resolve(), COMMAND_LAST_LOOK_MS);
+    this.finish(end);
+  }
+
+  finish(end: Ending): void {
+    if (this.over) return;
+    this.#ending.abort();
+    this.#with.over();
+    const { target, runtime } = this.#with;
+    this.#resolve({ host: target.host, startedMs: this.startedMs, endedMs: runtime.clock.nowMs(), ...end });
+  }
+
+  async #read(): Promise<void> {
+    const { target, options, records, runtime } = this.#with;
+    while (this.#readAgain && !this.over) {
+      this.#readAgain = false;
+      try {
+        const result = await records.result(target, options.commandId);
+        for await (const piece of records.output(target, options.commandId, this.#offset)) {
+          if (this.over) return;
+          // Without a result bytes may be missing that are just being stored: they will be told.
+          if (piece.offset > this.#offset && !result) break;
+          this.#pass(piece);
+        }
+        this.#result ??= result;
+      } catch (error) {
+        runtime.log.warn({ tenant: target.tenant, host: target.host, command: options.commandId, reason: errorText(error) }, "what is stored of a command could not be read; trying again");
+        this.#readAgain = true;
+        await wait(runtime.clock, COMMAND_READ_AGAIN_MS, this.#ending.signal);
+      }
+    }
+  }
+
+  /** What came before is cut off. */
+  #pass(output: CommandOutput): void {
+    const fresh = output.data.subarray(Math.max(0, this.#offset - output.offset));
+    if (fresh.length === 0) return;
+    this.#offset = output.offset + output.data.length;
+    this.#with.options.onOutput?.({ stderr: output.stderr, data: fresh });
+  }
+
+  #conclude(): void {
+    if (!this.#result || this.#reading || this.over) return;
+    this.finish(endingOf(this.#result));
+  }
+}
+
+function endingOf(result: CommandResult): Ending {
+  const state = finalState(result.state);
+  const exited = state === "ok" || state === "failed";
+  return {
+    state,
+    message: result.message || (state === "ok" ? "" : messageFor(result)),
+    startedMs: result.startedMs,
+    endedMs: result.endedMs,
+    ...(exited && result.state !== "interrupted" ? { code: result.code } : {}),
+  };
+}
+
+function finalState(state: string): FinalState {
+  return state === "ok" || state === "timeout" || state === "cancelled" || state === "expired" ? state : "failed";
+}
+
+function messageFor(result: CommandResult): string {
+  if (result.state === "interrupted") return "The agent was interrupted while the command ran.";
+  return result.state === "failed" ? `The command ended with code ${result.code}.` : `The command ended as ${finalState(result.state)}.`;
+}

@@ -1,0 +1,221 @@
+import { credentials, type ClientDuplexStream } from "@grpc/grpc-js";
+import { errorText } from "../../common/errors.ts";
+import {
+  PEER_BACKOFF_MAX_MS, PEER_BACKOFF_MIN_MS, PEER_BEAT_MS, PEER_HOSTS_PER_REFRESH_MAX, PEER_QUEUE_MAX_FRAMES, PEER_SILENCE_MAX_MS, PEER_SUBJECTS_MAX,
+  SESSION_MESSAGE_MAX_BYTES,
+} from "../../common/limits.ts";
+import { wait } from "../../common/time.ts";
+import { PeerLinkClient, type PeerEvent, type PeerRequest } from "../../proto/gen/peer/v1/peer.ts";
+import type { Member } from "../areas/cluster/index.ts";
+import type { PeerCall, PeerWatch, PeerWatcher } from "../areas/hosts/index.ts";
+import type { Interest, Notification } from "../areas/notifications/index.ts";
+import type { Runtime } from "../runtime.ts";
+
+type Call = ClientDuplexStream<PeerRequest, PeerEvent>;
+type Request = NonNullable<PeerRequest["request"]>;
+
+const PROTOCOL = 1;
+
+export interface PeerLinkDependencies {
+  readonly runtime: Runtime;
+  /** PEM; `as` is the name that every controller's certificate bears. */
+  readonly certificate: () => Promise<{ readonly certificate: string; readonly key: string; readonly as: string }>;
+  /** PEM of what controllers' certificates may be signed by. */
+  readonly authorities: string;
+  readonly interests: () => readonly Interest[];
+  readonly receive: (tenant: string, notification: Notification) => void;
+}
+
+/** The way to one other controller: dialled again whenever it breaks, until it is closed. */
+export class PeerLink {
+  readonly #with: PeerLinkDependencies;
+  readonly #member: Member;
+  readonly #stop = new AbortController();
+  readonly #watchers = new Map<number, PeerWatcher>();
+  /** There once the other controller answered. */
+  #ready: Call | undefined;
+  #calls = 0;
+
+  constructor(dependencies: PeerLinkDependencies, member: Member) {
+    this.#with = dependencies;
+    this.#member = member;
+    void this.#run();
+  }
+
+  close(): void {
+    this.#stop.abort();
+  }
+
+  watch(watch: PeerWatch, watcher: PeerWatcher): PeerCall | undefined {
+    const stream = this.#ready;
+    if (!stream || stream.writableLength >= PEER_QUEUE_MAX_FRAMES) return undefined;
+    const call = (this.#calls += 1);
+    this.#watchers.set(call, watcher);
+    this.#send(stream, { $case: "watch", value: { call, ...watch } });
+    return {
+      cancel: () => this.#watchers.has(call) && this.#send(stream, { $case: "cancel", value: { call } }),
+      end: () => this.#watchers.delete(call) && this.#send(stream, { $case: "end", value: { call } }),
+    };
+  }
+
+  refresh(tenant: string, hosts: readonly string[]): void {
+    for (let at = 0; at < hosts.length; at += PEER_HOSTS_PER_REFRESH_MAX) {
+      this.#send(this.#ready, { $case: "refresh", value: { tenant, hosts: hosts.slice(at, at + PEER_HOSTS_PER_REFRESH_MAX) } });
+    }
+  }
+
+  /** Says what sockets here listen to. */
+  tellInterests(): void {
+    const subjects = this.#with.interests().slice(0, PEER_SUBJECTS_MAX).map(({ tenant, subject }) => ({ tenant, subject }));
+    this.#send(this.#ready, { $case: "wanted", value: { subjects } });
+  }
+
+  async #run(): Promise<void> {
+    const { runtime } = this.#with;
+    const { signal } = this.#stop;
+    let pauseMs = PEER_BACKOFF_MIN_MS;
+    while (!signal.aborted) {
+      const reason = await this.#hold().catch(errorText);
+      if (signal.aborted) return;
+      runtime.log.warn({ controller: this.#member.id, address: this.#member.addresses[0], reason }, "the link to another controller is over; it is dialled again");
+      pauseMs = Math.min(PEER_BACKOFF_MAX_MS, pauseMs * 2);
+      await wait(runtime.clock, pauseMs * (0.5 + runtime.random.next() / 2), signal);
+    }
+  }
+
+  /** One connection, until it is over; resolves with the reason. */
+  async #hold(): Promise<string> {
+    const { certificate, key, as } = await this.#with.certificate();
+    const secure = credentials.createSsl(Buffer.from(this.#with.authorities), Buffer.from(key), Buffer.from(certificate));
+    const client = new PeerLinkClient(this.#member.addresses[0] ?? "", secure, {
+      "grpc.ssl_target_name_override": as,
+      "grpc.use_local_subchannel_pool": 1,
+      "grpc.enable_retries": 0,
+      "grpc.service_config_disable_resolution": 1,
+      "grpc.max_receive_message_length": SESSION_MESSAGE_MAX_BYTES,
+    });
+    const stream = client.link();
+    try {
+      return await this.#follow(stream);
+    } finally {
+      this.#ready = undefined;
+      stream.cancel();
+      client.close();
+      const gone = [...this.#watchers.values()];
+      this.#watchers.clear();
+      for (const watcher of gone) watcher.gone();
+    }
+  }
+
+  #follow(stream: Call): Promise<string> {
+    const { clock } = this.#with.runtime;
+    return new Promise((resolve) => {
+      let heardMs = clock.monotonicMs();
+      let stopTimer = (): void => undefined;
+      const over = (reason: string): void => {
+        stopTimer();
+        this.#stop.signal.removeEventListener("abort", closed);
+        resolve(reason);
+      };
+      const closed = (): void => over("It was closed.");
+      const beat = (): void => {
+        stopTimer = clock.after(PEER_BEAT_MS, () => {
+          if (clock.monotonicMs() - heardMs > PEER_SILENCE_MAX_MS) return over("Nothing was heard for too long.");
+          this.#send(stream, { $case: "beat", value: {} });
+          beat();
+        });
+      };
+      stream.on("data", (event: PeerEvent) => {
+        heardMs = clock.monotonicMs();
+        this.#hear(stream, event);
+      });
+      stream.on("error", (error) => over(errorText(error)));
+      stream.on("end", () => over("It was ended."));
+      this.#stop.signal.addEventListener("abort", closed, { once: true });
+      if (this.#stop.signal.aborted) closed();
+      this.#send(stream, { $case: "hello", value: { protocol: PROTOCOL } });
+      beat();
+    });
+  }
+
+  #hear(stream: Call, { event }: PeerEvent): void {
+    switch (event?.$case) {
+      case "beat":
+        if (this.#ready === stream) return;
+        this.#ready = stream;
+        return this.tellInterests();
+      case "notification": {
+        const { tenant, ...notification } = event.value;
+        return this.#with.receive(tenant, notification);
+      }
+      case "lost":
+        for (const watcher of [...this.#watchers.values()]) watcher.lost();
+        return;
+      case "watching":
+        return this.#watchers.get(event.value.call)?.watching(event.value.epoch);
+      case "notHeld":
+        return this.#notHeld(event.value.call);
+      case "output":
+        return event.value.output && this.#watchers.get(event.value.call)?.output(event.value.output);
+      case "result":
+        return event.value.result && this.#watchers.get(event.value.call)?.result(event.value.result);
+      case "state":
+        return event.value.state && this.#watchers.get(event.value.call)?.state(event.value.state);
+      case undefined:
+        return; // a kind of event newer than this controller
+    }
+  }
+
+  #notHeld(call: number): void {
+    const watcher = this.#watchers.get(call);
+    this.#watchers.delete(call);
+    watcher?.notHeld();
+  }
+
+  #send(stream: Call | undefined, request: Request): void {
+    if (stream && !stream.destroyed) stream.write({ request });
+  }
+}
+
+/** Links to all other controllers, as they come and go. */
+export class PeerLinks {
+  readonly #with: PeerLinkDependencies;
+  readonly #others: () => readonly Member[];
+  readonly #links = new Map<string, PeerLink>();
+  #closed = false;
+
+  constructor(dependencies: PeerLinkDependencies & { readonly others: () => readonly Member[] }) {
+    this.#with = dependencies;
+    this.#others = dependencies.others;
+  }
+
+  /** To be called at the start and whenever the other controllers changed. */
+  follow(): void {
+    if (this.#closed) return;
+    const others = new Map(this.#others().map((member) => [member.id, member]));
+    for (const [id, link] of this.#links) {
+      if (others.has(id)) continue;
+      link.close();
+      this.#links.delete(id);
+    }
+    for (const [id, member] of others) if (!this.#links.has(id)) this.#links.set(id, new PeerLink(this.#with, member));
+  }
+
+  watch(controller: string, watch: PeerWatch, watcher: PeerWatcher): PeerCall | undefined {
+    return this.#links.get(controller)?.watch(watch, watcher);
+  }
+
+  refresh(controller: string, tenant: string, hosts: readonly string[]): void {
+    this.#links.get(controller)?.refresh(tenant, hosts);
+  }
+
+  tellInterests(): void {
+    for (const link of this.#links.values()) link.tellInterests();
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const link of this.#links.values()) link.close();
+    this.#links.clear();
+  }
+}

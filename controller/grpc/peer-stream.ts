@@ -1,0 +1,162 @@
+import type { ServerDuplexStream } from "@grpc/grpc-js";
+import { AppError, errorText, isAppError } from "../../common/errors.ts";
+import { AGENT_COMMANDS_WAITING_MAX, PEER_BEAT_MS, PEER_QUEUE_MAX_BYTES, PEER_QUEUE_MAX_FRAMES, PEER_SILENCE_MAX_MS, PEER_SUBJECTS_MAX } from "../../common/limits.ts";
+import type { PeerEvent, PeerRequest, Watch } from "../../proto/gen/peer/v1/peer.ts";
+import type { CommandTeller, PeerCall, PeerWatch } from "../areas/hosts/index.ts";
+import type { Interest, Outlet } from "../areas/notifications/index.ts";
+import type { Runtime } from "../runtime.ts";
+
+export type PeerServerCall = ServerDuplexStream<PeerRequest, PeerEvent>;
+type Event = NonNullable<PeerEvent["event"]>;
+
+const PROTOCOL = 1;
+
+/** What this controller does for others. */
+export interface PeerServices {
+  /** `undefined` when the session is not here. */
+  readonly serve: (watch: PeerWatch, teller: CommandTeller) => (PeerCall & { readonly epoch: number }) | undefined;
+  readonly refreshHere: (tenant: string, hosts: readonly string[]) => void;
+  /** Sends what is published here to the outlet; the answer ends it. */
+  readonly attach: (outlet: Outlet) => () => void;
+}
+
+/** One other controller that dialled this one and is told what it waits for. When it reads too slowly events are left out, and it is told that. */
+export class PeerStream {
+  readonly #call: PeerServerCall;
+  readonly #services: PeerServices;
+  readonly #runtime: Runtime;
+  readonly #over: () => void;
+  readonly #calls = new Map<number, PeerCall>();
+  #wanted: ReadonlySet<string> = new Set();
+  #detach: () => void = () => undefined;
+  #stopTimer: () => void = () => undefined;
+  #heardMs: number;
+  #greeted = false;
+  #queuedFrames = 0;
+  #queuedBytes = 0;
+  #lost = false;
+  #ended = false;
+
+  constructor(call: PeerServerCall, dependencies: { readonly services: PeerServices; readonly runtime: Runtime; readonly over: () => void }) {
+    this.#call = call;
+    this.#services = dependencies.services;
+    this.#runtime = dependencies.runtime;
+    this.#over = dependencies.over;
+    this.#heardMs = this.#runtime.clock.monotonicMs();
+    call.on("data", (request: PeerRequest) => this.#read(request));
+    for (const end of ["end", "cancelled", "close", "error"]) call.on(end, () => this.close());
+    this.#watchSilence();
+  }
+
+  close(): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#stopTimer();
+    this.#detach();
+    for (const call of this.#calls.values()) call.end();
+    this.#calls.clear();
+    this.#call.end();
+    this.#over();
+  }
+
+  #read({ request }: PeerRequest): void {
+    if (this.#ended || !request) return;
+    this.#heardMs = this.#runtime.clock.monotonicMs();
+    try {
+      this.#take(request);
+    } catch (error) {
+      this.#runtime.log.warn({ code: isAppError(error) ? error.code : "internal", reason: errorText(error) }, "a request of another controller failed");
+      this.close();
+    }
+  }
+
+  #take(request: NonNullable<PeerRequest["request"]>): void {
+    if (this.#greeted === (request.$case === "hello")) throw new AppError("invalid", "The first request, and no other, is a hello.");
+    switch (request.$case) {
+      case "hello":
+        return this.#greet(request.value.protocol);
+      case "watch":
+        return this.#watch(request.value);
+      case "cancel":
+        return this.#calls.get(request.value.call)?.cancel();
+      case "end":
+        this.#calls.get(request.value.call)?.end();
+        this.#calls.delete(request.value.call);
+        return;
+      case "wanted":
+        this.#wanted = new Set(request.value.subjects.slice(0, PEER_SUBJECTS_MAX).map(keyOf));
+        return;
+      case "refresh":
+        return this.#services.refreshHere(request.value.tenant, request.value.hosts);
+      case "beat":
+        return this.#send({ $case: "beat", value: {} });
+    }
+  }
+
+  #greet(protocol: number): void {
+    if (protocol !== PROTOCOL) throw new AppError("unsupported", `The other controller speaks protocol ${protocol}, this one ${PROTOCOL}.`);
+    this.#greeted = true;
+    this.#detach = this.#services.attach({
+      wants: (tenant, subject) => this.#wanted.has(keyOf({ tenant, subject })),
+      send: (tenant, notification) => {
+        const { keyspace, source, subject, title, reply, msg } = notification;
+        this.#send({ $case: "notification", value: { tenant, keyspace, source, subject, title, reply, msg } }, msg.length);
+      },
+    });
+    this.#send({ $case: "beat", value: {} });
+  }
+
+  #watch({ call, tenant, host, command }: Watch): void {
+    const room = command !== undefined && this.#calls.size < AGENT_COMMANDS_WAITING_MAX;
+    const served = room ? this.#services.serve({ tenant, host, command }, this.#teller(call)) : undefined;
+    if (!served) return this.#send({ $case: "notHeld", value: { call } });
+    this.#calls.set(call, served);
+    this.#send({ $case: "watching", value: { call, epoch: served.epoch } });
+  }
+
+  #teller(call: number): CommandTeller {
+    return {
+      output: (output) => this.#send({ $case: "output", value: { call, output } }, output.data.length),
+      result: (result) => this.#send({ $case: "result", value: { call, result } }),
+      state: (state) => this.#send({ $case: "state", value: { call, state } }),
+      lost: () => this.#send({ $case: "lost", value: {} }),
+    };
+  }
+
+  #send(event: Event, bytes = 0): void {
+    if (this.#ended) return;
+    const full = this.#queuedFrames >= PEER_QUEUE_MAX_FRAMES || this.#queuedBytes >= PEER_QUEUE_MAX_BYTES;
+    if (full && event.$case !== "watching" && event.$case !== "notHeld") {
+      this.#lost = true;
+      return;
+    }
+    this.#write(event, bytes);
+  }
+
+  #write(event: Event, bytes: number): void {
+    this.#queuedFrames += 1;
+    this.#queuedBytes += bytes;
+    this.#call.write({ event }, () => {
+      this.#queuedFrames -= 1;
+      this.#queuedBytes -= bytes;
+      if (!this.#lost || this.#ended || this.#queuedFrames > PEER_QUEUE_MAX_FRAMES / 2) return;
+      this.#lost = false;
+      this.#write({ $case: "lost", value: {} }, 0);
+    });
+  }
+
+  #watchSilence(): void {
+    const { clock } = this.#runtime;
+    this.#stopTimer = clock.after(PEER_BEAT_MS, () => {
+      if (clock.monotonicMs() - this.#heardMs > PEER_SILENCE_MAX_MS) {
+        this.#call.emit("error", { code: 4, details: "Nothing was heard for too long." });
+        return this.close();
+      }
+      this.#watchSilence();
+    });
+  }
+}
+
+function keyOf({ tenant, subject }: Interest): string {
+  return `${tenant}/${subject}`;
+}
