@@ -30,8 +30,13 @@ export default defineConfig({
           name: "unit",
           sequence: { groupOrder: 0 },
           include: ["{common,controller,agent,deploy,test}/**/*.test.ts"],
-          exclude: ["**/*.cluster.test.ts", "test/{e2e,ring}/**", "**/node_modules/**"],
+          exclude: ["**/*.cluster.test.ts", "test/{e2e,ring,sim}/**", "**/node_modules/**"],
         },
+      },
+      {
+        extends: true,
+        // Has two threads of its own.
+        test: { name: "sim", sequence: { groupOrder: 5 }, include: ["test/sim/**/*.test.ts"], fileParallelism: false },
       },
       {
         extends: true,

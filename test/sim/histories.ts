@@ -1,0 +1,64 @@
+import { Worker } from "node:worker_threads";
+import type { Outcome } from "./run.ts";
+import type { WorkerNews, WorkerTask } from "./worker.ts";
+
+/** A history takes a fraction of a second; one that is at it for so long will never end. */
+const STUCK_MS = 120_000;
+const LOOK_EVERY_MS = 5_000;
+
+export interface Histories {
+  readonly from: number;
+  readonly count: number;
+  readonly workers?: number;
+  readonly onOutcome?: (outcome: Outcome) => void;
+}
+
+export interface Summary {
+  readonly histories: number;
+  readonly lines: number;
+  readonly jobs: number;
+  readonly events: number;
+  /** By seed. */
+  readonly wrong: ReadonlyMap<number, readonly string[]>;
+}
+
+/** Runs all seeds from `from` on, in threads of their own: one that goes round in circles is told by its seed and ended. */
+export async function runHistories({ from, count, workers = 2, onOutcome }: Histories): Promise<Summary> {
+  const total = { histories: 0, lines: 0, jobs: 0, events: 0 };
+  const wrong = new Map<number, readonly string[]>();
+  const take = (outcome: Outcome): void => {
+    total.histories += 1;
+    for (const key of ["lines", "jobs", "events"] as const) total[key] += outcome[key];
+    if (outcome.wrong.length > 0) wrong.set(outcome.seed, outcome.wrong);
+    onOutcome?.(outcome);
+  };
+  const tasks = Array.from({ length: workers }, (_, at): WorkerTask => ({ from: from + at, count: count - at, step: workers }));
+  await Promise.all(tasks.map((task) => runWorker(task, take, wrong)));
+  return { ...total, wrong };
+}
+
+function runWorker(task: WorkerTask, take: (outcome: Outcome) => void, wrong: Map<number, readonly string[]>): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const worker = new Worker(new URL("./worker.ts", import.meta.url), { workerData: task, execArgv: ["--import", "tsx"] });
+    let at = task.from;
+    let heardMs = performance.now();
+    const watch = setInterval(() => {
+      if (performance.now() - heardMs < STUCK_MS) return;
+      wrong.set(at, [`does not end: nothing was heard of it for ${STUCK_MS / 1_000} s`]);
+      void worker.terminate();
+    }, LOOK_EVERY_MS);
+    worker.on("message", (news: WorkerNews) => {
+      heardMs = performance.now();
+      if (news.kind === "at") at = news.seed;
+      else take(news.outcome);
+    });
+    worker.once("error", (error) => {
+      wrong.set(at, [`broke off: ${String(error)}`]);
+      reject(error);
+    });
+    worker.once("exit", () => {
+      clearInterval(watch);
+      resolve();
+    });
+  });
+}
