@@ -45,6 +45,18 @@ const KIND_HEADER = 0;
 const KIND_GROUP = 1;
 const GROUP_HEAD_BYTES = 5;
 
+const SEGMENT_NAME = /^(\d{10})\.seg$/;
+
+export function segmentName(serial: number): string {
+  return `${String(serial).padStart(10, "0")}.seg`;
+}
+
+/** Undefined when no segment is called so. */
+export function serialOf(name: string): number | undefined {
+  const digits = SEGMENT_NAME.exec(name)?.[1];
+  return digits === undefined ? undefined : Number(digits);
+}
+
 export function encodeHeader(header: SegmentHeader): Buffer {
   return frame(Buffer.concat([Buffer.of(KIND_HEADER), Buffer.from(JSON.stringify(header))]));
 }
@@ -80,6 +92,22 @@ export function decodeGroup(payload: Buffer): Group {
   if (payload[0] !== KIND_GROUP) throw new AppError("unsupported", "The outbox holds a frame of an unknown kind.");
   const marksEnd = GROUP_HEAD_BYTES + payload.readUInt32LE(1);
   return { marks: decodeMarks(payload.toString("utf8", GROUP_HEAD_BYTES, marksEnd)), entries: Batch.decode(payload.subarray(marksEnd)).entries };
+}
+
+/** Of the entries in these payloads, undefined when there are none. */
+export function lastSequence(groups: readonly Buffer[]): number | undefined {
+  for (const payload of groups.toReversed()) {
+    const last = decodeGroup(payload).entries.at(-1);
+    if (last) return last.sequence;
+  }
+  return undefined;
+}
+
+export function applyMarks(marks: Map<string, string>, changes: readonly Mark[]): void {
+  for (const { key, value } of changes) {
+    if (value === undefined) marks.delete(key);
+    else marks.set(key, value);
+  }
 }
 
 function decodeMarks(text: string): Mark[] {

@@ -190,6 +190,16 @@ describe("an outbox", () => {
     expect(again.streamId).not.toBe(before);
     expect(await texts(again, again.firstSequence)).toEqual(["a", "b"]);
   });
+
+  it("keeps its name when there is no room to write the new one down", async () => {
+    const disk = { freeBytes: Infinity };
+    const outbox = await openOutbox({ files: smallDisk(disk) });
+    await outbox.append([text("a")]);
+    const before = outbox.streamId;
+    disk.freeBytes = 10;
+    await expect(outbox.renewStream()).rejects.toMatchObject({ code: "ENOSPC" });
+    expect(outbox.streamId).toBe(before);
+  });
 });
 
 async function openOutbox(options: Partial<OutboxOptions> = {}): Promise<Outbox> {

@@ -5,11 +5,12 @@ import {
 } from "../common/limits.ts";
 import type { Files, OpenFile } from "../common/files.ts";
 import type { Clock, Random } from "../common/time.ts";
-import { isDiskFull, makeFolder, nodeFiles, readWhole, syncFolder, writeWholly } from "./files.ts";
+import { isDiskFull, makeFolder, nodeFiles, syncFolder, writeWholly } from "./files.ts";
 import { Ballast } from "./outbox-ballast.ts";
+import { loadOutbox } from "./outbox-load.ts";
 import { OutboxReader } from "./outbox-reader.ts";
 import {
-  decodeGroup, decodeHeader, encodeGroup, encodeHeader, entryWeight, FRAME_HEAD_BYTES, scanFrames, type EntryBody, type Mark, type Segment,
+  applyMarks, encodeGroup, encodeHeader, entryWeight, segmentName, type EntryBody, type Mark, type Segment,
 } from "./outbox-segment.ts";
 
 export interface Emission {
@@ -39,8 +40,6 @@ interface Waiting {
   resolve(last: number): void;
   reject(error: unknown): void;
 }
-
-const SEGMENT_NAME = /^(\d{10})\.seg$/;
 
 /**
  * Everything the agent produces, on disk until a controller has it. An append is durable when it resolves; entries get rising
@@ -185,8 +184,9 @@ export class Outbox {
   async renewStream(): Promise<void> {
     while (this.#writing) await this.#writing;
     const renewing = (async () => {
-      this.#streamId = Buffer.from(this.#options.random.bytes(16)).toString("hex");
-      await this.#roll();
+      const streamId = Buffer.from(this.#options.random.bytes(16)).toString("hex");
+      await this.#roll(streamId);
+      this.#streamId = streamId;
     })();
     this.#writing = renewing.catch(() => undefined);
     await renewing.finally(() => (this.#writing = this.#waiting.length > 0 ? this.#write() : undefined));
@@ -265,7 +265,7 @@ export class Outbox {
     segment.bytes += bytes.length;
     this.#nextSequence = sequence;
     groups.forEach((group, index) => {
-      this.#setMarks(group.marks);
+      applyMarks(this.#marks, group.marks);
       group.resolve(lasts[index] ?? sequence - 1);
     });
   }
@@ -361,10 +361,10 @@ export class Outbox {
     }
   }
 
-  async #roll(): Promise<void> {
+  async #roll(stream = this.#streamId): Promise<void> {
     const serial = (this.#segments.at(-1)?.serial ?? 0) + 1;
-    const path = join(this.#options.folder, `${String(serial).padStart(10, "0")}.seg`);
-    const header = encodeHeader({ format: 1, stream: this.#streamId, base: this.#nextSequence, marks: [...this.#marks] });
+    const path = join(this.#options.folder, segmentName(serial));
+    const header = encodeHeader({ format: 1, stream, base: this.#nextSequence, marks: [...this.#marks] });
     const file = await this.#files.open(path, "w+", 0o600);
     try {
       await writeWholly(file, header, 0);
@@ -381,58 +381,15 @@ export class Outbox {
   }
 
   async #load(): Promise<void> {
-    const names = (await this.#files.readdir(this.#options.folder)).filter((name) => SEGMENT_NAME.test(name)).sort();
-    for (const name of names) await this.#loadSegment(name);
-    const last = this.#segments.at(-1);
-    if (!last) return;
-    await this.#loadTail(last);
-    this.#file = await this.#files.open(last.path, "r+");
-    const { size } = await this.#file.stat();
-    this.tornBytes = size - last.bytes;
-    if (this.tornBytes > 0) await this.#file.truncate(last.bytes);
-    // What is here now will be acted on, and a kill may have come between its writing and its sync.
-    await this.#file.datasync();
-    await syncFolder(this.#files, this.#options.folder);
-  }
-
-  async #loadSegment(name: string): Promise<void> {
-    const path = join(this.#options.folder, name);
-    const bytes = await this.#read(path);
-    const [first] = scanFrames(bytes).payloads;
-    if (!first) {
-      // A crash while it was made; nothing can be in it yet.
-      await this.#files.rm(path);
-      return;
-    }
-    const header = decodeHeader(first);
-    this.#streamId = header.stream;
-    this.#segments.push({ serial: Number(name.slice(0, 10)), path, base: header.base, headerBytes: FRAME_HEAD_BYTES + first.length, bytes: bytes.length });
-    this.#nextSequence = header.base;
-    this.#marks.clear();
-    for (const [key, value] of header.marks) this.#marks.set(key, value);
-  }
-
-  async #loadTail(segment: Segment): Promise<void> {
-    const { payloads, end, damaged } = scanFrames(await this.#read(segment.path));
-    this.damagedFrames = damaged;
-    segment.bytes = end;
-    for (const payload of payloads.slice(1)) {
-      const group = decodeGroup(payload);
-      this.#setMarks(group.marks);
-      const last = group.entries.at(-1);
-      if (last) this.#nextSequence = last.sequence + 1;
-    }
-  }
-
-  async #read(path: string): Promise<Buffer> {
-    return (await readWhole(this.#files, path)) ?? Buffer.alloc(0);
-  }
-
-  #setMarks(marks: readonly Mark[]): void {
-    for (const { key, value } of marks) {
-      if (value === undefined) this.#marks.delete(key);
-      else this.#marks.set(key, value);
-    }
+    const left = await loadOutbox(this.#files, this.#options.folder);
+    if (!left) return;
+    this.#segments.push(...left.segments);
+    for (const [key, value] of left.marks) this.#marks.set(key, value);
+    this.#streamId = left.streamId;
+    this.#nextSequence = left.nextSequence;
+    this.#file = left.file;
+    this.damagedFrames = left.damagedFrames;
+    this.tornBytes = left.tornBytes;
   }
 
   #current(): Segment {

@@ -48,7 +48,6 @@ class World {
     const fails = !last && random.next() < 0.2 ? 0.02 : 0;
     disk.faults.capacityBytes = !last && random.next() < 0.2 ? 20_000 + Math.floor(random.next() * 40_000) : Infinity;
     disk.faults.fails = () => fails > 0 && random.next() < fails;
-    const restart = (): void => disk.kill();
     const writes = Promise.all([
       journal.finishInterrupted(),
       ...PRODUCERS.map((name) => this.#produce(outbox, name, random.next() * 1_500)),

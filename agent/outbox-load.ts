@@ -1,0 +1,79 @@
+import { join } from "node:path";
+import type { Files, OpenFile } from "../common/files.ts";
+import { readWhole, syncFolder } from "./files.ts";
+import {
+  applyMarks, decodeGroup, decodeHeader, FRAME_HEAD_BYTES, lastSequence, scanFrames, serialOf, type Segment, type SegmentHeader,
+} from "./outbox-segment.ts";
+
+/** An outbox as a former agent left it. */
+export interface Left {
+  readonly streamId: string;
+  readonly nextSequence: number;
+  readonly segments: readonly Segment[];
+  readonly marks: ReadonlyMap<string, string>;
+  /** The last segment, open to go on. */
+  readonly file: OpenFile;
+  readonly damagedFrames: number;
+  readonly tornBytes: number;
+}
+
+interface LeftSegment {
+  readonly segment: Segment;
+  readonly header: SegmentHeader;
+  /** Payloads. */
+  readonly groups: readonly Buffer[];
+  readonly nextSequence: number;
+  readonly damagedFrames: number;
+  readonly tornBytes: number;
+}
+
+/** Undefined when there is none. What it answers is durable. */
+export async function loadOutbox(files: Files, folder: string): Promise<Left | undefined> {
+  const found: LeftSegment[] = [];
+  for (const name of (await files.readdir(folder)).sort()) {
+    const serial = serialOf(name);
+    if (serial === undefined) continue;
+    const segment = await loadSegment(files, join(folder, name), serial);
+    // A crash while it was made, or a failure whose deletion was lost: then the file before it went on.
+    if (!segment || segment.header.base < (found.at(-1)?.nextSequence ?? 1)) await files.rm(join(folder, name));
+    else found.push(segment);
+  }
+  const last = found.at(-1);
+  if (!last) return undefined;
+  return {
+    streamId: last.header.stream,
+    nextSequence: last.nextSequence,
+    segments: found.map(({ segment }) => segment),
+    marks: marksOf(last),
+    file: await openLast(files, folder, last),
+    damagedFrames: found.reduce((sum, { damagedFrames }) => sum + damagedFrames, 0),
+    tornBytes: last.tornBytes,
+  };
+}
+
+/** Undefined without a sound header. */
+async function loadSegment(files: Files, path: string, serial: number): Promise<LeftSegment | undefined> {
+  const bytes = (await readWhole(files, path)) ?? Buffer.alloc(0);
+  const { payloads: [first, ...groups], end, damaged } = scanFrames(bytes);
+  if (!first) return undefined;
+  const header = decodeHeader(first);
+  const segment = { serial, path, base: header.base, headerBytes: FRAME_HEAD_BYTES + first.length, bytes: end };
+  const nextSequence = (lastSequence(groups) ?? header.base - 1) + 1;
+  return { segment, header, groups, nextSequence, damagedFrames: damaged, tornBytes: bytes.length - end };
+}
+
+/** A header has all of them as they were, the groups behind it what changed since. */
+function marksOf({ header, groups }: LeftSegment): ReadonlyMap<string, string> {
+  const marks = new Map(header.marks);
+  for (const payload of groups) applyMarks(marks, decodeGroup(payload).marks);
+  return marks;
+}
+
+/** What is here now will be acted on, and a kill may have come between its writing and its sync. */
+async function openLast(files: Files, folder: string, { segment, tornBytes }: LeftSegment): Promise<OpenFile> {
+  const file = await files.open(segment.path, "r+");
+  if (tornBytes > 0) await file.truncate(segment.bytes);
+  await file.datasync();
+  await syncFolder(files, folder);
+  return file;
+}
