@@ -42,6 +42,12 @@ export const PROMISES = {
       "Two controllers could give two writes the same time. Now each has a number of its own under its lease, which is part of every time.",
     ],
   },
+  "exactly-once": {
+    promise:
+      "Of a log that is rotated by rename and by copy and truncation every line is there exactly once, and every scheduled run of a policy is one record or counted by one gap, though agent and controller are killed again and again.",
+    tests: ["test/e2e/exactly-once.test.ts", "agent/plugins/log-policy/rotation.test.ts"],
+    found: [],
+  },
   "simulated-histories": {
     promise:
       "In ten thousand short histories with cuts, delays, silent and half-open lines, crashes, power cuts, held-up controllers and failing stores nothing acknowledged is lost, no record is doubled, every due run is accounted for once, every target has one final state, no command runs twice or under an epoch that has passed; and each history replays exactly from its seed.",
@@ -49,6 +55,30 @@ export const PROMISES = {
     found: [
       "A piece of job output that came after a failed write of the piece before made the controller go round in circles for ever. Now nothing more is written after a failure.",
     ],
+  },
+  "controllers-fail-over": {
+    promise:
+      "When one of two controllers is killed or paused, the agents it held work with the other one within ten seconds: jobs end with their whole output once, records flow, sockets hear. When it wakes it does no harm and serves again.",
+    tests: ["test/e2e/two-controllers.test.ts"],
+    found: [
+      "An agent noticed a paused controller after thirty to forty seconds, and then tried the same one again. Now heartbeats show it within six, and the others are tried at once.",
+      "Policies deployed at one controller did not reach agents of another before they connected anew. Now the holder is told, and looks by itself once a minute.",
+      "Two writes of an agent's identity could cross: a renewed certificate and a new list of controllers. Now they are written one after the other.",
+    ],
+  },
+  "command-output-once": {
+    promise:
+      "A command called at any controller has its output byte for byte once and one end, whichever controllers hold the agent meanwhile and whatever hints among them are lost, doubled or late.",
+    tests: ["controller/areas/hosts/commands/wait.test.ts", "controller/grpc/peers.test.ts"],
+    found: [
+      "A command repeated under its id after a controller's restart waited for its deadline. Now it ends at once by what is stored.",
+      "A command that an agent refused because its epoch had passed ended as failed although it was sent again under the present one. Now such a refusal ends nothing.",
+    ],
+  },
+  "peer-certificates": {
+    promise: "A controller's certificate opens the peer service and nothing of agents, an agent's the agent service and nothing of peers.",
+    tests: ["controller/grpc/peers.test.ts"],
+    found: [],
   },
 } as const satisfies Readonly<Record<string, FailurePromise>>;
 
