@@ -257,6 +257,9 @@ export const LOG_HEAD_BYTES = 256;
 export const LOG_TAIL_BYTES = 256;
 /** A copy that ends before the place read is known by its beginning only if that is not too short. */
 export const LOG_COPY_MIN_BYTES = 64;
+/** While a followed file is copied it is looked at so often, and for so long, because it may be cut off at any moment. */
+export const LOG_COPY_LOOK_MS = 2;
+export const LOG_COPY_WATCH_MS = 10_000;
 /** As far two files are compared that may be copies of each other. */
 export const LOG_COMPARE_BYTES = 64 * KIB;
 /** Looks into its folder that must fail to find a file before it counts as deleted. */

@@ -80,6 +80,37 @@ export const PROMISES = {
     tests: ["controller/grpc/peers.test.ts"],
     found: [],
   },
+  "ring-loss": {
+    promise:
+      "On a ring of three, writing and reading go on while a Cassandra node, an etcd member (also the leader) or both are killed or paused, and when they come back: nothing answered ok is missing or doubled, no watch leaves out a change, no lease ends, no call outlasts its deadline.",
+    tests: ["test/ring/loss.test.ts"],
+    found: [
+      "A call to Cassandra could take 15 s instead of its 12 s, since the driver asks every node in turn. Now the call ends by its own deadline, as do calls that wait for their turn.",
+      "Every call to etcd took a member by chance, so that one which hangs took its third of all calls, watches and renewals of leases. Now one member is in use until it fails, is silent at a probe or knows no leader; then reads and watches go elsewhere.",
+      "A write given up on a member that hangs was done when it woke, over a later write. Now each is done only over what its sender can have known of.",
+      "A new statement was prepared on all nodes before its first use and waited for the one that hangs. Now each node prepares it when it meets it.",
+      "Waiting for etcd went by the time of day. Now it goes by the monotonic clock.",
+    ],
+  },
+  "ring-majority-lost": {
+    promise:
+      "While two of three Cassandra nodes or etcd members are lost, every call ends by its deadline and says `unavailable`, or `unknown_outcome` where that is so; the same calls succeed when they are back, and nothing is missing or doubled.",
+    tests: ["test/ring/loss.test.ts"],
+    found: [],
+  },
+  "ring-disk-full": {
+    promise: "While the disk of one Cassandra node or one etcd member is full, writing and reading go on, and what was answered ok is there when it serves again.",
+    tests: ["test/ring/loss.test.ts"],
+    found: [],
+  },
+  "ring-clocks-apart": {
+    promise: "Of two controllers whose clocks are five seconds apart each sees and overwrites what the other wrote; marks on contents, leases and lifetimes hold.",
+    tests: ["test/ring/clocks.test.ts"],
+    found: [
+      "A mark on content that was set by a controller behind in time, soon after another had taken it away, was lost without a word, and the content with the next sweep. Now who takes a mark away leaves the time, and the next mark is above it.",
+      "With a clock behind, every call to etcd would have been past its deadline at once, with one ahead never. Now deadlines go by the monotonic clock.",
+    ],
+  },
 } as const satisfies Readonly<Record<string, FailurePromise>>;
 
 export type PromiseId = keyof typeof PROMISES;

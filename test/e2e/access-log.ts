@@ -1,51 +1,118 @@
-import { open, rename, type FileHandle } from "node:fs/promises";
+import { copyFile, open, rename, truncate, type FileHandle } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 
-/** An access log as a busy server writes it: many lines at a time, rotated by rename while it is being written. */
+export type Rotation = "rename" | "copy-truncate" | "racing copy-truncate";
+
+/** An access log as a busy server writes it: many lines at a time, rotated while it is being written. */
 export interface AccessLogOptions {
   readonly folder: string;
   readonly lines: number;
   readonly rotateEveryLines: number;
   readonly linesPerBurst: number;
   readonly pauseMs: number;
+  /** What is rotated once more is gone. */
+  readonly generations?: number;
+  /** How the next rotation is done; by rename when absent. Undefined: not now. */
+  readonly rotation?: () => Rotation | undefined;
   /** Called between bursts with the number of lines written so far. */
   readonly onProgress?: (written: number) => Promise<void>;
 }
 
 const GENERATIONS_KEPT = 20;
+/** A slow copy, and a while before what was copied is cut off. */
+const COPY_PIECE_BYTES = 64 * 1024;
+const COPY_PAUSE_MS = 5;
 
-/** Line `n` holds its number, so that sums and counts tell whether each arrived exactly once. */
+/** Line `n` holds its number, so that sums and counts tell whether each arrived exactly once; a line cut off in the middle is none. */
 export function accessLine(n: number): string {
   return `10.0.${(n >> 8) & 255}.${n & 255} - - [21/Nov/2026:13:55:36 +0000] "GET /item/${n} HTTP/1.1" 200 ${n}\n`;
 }
 
-export async function writeAccessLog(options: AccessLogOptions): Promise<void> {
+/** Answers how often the log was rotated. */
+export async function writeAccessLog(options: AccessLogOptions): Promise<number> {
   const path = join(options.folder, "access.log");
-  let file: FileHandle = await open(path, "a");
-  let inFile = 0;
+  const log = new RotatedLog(path, options.generations ?? GENERATIONS_KEPT);
+  await log.open();
   for (let written = 0; written < options.lines; ) {
     const count = Math.min(options.linesPerBurst, options.lines - written);
-    await file.appendFile(Array.from({ length: count }, (_, index) => accessLine(written + index)).join(""));
+    await log.write(Array.from({ length: count }, (_, index) => accessLine(written + index)).join(""), count);
     written += count;
-    inFile += count;
-    if (inFile >= options.rotateEveryLines) {
-      await rotate(path);
-      await file.close();
-      file = await open(path, "a");
-      inFile = 0;
-    }
+    const rotation = log.lines >= options.rotateEveryLines ? (options.rotation ?? (() => "rename" as const))() : undefined;
+    if (rotation !== undefined) await log.rotate(rotation);
     await options.onProgress?.(written);
     await pause(options.pauseMs);
   }
-  await file.close();
+  await log.close();
+  return log.rotations;
 }
 
-async function rotate(path: string): Promise<void> {
-  for (let generation = GENERATIONS_KEPT; generation > 1; generation -= 1) {
-    await rename(`${path}.${generation - 1}`, `${path}.${generation}`).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== "ENOENT") throw error;
-    });
+class RotatedLog {
+  readonly #path: string;
+  readonly #generations: number;
+  #file: FileHandle | undefined;
+  #racing: Promise<void> | undefined;
+  lines = 0;
+  rotations = 0;
+
+  constructor(path: string, generations: number) {
+    this.#path = path;
+    this.#generations = generations;
   }
-  await rename(path, `${path}.1`);
+
+  async open(): Promise<void> {
+    this.#file = await open(this.#path, "a");
+  }
+
+  async write(text: string, lines: number): Promise<void> {
+    await this.#file?.appendFile(text);
+    this.lines += lines;
+  }
+
+  async rotate(rotation: Rotation): Promise<void> {
+    await this.#racing;
+    this.rotations++;
+    this.lines = 0;
+    await this.#shift();
+    if (rotation === "rename") await this.#byRename();
+    else if (rotation === "copy-truncate") await this.#byCopy();
+    else this.#racing = this.#byRacingCopy();
+  }
+
+  async close(): Promise<void> {
+    await this.#racing;
+    await this.#file?.close();
+  }
+
+  async #shift(): Promise<void> {
+    for (let generation = this.#generations; generation > 1; generation -= 1) {
+      await rename(`${this.#path}.${generation - 1}`, `${this.#path}.${generation}`).catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== "ENOENT") throw error;
+      });
+    }
+  }
+
+  async #byRename(): Promise<void> {
+    await rename(this.#path, `${this.#path}.1`);
+    await this.#file?.close();
+    await this.open();
+  }
+
+  /** The writer is halted meanwhile, so that every line is in the copy. */
+  async #byCopy(): Promise<void> {
+    await copyFile(this.#path, `${this.#path}.1`);
+    await truncate(this.#path, 0);
+  }
+
+  /** The writer goes on: what it writes between the end of the copy and the truncation is in neither file. */
+  async #byRacingCopy(): Promise<void> {
+    await using from = await open(this.#path, "r");
+    await using to = await open(`${this.#path}.1`, "w");
+    const piece = Buffer.alloc(COPY_PIECE_BYTES);
+    for (let bytes = await from.read(piece); bytes.bytesRead > 0; bytes = await from.read(piece)) {
+      await to.write(piece, 0, bytes.bytesRead);
+      await pause(COPY_PAUSE_MS);
+    }
+    await truncate(this.#path, 0);
+  }
 }

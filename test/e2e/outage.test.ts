@@ -127,8 +127,8 @@ describe("outages", () => {
     });
   }
 
-  function writeLog(host: string): Promise<void> {
-    return writeAccessLog({ folder: join(odp.folder, `logs-${host}`), lines: LINES, rotateEveryLines: 10_000, linesPerBurst: LINES_PER_BURST, pauseMs: 100 });
+  async function writeLog(host: string): Promise<void> {
+    await writeAccessLog({ folder: join(odp.folder, `logs-${host}`), lines: LINES, rotateEveryLines: 10_000, linesPerBurst: LINES_PER_BURST, pauseMs: 100 });
   }
 });
 

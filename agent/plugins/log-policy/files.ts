@@ -1,25 +1,34 @@
-import { basename, dirname, join } from "node:path";
-import { LOG_FILES_MAX, LOG_FORMER_HEADS_MAX, LOG_TIME_GRAIN_MS } from "../../../common/limits.ts";
+import { dirname } from "node:path";
+import { LOG_COPY_MIN_BYTES, LOG_COPY_WATCH_MS, LOG_FILES_MAX, LOG_TIME_GRAIN_MS } from "../../../common/limits.ts";
 import { policyMarks } from "../../host.ts";
-import { beginsWith, look, walk, type FileLook } from "./folder.ts";
-import { fileMarks, FollowedFile, type FileState } from "./followed.ts";
+import type { Emission } from "../../outbox.ts";
+import type { Mark } from "../../outbox-segment.ts";
+import { compareWith, isBeginningOf, NO_TAIL } from "./content.ts";
+import { look, lookAll, walk, type FileLook } from "./folder.ts";
+import { fileMarks, FollowedFile, type Copy, type FileState } from "./followed.ts";
+import { compareGenerations, isNumbered, originsOf } from "./names.ts";
 import { comparePlaces, logOf, placeOf } from "./order.ts";
 import type { LogWork } from "./work.ts";
 
-/** A head shorter than this may be equal by chance, such as the heading of a table. */
-const COPY_HEAD_MIN_BYTES = 64;
-const EMPTY_HEAD = { hash: "", bytes: 0 };
-
-/** A matching file that nobody follows yet. */
+/** A file that nobody follows yet, and the name by which it is known. */
 interface Found {
   readonly at: FileLook;
   readonly home: string;
-  readonly groups: Readonly<Record<string, string>>;
+}
+
+/** What a look into the folder showed. */
+interface Scene {
+  /** Every file, by its path. */
+  readonly files: readonly string[];
+  /** Files that match, and those that a rotation may have made of one. */
+  readonly looks: readonly FileLook[];
+  /** Files that are followed, by inode. */
+  readonly taken: Set<string>;
 }
 
 /**
- * The files a policy follows, each life of a file once, known by device, inode and its first bytes. A file that was renamed by a rotation
- * is followed under its new name to its end, whether that name matches or not.
+ * The files a policy follows, each life of a file once. A life is known by its inode and by what was read of it. It is followed to its end
+ * wherever a rotation puts it: under another name, whether that matches or not, or in the copy made of it before its file is cut off.
  */
 export class LogFiles {
   readonly #work: LogWork;
@@ -27,6 +36,8 @@ export class LogFiles {
   #nextSerial = 1;
   #sinceMs = Infinity;
   #complained = false;
+  /** Copies that are being made, by inode, and since when. */
+  #copies = new Map<string, number>();
 
   constructor(work: LogWork) {
     this.#work = work;
@@ -38,7 +49,7 @@ export class LogFiles {
     if (host.mark(since.key) === undefined) await host.emit([], { marks: [since], reserve: true });
     this.#sinceMs = Number(host.mark(since.key));
     this.#files.clear();
-    for (const [, value] of this.#work.host.marks(fileMarks(this.#work.policy.name))) {
+    for (const [, value] of host.marks(fileMarks(policy.name))) {
       const state: FileState = JSON.parse(value);
       this.#files.set(state.serial, new FollowedFile(this.#work, state));
       this.#nextSerial = Math.max(this.#nextSerial, state.serial + 1);
@@ -54,6 +65,12 @@ export class LogFiles {
     return [...this.#files.values()].some((file) => file.waiting);
   }
 
+  /** A file is being copied and will be cut off: what is written after the copy must be read before. */
+  get copying(): boolean {
+    const nowMs = this.#work.host.clock.monotonicMs();
+    return [...this.#copies.values()].some((sinceMs) => nowMs - sinceMs < LOG_COPY_WATCH_MS);
+  }
+
   /** False when no followed file has that path. */
   touch(path: string): boolean {
     let touched = false;
@@ -63,6 +80,10 @@ export class LogFiles {
       touched = true;
     }
     return touched;
+  }
+
+  touchHomes(): void {
+    for (const file of this.#files.values()) if (file.isOpen && file.isHome) file.dirty = true;
   }
 
   touchAll(): void {
@@ -81,32 +102,23 @@ export class LogFiles {
     return dirty;
   }
 
-  /** Finds what is new, renamed or gone; answers the folders to watch. */
+  /** Finds what is new, renamed, cut off or gone; answers the folders to watch. */
   async scan(signal: AbortSignal): Promise<readonly string[]> {
-    const { dir } = this.#work.spec;
+    const { dir, match } = this.#work.spec;
     const { files, folders, cut } = await walk(dir);
     if (cut) this.#complain(`${dir} holds too many files; some are not followed`);
-    const looks = await lookAll(dir, files.filter((path) => this.#work.match.test(path)));
-    const rotatedHomes = await this.#locate(files, looks);
+    const homes = new Set([...this.#files.values()].map(({ state }) => state.home));
+    const wanted = files.filter((path) => this.#work.match.test(path));
+    for (const path of wanted) homes.add(path);
+    const rotated = files.filter((path) => !this.#work.match.test(path) && originsOf(path).some((origin) => homes.has(origin)));
+    const scene: Scene = { files, looks: await lookAll(dir, [...wanted, ...rotated]), taken: new Set() };
+    await this.#locate(scene, signal);
+    await this.#keepPaths(signal);
+    const found = await this.#unknown(scene);
+    this.#work.host.log("debug", "folder read", { policy: this.#work.policy.name, dir, match, files: this.#files.size, found: found.length });
     await this.#closeGone(signal);
-    const found = await this.#unknown(looks);
-    // A name that is new may have been rotated already since the policy came.
-    for (const { home } of found) if (!this.#isHome(home)) rotatedHomes.set(home, this.#sinceMs - LOG_TIME_GRAIN_MS);
-    const between = await this.#missedGenerations(rotatedHomes, files, found);
-    await this.#follow([...between, ...found], signal);
+    await this.#follow(found, signal);
     return folders;
-  }
-
-  /** The same file from its beginning: it was cut off and is written anew. */
-  async restart(file: FollowedFile, signal: AbortSignal): Promise<void> {
-    const { state } = file;
-    const serial = this.#nextSerial++;
-    const former = [state.head, ...state.former].slice(0, LOG_FORMER_HEADS_MAX);
-    const anew = new FollowedFile(this.#work, { ...state, serial, head: EMPTY_HEAD, former, offset: 0, skipping: false, size: 0 });
-    await this.#work.host.emit(file.gap("truncated"), { marks: [file.unmark(), anew.mark()], reserve: true, signal });
-    await file.close();
-    this.#files.delete(state.serial);
-    this.#files.set(serial, anew);
   }
 
   /** Those that were silent longest are closed; they are opened again when they change. */
@@ -120,47 +132,92 @@ export class LogFiles {
     for (const file of this.#files.values()) await file.close();
   }
 
-  /**
-   * Where every followed file is now. Answers the names that were given from one file to the next, each with the time of the oldest life
-   * known: whatever is younger belongs to the log.
-   */
-  async #locate(files: readonly string[], looks: readonly FileLook[]): Promise<Map<string, number>> {
+  /** Where every followed file is now: at its inode, else in a copy. */
+  async #locate(scene: Scene, signal: AbortSignal): Promise<void> {
     const { dir } = this.#work.spec;
-    const byId = new Map(looks.map((at) => [at.id, at]));
-    const missing: FollowedFile[] = [];
-    for (const file of this.#files.values()) {
+    const byId = new Map(scene.looks.map((at) => [at.id, at]));
+    const displaced: FollowedFile[] = [];
+    // Of two lives with the same inode it has been given to the later one.
+    for (const file of [...this.#files.values()].sort((a, b) => b.state.serial - a.state.serial)) {
+      file.displaced ||= scene.taken.has(file.state.id);
       const at = byId.get(file.state.id) ?? (await look(dir, file.state.path));
-      if (at?.id === file.state.id) this.#isAt(file, at);
-      else missing.push(file);
+      if (at?.id === file.state.id && (await this.#isStill(file, at, { scene, signal }))) this.#isAt(file, at, scene);
+      else displaced.push(file);
     }
-    const folders = new Set(missing.map(({ state }) => dirname(state.path)));
-    const others = missing.length === 0 ? [] : await lookAll(dir, files.filter((path) => folders.has(dirname(path))));
-    const otherById = new Map(others.map((at) => [at.id, at]));
-    for (const file of missing) {
-      const at = otherById.get(file.state.id);
-      if (at && (file.isOpen || (await beginsWith(join(dir, at.path), file.state.head)))) this.#isAt(file, at);
-      else await file.miss();
-    }
-    const homes = new Map<string, number>();
-    const lives = [...this.#files.values()];
-    for (const { state } of lives.filter(({ state: { path, home }, missing: away }) => away || path !== home)) homes.set(state.home, Infinity);
-    for (const { state } of lives) {
-      const oldestMs = homes.get(state.home);
-      if (oldestMs !== undefined) homes.set(state.home, Math.min(oldestMs, state.mtimeMs));
-    }
-    return homes;
+    if (displaced.length === 0) return;
+    // Renamed to what neither matches nor looks like a rotation's work.
+    const folders = new Set(displaced.map(({ state }) => dirname(state.path)));
+    const known = new Set(scene.looks.map(({ path }) => path));
+    const others = await lookAll(dir, scene.files.filter((path) => folders.has(dirname(path)) && !known.has(path)));
+    for (const file of displaced) await this.#search(file, { scene, others, signal });
+    await this.#dropEmpty(displaced, signal);
   }
 
-  #isHome(path: string): boolean {
-    return [...this.#files.values()].some(({ state }) => state.home === path);
+  /** Nothing was seen of them, so nothing is lost, and where they went they are found like any other file. */
+  async #dropEmpty(displaced: readonly FollowedFile[], signal: AbortSignal): Promise<void> {
+    const empty = displaced.filter((file) => file.displaced && file.state.head === "");
+    if (empty.length === 0) return;
+    await this.#work.host.emit([], { marks: empty.map((file) => file.unmark()), reserve: true, signal });
+    for (const file of empty) {
+      await file.close();
+      this.#files.delete(file.state.serial);
+    }
   }
 
-  #isAt(file: FollowedFile, at: FileLook): void {
-    file.state.path = at.path;
+  /** After a restart it must be known that what is there was not where it began. */
+  async #keepPaths(signal: AbortSignal): Promise<void> {
+    const marks = [...this.#files.values()].filter((file) => file.moved).map((file) => file.mark());
+    if (marks.length > 0) await this.#work.host.emit([], { marks, reserve: true, signal });
+    for (const file of this.#files.values()) file.moved = false;
+  }
+
+  async #search(file: FollowedFile, { scene, others, signal }: { scene: Scene; others: readonly FileLook[]; signal: AbortSignal }): Promise<void> {
+    const { state } = file;
+    const renamed = others.find(({ id }) => id === state.id);
+    if (renamed && (await this.#isStill(file, renamed, { scene, signal }))) return this.#isAt(file, renamed, scene);
+    const copy = file.isHome && (file.displaced || file.lastMiss) ? await this.#copyOf(file, scene) : undefined;
+    if (!copy) return file.miss();
+    await file.moveTo(copy, signal);
+    scene.taken.add(copy.at.id);
+  }
+
+  /** Not only its inode but its content: an inode is given to others, and a file can be cut off. */
+  async #isStill(file: FollowedFile, at: FileLook, { scene, signal }: { scene: Scene; signal: AbortSignal }): Promise<boolean> {
+    const { state } = file;
+    if (scene.taken.has(at.id)) return false;
+    if (!file.displaced && at.size >= state.size && (file.isOpen || (at.size === state.size && at.mtimeMs === state.mtimeMs))) return true;
+    // Of a file that was empty there is nothing to know it by under another name.
+    const same = state.head === "" && at.path !== state.path ? "other" : await compareWith(this.#work.spec.dir, at, state);
+    if (same !== "whole") {
+      file.displaced ||= same !== "unknown";
+      return false;
+    }
+    if (at.size < state.size) await file.moveTo({ at }, signal);
+    return true;
+  }
+
+  /** The file made of it by copying, before it was cut off. */
+  async #copyOf({ state }: FollowedFile, scene: Scene): Promise<Copy | undefined> {
+    let partly: Copy | undefined;
+    if (state.head === "") return undefined;
+    for (const at of scene.looks) {
+      if (scene.taken.has(at.id) || at.size === 0 || at.path === state.home || !originsOf(at.path).includes(state.home)) continue;
+      const same = await compareWith(this.#work.spec.dir, at, state);
+      if (same === "whole") return { at };
+      if (typeof same === "object" && same.copied >= LOG_COPY_MIN_BYTES && same.copied > (partly?.short?.copied ?? 0)) partly = { at, short: same };
+    }
+    return partly;
+  }
+
+  #isAt(file: FollowedFile, at: FileLook, scene: Scene): void {
+    scene.taken.add(at.id);
+    const { state } = file;
+    file.moved ||= state.path !== at.path;
+    state.path = at.path;
     file.found();
-    if (at.size !== file.state.size || at.mtimeMs !== file.state.mtimeMs || at.size < file.state.offset) file.dirty = true;
+    if (at.size !== state.size || at.mtimeMs !== state.mtimeMs) file.dirty = true;
     // Everything is in the outbox, also before a restart.
-    else if (!file.isOpen && !file.waiting && at.size === file.state.offset) file.dirty = false;
+    else if (!file.isOpen && !file.waiting && at.size === state.offset) file.dirty = false;
   }
 
   /** What is open is read to its end first; the rest is lost, and counted. */
@@ -169,72 +226,121 @@ export class LogFiles {
       if (!file.gone) continue;
       if (file.isOpen) await file.read(signal);
       if (file.waiting) continue;
-      await this.#work.host.emit(file.isOpen ? [] : file.gap("vanished"), { marks: [file.unmark()], reserve: true, signal });
+      await this.#work.host.emit(lossOf(file), { marks: [file.unmark()], reserve: true, signal });
       await file.close();
       this.#files.delete(file.state.serial);
     }
   }
 
-  async #unknown(looks: readonly FileLook[]): Promise<Found[]> {
-    const { dir } = this.#work.spec;
-    const known = new Map([...this.#files.values()].map((file) => [file.state.id, file]));
+  /** Files that nobody follows: those that match, and lives of followed ones that came and went between two looks. */
+  async #unknown(scene: Scene): Promise<Found[]> {
     const found: Found[] = [];
-    for (const at of looks) {
-      const file = known.get(at.id);
-      if (file || (await this.#isCopy(at))) continue;
-      const groups = this.#work.match.exec(at.path)?.groups ?? {};
-      found.push({ at, home: at.path, groups });
+    const copies = new Map<string, number>();
+    const lives = this.#livesByHome();
+    const fresh = scene.looks.filter(({ id }) => !scene.taken.has(id));
+    const newHomes = new Set(fresh.filter(({ path }) => !lives.has(path)).map(({ path }) => path));
+    for (const at of fresh) {
+      if (scene.taken.has(at.id)) continue;
+      const home = originsOf(at.path).find((origin) => this.#wasMissed(at, origin, { lives: lives.get(origin), isNew: newHomes.has(origin) })) ?? this.#asItself(at);
+      if (home === undefined) continue;
+      if (await this.#isCopy(at, scene)) {
+        copies.set(at.id, this.#copies.get(at.id) ?? this.#work.host.clock.monotonicMs());
+        continue;
+      }
+      scene.taken.add(at.id);
+      found.push({ at, home });
     }
-    if (found.length > 0) this.#work.host.log("debug", "files found", { policy: this.#work.policy.name, dir, count: found.length });
+    this.#copies = copies;
     return found;
   }
 
-  /** Some rotations copy the file and cut off the original: the copy was read already. */
-  async #isCopy(at: FileLook): Promise<boolean> {
-    for (const { state } of this.#files.values()) {
-      if (state.path !== state.home || !isRotatedName(at.path, state.home)) continue;
-      for (const head of [state.head, ...state.former]) {
-        if (head.bytes < COPY_HEAD_MIN_BYTES || at.size < head.bytes) continue;
-        if (await beginsWith(join(this.#work.spec.dir, at.path), head)) return true;
-      }
+  #asItself({ path }: FileLook): string | undefined {
+    return this.#work.match.test(path) ? path : undefined;
+  }
+
+  #livesByHome(): Map<string, FollowedFile[]> {
+    const lives = new Map<string, FollowedFile[]>();
+    for (const file of this.#files.values()) lives.set(file.state.home, [...(lives.get(file.state.home) ?? []), file]);
+    return lives;
+  }
+
+  /**
+   * Whether a file is a life of `home` nobody has seen: it is younger than the oldest one known, and `home` was rotated meanwhile, or may
+   * have been because nothing of its present life was read. One that matches is a log of its own unless its name says clearly that it is not.
+   */
+  #wasMissed(at: FileLook, home: string, { lives, isNew }: { lives: readonly FollowedFile[] | undefined; isNew: boolean }): boolean {
+    if (this.#work.match.test(at.path) && !(at.path.startsWith(home) && isNumbered(at.path, home) && lives)) return false;
+    // A name that is new may have been rotated already since the policy came. Times of files are coarse.
+    if (!lives) return isNew && at.mtimeMs >= this.#sinceMs - LOG_TIME_GRAIN_MS;
+    const oldestMs = Math.min(...lives.map(({ state }) => state.mtimeMs));
+    if (at.mtimeMs < oldestMs - LOG_TIME_GRAIN_MS) return false;
+    const wasRotated = lives.some((file) => file.missing || file.displaced || !file.isHome);
+    return wasRotated || (isNumbered(at.path, home) && lives.some((file) => file.isHome && file.state.offset === 0));
+  }
+
+  /** A copy of a file that is followed, or being made of one: that is read where it is, and in the copy once it is cut off. */
+  async #isCopy(at: FileLook, scene: Scene): Promise<boolean> {
+    const { dir } = this.#work.spec;
+    const origins = new Set(originsOf(at.path));
+    const followed = [...this.#files.values()].filter(({ state }) => origins.has(state.home));
+    // It may be the copy of one that this look has missed.
+    if (followed.some(({ missing, gone }) => missing && !gone)) return true;
+    const others = scene.looks.filter(({ id, path }) => id !== at.id && (origins.has(path) || followed.some(({ state }) => state.id === id)));
+    if (at.size === 0) return others.length > 0;
+    for (const other of others) {
+      // Renamed meanwhile: the next look tells.
+      if ((await isBeginningOf(dir, at, other)) !== false) return true;
+    }
+    return this.#wasCutOff(followed, scene);
+  }
+
+  /** One that was cut off while its copy was compared with it: the next look tells. */
+  async #wasCutOff(files: readonly FollowedFile[], scene: Scene): Promise<boolean> {
+    for (const file of files.filter(({ isHome, state }) => isHome && state.head !== "")) {
+      const at = scene.looks.find(({ id }) => id === file.state.id);
+      const same = at && (await compareWith(this.#work.spec.dir, at, file.state));
+      if (same === "whole") continue;
+      file.displaced ||= same !== undefined && same !== "unknown";
+      await file.miss();
+      return true;
     }
     return false;
   }
 
-  /** Lives between the one last read and the present one that came and were renamed while nobody looked; their names may not match. */
-  async #missedGenerations(homes: ReadonlyMap<string, number>, files: readonly string[], found: readonly Found[]): Promise<Found[]> {
-    const missed: Found[] = [];
-    const taken = new Set([...this.#files.values()].map(({ state }) => state.id).concat(found.map(({ at }) => at.id)));
-    for (const [home, oldestMs] of homes) {
-      const groups = this.#work.match.exec(home)?.groups ?? {};
-      // Files written in the same tick of the file system's clock have equal times.
-      const siblings = await lookAll(this.#work.spec.dir, files.filter((path) => isRotatedName(path, home)));
-      for (const at of siblings) {
-        if (taken.has(at.id) || at.mtimeMs < oldestMs || (await this.#isCopy(at))) continue;
-        taken.add(at.id);
-        missed.push({ at, home, groups });
-      }
-    }
-    return missed;
-  }
-
   async #follow(found: readonly Found[], signal: AbortSignal): Promise<void> {
     const { spec, host } = this.#work;
-    const states = found.map(({ at, home, groups }) => ({ at, home, groups, place: placeOf(spec, groups), log: logOf(spec, home, groups) }));
-    states.sort((a, b) => comparePlaces(a.place, b.place) || a.at.mtimeMs - b.at.mtimeMs || (a.at.path < b.at.path ? -1 : 1));
-    const files: FollowedFile[] = [];
-    for (const { at, home, groups, place, log } of states) {
-      if (this.#files.size + files.length >= LOG_FILES_MAX) {
-        this.#complain(`more than ${LOG_FILES_MAX} files match; the rest is not followed`);
-        break;
-      }
-      const { id, path, mtimeMs } = at;
-      const state = { serial: this.#nextSerial++, home, path, id, head: EMPTY_HEAD, former: [], offset: 0, skipping: false, size: 0, mtimeMs, log, place, groups };
-      files.push(new FollowedFile(this.#work, state));
+    const marks: Mark[] = [];
+    const files = this.#before(found, marks);
+    const states = found.map(({ at, home }) => {
+      const groups = this.#work.match.exec(home)?.groups ?? {};
+      return { at, home, groups, place: placeOf(spec, groups), log: logOf(spec, home, groups) };
+    });
+    states.sort((a, b) => comparePlaces(a.place, b.place) || compareAge(a, b));
+    const created = states.slice(0, Math.max(0, LOG_FILES_MAX - this.#files.size)).map(({ at, ...named }) => this.#create(at, named));
+    if (created.length < states.length) this.#complain(`more than ${LOG_FILES_MAX} files match; the rest is not followed`);
+    const renumbered = files.map(({ state }) => new FollowedFile(this.#work, { ...state, serial: this.#nextSerial++ }));
+    const all = [...created, ...renumbered];
+    if (all.length === 0) return;
+    await host.emit([], { marks: [...marks, ...all.map((file) => file.mark())], reserve: true, signal });
+    for (const file of files) {
+      await file.close();
+      this.#files.delete(file.state.serial);
     }
-    if (files.length === 0) return;
-    await host.emit([], { marks: files.map((file) => file.mark()), reserve: true, signal });
-    for (const file of files) this.#files.set(file.state.serial, file);
+    for (const file of all) this.#files.set(file.state.serial, file);
+  }
+
+  /** Present lives of which nothing was read: what was found beside them is older. */
+  #before(found: readonly Found[], marks: Mark[]): FollowedFile[] {
+    const homes = new Set(found.filter(({ at, home }) => at.path !== home).map(({ home }) => home));
+    const files = [...this.#files.values()].filter((file) => file.isHome && file.state.offset === 0 && homes.has(file.state.home));
+    marks.push(...files.map((file) => file.unmark()));
+    return files;
+  }
+
+  #create({ id, path, mtimeMs }: FileLook, named: Pick<FileState, "home" | "groups" | "place" | "log">): FollowedFile {
+    const serial = this.#nextSerial++;
+    const nothing = { head: "", offset: 0, tail: NO_TAIL, skipping: false, size: 0, seenMs: this.#work.host.clock.nowMs() };
+    return new FollowedFile(this.#work, { ...named, ...nothing, serial, generation: `${id}:${serial}`, path, id, mtimeMs });
   }
 
   #complain(message: string): void {
@@ -243,24 +349,14 @@ export class LogFiles {
   }
 }
 
-async function lookAll(root: string, paths: readonly string[]): Promise<FileLook[]> {
-  const looks: FileLook[] = [];
-  for (const path of paths) {
-    const at = await look(root, path);
-    if (at) looks.push(at);
-  }
-  return looks;
+/** Nothing of one that was open or empty, or was put away already and read to its end. */
+function lossOf(file: FollowedFile): Emission[] {
+  if (file.isOpen || file.state.head === "") return [];
+  if (file.displaced && file.isHome) return file.gap("truncated");
+  return file.isHome || file.state.size > file.state.offset ? file.gap("vanished") : [];
 }
 
-/** `access.log.1`, `access.log-20260101`, `access-20260101.log` beside `access.log`. */
-function isRotatedName(path: string, home: string): boolean {
-  if (path === home || dirname(path) !== dirname(home)) return false;
-  const name = basename(path);
-  const [stem, end] = splitName(basename(home));
-  return name.startsWith(`${stem}${end}.`) || name.startsWith(`${stem}${end}-`) || (end !== "" && name.startsWith(`${stem}-`) && name.endsWith(end));
-}
-
-function splitName(name: string): [stem: string, end: string] {
-  const dot = name.lastIndexOf(".");
-  return dot > 0 ? [name.slice(0, dot), name.slice(dot)] : [name, ""];
+function compareAge(a: Found, b: Found): number {
+  const byName = a.home === b.home ? compareGenerations(a.at.path, b.at.path) : 0;
+  return byName || a.at.mtimeMs - b.at.mtimeMs || (a.at.path < b.at.path ? -1 : 1);
 }

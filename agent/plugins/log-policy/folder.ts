@@ -1,5 +1,4 @@
-import { createHash } from "node:crypto";
-import { open, readdir, stat, type FileHandle } from "node:fs/promises";
+import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { LOG_FOLDERS_MAX, LOG_WALK_ENTRIES_MAX, PATH_DEPTH_MAX } from "../../../common/limits.ts";
 
@@ -48,31 +47,11 @@ export async function look(root: string, path: string): Promise<FileLook | undef
   }
 }
 
-/** Tells files apart that were given the same inode one after the other. */
-export interface Head {
-  readonly hash: string;
-  readonly bytes: number;
-}
-
-export async function headOf(file: FileHandle, bytes: number): Promise<Head> {
-  const buffer = Buffer.alloc(bytes);
-  const { bytesRead } = bytes === 0 ? { bytesRead: 0 } : await file.read(buffer, 0, bytes, 0);
-  return { hash: createHash("sha256").update(buffer.subarray(0, bytesRead)).digest("hex").slice(0, 16), bytes: bytesRead };
-}
-
-/** Whether the file at `path` begins with that head; false when it cannot be read. */
-export async function beginsWith(path: string, head: Head): Promise<boolean> {
-  if (head.bytes === 0) return true;
-  let file: FileHandle;
-  try {
-    file = await open(path, "r");
-  } catch {
-    return false;
+export async function lookAll(root: string, paths: readonly string[]): Promise<FileLook[]> {
+  const looks: FileLook[] = [];
+  for (const path of paths) {
+    const at = await look(root, path);
+    if (at) looks.push(at);
   }
-  try {
-    const found = await headOf(file, head.bytes);
-    return found.hash === head.hash && found.bytes === head.bytes;
-  } finally {
-    await file.close();
-  }
+  return looks;
 }

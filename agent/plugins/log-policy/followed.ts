@@ -1,35 +1,45 @@
 import { open, type FileHandle } from "node:fs/promises";
 import { join } from "node:path";
 import { isAppError } from "../../../common/errors.ts";
-import { LOG_FINAL_MS, LOG_HEAD_BYTES, LOG_MISSES_MAX, LOG_READ_BYTES, LOG_READ_MIN_BYTES } from "../../../common/limits.ts";
+import { LOG_FINAL_MS, LOG_MISSES_MAX, LOG_READ_BYTES, LOG_READ_MIN_BYTES } from "../../../common/limits.ts";
 import { policyMarks, type EmitOptions } from "../../host.ts";
 import type { Emission } from "../../outbox.ts";
 import type { Mark } from "../../outbox-segment.ts";
 import { packRecords, type RawRecord } from "../../records.ts";
-import { headOf, type Head } from "./folder.ts";
+import { headFrom, readAt, tailOf, type Print, type Tail } from "./content.ts";
+import type { FileLook } from "./folder.ts";
 import type { LogWork } from "./work.ts";
 
 /** One life of a file and how far it is in the outbox, as marked. */
-export interface FileState {
+export interface FileState extends Print {
   /** Rises with every life seen by the policy. */
   readonly serial: number;
+  /** Names this life in its records, wherever it lies. */
+  readonly generation: string;
   /** Where it was first seen. */
   readonly home: string;
   path: string;
-  readonly id: string;
-  head: Head;
-  /** How the lives began that were cut off from it. */
-  readonly former: readonly Head[];
+  id: string;
+  head: string;
   /** First byte whose record is not in the outbox. */
   offset: number;
+  tail: Tail;
   /** `offset` is in the middle of a record whose beginning was sent, cut. */
   skipping: boolean;
-  /** Last size and time seen. */
+  /** Last size and time seen, and when. */
   size: number;
   mtimeMs: number;
+  seenMs: number;
   readonly log: string;
   readonly place: readonly (string | number)[];
   readonly groups: Readonly<Record<string, string>>;
+}
+
+/** Where a life goes on after its file was cut off. */
+export interface Copy {
+  readonly at: FileLook;
+  /** Absent: it holds everything that was read. */
+  readonly short?: { readonly copied: number; readonly tail: Tail };
 }
 
 export function fileMarks(policy: string): string {
@@ -41,6 +51,10 @@ export class FollowedFile {
   readonly state: FileState;
   /** Deleted; what is open can still be read. */
   gone = false;
+  /** Something else is where it was: the file was cut off, or its inode was given to another. */
+  displaced = false;
+  /** It was renamed, and its mark does not say so yet. */
+  moved = false;
   /** It may have changed since it was read. */
   dirty = true;
   /** A record is held back until the file is silent for a while. */
@@ -63,6 +77,10 @@ export class FollowedFile {
     return this.#handle !== undefined;
   }
 
+  get isHome(): boolean {
+    return this.state.path === this.state.home;
+  }
+
   get changedMs(): number {
     return this.#changedMs;
   }
@@ -78,9 +96,15 @@ export class FollowedFile {
     return this.#misses > 0;
   }
 
+  /** One look more without it and it counts as deleted. */
+  get lastMiss(): boolean {
+    return this.#misses >= LOG_MISSES_MAX - 1;
+  }
+
   found(): void {
     this.#misses = 0;
     this.gone = false;
+    this.displaced = false;
   }
 
   /** A file that is renamed during a look can be missed by it, so one miss says little. */
@@ -88,6 +112,18 @@ export class FollowedFile {
     this.#misses++;
     const deleted = (await this.#handle?.stat())?.nlink === 0;
     this.gone = deleted || this.#misses >= LOG_MISSES_MAX;
+  }
+
+  /** It goes on in a copy. What was seen behind the copy's end and not read is lost; what was not even seen nobody can tell. */
+  async moveTo({ at, short }: Copy, signal: AbortSignal): Promise<void> {
+    const { state } = this;
+    const gap = this.gap("truncated", Math.max(0, state.size - Math.max(state.offset, at.size)));
+    await this.close();
+    Object.assign(state, { id: at.id, path: at.path, size: at.size, mtimeMs: at.mtimeMs });
+    if (short) Object.assign(state, { offset: short.copied, tail: short.tail, head: cutHead(state.head, short.copied), skipping: false });
+    await this.#work.host.emit(gap, { marks: [this.mark()], reserve: true, signal });
+    this.found();
+    this.dirty = true;
   }
 
   mark(): Mark {
@@ -98,19 +134,18 @@ export class FollowedFile {
     return { key: this.#key() };
   }
 
-  gap(reason: "truncated" | "vanished"): Emission[] {
+  /** `count` is what is known to be lost, from the last look on; more may have come and gone between two looks. */
+  gap(reason: "truncated" | "vanished", count = Math.max(0, this.state.size - this.state.offset)): Emission[] {
     const { host, policy, spec } = this.#work;
-    const count = this.state.size - this.state.offset;
-    if (count <= 0) return [];
-    const nowMs = host.clock.nowMs();
     const source = join(spec.dir, this.state.home);
-    return [{ body: { $case: "gap", value: { policy: policy.name, source, reason, count, unit: "bytes", fromMs: Math.round(this.state.mtimeMs), toMs: nowMs } } }];
+    const value = { policy: policy.name, source, reason, count, unit: "bytes", fromMs: Math.round(this.state.seenMs), toMs: host.clock.nowMs() };
+    return [{ body: { $case: "gap", value } }];
   }
 
   /**
-   * To its present end. `truncated` when the file is not the continuation of what was read: then nothing was read.
+   * To its present end. `displaced` when the file is not the continuation of what was read: then nothing was read.
    */
-  async read(signal: AbortSignal): Promise<"read" | "truncated" | "missing"> {
+  async read(signal: AbortSignal): Promise<"read" | "displaced" | "missing"> {
     const handle = await this.#open();
     if (!handle) return "missing";
     this.dirty = false;
@@ -118,10 +153,14 @@ export class FollowedFile {
     while (!signal.aborted) {
       const { size, mtimeMs, nlink } = await handle.stat();
       if (nlink === 0) this.gone = true;
-      if (size < this.state.offset || !(await this.#continues(handle))) return "truncated";
+      const piece = size < this.state.size ? undefined : await this.#nextPiece(handle, size);
+      if (!piece) {
+        this.displaced = true;
+        return "displaced";
+      }
       if (size !== this.state.size || mtimeMs !== this.state.mtimeMs) this.#changedMs = this.#work.host.clock.monotonicMs();
-      Object.assign(this.state, { size, mtimeMs });
-      if (!(await this.#readPiece(handle, signal))) return "read";
+      Object.assign(this.state, { size, mtimeMs, seenMs: this.#work.host.clock.nowMs(), head: piece.head });
+      if (!(await this.#take(piece, signal))) return "read";
     }
     return "read";
   }
@@ -146,32 +185,36 @@ export class FollowedFile {
     return undefined;
   }
 
-  async #continues(handle: FileHandle): Promise<boolean> {
-    const { head } = this.state;
-    if (head.bytes === 0) return true;
-    return (await headOf(handle, head.bytes)).hash === head.hash;
+  /**
+   * What follows the place read, together with what is before it. Undefined when that is not what was read: the file was cut off. The
+   * head is looked at last, so that a file cut off meanwhile is noticed.
+   */
+  async #nextPiece(handle: FileHandle, size: number): Promise<NextPiece | undefined> {
+    const { offset, tail, head } = this.state;
+    const from = offset - tail.bytes;
+    const bytes = await readAt(handle, from, Math.min(tail.bytes + this.#pieceBytes, size - from));
+    if (bytes.length < tail.bytes || tailOf(bytes.subarray(0, tail.bytes)).hash !== tail.hash) return undefined;
+    const present = await headFrom(handle, head);
+    return present === undefined ? undefined : { bytes, before: tail.bytes, head: present };
   }
 
   /** False when there is nothing more to take for now. */
-  async #readPiece(handle: FileHandle, signal: AbortSignal): Promise<boolean> {
+  async #take({ bytes, before }: NextPiece, signal: AbortSignal): Promise<boolean> {
     const { state } = this;
-    const buffer = Buffer.allocUnsafe(Math.max(0, Math.min(this.#pieceBytes, state.size - state.offset)));
-    const { bytesRead } = buffer.length === 0 ? { bytesRead: 0 } : await handle.read(buffer, 0, buffer.length, state.offset);
-    if (bytesRead === 0) return false;
-    const bytes = buffer.subarray(0, bytesRead);
-    const atEnd = state.offset + bytesRead >= state.size;
-    const { pieces, consumed, skipping } = this.#work.cutter.cut(bytes, { skipping: state.skipping, final: atEnd && this.#isFinal(bytes) });
-    this.waiting = atEnd && consumed < bytesRead && (this.#superseded || this.gone || this.#work.endsWithNext);
+    const fresh = bytes.subarray(before);
+    if (fresh.length === 0) return false;
+    const atEnd = state.offset + fresh.length >= state.size;
+    const { pieces, consumed, skipping } = this.#work.cutter.cut(fresh, { skipping: state.skipping, final: atEnd && this.#isFinal(fresh) });
+    this.waiting = atEnd && consumed < fresh.length && (this.#superseded || this.gone || this.#work.endsWithNext);
     if (consumed === 0) return this.#takeLargerPieces(atEnd);
-    const head = state.head.bytes < LOG_HEAD_BYTES ? await headOf(handle, Math.min(LOG_HEAD_BYTES, state.offset + consumed)) : state.head;
-    const records = pieces.map(({ start, end, cut }) => ({ bytes: bytes.subarray(start, end), offset: state.offset + start, cut }));
-    const next = { offset: state.offset + consumed, skipping, head };
+    const records = pieces.map(({ start, end, cut }) => ({ bytes: fresh.subarray(start, end), offset: state.offset + start, cut }));
+    const next = { offset: state.offset + consumed, skipping, tail: tailOf(bytes.subarray(0, before + consumed)) };
     try {
       await this.#emit(records, next, { signal, impatient: this.#pieceBytes > LOG_READ_MIN_BYTES });
       this.#pieceBytes = Math.min(LOG_READ_BYTES, 2 * this.#pieceBytes);
     } catch (error) {
       if (!isAppError(error, "limited")) throw error;
-      this.#pieceBytes = Math.max(LOG_READ_MIN_BYTES, Math.floor(Math.min(this.#pieceBytes, bytesRead) / 2));
+      this.#pieceBytes = Math.max(LOG_READ_MIN_BYTES, Math.floor(Math.min(this.#pieceBytes, fresh.length) / 2));
       await this.#work.host.room(signal);
     }
     return true;
@@ -184,7 +227,7 @@ export class FollowedFile {
     return true;
   }
 
-  async #emit(records: readonly RawRecord[], next: Pick<FileState, "offset" | "skipping" | "head">, options: EmitOptions): Promise<void> {
+  async #emit(records: readonly RawRecord[], next: Pick<FileState, "offset" | "skipping" | "tail">, options: EmitOptions): Promise<void> {
     const { host, policy, spec, filter } = this.#work;
     const wanted = filter ? records.filter(({ bytes }) => filter.test(Buffer.from(bytes).toString())) : records;
     const head = {
@@ -192,7 +235,7 @@ export class FollowedFile {
       policyRevision: policy.revision,
       rule: spec.rule,
       source: join(spec.dir, this.state.home),
-      generation: `${this.state.id}:${this.state.serial}`,
+      generation: this.state.generation,
       groups: { ...this.state.groups },
     };
     const value = JSON.stringify({ ...this.state, ...next });
@@ -210,4 +253,15 @@ export class FollowedFile {
   #key(): string {
     return `${fileMarks(this.#work.policy.name)}${this.state.serial}`;
   }
+}
+
+interface NextPiece {
+  /** Begins with the tail. */
+  readonly bytes: Buffer;
+  readonly before: number;
+  readonly head: string;
+}
+
+function cutHead(head: string, bytes: number): string {
+  return Buffer.from(head, "base64").subarray(0, bytes).toString("base64");
 }

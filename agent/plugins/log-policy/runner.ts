@@ -1,6 +1,7 @@
 import { watch, type FSWatcher } from "node:fs";
 import { join } from "node:path";
 import {
+  LOG_COPY_LOOK_MS,
   LOG_FINAL_MS,
   LOG_GATHER_MS,
   LOG_OPEN_FILES_MAX,
@@ -106,15 +107,18 @@ export class LogRunner implements Runner {
     for (const file of log) {
       if (signal.aborted || !file.dirty) continue;
       const outcome = await file.read(signal);
-      if (outcome === "truncated") await this.#files.restart(file, signal);
       // Found again, or found to be gone, by the next scan.
-      if (outcome === "missing") this.#rescan = true;
+      if (outcome !== "read") this.#rescan = true;
       if (outcome !== "read") this.#rouse();
     }
   }
 
   async #sleep(signal: AbortSignal): Promise<void> {
     const { clock } = this.#work.host;
+    if (this.#files.copying && !this.#files.missing) {
+      await wait(clock, LOG_COPY_LOOK_MS, signal);
+      return this.#files.touchHomes();
+    }
     if (!this.#awake) {
       const pollMs = this.#unwatched ? LOG_POLL_UNWATCHED_MS : LOG_POLL_MS;
       const timedOut = await this.#waitForWake(this.#files.waiting ? Math.min(pollMs, LOG_FINAL_MS) : pollMs, signal);

@@ -1,0 +1,41 @@
+import { basename, dirname } from "node:path";
+
+/**
+ * The names a rotation may have made this one of: `access.log` for `access.log.1`, `access.log-20260101` and `access-20260101.log`. There may be
+ * several; only those that are a followed file's say something.
+ */
+export function originsOf(path: string): string[] {
+  const name = basename(path);
+  const folder = path.slice(0, path.length - name.length);
+  const dot = name.lastIndexOf(".");
+  const origins: string[] = [];
+  for (let at = 1; at < name.length; at++) {
+    const mark = name[at];
+    if (mark !== "." && mark !== "-") continue;
+    origins.push(folder + name.slice(0, at));
+    if (mark === "-" && dot > at) origins.push(folder + name.slice(0, at) + name.slice(dot));
+  }
+  return origins;
+}
+
+/** What a rotation adds is a number or a day, not a word. */
+export function isNumbered(path: string, home: string): boolean {
+  const [name, first] = [basename(path), basename(home)];
+  let same = 0;
+  while (same < first.length && name[same] === first[same]) same++;
+  return dirname(path) === dirname(home) && /^[.-]?\d/.test(name.slice(same));
+}
+
+/** Older first: numbers rise with age, days fall, and the name without either is the youngest. Zero when names tell nothing. */
+export function compareGenerations(a: string, b: string): number {
+  const [first, second] = [generationOf(a), generationOf(b)];
+  if (first === undefined || second === undefined) return first === second ? 0 : first === undefined ? 1 : -1;
+  return first >= FIRST_DAY && second >= FIRST_DAY ? first - second : second - first;
+}
+
+const FIRST_DAY = 19_700_101;
+
+function generationOf(path: string): number | undefined {
+  const digits = /[.-](\d[\d-]*)(?:\.[^.\d]+)?$/.exec(basename(path))?.[1];
+  return digits === undefined ? undefined : Number(digits.replaceAll("-", ""));
+}

@@ -1,0 +1,249 @@
+import { appendFile, copyFile, cp, mkdir, mkdtemp, open, rename, rm, truncate, utimes, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { expect, it } from "vitest";
+import type { LogPolicySpec } from "../../../common/api/policies.ts";
+import type { Clock } from "../../../common/time.ts";
+import { realClock, seededRandom } from "../../../test/helpers/clock.ts";
+import { createExec } from "../../exec.ts";
+import { createHost } from "../../host.ts";
+import { Outbox } from "../../outbox.ts";
+import { Supervisor } from "../../supervisor.ts";
+import { logPolicy } from "./log-policy.ts";
+
+/** Seeds that found something once. */
+const FOUND: readonly number[] = [];
+const SEEDS = process.env["ODP_SEED"] ? [Number(process.env["ODP_SEED"])] : [...FOUND, ...Array.from({ length: Number(process.env["ODP_ROUNDS"] ?? 24) }, (_, index) => index + 1)];
+const STEPS = 40;
+const GENERATIONS = 5;
+const SPEED = 20;
+const DEADLINE_MS = 30_000;
+
+/** Time that passes faster for whoever waits. */
+const quickClock: Clock = {
+  nowMs: () => Date.now(),
+  monotonicMs: () => performance.now() * SPEED,
+  after: (delayMs, callback) => realClock.after(delayMs / SPEED, callback),
+};
+
+it.each(SEEDS)("seed %i: every line once, however the log is rotated and whenever the agent is killed", { timeout: 120_000 }, async (seed) => {
+  await using history = await History.begin(seed);
+  for (let step = 0; step < STEPS; step++) await history.step();
+  await history.caughtUp();
+  const lines = await history.lines();
+  const foreign = lines.filter((line) => !history.written.includes(line));
+  const doubled = lines.filter((line, index) => lines.indexOf(line) !== index);
+  expect({ foreign, doubled }, history.trace).toEqual({ foreign: [], doubled: [] });
+  expect((await history.gaps()).filter(({ count }) => count > 0), history.trace).toEqual([]);
+});
+
+/** One log, its writer, its rotation and the agent that follows it, by the dice of a seed. */
+class History implements AsyncDisposable {
+  readonly written: string[] = [];
+  readonly #folder: string;
+  readonly #logs: string;
+  readonly #random: ReturnType<typeof seededRandom>;
+  readonly #pattern: string;
+  /** What is rotated once more than this is gone. */
+  #rotations = 0;
+  #agents = 0;
+  #agent: Agent | undefined;
+  readonly #trace: string[] = [];
+
+  private constructor(folder: string, seed: number) {
+    this.#folder = folder;
+    this.#logs = join(folder, "logs");
+    this.#random = seededRandom(seed);
+    this.#pattern = this.#dice(2) === 0 ? "^access\\.log$" : "^access\\.log(\\.\\d+)?$";
+  }
+
+  static async begin(seed: number): Promise<History> {
+    const history = new History(await mkdtemp(join(tmpdir(), "odp-rotation-")), seed);
+    await mkdir(history.#logs);
+    await appendFile(history.#path, "");
+    await history.#start();
+    await history.#agent?.following();
+    return history;
+  }
+
+  get trace(): string {
+    return this.#trace.join(", ");
+  }
+
+  get #path(): string {
+    return join(this.#logs, "access.log");
+  }
+
+  #dice(sides: number): number {
+    return Math.floor(this.#random.next() * sides);
+  }
+
+  async step(): Promise<void> {
+    const kind = this.#dice(10);
+    if (kind < 4) await this.#write();
+    else if (kind < 6) await this.#rotateByRename();
+    else if (kind < 8) await this.#rotateByCopy();
+    else if (kind < 9) await this.#restart();
+    else await this.caughtUp();
+    if (this.#dice(3) > 0) await pause(this.#dice(12));
+  }
+
+  async #write(): Promise<void> {
+    const count = 1 + this.#dice(this.#dice(4) === 0 ? 400 : 8);
+    const lines = Array.from({ length: count }, (_, index) => `line ${this.written.length + index} ${"x".repeat(this.#dice(60))}`);
+    this.#trace.push(`write ${this.written.length}+${count}`);
+    await appendFile(this.#path, lines.map((line) => `${line}\n`).join(""));
+    this.written.push(...lines);
+  }
+
+  async #shift(): Promise<void> {
+    // One more and what nobody has read yet would be gone.
+    if (this.#rotations >= GENERATIONS - 1) await this.caughtUp();
+    this.#rotations++;
+    for (let generation = GENERATIONS; generation > 1; generation--) {
+      await rename(`${this.#path}.${generation - 1}`, `${this.#path}.${generation}`).catch(() => undefined);
+      if (this.#dice(8) === 0) await pause(this.#dice(6));
+    }
+  }
+
+  async #rotateByRename(): Promise<void> {
+    await this.#shift();
+    this.#trace.push("rename");
+    await rename(this.#path, `${this.#path}.1`);
+    if (this.#dice(2) === 0) await pause(this.#dice(10));
+    await appendFile(this.#path, "");
+  }
+
+  /** The writer is halted between copy and truncation; the copy may be slow, and may keep the time of the original. */
+  async #rotateByCopy(): Promise<void> {
+    await this.#shift();
+    const copy = `${this.#path}.1`;
+    const { size, atime, mtime } = await stat(this.#path);
+    this.#trace.push(`copy ${size}`);
+    if (this.#dice(2) === 0) await copyFile(this.#path, copy);
+    else await this.#copySlowly(copy, size);
+    if (this.#dice(3) === 0) await utimes(copy, atime, mtime);
+    if (this.#dice(2) === 0) await pause(this.#dice(10));
+    await truncate(this.#path, 0);
+  }
+
+  async #copySlowly(copy: string, size: number): Promise<void> {
+    await using from = await open(this.#path, "r");
+    await using to = await open(copy, "w");
+    const piece = Buffer.alloc(1 + this.#dice(Math.max(1, size)));
+    for (let at = 0; at < size; at += piece.length) {
+      await pause(this.#dice(8));
+      const { bytesRead } = await from.read(piece, 0, piece.length, at);
+      await to.write(piece, 0, bytesRead, at);
+    }
+  }
+
+  async #restart(): Promise<void> {
+    this.#trace.push("kill");
+    await this.#agent?.kill(this.#outbox(this.#agents + 1));
+    this.#agents++;
+    for (let away = this.#dice(4); away > 0; away--) {
+      if (this.#dice(2) === 0) await this.#write();
+      else if (this.#rotations < GENERATIONS - 1) await (this.#dice(2) === 0 ? this.#rotateByRename() : this.#rotateByCopy());
+    }
+    await this.#start();
+  }
+
+  async #start(): Promise<void> {
+    this.#trace.push("start");
+    this.#agent = await Agent.start(this.#folder, this.#outbox(this.#agents), { name: "p", kind: "log", rule: "/r", dir: this.#logs, match: this.#pattern });
+  }
+
+  #outbox(agent: number): string {
+    return join(this.#folder, `outbox-${agent}`);
+  }
+
+  async caughtUp(): Promise<void> {
+    this.#trace.push("wait");
+    const end = performance.now() + DEADLINE_MS;
+    while ((await this.#missing()) !== "") {
+      if (performance.now() > end) throw new Error(`Lines are missing: ${await this.#missing()}\n${this.trace}`);
+      await pause(10);
+    }
+    this.#rotations = 0;
+  }
+
+  async #missing(): Promise<string> {
+    const lines = new Set(await this.lines());
+    return this.written.filter((line) => !lines.has(line)).map((line) => line.slice(0, 12)).slice(0, 20).join(", ");
+  }
+
+  async lines(): Promise<string[]> {
+    return (await this.#agent?.lines()) ?? [];
+  }
+
+  async gaps() {
+    return (await this.#agent?.gaps()) ?? [];
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#agent?.stop();
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+}
+
+/** What of an agent follows logs. */
+class Agent {
+  readonly #outbox: Outbox;
+  readonly #supervisor: Supervisor;
+  readonly #folder: string;
+
+  private constructor(outbox: Outbox, supervisor: Supervisor, folder: string) {
+    this.#outbox = outbox;
+    this.#supervisor = supervisor;
+    this.#folder = folder;
+  }
+
+  static async start(folder: string, outboxFolder: string, spec: LogPolicySpec): Promise<Agent> {
+    const random = seededRandom(1);
+    const outbox = await Outbox.open({ folder: outboxFolder, clock: quickClock, random });
+    const exec = createExec({ clock: quickClock, folder: join(folder, "running"), environment: {} });
+    const depots = { folder: () => undefined, ensure: () => Promise.reject(new Error("no depots here")) };
+    const host = createHost({ log: process.env["ODP_TRACE"] ? (level, message, fields) => console.log(level, message, JSON.stringify(fields)) : () => undefined, clock: quickClock, random, exec, depots, outbox });
+    const supervisor = new Supervisor({ host, plugins: [logPolicy], folder: join(folder, "policies") });
+    supervisor.apply({ revision: 1, policies: [{ name: "p", revision: 1, spec: JSON.stringify(spec), depot: undefined, conf: "" }] });
+    return new Agent(outbox, supervisor, outboxFolder);
+  }
+
+  /** What was rotated away before the policy came is none of its business. */
+  async following(): Promise<void> {
+    for (const end = performance.now() + DEADLINE_MS; this.#outbox.marks("policy/p/file-").length === 0; await pause(5)) {
+      if (performance.now() > end) throw new Error("The log is not followed.");
+    }
+  }
+
+  /** What its disk holds at this moment is what the next one finds. */
+  async kill(next: string): Promise<void> {
+    await cp(this.#folder, next, { recursive: true });
+    await this.stop();
+  }
+
+  async stop(): Promise<void> {
+    await this.#supervisor.stop();
+    await this.#outbox.close();
+  }
+
+  async lines(): Promise<string[]> {
+    return (await this.#bodies("records")).flatMap(({ records }) => records.map((record) => record.toString()));
+  }
+
+  gaps() {
+    return this.#bodies("gap");
+  }
+
+  async #bodies<C extends "records" | "gap">(kind: C) {
+    const reader = this.#outbox.reader(1);
+    const found = [];
+    for (let entries = await reader.next(1_000, 1 << 20); entries.length > 0; entries = await reader.next(1_000, 1 << 20)) {
+      for (const { body } of entries) if (body?.$case === kind) found.push(body.value as Extract<typeof body, { $case: C }>["value"]);
+    }
+    await reader.close();
+    return found;
+  }
+}

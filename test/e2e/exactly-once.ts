@@ -1,0 +1,212 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { expect } from "vitest";
+import { seededRandom } from "../helpers/clock.ts";
+import { eventually } from "../helpers/programs.ts";
+import { accessLine, writeAccessLog, type Rotation } from "./access-log.ts";
+import type { Installation } from "./installation.ts";
+import { everyRunOnce } from "./scheduled-runs.ts";
+
+/** One host whose log is followed and whose command runs every second, while everything is killed that can be. */
+
+const HOST = "web-1";
+const LINES_CLASS = "/matrix/once/access";
+const GENERATIONS_KEPT = 5;
+/** While the agent is away the log may be rotated so often; more would be lost, and counted. */
+const ROTATIONS_UNSEEN_MAX = 3;
+const SETTLE_DEADLINE_MS = 240_000;
+const NUMBERS_PER_PAGE = 50_000;
+const SHOWN_MAX = 20;
+
+export interface Scenario {
+  readonly odp: Installation;
+  readonly seed: number;
+  readonly lines: number;
+  readonly linesPerBurst: number;
+  readonly pauseMs: number;
+  readonly rotateEveryLines: number;
+  readonly rotations: readonly Rotation[];
+  /** Which files the policy matches. */
+  readonly match: string;
+  /** What is done to the installation, each at a moment of its own, one after the other. */
+  readonly blows: readonly Blow[];
+}
+
+export interface Blow {
+  readonly what: string;
+  readonly strike: () => Promise<void>;
+  /** The agent is away meanwhile. */
+  readonly blind?: boolean;
+}
+
+export interface Told {
+  readonly rotations: number;
+  readonly runs: number;
+  readonly skipped: number;
+}
+
+/** Agent and controller in turn, so often altogether. */
+export function kills(odp: Installation, count: number): Blow[] {
+  const agent: Blow = {
+    what: "the agent is killed",
+    blind: true,
+    strike: async () => {
+      await odp.agent(HOST).kill("SIGKILL");
+      await odp.startAgent(HOST);
+    },
+  };
+  const controller: Blow = {
+    what: "the controller is killed",
+    strike: async () => {
+      await odp.controller.kill("SIGKILL");
+      await odp.startController();
+    },
+  };
+  return Array.from({ length: count }, (_, index) => (index % 2 === 0 ? agent : controller));
+}
+
+/** Classes, rules, the host and its two policies. */
+export async function prepare(odp: Installation, match: string): Promise<void> {
+  await mkdir(logsOf(odp), { recursive: true });
+  await odp.enrol(HOST);
+  await odp.mql(`create class ${LINES_CLASS} (path varchar, n bigint) with kind='record'`);
+  await odp.mql("create class /matrix/once/tick (text varchar) with kind='record'");
+  await putRule(odp, "access", LINES_CLASS);
+  await odp.ok("PUT", "/mxobject/rule", new URLSearchParams({ key: "/matrix/rules/once/tick", value: "--class=/matrix/once/tick\n--parser=text\n--fields=text\n" }));
+  await odp.ok("POST", "/monitoring/policy/log", JSON.stringify({ name: "access", rule: "/matrix/rules/once/access", dir: logsOf(odp), match, hosts: [HOST] }));
+  await odp.ok("POST", "/monitoring/policy", JSON.stringify({ name: "tick", rule: "/matrix/rules/once/tick", command: "echo tick", ctype: 1, interval: 1, unit: "second", hosts: [HOST] }));
+}
+
+/** A line is an object only when it is whole: its number stands in it twice. */
+export function putRule(odp: Installation, name: string, path: string): Promise<unknown> {
+  const grok = `--class=${path}\n--parser=grok\n--pattern_1=%{IP} - - \\[%{HTTPDATE}\\] "GET %{NOTSPACE:path} HTTP/1\\.1" 200 %{INT:n:int}$\n`;
+  return odp.ok("PUT", "/mxobject/rule", new URLSearchParams({ key: `/matrix/rules/once/${name}`, value: grok }));
+}
+
+function logsOf(odp: Installation): string {
+  return join(odp.folder, "logs");
+}
+
+/** Writes the log, strikes at moments of the seed, and answers when everything has been told. */
+export async function carryOut(scenario: Scenario): Promise<number> {
+  const { odp, seed, lines, blows } = scenario;
+  const random = seededRandom(seed);
+  const moments = blows.map((_, index) => Math.floor(((index + 0.2 + 0.6 * random.next()) / blows.length) * lines));
+  const striking = new Strikes(blows, moments);
+  console.log(`exactly once: seed ${seed}, ${lines} lines, blows at ${moments.join(", ")}`);
+  let shown = 0;
+  const rotations = await writeAccessLog({
+    folder: logsOf(odp),
+    lines,
+    generations: GENERATIONS_KEPT,
+    rotateEveryLines: scenario.rotateEveryLines,
+    linesPerBurst: scenario.linesPerBurst,
+    pauseMs: scenario.pauseMs,
+    rotation: () => striking.mayRotate(() => scenario.rotations[Math.floor(random.next() * scenario.rotations.length)]),
+    onProgress: async (written) => {
+      await striking.goOn(written);
+      if (written - shown < lines / 10) return;
+      shown = written;
+      console.log(`${written} of ${lines} lines written, ${striking.done} of ${blows.length} blows`);
+    },
+  });
+  await striking.end();
+  return rotations;
+}
+
+/** One blow at a time, while the writer goes on; it waits only when the next is due before the last is over. */
+class Strikes {
+  readonly #blows: readonly Blow[];
+  readonly #moments: readonly number[];
+  #striking: Promise<void> = Promise.resolve();
+  #over = true;
+  #begun = 0;
+  #unseen = 0;
+
+  constructor(blows: readonly Blow[], moments: readonly number[]) {
+    this.#blows = blows;
+    this.#moments = moments;
+  }
+
+  get done(): number {
+    return this.#begun;
+  }
+
+  async goOn(written: number): Promise<void> {
+    const blow = this.#blows[this.#begun];
+    if (blow === undefined || written < (this.#moments[this.#begun] ?? 0)) return;
+    await this.#striking;
+    this.#begun++;
+    this.#unseen = 0;
+    this.#over = false;
+    this.#striking = blow.strike().then(() => void (this.#over = true));
+    // Its failure is met by the next who waits for it.
+    this.#striking.catch(() => undefined);
+  }
+
+  mayRotate<T>(rotate: () => T): T | undefined {
+    const blind = !this.#over && this.#blows[this.#begun - 1]?.blind === true;
+    if (blind && this.#unseen >= ROTATIONS_UNSEEN_MAX) return undefined;
+    if (blind) this.#unseen++;
+    return rotate();
+  }
+
+  async end(): Promise<void> {
+    await this.#striking;
+  }
+}
+
+/** Waits until as many lines are counted as were written, or no more come. */
+export async function settled(odp: Installation, lines: number, paths: readonly string[] = [LINES_CLASS]): Promise<number> {
+  let counted = 0;
+  let shown = -1;
+  await eventually(`${lines} lines are counted`, SETTLE_DEADLINE_MS, async () => {
+    const counts = await Promise.all(paths.map(async (path) => Number((await odp.mql(`select count(*) from ${path}`))[0]?.["count"])));
+    counted = counts.reduce((sum, count) => sum + count, 0);
+    if (counted !== shown) console.log(`${counted} of ${lines} lines counted`);
+    shown = counted;
+    return counted >= lines || undefined;
+  }).catch(async (error: unknown) => {
+    throw new Error(`${String(error)}; ${counted} are there. ${JSON.stringify(await problems(odp))} ${JSON.stringify(await amiss(odp, lines, paths))}`);
+  });
+  return counted;
+}
+
+/** The whole account: of each line, of each run, of what the agent says is missing. */
+export async function everythingOnce(odp: Installation, lines: number): Promise<Omit<Told, "rotations">> {
+  await settled(odp, lines);
+  const { due, runs, skipped } = await everyRunOnce(odp, "tick");
+  expect(due).toBe(runs + skipped);
+  const [sums] = await odp.mql(`select count(*), sum(n) as total, min(n) as low, max(n) as high from ${LINES_CLASS}`);
+  const wrong = await amiss(odp, lines);
+  expect(wrong).toEqual({ missing: [], doubled: [] });
+  expect(sums).toMatchObject({ count: lines, total: (lines * (lines - 1)) / 2, low: 0, high: lines - 1 });
+  expect(await problems(odp)).toEqual({ lost: [], unparsed: [] });
+  return { runs, skipped };
+}
+
+/** Gaps that count something of the log, and lines no object was made of. */
+async function problems(odp: Installation) {
+  const lost = (await gapsOf(odp)).filter((gap) => Number(gap["count"]) > 0);
+  const unparsed = await odp.mql("select * from /matrix/consolelog/rule limit 20");
+  return { lost, unparsed };
+}
+
+export function gapsOf(odp: Installation): Promise<Record<string, unknown>[]> {
+  return odp.mql("select reason, count, unit, source, stime, etime from /matrix/system/policygap where policy='access' limit -1");
+}
+
+/** The numbers of lines that are in none of the classes, or more than once, the first of them. */
+export async function amiss(odp: Installation, lines: number, paths: readonly string[] = [LINES_CLASS]): Promise<{ missing: number[]; doubled: number[] }> {
+  const seen = new Uint8Array(lines);
+  for (const path of paths) {
+    for (let from = 0; from < lines; from += NUMBERS_PER_PAGE) {
+      const rows = await odp.mql(`select n from ${path} where n >= ${from} and n < ${from + NUMBERS_PER_PAGE} limit -1`);
+      for (const row of rows) seen[Number(row["n"])] = Math.min(255, (seen[Number(row["n"])] ?? 0) + 1);
+    }
+  }
+  const numbers = Array.from(seen.keys());
+  return { missing: numbers.filter((n) => seen[n] === 0).slice(0, SHOWN_MAX), doubled: numbers.filter((n) => (seen[n] ?? 0) > 1).slice(0, SHOWN_MAX) };
+}
+
+export { accessLine, HOST, LINES_CLASS };
