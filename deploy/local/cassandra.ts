@@ -4,7 +4,7 @@ import { answersCql, answersWithAllReplicas } from "./cql.ts";
 import { jvmFlags } from "./jvm.ts";
 import { startDaemon, waitUntilUp, type Daemon } from "./process.ts";
 
-const START_DEADLINE_MS = 120_000;
+const START_DEADLINE_MS = 240_000;
 /** What SimpleSnitch calls the only datacenter. */
 export const LOCAL_DATACENTER = "datacenter1";
 
@@ -63,12 +63,11 @@ function tokenOf(node: CassandraNode): bigint {
 
 function cassandraYaml(node: CassandraNode, dataDir: string): string {
   const seeds = node.ring.map((address) => `${address}:${node.ports.storage}`).join(",");
-  // Nodes that start together share out the ring by given tokens, and have nothing to bring over from each other.
-  const placing = node.ring.length === 1 ? "" : `auto_bootstrap: false\ninitial_token: ${tokenOf(node)}\n`;
+  const ofRing = node.ring.length === 1 ? "" : RING_YAML.replace("TOKEN", String(tokenOf(node)));
   return `cluster_name: odp-local
 partitioner: org.apache.cassandra.dht.Murmur3Partitioner
 num_tokens: 1
-${placing}listen_address: ${node.address}
+${ofRing}listen_address: ${node.address}
 rpc_address: ${node.address}
 storage_port: ${node.ports.storage}
 native_transport_port: ${node.ports.native}
@@ -96,6 +95,16 @@ memtable:
       inherits: trie
 `;
 }
+
+/**
+ * Nodes that start together share out the ring by given tokens, and have nothing to bring over from each other. Reads end early enough for
+ * odp to ask another node within its own deadline.
+ */
+const RING_YAML = `auto_bootstrap: false
+initial_token: TOKEN
+read_request_timeout: 3000ms
+range_request_timeout: 3000ms
+`;
 
 const LOGBACK = `<configuration>
   <appender name="OUT" class="ch.qos.logback.core.ConsoleAppender">
