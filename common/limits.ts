@@ -105,6 +105,8 @@ export const GROK_PATTERNS_PER_RULE_MAX = 64;
 export const RECORD_MAX_BYTES = 256 * KIB;
 export const INGEST_BATCH_MAX_ENTRIES = 1_000;
 export const INGEST_ERRORS_KEPT_PER_ENTRY = 20;
+/** Of one batch of a stream: pieces of `CHANGE_BATCH_MAX` rows that are being stored while the next is parsed. */
+export const INGEST_CHUNKS_IN_FLIGHT_MAX = 4;
 export const INGEST_STREAMS_KNOWN_MAX = 20_000;
 /** Different rules among the entries of one batch: the mark names them all. */
 export const INGEST_RULES_PER_BATCH_MAX = 256;
@@ -180,6 +182,9 @@ export const JOB_RUN_TTL_DAYS = 30;
 export const JOB_LOST_AFTER_MS = 60_000;
 /** A controller whose run was taken over looks this often how it ended. */
 export const JOB_FOLLOW_POLL_MS = 500;
+/** A run that was taken over waits so long for its host to come to another controller, and looks this often. */
+export const JOB_HOST_RETURN_MS = 40_000;
+export const JOB_HOST_RETURN_PAUSE_MS = 250;
 export const JOB_MESSAGE_MAX_CHARACTERS = 8_000;
 
 // Agent: what it keeps on the host's disk.

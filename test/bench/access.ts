@@ -1,6 +1,6 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { Installation } from "../e2e/installation.ts";
+import type { Installation } from "../e2e/installation.ts";
 
 /** An ordinary access log in the combined format, and an installation that follows it. */
 

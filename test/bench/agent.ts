@@ -1,12 +1,11 @@
-import { readFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { Installation } from "../e2e/installation.ts";
 import { median, type Bench } from "./frame.ts";
+import { cpuSeconds, residentMb } from "./process.ts";
 
 const STARTS = 5;
 const SETTLE_MS = 10_000;
 const IDLE_MS = 30_000;
-const CLOCK_TICKS_PER_SECOND = 100;
 
 /** An enrolled agent without policies: what it costs to have it, and how fast it is there again. */
 export const agentBench: Bench = {
@@ -42,16 +41,4 @@ async function startsToConnected(odp: Installation): Promise<number> {
     times.push(Number(match[1]));
   }
   return median(times);
-}
-
-function residentMb(pid: number): number {
-  const kilobytes = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
-  return Number(kilobytes) / 1_024;
-}
-
-/** User and system time of the process (proc(5), fields 14 and 15 of stat, in clock ticks). */
-function cpuSeconds(pid: number): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return (Number(fields[11]) + Number(fields[12])) / CLOCK_TICKS_PER_SECOND;
 }

@@ -1,13 +1,16 @@
 import { agentBench } from "./agent.ts";
 import { line, machine, type Bench } from "./frame.ts";
 import { httpBench } from "./http.ts";
+import { ingestClusterBench } from "./ingest-cluster.ts";
 import { ingestBench } from "./ingest.ts";
+import { latencyBench } from "./latency.ts";
 import { mqlBench } from "./mql.ts";
+import { recoveryBench } from "./recovery.ts";
 import { clusterStoreBench } from "./store-cluster.ts";
 import { embeddedStoreBench } from "./store-embedded.ts";
 
 /** `npm run bench [-- name …]`: figures as ratios inside one run. It judges nobody: a missed goal is printed, not an error. */
-const BENCHES: readonly Bench[] = [httpBench, mqlBench, embeddedStoreBench, clusterStoreBench, agentBench, ingestBench];
+const BENCHES: readonly Bench[] = [httpBench, mqlBench, embeddedStoreBench, clusterStoreBench, agentBench, ingestBench, ingestClusterBench, latencyBench, recoveryBench];
 
 const wanted = process.argv.slice(2);
 console.log(machine());

@@ -1,5 +1,6 @@
+import { setImmediate } from "node:timers/promises";
 import { AppError, errorText, isAppError } from "../../../common/errors.ts";
-import { CHANGE_BATCH_MAX, INGEST_ERRORS_KEPT_PER_ENTRY } from "../../../common/limits.ts";
+import { CHANGE_BATCH_MAX, INGEST_CHUNKS_IN_FLIGHT_MAX, INGEST_ERRORS_KEPT_PER_ENTRY } from "../../../common/limits.ts";
 import type { Row } from "../../../common/value.ts";
 import type { Entry, Records } from "../../../proto/gen/agent/v1/agent.ts";
 import type { EntrySource } from "../hosts/index.ts";
@@ -8,6 +9,7 @@ import type { Principal } from "../permissions/index.ts";
 import type { RawRecord, Rule } from "../rules/index.ts";
 import { LEVEL_ERROR, RULE_LOG_CLASS } from "./classes.ts";
 import { writeTimeUs } from "./held-stream.ts";
+import { InFlight } from "./in-flight.ts";
 import type { BegunBatch } from "./store.ts";
 
 /** Entries of one stream, to be stored together, with the rules they are parsed with. */
@@ -41,15 +43,34 @@ export class RecordWriter {
   }
 
   async write(batch: Batch): Promise<void> {
-    const rows = new RowsByClass();
     const faults = new Faults(batch);
-    if (batch.missing > 0) rows.add(`${batch.principal.ospace}${this.#classes.gaps}`, missingEntries(batch));
-    for (const entry of batch.entries) this.#collect(entry, { batch, rows, faults });
-    for (const [path, records] of rows.classes()) await this.#ingest(path, records, { batch, faults });
+    const storing = new InFlight(INGEST_CHUNKS_IN_FLIGHT_MAX);
+    try {
+      await this.#writeRows({ batch, faults, storing, rows: new RowsByClass() });
+    } finally {
+      await storing.end();
+    }
     await this.#writeFaults(batch, faults);
   }
 
-  #collect(entry: Entry, { batch, rows, faults }: { batch: Batch; rows: RowsByClass; faults: Faults }): void {
+  /** While what is parsed is being stored, the next is parsed. The order in which rows get there does not matter: their ids and times are settled. */
+  async #writeRows(work: Work): Promise<void> {
+    const { batch, rows, storing } = work;
+    if (batch.missing > 0) rows.add(`${batch.principal.ospace}${this.#classes.gaps}`, missingEntries(batch));
+    let parsed = 0;
+    for (const entry of batch.entries) {
+      this.#collect(entry, work);
+      for (const [path, records] of rows.take(CHANGE_BATCH_MAX)) await storing.begin(() => this.#ingest(path, records, work));
+      parsed += entry.body?.$case === "records" ? entry.body.value.records.length : 0;
+      if (parsed < CHANGE_BATCH_MAX) continue;
+      // Others get their turn.
+      await setImmediate();
+      parsed = 0;
+    }
+    for (const [path, records] of rows.take(0)) await storing.begin(() => this.#ingest(path, records, work));
+  }
+
+  #collect(entry: Entry, { batch, rows, faults }: Work): void {
     const { ospace } = batch.principal;
     const { host } = batch.source;
     switch (entry.body?.$case) {
@@ -74,7 +95,7 @@ export class RecordWriter {
     }
   }
 
-  #collectRecords(entry: Entry, records: Records, { batch, rows, faults }: { batch: Batch; rows: RowsByClass; faults: Faults }): void {
+  #collectRecords(entry: Entry, records: Records, { batch, rows, faults }: Pick<Work, "batch" | "rows" | "faults">): void {
     const rule = batch.rules.get(records.rule) ?? new AppError("invalid", `The policy ${records.policy} names no rule.`);
     const raw = records.records.map((bytes): RawRecord => ({
       text: this.#decoder.decode(bytes),
@@ -94,11 +115,7 @@ export class RecordWriter {
   }
 
   /** One bad value must not keep its neighbours out: halves are tried until the bad ones stand alone. */
-  async #ingest(path: string, rows: readonly Placed[], context: { batch: Batch; faults: Faults }): Promise<void> {
-    if (rows.length > CHANGE_BATCH_MAX) {
-      await this.#ingest(path, rows.slice(0, CHANGE_BATCH_MAX), context);
-      return this.#ingest(path, rows.slice(CHANGE_BATCH_MAX), context);
-    }
+  async #ingest(path: string, rows: readonly Placed[], context: Pick<Work, "batch" | "faults">): Promise<void> {
     try {
       await this.#objects.ingest(context.batch.principal, path, rows.map(({ record }) => record));
     } catch (error) {
@@ -117,6 +134,14 @@ export class RecordWriter {
   }
 }
 
+/** What is known and under way while a batch is written. */
+interface Work {
+  readonly batch: Batch;
+  readonly rows: RowsByClass;
+  readonly faults: Faults;
+  readonly storing: InFlight;
+}
+
 interface Placed {
   readonly record: NewRecord;
   /** What it was parsed from; absent for runs and gaps. */
@@ -132,8 +157,13 @@ class RowsByClass {
     else this.#rows.set(path, [{ record, from }]);
   }
 
-  classes(): Iterable<readonly [string, readonly Placed[]]> {
-    return this.#rows;
+  /** Takes the rows of classes that have at least so many, in pieces of what is taken at once. */
+  *take(atLeast: number): Generator<readonly [path: string, rows: readonly Placed[]]> {
+    for (const [path, rows] of this.#rows) {
+      if (rows.length < atLeast) continue;
+      this.#rows.delete(path);
+      for (let from = 0; from < rows.length; from += CHANGE_BATCH_MAX) yield [path, rows.slice(from, from + CHANGE_BATCH_MAX)];
+    }
   }
 }
 

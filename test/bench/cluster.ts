@@ -1,0 +1,30 @@
+import { randomBytes } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { startLocalCluster, type ClusterSettings } from "../../deploy/local/cluster.ts";
+
+/** An etcd and a Cassandra node: those the settings name, else one of each on this machine while `work` lasts. */
+export async function withCluster<T>(work: (settings: ClusterSettings) => Promise<T>): Promise<T> {
+  const { ODP_ETCD_ENDPOINTS: etcd, ODP_CASSANDRA_CONTACT_POINTS: cassandra, ODP_CASSANDRA_DATACENTER: datacenter } = process.env;
+  if (etcd && cassandra) return work({ etcdEndpoints: etcd.split(","), cassandraContactPoints: cassandra.split(","), cassandraDatacenter: datacenter || "datacenter1" });
+  const dir = await mkdtemp(join(tmpdir(), "odp-bench-"));
+  const local = await startLocalCluster({ dir, progress: (line) => console.log(`  ${line}`) });
+  try {
+    return await work(local.settings);
+  } finally {
+    await local.stop({ now: true });
+    await rm(dir, { recursive: true, force: true });
+  }
+}
+
+/** A name space of its own, so that an earlier run left nothing in it. */
+export function clusterVariables(settings: ClusterSettings): Readonly<Record<string, string>> {
+  return {
+    ODP_STORE: "cluster",
+    ODP_ETCD_ENDPOINTS: settings.etcdEndpoints.join(","),
+    ODP_CASSANDRA_CONTACT_POINTS: settings.cassandraContactPoints.join(","),
+    ODP_CASSANDRA_DATACENTER: settings.cassandraDatacenter,
+    ODP_CLUSTER_PREFIX: `bench${randomBytes(5).toString("hex")}`,
+  };
+}
