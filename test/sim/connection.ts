@@ -36,6 +36,7 @@ export class Connection {
   readonly #options: ConnectionOptions;
   readonly #ends: { client: Process; server: Process | undefined };
   readonly #listeners: (() => void)[] = [];
+  readonly #opening: End;
   #silent = false;
   #broken = false;
 
@@ -45,13 +46,16 @@ export class Connection {
     const { world, latency } = options;
     const carries = (): boolean => !this.#silent && !this.#broken;
     const fail = (): void => this.break("The stream failed.");
-    [this.client, this.server] = pairOf({ world, latency, carries, fail, processes: this.#ends });
+    const [client, server] = pairOf({ world, latency, carries, fail, processes: this.#ends });
+    [this.client, this.server, this.#opening] = [client, server, client];
     options.client.onEnd(() => this.break("The other side died."));
   }
 
   /** The first packet reaches the other side. */
   dial(arrived: () => void): void {
-    this.#options.world.after(this.#options.latency(), "dial", () => {
+    const latencyMs = this.#options.latency();
+    this.#opening.notBefore(this.#options.world.nowMs + latencyMs);
+    this.#options.world.after(latencyMs, "dial", () => {
       if (!this.#silent && !this.#broken) arrived();
     });
   }
@@ -100,7 +104,7 @@ interface PairOptions {
   readonly processes: { readonly client: Process; readonly server: Process | undefined };
 }
 
-function pairOf(options: PairOptions): [client: Side, server: Side] {
+function pairOf(options: PairOptions): [client: End, server: End] {
   const client = new End(options, () => options.processes.server);
   const server = new End(options, () => options.processes.client);
   client.other = server;
@@ -148,6 +152,11 @@ class End implements Side {
     if (!other) return;
     other.waiting -= 1;
     if (other.waiting < HIGH_WATER_FRAMES) other.onDrain();
+  }
+
+  /** Nothing overtakes what opens the connection. */
+  notBefore(timeMs: number): void {
+    this.#lastMs = Math.max(this.#lastMs, timeMs);
   }
 
   #carry(arrive: () => void): void {

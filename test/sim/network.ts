@@ -48,16 +48,19 @@ export class Network {
 
   /** No new streams, and what is sent over the old ones vanishes: neither side is told. */
   partition(host: string, address: string): void {
+    this.#world.note(`${host} and ${address} are parted`);
     this.#cut.add(`${host} ${address}`);
     for (const one of this.#connections) if (one.host === host && one.address === address) one.connection.fallSilent();
   }
 
   heal(): void {
+    this.#world.note("the network is whole");
     this.#cut.clear();
   }
 
   /** Breaks what is open between them, with or without telling. */
   cut(host: string, address: string, silently: boolean): void {
+    this.#world.note(`${host} and ${address} are cut${silently ? " in silence" : ""}`);
     for (const one of [...this.#connections]) {
       if (one.host !== host || one.address !== address) continue;
       if (silently) one.connection.fallSilent();
@@ -81,6 +84,7 @@ export class Network {
     this.#connections.add(entry);
     connection.onOver(() => void this.#connections.delete(entry));
     if (this.#cut.has(`${host} ${address}`)) connection.fallSilent();
+    this.#world.remark(`${host} dials ${address}${this.#cut.has(`${host} ${address}`) ? ", which is cut off" : ""}`);
     connection.dial(() => {
       const port = this.#ports.get(address);
       if (!port) return connection.break(`Nobody listens at ${address}.`);
@@ -130,14 +134,14 @@ class ClientWire implements Wire {
     this.#side.end();
   }
 
+  /** Both ends hear of it, this one too. */
   cancel(): void {
-    this.#broke("The stream was cancelled.");
     this.#connection.break("The stream was cancelled.");
   }
 
-  // eslint-disable-next-line require-yield
-  async *fetch(): AsyncGenerator<Uint8Array> {
-    throw await Promise.resolve(new AppError("unavailable", "There is no content here."));
+  fetch(): AsyncIterable<Uint8Array> {
+    const none = new AppError("unavailable", "There is no content here.");
+    return { [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(none) }) };
   }
 
   async *#read(): AsyncGenerator<ControllerFrame> {

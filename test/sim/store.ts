@@ -50,7 +50,8 @@ export function storeCall({ world, process, faults }: StoreCallOptions): StoreCa
     else world.after(delayMs, "store", action);
   };
   const happen = <T>({ name, action, fate, partly }: Work<T>): { ok: true; value: T } | { ok: false; error: unknown } => {
-    if (fate !== "answered") world.note(`${process.name} ${name}: ${fate}`);
+    if (fate === "answered") world.remark(`${process.name} ${name}`);
+    else world.note(`${process.name} ${name}: ${fate}`);
     try {
       if (fate === "away") throw new AppError("unavailable", "The store is away.");
       if (fate === "undone") partly?.((of) => Math.floor(world.random.next() * (of + 1)));
