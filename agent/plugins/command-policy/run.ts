@@ -75,7 +75,13 @@ export class Run {
   async flush(signal: AbortSignal): Promise<void> {
     if (this.#buffered.length === 0) return;
     const records = this.#takeBuffered();
-    await this.#options.host.emit(this.#pack(records), { marks: [this.#mark()], signal });
+    try {
+      await this.#options.host.emit(this.#pack(records), { marks: [this.#mark()], signal });
+    } catch (error) {
+      // Nothing was written: they go with the end.
+      this.#putBack(records);
+      throw error;
+    }
   }
 
   async end(end: RunEnd, beside: Beside = {}): Promise<void> {
@@ -101,6 +107,12 @@ export class Run {
     this.#bufferedBytes = 0;
     this.#written += records.length;
     return records;
+  }
+
+  #putBack(records: readonly RawRecord[]): void {
+    this.#buffered.unshift(...records);
+    this.#bufferedBytes += records.reduce((sum, { bytes }) => sum + bytes.length, 0);
+    this.#written -= records.length;
   }
 
   #pack(records: readonly RawRecord[]): Emission[] {
