@@ -30,7 +30,9 @@ export async function makeFolder(files: Files, path: string): Promise<void> {
 /** The file holds the new content or the old one, never a part; durable when it resolves. Mode 0600. */
 export async function writeAtomically(files: Files, path: string, content: Uint8Array): Promise<void> {
   const beside = `${path}.new`;
-  const file = await files.open(beside, "w", 0o600);
+  // Never written in place: after a power cut what a former writing left may be the present content under a second name.
+  await files.rm(beside, { force: true });
+  const file = await files.open(beside, "wx", 0o600);
   try {
     await writeWholly(file, content, 0);
     await file.sync();

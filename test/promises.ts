@@ -111,6 +111,28 @@ export const PROMISES = {
       "With a clock behind, every call to etcd would have been past its deadline at once, with one ahead never. Now deadlines go by the monotonic clock.",
     ],
   },
+  "agent-power-cut": {
+    promise: "After a power cut an agent has everything it answered for: entries, positions, the journal of commands, what is wanted of it and who it is. Nothing torn is sent, nothing is sent twice under one number.",
+    tests: ["test/durability/outbox.test.ts", "test/durability/small-files.test.ts"],
+    found: [
+      "The folder of the outbox was made and never synced in the folder above: its name, and all that was answered, could be lost. Now every folder of our own is made durable, up to the root.",
+      "Appends that shared one sync were frames of their own: a power cut could lose the first and leave the second, a hole in the sequence. Now what one sync makes durable is one frame.",
+      "A killed agent's last write was taken over without a sync: it was sent, and a power cut could then lose it. Now what is found is synced before it is acted on.",
+      "A file of the outbox that could not be finished was deleted without a sync; if it came back, it hid what had been written since. Now a file that begins before its predecessor ends is known for what it is.",
+      "A file that is replaced in one step was written anew under the name of the last attempt, which a power cut could have left as a second name of the present one. Now it is a new file each time.",
+      "A stream that was to be renamed had its new name in memory even when it could not be written down. Now the name changes with the file.",
+      "An agent that was killed with a full outbox waited for room before it opened the link that alone makes room. Now the results of what was interrupted are written beside the link.",
+    ],
+  },
+  "embedded-power-cut": {
+    promise: "After a power cut the embedded store has every content, every stream and the key of its secrets as it answered them; what is half written is never served.",
+    tests: ["test/durability/blobs.test.ts", "test/durability/small-files.test.ts"],
+    found: [
+      "A stream reached as far as its file: what a power cut left behind its end was served, and made every repetition a conflict. Now its size is a row that is written after the bytes.",
+      "A stream, a content or a key file whose maker was killed before the name was durable was used by the next process as if it were. Now names are synced before anything is answered on them.",
+      "The names of the folders of a tenant and of LMDB's own file were never synced, nor was the removal of a tenant. Now they are.",
+    ],
+  },
 } as const satisfies Readonly<Record<string, FailurePromise>>;
 
 export type PromiseId = keyof typeof PROMISES;

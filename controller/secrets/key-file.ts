@@ -1,18 +1,29 @@
 import { randomBytes } from "node:crypto";
-import { link, mkdir, open, readFile, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { AppError } from "../../common/errors.ts";
+import type { Files } from "../../common/files.ts";
+import { isCode, isMissing, makeFolder, nodeFiles, syncFolder, writeWholly } from "../files.ts";
 import { secretBox, type SecretBox } from "./secret-box.ts";
 
 const LINE = /^odp-key-1:([0-9A-Za-z+/]{43}=)$/;
+
+export interface KeyFileOptions {
+  readonly file: string;
+  readonly create: boolean;
+  /** The disk of this machine when absent. */
+  readonly files?: Files;
+}
 
 /**
  * Reads the key file: one `odp-key-1:<base64 of 32 bytes>` per line, the first seals, older ones below it still open. Empty lines and
  * lines that begin with `#` do not count. With `create` a missing file is made (mode 0600); of several that make it at once one wins.
  */
-export async function openSecretKey(options: { readonly file: string; readonly create: boolean }): Promise<SecretBox> {
-  const text = (await read(options.file)) ?? (options.create ? await create(options.file) : undefined);
+export async function openSecretKey(options: KeyFileOptions): Promise<SecretBox> {
+  const files = options.files ?? nodeFiles;
+  const text = (await read(files, options.file)) ?? (options.create ? await create(files, options.file) : undefined);
   if (text === undefined) throw new AppError("invalid", `There is no key file ${options.file} (ODP_SECRET_KEY_FILE).`);
+  // Its maker may have been killed before the name was durable, and secrets are about to be sealed with it.
+  if (options.create) await syncFolder(files, dirname(options.file));
   return secretBox(parse(text, options.file));
 }
 
@@ -25,50 +36,36 @@ function parse(text: string, file: string): Uint8Array[] {
   return keys.map((key) => Buffer.from(key ?? "", "base64"));
 }
 
-async function read(file: string): Promise<string | undefined> {
+async function read(files: Files, file: string): Promise<string | undefined> {
   try {
-    return await readFile(file, "utf8");
+    return Buffer.from(await files.readFile(file)).toString();
   } catch (error) {
-    if (isCode(error, "ENOENT")) return undefined;
+    if (isMissing(error)) return undefined;
     throw new AppError("invalid", `The key file ${file} cannot be read.`, { cause: error });
   }
 }
 
 /** Written beside and linked into place, so that nobody ever reads half a key. */
-async function create(file: string): Promise<string | undefined> {
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+async function create(files: Files, file: string): Promise<string | undefined> {
+  await makeFolder(files, dirname(file));
   const draft = `${file}.${randomBytes(6).toString("hex")}`;
-  await writeDurably(draft, `odp-key-1:${randomBytes(32).toString("base64")}\n`);
+  await writeDurably(files, draft, `odp-key-1:${randomBytes(32).toString("base64")}\n`);
   try {
-    await link(draft, file);
+    await files.link(draft, file);
   } catch (error) {
     if (!isCode(error, "EEXIST")) throw error;
   } finally {
-    await rm(draft, { force: true });
+    await files.rm(draft, { force: true });
   }
-  await syncFolder(dirname(file));
-  return read(file);
+  return read(files, file);
 }
 
-async function writeDurably(file: string, text: string): Promise<void> {
-  const handle = await open(file, "wx", 0o600);
+async function writeDurably(files: Files, file: string, text: string): Promise<void> {
+  const handle = await files.open(file, "wx", 0o600);
   try {
-    await handle.writeFile(text);
+    await writeWholly(handle, Buffer.from(text), 0);
     await handle.sync();
   } finally {
     await handle.close();
   }
-}
-
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, "r");
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-}
-
-function isCode(error: unknown, code: string): boolean {
-  return error instanceof Error && "code" in error && error.code === code;
 }

@@ -1,36 +1,27 @@
-import { expect, test } from "vitest";
+import { expect } from "vitest";
 import { emitWhenRoom } from "../../agent/host.ts";
 import { Journal } from "../../agent/journal.ts";
 import { Outbox, type Emission } from "../../agent/outbox.ts";
 import type { Random } from "../../common/time.ts";
 import type { Entry } from "../../proto/gen/agent/v1/agent.ts";
+import { histories } from "./histories.ts";
 import { liveThrough, type Life } from "./lives.ts";
-
-const HISTORIES = Number(process.env.ODP_DURABILITY_HISTORIES ?? 2_000);
-/** Seeds that once failed, by what they showed. */
-const FOUND: readonly (readonly [what: string, seed: number])[] = [];
-
-test(`${HISTORIES} histories of power cuts and kills: an agent's outbox and journal lose nothing they answered and double nothing`, async () => {
-  const first = Number(process.env.ODP_TEST_SEED ?? Date.now() % 1_000_000_000);
-  console.log(`histories of the outbox: seeds from ${first}`);
-  for (let seed = first; seed < first + HISTORIES; seed++) await history(seed);
-});
-
-for (const [what, seed] of FOUND) test(`seed ${seed}: ${what}`, () => history(seed));
-
-async function history(seed: number): Promise<void> {
-  const world = new World();
-  try {
-    await liveThrough({ seed, lives: 5, operationsMax: 160, live: (life) => world.live(life) });
-    world.conclude();
-  } catch (error) {
-    throw new Error(`Seed ${seed}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
-  }
-}
 
 const PRODUCERS = ["a", "b", "c"];
 const RECORDS_MAX = 12;
 const COMMANDS_MAX = 6;
+
+histories({
+  promise: "agent-power-cut",
+  part: "the agent's outbox and journal",
+  count: 800,
+  found: [],
+  history: async (seed) => {
+    const world = new World();
+    await liveThrough({ seed, lives: 5, operationsMax: 160, live: (life) => world.live(life) });
+    world.conclude();
+  },
+});
 
 /** What the controllers have, and what the agent's parts were answered: the memory that survives everything. */
 class World {

@@ -1,17 +1,20 @@
-import { mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { AppError } from "../../../common/errors.ts";
+import type { Files } from "../../../common/files.ts";
 import { BLOB_OWNER_MAX_BYTES } from "../../../common/limits.ts";
+import { makeFolder } from "../../files.ts";
 import type { BlobInfo, BlobStore, ByteRange, StreamPart } from "../blobs.ts";
 import { decodeStored, encodePacked } from "../format.ts";
 import { Contents } from "./contents.ts";
 import type { EmbeddedRuntime } from "./runtime.ts";
 import type { Environment } from "./environment.ts";
-import { diskErrors, PARTIAL } from "./files.ts";
+import { diskErrors } from "./files.ts";
 import { bytesText, concat, following, prefixEnd, textBytes } from "./keys.ts";
-import { Streams } from "./streams.ts";
+import { Streams, type StreamSizes } from "./streams.ts";
 import { Turns } from "./turns.ts";
 
+/** Of the environment: before it, streams had no sizes beside them. */
+const FORMAT_STREAM_SIZES = 2;
 const PRESENT = encodePacked(1);
 /** Contents looked at before others get their turn. */
 const SWEEP_BATCH = 500;
@@ -19,6 +22,7 @@ const SWEEP_BATCH = 500;
 export interface BlobStoreOptions {
   readonly env: Environment;
   readonly folder: string;
+  readonly files: Files;
   readonly runtime: EmbeddedRuntime;
 }
 
@@ -34,14 +38,19 @@ export class EmbeddedBlobStore implements BlobStore {
   /** Taking in, marking and sweeping one content exclude each other. */
   readonly #turns = new Turns();
 
-  constructor({ env, folder, runtime }: BlobStoreOptions) {
+  private constructor({ env, folder, files, runtime }: BlobStoreOptions) {
     this.#env = env;
     this.#runtime = runtime;
-    const [contents, streams] = [join(folder, "contents"), join(folder, "streams")];
-    for (const made of [contents, streams]) mkdirSync(made, { recursive: true, mode: 0o700 });
-    for (const name of readdirSync(contents)) if (name.endsWith(PARTIAL)) rmSync(join(contents, name), { force: true });
-    this.#contents = new Contents(contents, runtime.random);
-    this.#streams = new Streams(streams);
+    this.#contents = new Contents({ folder: join(folder, "contents"), files, random: runtime.random });
+    this.#streams = new Streams({ folder: join(folder, "streams"), files, sizes: sizesIn(env) });
+  }
+
+  static async open(options: BlobStoreOptions): Promise<EmbeddedBlobStore> {
+    const store = new EmbeddedBlobStore(options);
+    await store.#contents.open();
+    await makeFolder(options.files, join(options.folder, "streams"));
+    if (options.env.format < FORMAT_STREAM_SIZES) await store.#streams.adopt();
+    return store;
   }
 
   async put(bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>, owner: string): Promise<BlobInfo> {
@@ -67,7 +76,8 @@ export class EmbeddedBlobStore implements BlobStore {
   async mark(digest: string, owner: string): Promise<void> {
     checkOwner(owner);
     await this.#turns.take(digest, async () => {
-      if ((await this.stat(digest)) === undefined) throw new AppError("not_found", `There is no content ${digest}.`);
+      this.#env.read();
+      if (!(await this.#contents.has(digest))) throw new AppError("not_found", `There is no content ${digest}.`);
       await this.#env.write(() => void this.#env.tables.marks.put(markKey(digest, owner), PRESENT));
     });
   }
@@ -132,6 +142,19 @@ export class EmbeddedBlobStore implements BlobStore {
     const prefix = textBytes(digest);
     return [...this.#env.read().marks.getKeys({ start: prefix, end: prefixEnd(prefix)!, limit: 1 })].length > 0;
   }
+}
+
+function sizesIn(env: Environment): StreamSizes {
+  return {
+    get(digest) {
+      const row = env.read().streams.get(textBytes(digest));
+      return row === undefined ? undefined : decodeStored<number>(row);
+    },
+    set: (digest, size) => env.write(() => {
+      if (size === undefined) void env.tables.streams.remove(textBytes(digest));
+      else void env.tables.streams.put(textBytes(digest), encodePacked(size));
+    }),
+  };
 }
 
 function markKey(digest: string, owner: string): Uint8Array {

@@ -1,11 +1,12 @@
 import { createHash } from "node:crypto";
-import { mkdir, open, type FileHandle } from "node:fs/promises";
 import { join } from "node:path";
 import { AppError } from "../../../common/errors.ts";
+import type { Files, OpenFile } from "../../../common/files.ts";
 import { BLOB_CHUNK_MAX_BYTES, BLOB_MAX_BYTES } from "../../../common/limits.ts";
 import type { Random } from "../../../common/time.ts";
+import { isMissing, makeFolder, readWholly, removeFile, syncFolder, writeWholly } from "../../files.ts";
 import type { BlobInfo, ByteRange } from "../blobs.ts";
-import { isMissing, moveInto, PARTIAL, removeFile, syncFolder } from "./files.ts";
+import { moveInto, PARTIAL } from "./files.ts";
 
 /** Content lies in one file, named by its digest; behind the data the digests of its chunks, so that any part can be checked, and a footer. */
 const DIGEST_BYTES = 32;
@@ -14,17 +15,33 @@ const FORMAT = 1;
 const FOOTER_BYTES = 16;
 
 interface Opened {
-  readonly handle: FileHandle;
+  readonly handle: OpenFile;
   readonly size: number;
+}
+
+export interface ContentsOptions {
+  readonly folder: string;
+  readonly files: Files;
+  readonly random: Random;
 }
 
 export class Contents {
   readonly #folder: string;
+  readonly #files: Files;
   readonly #random: Random;
 
-  constructor(folder: string, random: Random) {
+  constructor({ folder, files, random }: ContentsOptions) {
     this.#folder = folder;
+    this.#files = files;
     this.#random = random;
+  }
+
+  /** Clears up what a crash left. */
+  async open(): Promise<void> {
+    await makeFolder(this.#files, this.#folder);
+    for (const name of await this.#files.readdir(this.#folder)) {
+      if (name.endsWith(PARTIAL)) await this.#files.rm(join(this.#folder, name), { force: true });
+    }
   }
 
   /** `keep` is told what came in, and calls the function it is given to make it durable under its digest. */
@@ -33,11 +50,12 @@ export class Contents {
     try {
       const { info, chunks } = await this.#takeIn(raw, bytes);
       await keep(info, async () => {
-        if ((await this.stat(info.digest)) === undefined) await this.#finish(raw, info, chunks);
+        if (await this.has(info.digest)) return;
+        await this.#finish(raw, info, chunks);
       });
       return info;
     } finally {
-      await removeFile(raw);
+      await removeFile(this.#files, raw);
     }
   }
 
@@ -45,6 +63,14 @@ export class Contents {
     const opened = await this.#open(digest);
     await opened?.handle.close();
     return opened === undefined ? undefined : { digest, size: opened.size };
+  }
+
+  /** True when it is there to stay: whoever put it may have been killed before its name was durable. */
+  async has(digest: string): Promise<boolean> {
+    if ((await this.stat(digest)) === undefined) return false;
+    await syncFolder(this.#files, this.#folder);
+    await syncFolder(this.#files, this.#shelf(digest));
+    return true;
   }
 
   async *read(digest: string, range: ByteRange): AsyncIterable<Uint8Array> {
@@ -67,11 +93,11 @@ export class Contents {
   }
 
   async remove(digest: string): Promise<void> {
-    if (await removeFile(this.#path(digest))) await syncFolder(this.#shelf(digest));
+    if (await removeFile(this.#files, this.#path(digest))) await syncFolder(this.#files, this.#shelf(digest));
   }
 
   async #takeIn(raw: string, bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<{ info: BlobInfo; chunks: readonly Uint8Array[] }> {
-    const handle = await open(raw, "wx", 0o600);
+    const handle = await this.#files.open(raw, "wx", 0o600);
     try {
       const whole = createHash("sha256");
       const chunks: Uint8Array[] = [];
@@ -81,7 +107,7 @@ export class Contents {
         if (size > BLOB_MAX_BYTES) throw new AppError("too_large", `A content has at most ${BLOB_MAX_BYTES} bytes.`);
         whole.update(chunk);
         chunks.push(createHash("sha256").update(chunk).digest());
-        await handle.writeFile(chunk);
+        await writeWholly(handle, chunk, size - chunk.length);
       }
       return { info: { digest: whole.digest("hex"), size }, chunks };
     } finally {
@@ -91,25 +117,25 @@ export class Contents {
 
   /** Writes the chunks' digests and the footer behind the data, so that the data need not be copied. */
   async #finish(raw: string, info: BlobInfo, chunks: readonly Uint8Array[]): Promise<void> {
-    const handle = await open(raw, "r+");
+    const handle = await this.#files.open(raw, "r+");
     try {
       const tail = Buffer.alloc(chunks.length * DIGEST_BYTES + FOOTER_BYTES);
       chunks.forEach((chunk, index) => tail.set(chunk, index * DIGEST_BYTES));
       tail.writeUInt8(FORMAT, chunks.length * DIGEST_BYTES);
       tail.writeBigUInt64BE(BigInt(info.size), chunks.length * DIGEST_BYTES + 8);
-      await handle.write(tail, 0, tail.length, info.size);
+      await writeWholly(handle, tail, info.size);
       await handle.sync();
     } finally {
       await handle.close();
     }
-    await mkdir(this.#shelf(info.digest), { recursive: true, mode: 0o700 });
-    await syncFolder(this.#folder);
-    await moveInto(raw, this.#path(info.digest));
+    await this.#files.mkdir(this.#shelf(info.digest), { recursive: true, mode: 0o700 });
+    await syncFolder(this.#files, this.#folder);
+    await moveInto(this.#files, raw, this.#path(info.digest));
   }
 
   async #open(digest: string): Promise<Opened | undefined> {
     if (!/^[0-9a-f]{64}$/.test(digest)) return undefined;
-    const handle = await open(this.#path(digest), "r").catch((error: unknown) => {
+    const handle = await this.#files.open(this.#path(digest), "r").catch((error: unknown) => {
       if (isMissing(error)) return undefined;
       throw error;
     });
@@ -131,21 +157,18 @@ export class Contents {
   }
 }
 
-async function readFooter(handle: FileHandle, digest: string): Promise<Opened> {
+async function readFooter(handle: OpenFile, digest: string): Promise<Opened> {
   const { size: fileSize } = await handle.stat();
-  const footer = Buffer.alloc(FOOTER_BYTES);
-  if (fileSize >= FOOTER_BYTES) await handle.read(footer, 0, FOOTER_BYTES, fileSize - FOOTER_BYTES);
-  if (footer[0] !== FORMAT) throw new AppError("unavailable", `The content ${digest} lies in a form that this version does not know.`);
+  const footer = Buffer.from(await readWholly(handle, Math.max(0, fileSize - FOOTER_BYTES), FOOTER_BYTES));
+  if (footer.length < FOOTER_BYTES || footer[0] !== FORMAT) throw new AppError("unavailable", `The content ${digest} lies in a form that this version does not know.`);
   const size = Number(footer.readBigUInt64BE(8));
   return { handle, size };
 }
 
 async function readChunk({ handle, size }: Opened, index: number, digest: string): Promise<Uint8Array> {
   const start = index * BLOB_CHUNK_MAX_BYTES;
-  const chunk = new Uint8Array(Math.min(BLOB_CHUNK_MAX_BYTES, size - start));
-  await handle.read(chunk, 0, chunk.length, start);
-  const expected = new Uint8Array(DIGEST_BYTES);
-  await handle.read(expected, 0, DIGEST_BYTES, size + index * DIGEST_BYTES);
+  const chunk = await readWholly(handle, start, Math.min(BLOB_CHUNK_MAX_BYTES, size - start));
+  const expected = await readWholly(handle, size + index * DIGEST_BYTES, DIGEST_BYTES);
   if (Buffer.compare(createHash("sha256").update(chunk).digest(), expected) !== 0) {
     throw new AppError("unavailable", `The content ${digest} is damaged on the disk.`);
   }

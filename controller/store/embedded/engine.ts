@@ -1,7 +1,7 @@
-import { mkdirSync, readdirSync, rmSync } from "node:fs";
-import { access, mkdir, rename, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { access, readdir, rename, rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { AppError } from "../../../common/errors.ts";
+import { makeFolder, nodeFiles, syncFolder } from "../../files.ts";
 import type { DataNode, Engine, TenantStore } from "../engine.ts";
 import { lockFolder } from "./lock.ts";
 import type { EmbeddedRuntime } from "./runtime.ts";
@@ -19,11 +19,12 @@ const DOOMED = ".dropped";
 
 /** `AppError("conflict")` when another controller works on the same folder. */
 export async function openEmbeddedEngine(options: EmbeddedOptions): Promise<EmbeddedEngine> {
-  mkdirSync(join(options.dir, "tenants"), { recursive: true, mode: 0o700 });
+  const tenants = join(options.dir, "tenants");
+  await makeFolder(nodeFiles, tenants);
   const unlock = lockFolder(options.dir, options.runtime.clock.nowMs());
   try {
-    for (const name of readdirSync(join(options.dir, "tenants"))) {
-      if (name.endsWith(DOOMED)) rmSync(join(options.dir, "tenants", name), { recursive: true, force: true });
+    for (const name of await readdir(tenants)) {
+      if (name.endsWith(DOOMED)) await rm(join(tenants, name), { recursive: true, force: true });
     }
     const engine = new EmbeddedEngine(options, unlock);
     await engine.system();
@@ -58,7 +59,7 @@ export class EmbeddedEngine implements Engine {
   }
 
   async createTenant(name: string): Promise<void> {
-    await mkdir(this.#folder(name), { recursive: true, mode: 0o700 });
+    await makeFolder(nodeFiles, this.#folder(name));
   }
 
   async dropTenant(name: string): Promise<void> {
@@ -70,6 +71,7 @@ export class EmbeddedEngine implements Engine {
     // Away under its name at once; a crash while deleting leaves nothing that looks like a tenant.
     await rm(folder + DOOMED, { recursive: true, force: true });
     await rename(folder, folder + DOOMED);
+    await syncFolder(nodeFiles, dirname(folder));
     await rm(folder + DOOMED, { recursive: true, force: true });
   }
 

@@ -7,14 +7,15 @@ import { decodeStored, encodePacked } from "../format.ts";
 import { textBytes } from "./keys.ts";
 
 /** Raised when the meaning of stored bytes changes; older ones are upgraded at open, newer ones refused. */
-const FORMAT = 1;
+const FORMAT = 2;
+const FORMAT_KEY = textBytes("format");
 const MAX_READERS = 512;
 /** Room for later formats. */
 const MAX_DATABASES = 32;
 
 export type Table = Database<Uint8Array, Uint8Array>;
 
-const PLAIN = ["meta", "kv", "kvlog", "kvleases", "leasekeys", "objects", "history", "edgesOut", "edgesIn", "numbers", "records", "recordTerms", "expiry", "blobs", "marks"] as const;
+const PLAIN = ["meta", "kv", "kvlog", "kvleases", "leasekeys", "objects", "history", "edgesOut", "edgesIn", "numbers", "records", "recordTerms", "expiry", "blobs", "marks", "streams"] as const;
 export type TableName = (typeof PLAIN)[number] | "terms";
 
 /** The values of a dupSort database are sorted like keys, so the library wants to know how they are written. */
@@ -35,6 +36,8 @@ const rawValues = {
  */
 export class Environment {
   readonly tables: Readonly<Record<TableName, Table>>;
+  /** As it was found; until `upgraded`, what lies here may have the form of that older version. */
+  readonly format: number;
   readonly #root: RootDatabase<Uint8Array, Uint8Array>;
   readonly #clock: Clock;
   #closed = false;
@@ -45,7 +48,7 @@ export class Environment {
     this.#root = open<Uint8Array, Uint8Array>({ path: folder, maxDbs: MAX_DATABASES, maxReaders: MAX_READERS, overlappingSync: false });
     this.#clock = clock;
     this.tables = this.#openTables();
-    this.#checkFormat(folder);
+    this.format = this.#readFormat(folder);
   }
 
   /**
@@ -70,6 +73,11 @@ export class Environment {
   read(): Readonly<Record<TableName, Table>> {
     if (this.#closed) throw new AppError("unavailable", "The store is closed.");
     return this.tables;
+  }
+
+  /** To be called when everything has the form of this version. */
+  async upgraded(): Promise<void> {
+    if (this.format < FORMAT) await this.write(() => void this.tables.meta.put(FORMAT_KEY, encodePacked(FORMAT)));
   }
 
   async close(): Promise<void> {
@@ -105,15 +113,15 @@ export class Environment {
     return { ...(Object.fromEntries(plain) as Record<(typeof PLAIN)[number], Table>), terms };
   }
 
-  #checkFormat(folder: string): void {
-    const key = textBytes("format");
-    const stored = this.tables.meta.get(key);
+  /** Of a new environment that of this version. */
+  #readFormat(folder: string): number {
+    const stored = this.tables.meta.get(FORMAT_KEY);
     if (stored === undefined) {
-      this.tables.meta.putSync(key, encodePacked(FORMAT));
-      return;
+      this.tables.meta.putSync(FORMAT_KEY, encodePacked(FORMAT));
+      return FORMAT;
     }
     const format = decodeStored<number>(stored);
-    if (format <= FORMAT) return;
+    if (format <= FORMAT) return format;
     void this.close();
     throw new AppError("unsupported", `The data in ${folder} has format ${format}; this version knows formats up to ${FORMAT}.`);
   }

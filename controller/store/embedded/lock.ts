@@ -27,10 +27,10 @@ function takeOver(path: string, self: Holder, nowMs: number): void {
   refuseLiving(path);
   // Two that start at once must not both take over: the second could remove the first one's new lock.
   const guard = `${path}.takeover`;
-  if (!createExclusive(guard, String(process.pid))) {
-    if (nowMs - statSync(guard).mtimeMs < TAKEOVER_STALE_MS) throw inUse(path, undefined);
+  if (!createExclusive(guard, JSON.stringify(self))) {
+    if (isHeld(guard, nowMs)) throw inUse(path, undefined);
     rmSync(guard, { force: true });
-    if (!createExclusive(guard, String(process.pid))) throw inUse(path, undefined);
+    if (!createExclusive(guard, JSON.stringify(self))) throw inUse(path, undefined);
   }
   try {
     refuseLiving(path);
@@ -39,6 +39,12 @@ function takeOver(path: string, self: Holder, nowMs: number): void {
   } finally {
     rmSync(guard, { force: true });
   }
+}
+
+/** A guard that cannot be read is just being written, or was torn; after a power cut the clock may stand before it. */
+function isHeld(guard: string, nowMs: number): boolean {
+  const holder = readHolder(guard);
+  return holder === undefined ? Math.abs(nowMs - statSync(guard).mtimeMs) < TAKEOVER_STALE_MS : lives(holder);
 }
 
 function refuseLiving(path: string): void {

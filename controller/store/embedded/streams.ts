@@ -1,20 +1,50 @@
 import { createHash } from "node:crypto";
-import { mkdir, open, stat, type FileHandle } from "node:fs/promises";
 import { join } from "node:path";
 import { AppError } from "../../../common/errors.ts";
+import type { Files, OpenFile } from "../../../common/files.ts";
 import { BLOB_STREAM_APPEND_MAX_BYTES, BLOB_STREAM_READ_MAX_BYTES } from "../../../common/limits.ts";
+import { isMissing, readWholly, removeFile, syncFolder, writeWholly } from "../../files.ts";
 import type { StreamPart } from "../blobs.ts";
-import { diskErrors, isMissing, removeFile, syncFolder } from "./files.ts";
+import { diskErrors } from "./files.ts";
 import { Turns } from "./turns.ts";
 
-/** Append streams as files, one each, named by the digest of the stream's name. */
+/** How far each stream reaches, by the digest of its name; what is set is durable when it resolves. */
+export interface StreamSizes {
+  get(digest: string): number | undefined;
+  set(digest: string, size: number | undefined): Promise<void>;
+}
+
+export interface StreamsOptions {
+  readonly folder: string;
+  readonly files: Files;
+  readonly sizes: StreamSizes;
+}
+
+/**
+ * Append streams as files, one each, named by the digest of the stream's name. A stream reaches as far as its size says, which is
+ * written after the bytes: what a file has beyond it was never answered, and after a power cut may be anything.
+ */
 export class Streams {
   readonly #folder: string;
+  readonly #files: Files;
+  readonly #sizes: StreamSizes;
   /** The check of the offset and the write must be one. */
   readonly #turns = new Turns();
 
-  constructor(folder: string) {
+  constructor({ folder, files, sizes }: StreamsOptions) {
     this.#folder = folder;
+    this.#files = files;
+    this.#sizes = sizes;
+  }
+
+  /** Gives a size to the streams of a format that had none. May be repeated. */
+  async adopt(): Promise<void> {
+    for (const shelf of await this.#files.readdir(this.#folder)) {
+      for (const digest of await this.#files.readdir(join(this.#folder, shelf))) {
+        if (this.#sizes.get(digest) !== undefined) continue;
+        await this.#sizes.set(digest, (await this.#files.stat(join(this.#folder, shelf, digest))).size);
+      }
+    }
   }
 
   append(stream: string, offset: number, bytes: Uint8Array): Promise<{ readonly size: number }> {
@@ -22,25 +52,30 @@ export class Streams {
     if (bytes.length > BLOB_STREAM_APPEND_MAX_BYTES) {
       throw new AppError("too_large", `At most ${BLOB_STREAM_APPEND_MAX_BYTES} bytes are appended at once, not ${bytes.length}.`);
     }
-    return this.#turns.take(stream, () => diskErrors(this.#append(stream, offset, bytes)));
+    return this.#turns.take(stream, () => diskErrors(this.#append(digestOf(stream), offset, bytes)));
   }
 
   async read(stream: string, offset: number, maxBytes: number): Promise<StreamPart> {
     checkOffset(offset);
-    const handle = await this.#open(stream, "r");
-    if (handle === undefined) return { bytes: new Uint8Array(0), size: 0 };
+    const digest = digestOf(stream);
+    // Before the file is opened: a removal in between leaves an open file, never a size without bytes.
+    const size = this.#sizes.get(digest) ?? 0;
+    const file = size === 0 ? undefined : await this.#open(digest);
+    if (file === undefined) return { bytes: new Uint8Array(0), size: 0 };
     try {
-      const { size } = await handle.stat();
       const length = Math.max(0, Math.min(maxBytes, BLOB_STREAM_READ_MAX_BYTES, size - offset));
-      return { bytes: await readFully(handle, offset, length), size };
+      return { bytes: await readStored(file, offset, length), size };
     } finally {
-      await handle.close();
+      await file.close();
     }
   }
 
+  /** The file goes first: a size without a file is that of nothing. */
   remove(stream: string): Promise<void> {
+    const digest = digestOf(stream);
     return this.#turns.take(stream, async () => {
-      if (await removeFile(this.#path(stream))) await syncFolder(this.#shelf(stream));
+      if (await removeFile(this.#files, this.#path(digest))) await syncFolder(this.#files, this.#shelf(digest));
+      if (this.#sizes.get(digest) !== undefined) await this.#sizes.set(digest, undefined);
     });
   }
 
@@ -49,48 +84,69 @@ export class Streams {
     await this.#turns.idle();
   }
 
-  async #append(stream: string, offset: number, bytes: Uint8Array): Promise<{ readonly size: number }> {
-    const isNew = await this.#prepare(stream);
-    const handle = await open(this.#path(stream), "r+");
+  async #append(digest: string, offset: number, bytes: Uint8Array): Promise<{ readonly size: number }> {
+    const known = this.#sizes.get(digest) === undefined ? undefined : await this.#open(digest);
+    const size = known === undefined ? 0 : (this.#sizes.get(digest) ?? 0);
+    if (offset > size) {
+      await known?.close();
+      throw new AppError("conflict", `The stream has ${size} bytes, so nothing can begin at ${offset}.`, { details: { size } });
+    }
+    const file = known ?? (await this.#begin(digest));
     try {
-      const { size } = await handle.stat();
-      if (offset > size) throw new AppError("conflict", `The stream has ${size} bytes, so nothing can begin at ${offset}.`, { details: { size } });
-      const known = await readFully(handle, offset, Math.min(bytes.length, size - offset));
-      if (Buffer.compare(known, bytes.subarray(0, known.length)) !== 0) throw new AppError("conflict", `The stream has other bytes at ${offset}.`, { details: { size } });
-      const fresh = bytes.subarray(known.length);
-      if (fresh.length > 0) await writeFully(handle, fresh, size);
-      // Also for a repeat: the first time may have ended before its bytes were on the disk.
-      await handle.sync();
-      if (isNew) await syncFolder(this.#shelf(stream));
+      const fresh = await freshBytes(file, { offset, bytes, size });
+      if (fresh.length === 0) return { size };
+      await writeWholly(file, fresh, size);
+      await file.datasync();
+      await this.#sizes.set(digest, size + fresh.length);
       return { size: size + fresh.length };
     } finally {
-      await handle.close();
+      await file.close();
     }
   }
 
-  /** True when the file was made just now. */
-  async #prepare(stream: string): Promise<boolean> {
-    if ((await stat(this.#path(stream)).catch(() => undefined)) !== undefined) return false;
-    await mkdir(this.#shelf(stream), { recursive: true, mode: 0o700 });
-    await syncFolder(this.#folder);
-    await (await open(this.#path(stream), "a", 0o600)).close();
-    return true;
+  /** A file with a durable name, and no size that belonged to a removed one. */
+  async #begin(digest: string): Promise<OpenFile> {
+    if (this.#sizes.get(digest) !== undefined) await this.#sizes.set(digest, undefined);
+    await this.#files.mkdir(this.#shelf(digest), { recursive: true, mode: 0o700 });
+    await syncFolder(this.#files, this.#folder);
+    const file = await this.#files.open(this.#path(digest), "w+", 0o600);
+    await syncFolder(this.#files, this.#shelf(digest));
+    return file;
   }
 
-  async #open(stream: string, flags: string): Promise<FileHandle | undefined> {
-    return open(this.#path(stream), flags).catch((error: unknown) => {
+  async #open(digest: string): Promise<OpenFile | undefined> {
+    return this.#files.open(this.#path(digest), "r+").catch((error: unknown) => {
       if (isMissing(error)) return undefined;
       throw error;
     });
   }
 
-  #shelf(stream: string): string {
-    return join(this.#folder, digestOf(stream).slice(0, 2));
+  #shelf(digest: string): string {
+    return join(this.#folder, digest.slice(0, 2));
   }
 
-  #path(stream: string): string {
-    return join(this.#shelf(stream), digestOf(stream));
+  #path(digest: string): string {
+    return join(this.#shelf(digest), digest);
   }
+}
+
+interface Appended {
+  readonly offset: number;
+  readonly bytes: Uint8Array;
+  readonly size: number;
+}
+
+/** What of it the stream does not have yet. */
+async function freshBytes(file: OpenFile, { offset, bytes, size }: Appended): Promise<Uint8Array> {
+  const known = await readStored(file, offset, Math.min(bytes.length, size - offset));
+  if (Buffer.compare(known, bytes.subarray(0, known.length)) !== 0) throw new AppError("conflict", `The stream has other bytes at ${offset}.`, { details: { size } });
+  return bytes.subarray(known.length);
+}
+
+async function readStored(file: OpenFile, offset: number, length: number): Promise<Uint8Array> {
+  const bytes = await readWholly(file, offset, length);
+  if (bytes.length < length) throw new AppError("unavailable", "A stream is damaged on the disk.");
+  return bytes;
 }
 
 function digestOf(stream: string): string {
@@ -99,23 +155,4 @@ function digestOf(stream: string): string {
 
 function checkOffset(offset: number): void {
   if (!Number.isSafeInteger(offset) || offset < 0) throw new AppError("invalid", "An offset is a whole number from 0.");
-}
-
-async function readFully(handle: FileHandle, offset: number, length: number): Promise<Uint8Array> {
-  const bytes = new Uint8Array(length);
-  let filled = 0;
-  while (filled < length) {
-    const { bytesRead } = await handle.read(bytes, filled, length - filled, offset + filled);
-    if (bytesRead === 0) break;
-    filled += bytesRead;
-  }
-  return bytes.subarray(0, filled);
-}
-
-async function writeFully(handle: FileHandle, bytes: Uint8Array, offset: number): Promise<void> {
-  let written = 0;
-  while (written < bytes.length) {
-    const { bytesWritten } = await handle.write(bytes, written, bytes.length - written, offset + written);
-    written += bytesWritten;
-  }
 }

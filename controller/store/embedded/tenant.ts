@@ -1,4 +1,5 @@
 import { basename, join } from "node:path";
+import { makeFolder, nodeFiles, syncFolder } from "../../files.ts";
 import type { TenantStore } from "../engine.ts";
 import { EmbeddedBlobStore } from "./blobs.ts";
 import type { EmbeddedRuntime } from "./runtime.ts";
@@ -14,10 +15,15 @@ export interface EmbeddedTenant extends TenantStore {
 }
 
 export async function openTenant(folder: string, runtime: EmbeddedRuntime): Promise<EmbeddedTenant> {
-  const env = new Environment(join(folder, "lmdb"), runtime.clock);
+  const lmdb = join(folder, "lmdb");
+  await makeFolder(nodeFiles, lmdb);
+  const env = new Environment(lmdb, runtime.clock);
+  // The library syncs what is in its file, not the file's name.
+  await syncFolder(nodeFiles, lmdb);
   const kv = new EmbeddedKvStore(env, runtime);
   const objects = new EmbeddedObjectStore({ env, runtime, place: basename(folder) });
-  const blobs = new EmbeddedBlobStore({ env, folder: join(folder, "blobs"), runtime });
+  const blobs = await EmbeddedBlobStore.open({ env, folder: join(folder, "blobs"), files: nodeFiles, runtime });
+  await env.upgraded();
   await kv.open();
   return {
     kv, objects, blobs,

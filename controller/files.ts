@@ -1,0 +1,69 @@
+import * as disk from "node:fs/promises";
+import { dirname } from "node:path";
+import type { Files, OpenFile } from "../common/files.ts";
+
+/** The disk of this machine. */
+export const nodeFiles: Files = disk;
+
+/** Makes names made, changed or removed in a folder durable. */
+export async function syncFolder(files: Files, folder: string): Promise<void> {
+  const handle = await files.open(folder, "r");
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/**
+ * A folder whose name is durable. One that is there already may have been made by a program that was killed before it could sync. What
+ * lies above and may not be read was there before.
+ */
+export async function makeFolder(files: Files, path: string): Promise<void> {
+  await files.mkdir(path, { recursive: true, mode: 0o700 });
+  for (let name = path; name !== dirname(name); name = dirname(name)) {
+    try {
+      await syncFolder(files, dirname(name));
+    } catch (error) {
+      if (!isCode(error, "EACCES") && !isCode(error, "EPERM")) throw error;
+    }
+  }
+}
+
+/** True when it was there. */
+export async function removeFile(files: Files, path: string): Promise<boolean> {
+  try {
+    await files.rm(path);
+    return true;
+  } catch (error) {
+    if (isMissing(error)) return false;
+    throw error;
+  }
+}
+
+export async function writeWholly(file: OpenFile, bytes: Uint8Array, position: number): Promise<void> {
+  for (let done = 0; done < bytes.length; ) {
+    const { bytesWritten } = await file.write(bytes, done, bytes.length - done, position + done);
+    done += bytesWritten;
+  }
+}
+
+/** Shorter than asked for when the file ends before. */
+export async function readWholly(file: OpenFile, position: number, length: number): Promise<Uint8Array> {
+  const bytes = new Uint8Array(length);
+  let filled = 0;
+  while (filled < length) {
+    const { bytesRead } = await file.read(bytes, filled, length - filled, position + filled);
+    if (bytesRead === 0) break;
+    filled += bytesRead;
+  }
+  return bytes.subarray(0, filled);
+}
+
+export function isMissing(error: unknown): boolean {
+  return isCode(error, "ENOENT");
+}
+
+export function isCode(error: unknown, code: string): boolean {
+  return error instanceof Error && "code" in error && error.code === code;
+}

@@ -1,0 +1,38 @@
+import { test } from "vitest";
+import { prove } from "../helpers/evidence.ts";
+import type { PromiseId } from "../promises.ts";
+
+export interface Histories {
+  readonly promise: PromiseId;
+  /** What is put through them, as a title says it. */
+  readonly part: string;
+  readonly count: number;
+  /** Seeds that once failed, by what they showed. */
+  readonly found: readonly (readonly [what: string, seed: number])[];
+  readonly history: (seed: number) => Promise<void>;
+}
+
+/** `ODP_TEST_SEED` replays from a seed, `ODP_DURABILITY_TIMES` multiplies the count. */
+const TIMES = Number(process.env.ODP_DURABILITY_TIMES ?? 1);
+const HISTORY_MAX_MS = 1_000;
+
+export function histories({ promise, part, count, found, history }: Histories): void {
+  const total = count * TIMES;
+
+  test(`${part}: ${total} histories of power cuts and kills`, { timeout: total * HISTORY_MAX_MS }, async () => {
+    const first = Number(process.env.ODP_TEST_SEED ?? Date.now() % 1_000_000_000);
+    console.log(`${part}: seeds from ${first}`);
+    for (let seed = first; seed < first + total; seed++) await named(seed, history);
+    prove(promise, { part, histories: total, "first seed": first, "seeds kept": found.length });
+  });
+
+  for (const [what, seed] of found) test(`${part}: seed ${seed}: ${what}`, () => named(seed, history));
+}
+
+async function named(seed: number, history: (seed: number) => Promise<void>): Promise<void> {
+  try {
+    await history(seed);
+  } catch (error) {
+    throw new Error(`Seed ${seed}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+  }
+}
