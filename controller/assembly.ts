@@ -5,7 +5,7 @@ import { AUDIT_CLASS, AuditService, StoredTrail } from "./areas/audit/index.ts";
 import { ClusterService, clusterRoutes, Membership } from "./areas/cluster/index.ts";
 import { DeploymentService, depotRoutes, DepotService, registerDepotClasses } from "./areas/depots/index.ts";
 import { FileService, fileRoutes } from "./areas/files/index.ts";
-import { hostRoutes, HostService, ownAddresses, type EntrySink, type Peers } from "./areas/hosts/index.ts";
+import { hostRoutes, HostService, ownAddresses, StoredCommands, type EntrySink, type Peers } from "./areas/hosts/index.ts";
 import { IngestService, RecordWriter } from "./areas/ingest/index.ts";
 import { JobRuns, jobRoutes, JobService, registerJobClasses } from "./areas/jobs/index.ts";
 import { NotificationHub, notificationSockets } from "./areas/notifications/index.ts";
@@ -16,7 +16,7 @@ import { queryRoutes, QueryService } from "./areas/query/index.ts";
 import { FileParser, ruleRoutes, RuleService } from "./areas/rules/index.ts";
 import { TenantService } from "./areas/tenants/index.ts";
 import { userRoutes, UserService } from "./areas/users/index.ts";
-import { AgentServer, PeerLinks } from "./grpc/index.ts";
+import { AgentServer, PeerLinks, type DialPeer, type PeerServices } from "./grpc/index.ts";
 import type { Endpoint } from "./http/endpoint.ts";
 import { Maintenance } from "./maintenance.ts";
 import type { Runtime } from "./runtime.ts";
@@ -35,6 +35,8 @@ export interface AssemblyOptions {
   readonly version: string;
   /** The agent port, once it listens. */
   readonly agentPort: () => number;
+  /** The way to other controllers: gRPC when absent. */
+  readonly dialPeer?: DialPeer;
 }
 
 /** Every service, tied to those it needs, and nothing listening yet. The lists below are the controller's table of contents. */
@@ -80,14 +82,15 @@ export async function assemble(options: AssemblyOptions) {
     authorities: hosts.authorities,
     interests: () => notifications.interests(),
     receive: (tenant, notification) => notifications.receive(tenant, notification),
+    ...(options.dialPeer && { dial: options.dialPeer }),
   });
   notifications.onInterests(() => links.tellInterests());
   const depots = new DepotService({ stores, runtime });
   const deployments = new DeploymentService({ depots, hosts, objects, notifications, runtime });
   const policies = new PolicyService({ stores, runtime, rules, depots, hosts });
   const jobs = new JobService({ stores, runtime });
-  // Of an embedded store no other controller can be at work.
-  const runs = new JobRuns({ stores, runtime, jobs, hosts, objects, notifications, controllers: membership });
+  const stored = new StoredCommands({ objects, actAs });
+  const runs = new JobRuns({ stores, runtime, jobs, hosts, stored, objects, notifications, controllers: membership });
   registerDepotClasses(objects, depots);
   registerPolicyClasses(objects, policies);
   registerJobClasses(objects, jobs);
@@ -98,8 +101,9 @@ export async function assemble(options: AssemblyOptions) {
     await policies.maintain(tenant);
   };
   const sweep = async (tenant: string): Promise<void> => void (await (await stores.tenant(tenant)).blobs.sweep(BLOB_SWEEP_GRACE_MS));
+  const recurring = new Maintenance({ runtime, tenants, intervalMs: MAINTENANCE_INTERVAL_MS, maintain });
   const maintenance = [
-    new Maintenance({ runtime, tenants, intervalMs: MAINTENANCE_INTERVAL_MS, maintain }),
+    recurring,
     new Maintenance({ runtime, tenants, intervalMs: BLOB_SWEEP_INTERVAL_MS, maintain: sweep }),
   ];
   objects.onChange((events) => publishChanges(notifications, events), (tenant) => notifications.wanted(tenant, "datachange"));
@@ -116,21 +120,22 @@ export async function assemble(options: AssemblyOptions) {
     ...clusterRoutes(cluster),
   ];
   const sockets = notificationSockets(notifications);
+  const peerServices: PeerServices = {
+    serve: (watch, teller) => hosts.serve(watch, teller),
+    refreshHere: (tenant, names) => hosts.refreshHere(tenant, names),
+    attach: (outlet) => notifications.attach(outlet),
+  };
   const agents = new AgentServer({
     runtime,
     open: (identity, hello, channel) => hosts.openSession(identity, hello, channel),
     content: (identity, digest) => hosts.content(identity, digest),
     certificate: () => hosts.serverCertificate(),
     authorities: hosts.authorities,
-    peers: {
-      serve: (watch, teller) => hosts.serve(watch, teller),
-      refreshHere: (tenant, names) => hosts.refreshHere(tenant, names),
-      attach: (outlet) => notifications.attach(outlet),
-    },
+    peers: peerServices,
   });
 
   return {
-    endpoints, agents, tenants, users, objects, query, rules, hosts, depots, policies, jobs, runs,
+    endpoints, agents, tenants, users, objects, query, rules, hosts, depots, policies, jobs, runs, peerServices,
     http: (): Promise<FastifyInstance> =>
       buildHttp({
         runtime,
@@ -148,6 +153,8 @@ export async function assemble(options: AssemblyOptions) {
     /** Tells the others and the agents where this controller is reached, and dials the others; to be called when its ports are open. */
     async join(url: string): Promise<void> {
       membership.onChange(() => {
+        // What a controller that went was working on is taken over.
+        recurring.soon();
         links.follow();
         hosts.controllersChanged();
       });

@@ -29,3 +29,15 @@ it("does its work for every tenant each time the interval has passed, also after
   clock.advance(10_000);
   expect(done).toHaveLength(3);
 });
+
+it("does its work at once when it is asked to, once for however many asked", async () => {
+  const clock = new TestClock();
+  const done: string[] = [];
+  const maintenance = new Maintenance({ runtime: testRuntime(clock), tenants: TENANTS, intervalMs: 1_000, maintain: (tenant) => (done.push(tenant), Promise.resolve()) });
+  maintenance.start();
+  for (let asked = 0; asked < 3; asked++) maintenance.soon();
+  await expect.poll(() => done).toEqual(["one", "two"]);
+  await expect.poll(() => clock.waiting).toBe(1);
+  await maintenance.stop();
+  expect(done).toHaveLength(2);
+});

@@ -14,6 +14,7 @@ export interface MaintenanceOptions {
 export class Maintenance {
   readonly #options: MaintenanceOptions;
   readonly #stopping = new AbortController();
+  #soon = new AbortController();
   #running: Promise<void> = Promise.resolve();
 
   constructor(options: MaintenanceOptions) {
@@ -22,6 +23,11 @@ export class Maintenance {
 
   start(): void {
     this.#running = this.#run();
+  }
+
+  /** The next time is now, or right after what is being done. */
+  soon(): void {
+    this.#soon.abort();
   }
 
   async stop(): Promise<void> {
@@ -33,8 +39,9 @@ export class Maintenance {
     const { runtime, tenants, intervalMs, maintain } = this.#options;
     const { signal } = this.#stopping;
     for (;;) {
-      await wait(runtime.clock, intervalMs, signal);
+      await wait(runtime.clock, intervalMs, AbortSignal.any([signal, this.#soon.signal]));
       if (signal.aborted) return;
+      this.#soon = new AbortController();
       try {
         for (const { name } of await tenants.list()) await maintain(name);
       } catch (error) {

@@ -53,7 +53,7 @@ export async function openMonitoring() {
   const rules = { load: (_principal: unknown, key: string) => (key.includes("missing") ? Promise.reject(new AppError("not_found", `There is no rule ${key}.`)) : Promise.resolve({} as Rule)) };
   const policies = new PolicyService({ stores: engine, runtime, rules, depots, hosts });
   const jobs = new JobService({ stores: engine, runtime });
-  const runs = new JobRuns({ stores: engine, runtime, jobs, hosts, objects, notifications, controllers: { own: "this", has: () => true } });
+  const runs = new JobRuns({ stores: engine, runtime, jobs, hosts, stored: { outcome: () => Promise.resolve(undefined) }, objects, notifications, controllers: { own: "this", has: () => true } });
   registerDepotClasses(objects, depots);
   registerPolicyClasses(objects, policies);
   registerJobClasses(objects, jobs);

@@ -91,7 +91,7 @@ function standing({ state, code, message }: RunEnd, mine: boolean): StandingEnd 
 }
 
 /** Rows belong to the platform: who may run a job need not be able to write objects. */
-export function platformOf({ order }: Pick<OpenRun, "order">): Principal {
+function platformOf({ order }: Pick<OpenRun, "order">): Principal {
   const { tenant, ospace, traceparent } = order.principal;
   return systemPrincipal(tenant, ospace, traceparent);
 }

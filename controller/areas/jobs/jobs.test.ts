@@ -34,26 +34,23 @@ class FakeHosts {
   }
 }
 
-/** Rows of job runs and of results of commands, as far as runs use objects. The later time of a write wins, whatever comes first. */
+/** Rows of job runs, as far as runs use objects. The later time of a write wins, whatever comes first. */
 class FakeRows {
   readonly rows = new Map<string, Record<string, Row[string] | undefined>>();
   readonly #times = new Map<string, number>();
-  results: readonly { readonly path: string; readonly row: Row }[] = [];
   failures: AppError[] = [];
-  /** What a controller waits for before it writes a row. */
-  before: (path: string, row: Row) => Promise<void> = () => Promise.resolve();
 
-  async insert(_principal: unknown, path: string, rows: readonly Row[], options: { readonly atMs?: number } = {}): Promise<readonly string[]> {
-    for (const row of rows) await this.before(path, row);
+  insert(_principal: unknown, path: string, rows: readonly Row[], options: { readonly atMs?: number } = {}): Promise<readonly string[]> {
     const failure = rows.some((row) => row["status"] !== "running") ? this.failures.shift() : undefined;
-    if (failure) throw failure;
-    return rows.map((row) => {
+    if (failure) return Promise.reject(failure);
+    const ids = rows.map((row) => {
       const id = `jobrun:${String(row["runid"])}:${String(row["host"])}`;
       const [atMs, lastMs] = [options.atMs ?? 0, this.#times.get(id) ?? -1];
       this.rows.set(id, { ...(atMs >= lastMs ? { ...this.rows.get(id), ...row } : { ...row, ...this.rows.get(id) }), class: path });
       this.#times.set(id, Math.max(atMs, lastMs));
       return id;
     });
+    return Promise.resolve(ids);
   }
 
   get(_principal: unknown, refs: readonly { readonly id: string }[]): Promise<readonly (ObjectRow | undefined)[]> {
@@ -61,10 +58,6 @@ class FakeRows {
       const values = this.rows.get(id);
       return values && ({ id, values } as unknown as ObjectRow);
     }));
-  }
-
-  async *read(_principal: unknown, { class: path }: { readonly class: string }): AsyncIterable<readonly ObjectRow[]> {
-    yield await Promise.resolve(this.results.filter((one) => one.path === path).map(({ row }) => ({ values: row }) as unknown as ObjectRow));
   }
 
   of(host: string) {
@@ -100,6 +93,7 @@ const newRuns = (own = "a", over: { readonly clock?: TestClock; readonly hosts?:
     runtime: testRuntime(over.clock ?? clock),
     hosts: over.hosts ?? hosts,
     objects: over.objects ?? rows,
+    stored: { outcome: () => Promise.resolve(undefined) },
     notifications: { publish: (_tenant, notification) => void published.push(notification) },
     controllers: { own, has: (id) => present.has(id) },
   });

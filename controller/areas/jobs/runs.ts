@@ -2,23 +2,22 @@ import { mapLimited, withinTime } from "../../../common/concurrency.ts";
 import { AppError, errorText, isAppError } from "../../../common/errors.ts";
 import { ulidOf } from "../../../common/ids.ts";
 import {
-  DISPATCH_GRACE_MS, JOB_DEFAULT_S, JOB_FINISH_ATTEMPTS, JOB_FINISH_PAUSE_MS, JOB_LOST_AFTER_MS, JOB_MAX_S, JOB_PARALLEL_HOSTS,
+  DISPATCH_GRACE_MS, JOB_DEFAULT_S, JOB_FINISH_ATTEMPTS, JOB_FINISH_PAUSE_MS, JOB_HOST_RETURN_MS, JOB_HOST_RETURN_PAUSE_MS, JOB_LOST_AFTER_MS, JOB_MAX_S, JOB_PARALLEL_HOSTS,
   JOB_RUNS_IN_FLIGHT_MAX, SHUTDOWN_DEADLINE_MS,
 } from "../../../common/limits.ts";
 import { wait } from "../../../common/time.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
-import type { CommandOutcome, FinalState, Hosts } from "../hosts/index.ts";
+import type { CommandOutcome, FinalState, Hosts, StoredCommands } from "../hosts/index.ts";
 import type { Notifications } from "../notifications/index.ts";
 import type { Objects } from "../objects/index.ts";
 import { requirePermission, type Principal } from "../permissions/index.ts";
-import { platformOf, RunEndings, type StandingEnd } from "./endings.ts";
+import { RunEndings, type StandingEnd } from "./endings.ts";
 import { formatJobName } from "./names.ts";
 import { RunOutput } from "./output.ts";
 import { parseParameters, type Parameters } from "./parameters.ts";
 import { REMOTE_COMMAND, type JobService } from "./service.ts";
 import { JobStore, type OpenRun, type RunEnd, type RunName, type RunOrder, type StoredJob, type VersionedRun } from "./store.ts";
-import { storedOutput, storedResult, type StoredResult } from "./stored-result.ts";
 import type { Execution, ExecutionRequest, HostRun } from "./types.ts";
 
 export interface RunDependencies {
@@ -26,7 +25,8 @@ export interface RunDependencies {
   readonly runtime: Runtime;
   readonly jobs: Pick<JobService, "find">;
   readonly hosts: Pick<Hosts, "dispatch">;
-  readonly objects: Pick<Objects, "insert" | "get" | "read">;
+  readonly stored: Pick<StoredCommands, "outcome">;
+  readonly objects: Pick<Objects, "insert" | "get">;
   readonly notifications: Pick<Notifications, "publish">;
   readonly controllers: Controllers;
 }
@@ -59,7 +59,7 @@ export class JobRuns {
   readonly #runtime: Runtime;
   readonly #jobs: RunDependencies["jobs"];
   readonly #hosts: RunDependencies["hosts"];
-  readonly #objects: RunDependencies["objects"];
+  readonly #stored: RunDependencies["stored"];
   readonly #notifications: RunDependencies["notifications"];
   readonly #controllers: Controllers;
   readonly #closing = new AbortController();
@@ -73,7 +73,7 @@ export class JobRuns {
     this.#runtime = dependencies.runtime;
     this.#jobs = dependencies.jobs;
     this.#hosts = dependencies.hosts;
-    this.#objects = dependencies.objects;
+    this.#stored = dependencies.stored;
     this.#notifications = dependencies.notifications;
     this.#controllers = dependencies.controllers;
   }
@@ -173,12 +173,11 @@ export class JobRuns {
     await this.#endings.end(mine, this.#endOf(output, result ?? { state: "expired", message, endedMs }));
   }
 
-  async #storedEnd(open: OpenRun, output: RunOutput): Promise<StoredResult | undefined> {
-    let last: StoredResult | undefined;
+  async #storedEnd(open: OpenRun, output: RunOutput): Promise<CommandOutcome | undefined> {
+    const { tenant, traceparent } = open.order.principal;
+    let last: CommandOutcome | undefined;
     for (const [index] of open.order.commands.entries()) {
-      const place = { objects: this.#objects, platform: platformOf(open), host: open.host, commandId: commandIdOf(open, index) };
-      await storedOutput(place, output);
-      last = await storedResult(place);
+      last = await this.#stored.outcome({ tenant, host: open.host, traceparent }, commandIdOf(open, index), (piece) => output.take(piece));
       if (last?.state !== "ok") break;
     }
     return last;
@@ -271,11 +270,23 @@ export class JobRuns {
   async #commands(run: Run, open: OpenRun, output: RunOutput): Promise<CommandOutcome> {
     let last: CommandOutcome | undefined;
     for (const [index, line] of run.order.commands.entries()) {
-      last = await this.#dispatch(run, { host: open.host, line, output, commandId: commandIdOf(open, index) });
+      last = await this.#reach(run, open, () => this.#dispatch(run, { host: open.host, line, output, commandId: commandIdOf(open, index) }));
       if (last.state !== "ok") break;
     }
     if (last === undefined) throw new AppError("internal", "A job without commands was started.");
     return last;
+  }
+
+  /** Where a controller went, its agents are on their way to another one: a run that was taken over waits for its host. */
+  async #reach(run: Run, open: OpenRun, dispatch: () => Promise<CommandOutcome>): Promise<CommandOutcome> {
+    const { clock } = this.#runtime;
+    const untilMs = Math.min(run.deadlineMonotonicMs, clock.monotonicMs() + JOB_HOST_RETURN_MS);
+    for (;;) {
+      const outcome = await dispatch();
+      const over = clock.monotonicMs() >= untilMs || this.#closing.signal.aborted;
+      if (outcome.state !== "unreachable" || open.attempt === 0 || over) return outcome;
+      await wait(clock, JOB_HOST_RETURN_PAUSE_MS, this.#closing.signal);
+    }
   }
 
   async #dispatch(
@@ -314,7 +325,7 @@ export class JobRuns {
     }
   }
 
-  #endOf(output: RunOutput, { state, code, message, endedMs }: StoredResult): RunEnd {
+  #endOf(output: RunOutput, { state, code, message, endedMs }: Omit<CommandOutcome, "host" | "startedMs">): RunEnd {
     const { out, err, bytes: outputSize } = output;
     return { state, message, out, err, outputSize, endedMs, decidedMs: this.#runtime.clock.nowMs(), ...(code === undefined ? {} : { code }) };
   }

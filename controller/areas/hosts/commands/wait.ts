@@ -77,10 +77,7 @@ export class CommandWait implements CommandTeller {
   catchUp(): void {
     if (this.over) return;
     this.#readAgain = true;
-    this.#reading ??= this.#read().finally(() => {
-      this.#reading = undefined;
-      this.#conclude();
-    });
+    this.#reading ??= this.#read();
   }
 
   /** Ends it with `end` unless a result turns out to be stored. */
@@ -117,6 +114,9 @@ export class CommandWait implements CommandTeller {
         await wait(runtime.clock, COMMAND_READ_AGAIN_MS, this.#ending.signal);
       }
     }
+    // In the same turn as the last look at `readAgain`: whoever asks later begins anew.
+    this.#reading = undefined;
+    this.#conclude();
   }
 
   /** What came before is cut off. */
@@ -133,7 +133,8 @@ export class CommandWait implements CommandTeller {
   }
 }
 
-function endingOf(result: CommandResult): Ending {
+/** How a command ended, as its agent said. */
+export function endingOf(result: CommandResult): Ending {
   const state = finalState(result.state);
   const exited = state === "ok" || state === "failed";
   return {
