@@ -30,7 +30,7 @@ export class HostStatus {
   changed(tenant: string, host: string): void {
     const key = `${tenant}/${host}`;
     if (this.#closed || this.#writing.has(key)) return;
-    this.#writing.set(key, this.#write(tenant, host).finally(() => this.#writing.delete(key)));
+    this.#writing.set(key, this.#write(tenant, host));
   }
 
   /** What a hello tells. */
@@ -86,6 +86,9 @@ export class HostStatus {
       }
     } catch (error) {
       runtime.log.warn({ tenant, host, reason: errorText(error) }, "the status of a host could not be written");
+    } finally {
+      // In the same turn as the last look at the presence.
+      this.#writing.delete(`${tenant}/${host}`);
     }
   }
 }

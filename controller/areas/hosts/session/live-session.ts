@@ -130,21 +130,25 @@ export class LiveSession implements AgentSession {
   }
 
   #sendStale(): Promise<void> {
-    this.#sendingDesired ??= this.#sendDesired().finally(() => (this.#sendingDesired = undefined));
+    this.#sendingDesired ??= this.#sendDesired();
     return this.#sendingDesired;
   }
 
   async #sendDesired(): Promise<void> {
-    while (this.#desiredStale && !this.#over) {
-      this.#desiredStale = false;
-      this.#desiredAtMs = this.#with.runtime.clock.monotonicMs();
-      const state = await this.#with.desired.desired(this.identity.tenant, this.identity.host);
-      this.#digests = new Set(state.policies.flatMap((policy) => depotDigests(policy.depot)));
-      const known = this.#desiredRevision === state.revision && !this.#desiredAsked;
-      this.#desiredAsked = false;
-      if (known) continue;
-      this.#desiredRevision = state.revision;
-      this.send(desiredFrame(state));
+    try {
+      while (this.#desiredStale && !this.#over) {
+        this.#desiredStale = false;
+        this.#desiredAtMs = this.#with.runtime.clock.monotonicMs();
+        const state = await this.#with.desired.desired(this.identity.tenant, this.identity.host);
+        this.#digests = new Set(state.policies.flatMap((policy) => depotDigests(policy.depot)));
+        const known = this.#desiredRevision === state.revision && !this.#desiredAsked;
+        this.#desiredAsked = false;
+        if (known) continue;
+        this.#desiredRevision = state.revision;
+        this.send(desiredFrame(state));
+      }
+    } finally {
+      this.#sendingDesired = undefined;
     }
   }
 
@@ -171,7 +175,7 @@ export class LiveSession implements AgentSession {
     if (this.#unacknowledged > 2 * SESSION_WINDOW_ENTRIES) {
       throw new AppError("limited", `More than ${SESSION_WINDOW_ENTRIES} entries are on the way unacknowledged.`);
     }
-    this.#accepting ??= this.#accept().finally(() => (this.#accepting = undefined));
+    if (this.#queue.length > 0) this.#accepting ??= this.#accept();
   }
 
   /** What came while the sink worked is handed over at once and acknowledged together. */
@@ -186,6 +190,9 @@ export class LiveSession implements AgentSession {
       }
     } catch (error) {
       this.#broken("entries could not be kept", error);
+    } finally {
+      // In the same turn as the last look at the queue: what comes later is taken anew.
+      this.#accepting = undefined;
     }
   }
 

@@ -1,0 +1,175 @@
+import { afterAll, describe, expect, it } from "vitest";
+import { AppError } from "../../../../common/errors.ts";
+import type { Random } from "../../../../common/time.ts";
+import type { CommandOutput, CommandResult } from "../../../../proto/gen/agent/v1/agent.ts";
+import { realClock, seededRandom } from "../../../../test/helpers/clock.ts";
+import { prove } from "../../../../test/helpers/evidence.ts";
+import { testRuntime } from "../../../../test/helpers/runtime.ts";
+import type { CommandRecords } from "./records.ts";
+import { CommandWait } from "./wait.ts";
+
+const ROUNDS = 2_000;
+const TARGET = { tenant: "matrix", host: "web-1", traceparent: "" };
+
+/** What is stored of one command; reading takes turns, sees what is stored meanwhile, and fails at times. */
+class StoredCommand {
+  readonly pieces: CommandOutput[] = [];
+  end: CommandResult | undefined;
+  readonly #random: Random;
+
+  constructor(random: Random) {
+    this.#random = random;
+  }
+
+  async result(): Promise<CommandResult | undefined> {
+    await turns(this.#random, 3);
+    return this.end;
+  }
+
+  async *output(_target: unknown, _commandId: string, offset: number): AsyncGenerator<CommandOutput> {
+    await turns(this.#random, 3);
+    const found = this.pieces.filter((piece) => piece.offset + piece.data.length > offset);
+    for (const piece of found.sort((a, b) => a.offset - b.offset)) {
+      await turns(this.#random, 1);
+      yield piece;
+    }
+  }
+}
+
+describe("a command that is waited for", () => {
+  let rounds = 0;
+  afterAll(() => rounds === ROUNDS && prove("command-output-once", { rounds, seeds: [`1 to ${ROUNDS}`] }));
+
+  it("has every byte once and in order and ends after the last, whatever is told twice, late or never", async () => {
+    for (let seed = 1; seed <= ROUNDS; seed++) {
+      const { heard, expected, state } = await history(seed);
+      expect(heard, `seed ${seed}`).toBe(expected);
+      expect(state, `seed ${seed}`).toBe("ok");
+      rounds++;
+    }
+  });
+
+  it("is not held up by a store that is away for a moment", async () => {
+    const stored = new StoredCommand(seededRandom(1));
+    let away = true;
+    const result = (): Promise<CommandResult | undefined> => {
+      if (!away) return stored.result();
+      away = false;
+      return Promise.reject(new AppError("unavailable", "The store is away."));
+    };
+    stored.end = resultOf();
+    const { wait } = waitFor({ result, output: () => stored.output(TARGET, "c", 0) });
+    wait.catchUp();
+    expect(await wait.outcome).toMatchObject({ state: "ok", code: 0 });
+  });
+
+  it("ends by what is stored when its time is over, else by the deadline", async () => {
+    const stored = new StoredCommand(seededRandom(1));
+    const late = waitFor(stored);
+    await late.wait.finishUnlessStored({ state: "timeout", message: "late" });
+    expect(await late.wait.outcome).toMatchObject({ state: "timeout", message: "late" });
+    stored.end = resultOf();
+    const told = waitFor(stored);
+    await told.wait.finishUnlessStored({ state: "timeout", message: "late" });
+    expect(await told.wait.outcome).toMatchObject({ state: "ok" });
+  });
+
+  it("goes on when an agent refuses it for an epoch that has passed", async () => {
+    const { wait } = waitFor(new StoredCommand(seededRandom(1)));
+    wait.state({ commandId: "c", state: "refused", message: "conflict: Epoch 3 has passed: 4 was seen." });
+    expect(wait.over).toBe(false);
+    wait.state({ commandId: "c", state: "refused", message: "limited: full" });
+    expect(await wait.outcome).toMatchObject({ state: "failed", message: "limited: full" });
+  });
+});
+
+/**
+ * Pieces are stored in their order, two at a time so that a reader may see the later without the earlier, and told through one of two
+ * ways that lose, repeat and delay. After a move, or when a way says that it lost something, what is stored is read, as the callers do.
+ */
+async function history(seed: number): Promise<{ readonly heard: string; readonly expected: string; readonly state: string }> {
+  const random = seededRandom(seed);
+  const stored = new StoredCommand(random);
+  const { wait, heard } = waitFor(stored);
+  const ways = [new Way(wait, random), new Way(wait, random)];
+  let way = 0;
+  let expected = "";
+  wait.catchUp();
+  for (let left = 1 + Math.floor(random.next() * 8); left > 0; left--) {
+    const batch: CommandOutput[] = [];
+    for (let count = 1 + Math.floor(random.next() * 2); count > 0; count--) {
+      const text = `${seed}-${left}-${count};`;
+      batch.push({ commandId: "c", stderr: false, offset: expected.length, data: Buffer.from(text) });
+      expected += text;
+    }
+    for (const piece of random.next() < 0.5 ? batch : batch.toReversed()) {
+      stored.pieces.push(piece);
+      await turns(random, 2);
+    }
+    for (const piece of batch) ways[way]?.tell((to) => to.output(piece));
+    if (random.next() < 0.2) ways[way]?.lose();
+    if (random.next() < 0.3) {
+      way = 1 - way;
+      wait.catchUp();
+    }
+    await turns(random, 3);
+  }
+  const result = resultOf();
+  stored.end = result;
+  ways[way]?.tell((to) => to.result(result));
+  for (const one of ways) one.flush();
+  const { state } = await wait.outcome;
+  return { heard: heard(), expected, state };
+}
+
+/** Keeps the order of what it tells; what it lost it says before anything later. */
+class Way {
+  readonly #wait: CommandWait;
+  readonly #random: Random;
+  readonly #queue: ((to: CommandWait) => void)[] = [];
+  #losing = false;
+
+  constructor(wait: CommandWait, random: Random) {
+    this.#wait = wait;
+    this.#random = random;
+  }
+
+  tell(event: (to: CommandWait) => void): void {
+    if (this.#losing && this.#random.next() < 0.7) return;
+    if (this.#losing) this.#queue.push((to) => to.lost());
+    this.#losing = false;
+    this.#queue.push(event);
+    if (this.#random.next() < 0.2) this.#queue.push(event);
+    if (this.#random.next() < 0.6) this.#deliver();
+  }
+
+  lose(): void {
+    this.#losing = true;
+  }
+
+  flush(): void {
+    this.#queue.push((to) => to.lost());
+    this.#deliver();
+  }
+
+  #deliver(): void {
+    for (const event of this.#queue.splice(0)) event(this.#wait);
+  }
+}
+
+function waitFor(stored: Pick<StoredCommand, "result"> & { output: StoredCommand["output"] }) {
+  let text = "";
+  const records = { result: () => stored.result(), output: stored.output.bind(stored) } as unknown as CommandRecords;
+  const onOutput = ({ data }: { readonly data: Uint8Array }): void => void (text += Buffer.from(data).toString());
+  const options = { commandId: "c", timeoutMs: 60_000, onOutput };
+  const wait = new CommandWait({ target: TARGET, options, runtime: testRuntime(realClock), records, over: () => undefined });
+  return { wait, heard: () => text };
+}
+
+function resultOf(): CommandResult {
+  return { commandId: "c", state: "ok", code: 0, message: "", startedMs: 1, endedMs: 2 };
+}
+
+async function turns(random: Random, max: number): Promise<void> {
+  for (let left = Math.floor(random.next() * (max + 1)); left > 0; left--) await Promise.resolve();
+}

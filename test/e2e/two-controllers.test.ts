@@ -1,0 +1,175 @@
+import { randomBytes } from "node:crypto";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
+import { AGENT_SESSION_LEASE_MS } from "../../common/limits.ts";
+import type { ClusterSettings } from "../../deploy/local/cluster.ts";
+import { seededRandom } from "../helpers/clock.ts";
+import { prove } from "../helpers/evidence.ts";
+import { eventually } from "../helpers/programs.ts";
+import { writeAccessLog } from "./access-log.ts";
+import { Installation } from "./installation.ts";
+import { everyRunOnce } from "./scheduled-runs.ts";
+
+const HOST = "web-1";
+const LINES = 24_000;
+const DEADLINE_MS = 120_000;
+const SEED = Number(process.env["ODP_TEST_SEED"] ?? 1);
+/** One line each tenth of a second. */
+const JOB_LINES = 150;
+const JOB = `i=0; while [ $i -lt ${JOB_LINES} ]; do echo "line $i"; i=$((i+1)); sleep 0.1; done`;
+const WHOLE = Array.from({ length: JOB_LINES }, (_, at) => `line ${at}\n`).join("");
+
+const cluster = inject("cluster");
+
+/** Two controllers on one etcd and Cassandra. The agent is held by one, everything is called at the other. */
+describe("of two controllers", () => {
+  const it = cluster.available ? test : test.skip;
+  const random = seededRandom(SEED);
+  const found: Record<string, number> = {};
+  let a: Installation;
+  let b: Installation;
+  let writing: Promise<number> | undefined;
+  let written = 0;
+
+  beforeAll(async () => {
+    if (!cluster.available) return;
+    const settings = clusterVariables(cluster.settings);
+    a = await Installation.start(settings);
+    b = await Installation.start({ ...settings, ODP_SECRET_KEY_FILE: join(a.folder, "secret.key") });
+    await a.enrol(HOST);
+    await prepare();
+  });
+
+  afterAll(async () => {
+    if (!cluster.available) return;
+    await writing?.catch(() => undefined);
+    await b.controller.kill("SIGTERM");
+    await a.stop();
+    await b.stop();
+  });
+
+  it("one is killed: the agent goes to the other, and what was called there goes on", async () => {
+    const heard = await b.listen("jobrun");
+    const job = run(b, JOB);
+    await eventually("the job is under way", DEADLINE_MS, () => heard.frames.some(({ msg }) => String(msg).includes('"running"')) || undefined);
+    await someLines();
+    await a.controller.kill("SIGKILL");
+    found["works again after a kill, ms"] = await worksAgain(b);
+    await endsWhole(b, job, heard.frames);
+    heard.close();
+    await a.startController();
+    expect(await answer(run(a, "echo from the new one"))).toContain("from the new one");
+  });
+
+  it("one is paused for longer than its lease and wakes: nothing is doubled, and it serves again", async () => {
+    // By now the agent is held by b: the roles are changed.
+    const heard = await a.listen("jobrun");
+    const job = run(a, JOB);
+    const own = run(b, "sleep 4; echo called at the paused one");
+    await eventually("both jobs are under way", DEADLINE_MS, () => heard.frames.filter(({ msg }) => String(msg).includes('"running"')).length >= 2 || undefined);
+    await someLines();
+    const pausedMs = performance.now();
+    process.kill(b.controller.pid, "SIGSTOP");
+    try {
+      found["works again after a pause, ms"] = await worksAgain(a);
+      await endsWhole(a, job, heard.frames);
+      await eventually("the lease is over", DEADLINE_MS, () => performance.now() - pausedMs > AGENT_SESSION_LEASE_MS * 1.5 || undefined);
+    } finally {
+      process.kill(b.controller.pid, "SIGCONT");
+    }
+    await own.catch(() => undefined);
+    expect(await eventually("the one that woke serves again", DEADLINE_MS, () => answer(run(b, "echo awake")).then((text) => (text.includes("awake") ? text : undefined)))).toContain("awake");
+    expect(await answer(run(a, "echo both"))).toContain("both");
+    heard.close();
+  });
+
+  it("afterwards everything is there exactly once", async () => {
+    await writing;
+    await eventually("all lines are counted", DEADLINE_MS, async () => Number((await lines())?.["count"]) >= LINES || undefined);
+    expect(await lines()).toMatchObject({ count: LINES, total: (LINES * (LINES - 1)) / 2, low: 0, high: LINES - 1 });
+    const runs = await everyRunOnce(a, "tick");
+    const jobs = await eventually("every job has its end", DEADLINE_MS, async () => {
+      const rows = await b.mql("select runid, host, status, outputsize from /matrix/jobs/jobrun limit -1");
+      return rows.every(({ status }) => status !== "running") ? rows : undefined;
+    });
+    const whole = jobs.filter(({ outputsize }) => Number(outputsize) === WHOLE.length);
+    expect(whole).toHaveLength(2);
+    expect(whole.every(({ status }) => status === "ok")).toBe(true);
+    expect(new Set(jobs.map(({ runid, host }) => `${String(runid)} ${String(host)}`)).size).toBe(jobs.length);
+    // What a job did not say of itself, the agent did: each command had one end.
+    const ends = await b.mql("select command from /matrix/system/command limit -1");
+    expect(new Set(ends.map(({ command }) => String(command))).size).toBe(ends.length);
+    prove("controllers-fail-over", { seeds: [SEED], lines: LINES, runs: runs.runs, "runs counted by gaps": runs.skipped, jobs: jobs.length, "bytes of output of a job": WHOLE.length, ...found });
+  });
+
+  async function prepare(): Promise<void> {
+    const logs = join(a.folder, "logs");
+    await mkdir(logs);
+    await a.mql("create class if not exists /matrix/e2e/access (client varchar, path varchar, status int, n bigint, index(client)) with kind='record'");
+    await a.mql("create class if not exists /matrix/e2e/tick (text varchar) with kind='record'");
+    const grok = '--class=/matrix/e2e/access\n--parser=grok\n--pattern_1=%{IP:client} - - \\[%{HTTPDATE}\\] "%{WORD} %{NOTSPACE:path}[^"]*" %{INT:status:int} %{INT:n:int}\n';
+    await a.ok("PUT", "/mxobject/rule", new URLSearchParams({ key: "/matrix/rules/e2e/access", value: grok }));
+    await a.ok("PUT", "/mxobject/rule", new URLSearchParams({ key: "/matrix/rules/e2e/tick", value: "--class=/matrix/e2e/tick\n--parser=text\n--fields=text\n" }));
+    // Deployed at the one that does not hold the agent.
+    await b.ok("POST", "/monitoring/policy/log", JSON.stringify({ name: "access", rule: "/matrix/rules/e2e/access", dir: logs, match: "^access\\.log(\\.\\d+)?$", hosts: [HOST] }));
+    await b.ok("POST", "/monitoring/policy", JSON.stringify({ name: "tick", rule: "/matrix/rules/e2e/tick", command: "echo tick", ctype: 1, interval: 1, unit: "second", hosts: [HOST] }));
+    await eventually("the agent works by its policies", DEADLINE_MS, async () => Number((await b.mql("select count(*) from /matrix/e2e/tick"))[0]?.["count"]) > 0 || undefined);
+    writing = writeAccessLog({
+      folder: logs, lines: LINES, rotateEveryLines: 5_000, linesPerBurst: 40, pauseMs: 60,
+      onProgress: async (lineCount) => void (written = lineCount),
+    });
+  }
+
+  /** A moment that the seed chooses. */
+  async function someLines(): Promise<void> {
+    const until = Math.min(LINES, written + 400 + Math.floor(random.next() * 1_200));
+    await eventually("some more lines are written", DEADLINE_MS, () => written >= until || undefined);
+  }
+
+  /** Milliseconds until a job ends well, records flow and a socket hears of them. */
+  async function worksAgain(odp: Installation): Promise<number> {
+    const startMs = performance.now();
+    const heard = await odp.listen("datachange");
+    const before = Number((await lines(odp))?.["count"]);
+    expect(await answer(run(odp, "echo works"))).toContain("works");
+    await eventually("records flow", DEADLINE_MS, async () => Number((await lines(odp))?.["count"]) > before || undefined);
+    await eventually("the socket hears", DEADLINE_MS, () => heard.frames.length > 0 || undefined);
+    heard.close();
+    return Math.round(performance.now() - startMs);
+  }
+
+  async function endsWhole(odp: Installation, job: Promise<unknown>, frames: readonly Record<string, string>[]): Promise<void> {
+    expect(await answer(job)).toContain(WHOLE);
+    const runId = frames.map(({ msg }) => JSON.parse(msg ?? "") as { runid: string; status: string });
+    const [first] = runId;
+    const ends = () => runId.filter(({ runid, status }) => runid === first?.runid && status !== "running");
+    expect(ends().length).toBeLessThanOrEqual(1);
+    const [row] = await odp.mql(`select status, outputsize from /matrix/jobs/jobrun where runid='${first?.runid}'`);
+    expect(row).toMatchObject({ status: "ok", outputsize: WHOLE.length });
+  }
+
+  async function lines(odp: Installation = a): Promise<Record<string, unknown> | undefined> {
+    return (await odp.mql("select count(*), sum(n) as total, min(n) as low, max(n) as high from /matrix/e2e/access"))[0];
+  }
+});
+
+function run(odp: Installation, cmd: string): Promise<unknown> {
+  const param = JSON.stringify({ cmd, "HOST!": HOST, timeout: 90 });
+  return odp.ok("GET", `/job/remote_command@system/common?receive_output=true&param=${encodeURIComponent(param)}`);
+}
+
+async function answer(job: Promise<unknown>): Promise<string> {
+  return String(await job);
+}
+
+/** A name space of its own, so that an earlier run left nothing in it. */
+function clusterVariables(settings: ClusterSettings): Readonly<Record<string, string>> {
+  return {
+    ODP_STORE: "cluster",
+    ODP_ETCD_ENDPOINTS: settings.etcdEndpoints.join(","),
+    ODP_CASSANDRA_CONTACT_POINTS: settings.cassandraContactPoints.join(","),
+    ODP_CASSANDRA_DATACENTER: settings.cassandraDatacenter,
+    ODP_CLUSTER_PREFIX: `e2e${randomBytes(5).toString("hex")}`,
+  };
+}
