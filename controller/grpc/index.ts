@@ -1,2 +1,3 @@
-export { PeerLinks } from "./peer-link.ts";
+export { PeerLinks, type DialPeer } from "./peer-link.ts";
+export type { PeerServices } from "./peer-stream.ts";
 export { AgentServer } from "./server.ts";

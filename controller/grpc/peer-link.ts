@@ -1,4 +1,4 @@
-import { credentials, type ClientDuplexStream } from "@grpc/grpc-js";
+import { credentials } from "@grpc/grpc-js";
 import { errorText } from "../../common/errors.ts";
 import {
   PEER_BACKOFF_MAX_MS, PEER_BACKOFF_MIN_MS, PEER_BEAT_MS, PEER_HOSTS_PER_REFRESH_MAX, PEER_QUEUE_MAX_FRAMES, PEER_SILENCE_MAX_MS, PEER_SUBJECTS_MAX,
@@ -11,10 +11,23 @@ import type { PeerCall, PeerWatch, PeerWatcher } from "../areas/hosts/index.ts";
 import type { Interest, Notification } from "../areas/notifications/index.ts";
 import type { Runtime } from "../runtime.ts";
 
-type Call = ClientDuplexStream<PeerRequest, PeerEvent>;
 type Request = NonNullable<PeerRequest["request"]>;
 
 const PROTOCOL = 1;
+
+/** What a link needs of its stream; the simulation has one of its own. */
+export interface PeerClientWire {
+  readonly writableLength: number;
+  readonly destroyed: boolean;
+  on(event: "data", listener: (event: PeerEvent) => void): unknown;
+  on(event: "error", listener: (error: Error) => void): unknown;
+  on(event: "end", listener: () => void): unknown;
+  write(request: PeerRequest): unknown;
+  cancel(): void;
+}
+
+/** Opens a stream to another controller; that nobody is there shows on the stream. */
+export type DialPeer = (member: Member) => Promise<{ readonly stream: PeerClientWire; readonly close: () => void }>;
 
 export interface PeerLinkDependencies {
   readonly runtime: Runtime;
@@ -24,6 +37,8 @@ export interface PeerLinkDependencies {
   readonly authorities: string;
   readonly interests: () => readonly Interest[];
   readonly receive: (tenant: string, notification: Notification) => void;
+  /** gRPC when absent. */
+  readonly dial?: DialPeer;
 }
 
 /** The way to one other controller: dialled again whenever it breaks, until it is closed. */
@@ -33,7 +48,7 @@ export class PeerLink {
   readonly #stop = new AbortController();
   readonly #watchers = new Map<number, PeerWatcher>();
   /** There once the other controller answered. */
-  #ready: Call | undefined;
+  #ready: PeerClientWire | undefined;
   #calls = 0;
 
   constructor(dependencies: PeerLinkDependencies, member: Member) {
@@ -85,29 +100,21 @@ export class PeerLink {
 
   /** One connection, until it is over; resolves with the reason. */
   async #hold(): Promise<string> {
-    const { certificate, key, as } = await this.#with.certificate();
-    const secure = credentials.createSsl(Buffer.from(this.#with.authorities), Buffer.from(key), Buffer.from(certificate));
-    const client = new PeerLinkClient(this.#member.addresses[0] ?? "", secure, {
-      "grpc.ssl_target_name_override": as,
-      "grpc.use_local_subchannel_pool": 1,
-      "grpc.enable_retries": 0,
-      "grpc.service_config_disable_resolution": 1,
-      "grpc.max_receive_message_length": SESSION_MESSAGE_MAX_BYTES,
-    });
-    const stream = client.link();
+    const dial = this.#with.dial ?? grpcDial(this.#with);
+    const { stream, close } = await dial(this.#member);
     try {
       return await this.#follow(stream);
     } finally {
       this.#ready = undefined;
       stream.cancel();
-      client.close();
+      close();
       const gone = [...this.#watchers.values()];
       this.#watchers.clear();
       for (const watcher of gone) watcher.gone();
     }
   }
 
-  #follow(stream: Call): Promise<string> {
+  #follow(stream: PeerClientWire): Promise<string> {
     const { clock } = this.#with.runtime;
     return new Promise((resolve) => {
       let heardMs = clock.monotonicMs();
@@ -138,7 +145,7 @@ export class PeerLink {
     });
   }
 
-  #hear(stream: Call, { event }: PeerEvent): void {
+  #hear(stream: PeerClientWire, { event }: PeerEvent): void {
     switch (event?.$case) {
       case "beat":
         if (this.#ready === stream) return;
@@ -172,9 +179,25 @@ export class PeerLink {
     watcher?.notHeld();
   }
 
-  #send(stream: Call | undefined, request: Request): void {
+  #send(stream: PeerClientWire | undefined, request: Request): void {
     if (stream && !stream.destroyed) stream.write({ request });
   }
+}
+
+/** Over mutual TLS, under a name that only controllers bear. */
+function grpcDial({ certificate: issue, authorities }: PeerLinkDependencies): DialPeer {
+  return async (member) => {
+    const { certificate, key, as } = await issue();
+    const secure = credentials.createSsl(Buffer.from(authorities), Buffer.from(key), Buffer.from(certificate));
+    const client = new PeerLinkClient(member.addresses[0] ?? "", secure, {
+      "grpc.ssl_target_name_override": as,
+      "grpc.use_local_subchannel_pool": 1,
+      "grpc.enable_retries": 0,
+      "grpc.service_config_disable_resolution": 1,
+      "grpc.max_receive_message_length": SESSION_MESSAGE_MAX_BYTES,
+    });
+    return { stream: client.link(), close: () => client.close() };
+  };
 }
 
 /** Links to all other controllers, as they come and go. */

@@ -9,6 +9,16 @@ import type { Runtime } from "../runtime.ts";
 export type PeerServerCall = ServerDuplexStream<PeerRequest, PeerEvent>;
 type Event = NonNullable<PeerEvent["event"]>;
 
+/** What this needs of its call; the simulation has one of its own. */
+export interface PeerServerWire {
+  on(event: "data", listener: (request: PeerRequest) => void): unknown;
+  on(event: string, listener: () => void): unknown;
+  /** Calls back when it has left. */
+  write(event: PeerEvent, left: () => void): unknown;
+  end(): unknown;
+  emit(event: "error", reason: unknown): unknown;
+}
+
 const PROTOCOL = 1;
 
 /** What this controller does for others. */
@@ -22,7 +32,7 @@ export interface PeerServices {
 
 /** One other controller that dialled this one and is told what it waits for. When it reads too slowly events are left out, and it is told that. */
 export class PeerStream {
-  readonly #call: PeerServerCall;
+  readonly #call: PeerServerWire;
   readonly #services: PeerServices;
   readonly #runtime: Runtime;
   readonly #over: () => void;
@@ -37,7 +47,7 @@ export class PeerStream {
   #lost = false;
   #ended = false;
 
-  constructor(call: PeerServerCall, dependencies: { readonly services: PeerServices; readonly runtime: Runtime; readonly over: () => void }) {
+  constructor(call: PeerServerWire, dependencies: { readonly services: PeerServices; readonly runtime: Runtime; readonly over: () => void }) {
     this.#call = call;
     this.#services = dependencies.services;
     this.#runtime = dependencies.runtime;
