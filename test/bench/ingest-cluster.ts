@@ -7,8 +7,8 @@ import { BareRecords } from "./bare-records.ts";
 import { clusterVariables, withCluster } from "./cluster.ts";
 import { inTurns, type Bench, type Figure } from "./frame.ts";
 
-const LINES_PER_ROUND = 20_000;
-const POLL_MS = 50;
+const LINES_PER_ROUND = 50_000;
+const POLL_MS = 100;
 const ROUND_DEADLINE_MS = 300_000;
 
 /** From the bytes of a followed file to objects on one Cassandra node, by the clock, beside the bare driver that has nothing to do but to write the rows. */

@@ -20,11 +20,17 @@ const NEVER_MS = 2 ** 48;
 /** Records in `records`: partitions of class, day and shard, ordered by id, which begins with the time. */
 export class RecordTable {
   readonly #tables: Tables;
+  /** Made once: the driver knows a statement by its text. One with expiry is 1 further on, one with terms 2. */
+  readonly #updates: readonly string[];
   /** (class, day) → until when `record_days` is known to tell of it. */
   readonly #knownDays = new Map<string, number>();
 
   constructor(tables: Tables) {
     this.#tables = tables;
+    this.#updates = [[], ["expires = ?"], ["terms = terms + ?"], ["expires = ?", "terms = terms + ?"]].map((more) => {
+      const assignments = ["value = ?", ...more].join(", ");
+      return `UPDATE ${tables.keyspace}.records USING TIMESTAMP ? AND TTL ? SET ${assignments} WHERE cid = ? AND day = ? AND shard = ? AND id = ?`;
+    });
   }
 
   /** The writes to be waited for: neighbours of one partition go together. Those of a batch happen or do not, each for itself. */
@@ -37,16 +43,13 @@ export class RecordTable {
     });
   }
 
-  #statement({ record, place }: PlacedRecord): Statement {
-    const { cassandra, keyspace } = this.#tables;
-    const ttl = ttlSeconds(cassandra.runtime.clock, record.expiresAtMs);
-    const terms = indexedTerms(record.terms);
-    const assignments: [string, CqlValue][] = [["value = ?", new Uint8Array(record.value)]];
-    if (record.expiresAtMs !== undefined) assignments.push(["expires = ?", BigInt(Math.ceil(record.expiresAtMs))]);
-    if (terms.length > 0) assignments.push(["terms = terms + ?", terms]);
-    const texts = assignments.map(([text]) => text).join(", ");
-    const query = `UPDATE ${keyspace}.records USING TIMESTAMP ? AND TTL ? SET ${texts} WHERE cid = ? AND day = ? AND shard = ? AND id = ?`;
-    return { query, params: [writeTime(record.id), ttl, ...assignments.map(([, value]) => value), ...partitionOf(place), record.id] };
+  #statement({ record: { id, value, expiresAtMs, terms }, place }: PlacedRecord): Statement {
+    const ttl = ttlSeconds(this.#tables.cassandra.runtime.clock, expiresAtMs);
+    const params: CqlValue[] = [writeTime(id), ttl, value];
+    if (expiresAtMs !== undefined) params.push(BigInt(Math.ceil(expiresAtMs)));
+    if (terms.length > 0) params.push(indexedTerms(terms));
+    params.push(place.cid, place.day, place.shard, id);
+    return { query: this.#updates[(expiresAtMs === undefined ? 0 : 1) + (terms.length === 0 ? 0 : 2)] ?? "", params };
   }
 
   async get(key: EntityKey, deadline: Deadline): Promise<StoredRecord | undefined> {

@@ -1,13 +1,22 @@
 import { TERM_MAX_BYTES } from "../../../common/limits.ts";
 
 /** Terms as they are indexed: each once, those over the limit cut at a whole character. */
-export function indexedTerms(terms: readonly string[]): string[] {
+export function indexedTerms(terms: readonly string[]): readonly string[] {
+  // As most records have them: then nothing need be made anew.
+  if (terms.length <= FEW_TERMS && terms.every((term, at) => isShort(term) && terms.indexOf(term) === at)) return terms;
   return [...new Set(terms.map(cutTerm))];
 }
 
+/** Up to here comparing each with each is cheaper than a set. */
+const FEW_TERMS = 8;
+
+/** A UTF-16 unit is at most three bytes. */
+function isShort(term: string): boolean {
+  return term.length * 3 <= TERM_MAX_BYTES;
+}
+
 function cutTerm(term: string): string {
-  // A UTF-16 unit is at most three bytes.
-  if (term.length * 3 <= TERM_MAX_BYTES || Buffer.byteLength(term) <= TERM_MAX_BYTES) return term;
+  if (isShort(term) || Buffer.byteLength(term) <= TERM_MAX_BYTES) return term;
   const bytes = Buffer.from(term);
   let end = TERM_MAX_BYTES;
   while (((bytes[end] ?? 0) & 0xc0) === 0x80) end--;
