@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { describe, inject } from "vitest";
+import type { Clock } from "../../common/time.ts";
 import type { Engine } from "../../controller/store/engine.ts";
 import type { ContractSubject } from "../../controller/store/contract/harness.ts";
 import { Etcd } from "../../controller/store/cluster/etcd.ts";
@@ -41,13 +42,15 @@ export interface TestClusterOptions {
   readonly settings?: ClusterSettings;
   /** `matrix` and `second` when absent. */
   readonly tenants?: readonly string[];
+  /** The real one when absent. */
+  readonly clock?: Clock;
 }
 
 /** Keys and keyspaces of its own with the tenants `matrix` and `second`; disposing removes them all, the system's too. */
 export async function openTestClusterEngine(options: TestClusterOptions = {}): Promise<TestClusterEngine> {
   const prefix = options.prefix ?? `t${randomBytes(5).toString("hex")}`;
   const settings = options.settings ?? clusterSettings();
-  const inner = await openClusterEngine({ ...settings, prefix, runtime: clusterRuntime });
+  const inner = await openClusterEngine({ ...settings, prefix, runtime: { ...clusterRuntime, clock: options.clock ?? realClock } });
   for (const tenant of options.tenants ?? ["matrix", "second"]) await inner.createTenant(tenant);
   return {
     kind: inner.kind,

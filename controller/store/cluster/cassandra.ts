@@ -1,7 +1,7 @@
 import cassandra from "cassandra-driver";
 import pLimit from "p-limit";
 import { AppError, errorText } from "../../../common/errors.ts";
-import { CLUSTER_ATTEMPT_DEADLINE_MS, CLUSTER_HANDSHAKE_DEADLINE_MS, CLUSTER_REQUESTS_IN_FLIGHT_MAX, CLUSTER_SCHEMA_DEADLINE_MS } from "../../../common/limits.ts";
+import { CLUSTER_ATTEMPT_DEADLINE_MS, CLUSTER_HANDSHAKE_DEADLINE_MS, CLUSTER_REQUESTS_IN_FLIGHT_MAX, CLUSTER_SCHEMA_DEADLINE_MS, CLUSTER_SILENT_REQUESTS_MAX } from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
 import { Deadline } from "./deadline.ts";
 
@@ -118,11 +118,15 @@ export class Cassandra {
   async #repeat<T>(kind: "read" | "write", deadline: Deadline, attempt: (readTimeoutMs: number) => Promise<T>): Promise<T> {
     let maybeSent = false;
     for (;;) {
+      let begun = false;
       try {
-        return await this.#limit(() => {
+        const queued = this.#limit(() => {
           if (deadline.passed()) throw new NoTimeLeft("too many requests wait for it");
+          begun = true;
           return attempt(Math.ceil(Math.min(deadline.leftMs(), CLUSTER_ATTEMPT_DEADLINE_MS)));
         });
+        // The driver asks one node after the other, each for as long, and a queue has no end of its own.
+        return await deadline.bound(queued, () => (begun ? new Error("no node answered in time") : new NoTimeLeft("too many requests wait for it")));
       } catch (error) {
         const fault = faultOf(error);
         if (fault === "answer") throw answerError(error);
@@ -152,7 +156,9 @@ function newClient(options: CassandraOptions): cassandra.Client {
     queryOptions: { consistency: consistencies.localQuorum },
     encoding: { map: Map, useBigIntAsLong: true },
     // Of the driver's own requests: it notices a connection that dies while it is being set up only by this one.
-    socketOptions: { connectTimeout: CLUSTER_HANDSHAKE_DEADLINE_MS, readTimeout: CLUSTER_HANDSHAKE_DEADLINE_MS },
+    socketOptions: { connectTimeout: CLUSTER_HANDSHAKE_DEADLINE_MS, readTimeout: CLUSTER_HANDSHAKE_DEADLINE_MS, defunctReadTimeoutThreshold: CLUSTER_SILENT_REQUESTS_MAX },
+    // A node that hangs would hold up every new statement; the others prepare it when they meet it.
+    prepareOnAllHosts: false,
     policies: { reconnection: new cassandra.policies.reconnection.ExponentialReconnectionPolicy(100, 2_000, false) },
     // One set of statements per tenant.
     maxPrepared: 20_000,

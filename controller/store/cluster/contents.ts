@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { types } from "cassandra-driver";
 import { AppError, errorText } from "../../../common/errors.ts";
 import { BLOB_CHUNK_MAX_BYTES, BLOB_MAX_BYTES, BLOB_OWNER_MAX_BYTES } from "../../../common/limits.ts";
 import type { BlobInfo, ByteRange } from "../blobs.ts";
@@ -9,6 +10,8 @@ const DIGEST_PATTERN = /^[0-9a-f]{64}$/;
 /** An upload that has not ended for so long never will. */
 const UPLOAD_ABANDONED_MS = 24 * 3_600_000;
 const PENDING = "pending";
+/** Clocks of controllers are not further apart than this. */
+const MARK_REMOVED_SECONDS = 24 * 3_600;
 const SWEEP_PAGE = 500;
 
 interface Upload {
@@ -16,6 +19,8 @@ interface Upload {
   readonly size: number;
   readonly madeMs: number;
   readonly condemned: boolean;
+  /** Of the latest write of its row, by whoever's clock: what comes after it must have a greater one. */
+  readonly timeUs: number;
 }
 
 /**
@@ -35,14 +40,14 @@ export class Contents {
   async put(bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>, owner: string): Promise<BlobInfo> {
     checkOwner(owner);
     const upload = Buffer.from(this.#tables.cassandra.runtime.random.bytes(16)).toString("hex");
-    await this.#setRow(PENDING, "upload", upload, 0);
+    await this.#setUpload(PENDING, { name: upload, size: 0, timeUs: 0 });
     try {
       const info = await this.#upload(upload, bytes);
-      await this.#setRow(blobName(info.digest), "mark", owner, 0);
+      await this.#setMark(info.digest, owner, true);
       const present = await this.#upright(info.digest);
-      await this.#setRow(blobName(info.digest), "upload", present?.name ?? upload, info.size);
+      await this.#setUpload(blobName(info.digest), present ?? { name: upload, size: info.size, timeUs: 0 });
       if (present !== undefined) await this.#removeChunks(upload);
-      await this.#removeRow(PENDING, "upload", upload);
+      await this.#removeUpload(PENDING, upload);
       return info;
     } catch (error) {
       await this.#discard(upload);
@@ -74,12 +79,12 @@ export class Contents {
   async mark(digest: string, owner: string): Promise<void> {
     checkOwner(owner);
     if ((await this.stat(digest)) === undefined) throw new AppError("not_found", `There is no content ${digest}.`);
-    await this.#setRow(blobName(digest), "mark", owner, 0);
+    await this.#setMark(digest, owner, true);
     if ((await this.stat(digest)) === undefined) throw new AppError("not_found", `There is no content ${digest}.`);
   }
 
   async unmark(digest: string, owner: string): Promise<void> {
-    await this.#removeRow(blobName(digest), "mark", owner);
+    await this.#setMark(digest, owner, false);
   }
 
   async sweep(graceMs: number): Promise<number> {
@@ -115,22 +120,25 @@ export class Contents {
     const { uploads, marks } = await this.#rows(digest);
     if (marks > 0 || uploads.length === 0 || uploads.some((upload) => upload.madeMs > before)) return false;
     for (const upload of uploads) await this.#condemn(digest, upload, true);
-    if ((await this.#rows(digest)).marks > 0) {
-      for (const upload of uploads) await this.#condemn(digest, upload, false);
+    const names = new Set(uploads.map((upload) => upload.name));
+    const now = await this.#rows(digest);
+    const condemned = now.uploads.filter((upload) => names.has(upload.name));
+    if (now.marks > 0) {
+      for (const upload of condemned) await this.#condemn(digest, upload, false);
       return false;
     }
-    for (const upload of uploads) {
-      await this.#removeChunks(upload.name);
-      await this.#removeRow(blobName(digest), "upload", upload.name);
+    for (const upload of condemned) {
+      await this.#removeChunks(upload.name, upload.timeUs);
+      await this.#removeUpload(blobName(digest), upload.name, upload.timeUs);
     }
     return true;
   }
 
   async #sweepAbandoned(before: number): Promise<void> {
     const { cassandra, keyspace } = this.#tables;
-    const query = `SELECT name, made_ms FROM ${keyspace}.contents WHERE content = ? AND kind = 'upload'`;
+    const query = `SELECT name, made_ms, WRITETIME(size) AS size_us FROM ${keyspace}.contents WHERE content = ? AND kind = 'upload'`;
     const rows = await cassandra.read({ query, params: [PENDING] }, cassandra.deadline());
-    for (const row of rows) if (Number(row.made_ms) <= before) await this.#discard(String(row.name));
+    for (const row of rows) if (Number(row.made_ms) <= before) await this.#discard(String(row.name), Number(row.size_us));
   }
 
   /** An upload readers may use; those a sweep has condemned are as good as gone. */
@@ -140,12 +148,12 @@ export class Contents {
 
   async #rows(digest: string): Promise<{ readonly uploads: readonly Upload[]; readonly marks: number }> {
     const { cassandra, keyspace } = this.#tables;
-    const statement = { query: `SELECT kind, name, size, made_ms, condemned FROM ${keyspace}.contents WHERE content = ?`, params: [blobName(digest)] };
+    const times = "WRITETIME(size) AS size_us, WRITETIME(condemned) AS condemned_us";
+    const statement = { query: `SELECT kind, name, size, made_ms, condemned, ${times} FROM ${keyspace}.contents WHERE content = ?`, params: [blobName(digest)] };
     const rows = await cassandra.read(statement, cassandra.deadline());
-    const uploads = rows.filter((row) => row.kind === "upload" && row.size !== null);
     return {
-      uploads: uploads.map((row) => ({ name: String(row.name), size: Number(row.size), madeMs: Number(row.made_ms), condemned: row.condemned === true })),
-      marks: rows.filter((row) => row.kind === "mark").length,
+      uploads: rows.filter((row) => row.kind === "upload" && row.size !== null).map(toUpload),
+      marks: rows.filter((row) => row.kind === "mark" && row.condemned !== true).length,
     };
   }
 
@@ -167,46 +175,80 @@ export class Contents {
   }
 
   /** Chunks are written one after the other, so the first missing one is the end. */
-  async #removeChunks(upload: string): Promise<void> {
+  async #removeChunks(upload: string, writtenUs = 0): Promise<void> {
     const { cassandra, keyspace } = this.#tables;
     for (let part = 0; ; part++) {
       const params = [uploadName(upload), part];
       const look = `SELECT length FROM ${keyspace}.chunks WHERE content = ? AND part = ? AND position = 0`;
       if ((await cassandra.read({ query: look, params }, cassandra.deadline())).length === 0) return;
       const query = `DELETE FROM ${keyspace}.chunks USING TIMESTAMP ? WHERE content = ? AND part = ?`;
-      await cassandra.write([{ query, params: [BigInt(cassandra.nextTimeUs()), ...params] }], cassandra.deadline());
+      await cassandra.write([{ query, params: [this.#above(writtenUs), ...params] }], cassandra.deadline());
     }
   }
 
   /** Best effort: a sweep comes back to what is left of an upload that failed. */
-  async #discard(upload: string): Promise<void> {
+  async #discard(upload: string, writtenUs = 0): Promise<void> {
     try {
-      await this.#removeChunks(upload);
-      await this.#removeRow(PENDING, "upload", upload);
+      await this.#removeChunks(upload, writtenUs);
+      await this.#removeUpload(PENDING, upload, writtenUs);
     } catch (error) {
       this.#tables.cassandra.runtime.log.debug({ reason: errorText(error) }, "parts of a failed upload stay for the sweep");
     }
   }
 
-  async #setRow(content: string, kind: "upload" | "mark", name: string, size: number): Promise<void> {
+  async #setUpload(content: string, upload: Pick<Upload, "name" | "size" | "timeUs">): Promise<void> {
     const { cassandra, keyspace } = this.#tables;
-    const query = `UPDATE ${keyspace}.contents USING TIMESTAMP ? SET size = ?, made_ms = ? WHERE content = ? AND kind = ? AND name = ?`;
-    const params = [BigInt(cassandra.nextTimeUs()), BigInt(size), BigInt(cassandra.runtime.clock.nowMs()), content, kind, name];
+    const query = `UPDATE ${keyspace}.contents USING TIMESTAMP ? SET size = ?, made_ms = ? WHERE content = ? AND kind = 'upload' AND name = ?`;
+    const params = [this.#above(upload.timeUs), BigInt(upload.size), BigInt(cassandra.runtime.clock.nowMs()), content, upload.name];
     await cassandra.write([{ query, params }], cassandra.deadline());
+  }
+
+  /**
+   * Above whatever was last done to this mark, by whoever's clock. A mark that is taken away therefore leaves a word about it for a while: times of what
+   * is only deleted cannot be read.
+   */
+  async #setMark(digest: string, owner: string, marked: boolean): Promise<void> {
+    const { cassandra, keyspace } = this.#tables;
+    const place = [blobName(digest), owner];
+    const deadline = cassandra.deadline();
+    const row = "WHERE content = ? AND kind = 'mark' AND name = ?";
+    const look = `SELECT WRITETIME(size) AS set_us, WRITETIME(condemned) AS removed_us FROM ${keyspace}.contents ${row}`;
+    const [before] = await cassandra.read({ query: look, params: place }, deadline);
+    if (before === undefined && !marked) return;
+    const time = this.#above(Math.max(Number(before?.set_us ?? 0), Number(before?.removed_us ?? 0)));
+    const set = `UPDATE ${keyspace}.contents USING TIMESTAMP ? SET size = 0, made_ms = ?, condemned = false ${row}`;
+    const remove = `UPDATE ${keyspace}.contents USING TIMESTAMP ? AND TTL ${MARK_REMOVED_SECONDS} SET size = null, made_ms = null, condemned = true ${row}`;
+    const params = marked ? [time, BigInt(cassandra.runtime.clock.nowMs()), ...place] : [time, ...place];
+    await cassandra.write([{ query: marked ? set : remove, params }], deadline);
   }
 
   async #condemn(digest: string, upload: Upload, condemned: boolean): Promise<void> {
     const { cassandra, keyspace } = this.#tables;
     const query = `UPDATE ${keyspace}.contents USING TIMESTAMP ? SET condemned = ? WHERE content = ? AND kind = 'upload' AND name = ?`;
-    const params = [BigInt(cassandra.nextTimeUs()), condemned, blobName(digest), upload.name];
+    const params = [this.#above(upload.timeUs), condemned, blobName(digest), upload.name];
     await cassandra.write([{ query, params }], cassandra.deadline());
   }
 
-  async #removeRow(content: string, kind: "upload" | "mark", name: string): Promise<void> {
+  async #removeUpload(content: string, name: string, writtenUs = 0): Promise<void> {
     const { cassandra, keyspace } = this.#tables;
-    const query = `DELETE FROM ${keyspace}.contents USING TIMESTAMP ? WHERE content = ? AND kind = ? AND name = ?`;
-    await cassandra.write([{ query, params: [BigInt(cassandra.nextTimeUs()), content, kind, name] }], cassandra.deadline());
+    const query = `DELETE FROM ${keyspace}.contents USING TIMESTAMP ? WHERE content = ? AND kind = 'upload' AND name = ?`;
+    await cassandra.write([{ query, params: [this.#above(writtenUs), content, name] }], cassandra.deadline());
   }
+
+  /** Now, and above a time that was read. */
+  #above(timeUs: number): bigint {
+    return BigInt(Math.max(this.#tables.cassandra.nextTimeUs(), timeUs + 1));
+  }
+}
+
+function toUpload(row: types.Row): Upload {
+  return {
+    name: String(row.name),
+    size: Number(row.size),
+    madeMs: Number(row.made_ms),
+    condemned: row.condemned === true,
+    timeUs: Math.max(Number(row.size_us), Number(row.condemned_us ?? 0)),
+  };
 }
 
 /** The same bytes in pieces of the full chunk size, the last one shorter. */

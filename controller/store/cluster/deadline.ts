@@ -25,6 +25,19 @@ export class Deadline {
     return this.leftMs() === 0;
   }
 
+  /** What `work` answers, or the fault at the end of the time, whatever becomes of `work` then. */
+  async bound<T>(work: Promise<T>, fault: () => Error): Promise<T> {
+    let cancel = (): void => undefined;
+    const late = new Promise<never>((_, reject) => {
+      cancel = this.#clock.after(this.leftMs(), () => reject(fault()));
+    });
+    try {
+      return await Promise.race([work, late]);
+    } finally {
+      cancel();
+    }
+  }
+
   /** Waits a little longer each time; false when there is no time left for another attempt. */
   async pause(): Promise<boolean> {
     const pauseMs = this.#pauseMs * (0.5 + this.#random.next() / 2);

@@ -1,37 +1,44 @@
-import { ClientClosedError, Etcd3, EtcdLeaseInvalidError, type IOptions, type KVClient, type LeaseClient, type WatchClient } from "etcd3";
+import { Duplex } from "node:stream";
+import { InterceptingCall, status as grpcStatus, type CallOptions } from "@grpc/grpc-js";
+import { ClientClosedError, EtcdLeaseInvalidError, type KVClient, type LeaseClient, type WatchClient } from "etcd3";
 import { AppError, errorText } from "../../../common/errors.ts";
-import { CLUSTER_ATTEMPT_DEADLINE_MS, ETCD_MESSAGE_MAX_BYTES } from "../../../common/limits.ts";
+import { CLUSTER_ATTEMPT_DEADLINE_MS, ETCD_PROBE_DEADLINE_MS, ETCD_PROBE_INTERVAL_MS } from "../../../common/limits.ts";
+import { wait } from "../../../common/time.ts";
 import type { Runtime } from "../../runtime.ts";
 import { Deadline } from "./deadline.ts";
+import { EtcdMember } from "./etcd-member.ts";
 
-type Policy = NonNullable<NonNullable<IOptions["faultHandling"]>["global"]>;
+/** What every call to etcd is given, so that it can be ended. */
+export type EtcdCall = Pick<CallOptions, "interceptors">;
 
-/** What every call to etcd is given: when it must have ended. */
-export interface EtcdCall {
-  readonly deadline: number;
+export interface EtcdStream {
+  readonly stream: Duplex;
+  /** Without this the other end keeps its half open. */
+  end(): void;
+  /** Ends it and goes to another member: this one was silent for too long. */
+  giveUp(): void;
 }
 
 /**
  * etcd as `etcd3` speaks it, without that library's own repetition: it repeats writes whose outcome is unknown, after which a
  * won race looks lost.
+ *
+ * One member at a time is in use by everything here. The next one is taken when a call to it fails, and when it does not answer a probe or knows
+ * no leader; then reads and streams that are still with it end and begin again elsewhere. A write stays, for it may have arrived.
  */
 export class Etcd {
-  readonly #client: Etcd3;
+  readonly #members: readonly EtcdMember[];
   readonly #runtime: Runtime;
+  readonly #closed = new AbortController();
+  #inUse: number;
+  #revision = 0;
 
   constructor(endpoints: readonly string[], runtime: Runtime) {
     this.#runtime = runtime;
-    this.#client = new Etcd3({
-      hosts: [...endpoints],
-      faultHandling: { global: asIs, host: () => asIs },
-      grpcOptions: {
-        "grpc.initial_reconnect_backoff_ms": 100,
-        "grpc.max_reconnect_backoff_ms": 1_000,
-        "grpc.keepalive_time_ms": 10_000,
-        "grpc.keepalive_timeout_ms": 3_000,
-        "grpc.max_receive_message_length": ETCD_MESSAGE_MAX_BYTES,
-      },
-    });
+    this.#members = endpoints.map((endpoint) => new EtcdMember(endpoint));
+    // Controllers spread over the members.
+    this.#inUse = Math.floor(runtime.random.next() * endpoints.length);
+    if (endpoints.length > 1) void this.#watchOver();
   }
 
   get runtime(): Runtime {
@@ -39,51 +46,125 @@ export class Etcd {
   }
 
   get kv(): KVClient {
-    return this.#client.kv;
+    return this.#member.client.kv;
   }
 
   get leases(): LeaseClient {
-    return this.#client.leaseClient;
+    return this.#member.client.leaseClient;
   }
 
   get watches(): WatchClient {
-    return this.#client.watchClient;
+    return this.#member.client.watchClient;
+  }
+
+  /** The greatest revision any answer has told of. */
+  get revision(): number {
+    return this.#revision;
+  }
+
+  saw(revision: number): void {
+    this.#revision = Math.max(this.#revision, revision);
   }
 
   /** Repeats within the call's deadline: a read always, a write only while it has certainly not reached a server. */
-  async call<T>(kind: "read" | "write", invoke: (call: EtcdCall) => Promise<T>): Promise<T> {
+  async call<T extends object>(kind: "read" | "write", invoke: (call: EtcdCall) => Promise<T>): Promise<T> {
     const { clock, random } = this.#runtime;
     const deadline = new Deadline(clock, random);
     for (;;) {
+      const member = this.#member;
       try {
-        const leftMs = Math.min(deadline.leftMs(), CLUSTER_ATTEMPT_DEADLINE_MS);
-        return await invoke({ deadline: clock.nowMs() + leftMs });
+        const answer = await this.#attempt(Math.min(deadline.leftMs(), CLUSTER_ATTEMPT_DEADLINE_MS), kind === "read" ? member : undefined, invoke);
+        if ("header" in answer) this.saw(Number((answer.header as { readonly revision: string }).revision));
+        return answer;
       } catch (error) {
         const fault = faultOf(error);
         if (fault === "answer") throw answerError(error);
+        this.#leave(member);
         if (kind === "write" && fault === "maybe_sent") throw new AppError("unknown_outcome", `etcd did not tell how a write ended: ${errorText(error)}`);
         if (!(await deadline.pause())) throw new AppError("unavailable", `etcd does not answer: ${errorText(error)}`);
       }
     }
   }
 
+  /** It fails once its member is given up. */
+  async open(connect: () => Promise<unknown>): Promise<EtcdStream> {
+    const member = this.#member;
+    const stream = await connect();
+    if (!(stream instanceof Duplex)) throw new AppError("internal", "etcd's client gave something that is no stream.");
+    // Whoever reads it sees the error; without a listener one that comes later would end the process.
+    stream.on("error", () => undefined);
+    const end = (): void => {
+      // To destroy it alone would leave it open at etcd.
+      (stream as Duplex & { cancel(): void }).cancel();
+      stream.destroy();
+    };
+    const forget = member.onGivenUp(end);
+    stream.once("close", forget);
+    return { stream, end, giveUp: () => (end(), this.#leave(member)) };
+  }
+
   close(): void {
-    this.#client.close();
+    this.#closed.abort();
+    for (const member of this.#members) member.client.close();
+  }
+
+  get #member(): EtcdMember {
+    const member = this.#members[this.#inUse];
+    if (member === undefined) throw new AppError("invalid", "No endpoint of etcd was given.");
+    return member;
+  }
+
+  /** By the monotonic clock, not by a time of day as gRPC's own deadlines are. */
+  async #attempt<T>(limitMs: number, member: EtcdMember | undefined, invoke: (call: EtcdCall) => Promise<T>): Promise<T> {
+    let started: InterceptingCall | undefined;
+    const cancel = (): void => started?.cancelWithStatus(grpcStatus.CANCELLED, "etcd did not answer in time");
+    const stopTimer = this.#runtime.clock.after(limitMs, cancel);
+    const forget = member?.onGivenUp(cancel);
+    try {
+      return await invoke({ interceptors: [(options, next) => (started = new InterceptingCall(next(options)))] });
+    } finally {
+      stopTimer();
+      forget?.();
+    }
+  }
+
+  /** Many calls that fail at once leave a member once. */
+  #leave(member: EtcdMember): void {
+    if (this.#members.length === 1 || this.#closed.signal.aborted || member !== this.#member) return;
+    this.#inUse = (this.#inUse + 1) % this.#members.length;
+    this.#runtime.log.debug({ from: member.endpoint, to: this.#member.endpoint }, "another member of etcd is taken");
+    member.giveUp();
+  }
+
+  async #watchOver(): Promise<void> {
+    const { clock } = this.#runtime;
+    let leaderless: EtcdMember | undefined;
+    for (;;) {
+      await wait(clock, ETCD_PROBE_INTERVAL_MS, this.#closed.signal);
+      if (this.#closed.signal.aborted) return;
+      const member = this.#member;
+      const state = await this.#probe(member);
+      // A leader is elected within this time, and meanwhile no other member knows one either.
+      if (state === "silent" || (state === "leaderless" && leaderless === member)) this.#leave(member);
+      leaderless = state === "leaderless" ? member : undefined;
+    }
+  }
+
+  async #probe(member: EtcdMember): Promise<"serves" | "leaderless" | "silent"> {
+    try {
+      const status = await this.#attempt(ETCD_PROBE_DEADLINE_MS, undefined, (call) => member.client.maintenance.status(call));
+      return status.leader === "0" ? "leaderless" : "serves";
+    } catch {
+      return "silent";
+    }
   }
 }
-
-const asIs: Policy = {
-  _altReturn: undefined as never,
-  onSuccess: () => ({ dispose: () => undefined }),
-  onFailure: () => ({ dispose: () => undefined }),
-  execute: async (fn) => fn({ signal: new AbortController().signal }),
-};
 
 /** `answer`: a server has judged the request. The others: nobody did, and it may have arrived or certainly did not. */
 function faultOf(error: unknown): "answer" | "maybe_sent" | "not_sent" {
   if (!(error instanceof Error) || error instanceof ClientClosedError || error instanceof EtcdLeaseInvalidError) return "answer";
   const text = error.message;
-  if (/No connection established|ECONNREFUSED|Name resolution failed|Channel has been shut down|not capable|too many requests/.test(text)) return "not_sent";
+  if (/No connection established|ECONNREFUSED|Name resolution failed|Channel has been shut down|before call started|not capable|too many requests/.test(text)) return "not_sent";
   // Codes of gRPC: cancelled, unknown, deadline exceeded, aborted, internal, unavailable.
   return /^(\w+: )?(1|2|4|10|13|14) [A-Z_]+:/.test(text) && !/etcdserver: mvcc|duplicate key|too large/.test(text) ? "maybe_sent" : "answer";
 }

@@ -1,4 +1,4 @@
-import { CompareResult, CompareTarget, SortOrder, SortTarget, type ICompare, type IKeyValue, type IRangeResponse, type IRequestOp } from "etcd3";
+import { CompareResult, CompareTarget, SortOrder, SortTarget, type ICompare, type IKeyValue, type IRangeResponse, type IRequestOp, type ITxnResponse } from "etcd3";
 import { AppError, isAppError } from "../../../common/errors.ts";
 import { KV_KEY_MAX_BYTES, KV_PAGE_MAX_ENTRIES, KV_TXN_MAX_OPERATIONS, KV_VALUE_MAX_BYTES } from "../../../common/limits.ts";
 import type {
@@ -15,6 +15,7 @@ import type {
   KvWatchOptions,
   KvWriteResult,
 } from "../kv.ts";
+import { Deadline } from "./deadline.ts";
 import type { Etcd } from "./etcd.ts";
 import { grantLease, type EtcdLease } from "./lease.ts";
 import { watchKeys } from "./watch.ts";
@@ -43,15 +44,13 @@ export class EtcdKvStore implements KvStore {
   async put(key: string, value: Uint8Array, options: KvPutOptions = {}): Promise<KvWriteResult> {
     const put = putRequest(this.#key(key), value, options.lease);
     if (options.ifRevision !== undefined) return this.#writeIf(key, options.ifRevision, { request_put: put });
-    const answer = await this.#etcd.call("write", (call) => this.#etcd.kv.put(put, call));
-    return { ok: true, revision: Number(answer.header.revision) };
+    return { ok: true, revision: (await this.#write([], [{ request_put: put }])).revision };
   }
 
   async delete(key: string, options: { readonly ifRevision?: number } = {}): Promise<KvWriteResult> {
     const request = { key: this.#key(key) };
     if (options.ifRevision !== undefined) return this.#writeIf(key, options.ifRevision, { request_delete_range: request });
-    const answer = await this.#etcd.call("write", (call) => this.#etcd.kv.deleteRange(request, call));
-    return { ok: true, revision: Number(answer.header.revision) };
+    return { ok: true, revision: (await this.#write([], [{ request_delete_range: request }])).revision };
   }
 
   async list(prefix: string, options: KvListOptions = {}): Promise<KvPage> {
@@ -92,8 +91,7 @@ export class EtcdKvStore implements KvStore {
     }
     const compare = request.if.map((condition) => this.#compare(condition));
     const success = request.then.map((operation) => this.#operation(operation));
-    const answer = await this.#etcd.call("write", (call) => this.#etcd.kv.txn({ compare, success, failure: [] }, call));
-    return { ok: answer.succeeded, revision: Number(answer.header.revision) };
+    return this.#write(compare, success);
   }
 
   /** Ends its watches and stops keeping its leases alive. */
@@ -112,6 +110,24 @@ export class EtcdKvStore implements KvStore {
     const answer = await this.#etcd.call("read", (call) => this.#etcd.kv.range(range, call));
     const entries = answer.kvs.map((pair) => this.#entry(pair)).filter((entry) => entry.key.startsWith(prefix));
     return { entries, revision: Number(answer.header.revision), next: answer.more ? entries.at(-1)?.key : undefined };
+  }
+
+  /**
+   * A write that was given up may lie in the receive buffer of a member that hangs, and be done when it wakes. So each is done only over what its
+   * sender can have known of: never over something written after it was given up. What was written before is nobody's loss, and it is sent again.
+   */
+  async #write(compare: readonly ICompare[], operations: readonly IRequestOp[]): Promise<{ readonly ok: boolean; readonly revision: number }> {
+    const { clock, random } = this.#etcd.runtime;
+    const deadline = new Deadline(clock, random);
+    for (;;) {
+      const guards = operations.map((operation) => notWrittenSince(operation, this.#etcd.revision));
+      const guarded = { request_txn: { compare: guards, success: [...operations], failure: [] } };
+      const answer = await this.#etcd.call("write", (call) => this.#etcd.kv.txn({ compare: [...compare], success: [guarded], failure: [] }, call));
+      const revision = Number(answer.header.revision);
+      if (!answer.succeeded) return { ok: false, revision };
+      if ((answer.responses[0]?.response_txn as ITxnResponse | undefined)?.succeeded) return { ok: true, revision };
+      if (deadline.passed()) throw new AppError("unavailable", "Others write the same key all the time.");
+    }
   }
 
   async #writeIf(key: string, revision: number, operation: IRequestOp): Promise<KvWriteResult> {
@@ -164,6 +180,11 @@ function putRequest(key: Buffer, value: Uint8Array, lease: string | undefined) {
   // A copy: the caller may go on to use its own while the write waits.
   const bytes = Buffer.from(value);
   return lease === undefined ? { key, value: bytes } : { key, value: bytes, lease };
+}
+
+function notWrittenSince(operation: IRequestOp, revision: number): ICompare {
+  const key = operation.request_put?.key ?? operation.request_delete_range?.key;
+  return { key, result: CompareResult.Less, target: CompareTarget.Mod, mod_revision: revision + 1 };
 }
 
 /** The first key after all that begin with `prefix`: its last byte plus one. UTF-8 has no byte 255, so there is always room. */

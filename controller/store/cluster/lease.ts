@@ -3,7 +3,7 @@ import { AppError, isAppError } from "../../../common/errors.ts";
 import { KV_LEASE_MAX_MS, KV_LEASE_MIN_MS } from "../../../common/limits.ts";
 import { wait } from "../../../common/time.ts";
 import type { KvLease } from "../kv.ts";
-import type { Etcd, EtcdCall } from "./etcd.ts";
+import type { Etcd } from "./etcd.ts";
 
 const RETRY_PAUSE_MS = 100;
 
@@ -73,7 +73,7 @@ export class EtcdLease implements KvLease {
       await wait(clock, pauseMs, this.lost);
       if (this.lost.aborted) return;
       const sentMs = clock.monotonicMs();
-      const alive = await this.#renew({ deadline: clock.nowMs() + intervalMs }).catch(() => undefined);
+      const alive = await this.#renew(intervalMs).catch(() => undefined);
       if (this.lost.aborted) return;
       if (alive === false) return this.abandon();
       if (alive === true) this.#expireAfter(sentMs);
@@ -82,17 +82,19 @@ export class EtcdLease implements KvLease {
   }
 
   /** False when etcd does not know the lease any more. */
-  async #renew(call: EtcdCall): Promise<boolean> {
-    const stream = await this.#etcd.leases.leaseKeepAlive(call);
+  async #renew(limitMs: number): Promise<boolean> {
+    const { stream, end, giveUp } = await this.#etcd.open(() => this.#etcd.leases.leaseKeepAlive());
+    const stopTimer = this.#etcd.runtime.clock.after(limitMs, giveUp);
     try {
       return await new Promise<boolean>((resolve, reject) => {
         stream.on("data", (answer) => resolve(Number(answer.TTL) > 0));
         stream.on("error", (error) => (error instanceof EtcdLeaseInvalidError ? resolve(false) : reject(error)));
-        stream.on("end", () => reject(new Error("etcd ended the stream")));
+        stream.on("close", () => reject(new Error("etcd ended the stream")));
         stream.write({ ID: this.id });
       });
     } finally {
-      stream.end();
+      stopTimer();
+      end();
     }
   }
 

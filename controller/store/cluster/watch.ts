@@ -1,4 +1,3 @@
-import { Duplex } from "node:stream";
 import type { IEvent, IKeyValue, IWatchResponse } from "etcd3";
 import { AppError, errorText, isAppError } from "../../../common/errors.ts";
 import { wait } from "../../../common/time.ts";
@@ -43,12 +42,7 @@ interface WatchStep {
 }
 
 async function* watchOnce(etcd: Etcd, request: WatchRequest, since: number): AsyncGenerator<WatchStep> {
-  const stream = await openStream(etcd);
-  const stop = (): void => {
-    // To destroy it alone would leave the watch open at etcd.
-    stream.cancel();
-    stream.destroy();
-  };
+  const { stream, end: stop } = await etcd.open(() => etcd.watches.watch());
   request.signal.addEventListener("abort", stop, { once: true });
   try {
     if (request.signal.aborted) return;
@@ -56,6 +50,7 @@ async function* watchOnce(etcd: Etcd, request: WatchRequest, since: number): Asy
     let held: IEvent[] = [];
     for await (const response of stream as AsyncIterable<IWatchResponse>) {
       refuseCancelled(response);
+      etcd.saw(Number(response.header.revision));
       if (response.created) continue;
       held.push(...response.events);
       // A revision may be split over fragments: its events wait until it is whole.
@@ -69,14 +64,6 @@ async function* watchOnce(etcd: Etcd, request: WatchRequest, since: number): Asy
     request.signal.removeEventListener("abort", stop);
     stop();
   }
-}
-
-async function openStream(etcd: Etcd): Promise<Duplex & { cancel(): void }> {
-  const stream = await etcd.watches.watch();
-  if (!(stream instanceof Duplex)) throw new AppError("internal", "etcd's client gave something that is no stream.");
-  // Whoever reads it sees the error; without a listener one that comes later would end the process.
-  stream.on("error", () => undefined);
-  return stream;
 }
 
 function refuseCancelled(response: IWatchResponse): void {

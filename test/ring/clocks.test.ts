@@ -1,0 +1,105 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Clock } from "../../common/time.ts";
+import type { TenantStore } from "../../controller/store/engine.ts";
+import type { EntityKey } from "../../controller/store/objects.ts";
+import { realClock } from "../helpers/clock.ts";
+import { openTestClusterEngine, type TestClusterEngine } from "../helpers/cluster.ts";
+import { prove } from "../helpers/evidence.ts";
+import { openRing } from "../helpers/ring.ts";
+
+const BEHIND_MS = -5_000;
+const TURNS = 40;
+const TTL_MS = 3_000;
+const text = (value: string): Uint8Array => new TextEncoder().encode(value);
+
+/** A time of day that is wrong; spans are measured rightly, as everywhere. */
+const behind: Clock = { ...realClock, nowMs: () => realClock.nowMs() + BEHIND_MS };
+
+let right: TestClusterEngine;
+let late: TestClusterEngine;
+/** By turns: the one whose clock is right first. */
+let stores: readonly { readonly store: TenantStore; readonly clock: Clock }[];
+
+beforeAll(async () => {
+  const { settings } = await openRing();
+  right = await openTestClusterEngine({ tenants: ["matrix"], settings });
+  late = await openTestClusterEngine({ prefix: right.prefix, tenants: [], settings, clock: behind });
+  stores = [
+    { store: await right.tenant("matrix"), clock: realClock },
+    { store: await late.tenant("matrix"), clock: behind },
+  ];
+});
+afterAll(async () => {
+  await late?.close();
+  await right?.[Symbol.asyncDispose]();
+});
+
+test("of writes by turns, each after a look, the last one wins although every other writer is five seconds behind", async () => {
+  const key: EntityKey = { cid: 1, id: "by turns" };
+  for (let turn = 0; turn < TURNS; turn++) {
+    const { store, clock } = taker(turn);
+    const [entity] = await store.objects.get([key]);
+    if (turn > 0) expect(told(entity?.cells.get("1")?.value)).toBe(`turn ${turn - 1}`);
+    const timeUs = Math.max(clock.nowMs() * 1_000, (entity?.lastUs ?? 0) + 1);
+    await store.objects.change([{ key, timeUs, ...(turn === 0 ? { birth: true as const } : {}), cells: new Map([["1", text(`turn ${turn}`)]]), version: text(`${turn}`) }]);
+  }
+  const { items } = await taker(0).store.objects.history(key, {}, { limit: 2 * TURNS });
+  expect(items.map((version) => told(version.value))).toEqual(Array.from({ length: TURNS }, (_, index) => `${TURNS - 1 - index}`));
+  prove("ring-clocks-apart", { apartMs: -BEHIND_MS, turns: TURNS });
+});
+
+test("a mark set after one was taken away stays, whoever's clock is behind", async () => {
+  const owner = "depot/web/1.0.0";
+  for (let turn = 0; turn < 4; turn++) {
+    const bytes = text(`content ${turn}`);
+    const [first, second] = [taker(turn).store.blobs, taker(turn + 1).store.blobs];
+    const { digest } = await first.put([bytes], owner);
+    await first.unmark(digest, owner);
+    await second.put([bytes], owner);
+    await first.sweep(-60_000);
+    expect(await second.stat(digest), `turn ${turn}`).toMatchObject({ digest });
+    await second.unmark(digest, owner);
+    await first.sweep(-60_000);
+    expect(await second.stat(digest), `turn ${turn}`).toBeUndefined();
+  }
+});
+
+test("a lease lasts as long by either clock, and is seen alike", async () => {
+  for (const [turn, { store }] of stores.entries()) {
+    const lease = await store.kv.lease(TTL_MS);
+    await store.kv.put(`held/${turn}`, text("mine"), { lease: lease.id });
+    const began = performance.now();
+    while (performance.now() - began < 2 * TTL_MS) {
+      expect(await taker(turn + 1).store.kv.get(`held/${turn}`)).toMatchObject({ lease: lease.id });
+      expect(lease.lost.aborted).toBe(false);
+    }
+    await lease.revoke();
+    expect(await taker(turn + 1).store.kv.get(`held/${turn}`)).toBeUndefined();
+  }
+});
+
+test("what an entity lives, it lives by its writer's clock", async () => {
+  for (const [turn, { store, clock }] of stores.entries()) {
+    const key: EntityKey = { cid: 2, id: `short-lived ${turn}` };
+    const began = performance.now();
+    await store.objects.change([{ key, timeUs: clock.nowMs() * 1_000, birth: true, expiresAtMs: clock.nowMs() + TTL_MS }]);
+    let livedMs = 0;
+    await expect.poll(async () => (await lives(key)) || ((livedMs = performance.now() - began), false), { timeout: 60_000 }).toBe(false);
+    expect(livedMs).toBeGreaterThan(TTL_MS - 1_000);
+  }
+
+  async function lives(key: EntityKey): Promise<boolean> {
+    const seen = await Promise.all(stores.map(({ store }) => store.objects.get([key])));
+    return seen.some(([entity]) => entity !== undefined);
+  }
+});
+
+function taker(turn: number): { readonly store: TenantStore; readonly clock: Clock } {
+  const found = stores[turn % stores.length];
+  if (found === undefined) throw new Error("There are two.");
+  return found;
+}
+
+function told(bytes: Uint8Array | undefined): string | undefined {
+  return bytes === undefined ? undefined : new TextDecoder().decode(bytes);
+}
