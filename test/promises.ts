@@ -133,6 +133,15 @@ export const PROMISES = {
       "The names of the folders of a tenant and of LMDB's own file were never synced, nor was the removal of a tenant. Now they are.",
     ],
   },
+  "definitions-across-a-pause": {
+    promise: "A change of class definitions is known to every controller when it is answered; what a controller that was stopped meanwhile answers with ok is right by the new definitions, and it harms nothing.",
+    tests: ["controller/areas/objects/definitions.test.ts"],
+    found: [
+      "An object inserted on one controller while another dropped its class stayed as an orphan and was answered with ok. Now a class is marked first, and goes when every controller has acknowledged the mark or its lease is over.",
+      "A controller that woke from a pause wrote by old definitions until its timers fired. Now a lease is asked by the clock, before a write and between the write and its answer; what was written is brought to the new definitions or refused.",
+      "A controller that woke read by an index that was dropped meanwhile, and missed rows. Now it reads the definitions anew first, and an index is dropped in two steps.",
+    ],
+  },
 } as const satisfies Readonly<Record<string, FailurePromise>>;
 
 export type PromiseId = keyof typeof PROMISES;

@@ -1,0 +1,110 @@
+import type { Stores, TenantStore } from "../../controller/store/engine.ts";
+import type { KvEvent, KvLease, KvStore } from "../../controller/store/kv.ts";
+import type { ObjectStore } from "../../controller/store/objects.ts";
+
+/** A call that was about to reach the store and is held until it may go on. */
+export interface HeldCall {
+  goOn(): void;
+}
+
+type Writing = "change" | "append" | "trace";
+
+/**
+ * The stores of one controller that can be stopped as a process is by SIGSTOP: in the middle of a write, while its lease runs out for everybody
+ * else and no timer of its own tells it so.
+ */
+export class StoppableStores implements Stores {
+  readonly #stores: Stores;
+  readonly #leases: KvLease[] = [];
+  /** While it is stopped: what the watch brings, and what the lease's own timer would say. */
+  #stopped: { readonly ended: Promise<void>; readonly end: () => void } | undefined;
+  #expired = 0;
+  #hold: { readonly writing: Writing; skip: number; readonly arrived: (call: HeldCall) => void } | undefined;
+
+  constructor(stores: Stores) {
+    this.#stores = stores;
+  }
+
+  system(): Promise<TenantStore> {
+    return this.#stores.system();
+  }
+
+  async tenant(name: string): Promise<TenantStore> {
+    const { kv, blobs, objects } = await this.#stores.tenant(name);
+    return { kv: this.#kv(kv), blobs, objects: this.#objects(objects) };
+  }
+
+  /** Holds the next call of that kind, after `skip` others. */
+  hold(writing: Writing, skip = 0): Promise<HeldCall> {
+    return new Promise((arrived) => {
+      this.#hold = { writing, skip, arrived };
+    });
+  }
+
+  /** From now on nothing is heard of the definitions, and the leases there are end for everybody but their holder. */
+  async stop(): Promise<void> {
+    let end = (): void => undefined;
+    const ended = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    this.#stopped = { ended, end };
+    this.#expired = this.#leases.length;
+    for (const lease of this.#leases) await lease.revoke();
+  }
+
+  goOn(): void {
+    this.#stopped?.end();
+    this.#stopped = undefined;
+  }
+
+  #kv(inner: KvStore): KvStore {
+    return {
+      get: (key) => inner.get(key),
+      put: (key, value, options) => inner.put(key, value, options),
+      delete: (key, options) => inner.delete(key, options),
+      list: (prefix, options) => inner.list(prefix, options),
+      txn: (request) => inner.txn(request),
+      watch: (prefix, options) => this.#watch(inner.watch(prefix, options)),
+      lease: async (ttlMs) => this.#lease(await inner.lease(ttlMs)),
+    };
+  }
+
+  async *#watch(events: AsyncIterable<readonly KvEvent[]>): AsyncIterable<readonly KvEvent[]> {
+    for await (const batch of events) {
+      await this.#stopped?.ended;
+      yield batch;
+    }
+  }
+
+  /** Its timers are late: the clock says that it is over before `lost` does. */
+  #lease(inner: KvLease): KvLease {
+    const place = this.#leases.push(inner);
+    const lost = new AbortController();
+    inner.lost.addEventListener("abort", () => void (this.#stopped?.ended ?? Promise.resolve()).then(() => setImmediate(() => lost.abort())), { once: true });
+    return { id: inner.id, lost: lost.signal, held: () => place > this.#expired && inner.held(), revoke: () => inner.revoke() };
+  }
+
+  #objects(inner: ObjectStore): ObjectStore {
+    return {
+      change: (changes) => this.#call("change", () => inner.change(changes)),
+      append: (records) => this.#call("append", () => inner.append(records)),
+      trace: (keys) => this.#call("trace", () => inner.trace(keys)),
+      get: (keys) => inner.get(keys),
+      find: (request, page) => inner.find(request, page),
+      scan: (page) => inner.scan(page),
+      history: (key, range, page) => inner.history(key, range, page),
+      edges: (key, direction, page) => inner.edges(key, direction, page),
+      timeline: (request, page) => inner.timeline(request, page),
+      getRecords: (keys) => inner.getRecords(keys),
+      removeRecords: (keys) => inner.removeRecords(keys),
+    };
+  }
+
+  async #call<T>(writing: Writing, action: () => Promise<T>): Promise<T> {
+    const hold = this.#hold;
+    if (hold?.writing !== writing || hold.skip-- > 0) return action();
+    this.#hold = undefined;
+    await new Promise<void>((resolve) => hold.arrived({ goOn: resolve }));
+    return action();
+  }
+}
