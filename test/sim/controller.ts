@@ -1,11 +1,13 @@
 import { X509Certificate } from "node:crypto";
 import { pino } from "pino";
 import { assemble, type Assembly } from "../../controller/assembly.ts";
+import { PeerStream } from "../../controller/grpc/peer-stream.ts";
 import { SessionStream, type SessionWire } from "../../controller/grpc/session-stream.ts";
 import type { Runtime } from "../../controller/runtime.ts";
 import { secretBox } from "../../controller/secrets/index.ts";
 import type { MemoryDatabase } from "../helpers/memory-engine.ts";
 import type { Caller, Network } from "./network.ts";
+import { PeerServer, simulatedDial } from "./peers.ts";
 import { Process } from "./process.ts";
 import { NO_STORE_FAULTS, storeCall, type StoreFaults } from "./store.ts";
 import type { World } from "./world.ts";
@@ -55,10 +57,15 @@ export class Controller {
     let faults = NO_STORE_FAULTS;
     const call = storeCall({ world, process, faults: () => faults });
     const services = await world.outside(this.#assemble(process, database.engine({ clock: process.clock, call })));
-    faults = this.faults;
     this.#services = services;
     services.start();
-    network.listen(`${name}:${AGENT_PORT}`, process, (caller, call) => this.#accept(caller, call));
+    network.listen(`${name}:${AGENT_PORT}`, {
+      process,
+      accept: (caller, call) => this.#accept(caller, call),
+      acceptPeer: (side) => void new PeerStream(new PeerServer(side), { services: services.peerServices, runtime: this.#runtime(process), over: () => undefined }),
+    });
+    await world.outside(services.join(`http://${name}:8080`));
+    faults = this.faults;
     return services;
   }
 
@@ -93,6 +100,7 @@ export class Controller {
       dataDir: "/nowhere",
       version: "sim",
       agentPort: () => AGENT_PORT,
+      dialPeer: simulatedDial((address) => this.#options.network.openPeer(this.name, process, address)),
     });
   }
 

@@ -13,7 +13,12 @@ export interface Caller {
   readonly identity: Identity;
 }
 
-export type Accept = (caller: Caller, call: SessionWire) => void;
+export interface Port {
+  readonly process: Process;
+  accept(caller: Caller, call: SessionWire): void;
+  /** Another controller dials. */
+  acceptPeer(side: Side): void;
+}
 
 /** What an observer is told: frames as they are handed over. */
 export interface Observer {
@@ -23,7 +28,7 @@ export interface Observer {
 /** All streams between hosts and controllers. */
 export class Network {
   readonly #world: World;
-  readonly #ports = new Map<string, { readonly process: Process; readonly accept: Accept }>();
+  readonly #ports = new Map<string, Port>();
   readonly #connections = new Set<{ readonly host: string; readonly address: string; readonly connection: Connection }>();
   readonly #cut = new Set<string>();
   readonly #observer: Observer;
@@ -34,16 +39,21 @@ export class Network {
     this.#observer = observer;
   }
 
-  listen(address: string, process: Process, accept: Accept): void {
-    this.#ports.set(address, { process, accept });
-    process.onEnd(() => {
-      if (this.#ports.get(address)?.process === process) this.#ports.delete(address);
+  listen(address: string, port: Port): void {
+    this.#ports.set(address, port);
+    port.process.onEnd(() => {
+      if (this.#ports.get(address) === port) this.#ports.delete(address);
     });
   }
 
   /** The way of one life of an agent. */
   transportOf(host: string, process: Process): Transport {
     return { open: (address, identity) => this.#open({ host, process, address, identity }) };
+  }
+
+  /** From one controller to another. */
+  openPeer(from: string, process: Process, address: string): Connection {
+    return this.#connect({ from, process, address }, (port, side) => port.acceptPeer(side));
   }
 
   /** No new streams, and what is sent over the old ones vanishes: neither side is told. */
@@ -78,20 +88,26 @@ export class Network {
   }
 
   #open({ host, process, address, identity }: { host: string; process: Process; address: string; identity: Identity }): Wire {
-    const connection = new Connection({ world: this.#world, latency: () => this.#world.between(this.latency.fromMs, this.latency.toMs), client: process });
-    const client = new ClientWire({ connection, address, deliver: (frame) => this.#observer.toAgent(host, frame) });
-    const entry = { host, address, connection };
+    const connection = this.#connect({ from: host, process, address }, (port, side) => port.accept({ host, identity }, new ServerCall(side)));
+    return new ClientWire({ connection, address, deliver: (frame) => this.#observer.toAgent(host, frame) });
+  }
+
+  #connect({ from, process, address }: { from: string; process: Process; address: string }, accept: (port: Port, side: Side) => void): Connection {
+    const world = this.#world;
+    const connection = new Connection({ world, latency: () => world.between(this.latency.fromMs, this.latency.toMs), client: process });
+    const entry = { host: from, address, connection };
     this.#connections.add(entry);
     connection.onOver(() => void this.#connections.delete(entry));
-    if (this.#cut.has(`${host} ${address}`)) connection.fallSilent();
-    this.#world.remark(`${host} dials ${address}${this.#cut.has(`${host} ${address}`) ? ", which is cut off" : ""}`);
+    const cut = this.#cut.has(`${from} ${address}`);
+    if (cut) connection.fallSilent();
+    world.remark(`${from} dials ${address}${cut ? ", which is cut off" : ""}`);
     connection.dial(() => {
       const port = this.#ports.get(address);
       if (!port) return connection.break(`Nobody listens at ${address}.`);
       connection.serve(port.process);
-      port.process.turn(() => port.accept({ host, identity }, new ServerCall(connection.server)));
+      port.process.turn(() => accept(port, connection.server));
     });
-    return client;
+    return connection;
   }
 }
 

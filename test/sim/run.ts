@@ -29,7 +29,7 @@ const PATIENCE_MS = 300_000;
 /** One history: a while of work and trouble, then calm, then the account. */
 export async function runHistory({ seed, tracing }: RunOptions): Promise<Outcome> {
   const made: Template = await template();
-  const history = new History({ seed, template: made, controllers: 1, hosts: seed % 3 === 0 ? 2 : 1, ...(tracing === undefined ? {} : { tracing }) });
+  const history = new History({ seed, template: made, controllers: seed % 5 < 2 ? 2 : 1, hosts: seed % 3 === 0 ? 2 : 1, ...(tracing === undefined ? {} : { tracing }) });
   const { world } = history;
   await history.begin(seed % 4 === 0 ? ["tick", "tail"] : ["tick"]);
   for (let left = 2 + Math.floor(world.random.next() * 5); left > 0; left--) plan(history, trouble(history));
