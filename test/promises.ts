@@ -44,8 +44,32 @@ export const PROMISES = {
   },
   "exactly-once": {
     promise:
-      "Of a log that is rotated by rename and by copy and truncation every line is there exactly once, and every scheduled run of a policy is one record or counted by one gap, though agent and controller are killed again and again.",
+      "Of a log that is rotated by rename and by copy and truncation every line is there exactly once, and every scheduled run of a policy is one record or counted by one gap, though agent and controller are killed again and again, and on a ring a node of Cassandra and a member of etcd.",
+    tests: ["test/e2e/exactly-once.test.ts", "test/e2e/exactly-once.ring.test.ts"],
+    found: [],
+  },
+  "log-rotation": {
+    promise: "However a log is rotated and whenever the agent is killed, each of its lines is read once as long as it is in some file.",
+    tests: ["agent/plugins/log-policy/rotation.test.ts"],
+    found: [
+      "What was not read of a file when it was copied and cut off was lost, although the copy held it. Now a life of a file is known by its inode and by what was read of it, and goes on in the copy.",
+      "A copy that was looked at while it was being made, when it was still empty or short, was taken for a new file and its lines came twice. Now what is the beginning of a followed file is left alone.",
+      "A new file that was given the inode of a deleted one was taken for its continuation. Now the content must agree, and of two claims to an inode the later one holds.",
+      "A file that was renamed while two files were compared by name was taken for the other. Now a name counts only with the inode that was seen there.",
+      "The beginning of a file that was cut off during a read was noted as the beginning of what had been read. Now both come from one read, checked after it.",
+      "The ninth copy of a file that was cut off was read again. Now every life is remembered for as long as its file or copy exists.",
+      "After a restart a renamed file was looked for under its old name. Now the new name is kept.",
+    ],
+  },
+  "truncation-is-told": {
+    promise:
+      "A file that is cut off is told by one gap record with the bytes known to be lost and the time nobody looked; what a writer loses that is not halted between copy and truncation lies within.",
     tests: ["test/e2e/exactly-once.test.ts", "agent/plugins/log-policy/rotation.test.ts"],
+    found: ["A file cut off of which everything seen had been read was silent about what nobody had seen. Now it is told, with a count of zero."],
+  },
+  "rule-edited": {
+    promise: "While a rule is edited and everything is killed, each line is an object by one of its texts, none by two, none by neither.",
+    tests: ["test/e2e/exactly-once.test.ts"],
     found: [],
   },
   "simulated-histories": {

@@ -3,20 +3,20 @@ import { join } from "node:path";
 import { expect } from "vitest";
 import { seededRandom } from "../helpers/clock.ts";
 import { eventually } from "../helpers/programs.ts";
-import { accessLine, writeAccessLog, type Rotation } from "./access-log.ts";
+import { writeAccessLog, type Rotation } from "./access-log.ts";
 import type { Installation } from "./installation.ts";
 import { everyRunOnce } from "./scheduled-runs.ts";
 
 /** One host whose log is followed and whose command runs every second, while everything is killed that can be. */
 
-const HOST = "web-1";
-const LINES_CLASS = "/matrix/once/access";
+export const HOST = "web-1";
+export const LINES_CLASS = "/matrix/once/access";
 const GENERATIONS_KEPT = 5;
 /** While the agent is away the log may be rotated so often; more would be lost, and counted. */
 const ROTATIONS_UNSEEN_MAX = 3;
 const SETTLE_DEADLINE_MS = 240_000;
 const NUMBERS_PER_PAGE = 50_000;
-const SHOWN_MAX = 20;
+const SHOWN_CHARACTERS = 2_000;
 
 export interface Scenario {
   readonly odp: Installation;
@@ -26,8 +26,8 @@ export interface Scenario {
   readonly pauseMs: number;
   readonly rotateEveryLines: number;
   readonly rotations: readonly Rotation[];
-  /** Which files the policy matches. */
-  readonly match: string;
+  /** Notes when each line was written. */
+  readonly times?: WriteTimes;
   /** What is done to the installation, each at a moment of its own, one after the other. */
   readonly blows: readonly Blow[];
 }
@@ -104,6 +104,7 @@ export async function carryOut(scenario: Scenario): Promise<number> {
     pauseMs: scenario.pauseMs,
     rotation: () => striking.mayRotate(() => scenario.rotations[Math.floor(random.next() * scenario.rotations.length)]),
     onProgress: async (written) => {
+      scenario.times?.wrote(written, Date.now());
       await striking.goOn(written);
       if (written - shown < lines / 10) return;
       shown = written;
@@ -112,6 +113,23 @@ export async function carryOut(scenario: Scenario): Promise<number> {
   });
   await striking.end();
   return rotations;
+}
+
+/** Between which two moments a line was written. */
+export class WriteTimes {
+  readonly #bursts: { readonly end: number; readonly fromMs: number; readonly toMs: number }[] = [];
+  #lastMs = 0;
+
+  wrote(end: number, nowMs: number): void {
+    this.#bursts.push({ end, fromMs: this.#lastMs, toMs: nowMs });
+    this.#lastMs = nowMs;
+  }
+
+  /** Whether it may have been written between these two. */
+  within(n: number, fromMs: number, toMs: number): boolean {
+    const burst = this.#bursts.find(({ end }) => n < end);
+    return burst !== undefined && burst.toMs >= fromMs && burst.fromMs <= toMs;
+  }
 }
 
 /** One blow at a time, while the writer goes on; it waits only when the next is due before the last is over. */
@@ -156,20 +174,19 @@ class Strikes {
   }
 }
 
-/** Waits until as many lines are counted as were written, or no more come. */
-export async function settled(odp: Installation, lines: number, paths: readonly string[] = [LINES_CLASS]): Promise<number> {
-  let counted = 0;
-  let shown = -1;
+/** Waits until as many lines are counted as were written; with `last`, until the last one is there, whatever is missing before it. */
+export async function settled(odp: Installation, lines: number, paths: readonly string[] = [LINES_CLASS], { last }: { last?: boolean } = {}): Promise<void> {
+  let shown = "";
   await eventually(`${lines} lines are counted`, SETTLE_DEADLINE_MS, async () => {
-    const counts = await Promise.all(paths.map(async (path) => Number((await odp.mql(`select count(*) from ${path}`))[0]?.["count"])));
-    counted = counts.reduce((sum, count) => sum + count, 0);
-    if (counted !== shown) console.log(`${counted} of ${lines} lines counted`);
-    shown = counted;
-    return counted >= lines || undefined;
+    const found = await Promise.all(paths.map(async (path) => (await odp.mql(`select count(*), max(n) as high from ${path}`))[0]));
+    const counted = found.reduce((sum, row) => sum + Number(row?.["count"]), 0);
+    const high = Math.max(...found.map((row) => Number(row?.["high"] ?? -1)));
+    const line = `${counted} of ${lines} lines counted, the highest is ${high}`;
+    if (line !== shown) console.log((shown = line));
+    return (last ? high === lines - 1 : counted >= lines) || undefined;
   }).catch(async (error: unknown) => {
-    throw new Error(`${String(error)}; ${counted} are there. ${JSON.stringify(await problems(odp))} ${JSON.stringify(await amiss(odp, lines, paths))}`);
+    throw new Error(`${String(error)}; ${shown}. ${JSON.stringify(await problems(odp))} ${JSON.stringify(await amiss(odp, lines, paths)).slice(0, SHOWN_CHARACTERS)}`);
   });
-  return counted;
 }
 
 /** The whole account: of each line, of each run, of what the agent says is missing. */
@@ -178,8 +195,7 @@ export async function everythingOnce(odp: Installation, lines: number): Promise<
   const { due, runs, skipped } = await everyRunOnce(odp, "tick");
   expect(due).toBe(runs + skipped);
   const [sums] = await odp.mql(`select count(*), sum(n) as total, min(n) as low, max(n) as high from ${LINES_CLASS}`);
-  const wrong = await amiss(odp, lines);
-  expect(wrong).toEqual({ missing: [], doubled: [] });
+  expect(await amiss(odp, lines)).toEqual({ missing: [], doubled: [] });
   expect(sums).toMatchObject({ count: lines, total: (lines * (lines - 1)) / 2, low: 0, high: lines - 1 });
   expect(await problems(odp)).toEqual({ lost: [], unparsed: [] });
   return { runs, skipped };
@@ -196,7 +212,7 @@ export function gapsOf(odp: Installation): Promise<Record<string, unknown>[]> {
   return odp.mql("select reason, count, unit, source, stime, etime from /matrix/system/policygap where policy='access' limit -1");
 }
 
-/** The numbers of lines that are in none of the classes, or more than once, the first of them. */
+/** The numbers of lines that are in none of the classes, or more than once. */
 export async function amiss(odp: Installation, lines: number, paths: readonly string[] = [LINES_CLASS]): Promise<{ missing: number[]; doubled: number[] }> {
   const seen = new Uint8Array(lines);
   for (const path of paths) {
@@ -206,7 +222,6 @@ export async function amiss(odp: Installation, lines: number, paths: readonly st
     }
   }
   const numbers = Array.from(seen.keys());
-  return { missing: numbers.filter((n) => seen[n] === 0).slice(0, SHOWN_MAX), doubled: numbers.filter((n) => (seen[n] ?? 0) > 1).slice(0, SHOWN_MAX) };
+  return { missing: numbers.filter((n) => seen[n] === 0), doubled: numbers.filter((n) => (seen[n] ?? 0) > 1) };
 }
 
-export { accessLine, HOST, LINES_CLASS };

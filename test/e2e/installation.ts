@@ -3,6 +3,7 @@ import { mkdtemp, mkdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { WebSocket } from "ws";
+import type { ClusterSettings } from "../../deploy/local/cluster.ts";
 import { ClusterAdmin } from "../helpers/cluster-admin.ts";
 import { eventually, freePort, Program } from "../helpers/programs.ts";
 
@@ -143,6 +144,17 @@ export class Installation {
     if (envelope.status !== "ok") throw new Error(`Signing in: ${JSON.stringify(envelope)}`);
     return String(envelope.message);
   }
+}
+
+/** Settings for the cluster engine, in a name space of its own, so that an earlier run left nothing in it. */
+export function clusterVariables(settings: ClusterSettings): Readonly<Record<string, string>> {
+  return {
+    ODP_STORE: "cluster",
+    ODP_ETCD_ENDPOINTS: settings.etcdEndpoints.join(","),
+    ODP_CASSANDRA_CONTACT_POINTS: settings.cassandraContactPoints.join(","),
+    ODP_CASSANDRA_DATACENTER: settings.cassandraDatacenter,
+    ODP_CLUSTER_PREFIX: `e2e${randomBytes(5).toString("hex")}`,
+  };
 }
 
 export function form(fields: Readonly<Record<string, string | readonly string[]>>, files: Readonly<Record<string, Uint8Array>> = {}): FormData {

@@ -1,12 +1,10 @@
-import { randomBytes } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { ZipFile } from "yazl";
-import type { ClusterSettings } from "../../deploy/local/cluster.ts";
 import { eventually } from "../helpers/programs.ts";
 import { writeAccessLog } from "./access-log.ts";
-import { form, Installation } from "./installation.ts";
+import { clusterVariables, form, Installation } from "./installation.ts";
 import { everyRunOnce } from "./scheduled-runs.ts";
 
 const LINES = 100_000;
@@ -117,17 +115,6 @@ describe.each(engines)("the main job on the %s engine", (_name, settings) => {
     await odp.ok("DELETE", "/monitoring/policy/access");
   });
 });
-
-/** A name space of its own, so that an earlier run left nothing in it. */
-function clusterVariables(settings: ClusterSettings): Readonly<Record<string, string>> {
-  return {
-    ODP_STORE: "cluster",
-    ODP_ETCD_ENDPOINTS: settings.etcdEndpoints.join(","),
-    ODP_CASSANDRA_CONTACT_POINTS: settings.cassandraContactPoints.join(","),
-    ODP_CASSANDRA_DATACENTER: settings.cassandraDatacenter,
-    ODP_CLUSTER_PREFIX: `e2e${randomBytes(5).toString("hex")}`,
-  };
-}
 
 async function probe(word: string): Promise<Uint8Array> {
   const zip = new ZipFile();

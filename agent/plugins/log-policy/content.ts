@@ -40,11 +40,18 @@ export async function readAt(file: FileHandle, position: number, length: number)
   return buffer.subarray(0, done);
 }
 
-/** The file's head when it goes on from the one given, else undefined. */
-export async function headFrom(file: FileHandle, head: string): Promise<string | undefined> {
-  const before = Buffer.from(head, "base64");
-  const bytes = await readAt(file, 0, LOG_HEAD_BYTES);
-  return bytes.length >= before.length && bytes.subarray(0, before.length).equals(before) ? bytes.toString("base64") : undefined;
+export function headOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.subarray(0, LOG_HEAD_BYTES)).toString("base64");
+}
+
+export function extendsHead(longer: string, head: string): boolean {
+  const expected = Buffer.from(head, "base64");
+  return Buffer.from(longer, "base64").subarray(0, expected.length).equals(expected);
+}
+
+export async function hasHead(file: FileHandle, head: string): Promise<boolean> {
+  const expected = Buffer.from(head, "base64");
+  return (await readAt(file, 0, expected.length)).equals(expected);
 }
 
 async function hasTail(file: FileHandle, { offset, tail }: Print): Promise<boolean> {

@@ -104,7 +104,7 @@ export class LogFiles {
 
   /** Finds what is new, renamed, cut off or gone; answers the folders to watch. */
   async scan(signal: AbortSignal): Promise<readonly string[]> {
-    const { dir, match } = this.#work.spec;
+    const { dir } = this.#work.spec;
     const { files, folders, cut } = await walk(dir);
     if (cut) this.#complain(`${dir} holds too many files; some are not followed`);
     const homes = new Set([...this.#files.values()].map(({ state }) => state.home));
@@ -115,7 +115,7 @@ export class LogFiles {
     await this.#locate(scene, signal);
     await this.#keepPaths(signal);
     const found = await this.#unknown(scene);
-    this.#work.host.log("debug", "folder read", { policy: this.#work.policy.name, dir, match, files: this.#files.size, found: found.length });
+    if (found.length > 0) this.#work.host.log("debug", "files found", { policy: this.#work.policy.name, dir, count: found.length });
     await this.#closeGone(signal);
     await this.#follow(found, signal);
     return folders;

@@ -6,7 +6,7 @@ import { policyMarks, type EmitOptions } from "../../host.ts";
 import type { Emission } from "../../outbox.ts";
 import type { Mark } from "../../outbox-segment.ts";
 import { packRecords, type RawRecord } from "../../records.ts";
-import { headFrom, readAt, tailOf, type Print, type Tail } from "./content.ts";
+import { extendsHead, hasHead, headOf, readAt, tailOf, type Print, type Tail } from "./content.ts";
 import type { FileLook } from "./folder.ts";
 import type { LogWork } from "./work.ts";
 
@@ -194,8 +194,8 @@ export class FollowedFile {
     const from = offset - tail.bytes;
     const bytes = await readAt(handle, from, Math.min(tail.bytes + this.#pieceBytes, size - from));
     if (bytes.length < tail.bytes || tailOf(bytes.subarray(0, tail.bytes)).hash !== tail.hash) return undefined;
-    const present = await headFrom(handle, head);
-    return present === undefined ? undefined : { bytes, before: tail.bytes, head: present };
+    const seen = from === 0 ? headOf(bytes) : head;
+    return extendsHead(seen, head) && (await hasHead(handle, seen)) ? { bytes, before: tail.bytes, head: seen } : undefined;
   }
 
   /** False when there is nothing more to take for now. */

@@ -8,6 +8,7 @@ import type { Clock } from "../../../common/time.ts";
 import { realClock, seededRandom } from "../../../test/helpers/clock.ts";
 import { createExec } from "../../exec.ts";
 import { createHost } from "../../host.ts";
+import type { Log } from "../../log.ts";
 import { Outbox } from "../../outbox.ts";
 import { Supervisor } from "../../supervisor.ts";
 import { logPolicy } from "./log-policy.ts";
@@ -152,7 +153,9 @@ class History implements AsyncDisposable {
 
   async #start(): Promise<void> {
     this.#trace.push("start");
-    this.#agent = await Agent.start(this.#folder, this.#outbox(this.#agents), { name: "p", kind: "log", rule: "/r", dir: this.#logs, match: this.#pattern });
+    const spec: LogPolicySpec = { name: "p", kind: "log", rule: "/r", dir: this.#logs, match: this.#pattern };
+    const log: Log = (level, message, fields) => void this.#trace.push(`[${level} ${message} ${JSON.stringify(fields)}]`);
+    this.#agent = await Agent.start(this.#folder, this.#outbox(this.#agents), { spec, log });
   }
 
   #outbox(agent: number): string {
@@ -200,12 +203,12 @@ class Agent {
     this.#folder = folder;
   }
 
-  static async start(folder: string, outboxFolder: string, spec: LogPolicySpec): Promise<Agent> {
+  static async start(folder: string, outboxFolder: string, { spec, log }: { spec: LogPolicySpec; log: Log }): Promise<Agent> {
     const random = seededRandom(1);
     const outbox = await Outbox.open({ folder: outboxFolder, clock: quickClock, random });
     const exec = createExec({ clock: quickClock, folder: join(folder, "running"), environment: {} });
     const depots = { folder: () => undefined, ensure: () => Promise.reject(new Error("no depots here")) };
-    const host = createHost({ log: process.env["ODP_TRACE"] ? (level, message, fields) => console.log(level, message, JSON.stringify(fields)) : () => undefined, clock: quickClock, random, exec, depots, outbox });
+    const host = createHost({ log, clock: quickClock, random, exec, depots, outbox });
     const supervisor = new Supervisor({ host, plugins: [logPolicy], folder: join(folder, "policies") });
     supervisor.apply({ revision: 1, policies: [{ name: "p", revision: 1, spec: JSON.stringify(spec), depot: undefined, conf: "" }] });
     return new Agent(outbox, supervisor, outboxFolder);
