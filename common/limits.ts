@@ -150,6 +150,9 @@ export const DEPLOY_TARGETS_MAX = 10_000;
 export const DEPLOY_PARALLEL_HOSTS = 32;
 /** How long after its time a target that does not answer is given up. */
 export const DISPATCH_GRACE_MS = 1_000;
+/** A deployment that nobody has ended this long after its deadline is ended by whoever sees it. */
+export const DEPLOY_LOST_AFTER_MS = 60_000;
+export const DEPLOY_MESSAGE_MAX_CHARACTERS = 1_000;
 export const DEPLOYMENT_TTL_DAYS = 90;
 
 // Policies.
@@ -197,6 +200,8 @@ export const OUTBOX_BALLAST_BYTES = 256 * KIB;
 /** One atomic append. */
 export const OUTBOX_FRAME_MAX_BYTES = 4 * MIB;
 export const OUTBOX_RETRY_MS = 1_000;
+/** Between two copies of its marks beside it. */
+export const OUTBOX_COPY_MS = 5_000;
 export const JOURNAL_COMMANDS_MAX = 4_096;
 /** A finished command is remembered this long after its deadline: nobody repeats it later. */
 export const JOURNAL_KEEP_MS = 24 * 3_600_000;
@@ -368,7 +373,7 @@ export const AGENT_HELLO_DEADLINE_MS = 10_000;
 export const AGENT_SEND_QUEUE_MAX_FRAMES = 1_024;
 export const AGENT_STREAMS_PER_CONNECTION_MAX = 32;
 export const AGENT_RENEW_MIN_INTERVAL_MS = 1_000;
-export const AGENT_SESSION_LEASE_MS = 9_000;
+export const AGENT_SESSION_LEASE_MS = 15_000;
 /** A connected agent's desired state is read again this often, in case nobody could tell that it changed. */
 export const DESIRED_RECHECK_MS = 60_000;
 export const AGENT_REGISTER_ATTEMPTS_MAX = 16;
@@ -455,7 +460,7 @@ export const BLOB_SWEEP_GRACE_MS = 24 * 3_600_000;
 
 // Controllers among themselves.
 /** A controller that is paused or cut off for so long is not there any more. */
-export const CONTROLLER_LEASE_MS = 9_000;
+export const CONTROLLER_LEASE_MS = 15_000;
 export const CONTROLLER_REGISTER_AGAIN_MS = 1_000;
 export const PEER_BEAT_MS = 1_000;
 /** Silence after which a link to another controller is given up and dialled again. */

@@ -86,10 +86,10 @@ export async function assemble(options: AssemblyOptions) {
   });
   notifications.onInterests(() => links.tellInterests());
   const depots = new DepotService({ stores, runtime });
-  const deployments = new DeploymentService({ depots, hosts, objects, notifications, runtime });
+  const stored = new StoredCommands({ objects, actAs });
+  const deployments = new DeploymentService({ depots, hosts, stores, stored, objects, notifications, runtime });
   const policies = new PolicyService({ stores, runtime, rules, depots, hosts });
   const jobs = new JobService({ stores, runtime });
-  const stored = new StoredCommands({ objects, actAs });
   const runs = new JobRuns({ stores, runtime, jobs, hosts, stored, objects, notifications, controllers: membership });
   registerDepotClasses(objects, depots);
   registerPolicyClasses(objects, policies);
@@ -98,6 +98,7 @@ export async function assemble(options: AssemblyOptions) {
   const ingest = new IngestService({ stores, runtime, rules, records, commands: hosts.commands, ospaceOf });
   const maintain = async (tenant: string): Promise<void> => {
     await runs.maintain(tenant);
+    await deployments.maintain(tenant);
     await policies.maintain(tenant);
   };
   const sweep = async (tenant: string): Promise<void> => void (await (await stores.tenant(tenant)).blobs.sweep(BLOB_SWEEP_GRACE_MS));
@@ -149,6 +150,7 @@ export async function assemble(options: AssemblyOptions) {
       await hosts.reconcile(tenant);
       await policies.repair(tenant);
       await runs.maintain(tenant);
+      await deployments.maintain(tenant);
     },
     /** Tells the others and the agents where this controller is reached, and dials the others; to be called when its ports are open. */
     async join(url: string): Promise<void> {

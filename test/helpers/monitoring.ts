@@ -49,11 +49,12 @@ export async function openMonitoring() {
   const published: Notification[] = [];
   const notifications = { publish: (_tenant: string, notification: Notification) => void published.push(notification) };
   const depots = new DepotService({ stores: engine, runtime });
-  const deployments = new DeploymentService({ depots, hosts, objects, notifications, runtime });
+  const stored = { outcome: () => Promise.resolve(undefined) };
+  const deployments = new DeploymentService({ depots, hosts, stores: engine, stored, objects, notifications, runtime });
   const rules = { load: (_principal: unknown, key: string) => (key.includes("missing") ? Promise.reject(new AppError("not_found", `There is no rule ${key}.`)) : Promise.resolve({} as Rule)) };
   const policies = new PolicyService({ stores: engine, runtime, rules, depots, hosts });
   const jobs = new JobService({ stores: engine, runtime });
-  const runs = new JobRuns({ stores: engine, runtime, jobs, hosts, stored: { outcome: () => Promise.resolve(undefined) }, objects, notifications, controllers: { own: "this", has: () => true } });
+  const runs = new JobRuns({ stores: engine, runtime, jobs, hosts, stored, objects, notifications, controllers: { own: "this", has: () => true } });
   registerDepotClasses(objects, depots);
   registerPolicyClasses(objects, policies);
   registerJobClasses(objects, jobs);

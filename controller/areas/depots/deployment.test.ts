@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { AppError } from "../../../common/errors.ts";
+import { MemoryStores } from "../../../test/helpers/memory-stores.ts";
 import { TestClock, testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
 import type { CommandOutcome, DispatchOptions, HostCommand } from "../hosts/index.ts";
 import type { Notification } from "../notifications/index.ts";
@@ -24,14 +25,25 @@ let published: Notification[];
 let behaviour: (sent: Sent) => Promise<Partial<CommandOutcome>> | Partial<CommandOutcome>;
 let recordFailure: Error | undefined;
 let deployments: DeploymentService;
+let stores: MemoryStores;
+/** What agents said of commands, by their id. */
+let said: Map<string, CommandOutcome>;
 
 beforeEach(() => {
   clock = new TestClock();
   [sent, noted, records, published] = [[], [], [], []];
   behaviour = () => ({});
   recordFailure = undefined;
-  deployments = new DeploymentService({
-    runtime: testRuntime(clock),
+  stores = new MemoryStores();
+  said = new Map();
+  deployments = newDeployments(clock);
+});
+
+const newDeployments = (by: TestClock) =>
+  new DeploymentService({
+    runtime: testRuntime(by),
+    stores,
+    stored: { outcome: (_target, commandId) => Promise.resolve(said.get(commandId)) },
     depots: {
       toDeploy(_principal, name, version = "") {
         if (name === "none") return Promise.reject(new AppError("not_found", `There is no depot ${name}.`));
@@ -55,7 +67,6 @@ beforeEach(() => {
     },
     notifications: { publish: (_tenant, notification) => void published.push(notification) },
   });
-});
 
 const deploy = (request: Partial<DeploymentRequest> = {}, principal: Principal = admin) =>
   deployments.deploy(principal, { hosts: ["h1"], depots: ["web"], versions: ["1.0.0"], ...request });
@@ -116,6 +127,43 @@ describe("a host that does not do well", () => {
     expect(states(await deploying)).toEqual([["h1", "web", "timeout"], ["h1", "db", "timeout"], ["h2", "web", "timeout"], ["h2", "db", "timeout"]]);
     expect(sent).toHaveLength(2);
     expect(clock.waiting).toBe(0);
+  });
+});
+
+describe("a controller that goes away in the middle", () => {
+  const later = () => newDeployments(new TestClock(clock.nowMs() + 200_000));
+  const open = async () => [...(await stores.tenant("matrix")).kv.entries.keys()].filter((key) => key.startsWith("deployments/"));
+
+  test("leaves a record of what was meant: another one ends it as the agents said, or as expired", async () => {
+    behaviour = () => new Promise(() => {});
+    void deploy({ hosts: ["h1", "h2"] });
+    await settled();
+    said.set(sent.find(({ host }) => host === "h1")?.commandId ?? "", { host: "h1", state: "ok", code: 0, message: "", startedMs: 1, endedMs: 2 });
+    await newDeployments(clock).maintain("matrix");
+    expect(records).toEqual([]);
+    await later().maintain("matrix");
+    expect(records.map(({ record }) => [record.values["host"], record.values["depot"], record.values["state"]])).toEqual([["h1", "web", "ok"], ["h2", "web", "expired"]]);
+    expect(noted).toEqual([{ host: "h1", name: "web", version: "1.0.0", present: true }]);
+    expect(await open()).toEqual([]);
+  });
+
+  test("changes nothing when it wakes: what was decided meanwhile is what its caller is told", async () => {
+    let wake: (outcome: Partial<CommandOutcome>) => void = () => undefined;
+    behaviour = () => new Promise((resolve) => (wake = resolve));
+    const deploying = deploy();
+    await settled();
+    await later().maintain("matrix");
+    wake({});
+    expect(states(await deploying)).toEqual([["h1", "web", "expired"]]);
+    expect(records.map(({ record }) => record.values["state"])).toEqual(["expired"]);
+  });
+
+  test("after it had decided: the rows follow, once", async () => {
+    recordFailure = new AppError("unavailable", "away");
+    await deploy();
+    recordFailure = undefined;
+    for (let time = 0; time < 2; time++) await newDeployments(clock).maintain("matrix");
+    expect(records.map(({ record }) => record.values["state"])).toEqual(["ok"]);
   });
 });
 

@@ -2,22 +2,25 @@ import { mapLimited, withinTime } from "../../../common/concurrency.ts";
 import { AppError, errorText, isAppError } from "../../../common/errors.ts";
 import { ulidOf } from "../../../common/ids.ts";
 import {
-  DEPLOY_DEFAULT_S, DEPLOY_DEPOTS_MAX, DEPLOY_HOSTS_MAX, DEPLOY_MAX_S, DEPLOY_PARALLEL_HOSTS, DEPLOY_TARGETS_MAX,
+  DEPLOY_DEFAULT_S, DEPLOY_DEPOTS_MAX, DEPLOY_HOSTS_MAX, DEPLOY_LOST_AFTER_MS, DEPLOY_MAX_S, DEPLOY_PARALLEL_HOSTS, DEPLOY_TARGETS_MAX,
   DEPOT_COMMAND_MAX_CHARS, DISPATCH_GRACE_MS,
 } from "../../../common/limits.ts";
 import { absolutePath, fileName } from "../../../common/paths.ts";
 import type { Runtime } from "../../runtime.ts";
-import type { CommandOutcome, FinalState, HostCommand, Hosts } from "../hosts/index.ts";
+import type { Stores } from "../../store/engine.ts";
+import type { CommandOutcome, FinalState, HostCommand, Hosts, StoredCommands } from "../hosts/index.ts";
 import type { Notifications } from "../notifications/index.ts";
 import type { Objects } from "../objects/index.ts";
 import { requirePermission, systemPrincipal, type Principal } from "../permissions/index.ts";
-import { DEPLOYMENT_PATH } from "./classes.ts";
+import { DeploymentRecords, type DeploymentTarget, type OpenDeployment, type VersionedDeployment } from "./deployment-records.ts";
 import type { DeploymentOutcome, Depots } from "./types.ts";
 import { depotVersion } from "./version.ts";
 
 export interface DeploymentDependencies {
   readonly depots: Pick<Depots, "toDeploy">;
   readonly hosts: Pick<Hosts, "dispatch" | "noteDepot">;
+  readonly stores: Stores;
+  readonly stored: Pick<StoredCommands, "outcome">;
   readonly objects: Pick<Objects, "ingest">;
   readonly notifications: Pick<Notifications, "publish">;
   readonly runtime: Runtime;
@@ -39,24 +42,30 @@ type Action = "deploy" | "undeploy";
 interface Run {
   readonly id: string;
   readonly action: Action;
-  /** By the monotonic clock. */
+  /** By the wall clock and by the monotonic one. */
   readonly deadlineMs: number;
+  readonly deadlineMonotonicMs: number;
   readonly hosts: readonly string[];
   readonly commands: readonly (HostCommand & { readonly kind: Action })[];
 }
 
-/** Every host × depot ends in exactly one final state by the deadline, whatever becomes of the host. */
+/**
+ * Every host × depot ends in exactly one final state by the deadline, whatever becomes of the host; what a controller that died had begun is
+ * ended by another one, as the agents said or as `expired`.
+ */
 export class DeploymentService {
   readonly #depots: DeploymentDependencies["depots"];
   readonly #hosts: DeploymentDependencies["hosts"];
-  readonly #objects: DeploymentDependencies["objects"];
+  readonly #stored: DeploymentDependencies["stored"];
+  readonly #records: DeploymentRecords;
   readonly #notifications: DeploymentDependencies["notifications"];
   readonly #runtime: Runtime;
 
   constructor(dependencies: DeploymentDependencies) {
     this.#depots = dependencies.depots;
     this.#hosts = dependencies.hosts;
-    this.#objects = dependencies.objects;
+    this.#stored = dependencies.stored;
+    this.#records = new DeploymentRecords(dependencies);
     this.#notifications = dependencies.notifications;
     this.#runtime = dependencies.runtime;
   }
@@ -87,7 +96,8 @@ export class DeploymentService {
     return {
       id: this.#newId(), action, commands,
       hosts: [...new Set(request.hosts)],
-      deadlineMs: this.#runtime.clock.monotonicMs() + seconds * 1_000,
+      deadlineMs: this.#runtime.clock.nowMs() + seconds * 1_000,
+      deadlineMonotonicMs: this.#runtime.clock.monotonicMs() + seconds * 1_000,
     };
   }
 
@@ -96,24 +106,72 @@ export class DeploymentService {
     return ulidOf(clock.nowMs(), random.bytes(10));
   }
 
-  /** Hosts side by side; on one host the depots in the order given. */
+  /** Puts decided outcomes on record, and ends what nobody ended well past its deadline. Idempotent; safe on several controllers. */
+  async maintain(tenant: string): Promise<void> {
+    const nowMs = this.#runtime.clock.nowMs();
+    for (const held of await this.#records.all(tenant)) {
+      if (held.open.outcomes) await this.#records.settle(held.open);
+      else if (held.open.deadlineMs + DEPLOY_LOST_AFTER_MS <= nowMs) await this.#endLate(held);
+    }
+  }
+
+  /** Hosts side by side; on one host the depots in the order given. Nothing is sent before it is on record. */
   async #run(principal: Principal, run: Run): Promise<readonly DeploymentOutcome[]> {
-    const byHost = await mapLimited(run.hosts, DEPLOY_PARALLEL_HOSTS, async (host) => {
+    const held = await this.#records.open(principal.tenant, run.hosts.map((host, at) => this.#intended(principal, run, { host, at })));
+    const byHost = await mapLimited(held, DEPLOY_PARALLEL_HOSTS, async (each) => {
       const outcomes: DeploymentOutcome[] = [];
-      for (const [index] of run.commands.entries()) outcomes.push(await this.#target(principal, run, { host, index }));
-      return outcomes;
+      for (const [index, target] of each.open.targets.entries()) {
+        outcomes.push(await this.#target(principal, run, { host: each.open.host, index, commandId: target.commandId }));
+      }
+      return this.#end(each, outcomes);
     });
-    const outcomes = byHost.flat();
-    await this.#record(principal, run, outcomes);
+    return byHost.flat();
+  }
+
+  #intended(principal: Principal, run: Run, { host, at }: { host: string; at: number }): OpenDeployment {
+    const { tenant, ospace, traceparent, user } = principal;
+    const { id, action, deadlineMs } = run;
+    const targets = run.commands.map(({ name, version }): DeploymentTarget => ({ depot: name, version, commandId: `${action}/${this.#newId()}` }));
+    return { id, host, tenant, ospace, traceparent, user, action, deadlineMs, targets, ordinal: at * run.commands.length };
+  }
+
+  /** What stands: this, or what somebody else decided because it took too long. */
+  async #end(held: VersionedDeployment, outcomes: readonly DeploymentOutcome[]): Promise<readonly DeploymentOutcome[]> {
+    try {
+      const decided = await this.#records.decide(held, outcomes);
+      if (!decided) return (await this.#records.find(held.open))?.open.outcomes ?? outcomes.map(endedElsewhere);
+      await this.#records.settle(decided);
+    } catch (error) {
+      // What happened on the hosts happened: the caller must get the states all the same.
+      this.#runtime.log.error({ err: error, deployment: held.open.id, host: held.open.host }, "the records of a deployment could not be written yet");
+    }
     return outcomes;
   }
 
-  async #target(principal: Principal, run: Run, { host, index }: { host: string; index: number }): Promise<DeploymentOutcome> {
+  async #endLate(held: VersionedDeployment): Promise<void> {
+    const { tenant, ospace, traceparent, host, targets, action } = held.open;
+    const nowMs = this.#runtime.clock.nowMs();
+    const outcomes: DeploymentOutcome[] = [];
+    for (const { depot, version, commandId } of targets) {
+      const said = await this.#stored.outcome({ tenant, host, traceparent }, commandId);
+      const expired = { state: "expired" as const, message: "The controller that deployed it went away before it ended.", startedMs: nowMs, endedMs: nowMs };
+      outcomes.push({ ...(said ?? expired), host, depot, version });
+    }
+    const decided = await this.#records.decide(held, outcomes);
+    if (!decided) return;
+    const platform = systemPrincipal(tenant, ospace, traceparent);
+    for (const target of outcomes) if (target.state === "ok") await this.#note(platform, action, target);
+    await this.#records.settle(decided);
+  }
+
+  async #target(
+    principal: Principal, run: Run, { host, index, commandId }: { host: string; index: number; commandId: string },
+  ): Promise<DeploymentOutcome> {
     const command = run.commands[index];
     if (command === undefined) throw new AppError("internal", "A deployment lost its command.");
-    const outcome = await this.#dispatch(principal, run, { host, command, commandId: `${run.action}/${this.#newId()}` });
+    const outcome = await this.#dispatch(principal, run, { host, command, commandId });
     const target: DeploymentOutcome = { ...outcome, host, depot: command.name, version: command.version };
-    const noted = target.state === "ok" ? await this.#note(principal, run, target) : target;
+    const noted = target.state === "ok" ? await this.#note(principal, run.action, target) : target;
     this.#publish(principal, run, noted);
     return noted;
   }
@@ -124,7 +182,7 @@ export class DeploymentService {
     const { clock } = this.#runtime;
     const startedMs = clock.nowMs();
     const ended = (state: FinalState, message: string): CommandOutcome => ({ host, state, message, startedMs, endedMs: clock.nowMs() });
-    const timeoutMs = run.deadlineMs - clock.monotonicMs();
+    const timeoutMs = run.deadlineMonotonicMs - clock.monotonicMs();
     if (timeoutMs <= 0) return ended("timeout", "Its turn did not come before the deadline.");
     try {
       const work = this.#hosts.dispatch(principal, host, command, { timeoutMs, commandId });
@@ -136,10 +194,10 @@ export class DeploymentService {
     }
   }
 
-  async #note(principal: Principal, run: Run, target: DeploymentOutcome): Promise<DeploymentOutcome> {
+  async #note(principal: Principal, action: Action, target: DeploymentOutcome): Promise<DeploymentOutcome> {
     try {
       const depot = { name: target.depot, version: target.version };
-      await this.#hosts.noteDepot(principal, target.host, depot, run.action === "deploy");
+      await this.#hosts.noteDepot(principal, target.host, depot, action === "deploy");
       return target;
     } catch (error) {
       return { ...target, message: `Done, but the host record does not show it yet: ${errorText(error)}` };
@@ -156,22 +214,11 @@ export class DeploymentService {
       msg: JSON.stringify({ action, ...target }),
     });
   }
+}
 
-  /** The records are the platform's, not the caller's: who may deploy need not be able to write records. */
-  async #record(principal: Principal, { id, action }: Run, outcomes: readonly DeploymentOutcome[]): Promise<void> {
-    const platform = systemPrincipal(principal.tenant, principal.ospace, principal.traceparent);
-    const records = outcomes.map(({ startedMs, endedMs, code, ...rest }, ordinal) => ({
-      timeMs: endedMs,
-      identity: `deployment/${id}/${ordinal}`,
-      values: { action, ...rest, code: code ?? null, started: startedMs, ended: endedMs, username: principal.user },
-    }));
-    try {
-      await this.#objects.ingest(platform, `${principal.ospace}${DEPLOYMENT_PATH}`, records);
-    } catch (error) {
-      // What happened on the hosts happened: the caller must get the states all the same.
-      this.#runtime.log.error({ err: error, deployment: id }, "the records of a deployment could not be written");
-    }
-  }
+/** Whoever decided has put it on record and forgotten it; this controller was away for minutes, and its caller with it. */
+function endedElsewhere(outcome: DeploymentOutcome): DeploymentOutcome {
+  return { ...outcome, state: "expired", message: "Another controller ended it meanwhile; its record says how." };
 }
 
 function checkedPairs(request: DeploymentRequest): readonly { readonly depot: string; readonly version: string }[] {
