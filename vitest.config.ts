@@ -8,7 +8,7 @@ const AREAS_ON_CLUSTER = [
   "controller/areas/{depots,jobs}/interface.test.ts",
   "controller/areas/jobs/takeover.test.ts",
   "controller/areas/hosts/{agent,enrolment,records,routes}.test.ts",
-  "controller/grpc/server.test.ts",
+  "controller/grpc/{peers,server}.test.ts",
   "test/mql/{random,scripts}.test.ts",
 ];
 

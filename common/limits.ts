@@ -376,6 +376,8 @@ export const AGENT_RENEW_MIN_INTERVAL_MS = 1_000;
 export const AGENT_SESSION_LEASE_MS = 15_000;
 /** A connected agent's desired state is read again this often, in case nobody could tell that it changed. */
 export const DESIRED_RECHECK_MS = 60_000;
+/** Entries of all agents of a controller that are not stored yet; streams are not read meanwhile. */
+export const ENTRIES_WAITING_MAX_BYTES = 64 * MIB;
 export const AGENT_REGISTER_ATTEMPTS_MAX = 16;
 export const AGENT_COMMANDS_WAITING_MAX = 10_000;
 /** After a cancel the agent has so long to tell how the command ended. */

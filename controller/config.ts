@@ -42,7 +42,7 @@ export const SETTINGS = [
   { name: "host", meaning: "Address the HTTP interface and the agent port listen on", default: "127.0.0.1" },
   { name: "port", meaning: "Port of the HTTP interface", default: "8080" },
   { name: "agent_port", meaning: "Port that agents dial", default: "port + 1" },
-  { name: "public_names", meaning: "Names or addresses agents reach this controller by", default: "the host" },
+  { name: "public_names", meaning: "Names or addresses agents and other controllers reach this controller by", default: "the host" },
   { name: "data_dir", meaning: "Folder of the embedded store, keys and temporary files", default: "data" },
   { name: "tenant", meaning: "The first tenant", default: "matrix" },
   { name: "ospace", meaning: "Its name space", default: "/ and the tenant" },

@@ -7,6 +7,7 @@ import { runAgent } from "../../../agent/agent.ts";
 import { readConfig } from "../../../agent/config.ts";
 import { realClock } from "../../../test/helpers/clock.ts";
 import { openTestHosts, type TestHosts } from "../../../test/helpers/hosts.ts";
+import { eventually } from "../../../test/helpers/programs.ts";
 import { targetContract } from "./contract/target.ts";
 
 let test: TestHosts;
@@ -21,13 +22,13 @@ afterAll(async () => {
 });
 
 /** The real agent, in this process; it enrols and connects. The answer ends it. */
-async function startAgent(host: string): Promise<{ stop(): Promise<void>; readonly connectedAfterMs: number }> {
-  const { token } = await test.hosts.createToken(test.principal(), { host });
-  const config = readConfig(["--controller", test.url, "--token", token, "--dir", join(folder, host), "--name", host], {});
+async function startAgent(host: string, at: TestHosts = test): Promise<{ stop(): Promise<void>; readonly connectedAfterMs: number }> {
+  const { token } = await at.hosts.createToken(at.principal(), { host });
+  const config = readConfig(["--controller", at.url, "--token", token, "--dir", join(folder, host), "--name", host], {});
   const random = { next: () => Math.random(), bytes: (count: number) => new Uint8Array(randomBytes(count)) };
   const world = { clock: realClock, random, log: () => undefined, environment: { PATH: process.env.PATH }, version: "test" };
   const online = new Promise<void>((resolve) => {
-    const stop = test.hosts.onPresence((event) => {
+    const stop = at.hosts.onPresence((event) => {
       if (event.host !== host || !event.online) return;
       stop();
       resolve();
@@ -71,5 +72,27 @@ describe("the agent", () => {
     await other.stop();
     await went;
     expect(await test.hosts.get(test.principal(), "facts")).toMatchObject({ status: "offline", isagent: 1, config: { pid: String(process.pid) } });
+  });
+
+  it("goes to another controller at once when its own ends, and works there", async () => {
+    const brief = await openTestHosts({ beside: test });
+    const moving = await startAgent("moving", brief);
+    const run = (hosts: TestHosts, commandId: string) => {
+      const heard = { text: "" };
+      const onOutput = ({ data }: { readonly data: Uint8Array }): void => void (heard.text += Buffer.from(data).toString());
+      const outcome = hosts.hosts.dispatch(hosts.principal(), "moving", { kind: "exec", line: "echo one; sleep 1; echo two" }, { commandId, timeoutMs: 60_000, onOutput });
+      return { heard, outcome, first: eventually("its first output", 30_000, () => heard.text.includes("one") || undefined) };
+    };
+    await eventually("the session is known here", 30_000, () => test.hosts.isOnline("matrix", "moving") || undefined);
+    const across = run(test, "across");
+    await across.first;
+    await brief.server.close();
+    expect(await across.outcome).toMatchObject({ state: "ok" });
+    expect(across.heard.text).toBe("one\ntwo\n");
+    const after = run(test, "after");
+    expect(await after.outcome).toMatchObject({ state: "ok" });
+    expect(after.heard.text).toBe("one\ntwo\n");
+    await moving.stop();
+    await brief[Symbol.asyncDispose]();
   });
 });

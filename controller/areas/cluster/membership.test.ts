@@ -1,0 +1,78 @@
+import { randomBytes } from "node:crypto";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { realClock } from "../../../test/helpers/clock.ts";
+import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
+import { eventually } from "../../../test/helpers/programs.ts";
+import { testRuntime } from "../../../test/helpers/runtime.ts";
+import type { KvLease, KvStore } from "../../store/kv.ts";
+import { Membership } from "./membership.ts";
+
+const DEADLINE_MS = 30_000;
+
+describe("controllers", () => {
+  let engine: TestEngine;
+  const open: Membership[] = [];
+  beforeEach(async () => {
+    engine = await openTestEngine();
+  });
+  afterEach(async () => {
+    for (const membership of open.splice(0)) await membership.close();
+    await engine[Symbol.asyncDispose]();
+  });
+
+  async function join(wrap: (kv: KvStore) => KvStore = (kv) => kv): Promise<Membership> {
+    const controllerId = randomBytes(6).toString("hex");
+    const membership = await Membership.open({ kv: wrap((await engine.system()).kv), runtime: testRuntime(realClock), controllerId, version: "1" });
+    open.push(membership);
+    return membership;
+  }
+
+  test("know of each other as they come, say where they are, and go", async () => {
+    const [a, b] = [await join(), await join()];
+    expect(b.has(a.own) && b.has(b.own)).toBe(true);
+    await eventually("a knows b", DEADLINE_MS, () => a.has(b.own) || undefined);
+    expect(a.others()).toEqual([]);
+    let told = 0;
+    a.onChange(() => told++);
+    await b.announce({ addresses: ["localhost:1"], url: "http://localhost:2" });
+    await eventually("a knows where b is", DEADLINE_MS, () => a.others()[0]);
+    expect(a.others()).toMatchObject([{ id: b.own, addresses: ["localhost:1"], url: "http://localhost:2", version: "1" }]);
+    await b.close();
+    await eventually("a knows that b went", DEADLINE_MS, () => !a.has(b.own) || undefined);
+    expect(told).toBeGreaterThanOrEqual(2);
+    expect(b.has("somebody-else")).toBe(false);
+  });
+
+  test("show themselves again when their lease was lost", async () => {
+    const granted: { readonly lease: KvLease; readonly lose: () => void }[] = [];
+    const a = await join();
+    const b = await join((kv) => ({
+      ...methodsOf(kv),
+      lease: async (ttlMs) => {
+        const lease = await kv.lease(ttlMs);
+        const stop = new AbortController();
+        granted.push({ lease, lose: () => stop.abort() });
+        return { id: lease.id, lost: stop.signal, held: () => !stop.signal.aborted, revoke: () => lease.revoke() };
+      },
+    }));
+    await b.announce({ addresses: ["localhost:1"], url: "" });
+    await eventually("a knows b", DEADLINE_MS, () => a.others()[0]);
+    await granted[0]?.lease.revoke();
+    await eventually("a knows that b is gone", DEADLINE_MS, () => !a.has(b.own) || undefined);
+    granted[0]?.lose();
+    expect(await eventually("b is back with its addresses", DEADLINE_MS, () => a.others()[0])).toMatchObject({ id: b.own, addresses: ["localhost:1"] });
+    expect(granted).toHaveLength(2);
+  });
+});
+
+function methodsOf(kv: KvStore): KvStore {
+  return {
+    get: (key) => kv.get(key),
+    put: (key, value, options) => kv.put(key, value, options),
+    delete: (key, options) => kv.delete(key, options),
+    list: (prefix, options) => kv.list(prefix, options),
+    watch: (prefix, options) => kv.watch(prefix, options),
+    lease: (ttlMs) => kv.lease(ttlMs),
+    txn: (request) => kv.txn(request),
+  };
+}

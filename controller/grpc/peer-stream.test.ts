@@ -1,0 +1,106 @@
+import { EventEmitter } from "node:events";
+import { describe, expect, it } from "vitest";
+import { PEER_BEAT_MS, PEER_QUEUE_MAX_BYTES, PEER_QUEUE_MAX_FRAMES, PEER_SILENCE_MAX_MS } from "../../common/limits.ts";
+import type { PeerEvent, PeerRequest } from "../../proto/gen/peer/v1/peer.ts";
+import { TestClock, testRuntime } from "../../test/helpers/runtime.ts";
+import type { CommandTeller } from "../areas/hosts/index.ts";
+import type { Outlet } from "../areas/notifications/index.ts";
+import { PeerStream, type PeerServerCall } from "./peer-stream.ts";
+
+/** The wire of a controller that reads when the test says so. */
+class SlowCall extends EventEmitter {
+  readonly events: NonNullable<PeerEvent["event"]>[] = [];
+  readonly #unread: (() => void)[] = [];
+
+  write({ event }: PeerEvent, taken: () => void): void {
+    if (event) this.events.push(event);
+    this.#unread.push(taken);
+  }
+
+  read(): void {
+    for (const taken of this.#unread.splice(0)) taken();
+  }
+
+  end(): void {
+    this.emit("close");
+  }
+
+  ask(request: NonNullable<PeerRequest["request"]>): void {
+    this.emit("data", { request });
+  }
+
+  kinds(): string[] {
+    return this.events.map(({ $case }) => $case);
+  }
+}
+
+function open() {
+  const call = new SlowCall();
+  const clock = new TestClock();
+  const given: { teller?: CommandTeller; outlet?: Outlet; ended: number; over: boolean } = { ended: 0, over: false };
+  const services = {
+    serve: (_watch: unknown, teller: CommandTeller) => {
+      given.teller = teller;
+      return { epoch: 7, cancel: () => undefined, end: () => void given.ended++ };
+    },
+    refreshHere: () => undefined,
+    attach: (outlet: Outlet) => {
+      given.outlet = outlet;
+      return () => delete given.outlet;
+    },
+  };
+  const runtime = testRuntime(clock);
+  new PeerStream(call as unknown as PeerServerCall, { services, runtime, over: () => (given.over = true) });
+  return { call, clock, given };
+}
+
+const command = { id: "c", epoch: 0, deadlineMs: 1, traceparent: "", sentMs: 0, body: undefined };
+const watch = { $case: "watch", value: { call: 1, tenant: "matrix", host: "h", command } } as const;
+const hello = { $case: "hello", value: { protocol: 1 } } as const;
+
+describe("a controller that reads slowly", () => {
+  it("loses events beyond the bound, by count and by bytes, and is told so once it reads", () => {
+    const { call, given } = open();
+    call.ask(hello);
+    call.ask(watch);
+    const piece = (bytes: number) => ({ commandId: "c", stderr: false, offset: 0, data: Buffer.alloc(bytes) });
+    for (let count = 0; count < PEER_QUEUE_MAX_FRAMES * 2; count++) given.teller?.output(piece(1));
+    expect(call.events).toHaveLength(PEER_QUEUE_MAX_FRAMES);
+    given.teller?.result({ commandId: "c", state: "ok", code: 0, message: "", startedMs: 0, endedMs: 0 });
+    expect(call.kinds()).not.toContain("result");
+    call.read();
+    expect(call.kinds().filter((kind) => kind === "lost")).toHaveLength(1);
+    call.read();
+    const before = call.events.length;
+    for (let count = 0; count < 100; count++) given.teller?.output(piece(PEER_QUEUE_MAX_BYTES / 4));
+    expect(call.events.length - before).toBe(4);
+    call.read();
+    expect(call.kinds().at(-1)).toBe("lost");
+  });
+
+  it("that says nothing any more is given up, with everything that was done for it", () => {
+    const { call, clock, given } = open();
+    call.on("error", () => undefined);
+    call.ask(hello);
+    call.ask(watch);
+    expect(call.kinds()).toEqual(["beat", "watching"]);
+    clock.advance(PEER_SILENCE_MAX_MS - PEER_BEAT_MS);
+    call.ask({ $case: "beat", value: {} });
+    clock.advance(PEER_SILENCE_MAX_MS);
+    expect(given).toMatchObject({ over: false, ended: 0 });
+    clock.advance(2 * PEER_BEAT_MS);
+    expect(given).toMatchObject({ over: true, ended: 1 });
+    expect(given.outlet).toBeUndefined();
+    expect(clock.waiting).toBe(0);
+  });
+
+  it("hears nothing before its hello, and only notifications it asked for", () => {
+    const { call, given } = open();
+    call.ask(watch);
+    expect(given).toMatchObject({ over: true });
+    const second = open();
+    second.call.ask(hello);
+    second.call.ask({ $case: "wanted", value: { subjects: [{ tenant: "matrix", subject: "s" }] } });
+    expect([second.given.outlet?.wants("matrix", "s"), second.given.outlet?.wants("second", "s"), second.given.outlet?.wants("matrix", "t")]).toEqual([true, false, false]);
+  });
+});
