@@ -3,14 +3,17 @@ import {
   AGENT_HELLOS_PER_MINUTE,
   AGENT_REGISTER_ATTEMPTS_MAX,
   AGENT_SESSION_LEASE_MS,
+  ENTRIES_WAITING_MAX_BYTES,
   SESSION_HEARTBEAT_MS,
   SESSION_WINDOW_ENTRIES,
+  SESSION_WINDOW_MAX_BYTES,
 } from "../../../../common/limits.ts";
 import type { ControllerFrame, Hello, Welcome } from "../../../../proto/gen/agent/v1/agent.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { decodeStored, encodeJson } from "../../../store/format.ts";
 import type { KvEntry, KvLease, KvStore } from "../../../store/kv.ts";
 import type { AgentChannel, AgentIdentity, AgentSession } from "../types.ts";
+import { EntryRoom } from "./entry-room.ts";
 import { LiveSession, type LiveSessionDependencies } from "./live-session.ts";
 import { sessionKey, type Presence, type StoredSession } from "./presence.ts";
 
@@ -18,7 +21,7 @@ const PROTOCOL = 1;
 const MINUTE_MS = 60_000;
 const TAKEN_OVER = "A newer session of this host took over.";
 
-export interface AgentSessionsDependencies extends Omit<LiveSessionDependencies, "ended"> {
+export interface AgentSessionsDependencies extends Omit<LiveSessionDependencies, "ended" | "room"> {
   /** The system's. */
   readonly kv: KvStore;
   readonly runtime: Runtime;
@@ -37,8 +40,10 @@ export class AgentSessions {
   readonly #with: AgentSessionsDependencies;
   readonly #live = new Map<string, LiveSession>();
   readonly #hellos = new Map<string, number>();
+  readonly #room = new EntryRoom({ maxBytes: ENTRIES_WAITING_MAX_BYTES, sessionMaxBytes: SESSION_WINDOW_MAX_BYTES });
   #helloMinute = 0;
   #lease: Promise<KvLease> | undefined;
+  #held: KvLease | undefined;
   #closed = false;
 
   constructor(dependencies: AgentSessionsDependencies) {
@@ -50,8 +55,14 @@ export class AgentSessions {
     return this.#live.size;
   }
 
+  /** Of entries that agents sent and that are not stored yet. */
+  get waitingBytes(): number {
+    return this.#room.heldBytes;
+  }
+
+  /** None of a session whose lease is over, even before that is told: another controller may hold the host's session by now. */
   live(tenant: string, host: string): LiveSession | undefined {
-    return this.#live.get(sessionKey(tenant, host));
+    return this.#held?.held() === false ? undefined : this.#live.get(sessionKey(tenant, host));
   }
 
   /** Answers a hello. An `AppError` is the reason to refuse it. */
@@ -110,7 +121,7 @@ export class AgentSessions {
   }
 
   #session(start: { identity: AgentIdentity; epoch: number; hello: Hello; channel: AgentChannel; acknowledged: number }): LiveSession {
-    const session = new LiveSession({ ...this.#with, ended: (ended) => this.#ended(ended) }, start);
+    const session = new LiveSession({ ...this.#with, room: this.#room, ended: (ended) => this.#ended(ended) }, start);
     const { tenant, host } = start.identity;
     const key = sessionKey(tenant, host);
     // Another session of the host may have begun while this one registered.
@@ -182,6 +193,7 @@ export class AgentSessions {
 
   async #newLease(): Promise<KvLease> {
     const lease = await this.#with.kv.lease(AGENT_SESSION_LEASE_MS);
+    this.#held = lease;
     lease.lost.addEventListener("abort", () => this.#leaseLost(), { once: true });
     return lease;
   }

@@ -13,12 +13,14 @@ import {
 import type { AgentFrame, Batch, CommandState, ControllerFrame, Entry, Hello } from "../../../../proto/gen/agent/v1/agent.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { AgentChannel, AgentIdentity, AgentSession, DesiredStateSource, EntrySink, EntrySource } from "../types.ts";
+import type { EntryPlace, EntryRoom } from "./entry-room.ts";
 import { depotDigests, desiredFrame } from "./frames.ts";
 
 export interface LiveSessionDependencies {
   readonly runtime: Runtime;
   readonly desired: DesiredStateSource;
   readonly sink: EntrySink;
+  readonly room: EntryRoom;
   readonly renew: (identity: AgentIdentity, csr: Uint8Array) => Promise<{ certificate: Uint8Array; authorities: readonly Uint8Array[] }>;
   readonly facts: (session: LiveSession, values: Readonly<Record<string, string>>) => Promise<void>;
   readonly commandState: (session: LiveSession, state: CommandState) => void;
@@ -32,7 +34,9 @@ export class LiveSession implements AgentSession {
   readonly #with: LiveSessionDependencies;
   readonly #channel: AgentChannel;
   readonly #source: EntrySource;
+  readonly #place: EntryPlace;
   #queue: Entry[] = [];
+  #waitingForRoom = false;
   #accepting: Promise<void> | undefined;
   #lastSequence: number;
   #unacknowledged = 0;
@@ -57,6 +61,7 @@ export class LiveSession implements AgentSession {
     this.epoch = start.epoch;
     this.#channel = start.channel;
     this.#lastSequence = start.acknowledged;
+    this.#place = dependencies.room.open();
     this.#source = { tenant: start.identity.tenant, host: start.identity.host, streamId: start.hello.streamId };
     this.#heardAtMs = dependencies.runtime.clock.monotonicMs();
     this.#beatenAtMs = this.#heardAtMs;
@@ -101,6 +106,7 @@ export class LiveSession implements AgentSession {
     if (this.#over) return;
     this.#over = true;
     this.#stopTimer();
+    this.#place.leave();
     await this.#with.ended(this);
   }
 
@@ -163,19 +169,27 @@ export class LiveSession implements AgentSession {
     }
   }
 
-  #batch(batch: Batch): void {
+  /** Nothing more is read of the stream until there is room for these. */
+  async #batch(batch: Batch): Promise<void> {
     if (batch.streamId !== this.#source.streamId) throw new AppError("invalid", "A batch is of another stream than the session's.");
+    const fresh: Entry[] = [];
     for (const entry of batch.entries) {
       if (entry.sequence <= this.#lastSequence) continue; // sent twice
       this.#lastSequence = entry.sequence;
-      this.#queue.push(entry);
-      this.#unacknowledged += 1;
+      fresh.push(entry);
     }
+    this.#unacknowledged += fresh.length;
     // The agent may have sent before it read an acknowledgement, never more than a window beyond.
     if (this.#unacknowledged > 2 * SESSION_WINDOW_ENTRIES) {
       throw new AppError("limited", `More than ${SESSION_WINDOW_ENTRIES} entries are on the way unacknowledged.`);
     }
-    if (this.#queue.length > 0) this.#accepting ??= this.#accept();
+    if (fresh.length === 0) return;
+    this.#waitingForRoom = true;
+    await this.#place.take(fresh);
+    this.#waitingForRoom = false;
+    this.#heardAtMs = this.#with.runtime.clock.monotonicMs();
+    this.#queue.push(...fresh);
+    this.#accepting ??= this.#accept();
   }
 
   /** What came while the sink worked is handed over at once and acknowledged together. */
@@ -186,6 +200,7 @@ export class LiveSession implements AgentSession {
         this.#queue = this.#queue.slice(entries.length);
         const throughSequence = await this.#with.sink.accept(this.#source, entries);
         this.#unacknowledged -= entries.length;
+        this.#place.give(entries);
         this.send({ $case: "acknowledge", value: { streamId: this.#source.streamId, throughSequence } });
       }
     } catch (error) {
@@ -218,7 +233,7 @@ export class LiveSession implements AgentSession {
     this.#stopTimer = clock.after(SESSION_HEARTBEAT_MS, () => {
       if (this.#over) return;
       const nowMs = clock.monotonicMs();
-      if (nowMs - this.#heardAtMs > SESSION_AGENT_SILENCE_MAX_MS) return this.close("deadline", "Nothing was heard of the agent for too long.");
+      if (!this.#waitingForRoom && nowMs - this.#heardAtMs > SESSION_AGENT_SILENCE_MAX_MS) return this.close("deadline", "Nothing was heard of the agent for too long.");
       if (nowMs - this.#beatenAtMs >= SESSION_HEARTBEAT_MS) this.#beat();
       if (nowMs - this.#desiredAtMs >= DESIRED_RECHECK_MS) void this.#recheck();
       this.#watch();

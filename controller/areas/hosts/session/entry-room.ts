@@ -1,0 +1,109 @@
+import type { Entry } from "../../../../proto/gen/agent/v1/agent.ts";
+
+/** What an entry is counted as, about what it takes on the wire. */
+const ENTRY_BYTES = 300;
+const RECORD_BYTES = 4;
+
+interface Waiting {
+  readonly place: EntryPlace;
+  readonly bytes: number;
+  readonly admitted: () => void;
+}
+
+export interface EntryRoomLimits {
+  /** Of all sessions together. */
+  readonly maxBytes: number;
+  readonly sessionMaxBytes: number;
+}
+
+/**
+ * Bounds the entries that agents have sent and that are not stored yet, of each session and of all together. Who finds no room waits in
+ * order, and its stream is not read meanwhile. Whoever holds nothing may take a batch larger than its own bound.
+ */
+export class EntryRoom {
+  readonly #limits: EntryRoomLimits;
+  #heldBytes = 0;
+  #waiting: Waiting[] = [];
+
+  constructor(limits: EntryRoomLimits) {
+    this.#limits = limits;
+  }
+
+  get heldBytes(): number {
+    return this.#heldBytes;
+  }
+
+  /** For one session. */
+  open(): EntryPlace {
+    return new EntryPlace(this);
+  }
+
+  take(place: EntryPlace, bytes: number): Promise<void> {
+    return new Promise((admitted) => {
+      this.#waiting.push({ place, bytes, admitted });
+      this.#admit();
+    });
+  }
+
+  give(place: EntryPlace, bytes: number): void {
+    place.heldBytes -= bytes;
+    this.#heldBytes -= bytes;
+    this.#admit();
+  }
+
+  /** Who waits for this place is let go: its session is over. */
+  leave(place: EntryPlace): void {
+    for (const waiting of this.#waiting) if (waiting.place === place) waiting.admitted();
+    this.#waiting = this.#waiting.filter((waiting) => waiting.place !== place);
+    this.give(place, place.heldBytes);
+  }
+
+  /** A session that waits for itself holds up nobody; one that waits for the others is not overtaken, or it might wait for ever. */
+  #admit(): void {
+    let full = false;
+    this.#waiting = this.#waiting.filter(({ place, bytes, admitted }) => {
+      if (place.heldBytes > 0 && place.heldBytes + bytes > this.#limits.sessionMaxBytes) return true;
+      full ||= this.#heldBytes > 0 && this.#heldBytes + bytes > this.#limits.maxBytes;
+      if (full) return true;
+      place.heldBytes += bytes;
+      this.#heldBytes += bytes;
+      admitted();
+      return false;
+    });
+  }
+}
+
+/** One session's part of the room. */
+export class EntryPlace {
+  readonly #room: EntryRoom;
+  #left = false;
+  heldBytes = 0;
+
+  constructor(room: EntryRoom) {
+    this.#room = room;
+  }
+
+  /** Resolves when there is room, or the session is over. */
+  async take(entries: readonly Entry[]): Promise<void> {
+    if (!this.#left) await this.#room.take(this, weightOf(entries));
+  }
+
+  give(entries: readonly Entry[]): void {
+    if (!this.#left) this.#room.give(this, weightOf(entries));
+  }
+
+  leave(): void {
+    if (this.#left) return;
+    this.#left = true;
+    this.#room.leave(this);
+  }
+}
+
+function weightOf(entries: readonly Entry[]): number {
+  return entries.reduce((sum, { body }) => sum + ENTRY_BYTES + contentBytes(body), 0);
+}
+
+function contentBytes(body: Entry["body"]): number {
+  if (body?.$case === "records") return body.value.records.reduce((sum, record) => sum + record.length + RECORD_BYTES, 0);
+  return body?.$case === "output" ? body.value.data.length : 0;
+}
