@@ -1,5 +1,7 @@
 import { appendFile } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { SESSION_STEADY_MS } from "../../common/limits.ts";
 import { eventually } from "../helpers/programs.ts";
 import { Installation } from "../e2e/installation.ts";
 import { combinedLines, followAccessLog, isThere, markedLine } from "./access.ts";
@@ -33,6 +35,8 @@ export const recoveryBench: Bench = {
 };
 
 async function recovered(odp: Installation, log: string, n: number): Promise<number> {
+  // An agent comes back more slowly to a controller that hardly ever was there.
+  await pause(SESSION_STEADY_MS + 1_000);
   await odp.controller.kill("SIGKILL");
   const killedMs = performance.now();
   await appendFile(log, markedLine(n));
