@@ -67,6 +67,12 @@ export const PROMISES = {
     tests: ["test/e2e/exactly-once.test.ts", "agent/plugins/log-policy/rotation.test.ts"],
     found: ["A file cut off of which everything seen had been read was silent about what nobody had seen. Now it is told, with a count of zero."],
   },
+  "outbox-lost": {
+    promise:
+      "An agent whose outbox was deleted says so with a record `outbox_lost` and reads its files on from where the controllers had everything: nothing that is still in a file is left out, and lines come twice only from the seconds that record names.",
+    tests: ["agent/outbox-copy.test.ts", "test/e2e/exactly-once.test.ts"],
+    found: ["All files were read again from their beginnings, and nothing told that anything was missing. Now the marks have a copy beside the outbox."],
+  },
   "rule-edited": {
     promise: "While a rule is edited and everything is killed, each line is an object by one of its texts, none by two, none by neither.",
     tests: ["test/e2e/exactly-once.test.ts"],
@@ -137,7 +143,7 @@ export const PROMISES = {
   },
   "agent-power-cut": {
     promise: "After a power cut an agent has everything it answered for: entries, positions, the journal of commands, what is wanted of it and who it is. Nothing torn is sent, nothing is sent twice under one number.",
-    tests: ["test/durability/outbox.test.ts", "test/durability/small-files.test.ts"],
+    tests: ["test/durability/outbox.test.ts", "test/durability/small-files.test.ts", "test/durability/traced-agent.test.ts"],
     found: [
       "The folder of the outbox was made and never synced in the folder above: its name, and all that was answered, could be lost. Now every folder of our own is made durable, up to the root.",
       "Appends that shared one sync were frames of their own: a power cut could lose the first and leave the second, a hole in the sequence. Now what one sync makes durable is one frame.",
@@ -150,7 +156,7 @@ export const PROMISES = {
   },
   "embedded-power-cut": {
     promise: "After a power cut the embedded store has every content, every stream and the key of its secrets as it answered them; what is half written is never served.",
-    tests: ["test/durability/blobs.test.ts", "test/durability/small-files.test.ts"],
+    tests: ["test/durability/blobs.test.ts", "test/durability/small-files.test.ts", "test/durability/traced-store.test.ts"],
     found: [
       "A stream reached as far as its file: what a power cut left behind its end was served, and made every repetition a conflict. Now its size is a row that is written after the bytes.",
       "A stream, a content or a key file whose maker was killed before the name was durable was used by the next process as if it were. Now names are synced before anything is answered on them.",

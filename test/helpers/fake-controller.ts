@@ -42,6 +42,8 @@ export class FakeController {
   acknowledging = true;
   certificateLifeMs = DAY_MS;
   spoilProof = false;
+  /** Called with every frame of an agent as it comes in. */
+  heard: ((frame: AgentFrame["frame"]) => void) | undefined;
   desired: DesiredState | undefined;
   welcome: Partial<Welcome> = {};
   readonly token = { id: "t1", secret: randomBytes(24).toString("base64url") };
@@ -158,6 +160,7 @@ export class FakeController {
 
   #session(call: Call): void {
     call.on("data", ({ frame }: AgentFrame) => {
+      this.heard?.(frame);
       this.#take(call, frame).catch((error: unknown) => call.destroy(error instanceof Error ? error : undefined));
     });
     call.on("error", () => undefined);

@@ -201,9 +201,10 @@ class Content {
   readonly #kept = new Bytes();
   #unsynced: Change[] = [];
 
-  write(bytes: Uint8Array, at: number): void {
+  write(bytes: Uint8Array, at: number, through: boolean): void {
     this.now.write(bytes, at);
-    this.#unsynced.push({ at, bytes: Uint8Array.from(bytes) });
+    if (through) this.#kept.write(bytes, at);
+    else this.#unsynced.push({ at, bytes: Uint8Array.from(bytes) });
   }
 
   truncate(size: number): void {
@@ -294,16 +295,23 @@ function openFile(disk: Disk, path: string, flags: string): OpenFile {
   if (known && flags.includes("x")) throw failure("EEXIST", "open");
   if (known instanceof Folder) {
     if (flags !== "r") throw failure("EISDIR", "open");
-    return handle(disk, path, known);
+    return handle(disk, { path, node: known, through: false });
   }
   if (!known && flags.startsWith("r")) throw failure("ENOENT", "open");
   const content = known ?? new Content();
   if (!known) name(disk, path, content);
   if (flags.startsWith("w")) content.truncate(0);
-  return handle(disk, path, content);
+  return handle(disk, { path, node: content, through: flags.includes("s") });
 }
 
-function handle(disk: Disk, path: string, node: Node): OpenFile {
+interface Opened {
+  readonly path: string;
+  readonly node: Node;
+  /** Opened with O_DSYNC (`s` in its flags): what is written is durable at once, and it alone. */
+  readonly through: boolean;
+}
+
+function handle(disk: Disk, { path, node, through }: Opened): OpenFile {
   const content = (): Content => {
     if (node instanceof Folder) throw failure("EISDIR", "read");
     return node;
@@ -319,7 +327,7 @@ function handle(disk: Disk, path: string, node: Node): OpenFile {
       const grows = Math.max(0, position + length - content().now.size);
       const fits = grows === 0 ? length : Math.min(length, length - grows + Math.max(0, disk.room()));
       if (fits <= 0 && length > 0) throw failure("ENOSPC", "write");
-      content().write(bytes.subarray(offset, offset + fits), position);
+      content().write(bytes.subarray(offset, offset + fits), position, through);
       return { bytesWritten: fits };
     }),
     truncate: (bytes) => disk.perform("truncate", path, () => content().truncate(bytes)),

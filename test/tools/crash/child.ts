@@ -5,16 +5,21 @@ import type { TenantStore } from "../../../controller/store/engine.ts";
 import { realClock, seededRandom } from "../../helpers/clock.ts";
 import { streamBytes, type Acknowledged } from "./acknowledged.ts";
 
-/** Writes to every store as fast as it can until it is killed, and says what was acknowledged: folder, round, seed. */
-const [dir = "", round = "0", seed = "1"] = process.argv.slice(2);
+/**
+ * Writes to every store as fast as it can until it is killed, and says what was acknowledged: folder, round, seed, and after how many
+ * acknowledgements it kills itself.
+ */
+const [dir = "", round = "0", seed = "1", last = "Infinity"] = process.argv.slice(2);
 const random = seededRandom(Number(seed));
 const encoder = new TextEncoder();
 const WRITERS = 4;
 const OBJECTS = 12;
+let acknowledged = 0;
 
 function acknowledge(what: Acknowledged): void {
   // Not through a stream: what waits in one is lost with the process.
   writeSync(1, `${JSON.stringify(what)}\n`);
+  if (++acknowledged >= Number(last)) process.kill(process.pid, "SIGKILL");
 }
 
 const engine = await openEmbeddedEngine({ dir, runtime: { clock: realClock, random } });

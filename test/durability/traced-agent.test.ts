@@ -1,0 +1,81 @@
+import { mkdtemp, readFile, realpath, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { Journal } from "../../agent/journal.ts";
+import { Outbox } from "../../agent/outbox.ts";
+import type { AgentFrame } from "../../proto/gen/agent/v1/agent.ts";
+import { realClock, seededRandom } from "../helpers/clock.ts";
+import { prove } from "../helpers/evidence.ts";
+import { FakeController } from "../helpers/fake-controller.ts";
+import { diskAfter } from "../tools/crash/images.ts";
+import { canTrace, readTrace, startTraced, type Timed } from "../tools/crash/strace.ts";
+
+const COMMANDS = 20;
+const DISKS_PER_MOMENT = 2;
+/** The controller's clock shows whole milliseconds. */
+const CLOCK_GRAIN_MS = 1;
+/** Makes no difference to what is read. */
+const SMALL_BYTES = 64 * 1024;
+const seed = Number(process.env.ODP_TEST_SEED ?? Date.now() % 1_000_000_000);
+const AGENT = join(import.meta.dirname, "../../agent/main.ts");
+
+/** What the agent had told its controller, and when it had been heard. */
+interface Told {
+  readonly atMs: number;
+  readonly accepted?: string;
+  readonly sequence?: number;
+}
+
+let top = "";
+let folder: string;
+let events: readonly Timed[];
+const told: Told[] = [];
+
+beforeAll(async () => {
+  if (!canTrace()) return;
+  top = await realpath(await mkdtemp(join(tmpdir(), "odp-traced-")));
+  folder = join(top, "agent");
+  const controller = await FakeController.start();
+  controller.heard = note;
+  const command = [process.execPath, "--import", "tsx", AGENT, "--controller", controller.url, "--token", controller.joinToken, "--dir", folder, "--name", "web-1"];
+  const traced = startTraced({ command, file: join(top, "trace"), output: join(top, "said") });
+  try {
+    await controller.connected();
+    for (let n = 1; n <= COMMANDS; n++) {
+      controller.command({ id: `c${n}`, body: { $case: "exec", value: { line: "echo done", environment: {}, depot: "", streamOutput: true, stdin: Buffer.alloc(0) } } });
+      if (n % 4 === 0) await controller.until("results", () => controller.bodies("result").length === n);
+    }
+  } finally {
+    process.kill(Number((await readFile(join(folder, "agent.pid"), "utf8")).split(" ")[0]), "SIGKILL");
+    await traced.ended;
+    await controller.stop();
+  }
+  events = await readTrace(join(top, "trace"), folder);
+}, 300_000);
+
+afterAll(() => rm(top, { recursive: true, force: true }));
+
+function note(frame: AgentFrame["frame"]): void {
+  const atMs = Date.now() + CLOCK_GRAIN_MS;
+  if (frame?.$case === "command" && frame.value.state === "accepted") told.push({ atMs, accepted: frame.value.commandId });
+  const last = frame?.$case === "batch" ? frame.value.entries.at(-1) : undefined;
+  if (last) told.push({ atMs, sequence: last.sequence });
+}
+
+test.runIf(canTrace())("whatever the agent has told its controller is on its disk, should the power go at that moment", { timeout: 300_000 }, async () => {
+  console.log(`traced agent: seed ${seed}`);
+  expect(told.filter(({ accepted }) => accepted !== undefined)).toHaveLength(COMMANDS);
+  let disks = 0;
+  for (const { atMs, accepted, sequence = 0 } of told) {
+    const happened = events.filter((event) => event.atMs <= atMs);
+    for (let n = 0; n < DISKS_PER_MOMENT; n++) {
+      const disk = await diskAfter(happened, folder, seed + ++disks);
+      const outbox = await Outbox.open({ folder: join(folder, "outbox"), files: disk.boot(), clock: realClock, random: seededRandom(seed), maxBytes: SMALL_BYTES });
+      expect(accepted === undefined || new Journal(outbox, realClock).has(accepted), `${accepted} is in the journal`).toBe(true);
+      expect(outbox.nextSequence, "the entry that was sent is there").toBeGreaterThan(sequence);
+      await outbox.close();
+    }
+  }
+  prove("agent-power-cut", { part: "outbox and journal of a traced process", moments: told.length, images: disks, seed, calls: events.length });
+});

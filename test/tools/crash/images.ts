@@ -1,0 +1,52 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { dirname, join, relative } from "node:path";
+import type { Files } from "../../../common/files.ts";
+import { ForgetfulFiles } from "../../helpers/forgetful-files.ts";
+import type { DiskEvent } from "./strace.ts";
+
+/**
+ * The disk as a power cut after these events may have left it: what was synced is there, of the rest what the seed says. `folder` and
+ * what lies above it were there before.
+ */
+export async function diskAfter(events: readonly DiskEvent[], folder: string, seed: number): Promise<ForgetfulFiles> {
+  const disk = new ForgetfulFiles(seed);
+  const files = disk.boot();
+  await files.mkdir(folder, { recursive: true });
+  for (let above = folder; above !== "/"; above = dirname(above)) await sync(files, dirname(above));
+  for (const event of events) await replay(files, event);
+  disk.powerCut();
+  return disk;
+}
+
+/** Puts what is left under `folder` of that disk into a folder of this machine. */
+export async function dump(disk: ForgetfulFiles, folder: string, into: string): Promise<void> {
+  for (const [path, bytes] of disk.contents()) {
+    const target = join(into, relative(folder, path));
+    await mkdir(dirname(target), { recursive: true });
+    await writeFile(target, bytes);
+  }
+}
+
+async function replay(files: Files, event: DiskEvent): Promise<void> {
+  switch (event.kind) {
+    case "open":
+      if (event.creates) await files.open(event.path, event.truncates ? "w" : "a");
+      return;
+    case "write": {
+      const file = await files.open(event.path, event.through ? "rs+" : "r+");
+      await file.write(event.bytes, 0, event.bytes.length, event.at);
+      return;
+    }
+    case "truncate": return (await files.open(event.path, "r+")).truncate(event.size);
+    case "sync": return sync(files, event.path);
+    case "unlink": return files.rm(event.path, { recursive: true });
+    case "mkdir": return void (await files.mkdir(event.path, { recursive: true }));
+    case "rename": return files.rename(event.path, event.to);
+    case "link": return files.link(event.path, event.to);
+    case "said": return;
+  }
+}
+
+async function sync(files: Files, path: string): Promise<void> {
+  await (await files.open(path, "r")).sync();
+}

@@ -1,0 +1,92 @@
+import { join } from "node:path";
+import { Environment } from "../../../controller/store/embedded/environment.ts";
+import { openEmbeddedEngine } from "../../../controller/store/embedded/index.ts";
+import type { TenantStore } from "../../../controller/store/engine.ts";
+import { realClock, seededRandom } from "../../helpers/clock.ts";
+import { streamBytes, type Acknowledged } from "./acknowledged.ts";
+import { disagreements } from "./verify.ts";
+
+/** What is missing, torn or contradicts itself in the store that a writer left in `dir`: nothing. */
+export async function inspect(dir: string, acknowledged: readonly Acknowledged[]): Promise<readonly string[]> {
+  const env = new Environment(join(dir, "tenants", "matrix", "lmdb"), realClock);
+  const findings = [...disagreements(env)];
+  await env.close();
+  const engine = await openEmbeddedEngine({ dir, runtime: { clock: realClock, random: seededRandom(1) } });
+  try {
+    const store = await engine.tenant("matrix");
+    for (const write of latest(acknowledged)) {
+      const finding = await missing(store, write);
+      if (finding !== undefined) findings.push(`${JSON.stringify(write)}: ${finding}`);
+    }
+  } finally {
+    await engine.close();
+  }
+  return findings;
+}
+
+/** Of writes that replace one another only the last acknowledged one. */
+function latest(acknowledged: readonly Acknowledged[]): Iterable<Acknowledged> {
+  return new Map(acknowledged.map((write) => [subjectOf(write), write])).values();
+}
+
+function subjectOf(write: Acknowledged): string {
+  switch (write.kind) {
+    case "kv": return `kv ${write.key}`;
+    case "object": return `object ${write.cid} ${write.id}`;
+    case "records": return `records ${write.ids.join(" ")}`;
+    case "blob": return `blob ${write.digest}`;
+    case "stream": return `stream ${write.stream}`;
+  }
+}
+
+async function missing(store: TenantStore, write: Acknowledged): Promise<string | undefined> {
+  switch (write.kind) {
+    case "kv": return missingKey(store, write);
+    case "object": return missingObject(store, write);
+    case "records": {
+      const found = await store.objects.getRecords(write.ids.map((id) => ({ cid: write.cid, id })));
+      return found.every((record, i) => text(record?.value) === write.ids[i]) ? undefined : "a record is missing or torn";
+    }
+    case "blob": {
+      let size = 0;
+      for await (const part of store.blobs.read(write.digest)) size += part.length;
+      return size === write.size ? undefined : `has ${size} bytes`;
+    }
+    case "stream": return missingStream(store, write);
+  }
+}
+
+async function missingKey({ kv }: TenantStore, { key, n }: Acknowledged & { readonly kind: "kv" }): Promise<string | undefined> {
+  const [value, twin] = [text((await kv.get(key))?.value), text((await kv.get(`${key}/twin`))?.value)];
+  if (value !== twin) return `torn: ${value} beside ${twin}`;
+  return Number(value) >= n ? undefined : `holds ${value}`;
+}
+
+async function missingObject({ objects }: TenantStore, write: Acknowledged & { readonly kind: "object" }): Promise<string | undefined> {
+  const key = { cid: write.cid, id: write.id };
+  const [entity] = await objects.get([key]);
+  const versions = (await objects.history(key, {}, { limit: 1_000 })).items.map((version) => Number(text(version.value)));
+  if (!versions.includes(write.n)) return "its version is missing";
+  // A write that was begun and never acknowledged may have come in after it.
+  const reached = versions[0]!;
+  if (entity === undefined) return write.alive && reached === write.n ? "is gone" : undefined;
+  if (!write.alive && reached === write.n) return "lives again";
+  const n = Number(text(entity.cells.get("n")?.value));
+  if (n !== entity.numbers[0] || n !== reached) return `torn: cell ${n}, number ${entity.numbers[0]}, version ${reached}`;
+  const found = await objects.find({ terms: [`n=${n}`] }, { limit: 1_000 });
+  return found.items.some((other) => other.key.id === write.id) ? undefined : "is not found by its term";
+}
+
+async function missingStream({ blobs }: TenantStore, { stream, size }: Acknowledged & { readonly kind: "stream" }): Promise<string | undefined> {
+  for (let offset = 0; offset < size; ) {
+    const part = await blobs.readStream(stream, offset, 1_000_000);
+    if (part.size < size) return `has ${part.size} bytes`;
+    if (Buffer.compare(part.bytes, streamBytes(stream, offset, part.bytes.length)) !== 0) return `has other bytes near ${offset}`;
+    offset += part.bytes.length;
+  }
+  return undefined;
+}
+
+function text(value: Uint8Array | undefined): string {
+  return value === undefined ? "" : new TextDecoder().decode(value);
+}
