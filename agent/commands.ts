@@ -74,6 +74,8 @@ export class Commands {
     if (this.#running.size >= COMMANDS_RUNNING_MAX) throw new AppError("limited", `${COMMANDS_RUNNING_MAX} commands run already.`);
     // Both times are the controller's, so its clock may differ from ours.
     const remainingMs = command.deadlineMs - command.sentMs;
+    // While the epoch was written down a newer session may have begun; from here on nothing comes between.
+    journal.check(command.epoch);
     await journal.start(command.id, remainingMs, command.traceparent);
     if (remainingMs <= 0) {
       await journal.finish({ commandId: command.id, state: "expired", code: -1, message: "Its deadline had passed when it came." });

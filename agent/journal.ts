@@ -5,7 +5,9 @@ import type { Clock } from "../common/time.ts";
 import { emitWhenRoom } from "./host.ts";
 import type { Emission, Outbox } from "./outbox.ts";
 
-const PREFIX = "command/";
+/** Begins the names of its marks. */
+export const COMMAND_MARKS = "command/";
+const PREFIX = COMMAND_MARKS;
 const EPOCH = "epoch";
 
 interface Noted {
@@ -23,6 +25,9 @@ interface Noted {
 export class Journal {
   readonly #outbox: Outbox;
   readonly #clock: Clock;
+  /** Seen and perhaps not on disk yet; what is being written counts, or two calls at once would both pass. */
+  #highest = 0;
+  readonly #starting = new Set<string>();
 
   constructor(outbox: Outbox, clock: Clock) {
     this.#outbox = outbox;
@@ -30,14 +35,20 @@ export class Journal {
   }
 
   get highestEpoch(): number {
-    return Number(this.#outbox.mark(EPOCH) ?? 0);
+    return Math.max(this.#highest, Number(this.#outbox.mark(EPOCH) ?? 0));
   }
 
   /** Throws `AppError("conflict")` for an epoch below the highest seen; a higher one is durable before this resolves. */
   async obey(epoch: number): Promise<void> {
+    this.check(epoch);
+    this.#highest = Math.max(this.#highest, epoch);
+    if (epoch > Number(this.#outbox.mark(EPOCH) ?? 0)) await this.#outbox.append([], { marks: [{ key: EPOCH, value: String(epoch) }], reserve: true });
+  }
+
+  /** Throws `AppError("conflict")` for an epoch below the highest seen, be that on disk already or not. */
+  check(epoch: number): void {
     const highest = this.highestEpoch;
     if (epoch < highest) throw new AppError("conflict", `Epoch ${epoch} has passed: ${highest} was seen.`);
-    if (epoch > highest) await this.#outbox.append([], { marks: [{ key: EPOCH, value: String(epoch) }], reserve: true });
   }
 
   /** As `obey`, for a session that only sends: a full disk must not keep it from making room. */
@@ -50,7 +61,7 @@ export class Journal {
   }
 
   has(id: string): boolean {
-    return this.#outbox.mark(PREFIX + id) !== undefined;
+    return this.#starting.has(id) || this.#outbox.mark(PREFIX + id) !== undefined;
   }
 
   /** Durable when it resolves. `AppError("limited")` when there is no room for one more. */
@@ -62,7 +73,8 @@ export class Journal {
     const startedMs = this.#clock.nowMs();
     const noted: Noted = { startedMs, keepUntilMs: startedMs + Math.max(0, remainingMs) + JOURNAL_KEEP_MS, traceparent };
     const marks = [{ key: PREFIX + id, value: JSON.stringify(noted) }, ...stale.map((key) => ({ key }))];
-    await this.#outbox.append([], { marks, reserve: true });
+    this.#starting.add(id);
+    await this.#outbox.append([], { marks, reserve: true }).finally(() => this.#starting.delete(id));
   }
 
   /** Writes the one result; waits for room as long as it takes. */
@@ -97,6 +109,12 @@ export class Journal {
       })
       .map(([key]) => key);
   }
+}
+
+/** The note of a command as that of one that has ended, at the latest at `atMs`. */
+export function endedNote(value: string, atMs: number): string {
+  const noted = parse(value);
+  return noted === undefined || noted.endedMs !== undefined ? value : JSON.stringify({ ...noted, endedMs: atMs });
 }
 
 function parse(value: string | undefined): Noted | undefined {
