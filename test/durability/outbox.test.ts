@@ -93,7 +93,7 @@ class World {
       const id = `command-${++this.#commands}`;
       await outbox.room(undefined, true);
       try {
-        await journal.start(id, 1_000, { traceparent: "", epoch: 1 });
+        await journal.start(id, 1_000, "");
       } catch (error) {
         if (isPassing(error)) continue;
         throw error;
