@@ -40,6 +40,8 @@ export const HTTP_FORM_MAX_FIELDS = 2_000;
 export const HTTP_CALL_DEADLINE_MS = 120_000;
 export const TENANT_CALLS_IN_FLIGHT_MAX = 256;
 export const TENANT_CALLS_WAITING_MAX = 1_024;
+/** Calls that begin in one turn of the event loop; with more, those of each tenant begin in rotation. */
+export const CALLS_BEGUN_PER_TURN = 4;
 /** A body that comes before anybody is signed in, such as a form that carries its session. */
 export const HTTP_ANONYMOUS_BODY_MAX_BYTES = MIB;
 /** For the whole request to arrive, head and body. */

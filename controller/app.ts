@@ -16,7 +16,7 @@ import type { Endpoint } from "./http/endpoint.ts";
 import type {} from "./http/exchange.ts";
 import { asAppError, failureEnvelope, logFault, sendFailure } from "./http/failure.ts";
 import { parseUrlEncoded } from "./http/fields.ts";
-import { HttpMetrics } from "./http/metrics.ts";
+import { HttpMetrics, type Level } from "./http/metrics.ts";
 import { openApiDocument } from "./http/openapi.ts";
 import { pathOf, serve } from "./http/serve.ts";
 import type { SignIn } from "./http/signin.ts";
@@ -50,6 +50,8 @@ export interface HttpParts {
   readonly sockets: readonly SocketEndpoint[];
   readonly services: HttpServices;
   readonly settings: HttpSettings;
+  /** For `/metrics`. */
+  readonly levels?: readonly Level[];
 }
 
 /** The whole HTTP interface, built but not listening. Refuses an interface with gaps or clashes. */
@@ -62,7 +64,7 @@ export async function buildHttp(parts: HttpParts): Promise<FastifyInstance> {
     inFlightMax: settings.callsInFlightMax ?? TENANT_CALLS_IN_FLIGHT_MAX,
     waitingMax: settings.callsWaitingMax ?? TENANT_CALLS_WAITING_MAX,
   });
-  const metrics = new HttpMetrics(admission);
+  const metrics = new HttpMetrics(admission, parts.levels ?? []);
   const app = createServer(settings, runtime);
   await acceptAnyBody(app);
   await app.register(cookie);

@@ -55,7 +55,7 @@ export async function assemble(options: AssemblyOptions) {
   const users = new UserService({ runtime, stores, tenants, audit });
   const query = new QueryService({ objects, runtime, audit });
   const rules = new RuleService({ stores, objects });
-  const files = new FileService({ stores, objects, nowMs: () => runtime.clock.nowMs() });
+  const files = new FileService({ stores, objects, nowMs: () => runtime.clock.nowMs(), random: runtime.random });
   const fileParser = new FileParser({ rules, objects, files });
   const cluster = new ClusterService({ engine });
   const membership = await Membership.open({ kv: (await stores.system()).kv, runtime, controllerId, version: options.version });
@@ -144,6 +144,10 @@ export async function assemble(options: AssemblyOptions) {
         sockets,
         services: { signIn: users, audit, ready: () => engine.ready() },
         settings: { dataDir: options.dataDir, version: options.version, publicNames },
+        levels: [
+          { name: "odp_agent_sessions", help: "Agents connected to this controller.", value: () => hosts.sessionCount },
+          { name: "odp_agent_entries_waiting_bytes", help: "What agents sent and is not stored yet.", value: () => hosts.waitingBytes },
+        ],
       }),
     /** What a crash left half done in a tenant is set right. */
     async repair(tenant: string): Promise<void> {

@@ -1,4 +1,6 @@
 import { AppError } from "../../common/errors.ts";
+import { CALLS_BEGUN_PER_TURN } from "../../common/limits.ts";
+import { Turns } from "./turns.ts";
 
 export interface AdmissionLimits {
   readonly inFlightMax: number;
@@ -10,10 +12,14 @@ interface Gate {
   readonly waiting: Set<() => void>;
 }
 
-/** Bounds how much of something one tenant, or whatever the name stands for, does at once; the rest waits its turn in order. */
+/**
+ * Bounds how much of something one tenant, or whatever the name stands for, does at once; the rest waits in order. What is admitted
+ * begins in turns with what others do.
+ */
 export class Admission {
   readonly #limits: AdmissionLimits;
   readonly #gates = new Map<string, Gate>();
+  readonly #turns = new Turns(CALLS_BEGUN_PER_TURN);
 
   constructor(limits: AdmissionLimits) {
     this.#limits = limits;
@@ -24,6 +30,7 @@ export class Admission {
     const gate = this.#gateOf(name);
     if (gate.inFlight < this.#limits.inFlightMax) gate.inFlight++;
     else await this.#queue(gate, signal);
+    await this.#turns.next(name);
     return this.#exit(name, gate);
   }
 

@@ -9,13 +9,20 @@ export interface FinishedCall {
   readonly seconds: number;
 }
 
-/** What this controller's HTTP side counts, for `/metrics`. */
+/** A level somebody else knows, read whenever `/metrics` is asked. */
+export interface Level {
+  readonly name: string;
+  readonly help: string;
+  readonly value: () => number;
+}
+
+/** What this controller's HTTP side counts, and levels of the others, for `/metrics`. */
 export class HttpMetrics {
   readonly #registry = new Registry();
   readonly #calls: Counter<"method" | "route" | "code">;
   readonly #durations: Histogram<"method" | "route">;
 
-  constructor(admission: Admission) {
+  constructor(admission: Admission, levels: readonly Level[]) {
     const registers = [this.#registry];
     collectDefaultMetrics({ register: this.#registry });
     this.#calls = new Counter({ name: "odp_http_calls_total", help: "Calls by route and outcome.", labelNames: ["method", "route", "code"], registers });
@@ -36,6 +43,16 @@ export class HttpMetrics {
         for (const [tenant, count] of admission.inFlight()) this.set({ tenant }, count);
       },
     });
+    for (const { name, help, value } of levels) {
+      new Gauge({
+        name,
+        help,
+        registers,
+        collect() {
+          this.set(value());
+        },
+      });
+    }
   }
 
   observe(call: FinishedCall): void {

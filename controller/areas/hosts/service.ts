@@ -111,6 +111,11 @@ export class HostService implements Hosts {
     return this.#sessions.count;
   }
 
+  /** Of entries that agents sent and that are not stored yet. */
+  get waitingBytes(): number {
+    return this.#sessions.waitingBytes;
+  }
+
   async close(): Promise<void> {
     await this.#sessions.close();
     await this.#presence.close();
