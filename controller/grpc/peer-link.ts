@@ -47,6 +47,7 @@ export class PeerLink {
   readonly #member: Member;
   readonly #stop = new AbortController();
   readonly #watchers = new Map<number, PeerWatcher>();
+  #answered = false;
   /** There once the other controller answered. */
   #ready: PeerClientWire | undefined;
   #calls = 0;
@@ -89,19 +90,22 @@ export class PeerLink {
     const { runtime } = this.#with;
     const { signal } = this.#stop;
     let pauseMs = PEER_BACKOFF_MIN_MS;
-    while (!signal.aborted) {
-      const reason = await this.#hold().catch(errorText);
+    for (let turn = 0; !signal.aborted; turn++) {
+      const { id, addresses } = this.#member;
+      const address = addresses[turn % addresses.length] ?? "";
+      const reason = await this.#hold(address).catch(errorText);
       if (signal.aborted) return;
-      runtime.log.warn({ controller: this.#member.id, address: this.#member.addresses[0], reason }, "the link to another controller is over; it is dialled again");
-      pauseMs = Math.min(PEER_BACKOFF_MAX_MS, pauseMs * 2);
+      runtime.log.warn({ controller: id, address, reason }, "the link to another controller is over; it is dialled again");
+      pauseMs = this.#answered ? PEER_BACKOFF_MIN_MS : Math.min(PEER_BACKOFF_MAX_MS, pauseMs * 2);
+      this.#answered = false;
       await wait(runtime.clock, pauseMs * (0.5 + runtime.random.next() / 2), signal);
     }
   }
 
   /** One connection, until it is over; resolves with the reason. */
-  async #hold(): Promise<string> {
+  async #hold(address: string): Promise<string> {
     const dial = this.#with.dial ?? grpcDial(this.#with);
-    const { stream, close } = await dial(this.#member);
+    const { stream, close } = await dial({ ...this.#member, addresses: [address] });
     try {
       return await this.#follow(stream);
     } finally {
@@ -150,6 +154,7 @@ export class PeerLink {
       case "beat":
         if (this.#ready === stream) return;
         this.#ready = stream;
+        this.#answered = true;
         return this.tellInterests();
       case "notification": {
         const { tenant, ...notification } = event.value;

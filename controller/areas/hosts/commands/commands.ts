@@ -44,6 +44,8 @@ interface Running {
   place: Place | undefined;
   /** Some session may have got it. */
   sent: boolean;
+  /** Somebody should have taken it by now. */
+  late: boolean;
   stopTimers: () => void;
   stopAgain: (() => void) | undefined;
 }
@@ -142,12 +144,15 @@ export class AgentCommands implements Transport, CommandEntries {
     const { runtime } = this.#with;
     const over = () => this.#over(key, running);
     const wait = new CommandWait({ target, options, runtime, records: this.#records, over });
-    const running: Running = { target, ...work, wait, place: undefined, sent: false, stopTimers: () => undefined, stopAgain: undefined };
+    const running: Running = { target, ...work, wait, place: undefined, sent: false, late: false, stopTimers: () => undefined, stopAgain: undefined };
     const cancel = () => this.#cancelled(running);
     options.signal?.addEventListener("abort", cancel, { once: true });
     const stops = [
       runtime.clock.after(options.timeoutMs, () => this.#timedOut(running)),
-      runtime.clock.after(COMMAND_REACH_MS, () => this.#unreached(running)),
+      runtime.clock.after(COMMAND_REACH_MS, () => {
+        running.late = true;
+        this.#unreached(running);
+      }),
       () => options.signal?.removeEventListener("abort", cancel),
     ];
     running.stopTimers = () => stops.forEach((stop) => stop());
@@ -230,6 +235,7 @@ export class AgentCommands implements Transport, CommandEntries {
   }
 
   #again(running: Running): void {
+    if (running.late && !this.#mayHaveArrived(running)) return this.#unreached(running);
     running.stopAgain ??= this.#with.runtime.clock.after(COMMAND_PLACE_AGAIN_MS, () => {
       running.stopAgain = undefined;
       if (!running.place) this.#place(running);

@@ -69,6 +69,11 @@ describe("a command that is waited for", () => {
     await late.wait.finishUnlessStored({ state: "timeout", message: "late" });
     expect(await late.wait.outcome).toMatchObject({ state: "timeout", message: "late" });
     stored.end = resultOf();
+    const unread = waitFor({ result: () => Promise.reject(new AppError("unavailable", "The store is away.")), output: () => stored.output(TARGET, "c", 0) });
+    unread.wait.catchUp();
+    unread.wait.result(resultOf());
+    await unread.wait.finishUnlessStored({ state: "timeout", message: "late" });
+    expect(await unread.wait.outcome).toMatchObject({ state: "ok", message: "(its output could not be read whole)" });
     const told = waitFor(stored);
     await told.wait.finishUnlessStored({ state: "timeout", message: "late" });
     expect(await told.wait.outcome).toMatchObject({ state: "ok" });

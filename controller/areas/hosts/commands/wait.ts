@@ -84,7 +84,9 @@ export class CommandWait implements CommandTeller {
   async finishUnlessStored(end: Ending): Promise<void> {
     this.catchUp();
     await withinTime(this.#with.runtime.clock, this.#reading ?? Promise.resolve(), COMMAND_LAST_LOOK_MS);
-    this.finish(end);
+    if (!this.#result) return this.finish(end);
+    const known = endingOf(this.#result);
+    this.finish({ ...known, message: `${known.message} (its output could not be read whole)`.trim() });
   }
 
   finish(end: Ending): void {
