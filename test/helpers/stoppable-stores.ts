@@ -19,7 +19,7 @@ export class StoppableStores implements Stores {
   /** While it is stopped: what the watch brings, and what the lease's own timer would say. */
   #stopped: { readonly ended: Promise<void>; readonly end: () => void } | undefined;
   #expired = 0;
-  #hold: { readonly writing: Writing; skip: number; readonly arrived: (call: HeldCall) => void } | undefined;
+  #hold: { readonly writing: Writing; readonly arrived: (call: HeldCall) => void } | undefined;
 
   constructor(stores: Stores) {
     this.#stores = stores;
@@ -34,10 +34,10 @@ export class StoppableStores implements Stores {
     return { kv: this.#kv(kv), blobs, objects: this.#objects(objects) };
   }
 
-  /** Holds the next call of that kind, after `skip` others. */
-  hold(writing: Writing, skip = 0): Promise<HeldCall> {
+  /** Holds the next call of that kind. */
+  hold(writing: Writing): Promise<HeldCall> {
     return new Promise((arrived) => {
-      this.#hold = { writing, skip, arrived };
+      this.#hold = { writing, arrived };
     });
   }
 
@@ -102,7 +102,7 @@ export class StoppableStores implements Stores {
 
   async #call<T>(writing: Writing, action: () => Promise<T>): Promise<T> {
     const hold = this.#hold;
-    if (hold?.writing !== writing || hold.skip-- > 0) return action();
+    if (hold?.writing !== writing) return action();
     this.#hold = undefined;
     await new Promise<void>((resolve) => hold.arrived({ goOn: resolve }));
     return action();

@@ -251,15 +251,32 @@ test("a word that is dropped by a controller which dies right then stays with an
   const path = "/matrix/note";
   const columns = [{ name: "one", type: "text" as const }, { name: "two", type: "text" as const }];
   await a.createClass(admin, { path, columns, options: { keyMode: "manu", autosearch: true } });
-  await a.insert(admin, path, [{ id: "n", one: "disk" }]);
-  const dropping = stores.hold("change", 1);
+  const longAgoMs = realClock.nowMs() - 60_000;
+  await a.insert(admin, path, [{ id: "n", one: "disk" }], { atMs: longAgoMs });
+  const behind = controller(engine, { ...realClock, nowMs: () => realClock.nowMs() - 5_000 });
+  const dropping = stores.hold("change");
   const emptied = b.update(admin, { id: "note:n" }, [{ column: "one", operation: "set", value: "" }]);
   const drop = await dropping;
-  await a.update(admin, { id: "note:n" }, [{ column: "two", operation: "set", value: "disk" }]);
+  await behind.update(admin, { id: "note:n" }, [{ column: "two", operation: "set", value: "disk" }]);
   const dying = stores.hold("trace");
   drop.goOn();
   const { goOn } = await dying;
   expect(await readAll({ class: path, where: [{ kind: "words", words: ["disk"] }] }, a)).toHaveLength(1);
   goOn();
   await emptied;
+  await behind.close();
+});
+
+test("an upsert whose time was settled before loses to what is newer and to a removal, on whichever controller it comes again", async () => {
+  const nowMs = realClock.nowMs();
+  const upsert = { values: { id: "k", size: 1, color: "red" }, timeMs: nowMs, identity: "s/1", writeUs: (nowMs - 10_000) * 1_000 };
+  await a.ingest(admin, THING.path, [upsert]);
+  await b.update(admin, { id: "thing:k" }, [{ column: "size", operation: "set", value: 2 }]);
+  await a.ingest(admin, THING.path, [upsert]);
+  expect(await b.get(admin, [{ id: "thing:k" }])).toMatchObject([{ values: { size: 2, color: "red" } }]);
+  expect(await a.remove(admin, [{ id: "thing:k" }])).toBe(1);
+  await b.ingest(admin, THING.path, [upsert]);
+  expect(await b.get(admin, [{ id: "thing:k" }])).toEqual([undefined]);
+  await b.insert(admin, THING.path, [{ id: "k" }]);
+  expect((await a.get(admin, [{ id: "thing:k" }]))[0]?.values).toEqual({});
 });

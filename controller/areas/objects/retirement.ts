@@ -22,15 +22,16 @@ export async function dropClass(tenant: TenantObjects, path: string, options: { 
     checkDrop(draft, path);
     draft.markDropping(path);
   });
+  const known = await catalog.acknowledged(revision);
   try {
-    if (!(await catalog.acknowledged(revision))) throw notAcknowledged(`The class ${path} is not dropped`);
+    if (!known) throw notAcknowledged(`The class ${path} is not dropped`);
     await requireEmpty(tenant, catalog.requireCurrent(), path);
     await catalog.change((draft) => {
       draft.requireMark(path);
       dropDefinition(draft, path);
     });
   } catch (error) {
-    await unmark(catalog, path);
+    await unmark(catalog, path, known);
     throw error;
   }
 }
@@ -57,9 +58,14 @@ async function requireEmpty(tenant: TenantObjects, snapshot: Snapshot, path: str
   }
 }
 
-/** Where this fails, the mark goes with the lease. */
-async function unmark(catalog: TenantCatalog, path: string): Promise<void> {
-  await catalog.change((draft) => draft.unmarkDropping(path)).catch(() => undefined);
+/** Where this fails, the mark goes with the lease. Everybody takes objects again when it resolves; not waited for where that took too long before. */
+async function unmark(catalog: TenantCatalog, path: string, quick: boolean): Promise<void> {
+  try {
+    const revision = await catalog.change((draft) => draft.unmarkDropping(path));
+    if (quick) await catalog.acknowledged(revision);
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+  }
 }
 
 function notAcknowledged(what: string): AppError {

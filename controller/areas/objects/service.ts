@@ -56,21 +56,18 @@ export class ObjectService implements Objects {
   }
 
   async alterClass(principal: Principal, path: string, change: ClassChange): Promise<ClassView> {
-    requirePermission(principal, "objects:write");
-    const { catalog } = await this.#tenant(principal);
+    const { catalog } = await this.#defining(principal);
     await retire(catalog, path, change);
     return this.#define(principal, path, (draft) => alterClass(draft, path, change));
   }
 
   async dropClass(principal: Principal, path: string, options: { readonly ifExists?: boolean } = {}): Promise<void> {
-    requirePermission(principal, "objects:write");
-    const tenant = await this.#tenant(principal);
+    const tenant = await this.#defining(principal);
     await tenant.drops.run([path], () => dropClass(tenant, path, options));
   }
 
   async createEdgeType(principal: Principal, type: EdgeType, options: { readonly ifNotExists?: boolean } = {}): Promise<void> {
-    requirePermission(principal, "objects:write");
-    const { catalog } = await this.#tenant(principal);
+    const { catalog } = await this.#defining(principal);
     const revision = await catalog.change((draft) => {
       if (options.ifNotExists && draft.edgeType(type.name) !== undefined) return;
       createEdgeType(draft, type);
@@ -79,8 +76,7 @@ export class ObjectService implements Objects {
   }
 
   async dropEdgeType(principal: Principal, name: string, options: { readonly ifExists?: boolean } = {}): Promise<void> {
-    requirePermission(principal, "objects:write");
-    const { catalog } = await this.#tenant(principal);
+    const { catalog } = await this.#defining(principal);
     const revision = await catalog.change((draft) => {
       if (options.ifExists && draft.edgeType(name) === undefined) return;
       dropEdgeType(draft, name);
@@ -165,9 +161,15 @@ export class ObjectService implements Objects {
     return openTenantObjects({ store, runtime: this.#runtime, ospace: principal.ospace, systemClasses });
   }
 
-  async #define(principal: Principal, path: string, edit: (draft: Draft) => void): Promise<ClassView> {
+  async #defining(principal: Principal): Promise<TenantObjects> {
     requirePermission(principal, "objects:write");
-    const { catalog } = await this.#tenant(principal);
+    const tenant = await this.#tenant(principal);
+    await tenant.catalog.resumed();
+    return tenant;
+  }
+
+  async #define(principal: Principal, path: string, edit: (draft: Draft) => void): Promise<ClassView> {
+    const { catalog } = await this.#defining(principal);
     const revision = await catalog.change(edit);
     const view = catalog.current().get(path);
     if (view === undefined) throw new AppError("conflict", `[NotExist] class ${path} was dropped by somebody else meanwhile.`);
