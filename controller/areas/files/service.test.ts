@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { AppError } from "../../../common/errors.ts";
 import { CHANGE_BATCH_MAX } from "../../../common/limits.ts";
 import { uploadFolder } from "../../../test/helpers/archives.ts";
-import { realClock } from "../../../test/helpers/clock.ts";
+import { realClock, seededRandom } from "../../../test/helpers/clock.ts";
 import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
 import type { BlobStore } from "../../store/blobs.ts";
@@ -12,6 +13,7 @@ import { FileService } from "./service.ts";
 const admin = testPrincipal();
 const other = testPrincipal("administrator", "second");
 const MIB = 1_048_576;
+const RANDOM = seededRandom(1);
 
 let engine: TestEngine;
 let objects: ObjectService;
@@ -19,7 +21,7 @@ let files: FileService;
 beforeAll(async () => {
   engine = await openTestEngine();
   objects = new ObjectService({ stores: engine, runtime: testRuntime(realClock) });
-  files = new FileService({ stores: engine, objects, nowMs: () => realClock.nowMs() });
+  files = new FileService({ stores: engine, objects, nowMs: () => realClock.nowMs(), random: RANDOM });
 });
 afterAll(async () => {
   await objects.close();
@@ -70,22 +72,24 @@ test("who is late to let go of the old content does not take it from who has wri
   const late: BlobStore = {
     put: (bytes, owner) => blobs.put(bytes, owner),
     mark: (digest, owner) => blobs.mark(digest, owner),
+    // Then it dies: what it would do afterwards to set things right is not done.
     unmark: async (digest, owner) => {
       reached();
       await gate;
       await blobs.unmark(digest, owner);
+      throw new AppError("unavailable", "dead");
     },
     stat: missing, read: missing, sweep: missing, append: missing, readStream: missing, removeStream: missing,
   };
   const tenant = () => Promise.resolve({ kv, objects: store, blobs: late });
   const otherObjects = new ObjectService({ stores: engine, runtime: testRuntime(realClock) });
-  const lateFiles = new FileService({ stores: { tenant, system: tenant }, objects: otherObjects, nowMs: () => realClock.nowMs() });
+  const lateFiles = new FileService({ stores: { tenant, system: tenant }, objects: otherObjects, nowMs: () => realClock.nowMs(), random: RANDOM });
   await files.write(admin, user("contested"), { text: "X" });
   const slow = lateFiles.write(admin, user("contested"), { text: "Y" });
   await atGate;
   await files.write(admin, user("contested"), { text: "X" });
   letGo();
-  await slow;
+  await expect(slow).rejects.toThrow("dead");
   await otherObjects.close();
   await blobs.sweep(0);
   expect(await files.text(admin, user("contested"))).toBe("X");

@@ -2,6 +2,7 @@ import { createReadStream } from "node:fs";
 import { AppError } from "../../../common/errors.ts";
 import { FILE_TEXT_MAX_BYTES } from "../../../common/limits.ts";
 import { relativePath } from "../../../common/paths.ts";
+import type { Random } from "../../../common/time.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { ObjectRow, Objects, SystemClass } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
@@ -30,16 +31,26 @@ const FILE_CLASS = {
     { name: "owner", type: "varchar", title: "Owner" },
     { name: "digest", type: "varchar", title: "SHA-256 of the content" },
     { name: "modified", type: "timestamp", title: "Last change of the content" },
+    { name: "mark", type: "varchar", sealed: true },
   ],
   keys: ["space", "fullname"],
   indexes: ["name", "parent", "ftype"],
   guard: {},
 } as const satisfies SystemClass;
 
+const MARK_BYTES = 12;
+
 interface Dependencies {
   readonly stores: Stores;
   readonly objects: Objects;
   readonly nowMs: () => number;
+  readonly random: Random;
+}
+
+/** What a row says of its content. The mark is new with every write, so that who replaces a content lets go of nobody else's. */
+interface Held {
+  readonly digest: string;
+  readonly mark: string;
 }
 
 /** Files of a tenant: content in the blob store, metadata as objects of `/filesystem`. */
@@ -53,13 +64,13 @@ export class FileService implements FileSource {
 
   /** Inserts or replaces; the old content stays until nobody refers to it. */
   async write(principal: Principal, name: FileName, content: Content): Promise<void> {
-    const { stores, objects, nowMs } = this.#dependencies;
+    const { stores, objects, nowMs, random } = this.#dependencies;
     const fullname = fullName(name.path);
     const { blobs } = await stores.tenant(principal.tenant);
     const bytes = "text" in content ? [Buffer.from(content.text)] : (createReadStream(content.file) as AsyncIterable<Uint8Array>);
-    const owner = ownerOf({ ...name, path: fullname });
-    const before = await this.#digest(principal, name);
-    const blob = await blobs.put(bytes, owner);
+    const mark = `file/${Buffer.from(random.bytes(MARK_BYTES)).toString("base64url")}`;
+    const before = await this.#held(principal, name);
+    const blob = await blobs.put(bytes, mark);
     const slash = fullname.lastIndexOf("/");
     await objects.insert(system(principal), `${principal.ospace}${FILE_CLASS.path}`, [
       {
@@ -71,19 +82,11 @@ export class FileService implements FileSource {
         size: blob.size,
         owner: principal.user,
         digest: blob.digest,
+        mark,
         modified: nowMs(),
       },
     ]);
-    await blobs.mark(blob.digest, owner);
-    if (before !== undefined && before !== blob.digest) await this.#letGo(principal, name, before);
-  }
-
-  /** Of two who write at once one may let go of what the other has just put: so one marks again, the other looks again, and one of them is last. */
-  async #letGo(principal: Principal, name: FileName, digest: string): Promise<void> {
-    const { blobs } = await this.#dependencies.stores.tenant(principal.tenant);
-    const owner = ownerOf({ ...name, path: fullName(name.path) });
-    await blobs.unmark(digest, owner);
-    if ((await this.#digest(principal, name)) === digest) await blobs.mark(digest, owner);
+    if (before) await blobs.unmark(before.digest, before.mark);
   }
 
   async exists(principal: Principal, name: FileName): Promise<boolean> {
@@ -117,9 +120,11 @@ export class FileService implements FileSource {
     }
   }
 
-  async #digest(principal: Principal, name: FileName): Promise<string | undefined> {
-    const digest = (await this.#find(principal, name))?.values["digest"];
-    return typeof digest === "string" ? digest : undefined;
+  /** Files written before marks were told apart bear the one of their name. */
+  async #held(principal: Principal, name: FileName): Promise<Held | undefined> {
+    const { digest, mark } = (await this.#find(principal, name))?.values ?? {};
+    if (typeof digest !== "string") return undefined;
+    return { digest, mark: typeof mark === "string" ? mark : `file/${name.space}${fullName(name.path)}` };
   }
 
   async #find(principal: Principal, { path, space }: FileName): Promise<ObjectRow | undefined> {
@@ -136,8 +141,4 @@ function system(principal: Principal): Principal {
 
 function fullName(path: string): string {
   return `/${relativePath(path.replace(/^\/+/, ""))}`;
-}
-
-function ownerOf({ path, space }: FileName): string {
-  return `file/${space}${path}`;
 }
