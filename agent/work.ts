@@ -12,6 +12,7 @@ import { Journal } from "./journal.ts";
 import { Link } from "./link.ts";
 import type { Log } from "./log.ts";
 import { Outbox } from "./outbox.ts";
+import { OutboxCopy } from "./outbox-copy.ts";
 import { commandPlugins, ContentCache, DepotFolders, POLICY_PLUGINS } from "./plugins/index.ts";
 import { StateFile } from "./state.ts";
 import { Supervisor } from "./supervisor.ts";
@@ -41,6 +42,8 @@ const FLUSH_MS = 2_000;
 export async function work(world: WorkWorld, signal: AbortSignal): Promise<void> {
   const { clock, random, log, exec, folder, files, facts, identity, transport, version } = world;
   const outbox = await openOutbox(world);
+  const copy = new OutboxCopy({ path: join(folder, "outbox-marks.json"), files, outbox, clock, log });
+  await copy.restore();
   const journal = new Journal(outbox, clock);
   const folders: DepotFolders = new DepotFolders(
     join(folder, "depots"),
@@ -80,10 +83,14 @@ export async function work(world: WorkWorld, signal: AbortSignal): Promise<void>
   await state.resume();
   const linkEnd = new AbortController();
   const linked = link.run(linkEnd.signal);
+  const copyEnd = new AbortController();
+  const kept = copy.keep(copyEnd.signal);
   await aborted(signal);
   log("info", "ending");
   await within(clock, SHUTDOWN_DEADLINE_MS, Promise.all([supervisor.stop(), commands.stop()]));
   if (link.connected) await within(clock, FLUSH_MS, allTaken(outbox));
+  copyEnd.abort();
+  await kept;
   linkEnd.abort();
   await linked;
   await outbox.close();

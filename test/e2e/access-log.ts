@@ -7,7 +7,10 @@ export type Rotation = "rename" | "copy-truncate" | "racing copy-truncate";
 /** An access log as a busy server writes it: many lines at a time, rotated while it is being written. */
 export interface AccessLogOptions {
   readonly folder: string;
+  /** One above the number of the last line. */
   readonly lines: number;
+  /** The number of the first line; 0 when absent. */
+  readonly from?: number;
   readonly rotateEveryLines: number;
   readonly linesPerBurst: number;
   readonly pauseMs: number;
@@ -34,7 +37,7 @@ export async function writeAccessLog(options: AccessLogOptions): Promise<number>
   const path = join(options.folder, "access.log");
   const log = new RotatedLog(path, options.generations ?? GENERATIONS_KEPT);
   await log.open();
-  for (let written = 0; written < options.lines; ) {
+  for (let written = options.from ?? 0; written < options.lines; ) {
     const count = Math.min(options.linesPerBurst, options.lines - written);
     await log.write(Array.from({ length: count }, (_, index) => accessLine(written + index)).join(""), count);
     written += count;

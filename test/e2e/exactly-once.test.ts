@@ -1,13 +1,17 @@
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
 import { describe, expect, inject, test } from "vitest";
 import { prove } from "../helpers/evidence.ts";
-import { amiss, carryOut, everythingOnce, gapsOf, kills, LINES_CLASS, prepare, putRule, settled, WriteTimes, type Blow } from "./exactly-once.ts";
+import { amiss, carryOut, everythingOnce, gapsOf, HOST, kills, LINES_CLASS, prepare, putRule, settled, WriteTimes, type Blow } from "./exactly-once.ts";
 import { accessLine } from "./access-log.ts";
 import { clusterVariables, Installation } from "./installation.ts";
+import { unaccounted } from "./scheduled-runs.ts";
 
 /** In CI always the same moments; `ODP_SEED` tries others. */
 const SEED = Number(process.env["ODP_SEED"] ?? 4);
 const KILLS = 10;
 const DEADLINE_MS = 600_000;
+const SECOND_MS = 1_000;
 
 const cluster = inject("cluster");
 const engines = [
@@ -44,7 +48,8 @@ test("a writer that is not halted loses what it writes between copy and truncati
     const gaps = await gapsOf(odp);
     expect(gaps.filter(({ reason }) => reason !== "truncated")).toEqual([]);
     expect(gaps).toHaveLength(rotations);
-    for (const n of missing) expect(gaps.some(({ stime, etime }) => times.within(n, Number(stime), Number(etime))), `line ${n} is missing and no gap speaks of it`).toBe(true);
+    const silent = missing.filter((n) => !gaps.some(({ stime, etime }) => times.within(n, Number(stime), Number(etime))));
+    expect(silent.map((n) => times.of(n)), `written then and missing, and no gap speaks of it: ${JSON.stringify(gaps)}`).toEqual([]);
     const lostBytes = missing.reduce((sum, n) => sum + accessLine(n).length, 0);
     const toldBytes = gaps.reduce((sum, { count }) => sum + Number(count), 0);
     expect(toldBytes).toBeLessThanOrEqual(lostBytes);
@@ -71,6 +76,32 @@ test("while its rule is edited again and again each line is an object by one of 
     expect(byOther).toBeGreaterThan(0);
     expect(byOther).toBeLessThan(lines);
     prove("rule-edited", { lines, edits: edits.length, kills: 4, byTheOtherRule: byOther, seed: SEED });
+  } finally {
+    await odp.stop();
+  }
+});
+
+test("an outbox deleted by hand while the agent is down is told, and the log goes on where it was", { timeout: DEADLINE_MS }, async () => {
+  const lines = 20_000;
+  const odp = await Installation.start({ ODP_STORE: "embedded" });
+  try {
+    await prepare(odp, SMALLER.match);
+    const log = { ...SMALLER, odp, rotateEveryLines: 3_000, rotations: ["rename", "copy-truncate"], blows: [] } as const;
+    await carryOut({ ...log, lines: lines / 2 });
+    await settled(odp, lines / 2);
+    await odp.agent(HOST).kill("SIGTERM");
+    await rm(join(odp.folder, `agent-${HOST}`, "outbox"), { recursive: true });
+    await carryOut({ ...log, from: lines / 2, lines: lines / 2 + 5_000 });
+    await odp.startAgent(HOST);
+    await carryOut({ ...log, from: lines / 2 + 5_000, lines });
+    await settled(odp, lines);
+    expect(await amiss(odp, lines)).toEqual({ missing: [], doubled: [] });
+    const told = await odp.mql("select source, stime, etime from /matrix/system/policygap where reason='outbox_lost' limit -1");
+    expect(told).toMatchObject([{ source: "outbox" }]);
+    const [{ stime, etime } = {}] = told;
+    const unknown = await unaccounted(odp, "tick");
+    for (const dueMs of unknown) expect(dueMs >= Number(stime) - SECOND_MS && dueMs <= Number(etime) + SECOND_MS, `run due ${dueMs} is nowhere`).toBe(true);
+    prove("outbox-lost", { lines, runsNobodyKnowsOf: unknown.length, seed: SEED });
   } finally {
     await odp.stop();
   }

@@ -22,6 +22,7 @@ export interface Scenario {
   readonly odp: Installation;
   readonly seed: number;
   readonly lines: number;
+  readonly from?: number;
   readonly linesPerBurst: number;
   readonly pauseMs: number;
   readonly rotateEveryLines: number;
@@ -98,6 +99,7 @@ export async function carryOut(scenario: Scenario): Promise<number> {
   const rotations = await writeAccessLog({
     folder: logsOf(odp),
     lines,
+    from: scenario.from ?? 0,
     generations: GENERATIONS_KEPT,
     rotateEveryLines: scenario.rotateEveryLines,
     linesPerBurst: scenario.linesPerBurst,
@@ -125,9 +127,13 @@ export class WriteTimes {
     this.#lastMs = nowMs;
   }
 
+  of(n: number) {
+    return this.#bursts.find(({ end }) => n < end);
+  }
+
   /** Whether it may have been written between these two. */
   within(n: number, fromMs: number, toMs: number): boolean {
-    const burst = this.#bursts.find(({ end }) => n < end);
+    const burst = this.of(n);
     return burst !== undefined && burst.toMs >= fromMs && burst.fromMs <= toMs;
   }
 }

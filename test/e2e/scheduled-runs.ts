@@ -30,6 +30,17 @@ export async function everyRunOnce(odp: Installation, policy: string): Promise<A
   });
 }
 
+/** Due times of a policy of every second, from its first run to its last, that are in no run and no gap. */
+export async function unaccounted(odp: Installation, policy: string): Promise<number[]> {
+  const runs = await odp.mql(`select scheduled from /matrix/system/policyrun where policy='${policy}' limit -1`);
+  const gaps = await odp.mql(`select count, stime from /matrix/system/policygap where policy='${policy}' limit -1`);
+  const known = new Set(runs.map((run) => Number(run["scheduled"])));
+  const [first, last] = [Math.min(...known), Math.max(...known)];
+  for (const gap of gaps) for (let index = 0; index < Number(gap["count"]); index += 1) known.add(Number(gap["stime"]) + index * 1_000);
+  const due = Array.from({ length: (last - first) / 1_000 + 1 }, (_, index) => first + index * 1_000);
+  return due.filter((dueMs) => !known.has(dueMs));
+}
+
 async function account(odp: Installation, policy: string): Promise<Account> {
   const runs = await odp.mql(`select scheduled, state, code from /matrix/system/policyrun where policy='${policy}' limit -1`);
   const gaps = await odp.mql(`select reason, count, unit, stime, etime from /matrix/system/policygap where policy='${policy}' limit -1`);

@@ -60,23 +60,32 @@ async function hasTail(file: FileHandle, { offset, tail }: Print): Promise<boole
 }
 
 /** Of a file that is not the one looked at any more, because it was renamed meanwhile, nothing can be said. */
-export type Compared = "whole" | "other" | "unknown" | { readonly copied: number; readonly tail: Tail };
+export type Compared = "other" | "unknown" | Same;
 
-/**
- * `whole` when the file holds everything the print speaks of, so that it can be read on from there; how much was copied when it may be a
- * copy that ends before.
- */
+export interface Same {
+  /** Present size of the file. */
+  readonly size: number;
+  /** Of a copy that ends before the place read: its last bytes. */
+  readonly short?: Tail;
+}
+
+/** Whether the file holds what the print speaks of, so that it can be read on from there, or may be a copy of it that was ended before. */
 export async function compareWith(root: string, at: FileLook, print: Print): Promise<Compared> {
   const compared = await withFile(root, at, async (file): Promise<Compared> => {
     const { size } = await file.stat();
     const head = Buffer.from(print.head, "base64");
     const first = await readAt(file, 0, Math.min(head.length, size));
     if (first.length === 0 ? head.length > 0 : !first.equals(head.subarray(0, first.length))) return "other";
-    if (size >= print.offset) return first.length === head.length && (await hasTail(file, print)) ? "whole" : "other";
+    if (size >= print.offset) return first.length === head.length && (await hasTail(file, print)) ? { size } : "other";
     const last = await readAt(file, Math.max(0, size - LOG_TAIL_BYTES), Math.min(size, LOG_TAIL_BYTES));
-    return { copied: size, tail: tailOf(last) };
+    return { size, short: tailOf(last) };
   });
   return compared ?? "unknown";
+}
+
+/** Empty when it cannot be read: then it is not there any more, or will be read later. */
+export async function firstBytes(root: string, at: FileLook): Promise<string> {
+  return (await withFile(root, at, async (file) => headOf(await readAt(file, 0, LOG_HEAD_BYTES)))) ?? "";
 }
 
 /** Whether the first file is as the second begins; long ones are compared in part. Undefined when one of them was renamed meanwhile. */

@@ -3,7 +3,7 @@ import { LOG_COPY_MIN_BYTES, LOG_COPY_WATCH_MS, LOG_FILES_MAX, LOG_TIME_GRAIN_MS
 import { policyMarks } from "../../host.ts";
 import type { Emission } from "../../outbox.ts";
 import type { Mark } from "../../outbox-segment.ts";
-import { compareWith, isBeginningOf, NO_TAIL } from "./content.ts";
+import { compareWith, firstBytes, isBeginningOf, NO_TAIL } from "./content.ts";
 import { look, lookAll, walk, type FileLook } from "./folder.ts";
 import { fileMarks, FollowedFile, type Copy, type FileState } from "./followed.ts";
 import { compareGenerations, isNumbered, originsOf } from "./names.ts";
@@ -188,11 +188,11 @@ export class LogFiles {
     if (!file.displaced && at.size >= state.size && (file.isOpen || (at.size === state.size && at.mtimeMs === state.mtimeMs))) return true;
     // Of a file that was empty there is nothing to know it by under another name.
     const same = state.head === "" && at.path !== state.path ? "other" : await compareWith(this.#work.spec.dir, at, state);
-    if (same !== "whole") {
+    if (typeof same === "string" || same.short) {
       file.displaced ||= same !== "unknown";
       return false;
     }
-    if (at.size < state.size) await file.moveTo({ at }, signal);
+    if (same.size < state.size) await file.moveTo({ at, same }, signal);
     return true;
   }
 
@@ -203,8 +203,9 @@ export class LogFiles {
     for (const at of scene.looks) {
       if (scene.taken.has(at.id) || at.size === 0 || at.path === state.home || !originsOf(at.path).includes(state.home)) continue;
       const same = await compareWith(this.#work.spec.dir, at, state);
-      if (same === "whole") return { at };
-      if (typeof same === "object" && same.copied >= LOG_COPY_MIN_BYTES && same.copied > (partly?.short?.copied ?? 0)) partly = { at, short: same };
+      if (typeof same === "string") continue;
+      if (!same.short) return { at, same };
+      if (same.size >= LOG_COPY_MIN_BYTES && same.size > (partly?.same.size ?? 0)) partly = { at, same };
     }
     return partly;
   }
@@ -265,17 +266,16 @@ export class LogFiles {
   }
 
   /**
-   * Whether a file is a life of `home` nobody has seen: it is younger than the oldest one known, and `home` was rotated meanwhile, or may
-   * have been because nothing of its present life was read. One that matches is a log of its own unless its name says clearly that it is not.
+   * Whether a file is a life of `home` nobody has seen: written since the policy came, and with a number or day for a name, or beside a log
+   * that was rotated. One that matches is a log of its own unless its name says clearly that it is not.
    */
   #wasMissed(at: FileLook, home: string, { lives, isNew }: { lives: readonly FollowedFile[] | undefined; isNew: boolean }): boolean {
-    if (this.#work.match.test(at.path) && !(at.path.startsWith(home) && isNumbered(at.path, home) && lives)) return false;
-    // A name that is new may have been rotated already since the policy came. Times of files are coarse.
-    if (!lives) return isNew && at.mtimeMs >= this.#sinceMs - LOG_TIME_GRAIN_MS;
-    const oldestMs = Math.min(...lives.map(({ state }) => state.mtimeMs));
-    if (at.mtimeMs < oldestMs - LOG_TIME_GRAIN_MS) return false;
-    const wasRotated = lives.some((file) => file.missing || file.displaced || !file.isHome);
-    return wasRotated || (isNumbered(at.path, home) && lives.some((file) => file.isHome && file.state.offset === 0));
+    const numbered = isNumbered(at.path, home);
+    if (this.#work.match.test(at.path) && !(numbered && at.path.startsWith(home) && lives)) return false;
+    // Times of files are coarse.
+    if (at.mtimeMs < this.#sinceMs - LOG_TIME_GRAIN_MS) return false;
+    if (!lives) return isNew;
+    return numbered || lives.some((file) => file.missing || file.displaced || !file.isHome);
   }
 
   /** A copy of a file that is followed, or being made of one: that is read where it is, and in the copy once it is cut off. */
@@ -299,7 +299,7 @@ export class LogFiles {
     for (const file of files.filter(({ isHome, state }) => isHome && state.head !== "")) {
       const at = scene.looks.find(({ id }) => id === file.state.id);
       const same = at && (await compareWith(this.#work.spec.dir, at, file.state));
-      if (same === "whole") continue;
+      if (typeof same === "object" && !same.short) continue;
       file.displaced ||= same !== undefined && same !== "unknown";
       await file.miss();
       return true;
@@ -316,7 +316,9 @@ export class LogFiles {
       return { at, home, groups, place: placeOf(spec, groups), log: logOf(spec, home, groups) };
     });
     states.sort((a, b) => comparePlaces(a.place, b.place) || compareAge(a, b));
-    const created = states.slice(0, Math.max(0, LOG_FILES_MAX - this.#files.size)).map(({ at, ...named }) => this.#create(at, named));
+    const room = Math.max(0, LOG_FILES_MAX - this.#files.size);
+    const created: FollowedFile[] = [];
+    for (const { at, ...named } of states.slice(0, room)) created.push(this.#create(at, { ...named, head: await firstBytes(spec.dir, at) }));
     if (created.length < states.length) this.#complain(`more than ${LOG_FILES_MAX} files match; the rest is not followed`);
     const renumbered = files.map(({ state }) => new FollowedFile(this.#work, { ...state, serial: this.#nextSerial++ }));
     const all = [...created, ...renumbered];
@@ -337,9 +339,9 @@ export class LogFiles {
     return files;
   }
 
-  #create({ id, path, mtimeMs }: FileLook, named: Pick<FileState, "home" | "groups" | "place" | "log">): FollowedFile {
+  #create({ id, path, mtimeMs }: FileLook, named: Pick<FileState, "home" | "groups" | "place" | "log" | "head">): FollowedFile {
     const serial = this.#nextSerial++;
-    const nothing = { head: "", offset: 0, tail: NO_TAIL, skipping: false, size: 0, seenMs: this.#work.host.clock.nowMs() };
+    const nothing = { offset: 0, tail: NO_TAIL, skipping: false, size: 0, seenMs: this.#work.host.clock.nowMs() };
     return new FollowedFile(this.#work, { ...named, ...nothing, serial, generation: `${id}:${serial}`, path, id, mtimeMs });
   }
 

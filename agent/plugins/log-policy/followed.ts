@@ -6,7 +6,7 @@ import { policyMarks, type EmitOptions } from "../../host.ts";
 import type { Emission } from "../../outbox.ts";
 import type { Mark } from "../../outbox-segment.ts";
 import { packRecords, type RawRecord } from "../../records.ts";
-import { extendsHead, hasHead, headOf, readAt, tailOf, type Print, type Tail } from "./content.ts";
+import { extendsHead, hasHead, headOf, readAt, tailOf, type Print, type Same, type Tail } from "./content.ts";
 import type { FileLook } from "./folder.ts";
 import type { LogWork } from "./work.ts";
 
@@ -38,8 +38,7 @@ export interface FileState extends Print {
 /** Where a life goes on after its file was cut off. */
 export interface Copy {
   readonly at: FileLook;
-  /** Absent: it holds everything that was read. */
-  readonly short?: { readonly copied: number; readonly tail: Tail };
+  readonly same: Same;
 }
 
 export function fileMarks(policy: string): string {
@@ -115,12 +114,12 @@ export class FollowedFile {
   }
 
   /** It goes on in a copy. What was seen behind the copy's end and not read is lost; what was not even seen nobody can tell. */
-  async moveTo({ at, short }: Copy, signal: AbortSignal): Promise<void> {
+  async moveTo({ at, same: { size, short } }: Copy, signal: AbortSignal): Promise<void> {
     const { state } = this;
-    const gap = this.gap("truncated", Math.max(0, state.size - Math.max(state.offset, at.size)));
+    const gap = this.gap("truncated", Math.max(0, state.size - Math.max(state.offset, size)));
     await this.close();
-    Object.assign(state, { id: at.id, path: at.path, size: at.size, mtimeMs: at.mtimeMs });
-    if (short) Object.assign(state, { offset: short.copied, tail: short.tail, head: cutHead(state.head, short.copied), skipping: false });
+    Object.assign(state, { id: at.id, path: at.path, size, mtimeMs: at.mtimeMs });
+    if (short) Object.assign(state, { offset: size, tail: short, head: cutHead(state.head, size), skipping: false });
     await this.#work.host.emit(gap, { marks: [this.mark()], reserve: true, signal });
     this.found();
     this.dirty = true;

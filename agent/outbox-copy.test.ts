@@ -1,0 +1,101 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { prove } from "../test/helpers/evidence.ts";
+import { realClock, seededRandom } from "../test/helpers/clock.ts";
+import { nodeFiles } from "./files.ts";
+import { Journal } from "./journal.ts";
+import { Outbox } from "./outbox.ts";
+import { OutboxCopy } from "./outbox-copy.ts";
+
+let folder: string;
+let seed = 1;
+const FILE = { key: "policy/p/file-1", value: JSON.stringify({ offset: 10 }) };
+const LATER = { key: "policy/p/file-1", value: JSON.stringify({ offset: 20 }) };
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "odp-outbox-copy-"));
+});
+
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+describe("an outbox that was deleted", () => {
+  it("says so, and goes on where the controllers had everything", async () => {
+    const lost = await open();
+    await lost.outbox.append([text("a")], { marks: [FILE, { key: "policy/p/since", value: "1" }] });
+    await lost.outbox.acknowledge(1);
+    await lost.end();
+    const found = await openAfterLoss();
+    expect(found.outbox.marks("policy/")).toEqual([[FILE.key, FILE.value], ["policy/p/since", "1"]]);
+    expect(await told(found.outbox)).toMatchObject([{ reason: "outbox_lost", source: "outbox" }]);
+    await found.end();
+    // Once, not at every start.
+    const again = await open();
+    expect(await told(again.outbox)).toHaveLength(1);
+    await again.end();
+    prove("outbox-lost", { where: "agent/outbox-copy.test.ts" });
+  });
+
+  it("reads again what had not arrived", async () => {
+    const lost = await open();
+    await lost.outbox.append([text("a")], { marks: [FILE] });
+    await lost.outbox.acknowledge(1);
+    await lost.end();
+    const more = await open();
+    await more.outbox.append([text("b")], { marks: [LATER] });
+    await more.end();
+    const found = await openAfterLoss();
+    expect(found.outbox.mark(FILE.key)).toBe(FILE.value);
+    await found.end();
+  });
+
+  it("starts no command a second time, gives none a second result, and does not speak of runs", async () => {
+    const lost = await open();
+    await new Journal(lost.outbox, realClock).start("c1", 60_000, "");
+    await lost.outbox.append([], { marks: [{ key: "policy/p/run", value: "{}" }, { key: "policy/p/due", value: "1" }] });
+    await lost.end();
+    const found = await openAfterLoss();
+    const journal = new Journal(found.outbox, realClock);
+    expect(journal.has("c1")).toBe(true);
+    expect(await journal.finishInterrupted()).toBe(0);
+    expect(found.outbox.marks("policy/")).toEqual([]);
+    await found.end();
+  });
+
+  it("is not taken for one that was never there, nor for one that lost nothing", async () => {
+    const first = await open();
+    expect(await told(first.outbox)).toEqual([]);
+    await first.end();
+    const second = await open();
+    expect(await told(second.outbox)).toEqual([]);
+    await second.end();
+  });
+});
+
+async function open() {
+  const outbox = await Outbox.open({ folder: join(folder, "outbox"), clock: realClock, random: seededRandom(seed++) });
+  const copy = new OutboxCopy({ path: join(folder, "outbox-marks.json"), files: nodeFiles, outbox, clock: realClock, log: () => undefined });
+  await copy.restore();
+  const end = async () => {
+    await copy.keep(AbortSignal.abort());
+    await outbox.close();
+  };
+  return { outbox, end };
+}
+
+async function openAfterLoss() {
+  await rm(join(folder, "outbox"), { recursive: true });
+  return open();
+}
+
+function text(data: string) {
+  return { body: { $case: "output" as const, value: { commandId: "c", stderr: false, offset: 0, data: Buffer.from(data) } } };
+}
+
+async function told(outbox: Outbox) {
+  const reader = outbox.reader(1);
+  const entries = await reader.next(100, 1 << 20);
+  await reader.close();
+  return entries.flatMap(({ body }) => (body?.$case === "gap" ? [body.value] : []));
+}
