@@ -1,4 +1,5 @@
 import { agentBench } from "./agent.ts";
+import { failoverBench } from "./failover.ts";
 import { line, machine, type Bench } from "./frame.ts";
 import { httpBench } from "./http.ts";
 import { ingestClusterBench } from "./ingest-cluster.ts";
@@ -10,7 +11,7 @@ import { clusterStoreBench } from "./store-cluster.ts";
 import { embeddedStoreBench } from "./store-embedded.ts";
 
 /** `npm run bench [-- name …]`: figures as ratios inside one run. It judges nobody: a missed goal is printed, not an error. */
-const BENCHES: readonly Bench[] = [httpBench, mqlBench, embeddedStoreBench, clusterStoreBench, agentBench, ingestBench, ingestClusterBench, latencyBench, recoveryBench];
+const BENCHES: readonly Bench[] = [httpBench, mqlBench, embeddedStoreBench, clusterStoreBench, agentBench, ingestBench, ingestClusterBench, latencyBench, recoveryBench, failoverBench];
 
 const wanted = process.argv.slice(2);
 console.log(machine());
