@@ -1,9 +1,9 @@
+import type { CommandPolicySpec } from "../../common/api/policies.ts";
 import type { Assembly } from "../../controller/assembly.ts";
 import type { ObjectRow } from "../../controller/areas/objects/index.ts";
 import type { History } from "./history.ts";
-import { ADMIN } from "./template.ts";
+import { ADMIN, POLICIES } from "./template.ts";
 
-const INTERVAL_MS = 3_000;
 const FINAL = new Set(["ok", "failed", "timeout", "unreachable", "cancelled", "expired"]);
 
 /** Everything that is wrong with what a history has left behind; nothing when all promises were kept. */
@@ -16,7 +16,7 @@ export async function wrongs(history: History, services: Assembly): Promise<read
     ...history.ledger.violations,
     ...wrongLines(history, lines, runs),
     ...(await rows("/matrix/consolelog/rule")).map(({ values }) => `a record was not parsed: ${String(values.msg)}`),
-    ...history.hosts.flatMap(({ name }) => wrongRuns(name, runs, gaps)),
+    ...history.hosts.flatMap(({ name }) => POLICIES.flatMap((policy) => (policy.isdaemon ? [] : wrongRuns({ host: name, policy }, runs, gaps)))),
     ...gaps.filter(({ values }) => values.unit === "entries").map(({ values }) => `entries of ${String(values.source)} are missing: ${String(values.count)}`),
     ...wrongJobs(history, await rows("/matrix/jobs/jobrun"), await rows("/matrix/system/command")),
   ];
@@ -46,20 +46,21 @@ function wrongLines({ ledger }: History, lines: readonly ObjectRow[], runs: read
 }
 
 /** Every due time between the first and the last that is accounted for: one run, or within one gap. */
-function wrongRuns(host: string, runs: readonly ObjectRow[], gaps: readonly ObjectRow[]): string[] {
-  const mine = (row: ObjectRow): boolean => row.values.host === host && row.values.policy === "tick";
+function wrongRuns({ host, policy }: { host: string; policy: CommandPolicySpec }, runs: readonly ObjectRow[], gaps: readonly ObjectRow[]): string[] {
+  const mine = (row: ObjectRow): boolean => row.values.host === host && row.values.policy === policy.name;
+  const intervalMs = policy.interval * 1_000;
   const covered = new Map<number, number>();
   const cover = (timeMs: number): void => void covered.set(timeMs, (covered.get(timeMs) ?? 0) + 1);
   const wrong: string[] = [];
   for (const { values } of runs.filter(mine)) cover(Number(values.scheduled));
   for (const { values } of gaps.filter(mine)) {
     let count = 0;
-    for (let timeMs = Number(values.stime); timeMs <= Number(values.etime); timeMs += INTERVAL_MS, count++) cover(timeMs);
+    for (let timeMs = Number(values.stime); timeMs <= Number(values.etime); timeMs += intervalMs, count++) cover(timeMs);
     if (count !== values.count) wrong.push(`a gap of ${host} counts ${String(values.count)} where ${count} were due`);
   }
   const times = [...covered.keys()].sort((a, b) => a - b);
   const [first = 0, last = -1] = [times[0], times.at(-1)];
-  for (let timeMs = first; timeMs <= last; timeMs += INTERVAL_MS) {
+  for (let timeMs = first; timeMs <= last; timeMs += intervalMs) {
     const count = covered.get(timeMs) ?? 0;
     if (count !== 1) wrong.push(`the run of ${host} at ${timeMs / 1_000} is accounted for ${count} times`);
     covered.delete(timeMs);

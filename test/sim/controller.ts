@@ -1,10 +1,12 @@
 import { X509Certificate } from "node:crypto";
 import { pino } from "pino";
+import type { AgentSession } from "../../controller/areas/hosts/index.ts";
 import { assemble, type Assembly } from "../../controller/assembly.ts";
 import { PeerStream } from "../../controller/grpc/peer-stream.ts";
 import { SessionStream, type SessionWire } from "../../controller/grpc/session-stream.ts";
 import type { Runtime } from "../../controller/runtime.ts";
 import { secretBox } from "../../controller/secrets/index.ts";
+import type { AgentFrame } from "../../proto/gen/agent/v1/agent.ts";
 import type { MemoryDatabase } from "../helpers/memory-engine.ts";
 import type { Caller, Network } from "./network.ts";
 import { PeerServer, simulatedDial } from "./peers.ts";
@@ -27,9 +29,12 @@ export class Controller {
   readonly name: string;
   readonly faults: StoreFaults = { ...NO_STORE_FAULTS };
   readonly skew = { ms: 0 };
+  /** Told of every call of the store before it is made. */
+  onCall: (name: string) => void = () => undefined;
   readonly #options: ControllerOptions;
   #process: Process | undefined;
   #services: Assembly | undefined;
+  #runtime: Runtime | undefined;
   #lives = 0;
 
   constructor(options: ControllerOptions) {
@@ -55,14 +60,16 @@ export class Controller {
     world.note(`${name} starts`);
     // Nothing may wait for time while cryptography of other threads is waited for.
     let faults = NO_STORE_FAULTS;
-    const call = storeCall({ world, process, faults: () => faults });
-    const services = await world.outside(this.#assemble(process, database.engine({ clock: process.clock, call })));
+    const runtime = this.#runtimeOf(process);
+    this.#runtime = runtime;
+    const call = storeCall({ world, process, faults: () => faults, onCall: (name) => this.onCall(name) });
+    const services = await world.outside(this.#assemble(process, runtime, database.engine({ clock: process.clock, call })));
     this.#services = services;
     services.start();
     network.listen(`${name}:${AGENT_PORT}`, {
       process,
       accept: (caller, call) => this.#accept(caller, call),
-      acceptPeer: (side) => void new PeerStream(new PeerServer(side), { services: services.peerServices, runtime: this.#runtime(process), over: () => undefined }),
+      acceptPeer: (side) => void new PeerStream(new PeerServer(side), { services: services.peerServices, runtime, over: () => undefined }),
     });
     await world.outside(services.join(`http://${name}:8080`));
     faults = this.faults;
@@ -90,10 +97,10 @@ export class Controller {
     this.#process?.resume();
   }
 
-  #assemble(process: Process, engine: Parameters<typeof assemble>[0]["engine"]): Promise<Assembly> {
+  #assemble(process: Process, runtime: Runtime, engine: Parameters<typeof assemble>[0]["engine"]): Promise<Assembly> {
     return assemble({
       engine,
-      runtime: this.#runtime(process),
+      runtime,
       secrets: SECRETS,
       controllerId: `${this.name}-${this.#lives}`,
       publicNames: [this.name],
@@ -104,7 +111,17 @@ export class Controller {
     });
   }
 
-  #runtime(process: Process): Runtime {
+  /** A certificate is made by another thread; time has to wait for it. */
+  async #open({ hosts }: Assembly, hello: Parameters<Assembly["hosts"]["openSession"]>): Promise<AgentSession> {
+    const session = await hosts.openSession(...hello);
+    const receive = (frame: AgentFrame): Promise<void> => {
+      const work = session.receive(frame);
+      return frame.frame?.$case === "renew" ? this.#options.world.outside(work) : work;
+    };
+    return { epoch: session.epoch, receive, ended: () => session.ended() };
+  }
+
+  #runtimeOf(process: Process): Runtime {
     const { world } = this.#options;
     const destination = { write: (line: string) => world.remark(`${this.name} log ${line.trim()}`) };
     const log = pino({ level: world.tracing ? "info" : "silent", base: null, timestamp: false }, destination);
@@ -112,11 +129,18 @@ export class Controller {
   }
 
   #accept({ identity: caller }: Caller, call: SessionWire): void {
-    const [process, services] = [this.#process, this.#services];
-    if (!process || !services) return;
-    const { serialNumber } = new X509Certificate(Buffer.from(caller.certificate, "base64"));
-    const identity = { tenant: caller.tenant, host: caller.host, serial: serialNumber.toUpperCase() };
-    const open = services.hosts.openSession.bind(services.hosts);
-    new SessionStream({ runtime: this.#runtime(process), open, over: () => undefined }, call, identity);
+    const [runtime, services] = [this.#runtime, this.#services];
+    if (!runtime || !services) return;
+    const identity = { tenant: caller.tenant, host: caller.host, serial: serialOf(caller.certificate) };
+    new SessionStream({ runtime, open: (...hello) => this.#open(services, hello), over: () => undefined }, call, identity);
   }
+}
+
+const serials = new Map<string, string>();
+
+/** Of a certificate in DER, base64. Reading one takes longer than most of what else happens here. */
+function serialOf(certificate: string): string {
+  const known = serials.get(certificate) ?? new X509Certificate(Buffer.from(certificate, "base64")).serialNumber.toUpperCase();
+  serials.set(certificate, known);
+  return known;
 }

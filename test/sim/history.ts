@@ -14,6 +14,9 @@ export interface HistoryOptions {
   readonly controllers: number;
   readonly hosts: number;
   readonly tracing?: boolean;
+  /** Later than the beginning of others by this. */
+  readonly laterMs?: number;
+  readonly outboxBytes?: number;
 }
 
 /** A job that was asked for, and what is known of it from outside. */
@@ -40,8 +43,8 @@ export class History {
   readonly jobs: AskedJob[] = [];
   readonly edits: string[] = [];
 
-  constructor({ seed, template, controllers, hosts, tracing }: HistoryOptions) {
-    const world = new World({ seed, startMs: template.startMs, ...(tracing === undefined ? {} : { tracing }) });
+  constructor({ seed, template, controllers, hosts, tracing, laterMs, outboxBytes }: HistoryOptions) {
+    const world = new World({ seed, startMs: template.startMs + (laterMs ?? 0), ...(tracing === undefined ? {} : { tracing }) });
     this.world = world;
     this.database = template.database.fork(world.clock);
     this.network = new Network(world, {
@@ -54,7 +57,7 @@ export class History {
     this.hosts = HOSTS.slice(0, hosts).flatMap((name) => {
       const identity = template.identities.get(name);
       const addresses = this.controllers.map((controller) => addressOf(controller.name));
-      return identity ? [new Host({ name, world, network, ledger, identity: { ...identity, controllers: addresses } })] : [];
+      return identity ? [new Host({ name, world, network, ledger, identity: { ...identity, controllers: addresses }, ...(outboxBytes && { outboxBytes }) })] : [];
     });
   }
 

@@ -17,6 +17,7 @@ export interface HostOptions {
   readonly network: Network;
   readonly ledger: Ledger;
   readonly identity: Identity;
+  readonly outboxBytes?: number;
 }
 
 /** A monitored host: a disk that forgets and an agent that is started and killed. */
@@ -70,7 +71,7 @@ export class Host {
   /** What its outbox still holds, looked at from outside when the agent has ended. */
   async unsent(): Promise<{ stream: string; next: number }> {
     const { world } = this.#options;
-    const outbox = await Outbox.open({ folder: `${FOLDER}/outbox`, clock: world.clock, random: world.random, maxBytes: OUTBOX_BYTES, files: this.disk.boot() });
+    const outbox = await Outbox.open({ folder: `${FOLDER}/outbox`, clock: world.clock, random: world.random, maxBytes: this.#options.outboxBytes ?? OUTBOX_BYTES, files: this.disk.boot() });
     const { streamId, nextSequence } = outbox;
     await outbox.close();
     return { stream: streamId, next: nextSequence };
@@ -90,7 +91,7 @@ export class Host {
         identity: known,
         folder: FOLDER,
         files,
-        outboxMaxBytes: OUTBOX_BYTES,
+        outboxMaxBytes: this.#options.outboxBytes ?? OUTBOX_BYTES,
         transport: network.transportOf(name, process),
         exec: simulatedExec({ host: name, process, ledger }),
         facts: factsOf(name),

@@ -31,6 +31,8 @@ export async function runHistory({ seed, tracing }: RunOptions): Promise<Outcome
   const made: Template = await template();
   const history = new History({ seed, template: made, controllers: seed % 5 < 2 ? 2 : 1, hosts: seed % 3 === 0 ? 2 : 1, ...(tracing === undefined ? {} : { tracing }) });
   const { world } = history;
+  // Nobody's clock is right.
+  for (const one of [...history.controllers, ...history.hosts]) one.skew.ms = Math.round(world.between(-5_000, 5_000));
   await history.begin(seed % 4 === 0 ? ["tick", "tail"] : ["tick"]);
   for (let left = 2 + Math.floor(world.random.next() * 5); left > 0; left--) plan(history, trouble(history));
   for (let left = Math.floor(world.random.next() * 4); left > 0; left--) plan(history, () => job(history));
@@ -94,7 +96,7 @@ function begin(host: Host): void {
 }
 
 /** Brings everything to its end and looks what there is. */
-async function account(history: History): Promise<readonly string[]> {
+export async function account(history: History): Promise<readonly string[]> {
   const { world, controllers, hosts, ledger } = history;
   const [services] = controllers.flatMap((controller) => controller.services ?? []);
   if (!services) return ["no controller lives"];

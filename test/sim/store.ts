@@ -21,6 +21,7 @@ export interface StoreCallOptions {
   readonly process: Process;
   /** As they are at the moment. */
   readonly faults: () => StoreFaults;
+  readonly onCall?: (name: string) => void;
 }
 
 type Fate = "answered" | "away" | "unknown" | "undone";
@@ -33,10 +34,11 @@ interface Work<T> {
 }
 
 /** The way of a program's calls to the store that all share. What was sent arrives, also when the sender has died meanwhile. */
-export function storeCall({ world, process, faults }: StoreCallOptions): StoreCall {
+export function storeCall({ world, process, faults, onCall }: StoreCallOptions): StoreCall {
   const delay = (): number => (world.chance(faults().slow) ? world.between(0.1, faults().slowMaxMs) : 0);
   const perform = <T>(work: Work<T>): Promise<T> => {
     if (!process.alive) return never();
+    onCall?.(work.name);
     return new Promise((resolve, reject) => {
       const answer = (settle: () => void): void => soon(delay(), () => process.turn(settle));
       soon(delay(), () => {

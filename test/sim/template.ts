@@ -39,9 +39,10 @@ export function ruleText(path: string): string {
   return `--class=${path}\n--parser=csv\n--fields=name,n\n`;
 }
 
-/** `tick` runs at every third second and prints two lines; `tail` prints all the time. */
+/** `tick` runs at every third second and prints two lines, `beat` at every second and prints one; `tail` prints all the time. */
 export const POLICIES: readonly CommandPolicySpec[] = [
   { kind: "command", name: "tick", rule: RULE, command: "tick ms=700 lines=2", ctype: 1, interval: 3, unit: "second", split: true },
+  { kind: "command", name: "beat", rule: RULE, command: "beat ms=100 lines=1", ctype: 1, interval: 1, unit: "second", split: true },
   { kind: "command", name: "tail", rule: RULE, command: "tail ms=0 lines=0 every=900", ctype: 1, interval: 1, unit: "second", isdaemon: true },
 ];
 

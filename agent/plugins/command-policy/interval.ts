@@ -28,10 +28,19 @@ export class IntervalRunner implements Runner {
     while (!signal.aborted) {
       const dueMs = dueAfter(this.#work.spec, this.#through());
       const jumped = await this.#waitUntil(dueMs, signal);
-      if (signal.aborted) return;
+      if (signal.aborted) break;
       if (!this.#work.host.hasRoom()) await this.#skipUntilRoom(signal);
       else await this.#runDue(jumped ? "clock_jump" : "overrun", signal);
     }
+    await this.#leave();
+  }
+
+  /** What fell due while there was no room, before the policy goes: afterwards nobody knows its times. From the reserve or not at all. */
+  async #leave(): Promise<void> {
+    const { host } = this.#work;
+    const nowMs = host.clock.nowMs();
+    const gap = this.#gap("outbox_full", nowMs);
+    if (gap.length > 0) await host.emit(gap, { marks: [this.#mark(nowMs)], reserve: true, impatient: true });
   }
 
   /** What fell due while the agent was away, and the run it was torn out of. */
