@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
+import { prove } from "../../../test/helpers/evidence.ts";
 import { crashRounds } from "../../../test/tools/crash/rounds.ts";
 
-const ROUNDS = Number(process.env.ODP_CRASH_ROUNDS ?? 12);
+const ROUNDS = Number(process.env.ODP_CRASH_ROUNDS ?? 50);
 const ROUND_MAX_MS = 60_000;
 
 test("killed with -9 while writing, the store has everything it acknowledged and nothing torn", { timeout: ROUNDS * ROUND_MAX_MS }, async () => {
@@ -9,4 +10,5 @@ test("killed with -9 while writing, the store has everything it acknowledged and
   console.log(`crash rounds: seed ${seed}`);
   const { acknowledged } = await crashRounds({ rounds: ROUNDS, seed, log: (line) => console.log(line) });
   expect(acknowledged).toBeGreaterThan(ROUNDS);
+  prove("store-crash-rounds", { rounds: ROUNDS, seed, "acknowledged writes": acknowledged });
 });

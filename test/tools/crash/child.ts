@@ -1,9 +1,11 @@
 import { writeSync } from "node:fs";
+import { join } from "node:path";
 import { encodeTime } from "ulid";
+import { Outbox } from "../../../agent/outbox.ts";
 import { openEmbeddedEngine } from "../../../controller/store/embedded/index.ts";
 import type { TenantStore } from "../../../controller/store/engine.ts";
 import { realClock, seededRandom } from "../../helpers/clock.ts";
-import { streamBytes, type Acknowledged } from "./acknowledged.ts";
+import { OUTBOX, streamBytes, type Acknowledged } from "./acknowledged.ts";
 
 /**
  * Writes to every store as fast as it can until it is killed, and says what was acknowledged: folder, round, seed, and after how many
@@ -25,9 +27,10 @@ function acknowledge(what: Acknowledged): void {
 const engine = await openEmbeddedEngine({ dir, runtime: { clock: realClock, random } });
 await engine.createTenant("matrix");
 const store = await engine.tenant("matrix");
-await Promise.all(Array.from({ length: WRITERS }, (_, writer) => Promise.all([
+const writers = Array.from({ length: WRITERS }, (_, writer) => [
   writeKeys(store, writer), writeObjects(store, writer), writeRecords(store, writer), writeBlobs(store, writer), writeStream(store, writer),
-])));
+]);
+await Promise.all([fillOutbox(), ...writers.flat()]);
 
 async function writeKeys({ kv }: TenantStore, writer: number): Promise<never> {
   for (let n = 1; ; n++) {
@@ -79,5 +82,17 @@ async function writeStream({ blobs }: TenantStore, writer: number): Promise<neve
     const { size } = await blobs.append(stream, offset, bytes);
     acknowledge({ kind: "stream", stream, size });
     offset = size;
+  }
+}
+
+/** One entry after the other and its number as a mark; what is older than the last few is taken for delivered. */
+async function fillOutbox(): Promise<never> {
+  const { folder, maxBytes, mark: key } = OUTBOX;
+  const outbox = await Outbox.open({ folder: join(dir, folder), clock: realClock, random, maxBytes });
+  for (let n = Number(outbox.mark(key) ?? 0) + 1; ; n++) {
+    const body = { $case: "output" as const, value: { commandId: String(n), stderr: false, offset: 0, data: Buffer.from(random.bytes(Math.floor(random.next() * 2_000))) } };
+    await outbox.append([{ body }], { marks: [{ key, value: String(n) }] });
+    acknowledge({ kind: "outbox", n });
+    if (n % 20 === 0) await outbox.acknowledge(n - 10);
   }
 }

@@ -1,9 +1,10 @@
 import { join } from "node:path";
+import { Outbox } from "../../../agent/outbox.ts";
 import { Environment } from "../../../controller/store/embedded/environment.ts";
 import { openEmbeddedEngine } from "../../../controller/store/embedded/index.ts";
 import type { TenantStore } from "../../../controller/store/engine.ts";
 import { realClock, seededRandom } from "../../helpers/clock.ts";
-import { streamBytes, type Acknowledged } from "./acknowledged.ts";
+import { OUTBOX, streamBytes, type Acknowledged } from "./acknowledged.ts";
 import { disagreements } from "./verify.ts";
 
 /** What is missing, torn or contradicts itself in the store that a writer left in `dir`: nothing. */
@@ -15,7 +16,7 @@ export async function inspect(dir: string, acknowledged: readonly Acknowledged[]
   try {
     const store = await engine.tenant("matrix");
     for (const write of latest(acknowledged)) {
-      const finding = await missing(store, write);
+      const finding = await missing({ store, dir }, write);
       if (finding !== undefined) findings.push(`${JSON.stringify(write)}: ${finding}`);
     }
   } finally {
@@ -36,10 +37,16 @@ function subjectOf(write: Acknowledged): string {
     case "records": return `records ${write.ids.join(" ")}`;
     case "blob": return `blob ${write.digest}`;
     case "stream": return `stream ${write.stream}`;
+    case "outbox": return "outbox";
   }
 }
 
-async function missing(store: TenantStore, write: Acknowledged): Promise<string | undefined> {
+interface Left {
+  readonly store: TenantStore;
+  readonly dir: string;
+}
+
+async function missing({ store, dir }: Left, write: Acknowledged): Promise<string | undefined> {
   switch (write.kind) {
     case "kv": return missingKey(store, write);
     case "object": return missingObject(store, write);
@@ -53,6 +60,7 @@ async function missing(store: TenantStore, write: Acknowledged): Promise<string 
       return size === write.size ? undefined : `has ${size} bytes`;
     }
     case "stream": return missingStream(store, write);
+    case "outbox": return missingEntry(dir, write);
   }
 }
 
@@ -85,6 +93,26 @@ async function missingStream({ blobs }: TenantStore, { stream, size }: Acknowled
     offset += part.bytes.length;
   }
   return undefined;
+}
+
+/** Entry n has sequence n and is counted by the mark. */
+async function missingEntry(dir: string, { n }: Acknowledged & { readonly kind: "outbox" }): Promise<string | undefined> {
+  const outbox = await Outbox.open({ folder: join(dir, OUTBOX.folder), clock: realClock, random: seededRandom(1), maxBytes: OUTBOX.maxBytes });
+  const reader = outbox.reader(outbox.firstSequence);
+  try {
+    const written = Number(outbox.mark(OUTBOX.mark) ?? 0);
+    if (written < n || outbox.nextSequence !== written + 1 || outbox.damagedFrames > 0) return `the mark says ${written}, the next entry is ${outbox.nextSequence}`;
+    let expected = outbox.firstSequence;
+    for (let entries = await reader.next(100, 1_000_000); entries.length > 0; entries = await reader.next(100, 1_000_000)) {
+      for (const { sequence, body } of entries) {
+        if (sequence !== expected++ || body?.$case !== "output" || body.value.commandId !== String(sequence)) return `entry ${sequence} is not what was written`;
+      }
+    }
+    return expected === written + 1 ? undefined : `entries end at ${expected - 1} of ${written}`;
+  } finally {
+    await reader.close();
+    await outbox.close();
+  }
 }
 
 function text(value: Uint8Array | undefined): string {

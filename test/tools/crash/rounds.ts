@@ -1,18 +1,22 @@
 import { spawn, type ChildProcess } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+import pLimit from "p-limit";
 import { seededRandom } from "../../helpers/clock.ts";
 import type { Acknowledged } from "./acknowledged.ts";
 import { inspect } from "./inspect.ts";
 
-const CHILD = fileURLToPath(new URL("child.ts", import.meta.url));
 const ROUND_DEADLINE_MS = 60_000;
 /** The child is killed after so many acknowledgements, more or less. */
 const ACKNOWLEDGED_MIN = 20;
-const ACKNOWLEDGED_SPREAD = 1_500;
+const ACKNOWLEDGED_SPREAD = 800;
+/** On one store, one after the other; then a new one, so that looking does not get longer and longer. */
+const ROUNDS_PER_STORE = 10;
+/** Inside the project, so that the packages are found which no bundle can hold. */
+const BUNDLES = join(import.meta.dirname, "../../../node_modules/.cache/odp-crash");
 
 export interface CrashRounds {
   readonly rounds: number;
@@ -21,31 +25,59 @@ export interface CrashRounds {
 }
 
 /**
- * Kills a process with -9 while it writes to an embedded store, opens the store again and looks: nothing that was acknowledged may
- * be missing, nothing may be half there. Throws with every finding; the seed replays the moments, not the machine's timing.
+ * Kills a process with -9 while it writes to an embedded store and an agent's outbox, opens them again and looks: nothing that was
+ * acknowledged may be missing, nothing may be half there. Throws with every finding; the seed replays the moments, not the machine's timing.
  */
 export async function crashRounds({ rounds, seed, log }: CrashRounds): Promise<{ readonly acknowledged: number }> {
+  await using writer = await bundled();
+  const lane = pLimit(Math.min(2, availableParallelism()));
+  const stores = Array.from({ length: Math.ceil(rounds / ROUNDS_PER_STORE) }, (_, index) => index);
+  const counts = await Promise.all(stores.map((index) => lane(() => onOneStore({
+    writer: writer.file, log, seed: seed + index, first: index * ROUNDS_PER_STORE + 1, last: Math.min(rounds, (index + 1) * ROUNDS_PER_STORE),
+  }))));
+  return { acknowledged: counts.reduce((sum, count) => sum + count, 0) };
+}
+
+interface StoreRounds {
+  readonly writer: string;
+  readonly seed: number;
+  readonly first: number;
+  readonly last: number;
+  readonly log: (line: string) => void;
+}
+
+async function onOneStore({ writer, seed, first, last, log }: StoreRounds): Promise<number> {
   const random = seededRandom(seed);
   const dir = await mkdtemp(join(tmpdir(), "odp-crash-"));
   const acknowledged: Acknowledged[] = [];
   try {
-    for (let round = 1; round <= rounds; round++) {
+    for (let round = first; round <= last; round++) {
       const killAfter = ACKNOWLEDGED_MIN + Math.floor(random.next() * ACKNOWLEDGED_SPREAD);
-      const fresh = await runAndKill([dir, String(round), String(seed + round)], killAfter);
-      acknowledged.push(...fresh);
+      acknowledged.push(...(await runAndKill([writer, dir, String(round), String(seed + round)], killAfter)));
       const findings = await inspect(dir, acknowledged);
-      log(`round ${round} of ${rounds}: killed after ${fresh.length} acknowledged writes, ${findings.length} findings`);
       if (findings.length > 0) throw new Error(`Seed ${seed}, round ${round}:\n${findings.slice(0, 20).join("\n")}`);
     }
   } finally {
     await rm(dir, { recursive: true, force: true });
   }
-  return { acknowledged: acknowledged.length };
+  log(`rounds ${first} to ${last}, seed ${seed}: ${acknowledged.length} acknowledged writes, all there`);
+  return acknowledged.length;
+}
+
+/** Starts in a fraction of the time its sources take. */
+async function bundled(): Promise<{ readonly file: string } & AsyncDisposable> {
+  await mkdir(BUNDLES, { recursive: true });
+  const folder = await mkdtemp(join(BUNDLES, "child-"));
+  const file = join(folder, "child.mjs");
+  await build({
+    entryPoints: [join(import.meta.dirname, "child.ts")], outfile: file, bundle: true, platform: "node", format: "esm", target: "node20.19", packages: "external", logLevel: "silent",
+  });
+  return { file, [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }) };
 }
 
 /** What the child had said by the time it was dead. */
 async function runAndKill(args: readonly string[], killAfter: number): Promise<readonly Acknowledged[]> {
-  const child = spawn(process.execPath, ["--import", "tsx", CHILD, ...args], { stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(process.execPath, [...args], { stdio: ["ignore", "pipe", "pipe"] });
   const overdue = setTimeout(() => child.kill("SIGKILL"), ROUND_DEADLINE_MS);
   const errors: string[] = [];
   child.stderr.on("data", (chunk: Buffer) => errors.push(String(chunk)));
