@@ -283,9 +283,9 @@ export class JobRuns {
     const untilMs = Math.min(run.deadlineMonotonicMs, clock.monotonicMs() + JOB_HOST_RETURN_MS);
     for (;;) {
       const outcome = await dispatch();
-      const over = clock.monotonicMs() >= untilMs || this.#closing.signal.aborted;
-      if (outcome.state !== "unreachable" || open.attempt === 0 || over) return outcome;
+      if (outcome.state !== "unreachable" || open.attempt === 0 || clock.monotonicMs() >= untilMs) return outcome;
       await wait(clock, JOB_HOST_RETURN_PAUSE_MS, this.#closing.signal);
+      if (this.#closing.signal.aborted) return outcome;
     }
   }
 
