@@ -2,7 +2,8 @@ import { readFileSync } from "node:fs";
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { cassandraSeesAll, LOCAL_DATACENTER } from "./cassandra.ts";
-import { leadsEtcd } from "./etcd.ts";
+import { answersCql } from "./cql.ts";
+import { isHealthy, leadsEtcd } from "./etcd.ts";
 import { defaultCacheDir, installCassandra, installEtcd, type Progress } from "./install.ts";
 import { memberIsUp, planMembers, startMember, type Member } from "./plan.ts";
 import { isAlive, pauseDaemon, resumeDaemon, stopDaemon, type Daemon } from "./process.ts";
@@ -119,6 +120,12 @@ export class LocalCluster {
     this.#running = this.#running.map((running) => (running.member.name === name ? started : running));
     await this.save();
     await memberIsUp(member, started.daemon);
+  }
+
+  /** Whether it serves clients at this moment. */
+  async serves(name: string): Promise<boolean> {
+    const { member } = this.#get(name);
+    return member.kind === "etcd" ? isHealthy(member) : answersCql(member.address, member.ports.native);
   }
 
   /** Stops one in its tracks (SIGSTOP): its connections stay and say nothing. */

@@ -37,7 +37,12 @@ export async function singleEtcd(place: { readonly program: string; readonly dir
 
 /** Waits until the member knows a leader. */
 export async function etcdIsUp(member: EtcdMember, daemon: Daemon): Promise<void> {
-  await waitUntilUp(daemon, async () => (await ask(member, "/health"))?.includes('"true"') ?? false, START_DEADLINE_MS);
+  await waitUntilUp(daemon, () => isHealthy(member), START_DEADLINE_MS);
+}
+
+/** Whether it answers and knows a leader. */
+export async function isHealthy(member: EtcdMember): Promise<boolean> {
+  return (await ask(member, "/health"))?.includes('"true"') ?? false;
 }
 
 /** Whether this member leads now; false when it does not answer. */

@@ -21,6 +21,8 @@ export interface LoadOptions {
   readonly clock?: Clock;
   /** Whether etcd is away for so long that a lease may end. */
   readonly leaseMayEnd?: boolean;
+  /** How often one call may be answered with a fault, where the store is to go on. */
+  readonly faultsPerCallMax: number;
 }
 
 /** On top of the promised deadline: what a busy machine takes to notice that it has passed. */
@@ -29,7 +31,6 @@ const ENTITIES_PER_WRITER = 6;
 const RECORDS_PER_BATCH = 10;
 const STREAM_PIECE_BYTES = 512;
 const LEASE_TTL_MS = 15_000;
-const REPEATS_MAX = 200;
 /** So much faster than the slowest may a worker be: what readers have to read stays bounded. */
 const ROUNDS_AHEAD_MAX = 25;
 const ULID_CHARACTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
@@ -47,6 +48,7 @@ export class Load {
   readonly #random: Random;
   readonly #clock: Clock;
   readonly #keepsLease: boolean;
+  readonly #repeatsMax: number;
   readonly #cid = uniqueCid();
   readonly #recordCid = uniqueCid();
   readonly #place = `load-${uniqueCid()}`;
@@ -60,11 +62,11 @@ export class Load {
   readonly #streams = new Map<string, number>();
   readonly #rounds = new Map<string, number>();
   readonly #complaints: string[] = [];
-  readonly #watch: Promise<void>;
   readonly #watched: { readonly key: string; readonly revision: number }[] = [];
   readonly #watchEnd = new AbortController();
   #working: readonly Promise<void>[] = [];
-  #lease: Promise<KvLease> | undefined;
+  #watch: Promise<void> = Promise.resolve();
+  #lease: KvLease | undefined;
   #ended = false;
 
   constructor(store: TenantStore, options: LoadOptions) {
@@ -72,10 +74,13 @@ export class Load {
     this.#random = options.random;
     this.#clock = options.clock ?? realClock;
     this.#keepsLease = options.leaseMayEnd !== true;
-    this.#watch = this.#follow();
+    this.#repeatsMax = options.faultsPerCallMax;
   }
 
-  begin(): void {
+  async begin(): Promise<void> {
+    const { revision } = await this.#again("read", () => this.#store.kv.list(`${this.#place}/`));
+    this.#watch = this.#follow(revision);
+    this.#lease = await this.#holdLease();
     const workers: [string, (name: string, round: number) => Promise<void>][] = [
       ["entities-1", (name, round) => this.#writeEntity(name, round)],
       ["entities-2", (name, round) => this.#writeEntity(name, round)],
@@ -90,7 +95,6 @@ export class Load {
       ["reader-2", () => this.#readTimeline()],
     ];
     for (const [name] of workers) this.#rounds.set(name, 0);
-    this.#lease = this.#holdLease();
     this.#working = workers.map(([name, work]) => this.#work(name, (round) => work(name, round)));
   }
 
@@ -148,7 +152,7 @@ export class Load {
         this.tally[kind === "write" ? "writes" : "reads"]++;
         return result;
       } catch (error) {
-        if (!isAppError(error, "unavailable", "unknown_outcome") || attempt === REPEATS_MAX) throw error;
+        if (!isAppError(error, "unavailable", "unknown_outcome") || attempt > this.#repeatsMax) throw error;
         if (isAppError(error, "unknown_outcome") && kind === "read") throw error;
         this.tally[isAppError(error, "unavailable") ? "unavailable" : "unknown"]++;
         this.faults.push(`${kind}: ${error.code}: ${error.message}`);
@@ -250,9 +254,8 @@ export class Load {
     } while (cursor !== undefined);
   }
 
-  async #follow(): Promise<void> {
+  async #follow(revision: number): Promise<void> {
     try {
-      const { revision } = await this.#again("read", () => this.#store.kv.list(`${this.#place}/`));
       for await (const events of this.#store.kv.watch(`${this.#place}/count/`, { sinceRevision: revision, signal: this.#watchEnd.signal })) {
         for (const event of events) if (event.kind === "put") this.#watched.push({ key: event.entry.key, revision: event.entry.revision });
       }
@@ -269,7 +272,7 @@ export class Load {
   }
 
   async #checkLease(): Promise<void> {
-    const lease = await this.#lease;
+    const lease = this.#lease;
     const entry = await this.#again("read", () => this.#store.kv.get(`${this.#place}/held`));
     if (this.#keepsLease && (lease?.lost.aborted || entry === undefined)) this.#complain("The lease was lost.");
     // Once it counts as lost, or earlier, nobody may find the key gone; the other way round it is a second owner.

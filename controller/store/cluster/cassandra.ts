@@ -132,8 +132,8 @@ export class Cassandra {
         if (fault === "answer") throw answerError(error);
         maybeSent ||= fault === "maybe_sent";
         if (await deadline.pause()) continue;
-        if (kind === "write" && maybeSent) throw new AppError("unknown_outcome", `Cassandra did not tell how a write ended: ${errorText(error)}`);
-        throw new AppError("unavailable", `Cassandra does not answer: ${errorText(error)}`);
+        if (kind === "write" && maybeSent) throw new AppError("unknown_outcome", `Cassandra did not tell how a write ended: ${reasonOf(error)}`);
+        throw new AppError("unavailable", `Cassandra does not answer: ${reasonOf(error)}`);
       }
     }
   }
@@ -195,6 +195,13 @@ function faultOf(error: unknown): "answer" | "maybe_sent" | "not_sent" {
   if (CLOSED.test(errorText(error))) return "answer";
   if (error instanceof errors.NoHostAvailableError) return Object.values(error.innerErrors ?? {}).every(neverLeft) ? "not_sent" : "maybe_sent";
   return neverLeft(error) ? "not_sent" : "maybe_sent";
+}
+
+/** The driver's own text of several failures holds their stacks. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof cassandra.errors.NoHostAvailableError)) return errorText(error);
+  const reasons = Object.entries(error.innerErrors ?? {}).map(([host, inner]) => `${host}: ${errorText(inner)}`);
+  return reasons.length > 0 ? reasons.join("; ") : "no node is known to be up";
 }
 
 function neverLeft(error: unknown): boolean {
