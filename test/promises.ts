@@ -32,6 +32,29 @@ export const PROMISES = {
       "A controller that died between the row of a run and its entry left a row that ran for ever. Now the entry comes first.",
     ],
   },
+  "deployment-one-final-state": {
+    promise: "A deployment is on record before anything of it is sent, and each host and depot of it ends in one final state, also when its controller goes away or sleeps.",
+    tests: ["controller/areas/depots/deployment.test.ts"],
+    found: [
+      "A deployment whose controller died left no record at all. Now what is meant is written first, and another controller ends it, as the agents said or as expired.",
+      "A controller that woke would have added records of its own to those written meanwhile. Now each host's outcomes are decided once, under a condition.",
+    ],
+  },
+  "agent-command-once": {
+    promise: "An agent begins a command at most once, and none of an epoch that has passed, also between the arrival of two frames and their being on disk.",
+    tests: ["agent/journal.test.ts"],
+    found: [
+      "While a higher epoch was being written, a lower one still passed and was written over it. Now what is being written counts.",
+      "A command that came twice before the first was on disk was begun twice. Now it counts as begun from the moment it is being written.",
+    ],
+  },
+  "files-keep-their-content": {
+    promise: "Who replaces a file, however late, and dies at whatever point of it, never takes the content from who wrote the file meanwhile.",
+    tests: ["controller/areas/files/service.test.ts"],
+    found: [
+      "The mark that keeps a content bore the name of the file: a writer that slept and then died right after taking off the old content's mark had taken off the one of a newer write of the same content. Now each write has a mark of its own.",
+    ],
+  },
   "controllers-lose-nothing": {
     promise: "Of several controllers that write one object at the same moment, one of them five seconds behind, none loses an attribute, element, entry or edge that was answered with ok; nothing removed comes back; every indexed value and word finds its object.",
     tests: ["controller/areas/objects/races.test.ts"],
@@ -39,6 +62,7 @@ export const PROMISES = {
       "A word that two columns share fell out of the index when two controllers edited both. Now it is dropped with the time of what was read, and whoever added it looks once more.",
       "An object inserted by a controller whose clock is behind stayed covered by the removal before. Now a removal leaves its time behind, and the next object of that name is written above it.",
       "Cells and edges of an update that crossed the removal of its object were part of the next one of that name. Now the insert takes them away, each with its own time.",
+      "An update that added edges and then set them anew kept both. Now the later edit of one statement replaces what the earlier one added.",
       "Two controllers could give two writes the same time. Now each has a number of its own under its lease, which is part of every time.",
     ],
   },
@@ -142,7 +166,7 @@ export const PROMISES = {
     ],
   },
   "agent-power-cut": {
-    promise: "After a power cut an agent has everything it answered for: entries, positions, the journal of commands, what is wanted of it and who it is. Nothing torn is sent, nothing is sent twice under one number.",
+    promise: "After a power cut an agent has everything it answered for: entries, positions, the journal of commands, what is wanted of it, who it is, and depots whose deployment was told. Nothing torn is sent, nothing is sent twice under one number.",
     tests: ["test/durability/outbox.test.ts", "test/durability/small-files.test.ts", "test/durability/traced-agent.test.ts"],
     found: [
       "The folder of the outbox was made and never synced in the folder above: its name, and all that was answered, could be lost. Now every folder of our own is made durable, up to the root.",
@@ -151,6 +175,7 @@ export const PROMISES = {
       "A file of the outbox that could not be finished was deleted without a sync; if it came back, it hid what had been written since. Now a file that begins before its predecessor ends is known for what it is.",
       "A file that is replaced in one step was written anew under the name of the last attempt, which a power cut could have left as a second name of the present one. Now it is a new file each time.",
       "A stream that was to be renamed had its new name in memory even when it could not be written down. Now the name changes with the file.",
+      "The files of a depot were copied and never synced: a version that was told to be in place could be torn, and was taken for whole ever after. Now they are synced before their folder gets its name.",
       "An agent that was killed with a full outbox waited for room before it opened the link that alone makes room. Now the results of what was interrupted are written beside the link.",
     ],
   },

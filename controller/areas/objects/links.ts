@@ -30,10 +30,10 @@ export async function linkWrite(
   for (const link of of.links) {
     const ends = link.ids.flatMap((id) => edgeEnd(link.type, targets.get(id)));
     const known = link.operation === "set" && of.exists ? await outgoing(from, of, link.type) : [];
-    for (const edge of known) {
-      lastUs = Math.max(lastUs, edge.timeUs);
-      move({ type: edge.type, to: edge.to }, { from: add, to: drop });
-    }
+    for (const { timeUs } of known) lastUs = Math.max(lastUs, timeUs);
+    // What the same write added before is replaced, too.
+    const replaced = link.operation === "set" ? [...known, ...add.values()].filter(({ type }) => type === link.type) : [];
+    for (const { type, to } of replaced) move({ type, to }, { from: add, to: drop });
     for (const end of ends) move(end, link.operation === "take" ? { from: add, to: drop } : { from: drop, to: add });
   }
   if (add.size + drop.size > EDGES_PER_WRITE_MAX) throw tooManyEdges();

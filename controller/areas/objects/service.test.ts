@@ -348,6 +348,9 @@ describe("objects", () => {
     expect(await edgesOf("h3")).toEqual(["h2", "h3"]);
     await objects.update(admin, { id: "box:h3" }, [{ column: "contain", operation: "set", value: "" }]);
     expect(await edgesOf("h3")).toEqual([]);
+    const one = { column: "contain", operation: "add", value: "box:h1" } as const;
+    await objects.update(admin, { id: "box:h3" }, [one, { column: "contain", operation: "set", value: "box:h2" }]);
+    expect(await edgesOf("h3")).toEqual(["h2"]);
     await expect(objects.insert(admin, BOX.path, [{ host: "h4", contain: "nowhere:1" }])).rejects.toMatchObject({ code: "invalid" });
   });
 
