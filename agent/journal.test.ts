@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { Command } from "../proto/gen/agent/v1/agent.ts";
 import { realClock, seededRandom } from "../test/helpers/clock.ts";
+import { prove } from "../test/helpers/evidence.ts";
 import { Commands } from "./commands.ts";
 import type { Host } from "./host.ts";
 import { Journal } from "./journal.ts";
@@ -65,4 +66,5 @@ it("begins a command once that comes twice before it is written down", async () 
   await taken.stop();
   expect(ran).toEqual(["twice"]);
   expect(told).toEqual(["twice accepted", "twice accepted"]);
+  prove("agent-command-once", { cases: ["two epochs at once", "a command of an epoch that passes", "a command twice at once"] });
 });

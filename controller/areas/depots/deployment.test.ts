@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { AppError } from "../../../common/errors.ts";
+import { prove } from "../../../test/helpers/evidence.ts";
 import { MemoryStores } from "../../../test/helpers/memory-stores.ts";
 import { TestClock, testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
 import type { CommandOutcome, DispatchOptions, HostCommand } from "../hosts/index.ts";
@@ -164,6 +165,7 @@ describe("a controller that goes away in the middle", () => {
     recordFailure = undefined;
     for (let time = 0; time < 2; time++) await newDeployments(clock).maintain("matrix");
     expect(records.map(({ record }) => record.values["state"])).toEqual(["ok"]);
+    prove("deployment-one-final-state", { cases: ["dies in the middle", "sleeps through its deadline", "dies before the rows"] });
   });
 });
 

@@ -4,6 +4,7 @@ import { CHANGE_BATCH_MAX } from "../../../common/limits.ts";
 import { uploadFolder } from "../../../test/helpers/archives.ts";
 import { realClock, seededRandom } from "../../../test/helpers/clock.ts";
 import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
+import { prove } from "../../../test/helpers/evidence.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
 import type { BlobStore } from "../../store/blobs.ts";
 import { ObjectService } from "../objects/index.ts";
@@ -93,6 +94,7 @@ test("who is late to let go of the old content does not take it from who has wri
   await otherObjects.close();
   await blobs.sweep(0);
   expect(await files.text(admin, user("contested"))).toBe("X");
+  prove("files-keep-their-content", { engine: engine.kind, cases: ["the old content is let go of late, and the writer dies"] });
 });
 
 test("the two spaces, the tenants and the world outside a space are apart", async () => {
