@@ -204,6 +204,8 @@ export const OUTBOX_FRAME_MAX_BYTES = 4 * MIB;
 export const OUTBOX_RETRY_MS = 1_000;
 /** Between two copies of its marks beside it. */
 export const OUTBOX_COPY_MS = 5_000;
+/** Of the files of a depot: together they cost the disk little more than one. */
+export const FILE_SYNCS_AT_ONCE = 16;
 export const JOURNAL_COMMANDS_MAX = 4_096;
 /** A finished command is remembered this long after its deadline: nobody repeats it later. */
 export const JOURNAL_KEEP_MS = 24 * 3_600_000;
@@ -433,7 +435,7 @@ export const KV_WATCH_BATCH_MAX_ENTRIES = 500;
 export const OBJECT_TOMBSTONE_KEEP_MS = 10 * 24 * 3_600_000;
 /** Index entries that one page of find or timeline looks at: a page may be empty and have a successor. */
 export const OBJECT_PAGE_EXAMINED_MAX = 2_000;
-export const OBJECT_PAGE_MAX_BYTES = 16 * MIB;
+export const OBJECT_PAGE_MAX_BYTES = MIB;
 /** Changes that go into one write transaction before others get their turn. */
 export const CHANGE_SLICE_MAX = 64;
 export const EXPIRY_SWEEP_EVERY_MS = 5_000;

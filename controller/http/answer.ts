@@ -95,15 +95,20 @@ async function sendRows(reply: FastifyReply, answer: RowsAnswer, options: RowsOp
   }
 }
 
-/** Pages of rows as the insides of one JSON list. */
+/** Pages of rows as the insides of one JSON list, in pieces: the text of a page may be large, and who reads it slow. */
 async function* textParts(pages: AsyncIterator<readonly unknown[]>, filter: Filter | undefined): AsyncGenerator<string, undefined> {
+  let text = "";
   let separator = "";
   for (let page = await pages.next(); page.done !== true; page = await pages.next()) {
-    const rows = filter === undefined ? page.value : page.value.map(filter);
-    if (rows.length === 0) continue;
-    yield separator + JSON.stringify(rows).slice(1, -1);
-    separator = ",";
+    for (const row of page.value) {
+      text += separator + JSON.stringify(filter === undefined ? row : filter(row));
+      separator = ",";
+      if (text.length < HTTP_ROWS_BUFFER_BYTES) continue;
+      yield text;
+      text = "";
+    }
   }
+  if (text !== "") yield text;
 }
 
 async function* joined(head: string, parts: AsyncIterable<string>, end: string): AsyncGenerator<string> {
