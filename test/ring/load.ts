@@ -33,6 +33,8 @@ const STREAM_PIECE_BYTES = 512;
 const LEASE_TTL_MS = 15_000;
 /** So much faster than the slowest may a worker be: what readers have to read stays bounded. */
 const ROUNDS_AHEAD_MAX = 25;
+/** Where a whole seam is away its workers do no rounds, and must be at it all the same. */
+const ROUNDS_AHEAD_OF_FAULTS_MAX = 150;
 const ULID_CHARACTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
 /**
@@ -68,6 +70,7 @@ export class Load {
   #watch: Promise<void> = Promise.resolve();
   #lease: KvLease | undefined;
   #ended = false;
+  #roundsAheadMax = ROUNDS_AHEAD_MAX;
 
   constructor(store: TenantStore, options: LoadOptions) {
     this.#store = store;
@@ -111,6 +114,7 @@ export class Load {
   /** Waits until so many calls more have been answered with a fault. */
   async fail(faults: number): Promise<void> {
     const before = this.faults.length;
+    this.#roundsAheadMax = ROUNDS_AHEAD_OF_FAULTS_MAX;
     while (this.faults.length - before < faults) {
       if (this.#complaints.length > 0) throw new Error(this.#complaints.join("\n"));
       await this.#moment();
@@ -135,7 +139,7 @@ export class Load {
       for (let round = 0; !this.#ended; round++) {
         await step(round);
         this.#rounds.set(name, round + 1);
-        while (!this.#ended && round - Math.min(...this.#rounds.values()) > ROUNDS_AHEAD_MAX) await this.#moment();
+        while (!this.#ended && round - Math.min(...this.#rounds.values()) > this.#roundsAheadMax) await this.#moment();
       }
     } catch (error) {
       this.#complain(`${name}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
