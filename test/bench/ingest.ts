@@ -10,7 +10,7 @@ import { anonymousMb, cpuSeconds } from "./process.ts";
 
 const LINES_PER_ROUND = 100_000;
 const ROUNDS = 5;
-const POLL_MS = 200;
+const POLL_MS = 500;
 const ROUND_DEADLINE_MS = 300_000;
 const MIB = 1_024 * 1_024;
 
