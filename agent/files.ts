@@ -1,5 +1,6 @@
 import * as disk from "node:fs/promises";
 import { dirname } from "node:path";
+import { FILE_SYNCS_AT_ONCE } from "../common/limits.ts";
 import type { Files, OpenFile } from "../common/files.ts";
 
 /** The disk of this machine. */
@@ -25,6 +26,25 @@ export async function syncFolder(files: Files, path: string): Promise<void> {
 export async function makeFolder(files: Files, path: string): Promise<void> {
   await files.mkdir(path, { recursive: true, mode: 0o700 });
   for (let name = path; name !== dirname(name); name = dirname(name)) await syncFolder(files, dirname(name));
+}
+
+/** Makes these files and the names of the folders between them and `top` durable; `top` is one of those above each. */
+export async function syncTree(files: Files, top: string, paths: readonly string[]): Promise<void> {
+  for (let from = 0; from < paths.length; from += FILE_SYNCS_AT_ONCE) {
+    await Promise.all(paths.slice(from, from + FILE_SYNCS_AT_ONCE).map((path) => syncFile(files, path)));
+  }
+  const folders = new Set<string>();
+  for (const path of paths) for (let above = dirname(path); above.length >= top.length; above = dirname(above)) folders.add(above);
+  for (const folder of folders) await syncFolder(files, folder);
+}
+
+async function syncFile(files: Files, path: string): Promise<void> {
+  const file = await files.open(path, "r+");
+  try {
+    await file.sync();
+  } finally {
+    await file.close();
+  }
 }
 
 /** The file holds the new content or the old one, never a part; durable when it resolves. Mode 0600. */

@@ -1,13 +1,15 @@
+import { createHash } from "node:crypto";
 import { mkdtemp, readFile, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Journal } from "../../agent/journal.ts";
 import { Outbox } from "../../agent/outbox.ts";
-import type { AgentFrame } from "../../proto/gen/agent/v1/agent.ts";
+import type { AgentFrame, Depot } from "../../proto/gen/agent/v1/agent.ts";
 import { realClock, seededRandom } from "../helpers/clock.ts";
 import { prove } from "../helpers/evidence.ts";
 import { FakeController } from "../helpers/fake-controller.ts";
+import type { ForgetfulFiles } from "../helpers/forgetful-files.ts";
 import { diskAfter } from "../tools/crash/images.ts";
 import { canTrace, readTrace, startTraced, type Timed } from "../tools/crash/strace.ts";
 
@@ -25,7 +27,11 @@ interface Told {
   readonly atMs: number;
   readonly accepted?: string;
   readonly sequence?: number;
+  readonly deployed?: boolean;
 }
+
+/** Larger than the sectors that are lost. */
+const DEPOT_FILES = { "bin/check": "#!/bin/sh\n".padEnd(3_000, "#"), "lib/data": "d".repeat(2_000) };
 
 let top = "";
 let folder: string;
@@ -46,6 +52,8 @@ beforeAll(async () => {
       controller.command({ id: `c${n}`, body: { $case: "exec", value: { line: "echo done", environment: {}, depot: "", streamOutput: true, stdin: Buffer.alloc(0) } } });
       if (n % 4 === 0) await controller.until("results", () => controller.bodies("result").length === n);
     }
+    controller.command({ id: "deploy", body: { $case: "deploy", value: depot(controller) } });
+    await controller.until("deployment", () => controller.bodies("result").length === COMMANDS + 1);
   } finally {
     process.kill(Number((await readFile(join(folder, "agent.pid"), "utf8")).split(" ")[0]), "SIGKILL");
     await traced.ended;
@@ -59,21 +67,41 @@ afterAll(() => rm(top, { recursive: true, force: true }));
 function note(frame: AgentFrame["frame"]): void {
   const atMs = Date.now() + CLOCK_GRAIN_MS;
   if (frame?.$case === "command" && frame.value.state === "accepted") told.push({ atMs, accepted: frame.value.commandId });
-  const last = frame?.$case === "batch" ? frame.value.entries.at(-1) : undefined;
-  if (last) told.push({ atMs, sequence: last.sequence });
+  if (frame?.$case !== "batch") return;
+  const deployed = frame.value.entries.some(({ body }) => body?.$case === "result" && body.value.commandId === "deploy" && body.value.state === "ok");
+  told.push({ atMs, sequence: frame.value.entries.at(-1)?.sequence ?? 0, deployed });
+}
+
+function depot(controller: FakeController): Depot {
+  const files = Object.entries(DEPOT_FILES).map(([path, text]) => {
+    const digest = createHash("sha256").update(text).digest("hex");
+    controller.contents.set(digest, Buffer.from(text));
+    return { path, digest, size: text.length, executable: path.startsWith("bin/") };
+  });
+  return { name: "tools", version: "1", files, command: "", remotePath: "" };
+}
+
+function placed(disk: ForgetfulFiles): Record<string, string> {
+  const found = [...disk.contents()].flatMap(([path, bytes]) => {
+    const [, name] = /\/depots\/tools\/1-\w+\/(.+)$/.exec(path) ?? [];
+    return name === undefined || name.startsWith(".") ? [] : [[name, bytes.toString()]];
+  });
+  return Object.fromEntries(found) as Record<string, string>;
 }
 
 test.runIf(canTrace())("whatever the agent has told its controller is on its disk, should the power go at that moment", { timeout: 300_000 }, async () => {
   console.log(`traced agent: seed ${seed}`);
-  expect(told.filter(({ accepted }) => accepted !== undefined)).toHaveLength(COMMANDS);
+  expect(told.filter(({ accepted }) => accepted !== undefined)).toHaveLength(COMMANDS + 1);
+  expect(told.some(({ deployed }) => deployed)).toBe(true);
   let disks = 0;
-  for (const { atMs, accepted, sequence = 0 } of told) {
+  for (const { atMs, accepted, sequence = 0, deployed } of told) {
     const happened = events.filter((event) => event.atMs <= atMs);
     for (let n = 0; n < DISKS_PER_MOMENT; n++) {
       const disk = await diskAfter(happened, folder, seed + ++disks);
       const outbox = await Outbox.open({ folder: join(folder, "outbox"), files: disk.boot(), clock: realClock, random: seededRandom(seed), maxBytes: SMALL_BYTES });
       expect(accepted === undefined || new Journal(outbox, realClock).has(accepted), `${accepted} is in the journal`).toBe(true);
       expect(outbox.nextSequence, "the entry that was sent is there").toBeGreaterThan(sequence);
+      if (deployed) expect(placed(disk), "the depot").toEqual(DEPOT_FILES);
       await outbox.close();
     }
   }

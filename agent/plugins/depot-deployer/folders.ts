@@ -6,7 +6,7 @@ import type { Depot } from "../../../proto/gen/agent/v1/agent.ts";
 import { AppError } from "../../../common/errors.ts";
 import { DEPOT_FILES_MAX, DEPOT_MAX_BYTES } from "../../../common/limits.ts";
 import { absolutePath, fileName, isInside, relativePath } from "../../../common/paths.ts";
-import { nodeFiles, syncFolder, writeAtomically } from "../../files.ts";
+import { nodeFiles, syncFolder, syncTree, writeAtomically } from "../../files.ts";
 import type { ContentCache } from "./cache.ts";
 
 /** Beside each built version: what it is made of and where it was put. */
@@ -104,22 +104,23 @@ export class DepotFolders {
   }
 
   async #build({ depot, manifest }: PlacedFiles, name: string, signal: AbortSignal): Promise<void> {
-    const beside = join(this.#home(depot.name), `.new-${name}`);
-    await rm(beside, { recursive: true, force: true });
-    await mkdir(beside, { recursive: true, mode: 0o755 });
+    const building = join(this.#home(depot.name), `.new-${name}`);
+    await rm(building, { recursive: true, force: true });
+    await mkdir(building, { recursive: true, mode: 0o755 });
     try {
       for (const file of depot.files) {
-        const path = join(beside, relativePath(file.path));
+        const path = join(building, relativePath(file.path));
         const content = await this.#cache.get(file, signal);
         await mkdir(dirname(path), { recursive: true });
         await copyFile(content, path, constants.COPYFILE_FICLONE);
         await chmod(path, file.executable ? 0o755 : 0o644);
       }
-      await writeAtomically(nodeFiles, join(beside, MANIFEST), Buffer.from(JSON.stringify(manifest)));
-      await rename(beside, join(this.#home(depot.name), name));
-      await syncFolder(nodeFiles, this.#home(depot.name));
+      await syncTree(nodeFiles, building, depot.files.map(({ path }) => join(building, relativePath(path))));
+      await writeAtomically(nodeFiles, join(building, MANIFEST), Buffer.from(JSON.stringify(manifest)));
+      await rename(building, join(this.#home(depot.name), name));
+      for (const names of [this.#home(depot.name), this.#folder, dirname(this.#folder)]) await syncFolder(nodeFiles, names);
     } catch (error) {
-      await rm(beside, { recursive: true, force: true });
+      await rm(building, { recursive: true, force: true });
       throw error;
     }
   }
@@ -135,14 +136,18 @@ export class DepotFolders {
   async #putThere(from: string, { remotePath, files }: Manifest): Promise<void> {
     await mkdir(remotePath, { recursive: true });
     const root = await realpath(remotePath);
-    for (const { path } of files) {
-      const target = join(remotePath, path);
+    const targets = files.map(({ path }) => join(remotePath, path));
+    for (const [index, { path }] of files.entries()) {
+      const target = targets[index] ?? "";
       await mkdir(dirname(target), { recursive: true });
       // A link in between may lead elsewhere.
       if (!isInside(root, await realpath(dirname(target)))) throw new AppError("invalid", `${path} leads outside ${remotePath}.`);
-      await copyFile(join(from, path), `${target}.odp-new`, constants.COPYFILE_FICLONE);
-      await rename(`${target}.odp-new`, target);
+      await copyFile(join(from, path), beside(target), constants.COPYFILE_FICLONE);
     }
+    // Bytes before names: a power cut leaves the old file or the new one.
+    await syncTree(nodeFiles, remotePath, targets.map(beside));
+    for (const target of targets) await rename(beside(target), target);
+    await syncTree(nodeFiles, remotePath, targets);
   }
 
   async #revert(name: string, built: string, before: string | undefined): Promise<void> {
@@ -209,6 +214,10 @@ export class DepotFolders {
     this.#queue = turn.catch(() => undefined);
     return turn;
   }
+}
+
+function beside(target: string): string {
+  return `${target}.odp-new`;
 }
 
 function versionFolder(manifest: Manifest): string {

@@ -1,8 +1,10 @@
 import { writeSync } from "node:fs";
 import { join } from "node:path";
 import { encodeTime } from "ulid";
+import { isAppError } from "../../../common/errors.ts";
 import { Outbox } from "../../../agent/outbox.ts";
 import { openEmbeddedEngine } from "../../../controller/store/embedded/index.ts";
+import type { EntityChange } from "../../../controller/store/objects.ts";
 import type { TenantStore } from "../../../controller/store/engine.ts";
 import { realClock, seededRandom } from "../../helpers/clock.ts";
 import { OUTBOX, streamBytes, type Acknowledged } from "./acknowledged.ts";
@@ -24,6 +26,17 @@ function acknowledge(what: Acknowledged): void {
   if (++acknowledged >= Number(last)) process.kill(process.pid, "SIGKILL");
 }
 
+/** As every caller of a store does: what had an unknown outcome is repeated. */
+async function again<T>(write: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await write();
+    } catch (error) {
+      if (!isAppError(error, "unknown_outcome")) throw error;
+    }
+  }
+}
+
 const engine = await openEmbeddedEngine({ dir, runtime: { clock: realClock, random } });
 await engine.createTenant("matrix");
 const store = await engine.tenant("matrix");
@@ -36,7 +49,7 @@ async function writeKeys({ kv }: TenantStore, writer: number): Promise<never> {
   for (let n = 1; ; n++) {
     const [key, twin] = [`r${round}/w${writer}/${n % 7}`, `r${round}/w${writer}/${n % 7}/twin`];
     const value = encoder.encode(String(n));
-    await kv.txn({ if: [], then: [{ kind: "put", key, value }, { kind: "put", key: twin, value }] });
+    await again(() => kv.txn({ if: [], then: [{ kind: "put", key, value }, { kind: "put", key: twin, value }] }));
     acknowledge({ kind: "kv", key, n });
   }
 }
@@ -46,7 +59,7 @@ async function writeObjects({ objects }: TenantStore, writer: number): Promise<n
     const key = { cid: 1 + (writer % 2), id: `r${round}-w${writer}-${n % OBJECTS}` };
     const dies = random.next() < 0.1;
     const before = n - OBJECTS;
-    await objects.change([{
+    const change: EntityChange = {
       key, timeUs: n, version: encoder.encode(String(n)),
       ...(dies ? { death: true } : {
         birth: true,
@@ -54,7 +67,8 @@ async function writeObjects({ objects }: TenantStore, writer: number): Promise<n
         addTerms: [`n=${n}`, `class=${key.cid}`], dropTerms: [`n=${before}`], numbers: new Map([[0, n]]),
         addEdges: [{ type: "next", to: { cid: key.cid, id: `r${round}-w${writer}-${(n + 1) % OBJECTS}` } }],
       }),
-    }]);
+    };
+    await again(() => objects.change([change]));
     acknowledge({ kind: "object", cid: key.cid, id: key.id, n, alive: !dies });
   }
 }
@@ -62,7 +76,8 @@ async function writeObjects({ objects }: TenantStore, writer: number): Promise<n
 async function writeRecords({ objects }: TenantStore, writer: number): Promise<never> {
   for (let n = 1; ; n++) {
     const ids = [0, 1, 2].map((i) => encodeTime(1_000_000 + n * 3 + i, 10) + `${round}`.padStart(8, "0") + `${writer}`.padStart(8, "0"));
-    await objects.append(ids.map((id) => ({ cid: 9, id, value: encoder.encode(id), terms: [`w${writer}`, `r${round}`] })));
+    const records = ids.map((id) => ({ cid: 9, id, value: encoder.encode(id), terms: [`w${writer}`, `r${round}`] }));
+    await again(() => objects.append(records));
     acknowledge({ kind: "records", cid: 9, ids });
   }
 }
@@ -70,7 +85,7 @@ async function writeRecords({ objects }: TenantStore, writer: number): Promise<n
 async function writeBlobs({ blobs }: TenantStore, writer: number): Promise<never> {
   for (let n = 1; ; n++) {
     const content = random.bytes(1 + Math.floor(random.next() * 40_000));
-    const { digest, size } = await blobs.put([content], `r${round}/w${writer}/${n}`);
+    const { digest, size } = await again(() => blobs.put([content], `r${round}/w${writer}/${n}`));
     acknowledge({ kind: "blob", digest, size });
   }
 }
@@ -79,7 +94,7 @@ async function writeStream({ blobs }: TenantStore, writer: number): Promise<neve
   const stream = `r${round}/w${writer}`;
   for (let offset = 0; ; ) {
     const bytes = streamBytes(stream, offset, 1 + Math.floor(random.next() * 5_000));
-    const { size } = await blobs.append(stream, offset, bytes);
+    const { size } = await again(() => blobs.append(stream, offset, bytes));
     acknowledge({ kind: "stream", stream, size });
     offset = size;
   }

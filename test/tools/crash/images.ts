@@ -43,8 +43,19 @@ async function replay(files: Files, event: DiskEvent): Promise<void> {
     case "mkdir": return void (await files.mkdir(event.path, { recursive: true }));
     case "rename": return files.rename(event.path, event.to);
     case "link": return files.link(event.path, event.to);
+    // Only its name matters here.
+    case "symlink": return void (await files.open(event.path, "wx"));
+    case "copy": return copy(files, event);
     case "said": return;
   }
+}
+
+/** On from where the target ends. */
+async function copy(files: Files, { path, to, size }: DiskEvent & { readonly kind: "copy" }): Promise<void> {
+  const target = await files.open(to, "r+");
+  const { size: at } = await target.stat();
+  const bytes = (await files.readFile(path)).subarray(at, at + size);
+  await target.write(bytes, 0, bytes.length, at);
 }
 
 async function sync(files: Files, path: string): Promise<void> {

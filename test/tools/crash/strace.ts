@@ -8,14 +8,15 @@ export type DiskEvent =
   | { readonly kind: "open"; readonly path: string; readonly truncates: boolean; readonly creates: boolean }
   | { readonly kind: "write"; readonly path: string; readonly bytes: Buffer; readonly at: number; readonly through: boolean }
   | { readonly kind: "truncate"; readonly path: string; readonly size: number }
-  | { readonly kind: "sync" | "unlink" | "mkdir"; readonly path: string }
+  | { readonly kind: "sync" | "unlink" | "mkdir" | "symlink"; readonly path: string }
   | { readonly kind: "rename" | "link"; readonly path: string; readonly to: string }
+  | { readonly kind: "copy"; readonly path: string; readonly to: string; readonly size: number }
   | { readonly kind: "said"; readonly text: string };
 
 /** `atMs` is when it was over, except of what the process said: that is when it began. */
 export type Timed = DiskEvent & { readonly atMs: number };
 
-const CALLS = "openat,open,creat,pwrite64,write,pwritev,writev,lseek,fdatasync,fsync,msync,ftruncate,fallocate,rename,renameat,renameat2,link,linkat,unlink,unlinkat,mkdir,mkdirat";
+const CALLS = "openat,open,creat,pwrite64,write,pwritev,writev,lseek,fdatasync,fsync,msync,ftruncate,fallocate,rename,renameat,renameat2,link,linkat,unlink,unlinkat,mkdir,mkdirat,copy_file_range,sendfile,symlink,symlinkat";
 
 /** Longer writes would be cut in the trace. */
 const STRING_MAX_BYTES = 8_000_000;
@@ -104,6 +105,9 @@ class TraceReader {
       case "link": case "linkat": return [{ kind: "link", path: String(texts[0]), to: String(texts[1]) }];
       case "unlink": case "unlinkat": return [{ kind: "unlink", path: String(texts[0]) }];
       case "mkdir": case "mkdirat": return [{ kind: "mkdir", path: String(texts[0]) }];
+      case "symlink": case "symlinkat": return [{ kind: "symlink", path: String(texts[1]) }];
+      case "copy_file_range": return copied(args, result, [0, 1]);
+      case "sendfile": return copied(args, result, [1, 0]);
       case "msync": throw new Error("Something is written through a mapping: this trace does not show it.");
       default: return [];
     }
@@ -126,6 +130,12 @@ class TraceReader {
     if (!call.startsWith("p")) this.#positions.set(fd, here + bytes.length);
     return [{ kind: "write", path, bytes, at, through: this.#through.get(fd) ?? false }];
   }
+}
+
+/** The kernel copies between two open files, as much as is left each time. */
+function copied(args: string, size: number, [from, to]: readonly [number, number]): DiskEvent[] {
+  const paths = [...args.matchAll(/\d+<([^>]*)>/g)].map(([, path]) => decode(path ?? "").toString());
+  return size === 0 ? [] : [{ kind: "copy", path: paths[from] ?? "", to: paths[to] ?? "", size }];
 }
 
 interface Written {
