@@ -62,7 +62,9 @@ export class TenantCatalog {
   #span: Span | undefined;
   #followerNumber = 0;
   #resumed: (() => void)[] = [];
-  #acknowledging: Promise<void> | undefined;
+  #acknowledging: Promise<void> = Promise.resolve();
+  #isAcknowledging = false;
+  #released: Promise<void> = Promise.resolve();
   #waiters: Waiter[] = [];
   #changes: Promise<unknown> = Promise.resolve();
   #loop: Promise<void> = Promise.resolve();
@@ -85,6 +87,7 @@ export class TenantCatalog {
     this.#closing.abort();
     await this.#loop;
     await this.#acknowledging;
+    await this.#released;
   }
 
   /** No other controller that follows these definitions has this number; below `CATALOG_FOLLOWERS_MAX`. */
@@ -240,23 +243,23 @@ export class TenantCatalog {
     const ready = this.#waiters.filter((waiter) => waiter.revision <= revision);
     this.#waiters = this.#waiters.filter((waiter) => waiter.revision > revision);
     for (const waiter of ready) waiter.resolve();
-    this.#acknowledging ??= this.#acknowledge().finally(() => {
-      this.#acknowledging = undefined;
-    });
+    if (!this.#isAcknowledging) this.#acknowledging = this.#acknowledge();
   }
 
   /** Says by which definitions this controller works. */
   async #acknowledge(): Promise<void> {
+    this.#isAcknowledging = true;
     for (let span = this.#span; span !== undefined && span.acknowledged < this.#log.revision; span = this.#span) {
-      if (this.#closing.signal.aborted) return;
       const { revision } = this.#log;
       await this.#writes.drained(revision, this.#closing.signal);
+      if (this.#closing.signal.aborted) break;
       await this.#tell(span, revision);
     }
+    // In the turn of the last look: what comes later begins anew.
+    this.#isAcknowledging = false;
   }
 
   async #tell(span: Span, revision: number): Promise<void> {
-    if (this.#closing.signal.aborted) return;
     try {
       if (await this.#followers.acknowledge(span.follower, revision)) span.acknowledged = revision;
       else span.given.abort();
@@ -315,7 +318,8 @@ export class TenantCatalog {
       }
       // Before the lease is given back: from then on nobody waits for this controller.
       this.#span = undefined;
-      await this.#release(span?.follower.lease);
+      // Not waited for: where the store does not answer, this would keep the next span from beginning.
+      this.#released = Promise.all([this.#released, this.#release(span?.follower.lease)]).then(() => undefined);
       span = undefined;
     }
   }
