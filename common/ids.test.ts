@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { decodeTime, isValid } from "ulid";
-import { formatObjectId, joinKeys, parseObjectId, ulidOf, ulidTimeMs, uuidOf } from "./ids.ts";
+import { formatObjectId, joinKeys, parseObjectId, ulidOf, ulidSeries, ULID_ORDINALS_MAX, ulidTimeMs, uuidOf } from "./ids.ts";
 
 const bytes = (...values: number[]): Uint8Array => Uint8Array.from({ length: 10 }, (_, at) => values[at] ?? 0);
 
@@ -38,6 +38,17 @@ describe("ids made of a time", () => {
       const ids = times.map((timeMs) => make(timeMs, bytes(200)));
       expect([...ids].sort()).toEqual(ids);
     }
+  });
+
+  test("a series is in the order of its ordinals, and another source makes other ids", () => {
+    const ordinals = [0, 1, 31, 32, 1_023, 1_024, 2 ** 20 - 1, 2 ** 20, ULID_ORDINALS_MAX - 1];
+    const ids = ordinals.map(ulidSeries(1_700_000_000_123, bytes(255, 1, 2, 3, 4, 5, 6)));
+    expect([...ids].sort()).toEqual(ids);
+    expect(new Set(ids).size).toBe(ids.length);
+    for (const id of ids) expect([isValid(id), ulidTimeMs(id)]).toEqual([true, 1_700_000_000_123]);
+    expect(ulidSeries(1_700_000_000_123, bytes(255, 1, 2, 3, 4, 5, 6))(31)).toBe(ids[2]);
+    expect(ids).not.toContain(ulidSeries(1_700_000_000_123, bytes(255, 1, 2, 3, 4, 6, 6))(31));
+    for (const ordinal of [-1, ULID_ORDINALS_MAX, Number.NaN]) expect(() => ulidSeries(1, bytes())(ordinal)).toThrow(RangeError);
   });
 
   test("what is no ULID has no time", () => {

@@ -140,6 +140,7 @@ describe("a grok rule", () => {
 
   it("takes the expression in --fields, and groups written as such", () => {
     expect(values("--class=/ns/access\n--parser=grok\n--fields=%{IP:client} (?<verb>\\w+)", "::1 PUT")).toEqual({ client: "::1", verb: "PUT" });
+    expect(values("--class=/ns/access\n--parser=grok\n--fields=(a|b) %{IP:client} (x) %{WORD:verb}", "b ::1 x PUT")).toEqual({ client: "::1", verb: "PUT" });
   });
 });
 
