@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { realClock, seededRandom } from "../test/helpers/clock.ts";
 import { emitWhenRoom } from "./host.ts";
 import { Outbox, type Emission, type OutboxOptions } from "./outbox.ts";
+import { encodeHeader } from "./outbox-segment.ts";
 import type { Files, OpenFile } from "../common/files.ts";
 import { nodeFiles } from "./files.ts";
 
@@ -189,6 +190,16 @@ describe("an outbox", () => {
     const again = await openOutbox();
     expect(again.streamId).not.toBe(before);
     expect(await texts(again, again.firstSequence)).toEqual(["a", "b"]);
+  });
+
+  it("knows a file that could not be finished, should its deletion have been lost", async () => {
+    const outbox = await openOutbox();
+    for (const name of ["a", "b"]) await outbox.append([text(name)], { marks: [{ key: "at", value: name }] });
+    await outbox.close();
+    const header = encodeHeader({ format: 1, stream: outbox.streamId, base: 2, marks: [["at", "a"]] });
+    await writeFile(join(folder, "0000000002.seg"), header);
+    const again = await openOutbox();
+    expect([again.mark("at"), again.nextSequence, await texts(again, 1)]).toEqual(["b", 3, ["a", "b"]]);
   });
 
   it("keeps its name when there is no room to write the new one down", async () => {

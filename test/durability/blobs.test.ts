@@ -16,7 +16,11 @@ histories({
   promise: "embedded-power-cut",
   part: "contents and streams of the embedded store",
   count: 600,
-  found: [],
+  found: [
+    ["bytes behind the end that were never answered", 3],
+    ["a content whose name was not durable, put again", 531],
+    ["the size of a removed stream over a new one", 64],
+  ],
   history: async (seed) => {
     const world = new World();
     await liveThrough({ seed, lives: 4, operationsMax: 120, live: (life) => world.live(life) });

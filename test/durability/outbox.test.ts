@@ -15,7 +15,11 @@ histories({
   promise: "agent-power-cut",
   part: "the agent's outbox and journal",
   count: 800,
-  found: [],
+  found: [
+    ["a folder whose name was never durable", 1],
+    ["an unsynced write of a killed agent, taken over and sent", 287],
+    ["a file of a killed agent whose name was not durable", 134],
+  ],
   history: async (seed) => {
     const world = new World();
     await liveThrough({ seed, lives: 5, operationsMax: 160, live: (life) => world.live(life) });

@@ -13,7 +13,7 @@ histories({
   promise: "agent-power-cut",
   part: "the agent's state and identity",
   count: 600,
-  found: [],
+  found: [["two names of one file, one of them written anew", 260]],
   history: async (seed) => {
     const answered = { state: 0, identity: 0 };
     await liveThrough({ seed, lives: 4, operationsMax: 60, live: (life) => keepWriting(life, answered) });
@@ -24,7 +24,7 @@ histories({
   promise: "embedded-power-cut",
   part: "the key file of the controller",
   count: 600,
-  found: [],
+  found: [["a key that was used before its name was durable", 1]],
   history: async (seed) => {
     let used: string | undefined;
     const live = async ({ files }: Life): Promise<void> => {
