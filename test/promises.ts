@@ -129,6 +129,8 @@ export const PROMISES = {
     tests: ["controller/areas/hosts/commands/wait.test.ts", "controller/grpc/peers.test.ts"],
     found: [
       "A command repeated under its id after a controller's restart waited for its deadline. Now it ends at once by what is stored.",
+      "What came in the very turn in which a loop of reading or storing ended was left lying until something else came: entries of an agent, the status of a host, the end of a command (seed 92). Now the loop says that it is over in the turn of its last look.",
+      "A controller that woke would have sent commands in sessions whose lease was over, before its timers said so. Now it asks the lease by the clock.",
       "A command that an agent refused because its epoch had passed ended as failed although it was sent again under the present one. Now such a refusal ends nothing.",
     ],
   },

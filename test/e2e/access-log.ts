@@ -1,3 +1,4 @@
+import { truncateSync } from "node:fs";
 import { copyFile, open, rename, truncate, type FileHandle } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
@@ -20,12 +21,15 @@ export interface AccessLogOptions {
   readonly rotation?: () => Rotation | undefined;
   /** Called between bursts with the number of lines written so far. */
   readonly onProgress?: (written: number) => Promise<void>;
+  /** Called after a racing truncation, before the next line is written; without it the writer does not wait. */
+  readonly onCut?: () => Promise<void>;
 }
 
 const GENERATIONS_KEPT = 20;
 /** A slow copy, and a while before what was copied is cut off. */
 const COPY_PIECE_BYTES = 64 * 1024;
 const COPY_PAUSE_MS = 5;
+const CUT_PAUSE_MS = 100;
 
 /** Line `n` holds its number, so that sums and counts tell whether each arrived exactly once; a line cut off in the middle is none. */
 export function accessLine(n: number): string {
@@ -39,6 +43,7 @@ export async function writeAccessLog(options: AccessLogOptions): Promise<number>
   await log.open();
   for (let written = options.from ?? 0; written < options.lines; ) {
     const count = Math.min(options.linesPerBurst, options.lines - written);
+    if (options.onCut && log.takeCut()) await options.onCut();
     await log.write(Array.from({ length: count }, (_, index) => accessLine(written + index)).join(""), count);
     written += count;
     const rotation = log.lines >= options.rotateEveryLines ? (options.rotation ?? (() => "rename" as const))() : undefined;
@@ -55,6 +60,8 @@ class RotatedLog {
   readonly #generations: number;
   #file: FileHandle | undefined;
   #racing: Promise<void> | undefined;
+  #cut = false;
+  #writing: Promise<void> | undefined;
   lines = 0;
   rotations = 0;
 
@@ -68,7 +75,9 @@ class RotatedLog {
   }
 
   async write(text: string, lines: number): Promise<void> {
-    await this.#file?.appendFile(text);
+    this.#writing = this.#file?.appendFile(text);
+    await this.#writing;
+    this.#writing = undefined;
     this.lines += lines;
   }
 
@@ -80,6 +89,13 @@ class RotatedLog {
     if (rotation === "rename") await this.#byRename();
     else if (rotation === "copy-truncate") await this.#byCopy();
     else this.#racing = this.#byRacingCopy();
+  }
+
+  /** Once for each racing truncation. */
+  takeCut(): boolean {
+    const cut = this.#cut;
+    this.#cut = false;
+    return cut;
   }
 
   async close(): Promise<void> {
@@ -116,6 +132,11 @@ class RotatedLog {
       await to.write(piece, 0, bytes.bytesRead);
       await pause(COPY_PAUSE_MS);
     }
-    await truncate(this.#path, 0);
+    // The writer goes on meanwhile.
+    await pause(CUT_PAUSE_MS);
+    // Not in the middle of a write: then who can say on which side of the cut it is.
+    while (this.#writing) await this.#writing;
+    truncateSync(this.#path, 0);
+    this.#cut = true;
   }
 }

@@ -29,6 +29,8 @@ export interface Scenario {
   readonly rotations: readonly Rotation[];
   /** Notes when each line was written. */
   readonly times?: WriteTimes;
+  /** Before the first line after a racing truncation. */
+  readonly onCut?: () => Promise<void>;
   /** What is done to the installation, each at a moment of its own, one after the other. */
   readonly blows: readonly Blow[];
 }
@@ -104,6 +106,7 @@ export async function carryOut(scenario: Scenario): Promise<number> {
     rotateEveryLines: scenario.rotateEveryLines,
     linesPerBurst: scenario.linesPerBurst,
     pauseMs: scenario.pauseMs,
+    ...(scenario.onCut ? { onCut: scenario.onCut } : {}),
     rotation: () => striking.mayRotate(() => scenario.rotations[Math.floor(random.next() * scenario.rotations.length)]),
     onProgress: async (written) => {
       scenario.times?.wrote(written, Date.now());
@@ -214,8 +217,10 @@ async function problems(odp: Installation) {
   return { lost, unparsed };
 }
 
-export function gapsOf(odp: Installation): Promise<Record<string, unknown>[]> {
-  return odp.mql("select reason, count, unit, source, stime, etime from /matrix/system/policygap where policy='access' limit -1");
+/** In the order in which they were told. */
+export async function gapsOf(odp: Installation): Promise<Record<string, unknown>[]> {
+  const gaps = await odp.mql("select reason, count, unit, source, stime, etime from /matrix/system/policygap where policy='access' limit -1");
+  return gaps.sort((a, b) => Number(a["etime"]) - Number(b["etime"]));
 }
 
 /** The numbers of lines that are in none of the classes, or more than once. */

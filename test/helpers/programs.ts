@@ -4,7 +4,7 @@ import { setTimeout as pause } from "node:timers/promises";
 
 /** Real processes for end-to-end tests: started from the built bundles, killed without mercy, their output kept for the failure message. */
 
-const START_DEADLINE_MS = 60_000;
+const START_DEADLINE_MS = 240_000;
 const EXIT_DEADLINE_MS = 20_000;
 const POLL_MS = 50;
 const OUTPUT_KEPT_CHARACTERS = 200_000;

@@ -60,7 +60,7 @@ async function hasTail(file: FileHandle, { offset, tail }: Print): Promise<boole
 }
 
 /** Of a file that is not the one looked at any more, because it was renamed meanwhile, nothing can be said. */
-export type Compared = "other" | "unknown" | Same;
+type Compared = "other" | "unknown" | Same;
 
 export interface Same {
   /** Present size of the file. */
@@ -83,9 +83,12 @@ export async function compareWith(root: string, at: FileLook, print: Print): Pro
   return compared ?? "unknown";
 }
 
-/** Empty when it cannot be read: then it is not there any more, or will be read later. */
-export async function firstBytes(root: string, at: FileLook): Promise<string> {
-  return (await withFile(root, at, async (file) => headOf(await readAt(file, 0, LOG_HEAD_BYTES)))) ?? "";
+/** Undefined when it is not there any more, or shorter than it was. */
+export function firstBytes(root: string, at: FileLook): Promise<string | undefined> {
+  return withFile(root, at, async (file) => {
+    const head = headOf(await readAt(file, 0, LOG_HEAD_BYTES));
+    return (await file.stat()).size < at.size ? undefined : head;
+  });
 }
 
 /** Whether the first file is as the second begins; long ones are compared in part. Undefined when one of them was renamed meanwhile. */

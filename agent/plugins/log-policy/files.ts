@@ -18,6 +18,7 @@ interface Found {
 
 /** What a look into the folder showed. */
 interface Scene {
+  readonly atMs: number;
   /** Every file, by its path. */
   readonly files: readonly string[];
   /** Files that match, and those that a rotation may have made of one. */
@@ -36,6 +37,8 @@ export class LogFiles {
   #nextSerial = 1;
   #sinceMs = Infinity;
   #complained = false;
+  /** Something changed while it was looked at. */
+  #unsure = false;
   /** Copies that are being made, by inode, and since when. */
   #copies = new Map<string, number>();
 
@@ -58,7 +61,7 @@ export class LogFiles {
 
   /** Some are nowhere to be found, and may have been renamed while we looked. */
   get missing(): boolean {
-    return [...this.#files.values()].some((file) => file.missing);
+    return this.#unsure || [...this.#files.values()].some((file) => file.missing);
   }
 
   get waiting(): boolean {
@@ -105,19 +108,21 @@ export class LogFiles {
   /** Finds what is new, renamed, cut off or gone; answers the folders to watch. */
   async scan(signal: AbortSignal): Promise<readonly string[]> {
     const { dir } = this.#work.spec;
+    const atMs = this.#work.host.clock.nowMs();
+    this.#unsure = false;
     const { files, folders, cut } = await walk(dir);
     if (cut) this.#complain(`${dir} holds too many files; some are not followed`);
     const homes = new Set([...this.#files.values()].map(({ state }) => state.home));
     const wanted = files.filter((path) => this.#work.match.test(path));
     for (const path of wanted) homes.add(path);
     const rotated = files.filter((path) => !this.#work.match.test(path) && originsOf(path).some((origin) => homes.has(origin)));
-    const scene: Scene = { files, looks: await lookAll(dir, [...wanted, ...rotated]), taken: new Set() };
+    const scene: Scene = { atMs, files, looks: await lookAll(dir, [...wanted, ...rotated]), taken: new Set() };
     await this.#locate(scene, signal);
     await this.#keepPaths(signal);
     const found = await this.#unknown(scene);
     if (found.length > 0) this.#work.host.log("debug", "files found", { policy: this.#work.policy.name, dir, count: found.length });
     await this.#closeGone(signal);
-    await this.#follow(found, signal);
+    await this.#follow(found, { atMs, signal });
     return folders;
   }
 
@@ -189,7 +194,7 @@ export class LogFiles {
     // Of a file that was empty there is nothing to know it by under another name.
     const same = state.head === "" && at.path !== state.path ? "other" : await compareWith(this.#work.spec.dir, at, state);
     if (typeof same === "string" || same.short) {
-      file.displaced ||= same !== "unknown";
+      if (same !== "unknown") await file.displace();
       return false;
     }
     if (same.size < state.size) await file.moveTo({ at, same }, signal);
@@ -300,14 +305,14 @@ export class LogFiles {
       const at = scene.looks.find(({ id }) => id === file.state.id);
       const same = at && (await compareWith(this.#work.spec.dir, at, file.state));
       if (typeof same === "object" && !same.short) continue;
-      file.displaced ||= same !== undefined && same !== "unknown";
+      if (same !== undefined && same !== "unknown") await file.displace();
       await file.miss();
       return true;
     }
     return false;
   }
 
-  async #follow(found: readonly Found[], signal: AbortSignal): Promise<void> {
+  async #follow(found: readonly Found[], { atMs, signal }: { atMs: number; signal: AbortSignal }): Promise<void> {
     const { spec, host } = this.#work;
     const marks: Mark[] = [];
     const files = this.#before(found, marks);
@@ -318,8 +323,13 @@ export class LogFiles {
     states.sort((a, b) => comparePlaces(a.place, b.place) || compareAge(a, b));
     const room = Math.max(0, LOG_FILES_MAX - this.#files.size);
     const created: FollowedFile[] = [];
-    for (const { at, ...named } of states.slice(0, room)) created.push(this.#create(at, { ...named, head: await firstBytes(spec.dir, at) }));
-    if (created.length < states.length) this.#complain(`more than ${LOG_FILES_MAX} files match; the rest is not followed`);
+    for (const { at, ...named } of states.slice(0, room)) {
+      const head = await firstBytes(spec.dir, at);
+      // Cut off or renamed since it was looked at: the next look tells.
+      if (head === undefined) this.#unsure = true;
+      else created.push(this.#create(at, { ...named, head, seenMs: atMs }));
+    }
+    if (room < states.length) this.#complain(`more than ${LOG_FILES_MAX} files match; the rest is not followed`);
     const renumbered = files.map(({ state }) => new FollowedFile(this.#work, { ...state, serial: this.#nextSerial++ }));
     const all = [...created, ...renumbered];
     if (all.length === 0) return;
@@ -339,10 +349,10 @@ export class LogFiles {
     return files;
   }
 
-  #create({ id, path, mtimeMs }: FileLook, named: Pick<FileState, "home" | "groups" | "place" | "log" | "head">): FollowedFile {
+  #create({ id, path, size, mtimeMs }: FileLook, named: Pick<FileState, "home" | "groups" | "place" | "log" | "head" | "seenMs">): FollowedFile {
     const serial = this.#nextSerial++;
-    const nothing = { offset: 0, tail: NO_TAIL, skipping: false, size: 0, seenMs: this.#work.host.clock.nowMs() };
-    return new FollowedFile(this.#work, { ...named, ...nothing, serial, generation: `${id}:${serial}`, path, id, mtimeMs });
+    const nothing = { offset: 0, tail: NO_TAIL, skipping: false };
+    return new FollowedFile(this.#work, { ...named, ...nothing, serial, generation: `${id}:${serial}`, path, id, size, mtimeMs });
   }
 
   #complain(message: string): void {

@@ -9,6 +9,7 @@ import { packRecords, type RawRecord } from "../../records.ts";
 import { extendsHead, hasHead, headOf, readAt, tailOf, type Print, type Same, type Tail } from "./content.ts";
 import type { FileLook } from "./folder.ts";
 import type { LogWork } from "./work.ts";
+import { lengthBeforeCut } from "./writer.ts";
 
 /** One life of a file and how far it is in the outbox, as marked. */
 export interface FileState extends Print {
@@ -100,6 +101,14 @@ export class FollowedFile {
     return this.#misses >= LOG_MISSES_MAX - 1;
   }
 
+  /** What was written to it last, and never seen, is lost as well. */
+  async displace(): Promise<void> {
+    if (this.displaced) return;
+    this.displaced = true;
+    const length = this.isHome ? await lengthBeforeCut(this.#work.spec.dir, this.state) : undefined;
+    this.state.size = Math.max(this.state.size, length ?? 0);
+  }
+
   found(): void {
     this.#misses = 0;
     this.gone = false;
@@ -113,7 +122,7 @@ export class FollowedFile {
     this.gone = deleted || this.#misses >= LOG_MISSES_MAX;
   }
 
-  /** It goes on in a copy. What was seen behind the copy's end and not read is lost; what was not even seen nobody can tell. */
+  /** It goes on in a copy. What was written behind the copy's end and not read is lost. */
   async moveTo({ at, same: { size, short } }: Copy, signal: AbortSignal): Promise<void> {
     const { state } = this;
     const gap = this.gap("truncated", Math.max(0, state.size - Math.max(state.offset, size)));
@@ -133,7 +142,7 @@ export class FollowedFile {
     return { key: this.#key() };
   }
 
-  /** `count` is what is known to be lost, from the last look on; more may have come and gone between two looks. */
+  /** `count` is what is known to be lost, since the last look; more may have come and gone that nobody can tell. */
   gap(reason: "truncated" | "vanished", count = Math.max(0, this.state.size - this.state.offset)): Emission[] {
     const { host, policy, spec } = this.#work;
     const source = join(spec.dir, this.state.home);
@@ -150,15 +159,16 @@ export class FollowedFile {
     this.dirty = false;
     this.waiting = false;
     while (!signal.aborted) {
+      const seenMs = this.#work.host.clock.nowMs();
       const { size, mtimeMs, nlink } = await handle.stat();
       if (nlink === 0) this.gone = true;
       const piece = size < this.state.size ? undefined : await this.#nextPiece(handle, size);
       if (!piece) {
-        this.displaced = true;
+        await this.displace();
         return "displaced";
       }
       if (size !== this.state.size || mtimeMs !== this.state.mtimeMs) this.#changedMs = this.#work.host.clock.monotonicMs();
-      Object.assign(this.state, { size, mtimeMs, seenMs: this.#work.host.clock.nowMs(), head: piece.head });
+      Object.assign(this.state, { size, mtimeMs, seenMs, head: piece.head });
       if (!(await this.#take(piece, signal))) return "read";
     }
     return "read";

@@ -2,10 +2,11 @@ import { appendFile, copyFile, cp, mkdir, mkdtemp, open, rename, rm, truncate, u
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { expect, it } from "vitest";
+import { afterAll, expect, it } from "vitest";
 import type { LogPolicySpec } from "../../../common/api/policies.ts";
 import type { Clock } from "../../../common/time.ts";
 import { realClock, seededRandom } from "../../../test/helpers/clock.ts";
+import { prove } from "../../../test/helpers/evidence.ts";
 import { createExec } from "../../exec.ts";
 import { createHost } from "../../host.ts";
 import type { Log } from "../../log.ts";
@@ -13,9 +14,9 @@ import { Outbox } from "../../outbox.ts";
 import { Supervisor } from "../../supervisor.ts";
 import { logPolicy } from "./log-policy.ts";
 
-/** Seeds that found something once. */
-const FOUND: readonly number[] = [];
-const SEEDS = process.env["ODP_SEED"] ? [Number(process.env["ODP_SEED"])] : [...FOUND, ...Array.from({ length: Number(process.env["ODP_ROUNDS"] ?? 24) }, (_, index) => index + 1)];
+/** Seeds that found something once; what they find depends on the moment as well. */
+const FOUND: readonly number[] = [45, 51, 77, 85, 119, 137];
+const SEEDS = process.env["ODP_SEED"] ? [Number(process.env["ODP_SEED"])] : [...FOUND, ...Array.from({ length: Number(process.env["ODP_ROUNDS"] ?? 18) }, (_, index) => index + 1)];
 const STEPS = 40;
 const GENERATIONS = 5;
 const SPEED = 20;
@@ -28,6 +29,11 @@ const quickClock: Clock = {
   after: (delayMs, callback) => realClock.after(delayMs / SPEED, callback),
 };
 
+const kept: number[] = [];
+afterAll(() => {
+  if (kept.length === SEEDS.length) prove("log-rotation", { histories: kept.length, steps: STEPS, seeds: kept });
+});
+
 it.each(SEEDS)("seed %i: every line once, however the log is rotated and whenever the agent is killed", { timeout: 120_000 }, async (seed) => {
   await using history = await History.begin(seed);
   for (let step = 0; step < STEPS; step++) await history.step();
@@ -37,6 +43,7 @@ it.each(SEEDS)("seed %i: every line once, however the log is rotated and wheneve
   const doubled = lines.filter((line, index) => lines.indexOf(line) !== index);
   expect({ foreign, doubled }, history.trace).toEqual({ foreign: [], doubled: [] });
   expect((await history.gaps()).filter(({ count }) => count > 0), history.trace).toEqual([]);
+  kept.push(seed);
 });
 
 /** One log, its writer, its rotation and the agent that follows it, by the dice of a seed. */
