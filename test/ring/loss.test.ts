@@ -20,6 +20,7 @@ const MANY = 200;
 /** What a member has set aside, and more: by then it has met the end of its disk. */
 const GROWTH_MAX_MIB = 400;
 
+const seeds = new Map<string, number>();
 let ring: Ring;
 let engine: TestClusterEngine;
 let store: TenantStore;
@@ -135,7 +136,9 @@ async function settled(write: () => Promise<unknown>): Promise<void> {
 
 async function begun(name: string, options: Partial<LoadOptions> = {}): Promise<Load> {
   await mendRing(ring);
-  const load = new Load(store, { random: seededRandom(seedOfRun(name)), faultsPerCallMax: FAULTS_PER_CALL_MAX, ...options });
+  const seed = seedOfRun(name);
+  seeds.set(name, seed);
+  const load = new Load(store, { random: seededRandom(seed), faultsPerCallMax: FAULTS_PER_CALL_MAX, ...options });
   await load.begin();
   await load.goOn(ROUNDS.before);
   return load;
@@ -146,5 +149,5 @@ async function finished(name: string, load: Load, promise: "ring-loss" | "ring-m
   const { writes, reads, unavailable, unknown, longestMs } = load.tally;
   console.log(`${name}: ${writes} writes, ${reads} reads, ${unavailable} unavailable, ${unknown} unknown outcomes, longest wait ${longestMs} ms`);
   for (const fault of new Set(load.faults)) console.log(`  ${fault.slice(0, 300)}`);
-  prove(promise, { loss: name, writes, reads, unavailable, unknown, longestMs });
+  prove(promise, { loss: name, seeds: [seeds.get(name) ?? 0], writes, reads, unavailable, unknown, longestMs });
 }
