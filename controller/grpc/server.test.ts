@@ -356,6 +356,7 @@ describe("two controllers on one store", () => {
 
   it("send their agents away when the lease of the sessions is lost, and take them again", async () => {
     const lost: AbortController[] = [];
+    let woken = false;
     const stores = (engine: TestEngine): Stores => ({
       tenant: (name) => engine.tenant(name),
       system: async () => {
@@ -364,7 +365,7 @@ describe("two controllers on one store", () => {
           const stop = new AbortController();
           lost.push(stop);
           const granted = await system.kv.lease(ttlMs);
-          return { id: granted.id, lost: stop.signal, held: () => !stop.signal.aborted, revoke: () => granted.revoke() };
+          return { id: granted.id, lost: stop.signal, held: () => !stop.signal.aborted && !woken, revoke: () => granted.revoke() };
         };
         return { ...system, kv: { ...methodsOf(system.kv), lease } };
       },
@@ -373,6 +374,12 @@ describe("two controllers on one store", () => {
     const identity = await test.enrol("lonely");
     const agent = agentOf(identity, lonely.agentPort);
     const { epoch } = await agent.hello();
+    // As in a controller that wakes: by the clock the lease is over, and nobody has said so yet.
+    woken = true;
+    const late = lonely.hosts.dispatch(lonely.principal(), "lonely", { kind: "exec", line: "true" }, { commandId: "late", timeoutMs: 100 });
+    expect(await late).toMatchObject({ state: "unreachable" });
+    expect(agent.frames.map(({ $case }) => $case)).not.toContain("command");
+    woken = false;
     // The first is of the controller itself.
     lost[1]?.abort();
     expect(await agent.next("refused")).toMatchObject({ code: "unavailable" });
