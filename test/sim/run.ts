@@ -22,7 +22,7 @@ export interface Outcome {
   readonly jobs: number;
 }
 
-const TROUBLE_MS = 30_000;
+const TROUBLE_MS = 20_000;
 /** When all is well again, agents are back within this, and runs that nobody holds any more are ended. */
 const PATIENCE_MS = 300_000;
 

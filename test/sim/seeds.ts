@@ -1,4 +1,5 @@
-/** Seeds that have shown something, and what; they are run whatever else is. */
-export const FAILED_ONCE: readonly { readonly seed: number; readonly found: string }[] = [
-  { seed: 151, found: "a piece of job output that came after a failed write made the controller go round in circles" },
-];
+/**
+ * Seeds that have shown something, and what; they are run whatever else is. A seed says something only as long as histories are made in the
+ * same way: when `run.ts` changes what they are made of, what is found here is to have a test of its own, and the list begins anew.
+ */
+export const FAILED_ONCE: readonly { readonly seed: number; readonly found: string }[] = [];
