@@ -33,6 +33,8 @@ export const STORE_CALL_DEADLINE_MS = 12_000;
 export const SHUTDOWN_DEADLINE_MS = 10_000;
 
 // HTTP.
+/** Connections that wait to be accepted; the system may allow fewer. */
+export const HTTP_BACKLOG_CONNECTIONS = 4_096;
 export const HTTP_BODY_MAX_BYTES = 16 * MIB;
 export const HTTP_UPLOAD_MAX_BYTES = 512 * MIB;
 export const HTTP_UPLOAD_MAX_FILES = 256;

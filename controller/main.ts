@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { setFlagsFromString } from "node:v8";
 import { multistream, pino, type Logger } from "pino";
 import { AppError, errorText } from "../common/errors.ts";
-import { SHUTDOWN_DEADLINE_MS } from "../common/limits.ts";
+import { HTTP_BACKLOG_CONNECTIONS, SHUTDOWN_DEADLINE_MS } from "../common/limits.ts";
 import { REGEXP_V8_FLAGS } from "../common/regex/pattern.ts";
 import type { Clock, Random } from "../common/time.ts";
 import { assemble, type Assembly } from "./assembly.ts";
@@ -55,7 +55,7 @@ async function run(settings: Settings): Promise<void> {
   const password = await firstTenant(assembly, settings);
   const http = await assembly.http();
   agentPort = await assembly.agents.listen(settings.host, settings.agentPort);
-  const url = await http.listen({ host: settings.host, port: settings.port });
+  const url = await http.listen({ host: settings.host, port: settings.port, backlog: HTTP_BACKLOG_CONNECTIONS });
   await assembly.join(url);
   announce(settings, url, password);
   const localAgent = settings.localAgent ? startLocalAgent(assembly, { settings, runtime, url }) : undefined;

@@ -64,8 +64,8 @@ export class Installation {
     return agent;
   }
 
-  async startController(): Promise<void> {
-    const environment = { ODP_PORT: String(this.port), ...this.#settings };
+  async startController(changed: Readonly<Record<string, string>> = {}): Promise<void> {
+    const environment = { ODP_PORT: String(this.port), ...this.#settings, ...changed };
     this.#controller = new Program("controller", "dist/controller.js", environment);
     await this.#controller.printed(/is ready/);
     this.#session = "";
@@ -133,12 +133,13 @@ export class Installation {
   }
 
   async session(): Promise<string> {
-    if (this.#session === "") this.#session = await this.#signIn();
+    if (this.#session === "") this.#session = await this.signIn("matrix");
     return this.#session;
   }
 
-  async #signIn(): Promise<string> {
-    const form = new URLSearchParams({ company: "matrix", username: "admin", password: this.#settings["ODP_ADMIN_PASSWORD"] ?? "" });
+  /** A session of its administrator. */
+  async signIn(company: string): Promise<string> {
+    const form = new URLSearchParams({ company, username: "admin", password: this.#settings["ODP_ADMIN_PASSWORD"] ?? "" });
     const response = await fetch(`${this.url}/user/signin`, { method: "POST", body: form, signal: AbortSignal.timeout(CALL_DEADLINE_MS) });
     const envelope = (await response.json()) as Envelope;
     if (envelope.status !== "ok") throw new Error(`Signing in: ${JSON.stringify(envelope)}`);

@@ -233,15 +233,17 @@ export class BareAgent {
   ended = false;
   error: (Error & { readonly code?: number }) | undefined;
 
-  constructor(port: number, identity: TestIdentity) {
+  constructor(port: number, identity: TestIdentity, options: { readonly reads?: boolean } = {}) {
     const authorities = Buffer.from(identity.answer.authorities.map(pemOf).join(""));
     const secure = credentials.createSsl(authorities, Buffer.from(identity.keyPem), Buffer.from(pemOf(identity.answer.certificate)));
     this.client = new AgentLinkClient(`localhost:${port}`, secure, { "grpc.use_local_subchannel_pool": 1 });
     this.#call = this.client.session();
-    this.#call.on("data", (frame: ControllerFrame) => {
-      if (frame.frame) this.frames.push(frame.frame);
-      this.#wake();
-    });
+    if (options.reads ?? true) {
+      this.#call.on("data", (frame: ControllerFrame) => {
+        if (frame.frame) this.frames.push(frame.frame);
+        this.#wake();
+      });
+    }
     this.#call.on("end", () => this.#end());
     this.#call.on("error", (error) => {
       this.error = error;
