@@ -77,13 +77,19 @@ describe("of two controllers", () => {
     const pausedMs = performance.now();
     process.kill(b.controller.pid, "SIGSTOP");
     try {
+      const changing = definitionsChange(a);
+      changing.catch(() => undefined);
       found["works again after a pause, ms"] = await worksAgain(a);
       await endsWhole(a, job, heard.frames);
+      found["definitions change beside a paused one, ms"] = await changing;
       await eventually("the lease is over", DEADLINE_MS, () => performance.now() - pausedMs > AGENT_SESSION_LEASE_MS * 1.5 || undefined);
     } finally {
       process.kill(b.controller.pid, "SIGCONT");
     }
     await own;
+    // It writes by definitions that it had not heard of when it was stopped.
+    await eventually("the one that woke writes by the new definitions", DEADLINE_MS, () => b.mql("insert into /matrix/e2e/note id='late', said='b', size=2").catch(() => undefined));
+    expect(await a.mql("select id, said, size from /matrix/e2e/note where size > 0 order by id")).toMatchObject([{ said: "b", size: 2 }, { said: "a", size: 1 }]);
     expect(await eventually("the one that woke serves again", DEADLINE_MS, () => answer(run(b, "echo awake")).then((text) => (text.includes("awake") ? text : undefined)))).toContain("awake");
     expect(await answer(run(a, "echo both"))).toContain("both");
     heard.close();
@@ -113,6 +119,7 @@ describe("of two controllers", () => {
     await mkdir(logs);
     await a.mql("create class if not exists /matrix/e2e/access (client varchar, path varchar, status int, n bigint, index(client)) with kind='record'");
     await a.mql("create class if not exists /matrix/e2e/tick (text varchar) with kind='record'");
+    await a.mql("create class if not exists /matrix/e2e/note (said varchar) with key='manu'");
     const grok = '--class=/matrix/e2e/access\n--parser=grok\n--pattern_1=%{IP:client} - - \\[%{HTTPDATE}\\] "%{WORD} %{NOTSPACE:path}[^"]*" %{INT:status:int} %{INT:n:int}\n';
     await a.ok("PUT", "/mxobject/rule", new URLSearchParams({ key: "/matrix/rules/e2e/access", value: grok }));
     await a.ok("PUT", "/mxobject/rule", new URLSearchParams({ key: "/matrix/rules/e2e/tick", value: "--class=/matrix/e2e/tick\n--parser=text\n--fields=text\n" }));
@@ -142,6 +149,15 @@ describe("of two controllers", () => {
     expect(await answer(run(odp, "echo works"))).toContain("works");
     await eventually("records flow, and the socket hears of them", DEADLINE_MS, () => heard.frames.some(({ title }) => title === "/matrix/e2e/tick") || undefined);
     heard.close();
+    return Math.round(performance.now() - startMs);
+  }
+
+  /** Milliseconds that it takes to make a class, change another one and write by them. */
+  async function definitionsChange(odp: Installation): Promise<number> {
+    const startMs = performance.now();
+    await odp.mql("alter class /matrix/e2e/note add column size int");
+    await odp.mql("create class /matrix/e2e/fresh (x int)");
+    await odp.mql("insert into /matrix/e2e/note id='now', said='a', size=1; insert into /matrix/e2e/fresh id='f', x=1");
     return Math.round(performance.now() - startMs);
   }
 
