@@ -105,7 +105,8 @@ export class FollowedFile {
   async displace(): Promise<void> {
     if (this.displaced) return;
     this.displaced = true;
-    const length = this.isHome ? await lengthBeforeCut(this.#work.spec.dir, this.state) : undefined;
+    // Of one that was empty at every look the copy, too, is a file that nobody knows.
+    const length = this.isHome && this.state.head !== "" ? await lengthBeforeCut(this.#work.spec.dir, this.state) : undefined;
     this.state.size = Math.max(this.state.size, length ?? 0);
   }
 
@@ -201,8 +202,9 @@ export class FollowedFile {
   async #nextPiece(handle: FileHandle, size: number): Promise<NextPiece | undefined> {
     const { offset, tail, head } = this.state;
     const from = offset - tail.bytes;
-    const bytes = await readAt(handle, from, Math.min(tail.bytes + this.#pieceBytes, size - from));
-    if (bytes.length < tail.bytes || tailOf(bytes.subarray(0, tail.bytes)).hash !== tail.hash) return undefined;
+    const expected = Math.min(tail.bytes + this.#pieceBytes, size - from);
+    const bytes = await readAt(handle, from, expected);
+    if (bytes.length < expected || tailOf(bytes.subarray(0, tail.bytes)).hash !== tail.hash) return undefined;
     const seen = from === 0 ? headOf(bytes) : head;
     return extendsHead(seen, head) && (await hasHead(handle, seen)) ? { bytes, before: tail.bytes, head: seen } : undefined;
   }
