@@ -45,6 +45,7 @@ export function jvmFlags(options: JvmOptions): string[] {
     `-Xms${options.heapMiB}m`,
     `-Xmx${options.heapMiB}m`,
     "-XX:+ExitOnOutOfMemoryError",
+    `-XX:ErrorFile=${options.dataDir}/hs_err.log`,
     // Without a file here every JVM of one user writes to the same place in /tmp.
     "-XX:+PerfDisableSharedMem",
     `-Dcassandra.config=file://${options.configFile}`,
