@@ -6,7 +6,7 @@ import { FAILED_ONCE } from "./seeds.ts";
 
 const FROM = Number(process.env.ODP_SIM_FROM ?? 1);
 const COUNT = Number(process.env.ODP_SIM_COUNT ?? 10_000);
-const REPLAYED = 20;
+const REPLAYED = 10;
 const TIMEOUT_MS = 1_800_000;
 
 it("a history replays exactly from its seed", async () => {

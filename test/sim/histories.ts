@@ -1,4 +1,6 @@
+import { join } from "node:path";
 import { Worker } from "node:worker_threads";
+import { build } from "esbuild";
 import type { Outcome } from "./run.ts";
 import type { WorkerNews, WorkerTask } from "./worker.ts";
 
@@ -33,13 +35,22 @@ export async function runHistories({ from, count, workers = 2, onOutcome }: Hist
     onOutcome?.(outcome);
   };
   const tasks = Array.from({ length: workers }, (_, at): WorkerTask => ({ from: from + at, count: count - at, step: workers }));
-  await Promise.all(tasks.map((task) => runWorker(task, take, wrong)));
+  const file = await workerFile();
+  await Promise.all(tasks.map((task) => runWorker({ file, task }, take, wrong)));
   return { ...total, wrong };
 }
 
-function runWorker(task: WorkerTask, take: (outcome: Outcome) => void, wrong: Map<number, readonly string[]>): Promise<void> {
+/** Threads of Node 20 load no TypeScript. */
+async function workerFile(): Promise<string> {
+  const outfile = join(import.meta.dirname, "../../node_modules/.cache/sim", `worker-${process.pid}.mjs`);
+  const entry = join(import.meta.dirname, "worker.ts");
+  await build({ entryPoints: [entry], outfile, bundle: true, platform: "node", format: "esm", packages: "external", sourcemap: "inline", logLevel: "error" });
+  return outfile;
+}
+
+function runWorker({ file, task }: { file: string; task: WorkerTask }, take: (outcome: Outcome) => void, wrong: Map<number, readonly string[]>): Promise<void> {
   return new Promise((resolve, reject) => {
-    const worker = new Worker(new URL("./worker.ts", import.meta.url), { workerData: task, execArgv: ["--import", "tsx"] });
+    const worker = new Worker(file, { workerData: task, execArgv: ["--enable-source-maps"] });
     let at = task.from;
     let heardMs = performance.now();
     const watch = setInterval(() => {
