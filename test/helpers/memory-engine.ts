@@ -1,17 +1,9 @@
 import type { Clock } from "../../common/time.ts";
 import type { Engine, TenantStore } from "../../controller/store/engine.ts";
+import type { StoreCall } from "./memory-call.ts";
 import { MemoryBlobState, MemoryBlobStore } from "./memory-blob-store.ts";
 import { MemoryKvState, MemoryKvStore } from "./memory-kv.ts";
 import { MemoryObjectState, MemoryObjectStore, noTenant } from "./memory-object-store.ts";
-
-/** How a client's calls reach the store: at once here, with delays and faults in the simulation. */
-export interface StoreCall {
-  read<T>(name: string, action: () => T): Promise<T>;
-  /** `partly` does the first so many of several parts, as an interrupted batch would; it is told how many by the given function. */
-  write<T>(name: string, action: () => T, partly?: (count: (of: number) => number) => void): Promise<T>;
-  /** What waits out every outage inside. */
-  watch<T>(action: () => T): Promise<T>;
-}
 
 const AT_ONCE: StoreCall = {
   read: (_name, action) => Promise.resolve().then(action),

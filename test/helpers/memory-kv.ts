@@ -6,7 +6,7 @@ import type { Clock } from "../../common/time.ts";
 import type {
   KvCondition, KvEntry, KvEvent, KvLease, KvListOptions, KvOperation, KvPage, KvPutOptions, KvStore, KvTxn, KvWatchOptions, KvWriteResult,
 } from "../../controller/store/kv.ts";
-import type { StoreCall } from "./memory-engine.ts";
+import type { StoreCall } from "./memory-call.ts";
 
 /** A lease is kept alive this many times in its span. */
 const BEATS = 3;

@@ -9,7 +9,7 @@ import { indexedTerms } from "../../controller/store/embedded/object-keys.ts";
 import type {
   Edge, EdgeEnd, Entity, EntityChange, EntityKey, EntityTrace, EntityVersion, FindRequest, ObjectStore, Page, PageRequest, StoredCell, StoredRecord, TimelineRequest, TimeRangeUs,
 } from "../../controller/store/objects.ts";
-import type { StoreCall } from "./memory-engine.ts";
+import type { StoreCall } from "./memory-call.ts";
 
 interface EdgeMark {
   readonly end: EdgeEnd;
