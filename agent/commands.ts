@@ -65,6 +65,8 @@ export class Commands {
   async #take(command: Command): Promise<void> {
     const { journal, plugins } = this.#options;
     await journal.obey(command.epoch);
+    const starting = journal.starting(command.id);
+    if (starting) return void (await starting);
     if (journal.has(command.id)) return;
     if (this.#stopping) throw new AppError("unavailable", "The agent is ending.");
     if (command.id === "" || !command.body) throw new AppError("invalid", "The command has no id or nothing to do.");

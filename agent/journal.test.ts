@@ -34,13 +34,17 @@ const command = (id: string, epoch: number): Command => ({
 function commands() {
   const ran: string[] = [];
   const told: string[] = [];
+  const notedWhenTold: boolean[] = [];
   const taken = new Commands({
     host: { log: () => undefined } as unknown as Host,
     journal,
     plugins: [{ kind: "exec", run: ({ command: { id } }) => (ran.push(id), Promise.resolve({ state: "ok", code: 0, message: "" })) }],
-    tell: ({ commandId, state }) => void told.push(`${commandId} ${state}`),
+    tell: ({ commandId, state }) => {
+      told.push(`${commandId} ${state}`);
+      notedWhenTold.push(outbox.mark(`command/${commandId}`) !== undefined);
+    },
   });
-  return { ran, told, taken };
+  return { ran, told, notedWhenTold, taken };
 }
 
 it("does not go back to an epoch that passes while a higher one is being written", async () => {
@@ -59,12 +63,13 @@ it("begins no command of an epoch that passed before it was written down", async
   expect(journal.has("old")).toBe(false);
 });
 
-it("begins a command once that comes twice before it is written down", async () => {
+it("begins a command once that comes twice before it is written down, and accepts neither before", async () => {
   await journal.obey(1);
-  const { ran, told, taken } = commands();
+  const { ran, told, notedWhenTold, taken } = commands();
   await Promise.all([taken.take(command("twice", 1)), taken.take(command("twice", 1))]);
   await taken.stop();
   expect(ran).toEqual(["twice"]);
   expect(told).toEqual(["twice accepted", "twice accepted"]);
+  expect(notedWhenTold).toEqual([true, true]);
   prove("agent-command-once", { cases: ["two epochs at once", "a command of an epoch that passes", "a command twice at once"] });
 });

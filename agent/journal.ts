@@ -27,7 +27,7 @@ export class Journal {
   readonly #clock: Clock;
   /** Seen and perhaps not on disk yet; what is being written counts, or two calls at once would both pass. */
   #highest = 0;
-  readonly #starting = new Set<string>();
+  readonly #starting = new Map<string, Promise<unknown>>();
 
   constructor(outbox: Outbox, clock: Clock) {
     this.#outbox = outbox;
@@ -61,7 +61,12 @@ export class Journal {
   }
 
   has(id: string): boolean {
-    return this.#starting.has(id) || this.#outbox.mark(PREFIX + id) !== undefined;
+    return this.#outbox.mark(PREFIX + id) !== undefined;
+  }
+
+  /** Settles as the start of the command does that is being written down; absent when none is. */
+  starting(id: string): Promise<unknown> | undefined {
+    return this.#starting.get(id);
   }
 
   /** Durable when it resolves. `AppError("limited")` when there is no room for one more. */
@@ -73,8 +78,9 @@ export class Journal {
     const startedMs = this.#clock.nowMs();
     const noted: Noted = { startedMs, keepUntilMs: startedMs + Math.max(0, remainingMs) + JOURNAL_KEEP_MS, traceparent };
     const marks = [{ key: PREFIX + id, value: JSON.stringify(noted) }, ...stale.map((key) => ({ key }))];
-    this.#starting.add(id);
-    await this.#outbox.append([], { marks, reserve: true }).finally(() => this.#starting.delete(id));
+    const written = this.#outbox.append([], { marks, reserve: true }).finally(() => this.#starting.delete(id));
+    this.#starting.set(id, written);
+    await written;
   }
 
   /** Writes the one result; waits for room as long as it takes. */
