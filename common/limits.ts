@@ -31,6 +31,9 @@ export const BLOB_MAX_BYTES = 2_048 * MIB;
 // Waiting.
 export const STORE_CALL_DEADLINE_MS = 12_000;
 export const SHUTDOWN_DEADLINE_MS = 10_000;
+/** How long a start goes on while its stores are away or do not say how a write ended, and its pause between two attempts. */
+export const START_PATIENCE_MS = 60_000;
+export const START_AGAIN_MS = 500;
 
 // HTTP.
 /** Connections that wait to be accepted; the system may allow fewer. */

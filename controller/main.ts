@@ -4,10 +4,10 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { setFlagsFromString } from "node:v8";
 import { multistream, pino, type Logger } from "pino";
-import { AppError, errorText } from "../common/errors.ts";
-import { HTTP_BACKLOG_CONNECTIONS, SHUTDOWN_DEADLINE_MS } from "../common/limits.ts";
+import { AppError, errorText, isAppError } from "../common/errors.ts";
+import { HTTP_BACKLOG_CONNECTIONS, SHUTDOWN_DEADLINE_MS, START_AGAIN_MS, START_PATIENCE_MS } from "../common/limits.ts";
 import { REGEXP_V8_FLAGS } from "../common/regex/pattern.ts";
-import type { Clock, Random } from "../common/time.ts";
+import { wait, type Clock, type Random } from "../common/time.ts";
 import { assemble, type Assembly } from "./assembly.ts";
 import { systemPrincipal } from "./areas/permissions/index.ts";
 import { readSettings, type Settings } from "./config.ts";
@@ -52,7 +52,7 @@ async function run(settings: Settings): Promise<void> {
   const controllerId = randomBytes(8).toString("hex");
   const { publicNames, dataDir } = settings;
   const assembly = await assemble({ engine, runtime, secrets, controllerId, publicNames, dataDir, version: VERSION, agentPort: () => agentPort });
-  const password = await firstTenant(assembly, settings);
+  const password = await firstTenant(assembly, settings, runtime);
   const http = await assembly.http();
   agentPort = await assembly.agents.listen(settings.host, settings.agentPort);
   const url = await http.listen({ host: settings.host, port: settings.port, backlog: HTTP_BACKLOG_CONNECTIONS });
@@ -102,14 +102,28 @@ async function openEngine(settings: Settings, runtime: Runtime): Promise<Engine>
 }
 
 /** Answers the administrator's password when one was generated. */
-async function firstTenant({ tenants, users, repair, start }: Assembly, settings: Settings): Promise<string | undefined> {
+async function firstTenant({ tenants, users, repair, start }: Assembly, settings: Settings, runtime: Runtime): Promise<string | undefined> {
   const { tenant, ospace, adminUser, adminPassword, cassandraReplicationFactor } = settings;
-  await tenants.ensureTenant({ name: tenant, ospace, replicationFactor: cassandraReplicationFactor });
+  await patiently(runtime, () => tenants.ensureTenant({ name: tenant, ospace, replicationFactor: cassandraReplicationFactor }));
   const given = adminPassword === undefined ? {} : { password: adminPassword };
   const administrator = await users.ensureAdministrator({ tenant, username: adminUser, ...given });
-  for (const { name } of await tenants.list()) await repair(name);
+  for (const { name } of await tenants.list()) await patiently(runtime, () => repair(name));
   start();
   return administrator.generatedPassword;
+}
+
+/** A controller may start while a part of its stores is away: what is safe to repeat is repeated for a while. */
+async function patiently<T>({ clock, log }: Runtime, step: () => Promise<T>): Promise<T> {
+  const startMs = clock.monotonicMs();
+  for (;;) {
+    try {
+      return await step();
+    } catch (error) {
+      if (!isAppError(error, "unavailable", "unknown_outcome", "deadline") || clock.monotonicMs() - startMs > START_PATIENCE_MS) throw error;
+      log.warn({ reason: errorText(error) }, "the start waits for the stores");
+      await wait(clock, START_AGAIN_MS);
+    }
+  }
 }
 
 function announce(settings: Settings, url: string, password: string | undefined): void {
