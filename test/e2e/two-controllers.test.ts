@@ -70,9 +70,11 @@ describe("of two controllers", () => {
     // By now the agent is held by b: the roles are changed.
     const heard = await a.listen("jobrun");
     const job = run(a, JOB);
+    // The first that is heard of is the one that is looked at in the end.
+    await underWay(heard.frames, 1);
     const own = run(b, "sleep 4; echo called at the paused one").catch(() => undefined);
     secondHalf();
-    await eventually("both jobs are under way", DEADLINE_MS, () => heard.frames.filter(({ msg }) => String(msg).includes('"running"')).length >= 2 || undefined);
+    await underWay(heard.frames, 2);
     await someLines();
     const pausedMs = performance.now();
     process.kill(b.controller.pid, "SIGSTOP");
@@ -180,6 +182,10 @@ describe("of two controllers", () => {
 function run(odp: Installation, cmd: string): Promise<unknown> {
   const param = JSON.stringify({ cmd, "HOST!": HOST, timeout: 90 });
   return odp.ok("GET", `/job/remote_command@system/common?receive_output=true&param=${encodeURIComponent(param)}`);
+}
+
+async function underWay(frames: readonly Record<string, string>[], count: number): Promise<void> {
+  await eventually(`${count} jobs are under way`, DEADLINE_MS, () => frames.filter(({ msg }) => String(msg).includes('"running"')).length >= count || undefined);
 }
 
 async function answer(job: Promise<unknown>): Promise<string> {
