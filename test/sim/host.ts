@@ -29,6 +29,7 @@ export class Host {
   #process: Process | undefined;
   #ending = new AbortController();
   #working: Promise<void> = Promise.resolve();
+  #linked = false;
 
   constructor(options: HostOptions) {
     this.#options = options;
@@ -40,8 +41,14 @@ export class Host {
     return this.#process?.alive ?? false;
   }
 
+  /** Its agent holds a session, and has noted that it does. */
+  get linked(): boolean {
+    return this.running && this.#linked;
+  }
+
   start(): void {
     const { name, world, ledger } = this.#options;
+    this.#linked = false;
     const process = new Process({ name, world, skew: this.skew });
     this.#process = process;
     this.#ending = new AbortController();
@@ -103,6 +110,7 @@ export class Host {
   #log(level: string, message: string, fields: Readonly<Record<string, unknown>> = {}): void {
     const { name, world, ledger } = this.#options;
     world.remark(`${name} ${level} ${message} ${JSON.stringify(fields)}`);
+    if (/^((not |dis)?connected)$/.test(message)) this.#linked = message === "connected";
     if (message === "connected") ledger.connected(name, Number(fields.epoch));
     if (message === "desired state") ledger.policies.set(name, Number(fields.policies));
   }

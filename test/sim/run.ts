@@ -102,7 +102,7 @@ export async function account(history: History): Promise<readonly string[]> {
   if (!services) return ["no controller lives"];
   for (const name of POLICY_NAMES) await world.settle(services.policies.undeploy(ADMIN, name));
   const patience = { withinMs: PATIENCE_MS, stepMs: 1_000 };
-  const idle = await world.until(() => hosts.every(({ name }) => ledger.policies.get(name) === 0), patience);
+  const idle = await world.until(() => hosts.every(({ name, linked }) => linked && ledger.policies.get(name) === 0), patience);
   if (!idle) return [`not all agents came back within ${PATIENCE_MS} ms`];
   await world.until(() => history.jobs.every(({ told, hosts: wanted }) => told.size === wanted.length), { withinMs: 240_000, stepMs: 5_000 });
   const left: string[] = [];
