@@ -63,7 +63,7 @@ function tokenOf(node: CassandraNode): bigint {
 
 function cassandraYaml(node: CassandraNode, dataDir: string): string {
   const seeds = node.ring.map((address) => `${address}:${node.ports.storage}`).join(",");
-  const ofRing = node.ring.length === 1 ? "" : RING_YAML.replace("TOKEN", String(tokenOf(node)));
+  const ofRing = node.ring.length === 1 ? SINGLE_YAML : RING_YAML.replace("TOKEN", String(tokenOf(node)));
   return `cluster_name: odp-local
 partitioner: org.apache.cassandra.dht.Murmur3Partitioner
 num_tokens: 1
@@ -81,8 +81,6 @@ commitlog_directory: ${dataDir}/commitlog
 saved_caches_directory: ${dataDir}/saved_caches
 hints_directory: ${dataDir}/hints
 cdc_raw_directory: ${dataDir}/cdc_raw
-commitlog_sync: periodic
-commitlog_sync_period: 10000ms
 auto_snapshot: false
 storage_compatibility_mode: NONE
 sstable:
@@ -96,11 +94,19 @@ memtable:
 `;
 }
 
+/** What was answered in the last seconds lies in the memory of this one node: good enough for trying out, and fast. */
+const SINGLE_YAML = `commitlog_sync: periodic
+commitlog_sync_period: 10000ms
+`;
+
 /**
- * Nodes that start together share out the ring by given tokens, and have nothing to bring over from each other. Reads end early enough for
- * odp to ask another node within its own deadline.
+ * Nodes that start together share out the ring by given tokens, and have nothing to bring over from each other. A write is answered when it
+ * is on disk: what is only in memory goes when a majority is killed at once. Reads end early enough for odp to ask another node within its
+ * own deadline.
  */
 const RING_YAML = `auto_bootstrap: false
+commitlog_sync: group
+commitlog_sync_group_window: 5ms
 initial_token: TOKEN
 read_request_timeout: 3000ms
 range_request_timeout: 3000ms
