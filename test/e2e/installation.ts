@@ -79,7 +79,9 @@ export class Installation {
     this.#agents.set(host, new Program(`agent ${host}`, "dist/agent.js", environment));
     await eventually(`the agent of ${host} is online`, CALL_DEADLINE_MS, async () => {
       if (!this.agent(host).running) throw new Error(`The agent of ${host} ended:\n${this.agent(host).output}`);
-      const { message } = await this.call("GET", "/host?status=true");
+      const { status, code, message } = await this.call("GET", "/host?status=true");
+      // A member of the ring may just have been lost: the call says so, and is made again.
+      if (status !== "ok" && code === "unavailable") return undefined;
       return (message as { host: string }[]).some((row) => row.host === host) || undefined;
     });
   }
