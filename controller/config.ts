@@ -20,7 +20,8 @@ export interface Settings {
   readonly etcdEndpoints: readonly string[];
   readonly cassandraContactPoints: readonly string[];
   readonly cassandraDatacenter: string;
-  readonly cassandraReplicationFactor: number;
+  /** Absent: as the engine sees fit for the nodes there are. */
+  readonly cassandraReplicationFactor: number | undefined;
   readonly clusterPrefix: string;
   readonly demo: boolean;
   readonly localAgent: boolean;
@@ -53,7 +54,7 @@ export const SETTINGS = [
   { name: "etcd_endpoints", meaning: "host:port of etcd members", default: "127.0.0.1:2379" },
   { name: "cassandra_contact_points", meaning: "host:port of Cassandra nodes", default: "127.0.0.1:9042" },
   { name: "cassandra_datacenter", meaning: "The data centre whose nodes are asked", default: "datacenter1" },
-  { name: "cassandra_replication_factor", meaning: "Replicas of the first tenant's data and of the installation's", default: "1" },
+  { name: "cassandra_replication_factor", meaning: "Replicas of the first tenant's data, settled when it is made", default: "3, or as many as there are nodes" },
   { name: "cluster_prefix", meaning: "Begins every key and keyspace: sets installations on one cluster apart", default: "odp" },
   { name: "demo", meaning: "1 seeds a small demonstration, 0 leaves it out", default: "1" },
   { name: "local_agent", meaning: "1 runs an agent for this host beside the controller", default: "1" },
@@ -139,7 +140,7 @@ function settle(given: Given): Settings {
     etcdEndpoints: endpoints("etcd_endpoints", text("etcd_endpoints", "127.0.0.1:2379")),
     cassandraContactPoints: endpoints("cassandra_contact_points", text("cassandra_contact_points", "127.0.0.1:9042")),
     cassandraDatacenter: text("cassandra_datacenter", "datacenter1"),
-    cassandraReplicationFactor: whole("cassandra_replication_factor", text("cassandra_replication_factor", "1"), { from: 1, to: 9 }),
+    cassandraReplicationFactor: replicas(given.get("cassandra_replication_factor")),
     clusterPrefix: matching("cluster_prefix", text("cluster_prefix", "odp"), /^[a-z][a-z0-9]{0,19}$/, "1 to 20 lower-case letters and digits"),
     demo: yesOrNo("demo", text("demo", "1")),
     localAgent: yesOrNo("local_agent", text("local_agent", "1")),
@@ -155,6 +156,10 @@ function whole(name: SettingName, text: string, { from, to }: { from: number; to
   const value = Number(text);
   if (!/^\d+$/.test(text) || value < from || value > to) throw wrong(name, `it must be a whole number from ${from} to ${to}, not ${text}`);
   return value;
+}
+
+function replicas(text: string | undefined): number | undefined {
+  return text ? whole("cassandra_replication_factor", text, { from: 1, to: 9 }) : undefined;
 }
 
 function yesOrNo(name: SettingName, text: string): boolean {

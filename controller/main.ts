@@ -104,7 +104,8 @@ async function openEngine(settings: Settings, runtime: Runtime): Promise<Engine>
 /** Answers the administrator's password when one was generated. */
 async function firstTenant({ tenants, users, repair, start }: Assembly, settings: Settings, runtime: Runtime): Promise<string | undefined> {
   const { tenant, ospace, adminUser, adminPassword, cassandraReplicationFactor } = settings;
-  await patiently(runtime, () => tenants.ensureTenant({ name: tenant, ospace, replicationFactor: cassandraReplicationFactor }));
+  const wanted = { name: tenant, ospace, ...(cassandraReplicationFactor && { replicationFactor: cassandraReplicationFactor }) };
+  await patiently(runtime, () => tenants.ensureTenant(wanted));
   const given = adminPassword === undefined ? {} : { password: adminPassword };
   const administrator = await users.ensureAdministrator({ tenant, username: adminUser, ...given });
   for (const { name } of await tenants.list()) await patiently(runtime, () => repair(name));

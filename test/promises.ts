@@ -158,6 +158,7 @@ export const PROMISES = {
       "While two of three Cassandra nodes or etcd members are lost, every call ends by its deadline and says `unavailable`, or `unknown_outcome` where that is so; the same calls succeed when they are back, and nothing is missing or doubled.",
     tests: ["test/ring/loss.test.ts"],
     found: [
+      "A controller on a ring gave its first tenant a single replica unless it was told otherwise. Now it is three, or as many as there are nodes.",
       "Two Cassandra nodes killed at once took records with them that both had answered and neither had written: their commit log was synced every ten seconds. Now a ring answers when its disks have the write, and operators are told to run theirs so.",
     ],
   },
