@@ -47,6 +47,9 @@ export const TENANT_CALLS_IN_FLIGHT_MAX = 256;
 export const TENANT_CALLS_WAITING_MAX = 1_024;
 /** Calls that begin in one turn of the event loop; with more, those of each tenant begin in rotation. */
 export const CALLS_BEGUN_PER_TURN = 4;
+/** While several tenants call: each is to wait for few of the others' calls. A tenant counts for so many turns after its last call. */
+export const CALLS_BEGUN_PER_TURN_SHARED = 1;
+export const CALLS_SHARED_TURNS = 10_000;
 /** A body that comes before anybody is signed in, such as a form that carries its session. */
 export const HTTP_ANONYMOUS_BODY_MAX_BYTES = MIB;
 /** For the whole request to arrive, head and body. */

@@ -1,5 +1,5 @@
 import { AppError } from "../../common/errors.ts";
-import { CALLS_BEGUN_PER_TURN } from "../../common/limits.ts";
+import { CALLS_BEGUN_PER_TURN, CALLS_BEGUN_PER_TURN_SHARED, CALLS_SHARED_TURNS } from "../../common/limits.ts";
 import { Turns } from "./turns.ts";
 
 export interface AdmissionLimits {
@@ -19,7 +19,7 @@ interface Gate {
 export class Admission {
   readonly #limits: AdmissionLimits;
   readonly #gates = new Map<string, Gate>();
-  readonly #turns = new Turns(CALLS_BEGUN_PER_TURN);
+  readonly #turns = new Turns({ alone: CALLS_BEGUN_PER_TURN, shared: CALLS_BEGUN_PER_TURN_SHARED, sharedTurns: CALLS_SHARED_TURNS });
 
   constructor(limits: AdmissionLimits) {
     this.#limits = limits;

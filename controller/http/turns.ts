@@ -1,20 +1,33 @@
+export interface TurnLimits {
+  /** Pieces of work that begin in one turn while one name has the place to itself. */
+  readonly alone: number;
+  /** While several share it. */
+  readonly shared: number;
+  /** A name shares the place for so many turns after it began something. */
+  readonly sharedTurns: number;
+}
+
 /**
  * Lets work begin in turns of the event loop, only so much in each, and of those who wait each name in rotation: who comes with one piece
  * of work never waits behind all that another one brought. With nobody waiting, work begins at once.
  */
 export class Turns {
-  readonly #perTurn: number;
+  readonly #limits: TurnLimits;
   /** By name, in the order of their turns. */
   readonly #waiting = new Map<string, (() => void)[]>();
   #begun = 0;
+  #number = 0;
   #scheduled = false;
+  /** Who began something last, and who did before that. */
+  #latest = { name: "", turn: 0 };
+  #other: { readonly name: string; readonly turn: number } | undefined;
 
-  constructor(perTurn: number) {
-    this.#perTurn = perTurn;
+  constructor(limits: TurnLimits) {
+    this.#limits = limits;
   }
 
   async next(name: string): Promise<void> {
-    if (this.#waiting.size === 0 && this.#begun < this.#perTurn) this.#begin();
+    if (this.#waiting.size === 0 && this.#begun < this.#perTurn()) this.#begin(name);
     else await new Promise<void>((begin) => this.#queue(name, begin));
   }
 
@@ -25,7 +38,14 @@ export class Turns {
     this.#schedule();
   }
 
-  #begin(): void {
+  #perTurn(): number {
+    const { alone, shared, sharedTurns } = this.#limits;
+    return this.#other && this.#number - this.#other.turn < sharedTurns ? shared : alone;
+  }
+
+  #begin(name: string): void {
+    if (name !== this.#latest.name) this.#other = this.#latest.name === "" ? undefined : this.#latest;
+    this.#latest = { name, turn: this.#number };
     this.#begun++;
     this.#schedule();
   }
@@ -39,7 +59,8 @@ export class Turns {
   #turn(): void {
     this.#scheduled = false;
     this.#begun = 0;
-    while (this.#waiting.size > 0 && this.#begun < this.#perTurn) this.#one();
+    this.#number++;
+    while (this.#waiting.size > 0 && this.#begun < this.#perTurn()) this.#one();
     if (this.#waiting.size > 0) this.#schedule();
   }
 
@@ -51,7 +72,7 @@ export class Turns {
     // At the end of the rotation again.
     this.#waiting.delete(name);
     if (waiting.length > 0) this.#waiting.set(name, waiting);
-    this.#begin();
+    this.#begin(name);
     begin?.();
   }
 }
