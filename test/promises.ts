@@ -213,6 +213,7 @@ export const PROMISES = {
     found: [
       "What agents sent and was not stored yet was bounded by its count only: 512 entries of 16 MiB each. Now it is bounded in bytes, of each and of all, and streams wait for room.",
       "A tenant with hundreds of calls made a single call of another wait behind all of them. Now calls of several tenants begin in rotation.",
+      "Fifty clients that did not read an answer of eight megabytes cost 900 MB: pages of rows were up to 16 MiB and made into text whole. Now a page is a mebibyte and its text is made in pieces.",
     ],
   },
 } as const satisfies Readonly<Record<string, FailurePromise>>;
