@@ -8,6 +8,7 @@ import type { TestEngine } from "../../test/helpers/engine.ts";
 import type { Stores } from "../store/engine.ts";
 import type { KvStore } from "../store/kv.ts";
 import { BareAgent, helloOf, openTestHosts, pemOf, sha256, type TestHosts, type TestIdentity } from "../../test/helpers/hosts.ts";
+import { wrappedKv } from "../../test/helpers/wrapped-kv.ts";
 
 let test: TestHosts;
 const open: BareAgent[] = [];
@@ -367,7 +368,7 @@ describe("two controllers on one store", () => {
           const granted = await system.kv.lease(ttlMs);
           return { id: granted.id, lost: stop.signal, held: () => !stop.signal.aborted && !woken, revoke: () => granted.revoke() };
         };
-        return { ...system, kv: { ...methodsOf(system.kv), lease } };
+        return { ...system, kv: wrappedKv(system.kv, { lease }) };
       },
     });
     const lonely = await openTestHosts({ beside: test, stores });
@@ -390,15 +391,3 @@ describe("two controllers on one store", () => {
     await lonely[Symbol.asyncDispose]();
   });
 });
-
-function methodsOf(kv: KvStore): KvStore {
-  return {
-    get: (key) => kv.get(key),
-    put: (key, value, options) => kv.put(key, value, options),
-    delete: (key, options) => kv.delete(key, options),
-    list: (prefix, options) => kv.list(prefix, options),
-    watch: (prefix, options) => kv.watch(prefix, options),
-    lease: (ttlMs) => kv.lease(ttlMs),
-    txn: (request) => kv.txn(request),
-  };
-}

@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -16,15 +15,4 @@ export async function withCluster<T>(work: (settings: ClusterSettings) => Promis
     await local.stop({ now: true });
     await rm(dir, { recursive: true, force: true });
   }
-}
-
-/** A name space of its own, so that an earlier run left nothing in it. */
-export function clusterVariables(settings: ClusterSettings): Readonly<Record<string, string>> {
-  return {
-    ODP_STORE: "cluster",
-    ODP_ETCD_ENDPOINTS: settings.etcdEndpoints.join(","),
-    ODP_CASSANDRA_CONTACT_POINTS: settings.cassandraContactPoints.join(","),
-    ODP_CASSANDRA_DATACENTER: settings.cassandraDatacenter,
-    ODP_CLUSTER_PREFIX: `bench${randomBytes(5).toString("hex")}`,
-  };
 }

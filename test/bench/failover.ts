@@ -2,10 +2,10 @@ import { appendFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { AGENT_SESSION_LEASE_MS, SESSION_STEADY_MS } from "../../common/limits.ts";
-import { Installation } from "../e2e/installation.ts";
+import { clusterVariables, Installation } from "../e2e/installation.ts";
 import { eventually } from "../helpers/programs.ts";
 import { followAccessLog, isThere, markedLine } from "./access.ts";
-import { clusterVariables, withCluster } from "./cluster.ts";
+import { withCluster } from "./cluster.ts";
 import { median, type Bench, type Figure } from "./frame.ts";
 
 const ROUNDS = 3;

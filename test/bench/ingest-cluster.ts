@@ -1,10 +1,10 @@
 import { rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { Installation } from "../e2e/installation.ts";
+import { clusterVariables, Installation } from "../e2e/installation.ts";
 import { combinedLines, countOf, followAccessLog, isThere, markedLine } from "./access.ts";
 import { BareRecords } from "./bare-records.ts";
-import { clusterVariables, withCluster } from "./cluster.ts";
+import { withCluster } from "./cluster.ts";
 import { inTurns, type Bench, type Figure } from "./frame.ts";
 
 const LINES_PER_ROUND = 50_000;

@@ -1,9 +1,9 @@
 import { appendFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { Installation } from "../e2e/installation.ts";
+import { clusterVariables, Installation } from "../e2e/installation.ts";
 import { combinedLines, followAccessLog, isThere, markedLine } from "./access.ts";
-import { clusterVariables, withCluster } from "./cluster.ts";
+import { withCluster } from "./cluster.ts";
 import { quantile, type Bench, type Figure } from "./frame.ts";
 
 const LINES_PER_SECOND = 2_000;

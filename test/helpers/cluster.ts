@@ -27,8 +27,8 @@ export function clusterSettings(): ClusterSettings {
 /** `describe`, skipped with the reason in its name when there is no etcd and Cassandra. */
 export function describeCluster(name: string, suite: () => void): void {
   const provision = clusterProvision();
-  if (provision.available) describe(name, suite);
-  else describe.skip(`${name} (no etcd and Cassandra: ${provision.reason})`, suite);
+  const title = provision.available ? name : `${name} (no etcd and Cassandra: ${provision.reason})`;
+  describe.skipIf(!provision.available)(title, suite);
 }
 
 export interface TestClusterEngine extends Engine, AsyncDisposable {

@@ -1,6 +1,7 @@
 import type { Stores, TenantStore } from "../../controller/store/engine.ts";
 import type { KvEvent, KvLease, KvStore } from "../../controller/store/kv.ts";
 import type { ObjectStore } from "../../controller/store/objects.ts";
+import { wrappedKv } from "./wrapped-kv.ts";
 
 /** A call that was about to reach the store and is held until it may go on. */
 export interface HeldCall {
@@ -58,15 +59,10 @@ export class StoppableStores implements Stores {
   }
 
   #kv(inner: KvStore): KvStore {
-    return {
-      get: (key) => inner.get(key),
-      put: (key, value, options) => inner.put(key, value, options),
-      delete: (key, options) => inner.delete(key, options),
-      list: (prefix, options) => inner.list(prefix, options),
-      txn: (request) => inner.txn(request),
+    return wrappedKv(inner, {
       watch: (prefix, options) => this.#watch(inner.watch(prefix, options)),
       lease: async (ttlMs) => this.#lease(await inner.lease(ttlMs)),
-    };
+    });
   }
 
   async *#watch(events: AsyncIterable<readonly KvEvent[]>): AsyncIterable<readonly KvEvent[]> {

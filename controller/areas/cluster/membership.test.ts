@@ -4,6 +4,7 @@ import { realClock } from "../../../test/helpers/clock.ts";
 import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
 import { eventually } from "../../../test/helpers/programs.ts";
 import { testRuntime } from "../../../test/helpers/runtime.ts";
+import { wrappedKv } from "../../../test/helpers/wrapped-kv.ts";
 import type { KvLease, KvStore } from "../../store/kv.ts";
 import { Membership } from "./membership.ts";
 
@@ -46,8 +47,7 @@ describe("controllers", () => {
   test("show themselves again when their lease was lost", async () => {
     const granted: { readonly lease: KvLease; readonly lose: () => void }[] = [];
     const a = await join();
-    const b = await join((kv) => ({
-      ...methodsOf(kv),
+    const b = await join((kv) => wrappedKv(kv, {
       lease: async (ttlMs) => {
         const lease = await kv.lease(ttlMs);
         const stop = new AbortController();
@@ -64,15 +64,3 @@ describe("controllers", () => {
     expect(granted).toHaveLength(2);
   });
 });
-
-function methodsOf(kv: KvStore): KvStore {
-  return {
-    get: (key) => kv.get(key),
-    put: (key, value, options) => kv.put(key, value, options),
-    delete: (key, options) => kv.delete(key, options),
-    list: (prefix, options) => kv.list(prefix, options),
-    watch: (prefix, options) => kv.watch(prefix, options),
-    lease: (ttlMs) => kv.lease(ttlMs),
-    txn: (request) => kv.txn(request),
-  };
-}

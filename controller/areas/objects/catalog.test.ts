@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { realClock, seededRandom } from "../../../test/helpers/clock.ts";
 import { openTestEngine } from "../../../test/helpers/engine.ts";
 import { testRuntime } from "../../../test/helpers/runtime.ts";
+import { wrappedKv } from "../../../test/helpers/wrapped-kv.ts";
 import { AppError } from "../../../common/errors.ts";
 import type { KvLease, KvStore } from "../../store/kv.ts";
 import { TenantCatalog } from "./catalog.ts";
@@ -19,19 +20,15 @@ class BreakableKv {
   #lost = new AbortController();
 
   constructor(inner: KvStore) {
-    this.store = {
-      get: (key) => inner.get(key),
-      put: (key, value, options) => inner.put(key, value, options),
-      delete: (key, options) => inner.delete(key, options),
+    this.store = wrappedKv(inner, {
       list: (prefix, options) => (this.broken ? Promise.reject(new AppError("unavailable", "away")) : inner.list(prefix, options)),
-      watch: (prefix, options) => inner.watch(prefix, options),
       lease: (ttlMs) => this.#lease(inner, ttlMs),
       txn: async (request) => {
         const result = await inner.txn(request);
         if (this.unknownTxns-- > 0) throw new AppError("unknown_outcome", "who knows");
         return result;
       },
-    };
+    });
   }
 
   loseLease(): void {
