@@ -29,6 +29,15 @@ export class MemoryBlobState {
     return copy;
   }
 
+  /** Contents with a mark. */
+  get marked(): number {
+    return [...this.#contents.values()].filter(({ owners }) => owners.size > 0).length;
+  }
+
+  get streams(): number {
+    return this.#streams.size;
+  }
+
   put(bytes: Buffer, owner: string): BlobInfo {
     const digest = createHash("sha256").update(bytes).digest("hex");
     if (!this.#contents.has(digest)) this.#contents.set(digest, { bytes, owners: new Set(), unmarkedMs: this.#clock.nowMs() });
