@@ -1,4 +1,5 @@
 import { AppError } from "../../common/errors.ts";
+import { ulidTimeMs } from "../../common/ids.ts";
 import {
   CELL_MAX_BYTES, CHANGE_BATCH_MAX, FIND_TERMS_MAX, NUMBER_SLOTS, OBJECT_ID_MAX_BYTES, OBJECT_MAX_BYTES, TERMS_PER_OBJECT_MAX,
 } from "../../common/limits.ts";
@@ -8,7 +9,6 @@ import type { EntityChange, EntityKey, FindRequest, StoredRecord } from "./objec
 
 /** What a column `int` of Cassandra holds. */
 const CID_MAX = 0x7fff_ffff;
-const ULID = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/;
 
 export function checkBatch(count: number): void {
   if (count > CHANGE_BATCH_MAX) throw new AppError("too_large", `At most ${CHANGE_BATCH_MAX} changes are taken at once, not ${count}.`);
@@ -33,7 +33,7 @@ export function checkRecord(record: StoredRecord): void {
 }
 
 export function checkRecordId(id: string): void {
-  if (!ULID.test(id)) throw new AppError("invalid", `A record's id is a ULID, not ${JSON.stringify(id.slice(0, 64))}.`);
+  if (ulidTimeMs(id) === undefined) throw new AppError("invalid", `A record's id is a ULID, not ${JSON.stringify(id.slice(0, 64))}.`);
 }
 
 export function checkFind(request: FindRequest): void {

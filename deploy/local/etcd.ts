@@ -29,9 +29,9 @@ export async function startEtcd(member: EtcdMember): Promise<Daemon> {
   return startDaemon(etcdSpec(member));
 }
 
-/** A member without peers, on free ports unless given. */
-export async function singleEtcd(place: { readonly program: string; readonly dir: string; readonly ports?: EtcdPorts }): Promise<EtcdMember> {
-  const [client = 0, peer = 0] = place.ports === undefined ? await freePorts(2) : [place.ports.client, place.ports.peer];
+/** A member without peers, on free ports. */
+export async function singleEtcd(place: { readonly program: string; readonly dir: string }): Promise<EtcdMember> {
+  const [client = 0, peer = 0] = await freePorts(2);
   return { kind: "etcd", name: "etcd", program: place.program, dir: place.dir, ports: { client, peer }, peers: { etcd: peer } };
 }
 

@@ -67,6 +67,8 @@ test("a port is free on every address that was asked for", async () => {
     const ports = await freePorts(20, ["127.0.0.1", "127.0.0.2", "127.0.0.3"]);
     expect(new Set(ports).size).toBe(20);
     expect(ports).not.toContain(takenPort);
+    // No port is free twice on one address.
+    await expect(freePorts(1, ["127.0.0.1", "127.0.0.1"])).rejects.toThrow("No free ports");
   } finally {
     await new Promise((resolve) => taken.close(resolve));
   }

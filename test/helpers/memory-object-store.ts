@@ -5,7 +5,7 @@ import { AppError } from "../../common/errors.ts";
 import { checkBatch, checkChange, checkFind, checkRecord } from "../../controller/store/checks.ts";
 import { Cursors } from "../../controller/store/embedded/cursor.ts";
 import { EntityState } from "../../controller/store/embedded/entity-state.ts";
-import { indexedTerms } from "../../controller/store/embedded/object-keys.ts";
+import { indexedTerms } from "../../controller/store/terms.ts";
 import type {
   Edge, EdgeEnd, Entity, EntityChange, EntityKey, EntityTrace, EntityVersion, FindRequest, ObjectStore, Page, PageRequest, StoredCell, StoredRecord, TimelineRequest, TimeRangeUs,
 } from "../../controller/store/objects.ts";

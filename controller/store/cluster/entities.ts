@@ -7,7 +7,7 @@ import type { Deadline } from "./deadline.ts";
 import { readCursor, requestText, writeCursor } from "./cursor.ts";
 import { SLOTS } from "./schema.ts";
 import { ttlSeconds, type Tables } from "./tables.ts";
-import { indexedTerms } from "./terms.ts";
+import { indexedTerms } from "../terms.ts";
 
 const TIME_BYTES = 8;
 const SEARCH_CONDITIONS_MAX = 255;

@@ -6,7 +6,7 @@ import { readCursor, requestText, writeCursor } from "./cursor.ts";
 import type { Deadline } from "./deadline.ts";
 import { plainBytes } from "./entities.ts";
 import { ttlSeconds, type Tables } from "./tables.ts";
-import { indexedTerms } from "./terms.ts";
+import { indexedTerms } from "../terms.ts";
 
 const DAY_MS = 86_400_000;
 /** Partitions a day of one class is spread over. A changed number is a changed format. */

@@ -2,7 +2,7 @@ import { NUMBER_SLOTS, OBJECT_TOMBSTONE_KEEP_MS } from "../../../common/limits.t
 import { decodeStored, encodePacked } from "../format.ts";
 import type { EntityChange } from "../objects.ts";
 import { compareBytes } from "./keys.ts";
-import { indexedTerms } from "./object-keys.ts";
+import { indexedTerms } from "../terms.ts";
 
 /** The latest write of a cell, a term or a number: a value that may vanish, or the memory of a removal until it may be forgotten. */
 interface Mark<T> {

@@ -4,7 +4,8 @@ import { Cursors } from "./cursor.ts";
 import { EntityView } from "./entity-view.ts";
 import type { Environment } from "./environment.ts";
 import { concat, following, prefixEnd, textBytes } from "./keys.ts";
-import { indexedTerms, numberOwner, numberPrefix, parseEntityKey } from "./object-keys.ts";
+import { indexedTerms } from "../terms.ts";
+import { numberOwner, numberPrefix, parseEntityKey } from "./object-keys.ts";
 
 /** With fewer candidates than this, looking at each entity is cheaper than asking the other terms first. */
 const FEW_CANDIDATES = 64;

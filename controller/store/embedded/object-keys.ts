@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-import { TERM_MAX_BYTES } from "../../../common/limits.ts";
 import type { EntityKey } from "../objects.ts";
 import { bytesText, concat, float64, readU32, textBytes, u32, u64, u64Descending, writeU32 } from "./keys.ts";
 
@@ -51,30 +50,6 @@ export function numberOwner(key: Uint8Array): Uint8Array {
 /** Of the key of a number: all before the entity. */
 export function numberPrefix(slot: number, value: number): Uint8Array {
   return concat(Uint8Array.of(slot), float64(value));
-}
-
-/** Terms as they are indexed: each once, those over the limit cut at a whole character. */
-export function indexedTerms(terms: readonly string[]): readonly string[] {
-  // As most records have them: then nothing need be made anew.
-  if (terms.length <= FEW_TERMS && terms.every((term, at) => isShort(term) && terms.indexOf(term) === at)) return terms;
-  return [...new Set(terms.map(cutTerm))];
-}
-
-/** Up to here comparing each with each is cheaper than a set. */
-const FEW_TERMS = 8;
-
-/** A UTF-16 unit has at most three bytes. */
-function isShort(term: string): boolean {
-  return term.length * 3 <= TERM_MAX_BYTES;
-}
-
-function cutTerm(term: string): string {
-  if (isShort(term)) return term;
-  const bytes = textBytes(term);
-  if (bytes.length <= TERM_MAX_BYTES) return term;
-  let end = TERM_MAX_BYTES;
-  while ((bytes[end]! & 0xc0) === 0x80) end--;
-  return bytesText(bytes.subarray(0, end));
 }
 
 /** Records of a class with a term, in the order of their ids. */

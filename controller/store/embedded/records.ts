@@ -5,7 +5,8 @@ import { Cursors } from "./cursor.ts";
 import type { Environment } from "./environment.ts";
 import type { Expiry } from "./expiry.ts";
 import { compareBytes, concat, textBytes, u32 } from "./keys.ts";
-import { entityKeyBytes, EXPIRY_KINDS, indexedTerms, parseEntityKey, recordTermPrefix, ulidBoundary } from "./object-keys.ts";
+import { indexedTerms } from "../terms.ts";
+import { entityKeyBytes, EXPIRY_KINDS, parseEntityKey, recordTermPrefix, ulidBoundary } from "./object-keys.ts";
 
 type Packed = readonly [value: Uint8Array, terms: readonly string[], expiresAtMs: number];
 

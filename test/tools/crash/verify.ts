@@ -2,7 +2,8 @@ import { decodeStored } from "../../../controller/store/format.ts";
 import { EntityState } from "../../../controller/store/embedded/entity-state.ts";
 import type { Environment } from "../../../controller/store/embedded/environment.ts";
 import { bytesText, concat, textBytes, u32 } from "../../../controller/store/embedded/keys.ts";
-import { indexedTerms, numberKey, numberOwner, recordTermPrefix } from "../../../controller/store/embedded/object-keys.ts";
+import { numberKey, numberOwner, recordTermPrefix } from "../../../controller/store/embedded/object-keys.ts";
+import { indexedTerms } from "../../../controller/store/terms.ts";
 
 /** A new one for each range: the library writes into it. */
 const whole = (): { readonly start: Uint8Array } => ({ start: Uint8Array.of(0) });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { TERM_MAX_BYTES } from "../../../common/limits.ts";
+import { TERM_MAX_BYTES } from "../../common/limits.ts";
 import { indexedTerms } from "./terms.ts";
 
 test("terms up to the limit stay as they are, each once", () => {

@@ -1,4 +1,4 @@
-import { TERM_MAX_BYTES } from "../../../common/limits.ts";
+import { TERM_MAX_BYTES } from "../../common/limits.ts";
 
 /** Terms as they are indexed: each once, those over the limit cut at a whole character. */
 export function indexedTerms(terms: readonly string[]): readonly string[] {
