@@ -1,6 +1,7 @@
 import { isAppError } from "../../../common/errors.ts";
 import { DEPLOY_MESSAGE_MAX_CHARACTERS, KV_TXN_MAX_OPERATIONS } from "../../../common/limits.ts";
 import type { Stores } from "../../store/engine.ts";
+import { entriesUnder } from "../../store/entries.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { KvEntry } from "../../store/kv.ts";
 import type { Objects } from "../objects/index.ts";
@@ -83,12 +84,7 @@ export class DeploymentRecords {
   async all(tenant: string): Promise<readonly VersionedDeployment[]> {
     const { kv } = await this.#stores.tenant(tenant);
     const found: VersionedDeployment[] = [];
-    let after: string | undefined;
-    do {
-      const page = await kv.list(PREFIX, after === undefined ? {} : { after });
-      found.push(...page.entries.map(versioned));
-      after = page.next;
-    } while (after !== undefined);
+    for await (const entry of entriesUnder(kv, PREFIX)) found.push(versioned(entry));
     return found;
   }
 

@@ -3,6 +3,7 @@ import { AppError, isAppError } from "../../../common/errors.ts";
 import { DEPOT_PARALLEL_FILES } from "../../../common/limits.ts";
 import type { DepotFile } from "../hosts/index.ts";
 import type { Stores } from "../../store/engine.ts";
+import { entriesUnder } from "../../store/entries.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { KvEntry } from "../../store/kv.ts";
 import { compareVersions } from "./version.ts";
@@ -52,12 +53,7 @@ export class DepotStore {
     const { kv } = await this.#stores.tenant(tenant);
     const prefix = name === undefined ? PREFIX : `${PREFIX}${name}/`;
     const entries: VersionEntry[] = [];
-    let after: string | undefined;
-    do {
-      const page = await kv.list(prefix, after === undefined ? {} : { after });
-      entries.push(...page.entries.map(decoded));
-      after = page.next;
-    } while (after !== undefined);
+    for await (const entry of entriesUnder(kv, prefix)) entries.push(decoded(entry));
     return entries.sort((a, b) => compareVersions(a.stored.version, b.stored.version));
   }
 

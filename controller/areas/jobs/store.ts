@@ -2,6 +2,7 @@ import { AppError, isAppError } from "../../../common/errors.ts";
 import { ulidTimeMs } from "../../../common/ids.ts";
 import { BLOB_CHUNK_MAX_BYTES, JOB_RUN_TTL_DAYS } from "../../../common/limits.ts";
 import type { Stores } from "../../store/engine.ts";
+import { entriesUnder } from "../../store/entries.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { KvEntry, KvOperation } from "../../store/kv.ts";
 import type { FinalState } from "../hosts/index.ts";
@@ -219,12 +220,7 @@ export class JobStore {
 
   async *#entries(tenant: string, prefix: string): AsyncGenerator<KvEntry> {
     const { kv } = await this.#stores.tenant(tenant);
-    let after: string | undefined;
-    do {
-      const page = await kv.list(prefix, after === undefined ? {} : { after });
-      yield* page.entries;
-      after = page.next;
-    } while (after !== undefined);
+    yield* entriesUnder(kv, prefix);
   }
 }
 

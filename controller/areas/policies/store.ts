@@ -1,5 +1,6 @@
 import type { PolicySpec } from "../../../common/api/policies.ts";
 import type { Stores } from "../../store/engine.ts";
+import { entriesUnder } from "../../store/entries.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { KvCondition, KvOperation } from "../../store/kv.ts";
 
@@ -122,14 +123,7 @@ export class PolicyStore {
   async #all<T>(tenant: string, prefix: string): Promise<Map<string, Versioned<T>>> {
     const { kv } = await this.#stores.tenant(tenant);
     const found = new Map<string, Versioned<T>>();
-    let after: string | undefined;
-    do {
-      const page = await kv.list(prefix, after === undefined ? {} : { after });
-      for (const entry of page.entries) {
-        found.set(entry.key.slice(prefix.length), { revision: entry.revision, value: decodeStored<T>(entry.value) });
-      }
-      after = page.next;
-    } while (after !== undefined);
+    for await (const { key, revision, value } of entriesUnder(kv, prefix)) found.set(key.slice(prefix.length), { revision, value: decodeStored<T>(value) });
     return found;
   }
 }

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { AppError } from "../../../common/errors.ts";
+import { entriesUnder } from "../../store/entries.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { KvStore } from "../../store/kv.ts";
 
@@ -42,12 +43,7 @@ export class RuleStore {
   async list(ospace: string): Promise<readonly StoredRule[]> {
     const rules: StoredRule[] = [];
     const prefix = configKey(`${ospace}/rules/`);
-    let after: string | undefined = "";
-    while (after !== undefined) {
-      const page = await this.#kv.list(prefix, { after });
-      rules.push(...page.entries.map((entry) => stored(entry.key.slice("config".length), decodeStored<string>(entry.value))));
-      after = page.next;
-    }
+    for await (const { key, value } of entriesUnder(this.#kv, prefix)) rules.push(stored(key.slice("config".length), decodeStored<string>(value)));
     return rules;
   }
 

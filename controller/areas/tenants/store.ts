@@ -1,4 +1,5 @@
 import type { Stores } from "../../store/engine.ts";
+import { entriesUnder } from "../../store/entries.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { Tenant } from "./types.ts";
 
@@ -29,12 +30,10 @@ export class TenantStore {
   async list(limit: number): Promise<readonly Tenant[]> {
     const { kv } = await this.#stores.system();
     const tenants: Tenant[] = [];
-    let after: string | undefined;
-    do {
-      const page = await kv.list(PREFIX, after === undefined ? {} : { after });
-      tenants.push(...page.entries.map((entry) => decodeStored<Tenant>(entry.value)));
-      after = page.next;
-    } while (after !== undefined && tenants.length < limit);
-    return tenants.slice(0, limit);
+    for await (const { value } of entriesUnder(kv, PREFIX)) {
+      if (tenants.length >= limit) break;
+      tenants.push(decodeStored<Tenant>(value));
+    }
+    return tenants;
   }
 }

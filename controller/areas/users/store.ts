@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { isAppError } from "../../../common/errors.ts";
 import type { Stores } from "../../store/engine.ts";
+import { entriesUnder } from "../../store/entries.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { KvStore, KvWriteResult } from "../../store/kv.ts";
 import type { User } from "./types.ts";
@@ -108,12 +109,7 @@ export class SessionStore {
 
   async *all(): AsyncIterable<StoredSession> {
     const { kv } = await this.#stores.system();
-    let after: string | undefined;
-    do {
-      const page = await kv.list(SESSIONS, after === undefined ? {} : { after });
-      for (const entry of page.entries) yield { key: entry.key, record: decodeStored<SessionRecord>(entry.value), revision: entry.revision };
-      after = page.next;
-    } while (after !== undefined);
+    for await (const { key, value, revision } of entriesUnder(kv, SESSIONS)) yield { key, record: decodeStored<SessionRecord>(value), revision };
   }
 }
 

@@ -1,5 +1,6 @@
 import { SSH_JOURNAL_KEEP_MS, SSH_JOURNAL_SWEPT_PER_COMMAND } from "../../../../common/limits.ts";
 import type { Clock } from "../../../../common/time.ts";
+import { entriesUnder } from "../../../store/entries.ts";
 import { decodeStored, encodeJson } from "../../../store/format.ts";
 import type { KvStore } from "../../../store/kv.ts";
 import type { CommandOutcome, Target } from "../types.ts";
@@ -68,12 +69,7 @@ export class SshJournal {
   /** The host was removed: what lies there is no longer ours to know. */
   async forget(tenant: string, host: string): Promise<void> {
     const kv = await this.#kv(tenant);
-    let after: string | undefined;
-    do {
-      const page = await kv.list(`${DEPOTS}${host}/`, after === undefined ? {} : { after });
-      for (const { key } of page.entries) await kv.delete(key);
-      after = page.next;
-    } while (after !== undefined);
+    for await (const { key } of entriesUnder(kv, `${DEPOTS}${host}/`)) await kv.delete(key);
   }
 
   /** Goes on where the last call stopped, a few entries each time: more than come in. */
