@@ -40,10 +40,6 @@ export class MemoryKvState {
     return copy;
   }
 
-  get revision(): number {
-    return this.#revision;
-  }
-
   get(key: string): KvEntry | undefined {
     checkKey(key);
     return this.#entries.get(key);

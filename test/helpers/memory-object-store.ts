@@ -35,8 +35,6 @@ export class MemoryObjectState {
   readonly #clock: Clock;
   readonly #entities = new Map<string, Kept>();
   readonly #records = new Map<number, Map<string, StoredRecord>>();
-  /** Appended so far, repetitions among them. */
-  appended = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -109,7 +107,6 @@ export class MemoryObjectState {
     for (const record of records) {
       const ofClass = this.#records.get(record.cid) ?? new Map<string, StoredRecord>();
       this.#records.set(record.cid, ofClass.set(record.id, { ...record, terms: [...indexedTerms(record.terms)] }));
-      this.appended += 1;
     }
   }
 
