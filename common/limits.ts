@@ -327,6 +327,8 @@ export const EDGE_TYPES_MAX = 1_000;
 export const EDGE_TYPE_NAME_MAX_CHARACTERS = 128;
 /** Edges of one type from one object that one statement may name or clear. */
 export const EDGES_PER_WRITE_MAX = 10_000;
+/** Objects whose edges are read at once for one call, each a page at a time. */
+export const EDGE_READS_IN_FLIGHT_MAX = 32;
 /** Of `TERMS_PER_OBJECT_MAX`: words of the full text; an object with more is marked and always rechecked. */
 export const WORDS_PER_OBJECT_MAX = 1_000;
 /** Of `TERMS_PER_OBJECT_MAX`: values of indexed columns, with each element of sets, lists and maps. */

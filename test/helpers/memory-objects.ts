@@ -98,6 +98,15 @@ export class MemoryObjects implements Objects {
     return Promise.resolve();
   }
 
+  // Neither relations nor versions are kept here.
+  edges(): AsyncIterable<never> {
+    throw new AppError("unsupported", "Relations are not kept here.");
+  }
+
+  history(): AsyncIterable<never> {
+    throw new AppError("unsupported", "Versions are not kept here.");
+  }
+
   registerSystemClass(definition: SystemClass): void {
     this.#system.push(definition);
   }

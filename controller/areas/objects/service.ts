@@ -5,19 +5,28 @@ import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import { alterClass, createClass, createEdgeType, dropEdgeType } from "./classchanges.ts";
 import type { Draft } from "./draft.ts";
+import { edgesOf } from "./edges.ts";
+import { versionsOf } from "./history.ts";
 import { dropClass, retire } from "./retirement.ts";
 import { placesOf, type Place } from "./locate.ts";
 import { outlineOf } from "./outline.ts";
 import type { Snapshot } from "./snapshot.ts";
 import { openTenantObjects, type TenantObjects } from "./tenant.ts";
 import type {
-  ClassCatalog, ClassChange, ClassSpec, ClassView, Edit, EdgeType, NewRecord, ObjectChangeEvent, ObjectRef, ObjectRow, Objects, ReadPlan,
-  ReadRequest, SystemClass,
+  ClassCatalog, ClassChange, ClassSpec, ClassView, EdgeRequest, Edit, EdgeType, HistoryRange, NewRecord, ObjectChangeEvent, ObjectEdge, ObjectRef,
+  ObjectRow, Objects, ObjectVersion, ReadPlan, ReadRequest, SystemClass,
 } from "./types.ts";
 import { classNotFound, type LoadedClass } from "./views.ts";
 import type { WriteContext } from "./writer.ts";
 
 type ChangeListener = (events: readonly ObjectChangeEvent[]) => void;
+
+/** What a read of one principal works with. */
+interface Reading {
+  readonly tenant: TenantObjects;
+  readonly snapshot: Snapshot;
+  readonly readable: (view: LoadedClass) => boolean;
+}
 
 export interface ObjectServiceDependencies {
   readonly stores: Stores;
@@ -113,21 +122,32 @@ export class ObjectService implements Objects {
   }
 
   async get(principal: Principal, refs: readonly ObjectRef[]): Promise<readonly (ObjectRow | undefined)[]> {
-    const tenant = await this.#tenant(principal);
-    const { snapshot } = await tenant.catalog.resumed();
-    return tenant.reader.get(refs.map((ref) => placesOf(snapshot, ref, (view) => isReadable(principal, view))));
+    const { tenant, snapshot, readable } = await this.#reading(principal);
+    return tenant.reader.get(refs.map((ref) => placesOf(snapshot, ref, readable)));
   }
 
   async *read(principal: Principal, request: ReadRequest): AsyncGenerator<readonly ObjectRow[]> {
-    const tenant = await this.#tenant(principal);
-    const { snapshot } = await tenant.catalog.resumed();
-    const outline = outlineOf(snapshot, request, (view) => isReadable(principal, view));
+    const { tenant, snapshot, readable } = await this.#reading(principal);
+    requireNow(request);
+    const outline = outlineOf(snapshot, request, readable);
     yield* tenant.reader.read({ snapshot, principal, request }, outline);
   }
 
   async plan(principal: Principal, request: ReadRequest): Promise<ReadPlan> {
-    const tenant = await this.#tenant(principal);
-    return outlineOf((await tenant.catalog.resumed()).snapshot, request, (view) => isReadable(principal, view)).plan;
+    const { snapshot, readable } = await this.#reading(principal);
+    return outlineOf(snapshot, request, readable).plan;
+  }
+
+  async *edges(principal: Principal, refs: readonly ObjectRef[], request: EdgeRequest): AsyncGenerator<readonly ObjectEdge[]> {
+    const { tenant, snapshot, readable } = await this.#reading(principal);
+    requireNow(request);
+    const places = refs.flatMap((ref) => placesOf(snapshot, ref, readable));
+    yield* edgesOf(places, request, { store: tenant.store.objects, patience: tenant.patience, snapshot, readable });
+  }
+
+  async *history(principal: Principal, ref: ObjectRef, range: HistoryRange = {}): AsyncGenerator<readonly ObjectVersion[]> {
+    const { tenant, snapshot, readable } = await this.#reading(principal);
+    yield* versionsOf(placesOf(snapshot, ref, readable), range, { store: tenant.store.objects, patience: tenant.patience });
   }
 
   onChange(listener: ChangeListener, wants: (tenant: string) => boolean = () => true): () => void {
@@ -142,6 +162,12 @@ export class ObjectService implements Objects {
     const opened = await Promise.allSettled(this.#tenants.values());
     this.#tenants.clear();
     await Promise.all(opened.flatMap((tenant) => (tenant.status === "fulfilled" ? [tenant.value.catalog.close()] : [])));
+  }
+
+  async #reading(principal: Principal): Promise<Reading> {
+    const tenant = await this.#tenant(principal);
+    const { snapshot } = await tenant.catalog.resumed();
+    return { tenant, snapshot, readable: (view) => isReadable(principal, view) };
   }
 
   #tenant(principal: Principal): Promise<TenantObjects> {
@@ -197,6 +223,10 @@ export class ObjectService implements Objects {
       for (const { listener } of listeners) listener(whole);
     };
   }
+}
+
+function requireNow(request: { readonly asOfMs?: number }): void {
+  if (request.asOfMs !== undefined) throw new AppError("unsupported", "[Valid] What there was at an earlier time cannot be read yet.");
 }
 
 /** The class that objects may be put into. */

@@ -166,6 +166,50 @@ export interface ReadRequest {
   readonly newestFirst?: boolean;
   /** How many rows the caller will take at most; only a hint for page sizes. */
   readonly expected?: number;
+  /**
+   * The objects as they were at that time; only of classes with `options.version`, which know nothing from before they got it. Otherwise
+   * `AppError("invalid")` that names the class.
+   */
+  readonly asOfMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface EdgeRequest {
+  /** `out`: from the objects that are named; `in`: to them. */
+  readonly direction: "out" | "in";
+  /** All types when absent. */
+  readonly type?: string;
+  /** The edges there were at that time, by the rules of `ReadRequest.asOfMs`. */
+  readonly asOfMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface ObjectEdge {
+  readonly type: string;
+  /** Whole ids. */
+  readonly source: string;
+  readonly target: string;
+  /** Paths: an id alone can be that of objects of several classes. */
+  readonly sourceClass: string;
+  readonly targetClass: string;
+  /** Of the write that made it last. */
+  readonly timeMs: number;
+}
+
+/** An object as one write left it. */
+export interface ObjectVersion {
+  /** Whole. */
+  readonly id: string;
+  readonly class: ClassView;
+  readonly vtimeMs: number;
+  /** As in `ObjectRow`; `undefined` when the write removed the object. */
+  readonly values: Row | undefined;
+}
+
+/** Both ends included. */
+export interface HistoryRange {
+  readonly fromMs?: number;
+  readonly toMs?: number;
   readonly signal?: AbortSignal;
 }
 
@@ -224,6 +268,14 @@ export interface Objects {
   get(principal: Principal, refs: readonly ObjectRef[]): Promise<readonly (ObjectRow | undefined)[]>;
   read(principal: Principal, request: ReadRequest): AsyncIterable<readonly ObjectRow[]>;
   plan(principal: Principal, request: ReadRequest): Promise<ReadPlan>;
+
+  /**
+   * Edges from or to objects, each once, in no order. Left out are those of which an end does not exist (any more), or is of a class that may not
+   * be read. Where several classes share the label of a reference, those of each are answered.
+   */
+  edges(principal: Principal, refs: readonly ObjectRef[], request: EdgeRequest): AsyncIterable<readonly ObjectEdge[]>;
+  /** Versions of an object, newest first; of each class that a reference may mean. `AppError("invalid")` when none of them keeps versions. */
+  history(principal: Principal, ref: ObjectRef, range?: HistoryRange): AsyncIterable<readonly ObjectVersion[]>;
 
   /**
    * Told after each write of this controller. The answer ends it. A listener must not throw and must not wait. Nothing is made ready for
