@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { Files, OpenFile } from "../common/files.ts";
-import { readWhole, syncFolder } from "./files.ts";
+import { readWhole, syncFolder, writeWholly } from "./files.ts";
 import {
   applyMarks, decodeGroup, decodeHeader, FRAME_HEAD_BYTES, lastSequence, scanFrames, serialOf, type Segment, type SegmentHeader,
 } from "./outbox-segment.ts";
@@ -23,6 +23,8 @@ interface LeftSegment {
   /** Payloads. */
   readonly groups: readonly Buffer[];
   readonly nextSequence: number;
+  /** With its head; ends the segment. */
+  readonly lastFrame: Buffer;
   readonly damagedFrames: number;
   readonly tornBytes: number;
 }
@@ -59,7 +61,8 @@ async function loadSegment(files: Files, path: string, serial: number): Promise<
   const header = decodeHeader(first);
   const segment = { serial, path, base: header.base, headerBytes: FRAME_HEAD_BYTES + first.length, bytes: end };
   const nextSequence = (lastSequence(groups) ?? header.base - 1) + 1;
-  return { segment, header, groups, nextSequence, damagedFrames: damaged, tornBytes: bytes.length - end };
+  const lastFrame = bytes.subarray(end - FRAME_HEAD_BYTES - (groups.at(-1) ?? first).length, end);
+  return { segment, header, groups, nextSequence, lastFrame, damagedFrames: damaged, tornBytes: bytes.length - end };
 }
 
 /** A header has all of them as they were, the groups behind it what changed since. */
@@ -69,10 +72,14 @@ function marksOf({ header, groups }: LeftSegment): ReadonlyMap<string, string> {
   return marks;
 }
 
-/** What is here now will be acted on, and a kill may have come between its writing and its sync. */
-async function openLast(files: Files, folder: string, { segment, tornBytes }: LeftSegment): Promise<OpenFile> {
+/**
+ * What is here now will be acted on, and a kill may have come between the writing of the last frame and its sync. It is written again: had its
+ * sync failed, the system holds it in memory, takes it for written, and would sync nothing.
+ */
+async function openLast(files: Files, folder: string, { segment, lastFrame, tornBytes }: LeftSegment): Promise<OpenFile> {
   const file = await files.open(segment.path, "r+");
   if (tornBytes > 0) await file.truncate(segment.bytes);
+  await writeWholly(file, lastFrame, segment.bytes - lastFrame.length);
   await file.datasync();
   await syncFolder(files, folder);
   return file;

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { realClock, seededRandom } from "../test/helpers/clock.ts";
+import { ForgetfulFiles } from "../test/helpers/forgetful-files.ts";
 import { emitWhenRoom } from "./host.ts";
 import { Outbox, type Emission, type OutboxOptions } from "./outbox.ts";
 import { encodeHeader } from "./outbox-segment.ts";
@@ -202,6 +203,34 @@ describe("an outbox", () => {
     expect([again.mark("at"), again.nextSequence, await texts(again, 1)]).toEqual(["b", 3, ["a", "b"]]);
   });
 
+  it("goes on behind nothing that only the machine's memory holds, as after a sync that failed", async () => {
+    const disk = new ForgetfulFiles(1);
+    const before = await Outbox.open(onDisk(disk));
+    disk.faults.fails = (operation) => operation === "sync" || operation === "truncate";
+    await expect(before.append([text("a")])).rejects.toMatchObject({ code: "unavailable" });
+    disk.kill();
+    disk.faults.fails = () => false;
+    const next = await Outbox.open(onDisk(disk));
+    expect(await texts(next, 1)).toEqual(["a"]);
+    await next.append([text("b")], { marks: [{ key: "at", value: "b" }] });
+    disk.powerCut();
+    const last = await Outbox.open(onDisk(disk));
+    expect([last.mark("at"), await texts(last, 1)]).toEqual(["b", ["a", "b"]]);
+  });
+
+  it("forgets nothing for a file that could not be finished, whatever of its deletion a power cut leaves", async () => {
+    for (let seed = 1; seed <= 20; seed++) {
+      const disk = new ForgetfulFiles(seed);
+      const outbox = await Outbox.open(onDisk(disk));
+      disk.faults.fails = failingOnce("sync", folder);
+      await expect(outbox.renewStream()).rejects.toMatchObject({ code: "EIO" });
+      await outbox.append([], { marks: [{ key: "at", value: "later" }] });
+      disk.powerCut();
+      const again = await Outbox.open(onDisk(disk));
+      expect([again.streamId, again.mark("at")], `seed ${seed}`).toEqual([outbox.streamId, "later"]);
+    }
+  });
+
   it("keeps its name when there is no room to write the new one down", async () => {
     const disk = { freeBytes: Infinity };
     const outbox = await openOutbox({ files: smallDisk(disk) });
@@ -217,6 +246,15 @@ async function openOutbox(options: Partial<OutboxOptions> = {}): Promise<Outbox>
   const outbox = await Outbox.open({ folder, clock: realClock, random: seededRandom(opened.length + 1), ...options });
   opened.push(outbox);
   return outbox;
+}
+
+function onDisk(disk: ForgetfulFiles): OutboxOptions {
+  return { folder, clock: realClock, random: seededRandom(1), files: disk.boot() };
+}
+
+function failingOnce(operation: string, path: string): (now: string, at: string) => boolean {
+  let left = 1;
+  return (now, at) => now === operation && at === path && left-- > 0;
 }
 
 function text(data: string): Emission {

@@ -7,6 +7,7 @@ import type { Files, OpenFile } from "../common/files.ts";
 import type { Clock, Random } from "../common/time.ts";
 import { isDiskFull, makeFolder, nodeFiles, syncFolder, writeWholly } from "./files.ts";
 import { Ballast } from "./outbox-ballast.ts";
+import { Changes } from "./outbox-changes.ts";
 import { loadOutbox } from "./outbox-load.ts";
 import { OutboxReader } from "./outbox-reader.ts";
 import {
@@ -57,7 +58,7 @@ export class Outbox {
   readonly #ballast: Ballast;
   readonly #marks = new Map<string, string>();
   readonly #segments: Segment[] = [];
-  readonly #listeners = new Set<() => void>();
+  readonly #changes = new Changes();
   #waiting: Waiting[] = [];
   #writing: Promise<void> | undefined;
   #file: OpenFile | undefined;
@@ -68,7 +69,6 @@ export class Outbox {
   #ballastDue = true;
   #broken: AppError | undefined;
   #closed = false;
-  #version = 0;
 
   /** Frames lost to damage when it was opened, and bytes of a torn tail that was cut off. */
   damagedFrames = 0;
@@ -143,26 +143,17 @@ export class Outbox {
 
   /** Resolves when an append may succeed again, or the signal fires. */
   async room(signal: AbortSignal | undefined, reserve = false): Promise<void> {
-    while (!signal?.aborted && !this.#broken && !this.#closed && !this.hasRoom(reserve)) await this.changed(this.#version, signal);
+    while (!signal?.aborted && !this.#broken && !this.#closed && !this.hasRoom(reserve)) await this.changed(this.version, signal);
   }
 
   /** Rises with every append, acknowledgement, change of room, and at the end. */
   get version(): number {
-    return this.#version;
+    return this.#changes.version;
   }
 
   /** Resolves when `version` is above `since`, or the signal fires. */
   changed(since: number, signal?: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      if (signal?.aborted || this.#version > since) return resolve();
-      const done = () => {
-        this.#listeners.delete(done);
-        signal?.removeEventListener("abort", done);
-        resolve();
-      };
-      this.#listeners.add(done);
-      signal?.addEventListener("abort", done, { once: true });
-    });
+    return this.#changes.after(since, signal);
   }
 
   reader(from: number): OutboxReader {
@@ -174,7 +165,7 @@ export class Outbox {
     if (sequence <= this.#acknowledged || sequence >= this.#nextSequence) return;
     this.#acknowledged = sequence;
     await this.#dropAcknowledged();
-    this.#tell();
+    this.#changes.note();
   }
 
   /**
@@ -196,7 +187,7 @@ export class Outbox {
   async close(): Promise<void> {
     this.#closed = true;
     while (this.#writing) await this.#writing;
-    this.#tell();
+    this.#changes.note();
     await this.#file?.close();
     this.#file = undefined;
   }
@@ -222,7 +213,7 @@ export class Outbox {
         if (groups.length > 1 && isAppError(error, "limited", "too_large")) for (const group of groups) await this.#commitAlone(group);
         else for (const group of groups) group.reject(error);
       }
-      this.#tell();
+      this.#changes.note();
     }
     // In the same turn as the look at the queue: an append in between would wait for ever.
     this.#writing = undefined;
@@ -324,19 +315,21 @@ export class Outbox {
       await writeWholly(file, bytes, segment.bytes);
       await file.datasync();
     } catch (error) {
-      await this.#takeBack(file, segment, error);
+      await this.#undo(error, async () => {
+        await file.truncate(segment.bytes);
+        await file.datasync();
+      });
       throw isDiskFull(error) ? this.#noteDiskFull() : new AppError("unavailable", `The outbox cannot be written: ${errorText(error)}.`, { cause: error });
     }
   }
 
-  /** A frame that is only partly there must not stay; when even that fails, nothing more may be written. */
-  async #takeBack(file: OpenFile, segment: Segment, cause: unknown): Promise<void> {
+  /** What is only partly there must not stay, nor come back after a power cut; when even that fails, nothing more may be written. */
+  async #undo(cause: unknown, takeBack: () => Promise<void>): Promise<void> {
     try {
-      await file.truncate(segment.bytes);
-      await file.datasync();
+      await takeBack();
     } catch (error) {
       this.#broken = new AppError("internal", `The outbox is damaged: ${errorText(error)} after ${errorText(cause)}.`, { cause: error });
-      this.#tell();
+      this.#changes.note();
     }
   }
 
@@ -345,7 +338,7 @@ export class Outbox {
     this.#options.clock.after(OUTBOX_RETRY_MS, () => {
       this.#diskFull = false;
       this.#ballastDue = true;
-      this.#tell();
+      this.#changes.note();
     });
     return new AppError("limited", "The disk under the outbox is full.", { details: { reason: "disk_full" } });
   }
@@ -372,7 +365,10 @@ export class Outbox {
       await syncFolder(this.#files, this.#options.folder);
     } catch (error) {
       await file.close();
-      await this.#files.rm(path, { force: true });
+      await this.#undo(error, async () => {
+        await this.#files.rm(path, { force: true });
+        await syncFolder(this.#files, this.#options.folder);
+      });
       throw error;
     }
     await this.#file?.close();
@@ -396,10 +392,5 @@ export class Outbox {
     const segment = this.#segments.at(-1);
     if (!segment) throw new AppError("internal", "The outbox has no segment.");
     return segment;
-  }
-
-  #tell(): void {
-    this.#version++;
-    for (const listener of [...this.#listeners]) listener();
   }
 }

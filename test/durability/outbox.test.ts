@@ -19,6 +19,7 @@ histories({
     ["a folder whose name was never durable", 1],
     ["an unsynced write of a killed agent, taken over and sent", 287],
     ["a file of a killed agent whose name was not durable", 134],
+    ["a write whose sync failed, read by the next agent and never on the disk", 289_739_391],
   ],
   history: async (seed) => {
     const world = new World();
