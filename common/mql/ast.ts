@@ -68,6 +68,16 @@ export interface Field extends At {
   readonly kind: "field";
   /** A column, or an alias and a column, then members of a map. */
   readonly parts: readonly string[];
+  /** Of a time series: only the points of this window, as in `load['2026-01-01':'2026-01-02']`. */
+  readonly window?: TimeWindow;
+}
+
+export interface TimeWindow extends At {
+  readonly kind: "window";
+  /** Included; absent: from the beginning. */
+  readonly from: ValueNode | undefined;
+  /** Excluded; absent: to the end. */
+  readonly to: ValueNode | undefined;
 }
 
 export interface Call extends At {
@@ -77,6 +87,8 @@ export interface Call extends At {
   readonly distinct: boolean;
   /** Absent for `*`. */
   readonly argument: Field | undefined;
+  /** Width of the steps of a time series, as in `avg(load, '5 minute')`. */
+  readonly step?: ValueNode;
 }
 
 export type Operand = Field | Call | ValueNode;
@@ -166,6 +178,8 @@ export type SelectItem = Star | Item;
 
 export interface Star extends At {
   readonly kind: "star";
+  /** `a.*`: all columns of one of the classes. */
+  readonly alias: string | undefined;
 }
 
 export interface Item extends At {
@@ -189,7 +203,16 @@ export interface OrderItem extends At {
 
 export type Count = NumberNode | Placeholder;
 
-export interface Select extends At {
+/** Where an answer begins and ends. */
+export interface Tail {
+  readonly orderBy: readonly OrderItem[];
+  readonly limit: Count | undefined;
+  readonly offset: Count | undefined;
+  /** Where the page before ended, as its answer said; empty text for the first page. */
+  readonly cursor: TextNode | Placeholder | undefined;
+}
+
+export interface Select extends At, Tail {
   readonly kind: "select";
   readonly distinct: boolean;
   readonly items: readonly SelectItem[];
@@ -199,15 +222,15 @@ export interface Select extends At {
   readonly where: Condition | undefined;
   readonly groupBy: readonly Field[];
   readonly having: Condition | undefined;
-  readonly orderBy: readonly OrderItem[];
-  readonly limit: Count | undefined;
-  readonly offset: Count | undefined;
 }
 
-export interface Union extends At {
+/** Order, limit and cursor are those of the whole; its parts have none. */
+export interface Union extends At, Tail {
   readonly kind: "union";
   readonly all: boolean;
   readonly selects: readonly Select[];
+  /** For the parts that name no time of their own. */
+  readonly asOf: ValueNode | undefined;
 }
 
 export interface SelectEdgeTypes extends At {

@@ -1,5 +1,5 @@
-import type { Call, CompareOperator, Condition, Field, Operand, TextOperator, ValueNode } from "./ast.ts";
-import { beginsValue, parseValue } from "./parse-value.ts";
+import type { Call, CompareOperator, Condition, Field, Operand, TextOperator, TimeWindow, ValueNode } from "./ast.ts";
+import { beginsValue, parseTextOrPlaceholder, parseValue } from "./parse-value.ts";
 import type { TokenReader } from "./reader.ts";
 
 /** Words that join conditions, the weakest first. Comparisons bind stronger than all of them. */
@@ -34,11 +34,27 @@ export function parseField(reader: TokenReader): Field {
       reader.advance();
       parts.push(reader.expectName("a field after the dot"));
     } else if (reader.isSign("[")) {
-      reader.advance();
-      parts.push(reader.expectText());
-      reader.expectSign("]");
+      const window = bracket(reader, parts);
+      if (window) return { kind: "field", parts, window, span: reader.spanFrom(start) };
     } else return { kind: "field", parts, span: reader.spanFrom(start) };
   }
+}
+
+/** `['os']`, a member, or `['2026-01-01':'2026-01-02']`, a window of time, which ends the field. */
+function bracket(reader: TokenReader, parts: string[]): TimeWindow | undefined {
+  const start = reader.token.start;
+  reader.expectSign("[");
+  const isMember = reader.token.kind === "text" && reader.peek(1).text === "]";
+  if (isMember) {
+    parts.push(reader.expectText());
+    reader.expectSign("]");
+    return undefined;
+  }
+  const from = reader.isSign(":") ? undefined : parseValue(reader);
+  reader.expectSign(":");
+  const to = reader.isSign("]") ? undefined : parseValue(reader);
+  reader.expectSign("]");
+  return { kind: "window", from, to, span: reader.spanFrom(start) };
 }
 
 /** A field, or a function of one: `max(size)`, `count(*)`, `count(distinct host)`. */
@@ -50,8 +66,9 @@ export function parseFieldOrCall(reader: TokenReader): Field | Call {
   reader.expectSign("(");
   const distinct = reader.isKeyword("DISTINCT") && !reader.isName() && reader.accept("DISTINCT");
   const argument = !distinct && reader.acceptSign("*") ? undefined : parseField(reader);
+  const step = argument && reader.acceptSign(",") ? { step: parseTextOrPlaceholder(reader) } : {};
   reader.expectSign(")");
-  return { kind: "call", name, distinct, argument, span: reader.spanFrom(start) };
+  return { kind: "call", name, distinct, argument, ...step, span: reader.spanFrom(start) };
 }
 
 /** `(value, …)`, or one `?` or `[…]` that stands for the list. */

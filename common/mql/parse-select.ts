@@ -1,8 +1,11 @@
-import type { ClassRef, Condition, Count, Field, Item, Join, OrderItem, Select, SelectItem, Statement, ValueNode } from "./ast.ts";
+import type { ClassRef, Condition, Field, Item, Join, OrderItem, Select, SelectItem, Statement, Tail, Union, ValueNode } from "./ast.ts";
 import { RESERVED } from "./keywords.ts";
 import { parseCondition, parseField, parseFieldOrCall } from "./parse-condition.ts";
-import { parseCount, parseValue } from "./parse-value.ts";
+import { parseCount, parseTextOrPlaceholder, parseValue } from "./parse-value.ts";
 import type { TokenReader } from "./reader.ts";
+
+/** Of a SELECT that something may still follow. */
+const OPEN: Tail = { orderBy: [], limit: undefined, offset: undefined, cursor: undefined };
 
 export function parseSelect(reader: TokenReader): Statement {
   const start = reader.token.start;
@@ -11,14 +14,8 @@ export function parseSelect(reader: TokenReader): Statement {
     return { kind: "selectEdgeTypes", span: reader.spanFrom(start) };
   }
   const first = select(reader);
-  if (!reader.accept("UNION")) return first;
-  const all = reader.accept("ALL");
-  const selects = [first, select(reader)];
-  while (reader.accept("UNION")) {
-    if (reader.accept("ALL") !== all) throw reader.complain(start, "UNION and UNION ALL cannot be mixed");
-    selects.push(select(reader));
-  }
-  return { kind: "union", all, selects, span: reader.spanFrom(start) };
+  if (!reader.isKeyword("UNION")) return closed(reader, first);
+  return union(reader, first);
 }
 
 /** `/a/b` or `/a/b/`. */
@@ -59,10 +56,37 @@ function select(reader: TokenReader): Select {
   const where = parseWhere(reader);
   const groupBy = by(reader, "GROUP") ? listOf(reader, parseField) : [];
   const having = reader.accept("HAVING") ? parseCondition(reader) : undefined;
+  return { kind: "select", distinct, items, from, joins, asOf: early, where, groupBy, having, ...OPEN, span: reader.spanFrom(start) };
+}
+
+/** A SELECT that stands alone: what closes the statement is its own. */
+function closed(reader: TokenReader, first: Select): Statement {
+  const closing = tail(reader);
+  if (reader.isKeyword("UNION")) throw reader.complain(reader.token.start, "ORDER BY, LIMIT, OFFSET and CURSOR stand after the last SELECT of a UNION");
+  const asOf = first.asOf ?? parseAsOf(reader);
+  return { ...first, ...closing, asOf, span: reader.spanFrom(first.span.start) };
+}
+
+function union(reader: TokenReader, first: Select): Union {
+  const selects = [first];
+  let all: boolean | undefined;
+  while (reader.accept("UNION")) {
+    const isAll = reader.accept("ALL");
+    if (isAll !== (all ?? isAll)) throw reader.complain(first.span.start, "UNION and UNION ALL cannot be mixed");
+    all = isAll;
+    selects.push(select(reader));
+  }
+  const closing = tail(reader);
+  const asOf = parseAsOf(reader);
+  return { kind: "union", all: all ?? false, selects, ...closing, asOf, span: reader.spanFrom(first.span.start) };
+}
+
+function tail(reader: TokenReader): Tail {
   const orderBy = by(reader, "ORDER") ? listOf(reader, orderItem) : [];
-  const { limit, offset } = window(reader);
-  const asOf = early ?? parseAsOf(reader);
-  return { kind: "select", distinct, items, from, joins, asOf, where, groupBy, having, orderBy, limit, offset, span: reader.spanFrom(start) };
+  const limit = reader.accept("LIMIT") ? parseCount(reader) : undefined;
+  const offset = reader.accept("OFFSET") ? parseCount(reader) : undefined;
+  const cursor = reader.accept("CURSOR") ? parseTextOrPlaceholder(reader) : undefined;
+  return { orderBy, limit, offset, cursor };
 }
 
 function listOf<T>(reader: TokenReader, parse: (reader: TokenReader) => T): readonly T[] {
@@ -77,19 +101,25 @@ function by(reader: TokenReader, keyword: string): boolean {
   return true;
 }
 
-function window(reader: TokenReader): { readonly limit: Count | undefined; readonly offset: Count | undefined } {
-  const limit = reader.accept("LIMIT") ? parseCount(reader) : undefined;
-  const offset = reader.accept("OFFSET") ? parseCount(reader) : undefined;
-  return { limit, offset };
-}
-
 function item(reader: TokenReader): SelectItem {
   const start = reader.token.start;
-  if (reader.acceptSign("*")) return { kind: "star", span: reader.spanFrom(start) };
+  const star = parseStar(reader);
+  if (star) return star;
   const value = parseFieldOrCall(reader);
   const name = reader.accept("AS") ? (reader.acceptText() ?? reader.expectName("a name")) : undefined;
   const result: Item = { kind: "item", value, alias: name, span: reader.spanFrom(start) };
   return result;
+}
+
+/** `*`, or `a.*`. */
+function parseStar(reader: TokenReader): SelectItem | undefined {
+  const start = reader.token.start;
+  const isAliased = reader.isName() && reader.peek(1).text === "." && reader.peek(2).text === "*";
+  if (!isAliased) return reader.acceptSign("*") ? { kind: "star", alias: undefined, span: reader.spanFrom(start) } : undefined;
+  const name = reader.advance().text;
+  reader.advance();
+  reader.advance();
+  return { kind: "star", alias: name, span: reader.spanFrom(start) };
 }
 
 function orderItem(reader: TokenReader): OrderItem {
@@ -102,7 +132,9 @@ function orderItem(reader: TokenReader): OrderItem {
 
 function alias(reader: TokenReader): string | undefined {
   const { kind, keyword, text } = reader.token;
-  const isAlias = kind === "name" || (kind === "word" && !RESERVED.has(keyword));
+  const next = reader.peek(1);
+  const isCursor = keyword === "CURSOR" && (next.kind === "text" || next.text === "?");
+  const isAlias = kind === "name" || (kind === "word" && !RESERVED.has(keyword) && !isCursor);
   if (!isAlias) return undefined;
   reader.advance();
   return text;

@@ -1,4 +1,4 @@
-import type { Count, ListNode, MapEntry, MapNode, Placeholder, ValueNode } from "./ast.ts";
+import type { Count, ListNode, MapEntry, MapNode, Placeholder, TextNode, ValueNode } from "./ast.ts";
 import type { TokenReader } from "./reader.ts";
 
 const A_VALUE = "a value";
@@ -36,6 +36,13 @@ export function parseCount(reader: TokenReader): Count {
   if (value.kind === "number" && /^-?\d+$/.test(value.text)) return value;
   if (value.kind === "placeholder") return value;
   throw reader.complain(start, "expected a whole number");
+}
+
+export function parseTextOrPlaceholder(reader: TokenReader): TextNode | Placeholder {
+  const start = reader.token.start;
+  const value = parseValue(reader);
+  if (value.kind === "text" || value.kind === "placeholder") return value;
+  throw reader.complain(start, "expected a quoted text or ?");
 }
 
 export function parseMap(reader: TokenReader): MapNode {

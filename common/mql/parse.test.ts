@@ -69,6 +69,11 @@ test.each([
   "explain select count(*), max(f) as m from /a group by g having count(*) > 1 order by m desc, g limit 5 offset 2",
   "select a.x, b.y from /c1 a join (b:/c2) on b.k = a.k where a.f='x'",
   "select distinct a from /x as of '2020-01-01' union all select b from /y",
+  "select a.*, b.y from /c1 as of '2020-01-01' a join (b:/c2) on b.k = a.k",
+  "select load['2026-01-01':'2026-01-02'], avg(load[:?], '5 minute') as a, config['os'] from /x where load['2026-01-01':] is not null",
+  "select a from /x cursor '' ",
+  "select a from /x cursor where b = 1 order by a limit 5 cursor ? as of '2020-01-01'",
+  "select a from /x union select b from /y order by a desc limit 5 offset 1 as of '2020-01-01'",
   "begin batch insert into /a f=1; begin select * from /b end; end",
   "match short path m, p (a:/ns/x where h='1' limit 5)-[:contain*2]->()<-[*]-('b:1','b:2')-[:net.link]-(:box) union () -[*1]-> (m:\"x\") return f,g until 'b:*' diff '2020-01-01'",
 ])("prints so that it parses to the same again: %s", (text) => {
@@ -86,6 +91,9 @@ test.each([
   ["selec", 1, 1, "expected \";\", a statement or the end but found selec"],
   ["insert into /a (f,g) values (1)", 1, 29, "expected 2 values but found 1"],
   ["begin select * from /a", 1, 23, "END"],
+  ["select a from /x limit 1 union select a from /y", 1, 26, "ORDER BY, LIMIT, OFFSET and CURSOR stand after the last SELECT of a UNION"],
+  ["select a from /x union select a from /y union all select a from /z", 1, 1, "UNION and UNION ALL cannot be mixed"],
+  ["select load['a' from /x", 1, 17, "expected \":\" but found from"],
   ["select * from /x where a @ 1", 1, 26, 'the character "@"'],
   ["select * from /x /* never ends", 1, 18, "*/"],
 ])("a text that does not parse is an error with its place: %s", (text, line, column, complaint) => {

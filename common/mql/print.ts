@@ -1,6 +1,6 @@
 import type {
   AlterClass, Call, Chain, ClassOption, ClassRef, ColumnDefinition, Condition, CreateClass, Delete, Field, GraphNode, GraphStep, Insert,
-  Match, Operand, Select, SelectItem, Statement, Update, ValueNode,
+  Match, Operand, Select, SelectItem, Statement, Tail, Update, ValueNode,
 } from "./ast.ts";
 import { RESERVED } from "./keywords.ts";
 import { isPlainWord } from "./lex.ts";
@@ -11,7 +11,7 @@ export function printStatement(node: Statement): string {
     case "select":
       return select(node);
     case "union":
-      return node.selects.map(select).join(node.all ? " UNION ALL " : " UNION ");
+      return `${node.selects.map(select).join(node.all ? " UNION ALL " : " UNION ")}${tail(node)}`;
     case "selectEdgeTypes":
       return "SELECT EDGE TYPE";
     case "insert":
@@ -84,12 +84,13 @@ export function printCondition(node: Condition): string {
 }
 
 function printField(node: Field): string {
-  return node.parts.map(name).join(".");
+  const window = node.window && `[${optional("", node.window.from, printValue)}:${optional("", node.window.to, printValue)}]`;
+  return `${node.parts.map(name).join(".")}${window ?? ""}`;
 }
 
 export function printCall(node: Call): string {
   const argument = node.argument ? printField(node.argument) : "*";
-  return `${node.name}(${node.distinct ? "DISTINCT " : ""}${argument})`;
+  return `${node.name}(${node.distinct ? "DISTINCT " : ""}${argument}${optional(", ", node.step, printValue)})`;
 }
 
 function not(node: { readonly negated: boolean }): string {
@@ -134,20 +135,31 @@ function select(node: Select): string {
     (join) => ` JOIN (${name(join.class.alias ?? "")}:${classRef({ ...join.class, alias: undefined })}) ON ${printField(join.left)} = ${printField(join.right)}`,
   );
   return [
-    `SELECT ${node.distinct ? "DISTINCT " : ""}${node.items.map(item).join(", ")} FROM ${classRef(node.from)}`,
+    `SELECT ${node.distinct ? "DISTINCT " : ""}${node.items.map(item).join(", ")} FROM ${from(node)}`,
     ...joins,
     optional(" WHERE ", node.where, printCondition),
     listed(" GROUP BY ", node.groupBy, printField),
     optional(" HAVING ", node.having, printCondition),
+    tail({ ...node, asOf: undefined }),
+  ].join("");
+}
+
+function from(node: Select): string {
+  return `${classRef({ ...node.from, alias: undefined })}${optional(" AS OF ", node.asOf, printValue)}${optional(" ", node.from.alias, name)}`;
+}
+
+function tail(node: Tail & { readonly asOf: ValueNode | undefined }): string {
+  return [
     listed(" ORDER BY ", node.orderBy, (order) => `${operand(order.value)}${order.descending ? " DESC" : ""}`),
     optional(" LIMIT ", node.limit, printValue),
     optional(" OFFSET ", node.offset, printValue),
+    optional(" CURSOR ", node.cursor, printValue),
     optional(" AS OF ", node.asOf, printValue),
   ].join("");
 }
 
 function item(node: SelectItem): string {
-  return node.kind === "star" ? "*" : `${operand(node.value)}${optional(" AS ", node.alias, name)}`;
+  return node.kind === "star" ? `${optional("", node.alias, (alias) => `${name(alias)}.`)}*` : `${operand(node.value)}${optional(" AS ", node.alias, name)}`;
 }
 
 function insert(node: Insert): string {

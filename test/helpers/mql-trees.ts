@@ -1,5 +1,5 @@
 import type {
-  Chain, ClassOption, ClassRef, ColumnDefinition, Condition, Count, Field, GraphNode, Operand, Placeholder, Select, SelectItem, Statement, ValueNode,
+  Chain, ClassOption, ClassRef, ColumnDefinition, Condition, Count, Field, GraphNode, Operand, Placeholder, Select, SelectItem, Statement, Tail, ValueNode,
 } from "../../common/mql/index.ts";
 import type { Random } from "../../common/time.ts";
 
@@ -7,6 +7,7 @@ const span = { start: 0, end: 0 };
 const NAMES = ["host", "a", "size_1", "主机", "a b", "group", "select", "limit", "x`y", "Order", "key", "set", "end", "class", "1st", "path"];
 const TEXTS = ["", "v", "it's", '"', "\\", "中文 ；", "a\nb", "--", "#", "/* */", "`", "''", "end"];
 const PATHS = ["/a", "/matrix/ent/box", "/库/主机", "/a/1b/_"];
+const OPEN: Tail = { orderBy: [], limit: undefined, offset: undefined, cursor: undefined };
 const COMPARE = ["=", "!=", ">", "<", ">=", "<="] as const;
 
 /** Random statements: everything the language can say, mixed without regard to sense. */
@@ -20,7 +21,7 @@ export class TreeGenerator {
   statement(depth = 2): Statement {
     const makers: readonly (() => Statement)[] = [
       () => this.#select(),
-      () => ({ kind: "union", all: this.#coin(), selects: this.#some(2, 3, () => this.#select()), span }),
+      () => ({ kind: "union", all: this.#coin(), selects: this.#some(2, 3, () => ({ ...this.#select(), ...OPEN })), ...this.#tail(), asOf: this.#asOf(), span }),
       () => ({ kind: "selectEdgeTypes", span }),
       () => this.#insert(),
       () => ({ kind: "insertJson", json: this.#coin() ? this.#placeholder() : { kind: "text", value: this.#pick(TEXTS), span }, span }),
@@ -66,15 +67,26 @@ export class TreeGenerator {
       items: this.#some(1, 4, () => this.#item()),
       from: { ...this.#class(), alias: this.#maybe(() => this.#name()) },
       joins,
-      asOf: this.#maybe((): ValueNode => ({ kind: "text", value: this.#pick(TEXTS), span })),
+      asOf: this.#asOf(),
       where: this.#where(),
       groupBy: this.#some(0, 2, () => this.#field()),
       having: this.#where(),
+      ...this.#tail(),
+      span,
+    };
+  }
+
+  #tail(): Tail {
+    return {
       orderBy: this.#some(0, 2, () => ({ kind: "order" as const, value: this.#call(), descending: this.#coin(), span })),
       limit: this.#count(),
       offset: this.#count(),
-      span,
+      cursor: this.#maybe(() => (this.#coin() ? this.#placeholder() : { kind: "text" as const, value: this.#pick(TEXTS), span })),
     };
+  }
+
+  #asOf(): ValueNode | undefined {
+    return this.#maybe((): ValueNode => ({ kind: "text", value: this.#pick(TEXTS), span }));
   }
 
   #insert(): Statement {
@@ -135,7 +147,7 @@ export class TreeGenerator {
       returns: this.#some(0, 2, () => this.#name()),
       until: this.#maybe(() => this.#pick(TEXTS)),
       diff: this.#maybe(() => this.#value(0)),
-      asOf: this.#maybe((): ValueNode => ({ kind: "text", value: this.#pick(TEXTS), span })),
+      asOf: this.#asOf(),
       span,
     };
   }
@@ -156,14 +168,15 @@ export class TreeGenerator {
   }
 
   #item(): SelectItem {
-    if (this.#next() < 0.2) return { kind: "star", span };
+    if (this.#next() < 0.2) return { kind: "star", alias: this.#maybe(() => this.#name()), span };
     return { kind: "item", value: this.#call(), alias: this.#maybe(() => this.#name()), span };
   }
 
   #call(): Extract<Operand, { kind: "field" | "call" }> {
     if (this.#next() < 0.7) return this.#field();
     const argument = this.#maybe(() => this.#field());
-    return { kind: "call", name: this.#pick(["count", "max", "foo"]), distinct: argument !== undefined && this.#coin(), argument, span };
+    const step = argument && this.#coin() ? { step: { kind: "text" as const, value: this.#pick(TEXTS), span } } : {};
+    return { kind: "call", name: this.#pick(["count", "max", "foo"]), distinct: argument !== undefined && this.#coin(), argument, ...step, span };
   }
 
   #operand(): Operand {
@@ -171,7 +184,10 @@ export class TreeGenerator {
   }
 
   #field(): Field {
-    return { kind: "field", parts: this.#some(1, 3, () => this.#name()), span };
+    const parts = this.#some(1, 3, () => this.#name());
+    if (this.#next() < 0.8) return { kind: "field", parts, span };
+    const window = { kind: "window" as const, from: this.#maybe(() => this.#value(0)), to: this.#maybe(() => this.#value(0)), span };
+    return { kind: "field", parts, window, span };
   }
 
   #class(): ClassRef {

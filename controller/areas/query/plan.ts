@@ -100,6 +100,7 @@ export function readsOf(
 function refuseUnsupported(select: Select): void {
   if (select.joins.length > 0) throw notOffered("JOIN");
   if (select.asOf) throw notOffered("AS OF");
+  if (select.cursor) throw notOffered("CURSOR");
 }
 
 export function notOffered(construct: string): AppError {

@@ -108,6 +108,7 @@ export class Scope {
   /** `AppError("not_found")` for a field that no class of the scope has. */
   bind(field: Field): BoundField {
     const parts = field.parts.length > 1 && field.parts[0] === this.alias ? field.parts.slice(1) : field.parts;
+    if (field.window) throw new AppError("unsupported", `[Exec] A window of ${parts.join(".")} is not offered yet.`);
     const [name = "", ...members] = parts;
     const label = parts.join(".");
     if (isPseudo(name)) {
