@@ -1,4 +1,3 @@
 export { ObjectService } from "./service.ts";
-export { parseTimestamp } from "./times.ts";
 export type * from "./types.ts";
 export { canonicalText, canonicalValue } from "./values.ts";

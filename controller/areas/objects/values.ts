@@ -2,7 +2,7 @@ import { isIP } from "node:net";
 import { AppError } from "../../../common/errors.ts";
 import { COLLECTION_ELEMENTS_MAX } from "../../../common/limits.ts";
 import type { Value } from "../../../common/value.ts";
-import { parseDate, parseTimestamp } from "./times.ts";
+import { parseDate, parseTimestamp } from "../../../common/timestamps.ts";
 import type { ColumnSpec, ColumnType } from "./types.ts";
 
 /** A value in the one form its type has; `undefined` when it is none of that type. */

@@ -1,5 +1,6 @@
 import type { Value } from "../../../common/value.ts";
-import { parseTimestamp, type Column, type ColumnType } from "../objects/index.ts";
+import { parseTimestamp } from "../../../common/timestamps.ts";
+import type { Column, ColumnType } from "../objects/index.ts";
 import { dayOf } from "./day.ts";
 
 /** How values of a column are compared. Kinds are compared by identity: every kind exists once. */

@@ -1,4 +1,4 @@
-import type { Value } from "../../../common/value.ts";
+import type { Value } from "./value.ts";
 
 const DAY_MS = 86_400_000;
 /** Greatest time that has a calendar date. */
