@@ -347,6 +347,8 @@ export interface DropEdgeType extends At {
 export interface Match extends At {
   readonly kind: "match";
   readonly chains: readonly Chain[];
+  /** About nodes by their names, `m.size > 1`; about the start nodes where no name is said. */
+  readonly where: Condition | undefined;
   readonly pathMode: PathMode | undefined;
   /** Tags named after `path`. */
   readonly pathTags: readonly string[];
@@ -379,7 +381,7 @@ export interface GraphNode extends At {
   readonly name: string | undefined;
   /** Ids or patterns of ids. */
   readonly ids: readonly string[];
-  /** A path or a last path component. */
+  /** A path, with a trailing slash for subclasses too, or a last path component. */
   readonly class: string | undefined;
   readonly where: Condition | undefined;
   readonly limit: Count | undefined;

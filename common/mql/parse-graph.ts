@@ -4,7 +4,7 @@ import { parseCount, parseValue } from "./parse-value.ts";
 import type { TokenReader } from "./reader.ts";
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
-type Tail = Mutable<Pick<Match, "pathMode" | "pathTags" | "returns" | "until" | "diff" | "asOf">>;
+type Tail = Mutable<Pick<Match, "where" | "pathMode" | "pathTags" | "returns" | "until" | "diff" | "asOf">>;
 
 const PATH_MODES: ReadonlyMap<string, PathMode> = new Map([
   ["SHORT", "short"],
@@ -14,12 +14,13 @@ const PATH_MODES: ReadonlyMap<string, PathMode> = new Map([
   ["BACK", "back"],
   ["PATH", "any"],
 ]);
+const EDGE_BEGINS = ["-", "->", "<-", "<--", "<"];
 
-/** `MATCH (…) -[…]-> (…) … [UNION (…) …]` with its tail in any order; path options also right after MATCH. */
+/** `MATCH (…) -[…]-> (…) … [UNION (…) …]` with what follows in any order; path options also right after MATCH. */
 export function parseMatch(reader: TokenReader): Match {
   const start = reader.token.start;
   reader.expect("MATCH");
-  const tail: Tail = { pathMode: undefined, pathTags: [], returns: [], until: undefined, diff: undefined, asOf: undefined };
+  const tail: Tail = { where: undefined, pathMode: undefined, pathTags: [], returns: [], until: undefined, diff: undefined, asOf: undefined };
   readPath(reader, tail);
   const chains = [chain(reader)];
   while (reader.accept("UNION")) {
@@ -32,7 +33,8 @@ export function parseMatch(reader: TokenReader): Match {
 
 function readTail(reader: TokenReader, tail: Tail): boolean {
   if (readPath(reader, tail)) return true;
-  if (reader.accept("RETURN")) tail.returns = names(reader);
+  if (reader.isKeyword("WHERE")) tail.where = parseWhere(reader);
+  else if (reader.accept("RETURN")) tail.returns = names(reader);
   else if (reader.accept("UNTIL")) tail.until = reader.expectText();
   else if (reader.accept("DIFF")) tail.diff = parseValue(reader);
   else if (reader.isKeyword("AS")) {
@@ -67,21 +69,42 @@ function chain(reader: TokenReader): Chain {
   const start = reader.token.start;
   const first = node(reader);
   const steps: GraphStep[] = [];
-  while (reader.isSign("-") || reader.isSign("<-")) steps.push(step(reader));
+  while (EDGE_BEGINS.some((sign) => reader.isSign(sign))) steps.push(step(reader));
   return { kind: "chain", start: first, steps, span: reader.spanFrom(start) };
 }
 
+/** `-[…]->`, `<-[…]-`, `-[…]-`; without what stands in brackets `->`, `<-`, `<--`, `-`. */
 function step(reader: TokenReader): GraphStep {
   const start = reader.token.start;
-  const backward = reader.advance().text === "<-";
-  reader.expectSign("[");
+  const backward = acceptBackward(reader);
+  if (!backward && reader.acceptSign("->")) return toNode(reader, { direction: "out", start });
+  if (!backward) reader.expectSign("-");
+  if (!reader.acceptSign("[")) return toNode(reader, { direction: backward ? "in" : "both", start });
   const type = reader.acceptSign(":") ? edgeType(reader) : undefined;
   const depth = reader.acceptSign("*") ? stepCount(reader) : 1;
   reader.expectSign("]");
   const forward = !backward && reader.acceptSign("->");
   if (!forward) reader.expectSign("-");
+  return toNode(reader, { direction: backward ? "in" : forward ? "out" : "both", type, depth, start });
+}
+
+/** A blank between `<-` and the bracket makes two signs of it. */
+function acceptBackward(reader: TokenReader): boolean {
+  if (reader.acceptSign("<-") || reader.acceptSign("<--")) return true;
+  if (!reader.acceptSign("<")) return false;
+  reader.expectSign("-");
+  return true;
+}
+
+interface Arrow {
+  readonly direction: GraphStep["direction"];
+  readonly type?: string | undefined;
+  readonly depth?: GraphStep["depth"];
+  readonly start: number;
+}
+
+function toNode(reader: TokenReader, { direction, type, depth = 1, start }: Arrow): GraphStep {
   const target = node(reader);
-  const direction = backward ? "in" : forward ? "out" : "both";
   return { kind: "step", direction, type, depth, node: target, span: reader.spanFrom(start) };
 }
 

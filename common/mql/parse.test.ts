@@ -76,10 +76,15 @@ test.each([
   "select a from /x union select b from /y order by a desc limit 5 offset 1 as of '2020-01-01'",
   "begin batch insert into /a f=1; begin select * from /b end; end",
   "match short path m, p (a:/ns/x where h='1' limit 5)-[:contain*2]->()<-[*]-('b:1','b:2')-[:net.link]-(:box) union () -[*1]-> (m:\"x\") return f,g until 'b:*' diff '2020-01-01'",
+  "match (m:/ns/x/) <- [:t] - (p) where m.size > 1 and p.host = 'h' return f all path as of '2020-01-01'",
 ])("prints so that it parses to the same again: %s", (text) => {
   const once = parsed(text);
   expect(once).toHaveLength(1);
   expect(parsed(once.join(";"))).toEqual(once);
+});
+
+test("edges without brackets are one step of any type", () => {
+  expect(parsed("match (a) -> (b) <- (c) <-- (d) - (e)")).toEqual(["MATCH (a)-[]->(b)<-[]-(c)<-[]-(d)-[]-(e)"]);
 });
 
 test.each([

@@ -233,6 +233,7 @@ function match(node: Match): string {
   const mode = node.pathMode === undefined ? "" : node.pathMode === "any" ? " PATH" : ` ${node.pathMode.toUpperCase()} PATH`;
   return [
     `MATCH ${node.chains.map(chain).join(" UNION ")}`,
+    optional(" WHERE ", node.where, printCondition),
     listed(" RETURN ", node.returns, name),
     `${mode}${listed(" ", node.pathTags, name)}`,
     optional(" UNTIL ", node.until, text),
@@ -253,7 +254,7 @@ function step(node: GraphStep): string {
 
 function graphNode(node: GraphNode): string {
   const label = node.class === undefined ? "" : node.class.startsWith("/") ? node.class : name(node.class);
-  const colon = node.class !== undefined || node.name !== undefined ? ":" : "";
+  const colon = node.class !== undefined || (node.name !== undefined && node.ids.length > 0) ? ":" : "";
   const where = `${optional(" WHERE ", node.where, printCondition)}${optional(" LIMIT ", node.limit, printValue)}`;
   return `(${optional("", node.name, name)}${colon}${node.ids.map(text).join(", ")}${label}${where})`;
 }

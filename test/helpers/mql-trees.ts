@@ -142,6 +142,7 @@ export class TreeGenerator {
     return {
       kind: "match",
       chains: this.#some(1, 2, () => this.#chain()),
+      where: this.#where(),
       pathMode,
       pathTags: pathMode ? this.#some(0, 2, () => this.#tag()) : [],
       returns: this.#some(0, 2, () => this.#name()),
@@ -162,9 +163,8 @@ export class TreeGenerator {
 
   #graphNode(): GraphNode {
     const ids = this.#some(0, 2, () => this.#pick(["box:1", "box:*"]));
-    const label = ids.length > 0 ? undefined : this.#maybe(() => this.#pick(["box", "/a/b"]));
-    const name = ids.length > 0 || label !== undefined ? this.#maybe(() => this.#tag()) : undefined;
-    return { kind: "node", name, ids, class: label, where: this.#where(), limit: this.#count(), span };
+    const label = ids.length > 0 ? undefined : this.#maybe(() => this.#pick(["box", "/a/b", "/a/"]));
+    return { kind: "node", name: this.#maybe(() => this.#tag()), ids, class: label, where: this.#where(), limit: this.#count(), span };
   }
 
   #item(): SelectItem {
