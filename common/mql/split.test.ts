@@ -1,0 +1,55 @@
+import { expect, test } from "vitest";
+import { seededRandom } from "../../test/helpers/clock.ts";
+import { parseScript, printStatement, StatementSplitter } from "./index.ts";
+
+function split(text: string, pieces: (rest: string) => number = (rest) => rest.length): readonly (readonly [string, number, number])[] {
+  const splitter = new StatementSplitter();
+  const found = [];
+  for (let at = 0; at < text.length; ) {
+    const size = Math.max(1, pieces(text.slice(at)));
+    found.push(...splitter.take(text.slice(at, at + size)));
+    at += size;
+  }
+  found.push(...splitter.end());
+  return found.map((one) => [one.text, one.start.line, one.start.column] as const);
+}
+
+const AWKWARD = [
+  "insert into /a b='x;y''；', c=\"q\\\";\\\\\"",
+  "\n-- a; comment\n# b;\n/* c; 'd */ select * from /a//e;\n",
+  "select `a;b` from /x/end/begin where `begin`=1",
+  "begin batch insert into /a b=1; begin; select `end` from /a; end; insert into /a end='z' END",
+  "update /a set b = '中文；😀\n' where id = 'a:1'",
+];
+
+test("separators in texts, comments, names and batches do not cut, however the script comes in pieces", () => {
+  const script = AWKWARD.join(";");
+  const whole = split(script);
+  expect(whole.map(([text]) => text)).toEqual(AWKWARD);
+  const random = seededRandom(7);
+  for (let round = 0; round < 200; round += 1) expect(split(script, () => Math.floor(random.next() * 9))).toEqual(whole);
+});
+
+test("the statements of the pieces are those that the parser finds in the whole", () => {
+  const script = `${AWKWARD.slice(0, 1).join(";")} ；; select edge type;;begin insert into /a b=1; insert into /a b=2 end; drop class /x;`;
+  const found = split(script).flatMap(([text]) => parseScript(text).statements.map(printStatement));
+  expect(found).toEqual(parseScript(script).statements.map(printStatement));
+  expect(found).toHaveLength(4);
+});
+
+test("every statement knows where it begins", () => {
+  expect(split("select * from /a;\n\nselect * from /b;select * from /c")).toEqual([
+    ["select * from /a", 1, 1],
+    ["\n\nselect * from /b", 1, 18],
+    ["select * from /c", 3, 18],
+  ]);
+});
+
+test("a statement that does not end is refused when it is too long, and not kept whole", () => {
+  const splitter = new StatementSplitter();
+  splitter.take("select * from /a;\ninsert into /a b='");
+  const piece = "x".repeat(1024 * 1024);
+  expect(() => {
+    for (let count = 0; count < 10; count += 1) splitter.take(piece);
+  }).toThrow("at line 1 column 18 has more than");
+});

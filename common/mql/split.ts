@@ -1,0 +1,130 @@
+import { AppError } from "../errors.ts";
+import { MQL_TEXT_MAX_CHARACTERS } from "../limits.ts";
+import { positionAt, type Position } from "./position.ts";
+
+/** One statement as it stands in a script, without the separator behind it, and where that text begins. */
+export interface StatementText {
+  readonly text: string;
+  readonly start: Position;
+}
+
+/** What encloses the next signs, up to the sign that closes it. */
+type Enclosure = "'" | '"' | "`" | "\n" | "*/";
+
+/** So many characters after a place are enough to tell what begins there. */
+const LOOKAHEAD_CHARACTERS = 8;
+/** A word beside letters, in a path or before a sign that makes it a name opens and closes nothing. */
+const MARKS = /['"`;；#]|--|\/\/|\/\*|(?<![\p{L}\p{N}\p{M}_/.])(?:begin(?![\p{L}\p{N}\p{M}_])|end(?![\p{L}\p{N}\p{M}_]|\s*[=<>!,).]))/giu;
+const BLANK = /\s+|(?:--|\/\/|#)[^\n]*|\/\*[^]*?\*\/|batch(?=\s)/giy;
+/** In a text between `"` a backslash takes the sign behind it along. */
+const CLOSINGS: Readonly<Record<Enclosure, RegExp>> = { "'": /'/g, '"': /["\\]/g, "`": /`/g, "\n": /\n/g, "*/": /\*\//g };
+const ENCLOSURES: Readonly<Record<string, Enclosure>> = { "'": "'", '"': '"', "`": "`", "#": "\n", "--": "\n", "//": "\n", "/*": "*/" };
+
+/**
+ * Cuts a script that comes in pieces into its statements, as the parser would: separators inside texts, comments and `BEGIN … END` do not cut.
+ * Empty statements are left out. Holds one statement at a time, at most `MQL_TEXT_MAX_CHARACTERS` of it; time is linear in the script.
+ */
+export class StatementSplitter {
+  #held = "";
+  #start: Position = { line: 1, column: 1 };
+  /** Up to here `#held` was looked at. */
+  #at = 0;
+  /** Where the statement that is looked at begins, inside a batch as well. */
+  #begin = 0;
+  #depth = 0;
+  #enclosure: Enclosure | undefined;
+
+  /** The statements that this piece completes. */
+  take(piece: string): StatementText[] {
+    this.#held += piece;
+    const found = this.#scan(this.#held.length - LOOKAHEAD_CHARACTERS);
+    if (this.#held.length <= MQL_TEXT_MAX_CHARACTERS + piece.length) return found;
+    throw this.#tooLong();
+  }
+
+  /** The last statement, which needs no separator. */
+  end(): StatementText[] {
+    const found = this.#scan(this.#held.length);
+    return [...found, ...this.#cut(this.#held.length)];
+  }
+
+  #scan(until: number): StatementText[] {
+    const found: StatementText[] = [];
+    while (this.#at < until) {
+      if (this.#enclosure === undefined) found.push(...this.#plain(until));
+      else this.#enclosed(this.#enclosure, until);
+    }
+    return found;
+  }
+
+  #plain(until: number): StatementText[] {
+    MARKS.lastIndex = this.#at;
+    const mark = MARKS.exec(this.#held);
+    if (!mark || mark.index >= until) {
+      this.#at = until;
+      return [];
+    }
+    const [sign] = mark;
+    this.#at = mark.index + sign.length;
+    this.#enclosure = ENCLOSURES[sign];
+    if (sign === ";" || sign === "；") return this.#separator(mark.index);
+    if (this.#enclosure === undefined) this.#word(sign.toLowerCase(), mark.index);
+    return [];
+  }
+
+  #separator(at: number): StatementText[] {
+    this.#begin = at + 1;
+    return this.#depth > 0 ? [] : this.#cut(at);
+  }
+
+  #word(word: string, at: number): void {
+    if (word === "end") this.#depth = Math.max(0, this.#depth - 1);
+    else if (firstSign(this.#held, this.#begin) === at) {
+      this.#depth += 1;
+      this.#begin = this.#at;
+    }
+  }
+
+  /** Two quotes in a row end a text and begin another, which comes to the same. */
+  #enclosed(enclosure: Enclosure, until: number): void {
+    const mark = CLOSINGS[enclosure];
+    mark.lastIndex = this.#at;
+    const found = mark.exec(this.#held);
+    if (!found || found.index >= until) {
+      this.#at = Math.max(this.#at, until);
+    } else if (found[0] === "\\") {
+      this.#at = found.index + 2;
+    } else {
+      this.#at = found.index + found[0].length;
+      this.#enclosure = undefined;
+    }
+  }
+
+  #cut(end: number): StatementText[] {
+    const text = this.#held.slice(0, end);
+    const start = this.#start;
+    const { line, column } = positionAt(this.#held, end + 1);
+    this.#start = { line: start.line + line - 1, column: line === 1 ? start.column + column - 1 : column };
+    this.#held = this.#held.slice(end + 1);
+    this.#at = 0;
+    this.#begin = 0;
+    if (firstSign(text, 0) === text.length) return [];
+    if (text.length > MQL_TEXT_MAX_CHARACTERS) throw this.#tooLong(start);
+    return [{ text, start }];
+  }
+
+  #tooLong(start: Position = this.#start): AppError {
+    const message = `[Parser] The statement that begins at line ${start.line} column ${start.column} has more than ${MQL_TEXT_MAX_CHARACTERS} characters.`;
+    return new AppError("too_large", message, { details: { ...start } });
+  }
+}
+
+/** Where blanks and comments end. */
+function firstSign(text: string, from: number): number {
+  let at = from;
+  for (;;) {
+    BLANK.lastIndex = at;
+    if (!BLANK.test(text)) return at;
+    at = BLANK.lastIndex;
+  }
+}
