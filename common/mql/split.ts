@@ -37,24 +37,25 @@ export class StatementSplitter {
   /** The statements that this piece completes. */
   take(piece: string): StatementText[] {
     this.#held += piece;
-    const found = this.#scan(this.#held.length - LOOKAHEAD_CHARACTERS);
+    const found = this.#scan(LOOKAHEAD_CHARACTERS);
     if (this.#held.length <= MQL_TEXT_MAX_CHARACTERS + piece.length) return found;
     throw this.#tooLong();
   }
 
   /** The last statement, which needs no separator. */
   end(): StatementText[] {
-    const found = this.#scan(this.#held.length);
+    const found = this.#scan(0);
     return [...found, ...this.#cut(this.#held.length)];
   }
 
-  #scan(until: number): StatementText[] {
+  #scan(lookahead: number): StatementText[] {
     const found: StatementText[] = [];
-    while (this.#at < until) {
+    for (;;) {
+      const until = this.#held.length - lookahead;
+      if (this.#at >= until) return found;
       if (this.#enclosure === undefined) found.push(...this.#plain(until));
       else this.#enclosed(this.#enclosure, until);
     }
-    return found;
   }
 
   #plain(until: number): StatementText[] {
