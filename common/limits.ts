@@ -315,6 +315,10 @@ export const QUERY_WRITES_IN_FLIGHT_MAX = 64;
 export const QUERY_VALUE_ROWS_MAX = 10_000;
 /** A query works no longer than this before it lets others have the thread. */
 export const QUERY_SLICE_MAX_MS = 4;
+/** Class records that a list of classes sends at a time. */
+export const SCHEMA_PAGE_RECORDS = 200;
+/** Records of a schema table, which is answered as one text. */
+export const SCHEMA_TABLE_MAX_RECORDS = 100_000;
 
 // Objects: classes, columns, indexes.
 export const CLASSES_PER_TENANT_MAX = 5_000;
