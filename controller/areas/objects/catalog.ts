@@ -6,6 +6,7 @@ import { wait } from "../../../common/time.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { KvEntry, KvLease, KvStore, KvTxn } from "../../store/kv.ts";
 import { COUNTER_KEY, DEFINITIONS_PREFIX, Draft } from "./draft.ts";
+import type { Definitions } from "./definition.ts";
 import { DefinitionLog } from "./definitionlog.ts";
 import { Followers, type Follower } from "./followers.ts";
 import { OpenWrites } from "./openwrites.ts";
@@ -102,6 +103,20 @@ export class TenantCatalog {
     return this.#snapshot;
   }
 
+  /** The definitions as they are known, for changes that are only tried. */
+  draft(): Draft {
+    return this.#draftOf(this.#log.definitions());
+  }
+
+  /** What would be followed if the draft were written. */
+  preview(draft: Draft): Snapshot {
+    return new Snapshot(draft.definitions(), this.#log.revision, { before: this.current(), owners: this.#owners });
+  }
+
+  #draftOf(definitions: Definitions): Draft {
+    return new Draft(definitions, { nowMs: this.#runtime.clock.nowMs(), lease: this.#span?.follower.lease.id ?? "" });
+  }
+
   /** Throws `AppError("unavailable")` while the definitions may be old. */
   requireCurrent(): Snapshot {
     return this.#heldNow().snapshot;
@@ -186,7 +201,7 @@ export class TenantCatalog {
       // After a list of several pages the counter may be newer than the classes.
       await this.#passed(this.#log.definitions().counterRevision);
       const definitions = this.#log.definitions();
-      const draft = new Draft(definitions, { nowMs: this.#runtime.clock.nowMs(), lease: this.#span?.follower.lease.id ?? "" });
+      const draft = this.#draftOf(definitions);
       edit(draft);
       const request = draft.request(name);
       if (request === undefined) return definitions.counterRevision;

@@ -39,6 +39,12 @@ export class Draft {
     this.#nextColumn = definitions.counter?.nextColumn ?? FIRST_COLUMN_NUMBER;
   }
 
+  /** As they are with the change. */
+  definitions(): Definitions {
+    const counter = { nextCid: this.#nextCid, nextColumn: this.#nextColumn, change: "" };
+    return { counter, counterRevision: this.#counterRevision, classes: this.#classes, edgeTypes: this.#edgeTypes, dropping: this.#dropping };
+  }
+
   get classCount(): number {
     return this.#classes.size;
   }

@@ -7,6 +7,7 @@ import { alterClass, createClass, createEdgeType, dropEdgeType } from "./classch
 import type { Draft } from "./draft.ts";
 import { edgesOf } from "./edges.ts";
 import { versionsOf } from "./history.ts";
+import { DraftRehearsal } from "./rehearsal.ts";
 import { dropClass, retire } from "./retirement.ts";
 import { placesOf, type Place } from "./locate.ts";
 import { outlineOf } from "./outline.ts";
@@ -14,7 +15,7 @@ import type { Snapshot } from "./snapshot.ts";
 import { openTenantObjects, type TenantObjects } from "./tenant.ts";
 import type {
   ClassCatalog, ClassChange, ClassSpec, ClassView, EdgeRequest, Edit, EdgeType, HistoryRange, NewRecord, ObjectChangeEvent, ObjectEdge, ObjectRef,
-  ObjectRow, Objects, ObjectVersion, ReadPlan, ReadRequest, SystemClass,
+  ObjectRow, Objects, ObjectVersion, ReadPlan, ReadRequest, Rehearsal, Rehearsals, SystemClass,
 } from "./types.ts";
 import { classNotFound, type LoadedClass } from "./views.ts";
 import type { WriteContext } from "./writer.ts";
@@ -34,7 +35,7 @@ export interface ObjectServiceDependencies {
 }
 
 /** The object database: classes and objects of all tenants. Each tenant is opened when it is first asked for. */
-export class ObjectService implements Objects {
+export class ObjectService implements Objects, Rehearsals {
   readonly #stores: Stores;
   readonly #runtime: Runtime;
   readonly #systemClasses = new Map<string, SystemClass>();
@@ -91,6 +92,12 @@ export class ObjectService implements Objects {
       dropEdgeType(draft, name);
     });
     await catalog.acknowledged(revision);
+  }
+
+  async rehearse(principal: Principal): Promise<Rehearsal> {
+    const { catalog } = await this.#tenant(principal);
+    await catalog.resumed();
+    return new DraftRehearsal(principal, catalog);
   }
 
   async insert(principal: Principal, path: string, rows: readonly Row[], options: { readonly atMs?: number } = {}): Promise<readonly string[]> {

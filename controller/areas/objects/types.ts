@@ -284,6 +284,24 @@ export interface Objects {
   onChange(listener: (events: readonly ObjectChangeEvent[]) => void, wants?: (tenant: string) => boolean): () => void;
 }
 
+/**
+ * Definitions and rows tried by the definitions of now without writing anything, so that a script is checked as a whole before its first write.
+ * What is wrong is thrown as the real call would throw it. Rights on classes are the caller's to check.
+ */
+export interface Rehearsal {
+  /** With everything that was tried so far. */
+  readonly catalog: ClassCatalog;
+  createClass(spec: ClassSpec, options?: { readonly ifNotExists?: boolean }): void;
+  alterClass(path: string, change: ClassChange): void;
+  createEdgeType(type: EdgeType, options?: { readonly ifNotExists?: boolean }): void;
+  /** Names, values, key and sizes; that a class has the id of each edge's target, not that there is such an object. */
+  checkRow(path: string, row: Row): void;
+}
+
+export interface Rehearsals {
+  rehearse(principal: Principal): Promise<Rehearsal>;
+}
+
 export type ClassChange =
   | { readonly kind: "add column"; readonly column: ColumnSpec }
   | { readonly kind: "drop column"; readonly name: string }

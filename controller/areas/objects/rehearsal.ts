@@ -1,0 +1,81 @@
+import { AppError } from "../../../common/errors.ts";
+import { ulidOf } from "../../../common/ids.ts";
+import type { Row } from "../../../common/value.ts";
+import { requirePermission, type Principal } from "../permissions/index.ts";
+import type { TenantCatalog } from "./catalog.ts";
+import { alterClass, createClass, createEdgeType } from "./classchanges.ts";
+import { compose } from "./compose.ts";
+import type { Draft } from "./draft.ts";
+import { placesOf } from "./locate.ts";
+import { recordOf } from "./records.ts";
+import { checkRecordRow, checkRow, type CheckedRow } from "./rows.ts";
+import type { Snapshot } from "./snapshot.ts";
+import type { ClassChange, ClassSpec, EdgeType, Rehearsal } from "./types.ts";
+import { classNotFound, type LoadedClass } from "./views.ts";
+
+const NO_TIME = { timeMs: 0, entropy: () => new Uint8Array(10), ulid: () => ulidOf(0, new Uint8Array(10)) };
+
+/** Works on a draft that is never written. */
+export class DraftRehearsal implements Rehearsal {
+  readonly #principal: Principal;
+  readonly #catalog: TenantCatalog;
+  readonly #draft: Draft;
+  #snapshot: Snapshot | undefined;
+
+  constructor(principal: Principal, catalog: TenantCatalog) {
+    this.#principal = principal;
+    this.#catalog = catalog;
+    this.#draft = catalog.draft();
+  }
+
+  get catalog(): Snapshot {
+    return (this.#snapshot ??= this.#catalog.preview(this.#draft));
+  }
+
+  createClass(spec: ClassSpec, options: { readonly ifNotExists?: boolean } = {}): void {
+    this.#change((draft) => {
+      if (options.ifNotExists && draft.class(spec.path) !== undefined) return;
+      createClass(draft, spec, this.#principal.ospace);
+    });
+  }
+
+  alterClass(path: string, change: ClassChange): void {
+    this.#change((draft) => alterClass(draft, path, change));
+  }
+
+  createEdgeType(type: EdgeType, options: { readonly ifNotExists?: boolean } = {}): void {
+    this.#change((draft) => {
+      if (options.ifNotExists && draft.edgeType(type.name) !== undefined) return;
+      createEdgeType(draft, type);
+    });
+  }
+
+  checkRow(path: string, row: Row): void {
+    const { catalog } = this;
+    const view = catalog.get(path);
+    if (view === undefined) throw classNotFound(path);
+    if (view.kind === "record") {
+      recordOf(view, NO_TIME.ulid(), checkRecordRow(view, catalog, row));
+      return;
+    }
+    const checked = checkRow(view, catalog, row, NO_TIME);
+    compose({ view, key: checked.key, timeUs: 0, edits: checked.edits, old: undefined, birth: true, fresh: checked.fresh });
+    this.#checkTargets(checked);
+  }
+
+  #checkTargets({ links }: CheckedRow): void {
+    for (const id of links.flatMap((link) => link.ids)) {
+      if (placesOf(this.catalog, { id }, anyClass).length === 0) throw new AppError("invalid", `[NotExist] Not Found Class For ID ${id}`);
+    }
+  }
+
+  #change(edit: (draft: Draft) => void): void {
+    requirePermission(this.#principal, "objects:write");
+    this.#snapshot = undefined;
+    edit(this.#draft);
+  }
+}
+
+function anyClass(_view: LoadedClass): boolean {
+  return true;
+}
