@@ -8,11 +8,11 @@ export interface HeldCall {
   goOn(): void;
 }
 
-type Writing = "change" | "append" | "trace";
+type Writing = "change" | "append" | "trace" | "txn";
 
 /**
  * The stores of one controller that can be stopped as a process is by SIGSTOP: in the middle of a write, while its lease runs out for everybody
- * else and no timer of its own tells it so.
+ * else and no timer of its own tells it so. Until it goes on it asks nothing of the stores and hears no answer.
  */
 export class StoppableStores implements Stores {
   readonly #stores: Stores;
@@ -60,8 +60,12 @@ export class StoppableStores implements Stores {
 
   #kv(inner: KvStore): KvStore {
     return wrappedKv(inner, {
+      get: (key) => this.#running(() => inner.get(key)),
+      put: (key, value, options) => this.#running(() => inner.put(key, value, options)),
+      list: (prefix, options) => this.#running(() => inner.list(prefix, options)),
+      txn: (request) => this.#call("txn", () => inner.txn(request)),
       watch: (prefix, options) => this.#watch(inner.watch(prefix, options)),
-      lease: async (ttlMs) => this.#lease(await inner.lease(ttlMs)),
+      lease: (ttlMs) => this.#running(async () => this.#lease(await inner.lease(ttlMs))),
     });
   }
 
@@ -98,9 +102,19 @@ export class StoppableStores implements Stores {
 
   async #call<T>(writing: Writing, action: () => Promise<T>): Promise<T> {
     const hold = this.#hold;
-    if (hold?.writing !== writing) return action();
-    this.#hold = undefined;
-    await new Promise<void>((resolve) => hold.arrived({ goOn: resolve }));
-    return action();
+    if (hold?.writing === writing) {
+      this.#hold = undefined;
+      await new Promise<void>((resolve) => hold.arrived({ goOn: resolve }));
+    }
+    return this.#running(action);
+  }
+
+  async #running<T>(action: () => Promise<T>): Promise<T> {
+    await this.#stopped?.ended;
+    try {
+      return await action();
+    } finally {
+      await this.#stopped?.ended;
+    }
   }
 }

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest";
 import { realClock, seededRandom } from "../../../test/helpers/clock.ts";
 import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
 import { prove } from "../../../test/helpers/evidence.ts";
@@ -39,6 +39,7 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
+  stores.goOn();
   await Promise.all([a.close(), b.close()]);
   await engine[Symbol.asyncDispose]();
 });
@@ -73,17 +74,23 @@ async function acrossStop<T>(writing: () => Promise<T>, meanwhile: () => Promise
   const written = writing();
   written.catch(() => undefined);
   const { goOn } = await held;
-  await stores.stop();
-  await meanwhile();
-  goOn();
-  stores.goOn();
+  try {
+    await stores.stop();
+    await meanwhile();
+  } finally {
+    goOn();
+    stores.goOn();
+  }
   return written;
 }
 
 function kept(): void {
   proved += 1;
-  prove("definitions-across-a-pause", { engine: engine.kind, cases: 1 });
 }
+
+afterAll(() => {
+  if (proved > 0) prove("definitions-across-a-pause", { engine: engine.kind, cases: proved });
+});
 
 describe("a controller that was stopped between its check and its write", () => {
   test("adds what an index asks for that was made meanwhile", async () => {
@@ -182,6 +189,21 @@ describe("a change of definitions", () => {
     expect(await writing).toEqual(["thing:new"]);
     await expect(dropping).rejects.toMatchObject({ code: "conflict" });
     expect(await b.insert(admin, THING.path, [{ id: "more" }])).toEqual(["thing:more"]);
+    kept();
+  });
+
+  test("does not wait for a controller that was stopped while it acknowledged the one before", async () => {
+    await a.remove(admin, [{ id: "thing:old" }]);
+    const acknowledging = stores.hold("txn");
+    const adding = a.alterClass(admin, THING.path, { kind: "add column", column: { name: "weight", type: "double" } });
+    const { goOn } = await acknowledging;
+    await stores.stop();
+    goOn();
+    await adding;
+    for (const name of ["height", "depth"]) await a.alterClass(admin, THING.path, { kind: "add column", column: { name, type: "double" } });
+    await a.dropClass(admin, THING.path);
+    stores.goOn();
+    await expect(b.insert(admin, THING.path, [{ id: "new" }])).rejects.toMatchObject({ code: "not_found" });
     kept();
   });
 
