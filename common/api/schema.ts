@@ -1,0 +1,133 @@
+import { Type, type Static } from "typebox";
+
+/** Schemas of `/mxobject/schema/*`, `/mxobject/system/schema/:table` and `/mxobject/actiontoclass`. */
+
+const Flag = Type.Integer({ minimum: 0, maximum: 1 });
+const Texts = Type.Array(Type.String());
+const AnyMembers = Type.Record(Type.String(), Type.Unknown());
+
+/** A class by its number or its path; absent or -1: the root. */
+export const ClassChoice = Type.Object({ id: Type.Optional(Type.String()) });
+/** A class by its number or its path. */
+export const ClassId = Type.Object({ id: Type.String({ minLength: 1 }) });
+export const ClassPath = Type.Object({ class: Type.String({ minLength: 1 }) });
+export const ClassNumber = Type.Object({ cid: Type.String({ minLength: 1 }) });
+
+export const ClassRecord = Type.Object({
+  /** 1 for the root. */
+  cid: Type.Integer(),
+  /** Of the nearest class above that the reader may see; -1 when there is none. */
+  pid: Type.Integer(),
+  /** The whole path. */
+  name: Type.String(),
+  alias: Type.String(),
+  nickname: Type.String(),
+  remedy: Type.String(),
+  /** Paths of the classes one step below. */
+  child: Texts,
+  subclass: Texts,
+  /** Names of all fields, inherited ones too. */
+  fields: Texts,
+  keys: Texts,
+  keymode: Type.Union([Type.Literal("manu"), Type.Literal("uuid"), Type.Literal("md5")]),
+  /** 1: uuid; 2: digest of the keys; 0: given by the client. */
+  keymethod: Type.Integer(),
+  kind: Type.Union([Type.Literal("entity"), Type.Literal("record")]),
+  autosearch: Flag,
+  version: Flag,
+  /** Store hints as they were given. */
+  loption: AnyMembers,
+  /** Milliseconds since 1970. */
+  mtime: Type.Integer(),
+  tags: Texts,
+  /** Seconds; -1: for ever. */
+  ttl: Type.Integer(),
+  /** The column that gives objects their version time; empty: the time of the write. */
+  vtimebase: Type.String(),
+});
+export type ClassRecord = Static<typeof ClassRecord>;
+
+export const FieldRecord = Type.Object({
+  name: Type.String(),
+  colname: Type.String(),
+  title: Type.String(),
+  dispname: Type.String(),
+  ftype: Type.String(),
+  /** How values are indexed, such as `{"type":"string"}`. */
+  loption: AnyMembers,
+  /** Element types of map, set and list; labels of enum; options of bucket; else an empty list. */
+  fparam: Type.Unknown(),
+  isindex: Type.Boolean(),
+  iskey: Type.Boolean(),
+  isrel: Type.Boolean(),
+  note: Type.String(),
+  remedy: Type.String(),
+  /** The type that values are stored as. */
+  btype: Type.String(),
+  /** Of the class that defines the field, in milliseconds since 1970. */
+  mtime: Type.Integer(),
+  /** The class that defines the field. */
+  class: Type.String(),
+});
+export type FieldRecord = Static<typeof FieldRecord>;
+
+/** The record of a class with its fields in full. */
+export const ClassDetails = Type.Object({ ...ClassRecord.properties, fields: Type.Array(FieldRecord) });
+export type ClassDetails = Static<typeof ClassDetails>;
+
+export const SchemaTable = Type.Object({ table: Type.String() });
+
+const FieldInfo = Type.Object({
+  name: Type.Optional(Type.String()),
+  colname: Type.Optional(Type.String()),
+  /** As in MQL: `varchar`, `set<varchar>`, … */
+  type: Type.Optional(Type.String()),
+  ftype: Type.Optional(Type.String()),
+  title: Type.Optional(Type.String()),
+  dispname: Type.Optional(Type.String()),
+  isindex: Type.Optional(Type.Boolean()),
+  iskey: Type.Optional(Type.Boolean()),
+  /** As in field records. */
+  fparam: Type.Optional(Type.Union([AnyMembers, Texts])),
+});
+export type FieldInfo = Static<typeof FieldInfo>;
+
+/** A class to make, or what a class that exists is to have. What is not named stays. */
+export const ClassInfo = Type.Object({
+  /** The path; `name` says the same. */
+  class: Type.Optional(Type.String()),
+  name: Type.Optional(Type.String()),
+  /** A bare name stands for a field that is there already. */
+  fields: Type.Optional(Type.Array(Type.Union([FieldInfo, Type.String()]))),
+  keys: Type.Optional(Texts),
+  indexes: Type.Optional(Texts),
+  alias: Type.Optional(Type.String()),
+  nickname: Type.Optional(Type.String()),
+  remedy: Type.Optional(Type.String()),
+  keymode: Type.Optional(Type.Union([Type.Literal("manu"), Type.Literal("uuid"), Type.Literal("md5")])),
+  /** Of a new class. */
+  kind: Type.Optional(Type.Union([Type.Literal("entity"), Type.Literal("record")])),
+  autosearch: Type.Optional(Type.Boolean()),
+  version: Type.Optional(Type.Boolean()),
+  /** Seconds, or a number and a unit as in `30 day`; -1: for ever. */
+  ttl: Type.Optional(Type.String()),
+  loption: Type.Optional(AnyMembers),
+});
+export type ClassInfo = Static<typeof ClassInfo>;
+
+/** The class itself, or its JSON text as the member `data` (or any other) of a form. */
+export const ClassInput = Type.Object({ ...ClassInfo.properties, data: Type.Optional(ClassInfo) });
+export type ClassInput = Static<typeof ClassInput>;
+
+export const ActionInput = Type.Object({
+  /** An object or a list of them; each has the member `class`, which an update with a whole `id` may leave out. */
+  data: Type.Array(AnyMembers, { minItems: 1 }),
+  ctype: Type.Optional(Type.Union([Type.Literal("insert"), Type.Literal("update")])),
+});
+
+export const ActionAnswer = Type.Object({
+  count: Type.Integer(),
+  /** Of what was inserted, in the order of `data`. */
+  ids: Type.Optional(Texts),
+});
+export type ActionAnswer = Static<typeof ActionAnswer>;

@@ -1,0 +1,113 @@
+import { AppError, isAppError } from "../../../common/errors.ts";
+import { QUERY_VALUE_ROWS_MAX } from "../../../common/limits.ts";
+import type { Condition, Insert, Placeholder, Update } from "../../../common/mql/index.ts";
+import type { Row, Value } from "../../../common/value.ts";
+import { canonicalValue, type ClassView } from "../objects/index.ts";
+import { isPseudo } from "../query/index.ts";
+import { classRef, NOWHERE } from "./definition.ts";
+import type { VisibleSchema } from "./records.ts";
+
+export interface Action {
+  readonly kind: "insert" | "update";
+  readonly objects: readonly Row[];
+}
+
+/** One statement for objects that follow each other and name the same members of one class. */
+export interface Step {
+  readonly statement: Insert | Update;
+  /** One list for each object. */
+  readonly values: readonly (readonly Value[])[];
+  /** Place of its first object in the action. */
+  readonly from: number;
+}
+
+interface Target {
+  readonly view: ClassView;
+  readonly set: readonly string[];
+  /** Members that find the object of an update. */
+  readonly by: readonly string[];
+}
+
+/** What an action does, in the order of its objects. Names and values of all are checked; an error names the object as `data[n]`. */
+export function stepsOf(action: Action, schema: VisibleSchema): readonly Step[] {
+  const steps: { signature: string; step: Step & { readonly values: (readonly Value[])[] } }[] = [];
+  action.objects.forEach((object, index) => {
+    const target = named(index, () => targetOf(action.kind, object, schema));
+    const values = [...target.set, ...target.by].map((name) => object[name] ?? null);
+    const signature = JSON.stringify([target.view.cid, target.set, target.by]);
+    const last = steps.at(-1);
+    if (last?.signature === signature && last.step.values.length < QUERY_VALUE_ROWS_MAX) last.step.values.push(values);
+    else steps.push({ signature, step: { statement: statementOf(action.kind, target), values: [values], from: index } });
+  });
+  return steps.map(({ step }) => step);
+}
+
+/** An error of one object says which. */
+function named<T>(index: number, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    if (!isAppError(error)) throw error;
+    throw new AppError(error.code, `data[${index}]: ${error.message}`, { details: { ...error.details, fields: [`data[${index}]`] }, cause: error });
+  }
+}
+
+function targetOf(kind: Action["kind"], object: Row, schema: VisibleSchema): Target {
+  const view = classOf(object, schema);
+  for (const [name, value] of Object.entries(object)) checkMember(name, value, { view, schema });
+  const columns = Object.keys(object).filter((name) => !isPseudo(name));
+  if (kind === "insert") return { view, set: object.id === undefined ? columns : ["id", ...columns], by: [] };
+  const by = isGiven(object.id) ? ["id"] : keysOf(object, view);
+  const set = columns.filter((name) => !by.includes(name));
+  if (set.length === 0) throw new AppError("invalid", "[Valid] there is nothing to change in the object.");
+  return { view, set, by };
+}
+
+/** By the member `class`, else by the part of the id before its first colon. */
+function classOf(object: Row, schema: VisibleSchema): ClassView {
+  if (typeof object.class === "string") return schema.require(object.class);
+  const label = typeof object.id === "string" && object.id.includes(":") ? object.id.slice(0, object.id.indexOf(":")) : undefined;
+  if (label === undefined) throw new AppError("invalid", "[Valid] the member class is missing.");
+  const [view, another] = schema.byLabel(label);
+  if (!view) throw new AppError("not_found", `[NotExist] Not Found Class For ID ${String(object.id)}`);
+  if (another) throw new AppError("invalid", `[Valid] ${view.path} and ${another.path} have such ids: the member class has to say which.`);
+  return view;
+}
+
+function checkMember(name: string, value: Value, where: { readonly view: ClassView; readonly schema: VisibleSchema }): void {
+  if (isPseudo(name)) return;
+  const column = where.schema.column(where.view, name);
+  if (column) canonicalValue(column, value);
+  else if (!where.schema.isEdgeType(name)) throw new AppError("not_found", `Field ${name} Not Exist`);
+}
+
+function keysOf(object: Row, view: ClassView): readonly string[] {
+  if (view.keys.length > 0 && view.keys.every((name) => isGiven(object[name]))) return view.keys;
+  throw new AppError("invalid", `[Valid] an update needs the id${view.keys.length > 0 ? ` or the keys ${view.keys.join(", ")}` : ""} of its object.`);
+}
+
+function isGiven(value: Value | undefined): boolean {
+  return value !== undefined && value !== null && value !== "";
+}
+
+function statementOf(kind: Action["kind"], target: Target): Insert | Update {
+  const common = { class: classRef(target.view.path), span: NOWHERE };
+  if (kind === "insert") return { kind, ...common, form: "values", columns: target.set, rows: [target.set.map((_, index) => placeholder(index))], at: undefined };
+  const assignments = target.set.map((column, index) => ({ kind: "assignment" as const, column, operation: "set" as const, value: placeholder(index), span: NOWHERE }));
+  return { kind, ...common, assignments, where: locating(target), refresh: false };
+}
+
+function locating({ set, by }: Target): Condition {
+  const items = by.map((name, index): Condition => ({
+    kind: "compare",
+    operator: "=",
+    left: { kind: "field", parts: [name], span: NOWHERE },
+    right: placeholder(set.length + index),
+    span: NOWHERE,
+  }));
+  return { kind: "and", items, span: NOWHERE };
+}
+
+function placeholder(index: number): Placeholder {
+  return { kind: "placeholder", index, span: NOWHERE };
+}

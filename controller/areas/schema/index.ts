@@ -1,0 +1,2 @@
+export { schemaRoutes } from "./routes.ts";
+export { SchemaService } from "./service.ts";

@@ -1,0 +1,173 @@
+import type { ClassDetails, ClassRecord, FieldRecord } from "../../../common/api/schema.ts";
+import { AppError } from "../../../common/errors.ts";
+import type { ClassCatalog, ClassView, Column } from "../objects/index.ts";
+import { classAccess, type Principal } from "../permissions/index.ts";
+import { PSEUDO_FIELDS, pseudoType } from "../query/index.ts";
+import { baseType, indexOption, typeParameters } from "./field-types.ts";
+
+/** The classes and fields of a tenant as one principal sees them: what it may not read does not exist. */
+export class VisibleSchema {
+  readonly #principal: Principal;
+  readonly #catalog: ClassCatalog;
+  #below: ReadonlyMap<number, readonly ClassView[]> | undefined;
+
+  constructor(principal: Principal, catalog: ClassCatalog) {
+    this.#principal = principal;
+    this.#catalog = catalog;
+  }
+
+  /** In the order of their paths. */
+  get classes(): readonly ClassView[] {
+    return this.tree("/");
+  }
+
+  tree(path: string): readonly ClassView[] {
+    return this.#catalog.tree(path).filter((view) => this.#isReadable(view));
+  }
+
+  /** By number or by path. `AppError("not_found")` when there is none. */
+  require(id: string): ClassView {
+    const found = this.find(id);
+    if (found) return found;
+    throw new AppError("not_found", isNumber(id) ? `[NotExist] can't find class , cid is ${id} .` : `[NotExist] class : ${id} not find !`);
+  }
+
+  find(id: string): ClassView | undefined {
+    const view = isNumber(id) ? this.#catalog.byCid(Number(id)) : this.#catalog.get(id.length > 1 ? id.replace(/\/$/, "") : id);
+    return view && this.#isReadable(view) ? view : undefined;
+  }
+
+  byLabel(label: string): readonly ClassView[] {
+    return this.#catalog.byLabel(label).filter((view) => this.#isReadable(view));
+  }
+
+  /** Those that have no visible class above them. */
+  roots(): readonly ClassView[] {
+    return this.#childrenOf(-1);
+  }
+
+  /** Classes between that are not visible are passed over. */
+  children(view: ClassView): readonly ClassView[] {
+    return this.#childrenOf(view.cid);
+  }
+
+  column(view: ClassView, name: string): Column | undefined {
+    const column = view.column(name);
+    return column && !column.sealed && !classAccess(this.#principal, view.path).hidden.has(name) ? column : undefined;
+  }
+
+  isEdgeType(name: string): boolean {
+    return this.#catalog.edgeTypes().some((type) => type.name === name);
+  }
+
+  record(view: ClassView): ClassRecord {
+    const { keyMode, ttlSeconds = -1, alias = "", nickname = "", remedy = "", autosearch, version, hints } = view.options;
+    const below = this.children(view).map((child) => child.path);
+    return {
+      cid: view.cid,
+      pid: this.#parentOf(view),
+      name: view.path,
+      alias, nickname, remedy,
+      child: below,
+      subclass: below,
+      fields: [...PSEUDO_FIELDS, ...this.columns(view).map((column) => column.name)],
+      keys: view.keys.filter((name) => this.column(view, name) !== undefined),
+      keymode: keyMode,
+      keymethod: { manu: 0, uuid: 1, md5: 2 }[keyMode],
+      kind: view.kind,
+      autosearch: Number(autosearch),
+      version: Number(version),
+      loption: hints,
+      mtime: view.modifiedAtMs,
+      tags: [],
+      ttl: ttlSeconds,
+      vtimebase: "",
+    };
+  }
+
+  details(view: ClassView): ClassDetails {
+    return { ...this.record(view), fields: this.fields(view) };
+  }
+
+  /** What every object has, then the columns of the class in their order. */
+  fields(view: ClassView): FieldRecord[] {
+    const common = { path: view.path, mtime: view.modifiedAtMs };
+    return [...pseudoFields(common), ...this.columns(view).map((column) => this.#fieldRecord(column, view))];
+  }
+
+  columns(view: ClassView): readonly Column[] {
+    return view.columns.filter((column) => this.column(view, column.name) !== undefined);
+  }
+
+  /** Every field once. */
+  *allFields(): Generator<FieldRecord> {
+    yield* pseudoFields({ path: this.#principal.ospace, mtime: this.#catalog.get(this.#principal.ospace)?.modifiedAtMs ?? 0 });
+    const known = new Set<number>();
+    for (const view of this.classes) {
+      for (const column of this.columns(view)) {
+        if (known.has(column.number)) continue;
+        known.add(column.number);
+        yield this.#fieldRecord(column, view);
+      }
+    }
+  }
+
+  #fieldRecord(column: Column, view: ClassView): FieldRecord {
+    const { name, type, title = name, indexed, key, definedBy } = column;
+    const mtime = (this.#catalog.get(definedBy) ?? view).modifiedAtMs;
+    return { ...fieldRecord({ name, title, type, path: definedBy, mtime }), fparam: typeParameters(column), isindex: indexed, iskey: key };
+  }
+
+  #isReadable(view: ClassView): boolean {
+    return classAccess(this.#principal, view.path).readable;
+  }
+
+  /** -1 when no visible class is above. */
+  #parentOf(view: ClassView): number {
+    for (let path = view.parent; path !== undefined; ) {
+      const above = this.#catalog.get(path);
+      if (above && this.#isReadable(above)) return above.cid;
+      path = above?.parent;
+    }
+    return -1;
+  }
+
+  #childrenOf(cid: number): readonly ClassView[] {
+    this.#below ??= this.#group();
+    return this.#below.get(cid) ?? [];
+  }
+
+  #group(): ReadonlyMap<number, readonly ClassView[]> {
+    const groups = new Map<number, ClassView[]>();
+    for (const view of this.classes) {
+      const above = this.#parentOf(view);
+      const group = groups.get(above);
+      if (group) group.push(view);
+      else groups.set(above, [view]);
+    }
+    return groups;
+  }
+}
+
+function isNumber(id: string): boolean {
+  return /^-?\d+$/.test(id);
+}
+
+interface PlainField {
+  readonly name: string;
+  readonly title: string;
+  readonly type: string;
+  readonly path: string;
+  readonly mtime: number;
+}
+
+function pseudoFields(of: { readonly path: string; readonly mtime: number }): FieldRecord[] {
+  return PSEUDO_FIELDS.map((name) => fieldRecord({ name, title: name, type: pseudoType(name), ...of }));
+}
+
+function fieldRecord({ name, title, type, path, mtime }: PlainField): FieldRecord {
+  return {
+    name, colname: name, title, dispname: title, ftype: type, loption: indexOption(type), fparam: [], isindex: false, iskey: false, isrel: false,
+    note: "", remedy: "", btype: baseType(type), mtime, class: path,
+  };
+}

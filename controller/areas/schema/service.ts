@@ -1,0 +1,146 @@
+import type { ActionAnswer, ClassDetails, ClassInfo, ClassRecord, FieldRecord } from "../../../common/api/schema.ts";
+import { AppError } from "../../../common/errors.ts";
+import { SCHEMA_PAGE_RECORDS, SCHEMA_TABLE_MAX_RECORDS } from "../../../common/limits.ts";
+import { printStatement, type Statement } from "../../../common/mql/index.ts";
+import type { Row } from "../../../common/value.ts";
+import type { Objects } from "../objects/index.ts";
+import type { Principal } from "../permissions/index.ts";
+import type { Query, QueryMeta } from "../query/index.ts";
+import { type Action, type Step, stepsOf } from "./actions.ts";
+import { classPath, classRef, creation, extension, NOWHERE } from "./definition.ts";
+import { baseType, COLUMN_TYPES, indexOption } from "./field-types.ts";
+import { VisibleSchema } from "./records.ts";
+
+export interface SchemaDependencies {
+  readonly objects: Pick<Objects, "catalog">;
+  readonly query: Query;
+}
+
+/** A whole table as one JSON text, as its clients want it. */
+export interface TableAnswer {
+  readonly text: string;
+  readonly meta: QueryMeta;
+}
+
+/** Classes and fields as records. Every change goes through MQL, and so through its rights, guards and audit. */
+export class SchemaService {
+  readonly #objects: Pick<Objects, "catalog">;
+  readonly #query: Query;
+
+  constructor({ objects, query }: SchemaDependencies) {
+    this.#objects = objects;
+    this.#query = query;
+  }
+
+  /** A number: the classes below; a path: the class and those below; nothing or -1: the root. */
+  async list(principal: Principal, id = "-1"): Promise<ClassRecord[]> {
+    const schema = await this.#visible(principal);
+    if (id === "-1") return schema.roots().map((view) => schema.record(view));
+    const view = schema.require(id);
+    const views = [...(id.startsWith("/") ? [view] : []), ...schema.children(view)];
+    return views.map((one) => schema.record(one));
+  }
+
+  /** The class and all below it, by path; nothing or -1: all classes. */
+  async *tree(principal: Principal, id = "-1"): AsyncGenerator<ClassRecord[]> {
+    const schema = await this.#visible(principal);
+    const views = id === "-1" ? schema.classes : schema.tree(schema.require(id).path);
+    for (let at = 0; at < views.length; at += SCHEMA_PAGE_RECORDS) {
+      yield views.slice(at, at + SCHEMA_PAGE_RECORDS).map((view) => schema.record(view));
+    }
+  }
+
+  async fields(principal: Principal, id: string): Promise<FieldRecord[]> {
+    const schema = await this.#visible(principal);
+    return schema.fields(schema.require(id));
+  }
+
+  async get(principal: Principal, id: string): Promise<ClassDetails> {
+    const schema = await this.#visible(principal);
+    return schema.details(schema.require(id));
+  }
+
+  /** `field`, `ftype` or `class`. `AppError("too_large")` beyond `SCHEMA_TABLE_MAX_RECORDS`. */
+  async table(principal: Principal, name: string): Promise<TableAnswer> {
+    const schema = await this.#visible(principal);
+    const records = [...bounded(tableRecords(name, schema))];
+    const columns = Object.entries(records[0] ?? {}).map(([column, value]) => ({ name: column, title: column, type: typeOf(value) }));
+    const rootclass = `/system/${name}`;
+    return { text: JSON.stringify(records), meta: { type: "select", classes: {}, columns: { [rootclass]: columns }, rootclass } };
+  }
+
+  /**
+   * Makes the class, or gives one that is there what it lacks; nothing is taken away. The steps of an extension are made one after the
+   * other: after a failure the same call goes on where it stopped.
+   */
+  async save(principal: Principal, info: ClassInfo): Promise<ClassDetails> {
+    const path = classPath(info.class ?? info.name ?? "");
+    const known = (await this.#visible(principal)).find(path);
+    await this.#run(principal, known ? extension(info, known) : [creation(info)]);
+    return this.get(principal, path);
+  }
+
+  async remove(principal: Principal, id: string): Promise<void> {
+    const view = (await this.#visible(principal)).require(id);
+    await this.#run(principal, [{ kind: "dropClass", ifExists: false, class: classRef(view.path), span: NOWHERE }]);
+  }
+
+  /**
+   * Inserts objects, or updates those that are there: found by `id`, else by the keys of their class. Everything is checked before the first
+   * write; `AppError("not_found")` when some of an update are not there, after the others were written.
+   */
+  async act(principal: Principal, action: Action, signal?: AbortSignal): Promise<ActionAnswer> {
+    const steps = stepsOf(action, await this.#visible(principal));
+    const answered: Row[][] = [];
+    for (const step of steps) answered.push(await this.#step(principal, step, signal));
+    if (action.kind === "update") requireAll(steps, answered);
+    const count = answered.flat().reduce((sum, row) => sum + Number(row.count), 0);
+    return action.kind === "update" ? { count } : { count, ids: answered.flat().flatMap((row) => row.ids as string[]) };
+  }
+
+  async #visible(principal: Principal): Promise<VisibleSchema> {
+    return new VisibleSchema(principal, await this.#objects.catalog(principal));
+  }
+
+  async #run(principal: Principal, statements: readonly Statement[]): Promise<void> {
+    if (statements.length > 0) await this.#query.run(principal, statements.map(printStatement).join("; "));
+  }
+
+  async #step(principal: Principal, { statement, values }: Step, signal: AbortSignal | undefined): Promise<Row[]> {
+    const { rows } = await this.#query.run(principal, printStatement(statement), { values, ...(signal && { signal }) });
+    const all: Row[] = [];
+    for await (const page of rows) all.push(...page);
+    return all;
+  }
+}
+
+function* tableRecords(name: string, schema: VisibleSchema): Generator<object> {
+  if (name === "field") yield* schema.allFields();
+  else if (name === "class") for (const view of schema.classes) yield schema.record(view);
+  else if (name === "ftype") yield* COLUMN_TYPES.map((type) => ({ name: type, title: type, loption: indexOption(type), fparam: [], btype: baseType(type) }));
+  else throw new AppError("not_found", `[NotExist] There is no table ${name}: field, ftype and class are there.`);
+}
+
+function* bounded(records: Iterable<object>): Generator<object> {
+  let count = 0;
+  for (const record of records) {
+    if (++count > SCHEMA_TABLE_MAX_RECORDS) {
+      throw new AppError("too_large", `[Exec] The table has more than ${SCHEMA_TABLE_MAX_RECORDS} records.`, { details: { limit: "SCHEMA_TABLE_MAX_RECORDS" } });
+    }
+    yield record;
+  }
+}
+
+function typeOf(value: unknown): string {
+  if (typeof value === "number") return "bigint";
+  if (typeof value === "boolean") return "boolean";
+  return Array.isArray(value) ? "list" : typeof value === "object" ? "map" : "varchar";
+}
+
+/** Each execution of an update tells how many objects it changed. */
+function requireAll(steps: readonly Step[], answered: readonly (readonly Row[])[]): void {
+  const missing = steps.flatMap((step, index) => (answered[index] ?? []).flatMap((row, at) => (row.count === 0 ? [`data[${step.from + at}]`] : [])));
+  if (missing.length === 0) return;
+  const more = missing.length > 10 ? ` and ${missing.length - 10} more` : "";
+  throw new AppError("not_found", `[NotExist] There is no object of ${missing.slice(0, 10).join(", ")}${more}; the others are updated.`, { details: { fields: missing.slice(0, 10) } });
+}
