@@ -14,6 +14,7 @@ import { systemPrincipal } from "./areas/permissions/index.ts";
 import { POLICY_GAP_PATH, POLICY_RUN_PATH, policyRoutes, PolicyService, registerPolicyClasses } from "./areas/policies/index.ts";
 import { queryRoutes, QueryService } from "./areas/query/index.ts";
 import { FileParser, ruleRoutes, RuleService } from "./areas/rules/index.ts";
+import { schemaRoutes, SchemaService } from "./areas/schema/index.ts";
 import { TenantService } from "./areas/tenants/index.ts";
 import { userRoutes, UserService } from "./areas/users/index.ts";
 import { AgentServer, PeerLinks, type DialPeer, type PeerServices } from "./grpc/index.ts";
@@ -112,6 +113,7 @@ export async function assemble(options: AssemblyOptions) {
   const endpoints: readonly Endpoint[] = [
     ...userRoutes({ users, tenants }),
     ...queryRoutes({ query }),
+    ...schemaRoutes(new SchemaService({ objects, query })),
     ...ruleRoutes({ rules, fileParser }),
     ...hostRoutes(hosts),
     ...depotRoutes(depots, deployments),
