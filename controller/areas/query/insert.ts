@@ -117,7 +117,7 @@ function versionTime(value: Value): number {
  * A principal with a row condition writes only what it may see, and overwrites only what it may see: an insert with an id that exists
  * is a change of that object.
  */
-async function checkRowCondition(work: InsertWork, context: WriteContext): Promise<void> {
+export async function checkRowCondition(work: InsertWork, context: Pick<WriteContext, "objects" | "clock">): Promise<void> {
   const { scope, view, rows } = work;
   if (scope.rowCondition(view) === undefined) return;
   const visible = visibility(scope);
@@ -134,7 +134,7 @@ function candidate(row: Row, existing: ObjectRow | undefined, now: { readonly vi
   return { id: existing?.id ?? givenId(view, row) ?? "", class: view, values, vtimeMs: nowMs, ctimeMs: existing?.ctimeMs ?? nowMs };
 }
 
-async function findExisting(row: Row, work: InsertWork, context: WriteContext): Promise<ObjectRow | undefined> {
+async function findExisting(row: Row, work: InsertWork, context: Pick<WriteContext, "objects">): Promise<ObjectRow | undefined> {
   const { scope, view } = work;
   const id = givenId(view, row);
   if (id !== undefined) {
