@@ -306,7 +306,13 @@ export const QUERY_SORT_MAX_ROWS = 100_000;
 /** ORDER BY with LIMIT (and OFFSET) up to this keeps only the best rows. */
 export const QUERY_TOP_MAX_ROWS = 2_000;
 export const QUERY_GROUPS_MAX = 100_000;
+/** Objects of joined classes that one JOIN holds in memory; the first class streams. */
+export const QUERY_JOIN_MAX_ROWS = 100_000;
 export const QUERY_DISTINCT_MAX_ROWS = 100_000;
+/** Of one search condition. */
+export const SEARCH_TEXT_MAX_CHARACTERS = 64 * KIB;
+/** Words and field conditions of one search. */
+export const SEARCH_PARTS_MAX = 1_000;
 /** Rows that a caller inside the controller may collect at once. */
 export const QUERY_COLLECT_MAX_ROWS = 100_000;
 /** Objects one UPDATE may change. */
@@ -315,6 +321,19 @@ export const QUERY_WRITES_IN_FLIGHT_MAX = 64;
 export const QUERY_VALUE_ROWS_MAX = 10_000;
 /** A query works no longer than this before it lets others have the thread. */
 export const QUERY_SLICE_MAX_MS = 4;
+/** Chains that one MATCH unites. */
+export const GRAPH_CHAINS_MAX = 64;
+/** Edges written in one chain. */
+export const GRAPH_STEPS_MAX = 32;
+/** Edges that `[*]` and `[*n]` pass. */
+export const GRAPH_DEPTH_MAX = 100;
+/** Objects that one MATCH meets. */
+export const GRAPH_NODES_MAX = 20_000;
+/** Edges that one MATCH meets. */
+export const GRAPH_EDGES_MAX = 100_000;
+export const GRAPH_PATHS_MAX = 10_000;
+/** Steps of the search for paths, those that lead nowhere too. */
+export const GRAPH_PATH_SEARCH_MAX_STEPS = 1_000_000;
 /** Class records that a list of classes sends at a time. */
 export const SCHEMA_PAGE_RECORDS = 200;
 /** Records of a schema table, which is answered as one text. */
@@ -333,6 +352,8 @@ export const EDGE_TYPE_NAME_MAX_CHARACTERS = 128;
 export const EDGES_PER_WRITE_MAX = 10_000;
 /** Objects whose edges are read at once for one call, each a page at a time. */
 export const EDGE_READS_IN_FLIGHT_MAX = 32;
+/** Objects whose versions are read at once for one call. */
+export const HISTORY_READS_IN_FLIGHT_MAX = 32;
 /** Of `TERMS_PER_OBJECT_MAX`: words of the full text; an object with more is marked and always rechecked. */
 export const WORDS_PER_OBJECT_MAX = 1_000;
 /** Of `TERMS_PER_OBJECT_MAX`: values of indexed columns, with each element of sets, lists and maps. */
@@ -433,6 +454,27 @@ export const RECORD_BATCH_MAX_ROWS = 64;
 export const RECORD_BATCH_MAX_BYTES = 256 * KIB;
 /** Partitions of records one page of a timeline looks into before it is handed out short. */
 export const TIMELINE_PARTITIONS_PER_PAGE = 64;
+
+// Export and import.
+/** Ids of one class that an export sorts at once. */
+export const EXPORT_IDS_HELD_MAX = 100_000;
+export const EXPORT_PAGE_ROWS = 500;
+export const EXPORT_PIECE_CHARACTERS = 64 * KIB;
+/** What an import writes between two notes of how far it is. */
+export const IMPORT_CHUNK_MAX_ROWS = 1_000;
+export const IMPORT_CHUNK_MAX_CHARACTERS = 2 * MIB;
+/** Faults of one upload that are told at once; the check ends there. */
+export const IMPORT_FAULTS_MAX = 20;
+/** Imports of one controller that are checked or written at the same time. */
+export const IMPORTS_UNDER_WAY_MAX = 4;
+/** A call waits for its import so long, less than `HTTP_CALL_DEADLINE_MS`. */
+export const IMPORT_ANSWER_MS = 100_000;
+/** How far an import is goes into its object and to those who listen at most this often. */
+export const IMPORT_PROGRESS_MS = 1_000;
+/** A chunk that the stores did not take is tried again; then the import rests until maintenance goes on with it. */
+export const IMPORT_CHUNK_ATTEMPTS = 5;
+export const IMPORT_CHUNK_RETRY_MS = 500;
+export const TRANSFER_RECORD_TTL_DAYS = 90;
 
 // Files.
 /** A file larger than this is downloaded, not answered as text. */
