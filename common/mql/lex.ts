@@ -129,7 +129,8 @@ function mixedCaseKeyword(value: string): string {
   return value.length <= 10 && MIXED_CASE.test(value) ? (KEYWORDS.get(value.toUpperCase()) ?? "") : "";
 }
 
-function wordEnd(text: string, start: number): number {
+/** Where the letters, digits and `_` that begin at `start` end. */
+export function wordEnd(text: string, start: number): number {
   let at = start;
   while (at < text.length) {
     const code = text.charCodeAt(at);
@@ -159,7 +160,8 @@ function isDigit(text: string, at: number): boolean {
   return code >= 48 && code <= 57;
 }
 
-function quoted(text: string, start: number, quote: number): Token {
+/** A text in `'…'` or `"…"`, a name in back-ticks: begins at `start` with that mark. */
+export function quoted(text: string, start: number, quote: number): Token {
   if (quote === 34) return escapedText(text, start);
   const mark = String.fromCharCode(quote);
   let doubled = false;
@@ -201,7 +203,7 @@ function unterminated(text: string, start: number, mark: string): AppError {
 }
 
 /** A slash that is followed by another or by a star begins a comment and so ends the path. */
-function path(text: string, start: number): Token {
+export function path(text: string, start: number): Token {
   let at = start;
   while (text.charCodeAt(at) === SLASH) {
     const next = text.charCodeAt(at + 1);

@@ -1,0 +1,133 @@
+/** The search language as data: plain readonly nodes. `span` is where a node stands in the text, in UTF-16 units, end excluded. */
+
+import type { Span } from "../mql/index.ts";
+
+interface At {
+  readonly span: Span;
+}
+
+export interface Search {
+  /** Written with a leading `debug>`: answers how it is done, too. */
+  readonly debug: boolean;
+  /** Written with a leading `#`: only objects as they are now, no earlier versions. */
+  readonly current: boolean;
+  /** Absent: every class that is searched by itself. */
+  readonly class: SearchClass | undefined;
+  /** All hold together; each kind but `match` stands once, `time` also as `at …` and `within …` apart. */
+  readonly segments: readonly Segment[];
+}
+
+export interface SearchClass extends At {
+  /** Without a trailing slash. */
+  readonly path: string;
+  /** Written with a trailing slash: the class and all its subclasses. */
+  readonly subtree: boolean;
+}
+
+export type Segment = Match | Top | Sort | Print | Uniq | Group | Time | Delete | Call | Lua;
+
+/** One of the alternatives holds. */
+export interface Match extends At {
+  readonly kind: "match";
+  readonly alternatives: readonly Alternative[];
+}
+
+/** All words and the test hold; there is at least one of them. */
+export interface Alternative {
+  readonly words: readonly Word[];
+  readonly test: Test | undefined;
+}
+
+export interface Word extends At {
+  readonly text: string;
+  /** A `*` in a quoted word stands for itself. */
+  readonly quoted: boolean;
+}
+
+export type TestOperator = "=" | "!=" | ">" | "<" | ">=" | "<=";
+
+export interface Test extends At {
+  readonly field: SearchField;
+  readonly operator: TestOperator;
+  readonly value: Word;
+}
+
+export interface SearchField extends At {
+  /** A column, then members of a map. */
+  readonly parts: readonly string[];
+}
+
+export interface Top extends At {
+  readonly kind: "top";
+  /** -1: all. */
+  readonly count: number;
+}
+
+export interface Sort extends At {
+  readonly kind: "sort";
+  readonly items: readonly { readonly field: SearchField; readonly descending: boolean }[];
+}
+
+export interface Print extends At {
+  readonly kind: "print";
+  readonly items: readonly { readonly field: SearchField; readonly alias: string | undefined }[];
+}
+
+/** The first row of every combination of values. */
+export interface Uniq extends At {
+  readonly kind: "uniq";
+  readonly fields: readonly SearchField[];
+}
+
+/** A row with a `count` for every combination of values. */
+export interface Group extends At {
+  readonly kind: "group";
+  readonly fields: readonly SearchField[];
+}
+
+export interface Time extends At {
+  readonly kind: "time";
+  readonly when: When;
+  /** Absent: the time of the latest write. */
+  readonly field: SearchField | undefined;
+}
+
+export type When =
+  | { readonly kind: "period"; readonly name: Period }
+  | { readonly kind: "nearest"; readonly duration: Duration }
+  | { readonly kind: "within"; readonly duration: Duration }
+  | { readonly kind: "window"; readonly from: Moment; readonly to: Moment }
+  | { readonly kind: "at"; readonly moment: Moment; readonly within: Duration | undefined };
+
+export type Period = "today" | "yesterday" | "week" | "month" | "year" | "last day" | "last week" | "last month" | "last year";
+
+export interface Duration {
+  readonly amount: number;
+  readonly unit: DurationUnit;
+}
+
+export type DurationUnit = "second" | "minute" | "hour" | "day" | "week" | "month" | "year";
+
+export interface Moment {
+  readonly timeMs: number;
+  /** Given without a time of day. */
+  readonly isDay: boolean;
+}
+
+export interface Delete extends At {
+  readonly kind: "delete";
+}
+
+export interface Call extends At {
+  readonly kind: "call";
+  readonly name: "tree" | "user" | "graph";
+  /** The JSON object behind the name; empty when there is none. */
+  readonly options: Readonly<Record<string, unknown>>;
+}
+
+/** A computed field. */
+export interface Lua extends At {
+  readonly kind: "lua";
+  readonly field: string;
+  readonly source: string;
+}

@@ -1,0 +1,63 @@
+import { parseTimestamp } from "../timestamps.ts";
+import type { Duration, DurationUnit, Moment, Period, When } from "./ast.ts";
+import type { Scanner } from "./scanner.ts";
+
+const MOMENT = /\d{10,16}(?![\p{L}\p{N}:])|\d{4}-\d{1,2}-\d{1,2}(?:[ T]+\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?)?(?:\s*Z|[+-]\d{2}:?\d{2})?(?![\p{L}\p{N}:])/uy;
+const DAY = /^\d{4}-\d{1,2}-\d{1,2}$/;
+const DURATION = /(\d{1,5})\s*(\p{L}+)/uy;
+const PERIOD = /(?:last\s+(?:day|week|month|year)|today|yesterday|week|month|year)(?=\s*(?:[|;；]|$|for\s))/iuy;
+const QUOTED_PERIOD = /"(last\s+(?:day|week|month|year))"(?=\s*(?:[|;；]|$|for\s))/iuy;
+const UNITS: Readonly<Record<DurationUnit, readonly string[]>> = {
+  second: ["s", "sec", "secs", "second", "seconds"],
+  minute: ["m", "min", "mins", "minute", "minutes"],
+  hour: ["h", "hour", "hours"],
+  day: ["d", "day", "days"],
+  week: ["w", "week", "weeks"],
+  month: ["mon", "month", "months"],
+  year: ["y", "year", "years"],
+};
+const UNIT_OF: ReadonlyMap<string, DurationUnit> = new Map(
+  Object.entries(UNITS).flatMap(([unit, words]) => words.map((word) => [word, unit as DurationUnit] as const)),
+);
+
+/** A time segment without its `for`; absent when the segment is something else. */
+export function parseWhen(scanner: Scanner): When | undefined {
+  const period = scanner.match(PERIOD)?.[0] ?? scanner.match(QUOTED_PERIOD)?.[1];
+  if (period !== undefined) return { kind: "period", name: period.toLowerCase().replace(/\s+/, " ") as Period };
+  if (scanner.acceptWord("nearest")) return { kind: "nearest", duration: duration(scanner) };
+  if (scanner.acceptWord("within")) return { kind: "within", duration: duration(scanner) };
+  if (scanner.acceptWord("window")) return window(scanner);
+  if (!scanner.acceptWord("at")) return undefined;
+  const at = moment(scanner);
+  return { kind: "at", moment: at, within: scanner.acceptWord("within") ? duration(scanner) : undefined };
+}
+
+function window(scanner: Scanner): When {
+  const from = moment(scanner);
+  if (!scanner.acceptWord("to")) throw scanner.fail("TO");
+  return { kind: "window", from, to: moment(scanner) };
+}
+
+function moment(scanner: Scanner): Moment {
+  const { at } = scanner;
+  const text = scanner.isAtQuote ? scanner.quoted().text : (scanner.match(MOMENT)?.[0] ?? "");
+  const timeMs = parseTimestamp(text.replace(/\s+/, " "));
+  if (timeMs === undefined) {
+    scanner.at = at;
+    throw scanner.fail("a time as YYYY-MM-DD HH:mm:ss");
+  }
+  scanner.skipBlanks();
+  return { timeMs, isDay: DAY.test(text) };
+}
+
+function duration(scanner: Scanner): Duration {
+  const { at } = scanner;
+  const [, amount, word = ""] = scanner.match(DURATION) ?? [];
+  const unit = UNIT_OF.get(word.toLowerCase());
+  if (unit === undefined) {
+    scanner.at = at;
+    throw scanner.fail(`a length of time such as 15 minutes (units: ${Object.keys(UNITS).join(", ")})`);
+  }
+  scanner.skipBlanks();
+  return { amount: Number(amount), unit };
+}
