@@ -27,3 +27,9 @@ export function formatJobName({ name, dir }: JobName): string {
 export function isSystemDir(dir: string): boolean {
   return dir === "system" || dir.startsWith("system/");
 }
+
+/** `M<yyyymmddhhmm>:<digits>`, as clients know context ids. */
+export function contextId(nowMs: number, entropy: Uint8Array): string {
+  const digits = [...entropy].map((byte) => byte.toString().padStart(3, "0")).join("");
+  return `M${new Date(nowMs).toISOString().replace(/\D/g, "").slice(0, 12)}:${digits}`;
+}

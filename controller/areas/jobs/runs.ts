@@ -13,7 +13,7 @@ import type { Notifications } from "../notifications/index.ts";
 import type { Objects } from "../objects/index.ts";
 import { requirePermission, type Principal } from "../permissions/index.ts";
 import { RunEndings, type StandingEnd } from "./endings.ts";
-import { formatJobName } from "./names.ts";
+import { contextId, formatJobName } from "./names.ts";
 import { RunOutput } from "./output.ts";
 import { parseParameters, type Parameters } from "./parameters.ts";
 import { REMOTE_COMMAND, type JobService } from "./service.ts";
@@ -49,6 +49,12 @@ interface Run {
   readonly deadlineMonotonicMs: number;
 }
 
+interface HostEnd {
+  readonly told: HostRun;
+  /** Whether this controller decided it. */
+  readonly mine: boolean;
+}
+
 /**
  * Executes jobs. Every host of an execution ends in exactly one final state, decided once for all controllers. A run whose controller is gone
  * is taken over: its commands are sent again under their ids, which runs none of them twice.
@@ -64,6 +70,7 @@ export class JobRuns {
   readonly #controllers: Controllers;
   readonly #closing = new AbortController();
   readonly #executions = new Set<Promise<unknown>>();
+  /** What is worked on here and now. */
   readonly #running = new Set<string>();
   #inFlight = 0;
 
@@ -95,8 +102,7 @@ export class JobRuns {
       return { runId: run.id, finished: this.#track(run, this.#runAll(run, open), hosts.length) };
     } catch (error) {
       this.#inFlight -= hosts.length;
-      // What was opened before it failed is nobody's now: maintenance ends it.
-      for (const host of hosts) this.#running.delete(keyOf({ runId: run.id, host }));
+      // What was opened before it failed, or is being opened still, is nobody's now: maintenance ends it.
       throw error;
     }
   }
@@ -153,7 +159,6 @@ export class JobRuns {
     if (!first) return;
     this.#inFlight += taken.length;
     const run = this.#resumed(first.open);
-    for (const { open } of taken) this.#running.add(keyOf(open));
     void this.#track(run, this.#runAll(run, inOrder(run, taken)), taken.length);
   }
 
@@ -244,19 +249,27 @@ export class JobRuns {
   async #open(run: Run, host: string): Promise<VersionedRun> {
     const { id: runId, order, startedMs, deadlineMs } = run;
     const open: OpenRun = { runId, host, order, startedMs, deadlineMs, owner: this.#controllers.own, attempt: 0 };
-    this.#running.add(keyOf(open));
     const held = await this.#store.open(order.principal.tenant, open);
     await this.#endings.begin(open);
     return held;
   }
 
-  async #runHost(run: Run, held: VersionedRun): Promise<{ readonly told: HostRun; readonly mine: boolean }> {
+  async #runHost(run: Run, held: VersionedRun): Promise<HostEnd> {
+    const key = keyOf(held.open);
+    this.#running.add(key);
+    try {
+      return await this.#toItsEnd(run, held);
+    } finally {
+      this.#running.delete(key);
+    }
+  }
+
+  async #toItsEnd(run: Run, held: VersionedRun): Promise<HostEnd> {
     const { open } = held;
     if (open.attempt === 0) this.#publish(run, open.host, { status: "running" });
     const output = this.#output(open);
     const outcome = await this.#commands(run, open, output);
     const end = await this.#finish(held, { outcome, output });
-    this.#running.delete(keyOf(open));
     if (end.mine) this.#publish(run, open.host, { status: end.state, code: end.code, message: end.message });
     const told = { host: open.host, state: end.state, message: end.message, output: output.text, ...(end.code === undefined ? {} : { code: end.code }) };
     return { told, mine: end.mine };
@@ -367,12 +380,6 @@ function commandsOf(job: StoredJob, { cmd }: Parameters): readonly string[] {
 function timeoutSeconds(candidates: readonly (number | undefined)[]): number {
   const chosen = candidates.find((seconds) => seconds !== undefined && seconds > 0) ?? JOB_DEFAULT_S;
   return Math.min(chosen, JOB_MAX_S);
-}
-
-/** `M<yyyymmddhhmm>:<digits>`, as clients know context ids. */
-function contextId(nowMs: number, entropy: Uint8Array): string {
-  const digits = [...entropy].map((byte) => byte.toString().padStart(3, "0")).join("");
-  return `M${new Date(nowMs).toISOString().replace(/\D/g, "").slice(0, 12)}:${digits}`;
 }
 
 /** The hosts in the order of the execution. */

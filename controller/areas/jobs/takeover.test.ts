@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { mapLimited } from "../../../common/concurrency.ts";
 import { AppError } from "../../../common/errors.ts";
+import { JOB_PARALLEL_HOSTS } from "../../../common/limits.ts";
 import type { Clock, Random } from "../../../common/time.ts";
 import { realClock, seededRandom } from "../../../test/helpers/clock.ts";
 import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
@@ -64,17 +65,17 @@ function controller(own: string, options: ControllerOptions = {}): JobRuns {
     stored: new StoredCommands({ objects, actAs: () => Promise.resolve(ADMIN) }),
     stores: options.stores ?? engine,
     objects: options.objects ?? used,
-    runtime: { ...RUNTIME, clock: hastyClock(options.aheadMs ?? 0) },
+    runtime: { ...RUNTIME, clock: hastyClock(() => options.aheadMs ?? 0) },
     notifications: { publish: () => undefined },
     controllers: { own, has: (id) => id === own || (options.sees ?? []).includes(id) },
   });
 }
 
 /** Pauses of a second and less are over at once, though they count; deadlines are as long as they are. */
-function hastyClock(aheadMs: number): Clock {
+function hastyClock(aheadMs: () => number): Clock {
   let skippedMs = 0;
   return {
-    nowMs: () => realClock.nowMs() + aheadMs,
+    nowMs: () => realClock.nowMs() + aheadMs(),
     monotonicMs: () => realClock.monotonicMs() + skippedMs,
     after(delayMs, callback) {
       if (delayMs > 1_000) return realClock.after(delayMs, callback);
@@ -204,17 +205,20 @@ test("who falls asleep before the row of the start does not bring back a run tha
 
 test.each([[0, "ok"], [5_000, "ok"], [-5_000, "ok"]])("a clock %i ms ahead at the one that takes over changes no end", async (aheadMs, state) => {
   const asleep = held<Partial<CommandOutcome>>({ state: "timeout", message: "slept" });
+  const beganMs = Date.now();
   const { runId, finished } = await execute(controller("a", { dispatch: asleep.wait }), "h1");
   await asleep.asleep;
   const left: number[] = [];
   const b = controller("b", { aheadMs, dispatch: (_host, { timeoutMs }) => (left.push(timeoutMs), Promise.resolve({})) });
   await b.maintain("matrix");
   await b.close();
+  const tookMs = Date.now() - beganMs;
   asleep.release();
   expect(await finished).toMatchObject([{ state }]);
   expect(await rowsOf(runId)).toMatchObject([{ status: state }]);
-  // The deadline is the one of the start, seen by the other clock.
+  // The deadline is the one of the start, seen by the other clock; one clock shows whole milliseconds only.
   expect(left[0]).toBeLessThanOrEqual(60_000 - aheadMs);
+  expect(left[0]).toBeGreaterThanOrEqual(60_000 - aheadMs - tookMs - 1);
 });
 
 test("what the agent said decides, not that the controller was gone; without a word it is expired", async () => {
@@ -235,6 +239,46 @@ test("what the agent said decides, not that the controller was gone; without a w
   expect(await outputOf(b, runId, "h1")).toBe("one two");
   asleep.release();
   expect((await finished).map(({ state }) => state)).toEqual(["failed", "expired"]);
+});
+
+test("what is opened although its execution failed is ended, also by the controller that opened it", async () => {
+  const [others, last] = [held(undefined), held(undefined)];
+  const hosts = ["broken", ...Array.from({ length: JOB_PARALLEL_HOSTS }, (_, at) => `h${at}`)];
+  const lastHost = hosts.at(-1);
+  let runId = "";
+  const insert: Used["insert"] = async (principal, path, rows, options) => {
+    if (runId === "") {
+      runId = String(rows[0]?.["runid"]);
+      throw new AppError("invalid", "no row for the first one");
+    }
+    await (rows[0]?.["host"] === lastHost ? last : others).wait();
+    return objects.insert(principal, path, rows, options);
+  };
+  const options = { objects: { ...used, insert }, aheadMs: 0 };
+  const a = controller("a", options);
+  await expect(execute(a, ...hosts)).rejects.toMatchObject({ code: "invalid" });
+  others.release();
+  await last.asleep;
+  last.release();
+  options.aheadMs = HOUR_MS;
+  await a.maintain("matrix");
+  const rows = await rowsOf(runId);
+  expect(rows.map(({ status }) => status)).toEqual(hosts.map(() => "expired"));
+});
+
+test("in mode one a host that could not be opened after another was not reached is ended as well", async () => {
+  await jobs.save(ADMIN, { name: "second", dir: "", exec: ["x"], host: ["away", "broken"], groupmode: "one" });
+  let fails = true;
+  const insert: Used["insert"] = (principal, path, rows, options) =>
+    fails && rows[0]?.["host"] === "broken" ? Promise.reject(new AppError("invalid", "no row for this one")) : objects.insert(principal, path, rows, options);
+  const options = { objects: { ...used, insert }, dispatch: () => Promise.resolve({ state: "unreachable" as const }), aheadMs: 0 };
+  const a = controller("a", options);
+  const { runId, finished } = await a.execute(ADMIN, "second", {});
+  await expect(finished).rejects.toMatchObject({ code: "invalid" });
+  fails = false;
+  options.aheadMs = HOUR_MS;
+  await a.maintain("matrix");
+  expect((await rowsOf(runId)).map(({ host, status }) => `${host} ${status}`).sort()).toEqual(["away unreachable", "broken expired"]);
 });
 
 test("in sequence goes on in order and one after the other, in mode one with the hosts that were not tried yet", async () => {
