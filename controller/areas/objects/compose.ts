@@ -1,9 +1,10 @@
 import type { Row, Value } from "../../../common/value.ts";
 import type { EdgeEnd, Entity, EntityChange } from "../../store/objects.ts";
 import { ASSIGNED_CELL, CLEARED_CELL, elementCellKey, encodeCell, isClearedBase } from "./codec.ts";
-import { CREATED_CELL, createdMs, elementCells, encodeVersion } from "./entity.ts";
+import { CREATED_CELL, createdMs, elementCells } from "./entity.ts";
 import { checkIndexedValues, countIndexedValues, mayBeCut, slotNumber, valueTerms, wordTerms } from "./terms.ts";
 import { canonicalText, isObject } from "./values.ts";
+import { encodeVersion } from "./versions.ts";
 import type { LoadedClass, LoadedColumn } from "./views.ts";
 
 /** An edit with the canonical form of its value; that of `take` is a list of elements or keys. */
@@ -21,6 +22,8 @@ export interface EntityWrite {
   readonly edits: readonly ColumnEdit[];
   /** What there was before, when there was anything. */
   readonly old: { readonly entity: Entity; readonly row: Row } | undefined;
+  /** What the object was at `timeUs`, where it was written later already: what its version is made of. Absent: `old`. */
+  readonly past?: Pick<EntityWrite, "old">;
   readonly birth: boolean;
   /** The id was made up just now: nobody else writes to it. */
   readonly fresh: boolean;
@@ -43,8 +46,7 @@ export interface ComposedWrite {
 /** One write of one entity: cells, terms and numbers of just what it sets. */
 export function compose(write: EntityWrite): ComposedWrite {
   const { view, old, timeUs } = write;
-  const parts = new Parts(write);
-  for (const edit of write.edits) parts.edit(edit);
+  const parts = partsOf(write);
   parts.finish();
   const change: EntityChange = {
     key: { cid: view.cid, id: write.key },
@@ -57,10 +59,29 @@ export function compose(write: EntityWrite): ComposedWrite {
     ...(old === undefined || old.entity.lastUs >= timeUs ? {} : { dropTerms: [...parts.dropTerms] }),
     ...(write.addEdges === undefined ? {} : { addEdges: write.addEdges }),
     ...(write.dropEdges === undefined ? {} : { dropEdges: write.dropEdges }),
-    ...(view.options.version ? { version: encodeVersion(view, parts.row) } : {}),
+    ...(view.options.version ? { version: versionOf(write, parts.row) } : {}),
     ...expiry(view, timeUs),
   };
   return { change, row: parts.row, fields: parts.fields, shared: parts.shared, unneeded: unneeded(write, parts) };
+}
+
+function partsOf(write: EntityWrite): Parts {
+  const parts = new Parts(write);
+  for (const edit of write.edits) parts.edit(edit);
+  return parts;
+}
+
+function versionOf(write: EntityWrite, row: Row): Uint8Array {
+  const { view, timeUs, birth, addEdges, dropEdges } = write;
+  const { old } = write.past ?? write;
+  const bornUs = birth || old === undefined ? timeUs : old.entity.birthUs;
+  return encodeVersion(view, {
+    row: write.past === undefined ? row : partsOf({ ...write, old }).row,
+    ctimeMs: old === undefined ? undefined : createdMs(old.entity),
+    untilMs: expiry(view, bornUs).expiresAtMs,
+    added: addEdges ?? [],
+    dropped: dropEdges ?? [],
+  });
 }
 
 /**

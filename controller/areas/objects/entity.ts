@@ -1,5 +1,4 @@
 import type { Row, Value } from "../../../common/value.ts";
-import { decodeStored, encodePacked } from "../../store/format.ts";
 import type { Entity, StoredCell } from "../../store/objects.ts";
 import { decodeCell, encodeCell, isClearedBase } from "./codec.ts";
 import type { ObjectRow } from "./types.ts";
@@ -52,17 +51,6 @@ export function rowOf(view: LoadedClass, values: readonly (Value | undefined)[])
     if (value !== undefined) row[column.name] = value;
   }
   return row;
-}
-
-/** A version as the history keeps it: column numbers and values; a death keeps `undefined`. */
-export function encodeVersion(view: LoadedClass, row: Row | undefined): Uint8Array {
-  return encodePacked(row === undefined ? { dead: true } : { values: flatValues(view, row) });
-}
-
-/** What the history kept; `undefined` of a death. Values of columns that were dropped are passed over. */
-export function versionRow(view: LoadedClass, version: Uint8Array): Row | undefined {
-  const { values } = decodeStored<{ readonly values?: readonly Value[] }>(version);
-  return values === undefined ? undefined : rowOfFlat(view, values);
 }
 
 /** `[number, value, number, value, …]` */

@@ -9,6 +9,12 @@ export function graveTerm(cid: number): string {
   return `v${cid}`;
 }
 
+/** The part after the colon of the object's id; `undefined` when the grave is of another class. */
+export function keyInGrave(view: LoadedClass, grave: string): string | undefined {
+  const prefix = `${view.cid}:`;
+  return grave.startsWith(prefix) ? grave.slice(prefix.length) : undefined;
+}
+
 export function graveOf(view: LoadedClass, key: string, timeUs: number): EntityChange {
   return { key: { cid: GRAVES_CID, id: `${view.cid}:${key}` }, timeUs, birth: true, addTerms: [graveTerm(view.cid)] };
 }

@@ -1,11 +1,12 @@
 import { AppError } from "../../../common/errors.ts";
-import { OBJECT_PAGE_MAX } from "../../../common/limits.ts";
-import type { ObjectStore, TimeRangeUs } from "../../store/objects.ts";
-import { versionRow } from "./entity.ts";
+import { mapLimited } from "../../../common/concurrency.ts";
+import { HISTORY_READS_IN_FLIGHT_MAX, OBJECT_PAGE_MAX } from "../../../common/limits.ts";
+import type { ObjectStore, Page, EntityVersion, PageRequest, TimeRangeUs } from "../../store/objects.ts";
 import { wholeId } from "./identity.ts";
 import type { Place } from "./locate.ts";
 import type { Patience } from "./patience.ts";
-import type { HistoryRange, ObjectVersion } from "./types.ts";
+import type { HistoryRange, ObjectRow, ObjectVersion } from "./types.ts";
+import { decodeVersion, type Version } from "./versions.ts";
 import type { LoadedClass } from "./views.ts";
 
 export interface HistorySource {
@@ -13,33 +14,76 @@ export interface HistorySource {
   readonly patience: Patience;
 }
 
-/** Versions of the objects at `places`, of each newest first. */
-export async function* versionsOf(places: readonly Place[], range: HistoryRange, source: HistorySource): AsyncGenerator<readonly ObjectVersion[]> {
-  const kept = places.filter((place) => place.view.options.version && place.view.kind === "entity");
-  const [first] = places;
-  if (first !== undefined && kept.length === 0) throw withoutVersions(first.view);
-  for (const place of kept) yield* versionsAt(place, range, source);
+export function keepsVersions(view: LoadedClass): boolean {
+  return view.options.version && view.kind === "entity" && view.provide === undefined;
 }
 
 export function withoutVersions(view: LoadedClass): AppError {
-  return new AppError("invalid", `[Valid] class ${view.path} keeps no versions: it was made without version=true.`, { details: { class: view.path } });
+  return new AppError("invalid", `[Valid] class ${view.path} keeps no versions of its objects.`, { details: { class: view.path } });
 }
 
-async function* versionsAt({ view, key }: Place, range: HistoryRange, { store, patience }: HistorySource): AsyncGenerator<readonly ObjectVersion[]> {
-  const rangeUs = microseconds(range);
-  const id = wholeId(view, key.id);
+/** Versions of the objects at `places`, of each newest first. */
+export async function* versionsOf(places: readonly Place[], range: HistoryRange, source: HistorySource): AsyncGenerator<readonly ObjectVersion[]> {
+  const kept = places.filter((place) => keepsVersions(place.view));
+  const [first] = places;
+  if (first !== undefined && kept.length === 0) throw withoutVersions(first.view);
+  for (const place of kept) {
+    for await (const versions of versionsAt(place, { ...microseconds(range), signal: range.signal }, source)) yield versions.map((version) => told(place, version));
+  }
+}
+
+/** Versions at one place, newest first. */
+export async function* versionsAt(
+  { view, key }: Place, range: TimeRangeUs & { readonly signal?: AbortSignal | undefined }, { store, patience }: HistorySource,
+): AsyncGenerator<readonly Version[]> {
+  const { signal, ...rangeUs } = range;
   let cursor: string | undefined;
   do {
-    if (range.signal?.aborted) throw new AppError("cancelled", "The read was stopped.");
-    const page = { limit: OBJECT_PAGE_MAX, ...(cursor === undefined ? {} : { cursor }) };
-    const answer = await patience.repeat(() => store.history(key, rangeUs, page));
-    const versions = answer.items.map(({ timeUs, value }) => ({ id, class: view, vtimeMs: Math.floor(timeUs / 1_000), values: versionRow(view, value) }));
-    if (versions.length > 0) yield versions;
+    if (signal?.aborted) throw new AppError("cancelled", "The read was stopped.");
+    const answer = await patience.repeat(() => store.history(key, rangeUs, pageAfter(cursor, OBJECT_PAGE_MAX)));
+    if (answer.items.length > 0) yield answer.items.map((item) => decodeVersion(view, item));
     cursor = answer.cursor;
   } while (cursor !== undefined);
 }
 
-/** A millisecond is all the microseconds that begin in it. */
+/** The latest version at or before `toUs`. */
+export async function versionBefore({ view, key }: Place, toUs: number, { store, patience }: HistorySource): Promise<Version | undefined> {
+  let answer: Page<EntityVersion> = { items: [] };
+  do {
+    const { cursor } = answer;
+    answer = await patience.repeat(() => store.history(key, { toUs }, pageAfter(cursor, 1)));
+    const [item] = answer.items;
+    if (item !== undefined) return decodeVersion(view, item);
+  } while (answer.cursor !== undefined);
+  return undefined;
+}
+
+/** The objects at these places as their versions say they were; `undefined` for what did not exist or is not known. */
+export function objectsAt(places: readonly Place[], asOfMs: number, source: HistorySource): Promise<(ObjectRow | undefined)[]> {
+  return mapLimited(places, HISTORY_READS_IN_FLIGHT_MAX, async (place) => {
+    const version = await versionBefore(place, lastMicrosecond(asOfMs), source);
+    return version === undefined ? undefined : objectOfVersion(place, version, asOfMs);
+  });
+}
+
+/** The last microsecond that belongs to a millisecond. */
+export function lastMicrosecond(timeMs: number): number {
+  return timeMs * 1_000 + 999;
+}
+
+function objectOfVersion({ view, key }: Place, version: Version, asOfMs: number): ObjectRow | undefined {
+  if (version.row === undefined || (version.untilMs !== undefined && version.untilMs <= asOfMs)) return undefined;
+  return { id: wholeId(view, key.id), class: view, values: version.row, vtimeMs: Math.floor(version.timeUs / 1_000), ctimeMs: version.ctimeMs };
+}
+
+function told({ view, key }: Place, { timeUs, row }: Version): ObjectVersion {
+  return { id: wholeId(view, key.id), class: view, vtimeMs: Math.floor(timeUs / 1_000), values: row };
+}
+
 function microseconds({ fromMs, toMs }: HistoryRange): TimeRangeUs {
-  return { ...(fromMs === undefined ? {} : { fromUs: fromMs * 1_000 }), ...(toMs === undefined ? {} : { toUs: toMs * 1_000 + 999 }) };
+  return { ...(fromMs === undefined ? {} : { fromUs: fromMs * 1_000 }), ...(toMs === undefined ? {} : { toUs: lastMicrosecond(toMs) }) };
+}
+
+function pageAfter(cursor: string | undefined, limit: number): PageRequest {
+  return cursor === undefined ? { limit } : { limit, cursor };
 }

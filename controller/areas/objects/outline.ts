@@ -43,7 +43,7 @@ export interface Timeline {
 const SINGLE_CLASSES_MAX = 64;
 
 export function outlineOf(snapshot: Snapshot, request: ReadRequest, readable: (view: LoadedClass) => boolean): Outline {
-  const views = scope(snapshot, request).filter(readable);
+  const views = scopeOf(snapshot, request).filter(readable);
   if (views.length === 0) throw new AppError("denied", `Reading the class ${request.class} is not allowed.`);
   const provided = views.filter((view) => view.provide !== undefined);
   const stored = views.filter((view) => view.provide === undefined);
@@ -61,7 +61,8 @@ export function outlineOf(snapshot: Snapshot, request: ReadRequest, readable: (v
   return { byId: undefined, provided, branches, timelines, plan: { steps, used: where.filter((pushdown) => used.has(pushdown)) } };
 }
 
-function scope(snapshot: Snapshot, request: ReadRequest): readonly LoadedClass[] {
+/** The class that is named, or it and all below it. */
+export function scopeOf(snapshot: Snapshot, request: ReadRequest): readonly LoadedClass[] {
   const root = snapshot.get(request.class);
   if (root === undefined && request.class !== "/") throw new AppError("not_found", `[NotExist] class : ${request.class} not find !`);
   return request.subtree || root === undefined ? snapshot.tree(request.class) : [root];

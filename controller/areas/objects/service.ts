@@ -4,6 +4,7 @@ import type { Row } from "../../../common/value.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import { alterClass, createClass, createEdgeType, dropEdgeType } from "./classchanges.ts";
+import { outlineAsOf, planAsOf, readAsOf, type AsOfRequest } from "./asof.ts";
 import type { Draft } from "./draft.ts";
 import { edgesOf } from "./edges.ts";
 import { versionsOf } from "./history.ts";
@@ -135,19 +136,23 @@ export class ObjectService implements Objects, Rehearsals {
 
   async *read(principal: Principal, request: ReadRequest): AsyncGenerator<readonly ObjectRow[]> {
     const { tenant, snapshot, readable } = await this.#reading(principal);
-    requireNow(request);
+    const { asOfMs } = request;
+    if (asOfMs !== undefined) return yield* this.#readAsOf(principal, { ...request, asOfMs });
     const outline = outlineOf(snapshot, request, readable);
     yield* tenant.reader.read({ snapshot, principal, request }, outline);
   }
 
   async plan(principal: Principal, request: ReadRequest): Promise<ReadPlan> {
     const { snapshot, readable } = await this.#reading(principal);
-    return outlineOf(snapshot, request, readable).plan;
+    const { asOfMs } = request;
+    if (asOfMs === undefined) return outlineOf(snapshot, request, readable).plan;
+    const past = { ...request, asOfMs };
+    return planAsOf(outlineAsOf(snapshot, past, readable), past);
   }
 
   async *edges(principal: Principal, refs: readonly ObjectRef[], request: EdgeRequest): AsyncGenerator<readonly ObjectEdge[]> {
     const { tenant, snapshot, readable } = await this.#reading(principal);
-    requireNow(request);
+    if (request.asOfMs !== undefined) throw new AppError("unsupported", "[Valid] Edges of an earlier time cannot be read yet.");
     const places = refs.flatMap((ref) => placesOf(snapshot, ref, readable));
     yield* edgesOf(places, request, { store: tenant.store.objects, patience: tenant.patience, snapshot, readable });
   }
@@ -169,6 +174,12 @@ export class ObjectService implements Objects, Rehearsals {
     const opened = await Promise.allSettled(this.#tenants.values());
     this.#tenants.clear();
     await Promise.all(opened.flatMap((tenant) => (tenant.status === "fulfilled" ? [tenant.value.catalog.close()] : [])));
+  }
+
+  async *#readAsOf(principal: Principal, request: AsOfRequest): AsyncGenerator<readonly ObjectRow[]> {
+    const { tenant, snapshot, readable } = await this.#reading(principal);
+    const source = { store: tenant.store.objects, patience: tenant.patience, reader: tenant.reader, snapshot, principal };
+    yield* readAsOf(request, outlineAsOf(snapshot, request, readable), source);
   }
 
   async #reading(principal: Principal): Promise<Reading> {
@@ -230,10 +241,6 @@ export class ObjectService implements Objects, Rehearsals {
       for (const { listener } of listeners) listener(whole);
     };
   }
-}
-
-function requireNow(request: { readonly asOfMs?: number }): void {
-  if (request.asOfMs !== undefined) throw new AppError("unsupported", "[Valid] What there was at an earlier time cannot be read yet.");
 }
 
 /** The class that objects may be put into. */

@@ -6,10 +6,11 @@ import type { Runtime } from "../../runtime.ts";
 import type { Entity, EntityChange, EntityKey, EntityTrace, ObjectStore, StoredRecord } from "../../store/objects.ts";
 import { compose, type ComposedWrite, type EntityWrite } from "./compose.ts";
 import { changedMeanwhile, classNow, confirmed, writeNow, type WriteDefinitions } from "./confirm.ts";
-import { encodeVersion, entityRow } from "./entity.ts";
+import { entityRow } from "./entity.ts";
 import { deleteEvent, insertEvent, linkFields, upsertEvent, type WriteEvent } from "./events.ts";
 import { GRAVES_CID, graveOf } from "./graves.ts";
 import { keyFromColumns, RepeatableIds, wholeId, type IdSource } from "./identity.ts";
+import { withPast } from "./late.ts";
 import { linkWrite, outgoing, type LinkWrite } from "./links.ts";
 import { findEntities, inPages, placeText, type Place } from "./locate.ts";
 import type { Patience } from "./patience.ts";
@@ -19,6 +20,7 @@ import { checkAll, checkEdits, checkRecordRow, checkRow, type CheckedRow } from 
 import { keepSharedTerms, type SharedTermsWrite } from "./sharedterms.ts";
 import type { Snapshot } from "./snapshot.ts";
 import type { Edit, NewRecord } from "./types.ts";
+import { REMOVED_VERSION } from "./versions.ts";
 import type { LoadedClass } from "./views.ts";
 import { WriteClock } from "./writeclock.ts";
 
@@ -143,9 +145,10 @@ export class ObjectWriter {
     const links = await Promise.all(rows.map((row, at) => this.#links(context, { view, row, exists: olds[at] !== undefined })));
     const lastUs = Math.max(greatest(traces.values()), greatest(links));
     const timeUs = atMs === undefined ? this.#clock.nextUs(lastUs) : Math.floor(atMs * 1_000);
-    const writes = rows.map((row, at): EntityWrite => {
+    const made = rows.map((row, at): EntityWrite => {
       return { view, key: row.key, timeUs: row.writeUs ?? timeUs, edits: row.edits, old: olds[at], birth: true, fresh: row.fresh, ...links[at] };
     });
+    const writes = await withPast(made, traces, this.#source);
     const composed = writes.map(compose);
     await this.#clearLeftovers(view, traces);
     await this.#write(context, writes, composed);
@@ -239,7 +242,7 @@ export class ObjectWriter {
     if (!withVersions) await this.#change(versioned.map((place) => graveOf(place.view, place.key.id, timeUs)));
     await this.#change(places.map(({ view, key }): EntityChange => {
       if (withVersions) return { key, timeUs, death: true, forgetHistory: true };
-      return { key, timeUs, death: true, ...(view.options.version ? { version: encodeVersion(view, undefined) } : {}) };
+      return { key, timeUs, death: true, ...(view.options.version ? { version: REMOVED_VERSION } : {}) };
     }));
     if (withVersions) await this.#change(versioned.map(({ key }) => ({ key: { cid: GRAVES_CID, id: `${key.cid}:${key.id}` }, timeUs, death: true })));
   }

@@ -1,0 +1,168 @@
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { realClock, seededRandom } from "../../../test/helpers/clock.ts";
+import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
+import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import type { Row } from "../../../common/value.ts";
+import { ObjectService, type ClassSpec, type HistoryRange, type ObjectRow, type ObjectVersion, type ReadRequest } from "./index.ts";
+
+const admin = testPrincipal();
+const HOST: ClassSpec = {
+  path: "/matrix/cmdb/host",
+  columns: [{ name: "name", type: "varchar" }, { name: "size", type: "int" }, { name: "tasks", type: "set", elements: ["varchar"] }],
+  keys: ["name"],
+  indexes: ["size"],
+  options: { version: true },
+};
+
+let engine: TestEngine;
+let objects: ObjectService;
+/** Of writes: they are a second apart, whatever the stores' own clocks say. */
+let nowMs: number;
+
+beforeEach(async () => {
+  engine = await openTestEngine();
+  nowMs = realClock.nowMs() - 3_600_000;
+  const runtime = { ...testRuntime({ ...realClock, nowMs: () => nowMs }), random: seededRandom(1) };
+  objects = new ObjectService({ stores: engine, runtime });
+  await objects.createClass(admin, HOST);
+});
+
+afterEach(async () => {
+  await objects.close();
+  await engine[Symbol.asyncDispose]();
+});
+
+/** A time after everything that was written, and before everything that will be. */
+function moment(): number {
+  nowMs += 1_000;
+  return nowMs - 500;
+}
+
+async function readAll(request: Partial<ReadRequest>): Promise<ObjectRow[]> {
+  const rows: ObjectRow[] = [];
+  for await (const page of objects.read(admin, { class: HOST.path, subtree: false, ...request })) rows.push(...page);
+  return rows.sort((a, b) => (a.id < b.id ? -1 : 1));
+}
+
+async function sizesAt(asOfMs: number, request: Partial<ReadRequest> = {}): Promise<Row> {
+  return Object.fromEntries((await readAll({ asOfMs, ...request })).map((row) => [row.id, row.values.size ?? null]));
+}
+
+async function historyOf(id: string, range?: HistoryRange): Promise<ObjectVersion[]> {
+  const versions: ObjectVersion[] = [];
+  for await (const page of objects.history(admin, { id }, range)) versions.push(...page);
+  return versions;
+}
+
+describe("versions of an object", () => {
+  test("are all there, newest first, with its removal, until they are removed as well", async () => {
+    await objects.insert(admin, HOST.path, [{ name: "a", size: 1 }]);
+    const first = moment();
+    await objects.update(admin, { id: "host:a" }, [{ column: "size", operation: "set", value: 2 }]);
+    const second = moment();
+    await objects.remove(admin, [{ id: "host:a" }]);
+    expect((await historyOf("host:a")).map((version) => version.values)).toEqual([undefined, { name: "a", size: 2 }, { name: "a", size: 1 }]);
+    expect((await historyOf("host:a", { fromMs: first, toMs: second })).map((version) => version.values?.size)).toEqual([2]);
+    expect(await historyOf("host:never")).toEqual([]);
+    await objects.remove(admin, [{ id: "host:a" }], { withVersions: true });
+    expect(await historyOf("host:a")).toEqual([]);
+    expect(await sizesAt(first)).toEqual({});
+  });
+
+  test("are refused by name where a class keeps none", async () => {
+    await objects.createClass(admin, { ...HOST, path: "/matrix/cmdb/rack", options: {} });
+    await expect(historyOf("rack:r")).rejects.toMatchObject({ code: "invalid", message: "[Valid] class /matrix/cmdb/rack keeps no versions of its objects." });
+  });
+});
+
+describe("a class at an earlier time", () => {
+  test("has what was changed and removed since, and not what was made since", async () => {
+    await objects.insert(admin, HOST.path, ["a", "b", "c", "d"].map((name, size) => ({ name, size })));
+    const before = moment();
+    await objects.update(admin, { id: "host:b" }, [{ column: "size", operation: "set", value: 10 }]);
+    await objects.remove(admin, [{ id: "host:c" }, { id: "host:d" }]);
+    await objects.insert(admin, HOST.path, [{ name: "e", size: 4 }]);
+    const between = moment();
+    await objects.insert(admin, HOST.path, [{ name: "c", size: 20 }]);
+    expect(await sizesAt(before)).toEqual({ "host:a": 0, "host:b": 1, "host:c": 2, "host:d": 3 });
+    expect(await sizesAt(between)).toEqual({ "host:a": 0, "host:b": 10, "host:e": 4 });
+    expect(await sizesAt(moment())).toEqual({ "host:a": 0, "host:b": 10, "host:c": 20, "host:e": 4 });
+    expect(await sizesAt(before - 3_600_000)).toEqual({});
+    const [a, b] = await readAll({ asOfMs: between });
+    expect([a?.ctimeMs, a?.vtimeMs, b?.ctimeMs, b?.vtimeMs]).toEqual([before - 500, before - 500, before - 500, between - 500]);
+  });
+
+  test("is read whole by conditions on values, as those of now would hide those of then, and by ids without a scan", async () => {
+    await objects.insert(admin, HOST.path, [{ name: "a", size: 1 }, { name: "b", size: 1 }]);
+    const before = moment();
+    await objects.update(admin, { id: "host:b" }, [{ column: "size", operation: "set", value: 2 }]);
+    await objects.remove(admin, [{ id: "host:a" }]);
+    const where = [{ kind: "equals" as const, column: "size", values: [1] }];
+    expect(await sizesAt(before, { where })).toEqual({ "host:a": 1, "host:b": 1 });
+    expect(await sizesAt(before, { ids: ["host:a", "host:none"] })).toEqual({ "host:a": 1 });
+    expect(await sizesAt(moment(), { ids: ["host:a", "host:b"] })).toEqual({ "host:b": 2 });
+    const plan = await objects.plan(admin, { class: HOST.path, subtree: false, where, asOfMs: Date.UTC(2026, 0, 2) });
+    expect(plan).toEqual({
+      steps: [`scan of class ${HOST.path}, as of 2026-01-02T00:00:00.000Z`, "graves of objects removed since, as of 2026-01-02T00:00:00.000Z"], used: [],
+    });
+  });
+
+  test("is refused by name where one class of a tree, or that of an id, keeps no versions", async () => {
+    await objects.createClass(admin, { path: `${HOST.path}/virtual`, columns: [], options: { version: true } });
+    await objects.insert(admin, `${HOST.path}/virtual`, [{ name: "v", size: 7 }]);
+    expect(await sizesAt(moment(), { subtree: true })).toEqual({ "virtual:v": 7 });
+    await objects.createClass(admin, { path: `${HOST.path}/old`, columns: [] });
+    const refusal = { code: "invalid", details: { class: `${HOST.path}/old` } };
+    await expect(sizesAt(moment(), { subtree: true })).rejects.toMatchObject(refusal);
+    await expect(sizesAt(moment(), { subtree: true, ids: ["old:1"] })).rejects.toMatchObject(refusal);
+    expect(await sizesAt(moment(), { subtree: true, ids: ["virtual:v"] })).toEqual({ "virtual:v": 7 });
+    await objects.createClass(admin, { path: "/matrix/log", kind: "record", columns: [], options: { version: true } });
+    await expect(readAll({ class: "/matrix/log", asOfMs: nowMs })).rejects.toMatchObject({ code: "invalid", details: { class: "/matrix/log" } });
+  });
+
+  test("that began to keep versions later knows of earlier times only what has not changed since", async () => {
+    await objects.createClass(admin, { ...HOST, path: "/matrix/cmdb/disk", options: {} });
+    const request = { class: "/matrix/cmdb/disk" };
+    await objects.insert(admin, request.class, [{ name: "a", size: 1 }, { name: "b", size: 1 }]);
+    const before = moment();
+    await objects.alterClass(admin, request.class, { kind: "set options", options: { version: true } });
+    await objects.update(admin, { id: "disk:b" }, [{ column: "size", operation: "set", value: 2 }]);
+    expect(await sizesAt(before, request)).toEqual({ "disk:a": 1 });
+    expect(await sizesAt(moment(), request)).toEqual({ "disk:a": 1, "disk:b": 2 });
+  });
+
+  test("has no values of columns that were dropped since", async () => {
+    await objects.insert(admin, HOST.path, [{ name: "a", size: 1, tasks: ["x", "y"] }]);
+    const before = moment();
+    await objects.update(admin, { id: "host:a" }, [{ column: "tasks", operation: "take", value: ["x"] }]);
+    expect((await readAll({ asOfMs: before }))[0]?.values).toEqual({ name: "a", size: 1, tasks: ["x", "y"] });
+    await objects.alterClass(admin, HOST.path, { kind: "drop column", name: "tasks" });
+    expect((await readAll({ asOfMs: before }))[0]?.values).toEqual({ name: "a", size: 1 });
+  });
+});
+
+describe("a version written at a time of its own", () => {
+  test("lies in the history at that time, holds nothing of later ones, and leaves those as they were", async () => {
+    await objects.insert(admin, HOST.path, [{ name: "a", size: 1 }]);
+    const between = moment();
+    await objects.update(admin, { id: "host:a" }, [{ column: "tasks", operation: "set", value: ["late"] }]);
+    await objects.insert(admin, HOST.path, [{ name: "a", size: 5 }], { atMs: between });
+    expect((await historyOf("host:a")).map((version) => version.values)).toEqual([
+      { name: "a", size: 1, tasks: ["late"] }, { name: "a", size: 5 }, { name: "a", size: 1 },
+    ]);
+    expect(await sizesAt(between)).toEqual({ "host:a": 5 });
+    // What there is now is made of cells, each with the time of its own last write.
+    expect(await sizesAt(moment())).toEqual({ "host:a": 5 });
+  });
+
+  test("and before the object was inserted, or after it was removed, is known of that time alone", async () => {
+    const early = moment();
+    await objects.insert(admin, HOST.path, [{ name: "a", size: 1 }]);
+    const living = moment();
+    await objects.remove(admin, [{ id: "host:a" }]);
+    await objects.insert(admin, HOST.path, [{ name: "a", size: 3 }], { atMs: early });
+    expect(await sizesAt(early)).toEqual({ "host:a": 3 });
+    expect(await sizesAt(living)).toEqual({ "host:a": 1 });
+    expect(await sizesAt(moment())).toEqual({});
+  });
+});
