@@ -374,6 +374,10 @@ export const CATALOG_ACKNOWLEDGE_DEADLINE_MS = 10_000;
 export const CATALOG_CONFIRM_ATTEMPTS_MAX = 8;
 /** How often words that another controller may have dropped are added again for one write. */
 export const SHARED_TERMS_ATTEMPTS_MAX = 16;
+/** Objects that are brought into a new index between two notes of how far that has got. */
+export const INDEX_FILL_PAGE_ROWS = 200;
+/** Objects that are counted at once before that. */
+export const INDEX_COUNT_PAGE_ROWS = 1_000;
 /** How long a call waits for definitions that have to be read anew. */
 export const CATALOG_RESUME_DEADLINE_MS = 5_000;
 export const CATALOG_RETRY_MS = 250;

@@ -1,19 +1,21 @@
 import { AppError } from "../../../common/errors.ts";
 import { QUERY_GROUPS_MAX } from "../../../common/limits.ts";
 import type { Value } from "../../../common/value.ts";
-import type { ObjectRow } from "../objects/index.ts";
 import { ANY, compare, type Comparable, type Kind, NUMBER, toComparable } from "./kind.ts";
 import { canonical } from "./questions.ts";
 import type { Source } from "./predicate.ts";
+import { Sum } from "./sum.ts";
 
 export const AGGREGATES = ["count", "min", "max", "sum", "avg", "first", "last"] as const;
 export type AggregateName = (typeof AGGREGATES)[number];
 
-export interface AggregateSpec {
+export interface AggregateSpec<R> {
   readonly name: AggregateName;
   /** Absent for `count(*)`. */
-  readonly source: Source<ObjectRow> | undefined;
+  readonly source: Source<R> | undefined;
   readonly distinct: boolean;
+  /** When the object that the value is of was last written. */
+  readonly writtenMs: (row: R) => number;
 }
 
 /** What a group has become. */
@@ -22,14 +24,14 @@ export interface GroupRow {
   readonly results: readonly Value[];
 }
 
-interface Accumulator {
-  add(row: ObjectRow): void;
+interface Accumulator<R> {
+  add(row: R): void;
   result(): Value;
 }
 
-interface Group {
+interface Group<R> {
   readonly keys: readonly Value[];
-  readonly accumulators: readonly Accumulator[];
+  readonly accumulators: readonly Accumulator<R>[];
 }
 
 export function isAggregate(name: string): name is AggregateName {
@@ -37,39 +39,39 @@ export function isAggregate(name: string): name is AggregateName {
 }
 
 /** The kind of an aggregate's result. */
-export function aggregateKind(spec: AggregateSpec): Kind {
+export function aggregateKind<R>(spec: AggregateSpec<R>): Kind {
   return spec.name === "count" || spec.name === "sum" || spec.name === "avg" ? NUMBER : onlyKind(spec.source);
 }
 
-export function onlyKind(source: Source<ObjectRow> | undefined): Kind {
+export function onlyKind<R>(source: Source<R> | undefined): Kind {
   const [kind] = source?.kinds ?? [];
   return source?.kinds.length === 1 && kind ? kind : ANY;
 }
 
 /** Groups rows as they come; memory grows with the groups, not with the rows. Without keys there is exactly one group. */
-export class Grouping {
-  readonly #keys: readonly Source<ObjectRow>[];
-  readonly #specs: readonly AggregateSpec[];
-  readonly #groups = new Map<string, Group>();
+export class Grouping<R> {
+  readonly #keys: readonly Source<R>[];
+  readonly #specs: readonly AggregateSpec<R>[];
+  readonly #groups = new Map<string, Group<R>>();
 
-  constructor(keys: readonly Source<ObjectRow>[], specs: readonly AggregateSpec[]) {
+  constructor(keys: readonly Source<R>[], specs: readonly AggregateSpec<R>[]) {
     this.#keys = keys;
     this.#specs = specs;
     if (keys.length === 0) this.#open("", []);
   }
 
-  add(row: ObjectRow): void {
+  add(row: R): void {
     const keys = this.#keys.map((source) => source.read(row) ?? null);
     const name = this.#keys.length === 0 ? "" : canonical(keys);
     const group = this.#groups.get(name) ?? this.#open(name, keys);
     for (const accumulator of group.accumulators) accumulator.add(row);
   }
 
-  #open(name: string, keys: readonly Value[]): Group {
+  #open(name: string, keys: readonly Value[]): Group<R> {
     if (this.#groups.size >= QUERY_GROUPS_MAX) {
       throw new AppError("too_large", `[Exec] GROUP BY makes more than ${QUERY_GROUPS_MAX} groups.`, { details: { limit: "QUERY_GROUPS_MAX" } });
     }
-    const group = { keys, accumulators: this.#specs.map(accumulatorOf) };
+    const group = { keys, accumulators: this.#specs.map((spec) => accumulatorOf(spec)) };
     this.#groups.set(name, group);
     return group;
   }
@@ -81,7 +83,7 @@ export class Grouping {
   }
 }
 
-function accumulatorOf(spec: AggregateSpec): Accumulator {
+function accumulatorOf<R>(spec: AggregateSpec<R>): Accumulator<R> {
   if (spec.distinct) return distinct(spec);
   switch (spec.name) {
     case "count":
@@ -98,7 +100,7 @@ function accumulatorOf(spec: AggregateSpec): Accumulator {
   }
 }
 
-function count(source: Source<ObjectRow> | undefined): Accumulator {
+function count<R>(source: Source<R> | undefined): Accumulator<R> {
   let rows = 0;
   return {
     add(row) {
@@ -109,7 +111,7 @@ function count(source: Source<ObjectRow> | undefined): Accumulator {
 }
 
 /** Counts or adds every value once. */
-function distinct(spec: AggregateSpec): Accumulator {
+function distinct<R>(spec: AggregateSpec<R>): Accumulator<R> {
   const seen = new Set<string>();
   const inner = accumulatorOf({ ...spec, distinct: false });
   return {
@@ -126,22 +128,19 @@ function distinct(spec: AggregateSpec): Accumulator {
   };
 }
 
-function sum(spec: AggregateSpec): Accumulator {
-  let total = 0;
-  let values = 0;
+function sum<R>(spec: AggregateSpec<R>): Accumulator<R> {
+  const total = new Sum();
   return {
     add(row) {
       const value = spec.source?.read(row);
       const number = isSet(value) ? toComparable(NUMBER, value) : undefined;
-      if (number === undefined) return;
-      total += Number(number);
-      values += 1;
+      if (typeof number === "number" || typeof number === "bigint") total.add(number);
     },
-    result: () => (values === 0 ? null : spec.name === "sum" ? total : total / values),
+    result: () => (total.count === 0 ? null : spec.name === "sum" ? total.total() : total.mean()),
   };
 }
 
-function extreme(spec: AggregateSpec): Accumulator {
+function extreme<R>(spec: AggregateSpec<R>): Accumulator<R> {
   const sign = spec.name === "min" ? 1 : -1;
   let best: Comparable | undefined;
   let result: Value = null;
@@ -158,16 +157,17 @@ function extreme(spec: AggregateSpec): Accumulator {
 }
 
 /** By the time of the rows' latest write. */
-function outermost(spec: AggregateSpec): Accumulator {
+function outermost<R>(spec: AggregateSpec<R>): Accumulator<R> {
   let timeMs: number | undefined;
   let result: Value = null;
   return {
     add(row) {
       const value = spec.source?.read(row);
       if (!isSet(value) || value === undefined) return;
-      const isFurther = timeMs === undefined || (spec.name === "first" ? row.vtimeMs < timeMs : row.vtimeMs >= timeMs);
+      const ownMs = spec.writtenMs(row);
+      const isFurther = timeMs === undefined || (spec.name === "first" ? ownMs < timeMs : ownMs >= timeMs);
       if (!isFurther) return;
-      timeMs = row.vtimeMs;
+      timeMs = ownMs;
       result = value;
     },
     result: () => result,

@@ -1,11 +1,38 @@
 import type { ClassView, Column } from "../objects/index.ts";
-import type { AggregatePlan, Expression, Output, SelectPlan } from "./plan.ts";
+import type { JoinPlan } from "./join.ts";
+import type { AggregatePlan, Expression, GroupPlan, Output, Shape } from "./outputs.ts";
+import type { SelectPlan } from "./plan.ts";
 import { type BoundField, PSEUDO_FIELDS, type PseudoField, pseudoType, type Scope } from "./scope.ts";
 import type { ColumnMeta, QueryMeta, StatementType } from "./types.ts";
 
 /** What clients build their tables from. Made only when somebody looks at it: a tree may have thousands of classes. */
 export function selectMeta(plan: SelectPlan): QueryMeta {
   return lazyMeta("select", plan.scope.root, () => describe(plan));
+}
+
+/** Rows of a join are of no class: their columns are described under the class after FROM. */
+export function joinMeta(plan: JoinPlan): QueryMeta {
+  const { scopes } = plan.fields;
+  const root = scopes[0]?.root ?? "";
+  return lazyMeta("select", root, () => ({
+    classes: Object.assign({}, ...scopes.map(classesOf)) as QueryMeta["classes"],
+    columns: { [root]: plan.outputs.flatMap((output) => outputOf(output, plan, scopes)) },
+  }));
+}
+
+/** The columns of all parts, those of equal names once. */
+export function unionMeta(parts: readonly QueryMeta[]): QueryMeta {
+  const root = parts[0]?.rootclass ?? "";
+  return lazyMeta("select", root, () => {
+    const columns: Record<string, readonly ColumnMeta[]> = {};
+    for (const [path, own] of parts.flatMap((part) => Object.entries(part.columns))) columns[path] = byName([...(columns[path] ?? []), ...own]);
+    columns[root] = byName(parts.flatMap((part) => part.columns[part.rootclass] ?? []));
+    return { classes: Object.assign({}, ...parts.map((part) => part.classes)) as QueryMeta["classes"], columns };
+  });
+}
+
+function byName(columns: readonly ColumnMeta[]): readonly ColumnMeta[] {
+  return [...new Map([...columns].reverse().map((column) => [column.name, column])).values()].reverse();
 }
 
 export function plainMeta(type: StatementType, rootclass = "", columns: readonly ColumnMeta[] = []): QueryMeta {
@@ -34,16 +61,23 @@ function lazyMeta(type: StatementType, rootclass: string, make: () => Descriptio
 
 function describe(plan: SelectPlan): Description {
   const { scope } = plan;
-  const classes: Record<string, unknown> = {};
   const columns: Record<string, readonly ColumnMeta[]> = {};
-  for (const view of scope.classes) {
-    classes[view.path] = { name: view.path, alias: view.options.alias ?? "", remedy: view.options.remedy ?? "" };
-    if (!plan.grouping) columns[view.path] = plan.outputs.flatMap((output) => outputMeta(output, [view], scope));
-  }
-  columns[scope.root] = plan.grouping
-    ? plan.outputs.flatMap((output) => groupedMeta(output, plan))
-    : plan.outputs.flatMap((output) => outputMeta(output, rootFirst(scope), scope));
-  return { classes, columns };
+  if (!plan.grouping) for (const view of scope.classes) columns[view.path] = plan.outputs.flatMap((output) => outputMeta(output, [view], scope));
+  columns[scope.root] = plan.outputs.flatMap((output) => outputOf(output, plan, [scope]));
+  return { classes: classesOf(scope), columns };
+}
+
+function classesOf(scope: Scope): Record<string, unknown> {
+  return Object.fromEntries(
+    scope.classes.map((view) => [view.path, { name: view.path, alias: view.options.alias ?? "", remedy: view.options.remedy ?? "" }]),
+  );
+}
+
+/** Of an output that rows of any class may have. */
+function outputOf(output: Output, plan: Pick<Shape<never>, "grouping">, scopes: readonly Scope[]): readonly ColumnMeta[] {
+  if (plan.grouping) return groupedMeta(output, plan.grouping, scopes);
+  const table = output.kind === "value" && output.value.kind === "field" ? output.value.field.table : 0;
+  return scopes.slice(table, table + 1).flatMap((scope) => outputMeta(output, rootFirst(scope), scope));
 }
 
 /** The columns of the root class stand for rows of any class, so that they are those of all. */
@@ -73,19 +107,20 @@ function fieldMeta(name: string, field: BoundField, where: { readonly views: rea
   return [];
 }
 
-function groupedMeta(output: Output, plan: SelectPlan): readonly ColumnMeta[] {
-  if (output.kind === "star" || !plan.grouping) return [];
+function groupedMeta(output: Output, grouping: GroupPlan, scopes: readonly Scope[]): readonly ColumnMeta[] {
+  if (output.kind === "star") return [];
   const { value, name } = output;
-  const field = groupedField(value, plan);
-  if (field) return fieldMeta(name, field, { views: rootFirst(plan.scope), scope: plan.scope });
-  const aggregate = value.kind === "aggregate" ? plan.grouping.aggregates[value.index] : undefined;
+  const field = groupedField(value, grouping);
+  const scope = scopes[field?.table ?? 0];
+  if (field && scope) return fieldMeta(name, field, { views: rootFirst(scope), scope });
+  const aggregate = value.kind === "aggregate" ? grouping.aggregates[value.index] : undefined;
   return [{ name, title: name, type: aggregate?.name === "count" ? "bigint" : "double" }];
 }
 
 /** Keys, and aggregates that answer one of the values themselves, are described like their column. */
-function groupedField(value: Expression, plan: SelectPlan): BoundField | undefined {
-  if (value.kind === "key") return plan.grouping?.keys[value.index];
-  const aggregate: AggregatePlan | undefined = value.kind === "aggregate" ? plan.grouping?.aggregates[value.index] : undefined;
+function groupedField(value: Expression, grouping: GroupPlan): BoundField | undefined {
+  if (value.kind === "key") return grouping.keys[value.index];
+  const aggregate: AggregatePlan | undefined = value.kind === "aggregate" ? grouping.aggregates[value.index] : undefined;
   const answersValue = aggregate && ["min", "max", "first", "last"].includes(aggregate.name);
   return answersValue ? aggregate.field : undefined;
 }

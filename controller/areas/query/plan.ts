@@ -1,88 +1,73 @@
 import { AppError } from "../../../common/errors.ts";
 import { QUERY_DEFAULT_LIMIT_ROWS, QUERY_TOP_MAX_ROWS } from "../../../common/limits.ts";
-import {
-  type Call, type Condition, type Field, type OrderItem, printCall, printCondition, type Select, type SelectItem,
-} from "../../../common/mql/index.ts";
-import type { ClassCatalog, ReadRequest } from "../objects/index.ts";
+import { type Condition, printCondition, type Select, type ValueNode } from "../../../common/mql/index.ts";
+import type { ClassCatalog, ObjectRow, ReadRequest } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
-import { AGGREGATES, type AggregateName, isAggregate } from "./aggregate.ts";
-import { type Arguments, rowCount } from "./literal.ts";
-import { narrow } from "./pushdown.ts";
+import { TIME, toComparable } from "./kind.ts";
+import { type Arguments, literal, rowCount } from "./literal.ts";
+import { type OrderPlan, OutputBinder, type Shape } from "./outputs.ts";
+import { narrow, type Narrowing } from "./pushdown.ts";
 import { type BoundField, commonRowCondition, parseRowCondition, type Scope, scopeOf, unveiled } from "./scope.ts";
 
-/** How a SELECT is going to be done, as data. */
-export interface SelectPlan {
+/** Which rows of one class tree are wanted, and how they are found. */
+export interface TablePlan {
   readonly scope: Scope;
   readonly values: Arguments;
   /** One after the other; together all rows that may pass. */
   readonly reads: readonly ReadRequest[];
   readonly where: Condition | undefined;
-  readonly outputs: readonly Output[];
-  /** Absent when rows are answered one by one. */
-  readonly grouping: GroupPlan | undefined;
-  readonly distinct: boolean;
-  readonly orderBy: readonly OrderPlan[];
-  /** `stored`: the rows come in the order asked for. `top`: only the best are kept. */
-  readonly sort: "none" | "stored" | "top" | "all";
-  readonly offset: number;
-  /** Absent: all rows. */
-  readonly limit: number | undefined;
 }
 
-export interface GroupPlan {
-  readonly keys: readonly BoundField[];
-  readonly aggregates: readonly AggregatePlan[];
-  readonly having: Condition | undefined;
-  /** Aliases of outputs, which HAVING may use. */
-  readonly aliases: ReadonlyMap<string, Expression>;
+/** How a SELECT over one class tree is going to be done, as data. */
+export interface SelectPlan extends TablePlan, Shape<ObjectRow> {
+  readonly kind: "select";
 }
 
-export interface AggregatePlan {
-  /** As printed: `max(size)`. */
-  readonly label: string;
-  readonly name: AggregateName;
-  readonly field: BoundField | undefined;
-  readonly distinct: boolean;
+export interface PlanContext {
+  readonly catalog: ClassCatalog;
+  readonly values: Arguments;
+  /** For what names no time of its own. */
+  readonly asOf?: ValueNode | undefined;
 }
 
-/** Where a value comes from: the row, or a key or an aggregate of the group. */
-export type Expression =
-  | { readonly kind: "field"; readonly field: BoundField }
-  | { readonly kind: "key"; readonly index: number }
-  | { readonly kind: "aggregate"; readonly index: number };
-
-export type Output = { readonly kind: "star" } | { readonly kind: "value"; readonly name: string; readonly value: Expression };
-
-export interface OrderPlan {
-  readonly label: string;
-  readonly value: Expression;
-  readonly descending: boolean;
-}
-
-export function planSelect(select: Select, principal: Principal, context: { readonly catalog: ClassCatalog; readonly values: Arguments }): SelectPlan {
-  refuseUnsupported(select);
+export function planSelect(select: Select, principal: Principal, context: PlanContext): SelectPlan {
+  const { values } = context;
+  if (select.cursor) throw notOffered("CURSOR");
   const scope = scopeOf(principal, context.catalog, select.from);
-  const binder = new OutputBinder(select, scope);
-  const outputs = select.items.map((item) => binder.output(item));
+  const bound = bindOutputs(select, new OutputBinder(select, scope, values), values);
+  const { orderBy, grouping, offset, limit, distinct } = bound;
+  const asOfMs = timeOfState(select.asOf ?? context.asOf, values);
+  const asked = narrow(select.where, scope, values);
+  const stored = targetsOf(scope, asked.classes).length <= 1 && isStoredOrder(scope, orderBy, grouping !== undefined);
+  const sort = sortOf(orderBy.length, stored, limit === undefined ? undefined : offset + limit);
+  const isWhole = sort === "all" || sort === "top" || grouping !== undefined || distinct || limit === undefined;
+  const reads = requests(scope, asked, { newestFirst: stored, expected: isWhole ? undefined : offset + limit, asOfMs });
+  return { kind: "select", fields: scope, scope, reads, where: select.where, ...bound, sort };
+}
+
+export function bindOutputs(select: Select, binder: OutputBinder, values: Arguments): Omit<Shape<never>, "fields" | "sort"> {
+  const outputs = binder.outputs();
   const orderBy = select.orderBy.map((item) => binder.order(item));
-  if (select.having) binder.collect(select.having);
   const grouping = binder.grouping();
-  const offset = select.offset ? (rowCount(select.offset, context.values) ?? 0) : 0;
-  const limit = limitOf(select, grouping !== undefined, context.values);
-  const stored = isStoredOrder(scope, orderBy, grouping !== undefined);
-  const sort = sortOf(orderBy, stored, limit === undefined ? undefined : offset + limit);
-  const expected = sort === "all" || sort === "top" || grouping || select.distinct || limit === undefined ? undefined : offset + limit;
-  const reads = readsOf(scope, select.where, { values: context.values, newestFirst: stored, expected });
-  return { scope, values: context.values, reads, where: select.where, outputs, grouping, distinct: select.distinct, orderBy, sort, offset, limit };
+  const offset = select.offset ? (rowCount(select.offset, values) ?? 0) : 0;
+  return { values, outputs, grouping, distinct: select.distinct, orderBy, offset, limit: limitOf(select, grouping !== undefined, values) };
+}
+
+export interface ReadOptions {
+  readonly newestFirst?: boolean;
+  readonly expected?: number | undefined;
+  /** The state of that time instead of the current one. */
+  readonly asOfMs?: number | undefined;
+  /** Without the row condition of the principal, which EXPLAIN must not show. */
+  readonly veiled?: boolean;
 }
 
 /** What has to be read so that no row is missed which both the condition and the principal's row condition let through. */
-export function readsOf(
-  scope: Scope,
-  where: Condition | undefined,
-  options: { readonly values: Arguments; readonly newestFirst?: boolean; readonly expected?: number | undefined; readonly veiled?: boolean },
-): readonly ReadRequest[] {
-  const asked = narrow(where, scope, options.values);
+export function readsOf(scope: Scope, where: Condition | undefined, options: ReadOptions & { readonly values: Arguments }): readonly ReadRequest[] {
+  return requests(scope, narrow(where, scope, options.values), options);
+}
+
+function requests(scope: Scope, asked: Narrowing, options: ReadOptions): readonly ReadRequest[] {
   const rule = options.veiled ? undefined : commonRowCondition(scope);
   const ruled = rule === undefined ? undefined : narrow(parseRowCondition(rule), unveiled(scope), []);
   const pushdowns = [...asked.where, ...(ruled?.where ?? [])];
@@ -92,30 +77,40 @@ export function readsOf(
     ...(pushdowns.length > 0 ? { where: pushdowns } : {}),
     ...(options.newestFirst ? { newestFirst: true } : {}),
     ...(options.expected === undefined ? {} : { expected: options.expected }),
+    ...(options.asOfMs === undefined ? {} : { asOfMs: options.asOfMs }),
   };
-  const targets = scope.subtree && !scope.whole ? scope.classes.map((view) => view.path) : [scope.root];
-  return targets.map((path) => ({ class: path, subtree: scope.subtree && scope.whole, ...rest }));
+  return targetsOf(scope, asked.classes).map((target) => ({ ...target, ...rest }));
 }
 
-function refuseUnsupported(select: Select): void {
-  if (select.joins.length > 0) throw notOffered("JOIN");
-  if (select.asOf) throw notOffered("AS OF");
-  if (select.cursor) throw notOffered("CURSOR");
+/** The class or the tree, or only those of its classes that are readable and that the condition asks for. */
+function targetsOf(scope: Scope, named: Narrowing["classes"]): readonly Pick<ReadRequest, "class" | "subtree">[] {
+  const views = named ? scope.classes.filter((view) => named.has(view.path)) : scope.classes;
+  const isAll = views.length === scope.classes.length;
+  if (isAll && (!scope.subtree || scope.whole)) return [{ class: scope.root, subtree: scope.subtree }];
+  return views.map((view) => ({ class: view.path, subtree: false }));
 }
 
 export function notOffered(construct: string): AppError {
   return new AppError("unsupported", `[Exec] ${construct} is not offered yet.`, { details: { construct } });
 }
 
-function limitOf(select: Select, isGrouped: boolean, values: Arguments): number | undefined {
+/** The time that AS OF names, in milliseconds. */
+export function timeOfState(node: ValueNode | undefined, values: Arguments): number | undefined {
+  if (!node) return undefined;
+  const value = literal(node, values);
+  const timeMs = value === null ? undefined : toComparable(TIME, value);
+  if (typeof timeMs === "number") return timeMs;
+  throw new AppError("invalid", `[Format] AS OF ${JSON.stringify(value)} is no time: YYYY-MM-DD HH:mm:ss or milliseconds.`);
+}
+
+function limitOf(select: Pick<Select, "limit">, isGrouped: boolean, values: Arguments): number | undefined {
   if (select.limit) return rowCount(select.limit, values);
   return isGrouped ? undefined : QUERY_DEFAULT_LIMIT_ROWS;
 }
 
 /** Records come newest first by themselves. */
-function isStoredOrder(scope: Scope, orderBy: readonly OrderPlan[], isGrouped: boolean): boolean {
-  const isOneRead = !scope.subtree || scope.whole;
-  if (isGrouped || !isOneRead || !scope.classes.every((view) => view.kind === "record")) return false;
+export function isStoredOrder(scope: Scope, orderBy: readonly OrderPlan[], isGrouped: boolean): boolean {
+  if (isGrouped || !scope.classes.every((view) => view.kind === "record")) return false;
   const [first] = orderBy;
   if (!first) return true;
   return orderBy.length === 1 && first.descending && first.value.kind === "field" && isTimeOfRow(first.value.field);
@@ -125,114 +120,27 @@ function isTimeOfRow(field: BoundField): boolean {
   return field.pseudo === "vtime" || field.pseudo === "mtime";
 }
 
-function sortOf(orderBy: readonly OrderPlan[], stored: boolean, keep: number | undefined): SelectPlan["sort"] {
-  if (orderBy.length === 0) return "none";
+export function sortOf(orders: number, stored: boolean, keep: number | undefined): Shape<never>["sort"] {
+  if (orders === 0) return "none";
   if (stored) return "stored";
   return keep !== undefined && keep <= QUERY_TOP_MAX_ROWS ? "top" : "all";
 }
 
-/** Turns names of the select list, ORDER BY and HAVING into expressions, over rows or over groups. */
-class OutputBinder {
-  readonly #scope: Scope;
-  readonly #select: Select;
-  readonly #isGrouped: boolean;
-  readonly #keys: readonly BoundField[];
-  readonly #aggregates: AggregatePlan[] = [];
-  readonly #aliases = new Map<string, Expression>();
-
-  constructor(select: Select, scope: Scope) {
-    this.#scope = scope;
-    this.#select = select;
-    this.#isGrouped = select.groupBy.length > 0 || select.items.some((item) => item.kind === "item" && item.value.kind === "call");
-    this.#keys = select.groupBy.map((field) => scope.bind(this.#unaliased(field)));
-    if (select.having && !this.#isGrouped) throw new AppError("invalid", "[Valid] HAVING needs GROUP BY or an aggregate.");
-  }
-
-  grouping(): GroupPlan | undefined {
-    if (!this.#isGrouped) return undefined;
-    return { keys: this.#keys, aggregates: this.#aggregates, having: this.#select.having, aliases: this.#aliases };
-  }
-
-  output(item: SelectItem): Output {
-    if (item.kind === "star") {
-      if (this.#isGrouped) throw new AppError("invalid", "[Valid] * cannot stand beside an aggregate or GROUP BY.");
-      return { kind: "star" };
-    }
-    const value = this.#expression(item.value);
-    if (item.alias !== undefined) this.#aliases.set(item.alias, value);
-    return { kind: "value", name: item.alias ?? outputName(item.value, this.#scope), value };
-  }
-
-  order(item: OrderItem): OrderPlan {
-    const alias = item.value.kind === "field" && item.value.parts.length === 1 ? this.#aliases.get(item.value.parts[0] ?? "") : undefined;
-    const label = item.value.kind === "call" ? printCall(item.value) : item.value.parts.join(".");
-    return { label, value: alias ?? this.#expression(item.value), descending: item.descending };
-  }
-
-  /** Makes sure that every aggregate in the condition is computed. */
-  collect(condition: Condition): void {
-    if (condition.kind === "and" || condition.kind === "or") return condition.items.forEach((item) => this.collect(item));
-    if (condition.kind === "not") return this.collect(condition.operand);
-    const operand = condition.kind === "compare" ? condition.left : condition.operand;
-    if (operand.kind === "call") this.#aggregate(operand);
-  }
-
-  #expression(value: Field | Call): Expression {
-    if (value.kind === "call") return this.#aggregate(value);
-    const field = this.#scope.bind(value);
-    if (!this.#isGrouped) return { kind: "field", field };
-    const index = this.#keys.findIndex((key) => key.label === field.label);
-    if (index === -1) throw new AppError("invalid", `[Valid] ${field.label} must stand in GROUP BY or inside an aggregate.`);
-    return { kind: "key", index };
-  }
-
-  #aggregate(call: Call): Expression {
-    if (!this.#isGrouped) throw new AppError("invalid", `[Valid] ${printCall(call)} needs GROUP BY or an aggregate in the select list.`);
-    const label = printCall(call);
-    const known = this.#aggregates.findIndex((aggregate) => aggregate.label === label);
-    if (known !== -1) return { kind: "aggregate", index: known };
-    this.#aggregates.push({ label, name: aggregateName(call), field: this.#argument(call), distinct: call.distinct });
-    return { kind: "aggregate", index: this.#aggregates.length - 1 };
-  }
-
-  #argument(call: Call): BoundField | undefined {
-    if (!call.argument) {
-      if (call.name !== "count") throw new AppError("invalid", `[Valid] ${call.name}(*) means nothing: it needs a field.`);
-      return undefined;
-    }
-    const field = this.#scope.bind(call.argument);
-    const kinds = this.#scope.source(field).kinds.map((kind) => kind.type);
-    const adds = call.name === "sum" || call.name === "avg";
-    if (adds && !kinds.some((kind) => kind === "number" || kind === "any")) {
-      throw new AppError("invalid", `[Valid] ${call.name}(${field.label}) needs numbers.`);
-    }
-    return field;
-  }
-
-  /** GROUP BY may name an alias of the select list. */
-  #unaliased(field: Field): Field {
-    const item = this.#select.items.find((candidate) => candidate.kind === "item" && field.parts.length === 1 && candidate.alias === field.parts[0]);
-    return item?.kind === "item" && item.value.kind === "field" ? item.value : field;
-  }
-}
-
-function aggregateName(call: Call): AggregateName {
-  if (isAggregate(call.name)) return call.name;
-  throw new AppError("invalid", `[Valid] There is no function ${call.name}: ${AGGREGATES.join(", ")}.`);
-}
-
-/** Clients read `count` for `count(*)` and `system.max(size)` for the others. */
-function outputName(value: Field | Call, scope: Scope): string {
-  if (value.kind === "field") return scope.bind(value).label;
-  return value.name === "count" && !value.argument ? "count" : `system.${printCall(value)}`;
-}
+type Described = Pick<Shape<never>, "grouping" | "distinct" | "sort" | "offset" | "limit"> & {
+  readonly orderBy: readonly Pick<OrderPlan, "label" | "descending">[];
+};
 
 /** One line per step, for EXPLAIN. */
-export function describePlan(plan: SelectPlan, readSteps: readonly string[]): readonly string[] {
-  const { grouping } = plan;
+export function describeTable({ where, scope }: TablePlan, readSteps: readonly string[]): readonly string[] {
   const lines = [...readSteps];
-  if (plan.where) lines.push(`filter ${printCondition(plan.where)}`);
-  if (plan.scope.classes.some((view) => plan.scope.rowCondition(view) !== undefined)) lines.push("filter by the row condition of the principal");
+  if (where) lines.push(`filter ${printCondition(where)}`);
+  if (scope.classes.some((view) => scope.rowCondition(view) !== undefined)) lines.push("filter by the row condition of the principal");
+  return lines;
+}
+
+export function describeShape(plan: Described): readonly string[] {
+  const { grouping } = plan;
+  const lines: string[] = [];
   if (grouping) lines.push(`group by ${grouping.keys.map((key) => key.label).join(", ") || "nothing"}: ${grouping.aggregates.map((aggregate) => aggregate.label).join(", ")}`);
   if (grouping?.having) lines.push(`having ${printCondition(grouping.having)}`);
   if (plan.distinct) lines.push("distinct");

@@ -1,4 +1,4 @@
-import type { Condition, Field, ValueNode } from "../../../common/mql/index.ts";
+import type { Condition, Contains, Operand } from "../../../common/mql/index.ts";
 import type { Value } from "../../../common/value.ts";
 import type { Pushdown } from "../objects/index.ts";
 import { type Comparable, type Kind, kindOf, TIME, toComparable, toValue } from "./kind.ts";
@@ -8,6 +8,8 @@ import type { BoundField, Scope } from "./scope.ts";
 /** What of a condition can narrow a read. It narrows only: every row is checked against the whole condition afterwards. */
 export interface Narrowing {
   readonly ids: readonly string[] | undefined;
+  /** Paths of the only classes whose objects can pass; absent: any. */
+  readonly classes: ReadonlySet<string> | undefined;
   readonly where: readonly Pushdown[];
 }
 
@@ -16,60 +18,73 @@ const DAY_MS = 86_400_000;
 export function narrow(condition: Condition | undefined, scope: Scope, values: Arguments): Narrowing {
   const where: Pushdown[] = [];
   let ids: readonly string[] | undefined;
+  let classes: ReadonlySet<string> | undefined;
   for (const conjunct of conjuncts(condition)) {
-    ids ??= idsOf(conjunct, scope, values);
-    const pushdown = pushdownOf(conjunct, scope, values);
+    const equal = equalValues(conjunct, scope, values);
+    ids ??= textsOf("id", equal);
+    classes ??= textsOf("class", equal) && new Set(textsOf("class", equal));
+    const pushdown = equal ? equals(equal.field, equal.values, scope) : rangeOf(conjunct, scope, values);
     if (pushdown) where.push(pushdown);
   }
-  return { ids, where };
+  return { ids, classes, where };
 }
 
-function conjuncts(condition: Condition | undefined): readonly Condition[] {
+/** The conditions that all have to hold. */
+export function conjuncts(condition: Condition | undefined): readonly Condition[] {
   if (condition === undefined) return [];
   return condition.kind === "and" ? condition.items.flatMap(conjuncts) : [condition];
 }
 
-function idsOf(condition: Condition, scope: Scope, values: Arguments): readonly string[] | undefined {
-  const wanted = equalValues(condition, values);
-  if (!wanted || wanted.operand.kind !== "field" || scope.bind(wanted.operand).pseudo !== "id") return undefined;
-  const ids = wanted.values.filter((value) => typeof value === "string");
-  return ids.length === wanted.values.length ? [...new Set(ids)] : undefined;
+function textsOf(pseudo: "id" | "class", wanted: Wanted | undefined): readonly string[] | undefined {
+  if (wanted?.field.pseudo !== pseudo) return undefined;
+  const texts = wanted.values.filter((value) => typeof value === "string");
+  return texts.length === wanted.values.length ? [...new Set(texts)] : undefined;
 }
 
-function pushdownOf(condition: Condition, scope: Scope, values: Arguments): Pushdown | undefined {
-  const equal = equalValues(condition, values);
-  if (equal) return equal.operand.kind === "field" ? equals(scope.bind(equal.operand), equal.values, scope) : undefined;
+function rangeOf(condition: Condition, scope: Scope, values: Arguments): Pushdown | undefined {
   const between = boundsOf(condition, values);
-  return between && between.operand.kind === "field" ? range(scope.bind(between.operand), between, scope) : undefined;
+  return between && between.operand.kind === "field" ? range(scope.bind(between.operand, values), between, scope) : undefined;
 }
 
 interface Wanted {
-  readonly operand: Field | { readonly kind: "call" } | ValueNode;
+  readonly field: BoundField;
   readonly values: readonly Value[];
 }
 
-/** `f = v`, `f IN (…)`, `f CONTAINS v`. */
-function equalValues(condition: Condition, values: Arguments): Wanted | undefined {
+/** `f = v`, `f IN (…)`, `f CONTAINS v`, and several of these about one field joined by OR. */
+function equalValues(condition: Condition, scope: Scope, values: Arguments): Wanted | undefined {
   switch (condition.kind) {
     case "compare":
-      return condition.operator === "=" ? { operand: condition.left, values: [literal(condition.right, values)] } : undefined;
+      return condition.operator === "=" ? about(condition.left, [literal(condition.right, values)], { scope, values }) : undefined;
     case "in":
-      return condition.negated ? undefined : { operand: condition.operand, values: literals(condition.values, values) };
+      return condition.negated ? undefined : about(condition.operand, literals(condition.values, values), { scope, values });
     case "contains":
-      return containedValues(condition, values);
+      return containedValues(condition, scope, values);
+    case "or":
+      return eitherOf(condition.items.map((item) => equalValues(item, scope, values)));
     default:
       return undefined;
   }
 }
 
-function containedValues(condition: Extract<Condition, { kind: "contains" }>, values: Arguments): Wanted | undefined {
+function about(operand: Operand, wanted: readonly Value[], names: { readonly scope: Scope; readonly values: Arguments }): Wanted | undefined {
+  return operand.kind === "field" ? { field: names.scope.bind(operand, names.values), values: wanted } : undefined;
+}
+
+function eitherOf(choices: readonly (Wanted | undefined)[]): Wanted | undefined {
+  const [first] = choices;
+  if (!first || choices.some((choice) => choice?.field.label !== first.field.label)) return undefined;
+  return { field: first.field, values: choices.flatMap((choice) => choice?.values ?? []) };
+}
+
+function containedValues(condition: Contains, scope: Scope, values: Arguments): Wanted | undefined {
   const value = literal(condition.value, values);
   const isOne = !condition.negated && !isList(value) && !isMap(value);
-  return isOne ? { operand: condition.operand, values: [[value]] } : undefined;
+  return isOne ? about(condition.operand, [[value]], { scope, values }) : undefined;
 }
 
 interface Bounds {
-  readonly operand: Wanted["operand"];
+  readonly operand: Operand;
   readonly from?: Value;
   readonly to?: Value;
 }
@@ -83,6 +98,11 @@ function boundsOf(condition: Condition, values: Arguments): Bounds | undefined {
   if (condition.operator === ">" || condition.operator === ">=") return { operand: condition.left, from: value };
   if (condition.operator === "<" || condition.operator === "<=") return { operand: condition.left, to: value };
   return undefined;
+}
+
+/** What narrows a read to objects whose field equals one of the values, all of which are of that kind. */
+export function equalTo(field: BoundField, values: readonly Value[], as: { readonly scope: Scope; readonly kind: Kind }): Pushdown | undefined {
+  return onlyKind(field, as.scope) === as.kind ? equals(field, values, as.scope) : undefined;
 }
 
 /** A value of CONTAINS comes wrapped in a list: it narrows columns that hold several values only. */

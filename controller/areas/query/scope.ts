@@ -1,10 +1,11 @@
 import { AppError } from "../../../common/errors.ts";
 import { type ClassRef, type Condition, type Field, parseConditionText } from "../../../common/mql/index.ts";
-import type { Value } from "../../../common/value.ts";
+import type { Row, Value } from "../../../common/value.ts";
 import type { ClassCatalog, ClassView, Column, ObjectRow } from "../objects/index.ts";
 import { type ClassAccess, classAccess, type Principal } from "../permissions/index.ts";
+import type { Fields } from "./fields.ts";
 import { ANY, type Kind, kindOf, TEXT, TIME } from "./kind.ts";
-import { isMap } from "./literal.ts";
+import { type Arguments, isMap } from "./literal.ts";
 import { compilePredicate, type Predicate, type Source } from "./predicate.ts";
 import { dayOf } from "./day.ts";
 
@@ -36,8 +37,13 @@ export function readPseudo(name: PseudoField, row: ObjectRow): Value {
 
 /** A field name made definite: a pseudo field, or a column that at least one class of the scope has. */
 export interface BoundField {
+  /** Names it among all fields of the statement. */
   readonly label: string;
+  /** As clients expect it in a row when no other field is called so. */
+  readonly short: string;
   readonly name: string;
+  /** Which of the joined classes it is of; 0 where there is one. */
+  readonly table: number;
   readonly pseudo: PseudoField | undefined;
   /** Members of a map, from the outside in. */
   readonly members: readonly string[];
@@ -47,7 +53,7 @@ export interface BoundField {
  * The classes a statement is about as its principal sees them. Classes that the principal may not read, and columns that are sealed
  * or hidden from it, do not exist here: every name goes through this.
  */
-export class Scope {
+export class Scope implements Fields<ObjectRow> {
   readonly principal: Principal;
   readonly root: string;
   readonly subtree: boolean;
@@ -106,21 +112,52 @@ export class Scope {
   }
 
   /** `AppError("not_found")` for a field that no class of the scope has. */
-  bind(field: Field): BoundField {
+  bind(field: Field, _values?: Arguments): BoundField {
     const parts = field.parts.length > 1 && field.parts[0] === this.alias ? field.parts.slice(1) : field.parts;
     if (field.window) throw new AppError("unsupported", `[Exec] A window of ${parts.join(".")} is not offered yet.`);
     const [name = "", ...members] = parts;
     const label = parts.join(".");
     if (isPseudo(name)) {
       if (members.length > 0) throw new AppError("invalid", `[Valid] ${name} has no members.`);
-      return { label, name, pseudo: name, members };
+      return { label, short: label, name, table: 0, pseudo: name, members };
     }
     const columns = this.columnsNamed(name);
     if (columns.length === 0 && !this.#unveiled) throw new AppError("not_found", `Field ${label} Not Exist`);
     if (members.length > 0 && columns.length > 0 && !columns.some((column) => hasMembers(kindOf(column)))) {
       throw new AppError("invalid", `[Valid] ${name} is a ${columns[0]?.type ?? ""} and has no members.`);
     }
-    return { label, name, pseudo: undefined, members };
+    return { label, short: label, name, table: 0, pseudo: undefined, members };
+  }
+
+  has(name: string): boolean {
+    return isPseudo(name) || this.columnsNamed(name).length > 0;
+  }
+
+  kindsOf(field: BoundField): readonly Kind[] {
+    return this.source(field).kinds;
+  }
+
+  kindsNamed(name: string): readonly Kind[] {
+    return this.has(name) ? this.kindsOf(this.bind({ kind: "field", parts: [name], span: { start: 0, end: 0 } })) : [];
+  }
+
+  star(alias: string | undefined): undefined {
+    if (alias !== undefined && alias !== this.alias) throw new AppError("not_found", `[NotExist] Nothing is called ${alias} here.`);
+  }
+
+  writtenMs(): (row: ObjectRow) => number {
+    return (row) => row.vtimeMs;
+  }
+
+  /** Columns a row's class lacks are left out; columns that are not set are null. */
+  wholeRow(): (row: ObjectRow, result: Row) => void {
+    const names = new Map<number, readonly string[]>();
+    return (row, result) => {
+      let columns = names.get(row.class.cid);
+      if (!columns) names.set(row.class.cid, (columns = this.columnsOf(row.class).map((column) => column.name)));
+      for (const pseudo of PSEUDO_FIELDS) result[pseudo] = readPseudo(pseudo, row);
+      for (const name of columns) result[name] = row.values[name] ?? null;
+    };
   }
 
   source(field: BoundField): Source<ObjectRow> {

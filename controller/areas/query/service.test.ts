@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { realClock } from "../../../test/helpers/clock.ts";
 import { MemoryObjects } from "../../../test/helpers/memory-objects.ts";
 import { testPrincipal } from "../../../test/helpers/runtime.ts";
-import { QUERY_COLLECT_MAX_ROWS, QUERY_DEFAULT_LIMIT_ROWS, QUERY_SORT_MAX_ROWS, QUERY_TOP_MAX_ROWS } from "../../../common/limits.ts";
+import { QUERY_COLLECT_MAX_ROWS, QUERY_DEFAULT_LIMIT_ROWS, QUERY_JOIN_MAX_ROWS, QUERY_SORT_MAX_ROWS, QUERY_TOP_MAX_ROWS } from "../../../common/limits.ts";
 import type { Row, Value } from "../../../common/value.ts";
 import type { AuditEntry } from "../audit/index.ts";
 import type { Edit, ObjectRow } from "../objects/index.ts";
@@ -152,6 +152,11 @@ describe("bounds", () => {
     expect(ties.map((row) => row.size)).toEqual(Array.from({ length: count }, (_, index) => index));
   });
 
+  test("a join that would hold too many objects is refused", async () => {
+    const all = endless(QUERY_JOIN_MAX_ROWS + 2_000).query.rows(admin, "select count(*) from /matrix/ent/box a join (b:/matrix/ent/box) on b.size = a.size");
+    await expect(all).rejects.toMatchObject({ code: "too_large", details: { limit: "QUERY_JOIN_MAX_ROWS" } });
+  });
+
   test("collecting too many rows is refused", async () => {
     const all = endless(QUERY_COLLECT_MAX_ROWS + 2_000).query.rows(admin, "select size from /matrix/ent/box limit -1");
     await expect(all).rejects.toMatchObject({ code: "too_large", details: { limit: "QUERY_COLLECT_MAX_ROWS" } });
@@ -188,7 +193,9 @@ describe("reading", () => {
 
   test.each<readonly [string, object]>([
     ["id = 'box:h000001'", { ids: ["box:h000001"] }],
-    ["host = 'x' and (size = 1 or size = 2)", { where: [{ kind: "equals", column: "host", values: ["x"] }] }],
+    ["host = 'x' and (size = 1 or seen = 2)", { where: [{ kind: "equals", column: "host", values: ["x"] }] }],
+    ["size = 1 or (size in (2, '3') or size = 4)", { where: [{ kind: "equals", column: "size", values: [1, 2, 3, 4] }] }],
+    ["id = 'box:a' or id in ('box:b')", { ids: ["box:a", "box:b"] }],
     ["size in ('1', 2)", { where: [{ kind: "equals", column: "size", values: [1, 2] }] }],
     ["size > 1 and size <= '9'", { where: [{ kind: "range", column: "size", from: 1 }, { kind: "range", column: "size", to: 9 }] }],
     ["seen between '2024-01-01' and 1704153600000", { where: [{ kind: "range", column: "seen", from: 1704067200000, to: 1704153600000 }] }],
@@ -210,6 +217,72 @@ describe("reading", () => {
       expect(objects.reads).toEqual([{ class: "/matrix/ent/box", subtree: false }]);
     },
   );
+
+  test("a condition on the class narrows the classes that are read", async () => {
+    await query.run(admin, "create class /matrix/ent/box/rack (slots int); create class /matrix/ent/box/vm (cores int)");
+    objects.reads.length = 0;
+    await query.rows(admin, "select host from /matrix/ent/box/ where class = '/matrix/ent/box/vm' or class in ('/matrix/ent/box', '/matrix/ent')");
+    expect(objects.reads.map(({ class: path, subtree }) => [path, subtree])).toEqual([["/matrix/ent/box", false], ["/matrix/ent/box/vm", false]]);
+    objects.reads.length = 0;
+    expect(await query.rows(admin, "select host from /matrix/ent/box/ where class = '/matrix/ent'")).toEqual([]);
+    expect(objects.reads).toEqual([]);
+  });
+
+  test("the state of a time is asked for in every read of the statement", async () => {
+    const asked = async (text: string) => {
+      objects.reads.length = 0;
+      await query.rows(admin, text);
+      return objects.reads.map((read) => read.asOfMs);
+    };
+    const early = Date.UTC(2023, 0, 1);
+    expect(await asked("select host from /matrix/ent/box as of '2023-01-01'")).toEqual([early]);
+    expect(await asked(`select host from /matrix/ent/box where size = 1 limit 5 as of ${early}`)).toEqual([early]);
+    expect(await asked("select a.host from /matrix/ent/box a join (b:/matrix/ent/box) on b.host = a.host as of '2023-01-01'")).toEqual([early, early]);
+    expect(await asked("select host from /matrix/ent/box as of 1 union select host from /matrix/ent/box as of '2023-01-01'")).toEqual([1, early]);
+    expect(await asked("select host from /matrix/ent/box as of 1 union select host from /matrix/ent/box limit 9 as of '2023-01-01'")).toEqual([1, early]);
+    await expect(query.rows(admin, "select host from /matrix/ent/box as of 'soon'")).rejects.toMatchObject({ code: "invalid" });
+  });
+
+  test("what is joined to few objects is read by what joins them", async () => {
+    objects.reads.length = 0;
+    await query.rows(admin, "select a.host from /matrix/ent/box a join (b:/matrix/ent/box) on b.size = a.size join (c:/matrix/ent/box) on c.id = a.id where a.host = 'h000002' and b.tags = 'x'");
+    expect(objects.reads.map(({ where, ids }) => ({ where, ids }))).toEqual([
+      { where: [{ kind: "equals", column: "host", values: ["h000002"] }], ids: undefined },
+      { where: [{ kind: "equals", column: "tags", values: ["x"] }, { kind: "equals", column: "size", values: [2] }], ids: undefined },
+      { where: undefined, ids: ["box:h000002"] },
+    ]);
+  });
+
+  test.each<readonly [string, readonly string[]]>([
+    ["select host from /matrix/ent/box where size = 1 order by host limit 3", ["scan of class /matrix/ent/box", "filter size = 1", "keep the first 3 by host", "limit 3"]],
+    ["select host, count(*) from /matrix/ent/box group by host", ["scan of class /matrix/ent/box", "group by host: count(*)"]],
+    [
+      "select a.host from /matrix/ent/box a join (b:/matrix/ent/box) on b.size = a.size where a.size = 1 and (b.size = 2 or a.host = 'x') limit 1",
+      [
+        "scan of class /matrix/ent/box", "filter a.size = 1", "scan of class /matrix/ent/box",
+        "join by b.size = a.size, /matrix/ent/box held in memory", "filter b.size = 2 OR a.host = 'x'", "limit 1",
+      ],
+    ],
+    ["select host from /matrix/ent/box union select host from /matrix/ent/box limit 1", ["scan of class /matrix/ent/box", "scan of class /matrix/ent/box", "different rows of the parts", "limit 1"]],
+    ["select edge type", ["table of edge types"]],
+    ["insert into /matrix/ent/box (host) values ('x'), ('y')", ["insert 2 into /matrix/ent/box"]],
+    ["insert json '{\"class\":\"/matrix/ent/box\",\"host\":\"b\"}'", ["insert 1 into /matrix/ent/box"]],
+    ["update /matrix/ent/box set size = 1 where host = 'x'", ["scan of class /matrix/ent/box", "filter host = 'x'", "update what is found"]],
+    ["delete from /matrix/ent/box", ["scan of class /matrix/ent/box", "delete what is found"]],
+    ["create class /matrix/x (a int)", ["create /matrix/x"]],
+    ["alter class /matrix/ent/box add column b int", ["alter /matrix/ent/box"]],
+    ["drop class /matrix/ent/box", ["drop /matrix/ent/box"]],
+    ["create edge type runs", ["create edgetype runs"]],
+    ["drop edge type runs", ["drop edge runs"]],
+    ["begin delete from /matrix/ent/box; select edge type; end", ["scan of class /matrix/ent/box", "delete what is found", "table of edge types"]],
+    ["explain select edge type", ["table of edge types"]],
+  ])("EXPLAIN tells what would be done, and does nothing: %s", async (text, steps) => {
+    const rows = await query.rows(admin, `explain ${text}`);
+    expect(rows.map((row) => row.work)).toEqual(steps);
+    expect(rows.map((row) => row.step)).toEqual(steps.map((_, index) => index + 1));
+    expect(await query.rows(admin, "select count(*) from /matrix/ent/box where size >= 0")).toEqual([{ count: 5 }]);
+    expect((await objects.catalog(admin)).edgeTypes()).toEqual([]);
+  });
 
   test("the row condition narrows too, and is not shown by EXPLAIN", async () => {
     const who = ruled({ class: "/", access: "read", where: "host = 'h000002'" });

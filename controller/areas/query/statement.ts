@@ -1,16 +1,18 @@
 import type { Clock } from "../../../common/time.ts";
-import type { Delete, Explain, Insert, InsertJson, Select, Statement, Update } from "../../../common/mql/index.ts";
+import { type Batch, type Delete, type Explain, type Insert, type InsertJson, type Match, printCondition, type Select, type Statement, type Union, type Update } from "../../../common/mql/index.ts";
 import type { Row } from "../../../common/value.ts";
 import type { ClassCatalog, ObjectRow, Objects, ReadRequest } from "../objects/index.ts";
 import { type Principal, requirePermission } from "../permissions/index.ts";
 import { classChange, classSpec } from "./define.ts";
+import { planGraph } from "./graph/reading.ts";
 import { bindInsert, bindInsertJson, runInsert } from "./insert.ts";
 import type { Arguments } from "./literal.ts";
-import { plainMeta, selectMeta } from "./meta.ts";
-import { describePlan, notOffered, planSelect, readsOf } from "./plan.ts";
-import { runSelect } from "./run.ts";
+import { plainMeta } from "./meta.ts";
+import { readsOf } from "./plan.ts";
+import { planReading, type Reading } from "./reading.ts";
 import { isSchemaClass, SCHEMA_CLASS_PATH, schemaRows } from "./schema-class.ts";
 import { scopeOf } from "./scope.ts";
+import { chained } from "./union.ts";
 import { bindClear, bindDelete, bindUpdate, type Change, type WriteContext } from "./write.ts";
 import type { ColumnMeta, QueryMeta, StatementType } from "./types.ts";
 
@@ -20,6 +22,8 @@ export interface Prepared {
   readonly isRead: boolean;
   /** Does the work of a change at once; a read is done while its rows are taken. */
   run(): Promise<AsyncIterable<readonly Row[]>>;
+  /** How it is going to be done, one line for each step; nothing is read or changed for it. */
+  explain(): Promise<readonly string[]>;
 }
 
 export interface PrepareContext {
@@ -37,6 +41,8 @@ const IDS_COLUMN: ColumnMeta = { name: "ids", title: "ids", type: "list" };
 export function prepare(statement: Statement, context: PrepareContext): Prepared {
   switch (statement.kind) {
     case "select":
+    case "union":
+    case "match":
       return select(statement, context);
     case "selectEdgeTypes":
       return edgeTypes(context);
@@ -55,12 +61,8 @@ export function prepare(statement: Statement, context: PrepareContext): Prepared
       return definition(statement, context);
     case "explain":
       return explain(statement, context);
-    case "union":
-      throw notOffered("UNION");
-    case "match":
-      throw notOffered("MATCH");
     case "batch":
-      throw notOffered("BEGIN inside EXPLAIN");
+      return batch(statement, context);
   }
 }
 
@@ -80,19 +82,30 @@ export function targetOf(statement: Statement): string {
   return `${statement.kind} ${name}`.trimEnd();
 }
 
-function select(statement: Select, context: PrepareContext): Prepared {
-  const plans = context.executions.map((values) => planSelect(statement, context.principal, { catalog: context.catalog, values }));
-  const [plan] = plans;
-  if (!plan) throw new RangeError("there is at least one execution");
+function select(statement: Select | Union | Match, context: PrepareContext): Prepared {
+  const readings = context.executions.map((values) => readingOf(statement, context, values));
+  const [reading] = readings;
+  if (!reading) throw new RangeError("there is at least one execution");
   const run = runContext(context);
-  const parts = plans.map((one) => runSelect(one, run));
-  return { meta: selectMeta(plan), isRead: true, run: () => Promise.resolve(chained(parts)) };
+  const parts = readings.map((one) => one.rows(run));
+  return {
+    meta: reading.meta,
+    isRead: true,
+    run: () => Promise.resolve(chained(parts)),
+    explain: () => reading.describe((reads) => readSteps(reads, context)),
+  };
+}
+
+function readingOf(statement: Select | Union | Match, { principal, catalog, objects }: PrepareContext, values: Arguments): Reading {
+  if (statement.kind === "match") return planGraph(statement, { principal, catalog, objects, values });
+  return planReading(statement, principal, { catalog, values });
 }
 
 function edgeTypes(context: PrepareContext): Prepared {
   const columns = ["name", "remedy"].map((name): ColumnMeta => ({ name, title: name, type: "varchar" }));
   const rows = context.catalog.edgeTypes().map(({ name, remedy }): Row => ({ name, remedy }));
-  return { meta: plainMeta("select edge", "", columns), isRead: true, run: () => Promise.resolve(one(rows)) };
+  const meta = plainMeta("select edge", "", columns);
+  return { meta, isRead: true, run: () => Promise.resolve(one(rows)), explain: () => Promise.resolve(["table of edge types"]) };
 }
 
 function insert(statement: Insert | InsertJson, context: PrepareContext): Prepared {
@@ -105,6 +118,7 @@ function insert(statement: Insert | InsertJson, context: PrepareContext): Prepar
       const ids = await runInsert(works, writeContext(context, []));
       return one([{ count: ids.length, ids }]);
     },
+    explain: () => Promise.resolve(works.map((work) => `insert ${work.rows.length} into ${work.view.path}`)),
   };
 }
 
@@ -117,6 +131,11 @@ function change(type: "update" | "delete", statement: Update | Delete, context: 
       const rows: Row[] = [];
       for (const { values, change } of changes) rows.push({ count: await change(writeContext(context, values)) });
       return one(rows);
+    },
+    async explain() {
+      const scope = scopeOf(context.principal, context.catalog, statement.class);
+      const reads = readsOf(scope, statement.where, { values: context.executions[0] ?? [], veiled: true });
+      return [...(await readSteps(reads, context)), ...(statement.where ? [`filter ${printCondition(statement.where)}`] : []), `${type} what is found`];
     },
   };
 }
@@ -149,6 +168,7 @@ function definition(statement: Definition, context: PrepareContext): Prepared {
       await work();
       return one([]);
     },
+    explain: () => Promise.resolve([`${DEFINITION_TYPES[statement.kind]} ${rootclass === "" && "name" in statement ? statement.name : rootclass}`]),
   };
 }
 
@@ -177,38 +197,40 @@ function definitionWork(statement: Definition, context: PrepareContext): () => P
   }
 }
 
+const STEP_COLUMNS: readonly ColumnMeta[] = [
+  { name: "step", title: "step", type: "int" },
+  { name: "work", title: "work", type: "varchar" },
+];
+
 function explain(statement: Explain, context: PrepareContext): Prepared {
-  const values = context.executions[0] ?? [];
-  const inner = statement.statement;
-  const columns: readonly ColumnMeta[] = [
-    { name: "step", title: "step", type: "int" },
-    { name: "work", title: "work", type: "varchar" },
-  ];
-  const describe = describer(inner, context, values);
+  const inner = prepare(statement.statement, context);
   return {
-    meta: plainMeta("explain", "class" in inner ? inner.class.path : inner.kind === "select" ? inner.from.path : "", columns),
+    meta: plainMeta("explain", inner.meta.rootclass, STEP_COLUMNS),
     isRead: true,
     async run() {
-      return one((await describe()).map((work, index): Row => ({ step: index + 1, work })));
+      return one((await inner.explain()).map((work, index): Row => ({ step: index + 1, work })));
     },
+    explain: () => inner.explain(),
   };
 }
 
-/** The narrowing by the principal's own row condition is left out: it would show the condition. */
-function describer(inner: Statement, context: PrepareContext, values: Arguments): () => Promise<readonly string[]> {
-  if (inner.kind === "select") {
-    const plan = planSelect(inner, context.principal, { catalog: context.catalog, values });
-    const { newestFirst } = plan.reads[0] ?? {};
-    const reads = readsOf(plan.scope, plan.where, { values, veiled: true, ...(newestFirst ? { newestFirst } : {}) });
-    return async () => describePlan(plan, await readSteps(reads, context));
-  }
-  if (inner.kind === "update" || inner.kind === "delete") {
-    bindChange(inner, context, values);
-    const scope = scopeOf(context.principal, context.catalog, inner.class);
-    const reads = readsOf(scope, inner.where, { values, veiled: true });
-    return async () => [...(await readSteps(reads, context)), `${inner.kind} what is found`];
-  }
-  throw notOffered(`EXPLAIN of ${inner.kind}`);
+/** Of a batch that is only explained; the service runs batches statement by statement. */
+function batch(statement: Batch, context: PrepareContext): Prepared {
+  const parts = statement.statements.map((part) => prepare(part, context));
+  return {
+    meta: parts.at(-1)?.meta ?? plainMeta("select"),
+    isRead: parts.every((part) => part.isRead),
+    async run() {
+      let rows = one<Row>([]);
+      for (const part of parts) rows = await part.run();
+      return rows;
+    },
+    async explain() {
+      const lines: string[] = [];
+      for (const part of parts) lines.push(...(await part.explain()));
+      return lines;
+    },
+  };
 }
 
 async function readSteps(reads: readonly ReadRequest[], context: PrepareContext): Promise<readonly string[]> {
@@ -241,8 +263,3 @@ function readsSchema(request: ReadRequest, { catalog }: PrepareContext): boolean
 async function* one<T>(rows: readonly T[]): AsyncIterable<readonly T[]> {
   if (rows.length > 0) yield await Promise.resolve(rows);
 }
-
-async function* chained(parts: readonly AsyncIterable<readonly Row[]>[]): AsyncIterable<readonly Row[]> {
-  for (const part of parts) yield* part;
-}
-

@@ -1,0 +1,173 @@
+import { AppError } from "../../../common/errors.ts";
+import { type Call, type Condition, type Field, type OrderItem, printCall, type Select, type SelectItem } from "../../../common/mql/index.ts";
+import { AGGREGATES, type AggregateName, isAggregate } from "./aggregate.ts";
+import type { Fields, Names } from "./fields.ts";
+import type { Arguments } from "./literal.ts";
+import type { BoundField } from "./scope.ts";
+
+/** What is made of the rows that fulfil the condition, whatever the rows are. */
+export interface Shape<R> {
+  readonly fields: Fields<R>;
+  readonly values: Arguments;
+  readonly outputs: readonly Output[];
+  /** Absent when rows are answered one by one. */
+  readonly grouping: GroupPlan | undefined;
+  readonly distinct: boolean;
+  readonly orderBy: readonly OrderPlan[];
+  /** `stored`: the rows come in the order asked for. `top`: only the best are kept. */
+  readonly sort: "none" | "stored" | "top" | "all";
+  readonly offset: number;
+  /** Absent: all rows. */
+  readonly limit: number | undefined;
+}
+
+export interface GroupPlan {
+  readonly keys: readonly BoundField[];
+  readonly aggregates: readonly AggregatePlan[];
+  readonly having: Condition | undefined;
+  /** Aliases of outputs, which HAVING may use. */
+  readonly aliases: ReadonlyMap<string, Expression>;
+}
+
+export interface AggregatePlan {
+  /** As printed: `max(size)`. */
+  readonly label: string;
+  readonly name: AggregateName;
+  readonly field: BoundField | undefined;
+  readonly distinct: boolean;
+}
+
+/** Where a value comes from: the row, or a key or an aggregate of the group. */
+export type Expression =
+  | { readonly kind: "field"; readonly field: BoundField }
+  | { readonly kind: "key"; readonly index: number }
+  | { readonly kind: "aggregate"; readonly index: number };
+
+export type Output = { readonly kind: "star" } | { readonly kind: "value"; readonly name: string; readonly value: Expression };
+
+export interface OrderPlan {
+  readonly label: string;
+  readonly value: Expression;
+  readonly descending: boolean;
+}
+
+/** An output whose name in the row is not settled yet: it depends on what else is there. */
+type Draft =
+  | { readonly kind: "star" }
+  | { readonly kind: "value"; readonly value: Expression; readonly name: string }
+  | { readonly kind: "value"; readonly value: Expression; readonly field: BoundField };
+
+/** Turns names of the select list, ORDER BY and HAVING into expressions, over rows or over groups. */
+export class OutputBinder {
+  readonly #names: Names;
+  readonly #select: Select;
+  readonly #values: Arguments;
+  readonly #isGrouped: boolean;
+  readonly #keys: readonly BoundField[];
+  readonly #aggregates: AggregatePlan[] = [];
+  readonly #aliases = new Map<string, Expression>();
+
+  constructor(select: Select, names: Names, values: Arguments) {
+    this.#names = names;
+    this.#select = select;
+    this.#values = values;
+    this.#isGrouped = select.groupBy.length > 0 || select.items.some((item) => item.kind === "item" && item.value.kind === "call");
+    this.#keys = select.groupBy.map((field) => names.bind(this.#unaliased(field), values));
+    if (select.having && !this.#isGrouped) throw new AppError("invalid", "[Valid] HAVING needs GROUP BY or an aggregate.");
+  }
+
+  grouping(): GroupPlan | undefined {
+    if (!this.#isGrouped) return undefined;
+    if (this.#select.having) this.#collect(this.#select.having);
+    return { keys: this.#keys, aggregates: this.#aggregates, having: this.#select.having, aliases: this.#aliases };
+  }
+
+  outputs(): readonly Output[] {
+    const drafts = this.#select.items.flatMap((item) => this.#drafts(item));
+    const shorts = drafts.flatMap((draft) => (draft.kind === "star" ? [] : "field" in draft ? [draft.field.short] : [draft.name]));
+    const isOnly = (name: string): boolean => shorts.indexOf(name) === shorts.lastIndexOf(name);
+    return drafts.map((draft) => {
+      if (draft.kind === "star" || "name" in draft) return draft;
+      const { field, value } = draft;
+      return { kind: "value", value, name: isOnly(field.short) ? field.short : field.label };
+    });
+  }
+
+  order(item: OrderItem): OrderPlan {
+    const alias = item.value.kind === "field" && item.value.parts.length === 1 ? this.#aliases.get(item.value.parts[0] ?? "") : undefined;
+    const label = item.value.kind === "call" ? printCall(item.value) : item.value.parts.join(".");
+    return { label, value: alias ?? this.#expression(item.value), descending: item.descending };
+  }
+
+  #drafts(item: SelectItem): readonly Draft[] {
+    if (item.kind === "star") return this.#star(item.alias);
+    const value = this.#expression(item.value);
+    if (item.alias !== undefined) {
+      this.#aliases.set(item.alias, value);
+      return [{ kind: "value", name: item.alias, value }];
+    }
+    if (item.value.kind === "field") return [{ kind: "value", value, field: this.#names.bind(item.value, this.#values) }];
+    return [{ kind: "value", value, name: callName(item.value) }];
+  }
+
+  #star(alias: string | undefined): readonly Draft[] {
+    if (this.#isGrouped) throw new AppError("invalid", "[Valid] * cannot stand beside an aggregate or GROUP BY.");
+    const fields = this.#names.star(alias);
+    return fields ? fields.map((field) => ({ kind: "value", value: { kind: "field", field }, field })) : [{ kind: "star" }];
+  }
+
+  /** Makes sure that every aggregate in the condition is computed. */
+  #collect(condition: Condition): void {
+    if (condition.kind === "and" || condition.kind === "or") return condition.items.forEach((item) => this.#collect(item));
+    if (condition.kind === "not") return this.#collect(condition.operand);
+    const operand = condition.kind === "compare" ? condition.left : condition.operand;
+    if (operand.kind === "call") this.#aggregate(operand);
+  }
+
+  #expression(value: Field | Call): Expression {
+    if (value.kind === "call") return this.#aggregate(value);
+    const field = this.#names.bind(value, this.#values);
+    if (!this.#isGrouped) return { kind: "field", field };
+    const index = this.#keys.findIndex((key) => key.label === field.label);
+    if (index === -1) throw new AppError("invalid", `[Valid] ${field.label} must stand in GROUP BY or inside an aggregate.`);
+    return { kind: "key", index };
+  }
+
+  #aggregate(call: Call): Expression {
+    if (!this.#isGrouped) throw new AppError("invalid", `[Valid] ${printCall(call)} needs GROUP BY or an aggregate in the select list.`);
+    const label = printCall(call);
+    const known = this.#aggregates.findIndex((aggregate) => aggregate.label === label);
+    if (known !== -1) return { kind: "aggregate", index: known };
+    this.#aggregates.push({ label, name: aggregateName(call), field: this.#argument(call), distinct: call.distinct });
+    return { kind: "aggregate", index: this.#aggregates.length - 1 };
+  }
+
+  #argument(call: Call): BoundField | undefined {
+    if (!call.argument) {
+      if (call.name !== "count") throw new AppError("invalid", `[Valid] ${call.name}(*) means nothing: it needs a field.`);
+      return undefined;
+    }
+    const field = this.#names.bind(call.argument, this.#values);
+    const adds = call.name === "sum" || call.name === "avg";
+    if (adds && !this.#names.kindsOf(field).some((kind) => kind.type === "number" || kind.type === "any")) {
+      throw new AppError("invalid", `[Valid] ${call.name}(${field.label}) needs numbers.`);
+    }
+    return field;
+  }
+
+  /** GROUP BY may name an alias of the select list. */
+  #unaliased(field: Field): Field {
+    const item = this.#select.items.find((candidate) => candidate.kind === "item" && field.parts.length === 1 && candidate.alias === field.parts[0]);
+    return item?.kind === "item" && item.value.kind === "field" ? item.value : field;
+  }
+}
+
+function aggregateName(call: Call): AggregateName {
+  if (isAggregate(call.name)) return call.name;
+  throw new AppError("invalid", `[Valid] There is no function ${call.name}: ${AGGREGATES.join(", ")}.`);
+}
+
+/** Clients read `count` for `count(*)` and `system.max(size)` for the others. */
+export function callName(call: Call): string {
+  return call.name === "count" && !call.argument ? "count" : `system.${printCall(call)}`;
+}

@@ -1,0 +1,201 @@
+import { AppError } from "../../../common/errors.ts";
+import { OBJECT_PAGE_MAX, QUERY_DISTINCT_MAX_ROWS } from "../../../common/limits.ts";
+import { type Call, type Field, printCall } from "../../../common/mql/index.ts";
+import type { Row, Value } from "../../../common/value.ts";
+import { aggregateKind, type AggregateSpec, type GroupRow, Grouping, onlyKind } from "./aggregate.ts";
+import type { Fields } from "./fields.ts";
+import type { Kind } from "./kind.ts";
+import type { Expression, GroupPlan, Output, Shape } from "./outputs.ts";
+import { compilePredicate, type Predicate } from "./predicate.ts";
+import { canonical } from "./questions.ts";
+import type { Slices } from "./slice.ts";
+import { Sorter, sortKey } from "./sort.ts";
+
+/** The answer made of the rows that fulfil the condition, page by page. */
+export function shaped<R>(shape: Shape<R>, source: AsyncIterable<readonly R[]>, slices: Slices): AsyncIterable<readonly Row[]> {
+  const input = { source, slices };
+  return windowed(shape.grouping ? grouped(shape, shape.grouping, input) : listed(shape, input), shape);
+}
+
+export interface Input<R> {
+  readonly source: AsyncIterable<readonly R[]>;
+  readonly slices: Slices;
+}
+
+function listed<R>(shape: Shape<R>, input: Input<R>): AsyncIterable<readonly Row[]> {
+  const project = projection(shape.outputs, shape.fields);
+  const isNew = shape.distinct ? distinctRows() : () => true;
+  if (shape.sort === "none" || shape.sort === "stored") return streamed(input, project, isNew);
+  const keys = shape.orderBy.map((item) => keyReader(item.value, shape.fields));
+  const sorter = sorterOf(shape);
+  return sorted(input, sorter, (row) => {
+    const result = project(row);
+    if (isNew(result)) sorter.add({ keys: keys.map((key) => key(row)), row: result });
+  });
+}
+
+async function* streamed<R>(input: Input<R>, project: (row: R) => Row, isNew: (row: Row) => boolean): AsyncIterable<readonly Row[]> {
+  for await (const page of input.source) yield page.map(project).filter(isNew);
+}
+
+export async function* sorted<R>(input: Input<R>, sorter: Sorter, add: (row: R) => void): AsyncIterable<readonly Row[]> {
+  for await (const page of input.source) {
+    for (const row of page) {
+      add(row);
+      if (input.slices.isOver()) await input.slices.pause();
+    }
+  }
+  yield* paged(sorter.rows(), input.slices);
+}
+
+function grouped<R>(shape: Shape<R>, group: GroupPlan, input: Input<R>): AsyncIterable<readonly Row[]> {
+  const { fields } = shape;
+  const keys = group.keys.map((field) => fields.source(field));
+  const specs = group.aggregates.map(({ name, field, distinct }): AggregateSpec<R> => {
+    return { name, distinct, source: field && fields.source(field), writtenMs: fields.writtenMs(field) };
+  });
+  const groups: Groups = { shape, group, keyKinds: keys.map(onlyKind), resultKinds: specs.map(aggregateKind) };
+  const passes = havingOf(groups);
+  return collected(input, new Grouping(keys, specs), (grouping) => groupRows(grouping.rows(), groups, passes));
+}
+
+async function* collected<R>(input: Input<R>, grouping: Grouping<R>, rowsOf: (grouping: Grouping<R>) => Iterable<Row>): AsyncIterable<readonly Row[]> {
+  for await (const page of input.source) {
+    for (const row of page) {
+      grouping.add(row);
+      if (input.slices.isOver()) await input.slices.pause();
+    }
+  }
+  yield* paged(rowsOf(grouping), input.slices);
+}
+
+interface Groups {
+  readonly shape: Shape<never>;
+  readonly group: GroupPlan;
+  readonly keyKinds: readonly Kind[];
+  readonly resultKinds: readonly Kind[];
+}
+
+function* groupRows(rows: Iterable<GroupRow>, groups: Groups, passes: Predicate<GroupRow>): Iterable<Row> {
+  const { shape } = groups;
+  const isNew = shape.distinct ? distinctRows() : () => true;
+  const sorter = shape.orderBy.length > 0 ? sorterOf(shape) : undefined;
+  for (const row of rows) {
+    if (passes(row) !== true) continue;
+    const result = groupOutput(shape.outputs, row);
+    if (!isNew(result)) continue;
+    if (!sorter) yield result;
+    else sorter.add({ keys: shape.orderBy.map((item) => sortKey(groupKind(item.value, groups), groupValue(item.value, row))), row: result });
+  }
+  if (sorter) yield* sorter.rows();
+}
+
+function groupOutput(outputs: readonly Output[], row: GroupRow): Row {
+  const result: Row = {};
+  for (const output of outputs) if (output.kind === "value") result[output.name] = groupValue(output.value, row) ?? null;
+  return result;
+}
+
+function groupValue(value: Expression, row: GroupRow): Value | undefined {
+  return value.kind === "key" ? row.keys[value.index] : value.kind === "aggregate" ? row.results[value.index] : undefined;
+}
+
+function groupKind(value: Expression, groups: Groups): Kind {
+  const kind = value.kind === "key" ? groups.keyKinds[value.index] : value.kind === "aggregate" ? groups.resultKinds[value.index] : undefined;
+  if (!kind) throw new RangeError("a grouped query has only keys and aggregates");
+  return kind;
+}
+
+function havingOf(groups: Groups): Predicate<GroupRow> {
+  const { having } = groups.group;
+  if (!having) return () => true;
+  return compilePredicate(having, {
+    values: groups.shape.values,
+    resolve(operand) {
+      const value = havingExpression(operand, groups);
+      const kind = groupKind(value, groups);
+      const label = operand.kind === "call" ? printCall(operand) : operand.parts.join(".");
+      return { label, kinds: [kind], read: (row) => groupValue(value, row) ?? null, kind: () => kind };
+    },
+  });
+}
+
+function havingExpression(operand: Field | Call, { shape, group }: Groups): Expression {
+  if (operand.kind === "call") return { kind: "aggregate", index: group.aggregates.findIndex((aggregate) => aggregate.label === printCall(operand)) };
+  const alias = operand.parts.length === 1 ? group.aliases.get(operand.parts[0] ?? "") : undefined;
+  if (alias) return alias;
+  const { label } = shape.fields.bind(operand, shape.values);
+  const index = group.keys.findIndex((key) => key.label === label);
+  if (index === -1) throw new AppError("invalid", `[Valid] ${label} in HAVING must stand in GROUP BY or inside an aggregate.`);
+  return { kind: "key", index };
+}
+
+function sorterOf(shape: Pick<Shape<never>, "sort" | "limit" | "offset" | "orderBy">): Sorter {
+  const keep = shape.sort === "top" && shape.limit !== undefined ? shape.offset + shape.limit : undefined;
+  return new Sorter(shape.orderBy.map((item) => item.descending), keep);
+}
+
+function keyReader<R>(value: Expression, fields: Fields<R>): (row: R) => ReturnType<typeof sortKey> {
+  if (value.kind !== "field") throw new RangeError("rows are ordered by their own fields");
+  const source = fields.source(value.field);
+  return (row) => sortKey(source.kind(row), source.read(row));
+}
+
+/** Columns a row's class lacks are left out; columns that are not set are null. */
+function projection<R>(outputs: readonly Output[], fields: Fields<R>): (row: R) => Row {
+  const parts = outputs.map((output) => (output.kind === "star" ? fields.wholeRow() : fieldProjection(output.name, output.value, fields)));
+  return (row) => {
+    const result: Row = {};
+    for (const part of parts) part(row, result);
+    return result;
+  };
+}
+
+function fieldProjection<R>(name: string, value: Expression, fields: Fields<R>): (row: R, result: Row) => void {
+  if (value.kind !== "field") throw new RangeError("only a group has keys and aggregates");
+  const source = fields.source(value.field);
+  return (row, result) => {
+    const own = source.read(row);
+    if (own !== undefined) result[name] = own;
+  };
+}
+
+/** True for every row that was not there before. */
+export function distinctRows(): (row: Row) => boolean {
+  const seen = new Set<string>();
+  return (row) => {
+    const name = canonical(row);
+    if (seen.has(name)) return false;
+    if (seen.size >= QUERY_DISTINCT_MAX_ROWS) {
+      throw new AppError("too_large", `[Exec] DISTINCT over more than ${QUERY_DISTINCT_MAX_ROWS} rows.`, { details: { limit: "QUERY_DISTINCT_MAX_ROWS" } });
+    }
+    seen.add(name);
+    return true;
+  };
+}
+
+async function* paged(rows: Iterable<Row>, slices: Slices): AsyncIterable<readonly Row[]> {
+  let page: Row[] = [];
+  for (const row of rows) {
+    page.push(row);
+    if (slices.isOver()) await slices.pause();
+    if (page.length < OBJECT_PAGE_MAX) continue;
+    yield page;
+    page = [];
+  }
+  if (page.length > 0) yield page;
+}
+
+/** OFFSET and LIMIT; stops reading as soon as enough rows are there. */
+export async function* windowed(pages: AsyncIterable<readonly Row[]>, { offset, limit }: Pick<Shape<never>, "offset" | "limit">): AsyncIterable<readonly Row[]> {
+  let skip = offset;
+  let left = limit ?? Infinity;
+  if (left === 0) return;
+  for await (const page of pages) {
+    const rows = page.slice(skip, skip + left);
+    skip = Math.max(0, skip - page.length);
+    left -= rows.length;
+    if (rows.length > 0) yield rows;
+    if (left <= 0) return;
+  }
+}

@@ -1,0 +1,86 @@
+import { printCondition, type Select, type Union } from "../../../common/mql/index.ts";
+import type { Row } from "../../../common/value.ts";
+import type { ReadRequest } from "../objects/index.ts";
+import type { Principal } from "../permissions/index.ts";
+import { joined } from "./hashjoin.ts";
+import { type JoinPlan, planJoin } from "./join.ts";
+import { joinMeta, selectMeta, unionMeta } from "./meta.ts";
+import { shaped } from "./pipeline.ts";
+import { describeShape, describeTable, type PlanContext, planSelect, readsOf, type SelectPlan, type TablePlan } from "./plan.ts";
+import { filterOf, matching, type RunContext } from "./run.ts";
+import { Slices } from "./slice.ts";
+import type { QueryMeta } from "./types.ts";
+import { planUnion, united } from "./union.ts";
+
+/** A SELECT or UNION whose names, values and rights are checked. */
+export interface Reading {
+  readonly meta: QueryMeta;
+  /** Page by page; nothing is read before the first page is asked for. */
+  rows(context: RunContext): AsyncIterable<readonly Row[]>;
+  /** One line for each step. `stepsOf` tells how something will be read. */
+  describe(stepsOf: (reads: readonly ReadRequest[]) => Promise<readonly string[]>): Promise<readonly string[]>;
+}
+
+export function planReading(statement: Select | Union, principal: Principal, context: PlanContext): Reading {
+  if (statement.kind === "union") return unionReading(statement, principal, context);
+  return statement.joins.length > 0 ? joinReading(planJoin(statement, principal, context)) : selectReading(planSelect(statement, principal, context));
+}
+
+function selectReading(plan: SelectPlan): Reading {
+  const filter = filterOf(plan);
+  return {
+    meta: selectMeta(plan),
+    rows(context) {
+      const slices = new Slices(context.clock, context.signal);
+      return shaped(plan, matching({ reads: plan.reads, filter, slices }, context), slices);
+    },
+    async describe(stepsOf) {
+      return [...describeTable(plan, await stepsOf(veiledReads(plan))), ...describeShape(plan)];
+    },
+  };
+}
+
+function joinReading(plan: JoinPlan): Reading {
+  return {
+    meta: joinMeta(plan),
+    rows(context) {
+      const slices = new Slices(context.clock, context.signal);
+      return shaped(plan, joined(plan, { ...context, slices }), slices);
+    },
+    async describe(stepsOf) {
+      const lines: string[] = [];
+      for (const [index, table] of plan.tables.entries()) {
+        lines.push(...describeTable(table, await stepsOf(veiledReads(table))));
+        const link = plan.links[index - 1];
+        if (link) lines.push(`join by ${link.own.label} = ${link.earlier.label}, ${table.scope.root} held in memory`);
+      }
+      return [...lines, ...(plan.where ? [`filter ${printCondition(plan.where)}`] : []), ...describeShape(plan)];
+    },
+  };
+}
+
+function unionReading(union: Union, principal: Principal, context: PlanContext): Reading {
+  const plans = union.selects.map((select) => {
+    const whole = { ...select, limit: { kind: "number" as const, text: "-1", span: select.span } };
+    const own = { ...context, asOf: union.asOf };
+    return select.joins.length > 0 ? planJoin(whole, principal, own) : planSelect(whole, principal, own);
+  });
+  const parts = plans.map((plan) => (plan.kind === "join" ? joinReading(plan) : selectReading(plan)));
+  const plan = planUnion(union, plans, context.values);
+  return {
+    meta: unionMeta(parts.map((part) => part.meta)),
+    rows: (run) => united(plan, parts.map((part) => part.rows(run)), new Slices(run.clock, run.signal)),
+    async describe(stepsOf) {
+      const lines: string[] = [];
+      for (const part of parts) lines.push(...(await part.describe(stepsOf)));
+      const shape = { ...plan, orderBy: plan.orderBy.map(({ name, descending }) => ({ label: name, descending })) };
+      return [...lines, plan.isAll ? "all rows of the parts" : "different rows of the parts", ...describeShape({ ...shape, distinct: false, grouping: undefined })];
+    },
+  };
+}
+
+/** The narrowing by the principal's own row condition is left out: it would show the condition. */
+function veiledReads({ scope, where, values, reads }: TablePlan): readonly ReadRequest[] {
+  const { newestFirst, asOfMs } = reads[0] ?? {};
+  return readsOf(scope, where, { values, veiled: true, asOfMs, ...(newestFirst ? { newestFirst } : {}) });
+}
