@@ -118,7 +118,7 @@ describe("a command called at one controller for an agent of another", () => {
     await kv.put("sessions/matrix/orphan", encodeJson({ controller: "gone", nonce: "n", agentVersion: "", sinceMs: 0 }));
     await eventually("the session is known", DEADLINE_MS, () => b.hosts.isOnline("matrix", "orphan") || undefined);
     const { outcome } = dispatch(b, "orphan", "orphan-1", { timeoutMs: 300 });
-    expect(await outcome).toMatchObject({ state: "unreachable", message: /nothing was sent/ });
+    expect(await outcome).toMatchObject({ state: "unreachable", message: expect.stringMatching(/nothing was sent/) });
   });
 });
 
