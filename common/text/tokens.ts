@@ -18,8 +18,25 @@ export function tokens(text: string): string[] {
     for (const word of text.toLowerCase().match(PLAIN_WORD) ?? []) found.push(cut(word));
     return found;
   }
-  for (const run of text.normalize("NFKC").toLowerCase().match(RUN) ?? []) addRun(found, run);
+  for (const run of runs(text)) addRun(found, run);
   return found;
+}
+
+/** The runs of a text, in the form in which tokens are compared. */
+export function runs(text: string): readonly string[] {
+  return comparable(text).match(RUN) ?? [];
+}
+
+/** Lower case and compatibility form. */
+export function comparable(text: string): string {
+  return PLAIN.test(text) ? text.toLowerCase() : text.normalize("NFKC").toLowerCase();
+}
+
+/** A run by its scripts: `unspaced` are those written without spaces. */
+export function parts(run: string): readonly { readonly text: string; readonly unspaced: boolean }[] {
+  if (PLAIN.test(run)) return [{ text: run, unspaced: false }];
+  // Splitting by a captured pattern puts the unspaced parts at odd places.
+  return run.split(UNSPACED).flatMap((text, at) => (text === "" ? [] : [{ text, unspaced: at % 2 === 1 }]));
 }
 
 /** Adds the tokens of `text` to `into` until it has `max` of them. False when some were left out. */
@@ -46,10 +63,9 @@ export function searchTokens(word: string): readonly string[] | undefined {
 const LONE_CHARACTER = /^[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]$/u;
 
 function addRun(found: string[], run: string): void {
-  // Splitting by a captured pattern puts the unspaced parts at odd places.
-  for (const [at, part] of run.split(UNSPACED).entries()) {
-    if (at % 2 === 1) addPairs(found, part);
-    else if (part !== "") found.push(cut(part));
+  for (const { text, unspaced } of parts(run)) {
+    if (unspaced) addPairs(found, text);
+    else found.push(cut(text));
   }
 }
 

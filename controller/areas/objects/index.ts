@@ -1,3 +1,4 @@
+export { hasWords } from "./definition.ts";
 export { ObjectService } from "./service.ts";
 export type * from "./types.ts";
 export { canonicalText, canonicalValue } from "./values.ts";

@@ -1,4 +1,4 @@
-import { AppError, isAppError } from "../../../common/errors.ts";
+import { AppError } from "../../../common/errors.ts";
 import { QUERY_COLLECT_MAX_ROWS, QUERY_VALUE_ROWS_MAX } from "../../../common/limits.ts";
 import { parseScript, type Script, type Statement } from "../../../common/mql/index.ts";
 import type { Row, Value } from "../../../common/value.ts";
@@ -6,6 +6,7 @@ import type { Runtime } from "../../runtime.ts";
 import type { Audit } from "../audit/index.ts";
 import type { Objects } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
+import { audited } from "./audited.ts";
 import type { Arguments } from "./literal.ts";
 import { changesAnything, definesAnything, type Prepared, prepare, type PrepareContext, targetOf } from "./statement.ts";
 import { withSchemaClass } from "./schema-class.ts";
@@ -34,7 +35,8 @@ export class QueryService implements Query {
     const executions = executionsOf(script, options.values);
     const changes = script.statements.filter(changesAnything);
     if (changes.length === 0) return this.#runScript(script, executions, { principal, signal: options.signal });
-    return this.#audited(principal, changes, () => this.#runScript(script, executions, { principal, signal: options.signal }));
+    const action = `MQL ${[...new Set(changes.map(targetOf))].slice(0, 20).join(", ")}`;
+    return audited({ audit: this.#audit, principal, action }, () => this.#runScript(script, executions, { principal, signal: options.signal }));
   }
 
   async rows(principal: Principal, text: string, values?: readonly Value[]): Promise<readonly Row[]> {
@@ -87,26 +89,6 @@ export class QueryService implements Query {
   async #context(caller: Caller, executions: readonly Arguments[]): Promise<PrepareContext> {
     const catalog = withSchemaClass(await this.#objects.catalog(caller.principal));
     return { ...caller, catalog, executions, objects: this.#objects, clock: this.#runtime.clock };
-  }
-
-  async #audited(principal: Principal, changes: readonly Statement[], work: () => Promise<QueryResult>): Promise<QueryResult> {
-    await this.#audit?.ready(principal.tenant);
-    try {
-      const result = await work();
-      await this.#record(principal, changes, undefined);
-      return result;
-    } catch (error) {
-      await this.#record(principal, changes, error);
-      throw error;
-    }
-  }
-
-  async #record(principal: Principal, changes: readonly Statement[], error: unknown): Promise<void> {
-    const code = error === undefined ? "ok" : isAppError(error) ? error.code : "internal";
-    const outcome = error === undefined ? "ok" : code === "denied" ? "denied" : "failed";
-    const { tenant, user, traceparent } = principal;
-    const action = `MQL ${[...new Set(changes.map(targetOf))].slice(0, 20).join(", ")}`;
-    await this.#audit?.write({ tenant, user, permission: "objects:write", action, outcome, code, remote: "", traceparent });
   }
 }
 

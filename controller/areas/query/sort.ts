@@ -77,7 +77,7 @@ function orderOf(descending: readonly boolean[]): Order {
   };
 }
 
-function compareKeys(left: SortKey, right: SortKey): number {
+export function compareKeys(left: SortKey, right: SortKey): number {
   if (left === null || right === null) return left === right ? 0 : left === null ? -1 : 1;
   return compare(left, right);
 }

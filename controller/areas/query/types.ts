@@ -14,6 +14,8 @@ export interface QueryMeta {
   readonly columns: Readonly<Record<string, readonly ColumnMeta[]>>;
   /** Class of the FROM clause; empty text when there is none. */
   readonly rootclass: string;
+  /** Of a search with `debug>`: how it was done, one line for each step. */
+  readonly plan?: readonly string[];
 }
 
 export interface ColumnMeta {

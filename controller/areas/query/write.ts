@@ -60,15 +60,21 @@ export function bindDelete(statement: Delete, scope: Scope, values: Arguments): 
   const reads = readsOf(scope, statement.where, { values });
   const filter = filterOf({ scope, where: statement.where, values });
   const limit = statement.limit ? rowCount(statement.limit, values) : undefined;
-  return async (context) => {
+  return (context) => {
     const found = matching({ reads, filter, slices: new Slices(context.clock, context.signal) }, context);
-    const pages = limited(found, limit);
-    const isUniform = scope.classes.every((view) => scope.access(view).writable);
-    const batches = isUniform ? pages : whole(collect(pages, (row) => requireWritable(scope, row.class)));
-    let count = 0;
-    for await (const rows of batches) count += await removeAll(rows, { scope, context, withVersions: statement.withVersion });
-    return count;
+    return removeFound(found, { scope, limit, context, withVersions: statement.withVersion });
   };
+}
+
+/** Removes what is found, up to `limit`, as it comes; where a class may not be written only after all was found. Answers how many there were. */
+export async function removeFound(found: AsyncIterable<readonly ObjectRow[]>, removal: Removal & { readonly limit: number | undefined }): Promise<number> {
+  const { scope, limit } = removal;
+  const pages = limited(found, limit);
+  const isUniform = scope.classes.every((view) => scope.access(view).writable);
+  const batches = isUniform ? pages : whole(collect(pages, (row) => requireWritable(scope, row.class)));
+  let count = 0;
+  for await (const rows of batches) count += await removeAll(rows, removal);
+  return count;
 }
 
 interface EditTarget {
@@ -168,7 +174,7 @@ async function applyEdit(ref: Ref, edits: readonly Edit[], target: { readonly sc
 
 interface Removal {
   readonly scope: Scope;
-  readonly context: WriteContext;
+  readonly context: Pick<WriteContext, "objects">;
   readonly withVersions: boolean;
 }
 
@@ -207,7 +213,7 @@ export function requireWritable(scope: Scope, view: ClassView): void {
   throw new AppError("denied", `${scope.principal.user} may not write objects of ${view.path}.`, { details: { class: view.path } });
 }
 
-function requireSomeWritable(scope: Scope): void {
+export function requireSomeWritable(scope: Scope): void {
   const [first] = scope.classes;
   if (first && !scope.classes.some((view) => scope.access(view).writable)) requireWritable(scope, first);
 }

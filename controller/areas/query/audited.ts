@@ -1,0 +1,30 @@
+import { isAppError } from "../../../common/errors.ts";
+import type { Audit } from "../audit/index.ts";
+import type { Principal } from "../permissions/index.ts";
+
+export interface AuditedChange {
+  readonly audit: Pick<Audit, "ready" | "write"> | undefined;
+  readonly principal: Principal;
+  /** What is changed: kinds and classes, never values. */
+  readonly action: string;
+}
+
+/** Does a change and leaves an entry about it, also when it fails. */
+export async function audited<T>(change: AuditedChange, work: () => Promise<T>): Promise<T> {
+  await change.audit?.ready(change.principal.tenant);
+  try {
+    const result = await work();
+    await record(change, undefined);
+    return result;
+  } catch (error) {
+    await record(change, error);
+    throw error;
+  }
+}
+
+async function record({ audit, principal, action }: AuditedChange, error: unknown): Promise<void> {
+  const code = error === undefined ? "ok" : isAppError(error) ? error.code : "internal";
+  const outcome = error === undefined ? "ok" : code === "denied" ? "denied" : "failed";
+  const { tenant, user, traceparent } = principal;
+  await audit?.write({ tenant, user, permission: "objects:write", action, outcome, code, remote: "", traceparent });
+}
