@@ -4,7 +4,7 @@ import { defineConfig } from "vitest/config";
 const AREAS_ON_CLUSTER = [
   "controller/areas/{audit,cluster,files,ingest,policies,schema,tenants,users}/*.test.ts",
   "controller/areas/rules/service.test.ts",
-  "controller/areas/objects/{catalog,changes,definitions,edges,history,model,races,service}.test.ts",
+  "controller/areas/objects/{catalog,changes,definitions,edges,history,indexing,model,races,service}.test.ts",
   "controller/areas/{depots,jobs}/interface.test.ts",
   "controller/areas/jobs/takeover.test.ts",
   "controller/areas/hosts/{agent,enrolment,records,routes}.test.ts",

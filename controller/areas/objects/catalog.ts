@@ -37,6 +37,8 @@ interface Span {
 /** Definitions to write by. As long as `isHeld`, no change of them has come to its end that is not in the snapshot. */
 export interface Held {
   readonly snapshot: Snapshot;
+  /** What is bound to it vanishes when this controller goes away. */
+  readonly lease: string;
   isHeld(): boolean;
 }
 
@@ -165,10 +167,28 @@ export class TenantCatalog {
     }
   }
 
+  /** Resolves when definitions newer than these are known, or the signal fires. */
+  newerThan(revision: number, signal: AbortSignal): Promise<void> {
+    if (signal.aborted || this.#log.revision > revision) return Promise.resolve();
+    return new Promise((resolve) => {
+      const waiter = { revision: revision + 1, resolve: done };
+      const forget = (): void => {
+        this.#waiters = this.#waiters.filter((other) => other !== waiter);
+        resolve();
+      };
+      function done(): void {
+        signal.removeEventListener("abort", forget);
+        resolve();
+      }
+      signal.addEventListener("abort", forget, { once: true });
+      this.#waiters.push(waiter);
+    });
+  }
+
   #heldNow(): Held {
     const span = this.#span;
     if (span === undefined || !this.#isHeld(span)) throw notFollowed();
-    return { snapshot: this.current(), isHeld: () => this.#isHeld(span) };
+    return { snapshot: this.current(), lease: span.follower.lease.id, isHeld: () => this.#isHeld(span) };
   }
 
   #isHeld(span: Span): boolean {

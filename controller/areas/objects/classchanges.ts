@@ -1,14 +1,14 @@
 import { AppError } from "../../../common/errors.ts";
-import { CLASSES_PER_TENANT_MAX, COLUMNS_PER_CLASS_MAX, EDGE_TYPES_MAX, NUMBER_SLOTS } from "../../../common/limits.ts";
+import { CLASSES_PER_TENANT_MAX, COLUMNS_PER_CLASS_MAX, EDGE_TYPES_MAX } from "../../../common/limits.ts";
 import {
-  PSEUDO_COLUMNS, ROOT_CID, TAGS, TAGS_COLUMN, canBeIndexed, parentPath, takesSlot, type ClassDefinition, type ColumnDefinition,
-  type IndexDefinition, type OptionsDefinition,
+  PSEUDO_COLUMNS, ROOT_CID, TAGS, TAGS_COLUMN, canBeIndexed, parentPath, type ClassDefinition, type ColumnDefinition, type OptionsDefinition,
 } from "./definition.ts";
 import type { Draft } from "./draft.ts";
+import { addIndex, dropIndex, newIndexes, requireColumn, requireOwn, retireIndex, retireWords, withoutIndex, wordsOf } from "./indexchanges.ts";
 import { checkClassPath, checkColumnName, checkEdgeTypeName } from "./naming.ts";
 import type { ClassChange, ClassOptions, ClassSpec, ColumnSpec, EdgeType, SystemClass } from "./types.ts";
 
-const NO_OPTIONS: OptionsDefinition = { version: false, autosearch: false, wordsReady: false, hints: {} };
+const NO_OPTIONS: OptionsDefinition = { version: false, autosearch: false, hints: {} };
 
 /** The root of a tenant, made before anything else. */
 export function ensureRoot(draft: Draft, ospace: string): void {
@@ -101,7 +101,7 @@ function addClass(draft: Draft, spec: ClassSpec, of: { readonly ospace: string; 
   const keys = newKeys(draft, named, spec.keys ?? []);
   // A class without objects has every index complete.
   const indexes = newIndexes(draft, named, spec.indexes ?? [], "all");
-  const options = mergeOptions({ ...NO_OPTIONS, wordsReady: spec.options?.autosearch ?? false }, spec.options ?? {});
+  const options = firstOptions(draft, spec.options ?? {});
   const definition: ClassDefinition = { ...named, keys, indexes, options };
   checkKeyMode(draft, definition);
   draft.putClass(definition);
@@ -159,43 +159,6 @@ function newKeys(draft: Draft, definition: ClassDefinition, names: readonly stri
   return [...new Set(names)].filter((name) => !inherited.has(name));
 }
 
-/** `complete`: columns no object can have a value in yet, so that their index is ready at once. */
-function newIndexes(
-  draft: Draft, definition: ClassDefinition, names: readonly string[], complete: ReadonlySet<string> | "all",
-): IndexDefinition[] {
-  const known = new Set([definition, ...draft.lineage(definition.path)].flatMap((of) => of.indexes.map((index) => index.column)));
-  const used = usedSlots(draft, definition.path);
-  const wanted = [...new Set(names)].filter((name) => !known.has(name) && !PSEUDO_COLUMNS.has(name));
-  return wanted.map((name) => {
-    const column = requireColumn(draft, definition, name);
-    if (!canBeIndexed(column.type)) throw new AppError("invalid", `[Valid] column ${name} of type ${column.type} cannot be indexed.`);
-    const state = complete === "all" || complete.has(name) ? "ready" : "write-only";
-    const slot = takesSlot(column.type) ? takeSlot(used) : undefined;
-    return slot === undefined ? { column: name, state } : { column: name, state, slot };
-  });
-}
-
-/** By the classes above and below, which share the slots of an object. */
-function usedSlots(draft: Draft, path: string): Set<number> {
-  const related = [...draft.lineage(path), ...draft.below(path)];
-  return new Set(related.flatMap((definition) => definition.indexes.flatMap((index) => index.slot ?? [])));
-}
-
-function takeSlot(used: Set<number>): number | undefined {
-  for (let slot = 1; slot < NUMBER_SLOTS; slot++) {
-    if (used.has(slot)) continue;
-    used.add(slot);
-    return slot;
-  }
-  return undefined;
-}
-
-function requireColumn(draft: Draft, definition: ClassDefinition, name: string): ColumnDefinition {
-  const column = definition.columns.find((own) => own.name === name) ?? draft.columns(definition.path).get(name);
-  if (column === undefined) throw new AppError("not_found", `[NotExist] Field ${name} Not Exist in ${definition.path}.`);
-  return column;
-}
-
 function addColumn(draft: Draft, definition: ClassDefinition, spec: ColumnSpec): void {
   const taken = draft.columns(definition.path).has(spec.name) || PSEUDO_COLUMNS.has(spec.name);
   if (taken) throw new AppError("conflict", `[Valid] column ${spec.name} exists already.`);
@@ -212,39 +175,18 @@ function dropColumn(draft: Draft, definition: ClassDefinition, name: string): vo
   const keyed = affected.find((of) => of.keys.includes(name));
   if (keyed !== undefined) throw new AppError("conflict", `[Valid] column ${name} is a key of ${keyed.path}.`);
   for (const of of affected) {
-    const indexes = of.indexes.filter((index) => index.column !== name);
-    const columns = of === definition ? of.columns.filter((column) => column.name !== name) : of.columns;
-    if (of === definition || indexes.length < of.indexes.length) draft.putClass({ ...of, columns, indexes });
+    const kept = withoutIndex(draft, of, name);
+    if (of === definition) draft.putClass({ ...kept, columns: of.columns.filter((column) => column.name !== name) });
+    else if (kept !== of) draft.putClass(kept);
   }
-}
-
-function addIndex(draft: Draft, definition: ClassDefinition, name: string): void {
-  const added = newIndexes(draft, definition, [name], new Set());
-  if (added.length === 0) throw new AppError("conflict", `[Valid] column ${name} is indexed already.`);
-  draft.putClass({ ...definition, indexes: [...definition.indexes, ...added] });
-}
-
-function dropIndex(draft: Draft, definition: ClassDefinition, name: string): void {
-  requireOwn(definition.indexes.some((index) => index.column === name), `index ${name}`, definition);
-  draft.putClass({ ...definition, indexes: definition.indexes.filter((index) => index.column !== name) });
-}
-
-function retireIndex(draft: Draft, definition: ClassDefinition, name: string): void {
-  requireOwn(definition.indexes.some((index) => index.column === name), `index ${name}`, definition);
-  if (definition.indexes.every((index) => index.column !== name || index.state === "write-only")) return;
-  const indexes = definition.indexes.map((index) => (index.column === name ? { ...index, state: "write-only" as const } : index));
-  draft.putClass({ ...definition, indexes });
-}
-
-function retireWords(draft: Draft, definition: ClassDefinition): void {
-  if (!definition.options.wordsReady) return;
-  draft.putClass({ ...definition, options: { ...definition.options, wordsReady: false } });
 }
 
 function addKey(draft: Draft, definition: ClassDefinition, name: string): void {
   const added = newKeys(draft, definition, [name]);
   if (added.length === 0) throw new AppError("conflict", `[Valid] column ${name} is a key already.`);
-  draft.putClass({ ...definition, keys: [...definition.keys, ...added] });
+  // Ids of the objects there are were not made of it, so that only an index finds them by it.
+  const indexes = canBeIndexed(requireColumn(draft, definition, name).type) ? newIndexes(draft, definition, [name], new Set()) : [];
+  draft.putClass({ ...definition, keys: [...definition.keys, ...added], indexes: [...definition.indexes, ...indexes] });
 }
 
 function dropKey(draft: Draft, definition: ClassDefinition, name: string): void {
@@ -255,14 +197,9 @@ function dropKey(draft: Draft, definition: ClassDefinition, name: string): void 
 }
 
 function setOptions(draft: Draft, definition: ClassDefinition, options: Partial<ClassOptions>): void {
-  const altered = { ...definition, options: mergeOptions(definition.options, options) };
+  const altered = { ...definition, options: mergeOptions(draft, definition.options, options) };
   checkKeyMode(draft, altered);
   draft.putClass(altered);
-}
-
-function requireOwn(own: boolean, what: string, definition: ClassDefinition): void {
-  if (own) return;
-  throw new AppError("not_found", `[NotExist] ${what} is not defined by ${definition.path}; an inherited one is changed where it is defined.`);
 }
 
 function checkKeyMode(draft: Draft, definition: ClassDefinition): void {
@@ -271,8 +208,18 @@ function checkKeyMode(draft: Draft, definition: ClassDefinition): void {
   if (definition.keys.length === 0 && !inherited) throw new AppError("invalid", `[Valid] class ${definition.path}: key=md5 needs keys.`);
 }
 
+/** Of a class without objects, in whose indexes nothing is missing. */
+function firstOptions(draft: Draft, options: Partial<ClassOptions>): OptionsDefinition {
+  const merged = mergeOptions(draft, NO_OPTIONS, options);
+  return {
+    ...merged,
+    ...(merged.words === undefined ? {} : { words: { ...merged.words, state: "ready" as const } }),
+    ...(merged.ttlSeconds === undefined ? {} : { ttlLongestSeconds: merged.ttlSeconds }),
+  };
+}
+
 /** A member that is present and `undefined` takes the option away. */
-function mergeOptions(before: OptionsDefinition, change: Partial<ClassOptions>): OptionsDefinition {
+function mergeOptions(draft: Draft, before: OptionsDefinition, change: Partial<ClassOptions>): OptionsDefinition {
   const named = "ttlSeconds" in change ? change.ttlSeconds : before.ttlSeconds;
   // Clients write -1 for "for ever".
   const ttlSeconds = named === -1 ? undefined : named;
@@ -285,15 +232,21 @@ function mergeOptions(before: OptionsDefinition, change: Partial<ClassOptions>):
   return {
     ...(keyMode === undefined ? {} : { keyMode }),
     ...(ttlSeconds === undefined ? {} : { ttlSeconds }),
+    ...longest(before, ttlSeconds),
     ...texts,
     version: change.version ?? before.version,
     autosearch,
-    // Objects written while it was off have no words in the index.
-    wordsReady: autosearch && before.wordsReady,
+    ...wordsOf(draft, before, autosearch),
     hints: { ...before.hints, ...change.hints },
   };
 
   function text(name: "alias" | "nickname" | "remedy"): string | undefined {
     return name in change ? change[name] : before[name];
   }
+}
+
+/** What was written before keeps the ttl it was written with. */
+function longest(before: OptionsDefinition, ttlSeconds: number | undefined): Pick<OptionsDefinition, "ttlLongestSeconds"> {
+  if (ttlSeconds === undefined || before.ttlLongestSeconds === undefined) return {};
+  return { ttlLongestSeconds: Math.max(ttlSeconds, before.ttlLongestSeconds) };
 }

@@ -166,7 +166,7 @@ class Parts {
 
   #index(edit: ColumnEdit, before: Value | undefined, after: Value | undefined): void {
     const { column, operation } = edit;
-    if (column.slot !== undefined && (after !== undefined || this.#write.old !== undefined)) this.numbers.set(column.slot, slotNumber(after));
+    if (after !== undefined || this.#write.old !== undefined) for (const slot of column.slots) this.numbers.set(slot, slotNumber(after));
     if (typeof after === "object") this.#indexTouched = true;
     if (operation === "add") this.#exchange([], valueTerms(column, edit.value));
     else this.#exchange(valueTerms(column, before), operation === "set" ? valueTerms(column, after) : [], valueTerms(column, after));

@@ -9,6 +9,8 @@ export interface ClassDefinition {
   readonly columns: readonly ColumnDefinition[];
   readonly keys: readonly string[];
   readonly indexes: readonly IndexDefinition[];
+  /** Slots of indexes that were dropped. */
+  readonly retiredSlots?: readonly RetiredSlot[];
   readonly options: OptionsDefinition;
   readonly modifiedAtMs: number;
   readonly system: boolean;
@@ -18,23 +20,45 @@ export interface ColumnDefinition extends ColumnSpec {
   readonly number: number;
 }
 
+/**
+ * `write-only`: kept by writers, but older objects are not in it yet. `ready`: queries use it. `retiring`: kept by writers, as queries of another
+ * controller may still use it; about to be dropped.
+ */
+export type IndexState = "write-only" | "ready" | "retiring";
+
+/** Given to each index once: one that is dropped and made again is another one. 0 where it is absent. */
+export interface NumberedIndex {
+  readonly state: IndexState;
+  readonly number?: number;
+}
+
 /** Over an own or an inherited column. */
-export interface IndexDefinition {
+export interface IndexDefinition extends NumberedIndex {
   readonly column: string;
-  /** `write-only`: kept by writers, but older objects are not in it; no query uses it. */
-  readonly state: "write-only" | "ready";
   /** Numeric slot of the object store, for columns of numbers and times while slots last. */
   readonly slot?: number;
+}
+
+/**
+ * A slot with numbers of a column that is not indexed any more. They have times of their own, which a number of another column would lose to,
+ * so only the same column can have the slot again.
+ */
+export interface RetiredSlot {
+  readonly slot: number;
+  /** Number of the column. */
+  readonly column: number;
 }
 
 export interface OptionsDefinition {
   /** Absent: by the keys. */
   readonly keyMode?: KeyMode;
   readonly ttlSeconds?: number;
+  /** The longest ttl the class ever had; absent when it was ever without one. Nothing in it lives longer after its write. */
+  readonly ttlLongestSeconds?: number;
   readonly version: boolean;
   readonly autosearch: boolean;
-  /** Every object of the class has its words in the index: `autosearch` was on from the beginning. */
-  readonly wordsReady: boolean;
+  /** The index of words that comes with `autosearch`. */
+  readonly words?: NumberedIndex;
   readonly alias?: string;
   readonly nickname?: string;
   readonly remedy?: string;

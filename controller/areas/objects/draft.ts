@@ -57,6 +57,11 @@ export class Draft {
     return this.#classes.get(path);
   }
 
+  classOf(cid: number): ClassDefinition | undefined {
+    for (const definition of this.#classes.values()) if (definition.cid === cid) return definition;
+    return undefined;
+  }
+
   /** `AppError("not_found")` when there is none. */
   requireClass(path: string): ClassDefinition {
     const found = this.#classes.get(path);
@@ -93,7 +98,12 @@ export class Draft {
   }
 
   numbered(column: ColumnSpec): ColumnDefinition {
-    return { ...column, number: this.#nextColumn++ };
+    return { ...column, number: this.takeNumber() };
+  }
+
+  /** Of a column or an index, which have one series of numbers. */
+  takeNumber(): number {
+    return this.#nextColumn++;
   }
 
   putClass(definition: ClassDefinition): void {

@@ -25,7 +25,11 @@ export function placesOf(snapshot: Snapshot, ref: ObjectRef, allowed: (view: Loa
 }
 
 export function placeText(place: Place): string {
-  return `${place.key.cid}:${place.key.id}`;
+  return keyText(place.key);
+}
+
+export function keyText(key: EntityKey): string {
+  return `${key.cid}:${key.id}`;
 }
 
 /** Answers for all keys in their order, asked for page by page. */

@@ -85,7 +85,7 @@ class Parts {
   }
 
   #addRange(column: LoadedColumn, pushdown: Pushdown & { readonly kind: "range" }): boolean {
-    if (column.slot === undefined || !column.indexReady || this.#view.kind === "record") return true;
+    if (column.slot === undefined || this.#view.kind === "record") return true;
     this.#ranges.push(rangeOf(column.slot, pushdown));
     this.#used.push(pushdown);
     return true;

@@ -27,6 +27,9 @@ export function recordId(view: LoadedClass, given: Value | undefined, source: Id
 
 export function recordObject(view: LoadedClass, record: StoredRecord): ObjectRow {
   const timeMs = ulidTimeMs(record.id) ?? 0;
-  const values = rowOfFlat(view, decodeStored<readonly Value[]>(record.value));
-  return { id: wholeId(view, record.id), class: view, values, vtimeMs: timeMs, ctimeMs: timeMs };
+  return { id: wholeId(view, record.id), class: view, values: recordRow(view, record), vtimeMs: timeMs, ctimeMs: timeMs };
+}
+
+export function recordRow(view: LoadedClass, record: StoredRecord): Row {
+  return rowOfFlat(view, decodeStored<readonly Value[]>(record.value));
 }

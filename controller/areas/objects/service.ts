@@ -15,7 +15,7 @@ import { outlineOf } from "./outline.ts";
 import type { Snapshot } from "./snapshot.ts";
 import { openTenantObjects, type TenantObjects } from "./tenant.ts";
 import type {
-  ClassCatalog, ClassChange, ClassSpec, ClassView, EdgeRequest, Edit, EdgeType, HistoryRange, NewRecord, ObjectChangeEvent, ObjectEdge, ObjectRef,
+  ClassCatalog, ClassChange, ClassSpec, ClassView, EdgeRequest, Edit, EdgeType, HistoryRange, IndexStatus, NewRecord, ObjectChangeEvent, ObjectEdge, ObjectRef,
   ObjectRow, Objects, ObjectVersion, ReadPlan, ReadRequest, Rehearsal, Rehearsals, SystemClass,
 } from "./types.ts";
 import { classNotFound, type LoadedClass } from "./views.ts";
@@ -129,6 +129,19 @@ export class ObjectService implements Objects, Rehearsals {
     });
   }
 
+  async refresh(principal: Principal, refs: readonly ObjectRef[]): Promise<number> {
+    return this.#writing(principal, (tenant, context) => {
+      return tenant.writer.refresh(context, refs.map((ref) => writablePlaces(principal, context.snapshot, ref)));
+    });
+  }
+
+  async indexStates(principal: Principal): Promise<readonly IndexStatus[]> {
+    const tenant = await this.#tenant(principal);
+    const { snapshot } = await tenant.catalog.resumed();
+    const statuses = await tenant.indexer.statuses(snapshot);
+    return statuses.filter((status) => classAccess(principal, status.class).readable);
+  }
+
   async get(principal: Principal, refs: readonly ObjectRef[]): Promise<readonly (ObjectRow | undefined)[]> {
     const { tenant, snapshot, readable } = await this.#reading(principal);
     return tenant.reader.get(refs.map((ref) => placesOf(snapshot, ref, readable)));
@@ -173,7 +186,7 @@ export class ObjectService implements Objects, Rehearsals {
     this.#closed = true;
     const opened = await Promise.allSettled(this.#tenants.values());
     this.#tenants.clear();
-    await Promise.all(opened.flatMap((tenant) => (tenant.status === "fulfilled" ? [tenant.value.catalog.close()] : [])));
+    await Promise.all(opened.flatMap((tenant) => (tenant.status === "fulfilled" ? [closeTenant(tenant.value)] : [])));
   }
 
   async *#readAsOf(principal: Principal, request: AsOfRequest): AsyncGenerator<readonly ObjectRow[]> {
@@ -241,6 +254,11 @@ export class ObjectService implements Objects, Rehearsals {
       for (const { listener } of listeners) listener(whole);
     };
   }
+}
+
+async function closeTenant({ indexer, catalog }: TenantObjects): Promise<void> {
+  await indexer.close();
+  await catalog.close();
 }
 
 /** The class that objects may be put into. */

@@ -2,6 +2,8 @@ import type { Runtime } from "../../runtime.ts";
 import type { TenantStore } from "../../store/engine.ts";
 import { TenantCatalog } from "./catalog.ts";
 import { ensureRoot, ensureSystemClass } from "./classchanges.ts";
+import { Indexer } from "./indexer.ts";
+import { IndexPasses } from "./indexpasses.ts";
 import { Patience } from "./patience.ts";
 import { KeyedQueue } from "./queue.ts";
 import { ObjectReader } from "./reader.ts";
@@ -17,6 +19,7 @@ export interface TenantObjects {
   readonly writer: ObjectWriter;
   readonly reader: ObjectReader;
   readonly patience: Patience;
+  readonly indexer: Indexer;
   /** Classes are dropped one attempt after the other, by path. */
   readonly drops: KeyedQueue;
 }
@@ -44,7 +47,9 @@ export async function openTenantObjects(options: OpenTenantOptions): Promise<Ten
   }
   const parts = { store: store.objects, runtime, patience };
   const writer = new ObjectWriter({ ...parts, number: () => catalog.followerNumber });
-  return { store, catalog, patience, writer, reader: new ObjectReader(parts), drops: new KeyedQueue() };
+  const indexer = new Indexer({ ...parts, catalog, writer, passes: new IndexPasses(store.kv, patience) });
+  indexer.start();
+  return { store, catalog, patience, indexer, writer, reader: new ObjectReader(parts), drops: new KeyedQueue() };
 }
 
 async function ensureAll(catalog: TenantCatalog, classes: readonly (readonly [string, SystemClass])[], ospace: string): Promise<void> {

@@ -228,6 +228,24 @@ export interface ReadPlan {
   readonly used: readonly Pushdown[];
 }
 
+/**
+ * Of an index in the background: `write-only` until every controller keeps it, then `backfill` until the objects that are older than it are in it,
+ * then `ready`: only then queries use it. `retiring`: about to be dropped.
+ */
+export interface IndexStatus {
+  /** The class that defined it; it is one of its subclasses, too. */
+  readonly class: string;
+  /** Absent for the words that come with `autosearch`. */
+  readonly column?: string;
+  readonly state: "write-only" | "backfill" | "ready" | "retiring";
+  /** Of `backfill`: how many objects were brought in. */
+  readonly done?: number;
+  /** Of `backfill`: of how many; absent until they are counted. */
+  readonly total?: number;
+  /** Why it will not become ready. */
+  readonly problem?: string;
+}
+
 /** Something happened to an object. Delivered at least once; (id, timeMs) is its identity. */
 export interface ObjectChangeEvent {
   readonly tenant: string;
@@ -262,6 +280,10 @@ export interface Objects {
   ingest(principal: Principal, path: string, records: readonly NewRecord[]): Promise<readonly string[]>;
   /** False when there is no such object. */
   update(principal: Principal, ref: ObjectRef, edits: readonly Edit[]): Promise<boolean>;
+  /** Writes what the indexes have of these objects once more, and nothing else. How many there were. */
+  refresh(principal: Principal, refs: readonly ObjectRef[]): Promise<number>;
+  /** How far every index is, of classes that may be read. */
+  indexStates(principal: Principal): Promise<readonly IndexStatus[]>;
   /** How many there were. */
   remove(principal: Principal, refs: readonly ObjectRef[], options?: { readonly withVersions?: boolean }): Promise<number>;
 

@@ -1,5 +1,6 @@
 import { AppError } from "../../../common/errors.ts";
-import { hasWords, lastComponent, parentPath, type ClassDefinition } from "./definition.ts";
+import { hasWords, lastComponent, parentPath, type ClassDefinition, type IndexDefinition } from "./definition.ts";
+import { pendingIndexes, type NamedIndex } from "./indexstates.ts";
 import type { ClassGuard, ClassKind, ClassOptions, ClassView, Column, KeyMode, SystemClass } from "./types.ts";
 
 /** A column with how it lies in the store. */
@@ -8,6 +9,9 @@ export interface LoadedColumn extends Column {
   readonly cellKey: string;
   /** Its place among the columns of the class. */
   readonly ordinal: number;
+  /** Numeric slots of its indexes here and above: writers keep all of them. */
+  readonly slots: readonly number[];
+  /** The one of them that queries may use. */
   readonly slot: number | undefined;
   /** Queries may use its index. */
   readonly indexReady: boolean;
@@ -32,6 +36,8 @@ export class LoadedClass implements ClassView {
   /** Terms every object of the class bears. */
   readonly terms: readonly string[];
   readonly wordsReady: boolean;
+  /** Own indexes that older objects are not in yet. */
+  readonly pendingIndexes: readonly NamedIndex[];
   readonly wordColumns: readonly LoadedColumn[];
   readonly #byName: ReadonlyMap<string, LoadedColumn>;
   readonly #byNumber: ReadonlyMap<number, LoadedColumn>;
@@ -53,7 +59,8 @@ export class LoadedClass implements ClassView {
     this.definition = definition;
     this.above = above;
     this.terms = [ownTerm(this.cid), ...lineage(above).map((ancestor) => belowTerm(ancestor.cid))];
-    this.wordsReady = definition.options.autosearch && definition.options.wordsReady;
+    this.wordsReady = definition.options.autosearch && definition.options.words?.state === "ready";
+    this.pendingIndexes = pendingIndexes(definition);
     this.wordColumns = definition.options.autosearch ? this.columns.filter((column) => hasWords(column.type) && !column.sealed) : [];
     this.#byName = new Map(this.columns.map((column) => [column.name, column]));
     this.#byNumber = new Map(this.columns.map((column) => [column.number, column]));
@@ -93,15 +100,20 @@ function loadColumns(definition: ClassDefinition, above: LoadedClass | undefined
   const own = new Map(definition.indexes.map((index) => [index.column, index]));
   const inherited = above?.columns ?? [];
   const fresh = definition.columns.map((column) => ({ ...column, definedBy: definition.path, cellKey: String(column.number), ...UNINDEXED }));
-  return [...inherited, ...fresh].map((column, ordinal) => {
-    const index = column.indexReady ? undefined : own.get(column.name);
-    // An own index that is ready beats an inherited one that is not.
-    const indexing = index === undefined ? {} : { indexed: true, indexReady: index.state === "ready", slot: index.slot };
-    return { ...column, ...indexing, ordinal, key: keys.has(column.name) };
-  });
+  return [...inherited, ...fresh].map((column, ordinal) => ({ ...withIndex(column, own.get(column.name)), ordinal, key: keys.has(column.name) }));
 }
 
-const UNINDEXED = { indexed: false, indexReady: false, slot: undefined };
+const UNINDEXED = { indexed: false, indexReady: false, slots: [], slot: undefined };
+
+type Unplaced = Omit<LoadedColumn, "ordinal" | "key">;
+
+/** Any index of the class or of one above will do for queries, when it is ready. */
+function withIndex(column: Unplaced, index: IndexDefinition | undefined): Unplaced {
+  if (index === undefined) return column;
+  const ready = index.state === "ready";
+  const slots = index.slot === undefined ? column.slots : [...column.slots, index.slot];
+  return { ...column, indexed: true, indexReady: column.indexReady || ready, slots, slot: column.slot ?? (ready ? index.slot : undefined) };
+}
 
 function optionsOf(definition: ClassDefinition, above: LoadedClass | undefined, keys: readonly string[]): ClassOptions {
   const { options } = definition;

@@ -1,6 +1,6 @@
 import { AppError } from "../../../common/errors.ts";
 import { ulidOf } from "../../../common/ids.ts";
-import { CHANGE_BATCH_MAX } from "../../../common/limits.ts";
+import { CHANGE_BATCH_MAX, INDEX_FILL_PAGE_ROWS } from "../../../common/limits.ts";
 import type { Row } from "../../../common/value.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Entity, EntityChange, EntityKey, EntityTrace, ObjectStore, StoredRecord } from "../../store/objects.ts";
@@ -12,7 +12,8 @@ import { GRAVES_CID, graveOf } from "./graves.ts";
 import { keyFromColumns, RepeatableIds, wholeId, type IdSource } from "./identity.ts";
 import { withPast } from "./late.ts";
 import { linkWrite, outgoing, type LinkWrite } from "./links.ts";
-import { findEntities, inPages, placeText, type Place } from "./locate.ts";
+import { findEntities, inPages, keyText, placeText, type Place } from "./locate.ts";
+import { indexEntries, withIndexEntries } from "./indexentries.ts";
 import type { Patience } from "./patience.ts";
 import { KeyedQueue } from "./queue.ts";
 import { recordId, recordOf } from "./records.ts";
@@ -40,6 +41,8 @@ export interface WriteContext extends WriteDefinitions {
 interface MadeRecord {
   readonly record: StoredRecord;
   readonly row: Row;
+  /** Its id came with it, so that there may be one already. */
+  readonly isNamed: boolean;
 }
 
 interface Batch {
@@ -112,19 +115,51 @@ export class ObjectWriter {
     return removed;
   }
 
+  /** How many there were. Each list of places names one object. */
+  async refresh({ snapshot }: WriteContext, refs: readonly (readonly Place[])[]): Promise<number> {
+    let count = 0;
+    for (let from = 0; from < refs.length; from += INDEX_FILL_PAGE_ROWS) {
+      const batch = refs.slice(from, from + INDEX_FILL_PAGE_ROWS);
+      const found = (await findEntities(this.#store, this.#patience, batch)).flatMap((entry) => entry?.entity ?? []);
+      await this.reindex(snapshot, found);
+      count += found.length;
+      for (const { view, key } of batch.flat()) if (view.kind === "record") count += await this.reindexRecords(view, [key]);
+    }
+    return count;
+  }
+
+  /** Writes what the indexes have of these objects once more. Passes over those of classes that are gone. */
+  async reindex(snapshot: Snapshot, entities: readonly Entity[]): Promise<void> {
+    await this.#change(entities.flatMap((entity) => {
+      const view = snapshot.byCid(entity.key.cid);
+      return view === undefined ? [] : indexEntries(view, entity);
+    }));
+  }
+
+  /** The same for records, of which those that are gone by now stay so. How many there were. */
+  reindexRecords(view: LoadedClass, keys: readonly EntityKey[]): Promise<number> {
+    return this.#queue.run(keys.map(keyText), async () => {
+      const records = await inPages(keys, (page) => this.#patience.repeat(() => this.#store.getRecords(page)));
+      const there = records.filter((record) => record !== undefined);
+      await this.#appendAll(there.map((record) => withIndexEntries(view, record)));
+      return there.length;
+    });
+  }
+
   get #source(): { readonly store: ObjectStore; readonly patience: Patience } {
     return { store: this.#store, patience: this.#patience };
   }
 
   async #append(context: WriteContext, view: LoadedClass, rows: readonly { values: Row; source: IdSource }[]): Promise<string[]> {
-    const made = checkAll(rows, ({ values, source }) => {
+    const made = checkAll(rows, ({ values, source }): MadeRecord => {
       const row = checkRecordRow(view, context.snapshot, values);
-      return { row, record: recordOf(view, recordId(view, Object.hasOwn(values, "id") ? values.id : undefined, source), row) };
+      const given = Object.hasOwn(values, "id") ? values.id : undefined;
+      return { row, record: recordOf(view, recordId(view, given, source), row), isNamed: given !== undefined };
     });
     for (let from = 0; from < made.length; from += CHANGE_BATCH_MAX) {
       const batch = made.slice(from, from + CHANGE_BATCH_MAX);
-      const records = batch.map((entry) => entry.record);
-      await this.#patience.repeat(() => this.#store.append(records));
+      const named = batch.filter(({ isNamed }) => isNamed).map(({ record }) => keyText(record));
+      await this.#queue.run(named, () => this.#appendAll(batch.map(({ record }) => record)));
       await confirmed(context, (now) => this.#bringRecords(view, batch, now));
       context.tell?.(batch.map(({ record, row }) => insertEvent(view, record, row)));
     }
@@ -182,8 +217,11 @@ export class ObjectWriter {
     for (const name of new Set(made.flatMap(({ row }) => Object.keys(row)))) {
       if (current.column(name)?.number !== view.column(name)?.number) throw changedMeanwhile(view, `column ${name}`);
     }
-    const records = made.map(({ record, row }) => recordOf(current, record.id, row));
-    await this.#patience.repeat(() => this.#store.append(records));
+    await this.#appendAll(made.map(({ record, row }) => recordOf(current, record.id, row)));
+  }
+
+  async #appendAll(records: readonly StoredRecord[]): Promise<void> {
+    if (records.length > 0) await this.#patience.repeat(() => this.#store.append(records));
   }
 
   /** By the part of the id after the colon. */
@@ -250,7 +288,10 @@ export class ObjectWriter {
   async #removeRecords(context: WriteContext, refs: readonly (readonly Place[])[]): Promise<number> {
     const places = new Map(refs.flat().filter((place) => place.view.kind === "record").map((place) => [placeText(place), place]));
     if (places.size === 0) return 0;
-    const all = [...places.values()];
+    return this.#queue.run([...places.keys()], () => this.#removeLivingRecords(context, [...places.values()]));
+  }
+
+  async #removeLivingRecords(context: WriteContext, all: readonly Place[]): Promise<number> {
     const records = await inPages(all.map((place) => place.key), (keys) => this.#patience.repeat(() => this.#store.getRecords(keys)));
     const living = all.filter((_, at) => records[at] !== undefined);
     if (living.length === 0) return 0;
