@@ -62,6 +62,9 @@ class RotatedLog {
   #racing: Promise<void> | undefined;
   #cut = false;
   #writing: Promise<void> | undefined;
+  #closing = false;
+  /** Whoever waits for the next write is told when it has begun, or when none will come. */
+  #begun: (() => void) | undefined;
   lines = 0;
   rotations = 0;
 
@@ -76,6 +79,7 @@ class RotatedLog {
 
   async write(text: string, lines: number): Promise<void> {
     this.#writing = this.#file?.appendFile(text);
+    this.#begun?.();
     await this.#writing;
     this.#writing = undefined;
     this.lines += lines;
@@ -99,6 +103,8 @@ class RotatedLog {
   }
 
   async close(): Promise<void> {
+    this.#closing = true;
+    this.#begun?.();
     await this.#racing;
     await this.#file?.close();
   }
@@ -134,6 +140,8 @@ class RotatedLog {
     }
     // The writer goes on meanwhile.
     await pause(CUT_PAUSE_MS);
+    // So that there is something nobody can have looked at.
+    if (!this.#closing) await new Promise<void>((resolve) => (this.#begun = resolve));
     // Not in the middle of a write: then who can say on which side of the cut it is.
     while (this.#writing) await this.#writing;
     truncateSync(this.#path, 0);

@@ -59,6 +59,9 @@ test("a writer that is not halted loses what it writes between copy and truncati
     const silent = missing.filter((n) => !gaps.some(({ stime, etime }) => times.within(n, Number(stime), Number(etime))));
     expect(silent.map((n) => times.of(n)), `written then and missing, and no gap speaks of it: ${JSON.stringify(gaps)}`).toEqual([]);
     const [lostFreely, lostSlowly] = [bytesOf(missing.filter((n) => n < lines / 2)), bytesOf(missing.filter((n) => n >= lines / 2))];
+    expect(gaps.length).toBe(free + slow);
+    expect(lostFreely).toBeGreaterThan(0);
+    expect(lostSlowly).toBeGreaterThan(0);
     expect(countsOf(before)).toBeLessThanOrEqual(lostFreely);
     expect(countsOf(gaps.slice(free))).toBe(lostSlowly);
     prove("truncation-is-told", { lines, truncations: gaps.length, lostFreely, toldFreely: countsOf(before), lostSlowly, toldSlowly: countsOf(gaps.slice(free)), seed: SEED });
