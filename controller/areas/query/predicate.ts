@@ -38,7 +38,6 @@ export function compilePredicate<R>(condition: Condition, context: PredicateCont
     case "isNull":
       return isNull(sourceOf(condition.operand, context), condition.negated);
     case "textMatch":
-      throw new AppError("unsupported", `[Exec] ${condition.operator} in a condition is not offered yet.`);
     case "compare":
     case "in":
     case "like":
@@ -48,7 +47,7 @@ export function compilePredicate<R>(condition: Condition, context: PredicateCont
   }
 }
 
-type Leaf = Extract<Condition, { kind: "compare" | "in" | "like" | "between" | "contains" }>;
+type Leaf = Extract<Condition, { kind: "compare" | "in" | "like" | "between" | "contains" | "textMatch" }>;
 
 function leaf<R>(condition: Leaf, context: PredicateContext<R>): Predicate<R> {
   const operand = condition.kind === "compare" ? condition.left : condition.operand;
@@ -71,6 +70,8 @@ function questionOf(condition: Leaf, values: Arguments): Question {
       return { kind: "between", low: literal(condition.low, values), high: literal(condition.high, values) };
     case "contains":
       return { kind: "contains", value: literal(condition.value, values) };
+    case "textMatch":
+      return { kind: "textMatch", operator: condition.operator, value: literal(condition.value, values) };
   }
 }
 

@@ -1,8 +1,9 @@
 import type { Condition, Contains, Operand } from "../../../common/mql/index.ts";
 import type { Value } from "../../../common/value.ts";
-import type { Pushdown } from "../objects/index.ts";
+import { hasWords, type Pushdown } from "../objects/index.ts";
 import { type Comparable, type Kind, kindOf, TIME, toComparable, toValue } from "./kind.ts";
 import { type Arguments, isList, isMap, literal, literals } from "./literal.ts";
+import { wantedText } from "./questions.ts";
 import type { BoundField, Scope } from "./scope.ts";
 
 /** What of a condition can narrow a read. It narrows only: every row is checked against the whole condition afterwards. */
@@ -23,7 +24,7 @@ export function narrow(condition: Condition | undefined, scope: Scope, values: A
     const equal = equalValues(conjunct, scope, values);
     ids ??= textsOf("id", equal);
     classes ??= textsOf("class", equal) && new Set(textsOf("class", equal));
-    const pushdown = equal ? equals(equal.field, equal.values, scope) : rangeOf(conjunct, scope, values);
+    const pushdown = equal ? equals(equal.field, equal.values, scope) : (rangeOf(conjunct, scope, values) ?? wordsOf(conjunct, scope, values));
     if (pushdown) where.push(pushdown);
   }
   return { ids, classes, where };
@@ -44,6 +45,16 @@ function textsOf(pseudo: "id" | "class", wanted: Wanted | undefined): readonly s
 function rangeOf(condition: Condition, scope: Scope, values: Arguments): Pushdown | undefined {
   const between = boundsOf(condition, values);
   return between && between.operand.kind === "field" ? range(scope.bind(between.operand, values), between, scope) : undefined;
+}
+
+/** The words of a column of text are among those of its object. */
+function wordsOf(condition: Condition, scope: Scope, values: Arguments): Pushdown | undefined {
+  if (condition.kind !== "textMatch" || condition.negated || condition.operand.kind !== "field") return undefined;
+  const field = scope.bind(condition.operand, values);
+  const columns = scope.columnsNamed(field.name);
+  if (field.pseudo || field.members.length > 0 || !columns.every((column) => hasWords(column.type))) return undefined;
+  const words = wantedText(condition.operator, literal(condition.value, values)).indexed;
+  return words.length > 0 ? { kind: "words", words } : undefined;
 }
 
 interface Wanted {

@@ -1,8 +1,12 @@
 import { AppError } from "../../../common/errors.ts";
-import type { CompareOperator } from "../../../common/mql/index.ts";
+import type { CompareOperator, TextOperator } from "../../../common/mql/index.ts";
+import { wildcard } from "../../../common/text/wildcard.ts";
+import { type WantedText, wantedNearly, wantedPhrase, wantedPrefix, wantedWords } from "../../../common/text/words.ts";
 import type { Value } from "../../../common/value.ts";
 import { ANY, compare, type Comparable, type Kind, TEXT, toComparable } from "./kind.ts";
 import { isList, isMap } from "./literal.ts";
+
+export { wildcard };
 
 /** Decides about a value that is set. */
 export type Test = (value: Value) => boolean;
@@ -13,7 +17,8 @@ export type Question =
   | { readonly kind: "in"; readonly values: readonly Value[] }
   | { readonly kind: "like"; readonly pattern: Value }
   | { readonly kind: "between"; readonly low: Value; readonly high: Value }
-  | { readonly kind: "contains"; readonly value: Value };
+  | { readonly kind: "contains"; readonly value: Value }
+  | { readonly kind: "textMatch"; readonly operator: TextOperator; readonly value: Value };
 
 /** The test for values of one kind; `AppError("invalid")` when the question makes no sense for them. */
 export function testFor(question: Question, kind: Kind, label: string): Test {
@@ -28,6 +33,8 @@ export function testFor(question: Question, kind: Kind, label: string): Test {
       return betweenTest(question, { kind, label });
     case "contains":
       return containsTest(question.value, { kind, label });
+    case "textMatch":
+      return wordsTest(wantedText(question.operator, question.value), { kind, label });
   }
 }
 
@@ -89,6 +96,35 @@ function likeTest(pattern: Value, { kind, label }: Subject): Test {
   return (value) => matchesScalar(value, matches);
 }
 
+const WANTED: Readonly<Record<TextOperator, (text: string) => WantedText>> = {
+  MATCH: wantedWords, PHRASE: wantedPhrase, PREFIX: wantedPrefix, FUZZY: wantedNearly,
+};
+
+/** What a full-text condition looks for. */
+export function wantedText(operator: TextOperator, value: Value): WantedText {
+  const text = value === null ? undefined : toComparable(TEXT, value);
+  if (typeof text !== "string") throw invalid(`${operator} needs a text`);
+  return WANTED[operator](text);
+}
+
+/** Of sets and lists one element has to have what is wanted, of maps one value. */
+function wordsTest({ isIn }: WantedText, { kind, label }: Subject): Test {
+  const hasIt = (value: Value | undefined): boolean => typeof value === "string" && isIn(value);
+  switch (kind.type) {
+    case "text":
+    case "code":
+      return hasIt;
+    case "list":
+      return (value) => isList(value) && value.some(hasIt);
+    case "map":
+      return (value) => isMap(value) && Object.values(value).some(hasIt);
+    case "any":
+      return (value) => hasIt(value) || (isList(value) && value.some(hasIt));
+    default:
+      throw invalid(`${label} has no words: it is a ${kind.type}`);
+  }
+}
+
 function containsTest(value: Value, subject: Subject): Test {
   if (isList(value)) {
     const tests = value.map((element) => containsTest(element, subject));
@@ -136,25 +172,6 @@ function scalarTest(kind: Kind, holds: (value: Comparable) => boolean): Test {
 function matchesScalar(value: Value, matches: (text: string) => boolean): boolean {
   const text = toComparable(TEXT, value);
   return typeof text === "string" && matches(text);
-}
-
-/** `*` stands for any text. Takes time linear in the text for each part of the pattern, whatever the pattern. */
-export function wildcard(pattern: string): (text: string) => boolean {
-  const parts = pattern.split("*");
-  const first = parts[0] ?? "";
-  const last = parts.at(-1) ?? "";
-  if (parts.length === 1) return (text) => text === pattern;
-  const middle = parts.slice(1, -1).filter((part) => part !== "");
-  return (text) => {
-    if (text.length < first.length + last.length || !text.startsWith(first) || !text.endsWith(last)) return false;
-    let at = first.length;
-    for (const part of middle) {
-      const found = text.indexOf(part, at);
-      if (found === -1) return false;
-      at = found + part.length;
-    }
-    return at <= text.length - last.length;
-  };
 }
 
 function comparable({ kind, label }: Subject, value: Value): Comparable {

@@ -202,6 +202,7 @@ describe("reading", () => {
     ["mtime >= '2024-01-01'", { where: [{ kind: "range", column: "vtime", from: 1704067200000 }] }],
     ["day = '2024-01-01'", { where: [{ kind: "range", column: "vtime", from: 1704067200000, to: 1704153599999 }] }],
     ["tags contains 'x'", { where: [{ kind: "equals", column: "tags", values: ["x"] }] }],
+    ["host match 'disk web-1 a*'", { where: [{ kind: "words", words: ["disk", "web-1"] }] }],
     ["state = 1", { where: [{ kind: "equals", column: "state", values: ["1"] }] }],
   ])("a condition narrows the read: %s", async (where, expected) => {
     objects.reads.length = 0;
@@ -209,7 +210,7 @@ describe("reading", () => {
     expect(objects.reads).toEqual([{ class: "/matrix/ent/box", subtree: false, ...expected }]);
   });
 
-  test.each(["host = 'a' or size = 1", "not host = 'a'", "host != 'a'", "host like 'a*'", "host contains 'a'", "tags = ['a','b']", "host is null"])(
+  test.each(["host = 'a' or size = 1", "not host = 'a'", "host != 'a'", "host like 'a*'", "host contains 'a'", "host match 'a*'", "host notmatch 'a'", "tags match 'a'", "tags = ['a','b']", "host is null"])(
     "a condition that cannot narrow does not: %s",
     async (where) => {
       objects.reads.length = 0;

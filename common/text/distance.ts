@@ -1,0 +1,29 @@
+/** Changes between two words that may still be taken for one. */
+export const FUZZY_CHANGES_MAX = 2;
+
+/**
+ * Whether one word becomes the other by at most `max` changes: a character more, less or another, or two neighbours exchanged (optimal
+ * string alignment, the restricted Damerau–Levenshtein distance). Time grows with the product of the lengths.
+ */
+export function isWithin(left: readonly string[], right: readonly string[], max: number): boolean {
+  if (Math.abs(left.length - right.length) > max) return false;
+  let before: number[] = [];
+  let above = Array.from({ length: right.length + 1 }, (_, at) => at);
+  for (const [row, character] of left.entries()) {
+    const current = [row + 1];
+    for (const [column, other] of right.entries()) {
+      const changed = at(above, column) + (character === other ? 0 : 1);
+      let best = Math.min(changed, at(above, column + 1) + 1, at(current, column) + 1);
+      if (row > 0 && column > 0 && character === right[column - 1] && left[row - 1] === other) best = Math.min(best, at(before, column - 1) + 1);
+      current.push(best);
+    }
+    if (Math.min(...current) > max && Math.min(...above) > max) return false;
+    before = above;
+    above = current;
+  }
+  return at(above, right.length) <= max;
+}
+
+function at(row: readonly number[], column: number): number {
+  return row[column] ?? Infinity;
+}

@@ -1,0 +1,94 @@
+import { AppError } from "../errors.ts";
+import { FUZZY_CHANGES_MAX, isWithin } from "./distance.ts";
+import { comparable, parts, runs, searchTokens, tokens } from "./tokens.ts";
+import { wildcard } from "./wildcard.ts";
+
+/** Something that is looked for in the words of texts. */
+export interface WantedText {
+  /** Whether a text has it. */
+  readonly isIn: (text: string) => boolean;
+  /** Words that every text with it has, for the index. */
+  readonly indexed: readonly string[];
+}
+
+const PIECE = /[\p{L}\p{N}\p{M}_*]+/gu;
+
+/**
+ * A word, or several that follow each other (`web-1`), is found where its tokens are; one with `*`, or a lone character of a script without
+ * spaces, where each of its pieces fits a word of the text. `AppError("invalid")` for a text without letters and digits.
+ */
+export function wantedWord(text: string): WantedText {
+  const wanted = tokensOf(text, text.includes("*"));
+  return searchTokens(text) ? { isIn: phraseTest(wanted), indexed: [text] } : patternTest(text);
+}
+
+/** All words of the text, wherever they stand. */
+export function wantedWords(text: string): WantedText {
+  const words = text.split(/\s+/u).filter((word) => word !== "").map(wantedWord);
+  if (words.length === 0) throw nothingWanted(text);
+  return { isIn: (value) => words.every((word) => word.isIn(value)), indexed: words.flatMap((word) => word.indexed) };
+}
+
+/** The words of the text in their order, one behind the other. A `*` means nothing here. */
+export function wantedPhrase(text: string): WantedText {
+  return wantedWord(text.replaceAll("*", " "));
+}
+
+/** The words of the text one behind the other, the last of which may go on. */
+export function wantedPrefix(text: string): WantedText {
+  const wanted = tokensOf(text);
+  const before = wanted.slice(0, -1);
+  const last = wanted.at(-1) ?? "";
+  const isIn = (value: string): boolean => {
+    const found = tokens(value);
+    return found.some((token, at) => token.startsWith(last) && before.every((word, index) => found[at - before.length + index] === word));
+  };
+  return { isIn, indexed: before };
+}
+
+/** For every word of the text one that is the same up to `FUZZY_CHANGES_MAX` changes, fewer than it has characters. */
+export function wantedNearly(text: string): WantedText {
+  const wanted = tokensOf(text).map((word) => Array.from(word));
+  const isIn = (value: string): boolean => {
+    const found = tokens(value).map((word) => Array.from(word));
+    return wanted.every((word) => found.some((other) => isWithin(word, other, Math.min(FUZZY_CHANGES_MAX, word.length - 1))));
+  };
+  return { isIn, indexed: [] };
+}
+
+function tokensOf(text: string, mayBeNone = false): readonly string[] {
+  const found = tokens(text);
+  if (found.length === 0 && !mayBeNone) throw nothingWanted(text);
+  return found;
+}
+
+function nothingWanted(text: string): AppError {
+  return new AppError("invalid", `[Valid] ${JSON.stringify(text)} has no letters or digits to search for.`);
+}
+
+function phraseTest(wanted: readonly string[]): (text: string) => boolean {
+  const [first = ""] = wanted;
+  return (text) => {
+    // A token stands in the text as it is: most texts need not be cut into tokens to be refused.
+    if (!comparable(text).includes(first)) return false;
+    const found = tokens(text);
+    for (let at = found.indexOf(first); at !== -1; at = found.indexOf(first, at + 1)) {
+      if (wanted.every((token, index) => found[at + index] === token)) return true;
+    }
+    return false;
+  };
+}
+
+function patternTest(text: string): WantedText {
+  const pieces = comparable(text).match(PIECE) ?? [];
+  const tests = pieces.map(pieceTest);
+  const indexed = pieces.filter((piece) => searchTokens(piece) !== undefined && parts(piece).length === 1);
+  return { isIn: (value) => tests.every((test) => test(value)), indexed };
+}
+
+/** Scripts without spaces have no ends of words, so that a piece in one is looked for anywhere. */
+function pieceTest(piece: string): (text: string) => boolean {
+  const isUnspaced = piece.split("*").some((part) => part !== "" && parts(part).some(({ unspaced }) => unspaced));
+  const fits = wildcard(isUnspaced ? `*${piece}*` : piece);
+  return (text) => runs(text).some((run) => (isUnspaced ? fits(run) : parts(run).some((part) => fits(part.text))));
+}
