@@ -3,11 +3,12 @@ import { AppError } from "../../common/errors.ts";
 import type { Row, Value } from "../../common/value.ts";
 import {
   canonicalText, canonicalValue, type ClassCatalog, type ClassChange, type ClassGuard, type ClassOptions, type ClassSpec, type ClassView, type Column,
-  type EdgeType, type Edit, type NewRecord, type ObjectChangeEvent, type ObjectRef, type ObjectRow, type Objects, type Pushdown, type ReadPlan,
+  type EdgeRequest, type EdgeType, type Edit, type NewRecord, type ObjectChangeEvent, type ObjectEdge, type ObjectRef, type ObjectRow, type Objects, type Pushdown, type ReadPlan,
   type ReadRequest, type SystemClass,
 } from "../../controller/areas/objects/index.ts";
 import { classAccess, type Principal, requirePermission } from "../../controller/areas/permissions/index.ts";
 import { withEdits } from "../../controller/areas/query/edits.ts";
+import { MemoryEdges } from "./memory-edges.ts";
 
 export interface MemoryObjectsOptions {
   readonly nowMs: () => number;
@@ -20,6 +21,7 @@ export interface MemoryObjectsOptions {
 interface Tenant {
   readonly specs: Map<string, ClassSpec & { readonly cid: number; readonly guard?: ClassGuard; readonly modifiedAtMs: number }>;
   readonly edgeTypes: Map<string, EdgeType>;
+  readonly edges: MemoryEdges;
   /** By class path, then by whole id. */
   readonly rows: Map<string, Map<string, ObjectRow>>;
   readonly numbers: Map<string, number>;
@@ -98,11 +100,13 @@ export class MemoryObjects implements Objects {
     return Promise.resolve();
   }
 
-  // Neither relations nor versions are kept here.
-  edges(): AsyncIterable<never> {
-    throw new AppError("unsupported", "Relations are not kept here.");
+  async *edges(principal: Principal, refs: readonly ObjectRef[], request: EdgeRequest): AsyncIterable<readonly ObjectEdge[]> {
+    const { edges } = this.#tenant(principal);
+    const isThere = (one: Required<ObjectRef>) => classAccess(principal, one.class).readable && this.#table(principal, one.class).has(one.id);
+    yield await Promise.resolve(edges.of(refs, request, isThere));
   }
 
+  // Versions are not kept here.
   history(): AsyncIterable<never> {
     throw new AppError("unsupported", "Versions are not kept here.");
   }
@@ -113,10 +117,25 @@ export class MemoryObjects implements Objects {
 
   insert(principal: Principal, path: string, rows: readonly Row[], options: { readonly atMs?: number } = {}): Promise<readonly string[]> {
     const view = this.#writable(principal, path);
-    const { edgeTypes } = this.#tenant(principal);
-    // Relations are not kept here.
-    const values = rows.map((row) => canonicalRow(view, Object.fromEntries(Object.entries(row).filter(([name]) => !edgeTypes.has(name)))));
-    return Promise.resolve(values.map((row, index) => this.#put(principal, view, { values: row, id: this.#idOf(view, rows[index] ?? {}, row), atMs: options.atMs })));
+    const isRelation = (name: string) => view.column(name) === undefined && this.#tenant(principal).edgeTypes.has(name);
+    const values = rows.map((row) => canonicalRow(view, Object.fromEntries(Object.entries(row).filter(([name]) => !isRelation(name)))));
+    const ids = values.map((row, index) => this.#put(principal, view, { values: row, id: this.#idOf(view, rows[index] ?? {}, row), atMs: options.atMs }));
+    for (const [index, id] of ids.entries()) {
+      const relations = Object.entries(rows[index] ?? {}).filter(([name]) => isRelation(name));
+      for (const [column, value] of relations) this.#relate(principal, { id, class: view.path }, { column, operation: "set", value });
+    }
+    return Promise.resolve(ids);
+  }
+
+  #relate(principal: Principal, from: Required<ObjectRef>, edit: Edit): void {
+    const tenant = this.#tenant(principal);
+    const classOf = (id: string): string => {
+      const views = [...tenant.views.values()].filter((view) => id.startsWith(`${view.label}:`));
+      const view = views.find(({ path }) => this.#table(principal, path).has(id)) ?? views[0];
+      if (view) return view.path;
+      throw new AppError("invalid", `[NotExist] Not Found Class For ID ${id}`);
+    };
+    tenant.edges.write(from, edit, classOf);
   }
 
   ingest(principal: Principal, path: string, records: readonly NewRecord[]): Promise<readonly string[]> {
@@ -134,7 +153,10 @@ export class MemoryObjects implements Objects {
     const view = this.#writable(principal, row.class.path);
     const { edgeTypes } = this.#tenant(principal);
     for (const edit of edits) if (!view.column(edit.column) && !edgeTypes.has(edit.column)) throw new AppError("not_found", `Field ${edit.column} Not Exist`);
-    this.#table(principal, view.path).set(row.id, { ...row, values: withEdits(row, edits), vtimeMs: this.#now() });
+    const isRelation = (edit: Edit) => view.column(edit.column) === undefined;
+    for (const edit of edits.filter(isRelation)) this.#relate(principal, { id: row.id, class: view.path }, edit);
+    const values = withEdits(row, edits.filter((edit) => !isRelation(edit)));
+    this.#table(principal, view.path).set(row.id, { ...row, values, vtimeMs: this.#now() });
     return Promise.resolve(true);
   }
 
@@ -145,6 +167,7 @@ export class MemoryObjects implements Objects {
       if (!row) continue;
       this.#writable(principal, row.class.path);
       if (this.#table(principal, row.class.path).delete(row.id)) count += 1;
+      this.#tenant(principal).edges.forget({ id: row.id, class: row.class.path });
     }
     return Promise.resolve(count);
   }
@@ -178,7 +201,7 @@ export class MemoryObjects implements Objects {
   #tenant(principal: Principal): Tenant {
     const known = this.#tenants.get(principal.tenant);
     if (known) return known;
-    const tenant: Tenant = { specs: new Map(), edgeTypes: new Map(), rows: new Map(), numbers: new Map(), views: new Map() };
+    const tenant: Tenant = { specs: new Map(), edgeTypes: new Map(), edges: new MemoryEdges(), rows: new Map(), numbers: new Map(), views: new Map() };
     this.#tenants.set(principal.tenant, tenant);
     const root: ClassSpec = { path: principal.ospace, columns: [{ name: "tags", type: "set", elements: ["varchar"] }], indexes: ["tags"] };
     for (const spec of [root, ...this.#system.map((one) => ({ ...one, path: `${principal.ospace}${one.path}` }))]) {

@@ -1,0 +1,47 @@
+import type { Value } from "../../common/value.ts";
+import type { EdgeRequest, Edit, ObjectEdge, ObjectRef } from "../../controller/areas/objects/index.ts";
+
+interface Target {
+  readonly id: string;
+  readonly class: string;
+}
+
+/** Relations in their simplest form. Those to objects that are not there yet are kept and not answered. */
+export class MemoryEdges {
+  #edges: readonly ObjectEdge[] = [];
+
+  /** `resolve` tells the class an id is of. */
+  write(from: Target, { column, operation, value }: Edit, resolve: (id: string) => string): void {
+    const isSame = (edge: ObjectEdge, target?: string) => isFrom(edge, from) && edge.type === column && (target === undefined || edge.target === target);
+    const ids = idsOf(value);
+    const dropped = operation === "set" ? (edge: ObjectEdge) => isSame(edge) : (edge: ObjectEdge) => ids.some((id) => isSame(edge, id));
+    const kept = this.#edges.filter((edge) => !dropped(edge));
+    const added = operation === "take" ? [] : [...new Set(ids)].map((target) => edge(column, from, { id: target, class: resolve(target) }));
+    this.#edges = [...kept, ...added];
+  }
+
+  forget(object: Target): void {
+    this.#edges = this.#edges.filter((edge) => !isFrom(edge, object) && !(edge.target === object.id && edge.targetClass === object.class));
+  }
+
+  of(refs: readonly ObjectRef[], { direction, type }: EdgeRequest, isThere: (object: Target) => boolean): readonly ObjectEdge[] {
+    return this.#edges.filter((edge) => {
+      const near = direction === "out" ? { id: edge.source, class: edge.sourceClass } : { id: edge.target, class: edge.targetClass };
+      const isAsked = refs.some((ref) => ref.id === near.id && (ref.class ?? near.class) === near.class) && (type ?? edge.type) === edge.type;
+      return isAsked && isThere({ id: edge.source, class: edge.sourceClass }) && isThere({ id: edge.target, class: edge.targetClass });
+    });
+  }
+}
+
+function isFrom(edge: ObjectEdge, { id, class: path }: Target): boolean {
+  return edge.source === id && edge.sourceClass === path;
+}
+
+function edge(type: string, from: Target, to: Target): ObjectEdge {
+  return { type, source: from.id, sourceClass: from.class, target: to.id, targetClass: to.class, timeMs: 0 };
+}
+
+function idsOf(value: Value | undefined): readonly string[] {
+  const ids = Array.isArray(value) ? (value as readonly Value[]) : [value ?? ""];
+  return ids.map(String).filter((id) => id !== "");
+}
