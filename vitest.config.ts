@@ -3,6 +3,7 @@ import { defineConfig } from "vitest/config";
 /** Tests of areas that keep something in a store: `unit` runs them over the embedded engine, `areas-cluster` over etcd and Cassandra. */
 const AREAS_ON_CLUSTER = [
   "controller/areas/{audit,cluster,files,ingest,policies,schema,tenants,users}/*.test.ts",
+  "controller/areas/query/search/*.test.ts",
   "controller/areas/rules/service.test.ts",
   "controller/areas/objects/{catalog,changes,definitions,edges,history,indexing,model,races,service}.test.ts",
   "controller/areas/{depots,jobs}/interface.test.ts",

@@ -12,7 +12,7 @@ import { NotificationHub, notificationSockets } from "./areas/notifications/inde
 import { ObjectService, type ObjectChangeEvent } from "./areas/objects/index.ts";
 import { systemPrincipal } from "./areas/permissions/index.ts";
 import { POLICY_GAP_PATH, POLICY_RUN_PATH, policyRoutes, PolicyService, registerPolicyClasses } from "./areas/policies/index.ts";
-import { queryRoutes, QueryService } from "./areas/query/index.ts";
+import { queryRoutes, QueryService, searchRoutes, SearchService } from "./areas/query/index.ts";
 import { FileParser, ruleRoutes, RuleService } from "./areas/rules/index.ts";
 import { schemaRoutes, SchemaService } from "./areas/schema/index.ts";
 import { TenantService } from "./areas/tenants/index.ts";
@@ -55,6 +55,7 @@ export async function assemble(options: AssemblyOptions) {
   const audit = new AuditService({ runtime, trail: new StoredTrail({ clock: runtime.clock, stores, objects, ospaceOf }) });
   const users = new UserService({ runtime, stores, tenants, audit });
   const query = new QueryService({ objects, runtime, audit });
+  const search = new SearchService({ objects, runtime, audit });
   const rules = new RuleService({ stores, objects });
   const files = new FileService({ stores, objects, nowMs: () => runtime.clock.nowMs(), random: runtime.random });
   const fileParser = new FileParser({ rules, objects, files });
@@ -113,6 +114,7 @@ export async function assemble(options: AssemblyOptions) {
   const endpoints: readonly Endpoint[] = [
     ...userRoutes({ users, tenants }),
     ...queryRoutes({ query }),
+    ...searchRoutes({ search }),
     ...schemaRoutes(new SchemaService({ objects, query })),
     ...ruleRoutes({ rules, fileParser }),
     ...hostRoutes(hosts),

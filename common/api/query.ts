@@ -11,3 +11,11 @@ export const MqlInput = Type.Object({
 export type MqlInput = Static<typeof MqlInput>;
 
 export const MqlRows = Type.Array(Type.Record(Type.String(), Type.Unknown()));
+
+export const SearchInput = Type.Object({
+  /** The condition; absent when it is the body. */
+  cond: Type.Optional(Type.String()),
+  /** Answers what the columns and classes of the rows are, too. */
+  meta: Type.Optional(Type.Boolean()),
+});
+export type SearchInput = Static<typeof SearchInput>;

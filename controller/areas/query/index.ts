@@ -1,6 +1,7 @@
 export { classChange, classSpec } from "./define.ts";
 export { bindInsert, bindInsertJson, checkRowCondition, type InsertWork } from "./insert.ts";
-export { queryRoutes } from "./routes.ts";
+export { queryRoutes, searchRoutes } from "./routes.ts";
+export { SearchService } from "./search/index.ts";
 export { isPseudo, PSEUDO_FIELDS, pseudoType } from "./scope.ts";
 export { QueryService } from "./service.ts";
 export type * from "./types.ts";

@@ -1,7 +1,8 @@
 import { AppError } from "../../../common/errors.ts";
-import { MqlInput, MqlRows } from "../../../common/api/query.ts";
+import { MqlInput, MqlRows, SearchInput } from "../../../common/api/query.ts";
 import type { Value } from "../../../common/value.ts";
 import { type Call, endpoint, type Endpoint } from "../../http/endpoint.ts";
+import type { Searches } from "./search/index.ts";
 import type { Query } from "./types.ts";
 
 export function queryRoutes({ query }: { readonly query: Query }): readonly Endpoint[] {
@@ -19,6 +20,20 @@ async function answer(query: Query, call: Call<MqlInput>) {
   const values = valueRows(call.input.values as readonly Value[] | undefined);
   const result = await query.run(call.principal, text, { signal: call.signal, ...(values ? { values } : {}) });
   return { rows: result.rows, ...(call.input.meta ? { meta: result.meta } : {}) };
+}
+
+export function searchRoutes({ search }: { readonly search: Searches }): readonly Endpoint[] {
+  const common = { path: "/mxobject/search", permission: "objects:read", input: SearchInput, output: MqlRows } as const;
+  const handler = async ({ input, text, principal, signal }: Call<SearchInput>) => {
+    const condition = input.cond ?? text ?? "";
+    if (condition.trim() === "") throw new AppError("invalid", "[Valid] There is no condition: give it as cond or as the body.");
+    const { rows, meta } = await search.search(principal, condition, { signal });
+    return { rows, ...(input.meta || meta.plan ? { meta } : {}) };
+  };
+  return [
+    endpoint({ ...common, method: "GET", summary: "Search objects by words, fields and times.", handler }),
+    endpoint({ ...common, method: "POST", summary: "Search by a condition given as form, as JSON or as the plain body.", body: "text", handler }),
+  ];
 }
 
 /** A list of lists, or the values of one execution as they are. */

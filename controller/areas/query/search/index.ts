@@ -1,0 +1,1 @@
+export { type Searches, SearchService } from "./service.ts";

@@ -1,0 +1,114 @@
+import { AppError } from "../../../../common/errors.ts";
+import type { Field, Select, SelectItem } from "../../../../common/mql/index.ts";
+import { type Search, type SearchField, timeQuestion } from "../../../../common/search/index.ts";
+import type { ClassCatalog, ObjectRow, ReadRequest } from "../../objects/index.ts";
+import type { Principal } from "../../permissions/index.ts";
+import { OutputBinder } from "../outputs.ts";
+import { bindOutputs, isStoredOrder, type SelectPlan, sortOf } from "../plan.ts";
+import type { Predicate } from "../predicate.ts";
+import { filterOf } from "../run.ts";
+import type { BoundField, Scope } from "../scope.ts";
+import { searchScope } from "./classes.ts";
+import { type Choice, fieldNode, type Wanted, wantedOf } from "./condition.ts";
+import { searchReads, type Versioned } from "./reads.ts";
+import { segmentOf } from "./segments.ts";
+import { wordsFilter } from "./words.ts";
+
+/** How a search is going to be done, as data. */
+export interface SearchPlan extends SelectPlan {
+  /** One after the other; a row of an earlier one is not answered again. */
+  readonly branches: readonly Branch[];
+  /** Reads of objects of which earlier versions are wanted, too. */
+  readonly versioned: Versioned | undefined;
+  /** Everything that has to hold for a row. */
+  readonly filter: Predicate<ObjectRow>;
+  readonly uniq: readonly BoundField[];
+  readonly wanted: Wanted;
+}
+
+export interface Branch {
+  readonly reads: readonly ReadRequest[];
+  readonly filter: Predicate<ObjectRow>;
+}
+
+export interface SearchContext {
+  readonly principal: Principal;
+  readonly catalog: ClassCatalog;
+  readonly nowMs: number;
+  /** Reads without the narrowing by the row condition of the principal, which a plan that is shown must not tell. */
+  readonly veiled?: boolean;
+}
+
+const NOWHERE = { start: 0, end: 0 };
+
+export function planSearch(search: Search, context: SearchContext): SearchPlan {
+  const time = timeQuestion(search.segments, context.nowMs);
+  if (time?.kind === "state" && time.field) throw new AppError("invalid", "[Valid] `at` alone asks for the state of a time: `for` goes with a span of time, such as `within`.");
+  const scope = searchScope(search, context, time?.kind === "state");
+  const wanted = wantedOf(search, scope, time);
+  const select = selectOf(search);
+  const bound = bindOutputs(select, new OutputBinder(select, scope, []), []);
+  const uniq = fieldsOf(search, "uniq").map((field) => scope.bind(field));
+  const filter = fullFilter(wanted, scope);
+  const reads = searchReads({ search, context, scope, wanted, time });
+  const isOneRead = reads.branches.length === 1 && reads.branches[0]?.length === 1 && !reads.versioned;
+  const stored = isOneRead && isStoredOrder(scope, bound.orderBy, bound.grouping !== undefined);
+  const sort = sortOf(bound.orderBy.length, stored, bound.limit);
+  const isStreamed = (sort === "none" || sort === "stored") && !bound.grouping && uniq.length === 0 && isOneRead;
+  const hints = { ...(stored ? { newestFirst: true } : {}), ...(isStreamed && bound.limit !== undefined ? { expected: bound.limit } : {}) };
+  const branches = reads.branches.map((own, index) => ({
+    reads: own.map((read) => ({ ...read, ...hints })),
+    filter: branchFilter(filter, reads.choices.slice(0, index), scope),
+  }));
+  const { where } = wanted;
+  return { kind: "select", fields: scope, scope, where, reads: branches.flatMap((branch) => branch.reads), ...bound, sort, branches, versioned: reads.versioned, filter, uniq, wanted };
+}
+
+/** The commands of a search are those of a SELECT; where the rows come from is decided here. */
+function selectOf(search: Search): Select {
+  const top = segmentOf(search, "top");
+  const orderBy = segmentOf(search, "sort")?.items.map(({ field, descending }) => ({ kind: "order" as const, value: fieldNode(field), descending, span: field.span })) ?? [];
+  const path = search.class ?? { path: "/", subtree: true };
+  return {
+    kind: "select", distinct: false, items: itemsOf(search), from: { kind: "class", path: path.path, subtree: path.subtree, alias: undefined, span: NOWHERE },
+    joins: [], where: undefined, groupBy: fieldsOf(search, "group"), having: undefined, orderBy, offset: undefined, asOf: undefined, cursor: undefined,
+    limit: top && { kind: "number", text: String(top.count), span: top.span }, span: NOWHERE,
+  };
+}
+
+/** A group answers its fields and `count`; PRINT chooses among them. */
+function itemsOf(search: Search): readonly SelectItem[] {
+  const group = segmentOf(search, "group");
+  const printed = segmentOf(search, "print")?.items;
+  if (!group && !printed) return [{ kind: "star", alias: undefined, span: NOWHERE }];
+  const fields: readonly { readonly field: SearchField; readonly alias: string | undefined }[] =
+    printed ?? [...(group?.fields ?? []), { parts: ["count"], span: NOWHERE }].map((field) => ({ field, alias: undefined }));
+  return fields.map(({ field, alias }) => {
+    const isCount = group !== undefined && field.parts.length === 1 && field.parts[0] === "count" && !group.fields.some(({ parts }) => parts[0] === "count");
+    const { span } = field;
+    if (!isCount) return { kind: "item", value: fieldNode(field), alias, span };
+    return { kind: "item", value: { kind: "call", name: "count", distinct: false, argument: undefined, span }, alias: alias ?? "count", span };
+  });
+}
+
+function fieldsOf(search: Search, kind: "uniq" | "group"): readonly Field[] {
+  return segmentOf(search, kind)?.fields.map(fieldNode) ?? [];
+}
+
+function fullFilter(wanted: Wanted, scope: Scope): Predicate<ObjectRow> {
+  const columns = filterOf({ scope, where: wanted.where, values: [] });
+  const words = wordsFilter(wanted.words, scope);
+  const choices = wanted.choices.map((alternatives) => alternatives.map((choice) => choiceFilter(choice, scope)));
+  return (row) => columns(row) === true && words(row) && choices.every((alternatives) => alternatives.some((holds) => holds(row)));
+}
+
+function choiceFilter(choice: Choice, scope: Scope): (row: ObjectRow) => boolean {
+  const columns = filterOf({ scope, where: choice.where, values: [] });
+  const words = wordsFilter(choice.words, scope);
+  return (row) => words(row) && columns(row) === true;
+}
+
+function branchFilter(filter: Predicate<ObjectRow>, earlier: readonly Choice[], scope: Scope): Predicate<ObjectRow> {
+  const others = earlier.map((choice) => choiceFilter(choice, scope));
+  return others.length === 0 ? filter : (row) => filter(row) === true && !others.some((holds) => holds(row));
+}

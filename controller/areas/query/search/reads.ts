@@ -1,0 +1,90 @@
+import type { Search, TimeQuestion } from "../../../../common/search/index.ts";
+import type { ClassCatalog, ClassView, Pushdown, ReadRequest } from "../../objects/index.ts";
+import { readsOf } from "../plan.ts";
+import type { Scope } from "../scope.ts";
+import { coverOf, keepsVersions } from "./classes.ts";
+import { allOf, type Choice, type Wanted } from "./condition.ts";
+import { segmentOf } from "./segments.ts";
+import type { WantedWord } from "./words.ts";
+
+/** What has to be read so that no row is missed. */
+export interface SearchReads {
+  /** Together all objects as they are (or were at the time asked for), without those whose versions are wanted. */
+  readonly branches: readonly (readonly ReadRequest[])[];
+  /** What each branch asks for beyond the others; empty when there is only one. */
+  readonly choices: readonly Choice[];
+  readonly versioned: Versioned | undefined;
+}
+
+/** Objects of which earlier versions are wanted, too: those written from `fromMs` to `toMs`, both included. */
+export interface Versioned {
+  readonly reads: readonly ReadRequest[];
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+export interface SearchQuestion {
+  readonly search: Search;
+  readonly context: { readonly catalog: ClassCatalog; readonly veiled?: boolean };
+  readonly scope: Scope;
+  readonly wanted: Wanted;
+  readonly time: TimeQuestion | undefined;
+}
+
+/** Alternatives that an index can answer are read one after the other; otherwise there is one branch. */
+export function searchReads(question: SearchQuestion): SearchReads {
+  const { scope, wanted } = question;
+  const past = new Set(asksForPast(question) ? scope.classes.filter(keepsVersions) : []);
+  const present = scope.classes.filter((view) => !past.has(view));
+  const choices = wanted.choices.find((alternatives) => alternatives.every(isIndexed)) ?? [];
+  const all: readonly (Choice | undefined)[] = choices.length > 0 ? choices : [undefined];
+  const branches = all.map((choice) => presentReads(question, present, choice));
+  return { branches, choices, versioned: past.size > 0 ? versionedReads(question, [...past]) : undefined };
+}
+
+function asksForPast({ search, time }: SearchQuestion): boolean {
+  return !search.current && time?.kind !== "state" && !segmentOf(search, "delete");
+}
+
+function isIndexed({ words, where }: Choice): boolean {
+  return words.some(({ indexed }) => indexed.length > 0) || (where?.kind === "compare" && where.operator === "=");
+}
+
+function presentReads(question: SearchQuestion, views: readonly ClassView[], choice: Choice | undefined): readonly ReadRequest[] {
+  const { wanted, time } = question;
+  const { targets, request } = narrowed(question, views, choice);
+  const where = [...(request.where ?? []), ...indexedWords([...wanted.words, ...(choice?.words ?? [])])];
+  const state = time?.kind === "state" ? { asOfMs: time.atMs } : {};
+  return targets.map((target) => ({ ...request, ...target, ...state, ...(where.length > 0 ? { where } : {}) }));
+}
+
+/** What an object is now says nothing about what it was, except its id, and when it was written last. */
+function versionedReads(question: SearchQuestion, views: readonly ClassView[]): Versioned {
+  const { time } = question;
+  const { targets, request } = narrowed(question, views, undefined);
+  const isOfWrites = time?.kind === "range" && (!time.field || ["vtime", "mtime"].includes(time.field.parts.join(".")));
+  const { fromMs, toMs } = isOfWrites ? time : { fromMs: -Infinity, toMs: Infinity };
+  const where: readonly Pushdown[] = isOfWrites ? [{ kind: "range", column: "vtime", from: fromMs }] : [];
+  const ids = request.ids ? { ids: request.ids } : {};
+  return { reads: targets.map((target) => ({ ...target, ...ids, where })), fromMs, toMs };
+}
+
+interface Narrowed {
+  readonly targets: readonly Pick<ReadRequest, "class" | "subtree">[];
+  readonly request: Partial<ReadRequest>;
+}
+
+/** How the conditions on columns narrow a read of these classes. */
+function narrowed({ scope, wanted, context }: SearchQuestion, views: readonly ClassView[], choice: Choice | undefined): Narrowed {
+  const reads = readsOf(scope, allOf([wanted.where, choice?.where]), { values: [], veiled: context.veiled ?? false });
+  const [first] = reads;
+  if (!first) return { targets: [], request: {} };
+  const isAll = reads.length === 1 && first.class === scope.root && first.subtree === scope.subtree;
+  const named = new Set(reads.map((read) => read.class));
+  return { targets: coverOf(isAll ? views : views.filter((view) => named.has(view.path)), context.catalog), request: first };
+}
+
+function indexedWords(words: readonly WantedWord[]): readonly Pushdown[] {
+  const indexed = words.flatMap((word) => word.indexed);
+  return indexed.length > 0 ? [{ kind: "words", words: indexed }] : [];
+}

@@ -1,0 +1,128 @@
+import { AppError } from "../../../../common/errors.ts";
+import { mapLimited } from "../../../../common/concurrency.ts";
+import { HISTORY_READS_IN_FLIGHT_MAX, QUERY_DISTINCT_MAX_ROWS } from "../../../../common/limits.ts";
+import type { ObjectRow, Objects, ObjectVersion } from "../../objects/index.ts";
+import type { Predicate } from "../predicate.ts";
+import { canonical } from "../questions.ts";
+import { matching, type RunContext } from "../run.ts";
+import type { Slices } from "../slice.ts";
+import { compareKeys, type SortKey, sortKey } from "../sort.ts";
+import type { SearchPlan } from "./plan.ts";
+import type { Versioned } from "./reads.ts";
+
+export interface RowsContext extends RunContext {
+  readonly history: (row: ObjectRow, range: { readonly fromMs?: number; readonly toMs?: number }) => ReturnType<Objects["history"]>;
+  readonly slices: Slices;
+}
+
+/** The rows that are found, before they are grouped, sorted and cut; of equal ones by UNIQ, the first of the order asked for. */
+export function foundRows(plan: SearchPlan, context: RowsContext): AsyncIterable<readonly ObjectRow[]> {
+  const all = allRows(plan, context);
+  if (plan.uniq.length === 0) return all;
+  const isSorted = !plan.grouping && (plan.sort === "top" || plan.sort === "all");
+  return isSorted ? bestRows(plan, all, context.slices) : firstRows(plan, all);
+}
+
+async function* allRows(plan: SearchPlan, context: RowsContext): AsyncIterable<readonly ObjectRow[]> {
+  for (const { reads, filter } of plan.branches) yield* matching({ reads, filter, slices: context.slices }, context);
+  if (plan.versioned) yield* versionRows(plan.versioned, plan.filter, context);
+}
+
+async function* versionRows(versioned: Versioned, filter: Predicate<ObjectRow>, context: RowsContext): AsyncIterable<readonly ObjectRow[]> {
+  const objects = matching({ reads: versioned.reads, filter: () => true, slices: context.slices }, context);
+  for await (const rows of objects) {
+    for (let at = 0; at < rows.length; at += HISTORY_READS_IN_FLIGHT_MAX) {
+      yield* versionsOf(rows.slice(at, at + HISTORY_READS_IN_FLIGHT_MAX), { versioned, filter, context });
+    }
+  }
+}
+
+interface VersionSearch {
+  readonly versioned: Versioned;
+  readonly filter: Predicate<ObjectRow>;
+  readonly context: RowsContext;
+}
+
+/** The objects as they are and, page by page, as they were. The first pages are read side by side. */
+async function* versionsOf(rows: readonly ObjectRow[], search: VersionSearch): AsyncIterable<readonly ObjectRow[]> {
+  const { filter, context } = search;
+  const pasts = rows.map((row) => earlier(row, search)[Symbol.asyncIterator]());
+  const pages = await mapLimited(pasts, pasts.length, (past) => past.next());
+  const found: ObjectRow[] = rows.filter((row) => filter(row) === true);
+  for (const page of pages) if (!page.done) found.push(...page.value);
+  if (found.length > 0) yield found;
+  for (const [at, past] of pasts.entries()) {
+    for (let page = pages[at]; page && !page.done; ) {
+      context.slices.check();
+      page = await past.next();
+      if (!page.done) yield page.value;
+    }
+  }
+}
+
+/** Pages of what an object was before its latest write and what of that passes. */
+async function* earlier(row: ObjectRow, { versioned, filter, context }: VersionSearch): AsyncIterable<readonly ObjectRow[]> {
+  const { fromMs, toMs } = versioned;
+  const range = { toMs: Math.min(toMs, row.vtimeMs - 1), ...(Number.isFinite(fromMs) ? { fromMs } : {}) };
+  for await (const versions of context.history(row, range)) {
+    yield versions.flatMap((version) => versionRow(version, row)).filter((candidate) => filter(candidate) === true);
+  }
+}
+
+function versionRow({ values, vtimeMs }: ObjectVersion, row: ObjectRow): readonly ObjectRow[] {
+  return values ? [{ ...row, values, vtimeMs }] : [];
+}
+
+async function* firstRows(plan: SearchPlan, pages: AsyncIterable<readonly ObjectRow[]>): AsyncIterable<readonly ObjectRow[]> {
+  const seen = new Set<string>();
+  const nameOf = naming(plan);
+  for await (const page of pages) {
+    const fresh = page.filter((row) => {
+      const size = seen.size;
+      seen.add(nameOf(row));
+      return seen.size > size;
+    });
+    checkSize(seen.size);
+    if (fresh.length > 0) yield fresh;
+  }
+}
+
+async function* bestRows(plan: SearchPlan, pages: AsyncIterable<readonly ObjectRow[]>, slices: Slices): AsyncIterable<readonly ObjectRow[]> {
+  const best = new Map<string, { readonly row: ObjectRow; readonly keys: readonly SortKey[] }>();
+  const nameOf = naming(plan);
+  const keysOf = ordering(plan);
+  for await (const page of pages) {
+    for (const row of page) {
+      const name = nameOf(row);
+      const known = best.get(name);
+      const keys = keysOf(row);
+      if (!known || isBefore(keys, known.keys, plan)) best.set(name, { row, keys });
+      if (slices.isOver()) await slices.pause();
+    }
+    checkSize(best.size);
+  }
+  yield [...best.values()].map(({ row }) => row);
+}
+
+function naming({ uniq, scope }: SearchPlan): (row: ObjectRow) => string {
+  const sources = uniq.map((field) => scope.source(field));
+  return (row) => canonical(sources.map((source) => source.read(row) ?? null));
+}
+
+function ordering({ orderBy, scope }: SearchPlan): (row: ObjectRow) => readonly SortKey[] {
+  const sources = orderBy.flatMap(({ value }) => (value.kind === "field" ? [scope.source(value.field)] : []));
+  return (row) => sources.map((source) => sortKey(source.kind(row), source.read(row)));
+}
+
+function isBefore(left: readonly SortKey[], right: readonly SortKey[], { orderBy }: SearchPlan): boolean {
+  for (const [index, { descending }] of orderBy.entries()) {
+    const order = compareKeys(left[index] ?? null, right[index] ?? null);
+    if (order !== 0) return descending ? order > 0 : order < 0;
+  }
+  return false;
+}
+
+function checkSize(size: number): void {
+  if (size <= QUERY_DISTINCT_MAX_ROWS) return;
+  throw new AppError("too_large", `[Exec] UNIQ over more than ${QUERY_DISTINCT_MAX_ROWS} rows.`, { details: { limit: "QUERY_DISTINCT_MAX_ROWS" } });
+}
