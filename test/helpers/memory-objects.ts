@@ -101,9 +101,9 @@ export class MemoryObjects implements Objects {
   }
 
   async *edges(principal: Principal, refs: readonly ObjectRef[], request: EdgeRequest): AsyncIterable<readonly ObjectEdge[]> {
-    const { edges } = this.#tenant(principal);
+    const { edges, edgeTypes } = this.#tenant(principal);
     const isThere = (one: Required<ObjectRef>) => classAccess(principal, one.class).readable && this.#table(principal, one.class).has(one.id);
-    yield await Promise.resolve(edges.of(refs, request, isThere));
+    yield await Promise.resolve(edges.of(refs, request, isThere).filter((edge) => edgeTypes.has(edge.type)));
   }
 
   // Versions are not kept here.

@@ -1,7 +1,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { expect } from "vitest";
 import { isAppError } from "../../common/errors.ts";
-import type { Row } from "../../common/value.ts";
+import type { Row, Value } from "../../common/value.ts";
 import { type Principal, ROLES } from "../../controller/areas/permissions/index.ts";
 import type { Query } from "../../controller/areas/query/index.ts";
 
@@ -76,8 +76,28 @@ async function answerOf(block: Block, query: Query): Promise<string> {
 /** Rows without ORDER BY have no order, so that they are compared sorted. */
 function printRows(rows: readonly Row[], ordered: boolean): string {
   if (rows.length === 0) return "no rows";
-  const lines = rows.map((row) => JSON.stringify(row));
+  const lines = rows.flatMap((row) => (isMap(row.graph) ? graphLines(row.graph) : [JSON.stringify(row)]));
   return (ordered ? lines : lines.sort()).join("\n");
+}
+
+/** One line for each object, edge and path. */
+function graphLines({ diff, nodes, edges, paths, pathtags }: Members): readonly string[] {
+  const lines: string[] = [...linesOf("node", nodes), ...linesOf("edge", edges), ...linesOf("path", paths)];
+  if (Array.isArray(pathtags) && pathtags.length > 0) lines.push(`tags ${JSON.stringify(pathtags)}`);
+  for (const [name, change] of Object.entries(isMap(diff) ? diff : {})) {
+    if (isMap(change)) lines.push(...linesOf(`${name} node`, change.nodes), ...linesOf(`${name} edge`, change.edges));
+  }
+  return lines.length > 0 ? lines : ["nothing"];
+}
+
+type Members = Readonly<Record<string, Value>>;
+
+function isMap(value: Value | undefined): value is Members {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function linesOf(kind: string, items: Value | undefined): readonly string[] {
+  return (Array.isArray(items) ? (items as readonly Value[]) : []).map((item) => `${kind} ${JSON.stringify(item)}`);
 }
 
 function splitAt(text: string, mark: string): readonly [string, string | undefined] {

@@ -1,0 +1,70 @@
+import { GRAPH_DEPTH_MAX } from "../../../../common/limits.ts";
+import { type ChainPlan, type Hop, tooDeep } from "./plan.ts";
+import type { NodePattern } from "./patterns.ts";
+import type { GraphReader } from "./reader.ts";
+import type { Link, Vertex } from "./types.ts";
+
+/** What paths that match a chain can consist of, and perhaps more. */
+export interface Candidates {
+  /** For each node of the chain the objects that may stand for it. */
+  readonly objects: readonly ReadonlySet<Vertex>[];
+  /** For each hop. */
+  readonly links: readonly (readonly Link[])[];
+}
+
+/** Reads from the anchor on to the end of the chain and back to its start, level by level. */
+export async function candidatesOf({ nodes, hops, anchor }: ChainPlan, reader: GraphReader): Promise<Candidates> {
+  const objects: ReadonlySet<Vertex>[] = new Array(nodes.length).fill(new Set<Vertex>());
+  const links: (readonly Link[])[] = new Array(hops.length).fill([]);
+  objects[anchor] = new Set(await reader.fitting(at(nodes, anchor)));
+  for (let hop = anchor; hop < hops.length; hop += 1) {
+    const starts = [...at(objects, hop)].filter((vertex) => hop === 0 || !vertex.isEnd);
+    const found = await spread(starts, { hop: at(hops, hop), way: "on", reader });
+    objects[hop + 1] = standing(found.reached, at(nodes, hop + 1));
+    links[hop] = found.links;
+  }
+  for (let hop = anchor - 1; hop >= 0; hop -= 1) {
+    const found = await spread([...at(objects, hop + 1)], { hop: at(hops, hop), way: "back", reader });
+    objects[hop] = standing(found.reached, at(nodes, hop));
+    links[hop] = found.links;
+  }
+  return { objects, links };
+}
+
+interface Spread {
+  readonly hop: Hop;
+  readonly way: "on" | "back";
+  readonly reader: GraphReader;
+}
+
+/** Every object is gone on from once, so that cycles end. */
+async function spread(starts: readonly Vertex[], { hop, way, reader }: Spread): Promise<{ links: readonly Link[]; reached: ReadonlySet<Vertex> }> {
+  const links: Link[] = [];
+  const reached = new Set<Vertex>();
+  const left = new Set<Vertex>();
+  let level = starts;
+  for (let depth = 0; level.length > 0 && depth < hop.depth; depth += 1) {
+    if (depth === GRAPH_DEPTH_MAX) throw tooDeep();
+    for (const vertex of level) left.add(vertex);
+    const next = new Set<Vertex>();
+    for (const link of await reader.links(level, hop, way)) {
+      const vertex = way === "on" ? link.to : link.from;
+      links.push(link);
+      reached.add(vertex);
+      if (!left.has(vertex) && !(way === "on" && vertex.isEnd)) next.add(vertex);
+    }
+    level = [...next];
+  }
+  return { links, reached };
+}
+
+/** With a limit the first by their ids, so that the same graph gives the same answer. */
+function standing(reached: ReadonlySet<Vertex>, pattern: NodePattern): ReadonlySet<Vertex> {
+  const fitting = [...reached].filter((vertex) => vertex.fits.has(pattern));
+  if (pattern.limit === undefined || fitting.length <= pattern.limit) return new Set(fitting);
+  return new Set(fitting.sort((left, right) => (left.key < right.key ? -1 : 1)).slice(0, pattern.limit));
+}
+
+function at<T>(items: readonly T[], index: number): T {
+  return items[index] as T;
+}

@@ -1,0 +1,51 @@
+/** One character of an id, or any text. */
+type Piece = "*" | ((character: string) => boolean);
+
+/**
+ * Ids that a pattern means: `*` is any text, `[1-5]` and `[abc]` one of these characters; every other character stands for itself. An id that
+ * is written like the pattern is always meant. Takes time linear in the id for each `*`.
+ */
+export function idMatcher(pattern: string): (id: string) => boolean {
+  if (!isPattern(pattern)) return (id) => id === pattern;
+  const pieces = [...pattern.matchAll(/\*|\[([^\]]+)\]|[^]/gu)].map(([whole, set]): Piece => (whole === "*" ? "*" : set === undefined ? (one) => one === whole : oneOf(set)));
+  return (id) => id === pattern || matches(pieces, [...id]);
+}
+
+export function isPattern(text: string): boolean {
+  return /\*|\[[^\]]+\]/.test(text);
+}
+
+/** What stands before the first colon; absent when it can be several texts. */
+export function labelOf(pattern: string): string | undefined {
+  const label = pattern.slice(0, Math.max(0, pattern.indexOf(":")));
+  return label === "" || isPattern(label) ? undefined : label;
+}
+
+function oneOf(set: string): (character: string) => boolean {
+  const ranges = [...set.matchAll(/([^])-([^])|[^]/gu)].map(([whole, low = whole, high = whole]) => [low, high] as const);
+  return (character) => ranges.some(([low, high]) => low <= character && character <= high);
+}
+
+/** On a mismatch the latest `*` takes one character more: earlier ones need not be tried again. */
+function matches(pieces: readonly Piece[], text: readonly string[]): boolean {
+  let piece = 0;
+  let star = -1;
+  let resume = 0;
+  for (let at = 0; at < text.length; ) {
+    const current = pieces[piece];
+    if (current === "*") {
+      star = piece;
+      resume = at;
+      piece += 1;
+    } else if (current?.(text[at] ?? "")) {
+      piece += 1;
+      at += 1;
+    } else {
+      if (star === -1) return false;
+      piece = star + 1;
+      resume += 1;
+      at = resume;
+    }
+  }
+  return pieces.slice(piece).every((rest) => rest === "*");
+}

@@ -1,0 +1,78 @@
+import { GRAPH_PATH_SEARCH_MAX_STEPS, GRAPH_PATHS_MAX } from "../../../../common/limits.ts";
+import type { PathMode } from "../../../../common/mql/index.ts";
+import type { Row } from "../../../../common/value.ts";
+import type { Slices } from "../slice.ts";
+import { combinations } from "./combinations.ts";
+import { type PathPlan, tooLarge } from "./plan.ts";
+import { shortest } from "./shortest.ts";
+import type { Solution } from "./solution.ts";
+import { trails, type Way } from "./ways.ts";
+
+/** What `paths` has for one chain, in no order. */
+export async function pathsOf(solution: Solution, paths: PathPlan, slices: Slices): Promise<readonly Row[]> {
+  if (!solution.plan.tags.some((tag) => tag !== undefined && paths.tags.includes(tag))) return [];
+  switch (paths.mode) {
+    case "any":
+      return taken(combinations(solution, paths.tags), slices);
+    case "short":
+      return (await taken(shortest(solution), slices)).map((way) => mapOf(way, solution, paths));
+    case "long":
+      return longestOf(await taken(trails(solution), slices)).map((way) => mapOf(way, solution, paths));
+    case "all":
+    case "detail":
+    case "back":
+      return (await taken(trails(solution), slices)).map((way) => mapOf(way, solution, paths));
+  }
+}
+
+async function taken<T>(search: Iterable<T | undefined>, slices: Slices): Promise<readonly T[]> {
+  const found: T[] = [];
+  let steps = 0;
+  for (const one of search) {
+    steps += 1;
+    if (slices.isOver()) await slices.pause();
+    if (steps > GRAPH_PATH_SEARCH_MAX_STEPS) throw tooLarge(`The search for paths takes more than ${GRAPH_PATH_SEARCH_MAX_STEPS} steps`, "GRAPH_PATH_SEARCH_MAX_STEPS");
+    if (one !== undefined) found.push(one);
+    checkCount(found);
+  }
+  return found;
+}
+
+export function checkCount(paths: readonly unknown[]): void {
+  if (paths.length > GRAPH_PATHS_MAX) throw tooLarge(`MATCH finds more than ${GRAPH_PATHS_MAX} paths`, "GRAPH_PATHS_MAX");
+}
+
+/** For every object of a start and every one of an end those with the most edges. */
+function longestOf(ways: readonly Way[]): readonly Way[] {
+  const most = new Map<string, number>();
+  const ends = new Map(ways.map((way) => [way, endsOf(way)]));
+  for (const [way, name] of ends) most.set(name, Math.max(most.get(name) ?? 0, way.length));
+  return ways.filter((way) => most.get(ends.get(way) ?? "") === way.length);
+}
+
+function endsOf(way: Way): string {
+  return `${stepsOf(way)[0]?.vertex.key ?? ""} ${way.vertex.key}`;
+}
+
+/** From the start to the end. */
+function stepsOf(way: Way): readonly Way[] {
+  const steps: Way[] = [];
+  for (let at: Way | undefined = way; at !== undefined; at = at.before) steps.push(at);
+  return steps.reverse();
+}
+
+function mapOf(way: Way, { plan }: Solution, { mode, tags }: PathPlan): Row {
+  const steps = stepsOf(way);
+  const row: Row = {};
+  for (const step of steps) {
+    const tag = step.depth === 0 ? plan.tags[step.hop] : undefined;
+    if (tag !== undefined && tags.includes(tag)) row[tag] = step.vertex.id;
+  }
+  return withDetails(row, mode === "back" ? [...steps].reverse() : steps, mode);
+}
+
+function withDetails(row: Row, steps: readonly Way[], mode: PathMode): Row {
+  if (mode !== "detail" && mode !== "back") return row;
+  const edges = steps.flatMap((step) => (step.link ? [step.link.edge.shown] : []));
+  return { nodes: steps.map((step) => step.vertex.id), edges, ...row };
+}

@@ -1,0 +1,105 @@
+import { AppError } from "../../../../common/errors.ts";
+import { type Condition, type GraphNode, printCondition } from "../../../../common/mql/index.ts";
+import type { ClassCatalog, ClassView, ObjectRow, ReadRequest } from "../../objects/index.ts";
+import { classAccess, type Principal } from "../../permissions/index.ts";
+import { type Arguments, rowCount } from "../literal.ts";
+import { readsOf } from "../plan.ts";
+import { filterOf } from "../run.ts";
+import { Scope } from "../scope.ts";
+import { idMatcher, isPattern, labelOf } from "./ids.ts";
+
+/** What one node of a chain asks of the object that stands for it. */
+export interface NodePattern {
+  /** For EXPLAIN. */
+  readonly label: string;
+  readonly name: string | undefined;
+  /** Asks nothing: `()`, `(m)`. */
+  readonly isOpen: boolean;
+  /** At most so many objects stand for it. */
+  readonly limit: number | undefined;
+  /** Bound when it was planned; also false for what the principal may not see. */
+  readonly fits: (row: ObjectRow) => boolean;
+  /** Together they read every object that fits. Veiled ones are not narrowed by the row condition of the principal, which EXPLAIN must not show. */
+  reads(options?: { readonly veiled: boolean }): readonly ReadRequest[];
+}
+
+export interface PatternContext {
+  readonly principal: Principal;
+  readonly catalog: ClassCatalog;
+  readonly values: Arguments;
+  readonly asOfMs: number | undefined;
+}
+
+/** `and` comes from the WHERE after the chains. */
+export function bindNode(node: GraphNode, and: readonly Condition[], context: PatternContext): NodePattern {
+  const scope = scopeOfNode(node, context);
+  const conditions = node.where ? [node.where, ...and] : and;
+  const [first] = conditions;
+  const where: Condition | undefined = conditions.length > 1 ? { kind: "and", items: conditions, span: node.span } : first;
+  const passes = filterOf({ scope, where, values: context.values });
+  const known = new Set(scope.classes.map((view) => view.path));
+  const isNamed = idTest(node.ids);
+  const limit = node.limit && rowCount(node.limit, context.values);
+  return {
+    label: labelOfNode(node, where),
+    name: node.name,
+    isOpen: node.ids.length === 0 && node.class === undefined && where === undefined && node.limit === undefined,
+    limit,
+    fits: (row) => isNamed(row.id) && known.has(row.class.path) && passes(row) === true,
+    reads: (options) => readsOfNode(node, scope, { where, expected: limit, context, ...options }),
+  };
+}
+
+function idTest(patterns: readonly string[]): (id: string) => boolean {
+  if (patterns.length === 0) return () => true;
+  const plain = new Set(patterns);
+  const matchers = patterns.filter(isPattern).map(idMatcher);
+  return (id) => plain.has(id) || matchers.some((matches) => matches(id));
+}
+
+/** The classes an object that fits can be of. */
+function scopeOfNode(node: GraphNode, { principal, catalog }: PatternContext): Scope {
+  const make = (path: string, found: readonly ClassView[]): Scope => new Scope(principal, { path, subtree: true, alias: node.name }, found);
+  if (node.ids.length > 0) return make(node.ids.join(", "), classesOfIds(node.ids, principal, catalog));
+  if (node.class === undefined) return make("/", catalog.tree("/"));
+  if (!node.class.startsWith("/")) return make(node.class, catalog.byLabel(node.class));
+  const path = node.class.replace(/(?<=.)\/$/, "");
+  const root = catalog.get(path);
+  const isTree = node.class.endsWith("/");
+  return make(path, isTree ? catalog.tree(path) : root ? [root] : []);
+}
+
+/** Ids of classes that are not there are passed over, as ids of objects that are not there; not when all are such. */
+function classesOfIds(ids: readonly string[], principal: Principal, catalog: ClassCatalog): readonly ClassView[] {
+  const labels = new Set(ids.map(labelOf));
+  if (labels.has(undefined)) return catalog.tree("/");
+  const views = [...labels].flatMap((label = "") => catalog.byLabel(label)).filter((view) => classAccess(principal, view.path).readable);
+  if (views.length > 0) return views;
+  throw new AppError("not_found", `[NotExist] Not Found Class For ID ${ids.join(", ")}`);
+}
+
+interface Wanted {
+  readonly where: Condition | undefined;
+  readonly expected: number | undefined;
+  readonly context: PatternContext;
+  readonly veiled?: boolean;
+}
+
+/** Class by class: ids and labels make sets of classes that are no tree. */
+function readsOfNode(node: GraphNode, scope: Scope, { where, expected, context, veiled = false }: Wanted): readonly ReadRequest[] {
+  const { values, asOfMs } = context;
+  const [shape] = readsOf(scope, where, { values, expected, asOfMs, veiled });
+  if (!shape) return [];
+  return scope.classes.flatMap((view): readonly ReadRequest[] => {
+    const request = { ...shape, class: view.path, subtree: false };
+    if (node.ids.length === 0) return [request];
+    const own = node.ids.filter((id) => [undefined, view.label].includes(labelOf(id)));
+    if (own.length === 0) return [];
+    return own.some(isPattern) ? [request] : [{ ...request, ids: own }];
+  });
+}
+
+function labelOfNode(node: GraphNode, where: Condition | undefined): string {
+  const what = node.ids.length > 0 ? node.ids.join(", ") : (node.class ?? "any object");
+  return `${what}${where ? ` where ${printCondition(where)}` : ""}`;
+}

@@ -1,0 +1,107 @@
+import { AppError } from "../../../../common/errors.ts";
+import { GRAPH_CHAINS_MAX, GRAPH_DEPTH_MAX, GRAPH_STEPS_MAX } from "../../../../common/limits.ts";
+import type { Chain, Field, GraphStep, Match, PathMode } from "../../../../common/mql/index.ts";
+import { type BoundField, Scope } from "../scope.ts";
+import { timeOfState } from "../plan.ts";
+import { conditionsOf } from "./conditions.ts";
+import { idMatcher } from "./ids.ts";
+import { bindNode, type NodePattern, type PatternContext } from "./patterns.ts";
+
+/** How a MATCH is going to be done, as data. */
+export interface GraphPlan {
+  /** All that the principal may see. */
+  readonly scope: Scope;
+  readonly chains: readonly ChainPlan[];
+  readonly returns: readonly BoundField[];
+  /** Ids that no path goes on from. */
+  readonly until: ((id: string) => boolean) | undefined;
+  readonly paths: PathPlan | undefined;
+  readonly asOfMs: number | undefined;
+}
+
+export interface ChainPlan {
+  /** One more than hops. */
+  readonly nodes: readonly NodePattern[];
+  readonly hops: readonly Hop[];
+  /** Reading begins at this node: the first that asks anything. */
+  readonly anchor: number;
+  /** Of the nodes, in their order; those without one have none. */
+  readonly tags: readonly (string | undefined)[];
+}
+
+export interface Hop {
+  readonly direction: GraphStep["direction"];
+  /** Absent: any. */
+  readonly type: string | undefined;
+  /** Edges at most; `Infinity` for any number. */
+  readonly depth: number;
+}
+
+export interface PathPlan {
+  readonly mode: PathMode;
+  /** What the maps have as keys, in this order. */
+  readonly tags: readonly string[];
+}
+
+/** `AppError` for unknown classes, fields, edge types and names, and for what is beyond the limits: before anything is read. */
+export function planMatch(match: Match, context: Omit<PatternContext, "asOfMs">, asOfMs = timeOfState(match.asOf, context.values)): GraphPlan {
+  checkSize(match);
+  const { principal, catalog, values } = context;
+  const scope = new Scope(principal, { path: "/", subtree: true, alias: undefined }, catalog.tree("/"));
+  const conditions = conditionsOf(match);
+  const isNamed = match.chains.some((chain) => nodesOf(chain).some((node) => node.name !== undefined));
+  const chains = match.chains.map((chain): ChainPlan => {
+    const nodes = nodesOf(chain).map((node, at) => bindNode(node, conditions(node, at), { ...context, asOfMs }));
+    const anchor = Math.max(0, nodes.findIndex((node) => !node.isOpen));
+    return { nodes, hops: chain.steps.map((step) => hopOf(step, context)), anchor, tags: tagsOf(nodes, isNamed) };
+  });
+  const returns = match.returns.map((name) => scope.bind(fieldNamed(name, match), values));
+  return { scope, chains, returns, until: match.until === undefined ? undefined : idMatcher(match.until), paths: pathsOf(match, chains), asOfMs };
+}
+
+function nodesOf(chain: Chain): readonly Chain["start"][] {
+  return [chain.start, ...chain.steps.map((step) => step.node)];
+}
+
+function hopOf(step: GraphStep, { catalog }: Pick<PatternContext, "catalog">): Hop {
+  const { direction, type, depth } = step;
+  if (type !== undefined && !catalog.edgeTypes().some((known) => known.name === type)) {
+    throw new AppError("not_found", `[NotExist] edge type ${type} does not exist.`);
+  }
+  if (depth !== "any" && depth > GRAPH_DEPTH_MAX) throw tooDeep();
+  return { direction, type, depth: depth === "any" ? Infinity : depth };
+}
+
+/** Where no node has a name, each is called by its place. */
+function tagsOf(nodes: readonly NodePattern[], isNamed: boolean): readonly (string | undefined)[] {
+  const tags = nodes.map((node, at) => (isNamed ? node.name : `n${at + 1}`));
+  const twice = tags.find((tag, at) => tag !== undefined && tags.indexOf(tag) !== at);
+  if (twice !== undefined) throw new AppError("invalid", `[Valid] Two nodes of one chain are called ${twice}.`);
+  return tags;
+}
+
+function pathsOf({ pathMode, pathTags }: Match, chains: readonly ChainPlan[]): PathPlan | undefined {
+  if (pathMode === undefined) return undefined;
+  const known = new Set(chains.flatMap((chain) => chain.tags).filter((tag) => tag !== undefined));
+  const unknown = pathTags.find((tag) => !known.has(tag));
+  if (unknown !== undefined) throw new AppError("not_found", `[NotExist] No node is called ${unknown}.`);
+  return { mode: pathMode, tags: pathTags.length > 0 ? [...new Set(pathTags)] : [...known] };
+}
+
+function fieldNamed(name: string, { span }: Match): Field {
+  return { kind: "field", parts: [name], span };
+}
+
+function checkSize({ chains }: Match): void {
+  const steps = Math.max(...chains.map((chain) => chain.steps.length));
+  if (chains.length > GRAPH_CHAINS_MAX) throw tooLarge(`MATCH unites at most ${GRAPH_CHAINS_MAX} chains`, "GRAPH_CHAINS_MAX");
+  if (steps > GRAPH_STEPS_MAX) throw tooLarge(`A chain of MATCH has at most ${GRAPH_STEPS_MAX} edges`, "GRAPH_STEPS_MAX");
+}
+
+export function tooDeep(): AppError {
+  return tooLarge(`MATCH follows at most ${GRAPH_DEPTH_MAX} edges for one step of a chain`, "GRAPH_DEPTH_MAX");
+}
+
+export function tooLarge(complaint: string, limit: string): AppError {
+  return new AppError("too_large", `[Exec] ${complaint}.`, { details: { limit } });
+}

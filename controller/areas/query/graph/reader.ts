@@ -1,0 +1,175 @@
+import { parseObjectId } from "../../../../common/ids.ts";
+import { GRAPH_EDGES_MAX, GRAPH_NODES_MAX } from "../../../../common/limits.ts";
+import type { Row } from "../../../../common/value.ts";
+import type { ObjectEdge, ObjectRow, Objects } from "../../objects/index.ts";
+import type { Principal } from "../../permissions/index.ts";
+import { matching, type RunContext } from "../run.ts";
+import { visibility } from "../scope.ts";
+import type { Slices } from "../slice.ts";
+import { type GraphPlan, type Hop, tooLarge } from "./plan.ts";
+import type { NodePattern } from "./patterns.ts";
+import type { GraphEdge, Link, Vertex, VertexRef } from "./types.ts";
+
+export interface GraphContext extends RunContext {
+  readonly principal: Principal;
+  readonly objects: Pick<Objects, "get" | "edges">;
+}
+
+type End = "source" | "target";
+
+/** What one MATCH has read. Every object and the edges of every object are read once; both have a limit. */
+export class GraphReader {
+  readonly #plan: GraphPlan;
+  readonly #context: GraphContext;
+  readonly #slices: Slices;
+  readonly #patterns: readonly NodePattern[];
+  readonly #isVisible: (row: ObjectRow) => boolean;
+  /** Absent value: not there for the principal. */
+  readonly #vertices = new Map<string, Vertex | undefined>();
+  readonly #edges = new Map<string, GraphEdge>();
+  /** By direction and type, then by object. */
+  readonly #known = new Map<string, Map<string, GraphEdge[]>>();
+  #nodes = 0;
+
+  constructor(plan: GraphPlan, context: GraphContext, slices: Slices) {
+    this.#plan = plan;
+    this.#context = context;
+    this.#slices = slices;
+    this.#patterns = plan.chains.flatMap((chain) => chain.nodes);
+    const visible = visibility(plan.scope);
+    this.#isVisible = (row) => visible(row) === true;
+  }
+
+  /** All objects that fit, or as many as the pattern's limit lets pass. */
+  async fitting(pattern: NodePattern): Promise<readonly Vertex[]> {
+    const found = new Set<Vertex>();
+    if (pattern.limit === 0) return [];
+    for await (const page of matching({ reads: pattern.reads(), filter: pattern.fits, slices: this.#slices }, this.#context)) {
+      for (const row of page) {
+        found.add(this.#vertexOf(row));
+        if (found.size === pattern.limit) return [...found];
+      }
+    }
+    return [...found];
+  }
+
+  /** Edges that lead on from the objects, or back to what leads to them; in both cases as the chain passes them. */
+  async links(vertices: readonly Vertex[], hop: Hop, way: "on" | "back"): Promise<readonly Link[]> {
+    const links: Link[] = [];
+    for (const near of nearEnds(hop, way)) {
+      const pairs = await this.#edgesOf(vertices, near, hop.type);
+      const others = await this.#load(pairs.map(({ edge }) => edge[opposite(near)]));
+      for (const [at, { vertex, edge }] of pairs.entries()) {
+        const other = others[at];
+        if (this.#slices.isOver()) await this.#slices.pause();
+        if (other === undefined || (hop.direction === "both" && near === "target" && other === vertex)) continue;
+        links.push({ edge: edge, from: way === "on" ? vertex : other, to: way === "on" ? other : vertex });
+      }
+    }
+    return links;
+  }
+
+  async #edgesOf(vertices: readonly Vertex[], near: End, type: string | undefined): Promise<readonly { vertex: Vertex; edge: GraphEdge }[]> {
+    const group = `${near} ${type ?? ""}`;
+    const known = this.#known.get(group) ?? new Map<string, GraphEdge[]>();
+    this.#known.set(group, known);
+    const missing = vertices.filter((vertex) => !known.has(vertex.key) && !(near === "source" && vertex.isRecord));
+    for (const vertex of missing) known.set(vertex.key, []);
+    if (missing.length > 0) await this.#readEdges(missing, { near, type, known });
+    return vertices.flatMap((vertex) => (known.get(vertex.key) ?? []).map((edge) => ({ vertex, edge })));
+  }
+
+  async #readEdges(vertices: readonly Vertex[], to: { near: End; type: string | undefined; known: Map<string, GraphEdge[]> }): Promise<void> {
+    const { principal, objects, signal } = this.#context;
+    const request = {
+      direction: to.near === "source" ? ("out" as const) : ("in" as const),
+      ...(to.type === undefined ? {} : { type: to.type }),
+      ...(this.#plan.asOfMs === undefined ? {} : { asOfMs: this.#plan.asOfMs }),
+      ...(signal ? { signal } : {}),
+    };
+    for await (const page of objects.edges(principal, vertices, request)) {
+      this.#slices.check();
+      for (const found of page) {
+        const edge = this.#edgeOf(found);
+        to.known.get(edge[to.near].key)?.push(edge);
+      }
+    }
+  }
+
+  /** In the order of the references; nothing for what the principal may not see. */
+  async #load(refs: readonly VertexRef[]): Promise<readonly (Vertex | undefined)[]> {
+    const missing = new Map(refs.filter((ref) => !this.#vertices.has(ref.key)).map((ref) => [ref.key, ref]));
+    for (const key of missing.keys()) this.#vertices.set(key, undefined);
+    for await (const row of this.#rows([...missing.values()])) {
+      if (this.#isVisible(row)) this.#vertexOf(row);
+      if (this.#slices.isOver()) await this.#slices.pause();
+    }
+    return refs.map((ref) => this.#vertices.get(ref.key));
+  }
+
+  async *#rows(refs: readonly VertexRef[]): AsyncGenerator<ObjectRow> {
+    const { asOfMs } = this.#plan;
+    if (refs.length === 0) return;
+    if (asOfMs === undefined) {
+      for (const row of await this.#context.objects.get(this.#context.principal, refs)) if (row) yield row;
+      return;
+    }
+    for (const path of new Set(refs.map((ref) => ref.class))) {
+      const ids = refs.filter((ref) => ref.class === path).map((ref) => ref.id);
+      for await (const page of this.#context.read({ class: path, subtree: false, ids, asOfMs })) yield* page;
+    }
+  }
+
+  #vertexOf(row: ObjectRow): Vertex {
+    const ref = refOf(row.class.path, row.id);
+    const known = this.#vertices.get(ref.key);
+    if (known) return known;
+    this.#nodes += 1;
+    if (this.#nodes > GRAPH_NODES_MAX) throw tooLarge(`MATCH meets more than ${GRAPH_NODES_MAX} objects`, "GRAPH_NODES_MAX");
+    const vertex: Vertex = {
+      ...ref,
+      isRecord: row.class.kind === "record",
+      isEnd: this.#plan.until?.(row.id) ?? false,
+      fits: new Set(this.#patterns.filter((pattern) => pattern.fits(row))),
+      shown: this.#shown(row),
+    };
+    this.#vertices.set(ref.key, vertex);
+    return vertex;
+  }
+
+  #shown(row: ObjectRow): Row {
+    const { scope, returns } = this.#plan;
+    const name = scope.column(row.class, "name") ? row.values.name : undefined;
+    const shown: Row = { id: row.id, class: row.class.path, name: name ?? parseObjectId(row.id)?.key ?? row.id };
+    for (const field of returns) {
+      const value = scope.source(field).read(row);
+      if (value !== undefined) shown[field.label] = value;
+    }
+    return shown;
+  }
+
+  #edgeOf({ type, source, target, sourceClass, targetClass }: ObjectEdge): GraphEdge {
+    const ends = { source: refOf(sourceClass, source), target: refOf(targetClass, target) };
+    const key = `${type} ${ends.source.key} ${ends.target.key}`;
+    const known = this.#edges.get(key);
+    if (known) return known;
+    if (this.#edges.size >= GRAPH_EDGES_MAX) throw tooLarge(`MATCH meets more than ${GRAPH_EDGES_MAX} edges`, "GRAPH_EDGES_MAX");
+    const made: GraphEdge = { key, ...ends, shown: { id: `${source} ${type} ${target}`, class: type, source, target } };
+    this.#edges.set(key, made);
+    return made;
+  }
+}
+
+function refOf(path: string, id: string): VertexRef {
+  return { key: `${path} ${id}`, id, class: path };
+}
+
+/** On which end of an edge the objects are from where it is looked for. */
+function nearEnds({ direction }: Hop, way: "on" | "back"): readonly End[] {
+  if (direction === "both") return ["source", "target"];
+  return [(direction === "out") === (way === "on") ? "source" : "target"];
+}
+
+function opposite(end: End): End {
+  return end === "source" ? "target" : "source";
+}

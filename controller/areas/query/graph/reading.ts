@@ -1,0 +1,48 @@
+import type { Match } from "../../../../common/mql/index.ts";
+import type { Objects } from "../../objects/index.ts";
+import { plainMeta } from "../meta.ts";
+import { timeOfState } from "../plan.ts";
+import type { Reading } from "../reading.ts";
+import { runMatch } from "./answer.ts";
+import type { PatternContext } from "./patterns.ts";
+import { type ChainPlan, type GraphPlan, type Hop, planMatch } from "./plan.ts";
+
+export interface MatchContext extends Omit<PatternContext, "asOfMs"> {
+  readonly objects: Pick<Objects, "get" | "edges">;
+}
+
+/** A MATCH whose names, values and rights are checked. */
+export function planGraph(match: Match, { objects, ...context }: MatchContext): Reading {
+  const plan = planMatch(match, context);
+  const earlierMs = timeOfState(match.diff, context.values);
+  const earlier = earlierMs === undefined ? undefined : planMatch(match, context, earlierMs);
+  const columns = [{ name: "graph", title: "graph", type: "map" }];
+  return {
+    meta: plainMeta(plan.paths ? "path" : "graph", "", columns),
+    rows: (run) => runMatch(plan, earlier, { ...run, principal: context.principal, objects }),
+    describe: (stepsOf) => describe(plan, { until: match.until, stepsOf }),
+  };
+}
+
+async function describe(plan: GraphPlan, { until, stepsOf }: { until: string | undefined; stepsOf: Parameters<Reading["describe"]>[0] }): Promise<readonly string[]> {
+  const lines: string[] = [];
+  for (const chain of plan.chains) {
+    lines.push(...(await stepsOf(chain.nodes[chain.anchor]?.reads({ veiled: true }) ?? [])), ...hopSteps(chain));
+  }
+  if (until !== undefined) lines.push(`go on from nothing called ${until}`);
+  if (plan.paths) lines.push(`${plan.paths.mode === "any" ? "combinations" : `${plan.paths.mode} paths`} of ${plan.paths.tags.join(", ")}`);
+  return lines;
+}
+
+/** In the order in which they are read: from the anchor on, then from it back. */
+function hopSteps({ nodes, hops, anchor }: ChainPlan): readonly string[] {
+  const on = hops.slice(anchor).map((hop, at) => `${hopStep(hop, "out")} to ${nodes[anchor + at + 1]?.label ?? ""}`);
+  const back = hops.slice(0, anchor).map((hop, at) => `${hopStep(hop, "in")} to ${nodes[at]?.label ?? ""}`);
+  return [`begin at ${nodes[anchor]?.label ?? ""}`, ...on, ...back.reverse()];
+}
+
+function hopStep({ direction, type, depth }: Hop, along: Hop["direction"]): string {
+  const way = direction === "both" ? "edges of both directions" : direction === along ? "outgoing edges" : "incoming edges";
+  const times = depth === 1 ? "" : depth === Infinity ? ", any number," : `, up to ${depth},`;
+  return `${way} of ${type ?? "every type"}${times}`;
+}

@@ -1,0 +1,61 @@
+import type { Solution } from "./solution.ts";
+import type { Link } from "./types.ts";
+import { isWhole, onward, starts, type Way } from "./ways.ts";
+
+/** Where ways from one start have met: all that came there by the same number of edges. */
+interface Meeting {
+  readonly state: Way;
+  readonly came: { readonly from: Meeting; readonly link: Link | undefined }[];
+}
+
+/** For every object of a start and every one of an end the ways with the fewest edges between them. Yields as `trails` does. */
+export function* shortest(solution: Solution): Generator<Way | undefined> {
+  for (const start of starts(solution)) yield* shortestFrom(start, solution);
+}
+
+function* shortestFrom(start: Way, solution: Solution): Generator<Way | undefined> {
+  const first: Meeting = { state: start, came: [] };
+  const met = new Map([[nameOf(start, solution), first]]);
+  // Grows while it is gone through: what is one edge further comes after what is not.
+  const queue = [first];
+  for (const meeting of queue) {
+    yield undefined;
+    for (const next of onward(meeting.state, solution)) {
+      const name = nameOf(next, solution);
+      const known = met.get(name);
+      const came = { from: meeting, link: next.link };
+      if (known?.state.length === next.length) known.came.push(came);
+      if (known !== undefined) continue;
+      const made: Meeting = { state: next, came: [came] };
+      met.set(name, made);
+      queue.push(made);
+    }
+  }
+  for (const meeting of queue) if (isWhole(meeting.state, solution)) yield* waysTo(meeting);
+}
+
+/** Where no number of edges is set, it does not matter how many of a hop were passed, but whether any was. */
+function nameOf({ hop, depth, vertex }: Way, { hops }: Solution): string {
+  return `${hop} ${hops[hop]?.depth === Infinity ? Math.min(depth, 1) : depth} ${vertex.key}`;
+}
+
+/** The way from a meeting to the end, told from the meeting. */
+interface Remainder {
+  readonly meeting: Meeting;
+  readonly link: Link | undefined;
+  readonly next: Remainder | undefined;
+}
+
+function* waysTo(end: Meeting): Generator<Way | undefined> {
+  const open: Remainder[] = [{ meeting: end, link: undefined, next: undefined }];
+  for (let remainder = open.pop(); remainder !== undefined; remainder = open.pop()) {
+    yield remainder.meeting.came.length === 0 ? wayAlong(remainder) : undefined;
+    for (const { from, link } of remainder.meeting.came) open.push({ meeting: from, link, next: remainder });
+  }
+}
+
+function wayAlong(from: Remainder): Way {
+  let way: Way = { ...from.meeting.state, before: undefined, link: undefined };
+  for (let at = from; at.next !== undefined; at = at.next) way = { ...at.next.meeting.state, before: way, link: at.link };
+  return way;
+}

@@ -1,0 +1,100 @@
+import type { Slices } from "../slice.ts";
+import type { Candidates } from "./candidates.ts";
+import type { ChainPlan } from "./plan.ts";
+import type { Link, Vertex } from "./types.ts";
+
+/**
+ * Exactly what lies on ways that match a whole chain. A way goes from edge to edge and may come by an object or an edge again; a hop of it passes
+ * one edge at least and `depth` at most, and goes on from no object that ends paths, the very first apart.
+ */
+export interface Solution {
+  readonly plan: ChainPlan;
+  /** For each node of the chain the objects that stand for it on some way. */
+  readonly objects: readonly ReadonlySet<Vertex>[];
+  readonly hops: readonly SolvedHop[];
+}
+
+export interface SolvedHop {
+  readonly depth: number;
+  /** What lies on some way, by the object it is passed from. */
+  readonly from: LinksOf;
+  /** How many edges are needed at least from an object to the end of the hop. */
+  readonly rest: Distances;
+}
+
+type LinksOf = ReadonlyMap<Vertex, readonly Link[]>;
+export type Distances = ReadonlyMap<Vertex, number>;
+
+/**
+ * Once on, to see how far each object is from where a hop begins, and once back, to see how far it is from where the hop ends: an edge lies on
+ * a way when both together are short enough. Time is linear in the links of all hops.
+ */
+export async function solve(plan: ChainPlan, candidates: Candidates, slices: Slices): Promise<Solution> {
+  const { objects, steps } = await passOn(plan, candidates, slices);
+  const hops: SolvedHop[] = [];
+  for (const [at, { depth }] of [...plan.hops.entries()].reverse()) {
+    const links = candidates.links[at] ?? [];
+    const rest = await distances(objects[at + 1] ?? [], { links: grouped(links, "to"), far: "from", most: depth - 1 }, slices);
+    const kept = links.filter((link) => lengthOver(link, steps[at], rest) <= depth);
+    const left = new Set(kept.filter((link) => steps[at]?.get(link.from) === 0).map((link) => link.from));
+    objects[at] = new Set([...(objects[at] ?? [])].filter((vertex) => left.has(vertex)));
+    hops.unshift({ depth, from: grouped(kept, "from"), rest });
+  }
+  return { plan, objects, hops };
+}
+
+/** Objects that some way from the start stands on for each node; for each hop how many edges of it an object is away. */
+async function passOn(plan: ChainPlan, candidates: Candidates, slices: Slices): Promise<{ objects: ReadonlySet<Vertex>[]; steps: Distances[] }> {
+  const objects: ReadonlySet<Vertex>[] = [candidates.objects[0] ?? new Set()];
+  const steps: Distances[] = [];
+  for (const [at, { depth }] of plan.hops.entries()) {
+    const links = candidates.links[at] ?? [];
+    const starts = [...(objects[at] ?? [])].filter((vertex) => at === 0 || !vertex.isEnd);
+    const away = await distances(starts, { links: grouped(links, "from"), far: "to", most: depth - 1 }, slices);
+    steps.push(away);
+    objects.push(new Set(links.filter((link) => away.has(link.from) && candidates.objects[at + 1]?.has(link.to)).map((link) => link.to)));
+  }
+  return { objects, steps };
+}
+
+interface Field {
+  /** By the near end. */
+  readonly links: LinksOf;
+  readonly far: "from" | "to";
+  readonly most: number;
+}
+
+/** Nothing is passed that ends paths; the starts count all the same. */
+export async function distances(starts: Iterable<Vertex>, { links, far, most }: Field, slices: Slices): Promise<Distances> {
+  const found = new Map<Vertex, number>();
+  let level = [...starts];
+  for (const vertex of level) found.set(vertex, 0);
+  for (let distance = 1; distance <= most && level.length > 0; distance += 1) {
+    const next: Vertex[] = [];
+    for (const vertex of level) {
+      if (slices.isOver()) await slices.pause();
+      for (const link of links.get(vertex) ?? []) {
+        const other = link[far];
+        if (found.has(other) || other.isEnd) continue;
+        found.set(other, distance);
+        next.push(other);
+      }
+    }
+    level = next;
+  }
+  return found;
+}
+
+function lengthOver({ from, to }: Link, steps: Distances | undefined, rest: Distances): number {
+  return (steps?.get(from) ?? NaN) + 1 + (rest.get(to) ?? NaN);
+}
+
+function grouped(links: readonly Link[], by: "from" | "to"): LinksOf {
+  const groups = new Map<Vertex, Link[]>();
+  for (const link of links) {
+    const group = groups.get(link[by]);
+    if (group) group.push(link);
+    else groups.set(link[by], [link]);
+  }
+  return groups;
+}

@@ -1,0 +1,57 @@
+import { GRAPH_DEPTH_MAX } from "../../../../common/limits.ts";
+import { tooDeep } from "./plan.ts";
+import type { Solution } from "./solution.ts";
+import type { Link, Vertex } from "./types.ts";
+
+/** A way as far as it has come, told from its end. */
+export interface Way {
+  readonly before: Way | undefined;
+  /** How it came here from `before`; absent at the start. */
+  readonly link: Link | undefined;
+  readonly vertex: Vertex;
+  /** Hops that are behind it. */
+  readonly hop: number;
+  /** Edges of the next hop that it has passed; 0 where the object stands for a node of the chain. */
+  readonly depth: number;
+  readonly length: number;
+}
+
+export function starts({ objects: [first = new Set<Vertex>()] }: Solution): Way[] {
+  return [...first].map((vertex) => ({ before: undefined, link: undefined, vertex, hop: 0, depth: 0, length: 0 }));
+}
+
+export function isWhole({ hop }: Way, { hops }: Solution): boolean {
+  return hop === hops.length;
+}
+
+/** What a way can become by one edge more and still reach its end; an object can both stand for the next node and be passed. */
+export function* onward(way: Way, { hops, objects }: Solution): Generator<Way> {
+  const hop = hops[way.hop];
+  if (!hop) return;
+  const depth = way.depth + 1;
+  for (const link of hop.from.get(way.vertex) ?? []) {
+    const rest = hop.rest.get(link.to) ?? Infinity;
+    if (depth + rest > hop.depth || rest === Infinity) continue;
+    if (depth > GRAPH_DEPTH_MAX) throw tooDeep();
+    const step = { before: way, link, vertex: link.to, length: way.length + 1 };
+    if (objects[way.hop + 1]?.has(link.to)) yield { ...step, hop: way.hop + 1, depth: 0 };
+    if (depth < hop.depth && !link.to.isEnd) yield { ...step, hop: way.hop, depth };
+  }
+}
+
+/** All ways that match the chain and pass no edge twice. Yields at every step of the search, so that it can be interrupted; a way when there is one. */
+export function* trails(solution: Solution): Generator<Way | undefined> {
+  const open = starts(solution).reverse();
+  for (let way = open.pop(); way !== undefined; way = open.pop()) {
+    if (isWhole(way, solution)) yield way;
+    else {
+      yield undefined;
+      for (const next of onward(way, solution)) if (!passes(way, next.link)) open.push(next);
+    }
+  }
+}
+
+function passes(way: Way, link: Link | undefined): boolean {
+  for (let at: Way | undefined = way; at !== undefined; at = at.before) if (at.link?.edge === link?.edge) return true;
+  return false;
+}
