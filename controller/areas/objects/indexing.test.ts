@@ -290,9 +290,9 @@ async function history(seed: number): Promise<void> {
   const dice = <T>(list: readonly T[]): T => list[Math.floor(random.next() * list.length)]!;
   const write = async (): Promise<void> => {
     const by = dice([a, b]);
-    const id = dice(["x", "y", "z"]);
+    const id = dice(["x", "x", "y", "z"]);
     const row: Row = { size: dice([1, 2, 3]), parts: dice([[1], [2], [1, 3]]), note: dice(["disk", "full disk", "late"]), color: dice(["red", "blue"]) };
-    const column = dice(Object.keys(row));
+    const column = random.next() < 0.6 ? "size" : dice(Object.keys(row));
     const kind = random.next();
     if (kind < 0.15) await by.remove(admin, [{ id: `h${seed}:${id}` }]).catch(unknown);
     else if (kind < 0.4) await by.insert(admin, path, [{ id, [column]: row[column] ?? null }]).catch(unknown);
