@@ -3,7 +3,7 @@ import { AppError } from "../../common/errors.ts";
 import type { Row, Value } from "../../common/value.ts";
 import {
   canonicalText, canonicalValue, type ClassCatalog, type ClassChange, type ClassGuard, type ClassOptions, type ClassSpec, type ClassView, type Column,
-  type EdgeRequest, type EdgeType, type Edit, type NewRecord, type ObjectChangeEvent, type ObjectEdge, type ObjectRef, type ObjectRow, type Objects, type Pushdown, type ReadPlan,
+  type EdgeRequest, type EdgeType, type Edit, type IndexStatus, type NewRecord, type ObjectChangeEvent, type ObjectEdge, type ObjectRef, type ObjectRow, type Objects, type Pushdown, type ReadPlan,
   type ReadRequest, type SystemClass,
 } from "../../controller/areas/objects/index.ts";
 import { classAccess, type Principal, requirePermission } from "../../controller/areas/permissions/index.ts";
@@ -170,6 +170,15 @@ export class MemoryObjects implements Objects {
       this.#tenant(principal).edges.forget({ id: row.id, class: row.class.path });
     }
     return Promise.resolve(count);
+  }
+
+  /** There are no indexes. */
+  refresh(principal: Principal, refs: readonly ObjectRef[]): Promise<number> {
+    return Promise.resolve(refs.filter((ref) => this.#find(principal, ref) !== undefined).length);
+  }
+
+  indexStates(): Promise<readonly IndexStatus[]> {
+    return Promise.resolve([]);
   }
 
   get(principal: Principal, refs: readonly ObjectRef[]): Promise<readonly (ObjectRow | undefined)[]> {

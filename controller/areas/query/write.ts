@@ -33,7 +33,7 @@ export function bindUpdate(statement: Update, target: UpdateTarget): Change {
     if (!isRelation) checkEdited(column, operation, scope);
     return isPseudo(column) ? [] : [{ column, operation, value: literal(value, values) ?? undefined, isRelation }];
   });
-  return bindEdits(edits, { scope, where: statement.where, values, limit: undefined });
+  return bindEdits(edits, { scope, where: statement.where, values, limit: undefined, refresh: statement.refresh });
 }
 
 export interface UpdateTarget {
@@ -52,7 +52,7 @@ export function bindClear(statement: Delete, column: string, target: { readonly 
   checkEdited(column, "set", target.scope);
   const edits: readonly BoundEdit[] = [{ column, operation: "set", value: undefined, isRelation: false }];
   const limit = statement.limit && rowCount(statement.limit, target.values);
-  return bindEdits(edits, { ...target, where: statement.where, limit });
+  return bindEdits(edits, { ...target, where: statement.where, limit, refresh: false });
 }
 
 export function bindDelete(statement: Delete, scope: Scope, values: Arguments): Change {
@@ -82,11 +82,13 @@ interface EditTarget {
   readonly where: Update["where"];
   readonly values: Arguments;
   readonly limit: number | undefined;
+  /** Index entries of what was found are written once more. */
+  readonly refresh: boolean;
 }
 
 /** All objects are found before the first is changed: a changed object could be found again. */
 function bindEdits(edits: readonly BoundEdit[], target: EditTarget): Change {
-  const { scope, where, values, limit } = target;
+  const { scope, where, values, limit, refresh } = target;
   requireSomeWritable(scope);
   const reads = readsOf(scope, where, { values });
   const filter = filterOf({ scope, where, values });
@@ -94,7 +96,9 @@ function bindEdits(edits: readonly BoundEdit[], target: EditTarget): Change {
   return async (context) => {
     const found = matching({ reads, filter, slices: new Slices(context.clock, context.signal) }, context);
     const refs = await collect(limited(found, limit), (row) => checkEditedRow(row, editsFor(row.class, edits, scope), { scope, visible }));
-    return applyEdits(refs, edits, { scope, context });
+    const count = await applyEdits(refs, edits, { scope, context });
+    if (refresh) await context.objects.refresh(scope.principal, refs.map(({ id, class: { path } }) => ({ id, class: path })));
+    return count;
   };
 }
 
