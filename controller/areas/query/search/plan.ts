@@ -58,7 +58,7 @@ export function planSearch(search: Search, context: SearchContext): SearchPlan {
   const hints = { ...(stored ? { newestFirst: true } : {}), ...(isStreamed && bound.limit !== undefined ? { expected: bound.limit } : {}) };
   const branches = reads.branches.map((own, index) => ({
     reads: own.map((read) => ({ ...read, ...hints })),
-    filter: branchFilter(filter, reads.choices.slice(0, index), scope),
+    filter: branchFilter(filter, reads.choices.slice(0, index + 1), scope),
   }));
   const { where } = wanted;
   return { kind: "select", fields: scope, scope, where, reads: branches.flatMap((branch) => branch.reads), ...bound, sort, branches, versioned: reads.versioned, filter, uniq, wanted };
@@ -108,7 +108,8 @@ function choiceFilter(choice: Choice, scope: Scope): (row: ObjectRow) => boolean
   return (row) => words(row) && columns(row) === true;
 }
 
-function branchFilter(filter: Predicate<ObjectRow>, earlier: readonly Choice[], scope: Scope): Predicate<ObjectRow> {
-  const others = earlier.map((choice) => choiceFilter(choice, scope));
-  return others.length === 0 ? filter : (row) => filter(row) === true && !others.some((holds) => holds(row));
+/** Rows of the last of these alternatives that are not of an earlier one. */
+function branchFilter(filter: Predicate<ObjectRow>, choices: readonly Choice[], scope: Scope): Predicate<ObjectRow> {
+  const [own, ...earlier] = choices.map((choice) => choiceFilter(choice, scope)).reverse();
+  return own ? (row) => filter(row) === true && own(row) && !earlier.some((holds) => holds(row)) : filter;
 }

@@ -1,0 +1,171 @@
+import { expect, test } from "vitest";
+import { realClock, seededRandom } from "../../../../test/helpers/clock.ts";
+import { onCluster, openTestEngine } from "../../../../test/helpers/engine.ts";
+import { testPrincipal, testRuntime } from "../../../../test/helpers/runtime.ts";
+import type { Random } from "../../../../common/time.ts";
+import type { Row, Value } from "../../../../common/value.ts";
+import { ObjectService } from "../../objects/index.ts";
+import type { Principal } from "../../permissions/index.ts";
+import { QueryService } from "../index.ts";
+import { SearchService } from "./index.ts";
+
+/** Random searches over random objects, answered by the area and by a few lines of plain evaluation. */
+const SEARCHES = Number(process.env.ODP_RANDOM_SEARCHES ?? (onCluster ? 20 : 120));
+const OBJECTS = onCluster ? 30 : 80;
+const admin = testPrincipal();
+const runtime = testRuntime(realClock);
+const DAY_MS = 86_400_000;
+const FIRST_DAY_MS = Date.UTC(2024, 0, 1);
+const WORDS = ["disk", "Disk", "error", "web-1", "oom_killer", "磁盘", "盘空", "磁", "x"];
+const CLASSES = `create class /matrix/ent/box (note text, remark varchar, size int, seen timestamp, index(size, seen, tags)) with autosearch=true, key=manu;
+  create class /matrix/ent/box/rack (slots int, index(slots)) with autosearch=true, key=manu;
+  create class /matrix/ent/plain (note text, size int) with key=manu`;
+const PATHS = ["/matrix/ent/box", "/matrix/ent/box/rack", "/matrix/ent/plain"] as const;
+
+interface Plain {
+  readonly id: string;
+  readonly path: string;
+  readonly values: Row;
+}
+
+/** A piece of a search as text, and whether an object fulfils it. */
+interface Piece {
+  readonly text: string;
+  readonly holds: (plain: Plain) => boolean;
+}
+
+class Generator {
+  readonly #random: Random;
+  #fields: readonly string[] = [];
+
+  constructor(random: Random) {
+    this.#random = random;
+  }
+
+  plain(index: number): Plain {
+    const path = this.pick(PATHS);
+    const values: Row = {};
+    const set = (name: string, value: () => Value): void => void (this.#random.next() < 0.75 && (values[name] = value()));
+    set("note", () => this.#words(6).join(this.pick([" ", ", ", "/"])));
+    set("size", () => this.below(6));
+    if (path !== "/matrix/ent/plain") {
+      set("remark", () => this.#words(2).join(" "));
+      set("seen", () => FIRST_DAY_MS + this.below(6) * DAY_MS);
+    }
+    set("tags", () => ["red", "blue"].filter(() => this.#random.next() < 0.5));
+    if (path === PATHS[1]) set("slots", () => this.below(4));
+    return { id: `${path.slice(path.lastIndexOf("/") + 1)}:k${index}`, path, values };
+  }
+
+  /** `hasRacks`: a class with slots is searched. */
+  segments(hasRacks: boolean): readonly Piece[] {
+    this.#fields = hasRacks ? ["size", "size", "tags", "slots"] : ["size", "size", "tags"];
+    const pieces = Array.from({ length: 1 + this.below(3) }, () => this.#segment());
+    if (this.#random.next() < 0.2) pieces.push(this.#window());
+    return pieces;
+  }
+
+  pick<T>(choices: readonly T[]): T {
+    return choices[this.below(choices.length)] as T;
+  }
+
+  below(end: number): number {
+    return Math.floor(this.#random.next() * end);
+  }
+
+  #segment(): Piece {
+    const alternatives = Array.from({ length: this.#random.next() < 0.5 ? 1 : 1 + this.below(3) }, () => this.#alternative());
+    return { text: alternatives.map(({ text }) => text).join(this.pick([";", " ； "])), holds: (plain) => alternatives.some(({ holds }) => holds(plain)) };
+  }
+
+  #alternative(): Piece {
+    const words = Array.from({ length: this.below(3) }, () => this.#word());
+    const parts = words.length === 0 || this.#random.next() < 0.4 ? [...words, this.#test()] : words;
+    return { text: parts.map(({ text }) => text).join(" "), holds: (plain) => parts.every(({ holds }) => holds(plain)) };
+  }
+
+  #word(): Piece {
+    const word = this.pick([...WORDS, "full"]);
+    const text = this.pick([word, word, `'${word}'`, `${word.slice(0, 2)}*`, `*${word.slice(1)}*`]);
+    return { text, holds: ({ values }) => [values.note, values.remark].some((value) => typeof value === "string" && hasWord(value, text)) };
+  }
+
+  #test(): Piece {
+    const field = this.pick(this.#fields);
+    if (field === "tags") {
+      const tag = this.pick(["red", "blue", "green"]);
+      return { text: `tags=${tag}`, holds: ({ values }) => Array.isArray(values.tags) && values.tags.includes(tag) };
+    }
+    const operator = this.pick(["=", "=", "!=", "<", ">", "<=", ">="] as const);
+    const limit = this.below(6);
+    return { text: `${field} ${operator} ${limit}`, holds: ({ values }) => typeof values[field] === "number" && ORDERED[operator](values[field] - limit) };
+  }
+
+  #window(): Piece {
+    const [from, to] = [this.below(6), this.below(6)].map((day) => FIRST_DAY_MS + day * DAY_MS) as [number, number];
+    const day = (timeMs: number) => new Date(timeMs).toISOString().slice(0, 10);
+    const holds = ({ values }: Plain): boolean => typeof values.seen === "number" && values.seen >= from && values.seen < to + DAY_MS;
+    return { text: `window ${day(from)} to ${day(to)} for seen`, holds };
+  }
+
+  #words(most: number): string[] {
+    return Array.from({ length: 1 + this.below(most) }, () => this.pick(WORDS));
+  }
+}
+
+const ORDERED = {
+  "=": (order: number) => order === 0, "!=": (order: number) => order !== 0, "<": (order: number) => order < 0,
+  ">": (order: number) => order > 0, "<=": (order: number) => order <= 0, ">=": (order: number) => order >= 0,
+} as const;
+
+/** A text is a row of words and, of Han, of characters; a word is found where its own row is. */
+function hasWord(value: string, text: string): boolean {
+  const cut = (of: string, units: RegExp): string[] => of.toLowerCase().match(units) ?? [];
+  if (!text.includes("*")) {
+    const units = /[a-z0-9_]+|\p{Script=Han}| +|[,/-]+/gu;
+    const wanted = `|${cut(text.replaceAll("'", ""), units).join("|").replace(/[ ,/-]+/g, "-")}|`;
+    return `|${cut(value, units).join("|").replace(/[ ,/-]+/g, "-")}|`.includes(wanted);
+  }
+  return cut(text, /[a-z0-9_*]*[\p{Script=Han}]+[\p{Script=Han}*]*|[a-z0-9_*]+/gu).every((piece) => {
+    const isHan = /\p{Script=Han}/u.test(piece);
+    const pattern = new RegExp(`^${(isHan ? `*${piece}*` : piece).replaceAll("*", "[^]*")}$`, "u");
+    return cut(value, /[a-z0-9_]+|\p{Script=Han}+/gu).some((unit) => pattern.test(unit));
+  });
+}
+
+test.each([{ seed: 31 }, ...(onCluster ? [] : [{ seed: 32 }, { seed: 33, faultySeed: 33 }])])("random searches are answered as plain evaluation does (%o)", async ({ seed, ...options }) => {
+  await using engine = await openTestEngine(options);
+  const objects = new ObjectService({ stores: engine, runtime });
+  const random = seededRandom(seed);
+  const generator = new Generator(random);
+  await new QueryService({ objects, runtime }).rows(admin, CLASSES);
+  const plain = Array.from({ length: OBJECTS }, (_, index) => generator.plain(index));
+  for (const { id, path, values } of plain) await objects.insert(admin, path, [{ id, ...values }]);
+  const search = new SearchService({ objects, runtime });
+  let found = 0;
+  for (let round = 0; round < SEARCHES; round += 1) {
+    const limit = generator.pick([undefined, undefined, generator.below(5)]);
+    const principal: Principal = { ...admin, data: [{ class: "/", access: "read", ...(limit === undefined ? {} : { where: `size > ${limit}` }) }] };
+    const root = generator.pick(["", "/matrix/ent/box:", "/matrix/ent/box/:", "/matrix/ent/:"]);
+    const pieces = generator.segments(root !== "/matrix/ent/box:");
+    const sorted = generator.pick(["", "| sort size desc, id "]);
+    const text = `#${root}${root === "" ? "" : " | "}${pieces.map((piece) => piece.text).join(" | ")} ${sorted}| top -1 | print id`;
+    const expected = plain
+      .filter(({ path }) => (root === "" ? path !== PATHS[2] : root.endsWith("/:") ? `${path}/`.startsWith(root.slice(0, -1)) : path === PATHS[0]))
+      .filter((one) => pieces.every((piece) => piece.holds(one)) && (limit === undefined || Number(one.values.size ?? -1) > limit))
+      .sort((left, right) => Number(right.values.size ?? -1) - Number(left.values.size ?? -1) || (left.id < right.id ? -1 : 1))
+      .map(({ id }) => id);
+    const rows: unknown[] = [];
+    try {
+      for await (const page of (await search.search(principal, text)).rows) rows.push(...page.map((row) => row.id));
+    } catch (error) {
+      throw new Error(`seed ${seed} round ${round}: ${text}`, { cause: error });
+    }
+    const same = (ids: readonly unknown[]) => (sorted === "" ? [...ids].sort() : ids);
+    expect(same(rows), `seed ${seed} round ${round}: ${text} where ${limit ?? "all"}`).toEqual(same(expected));
+    found += expected.length;
+  }
+  // Searches that never find anything would prove nothing.
+  expect(found).toBeGreaterThan(SEARCHES);
+  await objects.close();
+});
