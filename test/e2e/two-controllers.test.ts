@@ -108,6 +108,7 @@ describe.skipIf(settings === undefined)("of two controllers", () => {
     // What a job did not say of itself, the agent did: each command had one end.
     const ends = await b.mql("select command from /matrix/system/command limit -1");
     expect(new Set(ends.map(({ command }) => String(command))).size).toBe(ends.length);
+    expect(ends.length).toBeGreaterThanOrEqual(whole.length);
     expect(Object.keys(found)).toHaveLength(3);
     prove("controllers-fail-over", { seeds: [SEED], lines: LINES, runs: runs.runs, "runs counted by gaps": runs.skipped, jobs: jobs.length, "bytes of output of a job": WHOLE.length, ...found });
   });

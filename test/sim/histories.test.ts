@@ -27,5 +27,7 @@ it(`${COUNT} histories from seed ${FROM} on keep every promise`, async () => {
   for (const [seed, what] of wrong) console.log(`npm run sim -- --seed ${seed} --trace\n  ${what.join("\n  ")}`);
   expect([...wrong.keys()], "seeds of histories that went wrong").toEqual([]);
   expect(total.histories).toBe(COUNT);
+  expect(total.lines).toBeGreaterThan(0);
+  expect(total.jobs).toBeGreaterThan(0);
   prove("simulated-histories", { ...total, seeds: `${FROM} to ${FROM + COUNT - 1}` });
 }, TIMEOUT_MS);

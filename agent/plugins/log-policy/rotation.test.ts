@@ -16,7 +16,7 @@ import { logPolicy } from "./log-policy.ts";
 
 /** Seeds that found something once; what they find depends on the moment as well. */
 const FOUND: readonly number[] = [45, 51, 77, 85, 119, 137];
-const SEEDS = process.env["ODP_SEED"] ? [Number(process.env["ODP_SEED"])] : [...FOUND, ...Array.from({ length: Number(process.env["ODP_ROUNDS"] ?? 18) }, (_, index) => index + 1)];
+const SEEDS = process.env["ODP_TEST_SEED"] ? [Number(process.env["ODP_TEST_SEED"])] : [...FOUND, ...Array.from({ length: Number(process.env["ODP_ROUNDS"] ?? 18) }, (_, index) => index + 1)];
 const STEPS = 40;
 const GENERATIONS = 5;
 const SPEED = 20;
