@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { Agent, request } from "node:http";
 import { Installation } from "../e2e/installation.ts";
+import { Calls, succeeding } from "./calls.ts";
 import { inTurns, perSecond, type Bench } from "./frame.ts";
 
 const CALLS = 4_000;
@@ -12,17 +12,19 @@ export const httpBench: Bench = {
   name: "http",
   async run() {
     const odp = await Installation.start({});
-    const agent = new Agent({ keepAlive: true, maxSockets: AT_ONCE });
+    const ours = new Calls({ port: odp.port, atOnce: AT_ONCE });
     const path = `/cluster/info?sessionid=${await odp.session()}`;
-    const bare = await bareServer(await get(agent, odp.port, path));
+    const bare = await bareServer((await succeeding(ours.get(path))).text);
+    const theirs = new Calls({ port: bare.port, atOnce: AT_ONCE });
     try {
       const measured = await inTurns(
-        () => perSecond(CALLS, AT_ONCE, () => get(agent, odp.port, path)),
-        () => perSecond(CALLS, AT_ONCE, () => get(agent, bare.port, path)),
+        () => perSecond(CALLS, AT_ONCE, () => succeeding(ours.get(path))),
+        () => perSecond(CALLS, AT_ONCE, () => succeeding(theirs.get(path))),
       );
       return [{ name: "envelope round trip, signed in", unit: "calls/s", ...measured, againstName: "bare node:http", kind: "ratio", goal: 0.4 }];
     } finally {
-      agent.destroy();
+      ours.close();
+      theirs.close();
       bare.stop();
       await odp.stop();
     }
@@ -40,16 +42,4 @@ async function bareServer(body: string): Promise<{ readonly port: number; stop()
   const child = spawn(process.execPath, ["-e", BARE, body], { stdio: ["ignore", "pipe", "inherit"] });
   const [port] = (await once(child.stdout, "data")) as [Buffer];
   return { port: Number(port.toString()), stop: () => void child.kill() };
-}
-
-function get(agent: Agent, port: number, path: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const call = request({ agent, port, path, host: "127.0.0.1" }, (response) => {
-      const parts: Buffer[] = [];
-      response.on("data", (part: Buffer) => parts.push(part));
-      response.on("end", () => resolve(Buffer.concat(parts).toString()));
-    });
-    call.on("error", reject);
-    call.end();
-  });
 }

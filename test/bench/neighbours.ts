@@ -1,5 +1,5 @@
-import { Agent, request } from "node:http";
 import { Installation } from "../e2e/installation.ts";
+import { Calls, type Reply } from "./calls.ts";
 import { quantile, type Bench, type Figure } from "./frame.ts";
 
 const CALLS = 400;
@@ -17,11 +17,11 @@ export const neighboursBench: Bench = {
       const [mine, other] = [await odp.session(), await odp.signIn("other")];
       await fill(odp, mine, "/matrix/bench/row");
       await fill(odp, other, "/other/bench/row");
-      const call = selecting(odp, mine, "select n from /matrix/bench/row where n = 7 limit 20");
-      await p95(call);
+      const call = selecting(mine, "select n from /matrix/bench/row where n = 7 limit 20");
+      await p95(odp, call);
       return [
-        await beside("cheap calls", call, selecting(odp, other, "select n from /other/bench/row where n = 7 limit 20")),
-        await beside("scans", call, selecting(odp, other, "select count(*) from /other/bench/row where text like '%x%'")),
+        await beside(odp, "cheap calls", { mine: call, theirs: selecting(other, "select n from /other/bench/row where n = 7 limit 20") }),
+        await beside(odp, "scans", { mine: call, theirs: selecting(other, "select count(*) from /other/bench/row where text like '%x%'") }),
       ];
     } finally {
       await odp.stop();
@@ -29,56 +29,43 @@ export const neighboursBench: Bench = {
   },
 };
 
-type Call = (agent: Agent) => Promise<number>;
+type Call = (calls: Calls) => Promise<Reply>;
 
-async function beside(what: string, mine: Call, theirs: Call): Promise<Figure> {
-  const alone = await p95(mine);
-  const flood = new Agent({ keepAlive: true, maxSockets: FLOODERS });
+async function beside(odp: Installation, what: string, { mine, theirs }: { readonly mine: Call; readonly theirs: Call }): Promise<Figure> {
+  const alone = await p95(odp, mine);
+  const flood = new Calls({ port: odp.port, atOnce: FLOODERS });
   let over = false;
   const flooding = Array.from({ length: FLOODERS }, async () => {
     while (!over) await theirs(flood);
   });
-  const flooded = await p95(mine).finally(() => (over = true));
+  const flooded = await p95(odp, mine).finally(() => (over = true));
   await Promise.all(flooding);
-  flood.destroy();
+  flood.close();
   return { name: `p95 of a call while another tenant has ${FLOODERS} ${what} in flight`, unit: "ms", ours: flooded, against: 2 * alone, againstName: "twice the p95 alone", kind: "most", goal: 1 };
 }
 
-async function p95(call: Call): Promise<number> {
-  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+async function p95(odp: Installation, call: Call): Promise<number> {
+  const calls = new Calls({ port: odp.port, atOnce: 1 });
   const times: number[] = [];
   for (let index = 0; index < CALLS; index += 1) {
     const began = performance.now();
-    await call(agent);
+    await call(calls);
     times.push(performance.now() - began);
   }
-  agent.destroy();
+  calls.close();
   return quantile(times, 0.95);
 }
 
-function selecting(odp: Installation, session: string, mql: string): Call {
-  const body = new URLSearchParams({ mql }).toString();
-  return (agent) => post(agent, { port: odp.port, path: `/mxobject/mql?sessionid=${session}`, body });
+function selecting(session: string, mql: string): Call {
+  return (calls) => calls.form(`/mxobject/mql?sessionid=${session}`, { mql });
 }
 
 async function fill(odp: Installation, session: string, path: string): Promise<void> {
-  const agent = new Agent({ keepAlive: true });
-  await selecting(odp, session, `create class ${path} (n int, text varchar, index(n))`)(agent);
+  const calls = new Calls({ port: odp.port, atOnce: 1 });
+  await selecting(session, `create class ${path} (n int, text varchar, index(n))`)(calls);
   for (let from = 0; from < ROWS; from += 200) {
     const inserts = Array.from({ length: 200 }, (_, index) => `insert into ${path} n=${from + index}, text='row ${from + index} x';`);
-    await selecting(odp, session, `begin ${inserts.join(" ")} end`)(agent);
+    await selecting(session, `begin ${inserts.join(" ")} end`)(calls);
   }
-  agent.destroy();
-}
-
-function post(agent: Agent, { port, path, body }: { readonly port: number; readonly path: string; readonly body: string }): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const headers = { "content-type": "application/x-www-form-urlencoded", "content-length": Buffer.byteLength(body) };
-    const call = request({ agent, port, path, method: "POST", host: "127.0.0.1", headers }, (response) => {
-      response.resume();
-      response.on("end", () => resolve(response.statusCode ?? 0));
-    });
-    call.on("error", reject);
-    call.end(body);
-  });
+  calls.close();
 }

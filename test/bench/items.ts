@@ -1,0 +1,81 @@
+import { join } from "node:path";
+import { AuditService, type AuditTrail } from "../../controller/areas/audit/index.ts";
+import { TenantService } from "../../controller/areas/tenants/index.ts";
+import { UserService } from "../../controller/areas/users/index.ts";
+import { openEmbeddedEngine } from "../../controller/store/embedded/index.ts";
+import type { Installation } from "../e2e/installation.ts";
+import { realClock } from "../helpers/clock.ts";
+import { testRuntime } from "../helpers/runtime.ts";
+import { Calls, succeeding } from "./calls.ts";
+
+/** What a program reads and writes one by one: a class of eight columns with two indexes, and a user who may not see all of it. */
+
+export const ITEM_CLASS = "/matrix/bench/item";
+export const ITEMS = 10_000;
+/** Objects of one value of the indexed field. */
+const PER_GROUP = 100;
+const USER = { company: "matrix", username: "clerk", password: "correct horse battery" };
+const FILLED_AT_ONCE = 500;
+
+export interface Item {
+  readonly code: string;
+  readonly grp: string;
+  readonly owner: string;
+  readonly label: string;
+  readonly note: string;
+  readonly amount: number;
+  readonly cost: string;
+  readonly margin: string;
+}
+
+export function item(n: number): Item {
+  return {
+    code: `c${n}`, grp: groupOf(n), owner: n % 10 === 0 ? "other" : `owner-${n % 7}`, label: `item number ${n}`, note: "a note of some forty characters, no more",
+    amount: n % 1_000, cost: `cost ${n}`, margin: `margin ${n}`,
+  };
+}
+
+export function groupOf(n: number): string {
+  return `g${Math.floor(n / PER_GROUP)}`;
+}
+
+/** One in ten is hidden from the user. */
+export function visibleItem(n: number): number {
+  const at = n % ITEMS;
+  return at % 10 === 0 ? at + 1 : at;
+}
+
+/** Fills the class and makes the user: in three nested groups, with one row condition and two hidden fields. Answers its session. */
+export async function fillItems(odp: Installation): Promise<string> {
+  await odp.mql(
+    `create class ${ITEM_CLASS} (code varchar, grp varchar, owner varchar, label varchar, note varchar, amount int, cost varchar, margin varchar, keys(code), index(grp, amount))`,
+  );
+  const calls = new Calls({ port: odp.port, atOnce: 1 });
+  const mql = `insert into ${ITEM_CLASS} (${Object.keys(item(0)).join(", ")}) values (?, ?, ?, ?, ?, ?, ?, ?)`;
+  for (let from = 0; from < ITEMS; from += FILLED_AT_ONCE) {
+    const values = Array.from({ length: FILLED_AT_ONCE }, (_, at) => Object.values(item(from + at)) as unknown[]);
+    await succeeding(calls.json(`/mxobject/mql?sessionid=${await odp.session()}`, { mql, values }));
+  }
+  calls.close();
+  await odp.controller.kill("SIGTERM");
+  await createUser(join(odp.folder, "data"));
+  await odp.startController();
+  const response = await fetch(`${odp.url}/user/signin`, { method: "POST", body: new URLSearchParams(USER) });
+  return String(((await response.json()) as { message: unknown }).message);
+}
+
+/** While the controller is not running, as there is no endpoint for it yet. */
+async function createUser(dataDir: string): Promise<void> {
+  const runtime = testRuntime(realClock);
+  const engine = await openEmbeddedEngine({ dir: join(dataDir, "store"), runtime });
+  const nowhere: AuditTrail = {
+    append: () => Promise.resolve(),
+    async *read() {},
+  };
+  const tenants = new TenantService({ runtime, engine });
+  const users = new UserService({ runtime, stores: engine, tenants, audit: new AuditService({ runtime, trail: nowhere }) });
+  const data = [{ class: "/matrix/bench", access: "write" as const, where: "owner != 'other'", hidden: ["cost", "margin"] }];
+  const groups = ["staff", "staff/sales", "staff/sales/north"];
+  await users.create({ tenant: USER.company, username: USER.username, password: USER.password, groups, rights: { grants: ["objects:read", "objects:write", "cluster:read"], data } });
+  await engine.close();
+}
