@@ -1,18 +1,22 @@
 import { agentBench } from "./agent.ts";
+import { cassandraQueriesBench } from "./cassandra-queries.ts";
+import { crudBench } from "./crud.ts";
 import { failoverBench } from "./failover.ts";
 import { line, machine, type Bench } from "./frame.ts";
 import { httpBench } from "./http.ts";
 import { ingestClusterBench } from "./ingest-cluster.ts";
 import { ingestBench } from "./ingest.ts";
 import { latencyBench } from "./latency.ts";
+import { millionBench } from "./million.ts";
 import { mqlBench } from "./mql.ts";
 import { neighboursBench } from "./neighbours.ts";
+import { objectsBench } from "./objects.ts";
 import { recoveryBench } from "./recovery.ts";
 import { clusterStoreBench } from "./store-cluster.ts";
 import { embeddedStoreBench } from "./store-embedded.ts";
 
 /** `npm run bench [-- name …]`: figures as ratios inside one run. It judges nobody: a missed goal is printed, not an error. */
-const BENCHES: readonly Bench[] = [httpBench, mqlBench, embeddedStoreBench, clusterStoreBench, agentBench, ingestBench, ingestClusterBench, latencyBench, recoveryBench, failoverBench, neighboursBench];
+const BENCHES: readonly Bench[] = [httpBench, mqlBench, embeddedStoreBench, clusterStoreBench, agentBench, ingestBench, ingestClusterBench, latencyBench, recoveryBench, failoverBench, neighboursBench, crudBench, objectsBench, millionBench, cassandraQueriesBench];
 
 const wanted = process.argv.slice(2);
 console.log(machine());
