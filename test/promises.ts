@@ -30,6 +30,7 @@ export const PROMISES = {
       "A controller that woke wrote its own end over the one that was on record. Now the end is decided by a condition in the key-value store, then written into the row at a settled time.",
       "A run lost with its controller became `expired` although the agent had told how it ended. Now what the agent said decides.",
       "A controller that died between the row of a run and its entry left a row that ran for ever. Now the entry comes first.",
+      "Runs that were opened while their execution failed counted as worked on until the next start of the controller and were never ended. Now a run counts only while it is worked on.",
     ],
   },
   "deployment-one-final-state": {
@@ -54,6 +55,11 @@ export const PROMISES = {
     found: [
       "The mark that keeps a content bore the name of the file: a writer that slept and then died right after taking off the old content's mark had taken off the one of a newer write of the same content. Now each write has a mark of its own.",
     ],
+  },
+  "imports-are-whole": {
+    promise: "An import whose controller dies, at whatever point of it, is gone on with by another one until all of it is there, every row once; who comes back late changes nothing.",
+    tests: ["controller/areas/transfer/import.test.ts"],
+    found: [],
   },
   "controllers-lose-nothing": {
     promise: "Of several controllers that write one object at the same moment, one of them five seconds behind, none loses an attribute, element, entry or edge that was answered with ok; nothing removed comes back; every indexed value and word finds its object.",
@@ -187,6 +193,8 @@ export const PROMISES = {
       "A stream that was to be renamed had its new name in memory even when it could not be written down. Now the name changes with the file.",
       "The files of a depot were copied and never synced: a version that was told to be in place could be torn, and was taken for whole ever after. Now they are synced before their folder gets its name.",
       "An agent that was killed with a full outbox waited for room before it opened the link that alone makes room. Now the results of what was interrupted are written beside the link.",
+      "A write whose sync failed stayed in the memory of the system, where the next agent found it and went on behind it: a power cut lost it, and with it all that followed. Now the frame that is found last is written again before anything follows it.",
+      "A file of the outbox that could not be finished and came back after a power cut hid marks that had been written without entries since, or brought the new name of the stream. Now its removal is made durable before anything else is written.",
     ],
   },
   "embedded-power-cut": {
