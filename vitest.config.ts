@@ -8,6 +8,7 @@ const AREAS_ON_CLUSTER = [
   "controller/areas/objects/{catalog,changes,definitions,edges,history,indexing,model,races,service}.test.ts",
   "controller/areas/{depots,jobs}/interface.test.ts",
   "controller/areas/jobs/takeover.test.ts",
+  "controller/areas/transfer/{import,roundtrip}.test.ts",
   "controller/areas/hosts/{agent,enrolment,records,routes}.test.ts",
   "controller/grpc/{peers,server}.test.ts",
   "test/mql/{random,scripts}.test.ts",
@@ -15,7 +16,8 @@ const AREAS_ON_CLUSTER = [
 
 /**
  * Projects by what they need: `unit` nothing, `cluster` and `areas-cluster` a real etcd and Cassandra, `e2e` built bundles and processes, `ring`
- * three of each. They run one after the other: what is measured against a deadline should not wait for another suite's work.
+ * three of each, `sim` processor time. They run one after the other: what is measured against a deadline should not wait for another suite's work.
+ * `npm test` runs `sim` beside `ring`, at the lowest priority (`test/tools/test.ts`).
  */
 export default defineConfig({
   test: {

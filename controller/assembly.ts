@@ -16,6 +16,7 @@ import { queryRoutes, QueryService, searchRoutes, SearchService } from "./areas/
 import { FileParser, ruleRoutes, RuleService } from "./areas/rules/index.ts";
 import { schemaRoutes, SchemaService } from "./areas/schema/index.ts";
 import { TenantService } from "./areas/tenants/index.ts";
+import { ExportService, ImportService, transferRoutes } from "./areas/transfer/index.ts";
 import { userRoutes, UserService } from "./areas/users/index.ts";
 import { AgentServer, PeerLinks, type DialPeer, type PeerServices } from "./grpc/index.ts";
 import type { Endpoint } from "./http/endpoint.ts";
@@ -93,6 +94,8 @@ export async function assemble(options: AssemblyOptions) {
   const policies = new PolicyService({ stores, runtime, rules, depots, hosts });
   const jobs = new JobService({ stores, runtime });
   const runs = new JobRuns({ stores, runtime, jobs, hosts, stored, objects, notifications, controllers: membership });
+  const exports = new ExportService({ query, objects });
+  const imports = new ImportService({ stores, objects, notifications, runtime, controllers: membership });
   registerDepotClasses(objects, depots);
   registerPolicyClasses(objects, policies);
   registerJobClasses(objects, jobs);
@@ -102,6 +105,7 @@ export async function assemble(options: AssemblyOptions) {
     await runs.maintain(tenant);
     await deployments.maintain(tenant);
     await policies.maintain(tenant);
+    await imports.maintain(tenant);
   };
   const sweep = async (tenant: string): Promise<void> => void (await (await stores.tenant(tenant)).blobs.sweep(BLOB_SWEEP_GRACE_MS));
   const recurring = new Maintenance({ runtime, tenants, intervalMs: MAINTENANCE_INTERVAL_MS, maintain });
@@ -122,6 +126,7 @@ export async function assemble(options: AssemblyOptions) {
     ...policyRoutes(policies),
     ...jobRoutes({ jobs, runs, audit }),
     ...fileRoutes({ files }),
+    ...transferRoutes({ exports, imports }),
     ...clusterRoutes(cluster),
   ];
   const sockets = notificationSockets(notifications);
@@ -159,6 +164,7 @@ export async function assemble(options: AssemblyOptions) {
       await policies.repair(tenant);
       await runs.maintain(tenant);
       await deployments.maintain(tenant);
+      await imports.maintain(tenant);
     },
     /** Tells the others and the agents where this controller is reached, and dials the others; to be called when its ports are open. */
     async join(url: string): Promise<void> {
@@ -181,6 +187,7 @@ export async function assemble(options: AssemblyOptions) {
       users.stop();
       for (const work of maintenance) await work.stop();
       await runs.close();
+      await imports.close();
       links.close();
       await membership.close();
       await hosts.close();

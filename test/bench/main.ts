@@ -14,9 +14,10 @@ import { objectsBench } from "./objects.ts";
 import { recoveryBench } from "./recovery.ts";
 import { clusterStoreBench } from "./store-cluster.ts";
 import { embeddedStoreBench } from "./store-embedded.ts";
+import { transferBench } from "./transfer.ts";
 
 /** `npm run bench [-- name …]`: figures as ratios inside one run. It judges nobody: a missed goal is printed, not an error. */
-const BENCHES: readonly Bench[] = [httpBench, mqlBench, embeddedStoreBench, clusterStoreBench, agentBench, ingestBench, ingestClusterBench, latencyBench, recoveryBench, failoverBench, neighboursBench, crudBench, objectsBench, millionBench, cassandraQueriesBench];
+const BENCHES: readonly Bench[] = [httpBench, mqlBench, embeddedStoreBench, clusterStoreBench, agentBench, ingestBench, ingestClusterBench, latencyBench, recoveryBench, failoverBench, neighboursBench, crudBench, objectsBench, millionBench, cassandraQueriesBench, transferBench];
 
 const wanted = process.argv.slice(2);
 console.log(machine());

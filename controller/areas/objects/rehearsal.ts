@@ -1,6 +1,7 @@
 import { AppError } from "../../../common/errors.ts";
 import { ulidOf } from "../../../common/ids.ts";
 import type { Row } from "../../../common/value.ts";
+import { checkChange, checkRecord } from "../../store/checks.ts";
 import { requirePermission, type Principal } from "../permissions/index.ts";
 import type { TenantCatalog } from "./catalog.ts";
 import { alterClass, createClass, createEdgeType } from "./classchanges.ts";
@@ -55,11 +56,11 @@ export class DraftRehearsal implements Rehearsal {
     const view = catalog.get(path);
     if (view === undefined) throw classNotFound(path);
     if (view.kind === "record") {
-      recordOf(view, NO_TIME.ulid(), checkRecordRow(view, catalog, row));
+      checkRecord(recordOf(view, NO_TIME.ulid(), checkRecordRow(view, catalog, row)));
       return;
     }
     const checked = checkRow(view, catalog, row, NO_TIME);
-    compose({ view, key: checked.key, timeUs: 0, edits: checked.edits, old: undefined, birth: true, fresh: checked.fresh });
+    checkChange(compose({ view, key: checked.key, timeUs: 1, edits: checked.edits, old: undefined, birth: true, fresh: checked.fresh }).change);
     this.#checkTargets(checked);
   }
 

@@ -1,0 +1,87 @@
+import { AppError } from "../../../common/errors.ts";
+import { IMPORT_FAULTS_MAX } from "../../../common/limits.ts";
+import type { Statement } from "../../../common/mql/index.ts";
+import type { Clock } from "../../../common/time.ts";
+import type { Objects, Rehearsal } from "../objects/index.ts";
+import { classAccess, type Principal } from "../permissions/index.ts";
+import { bindInsert, bindInsertJson, checkRowCondition, classChange, classSpec, Slices, type InsertWork } from "../query/index.ts";
+import { faultOf, parsePart, type ScriptPart } from "./source.ts";
+
+export interface CheckContext {
+  readonly principal: Principal;
+  readonly rehearsal: Rehearsal;
+  readonly objects: Objects;
+  readonly clock: Clock;
+  readonly signal: AbortSignal | undefined;
+}
+
+/**
+ * Goes through a whole script without writing: grammar, names, values, rights and classes of edge targets, by the definitions that the script
+ * itself would make. Answers how many parts it has. Faults are told together, up to `IMPORT_FAULTS_MAX`.
+ */
+export async function checkScript(parts: AsyncIterable<ScriptPart>, context: CheckContext): Promise<number> {
+  const slices = new Slices(context.clock, context.signal);
+  const faults: AppError[] = [];
+  let total = 0;
+  for await (const part of parts) {
+    total += 1;
+    await checkPart(part, context).catch((error: unknown) => faults.push(faultOf(part, error)));
+    if (faults.length >= IMPORT_FAULTS_MAX) break;
+    if (slices.isOver()) await slices.pause();
+  }
+  slices.check();
+  const [first] = faults;
+  if (first) throw new AppError(first.code, faultText(faults), { details: { faults: faults.map(({ message }) => message) } });
+  if (total === 0) throw new AppError("invalid", "[Valid] The upload has no statement in it.");
+  return total;
+}
+
+function faultText(faults: readonly AppError[]): string {
+  const many = faults.length >= IMPORT_FAULTS_MAX ? `, and perhaps more than these ${IMPORT_FAULTS_MAX}` : "";
+  return `${faults.map(({ message }) => message).join("\n")}\nNothing was written${many}.`;
+}
+
+async function checkPart(part: ScriptPart, context: CheckContext): Promise<void> {
+  for (const statement of parsePart(part)) await checkStatement(statement, context);
+}
+
+async function checkStatement(statement: Statement, context: CheckContext): Promise<void> {
+  const { rehearsal } = context;
+  switch (statement.kind) {
+    case "insert":
+    case "insertJson":
+      for (const work of insertWorks(statement, { ...context, catalog: rehearsal.catalog })) await checkRows(work, context);
+      return;
+    case "createClass":
+      return rehearsal.createClass(classSpec(statement, []), { ifNotExists: statement.ifNotExists });
+    case "alterClass":
+      requireReadable(context.principal, statement.class.path);
+      return rehearsal.alterClass(statement.class.path, classChange(statement, []));
+    case "createEdgeType":
+      return rehearsal.createEdgeType({ name: statement.name, remedy: statement.remedy ?? "" }, { ifNotExists: statement.ifNotExists });
+    case "batch":
+      for (const inner of statement.statements) await checkStatement(inner, context);
+      return;
+    default:
+      throw new AppError("unsupported", "[Valid] An import takes CREATE CLASS, CREATE EDGE TYPE, ALTER CLASS and INSERT, alone or in batches.");
+  }
+}
+
+type InsertStatement = Extract<Statement, { kind: "insert" | "insertJson" }>;
+
+/** Rows by class, with names and rights checked. */
+export function insertWorks(statement: InsertStatement, context: Pick<CheckContext, "principal"> & Pick<Rehearsal, "catalog">): readonly InsertWork[] {
+  const target = { principal: context.principal, catalog: context.catalog, executions: [[]] };
+  return statement.kind === "insert" ? bindInsert(statement, target) : bindInsertJson(statement, target);
+}
+
+/** What an owner's guard would refuse only it can tell. */
+async function checkRows(work: InsertWork, { rehearsal, objects, clock }: CheckContext): Promise<void> {
+  if (work.view.system) return;
+  for (const row of work.rows) rehearsal.checkRow(work.view.path, row);
+  await checkRowCondition(work, { objects, clock });
+}
+
+function requireReadable(principal: Principal, path: string): void {
+  if (!classAccess(principal, path).readable) throw new AppError("not_found", `[NotExist] class : ${path} not find !`);
+}

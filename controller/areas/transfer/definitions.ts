@@ -1,0 +1,58 @@
+import type { ClassOption, ColumnDefinition, CreateClass, CreateEdgeType, MapNode, ValueNode } from "../../../common/mql/index.ts";
+import type { Value } from "../../../common/value.ts";
+import type { ClassOptions, ClassView, Column, EdgeType, KeyMode } from "../objects/index.ts";
+import type { ExportedClass } from "./types.ts";
+import { NOWHERE, textNode, valueNode } from "./values.ts";
+
+/** The statement that makes the class where its parents are already. */
+export function createClassNode(exported: ExportedClass, parent: ClassView | undefined): CreateClass {
+  return {
+    kind: "createClass",
+    ifNotExists: true,
+    class: { kind: "class", path: exported.view.path, subtree: false, alias: undefined, ...NOWHERE },
+    columns: exported.ownColumns.map(columnDefinition),
+    keys: exported.ownKeys,
+    indexes: exported.ownIndexes,
+    options: optionNodes(exported, parent),
+    ...NOWHERE,
+  };
+}
+
+export function createEdgeTypeNode({ name, remedy }: EdgeType): CreateEdgeType {
+  return { kind: "createEdgeType", ifNotExists: true, name, remedy: remedy === "" ? undefined : remedy, ...NOWHERE };
+}
+
+function columnDefinition({ name, type, elements = [], labels, options, title }: Column): ColumnDefinition {
+  const details = labels ?? options;
+  return { kind: "column", name, type, elements, details: details && (valueNode(details as Value) as MapNode), title, ...NOWHERE };
+}
+
+/** Only what differs from a class without options. */
+function optionNodes(exported: ExportedClass, parent: ClassView | undefined): readonly ClassOption[] {
+  const { view } = exported;
+  const { keyMode, ttlSeconds, version, autosearch, alias, nickname, remedy, hints } = view.options;
+  const texts = { alias, nickname, remedy };
+  return [
+    ...(view.kind === "record" ? [option("kind", textNode("record"))] : []),
+    ...(keyMode === defaultKeyMode(exported, parent) ? [] : [option("key", textNode(keyMode))]),
+    ...(ttlSeconds === undefined ? [] : [option("ttl", valueNode(ttlSeconds))]),
+    ...(version ? [option("version", valueNode(true))] : []),
+    ...(autosearch ? [option("autosearch", valueNode(true))] : []),
+    ...Object.entries(texts).flatMap(([name, text]) => (text === undefined ? [] : [option(name, textNode(text))])),
+    ...hintNodes(hints),
+  ];
+}
+
+function hintNodes(hints: ClassOptions["hints"]): readonly ClassOption[] {
+  return Object.keys(hints).sort().map((name) => option(name, valueNode(hints[name] ?? null)));
+}
+
+/** The mode that a class gets when none is named. */
+function defaultKeyMode({ view, ownKeys }: ExportedClass, parent: ClassView | undefined): KeyMode {
+  if (view.keys.length === 0) return "uuid";
+  return ownKeys.length === 0 && parent ? parent.options.keyMode : "manu";
+}
+
+function option(name: string, value: ValueNode): ClassOption {
+  return { kind: "option", name, value, unit: undefined, ...NOWHERE };
+}

@@ -1,0 +1,151 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { AppError } from "../../../common/errors.ts";
+import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
+import { prove } from "../../../test/helpers/evidence.ts";
+import { testPrincipal } from "../../../test/helpers/runtime.ts";
+import { StoppableStores } from "../../../test/helpers/stoppable-stores.ts";
+import { TestTransfer } from "../../../test/helpers/transfer.ts";
+import type { Principal } from "../permissions/index.ts";
+
+const admin = testPrincipal();
+
+let engine: TestEngine;
+let transfer: TestTransfer;
+beforeAll(async () => {
+  engine = await openTestEngine();
+  transfer = new TestTransfer(engine, { guards: { "/guarded": { insert: () => Promise.reject(new AppError("invalid", "its owner does not like it")) } } });
+});
+afterAll(async () => {
+  await transfer.close();
+  await engine[Symbol.asyncDispose]();
+});
+
+async function count(path: string): Promise<unknown> {
+  return (await transfer.query.rows(admin, `select count(*) from ${path}`))[0]?.["count"];
+}
+
+async function transfers(): Promise<number> {
+  return Number(await count("/matrix/system/transfer"));
+}
+
+/** The faults of an upload, one a line. */
+async function faults(text: string, principal: Principal = admin): Promise<readonly string[]> {
+  try {
+    await transfer.take(principal, text);
+    return [];
+  } catch (error) {
+    return (error as AppError).message.split("\n");
+  }
+}
+
+test("all that is wrong is told together with its place, and nothing is written", async () => {
+  const before = await transfers();
+  const script = `create class /matrix/bad (host varchar, size int, keys(host));
+insert into /matrix/bad host='a', size='x';
+  insert into /matrix/bad host='b', colour='red'; insert into /matrix/bad size=1;
+insert into
+  /matrix/bad host= ;
+insert into /matrix/none a=1; create class /matrix/bad (host varchar);
+drop class /matrix/bad; insert into /matrix/bad host=?;
+create class /matrix/worse (a sometype)`;
+  expect(await faults(script)).toEqual([
+    'line 2 column 1: [Format] column size: "x" is no int.',
+    "line 3 column 3: Field colour Not Exist",
+    "line 3 column 51: [Valid] class /matrix/bad: the key column host is not set.",
+    "line 5 column 21: [Parser]: expected a value but found the end.",
+    "line 6 column 1: [NotExist] class : /matrix/none not find !",
+    "line 6 column 31: [Valid] class /matrix/bad exists already.",
+    "line 7 column 1: [Valid] An import takes CREATE CLASS, CREATE EDGE TYPE, ALTER CLASS and INSERT, alone or in batches.",
+    "line 7 column 25: [Valid] An import has no values for ?.",
+    "line 8 column 1: [Valid] a: there is no column type sometype.",
+    "Nothing was written.",
+  ]);
+  expect((await transfer.objects.catalog(admin)).get("/matrix/bad")).toBeUndefined();
+  expect(await transfers()).toBe(before);
+});
+
+test("targets of edges need a class, and too many faults end the check", async () => {
+  await transfer.query.rows(admin, "create edge type leads; create class /matrix/lead (host varchar, keys(host))");
+  expect((await faults("insert into /matrix/lead host='a', leads=['nothing:b']"))[0]).toBe("line 1 column 1: [NotExist] Not Found Class For ID nothing:b");
+  const many = await faults("insert into /matrix/lead x=1;\n".repeat(500));
+  expect([many.length, many.at(-1)]).toEqual([21, "Nothing was written, and perhaps more than these 20."]);
+  expect(await count("/matrix/lead")).toBe(0);
+});
+
+test("what is no script is refused", async () => {
+  expect((await faults("insert into /matrix/lead host='a"))[0]).toContain("line 1 column 31: [Parser]: expected a closing '");
+  expect((await faults(" ;\n -- nothing\n"))[0]).toBe("[Valid] The upload has no statement in it.");
+  const bytes = Buffer.concat([Buffer.from("insert into /matrix/lead host='"), Buffer.from([0xff, 0xfe])]);
+  await expect(transfer.takeBytes(admin, bytes)).rejects.toThrow("no UTF-8 text after its first 0 bytes");
+});
+
+test("rights hold as in MQL: definitions, classes, rows outside the condition", async () => {
+  await transfer.query.rows(admin, "create class /matrix/own (host varchar, owner varchar, keys(host)); insert into /matrix/own host='eve', owner='eve'");
+  const bob: Principal = { ...admin, user: "bob", data: [{ class: "/matrix/own", access: "write", where: "owner = 'bob'" }, { class: "/matrix/lead", access: "read" }] };
+  const script = "insert into /matrix/own host='a', owner='bob'; insert into /matrix/own host='eve', owner='bob'; insert into /matrix/own host='c', owner='eve'; insert into /matrix/lead host='a'";
+  expect(await faults(script, bob)).toEqual([
+    "line 1 column 48: bob may not write this object of /matrix/own: it does not fulfil the row condition.",
+    "line 1 column 97: bob may not write this object of /matrix/own: it does not fulfil the row condition.",
+    "line 1 column 144: bob may not write objects of /matrix/lead.",
+    "Nothing was written.",
+  ]);
+  expect(await count("/matrix/own")).toBe(1);
+  await expect(transfer.take(testPrincipal("viewer"), script)).rejects.toMatchObject({ code: "denied" });
+});
+
+test("a batch, JSON, several rows and altered classes are taken in", async () => {
+  await transfer.take(admin, `create class /matrix/mixed (host varchar, keys(host)); begin alter class /matrix/mixed add column size int; insert into /matrix/mixed (host, size) values ('a', 1), ('b', 2) end;
+    insert json '{"class":"/matrix/mixed","host":"c","size":3}'`);
+  expect(await transfer.query.rows(admin, "select host, size from /matrix/mixed order by host")).toEqual([{ host: "a", size: 1 }, { host: "b", size: 2 }, { host: "c", size: 3 }]);
+});
+
+test("who does not wait is told by notifications and by the object of the import", async () => {
+  const report = await transfer.take(admin, "create class /matrix/later (a int); insert into /matrix/later a=1", { wait: false });
+  expect(report).toMatchObject({ state: "running", total: 2, done: 0 });
+  expect(await transfer.ended(report.id)).toMatchObject({ id: report.id, state: "done", total: 2, done: 2 });
+  expect(transfer.told.at(-1)).toMatchObject({ keyspace: "/matrix", source: "transfer", subject: "transfer", title: report.id });
+  const rows = await transfer.query.rows(admin, `select state, done, user, name from /matrix/system/transfer where id = 'transfer:${report.id}'`);
+  expect(rows).toEqual([{ state: "done", done: 2, user: "administrator", name: "test.mql" }]);
+});
+
+test("what fails while it is written is an error with how far it went, and is on record", async () => {
+  const failed = transfer.take(admin, "create class /matrix/half (a int); insert into /matrix/half a=1; insert into /matrix/guarded a=1");
+  await expect(failed).rejects.toMatchObject({ code: "invalid", message: expect.stringMatching(/does not like it\n\d of 3 statements were written/) as string });
+  const [row] = await transfer.query.rows(admin, "select state, message from /matrix/system/transfer where state = 'failed'");
+  expect(row).toEqual({ state: "failed", message: "its owner does not like it" });
+  const { kv } = await engine.tenant("matrix");
+  expect((await kv.list("transfer/")).entries).toEqual([]);
+});
+
+test("an import whose controller dies is gone on with by another one, once", async () => {
+  const present = new Set(["first", "second"]);
+  const stores = new StoppableStores(engine);
+  const first = new TestTransfer(stores, { own: "first", present });
+  const second = new TestTransfer(engine, { own: "second", present });
+  // A chunk and a bit.
+  const ROWS = 1_300;
+  const lines = Array.from({ length: ROWS }, (_, n) => `insert into /matrix/${n % 4 === 0 ? "seen" : "made"} n=${n};\n`).join("");
+  const dying = first.take(admin, `create class /matrix/made (n int); create class /matrix/seen (n int) with kind='record';\n${lines}`);
+  dying.catch(() => undefined);
+  // The object of the import, the first chunk, the object again: the next is in the middle of the second chunk, whose records are written.
+  for (let passed = 0; passed < 3; passed += 1) (await stores.hold("change")).goOn();
+  const held = await stores.hold("change");
+  await second.imports.maintain("matrix");
+  expect(second.told).toEqual([]);
+  await stores.stop();
+  present.delete("first");
+  await second.imports.maintain("matrix");
+  expect(await second.ended()).toMatchObject({ state: "done", total: ROWS + 2, done: ROWS + 2 });
+  held.goOn();
+  stores.goOn();
+  await expect(dying).rejects.toMatchObject({ code: "deadline" });
+  const made = await second.query.rows(admin, "select n from /matrix/made limit -1");
+  const seen = await second.query.rows(admin, "select n from /matrix/seen limit -1");
+  expect([made.length, new Set(made.map(({ n }) => n)).size]).toEqual([ROWS * 0.75, ROWS * 0.75]);
+  expect([seen.length, new Set(seen.map(({ n }) => n)).size]).toEqual([ROWS * 0.25, ROWS * 0.25]);
+  const { kv } = await engine.tenant("matrix");
+  expect((await kv.list("transfer/")).entries).toEqual([]);
+  await first.close();
+  await second.close();
+  prove("imports-are-whole", { engine: engine.kind, cases: ["the controller dies in the middle of a chunk, and comes back late"] });
+});

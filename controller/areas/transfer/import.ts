@@ -1,0 +1,136 @@
+import { createHash } from "node:crypto";
+import { createReadStream } from "node:fs";
+import { withinTime } from "../../../common/concurrency.ts";
+import { AppError } from "../../../common/errors.ts";
+import { ulidOf } from "../../../common/ids.ts";
+import { IMPORT_ANSWER_MS, IMPORTS_UNDER_WAY_MAX } from "../../../common/limits.ts";
+import type { Runtime } from "../../runtime.ts";
+import type { Stores } from "../../store/engine.ts";
+import type { Notifications } from "../notifications/index.ts";
+import type { Objects, Rehearsals } from "../objects/index.ts";
+import { requirePermission, type Principal } from "../permissions/index.ts";
+import { checkScript } from "./check.ts";
+import { reportOf, TRANSFER_CLASS, TRANSFER_PATH, TransferRecords } from "./records.ts";
+import { ImportRuns, type Controllers } from "./runs.ts";
+import { scriptParts, type ScriptPart } from "./source.ts";
+import { TransferStore, type OpenImport, type VersionedImport } from "./store.ts";
+import type { TransferReport } from "./types.ts";
+
+export interface ImportDependencies {
+  readonly stores: Stores;
+  readonly objects: Objects & Rehearsals;
+  readonly notifications: Pick<Notifications, "publish">;
+  readonly runtime: Runtime;
+  readonly controllers: Controllers;
+}
+
+/** A script, however it came. */
+export interface Upload {
+  readonly name: string;
+  /** What is stored and written by: an MQL script. Asked for several times. */
+  content(): AsyncIterable<Uint8Array>;
+  /** The same in parts that know where they stand in what the client sent. */
+  parts(): AsyncIterable<ScriptPart>;
+}
+
+export interface ImportOptions {
+  /** False: answers as soon as the import is on record, and it goes on by itself. */
+  readonly wait?: boolean;
+  readonly signal?: AbortSignal;
+}
+
+export function scriptUpload(file: { readonly path: string; readonly filename: string }): Upload {
+  const content = (): AsyncIterable<Uint8Array> => createReadStream(file.path) as AsyncIterable<Uint8Array>;
+  return { name: file.filename, content, parts: () => scriptParts(content()) };
+}
+
+/** Takes scripts in: checked as a whole, put on record, then written. */
+export class ImportService {
+  readonly #dependencies: ImportDependencies;
+  readonly #store: TransferStore;
+  readonly #records: TransferRecords;
+  readonly #runs: ImportRuns;
+  #underWay = 0;
+
+  /** To be made before any tenant is opened. */
+  constructor(dependencies: ImportDependencies) {
+    this.#dependencies = dependencies;
+    this.#store = new TransferStore(dependencies.stores);
+    this.#records = new TransferRecords(dependencies);
+    this.#runs = new ImportRuns({ ...dependencies, store: this.#store, records: this.#records });
+    dependencies.objects.registerSystemClass(TRANSFER_CLASS);
+  }
+
+  /**
+   * Resolves when all of it is written. A fault of the upload is told before anything is; one that shows only while it is written is told with how
+   * far that went. `AppError("deadline")`: it goes on, and its object under `/system/transfer` tells how it ends.
+   */
+  async import(principal: Principal, upload: Upload, options: ImportOptions = {}): Promise<TransferReport> {
+    requirePermission(principal, "objects:write");
+    if (this.#underWay >= IMPORTS_UNDER_WAY_MAX) throw new AppError("limited", `At most ${IMPORTS_UNDER_WAY_MAX} imports are under way at once; try again later.`);
+    this.#underWay += 1;
+    const begun = this.#begin(principal, upload, options.signal);
+    const ended = begun.then((held) => this.#runs.start(held)).finally(() => (this.#underWay -= 1));
+    // Who does not wait for the end is not told of it; the object of the import is.
+    ended.catch(() => undefined);
+    const held = await begun;
+    if (options.wait === false) return reportOf(held.open);
+    return outcome(held, await withinTime(this.#dependencies.runtime.clock, ended, IMPORT_ANSWER_MS));
+  }
+
+  maintain(tenant: string): Promise<void> {
+    return this.#runs.maintain(tenant);
+  }
+
+  close(): Promise<void> {
+    return this.#runs.close();
+  }
+
+  async #begin(principal: Principal, upload: Upload, signal: AbortSignal | undefined): Promise<VersionedImport> {
+    const { objects, runtime } = this.#dependencies;
+    const rehearsal = await objects.rehearse(principal);
+    const total = await checkScript(upload.parts(), { principal, rehearsal, objects, clock: runtime.clock, signal });
+    const open = this.#open(principal, upload, { total, digest: await digestOf(upload.content()) });
+    const release = this.#runs.hold(open.id);
+    try {
+      return await this.#stage(open, upload);
+    } finally {
+      release();
+    }
+  }
+
+  /** On record before its content is kept, so that nothing is kept of which nobody knows. */
+  async #stage(open: OpenImport, upload: Upload): Promise<VersionedImport> {
+    const begun = await this.#store.begin(open);
+    if (!begun) throw new AppError("internal", `The import ${open.id} was begun twice.`);
+    await this.#store.saveScript(open, upload.content());
+    const staged = await this.#store.change(begun, { staged: true });
+    if (!staged) throw new AppError("unavailable", "[Exec] The import was held up for too long: nothing was written, try again.");
+    await this.#records.tell(staged.open);
+    return staged;
+  }
+
+  #open(principal: Principal, upload: Upload, of: Pick<OpenImport, "total" | "digest">): OpenImport {
+    const { runtime, controllers } = this.#dependencies;
+    const startedMs = runtime.clock.nowMs();
+    const id = ulidOf(startedMs, runtime.random.bytes(10));
+    return { id, principal, name: upload.name, startedMs, notedMs: startedMs, ...of, done: 0, rows: 0, staged: false, owner: controllers.own };
+  }
+}
+
+function outcome({ open: begun }: VersionedImport, open: OpenImport | undefined): TransferReport {
+  const report = reportOf(open ?? begun);
+  if (report.state === "done") return report;
+  const details = { transfer: report.id, total: report.total, done: report.done };
+  if (report.state === "running") {
+    throw new AppError("deadline", `[Exec] The import goes on: transfer:${report.id} of ${begun.principal.ospace}${TRANSFER_PATH} tells how it ends.`, { details });
+  }
+  const written = `${report.done} of ${report.total} statements were written, perhaps some more; importing the whole again is safe.`;
+  throw new AppError(open?.end?.code ?? "internal", `${report.message}\n${written}`, { details });
+}
+
+async function digestOf(content: AsyncIterable<Uint8Array>): Promise<string> {
+  const hash = createHash("sha256");
+  for await (const bytes of content) hash.update(bytes);
+  return hash.digest("hex");
+}

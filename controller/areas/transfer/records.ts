@@ -1,0 +1,57 @@
+import { TRANSFER_RECORD_TTL_DAYS } from "../../../common/limits.ts";
+import type { Notifications } from "../notifications/index.ts";
+import type { ColumnSpec, Objects, SystemClass } from "../objects/index.ts";
+import { systemPrincipal } from "../permissions/index.ts";
+import type { OpenImport } from "./store.ts";
+import type { TransferReport } from "./types.ts";
+
+/** Relative to the tenant's ospace: one object for each import that began to write. */
+export const TRANSFER_PATH = "/system/transfer";
+
+const DAY_SECONDS = 86_400;
+
+export const TRANSFER_CLASS: SystemClass = {
+  path: TRANSFER_PATH,
+  columns: [
+    column("transfer", "varchar"), column("name", "varchar", "File"), column("user", "varchar"), column("state", "varchar"),
+    column("total", "bigint", "Statements"), column("done", "bigint", "Statements written"), column("message", "text"),
+    column("started", "timestamp"), column("ended", "timestamp"),
+  ],
+  keys: ["transfer"],
+  indexes: ["state", "user"],
+  options: { ttlSeconds: TRANSFER_RECORD_TTL_DAYS * DAY_SECONDS },
+  guard: {},
+};
+
+interface Dependencies {
+  readonly objects: Pick<Objects, "insert">;
+  readonly notifications: Pick<Notifications, "publish">;
+}
+
+/** Where an import can be followed: its object, and notifications of the subject `transfer` with the import's id as title. */
+export class TransferRecords {
+  readonly #dependencies: Dependencies;
+
+  constructor(dependencies: Dependencies) {
+    this.#dependencies = dependencies;
+  }
+
+  async tell(open: OpenImport): Promise<void> {
+    const { id, name, principal, startedMs, notedMs, end } = open;
+    const { state, total, done, message } = reportOf(open);
+    const row = { transfer: id, name, user: principal.user, state, total, done, message, started: startedMs, ...(end && { ended: end.endedMs }) };
+    // Rows belong to the platform: who may import need not be able to write them.
+    const platform = systemPrincipal(principal.tenant, principal.ospace, principal.traceparent);
+    await this.#dependencies.objects.insert(platform, `${principal.ospace}${TRANSFER_PATH}`, [row], { atMs: notedMs });
+    const msg = JSON.stringify(reportOf(open));
+    this.#dependencies.notifications.publish(principal.tenant, { keyspace: principal.ospace, source: "transfer", subject: "transfer", title: id, reply: "", msg });
+  }
+}
+
+export function reportOf({ id, total, done, end }: OpenImport): TransferReport {
+  return { id, state: end?.state ?? "running", total, done, message: end?.message ?? "" };
+}
+
+function column(name: string, type: ColumnSpec["type"], title?: string): ColumnSpec {
+  return { name, type, ...(title === undefined ? {} : { title }) };
+}

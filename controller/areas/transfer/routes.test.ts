@@ -1,0 +1,59 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { openTestHttp, type TestHttp } from "../../../test/helpers/http-app.ts";
+import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
+import { testPrincipal } from "../../../test/helpers/runtime.ts";
+import { TestTransfer } from "../../../test/helpers/transfer.ts";
+import { transferRoutes } from "./index.ts";
+
+const admin = testPrincipal();
+let engine: TestEngine;
+let transfer: TestTransfer;
+let http: TestHttp;
+beforeAll(async () => {
+  engine = await openTestEngine();
+  transfer = new TestTransfer(engine);
+  http = await openTestHttp({ endpoints: transferRoutes(transfer) });
+});
+afterAll(async () => {
+  await http[Symbol.asyncDispose]();
+  await transfer.close();
+  await engine[Symbol.asyncDispose]();
+});
+
+function upload(session: string, content: string | Buffer, path = "/mxobject/import") {
+  const head = '--B\r\nContent-Disposition: form-data; name="uploadfile"; filename="a.mql"\r\nContent-Type: application/octet-stream\r\n\r\n';
+  const payload = Buffer.concat([Buffer.from(head), Buffer.from(content), Buffer.from("\r\n--B--\r\n")]);
+  return http.call(session, { method: "POST", url: path, payload, headers: { "content-type": "multipart/form-data; boundary=B" } });
+}
+
+async function download(session: string, query: string) {
+  return http.app.inject({ method: "GET", url: `/mxobject/export?${query}&sessionid=${session}` });
+}
+
+test("an uploaded script is taken in, and comes back as a bare file", async () => {
+  const session = await http.signIn("admin");
+  const script = "CREATE CLASS IF NOT EXISTS /matrix/box (host varchar, KEYS(host));\nINSERT INTO /matrix/box SET id = 'box:主机', host = '主机';\n";
+  expect(await upload(session, script)).toMatchObject({ status: "ok", message: { state: "done", total: 2, done: 2 } });
+  const file = await download(session, "class=/matrix/box&recursive=true&limit=-1&relation_defined=true");
+  expect([file.statusCode, file.headers["content-type"], file.body]).toEqual([200, "text/plain; charset=utf-8", script]);
+  expect(file.headers["content-disposition"]).toContain('filename="box.mql"');
+  for (const query of ["limit=0", "template=true", "templdate=true"]) {
+    expect((await download(session, `class=/matrix/box&${query}`)).body).toBe(script.slice(0, script.indexOf("\n") + 1));
+  }
+});
+
+test("whoever reads only the status is never told ok of what failed", async () => {
+  const session = await http.signIn("admin");
+  const answer = await upload(session, "insert into /matrix/box host='a', size=1");
+  expect(answer).toMatchObject({ status: "error", code: "not_found", message: "line 1 column 1: Field size Not Exist\nNothing was written." });
+  expect((await download(session, "class=/matrix/none")).json()).toMatchObject({ status: "error", code: "not_found" });
+  expect((await download(session, "class=/matrix/box&filetype=pdf")).json()).toMatchObject({ status: "error", code: "invalid" });
+  expect(await http.call(session, { method: "POST", url: "/mxobject/import" })).toMatchObject({ status: "error", code: "invalid" });
+});
+
+test("who only reads may export and not import", async () => {
+  const session = await http.signIn("viewer");
+  expect((await download(session, "class=/matrix/box")).body).toContain("INSERT INTO /matrix/box");
+  expect(await upload(session, "insert into /matrix/box host='a'")).toMatchObject({ status: "error", code: "denied" });
+  expect(await transfer.query.rows(admin, "select host from /matrix/box")).toEqual([{ host: "主机" }]);
+});

@@ -1,0 +1,71 @@
+import { Readable } from "node:stream";
+import type { Static } from "typebox";
+import { ExportInput, ImportInput, TransferReport } from "../../../common/api/transfer.ts";
+import { AppError } from "../../../common/errors.ts";
+import { endpoint, type Call, type Endpoint, type UploadedFile } from "../../http/endpoint.ts";
+import type { ExportService } from "./export.ts";
+import { scriptUpload, type ImportService } from "./import.ts";
+import type { ExportRequest } from "./types.ts";
+
+export function transferRoutes({ exports, imports }: { readonly exports: ExportService; readonly imports: ImportService }): readonly Endpoint[] {
+  const take = { method: "POST", permission: "objects:write", body: "multipart", input: ImportInput, output: TransferReport } as const;
+  return [
+    endpoint({
+      method: "GET", path: "/mxobject/export", permission: "objects:read", summary: "Classes and objects as a file that can be imported",
+      input: ExportInput, output: TransferReport,
+      handler: (call) => exported(exports, call),
+    }),
+    endpoint({
+      ...take, path: "/mxobject/import", summary: "Takes an MQL script in: checked as a whole, then written",
+      handler: async ({ principal, input, files, signal }: Call<Static<typeof ImportInput>>) => ({
+        message: await imports.import(principal, scriptUpload(onlyFile(files)), { ...input, signal }),
+      }),
+    }),
+  ];
+}
+
+async function exported(exports: ExportService, { principal, input, signal }: Call<ExportInput>) {
+  const name = (input.class ?? "").replace(/\/+$/, "").split("/").at(-1) || "export";
+  const type = input.filetype?.toLowerCase() || "mql";
+  if (type !== "mql") throw new AppError("invalid", `[Valid] filetype=${type}: it is mql.`);
+  const content = await begun(await exports.script(principal, requestOf(input, signal)));
+  return { content, contentType: "text/plain; charset=utf-8", filename: `${name}.mql` };
+}
+
+function requestOf(input: ExportInput, signal: AbortSignal): ExportRequest {
+  const isTemplate = input.template === true || input.templdate === true;
+  return {
+    ...(input.class === undefined ? {} : { class: input.class }),
+    recursive: input.recursive ?? false,
+    ...(isTemplate ? { limit: 0 } : input.limit === undefined ? {} : { limit: input.limit }),
+    ignoredFields: listed(input.ignorefields),
+    ignoredClasses: listed(input.ignoreclass).map((path) => path.replace(/\/+$/, "")),
+    relations: input.relation_defined ?? false,
+    signal,
+  };
+}
+
+function listed(text: string | undefined): readonly string[] {
+  return (text ?? "").split(",").map((name) => name.trim()).filter((name) => name !== "");
+}
+
+/** The first piece is awaited, so that most failures still get their envelope. */
+async function begun<T>(pieces: AsyncIterable<T>): Promise<Readable> {
+  const iterator = pieces[Symbol.asyncIterator]();
+  const first = await iterator.next();
+  return Readable.from(continued(first, iterator), { objectMode: false, highWaterMark: 1 });
+}
+
+async function* continued<T>(first: IteratorResult<T>, rest: AsyncIterator<T>): AsyncGenerator<T> {
+  try {
+    for (let next = first; next.done !== true; next = await rest.next()) yield next.value;
+  } finally {
+    await rest.return?.();
+  }
+}
+
+function onlyFile(files: readonly UploadedFile[]): UploadedFile {
+  const [file, second] = files.filter(({ filename, size }) => filename !== "" || size > 0);
+  if (file && !second) return file;
+  throw new AppError("invalid", `[Valid] An import takes one file as uploadfile, not ${files.length}.`);
+}

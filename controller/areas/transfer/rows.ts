@@ -1,0 +1,115 @@
+import { EXPORT_IDS_HELD_MAX, EXPORT_PAGE_ROWS } from "../../../common/limits.ts";
+import type { Row } from "../../../common/value.ts";
+import type { ClassView, ObjectEdge, Objects } from "../objects/index.ts";
+import type { Principal } from "../permissions/index.ts";
+import type { Query } from "../query/index.ts";
+
+export interface RowsDependencies {
+  readonly query: Pick<Query, "run">;
+  readonly objects: Pick<Objects, "catalog" | "edges">;
+  /** `EXPORT_IDS_HELD_MAX` when absent. */
+  readonly idsHeldMax?: number;
+}
+
+export interface RowsRequest {
+  readonly principal: Principal;
+  readonly view: ClassView;
+  /** Absent: all. */
+  readonly limit: number | undefined;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** An object with the ids that its edges go to, by edge type and sorted. */
+export interface ExportedObject {
+  readonly id: string;
+  readonly values: Row;
+  readonly relations: ReadonlyMap<string, readonly string[]>;
+}
+
+/**
+ * The objects of one class in the order of their ids, as the principal sees them. No snapshot: what is written meanwhile may be in it or not. Memory
+ * is bounded whatever their number: when there are more ids than may be held, the class is looked through again for those behind the last.
+ */
+export async function* orderedObjects(dependencies: RowsDependencies, request: RowsRequest): AsyncGenerator<readonly ExportedObject[]> {
+  const { idsHeldMax = EXPORT_IDS_HELD_MAX } = dependencies;
+  let left = request.limit ?? Infinity;
+  let after = "";
+  while (left > 0) {
+    const ids = await smallestIds(dependencies, { ...request, after, count: Math.min(left, idsHeldMax) });
+    for (let at = 0; at < ids.length; at += EXPORT_PAGE_ROWS) yield await page(dependencies, request, ids.slice(at, at + EXPORT_PAGE_ROWS));
+    after = ids.at(-1) ?? after;
+    left = ids.length < idsHeldMax ? 0 : left - ids.length;
+  }
+}
+
+async function smallestIds(
+  { query }: RowsDependencies, { principal, view, signal, after, count }: RowsRequest & { readonly after: string; readonly count: number },
+): Promise<readonly string[]> {
+  const { rows } = await query.run(principal, `SELECT id FROM ${view.path} LIMIT -1`, signal ? { signal } : {});
+  let held: string[] = [];
+  for await (const some of rows) {
+    for (const { id } of some) if (typeof id === "string" && id > after) held.push(id);
+    if (held.length > 2 * count) held = held.sort(byText).slice(0, count);
+  }
+  return held.sort(byText).slice(0, count);
+}
+
+async function page(dependencies: RowsDependencies, request: RowsRequest, ids: readonly string[]): Promise<readonly ExportedObject[]> {
+  const { principal, view, signal } = request;
+  const text = `SELECT * FROM ${view.path} WHERE id IN (?) LIMIT -1`;
+  const { rows } = await dependencies.query.run(principal, text, { values: [[ids]], ...(signal ? { signal } : {}) });
+  const relations = await relationsOf(dependencies, request, ids);
+  const found = new Map<string, ExportedObject>();
+  for await (const some of rows) {
+    for (const values of some) {
+      const id = String(values.id);
+      found.set(id, { id, values, relations: relations.get(id) ?? new Map<string, readonly string[]>() });
+    }
+  }
+  return ids.flatMap((id) => found.get(id) ?? []);
+}
+
+type Relations = ReadonlyMap<string, ReadonlyMap<string, readonly string[]>>;
+
+async function relationsOf(dependencies: RowsDependencies, { principal, view, signal }: RowsRequest, ids: readonly string[]): Promise<Relations> {
+  const catalog = await dependencies.objects.catalog(principal);
+  if (view.kind === "record" || view.system || catalog.edgeTypes().length === 0) return new Map();
+  const refs = ids.map((id) => ({ id, class: view.path }));
+  const targets = new Map<string, Map<string, Set<string>>>();
+  for await (const edges of dependencies.objects.edges(principal, refs, { direction: "out", ...(signal ? { signal } : {}) })) {
+    for (const { source, sourceClass, type, target } of await visibleEdges(dependencies, principal, edges)) {
+      if (sourceClass === view.path) memberOf(memberOf(targets, source, () => new Map<string, Set<string>>()), type, () => new Set<string>()).add(target);
+    }
+  }
+  return new Map([...targets].map(([id, byType]) => [id, sortedTargets(byType)]));
+}
+
+function sortedTargets(byType: ReadonlyMap<string, ReadonlySet<string>>): ReadonlyMap<string, readonly string[]> {
+  const types = [...byType.keys()].sort(byText);
+  return new Map(types.map((type) => [type, [...(byType.get(type) ?? [])].sort(byText)]));
+}
+
+/** Whoever sees only some objects of a class is not told of the others by the edges that lead to them. */
+async function visibleEdges({ query }: RowsDependencies, principal: Principal, edges: readonly ObjectEdge[]): Promise<readonly ObjectEdge[]> {
+  if (!principal.data.some(({ where }) => where !== undefined)) return edges;
+  const visible = new Set<string>();
+  for (const path of new Set(edges.map(({ targetClass }) => targetClass))) {
+    const ids = [...new Set(edges.flatMap(({ target, targetClass }) => (targetClass === path ? [target] : [])))];
+    const { rows } = await query.run(principal, `SELECT id FROM ${path} WHERE id IN (?) LIMIT -1`, { values: [[ids]] });
+    for await (const some of rows) for (const { id } of some) visible.add(`${path} ${String(id)}`);
+  }
+  return edges.filter(({ target, targetClass }) => visible.has(`${targetClass} ${target}`));
+}
+
+function memberOf<T>(members: Map<string, T>, name: string, make: () => T): T {
+  const known = members.get(name);
+  if (known !== undefined) return known;
+  const made = make();
+  members.set(name, made);
+  return made;
+}
+
+/** By UTF-16 units, so that the order is the same everywhere. */
+function byText(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

@@ -1,0 +1,75 @@
+import { AppError } from "../../../common/errors.ts";
+import type { ClassCatalog, ClassView, Column } from "../objects/index.ts";
+import { classAccess, type Principal } from "../permissions/index.ts";
+import type { ExportedClass, ExportRequest } from "./types.ts";
+
+/** Every class has this column from the root of its tenant. */
+const TAGS_COLUMN = "tags";
+
+/**
+ * The classes of an export in the order of their paths, which puts every class behind what it inherits from. Classes above the one that was asked
+ * for come without objects. Classes of the platform are everywhere already: they come only when one of them is asked for by name.
+ */
+export function selectClasses(request: ExportRequest, principal: Principal, catalog: ClassCatalog): readonly ExportedClass[] {
+  const { path, isTree } = rootOf(request, principal);
+  const root = catalog.get(path);
+  if (!root || !classAccess(principal, path).readable) throw new AppError("not_found", `[NotExist] class : ${path} not find !`);
+  const wanted = (isTree ? catalog.tree(path) : [root]).filter((view) => isWanted(view, { root, request, principal }));
+  const above = lineage(root, catalog).filter((view) => classAccess(principal, view.path).readable);
+  const ordered = [...above, ...wanted].sort((a, b) => (a.path < b.path ? -1 : 1));
+  const selected: ExportedClass[] = [];
+  const printed = new Map<string, ClassView>();
+  for (const view of ordered) {
+    selected.push(exportedClass(view, { request, principal, parents: printed, hasRows: wanted.includes(view) }));
+    printed.set(view.path, view);
+  }
+  return selected.filter(({ view, ownColumns, hasRows }) => hasRows || view.path !== principal.ospace || ownColumns.length > 0);
+}
+
+function rootOf(request: ExportRequest, principal: Principal): { readonly path: string; readonly isTree: boolean } {
+  const given = request.class?.trim() ?? "";
+  const path = given.replace(/\/+$/, "");
+  if (path === "") return { path: principal.ospace, isTree: true };
+  return { path, isTree: request.recursive === true || given.endsWith("/") };
+}
+
+interface Asked {
+  readonly request: ExportRequest;
+  readonly principal: Principal;
+}
+
+function isWanted(view: ClassView, { root, request, principal }: Asked & { readonly root: ClassView }): boolean {
+  if (!classAccess(principal, view.path).readable) return false;
+  if (view.system && !root.system) return false;
+  return !(request.ignoredClasses ?? []).some((path) => view.path === path || view.path.startsWith(`${path}/`));
+}
+
+/** What it inherits from, without itself. */
+function lineage(view: ClassView, catalog: ClassCatalog): readonly ClassView[] {
+  const parent = view.parent === undefined ? undefined : catalog.get(view.parent);
+  return parent ? [...lineage(parent, catalog), parent] : [];
+}
+
+type Wanted = Asked & { readonly parents: ReadonlyMap<string, ClassView>; readonly hasRows: boolean };
+
+function exportedClass(view: ClassView, { request, principal, parents, hasRows }: Wanted): ExportedClass {
+  const { hidden } = classAccess(principal, view.path);
+  const ignored = new Set(request.ignoredFields);
+  const key = view.keys.find((name) => ignored.has(name));
+  if (key !== undefined) throw new AppError("invalid", `[Valid] ${key} is a key of ${view.path} and cannot be left out.`);
+  const columns = view.columns.filter((column) => !column.sealed && !hidden.has(column.name) && !ignored.has(column.name));
+  const parent = parents.get(view.parent ?? "");
+  const visible = new Set(columns.map(({ name }) => name));
+  return {
+    view,
+    columns,
+    ownColumns: columns.filter((column) => column.name !== TAGS_COLUMN && !parents.has(column.definedBy)),
+    ownKeys: view.keys.filter((name) => visible.has(name) && !parent?.keys.includes(name)),
+    ownIndexes: columns.filter((column) => isOwnIndex(column, parent)).map(({ name }) => name),
+    hasRows,
+  };
+}
+
+function isOwnIndex(column: Column, parent: ClassView | undefined): boolean {
+  return column.indexed && column.name !== TAGS_COLUMN && parent?.column(column.name)?.indexed !== true;
+}

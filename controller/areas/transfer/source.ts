@@ -1,0 +1,75 @@
+import { AppError, isAppError } from "../../../common/errors.ts";
+import { parseScript, StatementSplitter, type Statement, type StatementText } from "../../../common/mql/index.ts";
+import type { Place } from "./types.ts";
+
+/** A piece of an upload that is done whole: a statement, or a batch. */
+export interface ScriptPart {
+  readonly text: string;
+  /** Where in the upload a fault of it is. */
+  place(fault: FaultPlace): Place;
+}
+
+/** Within a part: a place in its text, or the column that a value was meant for. */
+export interface FaultPlace {
+  readonly line?: number;
+  readonly column?: number;
+  readonly field?: string;
+}
+
+/** The statements of a script as they come, never all of them. */
+export async function* scriptParts(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<ScriptPart> {
+  const splitter = new StatementSplitter();
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  let read = 0;
+  for await (const piece of bytes) {
+    yield* splitter.take(decoded(() => decoder.decode(piece, { stream: true }), read)).map(partOf);
+    read += piece.length;
+  }
+  yield* splitter.take(decoded(() => decoder.decode(), read)).map(partOf);
+  yield* splitter.end().map(partOf);
+}
+
+/** A batch is one statement. */
+export function parsePart(part: ScriptPart): readonly Statement[] {
+  const { statements, placeholders } = parseScript(part.text);
+  if (placeholders > 0) throw new AppError("invalid", "[Valid] An import has no values for ?.");
+  return statements;
+}
+
+/** What is wrong with a part, with where in the upload that is. What is no fault of the upload is thrown as it is. */
+export function faultOf(part: ScriptPart, error: unknown): AppError {
+  if (!isAppError(error) || RESTING_CODES.has(error.code)) throw error;
+  const { line, column } = error.details ?? {};
+  const fault = typeof line === "number" && typeof column === "number" ? { line, column } : typeof column === "string" ? { field: column } : {};
+  const message = error.message.replace(/ at line \d+ column \d+/, "");
+  return new AppError(error.code, `${part.place(fault)}: ${message}`, { cause: error, ...(error.details && { details: error.details }) });
+}
+
+/** Faults of the moment: the same may well work later. */
+export const RESTING_CODES: ReadonlySet<string> = new Set(["unavailable", "unknown_outcome", "deadline", "limited", "internal", "cancelled"]);
+
+function partOf({ text, start }: StatementText): ScriptPart {
+  return {
+    text,
+    place({ line, column }) {
+      if (line === undefined || column === undefined) return placeText(text, start);
+      return `line ${start.line + line - 1} column ${line === 1 ? start.column + column - 1 : column}`;
+    },
+  };
+}
+
+/** Of the first word. */
+function placeText(text: string, start: StatementText["start"]): Place {
+  const before = /^\s*/.exec(text)?.[0] ?? "";
+  const lines = before.split("\n");
+  const column = (lines.length === 1 ? start.column : 1) + (lines.at(-1)?.length ?? 0);
+  return `line ${start.line + lines.length - 1} column ${column}`;
+}
+
+function decoded(decode: () => string, read: number): string {
+  try {
+    return decode();
+  } catch (error) {
+    throw new AppError("invalid", `[Format] The script is no UTF-8 text after its first ${read} bytes.`, { cause: error });
+  }
+}
