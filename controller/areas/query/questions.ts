@@ -6,8 +6,6 @@ import type { Value } from "../../../common/value.ts";
 import { ANY, compare, type Comparable, type Kind, TEXT, toComparable } from "./kind.ts";
 import { isList, isMap } from "./literal.ts";
 
-export { wildcard };
-
 /** Decides about a value that is set. */
 export type Test = (value: Value) => boolean;
 

@@ -1,20 +1,21 @@
 import type { Condition, Field, ValueNode } from "../../../../common/mql/index.ts";
 import type { Alternative, Match, Search, SearchField, Test, TimeQuestion } from "../../../../common/search/index.ts";
+import type { WantedText } from "../../../../common/text/words.ts";
 import { ANY, numberOf } from "../kind.ts";
 import type { Scope } from "../scope.ts";
-import { type WantedWord, wantedWord } from "./words.ts";
+import { wantedText } from "./words.ts";
 
 /** What rows have to fulfil: all three. */
 export interface Wanted {
   /** Of columns only. */
   readonly where: Condition | undefined;
-  readonly words: readonly WantedWord[];
+  readonly words: readonly WantedText[];
   /** Of each, one. */
   readonly choices: readonly (readonly Choice[])[];
 }
 
 export interface Choice {
-  readonly words: readonly WantedWord[];
+  readonly words: readonly WantedText[];
   readonly where: Condition | undefined;
 }
 
@@ -22,7 +23,7 @@ const BOOLEAN = /^(?:true|false)$/i;
 
 export function wantedOf(search: Search, scope: Scope, time: TimeQuestion | undefined): Wanted {
   const conditions: Condition[] = time?.kind === "range" ? [timeCondition(time)] : [];
-  const words: WantedWord[] = [];
+  const words: WantedText[] = [];
   const choices: (readonly Choice[])[] = [];
   for (const segment of search.segments) {
     if (segment.kind !== "match") continue;
@@ -48,7 +49,7 @@ export function fieldNode({ parts, span }: SearchField): Field {
 }
 
 function choiceOf({ words, test }: Alternative, scope: Scope): Choice {
-  return { words: words.map(wantedWord), where: test && testCondition(test, scope) };
+  return { words: words.map(wantedText), where: test && testCondition(test, scope) };
 }
 
 function anyOf(choices: readonly Choice[], { span }: Match): Condition {

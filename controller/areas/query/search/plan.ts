@@ -54,7 +54,7 @@ export function planSearch(search: Search, context: SearchContext): SearchPlan {
   const isOneRead = reads.branches.length === 1 && reads.branches[0]?.length === 1 && !reads.versioned;
   const stored = isOneRead && isStoredOrder(scope, bound.orderBy, bound.grouping !== undefined);
   const sort = sortOf(bound.orderBy.length, stored, bound.limit);
-  const isStreamed = (sort === "none" || sort === "stored") && !bound.grouping && uniq.length === 0 && isOneRead;
+  const isStreamed = (sort === "none" || sort === "stored") && !bound.grouping && uniq.length === 0;
   const hints = { ...(stored ? { newestFirst: true } : {}), ...(isStreamed && bound.limit !== undefined ? { expected: bound.limit } : {}) };
   const branches = reads.branches.map((own, index) => ({
     reads: own.map((read) => ({ ...read, ...hints })),

@@ -1,11 +1,11 @@
 import type { Search, TimeQuestion } from "../../../../common/search/index.ts";
+import type { WantedText } from "../../../../common/text/words.ts";
 import type { ClassCatalog, ClassView, Pushdown, ReadRequest } from "../../objects/index.ts";
 import { readsOf } from "../plan.ts";
 import type { Scope } from "../scope.ts";
 import { coverOf, keepsVersions } from "./classes.ts";
 import { allOf, type Choice, type Wanted } from "./condition.ts";
 import { segmentOf } from "./segments.ts";
-import type { WantedWord } from "./words.ts";
 
 /** What has to be read so that no row is missed. */
 export interface SearchReads {
@@ -84,7 +84,7 @@ function narrowed({ scope, wanted, context }: SearchQuestion, views: readonly Cl
   return { targets: coverOf(isAll ? views : views.filter((view) => named.has(view.path)), context.catalog), request: first };
 }
 
-function indexedWords(words: readonly WantedWord[]): readonly Pushdown[] {
+function indexedWords(words: readonly WantedText[]): readonly Pushdown[] {
   const indexed = words.flatMap((word) => word.indexed);
   return indexed.length > 0 ? [{ kind: "words", words: indexed }] : [];
 }
