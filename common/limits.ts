@@ -319,6 +319,10 @@ export const QUERY_COLLECT_MAX_ROWS = 100_000;
 export const QUERY_UPDATE_MAX_ROWS = 100_000;
 export const QUERY_WRITES_IN_FLIGHT_MAX = 64;
 export const QUERY_VALUE_ROWS_MAX = 10_000;
+/** Characters of all texts whose trees are kept for the next time; a tree takes some 35 bytes for each. */
+export const QUERY_PARSED_MAX_CHARACTERS = 256 * 1024;
+/** Longer texts are parsed anew each time. */
+export const QUERY_PARSED_TEXT_MAX_CHARACTERS = 4_096;
 /** A query works no longer than this before it lets others have the thread. */
 export const QUERY_SLICE_MAX_MS = 4;
 /** Chains that one MATCH unites. */
@@ -333,7 +337,7 @@ export const GRAPH_NODES_MAX = 20_000;
 export const GRAPH_EDGES_MAX = 100_000;
 export const GRAPH_PATHS_MAX = 10_000;
 /** Steps of the search for paths, those that lead nowhere too. */
-export const GRAPH_PATH_SEARCH_MAX_STEPS = 1_000_000;
+export const GRAPH_PATH_SEARCH_MAX_STEPS = 200_000;
 /** Class records that a list of classes sends at a time. */
 export const SCHEMA_PAGE_RECORDS = 200;
 /** Records of a schema table, which is answered as one text. */

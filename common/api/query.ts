@@ -7,6 +7,8 @@ export const MqlInput = Type.Object({
   meta: Type.Optional(Type.Boolean()),
   /** For `?` placeholders: one list of values per execution, or the values of one. */
   values: Type.Optional(Type.Array(Type.Unknown())),
+  /** For a page of a single SELECT with LIMIT: empty for the first one, then `meta.cursor` of the answer before. */
+  cursor: Type.Optional(Type.String()),
 });
 export type MqlInput = Static<typeof MqlInput>;
 

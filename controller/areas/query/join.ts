@@ -8,6 +8,7 @@ import { ANY, type Kind, TEXT } from "./kind.ts";
 import type { Arguments } from "./literal.ts";
 import { OutputBinder, type Shape } from "./outputs.ts";
 import { bindOutputs, type PlanContext, readsOf, sortOf, type TablePlan, timeOfState } from "./plan.ts";
+import { pagingRefused } from "./paging.ts";
 import type { Source } from "./predicate.ts";
 import { conjuncts } from "./pushdown.ts";
 import { type BoundField, PSEUDO_FIELDS, type Scope, scopeOf } from "./scope.ts";
@@ -37,6 +38,7 @@ export interface Link {
 
 export function planJoin(select: Select, principal: Principal, context: PlanContext): JoinPlan {
   const { values, catalog } = context;
+  if (select.cursor) throw pagingRefused();
   const scopes = [select.from, ...select.joins.map((join) => join.class)].map((target) => {
     return scopeOf(principal, catalog, { ...target, alias: target.alias ?? target.path.slice(target.path.lastIndexOf("/") + 1) });
   });

@@ -6,8 +6,8 @@ import { type BoundField, PSEUDO_FIELDS, type PseudoField, pseudoType, type Scop
 import type { ColumnMeta, QueryMeta, StatementType } from "./types.ts";
 
 /** What clients build their tables from. Made only when somebody looks at it: a tree may have thousands of classes. */
-export function selectMeta(plan: SelectPlan): QueryMeta {
-  return lazyMeta("select", plan.scope.root, () => describe(plan));
+export function selectMeta(plan: SelectPlan, cursor: () => string | undefined): QueryMeta {
+  return lazyMeta("select", plan.scope.root, () => describe(plan), plan.paging ? cursor : undefined);
 }
 
 /** Rows of a join are of no class: their columns are described under the class after FROM. */
@@ -44,12 +44,15 @@ interface Description {
   readonly columns: QueryMeta["columns"];
 }
 
-function lazyMeta(type: StatementType, rootclass: string, make: () => Description): QueryMeta {
+function lazyMeta(type: StatementType, rootclass: string, make: () => Description, cursor?: () => string | undefined): QueryMeta {
   let made: Description | undefined;
   const description = (): Description => (made ??= make());
   return {
     type,
     rootclass,
+    get cursor() {
+      return cursor?.();
+    },
     get classes() {
       return description().classes;
     },

@@ -4,6 +4,7 @@ import { AGGREGATES, type AggregateName, isAggregate } from "./aggregate.ts";
 import type { Fields, Names } from "./fields.ts";
 import type { Arguments } from "./literal.ts";
 import type { BoundField } from "./scope.ts";
+import type { SortKey } from "./sort.ts";
 
 /** What is made of the rows that fulfil the condition, whatever the rows are. */
 export interface Shape<R> {
@@ -19,6 +20,18 @@ export interface Shape<R> {
   readonly offset: number;
   /** Absent: all rows. */
   readonly limit: number | undefined;
+  /** Where the answer is a page of all rows. */
+  readonly paging?: Paging | undefined;
+}
+
+/** Where a page begins. Rows of pages are in one order, of which class and id are the last parts, so that no two are equal. */
+export interface Paging {
+  /** What the last row of the page before is ordered by; absent: this is the first page. */
+  readonly after: readonly SortKey[] | undefined;
+  /** Rows come in the order of its first part, newest first: those behind the page need not be read. */
+  readonly stored: boolean;
+  /** Of the statement, without the cursor and the size of the page. */
+  readonly statement: string;
 }
 
 export interface GroupPlan {

@@ -5,21 +5,23 @@ import type { Row, Value } from "../../../common/value.ts";
 import { aggregateKind, type AggregateSpec, type GroupRow, Grouping, onlyKind } from "./aggregate.ts";
 import type { Fields } from "./fields.ts";
 import type { Kind } from "./kind.ts";
-import type { Expression, GroupPlan, Output, Shape } from "./outputs.ts";
+import type { Expression, GroupPlan, Output, Paging, Shape } from "./outputs.ts";
 import { compilePredicate, type Predicate } from "./predicate.ts";
 import { canonical } from "./questions.ts";
 import type { Slices } from "./slice.ts";
-import { Sorter, sortKey } from "./sort.ts";
+import { orderOf, type SortEntry, Sorter, sortKey, type SortKey } from "./sort.ts";
 
 /** The answer made of the rows that fulfil the condition, page by page. */
-export function shaped<R>(shape: Shape<R>, source: AsyncIterable<readonly R[]>, slices: Slices): AsyncIterable<readonly Row[]> {
-  const input = { source, slices };
+export function shaped<R>(shape: Shape<R>, input: Input<R>): AsyncIterable<readonly Row[]> {
+  if (shape.paging) return onePage(shape, shape.paging, input);
   return windowed(shape.grouping ? grouped(shape, shape.grouping, input) : listed(shape, input), shape);
 }
 
 export interface Input<R> {
   readonly source: AsyncIterable<readonly R[]>;
   readonly slices: Slices;
+  /** Told what the last row is ordered by when it fills its page. */
+  readonly onPageEnd?: (keys: readonly SortKey[]) => void;
 }
 
 function listed<R>(shape: Shape<R>, input: Input<R>): AsyncIterable<readonly Row[]> {
@@ -39,13 +41,25 @@ async function* streamed<R>(input: Input<R>, project: (row: R) => Row, isNew: (r
 }
 
 export async function* sorted<R>(input: Input<R>, sorter: Sorter, add: (row: R) => void): AsyncIterable<readonly Row[]> {
-  for await (const page of input.source) {
+  await addAll(input, add);
+  yield* paged(sorter.rows(), input.slices);
+}
+
+function addAll<R>(input: Input<R>, add: (row: R) => void): Promise<void> {
+  return addUntil(input, (row) => {
+    add(row);
+    return false;
+  });
+}
+
+/** Until one row says that no more are needed. */
+async function addUntil<R>({ source, slices }: Input<R>, add: (row: R) => boolean): Promise<void> {
+  for await (const page of source) {
     for (const row of page) {
-      add(row);
-      if (input.slices.isOver()) await input.slices.pause();
+      if (add(row)) return;
+      if (slices.isOver()) await slices.pause();
     }
   }
-  yield* paged(sorter.rows(), input.slices);
 }
 
 function grouped<R>(shape: Shape<R>, group: GroupPlan, input: Input<R>): AsyncIterable<readonly Row[]> {
@@ -60,12 +74,7 @@ function grouped<R>(shape: Shape<R>, group: GroupPlan, input: Input<R>): AsyncIt
 }
 
 async function* collected<R>(input: Input<R>, grouping: Grouping<R>, rowsOf: (grouping: Grouping<R>) => Iterable<Row>): AsyncIterable<readonly Row[]> {
-  for await (const page of input.source) {
-    for (const row of page) {
-      grouping.add(row);
-      if (input.slices.isOver()) await input.slices.pause();
-    }
-  }
+  await addAll(input, (row) => grouping.add(row));
   yield* paged(rowsOf(grouping), input.slices);
 }
 
@@ -128,6 +137,36 @@ function havingExpression(operand: Field | Call, { shape, group }: Groups): Expr
   const index = group.keys.findIndex((key) => key.label === label);
   if (index === -1) throw new AppError("invalid", `[Valid] ${label} in HAVING must stand in GROUP BY or inside an aggregate.`);
   return { kind: "key", index };
+}
+
+/** The rows behind those of the page before. */
+function onePage<R>(shape: Shape<R>, { after, stored }: Paging, input: Input<R>): AsyncIterable<readonly Row[]> {
+  const project = projection(shape.outputs, shape.fields);
+  const keys = shape.orderBy.map((item) => keyReader(item.value, shape.fields));
+  const order = orderOf(shape.orderBy.map((item) => item.descending));
+  const sorter = sorterOf(shape);
+  let left = shape.limit ?? Infinity;
+  let filledBy: SortKey | undefined;
+  return pageOf(shape, { input, sorter }, (row) => {
+    const own = keys.map((key) => key(row));
+    if (after && order(own, after) <= 0) return false;
+    sorter.add({ keys: own, row: project(row) });
+    left -= 1;
+    if (left === 0) filledBy = own[0];
+    return stored && left < 0 && own[0] !== filledBy;
+  });
+}
+
+async function* pageOf<R>(shape: Shape<R>, { input, sorter }: { readonly input: Input<R>; readonly sorter: Sorter }, add: (row: R) => boolean): AsyncIterable<readonly Row[]> {
+  await addUntil(input, add);
+  const entries: SortEntry[] = [];
+  for (const entry of sorter.entries()) {
+    if (shape.limit !== undefined && entries.length >= shape.limit) break;
+    entries.push(entry);
+  }
+  const last = entries.at(-1);
+  if (last && entries.length === shape.limit) input.onPageEnd?.(last.keys);
+  yield* paged(entries.map((entry) => entry.row), input.slices);
 }
 
 function sorterOf(shape: Pick<Shape<never>, "sort" | "limit" | "offset" | "orderBy">): Sorter {

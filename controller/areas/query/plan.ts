@@ -6,6 +6,7 @@ import type { Principal } from "../permissions/index.ts";
 import { TIME, toComparable } from "./kind.ts";
 import { type Arguments, literal, rowCount } from "./literal.ts";
 import { type OrderPlan, OutputBinder, type Shape } from "./outputs.ts";
+import { pageCondition, pagedOrder, pagingOf } from "./paging.ts";
 import { narrow, type Narrowing } from "./pushdown.ts";
 import { type BoundField, commonRowCondition, parseRowCondition, type Scope, scopeOf, unveiled } from "./scope.ts";
 
@@ -32,9 +33,9 @@ export interface PlanContext {
 
 export function planSelect(select: Select, principal: Principal, context: PlanContext): SelectPlan {
   const { values } = context;
-  if (select.cursor) throw notOffered("CURSOR");
   const scope = scopeOf(principal, context.catalog, select.from);
   const bound = bindOutputs(select, new OutputBinder(select, scope, values), values);
+  if (select.cursor) return planPage(select, { scope, bound }, context);
   const { orderBy, grouping, offset, limit, distinct } = bound;
   const asOfMs = timeOfState(select.asOf ?? context.asOf, values);
   const asked = narrow(select.where, scope, values);
@@ -45,7 +46,26 @@ export function planSelect(select: Select, principal: Principal, context: PlanCo
   return { kind: "select", fields: scope, scope, reads, where: select.where, ...bound, sort };
 }
 
-export function bindOutputs(select: Select, binder: OutputBinder, values: Arguments): Omit<Shape<never>, "fields" | "sort"> {
+/** One page of all rows, in an order in which every row has a place of its own. */
+function planPage(select: Select, { scope, bound }: { readonly scope: Scope; readonly bound: BoundOutputs }, context: PlanContext): SelectPlan {
+  const { values } = context;
+  if (bound.limit === undefined) throw new AppError("invalid", "[Valid] CURSOR needs a LIMIT, the size of the page.");
+  const orderBy = pagedOrder(bound.orderBy, scope);
+  const stored = targetsOf(scope, narrow(select.where, scope, values).classes).length <= 1 && isStoredOrder(scope, bound.orderBy, false);
+  const paging = pagingOf(select, { length: orderBy.length, stored }, values);
+  const narrowing = paging && pageCondition(paging, orderBy);
+  const where = [select.where, narrowing].filter((condition) => condition !== undefined);
+  const reads = readsOf(scope, { kind: "and", items: where, span: select.span }, {
+    values,
+    asOfMs: timeOfState(select.asOf ?? context.asOf, values),
+    newestFirst: stored,
+  });
+  return { kind: "select", fields: scope, scope, reads, where: select.where, ...bound, orderBy, paging, sort: sortOf(orderBy.length, false, bound.limit) };
+}
+
+type BoundOutputs = Omit<Shape<never>, "fields" | "sort">;
+
+export function bindOutputs(select: Select, binder: OutputBinder, values: Arguments): BoundOutputs {
   const outputs = binder.outputs();
   const orderBy = select.orderBy.map((item) => binder.order(item));
   const grouping = binder.grouping();

@@ -5,10 +5,12 @@ import type { Principal } from "../permissions/index.ts";
 import { joined } from "./hashjoin.ts";
 import { type JoinPlan, planJoin } from "./join.ts";
 import { joinMeta, selectMeta, unionMeta } from "./meta.ts";
+import { cursorAfter } from "./paging.ts";
 import { shaped } from "./pipeline.ts";
 import { describeShape, describeTable, type PlanContext, planSelect, readsOf, type SelectPlan, type TablePlan } from "./plan.ts";
 import { filterOf, matching, type RunContext } from "./run.ts";
 import { Slices } from "./slice.ts";
+import type { SortKey } from "./sort.ts";
 import type { QueryMeta } from "./types.ts";
 import { planUnion, united } from "./union.ts";
 
@@ -28,11 +30,15 @@ export function planReading(statement: Select | Union, principal: Principal, con
 
 function selectReading(plan: SelectPlan): Reading {
   const filter = filterOf(plan);
+  let cursor: string | undefined;
+  const onPageEnd = (keys: readonly SortKey[]): void => {
+    cursor = plan.paging && cursorAfter(plan.paging, keys);
+  };
   return {
-    meta: selectMeta(plan),
+    meta: selectMeta(plan, () => cursor),
     rows(context) {
       const slices = new Slices(context.clock, context.signal);
-      return shaped(plan, matching({ reads: plan.reads, filter, slices }, context), slices);
+      return shaped(plan, { source: matching({ reads: plan.reads, filter, slices }, context), slices, onPageEnd });
     },
     async describe(stepsOf) {
       return [...describeTable(plan, await stepsOf(veiledReads(plan))), ...describeShape(plan)];
@@ -45,7 +51,7 @@ function joinReading(plan: JoinPlan): Reading {
     meta: joinMeta(plan),
     rows(context) {
       const slices = new Slices(context.clock, context.signal);
-      return shaped(plan, joined(plan, { ...context, slices }), slices);
+      return shaped(plan, { source: joined(plan, { ...context, slices }), slices });
     },
     async describe(stepsOf) {
       const lines: string[] = [];

@@ -43,6 +43,14 @@ test("the statement comes as member, as body, or with values; meta only when ask
   expect((await call("GET", { mql: "select edge type", meta: true })).meta).toMatchObject({ type: "select edge" });
 });
 
+test("a cursor is answered in meta, and its page without asking for meta", async () => {
+  const first = await call("POST", { mql: "select host from /matrix/box order by host limit 1", cursor: "" });
+  expect(first.rows).toEqual([{ host: "a" }]);
+  const { cursor } = JSON.parse(JSON.stringify(first.meta)) as { readonly cursor: string };
+  const next = await call("GET", { mql: "select host from /matrix/box order by host limit 1", cursor });
+  expect(next.rows).toEqual([{ host: "b" }]);
+});
+
 test("no statement at all is an error", async () => {
   await expect(call("POST", {}, { text: "  " })).rejects.toMatchObject({ code: "invalid" });
 });

@@ -18,8 +18,9 @@ async function answer(query: Query, call: Call<MqlInput>) {
   const text = call.input.mql ?? call.text ?? "";
   if (text.trim() === "") throw new AppError("invalid", "[Valid] There is no MQL: give it as mql or as the body.");
   const values = valueRows(call.input.values as readonly Value[] | undefined);
-  const result = await query.run(call.principal, text, { signal: call.signal, ...(values ? { values } : {}) });
-  return { rows: result.rows, ...(call.input.meta ? { meta: result.meta } : {}) };
+  const { cursor, meta } = call.input;
+  const result = await query.run(call.principal, text, { signal: call.signal, ...(values ? { values } : {}), ...(cursor === undefined ? {} : { cursor }) });
+  return { rows: result.rows, ...(meta || cursor !== undefined ? { meta: result.meta } : {}) };
 }
 
 export function searchRoutes({ search }: { readonly search: Searches }): readonly Endpoint[] {

@@ -1,6 +1,6 @@
 import { AppError } from "../../../common/errors.ts";
 import { QUERY_COLLECT_MAX_ROWS, QUERY_VALUE_ROWS_MAX } from "../../../common/limits.ts";
-import { parseScript, type Script, type Statement } from "../../../common/mql/index.ts";
+import type { Script, Statement } from "../../../common/mql/index.ts";
 import type { Row, Value } from "../../../common/value.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Audit } from "../audit/index.ts";
@@ -8,6 +8,7 @@ import type { Objects } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import { audited } from "./audited.ts";
 import type { Arguments } from "./literal.ts";
+import { ParsedTexts } from "./parsed.ts";
 import { changesAnything, definesAnything, type Prepared, prepare, type PrepareContext, targetOf } from "./statement.ts";
 import { withSchemaClass } from "./schema-class.ts";
 import type { Query, QueryOptions, QueryResult } from "./types.ts";
@@ -23,6 +24,7 @@ export class QueryService implements Query {
   readonly #objects: Objects;
   readonly #runtime: Pick<Runtime, "clock">;
   readonly #audit: Pick<Audit, "ready" | "write"> | undefined;
+  readonly #texts = new ParsedTexts();
 
   constructor({ objects, runtime, audit }: QueryDependencies) {
     this.#objects = objects;
@@ -31,7 +33,7 @@ export class QueryService implements Query {
   }
 
   async run(principal: Principal, text: string, options: QueryOptions = {}): Promise<QueryResult> {
-    const script = parseScript(text);
+    const script = paged(this.#texts.parsed(text), options.cursor);
     const executions = executionsOf(script, options.values);
     const changes = script.statements.filter(changesAnything);
     if (changes.length === 0) return this.#runScript(script, executions, { principal, signal: options.signal });
@@ -95,6 +97,15 @@ export class QueryService implements Query {
 interface Caller {
   readonly principal: Principal;
   readonly signal: AbortSignal | undefined;
+}
+
+function paged(script: Script, cursor: string | undefined): Script {
+  if (cursor === undefined) return script;
+  const [statement] = script.statements;
+  if (script.statements.length !== 1 || statement?.kind !== "select" || statement.cursor) {
+    throw new AppError("invalid", "[Valid] A cursor goes with one SELECT that has none itself.");
+  }
+  return { ...script, statements: [{ ...statement, cursor: { kind: "text", value: cursor, span: statement.span } }] };
 }
 
 function executionsOf(script: Script, values: readonly (readonly Value[])[] | undefined): readonly Arguments[] {

@@ -17,7 +17,7 @@ interface Numbered extends SortEntry {
   readonly arrival: number;
 }
 
-type Order = (left: Numbered, right: Numbered) => number;
+type Order<T> = (left: T, right: T) => number;
 
 /** So few rows are sorted in one go that nobody waits for it. */
 const RUN_ROWS = 2_048;
@@ -29,14 +29,15 @@ export function sortKey(kind: Kind, value: Value | undefined): SortKey {
 
 /** Keeps the first `keep` rows of the order, or all up to `QUERY_SORT_MAX_ROWS` when there is no such number. */
 export class Sorter {
-  readonly #order: Order;
+  readonly #order: Order<Numbered>;
   readonly #keep: number | undefined;
   #runs: Numbered[][] = [];
   #open: Numbered[] = [];
   #arrivals = 0;
 
   constructor(descending: readonly boolean[], keep: number | undefined) {
-    this.#order = orderOf(descending);
+    const order = orderOf(descending);
+    this.#order = (left, right) => order(left.keys, right.keys) || left.arrival - right.arrival;
     this.#keep = keep;
   }
 
@@ -60,20 +61,23 @@ export class Sorter {
   }
 
   /** In order. Merges sorted runs as it goes, so that the work is spread over the reading. */
-  *rows(): Iterable<Row> {
+  *entries(): Iterable<SortEntry> {
     this.#close();
-    const runs = this.#keep === undefined ? this.#runs : [this.#open];
-    for (const entry of merge(runs, this.#order)) yield entry.row;
+    yield* merge(this.#keep === undefined ? this.#runs : [this.#open], this.#order);
+  }
+
+  *rows(): Iterable<Row> {
+    for (const entry of this.entries()) yield entry.row;
   }
 }
 
-function orderOf(descending: readonly boolean[]): Order {
+export function orderOf(descending: readonly boolean[]): Order<readonly SortKey[]> {
   return (left, right) => {
     for (let index = 0; index < descending.length; index += 1) {
-      const order = compareKeys(left.keys[index] ?? null, right.keys[index] ?? null);
+      const order = compareKeys(left[index] ?? null, right[index] ?? null);
       if (order !== 0) return descending[index] ? -order : order;
     }
-    return left.arrival - right.arrival;
+    return 0;
   };
 }
 
@@ -87,7 +91,7 @@ interface Head {
   readonly rest: Iterator<Numbered>;
 }
 
-function* merge(runs: readonly (readonly Numbered[])[], order: Order): Iterable<Numbered> {
+function* merge(runs: readonly (readonly Numbered[])[], order: Order<Numbered>): Iterable<Numbered> {
   const heap: Head[] = [];
   for (const run of runs) {
     const rest = run[Symbol.iterator]();
@@ -109,7 +113,7 @@ function replaceTop(heap: Head[]): void {
   if (last && heap.length > 0) heap[0] = last;
 }
 
-function sink(heap: Head[], order: Order): void {
+function sink(heap: Head[], order: Order<Numbered>): void {
   let at = 0;
   for (;;) {
     const least = leastOf(heap, at, order);
@@ -121,7 +125,7 @@ function sink(heap: Head[], order: Order): void {
   }
 }
 
-function leastOf(heap: readonly Head[], at: number, order: Order): number {
+function leastOf(heap: readonly Head[], at: number, order: Order<Numbered>): number {
   let least = at;
   for (const child of [2 * at + 1, 2 * at + 2]) {
     const [candidate, best] = [heap[child], heap[least]];

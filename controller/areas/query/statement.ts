@@ -1,3 +1,4 @@
+import { AppError } from "../../../common/errors.ts";
 import type { Clock } from "../../../common/time.ts";
 import { type Batch, type Delete, type Explain, type Insert, type InsertJson, type Match, printCondition, type Select, type Statement, type Union, type Update } from "../../../common/mql/index.ts";
 import type { Row } from "../../../common/value.ts";
@@ -86,6 +87,7 @@ function select(statement: Select | Union | Match, context: PrepareContext): Pre
   const readings = context.executions.map((values) => readingOf(statement, context, values));
   const [reading] = readings;
   if (!reading) throw new RangeError("there is at least one execution");
+  if (readings.length > 1 && "cursor" in statement && statement.cursor) throw new AppError("invalid", "[Valid] CURSOR goes with one list of values.");
   const run = runContext(context);
   const parts = readings.map((one) => one.rows(run));
   return {

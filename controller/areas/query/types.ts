@@ -14,6 +14,8 @@ export interface QueryMeta {
   readonly columns: Readonly<Record<string, readonly ColumnMeta[]>>;
   /** Class of the FROM clause; empty text when there is none. */
   readonly rootclass: string;
+  /** Of a page: where the next one begins. Known when all rows are taken; absent when there is none. */
+  readonly cursor?: string | undefined;
   /** Of a search with `debug>`: how it was done, one line for each step. */
   readonly plan?: readonly string[];
 }
@@ -34,6 +36,8 @@ export interface QueryResult {
 export interface QueryOptions {
   /** For `?` placeholders: one list per execution of a single statement. */
   readonly values?: readonly (readonly Value[])[];
+  /** Of a single SELECT, as if it ended with `CURSOR '…'`. */
+  readonly cursor?: string;
   readonly signal?: AbortSignal;
 }
 

@@ -6,6 +6,7 @@ import type { Names } from "./fields.ts";
 import { ANY, type Kind } from "./kind.ts";
 import { type Arguments, rowCount } from "./literal.ts";
 import { callName, type Output, type Shape } from "./outputs.ts";
+import { pagingRefused } from "./paging.ts";
 import { distinctRows, sorted, windowed } from "./pipeline.ts";
 import { sortOf } from "./plan.ts";
 import { Sorter, sortKey } from "./sort.ts";
@@ -30,7 +31,7 @@ interface UnionOrder {
 export type Part = Pick<Shape<never>, "outputs" | "grouping"> & { readonly fields: Names };
 
 export function planUnion(union: Union, parts: readonly Part[], values: Arguments): UnionPlan {
-  if (union.cursor) throw new AppError("invalid", "[Valid] CURSOR needs a SELECT of single objects: without JOIN, UNION, DISTINCT, GROUP BY and aggregates.");
+  if (union.cursor) throw pagingRefused();
   const orderBy = union.orderBy.map((item) => orderOf(item, parts));
   const offset = union.offset ? (rowCount(union.offset, values) ?? 0) : 0;
   const usual = parts.every((part) => part.grouping) ? undefined : QUERY_DEFAULT_LIMIT_ROWS;
