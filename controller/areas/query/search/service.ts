@@ -57,8 +57,8 @@ export class SearchService implements Searches {
   async #read(search: Search, caller: Caller): Promise<QueryResult> {
     const plan = this.#plan(search, caller);
     const context = this.#context(caller);
-    const rows = shaped(plan, foundRows(plan, context), context.slices);
-    return { meta: await this.#told(search, selectMeta(plan), caller), rows };
+    const rows = shaped(plan, { source: foundRows(plan, context), slices: context.slices });
+    return { meta: await this.#told(search, selectMeta(plan, () => undefined), caller), rows };
   }
 
   async #remove(search: Search, caller: Caller): Promise<QueryResult> {
