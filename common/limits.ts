@@ -313,6 +313,10 @@ export const QUERY_DISTINCT_MAX_ROWS = 100_000;
 export const SEARCH_TEXT_MAX_CHARACTERS = 64 * KIB;
 /** Words and field conditions of one search. */
 export const SEARCH_PARTS_MAX = 1_000;
+/** Objects that one `call` of a search is about. */
+export const SEARCH_CALL_MAX_ROWS = 10_000;
+/** Objects above each other in a tree that a search answers. */
+export const SEARCH_TREE_MAX_DEPTH = 100;
 /** Rows that a caller inside the controller may collect at once. */
 export const QUERY_COLLECT_MAX_ROWS = 100_000;
 /** Objects one UPDATE may change. */
@@ -337,7 +341,7 @@ export const GRAPH_NODES_MAX = 20_000;
 export const GRAPH_EDGES_MAX = 100_000;
 export const GRAPH_PATHS_MAX = 10_000;
 /** Steps of the search for paths, those that lead nowhere too. */
-export const GRAPH_PATH_SEARCH_MAX_STEPS = 200_000;
+export const GRAPH_PATH_SEARCH_MAX_STEPS = 500_000;
 /** Class records that a list of classes sends at a time. */
 export const SCHEMA_PAGE_RECORDS = 200;
 /** Records of a schema table, which is answered as one text. */
@@ -483,6 +487,22 @@ export const IMPORT_PROGRESS_MS = 1_000;
 export const IMPORT_CHUNK_ATTEMPTS = 5;
 export const IMPORT_CHUNK_RETRY_MS = 500;
 export const TRANSFER_RECORD_TTL_DAYS = 90;
+
+// Spreadsheets.
+/** Rows of a sheet, as spreadsheet programs have them. */
+export const SHEET_ROWS_MAX = 1_048_576;
+export const SHEET_COLUMNS_MAX = 16_384;
+/** UTF-16 units of the name of a sheet. */
+export const SHEET_NAME_MAX_CHARACTERS = 31;
+export const SHEET_ENTRIES_MAX = 12_000;
+/** Of all parts of a workbook together, unpacked, and unpacked bytes per packed byte beyond a free allowance. */
+export const SHEET_UNPACKED_MAX_BYTES = 1_024 * MIB;
+export const SHEET_RATIO_MAX = 200;
+export const SHEET_RATIO_FREE_BYTES = 8 * MIB;
+/** Texts that cells of a workbook share; they are held in memory. */
+export const SHEET_SHARED_MAX_CHARACTERS = 32 * MIB;
+/** A tag or a text of a part. */
+export const SHEET_MARKUP_MAX_CHARACTERS = 8 * MIB;
 
 // Files.
 /** A file larger than this is downloaded, not answered as text. */
