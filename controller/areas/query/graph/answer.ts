@@ -5,22 +5,24 @@ import { type Candidates, candidatesOf } from "./candidates.ts";
 import { checkCount, pathsOf } from "./paths.ts";
 import type { GraphPlan } from "./plan.ts";
 import { type GraphContext, GraphReader } from "./reader.ts";
+import { Register } from "./register.ts";
 import { type Solution, solve } from "./solution.ts";
-import type { GraphEdge, Vertex } from "./types.ts";
+import { edgeRow, type GraphEdge, type VertexRef } from "./types.ts";
 
-/** What a MATCH found, each object, edge and combination once. */
+/** What a MATCH found. */
 interface Graph {
-  readonly nodes: ReadonlyMap<string, Row>;
-  readonly edges: ReadonlyMap<string, Row>;
-  readonly paths: readonly Row[];
+  readonly nodes: Map<VertexRef, Row>;
+  readonly edges: Map<GraphEdge, Row>;
+  paths: readonly Row[];
 }
 
 /** The one row of a MATCH. With `earlier` also what has come and what has gone since. */
-export async function* runMatch(plan: GraphPlan, earlier: GraphPlan | undefined, context: GraphContext): AsyncGenerator<readonly Row[]> {
-  const graph = await graphOf(plan, context);
-  const before = earlier && (await graphOf(earlier, context));
+export async function* runMatch(plan: GraphPlan, earlier: GraphPlan | undefined, context: Omit<GraphContext, "register">): AsyncGenerator<readonly Row[]> {
+  const register = new Register();
+  const graph = await graphOf(plan, { ...context, register });
+  const before = earlier && (await graphOf(earlier, { ...context, register }));
   const pathtags = plan.paths?.mode === "back" ? [...plan.paths.tags].reverse() : (plan.paths?.tags ?? []);
-  const row: Row = { ...listsOf(graph), paths: graph.paths, pathtags };
+  const row: Row = { nodes: [...graph.nodes.values()], edges: [...graph.edges.values()], paths: graph.paths, pathtags };
   if (before) row.diff = { add: without(graph, before), del: without(before, graph) };
   yield [{ graph: row }];
 }
@@ -28,33 +30,31 @@ export async function* runMatch(plan: GraphPlan, earlier: GraphPlan | undefined,
 async function graphOf(plan: GraphPlan, context: GraphContext): Promise<Graph> {
   const slices = new Slices(context.clock, context.signal);
   const reader = new GraphReader(plan, context, slices);
-  const nodes = new Map<string, Row>();
-  const edges = new Map<string, Row>();
-  const paths: Row[] = [];
+  const graph: Graph = { nodes: new Map(), edges: new Map(), paths: [] };
   for (const chain of plan.chains) {
     slices.check();
     const candidates = await candidatesOf(chain, reader);
     const solution = await solve(chain, candidates, slices);
-    for (const { key, shown } of objectsOf(solution, candidates)) nodes.set(key, shown);
-    for (const { key, shown } of edgesOf(solution)) edges.set(key, shown);
-    if (plan.paths) paths.push(...(await pathsOf(solution, plan.paths, slices)));
-    checkCount(paths);
+    await addTo(graph, { solution, candidates }, slices);
+    if (plan.paths) graph.paths = [...graph.paths, ...(await pathsOf(solution, plan.paths, slices))];
+    checkCount(graph.paths);
   }
-  return { nodes, edges, paths: plan.paths?.mode === "any" ? distinct(paths) : paths };
+  if (plan.paths?.mode === "any") graph.paths = distinct(graph.paths);
+  return graph;
 }
 
 /** What the start names belongs to the answer, whether or not a way leads on from it. */
-function objectsOf({ plan, hops }: Solution, candidates: Candidates): ReadonlySet<Vertex> {
+async function addTo(graph: Graph, found: { readonly solution: Solution; readonly candidates: Candidates }, slices: Slices): Promise<void> {
+  const { plan, hops } = found.solution;
   const isNamed = plan.nodes[0]?.isOpen === false || hops.length === 0;
-  const objects = new Set(isNamed ? candidates.objects[0] : []);
+  for (const { ref, shown } of isNamed ? (found.candidates.objects[0] ?? []) : []) graph.nodes.set(ref, shown);
   for (const hop of hops) {
-    for (const { from, to } of [...hop.from.values()].flat()) objects.add(from).add(to);
+    for (const { from, to, edge } of [...hop.from.values()].flat()) {
+      if (slices.isOver()) await slices.pause();
+      graph.nodes.set(from.ref, from.shown).set(to.ref, to.shown);
+      if (!graph.edges.has(edge)) graph.edges.set(edge, edgeRow(edge));
+    }
   }
-  return objects;
-}
-
-function edgesOf({ hops }: Solution): readonly GraphEdge[] {
-  return hops.flatMap((hop) => [...hop.from.values()].flatMap((links) => links.map((link) => link.edge)));
 }
 
 function distinct(rows: readonly Row[]): readonly Row[] {
@@ -63,11 +63,7 @@ function distinct(rows: readonly Row[]): readonly Row[] {
 
 function without(graph: Graph, other: Graph): { nodes: Row[]; edges: Row[] } {
   return {
-    nodes: [...graph.nodes].flatMap(([key, row]) => (other.nodes.has(key) ? [] : [row])),
-    edges: [...graph.edges].flatMap(([key, row]) => (other.edges.has(key) ? [] : [row])),
+    nodes: [...graph.nodes].flatMap(([ref, row]) => (other.nodes.has(ref) ? [] : [row])),
+    edges: [...graph.edges].flatMap(([edge, row]) => (other.edges.has(edge) ? [] : [row])),
   };
-}
-
-function listsOf(graph: Graph): { nodes: Row[]; edges: Row[] } {
-  return { nodes: [...graph.nodes.values()], edges: [...graph.edges.values()] };
 }

@@ -62,7 +62,12 @@ async function spread(starts: readonly Vertex[], { hop, way, reader }: Spread): 
 function standing(reached: ReadonlySet<Vertex>, pattern: NodePattern): ReadonlySet<Vertex> {
   const fitting = [...reached].filter((vertex) => vertex.fits.has(pattern));
   if (pattern.limit === undefined || fitting.length <= pattern.limit) return new Set(fitting);
-  return new Set(fitting.sort((left, right) => (left.key < right.key ? -1 : 1)).slice(0, pattern.limit));
+  return new Set(fitting.sort(byId).slice(0, pattern.limit));
+}
+
+function byId({ ref: left }: Vertex, { ref: right }: Vertex): number {
+  if (left.id !== right.id) return left.id < right.id ? -1 : 1;
+  return left.class < right.class ? -1 : 1;
 }
 
 function at<T>(items: readonly T[], index: number): T {

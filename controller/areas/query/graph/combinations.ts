@@ -23,7 +23,7 @@ export function* combinations(solution: Solution, tags: readonly string[]): Gene
     yield place ? undefined : choice.row;
     if (!place) continue;
     for (const vertex of yield* reachable(choice, place.at, solution)) {
-      open.push({ row: { ...choice.row, [place.tag]: vertex.id }, at: place.at, vertex });
+      open.push({ row: { ...choice.row, [place.tag]: vertex.ref.id }, at: place.at, vertex });
     }
   }
 }

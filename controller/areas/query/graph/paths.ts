@@ -6,6 +6,7 @@ import { combinations } from "./combinations.ts";
 import { type PathPlan, tooLarge } from "./plan.ts";
 import { shortest } from "./shortest.ts";
 import type { Solution } from "./solution.ts";
+import { edgeRow } from "./types.ts";
 import { trails, type Way } from "./ways.ts";
 
 /** What `paths` has for one chain, in no order. */
@@ -51,7 +52,7 @@ function longestOf(ways: readonly Way[]): readonly Way[] {
 }
 
 function endsOf(way: Way): string {
-  return `${stepsOf(way)[0]?.vertex.key ?? ""} ${way.vertex.key}`;
+  return `${stepsOf(way)[0]?.vertex.ref.number ?? 0} ${way.vertex.ref.number}`;
 }
 
 /** From the start to the end. */
@@ -66,13 +67,13 @@ function mapOf(way: Way, { plan }: Solution, { mode, tags }: PathPlan): Row {
   const row: Row = {};
   for (const step of steps) {
     const tag = step.depth === 0 ? plan.tags[step.hop] : undefined;
-    if (tag !== undefined && tags.includes(tag)) row[tag] = step.vertex.id;
+    if (tag !== undefined && tags.includes(tag)) row[tag] = step.vertex.ref.id;
   }
   return withDetails(row, mode === "back" ? [...steps].reverse() : steps, mode);
 }
 
 function withDetails(row: Row, steps: readonly Way[], mode: PathMode): Row {
   if (mode !== "detail" && mode !== "back") return row;
-  const edges = steps.flatMap((step) => (step.link ? [step.link.edge.shown] : []));
-  return { nodes: steps.map((step) => step.vertex.id), edges, ...row };
+  const edges = steps.flatMap((step) => (step.link ? [edgeRow(step.link.edge)] : []));
+  return { nodes: steps.map((step) => step.vertex.ref.id), edges, ...row };
 }

@@ -1,18 +1,20 @@
 import { parseObjectId } from "../../../../common/ids.ts";
-import { GRAPH_EDGES_MAX, GRAPH_NODES_MAX } from "../../../../common/limits.ts";
+import { GRAPH_NODES_MAX } from "../../../../common/limits.ts";
 import type { Row } from "../../../../common/value.ts";
-import type { ObjectEdge, ObjectRow, Objects } from "../../objects/index.ts";
+import type { ObjectRow, Objects } from "../../objects/index.ts";
 import type { Principal } from "../../permissions/index.ts";
 import { matching, type RunContext } from "../run.ts";
 import { visibility } from "../scope.ts";
 import type { Slices } from "../slice.ts";
 import { type GraphPlan, type Hop, tooLarge } from "./plan.ts";
 import type { NodePattern } from "./patterns.ts";
+import type { Register } from "./register.ts";
 import type { GraphEdge, Link, Vertex, VertexRef } from "./types.ts";
 
 export interface GraphContext extends RunContext {
   readonly principal: Principal;
   readonly objects: Pick<Objects, "get" | "edges">;
+  readonly register: Register;
 }
 
 type End = "source" | "target";
@@ -25,10 +27,9 @@ export class GraphReader {
   readonly #patterns: readonly NodePattern[];
   readonly #isVisible: (row: ObjectRow) => boolean;
   /** Absent value: not there for the principal. */
-  readonly #vertices = new Map<string, Vertex | undefined>();
-  readonly #edges = new Map<string, GraphEdge>();
+  readonly #vertices = new Map<VertexRef, Vertex | undefined>();
   /** By direction and type, then by object. */
-  readonly #known = new Map<string, Map<string, GraphEdge[]>>();
+  readonly #known = new Map<string, Map<VertexRef, GraphEdge[]>>();
   #nodes = 0;
 
   constructor(plan: GraphPlan, context: GraphContext, slices: Slices) {
@@ -71,15 +72,15 @@ export class GraphReader {
 
   async #edgesOf(vertices: readonly Vertex[], near: End, type: string | undefined): Promise<readonly { vertex: Vertex; edge: GraphEdge }[]> {
     const group = `${near} ${type ?? ""}`;
-    const known = this.#known.get(group) ?? new Map<string, GraphEdge[]>();
+    const known = this.#known.get(group) ?? new Map<VertexRef, GraphEdge[]>();
     this.#known.set(group, known);
-    const missing = vertices.filter((vertex) => !known.has(vertex.key) && !(near === "source" && vertex.isRecord));
-    for (const vertex of missing) known.set(vertex.key, []);
+    const missing = vertices.filter((vertex) => !known.has(vertex.ref) && !(near === "source" && vertex.isRecord));
+    for (const vertex of missing) known.set(vertex.ref, []);
     if (missing.length > 0) await this.#readEdges(missing, { near, type, known });
-    return vertices.flatMap((vertex) => (known.get(vertex.key) ?? []).map((edge) => ({ vertex, edge })));
+    return vertices.flatMap((vertex) => (known.get(vertex.ref) ?? []).map((edge) => ({ vertex, edge })));
   }
 
-  async #readEdges(vertices: readonly Vertex[], to: { near: End; type: string | undefined; known: Map<string, GraphEdge[]> }): Promise<void> {
+  async #readEdges(vertices: readonly Vertex[], to: { near: End; type: string | undefined; known: Map<VertexRef, GraphEdge[]> }): Promise<void> {
     const { principal, objects, signal } = this.#context;
     const request = {
       direction: to.near === "source" ? ("out" as const) : ("in" as const),
@@ -87,24 +88,25 @@ export class GraphReader {
       ...(this.#plan.asOfMs === undefined ? {} : { asOfMs: this.#plan.asOfMs }),
       ...(signal ? { signal } : {}),
     };
-    for await (const page of objects.edges(principal, vertices, request)) {
+    for await (const page of objects.edges(principal, vertices.map((vertex) => vertex.ref), request)) {
       this.#slices.check();
       for (const found of page) {
-        const edge = this.#edgeOf(found);
-        to.known.get(edge[to.near].key)?.push(edge);
+        if (this.#slices.isOver()) await this.#slices.pause();
+        const edge = this.#context.register.edge(found);
+        to.known.get(edge[to.near])?.push(edge);
       }
     }
   }
 
   /** In the order of the references; nothing for what the principal may not see. */
   async #load(refs: readonly VertexRef[]): Promise<readonly (Vertex | undefined)[]> {
-    const missing = new Map(refs.filter((ref) => !this.#vertices.has(ref.key)).map((ref) => [ref.key, ref]));
-    for (const key of missing.keys()) this.#vertices.set(key, undefined);
-    for await (const row of this.#rows([...missing.values()])) {
+    const missing = [...new Set(refs.filter((ref) => !this.#vertices.has(ref)))];
+    for (const ref of missing) this.#vertices.set(ref, undefined);
+    for await (const row of this.#rows(missing)) {
       if (this.#isVisible(row)) this.#vertexOf(row);
       if (this.#slices.isOver()) await this.#slices.pause();
     }
-    return refs.map((ref) => this.#vertices.get(ref.key));
+    return refs.map((ref) => this.#vertices.get(ref));
   }
 
   async *#rows(refs: readonly VertexRef[]): AsyncGenerator<ObjectRow> {
@@ -121,19 +123,19 @@ export class GraphReader {
   }
 
   #vertexOf(row: ObjectRow): Vertex {
-    const ref = refOf(row.class.path, row.id);
-    const known = this.#vertices.get(ref.key);
+    const ref = this.#context.register.ref(row.class.path, row.id);
+    const known = this.#vertices.get(ref);
     if (known) return known;
     this.#nodes += 1;
     if (this.#nodes > GRAPH_NODES_MAX) throw tooLarge(`MATCH meets more than ${GRAPH_NODES_MAX} objects`, "GRAPH_NODES_MAX");
     const vertex: Vertex = {
-      ...ref,
+      ref,
       isRecord: row.class.kind === "record",
       isEnd: this.#plan.until?.(row.id) ?? false,
       fits: new Set(this.#patterns.filter((pattern) => pattern.fits(row))),
       shown: this.#shown(row),
     };
-    this.#vertices.set(ref.key, vertex);
+    this.#vertices.set(ref, vertex);
     return vertex;
   }
 
@@ -147,21 +149,6 @@ export class GraphReader {
     }
     return shown;
   }
-
-  #edgeOf({ type, source, target, sourceClass, targetClass }: ObjectEdge): GraphEdge {
-    const ends = { source: refOf(sourceClass, source), target: refOf(targetClass, target) };
-    const key = `${type} ${ends.source.key} ${ends.target.key}`;
-    const known = this.#edges.get(key);
-    if (known) return known;
-    if (this.#edges.size >= GRAPH_EDGES_MAX) throw tooLarge(`MATCH meets more than ${GRAPH_EDGES_MAX} edges`, "GRAPH_EDGES_MAX");
-    const made: GraphEdge = { key, ...ends, shown: { id: `${source} ${type} ${target}`, class: type, source, target } };
-    this.#edges.set(key, made);
-    return made;
-  }
-}
-
-function refOf(path: string, id: string): VertexRef {
-  return { key: `${path} ${id}`, id, class: path };
 }
 
 /** On which end of an edge the objects are from where it is looked for. */

@@ -36,7 +36,7 @@ function* shortestFrom(start: Way, solution: Solution): Generator<Way | undefine
 
 /** Where no number of edges is set, it does not matter how many of a hop were passed, but whether any was. */
 function nameOf({ hop, depth, vertex }: Way, { hops }: Solution): string {
-  return `${hop} ${hops[hop]?.depth === Infinity ? Math.min(depth, 1) : depth} ${vertex.key}`;
+  return `${hop} ${hops[hop]?.depth === Infinity ? Math.min(depth, 1) : depth} ${vertex.ref.number}`;
 }
 
 /** The way from a meeting to the end, told from the meeting. */

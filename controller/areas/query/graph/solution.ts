@@ -34,11 +34,10 @@ export async function solve(plan: ChainPlan, candidates: Candidates, slices: Sli
   const hops: SolvedHop[] = [];
   for (const [at, { depth }] of [...plan.hops.entries()].reverse()) {
     const links = candidates.links[at] ?? [];
-    const rest = await distances(objects[at + 1] ?? [], { links: grouped(links, "to"), far: "from", most: depth - 1 }, slices);
-    const kept = links.filter((link) => lengthOver(link, steps[at], rest) <= depth);
-    const left = new Set(kept.filter((link) => steps[at]?.get(link.from) === 0).map((link) => link.from));
-    objects[at] = new Set([...(objects[at] ?? [])].filter((vertex) => left.has(vertex)));
-    hops.unshift({ depth, from: grouped(kept, "from"), rest });
+    const rest = await distances(objects[at + 1] ?? [], { links: await grouped(links, "to", slices), far: "from", most: depth - 1 }, slices);
+    const from = await grouped(links, "from", slices, (link) => lengthOver(link, steps[at], rest) <= depth);
+    objects[at] = new Set([...(objects[at] ?? [])].filter((vertex) => steps[at]?.get(vertex) === 0 && from.has(vertex)));
+    hops.unshift({ depth, from, rest });
   }
   return { plan, objects, hops };
 }
@@ -50,9 +49,10 @@ async function passOn(plan: ChainPlan, candidates: Candidates, slices: Slices): 
   for (const [at, { depth }] of plan.hops.entries()) {
     const links = candidates.links[at] ?? [];
     const starts = [...(objects[at] ?? [])].filter((vertex) => at === 0 || !vertex.isEnd);
-    const away = await distances(starts, { links: grouped(links, "from"), far: "to", most: depth - 1 }, slices);
+    const away = await distances(starts, { links: await grouped(links, "from", slices), far: "to", most: depth - 1 }, slices);
+    const last = await grouped(links, "to", slices, (link) => away.has(link.from) && candidates.objects[at + 1]?.has(link.to) === true);
     steps.push(away);
-    objects.push(new Set(links.filter((link) => away.has(link.from) && candidates.objects[at + 1]?.has(link.to)).map((link) => link.to)));
+    objects.push(new Set(last.keys()));
   }
   return { objects, steps };
 }
@@ -89,9 +89,11 @@ function lengthOver({ from, to }: Link, steps: Distances | undefined, rest: Dist
   return (steps?.get(from) ?? NaN) + 1 + (rest.get(to) ?? NaN);
 }
 
-function grouped(links: readonly Link[], by: "from" | "to"): LinksOf {
+async function grouped(links: readonly Link[], by: "from" | "to", slices: Slices, isKept: (link: Link) => boolean = () => true): Promise<LinksOf> {
   const groups = new Map<Vertex, Link[]>();
   for (const link of links) {
+    if (slices.isOver()) await slices.pause();
+    if (!isKept(link)) continue;
     const group = groups.get(link[by]);
     if (group) group.push(link);
     else groups.set(link[by], [link]);

@@ -24,34 +24,36 @@ export function isWhole({ hop }: Way, { hops }: Solution): boolean {
   return hop === hops.length;
 }
 
-/** What a way can become by one edge more and still reach its end; an object can both stand for the next node and be passed. */
-export function* onward(way: Way, { hops, objects }: Solution): Generator<Way> {
+/**
+ * What a way can become by one edge more that is not left out and still reach its end; an object can both stand for the next node and be
+ * passed.
+ */
+export function onward(way: Way, { hops, objects }: Solution, isLeftOut: (link: Link) => boolean = () => false): readonly Way[] {
+  const ways: Way[] = [];
   const hop = hops[way.hop];
-  if (!hop) return;
   const depth = way.depth + 1;
-  for (const link of hop.from.get(way.vertex) ?? []) {
-    const rest = hop.rest.get(link.to) ?? Infinity;
-    if (depth + rest > hop.depth || rest === Infinity) continue;
+  const length = way.length + 1;
+  for (const link of hop?.from.get(way.vertex) ?? []) {
+    const rest = hop?.rest.get(link.to);
+    if (hop === undefined || rest === undefined || depth + rest > hop.depth || isLeftOut(link)) continue;
     if (depth > GRAPH_DEPTH_MAX) throw tooDeep();
-    const step = { before: way, link, vertex: link.to, length: way.length + 1 };
-    if (objects[way.hop + 1]?.has(link.to)) yield { ...step, hop: way.hop + 1, depth: 0 };
-    if (depth < hop.depth && !link.to.isEnd) yield { ...step, hop: way.hop, depth };
+    if (objects[way.hop + 1]?.has(link.to)) ways.push({ before: way, link, vertex: link.to, hop: way.hop + 1, depth: 0, length });
+    if (depth < hop.depth && !link.to.isEnd) ways.push({ before: way, link, vertex: link.to, hop: way.hop, depth, length });
   }
+  return ways;
 }
 
 /** All ways that match the chain and pass no edge twice. Yields at every step of the search, so that it can be interrupted; a way when there is one. */
 export function* trails(solution: Solution): Generator<Way | undefined> {
   const open = starts(solution).reverse();
   for (let way = open.pop(); way !== undefined; way = open.pop()) {
-    if (isWhole(way, solution)) yield way;
-    else {
-      yield undefined;
-      for (const next of onward(way, solution)) if (!passes(way, next.link)) open.push(next);
-    }
+    const here = way;
+    yield isWhole(here, solution) ? here : undefined;
+    for (const next of onward(here, solution, (link) => passes(here, link))) open.push(next);
   }
 }
 
-function passes(way: Way, link: Link | undefined): boolean {
-  for (let at: Way | undefined = way; at !== undefined; at = at.before) if (at.link?.edge === link?.edge) return true;
+function passes(way: Way, { edge }: Link): boolean {
+  for (let at: Way | undefined = way; at !== undefined; at = at.before) if (at.link?.edge === edge) return true;
   return false;
 }
