@@ -219,7 +219,7 @@ export class TenantCatalog {
       this.requireCurrent();
       if (this.#log.saw(name)) return this.#log.revision;
       // After a list of several pages the counter may be newer than the classes.
-      await this.#passed(this.#log.definitions().counterRevision);
+      await this.#passed(this.#log.counterRevision);
       const definitions = this.#log.definitions();
       const draft = this.#draftOf(definitions);
       edit(draft);

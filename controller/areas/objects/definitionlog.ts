@@ -14,15 +14,27 @@ export class DefinitionLog {
   #edgeTypes = new Map<string, EdgeType>();
   #dropping = new Map<string, DroppingMark>();
   #counter: Counter | undefined;
+  #definitions: Definitions | undefined;
   #revision = 0;
 
   get revision(): number {
     return this.#revision;
   }
 
+  get counterRevision(): number {
+    return this.#revisions.get(COUNTER_KEY) ?? 0;
+  }
+
+  /** As they are now; what comes later does not change the answer. */
   definitions(): Definitions {
-    const counterRevision = this.#revisions.get(COUNTER_KEY) ?? 0;
-    return { counter: this.#counter, counterRevision, classes: new Map(this.#classes), edgeTypes: new Map(this.#edgeTypes), dropping: new Map(this.#dropping) };
+    this.#definitions ??= {
+      counter: this.#counter,
+      counterRevision: this.counterRevision,
+      classes: new Map(this.#classes),
+      edgeTypes: new Map(this.#edgeTypes),
+      dropping: new Map(this.#dropping),
+    };
+    return this.#definitions;
   }
 
   /** Whether the change of that name was seen among the latest ones. */
@@ -37,11 +49,13 @@ export class DefinitionLog {
     this.#edgeTypes.clear();
     this.#dropping.clear();
     this.#counter = undefined;
+    this.#definitions = undefined;
     for (const entry of entries) this.#take(entry);
     this.#revision = revision;
   }
 
   apply(events: readonly KvEvent[]): void {
+    this.#definitions = undefined;
     for (const event of events) {
       if (event.kind === "put") this.#take(event.entry);
       else if (event.revision > (this.#revisions.get(event.key) ?? 0)) this.#forget(event.key);

@@ -68,8 +68,10 @@ export class Indexer {
   }
 
   async #hasWork(snapshot: Snapshot): Promise<boolean> {
-    const isPending = snapshot.tree("/").some((view) => view.pendingIndexes.length > 0);
-    return isPending && todo(snapshot, await this.#of.passes.all()) !== undefined;
+    for (const { pendingIndexes } of snapshot.views()) {
+      if (pendingIndexes.length > 0) return todo(snapshot, await this.#of.passes.all()) !== undefined;
+    }
+    return false;
   }
 
   /** Until nothing is left to do, or somebody else does it. */
