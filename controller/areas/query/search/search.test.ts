@@ -24,6 +24,8 @@ const CLASSES = `create class /matrix/ent/box (host varchar "Host", note text, s
   create class /matrix/ent/box/rack (slots int) with autosearch=true;
   create class /matrix/vault (host varchar, note text, keys(host));
   create class /matrix/log (line varchar, level varchar, index(level)) with kind='record', autosearch=true;
+  create class /matrix/file (name varchar, fullname varchar, parent varchar, ftype varchar, keys(fullname), index(parent));
+  create edge type contain;
   create class /matrix/doc (name varchar, state varchar, keys(name), index(state)) with version=true, autosearch=true`;
 
 const BOXES: readonly Row[] = [
@@ -211,6 +213,42 @@ describe("rights", () => {
       await expect(rows(`/matrix/doc: | ${text.replace("host", "name")} | delete`), text).rejects.toMatchObject({ code: "invalid" });
     }
     expect(await values("#/matrix/doc", "state")).toEqual(["done"]);
+  });
+});
+
+describe("calls", () => {
+  const files: readonly (readonly [string, string])[] = [["/a", "dir"], ["/a/b", "dir"], ["/a/b/c", "file"], ["/a/d", "file"], ["/e", "file"]];
+
+  beforeAll(async () => {
+    const rowOf = ([fullname, ftype]: readonly [string, string]): Row => {
+      const at = fullname.lastIndexOf("/");
+      return { fullname, ftype, name: fullname.slice(at + 1), parent: at === 0 ? "/" : fullname.slice(0, at) };
+    };
+    await objects.insert(admin, "/matrix/file", files.map(rowOf));
+    const [first] = await objects.insert(admin, "/matrix/ent/box", [{ host: "inner" }]);
+    await objects.insert(admin, "/matrix/ent/box", [{ host: "outer", contain: [first ?? "", "box:web-1"] }]);
+  });
+
+  afterAll(async () => {
+    await objects.remove(admin, [{ id: "box:inner" }, { id: "box:outer" }]);
+  });
+
+  test("tree puts hits under each other by parent and fullname", async () => {
+    const leaf = (name: string, fullname: string) => expect.objectContaining({ name, fullname, children: [] }) as unknown;
+    const [row] = await rows('#/matrix/file: | sort fullname | call tree {"fields":["name"]}');
+    const b = expect.objectContaining({ id: "file:/a/b", class: "/matrix/file", children: [leaf("c", "/a/b/c")] }) as unknown;
+    expect(row?.tree).toEqual([expect.objectContaining({ name: "a", children: [b, leaf("d", "/a/d")] }), leaf("e", "/e")]);
+    expect(await rows('#/matrix/file: | sort fullname | call tree {"parent":"/a","ftype":"file","fields":["name","ftype"]}')).toEqual([{ tree: [leaf("d", "/a/d")] }]);
+    await expect(rows("#/matrix/ent/box: | call tree")).rejects.toMatchObject({ code: "not_found" });
+  });
+
+  test("graph answers the hits and the edges between them", async () => {
+    const node = (host: string) => ({ id: `box:${host}`, class: "/matrix/ent/box", host });
+    expect(await rows("#/matrix/ent/box: | host=outer;host=inner | sort host | print host | call graph")).toEqual([
+      { graph: { nodes: [node("inner"), node("outer")], edges: [{ id: "box:outer contain box:inner", class: "contain", source: "box:outer", target: "box:inner" }], paths: [], pathtags: [] } },
+    ]);
+    const [none] = await rows('#/matrix/ent/box: | host=outer;host=inner | call graph {"type":"other"}');
+    expect(none).toMatchObject({ graph: { edges: [] } });
   });
 });
 

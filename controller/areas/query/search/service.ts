@@ -1,5 +1,5 @@
 import { AppError } from "../../../../common/errors.ts";
-import { parseSearch, type Search } from "../../../../common/search/index.ts";
+import { type Call, parseSearch, type Search, timeQuestion } from "../../../../common/search/index.ts";
 import type { Row } from "../../../../common/value.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { Audit } from "../../audit/index.ts";
@@ -11,6 +11,7 @@ import { shaped } from "../pipeline.ts";
 import { Slices } from "../slice.ts";
 import type { QueryResult } from "../types.ts";
 import { removeFound, requireSomeWritable } from "../write.ts";
+import { callRow, type EdgesOf, outputsOfCall, searchOfCall } from "./calls.ts";
 import { describeSearch } from "./describe.ts";
 import { planSearch, type SearchPlan } from "./plan.ts";
 import { foundRows, type RowsContext } from "./rows.ts";
@@ -49,6 +50,8 @@ export class SearchService implements Searches {
     const search = parseSearch(text);
     refuseUnsupported(search);
     const caller: Caller = { principal, catalog: await this.#objects.catalog(principal), signal };
+    const call = segmentOf(search, "call");
+    if (call) return this.#call(call, searchOfCall(search, call), caller);
     if (!segmentOf(search, "delete")) return this.#read(search, caller);
     const action = `search delete ${search.class?.path ?? "of every class"}`;
     return audited({ audit: this.#audit, principal, action }, () => this.#remove(search, caller));
@@ -59,6 +62,21 @@ export class SearchService implements Searches {
     const context = this.#context(caller);
     const rows = shaped(plan, { source: foundRows(plan, context), slices: context.slices });
     return { meta: await this.#told(search, selectMeta(plan, () => undefined), caller), rows };
+  }
+
+  async #call(call: Call, search: Search, caller: Caller): Promise<QueryResult> {
+    const hits = this.#plan(search, caller);
+    const plan = { ...hits, outputs: outputsOfCall(call, hits) };
+    const { principal, signal } = caller;
+    const asOfMs = plan.reads[0]?.asOfMs;
+    const context = this.#context(caller);
+    const rows = shaped(plan, { source: foundRows(plan, context), slices: context.slices });
+    const edgesOf: EdgesOf = (refs, type) => {
+      const options = { ...(type === undefined ? {} : { type }), ...(asOfMs === undefined ? {} : { asOfMs }), ...(signal ? { signal } : {}) };
+      return this.#objects.edges(principal, refs, { direction: "out", ...options });
+    };
+    const meta = plainMeta(call.name === "graph" ? "graph" : "select", plan.scope.root, [{ name: call.name, title: call.name, type: "map" }]);
+    return { meta: await this.#told(search, meta, caller), rows: one([await callRow(call, rows, edgesOf)]) };
   }
 
   async #remove(search: Search, caller: Caller): Promise<QueryResult> {
@@ -97,19 +115,15 @@ export class SearchService implements Searches {
 }
 
 function refuseUnsupported(search: Search): void {
-  const segment = search.segments.find(({ kind }) => kind === "lua" || kind === "call");
-  if (!segment) return;
-  const construct = segment.kind === "call" ? `call ${segment.name}` : "lua";
-  throw new AppError("unsupported", `[Exec] ${construct} in a search is not offered yet.`, { details: { construct } });
+  if (segmentOf(search, "lua")) throw new AppError("unsupported", "[Exec] lua in a search is not offered yet.", { details: { construct: "lua" } });
 }
 
-/** What would only change how the hits look. */
+/** What would only change how the hits look, and hits of another time. */
 function refuseBesideDelete(search: Search): void {
   const other = search.segments.find(({ kind }) => ["sort", "print", "uniq", "group"].includes(kind));
   if (other) throw new AppError("invalid", `[Valid] ${other.kind} does not go with delete.`);
-  const isPast = search.segments.some((segment) => segment.kind === "time" && segment.when.kind === "at" && !segment.when.within);
-  const isSpan = search.segments.some((segment) => segment.kind === "time" && segment.when.kind === "within");
-  if (isPast && !isSpan) throw new AppError("invalid", "[Valid] What was there at another time cannot be deleted: `at` needs `within` beside delete.");
+  if (timeQuestion(search.segments, 0)?.kind !== "state") return;
+  throw new AppError("invalid", "[Valid] What was there at another time cannot be deleted: `at` needs `within` beside delete.");
 }
 
 async function* one(rows: readonly Row[]): AsyncIterable<readonly Row[]> {

@@ -1,0 +1,82 @@
+import { AppError } from "../../../../common/errors.ts";
+import { GRAPH_EDGES_MAX, SEARCH_CALL_MAX_ROWS } from "../../../../common/limits.ts";
+import type { Alternative, Call, Match, Search } from "../../../../common/search/index.ts";
+import type { Row } from "../../../../common/value.ts";
+import type { ObjectEdge, ObjectRef } from "../../objects/index.ts";
+import type { Output } from "../outputs.ts";
+import type { SearchPlan } from "./plan.ts";
+import { segmentOf } from "./segments.ts";
+import { treeOf } from "./tree.ts";
+
+export type EdgesOf = (refs: readonly ObjectRef[], type: string | undefined) => AsyncIterable<readonly ObjectEdge[]>;
+
+const NOWHERE = { start: 0, end: 0 };
+
+/** The search whose hits a call is about: objects as they are. `AppError("unsupported")` for a call that is not offered. */
+export function searchOfCall(search: Search, call: Call): Search {
+  if (call.name === "user") throw new AppError("unsupported", "[Exec] call user in a search is not offered yet.", { details: { construct: "call user" } });
+  const other = search.segments.find(({ kind }) => kind === "group" || kind === "delete");
+  if (other) throw new AppError("invalid", `[Valid] ${other.kind} does not go with call.`);
+  const types = call.name === "tree" ? textsOf(call, "ftype") : [];
+  const segments = types.length > 0 ? [...search.segments, oneOf("ftype", types)] : search.segments;
+  // One more than is allowed shows that there are more.
+  const most = { kind: "top" as const, count: SEARCH_CALL_MAX_ROWS + 1, span: NOWHERE };
+  return { ...search, current: true, segments: segmentOf(search, "top") ? segments : [...segments, most] };
+}
+
+/** The fields of the hits that a call needs, and those it is to show. */
+export function outputsOfCall(call: Call, plan: SearchPlan): readonly Output[] {
+  const printed = plan.outputs.filter((output) => output.kind === "value");
+  const named = call.name === "tree" ? textsOf(call, "fields") : [];
+  if (call.name === "tree" && printed.length === 0 && named.length === 0) return [{ kind: "star" }, fieldOf("parent", plan)];
+  const needed = call.name === "tree" ? ["id", "class", "parent", "fullname"] : ["id", "class", "name"];
+  const known = needed.filter((name) => name === "parent" || plan.scope.has(name));
+  return [...[...new Set([...known, ...named])].map((name) => fieldOf(name, plan)), ...printed];
+}
+
+/** The one row of a call, from at most `SEARCH_CALL_MAX_ROWS` objects. */
+export async function callRow(call: Call, pages: AsyncIterable<readonly Row[]>, edgesOf: EdgesOf): Promise<Row> {
+  const rows: Row[] = [];
+  for await (const page of pages) {
+    rows.push(...page);
+    if (rows.length > SEARCH_CALL_MAX_ROWS) throw tooMany(`call ${call.name} is about more than ${SEARCH_CALL_MAX_ROWS} objects`, "SEARCH_CALL_MAX_ROWS");
+  }
+  if (call.name === "tree") return { tree: treeOf(rows, textsOf(call, "parent")[0]) };
+  return { graph: { nodes: rows, edges: await edgesBetween(rows, call, edgesOf), paths: [], pathtags: [] } };
+}
+
+async function edgesBetween(nodes: readonly Row[], call: Call, edgesOf: EdgesOf): Promise<readonly Row[]> {
+  const known = new Set(nodes.map((row) => `${String(row.class)} ${String(row.id)}`));
+  const edges: Row[] = [];
+  const refs = nodes.map((row) => ({ id: String(row.id), class: String(row.class) }));
+  for await (const page of edgesOf(refs, textsOf(call, "type")[0])) {
+    const inner = page.filter((edge) => known.has(`${edge.targetClass} ${edge.target}`));
+    edges.push(...inner.map(({ type, source, target }): Row => ({ id: `${source} ${type} ${target}`, class: type, source, target })));
+    if (edges.length > GRAPH_EDGES_MAX) throw tooMany(`call graph meets more than ${GRAPH_EDGES_MAX} edges`, "GRAPH_EDGES_MAX");
+  }
+  return edges;
+}
+
+function fieldOf(name: string, { scope }: SearchPlan): Output {
+  return { kind: "value", name, value: { kind: "field", field: scope.bind({ kind: "field", parts: [name], span: NOWHERE }) } };
+}
+
+function oneOf(field: string, values: readonly string[]): Match {
+  const alternatives = values.map((text): Alternative => {
+    return { words: [], test: { field: { parts: [field], span: NOWHERE }, operator: "=", value: { text, quoted: true, span: NOWHERE }, span: NOWHERE } };
+  });
+  return { kind: "match", alternatives, span: NOWHERE };
+}
+
+/** A member of the options that is a text or a list of texts. `AppError("invalid")` for anything else. */
+function textsOf(call: Call, member: string): readonly string[] {
+  const value = call.options[member];
+  const texts: readonly unknown[] = value === undefined ? [] : Array.isArray(value) ? value : [value];
+  const found = texts.filter((text): text is string => typeof text === "string");
+  if (found.length === texts.length) return found;
+  throw new AppError("invalid", `[Valid] ${member} of call ${call.name} is a text or a list of texts.`);
+}
+
+function tooMany(complaint: string, limit: string): AppError {
+  return new AppError("too_large", `[Exec] ${complaint}: narrow the search or give a top.`, { details: { limit } });
+}
