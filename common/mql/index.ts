@@ -1,4 +1,4 @@
 export type * from "./ast.ts";
 export { parseConditionText, parseScript } from "./parse.ts";
 export { StatementSplitter, type StatementText } from "./split.ts";
-export { printCall, printCondition, printStatement } from "./print.ts";
+export { printCall, printCondition, printField, printStatement } from "./print.ts";

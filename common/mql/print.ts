@@ -83,7 +83,7 @@ export function printCondition(node: Condition): string {
   }
 }
 
-function printField(node: Field): string {
+export function printField(node: Field): string {
   const window = node.window && `[${optional("", node.window.from, printValue)}:${optional("", node.window.to, printValue)}]`;
   return `${node.parts.map(name).join(".")}${window ?? ""}`;
 }

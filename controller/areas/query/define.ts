@@ -2,6 +2,7 @@ import { AppError } from "../../../common/errors.ts";
 import type { AlterClass, ClassOption, ColumnDefinition, CreateClass, MapNode } from "../../../common/mql/index.ts";
 import type { Value } from "../../../common/value.ts";
 import type { ClassChange, ClassKind, ClassOptions, ClassSpec, ColumnSpec, ColumnType, KeyMode } from "../objects/index.ts";
+import { DURATION_UNITS, durationSeconds } from "./duration.ts";
 import { type Arguments, isList, isMap, literal } from "./literal.ts";
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
@@ -12,9 +13,6 @@ const COLUMN_TYPES: ReadonlySet<string> = new Set<ColumnType>([
 ]);
 const ELEMENT_COUNTS: Readonly<Partial<Record<ColumnType, number>>> = { list: 1, set: 1, map: 2 };
 const TEXT_OPTIONS = ["alias", "nickname", "remedy"] as const;
-const SECONDS: Readonly<Record<string, number>> = {
-  second: 1, minute: 60, hour: 3_600, day: 86_400, week: 604_800, month: 2_592_000, year: 31_536_000,
-};
 
 /** `CREATE CLASS` as the objects area takes it. */
 export function classSpec(statement: CreateClass, values: Arguments): ClassSpec {
@@ -115,12 +113,11 @@ function classOptions(list: readonly ClassOption[], values: Arguments): Options 
 /** Without a unit in seconds; -1 is for ever. */
 function ttlSeconds(option: ClassOption, value: Value): number | undefined {
   const [amount, unit] = option.unit === undefined && typeof value === "string" ? value.trim().split(/\s+/) : [value, option.unit];
-  const number = Number(amount);
-  const factor = unit === undefined ? 1 : SECONDS[unit.toLowerCase().replace(/s$/, "")];
-  if (!Number.isSafeInteger(number) || factor === undefined || number < -1) {
-    throw new AppError("invalid", `[Valid] ttl = ${String(amount)}${unit ? ` ${unit}` : ""}: a whole number and a unit (${Object.keys(SECONDS).join(", ")}).`);
+  const seconds = durationSeconds(amount, unit);
+  if (seconds === undefined || Number(amount) < -1) {
+    throw new AppError("invalid", `[Valid] ttl = ${String(amount)}${unit ? ` ${unit}` : ""}: a whole number and a unit (${DURATION_UNITS.join(", ")}).`);
   }
-  return number <= 0 ? undefined : number * factor;
+  return seconds <= 0 ? undefined : seconds;
 }
 
 function truth(option: ClassOption, value: Value): boolean {

@@ -5,6 +5,7 @@ import type { Fields, Names } from "./fields.ts";
 import type { Arguments } from "./literal.ts";
 import type { BoundField } from "./scope.ts";
 import type { SortKey } from "./sort.ts";
+import { stepsOf } from "./timeseries.ts";
 
 /** What is made of the rows that fulfil the condition, whatever the rows are. */
 export interface Shape<R> {
@@ -84,7 +85,7 @@ export class OutputBinder {
     this.#names = names;
     this.#select = select;
     this.#values = values;
-    this.#isGrouped = select.groupBy.length > 0 || select.items.some((item) => item.kind === "item" && item.value.kind === "call");
+    this.#isGrouped = select.groupBy.length > 0 || select.items.some((item) => item.kind === "item" && isOfGroup(item.value));
     this.#keys = select.groupBy.map((field) => names.bind(this.#unaliased(field), values));
     if (select.having && !this.#isGrouped) throw new AppError("invalid", "[Valid] HAVING needs GROUP BY or an aggregate.");
   }
@@ -138,15 +139,23 @@ export class OutputBinder {
   }
 
   #expression(value: Field | Call): Expression {
-    if (value.kind === "call") return this.#aggregate(value);
-    const field = this.#names.bind(value, this.#values);
+    if (value.kind === "call" && isOfGroup(value)) return this.#aggregate(value);
+    const field = value.kind === "call" ? this.#steps(value) : this.#names.bind(value, this.#values);
     if (!this.#isGrouped) return { kind: "field", field };
     const index = this.#keys.findIndex((key) => key.label === field.label);
     if (index === -1) throw new AppError("invalid", `[Valid] ${field.label} must stand in GROUP BY or inside an aggregate.`);
     return { kind: "key", index };
   }
 
+  /** The steps of one object's time series. */
+  #steps(call: Call): BoundField {
+    const field = call.argument && this.#names.bind(call.argument, this.#values);
+    if (!field?.series) throw new AppError("invalid", `[Valid] ${printCall(call)} needs a time series, a column of the type bucket.`);
+    return { ...field, label: printCall(call), short: callName(call), series: { ...field.series, steps: stepsOf(call, this.#values) } };
+  }
+
   #aggregate(call: Call): Expression {
+    if (call.step) throw new AppError("invalid", `[Valid] ${printCall(call)} is about one object: it stands in a select list without aggregates.`);
     if (!this.#isGrouped) throw new AppError("invalid", `[Valid] ${printCall(call)} needs GROUP BY or an aggregate in the select list.`);
     const label = printCall(call);
     const known = this.#aggregates.findIndex((aggregate) => aggregate.label === label);
@@ -178,6 +187,11 @@ export class OutputBinder {
 function aggregateName(call: Call): AggregateName {
   if (isAggregate(call.name)) return call.name;
   throw new AppError("invalid", `[Valid] There is no function ${call.name}: ${AGGREGATES.join(", ")}.`);
+}
+
+/** Whether it is about several objects: not so the steps of a time series. */
+function isOfGroup(value: Field | Call): boolean {
+  return value.kind === "call" && !value.step;
 }
 
 /** Clients read `count` for `count(*)` and `system.max(size)` for the others. */

@@ -14,7 +14,7 @@ const STATEMENT_HASH_CHARACTERS = 16;
 /** `AppError("invalid")` for a cursor of another statement, and for statements whose rows have no places of their own. */
 export function pagingOf(select: Select, order: { readonly length: number; readonly stored: boolean }, values: Arguments): Paging | undefined {
   if (!select.cursor) return undefined;
-  if (select.joins.length > 0 || select.distinct || select.groupBy.length > 0 || select.items.some((item) => item.kind === "item" && item.value.kind === "call")) {
+  if (select.joins.length > 0 || select.distinct || select.groupBy.length > 0 || select.items.some((item) => item.kind === "item" && item.value.kind === "call" && !item.value.step)) {
     throw pagingRefused();
   }
   if (select.offset) throw new AppError("invalid", "[Valid] CURSOR and OFFSET exclude each other: the cursor says where to go on.");

@@ -1,5 +1,5 @@
 import { AppError } from "../../../common/errors.ts";
-import { type ClassRef, type Condition, type Field, parseConditionText } from "../../../common/mql/index.ts";
+import { type ClassRef, type Condition, type Field, parseConditionText, printField } from "../../../common/mql/index.ts";
 import type { Row, Value } from "../../../common/value.ts";
 import type { ClassCatalog, ClassView, Column, ObjectRow } from "../objects/index.ts";
 import { type ClassAccess, classAccess, type Principal } from "../permissions/index.ts";
@@ -8,6 +8,7 @@ import { ANY, type Kind, kindOf, TEXT, TIME } from "./kind.ts";
 import { type Arguments, isMap } from "./literal.ts";
 import { compilePredicate, type Predicate, type Source } from "./predicate.ts";
 import { dayOf } from "./day.ts";
+import { partOf, type SeriesPart, WHOLE_SERIES, windowOf } from "./timeseries.ts";
 
 /** What every object has besides its columns. A column cannot take these names away. */
 export type PseudoField = "id" | "class" | "day" | "vtime" | "ctime" | "mtime";
@@ -47,6 +48,8 @@ export interface BoundField {
   readonly pseudo: PseudoField | undefined;
   /** Members of a map, from the outside in. */
   readonly members: readonly string[];
+  /** Of a time series. */
+  readonly series?: SeriesPart | undefined;
 }
 
 /**
@@ -112,9 +115,16 @@ export class Scope implements Fields<ObjectRow> {
   }
 
   /** `AppError("not_found")` for a field that no class of the scope has. */
-  bind(field: Field, _values?: Arguments): BoundField {
+  bind(field: Field, values: Arguments = []): BoundField {
     const parts = field.parts.length > 1 && field.parts[0] === this.alias ? field.parts.slice(1) : field.parts;
-    if (field.window) throw new AppError("unsupported", `[Exec] A window of ${parts.join(".")} is not offered yet.`);
+    const plain = this.#bindParts(parts);
+    const isSeries = !plain.pseudo && this.columnsNamed(plain.name).some((column) => column.type === "bucket");
+    if (!field.window) return isSeries ? { ...plain, series: WHOLE_SERIES } : plain;
+    if (!isSeries) throw new AppError("invalid", `[Valid] A window needs a time series: ${plain.label} is no bucket.`);
+    return { ...plain, label: printField({ ...field, parts }), series: windowOf(field.window, values) };
+  }
+
+  #bindParts(parts: readonly string[]): BoundField {
     const [name = "", ...members] = parts;
     const label = parts.join(".");
     if (isPseudo(name)) {
@@ -194,7 +204,9 @@ class ColumnSource implements Source<ObjectRow> {
     if (row.class !== this.#class) this.#turnTo(row.class);
     if (this.#kind === undefined) return undefined;
     const value = row.values[this.#field.name] ?? null;
-    return this.#field.members.length === 0 ? value : memberOf(value, this.#field.members);
+    const { members, series } = this.#field;
+    if (series && series !== WHOLE_SERIES) return partOf(value, series);
+    return members.length === 0 ? value : memberOf(value, members);
   }
 
   kind(row: ObjectRow): Kind {
