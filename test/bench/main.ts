@@ -1,5 +1,6 @@
 import { agentBench } from "./agent.ts";
 import { cassandraQueriesBench } from "./cassandra-queries.ts";
+import { classesBench } from "./classes.ts";
 import { crudBench } from "./crud.ts";
 import { failoverBench } from "./failover.ts";
 import { line, machine, type Bench } from "./frame.ts";
@@ -17,7 +18,7 @@ import { embeddedStoreBench } from "./store-embedded.ts";
 import { transferBench } from "./transfer.ts";
 
 /** `npm run bench [-- name …]`: figures as ratios inside one run. It judges nobody: a missed goal is printed, not an error. */
-const BENCHES: readonly Bench[] = [httpBench, mqlBench, embeddedStoreBench, clusterStoreBench, agentBench, ingestBench, ingestClusterBench, latencyBench, recoveryBench, failoverBench, neighboursBench, crudBench, objectsBench, millionBench, cassandraQueriesBench, transferBench];
+const BENCHES: readonly Bench[] = [httpBench, mqlBench, embeddedStoreBench, clusterStoreBench, agentBench, ingestBench, ingestClusterBench, latencyBench, recoveryBench, failoverBench, neighboursBench, crudBench, objectsBench, millionBench, cassandraQueriesBench, transferBench, classesBench];
 
 const wanted = process.argv.slice(2);
 console.log(machine());
