@@ -1,4 +1,4 @@
 export type * from "./ast.ts";
 export { parseSearch } from "./parse.ts";
 export { type TimeQuestion, timeQuestion } from "./period.ts";
-export { printAlternative, printField, printSearch, printSegment } from "./print.ts";
+export { printAlternative, printSearch, printSegment } from "./print.ts";
