@@ -392,6 +392,24 @@ export const CATALOG_RETRY_MS = 250;
 export const CATALOG_CHANGE_ATTEMPTS_MAX = 32;
 export const STORE_ATTEMPTS_MAX = 6;
 export const STORE_RETRY_MIN_MS = 10;
+/** Durable subscriptions of changes of objects in one tenant, and classes that one may name. */
+export const CHANGE_SUBSCRIPTIONS_MAX = 100;
+export const CHANGE_SUBSCRIPTION_CLASSES_MAX = 1_000;
+export const CHANGE_SUBSCRIPTION_NAME_MAX_CHARACTERS = 128;
+/** When a controller does not keep its lease for this long, others tell what it left. */
+export const CHANGE_LEASE_MS = 8_000;
+/** Events that are stored and not taken by their subscribers; with more nothing is written that would have to be told. */
+export const CHANGE_EVENTS_WAITING_MAX = 10_000;
+/** Events that are told at once, or those of one write. */
+export const CHANGE_DELIVERY_EVENTS = 1_000;
+export const CHANGE_DELIVERY_DEADLINE_MS = 8_000;
+export const CHANGE_DELIVERY_AGAIN_MIN_MS = 100;
+export const CHANGE_DELIVERY_AGAIN_MAX_MS = 10_000;
+export const CHANGE_PAGE_INTENTS = 100;
+/** Boxes of controllers that are gone are looked for this often, in case nobody could tell. */
+export const CHANGE_TAKEOVER_INTERVAL_MS = 10_000;
+/** What nobody took for so long is forgotten. */
+export const CHANGE_INTENT_KEEP_MS = 30 * 24 * 3_600_000;
 /** Sets, lists and maps of one attribute. */
 export const COLLECTION_ELEMENTS_MAX = 10_000;
 /** Longer elements and map keys are named by their hash in the store. */

@@ -154,6 +154,7 @@ export async function assemble(options: AssemblyOptions) {
         services: { signIn: users, audit, ready: () => engine.ready() },
         settings: { dataDir: options.dataDir, version: options.version, publicNames },
         levels: [
+          { name: "odp_object_changes_waiting", help: "Changes of objects that are stored and not taken by their subscribers.", value: () => objects.changesWaiting },
           { name: "odp_agent_sessions", help: "Agents connected to this controller.", value: () => hosts.sessionCount },
           { name: "odp_agent_entries_waiting_bytes", help: "What agents sent and is not stored yet.", value: () => hosts.waitingBytes },
         ],

@@ -82,6 +82,15 @@ export interface Definitions {
   readonly edgeTypes: ReadonlyMap<string, EdgeType>;
   /** By path: classes that somebody is about to drop. */
   readonly dropping: ReadonlyMap<string, DroppingMark>;
+  /** By name. */
+  readonly subscriptions: ReadonlyMap<string, SubscriptionDefinition>;
+}
+
+/** Who is to be told of changes of objects. */
+export interface SubscriptionDefinition {
+  readonly name: string;
+  /** Paths; one with a slash at its end stands for the class and all below it. */
+  readonly classes: readonly string[];
 }
 
 export interface DroppingMark {

@@ -1,7 +1,7 @@
 import { decodeStored } from "../../store/format.ts";
 import type { KvEntry, KvEvent } from "../../store/kv.ts";
-import type { ClassDefinition, Counter, Definitions, DroppingMark } from "./definition.ts";
-import { CLASS_PREFIX, COUNTER_KEY, DROPPING_PREFIX, EDGE_TYPE_PREFIX } from "./draft.ts";
+import type { ClassDefinition, Counter, Definitions, DroppingMark, SubscriptionDefinition } from "./definition.ts";
+import { CLASS_PREFIX, COUNTER_KEY, DROPPING_PREFIX, EDGE_TYPE_PREFIX, SUBSCRIPTION_PREFIX } from "./draft.ts";
 import type { EdgeType } from "./types.ts";
 
 const RECENT_CHANGES = 256;
@@ -13,6 +13,7 @@ export class DefinitionLog {
   #classes = new Map<string, ClassDefinition>();
   #edgeTypes = new Map<string, EdgeType>();
   #dropping = new Map<string, DroppingMark>();
+  #subscriptions = new Map<string, SubscriptionDefinition>();
   #counter: Counter | undefined;
   #definitions: Definitions | undefined;
   #revision = 0;
@@ -33,6 +34,7 @@ export class DefinitionLog {
       classes: new Map(this.#classes),
       edgeTypes: new Map(this.#edgeTypes),
       dropping: new Map(this.#dropping),
+      subscriptions: new Map(this.#subscriptions),
     };
     return this.#definitions;
   }
@@ -48,6 +50,7 @@ export class DefinitionLog {
     this.#classes.clear();
     this.#edgeTypes.clear();
     this.#dropping.clear();
+    this.#subscriptions.clear();
     this.#counter = undefined;
     this.#definitions = undefined;
     for (const entry of entries) this.#take(entry);
@@ -69,6 +72,7 @@ export class DefinitionLog {
     this.#revisions.set(key, entry.revision);
     if (key === COUNTER_KEY) this.#takeCounter(decodeStored<Counter>(entry.value));
     else if (key.startsWith(EDGE_TYPE_PREFIX)) this.#edgeTypes.set(key.slice(EDGE_TYPE_PREFIX.length), decodeStored<EdgeType>(entry.value));
+    else if (key.startsWith(SUBSCRIPTION_PREFIX)) this.#subscriptions.set(key.slice(SUBSCRIPTION_PREFIX.length), decodeStored<SubscriptionDefinition>(entry.value));
     else if (key.startsWith(DROPPING_PREFIX)) this.#dropping.set(key.slice(DROPPING_PREFIX.length), { revision: entry.revision, lease: entry.lease });
     else if (key.startsWith(CLASS_PREFIX)) this.#classes.set(key.slice(CLASS_PREFIX.length), decodeStored<ClassDefinition>(entry.value));
   }
@@ -85,6 +89,7 @@ export class DefinitionLog {
   #forget(key: string): void {
     this.#revisions.delete(key);
     if (key.startsWith(EDGE_TYPE_PREFIX)) this.#edgeTypes.delete(key.slice(EDGE_TYPE_PREFIX.length));
+    else if (key.startsWith(SUBSCRIPTION_PREFIX)) this.#subscriptions.delete(key.slice(SUBSCRIPTION_PREFIX.length));
     else if (key.startsWith(DROPPING_PREFIX)) this.#dropping.delete(key.slice(DROPPING_PREFIX.length));
     else if (key.startsWith(CLASS_PREFIX)) this.#classes.delete(key.slice(CLASS_PREFIX.length));
   }

@@ -2,7 +2,7 @@ import { AppError } from "../../../common/errors.ts";
 import { encodeJson } from "../../store/format.ts";
 import type { KvCondition, KvOperation, KvTxn } from "../../store/kv.ts";
 import {
-  FIRST_COLUMN_NUMBER, ROOT_CID, isBelow, parentPath, type ClassDefinition, type ColumnDefinition, type Definitions,
+  FIRST_COLUMN_NUMBER, ROOT_CID, isBelow, parentPath, type ClassDefinition, type ColumnDefinition, type Definitions, type SubscriptionDefinition,
 } from "./definition.ts";
 import type { ColumnSpec, EdgeType } from "./types.ts";
 
@@ -10,6 +10,7 @@ export const DEFINITIONS_PREFIX = "objects/";
 export const COUNTER_KEY = `${DEFINITIONS_PREFIX}counter`;
 export const CLASS_PREFIX = `${DEFINITIONS_PREFIX}class`;
 export const EDGE_TYPE_PREFIX = `${DEFINITIONS_PREFIX}edgetype/`;
+export const SUBSCRIPTION_PREFIX = `${DEFINITIONS_PREFIX}subscription/`;
 /** Marks of classes that somebody is about to drop, under his lease: nothing may be written into them. */
 export const DROPPING_PREFIX = `${DEFINITIONS_PREFIX}dropping`;
 
@@ -21,6 +22,7 @@ export class Draft {
   readonly #dropping: Definitions["dropping"];
   readonly #classes: Map<string, ClassDefinition>;
   readonly #edgeTypes: Map<string, EdgeType>;
+  readonly #subscriptions: Map<string, SubscriptionDefinition>;
   readonly #puts = new Map<string, unknown>();
   readonly #deletes = new Set<string>();
   readonly #marks = new Map<string, unknown>();
@@ -35,6 +37,7 @@ export class Draft {
     this.#dropping = definitions.dropping;
     this.#classes = new Map(definitions.classes);
     this.#edgeTypes = new Map(definitions.edgeTypes);
+    this.#subscriptions = new Map(definitions.subscriptions);
     this.#nextCid = definitions.counter?.nextCid ?? ROOT_CID;
     this.#nextColumn = definitions.counter?.nextColumn ?? FIRST_COLUMN_NUMBER;
   }
@@ -42,7 +45,10 @@ export class Draft {
   /** As they are with the change. */
   definitions(): Definitions {
     const counter = { nextCid: this.#nextCid, nextColumn: this.#nextColumn, change: "" };
-    return { counter, counterRevision: this.#counterRevision, classes: this.#classes, edgeTypes: this.#edgeTypes, dropping: this.#dropping };
+    return {
+      counter, counterRevision: this.#counterRevision, classes: this.#classes, edgeTypes: this.#edgeTypes, dropping: this.#dropping,
+      subscriptions: this.#subscriptions,
+    };
   }
 
   get classCount(): number {
@@ -51,6 +57,10 @@ export class Draft {
 
   get edgeTypeCount(): number {
     return this.#edgeTypes.size;
+  }
+
+  get subscriptionCount(): number {
+    return this.#subscriptions.size;
   }
 
   class(path: string): ClassDefinition | undefined {
@@ -71,6 +81,10 @@ export class Draft {
 
   edgeType(name: string): EdgeType | undefined {
     return this.#edgeTypes.get(name);
+  }
+
+  subscription(name: string): SubscriptionDefinition | undefined {
+    return this.#subscriptions.get(name);
   }
 
   /** The class and what it inherits from, the class first. */
@@ -126,6 +140,15 @@ export class Draft {
   deleteEdgeType(name: string): void {
     this.#edgeTypes.delete(name);
     this.#delete(EDGE_TYPE_PREFIX + name);
+  }
+
+  putSubscription(subscription: SubscriptionDefinition): void {
+    this.#subscriptions.set(subscription.name, subscription);
+    this.#put(SUBSCRIPTION_PREFIX + subscription.name, subscription);
+  }
+
+  deleteSubscription(name: string): void {
+    if (this.#subscriptions.delete(name)) this.#delete(SUBSCRIPTION_PREFIX + name);
   }
 
   /** From when everybody knows of it, nothing is written into the class. The mark goes with the lease of whoever made it. */

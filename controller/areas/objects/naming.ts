@@ -1,9 +1,12 @@
 import { AppError } from "../../../common/errors.ts";
-import { CLASS_DEPTH_MAX, CLASS_PATH_MAX_BYTES, COLUMN_NAME_MAX_CHARACTERS, EDGE_TYPE_NAME_MAX_CHARACTERS } from "../../../common/limits.ts";
+import {
+  CHANGE_SUBSCRIPTION_NAME_MAX_CHARACTERS, CLASS_DEPTH_MAX, CLASS_PATH_MAX_BYTES, COLUMN_NAME_MAX_CHARACTERS, EDGE_TYPE_NAME_MAX_CHARACTERS,
+} from "../../../common/limits.ts";
 import { isBelow } from "./definition.ts";
 
 const CLASS_PATH = /^(\/[\p{L}\p{N}_]+)+$/u;
 const COLUMN_NAME = /^[^\p{Cc}'"`/\\]+$/u;
+const SUBSCRIPTION_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
 const EDGE_TYPE_NAME = /^[\p{L}\p{N}_]+(\.[\p{L}\p{N}_]+)*$/u;
 
 /** Throws when the path has a wrong form, is too long or too deep, or lies outside the tenant's name space. */
@@ -25,4 +28,9 @@ export function checkColumnName(name: string): void {
 export function checkEdgeTypeName(name: string): void {
   if (name.length <= EDGE_TYPE_NAME_MAX_CHARACTERS && EDGE_TYPE_NAME.test(name) && !(name in Object.prototype)) return;
   throw new AppError("invalid", `[Valid] "${name}" is no name for an edge type.`);
+}
+
+export function checkSubscriptionName(name: string): void {
+  if (name.length <= CHANGE_SUBSCRIPTION_NAME_MAX_CHARACTERS && SUBSCRIPTION_NAME.test(name)) return;
+  throw new AppError("invalid", `[Valid] "${name}" is no name for a subscription.`);
 }

@@ -7,16 +7,18 @@ import { alterClass, createClass, createEdgeType, dropEdgeType } from "./classch
 import { outlineAsOf, planAsOf, readAsOf, type AsOfRequest } from "./asof.ts";
 import type { Draft } from "./draft.ts";
 import { edgesOf } from "./edges.ts";
+import type { WriteDefinitions } from "./confirm.ts";
 import { versionsOf } from "./history.ts";
 import { DraftRehearsal } from "./rehearsal.ts";
 import { dropClass, retire } from "./retirement.ts";
 import { placesOf, type Place } from "./locate.ts";
 import { outlineOf } from "./outline.ts";
 import type { Snapshot } from "./snapshot.ts";
+import { putSubscription } from "./subscriptions.ts";
 import { openTenantObjects, type TenantObjects } from "./tenant.ts";
 import type {
-  ClassCatalog, ClassChange, ClassSpec, ClassView, EdgeRequest, Edit, EdgeType, HistoryRange, IndexStatus, NewRecord, ObjectChangeEvent, ObjectEdge, ObjectRef,
-  ObjectRow, Objects, ObjectVersion, ReadPlan, ReadRequest, Rehearsal, Rehearsals, SystemClass,
+  ChangeSubscription, ClassCatalog, ClassChange, ClassSpec, ClassView, EdgeRequest, Edit, EdgeType, HistoryRange, IndexStatus, NewRecord,
+  ObjectChangeEvent, ObjectChanges, ObjectEdge, ObjectRef, ObjectRow, Objects, ObjectVersion, ReadPlan, ReadRequest, Rehearsal, Rehearsals, SystemClass,
 } from "./types.ts";
 import { classNotFound, type LoadedClass } from "./views.ts";
 import type { WriteContext } from "./writer.ts";
@@ -36,11 +38,12 @@ export interface ObjectServiceDependencies {
 }
 
 /** The object database: classes and objects of all tenants. Each tenant is opened when it is first asked for. */
-export class ObjectService implements Objects, Rehearsals {
+export class ObjectService implements Objects, ObjectChanges, Rehearsals {
   readonly #stores: Stores;
   readonly #runtime: Runtime;
   readonly #systemClasses = new Map<string, SystemClass>();
   readonly #tenants = new Map<string, Promise<TenantObjects>>();
+  readonly #opened = new Set<TenantObjects>();
   readonly #listeners = new Set<{ readonly listener: ChangeListener; readonly wants: (tenant: string) => boolean }>();
   #closed = false;
 
@@ -181,6 +184,26 @@ export class ObjectService implements Objects, Rehearsals {
     return () => this.#listeners.delete(entry);
   }
 
+  async subscribe(principal: Principal, subscription: ChangeSubscription): Promise<void> {
+    const { catalog, changes } = await this.#defining(principal);
+    const { name, classes } = subscription;
+    const revision = await catalog.change((draft) => putSubscription(draft, { name, classes }));
+    if (!(await catalog.acknowledged(revision))) {
+      throw new AppError("unavailable", `The subscription ${name} is kept, but another controller does not say that it knows. Try again.`);
+    }
+    changes.attach(subscription);
+  }
+
+  async unsubscribe(principal: Principal, name: string): Promise<void> {
+    const { catalog } = await this.#defining(principal);
+    await catalog.change((draft) => draft.deleteSubscription(name));
+  }
+
+  /** Events of changes that this controller has stored and not everybody was told, of all tenants. */
+  get changesWaiting(): number {
+    return [...this.#opened].reduce((waiting, { changes }) => waiting + changes.waiting, 0);
+  }
+
   /** Stops following definitions; afterwards every call is refused. The stores stay open. */
   async close(): Promise<void> {
     this.#closed = true;
@@ -215,7 +238,10 @@ export class ObjectService implements Objects, Rehearsals {
   async #open(principal: Principal): Promise<TenantObjects> {
     const store = await this.#stores.tenant(principal.tenant);
     const systemClasses = [...this.#systemClasses.values()];
-    return openTenantObjects({ store, runtime: this.#runtime, ospace: principal.ospace, systemClasses });
+    const { tenant, ospace } = principal;
+    const opened = await openTenantObjects({ tenant, store, runtime: this.#runtime, ospace, systemClasses });
+    this.#opened.add(opened);
+    return opened;
   }
 
   async #defining(principal: Principal): Promise<TenantObjects> {
@@ -239,25 +265,28 @@ export class ObjectService implements Objects, Rehearsals {
     const tenant = await this.#tenant(principal);
     const write = await tenant.catalog.begin();
     try {
-      const context = { snapshot: write.snapshot, held: write, resumed: () => tenant.catalog.resumed(), tell: this.#teller(principal) };
+      const definitions = { snapshot: write.snapshot, held: write, resumed: () => tenant.catalog.resumed() };
+      const context = { ...definitions, publish: this.#publisher(principal, tenant, definitions) };
       return await work(tenant, context);
     } finally {
       write.end();
     }
   }
 
-  #teller({ tenant, traceparent }: Principal): WriteContext["tell"] {
+  #publisher({ tenant, traceparent }: Principal, { changes }: TenantObjects, definitions: WriteDefinitions): WriteContext["publish"] {
     const listeners = [...this.#listeners].filter(({ wants }) => wants(tenant));
-    if (listeners.length === 0) return undefined;
-    return (events) => {
-      const whole = events.map((event) => ({ ...event, tenant, traceparent }));
+    return async (events, write) => {
+      await changes.publish({ definitions, traceparent, events, write });
+      if (listeners.length === 0) return;
+      const whole = events().map((event) => ({ ...event, tenant, traceparent }));
       for (const { listener } of listeners) listener(whole);
     };
   }
 }
 
-async function closeTenant({ indexer, catalog }: TenantObjects): Promise<void> {
+async function closeTenant({ indexer, changes, catalog }: TenantObjects): Promise<void> {
   await indexer.close();
+  await changes.close();
   await catalog.close();
 }
 

@@ -8,7 +8,7 @@ const NAMES = ["a", "b", "c"] as const;
 const owners = new Map();
 
 function definitionsOf(classes: ReadonlyMap<string, ClassDefinition>): Definitions {
-  return { counter: undefined, counterRevision: 0, classes, edgeTypes: new Map(), dropping: new Map() };
+  return { counter: undefined, counterRevision: 0, classes, edgeTypes: new Map(), dropping: new Map(), subscriptions: new Map() };
 }
 
 /** Everything a snapshot can be asked, in a form that can be compared. */

@@ -1,6 +1,7 @@
 import type { Runtime } from "../../runtime.ts";
 import type { TenantStore } from "../../store/engine.ts";
 import { TenantCatalog } from "./catalog.ts";
+import { Changes } from "./changes.ts";
 import { ensureRoot, ensureSystemClass } from "./classchanges.ts";
 import { Indexer } from "./indexer.ts";
 import { IndexPasses } from "./indexpasses.ts";
@@ -20,11 +21,13 @@ export interface TenantObjects {
   readonly reader: ObjectReader;
   readonly patience: Patience;
   readonly indexer: Indexer;
+  readonly changes: Changes;
   /** Classes are dropped one attempt after the other, by path. */
   readonly drops: KeyedQueue;
 }
 
 export interface OpenTenantOptions {
+  readonly tenant: string;
   readonly store: TenantStore;
   readonly runtime: Runtime;
   readonly ospace: string;
@@ -33,7 +36,7 @@ export interface OpenTenantOptions {
 
 /** Follows the tenant's definitions, makes its root and system classes, and only then lets anybody in. */
 export async function openTenantObjects(options: OpenTenantOptions): Promise<TenantObjects> {
-  const { store, runtime, ospace, systemClasses } = options;
+  const { tenant, store, runtime, ospace, systemClasses } = options;
   const owners = new Map(systemClasses.map((definition) => [ospace + definition.path, definition]));
   const catalog = new TenantCatalog({ kv: store.kv, runtime, owners });
   const patience = new Patience(runtime);
@@ -49,7 +52,8 @@ export async function openTenantObjects(options: OpenTenantOptions): Promise<Ten
   const writer = new ObjectWriter({ ...parts, number: () => catalog.followerNumber });
   const indexer = new Indexer({ ...parts, catalog, writer, passes: new IndexPasses(store.kv, patience) });
   indexer.start();
-  return { store, catalog, patience, indexer, writer, reader: new ObjectReader(parts), drops: new KeyedQueue() };
+  const changes = new Changes({ tenant, store, runtime, patience, catalog });
+  return { store, catalog, patience, indexer, changes, writer, reader: new ObjectReader(parts), drops: new KeyedQueue() };
 }
 
 async function ensureAll(catalog: TenantCatalog, classes: readonly (readonly [string, SystemClass])[], ospace: string): Promise<void> {

@@ -257,6 +257,32 @@ export interface ObjectChangeEvent {
   readonly traceparent: string;
 }
 
+/** Who is to be told of every change of the objects of some classes, whatever becomes of the controller that made it. */
+export interface ChangeSubscription {
+  /** Letters, digits, `.`, `_`, `-`. On all controllers the same: they share the work. */
+  readonly name: string;
+  /** Paths; one with a slash at its end stands for the class and all below it. */
+  readonly classes: readonly string[];
+  /**
+   * Told at least once of each write that was answered; (id, timeMs) tells repetitions. In the order of the writes of one controller as long as
+   * that lives. When it rejects, or does not resolve within `CHANGE_DELIVERY_DEADLINE_MS`, it is told again. After a crash a write that nobody
+   * was answered may be told, also when only a later one of the same object was made.
+   */
+  readonly deliver: (events: readonly ObjectChangeEvent[]) => Promise<void>;
+}
+
+/** Durable subscriptions of changes. Rights: the permission `objects:write`. */
+export interface ObjectChanges {
+  /**
+   * Durable: every controller stores what it is about to change of these classes before it does, from when this resolves. Each controller that
+   * subscribes by the name tells what it changed, and what was left by controllers that are gone. `AppError("unavailable")` when not all
+   * controllers said in time that they know, and for writes while more than `CHANGE_EVENTS_WAITING_MAX` events are not taken.
+   */
+  subscribe(principal: Principal, subscription: ChangeSubscription): Promise<void>;
+  /** For all controllers. What was not told yet is dropped. */
+  unsubscribe(principal: Principal, name: string): Promise<void>;
+}
+
 /**
  * The object database. Rights: reading needs `classAccess(...).readable`, changing `writable`, definitions the permission
  * `objects:write`; row conditions and hidden columns are the query area's work. Bad values are `AppError("invalid")` that names the

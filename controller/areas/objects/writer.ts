@@ -7,7 +7,7 @@ import type { Entity, EntityChange, EntityKey, EntityTrace, ObjectStore, StoredR
 import { compose, type ComposedWrite, type EntityWrite } from "./compose.ts";
 import { changedMeanwhile, classNow, confirmed, writeNow, type WriteDefinitions } from "./confirm.ts";
 import { entityRow } from "./entity.ts";
-import { deleteEvent, insertEvent, linkFields, upsertEvent, type WriteEvent } from "./events.ts";
+import { deleteEvent, insertEvent, upsertEvent, type WriteEvent } from "./events.ts";
 import { GRAVES_CID, graveOf } from "./graves.ts";
 import { keyFromColumns, RepeatableIds, wholeId, type IdSource } from "./identity.ts";
 import { withPast } from "./late.ts";
@@ -34,8 +34,8 @@ export interface WriterDependencies {
 }
 
 export interface WriteContext extends WriteDefinitions {
-  /** Absent when nobody listens. */
-  readonly tell: ((events: readonly WriteEvent[]) => void) | undefined;
+  /** Makes the write, and sees to it that those who want to know are told. They are asked for the events before the write. */
+  readonly publish: (events: () => readonly WriteEvent[], write: () => Promise<void>) => Promise<void>;
 }
 
 interface MadeRecord {
@@ -97,9 +97,7 @@ export class ObjectWriter {
       const write = { view, key: key.id, timeUs, edits: checked.edits, old, birth: false, fresh: false, ...links };
       const composed = compose(write);
       checkKeyKept(view, key.id, { before: old.row, after: composed.row });
-      await this.#write(context, [write], [composed]);
-      const fields = { ...composed.fields, ...linkFields(checked.links) };
-      context.tell?.([{ class: view.path, id: wholeId(view, key.id), timeMs: timeUs / 1_000, action: "UPDATE", fields }]);
+      await context.publish(() => [upsertEvent(write, composed, checked.links)], () => this.#write(context, [write], [composed]));
       return true;
     });
   }
@@ -159,9 +157,10 @@ export class ObjectWriter {
     for (let from = 0; from < made.length; from += CHANGE_BATCH_MAX) {
       const batch = made.slice(from, from + CHANGE_BATCH_MAX);
       const named = batch.filter(({ isNamed }) => isNamed).map(({ record }) => keyText(record));
-      await this.#queue.run(named, () => this.#appendAll(batch.map(({ record }) => record)));
-      await confirmed(context, (now) => this.#bringRecords(view, batch, now));
-      context.tell?.(batch.map(({ record, row }) => insertEvent(view, record, row)));
+      await context.publish(() => batch.map(({ record, row }) => insertEvent(view, record, row)), async () => {
+        await this.#queue.run(named, () => this.#appendAll(batch.map(({ record }) => record)));
+        await confirmed(context, (now) => this.#bringRecords(view, batch, now));
+      });
     }
     return made.map(({ record }) => wholeId(view, record.id));
   }
@@ -186,9 +185,10 @@ export class ObjectWriter {
     const writes = await withPast(made, traces, this.#source);
     const composed = writes.map(compose);
     await this.#clearLeftovers(view, traces);
-    await this.#write(context, writes, composed);
-    await this.#clearLeftEdges(view, traces);
-    context.tell?.(composed.map((entry, at) => upsertEvent(writes[at], entry, rows[at]?.links ?? [])));
+    await context.publish(() => composed.map((entry, at) => upsertEvent(writes[at], entry, rows[at]?.links ?? [])), async () => {
+      await this.#write(context, writes, composed);
+      await this.#clearLeftEdges(view, traces);
+    });
   }
 
   /** Writes, and sees to it that it stays right whatever other controllers do at the same moment. */
@@ -267,8 +267,8 @@ export class ObjectWriter {
       const traces = await this.#patience.repeat(() => this.#store.trace(dead.map((place) => place.key)));
       const timeUs = this.#clock.nextUs(Math.max(greatest(traces), greatest([...living.values()].map((entry) => entry.entity))));
       const places = [...[...living.values()].map((entry) => entry.place), ...dead];
-      await this.#bury(places, { timeUs, withVersions });
-      context.tell?.([...living.values()].map(({ place }) => deleteEvent(place, timeUs)));
+      const events = () => [...living.values()].map(({ place }) => deleteEvent(place, timeUs));
+      await context.publish(events, () => this.#bury(places, { timeUs, withVersions }));
       return living.size;
     });
   }
@@ -295,13 +295,16 @@ export class ObjectWriter {
     const records = await inPages(all.map((place) => place.key), (keys) => this.#patience.repeat(() => this.#store.getRecords(keys)));
     const living = all.filter((_, at) => records[at] !== undefined);
     if (living.length === 0) return 0;
-    for (let from = 0; from < living.length; from += CHANGE_BATCH_MAX) {
-      const keys = living.slice(from, from + CHANGE_BATCH_MAX).map((place) => place.key);
+    const timeUs = this.#clock.nextUs();
+    await context.publish(() => living.map((place) => deleteEvent(place, timeUs)), () => this.#eraseRecords(living));
+    return living.length;
+  }
+
+  async #eraseRecords(places: readonly Place[]): Promise<void> {
+    for (let from = 0; from < places.length; from += CHANGE_BATCH_MAX) {
+      const keys = places.slice(from, from + CHANGE_BATCH_MAX).map((place) => place.key);
       await this.#patience.repeat(() => this.#store.removeRecords(keys));
     }
-    const timeUs = this.#clock.nextUs();
-    context.tell?.(living.map((place) => deleteEvent(place, timeUs)));
-    return living.length;
   }
 
   async #change(changes: readonly EntityChange[]): Promise<void> {

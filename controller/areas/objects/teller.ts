@@ -1,0 +1,99 @@
+import { AppError, errorText } from "../../../common/errors.ts";
+import { CHANGE_BATCH_MAX } from "../../../common/limits.ts";
+import type { Runtime } from "../../runtime.ts";
+import type { TenantCatalog } from "./catalog.ts";
+import type { SubscriptionDefinition } from "./definition.ts";
+import { Delivery } from "./delivery.ts";
+import type { Intent, Outbox } from "./outbox.ts";
+import { covers } from "./subscriptions.ts";
+import type { ChangeSubscription } from "./types.ts";
+
+export interface TellerDependencies {
+  readonly tenant: string;
+  readonly runtime: Runtime;
+  readonly catalog: TenantCatalog;
+  readonly outbox: Outbox;
+}
+
+/** Gives what is stored in the outbox to the subscriptions that are attached to this controller, and removes what all of them took. */
+export class Teller {
+  readonly #of: TellerDependencies;
+  readonly #deliveries = new Map<string, Delivery>();
+  /** For subscriptions that are not attached here yet. */
+  #parked: Intent[] = [];
+  #done: Intent[] = [];
+  #removing: Promise<void> | undefined;
+  #waiting = 0;
+
+  constructor(of: TellerDependencies) {
+    this.#of = of;
+  }
+
+  /** Events that are stored and that not everybody was told. */
+  get waiting(): number {
+    return this.#waiting;
+  }
+
+  attach(subscription: ChangeSubscription): void {
+    const { name } = subscription;
+    if (this.#deliveries.has(name)) throw new AppError("conflict", `[Valid] The subscription ${name} is attached to this controller already.`);
+    this.#deliveries.set(name, new Delivery(subscription, this.#of.runtime));
+    const parked = this.#parked;
+    this.#parked = [];
+    for (const intent of parked) void this.tell(intent);
+  }
+
+  /** To be called for each intent that is stored, or taken over, before the others. */
+  hold(intents: readonly Intent[]): void {
+    for (const intent of intents) this.#waiting += intent.size;
+  }
+
+  /** Whether all that are to be told are attached here. */
+  canTell(intent: Intent): boolean {
+    return this.#addressees(intent).every(({ name }) => this.#deliveries.has(name));
+  }
+
+  /** Resolves when everybody took it; never, when somebody does not. */
+  async tell(intent: Intent): Promise<void> {
+    if (!this.canTell(intent)) return void this.#parked.push(intent);
+    await Promise.all(this.#addressees(intent).map((subscription) => this.#send(subscription, intent)));
+    this.drop(intent);
+  }
+
+  /** Nobody needs to be told of it any more. */
+  drop(intent: Intent): void {
+    this.#waiting -= intent.size;
+    this.#done.push(intent);
+    this.#removing ??= this.#remove();
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#deliveries.values()].map((delivery) => delivery.close()));
+    await this.#removing;
+  }
+
+  #addressees(intent: Intent): SubscriptionDefinition[] {
+    const { subscriptions } = this.#of.catalog.current().definitions;
+    return [...subscriptions.values()].filter((subscription) => intent.events.some((event) => covers(subscription, event.class)));
+  }
+
+  #send(subscription: SubscriptionDefinition, intent: Intent): Promise<void> {
+    const { tenant } = this.#of;
+    const events = intent.events.filter((event) => covers(subscription, event.class)).map((event) => ({ ...event, tenant }));
+    return new Promise((delivered) => {
+      this.#deliveries.get(subscription.name)?.add({ events, delivered });
+    });
+  }
+
+  async #remove(): Promise<void> {
+    while (this.#done.length > 0) {
+      const batch = this.#done.splice(0, CHANGE_BATCH_MAX);
+      try {
+        await this.#of.outbox.remove(batch);
+      } catch (error) {
+        this.#of.runtime.log.warn({ reason: errorText(error) }, "changes of objects that were told stay behind, and may be told again");
+      }
+    }
+    this.#removing = undefined;
+  }
+}
