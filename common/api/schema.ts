@@ -13,6 +13,17 @@ export const ClassId = Type.Object({ id: Type.String({ minLength: 1 }) });
 export const ClassPath = Type.Object({ class: Type.String({ minLength: 1 }) });
 export const ClassNumber = Type.Object({ cid: Type.String({ minLength: 1 }) });
 
+/** How far an index is that was added while there were objects. */
+const Indexing = Type.Object({
+  state: Type.String(),
+  /** Of `backfill`: objects that are in, of how many. */
+  done: Type.Optional(Type.Integer()),
+  total: Type.Optional(Type.Integer()),
+  /** Why it will not become ready. */
+  problem: Type.Optional(Type.String()),
+});
+export type Indexing = Static<typeof Indexing>;
+
 export const ClassRecord = Type.Object({
   /** 1 for the root. */
   cid: Type.Integer(),
@@ -68,11 +79,13 @@ export const FieldRecord = Type.Object({
   mtime: Type.Integer(),
   /** The class that defines the field. */
   class: Type.String(),
+  /** Of an indexed field. */
+  indexing: Type.Optional(Indexing),
 });
 export type FieldRecord = Static<typeof FieldRecord>;
 
-/** The record of a class with its fields in full. */
-export const ClassDetails = Type.Object({ ...ClassRecord.properties, fields: Type.Array(FieldRecord) });
+/** The record of a class with its fields in full; `indexing` is of the words that come with `autosearch`. */
+export const ClassDetails = Type.Object({ ...ClassRecord.properties, fields: Type.Array(FieldRecord), indexing: Type.Optional(Indexing) });
 export type ClassDetails = Static<typeof ClassDetails>;
 
 export const SchemaTable = Type.Object({ table: Type.String() });

@@ -1,6 +1,6 @@
-import type { ClassDetails, ClassRecord, FieldRecord } from "../../../common/api/schema.ts";
+import type { ClassDetails, ClassRecord, FieldRecord, Indexing } from "../../../common/api/schema.ts";
 import { AppError } from "../../../common/errors.ts";
-import type { ClassCatalog, ClassView, Column } from "../objects/index.ts";
+import type { ClassCatalog, ClassView, Column, IndexStatus } from "../objects/index.ts";
 import { classAccess, type Principal } from "../permissions/index.ts";
 import { PSEUDO_FIELDS, pseudoType } from "../query/index.ts";
 import { baseType, indexOption, typeParameters } from "./field-types.ts";
@@ -9,11 +9,14 @@ import { baseType, indexOption, typeParameters } from "./field-types.ts";
 export class VisibleSchema {
   readonly #principal: Principal;
   readonly #catalog: ClassCatalog;
+  readonly #indexes: ReadonlyMap<string, IndexStatus>;
   #below: ReadonlyMap<number, readonly ClassView[]> | undefined;
 
-  constructor(principal: Principal, catalog: ClassCatalog) {
+  /** Without `indexes` nothing is told of how far they are. */
+  constructor(principal: Principal, catalog: ClassCatalog, indexes: readonly IndexStatus[] = []) {
     this.#principal = principal;
     this.#catalog = catalog;
+    this.#indexes = new Map(indexes.map((status) => [indexKey(status.class, status.column), status]));
   }
 
   /** In the order of their paths. */
@@ -86,7 +89,7 @@ export class VisibleSchema {
   }
 
   details(view: ClassView): ClassDetails {
-    return { ...this.record(view), fields: this.fields(view) };
+    return { ...this.record(view), fields: this.fields(view), ...this.#indexing(view, undefined) };
   }
 
   /** What every object has, then the columns of the class in their order. */
@@ -115,7 +118,22 @@ export class VisibleSchema {
   #fieldRecord(column: Column, view: ClassView): FieldRecord {
     const { name, type, title = name, indexed, key, definedBy } = column;
     const mtime = (this.#catalog.get(definedBy) ?? view).modifiedAtMs;
-    return { ...fieldRecord({ name, title, type, path: definedBy, mtime }), fparam: typeParameters(column), isindex: indexed, iskey: key };
+    const record = fieldRecord({ name, title, type, path: definedBy, mtime });
+    return { ...record, fparam: typeParameters(column), isindex: indexed, iskey: key, ...this.#indexing(view, name) };
+  }
+
+  /** Of a column, or of the words of the class; an own index that is ready beats an inherited one that is not. */
+  #indexing(view: ClassView, column: string | undefined): { readonly indexing?: Indexing } {
+    const found: IndexStatus[] = [];
+    for (let at: ClassView | undefined = view; at; at = at.parent === undefined ? undefined : this.#catalog.get(at.parent)) {
+      const status = this.#indexes.get(indexKey(at.path, column));
+      if (status) found.push(status);
+      if (column === undefined) break;
+    }
+    const best = found.find((status) => status.state === "ready") ?? found[0];
+    if (!best) return {};
+    const { state, done, total, problem } = best;
+    return { indexing: { state, ...(done !== undefined && { done }), ...(total !== undefined && { total }), ...(problem !== undefined && { problem }) } };
   }
 
   #isReadable(view: ClassView): boolean {
@@ -147,6 +165,10 @@ export class VisibleSchema {
     }
     return groups;
   }
+}
+
+function indexKey(path: string, column: string | undefined): string {
+  return JSON.stringify([path, column]);
 }
 
 function isNumber(id: string): boolean {

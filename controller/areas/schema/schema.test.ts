@@ -105,10 +105,12 @@ test("a field record has what clients read, id and class among them", async () =
   });
   expect(fields.get("state")).toMatchObject({ ftype: "enum", btype: "smallint", fparam: { "1": ["up", "running"], "0": ["down", "stopped"] } });
   expect(fields.get("labels")).toMatchObject({ ftype: "map", fparam: ["varchar", "varchar"] });
-  expect(fields.get("size")).toMatchObject({ loption: { type: "long" }, isindex: true });
+  expect(fields.get("size")).toMatchObject({ loption: { type: "long" }, isindex: true, indexing: { state: "ready" } });
   expect(fields.get("seen")).toMatchObject({ loption: { type: "date", pattern: "timestamp" }, class: "/matrix/ent/box" });
   const whole = await get("schema/class?class=/matrix/ent/box/rack");
   expect(whole).toMatchObject({ message: { name: "/matrix/ent/box/rack", fields: answer.message } });
+  expect(whole.message).not.toHaveProperty("indexing");
+  expect(await get("schema/class?class=/matrix/ent/box")).toMatchObject({ message: { indexing: { state: "ready" } } });
 });
 
 test("tables are the text of a list, with meta, by both methods", async () => {
@@ -151,8 +153,9 @@ test("a posted class is made, and what it lacks is added; nothing is taken away"
   const shown = (await get("schema/class/fields?id=/matrix/posted")).message as { name: string }[];
   expect(shown.find(({ name }) => name === "host")).toMatchObject({ title: "Host's name", iskey: true });
   expect(shown.find(({ name }) => name === "labels")).toMatchObject({ fparam: ["varchar"], isindex: true });
-  expect(shown.find(({ name }) => name === "state")).toMatchObject({ ftype: "enum", isindex: true, fparam: { "1": ["up", "running"] } });
-  expect(await post("schema/class", { class: "/matrix/posted" })).toMatchObject({ status: "ok", message: { fields: shown } });
+  expect(shown.find(({ name }) => name === "state")).toMatchObject({ ftype: "enum", isindex: true, fparam: { "1": ["up", "running"] }, indexing: { state: expect.any(String) as string } });
+  expect(await post("schema/class", { class: "/matrix/posted" })).toMatchObject({ status: "ok", message: { name: "/matrix/posted", autosearch: 1 } });
+  expect(names({ message: shown })).toEqual(names(await get("schema/class/fields?id=/matrix/posted")));
 });
 
 test("whichever form a posted class has, it is read", async () => {

@@ -12,7 +12,7 @@ import { baseType, COLUMN_TYPES, indexOption } from "./field-types.ts";
 import { VisibleSchema } from "./records.ts";
 
 export interface SchemaDependencies {
-  readonly objects: Pick<Objects, "catalog">;
+  readonly objects: Pick<Objects, "catalog" | "indexStates">;
   readonly query: Query;
 }
 
@@ -24,7 +24,7 @@ export interface TableAnswer {
 
 /** Classes and fields as records. Every change goes through MQL, and so through its rights, guards and audit. */
 export class SchemaService {
-  readonly #objects: Pick<Objects, "catalog">;
+  readonly #objects: Pick<Objects, "catalog" | "indexStates">;
   readonly #query: Query;
 
   constructor({ objects, query }: SchemaDependencies) {
@@ -51,18 +51,18 @@ export class SchemaService {
   }
 
   async fields(principal: Principal, id: string): Promise<FieldRecord[]> {
-    const schema = await this.#visible(principal);
+    const schema = await this.#indexed(principal);
     return schema.fields(schema.require(id));
   }
 
   async get(principal: Principal, id: string): Promise<ClassDetails> {
-    const schema = await this.#visible(principal);
+    const schema = await this.#indexed(principal);
     return schema.details(schema.require(id));
   }
 
   /** `field`, `ftype` or `class`. `AppError("too_large")` beyond `SCHEMA_TABLE_MAX_RECORDS`. */
   async table(principal: Principal, name: string): Promise<TableAnswer> {
-    const schema = await this.#visible(principal);
+    const schema = await this.#indexed(principal);
     const records = [...bounded(tableRecords(name, schema))];
     const columns = Object.entries(records[0] ?? {}).map(([column, value]) => ({ name: column, title: column, type: typeOf(value) }));
     const rootclass = `/system/${name}`;
@@ -100,6 +100,12 @@ export class SchemaService {
 
   async #visible(principal: Principal): Promise<VisibleSchema> {
     return new VisibleSchema(principal, await this.#objects.catalog(principal));
+  }
+
+  /** With how far every index is. */
+  async #indexed(principal: Principal): Promise<VisibleSchema> {
+    const [catalog, indexes] = await Promise.all([this.#objects.catalog(principal), this.#objects.indexStates(principal)]);
+    return new VisibleSchema(principal, catalog, indexes);
   }
 
   async #run(principal: Principal, statements: readonly Statement[]): Promise<void> {
