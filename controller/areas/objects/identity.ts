@@ -3,7 +3,7 @@ import { AppError } from "../../../common/errors.ts";
 import { formatObjectId, joinKeys, parseObjectId, ulidOf, ulidSeries, uuidOf } from "../../../common/ids.ts";
 import { OBJECT_ID_MAX_BYTES } from "../../../common/limits.ts";
 import type { Row, Value } from "../../../common/value.ts";
-import type { NewRecord } from "./types.ts";
+import type { ClassView, NewRecord } from "./types.ts";
 import { canonicalText } from "./values.ts";
 import type { LoadedClass } from "./views.ts";
 
@@ -35,11 +35,17 @@ export function keyOf(view: LoadedClass, row: Row, given: Value | undefined, sou
 }
 
 /** The key that the key columns of a row make; `undefined` when the key does not come from them or one is not set. */
-export function keyFromColumns(view: LoadedClass, row: Row): string | undefined {
+export function keyFromColumns(view: ClassView, row: Row): string | undefined {
   const { keyMode } = view.options;
   if (keyMode === "uuid" || view.keys.length === 0 || view.keys.some((name) => row[name] === undefined)) return undefined;
   const text = keyText(view, row);
   return keyMode === "manu" ? text : createHash("md5").update(text).digest("hex");
+}
+
+/** The whole id that an insert of these canonical values gets from its key columns; `undefined` when it does not come from them or one is not set. */
+export function idFromColumns(view: ClassView, row: Row): string | undefined {
+  const key = view.kind === "record" ? undefined : keyFromColumns(view, row);
+  return key === undefined ? undefined : wholeId(view, key);
 }
 
 type Identity = Pick<NewRecord, "identity" | "ordinal" | "timeMs">;
@@ -75,7 +81,7 @@ function identityHash(identity: string): Uint8Array {
   return createHash("sha256").update(identity).digest().subarray(0, 10);
 }
 
-export function wholeId(view: LoadedClass, key: string): string {
+export function wholeId(view: ClassView, key: string): string {
   return formatObjectId(view.label, key);
 }
 
@@ -85,12 +91,12 @@ function givenKey(view: LoadedClass, id: string): string {
   return checkedKey(parts?.label === view.label ? parts.key : id);
 }
 
-function keyText(view: LoadedClass, row: Row): string {
+function keyText(view: ClassView, row: Row): string {
   if (view.keys.length === 0) throw new AppError("invalid", `[Valid] class ${view.path}: an object needs an id.`);
   return joinKeys(view.keys.map((name) => keyColumnText(view, name, row[name])));
 }
 
-function keyColumnText(view: LoadedClass, name: string, value: Value | undefined): string {
+function keyColumnText(view: ClassView, name: string, value: Value | undefined): string {
   const text = value === undefined ? "" : canonicalText(value);
   if (text === "") throw new AppError("invalid", `[Valid] class ${view.path}: the key column ${name} is not set.`, { details: { column: name } });
   return text;

@@ -2,7 +2,7 @@ import { AppError, errorText } from "../../../common/errors.ts";
 import { formatObjectId, parseObjectId } from "../../../common/ids.ts";
 import type { Insert, InsertJson, ValueNode } from "../../../common/mql/index.ts";
 import type { Row, Value } from "../../../common/value.ts";
-import { canonicalText, type ClassCatalog, type ClassView, type ObjectRow, type Objects } from "../objects/index.ts";
+import { canonicalText, type ClassCatalog, type ClassView, idFromColumns, type ObjectRow, type Objects } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import { TIME, toComparable } from "./kind.ts";
 import { type Arguments, isList, isMap, literal } from "./literal.ts";
@@ -136,19 +136,16 @@ function candidate(row: Row, existing: ObjectRow | undefined, now: { readonly vi
 
 async function findExisting(row: Row, work: InsertWork, context: Pick<WriteContext, "objects">): Promise<ObjectRow | undefined> {
   const { scope, view } = work;
-  const id = givenId(view, row);
-  if (id !== undefined) {
-    const [found] = await context.objects.get(scope.principal, [{ id, class: view.path }]);
-    return found;
-  }
-  if (view.keys.length === 0 || view.options.keyMode === "uuid") return undefined;
-  const keys = canonicalRow(view, Object.fromEntries(view.keys.map((name) => [name, row[name] ?? null])));
-  const where = view.keys.map((column) => ({ kind: "equals" as const, column, values: [keys[column] ?? null] }));
-  for await (const page of context.objects.read(scope.principal, { class: view.path, subtree: false, where })) {
-    const found = page.find((object) => view.keys.every((name) => object.values[name] === keys[name]));
-    if (found) return found;
-  }
-  return undefined;
+  const id = givenId(view, row) ?? idFromColumns(view, keyValues(view, row));
+  if (id === undefined) return undefined;
+  const [found] = await context.objects.get(scope.principal, [{ id, class: view.path }]);
+  return found;
+}
+
+/** Without those that are not set. */
+function keyValues(view: ClassView, row: Row): Row {
+  const given = Object.fromEntries(view.keys.flatMap((name) => (name in row ? [[name, row[name] ?? null]] : [])));
+  return Object.fromEntries(Object.entries(canonicalRow(view, given)).filter(([, value]) => value !== null));
 }
 
 /** The id as it will be, from a bare or a whole one, also a number. */
