@@ -111,6 +111,10 @@ export class MemoryObjects implements Objects {
     throw new AppError("unsupported", "Versions are not kept here.");
   }
 
+  removed(): AsyncIterable<never> {
+    throw new AppError("unsupported", "Versions are not kept here.");
+  }
+
   registerSystemClass(definition: SystemClass): void {
     this.#system.push(definition);
   }

@@ -1,12 +1,10 @@
 import { AppError } from "../../../common/errors.ts";
 import { parseObjectId } from "../../../common/ids.ts";
 import { OBJECT_PAGE_MAX } from "../../../common/limits.ts";
-import type { Entity } from "../../store/objects.ts";
-import { GRAVES_CID, graveTerm, keyInGrave } from "./graves.ts";
-import { keepsVersions, lastMicrosecond, objectsAt, withoutVersions, type HistorySource } from "./history.ts";
+import { buriedPlaces, type BuriedSource } from "./buried.ts";
+import { keepsVersions, lastMicrosecond, objectsAt, withoutVersions } from "./history.ts";
 import type { Place } from "./locate.ts";
 import { outlineOf, scopeOf, type Outline } from "./outline.ts";
-import type { ObjectReader } from "./reader.ts";
 import type { Snapshot } from "./snapshot.ts";
 import type { ObjectRow, ReadPlan, ReadRequest } from "./types.ts";
 import type { LoadedClass } from "./views.ts";
@@ -16,8 +14,7 @@ export interface AsOfRequest extends ReadRequest {
   readonly asOfMs: number;
 }
 
-export interface AsOfSource extends HistorySource {
-  readonly reader: ObjectReader;
+export interface AsOfSource extends BuriedSource {
   readonly principal: Principal;
   readonly snapshot: Snapshot;
 }
@@ -72,23 +69,10 @@ async function rowsAsOf(rows: readonly ObjectRow[], asOfMs: number, source: AsOf
 }
 
 /** Objects of one class that were removed since, and are not there again: those were among the present ones. */
-async function* buriedAsOf(view: LoadedClass, request: AsOfRequest, source: AsOfSource): AsyncGenerator<readonly ObjectRow[]> {
-  const { store, patience, reader } = source;
-  let cursor: string | undefined;
-  do {
-    checkSignal(request);
-    const page = { limit: OBJECT_PAGE_MAX, ...(cursor === undefined ? {} : { cursor }) };
-    const answer = await patience.repeat(() => store.find({ terms: [graveTerm(view.cid)] }, page));
-    const places = answer.items.flatMap((grave) => removedSince(view, grave, request.asOfMs));
-    const now = await reader.get(places.map((place) => [place]));
-    yield* known(await objectsAt(places.filter((_, at) => now[at] === undefined), request.asOfMs, source));
-    cursor = answer.cursor;
-  } while (cursor !== undefined);
-}
-
-function removedSince(view: LoadedClass, grave: Entity, asOfMs: number): Place[] {
-  const id = grave.key.cid === GRAVES_CID && grave.birthUs > lastMicrosecond(asOfMs) ? keyInGrave(view, grave.key.id) : undefined;
-  return id === undefined ? [] : [{ view, key: { cid: view.cid, id } }];
+async function* buriedAsOf(view: LoadedClass, { asOfMs, signal }: AsOfRequest, source: AsOfSource): AsyncGenerator<readonly ObjectRow[]> {
+  for await (const places of buriedPlaces(view, { afterUs: lastMicrosecond(asOfMs), signal }, source)) {
+    yield* known(await objectsAt(places, asOfMs, source));
+  }
 }
 
 function isChanged(row: ObjectRow | undefined, asOfMs: number): boolean {

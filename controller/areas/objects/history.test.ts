@@ -48,6 +48,13 @@ async function sizesAt(asOfMs: number, request: Partial<ReadRequest> = {}): Prom
   return Object.fromEntries((await readAll({ asOfMs, ...request })).map((row) => [row.id, row.values.size ?? null]));
 }
 
+/** Ids of objects that are gone. */
+async function removed(fromMs?: number): Promise<string[]> {
+  const ids: string[] = [];
+  for await (const page of objects.removed(admin, HOST.path, fromMs === undefined ? {} : { fromMs })) ids.push(...page.map(({ id }) => id));
+  return ids;
+}
+
 async function historyOf(id: string, range?: HistoryRange): Promise<ObjectVersion[]> {
   const versions: ObjectVersion[] = [];
   for await (const page of objects.history(admin, { id }, range)) versions.push(...page);
@@ -64,13 +71,20 @@ describe("versions of an object", () => {
     expect((await historyOf("host:a")).map((version) => version.values)).toEqual([undefined, { name: "a", size: 2 }, { name: "a", size: 1 }]);
     expect((await historyOf("host:a", { fromMs: first, toMs: second })).map((version) => version.values?.size)).toEqual([2]);
     expect(await historyOf("host:never")).toEqual([]);
+    await objects.insert(admin, HOST.path, [{ name: "back" }]);
+    await objects.remove(admin, [{ id: "host:back" }]);
+    await objects.insert(admin, HOST.path, [{ name: "back" }]);
+    expect(await removed()).toEqual(["host:a"]);
+    expect(await removed(moment())).toEqual([]);
     await objects.remove(admin, [{ id: "host:a" }], { withVersions: true });
     expect(await historyOf("host:a")).toEqual([]);
+    expect(await removed()).toEqual([]);
     expect(await sizesAt(first)).toEqual({});
   });
 
   test("are refused by name where a class keeps none", async () => {
     await objects.createClass(admin, { ...HOST, path: "/matrix/cmdb/rack", options: {} });
+    await expect(objects.removed(admin, "/matrix/cmdb/rack")[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: "invalid" });
     await expect(historyOf("rack:r")).rejects.toMatchObject({ code: "invalid", message: "[Valid] class /matrix/cmdb/rack keeps no versions of its objects." });
   });
 });

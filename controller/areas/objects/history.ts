@@ -76,8 +76,8 @@ function objectOfVersion({ view, key }: Place, version: Version, asOfMs: number)
   return { id: wholeId(view, key.id), class: view, values: version.row, vtimeMs: Math.floor(version.timeUs / 1_000), ctimeMs: version.ctimeMs };
 }
 
-function told({ view, key }: Place, { timeUs, row }: Version): ObjectVersion {
-  return { id: wholeId(view, key.id), class: view, vtimeMs: Math.floor(timeUs / 1_000), values: row };
+function told({ view, key }: Place, { timeUs, row, ctimeMs }: Version): ObjectVersion {
+  return { id: wholeId(view, key.id), class: view, vtimeMs: Math.floor(timeUs / 1_000), ctimeMs, values: row };
 }
 
 function microseconds({ fromMs, toMs }: HistoryRange): TimeRangeUs {

@@ -5,10 +5,12 @@ import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import { alterClass, createClass, createEdgeType, dropEdgeType } from "./classchanges.ts";
 import { outlineAsOf, planAsOf, readAsOf, type AsOfRequest } from "./asof.ts";
+import { buriedPlaces } from "./buried.ts";
 import type { Draft } from "./draft.ts";
 import { edgesOf } from "./edges.ts";
 import type { WriteDefinitions } from "./confirm.ts";
-import { versionsOf } from "./history.ts";
+import { keepsVersions, lastMicrosecond, versionsOf, withoutVersions } from "./history.ts";
+import { wholeId } from "./identity.ts";
 import { DraftRehearsal } from "./rehearsal.ts";
 import { dropClass, retire } from "./retirement.ts";
 import { placesOf, type Place } from "./locate.ts";
@@ -176,6 +178,16 @@ export class ObjectService implements Objects, ObjectChanges, Rehearsals {
   async *history(principal: Principal, ref: ObjectRef, range: HistoryRange = {}): AsyncGenerator<readonly ObjectVersion[]> {
     const { tenant, snapshot, readable } = await this.#reading(principal);
     yield* versionsOf(placesOf(snapshot, ref, readable), range, { store: tenant.store.objects, patience: tenant.patience });
+  }
+
+  async *removed(principal: Principal, path: string, { fromMs, signal }: Pick<HistoryRange, "fromMs" | "signal"> = {}): AsyncGenerator<readonly ObjectRef[]> {
+    const { tenant, snapshot, readable } = await this.#reading(principal);
+    const view = snapshot.get(path);
+    if (view === undefined || !readable(view)) throw classNotFound(path);
+    if (!keepsVersions(view)) throw withoutVersions(view);
+    const afterUs = fromMs === undefined ? -Infinity : lastMicrosecond(fromMs - 1);
+    const source = { store: tenant.store.objects, patience: tenant.patience, reader: tenant.reader };
+    for await (const places of buriedPlaces(view, { afterUs, signal }, source)) yield places.map(({ key }) => ({ id: wholeId(view, key.id), class: path }));
   }
 
   onChange(listener: ChangeListener, wants: (tenant: string) => boolean = () => true): () => void {

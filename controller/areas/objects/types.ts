@@ -202,6 +202,8 @@ export interface ObjectVersion {
   readonly id: string;
   readonly class: ClassView;
   readonly vtimeMs: number;
+  /** Time of the insert. */
+  readonly ctimeMs: number;
   /** As in `ObjectRow`; `undefined` when the write removed the object. */
   readonly values: Row | undefined;
 }
@@ -324,6 +326,11 @@ export interface Objects {
   edges(principal: Principal, refs: readonly ObjectRef[], request: EdgeRequest): AsyncIterable<readonly ObjectEdge[]>;
   /** Versions of an object, newest first; of each class that a reference may mean. `AppError("invalid")` when none of them keeps versions. */
   history(principal: Principal, ref: ObjectRef, range?: HistoryRange): AsyncIterable<readonly ObjectVersion[]>;
+  /**
+   * Objects of just this class that were removed, at `fromMs` or later, still have versions and are not there again. `AppError("invalid")` when the
+   * class keeps no versions.
+   */
+  removed(principal: Principal, path: string, range?: Pick<HistoryRange, "fromMs" | "signal">): AsyncIterable<readonly ObjectRef[]>;
 
   /**
    * Told after each write of this controller. The answer ends it. A listener must not throw and must not wait. Nothing is made ready for

@@ -18,7 +18,12 @@ export interface SearchReads {
 
 /** Objects of which earlier versions are wanted, too: those written from `fromMs` to `toMs`, both included. */
 export interface Versioned {
+  /** Of those there are now. */
   readonly reads: readonly ReadRequest[];
+  /** Paths of the classes of those that are gone. */
+  readonly classes: readonly string[];
+  /** Absent: of any id. */
+  readonly ids: ReadonlySet<string> | undefined;
   readonly fromMs: number;
   readonly toMs: number;
 }
@@ -61,15 +66,17 @@ function presentReads(question: SearchQuestion, views: readonly ClassView[], cho
 /** What an object is now says nothing about what it was, except its id, and when it was written last. */
 function versionedReads(question: SearchQuestion, views: readonly ClassView[]): Versioned {
   const { time } = question;
-  const { targets, request } = narrowed(question, views, undefined);
+  const { targets, views: named, request } = narrowed(question, views, undefined);
   const isOfWrites = time?.kind === "range" && (!time.field || ["vtime", "mtime"].includes(time.field.parts.join(".")));
   const { fromMs, toMs } = isOfWrites ? time : { fromMs: -Infinity, toMs: Infinity };
   const where: readonly Pushdown[] = isOfWrites ? [{ kind: "range", column: "vtime", from: fromMs }] : [];
   const ids = request.ids ? { ids: request.ids } : {};
-  return { reads: targets.map((target) => ({ ...target, ...ids, where })), fromMs, toMs };
+  const reads = targets.map((target) => ({ ...target, ...ids, where }));
+  return { reads, classes: named.map((view) => view.path), ids: request.ids && new Set(request.ids), fromMs, toMs };
 }
 
 interface Narrowed {
+  readonly views: readonly ClassView[];
   readonly targets: readonly Pick<ReadRequest, "class" | "subtree">[];
   readonly request: Partial<ReadRequest>;
 }
@@ -78,10 +85,11 @@ interface Narrowed {
 function narrowed({ scope, wanted, context }: SearchQuestion, views: readonly ClassView[], choice: Choice | undefined): Narrowed {
   const reads = readsOf(scope, allOf([wanted.where, choice?.where]), { values: [], veiled: context.veiled ?? false });
   const [first] = reads;
-  if (!first) return { targets: [], request: {} };
+  if (!first) return { views: [], targets: [], request: {} };
   const isAll = reads.length === 1 && first.class === scope.root && first.subtree === scope.subtree;
   const named = new Set(reads.map((read) => read.class));
-  return { targets: coverOf(isAll ? views : views.filter((view) => named.has(view.path)), context.catalog), request: first };
+  const asked = isAll ? views : views.filter((view) => named.has(view.path));
+  return { views: asked, targets: coverOf(asked, context.catalog), request: first };
 }
 
 function indexedWords(words: readonly WantedText[]): readonly Pushdown[] {

@@ -1,7 +1,7 @@
 import { AppError } from "../../../../common/errors.ts";
 import { mapLimited } from "../../../../common/concurrency.ts";
 import { HISTORY_READS_IN_FLIGHT_MAX, QUERY_DISTINCT_MAX_ROWS } from "../../../../common/limits.ts";
-import type { ObjectRow, Objects, ObjectVersion } from "../../objects/index.ts";
+import type { ObjectRef, ObjectRow, Objects } from "../../objects/index.ts";
 import type { Predicate } from "../predicate.ts";
 import { canonical } from "../questions.ts";
 import { matching, type RunContext } from "../run.ts";
@@ -11,7 +11,8 @@ import type { SearchPlan } from "./plan.ts";
 import type { Versioned } from "./reads.ts";
 
 export interface RowsContext extends RunContext {
-  readonly history: (row: ObjectRow, range: { readonly fromMs?: number; readonly toMs?: number }) => ReturnType<Objects["history"]>;
+  readonly history: (ref: ObjectRef, range: { readonly fromMs?: number; readonly toMs?: number }) => ReturnType<Objects["history"]>;
+  readonly removed: (path: string, range: { readonly fromMs?: number }) => ReturnType<Objects["removed"]>;
   readonly slices: Slices;
 }
 
@@ -28,13 +29,25 @@ async function* allRows(plan: SearchPlan, context: RowsContext): AsyncIterable<r
   if (plan.versioned) yield* versionRows(plan.versioned, plan.filter, context);
 }
 
+/** Objects as they are, what they were, and what those that are gone were. */
 async function* versionRows(versioned: Versioned, filter: Predicate<ObjectRow>, context: RowsContext): AsyncIterable<readonly ObjectRow[]> {
   const objects = matching({ reads: versioned.reads, filter: () => true, slices: context.slices }, context);
   for await (const rows of objects) {
-    for (let at = 0; at < rows.length; at += HISTORY_READS_IN_FLIGHT_MAX) {
-      yield* versionsOf(rows.slice(at, at + HISTORY_READS_IN_FLIGHT_MAX), { versioned, filter, context });
+    const found = rows.filter((row) => filter(row) === true);
+    if (found.length > 0) yield found;
+    yield* pasts(rows.map((row) => ({ id: row.id, class: row.class.path, beforeMs: row.vtimeMs })), { versioned, filter, context });
+  }
+  for (const path of versioned.classes) {
+    for await (const refs of context.removed(path, startOf(versioned))) {
+      const wanted = versioned.ids ? refs.filter(({ id }) => versioned.ids?.has(id)) : refs;
+      yield* pasts(wanted, { versioned, filter, context });
     }
   }
+}
+
+interface Past extends ObjectRef {
+  /** Only versions before this time; absent: all. */
+  readonly beforeMs?: number;
 }
 
 interface VersionSearch {
@@ -43,34 +56,32 @@ interface VersionSearch {
   readonly context: RowsContext;
 }
 
-/** The objects as they are and, page by page, as they were. The first pages are read side by side. */
-async function* versionsOf(rows: readonly ObjectRow[], search: VersionSearch): AsyncIterable<readonly ObjectRow[]> {
-  const { filter, context } = search;
-  const pasts = rows.map((row) => earlier(row, search)[Symbol.asyncIterator]());
-  const pages = await mapLimited(pasts, pasts.length, (past) => past.next());
-  const found: ObjectRow[] = rows.filter((row) => filter(row) === true);
-  for (const page of pages) if (!page.done) found.push(...page.value);
-  if (found.length > 0) yield found;
-  for (const [at, past] of pasts.entries()) {
-    for (let page = pages[at]; page && !page.done; ) {
-      context.slices.check();
-      page = await past.next();
-      if (!page.done) yield page.value;
+async function* pasts(all: readonly Past[], search: VersionSearch): AsyncIterable<readonly ObjectRow[]> {
+  for (let at = 0; at < all.length; at += HISTORY_READS_IN_FLIGHT_MAX) yield* sideBySide(all.slice(at, at + HISTORY_READS_IN_FLIGHT_MAX), search);
+}
+
+/** What objects were. The first pages are read side by side, what is behind them page by page. */
+async function* sideBySide(some: readonly Past[], search: VersionSearch): AsyncIterable<readonly ObjectRow[]> {
+  const rest = some.map((past) => versionsOf(past, search)[Symbol.asyncIterator]());
+  const pages = await mapLimited(rest, rest.length, (versions) => versions.next());
+  for (const [at, versions] of rest.entries()) {
+    for (let page = pages[at]; page && !page.done; page = await versions.next()) {
+      search.context.slices.check();
+      if (page.value.length > 0) yield page.value;
     }
   }
 }
 
-/** Pages of what an object was before its latest write and what of that passes. */
-async function* earlier(row: ObjectRow, { versioned, filter, context }: VersionSearch): AsyncIterable<readonly ObjectRow[]> {
-  const { fromMs, toMs } = versioned;
-  const range = { toMs: Math.min(toMs, row.vtimeMs - 1), ...(Number.isFinite(fromMs) ? { fromMs } : {}) };
-  for await (const versions of context.history(row, range)) {
-    yield versions.flatMap((version) => versionRow(version, row)).filter((candidate) => filter(candidate) === true);
+async function* versionsOf({ beforeMs, ...ref }: Past, { versioned, filter, context }: VersionSearch): AsyncIterable<readonly ObjectRow[]> {
+  const toMs = Math.min(versioned.toMs, beforeMs === undefined ? Infinity : beforeMs - 1);
+  for await (const versions of context.history(ref, { ...startOf(versioned), ...(Number.isFinite(toMs) ? { toMs } : {}) })) {
+    const rows = versions.flatMap(({ values, ...version }): ObjectRow[] => (values ? [{ ...version, values }] : []));
+    yield rows.filter((row) => filter(row) === true);
   }
 }
 
-function versionRow({ values, vtimeMs }: ObjectVersion, row: ObjectRow): readonly ObjectRow[] {
-  return values ? [{ ...row, values, vtimeMs }] : [];
+function startOf({ fromMs }: Versioned): { readonly fromMs?: number } {
+  return Number.isFinite(fromMs) ? { fromMs } : {};
 }
 
 async function* firstRows(plan: SearchPlan, pages: AsyncIterable<readonly ObjectRow[]>): AsyncIterable<readonly ObjectRow[]> {

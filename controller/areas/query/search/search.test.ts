@@ -179,6 +179,18 @@ describe("times", () => {
     expect(await values("error | class=/matrix/doc", "state")).toEqual(["ERROR"]);
   });
 
+  test("what was removed is there as it was, and with at", async () => {
+    await objects.insert(admin, "/matrix/doc", [{ name: "old", state: "stale" }], { atMs: NOON_MS });
+    await objects.remove(admin, [{ id: "doc:old" }]);
+    expect(await values("#/matrix/doc: | stale", "id")).toEqual([]);
+    expect(await rows("/matrix/doc: | stale | print id, state, ctime")).toEqual([{ id: "doc:old", state: "stale", ctime: NOON_MS }]);
+    expect(await values("/matrix/doc: | id=doc:old", "state")).toEqual(["stale"]);
+    expect(await values("/matrix/doc: | id=doc:plan | state=stale", "state")).toEqual([]);
+    expect(await values("/matrix/doc: | window 2024-02-28 12:30 to 2024-02-28 13:30", "state")).toEqual(["ERROR"]);
+    expect(await values("/matrix/doc: | at 2024-02-28 12:30", "state")).toEqual(["draft", "stale"]);
+    await objects.remove(admin, [{ id: "doc:old" }], { withVersions: true });
+  });
+
   test("at alone shows the state of that time, for classes that keep versions", async () => {
     expect(await rows("/matrix/doc: | at 2024-02-28 13:30 | print state")).toEqual([{ state: "ERROR" }]);
     expect(await rows("at 2024-02-28 12:30 | print state")).toEqual([{ state: "draft" }]);

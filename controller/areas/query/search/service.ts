@@ -98,12 +98,14 @@ export class SearchService implements Searches {
 
   #context({ principal, signal }: Caller): RowsContext {
     const objects = this.#objects;
+    const until = signal ? { signal } : {};
     return {
       clock: this.#clock,
       signal,
       slices: new Slices(this.#clock, signal),
       read: (request) => objects.read(principal, request),
-      history: (row, range) => objects.history(principal, { id: row.id, class: row.class.path }, { ...range, ...(signal ? { signal } : {}) }),
+      history: (ref, range) => objects.history(principal, ref, { ...range, ...until }),
+      removed: (path, range) => objects.removed(principal, path, { ...range, ...until }),
     };
   }
 
