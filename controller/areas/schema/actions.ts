@@ -2,7 +2,7 @@ import { AppError, isAppError } from "../../../common/errors.ts";
 import { QUERY_VALUE_ROWS_MAX } from "../../../common/limits.ts";
 import type { Condition, Insert, Placeholder, Update } from "../../../common/mql/index.ts";
 import type { Row, Value } from "../../../common/value.ts";
-import { canonicalValue, type ClassView } from "../objects/index.ts";
+import { canonicalValue, type ClassView, idFromColumns } from "../objects/index.ts";
 import { isPseudo } from "../query/index.ts";
 import { classRef, NOWHERE } from "./definition.ts";
 import type { VisibleSchema } from "./records.ts";
@@ -24,8 +24,8 @@ export interface Step {
 interface Target {
   readonly view: ClassView;
   readonly set: readonly string[];
-  /** Members that find the object of an update. */
-  readonly by: readonly string[];
+  /** Of the object of an update. */
+  readonly id?: Value;
 }
 
 /** What an action does, in the order of its objects. Names and values of all are checked; an error names the object as `data[n]`. */
@@ -33,8 +33,8 @@ export function stepsOf(action: Action, schema: VisibleSchema): readonly Step[] 
   const steps: { signature: string; step: Step & { readonly values: (readonly Value[])[] } }[] = [];
   action.objects.forEach((object, index) => {
     const target = named(index, () => targetOf(action.kind, object, schema));
-    const values = [...target.set, ...target.by].map((name) => object[name] ?? null);
-    const signature = JSON.stringify([target.view.cid, target.set, target.by]);
+    const values = [...target.set.map((name) => object[name] ?? null), ...(target.id === undefined ? [] : [target.id])];
+    const signature = JSON.stringify([target.view.cid, target.set]);
     const last = steps.at(-1);
     if (last?.signature === signature && last.step.values.length < QUERY_VALUE_ROWS_MAX) last.step.values.push(values);
     else steps.push({ signature, step: { statement: statementOf(action.kind, target), values: [values], from: index } });
@@ -56,11 +56,11 @@ function targetOf(kind: Action["kind"], object: Row, schema: VisibleSchema): Tar
   const view = classOf(object, schema);
   for (const [name, value] of Object.entries(object)) checkMember(name, value, { view, schema });
   const columns = Object.keys(object).filter((name) => !isPseudo(name));
-  if (kind === "insert") return { view, set: object.id === undefined ? columns : ["id", ...columns], by: [] };
-  const by = isGiven(object.id) ? ["id"] : keysOf(object, view);
-  const set = columns.filter((name) => !by.includes(name));
+  if (kind === "insert") return { view, set: object.id === undefined ? columns : ["id", ...columns] };
+  const id = isGiven(object.id) ? object.id : idOf(object, view);
+  const set = isGiven(object.id) ? columns : columns.filter((name) => !view.keys.includes(name));
   if (set.length === 0) throw new AppError("invalid", "[Valid] there is nothing to change in the object.");
-  return { view, set, by };
+  return { view, set, ...(id !== undefined && { id }) };
 }
 
 /** By the member `class`, else by the part of the id before its first colon. */
@@ -81,8 +81,15 @@ function checkMember(name: string, value: Value, where: { readonly view: ClassVi
   else if (!where.schema.isEdgeType(name)) throw new AppError("not_found", `Field ${name} Not Exist`);
 }
 
-function keysOf(object: Row, view: ClassView): readonly string[] {
-  if (view.keys.length > 0 && view.keys.every((name) => isGiven(object[name]))) return view.keys;
+/** As an insert of the object would make it. */
+function idOf(object: Row, view: ClassView): string {
+  const keys = view.keys.flatMap((name) => {
+    const column = view.column(name);
+    const value = column && isGiven(object[name]) ? canonicalValue(column, object[name] ?? null) : undefined;
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  const id = idFromColumns(view, Object.fromEntries(keys));
+  if (id !== undefined) return id;
   throw new AppError("invalid", `[Valid] an update needs the id${view.keys.length > 0 ? ` or the keys ${view.keys.join(", ")}` : ""} of its object.`);
 }
 
@@ -94,18 +101,11 @@ function statementOf(kind: Action["kind"], target: Target): Insert | Update {
   const common = { class: classRef(target.view.path), span: NOWHERE };
   if (kind === "insert") return { kind, ...common, form: "values", columns: target.set, rows: [target.set.map((_, index) => placeholder(index))], at: undefined };
   const assignments = target.set.map((column, index) => ({ kind: "assignment" as const, column, operation: "set" as const, value: placeholder(index), span: NOWHERE }));
-  return { kind, ...common, assignments, where: locating(target), refresh: false };
+  return { kind, ...common, assignments, where: isObject(target.set.length), refresh: false };
 }
 
-function locating({ set, by }: Target): Condition {
-  const items = by.map((name, index): Condition => ({
-    kind: "compare",
-    operator: "=",
-    left: { kind: "field", parts: [name], span: NOWHERE },
-    right: placeholder(set.length + index),
-    span: NOWHERE,
-  }));
-  return { kind: "and", items, span: NOWHERE };
+function isObject(at: number): Condition {
+  return { kind: "compare", operator: "=", left: { kind: "field", parts: ["id"], span: NOWHERE }, right: placeholder(at), span: NOWHERE };
 }
 
 function placeholder(index: number): Placeholder {

@@ -86,7 +86,7 @@ export class SchemaService {
   }
 
   /**
-   * Inserts objects, or updates those that are there: found by `id`, else by the keys of their class. Everything is checked before the first
+   * Inserts objects, or updates those that are there: found by `id`, else by the id that their keys make. Everything is checked before the first
    * write; `AppError("not_found")` when some of an update are not there, after the others were written.
    */
   async act(principal: Principal, action: Action, signal?: AbortSignal): Promise<ActionAnswer> {
