@@ -8,7 +8,7 @@ const AREAS_ON_CLUSTER = [
   "controller/areas/objects/{catalog,changes,definitions,edges,history,indexing,model,races,service}.test.ts",
   "controller/areas/{depots,jobs}/interface.test.ts",
   "controller/areas/jobs/takeover.test.ts",
-  "controller/areas/transfer/{import,roundtrip}.test.ts",
+  "controller/areas/transfer/{import,roundtrip,sheets}.test.ts",
   "controller/areas/hosts/{agent,enrolment,records,routes}.test.ts",
   "controller/grpc/{peers,server}.test.ts",
   "test/mql/{random,scripts}.test.ts",

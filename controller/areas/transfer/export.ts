@@ -1,8 +1,9 @@
 import { EXPORT_PIECE_CHARACTERS } from "../../../common/limits.ts";
-import type { ClassView } from "../objects/index.ts";
+import type { ClassView, EdgeType } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import { orderedObjects, type ExportedObject, type RowsDependencies } from "./rows.ts";
 import { classText, edgeTypeText, objectText } from "./script.ts";
+import { classSheet, edgeTypeSheet, workbookBytes } from "./sheets/index.ts";
 import { selectClasses } from "./selection.ts";
 import type { ExportedClass, ExportRequest } from "./types.ts";
 
@@ -16,36 +17,58 @@ export class ExportService {
 
   /** An MQL script: edge types, classes with those they inherit from first, objects by class and id with what they are related to. */
   async script(principal: Principal, request: ExportRequest): Promise<AsyncIterable<string>> {
+    return inPieces(this.#statements(await this.#content(principal, request)));
+  }
+
+  /** A spreadsheet of the same content: edge types in a sheet of their own, one sheet for each class. */
+  async workbook(principal: Principal, request: ExportRequest): Promise<AsyncIterable<Uint8Array>> {
+    const content = await this.#content(principal, request);
+    const { classes, edgeTypes, parents } = content;
+    const sheets = classes.map((exported) => classSheet(exported, {
+      parent: parents.get(exported.view.parent ?? ""),
+      relations: request.limit === 0 && !request.relations ? [] : this.#relationsOf(exported, content),
+      objects: () => this.#objects(exported, content),
+    }));
+    return workbookBytes(request.relations ? [edgeTypeSheet(edgeTypes), ...sheets] : sheets) as AsyncIterable<Uint8Array>;
+  }
+
+  async #content(principal: Principal, request: ExportRequest): Promise<Content> {
     const catalog = await this.#dependencies.objects.catalog(principal);
     const classes = selectClasses(request, principal, catalog);
-    const edgeTypes = request.relations ? [...catalog.edgeTypes()].sort((a, b) => (a.name < b.name ? -1 : 1)) : [];
-    return inPieces(this.#statements(classes, edgeTypes.map(edgeTypeText), { principal, request }));
+    const edgeTypes = [...catalog.edgeTypes()].sort((a, b) => (a.name < b.name ? -1 : 1));
+    return { principal, request, classes, edgeTypes, parents: new Map(classes.map(({ view }) => [view.path, view])) };
   }
 
-  async *#statements(classes: readonly ExportedClass[], first: readonly string[], asked: Asked): AsyncGenerator<string> {
-    yield* first;
-    const views = new Map<string, ClassView>();
+  async *#statements(content: Content): AsyncGenerator<string> {
+    const { classes, edgeTypes, parents, request } = content;
+    if (request.relations) yield* edgeTypes.map(edgeTypeText);
+    yield* classes.map((exported) => classText(exported, parents.get(exported.view.parent ?? "")));
     for (const exported of classes) {
-      yield classText(exported, views.get(exported.view.parent ?? ""));
-      views.set(exported.view.path, exported.view);
-    }
-    const ignored = new Set(asked.request.ignoredFields);
-    for (const exported of classes) {
-      for await (const objects of this.#objects(exported, asked)) {
-        for (const object of objects) yield objectText(exported, object, (name) => ignored.has(name));
-      }
+      const relations = new Set(this.#relationsOf(exported, content));
+      for await (const objects of this.#objects(exported, content)) for (const object of objects) yield objectText(exported, object, relations);
     }
   }
 
-  async *#objects({ view, hasRows }: ExportedClass, { principal, request }: Asked): AsyncGenerator<readonly ExportedObject[]> {
+  /** Edge types that objects of the class can be written with. */
+  #relationsOf({ view }: ExportedClass, { edgeTypes, request }: Content): readonly string[] {
+    if (view.kind === "record" || view.system) return [];
+    return edgeTypes.map(({ name }) => name).filter((name) => view.column(name) === undefined && !request.ignoredFields?.includes(name));
+  }
+
+  async *#objects({ view, hasRows }: ExportedClass, { principal, request }: Content): AsyncGenerator<readonly ExportedObject[]> {
     const limit = request.limit === undefined || request.limit < 0 ? undefined : request.limit;
     if (hasRows) yield* orderedObjects(this.#dependencies, { principal, view, limit, signal: request.signal });
   }
 }
 
-interface Asked {
+interface Content {
   readonly principal: Principal;
   readonly request: ExportRequest;
+  readonly classes: readonly ExportedClass[];
+  /** By name. */
+  readonly edgeTypes: readonly EdgeType[];
+  /** Of the classes, by path. */
+  readonly parents: ReadonlyMap<string, ClassView>;
 }
 
 async function* inPieces(texts: AsyncIterable<string>): AsyncGenerator<string> {

@@ -13,6 +13,7 @@ import { checkScript } from "./check.ts";
 import { reportOf, TRANSFER_CLASS, TRANSFER_PATH, TransferRecords } from "./records.ts";
 import { ImportRuns, type Controllers } from "./runs.ts";
 import { scriptParts, type ScriptPart } from "./source.ts";
+import { workbookParts } from "./sheets/index.ts";
 import { TransferStore, type OpenImport, type VersionedImport } from "./store.ts";
 import type { TransferReport } from "./types.ts";
 
@@ -42,6 +43,16 @@ export interface ImportOptions {
 export function scriptUpload(file: { readonly path: string; readonly filename: string }): Upload {
   const content = (): AsyncIterable<Uint8Array> => createReadStream(file.path) as AsyncIterable<Uint8Array>;
   return { name: file.filename, content, parts: () => scriptParts(content()) };
+}
+
+/** A spreadsheet counts as the script it stands for. */
+export function workbookUpload(file: { readonly path: string; readonly filename: string }): Upload {
+  const parts = (): AsyncIterable<ScriptPart> => workbookParts(file.path);
+  return { name: file.filename, parts, content: () => scriptOf(parts()) };
+}
+
+async function* scriptOf(parts: AsyncIterable<ScriptPart>): AsyncGenerator<Uint8Array> {
+  for await (const { text } of parts) yield Buffer.from(`${text};\n`);
 }
 
 /** Takes scripts in: checked as a whole, put on record, then written. */

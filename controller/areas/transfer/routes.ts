@@ -4,8 +4,10 @@ import { ExportInput, ImportInput, TransferReport } from "../../../common/api/tr
 import { AppError } from "../../../common/errors.ts";
 import { endpoint, type Call, type Endpoint, type UploadedFile } from "../../http/endpoint.ts";
 import type { ExportService } from "./export.ts";
-import { scriptUpload, type ImportService } from "./import.ts";
+import { scriptUpload, workbookUpload, type ImportService } from "./import.ts";
 import type { ExportRequest } from "./types.ts";
+
+const WORKBOOK_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet";
 
 export function transferRoutes({ exports, imports }: { readonly exports: ExportService; readonly imports: ImportService }): readonly Endpoint[] {
   const take = { method: "POST", permission: "objects:write", body: "multipart", input: ImportInput, output: TransferReport } as const;
@@ -21,13 +23,23 @@ export function transferRoutes({ exports, imports }: { readonly exports: ExportS
         message: await imports.import(principal, scriptUpload(onlyFile(files)), { ...input, signal }),
       }),
     }),
+    endpoint({
+      ...take, path: "/mxobject/importclass", summary: "Takes the classes and objects of a spreadsheet in, as an export makes it",
+      handler: async ({ principal, input, files, signal }: Call<Static<typeof ImportInput>>) => ({
+        message: await imports.import(principal, workbookUpload(onlyFile(files)), { ...input, signal }),
+      }),
+    }),
   ];
 }
 
 async function exported(exports: ExportService, { principal, input, signal }: Call<ExportInput>) {
   const name = (input.class ?? "").replace(/\/+$/, "").split("/").at(-1) || "export";
   const type = input.filetype?.toLowerCase() || "mql";
-  if (type !== "mql") throw new AppError("invalid", `[Valid] filetype=${type}: it is mql.`);
+  if (type === "xlsx") {
+    const content = await begun(await exports.workbook(principal, requestOf(input, signal)));
+    return { content, contentType: WORKBOOK_TYPE, filename: `${name}.xlsx` };
+  }
+  if (type !== "mql") throw new AppError("invalid", `[Valid] filetype=${type}: it is mql or xlsx.`);
   const content = await begun(await exports.script(principal, requestOf(input, signal)));
   return { content, contentType: "text/plain; charset=utf-8", filename: `${name}.mql` };
 }

@@ -17,7 +17,7 @@ export function classText(exported: ExportedClass, parent: ClassView | undefined
 }
 
 /** What is not set is left out. */
-export function objectText({ view, columns }: ExportedClass, object: ExportedObject, isIgnored: (name: string) => boolean): string {
+export function objectText({ view, columns }: ExportedClass, object: ExportedObject, relations: ReadonlySet<string>): string {
   const names = ["id"];
   const values = [textNode(object.id) as ReturnType<typeof valueNode>];
   for (const { name, type } of columns) {
@@ -27,7 +27,7 @@ export function objectText({ view, columns }: ExportedClass, object: ExportedObj
     values.push(columnNode(type, value));
   }
   for (const [type, targets] of object.relations) {
-    if (isIgnored(type) || view.column(type)) continue;
+    if (!relations.has(type)) continue;
     names.push(type);
     values.push(valueNode(targets));
   }

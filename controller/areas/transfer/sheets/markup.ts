@@ -1,0 +1,113 @@
+import { AppError } from "../../../../common/errors.ts";
+import { SHEET_MARKUP_MAX_CHARACTERS } from "../../../../common/limits.ts";
+
+/** What a spreadsheet's parts are made of, without prefixes of names, comments and instructions. */
+export type Markup =
+  | { readonly kind: "open"; readonly name: string; readonly attributes: string }
+  | { readonly kind: "close"; readonly name: string }
+  | { readonly kind: "text"; readonly text: string };
+
+const TAG = /<(\/?)(?:[^\s/>"'=:]*:)?([^\s/>"'=:]+)((?:[^<>"']|"[^"]*"|'[^']*')*)>/y;
+const ENTITIES: Readonly<Record<string, string>> = { lt: "<", gt: ">", amp: "&", quot: '"', apos: "'" };
+/** Of a character that cannot stand in XML: `_x0000_`. */
+const ESCAPED = /_x([0-9a-fA-F]{4})_/g;
+const NOT_IN_XML = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\r\ufffe\uffff]/g;
+const SIGNS: Readonly<Record<string, string>> = { "<": "&lt;", ">": "&gt;", "&": "&amp;", '"': "&quot;" };
+
+/**
+ * Reads XML that comes in pieces, without ever looking outside of it: a document type, and so every entity of its own, is refused. Holds at most
+ * `SHEET_MARKUP_MAX_CHARACTERS` of what is not complete yet.
+ */
+export class MarkupReader {
+  #held = "";
+  /** Tags that are open. */
+  #depth = 0;
+
+  take(piece: string): Markup[] {
+    this.#held += piece;
+    const found: Markup[] = [];
+    let at = 0;
+    for (let end = this.#next(at, found); end !== undefined; end = this.#next(at, found)) at = end;
+    this.#held = this.#held.slice(at);
+    if (this.#held.length <= SHEET_MARKUP_MAX_CHARACTERS) return found;
+    throw new AppError("too_large", `[Format] A part of the spreadsheet has a piece of more than ${SHEET_MARKUP_MAX_CHARACTERS} characters.`);
+  }
+
+  /** To be called when the text is over. */
+  end(): void {
+    if (this.#held.trim() !== "" || this.#depth !== 0) throw broken();
+  }
+
+  /** Where the next piece ends; `undefined` when it is not whole yet. */
+  #next(at: number, found: Markup[]): number | undefined {
+    const open = this.#held.indexOf("<", at);
+    if (open === -1) return undefined;
+    if (open > at) {
+      found.push({ kind: "text", text: unescaped(this.#held.slice(at, open)) });
+      return open;
+    }
+    const mark = this.#held.charAt(at + 1);
+    if (mark === "!") return this.#declaration(at, found);
+    return mark === "?" ? this.#behind("?>", at) : this.#tag(at, found);
+  }
+
+  #declaration(at: number, found: Markup[]): number | undefined {
+    const head = this.#held.slice(at, at + 9);
+    if (head.startsWith("<!--")) return this.#behind("-->", at + 4);
+    if (head !== "<![CDATA[") {
+      if (head.length < 9) return undefined;
+      throw new AppError("invalid", "[Format] The spreadsheet has a document type, which is refused.");
+    }
+    const end = this.#behind("]]>", at);
+    if (end !== undefined) found.push({ kind: "text", text: this.#held.slice(at + 9, end - 3) });
+    return end;
+  }
+
+  #behind(mark: string, from: number): number | undefined {
+    const end = this.#held.indexOf(mark, from);
+    return end === -1 ? undefined : end + mark.length;
+  }
+
+  #tag(at: number, found: Markup[]): number | undefined {
+    TAG.lastIndex = at;
+    const [whole, slash, name = "", attributes = ""] = TAG.exec(this.#held) ?? [];
+    if (whole === undefined) return undefined;
+    if (slash === "") found.push({ kind: "open", name, attributes });
+    if (slash === "/" || attributes.endsWith("/")) found.push({ kind: "close", name });
+    this.#depth += attributes.endsWith("/") ? 0 : slash === "" ? 1 : -1;
+    return at + whole.length;
+  }
+}
+
+/** Of a tag, whatever the prefix of the name. */
+export function attributeOf(attributes: string, name: string): string | undefined {
+  const match = new RegExp(`(?:^|[\\s:])${name}\\s*=\\s*(?:"([^"]*)"|'([^']*)')`).exec(attributes);
+  const value = match?.[1] ?? match?.[2];
+  return value === undefined ? undefined : unescaped(value);
+}
+
+/** A text as a cell holds it. */
+export function cellText(text: string): string {
+  return text
+    .replace(ESCAPED, "_x005F$&")
+    .replace(NOT_IN_XML, (character) => `_x${character.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}_`)
+    .replace(/[<>&"]/g, (sign) => SIGNS[sign] ?? sign);
+}
+
+export function textOfCell(text: string): string {
+  return text.replace(ESCAPED, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
+}
+
+function unescaped(text: string): string {
+  if (!text.includes("&")) return text;
+  return text.replace(/&(?:#x([0-9a-fA-F]+)|#(\d+)|(\w+));/g, (_, hexadecimal?: string, decimal?: string, name = "") => {
+    const code = hexadecimal === undefined ? Number(decimal) : Number.parseInt(hexadecimal, 16);
+    const character = Number.isNaN(code) ? ENTITIES[name as string] : code <= 0x10ffff ? String.fromCodePoint(code) : undefined;
+    if (character === undefined) throw broken();
+    return character;
+  });
+}
+
+function broken(): AppError {
+  return new AppError("invalid", "[Format] A part of the spreadsheet is no XML.");
+}

@@ -1,0 +1,53 @@
+import { AppError } from "../../../../common/errors.ts";
+import { parseScript, printStatement, type AlterClass, type ClassAlteration, type ClassOption, type ColumnDefinition } from "../../../../common/mql/index.ts";
+import { NOWHERE } from "../values.ts";
+
+/**
+ * A sheet holds one class. Its first rows, by what column A says: `class` and its path; `keys`, `indexes` and `options`, one in each cell; `name`,
+ * `title` and `type` of the columns, from B on. Below them one object a row, its id in A. The type `relation` stands for an edge type.
+ */
+export const HEAD_ROWS = ["class", "keys", "indexes", "options", "name", "title", "type"] as const;
+export type HeadRow = (typeof HEAD_ROWS)[number];
+export const RELATION = "relation";
+/** A sheet of edge types says this in A1; name and remark follow in A and B. */
+export const EDGE_TYPES = "edge types";
+
+const CLASS = { kind: "class", path: "/x", subtree: false, alias: undefined, ...NOWHERE } as const;
+
+/** As it stands in `CREATE CLASS` behind the name of the column. */
+export function typeText(column: ColumnDefinition): string {
+  const text = alteration({ kind: "addColumn", column: { ...column, name: "x", title: undefined }, ...NOWHERE });
+  return text.slice("ADD COLUMN x ".length);
+}
+
+export function parseType(text: string): Pick<ColumnDefinition, "type" | "elements" | "details"> {
+  const read = parseAlteration(`ADD COLUMN x ${text}`);
+  if (read?.kind === "addColumn" && read.column.title === undefined) return read.column;
+  throw new AppError("invalid", `[Format] ${JSON.stringify(text)} is no column type.`);
+}
+
+export function optionText(option: ClassOption): string {
+  return alteration({ kind: "setOptions", options: [option], ...NOWHERE }).slice("SET ".length);
+}
+
+export function parseOption(text: string): ClassOption {
+  const read = parseAlteration(`SET ${text}`);
+  const [option, second] = read?.kind === "setOptions" ? read.options : [];
+  if (option && !second) return option;
+  throw new AppError("invalid", `[Format] ${JSON.stringify(text)} is no option of a class.`);
+}
+
+function alteration(changed: ClassAlteration): string {
+  return printStatement({ kind: "alterClass", class: CLASS, alteration: changed, ...NOWHERE }).slice(`ALTER CLASS ${CLASS.path} `.length);
+}
+
+function parseAlteration(text: string): AlterClass["alteration"] | undefined {
+  const [first, second] = parseScript(`ALTER CLASS ${CLASS.path} ${text}`).statements;
+  return first?.kind === "alterClass" && !second ? first.alteration : undefined;
+}
+
+/** `A` for 0, `AA` for 26. */
+export function letters(column: number): string {
+  const rest = Math.floor(column / 26);
+  return (rest > 0 ? letters(rest - 1) : "") + String.fromCharCode(65 + (column % 26));
+}

@@ -1,0 +1,144 @@
+import { AppError, isAppError } from "../../../../common/errors.ts";
+import { printStatement, type CreateClass, type Insert, type Statement } from "../../../../common/mql/index.ts";
+import type { FaultPlace, ScriptPart } from "../source.ts";
+import { NOWHERE, textNode } from "../values.ts";
+import { Archive } from "./archive.ts";
+import { rowsOf, sharedTexts, sheetsOf, type SheetCell, type SheetRow } from "./cells.ts";
+import { EDGE_TYPES, HEAD_ROWS, letters, parseOption, parseType, RELATION, type HeadRow } from "./names.ts";
+
+const DAY_MS = 86_400_000;
+/** Days from 1899-12-30, where spreadsheets begin to count, to 1970. */
+const EPOCH_DAYS = 25_569;
+/** Greater numbers in a column of times are milliseconds: as days they would be tens of thousands of years away. */
+const DAYS_MAX = 3_000_000;
+const CLASS_PATH = /^(\/[\p{L}\p{N}_]+)+$/u;
+
+/** A workbook as the script it stands for: a class for each sheet, then its objects. */
+export async function* workbookParts(path: string): AsyncGenerator<ScriptPart> {
+  await using archive = await Archive.open(path);
+  const shared = await sharedTexts(archive);
+  for (const sheet of await sheetsOf(archive)) {
+    const reader = new SheetReader(sheet.name);
+    for await (const row of rowsOf(archive, sheet, shared)) yield* reader.take(row);
+    yield* reader.end();
+  }
+}
+
+interface Head {
+  readonly path: string;
+  /** Column of the sheet to the name, and to the type of the class's column. */
+  readonly names: ReadonlyMap<number, string>;
+  readonly types: ReadonlyMap<number, string>;
+}
+
+/** A sheet without anything in A1 is passed over. */
+class SheetReader {
+  readonly #sheet: string;
+  #kind: "unknown" | "other" | "class" | "edge types" = "unknown";
+  readonly #rows = new Map<HeadRow, SheetRow>();
+  #head: Head | undefined;
+
+  constructor(sheet: string) {
+    this.#sheet = sheet;
+  }
+
+  take(row: SheetRow): readonly ScriptPart[] {
+    if (row.cells.size === 0) return [];
+    const first = row.cells.get(0)?.text.trim() ?? "";
+    if (this.#kind === "unknown") return this.#begin(row, first);
+    if (this.#kind === "edge types") return [this.#edgeType(row)];
+    if (this.#kind === "other") return [];
+    return this.#head ? this.#object(row, this.#head) : this.#headRow(row, first);
+  }
+
+  end(): readonly ScriptPart[] {
+    return this.#kind === "class" && !this.#head ? [this.#close()] : [];
+  }
+
+  #begin(row: SheetRow, first: string): readonly ScriptPart[] {
+    if (row.number !== 1) this.#kind = "other";
+    else if (first === EDGE_TYPES) this.#kind = "edge types";
+    else if (first === "class") this.#kind = "class";
+    else throw this.#fault("A1", `says ${JSON.stringify(first)} and not class`);
+    return this.#kind === "class" ? this.#headRow(row, first) : [];
+  }
+
+  #headRow(row: SheetRow, label: string): readonly ScriptPart[] {
+    const known = HEAD_ROWS.find((name) => name === label);
+    if (!known || this.#rows.has(known)) throw this.#fault(`A${row.number}`, `says ${JSON.stringify(label)} where one of ${HEAD_ROWS.join(", ")} has to stand`);
+    this.#rows.set(known, row);
+    return known === "type" ? [this.#close()] : [];
+  }
+
+  #close(): ScriptPart {
+    const names = this.#cells("name");
+    const types = this.#cells("type");
+    const path = this.#cells("class").get(1) ?? "";
+    if (!CLASS_PATH.test(path)) throw this.#fault("B1", `${JSON.stringify(path)} is no class path`);
+    const columns = [...names].filter(([at]) => types.get(at) !== RELATION);
+    this.#head = { path, names, types: new Map([...types].map(([at, type]) => [at, type.toLowerCase()])) };
+    const definition: CreateClass = {
+      kind: "createClass", ifNotExists: true, class: { kind: "class", path, subtree: false, alias: undefined, ...NOWHERE },
+      columns: columns.map(([at, name]) => ({ ...this.#type(types.get(at), at), kind: "column", name, title: this.#cells("title").get(at), ...NOWHERE })),
+      keys: [...this.#cells("keys").values()], indexes: [...this.#cells("indexes").values()],
+      options: [...this.#cells("options")].map(([at, text]) => this.#placed("options", at, () => parseOption(text))), ...NOWHERE,
+    };
+    return this.#part(definition, () => "");
+  }
+
+  #type(text: string | undefined, at: number) {
+    return this.#placed("type", at, () => {
+      if (text === undefined) throw new AppError("invalid", "[Format] a column has no type.");
+      return parseType(text);
+    });
+  }
+
+  /** What stands in a row of the head from B on. */
+  #cells(row: HeadRow): ReadonlyMap<number, string> {
+    const cells = [...(this.#rows.get(row)?.cells ?? [])].filter(([at, { text }]) => at > 0 && (text !== "" || row === "title"));
+    return new Map(cells.map(([at, { text }]) => [at, row === "title" ? text : text.trim()]));
+  }
+
+  #edgeType(row: SheetRow): ScriptPart {
+    const [name = "", remedy] = [row.cells.get(0)?.text, row.cells.get(1)?.text];
+    return this.#part({ kind: "createEdgeType", ifNotExists: true, name, remedy: remedy === "" ? undefined : remedy, ...NOWHERE }, () => ` row ${row.number}`);
+  }
+
+  #object(row: SheetRow, { path, names, types }: Head): readonly ScriptPart[] {
+    const stray = [...row.cells.keys()].find((at) => at > 0 && !names.has(at));
+    if (stray !== undefined) throw this.#fault(`${letters(stray)}${row.number}`, "stands below no column of the class");
+    const cells = [...row.cells].filter(([at, { text }]) => at > 0 || text !== "");
+    if (cells.length === 0) return [];
+    const insert: Insert = {
+      kind: "insert", class: { kind: "class", path, subtree: false, alias: undefined, ...NOWHERE }, form: "set",
+      columns: cells.map(([at]) => names.get(at) ?? "id"), rows: [cells.map(([at, cell]) => textNode(valueText(cell, types.get(at))))], at: undefined, ...NOWHERE,
+    };
+    const within = ({ field }: FaultPlace): string => {
+      const at = [...names].find(([, name]) => name === field)?.[0];
+      return at === undefined ? ` row ${row.number}` : ` cell ${letters(at)}${row.number}`;
+    };
+    return [this.#part(insert, within)];
+  }
+
+  #part(statement: Statement, within: (fault: FaultPlace) => string): ScriptPart {
+    return { text: printStatement(statement), place: (fault) => `sheet ${this.#sheet}${within(fault)}` };
+  }
+
+  #placed<T>(row: HeadRow, at: number, work: () => T): T {
+    try {
+      return work();
+    } catch (error) {
+      if (!isAppError(error)) throw error;
+      throw new AppError(error.code, `sheet ${this.#sheet} cell ${letters(at)}${this.#rows.get(row)?.number ?? 0}: ${error.message}`, { cause: error });
+    }
+  }
+
+  #fault(cell: string, what: string): AppError {
+    return new AppError("invalid", `sheet ${this.#sheet} cell ${cell}: [Format] it ${what}.`);
+  }
+}
+
+function valueText({ text, isNumber }: SheetCell, type: string | undefined): string {
+  const isDays = isNumber && (type === "timestamp" || type === "date") && Math.abs(Number(text)) < DAYS_MAX;
+  return isDays ? String(Math.round((Number(text) - EPOCH_DAYS) * DAY_MS)) : text;
+}

@@ -1,0 +1,70 @@
+import type { Value } from "../../../../common/value.ts";
+import type { ClassView, Column, EdgeType } from "../../objects/index.ts";
+import { createClassNode } from "../definitions.ts";
+import type { ExportedObject } from "../rows.ts";
+import type { ExportedClass } from "../types.ts";
+import { EDGE_TYPES, optionText, RELATION, typeText } from "./names.ts";
+import type { Cell, SheetContent } from "./workbook.ts";
+
+/** Times that have a year of four digits are written as a calendar has them. */
+const CALENDAR_MIN_MS = Date.UTC(1000, 0, 1);
+const CALENDAR_MAX_MS = Date.UTC(9999, 11, 31);
+
+export interface ClassSheetOptions {
+  readonly parent: ClassView | undefined;
+  /** Edge types that objects may be related by. */
+  readonly relations: readonly string[];
+  readonly objects: () => AsyncIterable<readonly ExportedObject[]>;
+}
+
+export function edgeTypeSheet(types: readonly EdgeType[]): SheetContent {
+  return {
+    name: EDGE_TYPES,
+    async *rows() {
+      yield await Promise.resolve([EDGE_TYPES]);
+      for (const { name, remedy } of types) yield [name, remedy];
+    },
+  };
+}
+
+/** All columns of the class, inherited ones too, since its objects have them. */
+export function classSheet(exported: ExportedClass, options: ClassSheetOptions): SheetContent {
+  const relations = options.relations.filter((type) => exported.view.column(type) === undefined);
+  return {
+    name: exported.view.label,
+    async *rows() {
+      yield* headRows(exported, options.parent, relations);
+      for await (const objects of options.objects()) for (const object of objects) yield objectRow(exported.columns, relations, object);
+    },
+  };
+}
+
+function headRows(exported: ExportedClass, parent: ClassView | undefined, relations: readonly string[]): readonly (readonly Cell[])[] {
+  const { columns, options } = createClassNode({ ...exported, ownColumns: exported.columns }, parent);
+  return [
+    ["class", exported.view.path],
+    ["keys", ...exported.ownKeys],
+    ["indexes", ...exported.ownIndexes],
+    ["options", ...options.map(optionText)],
+    ["name", ...columns.map(({ name }) => name), ...relations],
+    ["title", ...columns.map(({ title }) => title)],
+    ["type", ...columns.map(typeText), ...relations.map(() => RELATION)],
+  ];
+}
+
+function objectRow(columns: readonly Column[], relations: readonly string[], { id, values, relations: targets }: ExportedObject): readonly Cell[] {
+  const own = columns.map((column) => cellOf(column, values[column.name] ?? null));
+  return [id, ...own, ...relations.map((type) => (targets.has(type) ? JSON.stringify(targets.get(type)) : undefined))];
+}
+
+function cellOf({ type }: Column, value: Value): Cell {
+  if (value === null) return undefined;
+  if (type === "bucket" || type === "bitlog" || typeof value === "object") return JSON.stringify(value);
+  if (type === "timestamp" && typeof value === "number") return timeText(value);
+  return value;
+}
+
+function timeText(timeMs: number): Cell {
+  if (timeMs < CALENDAR_MIN_MS || timeMs > CALENDAR_MAX_MS) return String(timeMs);
+  return new Date(timeMs).toISOString().slice(0, 23).replace("T", " ");
+}
