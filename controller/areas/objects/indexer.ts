@@ -5,7 +5,7 @@ import type { Runtime } from "../../runtime.ts";
 import type { ObjectStore } from "../../store/objects.ts";
 import type { TenantCatalog } from "./catalog.ts";
 import { markReady } from "./indexchanges.ts";
-import { carryOut, type IndexPass } from "./indexpass.ts";
+import { carryOut, isWanted, type IndexPass } from "./indexpass.ts";
 import type { Claim, IndexPasses } from "./indexpasses.ts";
 import { indexStatuses } from "./indexstates.ts";
 import type { Patience } from "./patience.ts";
@@ -80,10 +80,17 @@ export class Indexer {
     const claim = await this.#of.passes.claim(lease, this.#closing.signal);
     if (claim === undefined) return;
     try {
+      await this.#forgetOver(claim);
       for (let pass = await this.#next(); pass !== undefined; pass = await this.#next()) await this.#carryOut(pass, claim);
     } finally {
       await this.#of.passes.release(claim);
     }
+  }
+
+  /** Passes whose indexes were dropped when nobody was at it. */
+  async #forgetOver(claim: Claim): Promise<void> {
+    const snapshot = await this.#snapshot();
+    for (const pass of await this.#of.passes.all()) if (!isWanted(pass, snapshot)) await this.#of.passes.forget(pass, claim);
   }
 
   /** Undefined when there is nothing to do. */

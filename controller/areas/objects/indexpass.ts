@@ -68,7 +68,8 @@ export async function carryOut(pass: IndexPass, of: IndexPassDependencies): Prom
   return isWanted(now, await of.snapshot());
 }
 
-function isWanted(pass: IndexPass, snapshot: Snapshot): boolean {
+/** Somebody still asks for one of its indexes. */
+export function isWanted(pass: IndexPass, snapshot: Snapshot): boolean {
   const view = snapshot.byCid(pass.cid);
   return view !== undefined && view.pendingIndexes.some(({ number }) => pass.indexes.includes(number));
 }
