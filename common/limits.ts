@@ -81,6 +81,9 @@ export const SESSION_TOUCH_MS = 60_000;
 export const SESSION_SWEEP_MS = 600_000;
 export const BASIC_CACHE_MS = 60_000;
 export const BASIC_CACHE_MAX_ENTRIES = 10_000;
+/** Sessions and users are read from the store again after this long: so late a change made at another controller may take effect. */
+export const SIGN_IN_CACHE_MS = 1_000;
+export const SIGN_IN_CACHE_MAX_ENTRIES = 10_000;
 export const PASSWORD_CHECKS_IN_FLIGHT_MAX = 2;
 export const PASSWORD_CHECKS_WAITING_MAX = 64;
 /** Failures that cost nothing yet, for one user from one address and for one address. */

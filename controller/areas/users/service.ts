@@ -69,8 +69,8 @@ export class UserService implements Users {
     this.#runtime = runtime;
     this.#tenants = tenants;
     this.#audit = audit;
-    this.#users = new UserStore(stores);
-    this.#sessions = new Sessions({ runtime, store: new SessionStore(stores) });
+    this.#users = new UserStore(stores, runtime.clock);
+    this.#sessions = new Sessions({ runtime, store: new SessionStore(stores, runtime.clock) });
     this.#slowdown = new SignInSlowdown(runtime.clock);
     this.#digestKey = runtime.random.bytes(32);
   }
@@ -185,7 +185,7 @@ export class UserService implements Users {
 
   /** The user while active and unchanged since `epoch`. */
   async #current(tenant: string, username: string, epoch: string): Promise<UserRecord | undefined> {
-    const record = (await this.#users.get(tenant, username))?.record;
+    const record = (await this.#users.recent(tenant, username))?.record;
     return record !== undefined && record.active && record.epoch === epoch ? record : undefined;
   }
 

@@ -29,7 +29,7 @@ export class Sessions {
 
   /** The session while it lasts, and a little longer for having been used. */
   async use(id: string): Promise<SessionRecord | undefined> {
-    const session = await this.#store.get(id);
+    const session = await this.#store.recent(id);
     if (session === undefined || session.record.expiresMs <= this.#nowMs()) return undefined;
     await this.#touch(session);
     return session.record;

@@ -1,9 +1,11 @@
 import { createHash } from "node:crypto";
 import { isAppError } from "../../../common/errors.ts";
+import type { Clock } from "../../../common/time.ts";
 import type { Stores } from "../../store/engine.ts";
 import { entriesUnder } from "../../store/entries.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { KvStore, KvWriteResult } from "../../store/kv.ts";
+import { RecentReads } from "./recent.ts";
 import type { User } from "./types.ts";
 
 /** A user as kept. Never leaves the area with its hash. */
@@ -25,9 +27,16 @@ const SESSIONS = "sessions/";
 /** Users lie in their tenant's key-value store. */
 export class UserStore {
   readonly #stores: Stores;
+  readonly #recent: RecentReads<StoredUser>;
 
-  constructor(stores: Stores) {
+  constructor(stores: Stores, clock: Clock) {
     this.#stores = stores;
+    this.#recent = new RecentReads(clock);
+  }
+
+  /** For every call: as it was at most `SIGN_IN_CACHE_MS` ago. */
+  recent(tenant: string, username: string): Promise<StoredUser | undefined> {
+    return this.#recent.read(JSON.stringify([tenant, username]), () => this.get(tenant, username));
   }
 
   async get(tenant: string, username: string): Promise<StoredUser | undefined> {
@@ -40,7 +49,8 @@ export class UserStore {
   async put(record: UserRecord, revision: number): Promise<boolean> {
     const { kv } = await this.#stores.tenant(record.tenant);
     const value = encodeJson(record);
-    const written = await repeated(() => kv.put(USERS + record.username, value, { ifRevision: revision }));
+    const put = () => repeated(() => kv.put(USERS + record.username, value, { ifRevision: revision }));
+    const written = await this.#recent.written(JSON.stringify([record.tenant, record.username]), put);
     // What is there instead may be this very write, whose first answer got lost.
     return written.ok || (written.current !== undefined && Buffer.compare(written.current.value, value) === 0);
   }
@@ -74,14 +84,21 @@ export interface StoredSession {
 /** Sessions lie in the system store, under a digest: whoever reads the store cannot use them. */
 export class SessionStore {
   readonly #stores: Stores;
+  readonly #recent: RecentReads<StoredSession>;
 
-  constructor(stores: Stores) {
+  constructor(stores: Stores, clock: Clock) {
     this.#stores = stores;
+    this.#recent = new RecentReads(clock);
   }
 
-  async get(id: string): Promise<StoredSession | undefined> {
-    const { kv } = await this.#stores.system();
+  /** As it was at most `SIGN_IN_CACHE_MS` ago. */
+  recent(id: string): Promise<StoredSession | undefined> {
     const key = keyOf(id);
+    return this.#recent.read(key, () => this.#get(key));
+  }
+
+  async #get(key: string): Promise<StoredSession | undefined> {
+    const { kv } = await this.#stores.system();
     const entry = await kv.get(key);
     return entry === undefined ? undefined : { key, record: decodeStored<SessionRecord>(entry.value), revision: entry.revision };
   }
@@ -94,17 +111,18 @@ export class SessionStore {
   /** Does nothing when the session changed or ended meanwhile. */
   async replace(session: StoredSession, record: SessionRecord): Promise<void> {
     const { kv } = await this.#stores.system();
-    await kv.put(session.key, encodeJson(record), { ifRevision: session.revision });
+    await this.#recent.written(session.key, () => kv.put(session.key, encodeJson(record), { ifRevision: session.revision }));
   }
 
   async remove(id: string): Promise<void> {
     const { kv } = await this.#stores.system();
-    await repeated(() => kv.delete(keyOf(id)));
+    const key = keyOf(id);
+    await this.#recent.written(key, () => repeated(() => kv.delete(key)));
   }
 
   async removeIf(session: StoredSession): Promise<void> {
     const { kv } = await this.#stores.system();
-    await kv.delete(session.key, { ifRevision: session.revision });
+    await this.#recent.written(session.key, () => kv.delete(session.key, { ifRevision: session.revision }));
   }
 
   async *all(): AsyncIterable<StoredSession> {

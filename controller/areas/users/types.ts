@@ -56,15 +56,15 @@ export interface SignedIn {
 export interface Users {
   /** `AppError("denied")` for anything wrong with company, name or password, without saying what; `limited` after too many failures. */
   signIn(request: SignInRequest): Promise<SignedIn>;
-  /** Ends a session; one that is unknown is no error. */
+  /** Ends a session, on other controllers within `SIGN_IN_CACHE_MS`; one that is unknown is no error. */
   signOut(session: string): Promise<void>;
   /** Undefined for a session that is unknown, over, or of a user who changed since. */
   bySession(session: string, traceparent: string): Promise<Principal | undefined>;
   /** `AppError("conflict")` when the name is taken. */
   create(user: NewUser): Promise<User>;
-  /** `AppError("not_found")` for an unknown user. Ends the user's sessions when rights or activity change. */
+  /** `AppError("not_found")` for an unknown user. Ends the user's sessions when rights or activity change, as `signOut` does. */
   update(tenant: string, username: string, change: UserChange): Promise<User>;
-  /** Ends the user's sessions. */
+  /** Ends the user's sessions, as `signOut` does. */
   setPassword(tenant: string, username: string, password: string): Promise<void>;
   find(tenant: string, username: string): Promise<User | undefined>;
 }

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { BASIC_CACHE_MS, SESSION_IDLE_MS, SESSION_MAX_MS, SESSION_REMEMBERED_MS, SESSION_SWEEP_MS } from "../../../common/limits.ts";
+import { BASIC_CACHE_MS, SESSION_IDLE_MS, SESSION_MAX_MS, SESSION_REMEMBERED_MS, SESSION_SWEEP_MS, SIGN_IN_CACHE_MS } from "../../../common/limits.ts";
 import { openTestHttp, PASSWORD, type TestHttp } from "../../../test/helpers/http-app.ts";
 import { TestClock, testRuntime } from "../../../test/helpers/runtime.ts";
 import { AppError } from "../../../common/errors.ts";
@@ -135,6 +135,20 @@ describe("sessions", () => {
       expect(await user(session)).toBeUndefined();
     }
     expect([await user(admin), await user(namesake)]).toEqual(["admin", "viewer"]);
+  });
+
+  test("end at another controller, too, as soon as it reads again", async () => {
+    const other = new UserService({ runtime: testRuntime(clock), stores: http.engine, tenants: http.tenants, audit: http.audit });
+    const there = async (session: string) => (await other.bySession(session, ""))?.user;
+    const ends = [(session: string) => http.users.signOut(session), () => http.users.setPassword("matrix", "viewer", PASSWORD)];
+    for (const end of ends) {
+      const { session } = await signIn({ company: "matrix", username: "viewer" });
+      expect(await there(session)).toBe("viewer");
+      await end(session);
+      expect(await user(session)).toBeUndefined();
+      clock.advance(SIGN_IN_CACHE_MS);
+      expect(await there(session)).toBeUndefined();
+    }
   });
 
   test("cannot be used by who reads the store, and are swept away when they are over", async () => {

@@ -1,0 +1,49 @@
+import { SIGN_IN_CACHE_MAX_ENTRIES, SIGN_IN_CACHE_MS } from "../../../common/limits.ts";
+import type { Clock } from "../../../common/time.ts";
+
+interface Entry<T> {
+  readonly value: Promise<T | undefined>;
+  readonly untilMs: number;
+}
+
+/**
+ * Answers what was read a moment ago, so that a program that calls often costs the store nothing. An answer is never older than
+ * `SIGN_IN_CACHE_MS`, counted from before it was read, whatever happens to the store. What is written through `written` is seen at once.
+ */
+export class RecentReads<T> {
+  readonly #clock: Clock;
+  readonly #entries = new Map<string, Entry<T>>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  read(key: string, load: () => Promise<T | undefined>): Promise<T | undefined> {
+    const nowMs = this.#clock.monotonicMs();
+    const known = this.#entries.get(key);
+    if (known !== undefined && nowMs < known.untilMs) return known.value;
+    const entry = { value: load(), untilMs: nowMs + SIGN_IN_CACHE_MS };
+    this.#keep(key, entry);
+    // Only what is there is kept: strangers' keys would push it out.
+    const drop = (): void => void (this.#entries.get(key) === entry && this.#entries.delete(key));
+    entry.value.then((value) => value === undefined && drop(), drop);
+    return entry.value;
+  }
+
+  /** A read that began before the write ended may have seen what was there before it. */
+  async written<R>(key: string, write: () => Promise<R>): Promise<R> {
+    this.#entries.delete(key);
+    try {
+      return await write();
+    } finally {
+      this.#entries.delete(key);
+    }
+  }
+
+  #keep(key: string, entry: Entry<T>): void {
+    this.#entries.delete(key);
+    const [oldest] = this.#entries.keys();
+    if (this.#entries.size >= SIGN_IN_CACHE_MAX_ENTRIES && oldest !== undefined) this.#entries.delete(oldest);
+    this.#entries.set(key, entry);
+  }
+}
