@@ -1,4 +1,5 @@
 export type * from "./ast.ts";
 export { parseConditionText, parseScript } from "./parse.ts";
+export { positionAt } from "./position.ts";
 export { StatementSplitter, type StatementText } from "./split.ts";
 export { printCall, printCondition, printField, printStatement } from "./print.ts";

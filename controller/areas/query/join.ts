@@ -9,6 +9,7 @@ import type { Arguments } from "./literal.ts";
 import { OutputBinder, type Shape } from "./outputs.ts";
 import { bindOutputs, type PlanContext, readsOf, sortOf, type TablePlan, timeOfState } from "./plan.ts";
 import { pagingRefused } from "./paging.ts";
+import { about } from "./placing.ts";
 import type { Source } from "./predicate.ts";
 import { conjuncts } from "./pushdown.ts";
 import { type BoundField, PSEUDO_FIELDS, type Scope, scopeOf } from "./scope.ts";
@@ -40,10 +41,11 @@ export function planJoin(select: Select, principal: Principal, context: PlanCont
   const { values, catalog } = context;
   if (select.cursor) throw pagingRefused();
   const scopes = [select.from, ...select.joins.map((join) => join.class)].map((target) => {
-    return scopeOf(principal, catalog, { ...target, alias: target.alias ?? target.path.slice(target.path.lastIndexOf("/") + 1) });
+    const alias = target.alias ?? target.path.slice(target.path.lastIndexOf("/") + 1);
+    return about(target.span, () => scopeOf(principal, catalog, { ...target, alias }));
   });
   const fields = new JoinedFields(scopes);
-  const links = select.joins.map((join, index) => linkOf(join, index + 1, fields));
+  const links = select.joins.map((join, index) => about(join.span, () => linkOf(join, index + 1, fields)));
   const asOfMs = timeOfState(select.asOf ?? context.asOf, values);
   const split = splitByTable(select.where, fields, values);
   const tables = scopes.map((scope, table): TablePlan => {
@@ -158,10 +160,14 @@ interface Part {
 
 function splitByTable(where: Condition | undefined, fields: JoinedFields, values: Arguments): readonly Part[] {
   return conjuncts(where).map((condition) => {
-    const tables = new Set(operands(condition).flatMap((operand) => (operand.kind === "field" ? [fields.bind(operand, values).table] : [])));
+    const tables = about(condition.span, () => tablesOf(condition, fields, values));
     const [only] = tables;
     return { condition, table: tables.size === 1 ? only : undefined };
   });
+}
+
+function tablesOf(condition: Condition, fields: JoinedFields, values: Arguments): ReadonlySet<number> {
+  return new Set(operands(condition).flatMap((operand) => (operand.kind === "field" ? [fields.bind(operand, values).table] : [])));
 }
 
 function operands(condition: Condition): readonly (Field | Call | ValueNode)[] {

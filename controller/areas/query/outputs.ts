@@ -3,6 +3,7 @@ import { type Call, type Condition, type Field, type OrderItem, printCall, type 
 import { AGGREGATES, type AggregateName, isAggregate } from "./aggregate.ts";
 import type { Fields, Names } from "./fields.ts";
 import type { Arguments } from "./literal.ts";
+import { about } from "./placing.ts";
 import type { BoundField } from "./scope.ts";
 import type { SortKey } from "./sort.ts";
 import { stepsOf } from "./timeseries.ts";
@@ -86,7 +87,7 @@ export class OutputBinder {
     this.#select = select;
     this.#values = values;
     this.#isGrouped = select.groupBy.length > 0 || select.items.some((item) => item.kind === "item" && isOfGroup(item.value));
-    this.#keys = select.groupBy.map((field) => names.bind(this.#unaliased(field), values));
+    this.#keys = select.groupBy.map((field) => about(field.span, () => names.bind(this.#unaliased(field), values)));
     if (select.having && !this.#isGrouped) throw new AppError("invalid", "[Valid] HAVING needs GROUP BY or an aggregate.");
   }
 
@@ -97,7 +98,7 @@ export class OutputBinder {
   }
 
   outputs(): readonly Output[] {
-    const drafts = this.#select.items.flatMap((item) => this.#drafts(item));
+    const drafts = this.#select.items.flatMap((item) => about(item.span, () => this.#drafts(item)));
     const shorts = drafts.flatMap((draft) => (draft.kind === "star" ? [] : "field" in draft ? [draft.field.short] : [draft.name]));
     const isOnly = (name: string): boolean => shorts.indexOf(name) === shorts.lastIndexOf(name);
     return drafts.map((draft) => {
@@ -108,6 +109,10 @@ export class OutputBinder {
   }
 
   order(item: OrderItem): OrderPlan {
+    return about(item.span, () => this.#order(item));
+  }
+
+  #order(item: OrderItem): OrderPlan {
     const alias = item.value.kind === "field" && item.value.parts.length === 1 ? this.#aliases.get(item.value.parts[0] ?? "") : undefined;
     const label = item.value.kind === "call" ? printCall(item.value) : item.value.parts.join(".");
     return { label, value: alias ?? this.#expression(item.value), descending: item.descending };

@@ -1,12 +1,14 @@
 import { AppError } from "../../../common/errors.ts";
 import { QUERY_DEFAULT_LIMIT_ROWS, QUERY_TOP_MAX_ROWS } from "../../../common/limits.ts";
 import { type Condition, printCondition, type Select, type ValueNode } from "../../../common/mql/index.ts";
+import type { Value } from "../../../common/value.ts";
 import type { ClassCatalog, ObjectRow, ReadRequest } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import { TIME, toComparable } from "./kind.ts";
 import { type Arguments, literal, rowCount } from "./literal.ts";
 import { type OrderPlan, OutputBinder, type Shape } from "./outputs.ts";
 import { pageCondition, pagedOrder, pagingOf } from "./paging.ts";
+import { about } from "./placing.ts";
 import { narrow, type Narrowing } from "./pushdown.ts";
 import { type BoundField, commonRowCondition, parseRowCondition, type Scope, scopeOf, unveiled } from "./scope.ts";
 
@@ -33,7 +35,7 @@ export interface PlanContext {
 
 export function planSelect(select: Select, principal: Principal, context: PlanContext): SelectPlan {
   const { values } = context;
-  const scope = scopeOf(principal, context.catalog, select.from);
+  const scope = about(select.from.span, () => scopeOf(principal, context.catalog, select.from));
   const bound = bindOutputs(select, new OutputBinder(select, scope, values), values);
   if (select.cursor) return planPage(select, { scope, bound }, context);
   const { orderBy, grouping, offset, limit, distinct } = bound;
@@ -117,7 +119,10 @@ export function notOffered(construct: string): AppError {
 /** The time that AS OF names, in milliseconds. */
 export function timeOfState(node: ValueNode | undefined, values: Arguments): number | undefined {
   if (!node) return undefined;
-  const value = literal(node, values);
+  return about(node.span, () => stateTime(literal(node, values)));
+}
+
+function stateTime(value: Value): number {
   const timeMs = value === null ? undefined : toComparable(TIME, value);
   if (typeof timeMs === "number") return timeMs;
   throw new AppError("invalid", `[Format] AS OF ${JSON.stringify(value)} is no time: YYYY-MM-DD HH:mm:ss or milliseconds.`);

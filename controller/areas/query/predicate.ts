@@ -3,6 +3,7 @@ import type { Condition, Operand, ValueNode } from "../../../common/mql/index.ts
 import type { Value } from "../../../common/value.ts";
 import { ANY, type Kind } from "./kind.ts";
 import { type Arguments, literal, literals } from "./literal.ts";
+import { about } from "./placing.ts";
 import { type Question, type Test, testFor } from "./questions.ts";
 
 /** Undefined: unknown, as about a column that is not set or that the row's class lacks. Only true lets a row pass. */
@@ -36,14 +37,14 @@ export function compilePredicate<R>(condition: Condition, context: PredicateCont
     case "not":
       return negate(compilePredicate(condition.operand, context));
     case "isNull":
-      return isNull(sourceOf(condition.operand, context), condition.negated);
+      return about(condition.span, () => isNull(sourceOf(condition.operand, context), condition.negated));
     case "textMatch":
     case "compare":
     case "in":
     case "like":
     case "between":
     case "contains":
-      return leaf(condition, context);
+      return about(condition.span, () => leaf(condition, context));
   }
 }
 

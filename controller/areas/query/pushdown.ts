@@ -3,6 +3,7 @@ import type { Value } from "../../../common/value.ts";
 import { hasWords, type Pushdown } from "../objects/index.ts";
 import { type Comparable, type Kind, kindOf, TIME, toComparable, toValue } from "./kind.ts";
 import { type Arguments, isList, isMap, literal, literals } from "./literal.ts";
+import { about } from "./placing.ts";
 import { wantedText } from "./questions.ts";
 import type { BoundField, Scope } from "./scope.ts";
 
@@ -21,10 +22,10 @@ export function narrow(condition: Condition | undefined, scope: Scope, values: A
   let ids: readonly string[] | undefined;
   let classes: ReadonlySet<string> | undefined;
   for (const conjunct of conjuncts(condition)) {
-    const equal = equalValues(conjunct, scope, values);
+    const equal = about(conjunct.span, () => equalValues(conjunct, scope, values));
     ids ??= textsOf("id", equal);
     classes ??= textsOf("class", equal) && new Set(textsOf("class", equal));
-    const pushdown = equal ? equals(equal.field, equal.values, scope) : (rangeOf(conjunct, scope, values) ?? wordsOf(conjunct, scope, values));
+    const pushdown = equal ? equals(equal.field, equal.values, scope) : about(conjunct.span, () => rangeOf(conjunct, scope, values) ?? wordsOf(conjunct, scope, values));
     if (pushdown) where.push(pushdown);
   }
   return { ids, classes, where };
@@ -66,9 +67,9 @@ interface Wanted {
 function equalValues(condition: Condition, scope: Scope, values: Arguments): Wanted | undefined {
   switch (condition.kind) {
     case "compare":
-      return condition.operator === "=" ? about(condition.left, [literal(condition.right, values)], { scope, values }) : undefined;
+      return condition.operator === "=" ? wantedOf(condition.left, [literal(condition.right, values)], { scope, values }) : undefined;
     case "in":
-      return condition.negated ? undefined : about(condition.operand, literals(condition.values, values), { scope, values });
+      return condition.negated ? undefined : wantedOf(condition.operand, literals(condition.values, values), { scope, values });
     case "contains":
       return containedValues(condition, scope, values);
     case "or":
@@ -78,7 +79,7 @@ function equalValues(condition: Condition, scope: Scope, values: Arguments): Wan
   }
 }
 
-function about(operand: Operand, wanted: readonly Value[], names: { readonly scope: Scope; readonly values: Arguments }): Wanted | undefined {
+function wantedOf(operand: Operand, wanted: readonly Value[], names: { readonly scope: Scope; readonly values: Arguments }): Wanted | undefined {
   return operand.kind === "field" ? { field: names.scope.bind(operand, names.values), values: wanted } : undefined;
 }
 
@@ -91,7 +92,7 @@ function eitherOf(choices: readonly (Wanted | undefined)[]): Wanted | undefined 
 function containedValues(condition: Contains, scope: Scope, values: Arguments): Wanted | undefined {
   const value = literal(condition.value, values);
   const isOne = !condition.negated && !isList(value) && !isMap(value);
-  return isOne ? about(condition.operand, [[value]], { scope, values }) : undefined;
+  return isOne ? wantedOf(condition.operand, [[value]], { scope, values }) : undefined;
 }
 
 interface Bounds {

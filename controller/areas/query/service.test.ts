@@ -118,6 +118,33 @@ describe("placeholders", () => {
   });
 });
 
+describe("what is wrong", () => {
+  beforeEach(() => boxes(1));
+
+  test.each<readonly [string, number, number]>([
+    ["select nothing from /matrix/ent/box", 1, 8],
+    ["select host from /matrix/nowhere", 1, 18],
+    ["select host, max(host) from /matrix/ent/box", 1, 8],
+    ["select host\nfrom /matrix/ent/box\nwhere host = 'a' and (size = 1 or size = 'x')", 3, 35],
+    ["select host from /matrix/ent/box where host = 'a' and nothing = 1", 1, 55],
+    ["select host from /matrix/ent/box order by host, nothing", 1, 49],
+    ["select host from /matrix/ent/box group by nothing", 1, 43],
+    ["select host from /matrix/ent/box as of 'soon'", 1, 40],
+    ["select a.host from /matrix/ent/box a join (b:/matrix/ent/box) on b.host = b.host", 1, 43],
+    ["select a.host from /matrix/ent/box a join (b:/matrix/ent/box) on b.host = a.host where host = 'a'", 1, 88],
+    ["select host from /matrix/ent/box;\n\n update /matrix/ent/box set size = 'x'", 3, 2],
+    ["begin insert into /matrix/ent/box host='b';\n insert into /matrix/ent/box nothing=1; end", 2, 2],
+    ["insert into /matrix/ent/box (host, size) values ('b', 'x')", 1, 1],
+    ["delete from /matrix/ent/box where size match 'x'", 1, 35],
+  ])("has its place in the text: %s", async (text, line, column) => {
+    const failure = query.rows(admin, text);
+    await expect(failure).rejects.toMatchObject({ details: { line, column } });
+    const isLong = text.includes("\n");
+    await failure.catch((error: unknown) => expect(String(error).endsWith(` (line ${line} column ${column})`)).toBe(isLong));
+    expect(await query.rows(admin, "select count(*) from /matrix/ent/box")).toEqual([{ count: 1 }]);
+  });
+});
+
 describe("bounds", () => {
   test("a plain select answers the default limit, LIMIT -1 all; aggregates and changes see all", async () => {
     const count = QUERY_DEFAULT_LIMIT_ROWS * 2;

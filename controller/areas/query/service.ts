@@ -9,6 +9,7 @@ import type { Principal } from "../permissions/index.ts";
 import { audited } from "./audited.ts";
 import type { Arguments } from "./literal.ts";
 import { ParsedTexts } from "./parsed.ts";
+import { about, aboutLater, located } from "./placing.ts";
 import { changesAnything, definesAnything, type Prepared, prepare, type PrepareContext, targetOf } from "./statement.ts";
 import { withSchemaClass } from "./schema-class.ts";
 import type { Query, QueryOptions, QueryResult } from "./types.ts";
@@ -34,6 +35,14 @@ export class QueryService implements Query {
 
   async run(principal: Principal, text: string, options: QueryOptions = {}): Promise<QueryResult> {
     const script = paged(this.#texts.parsed(text), options.cursor);
+    try {
+      return await this.#runAudited(principal, script, options);
+    } catch (error) {
+      throw located(error, text, script.statements.length);
+    }
+  }
+
+  async #runAudited(principal: Principal, script: Script, options: QueryOptions): Promise<QueryResult> {
     const executions = executionsOf(script, options.values);
     const changes = script.statements.filter(changesAnything);
     if (changes.length === 0) return this.#runScript(script, executions, { principal, signal: options.signal });
@@ -65,12 +74,12 @@ export class QueryService implements Query {
 
   async #runStatement(statement: Statement, executions: readonly Arguments[], caller: Caller & { readonly isLast: boolean }): Promise<QueryResult> {
     if (statement.kind === "batch") return this.#runBatch(statement.statements, executions, caller);
-    const prepared = prepare(statement, await this.#context(caller, executions));
-    return this.#runPrepared(prepared, caller);
+    const context = await this.#context(caller, executions);
+    return this.#runPrepared({ statement, prepared: about(statement.span, () => prepare(statement, context)) }, caller);
   }
 
-  async #runPrepared(prepared: Prepared, caller: { readonly isLast: boolean }): Promise<QueryResult> {
-    const rows = prepared.isRead && !caller.isLast ? nothing() : await prepared.run();
+  async #runPrepared({ statement, prepared }: PreparedStatement, caller: { readonly isLast: boolean }): Promise<QueryResult> {
+    const rows = prepared.isRead && !caller.isLast ? nothing() : await aboutLater(statement.span, () => prepared.run());
     return { meta: prepared.meta, rows };
   }
 
@@ -80,7 +89,7 @@ export class QueryService implements Query {
       return this.#runScript({ kind: "script", statements, placeholders: 0, span: { start: 0, end: 0 } }, executions, caller);
     }
     const context = await this.#context(caller, executions);
-    const prepared = statements.map((statement) => prepare(statement, context));
+    const prepared = statements.map((statement) => ({ statement, prepared: about(statement.span, () => prepare(statement, context)) }));
     let result: QueryResult | undefined;
     for (const [index, one] of prepared.entries()) {
       result = await this.#runPrepared(one, { isLast: caller.isLast && index === prepared.length - 1 });
@@ -92,6 +101,11 @@ export class QueryService implements Query {
     const catalog = withSchemaClass(await this.#objects.catalog(caller.principal));
     return { ...caller, catalog, executions, objects: this.#objects, clock: this.#runtime.clock };
   }
+}
+
+interface PreparedStatement {
+  readonly statement: Statement;
+  readonly prepared: Prepared;
 }
 
 interface Caller {
