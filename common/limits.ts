@@ -498,6 +498,8 @@ export const IMPORT_CHUNK_MAX_ROWS = 1_000;
 export const IMPORT_CHUNK_MAX_CHARACTERS = 2 * MIB;
 /** Faults of one upload that are told at once; the check ends there. */
 export const IMPORT_FAULTS_MAX = 20;
+/** Ids in an import that several classes can have, both of its objects and of what they are related to. */
+export const IMPORT_OPEN_TARGETS_MAX = 200_000;
 /** Imports of one controller that are checked or written at the same time. */
 export const IMPORTS_UNDER_WAY_MAX = 4;
 /** A call waits for its import so long, less than `HTTP_CALL_DEADLINE_MS`. */
