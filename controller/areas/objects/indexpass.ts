@@ -1,29 +1,11 @@
 import { ULID_TIME_MAX_MS } from "../../../common/ids.ts";
 import { INDEX_COUNT_PAGE_ROWS, INDEX_FILL_PAGE_ROWS } from "../../../common/limits.ts";
 import type { ObjectStore, PageRequest } from "../../store/objects.ts";
+import type { IndexPass } from "./indexstates.ts";
 import type { Patience } from "./patience.ts";
 import type { Snapshot } from "./snapshot.ts";
 import { belowTerm, ownTerm, type LoadedClass } from "./views.ts";
 import type { ObjectWriter } from "./writer.ts";
-
-/** Where one way through all objects of a class and its subclasses has got to, for indexes that they are not in yet. */
-export interface IndexPass {
-  readonly cid: number;
-  /** Numbers of the indexes. */
-  readonly indexes: readonly number[];
-  /** Absent until they are counted. Of the moment when it began: what came later is in the indexes by itself. */
-  readonly total?: number;
-  readonly done: number;
-  readonly position?: Position;
-  /** Why it cannot be finished. */
-  readonly problem?: string;
-}
-
-interface Position {
-  readonly step: string;
-  /** Absent at its beginning. */
-  readonly cursor?: string;
-}
 
 /** Objects that are gone through together. */
 interface Step {

@@ -2,7 +2,7 @@ import { AppError, isAppError } from "../../../common/errors.ts";
 import { entriesUnder } from "../../store/entries.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { KvOperation, KvStore } from "../../store/kv.ts";
-import type { IndexPass } from "./indexpass.ts";
+import type { IndexPass } from "./indexstates.ts";
 import type { Patience } from "./patience.ts";
 
 /** Which controller fills indexes, under its lease. */

@@ -1,12 +1,30 @@
-import type { ClassDefinition } from "./definition.ts";
-import type { IndexPass } from "./indexpass.ts";
+import type { ClassDefinition, IndexState } from "./definition.ts";
 import type { IndexStatus } from "./types.ts";
 
 export interface NamedIndex {
   readonly number: number;
-  readonly state: "write-only" | "ready" | "retiring";
+  readonly state: IndexState;
   /** Absent for the words of the full text. */
   readonly column?: string;
+}
+
+/** Where one way through all objects of a class and its subclasses has got to, for indexes that they are not in yet. */
+export interface IndexPass {
+  readonly cid: number;
+  /** Numbers of the indexes. */
+  readonly indexes: readonly number[];
+  /** Absent until they are counted. Of the moment when it began: what came later is in the indexes by itself. */
+  readonly total?: number;
+  readonly done: number;
+  readonly position?: Position;
+  /** Why it cannot be finished. */
+  readonly problem?: string;
+}
+
+interface Position {
+  readonly step: string;
+  /** Absent at its beginning. */
+  readonly cursor?: string;
 }
 
 /** Indexes of a class that its older objects are not in yet. */
