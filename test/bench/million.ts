@@ -1,5 +1,5 @@
 import { ObjectService } from "../../controller/areas/objects/index.ts";
-import { QueryService } from "../../controller/areas/query/index.ts";
+import { QueryService, SearchService } from "../../controller/areas/query/index.ts";
 import { realClock } from "../helpers/clock.ts";
 import { openTestEngine } from "../helpers/engine.ts";
 import { testPrincipal, testRuntime } from "../helpers/runtime.ts";
@@ -16,6 +16,9 @@ const ROWS_PER_BATCH = 1_000;
 const BATCHES_AT_ONCE = 4;
 const QUERIES = 500;
 const QUERY_MAX_MS = 20;
+const SEARCH_MAX_MS = 50;
+/** Different words of a note. */
+const DISKS = 977;
 const SCAN_MAX_MB = 100;
 const SAMPLE_MS = 20;
 const ROOT = "/matrix/bench";
@@ -28,14 +31,15 @@ export const millionBench: Bench = {
     const engine = await openTestEngine();
     const objects = new ObjectService({ stores: engine, runtime: testRuntime(realClock) });
     const query = new QueryService({ objects, runtime: { clock: realClock } });
+    const search = new SearchService({ objects, runtime: { clock: realClock } });
     try {
       await query.run(principal, `create class ${ROOT} (code varchar, host varchar, size int, note varchar, keys(code), index(host, size)) with autosearch=true`);
-      for (let at = 1; at < CLASSES; at += 1) await query.run(principal, `create class ${classOf(at)} (extra${at} varchar)`);
+      for (let at = 1; at < CLASSES; at += 1) await query.run(principal, `create class ${classOf(at)} (extra${at} varchar) with autosearch=true`);
       await fill(objects, 0, FEW);
       const few = await queryTimes(query, FEW);
       await fill(objects, FEW, MANY);
       const many = await queryTimes(query, MANY);
-      return [...queryFigures(few, many), await scanFigure(query)];
+      return [...queryFigures(few, many), await searchFigure(search), await scanFigure(query)];
     } finally {
       await objects.close();
       await engine[Symbol.asyncDispose]();
@@ -63,7 +67,7 @@ async function fill(objects: ObjectService, from: number, to: number): Promise<v
 
 /** The objects of one host lie in many batches, and so in many classes. */
 function row(n: number): Record<string, string | number> {
-  return { code: `c${n}`, host: hostOf(n), size: n % 10_000, note: `note ${n % 5_000} of disk${n % 977} and rack${n % 101}` };
+  return { code: `c${n}`, host: hostOf(n), size: n % 10_000, note: `note ${n % 5_000} of disk${n % DISKS} and rack${n % 101}` };
 }
 
 /** Objects of a thousand batches in a row share their hosts in twenties. */
@@ -91,6 +95,20 @@ function queryFigures(few: readonly number[], many: readonly number[]): readonly
     { name: `p95 of an indexed query over ${CLASSES} classes with ${MANY} objects`, unit: "ms", ours: quantile(many, 0.95), against: QUERY_MAX_MS, againstName: "the limit", kind: "most", goal: 1 },
     { name: `growth of its cost from ${FEW} objects`, unit: "times", ours: growth, against: ratio, againstName: "the ratio of the logarithms", kind: "most", goal: 1 },
   ];
+}
+
+/** A word and a condition on a number, over all classes. */
+async function searchFigure(search: SearchService): Promise<Figure> {
+  const times: number[] = [];
+  for (let at = 0; at < QUERIES; at += 1) {
+    const began = performance.now();
+    const { rows } = await search.search(principal, `#${ROOT}/: | disk${(at * 31) % DISKS} | size>=5000 | top 20`);
+    let count = 0;
+    for await (const page of rows) count += page.length;
+    times.push(performance.now() - began);
+    if (count === 0) throw new Error("the search finds nothing");
+  }
+  return { name: `p95 of a search by word and number with ${MANY} objects`, unit: "ms", ours: quantile(times, 0.95), against: SEARCH_MAX_MS, againstName: "the limit", kind: "most", goal: 1 };
 }
 
 /** What a scan of everything adds to the anonymous memory at its highest. */
