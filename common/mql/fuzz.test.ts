@@ -1,0 +1,93 @@
+import { expect, test } from "vitest";
+import { seededRandom } from "../../test/helpers/clock.ts";
+import { TreeGenerator } from "../../test/helpers/mql-trees.ts";
+import { isAppError } from "../errors.ts";
+import type { Random } from "../time.ts";
+import type { Script } from "./index.ts";
+import { parseScript, printStatement } from "./index.ts";
+import { KEYWORDS } from "./keywords.ts";
+import { tokenize } from "./lex.ts";
+
+const SEEDS = [1, 2, 3, 4];
+const ROUNDS = 1_000;
+const SIGNS = "( ) [ ] { } , ; : . = != < > <= >= + - * ? -> <- <-- - ] )".split(" ");
+const OTHERS = ["a", "主机", "`x y`", "'v'", '"w"', "1", "-2.5", "/a/b", "/a/", "count", "day"];
+const VOCABULARY = [...new Set(KEYWORDS.values()), ...SIGNS, ...OTHERS];
+
+class Words {
+  readonly #random: Random;
+
+  constructor(random: Random) {
+    this.#random = random;
+  }
+
+  below(end: number): number {
+    return Math.floor(this.#random.next() * end);
+  }
+
+  any(): string {
+    return VOCABULARY[this.below(VOCABULARY.length)] ?? "";
+  }
+
+  stream(): readonly string[] {
+    const begin = ["SELECT", "INSERT INTO", "UPDATE", "DELETE", "CREATE CLASS", "ALTER CLASS", "MATCH (", "BEGIN", "EXPLAIN"][this.below(9)] ?? "";
+    return [begin, ...Array.from({ length: this.below(30) }, () => this.any())];
+  }
+
+  /** Some words left out, doubled, exchanged or replaced. */
+  changed(words: readonly string[]): readonly string[] {
+    const result = [...words];
+    for (let change = this.below(3); change >= 0; change -= 1) {
+      const at = this.below(result.length);
+      const here = result[at] ?? "";
+      const replacements = [[], [here, here], [this.any()], [result[at + 1] ?? "", here]];
+      result.splice(at, 1, ...(replacements[this.below(4)] ?? []));
+    }
+    return result;
+  }
+}
+
+/** The parts of a text as they are written. */
+function wordsOf(text: string): readonly string[] {
+  return tokenize(text).map(({ start, end }) => text.slice(start, end));
+}
+
+function bare({ statements }: Script): unknown {
+  return JSON.parse(JSON.stringify(statements, (key, value: unknown) => (key === "span" || key === "index" ? undefined : value)));
+}
+
+/** A text is refused with its place, or it means something that can be written again; whether it is the one or the other. */
+function isParsed(text: string, told: string): boolean {
+  try {
+    const script = parseScript(text);
+    const printed = script.statements.map(printStatement).join("; ");
+    const again = parseScript(printed);
+    expect(bare(again), `${told}: ${text}`).toEqual(bare(script));
+    expect(again.statements.map(printStatement).join("; "), told).toBe(printed);
+    return true;
+  } catch (error) {
+    if (!isAppError(error, "syntax")) throw new Error(`${told}: ${text}`, { cause: error });
+    expect(error.details, `${told}: ${text}`).toEqual({ line: expect.any(Number) as number, column: expect.any(Number) as number });
+    return false;
+  }
+}
+
+test.each(SEEDS)("words in any order never break the parser (seed %i)", (seed) => {
+  const words = new Words(seededRandom(seed));
+  const parsed = Array.from({ length: ROUNDS }, (_, round) => isParsed(words.stream().join(" "), `seed ${seed} round ${round}`)).filter(Boolean);
+  expect(parsed.length).toBeLessThan(ROUNDS / 2);
+});
+
+test.each(SEEDS)("what a few changes make of statements parses to something that prints, or is refused with its place (seed %i)", (seed) => {
+  const random = seededRandom(seed);
+  const words = new Words(random);
+  const generator = new TreeGenerator(random);
+  let parsed = 0;
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const text = words.changed(wordsOf(printStatement(generator.statement()))).join(" ");
+    if (isParsed(text, `seed ${seed} round ${round}`)) parsed += 1;
+  }
+  // Both happen often enough to prove something.
+  expect(parsed).toBeGreaterThan(ROUNDS / 20);
+  expect(parsed).toBeLessThan(ROUNDS);
+});
