@@ -52,13 +52,19 @@ export async function* readAsOf(request: AsOfRequest, { present, views }: AsOfOu
   for (const view of views) yield* buriedAsOf(view, request, source);
 }
 
+/** In the order of `places`. */
+export async function objectsAsOf(places: readonly Place[], asOfMs: number, source: AsOfSource): Promise<(ObjectRow | undefined)[]> {
+  const now = await source.reader.get(places.map((place) => [place]));
+  const open = places.filter((_, at) => isChanged(now[at], asOfMs));
+  const then = new Map<Place, ObjectRow | undefined>();
+  for (const [at, object] of (await objectsAt(open, asOfMs, source)).entries()) if (open[at] !== undefined) then.set(open[at], object);
+  return places.map((place, at) => (then.has(place) ? then.get(place) : now[at]));
+}
+
 async function* placesAsOf(places: readonly Place[], request: AsOfRequest, source: AsOfSource): AsyncGenerator<readonly ObjectRow[]> {
   for (let from = 0; from < places.length; from += OBJECT_PAGE_MAX) {
     checkSignal(request);
-    const page = places.slice(from, from + OBJECT_PAGE_MAX);
-    const now = await source.reader.get(page.map((place) => [place]));
-    const open = page.filter((_, at) => isChanged(now[at], request.asOfMs));
-    yield* known([...now.filter((row) => !isChanged(row, request.asOfMs)), ...(await objectsAt(open, request.asOfMs, source))]);
+    yield* known(await objectsAsOf(places.slice(from, from + OBJECT_PAGE_MAX), request.asOfMs, source));
   }
 }
 

@@ -50,8 +50,14 @@ async function living(edges: readonly Edge[], source: EdgeSource): Promise<Objec
   return seen.filter((entry) => existing.has(placeText(entry.to))).map((entry) => entry.edge);
 }
 
+/** An edge that may be told, when its target exists. */
+export interface NamedEdge {
+  readonly edge: ObjectEdge;
+  readonly to: Place;
+}
+
 /** Nothing where the type or the class of an end was dropped, or an end may not be read. */
-function named(edge: Edge, { snapshot, readable }: EdgeSource): { readonly edge: ObjectEdge; readonly to: Place }[] {
+export function named(edge: Edge, { snapshot, readable }: Pick<EdgeSource, "snapshot" | "readable">): NamedEdge[] {
   const from = snapshot.byCid(edge.from.cid);
   const to = snapshot.byCid(edge.to.cid);
   if (from === undefined || to === undefined || !snapshot.hasEdgeType(edge.type) || !readable(from) || !readable(to)) return [];

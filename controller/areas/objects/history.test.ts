@@ -1,11 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { realClock, seededRandom } from "../../../test/helpers/clock.ts";
-import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
+import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
 import type { Row } from "../../../common/value.ts";
 import { ObjectService, type ClassSpec, type HistoryRange, type ObjectRow, type ObjectVersion, type ReadRequest } from "./index.ts";
 
 const admin = testPrincipal();
+const EDGES = ["contain", "link"];
 const HOST: ClassSpec = {
   path: "/matrix/cmdb/host",
   columns: [{ name: "name", type: "varchar" }, { name: "size", type: "int" }, { name: "tasks", type: "set", elements: ["varchar"] }],
@@ -53,6 +54,13 @@ async function removed(fromMs?: number): Promise<string[]> {
   const ids: string[] = [];
   for await (const page of objects.removed(admin, HOST.path, fromMs === undefined ? {} : { fromMs })) ids.push(...page.map(({ id }) => id));
   return ids;
+}
+
+async function edgesAt(direction: "out" | "in", ids: readonly string[], asOfMs?: number): Promise<string[]> {
+  const edges: string[] = [];
+  const request = { direction, ...(asOfMs === undefined ? {} : { asOfMs }) };
+  for await (const page of objects.edges(admin, ids.map((id) => ({ id })), request)) edges.push(...page.map((edge) => `${edge.source} ${edge.type} ${edge.target}`));
+  return edges.sort();
 }
 
 async function historyOf(id: string, range?: HistoryRange): Promise<ObjectVersion[]> {
@@ -153,6 +161,66 @@ describe("a class at an earlier time", () => {
     await objects.alterClass(admin, HOST.path, { kind: "drop column", name: "tasks" });
     expect((await readAll({ asOfMs: before }))[0]?.values).toEqual({ name: "a", size: 1 });
   });
+});
+
+describe("edges at an earlier time", () => {
+  test("are those that were dropped since or whose source was removed, seen from both ends, and none that were made since", async () => {
+    await objects.createEdgeType(admin, { name: "contain", remedy: "" });
+    await objects.insert(admin, HOST.path, [{ name: "t" }, { name: "u" }]);
+    await objects.insert(admin, HOST.path, [{ name: "a", contain: ["host:t", "host:u"] }, { name: "b", contain: "host:t" }]);
+    const before = moment();
+    await objects.update(admin, { id: "host:a" }, [{ column: "contain", operation: "set", value: "host:u" }]);
+    await objects.remove(admin, [{ id: "host:b" }]);
+    await objects.insert(admin, HOST.path, [{ name: "c", contain: "host:t" }]);
+    const all = ["host:a", "host:b", "host:c", "host:t", "host:u"];
+    const then = ["host:a contain host:t", "host:a contain host:u", "host:b contain host:t"];
+    const now = ["host:a contain host:u", "host:c contain host:t"];
+    expect([await edgesAt("out", all, before), await edgesAt("in", all, before)]).toEqual([then, then]);
+    expect([await edgesAt("out", all, moment()), await edgesAt("in", all, moment())]).toEqual([now, now]);
+    await objects.createClass(admin, { path: "/matrix/cmdb/rack", columns: [] });
+    await expect(edgesAt("out", ["rack:r"], before)).rejects.toMatchObject({ code: "invalid", details: { class: "/matrix/cmdb/rack" } });
+  });
+
+  test("are forgotten with the versions of their source", async () => {
+    await objects.createEdgeType(admin, { name: "contain", remedy: "" });
+    await objects.insert(admin, HOST.path, [{ name: "t" }]);
+    await objects.insert(admin, HOST.path, [{ name: "a", contain: "host:t" }]);
+    const before = moment();
+    await objects.remove(admin, [{ id: "host:a" }], { withVersions: true });
+    expect(await edgesAt("in", ["host:t"], before)).toEqual([]);
+    const { items } = await (await engine.tenant("matrix")).objects.scan({ limit: 1_000 });
+    expect(items.filter(({ key }) => key.cid === 0)).toEqual([]);
+  });
+});
+
+/** What there is of five objects. */
+async function everything(asOf: { readonly asOfMs?: number }): Promise<unknown> {
+  const ids = NAMES.map((name) => `host:${name}`);
+  const rows = (await readAll(asOf)).map(({ id, values, vtimeMs, ctimeMs }) => ({ id, values, vtimeMs, ctimeMs }));
+  return [rows, await edgesAt("out", ids, asOf.asOfMs), await edgesAt("in", ids, asOf.asOfMs)];
+}
+
+const NAMES = ["a", "b", "c", "d", "e"];
+const STEPS = onCluster ? 20 : 40;
+
+test.each(onCluster ? [1] : [1, 2])("whatever is done, as of each moment there is what there was at that moment (seed %i)", async (seed) => {
+  const { next } = seededRandom(seed);
+  const pick = <T,>(items: readonly T[]): T => items[Math.floor(next() * items.length)] as T;
+  const target = () => `host:${pick(NAMES)}`;
+  await objects.createEdgeType(admin, { name: "contain", remedy: "" });
+  await objects.createEdgeType(admin, { name: "link", remedy: "" });
+  const steps = [
+    () => objects.insert(admin, HOST.path, [{ name: pick(NAMES), size: Math.floor(next() * 9), ...(next() < 0.5 ? { [pick(EDGES)]: [target(), target()] } : {}) }]),
+    () => objects.update(admin, { id: target() }, [{ column: pick(EDGES), operation: pick(["set", "add", "take"] as const), value: pick(["", target(), [target(), target()]]) }]),
+    () => objects.update(admin, { id: target() }, [{ column: "tasks", operation: pick(["set", "add", "take"] as const), value: [pick(NAMES)] }]),
+    () => objects.remove(admin, [{ id: target() }], { withVersions: false }),
+  ];
+  const told: { readonly atMs: number; readonly was: unknown }[] = [];
+  for (let step = 0; step < STEPS; step++) {
+    await pick(steps)();
+    told.push({ atMs: moment(), was: await everything({}) });
+  }
+  for (const { atMs, was } of told) expect(await everything({ asOfMs: atMs })).toEqual(was);
 });
 
 describe("a version written at a time of its own", () => {

@@ -7,6 +7,7 @@ import { alterClass, createClass, createEdgeType, dropEdgeType } from "./classch
 import { outlineAsOf, planAsOf, readAsOf, type AsOfRequest } from "./asof.ts";
 import { buriedPlaces } from "./buried.ts";
 import type { Draft } from "./draft.ts";
+import { edgesAsOf } from "./edgesasof.ts";
 import { edgesOf } from "./edges.ts";
 import type { WriteDefinitions } from "./confirm.ts";
 import { keepsVersions, lastMicrosecond, versionsOf, withoutVersions } from "./history.ts";
@@ -170,9 +171,10 @@ export class ObjectService implements Objects, ObjectChanges, Rehearsals {
 
   async *edges(principal: Principal, refs: readonly ObjectRef[], request: EdgeRequest): AsyncGenerator<readonly ObjectEdge[]> {
     const { tenant, snapshot, readable } = await this.#reading(principal);
-    if (request.asOfMs !== undefined) throw new AppError("unsupported", "[Valid] Edges of an earlier time cannot be read yet.");
     const places = refs.flatMap((ref) => placesOf(snapshot, ref, readable));
-    yield* edgesOf(places, request, { store: tenant.store.objects, patience: tenant.patience, snapshot, readable });
+    const source = { store: tenant.store.objects, patience: tenant.patience, reader: tenant.reader, snapshot, readable, principal };
+    const { asOfMs } = request;
+    yield* asOfMs === undefined ? edgesOf(places, request, source) : edgesAsOf(places, { ...request, asOfMs }, source);
   }
 
   async *history(principal: Principal, ref: ObjectRef, range: HistoryRange = {}): AsyncGenerator<readonly ObjectVersion[]> {

@@ -179,7 +179,7 @@ export interface EdgeRequest {
   readonly direction: "out" | "in";
   /** All types when absent. */
   readonly type?: string;
-  /** The edges there were at that time, by the rules of `ReadRequest.asOfMs`. */
+  /** The edges there were at that time, by the rules of `ReadRequest.asOfMs`; none from or to objects of classes that keep no versions. */
   readonly asOfMs?: number;
   readonly signal?: AbortSignal;
 }

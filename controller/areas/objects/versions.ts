@@ -1,7 +1,9 @@
 import type { Row, Value } from "../../../common/value.ts";
 import { decodeStored, encodePacked } from "../../store/format.ts";
 import type { EdgeEnd, EntityVersion } from "../../store/objects.ts";
+import { elementCellKey } from "./codec.ts";
 import { flatValues, rowOfFlat } from "./entity.ts";
+import { canonicalText, isObject } from "./values.ts";
 import type { LoadedClass } from "./views.ts";
 
 /** What is kept of one write of an object. Members may be added; versions that lack them are read as said at each. */
@@ -41,7 +43,7 @@ export const REMOVED_VERSION = encodePacked({ dead: true });
 export function encodeVersion(view: LoadedClass, version: NewVersion): Uint8Array {
   const { ctimeMs, untilMs, added, dropped } = version;
   const stored: StoredVersion = {
-    values: flatValues(view, version.row),
+    values: flatValues(view, asRead(view, version.row)),
     ...(ctimeMs === undefined ? {} : { made: ctimeMs }),
     ...(untilMs === undefined ? {} : { until: untilMs }),
     ...(added.length === 0 ? {} : { added: flatEdges(added) }),
@@ -60,6 +62,19 @@ export function decodeVersion(view: LoadedClass, { timeUs, value }: EntityVersio
     added: edgesOfFlat(added ?? []),
     dropped: edgesOfFlat(dropped ?? []),
   };
+}
+
+/** Elements of sets and entries of maps in the order in which the present answers them. */
+function asRead(view: LoadedClass, row: Row): Row {
+  const ordered = { ...row };
+  for (const column of view.columns) {
+    const value = row[column.name];
+    if (value === undefined || (column.type !== "set" && column.type !== "map")) continue;
+    const name = (element: Value): string => elementCellKey(column.cellKey, canonicalText(element));
+    if (Array.isArray(value)) ordered[column.name] = value.toSorted((a: Value, b: Value) => (name(a) < name(b) ? -1 : 1));
+    else if (isObject(value)) ordered[column.name] = Object.fromEntries(Object.entries(value).sort(([a], [b]) => (name(a) < name(b) ? -1 : 1)));
+  }
+  return ordered;
 }
 
 function flatEdges(edges: readonly EdgeEnd[]): (string | number)[] {

@@ -8,6 +8,7 @@ import { compose, type ComposedWrite, type EntityWrite } from "./compose.ts";
 import { changedMeanwhile, classNow, confirmed, writeNow, type WriteDefinitions } from "./confirm.ts";
 import { entityRow } from "./entity.ts";
 import { deleteEvent, insertEvent, upsertEvent, type WriteEvent } from "./events.ts";
+import { marksEnd, marksOf } from "./formeredges.ts";
 import { GRAVES_CID, graveOf } from "./graves.ts";
 import { keyFromColumns, RepeatableIds, wholeId, type IdSource } from "./identity.ts";
 import { withPast } from "./late.ts";
@@ -193,6 +194,7 @@ export class ObjectWriter {
 
   /** Writes, and sees to it that it stays right whatever other controllers do at the same moment. */
   async #write(context: WriteContext, writes: readonly EntityWrite[], composed: readonly ComposedWrite[]): Promise<void> {
+    await this.#change(writes.flatMap(({ view, key, addEdges, timeUs }) => marksOf({ view, key: { cid: view.cid, id: key } }, addEdges ?? [], timeUs)));
     await this.#change(composed.map((entry) => entry.change));
     // Last: too many terms are harmless.
     await this.#change(composed.flatMap((entry) => entry.unneeded ?? []));
@@ -277,12 +279,14 @@ export class ObjectWriter {
   async #bury(places: readonly Place[], of: { readonly timeUs: number; readonly withVersions: boolean }): Promise<void> {
     const { timeUs, withVersions } = of;
     const versioned = places.filter((place) => place.view.options.version);
+    const marks = withVersions ? await marksEnd(versioned, timeUs, this.#source) : [];
     if (!withVersions) await this.#change(versioned.map((place) => graveOf(place.view, place.key.id, timeUs)));
     await this.#change(places.map(({ view, key }): EntityChange => {
       if (withVersions) return { key, timeUs, death: true, forgetHistory: true };
       return { key, timeUs, death: true, ...(view.options.version ? { version: REMOVED_VERSION } : {}) };
     }));
     if (withVersions) await this.#change(versioned.map(({ key }) => ({ key: { cid: GRAVES_CID, id: `${key.cid}:${key.id}` }, timeUs, death: true })));
+    await this.#change(marks);
   }
 
   async #removeRecords(context: WriteContext, refs: readonly (readonly Place[])[]): Promise<number> {

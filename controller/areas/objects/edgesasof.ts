@@ -1,0 +1,129 @@
+import { AppError } from "../../../common/errors.ts";
+import { mapLimited } from "../../../common/concurrency.ts";
+import { EDGES_AS_OF_MAX, HISTORY_READS_IN_FLIGHT_MAX, OBJECT_PAGE_MAX } from "../../../common/limits.ts";
+import type { Edge } from "../../store/objects.ts";
+import { objectsAsOf, type AsOfSource } from "./asof.ts";
+import { named, type NamedEdge } from "./edges.ts";
+import { edgeText, formerEdgesTo } from "./formeredges.ts";
+import { keepsVersions, lastMicrosecond, objectsAt, versionsAt, withoutVersions } from "./history.ts";
+import { placeText, type Place } from "./locate.ts";
+import type { EdgeRequest, ObjectEdge } from "./types.ts";
+import type { LoadedClass } from "./views.ts";
+
+export interface AsOfEdgeRequest extends EdgeRequest {
+  readonly asOfMs: number;
+}
+
+export interface AsOfEdgeSource extends AsOfSource {
+  readonly readable: (view: LoadedClass) => boolean;
+}
+
+/** Edges as they were: as they are, where their source was not written since; else as its versions tell. */
+export async function* edgesAsOf(places: readonly Place[], request: AsOfEdgeRequest, source: AsOfEdgeSource): AsyncGenerator<readonly ObjectEdge[]> {
+  const unfit = places.find((place) => !keepsVersions(place.view));
+  if (unfit !== undefined) throw withoutVersions(unfit.view);
+  const read = request.direction === "out" ? edgesFrom : edgesTo;
+  for (const place of new Map(places.map((start) => [placeText(start), start])).values()) {
+    for await (const edges of read(place, request, source)) yield* ofLiving(edges, request, source);
+  }
+}
+
+async function* ofLiving(edges: readonly Edge[], { asOfMs }: AsOfEdgeRequest, source: AsOfEdgeSource): AsyncGenerator<readonly ObjectEdge[]> {
+  const seen = edges.flatMap((edge): NamedEdge[] => named(edge, source)).filter(({ to }) => keepsVersions(to.view));
+  const objects = await objectsAsOf(seen.map(({ to }) => to), asOfMs, source);
+  const living = seen.filter((_, at) => objects[at] !== undefined);
+  if (living.length > 0) yield living.map(({ edge }) => edge);
+}
+
+async function* edgesFrom(place: Place, request: AsOfEdgeRequest, source: AsOfEdgeSource): AsyncGenerator<readonly Edge[]> {
+  const [now] = await source.reader.get([[place]]);
+  if (now !== undefined && now.vtimeMs <= request.asOfMs) return yield* presentEdges(place, request, source);
+  const [object] = await objectsAt([place], request.asOfMs, source);
+  if (object === undefined) return;
+  const known = new Map<string, Touch>();
+  for await (const touches of touchesOf(place, request, source)) for (const touch of touches) keepLatest(known, touch);
+  for await (const edges of presentEdges(place, request, source)) {
+    for (const edge of edges) if (edge.timeUs <= lastMicrosecond(request.asOfMs)) keepLatest(known, { edge, isThere: true });
+  }
+  const there = [...known.values()].filter(({ isThere, edge }) => isThere && (request.type === undefined || edge.type === request.type));
+  for (let from = 0; from < there.length; from += OBJECT_PAGE_MAX) yield there.slice(from, from + OBJECT_PAGE_MAX).map(({ edge }) => edge);
+}
+
+async function* edgesTo(place: Place, request: AsOfEdgeRequest, source: AsOfEdgeSource): AsyncGenerator<readonly Edge[]> {
+  const seen = new Set<string>();
+  for await (const edges of presentEdges(place, request, source)) {
+    for (const edge of edges) seen.add(edgeText(edge));
+    checkCount(seen.size);
+    yield await thoseThere(edges, request, source);
+  }
+  for await (const former of formerEdgesTo(place, source)) {
+    const gone = former.filter((edge) => !seen.has(edgeText(edge)) && (request.type === undefined || edge.type === request.type));
+    yield await thoseThere(gone.map((edge) => ({ ...edge, timeUs: Infinity })), request, source);
+  }
+}
+
+/** An edge that is there now and older than the time asked for was there then; of the others the versions of their source tell. */
+async function thoseThere(edges: readonly Edge[], request: AsOfEdgeRequest, source: AsOfEdgeSource): Promise<Edge[]> {
+  const then = await mapLimited(edges, HISTORY_READS_IN_FLIGHT_MAX, (edge) => {
+    return edge.timeUs <= lastMicrosecond(request.asOfMs) ? Promise.resolve(edge) : edgeThen(edge, request, source);
+  });
+  return then.filter((edge) => edge !== undefined);
+}
+
+async function edgeThen(edge: Edge, request: AsOfEdgeRequest, source: AsOfEdgeSource): Promise<Edge | undefined> {
+  const view = source.snapshot.byCid(edge.from.cid);
+  if (view === undefined || !keepsVersions(view)) return undefined;
+  const place = { view, key: edge.from };
+  const text = edgeText(edge);
+  const [object] = await objectsAsOf([place], request.asOfMs, source);
+  if (object === undefined) return undefined;
+  for await (const touches of touchesOf(place, request, source)) {
+    const touch = touches.find((candidate) => edgeText(candidate.edge) === text);
+    if (touch !== undefined) return touch.isThere ? touch.edge : undefined;
+  }
+  return undefined;
+}
+
+/** That a write added an edge, or took it away. */
+interface Touch {
+  readonly edge: Edge;
+  readonly isThere: boolean;
+}
+
+/** Of the life the object had at that time, the latest first. */
+async function* touchesOf({ view, key }: Place, { asOfMs, signal }: AsOfEdgeRequest, source: AsOfEdgeSource): AsyncGenerator<readonly Touch[]> {
+  for await (const versions of versionsAt({ view, key }, { toUs: lastMicrosecond(asOfMs), signal }, source)) {
+    const born = versions.findIndex((version) => version.row === undefined);
+    const life = born < 0 ? versions : versions.slice(0, born);
+    yield life.flatMap(({ timeUs, added, dropped }) => [
+      ...added.map((end) => ({ edge: { ...end, from: key, timeUs }, isThere: true })),
+      ...dropped.map((end) => ({ edge: { ...end, from: key, timeUs }, isThere: false })),
+    ]);
+    if (born >= 0) return;
+  }
+}
+
+async function* presentEdges({ key }: Place, request: AsOfEdgeRequest, { store, patience }: AsOfEdgeSource): AsyncGenerator<readonly Edge[]> {
+  const type = request.type === undefined ? {} : { type: request.type };
+  let cursor: string | undefined;
+  do {
+    if (request.signal?.aborted) throw new AppError("cancelled", "The read was stopped.");
+    const page = { limit: OBJECT_PAGE_MAX, ...type, ...(cursor === undefined ? {} : { cursor }) };
+    const answer = await patience.repeat(() => store.edges(key, request.direction, page));
+    yield answer.items;
+    cursor = answer.cursor;
+  } while (cursor !== undefined);
+}
+
+function keepLatest(known: Map<string, Touch>, touch: Touch): void {
+  const text = edgeText(touch.edge);
+  const other = known.get(text);
+  if (other === undefined || other.edge.timeUs < touch.edge.timeUs) known.set(text, touch);
+  checkCount(known.size);
+}
+
+function checkCount(count: number): void {
+  if (count <= EDGES_AS_OF_MAX) return;
+  throw new AppError("too_large", `[Exec] Of one object at most ${EDGES_AS_OF_MAX} edges are told as of a time.`, { details: { limit: "EDGES_AS_OF_MAX" } });
+}
+
