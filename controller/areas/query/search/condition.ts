@@ -2,6 +2,7 @@ import type { Condition, Field, ValueNode } from "../../../../common/mql/index.t
 import type { Alternative, Match, Search, SearchField, Test, TimeQuestion } from "../../../../common/search/index.ts";
 import type { WantedText } from "../../../../common/text/words.ts";
 import { ANY, numberOf } from "../kind.ts";
+import { about } from "../placing.ts";
 import type { Scope } from "../scope.ts";
 import { wantedText } from "./words.ts";
 
@@ -71,7 +72,7 @@ function testCondition({ field, operator, value, span }: Test, scope: Scope): Co
   if (isEquality && !value.quoted && value.text.includes("*")) return { kind: "like", operand, pattern: text, negated: operator === "!=", span };
   const compared = (right: ValueNode): Condition => ({ kind: "compare", operator, left: operand, right, span });
   const typed = value.quoted ? undefined : typedValue(value.text, value.span);
-  if (!typed || !scope.kindsOf(scope.bind(operand)).includes(ANY)) return compared(text);
+  if (!typed || !about(field.span, () => scope.kindsOf(scope.bind(operand))).includes(ANY)) return compared(text);
   // Without a declared type the value can be the text or what the text looks like.
   return isEquality ? { kind: operator === "=" ? "or" : "and", items: [compared(text), compared(typed)], span } : compared(typed);
 }

@@ -122,10 +122,10 @@ describe("what is found", () => {
   test("a row of a class that lacks a field does not match; a field that no class has is an error, and so is a value that fits none", async () => {
     expect(await values("#/matrix/ent/box/: | slots=4")).toEqual(["rack-1"]);
     expect(await values("#/matrix/ent/box/: | slots!=5")).toEqual(["rack-1"]);
-    await expect(rows("#/matrix/ent/box: | slots=4")).rejects.toMatchObject({ code: "not_found" });
-    await expect(rows("#/matrix/ent/box/: | print nothing")).rejects.toMatchObject({ code: "not_found" });
-    await expect(rows("#/matrix/ent/box: | size=many")).rejects.toMatchObject({ code: "invalid" });
-    await expect(rows("#/matrix/ent/box: | --")).rejects.toMatchObject({ code: "invalid" });
+    await expect(rows("#/matrix/ent/box: | slots=4")).rejects.toMatchObject({ code: "not_found", details: { line: 1, column: 21 } });
+    await expect(rows("#/matrix/ent/box/: | x\n| print host, nothing")).rejects.toMatchObject({ code: "not_found", details: { line: 2, column: 15 } });
+    await expect(rows("#/matrix/ent/box: | size=many")).rejects.toMatchObject({ code: "invalid", details: { line: 1, column: 21 } });
+    await expect(rows("#/matrix/ent/box: | x | size=1 ; --")).rejects.toMatchObject({ code: "invalid", details: { line: 1, column: 34 } });
     await expect(rows("#/matrix/nowhere: | x")).rejects.toMatchObject({ code: "not_found" });
   });
 });

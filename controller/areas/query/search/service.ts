@@ -8,6 +8,7 @@ import type { Principal } from "../../permissions/index.ts";
 import { audited } from "../audited.ts";
 import { plainMeta, selectMeta } from "../meta.ts";
 import { shaped } from "../pipeline.ts";
+import { located } from "../placing.ts";
 import { Slices } from "../slice.ts";
 import type { QueryResult } from "../types.ts";
 import { removeFound, requireSomeWritable } from "../write.ts";
@@ -48,13 +49,20 @@ export class SearchService implements Searches {
 
   async search(principal: Principal, text: string, { signal }: { readonly signal?: AbortSignal } = {}): Promise<QueryResult> {
     const search = parseSearch(text);
+    try {
+      return await this.#run(search, { principal, catalog: await this.#objects.catalog(principal), signal });
+    } catch (error) {
+      throw located(error, text, search.segments.length);
+    }
+  }
+
+  async #run(search: Search, caller: Caller): Promise<QueryResult> {
     refuseUnsupported(search);
-    const caller: Caller = { principal, catalog: await this.#objects.catalog(principal), signal };
     const call = segmentOf(search, "call");
     if (call) return this.#call(call, searchOfCall(search, call), caller);
     if (!segmentOf(search, "delete")) return this.#read(search, caller);
     const action = `search delete ${search.class?.path ?? "of every class"}`;
-    return audited({ audit: this.#audit, principal, action }, () => this.#remove(search, caller));
+    return audited({ audit: this.#audit, principal: caller.principal, action }, () => this.#remove(search, caller));
   }
 
   async #read(search: Search, caller: Caller): Promise<QueryResult> {

@@ -2,11 +2,12 @@ import type { Word } from "../../../../common/search/index.ts";
 import { type WantedText, wantedPhrase, wantedWord } from "../../../../common/text/words.ts";
 import type { Value } from "../../../../common/value.ts";
 import { hasWords, type ClassView, type ObjectRow } from "../../objects/index.ts";
+import { about } from "../placing.ts";
 import type { Scope } from "../scope.ts";
 
 /** `AppError("invalid")` for a text without letters and digits. */
-export function wantedText({ text, quoted }: Word): WantedText {
-  return quoted ? wantedPhrase(text) : wantedWord(text);
+export function wantedText({ text, quoted, span }: Word): WantedText {
+  return about(span, () => (quoted ? wantedPhrase(text) : wantedWord(text)));
 }
 
 /** Whether an object has all the words, each in one of the columns that its reader sees. */
