@@ -7,6 +7,7 @@ import type { TenantCatalog } from "./catalog.ts";
 import { alterClass, createClass, createEdgeType } from "./classchanges.ts";
 import { compose } from "./compose.ts";
 import type { Draft } from "./draft.ts";
+import { wholeId } from "./identity.ts";
 import { placesOf } from "./locate.ts";
 import { recordOf } from "./records.ts";
 import { checkRecordRow, checkRow, type CheckedRow } from "./rows.ts";
@@ -51,17 +52,18 @@ export class DraftRehearsal implements Rehearsal {
     });
   }
 
-  checkRow(path: string, row: Row): void {
+  checkRow(path: string, row: Row): string | undefined {
     const { catalog } = this;
     const view = catalog.get(path);
     if (view === undefined) throw classNotFound(path);
     if (view.kind === "record") {
       checkRecord(recordOf(view, NO_TIME.ulid(), checkRecordRow(view, catalog, row)));
-      return;
+      return undefined;
     }
     const checked = checkRow(view, catalog, row, NO_TIME);
     checkChange(compose({ view, key: checked.key, timeUs: 1, edits: checked.edits, old: undefined, birth: true, fresh: checked.fresh }).change);
     this.#checkTargets(checked);
+    return checked.fresh ? undefined : wholeId(view, checked.key);
   }
 
   #checkTargets({ links }: CheckedRow): void {

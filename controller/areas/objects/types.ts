@@ -349,8 +349,11 @@ export interface Rehearsal {
   createClass(spec: ClassSpec, options?: { readonly ifNotExists?: boolean }): void;
   alterClass(path: string, change: ClassChange): void;
   createEdgeType(type: EdgeType, options?: { readonly ifNotExists?: boolean }): void;
-  /** Names, values, key and sizes; that a class has the id of each edge's target, not that there is such an object. */
-  checkRow(path: string, row: Row): void;
+  /**
+   * Names, values, key and sizes; that a class has the id of each edge's target, not that there is such an object. Answers the whole id that the row
+   * would have, `undefined` when it would be made up.
+   */
+  checkRow(path: string, row: Row): string | undefined;
 }
 
 export interface Rehearsals {

@@ -6,6 +6,7 @@ import type { Objects, Rehearsal } from "../objects/index.ts";
 import { classAccess, type Principal } from "../permissions/index.ts";
 import { bindInsert, bindInsertJson, checkRowCondition, classChange, classSpec, Slices, type InsertWork } from "../query/index.ts";
 import { faultOf, parsePart, type ScriptPart } from "./source.ts";
+import { OpenTargets } from "./targets.ts";
 
 export interface CheckContext {
   readonly principal: Principal;
@@ -22,14 +23,16 @@ export interface CheckContext {
 export async function checkScript(parts: AsyncIterable<ScriptPart>, context: CheckContext): Promise<number> {
   const slices = new Slices(context.clock, context.signal);
   const faults: AppError[] = [];
+  const targets = new OpenTargets();
   let total = 0;
   for await (const part of parts) {
     total += 1;
-    await checkPart(part, context).catch((error: unknown) => faults.push(faultOf(part, error)));
+    await checkPart(part, { ...context, part, targets }).catch((error: unknown) => faults.push(faultOf(part, error)));
     if (faults.length >= IMPORT_FAULTS_MAX) break;
     if (slices.isOver()) await slices.pause();
   }
   slices.check();
+  if (faults.length === 0) faults.push(...(await targets.faults(context.objects, context.principal)).slice(0, IMPORT_FAULTS_MAX));
   const [first] = faults;
   if (first) throw new AppError(first.code, faultText(faults), { details: { faults: faults.map(({ message }) => message) } });
   if (total === 0) throw new AppError("invalid", "[Valid] The upload has no statement in it.");
@@ -41,11 +44,16 @@ function faultText(faults: readonly AppError[]): string {
   return `${faults.map(({ message }) => message).join("\n")}\nNothing was written${many}.`;
 }
 
-async function checkPart(part: ScriptPart, context: CheckContext): Promise<void> {
+interface PartContext extends CheckContext {
+  readonly part: ScriptPart;
+  readonly targets: OpenTargets;
+}
+
+async function checkPart(part: ScriptPart, context: PartContext): Promise<void> {
   for (const statement of parsePart(part)) await checkStatement(statement, context);
 }
 
-async function checkStatement(statement: Statement, context: CheckContext): Promise<void> {
+async function checkStatement(statement: Statement, context: PartContext): Promise<void> {
   const { rehearsal } = context;
   switch (statement.kind) {
     case "insert":
@@ -76,9 +84,10 @@ export function insertWorks(statement: InsertStatement, context: Pick<CheckConte
 }
 
 /** What an owner's guard would refuse only it can tell. */
-async function checkRows(work: InsertWork, { rehearsal, objects, clock }: CheckContext): Promise<void> {
-  if (work.view.system) return;
-  for (const row of work.rows) rehearsal.checkRow(work.view.path, row);
+async function checkRows(work: InsertWork, { rehearsal, objects, clock, part, targets }: PartContext): Promise<void> {
+  const { view } = work;
+  if (view.system) return;
+  for (const row of work.rows) targets.note(row, { id: rehearsal.checkRow(view.path, row), part, view, catalog: rehearsal.catalog });
   await checkRowCondition(work, { objects, clock });
 }
 

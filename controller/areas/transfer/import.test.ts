@@ -67,6 +67,11 @@ create class /matrix/worse (a sometype)`;
 test("targets of edges need a class, and too many faults end the check", async () => {
   await transfer.query.rows(admin, "create edge type leads; create class /matrix/lead (host varchar, keys(host))");
   expect((await faults("insert into /matrix/lead host='a', leads=['nothing:b']"))[0]).toBe("line 1 column 1: [NotExist] Not Found Class For ID nothing:b");
+  await transfer.query.rows(admin, "create class /matrix/one/lead (host varchar, keys(host))");
+  expect(await faults("insert into /matrix/lead host='a', leads='lead:a'; insert into /matrix/lead host='b', leads=['lead:a', 'lead:c']")).toEqual([
+    "line 1 column 52: [NotExist] lead:c: several classes have such ids, and none has this one.",
+    "Nothing was written.",
+  ]);
   const many = await faults("insert into /matrix/lead x=1;\n".repeat(500));
   expect([many.length, many.at(-1)]).toEqual([21, "Nothing was written, and perhaps more than these 20."]);
   expect(await count("/matrix/lead")).toBe(0);

@@ -125,7 +125,7 @@ export class ImportService {
     const { runtime, controllers } = this.#dependencies;
     const startedMs = runtime.clock.nowMs();
     const id = ulidOf(startedMs, runtime.random.bytes(10));
-    return { id, principal, name: upload.name, startedMs, notedMs: startedMs, ...of, done: 0, rows: 0, staged: false, owner: controllers.own };
+    return { id, principal, name: upload.name, startedMs, notedMs: startedMs, ...of, done: 0, rows: 0, pass: "objects", isRelated: false, staged: false, owner: controllers.own };
   }
 }
 

@@ -48,8 +48,8 @@ export class TransferRecords {
   }
 }
 
-export function reportOf({ id, total, done, end }: OpenImport): TransferReport {
-  return { id, state: end?.state ?? "running", total, done, message: end?.message ?? "" };
+export function reportOf({ id, total, done, pass, end }: OpenImport): TransferReport {
+  return { id, state: end?.state ?? "running", total, done: pass === "objects" ? done : total, message: end?.message ?? "" };
 }
 
 function column(name: string, type: ColumnSpec["type"], title?: string): ColumnSpec {

@@ -42,6 +42,14 @@ test("an uploaded script is taken in, and comes back as a bare file", async () =
   }
 });
 
+test("a spreadsheet is downloaded, and taken in again", async () => {
+  const session = await http.signIn("admin");
+  const file = await download(session, "class=/matrix/box&filetype=xlsx");
+  expect([file.statusCode, file.headers["content-disposition"]]).toEqual([200, expect.stringContaining('filename="box.xlsx"')]);
+  expect(await upload(session, file.rawPayload, "/mxobject/importclass")).toMatchObject({ status: "ok", message: { state: "done", total: 2 } });
+  expect((await download(session, "class=/matrix/box&filetype=xlsx")).rawPayload.equals(file.rawPayload)).toBe(true);
+});
+
 test("whoever reads only the status is never told ok of what failed", async () => {
   const session = await http.signIn("admin");
   const answer = await upload(session, "insert into /matrix/box host='a', size=1");

@@ -99,13 +99,13 @@ export class ImportRuns {
   async #write(journal: Journal): Promise<Omit<ImportEnd, "endedMs">> {
     const { clock } = this.#dependencies.runtime;
     for (let attempt = 1; ; attempt += 1) {
-      const before = journal.open.done;
+      const before = journal.open.notedMs;
       try {
         await this.#writeOnce(journal);
         return { state: "done", message: "" };
       } catch (error) {
         if (isAppError(error) && !isResting(error)) return { state: "failed", code: error.code, message: error.message };
-        if (journal.open.done > before) attempt = 1;
+        if (journal.open.notedMs > before) attempt = 1;
         if (!isAppError(error) || error.code === "internal" || this.#closing.signal.aborted || attempt >= IMPORT_CHUNK_ATTEMPTS) throw error;
         await wait(clock, IMPORT_CHUNK_RETRY_MS * attempt, this.#closing.signal);
       }
@@ -115,9 +115,8 @@ export class ImportRuns {
   async #writeOnce(journal: Journal): Promise<void> {
     const { store, objects, runtime } = this.#dependencies;
     const { open } = journal;
-    if (open.done === open.total) return;
     const writer = new ScriptWriter({ objects, clock: runtime.clock }, open, open);
-    await writer.write(scriptParts(store.script(open)), (progress) => journal.note(progress), this.#closing.signal);
+    await writer.write(() => scriptParts(store.script(open)), (progress) => journal.note(progress), this.#closing.signal);
   }
 }
 
@@ -136,9 +135,9 @@ class Journal {
     return this.#held.open;
   }
 
-  async note({ done, rows }: Progress): Promise<void> {
+  async note(progress: Progress): Promise<void> {
     const { clock } = this.#dependencies.runtime;
-    await this.#change({ done, rows, notedMs: this.#nextMs() });
+    await this.#change({ ...progress, notedMs: this.#nextMs() });
     if (clock.monotonicMs() - this.#toldMs < IMPORT_PROGRESS_MS) return;
     this.#toldMs = clock.monotonicMs();
     await this.#dependencies.records.tell(this.open);

@@ -3,17 +3,23 @@ import { ULID_ORDINALS_MAX } from "../../../common/ids.ts";
 import { IMPORT_CHUNK_MAX_CHARACTERS, IMPORT_CHUNK_MAX_ROWS } from "../../../common/limits.ts";
 import type { Statement } from "../../../common/mql/index.ts";
 import type { Clock } from "../../../common/time.ts";
-import type { NewRecord, Objects } from "../objects/index.ts";
+import type { Row } from "../../../common/value.ts";
+import type { ClassCatalog, ClassView, NewRecord, Objects } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import { checkRowCondition, classChange, classSpec, Slices, type InsertWork } from "../query/index.ts";
 import { insertWorks } from "./check.ts";
 import { faultOf, parsePart, type ScriptPart } from "./source.ts";
+import { openRelations } from "./targets.ts";
 
 /** How far a script is written: what comes next, and how many rows there were before. */
 export interface Progress {
   /** Parts. */
   readonly done: number;
   readonly rows: number;
+  /** First all objects, then again those whose relations had to wait until all objects are there. */
+  readonly pass: "objects" | "relations";
+  /** Whether any relations had to wait so far. */
+  readonly isRelated: boolean;
 }
 
 export interface WriteOrder {
@@ -27,11 +33,16 @@ interface WriterDependencies {
   readonly clock: Clock;
 }
 
+interface PlacedRow {
+  readonly row: Row;
+  /** Among all rows of the script. */
+  readonly ordinal: number;
+}
+
 interface Work {
   readonly part: ScriptPart;
   readonly work: InsertWork;
-  /** Of its first row in the script. */
-  readonly ordinal: number;
+  readonly rows: readonly PlacedRow[];
 }
 
 /** Rows that are written together. */
@@ -51,16 +62,27 @@ export class ScriptWriter {
   #chunk: Chunk = { works: [], rows: 0, characters: 0 };
   #done: number;
   #rows: number;
+  #pass: Progress["pass"];
+  #isRelated: boolean;
 
   constructor(dependencies: WriterDependencies, order: WriteOrder, from: Progress) {
     this.#dependencies = dependencies;
     this.#order = order;
     this.#done = from.done;
     this.#rows = from.rows;
+    this.#pass = from.pass;
+    this.#isRelated = from.isRelated;
   }
 
-  /** Calls `saved` after each chunk, and goes on when that resolves. Ends early, with what is whole, when the signal fires. */
-  async write(parts: AsyncIterable<ScriptPart>, saved: (progress: Progress) => Promise<void>, signal: AbortSignal): Promise<void> {
+  /** Calls `saved` after each chunk, and goes on when that resolves. Ends with what the signal says when that fires; what is saved then is written. */
+  async write(parts: () => AsyncIterable<ScriptPart>, saved: (progress: Progress) => Promise<void>, signal: AbortSignal): Promise<void> {
+    if (this.#pass === "objects") await this.#writeAll(parts(), saved, signal);
+    if (!this.#isRelated) return;
+    if (this.#pass === "objects") [this.#pass, this.#done, this.#rows] = ["relations", 0, 0];
+    await this.#writeAll(parts(), saved, signal);
+  }
+
+  async #writeAll(parts: AsyncIterable<ScriptPart>, saved: (progress: Progress) => Promise<void>, signal: AbortSignal): Promise<void> {
     const slices = new Slices(this.#dependencies.clock, signal);
     const first = this.#done;
     let at = 0;
@@ -78,7 +100,7 @@ export class ScriptWriter {
       if (statement.kind === "insert" || statement.kind === "insertJson") await placed(part, () => this.#collect(part, statement));
       else {
         await this.#writeChunk();
-        await placed(part, () => this.#define(statement, of.mayBeDone));
+        if (this.#pass === "objects") await placed(part, () => this.#define(statement, of.mayBeDone));
       }
     }
     this.#done += 1;
@@ -89,15 +111,25 @@ export class ScriptWriter {
   async #collect(part: ScriptPart, statement: Extract<Statement, { kind: "insert" | "insertJson" }>): Promise<void> {
     const catalog = await this.#dependencies.objects.catalog(this.#order.principal);
     for (const work of insertWorks(statement, { principal: this.#order.principal, catalog })) {
-      this.#chunk.works.push({ part, work, ordinal: this.#rows });
-      this.#chunk.rows += work.rows.length;
+      const rows = work.rows.flatMap((row, at) => this.#rowOf(row, { view: work.view, catalog, ordinal: this.#rows + at }));
+      if (rows.length > 0) this.#chunk.works.push({ part, work, rows });
+      this.#chunk.rows += rows.length;
       this.#rows += work.rows.length;
     }
   }
 
+  /** The row as this pass writes it, if it does. A guard gets its rows once and whole. */
+  #rowOf(row: Row, { view, catalog, ordinal }: { view: ClassView; catalog: ClassCatalog; ordinal: number }): readonly PlacedRow[] {
+    const waiting = view.system ? [] : openRelations(row, view, catalog);
+    if (this.#pass === "relations") return waiting.length === 0 ? [] : [{ row, ordinal }];
+    if (waiting.length === 0) return [{ row, ordinal }];
+    this.#isRelated = true;
+    return [{ row: Object.fromEntries(Object.entries(row).filter(([name]) => !waiting.includes(name))), ordinal }];
+  }
+
   async #flush(saved: (progress: Progress) => Promise<void>): Promise<void> {
     await this.#writeChunk();
-    await saved({ done: this.#done, rows: this.#rows });
+    await saved({ done: this.#done, rows: this.#rows, pass: this.#pass, isRelated: this.#isRelated });
   }
 
   async #writeChunk(): Promise<void> {
@@ -117,7 +149,7 @@ export class ScriptWriter {
     const { objects, clock } = this.#dependencies;
     const { principal } = this.#order;
     for (const { part, work } of works) await placed(part, () => checkRowCondition(work, { objects, clock }));
-    const records = works.flatMap(({ part, work, ordinal }) => work.rows.map((row, at) => ({ part, record: this.#record(work, row, ordinal + at) })));
+    const records = works.flatMap(({ part, work, rows }) => rows.map(({ row, ordinal }) => ({ part, record: this.#record(work, row, ordinal) })));
     const guard = works[0]?.work.view.guard?.insert;
     try {
       if (guard) await guard(principal, records.map(({ record }) => record.values));
