@@ -306,6 +306,8 @@ export const MQL_NESTING_MAX = 200;
 export const QUERY_DEFAULT_LIMIT_ROWS = 100;
 /** Rows a sort holds in memory when no small LIMIT bounds it. */
 export const QUERY_SORT_MAX_ROWS = 100_000;
+/** Disk that one sort takes for the rows that memory does not hold. */
+export const QUERY_SORT_SPILL_MAX_BYTES = 1024 * MIB;
 /** ORDER BY with LIMIT (and OFFSET) up to this keeps only the best rows. */
 export const QUERY_TOP_MAX_ROWS = 2_000;
 export const QUERY_GROUPS_MAX = 100_000;

@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import type { FastifyInstance } from "fastify";
 import { BLOB_SWEEP_GRACE_MS, BLOB_SWEEP_INTERVAL_MS, MAINTENANCE_INTERVAL_MS } from "../common/limits.ts";
 import { buildHttp } from "./app.ts";
@@ -55,7 +56,7 @@ export async function assemble(options: AssemblyOptions) {
   objects.registerSystemClass(AUDIT_CLASS);
   const audit = new AuditService({ runtime, trail: new StoredTrail({ clock: runtime.clock, stores, objects, ospaceOf }) });
   const users = new UserService({ runtime, stores, tenants, audit });
-  const query = new QueryService({ objects, runtime, audit });
+  const query = new QueryService({ objects, runtime, audit, sortFolder: join(options.dataDir, "sorts") });
   const search = new SearchService({ objects, runtime, audit });
   const rules = new RuleService({ stores, objects });
   const files = new FileService({ stores, objects, nowMs: () => runtime.clock.nowMs(), random: runtime.random });

@@ -2,11 +2,10 @@ import { createHash } from "node:crypto";
 import { AppError } from "../../../common/errors.ts";
 import { type Condition, printStatement, type Select } from "../../../common/mql/index.ts";
 import type { Value } from "../../../common/value.ts";
-import type { Comparable } from "./kind.ts";
-import { type Arguments, isList, isMap, literal } from "./literal.ts";
+import { type Arguments, isList, literal } from "./literal.ts";
 import type { OrderPlan, Paging } from "./outputs.ts";
 import type { Scope } from "./scope.ts";
-import type { SortKey } from "./sort.ts";
+import { packedKey, type SortKey, unpackedKey } from "./sort.ts";
 
 const NOWHERE = { start: 0, end: 0 };
 const STATEMENT_HASH_CHARACTERS = 16;
@@ -38,8 +37,7 @@ export function pagedOrder(orderBy: readonly OrderPlan[], scope: Scope): readonl
 
 /** Where the next page begins. */
 export function cursorAfter({ statement }: Paging, keys: readonly SortKey[]): string {
-  const plain = keys.map((key) => (typeof key === "bigint" ? { integer: String(key) } : key));
-  return Buffer.from(JSON.stringify([statement, plain])).toString("base64url");
+  return Buffer.from(JSON.stringify([statement, keys.map(packedKey)])).toString("base64url");
 }
 
 /** Holds for all rows of the page; narrows the read only, as the rows themselves are compared. */
@@ -64,7 +62,7 @@ function statementHash(select: Select, values: Arguments): string {
 function keysOf(cursor: Value, expected: { readonly statement: string; readonly length: number }): readonly SortKey[] {
   const decoded = decodedCursor(cursor);
   const [statement, keys] = isList(decoded) ? decoded : [];
-  const found = isList(keys) ? keys.map(sortKeyOf) : [];
+  const found = isList(keys) ? keys.map(unpackedKey) : [];
   const known = found.filter((key) => key !== undefined);
   if (statement !== expected.statement || found.length !== expected.length || known.length !== found.length) throw wrongCursor();
   return known;
@@ -77,11 +75,6 @@ function decodedCursor(cursor: Value): Value {
   } catch {
     throw wrongCursor();
   }
-}
-
-function sortKeyOf(value: Value): SortKey | undefined {
-  if (isMap(value)) return typeof value.integer === "string" && /^-?\d+$/.test(value.integer) ? BigInt(value.integer) : undefined;
-  return isList(value) ? undefined : (value as Comparable | null);
 }
 
 function wrongCursor(): AppError {

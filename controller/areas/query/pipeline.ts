@@ -9,6 +9,7 @@ import type { Expression, GroupPlan, Output, Paging, Shape } from "./outputs.ts"
 import { compilePredicate, type Predicate } from "./predicate.ts";
 import { canonical } from "./questions.ts";
 import type { Slices } from "./slice.ts";
+import { SpillingSorter } from "./spill.ts";
 import { orderOf, type SortEntry, Sorter, sortKey, type SortKey } from "./sort.ts";
 
 /** The answer made of the rows that fulfil the condition, page by page. */
@@ -22,6 +23,8 @@ export interface Input<R> {
   readonly slices: Slices;
   /** Told what the last row is ordered by when it fills its page. */
   readonly onPageEnd?: (keys: readonly SortKey[]) => void;
+  /** Where sorts may put what memory should not hold; absent: nowhere, they are refused beyond `QUERY_SORT_MAX_ROWS`. */
+  readonly sortFolder?: string | undefined;
 }
 
 function listed<R>(shape: Shape<R>, input: Input<R>): AsyncIterable<readonly Row[]> {
@@ -29,10 +32,9 @@ function listed<R>(shape: Shape<R>, input: Input<R>): AsyncIterable<readonly Row
   const isNew = shape.distinct ? distinctRows() : () => true;
   if (shape.sort === "none" || shape.sort === "stored") return streamed(input, project, isNew);
   const keys = shape.orderBy.map((item) => keyReader(item.value, shape.fields));
-  const sorter = sorterOf(shape);
-  return sorted(input, sorter, (row) => {
+  return sorted(shape, input, (row) => {
     const result = project(row);
-    if (isNew(result)) sorter.add({ keys: keys.map((key) => key(row)), row: result });
+    return isNew(result) ? { keys: keys.map((key) => key(row)), row: result } : undefined;
   });
 }
 
@@ -40,9 +42,43 @@ async function* streamed<R>(input: Input<R>, project: (row: R) => Row, isNew: (r
   for await (const page of input.source) yield page.map(project).filter(isNew);
 }
 
-export async function* sorted<R>(input: Input<R>, sorter: Sorter, add: (row: R) => void): AsyncIterable<readonly Row[]> {
-  await addAll(input, add);
+/** The rows as `entryOf` makes them, in order; those it makes nothing of are left out. */
+export function sorted<R>(shape: Sorted, input: Input<R>, entryOf: (row: R) => SortEntry | undefined): AsyncIterable<readonly Row[]> {
+  const { sortFolder } = input;
+  const isSpilling = shape.sort === "all" && sortFolder !== undefined;
+  return isSpilling ? sortedOnDisk({ ...input, sortFolder }, shape, entryOf) : sortedInMemory(input, sorterOf(shape), entryOf);
+}
+
+type Sorted = Pick<Shape<never>, "sort" | "limit" | "offset"> & { readonly orderBy: readonly { readonly descending: boolean }[] };
+
+async function* sortedInMemory<R>(input: Input<R>, sorter: Sorter, entryOf: (row: R) => SortEntry | undefined): AsyncIterable<readonly Row[]> {
+  await addAll(input, (row) => {
+    const entry = entryOf(row);
+    if (entry) sorter.add(entry);
+  });
   yield* paged(sorter.rows(), input.slices);
+}
+
+async function* sortedOnDisk<R>(
+  input: Input<R> & { readonly sortFolder: string }, shape: Sorted, entryOf: (row: R) => SortEntry | undefined,
+): AsyncIterable<readonly Row[]> {
+  const sorter = new SpillingSorter(input.sortFolder, shape.orderBy.map((item) => item.descending));
+  try {
+    for await (const page of input.source) {
+      for (const row of page) {
+        const entry = entryOf(row);
+        if (entry) sorter.add(entry);
+        if (sorter.isFull) await sorter.spill();
+        if (input.slices.isOver()) await input.slices.pause();
+      }
+    }
+    for await (const page of sorter.pages()) {
+      yield page;
+      if (input.slices.isOver()) await input.slices.pause();
+    }
+  } finally {
+    await sorter.close();
+  }
 }
 
 function addAll<R>(input: Input<R>, add: (row: R) => void): Promise<void> {
@@ -169,7 +205,7 @@ async function* pageOf<R>(shape: Shape<R>, { input, sorter }: { readonly input: 
   yield* paged(entries.map((entry) => entry.row), input.slices);
 }
 
-function sorterOf(shape: Pick<Shape<never>, "sort" | "limit" | "offset" | "orderBy">): Sorter {
+function sorterOf(shape: Sorted): Sorter {
   const keep = shape.sort === "top" && shape.limit !== undefined ? shape.offset + shape.limit : undefined;
   return new Sorter(shape.orderBy.map((item) => item.descending), keep);
 }

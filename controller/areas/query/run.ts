@@ -13,6 +13,8 @@ export interface RunContext {
   readonly read: (request: ReadRequest) => AsyncIterable<readonly ObjectRow[]>;
   readonly clock: Clock;
   readonly signal: AbortSignal | undefined;
+  /** Where sorts may put what memory should not hold. */
+  readonly sortFolder?: string | undefined;
 }
 
 /** The rows that exist for the principal and fulfil the condition, whatever the store answered. */

@@ -1,8 +1,12 @@
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { realClock } from "../../../test/helpers/clock.ts";
 import { MemoryObjects } from "../../../test/helpers/memory-objects.ts";
 import { testPrincipal } from "../../../test/helpers/runtime.ts";
 import { QUERY_COLLECT_MAX_ROWS, QUERY_DEFAULT_LIMIT_ROWS, QUERY_JOIN_MAX_ROWS, QUERY_SORT_MAX_ROWS, QUERY_TOP_MAX_ROWS } from "../../../common/limits.ts";
+import type { Clock } from "../../../common/time.ts";
 import type { Row, Value } from "../../../common/value.ts";
 import type { AuditEntry } from "../audit/index.ts";
 import type { Edit, ObjectRow } from "../objects/index.ts";
@@ -179,6 +183,18 @@ describe("bounds", () => {
     expect(ties.map((row) => row.size)).toEqual(Array.from({ length: count }, (_, index) => index));
   });
 
+  test("a sort of more rows than memory holds goes over the disk, of which nothing is left", async () => {
+    const sortFolder = await mkdtemp(join(tmpdir(), "odp-sort-"));
+    const count = QUERY_SORT_MAX_ROWS + 1_000;
+    const { query: spilling } = endless(count, { sortFolder });
+    const result = await spilling.run(admin, "select size from /matrix/ent/box order by size desc limit -1");
+    let expected = count;
+    for await (const page of result.rows) for (const row of page) if (row.size !== (expected -= 1)) throw new Error(`${String(row.size)} instead of ${expected}`);
+    expect(expected).toBe(0);
+    expect(await readdir(sortFolder)).toEqual([]);
+    await rm(sortFolder, { recursive: true });
+  });
+
   test("a join that would hold too many objects is refused", async () => {
     const all = endless(QUERY_JOIN_MAX_ROWS + 2_000).query.rows(admin, "select count(*) from /matrix/ent/box a join (b:/matrix/ent/box) on b.size = a.size");
     await expect(all).rejects.toMatchObject({ code: "too_large", details: { limit: "QUERY_JOIN_MAX_ROWS" } });
@@ -199,7 +215,7 @@ describe("bounds", () => {
       if (running) setImmediate(other);
     };
     setImmediate(other);
-    await endless(10_000, slow).query.rows(admin, "select count(*), max(size) from /matrix/ent/box");
+    await endless(10_000, { clock: slow }).query.rows(admin, "select count(*), max(size) from /matrix/ent/box");
     running = false;
     expect(others).toBeGreaterThan(50);
   });
@@ -428,7 +444,7 @@ describe("audit", () => {
 });
 
 /** A box class whose rows are made while they are read, 1,000 a page. */
-function endless(count = Infinity, clock = realClock): { readonly query: QueryService; pages(): number } {
+function endless(count = Infinity, { clock = realClock, ...options }: { readonly clock?: Clock; readonly sortFolder?: string } = {}): { readonly query: QueryService; pages(): number } {
   let pages = 0;
   const source = new MemoryObjects({ nowMs: () => 0 });
   const ready = source.createClass(admin, {
@@ -446,7 +462,7 @@ function endless(count = Infinity, clock = realClock): { readonly query: QuerySe
       });
     }
   };
-  return { query: new QueryService({ objects: source, runtime: { clock } }), pages: () => pages };
+  return { query: new QueryService({ objects: source, runtime: { clock }, ...options }), pages: () => pages };
 }
 
 async function collect(rows: AsyncIterable<readonly Row[]>): Promise<Row[]> {

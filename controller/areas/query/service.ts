@@ -19,15 +19,19 @@ export interface QueryDependencies {
   readonly runtime: Pick<Runtime, "clock">;
   /** Told of every statement that changes something, also of those that are refused. */
   readonly audit?: Pick<Audit, "ready" | "write">;
+  /** Where sorts may put what memory should not hold; absent: they are refused beyond `QUERY_SORT_MAX_ROWS`. */
+  readonly sortFolder?: string;
 }
 
 export class QueryService implements Query {
   readonly #objects: Objects;
   readonly #runtime: Pick<Runtime, "clock">;
   readonly #audit: Pick<Audit, "ready" | "write"> | undefined;
+  readonly #sortFolder: string | undefined;
   readonly #texts = new ParsedTexts();
 
-  constructor({ objects, runtime, audit }: QueryDependencies) {
+  constructor({ objects, runtime, audit, sortFolder }: QueryDependencies) {
+    this.#sortFolder = sortFolder;
     this.#objects = objects;
     this.#runtime = runtime;
     this.#audit = audit;
@@ -99,7 +103,7 @@ export class QueryService implements Query {
 
   async #context(caller: Caller, executions: readonly Arguments[]): Promise<PrepareContext> {
     const catalog = withSchemaClass(await this.#objects.catalog(caller.principal));
-    return { ...caller, catalog, executions, objects: this.#objects, clock: this.#runtime.clock };
+    return { ...caller, catalog, executions, objects: this.#objects, clock: this.#runtime.clock, sortFolder: this.#sortFolder };
   }
 }
 

@@ -2,6 +2,7 @@ import { AppError } from "../../../common/errors.ts";
 import { QUERY_SORT_MAX_ROWS } from "../../../common/limits.ts";
 import type { Row, Value } from "../../../common/value.ts";
 import { compare, type Comparable, type Kind, toComparable } from "./kind.ts";
+import { isList, isMap } from "./literal.ts";
 import { canonical } from "./questions.ts";
 
 /** Null sorts before every value. */
@@ -98,13 +99,14 @@ function* merge(runs: readonly (readonly Numbered[])[], order: Order<Numbered>):
     const first = rest.next();
     if (!first.done) heap.push({ entry: first.value, rest });
   }
-  heap.sort((left, right) => order(left.entry, right.entry));
+  const byHead = (left: Head, right: Head): number => order(left.entry, right.entry);
+  heapify(heap, byHead);
   for (let top = heap[0]; top; top = heap[0]) {
     yield top.entry;
     const next = top.rest.next();
     if (next.done) replaceTop(heap);
     else top.entry = next.value;
-    sink(heap, order);
+    sink(heap, byHead);
   }
 }
 
@@ -113,23 +115,39 @@ function replaceTop(heap: Head[]): void {
   if (last && heap.length > 0) heap[0] = last;
 }
 
-function sink(heap: Head[], order: Order<Numbered>): void {
-  let at = 0;
+/** Puts the first one, which may be too late in the order, where it belongs among the others. */
+export function sink<T>(heap: T[], order: Order<T>, from = 0): void {
+  let at = from;
   for (;;) {
     const least = leastOf(heap, at, order);
     const [own, child] = [heap[at], heap[least]];
-    if (least === at || !own || !child) return;
+    if (least === at || own === undefined || child === undefined) return;
     heap[at] = child;
     heap[least] = own;
     at = least;
   }
 }
 
-function leastOf(heap: readonly Head[], at: number, order: Order<Numbered>): number {
+export function heapify<T>(heap: T[], order: Order<T>): void {
+  for (let at = (heap.length >> 1) - 1; at >= 0; at -= 1) sink(heap, order, at);
+}
+
+function leastOf<T>(heap: readonly T[], at: number, order: Order<T>): number {
   let least = at;
   for (const child of [2 * at + 1, 2 * at + 2]) {
     const [candidate, best] = [heap[child], heap[least]];
-    if (candidate && best && order(candidate.entry, best.entry) < 0) least = child;
+    if (candidate !== undefined && best !== undefined && order(candidate, best) < 0) least = child;
   }
   return least;
+}
+
+/** As JSON keeps it: integers beyond 2^53 as an object. */
+export function packedKey(key: SortKey): Value {
+  return typeof key === "bigint" ? { integer: String(key) } : key;
+}
+
+/** Absent for what is no key. */
+export function unpackedKey(value: Value): SortKey | undefined {
+  if (isMap(value)) return typeof value.integer === "string" && /^-?\d+$/.test(value.integer) ? BigInt(value.integer) : undefined;
+  return isList(value) ? undefined : value;
 }

@@ -11,6 +11,7 @@ import type { Arguments } from "./literal.ts";
 import { plainMeta } from "./meta.ts";
 import { readsOf } from "./plan.ts";
 import { planReading, type Reading } from "./reading.ts";
+import type { RunContext } from "./run.ts";
 import { isSchemaClass, SCHEMA_CLASS_PATH, schemaRows } from "./schema-class.ts";
 import { scopeOf } from "./scope.ts";
 import { chained } from "./union.ts";
@@ -34,6 +35,7 @@ export interface PrepareContext {
   readonly clock: Clock;
   readonly signal: AbortSignal | undefined;
   readonly executions: readonly Arguments[];
+  readonly sortFolder: string | undefined;
 }
 
 const COUNT_COLUMN: ColumnMeta = { name: "count", title: "count", type: "bigint" };
@@ -244,11 +246,12 @@ async function readSteps(reads: readonly ReadRequest[], context: PrepareContext)
   return steps;
 }
 
-function runContext(context: PrepareContext): Pick<WriteContext, "read" | "clock" | "signal"> {
-  const { principal, objects, catalog, clock, signal } = context;
+function runContext(context: PrepareContext): RunContext {
+  const { principal, objects, catalog, clock, signal, sortFolder } = context;
   return {
     clock,
     signal,
+    sortFolder,
     read: (request) => (readsSchema(request, context) ? one<ObjectRow>(schemaRows(principal, catalog)) : objects.read(principal, request)),
   };
 }

@@ -7,10 +7,9 @@ import { ANY, type Kind } from "./kind.ts";
 import { type Arguments, rowCount } from "./literal.ts";
 import { callName, type Output, type Shape } from "./outputs.ts";
 import { pagingRefused } from "./paging.ts";
-import { distinctRows, sorted, windowed } from "./pipeline.ts";
+import { distinctRows, type Input, sorted, windowed } from "./pipeline.ts";
 import { sortOf } from "./plan.ts";
-import { Sorter, sortKey } from "./sort.ts";
-import type { Slices } from "./slice.ts";
+import { type SortEntry, sortKey } from "./sort.ts";
 
 /** What is made of the rows of all parts together. Columns belong together by name; a row has those that its own part has. */
 export interface UnionPlan {
@@ -39,12 +38,11 @@ export function planUnion(union: Union, parts: readonly Part[], values: Argument
   return { isAll: union.all, orderBy, sort: sortOf(orderBy.length, false, limit === undefined ? undefined : offset + limit), offset, limit };
 }
 
-export function united(plan: UnionPlan, parts: readonly AsyncIterable<readonly Row[]>[], slices: Slices): AsyncIterable<readonly Row[]> {
+export function united(plan: UnionPlan, parts: readonly AsyncIterable<readonly Row[]>[], input: Omit<Input<Row>, "source">): AsyncIterable<readonly Row[]> {
   const rows = plan.isAll ? chained(parts) : distinct(chained(parts));
   if (plan.sort === "none") return windowed(rows, plan);
-  const sorter = new Sorter(plan.orderBy.map((item) => item.descending), plan.sort === "top" ? plan.offset + (plan.limit ?? 0) : undefined);
-  const add = (row: Row): void => sorter.add({ keys: plan.orderBy.map(({ kind, name }) => sortKey(kind, row[name])), row });
-  return windowed(sorted({ source: rows, slices }, sorter, add), plan);
+  const entryOf = (row: Row): SortEntry => ({ keys: plan.orderBy.map(({ kind, name }) => sortKey(kind, row[name])), row });
+  return windowed(sorted(plan, { ...input, source: rows }, entryOf), plan);
 }
 
 export async function* chained(parts: readonly AsyncIterable<readonly Row[]>[]): AsyncIterable<readonly Row[]> {
