@@ -39,7 +39,7 @@ export interface ObjectStore {
   /** Edges from (`out`) or to (`in`) an entity. An edge whose source is dead is gone. */
   edges(key: EntityKey, direction: "out" | "in", page: PageRequest & { readonly type?: string }): Promise<Page<Edge>>;
 
-  /** Writes records, at most `CHANGE_BATCH_MAX`; durable when it resolves. Same id and bytes: same row. */
+  /** Writes records, at most `CHANGE_BATCH_MAX`; durable when it resolves. Same id and bytes: same row, with the terms it is given last. */
   append(records: readonly StoredRecord[]): Promise<void>;
 
   /** Records of one class with `fromMs <= time < toMs`, newest first (at equal times: greater id first). */

@@ -28,6 +28,15 @@ export function recordsContract(subject: () => ContractSubject): void {
       expect(await timeline({ cid: record.cid, fromMs: startMs() - DAY_MS, toMs: startMs() + DAY_MS })).toEqual([record.id]);
     });
 
+    test("a record that is appended again with more terms is found by them, and by those it had", async () => {
+      const record = { cid: uniqueCid(), id: ulid(startMs(), 1), value: bytes("line"), terms: ["word"] };
+      await append(record);
+      await append({ ...record, terms: ["word", "more"] });
+      const whole = { cid: record.cid, fromMs: startMs() - DAY_MS, toMs: startMs() + DAY_MS };
+      for (const term of record.terms.concat("more")) expect(await timeline({ ...whole, terms: [term] })).toEqual([record.id]);
+      expect(await timeline(whole)).toEqual([record.id]);
+    });
+
     test("a timeline is newest first across pages and days, at equal times the greater id first", async () => {
       const cid = uniqueCid();
       const begin = startMs() - 3 * DAY_MS;
