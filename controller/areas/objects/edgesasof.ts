@@ -126,4 +126,3 @@ function checkCount(count: number): void {
   if (count <= EDGES_AS_OF_MAX) return;
   throw new AppError("too_large", `[Exec] Of one object at most ${EDGES_AS_OF_MAX} edges are told as of a time.`, { details: { limit: "EDGES_AS_OF_MAX" } });
 }
-
