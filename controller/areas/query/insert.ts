@@ -27,6 +27,7 @@ export interface InsertTarget {
 export function bindInsert(statement: Insert, target: InsertTarget): readonly InsertWork[] {
   if (statement.class.subtree) throw new AppError("invalid", `[Valid] INSERT names one class: ${statement.class.path} without the slash at its end.`);
   const { scope, view } = writableClass(statement.class.path, target);
+  if (statement.at && view.system) throw guarded("inserted as of another time", view);
   const names = statement.columns.map((name) => insertedName(name, view, { scope, catalog: target.catalog }));
   const executions = target.executions.map((values) => ({
     rows: statement.rows.map((row) => rowOf(names, row, values)),

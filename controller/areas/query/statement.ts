@@ -186,6 +186,8 @@ function definitionWork(statement: Definition, context: PrepareContext): () => P
     }
     case "dropClass":
       if (catalog.get(statement.class.path)) scopeOf(principal, catalog, { ...statement.class, subtree: false });
+      // Before it is asked whether the class is empty: for that nothing may be written into it for a while.
+      if (catalog.get(statement.class.path)?.system) throw new AppError("denied", `[Valid] class ${statement.class.path} belongs to the platform and cannot be dropped.`);
       return () => objects.dropClass(principal, statement.class.path, { ifExists: statement.ifExists });
     case "alterClass": {
       scopeOf(principal, catalog, { ...statement.class, subtree: false });
