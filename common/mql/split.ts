@@ -104,8 +104,9 @@ export class StatementSplitter {
   #cut(end: number): StatementText[] {
     const text = this.#held.slice(0, end);
     const start = this.#start;
-    const { line, column } = positionAt(this.#held, end + 1);
-    this.#start = { line: start.line + line - 1, column: line === 1 ? start.column + column - 1 : column };
+    // Looked for in the statement alone: what is behind it may be long and without an end of line.
+    const { line, column } = positionAt(text, end);
+    this.#start = { line: start.line + line - 1, column: (line === 1 ? start.column + column - 1 : column) + 1 };
     this.#held = this.#held.slice(end + 1);
     this.#at = 0;
     this.#begin = 0;
