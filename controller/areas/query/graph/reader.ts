@@ -1,5 +1,5 @@
 import { parseObjectId } from "../../../../common/ids.ts";
-import { GRAPH_NODES_MAX } from "../../../../common/limits.ts";
+import { GRAPH_NODES_MAX, OBJECT_PAGE_MAX } from "../../../../common/limits.ts";
 import type { Row } from "../../../../common/value.ts";
 import type { ObjectRow, Objects } from "../../objects/index.ts";
 import type { Principal } from "../../permissions/index.ts";
@@ -64,7 +64,7 @@ export class GraphReader {
         const other = others[at];
         if (this.#slices.isOver()) await this.#slices.pause();
         if (other === undefined || (hop.direction === "both" && near === "target" && other === vertex)) continue;
-        links.push({ edge: edge, from: way === "on" ? vertex : other, to: way === "on" ? other : vertex });
+        links.push({ edge, from: way === "on" ? vertex : other, to: way === "on" ? other : vertex });
       }
     }
     return links;
@@ -111,9 +111,12 @@ export class GraphReader {
 
   async *#rows(refs: readonly VertexRef[]): AsyncGenerator<ObjectRow> {
     const { asOfMs } = this.#plan;
-    if (refs.length === 0) return;
     if (asOfMs === undefined) {
-      for (const row of await this.#context.objects.get(this.#context.principal, refs)) if (row) yield row;
+      // Page by page, so that no more are held than may be met.
+      for (let from = 0; from < refs.length; from += OBJECT_PAGE_MAX) {
+        const rows = await this.#context.objects.get(this.#context.principal, refs.slice(from, from + OBJECT_PAGE_MAX));
+        yield* rows.filter((row) => row !== undefined);
+      }
       return;
     }
     for (const path of new Set(refs.map((ref) => ref.class))) {
