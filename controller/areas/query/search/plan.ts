@@ -1,5 +1,5 @@
 import { AppError } from "../../../../common/errors.ts";
-import type { Field, Select, SelectItem } from "../../../../common/mql/index.ts";
+import type { Call, Field, OrderItem, Select, SelectItem } from "../../../../common/mql/index.ts";
 import { type Search, type SearchField, timeQuestion } from "../../../../common/search/index.ts";
 import type { ClassCatalog, ObjectRow, ReadRequest } from "../../objects/index.ts";
 import type { Principal } from "../../permissions/index.ts";
@@ -10,7 +10,7 @@ import { filterOf } from "../run.ts";
 import type { BoundField, Scope } from "../scope.ts";
 import { searchScope } from "./classes.ts";
 import { type Choice, fieldNode, type Wanted, wantedOf } from "./condition.ts";
-import { searchReads, type Versioned } from "./reads.ts";
+import { searchReads, type SearchReads, type Versioned } from "./reads.ts";
 import { segmentOf } from "./segments.ts";
 import { wordsFilter } from "./words.ts";
 
@@ -23,7 +23,6 @@ export interface SearchPlan extends SelectPlan {
   /** Everything that has to hold for a row. */
   readonly filter: Predicate<ObjectRow>;
   readonly uniq: readonly BoundField[];
-  readonly wanted: Wanted;
 }
 
 export interface Branch {
@@ -43,7 +42,7 @@ const NOWHERE = { start: 0, end: 0 };
 
 export function planSearch(search: Search, context: SearchContext): SearchPlan {
   const time = timeQuestion(search.segments, context.nowMs);
-  if (time?.kind === "state" && time.field) throw new AppError("invalid", "[Valid] `at` alone asks for the state of a time: `for` goes with a span of time, such as `within`.");
+  if (time?.kind === "state" && time.field) throw fieldOfState();
   const scope = searchScope(search, context, time?.kind === "state");
   const wanted = wantedOf(search, scope, time);
   const select = selectOf(search);
@@ -51,44 +50,70 @@ export function planSearch(search: Search, context: SearchContext): SearchPlan {
   const uniq = fieldsOf(search, "uniq").map((field) => scope.bind(field));
   const filter = fullFilter(wanted, scope);
   const reads = searchReads({ search, context, scope, wanted, time });
-  const isOneRead = reads.branches.length === 1 && reads.branches[0]?.length === 1 && !reads.versioned;
-  const stored = isOneRead && isStoredOrder(scope, bound.orderBy, bound.grouping !== undefined);
+  const stored = isOneRead(reads) && isStoredOrder(scope, bound.orderBy, bound.grouping !== undefined);
   const sort = sortOf(bound.orderBy.length, stored, bound.limit);
   const isStreamed = (sort === "none" || sort === "stored") && !bound.grouping && uniq.length === 0;
-  const hints = { ...(stored ? { newestFirst: true } : {}), ...(isStreamed && bound.limit !== undefined ? { expected: bound.limit } : {}) };
-  const branches = reads.branches.map((own, index) => ({
+  const branches = branchesOf(reads, { filter, scope }, { stored, expected: isStreamed ? bound.limit : undefined });
+  const source = { where: wanted.where, reads: branches.flatMap((branch) => branch.reads), branches, versioned: reads.versioned, filter };
+  return { kind: "select", fields: scope, scope, ...bound, sort, uniq, ...source };
+}
+
+function fieldOfState(): AppError {
+  return new AppError("invalid", "[Valid] `at` alone asks for the state of a time: `for` goes with a span of time, such as `within`.");
+}
+
+function isOneRead({ branches, versioned }: SearchReads): boolean {
+  return branches.length === 1 && branches[0]?.length === 1 && !versioned;
+}
+
+interface BranchHints {
+  readonly stored: boolean;
+  readonly expected: number | undefined;
+}
+
+function branchesOf(reads: SearchReads, of: { readonly filter: Predicate<ObjectRow>; readonly scope: Scope }, { stored, expected }: BranchHints): readonly Branch[] {
+  const hints = { ...(stored ? { newestFirst: true } : {}), ...(expected === undefined ? {} : { expected }) };
+  return reads.branches.map((own, index) => ({
     reads: own.map((read) => ({ ...read, ...hints })),
-    filter: branchFilter(filter, reads.choices.slice(0, index + 1), scope),
+    filter: branchFilter(of.filter, reads.choices.slice(0, index + 1), of.scope),
   }));
-  const { where } = wanted;
-  return { kind: "select", fields: scope, scope, where, reads: branches.flatMap((branch) => branch.reads), ...bound, sort, branches, versioned: reads.versioned, filter, uniq, wanted };
 }
 
 /** The commands of a search are those of a SELECT; where the rows come from is decided here. */
 function selectOf(search: Search): Select {
   const top = segmentOf(search, "top");
-  const orderBy = segmentOf(search, "sort")?.items.map(({ field, descending }) => ({ kind: "order" as const, value: fieldNode(field), descending, span: field.span })) ?? [];
-  const path = search.class ?? { path: "/", subtree: true };
+  const { path, subtree } = search.class ?? { path: "/", subtree: true };
   return {
-    kind: "select", distinct: false, items: itemsOf(search), from: { kind: "class", path: path.path, subtree: path.subtree, alias: undefined, span: NOWHERE },
-    joins: [], where: undefined, groupBy: fieldsOf(search, "group"), having: undefined, orderBy, offset: undefined, asOf: undefined, cursor: undefined,
-    limit: top && { kind: "number", text: String(top.count), span: top.span }, span: NOWHERE,
+    kind: "select", distinct: false, items: itemsOf(search), from: { kind: "class", path, subtree, alias: undefined, span: NOWHERE }, joins: [],
+    where: undefined, groupBy: fieldsOf(search, "group"), having: undefined, orderBy: ordersOf(search), offset: undefined, asOf: undefined,
+    cursor: undefined, limit: top && { kind: "number", text: String(top.count), span: top.span }, span: NOWHERE,
   };
+}
+
+function ordersOf(search: Search): readonly OrderItem[] {
+  const items = segmentOf(search, "sort")?.items ?? [];
+  const valueOf = valuesOf(segmentOf(search, "group")?.fields);
+  return items.map(({ field, descending }) => ({ kind: "order", value: valueOf(field), descending, span: field.span }));
 }
 
 /** A group answers its fields and `count`; PRINT chooses among them. */
 function itemsOf(search: Search): readonly SelectItem[] {
-  const group = segmentOf(search, "group");
-  const printed = segmentOf(search, "print")?.items;
-  if (!group && !printed) return [{ kind: "star", alias: undefined, span: NOWHERE }];
-  const fields: readonly { readonly field: SearchField; readonly alias: string | undefined }[] =
-    printed ?? [...(group?.fields ?? []), { parts: ["count"], span: NOWHERE }].map((field) => ({ field, alias: undefined }));
-  return fields.map(({ field, alias }) => {
-    const isCount = group !== undefined && field.parts.length === 1 && field.parts[0] === "count" && !group.fields.some(({ parts }) => parts[0] === "count");
-    const { span } = field;
-    if (!isCount) return { kind: "item", value: fieldNode(field), alias, span };
-    return { kind: "item", value: { kind: "call", name: "count", distinct: false, argument: undefined, span }, alias: alias ?? "count", span };
+  const group = segmentOf(search, "group")?.fields;
+  const count: SearchField = { parts: ["count"], span: NOWHERE };
+  const shown = segmentOf(search, "print")?.items ?? (group && [...group, count].map((field) => ({ field, alias: undefined })));
+  if (!shown) return [{ kind: "star", alias: undefined, span: NOWHERE }];
+  const valueOf = valuesOf(group);
+  return shown.map(({ field, alias }) => {
+    const value = valueOf(field);
+    return { kind: "item", value, alias: alias ?? (value.kind === "call" ? "count" : undefined), span: field.span };
   });
+}
+
+/** What a name means: `count` is that of a group, unless the group is of a field of that name. */
+function valuesOf(group: readonly SearchField[] | undefined): (field: SearchField) => Field | Call {
+  const isCount = ({ parts }: SearchField): boolean => parts.length === 1 && parts[0] === "count";
+  const counts = group !== undefined && !group.some(isCount);
+  return (field) => (counts && isCount(field) ? { kind: "call", name: "count", distinct: false, argument: undefined, span: field.span } : fieldNode(field));
 }
 
 function fieldsOf(search: Search, kind: "uniq" | "group"): readonly Field[] {

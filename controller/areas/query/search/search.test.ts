@@ -143,6 +143,7 @@ describe("what is made of it", () => {
     expect(await values("#/matrix/log: | uniq level", "level")).toEqual(["error", "info"]);
     expect(await rows("#/matrix/log: | group level | sort count desc")).toEqual([{ level: "error", count: 2 }, { level: "info", count: 1 }]);
     expect(await rows("#/matrix/log: | group level | sort level | top 1 | print count as n")).toEqual([{ n: 2 }]);
+    expect(await rows("#/matrix/log: | group level | sort count | print level")).toEqual([{ level: "info" }, { level: "error" }]);
     await expect(rows("#/matrix/log: | group level | print line")).rejects.toMatchObject({ code: "invalid" });
   });
 
