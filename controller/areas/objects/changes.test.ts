@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { realClock, seededRandom } from "../../../test/helpers/clock.ts";
 import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
-import { StoppableStores } from "../../../test/helpers/stoppable-stores.ts";
+import { StoppableStores, type HeldCall } from "../../../test/helpers/stoppable-stores.ts";
 import { CHANGE_EVENTS_WAITING_MAX } from "../../../common/limits.ts";
 import type { Stores } from "../../store/engine.ts";
 import { ObjectService, type ClassSpec, type ObjectChangeEvent } from "./index.ts";
@@ -35,20 +35,24 @@ function newService(stores: Stores = engine): ObjectService {
   return service;
 }
 
-/** A subscriber that keeps what it is told; `until` resolves when that is so many events. */
+/** A subscriber that keeps what it is told; `until` resolves when that is so many different events. */
 class Subscriber {
   readonly events: ObjectChangeEvent[] = [];
   readonly #waiting: { readonly count: number; readonly resolve: () => void }[] = [];
 
   readonly deliver = (events: readonly ObjectChangeEvent[]): Promise<void> => {
     this.events.push(...events);
-    for (const { count, resolve } of this.#waiting) if (this.events.length >= count) resolve();
+    for (const { count, resolve } of this.#waiting) if (this.#different().length >= count) resolve();
     return Promise.resolve();
   };
 
+  #different(): readonly ObjectChangeEvent[] {
+    return [...new Map(this.events.map((event) => [`${event.id} ${event.timeMs}`, event])).values()];
+  }
+
   async until(count: number): Promise<string[]> {
-    if (this.events.length < count) await new Promise<void>((resolve) => this.#waiting.push({ count, resolve }));
-    return this.events.map((event) => `${event.action} ${event.id}`);
+    if (this.#different().length < count) await new Promise<void>((resolve) => this.#waiting.push({ count, resolve }));
+    return this.#different().map((event) => `${event.action} ${event.id}`);
   }
 
   async attach(service: ObjectService, name: string, classes: readonly string[]): Promise<this> {
@@ -172,7 +176,47 @@ describe("when a controller goes", () => {
     expect(await told.until(1)).toEqual(["INSERT host:a"]);
     await others[0]?.insert(admin, HOST.path, [{ name: "b" }]);
     expect(await told.until(2)).toEqual(["INSERT host:a", "INSERT host:b"]);
+    expect(told.events).toHaveLength(2);
   });
+});
+
+/** Lets so many calls pass and holds the next. */
+async function heldAfter(stores: StoppableStores, passing: number): Promise<HeldCall> {
+  let call = await stores.hold("change");
+  for (let passed = 0; passed < passing; passed++) {
+    const next = stores.hold("change");
+    call.goOn();
+    call = await next;
+  }
+  return call;
+}
+
+test.each(onCluster ? [1] : [0, 1, 2, 3, 5])("killed after %i calls of the store, what a controller answered is told by another", async (calls) => {
+  const killed = new StoppableStores(engine);
+  const a = newService(killed);
+  await a.createClass(admin, HOST);
+  await a.subscribe(admin, { name: "s", classes: ["/"], deliver: deaf });
+  const answered: string[] = [];
+  const write = async (): Promise<void> => {
+    for (const name of ["a", "b"]) {
+      await a.insert(admin, HOST.path, [{ name }]);
+      answered.push(`INSERT host:${name}`);
+      await a.update(admin, { id: `host:${name}` }, GROW);
+      answered.push(`UPDATE host:${name}`);
+    }
+  };
+  const holding = heldAfter(killed, calls);
+  const writing = write();
+  const held = await holding;
+  const before = [...answered];
+  await killed.stop();
+  const b = await new Subscriber().attach(newService(), "s", ["/"]);
+  expect((await b.until(before.length)).sort()).toEqual(before.sort());
+  killed.goOn();
+  held.goOn();
+  await writing;
+  await a.close();
+  expect((await b.until(4)).sort()).toEqual(answered.sort());
 });
 
 describe("a controller that was stopped", () => {

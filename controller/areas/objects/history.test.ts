@@ -201,7 +201,7 @@ async function everything(asOf: { readonly asOfMs?: number }): Promise<unknown> 
 }
 
 const NAMES = ["a", "b", "c", "d", "e"];
-const STEPS = onCluster ? 20 : 40;
+const STEPS = onCluster ? 8 : 30;
 
 test.each(onCluster ? [1] : [1, 2])("whatever is done, as of each moment there is what there was at that moment (seed %i)", async (seed) => {
   const { next } = seededRandom(seed);
