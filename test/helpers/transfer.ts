@@ -7,6 +7,7 @@ import { QueryService } from "../../controller/areas/query/index.ts";
 import { ExportService, ImportService } from "../../controller/areas/transfer/index.ts";
 import { scriptParts } from "../../controller/areas/transfer/source.ts";
 import type { ExportRequest, TransferReport } from "../../controller/areas/transfer/types.ts";
+import type { Runtime } from "../../controller/runtime.ts";
 import type { Stores } from "../../controller/store/engine.ts";
 import { realClock } from "./clock.ts";
 
@@ -20,6 +21,7 @@ export interface TestTransferOptions {
 
 /** Objects, queries, exports and imports of one controller over an engine. */
 export class TestTransfer {
+  readonly runtime: Runtime;
   readonly objects: ObjectService;
   readonly query: QueryService;
   readonly exports: ExportService;
@@ -28,7 +30,7 @@ export class TestTransfer {
   #listeners: (() => void)[] = [];
 
   constructor(stores: Stores, { own = "one", present = new Set([own]), guards = {} }: TestTransferOptions = {}) {
-    const runtime = { clock: realClock, random: { next: () => Math.random(), bytes: (count: number) => randomBytes(count) }, log: pino({ level: "silent" }) };
+    const runtime = (this.runtime = { clock: realClock, random: { next: () => Math.random(), bytes: (count: number) => randomBytes(count) }, log: pino({ level: "silent" }) });
     this.objects = new ObjectService({ stores, runtime });
     for (const [path, guard] of Object.entries(guards)) this.objects.registerSystemClass({ path, columns: [{ name: "a", type: "int" }], guard });
     this.query = new QueryService({ objects: this.objects, runtime });

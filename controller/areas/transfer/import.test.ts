@@ -1,11 +1,17 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { AppError } from "../../../common/errors.ts";
-import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
+import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
 import { prove } from "../../../test/helpers/evidence.ts";
+import { Mortality } from "../../../test/helpers/mortal.ts";
 import { testPrincipal } from "../../../test/helpers/runtime.ts";
 import { StoppableStores } from "../../../test/helpers/stoppable-stores.ts";
 import { TestTransfer } from "../../../test/helpers/transfer.ts";
+import type { Stores } from "../../store/engine.ts";
+import { decodeStored } from "../../store/format.ts";
 import type { Principal } from "../permissions/index.ts";
+import { ImportService } from "./import.ts";
+import { scriptParts } from "./source.ts";
+import type { OpenImport } from "./store.ts";
 
 const admin = testPrincipal();
 
@@ -152,5 +158,42 @@ test("an import whose controller dies is gone on with by another one, once", asy
   expect((await kv.list("transfer/")).entries).toEqual([]);
   await first.close();
   await second.close();
-  prove("imports-are-whole", { engine: engine.kind, cases: ["the controller dies in the middle of a chunk, and comes back late"] });
+});
+
+/** An import of three rows by a controller that dies; false when it lived. */
+async function diesAt(mortality: Mortality, script: string): Promise<boolean> {
+  const dying: Stores = {
+    system: () => engine.system(),
+    async tenant(name) {
+      const { kv, blobs, objects } = await engine.tenant(name);
+      return { kv: mortality.mortal(kv), blobs: mortality.mortal(blobs), objects };
+    },
+  };
+  const objects = mortality.mortal(transfer.objects, { registerSystemClass: () => undefined });
+  const imports = new ImportService({ stores: dying, objects, notifications: { publish: () => undefined }, runtime: transfer.runtime, controllers: { own: "dead", has: () => true } });
+  const content = async function* () {
+    yield await Promise.resolve(Buffer.from(script));
+  };
+  const lived = imports.import(admin, { name: "a.mql", content, parts: () => scriptParts(content()) }).then(() => false);
+  return Promise.race([lived, mortality.died.then(() => true)]);
+}
+
+test.each(onCluster ? [true] : [true, false])("at whatever write its controller dies, an import is whole or was never begun (that write came to pass: %j)", async (isWritten) => {
+  await transfer.query.rows(admin, "create class if not exists /matrix/whole (run int, n int, index(run))");
+  const { kv } = await engine.tenant("matrix");
+  const ends: unknown[] = [];
+  for (let writes = 0; ; writes += 1) {
+    const run = writes * 2 + Number(isWritten);
+    const script = [1, 2, 3].map((n) => `insert into /matrix/whole run=${run}, n=${n};`).join("\n");
+    if (!(await diesAt(new Mortality(writes, isWritten), script))) break;
+    const begun = (await kv.list("transfer/open/")).entries.map(({ value }) => decodeStored<OpenImport>(value)).filter(({ staged }) => staged);
+    await transfer.imports.maintain("matrix");
+    for (const { id } of begun) expect(await transfer.ended(id)).toMatchObject({ state: "done" });
+    ends.push((await transfer.query.rows(admin, `select count(*) from /matrix/whole where run = ${run}`))[0]?.["count"]);
+    expect(ends.at(-1), `dead at write ${writes}`).toBe(begun.length > 0 || ends.includes(3) ? 3 : 0);
+  }
+  await transfer.imports.maintain("matrix");
+  expect((await kv.list("transfer/")).entries).toEqual([]);
+  expect([ends.filter((count) => count === 0).length, ends.filter((count) => count === 3).length]).toEqual([isWritten ? 2 : 3, expect.any(Number)]);
+  prove("imports-are-whole", { engine: engine.kind, cases: [`${ends.length} writes at which the controller died`] });
 });

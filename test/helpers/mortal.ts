@@ -1,0 +1,38 @@
+/** Names of calls that change something, of stores and of the object database. */
+const WRITES: ReadonlySet<string | symbol> = new Set(["put", "txn", "delete", "change", "append", "mark", "unmark", "insert", "ingest"]);
+
+/** A process that dies at one of its writes: that one and all later ones never come back. */
+export class Mortality {
+  readonly died: Promise<void>;
+  readonly #writes: number;
+  readonly #isWritten: boolean;
+  #count = 0;
+  #die = (): void => undefined;
+
+  /** It dies at the write with that number, from 0; `isWritten`: that write still comes to pass. */
+  constructor(writes: number, isWritten: boolean) {
+    this.#writes = writes;
+    this.#isWritten = isWritten;
+    this.died = new Promise((resolve) => (this.#die = resolve));
+  }
+
+  /** The same, for as long as it lives. */
+  mortal<T extends object>(target: T, instead: Partial<T> = {}): T {
+    return new Proxy(target, {
+      get: (_, name) => {
+        const member: unknown = Reflect.get(name in instead ? instead : target, name);
+        if (typeof member !== "function") return member;
+        const call = (...given: readonly unknown[]): unknown => Reflect.apply(member, target, given) as unknown;
+        return WRITES.has(name) ? (...given: readonly unknown[]) => this.#write(() => call(...given)) : call;
+      },
+    });
+  }
+
+  async #write(write: () => unknown): Promise<unknown> {
+    const at = this.#count++;
+    if (at < this.#writes) return write();
+    if (at === this.#writes && this.#isWritten) await write();
+    this.#die();
+    return new Promise(() => undefined);
+  }
+}
