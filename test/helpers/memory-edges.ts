@@ -20,8 +20,9 @@ export class MemoryEdges {
     this.#edges = [...kept, ...added];
   }
 
+  /** Those from the object. Those to it stay, unseen while it is not there. */
   forget(object: Target): void {
-    this.#edges = this.#edges.filter((edge) => !isFrom(edge, object) && !(edge.target === object.id && edge.targetClass === object.class));
+    this.#edges = this.#edges.filter((edge) => !isFrom(edge, object));
   }
 
   of(refs: readonly ObjectRef[], { direction, type }: EdgeRequest, isThere: (object: Target) => boolean): readonly ObjectEdge[] {
