@@ -180,6 +180,16 @@ describe("an index that is added to a class with objects", () => {
     expect(await answered({ kind: "range", column: "size", from: 2 }, a, RACK.path)).toEqual(["rack:r"]);
   });
 
+  test("comes with a key that is added: ids of older objects were not made of it", async () => {
+    const a = controller();
+    await a.createClass(admin, BOX);
+    await a.insert(admin, BOX.path, [{ id: "old", color: "red" }]);
+    await a.alterClass(admin, BOX.path, { kind: "add key", name: "color" });
+    await becomesReady(a);
+    expect(await a.insert(admin, BOX.path, [{ color: "red", size: 2 }])).toEqual(["box:red"]);
+    expect(await answered(equals("color", "red"), a)).toEqual(["box:old", "box:red"]);
+  });
+
   test("that an object does not fit into says so, and is dropped", async () => {
     const a = controller();
     await a.createClass(admin, BOX);
