@@ -56,8 +56,9 @@ export async function assemble(options: AssemblyOptions) {
   objects.registerSystemClass(AUDIT_CLASS);
   const audit = new AuditService({ runtime, trail: new StoredTrail({ clock: runtime.clock, stores, objects, ospaceOf }) });
   const users = new UserService({ runtime, stores, tenants, audit });
-  const query = new QueryService({ objects, runtime, audit, sortFolder: join(options.dataDir, "sorts") });
-  const search = new SearchService({ objects, runtime, audit });
+  const sortFolder = join(options.dataDir, "sorts");
+  const query = new QueryService({ objects, runtime, audit, sortFolder });
+  const search = new SearchService({ objects, runtime, audit, sortFolder });
   const rules = new RuleService({ stores, objects });
   const files = new FileService({ stores, objects, nowMs: () => runtime.clock.nowMs(), random: runtime.random });
   const fileParser = new FileParser({ rules, objects, files });

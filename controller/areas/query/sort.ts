@@ -82,7 +82,7 @@ export function orderOf(descending: readonly boolean[]): Order<readonly SortKey[
   };
 }
 
-export function compareKeys(left: SortKey, right: SortKey): number {
+function compareKeys(left: SortKey, right: SortKey): number {
   if (left === null || right === null) return left === right ? 0 : left === null ? -1 : 1;
   return compare(left, right);
 }

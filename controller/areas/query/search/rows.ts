@@ -6,7 +6,7 @@ import type { Predicate } from "../predicate.ts";
 import { canonical } from "../questions.ts";
 import { matching, type RunContext } from "../run.ts";
 import type { Slices } from "../slice.ts";
-import { compareKeys, type SortKey, sortKey } from "../sort.ts";
+import { orderOf, type SortKey, sortKey } from "../sort.ts";
 import type { SearchPlan } from "./plan.ts";
 import type { Versioned } from "./reads.ts";
 
@@ -101,13 +101,14 @@ async function* firstRows(plan: SearchPlan, pages: AsyncIterable<readonly Object
 async function* bestRows(plan: SearchPlan, pages: AsyncIterable<readonly ObjectRow[]>, slices: Slices): AsyncIterable<readonly ObjectRow[]> {
   const best = new Map<string, { readonly row: ObjectRow; readonly keys: readonly SortKey[] }>();
   const nameOf = naming(plan);
-  const keysOf = ordering(plan);
+  const keysOf = keysReader(plan);
+  const order = orderOf(plan.orderBy.map(({ descending }) => descending));
   for await (const page of pages) {
     for (const row of page) {
       const name = nameOf(row);
       const known = best.get(name);
       const keys = keysOf(row);
-      if (!known || isBefore(keys, known.keys, plan)) best.set(name, { row, keys });
+      if (!known || order(keys, known.keys) < 0) best.set(name, { row, keys });
       if (slices.isOver()) await slices.pause();
     }
     checkSize(best.size);
@@ -120,17 +121,9 @@ function naming({ uniq, scope }: SearchPlan): (row: ObjectRow) => string {
   return (row) => canonical(sources.map((source) => source.read(row) ?? null));
 }
 
-function ordering({ orderBy, scope }: SearchPlan): (row: ObjectRow) => readonly SortKey[] {
+function keysReader({ orderBy, scope }: SearchPlan): (row: ObjectRow) => readonly SortKey[] {
   const sources = orderBy.flatMap(({ value }) => (value.kind === "field" ? [scope.source(value.field)] : []));
   return (row) => sources.map((source) => sortKey(source.kind(row), source.read(row)));
-}
-
-function isBefore(left: readonly SortKey[], right: readonly SortKey[], { orderBy }: SearchPlan): boolean {
-  for (const [index, { descending }] of orderBy.entries()) {
-    const order = compareKeys(left[index] ?? null, right[index] ?? null);
-    if (order !== 0) return descending ? order > 0 : order < 0;
-  }
-  return false;
 }
 
 function checkSize(size: number): void {

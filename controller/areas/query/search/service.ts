@@ -23,6 +23,8 @@ export interface SearchDependencies {
   readonly runtime: Pick<Runtime, "clock">;
   /** Told of every search that deletes. */
   readonly audit?: Pick<Audit, "ready" | "write">;
+  /** Where large sorts may put what memory should not hold; absent: nowhere. */
+  readonly sortFolder?: string;
 }
 
 /** The search language for everybody: row conditions and hidden columns of the principal are part of every search. */
@@ -40,8 +42,10 @@ export class SearchService implements Searches {
   readonly #objects: Objects;
   readonly #clock: Runtime["clock"];
   readonly #audit: SearchDependencies["audit"];
+  readonly #sortFolder: string | undefined;
 
-  constructor({ objects, runtime, audit }: SearchDependencies) {
+  constructor({ objects, runtime, audit, sortFolder }: SearchDependencies) {
+    this.#sortFolder = sortFolder;
     this.#objects = objects;
     this.#clock = runtime.clock;
     this.#audit = audit;
@@ -68,7 +72,7 @@ export class SearchService implements Searches {
   async #read(search: Search, caller: Caller): Promise<QueryResult> {
     const plan = this.#plan(search, caller);
     const context = this.#context(caller);
-    const rows = shaped(plan, { source: foundRows(plan, context), slices: context.slices });
+    const rows = this.#shaped(plan, context);
     return { meta: await this.#told(search, selectMeta(plan, () => undefined), caller), rows };
   }
 
@@ -78,7 +82,7 @@ export class SearchService implements Searches {
     const { principal, signal } = caller;
     const asOfMs = plan.reads[0]?.asOfMs;
     const context = this.#context(caller);
-    const rows = shaped(plan, { source: foundRows(plan, context), slices: context.slices });
+    const rows = this.#shaped(plan, context);
     const edgesOf: EdgesOf = (refs, type) => {
       const options = { ...(type === undefined ? {} : { type }), ...(asOfMs === undefined ? {} : { asOfMs }), ...(signal ? { signal } : {}) };
       return this.#objects.edges(principal, refs, { direction: "out", ...options });
@@ -98,6 +102,10 @@ export class SearchService implements Searches {
     const limit = segmentOf(search, "top") ? plan.limit : undefined;
     const count = await removeFound(foundRows(plan, context), { scope, limit, withVersions: false, context: { objects: this.#objects } });
     return { meta: told, rows: one([{ count }]) };
+  }
+
+  #shaped(plan: SearchPlan, context: RowsContext): AsyncIterable<readonly Row[]> {
+    return shaped(plan, { source: foundRows(plan, context), slices: context.slices, sortFolder: this.#sortFolder });
   }
 
   #plan(search: Search, { principal, catalog }: Caller, veiled = false): SearchPlan {
