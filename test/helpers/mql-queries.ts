@@ -1,0 +1,246 @@
+import type { Call, ClassRef, Condition, Count, Field, Item, Join, OrderItem, Select, SelectItem, Tail, Union, ValueNode } from "../../common/mql/index.ts";
+import type { Value } from "../../common/value.ts";
+import { COLUMN_NAMES, COLUMN_TYPES, type ColumnName, type Dice, drawnValue, type PlainClass, type PlainRights, type World } from "./mql-world.ts";
+
+const span = { start: 0, end: 0 };
+const OPEN: Tail = { orderBy: [], limit: undefined, offset: undefined, cursor: undefined };
+const NUMBERS: readonly ColumnName[] = ["n1", "n2"];
+const TEXTS: readonly ColumnName[] = ["s1", "s2", "x1"];
+const SEVERAL: readonly ColumnName[] = ["g1", "m1"];
+
+/** A class, or it and its subclasses, and the fields that can be named there. */
+interface Source {
+  readonly ref: ClassRef;
+  readonly names: readonly ColumnName[];
+  /** Those that every class of it has. */
+  readonly shared: readonly ColumnName[];
+}
+
+/** Random SELECTs that make sense for who asks: every name is one that it may use. */
+export class QueryGenerator {
+  readonly #world: World;
+  readonly #rights: PlainRights;
+  readonly #dice: Dice;
+
+  constructor(world: World, rights: PlainRights, dice: Dice) {
+    this.#world = world;
+    this.#rights = rights;
+    this.#dice = dice;
+  }
+
+  /** Undefined when there is nothing that may be read. */
+  statement(): Select | Union | undefined {
+    const sources = this.#sources();
+    if (sources.length === 0) return undefined;
+    const roll = this.#dice.below(10);
+    if (roll === 0) return this.#union(sources);
+    if (roll === 1) return this.#joined(sources);
+    const source = this.#dice.pick(sources);
+    return roll < 4 ? this.#grouped(source) : this.#listed(source);
+  }
+
+  #sources(): readonly Source[] {
+    const readable = this.#world.classes.filter((view) => this.#rights.isReadable(view.path));
+    return readable.flatMap((view) => {
+      const tree = readable.filter((other) => other.path === view.path || other.path.startsWith(`${view.path}/`));
+      return [this.#source(view, [view], false), this.#source(view, tree, true)];
+    });
+  }
+
+  #source(view: PlainClass, tree: readonly PlainClass[], subtree: boolean): Source {
+    const names = COLUMN_NAMES.filter((name) => !this.#rights.hidden.has(name) && tree.some((one) => one.columns.has(name)));
+    const shared = names.filter((name) => tree.every((one) => one.columns.has(name)));
+    return { ref: { kind: "class", path: view.path, subtree, alias: undefined, span }, names, shared };
+  }
+
+  #listed(source: Source): Select {
+    const distinct = this.#dice.chance(0.2);
+    // Rows that differ only in what has no order, or in whether a column is there, would come in any order.
+    const names = distinct ? source.shared.filter(isScalar) : source.names;
+    const items = !distinct && this.#dice.chance(0.15) ? [star()] : this.#items(["class", "id", ...names].map((name) => ({ field: field([name]) })));
+    const outputs = items.flatMap((item) => (item.kind === "item" ? [item] : []));
+    const keys = distinct ? outputs.map(output) : [...this.#dice.some(names, 0.3).map((name) => field([name])), field(["id"])];
+    return { ...this.#plain(source), distinct, items, ...this.#tail(keys.filter(isSingle)) };
+  }
+
+  #grouped(source: Source): Select {
+    const groupBy = this.#dice.some(["class", ...source.names.filter(isScalar)], 0.3).map((name) => field([name]));
+    const calls = Array.from({ length: 1 + this.#dice.below(3) }, () => this.#call(source.names));
+    const items = [...this.#dice.some(groupBy, 0.8), ...calls].map((value, at): Item => ({ kind: "item", value, alias: this.#dice.chance(0.5) ? `a${at}` : undefined, span }));
+    const having = this.#dice.chance(0.3) ? this.#having(calls) : undefined;
+    const keys = [...this.#dice.some(calls, 0.5), ...groupBy];
+    return { ...this.#plain(source), items: unlike(items), groupBy, having, ...this.#tail(keys) };
+  }
+
+  #union(sources: readonly Source[]): Union {
+    const parts = Array.from({ length: 2 + this.#dice.below(2) }, () => this.#dice.pick(sources));
+    const shared = ["id", "class", ...COLUMN_NAMES.filter((name) => parts.every((part) => part.names.includes(name)))];
+    const names = [...new Set(["id", ...this.#dice.some(shared, 0.5)])];
+    const selects = parts.map((part): Select => ({ ...this.#plain(part), asOf: undefined, items: names.map((name) => item(field([name]))), ...OPEN }));
+    const order = names.filter((name) => isSingle(field([name]))).map((name) => field([name]));
+    return { kind: "union", all: this.#dice.chance(0.5), selects, ...this.#tail(order), asOf: this.#asOf(), span };
+  }
+
+  #joined(sources: readonly Source[]): Select {
+    const tables = ["a", "b", "c"].slice(0, this.#dice.chance(0.25) ? 3 : 2).map((alias) => {
+      const source = this.#dice.pick(sources);
+      return { ...source, alias, ref: { ...source.ref, alias } };
+    });
+    const [first, ...others] = tables;
+    const joins = others.map((table, at) => this.#join(tables.slice(0, at + 1), table));
+    const all = tables.flatMap(({ alias, names }) => ["id", ...names].map((name) => ({ field: field([alias, name]) })));
+    const where = this.#dice.chance(0.6) ? this.#condition(all.map((one) => one.field), 1) : undefined;
+    const ids = tables.map(({ alias }) => field([alias, "id"]));
+    const items = this.#items(all).map((one, at): SelectItem => (one.kind === "item" ? { ...one, alias: `j${at}` } : one));
+    const from = first?.ref ?? { kind: "class" as const, path: "/", subtree: true, alias: undefined, span };
+    return { ...this.#plain({ ref: from, names: [], shared: [] }), joins, where, items, ...this.#tail([...this.#dice.some(all.map((one) => one.field), 0.1).filter(isSingle), ...ids]) };
+  }
+
+  #join(earlier: readonly (Source & { readonly alias: string })[], own: Source & { readonly alias: string }): Join {
+    const partner = this.#dice.pick(earlier);
+    const scalars = own.names.filter((name) => isScalar(name) && partner.names.some((other) => COLUMN_TYPES[other] === COLUMN_TYPES[name]));
+    const name = scalars.length > 0 ? this.#dice.pick(scalars) : undefined;
+    const others = partner.names.filter((other) => name !== undefined && COLUMN_TYPES[other] === COLUMN_TYPES[name]);
+    const left = field([partner.alias, name === undefined ? "id" : this.#dice.pick(others)]);
+    const right = field([own.alias, name ?? "id"]);
+    const sides = this.#dice.chance(0.5) ? { left, right } : { left: right, right: left };
+    return { kind: "join", class: own.ref, ...sides, span };
+  }
+
+  #plain({ ref, names }: Source): Select {
+    const where = this.#dice.chance(0.75) ? this.#condition(["id", "class", ...names].map((name) => field([name])), 2) : undefined;
+    return { kind: "select", distinct: false, items: [], from: ref, joins: [], asOf: this.#asOf(), where, groupBy: [], having: undefined, ...OPEN, span };
+  }
+
+  #asOf(): ValueNode | undefined {
+    const { earlier } = this.#world;
+    return earlier && this.#dice.chance(0.3) ? { kind: "number", text: String(earlier.atMs), span } : undefined;
+  }
+
+  /** Ordered by all of the keys or by none; a window only of what is ordered, so that the answer is one. */
+  #tail(keys: readonly (Field | Call)[]): Tail {
+    if (keys.length === 0 || this.#dice.chance(0.4)) return { ...OPEN, limit: number(-1) };
+    const orderBy = keys.map((value): OrderItem => ({ kind: "order", value, descending: this.#dice.chance(0.4), span }));
+    const limit = this.#dice.chance(0.5) ? number(this.#dice.below(12)) : number(-1);
+    return { orderBy, limit, offset: this.#dice.chance(0.3) ? number(this.#dice.below(6)) : undefined, cursor: undefined };
+  }
+
+  #items(choices: readonly { readonly field: Field }[]): readonly SelectItem[] {
+    const chosen = this.#dice.some(choices, 0.4);
+    return (chosen.length > 0 ? chosen : choices.slice(0, 1)).map((one, at) => item(one.field, this.#dice.chance(0.2) ? `a${at}` : undefined));
+  }
+
+  #call(names: readonly ColumnName[]): Call {
+    const scalars = names.filter(isScalar);
+    const numbers = names.filter((name) => NUMBERS.includes(name));
+    const name = this.#dice.pick(["count", "count", ...(scalars.length > 0 ? ["min", "max", "first", "last"] : []), ...(numbers.length > 0 ? ["sum", "avg"] : [])]);
+    const choices = name === "sum" || name === "avg" ? numbers : scalars;
+    const argument = choices.length === 0 || (name === "count" && this.#dice.chance(0.5)) ? undefined : field([this.#dice.pick(choices)]);
+    const distinct = argument !== undefined && ["count", "sum", "avg"].includes(name) && this.#dice.chance(0.3);
+    return { kind: "call", name: argument ? name : "count", distinct, argument, span };
+  }
+
+  #having(calls: readonly Call[]): Condition {
+    const counted = calls.filter((call) => ["count", "sum"].includes(call.name));
+    const left = counted.length > 0 ? this.#dice.pick(counted) : { kind: "call" as const, name: "count", distinct: false, argument: undefined, span };
+    return { kind: "compare", operator: this.#dice.pick([">", "<=", "!="]), left, right: number(this.#dice.below(6)), span };
+  }
+
+  /** Of the columns the world has, also those that who asks does not see. */
+  rule(): Condition {
+    const names = COLUMN_NAMES.filter((name) => this.#world.classes.some((view) => view.columns.has(name)));
+    return this.#condition(["id", ...names].map((name) => field([name])), 1);
+  }
+
+  #condition(fields: readonly Field[], depth: number): Condition {
+    const roll = this.#dice.below(10);
+    if (depth === 0 || roll < 3) return this.#leaf(this.#dice.pick(fields));
+    if (roll === 3) return { kind: "not", operand: this.#condition(fields, depth - 1), span };
+    return { kind: roll < 8 ? "and" : "or", items: Array.from({ length: 2 + this.#dice.below(2) }, () => this.#condition(fields, depth - 1)), span };
+  }
+
+  #leaf(operand: Field): Condition {
+    const name = operand.parts.at(-1) ?? "";
+    const negated = this.#dice.chance(0.3);
+    const value = () => this.#valueFor(name);
+    if (this.#dice.chance(0.12)) return { kind: "isNull", operand, negated, span };
+    if (this.#dice.chance(0.2)) return { kind: "in", operand, values: [value(), value(), value()], negated, span };
+    if (SEVERAL.includes(name as ColumnName)) return this.#ofSeveral(operand, name, negated);
+    if (name === "x1" || (name === "s1" && this.#dice.chance(0.2))) return this.#textLeaf(operand, negated);
+    if (isText(name) && this.#dice.chance(0.25)) return { kind: "like", operand, pattern: text(this.#dice.pick(["a*", "*1", "a*2", "*b*", "k*"])), negated, span };
+    if (!isText(name) && this.#dice.chance(0.25)) return { kind: "between", operand, low: value(), high: value(), negated, span };
+    return { kind: "compare", operator: this.#dice.pick(["=", "=", "!=", "<", "<=", ">", ">="]), left: operand, right: value(), span };
+  }
+
+  #ofSeveral(operand: Field, name: string, negated: boolean): Condition {
+    const value = this.#valueFor(name);
+    if (name === "m1" && this.#dice.chance(0.4)) {
+      const member = { ...operand, parts: [...operand.parts, this.#dice.pick(["x", "y"])] };
+      return { kind: "compare", operator: this.#dice.pick(["=", "!="]), left: member, right: text(this.#dice.pick(["1", "2"])), span };
+    }
+    if (this.#dice.chance(0.4)) return { kind: "contains", operand, value, negated, span };
+    return { kind: "compare", operator: this.#dice.pick(["=", "!="]), left: operand, right: value, span };
+  }
+
+  #textLeaf(operand: Field, negated: boolean): Condition {
+    const wanted = this.#dice.pick(["disk", "full disk", "fa* web", "dis", "web no", "dsik", "red", "node warn"]);
+    const operator = this.#dice.pick(["MATCH", "MATCH", "PHRASE", "PREFIX", "FUZZY"] as const);
+    return { kind: "textMatch", operator, operand, value: text(operator === "MATCH" ? wanted : wanted.replaceAll("*", "")), negated, span };
+  }
+
+  #valueFor(name: string): ValueNode {
+    if (name === "id") return text(this.#dice.pick(this.#world.now.map((row) => row.id).concat("none:1")));
+    if (name === "class") return text(this.#dice.pick(this.#world.classes).path);
+    const value = drawnValue(name as ColumnName, this.#dice);
+    if (SEVERAL.includes(name as ColumnName)) return text(this.#dice.pick(["x", "y", "z", "none"]));
+    return valueNode(name, value);
+  }
+}
+
+function isScalar(name: string): name is ColumnName {
+  return !SEVERAL.includes(name as ColumnName);
+}
+
+function isText(name: string): boolean {
+  return TEXTS.includes(name as ColumnName) || name === "id" || name === "class";
+}
+
+function isSingle(value: Field | Call): boolean {
+  return value.kind === "call" || isScalar(value.parts.at(-1) ?? "");
+}
+
+/** Aliases apart, no two outputs have one name. */
+function unlike(items: readonly Item[]): readonly Item[] {
+  return items.map((one, at) => ({ ...one, alias: one.alias ?? (items.some((other, before) => before < at && JSON.stringify(other.value) === JSON.stringify(one.value)) ? `d${at}` : undefined) }));
+}
+
+function output(one: Item): Field | Call {
+  return one.alias === undefined ? one.value : field([one.alias]);
+}
+
+function star(): SelectItem {
+  return { kind: "star", alias: undefined, span };
+}
+
+function item(value: Field, alias?: string): Item {
+  return { kind: "item", value, alias, span };
+}
+
+function field(parts: readonly string[]): Field {
+  return { kind: "field", parts, span };
+}
+
+function text(value: string): ValueNode {
+  return { kind: "text", value, span };
+}
+
+function number(value: number): Count {
+  return { kind: "number", text: String(value), span };
+}
+
+/** Times as text. */
+function valueNode(name: string, value: Value): ValueNode {
+  if (typeof value === "boolean") return { kind: "constant", value, span };
+  if (COLUMN_TYPES[name as ColumnName] === "timestamp") return text(new Date(Number(value)).toISOString().slice(0, 19).replace("T", " "));
+  return typeof value === "number" ? { kind: "number", text: String(value), span } : text(String(value));
+}

@@ -1,0 +1,312 @@
+import { type Call, type Condition, type Field, type OrderItem, printCall, type Select, type Union, type ValueNode } from "../../common/mql/index.ts";
+import type { Row, Value } from "../../common/value.ts";
+import type { PlainClass, PlainRights, PlainRow, World } from "./mql-world.ts";
+
+/**
+ * SELECT over a few plain objects: all rows of all classes, conditions as their definition says, groups as lists of rows. It knows no index, no page
+ * and no plan, and only what the generator beside it says.
+ */
+
+/** True, false, or undefined for unknown. */
+type Truth = boolean | undefined;
+
+/** An object of each class that is joined, by the name it has there. */
+type Env = Readonly<Record<string, PlainRow>>;
+
+export interface Expected {
+  readonly rows: readonly Row[];
+  /** What each row is ordered by. */
+  readonly keys: readonly (readonly Value[])[];
+  readonly descending: readonly boolean[];
+  readonly offset: number;
+  readonly limit: number;
+}
+
+export class Reference {
+  readonly #world: World;
+  readonly #rights: PlainRights;
+  readonly #rule: Condition | undefined;
+  readonly #columns = new Map<PlainClass, ReadonlySet<string>>();
+
+  constructor(world: World, rights: PlainRights, rule: Condition | undefined) {
+    this.#world = world;
+    this.#rights = rights;
+    this.#rule = rule;
+  }
+
+  select(select: Select): Expected {
+    const envs = this.#envs(select).filter((env) => !select.where || this.#truth(select.where, (operand) => this.#read(operand, env)) === true);
+    const isGrouped = select.groupBy.length > 0 || select.items.some((item) => item.kind === "item" && item.value.kind === "call");
+    const made = isGrouped ? this.#groups(select, envs) : envs.map((env) => this.#made(select, env));
+    return { ...arranged(select.distinct ? distinct(made) : made, select.orderBy), ...windowOf(select, isGrouped) };
+  }
+
+  union(union: Union): Expected {
+    const rows = union.selects.flatMap((select) => this.select({ ...select, asOf: union.asOf }).rows);
+    const made = rows.map((row) => ({ row, keys: union.orderBy.map((order) => row[nameOf(order.value)] ?? null) }));
+    return { ...arranged(union.all ? made : distinct(made), union.orderBy), ...windowOf(union, false) };
+  }
+
+  #envs(select: Select): readonly Env[] {
+    const isEarlier = select.asOf !== undefined;
+    let envs: readonly Env[] = this.#rows(select.from, isEarlier).map((row) => ({ [select.from.alias ?? ""]: row }));
+    for (const join of select.joins) {
+      const rows = this.#rows(join.class, isEarlier);
+      const pairs = envs.flatMap((env) => rows.map((row) => ({ ...env, [join.class.alias ?? ""]: row })));
+      envs = pairs.filter((env) => isSame(this.#read(join.left, env), this.#read(join.right, env)));
+    }
+    return envs;
+  }
+
+  #rows(from: { readonly path: string; readonly subtree: boolean }, isEarlier: boolean): readonly PlainRow[] {
+    const state = isEarlier ? (this.#world.earlier?.rows ?? []) : this.#world.now;
+    const rule = this.#rule;
+    return state.filter((row) => {
+      const isOfClass = row.class.path === from.path || (from.subtree && row.class.path.startsWith(`${from.path}/`));
+      if (!isOfClass || !this.#rights.isReadable(row.class.path)) return false;
+      return !rule || this.#truth(rule, (operand) => (operand.kind === "field" ? valueOf(row, operand.parts, row.class.columns) : undefined)) === true;
+    });
+  }
+
+  /** Undefined: the class has no such column. */
+  #read(field: Field | Call, env: Env): Value | undefined {
+    if (field.kind === "call") return undefined;
+    const [first = "", ...rest] = field.parts;
+    const named = rest.length > 0 ? env[first] : undefined;
+    const row = named ?? Object.values(env)[0];
+    return row && valueOf(row, named ? rest : field.parts, this.#seen(row.class));
+  }
+
+  #seen(view: PlainClass): ReadonlySet<string> {
+    const known = this.#columns.get(view);
+    if (known) return known;
+    const columns = new Set([...view.columns].filter((name) => !this.#rights.hidden.has(name)));
+    this.#columns.set(view, columns);
+    return columns;
+  }
+
+  #made(select: Select, env: Env): Made {
+    const row: Row = {};
+    for (const item of select.items) {
+      if (item.kind === "star") Object.assign(row, this.#whole(env));
+      else set(row, item.alias ?? nameOf(item.value), this.#read(item.value, env));
+    }
+    return { row, keys: select.orderBy.map(({ value }) => this.#read(aliased(value, select), env) ?? null) };
+  }
+
+  #whole(env: Env): Row {
+    const [row] = Object.values(env);
+    if (!row) return {};
+    return { id: row.id, class: row.class.path, ...Object.fromEntries([...this.#seen(row.class)].map((name) => [name, row.values[name] ?? null])) };
+  }
+
+  #groups(select: Select, envs: readonly Env[]): readonly Made[] {
+    const groups = new Map<string, Env[]>();
+    if (select.groupBy.length === 0) groups.set("[]", []);
+    for (const env of envs) {
+      const name = JSON.stringify(select.groupBy.map((field) => this.#read(field, env) ?? null));
+      groups.set(name, [...(groups.get(name) ?? []), env]);
+    }
+    const read = (members: readonly Env[]) => (value: Field | Call): Value => this.#ofGroup(aliased(value, select), members);
+    const kept = [...groups.values()].filter((members) => !select.having || this.#truth(select.having, read(members)) === true);
+    return kept.map((members) => {
+      const row: Row = {};
+      for (const item of select.items) if (item.kind === "item") row[item.alias ?? nameOf(item.value)] = read(members)(item.value);
+      return { row, keys: select.orderBy.map(({ value }) => read(members)(value)) };
+    });
+  }
+
+  #ofGroup(value: Field | Call, members: readonly Env[]): Value {
+    const [first] = members;
+    if (value.kind === "field") return (first && this.#read(value, first)) ?? null;
+    const { argument } = value;
+    if (!argument) return members.length;
+    const known = members.map((env) => ({ value: this.#read(argument, env) ?? null, ms: Object.values(env)[0]?.writtenMs ?? 0 })).filter((one) => one.value !== null);
+    return aggregate(value.name, value.distinct ? [...new Map(known.map((one) => [one.value, one])).values()] : known);
+  }
+
+  #truth(condition: Condition, read: (operand: Field | Call) => Value | undefined): Truth {
+    switch (condition.kind) {
+      case "and":
+      case "or": {
+        const decided = condition.kind === "or";
+        const truths = condition.items.map((item) => this.#truth(item, read));
+        return truths.includes(decided) ? decided : truths.includes(undefined) ? undefined : !decided;
+      }
+      case "not":
+        return opposite(this.#truth(condition.operand, read));
+      default:
+        return leafTruth(condition, read);
+    }
+  }
+}
+
+interface Made {
+  readonly row: Row;
+  readonly keys: readonly Value[];
+}
+
+type Leaf = Exclude<Condition, { kind: "and" | "or" | "not" }>;
+
+function leafTruth(condition: Leaf, read: (operand: Field | Call) => Value | undefined): Truth {
+  const operand = condition.kind === "compare" ? condition.left : condition.operand;
+  const own = operand.kind === "field" || operand.kind === "call" ? read(operand) : plain(operand);
+  if (own === undefined) return undefined;
+  if (condition.kind === "isNull") return (own === null) !== condition.negated;
+  if (own === null) return undefined;
+  const holds = affirmed(condition, own);
+  return condition.kind === "compare" ? holds : holds !== condition.negated;
+}
+
+function affirmed(condition: Exclude<Leaf, { kind: "isNull" }>, own: Value): boolean {
+  const held = heldBy(own);
+  switch (condition.kind) {
+    case "in":
+      return condition.values.some((value) => held.includes(plain(value)));
+    case "contains":
+      return typeof own === "string" ? own.includes(String(plain(condition.value))) : held.includes(plain(condition.value));
+    case "like":
+      return held.some((one) => new RegExp(`^${String(plain(condition.pattern)).replaceAll("*", ".*")}$`).test(String(one)));
+    case "between":
+      return isOrdered(plain(condition.low), own) && isOrdered(own, plain(condition.high));
+    case "textMatch":
+      return matches(condition.operator, held.map(String), String(plain(condition.value)));
+    case "compare":
+      return compared(condition.operator, own, plain(condition.right));
+  }
+}
+
+function compared(operator: string, own: Value, wanted: Value): boolean {
+  if (operator === "=" || operator === "!=") return heldBy(own).includes(wanted) === (operator === "=");
+  if (operator === "<") return !isOrdered(wanted, own);
+  if (operator === ">") return !isOrdered(own, wanted);
+  return operator === "<=" ? isOrdered(own, wanted) : isOrdered(wanted, own);
+}
+
+/** One of several texts has to have what is wanted. */
+function matches(operator: string, texts: readonly string[], wanted: string): boolean {
+  const words = wanted.split(" ");
+  return texts.some((text) => {
+    const found = text.split(" ");
+    const last = words.at(-1) ?? "";
+    switch (operator) {
+      case "MATCH":
+        return words.every((word) => found.some((one) => (word.endsWith("*") ? one.startsWith(word.slice(0, -1)) : one === word)));
+      case "PHRASE":
+        return ` ${text} `.includes(` ${wanted} `);
+      case "PREFIX":
+        return found.some((one, at) => one.startsWith(last) && words.slice(0, -1).every((word, before) => found[at - words.length + 1 + before] === word));
+      default:
+        return words.every((word) => found.some((one) => changesBetween(word, one) <= Math.min(2, word.length - 1)));
+    }
+  });
+}
+
+/** Optimal string alignment, by its recursive definition. */
+function changesBetween(left: string, right: string): number {
+  if (left === "" || right === "") return left.length + right.length;
+  const [a, b] = [left.at(-1), right.at(-1)];
+  const [l, r] = [left.slice(0, -1), right.slice(0, -1)];
+  const swapped = left.length > 1 && right.length > 1 && a === right.at(-2) && b === left.at(-2) ? 1 + changesBetween(left.slice(0, -2), right.slice(0, -2)) : Infinity;
+  return Math.min(changesBetween(l, right) + 1, changesBetween(left, r) + 1, changesBetween(l, r) + (a === b ? 0 : 1), swapped);
+}
+
+function aggregate(name: string, known: readonly { readonly value: Value; readonly ms: number }[]): Value {
+  const values = known.map((one) => one.value);
+  const total = values.reduce<number>((sum, value) => sum + Number(value), 0);
+  const ordered = values.toSorted((left, right) => order(left, right));
+  const timed = known.toSorted((left, right) => left.ms - right.ms);
+  switch (name) {
+    case "count":
+      return values.length;
+    case "sum":
+      return values.length === 0 ? null : total;
+    case "avg":
+      return values.length === 0 ? null : total / values.length;
+    case "min":
+      return ordered[0] ?? null;
+    case "max":
+      return ordered.at(-1) ?? null;
+    case "first":
+      return timed[0]?.value ?? null;
+    default:
+      return timed.at(-1)?.value ?? null;
+  }
+}
+
+/** Elements of sets, keys of maps. */
+function heldBy(value: Value): readonly Value[] {
+  if (Array.isArray(value)) return value as readonly Value[];
+  return typeof value === "object" && value !== null ? Object.keys(value) : [value];
+}
+
+function valueOf(row: PlainRow, [name = "", member]: readonly string[], columns: ReadonlySet<string>): Value | undefined {
+  if (name === "id") return row.id;
+  if (name === "class") return row.class.path;
+  if (!columns.has(name)) return undefined;
+  const value = row.values[name] ?? null;
+  if (member === undefined) return value;
+  return value === null ? null : ((value as Row)[member] ?? null);
+}
+
+function plain(node: ValueNode): Value {
+  if (node.kind === "number") return Number(node.text);
+  if (node.kind === "constant") return node.value;
+  const text = node.kind === "text" ? node.value : "";
+  return /^\d{4}-\d\d-\d\d /.test(text) ? Date.parse(`${text.replace(" ", "T")}Z`) : text;
+}
+
+function isSame(left: Value | undefined, right: Value | undefined): boolean {
+  return left !== undefined && left !== null && left === right;
+}
+
+function isOrdered(left: Value, right: Value): boolean {
+  return order(left, right) <= 0;
+}
+
+/** Null comes first, false before true. */
+export function order(left: Value, right: Value): number {
+  if (left === null || right === null) return left === right ? 0 : left === null ? -1 : 1;
+  return left < right ? -1 : left > right ? 1 : 0;
+}
+
+function opposite(truth: Truth): Truth {
+  return truth === undefined ? undefined : !truth;
+}
+
+function nameOf(value: Field | Call): string {
+  if (value.kind === "field") return value.parts.join(".");
+  return value.name === "count" && !value.argument ? "count" : `system.${printCall(value)}`;
+}
+
+/** What an alias of the select list stands for. */
+function aliased(value: Field | Call, { items }: Select): Field | Call {
+  const item = items.find((one) => one.kind === "item" && value.kind === "field" && value.parts.length === 1 && one.alias === value.parts[0]);
+  return item?.kind === "item" ? item.value : value;
+}
+
+function set(row: Row, name: string, value: Value | undefined): void {
+  if (value !== undefined) row[name] = value;
+}
+
+function distinct(made: readonly Made[]): readonly Made[] {
+  return [...new Map(made.toReversed().map((one) => [rowText(one.row), one])).values()];
+}
+
+/** The order of members does not count. */
+export function rowText(row: Row): string {
+  return JSON.stringify(Object.entries(row).sort(([left], [right]) => (left < right ? -1 : 1)).map(([name, value]) => [name, unordered(value)]));
+}
+
+function unordered(value: Value): Value {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? Object.entries(value).sort() : value;
+}
+
+function arranged(made: readonly Made[], orderBy: readonly OrderItem[]): Pick<Expected, "rows" | "keys" | "descending"> {
+  return { rows: made.map((one) => one.row), keys: made.map((one) => one.keys), descending: orderBy.map((item) => item.descending) };
+}
+
+function windowOf({ limit, offset }: Pick<Select, "limit" | "offset">, isGrouped: boolean): Pick<Expected, "offset" | "limit"> {
+  const count = limit ? Number(plain(limit as ValueNode)) : isGrouped ? -1 : 100;
+  return { offset: offset ? Number(plain(offset as ValueNode)) : 0, limit: count === -1 ? Infinity : count };
+}

@@ -1,0 +1,158 @@
+import type { Random } from "../../common/time.ts";
+import type { Row, Value } from "../../common/value.ts";
+import type { Objects } from "../../controller/areas/objects/index.ts";
+import type { DataRule, Principal } from "../../controller/areas/permissions/index.ts";
+import { QueryService } from "../../controller/areas/query/index.ts";
+import { realClock } from "./clock.ts";
+import { testPrincipal } from "./runtime.ts";
+
+/** Classes and objects drawn by chance: few and small, so that conditions meet, groups have members and joins find partners. */
+
+export const COLUMN_TYPES = {
+  n1: "int", n2: "bigint", s1: "varchar", s2: "varchar", b1: "boolean", t1: "timestamp", g1: "set<varchar>", m1: "map<varchar,varchar>", x1: "text",
+} as const;
+export type ColumnName = keyof typeof COLUMN_TYPES;
+export const COLUMN_NAMES = Object.keys(COLUMN_TYPES) as readonly ColumnName[];
+
+export interface PlainClass {
+  readonly path: string;
+  readonly label: string;
+  /** With the inherited ones and the key. */
+  readonly columns: ReadonlySet<string>;
+}
+
+export interface PlainRow {
+  readonly id: string;
+  readonly class: PlainClass;
+  readonly values: Row;
+  readonly writtenMs: number;
+}
+
+export interface World {
+  readonly root: string;
+  readonly classes: readonly PlainClass[];
+  readonly now: readonly PlainRow[];
+  /** Absent: the classes keep no versions. */
+  readonly earlier: { readonly rows: readonly PlainRow[]; readonly atMs: number } | undefined;
+}
+
+const FIRST_MS = Date.UTC(2024, 0, 1);
+const SECOND_MS = FIRST_MS + 3_600_000;
+const WORDS = ["disk", "disc", "full", "fail", "web", "node", "warn", "red"];
+const admin = testPrincipal();
+
+export class Dice {
+  readonly #random: Random;
+
+  constructor(random: Random) {
+    this.#random = random;
+  }
+
+  below(end: number): number {
+    return Math.floor(this.#random.next() * end);
+  }
+
+  chance(probability: number): boolean {
+    return this.#random.next() < probability;
+  }
+
+  pick<T>(choices: readonly T[]): T {
+    return choices[this.below(choices.length)] as T;
+  }
+
+  some<T>(choices: readonly T[], probability: number): T[] {
+    return choices.filter(() => this.chance(probability));
+  }
+}
+
+/** A value for the column, as objects have it; conditions compare with such values and their elements. */
+export function drawnValue(name: ColumnName, dice: Dice): Value {
+  const letters = dice.some(["x", "y", "z"], 0.5);
+  switch (COLUMN_TYPES[name]) {
+    case "int":
+    case "bigint":
+      return dice.below(8) - 2;
+    case "varchar":
+      return `${dice.pick(["a", "b", "ab"])}${dice.below(4)}`;
+    case "boolean":
+      return dice.chance(0.5);
+    case "timestamp":
+      return FIRST_MS + dice.below(6) * 86_400_000;
+    case "set<varchar>":
+      return letters;
+    case "map<varchar,varchar>":
+      return Object.fromEntries(letters.map((letter) => [letter, dice.pick(["1", "2"])]));
+    case "text":
+      return Array.from({ length: 1 + dice.below(4) }, () => dice.pick(WORDS)).join(" ");
+  }
+}
+
+const OBJECTS = 14;
+
+/** Makes a world below a class of its own. */
+export async function makeWorld(objects: Objects, name: string, { dice, canKeepVersions }: { readonly dice: Dice; readonly canKeepVersions: boolean }): Promise<World> {
+  const keepsVersions = dice.chance(0.4) && canKeepVersions;
+  const classes = await makeClasses(objects, name, { dice, keepsVersions });
+  const rows = new Map<string, PlainRow>();
+  for (let at = 0; at < OBJECTS; at += 1) await write(objects, rows, { id: undefined, view: dice.pick(classes), atMs: FIRST_MS + at, dice });
+  const earlier = keepsVersions ? { rows: [...rows.values()], atMs: FIRST_MS + 60_000 } : undefined;
+  for (const [at, row] of [...rows.values()].filter(() => dice.chance(0.3)).entries()) {
+    await write(objects, rows, { id: row.id, view: row.class, atMs: SECOND_MS + at, dice });
+  }
+  for (const row of dice.some([...rows.values()], 0.1)) {
+    await objects.remove(admin, [{ id: row.id }]);
+    rows.delete(row.id);
+  }
+  return { root: `/matrix/${name}`, classes, now: [...rows.values()], earlier };
+}
+
+async function makeClasses(objects: Objects, name: string, of: { readonly dice: Dice; readonly keepsVersions: boolean }): Promise<readonly PlainClass[]> {
+  const { dice, keepsVersions } = of;
+  const query = new QueryService({ objects, runtime: { clock: realClock } });
+  const classes: PlainClass[] = [];
+  for (let at = 0; at < 4; at += 1) {
+    const parent = at === 0 ? undefined : dice.pick(classes);
+    const label = at === 0 ? name : `${name}c${at}`;
+    const own = dice.some(COLUMN_NAMES, at === 0 ? 0.5 : 0.4).filter((column) => !parent?.columns.has(column));
+    const indexed = dice.some(own, 0.5);
+    const path = `${parent?.path ?? "/matrix"}/${label}`;
+    const members = [...(parent ? [] : ["k varchar"]), ...own.map((column) => `${column} ${COLUMN_TYPES[column]}`), ...(parent ? [] : ["keys(k)"])];
+    const index = indexed.length > 0 ? [`index(${indexed.join(", ")})`] : [];
+    await query.rows(admin, `create class ${path} (${[...members, ...index].join(", ")}) with autosearch=${dice.chance(0.5)}, version=${keepsVersions}`);
+    classes.push({ path, label, columns: new Set(["k", "tags", ...(parent?.columns ?? []), ...own]) });
+  }
+  return classes;
+}
+
+interface Written {
+  /** Absent: a new object. */
+  readonly id: string | undefined;
+  readonly view: PlainClass;
+  readonly atMs: number;
+  readonly dice: Dice;
+}
+
+async function write(objects: Objects, rows: Map<string, PlainRow>, { id, view, atMs, dice }: Written): Promise<void> {
+  const known = id === undefined ? undefined : rows.get(id);
+  const k = known?.values.k ?? `k${rows.size}`;
+  const columns = COLUMN_NAMES.filter((name) => view.columns.has(name));
+  const values: Row = { k, ...Object.fromEntries(dice.some(columns, known ? 0.4 : 0.75).map((name) => [name, drawnValue(name, dice)])) };
+  const [whole = ""] = await objects.insert(admin, view.path, [values], { atMs });
+  rows.set(whole, { id: whole, class: view, values: { ...known?.values, ...values }, writtenMs: atMs });
+}
+
+/** Who asks: what a class shows, and which of its objects. */
+export interface PlainRights {
+  readonly principal: Principal;
+  readonly isReadable: (path: string) => boolean;
+  readonly hidden: ReadonlySet<string>;
+}
+
+export function drawnRights(world: World, rule: string | undefined, dice: Dice): PlainRights {
+  const hidden = dice.some(COLUMN_NAMES, dice.chance(0.3) ? 0.2 : 0);
+  const shut = dice.chance(0.2) ? dice.pick(world.classes).path : undefined;
+  const data: DataRule[] = [{ class: "/", access: "read", ...(rule === undefined ? {} : { where: rule }), ...(hidden.length > 0 ? { hidden } : {}) }];
+  if (shut !== undefined) data.push({ class: shut, access: "none" });
+  const isShut = (path: string) => shut !== undefined && (path === shut || path.startsWith(`${shut}/`));
+  return { principal: { ...admin, data }, isReadable: (path) => !isShut(path), hidden: new Set(hidden) };
+}
