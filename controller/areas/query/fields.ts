@@ -3,7 +3,26 @@ import type { Row } from "../../../common/value.ts";
 import type { Kind } from "./kind.ts";
 import type { Arguments } from "./literal.ts";
 import type { Source } from "./predicate.ts";
-import type { BoundField } from "./scope.ts";
+import type { SeriesPart } from "./timeseries.ts";
+
+/** What every object has besides its columns. A column cannot take these names away. */
+export type PseudoField = "id" | "class" | "day" | "vtime" | "ctime" | "mtime";
+
+/** A field name made definite: a pseudo field, or a column that at least one class of the scope has. */
+export interface BoundField {
+  /** Names it among all fields of the statement. */
+  readonly label: string;
+  /** As clients expect it in a row when no other field is called so. */
+  readonly short: string;
+  readonly name: string;
+  /** Which of the joined classes it is of; 0 where there is one. */
+  readonly table: number;
+  readonly pseudo: PseudoField | undefined;
+  /** Members of a map, from the outside in. */
+  readonly members: readonly string[];
+  /** Of a time series. */
+  readonly series?: SeriesPart | undefined;
+}
 
 /** What names mean in a statement. */
 export interface Names {

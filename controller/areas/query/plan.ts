@@ -89,6 +89,9 @@ export function readsOf(scope: Scope, where: Condition | undefined, options: Rea
   return requests(scope, narrow(where, scope, options.values), options);
 }
 
+/** A row condition takes some of what is found: the first page has them to spare, as a second one costs nearly as much. */
+const RULED_SHARE = 1.25;
+
 function requests(scope: Scope, asked: Narrowing, options: ReadOptions): readonly ReadRequest[] {
   const rule = options.veiled ? undefined : commonRowCondition(scope);
   const ruled = rule === undefined ? undefined : narrow(parseRowCondition(rule), unveiled(scope), []);
@@ -98,7 +101,7 @@ function requests(scope: Scope, asked: Narrowing, options: ReadOptions): readonl
     ...(ids ? { ids } : {}),
     ...(pushdowns.length > 0 ? { where: pushdowns } : {}),
     ...(options.newestFirst ? { newestFirst: true } : {}),
-    ...(options.expected === undefined ? {} : { expected: options.expected }),
+    ...(options.expected === undefined ? {} : { expected: rule === undefined ? options.expected : Math.ceil(RULED_SHARE * options.expected) }),
     ...(options.asOfMs === undefined ? {} : { asOfMs: options.asOfMs }),
   };
   return targetsOf(scope, asked.classes).map((target) => ({ ...target, ...rest }));
@@ -110,10 +113,6 @@ function targetsOf(scope: Scope, named: Narrowing["classes"]): readonly Pick<Rea
   const isAll = views.length === scope.classes.length;
   if (isAll && (!scope.subtree || scope.whole)) return [{ class: scope.root, subtree: scope.subtree }];
   return views.map((view) => ({ class: view.path, subtree: false }));
-}
-
-export function notOffered(construct: string): AppError {
-  return new AppError("unsupported", `[Exec] ${construct} is not offered yet.`, { details: { construct } });
 }
 
 /** The time that AS OF names, in milliseconds. */

@@ -3,15 +3,14 @@ import { type ClassRef, type Condition, type Field, parseConditionText, printFie
 import type { Row, Value } from "../../../common/value.ts";
 import type { ClassCatalog, ClassView, Column, ObjectRow } from "../objects/index.ts";
 import { type ClassAccess, classAccess, type Principal } from "../permissions/index.ts";
-import type { Fields } from "./fields.ts";
+import type { BoundField, Fields, PseudoField } from "./fields.ts";
 import { ANY, type Kind, kindOf, TEXT, TIME } from "./kind.ts";
 import { type Arguments, isMap } from "./literal.ts";
 import { compilePredicate, type Predicate, type Source } from "./predicate.ts";
 import { dayOf } from "./day.ts";
-import { partOf, type SeriesPart, WHOLE_SERIES, windowOf } from "./timeseries.ts";
+import { partOf, WHOLE_SERIES, windowOf } from "./timeseries.ts";
 
-/** What every object has besides its columns. A column cannot take these names away. */
-export type PseudoField = "id" | "class" | "day" | "vtime" | "ctime" | "mtime";
+export type { BoundField, PseudoField };
 
 const PSEUDO: Readonly<Record<PseudoField, { readonly kind: Kind; readonly type: string; readonly read: (row: ObjectRow) => Value }>> = {
   id: { kind: TEXT, type: "varchar", read: (row) => row.id },
@@ -34,22 +33,6 @@ export function pseudoType(name: PseudoField): string {
 
 export function readPseudo(name: PseudoField, row: ObjectRow): Value {
   return PSEUDO[name].read(row);
-}
-
-/** A field name made definite: a pseudo field, or a column that at least one class of the scope has. */
-export interface BoundField {
-  /** Names it among all fields of the statement. */
-  readonly label: string;
-  /** As clients expect it in a row when no other field is called so. */
-  readonly short: string;
-  readonly name: string;
-  /** Which of the joined classes it is of; 0 where there is one. */
-  readonly table: number;
-  readonly pseudo: PseudoField | undefined;
-  /** Members of a map, from the outside in. */
-  readonly members: readonly string[];
-  /** Of a time series. */
-  readonly series?: SeriesPart | undefined;
 }
 
 /**
