@@ -78,7 +78,7 @@ export class ObjectReader {
 
   async *#find(context: ReadContext, branch: Branch, find: Find): AsyncGenerator<readonly ObjectRow[]> {
     const { request, snapshot } = context;
-    const limit = Math.min(OBJECT_PAGE_MAX, Math.max(PAGE_MIN_ROWS, request.expected ?? PAGE_DEFAULT_ROWS));
+    let limit = Math.min(OBJECT_PAGE_MAX, Math.max(PAGE_MIN_ROWS, request.expected ?? PAGE_DEFAULT_ROWS));
     let cursor: string | undefined;
     do {
       checkSignal(request.signal);
@@ -87,6 +87,8 @@ export class ObjectReader {
       const rows = answer.items.flatMap((entity) => objectOf(snapshot, branch, { entity, find }));
       if (rows.length > 0) yield rows;
       cursor = answer.cursor;
+      // The caller's conditions let through less than was expected.
+      limit = Math.min(OBJECT_PAGE_MAX, 2 * limit);
     } while (cursor !== undefined);
   }
 
