@@ -69,3 +69,15 @@ test("over HTTP: form, JSON, raw text under any content type, and query all reac
   expect(await http.call(session, { method: "GET", url: `${url}?mql=${encodeURIComponent(text)}&meta=true` })).toMatchObject({ message, meta: { type: "select" } });
   expect(await post("select host form /x", "text/plain")).toMatchObject({ status: "error", code: "syntax" });
 });
+
+test("over HTTP: a graph is the one row of its answer", async () => {
+  await using http = await openTestHttp({ endpoints: [...endpoints] });
+  const payload = `create edge type if not exists holds; create class if not exists /matrix/box (host varchar, size int, keys(host));
+    insert into /matrix/box (host, holds) values ('from', ''), ('to', 'box:from'); match path a (a:"box:from") <-[:holds]- () return size`;
+  const answer = await http.call(await http.signIn("admin"), { method: "POST", url: "/mxobject/mql?meta=true", payload, headers: { "content-type": "text/plain" } });
+  const nodes = ["from", "to"].map((name) => ({ id: `box:${name}`, class: "/matrix/box", name, size: null }));
+  const edges = [{ id: "box:to holds box:from", class: "holds", source: "box:to", target: "box:from" }];
+  const paths = [{ a: "box:from" }];
+  const graph = { nodes: expect.arrayContaining(nodes) as unknown, edges, paths, pathtags: ["a"] };
+  expect(answer).toMatchObject({ status: "ok", message: [{ graph }], meta: { type: "path", rootclass: "" } });
+});
