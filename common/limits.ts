@@ -333,7 +333,9 @@ export const QUERY_PARSED_MAX_CHARACTERS = 256 * 1024;
 /** Longer texts are parsed anew each time. */
 export const QUERY_PARSED_TEXT_MAX_CHARACTERS = 4_096;
 /** A query works no longer than this before it lets others have the thread. */
-export const QUERY_SLICE_MAX_MS = 4;
+export const QUERY_SLICE_MAX_MS = 2;
+/** Queries that go on in one turn of the event loop; with more, those of each tenant go on in rotation. */
+export const QUERIES_RESUMED_PER_TURN = 1;
 /** Chains that one MATCH unites. */
 export const GRAPH_CHAINS_MAX = 64;
 /** Edges written in one chain. */
@@ -375,6 +377,8 @@ export const WORDS_PER_OBJECT_MAX = 1_000;
 export const INDEXED_VALUES_PER_OBJECT_MAX = 900;
 /** `IN` with more values is answered by filtering. */
 export const INDEX_UNION_MAX = 64;
+/** Words that one full-text condition may look for. */
+export const TEXT_WORDS_MAX = 200;
 /** Words of one search that the index is asked for; the caller checks the others. */
 export const SEARCH_WORDS_MAX = 16;
 /** Timelines that are merged at once; a class tree with more record classes reads smaller pages. */
@@ -506,7 +510,7 @@ export const IMPORT_FAULTS_MAX = 20;
 export const IMPORT_OPEN_TARGETS_MAX = 200_000;
 /** Imports of one controller that are checked or written at the same time. */
 export const IMPORTS_UNDER_WAY_MAX = 4;
-/** A call waits for its import so long, less than `HTTP_CALL_DEADLINE_MS`. */
+/** A call waits for its import so long, its check included, less than `HTTP_CALL_DEADLINE_MS`. */
 export const IMPORT_ANSWER_MS = 100_000;
 /** How far an import is goes into its object and to those who listen at most this often. */
 export const IMPORT_PROGRESS_MS = 1_000;

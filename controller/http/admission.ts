@@ -1,6 +1,6 @@
 import { AppError } from "../../common/errors.ts";
 import { CALLS_BEGUN_PER_TURN, CALLS_BEGUN_PER_TURN_SHARED, CALLS_SHARED_TURNS } from "../../common/limits.ts";
-import { Turns } from "./turns.ts";
+import { Turns } from "../turns.ts";
 
 export interface AdmissionLimits {
   readonly inFlightMax: number;

@@ -37,7 +37,7 @@ function selectReading(plan: SelectPlan): Reading {
   return {
     meta: selectMeta(plan, () => cursor),
     rows(context) {
-      const slices = new Slices(context.clock, context.signal);
+      const slices = new Slices(context);
       return shaped(plan, { source: matching({ reads: plan.reads, filter, slices }, context), slices, onPageEnd, sortFolder: context.sortFolder });
     },
     async describe(stepsOf) {
@@ -50,7 +50,7 @@ function joinReading(plan: JoinPlan): Reading {
   return {
     meta: joinMeta(plan),
     rows(context) {
-      const slices = new Slices(context.clock, context.signal);
+      const slices = new Slices(context);
       return shaped(plan, { source: joined(plan, { ...context, slices }), slices, sortFolder: context.sortFolder });
     },
     async describe(stepsOf) {
@@ -75,7 +75,7 @@ function unionReading(union: Union, principal: Principal, context: PlanContext):
   const plan = planUnion(union, plans, context.values);
   return {
     meta: unionMeta(parts.map((part) => part.meta)),
-    rows: (run) => united(plan, parts.map((part) => part.rows(run)), { slices: new Slices(run.clock, run.signal), sortFolder: run.sortFolder }),
+    rows: (run) => united(plan, parts.map((part) => part.rows(run)), { slices: new Slices(run), sortFolder: run.sortFolder }),
     async describe(stepsOf) {
       const lines: string[] = [];
       for (const part of parts) lines.push(...(await part.describe(stepsOf)));

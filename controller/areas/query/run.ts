@@ -1,18 +1,15 @@
 import { AppError } from "../../../common/errors.ts";
 import { type Call, type Field, printCall } from "../../../common/mql/index.ts";
-import type { Clock } from "../../../common/time.ts";
 import type { ObjectRow, ReadRequest } from "../objects/index.ts";
 import type { Fields } from "./fields.ts";
 import type { Arguments } from "./literal.ts";
 import type { TablePlan } from "./plan.ts";
 import { compilePredicate, type Predicate, type Source } from "./predicate.ts";
 import { visibility } from "./scope.ts";
-import type { Slices } from "./slice.ts";
+import type { SliceContext, Slices } from "./slice.ts";
 
-export interface RunContext {
+export interface RunContext extends SliceContext {
   readonly read: (request: ReadRequest) => AsyncIterable<readonly ObjectRow[]>;
-  readonly clock: Clock;
-  readonly signal: AbortSignal | undefined;
   /** Where sorts may put what memory should not hold. */
   readonly sortFolder?: string | undefined;
 }

@@ -1,39 +1,52 @@
 import { setImmediate } from "node:timers/promises";
 import { AppError } from "../../../common/errors.ts";
-import { QUERY_SLICE_MAX_MS } from "../../../common/limits.ts";
+import { QUERIES_RESUMED_PER_TURN, QUERY_SLICE_MAX_MS } from "../../../common/limits.ts";
 import type { Clock } from "../../../common/time.ts";
+import { Turns } from "../../turns.ts";
 
 /** Rows between two looks at the clock. */
 const ROWS_PER_LOOK = 64;
 
-/** Keeps a query from holding the thread, and ends it when nobody waits for it any more. */
+/** Of the thread, which there is one of. */
+const turns = new Turns({ alone: QUERIES_RESUMED_PER_TURN, shared: QUERIES_RESUMED_PER_TURN, sharedTurns: 0 });
+
+export interface SliceContext {
+  readonly tenant: string;
+  readonly clock: Clock;
+  readonly signal: AbortSignal | undefined;
+}
+
+/**
+ * Keeps a query from holding the thread, and ends it when nobody waits for it any more. Of the queries that paused few go on in each turn of the
+ * event loop, those of each tenant in rotation: who comes with a short call waits for a slice or two, however many queries there are.
+ */
 export class Slices {
-  readonly #clock: Clock;
-  readonly #signal: AbortSignal | undefined;
+  readonly #context: SliceContext;
   #beganMs: number;
   #rows = 0;
 
-  constructor(clock: Clock, signal: AbortSignal | undefined) {
-    this.#clock = clock;
-    this.#signal = signal;
-    this.#beganMs = clock.monotonicMs();
+  constructor(context: SliceContext) {
+    this.#context = context;
+    this.#beganMs = context.clock.monotonicMs();
   }
 
   /** To be asked once for every row; when true, `pause` has to be awaited. */
   isOver(): boolean {
     this.#rows += 1;
-    return this.#rows % ROWS_PER_LOOK === 0 && this.#clock.monotonicMs() - this.#beganMs >= QUERY_SLICE_MAX_MS;
+    return this.#rows % ROWS_PER_LOOK === 0 && this.#context.clock.monotonicMs() - this.#beganMs >= QUERY_SLICE_MAX_MS;
   }
 
   async pause(): Promise<void> {
     await setImmediate();
+    await turns.next(this.#context.tenant);
     this.check();
-    this.#beganMs = this.#clock.monotonicMs();
+    this.#beganMs = this.#context.clock.monotonicMs();
   }
 
   check(): void {
-    if (!this.#signal?.aborted) return;
-    const reason: unknown = this.#signal.reason;
+    const { signal } = this.#context;
+    if (!signal?.aborted) return;
+    const reason: unknown = signal.reason;
     throw reason instanceof AppError ? reason : new AppError("cancelled", "[Exec] query Timed out!", { cause: reason });
   }
 }

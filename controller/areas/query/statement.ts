@@ -251,6 +251,7 @@ async function readSteps(reads: readonly ReadRequest[], context: PrepareContext)
 function runContext(context: PrepareContext): RunContext {
   const { principal, objects, catalog, clock, signal, sortFolder } = context;
   return {
+    tenant: principal.tenant,
     clock,
     signal,
     sortFolder,

@@ -61,7 +61,7 @@ export function bindDelete(statement: Delete, scope: Scope, values: Arguments): 
   const filter = filterOf({ scope, where: statement.where, values });
   const limit = statement.limit ? rowCount(statement.limit, values) : undefined;
   return (context) => {
-    const found = matching({ reads, filter, slices: new Slices(context.clock, context.signal) }, context);
+    const found = matching({ reads, filter, slices: new Slices(context) }, context);
     return removeFound(found, { scope, limit, context, withVersions: statement.withVersion });
   };
 }
@@ -94,7 +94,7 @@ function bindEdits(edits: readonly BoundEdit[], target: EditTarget): Change {
   const filter = filterOf({ scope, where, values });
   const visible = visibility(scope);
   return async (context) => {
-    const found = matching({ reads, filter, slices: new Slices(context.clock, context.signal) }, context);
+    const found = matching({ reads, filter, slices: new Slices(context) }, context);
     const refs = await collect(limited(found, limit), (row) => checkEditedRow(row, editsFor(row.class, edits, scope), { scope, visible }));
     const count = await applyEdits(refs, edits, { scope, context });
     if (refresh) await context.objects.refresh(scope.principal, refs.map(({ id, class: { path } }) => ({ id, class: path })));
@@ -162,7 +162,7 @@ async function applyEdits(refs: readonly Ref[], edits: readonly BoundEdit[], tar
     const slice = refs.slice(at, at + QUERY_WRITES_IN_FLIGHT_MAX);
     const changed = await Promise.all(slice.map((ref) => applyEdit(ref, editsFor(ref.class, edits, scope), target)));
     count += changed.filter(Boolean).length;
-    new Slices(context.clock, context.signal).check();
+    new Slices(context).check();
   }
   return count;
 }

@@ -21,7 +21,7 @@ export interface CheckContext {
  * itself would make. Answers how many parts it has. Faults are told together, up to `IMPORT_FAULTS_MAX`.
  */
 export async function checkScript(parts: AsyncIterable<ScriptPart>, context: CheckContext): Promise<number> {
-  const slices = new Slices(context.clock, context.signal);
+  const slices = new Slices({ ...context, tenant: context.principal.tenant });
   const faults: AppError[] = [];
   const targets = new OpenTargets();
   let total = 0;

@@ -83,7 +83,7 @@ export class ScriptWriter {
   }
 
   async #writeAll(parts: AsyncIterable<ScriptPart>, saved: (progress: Progress) => Promise<void>, signal: AbortSignal): Promise<void> {
-    const slices = new Slices(this.#dependencies.clock, signal);
+    const slices = new Slices({ tenant: this.#order.principal.tenant, clock: this.#dependencies.clock, signal });
     const first = this.#done;
     let at = 0;
     for await (const part of parts) {

@@ -28,7 +28,7 @@ export async function* runMatch(plan: GraphPlan, earlier: GraphPlan | undefined,
 }
 
 async function graphOf(plan: GraphPlan, context: GraphContext): Promise<Graph> {
-  const slices = new Slices(context.clock, context.signal);
+  const slices = new Slices(context);
   const reader = new GraphReader(plan, context, slices);
   const graph: Graph = { nodes: new Map(), edges: new Map(), paths: [] };
   for (const chain of plan.chains) {

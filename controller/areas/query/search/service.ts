@@ -115,10 +115,10 @@ export class SearchService implements Searches {
   #context({ principal, signal }: Caller): RowsContext {
     const objects = this.#objects;
     const until = signal ? { signal } : {};
+    const share = { tenant: principal.tenant, clock: this.#clock, signal };
     return {
-      clock: this.#clock,
-      signal,
-      slices: new Slices(this.#clock, signal),
+      ...share,
+      slices: new Slices(share),
       read: (request) => objects.read(principal, request),
       history: (ref, range) => objects.history(principal, ref, { ...range, ...until }),
       removed: (path, range) => objects.removed(principal, path, { ...range, ...until }),
