@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { TEXT_WORDS_MAX } from "../limits.ts";
 import { isWithin } from "./distance.ts";
 import { wantedNearly, wantedPhrase, wantedPrefix, wantedWord, wantedWords } from "./words.ts";
 
@@ -14,6 +15,14 @@ test("what is told to the index is in every text that is found", () => {
   expect(wantedPhrase("disk is full").indexed).toEqual(["disk is full"]);
   expect(wantedPrefix("disk is fu").indexed).toEqual(["disk", "is"]);
   expect(wantedNearly("disk").indexed).toEqual([]);
+});
+
+test("one condition looks for a bounded number of words", () => {
+  for (const wanted of [wantedWord, wantedWords, wantedPhrase, wantedPrefix, wantedNearly]) {
+    expect(() => wanted("a-".repeat(TEXT_WORDS_MAX)), wanted.name).not.toThrow();
+    expect(() => wanted("a ".repeat(TEXT_WORDS_MAX + 1)), wanted.name).toThrow(`at most ${TEXT_WORDS_MAX} words`);
+  }
+  expect(() => wantedWord("*-".repeat(TEXT_WORDS_MAX + 1))).toThrow("[Valid]");
 });
 
 test("a phrase keeps its order, a beginning is that of its last word", () => {

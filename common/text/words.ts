@@ -1,4 +1,5 @@
 import { AppError } from "../errors.ts";
+import { TEXT_WORDS_MAX } from "../limits.ts";
 import { FUZZY_CHANGES_MAX, isWithin } from "./distance.ts";
 import { comparable, parts, runs, searchTokens, tokens } from "./tokens.ts";
 import { wildcard } from "./wildcard.ts";
@@ -15,7 +16,8 @@ const PIECE = /[\p{L}\p{N}\p{M}_*]+/gu;
 
 /**
  * A word, or several that follow each other (`web-1`), is found where its tokens are; one with `*`, or a lone character of a script without
- * spaces, where each of its pieces fits a word of the text. `AppError("invalid")` for a text without letters and digits.
+ * spaces, where each of its pieces fits a word of the text. `AppError("invalid")` for a text without letters and digits, `too_large` for one
+ * with more than `TEXT_WORDS_MAX` words.
  */
 export function wantedWord(text: string): WantedText {
   const wanted = tokensOf(text, text.includes("*"));
@@ -24,7 +26,7 @@ export function wantedWord(text: string): WantedText {
 
 /** All words of the text, wherever they stand. */
 export function wantedWords(text: string): WantedText {
-  const words = text.split(/\s+/u).filter((word) => word !== "").map(wantedWord);
+  const words = bounded(text.split(/\s+/u).filter((word) => word !== "")).map(wantedWord);
   if (words.length === 0) throw nothingWanted(text);
   return { isIn: (value) => words.every((word) => word.isIn(value)), indexed: words.flatMap((word) => word.indexed) };
 }
@@ -59,7 +61,12 @@ export function wantedNearly(text: string): WantedText {
 function tokensOf(text: string, mayBeNone = false): readonly string[] {
   const found = tokens(text);
   if (found.length === 0 && !mayBeNone) throw nothingWanted(text);
-  return found;
+  return bounded(found);
+}
+
+function bounded(words: readonly string[]): readonly string[] {
+  if (words.length <= TEXT_WORDS_MAX) return words;
+  throw new AppError("too_large", `[Valid] One condition looks for at most ${TEXT_WORDS_MAX} words.`, { details: { limit: "TEXT_WORDS_MAX" } });
 }
 
 function nothingWanted(text: string): AppError {
@@ -80,7 +87,7 @@ function phraseTest(wanted: readonly string[]): (text: string) => boolean {
 }
 
 function patternTest(text: string): WantedText {
-  const pieces = comparable(text).match(PIECE) ?? [];
+  const pieces = bounded(comparable(text).match(PIECE) ?? []);
   const tests = pieces.map(pieceTest);
   const indexed = pieces.filter((piece) => searchTokens(piece) !== undefined && parts(piece).length === 1);
   return { isIn: (value) => tests.every((test) => test(value)), indexed };
