@@ -369,6 +369,8 @@ export const EDGES_PER_WRITE_MAX = 10_000;
 export const EDGE_READS_IN_FLIGHT_MAX = 32;
 /** Edges of one object that a read of an earlier time keeps in memory. */
 export const EDGES_AS_OF_MAX = 100_000;
+/** Objects whose edges of an earlier time are read at once for one call. */
+export const EDGES_AS_OF_IN_FLIGHT_MAX = 8;
 /** Objects whose versions are read at once for one call. */
 export const HISTORY_READS_IN_FLIGHT_MAX = 32;
 /** Of `TERMS_PER_OBJECT_MAX`: words of the full text; an object with more is marked and always rechecked. */

@@ -145,7 +145,10 @@ describe("a durable subscription", () => {
     await expect(a.insert(admin, LOG.path, [{ line: "x" }])).rejects.toMatchObject({ code: "unavailable", details: { limit: "CHANGE_EVENTS_WAITING_MAX" } });
     await a.insert(admin, HOST.path, [{ name: "a" }]);
     await a.unsubscribe(admin, "s");
+    const next = await new Subscriber().attach(a, "s", [LOG.path]);
     await a.insert(admin, LOG.path, [{ line: "x" }]);
+    expect(await next.until(1)).toHaveLength(1);
+    expect(a.changesWaiting).toBeLessThanOrEqual(1);
   });
 });
 

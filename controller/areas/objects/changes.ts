@@ -60,6 +60,11 @@ export class Changes {
     this.#takeover.start();
   }
 
+  /** To be called when the subscription is not among the definitions any more. */
+  detach(name: string): void {
+    this.#teller.detach(name);
+  }
+
   /** Makes the write, with what has to be stored before and after it so that it is told. */
   async publish(told: ToldWrite): Promise<void> {
     let intents = await this.#intend(told, told.definitions.snapshot);

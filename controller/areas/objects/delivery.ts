@@ -10,22 +10,37 @@ export interface Parcel {
   readonly delivered: () => void;
 }
 
+export interface DeliveryDependencies {
+  readonly subscription: ChangeSubscription;
+  readonly runtime: Runtime;
+  /** False when the subscription is over: what is waiting counts as told. */
+  readonly isWanted: () => boolean;
+}
+
 /** What one subscription is still to be told by this controller, in the order of the writes; a failure is tried again and holds up the rest. */
 export class Delivery {
   readonly #subscription: ChangeSubscription;
   readonly #runtime: Runtime;
+  readonly #isWanted: () => boolean;
   readonly #closing = new AbortController();
+  readonly #ending = new AbortController();
   #waiting: Parcel[] = [];
   #running: Promise<void> | undefined;
 
-  constructor(subscription: ChangeSubscription, runtime: Runtime) {
-    this.#subscription = subscription;
-    this.#runtime = runtime;
+  constructor(of: DeliveryDependencies) {
+    this.#subscription = of.subscription;
+    this.#runtime = of.runtime;
+    this.#isWanted = of.isWanted;
   }
 
   add(parcel: Parcel): void {
     this.#waiting.push(parcel);
     this.#running ??= this.#run();
+  }
+
+  /** The subscription is over here: what is waiting counts as told. */
+  end(): void {
+    this.#ending.abort();
   }
 
   /** What was not delivered stays in the outbox. */
@@ -42,7 +57,8 @@ export class Delivery {
         for (const parcel of this.#waiting.splice(0, count)) parcel.delivered();
         pauseMs = CHANGE_DELIVERY_AGAIN_MIN_MS;
       } else {
-        await wait(this.#runtime.clock, pauseMs * (0.5 + this.#runtime.random.next() / 2), this.#closing.signal);
+        const signal = AbortSignal.any([this.#closing.signal, this.#ending.signal]);
+        await wait(this.#runtime.clock, pauseMs * (0.5 + this.#runtime.random.next() / 2), signal);
         pauseMs = Math.min(2 * pauseMs, CHANGE_DELIVERY_AGAIN_MAX_MS);
       }
     }
@@ -63,6 +79,7 @@ export class Delivery {
 
   async #deliver(events: readonly ObjectChangeEvent[]): Promise<boolean> {
     const { name, deliver } = this.#subscription;
+    if (this.#ending.signal.aborted || !this.#isWanted()) return true;
     try {
       const done = deliver(events).then(() => true);
       if ((await withinTime(this.#runtime.clock, done, CHANGE_DELIVERY_DEADLINE_MS)) === true) return true;

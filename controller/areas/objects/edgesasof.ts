@@ -1,6 +1,6 @@
 import { AppError } from "../../../common/errors.ts";
 import { mapLimited } from "../../../common/concurrency.ts";
-import { EDGES_AS_OF_MAX, HISTORY_READS_IN_FLIGHT_MAX, OBJECT_PAGE_MAX } from "../../../common/limits.ts";
+import { EDGES_AS_OF_IN_FLIGHT_MAX, EDGES_AS_OF_MAX, HISTORY_READS_IN_FLIGHT_MAX, OBJECT_PAGE_MAX } from "../../../common/limits.ts";
 import type { Edge } from "../../store/objects.ts";
 import { objectsAsOf, type AsOfSource } from "./asof.ts";
 import { named, type NamedEdge } from "./edges.ts";
@@ -23,16 +23,38 @@ export async function* edgesAsOf(places: readonly Place[], request: AsOfEdgeRequ
   const unfit = places.find((place) => !keepsVersions(place.view));
   if (unfit !== undefined) throw withoutVersions(unfit.view);
   const read = request.direction === "out" ? edgesFrom : edgesTo;
-  for (const place of new Map(places.map((start) => [placeText(start), start])).values()) {
-    for await (const edges of read(place, request, source)) yield* ofLiving(edges, request, source);
+  const starts = [...new Map(places.map((start) => [placeText(start), start])).values()];
+  for (let from = 0; from < starts.length; from += EDGES_AS_OF_IN_FLIGHT_MAX) {
+    const some = starts.slice(from, from + EDGES_AS_OF_IN_FLIGHT_MAX);
+    const edges = await mapLimited(some, EDGES_AS_OF_IN_FLIGHT_MAX, (place) => collected(read(place, request, source)));
+    for (const page of paged(edges.flat())) yield* ofLiving(page, request, source);
   }
 }
 
+async function collected(pages: AsyncIterable<readonly Edge[]>): Promise<Edge[]> {
+  const edges: Edge[] = [];
+  for await (const page of pages) {
+    for (const edge of page) edges.push(edge);
+    checkCount(edges.length);
+  }
+  return edges;
+}
+
+function* paged(edges: readonly Edge[]): Generator<readonly Edge[]> {
+  for (let from = 0; from < edges.length; from += OBJECT_PAGE_MAX) yield edges.slice(from, from + OBJECT_PAGE_MAX);
+}
+
 async function* ofLiving(edges: readonly Edge[], { asOfMs }: AsOfEdgeRequest, source: AsOfEdgeSource): AsyncGenerator<readonly ObjectEdge[]> {
-  const seen = edges.flatMap((edge): NamedEdge[] => named(edge, source)).filter(({ to }) => keepsVersions(to.view));
+  const versioned = edges.filter(({ from, to }) => [from, to].every(({ cid }) => isVersioned(cid, source)));
+  const seen = versioned.flatMap((edge): NamedEdge[] => named(edge, source));
   const objects = await objectsAsOf(seen.map(({ to }) => to), asOfMs, source);
   const living = seen.filter((_, at) => objects[at] !== undefined);
   if (living.length > 0) yield living.map(({ edge }) => edge);
+}
+
+function isVersioned(cid: number, { snapshot }: AsOfEdgeSource): boolean {
+  const view = snapshot.byCid(cid);
+  return view !== undefined && keepsVersions(view);
 }
 
 async function* edgesFrom(place: Place, request: AsOfEdgeRequest, source: AsOfEdgeSource): AsyncGenerator<readonly Edge[]> {
@@ -46,7 +68,7 @@ async function* edgesFrom(place: Place, request: AsOfEdgeRequest, source: AsOfEd
     for (const edge of edges) if (edge.timeUs <= lastMicrosecond(request.asOfMs)) keepLatest(known, { edge, isThere: true });
   }
   const there = [...known.values()].filter(({ isThere, edge }) => isThere && (request.type === undefined || edge.type === request.type));
-  for (let from = 0; from < there.length; from += OBJECT_PAGE_MAX) yield there.slice(from, from + OBJECT_PAGE_MAX).map(({ edge }) => edge);
+  yield there.map(({ edge }) => edge);
 }
 
 async function* edgesTo(place: Place, request: AsOfEdgeRequest, source: AsOfEdgeSource): AsyncGenerator<readonly Edge[]> {

@@ -177,7 +177,10 @@ describe("edges at an earlier time", () => {
     const now = ["host:a contain host:u", "host:c contain host:t"];
     expect([await edgesAt("out", all, before), await edgesAt("in", all, before)]).toEqual([then, then]);
     expect([await edgesAt("out", all, moment()), await edgesAt("in", all, moment())]).toEqual([now, now]);
-    await objects.createClass(admin, { path: "/matrix/cmdb/rack", columns: [] });
+    await objects.createClass(admin, { path: "/matrix/cmdb/rack", columns: [{ name: "name", type: "varchar" }], keys: ["name"] });
+    await objects.insert(admin, "/matrix/cmdb/rack", [{ name: "r", contain: "host:t" }]);
+    await objects.update(admin, { id: "host:u" }, [{ column: "contain", operation: "set", value: "rack:r" }]);
+    expect([await edgesAt("out", all, moment()), await edgesAt("in", all, moment())]).toEqual([now, now]);
     await expect(edgesAt("out", ["rack:r"], before)).rejects.toMatchObject({ code: "invalid", details: { class: "/matrix/cmdb/rack" } });
   });
 

@@ -209,8 +209,9 @@ export class ObjectService implements Objects, ObjectChanges, Rehearsals {
   }
 
   async unsubscribe(principal: Principal, name: string): Promise<void> {
-    const { catalog } = await this.#defining(principal);
+    const { catalog, changes } = await this.#defining(principal);
     await catalog.change((draft) => draft.deleteSubscription(name));
+    changes.detach(name);
   }
 
   /** Events of changes that this controller has stored and not everybody was told, of all tenants. */

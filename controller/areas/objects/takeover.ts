@@ -36,11 +36,12 @@ export class Takeover {
   }
 
   async #look(): Promise<void> {
-    const { runtime, outbox } = this.#of;
+    const { runtime, outbox, teller } = this.#of;
     const { signal } = this.#closing;
     while (!signal.aborted) {
       // Before the look: what comes during it is looked at next.
       this.#soon = new AbortController();
+      teller.tellParked();
       try {
         for await (const box of outbox.orphans()) await this.#empty(box);
       } catch (error) {

@@ -37,7 +37,21 @@ export class Teller {
   attach(subscription: ChangeSubscription): void {
     const { name } = subscription;
     if (this.#deliveries.has(name)) throw new AppError("conflict", `[Valid] The subscription ${name} is attached to this controller already.`);
-    this.#deliveries.set(name, new Delivery(subscription, this.#of.runtime));
+    const { runtime, catalog } = this.#of;
+    const isWanted = (): boolean => catalog.current().definitions.subscriptions.has(name);
+    this.#deliveries.set(name, new Delivery({ subscription, runtime, isWanted }));
+    this.tellParked();
+  }
+
+  /** To be called when the subscription is over: what it was not told counts as told. */
+  detach(name: string): void {
+    this.#deliveries.get(name)?.end();
+    this.#deliveries.delete(name);
+    this.tellParked();
+  }
+
+  /** Looks whether those who are to be told are attached now, or not wanted any more. */
+  tellParked(): void {
     const parked = this.#parked;
     this.#parked = [];
     for (const intent of parked) void this.tell(intent);

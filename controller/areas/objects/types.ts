@@ -281,7 +281,7 @@ export interface ObjectChanges {
    * controllers said in time that they know, and for writes while more than `CHANGE_EVENTS_WAITING_MAX` events are not taken.
    */
   subscribe(principal: Principal, subscription: ChangeSubscription): Promise<void>;
-  /** For all controllers. What was not told yet is dropped. */
+  /** Ends it for all controllers; what was not told yet is dropped. A controller that subscribed calls it before it subscribes by that name again. */
   unsubscribe(principal: Principal, name: string): Promise<void>;
 }
 
