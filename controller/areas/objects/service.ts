@@ -300,9 +300,11 @@ export class ObjectService implements Objects, ObjectChanges, Rehearsals {
 }
 
 async function closeTenant({ indexer, changes, catalog }: TenantObjects): Promise<void> {
-  await indexer.close();
+  const indexed = indexer.close();
   await changes.close();
+  // It may be the catalog that the indexer waits for.
   await catalog.close();
+  await indexed;
 }
 
 /** The class that objects may be put into. */
