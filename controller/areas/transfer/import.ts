@@ -80,17 +80,24 @@ export class ImportService {
     requirePermission(principal, "objects:write");
     if (this.#underWay >= IMPORTS_UNDER_WAY_MAX) throw new AppError("limited", `At most ${IMPORTS_UNDER_WAY_MAX} imports are under way at once; try again later.`);
     this.#underWay += 1;
+    const { clock } = this.#dependencies.runtime;
+    const untilMs = clock.monotonicMs() + IMPORT_ANSWER_MS;
     const begun = this.#begin(principal, upload, options.signal);
     const ended = begun.then((held) => this.#runs.start(held)).finally(() => (this.#underWay -= 1));
     // Who does not wait for the end is not told of it; the object of the import is.
     ended.catch(() => undefined);
     const held = await begun;
     if (options.wait === false) return reportOf(held.open);
-    return outcome(held, await withinTime(this.#dependencies.runtime.clock, ended, IMPORT_ANSWER_MS));
+    return outcome(held, await withinTime(clock, ended, untilMs - clock.monotonicMs()));
   }
 
   maintain(tenant: string): Promise<void> {
     return this.#runs.maintain(tenant);
+  }
+
+  /** Resolves when no import that is written here now is so any more: it has ended, or rests until `maintain`. */
+  settled(): Promise<void> {
+    return this.#runs.settled();
   }
 
   close(): Promise<void> {

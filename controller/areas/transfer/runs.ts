@@ -72,10 +72,15 @@ export class ImportRuns {
     }
   }
 
+  /** Resolves when nothing that is under way now is so any more. */
+  async settled(): Promise<void> {
+    await Promise.allSettled(this.#running);
+  }
+
   /** What is under way rests after its chunk. */
   async close(): Promise<void> {
     this.#closing.abort(new AppError("cancelled", "The controller is shutting down."));
-    await withinTime(this.#dependencies.runtime.clock, Promise.allSettled(this.#running), SHUTDOWN_DEADLINE_MS);
+    await withinTime(this.#dependencies.runtime.clock, this.settled(), SHUTDOWN_DEADLINE_MS);
   }
 
   /** Of one that was never staged nobody was told anything but an error. */
