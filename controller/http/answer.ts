@@ -80,11 +80,12 @@ async function sendRows(reply: FastifyReply, answer: RowsAnswer, options: RowsOp
   const pages = answer.rows[Symbol.asyncIterator]();
   try {
     const parts = textParts(pages, options.filter);
-    const end = `]${answer.meta === undefined ? "" : `,"meta":${JSON.stringify(answer.meta)}`}}`;
+    // Parts of meta are known only when all rows are taken.
+    const end = (): string => `]${answer.meta === undefined ? "" : `,"meta":${JSON.stringify(answer.meta)}`}}`;
     let head = `{"status":"ok","message":[`;
     while (head.length < HTTP_ROWS_BUFFER_BYTES) {
       const part = await parts.next();
-      if (part.done === true) return sendJson(reply, head + end);
+      if (part.done === true) return sendJson(reply, head + end());
       head += part.value;
     }
     reply.header("cache-control", "no-store").type(JSON_TYPE);
@@ -111,8 +112,8 @@ async function* textParts(pages: AsyncIterator<readonly unknown[]>, filter: Filt
   if (text !== "") yield text;
 }
 
-async function* joined(head: string, parts: AsyncIterable<string>, end: string): AsyncGenerator<string> {
+async function* joined(head: string, parts: AsyncIterable<string>, end: () => string): AsyncGenerator<string> {
   yield head;
   yield* parts;
-  yield end;
+  yield end();
 }

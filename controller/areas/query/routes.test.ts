@@ -68,6 +68,12 @@ test("over HTTP: form, JSON, raw text under any content type, and query all reac
   for (const type of ["text/plain", "application/json;charset=utf-8", form]) expect(await post(text, type), type).toMatchObject({ status: "ok", message });
   expect(await http.call(session, { method: "GET", url: `${url}?mql=${encodeURIComponent(text)}&meta=true` })).toMatchObject({ message, meta: { type: "select" } });
   expect(await post("select host form /x", "text/plain")).toMatchObject({ status: "error", code: "syntax" });
+  const pageUrl = `${url}?mql=${encodeURIComponent("select host from /matrix/box order by host limit 1")}&cursor=`;
+  const page = await http.call(session, { method: "GET", url: pageUrl });
+  expect(page).toMatchObject({ message, meta: { type: "select", cursor: expect.any(String) as string } });
+  const { cursor } = page.meta as { readonly cursor: string };
+  expect(await http.call(session, { method: "GET", url: `${pageUrl}${cursor}` })).toMatchObject({ message: [{ host: "b" }] });
+  expect(await http.call(session, { method: "GET", url: `${pageUrl}nonsense` })).toMatchObject({ status: "error", code: "invalid" });
 });
 
 test("over HTTP: a graph is the one row of its answer", async () => {
