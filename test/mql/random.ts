@@ -13,7 +13,7 @@ import { testPrincipal, testRuntime } from "../helpers/runtime.ts";
 /** How many times as many queries as usual: 10 for a long run of a million. */
 export const TIMES = Number(process.env.ODP_RANDOM_TIMES ?? 1);
 /** For one test. */
-export const TIMEOUT_MS = 120_000 * TIMES;
+export const TIMEOUT_MS = 300_000 * TIMES;
 
 export interface Amount {
   readonly seed: number;

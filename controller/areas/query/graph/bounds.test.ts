@@ -153,6 +153,13 @@ test("a graph that nobody waits for any more is given up", async () => {
   await expect(rows[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: "cancelled" });
 });
 
+test("what lies beyond an end of paths is not read, from whichever side it is come to", async () => {
+  await boxes(GRAPH_DEPTH_MAX + 10, (at) => (at < GRAPH_DEPTH_MAX + 9 ? [at + 1] : []));
+  const back = await graphOf(`match ()-[*]->('box:${GRAPH_DEPTH_MAX + 9}') until 'box:${GRAPH_DEPTH_MAX + 5}'`);
+  expect(back.nodes).toHaveLength(5);
+  expect((await graphOf("match ('box:0')-[*]->() until 'box:4'")).nodes).toHaveLength(5);
+});
+
 test("where a start is an end for others, only it is gone on from", async () => {
   await boxes(3, (at) => [at + 1].filter((to) => to < 3));
   const { paths } = await graphOf("match path a, b (a:'box:[01]')-[*]->(b) until 'box:1'");

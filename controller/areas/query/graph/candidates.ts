@@ -37,7 +37,7 @@ interface Spread {
   readonly reader: GraphReader;
 }
 
-/** Every object is gone on from once, so that cycles end. */
+/** Every object is gone on from once, so that cycles end. What ends paths is no inner object of one, whichever way it is come to. */
 async function spread(starts: readonly Vertex[], { hop, way, reader }: Spread): Promise<{ links: readonly Link[]; reached: ReadonlySet<Vertex> }> {
   const links: Link[] = [];
   const reached = new Set<Vertex>();
@@ -51,7 +51,7 @@ async function spread(starts: readonly Vertex[], { hop, way, reader }: Spread): 
       const vertex = way === "on" ? link.to : link.from;
       links.push(link);
       reached.add(vertex);
-      if (!left.has(vertex) && !(way === "on" && vertex.isEnd)) next.add(vertex);
+      if (!left.has(vertex) && !vertex.isEnd) next.add(vertex);
     }
     level = [...next];
   }
