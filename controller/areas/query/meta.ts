@@ -5,6 +5,8 @@ import type { SelectPlan } from "./plan.ts";
 import { type BoundField, PSEUDO_FIELDS, type PseudoField, pseudoType, type Scope } from "./scope.ts";
 import type { ColumnMeta, QueryMeta, StatementType } from "./types.ts";
 
+const INTEGERS: ReadonlySet<string> = new Set(["int", "bigint", "smallint", "long", "varint"]);
+
 /** What clients build their tables from. Made only when somebody looks at it: a tree may have thousands of classes. */
 export function selectMeta(plan: SelectPlan, cursor: () => string | undefined): QueryMeta {
   return lazyMeta("select", plan.scope.root, () => describe(plan), plan.paging ? cursor : undefined);
@@ -32,7 +34,9 @@ export function unionMeta(parts: readonly QueryMeta[]): QueryMeta {
 }
 
 function byName(columns: readonly ColumnMeta[]): readonly ColumnMeta[] {
-  return [...new Map([...columns].reverse().map((column) => [column.name, column])).values()].reverse();
+  const first = new Map<string, ColumnMeta>();
+  for (const column of columns) if (!first.has(column.name)) first.set(column.name, column);
+  return [...first.values()];
 }
 
 export function plainMeta(type: StatementType, rootclass = "", columns: readonly ColumnMeta[] = []): QueryMeta {
@@ -117,7 +121,13 @@ function groupedMeta(output: Output, grouping: GroupPlan, scopes: readonly Scope
   const scope = scopes[field?.table ?? 0];
   if (field && scope) return fieldMeta(name, field, { views: rootFirst(scope), scope });
   const aggregate = value.kind === "aggregate" ? grouping.aggregates[value.index] : undefined;
-  return [{ name, title: name, type: aggregate?.name === "count" ? "bigint" : "double" }];
+  const isInteger = aggregate?.name === "count" || (aggregate?.name === "sum" && addsIntegers(aggregate, scopes));
+  return [{ name, title: name, type: isInteger ? "bigint" : "double" }];
+}
+
+function addsIntegers({ field }: AggregatePlan, scopes: readonly Scope[]): boolean {
+  const columns = field ? (scopes[field.table]?.columnsNamed(field.name) ?? []) : [];
+  return columns.length > 0 && columns.every((column) => INTEGERS.has(column.type));
 }
 
 /** Keys, and aggregates that answer one of the values themselves, are described like their column. */

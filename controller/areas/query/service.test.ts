@@ -84,6 +84,19 @@ describe("meta", () => {
     expect(meta.classes["/matrix/ent/box"]).toEqual({ name: "/matrix/ent/box", alias: "b", remedy: "" });
   });
 
+  test("of groups, joins and unions names what their rows have", async () => {
+    await query.run(admin, `${BOX}; create class /matrix/ent/app (host varchar, load double)`);
+    const columns = async (text: string) => (await metaOf(text)).columns["/matrix/ent/box"]?.map(({ name, type }) => `${name} ${type}`);
+    expect(await columns("select host, count(*), sum(size) as s, avg(size) as a, max(seen) as m from /matrix/ent/box group by host")).toEqual([
+      "host varchar", "count bigint", "s bigint", "a double", "m timestamp",
+    ]);
+    const joined = "/matrix/ent/box a join (b:/matrix/ent/app) on b.host = a.host";
+    expect(await columns(`select a.host, b.host, load, a.id, size as n from ${joined}`)).toEqual(["a.host varchar", "b.host varchar", "load double", "id varchar", "n int"]);
+    expect(await columns(`select sum(b.load), max(a.seen) as m from ${joined}`)).toEqual(["system.sum(b.load) double", "m timestamp"]);
+    expect(await columns("select host, size from /matrix/ent/box union select host, load from /matrix/ent/app")).toEqual(["host varchar", "size int", "load double"]);
+    expect(Object.keys((await metaOf(`select * from ${joined}`)).classes)).toEqual(["/matrix/ent/box", "/matrix/ent/app"]);
+  });
+
   test("shows no column and no class that the principal may not see", async () => {
     await query.run(admin, `${BOX}; create class /matrix/ent/box/vault (code int)`);
     const who = ruled({ class: "/", access: "read", hidden: ["size"] }, { class: "/matrix/ent/box/vault", access: "none" });
