@@ -45,7 +45,7 @@ export const HTTP_FORM_MAX_FIELDS = 2_000;
 export const HTTP_CALL_DEADLINE_MS = 120_000;
 export const TENANT_CALLS_IN_FLIGHT_MAX = 256;
 export const TENANT_CALLS_WAITING_MAX = 1_024;
-/** Calls that begin in one turn of the event loop; with more, those of each tenant begin in rotation. */
+/** Calls that begin, and queries that go on, in one turn of the event loop; with more, those of each tenant in rotation. */
 export const CALLS_BEGUN_PER_TURN = 4;
 /** While several tenants call: each is to wait for few of the others' calls. A tenant counts for so many turns after its last call. */
 export const CALLS_BEGUN_PER_TURN_SHARED = 1;
@@ -333,9 +333,7 @@ export const QUERY_PARSED_MAX_CHARACTERS = 256 * 1024;
 /** Longer texts are parsed anew each time. */
 export const QUERY_PARSED_TEXT_MAX_CHARACTERS = 4_096;
 /** A query works no longer than this before it lets others have the thread. */
-export const QUERY_SLICE_MAX_MS = 2;
-/** Queries that go on in one turn of the event loop; with more, those of each tenant go on in rotation. */
-export const QUERIES_RESUMED_PER_TURN = 1;
+export const QUERY_SLICE_MAX_MS = 1;
 /** Chains that one MATCH unites. */
 export const GRAPH_CHAINS_MAX = 64;
 /** Edges written in one chain. */
@@ -551,7 +549,7 @@ export const KV_WATCH_BATCH_MAX_ENTRIES = 500;
 /** How long a removal is remembered, so that an older write that arrives late does not bring back what was removed. */
 export const OBJECT_TOMBSTONE_KEEP_MS = 10 * 24 * 3_600_000;
 /** Index entries that one page of find or timeline looks at: a page may be empty and have a successor. */
-export const OBJECT_PAGE_EXAMINED_MAX = 2_000;
+export const OBJECT_PAGE_EXAMINED_MAX = 64;
 export const OBJECT_PAGE_MAX_BYTES = MIB;
 /** Changes that go into one write transaction before others get their turn. */
 export const CHANGE_SLICE_MAX = 64;

@@ -1,3 +1,5 @@
+import { CALLS_BEGUN_PER_TURN, CALLS_BEGUN_PER_TURN_SHARED, CALLS_SHARED_TURNS } from "../common/limits.ts";
+
 export interface TurnLimits {
   /** Pieces of work that begin in one turn while one name has the place to itself. */
   readonly alone: number;
@@ -76,3 +78,6 @@ export class Turns {
     begin?.();
   }
 }
+
+/** Of the thread, which there is one of: names are tenants. */
+export const THREAD_TURNS = new Turns({ alone: CALLS_BEGUN_PER_TURN, shared: CALLS_BEGUN_PER_TURN_SHARED, sharedTurns: CALLS_SHARED_TURNS });

@@ -1,6 +1,5 @@
 import { AppError } from "../../common/errors.ts";
-import { CALLS_BEGUN_PER_TURN, CALLS_BEGUN_PER_TURN_SHARED, CALLS_SHARED_TURNS } from "../../common/limits.ts";
-import { Turns } from "../turns.ts";
+import { THREAD_TURNS } from "../turns.ts";
 
 export interface AdmissionLimits {
   readonly inFlightMax: number;
@@ -19,7 +18,6 @@ interface Gate {
 export class Admission {
   readonly #limits: AdmissionLimits;
   readonly #gates = new Map<string, Gate>();
-  readonly #turns = new Turns({ alone: CALLS_BEGUN_PER_TURN, shared: CALLS_BEGUN_PER_TURN_SHARED, sharedTurns: CALLS_SHARED_TURNS });
 
   constructor(limits: AdmissionLimits) {
     this.#limits = limits;
@@ -30,7 +28,7 @@ export class Admission {
     const gate = this.#gateOf(name);
     if (gate.inFlight < this.#limits.inFlightMax) gate.inFlight++;
     else await this.#queue(gate, signal);
-    await this.#turns.next(name);
+    await THREAD_TURNS.next(name);
     return this.#exit(name, gate);
   }
 

@@ -84,8 +84,8 @@ export class ObjectReader {
       checkSignal(request.signal);
       const page = { limit, ...(cursor === undefined ? {} : { cursor }) };
       const answer = await this.#patience.repeat(() => this.#store.find(find.request, page));
-      const rows = answer.items.flatMap((entity) => objectOf(snapshot, branch, { entity, find }));
-      if (rows.length > 0) yield rows;
+      // Also when it has none: the caller may want to let others have the thread.
+      yield answer.items.flatMap((entity) => objectOf(snapshot, branch, { entity, find }));
       cursor = answer.cursor;
       // The caller's conditions let through less than was expected.
       limit = Math.min(OBJECT_PAGE_MAX, 2 * limit);

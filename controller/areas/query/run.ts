@@ -23,6 +23,7 @@ export async function* matching(
   for (const read of reads) {
     slices.check();
     for await (const page of context.read({ ...read, ...(context.signal ? { signal: context.signal } : {}) })) {
+      if (slices.isOverNow()) await slices.pause();
       const kept: ObjectRow[] = [];
       for (const row of page) {
         if (filter(row) === true) kept.push(row);

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { CALLS_BEGUN_PER_TURN } from "../../../common/limits.ts";
 import { testRuntime } from "../../../test/helpers/runtime.ts";
 import { Slices } from "./slice.ts";
 
@@ -14,7 +15,7 @@ test("a tenant with one query is not held up by all the queries of another", asy
   queries.push(query("single", "single"));
   await Promise.all(queries);
   expect(order).toHaveLength(51);
-  expect(order.indexOf("single")).toBeLessThan(3);
+  expect(order.indexOf("single")).toBeLessThan(2 * CALLS_BEGUN_PER_TURN);
 });
 
 test("between two slices the event loop turns", async () => {
@@ -30,7 +31,7 @@ test("between two slices the event loop turns", async () => {
     return turns;
   }));
   over = true;
-  expect(new Set(heard).size).toBe(10);
+  expect(new Set(heard).size).toBeGreaterThanOrEqual(10 / CALLS_BEGUN_PER_TURN);
 });
 
 test("a query that nobody waits for any more ends at its next pause", async () => {

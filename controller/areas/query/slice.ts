@@ -1,14 +1,11 @@
 import { setImmediate } from "node:timers/promises";
 import { AppError } from "../../../common/errors.ts";
-import { QUERIES_RESUMED_PER_TURN, QUERY_SLICE_MAX_MS } from "../../../common/limits.ts";
+import { QUERY_SLICE_MAX_MS } from "../../../common/limits.ts";
 import type { Clock } from "../../../common/time.ts";
-import { Turns } from "../../turns.ts";
+import { THREAD_TURNS } from "../../turns.ts";
 
 /** Rows between two looks at the clock. */
 const ROWS_PER_LOOK = 64;
-
-/** Of the thread, which there is one of. */
-const turns = new Turns({ alone: QUERIES_RESUMED_PER_TURN, shared: QUERIES_RESUMED_PER_TURN, sharedTurns: 0 });
 
 export interface SliceContext {
   readonly tenant: string;
@@ -17,8 +14,8 @@ export interface SliceContext {
 }
 
 /**
- * Keeps a query from holding the thread, and ends it when nobody waits for it any more. Of the queries that paused few go on in each turn of the
- * event loop, those of each tenant in rotation: who comes with a short call waits for a slice or two, however many queries there are.
+ * Keeps a query from holding the thread, and ends it when nobody waits for it any more. Queries that paused go on, and calls begin, a few in each
+ * turn of the event loop and each tenant's in rotation: who comes with a short call waits for a slice or two, however many queries there are.
  */
 export class Slices {
   readonly #context: SliceContext;
@@ -33,12 +30,17 @@ export class Slices {
   /** To be asked once for every row; when true, `pause` has to be awaited. */
   isOver(): boolean {
     this.#rows += 1;
-    return this.#rows % ROWS_PER_LOOK === 0 && this.#context.clock.monotonicMs() - this.#beganMs >= QUERY_SLICE_MAX_MS;
+    return this.#rows % ROWS_PER_LOOK === 0 && this.isOverNow();
+  }
+
+  /** The same where more was done at once than a row takes. */
+  isOverNow(): boolean {
+    return this.#context.clock.monotonicMs() - this.#beganMs >= QUERY_SLICE_MAX_MS;
   }
 
   async pause(): Promise<void> {
     await setImmediate();
-    await turns.next(this.#context.tenant);
+    await THREAD_TURNS.next(this.#context.tenant);
     this.check();
     this.#beganMs = this.#context.clock.monotonicMs();
   }
