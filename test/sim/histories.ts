@@ -44,7 +44,8 @@ export async function runHistories({ from, count, workers = 2, onOutcome }: Hist
 async function workerFile(): Promise<string> {
   const outfile = join(import.meta.dirname, "../../node_modules/.cache/sim", `worker-${process.pid}.mjs`);
   const entry = join(import.meta.dirname, "worker.ts");
-  await build({ entryPoints: [entry], outfile, bundle: true, platform: "node", format: "esm", packages: "external", sourcemap: "inline", logLevel: "error" });
+  const form = { bundle: true, platform: "node", target: "node20.19", format: "esm", packages: "external" } as const;
+  await build({ ...form, entryPoints: [entry], outfile, sourcemap: "inline", logLevel: "error" });
   return outfile;
 }
 

@@ -31,16 +31,20 @@ const LINE: ClassSpec = { path: "/matrix/line", kind: "record", columns: [{ name
 
 let engine: TestEngine;
 let opened: ObjectService[];
+/** Lets go of what a test holds, also when it failed. */
+let letGo: (() => void)[];
 /** What the controllers told of their work. */
 let told: { readonly msg: string; readonly done?: number; readonly total?: number }[];
 
 beforeEach(async () => {
   engine = await openTestEngine();
   opened = [];
+  letGo = [];
   told = [];
 });
 
 afterEach(async () => {
+  for (const goOn of letGo) goOn();
   await Promise.all(opened.map((service) => service.close()));
   await engine[Symbol.asyncDispose]();
 });
@@ -251,6 +255,7 @@ describe("filling an index", () => {
     const second = stores.hold("change");
     goOn();
     const held = await second;
+    letGo.push(() => held.goOn(), () => stores.goOn());
     a = controller();
     await a.catalog(admin);
     return held;
@@ -258,10 +263,14 @@ describe("filling an index", () => {
 
   test("is gone on with by another controller, from where the first one had got to", async () => {
     const { goOn } = await halfway();
-    expect(await a.indexStates(admin)).toContainEqual({ class: BOX.path, column: "size", state: "backfill", done: INDEX_FILL_PAGE_ROWS, total: COUNT });
+    const reached = (await a.indexStates(admin)).find(({ column }) => column === "size");
+    expect(reached).toMatchObject({ class: BOX.path, state: "backfill", total: COUNT });
+    // One page, which may be shorter than was asked for.
+    expect(reached?.done).toBeGreaterThan(0);
+    expect(reached?.done).toBeLessThanOrEqual(INDEX_FILL_PAGE_ROWS);
     await stores.stop();
     await becomesReady(a);
-    expect(told.filter(({ msg }) => msg === "objects are brought into new indexes").at(-1)).toMatchObject({ done: INDEX_FILL_PAGE_ROWS, total: COUNT });
+    expect(told.filter(({ msg }) => msg === "objects are brought into new indexes").at(-1)).toMatchObject({ done: reached?.done, total: COUNT });
     expect(await answered(equals("size", 3), a)).toHaveLength(COUNT / 10);
     await a.update(admin, { id: "box:o3" }, [{ column: "size", operation: "set", value: 77 }]);
     goOn();
