@@ -100,12 +100,15 @@ export class History {
     this.world.note("all is well again");
     this.network.heal();
     this.network.latency = { fromMs: 0.2, toMs: 5 };
+    const slowestMs = Math.max(...this.controllers.map(({ faults }) => faults.slowMaxMs));
     for (const controller of this.controllers) {
       Object.assign(controller.faults, NO_STORE_FAULTS);
       controller.resume();
       if (!controller.process?.alive) await controller.start();
     }
     for (const host of this.hosts) if (!host.running) host.start();
+    // A call that was under way when all became well still fails, after its way there and back.
+    await this.world.advance(2 * slowestMs);
   }
 
   #follow(asked: AskedJob, { runId, finished }: Execution): void {
