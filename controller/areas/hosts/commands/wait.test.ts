@@ -79,6 +79,21 @@ describe("a command that is waited for", () => {
     expect(await told.wait.outcome).toMatchObject({ state: "ok" });
   });
 
+  it("has run out when its agent ended it because it was told to at the deadline, unless somebody cancelled it before", async () => {
+    const timeout = { state: "timeout", message: "late" } as const;
+    const cancelled = { ...resultOf(), state: "cancelled", code: 143 };
+    const late = waitFor(new StoredCommand(seededRandom(1)));
+    const ended = late.wait.finishUnlessStored(timeout);
+    late.wait.result(cancelled);
+    await ended;
+    expect(await late.wait.outcome).toMatchObject(timeout);
+    const stopped = waitFor(new StoredCommand(seededRandom(1)), AbortSignal.abort());
+    const stopping = stopped.wait.finishUnlessStored(timeout);
+    stopped.wait.result(cancelled);
+    await stopping;
+    expect(await stopped.wait.outcome).toMatchObject({ state: "cancelled" });
+  });
+
   it("goes on when an agent refuses it for an epoch that has passed", async () => {
     const { wait } = waitFor(new StoredCommand(seededRandom(1)));
     wait.state({ commandId: "c", state: "refused", message: "conflict: Epoch 3 has passed: 4 was seen." });
@@ -162,11 +177,11 @@ class Way {
   }
 }
 
-function waitFor(stored: Pick<StoredCommand, "result"> & { output: StoredCommand["output"] }) {
+function waitFor(stored: Pick<StoredCommand, "result"> & { output: StoredCommand["output"] }, signal = new AbortController().signal) {
   let text = "";
   const records = { result: () => stored.result(), output: stored.output.bind(stored) } as unknown as CommandRecords;
   const onOutput = ({ data }: { readonly data: Uint8Array }): void => void (text += Buffer.from(data).toString());
-  const options = { commandId: "c", timeoutMs: 60_000, onOutput };
+  const options = { commandId: "c", timeoutMs: 60_000, onOutput, signal };
   const wait = new CommandWait({ target: TARGET, options, runtime: testRuntime(realClock), records, over: () => undefined });
   return { wait, heard: () => text };
 }

@@ -38,6 +38,8 @@ export class CommandWait implements CommandTeller {
   #resolve: (outcome: CommandOutcome) => void = () => undefined;
   #offset = 0;
   #result: CommandResult | undefined;
+  /** What it ends with for having run out. */
+  #late: Ending | undefined;
   #readAgain = false;
   #reading: Promise<void> | undefined;
 
@@ -80,12 +82,13 @@ export class CommandWait implements CommandTeller {
     this.#reading ??= this.#read();
   }
 
-  /** Ends it with `end` unless a result turns out to be stored. */
+  /** To be called at the deadline: ends it with `end` unless a result turns out to be stored. */
   async finishUnlessStored(end: Ending): Promise<void> {
+    this.#late = end;
     this.catchUp();
     await withinTime(this.#with.runtime.clock, this.#reading ?? Promise.resolve(), COMMAND_LAST_LOOK_MS);
     if (!this.#result) return this.finish(end);
-    const known = endingOf(this.#result);
+    const known = this.#ended(this.#result);
     this.finish({ ...known, message: `${known.message} (its output could not be read whole)`.trim() });
   }
 
@@ -131,7 +134,14 @@ export class CommandWait implements CommandTeller {
 
   #conclude(): void {
     if (!this.#result || this.#reading || this.over) return;
-    this.finish(endingOf(this.#result));
+    this.finish(this.#ended(this.#result));
+  }
+
+  /** An agent that was told to end it at the deadline, just before its own timer said so, calls that cancelled. */
+  #ended(result: CommandResult): Ending {
+    const known = endingOf(result);
+    const ranOut = this.#late !== undefined && known.state === "cancelled" && this.#with.options.signal?.aborted !== true;
+    return ranOut ? { ...known, ...this.#late } : known;
   }
 }
 
