@@ -217,7 +217,7 @@ export const PROMISES = {
   },
   "bad-neighbours": {
     promise: "Rubbish, wrong frames, huge messages, agents and clients that never read or never end, floods of agents, entries and calls: others go on, and what waits stays within its bounds.",
-    tests: ["test/e2e/neighbours.test.ts", "controller/areas/hosts/session/entry-room.test.ts", "controller/http/turns.test.ts"],
+    tests: ["test/e2e/neighbours.test.ts", "controller/areas/hosts/session/entry-room.test.ts", "controller/turns.test.ts"],
     found: [
       "What agents sent and was not stored yet was bounded by its count only: 512 entries of 16 MiB each. Now it is bounded in bytes, of each and of all, and streams wait for room.",
       "A tenant with hundreds of calls made a single call of another wait behind all of them. Now calls of several tenants begin in rotation.",
