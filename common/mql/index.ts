@@ -1,4 +1,5 @@
 export type * from "./ast.ts";
+export { mapNode, NOWHERE, textNode, valueNode } from "./nodes.ts";
 export { parseConditionText, parseScript } from "./parse.ts";
 export { positionAt } from "./position.ts";
 export { StatementSplitter, type StatementText } from "./split.ts";

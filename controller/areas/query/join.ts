@@ -1,5 +1,5 @@
 import { AppError } from "../../../common/errors.ts";
-import type { Call, Condition, Field, Join, Operand, Select, ValueNode } from "../../../common/mql/index.ts";
+import { type Call, type Condition, type Field, type Join, NOWHERE, type Operand, type Select, type ValueNode } from "../../../common/mql/index.ts";
 import type { Row } from "../../../common/value.ts";
 import type { ObjectRow } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
@@ -87,7 +87,7 @@ export class JoinedFields implements Fields<Joined> {
     if (scopes.length === 0) throw new AppError("not_found", `[NotExist] Nothing is called ${alias ?? ""} here.`);
     return scopes.flatMap((scope) => {
       const names = new Set<string>([...PSEUDO_FIELDS, ...scope.classes.flatMap((view) => scope.columnsOf(view).map((column) => column.name))]);
-      return [...names].map((name) => this.bind({ kind: "field", parts: [scope.alias ?? "", name], span: { start: 0, end: 0 } }));
+      return [...names].map((name) => this.bind({ kind: "field", parts: [scope.alias ?? "", name], span: NOWHERE }));
     });
   }
 

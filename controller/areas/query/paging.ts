@@ -1,13 +1,12 @@
 import { createHash } from "node:crypto";
 import { AppError } from "../../../common/errors.ts";
-import { type Condition, printStatement, type Select } from "../../../common/mql/index.ts";
+import { type Condition, NOWHERE, printStatement, type Select } from "../../../common/mql/index.ts";
 import type { Value } from "../../../common/value.ts";
 import { type Arguments, isList, literal } from "./literal.ts";
 import type { OrderPlan, Paging } from "./outputs.ts";
 import type { Scope } from "./scope.ts";
 import { packedKey, type SortKey, unpackedKey } from "./sort.ts";
 
-const NOWHERE = { start: 0, end: 0 };
 const STATEMENT_HASH_CHARACTERS = 16;
 
 /** `AppError("invalid")` for a cursor of another statement, and for statements whose rows have no places of their own. */

@@ -1,5 +1,5 @@
 import { AppError } from "../../../common/errors.ts";
-import { type ClassRef, type Condition, type Field, parseConditionText, printField } from "../../../common/mql/index.ts";
+import { type ClassRef, type Condition, type Field, NOWHERE, parseConditionText, printField } from "../../../common/mql/index.ts";
 import type { Row, Value } from "../../../common/value.ts";
 import type { ClassCatalog, ClassView, Column, ObjectRow } from "../objects/index.ts";
 import { type ClassAccess, classAccess, type Principal } from "../permissions/index.ts";
@@ -131,7 +131,7 @@ export class Scope implements Fields<ObjectRow> {
   }
 
   kindsNamed(name: string): readonly Kind[] {
-    return this.has(name) ? this.kindsOf(this.bind({ kind: "field", parts: [name], span: { start: 0, end: 0 } })) : [];
+    return this.has(name) ? this.kindsOf(this.bind({ kind: "field", parts: [name], span: NOWHERE })) : [];
   }
 
   star(alias: string | undefined): undefined {

@@ -1,6 +1,6 @@
 import { AppError } from "../../../common/errors.ts";
 import { QUERY_COLLECT_MAX_ROWS, QUERY_VALUE_ROWS_MAX } from "../../../common/limits.ts";
-import type { Script, Statement } from "../../../common/mql/index.ts";
+import { NOWHERE, type Script, type Statement } from "../../../common/mql/index.ts";
 import type { Row, Value } from "../../../common/value.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Audit } from "../audit/index.ts";
@@ -90,7 +90,7 @@ export class QueryService implements Query {
   /** Wholly checked before its first write, except that what follows a definition can be checked only after it. */
   async #runBatch(statements: readonly Statement[], executions: readonly Arguments[], caller: Caller & { readonly isLast: boolean }): Promise<QueryResult> {
     if (statements.some((statement) => statement.kind === "batch" || definesAnything(statement))) {
-      return this.#runScript({ kind: "script", statements, placeholders: 0, span: { start: 0, end: 0 } }, executions, caller);
+      return this.#runScript({ kind: "script", statements, placeholders: 0, span: NOWHERE }, executions, caller);
     }
     const context = await this.#context(caller, executions);
     const prepared = statements.map((statement) => ({ statement, prepared: about(statement.span, () => prepare(statement, context)) }));

@@ -1,10 +1,10 @@
 import { AppError, isAppError } from "../../../common/errors.ts";
 import { QUERY_VALUE_ROWS_MAX } from "../../../common/limits.ts";
-import type { Condition, Insert, Placeholder, Update } from "../../../common/mql/index.ts";
+import { type Condition, type Insert, NOWHERE, type Placeholder, type Update } from "../../../common/mql/index.ts";
 import type { Row, Value } from "../../../common/value.ts";
 import { canonicalValue, type ClassView, idFromColumns } from "../objects/index.ts";
 import { isPseudo } from "../query/index.ts";
-import { classRef, NOWHERE } from "./definition.ts";
+import { classRef } from "./definition.ts";
 import type { VisibleSchema } from "./records.ts";
 
 export interface Action {

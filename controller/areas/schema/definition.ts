@@ -1,12 +1,12 @@
 import type { ClassInfo, FieldInfo } from "../../../common/api/schema.ts";
 import { AppError } from "../../../common/errors.ts";
-import type { AlterClass, ClassAlteration, ClassOption, ClassRef, ColumnDefinition, CreateClass, MapNode, ValueNode } from "../../../common/mql/index.ts";
+import {
+  type AlterClass, type ClassAlteration, type ClassOption, type ClassRef, type ColumnDefinition, type CreateClass, mapNode, NOWHERE, valueNode,
+} from "../../../common/mql/index.ts";
 import type { Value } from "../../../common/value.ts";
 import type { ClassView, Column } from "../objects/index.ts";
 import { isPseudo } from "../query/index.ts";
 
-/** A tree that nobody wrote has no places in a text. */
-export const NOWHERE = { start: 0, end: 0 };
 
 const CLASS_PATH = /^(\/[\p{L}\p{N}_]+)+$/u;
 const TYPE = /^\s*(\w+)\s*(?:<\s*(\w+(?:\s*,\s*\w+)*)\s*>)?\s*$/;
@@ -129,21 +129,4 @@ function optionsOf(info: ClassInfo, view?: ClassView): readonly ClassOption[] {
 
 function option(name: string, value: Value): ClassOption {
   return { kind: "option", name, value: valueNode(value), unit: undefined, span: NOWHERE };
-}
-
-function valueNode(value: Value): ValueNode {
-  if (typeof value === "string") return { kind: "text", value, span: NOWHERE };
-  if (typeof value === "number") return { kind: "number", text: String(value), span: NOWHERE };
-  if (typeof value === "boolean" || value === null) return { kind: "constant", value, span: NOWHERE };
-  if (isList(value)) return { kind: "list", items: value.map(valueNode), span: NOWHERE };
-  return mapNode(value);
-}
-
-function isList(value: Value): value is readonly Value[] {
-  return Array.isArray(value);
-}
-
-function mapNode(members: Readonly<Record<string, Value>>): MapNode {
-  const entries = Object.entries(members).map(([key, value]) => ({ kind: "entry" as const, key, value: valueNode(value), span: NOWHERE }));
-  return { kind: "map", entries, span: NOWHERE };
 }

@@ -1,13 +1,13 @@
 import type { ActionAnswer, ClassDetails, ClassInfo, ClassRecord, FieldRecord } from "../../../common/api/schema.ts";
 import { AppError } from "../../../common/errors.ts";
 import { SCHEMA_PAGE_RECORDS, SCHEMA_TABLE_MAX_RECORDS } from "../../../common/limits.ts";
-import { printStatement, type Statement } from "../../../common/mql/index.ts";
+import { NOWHERE, printStatement, type Statement } from "../../../common/mql/index.ts";
 import type { Row } from "../../../common/value.ts";
 import type { Objects } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { Query, QueryMeta } from "../query/index.ts";
 import { type Action, type Step, stepsOf } from "./actions.ts";
-import { classPath, classRef, creation, extension, NOWHERE } from "./definition.ts";
+import { classPath, classRef, creation, extension } from "./definition.ts";
 import { baseType, COLUMN_TYPES, indexOption } from "./field-types.ts";
 import { VisibleSchema } from "./records.ts";
 

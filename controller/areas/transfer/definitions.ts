@@ -1,30 +1,31 @@
-import type { ClassOption, ColumnDefinition, CreateClass, CreateEdgeType, MapNode, ValueNode } from "../../../common/mql/index.ts";
+import {
+  type ClassOption, type ColumnDefinition, type CreateClass, type CreateEdgeType, type MapNode, NOWHERE, textNode, type ValueNode, valueNode,
+} from "../../../common/mql/index.ts";
 import type { Value } from "../../../common/value.ts";
 import type { ClassOptions, ClassView, Column, EdgeType, KeyMode } from "../objects/index.ts";
 import type { ExportedClass } from "./types.ts";
-import { NOWHERE, textNode, valueNode } from "./values.ts";
 
 /** The statement that makes the class where its parents are already. */
 export function createClassNode(exported: ExportedClass, parent: ClassView | undefined): CreateClass {
   return {
     kind: "createClass",
     ifNotExists: true,
-    class: { kind: "class", path: exported.view.path, subtree: false, alias: undefined, ...NOWHERE },
+    class: { kind: "class", path: exported.view.path, subtree: false, alias: undefined, span: NOWHERE },
     columns: exported.ownColumns.map(columnDefinition),
     keys: exported.ownKeys,
     indexes: exported.ownIndexes,
     options: optionNodes(exported, parent),
-    ...NOWHERE,
+    span: NOWHERE,
   };
 }
 
 export function createEdgeTypeNode({ name, remedy }: EdgeType): CreateEdgeType {
-  return { kind: "createEdgeType", ifNotExists: true, name, remedy: remedy === "" ? undefined : remedy, ...NOWHERE };
+  return { kind: "createEdgeType", ifNotExists: true, name, remedy: remedy === "" ? undefined : remedy, span: NOWHERE };
 }
 
 function columnDefinition({ name, type, elements = [], labels, options, title }: Column): ColumnDefinition {
   const details = labels ?? options;
-  return { kind: "column", name, type, elements, details: details && (valueNode(details as Value) as MapNode), title, ...NOWHERE };
+  return { kind: "column", name, type, elements, details: details && (valueNode(details as Value) as MapNode), title, span: NOWHERE };
 }
 
 /** Only what differs from a class without options. */
@@ -54,5 +55,5 @@ function defaultKeyMode({ view, ownKeys }: ExportedClass, parent: ClassView | un
 }
 
 function option(name: string, value: ValueNode): ClassOption {
-  return { kind: "option", name, value, unit: undefined, ...NOWHERE };
+  return { kind: "option", name, value, unit: undefined, span: NOWHERE };
 }

@@ -1,9 +1,9 @@
-import { printStatement } from "../../../common/mql/index.ts";
+import { NOWHERE, printStatement, textNode, valueNode } from "../../../common/mql/index.ts";
 import type { ClassView, EdgeType } from "../objects/index.ts";
 import { createClassNode, createEdgeTypeNode } from "./definitions.ts";
 import type { ExportedObject } from "./rows.ts";
 import type { ExportedClass } from "./types.ts";
-import { columnNode, NOWHERE, textNode, valueNode } from "./values.ts";
+import { columnNode } from "./values.ts";
 
 /** One statement a line, as long as no text has lines of its own. */
 const END = ";\n";
@@ -31,6 +31,6 @@ export function objectText({ view, columns }: ExportedClass, object: ExportedObj
     names.push(type);
     values.push(valueNode(targets));
   }
-  const target = { kind: "class", path: view.path, subtree: false, alias: undefined, ...NOWHERE } as const;
-  return printStatement({ kind: "insert", class: target, form: "set", columns: names, rows: [values], at: undefined, ...NOWHERE }) + END;
+  const target = { kind: "class", path: view.path, subtree: false, alias: undefined, span: NOWHERE } as const;
+  return printStatement({ kind: "insert", class: target, form: "set", columns: names, rows: [values], at: undefined, span: NOWHERE }) + END;
 }

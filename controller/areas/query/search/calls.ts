@@ -1,5 +1,6 @@
 import { AppError } from "../../../../common/errors.ts";
 import { GRAPH_EDGES_MAX, SEARCH_CALL_MAX_ROWS } from "../../../../common/limits.ts";
+import { NOWHERE } from "../../../../common/mql/index.ts";
 import type { Alternative, Call, Match, Search } from "../../../../common/search/index.ts";
 import type { Row } from "../../../../common/value.ts";
 import type { ObjectEdge, ObjectRef } from "../../objects/index.ts";
@@ -10,7 +11,6 @@ import { treeOf } from "./tree.ts";
 
 export type EdgesOf = (refs: readonly ObjectRef[], type: string | undefined) => AsyncIterable<readonly ObjectEdge[]>;
 
-const NOWHERE = { start: 0, end: 0 };
 
 /** The search whose hits a call is about: objects as they are. `AppError("unsupported")` for a call that is not offered. */
 export function searchOfCall(search: Search, call: Call): Search {

@@ -1,4 +1,4 @@
-import type { Condition, Field, ValueNode } from "../../../../common/mql/index.ts";
+import { type Condition, type Field, NOWHERE, type ValueNode } from "../../../../common/mql/index.ts";
 import type { Alternative, Match, Search, SearchField, Test, TimeQuestion } from "../../../../common/search/index.ts";
 import type { WantedText } from "../../../../common/text/words.ts";
 import { ANY, numberOf } from "../kind.ts";
@@ -58,7 +58,7 @@ function anyOf(choices: readonly Choice[], { span }: Match): Condition {
 }
 
 function timeCondition(time: TimeQuestion & { readonly kind: "range" }): Condition {
-  const operand = fieldNode(time.field ?? { parts: ["vtime"], span: { start: 0, end: 0 } });
+  const operand = fieldNode(time.field ?? { parts: ["vtime"], span: NOWHERE });
   const { span } = operand;
   const at = (timeMs: number): ValueNode => ({ kind: "number", text: String(timeMs), span });
   return { kind: "between", operand, low: at(time.fromMs), high: at(time.toMs), negated: false, span };

@@ -1,5 +1,5 @@
 import { AppError } from "../../../../common/errors.ts";
-import type { Call, Field, OrderItem, Select, SelectItem } from "../../../../common/mql/index.ts";
+import { type Call, type Field, NOWHERE, type OrderItem, type Select, type SelectItem } from "../../../../common/mql/index.ts";
 import { type Search, type SearchField, timeQuestion } from "../../../../common/search/index.ts";
 import type { ClassCatalog, ObjectRow, ReadRequest } from "../../objects/index.ts";
 import type { Principal } from "../../permissions/index.ts";
@@ -38,7 +38,6 @@ export interface SearchContext {
   readonly veiled?: boolean;
 }
 
-const NOWHERE = { start: 0, end: 0 };
 
 export function planSearch(search: Search, context: SearchContext): SearchPlan {
   const time = timeQuestion(search.segments, context.nowMs);

@@ -1,6 +1,5 @@
 import { AppError } from "../../../../common/errors.ts";
-import { parseScript, printStatement, type AlterClass, type ClassAlteration, type ClassOption, type ColumnDefinition } from "../../../../common/mql/index.ts";
-import { NOWHERE } from "../values.ts";
+import { NOWHERE, parseScript, printStatement, type AlterClass, type ClassAlteration, type ClassOption, type ColumnDefinition } from "../../../../common/mql/index.ts";
 
 /**
  * A sheet holds one class. Its first rows, by what column A says: `class` and its path; `keys`, `indexes` and `options`, one in each cell; `name`,
@@ -12,11 +11,11 @@ export const RELATION = "relation";
 /** A sheet of edge types says this in A1; name and remark follow in A and B. */
 export const EDGE_TYPES = "edge types";
 
-const CLASS = { kind: "class", path: "/x", subtree: false, alias: undefined, ...NOWHERE } as const;
+const CLASS = { kind: "class", path: "/x", subtree: false, alias: undefined, span: NOWHERE } as const;
 
 /** As it stands in `CREATE CLASS` behind the name of the column. */
 export function typeText(column: ColumnDefinition): string {
-  const text = alteration({ kind: "addColumn", column: { ...column, name: "x", title: undefined }, ...NOWHERE });
+  const text = alteration({ kind: "addColumn", column: { ...column, name: "x", title: undefined }, span: NOWHERE });
   return text.slice("ADD COLUMN x ".length);
 }
 
@@ -27,7 +26,7 @@ export function parseType(text: string): Pick<ColumnDefinition, "type" | "elemen
 }
 
 export function optionText(option: ClassOption): string {
-  return alteration({ kind: "setOptions", options: [option], ...NOWHERE }).slice("SET ".length);
+  return alteration({ kind: "setOptions", options: [option], span: NOWHERE }).slice("SET ".length);
 }
 
 export function parseOption(text: string): ClassOption {
@@ -38,7 +37,7 @@ export function parseOption(text: string): ClassOption {
 }
 
 function alteration(changed: ClassAlteration): string {
-  return printStatement({ kind: "alterClass", class: CLASS, alteration: changed, ...NOWHERE }).slice(`ALTER CLASS ${CLASS.path} `.length);
+  return printStatement({ kind: "alterClass", class: CLASS, alteration: changed, span: NOWHERE }).slice(`ALTER CLASS ${CLASS.path} `.length);
 }
 
 function parseAlteration(text: string): AlterClass["alteration"] | undefined {

@@ -1,7 +1,6 @@
 import { AppError, isAppError } from "../../../../common/errors.ts";
-import { printStatement, type CreateClass, type Insert, type Statement } from "../../../../common/mql/index.ts";
+import { NOWHERE, printStatement, textNode, type CreateClass, type Insert, type Statement } from "../../../../common/mql/index.ts";
 import type { FaultPlace, ScriptPart } from "../source.ts";
-import { NOWHERE, textNode } from "../values.ts";
 import { Archive } from "./archive.ts";
 import { rowsOf, sharedTexts, sheetsOf, type SheetCell, type SheetRow } from "./cells.ts";
 import { EDGE_TYPES, HEAD_ROWS, letters, parseOption, parseType, RELATION, type HeadRow } from "./names.ts";
@@ -78,10 +77,10 @@ class SheetReader {
     const columns = [...names].filter(([at]) => types.get(at) !== RELATION);
     this.#head = { path, names, types: new Map([...types].map(([at, type]) => [at, type.toLowerCase()])) };
     const definition: CreateClass = {
-      kind: "createClass", ifNotExists: true, class: { kind: "class", path, subtree: false, alias: undefined, ...NOWHERE },
-      columns: columns.map(([at, name]) => ({ ...this.#type(types.get(at), at), kind: "column", name, title: this.#cells("title").get(at), ...NOWHERE })),
+      kind: "createClass", ifNotExists: true, class: { kind: "class", path, subtree: false, alias: undefined, span: NOWHERE },
+      columns: columns.map(([at, name]) => ({ ...this.#type(types.get(at), at), kind: "column", name, title: this.#cells("title").get(at), span: NOWHERE })),
       keys: [...this.#cells("keys").values()], indexes: [...this.#cells("indexes").values()],
-      options: [...this.#cells("options")].map(([at, text]) => this.#placed("options", at, () => parseOption(text))), ...NOWHERE,
+      options: [...this.#cells("options")].map(([at, text]) => this.#placed("options", at, () => parseOption(text))), span: NOWHERE,
     };
     return this.#part(definition, () => "");
   }
@@ -101,7 +100,7 @@ class SheetReader {
 
   #edgeType(row: SheetRow): ScriptPart {
     const [name = "", remedy] = [row.cells.get(0)?.text, row.cells.get(1)?.text];
-    return this.#part({ kind: "createEdgeType", ifNotExists: true, name, remedy: remedy === "" ? undefined : remedy, ...NOWHERE }, () => ` row ${row.number}`);
+    return this.#part({ kind: "createEdgeType", ifNotExists: true, name, remedy: remedy === "" ? undefined : remedy, span: NOWHERE }, () => ` row ${row.number}`);
   }
 
   #object(row: SheetRow, { path, names, types }: Head): readonly ScriptPart[] {
@@ -110,8 +109,8 @@ class SheetReader {
     const cells = [...row.cells].filter(([at, { text }]) => at > 0 || text !== "");
     if (cells.length === 0) return [];
     const insert: Insert = {
-      kind: "insert", class: { kind: "class", path, subtree: false, alias: undefined, ...NOWHERE }, form: "set",
-      columns: cells.map(([at]) => names.get(at) ?? "id"), rows: [cells.map(([at, cell]) => textNode(valueText(cell, types.get(at))))], at: undefined, ...NOWHERE,
+      kind: "insert", class: { kind: "class", path, subtree: false, alias: undefined, span: NOWHERE }, form: "set",
+      columns: cells.map(([at]) => names.get(at) ?? "id"), rows: [cells.map(([at, cell]) => textNode(valueText(cell, types.get(at))))], at: undefined, span: NOWHERE,
     };
     const within = ({ field }: FaultPlace): string => {
       const at = [...names].find(([, name]) => name === field)?.[0];
