@@ -61,10 +61,6 @@ export class AgentServer {
     this.#server.addService(PeerLinkService, { link: (call: PeerServerCall) => this.#peer(call) });
   }
 
-  get sessions(): number {
-    return this.#streams.size;
-  }
-
   /** Answers the port that was really opened (`port` 0: any). */
   async listen(host: string, port: number): Promise<number> {
     const { certificate, authorities, runtime } = this.#with;

@@ -2,6 +2,7 @@ import { isAppError } from "../../../common/errors.ts";
 import { CELL_MAX_BYTES, CHANGE_INTENT_KEEP_MS, CHANGE_LEASE_MS, CHANGE_PAGE_INTENTS, OBJECT_MAX_BYTES } from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { TenantStore } from "../../store/engine.ts";
+import { entriesUnder } from "../../store/entries.ts";
 import { decodeStored, encodeJson, encodePacked } from "../../store/format.ts";
 import type { KvLease } from "../../store/kv.ts";
 import type { Entity, EntityKey } from "../../store/objects.ts";
@@ -143,16 +144,12 @@ export class Outbox {
     return { box, key: { cid: GRAVES_CID, id }, timeUs: Math.floor(this.#runtime.clock.nowMs() * 1_000), events, size: events.length };
   }
 
-  async #names(prefix: string): Promise<string[]> {
-    const names: string[] = [];
-    let after: string | undefined;
-    do {
-      const from = after;
-      const page = await this.#patience.repeat(() => this.#store.kv.list(prefix, from === undefined ? {} : { after: from }));
-      names.push(...page.entries.map((entry) => entry.key.slice(prefix.length)));
-      after = page.next;
-    } while (after !== undefined);
-    return names;
+  #names(prefix: string): Promise<string[]> {
+    return this.#patience.repeat(async () => {
+      const names: string[] = [];
+      for await (const { key } of entriesUnder(this.#store.kv, prefix)) names.push(key.slice(prefix.length));
+      return names;
+    });
   }
 
   async #revoke(lease: KvLease): Promise<void> {
