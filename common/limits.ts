@@ -548,7 +548,7 @@ export const KV_PAGE_MAX_BYTES = 8 * MIB;
 export const KV_WATCH_BATCH_MAX_ENTRIES = 500;
 /** How long a removal is remembered, so that an older write that arrives late does not bring back what was removed. */
 export const OBJECT_TOMBSTONE_KEEP_MS = 10 * 24 * 3_600_000;
-/** Index entries that one page of find or timeline looks at: a page may be empty and have a successor. */
+/** Index entries that one page of find or timeline looks at, as nobody else has the thread meanwhile: a page may be empty and have a successor. */
 export const OBJECT_PAGE_EXAMINED_MAX = 64;
 export const OBJECT_PAGE_MAX_BYTES = MIB;
 /** Changes that go into one write transaction before others get their turn. */
