@@ -3,19 +3,12 @@ import { AppError, isAppError } from "../../../common/errors.ts";
 import { IMPORT_CHUNK_ATTEMPTS, IMPORT_CHUNK_RETRY_MS, IMPORT_PROGRESS_MS, SHUTDOWN_DEADLINE_MS } from "../../../common/limits.ts";
 import { wait } from "../../../common/time.ts";
 import type { Runtime } from "../../runtime.ts";
+import type { Controllers } from "../../store/journal.ts";
 import type { Objects } from "../objects/index.ts";
 import type { TransferRecords } from "./records.ts";
 import { RESTING_CODES, scriptParts } from "./source.ts";
 import type { ImportEnd, OpenImport, TransferStore, VersionedImport } from "./store.ts";
 import { ScriptWriter, type Progress } from "./write.ts";
-
-/** The controllers of the installation, as far as transfers need to know them. */
-export interface Controllers {
-  /** Of this one, new with every start. */
-  readonly own: string;
-  /** Whether the controller is there; false only when it is gone or cut off. */
-  has(id: string): boolean;
-}
 
 export interface RunDependencies {
   readonly store: TransferStore;

@@ -1,0 +1,76 @@
+import { isAppError } from "../../common/errors.ts";
+import type { Stores } from "./engine.ts";
+import { entriesUnder } from "./entries.ts";
+import { decodeStored, encodeJson } from "./format.ts";
+
+/** Work that is on record before it is begun, as any controller needs it to go on. */
+export interface OpenWork {
+  readonly id: string;
+  /** The controller that works on it. */
+  readonly owner: string;
+}
+
+export interface Noted<T> {
+  readonly open: T;
+  readonly revision: number;
+}
+
+/** The controllers of the installation, as far as those need to know them who go on with the work of one that is gone. */
+export interface Controllers {
+  /** Of this one, new with every start. */
+  readonly own: string;
+  /** Whether the controller is there; false only when it is gone or cut off. */
+  has(id: string): boolean;
+}
+
+/**
+ * Work that is not over, each under `prefix` and its id in the KvStore of its tenant, changed only over what was read of it: of two controllers
+ * that go on with the same one loses.
+ */
+export class Journal<T extends OpenWork> {
+  readonly #stores: Stores;
+  readonly #prefix: string;
+
+  constructor(stores: Stores, prefix: string) {
+    this.#stores = stores;
+    this.#prefix = prefix;
+  }
+
+  /** `undefined` when there is one of that id. */
+  begin(tenant: string, open: T): Promise<Noted<T> | undefined> {
+    return this.#put(tenant, open, 0);
+  }
+
+  /** `undefined` when somebody changed or ended it since it was read. */
+  change(tenant: string, held: Noted<T>, changes: Partial<T>): Promise<Noted<T> | undefined> {
+    return this.#put(tenant, { ...held.open, ...changes }, held.revision);
+  }
+
+  async all(tenant: string): Promise<readonly Noted<T>[]> {
+    const { kv } = await this.#stores.tenant(tenant);
+    const found: Noted<T>[] = [];
+    for await (const { value, revision } of entriesUnder(kv, this.#prefix)) found.push({ open: decodeStored<T>(value), revision });
+    return found;
+  }
+
+  async remove(tenant: string, id: string): Promise<void> {
+    const { kv } = await this.#stores.tenant(tenant);
+    await kv.delete(this.#prefix + id);
+  }
+
+  async #put(tenant: string, open: T, ifRevision: number): Promise<Noted<T> | undefined> {
+    const { kv } = await this.#stores.tenant(tenant);
+    const key = this.#prefix + open.id;
+    const value = encodeJson(open);
+    try {
+      const written = await kv.put(key, value, { ifRevision });
+      return written.ok ? { open, revision: written.revision } : undefined;
+    } catch (error) {
+      if (!isAppError(error, "unknown_outcome")) throw error;
+      const now = await kv.get(key);
+      if (now && Buffer.compare(now.value, value) === 0) return { open, revision: now.revision };
+      if ((now?.revision ?? 0) === ifRevision) throw error;
+      return undefined;
+    }
+  }
+}
