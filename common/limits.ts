@@ -332,6 +332,8 @@ export const QUERY_VALUE_ROWS_MAX = 10_000;
 export const QUERY_PARSED_MAX_CHARACTERS = 256 * 1024;
 /** Longer texts are parsed anew each time. */
 export const QUERY_PARSED_TEXT_MAX_CHARACTERS = 4_096;
+/** Class trees kept, as the principals of equal rights see them. */
+export const QUERY_TREES_KEPT_MAX = 256;
 /** A query works no longer than this before it lets others have the thread. */
 export const QUERY_SLICE_MAX_MS = 1;
 /** Chains that one MATCH unites. */
@@ -363,6 +365,8 @@ export const EDGE_TYPES_MAX = 1_000;
 export const EDGE_TYPE_NAME_MAX_CHARACTERS = 128;
 /** Edges of one type from one object that one statement may name or clear. */
 export const EDGES_PER_WRITE_MAX = 10_000;
+/** Edges to objects that one statement removes which are kept in memory; of more they are read once more. */
+export const ENDED_EDGES_KEPT_MAX = 10_000;
 /** Objects whose edges are read at once for one call, each a page at a time. */
 export const EDGE_READS_IN_FLIGHT_MAX = 32;
 /** Edges of one object that a read of an earlier time keeps in memory. */

@@ -27,6 +27,11 @@ export async function confirmed(of: WriteDefinitions, bring: (now: Snapshot) => 
   throw unconfirmed();
 }
 
+/** By which to go on in the middle of a write that was perhaps stopped for a while. */
+export async function definitionsNow(of: WriteDefinitions): Promise<Snapshot> {
+  return of.held.isHeld() ? of.snapshot : (await heldAnew(of)).snapshot;
+}
+
 /** The class of that number as it is now. */
 export function classNow(view: LoadedClass, now: Snapshot): LoadedClass {
   const current = now.byCid(view.cid);

@@ -4,7 +4,7 @@ import { EDGES_AS_OF_IN_FLIGHT_MAX, EDGES_AS_OF_MAX, HISTORY_READS_IN_FLIGHT_MAX
 import type { Edge } from "../../store/objects.ts";
 import { objectsAsOf, type AsOfSource } from "./asof.ts";
 import { named, type NamedEdge } from "./edges.ts";
-import { edgeText, formerEdgesTo } from "./formeredges.ts";
+import { edgeText, formerEdgesTo, lastLossUs, wasTaken } from "./formeredges.ts";
 import { keepsVersions, lastMicrosecond, objectsAt, versionsAt, withoutVersions } from "./history.ts";
 import { placeText, type Place } from "./locate.ts";
 import type { EdgeRequest, ObjectEdge } from "./types.ts";
@@ -58,17 +58,26 @@ function isVersioned(cid: number, { snapshot }: AsOfEdgeSource): boolean {
 }
 
 async function* edgesFrom(place: Place, request: AsOfEdgeRequest, source: AsOfEdgeSource): AsyncGenerator<readonly Edge[]> {
-  const [now] = await source.reader.get([[place]]);
-  if (now !== undefined && now.vtimeMs <= request.asOfMs) return yield* presentEdges(place, request, source);
+  const toUs = lastMicrosecond(request.asOfMs);
+  const [[now], lostUs] = await Promise.all([source.reader.get([[place]]), lastLossUs(place.key, source)]);
+  if (now !== undefined && now.vtimeMs <= request.asOfMs && lostUs <= toUs) return yield* presentEdges(place, request, source);
   const [object] = await objectsAt([place], request.asOfMs, source);
   if (object === undefined) return;
   const known = new Map<string, Touch>();
   for await (const touches of touchesOf(place, request, source)) for (const touch of touches) keepLatest(known, touch);
   for await (const edges of presentEdges(place, request, source)) {
-    for (const edge of edges) if (edge.timeUs <= lastMicrosecond(request.asOfMs)) keepLatest(known, { edge, isThere: true });
+    for (const edge of edges) if (edge.timeUs <= toUs) keepLatest(known, { edge, isThere: true, isPresent: true });
   }
   const there = [...known.values()].filter(({ isThere, edge }) => isThere && (request.type === undefined || edge.type === request.type));
-  yield there.map(({ edge }) => edge);
+  yield lostUs === 0 ? there.map(({ edge }) => edge) : await notTaken(there, toUs, source);
+}
+
+/** Without what removals of targets took away since it was added. */
+async function notTaken(touches: readonly Touch[], toUs: number, source: AsOfEdgeSource): Promise<Edge[]> {
+  const kept = await mapLimited(touches, HISTORY_READS_IN_FLIGHT_MAX, async ({ edge, isPresent }) => {
+    return isPresent === true || !(await wasTaken(edge, { fromUs: edge.timeUs, toUs }, source)) ? [edge] : [];
+  });
+  return kept.flat();
 }
 
 async function* edgesTo(place: Place, request: AsOfEdgeRequest, source: AsOfEdgeSource): AsyncGenerator<readonly Edge[]> {
@@ -101,7 +110,7 @@ async function edgeThen(edge: Edge, request: AsOfEdgeRequest, source: AsOfEdgeSo
   if (object === undefined) return undefined;
   for await (const touches of touchesOf(place, request, source)) {
     const touch = touches.find((candidate) => edgeText(candidate.edge) === text);
-    if (touch !== undefined) return touch.isThere ? touch.edge : undefined;
+    if (touch !== undefined) return touch.isThere ? (await notTaken([touch], lastMicrosecond(request.asOfMs), source))[0] : undefined;
   }
   return undefined;
 }
@@ -110,6 +119,8 @@ async function edgeThen(edge: Edge, request: AsOfEdgeRequest, source: AsOfEdgeSo
 interface Touch {
   readonly edge: Edge;
   readonly isThere: boolean;
+  /** Still so. */
+  readonly isPresent?: true;
 }
 
 /** Of the life the object had at that time, the latest first. */

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { CHANGE_BATCH_MAX } from "../../../common/limits.ts";
 import { decodeStored, encodePacked } from "../../store/format.ts";
-import type { EdgeEnd, Entity, EntityChange, EntityKey, Page, PageRequest } from "../../store/objects.ts";
+import type { EdgeEnd, Entity, EntityChange, EntityKey, EntityVersion, Page, PageRequest, TimeRangeUs } from "../../store/objects.ts";
 import { GRAVES_CID } from "./graves.ts";
 import { keepsVersions, versionsAt, type HistorySource } from "./history.ts";
 import { type Place } from "./locate.ts";
@@ -12,6 +12,7 @@ export interface FormerEdge extends EdgeEnd {
 }
 
 const EDGE_CELL = "e";
+const TAKEN = encodePacked({ taken: true });
 
 /**
  * What has to be written before edges are added, so that they can be found from their targets when they are gone. Too many are harmless: the
@@ -28,10 +29,44 @@ export function marksOf(place: Place, edges: readonly EdgeEnd[], timeUs: number)
   }));
 }
 
+/**
+ * What has to be written before removals of their targets take edges away from objects of classes with versions, which know nothing of it:
+ * when it was is a version of each edge's mark, and that its source lost one is a mark of its own.
+ */
+export function lossesOf(edges: readonly FormerEdge[], atUs: (target: EntityKey) => number): EntityChange[] {
+  const losers = new Map<string, EntityChange>();
+  const taken = edges.map((edge): EntityChange => {
+    const timeUs = atUs(edge.to);
+    const key = lossKey(edge.from);
+    losers.set(key.id, { key, timeUs: Math.max(timeUs, losers.get(key.id)?.timeUs ?? 0), birth: true });
+    return { key: markKey(edge), timeUs, version: TAKEN };
+  });
+  return [...taken, ...losers.values()];
+}
+
+/** When a removal of its target last took an edge away from an object of a class with versions; 0: never. */
+export async function lastLossUs(from: EntityKey, { store, patience }: HistorySource): Promise<number> {
+  const [loss] = await patience.repeat(() => store.get([lossKey(from)]));
+  return loss?.birthUs ?? 0;
+}
+
+/** Whether a removal of its target took the edge away at a time in the range. */
+export async function wasTaken(edge: FormerEdge, range: TimeRangeUs, { store, patience }: HistorySource): Promise<boolean> {
+  let answer: Page<EntityVersion> = { items: [] };
+  do {
+    const page: PageRequest = { limit: 1, ...(answer.cursor === undefined ? {} : { cursor: answer.cursor }) };
+    answer = await patience.repeat(() => store.history(markKey(edge), range, page));
+    if (answer.items.length > 0) return true;
+  } while (answer.cursor !== undefined);
+  return false;
+}
+
 /** What removes the marks of all edges that the versions of these objects know. To be asked before the versions are removed. */
 export async function marksEnd(places: readonly Place[], timeUs: number, source: HistorySource): Promise<EntityChange[]> {
   const keys = new Map<string, EntityKey>();
   for (const place of places) {
+    const loss = lossKey(place.key);
+    keys.set(loss.id, loss);
     for await (const versions of versionsAt(place, {}, source)) {
       for (const { type, to } of versions.flatMap((version) => version.added)) {
         const key = markKey({ from: place.key, type, to });
@@ -39,7 +74,7 @@ export async function marksEnd(places: readonly Place[], timeUs: number, source:
       }
     }
   }
-  return [...keys.values()].map((key) => ({ key, timeUs, death: true }));
+  return [...keys.values()].map((key) => ({ key, timeUs, death: true, forgetHistory: true }));
 }
 
 /** Edges that ever went to an object from those of classes with versions. Pages, which may be empty. */
@@ -65,6 +100,10 @@ function edgeOfMark({ key, cells }: Entity): FormerEdge[] {
 
 function markKey(edge: FormerEdge): EntityKey {
   return { cid: GRAVES_CID, id: `e${createHash("sha256").update(edgeText(edge)).digest("hex")}` };
+}
+
+function lossKey(from: EntityKey): EntityKey {
+  return { cid: GRAVES_CID, id: `l${from.cid}:${from.id}` };
 }
 
 function targetTerm(target: EntityKey): string {

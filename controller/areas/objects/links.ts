@@ -1,7 +1,7 @@
 import { AppError } from "../../../common/errors.ts";
 import { EDGES_PER_WRITE_MAX, OBJECT_PAGE_MAX } from "../../../common/limits.ts";
 import type { Edge, EdgeEnd, EntityKey, ObjectStore } from "../../store/objects.ts";
-import { resolveTargets } from "./locate.ts";
+import { inPages, resolveTargets } from "./locate.ts";
 import type { Patience } from "./patience.ts";
 import type { LinkEdit } from "./rows.ts";
 import type { Snapshot } from "./snapshot.ts";
@@ -9,7 +9,7 @@ import type { Snapshot } from "./snapshot.ts";
 export interface LinkWrite {
   readonly addEdges?: readonly EdgeEnd[];
   readonly dropEdges?: readonly EdgeEnd[];
-  /** The greatest time of an edge that was seen: write above it. */
+  /** The greatest time of what was seen of edges and targets: write above it. */
   readonly lastUs: number;
 }
 
@@ -18,17 +18,38 @@ interface Source {
   readonly patience: Patience;
 }
 
+/** Where links go. */
+export interface LinkTargets {
+  /** By the ids that the links have. */
+  readonly keys: ReadonlyMap<string, EntityKey>;
+  /** The greatest time at which one of them was made or, where it is gone, removed: an edge with an earlier time would seem to be older than that. */
+  readonly sinceUs: number;
+}
+
+interface Linking extends Source {
+  readonly links: readonly LinkEdit[];
+  readonly targets: LinkTargets;
+  readonly exists: boolean;
+}
+
+export async function linkTargets(snapshot: Snapshot, links: readonly LinkEdit[], source: Source): Promise<LinkTargets> {
+  if (links.length === 0) return { keys: new Map(), sinceUs: 0 };
+  const keys = await resolveTargets(snapshot, links.flatMap((link) => link.ids), source);
+  const entities = [...keys.values()].filter(({ cid }) => snapshot.byCid(cid)?.kind === "entity");
+  const traces = await inPages(entities, (page) => source.patience.repeat(() => source.store.trace(page)));
+  let sinceUs = 0;
+  for (const { entity, lastUs } of traces) sinceUs = Math.max(sinceUs, entity?.birthUs ?? lastUs);
+  return { keys, sinceUs };
+}
+
 /** Edges to add and drop so that the object has what its links say. */
-export async function linkWrite(
-  snapshot: Snapshot, from: EntityKey, of: Source & { readonly links: readonly LinkEdit[]; readonly exists: boolean },
-): Promise<LinkWrite> {
+export async function linkWrite(from: EntityKey, of: Linking): Promise<LinkWrite> {
   if (of.links.length === 0) return { lastUs: 0 };
-  const targets = await resolveTargets(snapshot, of.links.flatMap((link) => link.ids), of);
   const add = new Map<string, EdgeEnd>();
   const drop = new Map<string, EdgeEnd>();
-  let lastUs = 0;
+  let lastUs = of.targets.sinceUs;
   for (const link of of.links) {
-    const ends = link.ids.flatMap((id) => edgeEnd(link.type, targets.get(id)));
+    const ends = link.ids.flatMap((id) => edgeEnd(link.type, of.targets.keys.get(id)));
     const known = link.operation === "set" && of.exists ? await outgoing(from, of, link.type) : [];
     for (const { timeUs } of known) lastUs = Math.max(lastUs, timeUs);
     // What the same write added before is replaced, too.

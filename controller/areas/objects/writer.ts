@@ -5,23 +5,25 @@ import type { Row } from "../../../common/value.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Entity, EntityChange, EntityKey, EntityTrace, ObjectStore, StoredRecord } from "../../store/objects.ts";
 import { compose, type ComposedWrite, type EntityWrite } from "./compose.ts";
-import { changedMeanwhile, classNow, confirmed, writeNow, type WriteDefinitions } from "./confirm.ts";
+import { changedMeanwhile, classNow, confirmed, definitionsNow, writeNow, type WriteDefinitions } from "./confirm.ts";
 import { entityRow } from "./entity.ts";
 import { deleteEvent, insertEvent, upsertEvent, type WriteEvent } from "./events.ts";
 import { marksEnd, marksOf } from "./formeredges.ts";
 import { GRAVES_CID, graveOf } from "./graves.ts";
 import { keyFromColumns, RepeatableIds, wholeId, type IdSource } from "./identity.ts";
+import { endEdges, incomingEdges, type Incoming } from "./incoming.ts";
 import { withPast } from "./late.ts";
-import { linkWrite, outgoing, type LinkWrite } from "./links.ts";
+import { linkTargets, linkWrite, outgoing } from "./links.ts";
 import { findEntities, inPages, keyText, placeText, type Place } from "./locate.ts";
 import { indexEntries, withIndexEntries } from "./indexentries.ts";
 import type { Patience } from "./patience.ts";
 import { KeyedQueue } from "./queue.ts";
 import { recordId, recordOf } from "./records.ts";
 import { checkAll, checkEdits, checkRecordRow, checkRow, type CheckedRow } from "./rows.ts";
+import { editsOnce, writeTimes } from "./settled.ts";
 import { keepSharedTerms, type SharedTermsWrite } from "./sharedterms.ts";
 import type { Snapshot } from "./snapshot.ts";
-import type { Edit, NewRecord } from "./types.ts";
+import type { Edit, NewRecord, SettledTime } from "./types.ts";
 import { REMOVED_VERSION } from "./versions.ts";
 import type { LoadedClass } from "./views.ts";
 import { WriteClock } from "./writeclock.ts";
@@ -44,6 +46,14 @@ interface MadeRecord {
   readonly row: Row;
   /** Its id came with it, so that there may be one already. */
   readonly isNamed: boolean;
+}
+
+interface SettledEdits extends SettledTime {
+  readonly edits: readonly Edit[];
+}
+
+interface Removal extends SettledTime {
+  readonly withVersions?: boolean;
 }
 
 interface Batch {
@@ -85,17 +95,25 @@ export class ObjectWriter {
     return this.#upsert(context, view, checked, undefined);
   }
 
+  /** Times for writes that are made later, in the order of `refs`. */
+  writeTimes(refs: readonly (readonly Place[])[]): Promise<number[]> {
+    return writeTimes(refs, { ...this.#source, clock: this.#clock });
+  }
+
   /** False when none of the places has an object. */
-  async update(context: WriteContext, places: readonly Place[], edits: readonly Edit[]): Promise<boolean> {
+  async update(context: WriteContext, places: readonly Place[], { edits, writeUs }: SettledEdits): Promise<boolean> {
     return this.#queue.run(places.map(placeText), async () => {
       const [found] = await findEntities(this.#store, this.#patience, [places]);
       if (found === undefined) return false;
       const { view, key } = found.place;
       const checked = checkEdits(view, context.snapshot, edits);
       const old = { entity: found.entity, row: entityRow(view, found.entity) };
-      const links = await linkWrite(context.snapshot, key, { ...this.#source, links: checked.links, exists: true });
-      const timeUs = this.#clock.nextUs(Math.max(found.entity.lastUs, links.lastUs));
-      const write = { view, key: key.id, timeUs, edits: checked.edits, old, birth: false, fresh: false, ...links };
+      const targets = await linkTargets(context.snapshot, checked.links, this.#source);
+      const links = await linkWrite(key, { ...this.#source, links: checked.links, targets, exists: true });
+      const timeUs = writeUs ?? this.#clock.nextUs(Math.max(found.entity.lastUs, links.lastUs));
+      const once = writeUs === undefined ? checked.edits : editsOnce(checked.edits, old, writeUs);
+      const made = { view, key: key.id, timeUs, edits: once, old, birth: false, fresh: false, ...links };
+      const [write = made] = await withPast([made], new Map([[key.id, found.entity]]), this.#source);
       const composed = compose(write);
       checkKeyKept(view, key.id, { before: old.row, after: composed.row });
       await context.publish(() => [upsertEvent(write, composed, checked.links)], () => this.#write(context, [write], [composed]));
@@ -104,11 +122,11 @@ export class ObjectWriter {
   }
 
   /** How many there were. Each list of places names one object. */
-  async remove(context: WriteContext, refs: readonly (readonly Place[])[], withVersions: boolean): Promise<number> {
+  async remove(context: WriteContext, refs: readonly (readonly Place[])[], removal: Removal): Promise<number> {
     let removed = 0;
     for (let from = 0; from < refs.length; from += CHANGE_BATCH_MAX) {
       const batch = refs.slice(from, from + CHANGE_BATCH_MAX);
-      removed += await this.#removeEntities(context, batch, withVersions);
+      removed += await this.#removeEntities(context, batch, removal);
       removed += await this.#removeRecords(context, batch);
     }
     return removed;
@@ -177,7 +195,10 @@ export class ObjectWriter {
   async #upsertBatch(context: WriteContext, { view, rows, atMs }: Batch): Promise<void> {
     const traces = await this.#traces(rows.filter((row) => !row.fresh).map((row) => ({ cid: view.cid, id: row.key })));
     const olds = rows.map((row) => loaded(view, traces.get(row.key)));
-    const links = await Promise.all(rows.map((row, at) => this.#links(context, { view, row, exists: olds[at] !== undefined })));
+    const targets = await linkTargets(context.snapshot, rows.flatMap((row) => row.links), this.#source);
+    const links = await Promise.all(rows.map((row, at) => {
+      return linkWrite({ cid: view.cid, id: row.key }, { ...this.#source, links: row.links, targets, exists: olds[at] !== undefined });
+    }));
     const lastUs = Math.max(greatest(traces.values()), greatest(links));
     const timeUs = atMs === undefined ? this.#clock.nextUs(lastUs) : Math.floor(atMs * 1_000);
     const made = rows.map((row, at): EntityWrite => {
@@ -186,6 +207,7 @@ export class ObjectWriter {
     const writes = await withPast(made, traces, this.#source);
     const composed = writes.map(compose);
     await this.#clearLeftovers(view, traces);
+    await this.#endFormerEdges(context, view, traces);
     await context.publish(() => composed.map((entry, at) => upsertEvent(writes[at], entry, rows[at]?.links ?? [])), async () => {
       await this.#write(context, writes, composed);
       await this.#clearLeftEdges(view, traces);
@@ -233,11 +255,6 @@ export class ObjectWriter {
     return new Map(keys.flatMap((key, at) => (traces[at] === undefined ? [] : [[key.id, traces[at]] as const])));
   }
 
-  #links(context: WriteContext, of: { readonly view: LoadedClass; readonly row: CheckedRow; readonly exists: boolean }): Promise<LinkWrite> {
-    const { view, row, exists } = of;
-    return linkWrite(context.snapshot, { cid: view.cid, id: row.key }, { ...this.#source, links: row.links, exists });
-  }
-
   /**
    * An update that crossed the removal of its object left cells that would be seen again in the next object of that name. Each is removed with
    * its own time, so that nothing else is.
@@ -259,18 +276,36 @@ export class ObjectWriter {
     }
   }
 
-  async #removeEntities(context: WriteContext, refs: readonly (readonly Place[])[], withVersions: boolean): Promise<number> {
+  /** Of objects that were removed and are made again: edges to what they were that the removal did not see, or not come to. */
+  async #endFormerEdges(context: WriteContext, view: LoadedClass, traces: ReadonlyMap<string, EntityTrace>): Promise<void> {
+    const reborn = [...traces].filter(([, { entity, lastUs }]) => entity === undefined && lastUs > 0);
+    const incoming = await incomingEdges(reborn.map(([id]) => ({ cid: view.cid, id })), this.#source);
+    await this.#endEdges(context, incoming, ({ id }) => traces.get(id)?.lastUs ?? 0);
+  }
+
+  #endEdges(context: WriteContext, incoming: Incoming, endUs: (target: EntityKey) => number): Promise<void> {
+    const definitions = (): Promise<Snapshot> => definitionsNow(context);
+    return endEdges(incoming, { ...this.#source, endUs, definitions, change: (changes) => this.#change(changes) });
+  }
+
+  async #removeEntities(context: WriteContext, refs: readonly (readonly Place[])[], { withVersions = false, writeUs }: Removal): Promise<number> {
     const named = refs.map((places) => places.filter((place) => place.view.kind === "entity")).filter((places) => places.length > 0);
     if (named.length === 0) return 0;
     return this.#queue.run(named.flat().map(placeText), async () => {
       const found = await findEntities(this.#store, this.#patience, named);
       const living = new Map(found.flatMap((entry) => (entry === undefined ? [] : [[placeText(entry.place), entry] as const])));
-      const dead = withVersions ? named.flat().filter((place) => place.view.options.version && !living.has(placeText(place))) : [];
+      const dead = withVersions ? named.flat().filter((place) => !living.has(placeText(place))) : [];
       const traces = await this.#patience.repeat(() => this.#store.trace(dead.map((place) => place.key)));
-      const timeUs = this.#clock.nextUs(Math.max(greatest(traces), greatest([...living.values()].map((entry) => entry.entity))));
-      const places = [...[...living.values()].map((entry) => entry.place), ...dead];
+      const places = [...[...living.values()].map((entry) => entry.place), ...dead.filter((place) => place.view.options.version)];
+      const incoming = await incomingEdges(places.map(({ key }) => key), this.#source);
+      const lastUs = Math.max(incoming.lastUs, greatest(traces), greatest([...living.values()].map((entry) => entry.entity)));
+      const timeUs = writeUs ?? this.#clock.nextUs(lastUs);
       const events = () => [...living.values()].map(({ place }) => deleteEvent(place, timeUs));
-      await context.publish(events, () => this.#bury(places, { timeUs, withVersions }));
+      await context.publish(events, async () => {
+        await this.#bury(places, { timeUs, withVersions });
+        await confirmed(context, (now) => this.#bury(placesNow(withVersions ? named.flat() : places, now), { timeUs, withVersions }));
+        await this.#endEdges(context, incoming, () => timeUs);
+      });
       return living.size;
     });
   }
@@ -299,8 +334,12 @@ export class ObjectWriter {
     const records = await inPages(all.map((place) => place.key), (keys) => this.#patience.repeat(() => this.#store.getRecords(keys)));
     const living = all.filter((_, at) => records[at] !== undefined);
     if (living.length === 0) return 0;
-    const timeUs = this.#clock.nextUs();
-    await context.publish(() => living.map((place) => deleteEvent(place, timeUs)), () => this.#eraseRecords(living));
+    const incoming = await incomingEdges(living.map(({ key }) => key), this.#source);
+    const timeUs = this.#clock.nextUs(incoming.lastUs);
+    await context.publish(() => living.map((place) => deleteEvent(place, timeUs)), async () => {
+      await this.#eraseRecords(living);
+      await this.#endEdges(context, incoming, () => timeUs);
+    });
     return living.length;
   }
 
@@ -343,6 +382,14 @@ function greatest(known: Iterable<{ readonly lastUs: number }>): number {
 
 function loaded(view: LoadedClass, trace: EntityTrace | undefined): { readonly entity: Entity; readonly row: Row } | undefined {
   return trace?.entity === undefined ? undefined : { entity: trace.entity, row: entityRow(view, trace.entity) };
+}
+
+/** Those of classes that keep versions by the definitions of now: their removals are remembered with them. */
+function placesNow(places: readonly Place[], now: Snapshot): Place[] {
+  return places.flatMap(({ key }) => {
+    const view = now.byCid(key.cid);
+    return view?.options.version === true ? [{ view, key }] : [];
+  });
 }
 
 /** An object whose id is made of its key columns keeps them. */
