@@ -9,7 +9,7 @@ import { keepsVersions, versionBefore, type HistorySource } from "./history.ts";
  * versions are made of that, so that nothing of later times gets into them.
  */
 export async function withPast(
-  writes: readonly EntityWrite[], traces: ReadonlyMap<string, EntityTrace>, source: HistorySource,
+  writes: readonly EntityWrite[], traces: ReadonlyMap<string, Pick<EntityTrace, "lastUs">>, source: HistorySource,
 ): Promise<readonly EntityWrite[]> {
   const isLate = ({ view, key, timeUs }: EntityWrite): boolean => keepsVersions(view) && timeUs <= (traces.get(key)?.lastUs ?? 0);
   if (!writes.some(isLate)) return writes;

@@ -10,9 +10,9 @@ import type { Draft } from "./draft.ts";
 import { wholeId } from "./identity.ts";
 import { placesOf } from "./locate.ts";
 import { recordOf } from "./records.ts";
-import { checkRecordRow, checkRow, type CheckedRow } from "./rows.ts";
+import { checkEdits, checkRecordRow, checkRow, type CheckedEdits } from "./rows.ts";
 import type { Snapshot } from "./snapshot.ts";
-import type { ClassChange, ClassSpec, EdgeType, Rehearsal } from "./types.ts";
+import type { ClassChange, ClassSpec, EdgeType, Edit, Rehearsal } from "./types.ts";
 import { classNotFound, type LoadedClass } from "./views.ts";
 
 const NO_TIME = { timeMs: 0, entropy: () => new Uint8Array(10), ulid: () => ulidOf(0, new Uint8Array(10)) };
@@ -54,8 +54,7 @@ export class DraftRehearsal implements Rehearsal {
 
   checkRow(path: string, row: Row): string | undefined {
     const { catalog } = this;
-    const view = catalog.get(path);
-    if (view === undefined) throw classNotFound(path);
+    const view = this.#class(path);
     if (view.kind === "record") {
       checkRecord(recordOf(view, NO_TIME.ulid(), checkRecordRow(view, catalog, row)));
       return undefined;
@@ -66,7 +65,17 @@ export class DraftRehearsal implements Rehearsal {
     return checked.fresh ? undefined : wholeId(view, checked.key);
   }
 
-  #checkTargets({ links }: CheckedRow): void {
+  checkEdits(path: string, edits: readonly Edit[]): void {
+    this.#checkTargets(checkEdits(this.#class(path), this.catalog, edits));
+  }
+
+  #class(path: string): LoadedClass {
+    const view = this.catalog.get(path);
+    if (view === undefined) throw classNotFound(path);
+    return view;
+  }
+
+  #checkTargets({ links }: CheckedEdits): void {
     for (const id of links.flatMap((link) => link.ids)) {
       if (placesOf(this.catalog, { id }, anyClass).length === 0) throw new AppError("invalid", `[NotExist] Not Found Class For ID ${id}`);
     }

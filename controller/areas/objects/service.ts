@@ -21,7 +21,7 @@ import { putSubscription } from "./subscriptions.ts";
 import { openTenantObjects, type TenantObjects } from "./tenant.ts";
 import type {
   ChangeSubscription, ClassCatalog, ClassChange, ClassSpec, ClassView, EdgeRequest, Edit, EdgeType, HistoryRange, IndexStatus, NewRecord,
-  ObjectChangeEvent, ObjectChanges, ObjectEdge, ObjectRef, ObjectRow, Objects, ObjectVersion, ReadPlan, ReadRequest, Rehearsal, Rehearsals, SystemClass,
+  ObjectChangeEvent, ObjectChanges, ObjectEdge, ObjectRef, ObjectRow, Objects, ObjectVersion, ReadPlan, ReadRequest, Rehearsal, Rehearsals, SettledTime, SystemClass,
 } from "./types.ts";
 import { classNotFound, type LoadedClass } from "./views.ts";
 import type { WriteContext } from "./writer.ts";
@@ -117,21 +117,27 @@ export class ObjectService implements Objects, ObjectChanges, Rehearsals {
     return this.#writing(principal, (tenant, context) => tenant.writer.ingest(context, writableClass(principal, context.snapshot, path), records));
   }
 
-  async update(principal: Principal, ref: ObjectRef, edits: readonly Edit[]): Promise<boolean> {
+  async update(principal: Principal, ref: ObjectRef, edits: readonly Edit[], options: SettledTime = {}): Promise<boolean> {
     return this.#writing(principal, async (tenant, context) => {
       const places = writablePlaces(principal, context.snapshot, ref);
       const [first] = places;
       if (first !== undefined && places.every((place) => place.view.kind === "record")) {
         throw new AppError("unsupported", `[Valid] class ${first.view.path} keeps records, which are not updated.`);
       }
-      return places.length > 0 && tenant.writer.update(context, places, edits);
+      return places.length > 0 && tenant.writer.update(context, places, { edits, ...options });
     });
   }
 
-  async remove(principal: Principal, refs: readonly ObjectRef[], options: { readonly withVersions?: boolean } = {}): Promise<number> {
+  async remove(principal: Principal, refs: readonly ObjectRef[], options: SettledTime & { readonly withVersions?: boolean } = {}): Promise<number> {
     return this.#writing(principal, (tenant, context) => {
       const places = refs.map((ref) => writablePlaces(principal, context.snapshot, ref));
-      return tenant.writer.remove(context, places, options.withVersions ?? false);
+      return tenant.writer.remove(context, places, options);
+    });
+  }
+
+  async writeTimes(principal: Principal, refs: readonly (ObjectRef | undefined)[]): Promise<readonly number[]> {
+    return this.#writing(principal, (tenant, { snapshot }) => {
+      return tenant.writer.writeTimes(refs.map((ref) => (ref === undefined ? [] : writablePlaces(principal, snapshot, ref))));
     });
   }
 

@@ -153,6 +153,12 @@ export interface NewRecord {
   readonly writeUs?: number;
 }
 
+/** Of a write whose time was settled before it is made. */
+export interface SettledTime {
+  /** Of `writeTimes`: made again with it the write changes nothing, and loses to whatever was written with a later one. */
+  readonly writeUs?: number;
+}
+
 /**
  * What to read. `where` narrows by indexes where it can and may return more than asked: the caller rechecks.
  * All conditions of `where` hold together.
@@ -307,13 +313,18 @@ export interface Objects {
   /** Records of a source that may replay: the same identity and time give the same row again. Also entities with keys (upserts). */
   ingest(principal: Principal, path: string, records: readonly NewRecord[]): Promise<readonly string[]>;
   /** False when there is no such object. */
-  update(principal: Principal, ref: ObjectRef, edits: readonly Edit[]): Promise<boolean>;
+  update(principal: Principal, ref: ObjectRef, edits: readonly Edit[], options?: SettledTime): Promise<boolean>;
   /** Writes what the indexes have of these objects once more, and nothing else. How many there were. */
   refresh(principal: Principal, refs: readonly ObjectRef[]): Promise<number>;
   /** How far every index is, of classes that may be read. */
   indexStates(principal: Principal): Promise<readonly IndexStatus[]>;
   /** How many there were. */
-  remove(principal: Principal, refs: readonly ObjectRef[], options?: { readonly withVersions?: boolean }): Promise<number>;
+  remove(principal: Principal, refs: readonly ObjectRef[], options?: SettledTime & { readonly withVersions?: boolean }): Promise<number>;
+  /**
+   * Times in microseconds for writes that are made later and perhaps more than once, in the order of `refs` (`undefined`: an id not made up yet).
+   * Above all that is known of these objects, and above every time this controller gave before; the same for all objects that allow it.
+   */
+  writeTimes(principal: Principal, refs: readonly (ObjectRef | undefined)[]): Promise<readonly number[]>;
 
   get(principal: Principal, refs: readonly ObjectRef[]): Promise<readonly (ObjectRow | undefined)[]>;
   read(principal: Principal, request: ReadRequest): AsyncIterable<readonly ObjectRow[]>;
@@ -354,6 +365,8 @@ export interface Rehearsal {
    * would have, `undefined` when it would be made up.
    */
   checkRow(path: string, row: Row): string | undefined;
+  /** Names and values; that a class has the id of each edge's target. */
+  checkEdits(path: string, edits: readonly Edit[]): void;
 }
 
 export interface Rehearsals {

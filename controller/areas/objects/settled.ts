@@ -1,0 +1,35 @@
+import type { Row } from "../../../common/value.ts";
+import type { Entity, ObjectStore } from "../../store/objects.ts";
+import type { ColumnEdit } from "./compose.ts";
+import { inPages, keyText, type Place } from "./locate.ts";
+import type { Patience } from "./patience.ts";
+import type { WriteClock } from "./writeclock.ts";
+
+interface Source {
+  readonly store: ObjectStore;
+  readonly patience: Patience;
+  readonly clock: WriteClock;
+}
+
+/** Times for writes that are made later, in the order of `refs`: above all that is known of these objects, and the same for all that allow it. */
+export async function writeTimes(refs: readonly (readonly Place[])[], { store, patience, clock }: Source): Promise<number[]> {
+  const keys = new Map(refs.flat().flatMap(({ view, key }) => (view.kind === "entity" ? [[keyText(key), key] as const] : [])));
+  const traces = await inPages([...keys.values()], (page) => patience.repeat(() => store.trace(page)));
+  const lastUs = new Map([...keys.keys()].map((key, at) => [key, traces[at]?.lastUs ?? 0]));
+  const commonUs = clock.nextUs();
+  return refs.map((places) => {
+    const knownUs = Math.max(0, ...places.map(({ key }) => lastUs.get(keyText(key)) ?? 0));
+    return knownUs < commonUs ? commonUs : clock.nextUs(knownUs);
+  });
+}
+
+/**
+ * The edits of a write at a time settled before, which may be made already. A list is one cell: where it bears that time or a later one, it has
+ * what was to be added or taken, or lost it to that later write, so it stays as it is.
+ */
+export function editsOnce(edits: readonly ColumnEdit[], old: { readonly entity: Entity; readonly row: Row }, writeUs: number): readonly ColumnEdit[] {
+  return edits.map((edit) => {
+    const cell = edit.column.type === "list" && edit.operation !== "set" ? old.entity.cells.get(edit.column.cellKey) : undefined;
+    return cell === undefined || cell.timeUs < writeUs ? edit : { ...edit, operation: "set", value: old.row[edit.column.name] };
+  });
+}
