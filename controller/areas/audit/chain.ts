@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash as digest } from "node:crypto";
 import type { AuditEntry } from "./types.ts";
 
 /** An entry as it is kept: bound to the one before it in the same run of the same controller. */
@@ -41,10 +41,11 @@ export class Chain {
     // A clock that jumps back must not disturb the order of a run.
     const timeMs = Math.max(nowMs, this.#timeMs);
     return entries.map((entry, index) => {
-      const body = { ...entry, timeMs, run: this.#run, sequence: this.#sequence + index + 1, previous };
-      const hash = hashOf(body);
-      previous = hash;
-      return { ...body, hash };
+      const { tenant, user, permission, action, outcome, code, remote, traceparent } = entry;
+      const sequence = this.#sequence + index + 1;
+      const body = { tenant, user, permission, action, outcome, code, remote, traceparent, timeMs, run: this.#run, sequence, previous };
+      previous = hashOf(body);
+      return { hash: previous, ...body };
     });
   }
 
@@ -60,7 +61,7 @@ export class Chain {
 export function hashOf(record: Omit<AuditRecord, "hash">): string {
   const { run, sequence, timeMs, tenant, user, permission, action, outcome, code, remote, traceparent, previous } = record;
   const text = JSON.stringify([run, sequence, timeMs, tenant, user, permission, action, outcome, code, remote, traceparent, previous]);
-  return createHash("sha256").update(text).digest("hex");
+  return digest("sha256", text, "hex");
 }
 
 interface Link {

@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { AppError } from "../../../common/errors.ts";
 import { AUDIT_BATCH_MAX_ENTRIES, AUDIT_PROBE_MS, AUDIT_VERIFY_MAX_ENTRIES, AUDIT_WAITING_MAX_ENTRIES } from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
@@ -62,7 +63,7 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** One tenant's chain. Entries that come while others are being written go together with the next write. */
+/** One tenant's chain. Entries that come in one turn, or while others are being written, go together with the next write. */
 class TrailWriter {
   readonly #tenant: string;
   readonly #dependencies: AuditDependencies;
@@ -100,7 +101,11 @@ class TrailWriter {
 
   async #drain(): Promise<void> {
     this.#writing = true;
-    while (this.#waiting.length > 0) await this.#writeBatch(this.#waiting.splice(0, AUDIT_BATCH_MAX_ENTRIES));
+    while (this.#waiting.length > 0) {
+      // Changes that became durable together come one after the other in one turn of the event loop: their entries go together, too.
+      await setImmediate();
+      await this.#writeBatch(this.#waiting.splice(0, AUDIT_BATCH_MAX_ENTRIES));
+    }
     this.#writing = false;
   }
 

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { encodeTime } from "ulid";
+import { ULID_ORDINALS_MAX } from "../../../common/ids.ts";
 import { AUDIT_KEEP_SECONDS, CHANGE_BATCH_MAX } from "../../../common/limits.ts";
 import type { Clock } from "../../../common/time.ts";
 import type { Row, Value } from "../../../common/value.ts";
@@ -58,7 +59,7 @@ export class StoredTrail implements AuditTrail {
   async append(tenant: string, records: readonly AuditRecord[]): Promise<void> {
     if (tenant === "") return this.#appendPlatform(records);
     const principal = await this.#principal(tenant);
-    const rows = records.map((record) => ({ values: valuesOf(record), timeMs: record.timeMs, identity: identityOf(record) }));
+    const rows = records.map((record) => ({ values: valuesOf(record), timeMs: record.timeMs, ...placeOf(record) }));
     await this.#dependencies.objects.ingest(principal, principal.ospace + CLASS, rows);
   }
 
@@ -92,6 +93,11 @@ export class StoredTrail implements AuditTrail {
 
 function identityOf(record: AuditRecord): string {
   return `${record.run}/${String(record.sequence)}`;
+}
+
+/** Of one run and time ids are in the order of its entries. */
+function placeOf({ run, sequence }: AuditRecord): { readonly identity: string; readonly ordinal: number } {
+  return { identity: `${run}/${String(Math.floor(sequence / ULID_ORDINALS_MAX))}`, ordinal: sequence % ULID_ORDINALS_MAX };
 }
 
 function valuesOf(record: AuditRecord): Row {

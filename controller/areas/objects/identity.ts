@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { AppError } from "../../../common/errors.ts";
 import { formatObjectId, joinKeys, parseObjectId, ulidOf, ulidSeries, uuidOf } from "../../../common/ids.ts";
 import { OBJECT_ID_MAX_BYTES } from "../../../common/limits.ts";
@@ -28,7 +28,7 @@ export function keyOf(view: LoadedClass, row: Row, given: Value | undefined, sou
     case "uuid":
       return { key: uuidOf(source.timeMs, source.entropy()), fresh: true };
     case "md5":
-      return { key: createHash("md5").update(keyText(view, row)).digest("hex"), fresh: false };
+      return { key: hash("md5", keyText(view, row), "hex"), fresh: false };
     case "manu":
       return { key: checkedKey(keyText(view, row)), fresh: false };
   }
@@ -39,7 +39,7 @@ export function keyFromColumns(view: ClassView, row: Row): string | undefined {
   const { keyMode } = view.options;
   if (keyMode === "uuid" || view.keys.length === 0 || view.keys.some((name) => row[name] === undefined)) return undefined;
   const text = keyText(view, row);
-  return keyMode === "manu" ? text : createHash("md5").update(text).digest("hex");
+  return keyMode === "manu" ? text : hash("md5", text, "hex");
 }
 
 /** The whole id that an insert of these canonical values gets from its key columns; `undefined` when it does not come from them or one is not set. */
@@ -78,7 +78,7 @@ export class RepeatableIds {
 
 /** Ten bytes that stand for where a record comes from. */
 function identityHash(identity: string): Uint8Array {
-  return createHash("sha256").update(identity).digest().subarray(0, 10);
+  return Buffer.from(hash("sha256", identity, "hex").slice(0, 20), "hex");
 }
 
 export function wholeId(view: ClassView, key: string): string {
