@@ -54,6 +54,13 @@ async function readAll(request: Partial<ReadRequest>, by: ObjectService): Promis
   return rows;
 }
 
+/** Those that are gone and have versions still. */
+async function removedThings(): Promise<string[]> {
+  const ids: string[] = [];
+  for await (const page of a.removed(admin, THING.path)) ids.push(...page.map(({ id }) => id));
+  return ids;
+}
+
 async function cidOf(path: string): Promise<number> {
   return (await a.catalog(admin)).get(path)?.cid ?? 0;
 }
@@ -106,6 +113,25 @@ describe("a controller that was stopped between its check and its write", () => 
     expect(await acrossStop(() => b.update(admin, { id: "thing:old" }, [{ column: "size", operation: "set", value: 2 }]), keep)).toBe(true);
     const { items } = await (await engine.tenant("matrix")).objects.history({ cid: await cidOf(THING.path), id: "old" }, {}, { limit: 10 });
     expect(items).toHaveLength(1);
+    kept();
+  });
+
+  test("keeps the version of a removal as soon as its class asks for it", async () => {
+    const keep = () => a.alterClass(admin, THING.path, { kind: "set options", options: { version: true } });
+    expect(await acrossStop(() => b.remove(admin, [{ id: "thing:old" }]), keep)).toBe(1);
+    expect(await removedThings()).toEqual(["thing:old"]);
+    kept();
+  });
+
+  test("leaves no versions of what it removes with them, though its class keeps them only since", async () => {
+    const keep = (version: boolean) => a.alterClass(admin, THING.path, { kind: "set options", options: { version } });
+    await keep(true);
+    await a.insert(admin, THING.path, [{ id: "dead", size: 1 }]);
+    await a.remove(admin, [{ id: "thing:dead" }]);
+    await keep(false);
+    const both = [{ id: "thing:old" }, { id: "thing:dead" }];
+    expect(await acrossStop(() => b.remove(admin, both, { withVersions: true }), () => keep(true))).toBe(1);
+    expect(await removedThings()).toEqual([]);
     kept();
   });
 

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { realClock, seededRandom } from "../../../test/helpers/clock.ts";
-import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
+import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { Mortality } from "../../../test/helpers/mortal.ts";
 import { EDGE_READS_IN_FLIGHT_MAX } from "../../../common/limits.ts";
 import { faulty } from "../../store/faulty.ts";
 import type { Principal } from "../permissions/index.ts";
@@ -122,3 +123,67 @@ describe("edges of objects", () => {
     await expect(edgesOf(["node:a1"], request)).rejects.toMatchObject({ code: "cancelled" });
   });
 });
+
+/** As they lie in the store, whatever is told. */
+async function storedTo(path: string, id: string): Promise<number> {
+  const cid = (await objects.catalog(admin)).get(path)?.cid ?? 0;
+  const { items } = await (await engine.tenant("matrix")).objects.edges({ cid, id }, "in", { limit: 1_000 });
+  return items.length;
+}
+
+describe("an object that is removed", () => {
+  test("takes the edges to it along; what is linked to its id before there is one again stays", async () => {
+    await objects.insert(admin, RACK, [{ name: "g1" }, { name: "g2", link: ["rack:g1", "rack:g2"] }]);
+    await objects.insert(admin, NODE, [{ name: "g", contain: ["rack:g1", "rack:g2"] }]);
+    const [alarm = ""] = await objects.insert(admin, ALARM, [{ text: "cold" }]);
+    await objects.update(admin, { id: "rack:g2" }, [{ column: "contain", operation: "add", value: [alarm] }]);
+    await objects.remove(admin, [{ id: "rack:g1" }, { id: alarm }]);
+    expect([await storedTo(RACK, "g1"), await storedTo(RACK, "g2"), await storedTo(ALARM, alarm.slice("alarm:".length))]).toEqual([0, 2, 0]);
+    await objects.update(admin, { id: "node:g" }, [{ column: "link", operation: "set", value: "rack:g1" }]);
+    expect(await edgesOf(["node:g"], { direction: "out" })).toEqual(["node:g contain rack:g2"]);
+    await objects.insert(admin, RACK, [{ name: "g1" }]);
+    expect(await edgesOf(["node:g", "rack:g2"], { direction: "out" })).toEqual(["node:g contain rack:g2", "node:g link rack:g1", "rack:g2 link rack:g2"]);
+    expect(await edgesOf(["rack:g1"], { direction: "in" })).toEqual(["node:g link rack:g1"]);
+  });
+
+  test("takes them along where the store has short pages and loses answers, too", async () => {
+    const sources = Array.from({ length: 40 }, (_, at) => ({ name: `h${at}`, link: ["rack:i1", "rack:i2"] }));
+    await objects.insert(admin, NODE, sources);
+    await objects.insert(admin, RACK, [{ name: "i1" }, { name: "i2" }]);
+    const service = new ObjectService({ stores: faulty(engine, { random: seededRandom(11) }), runtime: { ...testRuntime(realClock), random: seededRandom(3) } });
+    expect(await service.remove(admin, [{ id: "rack:i1" }, { id: "rack:i2" }])).toBe(2);
+    expect([await storedTo(RACK, "i1"), await storedTo(RACK, "i2")]).toEqual([0, 0]);
+    await service.close();
+  });
+
+  test.each(onCluster ? [true] : [true, false])("and its edges are both gone or both there when it is made again, at whatever write its controller dies (that write came to pass: %j)", async (isWritten) => {
+    const found: number[] = [];
+    for (let writes = 0; ; writes += 1) {
+      const name = `j${Number(isWritten)}${writes}`;
+      await objects.insert(admin, RACK, [{ name }]);
+      await objects.insert(admin, NODE, [{ name, link: `rack:${name}` }]);
+      const isDead = await diesRemoving(new Mortality(writes, isWritten), `rack:${name}`);
+      const [there] = await objects.get(admin, [{ id: `rack:${name}` }]);
+      await objects.insert(admin, RACK, [{ name }]);
+      found.push((await edgesOf([`rack:${name}`], { direction: "in" })).length);
+      expect([found.at(-1), await storedTo(RACK, name)], `dead at write ${writes}`).toEqual(there === undefined ? [0, 0] : [1, 1]);
+      if (!isDead) break;
+    }
+    expect(found).toEqual(isWritten ? [0, 0, 0] : [1, 0, 0]);
+  });
+});
+
+/** Whether it died at all. */
+async function diesRemoving(mortality: Mortality, id: string): Promise<boolean> {
+  const stores = {
+    system: () => engine.system(),
+    tenant: async (name: string) => {
+      const { kv, blobs, objects: inner } = await engine.tenant(name);
+      return { kv, blobs, objects: mortality.mortal(inner) };
+    },
+  };
+  const service = new ObjectService({ stores, runtime: { ...testRuntime(realClock), random: seededRandom(5) } });
+  const isDead = await Promise.race([service.remove(admin, [{ id }]).then(() => false), mortality.died.then(() => true)]);
+  await service.close();
+  return isDead;
+}

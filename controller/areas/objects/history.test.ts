@@ -184,6 +184,29 @@ describe("edges at an earlier time", () => {
     await expect(edgesAt("out", ["rack:r"], before)).rejects.toMatchObject({ code: "invalid", details: { class: "/matrix/cmdb/rack" } });
   });
 
+  test("are there until their target is removed, and not when it is made again, whether it has versions still or not", async () => {
+    await objects.createEdgeType(admin, { name: "contain", remedy: "" });
+    await objects.insert(admin, HOST.path, [{ name: "t" }, { name: "u" }]);
+    await objects.insert(admin, HOST.path, [{ name: "a", contain: ["host:t", "host:u"] }, { name: "b", contain: "host:t" }]);
+    const moments = [moment()];
+    await objects.remove(admin, [{ id: "host:t" }]);
+    moments.push(moment());
+    await objects.insert(admin, HOST.path, [{ name: "t" }]);
+    moments.push(moment());
+    await objects.update(admin, { id: "host:a" }, [{ column: "contain", operation: "add", value: "host:t" }]);
+    moments.push(moment());
+    const [both, one, again] = [
+      ["host:a contain host:t", "host:a contain host:u", "host:b contain host:t"], ["host:a contain host:u"], ["host:a contain host:t", "host:a contain host:u"],
+    ];
+    const seen = async (direction: "in" | "out") => Promise.all(moments.map((atMs) => edgesAt(direction, ["host:a", "host:b", "host:t", "host:u"], atMs)));
+    expect([await seen("out"), await seen("in")]).toEqual([[both, one, one, again], [both, one, one, again]]);
+    await objects.remove(admin, [{ id: "host:t" }], { withVersions: true });
+    moments.push(moment());
+    await objects.insert(admin, HOST.path, [{ name: "t" }]);
+    moments.push(moment());
+    expect([await seen("out"), await seen("in")]).toEqual([[one, one, one, one, one, one], [one, one, one, one, one, one]]);
+  });
+
   test("are forgotten with the versions of their source", async () => {
     await objects.createEdgeType(admin, { name: "contain", remedy: "" });
     await objects.insert(admin, HOST.path, [{ name: "t" }]);
