@@ -67,7 +67,8 @@ export async function buildHttp(parts: HttpParts): Promise<FastifyInstance> {
   const metrics = new HttpMetrics(admission, parts.levels ?? []);
   const app = createServer(settings, runtime);
   await acceptAnyBody(app);
-  await app.register(cookie);
+  // Only to set them: who is signed in by one is read by the gate.
+  await app.register(cookie, { hook: false });
   observe(app, runtime, metrics);
   answerFailures(app, runtime);
   addProbes(app, services, metrics);
@@ -116,7 +117,7 @@ async function acceptAnyBody(app: FastifyInstance): Promise<void> {
 }
 
 function observe(app: FastifyInstance, runtime: Runtime, metrics: HttpMetrics): void {
-  app.addHook("onRequest", async (request, reply) => {
+  app.addHook("onRequest", (request, reply, done) => {
     begin(request, runtime);
     void reply.headers({
       traceparent: request.exchange.traceparent,
@@ -124,14 +125,16 @@ function observe(app: FastifyInstance, runtime: Runtime, metrics: HttpMetrics): 
       "x-frame-options": "SAMEORIGIN",
       "referrer-policy": "same-origin",
     });
+    done();
   });
-  app.addHook("onResponse", async (request, reply) => {
+  app.addHook("onResponse", (request, reply, done) => {
     const { exchange, method } = request;
     const elapsedMs = runtime.clock.monotonicMs() - exchange.startedMs;
     const route = request.routeOptions.url ?? "unknown";
     metrics.observe({ method, route, code: exchange.code, seconds: elapsedMs / 1_000 });
     const { tenant, user, code, traceparent } = exchange;
     runtime.log.info({ method, path: pathOf(request.url), route, status: reply.statusCode, code, elapsedMs, tenant, user, remote: request.ip, traceparent }, "request");
+    done();
   });
 }
 

@@ -78,42 +78,59 @@ type RowsOptions = AnswerOptions & { readonly filter: Filter | undefined };
 /** The first rows are awaited before the head is sent, so that most failures still get their envelope. */
 async function sendRows(reply: FastifyReply, answer: RowsAnswer, options: RowsOptions): Promise<void> {
   const pages = answer.rows[Symbol.asyncIterator]();
+  const parts = new RowTexts(pages, options.filter);
   try {
-    const parts = textParts(pages, options.filter);
+    const head = `{"status":"ok","message":[${await parts.next()}`;
     // Parts of meta are known only when all rows are taken.
     const end = (): string => `]${answer.meta === undefined ? "" : `,"meta":${JSON.stringify(answer.meta)}`}}`;
-    let head = `{"status":"ok","message":[`;
-    while (head.length < HTTP_ROWS_BUFFER_BYTES) {
-      const part = await parts.next();
-      if (part.done === true) return sendJson(reply, head + end());
-      head += part.value;
-    }
+    if (parts.isOver) return sendJson(reply, head + end());
     reply.header("cache-control", "no-store").type(JSON_TYPE);
     await sendStream(reply, Readable.from(joined(head, parts, end)), options);
   } finally {
     // Whoever produces the rows is told when they are not wanted any more. Not awaited: a page may still be on its way.
-    pages.return?.().catch(options.onBroken);
+    if (!parts.isOver) pages.return?.().catch(options.onBroken);
   }
 }
 
 /** Pages of rows as the insides of one JSON list, in pieces: the text of a page may be large, and who reads it slow. */
-async function* textParts(pages: AsyncIterator<readonly unknown[]>, filter: Filter | undefined): AsyncGenerator<string, undefined> {
-  let text = "";
-  let separator = "";
-  for (let page = await pages.next(); page.done !== true; page = await pages.next()) {
-    for (const row of page.value) {
-      text += separator + JSON.stringify(filter === undefined ? row : filter(row));
-      separator = ",";
-      if (text.length < HTTP_ROWS_BUFFER_BYTES) continue;
-      yield text;
-      text = "";
-    }
+class RowTexts {
+  readonly #pages: AsyncIterator<readonly unknown[]>;
+  readonly #filter: Filter | undefined;
+  #page: readonly unknown[] = [];
+  #at = 0;
+  #separator = "";
+  /** All rows were taken. */
+  isOver = false;
+
+  constructor(pages: AsyncIterator<readonly unknown[]>, filter: Filter | undefined) {
+    this.#pages = pages;
+    this.#filter = filter;
   }
-  if (text !== "") yield text;
+
+  /** The next piece, of about `HTTP_ROWS_BUFFER_BYTES`. */
+  async next(): Promise<string> {
+    let text = "";
+    while (text.length < HTTP_ROWS_BUFFER_BYTES) {
+      if (this.#at < this.#page.length) {
+        const row = this.#page[this.#at++];
+        text += this.#separator + JSON.stringify(this.#filter === undefined ? row : this.#filter(row));
+        this.#separator = ",";
+        continue;
+      }
+      const page = await this.#pages.next();
+      if (page.done === true) {
+        this.isOver = true;
+        return text;
+      }
+      this.#page = page.value;
+      this.#at = 0;
+    }
+    return text;
+  }
 }
 
-async function* joined(head: string, parts: AsyncIterable<string>, end: () => string): AsyncGenerator<string> {
+async function* joined(head: string, parts: RowTexts, end: () => string): AsyncGenerator<string> {
   yield head;
-  yield* parts;
+  while (!parts.isOver) yield await parts.next();
   yield end();
 }

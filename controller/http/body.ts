@@ -26,28 +26,38 @@ export async function readText(source: Readable, contentType: string, maxBytes =
   return decode(await readBytes(source, maxBytes), contentType);
 }
 
-async function readBytes(source: Readable, maxBytes: number): Promise<Uint8Array> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  try {
-    // Destroying the request would take the answer's socket along.
-    for await (const chunk of source.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+function readBytes(source: Readable, maxBytes: number): Promise<Uint8Array> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    const take = (chunk: Buffer): void => {
       size += chunk.length;
-      if (size > maxBytes) throw new AppError("too_large", `The body is larger than ${String(maxBytes)} bytes.`, { details: { maxBytes } });
       chunks.push(chunk);
-    }
-  } catch (error) {
-    source.resume();
-    if (error instanceof AppError) throw error;
-    throw new AppError("cancelled", "The client went away while it was sending.", { cause: error });
-  }
-  return Buffer.concat(chunks);
+      if (size > maxBytes) refuse(new AppError("too_large", `The body is larger than ${String(maxBytes)} bytes.`, { details: { maxBytes } }));
+    };
+    const done = (): void => {
+      leave();
+      resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks));
+    };
+    const broken = (error?: Error): void => refuse(new AppError("cancelled", "The client went away while it was sending.", { cause: error }));
+    const refuse = (error: AppError): void => {
+      leave();
+      // What is still to come goes nowhere; destroying the request would take the answer's socket along.
+      source.resume();
+      reject(error);
+    };
+    const leave = (): void => void source.off("data", take).off("end", done).off("error", broken).off("close", broken);
+    if (source.destroyed) broken();
+    else source.on("data", take).on("end", done).on("error", broken).on("close", broken);
+  });
 }
+
+const UTF8 = new TextDecoder("utf-8", { fatal: true });
 
 function decode(bytes: Uint8Array, contentType: string): string {
   const charset = /;\s*charset\s*=\s*"?([\w.:-]+)/i.exec(contentType)?.[1] ?? "utf-8";
   try {
-    return new TextDecoder(charset, { fatal: true }).decode(bytes);
+    return (/^utf-?8$/i.test(charset) ? UTF8 : new TextDecoder(charset, { fatal: true })).decode(bytes);
   } catch (error) {
     throw new AppError("invalid", `The body is no ${charset} text.`, { cause: error });
   }
@@ -107,8 +117,17 @@ function parsed(text: string, mustBeJson: boolean): object | undefined {
 }
 
 function namesMember(endpoint: Reader, names: Iterable<string>): boolean {
-  const members = new Set([...Object.keys(membersOf(endpoint.input)), SESSION_FIELD]);
+  let members = bodyMembers.get(endpoint);
+  if (members === undefined) bodyMembers.set(endpoint, (members = bodyMembersOf(endpoint)));
+  for (const name of names) if (members.has(name)) return true;
+  return false;
+}
+
+const bodyMembers = new WeakMap<Reader, ReadonlySet<string>>();
+
+function bodyMembersOf({ input, body, path }: Reader): ReadonlySet<string> {
+  const members = new Set([...Object.keys(membersOf(input)), SESSION_FIELD]);
   // What a free text belongs to is said by the path; a text that happens to use the same words stays a text.
-  if (endpoint.body === "text") for (const name of pathParameters(endpoint.path)) members.delete(name);
-  return [...names].some((name) => members.has(name));
+  if (body === "text") for (const name of pathParameters(path)) members.delete(name);
+  return members;
 }

@@ -32,13 +32,23 @@ export function readInput(endpoint: Pick<Endpoint, "input" | "body">, sources: S
   // A free text that happens to be a JSON object must not say which thing it belongs to.
   const order = endpoint.body === "text" ? [path, body, query] : [body, query, path];
   const input: Record<string, unknown> = {};
-  for (const [name, schema] of Object.entries(membersOf(endpoint.input))) {
+  for (const [name, schema] of memberList(endpoint.input)) {
     const value = firstPresent(schema, name, order);
     if (value !== ABSENT) input[name] = value;
   }
   const validator = validatorOf(endpoint.input);
   if (!validator.Check(input)) throw invalid(validator.Errors(input));
   return input;
+}
+
+type MemberList = readonly (readonly [name: string, schema: TSchema])[];
+
+const memberLists = new WeakMap<TSchema, MemberList>();
+
+function memberList(schema: TSchema): MemberList {
+  let list = memberLists.get(schema);
+  if (list === undefined) memberLists.set(schema, (list = Object.entries(membersOf(schema))));
+  return list;
 }
 
 function firstPresent(schema: TSchema, name: string, order: readonly { readonly fields: Fields; readonly exact: boolean }[]): unknown {

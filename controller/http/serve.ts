@@ -61,7 +61,11 @@ class Visit {
   readonly #query: Fields;
   readonly #abort = new AbortController();
   #cancelDeadline: () => void = () => {};
-  readonly #folder: string;
+  #folder: string | undefined;
+  /** Why the call is over before its work is done. */
+  #over: AppError | undefined;
+  /** Tells whoever waits for the work that the call is over. */
+  #stop: (reason: AppError) => void = () => {};
   #identity: Identity | undefined;
   #body: Body | undefined;
   #working = false;
@@ -72,11 +76,10 @@ class Visit {
     this.#request = request;
     this.#reply = reply;
     this.#query = request.query as Fields;
-    this.#folder = join(dependencies.uploads, Buffer.from(dependencies.runtime.random.bytes(12)).toString("hex"));
     // A long upload over a thin line is no slow call: the call's own time begins when its body is there.
     this.#setDeadline(request.body === undefined && !request.isMultipart() ? HTTP_CALL_DEADLINE_MS : HTTP_RECEIVE_DEADLINE_MS);
     reply.raw.once("close", () => {
-      if (!reply.raw.writableFinished) this.#abort.abort(new AppError("cancelled", "The client went away."));
+      if (!reply.raw.writableFinished) this.#end(new AppError("cancelled", "The client went away."));
     });
   }
 
@@ -115,7 +118,7 @@ class Visit {
     const work = this.#work();
     this.#working = true;
     try {
-      const answer = await Promise.race([work, aborted(signal)]);
+      const answer = await this.#untilOver(work);
       await this.#recordChange("ok");
       return { answer, leave };
     } catch (error) {
@@ -146,15 +149,29 @@ class Visit {
   #setDeadline(afterMs: number): void {
     this.#cancelDeadline();
     this.#cancelDeadline = this.#dependencies.runtime.clock.after(afterMs, () => {
-      this.#abort.abort(new AppError("deadline", `Not done within ${String(afterMs)} ms.`));
+      this.#end(new AppError("deadline", `Not done within ${String(afterMs)} ms.`));
+    });
+  }
+
+  #end(reason: AppError): void {
+    this.#over ??= reason;
+    this.#abort.abort(reason);
+    this.#stop(reason);
+  }
+
+  #untilOver<T>(work: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.#stop = reject;
+      if (this.#over !== undefined) reject(this.#over);
+      work.then(resolve, reject);
     });
   }
 
   async #work(): Promise<Answer<unknown>> {
     await this.#readBody();
-    if (!this.#abort.signal.aborted) this.#setDeadline(HTTP_CALL_DEADLINE_MS);
+    if (this.#over === undefined) this.#setDeadline(HTTP_CALL_DEADLINE_MS);
     const body = this.#body ?? NO_BODY;
-    const path = new Map(Object.entries(this.#request.params as Record<string, string>).map(([name, value]) => [name, [value]]));
+    const path = pathFields(this.#request.params as Readonly<Record<string, string>>);
     const input = readInput(this.#endpoint, { path, query: this.#query, body: body.fields, bodyIsJson: body.isJson });
     const call: Call<unknown> = {
       principal: this.#principal(),
@@ -192,6 +209,7 @@ class Visit {
         await this.#signInByForm(fields);
         if (this.#identity === undefined) throw notSignedIn();
       };
+      this.#folder = join(this.#dependencies.uploads, Buffer.from(this.#dependencies.runtime.random.bytes(12)).toString("hex"));
       this.#body = await readMultipart(this.#request, { folder: this.#folder, beforeFiles, ...(maxBytes !== undefined && { fieldsMaxBytes: maxBytes }) });
     } else if (body !== undefined && body !== null) {
       const text = await readText(this.#request.raw, exchange.contentType, maxBytes);
@@ -234,7 +252,7 @@ class Visit {
   }
 
   #removeUploads(): void {
-    if (!this.#request.isMultipart()) return;
+    if (this.#folder === undefined) return;
     rm(this.#folder, { recursive: true, force: true }).catch((error: unknown) => {
       this.#dependencies.runtime.log.warn({ err: error }, "an upload could not be removed");
     });
@@ -250,6 +268,13 @@ export function pathOf(url: string): string {
 export function queryOf(url: string): Fields {
   const mark = url.indexOf("?");
   return parseUrlEncoded(mark < 0 ? "" : url.slice(mark + 1));
+}
+
+const NO_FIELDS: Fields = new Map();
+
+function pathFields(params: Readonly<Record<string, string>>): Fields {
+  const names = Object.keys(params);
+  return names.length === 0 ? NO_FIELDS : new Map(names.map((name) => [name, [params[name]]]));
 }
 
 export function notSignedIn(): AppError {
@@ -268,12 +293,4 @@ function mayCarrySession(request: FastifyRequest): boolean {
 function checkSite(request: FastifyRequest): void {
   if (request.headers["sec-fetch-site"] !== "cross-site") return;
   throw new AppError("denied", "A page of another site may not make changes here.");
-}
-
-function aborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_resolve, reject) => {
-    const stop = (): void => reject(asAppError(signal.reason));
-    if (signal.aborted) stop();
-    else signal.addEventListener("abort", stop, { once: true });
-  });
 }

@@ -8,9 +8,9 @@ const NO_SPAN = "0".repeat(16);
 export function traceparentOf(header: string | string[] | undefined, random: Random): string {
   const match = typeof header === "string" ? TRACEPARENT.exec(header) : null;
   const sound = match !== null && match[1] !== NO_TRACE && match[2] !== NO_SPAN;
-  const trace = sound ? match[1] : hexadecimal(random, 16);
-  const flags = sound ? match[3] : "01";
-  return `00-${trace}-${hexadecimal(random, 8)}-${flags}`;
+  if (sound) return `00-${match[1]}-${hexadecimal(random, 8)}-${match[3]}`;
+  const fresh = hexadecimal(random, 24);
+  return `00-${fresh.slice(0, 32)}-${fresh.slice(32)}-01`;
 }
 
 function hexadecimal(random: Random, bytes: number): string {

@@ -126,13 +126,13 @@ export class TenantCatalog {
 
   /** The same, with some patience: a controller that was stopped for a while, or lost its lease, reads everything anew at once. */
   async resumed(): Promise<Held> {
-    await this.#following();
+    if (!this.#isFollowed()) await this.#following();
     return this.#heldNow();
   }
 
   /** Begins a write by the definitions as they are. What it writes is right for certain when `isHeld` still says so afterwards. */
   async begin(): Promise<OpenWrite> {
-    await this.#following();
+    if (!this.#isFollowed()) await this.#following();
     // In one turn: what is acknowledged meanwhile must not be newer than what this write works by.
     const held = this.#heldNow();
     return { ...held, end: this.#writes.begin(held.snapshot.revision) };
@@ -191,18 +191,21 @@ export class TenantCatalog {
     return { snapshot: this.current(), lease: span.follower.lease.id, isHeld: () => this.#isHeld(span) };
   }
 
+  #isFollowed(): boolean {
+    return this.#span !== undefined && this.#isHeld(this.#span);
+  }
+
   #isHeld(span: Span): boolean {
     return span === this.#span && span.follower.lease.held();
   }
 
   /** Resolves when the definitions are followed, at the latest at the deadline. */
   async #following(): Promise<void> {
-    if (this.#span !== undefined && this.#isHeld(this.#span)) return;
     const timeout = new AbortController();
     const cancel = this.#runtime.clock.after(CATALOG_RESUME_DEADLINE_MS, () => timeout.abort());
     const signal = AbortSignal.any([timeout.signal, this.#closing.signal]);
     // A lease that is over by the clock is about to be found lost: then a new span begins.
-    while (!signal.aborted && (this.#span === undefined || !this.#isHeld(this.#span))) {
+    while (!signal.aborted && !this.#isFollowed()) {
       const over = this.#span;
       if (over !== undefined) over.given.abort();
       await new Promise<void>((resolve) => {

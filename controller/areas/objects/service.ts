@@ -4,7 +4,7 @@ import type { Row } from "../../../common/value.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import { alterClass, createClass, createEdgeType, dropEdgeType } from "./classchanges.ts";
-import { outlineAsOf, planAsOf, readAsOf, type AsOfRequest } from "./asof.ts";
+import { outlineAsOf, planAsOf, readAsOf } from "./asof.ts";
 import { buriedPlaces } from "./buried.ts";
 import type { Draft } from "./draft.ts";
 import { edgesAsOf } from "./edgesasof.ts";
@@ -15,6 +15,7 @@ import { wholeId } from "./identity.ts";
 import { DraftRehearsal } from "./rehearsal.ts";
 import { dropClass, retire } from "./retirement.ts";
 import { placesOf, type Place } from "./locate.ts";
+import { opened } from "./opened.ts";
 import { outlineOf } from "./outline.ts";
 import type { Snapshot } from "./snapshot.ts";
 import { putSubscription } from "./subscriptions.ts";
@@ -159,12 +160,15 @@ export class ObjectService implements Objects, ObjectChanges, Rehearsals {
     return tenant.reader.get(refs.map((ref) => placesOf(snapshot, ref, readable)));
   }
 
-  async *read(principal: Principal, request: ReadRequest): AsyncGenerator<readonly ObjectRow[]> {
-    const { tenant, snapshot, readable } = await this.#reading(principal);
-    const { asOfMs } = request;
-    if (asOfMs !== undefined) return yield* this.#readAsOf(principal, { ...request, asOfMs });
-    const outline = outlineOf(snapshot, request, readable);
-    yield* tenant.reader.read({ snapshot, principal, request }, outline);
+  read(principal: Principal, request: ReadRequest): AsyncIterable<readonly ObjectRow[]> {
+    return opened(async () => {
+      const { tenant, snapshot, readable } = await this.#reading(principal);
+      const { asOfMs } = request;
+      if (asOfMs === undefined) return tenant.reader.read({ snapshot, principal, request }, outlineOf(snapshot, request, readable));
+      const past = { ...request, asOfMs };
+      const source = { store: tenant.store.objects, patience: tenant.patience, reader: tenant.reader, snapshot, principal };
+      return readAsOf(past, outlineAsOf(snapshot, past, readable), source);
+    });
   }
 
   async plan(principal: Principal, request: ReadRequest): Promise<ReadPlan> {
@@ -231,12 +235,6 @@ export class ObjectService implements Objects, ObjectChanges, Rehearsals {
     const opened = await Promise.allSettled(this.#tenants.values());
     this.#tenants.clear();
     await Promise.all(opened.flatMap((tenant) => (tenant.status === "fulfilled" ? [closeTenant(tenant.value)] : [])));
-  }
-
-  async *#readAsOf(principal: Principal, request: AsOfRequest): AsyncGenerator<readonly ObjectRow[]> {
-    const { tenant, snapshot, readable } = await this.#reading(principal);
-    const source = { store: tenant.store.objects, patience: tenant.patience, reader: tenant.reader, snapshot, principal };
-    yield* readAsOf(request, outlineAsOf(snapshot, request, readable), source);
   }
 
   async #reading(principal: Principal): Promise<Reading> {

@@ -31,7 +31,7 @@ export function requirePermission(principal: Principal, permission: Permission):
 }
 
 /** What the principal may do with objects of the class at `path`. */
-export function classAccess(principal: Principal, path: string): ClassAccess {
+export function classAccess(principal: Pick<Principal, "data">, path: string): ClassAccess {
   const rule = decidingRule(principal.data, path);
   const access = rule?.access ?? "none";
   return {

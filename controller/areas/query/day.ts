@@ -1,5 +1,16 @@
 /** The day of a time in UTC, `YYYY-MM-DD`. */
 export function dayOf(timeMs: number): string {
+  const day = Math.floor(timeMs / DAY_MS);
+  if (day !== latest.day) latest = { day, text: textOf(timeMs) };
+  return latest.text;
+}
+
+const DAY_MS = 86_400_000;
+
+/** Rows that follow each other are mostly of one day. */
+let latest = { day: Number.NaN, text: "" };
+
+function textOf(timeMs: number): string {
   const date = new Date(timeMs);
   return Number.isNaN(date.getTime()) ? "" : date.toISOString().slice(0, 10);
 }

@@ -6,7 +6,8 @@ import { canonicalText, type ClassCatalog, type ClassView, idFromColumns, type O
 import type { Principal } from "../permissions/index.ts";
 import { TIME, toComparable } from "./kind.ts";
 import { type Arguments, isList, isMap, literal } from "./literal.ts";
-import { isPseudo, type Scope, scopeOf, visibility } from "./scope.ts";
+import { isPseudo } from "./pseudo.ts";
+import { type Scope, scopeOf, visibility } from "./scope.ts";
 import { canonicalRow, guarded, missingField, outsideRule, requireWritable, type WriteContext } from "./write.ts";
 
 /** Rows for one class, checked as far as names and rights go. */

@@ -12,7 +12,9 @@ import { pagingRefused } from "./paging.ts";
 import { about } from "./placing.ts";
 import type { Source } from "./predicate.ts";
 import { conjuncts } from "./pushdown.ts";
-import { type BoundField, PSEUDO_FIELDS, type Scope, scopeOf } from "./scope.ts";
+import type { BoundField } from "./fields.ts";
+import { PSEUDO_FIELDS } from "./pseudo.ts";
+import { type Scope, scopeOf } from "./scope.ts";
 
 /** One object of each class, in the order in which the statement names the classes. */
 export type Joined = readonly ObjectRow[];

@@ -2,7 +2,9 @@ import type { ClassView, Column } from "../objects/index.ts";
 import type { JoinPlan } from "./join.ts";
 import type { AggregatePlan, Expression, GroupPlan, Output, Shape } from "./outputs.ts";
 import type { SelectPlan } from "./plan.ts";
-import { type BoundField, PSEUDO_FIELDS, type PseudoField, pseudoType, type Scope } from "./scope.ts";
+import type { BoundField, PseudoField } from "./fields.ts";
+import { PSEUDO_FIELDS, pseudoType } from "./pseudo.ts";
+import type { Scope } from "./scope.ts";
 import type { ColumnMeta, QueryMeta, StatementType } from "./types.ts";
 
 const INTEGERS: ReadonlySet<string> = new Set(["int", "bigint", "smallint", "long", "varint"]);

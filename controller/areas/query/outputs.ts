@@ -1,10 +1,9 @@
 import { AppError } from "../../../common/errors.ts";
 import { type Call, type Condition, type Field, type OrderItem, printCall, type Select, type SelectItem } from "../../../common/mql/index.ts";
 import { AGGREGATES, type AggregateName, isAggregate } from "./aggregate.ts";
-import type { Fields, Names } from "./fields.ts";
+import type { BoundField, Fields, Names } from "./fields.ts";
 import type { Arguments } from "./literal.ts";
 import { about } from "./placing.ts";
-import type { BoundField } from "./scope.ts";
 import type { SortKey } from "./sort.ts";
 import { stepsOf } from "./timeseries.ts";
 

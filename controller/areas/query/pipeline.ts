@@ -15,7 +15,9 @@ import { orderOf, type SortEntry, Sorter, sortKey, type SortKey } from "./sort.t
 /** The answer made of the rows that fulfil the condition, page by page. */
 export function shaped<R>(shape: Shape<R>, input: Input<R>): AsyncIterable<readonly Row[]> {
   if (shape.paging) return onePage(shape, shape.paging, input);
-  return windowed(shape.grouping ? grouped(shape, shape.grouping, input) : listed(shape, input), shape);
+  if (shape.grouping) return windowed(grouped(shape, shape.grouping, input), shape);
+  if (shape.distinct || !(shape.sort === "none" || shape.sort === "stored")) return windowed(listed(shape, input), shape);
+  return asTheyCome(shape, input);
 }
 
 export interface Input<R> {
@@ -30,7 +32,7 @@ export interface Input<R> {
 function listed<R>(shape: Shape<R>, input: Input<R>): AsyncIterable<readonly Row[]> {
   const project = projection(shape.outputs, shape.fields);
   const isNew = shape.distinct ? distinctRows() : () => true;
-  if (shape.sort === "none" || shape.sort === "stored") return streamed(input, project, isNew);
+  if (shape.sort === "none" || shape.sort === "stored") return different(input, project, isNew);
   const keys = shape.orderBy.map((item) => keyReader(item.value, shape.fields));
   return sorted(shape, input, (row) => {
     const result = project(row);
@@ -38,7 +40,19 @@ function listed<R>(shape: Shape<R>, input: Input<R>): AsyncIterable<readonly Row
   });
 }
 
-async function* streamed<R>(input: Input<R>, project: (row: R) => Row, isNew: (row: Row) => boolean): AsyncIterable<readonly Row[]> {
+/** Most queries by far: only what is answered is made into rows. */
+async function* asTheyCome<R>(shape: Shape<R>, { source }: Input<R>): AsyncIterable<readonly Row[]> {
+  const project = projection(shape.outputs, shape.fields);
+  const window = new Window(shape);
+  if (window.isOver) return;
+  for await (const page of source) {
+    const rows = window.of(page);
+    if (rows.length > 0) yield rows.map(project);
+    if (window.isOver) return;
+  }
+}
+
+async function* different<R>(input: Input<R>, project: (row: R) => Row, isNew: (row: Row) => boolean): AsyncIterable<readonly Row[]> {
   for await (const page of input.source) yield page.map(project).filter(isNew);
 }
 
@@ -262,15 +276,34 @@ async function* paged(rows: Iterable<Row>, slices: Slices): AsyncIterable<readon
 }
 
 /** OFFSET and LIMIT; stops reading as soon as enough rows are there. */
-export async function* windowed(pages: AsyncIterable<readonly Row[]>, { offset, limit }: Pick<Shape<never>, "offset" | "limit">): AsyncIterable<readonly Row[]> {
-  let skip = offset;
-  let left = limit ?? Infinity;
-  if (left === 0) return;
+export async function* windowed(pages: AsyncIterable<readonly Row[]>, shape: Pick<Shape<never>, "offset" | "limit">): AsyncIterable<readonly Row[]> {
+  const window = new Window(shape);
+  if (window.isOver) return;
   for await (const page of pages) {
-    const rows = page.slice(skip, skip + left);
-    skip = Math.max(0, skip - page.length);
-    left -= rows.length;
+    const rows = window.of(page);
     if (rows.length > 0) yield rows;
-    if (left <= 0) return;
+    if (window.isOver) return;
+  }
+}
+
+/** What OFFSET and LIMIT let through of pages that follow each other. */
+class Window {
+  #skip: number;
+  #left: number;
+
+  constructor({ offset, limit }: Pick<Shape<never>, "offset" | "limit">) {
+    this.#skip = offset;
+    this.#left = limit ?? Infinity;
+  }
+
+  get isOver(): boolean {
+    return this.#left <= 0;
+  }
+
+  of<R>(page: readonly R[]): readonly R[] {
+    const rows = this.#skip === 0 && page.length <= this.#left ? page : page.slice(this.#skip, this.#skip + this.#left);
+    this.#skip = Math.max(0, this.#skip - page.length);
+    this.#left -= rows.length;
+    return rows;
   }
 }

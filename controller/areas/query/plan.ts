@@ -4,13 +4,15 @@ import { type Condition, printCondition, type Select, type ValueNode } from "../
 import type { Value } from "../../../common/value.ts";
 import type { ClassCatalog, ObjectRow, ReadRequest } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
+import type { BoundField } from "./fields.ts";
 import { TIME, toComparable } from "./kind.ts";
 import { type Arguments, literal, rowCount } from "./literal.ts";
 import { type OrderPlan, OutputBinder, type Shape } from "./outputs.ts";
 import { pageCondition, pagedOrder, pagingOf } from "./paging.ts";
 import { about } from "./placing.ts";
 import { narrow, type Narrowing } from "./pushdown.ts";
-import { type BoundField, commonRowCondition, parseRowCondition, type Scope, scopeOf, unveiled } from "./scope.ts";
+import { commonRowCondition, parseRowCondition, type Scope, scopeOf, unveiled } from "./scope.ts";
+import type { VisibleTree } from "./tree.ts";
 
 /** Which rows of one class tree are wanted, and how they are found. */
 export interface TablePlan {
@@ -93,19 +95,29 @@ export function readsOf(scope: Scope, where: Condition | undefined, options: Rea
 const RULED_SHARE = 1.25;
 
 function requests(scope: Scope, asked: Narrowing, options: ReadOptions): readonly ReadRequest[] {
-  const rule = options.veiled ? undefined : commonRowCondition(scope);
-  const ruled = rule === undefined ? undefined : narrow(parseRowCondition(rule), unveiled(scope), []);
+  const ruled = options.veiled ? undefined : ruleOf(scope);
   const pushdowns = [...asked.where, ...(ruled?.where ?? [])];
   const ids = asked.ids ?? ruled?.ids;
   const rest = {
     ...(ids ? { ids } : {}),
     ...(pushdowns.length > 0 ? { where: pushdowns } : {}),
     ...(options.newestFirst ? { newestFirst: true } : {}),
-    ...(options.expected === undefined ? {} : { expected: rule === undefined ? options.expected : Math.ceil(RULED_SHARE * options.expected) }),
+    ...(options.expected === undefined ? {} : { expected: ruled === undefined ? options.expected : Math.ceil(RULED_SHARE * options.expected) }),
     ...(options.asOfMs === undefined ? {} : { asOfMs: options.asOfMs }),
   };
   return targetsOf(scope, asked.classes).map((target) => ({ ...target, ...rest }));
 }
+
+/** What the one row condition that holds for all classes narrows. */
+function ruleOf(scope: Scope): Narrowing | undefined {
+  if (!rules.has(scope.tree)) {
+    const rule = commonRowCondition(scope);
+    rules.set(scope.tree, rule === undefined ? undefined : narrow(parseRowCondition(rule), unveiled(scope), []));
+  }
+  return rules.get(scope.tree);
+}
+
+const rules = new WeakMap<VisibleTree, Narrowing | undefined>();
 
 /** The class or the tree, or only those of its classes that are readable and that the condition asks for. */
 function targetsOf(scope: Scope, named: Narrowing["classes"]): readonly Pick<ReadRequest, "class" | "subtree">[] {

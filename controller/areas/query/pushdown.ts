@@ -1,11 +1,12 @@
 import type { Condition, Contains, Operand } from "../../../common/mql/index.ts";
 import type { Value } from "../../../common/value.ts";
 import { hasWords, type Pushdown } from "../objects/index.ts";
+import type { BoundField } from "./fields.ts";
 import { type Comparable, type Kind, kindOf, TIME, toComparable, toValue } from "./kind.ts";
 import { type Arguments, isList, isMap, literal, literals } from "./literal.ts";
 import { about } from "./placing.ts";
 import { wantedText } from "./questions.ts";
-import type { BoundField, Scope } from "./scope.ts";
+import type { Scope } from "./scope.ts";
 
 /** What of a condition can narrow a read. It narrows only: every row is checked against the whole condition afterwards. */
 export interface Narrowing {

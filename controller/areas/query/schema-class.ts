@@ -38,6 +38,14 @@ const SCHEMA_CLASS: ClassView = {
 
 /** The catalog with the schema class in it, unless the tenant has one of its own there. */
 export function withSchemaClass(catalog: ClassCatalog): ClassCatalog {
+  let whole = wholeCatalogs.get(catalog);
+  if (!whole) wholeCatalogs.set(catalog, (whole = joinedWithSchemaClass(catalog)));
+  return whole;
+}
+
+const wholeCatalogs = new WeakMap<ClassCatalog, ClassCatalog>();
+
+function joinedWithSchemaClass(catalog: ClassCatalog): ClassCatalog {
   const isIt = (path: string): boolean => path === SCHEMA_CLASS_PATH && catalog.get(path) === undefined;
   return {
     revision: catalog.revision,

@@ -2,38 +2,14 @@ import { AppError } from "../../../common/errors.ts";
 import { type ClassRef, type Condition, type Field, NOWHERE, parseConditionText, printField } from "../../../common/mql/index.ts";
 import type { Row, Value } from "../../../common/value.ts";
 import type { ClassCatalog, ClassView, Column, ObjectRow } from "../objects/index.ts";
-import { type ClassAccess, classAccess, type Principal } from "../permissions/index.ts";
-import type { BoundField, Fields, PseudoField } from "./fields.ts";
-import { ANY, type Kind, kindOf, TEXT, TIME } from "./kind.ts";
+import type { ClassAccess, Principal } from "../permissions/index.ts";
+import type { BoundField, Fields } from "./fields.ts";
+import { ANY, type Kind, kindOf } from "./kind.ts";
 import { type Arguments, isMap } from "./literal.ts";
 import { compilePredicate, type Predicate, type Source } from "./predicate.ts";
-import { dayOf } from "./day.ts";
+import { isPseudo, PSEUDO_FIELDS, pseudoSource, readPseudo } from "./pseudo.ts";
 import { partOf, WHOLE_SERIES, windowOf } from "./timeseries.ts";
-
-export type { BoundField, PseudoField };
-
-const PSEUDO: Readonly<Record<PseudoField, { readonly kind: Kind; readonly type: string; readonly read: (row: ObjectRow) => Value }>> = {
-  id: { kind: TEXT, type: "varchar", read: (row) => row.id },
-  class: { kind: TEXT, type: "varchar", read: (row) => row.class.path },
-  day: { kind: TEXT, type: "varchar", read: (row) => dayOf(row.vtimeMs) },
-  vtime: { kind: TIME, type: "timestamp", read: (row) => row.vtimeMs },
-  ctime: { kind: TIME, type: "timestamp", read: (row) => row.ctimeMs },
-  mtime: { kind: TIME, type: "timestamp", read: (row) => row.vtimeMs },
-};
-
-export const PSEUDO_FIELDS = Object.keys(PSEUDO) as readonly PseudoField[];
-
-export function isPseudo(name: string): name is PseudoField {
-  return Object.hasOwn(PSEUDO, name);
-}
-
-export function pseudoType(name: PseudoField): string {
-  return PSEUDO[name].type;
-}
-
-export function readPseudo(name: PseudoField, row: ObjectRow): Value {
-  return PSEUDO[name].read(row);
-}
+import { type VisibleTree, visibleTree } from "./tree.ts";
 
 /**
  * The classes a statement is about as its principal sees them. Classes that the principal may not read, and columns that are sealed
@@ -41,60 +17,49 @@ export function readPseudo(name: PseudoField, row: ObjectRow): Value {
  */
 export class Scope implements Fields<ObjectRow> {
   readonly principal: Principal;
-  readonly root: string;
-  readonly subtree: boolean;
   readonly alias: string | undefined;
-  /** Readable ones. */
-  readonly classes: readonly ClassView[];
-  /** Whether the tree has no class that is left out. */
-  readonly whole: boolean;
-  readonly #access = new Map<number, ClassAccess>();
-  readonly #columns = new Map<string, readonly Column[]>();
-  /** Row conditions see columns that their principal does not. */
-  readonly #unveiled: boolean;
+  readonly tree: VisibleTree;
 
-  constructor(principal: Principal, target: Pick<ClassRef, "path" | "subtree" | "alias">, found: readonly ClassView[], unveiled = false) {
+  constructor(principal: Principal, alias: string | undefined, tree: VisibleTree) {
     this.principal = principal;
-    this.root = target.path;
-    this.subtree = target.subtree;
-    this.alias = target.alias;
-    this.#unveiled = unveiled;
-    this.classes = found.filter((view) => unveiled || this.access(view).readable);
-    this.whole = this.classes.length === found.length;
-    if (this.classes.length === 0) throw new AppError("not_found", `[NotExist] class : ${target.path} not find !`);
+    this.alias = alias;
+    this.tree = tree;
+  }
+
+  get root(): string {
+    return this.tree.root;
+  }
+
+  get subtree(): boolean {
+    return this.tree.subtree;
+  }
+
+  /** Readable ones. */
+  get classes(): readonly ClassView[] {
+    return this.tree.classes;
+  }
+
+  /** Whether the tree has no class that is left out. */
+  get whole(): boolean {
+    return this.tree.whole;
   }
 
   access(view: ClassView): ClassAccess {
-    let access = this.#access.get(view.cid);
-    if (!access) this.#access.set(view.cid, (access = accessOf(this.principal, view)));
-    return access;
+    return this.tree.access(view);
   }
 
   column(view: ClassView, name: string): Column | undefined {
-    const column = view.column(name);
-    if (!column || column.sealed) return undefined;
-    return !this.#unveiled && this.access(view).hidden.has(name) ? undefined : column;
+    return this.tree.column(view, name);
   }
 
   /** In the order of the class, without sealed and hidden ones. */
   columnsOf(view: ClassView): readonly Column[] {
-    return view.columns.filter((column) => this.column(view, column.name) !== undefined && !isPseudo(column.name));
+    return this.tree.columnsOf(view);
   }
 
   /** The different columns of that name in all classes of the scope. */
   columnsNamed(name: string): readonly Column[] {
-    let columns = this.#columns.get(name);
-    if (!columns) this.#columns.set(name, (columns = this.#collect(name)));
-    return columns;
-  }
-
-  #collect(name: string): readonly Column[] {
-    const byNumber = new Map<number, Column>();
-    for (const view of this.classes) {
-      const column = this.column(view, name);
-      if (column) byNumber.set(column.number, column);
-    }
-    return [...byNumber.values()];
+    return this.tree.columnsNamed(name);
   }
 
   /** `AppError("not_found")` for a field that no class of the scope has. */
@@ -115,7 +80,7 @@ export class Scope implements Fields<ObjectRow> {
       return { label, short: label, name, table: 0, pseudo: name, members };
     }
     const columns = this.columnsNamed(name);
-    if (columns.length === 0 && !this.#unveiled) throw new AppError("not_found", `Field ${label} Not Exist`);
+    if (columns.length === 0 && !this.tree.isUnveiled) throw new AppError("not_found", `Field ${label} Not Exist`);
     if (members.length > 0 && columns.length > 0 && !columns.some((column) => hasMembers(kindOf(column)))) {
       throw new AppError("invalid", `[Valid] ${name} is a ${columns[0]?.type ?? ""} and has no members.`);
     }
@@ -144,21 +109,15 @@ export class Scope implements Fields<ObjectRow> {
 
   /** Columns a row's class lacks are left out; columns that are not set are null. */
   wholeRow(): (row: ObjectRow, result: Row) => void {
-    const names = new Map<number, readonly string[]>();
+    const { tree } = this;
     return (row, result) => {
-      let columns = names.get(row.class.cid);
-      if (!columns) names.set(row.class.cid, (columns = this.columnsOf(row.class).map((column) => column.name)));
       for (const pseudo of PSEUDO_FIELDS) result[pseudo] = readPseudo(pseudo, row);
-      for (const name of columns) result[name] = row.values[name] ?? null;
+      for (const { name } of tree.columnsOf(row.class)) result[name] = row.values[name] ?? null;
     };
   }
 
   source(field: BoundField): Source<ObjectRow> {
-    if (field.pseudo) {
-      const { kind, read } = PSEUDO[field.pseudo];
-      return { label: field.label, kinds: [kind], read, kind: () => kind };
-    }
-    return new ColumnSource(this, field);
+    return field.pseudo ? pseudoSource(field.pseudo, field.label) : new ColumnSource(this, field);
   }
 
   /** The condition that hides rows of the class from the principal. */
@@ -206,13 +165,19 @@ class ColumnSource implements Source<ObjectRow> {
 
 /** The root must be there; of a subtree, one readable class is enough. */
 export function scopeOf(principal: Principal, catalog: ClassCatalog, target: Pick<ClassRef, "path" | "subtree" | "alias">): Scope {
-  const root = catalog.get(target.path);
-  const found = target.subtree ? catalog.tree(target.path) : root ? [root] : [];
-  return new Scope(principal, target, found);
+  return new Scope(principal, target.alias, visibleTree(principal, catalog, target));
 }
 
 /** Everything that must hold for a row before the principal may know of it: its class is readable, its row condition true. */
 export function visibility(scope: Scope): Predicate<ObjectRow> {
+  let visible = visibilities.get(scope.tree);
+  if (!visible) visibilities.set(scope.tree, (visible = visibilityOf(scope)));
+  return visible;
+}
+
+const visibilities = new WeakMap<VisibleTree, Predicate<ObjectRow>>();
+
+function visibilityOf(scope: Scope): Predicate<ObjectRow> {
   const conditions = new Map<string, Predicate<ObjectRow>>();
   for (const view of scope.classes) {
     const text = scope.rowCondition(view);
@@ -235,7 +200,7 @@ export function commonRowCondition(scope: Scope): string | undefined {
 }
 
 export function unveiled(scope: Scope): Scope {
-  return new Scope(scope.principal, { path: scope.root, subtree: scope.subtree, alias: undefined }, scope.classes, true);
+  return new Scope(scope.principal, undefined, scope.tree.unveiled());
 }
 
 function rowPredicate(scope: Scope, text: string): Predicate<ObjectRow> {
@@ -263,12 +228,6 @@ function usable<T>(make: () => T): T {
   } catch (error) {
     throw new AppError("internal", "[Exec] A row condition among the rights of this user cannot be used: an administrator has to correct it.", { cause: error });
   }
-}
-
-/** The schema table shows only what the principal may see anyway, so that everybody may read it. */
-function accessOf(principal: Principal, view: ClassView): ClassAccess {
-  const access = classAccess(principal, view.path);
-  return view.path === "/system/class" && !view.path.startsWith(`${principal.ospace}/`) ? { ...access, readable: true, writable: false } : access;
 }
 
 function hasMembers(kind: Kind): boolean {

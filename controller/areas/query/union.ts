@@ -45,8 +45,13 @@ export function united(plan: UnionPlan, parts: readonly AsyncIterable<readonly R
   return windowed(sorted(plan, { ...input, source: rows }, entryOf), plan);
 }
 
-export async function* chained(parts: readonly AsyncIterable<readonly Row[]>[]): AsyncIterable<readonly Row[]> {
-  for (const part of parts) yield* part;
+export function chained(parts: readonly AsyncIterable<readonly Row[]>[]): AsyncIterable<readonly Row[]> {
+  const [only] = parts;
+  return only && parts.length === 1 ? only : allOf(parts);
+}
+
+async function* allOf(parts: readonly AsyncIterable<readonly Row[]>[]): AsyncIterable<readonly Row[]> {
+  for (const part of parts) for await (const page of part) yield page;
 }
 
 async function* distinct(pages: AsyncIterable<readonly Row[]>): AsyncIterable<readonly Row[]> {

@@ -9,7 +9,8 @@ import { withEdits } from "./edits.ts";
 import { readsOf } from "./plan.ts";
 import type { Predicate } from "./predicate.ts";
 import { filterOf, matching, type RunContext } from "./run.ts";
-import { isPseudo, type Scope, visibility } from "./scope.ts";
+import { isPseudo } from "./pseudo.ts";
+import { type Scope, visibility } from "./scope.ts";
 import { Slices } from "./slice.ts";
 
 export interface WriteContext extends RunContext {

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { isAppError } from "../../../common/errors.ts";
 import type { Clock } from "../../../common/time.ts";
 import type { Stores } from "../../store/engine.ts";
@@ -142,5 +142,5 @@ async function repeated(write: () => Promise<KvWriteResult>): Promise<KvWriteRes
 }
 
 function keyOf(id: string): string {
-  return SESSIONS + createHash("sha256").update(id).digest("hex");
+  return SESSIONS + hash("sha256", id);
 }

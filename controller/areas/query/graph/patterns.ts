@@ -6,6 +6,7 @@ import { type Arguments, rowCount } from "../literal.ts";
 import { readsOf } from "../plan.ts";
 import { filterOf } from "../run.ts";
 import { Scope } from "../scope.ts";
+import { VisibleTree } from "../tree.ts";
 import { idMatcher, isPattern, labelOf } from "./ids.ts";
 
 /** What one node of a chain asks of the object that stands for it. */
@@ -59,7 +60,9 @@ function idTest(patterns: readonly string[]): (id: string) => boolean {
 
 /** The classes an object that fits can be of. */
 function scopeOfNode(node: GraphNode, { principal, catalog }: PatternContext): Scope {
-  const make = (path: string, found: readonly ClassView[]): Scope => new Scope(principal, { path, subtree: true, alias: node.name }, found);
+  const make = (path: string, found: readonly ClassView[]): Scope => {
+    return new Scope(principal, node.name, new VisibleTree(principal, { path, subtree: true }, found));
+  };
   if (node.ids.length > 0) return make(node.ids.join(", "), classesOfIds(node.ids, principal, catalog));
   if (node.class === undefined) return make("/", catalog.tree("/"));
   if (!node.class.startsWith("/")) return make(node.class, catalog.byLabel(node.class));

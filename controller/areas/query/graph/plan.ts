@@ -1,7 +1,8 @@
 import { AppError } from "../../../../common/errors.ts";
 import { GRAPH_CHAINS_MAX, GRAPH_DEPTH_MAX, GRAPH_STEPS_MAX } from "../../../../common/limits.ts";
 import type { Chain, Field, GraphStep, Match, PathMode } from "../../../../common/mql/index.ts";
-import { type BoundField, Scope } from "../scope.ts";
+import type { BoundField } from "../fields.ts";
+import { type Scope, scopeOf } from "../scope.ts";
 import { timeOfState } from "../plan.ts";
 import { conditionsOf } from "./conditions.ts";
 import { idMatcher } from "./ids.ts";
@@ -47,7 +48,7 @@ export interface PathPlan {
 export function planMatch(match: Match, context: Omit<PatternContext, "asOfMs">, asOfMs = timeOfState(match.asOf, context.values)): GraphPlan {
   checkSize(match);
   const { principal, catalog, values } = context;
-  const scope = new Scope(principal, { path: "/", subtree: true, alias: undefined }, catalog.tree("/"));
+  const scope = scopeOf(principal, catalog, { path: "/", subtree: true, alias: undefined });
   const conditions = conditionsOf(match);
   const isNamed = match.chains.some((chain) => nodesOf(chain).some((node) => node.name !== undefined));
   const chains = match.chains.map((chain): ChainPlan => {

@@ -3,6 +3,7 @@ import type { Search } from "../../../../common/search/index.ts";
 import type { ClassCatalog, ClassView, ReadRequest } from "../../objects/index.ts";
 import { classAccess, type Principal } from "../../permissions/index.ts";
 import { Scope, scopeOf } from "../scope.ts";
+import { VisibleTree } from "../tree.ts";
 
 export type ReadTarget = Pick<ReadRequest, "class" | "subtree">;
 
@@ -14,7 +15,7 @@ export function searchScope(search: Search, { principal, catalog }: { readonly p
   if (search.class) return scopeOf(principal, catalog, { ...search.class, alias: undefined });
   const isWanted = (view: ClassView): boolean => view.options.autosearch && (!ofState || keepsVersions(view));
   const found = catalog.tree("/").filter((view) => isWanted(view) && classAccess(principal, view.path).readable);
-  if (found.length > 0) return new Scope(principal, { path: principal.ospace, subtree: true, alias: undefined }, found);
+  if (found.length > 0) return new Scope(principal, undefined, new VisibleTree(principal, { path: principal.ospace, subtree: true }, found));
   const options = ofState ? "autosearch=true and version=true" : "autosearch=true";
   throw new AppError("not_found", `[NotExist] There is no class to search in: name one, or let a class be searched by itself with ${options}.`);
 }
