@@ -19,6 +19,7 @@ export class Turns {
   readonly #waiting = new Map<string, (() => void)[]>();
   #begun = 0;
   #number = 0;
+  #lookedAtMs: number | undefined;
   #scheduled = false;
   /** Who began something last, and who did before that. */
   #latest = { name: "", turn: 0 };
@@ -26,6 +27,18 @@ export class Turns {
 
   constructor(limits: TurnLimits) {
     this.#limits = limits;
+  }
+
+  /** Of the present turn of the event loop: another one as soon as the loop has turned. */
+  get number(): number {
+    this.#schedule();
+    return this.#number;
+  }
+
+  /** When somebody first asked this in the present turn, by the clock of those who ask. */
+  beganMs(nowMs: number): number {
+    this.#schedule();
+    return (this.#lookedAtMs ??= nowMs);
   }
 
   async next(name: string): Promise<void> {
@@ -61,6 +74,7 @@ export class Turns {
   #turn(): void {
     this.#scheduled = false;
     this.#begun = 0;
+    this.#lookedAtMs = undefined;
     this.#number++;
     while (this.#waiting.size > 0 && this.#begun < this.#perTurn()) this.#one();
     if (this.#waiting.size > 0) this.#schedule();

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { CALLS_BEGUN_PER_TURN } from "../../../common/limits.ts";
-import { testRuntime } from "../../../test/helpers/runtime.ts";
+import { CALLS_BEGUN_PER_TURN, QUERY_SLICE_MAX_MS } from "../../../common/limits.ts";
+import { TestClock, testRuntime } from "../../../test/helpers/runtime.ts";
 import { Slices } from "./slice.ts";
 
 const { clock } = testRuntime();
@@ -37,4 +37,31 @@ test("between two slices the event loop turns", async () => {
 test("a query that nobody waits for any more ends at its next pause", async () => {
   const slices = new Slices({ tenant: "crowd", clock, signal: AbortSignal.abort() });
   await expect(slices.pause()).rejects.toMatchObject({ code: "cancelled" });
+});
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+test("work ends a slice, the wait for the store does not", async () => {
+  const time = new TestClock();
+  const slices = new Slices({ tenant: "crowd", clock: time, signal: undefined });
+  time.advance(QUERY_SLICE_MAX_MS);
+  expect(slices.isOverNow()).toBe(true);
+  await turn();
+  expect(slices.isOverNow()).toBe(false);
+  time.advance(QUERY_SLICE_MAX_MS);
+  expect(slices.isOverNow()).toBe(true);
+});
+
+test("queries whose answers come in one turn of the loop share a slice", async () => {
+  const time = new TestClock();
+  const queries = Array.from({ length: 5 }, () => new Slices({ tenant: "crowd", clock: time, signal: undefined }));
+  await turn();
+  const areOver = queries.map((slices) => {
+    const isOver = slices.isOverNow();
+    time.advance(QUERY_SLICE_MAX_MS / 2);
+    return isOver;
+  });
+  expect(areOver).toEqual([false, false, true, true, true]);
+  await turn();
+  expect(queries.map((slices) => slices.isOverNow())).toEqual([false, false, false, false, false]);
 });

@@ -16,10 +16,13 @@ export interface SliceContext {
 /**
  * Keeps a query from holding the thread, and ends it when nobody waits for it any more. Queries that paused go on, and calls begin, a few in each
  * turn of the event loop and each tenant's in rotation: who comes with a short call waits for a slice or two, however many queries there are.
+ *
+ * To wait for the store is not to hold the thread. The queries whose answers came in one turn share one slice; who finds it over pauses.
  */
 export class Slices {
   readonly #context: SliceContext;
   #beganMs: number;
+  #turn = THREAD_TURNS.number;
   #rows = 0;
 
   constructor(context: SliceContext) {
@@ -35,14 +38,16 @@ export class Slices {
 
   /** The same where more was done at once than a row takes. */
   isOverNow(): boolean {
-    return this.#context.clock.monotonicMs() - this.#beganMs >= QUERY_SLICE_MAX_MS;
+    const nowMs = this.#context.clock.monotonicMs();
+    if (this.#turn !== THREAD_TURNS.number) this.#begin(THREAD_TURNS.beganMs(nowMs));
+    return nowMs - this.#beganMs >= QUERY_SLICE_MAX_MS;
   }
 
   async pause(): Promise<void> {
     await setImmediate();
     await THREAD_TURNS.next(this.#context.tenant);
     this.check();
-    this.#beganMs = this.#context.clock.monotonicMs();
+    this.#begin(this.#context.clock.monotonicMs());
   }
 
   check(): void {
@@ -50,5 +55,10 @@ export class Slices {
     if (!signal?.aborted) return;
     const reason: unknown = signal.reason;
     throw reason instanceof AppError ? reason : new AppError("cancelled", "[Exec] query Timed out!", { cause: reason });
+  }
+
+  #begin(atMs: number): void {
+    this.#beganMs = atMs;
+    this.#turn = THREAD_TURNS.number;
   }
 }
