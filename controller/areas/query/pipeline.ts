@@ -33,10 +33,13 @@ function listed<R>(shape: Shape<R>, input: Input<R>): AsyncIterable<readonly Row
   const project = projection(shape.outputs, shape.fields);
   const isNew = shape.distinct ? distinctRows() : () => true;
   if (shape.sort === "none" || shape.sort === "stored") return different(input, project, isNew);
-  const keys = shape.orderBy.map((item) => keyReader(item.value, shape.fields));
-  return sorted(shape, input, (row) => {
+  const readers = shape.orderBy.map((item) => keyReader(item.value, shape.fields));
+  return sorted(shape, input, (row, isBeyond) => {
+    const keys = readers.map((key) => key(row));
+    // What is different is different among all rows, not among those that are kept.
+    if (!shape.distinct && isBeyond(keys)) return undefined;
     const result = project(row);
-    return isNew(result) ? { keys: keys.map((key) => key(row)), row: result } : undefined;
+    return isNew(result) ? { keys, row: result } : undefined;
   });
 }
 
@@ -56,8 +59,11 @@ async function* different<R>(input: Input<R>, project: (row: R) => Row, isNew: (
   for await (const page of input.source) yield page.map(project).filter(isNew);
 }
 
-/** The rows as `entryOf` makes them, in order; those it makes nothing of are left out. */
-export function sorted<R>(shape: Sorted, input: Input<R>, entryOf: (row: R) => SortEntry | undefined): AsyncIterable<readonly Row[]> {
+/** Nothing for a row that is left out. `isBeyond` tells which keys need no row, as enough are before them. */
+type EntryOf<R> = (row: R, isBeyond: (keys: readonly SortKey[]) => boolean) => SortEntry | undefined;
+
+/** The rows as `entryOf` makes them, in order. */
+export function sorted<R>(shape: Sorted, input: Input<R>, entryOf: EntryOf<R>): AsyncIterable<readonly Row[]> {
   const { sortFolder } = input;
   const isSpilling = shape.sort === "all" && sortFolder !== undefined;
   return isSpilling ? sortedOnDisk({ ...input, sortFolder }, shape, entryOf) : sortedInMemory(input, sorterOf(shape), entryOf);
@@ -65,22 +71,23 @@ export function sorted<R>(shape: Sorted, input: Input<R>, entryOf: (row: R) => S
 
 type Sorted = Pick<Shape<never>, "sort" | "limit" | "offset"> & { readonly orderBy: readonly { readonly descending: boolean }[] };
 
-async function* sortedInMemory<R>(input: Input<R>, sorter: Sorter, entryOf: (row: R) => SortEntry | undefined): AsyncIterable<readonly Row[]> {
+async function* sortedInMemory<R>(input: Input<R>, sorter: Sorter, entryOf: EntryOf<R>): AsyncIterable<readonly Row[]> {
+  const isBeyond = (keys: readonly SortKey[]): boolean => sorter.isBeyond(keys);
   await addAll(input, (row) => {
-    const entry = entryOf(row);
+    const entry = entryOf(row, isBeyond);
     if (entry) sorter.add(entry);
   });
   yield* paged(sorter.rows(), input.slices);
 }
 
 async function* sortedOnDisk<R>(
-  input: Input<R> & { readonly sortFolder: string }, shape: Sorted, entryOf: (row: R) => SortEntry | undefined,
+  input: Input<R> & { readonly sortFolder: string }, shape: Sorted, entryOf: EntryOf<R>,
 ): AsyncIterable<readonly Row[]> {
   const sorter = new SpillingSorter(input.sortFolder, shape.orderBy.map((item) => item.descending));
   try {
     for await (const page of input.source) {
       for (const row of page) {
-        const entry = entryOf(row);
+        const entry = entryOf(row, () => false);
         if (entry) sorter.add(entry);
         if (sorter.isFull) await sorter.spill();
         if (input.slices.isOver()) await input.slices.pause();

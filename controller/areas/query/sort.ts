@@ -35,11 +35,19 @@ export class Sorter {
   #runs: Numbered[][] = [];
   #open: Numbered[] = [];
   #arrivals = 0;
+  readonly #byKeys: Order<readonly SortKey[]>;
+  /** Of the last row that is kept, once there are as many as wanted. */
+  #worst: readonly SortKey[] | undefined;
 
   constructor(descending: readonly boolean[], keep: number | undefined) {
-    const order = orderOf(descending);
-    this.#order = (left, right) => order(left.keys, right.keys) || left.arrival - right.arrival;
+    this.#byKeys = orderOf(descending);
+    this.#order = (left, right) => this.#byKeys(left.keys, right.keys) || left.arrival - right.arrival;
     this.#keep = keep;
+  }
+
+  /** Whether a row with these keys is certain to be left out, so that it need not be made. */
+  isBeyond(keys: readonly SortKey[]): boolean {
+    return this.#worst !== undefined && this.#byKeys(keys, this.#worst) >= 0;
   }
 
   add(entry: SortEntry): void {
@@ -58,7 +66,10 @@ export class Sorter {
     if (this.#keep === undefined) {
       this.#runs.push(this.#open);
       this.#open = [];
-    } else this.#open.length = Math.min(this.#open.length, this.#keep);
+    } else {
+      this.#open.length = Math.min(this.#open.length, this.#keep);
+      if (this.#open.length === this.#keep) this.#worst = this.#open.at(-1)?.keys;
+    }
   }
 
   /** In order. Merges sorted runs as it goes, so that the work is spread over the reading. */
