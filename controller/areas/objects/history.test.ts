@@ -229,7 +229,8 @@ async function everything(asOf: { readonly asOfMs?: number }): Promise<unknown> 
 const NAMES = ["a", "b", "c", "d", "e"];
 const STEPS = onCluster ? 8 : 30;
 
-test.each(onCluster ? [1] : [1, 2])("whatever is done, as of each moment there is what there was at that moment (seed %i)", async (seed) => {
+/** 13: finds something as soon as nothing is kept of when a removal took an edge away. */
+test.each(onCluster ? [1] : [1, 13])("whatever is done, as of each moment there is what there was at that moment (seed %i)", async (seed) => {
   const { next } = seededRandom(seed);
   const pick = <T,>(items: readonly T[]): T => items[Math.floor(next() * items.length)] as T;
   const target = () => `host:${pick(NAMES)}`;
