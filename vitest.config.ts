@@ -11,7 +11,7 @@ const AREAS_ON_CLUSTER = [
   "controller/areas/transfer/{import,roundtrip,sheets}.test.ts",
   "controller/areas/hosts/{agent,enrolment,records,routes}.test.ts",
   "controller/grpc/{peers,server}.test.ts",
-  "controller/areas/query/{asof,graph/graph}.test.ts",
+  "controller/areas/query/{asof,batch/batch,graph/graph}.test.ts",
   "controller/systemclasses.test.ts",
   "test/mql/{random,scripts}.test.ts",
 ];

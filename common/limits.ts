@@ -328,6 +328,10 @@ export const QUERY_COLLECT_MAX_ROWS = 100_000;
 export const QUERY_UPDATE_MAX_ROWS = 100_000;
 export const QUERY_WRITES_IN_FLIGHT_MAX = 64;
 export const QUERY_VALUE_ROWS_MAX = 10_000;
+/** Text, values and found objects of one batch, as they lie in its journal; less than `KV_VALUE_MAX_BYTES`, as its format takes a byte. */
+export const QUERY_BATCH_JOURNAL_MAX_BYTES = MIB - 1;
+/** A batch that was interrupted and that nobody went on with for so long is given up: less than `OBJECT_TOMBSTONE_KEEP_MS`. */
+export const QUERY_BATCH_KEEP_MS = 5 * 24 * 3_600_000;
 /** Characters of all texts whose trees are kept for the next time; a tree takes some 35 bytes for each. */
 export const QUERY_PARSED_MAX_CHARACTERS = 256 * 1024;
 /** Longer texts are parsed anew each time. */

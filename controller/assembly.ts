@@ -57,13 +57,13 @@ export async function assemble(options: AssemblyOptions) {
   const audit = new AuditService({ runtime, trail: new StoredTrail({ clock: runtime.clock, stores, objects, ospaceOf }) });
   const users = new UserService({ runtime, stores, tenants, audit });
   const sortFolder = join(options.dataDir, "sorts");
-  const query = new QueryService({ objects, runtime, audit, sortFolder });
+  const membership = await Membership.open({ kv: (await stores.system()).kv, runtime, controllerId, version: options.version });
+  const query = new QueryService({ objects, runtime, audit, sortFolder, batches: { stores, controllers: membership, objects, runtime } });
   const search = new SearchService({ objects, runtime, audit, sortFolder });
   const rules = new RuleService({ stores, objects });
   const files = new FileService({ stores, objects, nowMs: () => runtime.clock.nowMs(), random: runtime.random });
   const fileParser = new FileParser({ rules, objects, files });
   const cluster = new ClusterService({ engine });
-  const membership = await Membership.open({ kv: (await stores.system()).kv, runtime, controllerId, version: options.version });
 
   // Hosts, policies, ingest and the other controllers know each other; what is asked for later is reached through these.
   const sink: EntrySink = {
@@ -107,6 +107,7 @@ export async function assemble(options: AssemblyOptions) {
     await runs.maintain(tenant);
     await deployments.maintain(tenant);
     await policies.maintain(tenant);
+    await query.maintain(tenant);
     await imports.maintain(tenant);
   };
   const sweep = async (tenant: string): Promise<void> => void (await (await stores.tenant(tenant)).blobs.sweep(BLOB_SWEEP_GRACE_MS));
@@ -167,6 +168,7 @@ export async function assemble(options: AssemblyOptions) {
       await policies.repair(tenant);
       await runs.maintain(tenant);
       await deployments.maintain(tenant);
+      await query.maintain(tenant);
       await imports.maintain(tenant);
     },
     /** Tells the others and the agents where this controller is reached, and dials the others; to be called when its ports are open. */
@@ -191,6 +193,7 @@ export async function assemble(options: AssemblyOptions) {
       for (const work of maintenance) await work.stop();
       await runs.close();
       await imports.close();
+      await query.close();
       links.close();
       await membership.close();
       await hosts.close();

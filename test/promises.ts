@@ -61,6 +61,11 @@ export const PROMISES = {
     tests: ["controller/areas/transfer/import.test.ts"],
     found: [],
   },
+  "batches-are-whole": {
+    promise: "A batch of MQL whose controller dies, at whatever write of it, is made whole by another one, each change once in effect; a controller that pauses in the middle and wakes changes nothing more.",
+    tests: ["controller/areas/query/batch/batch.test.ts"],
+    found: [],
+  },
   "controllers-lose-nothing": {
     promise: "Of several controllers that write one object at the same moment, one of them five seconds behind, none loses an attribute, element, entry or edge that was answered with ok; nothing removed comes back; every indexed value and word finds its object.",
     tests: ["controller/areas/objects/races.test.ts"],

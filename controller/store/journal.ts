@@ -1,4 +1,4 @@
-import { isAppError } from "../../common/errors.ts";
+import { isAppError, type ErrorCode } from "../../common/errors.ts";
 import type { Stores } from "./engine.ts";
 import { entriesUnder } from "./entries.ts";
 import { decodeStored, encodeJson } from "./format.ts";
@@ -21,6 +21,13 @@ export interface Controllers {
   readonly own: string;
   /** Whether the controller is there; false only when it is gone or cut off. */
   has(id: string): boolean;
+}
+
+const PASSING_CODES: readonly ErrorCode[] = ["unavailable", "unknown_outcome", "deadline", "limited", "internal", "cancelled"];
+
+/** A fault of the moment: the same work may well be done later. */
+export function isPassing(error: unknown): boolean {
+  return isAppError(error, ...PASSING_CODES);
 }
 
 /**

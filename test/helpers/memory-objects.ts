@@ -4,7 +4,7 @@ import type { Row, Value } from "../../common/value.ts";
 import {
   canonicalText, canonicalValue, type ClassCatalog, type ClassChange, type ClassGuard, type ClassOptions, type ClassSpec, type ClassView, type Column,
   type EdgeRequest, type EdgeType, type Edit, type IndexStatus, type NewRecord, type ObjectChangeEvent, type ObjectEdge, type ObjectRef, type ObjectRow, type Objects, type Pushdown, type ReadPlan,
-  type ReadRequest, type Rehearsal, type Rehearsals, type SystemClass,
+  type ReadRequest, type SystemClass,
 } from "../../controller/areas/objects/index.ts";
 import { classAccess, type Principal, requirePermission } from "../../controller/areas/permissions/index.ts";
 import { withEdits } from "../../controller/areas/query/edits.ts";
@@ -18,13 +18,6 @@ export interface MemoryObjectsOptions {
   readonly narrows?: boolean;
 }
 
-interface WrittenRow {
-  readonly values: Row;
-  readonly atMs?: number | undefined;
-  /** What stands after the colon where the class has no keys; a number when absent. */
-  readonly madeUp?: string;
-}
-
 interface Tenant {
   readonly specs: Map<string, ClassSpec & { readonly cid: number; readonly guard?: ClassGuard; readonly modifiedAtMs: number }>;
   readonly edgeTypes: Map<string, EdgeType>;
@@ -36,7 +29,7 @@ interface Tenant {
 }
 
 /** The object database in its simplest form: maps and loops. What a query over it answers is right by inspection. */
-export class MemoryObjects implements Objects, Rehearsals {
+export class MemoryObjects implements Objects {
   readonly #options: MemoryObjectsOptions;
   readonly #tenants = new Map<string, Tenant>();
   readonly #system: SystemClass[] = [];
@@ -127,26 +120,15 @@ export class MemoryObjects implements Objects, Rehearsals {
   }
 
   insert(principal: Principal, path: string, rows: readonly Row[], options: { readonly atMs?: number } = {}): Promise<readonly string[]> {
-    return this.#writeAll(principal, path, rows.map((values) => ({ values, atMs: options.atMs })));
-  }
-
-  #writeAll(principal: Principal, path: string, rows: readonly WrittenRow[]): Promise<readonly string[]> {
     const view = this.#writable(principal, path);
-    const made = rows.map((row) => ({ ...row, kept: canonicalRow(view, this.#attributes(principal, view, row.values)) }));
-    const ids = made.map(({ values, kept, madeUp, atMs }) => this.#put(principal, view, { values: kept, id: this.#idOf(view, values, { kept, madeUp }), atMs }));
+    const isRelation = (name: string) => view.column(name) === undefined && this.#tenant(principal).edgeTypes.has(name);
+    const values = rows.map((row) => canonicalRow(view, Object.fromEntries(Object.entries(row).filter(([name]) => !isRelation(name)))));
+    const ids = values.map((row, index) => this.#put(principal, view, { values: row, id: this.#idOf(view, rows[index] ?? {}, row), atMs: options.atMs }));
     for (const [index, id] of ids.entries()) {
-      const relations = Object.entries(rows[index]?.values ?? {}).filter(([name]) => this.#isRelation(principal, view, name));
+      const relations = Object.entries(rows[index] ?? {}).filter(([name]) => isRelation(name));
       for (const [column, value] of relations) this.#relate(principal, { id, class: view.path }, { column, operation: "set", value });
     }
     return Promise.resolve(ids);
-  }
-
-  #attributes(principal: Principal, view: ClassView, row: Row): Row {
-    return Object.fromEntries(Object.entries(row).filter(([name]) => !this.#isRelation(principal, view, name)));
-  }
-
-  #isRelation(principal: Principal, view: ClassView, name: string): boolean {
-    return view.column(name) === undefined && this.#tenant(principal).edgeTypes.has(name);
   }
 
   #relate(principal: Principal, from: Required<ObjectRef>, edit: Edit): void {
@@ -161,36 +143,12 @@ export class MemoryObjects implements Objects, Rehearsals {
   }
 
   ingest(principal: Principal, path: string, records: readonly NewRecord[]): Promise<readonly string[]> {
-    return this.#writeAll(principal, path, records.map(({ values, timeMs, identity, writeUs }) => {
-      return { values, atMs: writeUs === undefined ? timeMs : Math.floor(writeUs / 1_000), madeUp: `${timeMs}-${digest(identity)}` };
-    }));
-  }
-
-  writeTimes(_principal: Principal, refs: readonly (ObjectRef | undefined)[]): Promise<readonly number[]> {
-    const timeUs = this.#now() * 1_000;
-    return Promise.resolve(refs.map(() => timeUs));
-  }
-
-  async rehearse(principal: Principal): Promise<Rehearsal> {
-    const unsupported = (): never => {
-      throw new AppError("unsupported", "Definitions are not tried here.");
-    };
-    return {
-      catalog: await this.catalog(principal),
-      createClass: unsupported,
-      alterClass: unsupported,
-      createEdgeType: unsupported,
-      checkRow: (path, row) => {
-        const view = this.#writable(principal, path);
-        const kept = canonicalRow(view, this.#attributes(principal, view, row));
-        const id = this.#idOf(view, row, { kept, madeUp: "" });
-        return id === `${view.label}:` ? undefined : id;
-      },
-      checkEdits: (path, edits) => {
-        const view = this.#writable(principal, path);
-        for (const { column, value } of edits) canonicalRow(view, this.#attributes(principal, view, { [column]: value ?? null }));
-      },
-    };
+    const view = this.#writable(principal, path);
+    return Promise.resolve(
+      records.map(({ values, timeMs, identity }) =>
+        this.#put(principal, view, { values: canonicalRow(view, values), id: `${view.label}:${timeMs}-${digest(identity)}`, atMs: timeMs }),
+      ),
+    );
   }
 
   update(principal: Principal, ref: ObjectRef, edits: readonly Edit[]): Promise<boolean> {
@@ -199,7 +157,7 @@ export class MemoryObjects implements Objects, Rehearsals {
     const view = this.#writable(principal, row.class.path);
     const { edgeTypes } = this.#tenant(principal);
     for (const edit of edits) if (!view.column(edit.column) && !edgeTypes.has(edit.column)) throw new AppError("not_found", `Field ${edit.column} Not Exist`);
-    const isRelation = (edit: Edit) => this.#isRelation(principal, view, edit.column);
+    const isRelation = (edit: Edit) => view.column(edit.column) === undefined;
     for (const edit of edits.filter(isRelation)) this.#relate(principal, { id: row.id, class: view.path }, edit);
     const values = withEdits(row, edits.filter((edit) => !isRelation(edit)));
     this.#table(principal, view.path).set(row.id, { ...row, values, vtimeMs: this.#now() });
@@ -216,6 +174,11 @@ export class MemoryObjects implements Objects, Rehearsals {
       this.#tenant(principal).edges.forget({ id: row.id, class: row.class.path });
     }
     return Promise.resolve(count);
+  }
+
+  writeTimes(_principal: Principal, refs: readonly (ObjectRef | undefined)[]): Promise<readonly number[]> {
+    const timeUs = this.#now() * 1_000;
+    return Promise.resolve(refs.map(() => timeUs));
   }
 
   /** There are no indexes. */
@@ -296,15 +259,14 @@ export class MemoryObjects implements Objects, Rehearsals {
     return view;
   }
 
-  #idOf(view: ClassView, given: Row, of: { readonly kept: Row; readonly madeUp: string | undefined }): string {
+  #idOf(view: ClassView, given: Row, values: Row): string {
     const id = canonicalText(given.id ?? "");
     if (id !== "" && given.id !== null) return id.startsWith(`${view.label}:`) ? id : `${view.label}:${id}`;
     if (view.keys.length === 0) {
-      if (of.madeUp !== undefined) return `${view.label}:${of.madeUp}`;
       this.#ids += 1;
       return `${view.label}:${String(this.#ids).padStart(8, "0")}`;
     }
-    const text = view.keys.map((key) => canonicalText(of.kept[key] ?? "")).join(":");
+    const text = view.keys.map((key) => canonicalText(values[key] ?? "")).join(":");
     return `${view.label}:${view.options.keyMode === "md5" ? digest(text) : text}`;
   }
 

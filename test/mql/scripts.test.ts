@@ -29,7 +29,8 @@ describe.each(scripts)("%s", (name) => {
   ])("over an engine, %s", async (_, options) => {
     await using engine = await openTestEngine(options);
     const objects = new ObjectService({ stores: engine, runtime });
-    await runScript(file, new QueryService({ objects, runtime }));
+    const batches = { stores: engine, controllers: { own: "one", has: () => true }, objects, runtime };
+    await runScript(file, new QueryService({ objects, runtime, batches }));
     await objects.close();
   });
 });

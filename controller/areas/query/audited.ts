@@ -22,7 +22,8 @@ export async function audited<T>(change: AuditedChange, work: () => Promise<T>):
   }
 }
 
-async function record({ audit, principal, action }: AuditedChange, error: unknown): Promise<void> {
+/** The entry about a change that ended well, or with the error. */
+export async function record({ audit, principal, action }: AuditedChange, error: unknown): Promise<void> {
   const code = error === undefined ? "ok" : isAppError(error) ? error.code : "internal";
   const outcome = error === undefined ? "ok" : code === "denied" ? "denied" : "failed";
   const { tenant, user, traceparent } = principal;

@@ -1,16 +1,19 @@
 import { AppError } from "../../../common/errors.ts";
 import { QUERY_COLLECT_MAX_ROWS, QUERY_VALUE_ROWS_MAX } from "../../../common/limits.ts";
-import { NOWHERE, type Script, type Statement } from "../../../common/mql/index.ts";
+import type { Batch, Script, Statement } from "../../../common/mql/index.ts";
 import type { Row, Value } from "../../../common/value.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Audit } from "../audit/index.ts";
 import type { Objects } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import { audited } from "./audited.ts";
+import type { BatchChange, OpenBatch } from "./batch/run.ts";
+import { BatchRuns, type BatchDependencies } from "./batch/runs.ts";
+import { batchAt, batchChanges, flat, type PreparedStatement } from "./batch/statements.ts";
 import type { Arguments } from "./literal.ts";
 import { ParsedTexts } from "./parsed.ts";
 import { about, aboutLater, located } from "./placing.ts";
-import { changesAnything, definesAnything, type Prepared, prepare, type PrepareContext, targetOf } from "./statement.ts";
+import { changesAnything, definesAnything, one, prepare, type PrepareContext, targetOf } from "./statement.ts";
 import { withSchemaClass } from "./schema-class.ts";
 import type { Query, QueryOptions, QueryResult } from "./types.ts";
 
@@ -21,6 +24,8 @@ export interface QueryDependencies {
   readonly audit?: Pick<Audit, "ready" | "write">;
   /** Where sorts may put what memory should not hold; absent: they are refused beyond `QUERY_SORT_MAX_ROWS`. */
   readonly sortFolder?: string;
+  /** What batches are put on record with before they are made; absent: they are checked and made without. */
+  readonly batches?: Pick<BatchDependencies, "stores" | "controllers" | "objects" | "runtime">;
 }
 
 export class QueryService implements Query {
@@ -29,29 +34,40 @@ export class QueryService implements Query {
   readonly #audit: Pick<Audit, "ready" | "write"> | undefined;
   readonly #sortFolder: string | undefined;
   readonly #texts = new ParsedTexts();
+  readonly #batches: BatchRuns | undefined;
 
-  constructor({ objects, runtime, audit, sortFolder }: QueryDependencies) {
+  constructor({ objects, runtime, audit, sortFolder, batches }: QueryDependencies) {
     this.#sortFolder = sortFolder;
     this.#objects = objects;
     this.#runtime = runtime;
     this.#audit = audit;
+    this.#batches = batches && new BatchRuns({ ...batches, audit, changesOf: (open) => this.#changesOf(open) });
   }
 
   async run(principal: Principal, text: string, options: QueryOptions = {}): Promise<QueryResult> {
     const script = paged(this.#texts.parsed(text), options.cursor);
     try {
-      return await this.#runAudited(principal, script, options);
+      return await this.#runAudited(script, { principal, text, signal: options.signal }, options.values);
     } catch (error) {
       throw located(error, text, script.statements.length);
     }
   }
 
-  async #runAudited(principal: Principal, script: Script, options: QueryOptions): Promise<QueryResult> {
-    const executions = executionsOf(script, options.values);
-    const changes = script.statements.filter(changesAnything);
-    if (changes.length === 0) return this.#runScript(script, executions, { principal, signal: options.signal });
-    const action = `MQL ${[...new Set(changes.map(targetOf))].slice(0, 20).join(", ")}`;
-    return audited({ audit: this.#audit, principal, action }, () => this.#runScript(script, executions, { principal, signal: options.signal }));
+  async #runAudited(script: Script, caller: Caller, values: QueryOptions["values"]): Promise<QueryResult> {
+    const executions = executionsOf(script, values);
+    if (!script.statements.some(changesAnything)) return this.#runScript(script, executions, caller);
+    const change = { audit: this.#audit, principal: caller.principal, action: actionOf(script.statements) };
+    return audited(change, () => this.#runScript(script, executions, caller));
+  }
+
+  /** Goes on with batches that nobody works on. To be called from time to time and when a controller went; safe on several controllers. */
+  async maintain(tenant: string): Promise<void> {
+    await this.#batches?.maintain(tenant);
+  }
+
+  /** Batches that are under way rest until somebody goes on with them. */
+  async close(): Promise<void> {
+    await this.#batches?.close();
   }
 
   async rows(principal: Principal, text: string, values?: readonly Value[]): Promise<readonly Row[]> {
@@ -77,7 +93,7 @@ export class QueryService implements Query {
   }
 
   async #runStatement(statement: Statement, executions: readonly Arguments[], caller: Caller & { readonly isLast: boolean }): Promise<QueryResult> {
-    if (statement.kind === "batch") return this.#runBatch(statement.statements, executions, caller);
+    if (statement.kind === "batch") return this.#runBatch(statement, executions, caller);
     const context = await this.#context(caller, executions);
     return this.#runPrepared({ statement, prepared: about(statement.span, () => prepare(statement, context)) }, caller);
   }
@@ -88,17 +104,35 @@ export class QueryService implements Query {
   }
 
   /** Wholly checked before its first write, except that what follows a definition can be checked only after it. */
-  async #runBatch(statements: readonly Statement[], executions: readonly Arguments[], caller: Caller & { readonly isLast: boolean }): Promise<QueryResult> {
-    if (statements.some((statement) => statement.kind === "batch" || definesAnything(statement))) {
-      return this.#runScript({ kind: "script", statements, placeholders: 0, span: NOWHERE }, executions, caller);
-    }
-    const context = await this.#context(caller, executions);
-    const prepared = statements.map((statement) => ({ statement, prepared: about(statement.span, () => prepare(statement, context)) }));
+  async #runBatch(batch: Batch, executions: readonly Arguments[], caller: Caller & { readonly isLast: boolean }): Promise<QueryResult> {
+    const statements = flat(batch.statements);
+    if (statements.some(definesAnything)) return this.#runScript({ ...batch, kind: "script", placeholders: 0 }, executions, caller);
+    const prepared = preparedAll(statements, await this.#context(caller, executions));
+    const changes = batchChanges(prepared);
+    if (this.#batches && changes && changes.length > 0) return this.#runJournalled({ batch, prepared, changes, values: executions[0] ?? [] }, caller);
     let result: QueryResult | undefined;
     for (const [index, one] of prepared.entries()) {
       result = await this.#runPrepared(one, { isLast: caller.isLast && index === prepared.length - 1 });
     }
     return result ?? { meta: { type: "select", classes: {}, columns: {}, rootclass: "" }, rows: nothing() };
+  }
+
+  async #runJournalled({ batch, prepared, changes, values }: JournalledBatch, caller: Caller & { readonly isLast: boolean }): Promise<QueryResult> {
+    const { principal, text, signal } = caller;
+    const order = { principal, text, at: batch.span.start, values, action: actionOf([batch]) };
+    const answer = await this.#batches?.run(order, changes, signal);
+    const last = prepared.at(-1);
+    if (!last) throw new RangeError("a batch with changes has a last statement");
+    return last.prepared.isRead ? this.#runPrepared(last, caller) : { meta: last.prepared.meta, rows: one(answer ?? []) };
+  }
+
+  async #changesOf({ principal, text, at, values, done }: OpenBatch): Promise<readonly BatchChange[]> {
+    const batch = batchAt(this.#texts.parsed(text).statements, at);
+    if (!batch) throw new AppError("conflict", "[Exec] This version does not find the batch in its text.");
+    const context = await this.#context({ principal, text, signal: undefined }, [values]);
+    const changes = batchChanges(preparedAll(flat(batch.statements).filter(changesAnything).slice(done), context));
+    if (changes) return changes;
+    throw new AppError("conflict", "[Exec] What the batch has still to change belongs to the platform by now.");
   }
 
   async #context(caller: Caller, executions: readonly Arguments[]): Promise<PrepareContext> {
@@ -107,14 +141,27 @@ export class QueryService implements Query {
   }
 }
 
-interface PreparedStatement {
-  readonly statement: Statement;
-  readonly prepared: Prepared;
+interface JournalledBatch {
+  readonly batch: Batch;
+  readonly prepared: readonly PreparedStatement[];
+  readonly changes: readonly BatchChange[];
+  readonly values: Arguments;
 }
 
 interface Caller {
   readonly principal: Principal;
+  /** All of it. */
+  readonly text: string;
   readonly signal: AbortSignal | undefined;
+}
+
+function preparedAll(statements: readonly Statement[], context: PrepareContext): readonly PreparedStatement[] {
+  return statements.map((statement) => ({ statement, prepared: about(statement.span, () => prepare(statement, context)) }));
+}
+
+/** What is changed, for the audit trail. */
+function actionOf(statements: readonly Statement[]): string {
+  return `MQL ${[...new Set(statements.filter(changesAnything).map(targetOf))].slice(0, 20).join(", ")}`;
 }
 
 function paged(script: Script, cursor: string | undefined): Script {

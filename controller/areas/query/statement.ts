@@ -4,6 +4,9 @@ import { type Batch, type Delete, type Explain, type Insert, type InsertJson, ty
 import type { Row } from "../../../common/value.ts";
 import type { ClassCatalog, ObjectRow, Objects, ReadRequest } from "../objects/index.ts";
 import { type Principal, requirePermission } from "../permissions/index.ts";
+import { repeatableChange } from "./batch/found.ts";
+import type { Repeatable } from "./batch/repeatable.ts";
+import { repeatableInsert } from "./batch/rows.ts";
 import { classChange, classSpec } from "./define.ts";
 import { planGraph } from "./graph/reading.ts";
 import { bindInsert, bindInsertJson, runInsert } from "./insert.ts";
@@ -22,6 +25,8 @@ import type { ColumnMeta, QueryMeta, StatementType } from "./types.ts";
 export interface Prepared {
   readonly meta: QueryMeta;
   readonly isRead: boolean;
+  /** The same for a batch, so that it can be made again; absent where only the owners of what is changed know how. */
+  readonly repeatable?: Repeatable | undefined;
   /** Does the work of a change at once; a read is done while its rows are taken. */
   run(): Promise<AsyncIterable<readonly Row[]>>;
   /** How it is going to be done, one line for each step; nothing is read or changed for it. */
@@ -118,6 +123,7 @@ function insert(statement: Insert | InsertJson, context: PrepareContext): Prepar
   return {
     meta: plainMeta("insert", rootclass, [COUNT_COLUMN, IDS_COLUMN]),
     isRead: false,
+    repeatable: repeatableInsert(works, writeContext(context, [])),
     async run() {
       const ids = await runInsert(works, writeContext(context, []));
       return one([{ count: ids.length, ids }]);
@@ -127,13 +133,15 @@ function insert(statement: Insert | InsertJson, context: PrepareContext): Prepar
 }
 
 function change(type: "update" | "delete", statement: Update | Delete, context: PrepareContext): Prepared {
-  const changes = context.executions.map((values) => ({ values, change: bindChange(statement, context, values) }));
+  const changes = context.executions.map((values) => ({ context: writeContext(context, values), change: bindChange(statement, context, values) }));
+  const [only] = changes;
   return {
     meta: plainMeta(type, statement.class.path, [COUNT_COLUMN]),
     isRead: false,
+    repeatable: only && changes.length === 1 ? repeatableChange(only.change, { ...only.context, catalog: context.catalog }) : undefined,
     async run() {
       const rows: Row[] = [];
-      for (const { values, change } of changes) rows.push({ count: await change(writeContext(context, values)) });
+      for (const each of changes) rows.push({ count: await each.change.run(each.context) });
       return one(rows);
     },
     async explain() {
@@ -268,6 +276,6 @@ function readsSchema(request: ReadRequest, { catalog }: PrepareContext): boolean
   return view !== undefined && isSchemaClass(view);
 }
 
-async function* one<T>(rows: readonly T[]): AsyncIterable<readonly T[]> {
+export async function* one<T>(rows: readonly T[]): AsyncIterable<readonly T[]> {
   if (rows.length > 0) yield await Promise.resolve(rows);
 }

@@ -2,7 +2,7 @@ import { AppError } from "../../../common/errors.ts";
 import { QUERY_UPDATE_MAX_ROWS, QUERY_WRITES_IN_FLIGHT_MAX } from "../../../common/limits.ts";
 import type { Delete, Update } from "../../../common/mql/index.ts";
 import type { Row } from "../../../common/value.ts";
-import { canonicalValue, type ClassView, type EdgeType, type Edit, type ObjectRow, type Objects } from "../objects/index.ts";
+import { canonicalValue, type ClassView, type EdgeType, type Edit, type ObjectRow, type Objects, type ReadRequest, type SettledTime } from "../objects/index.ts";
 import { kindOf } from "./kind.ts";
 import { type Arguments, literal, rowCount } from "./literal.ts";
 import { withEdits } from "./edits.ts";
@@ -18,10 +18,22 @@ export interface WriteContext extends RunContext {
   readonly values: Arguments;
 }
 
-/** A bound change: `run` does it and tells how many objects it changed. */
-export type Change = (context: WriteContext) => Promise<number>;
+/** A bound change of the objects that a condition means. */
+export interface Change {
+  readonly scope: Scope;
+  /** What it looks at to find its objects. */
+  readonly reads: readonly ReadRequest[];
+  /** What is done to objects of that class; nothing where they are removed. */
+  edits(view: ClassView): readonly Edit[];
+  /** Does it and tells how many objects it changed. */
+  run(context: WriteContext): Promise<number>;
+  /** All its objects; rights and row conditions are checked. */
+  find(context: WriteContext): Promise<readonly Ref[]>;
+  /** Does it with just these and tells how many it changed. */
+  make(refs: readonly Ref[], context: WriteContext): Promise<number>;
+}
 
-interface Ref {
+export interface Ref extends SettledTime {
   readonly id: string;
   readonly class: ClassView;
 }
@@ -61,9 +73,15 @@ export function bindDelete(statement: Delete, scope: Scope, values: Arguments): 
   const reads = readsOf(scope, statement.where, { values });
   const filter = filterOf({ scope, where: statement.where, values });
   const limit = statement.limit ? rowCount(statement.limit, values) : undefined;
-  return (context) => {
-    const found = matching({ reads, filter, slices: new Slices(context) }, context);
-    return removeFound(found, { scope, limit, context, withVersions: statement.withVersion });
+  const found = (context: WriteContext) => matching({ reads, filter, slices: new Slices(context) }, context);
+  const removal = { scope, withVersions: statement.withVersion };
+  return {
+    scope,
+    reads,
+    edits: () => [],
+    run: (context) => removeFound(found(context), { ...removal, limit, context }),
+    find: (context) => collect(limited(found(context), limit), (row) => requireWritable(scope, row.class)),
+    make: (refs, context) => removeAll(refs, { ...removal, context }),
   };
 }
 
@@ -94,13 +112,17 @@ function bindEdits(edits: readonly BoundEdit[], target: EditTarget): Change {
   const reads = readsOf(scope, where, { values });
   const filter = filterOf({ scope, where, values });
   const visible = visibility(scope);
-  return async (context) => {
+  const editsOf = (view: ClassView) => editsFor(view, edits, scope);
+  const find: Change["find"] = (context) => {
     const found = matching({ reads, filter, slices: new Slices(context) }, context);
-    const refs = await collect(limited(found, limit), (row) => checkEditedRow(row, editsFor(row.class, edits, scope), { scope, visible }));
+    return collect(limited(found, limit), (row) => checkEditedRow(row, editsOf(row.class), { scope, visible }));
+  };
+  const make: Change["make"] = async (refs, context) => {
     const count = await applyEdits(refs, edits, { scope, context });
     if (refresh) await context.objects.refresh(scope.principal, refs.map(({ id, class: { path } }) => ({ id, class: path })));
     return count;
   };
+  return { scope, reads, edits: editsOf, find, make, run: async (context) => make(await find(context), context) };
 }
 
 function checkEdited(name: string, operation: Edit["operation"], scope: Scope): void {
@@ -171,7 +193,7 @@ async function applyEdits(refs: readonly Ref[], edits: readonly BoundEdit[], tar
 async function applyEdit(ref: Ref, edits: readonly Edit[], target: { readonly scope: Scope; readonly context: WriteContext }): Promise<boolean> {
   const { principal } = target.scope;
   if (edits.length === 0) return false;
-  if (!ref.class.system) return target.context.objects.update(principal, { id: ref.id, class: ref.class.path }, edits);
+  if (!ref.class.system) return target.context.objects.update(principal, { id: ref.id, class: ref.class.path }, edits, settledTime(ref));
   const update = ref.class.guard?.update;
   if (!update) throw guarded("updated", ref.class);
   return update(principal, ref.id, edits);
@@ -185,32 +207,39 @@ interface Removal {
 
 async function removeAll(rows: readonly Ref[], removal: Removal): Promise<number> {
   let count = 0;
-  for (const [view, refs] of byClass(rows)) {
-    requireWritable(removal.scope, view);
-    count += await removeOfClass(view, refs, removal);
+  for (const [first, refs] of alike(rows)) {
+    requireWritable(removal.scope, first.class);
+    count += await removeAlike(first, refs, removal);
   }
   return count;
 }
 
-async function removeOfClass(view: ClassView, refs: readonly Ref[], removal: Removal): Promise<number> {
+async function removeAlike(first: Ref, refs: readonly Ref[], removal: Removal): Promise<number> {
   const { principal } = removal.scope;
+  const view = first.class;
   if (!view.system) {
     const targets = refs.map(({ id }) => ({ id, class: view.path }));
-    return removal.context.objects.remove(principal, targets, removal.withVersions ? { withVersions: true } : {});
+    return removal.context.objects.remove(principal, targets, { ...settledTime(first), ...(removal.withVersions ? { withVersions: true } : {}) });
   }
   const remove = view.guard?.remove;
   if (!remove) throw guarded("deleted", view);
   return remove(principal, refs.map(({ id }) => id));
 }
 
-function byClass(rows: readonly Ref[]): ReadonlyMap<ClassView, readonly Ref[]> {
-  const groups = new Map<ClassView, Ref[]>();
+/** Those of one class and one time of writing together, with the first of them. */
+function alike(rows: readonly Ref[]): Iterable<readonly [Ref, readonly Ref[]]> {
+  const groups = new Map<string, [Ref, Ref[]]>();
   for (const row of rows) {
-    const group = groups.get(row.class);
-    if (group) group.push(row);
-    else groups.set(row.class, [row]);
+    const key = `${row.class.cid} ${row.writeUs ?? ""}`;
+    const group = groups.get(key);
+    if (group) group[1].push(row);
+    else groups.set(key, [row, [row]]);
   }
-  return groups;
+  return groups.values();
+}
+
+function settledTime({ writeUs }: Ref): SettledTime {
+  return writeUs === undefined ? {} : { writeUs };
 }
 
 export function requireWritable(scope: Scope, view: ClassView): void {

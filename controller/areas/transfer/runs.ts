@@ -3,10 +3,10 @@ import { AppError, isAppError } from "../../../common/errors.ts";
 import { IMPORT_CHUNK_ATTEMPTS, IMPORT_CHUNK_RETRY_MS, IMPORT_PROGRESS_MS, SHUTDOWN_DEADLINE_MS } from "../../../common/limits.ts";
 import { wait } from "../../../common/time.ts";
 import type { Runtime } from "../../runtime.ts";
-import type { Controllers } from "../../store/journal.ts";
+import { isPassing, type Controllers } from "../../store/journal.ts";
 import type { Objects } from "../objects/index.ts";
 import type { TransferRecords } from "./records.ts";
-import { RESTING_CODES, scriptParts } from "./source.ts";
+import { scriptParts } from "./source.ts";
 import type { ImportEnd, OpenImport, TransferStore, VersionedImport } from "./store.ts";
 import { ScriptWriter, type Progress } from "./write.ts";
 
@@ -88,7 +88,7 @@ export class ImportRuns {
       if (!journal.open.end) await journal.decide(await this.#write(journal));
       await journal.settle();
     } catch (error) {
-      if (!(error instanceof Lost) && !isResting(error)) throw error;
+      if (!(error instanceof Lost) && !isPassing(error)) throw error;
     }
     return journal.open;
   }
@@ -102,7 +102,7 @@ export class ImportRuns {
         await this.#writeOnce(journal);
         return { state: "done", message: "" };
       } catch (error) {
-        if (isAppError(error) && !isResting(error)) return { state: "failed", code: error.code, message: error.message };
+        if (isAppError(error) && !isPassing(error)) return { state: "failed", code: error.code, message: error.message };
         if (journal.open.notedMs > before) attempt = 1;
         if (!isAppError(error) || error.code === "internal" || this.#closing.signal.aborted || attempt >= IMPORT_CHUNK_ATTEMPTS) throw error;
         await wait(clock, IMPORT_CHUNK_RETRY_MS * attempt, this.#closing.signal);
@@ -160,8 +160,4 @@ class Journal {
   #nextMs(): number {
     return Math.max(this.#dependencies.runtime.clock.nowMs(), this.open.notedMs + 1);
   }
-}
-
-function isResting(error: unknown): boolean {
-  return isAppError(error) && RESTING_CODES.has(error.code);
 }

@@ -1,5 +1,6 @@
 import { AppError, isAppError } from "../../../common/errors.ts";
 import { parseScript, StatementSplitter, type Statement, type StatementText } from "../../../common/mql/index.ts";
+import { isPassing } from "../../store/journal.ts";
 import type { Place } from "./types.ts";
 
 /** A piece of an upload that is done whole: a statement, or a batch. */
@@ -38,15 +39,12 @@ export function parsePart(part: ScriptPart): readonly Statement[] {
 
 /** What is wrong with a part, with where in the upload that is. What is no fault of the upload is thrown as it is. */
 export function faultOf(part: ScriptPart, error: unknown): AppError {
-  if (!isAppError(error) || RESTING_CODES.has(error.code)) throw error;
+  if (!isAppError(error) || isPassing(error)) throw error;
   const { line, column } = error.details ?? {};
   const fault = typeof line === "number" && typeof column === "number" ? { line, column } : typeof column === "string" ? { field: column } : {};
   const message = error.message.replace(/ at line \d+ column \d+/, "");
   return new AppError(error.code, `${part.place(fault)}: ${message}`, { cause: error, ...(error.details && { details: error.details }) });
 }
-
-/** Faults of the moment: the same may well work later. */
-export const RESTING_CODES: ReadonlySet<string> = new Set(["unavailable", "unknown_outcome", "deadline", "limited", "internal", "cancelled"]);
 
 function partOf({ text, start }: StatementText): ScriptPart {
   return {

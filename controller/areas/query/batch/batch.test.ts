@@ -1,0 +1,235 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { AppError } from "../../../../common/errors.ts";
+import { QUERY_BATCH_KEEP_MS } from "../../../../common/limits.ts";
+import { realClock } from "../../../../test/helpers/clock.ts";
+import { onCluster, openTestEngine, type TestEngine } from "../../../../test/helpers/engine.ts";
+import { prove } from "../../../../test/helpers/evidence.ts";
+import { Mortality } from "../../../../test/helpers/mortal.ts";
+import { testPrincipal, testRuntime } from "../../../../test/helpers/runtime.ts";
+import { StoppableStores } from "../../../../test/helpers/stoppable-stores.ts";
+import type { Stores, TenantStore } from "../../../store/engine.ts";
+import type { AuditEntry } from "../../audit/index.ts";
+import { ObjectService } from "../../objects/index.ts";
+import { QueryService } from "../service.ts";
+import type { OpenBatch } from "./run.ts";
+import { decodeStored } from "../../../store/format.ts";
+
+const admin = testPrincipal();
+const CLASSES = `create class /matrix/box (host varchar, run int, size int, notes list<varchar>, keys(host));
+  create class /matrix/event (run int, n int);
+  create class /matrix/line (run int, n int) with kind='record'`;
+
+let engine: TestEngine;
+let objects: ObjectService;
+let entries: AuditEntry[];
+const runtime = testRuntime(realClock);
+
+beforeAll(async () => {
+  engine = await openTestEngine();
+  objects = new ObjectService({ stores: engine, runtime });
+  objects.registerSystemClass({ path: "/owned", columns: [{ name: "a", type: "int" }], guard: { insert: () => Promise.resolve(["owned:1"]) } });
+  entries = [];
+  await queryOf("first").rows(admin, CLASSES);
+});
+afterAll(async () => {
+  await objects.close();
+  await engine[Symbol.asyncDispose]();
+});
+
+interface Parts {
+  readonly objects?: ObjectService;
+  readonly stores?: Stores;
+  /** The controllers that are there. */
+  readonly present?: ReadonlySet<string>;
+}
+
+function queryOf(own: string, parts: Parts = {}): QueryService {
+  const of = { objects, stores: engine, present: new Set([own]), ...parts };
+  const audit = { ready: () => Promise.resolve(), write: (entry: AuditEntry) => Promise.resolve(void entries.push(entry)) };
+  const controllers = { own, has: (id: string) => of.present.has(id) };
+  return new QueryService({ objects: of.objects, runtime, audit, batches: { stores: of.stores, controllers, objects: of.objects, runtime } });
+}
+
+async function openBatches(): Promise<readonly OpenBatch[]> {
+  const { kv } = await engine.tenant("matrix");
+  return (await kv.list("batches/")).entries.map(({ value }) => decodeStored<OpenBatch>(value));
+}
+
+/** Everything a batch can do: rows with keys and without, records, changes of what it made itself. */
+function script(run: number): string {
+  return `begin
+    insert into /matrix/box (host, run, size, notes) values ('${run}-a', ${run}, 1, ['n']), ('${run}-b', ${run}, 2, ['n']);
+    insert into /matrix/event run=${run}, n=1; insert into /matrix/line run=${run}, n=1;
+    update /matrix/box set size=10, notes = notes + ['x'] where run=${run} and size < 2;
+    delete from /matrix/box where run=${run} and size = 2;
+    insert into /matrix/event run=${run}, n=2;
+  end`;
+}
+
+/** Journal, boxes, event, line, journal, update, journal, delete, event, journal. */
+const WRITES = 10;
+
+const WHOLE = { box: [{ host: "a", size: 10, notes: ["n", "x"] }], event: [1, 2], line: [1] };
+const NOTHING = { box: [], event: [], line: [] };
+
+async function stateOf(run: number): Promise<typeof WHOLE | typeof NOTHING> {
+  const query = queryOf("reader");
+  const box = await query.rows(admin, `select host, size, notes from /matrix/box where run=${run} order by host`);
+  const [event, line] = await Promise.all(["event", "line"].map(async (path) => (await query.rows(admin, `select n from /matrix/${path} where run=${run} order by n`)).map(({ n }) => n)));
+  return { box: box.map((row) => ({ ...row, host: String(row["host"]).slice(-1) })), event, line } as typeof WHOLE;
+}
+
+/** Its stores and its journal die together, at one of their writes. */
+function mortalStores(mortality: () => Mortality): { readonly journal: Stores; readonly data: Stores } {
+  const storesOf = (part: (store: TenantStore) => Partial<TenantStore>): Stores => ({
+    system: () => engine.system(),
+    tenant: async (name) => {
+      const store = await engine.tenant(name);
+      return { ...store, ...part(store) };
+    },
+  });
+  return {
+    journal: storesOf(({ kv }) => ({ kv: mortality().mortal(kv) })),
+    data: storesOf((store) => ({
+      objects: new Proxy(store.objects, { get: (target, name) => Reflect.get(mortality().mortal(target), name) as unknown }),
+    })),
+  };
+}
+
+test.each(onCluster ? [true] : [true, false])("at whatever write its controller dies, a batch is made whole by another one or was never begun (that write came to pass: %j)", async (isWritten) => {
+  let mortality = new Mortality(Infinity, isWritten);
+  const { journal, data } = mortalStores(() => mortality);
+  const mortal = new ObjectService({ stores: data, runtime });
+  await mortal.catalog(admin);
+  const dying = queryOf("dying", { objects: mortal, stores: journal });
+  const survivor = queryOf("survivor");
+  let writes = 0;
+  for (; ; writes += 1) {
+    const run = 1_000 + writes * 2 + Number(isWritten);
+    mortality = new Mortality(writes, isWritten);
+    const lived = dying.run(admin, script(run)).then(() => false);
+    if (!(await Promise.race([lived, mortality.died.then(() => true)]))) break;
+    await survivor.maintain("matrix");
+    // The first write is that of the journal.
+    expect(await stateOf(run), `dead at write ${writes}`).toEqual(writes > 0 || isWritten ? WHOLE : NOTHING);
+    expect(await openBatches()).toEqual([]);
+  }
+  expect(writes).toBe(WRITES);
+  await mortal.close();
+  prove("batches-are-whole", { engine: engine.kind, cases: [`${writes} writes at which the controller died`] });
+});
+
+test("a batch whose controller pauses is taken over; it changes nothing when it wakes, also where others wrote meanwhile", async () => {
+  const present = new Set(["paused", "second"]);
+  const stores = new StoppableStores(engine);
+  const pausing = new ObjectService({ stores, runtime });
+  await pausing.catalog(admin);
+  const held = stores.hold("change");
+  const paused = queryOf("paused", { objects: pausing, present }).run(admin, script(1));
+  const call = await held;
+  const second = queryOf("second", { present });
+  await second.maintain("matrix");
+  expect(await stateOf(1)).toEqual(NOTHING);
+  present.delete("paused");
+  await second.maintain("matrix");
+  expect(await stateOf(1)).toEqual(WHOLE);
+  await second.rows(admin, "update /matrix/box set size = 99 where host = '1-a'; insert into /matrix/box host='1-b', run=1, size=7");
+  call.goOn();
+  await expect(paused).rejects.toMatchObject({ code: "unknown_outcome", message: expect.stringContaining("need not be repeated") as string });
+  expect(await stateOf(1)).toEqual({ ...WHOLE, box: [{ host: "a", size: 99, notes: ["n", "x"] }, { host: "b", size: 7, notes: null }] });
+  expect(await openBatches()).toEqual([]);
+  await pausing.close();
+});
+
+test("where the stores fail in the middle, whoever asked is told that the rest will come, and it comes once", async () => {
+  const failing = new Proxy(objects, {
+    get(target, name) {
+      if (name === "update") return () => Promise.reject(new AppError("unavailable", "away"));
+      const member: unknown = Reflect.get(target, name);
+      return typeof member === "function" ? (member.bind(target) as unknown) : member;
+    },
+  });
+  entries = [];
+  const query = queryOf("first", { objects: failing });
+  await expect(query.run(admin, script(2))).rejects.toMatchObject({ code: "unknown_outcome", details: { made: 3, line: 4 } });
+  expect((await stateOf(2)).box).toHaveLength(2);
+  await queryOf("first").maintain("matrix");
+  expect(await stateOf(2)).toEqual(WHOLE);
+  await queryOf("first").maintain("matrix");
+  const action = "MQL insert /matrix/box, insert /matrix/event, insert /matrix/line, update /matrix/box, delete /matrix/box, insert /matrix/event";
+  expect(entries.map(({ action: told, outcome }) => [told, outcome])).toEqual([[action, "failed"], [action, "ok"]]);
+});
+
+test.each([
+  ["a value", "insert into /matrix/box host='x', run=3, size='many'", "invalid"],
+  ["a value of an update", "update /matrix/box set size='many' where run=3", "invalid"],
+  ["a name", "insert into /matrix/box nothing=1", "not_found"],
+  ["a key", "insert into /matrix/box run=3", "invalid"],
+  ["rights", "delete from /matrix/line", "denied"],
+  ["a row condition", "update /matrix/box set run=4 where host='3-own'", "denied"],
+])("%s that is wrong is told before anything is written, with its place", async (_, wrong, code) => {
+  await queryOf("first").rows(admin, "insert into /matrix/box host='3-own', run=3");
+  const data = [{ class: "/", access: "write" }, { class: "/matrix/box", access: "write", where: "run = 3" }, { class: "/matrix/line", access: "read" }] as const;
+  const failed = queryOf("first").run({ ...admin, data }, `begin insert into /matrix/event run=3, n=1;\n ${wrong}; end`);
+  await expect(failed).rejects.toMatchObject({ code, details: { line: 2, column: 2 } });
+  expect((await stateOf(3)).event).toEqual([]);
+  expect(await openBatches()).toEqual([]);
+});
+
+test("what can be told only when earlier changes are made ends the batch there, and says so", async () => {
+  const failed = queryOf("first").run(admin, "begin insert into /matrix/box host='4-a', run=4; update /matrix/box set host='4-b' where run=4; insert into /matrix/event run=4, n=1 end");
+  await expect(failed).rejects.toThrow("cannot be changed. The 1 changes before it were made.");
+  expect((await stateOf(4)).event).toEqual([]);
+  expect(await openBatches()).toEqual([]);
+});
+
+test("a batch that does not fit its journal is refused by the name of the limit", async () => {
+  const large = ["a", "b", "c"].map((name) => `insert into /matrix/box host='5-${name}', run=5, notes=['${"x".repeat(400_000)}']`);
+  await expect(queryOf("first").run(admin, `begin ${large.join(";")} end`)).rejects.toMatchObject({ code: "too_large", details: { limit: "QUERY_BATCH_JOURNAL_MAX_BYTES" } });
+  expect(await stateOf(5)).toEqual(NOTHING);
+});
+
+test("changes that do not look at each other's objects are journalled together", async () => {
+  const noted: unknown[] = [];
+  const stores: Stores = {
+    system: () => engine.system(),
+    async tenant(name) {
+      const store = await engine.tenant(name);
+      const kv = new Proxy(store.kv, {
+        get(target, member) {
+          if (member === "put") noted.push(member);
+          const found: unknown = Reflect.get(target, member);
+          return typeof found === "function" ? (found.bind(target) as unknown) : found;
+        },
+      });
+      return { ...store, kv };
+    },
+  };
+  const query = queryOf("first", { stores });
+  await query.rows(admin, "insert into /matrix/box (host, run) values ('6-a', 6), ('6-b', 6)");
+  const changes = "insert into /matrix/box (host, run, size) values ('6-c', 6, 3), ('6-c', 6, 4); update /matrix/box set size=1 where id='box:6-a'; delete from /matrix/box where id='box:6-b'";
+  expect(await query.rows(admin, `begin ${changes} end`)).toEqual([{ count: 1 }]);
+  expect(noted).toHaveLength(1);
+  expect((await stateOf(6)).box).toMatchObject([{ host: "a", size: 1 }, { host: "c", size: 4 }]);
+  await query.rows(admin, "begin update /matrix/box set size=2 where id='box:6-a'; update /matrix/box set size=3 where size=2 and id='box:6-a' end");
+  expect(noted).toHaveLength(3);
+  expect((await stateOf(6)).box).toMatchObject([{ host: "a", size: 3 }, { host: "c", size: 4 }]);
+});
+
+test("definitions, and objects whose owners write them, make a script of a batch: nothing is journalled", async () => {
+  const query = queryOf("first", { stores: { system: () => engine.system(), tenant: () => Promise.reject(new Error("no journal is asked for")) } });
+  await query.rows(admin, "begin create class if not exists /matrix/made (n int); insert into /matrix/made n=1 end");
+  expect(await query.rows(admin, "begin insert into /matrix/owned a=1; insert into /matrix/made n=2; select n from /matrix/made order by n end")).toEqual([{ n: 1 }, { n: 2 }]);
+});
+
+test("a batch that nobody went on with for too long is given up, and that is on record", async () => {
+  const late = { ...runtime, clock: { ...realClock, nowMs: () => realClock.nowMs() - QUERY_BATCH_KEEP_MS - 1, monotonicMs: () => realClock.monotonicMs() } };
+  const failing = new Proxy(objects, { get: (target, name) => (name === "ingest" ? () => Promise.reject(new AppError("unavailable", "away")) : (Reflect.get(target, name) as () => unknown).bind(target)) });
+  const batches = { stores: engine, controllers: { own: "first", has: () => true }, objects: failing, runtime: late };
+  await expect(new QueryService({ objects: failing, runtime, batches }).run(admin, script(7))).rejects.toMatchObject({ code: "unknown_outcome" });
+  entries = [];
+  await queryOf("first").maintain("matrix");
+  expect(await openBatches()).toEqual([]);
+  expect(await stateOf(7)).toEqual(NOTHING);
+  expect(entries).toMatchObject([{ outcome: "failed", code: "conflict" }]);
+});

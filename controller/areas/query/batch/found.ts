@@ -1,0 +1,87 @@
+import { AppError, isAppError } from "../../../../common/errors.ts";
+import type { Row } from "../../../../common/value.ts";
+import type { ClassCatalog, ReadRequest, Rehearsal } from "../../objects/index.ts";
+import type { Change, Ref, WriteContext } from "../write.ts";
+import type { FoundObjects, Making, Repeatable, Settled, Settlement } from "./repeatable.ts";
+
+interface ChangeContext extends WriteContext {
+  readonly catalog: ClassCatalog;
+}
+
+/** `undefined` where the owner of a class may have to do the work. */
+export function repeatableChange(change: Change, context: ChangeContext): Repeatable | undefined {
+  const { scope } = change;
+  return scope.classes.some((view) => view.system && scope.access(view).writable) ? undefined : new RepeatableChange(change, context);
+}
+
+/** An UPDATE or a DELETE of the objects that were found when it was settled. */
+class RepeatableChange implements Repeatable {
+  readonly #change: Change;
+  readonly #context: ChangeContext;
+  #rehearsal: Rehearsal | undefined;
+
+  constructor(change: Change, context: ChangeContext) {
+    this.#change = change;
+    this.#context = context;
+  }
+
+  /** In a tree a value may fit some classes only; which of them are meant is not known yet. */
+  check(rehearsal: Rehearsal): void {
+    this.#rehearsal = rehearsal;
+    const paths = this.#change.scope.classes.filter((view) => this.#change.edits(view).length > 0).map((view) => view.path);
+    const faults = paths.map((path) => faultOf(() => this.#checkEdits(path)));
+    if (faults.length > 0 && !faults.includes(undefined)) throw faults[0];
+  }
+
+  reads(): readonly ReadRequest[] {
+    return this.#change.reads;
+  }
+
+  async settle(signal: AbortSignal | undefined): Promise<Settlement> {
+    const { objects } = this.#context;
+    const { principal } = this.#change.scope;
+    const refs = await this.#change.find({ ...this.#context, signal });
+    for (const path of new Set(refs.map((ref) => ref.class.path))) this.#checkEdits(path);
+    const times = await objects.writeTimes(principal, refs.map((ref) => ({ id: ref.id, class: ref.class.path })));
+    const found = grouped(refs.map((ref, at) => ({ ...ref, writeUs: times[at] ?? 0 })));
+    return { settled: { kind: "found", found }, changes: found };
+  }
+
+  async make(settled: Settled, { signal }: Making): Promise<readonly Row[]> {
+    if (settled.kind !== "found") throw new RangeError("a change is settled by its objects");
+    const refs = settled.found.flatMap((objects) => this.#refs(objects));
+    return [{ count: await this.#change.make(refs, { ...this.#context, signal }) }];
+  }
+
+  #refs({ class: path, ids, writeUs }: FoundObjects): readonly Ref[] {
+    const view = this.#context.catalog.get(path);
+    if (!view) throw new AppError("not_found", `[NotExist] class : ${path} not find !`);
+    return ids.map((id) => ({ id, class: view, writeUs }));
+  }
+
+  #checkEdits(path: string): void {
+    const view = this.#context.catalog.get(path);
+    if (view) this.#rehearsal?.checkEdits(path, this.#change.edits(view));
+  }
+}
+
+function faultOf(check: () => void): AppError | undefined {
+  try {
+    check();
+    return undefined;
+  } catch (error) {
+    if (isAppError(error)) return error;
+    throw error;
+  }
+}
+
+function grouped(refs: readonly (Ref & { readonly writeUs: number })[]): readonly FoundObjects[] {
+  const groups = new Map<string, { class: string; writeUs: number; ids: string[] }>();
+  for (const { id, class: { path }, writeUs } of refs) {
+    const key = `${writeUs} ${path}`;
+    const group = groups.get(key) ?? { class: path, writeUs, ids: [] };
+    groups.set(key, group);
+    group.ids.push(id);
+  }
+  return [...groups.values()];
+}

@@ -1,0 +1,95 @@
+import type { Row } from "../../../../common/value.ts";
+import type { NewRecord, ReadRequest, Rehearsal } from "../../objects/index.ts";
+import { checkRowCondition, type InsertWork } from "../insert.ts";
+import { Slices } from "../slice.ts";
+import type { WriteContext } from "../write.ts";
+import type { Making, Repeatable, Settled, Settlement } from "./repeatable.ts";
+
+type Ids = readonly (string | undefined)[];
+
+/** `undefined` where the owner of a class does the work. */
+export function repeatableInsert(works: readonly InsertWork[], context: WriteContext): Repeatable | undefined {
+  return works.some(({ view }) => view.system) ? undefined : new RepeatableInsert(works, context);
+}
+
+class RepeatableInsert implements Repeatable {
+  readonly #works: readonly InsertWork[];
+  readonly #context: WriteContext;
+  /** By work, then by row; `undefined` where it is going to be made up. */
+  #ids: readonly Ids[] = [];
+
+  constructor(works: readonly InsertWork[], context: WriteContext) {
+    this.#works = works;
+    this.#context = context;
+  }
+
+  check(rehearsal: Rehearsal): void {
+    this.#ids = this.#works.map(({ view, rows }) => rows.map((row) => rehearsal.checkRow(view.path, row)));
+  }
+
+  /** Only a row condition looks at what there is. */
+  reads(): readonly ReadRequest[] {
+    return this.#works.flatMap(({ scope, view }, at) => {
+      return scope.rowCondition(view) === undefined ? [] : [{ class: view.path, subtree: false, ids: this.#known(at) }];
+    });
+  }
+
+  async settle(signal: AbortSignal | undefined): Promise<Settlement> {
+    const timesUs: (readonly number[])[] = [];
+    for (const [at, work] of this.#works.entries()) {
+      new Slices({ ...this.#context, signal }).check();
+      await checkRowCondition(work, this.#context);
+      timesUs.push(await this.#timesUs(work, this.#ids[at] ?? []));
+    }
+    const changes = this.#works.map(({ view }, at) => ({ class: view.path, ids: this.#known(at) }));
+    return { settled: { kind: "rows", timesUs }, changes };
+  }
+
+  async make(settled: Settled, { identity, signal }: Making): Promise<readonly Row[]> {
+    if (settled.kind !== "rows") throw new RangeError("an insert is settled as rows");
+    const ids: string[] = [];
+    for (const [at, work] of this.#works.entries()) {
+      new Slices({ ...this.#context, signal }).check();
+      const records = recordsOf(work, settled.timesUs[at] ?? [], `${identity}/${at}`);
+      ids.push(...(await this.#context.objects.ingest(work.scope.principal, work.view.path, records)));
+    }
+    return [{ count: ids.length, ids }];
+  }
+
+  #known(at: number): string[] {
+    return (this.#ids[at] ?? []).filter((id) => id !== undefined);
+  }
+
+  /** A row that names the object of an earlier one is written after it. */
+  async #timesUs({ scope, view }: InsertWork, ids: Ids): Promise<readonly number[]> {
+    const timesUs: number[] = [];
+    for (const wave of waves(ids)) {
+      const refs = wave.map((id) => (id === undefined ? undefined : { id, class: view.path }));
+      timesUs.push(...(await this.#context.objects.writeTimes(scope.principal, refs)));
+    }
+    return new Set(timesUs).size === 1 ? timesUs.slice(0, 1) : timesUs;
+  }
+}
+
+/** One behind the other, none of which has an id twice. */
+function waves(ids: Ids): Ids[] {
+  const found: (string | undefined)[][] = [];
+  let seen = new Set<string>();
+  for (const id of ids) {
+    const isAgain = id !== undefined && seen.has(id);
+    if (isAgain) seen = new Set();
+    if (id !== undefined) seen.add(id);
+    const last = found.at(-1);
+    if (last && !isAgain) last.push(id);
+    else found.push([id]);
+  }
+  return found;
+}
+
+function recordsOf({ rows, atMs }: InsertWork, timesUs: readonly number[], identity: string): readonly NewRecord[] {
+  const [common = 0] = timesUs;
+  return rows.map((values, at) => {
+    const writeUs = atMs === undefined ? (timesUs[at] ?? common) : Math.floor(atMs * 1_000);
+    return { values, writeUs, timeMs: atMs ?? Math.floor(writeUs / 1_000), identity: `${identity}/${at}` };
+  });
+}

@@ -1,0 +1,22 @@
+import type { ReadRequest } from "../../objects/index.ts";
+import type { ChangedObjects } from "./repeatable.ts";
+
+/** Objects that statements are going to change. */
+export class Touched {
+  readonly #ids = new Map<string, Set<string>>();
+
+  add(objects: ChangedObjects): void {
+    const known = this.#ids.get(objects.class) ?? new Set();
+    for (const id of objects.ids) known.add(id);
+    this.#ids.set(objects.class, known);
+  }
+
+  /** Whether reads may answer otherwise once they are changed. */
+  concerns(reads: readonly ReadRequest[]): boolean {
+    return reads.some((read) => [...this.#ids].some(([path, ids]) => isRead(path, read) && (read.ids === undefined || read.ids.some((id) => ids.has(id)))));
+  }
+}
+
+function isRead(path: string, { class: root, subtree }: ReadRequest): boolean {
+  return path === root || (subtree && (root === "/" || path.startsWith(`${root}/`)));
+}
