@@ -559,6 +559,9 @@ export const OBJECT_TOMBSTONE_KEEP_MS = 10 * 24 * 3_600_000;
 /** Index entries that one page of find or timeline looks at, as nobody else has the thread meanwhile: a page may be empty and have a successor. */
 export const OBJECT_PAGE_EXAMINED_MAX = 64;
 export const OBJECT_PAGE_MAX_BYTES = MIB;
+/** Lists of cell keys that are kept for the entities read next, and how long they may be. */
+export const KEY_LISTS_MAX = 1_024;
+export const KEY_LIST_KEPT_MAX_BYTES = KIB;
 /** Changes that go into one write transaction before others get their turn. */
 export const CHANGE_SLICE_MAX = 64;
 export const EXPIRY_SWEEP_EVERY_MS = 5_000;

@@ -7,6 +7,8 @@ import { AppError } from "../../common/errors.ts";
  */
 const FORMAT_JSON = 1;
 const FORMAT_MSGPACK = 2;
+/** An entity of the embedded engine, in a form of its own (`embedded/entity-form.ts`). */
+export const FORMAT_ENTITY = 3;
 
 const packr = new Packr({ useRecords: false, int64AsType: "number" });
 const unpackr = new Unpackr({ useRecords: false, int64AsType: "number" });

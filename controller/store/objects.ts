@@ -88,8 +88,27 @@ export interface Entity {
   readonly birthUs: number;
   /** The greatest time of the birth mark, of all cells and numbers, removed ones included where still known: write above it. */
   readonly lastUs: number;
-  readonly cells: ReadonlyMap<string, StoredCell>;
+  readonly cells: Cells;
   readonly numbers: readonly (number | undefined)[];
+}
+
+/**
+ * The cells of an entity, left where they lie: looking at them makes no object and no copy for each. What is asked of one is asked by
+ * its place among the keys.
+ */
+export interface Cells {
+  /**
+   * Each once, in no order. Entities whose cells have the same keys often share the list, which never changes: what is made of one can be
+   * kept for the next.
+   */
+  readonly keys: readonly string[];
+  /** The value is what lies there from `start(place)` up to `end(place)`. It is not to be written to, and stays as it is. */
+  bytes(place: number): Buffer;
+  start(place: number): number;
+  end(place: number): number;
+  timeUs(place: number): number;
+  /** One cell by itself. */
+  get(key: string): StoredCell | undefined;
 }
 
 export interface EntityTrace {
@@ -97,7 +116,7 @@ export interface EntityTrace {
   /** The greatest time of a write or a removal that is still known (removals for `OBJECT_TOMBSTONE_KEEP_MS`); 0 when there is none. */
   readonly lastUs: number;
   /** Of an entity that does not exist: cells with times above its removal. They would be part of the next entity of that name. */
-  readonly leftover: ReadonlyMap<string, StoredCell>;
+  readonly leftover: Cells;
 }
 
 export interface StoredCell {

@@ -3,11 +3,13 @@ import { NUMBER_SLOTS } from "../../common/limits.ts";
 import type { Clock } from "../../common/time.ts";
 import { AppError } from "../../common/errors.ts";
 import { checkBatch, checkChange, checkFind, checkRecord } from "../../controller/store/checks.ts";
+import { NO_CELLS, SingleCells } from "../../controller/store/cells.ts";
 import { Cursors } from "../../controller/store/embedded/cursor.ts";
+import { decodeEntity, encodeEntity } from "../../controller/store/embedded/entity-form.ts";
 import { EntityState } from "../../controller/store/embedded/entity-state.ts";
 import { indexedTerms } from "../../controller/store/terms.ts";
 import type {
-  Edge, EdgeEnd, Entity, EntityChange, EntityKey, EntityTrace, EntityVersion, FindRequest, ObjectStore, Page, PageRequest, StoredCell, StoredRecord, TimelineRequest, TimeRangeUs,
+  Cells, Edge, EdgeEnd, Entity, EntityChange, EntityKey, EntityTrace, EntityVersion, FindRequest, ObjectStore, Page, PageRequest, StoredCell, StoredRecord, TimelineRequest, TimeRangeUs,
 } from "../../controller/store/objects.ts";
 import type { StoreCall } from "./memory-call.ts";
 
@@ -43,7 +45,7 @@ export class MemoryObjectState {
   fork(clock: Clock): MemoryObjectState {
     const copy = new MemoryObjectState(clock);
     for (const [name, { key, state, edges, versions }] of this.#entities) {
-      copy.#entities.set(name, { key, state: EntityState.decode(state.encode()), edges: new Map(edges), versions: new Map(versions) });
+      copy.#entities.set(name, { key, state: decodeEntity(encodeEntity(state)), edges: new Map(edges), versions: new Map(versions) });
     }
     for (const [cid, records] of this.#records) copy.#records.set(cid, new Map(records));
     return copy;
@@ -69,10 +71,10 @@ export class MemoryObjectState {
 
   trace(key: EntityKey): EntityTrace {
     const kept = this.#entities.get(nameOf(key));
-    if (kept === undefined) return { entity: undefined, lastUs: 0, leftover: new Map() };
+    if (kept === undefined) return { entity: undefined, lastUs: 0, leftover: NO_CELLS };
     const entity = this.#visible(kept);
-    const lastUs = Math.max(kept.state.deathUs, lastWritten(kept.state));
-    return { entity, lastUs: entity?.lastUs ?? lastUs, leftover: entity === undefined ? cellsOf(kept.state) : new Map() };
+    const lastUs = Math.max(kept.state.deathUs, kept.state.lastUs());
+    return { entity, lastUs: entity?.lastUs ?? lastUs, leftover: entity === undefined ? cellsOf(kept.state) : NO_CELLS };
   }
 
   /** Living entities in the order of their names. */
@@ -141,7 +143,7 @@ export class MemoryObjectState {
     state.settle(this.#clock.nowMs());
     if (state.birthUs === 0) return undefined;
     const numbers = Array.from({ length: NUMBER_SLOTS }, (_, slot) => state.numbers.get(slot)?.value);
-    return { key, birthUs: state.birthUs, lastUs: lastWritten(state), cells: cellsOf(state), numbers };
+    return { key, birthUs: state.birthUs, lastUs: state.lastUs(), cells: cellsOf(state), numbers };
   }
 
   #edgesOf({ key, state, edges }: Kept): readonly Edge[] {
@@ -232,14 +234,10 @@ export class MemoryObjectStore implements ObjectStore {
   }
 }
 
-function cellsOf(state: EntityState): Map<string, StoredCell> {
+function cellsOf(state: EntityState): Cells {
   const cells = new Map<string, StoredCell>();
   for (const [name, { timeUs, value }] of state.cells) if (value !== undefined) cells.set(name, { value, timeUs });
-  return cells;
-}
-
-function lastWritten(state: EntityState): number {
-  return Math.max(state.birthUs, ...[...state.cells.values(), ...state.numbers.values()].map(({ timeUs }) => timeUs));
+  return new SingleCells(cells);
 }
 
 function nameOf({ cid, id }: EntityKey): string {

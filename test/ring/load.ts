@@ -288,7 +288,7 @@ export class Load {
     for (const [id, { writes }] of this.#entities) {
       const key = { cid: this.#cid, id };
       const [entity] = await this.#again("read", () => this.#store.objects.get([key]));
-      const elements = [...(entity?.cells.keys() ?? [])].filter((cell) => cell.startsWith("2/")).length;
+      const elements = [...(entity?.cells.keys ?? [])].filter((cell) => cell.startsWith("2/")).length;
       if (readNumber(entity?.cells.get("1")?.value) !== writes - 1 || elements !== writes) this.#complain(`${id} has ${elements} of ${writes} elements.`);
       let versions = 0;
       for await (const version of this.#pages((page) => this.#store.objects.history(key, {}, page))) versions += version.value.length > 0 ? 1 : 0;

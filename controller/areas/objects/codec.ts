@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { AppError } from "../../../common/errors.ts";
 import { CELL_MAX_BYTES, ELEMENT_NAME_MAX_BYTES } from "../../../common/limits.ts";
+import { decodeText } from "../../../common/text/decode.ts";
 import type { Value } from "../../../common/value.ts";
 import { decodeStored, encodePacked } from "../../store/format.ts";
 import type { ColumnType } from "./types.ts";
@@ -26,26 +27,26 @@ export function encodeCell(type: ColumnType, value: Value, name: string): Uint8A
   throw new AppError("too_large", `[Valid] column ${name}: a value has at most ${CELL_MAX_BYTES} bytes.`, { details: { column: name } });
 }
 
-/** The canonical value again. */
-export function decodeCell(bytes: Uint8Array): Value {
-  switch (bytes[0]) {
+/** The canonical value again, which lies from `start` up to `end`. */
+export function decodeCell(bytes: Buffer, start: number, end: number): Value {
+  switch (bytes[start]) {
     case TEXT:
-      return asBuffer(bytes).toString("utf8", 1);
+      return decodeText(bytes, start + 1, end);
     case NUMBER:
-      return asBuffer(bytes).readDoubleBE(1);
+      return bytes.readDoubleBE(start + 1);
     case FALSE:
       return false;
     case TRUE:
       return true;
     case BYTES:
-      return asBuffer(bytes).toString("base64", 1);
+      return bytes.toString("base64", start + 1, end);
     default:
-      return decodeStored<Value>(bytes);
+      return decodeStored<Value>(bytes.subarray(start, end));
   }
 }
 
-export function isClearedBase(bytes: Uint8Array): boolean {
-  return bytes[0] === CLEARED;
+export function isClearedBase(bytes: Uint8Array, start = 0): boolean {
+  return bytes[start] === CLEARED;
 }
 
 /** Key of the cell of one element or map entry. Long ones are named by their beginning and hash; the cell's value has them whole. */
@@ -88,8 +89,4 @@ function prefixed(format: number, body: Uint8Array): Uint8Array {
   bytes[0] = format;
   bytes.set(body, 1);
   return bytes;
-}
-
-function asBuffer(bytes: Uint8Array): Buffer {
-  return bytes instanceof Buffer ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

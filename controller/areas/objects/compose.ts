@@ -1,7 +1,8 @@
 import type { Row, Value } from "../../../common/value.ts";
 import type { EdgeEnd, Entity, EntityChange } from "../../store/objects.ts";
+import { CREATED_CELL } from "./celllayout.ts";
 import { ASSIGNED_CELL, CLEARED_CELL, elementCellKey, encodeCell, isClearedBase } from "./codec.ts";
-import { CREATED_CELL, createdMs, elementCells } from "./entity.ts";
+import { createdMs, elementCells } from "./entity.ts";
 import { checkIndexedValues, countIndexedValues, mayBeCut, slotNumber, valueTerms, wordTerms } from "./terms.ts";
 import { canonicalText, isObject } from "./values.ts";
 import { encodeVersion } from "./versions.ts";
@@ -158,7 +159,7 @@ class Parts {
     const { old, fresh } = this.#write;
     const elements = elementCells(column, value);
     const prefix = `${column.cellKey}/`;
-    for (const key of [...(old?.entity.cells.keys() ?? []), ...this.cells.keys()]) if (key.startsWith(prefix)) this.cells.set(key, undefined);
+    for (const key of [...(old?.entity.cells.keys ?? []), ...this.cells.keys()]) if (key.startsWith(prefix)) this.cells.set(key, undefined);
     // Where nobody else can have added elements the base would cover nothing.
     if (!fresh || (value !== undefined && elements.length === 0)) this.cells.set(column.cellKey, value === undefined ? CLEARED_CELL : ASSIGNED_CELL);
     for (const [name, cell] of elements) this.cells.set(elementCellKey(column.cellKey, name), cell);

@@ -1,45 +1,32 @@
 import type { Row, Value } from "../../../common/value.ts";
-import type { Entity, StoredCell } from "../../store/objects.ts";
+import type { Cells, Entity } from "../../store/objects.ts";
+import { CREATED_CELL, layoutOf, type CellLayout, type CollectionCells } from "./celllayout.ts";
 import { decodeCell, encodeCell, isClearedBase } from "./codec.ts";
 import type { ObjectRow } from "./types.ts";
 import { canonicalText, isObject } from "./values.ts";
 import type { LoadedClass, LoadedColumn } from "./views.ts";
 import { wholeId } from "./identity.ts";
 
-/** Cell of the time of the first insert, for objects that were inserted again. */
-export const CREATED_CELL = "c";
-
 /** What is stored of an entity, as its columns have it. Cells of columns that were dropped are passed over. */
-export function entityRow(view: LoadedClass, entity: Entity): Row {
-  const values: (Value | undefined)[] = new Array<Value | undefined>(view.columns.length);
-  let collections: Map<LoadedColumn, Collection> | undefined;
-  for (const [key, cell] of entity.cells) {
-    const slash = key.indexOf("/");
-    const column = view.columnByCellKey(slash < 0 ? key : key.slice(0, slash));
-    if (column === undefined) continue;
-    if (column.type !== "set" && column.type !== "map") values[column.ordinal] = decodeCell(cell.value);
-    else {
-      collections ??= new Map();
-      gather(collections, column, { name: slash < 0 ? undefined : key.slice(slash + 1), cell });
-    }
-  }
-  for (const [column, collection] of collections ?? []) values[column.ordinal] = collected(column, collection);
-  return rowOf(view, values);
+export function entityRow(view: LoadedClass, { cells }: Pick<Entity, "cells">): Row {
+  return rowOfCells(layoutOf(view, cells.keys), cells);
 }
 
 export function entityObject(view: LoadedClass, entity: Entity): ObjectRow {
+  const { cells } = entity;
+  const layout = layoutOf(view, cells.keys);
   return {
     id: wholeId(view, entity.key.id),
     class: view,
-    values: entityRow(view, entity),
+    values: rowOfCells(layout, cells),
     vtimeMs: Math.floor(entity.lastUs / 1_000),
-    ctimeMs: createdMs(entity),
+    ctimeMs: layout.created < 0 ? Math.floor(entity.birthUs / 1_000) : createdMs(entity),
   };
 }
 
 export function createdMs(entity: Entity): number {
-  const cell = entity.cells.get(CREATED_CELL);
-  const created = cell === undefined ? undefined : decodeCell(cell.value);
+  const place = entity.cells.keys.indexOf(CREATED_CELL);
+  const created = place < 0 ? undefined : valueAt(entity.cells, place);
   return typeof created === "number" ? created : Math.floor(entity.birthUs / 1_000);
 }
 
@@ -79,28 +66,29 @@ export function elementCells(column: LoadedColumn, value: Value | undefined): [s
   return Object.entries(value).map(([key, entry]) => [key, encodeCell("map", [key, entry], column.name)]);
 }
 
-interface Collection {
-  baseUs: number;
-  assigned: boolean;
-  readonly elements: { readonly name: string; readonly cell: StoredCell }[];
+function rowOfCells({ columns }: CellLayout, cells: Cells): Row {
+  const row: Row = {};
+  for (const { column, place, elements } of columns) {
+    if (elements === undefined) row[column.name] = valueAt(cells, place);
+    else {
+      const value = collected(cells, { column, place, elements });
+      if (value !== undefined) row[column.name] = value;
+    }
+  }
+  return row;
 }
 
-function gather(collections: Map<LoadedColumn, Collection>, column: LoadedColumn, part: { name: string | undefined; cell: StoredCell }): void {
-  const collection = collections.get(column) ?? { baseUs: -Infinity, assigned: false, elements: [] };
-  collections.set(column, collection);
-  if (part.name !== undefined) collection.elements.push({ name: part.name, cell: part.cell });
-  else {
-    collection.baseUs = part.cell.timeUs;
-    collection.assigned = !isClearedBase(part.cell.value);
-  }
+function valueAt(cells: Cells, place: number): Value {
+  return decodeCell(cells.bytes(place), cells.start(place), cells.end(place));
 }
 
 /** Elements as old as the base or newer; without any the column is empty where it was assigned, else not set. */
-function collected(column: LoadedColumn, collection: Collection): Value | undefined {
-  const live = collection.elements.filter((element) => element.cell.timeUs >= collection.baseUs);
-  if (live.length === 0 && !collection.assigned) return undefined;
-  live.sort((a, b) => (a.name < b.name ? -1 : 1));
-  const values = live.map((element) => decodeCell(element.cell.value));
+function collected(cells: Cells, { column, place, elements }: CollectionCells): Value | undefined {
+  const baseUs = place < 0 ? -Infinity : cells.timeUs(place);
+  const live = elements.filter((element) => cells.timeUs(element) >= baseUs);
+  const assigned = place >= 0 && !isClearedBase(cells.bytes(place), cells.start(place));
+  if (live.length === 0 && !assigned) return undefined;
+  const values = live.map((element) => valueAt(cells, element));
   return column.type === "set" ? values : entriesObject(values);
 }
 

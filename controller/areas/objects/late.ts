@@ -1,5 +1,6 @@
 import { mapLimited } from "../../../common/concurrency.ts";
 import { HISTORY_READS_IN_FLIGHT_MAX } from "../../../common/limits.ts";
+import { NO_CELLS } from "../../store/cells.ts";
 import type { EntityTrace } from "../../store/objects.ts";
 import type { EntityWrite } from "./compose.ts";
 import { keepsVersions, versionBefore, type HistorySource } from "./history.ts";
@@ -20,6 +21,6 @@ async function pastOf({ view, key, timeUs }: EntityWrite, source: HistorySource)
   const place = { view, key: { cid: view.cid, id: key } };
   const version = await versionBefore(place, timeUs - 1, source);
   if (version?.row === undefined) return { old: undefined };
-  const entity = { key: place.key, birthUs: version.ctimeMs * 1_000, lastUs: version.timeUs, cells: new Map(), numbers: [] };
+  const entity = { key: place.key, birthUs: version.ctimeMs * 1_000, lastUs: version.timeUs, cells: NO_CELLS, numbers: [] };
   return { old: { entity, row: version.row } };
 }

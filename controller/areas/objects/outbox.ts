@@ -3,6 +3,7 @@ import { CELL_MAX_BYTES, CHANGE_INTENT_KEEP_MS, CHANGE_LEASE_MS, CHANGE_PAGE_INT
 import type { Runtime } from "../../runtime.ts";
 import type { TenantStore } from "../../store/engine.ts";
 import { entriesUnder } from "../../store/entries.ts";
+import { cellMap } from "../../store/cells.ts";
 import { decodeStored, encodeJson, encodePacked } from "../../store/format.ts";
 import type { KvLease } from "../../store/kv.ts";
 import type { Entity, EntityKey } from "../../store/objects.ts";
@@ -180,7 +181,7 @@ function changeOf({ box, key, timeUs, events }: Intent) {
 }
 
 function intentOf(box: Box, { key, birthUs, cells }: Entity): Intent {
-  const ordered = [...cells].sort(([a], [b]) => Number(a) - Number(b));
+  const ordered = [...cellMap(cells)].sort(([a], [b]) => Number(a) - Number(b));
   return { box, key, timeUs: birthUs, events: ordered.map(([, cell]) => decodeStored<IntentEvent>(cell.value)), size: ordered.length };
 }
 

@@ -261,7 +261,7 @@ export class ObjectWriter {
    */
   async #clearLeftovers(view: LoadedClass, traces: ReadonlyMap<string, EntityTrace>): Promise<void> {
     const changes = [...traces].flatMap(([id, { leftover }]) =>
-      [...leftover].map(([name, { timeUs }]): EntityChange => ({ key: { cid: view.cid, id }, timeUs, cells: new Map([[name, undefined]]) })),
+      leftover.keys.map((name, at): EntityChange => ({ key: { cid: view.cid, id }, timeUs: leftover.timeUs(at), cells: new Map([[name, undefined]]) })),
     );
     await this.#change(changes);
   }

@@ -1,15 +1,16 @@
 import type { types } from "cassandra-driver";
 import { AppError } from "../../../common/errors.ts";
 import { OBJECT_TOMBSTONE_KEEP_MS } from "../../../common/limits.ts";
-import type { Entity, EntityChange, EntityKey, EntityTrace, EntityVersion, FindRequest, Page, PageRequest, StoredCell, TimeRangeUs } from "../objects.ts";
+import { NO_CELLS } from "../cells.ts";
+import type { Cells, Entity, EntityChange, EntityKey, EntityTrace, EntityVersion, FindRequest, Page, PageRequest, TimeRangeUs } from "../objects.ts";
 import type { CqlValue, Statement } from "./cassandra.ts";
 import type { Deadline } from "./deadline.ts";
+import { stampedCell, StampedCells } from "./cells.ts";
 import { readCursor, requestText, writeCursor } from "./cursor.ts";
 import { SLOTS } from "./schema.ts";
 import { ttlSeconds, type Tables } from "./tables.ts";
 import { indexedTerms } from "../terms.ts";
 
-const TIME_BYTES = 8;
 const SEARCH_CONDITIONS_MAX = 255;
 const COLUMNS = ["cid", "id", "birth", "last", "attrs", ...SLOTS.map((slot) => `n${slot}`)].join(", ");
 const MUTABLE = ["birth", "last", "attrs", "terms", ...SLOTS.map((slot) => `n${slot}`)].join(", ");
@@ -43,9 +44,9 @@ export class EntityTable {
 
   async trace(key: EntityKey, deadline: Deadline): Promise<EntityTrace> {
     const row = await this.#row(key, deadline);
-    if (row === undefined) return { entity: undefined, lastUs: 0, leftover: new Map() };
+    if (row === undefined) return { entity: undefined, lastUs: 0, leftover: NO_CELLS };
     const entity = toEntity(row);
-    if (entity !== undefined) return { entity, lastUs: entity.lastUs, leftover: new Map() };
+    if (entity !== undefined) return { entity, lastUs: entity.lastUs, leftover: NO_CELLS };
     const leftover = readCells(row);
     return { entity, lastUs: latest(Number(row.last ?? 0), leftover), leftover };
   }
@@ -172,28 +173,14 @@ function toEntity(row: types.Row): Entity | undefined {
   return { key: { cid: Number(row.cid), id: String(row.id) }, birthUs, lastUs, cells, numbers };
 }
 
-function readCells(row: types.Row): Map<string, StoredCell> {
-  const cells = new Map<string, StoredCell>();
-  for (const [name, stamped] of (row.attrs as ReadonlyMap<string, Buffer> | null) ?? []) cells.set(name, readCell(stamped));
-  return cells;
+function readCells(row: types.Row): Cells {
+  return new StampedCells((row.attrs as ReadonlyMap<string, Buffer> | null) ?? new Map());
 }
 
-function latest(lastUs: number, cells: ReadonlyMap<string, StoredCell>): number {
+function latest(lastUs: number, cells: Cells): number {
   let latestUs = lastUs;
-  for (const cell of cells.values()) latestUs = Math.max(latestUs, cell.timeUs);
+  for (let place = 0; place < cells.keys.length; place += 1) latestUs = Math.max(latestUs, cells.timeUs(place));
   return latestUs;
-}
-
-/** The time of a cell's write stands before its value: the times Cassandra keeps cannot be asked for by element. */
-function stampedCell(timeUs: number, value: Uint8Array): Uint8Array {
-  const stamped = Buffer.allocUnsafe(TIME_BYTES + value.length);
-  stamped.writeBigInt64BE(BigInt(timeUs));
-  stamped.set(value, TIME_BYTES);
-  return stamped;
-}
-
-function readCell(stamped: Buffer): StoredCell {
-  return { timeUs: Number(stamped.readBigInt64BE()), value: plainBytes(stamped.subarray(TIME_BYTES)) };
 }
 
 /** An edge row must have a value to exist; its first byte tells whether the edge has one. */

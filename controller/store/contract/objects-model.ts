@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { Random } from "../../../common/time.ts";
 import { seededRandom } from "../../../test/helpers/clock.ts";
+import { cellMap } from "../cells.ts";
 import type { EntityChange, EntityKey, ObjectStore } from "../objects.ts";
 import { again, all, bytes, seedOfRun, text, uniqueCid, type ContractSubject } from "./harness.ts";
 
@@ -131,7 +132,7 @@ async function checkEntity({ objects, cid }: World, index: number, model: Entity
   if (entity === undefined) return;
   expect(entity.birthUs).toBe(model.birthUs);
   const expected = model.visible(model.cells).map(([name, mark]) => [name, { timeUs: mark.timeUs, text: text(mark.value!) }] as const);
-  expect(new Map([...entity.cells].map(([name, cell]) => [name, { timeUs: cell.timeUs, text: text(cell.value) }]))).toEqual(new Map(expected));
+  expect(new Map([...cellMap(entity.cells)].map(([name, cell]) => [name, { timeUs: cell.timeUs, text: text(cell.value) }]))).toEqual(new Map(expected));
   const numbers = new Map(model.visible(model.numbers).map(([slot, mark]) => [slot, Buffer.from(mark.value!).readDoubleBE()]));
   expect(entity.numbers).toEqual([0, 1, 2].map((slot) => numbers.get(slot)));
 }

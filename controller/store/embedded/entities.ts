@@ -1,13 +1,16 @@
 import type { Entity, EntityChange, EntityKey, EntityTrace, Page, PageRequest } from "../objects.ts";
 import { OBJECT_PAGE_EXAMINED_MAX, OBJECT_PAGE_MAX_BYTES } from "../../../common/limits.ts";
+import { NO_CELLS } from "../cells.ts";
 import { encodePacked } from "../format.ts";
 import { Cursors } from "./cursor.ts";
 import { Edges } from "./edges.ts";
+import { decodeEntity, encodeEntity } from "./entity-form.ts";
 import { EntityState, type Indexed } from "./entity-state.ts";
 import { EntityView } from "./entity-view.ts";
 import type { Environment } from "./environment.ts";
 import type { Expiry } from "./expiry.ts";
 import { History } from "./history.ts";
+import { KeyLists } from "./key-lists.ts";
 import { following, textBytes } from "./keys.ts";
 import { entityKeyBytes, EXPIRY_KINDS, numberKey, parseEntityKey } from "./object-keys.ts";
 
@@ -23,6 +26,7 @@ export interface EntitiesOptions {
 export class Entities {
   readonly edges: Edges;
   readonly history: History;
+  readonly lists = new KeyLists();
   readonly #env: Environment;
   readonly #expiry: Expiry;
   readonly #nowMs: () => number;
@@ -51,17 +55,17 @@ export class Entities {
 
   get(key: EntityKey): Entity | undefined {
     const view = this.#view(key);
-    return view?.alive ? view.toEntity(key) : undefined;
+    return view?.alive ? view : undefined;
   }
 
   trace(key: EntityKey): EntityTrace {
-    return this.#view(key)?.toTrace(key) ?? { entity: undefined, lastUs: 0, leftover: new Map() };
+    return this.#view(key)?.toTrace() ?? { entity: undefined, lastUs: 0, leftover: NO_CELLS };
   }
 
   scan(page: PageRequest, place: string): Page<Entity> {
     const cursors = new Cursors([place, "scan"]);
     const after = cursors.read(page);
-    const nowMs = this.#nowMs();
+    const context = { lists: this.lists, nowMs: this.#nowMs() };
     const items: Entity[] = [];
     let [examined, bytes, last] = [0, 0, after];
     for (const { key, value } of this.#env.read().objects.getRange({ start: after === undefined ? Uint8Array.of(0) : following(after) })) {
@@ -71,20 +75,20 @@ export class Entities {
       last = key;
       examined += 1;
       bytes += value.length;
-      const view = new EntityView(value, nowMs);
-      if (view.alive) items.push(view.toEntity(parseEntityKey(key)));
+      const view = EntityView.of(parseEntityKey(key), value, context);
+      if (view.alive) items.push(view);
     }
     return { items };
   }
 
   #view(key: EntityKey): EntityView | undefined {
     const stored = this.#env.read().objects.get(entityKeyBytes(key));
-    return stored === undefined ? undefined : new EntityView(stored, this.#nowMs());
+    return stored === undefined ? undefined : EntityView.of(key, stored, { lists: this.lists, nowMs: this.#nowMs() });
   }
 
   #load(bytes: Uint8Array): EntityState | undefined {
     const stored = this.#env.tables.objects.get(bytes);
-    return stored === undefined ? undefined : EntityState.decode(stored);
+    return stored === undefined ? undefined : decodeEntity(stored);
   }
 
   #update(bytes: Uint8Array, merge: (state: EntityState) => void): EntityState {
@@ -96,7 +100,7 @@ export class Entities {
     this.#reindex(bytes, before, state.indexed());
     this.#schedule(bytes, state);
     if (state.empty) void this.#env.tables.objects.remove(bytes);
-    else void this.#env.tables.objects.put(bytes, state.encode());
+    else void this.#env.tables.objects.put(bytes, encodeEntity(state));
     if (loaded !== undefined && state.deathUs > deathUs) this.edges.cover(parseEntityKey(bytes), state.deathUs);
     return state;
   }

@@ -1,11 +1,10 @@
 import { NUMBER_SLOTS, OBJECT_TOMBSTONE_KEEP_MS } from "../../../common/limits.ts";
-import { decodeStored, encodePacked } from "../format.ts";
 import type { EntityChange } from "../objects.ts";
 import { compareBytes } from "./keys.ts";
 import { indexedTerms } from "../terms.ts";
 
 /** The latest write of a cell, a term or a number: a value that may vanish, or the memory of a removal until it may be forgotten. */
-interface Mark<T> {
+export interface Mark<T> {
   readonly timeUs: number;
   /** `undefined`: removed. */
   readonly value: T | undefined;
@@ -25,16 +24,10 @@ export interface Indexed {
   readonly numbers: readonly (number | undefined)[];
 }
 
-/** Terms are packed by themselves: readers seldom need them. Marks are flat: key, time, value or null, moment; and again. */
-export type PackedEntity = readonly [
-  birthUs: number, birthExpiresMs: number, deathUs: number, deathUntilMs: number, forgottenUs: number, dueMs: number,
-  cells: readonly unknown[], terms: Uint8Array, numbers: readonly unknown[],
-];
-
 const NOTHING: Indexed = { terms: new Set(), numbers: [] };
 
 /**
- * One entity as it lies in `objects`: cells, terms and numbers, each with the time of its last write. Merging is the same
+ * One entity with all that is known of it: cells, terms and numbers, each with the time of its last write. Merging is the same
  * whatever the order of arrival; repeating a change changes nothing.
  */
 export class EntityState {
@@ -51,25 +44,16 @@ export class EntityState {
   readonly terms = new Map<string, Mark<true>>();
   readonly numbers = new Map<number, Mark<number>>();
 
-  static decode(stored: Uint8Array): EntityState {
-    const packed = decodeStored<PackedEntity>(stored);
-    const state = new EntityState();
-    [state.birthUs, state.birthExpiresMs, state.deathUs, state.deathUntilMs, state.forgottenUs, state.dueMs] = packed;
-    unpackMarks(state.cells, packed[6]);
-    unpackMarks(state.terms, decodeStored<readonly unknown[]>(packed[7]));
-    unpackMarks(state.numbers, packed[8]);
-    return state;
-  }
-
-  encode(): Uint8Array {
-    return encodePacked([
-      this.birthUs, this.birthExpiresMs, this.deathUs, this.deathUntilMs, this.forgottenUs, this.dueMs,
-      packMarks(this.cells), encodePacked(packMarks(this.terms)), packMarks(this.numbers),
-    ] satisfies PackedEntity);
-  }
-
   get empty(): boolean {
     return this.birthUs === 0 && this.deathUs === 0 && this.forgottenUs === 0 && this.cells.size + this.terms.size + this.numbers.size === 0;
+  }
+
+  /** The greatest time of the birth mark, of cells and numbers, removed ones included. */
+  lastUs(): number {
+    let lastUs = this.birthUs;
+    for (const mark of this.cells.values()) if (mark.timeUs > lastUs) lastUs = mark.timeUs;
+    for (const mark of this.numbers.values()) if (mark.timeUs > lastUs) lastUs = mark.timeUs;
+    return lastUs;
   }
 
   /** As indexed after the last write or visit; what has vanished since is still in there. */
@@ -91,7 +75,7 @@ export class EntityState {
 
   /** Turns what has vanished into removals and forgets removals whose time is over. */
   settle(nowMs: number): void {
-    if (this.birthUs > 0 && this.birthExpiresMs > 0 && this.birthExpiresMs <= nowMs) this.#cover(this.#lastUs(), nowMs);
+    if (this.birthUs > 0 && this.birthExpiresMs > 0 && this.birthExpiresMs <= nowMs) this.#cover(this.lastUs(), nowMs);
     settleMarks(this.cells, nowMs);
     settleMarks(this.terms, nowMs);
     settleMarks(this.numbers, nowMs);
@@ -132,12 +116,6 @@ export class EntityState {
     dropCovered(this.terms, timeUs);
     dropCovered(this.numbers, timeUs);
   }
-
-  #lastUs(): number {
-    let lastUs = this.birthUs;
-    for (const mark of this.cells.values()) lastUs = Math.max(lastUs, mark.timeUs);
-    return lastUs;
-  }
 }
 
 interface Merge<T> {
@@ -170,19 +148,6 @@ function settleMarks<K, T>(marks: Map<K, Mark<T>>, nowMs: number): void {
 
 function dropCovered<K, T>(marks: Map<K, Mark<T>>, timeUs: number): void {
   for (const [key, mark] of marks) if (mark.timeUs <= timeUs) marks.delete(key);
-}
-
-function packMarks<K, T>(marks: ReadonlyMap<K, Mark<T>>): unknown[] {
-  const flat: unknown[] = [];
-  for (const [key, mark] of marks) flat.push(key, mark.timeUs, mark.value ?? null, mark.atMs);
-  return flat;
-}
-
-/** The reverse of `packMarks`, which wrote the types. */
-function unpackMarks<K, T>(marks: Map<K, Mark<T>>, flat: readonly unknown[]): void {
-  for (let i = 0; i < flat.length; i += 4) {
-    marks.set(flat[i] as K, { timeUs: flat[i + 1] as number, value: (flat[i + 2] as T | null) ?? undefined, atMs: flat[i + 3] as number });
-  }
 }
 
 function greaterBytes(a: Uint8Array, b: Uint8Array): boolean {

@@ -1,81 +1,167 @@
 import { NUMBER_SLOTS } from "../../../common/limits.ts";
-import { decodeStored } from "../format.ts";
-import type { Entity, EntityKey, EntityTrace, StoredCell } from "../objects.ts";
-import type { PackedEntity } from "./entity-state.ts";
+import { NO_CELLS } from "../cells.ts";
+import { FORMAT_ENTITY } from "../format.ts";
+import type { Cells, Entity, EntityKey, EntityTrace, StoredCell } from "../objects.ts";
+import { ByteReader } from "./byte-reader.ts";
+import { behindDeath, deathUsOf, decodeEntity, encodeEntity, ENTITY_PLACES, readRun } from "./entity-form.ts";
+import type { KeyLists } from "./key-lists.ts";
+import { asBuffer } from "./keys.ts";
 
-/** Key, time, value or null, moment. */
-const MARK_FIELDS = 4;
-const NO_CELLS: ReadonlyMap<string, StoredCell> = new Map();
+/** With more cells than this, one that is asked for by its key is not searched for among all. */
+const FEW_CELLS = 32;
 
-/** An entity for readers: what `EntityState` wrote, looked at in place, as of one moment. */
-export class EntityView {
-  readonly #packed: PackedEntity;
-  readonly #nowMs: number;
+export interface ViewContext {
+  readonly lists: KeyLists;
+  readonly nowMs: number;
+}
 
-  constructor(stored: Uint8Array, nowMs: number) {
-    this.#packed = decodeStored<PackedEntity>(stored);
-    this.#nowMs = nowMs;
+/** An entity for readers, looked at where it lies, as of one moment. */
+export class EntityView implements Entity {
+  readonly key: EntityKey;
+  /** 0: it is not alive. */
+  readonly birthUs: number;
+  /** Something has vanished since it was written, so the indexes may say more than it has. */
+  readonly changed: boolean;
+  readonly #bytes: Buffer;
+  readonly #lists: KeyLists;
+  #cells: Cells | undefined;
+
+  private constructor(key: EntityKey, bytes: Buffer, { lists, changed }: { readonly lists: KeyLists; readonly changed: boolean }) {
+    this.key = key;
+    this.changed = changed;
+    this.birthUs = bytes.readDoubleBE(ENTITY_PLACES.birth);
+    this.#bytes = bytes;
+    this.#lists = lists;
+  }
+
+  static of(key: EntityKey, stored: Uint8Array, { lists, nowMs }: ViewContext): EntityView {
+    const bytes = asBuffer(stored);
+    const dueMs = bytes[0] === FORMAT_ENTITY ? bytes.readDoubleBE(ENTITY_PLACES.due) : nowMs;
+    const changed = dueMs > 0 && dueMs <= nowMs;
+    return new EntityView(key, changed ? settled(stored, nowMs) : bytes, { lists, changed });
   }
 
   get alive(): boolean {
-    const [birthUs, birthExpiresMs] = this.#packed;
-    return birthUs > 0 && (birthExpiresMs === 0 || birthExpiresMs > this.#nowMs);
+    return this.birthUs > 0;
   }
 
-  /** Nothing has vanished since it was written, so the indexes say exactly what it has. */
-  get settled(): boolean {
-    return this.#packed[5] === 0 || this.#packed[5] > this.#nowMs;
+  get lastUs(): number {
+    return this.#bytes.readDoubleBE(ENTITY_PLACES.last);
   }
 
-  bears(terms: readonly string[]): boolean {
-    const marks = decodeStored<readonly unknown[]>(this.#packed[7]);
-    return terms.every((term) => {
-      for (let i = 0; i < marks.length; i += MARK_FIELDS) if (marks[i] === term) return this.#present(marks, i);
-      return false;
+  get cells(): Cells {
+    return (this.#cells ??= new StoredCells(this.#bytes, this.#lists));
+  }
+
+  get numbers(): readonly (number | undefined)[] {
+    const reader = behindDeath(this.#bytes);
+    eachMark(reader, () => {});
+    eachMark(reader, () => passText(reader));
+    const numbers = new Array<number | undefined>(NUMBER_SLOTS).fill(undefined);
+    eachMark(reader, (removed) => {
+      numbers[reader.byte()] = removed ? undefined : reader.double();
     });
+    return numbers;
   }
 
-  number(slot: number): number | undefined {
-    const marks = this.#packed[8];
-    for (let i = 0; i < marks.length; i += MARK_FIELDS) if (marks[i] === slot && this.#present(marks, i)) return marks[i + 2] as number;
-    return undefined;
+  /** Whether it has all of them, given in UTF-8, each once. */
+  bears(terms: readonly Uint8Array[]): boolean {
+    const reader = behindDeath(this.#bytes);
+    eachMark(reader, () => {});
+    let borne = 0;
+    eachMark(reader, (removed) => {
+      const length = reader.count();
+      if (!removed && terms.some((term) => this.#lies(term, reader.at, length))) borne += 1;
+      reader.at += length;
+    });
+    return borne === terms.length;
   }
 
-  toEntity(key: EntityKey): Entity {
-    const numbers = Array.from({ length: NUMBER_SLOTS }, (_, slot) => this.number(slot));
-    return { key, birthUs: this.#packed[0], lastUs: this.#lastUs(), cells: this.#cells(), numbers };
+  toTrace(): EntityTrace {
+    if (this.alive) return { entity: this, lastUs: this.lastUs, leftover: NO_CELLS };
+    return { entity: undefined, lastUs: Math.max(this.lastUs, deathUsOf(this.#bytes)), leftover: this.cells };
   }
 
-  toTrace(key: EntityKey): EntityTrace {
-    const lastUs = this.#lastUs();
-    if (this.alive) return { entity: this.toEntity(key), lastUs, leftover: NO_CELLS };
-    return { entity: undefined, lastUs: Math.max(lastUs, this.#packed[2]), leftover: this.#cells() };
-  }
-
-  #cells(): Map<string, StoredCell> {
-    const marks = this.#packed[6];
-    const cells = new Map<string, StoredCell>();
-    for (let i = 0; i < marks.length; i += MARK_FIELDS) {
-      if (this.#present(marks, i)) cells.set(marks[i] as string, { value: plain(marks[i + 2] as Uint8Array), timeUs: marks[i + 1] as number });
-    }
-    return cells;
-  }
-
-  #lastUs(): number {
-    let lastUs = this.#packed[0];
-    for (const marks of [this.#packed[6], this.#packed[8]]) {
-      for (let i = 1; i < marks.length; i += MARK_FIELDS) if ((marks[i] as number) > lastUs) lastUs = marks[i] as number;
-    }
-    return lastUs;
-  }
-
-  #present(marks: readonly unknown[], i: number): boolean {
-    const atMs = marks[i + 3] as number;
-    return marks[i + 2] !== null && (atMs === 0 || atMs > this.#nowMs);
+  #lies(term: Uint8Array, start: number, length: number): boolean {
+    if (term.length !== length) return false;
+    for (let at = 0; at < length; at += 1) if (term[at] !== this.#bytes[start + at]) return false;
+    return true;
   }
 }
 
-/** Bytes out of the decoder are a Buffer over a greater one. */
-function plain(bytes: Uint8Array): Uint8Array {
-  return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length);
+/** What is of an older form, or has lost something since it was written, is brought up to this moment. */
+function settled(stored: Uint8Array, nowMs: number): Buffer {
+  const state = decodeEntity(stored);
+  state.settle(nowMs);
+  return encodeEntity(state);
+}
+
+function eachMark(reader: ByteReader, visit: (removed: boolean) => void): void {
+  for (let run = readRun(reader); run !== undefined; run = readRun(reader)) {
+    for (let left = run.count; left > 0; left -= 1) visit(run.removed);
+  }
+}
+
+function passText(reader: ByteReader): void {
+  const length = reader.count();
+  reader.at += length;
+}
+
+class StoredCells implements Cells {
+  readonly keys: readonly string[];
+  readonly #bytes: Buffer;
+  /** Where each value begins, and where the last one ends. */
+  readonly #bounds: readonly number[];
+  #places: ReadonlyMap<string, number> | undefined;
+
+  constructor(bytes: Buffer, lists: KeyLists) {
+    const keysEnd = ENTITY_PLACES.keys + bytes.readUInt32BE(ENTITY_PLACES.keysLength);
+    this.keys = lists.at(bytes, ENTITY_PLACES.keys, keysEnd);
+    this.#bytes = bytes;
+    this.#bounds = boundsOf(new ByteReader(bytes, keysEnd), this.keys.length);
+  }
+
+  bytes(): Buffer {
+    return this.#bytes;
+  }
+
+  start(place: number): number {
+    return this.#bounds[place]!;
+  }
+
+  end(place: number): number {
+    return this.#bounds[place + 1]!;
+  }
+
+  timeUs(place: number): number {
+    const reader = behindDeath(this.#bytes);
+    let before = 0;
+    for (let run = readRun(reader); run !== undefined; run = readRun(reader)) {
+      before += run.count;
+      if (before > place) return run.timeUs;
+    }
+    throw new RangeError(`There is no cell ${place}.`);
+  }
+
+  get(key: string): StoredCell | undefined {
+    const place = this.#placeOf(key);
+    if (place < 0) return undefined;
+    const start = this.start(place);
+    return { value: new Uint8Array(this.#bytes.buffer, this.#bytes.byteOffset + start, this.end(place) - start), timeUs: this.timeUs(place) };
+  }
+
+  #placeOf(key: string): number {
+    if (this.keys.length <= FEW_CELLS) return this.keys.indexOf(key);
+    this.#places ??= new Map(this.keys.map((each, place) => [each, place]));
+    return this.#places.get(key) ?? -1;
+  }
+}
+
+function boundsOf(reader: ByteReader, count: number): number[] {
+  const bounds = new Array<number>(count + 1);
+  bounds[0] = 0;
+  for (let place = 0; place < count; place += 1) bounds[place + 1] = bounds[place]! + reader.count();
+  // The values begin behind their lengths.
+  for (let place = 0; place <= count; place += 1) bounds[place]! += reader.at;
+  return bounds;
 }

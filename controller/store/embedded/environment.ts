@@ -7,7 +7,7 @@ import { decodeStored, encodePacked } from "../format.ts";
 import { textBytes } from "./keys.ts";
 
 /** Raised when the meaning of stored bytes changes; older ones are upgraded at open, newer ones refused. */
-const FORMAT = 2;
+const FORMAT = 3;
 const FORMAT_KEY = textBytes("format");
 const MAX_READERS = 512;
 /** Room for later formats. */
@@ -15,15 +15,23 @@ const MAX_DATABASES = 32;
 
 export type Table = Database<Uint8Array, Uint8Array>;
 
-const PLAIN = ["meta", "kv", "kvlog", "kvleases", "leasekeys", "objects", "history", "edgesOut", "edgesIn", "numbers", "records", "recordTerms", "expiry", "blobs", "marks", "streams"] as const;
-export type TableName = (typeof PLAIN)[number] | "terms";
+const PLAIN = ["meta", "kv", "kvlog", "kvleases", "leasekeys", "history", "edgesOut", "edgesIn", "numbers", "records", "recordTerms", "expiry", "blobs", "marks", "streams"] as const;
+export type TableName = (typeof PLAIN)[number] | "objects" | "terms";
+
+/** A read of the library lies in a buffer that the next one overwrites: copies of small values share pieces of memory. */
+const copiedValues = {
+  encode: (value: Uint8Array): Uint8Array => value,
+  decode(value: Buffer): Uint8Array {
+    const copy = Buffer.allocUnsafe(value.length);
+    // Of the buffer only so much is the value as its length was set to.
+    copy.set(value.subarray(0, value.length));
+    return copy;
+  },
+};
 
 /** The values of a dupSort database are sorted like keys, so the library wants to know how they are written. */
-const rawValues = {
-  /** Else the values handed out lie in a buffer that the next read overwrites. */
-  needsStableBuffer: true,
-  encode: (value: Uint8Array): Uint8Array => value,
-  decode: (value: Uint8Array): Uint8Array => value,
+const sortedValues = {
+  ...copiedValues,
   writeKey(value: Uint8Array, target: Uint8Array, start: number): number {
     target.set(value, start);
     return start + value.length;
@@ -107,10 +115,11 @@ export class Environment {
 
   #openTables(): Record<TableName, Table> {
     const terms = this.#root.openDB<Uint8Array, Uint8Array>({
-      name: "terms", keyEncoding: "binary", encoding: "binary", dupSort: true, ...{ encoder: rawValues },
+      name: "terms", keyEncoding: "binary", encoding: "binary", dupSort: true, ...{ encoder: sortedValues },
     });
     const plain = PLAIN.map((name) => [name, this.#root.openDB<Uint8Array, Uint8Array>({ name, keyEncoding: "binary", encoding: "binary" })]);
-    return { ...(Object.fromEntries(plain) as Record<(typeof PLAIN)[number], Table>), terms };
+    const objects = this.#root.openDB<Uint8Array, Uint8Array>({ name: "objects", keyEncoding: "binary", encoding: "binary", ...{ encoder: copiedValues } });
+    return { ...(Object.fromEntries(plain) as Record<(typeof PLAIN)[number], Table>), objects, terms };
   }
 
   /** Of a new environment that of this version. */

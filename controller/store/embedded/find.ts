@@ -3,14 +3,21 @@ import type { Entity, FindRequest, NumberRange, Page, PageRequest } from "../obj
 import { Cursors } from "./cursor.ts";
 import { EntityView } from "./entity-view.ts";
 import type { Environment } from "./environment.ts";
+import type { KeyLists } from "./key-lists.ts";
 import { concat, following, prefixEnd, textBytes } from "./keys.ts";
 import { indexedTerms } from "../terms.ts";
 import { numberOwner, numberPrefix, parseEntityKey } from "./object-keys.ts";
 
-/** With fewer candidates than this, looking at each entity is cheaper than asking the other terms first. */
+/** With no more candidates than this no narrower index is looked for. */
 const FEW_CANDIDATES = 64;
 /** A range is counted up to here to see whether it narrows more than the terms do. */
 const RANGE_COUNT_MAX = 1_000;
+
+export interface FinderOptions {
+  readonly env: Environment;
+  readonly lists: KeyLists;
+  readonly nowMs: () => number;
+}
 
 interface Question {
   readonly terms: readonly string[];
@@ -24,25 +31,21 @@ const DRIVER_BYTES = 2;
 
 /** Entities by terms and ranges: walks along the narrowest index and checks the rest on the entity. Exact but for cut terms. */
 export class Finder {
-  readonly #env: Environment;
-  readonly #nowMs: () => number;
+  readonly #options: FinderOptions;
 
-  constructor(env: Environment, nowMs: () => number) {
-    this.#env = env;
-    this.#nowMs = nowMs;
+  constructor(options: FinderOptions) {
+    this.#options = options;
   }
 
   find(request: FindRequest, page: PageRequest, place: string): Page<Entity> {
     const question = { terms: indexedTerms(request.terms), ranges: request.ranges ?? [] };
     const cursors = new Cursors([place, "find", question.terms, question.ranges.map((range) => [range.slot, range.from ?? null, range.to ?? null])]);
     const after = cursors.read(page);
-    const [driver, few] = after === undefined ? this.#choose(question) : [toDriver(after), false];
-    const nowMs = this.#nowMs();
+    const driver = after === undefined ? this.#choose(question) : toDriver(after);
+    const matches = this.#matching(question, driver);
+    const { objects } = this.#options.env.read();
     const items: Entity[] = [];
     let [examined, bytes, last] = [0, 0, after?.subarray(DRIVER_BYTES)];
-    const tables = this.#env.read();
-    const others = driver.kind === "term" ? question.terms.filter((_, index) => index !== driver.index) : question.terms;
-    const otherKeys = others.map(textBytes);
     for (const position of this.#candidates(question, driver, last)) {
       if (items.length >= page.limit || examined >= OBJECT_PAGE_EXAMINED_MAX || bytes >= OBJECT_PAGE_MAX_BYTES) {
         return { items, cursor: cursors.write(concat(fromDriver(driver), last!)) };
@@ -50,22 +53,34 @@ export class Finder {
       last = position;
       examined += 1;
       const key = driver.kind === "term" ? position : numberOwner(position);
-      if (!few && !otherKeys.every((term) => tables.terms.doesExist(term, key))) continue;
-      const stored = tables.objects.get(key);
+      const stored = objects.get(key);
       if (stored === undefined) continue;
       bytes += stored.length;
-      const view = new EntityView(stored, nowMs);
-      // What the indexes have said already need not be looked for again, unless something has vanished since.
-      const unasked = !view.settled ? question.terms : few ? others : [];
-      if (view.alive && (unasked.length === 0 || view.bears(unasked)) && question.ranges.every((range) => lies(view.number(range.slot), range))) {
-        items.push(view.toEntity(parseEntityKey(key)));
-      }
+      const entity = matches(key, stored);
+      if (entity !== undefined) items.push(entity);
     }
     return { items };
   }
 
+  /** The entity, where it lives and has all that is asked for. */
+  #matching({ terms, ranges }: Question, driver: Driver): (key: Uint8Array, stored: Uint8Array) => Entity | undefined {
+    const context = { lists: this.#options.lists, nowMs: this.#options.nowMs() };
+    const all = terms.map((term) => Buffer.from(term));
+    // What the driver has said need not be looked for again, unless something has vanished since.
+    const others = driver.kind === "term" ? all.filter((_, index) => index !== driver.index) : all;
+    return (key, stored) => {
+      const view = EntityView.of(parseEntityKey(key), stored, context);
+      if (!view.alive) return undefined;
+      const unasked = view.changed ? all : others;
+      if (unasked.length > 0 && !view.bears(unasked)) return undefined;
+      if (ranges.length === 0) return view;
+      const { numbers } = view;
+      return ranges.every((range) => lies(numbers[range.slot], range)) ? view : undefined;
+    };
+  }
+
   #candidates(question: Question, driver: Driver, after: Uint8Array | undefined): Iterable<Uint8Array> {
-    const { terms, numbers } = this.#env.tables;
+    const { terms, numbers } = this.#options.env.tables;
     if (driver.kind === "term") {
       const key = textBytes(question.terms[driver.index]!);
       return after === undefined ? terms.getValues(key) : terms.getValues(key, { start: following(after) });
@@ -74,20 +89,23 @@ export class Finder {
     return numbers.getKeys({ start: after === undefined ? start : following(after), end });
   }
 
-  /** The narrowest index, and whether it has so few candidates that nothing else need be asked first. */
-  #choose({ terms, ranges }: Question): [Driver, boolean] {
+  /** The narrowest index, or the first that is narrow enough. */
+  #choose({ terms, ranges }: Question): Driver {
+    const { terms: termTable, numbers } = this.#options.env.read();
     let best: Driver = { kind: "term", index: 0 };
+    if (terms.length === 1 && ranges.length === 0) return best;
     let count = Infinity;
-    terms.forEach((term, index) => {
-      const matches = this.#env.read().terms.getValuesCount(textBytes(term));
+    for (const [index, term] of terms.entries()) {
+      const matches = termTable.getValuesCount(textBytes(term));
       if (matches < count) [best, count] = [{ kind: "term", index }, matches];
-    });
-    ranges.forEach((range, index) => {
+      if (count <= FEW_CANDIDATES) return best;
+    }
+    for (const [index, range] of ranges.entries()) {
       const limit = Math.min(count, RANGE_COUNT_MAX);
-      const matches = count <= FEW_CANDIDATES ? limit : [...this.#env.read().numbers.getKeys({ ...bounds(range), limit })].length;
+      const matches = [...numbers.getKeys({ ...bounds(range), limit })].length;
       if (matches < limit || count === Infinity) [best, count] = [{ kind: "range", index }, matches];
-    });
-    return [best, count <= FEW_CANDIDATES];
+    }
+    return best;
   }
 }
 

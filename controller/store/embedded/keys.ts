@@ -13,6 +13,11 @@ export function bytesText(bytes: Uint8Array): string {
   return decoder.decode(bytes);
 }
 
+/** The same bytes, not a copy. */
+export function asBuffer(bytes: Uint8Array): Buffer {
+  return bytes instanceof Buffer ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+}
+
 export function concat(...parts: readonly Uint8Array[]): Uint8Array {
   let length = 0;
   for (const part of parts) length += part.length;

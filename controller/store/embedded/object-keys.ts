@@ -1,24 +1,25 @@
 import { createHash } from "node:crypto";
+import { decodeText } from "../../../common/text/decode.ts";
 import type { EntityKey } from "../objects.ts";
-import { bytesText, concat, float64, readU32, textBytes, u32, u64, u64Descending, writeU32 } from "./keys.ts";
+import { asBuffer, concat, float64, readU32, textBytes, u32, u64, u64Descending, writeU32 } from "./keys.ts";
 
 /** Two ids of full length do not fit into one key, so the far end of an edge is named by this much of its digest. */
 const DIGEST_BYTES = 16;
+const CID_BYTES = 4;
 const ULID_DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const ULID_TIME_DIGITS = 10;
 const ULID_TIME_MAX_MS = 2 ** 48 - 1;
 
 /** Where the id ends the key: `objects`, values of `terms`, the end of `numbers` and `records`. */
 export function entityKeyBytes(key: EntityKey): Uint8Array {
-  const id = textBytes(key.id);
-  const bytes = new Uint8Array(4 + id.length);
+  const bytes = Buffer.allocUnsafe(CID_BYTES + Buffer.byteLength(key.id));
   writeU32(bytes, 0, key.cid);
-  bytes.set(id, 4);
+  bytes.write(key.id, CID_BYTES);
   return bytes;
 }
 
 export function parseEntityKey(bytes: Uint8Array): EntityKey {
-  return { cid: readU32(bytes, 0), id: bytesText(bytes.subarray(4)) };
+  return { cid: readU32(bytes, 0), id: decodeText(asBuffer(bytes), CID_BYTES, bytes.length) };
 }
 
 /** What belongs to one entity begins with this. */

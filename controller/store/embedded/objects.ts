@@ -34,7 +34,7 @@ export class EmbeddedObjectStore implements ObjectStore {
     this.#nowMs = () => runtime.clock.nowMs();
     this.#expiry = new Expiry(env, runtime, (kind, key, due) => this.#visit(kind, key, due));
     this.#entities = new Entities({ env, expiry: this.#expiry, nowMs: this.#nowMs });
-    this.#finder = new Finder(env, this.#nowMs);
+    this.#finder = new Finder({ env, lists: this.#entities.lists, nowMs: this.#nowMs });
     this.#records = new Records(env, this.#expiry, this.#nowMs);
   }
 

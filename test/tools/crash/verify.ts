@@ -1,5 +1,6 @@
 import { decodeStored } from "../../../controller/store/format.ts";
-import { EntityState } from "../../../controller/store/embedded/entity-state.ts";
+import { decodeEntity } from "../../../controller/store/embedded/entity-form.ts";
+import type { Indexed } from "../../../controller/store/embedded/entity-state.ts";
 import type { Environment } from "../../../controller/store/embedded/environment.ts";
 import { bytesText, concat, textBytes, u32 } from "../../../controller/store/embedded/keys.ts";
 import { numberKey, numberOwner, recordTermPrefix } from "../../../controller/store/embedded/object-keys.ts";
@@ -17,7 +18,7 @@ export function disagreements(env: Environment): readonly string[] {
 /** Every living entity has all its index entries. */
 function* entityDisagreements(env: Environment): Iterable<string> {
   for (const { key, value } of env.tables.objects.getRange(whole())) {
-    const { terms, numbers } = EntityState.decode(value).indexed();
+    const { terms, numbers } = decodeEntity(value).indexed();
     for (const term of terms) if (!env.tables.terms.doesExist(textBytes(term), key)) yield `entity ${name(key)} is not under its term ${term}`;
     for (const [slot, number] of numbers.entries()) {
       if (number !== undefined && !env.tables.numbers.doesExist(numberKey(slot, number, key))) yield `entity ${name(key)} is not under its number ${number}`;
@@ -69,9 +70,9 @@ function liveEdges(env: Environment, table: "edgesOut" | "edgesIn"): ReadonlySet
   return edges;
 }
 
-function indexedOf(env: Environment, key: Uint8Array): ReturnType<EntityState["indexed"]> | undefined {
+function indexedOf(env: Environment, key: Uint8Array): Indexed | undefined {
   const stored = env.tables.objects.get(key);
-  return stored === undefined ? undefined : EntityState.decode(stored).indexed();
+  return stored === undefined ? undefined : decodeEntity(stored).indexed();
 }
 
 function name(key: Uint8Array): string {

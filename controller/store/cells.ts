@@ -1,0 +1,49 @@
+import type { Cells, StoredCell } from "./objects.ts";
+
+/** Cells of a store that keeps each by itself. */
+export class SingleCells implements Cells {
+  readonly keys: readonly string[];
+  readonly #cells: ReadonlyMap<string, StoredCell>;
+
+  constructor(cells: ReadonlyMap<string, StoredCell>) {
+    this.keys = [...cells.keys()];
+    this.#cells = cells;
+  }
+
+  bytes(place: number): Buffer {
+    const { value } = this.#at(place);
+    return Buffer.from(value.buffer, value.byteOffset, value.length);
+  }
+
+  start(): number {
+    return 0;
+  }
+
+  end(place: number): number {
+    return this.#at(place).value.length;
+  }
+
+  timeUs(place: number): number {
+    return this.#at(place).timeUs;
+  }
+
+  get(key: string): StoredCell | undefined {
+    return this.#cells.get(key);
+  }
+
+  #at(place: number): StoredCell {
+    const cell = this.#cells.get(this.keys[place] ?? "");
+    if (cell === undefined) throw new RangeError(`There is no cell ${place}.`);
+    return cell;
+  }
+}
+
+export const NO_CELLS: Cells = new SingleCells(new Map());
+
+/** Each cell by its key. */
+export function cellMap(cells: Cells): Map<string, StoredCell> {
+  return new Map(cells.keys.map((key, place) => {
+    const value = new Uint8Array(cells.bytes(place).subarray(cells.start(place), cells.end(place)));
+    return [key, { value, timeUs: cells.timeUs(place) }];
+  }));
+}

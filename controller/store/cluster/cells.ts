@@ -1,0 +1,44 @@
+import type { Cells, StoredCell } from "../objects.ts";
+
+const TIME_BYTES = 8;
+
+/** The time of a cell's write stands before its value: the times Cassandra keeps cannot be asked for by element. */
+export function stampedCell(timeUs: number, value: Uint8Array): Uint8Array {
+  const stamped = Buffer.allocUnsafe(TIME_BYTES + value.length);
+  stamped.writeBigInt64BE(BigInt(timeUs));
+  stamped.set(value, TIME_BYTES);
+  return stamped;
+}
+
+/** Cells as the driver hands them out, each by itself. */
+export class StampedCells implements Cells {
+  readonly keys: readonly string[];
+  readonly #cells: readonly Buffer[];
+
+  constructor(cells: ReadonlyMap<string, Buffer>) {
+    this.keys = [...cells.keys()];
+    this.#cells = [...cells.values()];
+  }
+
+  bytes(place: number): Buffer {
+    return this.#cells[place]!;
+  }
+
+  start(): number {
+    return TIME_BYTES;
+  }
+
+  end(place: number): number {
+    return this.#cells[place]!.length;
+  }
+
+  timeUs(place: number): number {
+    return Number(this.#cells[place]!.readBigInt64BE());
+  }
+
+  get(key: string): StoredCell | undefined {
+    const place = this.keys.indexOf(key);
+    // Its own copy: the driver's buffers are windows on whole answers.
+    return place < 0 ? undefined : { timeUs: this.timeUs(place), value: new Uint8Array(this.#cells[place]!.subarray(TIME_BYTES)) };
+  }
+}

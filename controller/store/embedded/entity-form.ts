@@ -1,0 +1,173 @@
+import { decodeStored, FORMAT_ENTITY } from "../format.ts";
+import { ByteReader } from "./byte-reader.ts";
+import { ByteWriter } from "./byte-writer.ts";
+import { EntityState, type Mark } from "./entity-state.ts";
+import { asBuffer } from "./keys.ts";
+
+/**
+ * How an entity lies in `objects`. What readers want stands in front, in one piece and without removals:
+ *
+ *     0  format
+ *     1  birth, last write, moment of the next visit (doubles)
+ *    25  where the rest begins; how many bytes the keys take (whole numbers of four bytes)
+ *    33  keys of the cells; lengths of their values; the values
+ *     …  the rest: death, times of the cells, terms, numbers, removed cells
+ *
+ * Times are kept by runs of neighbours that were written together: how many they are and of what kind, time, moment; a zero ends the runs.
+ */
+export const ENTITY_PLACES = { birth: 1, last: 9, due: 17, rest: 25, keysLength: 29, keys: 33 } as const;
+
+const DEATH = ["birthExpiresMs", "deathUs", "deathUntilMs", "forgottenUs"] as const;
+
+const REMOVED = 1;
+const WITH_MOMENT = 2;
+const KIND_BITS = 2;
+
+/** As versions up to format 2 of an environment wrote it: times first; marks flat, each with key, time, value or null, moment. */
+type PackedEntity = readonly [...times: [number, number, number, number, number, number], cells: readonly unknown[], terms: Uint8Array, numbers: readonly unknown[]];
+const PACKED_FIELDS = 4;
+
+type Marks<K, T> = readonly (readonly [K, Mark<T>])[];
+
+const writer = new ByteWriter();
+
+export function encodeEntity(state: EntityState): Buffer {
+  const all = [...state.cells];
+  const cells = all.filter(([, mark]) => mark.value !== undefined);
+  writer.begin();
+  writer.byte(FORMAT_ENTITY);
+  for (const time of [state.birthUs, state.lastUs(), state.dueMs]) writer.double(time);
+  // The two lengths, known later.
+  writer.double(0);
+  writeCells(cells);
+  writer.setUint32(writer.length, ENTITY_PLACES.rest);
+  writeDeath(state);
+  writeRuns(cells, () => {});
+  writeRuns([...state.terms], (term) => writer.text(term));
+  writeRuns([...state.numbers], writeNumber);
+  writeRuns(cells.length === all.length ? [] : all.filter(([, mark]) => mark.value === undefined), (key) => writer.text(key));
+  return writer.copy();
+}
+
+export function decodeEntity(stored: Uint8Array): EntityState {
+  if (stored[0] !== FORMAT_ENTITY) return decodePacked(stored);
+  const state = new EntityState();
+  const bytes = asBuffer(stored);
+  state.birthUs = bytes.readDoubleBE(ENTITY_PLACES.birth);
+  state.dueMs = bytes.readDoubleBE(ENTITY_PLACES.due);
+  const cells = readCells(bytes);
+  const rest = restOf(bytes);
+  Object.assign(state, readDeath(rest));
+  let cell = 0;
+  readRuns(rest, (mark) => {
+    const [key, value] = cells[cell++]!;
+    state.cells.set(key, { ...mark, value });
+  });
+  readRuns(rest, (mark, removed) => state.terms.set(rest.text(), { ...mark, value: removed ? undefined : true }));
+  readRuns(rest, (mark, removed) => state.numbers.set(rest.byte(), { ...mark, value: removed ? undefined : rest.double() }));
+  readRuns(rest, (mark) => state.cells.set(rest.text(), { ...mark, value: undefined }));
+  return state;
+}
+
+/** Goes past a run of times: how many neighbours were written then, 0 after the last run. */
+export function readRun(reader: ByteReader): Run | undefined {
+  const tag = reader.count();
+  if (tag === 0) return undefined;
+  const timeUs = reader.double();
+  return { count: tag >>> KIND_BITS, removed: (tag & REMOVED) > 0, timeUs, atMs: (tag & WITH_MOMENT) > 0 ? reader.double() : 0 };
+}
+
+export interface Run {
+  readonly count: number;
+  readonly removed: boolean;
+  readonly timeUs: number;
+  readonly atMs: number;
+}
+
+/** The rest, from behind what death has left: runs of the cells, of the terms, of the numbers, of removed cells. */
+export function behindDeath(bytes: Buffer): ByteReader {
+  const reader = restOf(bytes);
+  for (let flags = reader.byte(); flags > 0; flags >>= 1) if (flags & 1) reader.double();
+  return reader;
+}
+
+export function deathUsOf(bytes: Buffer): number {
+  return readDeath(restOf(bytes)).deathUs;
+}
+
+function restOf(bytes: Buffer): ByteReader {
+  return new ByteReader(bytes, bytes.readUInt32BE(ENTITY_PLACES.rest));
+}
+
+function writeCells(cells: Marks<string, Uint8Array>): void {
+  for (const [key] of cells) writer.text(key);
+  writer.setUint32(writer.length - ENTITY_PLACES.keys, ENTITY_PLACES.keysLength);
+  for (const [, { value }] of cells) writer.count(value!.length);
+  for (const [, { value }] of cells) writer.put(value!);
+}
+
+function readCells(bytes: Buffer): readonly (readonly [key: string, value: Uint8Array])[] {
+  const reader = new ByteReader(bytes, ENTITY_PLACES.keys);
+  const end = ENTITY_PLACES.keys + bytes.readUInt32BE(ENTITY_PLACES.keysLength);
+  const keys: string[] = [];
+  while (reader.at < end) keys.push(reader.text());
+  const lengths = keys.map(() => reader.count());
+  return keys.map((key, at) => [key, reader.take(lengths[at]!)]);
+}
+
+/** A byte says which of the times there are. */
+function writeDeath(state: EntityState): void {
+  const times = DEATH.map((name) => state[name]);
+  writer.byte(times.reduce((flags, time, at) => (time === 0 ? flags : flags | (1 << at)), 0));
+  for (const time of times) if (time !== 0) writer.double(time);
+}
+
+function readDeath(reader: ByteReader): Pick<EntityState, (typeof DEATH)[number]> {
+  const flags = reader.byte();
+  const time = (at: number): number => ((flags >> at) & 1 ? reader.double() : 0);
+  return { birthExpiresMs: time(0), deathUs: time(1), deathUntilMs: time(2), forgottenUs: time(3) };
+}
+
+function writeRuns<K, T>(marks: Marks<K, T>, write: (key: K, value: T | undefined) => void): void {
+  for (let from = 0, to = 0; from < marks.length; from = to) {
+    const [, first] = marks[from]!;
+    do to += 1; while (to < marks.length && areOfOneWrite(first, marks[to]![1]));
+    writer.count(((to - from) << KIND_BITS) | (first.value === undefined ? REMOVED : 0) | (first.atMs > 0 ? WITH_MOMENT : 0));
+    writer.double(first.timeUs);
+    if (first.atMs > 0) writer.double(first.atMs);
+    for (let at = from; at < to; at += 1) write(marks[at]![0], marks[at]![1].value);
+  }
+  writer.count(0);
+}
+
+function areOfOneWrite<T>(one: Mark<T>, other: Mark<T>): boolean {
+  return one.timeUs === other.timeUs && one.atMs === other.atMs && (one.value === undefined) === (other.value === undefined);
+}
+
+function readRuns(reader: ByteReader, read: (mark: { readonly timeUs: number; readonly atMs: number }, removed: boolean) => void): void {
+  for (let run = readRun(reader); run !== undefined; run = readRun(reader)) {
+    const { timeUs, atMs, removed } = run;
+    for (let left = run.count; left > 0; left -= 1) read({ timeUs, atMs }, removed);
+  }
+}
+
+function writeNumber(slot: number, value: number | undefined): void {
+  writer.byte(slot);
+  if (value !== undefined) writer.double(value);
+}
+
+function decodePacked(stored: Uint8Array): EntityState {
+  const packed = decodeStored<PackedEntity>(stored);
+  const state = new EntityState();
+  [state.birthUs, state.birthExpiresMs, state.deathUs, state.deathUntilMs, state.forgottenUs, state.dueMs] = packed;
+  unpackMarks(state.cells, packed[6]);
+  unpackMarks(state.terms, decodeStored<readonly unknown[]>(packed[7]));
+  unpackMarks(state.numbers, packed[8]);
+  return state;
+}
+
+function unpackMarks<K, T>(marks: Map<K, Mark<T>>, flat: readonly unknown[]): void {
+  for (let at = 0; at < flat.length; at += PACKED_FIELDS) {
+    marks.set(flat[at] as K, { timeUs: flat[at + 1] as number, value: (flat[at + 2] as T | null) ?? undefined, atMs: flat[at + 3] as number });
+  }
+}
