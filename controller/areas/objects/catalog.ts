@@ -124,6 +124,11 @@ export class TenantCatalog {
     return this.#heldNow().snapshot;
   }
 
+  /** Nothing while the definitions may be old. */
+  now(): Held | undefined {
+    return this.#isFollowed() ? this.#heldNow() : undefined;
+  }
+
   /** The same, with some patience: a controller that was stopped for a while, or lost its lease, reads everything anew at once. */
   async resumed(): Promise<Held> {
     if (!this.#isFollowed()) await this.#following();

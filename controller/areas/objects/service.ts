@@ -22,7 +22,7 @@ import { putSubscription } from "./subscriptions.ts";
 import { openTenantObjects, type TenantObjects } from "./tenant.ts";
 import type {
   ChangeSubscription, ClassCatalog, ClassChange, ClassSpec, ClassView, EdgeRequest, Edit, EdgeType, HistoryRange, IndexStatus, NewRecord,
-  ObjectChangeEvent, ObjectChanges, ObjectEdge, ObjectRef, ObjectRow, Objects, ObjectVersion, ReadPlan, ReadRequest, Rehearsal, Rehearsals, SettledTime, SystemClass,
+  ObjectChangeEvent, ObjectChanges, ObjectEdge, ObjectRef, ObjectRow, Objects, ObjectVersion, ReadPlan, ReadRequest, Rehearsal, Rehearsals, SettledTime, SettledUpdate, SystemClass,
 } from "./types.ts";
 import { classNotFound, type LoadedClass } from "./views.ts";
 import type { WriteContext } from "./writer.ts";
@@ -47,7 +47,7 @@ export class ObjectService implements Objects, ObjectChanges, Rehearsals {
   readonly #runtime: Runtime;
   readonly #systemClasses = new Map<string, SystemClass>();
   readonly #tenants = new Map<string, Promise<TenantObjects>>();
-  readonly #opened = new Set<TenantObjects>();
+  readonly #opened = new Map<string, TenantObjects>();
   readonly #listeners = new Set<{ readonly listener: ChangeListener; readonly wants: (tenant: string) => boolean }>();
   #closed = false;
 
@@ -63,7 +63,7 @@ export class ObjectService implements Objects, ObjectChanges, Rehearsals {
   }
 
   async catalog(principal: Principal): Promise<ClassCatalog> {
-    return (await (await this.#tenant(principal)).catalog.resumed()).snapshot;
+    return (await this.#reading(principal)).snapshot;
   }
 
   async createClass(principal: Principal, spec: ClassSpec, options: { readonly ifNotExists?: boolean } = {}): Promise<ClassView> {
@@ -118,7 +118,7 @@ export class ObjectService implements Objects, ObjectChanges, Rehearsals {
     return this.#writing(principal, (tenant, context) => tenant.writer.ingest(context, writableClass(principal, context.snapshot, path), records));
   }
 
-  async update(principal: Principal, ref: ObjectRef, edits: readonly Edit[], options: SettledTime = {}): Promise<boolean> {
+  async update(principal: Principal, ref: ObjectRef, edits: readonly Edit[], options: SettledUpdate = {}): Promise<boolean> {
     return this.#writing(principal, async (tenant, context) => {
       const places = writablePlaces(principal, context.snapshot, ref);
       const [first] = places;
@@ -226,7 +226,7 @@ export class ObjectService implements Objects, ObjectChanges, Rehearsals {
 
   /** Events of changes that this controller has stored and not everybody was told, of all tenants. */
   get changesWaiting(): number {
-    return [...this.#opened].reduce((waiting, { changes }) => waiting + changes.waiting, 0);
+    return [...this.#opened.values()].reduce((waiting, { changes }) => waiting + changes.waiting, 0);
   }
 
   /** Stops following definitions; afterwards every call is refused. The stores stay open. */
@@ -238,9 +238,14 @@ export class ObjectService implements Objects, ObjectChanges, Rehearsals {
   }
 
   async #reading(principal: Principal): Promise<Reading> {
-    const tenant = await this.#tenant(principal);
-    const { snapshot } = await tenant.catalog.resumed();
+    // Every call comes by here: it waits only where there is something to wait for.
+    const tenant = this.#openTenant(principal) ?? (await this.#tenant(principal));
+    const { snapshot } = tenant.catalog.now() ?? (await tenant.catalog.resumed());
     return { tenant, snapshot, readable: (view) => isReadable(principal, view) };
+  }
+
+  #openTenant({ tenant }: Principal): TenantObjects | undefined {
+    return this.#closed ? undefined : this.#opened.get(tenant);
   }
 
   #tenant(principal: Principal): Promise<TenantObjects> {
@@ -259,7 +264,7 @@ export class ObjectService implements Objects, ObjectChanges, Rehearsals {
     const systemClasses = [...this.#systemClasses.values()];
     const { tenant, ospace } = principal;
     const opened = await openTenantObjects({ tenant, store, runtime: this.#runtime, ospace, systemClasses });
-    this.#opened.add(opened);
+    this.#opened.set(tenant, opened);
     return opened;
   }
 
@@ -281,7 +286,7 @@ export class ObjectService implements Objects, ObjectChanges, Rehearsals {
   }
 
   async #writing<T>(principal: Principal, work: (tenant: TenantObjects, context: WriteContext) => Promise<T>): Promise<T> {
-    const tenant = await this.#tenant(principal);
+    const tenant = this.#openTenant(principal) ?? (await this.#tenant(principal));
     const write = await tenant.catalog.begin();
     try {
       const definitions = { snapshot: write.snapshot, held: write, resumed: () => tenant.catalog.resumed() };
