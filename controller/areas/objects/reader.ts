@@ -85,7 +85,7 @@ export class ObjectReader {
       const page = { limit, ...(cursor === undefined ? {} : { cursor }) };
       const answer = await this.#patience.repeat(() => this.#store.find(find.request, page));
       // Also when it has none: the caller may want to let others have the thread.
-      yield answer.items.flatMap((entity) => objectOf(snapshot, branch, { entity, find }));
+      yield objectsOf(snapshot, branch, { entities: answer.items, find });
       cursor = answer.cursor;
       // The caller's conditions let through less than was expected.
       limit = Math.min(OBJECT_PAGE_MAX, 2 * limit);
@@ -114,14 +114,16 @@ function inOrder(places: readonly Place[], of: { entities: (Entity | undefined)[
   });
 }
 
-/** Nothing for an object that another find answers: a store may find more than it is asked for. */
-function objectOf(snapshot: Snapshot, branch: Branch, found: { readonly entity: Entity; readonly find: Find }): ObjectRow[] {
-  const { entity, find } = found;
-  if (!find.cids.has(entity.key.cid)) return [];
-  const view = snapshot.byCid(entity.key.cid);
-  if (view === undefined) return [];
-  const object = entityObject(view, entity);
-  return isOfUnion(view, branch, { object, find }) && isOfWords(view, branch, { object, find }) ? [object] : [];
+/** Without those that another find answers: a store may find more than it is asked for. */
+function objectsOf(snapshot: Snapshot, branch: Branch, { entities, find }: { readonly entities: readonly Entity[]; readonly find: Find }): ObjectRow[] {
+  const objects: ObjectRow[] = [];
+  for (const entity of entities) {
+    const view = find.cids.has(entity.key.cid) ? snapshot.byCid(entity.key.cid) : undefined;
+    if (view === undefined) continue;
+    const object = entityObject(view, entity);
+    if (isOfUnion(view, branch, { object, find }) && isOfWords(view, branch, { object, find })) objects.push(object);
+  }
+  return objects;
 }
 
 function isOfUnion(view: LoadedClass, { narrowing }: Branch, of: { readonly object: ObjectRow; readonly find: Find }): boolean {

@@ -10,13 +10,21 @@ export function stampedCell(timeUs: number, value: Uint8Array): Uint8Array {
   return stamped;
 }
 
+let latestKeys: readonly string[] = [];
+
+/** The list of the entity before, when it is the same. */
+function sharedKeys(keys: readonly string[]): readonly string[] {
+  const same = keys.length === latestKeys.length && keys.every((key, at) => key === latestKeys[at]);
+  return same ? latestKeys : (latestKeys = keys);
+}
+
 /** Cells as the driver hands them out, each by itself. */
 export class StampedCells implements Cells {
   readonly keys: readonly string[];
   readonly #cells: readonly Buffer[];
 
   constructor(cells: ReadonlyMap<string, Buffer>) {
-    this.keys = [...cells.keys()];
+    this.keys = sharedKeys([...cells.keys()]);
     this.#cells = [...cells.values()];
   }
 

@@ -1,8 +1,8 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { AppError } from "../../../common/errors.ts";
 import { OBJECT_PAGE_MAX } from "../../../common/limits.ts";
 import type { PageRequest } from "../objects.ts";
-import { concat } from "./keys.ts";
+import { concat, textBytes } from "./keys.ts";
 
 const CHECK_BYTES = 8;
 
@@ -32,6 +32,6 @@ export class Cursors {
   }
 
   #check(place: Uint8Array): Uint8Array {
-    return createHash("sha256").update(this.#request).update("\n").update(place).digest().subarray(0, CHECK_BYTES);
+    return hash("sha256", concat(textBytes(`${this.#request}\n`), place), "buffer").subarray(0, CHECK_BYTES);
   }
 }
