@@ -1,9 +1,9 @@
 import cassandra from "cassandra-driver";
-import pLimit from "p-limit";
 import { AppError, errorText } from "../../../common/errors.ts";
 import { CLUSTER_ATTEMPT_DEADLINE_MS, CLUSTER_HANDSHAKE_DEADLINE_MS, CLUSTER_REQUESTS_IN_FLIGHT_MAX, CLUSTER_SCHEMA_DEADLINE_MS, CLUSTER_SILENT_REQUESTS_MAX } from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
 import { Deadline } from "./deadline.ts";
+import { Places } from "./places.ts";
 
 const { consistencies, responseErrorCodes } = cassandra.types;
 
@@ -35,7 +35,7 @@ export interface CassandraOptions {
 export class Cassandra {
   readonly #client: cassandra.Client;
   readonly #runtime: Runtime;
-  readonly #limit = pLimit(CLUSTER_REQUESTS_IN_FLIGHT_MAX);
+  readonly #places = new Places(CLUSTER_REQUESTS_IN_FLIGHT_MAX);
   #lastTimeUs = 0;
 
   private constructor(client: cassandra.Client, runtime: Runtime) {
@@ -91,11 +91,11 @@ export class Cassandra {
 
   /** All statements must be of one partition: then they happen together or not at all. */
   async write(statements: readonly Statement[], deadline: Deadline): Promise<void> {
-    const [first] = statements;
-    if (first === undefined) return;
     const queries = statements.map(({ query, params }) => ({ query, params: params.map(driverValue) }));
+    const [first, ...others] = queries;
+    if (first === undefined) return;
     await this.#repeat("write", deadline, (readTimeout) =>
-      statements.length === 1 ? this.#execute(first, { readTimeout }) : this.#client.batch(queries, { prepare: true, logged: false, isIdempotent: true, readTimeout }),
+      others.length === 0 ? this.#execute(first, { readTimeout }) : this.#client.batch(queries, { prepare: true, logged: false, isIdempotent: true, readTimeout }),
     );
   }
 
@@ -111,22 +111,16 @@ export class Cassandra {
     await this.#client.shutdown();
   }
 
-  #execute(statement: Statement, options: cassandra.QueryOptions): Promise<cassandra.types.ResultSet> {
-    return this.#client.execute(statement.query, statement.params.map(driverValue), { prepare: true, isIdempotent: true, ...options });
+  /** Only what is written has bytes among its values. */
+  #execute({ query, params }: { readonly query: string; readonly params: readonly unknown[] }, options: cassandra.QueryOptions): Promise<cassandra.types.ResultSet> {
+    return this.#client.execute(query, params, { prepare: true, isIdempotent: true, ...options });
   }
 
   async #repeat<T>(kind: "read" | "write", deadline: Deadline, attempt: (readTimeoutMs: number) => Promise<T>): Promise<T> {
     let maybeSent = false;
     for (;;) {
-      let begun = false;
       try {
-        const queued = this.#limit(() => {
-          if (deadline.passed()) throw new NoTimeLeft("too many requests wait for it");
-          begun = true;
-          return attempt(Math.ceil(Math.min(deadline.leftMs(), CLUSTER_ATTEMPT_DEADLINE_MS)));
-        });
-        // The driver asks one node after the other, each for as long, and a queue has no end of its own.
-        return await deadline.bound(queued, () => (begun ? new Error("no node answered in time") : new NoTimeLeft("too many requests wait for it")));
+        return await this.#attempt(deadline, attempt);
       } catch (error) {
         const fault = faultOf(error);
         if (fault === "answer") throw answerError(error);
@@ -137,6 +131,33 @@ export class Cassandra {
       }
     }
   }
+
+  async #attempt<T>(deadline: Deadline, attempt: (readTimeoutMs: number) => Promise<T>): Promise<T> {
+    if (!this.#places.tryTake()) await this.#place(deadline);
+    const leftMs = deadline.leftMs();
+    if (leftMs === 0) {
+      this.#places.leave();
+      throw noPlaceInTime();
+    }
+    const work = attempt(Math.ceil(Math.min(leftMs, CLUSTER_ATTEMPT_DEADLINE_MS)));
+    work.then(this.#places.leave, this.#places.leave);
+    // The driver asks one node after the other, each for as long.
+    return deadline.bound(work, () => new Error("no node answered in time"));
+  }
+
+  /** The queue has no end of its own. */
+  #place(deadline: Deadline): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const cancel = deadline.atEnd(() => {
+        giveUp();
+        reject(noPlaceInTime());
+      });
+      const giveUp = this.#places.queue(() => {
+        cancel();
+        resolve();
+      });
+    });
+  }
 }
 
 /** The driver takes bytes as Buffer only. */
@@ -146,6 +167,10 @@ function driverValue(value: CqlValue): unknown {
 }
 
 class NoTimeLeft extends Error {}
+
+function noPlaceInTime(): NoTimeLeft {
+  return new NoTimeLeft("too many requests wait for it");
+}
 
 function newClient(options: CassandraOptions): cassandra.Client {
   return new cassandra.Client({

@@ -25,17 +25,21 @@ export class Deadline {
     return this.leftMs() === 0;
   }
 
+  /** Calls back once at the end of the time, unless it is cancelled by the answer before. */
+  atEnd(callback: () => void): () => void {
+    return this.#clock.after(this.leftMs(), callback);
+  }
+
   /** What `work` answers, or the fault at the end of the time, whatever becomes of `work` then. */
-  async bound<T>(work: Promise<T>, fault: () => Error): Promise<T> {
-    let cancel = (): void => undefined;
-    const late = new Promise<never>((_, reject) => {
-      cancel = this.#clock.after(this.leftMs(), () => reject(fault()));
+  bound<T>(work: Promise<T>, fault: () => Error): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const cancel = this.atEnd(() => reject(fault()));
+      const end = <A>(settle: (answer: A) => void) => (answer: A): void => {
+        cancel();
+        settle(answer);
+      };
+      work.then(end(resolve), end(reject));
     });
-    try {
-      return await Promise.race([work, late]);
-    } finally {
-      cancel();
-    }
   }
 
   /** Waits a little longer each time; false when there is no time left for another attempt. */
