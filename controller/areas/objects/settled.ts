@@ -3,6 +3,7 @@ import type { Entity, ObjectStore } from "../../store/objects.ts";
 import type { ColumnEdit } from "./compose.ts";
 import { inPages, keyText, type Place } from "./locate.ts";
 import type { Patience } from "./patience.ts";
+import type { SettledUpdate } from "./types.ts";
 import type { WriteClock } from "./writeclock.ts";
 
 interface Source {
@@ -23,13 +24,27 @@ export async function writeTimes(refs: readonly (readonly Place[])[], { store, p
   });
 }
 
+/** The time of an update: as it was settled, unless that would lose what is added to a list, or taken from it. */
+export async function timeOf(edits: readonly ColumnEdit[], entity: Entity, of: SettledUpdate & { readonly laterUs: () => number }): Promise<number> {
+  const { writeUs, retimed, laterUs } = of;
+  if (writeUs === undefined) return laterUs();
+  if (!retimed || !edits.some((edit) => (listUs(edit, entity) ?? 0) > writeUs)) return writeUs;
+  const timeUs = laterUs();
+  await retimed(timeUs);
+  return timeUs;
+}
+
 /**
  * The edits of a write at a time settled before, which may be made already. A list is one cell: where it bears that time or a later one, it has
  * what was to be added or taken, or lost it to that later write, so it stays as it is.
  */
 export function editsOnce(edits: readonly ColumnEdit[], old: { readonly entity: Entity; readonly row: Row }, writeUs: number): readonly ColumnEdit[] {
   return edits.map((edit) => {
-    const cell = edit.column.type === "list" && edit.operation !== "set" ? old.entity.cells.get(edit.column.cellKey) : undefined;
-    return cell === undefined || cell.timeUs < writeUs ? edit : { ...edit, operation: "set", value: old.row[edit.column.name] };
+    const knownUs = listUs(edit, old.entity);
+    return knownUs === undefined || knownUs < writeUs ? edit : { ...edit, operation: "set", value: old.row[edit.column.name] };
   });
+}
+
+function listUs({ column, operation }: ColumnEdit, entity: Entity): number | undefined {
+  return column.type === "list" && operation !== "set" ? entity.cells.get(column.cellKey)?.timeUs : undefined;
 }

@@ -159,6 +159,14 @@ export interface SettledTime {
   readonly writeUs?: number;
 }
 
+export interface SettledUpdate extends SettledTime {
+  /**
+   * For a write that nobody has tried yet. A list that it adds to or takes from may have been written since its time was settled; then it gets
+   * a later time, told here before it is made. Absent: such a list stays as it is, as it may have been written with what was to be added.
+   */
+  readonly retimed?: (writeUs: number) => Promise<void>;
+}
+
 /**
  * What to read. `where` narrows by indexes where it can and may return more than asked: the caller rechecks.
  * All conditions of `where` hold together.
@@ -313,7 +321,7 @@ export interface Objects {
   /** Records of a source that may replay: the same identity and time give the same row again. Also entities with keys (upserts). */
   ingest(principal: Principal, path: string, records: readonly NewRecord[]): Promise<readonly string[]>;
   /** False when there is no such object. */
-  update(principal: Principal, ref: ObjectRef, edits: readonly Edit[], options?: SettledTime): Promise<boolean>;
+  update(principal: Principal, ref: ObjectRef, edits: readonly Edit[], options?: SettledUpdate): Promise<boolean>;
   /** Writes what the indexes have of these objects once more, and nothing else. How many there were. */
   refresh(principal: Principal, refs: readonly ObjectRef[]): Promise<number>;
   /** How far every index is, of classes that may be read. */

@@ -20,10 +20,10 @@ import type { Patience } from "./patience.ts";
 import { KeyedQueue } from "./queue.ts";
 import { recordId, recordOf } from "./records.ts";
 import { checkAll, checkEdits, checkRecordRow, checkRow, type CheckedRow } from "./rows.ts";
-import { editsOnce, writeTimes } from "./settled.ts";
+import { editsOnce, timeOf, writeTimes } from "./settled.ts";
 import { keepSharedTerms, type SharedTermsWrite } from "./sharedterms.ts";
 import type { Snapshot } from "./snapshot.ts";
-import type { Edit, NewRecord, SettledTime } from "./types.ts";
+import type { Edit, NewRecord, SettledTime, SettledUpdate } from "./types.ts";
 import { REMOVED_VERSION } from "./versions.ts";
 import type { LoadedClass } from "./views.ts";
 import { WriteClock } from "./writeclock.ts";
@@ -48,7 +48,7 @@ interface MadeRecord {
   readonly isNamed: boolean;
 }
 
-interface SettledEdits extends SettledTime {
+interface SettledEdits extends SettledUpdate {
   readonly edits: readonly Edit[];
 }
 
@@ -101,7 +101,7 @@ export class ObjectWriter {
   }
 
   /** False when none of the places has an object. */
-  async update(context: WriteContext, places: readonly Place[], { edits, writeUs }: SettledEdits): Promise<boolean> {
+  async update(context: WriteContext, places: readonly Place[], { edits, ...settled }: SettledEdits): Promise<boolean> {
     return this.#queue.run(places.map(placeText), async () => {
       const [found] = await findEntities(this.#store, this.#patience, [places]);
       if (found === undefined) return false;
@@ -110,9 +110,9 @@ export class ObjectWriter {
       const old = { entity: found.entity, row: entityRow(view, found.entity) };
       const targets = await linkTargets(context.snapshot, checked.links, this.#source);
       const links = await linkWrite(key, { ...this.#source, links: checked.links, targets, exists: true });
-      const timeUs = writeUs ?? this.#clock.nextUs(Math.max(found.entity.lastUs, links.lastUs));
-      const once = writeUs === undefined ? checked.edits : editsOnce(checked.edits, old, writeUs);
-      const made = { view, key: key.id, timeUs, edits: once, old, birth: false, fresh: false, ...links };
+      const laterUs = () => this.#clock.nextUs(Math.max(found.entity.lastUs, links.lastUs));
+      const timeUs = await timeOf(checked.edits, found.entity, { ...settled, laterUs });
+      const made = { view, key: key.id, timeUs, edits: editsOnce(checked.edits, old, timeUs), old, birth: false, fresh: false, ...links };
       const [write = made] = await withPast([made], new Map([[key.id, found.entity]]), this.#source);
       const composed = compose(write);
       checkKeyKept(view, key.id, { before: old.row, after: composed.row });

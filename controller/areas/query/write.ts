@@ -2,7 +2,7 @@ import { AppError } from "../../../common/errors.ts";
 import { QUERY_UPDATE_MAX_ROWS, QUERY_WRITES_IN_FLIGHT_MAX } from "../../../common/limits.ts";
 import type { Delete, Update } from "../../../common/mql/index.ts";
 import type { Row } from "../../../common/value.ts";
-import { canonicalValue, type ClassView, type EdgeType, type Edit, type ObjectRow, type Objects, type ReadRequest, type SettledTime } from "../objects/index.ts";
+import { canonicalValue, type ClassView, type EdgeType, type Edit, type ObjectRow, type Objects, type ReadRequest, type SettledUpdate } from "../objects/index.ts";
 import { kindOf } from "./kind.ts";
 import { type Arguments, literal, rowCount } from "./literal.ts";
 import { withEdits } from "./edits.ts";
@@ -33,7 +33,7 @@ export interface Change {
   make(refs: readonly Ref[], context: WriteContext): Promise<number>;
 }
 
-export interface Ref extends SettledTime {
+export interface Ref extends SettledUpdate {
   readonly id: string;
   readonly class: ClassView;
 }
@@ -238,8 +238,8 @@ function alike(rows: readonly Ref[]): Iterable<readonly [Ref, readonly Ref[]]> {
   return groups.values();
 }
 
-function settledTime({ writeUs }: Ref): SettledTime {
-  return writeUs === undefined ? {} : { writeUs };
+function settledTime({ writeUs, retimed }: Ref): SettledUpdate {
+  return { ...(writeUs === undefined ? {} : { writeUs }), ...(retimed ? { retimed } : {}) };
 }
 
 export function requireWritable(scope: Scope, view: ClassView): void {

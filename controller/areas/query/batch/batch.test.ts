@@ -141,6 +141,20 @@ test("a batch whose controller pauses is taken over; it changes nothing when it 
   await pausing.close();
 });
 
+test("what batches and single updates add to one list at the same time is all kept, once", async () => {
+  const query = queryOf("first");
+  await query.rows(admin, "insert into /matrix/box host='8-a', run=8");
+  const names = Array.from({ length: 24 }, (_, at) => `n${at}`);
+  await Promise.all(names.map((name, at) => query.rows(admin, at % 2 === 0 ? `begin ${added(name)} end` : added(name))));
+  const [row] = await query.rows(admin, "select notes from /matrix/box where run=8");
+  expect([...(row?.["notes"] as readonly string[])].sort()).toEqual([...names].sort());
+  expect(await openBatches()).toEqual([]);
+});
+
+function added(name: string): string {
+  return `update /matrix/box notes = notes + ['${name}'] where id = 'box:8-a'`;
+}
+
 test("where the stores fail in the middle, whoever asked is told that the rest will come, and it comes once", async () => {
   const failing = new Proxy(objects, {
     get(target, name) {

@@ -47,16 +47,16 @@ class RepeatableChange implements Repeatable {
     return { settled: { kind: "found", found }, changes: found };
   }
 
-  async make(settled: Settled, { signal }: Making): Promise<readonly Row[]> {
+  async make(settled: Settled, { signal, retimed }: Making): Promise<readonly Row[]> {
     if (settled.kind !== "found") throw new RangeError("a change is settled by its objects");
-    const refs = settled.found.flatMap((objects) => this.#refs(objects));
+    const refs = settled.found.flatMap((objects) => this.#refs(objects, retimed));
     return [{ count: await this.#change.make(refs, { ...this.#context, signal }) }];
   }
 
-  #refs({ class: path, ids, writeUs }: FoundObjects): readonly Ref[] {
+  #refs({ class: path, ids, writeUs }: FoundObjects, retimed: Making["retimed"]): readonly Ref[] {
     const view = this.#context.catalog.get(path);
     if (!view) throw new AppError("not_found", `[NotExist] class : ${path} not find !`);
-    return ids.map((id) => ({ id, class: view, writeUs }));
+    return ids.map((id) => ({ id, class: view, writeUs, ...(retimed ? { retimed: (laterUs: number) => retimed({ class: path, id }, laterUs) } : {}) }));
   }
 
   #checkEdits(path: string): void {
@@ -73,6 +73,13 @@ function faultOf(check: () => void): AppError | undefined {
     if (isAppError(error)) return error;
     throw error;
   }
+}
+
+/** The same with another time for one of the objects. */
+export function retimedIn(settled: Settled, { class: path, id }: { readonly class: string; readonly id: string }, writeUs: number): Settled {
+  if (settled.kind !== "found") return settled;
+  const others = settled.found.map((objects) => (objects.class === path ? { ...objects, ids: objects.ids.filter((other) => other !== id) } : objects));
+  return { kind: "found", found: [...others, { class: path, ids: [id], writeUs }] };
 }
 
 function grouped(refs: readonly (Ref & { readonly writeUs: number })[]): readonly FoundObjects[] {

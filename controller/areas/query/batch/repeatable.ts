@@ -39,4 +39,6 @@ export interface Making {
   /** Of the statement, among all statements of all batches: ids are made of it. */
   readonly identity: string;
   readonly signal: AbortSignal;
+  /** Notes that an object that was found gets another time before it is written; absent when somebody may have tried before. */
+  readonly retimed: ((object: { readonly class: string; readonly id: string }, writeUs: number) => Promise<void>) | undefined;
 }

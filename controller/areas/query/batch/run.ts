@@ -6,7 +6,8 @@ import type { Rehearsal, Rehearsals } from "../../objects/index.ts";
 import type { Principal } from "../../permissions/index.ts";
 import type { Arguments } from "../literal.ts";
 import { about, aboutLater } from "../placing.ts";
-import type { Repeatable, Settled } from "./repeatable.ts";
+import { retimedIn } from "./found.ts";
+import type { Making, Repeatable, Settled } from "./repeatable.ts";
 import { Touched } from "./touched.ts";
 
 /** A statement of a batch that changes something. */
@@ -74,6 +75,10 @@ export class BatchRun {
   #made = 0;
   #isChecked: boolean;
 
+  /** Settled here, so that nobody else has tried them. */
+  readonly #firstOwn: number;
+  #noting: Promise<void> = Promise.resolve();
+
   /** With the changes from the first that is not noted as made. */
   constructor(held: Noted<OpenBatch>, changes: readonly BatchChange[], context: RunContext) {
     this.#held = held;
@@ -81,6 +86,7 @@ export class BatchRun {
     this.#context = context;
     this.#first = held.open.done;
     this.#isChecked = context.isChecked;
+    this.#firstOwn = context.isChecked ? 0 : held.open.settled.length;
   }
 
   /** What the last change answers. Safe to be called again, also elsewhere, after whatever error. */
@@ -111,24 +117,38 @@ export class BatchRun {
   }
 
   async #makeSettled(): Promise<readonly Row[]> {
-    const { open } = this.#held;
     let rows: readonly Row[] = [];
-    for (const settled of open.settled) {
+    for (const [at, settled] of this.#held.open.settled.entries()) {
       const change = this.#changes[this.#made];
       if (!change) throw new RangeError("no more is settled than there are changes");
-      const making = { identity: `batch/${open.id}/${this.#first + this.#made}`, signal: this.#context.signal };
-      rows = await aboutLater(change.span, () => change.repeatable.make(settled, making));
+      rows = await aboutLater(change.span, () => change.repeatable.make(settled, this.#making(at)));
       this.#made += 1;
     }
     return rows;
   }
 
+  #making(at: number): Making {
+    const { signal } = this.#context;
+    const identity = `batch/${this.#held.open.id}/${this.#first + this.#made}`;
+    if (this.#made < this.#firstOwn) return { identity, signal, retimed: undefined };
+    const retimed: Making["retimed"] = (object, writeUs) => {
+      // Each note is made over the one before.
+      this.#noting = this.#noting.then(() => this.#note(this.#held.open.settled.map((settled, index) => (index === at ? retimedIn(settled, object, writeUs) : settled))));
+      return this.#noting;
+    };
+    return { identity, signal, retimed };
+  }
+
   async #settleRest(): Promise<void> {
-    const { objects, note, signal } = this.#context;
+    const { objects, signal } = this.#context;
     const rehearsal = this.#isChecked ? undefined : await objects.rehearse(this.#held.open.principal);
     const settled = await settle(this.#changes.slice(this.#made), { rehearsal, signal });
     this.#isChecked = true;
-    const held = await note(this.#held, { done: this.#first + this.#made, settled });
+    await this.#note(settled, this.#first + this.#made);
+  }
+
+  async #note(settled: readonly Settled[], done = this.#held.open.done): Promise<void> {
+    const held = await this.#context.note(this.#held, { done, settled });
     if (!held) throw new AppError("unknown_outcome", "Another controller has taken the batch over.");
     this.#held = held;
   }
