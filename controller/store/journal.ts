@@ -2,6 +2,7 @@ import { isAppError, type ErrorCode } from "../../common/errors.ts";
 import type { Stores } from "./engine.ts";
 import { entriesUnder } from "./entries.ts";
 import { decodeStored, encodeJson } from "./format.ts";
+import type { KvEntry } from "./kv.ts";
 
 /** Work that is on record before it is begun, as any controller needs it to go on. */
 export interface OpenWork {
@@ -30,6 +31,11 @@ export function isPassing(error: unknown): boolean {
   return isAppError(error, ...PASSING_CODES);
 }
 
+/** An attempt before this one may have come to pass without an answer. */
+function notedAs<T>(open: T, value: Uint8Array, found: KvEntry | undefined): Noted<T> | undefined {
+  return found && Buffer.compare(found.value, value) === 0 ? { open, revision: found.revision } : undefined;
+}
+
 /**
  * Work that is not over, each under `prefix` and its id in the KvStore of its tenant, changed only over what was read of it: of two controllers
  * that go on with the same one loses.
@@ -43,7 +49,7 @@ export class Journal<T extends OpenWork> {
     this.#prefix = prefix;
   }
 
-  /** `undefined` when there is one of that id. */
+  /** `undefined` when there is one of that id. Safe to be repeated, as is `change`, after `unavailable` and `unknown_outcome`. */
   begin(tenant: string, open: T): Promise<Noted<T> | undefined> {
     return this.#put(tenant, open, 0);
   }
@@ -71,13 +77,13 @@ export class Journal<T extends OpenWork> {
     const value = encodeJson(open);
     try {
       const written = await kv.put(key, value, { ifRevision });
-      return written.ok ? { open, revision: written.revision } : undefined;
+      if (!written.ok) return notedAs(open, value, written.current);
+      return { open, revision: written.revision };
     } catch (error) {
       if (!isAppError(error, "unknown_outcome")) throw error;
       const now = await kv.get(key);
-      if (now && Buffer.compare(now.value, value) === 0) return { open, revision: now.revision };
       if ((now?.revision ?? 0) === ifRevision) throw error;
-      return undefined;
+      return notedAs(open, value, now);
     }
   }
 }

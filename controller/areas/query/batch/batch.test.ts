@@ -15,7 +15,7 @@ import type { OpenBatch } from "./run.ts";
 import { decodeStored } from "../../../store/format.ts";
 
 const admin = testPrincipal();
-const CLASSES = `create class /matrix/box (host varchar, run int, size int, notes list<varchar>, keys(host));
+const CLASSES = `create edge type leads; create class /matrix/box (host varchar, run int, size int, notes list<varchar>, keys(host)) with version=true;
   create class /matrix/event (run int, n int);
   create class /matrix/line (run int, n int) with kind='record'`;
 
@@ -29,7 +29,7 @@ beforeAll(async () => {
   objects = new ObjectService({ stores: engine, runtime });
   objects.registerSystemClass({ path: "/owned", columns: [{ name: "a", type: "int" }], guard: { insert: () => Promise.resolve(["owned:1"]) } });
   entries = [];
-  await queryOf("first").rows(admin, CLASSES);
+  await queryOf("first").rows(admin, `${CLASSES}; insert into /matrix/box host='old'`);
 });
 afterAll(async () => {
   await objects.close();
@@ -60,23 +60,35 @@ function script(run: number): string {
   return `begin
     insert into /matrix/box (host, run, size, notes) values ('${run}-a', ${run}, 1, ['n']), ('${run}-b', ${run}, 2, ['n']);
     insert into /matrix/event run=${run}, n=1; insert into /matrix/line run=${run}, n=1;
-    update /matrix/box set size=10, notes = notes + ['x'] where run=${run} and size < 2;
+    update /matrix/box set size=10, notes = notes + ['x'], tags = tags + 't', leads = leads + 'box:old' where run=${run} and size < 2;
     delete from /matrix/box where run=${run} and size = 2;
     insert into /matrix/event run=${run}, n=2;
   end`;
 }
 
-/** Journal, boxes, event, line, journal, update, journal, delete, event, journal. */
-const WRITES = 10;
+/** Journal, boxes, event, line, journal, mark of the edge, update, journal, grave, removal, event, journal. */
+const WRITES = 12;
 
-const WHOLE = { box: [{ host: "a", size: 10, notes: ["n", "x"] }], event: [1, 2], line: [1] };
+const WHOLE = { box: [{ host: "a", size: 10, notes: ["n", "x"], tags: ["t"] }], event: [1, 2], line: [1] };
 const NOTHING = { box: [], event: [], line: [] };
+const HISTORY = { versions: [[10, 1], ["removed", 2]], edges: 1 };
 
 async function stateOf(run: number): Promise<typeof WHOLE | typeof NOTHING> {
   const query = queryOf("reader");
-  const box = await query.rows(admin, `select host, size, notes from /matrix/box where run=${run} order by host`);
+  const box = await query.rows(admin, `select host, size, notes, tags from /matrix/box where run=${run} order by host`);
   const [event, line] = await Promise.all(["event", "line"].map(async (path) => (await query.rows(admin, `select n from /matrix/${path} where run=${run} order by n`)).map(({ n }) => n)));
   return { box: box.map((row) => ({ ...row, host: String(row["host"]).slice(-1) })), event, line } as typeof WHOLE;
+}
+
+async function historyOf(run: number): Promise<typeof HISTORY> {
+  const versions = await Promise.all(["a", "b"].map(async (name) => {
+    const sizes: unknown[] = [];
+    for await (const page of objects.history(admin, { id: `box:${run}-${name}` })) sizes.push(...page.map(({ values }) => (values ? values["size"] : "removed")));
+    return sizes;
+  }));
+  let edges = 0;
+  for await (const page of objects.edges(admin, [{ id: `box:${run}-a` }], { direction: "out" })) edges += page.length;
+  return { versions, edges } as typeof HISTORY;
 }
 
 /** Its stores and its journal die together, at one of their writes. */
@@ -112,6 +124,7 @@ test.each(onCluster ? [true] : [true, false])("at whatever write its controller 
     await survivor.maintain("matrix");
     // The first write is that of the journal.
     expect(await stateOf(run), `dead at write ${writes}`).toEqual(writes > 0 || isWritten ? WHOLE : NOTHING);
+    if (writes > 0) expect(await historyOf(run)).toEqual(HISTORY);
     expect(await openBatches()).toEqual([]);
   }
   expect(writes).toBe(WRITES);
@@ -136,7 +149,7 @@ test("a batch whose controller pauses is taken over; it changes nothing when it 
   await second.rows(admin, "update /matrix/box set size = 99 where host = '1-a'; insert into /matrix/box host='1-b', run=1, size=7");
   call.goOn();
   await expect(paused).rejects.toMatchObject({ code: "unknown_outcome", message: expect.stringContaining("need not be repeated") as string });
-  expect(await stateOf(1)).toEqual({ ...WHOLE, box: [{ host: "a", size: 99, notes: ["n", "x"] }, { host: "b", size: 7, notes: null }] });
+  expect(await stateOf(1)).toEqual({ ...WHOLE, box: [{ host: "a", size: 99, notes: ["n", "x"], tags: ["t"] }, { host: "b", size: 7, notes: null, tags: null }] });
   expect(await openBatches()).toEqual([]);
   await pausing.close();
 });
@@ -165,13 +178,14 @@ test("where the stores fail in the middle, whoever asked is told that the rest w
   });
   entries = [];
   const query = queryOf("first", { objects: failing });
-  await expect(query.run(admin, script(2))).rejects.toMatchObject({ code: "unknown_outcome", details: { made: 3, line: 4 } });
+  const text = `insert into /matrix/event run=?, n=0; ${script(2).replace("size=10", "size=?")}; select edge type`;
+  await expect(query.run(admin, text, { values: [[-1, 10]] })).rejects.toMatchObject({ code: "unknown_outcome", details: { made: 3, line: 4 } });
   expect((await stateOf(2)).box).toHaveLength(2);
   await queryOf("first").maintain("matrix");
   expect(await stateOf(2)).toEqual(WHOLE);
   await queryOf("first").maintain("matrix");
-  const action = "MQL insert /matrix/box, insert /matrix/event, insert /matrix/line, update /matrix/box, delete /matrix/box, insert /matrix/event";
-  expect(entries.map(({ action: told, outcome }) => [told, outcome])).toEqual([[action, "failed"], [action, "ok"]]);
+  const action = "insert /matrix/box, insert /matrix/event, insert /matrix/line, update /matrix/box, delete /matrix/box, insert /matrix/event";
+  expect(entries.map(({ action: told, outcome }) => [told, outcome])).toEqual([[`MQL insert /matrix/event, ${action}`, "failed"], [`MQL ${action}`, "ok"]]);
 });
 
 test.each([

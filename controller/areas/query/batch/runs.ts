@@ -7,7 +7,7 @@ import type { Runtime } from "../../../runtime.ts";
 import type { Stores } from "../../../store/engine.ts";
 import { isPassing, Journal, type Controllers, type Noted } from "../../../store/journal.ts";
 import type { Audit } from "../../audit/index.ts";
-import type { Rehearsals } from "../../objects/index.ts";
+import { Patience, type Rehearsals } from "../../objects/index.ts";
 import { record } from "../audited.ts";
 import { BatchRun, settle, type BatchChange, type BatchOrder, type OpenBatch } from "./run.ts";
 
@@ -28,6 +28,7 @@ export interface BatchDependencies {
 export class BatchRuns {
   readonly #dependencies: BatchDependencies;
   readonly #journal: Journal<OpenBatch>;
+  readonly #patience: Patience;
   readonly #closing = new AbortController();
   readonly #held = new Set<string>();
   readonly #running = new Set<Promise<unknown>>();
@@ -35,6 +36,7 @@ export class BatchRuns {
   constructor(dependencies: BatchDependencies) {
     this.#dependencies = dependencies;
     this.#journal = new Journal(dependencies.stores, "batches/open/");
+    this.#patience = new Patience(dependencies.runtime);
   }
 
   /**
@@ -77,7 +79,7 @@ export class BatchRuns {
 
   async #make(open: OpenBatch, changes: readonly BatchChange[]): Promise<readonly Row[]> {
     checkSize(open);
-    const held = await this.#journal.begin(open.principal.tenant, open);
+    const held = await this.#patience.repeat(() => this.#journal.begin(open.principal.tenant, open));
     if (!held) throw new AppError("internal", `The batch ${open.id} was begun twice.`);
     const run = this.#runOf(held, changes, true);
     return this.#ending(open, () => run.roll()).catch((error: unknown) => run.fail(error));
@@ -86,7 +88,7 @@ export class BatchRuns {
   #runOf(held: Noted<OpenBatch>, changes: readonly BatchChange[], isChecked: boolean): BatchRun {
     const note = (before: Noted<OpenBatch>, next: Pick<OpenBatch, "done" | "settled">): Promise<Noted<OpenBatch> | undefined> => {
       checkSize({ ...before.open, ...next });
-      return this.#journal.change(before.open.principal.tenant, before, next);
+      return this.#patience.repeat(() => this.#journal.change(before.open.principal.tenant, before, next));
     };
     return new BatchRun(held, changes, { note, objects: this.#dependencies.objects, signal: this.#closing.signal, isChecked });
   }
@@ -122,7 +124,7 @@ export class BatchRuns {
   /** Who finds it once more makes it once more, and changes nothing. */
   async #forget({ id, principal }: OpenBatch): Promise<void> {
     try {
-      await this.#journal.remove(principal.tenant, id);
+      await this.#patience.repeat(() => this.#journal.remove(principal.tenant, id));
     } catch (error) {
       this.#dependencies.runtime.log.warn({ err: error, batch: id }, "a batch that is over stays on record until it is found again");
     }
