@@ -36,8 +36,6 @@ export interface ComposedWrite {
   readonly change: EntityChange;
   /** As it is afterwards, as far as this controller knows. */
   readonly row: Row;
-  /** What was written, without sealed columns; `null` for what was cleared. */
-  readonly fields: Row;
   /** Terms of the object that several of its columns can need, when they were touched. */
   readonly shared: ReadonlySet<string> | undefined;
   /** Terms that several columns share and that nothing needs any more, as far as was seen. Absent when there are none. */
@@ -63,7 +61,7 @@ export function compose(write: EntityWrite): ComposedWrite {
     ...(view.options.version ? { version: versionOf(write, parts.row) } : {}),
     ...expiry(view, timeUs),
   };
-  return { change, row: parts.row, fields: parts.fields, shared: parts.shared, unneeded: unneeded(write, parts) };
+  return { change, row: parts.row, shared: parts.shared, unneeded: unneeded(write, parts) };
 }
 
 function partsOf(write: EntityWrite): Parts {
@@ -108,7 +106,6 @@ class Parts {
   shared: ReadonlySet<string> | undefined;
   readonly numbers: Map<number, number | undefined>;
   readonly row: Row;
-  readonly fields: Row = {};
   readonly #write: EntityWrite;
   #wordsTouched = false;
   #indexTouched = false;
@@ -126,7 +123,6 @@ class Parts {
     const after = this.#kept(edit, edited(edit, before));
     if (after === undefined) delete this.row[column.name];
     else this.row[column.name] = after;
-    if (!column.sealed) this.fields[column.name] = after ?? null;
     if (column.type === "set" || column.type === "map") this.#collection(edit);
     else if (after !== undefined) this.cells.set(column.cellKey, encodeCell(column.type, after, column.name));
     else if (this.#write.old !== undefined || this.cells.has(column.cellKey)) this.cells.set(column.cellKey, undefined);

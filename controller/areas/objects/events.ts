@@ -1,7 +1,7 @@
 import { ulidTimeMs } from "../../../common/ids.ts";
 import type { Row } from "../../../common/value.ts";
 import type { StoredRecord } from "../../store/objects.ts";
-import type { ComposedWrite, EntityWrite } from "./compose.ts";
+import type { EntityWrite } from "./compose.ts";
 import { wholeId } from "./identity.ts";
 import type { Place } from "./locate.ts";
 import type { LinkEdit } from "./rows.ts";
@@ -10,19 +10,18 @@ import type { LoadedClass } from "./views.ts";
 
 export type WriteEvent = Pick<ObjectChangeEvent, "class" | "id" | "timeMs" | "action" | "fields">;
 
-export function linkFields(links: readonly LinkEdit[]): Row {
-  return Object.fromEntries(links.map((link) => [link.type, link.ids]));
+export function upsertEvent(write: EntityWrite, row: Row, links: readonly LinkEdit[]): WriteEvent {
+  const { view, key, timeUs, old } = write;
+  const action = old === undefined ? "INSERT" : "UPDATE";
+  return { class: view.path, id: wholeId(view, key), timeMs: timeUs / 1_000, action, fields: writtenFields(write, row, links) };
 }
 
-export function upsertEvent(write: EntityWrite | undefined, composed: ComposedWrite, links: readonly LinkEdit[]): WriteEvent {
-  const { change, fields } = composed;
-  return {
-    class: write?.view.path ?? "",
-    id: write === undefined ? change.key.id : wholeId(write.view, change.key.id),
-    timeMs: change.timeUs / 1_000,
-    action: write?.old === undefined ? "INSERT" : "UPDATE",
-    fields: { ...fields, ...linkFields(links) },
-  };
+/** Of the object as it is afterwards what was written, without sealed columns; `null` for what was cleared. */
+function writtenFields({ edits }: EntityWrite, row: Row, links: readonly LinkEdit[]): Row {
+  const fields: Row = {};
+  for (const { column } of edits) if (!column.sealed) fields[column.name] = row[column.name] ?? null;
+  for (const { type, ids } of links) fields[type] = ids;
+  return fields;
 }
 
 export function insertEvent(view: LoadedClass, record: StoredRecord, row: Row): WriteEvent {

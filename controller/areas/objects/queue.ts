@@ -15,7 +15,7 @@ export class KeyedQueue {
       this.#tails.set(key, mine);
     }
     try {
-      await Promise.all(before);
+      if (before.size > 0) await Promise.all(before);
       return await job();
     } finally {
       release();

@@ -29,12 +29,12 @@ export interface CheckedRow extends CheckedEdits {
 
 /** A row as it will be written. Throws what is wrong with it. */
 export function checkRow(view: LoadedClass, snapshot: Snapshot, row: Row, source: IdSource): CheckedRow {
-  const edits = Object.entries(row).map(([column, value]) => ({ column, operation: "set" as const, value }));
-  const checked = checkEdits(view, snapshot, edits);
-  const values: Row = {};
-  for (const edit of checked.edits) if (edit.value !== undefined) values[edit.column.name] = edit.value;
+  const { edits, links } = checkEdits(view, snapshot, Object.keys(row).map((column): Edit => ({ column, operation: "set", value: row[column] })));
+  const keys: Row = {};
+  for (const { column, value } of edits) if (column.key && value !== undefined) keys[column.name] = value;
   const given = Object.hasOwn(row, "id") ? row.id : undefined;
-  return { ...checked, ...keyOf(view, values, given, source) };
+  const { key, fresh } = keyOf(view, keys, given, source);
+  return { key, fresh, edits, links };
 }
 
 /** Members the platform keeps by itself are passed over. */

@@ -290,7 +290,7 @@ export class ObjectService implements Objects, ObjectChanges, Rehearsals {
     const write = await tenant.catalog.begin();
     try {
       const definitions = { snapshot: write.snapshot, held: write, resumed: () => tenant.catalog.resumed() };
-      const context = { ...definitions, publish: this.#publisher(principal, tenant, definitions) };
+      const context = { publish: this.#publisher(principal, tenant, definitions), ...definitions };
       return await work(tenant, context);
     } finally {
       write.end();

@@ -13,11 +13,12 @@ import { GRAVES_CID, graveOf } from "./graves.ts";
 import { keyFromColumns, RepeatableIds, wholeId, type IdSource } from "./identity.ts";
 import { endEdges, incomingEdges, type Incoming } from "./incoming.ts";
 import { withPast } from "./late.ts";
-import { linkTargets, linkWrite, outgoing } from "./links.ts";
+import { linkTargets, linkWrite, type LinkWrite } from "./links.ts";
 import { findEntities, inPages, keyText, placeText, type Place } from "./locate.ts";
 import { indexEntries, withIndexEntries } from "./indexentries.ts";
 import type { Patience } from "./patience.ts";
 import { KeyedQueue } from "./queue.ts";
+import { leftoverCells, leftoverEdges, rebornOf, type Traces } from "./reborn.ts";
 import { recordId, recordOf } from "./records.ts";
 import { checkAll, checkEdits, checkRecordRow, checkRow, type CheckedRow } from "./rows.ts";
 import { editsOnce, timeOf, writeTimes } from "./settled.ts";
@@ -91,13 +92,16 @@ export class ObjectWriter {
     const sourced = records.map((record) => ({ values: record.values, writeUs: record.writeUs, source: ids.source(record) }));
     if (view.kind === "record") return this.#append(context, view, sourced);
     // An id made of an identity may exist: the source may be repeating itself.
-    const checked = checkAll(sourced, ({ values, source, writeUs }) => ({ ...checkRow(view, context.snapshot, values, source), fresh: false, writeUs }));
+    const checked = checkAll(sourced, ({ values, source, writeUs }): CheckedRow => {
+      const { key, edits, links } = checkRow(view, context.snapshot, values, source);
+      return { key, edits, links, fresh: false, writeUs };
+    });
     return this.#upsert(context, view, checked, undefined);
   }
 
   /** Times for writes that are made later, in the order of `refs`. */
   writeTimes(refs: readonly (readonly Place[])[]): Promise<number[]> {
-    return writeTimes(refs, { ...this.#source, clock: this.#clock });
+    return writeTimes(refs, { clock: this.#clock, ...this.#source });
   }
 
   /** False when none of the places has an object. */
@@ -109,14 +113,14 @@ export class ObjectWriter {
       const checked = checkEdits(view, context.snapshot, edits);
       const old = { entity: found.entity, row: entityRow(view, found.entity) };
       const targets = await linkTargets(context.snapshot, checked.links, this.#source);
-      const links = await linkWrite(key, { ...this.#source, links: checked.links, targets, exists: true });
+      const links = await linkWrite(key, { links: checked.links, targets, exists: true, ...this.#source });
       const laterUs = () => this.#clock.nextUs(Math.max(found.entity.lastUs, links.lastUs));
       const timeUs = await timeOf(checked.edits, found.entity, { ...settled, laterUs });
       const made = { view, key: key.id, timeUs, edits: editsOnce(checked.edits, old, timeUs), old, birth: false, fresh: false, ...links };
       const [write = made] = await withPast([made], new Map([[key.id, found.entity]]), this.#source);
       const composed = compose(write);
       checkKeyKept(view, key.id, { before: old.row, after: composed.row });
-      await context.publish(() => [upsertEvent(write, composed, checked.links)], () => this.#write(context, [write], [composed]));
+      await context.publish(() => [upsertEvent(write, composed.row, checked.links)], () => this.#write(context, [write], [composed]));
       return true;
     });
   }
@@ -194,38 +198,50 @@ export class ObjectWriter {
 
   async #upsertBatch(context: WriteContext, { view, rows, atMs }: Batch): Promise<void> {
     const traces = await this.#traces(rows.filter((row) => !row.fresh).map((row) => ({ cid: view.cid, id: row.key })));
-    const olds = rows.map((row) => loaded(view, traces.get(row.key)));
-    const targets = await linkTargets(context.snapshot, rows.flatMap((row) => row.links), this.#source);
-    const links = await Promise.all(rows.map((row, at) => {
-      return linkWrite({ cid: view.cid, id: row.key }, { ...this.#source, links: row.links, targets, exists: olds[at] !== undefined });
-    }));
+    const links = rows.some((row) => row.links.length > 0) ? await this.#links(context, { view, rows }, traces) : [];
     const lastUs = Math.max(greatest(traces.values()), greatest(links));
     const timeUs = atMs === undefined ? this.#clock.nextUs(lastUs) : Math.floor(atMs * 1_000);
-    const made = rows.map((row, at): EntityWrite => {
-      return { view, key: row.key, timeUs: row.writeUs ?? timeUs, edits: row.edits, old: olds[at], birth: true, fresh: row.fresh, ...links[at] };
+    const made = rows.map(({ key, edits, fresh, writeUs = timeUs }, at): EntityWrite => {
+      return { view, key, timeUs: writeUs, edits, old: loaded(view, traces.get(key)), birth: true, fresh, ...links[at] };
     });
     const writes = await withPast(made, traces, this.#source);
     const composed = writes.map(compose);
-    await this.#clearLeftovers(view, traces);
-    await this.#endFormerEdges(context, view, traces);
-    await context.publish(() => composed.map((entry, at) => upsertEvent(writes[at], entry, rows[at]?.links ?? [])), async () => {
+    const events = () => writes.map((write, at) => upsertEvent(write, composed[at]?.row ?? {}, rows[at]?.links ?? []));
+    const reborn = rebornOf(traces);
+    if (reborn.size > 0) await this.#clearBefore(context, view, reborn);
+    await context.publish(events, async () => {
       await this.#write(context, writes, composed);
-      await this.#clearLeftEdges(view, traces);
+      if (reborn.size > 0) await this.#clearAfter(view, reborn);
     });
+  }
+
+  async #links(context: WriteContext, { view, rows }: Pick<Batch, "view" | "rows">, traces: Traces): Promise<readonly LinkWrite[]> {
+    const targets = await linkTargets(context.snapshot, rows.flatMap((row) => row.links), this.#source);
+    return Promise.all(rows.map(({ key, links }) => {
+      const exists = traces.get(key)?.entity !== undefined;
+      return linkWrite({ cid: view.cid, id: key }, { links, targets, exists, ...this.#source });
+    }));
   }
 
   /** Writes, and sees to it that it stays right whatever other controllers do at the same moment. */
   async #write(context: WriteContext, writes: readonly EntityWrite[], composed: readonly ComposedWrite[]): Promise<void> {
-    await this.#change(writes.flatMap(({ view, key, addEdges, timeUs }) => marksOf({ view, key: { cid: view.cid, id: key } }, addEdges ?? [], timeUs)));
+    const marks = writes.filter((write) => write.addEdges !== undefined).flatMap(({ view, key, addEdges = [], timeUs }) => {
+      return marksOf({ view, key: { cid: view.cid, id: key } }, addEdges, timeUs);
+    });
+    await this.#change(marks);
     await this.#change(composed.map((entry) => entry.change));
     // Last: too many terms are harmless.
-    await this.#change(composed.flatMap((entry) => entry.unneeded ?? []));
+    await this.#change(composed.map((entry) => entry.unneeded).filter((change) => change !== undefined));
     await confirmed(context, (now) => this.#bring(writes, now));
+    if (composed.some((entry) => entry.shared !== undefined)) await this.#keepShared(writes, composed);
+  }
+
+  #keepShared(writes: readonly EntityWrite[], composed: readonly ComposedWrite[]): Promise<void> {
     const shared = writes.flatMap(({ view, key, fresh, timeUs }, at): SharedTermsWrite[] => {
       const terms = fresh ? undefined : composed[at]?.shared;
       return terms === undefined ? [] : [{ view, key: { cid: view.cid, id: key }, timeUs, terms }];
     });
-    await keepSharedTerms(shared, { ...this.#source, clock: this.#clock });
+    return keepSharedTerms(shared, { clock: this.#clock, ...this.#source });
   }
 
   async #bring(writes: readonly EntityWrite[], now: Snapshot): Promise<void> {
@@ -248,44 +264,26 @@ export class ObjectWriter {
     if (records.length > 0) await this.#patience.repeat(() => this.#store.append(records));
   }
 
-  /** By the part of the id after the colon. */
-  async #traces(keys: readonly EntityKey[]): Promise<Map<string, EntityTrace>> {
+  async #traces(keys: readonly EntityKey[]): Promise<Traces> {
     if (keys.length === 0) return new Map();
     const traces = await this.#patience.repeat(() => this.#store.trace(keys));
-    return new Map(keys.flatMap((key, at) => (traces[at] === undefined ? [] : [[key.id, traces[at]] as const])));
+    return new Map(traces.map((trace, at) => [keys[at]?.id ?? "", trace]));
   }
 
-  /**
-   * An update that crossed the removal of its object left cells that would be seen again in the next object of that name. Each is removed with
-   * its own time, so that nothing else is.
-   */
-  async #clearLeftovers(view: LoadedClass, traces: ReadonlyMap<string, EntityTrace>): Promise<void> {
-    const changes = [...traces].flatMap(([id, { leftover }]) =>
-      leftover.keys.map((name, at): EntityChange => ({ key: { cid: view.cid, id }, timeUs: leftover.timeUs(at), cells: new Map([[name, undefined]]) })),
-    );
-    await this.#change(changes);
+  /** What the removal of objects that are made again did not take along, as far as it can be told before there are objects again. */
+  async #clearBefore(context: WriteContext, view: LoadedClass, reborn: Traces): Promise<void> {
+    await this.#change(leftoverCells(view.cid, reborn));
+    const incoming = await incomingEdges([...reborn.keys()].map((id) => ({ cid: view.cid, id })), this.#source);
+    await this.#endEdges(context, incoming, ({ id }) => reborn.get(id)?.lastUs ?? 0);
   }
 
-  /** The same for its edges, which can be read only now that there is an object again. */
-  async #clearLeftEdges(view: LoadedClass, traces: ReadonlyMap<string, EntityTrace>): Promise<void> {
-    for (const [id, { entity, lastUs }] of traces) {
-      if (entity !== undefined || lastUs === 0) continue;
-      const key = { cid: view.cid, id };
-      const left = (await outgoing(key, this.#source)).filter((edge) => edge.timeUs <= lastUs);
-      await this.#change(left.map(({ timeUs, type, to }) => ({ key, timeUs, dropEdges: [{ type, to }] })));
-    }
-  }
-
-  /** Of objects that were removed and are made again: edges to what they were that the removal did not see, or not come to. */
-  async #endFormerEdges(context: WriteContext, view: LoadedClass, traces: ReadonlyMap<string, EntityTrace>): Promise<void> {
-    const reborn = [...traces].filter(([, { entity, lastUs }]) => entity === undefined && lastUs > 0);
-    const incoming = await incomingEdges(reborn.map(([id]) => ({ cid: view.cid, id })), this.#source);
-    await this.#endEdges(context, incoming, ({ id }) => traces.get(id)?.lastUs ?? 0);
+  async #clearAfter(view: LoadedClass, reborn: Traces): Promise<void> {
+    for await (const changes of leftoverEdges(view.cid, reborn, this.#source)) await this.#change(changes);
   }
 
   #endEdges(context: WriteContext, incoming: Incoming, endUs: (target: EntityKey) => number): Promise<void> {
     const definitions = (): Promise<Snapshot> => definitionsNow(context);
-    return endEdges(incoming, { ...this.#source, endUs, definitions, change: (changes) => this.#change(changes) });
+    return endEdges(incoming, { endUs, definitions, change: (changes) => this.#change(changes), ...this.#source });
   }
 
   async #removeEntities(context: WriteContext, refs: readonly (readonly Place[])[], { withVersions = false, writeUs }: Removal): Promise<number> {

@@ -1,5 +1,6 @@
 import { AppError, errorText } from "../../../common/errors.ts";
 import { formatObjectId, parseObjectId } from "../../../common/ids.ts";
+import { OBJECT_PAGE_MAX } from "../../../common/limits.ts";
 import type { Insert, InsertJson, ValueNode } from "../../../common/mql/index.ts";
 import type { Row, Value } from "../../../common/value.ts";
 import { canonicalText, type ClassCatalog, type ClassView, idFromColumns, type ObjectRow, type Objects } from "../objects/index.ts";
@@ -123,31 +124,48 @@ export async function checkRowCondition(work: InsertWork, context: Pick<WriteCon
   const { scope, view, rows } = work;
   if (scope.rowCondition(view) === undefined) return;
   const visible = visibility(scope);
-  for (const row of rows) {
-    const existing = await findExisting(row, work, context);
-    if (existing && visible(existing) !== true) throw outsideRule(scope, view);
-    if (visible(candidate(row, existing, { view, nowMs: context.clock.nowMs() })) !== true) throw outsideRule(scope, view);
+  for (let from = 0; from < rows.length; from += OBJECT_PAGE_MAX) {
+    const candidates = rows.slice(from, from + OBJECT_PAGE_MAX).map((row) => candidateOf(view, row));
+    const there = await existing(candidates, work, context);
+    for (const candidate of candidates) {
+      const found = there.get(candidate.id);
+      if (found && visible(found) !== true) throw outsideRule(scope, view);
+      if (visible(written(candidate, found, { view, nowMs: context.clock.nowMs() })) !== true) throw outsideRule(scope, view);
+    }
   }
 }
 
-function candidate(row: Row, existing: ObjectRow | undefined, now: { readonly view: ClassView; readonly nowMs: number }): ObjectRow {
-  const { view, nowMs } = now;
-  const values = { ...existing?.values, ...canonicalRow(view, row) };
-  return { id: existing?.id ?? givenId(view, row) ?? "", class: view, values, vtimeMs: nowMs, ctimeMs: existing?.ctimeMs ?? nowMs };
+/** What a row is going to make of an object. */
+interface Candidate {
+  /** Absent: it is made up with the insert. */
+  readonly id: string | undefined;
+  readonly values: Row;
 }
 
-async function findExisting(row: Row, work: InsertWork, context: Pick<WriteContext, "objects">): Promise<ObjectRow | undefined> {
-  const { scope, view } = work;
-  const id = givenId(view, row) ?? idFromColumns(view, keyValues(view, row));
-  if (id === undefined) return undefined;
-  const [found] = await context.objects.get(scope.principal, [{ id, class: view.path }]);
-  return found;
+function candidateOf(view: ClassView, row: Row): Candidate {
+  const values = canonicalRow(view, row);
+  return { id: givenId(view, row) ?? idFromColumns(view, keyValues(view, values)), values };
+}
+
+function written({ id = "", values }: Candidate, found: ObjectRow | undefined, now: { readonly view: ClassView; readonly nowMs: number }): ObjectRow {
+  const { view, nowMs } = now;
+  return { id, class: view, values: { ...found?.values, ...values }, vtimeMs: nowMs, ctimeMs: found?.ctimeMs ?? nowMs };
+}
+
+async function existing(
+  candidates: readonly Candidate[], { scope, view }: InsertWork, { objects }: Pick<WriteContext, "objects">,
+): Promise<ReadonlyMap<string | undefined, ObjectRow | undefined>> {
+  const ids = candidates.flatMap(({ id }) => id ?? []);
+  if (ids.length === 0) return new Map();
+  const found = await objects.get(scope.principal, ids.map((id) => ({ id, class: view.path })));
+  return new Map(ids.map((id, at) => [id, found[at]]));
 }
 
 /** Without those that are not set. */
-function keyValues(view: ClassView, row: Row): Row {
-  const given = Object.fromEntries(view.keys.flatMap((name) => (name in row ? [[name, row[name] ?? null]] : [])));
-  return Object.fromEntries(Object.entries(canonicalRow(view, given)).filter(([, value]) => value !== null));
+function keyValues(view: ClassView, values: Row): Row {
+  const keys: Row = {};
+  for (const name of view.keys) if (values[name] !== undefined && values[name] !== null) keys[name] = values[name];
+  return keys;
 }
 
 /** The id as it will be, from a bare or a whole one, also a number. */

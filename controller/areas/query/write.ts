@@ -267,9 +267,9 @@ export function missingField(name: string): AppError {
 /** Values as their columns will keep them; what a column cannot keep is an error that names it. */
 export function canonicalRow(view: ClassView, row: Row): Row {
   const result: Row = {};
-  for (const [name, value] of Object.entries(row)) {
+  for (const name of Object.keys(row)) {
     const column = view.column(name);
-    if (column) result[name] = canonicalValue(column, value) ?? null;
+    if (column) result[name] = canonicalValue(column, row[name] ?? null) ?? null;
   }
   return result;
 }
