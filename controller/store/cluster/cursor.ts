@@ -1,22 +1,24 @@
 import { createHash } from "node:crypto";
 import { AppError } from "../../../common/errors.ts";
 import { OBJECT_PAGE_MAX } from "../../../common/limits.ts";
-import type { PageRequest } from "../objects.ts";
+import type { Page, PageRequest } from "../objects.ts";
 
 const CHECK_BYTES = 8;
 
-/** What a cursor belongs to: the same request of the same tenant gives the same text. */
-export function requestText(keyspace: string, operation: string, ...parts: readonly unknown[]): string {
-  return JSON.stringify([keyspace, operation, ...parts]);
+/** What a cursor belongs to: the same request of the same tenant gives the same text. Made only when a cursor is read or written: most requests have one page. */
+export type RequestText = () => string;
+
+export function requestText(keyspace: string, operation: string, ...parts: readonly unknown[]): RequestText {
+  return () => JSON.stringify([keyspace, operation, ...parts]);
 }
 
 /** A place to go on from, bound to its request by a checksum. */
-export function writeCursor(request: string, place: string): string {
+export function writeCursor(request: RequestText, place: string): string {
   return Buffer.concat([check(request, place), Buffer.from(place)]).toString("base64url");
 }
 
 /** The place, or undefined at the beginning. */
-export function readCursor(request: string, page: PageRequest): string | undefined {
+export function readCursor(request: RequestText, page: PageRequest): string | undefined {
   if (!Number.isInteger(page.limit) || page.limit < 1 || page.limit > OBJECT_PAGE_MAX) {
     throw new AppError("invalid", `A page holds 1 to ${OBJECT_PAGE_MAX} items.`);
   }
@@ -29,6 +31,16 @@ export function readCursor(request: string, page: PageRequest): string | undefin
   return place;
 }
 
-function check(request: string, place: string): Buffer {
-  return createHash("sha256").update(`${request}\n${place}`).digest().subarray(0, CHECK_BYTES);
+/** A page that goes on at a place. Its cursor is made when it is asked for: many who take a page want no other. */
+export function pageBefore<T>(items: readonly T[], request: RequestText, place: string): Page<T> {
+  return {
+    items,
+    get cursor() {
+      return writeCursor(request, place);
+    },
+  };
+}
+
+function check(request: RequestText, place: string): Buffer {
+  return createHash("sha256").update(`${request()}\n${place}`).digest().subarray(0, CHECK_BYTES);
 }

@@ -2,7 +2,7 @@ import { errorText } from "../../../common/errors.ts";
 import type { Edge, EdgeEnd, EntityChange, EntityKey, Page, PageRequest } from "../objects.ts";
 import type { CqlValue, Statement } from "./cassandra.ts";
 import type { Deadline } from "./deadline.ts";
-import { readCursor, requestText, writeCursor } from "./cursor.ts";
+import { pageBefore, readCursor, requestText } from "./cursor.ts";
 import { readEdgeValue } from "./entities.ts";
 import { ttlSeconds, type Tables } from "./tables.ts";
 
@@ -30,7 +30,7 @@ export class EdgeTable {
     const found = await cassandra.page(statement, place, deadline);
     const edges = direction === "out" ? found.rows.map((row) => outgoingEdge(key, row)) : await this.#checked(key, found.rows, deadline);
     const items = edges.filter((edge) => edge !== undefined);
-    return found.state === undefined ? { items } : { items, cursor: writeCursor(request, found.state) };
+    return found.state === undefined ? { items } : pageBefore(items, request, found.state);
   }
 
   /** To be called before the change itself is written. */

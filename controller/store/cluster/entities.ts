@@ -6,23 +6,31 @@ import type { Cells, Entity, EntityChange, EntityKey, EntityTrace, EntityVersion
 import type { CqlValue, Statement } from "./cassandra.ts";
 import type { Deadline } from "./deadline.ts";
 import { stampedCell, StampedCells } from "./cells.ts";
-import { readCursor, requestText, writeCursor } from "./cursor.ts";
+import { pageBefore, readCursor, requestText } from "./cursor.ts";
 import { SLOTS } from "./schema.ts";
 import { ttlSeconds, type Tables } from "./tables.ts";
 import { indexedTerms } from "../terms.ts";
 
 const SEARCH_CONDITIONS_MAX = 255;
-const COLUMNS = ["cid", "id", "birth", "last", "attrs", ...SLOTS.map((slot) => `n${slot}`)].join(", ");
-const MUTABLE = ["birth", "last", "attrs", "terms", ...SLOTS.map((slot) => `n${slot}`)].join(", ");
+const NUMBERS = SLOTS.map((slot) => `n${slot}`);
+const PRESENT = ["birth", "last", "attrs", ...NUMBERS].join(", ");
+const MUTABLE = ["birth", "last", "attrs", "terms", ...NUMBERS].join(", ");
+/** What a change can write of the present, in the order of `presentValues`. */
+const ASSIGNMENTS = ["birth = ?", "last = ?", "attrs = attrs + ?", "attrs = attrs - ?", "terms = terms + ?", "terms = terms - ?", ...NUMBERS.map((column) => `${column} = ?`)];
 
 /** Entities in `entities`: one partition each, its present in static columns, its versions and outgoing edges in rows. */
 export class EntityTable {
   readonly #tables: Tables;
   readonly #table: string;
+  /** Made once: the driver knows a statement by its text. */
+  readonly #select: string;
+  /** By what is written: a bit for each of `ASSIGNMENTS`. */
+  readonly #updates: string[] = [];
 
   constructor(tables: Tables) {
     this.#tables = tables;
     this.#table = `${tables.keyspace}.entities`;
+    this.#select = `SELECT DISTINCT ${PRESENT} FROM ${this.#table} WHERE cid = ? AND id = ?`;
   }
 
   /** One change as statements on one partition: together they are atomic. */
@@ -39,21 +47,20 @@ export class EntityTable {
 
   async get(key: EntityKey, deadline: Deadline): Promise<Entity | undefined> {
     const row = await this.#row(key, deadline);
-    return row === undefined ? undefined : toEntity(row);
+    return row === undefined ? undefined : toEntity(key, row);
   }
 
   async trace(key: EntityKey, deadline: Deadline): Promise<EntityTrace> {
     const row = await this.#row(key, deadline);
     if (row === undefined) return { entity: undefined, lastUs: 0, leftover: NO_CELLS };
-    const entity = toEntity(row);
+    const entity = toEntity(key, row);
     if (entity !== undefined) return { entity, lastUs: entity.lastUs, leftover: NO_CELLS };
     const leftover = readCells(row);
     return { entity, lastUs: latest(Number(row.last ?? 0), leftover), leftover };
   }
 
   async #row(key: EntityKey, deadline: Deadline): Promise<types.Row | undefined> {
-    const query = `SELECT DISTINCT ${COLUMNS} FROM ${this.#table} WHERE cid = ? AND id = ?`;
-    const rows = await this.#tables.cassandra.read({ query, params: [key.cid, key.id] }, deadline);
+    const rows = await this.#tables.cassandra.read({ query: this.#select, params: [key.cid, key.id] }, deadline);
     return rows[0];
   }
 
@@ -63,12 +70,12 @@ export class EntityTable {
     if (conditions.length > SEARCH_CONDITIONS_MAX) throw new AppError("too_large", `A search names at most ${SEARCH_CONDITIONS_MAX} terms.`);
     const where = conditions.map((condition) => condition.text).join(" AND ");
     // The index gives a row per version and edge of an entity: one of them is enough.
-    const query = `SELECT ${COLUMNS} FROM ${this.#table} WHERE ${where} PER PARTITION LIMIT 1 ALLOW FILTERING`;
+    const query = `SELECT cid, id, ${PRESENT} FROM ${this.#table} WHERE ${where} PER PARTITION LIMIT 1 ALLOW FILTERING`;
     return this.#pageOfEntities({ query, params: conditions.map((condition) => condition.value) }, page);
   }
 
   async scan(page: PageRequest): Promise<Page<Entity>> {
-    return this.#pageOfEntities({ query: `SELECT DISTINCT ${COLUMNS} FROM ${this.#table}`, params: [] }, page);
+    return this.#pageOfEntities({ query: `SELECT DISTINCT cid, id, ${PRESENT} FROM ${this.#table}`, params: [] }, page);
   }
 
   async history(key: EntityKey, range: TimeRangeUs, page: PageRequest): Promise<Page<EntityVersion>> {
@@ -81,31 +88,34 @@ export class EntityTable {
     const rows = await this.#tables.cassandra.read({ query, params }, this.#tables.cassandra.deadline());
     const items = rows.map((row) => ({ timeUs: Number(row.time), value: plainBytes(row.value) }));
     const last = items.at(-1);
-    return last === undefined || items.length < page.limit ? { items } : { items, cursor: writeCursor(request, String(last.timeUs)) };
+    return last === undefined || items.length < page.limit ? { items } : pageBefore(items, request, String(last.timeUs));
   }
 
   async #pageOfEntities(statement: Statement, page: PageRequest): Promise<Page<Entity>> {
     const { cassandra, keyspace } = this.#tables;
     const request = requestText(keyspace, statement.query, statement.params);
     const found = await cassandra.page(statement, { size: page.limit, state: readCursor(request, page) }, cassandra.deadline());
-    const items = found.rows.map(toEntity).filter((entity) => entity !== undefined);
-    return found.state === undefined ? { items } : { items, cursor: writeCursor(request, found.state) };
+    const items = found.rows.map((row) => toEntity({ cid: row.cid as number, id: row.id as string }, row)).filter((entity) => entity !== undefined);
+    return found.state === undefined ? { items } : pageBefore(items, request, found.state);
   }
 
   /** All static columns in one statement: half the work of one for each. */
   #presentStatement(change: EntityChange, time: bigint, ttl: number): Statement[] {
-    const assignments: readonly Assignment[] = [
-      ...(change.birth ? [["birth = ?", time] as const] : []),
-      // Whatever is written at a death's time is dead with it.
-      ...(change.death ? [] : [["last = ?", time] as const]),
-      ...cellAssignments(change),
-      ...termAssignments(change),
-      ...[...(change.numbers ?? [])].map(([slot, value]): Assignment => [`${slotColumn(slot)} = ?`, value ?? null]),
-    ];
-    if (assignments.length === 0) return [];
-    const texts = assignments.map(([text]) => text).join(", ");
-    const query = `UPDATE ${this.#table} USING TIMESTAMP ? AND TTL ? SET ${texts} WHERE cid = ? AND id = ?`;
-    return [{ query, params: [time, ttl, ...assignments.map(([, value]) => value), change.key.cid, change.key.id] }];
+    const params: CqlValue[] = [time, ttl];
+    let shape = 0;
+    for (const [at, value] of presentValues(change, time).entries()) {
+      if (value === undefined) continue;
+      shape |= 1 << at;
+      params.push(value);
+    }
+    if (shape === 0) return [];
+    params.push(change.key.cid, change.key.id);
+    return [{ query: (this.#updates[shape] ??= this.#update(shape)), params }];
+  }
+
+  #update(shape: number): string {
+    const texts = ASSIGNMENTS.filter((_, at) => (shape & (1 << at)) !== 0).join(", ");
+    return `UPDATE ${this.#table} USING TIMESTAMP ? AND TTL ? SET ${texts} WHERE cid = ? AND id = ?`;
   }
 
   #edgeStatements(change: EntityChange, time: bigint, ttl: number): Statement[] {
@@ -145,32 +155,33 @@ export class EntityTable {
   }
 }
 
-type Assignment = readonly [text: string, value: CqlValue];
-
-function cellAssignments(change: EntityChange): readonly Assignment[] {
+/** In the order of `ASSIGNMENTS`; undefined for what stays as it is. */
+function presentValues({ birth, death, timeUs, cells, addTerms, dropTerms, numbers }: EntityChange, time: bigint): (CqlValue | undefined)[] {
   const written = new Map<string, Uint8Array>();
   const removed: string[] = [];
-  for (const [name, value] of change.cells ?? []) {
+  for (const [name, value] of cells ?? []) {
     if (value === undefined) removed.push(name);
-    else written.set(name, stampedCell(change.timeUs, value));
+    else written.set(name, stampedCell(timeUs, value));
   }
-  return [...(written.size > 0 ? [["attrs = attrs + ?", written] as const] : []), ...(removed.length > 0 ? [["attrs = attrs - ?", removed] as const] : [])];
-}
-
-function termAssignments(change: EntityChange): readonly Assignment[] {
-  const added = indexedTerms(change.addTerms ?? []);
-  const dropped = indexedTerms(change.dropTerms ?? []);
-  return [...(added.length > 0 ? [["terms = terms + ?", added] as const] : []), ...(dropped.length > 0 ? [["terms = terms - ?", dropped] as const] : [])];
+  return [
+    birth ? time : undefined,
+    // Whatever is written at a death's time is dead with it.
+    death ? undefined : time,
+    written.size > 0 ? written : undefined,
+    ...[removed, indexedTerms(addTerms ?? []), indexedTerms(dropTerms ?? [])].map((texts) => (texts.length > 0 ? texts : undefined)),
+    ...SLOTS.map((slot) => (numbers?.has(slot) ? (numbers.get(slot) ?? null) : undefined)),
+  ];
 }
 
 /** Undefined for a partition without a birth mark: never born, dead, or only its versions are left. */
-function toEntity(row: types.Row): Entity | undefined {
+function toEntity(key: EntityKey, row: types.Row): Entity | undefined {
   if (row.birth === null || row.birth === undefined) return undefined;
   const cells = readCells(row);
   const birthUs = Number(row.birth);
-  const lastUs = latest(Math.max(birthUs, Number(row.last ?? 0)), cells);
-  const numbers = SLOTS.map((slot) => (row[`n${slot}`] as number | null) ?? undefined);
-  return { key: { cid: Number(row.cid), id: String(row.id) }, birthUs, lastUs, cells, numbers };
+  // Whoever writes cells writes their time to `last` as well; only its expiry can hide an older one.
+  const lastUs = row.last === null ? latest(birthUs, cells) : Math.max(birthUs, Number(row.last));
+  const numbers = NUMBERS.map((column) => (row[column] as number | null) ?? undefined);
+  return { key, birthUs, lastUs, cells, numbers };
 }
 
 function readCells(row: types.Row): Cells {

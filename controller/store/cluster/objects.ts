@@ -93,15 +93,23 @@ export class CassandraObjectStore implements ObjectStore {
   }
 
   async #changeOne(change: EntityChange, deadline: Deadline): Promise<void> {
+    const { cassandra } = this.#tables;
+    if (!touchesEdges(change)) return cassandra.write(this.#entities.statements(change), deadline);
     const ended = await this.#edges.endedBy(change, deadline);
     await this.#edges.announce(change, deadline);
-    await this.#tables.cassandra.write(this.#entities.statements(change), deadline);
+    await cassandra.write(this.#entities.statements(change), deadline);
     await this.#edges.retract(change, ended, deadline);
   }
 }
 
+function touchesEdges({ death, addEdges, dropEdges }: EntityChange): boolean {
+  return death === true || (addEdges ?? []).length > 0 || (dropEdges ?? []).length > 0;
+}
+
 /** Waits for all. When some were written and others were not, the whole has an unknown outcome. */
 async function allWritten(writes: readonly Promise<void>[]): Promise<void> {
+  const [only, ...others] = writes;
+  if (others.length === 0) return only;
   const outcomes = await Promise.allSettled(writes);
   const failures = outcomes.filter((outcome) => outcome.status === "rejected").map((outcome) => outcome.reason as unknown);
   if (failures.length === 0) return;

@@ -2,7 +2,7 @@ import type { types } from "cassandra-driver";
 import { RECORD_BATCH_MAX_BYTES, RECORD_BATCH_MAX_ROWS, RECORD_DAYS_CACHED_MAX, TIMELINE_PARTITIONS_PER_PAGE } from "../../../common/limits.ts";
 import type { EntityKey, Page, PageRequest, StoredRecord, TimelineRequest } from "../objects.ts";
 import type { CqlValue, Statement } from "./cassandra.ts";
-import { readCursor, requestText, writeCursor } from "./cursor.ts";
+import { pageBefore, readCursor, requestText } from "./cursor.ts";
 import type { Deadline } from "./deadline.ts";
 import { plainBytes } from "./entities.ts";
 import { ttlSeconds, type Tables } from "./tables.ts";
@@ -79,7 +79,7 @@ export class RecordTable {
       below = step.below;
       if (items.length >= page.limit) break;
     }
-    return { items, cursor: writeCursor(text, below) };
+    return pageBefore(items, text, below);
   }
 
   /** The newest records of one day below an id, as far as they are certainly in order across the shards. */
