@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { AppError } from "../../../common/errors.ts";
 import { CELL_MAX_BYTES, ELEMENT_NAME_MAX_BYTES } from "../../../common/limits.ts";
-import { decodeText } from "../../../common/text/decode.ts";
 import type { Value } from "../../../common/value.ts";
 import { decodeStored, encodePacked } from "../../store/format.ts";
+import { decodeText } from "../../store/texts.ts";
 import type { ColumnType } from "./types.ts";
 
 /** The first byte of a cell says how to read it; these stand beside the formats of `store/format.ts` and are never reused. */

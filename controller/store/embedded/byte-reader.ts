@@ -1,4 +1,4 @@
-import { decodeText } from "../../../common/text/decode.ts";
+import { decodeText } from "../texts.ts";
 
 /** What a `ByteWriter` wrote, from one place on. */
 export class ByteReader {

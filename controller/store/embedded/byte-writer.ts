@@ -1,7 +1,8 @@
+import { SHORT_CHARACTERS, writeText } from "../texts.ts";
+
 const FIRST_BYTES = 4_096;
-/** In shorter texts going through the characters is cheaper than a call into the engine. */
-const SHORT_CHARACTERS = 48;
-const ASCII_END = 0x80;
+/** A character is at most three bytes, and the length of so few takes one. */
+const SHORT_MAX_BYTES = 1 + 3 * SHORT_CHARACTERS;
 
 /** Bytes one after the other. Whole numbers up to 2^32 take as many groups of seven bits as they need, the lowest first. */
 export class ByteWriter {
@@ -41,11 +42,18 @@ export class ByteWriter {
 
   /** Its length in bytes, then the text in UTF-8. */
   text(text: string): void {
-    if (text.length <= SHORT_CHARACTERS && this.#ascii(text)) return;
-    const length = Buffer.byteLength(text);
-    this.count(length);
-    this.#reserve(length);
-    this.#length += this.#bytes.write(text, this.#length, "utf8");
+    if (text.length > SHORT_CHARACTERS) {
+      const length = Buffer.byteLength(text);
+      this.count(length);
+      this.#reserve(length);
+      this.#length = writeText(text, this.#bytes, this.#length);
+    } else {
+      this.#reserve(SHORT_MAX_BYTES);
+      const start = this.#length + 1;
+      const end = writeText(text, this.#bytes, start);
+      this.#bytes[this.#length] = end - start;
+      this.#length = end;
+    }
   }
 
   /** Writes into what was written already. */
@@ -58,21 +66,6 @@ export class ByteWriter {
     const copy = Buffer.allocUnsafe(this.#length);
     this.#bytes.copy(copy, 0, 0, this.#length);
     return copy;
-  }
-
-  /** False, and nothing is written, when it has other characters. */
-  #ascii(text: string): boolean {
-    this.#reserve(1 + text.length);
-    const bytes = this.#bytes;
-    const start = this.#length + 1;
-    for (let at = 0; at < text.length; at += 1) {
-      const code = text.charCodeAt(at);
-      if (code >= ASCII_END) return false;
-      bytes[start + at] = code;
-    }
-    bytes[this.#length] = text.length;
-    this.#length = start + text.length;
-    return true;
   }
 
   #reserve(count: number): void {

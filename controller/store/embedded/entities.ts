@@ -11,7 +11,7 @@ import type { Environment } from "./environment.ts";
 import type { Expiry } from "./expiry.ts";
 import { History } from "./history.ts";
 import { KeyLists } from "./key-lists.ts";
-import { following, textBytes } from "./keys.ts";
+import { following } from "./keys.ts";
 import { entityKeyBytes, EXPIRY_KINDS, numberKey, parseEntityKey } from "./object-keys.ts";
 
 const PRESENT = encodePacked(1);
@@ -107,8 +107,8 @@ export class Entities {
 
   #reindex(bytes: Uint8Array, before: Indexed, after: Indexed): void {
     const { terms, numbers } = this.#env.tables;
-    for (const term of before.terms) if (!after.terms.has(term)) void terms.remove(textBytes(term), bytes);
-    for (const term of after.terms) if (!before.terms.has(term)) void terms.put(textBytes(term), bytes);
+    for (const term of before.terms) if (!after.terms.has(term)) void terms.remove(term, bytes);
+    for (const term of after.terms) if (!before.terms.has(term)) void terms.put(term, bytes);
     const slots = Math.max(before.numbers.length, after.numbers.length);
     for (let slot = 0; slot < slots; slot++) {
       const [old, now] = [before.numbers[slot], after.numbers[slot]];

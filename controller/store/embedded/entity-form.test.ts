@@ -39,7 +39,7 @@ async function leaveOld(folder: string, clock: TestClock): Promise<void> {
   await env.write(() => {
     void env.tables.meta.put(textBytes("format"), encodePacked(2));
     void env.tables.objects.put(key, Buffer.from(OLD, "base64"));
-    for (const term of ["c7", "a17=seventeen", "passing"]) void env.tables.terms.put(textBytes(term), key);
+    for (const term of ["c7", "a17=seventeen", "passing"]) void env.tables.terms.put(term, key);
     void env.tables.expiry.put(expiryKey(NOW_MS + 60_000, EXPIRY_KINDS.entity, key), encodePacked(1));
   });
   await env.close();

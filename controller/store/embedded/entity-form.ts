@@ -27,26 +27,37 @@ const KIND_BITS = 2;
 type PackedEntity = readonly [...times: [number, number, number, number, number, number], cells: readonly unknown[], terms: Uint8Array, numbers: readonly unknown[]];
 const PACKED_FIELDS = 4;
 
-type Marks<K, T> = readonly (readonly [K, Mark<T>])[];
+type Marks<K, T> = ReadonlyMap<K, Mark<T>>;
 
 const writer = new ByteWriter();
 
 export function encodeEntity(state: EntityState): Buffer {
-  const all = [...state.cells];
-  const cells = all.filter(([, mark]) => mark.value !== undefined);
+  const cells = partedCells(state);
   writer.begin();
   writer.byte(FORMAT_ENTITY);
-  for (const time of [state.birthUs, state.lastUs(), state.dueMs]) writer.double(time);
+  writer.double(state.birthUs);
+  writer.double(state.lastUs());
+  writer.double(state.dueMs);
   // The two lengths, known later.
   writer.double(0);
-  writeCells(cells);
+  writeCells(cells.living);
   writer.setUint32(writer.length, ENTITY_PLACES.rest);
   writeDeath(state);
-  writeRuns(cells, () => {});
-  writeRuns([...state.terms], (term) => writer.text(term));
-  writeRuns([...state.numbers], writeNumber);
-  writeRuns(cells.length === all.length ? [] : all.filter(([, mark]) => mark.value === undefined), (key) => writer.text(key));
+  writeRuns(cells.living, () => {});
+  writeRuns(state.terms, (term) => writer.text(term));
+  writeRuns(state.numbers, writeNumber);
+  writeRuns(cells.removed, (key) => writer.text(key));
   return writer.copy();
+}
+
+/** Mostly nothing was removed, and nothing need be parted. */
+function partedCells({ cells }: EntityState): { readonly living: Marks<string, Uint8Array>; readonly removed: Marks<string, Uint8Array> } {
+  const removed = new Map<string, Mark<Uint8Array>>();
+  cells.forEach((mark, key) => mark.value === undefined && removed.set(key, mark));
+  if (removed.size === 0) return { living: cells, removed };
+  const living = new Map(cells);
+  for (const key of removed.keys()) living.delete(key);
+  return { living, removed };
 }
 
 export function decodeEntity(stored: Uint8Array): EntityState {
@@ -100,10 +111,10 @@ function restOf(bytes: Buffer): ByteReader {
 }
 
 function writeCells(cells: Marks<string, Uint8Array>): void {
-  for (const [key] of cells) writer.text(key);
+  cells.forEach((_, key) => writer.text(key));
   writer.setUint32(writer.length - ENTITY_PLACES.keys, ENTITY_PLACES.keysLength);
-  for (const [, { value }] of cells) writer.count(value!.length);
-  for (const [, { value }] of cells) writer.put(value!);
+  cells.forEach(({ value }) => writer.count(value!.length));
+  cells.forEach(({ value }) => writer.put(value!));
 }
 
 function readCells(bytes: Buffer): readonly (readonly [key: string, value: Uint8Array])[] {
@@ -129,15 +140,34 @@ function readDeath(reader: ByteReader): Pick<EntityState, (typeof DEATH)[number]
 }
 
 function writeRuns<K, T>(marks: Marks<K, T>, write: (key: K, value: T | undefined) => void): void {
-  for (let from = 0, to = 0; from < marks.length; from = to) {
-    const [, first] = marks[from]!;
-    do to += 1; while (to < marks.length && areOfOneWrite(first, marks[to]![1]));
-    writer.count(((to - from) << KIND_BITS) | (first.value === undefined ? REMOVED : 0) | (first.atMs > 0 ? WITH_MOMENT : 0));
-    writer.double(first.timeUs);
-    if (first.atMs > 0) writer.double(first.atMs);
-    for (let at = from; at < to; at += 1) write(marks[at]![0], marks[at]![1].value);
-  }
+  const lengths = runsOf(marks);
+  let run = 0;
+  let left = 0;
+  marks.forEach((mark, key) => {
+    if (left === 0) {
+      left = lengths[run++]!;
+      writer.count((left << KIND_BITS) | (mark.value === undefined ? REMOVED : 0) | (mark.atMs > 0 ? WITH_MOMENT : 0));
+      writer.double(mark.timeUs);
+      if (mark.atMs > 0) writer.double(mark.atMs);
+    }
+    left -= 1;
+    write(key, mark.value);
+  });
   writer.count(0);
+}
+
+/** How many neighbours each run has. */
+function runsOf<K, T>(marks: Marks<K, T>): readonly number[] {
+  const lengths: number[] = [];
+  let first: Mark<T> | undefined;
+  marks.forEach((mark) => {
+    if (first !== undefined && areOfOneWrite(first, mark)) lengths[lengths.length - 1]! += 1;
+    else {
+      first = mark;
+      lengths.push(1);
+    }
+  });
+  return lengths;
 }
 
 function areOfOneWrite<T>(one: Mark<T>, other: Mark<T>): boolean {

@@ -12,12 +12,6 @@ export interface Mark<T> {
   readonly atMs: number;
 }
 
-interface Incoming<T> {
-  readonly timeUs: number;
-  readonly value: T | undefined;
-  readonly expiresAtMs: number;
-}
-
 /** What the indexes say about an entity: nothing unless it is alive. */
 export interface Indexed {
   readonly terms: ReadonlySet<string>;
@@ -60,7 +54,7 @@ export class EntityState {
   indexed(): Indexed {
     if (this.birthUs === 0) return NOTHING;
     const terms = new Set<string>();
-    for (const [term, mark] of this.terms) if (mark.value) terms.add(term);
+    this.terms.forEach((mark, term) => mark.value && terms.add(term));
     return { terms, numbers: Array.from({ length: NUMBER_SLOTS }, (_, slot) => this.numbers.get(slot)?.value) };
   }
 
@@ -97,14 +91,16 @@ export class EntityState {
   }
 
   #merge(change: EntityChange, nowMs: number): void {
-    const expiresAtMs = change.expiresAtMs ?? 0;
-    const { timeUs } = change;
+    const { timeUs, expiresAtMs = 0 } = change;
     if (change.birth && timeUs > this.birthUs) [this.birthUs, this.birthExpiresMs] = [timeUs, expiresAtMs];
-    const mark = <T>(value: T | undefined): Incoming<T> => ({ timeUs, value, expiresAtMs });
-    for (const [name, value] of change.cells ?? []) mergeMark(this.cells, name, { incoming: mark(value), greater: greaterBytes, nowMs });
-    for (const term of indexedTerms(change.addTerms ?? [])) mergeMark(this.terms, term, { incoming: mark(true as const), greater: never, nowMs });
-    for (const term of indexedTerms(change.dropTerms ?? [])) mergeMark(this.terms, term, { incoming: mark<true>(undefined), greater: never, nowMs });
-    for (const [slot, value] of change.numbers ?? []) mergeMark(this.numbers, slot, { incoming: mark(value), greater: greaterNumber, nowMs });
+    const removed = { timeUs, value: undefined, atMs: nowMs + OBJECT_TOMBSTONE_KEEP_MS };
+    const written = <T>(value: T): Mark<T> => ({ timeUs, value, atMs: expiresAtMs });
+    const [putCell, putTerm, putNumber] = [merging(this.cells, greaterBytes), merging(this.terms, never), merging(this.numbers, greaterNumber)];
+    change.cells?.forEach((value, name) => putCell(name, value === undefined ? removed : written(value)));
+    const present = written(true as const);
+    for (const term of indexedTerms(change.addTerms ?? [])) putTerm(term, present);
+    for (const term of indexedTerms(change.dropTerms ?? [])) putTerm(term, removed);
+    change.numbers?.forEach((value, slot) => putNumber(slot, value === undefined ? removed : written(value)));
   }
 
   #cover(timeUs: number, nowMs: number): void {
@@ -118,20 +114,15 @@ export class EntityState {
   }
 }
 
-interface Merge<T> {
-  readonly incoming: Incoming<T>;
-  readonly greater: (a: T, b: T) => boolean;
-  readonly nowMs: number;
+/** Puts a mark in its place, unless the one that is there stays. */
+function merging<K, T>(marks: Map<K, Mark<T>>, greater: (a: T, b: T) => boolean): (key: K, incoming: Mark<T>) => void {
+  return (key, incoming) => {
+    const current = marks.get(key);
+    if (current === undefined || wins(incoming, current, greater)) marks.set(key, incoming);
+  };
 }
 
-function mergeMark<K, T>(marks: Map<K, Mark<T>>, key: K, { incoming, greater, nowMs }: Merge<T>): void {
-  const current = marks.get(key);
-  if (current !== undefined && !wins(incoming, current, greater)) return;
-  const { timeUs, value, expiresAtMs } = incoming;
-  marks.set(key, { timeUs, value, atMs: value === undefined ? nowMs + OBJECT_TOMBSTONE_KEEP_MS : expiresAtMs });
-}
-
-function wins<T>(incoming: Incoming<T>, current: Mark<T>, greater: (a: T, b: T) => boolean): boolean {
+function wins<T>(incoming: Mark<T>, current: Mark<T>, greater: (a: T, b: T) => boolean): boolean {
   if (incoming.timeUs !== current.timeUs) return incoming.timeUs > current.timeUs;
   if (current.value === undefined) return false;
   return incoming.value === undefined || greater(incoming.value, current.value);

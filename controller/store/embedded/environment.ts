@@ -4,6 +4,7 @@ import { AppError } from "../../../common/errors.ts";
 import { STORE_CALL_DEADLINE_MS } from "../../../common/limits.ts";
 import type { Clock } from "../../../common/time.ts";
 import { decodeStored, encodePacked } from "../format.ts";
+import { decodeText, writeText } from "../texts.ts";
 import { textBytes } from "./keys.ts";
 
 /** Raised when the meaning of stored bytes changes; older ones are upgraded at open, newer ones refused. */
@@ -16,7 +17,9 @@ const MAX_DATABASES = 32;
 export type Table = Database<Uint8Array, Uint8Array>;
 
 const PLAIN = ["meta", "kv", "kvlog", "kvleases", "leasekeys", "history", "edgesOut", "edgesIn", "numbers", "records", "recordTerms", "expiry", "blobs", "marks", "streams"] as const;
-export type TableName = (typeof PLAIN)[number] | "objects" | "terms";
+export type TableName = (typeof PLAIN)[number] | "objects";
+/** Keys of `terms` are texts. */
+export type Tables = Readonly<Record<TableName, Table> & { readonly terms: Database<Uint8Array, string> }>;
 
 /** A read of the library lies in a buffer that the next one overwrites: copies of small values share pieces of memory. */
 const copiedValues = {
@@ -27,6 +30,12 @@ const copiedValues = {
     copy.set(value.subarray(0, value.length));
     return copy;
   },
+};
+
+/** Written into the library's own memory, without bytes of their own. */
+const textKeys = {
+  writeKey: writeText,
+  readKey: decodeText,
 };
 
 /** The values of a dupSort database are sorted like keys, so the library wants to know how they are written. */
@@ -43,7 +52,7 @@ const sortedValues = {
  * aborts later processes). Reads are synchronous and see one snapshot until the next `await`; never hold an iterator over one.
  */
 export class Environment {
-  readonly tables: Readonly<Record<TableName, Table>>;
+  readonly tables: Tables;
   /** As it was found; until `upgraded`, what lies here may have the form of that older version. */
   readonly format: number;
   readonly #root: RootDatabase<Uint8Array, Uint8Array>;
@@ -78,7 +87,7 @@ export class Environment {
   }
 
   /** Throws `AppError("unavailable")` once closed. */
-  read(): Readonly<Record<TableName, Table>> {
+  read(): Tables {
     if (this.#closed) throw new AppError("unavailable", "The store is closed.");
     return this.tables;
   }
@@ -113,9 +122,9 @@ export class Environment {
     }
   }
 
-  #openTables(): Record<TableName, Table> {
-    const terms = this.#root.openDB<Uint8Array, Uint8Array>({
-      name: "terms", keyEncoding: "binary", encoding: "binary", dupSort: true, ...{ encoder: sortedValues },
+  #openTables(): Tables {
+    const terms = this.#root.openDB<Uint8Array, string>({
+      name: "terms", encoding: "binary", dupSort: true, ...{ encoder: sortedValues, keyEncoder: textKeys },
     });
     const plain = PLAIN.map((name) => [name, this.#root.openDB<Uint8Array, Uint8Array>({ name, keyEncoding: "binary", encoding: "binary" })]);
     const objects = this.#root.openDB<Uint8Array, Uint8Array>({ name: "objects", keyEncoding: "binary", encoding: "binary", ...{ encoder: copiedValues } });

@@ -4,7 +4,7 @@ import { Cursors } from "./cursor.ts";
 import { EntityView } from "./entity-view.ts";
 import type { Environment } from "./environment.ts";
 import type { KeyLists } from "./key-lists.ts";
-import { concat, following, prefixEnd, textBytes } from "./keys.ts";
+import { concat, following, prefixEnd } from "./keys.ts";
 import { indexedTerms } from "../terms.ts";
 import { numberOwner, numberPrefix, parseEntityKey } from "./object-keys.ts";
 
@@ -82,7 +82,7 @@ export class Finder {
   #candidates(question: Question, driver: Driver, after: Uint8Array | undefined): Iterable<Uint8Array> {
     const { terms, numbers } = this.#options.env.tables;
     if (driver.kind === "term") {
-      const key = textBytes(question.terms[driver.index]!);
+      const key = question.terms[driver.index]!;
       return after === undefined ? terms.getValues(key) : terms.getValues(key, { start: following(after) });
     }
     const { start, end } = bounds(question.ranges[driver.index]!);
@@ -96,7 +96,7 @@ export class Finder {
     if (terms.length === 1 && ranges.length === 0) return best;
     let count = Infinity;
     for (const [index, term] of terms.entries()) {
-      const matches = termTable.getValuesCount(textBytes(term));
+      const matches = termTable.getValuesCount(term);
       if (matches < count) [best, count] = [{ kind: "term", index }, matches];
       if (count <= FEW_CANDIDATES) return best;
     }

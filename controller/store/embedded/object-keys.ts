@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { decodeText } from "../../../common/text/decode.ts";
+import { decodeText } from "../texts.ts";
 import type { EntityKey } from "../objects.ts";
 import { asBuffer, concat, float64, readU32, textBytes, u32, u64, u64Descending, writeU32 } from "./keys.ts";
 

@@ -2,7 +2,7 @@ import { decodeStored } from "../../../controller/store/format.ts";
 import { decodeEntity } from "../../../controller/store/embedded/entity-form.ts";
 import type { Indexed } from "../../../controller/store/embedded/entity-state.ts";
 import type { Environment } from "../../../controller/store/embedded/environment.ts";
-import { bytesText, concat, textBytes, u32 } from "../../../controller/store/embedded/keys.ts";
+import { bytesText, concat, u32 } from "../../../controller/store/embedded/keys.ts";
 import { numberKey, numberOwner, recordTermPrefix } from "../../../controller/store/embedded/object-keys.ts";
 import { indexedTerms } from "../../../controller/store/terms.ts";
 
@@ -19,7 +19,7 @@ export function disagreements(env: Environment): readonly string[] {
 function* entityDisagreements(env: Environment): Iterable<string> {
   for (const { key, value } of env.tables.objects.getRange(whole())) {
     const { terms, numbers } = decodeEntity(value).indexed();
-    for (const term of terms) if (!env.tables.terms.doesExist(textBytes(term), key)) yield `entity ${name(key)} is not under its term ${term}`;
+    for (const term of terms) if (!env.tables.terms.doesExist(term, key)) yield `entity ${name(key)} is not under its term ${term}`;
     for (const [slot, number] of numbers.entries()) {
       if (number !== undefined && !env.tables.numbers.doesExist(numberKey(slot, number, key))) yield `entity ${name(key)} is not under its number ${number}`;
     }
@@ -28,8 +28,8 @@ function* entityDisagreements(env: Environment): Iterable<string> {
 
 /** Every index entry is one of a living entity that bears it. */
 function* indexDisagreements(env: Environment): Iterable<string> {
-  for (const { key, value } of env.tables.terms.getRange(whole())) {
-    if (!indexedOf(env, value)?.terms.has(bytesText(key))) yield `term ${bytesText(key)} names ${name(value)}, which does not bear it`;
+  for (const { key, value } of env.tables.terms.getRange({ start: "\u0000" })) {
+    if (!indexedOf(env, value)?.terms.has(key)) yield `term ${key} names ${name(value)}, which does not bear it`;
   }
   for (const key of env.tables.numbers.getKeys(whole())) {
     const owner = numberOwner(key);

@@ -1,5 +1,18 @@
+/** In shorter texts going through the characters is cheaper than a call out of the engine; as many of any kind are less than 128 bytes. */
+export const SHORT_CHARACTERS = 40;
 const SHORT_BYTES = 16;
 const ASCII_END = 0x80;
+
+/** Writes a text in UTF-8 and answers where it ends. There must be room for it. */
+export function writeText(text: string, target: Buffer, start: number): number {
+  if (text.length > SHORT_CHARACTERS) return start + target.write(text, start, "utf8");
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code >= ASCII_END) return start + target.write(text, start, "utf8");
+    target[start + at] = code;
+  }
+  return start + text.length;
+}
 
 /** The UTF-8 text from `start` up to `end`, that of few bytes without a call out of the engine. */
 export function decodeText(bytes: Buffer, start: number, end: number): string {
