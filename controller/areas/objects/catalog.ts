@@ -140,7 +140,7 @@ export class TenantCatalog {
     if (!this.#isFollowed()) await this.#following();
     // In one turn: what is acknowledged meanwhile must not be newer than what this write works by.
     const held = this.#heldNow();
-    return { ...held, end: this.#writes.begin(held.snapshot.revision) };
+    return { end: this.#writes.begin(held.snapshot.revision), ...held };
   }
 
   /**

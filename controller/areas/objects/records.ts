@@ -11,8 +11,8 @@ import type { LoadedClass } from "./views.ts";
 
 /** A record of canonical values, as it is stored. */
 export function recordOf(view: LoadedClass, id: string, row: Row): StoredRecord {
-  const record = { cid: view.cid, id, value: encodePacked(flatValues(view, row)), terms: contentTerms(view, row) };
-  return view.options.ttlSeconds === undefined ? record : { ...record, ...expiry(view, (ulidTimeMs(id) ?? 0) * 1_000) };
+  const ends = view.options.ttlSeconds === undefined ? {} : expiry(view, (ulidTimeMs(id) ?? 0) * 1_000);
+  return { cid: view.cid, id, value: encodePacked(flatValues(view, row)), terms: contentTerms(view, row), ...ends };
 }
 
 /** A given id counts when it is a whole or bare ULID; it is then the record's time as well. */

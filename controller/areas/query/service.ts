@@ -83,10 +83,11 @@ export class QueryService implements Query {
 
   /** Answers what the last statement answers; reads before it are only checked. */
   async #runScript(script: Script, executions: readonly Arguments[], caller: Caller): Promise<QueryResult> {
+    const { principal, text, signal } = caller;
     const last = script.statements.length - 1;
     let result: QueryResult | undefined;
     for (const [index, statement] of script.statements.entries()) {
-      result = await this.#runStatement(statement, executions, { ...caller, isLast: index === last });
+      result = await this.#runStatement(statement, executions, { principal, text, signal, isLast: index === last });
     }
     if (!result) throw new AppError("syntax", "[Parser] at line 1 column 1: expected a statement but found the end.", { details: { line: 1, column: 1 } });
     return result;
@@ -137,7 +138,7 @@ export class QueryService implements Query {
 
   async #context(caller: Caller, executions: readonly Arguments[]): Promise<PrepareContext> {
     const catalog = withSchemaClass(await this.#objects.catalog(caller.principal));
-    return { ...caller, catalog, executions, objects: this.#objects, clock: this.#runtime.clock, sortFolder: this.#sortFolder };
+    return { catalog, executions, objects: this.#objects, clock: this.#runtime.clock, sortFolder: this.#sortFolder, ...caller };
   }
 }
 

@@ -268,7 +268,7 @@ function runContext(context: PrepareContext): RunContext {
 }
 
 function writeContext(context: PrepareContext, values: Arguments): WriteContext {
-  return { ...runContext(context), objects: context.objects, values };
+  return { objects: context.objects, values, ...runContext(context) };
 }
 
 function readsSchema(request: ReadRequest, { catalog }: PrepareContext): boolean {
