@@ -17,21 +17,20 @@ import { classNotFound, type LoadedClass } from "./views.ts";
 
 const NO_TIME = { timeMs: 0, entropy: () => new Uint8Array(10), ulid: () => ulidOf(0, new Uint8Array(10)) };
 
-/** Works on a draft that is never written. */
+/** Works on a draft that is never written, and by the definitions of now until something of them is changed. */
 export class DraftRehearsal implements Rehearsal {
   readonly #principal: Principal;
   readonly #catalog: TenantCatalog;
-  readonly #draft: Draft;
+  #draft: Draft | undefined;
   #snapshot: Snapshot | undefined;
 
   constructor(principal: Principal, catalog: TenantCatalog) {
     this.#principal = principal;
     this.#catalog = catalog;
-    this.#draft = catalog.draft();
   }
 
   get catalog(): Snapshot {
-    return (this.#snapshot ??= this.#catalog.preview(this.#draft));
+    return (this.#snapshot ??= this.#draft ? this.#catalog.preview(this.#draft) : this.#catalog.current());
   }
 
   createClass(spec: ClassSpec, options: { readonly ifNotExists?: boolean } = {}): void {
@@ -83,6 +82,7 @@ export class DraftRehearsal implements Rehearsal {
 
   #change(edit: (draft: Draft) => void): void {
     requirePermission(this.#principal, "objects:write");
+    this.#draft ??= this.#catalog.draft();
     this.#snapshot = undefined;
     edit(this.#draft);
   }

@@ -151,6 +151,8 @@ export interface NewRecord {
    * loses to whatever was written with a later time. Absent: a time above all that was read, so that a repetition wins.
    */
   readonly writeUs?: number;
+  /** Nobody has tried it yet, so there is no object of an id made of the identity. */
+  readonly isNew?: boolean;
 }
 
 /** Of a write whose time was settled before it is made. */

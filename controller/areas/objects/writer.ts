@@ -89,12 +89,12 @@ export class ObjectWriter {
 
   async ingest(context: WriteContext, view: LoadedClass, records: readonly NewRecord[]): Promise<string[]> {
     const ids = new RepeatableIds();
-    const sourced = records.map((record) => ({ values: record.values, writeUs: record.writeUs, source: ids.source(record) }));
+    const sourced = records.map((record) => ({ values: record.values, writeUs: record.writeUs, isNew: record.isNew, source: ids.source(record) }));
     if (view.kind === "record") return this.#append(context, view, sourced);
-    // An id made of an identity may exist: the source may be repeating itself.
-    const checked = checkAll(sourced, ({ values, source, writeUs }): CheckedRow => {
-      const { key, edits, links } = checkRow(view, context.snapshot, values, source);
-      return { key, edits, links, fresh: false, writeUs };
+    const checked = checkAll(sourced, ({ values, source, writeUs, isNew }): CheckedRow => {
+      const { key, edits, links, fresh } = checkRow(view, context.snapshot, values, source);
+      // An id made of an identity may exist: the source may be repeating itself.
+      return { key, edits, links, fresh: fresh && isNew === true, writeUs };
     });
     return this.#upsert(context, view, checked, undefined);
   }

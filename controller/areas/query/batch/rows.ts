@@ -45,12 +45,13 @@ class RepeatableInsert implements Repeatable {
     return { settled: { kind: "rows", timesUs }, changes };
   }
 
-  async make(settled: Settled, { identity, signal }: Making): Promise<readonly Row[]> {
+  async make(settled: Settled, { identity, signal, retimed }: Making): Promise<readonly Row[]> {
     if (settled.kind !== "rows") throw new RangeError("an insert is settled as rows");
     const ids: string[] = [];
     for (const [at, work] of this.#works.entries()) {
       new Slices({ ...this.#context, signal }).check();
-      const records = recordsOf(work, settled.timesUs[at] ?? [], `${identity}/${at}`);
+      const isNew = retimed !== undefined;
+      const records = recordsOf(work, settled.timesUs[at] ?? [], { identity: `${identity}/${at}`, isNew });
       ids.push(...(await this.#context.objects.ingest(work.scope.principal, work.view.path, records)));
     }
     return [{ count: ids.length, ids }];
@@ -86,10 +87,10 @@ function waves(ids: Ids): Ids[] {
   return found;
 }
 
-function recordsOf({ rows, atMs }: InsertWork, timesUs: readonly number[], identity: string): readonly NewRecord[] {
+function recordsOf({ rows, atMs }: InsertWork, timesUs: readonly number[], of: Pick<NewRecord, "identity" | "isNew">): readonly NewRecord[] {
   const [common = 0] = timesUs;
   return rows.map((values, at) => {
     const writeUs = atMs === undefined ? (timesUs[at] ?? common) : Math.floor(atMs * 1_000);
-    return { values, writeUs, timeMs: atMs ?? Math.floor(writeUs / 1_000), identity: `${identity}/${at}` };
+    return { ...of, values, writeUs, timeMs: atMs ?? Math.floor(writeUs / 1_000), identity: `${of.identity}/${at}` };
   });
 }
