@@ -112,6 +112,7 @@ class StoredCells implements Cells {
   readonly #bytes: Buffer;
   /** Where each value begins, and where the last one ends. */
   readonly #bounds: readonly number[];
+  #times: readonly number[] | undefined;
   #places: ReadonlyMap<string, number> | undefined;
 
   constructor(bytes: Buffer, lists: KeyLists) {
@@ -134,13 +135,8 @@ class StoredCells implements Cells {
   }
 
   timeUs(place: number): number {
-    const reader = behindDeath(this.#bytes);
-    let before = 0;
-    for (let run = readRun(reader); run !== undefined; run = readRun(reader)) {
-      before += run.count;
-      if (before > place) return run.timeUs;
-    }
-    throw new RangeError(`There is no cell ${place}.`);
+    this.#times ??= timesOf(this.#bytes);
+    return this.#times[place]!;
   }
 
   get(key: string): StoredCell | undefined {
@@ -155,6 +151,15 @@ class StoredCells implements Cells {
     this.#places ??= new Map(this.keys.map((each, place) => [each, place]));
     return this.#places.get(key) ?? -1;
   }
+}
+
+function timesOf(bytes: Buffer): readonly number[] {
+  const reader = behindDeath(bytes);
+  const times: number[] = [];
+  for (let run = readRun(reader); run !== undefined; run = readRun(reader)) {
+    for (let left = run.count; left > 0; left -= 1) times.push(run.timeUs);
+  }
+  return times;
 }
 
 function boundsOf(reader: ByteReader, count: number): number[] {
