@@ -33,8 +33,11 @@ export function keyText(key: EntityKey): string {
 }
 
 /** Answers for all keys in their order, asked for page by page. */
-export async function inPages<T>(keys: readonly EntityKey[], ask: (keys: readonly EntityKey[]) => Promise<readonly T[]>): Promise<readonly T[]> {
-  if (keys.length > 0 && keys.length <= OBJECT_PAGE_MAX) return ask(keys);
+export function inPages<T>(keys: readonly EntityKey[], ask: (keys: readonly EntityKey[]) => Promise<readonly T[]>): Promise<readonly T[]> {
+  return keys.length > 0 && keys.length <= OBJECT_PAGE_MAX ? ask(keys) : inSeveralPages(keys, ask);
+}
+
+async function inSeveralPages<T>(keys: readonly EntityKey[], ask: (keys: readonly EntityKey[]) => Promise<readonly T[]>): Promise<readonly T[]> {
   const answers: T[] = [];
   for (let from = 0; from < keys.length; from += OBJECT_PAGE_MAX) answers.push(...(await ask(keys.slice(from, from + OBJECT_PAGE_MAX))));
   return answers;

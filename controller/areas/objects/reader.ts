@@ -48,16 +48,23 @@ export class ObjectReader {
     return refs.map((candidates) => candidates.map((place) => found.get(place)).find((object) => object !== undefined));
   }
 
-  async *read(context: ReadContext, outline: Outline): AsyncGenerator<readonly ObjectRow[]> {
+  read(context: ReadContext, outline: Outline): AsyncIterable<readonly ObjectRow[]> {
+    const sources = this.#sources(context, outline);
+    const first = sources.next();
+    const second = first.done ? first : sources.next();
+    return first.done || !second.done ? oneByOne([first, second], sources) : first.value;
+  }
+
+  *#sources(context: ReadContext, outline: Outline): Generator<Source, undefined> {
     const { request } = context;
     const check = () => checkSignal(request.signal);
-    for (const view of outline.provided) yield* this.#provided(view, context);
-    if (outline.byId !== undefined) yield* this.#byId(outline.byId, check);
+    for (const view of outline.provided) yield this.#provided(view, context);
+    if (outline.byId !== undefined) yield this.#byId(outline.byId, check);
     for (const branch of outline.branches) {
-      for (const find of branch.finds) yield* this.#find(context, branch, find);
+      for (const find of branch.finds) yield this.#find(context, branch, find);
     }
     if (outline.timelines.length === 0) return;
-    yield* mergedTimelines(outline.timelines, { store: this.#store, patience: this.#patience, expected: request.expected, check });
+    yield mergedTimelines(outline.timelines, { store: this.#store, patience: this.#patience, expected: request.expected, check });
   }
 
   async *#provided(view: LoadedClass, context: ReadContext): AsyncGenerator<readonly ObjectRow[]> {
@@ -95,13 +102,21 @@ export class ObjectReader {
   async #load(places: readonly Place[]): Promise<(ObjectRow | undefined)[]> {
     const entityKeys = places.filter((place) => place.view.kind === "entity").map((place) => place.key);
     const recordKeys = places.filter((place) => place.view.kind === "record").map((place) => place.key);
-    const entities = await inPages(entityKeys, (keys) => this.#patience.repeat(() => this.#store.get(keys)));
-    const records = await inPages(recordKeys, (keys) => this.#patience.repeat(() => this.#store.getRecords(keys)));
-    return inOrder(places, { entities: [...entities], records: [...records] });
+    const entities = entityKeys.length === 0 ? [] : await inPages(entityKeys, (keys) => this.#patience.repeat(() => this.#store.get(keys)));
+    const records = recordKeys.length === 0 ? [] : await inPages(recordKeys, (keys) => this.#patience.repeat(() => this.#store.getRecords(keys)));
+    return inOrder(places, { entities, records });
   }
 }
 
-function inOrder(places: readonly Place[], of: { entities: (Entity | undefined)[]; records: (StoredRecord | undefined)[] }): (ObjectRow | undefined)[] {
+type Source = AsyncIterable<readonly ObjectRow[]>;
+
+/** Those that were begun, then the rest. */
+async function* oneByOne(begun: readonly IteratorResult<Source, undefined>[], rest: Iterable<Source>): AsyncGenerator<readonly ObjectRow[]> {
+  for (const { value } of begun) if (value !== undefined) for await (const page of value) yield page;
+  for (const source of rest) for await (const page of source) yield page;
+}
+
+function inOrder(places: readonly Place[], of: { readonly entities: readonly (Entity | undefined)[]; readonly records: readonly (StoredRecord | undefined)[] }): (ObjectRow | undefined)[] {
   let entityAt = 0;
   let recordAt = 0;
   return places.map(({ view }) => {
