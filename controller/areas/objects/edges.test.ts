@@ -4,8 +4,11 @@ import { onCluster, openTestEngine, type TestEngine } from "../../../test/helper
 import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
 import { Mortality } from "../../../test/helpers/mortal.ts";
 import { EDGE_READS_IN_FLIGHT_MAX } from "../../../common/limits.ts";
-import { faulty } from "../../store/faulty.ts";
+import { faulty, faultyStore } from "../../store/faulty.ts";
+import type { EntityChange, EntityKey } from "../../store/objects.ts";
 import type { Principal } from "../permissions/index.ts";
+import { endEdges, incomingEdges } from "./incoming.ts";
+import { Patience } from "./patience.ts";
 import { ObjectService, type EdgeRequest, type ObjectEdge, type ObjectRef } from "./index.ts";
 
 const admin = testPrincipal();
@@ -171,6 +174,21 @@ describe("an object that is removed", () => {
     }
     expect(found).toEqual(isWritten ? [0, 0, 0] : [1, 0, 0]);
   });
+});
+
+test("of an object with more edges than are kept in memory all that are older than its end are taken away, and none that is newer", async () => {
+  const tenant = faultyStore(await engine.tenant("matrix"), { random: seededRandom(13) });
+  const source = { store: tenant.objects, patience: new Patience({ clock: realClock, random: seededRandom(13) }) };
+  const change = (changes: readonly EntityChange[]): Promise<void> => source.patience.repeat(() => source.store.change(changes));
+  const [few, many] = [{ cid: 9_000, id: "few" }, { cid: 9_000, id: "many" }];
+  const linked = (id: string, timeUs: number, to: EntityKey): EntityChange => ({ key: { cid: 9_000, id }, timeUs, birth: true, addEdges: [{ type: "link", to }] });
+  await change([linked("k0", 90, few), ...Array.from({ length: 20 }, (_, at) => linked(`l${at}`, 100 + at, many))]);
+  const incoming = await incomingEdges([few, many], source, 3);
+  expect([incoming.edges.length <= 3, incoming.more.has(many), incoming.lastUs]).toEqual([true, true, 119]);
+  await endEdges(incoming, { ...source, change, endUs: () => 117, definitions: () => Promise.resolve({ byCid: () => undefined }) });
+  const { objects: plain } = await engine.tenant("matrix");
+  const left = await Promise.all([few, many].map(async (target) => (await plain.edges(target, "in", { limit: 100 })).items));
+  expect(left.flat().map(({ timeUs }) => timeUs).sort()).toEqual([118, 119]);
 });
 
 /** Whether it died at all. */

@@ -24,19 +24,19 @@ export interface EdgesEnd extends IncomingSource {
   /** Of a target: its edges with times up to this are gone. */
   readonly endUs: (target: EntityKey) => number;
   /** The definitions of now: they say which sources keep versions. */
-  readonly definitions: () => Promise<Snapshot>;
+  readonly definitions: () => Promise<Pick<Snapshot, "byCid">>;
   readonly change: (changes: readonly EntityChange[]) => Promise<void>;
 }
 
-/** One read of each object that has no more than a page of them. */
-export async function incomingEdges(targets: readonly EntityKey[], source: IncomingSource): Promise<Incoming> {
+/** One read of each object that has no more than a page of them. At most `keptMax` edges are kept. */
+export async function incomingEdges(targets: readonly EntityKey[], source: IncomingSource, keptMax = ENDED_EDGES_KEPT_MAX): Promise<Incoming> {
   const edges: Edge[] = [];
   const more = new Set<EntityKey>();
   let lastUs = 0;
   await mapLimited(targets, EDGE_READS_IN_FLIGHT_MAX, async (target) => {
     for await (const page of pagesTo(target, source)) {
       for (const edge of page) lastUs = Math.max(lastUs, edge.timeUs);
-      if (edges.length + page.length > ENDED_EDGES_KEPT_MAX) more.add(target);
+      if (edges.length + page.length > keptMax) more.add(target);
       else edges.push(...page);
     }
   });
