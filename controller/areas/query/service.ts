@@ -109,11 +109,18 @@ export class QueryService implements Query {
     const statements = flat(batch.statements);
     if (statements.some(definesAnything)) return this.#runScript({ ...batch, kind: "script", placeholders: 0 }, executions, caller);
     const prepared = preparedAll(statements, await this.#context(caller, executions));
-    const changes = batchChanges(prepared);
-    if (this.#batches && changes && changes.length > 0) return this.#runJournalled({ batch, prepared, changes, values: executions[0] ?? [] }, caller);
+    const { changes, isWhole } = batchChanges(prepared);
+    if (this.#batches && changes.length > 0) {
+      if (isWhole) return this.#runJournalled({ batch, prepared, changes, values: executions[0] ?? [] }, caller);
+      await this.#batches.check(caller.principal, changes);
+    }
+    return this.#runOneByOne(prepared, caller);
+  }
+
+  async #runOneByOne(prepared: readonly PreparedStatement[], caller: { readonly isLast: boolean }): Promise<QueryResult> {
     let result: QueryResult | undefined;
-    for (const [index, one] of prepared.entries()) {
-      result = await this.#runPrepared(one, { isLast: caller.isLast && index === prepared.length - 1 });
+    for (const [index, each] of prepared.entries()) {
+      result = await this.#runPrepared(each, { isLast: caller.isLast && index === prepared.length - 1 });
     }
     return result ?? { meta: { type: "select", classes: {}, columns: {}, rootclass: "" }, rows: nothing() };
   }
@@ -131,8 +138,8 @@ export class QueryService implements Query {
     const batch = batchAt(this.#texts.parsed(text).statements, at);
     if (!batch) throw new AppError("conflict", "[Exec] This version does not find the batch in its text.");
     const context = await this.#context({ principal, text, signal: undefined }, [values]);
-    const changes = batchChanges(preparedAll(flat(batch.statements).filter(changesAnything).slice(done), context));
-    if (changes) return changes;
+    const { changes, isWhole } = batchChanges(preparedAll(flat(batch.statements).filter(changesAnything).slice(done), context));
+    if (isWhole) return changes;
     throw new AppError("conflict", "[Exec] What the batch has still to change belongs to the platform by now.");
   }
 

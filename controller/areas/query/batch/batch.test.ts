@@ -247,6 +247,8 @@ test("changes that do not look at each other's objects are journalled together",
 test("definitions, and objects whose owners write them, make a script of a batch: nothing is journalled", async () => {
   const query = queryOf("first", { stores: { system: () => engine.system(), tenant: () => Promise.reject(new Error("no journal is asked for")) } });
   await query.rows(admin, "begin create class if not exists /matrix/made (n int); insert into /matrix/made n=1 end");
+  const wrong = query.rows(admin, "begin insert into /matrix/owned a=1; insert into /matrix/made n=3; insert into /matrix/made n='many' end");
+  await expect(wrong).rejects.toMatchObject({ code: "invalid", details: { column: 68 } });
   expect(await query.rows(admin, "begin insert into /matrix/owned a=1; insert into /matrix/made n=2; select n from /matrix/made order by n end")).toEqual([{ n: 1 }, { n: 2 }]);
 });
 

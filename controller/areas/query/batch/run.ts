@@ -36,6 +36,10 @@ export interface OpenBatch extends OpenWork, BatchOrder {
   readonly settled: readonly Settled[];
 }
 
+export function checkAll(changes: readonly BatchChange[], rehearsal: Rehearsal): void {
+  for (const { span, repeatable } of changes) about(span, () => repeatable.check(rehearsal));
+}
+
 /**
  * Settles changes up to the first that looks at what one before it changes: that one is settled when those are made. All are checked, as far as
  * that can be done without the objects, before any is settled.
@@ -44,7 +48,7 @@ export async function settle(
   changes: readonly BatchChange[], of: { readonly rehearsal: Rehearsal | undefined; readonly signal: AbortSignal | undefined },
 ): Promise<readonly Settled[]> {
   const { rehearsal, signal } = of;
-  if (rehearsal) for (const { span, repeatable } of changes) about(span, () => repeatable.check(rehearsal));
+  if (rehearsal) checkAll(changes, rehearsal);
   const touched = new Touched();
   const settled: Settled[] = [];
   for (const { span, repeatable } of changes) {

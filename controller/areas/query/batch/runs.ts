@@ -8,8 +8,9 @@ import type { Stores } from "../../../store/engine.ts";
 import { isPassing, Journal, type Controllers, type Noted } from "../../../store/journal.ts";
 import type { Audit } from "../../audit/index.ts";
 import { Patience, type Rehearsals } from "../../objects/index.ts";
+import type { Principal } from "../../permissions/index.ts";
 import { record } from "../audited.ts";
-import { BatchRun, settle, type BatchChange, type BatchOrder, type OpenBatch } from "./run.ts";
+import { BatchRun, checkAll, settle, type BatchChange, type BatchOrder, type OpenBatch } from "./run.ts";
 
 export interface BatchDependencies {
   readonly stores: Stores;
@@ -37,6 +38,11 @@ export class BatchRuns {
     this.#dependencies = dependencies;
     this.#journal = new Journal(dependencies.stores, "batches/open/");
     this.#patience = new Patience(dependencies.runtime);
+  }
+
+  /** As far as that can be done without the objects. */
+  async check(principal: Principal, changes: readonly BatchChange[]): Promise<void> {
+    checkAll(changes, await this.#dependencies.objects.rehearse(principal));
   }
 
   /**

@@ -22,12 +22,14 @@ export interface PreparedStatement {
   readonly prepared: Prepared;
 }
 
-/** `undefined` when some of them cannot be repeated. */
-export function batchChanges(statements: readonly PreparedStatement[]): readonly BatchChange[] | undefined {
-  const changes: BatchChange[] = [];
-  for (const { statement: { span }, prepared: { isRead, repeatable } } of statements) {
-    if (!isRead && !repeatable) return undefined;
-    if (repeatable) changes.push({ span, repeatable });
-  }
-  return changes;
+export interface BatchChanges {
+  /** Those that can be repeated. */
+  readonly changes: readonly BatchChange[];
+  /** Whether these are all there are. */
+  readonly isWhole: boolean;
+}
+
+export function batchChanges(statements: readonly PreparedStatement[]): BatchChanges {
+  const changes = statements.flatMap(({ statement: { span }, prepared: { repeatable } }) => (repeatable ? [{ span, repeatable }] : []));
+  return { changes, isWhole: statements.every(({ prepared }) => prepared.isRead || prepared.repeatable !== undefined) };
 }
