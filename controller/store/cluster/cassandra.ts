@@ -36,6 +36,7 @@ export class Cassandra {
   readonly #client: cassandra.Client;
   readonly #runtime: Runtime;
   readonly #places = new Places(CLUSTER_REQUESTS_IN_FLIGHT_MAX);
+  readonly #left = (): void => this.#places.leave();
   #lastTimeUs = 0;
 
   private constructor(client: cassandra.Client, runtime: Runtime) {
@@ -132,17 +133,21 @@ export class Cassandra {
     }
   }
 
-  async #attempt<T>(deadline: Deadline, attempt: (readTimeoutMs: number) => Promise<T>): Promise<T> {
-    if (!this.#places.tryTake()) await this.#place(deadline);
+  #attempt<T>(deadline: Deadline, attempt: (readTimeoutMs: number) => Promise<T>): Promise<T> {
+    if (this.#places.tryTake()) return this.#begin(deadline, attempt);
+    return this.#place(deadline).then(() => this.#begin(deadline, attempt));
+  }
+
+  /** With a place of its own, which it leaves. */
+  #begin<T>(deadline: Deadline, attempt: (readTimeoutMs: number) => Promise<T>): Promise<T> {
     const leftMs = deadline.leftMs();
     if (leftMs === 0) {
       this.#places.leave();
-      throw noPlaceInTime();
+      return Promise.reject(noPlaceInTime());
     }
     const work = attempt(Math.ceil(Math.min(leftMs, CLUSTER_ATTEMPT_DEADLINE_MS)));
-    work.then(this.#places.leave, this.#places.leave);
     // The driver asks one node after the other, each for as long.
-    return deadline.bound(work, () => new Error("no node answered in time"));
+    return deadline.bound(work, noAnswerInTime, this.#left);
   }
 
   /** The queue has no end of its own. */
@@ -170,6 +175,10 @@ class NoTimeLeft extends Error {}
 
 function noPlaceInTime(): NoTimeLeft {
   return new NoTimeLeft("too many requests wait for it");
+}
+
+function noAnswerInTime(): Error {
+  return new Error("no node answered in time");
 }
 
 function newClient(options: CassandraOptions): cassandra.Client {

@@ -30,12 +30,13 @@ export class Deadline {
     return this.#clock.after(this.leftMs(), callback);
   }
 
-  /** What `work` answers, or the fault at the end of the time, whatever becomes of `work` then. */
-  bound<T>(work: Promise<T>, fault: () => Error): Promise<T> {
+  /** What `work` answers, or the fault at the end of the time, whatever becomes of `work` then. `ended` hears of the end of `work`, however late. */
+  bound<T>(work: Promise<T>, fault: () => Error, ended: () => void): Promise<T> {
     return new Promise((resolve, reject) => {
       const cancel = this.atEnd(() => reject(fault()));
       const end = <A>(settle: (answer: A) => void) => (answer: A): void => {
         cancel();
+        ended();
         settle(answer);
       };
       work.then(end(resolve), end(reject));

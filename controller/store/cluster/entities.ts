@@ -46,12 +46,12 @@ export class EntityTable {
   }
 
   async get(key: EntityKey, deadline: Deadline): Promise<Entity | undefined> {
-    const row = await this.#row(key, deadline);
+    const [row] = await this.#rows(key, deadline);
     return row === undefined ? undefined : toEntity(key, row);
   }
 
   async trace(key: EntityKey, deadline: Deadline): Promise<EntityTrace> {
-    const row = await this.#row(key, deadline);
+    const [row] = await this.#rows(key, deadline);
     if (row === undefined) return { entity: undefined, lastUs: 0, leftover: NO_CELLS };
     const entity = toEntity(key, row);
     if (entity !== undefined) return { entity, lastUs: entity.lastUs, leftover: NO_CELLS };
@@ -59,9 +59,9 @@ export class EntityTable {
     return { entity, lastUs: latest(Number(row.last ?? 0), leftover), leftover };
   }
 
-  async #row(key: EntityKey, deadline: Deadline): Promise<types.Row | undefined> {
-    const rows = await this.#tables.cassandra.read({ query: this.#select, params: [key.cid, key.id] }, deadline);
-    return rows[0];
+  /** One or none. */
+  #rows(key: EntityKey, deadline: Deadline): Promise<readonly types.Row[]> {
+    return this.#tables.cassandra.read({ query: this.#select, params: [key.cid, key.id] }, deadline);
   }
 
   async find(request: FindRequest, page: PageRequest): Promise<Page<Entity>> {

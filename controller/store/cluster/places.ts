@@ -22,7 +22,7 @@ export class Places {
     return () => this.#waiting.delete(waiter);
   }
 
-  readonly leave = (): void => {
+  leave(): void {
     const [next] = this.#waiting;
     if (next === undefined) {
       this.#free += 1;
@@ -30,5 +30,5 @@ export class Places {
     }
     this.#waiting.delete(next);
     next();
-  };
+  }
 }
