@@ -86,8 +86,8 @@ export class Changes {
   }
 
   async #intend({ events, traceparent }: ToldWrite, snapshot: Snapshot): Promise<readonly Intent[]> {
+    if (snapshot.definitions.subscriptions.size === 0) return [];
     const subscriptions = [...snapshot.definitions.subscriptions.values()];
-    if (subscriptions.length === 0) return [];
     const wanted = events().filter((event) => subscriptions.some((subscription) => covers(subscription, event.class)));
     if (wanted.length === 0) return [];
     if (this.waiting >= CHANGE_EVENTS_WAITING_MAX) throw backlog();

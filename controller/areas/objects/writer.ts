@@ -225,13 +225,12 @@ export class ObjectWriter {
 
   /** Writes, and sees to it that it stays right whatever other controllers do at the same moment. */
   async #write(context: WriteContext, writes: readonly EntityWrite[], composed: readonly ComposedWrite[]): Promise<void> {
-    const marks = writes.filter((write) => write.addEdges !== undefined).flatMap(({ view, key, addEdges = [], timeUs }) => {
-      return marksOf({ view, key: { cid: view.cid, id: key } }, addEdges, timeUs);
-    });
-    await this.#change(marks);
+    const linked = writes.filter(({ addEdges }) => addEdges !== undefined);
+    if (linked.length > 0) await this.#change(linked.flatMap(edgeMarks));
     await this.#change(composed.map((entry) => entry.change));
+    const unneeded = composed.map((entry) => entry.unneeded).filter((change) => change !== undefined);
     // Last: too many terms are harmless.
-    await this.#change(composed.map((entry) => entry.unneeded).filter((change) => change !== undefined));
+    if (unneeded.length > 0) await this.#change(unneeded);
     await confirmed(context, (now) => this.#bring(writes, now));
     if (composed.some((entry) => entry.shared !== undefined)) await this.#keepShared(writes, composed);
   }
@@ -354,6 +353,10 @@ export class ObjectWriter {
       await this.#patience.repeat(() => this.#store.change(batch));
     }
   }
+}
+
+function edgeMarks({ view, key, addEdges = [], timeUs }: EntityWrite): EntityChange[] {
+  return marksOf({ view, key: { cid: view.cid, id: key } }, addEdges, timeUs);
 }
 
 /** Slices of at most a batch, in which no object occurs twice. */
