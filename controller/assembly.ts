@@ -190,10 +190,10 @@ export async function assemble(options: AssemblyOptions) {
     /** In the order that lets each finish with what it needs still there; the ports are closed before. */
     async close(): Promise<void> {
       users.stop();
+      await query.close();
       for (const work of maintenance) await work.stop();
       await runs.close();
       await imports.close();
-      await query.close();
       links.close();
       await membership.close();
       await hosts.close();

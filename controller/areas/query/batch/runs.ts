@@ -55,15 +55,7 @@ export class BatchRuns {
     const settled = await settle(changes, { rehearsal, signal });
     const startedMs = runtime.clock.nowMs();
     const open = { ...order, id: ulidOf(startedMs, runtime.random.bytes(10)), owner: controllers.own, startedMs, done: 0, settled };
-    this.#held.add(open.id);
-    const running = this.#make(open, changes);
-    this.#running.add(running);
-    try {
-      return await running;
-    } finally {
-      this.#running.delete(running);
-      this.#held.delete(open.id);
-    }
+    return this.#holding(open.id, () => this.#make(open, changes));
   }
 
   /** Goes on with what nobody works on. To be called from time to time and when a controller went; safe on several controllers. */
@@ -72,8 +64,10 @@ export class BatchRuns {
     for (const found of await this.#journal.all(tenant)) {
       const { id, owner } = found.open;
       if (this.#closing.signal.aborted || this.#held.has(id) || (owner !== controllers.own && controllers.has(owner))) continue;
-      const mine = await this.#journal.change(tenant, found, { owner: controllers.own });
-      if (mine) await this.#resume(mine);
+      await this.#holding(id, async () => {
+        const mine = await this.#journal.change(tenant, found, { owner: controllers.own });
+        if (mine) await this.#resume(mine);
+      });
     }
   }
 
@@ -81,6 +75,19 @@ export class BatchRuns {
   async close(): Promise<void> {
     this.#closing.abort(new AppError("cancelled", "The controller is shutting down."));
     await withinTime(this.#dependencies.runtime.clock, Promise.allSettled(this.#running), SHUTDOWN_DEADLINE_MS);
+  }
+
+  /** Nobody else here takes the batch for one that nobody works on. */
+  async #holding<T>(id: string, work: () => Promise<T>): Promise<T> {
+    this.#held.add(id);
+    const running = work();
+    this.#running.add(running);
+    try {
+      return await running;
+    } finally {
+      this.#running.delete(running);
+      this.#held.delete(id);
+    }
   }
 
   async #make(open: OpenBatch, changes: readonly BatchChange[]): Promise<readonly Row[]> {
