@@ -61,6 +61,8 @@ export class Outbox {
   readonly #changes = new Changes();
   #waiting: Waiting[] = [];
   #writing: Promise<void> | undefined;
+  /** Files go one after the other, whoever asks. */
+  #dropping: Promise<void> = Promise.resolve();
   #file: OpenFile | undefined;
   #streamId = "";
   #nextSequence = 1;
@@ -293,11 +295,28 @@ export class Outbox {
     return true;
   }
 
-  async #dropAcknowledged(): Promise<void> {
+  #dropAcknowledged(): Promise<void> {
+    const dropping = this.#dropping.then(() => this.#dropFiles());
+    this.#dropping = dropping.catch(() => undefined);
+    return dropping;
+  }
+
+  async #dropFiles(): Promise<void> {
     for (let second = this.#segments[1]; second && second.base - 1 <= this.#acknowledged; second = this.#segments[1]) {
       const [first] = this.#segments.splice(0, 1);
-      if (first) await this.#files.rm(first.path, { force: true });
+      if (first) await this.#drop(first);
       this.#ballastDue = true;
+    }
+  }
+
+  /** For good before the next one goes: else a power cut could leave a hole between an older file and those behind it. */
+  async #drop(segment: Segment): Promise<void> {
+    try {
+      await this.#files.rm(segment.path, { force: true });
+      await syncFolder(this.#files, this.#options.folder);
+    } catch (error) {
+      this.#segments.unshift(segment);
+      throw error;
     }
   }
 

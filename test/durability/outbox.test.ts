@@ -20,6 +20,7 @@ histories({
     ["an unsynced write of a killed agent, taken over and sent", 287],
     ["a file of a killed agent whose name was not durable", 134],
     ["a write whose sync failed, read by the next agent and never on the disk", 289_739_391],
+    ["a deleted file that came back although one behind it did not", 308_691_913],
   ],
   history: async (seed) => {
     const world = new World();
@@ -41,6 +42,7 @@ class World {
     const outbox = await Outbox.open({ folder: "/var/agent/outbox", files, clock, random, maxBytes: 32_768 });
     const journal = new Journal(outbox, clock);
     this.#checkMarks(outbox, journal);
+    await this.#checkEntries(outbox);
     const fails = !last && random.next() < 0.2 ? 0.02 : 0;
     disk.faults.capacityBytes = !last && random.next() < 0.2 ? 20_000 + Math.floor(random.next() * 40_000) : Infinity;
     disk.faults.fails = () => fails > 0 && random.next() < fails;
@@ -82,6 +84,17 @@ class World {
     expect(outbox.damagedFrames, "damaged frames").toBe(0);
     const acknowledged = this.#acknowledged.get(outbox.streamId) ?? 0;
     expect(outbox.nextSequence, "what was sent is still known").toBeGreaterThan(acknowledged);
+  }
+
+  /** What a deleted file held may come back, but not with a hole behind it. */
+  async #checkEntries(outbox: Outbox): Promise<void> {
+    const reader = outbox.reader(outbox.firstSequence);
+    let expected = outbox.firstSequence;
+    for (let entries = await reader.next(100, 1_000_000); entries.length > 0; entries = await reader.next(100, 1_000_000)) {
+      for (const { sequence } of entries) expect(sequence, "entries follow each other").toBe(expected++);
+    }
+    await reader.close();
+    expect(expected, "entries go to the end").toBe(outbox.nextSequence);
   }
 
   /** Follows its own mark, as whoever reads a log does. */
