@@ -10,6 +10,8 @@ import { inspect } from "../tools/crash/inspect.ts";
 import { canTrace, readTrace, startTraced, type Timed } from "../tools/crash/strace.ts";
 
 const ANSWERS = 400;
+/** Calls by which it makes its first environment, and some more. */
+const FIRST_MOMENTS = 60;
 const IMAGES = Number(process.env.ODP_CRASH_IMAGES ?? 60);
 const seed = Number(process.env.ODP_TEST_SEED ?? Date.now() % 1_000_000_000);
 const WRITER = join(import.meta.dirname, "../tools/crash/child.ts");
@@ -47,16 +49,21 @@ test.runIf(canTrace())("the flush of a commit lies between its pages and the pag
 
 test.runIf(canTrace())(`${IMAGES} disks as a power cut may leave them: the store opens, has all it answered, and nothing torn`, { timeout: IMAGES * 10_000 }, async () => {
   const random = seededRandom(seed);
-  for (let image = 0; image < IMAGES; image++) {
-    const moment = Math.floor(random.next() * (events.length + 1));
-    const happened = events.slice(0, moment);
-    const left = join(folder, `image-${image}`);
-    await dump(await diskAfter(happened, store, seed + image), store, left);
-    expect({ seed, image, moment, findings: await inspect(left, answered(happened)) }).toEqual({ seed, image, moment, findings: [] });
-    await rm(left, { recursive: true });
-  }
+  for (let image = 0; image < IMAGES; image++) await inspectAt(Math.floor(random.next() * (events.length + 1)), image);
   prove("embedded-power-cut", { part: "LMDB, contents and streams of a traced process", images: IMAGES, seed, calls: events.length });
 });
+
+test.runIf(canTrace())("a store whose making was cut off at any of its first moments is made anew", { timeout: FIRST_MOMENTS * 10_000 }, async () => {
+  for (let moment = 0; moment < FIRST_MOMENTS; moment++) await inspectAt(moment, moment);
+});
+
+async function inspectAt(moment: number, image: number): Promise<void> {
+  const happened = events.slice(0, moment);
+  const left = join(folder, `image-${image}`);
+  await dump(await diskAfter(happened, store, seed + image), store, left);
+  expect({ seed, image, moment, findings: await inspect(left, answered(happened)) }).toEqual({ seed, image, moment, findings: [] });
+  await rm(left, { recursive: true });
+}
 
 function answered(happened: readonly Timed[]): Acknowledged[] {
   const said = happened.map((event) => (event.kind === "said" ? event.text : "")).join("");
