@@ -1,14 +1,15 @@
 import { execFile } from "node:child_process";
 import { access, mkdir, mkdtemp, readdir, rename, rm } from "node:fs/promises";
 import { homedir } from "node:os";
-import { delimiter, join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { delimiter, join, resolve } from "node:path";
 import { promisify } from "node:util";
 
 const run = promisify(execFile);
 const INSTALL_DEADLINE_MS = 10 * 60_000;
 const CASSANDRA_FOLDER = "cassandra-5.0.8";
 const ETCD_GO_MODULE = "go.etcd.io/etcd/server/v3@v3.7.3";
+/** What Maven fetches; programs that start a cluster run in the folder of the project. */
+const POM = "deploy/local/pom.xml";
 
 export type Progress = (line: string) => void;
 
@@ -82,9 +83,8 @@ async function etcdFromGo(folder: string): Promise<void> {
 }
 
 async function cassandraFromMaven(folder: string): Promise<void> {
-  const pom = fileURLToPath(new URL("pom.xml", import.meta.url));
   const goals = ["dependency:copy-dependencies", "-DincludeScope=runtime", `-DoutputDirectory=${folder}`];
-  await command("mvn", ["-q", "-B", "-f", pom, ...goals], folder);
+  await command("mvn", ["-q", "-B", "-f", resolve(POM), ...goals], folder);
 }
 
 async function command(name: string, args: readonly string[], cwd: string): Promise<void> {
