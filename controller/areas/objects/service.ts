@@ -25,7 +25,7 @@ import type {
   ObjectChangeEvent, ObjectChanges, ObjectEdge, ObjectRef, ObjectRow, Objects, ObjectVersion, ReadPlan, ReadRequest, Rehearsal, Rehearsals, SettledTime, SettledUpdate, SystemClass,
 } from "./types.ts";
 import { classNotFound, type LoadedClass } from "./views.ts";
-import type { WriteContext } from "./writer.ts";
+import type { WriteContext } from "./writing.ts";
 
 type ChangeListener = (events: readonly ObjectChangeEvent[]) => void;
 
@@ -132,7 +132,7 @@ export class ObjectService implements Objects, ObjectChanges, Rehearsals {
   async remove(principal: Principal, refs: readonly ObjectRef[], options: SettledTime & { readonly withVersions?: boolean } = {}): Promise<number> {
     return this.#writing(principal, (tenant, context) => {
       const places = refs.map((ref) => writablePlaces(principal, context.snapshot, ref));
-      return tenant.writer.remove(context, places, options);
+      return tenant.remover.remove(context, places, options);
     });
   }
 

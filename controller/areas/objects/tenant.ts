@@ -8,8 +8,10 @@ import { IndexPasses } from "./indexpasses.ts";
 import { Patience } from "./patience.ts";
 import { KeyedQueue } from "./queue.ts";
 import { ObjectReader } from "./reader.ts";
+import { ObjectRemover } from "./remover.ts";
 import type { SystemClass } from "./types.ts";
 import { ObjectWriter } from "./writer.ts";
+import { Writing } from "./writing.ts";
 
 /** A change of definitions must fit one transaction of the key-value store, with the parents it makes. */
 const SYSTEM_CLASSES_PER_CHANGE = 20;
@@ -18,6 +20,7 @@ export interface TenantObjects {
   readonly store: TenantStore;
   readonly catalog: TenantCatalog;
   readonly writer: ObjectWriter;
+  readonly remover: ObjectRemover;
   readonly reader: ObjectReader;
   readonly patience: Patience;
   readonly indexer: Indexer;
@@ -49,11 +52,12 @@ export async function openTenantObjects(options: OpenTenantOptions): Promise<Ten
     throw error;
   }
   const parts = { store: store.objects, runtime, patience };
-  const writer = new ObjectWriter({ ...parts, number: () => catalog.followerNumber });
+  const writing = new Writing({ ...parts, number: () => catalog.followerNumber });
+  const writer = new ObjectWriter(writing);
   const indexer = new Indexer({ ...parts, catalog, writer, passes: new IndexPasses(store.kv, patience) });
   indexer.start();
   const changes = new Changes({ tenant, store, runtime, patience, catalog });
-  return { store, catalog, patience, indexer, changes, writer, reader: new ObjectReader(parts), drops: new KeyedQueue() };
+  return { store, catalog, patience, indexer, changes, writer, remover: new ObjectRemover(writing), reader: new ObjectReader(parts), drops: new KeyedQueue() };
 }
 
 async function ensureAll(catalog: TenantCatalog, classes: readonly (readonly [string, SystemClass])[], ospace: string): Promise<void> {
