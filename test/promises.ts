@@ -200,6 +200,7 @@ export const PROMISES = {
       "An agent that was killed with a full outbox waited for room before it opened the link that alone makes room. Now the results of what was interrupted are written beside the link.",
       "A write whose sync failed stayed in the memory of the system, where the next agent found it and went on behind it: a power cut lost it, and with it all that followed. Now the frame that is found last is written again before anything follows it.",
       "A file of the outbox that could not be finished and came back after a power cut hid marks that had been written without entries since, or brought the new name of the stream. Now its removal is made durable before anything else is written.",
+      "Files of the outbox that held only what had arrived were deleted together: a power cut could bring an older one back without the next, a hole in the sequence. Now each is gone for good before the next one goes.",
     ],
   },
   "embedded-power-cut": {
@@ -209,6 +210,7 @@ export const PROMISES = {
       "A stream reached as far as its file: what a power cut left behind its end was served, and made every repetition a conflict. Now its size is a row that is written after the bytes.",
       "A stream, a content or a key file whose maker was killed before the name was durable was used by the next process as if it were. Now names are synced before anything is answered on them.",
       "The names of the folders of a tenant and of LMDB's own file were never synced, nor was the removal of a tenant. Now they are.",
+      "A power cut in the first moments of a store left a file of LMDB that ended every process which opened it. Now a new environment gets its name when it is whole on the disk.",
     ],
   },
   "definitions-across-a-pause": {
