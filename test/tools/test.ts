@@ -3,11 +3,11 @@ import { constants, setPriority } from "node:os";
 import config from "../../vitest.config.ts";
 
 /**
- * `npm test`: all projects of vitest, those that are measured against deadlines one after the other. The ring mostly waits for its members, and the
- * simulation waits for nothing and has no deadlines: it runs beside the ring with what that leaves of the processors. What is given after
- * `npm test --` goes to vitest.
+ * `npm test`: all projects of vitest, those that are measured against deadlines one after the other. The last of them mostly wait for programs and
+ * members, and the simulation waits for nothing and has no deadlines: it runs beside them with what they leave of the processors. What is given
+ * after `npm test --` goes to vitest.
  */
-const LAST = "ring";
+const LAST = ["e2e", "ring"];
 const BESIDE = "sim";
 
 const given = process.argv.slice(2);
@@ -20,15 +20,12 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) {
   });
 }
 
-const first = await vitest(projects().filter((name) => name !== LAST && name !== BESIDE)).ended;
-if (stopped) process.exit(1);
-const ring = vitest([LAST]);
-// Of this process, and so of what it starts from now on.
-setPriority(constants.priority.PRIORITY_LOW);
-const sim = vitest([BESIDE], { quiet: true });
-const codes = [first, await ring.ended, await sim.ended];
+const codes = [await vitest(projects().filter((name) => !LAST.includes(name) && name !== BESIDE)).ended];
+const sim = vitest([BESIDE], { isBeside: true });
+for (const name of LAST) if (!stopped) codes.push(await vitest([name]).ended);
+codes.push(await sim.ended);
 console.log(sim.said());
-process.exitCode = codes.every((code) => code === 0) ? 0 : 1;
+process.exitCode = !stopped && codes.every((code) => code === 0) ? 0 : 1;
 
 function projects(): string[] {
   return (config.test?.projects ?? []).map((project) => {
@@ -44,9 +41,12 @@ interface Run {
   said(): string;
 }
 
-function vitest(names: readonly string[], { quiet = false } = {}): Run {
+/** One that runs beside others takes what they leave, and prints nothing meanwhile. */
+function vitest(names: readonly string[], { isBeside = false } = {}): Run {
   const wanted = [...names.flatMap((name) => ["--project", name]), ...given, ...(given.length > 0 ? ["--passWithNoTests"] : [])];
-  const child = spawn(process.execPath, ["node_modules/vitest/vitest.mjs", "run", ...wanted], { stdio: quiet ? ["ignore", "pipe", "pipe"] : "inherit" });
+  const child = spawn(process.execPath, ["node_modules/vitest/vitest.mjs", "run", ...wanted], { stdio: isBeside ? ["ignore", "pipe", "pipe"] : "inherit" });
+  // Before it starts any process or thread that matters: they are as it is.
+  if (isBeside && child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_LOW);
   children.add(child);
   const output: Buffer[] = [];
   for (const stream of [child.stdout, child.stderr]) stream?.on("data", (piece: Buffer) => output.push(piece));
