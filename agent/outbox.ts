@@ -4,36 +4,15 @@ import {
   OUTBOX_BALLAST_BYTES, OUTBOX_FRAME_MAX_BYTES, OUTBOX_MAX_BYTES, OUTBOX_RESERVE_BYTES, OUTBOX_RETRY_MS, OUTBOX_SEGMENT_BYTES,
 } from "../common/limits.ts";
 import type { Files, OpenFile } from "../common/files.ts";
-import type { Clock, Random } from "../common/time.ts";
 import { isDiskFull, makeFolder, nodeFiles, syncFolder, writeWholly } from "./files.ts";
 import { Ballast } from "./outbox-ballast.ts";
 import { Changes } from "./outbox-changes.ts";
 import { loadOutbox } from "./outbox-load.ts";
 import { OutboxReader } from "./outbox-reader.ts";
-import {
-  applyMarks, encodeGroup, encodeHeader, entryWeight, segmentName, type EntryBody, type Mark, type Segment,
-} from "./outbox-segment.ts";
+import { applyMarks, encodeGroup, encodeHeader, entryWeight, segmentName, type Mark, type Segment } from "./outbox-segment.ts";
+import type { AppendOptions, Emission, OutboxOptions } from "./outbox-types.ts";
 
-export interface Emission {
-  readonly body: EntryBody;
-  readonly traceparent?: string;
-}
-
-export interface OutboxOptions {
-  readonly folder: string;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly maxBytes?: number;
-  /** The disk of this machine when absent. */
-  readonly files?: Files;
-}
-
-export interface AppendOptions {
-  /** Written in the same frame as the entries: both are on disk or neither is. */
-  readonly marks?: readonly Mark[];
-  /** May use the part kept free for results and marks. */
-  readonly reserve?: boolean;
-}
+export type { AppendOptions, Emission, OutboxOptions };
 
 interface Waiting {
   readonly emissions: readonly Emission[];
