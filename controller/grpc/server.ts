@@ -61,7 +61,7 @@ export class AgentServer {
     this.#server.addService(PeerLinkService, { link: (call: PeerServerCall) => this.#peer(call) });
   }
 
-  /** Answers the port that was really opened (`port` 0: any). */
+  /** Answers the port that was really opened (`port` 0: one that is free). */
   async listen(host: string, port: number): Promise<number> {
     const { certificate, authorities, runtime } = this.#with;
     this.#certificate = await ServerCertificate.open({ issue: certificate, authorities, runtime });

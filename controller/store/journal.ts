@@ -4,7 +4,7 @@ import { entriesUnder } from "./entries.ts";
 import { decodeStored, encodeJson } from "./format.ts";
 import type { KvEntry } from "./kv.ts";
 
-/** Work that is on record before it is begun, as any controller needs it to go on. */
+/** Work that is on record before it is begun, with all that another controller needs to go on. */
 export interface OpenWork {
   readonly id: string;
   /** The controller that works on it. */

@@ -8,7 +8,7 @@ export interface Notification {
   readonly msg: string;
 }
 
-/** Empty text and absence mean: any. */
+/** Empty text, or nothing at all, narrows nothing. */
 export interface Subscription {
   readonly tenant: string;
   readonly subject: string;

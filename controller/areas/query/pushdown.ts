@@ -11,7 +11,7 @@ import type { Scope } from "./scope.ts";
 /** What of a condition can narrow a read. It narrows only: every row is checked against the whole condition afterwards. */
 export interface Narrowing {
   readonly ids: readonly string[] | undefined;
-  /** Paths of the only classes whose objects can pass; absent: any. */
+  /** Paths of the only classes whose objects can pass; absent: those of every class can. */
   readonly classes: ReadonlySet<string> | undefined;
   readonly where: readonly Pushdown[];
 }

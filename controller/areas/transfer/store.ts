@@ -5,7 +5,7 @@ import type { Principal } from "../permissions/index.ts";
 import type { Progress } from "./write.ts";
 
 /**
- * An import that is not over, as any controller needs it to go on. KvStore: `transfer/open/<id>`. BlobStore: the script, with the mark
+ * An import that is not over, with all that another controller needs to go on. KvStore: `transfer/open/<id>`. BlobStore: the script, with the mark
  * `transfer/<id>`; for a short while before it is `staged` perhaps without that content.
  */
 export interface OpenImport extends Progress, OpenWork {

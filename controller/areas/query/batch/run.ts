@@ -27,7 +27,7 @@ export interface BatchOrder {
   readonly action: string;
 }
 
-/** A batch that is not over, as any controller needs it to go on. KvStore: `batches/open/<id>`. */
+/** A batch that is not over, with all that another controller needs to go on. KvStore: `batches/open/<id>`. */
 export interface OpenBatch extends OpenWork, BatchOrder {
   readonly startedMs: number;
   /** How many of its changes are made for certain. */

@@ -32,7 +32,7 @@ export interface ChainPlan {
 
 export interface Hop {
   readonly direction: GraphStep["direction"];
-  /** Absent: any. */
+  /** Absent: edges of every type. */
   readonly type: string | undefined;
   /** Edges at most; `Infinity` for any number. */
   readonly depth: number;

@@ -1,0 +1,119 @@
+/** Of agents: what they keep, send and run. */
+
+import { KIB, MIB } from "./units.ts";
+
+// Rules and what agents send.
+export const RULE_TEXT_MAX_BYTES = 256 * KIB;
+export const RULE_CACHE_MAX_ENTRIES = 1_000;
+export const GROK_DEPTH_MAX = 16;
+export const GROK_PATTERNS_PER_RULE_MAX = 64;
+/** A raw record longer than this is parsed as far as it goes and marked. */
+export const RECORD_MAX_BYTES = 256 * KIB;
+export const INGEST_BATCH_MAX_ENTRIES = 1_000;
+export const INGEST_ERRORS_KEPT_PER_ENTRY = 20;
+/** Of one batch of a stream: pieces of `CHANGE_BATCH_MAX` rows that are being stored while the next is parsed. */
+export const INGEST_CHUNKS_IN_FLIGHT_MAX = 4;
+export const INGEST_STREAMS_KNOWN_MAX = 20_000;
+/** Different rules among the entries of one batch: the mark names them all. */
+export const INGEST_RULES_PER_BATCH_MAX = 256;
+/** Of the reason why a rule cannot be used. */
+export const INGEST_FAULT_MAX_CHARACTERS = 300;
+/** How often a stream that others claim at the same time is claimed again. */
+export const INGEST_CLAIM_ATTEMPTS_MAX = 16;
+/** Microseconds between the write times of two entries: so many rows of one entry have times of their own. */
+export const INGEST_WRITE_SPAN_US = 1_000;
+export const PARSE_FILE_MAX_BYTES = 256 * MIB;
+
+// Agent: what it keeps on the host's disk.
+export const OUTBOX_MAX_BYTES = 256 * MIB;
+/** The part of the outbox that only results and marks may use. */
+export const OUTBOX_RESERVE_BYTES = 16 * MIB;
+export const OUTBOX_SEGMENT_BYTES = 8 * MIB;
+/** Kept taken, so that a full disk has room for one more file: the one that lets the old ones go. */
+export const OUTBOX_BALLAST_BYTES = 256 * KIB;
+/** One atomic append. */
+export const OUTBOX_FRAME_MAX_BYTES = 4 * MIB;
+export const OUTBOX_RETRY_MS = 1_000;
+/** Between two copies of its marks beside it. */
+export const OUTBOX_COPY_MS = 5_000;
+/** Of the files of a depot: together they cost the disk little more than one. */
+export const FILE_SYNCS_AT_ONCE = 16;
+export const JOURNAL_COMMANDS_MAX = 4_096;
+/** A finished command is remembered this long after its deadline: nobody repeats it later. */
+export const JOURNAL_KEEP_MS = 24 * 3_600_000;
+
+// Agent: the link.
+export const SESSION_WELCOME_MS = 10_000;
+export const SESSION_BACKOFF_MIN_MS = 200;
+export const SESSION_BACKOFF_MAX_MS = 30_000;
+/** With the next one: a peer that is paused or unreachable is noticed within six seconds. */
+export const SESSION_HEARTBEAT_MS = 1_500;
+/** Heartbeats of the controller that may fail to come before the session is given up. */
+export const SESSION_HEARTBEATS_MISSED_MAX = 3;
+/** An agent that is silent for so long is not there any more. */
+export const SESSION_AGENT_SILENCE_MAX_MS = 15_000;
+/** Figures of the host go with a heartbeat this often. */
+export const SESSION_VALUES_MS = 10_000;
+/** A session that lasted less does not count as having worked. */
+export const SESSION_STEADY_MS = 5_000;
+export const SESSION_WINDOW_ENTRIES = 256;
+export const SESSION_WINDOW_MAX_BYTES = 16 * MIB;
+export const SESSION_BATCH_MAX_BYTES = MIB;
+export const SESSION_MESSAGE_MAX_BYTES = 16 * MIB;
+export const SESSION_KEEPALIVE_MS = 20_000;
+export const ENROL_CALL_MS = 15_000;
+export const ENROL_ANSWER_MAX_BYTES = MIB;
+/** A certificate is renewed when this part of its life has passed. */
+export const CERTIFICATE_RENEW_AT = 2 / 3;
+export const CERTIFICATE_RENEW_RETRY_MS = 60_000;
+/** Longest single timer; longer waits look at the clock again in between. */
+export const TIMER_MAX_MS = 60_000;
+
+// Agent: processes and commands.
+export const EXEC_KILL_GRACE_MS = 5_000;
+/** How long a pipe may stay silent after its process ended, when a grandchild holds it open. */
+export const EXEC_PIPE_GRACE_MS = 500;
+export const EXEC_ERROR_TAIL_BYTES = 4 * KIB;
+export const COMMANDS_RUNNING_MAX = 32;
+export const COMMAND_OUTPUT_ENTRY_BYTES = 64 * KIB;
+/** Output of a command that is not streamed, sent with its result. */
+export const COMMAND_OUTPUT_KEPT_BYTES = MIB;
+export const FETCH_CALL_MS = 600_000;
+
+// Agent: policies.
+export const POLICY_RUN_MAX_MS = 6 * 3_600_000;
+export const POLICY_RESTART_MIN_MS = 1_000;
+export const POLICY_RESTART_MAX_MS = 60_000;
+export const RUN_BUFFER_MAX_BYTES = MIB;
+export const RECORDS_PER_ENTRY_MAX = 1_000;
+export const RECORDS_ENTRY_MAX_BYTES = 256 * KIB;
+/** A policy's time this far in the future can only come from a clock that was wrong. */
+export const CLOCK_JUMP_MAX_MS = 3_600_000;
+export const LOG_READ_BYTES = 512 * KIB;
+/** Pieces get smaller, down to this, while the outbox has little room. */
+export const LOG_READ_MIN_BYTES = 16 * KIB;
+export const LOG_POLL_MS = 10_000;
+export const LOG_POLL_UNWATCHED_MS = 1_000;
+/** Time in which changes of followed files gather before they are read. */
+export const LOG_GATHER_MS = 50;
+/** A record without its end is sent when its file is finished, or its next has not begun, for this long. */
+export const LOG_FINAL_MS = 5_000;
+/** First bytes of a followed file, and last before the place up to which it was read: by these it is known again. */
+export const LOG_HEAD_BYTES = 256;
+export const LOG_TAIL_BYTES = 256;
+/** A copy that ends before the place read is known by its beginning only if that is not too short. */
+export const LOG_COPY_MIN_BYTES = 64;
+/** While a followed file is copied it is looked at so often, and for so long, because it may be cut off at any moment. */
+export const LOG_COPY_LOOK_MS = 2;
+export const LOG_COPY_WATCH_MS = 10_000;
+/** As far two files are compared that may be copies of each other. */
+export const LOG_COMPARE_BYTES = 64 * KIB;
+/** Looks into its folder that must fail to find a file before it counts as deleted. */
+export const LOG_MISSES_MAX = 5;
+/** Times of files are this coarse. */
+export const LOG_TIME_GRAIN_MS = 10;
+export const LOG_FILES_MAX = 2_000;
+export const LOG_OPEN_FILES_MAX = 256;
+export const LOG_FOLDERS_MAX = 1_000;
+export const LOG_WALK_ENTRIES_MAX = 50_000;
+export const LOG_PARALLEL = 8;

@@ -1,0 +1,48 @@
+/** Of a controller by itself and among others. */
+
+import { MIB } from "./units.ts";
+
+// Recurring work of a controller.
+export const MAINTENANCE_INTERVAL_MS = 60_000;
+export const BLOB_SWEEP_INTERVAL_MS = 3_600_000;
+/** Content nobody marks is kept this long: an upload that is under way marks it only at its end. */
+export const BLOB_SWEEP_GRACE_MS = 24 * 3_600_000;
+
+// Controllers among themselves.
+/** A controller that is paused or cut off for so long is not there any more. */
+export const CONTROLLER_LEASE_MS = 15_000;
+export const CONTROLLER_REGISTER_AGAIN_MS = 1_000;
+export const PEER_BEAT_MS = 1_000;
+/** Silence after which a link to another controller is given up and dialled again. */
+export const PEER_SILENCE_MAX_MS = 5_000;
+export const PEER_BACKOFF_MIN_MS = 100;
+export const PEER_BACKOFF_MAX_MS = 2_000;
+export const PEER_CERTIFICATE_LIFETIME_MS = 24 * 3_600_000;
+/** What waits to be read by another controller; beyond it events are left out, and it is told so. */
+export const PEER_QUEUE_MAX_FRAMES = 4_096;
+export const PEER_QUEUE_MAX_BYTES = 16 * MIB;
+export const PEER_SUBJECTS_MAX = 10_000;
+export const PEER_HOSTS_PER_REFRESH_MAX = 1_000;
+/** A command that no session takes is tried again this often. */
+export const COMMAND_PLACE_AGAIN_MS = 250;
+/** Somebody was said to hold the host's session; when nobody took the command within this it is unreachable. */
+export const COMMAND_REACH_MS = 8_000;
+/** What is stored of a command could not be read: again after this. */
+export const COMMAND_READ_AGAIN_MS = 500;
+/** A deadline has passed: so long for one more look at what is stored, less than `DISPATCH_GRACE_MS`. */
+export const COMMAND_LAST_LOOK_MS = 700;
+/** Pieces of stored output read at once. */
+export const COMMAND_PIECES_PER_READ = 64;
+
+// The agent that runs beside a controller.
+export const LOCAL_AGENT_RESTART_MIN_MS = 500;
+export const LOCAL_AGENT_RESTART_MAX_MS = 30_000;
+export const LOCAL_AGENT_STOP_DEADLINE_MS = 5_000;
+
+// The controller's own log file.
+export const LOG_FILE_MAX_BYTES = 4 * MIB;
+export const LOG_FILE_GENERATIONS = 4;
+
+// The demonstration.
+export const DEMO_DEADLINE_MS = 60_000;
+export const DEMO_POLL_MS = 200;

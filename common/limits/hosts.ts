@@ -1,0 +1,120 @@
+/** Of hosts as the controller sees them, and of what is done on them. */
+
+import { KIB, MIB } from "./units.ts";
+
+// Hosts, enrolment and the controller's end of the agent link.
+export const HOST_CONFIG_MAX_ENTRIES = 256;
+export const HOST_CONFIG_VALUE_MAX_BYTES = 64 * KIB;
+/** Facts of a connected host are written at most this often. */
+export const HOST_FACTS_MIN_INTERVAL_MS = 60_000;
+export const HOST_FACTS_MAX_ENTRIES = 64;
+export const HOST_FACT_MAX_BYTES = KIB;
+export const JOIN_TOKEN_DEFAULT_MINUTES = 60;
+export const JOIN_TOKEN_MAX_MINUTES = 7 * 24 * 60;
+/** A used token answers the same request again for so long, so that a lost answer is no dead end. */
+export const JOIN_TOKEN_REPEAT_MS = 600_000;
+export const JOIN_TOKENS_SWEPT_PER_TOKEN = 20;
+export const CSR_MAX_BYTES = 8 * KIB;
+export const CERTIFICATE_COMMON_NAME_MAX = 64;
+/** Certificates begin to be valid this much earlier, for clocks that differ. */
+export const CERTIFICATE_SKEW_MS = 300_000;
+export const AGENT_CERTIFICATE_LIFETIME_MS = 24 * 3_600_000;
+export const SERVER_CERTIFICATE_LIFETIME_MS = 30 * 24 * 3_600_000;
+export const AUTHORITY_LIFETIME_MS = 20 * 365 * 24 * 3_600_000;
+export const AGENT_SESSIONS_MAX = 5_000;
+export const AGENT_HELLOS_IN_FLIGHT_MAX = 128;
+export const AGENT_HELLOS_PER_MINUTE = 60;
+/** For the first frame after the stream is open. */
+export const AGENT_HELLO_DEADLINE_MS = 10_000;
+export const AGENT_SEND_QUEUE_MAX_FRAMES = 1_024;
+export const AGENT_STREAMS_PER_CONNECTION_MAX = 32;
+export const AGENT_RENEW_MIN_INTERVAL_MS = 1_000;
+export const AGENT_SESSION_LEASE_MS = 15_000;
+/** A connected agent's desired state is read again this often, in case nobody could tell that it changed. */
+export const DESIRED_RECHECK_MS = 60_000;
+/** Entries of all agents of a controller that are not stored yet; streams are not read meanwhile. */
+export const ENTRIES_WAITING_MAX_BYTES = 64 * MIB;
+export const AGENT_REGISTER_ATTEMPTS_MAX = 16;
+export const AGENT_COMMANDS_WAITING_MAX = 10_000;
+/** After a cancel the agent has so long to tell how the command ended. */
+export const COMMAND_CANCEL_GRACE_MS = 5_000;
+export const COMMAND_RECORD_TTL_DAYS = 7;
+export const COMMAND_LINE_MAX_BYTES = 256 * KIB;
+
+// SSH.
+export const SSH_CONNECTIONS_MAX = 32;
+export const SSH_CONNECT_MS = 15_000;
+/** Linux takes 128 KiB in one argument. */
+export const SSH_COMMAND_MAX_BYTES = 120 * KIB;
+export const SSH_OUTPUT_MAX_BYTES = 64 * MIB;
+export const SSH_UPLOADS_AT_ONCE = 16;
+export const SSH_KILL_GRACE_MS = 1_000;
+export const SSH_JOURNAL_KEEP_MS = 24 * 3_600_000;
+export const SSH_JOURNAL_SWEPT_PER_COMMAND = 20;
+
+// Depots: what one version may hold, and what unpacking an upload may cost.
+export const DEPOT_FILES_MAX = 10_000;
+export const DEPOT_MAX_BYTES = 1_024 * MIB;
+/** Unpacked bytes per packed byte, beyond a free allowance. */
+export const DEPOT_RATIO_MAX = 200;
+export const DEPOT_RATIO_FREE_BYTES = 8 * MIB;
+/** Of a long name or pax header inside a tar archive. */
+export const TAR_HEADER_MAX_BYTES = 64 * KIB;
+/** Files up to this size are read whole and stored side by side. */
+export const DEPOT_SMALL_FILE_MAX_BYTES = 64 * KIB;
+export const DEPOT_PARALLEL_FILES = 16;
+export const DEPOT_VERSIONS_MAX = 1_000;
+export const DEPOT_TEXT_MAX_BYTES = 2 * MIB;
+export const DEPOT_DIFF_MAX_BYTES = 4 * MIB;
+export const DEPOT_DIFF_MAX_EDITS = 1_000;
+export const DEPOT_COMMAND_MAX_CHARS = 8_000;
+export const DEPOT_REMARK_MAX_CHARS = 8_000;
+
+// Deployment.
+export const DEPLOY_DEFAULT_S = 60;
+export const DEPLOY_MAX_S = 110;
+export const DEPLOY_HOSTS_MAX = 2_000;
+export const DEPLOY_DEPOTS_MAX = 100;
+export const DEPLOY_TARGETS_MAX = 10_000;
+export const DEPLOY_PARALLEL_HOSTS = 32;
+/** How long after its time a target that does not answer is given up. */
+export const DISPATCH_GRACE_MS = 1_000;
+/** A deployment that nobody has ended this long after its deadline is ended by whoever sees it. */
+export const DEPLOY_LOST_AFTER_MS = 60_000;
+export const DEPLOY_MESSAGE_MAX_CHARACTERS = 1_000;
+export const DEPLOYMENT_TTL_DAYS = 90;
+
+// Policies.
+export const POLICY_HOSTS_MAX = 3_000;
+export const POLICIES_PER_HOST_MAX = 500;
+export const POLICY_PARALLEL_HOSTS = 16;
+/** How often a change is tried again after somebody else was faster. */
+export const POLICY_RACES_MAX = 50;
+export const POLICY_RUN_TTL_DAYS = 30;
+
+// Jobs.
+export const JOB_HOSTS_MAX = 500;
+export const JOB_COMMANDS_MAX = 50;
+export const JOB_PARAM_MAX_BYTES = 64 * KIB;
+export const JOB_DEFAULT_S = 60;
+export const JOB_MAX_S = 86_400;
+export const JOB_PARALLEL_HOSTS = 32;
+export const JOB_RUNS_IN_FLIGHT_MAX = 256;
+/** Output kept of one run; what comes after is counted, not kept. */
+export const JOB_OUTPUT_MAX_BYTES = 16 * MIB;
+/** Output of one run that is answered at once. */
+export const JOB_ANSWER_MAX_BYTES = MIB;
+/** First part of standard output and error kept in the run's row. */
+export const JOB_ROW_OUTPUT_MAX_BYTES = 64 * KIB;
+/** How often, and after which first pause, the end of a run is tried to be recorded while the store is away. */
+export const JOB_FINISH_ATTEMPTS = 6;
+export const JOB_FINISH_PAUSE_MS = 500;
+export const JOB_RUN_TTL_DAYS = 30;
+/** A run that nobody has ended this long after its deadline is ended by whoever sees it. */
+export const JOB_LOST_AFTER_MS = 60_000;
+/** A controller whose run was taken over looks this often how it ended. */
+export const JOB_FOLLOW_POLL_MS = 500;
+/** A run that was taken over waits so long for its host to come to another controller, and looks this often. */
+export const JOB_HOST_RETURN_MS = 40_000;
+export const JOB_HOST_RETURN_PAUSE_MS = 250;
+export const JOB_MESSAGE_MAX_CHARACTERS = 8_000;

@@ -1,0 +1,64 @@
+/** Of MQL, search and graph. */
+
+import { KIB, MIB } from "./units.ts";
+
+// Query language and queries.
+export const MQL_TEXT_MAX_CHARACTERS = 4 * MIB;
+export const MQL_TOKENS_MAX = 1_000_000;
+/** Parentheses, lists, maps, batches and NOTs inside each other. */
+export const MQL_NESTING_MAX = 200;
+/** A plain select without LIMIT answers this many rows; `LIMIT -1` is without limit. */
+export const QUERY_DEFAULT_LIMIT_ROWS = 100;
+/** Rows a sort holds in memory when no small LIMIT bounds it. */
+export const QUERY_SORT_MAX_ROWS = 100_000;
+/** Disk that one sort takes for the rows that memory does not hold. */
+export const QUERY_SORT_SPILL_MAX_BYTES = 1024 * MIB;
+/** ORDER BY with LIMIT (and OFFSET) up to this keeps only the best rows. */
+export const QUERY_TOP_MAX_ROWS = 2_000;
+export const QUERY_GROUPS_MAX = 100_000;
+/** Objects of joined classes that one JOIN holds in memory; the first class streams. */
+export const QUERY_JOIN_MAX_ROWS = 100_000;
+export const QUERY_DISTINCT_MAX_ROWS = 100_000;
+/** Of one search condition. */
+export const SEARCH_TEXT_MAX_CHARACTERS = 64 * KIB;
+/** Words and field conditions of one search. */
+export const SEARCH_PARTS_MAX = 1_000;
+/** Objects that one `call` of a search is about. */
+export const SEARCH_CALL_MAX_ROWS = 10_000;
+/** Objects above each other in a tree that a search answers. */
+export const SEARCH_TREE_MAX_DEPTH = 100;
+/** Rows that a caller inside the controller may collect at once. */
+export const QUERY_COLLECT_MAX_ROWS = 100_000;
+/** Objects one UPDATE may change. */
+export const QUERY_UPDATE_MAX_ROWS = 100_000;
+export const QUERY_WRITES_IN_FLIGHT_MAX = 64;
+export const QUERY_VALUE_ROWS_MAX = 10_000;
+/** Text, values and found objects of one batch, as they lie in its journal; less than `KV_VALUE_MAX_BYTES`, as its format takes a byte. */
+export const QUERY_BATCH_JOURNAL_MAX_BYTES = MIB - 1;
+/** A batch that was interrupted and that nobody went on with for so long is given up: less than `OBJECT_TOMBSTONE_KEEP_MS`. */
+export const QUERY_BATCH_KEEP_MS = 5 * 24 * 3_600_000;
+/** Characters of all texts whose trees are kept for the next time; a tree takes some 35 bytes for each. */
+export const QUERY_PARSED_MAX_CHARACTERS = 256 * 1024;
+/** Longer texts are parsed anew each time. */
+export const QUERY_PARSED_TEXT_MAX_CHARACTERS = 4_096;
+/** Class trees kept, as the principals of equal rights see them. */
+export const QUERY_TREES_KEPT_MAX = 256;
+/** A query works no longer than this before it lets others have the thread. */
+export const QUERY_SLICE_MAX_MS = 1;
+/** Chains that one MATCH unites. */
+export const GRAPH_CHAINS_MAX = 64;
+/** Edges written in one chain. */
+export const GRAPH_STEPS_MAX = 32;
+/** Edges that `[*]` and `[*n]` pass. */
+export const GRAPH_DEPTH_MAX = 100;
+/** Objects that one MATCH meets. */
+export const GRAPH_NODES_MAX = 20_000;
+/** Edges that one MATCH meets. */
+export const GRAPH_EDGES_MAX = 100_000;
+export const GRAPH_PATHS_MAX = 10_000;
+/** Steps of the search for paths, those that lead nowhere too. */
+export const GRAPH_PATH_SEARCH_MAX_STEPS = 500_000;
+/** Class records that a list of classes sends at a time. */
+export const SCHEMA_PAGE_RECORDS = 200;
+/** Records of a schema table, which is answered as one text. */
+export const SCHEMA_TABLE_MAX_RECORDS = 100_000;

@@ -1,0 +1,72 @@
+/** Of the stores: the seams, then each engine. */
+
+import { KIB, MIB } from "./units.ts";
+
+// Key-value store. Both engines keep the same limits; they are etcd's, made round.
+export const KV_KEY_MAX_BYTES = KIB;
+export const KV_VALUE_MAX_BYTES = MIB;
+export const KV_TXN_MAX_OPERATIONS = 128;
+export const KV_PAGE_MAX_ENTRIES = 1_000;
+export const KV_LEASE_MIN_MS = 1_000;
+export const KV_LEASE_MAX_MS = 24 * 3_600_000;
+
+// Object store.
+export const OBJECT_ID_MAX_BYTES = KIB;
+export const OBJECT_MAX_BYTES = 4 * MIB;
+export const CELL_MAX_BYTES = MIB;
+/** Terms beyond this are cut, which is why a condition on a term is always rechecked on the value. */
+export const TERM_MAX_BYTES = KIB;
+export const TERMS_PER_OBJECT_MAX = 2_000;
+export const FIND_TERMS_MAX = 255;
+export const OBJECT_PAGE_MAX = 1_000;
+export const CHANGE_BATCH_MAX = 1_000;
+/** Numeric index columns every stored object has; slot 0 is the object's version time. */
+export const NUMBER_SLOTS = 3;
+
+// Blob store.
+export const BLOB_CHUNK_MAX_BYTES = MIB;
+export const BLOB_MAX_BYTES = 2_048 * MIB;
+
+// Embedded store.
+/** Changes kept for watchers; whoever is further behind lists again. */
+export const KV_LOG_MAX_ENTRIES = 10_000;
+export const KV_LOG_MAX_BYTES = 64 * MIB;
+/** A page or a batch of a watch ends early when it has this much; it always has one entry. */
+export const KV_PAGE_MAX_BYTES = 8 * MIB;
+export const KV_WATCH_BATCH_MAX_ENTRIES = 500;
+/** How long a removal is remembered, so that an older write that arrives late does not bring back what was removed. */
+export const OBJECT_TOMBSTONE_KEEP_MS = 10 * 24 * 3_600_000;
+/** Index entries that one page of find or timeline looks at, as nobody else has the thread meanwhile: a page may be empty and have a successor. */
+export const OBJECT_PAGE_EXAMINED_MAX = 64;
+export const OBJECT_PAGE_MAX_BYTES = MIB;
+/** Lists of cell keys that are kept for the entities read next, and how long they may be. */
+export const KEY_LISTS_MAX = 1_024;
+export const KEY_LIST_KEPT_MAX_BYTES = KIB;
+/** Changes that go into one write transaction before others get their turn. */
+export const CHANGE_SLICE_MAX = 64;
+export const EXPIRY_SWEEP_EVERY_MS = 5_000;
+export const EXPIRY_SWEEP_MAX_ENTRIES = 200;
+/** Of the text that names who needs a content. */
+export const BLOB_OWNER_MAX_BYTES = KIB;
+export const BLOB_STREAM_READ_MAX_BYTES = MIB;
+export const BLOB_STREAM_APPEND_MAX_BYTES = 4 * MIB;
+
+// Cluster engine.
+/** One attempt within a call: a node that hangs must not eat the whole deadline. */
+export const CLUSTER_ATTEMPT_DEADLINE_MS = 4_000;
+/** So many requests unanswered in time on one connection, and its node counts as away until it answers a new one. */
+export const CLUSTER_SILENT_REQUESTS_MAX = 8;
+/** A member of etcd that is silent for so long at a look every so often is left for another. */
+export const ETCD_PROBE_INTERVAL_MS = 1_500;
+export const ETCD_PROBE_DEADLINE_MS = 2_000;
+export const CLUSTER_HANDSHAKE_DEADLINE_MS = 3_000;
+export const CLUSTER_REQUESTS_IN_FLIGHT_MAX = 128;
+/** Definitions of tables take 60 ms each on one node, seconds on a ring under load. */
+export const CLUSTER_SCHEMA_DEADLINE_MS = 90_000;
+export const ETCD_MESSAGE_MAX_BYTES = 64 * MIB;
+export const RECORD_DAYS_CACHED_MAX = 20_000;
+/** Records of one partition that are written with one request. */
+export const RECORD_BATCH_MAX_ROWS = 64;
+export const RECORD_BATCH_MAX_BYTES = 256 * KIB;
+/** Partitions of records one page of a timeline looks into before it is handed out short. */
+export const TIMELINE_PARTITIONS_PER_PAGE = 64;
