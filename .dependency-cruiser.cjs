@@ -19,7 +19,12 @@ module.exports = {
       from: { path: "^controller/", pathNot: tests },
       to: { path: "^agent/" },
     },
-    { name: "agent-sees-no-controller", severity: "error", from: { path: "^agent/", pathNot: tests }, to: { path: "^controller/" } },
+    {
+      name: "agent-sees-no-controller",
+      severity: "error",
+      from: { path: "^agent/", pathNot: tests },
+      to: { path: "^controller/" },
+    },
     {
       name: "only-main-chooses-an-engine",
       severity: "error",
@@ -74,7 +79,12 @@ module.exports = {
       from: { path: "^agent/", pathNot: `^agent/exec\\.ts$|${tests}` },
       to: { path: "^(node:)?child_process$" },
     },
-    { name: "the-product-needs-no-tests", severity: "error", from: { pathNot: tests }, to: { path: "^test/", pathNot: "^test/helpers/" } },
+    {
+      name: "the-product-needs-no-tests",
+      severity: "error",
+      from: { pathNot: tests },
+      to: { path: "^test/", pathNot: "^test/helpers/" },
+    },
     {
       name: "no-development-packages",
       severity: "error",

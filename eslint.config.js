@@ -26,7 +26,16 @@ export default tseslint.config(
   },
   {
     // The programs' own main files, their settings, and everything that is not the product.
-    files: ["**/main.ts", "**/config.ts", "test/**", "deploy/**", "**/*.test.ts", "**/contract/**", "*.config.*", "controller/cli/**"],
+    files: [
+      "**/main.ts",
+      "**/config.ts",
+      "test/**",
+      "deploy/**",
+      "**/*.test.ts",
+      "**/contract/**",
+      "*.config.*",
+      "controller/cli/**",
+    ],
     rules: { "no-restricted-properties": "off", "no-console": "off", "no-restricted-exports": "off" },
   },
   { files: ["*.config.js", ".dependency-cruiser.cjs"], ...tseslint.configs.disableTypeChecked },

@@ -32,7 +32,11 @@ describe("enrolment", () => {
   it("makes this host known and brings it into a session over mutual TLS", async () => {
     start();
     await controller.connected();
-    expect(controller.hellos[0]).toMatchObject({ protocol: 1, firstSequence: 1, facts: { host: "web-1", pid: process.pid } });
+    expect(controller.hellos[0]).toMatchObject({
+      protocol: 1,
+      firstSequence: 1,
+      facts: { host: "web-1", pid: process.pid },
+    });
     expect((await stat(join(folder, "identity.json"))).mode & 0o777).toBe(0o600);
   });
 
@@ -49,7 +53,10 @@ describe("enrolment", () => {
 
   it("ends with the controller's reason when the token is refused", async () => {
     controller.refuseEnrolment = { code: "denied", message: "The join token has expired." };
-    await expect(start().done).rejects.toMatchObject({ code: "denied", message: expect.stringContaining("The join token has expired.") });
+    await expect(start().done).rejects.toMatchObject({
+      code: "denied",
+      message: expect.stringContaining("The join token has expired."),
+    });
   });
 
   it("believes nobody who does not know the token's secret", async () => {
@@ -70,7 +77,10 @@ describe("enrolment", () => {
 describe("the certificate", () => {
   it("is renewed on the way: the new session begins before the old one ends, and no entry is lost", async () => {
     controller.certificateLifeMs = 3_000;
-    controller.want({ revision: 1, policies: [command({ command: "seq 100", split: true, interval: 1, unit: "second" })] });
+    controller.want({
+      revision: 1,
+      policies: [command({ command: "seq 100", split: true, interval: 1, unit: "second" })],
+    });
     start();
     await controller.connected();
     const before = await certificate();
@@ -86,7 +96,10 @@ describe("commands", () => {
   it("stream their output and end in one result", async () => {
     start();
     await controller.connected();
-    controller.command({ id: "c1", body: exec("echo one; echo two >&2; cat; exit 3", { stdin: "in", streamOutput: true }) });
+    controller.command({
+      id: "c1",
+      body: exec("echo one; echo two >&2; cat; exit 3", { stdin: "in", streamOutput: true }),
+    });
     await controller.until("result", () => controller.bodies("result").length === 1);
     expect(controller.bodies("result")[0]).toMatchObject({ commandId: "c1", state: "failed", code: 3 });
     expect(output("c1", false)).toBe("one\nin");
@@ -105,7 +118,12 @@ describe("commands", () => {
     controller.command({ id: "c2", body: exec("true") });
     await controller.until("second result", () => controller.bodies("result").length === 2);
     expect(await readFile(join(folder, "ran"), "utf8")).toBe("x\n");
-    expect(controller.states.map(({ commandId, state }) => `${commandId} ${state}`)).toEqual(["c1 accepted", "c1 accepted", "c1 accepted", "c2 accepted"]);
+    expect(controller.states.map(({ commandId, state }) => `${commandId} ${state}`)).toEqual([
+      "c1 accepted",
+      "c1 accepted",
+      "c1 accepted",
+      "c2 accepted",
+    ]);
   });
 
   it("end at their deadline by the controller's clock, with all they started", async () => {
@@ -113,10 +131,18 @@ describe("commands", () => {
     await controller.connected();
     // The controller's clock is an hour behind.
     const sentMs = Date.now() - 3_600_000;
-    controller.command({ id: "c1", sentMs, deadlineMs: sentMs + 300, body: exec(`(sleep 5; echo late > ${folder}/late) & sleep 20`) });
+    controller.command({
+      id: "c1",
+      sentMs,
+      deadlineMs: sentMs + 300,
+      body: exec(`(sleep 5; echo late > ${folder}/late) & sleep 20`),
+    });
     controller.command({ id: "c2", sentMs, deadlineMs: sentMs - 1, body: exec("true") });
     await controller.until("results", () => controller.bodies("result").length === 2);
-    expect(Object.fromEntries(controller.bodies("result").map(({ commandId, state }) => [commandId, state]))).toEqual({ c1: "timeout", c2: "expired" });
+    expect(Object.fromEntries(controller.bodies("result").map(({ commandId, state }) => [commandId, state]))).toEqual({
+      c1: "timeout",
+      c2: "expired",
+    });
   });
 
   it("can be cancelled, by whoever has the highest epoch", async () => {
@@ -158,19 +184,31 @@ describe("depots", () => {
   it("are put in place, run, used by jobs and policies, replaced, and taken away", async () => {
     start();
     await controller.connected();
-    controller.command({ id: "d1", body: { $case: "deploy", value: depot("tool", "1.0.0", { "bin/hello": "echo hello 1" }, "cp bin/hello copied") } });
+    controller.command({
+      id: "d1",
+      body: { $case: "deploy", value: depot("tool", "1.0.0", { "bin/hello": "echo hello 1" }, "cp bin/hello copied") },
+    });
     await result("d1", "ok");
     controller.command({ id: "j1", body: exec("cat copied; ./bin/hello", { depot: "tool" }) });
     await result("j1", "ok");
     expect(output("j1", false)).toBe("echo hello 1hello 1\n");
-    controller.command({ id: "d2", body: { $case: "deploy", value: depot("tool", "2.0.0", { "bin/hello": "echo hello 2" }, "") } });
+    controller.command({
+      id: "d2",
+      body: { $case: "deploy", value: depot("tool", "2.0.0", { "bin/hello": "echo hello 2" }, "") },
+    });
     await result("d2", "ok");
     const policy = command({ command: "./bin/hello", ctype: 0, interval: 1, unit: "second" });
-    controller.want({ revision: 1, policies: [{ ...policy, depot: depot("tool", "2.0.0", { "bin/hello": "echo hello 2" }, "") }] });
+    controller.want({
+      revision: 1,
+      policies: [{ ...policy, depot: depot("tool", "2.0.0", { "bin/hello": "echo hello 2" }, "") }],
+    });
     await controller.until("records", () => controller.records("p").length > 0);
     expect(controller.records("p")[0]).toBe("hello 2");
     controller.want({ revision: 2, policies: [] });
-    controller.command({ id: "u1", body: { $case: "undeploy", value: { name: "tool", version: "2.0.0", command: "", remotePath: "" } } });
+    controller.command({
+      id: "u1",
+      body: { $case: "undeploy", value: { name: "tool", version: "2.0.0", command: "", remotePath: "" } },
+    });
     await result("u1", "ok");
     await expect(stat(join(folder, "depots/tool"))).rejects.toMatchObject({ code: "ENOENT" });
   });
@@ -180,7 +218,10 @@ describe("depots", () => {
     await controller.connected();
     controller.command({ id: "d1", body: { $case: "deploy", value: depot("tool", "1.0.0", { a: "one" }, "") } });
     await result("d1", "ok");
-    controller.command({ id: "d2", body: { $case: "deploy", value: depot("tool", "2.0.0", { "../outside": "x" }, "") } });
+    controller.command({
+      id: "d2",
+      body: { $case: "deploy", value: depot("tool", "2.0.0", { "../outside": "x" }, "") },
+    });
     await result("d2", "failed");
     const wrong = depot("tool", "2.0.0", { a: "two" }, "");
     controller.contents.set(wrong.files[0]?.digest ?? "", Buffer.from("six"));
@@ -194,7 +235,10 @@ describe("depots", () => {
     await controller.connected();
     controller.command({ id: "d1", body: { $case: "deploy", value: depot("tool", "1.0.0", { a: "one" }, "") } });
     await result("d1", "ok");
-    controller.command({ id: "d2", body: { $case: "deploy", value: depot("tool", "2.0.0", { a: "two" }, "echo broken; exit 7") } });
+    controller.command({
+      id: "d2",
+      body: { $case: "deploy", value: depot("tool", "2.0.0", { a: "two" }, "echo broken; exit 7") },
+    });
     await result("d2", "failed");
     expect(controller.bodies("result").at(-1)).toMatchObject({ code: 7, message: expect.stringContaining("broken") });
     expect(await readFile(join(folder, "depots/tool/current/a"), "utf8")).toBe("one");
@@ -206,10 +250,16 @@ describe("depots", () => {
     await writeFile(join(target, "mine"), "mine");
     start();
     await controller.connected();
-    controller.command({ id: "d1", body: { $case: "deploy", value: { ...depot("tool", "1.0.0", { "etc/a": "one" }, ""), remotePath: target } } });
+    controller.command({
+      id: "d1",
+      body: { $case: "deploy", value: { ...depot("tool", "1.0.0", { "etc/a": "one" }, ""), remotePath: target } },
+    });
     await result("d1", "ok");
     expect(await readFile(join(target, "etc/a"), "utf8")).toBe("one");
-    controller.command({ id: "u1", body: { $case: "undeploy", value: { name: "tool", version: "", command: "", remotePath: target } } });
+    controller.command({
+      id: "u1",
+      body: { $case: "undeploy", value: { name: "tool", version: "", command: "", remotePath: target } },
+    });
     await result("u1", "ok");
     await expect(stat(join(target, "etc/a"))).rejects.toMatchObject({ code: "ENOENT" });
     expect(await readFile(join(target, "mine"), "utf8")).toBe("mine");
@@ -247,9 +297,14 @@ describe("policies", () => {
   });
 
   it("that nobody can carry out are told with the heartbeat", async () => {
-    controller.want({ revision: 1, policies: [command({ command: "true", delimiter: "(", interval: 1, unit: "second" })] });
+    controller.want({
+      revision: 1,
+      policies: [command({ command: "true", delimiter: "(", interval: 1, unit: "second" })],
+    });
     const agent = start();
-    await controller.until("complaint", () => agent.lines.some((line) => line.includes("policy fails") && line.includes("regular expression")));
+    await controller.until("complaint", () =>
+      agent.lines.some((line) => line.includes("policy fails") && line.includes("regular expression")),
+    );
   });
 
   it("send the records of a file that is renamed and made anew again and again, each once", async () => {
@@ -266,7 +321,8 @@ describe("policies", () => {
         expected.push(...lines);
         await appendFile(join(dir, "app.log"), `${lines.join("\n")}\n`);
       }
-      for (let age = generation; age > 0; age--) await rename(join(dir, `app.log.${age}`), join(dir, `app.log.${age + 1}`));
+      for (let age = generation; age > 0; age--)
+        await rename(join(dir, `app.log.${age}`), join(dir, `app.log.${age + 1}`));
       await rename(join(dir, "app.log"), join(dir, "app.log.1"));
     }
     await controller.until("records", () => controller.records().length >= expected.length);
@@ -288,14 +344,25 @@ describe("the outbox", () => {
     start();
     await controller.until("hello", () => controller.hellos.length >= 2);
     controller.welcome = {};
-    await controller.until("hello of a new stream", () => controller.hellos.at(-1)?.streamId !== controller.hellos[1]?.streamId);
+    await controller.until(
+      "hello of a new stream",
+      () => controller.hellos.at(-1)?.streamId !== controller.hellos[1]?.streamId,
+    );
   });
 
   it("that was full to the last byte when the agent was killed is emptied, and takes the results of what was interrupted", async () => {
     const outboxMaxBytes = 256 * 1024;
-    const full = await Outbox.open({ folder: join(folder, "outbox"), clock: realClock, random: seededRandom(1), maxBytes: outboxMaxBytes });
+    const full = await Outbox.open({
+      folder: join(folder, "outbox"),
+      clock: realClock,
+      random: seededRandom(1),
+      maxBytes: outboxMaxBytes,
+    });
     await new Journal(full, realClock).start("c1", 60_000, "");
-    const output = { $case: "output" as const, value: { commandId: "c0", stderr: false, offset: 0, data: Buffer.alloc(10_000) } };
+    const output = {
+      $case: "output" as const,
+      value: { commandId: "c0", stderr: false, offset: 0, data: Buffer.alloc(10_000) },
+    };
     while (full.hasRoom(true)) await full.append([{ body: output }], { reserve: true });
     await full.close();
     start({ outboxMaxBytes });
@@ -306,9 +373,23 @@ describe("the outbox", () => {
 function start(config: { token?: string | undefined; outboxMaxBytes?: number } = {}) {
   const end = new AbortController();
   const lines: string[] = [];
-  const log = (level: string, message: string, fields?: object) => void lines.push(`${level} ${message} ${JSON.stringify(fields)}`);
-  const world = { clock: realClock, random: seededRandom(1), log, environment: { PATH: process.env.PATH }, version: "test" };
-  const settings = { controller: controller.url, token: controller.joinToken, name: "test-host", folder, outboxMaxBytes: OUTBOX_MAX_BYTES, ...config };
+  const log = (level: string, message: string, fields?: object) =>
+    void lines.push(`${level} ${message} ${JSON.stringify(fields)}`);
+  const world = {
+    clock: realClock,
+    random: seededRandom(1),
+    log,
+    environment: { PATH: process.env.PATH },
+    version: "test",
+  };
+  const settings = {
+    controller: controller.url,
+    token: controller.joinToken,
+    name: "test-host",
+    folder,
+    outboxMaxBytes: OUTBOX_MAX_BYTES,
+    ...config,
+  };
   const done = runAgent(settings, world, end.signal);
   done.catch(() => undefined);
   running.push({ end, done, lines });
@@ -330,7 +411,9 @@ function depot(name: string, version: string, files: Record<string, string>, lin
 }
 
 async function result(id: string, state: string): Promise<void> {
-  await controller.until(`result of ${id}`, () => controller.bodies("result").some(({ commandId }) => commandId === id));
+  await controller.until(`result of ${id}`, () =>
+    controller.bodies("result").some(({ commandId }) => commandId === id),
+  );
   expect(controller.bodies("result").find(({ commandId }) => commandId === id)).toMatchObject({ state });
 }
 
@@ -340,7 +423,16 @@ function output(id: string, stderr: boolean): string {
 }
 
 function command(spec: Partial<CommandPolicySpec>) {
-  const whole: CommandPolicySpec = { name: "p", kind: "command", rule: "/matrix/rules/r", command: "true", ctype: 1, interval: 1, unit: "minute", ...spec };
+  const whole: CommandPolicySpec = {
+    name: "p",
+    kind: "command",
+    rule: "/matrix/rules/r",
+    command: "true",
+    ctype: 1,
+    interval: 1,
+    unit: "minute",
+    ...spec,
+  };
   return { name: "p", revision: 1, spec: JSON.stringify(whole), depot: undefined, conf: "" };
 }
 

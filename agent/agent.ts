@@ -37,7 +37,10 @@ export async function runAgent(config: AgentConfig, world: AgentWorld, signal: A
   const exec = createExec({ clock, folder: running, environment: world.environment });
   const facts = new FactsReader(identity.host, config.folder);
   const { folder, outboxMaxBytes } = config;
-  await work({ ...world, identity, folder, files: nodeFiles, outboxMaxBytes, transport: grpcTransport(clock), exec, facts }, signal);
+  await work(
+    { ...world, identity, folder, files: nodeFiles, outboxMaxBytes, transport: grpcTransport(clock), exec, facts },
+    signal,
+  );
 }
 
 /** Undefined when the signal fired first. */
@@ -48,7 +51,10 @@ async function whoAmI(config: AgentConfig, world: AgentWorld, signal: AbortSigna
   if (known) world.log("warn", "the certificate has expired, enrolling again");
   const { controller, token } = config;
   if (!controller || !token) {
-    throw new AppError("invalid", "This host has not enrolled: --controller and --token are needed (or ODP_AGENT_CONTROLLER and ODP_AGENT_TOKEN).");
+    throw new AppError(
+      "invalid",
+      "This host has not enrolled: --controller and --token are needed (or ODP_AGENT_CONTROLLER and ODP_AGENT_TOKEN).",
+    );
   }
   const pendingPath = join(config.folder, "enrolling.json");
   for (let failures = 0; !signal.aborted; failures++) {
@@ -56,7 +62,11 @@ async function whoAmI(config: AgentConfig, world: AgentWorld, signal: AbortSigna
       const identity = await enrol({ controller, token, name: config.name, pendingPath, signal });
       await storeIdentity(path, identity);
       await forgetPending(pendingPath);
-      world.log("info", "enrolled", { host: identity.host, tenant: identity.tenant, controllers: identity.controllers });
+      world.log("info", "enrolled", {
+        host: identity.host,
+        tenant: identity.tenant,
+        controllers: identity.controllers,
+      });
       return identity;
     } catch (error) {
       if (!isAppError(error, "unavailable", "limited")) throw error;

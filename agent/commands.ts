@@ -73,14 +73,20 @@ export class Commands {
     const kind = command.body.$case;
     const plugin = plugins.find((candidate) => candidate.kind === kind);
     if (!plugin) throw new AppError("unsupported", `This agent knows no command of the kind ${kind}.`);
-    if (this.#running.size >= COMMANDS_RUNNING_MAX) throw new AppError("limited", `${COMMANDS_RUNNING_MAX} commands run already.`);
+    if (this.#running.size >= COMMANDS_RUNNING_MAX)
+      throw new AppError("limited", `${COMMANDS_RUNNING_MAX} commands run already.`);
     // Both times are the controller's, so its clock may differ from ours.
     const remainingMs = command.deadlineMs - command.sentMs;
     // While the epoch was written down a newer session may have begun; from here on nothing comes between.
     journal.check(command.epoch);
     await journal.start(command.id, remainingMs, command.traceparent);
     if (remainingMs <= 0) {
-      await journal.finish({ commandId: command.id, state: "expired", code: -1, message: "Its deadline had passed when it came." });
+      await journal.finish({
+        commandId: command.id,
+        state: "expired",
+        code: -1,
+        message: "Its deadline had passed when it came.",
+      });
       return;
     }
     this.#begin(command, plugin, remainingMs);
@@ -115,7 +121,11 @@ export class Commands {
   }
 }
 
-async function runPlugin(plugin: CommandPlugin, task: Parameters<CommandPlugin["run"]>[0], host: Host): Promise<Outcome> {
+async function runPlugin(
+  plugin: CommandPlugin,
+  task: Parameters<CommandPlugin["run"]>[0],
+  host: Host,
+): Promise<Outcome> {
   try {
     return await plugin.run(task, host);
   } catch (error) {

@@ -27,7 +27,10 @@ type Argument = keyof typeof SETTINGS;
 const OUTBOX_MIN_BYTES = 256 * 1024;
 
 /** Throws `AppError("invalid")` that names the setting which is unknown or wrong. */
-export function readConfig(argv: readonly string[], environment: Readonly<Record<string, string | undefined>>): AgentConfig {
+export function readConfig(
+  argv: readonly string[],
+  environment: Readonly<Record<string, string | undefined>>,
+): AgentConfig {
   const given = readArguments(argv);
   const unknown = Object.keys(environment).find((name) => name.startsWith("ODP_AGENT_") && !isVariable(name));
   if (unknown) throw new AppError("invalid", `The setting ${unknown} is unknown.`);
@@ -49,7 +52,8 @@ function readArguments(argv: readonly string[]): Map<string, string> {
   const given = new Map<string, string>();
   for (let index = 0; index < argv.length; index++) {
     const [name = "", ...rest] = (argv[index] ?? "").split("=");
-    if (!Object.hasOwn(SETTINGS, name)) throw new AppError("invalid", `The argument ${name} is unknown; known are ${Object.keys(SETTINGS).join(" ")}.`);
+    if (!Object.hasOwn(SETTINGS, name))
+      throw new AppError("invalid", `The argument ${name} is unknown; known are ${Object.keys(SETTINGS).join(" ")}.`);
     const value = rest.length > 0 ? rest.join("=") : argv[++index];
     if (value === undefined || value === "") throw new AppError("invalid", `${name} has no value.`);
     given.set(name, value);
@@ -73,5 +77,8 @@ function bytesOf(text: string | undefined): number {
   if (text === undefined) return OUTBOX_MAX_BYTES;
   const bytes = Number(text);
   if (Number.isSafeInteger(bytes) && bytes >= OUTBOX_MIN_BYTES) return bytes;
-  throw new AppError("invalid", `--outbox-max-bytes must be a whole number of at least ${OUTBOX_MIN_BYTES}, not ${text}.`);
+  throw new AppError(
+    "invalid",
+    `--outbox-max-bytes must be a whole number of at least ${OUTBOX_MIN_BYTES}, not ${text}.`,
+  );
 }

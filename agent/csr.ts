@@ -13,7 +13,10 @@ const NO_ATTRIBUTES = Buffer.of(0xa0, 0x00);
 /** id-at-commonName, 2.5.4.3 */
 const COMMON_NAME = der(OBJECT_IDENTIFIER, Buffer.of(0x55, 0x04, 0x03));
 /** ecdsa-with-SHA256, 1.2.840.10045.4.3.2 */
-const ECDSA_WITH_SHA256 = der(SEQUENCE, der(OBJECT_IDENTIFIER, Buffer.of(0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02)));
+const ECDSA_WITH_SHA256 = der(
+  SEQUENCE,
+  der(OBJECT_IDENTIFIER, Buffer.of(0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02)),
+);
 
 /** A new key pair, made here and never sent; PEM, PKCS #8. */
 export function createKeyPem(): string {

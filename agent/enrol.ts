@@ -2,7 +2,13 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import { readFile, rm } from "node:fs/promises";
 import { request as requestPlain, type IncomingMessage } from "node:http";
 import { request as requestSecure } from "node:https";
-import { certificateProofText, parseJoinToken, type EnrolAnswer, type EnrolRequest, type JoinToken } from "../common/agent/enrolment.ts";
+import {
+  certificateProofText,
+  parseJoinToken,
+  type EnrolAnswer,
+  type EnrolRequest,
+  type JoinToken,
+} from "../common/agent/enrolment.ts";
 import { AppError, ERROR_CODES, errorText, type ErrorCode } from "../common/errors.ts";
 import { ENROL_ANSWER_MAX_BYTES, ENROL_CALL_MS } from "../common/limits.ts";
 import { createKeyPem, createRequest } from "./csr.ts";
@@ -68,7 +74,10 @@ function verify(answer: EnrolAnswer, token: JoinToken, keyPem: string): void {
   const expected = mac(token, certificateProofText(certificate, authorities));
   const proof = Buffer.from(answer.proof, "base64");
   if (proof.length !== expected.length || !timingSafeEqual(proof, expected)) {
-    throw new AppError("denied", "The answer to the enrolment does not prove that it comes from the controller that made the token.");
+    throw new AppError(
+      "denied",
+      "The answer to the enrolment does not prove that it comes from the controller that made the token.",
+    );
   }
   requireOwnCertificate(certificate, keyPem);
 }
@@ -88,16 +97,28 @@ async function post(options: EnrolOptions, body: EnrolRequest): Promise<EnrolAns
   const { status, text } = await call(url, JSON.stringify(body), options.signal);
   const envelope = parsed(text);
   if (envelope?.status === "ok" && isAnswer(envelope.message)) return envelope.message;
-  const code = isErrorCode(envelope?.code) ? envelope.code : status >= 500 || status === 429 ? "unavailable" : "invalid";
-  throw new AppError(code, `The controller refused the enrolment (HTTP ${status}): ${String(envelope?.message ?? text.slice(0, 200))}`);
+  const code = isErrorCode(envelope?.code)
+    ? envelope.code
+    : status >= 500 || status === 429
+      ? "unavailable"
+      : "invalid";
+  throw new AppError(
+    code,
+    `The controller refused the enrolment (HTTP ${status}): ${String(envelope?.message ?? text.slice(0, 200))}`,
+  );
 }
 
 function call(url: URL, body: string, signal: AbortSignal | undefined): Promise<{ status: number; text: string }> {
   const request = url.protocol === "https:" ? requestSecure : requestPlain;
-  const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(body), accept: "application/json" };
+  const headers = {
+    "content-type": "application/json",
+    "content-length": Buffer.byteLength(body),
+    accept: "application/json",
+  };
   const within = AbortSignal.any([AbortSignal.timeout(ENROL_CALL_MS), ...(signal ? [signal] : [])]);
   return new Promise((resolve, reject) => {
-    const fail = (error: unknown) => reject(new AppError("unavailable", `${url.origin} cannot be reached: ${errorText(error)}`, { cause: error }));
+    const fail = (error: unknown) =>
+      reject(new AppError("unavailable", `${url.origin} cannot be reached: ${errorText(error)}`, { cause: error }));
     const sent = request(url, { method: "POST", headers, signal: within }, (response) => {
       readText(response).then((text) => resolve({ status: response.statusCode ?? 0, text }), fail);
     });

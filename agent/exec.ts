@@ -30,7 +30,14 @@ export interface ExecResult {
 export type Exec = (options: ExecOptions) => Promise<ExecResult>;
 
 const SIGNAL_BASE = 128;
-const SIGNAL_NUMBERS: Readonly<Record<string, number>> = { SIGHUP: 1, SIGINT: 2, SIGKILL: 9, SIGSEGV: 11, SIGPIPE: 13, SIGTERM: 15 };
+const SIGNAL_NUMBERS: Readonly<Record<string, number>> = {
+  SIGHUP: 1,
+  SIGINT: 2,
+  SIGKILL: 9,
+  SIGSEGV: 11,
+  SIGPIPE: 13,
+  SIGTERM: 15,
+};
 
 export interface ExecWorld {
   readonly clock: Clock;
@@ -43,7 +50,8 @@ export interface ExecWorld {
 export function createExec(world: ExecWorld): Exec {
   mkdirSync(world.folder, { recursive: true, mode: 0o700 });
   return async (options) => {
-    if (options.signal?.aborted) return { ended: "cancelled", code: SIGNAL_BASE + 15, message: "cancelled before it began" };
+    if (options.signal?.aborted)
+      return { ended: "cancelled", code: SIGNAL_BASE + 15, message: "cancelled before it began" };
     const child = start(options, world);
     const failed = await spawned(child);
     if (failed !== undefined) return { ended: "unstarted", code: 127, message: failed };

@@ -34,7 +34,8 @@ export async function syncTree(files: Files, top: string, paths: readonly string
     await Promise.all(paths.slice(from, from + FILE_SYNCS_AT_ONCE).map((path) => syncFile(files, path)));
   }
   const folders = new Set<string>();
-  for (const path of paths) for (let above = dirname(path); above.length >= top.length; above = dirname(above)) folders.add(above);
+  for (const path of paths)
+    for (let above = dirname(path); above.length >= top.length; above = dirname(above)) folders.add(above);
   for (const folder of folders) await syncFolder(files, folder);
 }
 

@@ -1,5 +1,10 @@
 import { credentials, status, type ClientDuplexStream, type ClientOptions } from "@grpc/grpc-js";
-import { AgentLinkClient, type AgentFrame, type ControllerFrame, type FetchChunk } from "../proto/gen/agent/v1/agent.ts";
+import {
+  AgentLinkClient,
+  type AgentFrame,
+  type ControllerFrame,
+  type FetchChunk,
+} from "../proto/gen/agent/v1/agent.ts";
 import { AppError, errorText } from "../common/errors.ts";
 import { SESSION_KEEPALIVE_MS, SESSION_MESSAGE_MAX_BYTES } from "../common/limits.ts";
 import type { Clock } from "../common/time.ts";
@@ -28,12 +33,20 @@ class GrpcWire implements Wire {
   readonly #client: AgentLinkClient;
   readonly #call: ClientDuplexStream<AgentFrame, ControllerFrame>;
 
-  constructor({ address, identity, clock }: { readonly address: string; readonly identity: Identity; readonly clock: Clock }) {
+  constructor({
+    address,
+    identity,
+    clock,
+  }: { readonly address: string; readonly identity: Identity; readonly clock: Clock }) {
     this.#address = address;
     this.#clock = clock;
     const authorities = Buffer.from(identity.authorities.map(pem).join(""));
     const certificate = Buffer.from(pem(identity.certificate));
-    this.#client = new AgentLinkClient(address, credentials.createSsl(authorities, Buffer.from(identity.keyPem), certificate), CHANNEL);
+    this.#client = new AgentLinkClient(
+      address,
+      credentials.createSsl(authorities, Buffer.from(identity.keyPem), certificate),
+      CHANNEL,
+    );
     this.#call = this.#client.session();
     this.over = new Promise((resolve) => {
       this.#call.on("error", (error) => resolve(asAppError(error, address)));
@@ -62,7 +75,10 @@ class GrpcWire implements Wire {
     this.#client.close();
   }
 
-  async *fetch(request: { readonly digest: string; readonly offset: number }, { timeoutMs, signal }: FetchOptions): AsyncGenerator<Uint8Array> {
+  async *fetch(
+    request: { readonly digest: string; readonly offset: number },
+    { timeoutMs, signal }: FetchOptions,
+  ): AsyncGenerator<Uint8Array> {
     const call = this.#client.fetch({ ...request }, { deadline: new Date(this.#clock.nowMs() + timeoutMs) });
     const cancel = () => call.cancel();
     signal.addEventListener("abort", cancel, { once: true });

@@ -58,7 +58,11 @@ export function createHost(parts: HostParts): Host {
   };
 }
 
-export async function emitWhenRoom(outbox: Outbox, emissions: readonly Emission[], options: EmitOptions = {}): Promise<void> {
+export async function emitWhenRoom(
+  outbox: Outbox,
+  emissions: readonly Emission[],
+  options: EmitOptions = {},
+): Promise<void> {
   for (;;) {
     options.signal?.throwIfAborted();
     try {

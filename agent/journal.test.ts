@@ -26,7 +26,11 @@ afterEach(async () => {
 });
 
 const command = (id: string, epoch: number): Command => ({
-  id, epoch, deadlineMs: 60_000, sentMs: 0, traceparent: "",
+  id,
+  epoch,
+  deadlineMs: 60_000,
+  sentMs: 0,
+  traceparent: "",
   body: { $case: "exec", value: { line: "x", environment: {}, depot: "", streamOutput: true, stdin: Buffer.alloc(0) } },
 });
 
@@ -38,7 +42,12 @@ function commands() {
   const taken = new Commands({
     host: { log: () => undefined } as unknown as Host,
     journal,
-    plugins: [{ kind: "exec", run: ({ command: { id } }) => (ran.push(id), Promise.resolve({ state: "ok", code: 0, message: "" })) }],
+    plugins: [
+      {
+        kind: "exec",
+        run: ({ command: { id } }) => (ran.push(id), Promise.resolve({ state: "ok", code: 0, message: "" })),
+      },
+    ],
     tell: ({ commandId, state }) => {
       told.push(`${commandId} ${state}`);
       notedWhenTold.push(outbox.mark(`command/${commandId}`) !== undefined);
@@ -71,5 +80,7 @@ it("begins a command once that comes twice before it is written down, and accept
   expect(ran).toEqual(["twice"]);
   expect(told).toEqual(["twice accepted", "twice accepted"]);
   expect(notedWhenTold).toEqual([true, true]);
-  prove("agent-command-once", { cases: ["two epochs at once", "a command of an epoch that passes", "a command twice at once"] });
+  prove("agent-command-once", {
+    cases: ["two epochs at once", "a command of an epoch that passes", "a command twice at once"],
+  });
 });

@@ -42,7 +42,8 @@ export class Journal {
   async obey(epoch: number): Promise<void> {
     this.check(epoch);
     this.#highest = Math.max(this.#highest, epoch);
-    if (epoch > Number(this.#outbox.mark(EPOCH) ?? 0)) await this.#outbox.append([], { marks: [{ key: EPOCH, value: String(epoch) }], reserve: true });
+    if (epoch > Number(this.#outbox.mark(EPOCH) ?? 0))
+      await this.#outbox.append([], { marks: [{ key: EPOCH, value: String(epoch) }], reserve: true });
   }
 
   /** Throws `AppError("conflict")` for an epoch below the highest seen, be that on disk already or not. */
@@ -76,7 +77,11 @@ export class Journal {
       throw new AppError("limited", `The journal holds ${JOURNAL_COMMANDS_MAX} commands.`);
     }
     const startedMs = this.#clock.nowMs();
-    const noted: Noted = { startedMs, keepUntilMs: startedMs + Math.max(0, remainingMs) + JOURNAL_KEEP_MS, traceparent };
+    const noted: Noted = {
+      startedMs,
+      keepUntilMs: startedMs + Math.max(0, remainingMs) + JOURNAL_KEEP_MS,
+      traceparent,
+    };
     const marks = [{ key: PREFIX + id, value: JSON.stringify(noted) }, ...stale.map((key) => ({ key }))];
     const written = this.#outbox.append([], { marks, reserve: true }).finally(() => this.#starting.delete(id));
     this.#starting.set(id, written);
@@ -84,7 +89,10 @@ export class Journal {
   }
 
   /** Writes the one result; waits for room as long as it takes. */
-  async finish(result: Pick<CommandResult, "commandId" | "state" | "code" | "message">, before: readonly Emission[] = []): Promise<void> {
+  async finish(
+    result: Pick<CommandResult, "commandId" | "state" | "code" | "message">,
+    before: readonly Emission[] = [],
+  ): Promise<void> {
     const key = PREFIX + result.commandId;
     const noted = parse(this.#outbox.mark(key));
     if (!noted || noted.endedMs !== undefined) return;
@@ -100,7 +108,12 @@ export class Journal {
     const open = this.#outbox.marks(PREFIX).filter(([, value]) => parse(value)?.endedMs === undefined);
     for (const [key] of open) {
       const commandId = key.slice(PREFIX.length);
-      await this.finish({ commandId, state: "interrupted", code: -1, message: "The agent ended while the command ran." });
+      await this.finish({
+        commandId,
+        state: "interrupted",
+        code: -1,
+        message: "The agent ended while the command ran.",
+      });
     }
     return open.length;
   }

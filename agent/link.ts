@@ -89,7 +89,9 @@ export class Link {
     try {
       yield* this.#active.fetch({ digest, offset }, { timeoutMs: FETCH_CALL_MS, signal });
     } catch (error) {
-      throw new AppError("unavailable", `The content ${digest.slice(0, 12)} was not delivered: ${errorText(error)}.`, { cause: error });
+      throw new AppError("unavailable", `The content ${digest.slice(0, 12)} was not delivered: ${errorText(error)}.`, {
+        cause: error,
+      });
     }
   }
 
@@ -127,7 +129,15 @@ export class Link {
     const renewed = (answer: Renewed) => this.#renewed(answer);
     const controllers = async ({ addresses }: Controllers) => this.#noteControllers(addresses);
     const wire = transport.open(address, this.#identity);
-    return new Session({ address, wire, outbox, clock, values, hello: () => this.#hello(), handler: { ...handler, renewed, controllers } });
+    return new Session({
+      address,
+      wire,
+      outbox,
+      clock,
+      values,
+      hello: () => this.#hello(),
+      handler: { ...handler, renewed, controllers },
+    });
   }
 
   async #hello() {
@@ -147,7 +157,11 @@ export class Link {
     const { log, journal, clock } = this.#options;
     await journal.see(welcome.epoch);
     this.#active = session;
-    log("info", "connected", { controller: session.address, epoch: welcome.epoch, steadyMs: Math.round(clock.monotonicMs()) });
+    log("info", "connected", {
+      controller: session.address,
+      epoch: welcome.epoch,
+      steadyMs: Math.round(clock.monotonicMs()),
+    });
     this.#noteControllers(welcome.controllers);
   }
 
@@ -178,7 +192,11 @@ export class Link {
       const { renewMs } = lifetimeOf(this.#identity);
       const leftMs = renewMs - clock.nowMs();
       if (leftMs <= 0) this.#askRenewal();
-      await wait(clock, Math.min(TIMER_MAX_MS, Math.max(leftMs, this.connected ? CERTIFICATE_RENEW_RETRY_MS / 60 : 200)), signal);
+      await wait(
+        clock,
+        Math.min(TIMER_MAX_MS, Math.max(leftMs, this.connected ? CERTIFICATE_RENEW_RETRY_MS / 60 : 200)),
+        signal,
+      );
     }
   }
 
@@ -196,7 +214,8 @@ export class Link {
     if (!asked) return;
     try {
       requireOwnCertificate(certificate, asked.keyPem);
-      const trusted = authorities.length > 0 ? authorities.map((der) => der.toString("base64")) : this.#identity.authorities;
+      const trusted =
+        authorities.length > 0 ? authorities.map((der) => der.toString("base64")) : this.#identity.authorities;
       for (const der of trusted) new X509Certificate(Buffer.from(der, "base64"));
       await this.#store({ keyPem: asked.keyPem, certificate: certificate.toString("base64"), authorities: trusted });
     } catch (error) {
@@ -218,7 +237,9 @@ export class Link {
       old.close();
     } catch (error) {
       session.close();
-      this.#options.log("warn", "session with the new certificate failed; the old one goes on", { error: errorText(error) });
+      this.#options.log("warn", "session with the new certificate failed; the old one goes on", {
+        error: errorText(error),
+      });
     }
   }
 

@@ -32,10 +32,19 @@ const alive = setInterval(() => undefined, 3_600_000);
 
 try {
   // Commands get the environment without what is meant for the agent.
-  const environment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("ODP_AGENT_")));
-  await runAgent(readConfig(process.argv.slice(2), process.env), { clock, random, log, environment, version: VERSION }, ending.signal);
+  const environment = Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !name.startsWith("ODP_AGENT_")),
+  );
+  await runAgent(
+    readConfig(process.argv.slice(2), process.env),
+    { clock, random, log, environment, version: VERSION },
+    ending.signal,
+  );
 } catch (error) {
-  log("error", isAppError(error) ? error.message : "the agent failed", { code: isAppError(error) ? error.code : "internal", error: errorText(error) });
+  log("error", isAppError(error) ? error.message : "the agent failed", {
+    code: isAppError(error) ? error.code : "internal",
+    error: errorText(error),
+  });
   process.exitCode = 1;
 } finally {
   clearInterval(alive);

@@ -27,7 +27,10 @@ describe("an outbox that was deleted", () => {
     await lost.outbox.acknowledge(1);
     await lost.end();
     const found = await openAfterLoss();
-    expect(found.outbox.marks("policy/")).toEqual([[FILE.key, FILE.value], ["policy/p/since", "1"]]);
+    expect(found.outbox.marks("policy/")).toEqual([
+      [FILE.key, FILE.value],
+      ["policy/p/since", "1"],
+    ]);
     expect(await told(found.outbox)).toMatchObject([{ reason: "outbox_lost", source: "outbox" }]);
     await found.end();
     // Once, not at every start.
@@ -53,7 +56,12 @@ describe("an outbox that was deleted", () => {
   it("starts no command a second time, gives none a second result, and does not speak of runs", async () => {
     const lost = await open();
     await new Journal(lost.outbox, realClock).start("c1", 60_000, "");
-    await lost.outbox.append([], { marks: [{ key: "policy/p/run", value: "{}" }, { key: "policy/p/due", value: "1" }] });
+    await lost.outbox.append([], {
+      marks: [
+        { key: "policy/p/run", value: "{}" },
+        { key: "policy/p/due", value: "1" },
+      ],
+    });
     await lost.end();
     const found = await openAfterLoss();
     const journal = new Journal(found.outbox, realClock);
@@ -75,7 +83,13 @@ describe("an outbox that was deleted", () => {
 
 async function open() {
   const outbox = await Outbox.open({ folder: join(folder, "outbox"), clock: realClock, random: seededRandom(seed++) });
-  const copy = new OutboxCopy({ path: join(folder, "outbox-marks.json"), files: nodeFiles, outbox, clock: realClock, log: () => undefined });
+  const copy = new OutboxCopy({
+    path: join(folder, "outbox-marks.json"),
+    files: nodeFiles,
+    outbox,
+    clock: realClock,
+    log: () => undefined,
+  });
   await copy.restore();
   const end = async () => {
     await copy.keep(AbortSignal.abort());
@@ -90,7 +104,9 @@ async function openAfterLoss() {
 }
 
 function text(data: string) {
-  return { body: { $case: "output" as const, value: { commandId: "c", stderr: false, offset: 0, data: Buffer.from(data) } } };
+  return {
+    body: { $case: "output" as const, value: { commandId: "c", stderr: false, offset: 0, data: Buffer.from(data) } },
+  };
 }
 
 async function told(outbox: Outbox) {

@@ -46,8 +46,19 @@ export class OutboxCopy {
     const saved = await this.#load();
     if (saved && saved.stream !== outbox.streamId && outbox.nextSequence === 1) {
       log("error", "the outbox was lost", { stream: saved.stream, since: new Date(saved.atMs).toISOString() });
-      const value = { policy: "", source: "outbox", reason: "outbox_lost", count: 0, unit: "entries", fromMs: saved.atMs, toMs: clock.nowMs() };
-      await outbox.append([{ body: { $case: "gap", value } }], { marks: saved.marks.map((mark) => restored(mark, saved.atMs)), reserve: true });
+      const value = {
+        policy: "",
+        source: "outbox",
+        reason: "outbox_lost",
+        count: 0,
+        unit: "entries",
+        fromMs: saved.atMs,
+        toMs: clock.nowMs(),
+      };
+      await outbox.append([{ body: { $case: "gap", value } }], {
+        marks: saved.marks.map((mark) => restored(mark, saved.atMs)),
+        reserve: true,
+      });
     }
     if (saved?.stream !== outbox.streamId) await this.#store(this.#now());
   }
@@ -72,7 +83,12 @@ export class OutboxCopy {
 
   #now(): Saved {
     const { outbox, clock } = this.#options;
-    return { format: 1, stream: outbox.streamId, atMs: clock.nowMs(), marks: outbox.marks("").filter(([key]) => KEPT.test(key)) };
+    return {
+      format: 1,
+      stream: outbox.streamId,
+      atMs: clock.nowMs(),
+      marks: outbox.marks("").filter(([key]) => KEPT.test(key)),
+    };
   }
 
   /** Not written again while nothing has changed but the time. */

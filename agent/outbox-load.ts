@@ -2,7 +2,15 @@ import { join } from "node:path";
 import type { Files, OpenFile } from "../common/files.ts";
 import { readWhole, syncFolder, writeWholly } from "./files.ts";
 import {
-  applyMarks, decodeGroup, decodeHeader, FRAME_HEAD_BYTES, lastSequence, scanFrames, serialOf, type Segment, type SegmentHeader,
+  applyMarks,
+  decodeGroup,
+  decodeHeader,
+  FRAME_HEAD_BYTES,
+  lastSequence,
+  scanFrames,
+  serialOf,
+  type Segment,
+  type SegmentHeader,
 } from "./outbox-segment.ts";
 
 /** An outbox as a former agent left it. */
@@ -56,7 +64,11 @@ export async function loadOutbox(files: Files, folder: string): Promise<Left | u
 /** Undefined without a sound header. */
 async function loadSegment(files: Files, path: string, serial: number): Promise<LeftSegment | undefined> {
   const bytes = (await readWhole(files, path)) ?? Buffer.alloc(0);
-  const { payloads: [first, ...groups], end, damaged } = scanFrames(bytes);
+  const {
+    payloads: [first, ...groups],
+    end,
+    damaged,
+  } = scanFrames(bytes);
   if (!first) return undefined;
   const header = decodeHeader(first);
   const segment = { serial, path, base: header.base, headerBytes: FRAME_HEAD_BYTES + first.length, bytes: end };
@@ -76,7 +88,11 @@ function marksOf({ header, groups }: LeftSegment): ReadonlyMap<string, string> {
  * What is here now will be acted on, and a kill may have come between the writing of the last frame and its sync. It is written again: had its
  * sync failed, the system holds it in memory, takes it for written, and would sync nothing.
  */
-async function openLast(files: Files, folder: string, { segment, lastFrame, tornBytes }: LeftSegment): Promise<OpenFile> {
+async function openLast(
+  files: Files,
+  folder: string,
+  { segment, lastFrame, tornBytes }: LeftSegment,
+): Promise<OpenFile> {
   const file = await files.open(segment.path, "r+");
   if (tornBytes > 0) await file.truncate(segment.bytes);
   await writeWholly(file, lastFrame, segment.bytes - lastFrame.length);

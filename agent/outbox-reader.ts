@@ -71,7 +71,10 @@ export class OutboxReader {
   #segment(): Segment | undefined {
     const { segments } = this.#outbox;
     if (this.#serial === 0) return this.#enter(startFor(segments, this.#nextSequence));
-    return segments.find(({ serial }) => serial === this.#serial) ?? this.#enter(segments.find(({ serial }) => serial > this.#serial));
+    return (
+      segments.find(({ serial }) => serial === this.#serial) ??
+      this.#enter(segments.find(({ serial }) => serial > this.#serial))
+    );
   }
 
   #enter(segment: Segment | undefined): Segment | undefined {
@@ -116,7 +119,9 @@ export class OutboxReader {
     const bytes = Buffer.allocUnsafe(length);
     let done = 0;
     while (done < length) {
-      const { bytesRead } = (await this.#file?.read(bytes, done, length - done, this.#position + done)) ?? { bytesRead: 0 };
+      const { bytesRead } = (await this.#file?.read(bytes, done, length - done, this.#position + done)) ?? {
+        bytesRead: 0,
+      };
       if (bytesRead === 0) break;
       done += bytesRead;
     }

@@ -62,7 +62,9 @@ export function encodeHeader(header: SegmentHeader): Buffer {
 }
 
 export function encodeGroup(group: Group): Buffer {
-  const marks = Buffer.from(group.marks.length === 0 ? "" : JSON.stringify(group.marks.map(({ key, value }) => [key, value ?? null])));
+  const marks = Buffer.from(
+    group.marks.length === 0 ? "" : JSON.stringify(group.marks.map(({ key, value }) => [key, value ?? null])),
+  );
   const head = Buffer.alloc(GROUP_HEAD_BYTES);
   head.writeUInt8(KIND_GROUP, 0);
   head.writeUInt32LE(marks.length, 1);
@@ -91,7 +93,10 @@ function isHeader(value: unknown): value is SegmentHeader {
 export function decodeGroup(payload: Buffer): Group {
   if (payload[0] !== KIND_GROUP) throw new AppError("unsupported", "The outbox holds a frame of an unknown kind.");
   const marksEnd = GROUP_HEAD_BYTES + payload.readUInt32LE(1);
-  return { marks: decodeMarks(payload.toString("utf8", GROUP_HEAD_BYTES, marksEnd)), entries: Batch.decode(payload.subarray(marksEnd)).entries };
+  return {
+    marks: decodeMarks(payload.toString("utf8", GROUP_HEAD_BYTES, marksEnd)),
+    entries: Batch.decode(payload.subarray(marksEnd)).entries,
+  };
 }
 
 /** Of the entries in these payloads, undefined when there are none. */

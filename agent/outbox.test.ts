@@ -37,7 +37,8 @@ describe("an outbox", () => {
 
   it("writes entries and marks in one piece: wherever the file is torn, both are there or neither", async () => {
     const outbox = await openOutbox();
-    for (let index = 1; index <= 5; index++) await outbox.append([text(`a${index}`), text(`b${index}`)], { marks: [{ key: "at", value: String(index) }] });
+    for (let index = 1; index <= 5; index++)
+      await outbox.append([text(`a${index}`), text(`b${index}`)], { marks: [{ key: "at", value: String(index) }] });
     await outbox.close();
     const path = await onlySegment();
     const whole = await readFile(path);
@@ -79,7 +80,12 @@ describe("an outbox", () => {
 
   it("deletes what is acknowledged, and keeps its marks and its place", async () => {
     const outbox = await openOutbox({ maxBytes: 1 << 20 });
-    await outbox.append([], { marks: [{ key: "kept", value: "yes" }, { key: "dropped", value: "no" }] });
+    await outbox.append([], {
+      marks: [
+        { key: "kept", value: "yes" },
+        { key: "dropped", value: "no" },
+      ],
+    });
     await outbox.append([], { marks: [{ key: "dropped" }] });
     for (let index = 0; index < 40; index++) await outbox.append([text("x".repeat(10_000))]);
     expect((await segments()).length).toBeGreaterThan(3);
@@ -113,7 +119,10 @@ describe("an outbox", () => {
     const outbox = await openOutbox({ files: smallDisk(disk) });
     await outbox.append([text("before")], { marks: [{ key: "at", value: "1" }] });
     disk.freeBytes = 150;
-    await expect(outbox.append([text("y".repeat(500))], { marks: [{ key: "at", value: "2" }] })).rejects.toMatchObject({ code: "limited", details: { reason: "disk_full" } });
+    await expect(outbox.append([text("y".repeat(500))], { marks: [{ key: "at", value: "2" }] })).rejects.toMatchObject({
+      code: "limited",
+      details: { reason: "disk_full" },
+    });
     expect(outbox.mark("at")).toBe("1");
     const waiting = emitWhenRoom(outbox, [text("z".repeat(500))], { marks: [{ key: "at", value: "3" }] });
     disk.freeBytes = Infinity;
@@ -292,7 +301,11 @@ function diskOf(capacityBytes: number): Files {
   const blocks = (bytes: number) => Math.ceil(bytes / blockBytes) * blockBytes;
   return filesThat((file, path) => ({
     write: async (bytes, offset, length, position) => {
-      const others = await Promise.all((await readdir(folder)).map(async (name) => (join(folder, name) === path ? 0 : blocks((await stat(join(folder, name))).size))));
+      const others = await Promise.all(
+        (await readdir(folder)).map(async (name) =>
+          join(folder, name) === path ? 0 : blocks((await stat(join(folder, name))).size),
+        ),
+      );
       const fits = Math.min(length, capacityBytes - others.reduce((sum, size) => sum + size, 0) - position);
       if (fits <= 0) throw Object.assign(new Error("ENOSPC: no space left on device"), { code: "ENOSPC" });
       return file.write(bytes, offset, fits, position);

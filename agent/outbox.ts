@@ -1,7 +1,12 @@
 import { join } from "node:path";
 import { AppError, errorText, isAppError } from "../common/errors.ts";
 import {
-  OUTBOX_BALLAST_BYTES, OUTBOX_FRAME_MAX_BYTES, OUTBOX_MAX_BYTES, OUTBOX_RESERVE_BYTES, OUTBOX_RETRY_MS, OUTBOX_SEGMENT_BYTES,
+  OUTBOX_BALLAST_BYTES,
+  OUTBOX_FRAME_MAX_BYTES,
+  OUTBOX_MAX_BYTES,
+  OUTBOX_RESERVE_BYTES,
+  OUTBOX_RETRY_MS,
+  OUTBOX_SEGMENT_BYTES,
 } from "../common/limits.ts";
 import type { Files, OpenFile } from "../common/files.ts";
 import { isDiskFull, makeFolder, nodeFiles, syncFolder, writeWholly } from "./files.ts";
@@ -9,7 +14,15 @@ import { Ballast } from "./outbox-ballast.ts";
 import { Changes } from "./outbox-changes.ts";
 import { loadOutbox } from "./outbox-load.ts";
 import { OutboxReader } from "./outbox-reader.ts";
-import { applyMarks, encodeGroup, encodeHeader, entryWeight, segmentName, type Mark, type Segment } from "./outbox-segment.ts";
+import {
+  applyMarks,
+  encodeGroup,
+  encodeHeader,
+  entryWeight,
+  segmentName,
+  type Mark,
+  type Segment,
+} from "./outbox-segment.ts";
 import type { AppendOptions, Emission, OutboxOptions } from "./outbox-types.ts";
 
 export type { AppendOptions, Emission, OutboxOptions };
@@ -124,7 +137,8 @@ export class Outbox {
 
   /** Resolves when an append may succeed again, or the signal fires. */
   async room(signal: AbortSignal | undefined, reserve = false): Promise<void> {
-    while (!signal?.aborted && !this.#broken && !this.#closed && !this.hasRoom(reserve)) await this.changed(this.version, signal);
+    while (!signal?.aborted && !this.#broken && !this.#closed && !this.hasRoom(reserve))
+      await this.changed(this.version, signal);
   }
 
   /** Rises with every append, acknowledgement, change of room, and at the end. */
@@ -176,10 +190,13 @@ export class Outbox {
   #refusal(reserve: boolean): AppError | undefined {
     if (this.#broken) return this.#broken;
     if (this.#closed) return new AppError("cancelled", "The outbox is closed.");
-    if (this.#diskFull) return new AppError("limited", "The disk under the outbox is full.", { details: { reason: "disk_full" } });
+    if (this.#diskFull)
+      return new AppError("limited", "The disk under the outbox is full.", { details: { reason: "disk_full" } });
     const limit = reserve ? this.#maxBytes : this.#maxBytes - this.#reserveBytes;
     if (this.bytes < limit) return undefined;
-    return new AppError("limited", `The outbox is full (${this.#maxBytes} bytes).`, { details: { reason: "outbox_full" } });
+    return new AppError("limited", `The outbox is full (${this.#maxBytes} bytes).`, {
+      details: { reason: "outbox_full" },
+    });
   }
 
   async #write(): Promise<void> {
@@ -191,7 +208,8 @@ export class Outbox {
         await this.#commit(groups);
       } catch (error) {
         // One by one: a small group may still fit where all together did not.
-        if (groups.length > 1 && isAppError(error, "limited", "too_large")) for (const group of groups) await this.#commitAlone(group);
+        if (groups.length > 1 && isAppError(error, "limited", "too_large"))
+          for (const group of groups) await this.#commitAlone(group);
         else for (const group of groups) group.reject(error);
       }
       this.#changes.note();
@@ -227,7 +245,12 @@ export class Outbox {
     const timeMs = this.#options.clock.nowMs();
     const lasts: number[] = [];
     const entries = groups.flatMap(({ emissions }) => {
-      const own = emissions.map(({ body, traceparent }) => ({ sequence: sequence++, timeMs, traceparent: traceparent ?? "", body }));
+      const own = emissions.map(({ body, traceparent }) => ({
+        sequence: sequence++,
+        timeMs,
+        traceparent: traceparent ?? "",
+        body,
+      }));
       lasts.push(sequence - 1);
       return own;
     });
@@ -317,7 +340,9 @@ export class Outbox {
         await file.truncate(segment.bytes);
         await file.datasync();
       });
-      throw isDiskFull(error) ? this.#noteDiskFull() : new AppError("unavailable", `The outbox cannot be written: ${errorText(error)}.`, { cause: error });
+      throw isDiskFull(error)
+        ? this.#noteDiskFull()
+        : new AppError("unavailable", `The outbox cannot be written: ${errorText(error)}.`, { cause: error });
     }
   }
 
@@ -326,7 +351,9 @@ export class Outbox {
     try {
       await takeBack();
     } catch (error) {
-      this.#broken = new AppError("internal", `The outbox is damaged: ${errorText(error)} after ${errorText(cause)}.`, { cause: error });
+      this.#broken = new AppError("internal", `The outbox is damaged: ${errorText(error)} after ${errorText(cause)}.`, {
+        cause: error,
+      });
       this.#changes.note();
     }
   }

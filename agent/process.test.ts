@@ -7,7 +7,8 @@ import type { CommandPolicySpec, LogPolicySpec } from "../common/api/policies.ts
 import { FakeController } from "../test/helpers/fake-controller.ts";
 import { Program } from "../test/helpers/programs.ts";
 
-const BANNER = "import { createRequire as createRequireOfBundle } from 'node:module'; const require = createRequireOfBundle(import.meta.url);";
+const BANNER =
+  "import { createRequire as createRequireOfBundle } from 'node:module'; const require = createRequireOfBundle(import.meta.url);";
 
 let bundle: string;
 let folder: string;
@@ -16,7 +17,13 @@ let agent: Program | undefined;
 
 beforeAll(async () => {
   bundle = await mkdtemp(join(tmpdir(), "odp-bundle-"));
-  const target = { bundle: true, platform: "node", format: "esm", target: "node20.19", banner: { js: BANNER } } as const;
+  const target = {
+    bundle: true,
+    platform: "node",
+    format: "esm",
+    target: "node20.19",
+    banner: { js: BANNER },
+  } as const;
   await build({ ...target, entryPoints: ["agent/main.ts"], outfile: join(bundle, "agent.mjs") });
 });
 
@@ -34,11 +41,21 @@ afterEach(async () => {
 });
 
 describe("the agent as a process", () => {
-  it("killed again and again: every line of a rotated log and every due run is there exactly once", { timeout: 120_000 }, async () => {
+  it("killed again and again: every line of a rotated log and every due run is there exactly once", {
+    timeout: 120_000,
+  }, async () => {
     const dir = join(folder, "logs");
     await mkdir(dir);
     const log = policy({ name: "access", kind: "log", rule: "/r", dir, match: "^access\\.log$" });
-    const beat = policy({ name: "beat", kind: "command", rule: "/r", command: "echo beat", ctype: 1, interval: 1, unit: "second" });
+    const beat = policy({
+      name: "beat",
+      kind: "command",
+      rule: "/r",
+      command: "echo beat",
+      ctype: 1,
+      interval: 1,
+      unit: "second",
+    });
     controller.want({ revision: 1, policies: [log, beat] });
     start();
     await controller.connected();
@@ -54,10 +71,15 @@ describe("the agent as a process", () => {
     const expected = await writing;
     await controller.until("all lines", () => controller.records("access").length >= expected, 60_000);
     const last = Math.max(...controller.bodies("run").map(({ scheduledMs }) => scheduledMs));
-    await controller.until("one more run", () => controller.bodies("run").some(({ scheduledMs }) => scheduledMs > last));
+    await controller.until("one more run", () =>
+      controller.bodies("run").some(({ scheduledMs }) => scheduledMs > last),
+    );
     await agent?.kill("SIGTERM");
 
-    const lines = controller.records("access").map(Number).sort((a, b) => a - b);
+    const lines = controller
+      .records("access")
+      .map(Number)
+      .sort((a, b) => a - b);
     expect(lines).toEqual(Array.from({ length: expected }, (_, index) => index));
     accountForEverySecond();
     expect(controller.bodies("gap").filter(({ policy: name }) => name !== "beat")).toEqual([]);
@@ -67,14 +89,23 @@ describe("the agent as a process", () => {
     start();
     await controller.connected();
     const line = `echo $$ > ${folder}/pid; sleep 60; echo late`;
-    controller.command({ id: "c1", body: { $case: "exec", value: { line, environment: {}, depot: "", streamOutput: true, stdin: Buffer.alloc(0) } } });
+    controller.command({
+      id: "c1",
+      body: { $case: "exec", value: { line, environment: {}, depot: "", streamOutput: true, stdin: Buffer.alloc(0) } },
+    });
     await controller.until("accepted", () => controller.states.length === 1);
     await agent?.kill();
     start();
     await controller.until("result", () => controller.bodies("result").length === 1);
     expect(controller.bodies("result")[0]).toMatchObject({ commandId: "c1", state: "interrupted" });
     await controller.connected(2);
-    controller.command({ id: "c1", body: { $case: "exec", value: { line: "echo again", environment: {}, depot: "", streamOutput: true, stdin: Buffer.alloc(0) } } });
+    controller.command({
+      id: "c1",
+      body: {
+        $case: "exec",
+        value: { line: "echo again", environment: {}, depot: "", streamOutput: true, stdin: Buffer.alloc(0) },
+      },
+    });
     await controller.until("answered from the journal", () => controller.states.length === 2);
     expect(controller.states[1]).toMatchObject({ commandId: "c1", state: "accepted" });
     expect(controller.bodies("output")).toEqual([]);
@@ -83,7 +114,10 @@ describe("the agent as a process", () => {
   it("while the controllers are away works on, and delivers all of it when they are back", async () => {
     const dir = join(folder, "logs");
     await mkdir(dir);
-    controller.want({ revision: 1, policies: [policy({ name: "access", kind: "log", rule: "/r", dir, match: "^access\\.log$" })] });
+    controller.want({
+      revision: 1,
+      policies: [policy({ name: "access", kind: "log", rule: "/r", dir, match: "^access\\.log$" })],
+    });
     start();
     await controller.connected();
     await agent?.printed(/policy at work/);
@@ -103,7 +137,11 @@ describe("the agent as a process", () => {
 });
 
 function start(): void {
-  const environment = { ODP_AGENT_CONTROLLER: controller.url, ODP_AGENT_TOKEN: controller.joinToken, ODP_AGENT_DIR: join(folder, "agent") };
+  const environment = {
+    ODP_AGENT_CONTROLLER: controller.url,
+    ODP_AGENT_TOKEN: controller.joinToken,
+    ODP_AGENT_DIR: join(folder, "agent"),
+  };
   agent = new Program("agent", join(bundle, "agent.mjs"), environment);
 }
 
@@ -111,7 +149,10 @@ function start(): void {
 async function writeLines(dir: string, count: number): Promise<number> {
   const path = join(dir, "access.log");
   await appendFile(path, "0\n");
-  await controller.until("the file was seen", () => controller.records("access").length > 0 || controller.sessions === 0);
+  await controller.until(
+    "the file was seen",
+    () => controller.records("access").length > 0 || controller.sessions === 0,
+  );
   for (let from = 1, burst = 0; from < count; from += 250, burst++) {
     const lines = Array.from({ length: Math.min(250, count - from) }, (_, index) => from + index);
     await appendFile(path, `${lines.join("\n")}\n`);

@@ -16,7 +16,11 @@ export function packRecords(head: RecordsHead, records: readonly RawRecord[]): E
   let value: Records | undefined;
   let bytes = 0;
   for (const record of records) {
-    if (!value || value.records.length >= RECORDS_PER_ENTRY_MAX || bytes + record.bytes.length > RECORDS_ENTRY_MAX_BYTES) {
+    if (
+      !value ||
+      value.records.length >= RECORDS_PER_ENTRY_MAX ||
+      bytes + record.bytes.length > RECORDS_ENTRY_MAX_BYTES
+    ) {
       value = { ...head, offset: record.offset, records: [], cut: [] };
       entries.push({ body: { $case: "records", value } });
       bytes = 0;

@@ -1,5 +1,16 @@
 import type {
-  Acknowledge, AgentFrame, Batch, Cancel, Command, ControllerFrame, Controllers, DesiredState, Entry, Hello, Renewed, Welcome,
+  Acknowledge,
+  AgentFrame,
+  Batch,
+  Cancel,
+  Command,
+  ControllerFrame,
+  Controllers,
+  DesiredState,
+  Entry,
+  Hello,
+  Renewed,
+  Welcome,
 } from "../proto/gen/agent/v1/agent.ts";
 import { AppError, ERROR_CODES, errorText, type ErrorCode } from "../common/errors.ts";
 import {
@@ -63,7 +74,9 @@ export class Session {
     this.#options = options;
     this.#wire = options.wire;
     this.#heardMs = options.clock.monotonicMs();
-    this.#ended = new Promise((resolve) => this.#ending.signal.addEventListener("abort", () => resolve(), { once: true }));
+    this.#ended = new Promise((resolve) =>
+      this.#ending.signal.addEventListener("abort", () => resolve(), { once: true }),
+    );
     void options.wire.over.then((reason) => this.#close(reason));
   }
 
@@ -77,7 +90,8 @@ export class Session {
 
   /** Resolves when a controller took this agent; throws why not. */
   async start(): Promise<Welcome> {
-    const late = () => this.#close(new AppError("deadline", `${this.address} did not answer within ${SESSION_WELCOME_MS} ms.`));
+    const late = () =>
+      this.#close(new AppError("deadline", `${this.address} did not answer within ${SESSION_WELCOME_MS} ms.`));
     const cancel = this.#options.clock.after(SESSION_WELCOME_MS, late);
     try {
       this.send({ $case: "hello", value: await this.#options.hello() });
@@ -95,7 +109,10 @@ export class Session {
   }
 
   /** Content by its digest, over the same connection. */
-  fetch(request: { readonly digest: string; readonly offset: number }, options: FetchOptions): AsyncIterable<Uint8Array> {
+  fetch(
+    request: { readonly digest: string; readonly offset: number },
+    options: FetchOptions,
+  ): AsyncIterable<Uint8Array> {
     return this.#wire.fetch(request, options);
   }
 
@@ -172,7 +189,10 @@ export class Session {
     this.#welcome = welcome;
     if (welcome.acknowledged >= outbox.nextSequence) {
       await outbox.renewStream();
-      throw new AppError("conflict", "The controllers know more of this outbox than it holds: it goes on as a new stream.");
+      throw new AppError(
+        "conflict",
+        "The controllers know more of this outbox than it holds: it goes on as a new stream.",
+      );
     }
     await outbox.acknowledge(welcome.acknowledged);
     this.#acknowledged = Math.max(welcome.acknowledged, outbox.firstSequence - 1);
@@ -217,7 +237,8 @@ export class Session {
     const bytes = entries.reduce((sum, { body }) => sum + (body ? entryWeight(body) : 0), 0);
     this.#onTheWay.push({ through, bytes });
     const batch: Batch = { streamId: this.#options.outbox.streamId, entries };
-    if (!this.ended && !this.#wire.send({ frame: { $case: "batch", value: batch } })) await Promise.race([this.#wire.drained(), this.#ended]);
+    if (!this.ended && !this.#wire.send({ frame: { $case: "batch", value: batch } }))
+      await Promise.race([this.#wire.drained(), this.#ended]);
     return through;
   }
 
@@ -234,7 +255,9 @@ export class Session {
     const silentMs = this.#taking ? 0 : clock.monotonicMs() - this.#heardMs;
     // A controller that never beats is watched by the connection's own keep-alive alone.
     if (this.#controllerBeats && silentMs > everyMs * SESSION_HEARTBEATS_MISSED_MAX) {
-      this.#close(new AppError("deadline", `${this.address} has been silent for ${SESSION_HEARTBEATS_MISSED_MAX} heartbeats.`));
+      this.#close(
+        new AppError("deadline", `${this.address} has been silent for ${SESSION_HEARTBEATS_MISSED_MAX} heartbeats.`),
+      );
       return;
     }
     this.send({ $case: "heartbeat", value: { timeMs: clock.nowMs(), values: await this.#values() } });

@@ -24,6 +24,10 @@ export class StateFile {
   }
 
   async store(state: DesiredState): Promise<void> {
-    await writeAtomically(this.#files, this.#path, Buffer.concat([Buffer.of(FORMAT), DesiredState.encode(state).finish()]));
+    await writeAtomically(
+      this.#files,
+      this.#path,
+      Buffer.concat([Buffer.of(FORMAT), DesiredState.encode(state).finish()]),
+    );
   }
 }

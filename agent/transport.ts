@@ -23,7 +23,10 @@ export interface Wire {
   /** Everything on the way is lost and the connection is given up. */
   cancel(): void;
   /** Content by its digest from `offset`; throws whatever broke it. */
-  fetch(request: { readonly digest: string; readonly offset: number }, options: FetchOptions): AsyncIterable<Uint8Array>;
+  fetch(
+    request: { readonly digest: string; readonly offset: number },
+    options: FetchOptions,
+  ): AsyncIterable<Uint8Array>;
 }
 
 export interface FetchOptions {

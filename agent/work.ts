@@ -150,7 +150,8 @@ async function openOutbox({ folder, files, outboxMaxBytes, clock, random, log }:
 function depotsOf(folders: DepotFolders, exec: Exec): Depots {
   return {
     folder: (name) => folders.folder(name),
-    ensure: (depot, signal) => folders.ensure(depot, (folder) => runDepotCommand({ depot, folder, exec, signal }), signal),
+    ensure: (depot, signal) =>
+      folders.ensure(depot, (folder) => runDepotCommand({ depot, folder, exec, signal }), signal),
   };
 }
 
@@ -162,7 +163,9 @@ async function runDepotCommand(work: { depot: Depot; folder: string; exec: Exec;
 }
 
 function failuresOf(supervisor: Supervisor): Record<string, string> {
-  return supervisor.failures.size === 0 ? {} : { policy_failures: JSON.stringify(Object.fromEntries(supervisor.failures)) };
+  return supervisor.failures.size === 0
+    ? {}
+    : { policy_failures: JSON.stringify(Object.fromEntries(supervisor.failures)) };
 }
 
 async function allTaken(outbox: Outbox): Promise<void> {

@@ -16,13 +16,19 @@ test("no more than the limit works at a time, and answers keep their order", asy
 });
 
 test("one failure fails all, and nothing to do is done at once", async () => {
-  await expect(mapLimited([1, 2], 1, (item) => (item === 2 ? Promise.reject(new Error("two")) : Promise.resolve(item)))).rejects.toThrow("two");
+  await expect(
+    mapLimited([1, 2], 1, (item) => (item === 2 ? Promise.reject(new Error("two")) : Promise.resolve(item))),
+  ).rejects.toThrow("two");
   expect(await mapLimited([], 4, () => Promise.resolve(1))).toEqual([]);
 });
 
 test("work that is late is answered as absent, work that fails fails", async () => {
   const callbacks: (() => void)[] = [];
-  const clock: Clock = { nowMs: () => 0, monotonicMs: () => 0, after: (_delay, callback) => (callbacks.push(callback), () => {}) };
+  const clock: Clock = {
+    nowMs: () => 0,
+    monotonicMs: () => 0,
+    after: (_delay, callback) => (callbacks.push(callback), () => {}),
+  };
   const late = withinTime(clock, new Promise<number>(() => {}), 10);
   callbacks[0]?.();
   expect(await late).toBeUndefined();

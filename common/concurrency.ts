@@ -9,7 +9,8 @@ export async function mapLimited<T, R>(
   const answers = new Array<R>(items.length);
   let next = 0;
   async function lane(): Promise<void> {
-    for (let index = next++; index < items.length; index = next++) answers[index] = await work(items[index] as T, index);
+    for (let index = next++; index < items.length; index = next++)
+      answers[index] = await work(items[index] as T, index);
   }
   await Promise.all(Array.from({ length: Math.min(limit, items.length) }, lane));
   return answers;

@@ -18,7 +18,12 @@ export interface OpenFile {
   /** May read less than is there. */
   read(into: Uint8Array, offset: number, length: number, position: number): Promise<{ readonly bytesRead: number }>;
   /** May write less than it is given. */
-  write(bytes: Uint8Array, offset: number, length: number, position: number): Promise<{ readonly bytesWritten: number }>;
+  write(
+    bytes: Uint8Array,
+    offset: number,
+    length: number,
+    position: number,
+  ): Promise<{ readonly bytesWritten: number }>;
   truncate(bytes: number): Promise<void>;
   datasync(): Promise<void>;
   sync(): Promise<void>;

@@ -1,6 +1,15 @@
 import { describe, expect, test } from "vitest";
 import { decodeTime, isValid } from "ulid";
-import { formatObjectId, joinKeys, parseObjectId, ulidOf, ulidSeries, ULID_ORDINALS_MAX, ulidTimeMs, uuidOf } from "./ids.ts";
+import {
+  formatObjectId,
+  joinKeys,
+  parseObjectId,
+  ulidOf,
+  ulidSeries,
+  ULID_ORDINALS_MAX,
+  ulidTimeMs,
+  uuidOf,
+} from "./ids.ts";
 
 const bytes = (...values: number[]): Uint8Array => Uint8Array.from({ length: 10 }, (_, at) => values[at] ?? 0);
 
@@ -12,7 +21,14 @@ describe("object ids", () => {
   });
 
   test("joined keys differ when the keys do", () => {
-    const lists = [["a", "b"], ["a:b", ""], ["a\\", ":b"], ["a", ":b"], ["a\\:", "b"], ["", "a:b"]];
+    const lists = [
+      ["a", "b"],
+      ["a:b", ""],
+      ["a\\", ":b"],
+      ["a", ":b"],
+      ["a\\:", "b"],
+      ["", "a:b"],
+    ];
     expect(new Set(lists.map(joinKeys)).size).toBe(lists.length);
     expect(joinKeys(["a:b"])).toBe("a:b");
   });
@@ -48,11 +64,13 @@ describe("ids made of a time", () => {
     for (const id of ids) expect([isValid(id), ulidTimeMs(id)]).toEqual([true, 1_700_000_000_123]);
     expect(ulidSeries(1_700_000_000_123, bytes(255, 1, 2, 3, 4, 5, 6))(31)).toBe(ids[2]);
     expect(ids).not.toContain(ulidSeries(1_700_000_000_123, bytes(255, 1, 2, 3, 4, 6, 6))(31));
-    for (const ordinal of [-1, ULID_ORDINALS_MAX, Number.NaN]) expect(() => ulidSeries(1, bytes())(ordinal)).toThrow(RangeError);
+    for (const ordinal of [-1, ULID_ORDINALS_MAX, Number.NaN])
+      expect(() => ulidSeries(1, bytes())(ordinal)).toThrow(RangeError);
   });
 
   test("what is no ULID has no time", () => {
-    for (const text of ["", "8ZZZZZZZZZZZZZZZZZZZZZZZZZ", "01ARZ3NDEKTSV4RRFFQ69G5FAU", "01arz3ndektsv4rrffq69g5fav"]) expect(ulidTimeMs(text)).toBeUndefined();
+    for (const text of ["", "8ZZZZZZZZZZZZZZZZZZZZZZZZZ", "01ARZ3NDEKTSV4RRFFQ69G5FAU", "01arz3ndektsv4rrffq69g5fav"])
+      expect(ulidTimeMs(text)).toBeUndefined();
   });
 
   test("a UUID has version 7 and the variant of RFC 9562", () => {

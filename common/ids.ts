@@ -51,7 +51,8 @@ export const ULID_ORDINALS_MAX = 32 ** ORDINAL_CHARACTERS;
 export function ulidSeries(timeMs: number, entropy: Uint8Array): (ordinal: number) => string {
   const stem = ulidOf(timeMs, entropy).slice(0, -ORDINAL_CHARACTERS);
   return (ordinal) => {
-    if (!(ordinal >= 0 && ordinal < ULID_ORDINALS_MAX)) throw new RangeError(`A series of ids has no ordinal ${ordinal}.`);
+    if (!(ordinal >= 0 && ordinal < ULID_ORDINALS_MAX))
+      throw new RangeError(`A series of ids has no ordinal ${ordinal}.`);
     return stem + CROCKFORD.charAt(ordinal >> 20) + twentyBitsText(ordinal & 0xfffff);
   };
 }
@@ -94,6 +95,9 @@ function fiveBytesText(bytes: Uint8Array, offset: number): string {
 
 function twentyBitsText(bits: number): string {
   return (
-    CROCKFORD.charAt(bits >> 15) + CROCKFORD.charAt((bits >> 10) & 31) + CROCKFORD.charAt((bits >> 5) & 31) + CROCKFORD.charAt(bits & 31)
+    CROCKFORD.charAt(bits >> 15) +
+    CROCKFORD.charAt((bits >> 10) & 31) +
+    CROCKFORD.charAt((bits >> 5) & 31) +
+    CROCKFORD.charAt(bits & 31)
   );
 }

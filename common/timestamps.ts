@@ -3,11 +3,13 @@ import type { Value } from "./value.ts";
 const DAY_MS = 86_400_000;
 /** Greatest time that has a calendar date. */
 const TIME_MAX_MS = 8.64e15;
-const DATE_TIME = /^(\d{4})-(\d{1,2})-(\d{1,2})(?:[ T](\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?)?\s*(Z|[+-]\d{2}:?\d{2})?$/;
+const DATE_TIME =
+  /^(\d{4})-(\d{1,2})-(\d{1,2})(?:[ T](\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?)?\s*(Z|[+-]\d{2}:?\d{2})?$/;
 
 /** Milliseconds since 1970 of a number of milliseconds or a text `YYYY-MM-DD[ HH:mm[:ss[.SSS]]][zone]`, UTC without a zone. */
 export function parseTimestamp(value: Value): number | undefined {
-  if (typeof value === "number") return Number.isFinite(value) && Math.abs(value) <= TIME_MAX_MS ? Math.trunc(value) : undefined;
+  if (typeof value === "number")
+    return Number.isFinite(value) && Math.abs(value) <= TIME_MAX_MS ? Math.trunc(value) : undefined;
   if (typeof value !== "string") return undefined;
   const text = value.trim();
   if (/^-?\d{5,16}$/.test(text)) return parseTimestamp(Number(text));
@@ -22,7 +24,9 @@ export function parseDate(value: Value): string | undefined {
 }
 
 function fromParts(match: RegExpExecArray): number | undefined {
-  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = match.slice(1, 7).map((part) => Number(part ?? 0));
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = match
+    .slice(1, 7)
+    .map((part) => Number(part ?? 0));
   const timeMs = Date.UTC(year, month - 1, day, hour, minute, second);
   // A day or an hour that does not exist would silently become another one.
   const back = new Date(timeMs);

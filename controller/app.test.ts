@@ -15,51 +15,109 @@ const seen: { rowsEnded: boolean } = { rowsEnded: false };
 
 const things: readonly Endpoint[] = [
   endpoint({
-    method: "GET", path: "/thing/:name", permission: "things:read", summary: "one thing",
-    input: Type.Object({ name: Type.String() }), output: Type.Object({ name: Type.String() }),
+    method: "GET",
+    path: "/thing/:name",
+    permission: "things:read",
+    summary: "one thing",
+    input: Type.Object({ name: Type.String() }),
+    output: Type.Object({ name: Type.String() }),
     handler: async ({ input }) => ({ message: { name: input.name, secret: "never sent" } as { name: string } }),
   }),
   endpoint({
-    method: "POST", path: "/thing", permission: "things:write", summary: "makes one", body: "json",
-    input: Type.Object({ name: Type.String(), company: Type.Optional(Type.String()) }), output: Type.Unknown(),
-    handler: async ({ input, principal }) => ({ message: { ...input, tenant: principal.tenant, user: principal.user } }),
-  }),
-  endpoint({
-    method: "GET", path: "/tree/*", permission: "things:read", summary: "takes the rest",
-    input: Type.Object({ "*": Type.String() }), output: Type.String(),
-    handler: async ({ input }) => ({ message: input["*"] }),
-  }),
-  endpoint({
-    method: "POST", path: "/upload", permission: "things:write", summary: "reads files back", body: "multipart",
-    input: Type.Object({ name: Type.Optional(Type.String()), hosts: Type.Optional(Type.Array(Type.String())) }), output: Type.Unknown(),
-    handler: async ({ input, files }) => ({
-      message: { ...input, files: await Promise.all(files.map(async ({ field, filename, path, size }) => ({ field, filename, size, text: await readFile(path, "utf8") }))) },
+    method: "POST",
+    path: "/thing",
+    permission: "things:write",
+    summary: "makes one",
+    body: "json",
+    input: Type.Object({ name: Type.String(), company: Type.Optional(Type.String()) }),
+    output: Type.Unknown(),
+    handler: async ({ input, principal }) => ({
+      message: { ...input, tenant: principal.tenant, user: principal.user },
     }),
   }),
   endpoint({
-    method: "GET", path: "/fail/:code", permission: "things:read", summary: "fails",
-    input: Type.Object({ code: Type.String() }), output: Type.Unknown(),
+    method: "GET",
+    path: "/tree/*",
+    permission: "things:read",
+    summary: "takes the rest",
+    input: Type.Object({ "*": Type.String() }),
+    output: Type.String(),
+    handler: async ({ input }) => ({ message: input["*"] }),
+  }),
+  endpoint({
+    method: "POST",
+    path: "/upload",
+    permission: "things:write",
+    summary: "reads files back",
+    body: "multipart",
+    input: Type.Object({ name: Type.Optional(Type.String()), hosts: Type.Optional(Type.Array(Type.String())) }),
+    output: Type.Unknown(),
+    handler: async ({ input, files }) => ({
+      message: {
+        ...input,
+        files: await Promise.all(
+          files.map(async ({ field, filename, path, size }) => ({
+            field,
+            filename,
+            size,
+            text: await readFile(path, "utf8"),
+          })),
+        ),
+      },
+    }),
+  }),
+  endpoint({
+    method: "GET",
+    path: "/fail/:code",
+    permission: "things:read",
+    summary: "fails",
+    input: Type.Object({ code: Type.String() }),
+    output: Type.Unknown(),
     handler: async ({ input }) => {
       if (input.code === "bug") throw new TypeError("the secret is 42");
       throw new AppError(input.code as "conflict", `it is ${input.code}`);
     },
   }),
   endpoint({
-    method: "GET", path: "/rows", permission: "things:read", summary: "many rows",
-    input: Type.Object({ count: Type.Integer(), failAt: Type.Optional(Type.Integer()) }), output: Type.Array(Type.Object({ n: Type.Integer() })),
+    method: "GET",
+    path: "/rows",
+    permission: "things:read",
+    summary: "many rows",
+    input: Type.Object({ count: Type.Integer(), failAt: Type.Optional(Type.Integer()) }),
+    output: Type.Array(Type.Object({ n: Type.Integer() })),
     handler: async ({ input }) => ({ rows: pages(input.count, input.failAt), meta: { type: "select" } }),
   }),
   endpoint({
-    method: "GET", path: "/file", permission: "things:read", summary: "bare bytes", input: Type.Object({}), output: Type.String(),
-    handler: async () => ({ content: Readable.from([Buffer.from("by"), Buffer.from("tes")]), contentType: "application/zip", filename: 'a"ä.zip' }),
+    method: "GET",
+    path: "/file",
+    permission: "things:read",
+    summary: "bare bytes",
+    input: Type.Object({}),
+    output: Type.String(),
+    handler: async () => ({
+      content: Readable.from([Buffer.from("by"), Buffer.from("tes")]),
+      contentType: "application/zip",
+      filename: 'a"ä.zip',
+    }),
   }),
   endpoint({
-    method: "GET", path: "/hang", permission: "things:read", summary: "never answers", input: Type.Object({}), output: Type.String(),
+    method: "GET",
+    path: "/hang",
+    permission: "things:read",
+    summary: "never answers",
+    input: Type.Object({}),
+    output: Type.String(),
     handler: () => new Promise(() => {}),
   }),
   endpoint({
-    method: "POST", path: "/text", permission: "things:run", summary: "free text", body: "text", bodyMaxBytes: 100,
-    input: Type.Object({}), output: Type.Unknown(),
+    method: "POST",
+    path: "/text",
+    permission: "things:run",
+    summary: "free text",
+    body: "text",
+    bodyMaxBytes: 100,
+    input: Type.Object({}),
+    output: Type.Unknown(),
     handler: async ({ text }) => ({ message: text ?? null }),
   }),
 ];
@@ -69,7 +127,9 @@ async function* pages(count: number, failAt = Infinity): AsyncGenerator<readonly
   try {
     for (let n = 0; n < count; n += 100) {
       if (n >= failAt) throw new AppError("unavailable", "the store went away");
-      yield await Promise.resolve(Array.from({ length: Math.min(100, count - n) }, (_, at) => ({ n: n + at, secret: 1 })));
+      yield await Promise.resolve(
+        Array.from({ length: Math.min(100, count - n) }, (_, at) => ({ n: n + at, secret: 1 })),
+      );
       yield [];
     }
   } finally {
@@ -77,7 +137,8 @@ async function* pages(count: number, failAt = Infinity): AsyncGenerator<readonly
   }
 }
 
-const basic = (login: string, password = PASSWORD): string => `Basic ${Buffer.from(`${login}:${password}`).toString("base64")}`;
+const basic = (login: string, password = PASSWORD): string =>
+  `Basic ${Buffer.from(`${login}:${password}`).toString("base64")}`;
 
 describe("the HTTP interface", () => {
   let http: TestHttp;
@@ -97,7 +158,14 @@ describe("the HTTP interface", () => {
       expect(response.statusCode).toBe(200);
       expect(response.json()).toEqual({ status: "signin", message: "/user/login" });
       expect((await http.app.inject({ url: "/thing/a?sessionid=wrong" })).json()).toMatchObject({ status: "signin" });
-      expect((await http.app.inject({ url: "/thing/a", headers: { authorization: basic("matrix.admin", "wrong password") } })).json()).toMatchObject({ status: "signin" });
+      expect(
+        (
+          await http.app.inject({
+            url: "/thing/a",
+            headers: { authorization: basic("matrix.admin", "wrong password") },
+          })
+        ).json(),
+      ).toMatchObject({ status: "signin" });
     });
 
     test("by cookie, query, form field, multipart field, JSON member and Basic", async () => {
@@ -120,9 +188,18 @@ describe("the HTTP interface", () => {
 
     test("a session belongs to its tenant, whatever else is sent", async () => {
       const other = await http.signIn("admin", "second");
-      const answer = await http.call(other, { method: "POST", url: "/thing?company=matrix", payload: { name: "a", company: "matrix" } });
+      const answer = await http.call(other, {
+        method: "POST",
+        url: "/thing?company=matrix",
+        payload: { name: "a", company: "matrix" },
+      });
       expect(answer.message).toMatchObject({ tenant: "second" });
-      await http.users.create({ tenant: "second", username: "only-here", password: PASSWORD, rights: { role: "viewer" } });
+      await http.users.create({
+        tenant: "second",
+        username: "only-here",
+        password: PASSWORD,
+        rights: { role: "viewer" },
+      });
       const wrong = await http.app.inject({ url: "/thing/a", headers: { authorization: basic("matrix.only-here") } });
       expect(wrong.json()).toMatchObject({ status: "signin" });
     });
@@ -131,18 +208,38 @@ describe("the HTTP interface", () => {
       expect(await http.call(viewer, { url: "/thing/a" })).toEqual({ status: "ok", message: { name: "a" } });
       const before = http.trail.records.length;
       const refused = await http.call(viewer, { method: "POST", url: "/thing", payload: { name: "a" } });
-      expect(refused).toMatchObject({ status: "error", code: "denied", message: expect.stringContaining("things:write") });
+      expect(refused).toMatchObject({
+        status: "error",
+        code: "denied",
+        message: expect.stringContaining("things:write"),
+      });
       const [record, ...more] = http.trail.records.slice(before);
-      expect(record).toMatchObject({ tenant: "matrix", user: "viewer", permission: "things:write", action: "POST /thing", outcome: "denied", code: "denied" });
+      expect(record).toMatchObject({
+        tenant: "matrix",
+        user: "viewer",
+        permission: "things:write",
+        action: "POST /thing",
+        outcome: "denied",
+        code: "denied",
+      });
       expect(more).toEqual([]);
     });
 
     test("a link on a page of another site changes nothing with the browser's cookie", async () => {
-      const send = (site: string, options: object) => http.app.inject({ method: "POST", url: "/thing", payload: { name: "a" }, ...options, headers: { "sec-fetch-site": site, cookie: `matrixSession=${admin}` } });
+      const send = (site: string, options: object) =>
+        http.app.inject({
+          method: "POST",
+          url: "/thing",
+          payload: { name: "a" },
+          ...options,
+          headers: { "sec-fetch-site": site, cookie: `matrixSession=${admin}` },
+        });
       expect((await send("cross-site", {})).json()).toMatchObject({ status: "error", code: "denied" });
       expect((await send("same-origin", {})).json()).toMatchObject({ status: "ok" });
       expect((await send("cross-site", { url: `/thing?sessionid=${admin}` })).json()).toMatchObject({ status: "ok" });
-      expect((await send("cross-site", { method: "GET", url: "/thing/a", payload: undefined })).json()).toMatchObject({ status: "ok" });
+      expect((await send("cross-site", { method: "GET", url: "/thing/a", payload: undefined })).json()).toMatchObject({
+        status: "ok",
+      });
     });
 
     test("every change is on record with its outcome, and no read", async () => {
@@ -151,7 +248,10 @@ describe("the HTTP interface", () => {
       await http.call(admin, { method: "POST", url: "/thing", payload: { name: "a" } });
       await http.call(admin, { method: "POST", url: "/thing", payload: {} });
       const outcomes = http.trail.records.slice(before).map(({ outcome, code, action }) => ({ outcome, code, action }));
-      expect(outcomes).toEqual([{ outcome: "ok", code: "ok", action: "POST /thing" }, { outcome: "failed", code: "invalid", action: "POST /thing" }]);
+      expect(outcomes).toEqual([
+        { outcome: "ok", code: "ok", action: "POST /thing" },
+        { outcome: "failed", code: "invalid", action: "POST /thing" },
+      ]);
       expect(await http.audit.verifyChain("matrix")).toMatchObject({ problems: [] });
     });
   });
@@ -160,7 +260,12 @@ describe("the HTTP interface", () => {
     test("500 with the text twice and a code", async () => {
       const response = await http.app.inject({ url: `/fail/conflict?sessionid=${admin}` });
       expect(response.statusCode).toBe(500);
-      expect(response.json()).toEqual({ status: "error", message: "it is conflict", error: "it is conflict", code: "conflict" });
+      expect(response.json()).toEqual({
+        status: "error",
+        message: "it is conflict",
+        error: "it is conflict",
+        code: "conflict",
+      });
     });
 
     test("precise status and problem details only for who names the type", async () => {
@@ -168,7 +273,13 @@ describe("the HTTP interface", () => {
       const response = await http.app.inject({ url: `/fail/conflict?sessionid=${admin}`, headers });
       expect(response.statusCode).toBe(409);
       expect(response.headers["content-type"]).toContain("application/problem+json");
-      expect(response.json()).toMatchObject({ type: "urn:odp:error:conflict", status: 409, detail: "it is conflict", code: "conflict", traceparent: expect.stringContaining("a".repeat(32)) });
+      expect(response.json()).toMatchObject({
+        type: "urn:odp:error:conflict",
+        status: 409,
+        detail: "it is conflict",
+        code: "conflict",
+        traceparent: expect.stringContaining("a".repeat(32)),
+      });
       expect((await http.app.inject({ url: "/thing/a", headers })).statusCode).toBe(401);
       expect((await http.app.inject({ url: "/thing/a", headers: { accept: "*/*" } })).statusCode).toBe(200);
     });
@@ -182,15 +293,28 @@ describe("the HTTP interface", () => {
 
     test("unknown routes, unreadable paths, unknown methods", async () => {
       expect((await http.app.inject({ url: "/nowhere" })).json()).toMatchObject({ status: "error", code: "not_found" });
-      expect((await http.app.inject({ method: "PATCH", url: "/thing" })).json()).toMatchObject({ status: "error", code: "not_found" });
+      expect((await http.app.inject({ method: "PATCH", url: "/thing" })).json()).toMatchObject({
+        status: "error",
+        code: "not_found",
+      });
       const unreadable = await http.app.inject({ url: "/thing/%zz?sessionid=a-session" });
       expect(unreadable.json()).toMatchObject({ status: "error", code: "invalid" });
       expect(unreadable.body).not.toContain("a-session");
     });
 
     test("a wrong field is named; a body over its limit is refused", async () => {
-      expect(await http.call(admin, { url: "/rows?count=many" })).toMatchObject({ code: "invalid", message: "count must be integer." });
-      expect(await http.call(admin, { method: "POST", url: "/text", payload: "x".repeat(101), headers: { "content-type": "text/plain" } })).toMatchObject({ code: "too_large" });
+      expect(await http.call(admin, { url: "/rows?count=many" })).toMatchObject({
+        code: "invalid",
+        message: "count must be integer.",
+      });
+      expect(
+        await http.call(admin, {
+          method: "POST",
+          url: "/text",
+          payload: "x".repeat(101),
+          headers: { "content-type": "text/plain" },
+        }),
+      ).toMatchObject({ code: "too_large" });
     });
   });
 
@@ -214,19 +338,36 @@ describe("the HTTP interface", () => {
     });
 
     test("a content type without a body is no error", async () => {
-      for (const type of ["application/text", "application/zip", "json", "nonsense", "multipart/form-data; boundary=x"]) {
-        expect(await http.call(admin, { method: "POST", url: "/text", headers: { "content-type": type } })).toMatchObject({ status: "ok" });
+      for (const type of [
+        "application/text",
+        "application/zip",
+        "json",
+        "nonsense",
+        "multipart/form-data; boundary=x",
+      ]) {
+        expect(
+          await http.call(admin, { method: "POST", url: "/text", headers: { "content-type": type } }),
+        ).toMatchObject({ status: "ok" });
       }
     });
   });
 
   describe("uploads", () => {
-    const multipart = (parts: string, end = "--B--\r\n") => ({ payload: parts.replaceAll("\n", "\r\n") + end, headers: { "content-type": "multipart/form-data; boundary=B" } });
-    const file = (name: string, text: string) => `--B\nContent-Disposition: form-data; name="uploadfile"; filename="${name}"\n\n${text}\n`;
+    const multipart = (parts: string, end = "--B--\r\n") => ({
+      payload: parts.replaceAll("\n", "\r\n") + end,
+      headers: { "content-type": "multipart/form-data; boundary=B" },
+    });
+    const file = (name: string, text: string) =>
+      `--B\nContent-Disposition: form-data; name="uploadfile"; filename="${name}"\n\n${text}\n`;
     const field = (name: string, text: string) => `--B\nContent-Disposition: form-data; name="${name}"\n\n${text}\n`;
 
     test("files and fields come in order with their names and are gone afterwards", async () => {
-      const parts = field("name", "n") + file("dir/ä.txt", "one") + field("hosts[]", "x") + file("b.txt", "") + field("hosts[]", "y");
+      const parts =
+        field("name", "n") +
+        file("dir/ä.txt", "one") +
+        field("hosts[]", "x") +
+        file("b.txt", "") +
+        field("hosts[]", "y");
       const answer = await http.call(admin, { method: "POST", url: "/upload", ...multipart(parts) });
       expect(answer).toEqual({
         status: "ok",
@@ -244,9 +385,15 @@ describe("the HTTP interface", () => {
 
     test("a body that is cut off or has no boundary is refused by name, and nothing stays", async () => {
       const cut = multipart(field("name", "n") + file("a.txt", "one"), "");
-      expect(await http.call(admin, { method: "POST", url: "/upload", ...cut })).toMatchObject({ code: "invalid", message: expect.stringMatching(/multipart body is broken/) });
+      expect(await http.call(admin, { method: "POST", url: "/upload", ...cut })).toMatchObject({
+        code: "invalid",
+        message: expect.stringMatching(/multipart body is broken/),
+      });
       const without = { ...cut, headers: { "content-type": "multipart/form-data" } };
-      expect(await http.call(admin, { method: "POST", url: "/upload", ...without })).toMatchObject({ code: "invalid", message: expect.stringMatching(/multipart body is broken/) });
+      expect(await http.call(admin, { method: "POST", url: "/upload", ...without })).toMatchObject({
+        code: "invalid",
+        message: expect.stringMatching(/multipart body is broken/),
+      });
       await expect.poll(() => readdir(join(http.engine.dir, "uploads"))).toEqual([]);
     });
 
@@ -278,7 +425,10 @@ describe("the HTTP interface", () => {
     });
 
     test("a failure before the first bytes gets its envelope", async () => {
-      expect(await http.call(admin, { url: "/rows?count=500&failAt=200" })).toMatchObject({ status: "error", code: "unavailable" });
+      expect(await http.call(admin, { url: "/rows?count=500&failAt=200" })).toMatchObject({
+        status: "error",
+        code: "unavailable",
+      });
       expect(seen.rowsEnded).toBe(true);
     });
 
@@ -286,13 +436,17 @@ describe("the HTTP interface", () => {
       const response = await http.app.inject({ url: `/file?sessionid=${admin}` });
       expect(response.body).toBe("bytes");
       expect(response.headers["content-type"]).toBe("application/zip");
-      expect(response.headers["content-disposition"]).toBe(`attachment; filename="a__.zip"; filename*=UTF-8''a%22%C3%A4.zip`);
+      expect(response.headers["content-disposition"]).toBe(
+        `attachment; filename="a__.zip"; filename*=UTF-8''a%22%C3%A4.zip`,
+      );
     });
 
     test("every answer carries the caller's trace, with a span of our own", async () => {
       const sent = `00-${"1".repeat(32)}-${"2".repeat(16)}-01`;
       const kept = await http.app.inject({ url: "/healthz", headers: { traceparent: sent } });
-      expect(kept.headers.traceparent).toMatch(new RegExp(`^00-${"1".repeat(32)}-(?!${"2".repeat(16)})[0-9a-f]{16}-01$`));
+      expect(kept.headers.traceparent).toMatch(
+        new RegExp(`^00-${"1".repeat(32)}-(?!${"2".repeat(16)})[0-9a-f]{16}-01$`),
+      );
       const made = await http.app.inject({ url: "/healthz", headers: { traceparent: "00-bad" } });
       expect(made.headers.traceparent).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/);
     });
@@ -305,7 +459,10 @@ describe("the HTTP interface", () => {
     expect(metrics).toContain(`odp_http_calls_total{method="GET",route="/thing/:name",code="ok"}`);
     expect(metrics).toContain("process_resident_memory_bytes");
     const document = (await http.app.inject({ url: "/openapi.json" })).json();
-    expect(document.paths["/thing/{name}"].get).toMatchObject({ "x-permission": "things:read", parameters: [{ name: "name", in: "path", required: true }] });
+    expect(document.paths["/thing/{name}"].get).toMatchObject({
+      "x-permission": "things:read",
+      parameters: [{ name: "name", in: "path", required: true }],
+    });
     expect(document.paths["/upload"].post.requestBody.content).toHaveProperty("multipart/form-data");
     expect(document.paths["/user/signin"].post.security).toEqual([]);
   });
@@ -314,10 +471,16 @@ describe("the HTTP interface", () => {
 describe("bounds", () => {
   test("a call that hangs ends by its deadline and keeps its place; what does not fit is turned away", async () => {
     const clock = new TestClock();
-    await using http = await openTestHttp({ endpoints: things, runtime: testRuntime(clock), settings: { callsInFlightMax: 1, callsWaitingMax: 1 } });
+    await using http = await openTestHttp({
+      endpoints: things,
+      runtime: testRuntime(clock),
+      settings: { callsInFlightMax: 1, callsWaitingMax: 1 },
+    });
     const [admin, other] = [await http.signIn("admin"), await http.signIn("admin", "second")];
     const hanging = http.call(admin, { url: "/hang" });
-    await expect.poll(async () => (await http.app.inject({ url: "/metrics" })).body).toContain(`odp_http_calls_in_flight{tenant="matrix"} 1`);
+    await expect
+      .poll(async () => (await http.app.inject({ url: "/metrics" })).body)
+      .toContain(`odp_http_calls_in_flight{tenant="matrix"} 1`);
     const waiting = http.call(admin, { url: "/thing/a" });
     await expect.poll(async () => (await http.call(admin, { url: "/thing/b" })).code).toBe("limited");
     expect(await http.call(other, { url: "/thing/a" })).toMatchObject({ status: "ok" });
@@ -334,24 +497,42 @@ describe("bounds", () => {
     const lost = await http.call(admin, { method: "POST", url: "/thing", payload: { name: "a" } });
     expect(lost).toMatchObject({ status: "ok" });
     const refused = await http.call(admin, { method: "POST", url: "/thing", payload: { name: "a" } });
-    expect(refused).toMatchObject({ status: "error", code: "unavailable", message: expect.stringMatching(/audit trail/) });
+    expect(refused).toMatchObject({
+      status: "error",
+      code: "unavailable",
+      message: expect.stringMatching(/audit trail/),
+    });
     expect(await http.call(admin, { url: "/thing/a" })).toMatchObject({ status: "ok" });
     http.trail.broken = false;
     clock.advance(10_000);
-    expect(await http.call(admin, { method: "POST", url: "/thing", payload: { name: "a" } })).toMatchObject({ status: "ok" });
+    expect(await http.call(admin, { method: "POST", url: "/thing", payload: { name: "a" } })).toMatchObject({
+      status: "ok",
+    });
     expect(http.trail.records.map(({ action }) => action)).toContain("audit resumed; 1 entries may be missing");
     expect(await http.audit.verifyChain("matrix")).toMatchObject({ problems: [], runs: 2 });
   });
 });
 
 describe("an interface with gaps is refused at the start", () => {
-  const good = { method: "GET", path: "/a/:x", permission: "a:read", summary: "", input: Type.Object({ x: Type.String() }), output: Free, handler: async () => ({ message: {} }) } as const;
+  const good = {
+    method: "GET",
+    path: "/a/:x",
+    permission: "a:read",
+    summary: "",
+    input: Type.Object({ x: Type.String() }),
+    output: Free,
+    handler: async () => ({ message: {} }),
+  } as const;
   const build = (...endpoints: unknown[]) =>
     buildHttp({
       runtime: testRuntime(),
       endpoints: endpoints as Endpoint[],
       sockets: [],
-      services: { signIn: { bySession: async () => undefined, byPassword: async () => undefined }, audit: { ready: async () => {}, write: async () => {} }, ready: async () => {} },
+      services: {
+        signIn: { bySession: async () => undefined, byPassword: async () => undefined },
+        audit: { ready: async () => {}, write: async () => {} },
+        ready: async () => {},
+      },
       settings: { dataDir: "/nonexistent", version: "0" },
     });
 
@@ -359,7 +540,9 @@ describe("an interface with gaps is refused at the start", () => {
     await expect(build({ ...good, permission: undefined })).rejects.toThrow("GET /a/:x declares no permission");
     await expect(build({ ...good, permission: "everything" })).rejects.toThrow("declares no permission");
     await expect(build({ ...good, input: Type.String() })).rejects.toThrow("input schema that is no object");
-    await expect(build(good, { ...good, path: "/a/:y/", input: Type.Object({ y: Type.String() }) })).rejects.toThrow("Two endpoints answer GET /a/:");
+    await expect(build(good, { ...good, path: "/a/:y/", input: Type.Object({ y: Type.String() }) })).rejects.toThrow(
+      "Two endpoints answer GET /a/:",
+    );
     await expect(build({ ...good, input: Type.Object({}) })).rejects.toThrow("does not name x");
   });
 });

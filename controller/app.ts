@@ -6,8 +6,13 @@ import multipart from "@fastify/multipart";
 import fastify, { type FastifyInstance, type FastifyRequest } from "fastify";
 import { AppError } from "../common/errors.ts";
 import {
-  HTTP_HEAD_DEADLINE_MS, HTTP_KEEP_ALIVE_MS, HTTP_PATH_PARAMETER_MAX_CHARACTERS, HTTP_RECEIVE_DEADLINE_MS, HTTP_UPLOAD_MAX_BYTES,
-  TENANT_CALLS_IN_FLIGHT_MAX, TENANT_CALLS_WAITING_MAX,
+  HTTP_HEAD_DEADLINE_MS,
+  HTTP_KEEP_ALIVE_MS,
+  HTTP_PATH_PARAMETER_MAX_CHARACTERS,
+  HTTP_RECEIVE_DEADLINE_MS,
+  HTTP_UPLOAD_MAX_BYTES,
+  TENANT_CALLS_IN_FLIGHT_MAX,
+  TENANT_CALLS_WAITING_MAX,
 } from "../common/limits.ts";
 import type { Audit } from "./areas/audit/index.ts";
 import { Admission } from "./http/admission.ts";
@@ -76,10 +81,17 @@ export async function buildHttp(parts: HttpParts): Promise<FastifyInstance> {
   app.get("/openapi.json", (_request, reply) => reply.send(document));
   for (const endpoint of endpoints) {
     const { method, path: url } = endpoint;
-    app.route({ method, url, handler: serve({ runtime, signIn: services.signIn, audit: services.audit, admission, uploads }, endpoint) });
+    app.route({
+      method,
+      url,
+      handler: serve({ runtime, signIn: services.signIn, audit: services.audit, admission, uploads }, endpoint),
+    });
   }
   answerOptions(app, endpoints);
-  const upgrades = new Upgrades({ runtime, signIn: services.signIn, audit: services.audit, publicNames: settings.publicNames ?? [] }, sockets);
+  const upgrades = new Upgrades(
+    { runtime, signIn: services.signIn, audit: services.audit, publicNames: settings.publicNames ?? [] },
+    sockets,
+  );
   upgrades.attach(app.server);
   app.addHook("preClose", async () => upgrades.close());
   await app.ready();
@@ -133,7 +145,21 @@ function observe(app: FastifyInstance, runtime: Runtime, metrics: HttpMetrics): 
     const route = request.routeOptions.url ?? "unknown";
     metrics.observe({ method, route, code: exchange.code, seconds: elapsedMs / 1_000 });
     const { tenant, user, code, traceparent } = exchange;
-    runtime.log.info({ method, path: pathOf(request.url), route, status: reply.statusCode, code, elapsedMs, tenant, user, remote: request.ip, traceparent }, "request");
+    runtime.log.info(
+      {
+        method,
+        path: pathOf(request.url),
+        route,
+        status: reply.statusCode,
+        code,
+        elapsedMs,
+        tenant,
+        user,
+        remote: request.ip,
+        traceparent,
+      },
+      "request",
+    );
     done();
   });
 }
@@ -149,7 +175,8 @@ function begin(request: FastifyRequest, runtime: Runtime): void {
     user: "",
     code: "ok",
   };
-  if (contentType !== "" && !/^multipart\/form-data/i.test(contentType)) headers["content-type"] = "application/octet-stream";
+  if (contentType !== "" && !/^multipart\/form-data/i.test(contentType))
+    headers["content-type"] = "application/octet-stream";
 }
 
 function answerFailures(app: FastifyInstance, runtime: Runtime): void {
@@ -168,15 +195,23 @@ function refuseGarbage(error: Error & { readonly code?: string }, socket: Socket
   if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
   const { status, failure } = garbage(error.code);
   const body = JSON.stringify(failureEnvelope(failure, ""));
-  socket.end(`HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${String(Buffer.byteLength(body))}\r\nConnection: close\r\n\r\n${body}`);
+  socket.end(
+    `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${String(Buffer.byteLength(body))}\r\nConnection: close\r\n\r\n${body}`,
+  );
 }
 
 function garbage(code: string | undefined): { readonly status: string; readonly failure: AppError } {
   switch (code) {
     case "HPE_HEADER_OVERFLOW":
-      return { status: "431 Request Header Fields Too Large", failure: new AppError("too_large", "The head of the request is too large.") };
+      return {
+        status: "431 Request Header Fields Too Large",
+        failure: new AppError("too_large", "The head of the request is too large."),
+      };
     case "ERR_HTTP_REQUEST_TIMEOUT":
-      return { status: "408 Request Timeout", failure: new AppError("deadline", "The request did not arrive in time.") };
+      return {
+        status: "408 Request Timeout",
+        failure: new AppError("deadline", "The request did not arrive in time."),
+      };
     default:
       return { status: "400 Bad Request", failure: new AppError("invalid", "This is not a valid HTTP request.") };
   }
@@ -206,6 +241,11 @@ function answerOptions(app: FastifyInstance, endpoints: readonly Endpoint[]): vo
     if (method === "GET") known.add("HEAD");
   }
   for (const [url, known] of methods) {
-    app.options(url, (_request, reply) => reply.header("allow", [...known].sort().join(", ")).code(204).send());
+    app.options(url, (_request, reply) =>
+      reply
+        .header("allow", [...known].sort().join(", "))
+        .code(204)
+        .send(),
+    );
   }
 }

@@ -6,13 +6,26 @@ import { AUDIT_CLASS, AuditService, StoredTrail } from "./areas/audit/index.ts";
 import { ClusterService, clusterRoutes, Membership } from "./areas/cluster/index.ts";
 import { DeploymentService, depotRoutes, DepotService, registerDepotClasses } from "./areas/depots/index.ts";
 import { FileService, fileRoutes } from "./areas/files/index.ts";
-import { hostRoutes, HostService, ownAddresses, StoredCommands, type EntrySink, type Peers } from "./areas/hosts/index.ts";
+import {
+  hostRoutes,
+  HostService,
+  ownAddresses,
+  StoredCommands,
+  type EntrySink,
+  type Peers,
+} from "./areas/hosts/index.ts";
 import { IngestService, RecordWriter } from "./areas/ingest/index.ts";
 import { JobRuns, jobRoutes, JobService, registerJobClasses } from "./areas/jobs/index.ts";
 import { NotificationHub, notificationSockets } from "./areas/notifications/index.ts";
 import { ObjectService, type ObjectChangeEvent } from "./areas/objects/index.ts";
 import { systemPrincipal } from "./areas/permissions/index.ts";
-import { POLICY_GAP_PATH, POLICY_RUN_PATH, policyRoutes, PolicyService, registerPolicyClasses } from "./areas/policies/index.ts";
+import {
+  POLICY_GAP_PATH,
+  POLICY_RUN_PATH,
+  policyRoutes,
+  PolicyService,
+  registerPolicyClasses,
+} from "./areas/policies/index.ts";
 import { queryRoutes, QueryService, searchRoutes, SearchService } from "./areas/query/index.ts";
 import { FileParser, ruleRoutes, RuleService } from "./areas/rules/index.ts";
 import { schemaRoutes, SchemaService } from "./areas/schema/index.ts";
@@ -54,11 +67,25 @@ export async function assemble(options: AssemblyOptions) {
 
   const objects = new ObjectService({ stores, runtime });
   objects.registerSystemClass(AUDIT_CLASS);
-  const audit = new AuditService({ runtime, trail: new StoredTrail({ clock: runtime.clock, stores, objects, ospaceOf }) });
+  const audit = new AuditService({
+    runtime,
+    trail: new StoredTrail({ clock: runtime.clock, stores, objects, ospaceOf }),
+  });
   const users = new UserService({ runtime, stores, tenants, audit });
   const sortFolder = join(options.dataDir, "sorts");
-  const membership = await Membership.open({ kv: (await stores.system()).kv, runtime, controllerId, version: options.version });
-  const query = new QueryService({ objects, runtime, audit, sortFolder, batches: { stores, controllers: membership, objects, runtime } });
+  const membership = await Membership.open({
+    kv: (await stores.system()).kv,
+    runtime,
+    controllerId,
+    version: options.version,
+  });
+  const query = new QueryService({
+    objects,
+    runtime,
+    audit,
+    sortFolder,
+    batches: { stores, controllers: membership, objects, runtime },
+  });
   const search = new SearchService({ objects, runtime, audit, sortFolder });
   const rules = new RuleService({ stores, objects });
   const files = new FileService({ stores, objects, nowMs: () => runtime.clock.nowMs(), random: runtime.random });
@@ -76,9 +103,22 @@ export async function assemble(options: AssemblyOptions) {
   };
   const otherAddresses = () => membership.others().map(({ addresses }) => addresses);
   const desired = { desired: (tenant: string, host: string) => policies.desired(tenant, host) };
-  const actAs = async (tenant: string, traceparent: string) => systemPrincipal(tenant, await ospaceOf(tenant), traceparent);
+  const actAs = async (tenant: string, traceparent: string) =>
+    systemPrincipal(tenant, await ospaceOf(tenant), traceparent);
   const hosts = await HostService.open({
-    stores, objects, query, secrets, runtime, controllerId, actAs, desired, sink, publicNames, agentPort, peers, otherAddresses,
+    stores,
+    objects,
+    query,
+    secrets,
+    runtime,
+    controllerId,
+    actAs,
+    desired,
+    sink,
+    publicNames,
+    agentPort,
+    peers,
+    otherAddresses,
   });
   const links = new PeerLinks({
     runtime,
@@ -110,13 +150,17 @@ export async function assemble(options: AssemblyOptions) {
     await query.maintain(tenant);
     await imports.maintain(tenant);
   };
-  const sweep = async (tenant: string): Promise<void> => void (await (await stores.tenant(tenant)).blobs.sweep(BLOB_SWEEP_GRACE_MS));
+  const sweep = async (tenant: string): Promise<void> =>
+    void (await (await stores.tenant(tenant)).blobs.sweep(BLOB_SWEEP_GRACE_MS));
   const recurring = new Maintenance({ runtime, tenants, intervalMs: MAINTENANCE_INTERVAL_MS, maintain });
   const maintenance = [
     recurring,
     new Maintenance({ runtime, tenants, intervalMs: BLOB_SWEEP_INTERVAL_MS, maintain: sweep }),
   ];
-  objects.onChange((events) => publishChanges(notifications, events), (tenant) => notifications.wanted(tenant, "datachange"));
+  objects.onChange(
+    (events) => publishChanges(notifications, events),
+    (tenant) => notifications.wanted(tenant, "datachange"),
+  );
 
   const endpoints: readonly Endpoint[] = [
     ...userRoutes({ users, tenants }),
@@ -148,7 +192,19 @@ export async function assemble(options: AssemblyOptions) {
   });
 
   return {
-    endpoints, agents, tenants, users, objects, query, rules, hosts, depots, policies, jobs, runs, peerServices,
+    endpoints,
+    agents,
+    tenants,
+    users,
+    objects,
+    query,
+    rules,
+    hosts,
+    depots,
+    policies,
+    jobs,
+    runs,
+    peerServices,
     http: (): Promise<FastifyInstance> =>
       buildHttp({
         runtime,
@@ -157,9 +213,17 @@ export async function assemble(options: AssemblyOptions) {
         services: { signIn: users, audit, ready: () => engine.ready() },
         settings: { dataDir: options.dataDir, version: options.version, publicNames },
         levels: [
-          { name: "odp_object_changes_waiting", help: "Changes of objects that are stored and not taken by their subscribers.", value: () => objects.changesWaiting },
+          {
+            name: "odp_object_changes_waiting",
+            help: "Changes of objects that are stored and not taken by their subscribers.",
+            value: () => objects.changesWaiting,
+          },
           { name: "odp_agent_sessions", help: "Agents connected to this controller.", value: () => hosts.sessionCount },
-          { name: "odp_agent_entries_waiting_bytes", help: "What agents sent and is not stored yet.", value: () => hosts.waitingBytes },
+          {
+            name: "odp_agent_entries_waiting_bytes",
+            help: "What agents sent and is not stored yet.",
+            value: () => hosts.waitingBytes,
+          },
         ],
       }),
     /** What a crash left half done in a tenant is set right. */
@@ -207,7 +271,14 @@ function publishChanges(notifications: NotificationHub, events: readonly ObjectC
   for (const { tenant, class: path, id, action, fields } of events) {
     if (!notifications.wanted(tenant, "datachange")) continue;
     const msg = JSON.stringify({ class: path, id, action, fields });
-    notifications.publish(tenant, { keyspace: ospaceIn(path), source: "objects", subject: "datachange", title: path, reply: "", msg });
+    notifications.publish(tenant, {
+      keyspace: ospaceIn(path),
+      source: "objects",
+      subject: "datachange",
+      title: path,
+      reply: "",
+      msg,
+    });
   }
 }
 

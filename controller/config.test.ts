@@ -13,8 +13,16 @@ function fileWith(text: string): string {
 describe("settings", () => {
   it("have defaults that run alone on one machine", () => {
     expect(readSettings({ PATH: "/bin" })).toMatchObject({
-      host: "127.0.0.1", port: 8080, agentPort: 8081, tenant: "matrix", ospace: "/matrix", adminUser: "admin", adminPassword: undefined,
-      store: "embedded", demo: true, publicNames: ["127.0.0.1"],
+      host: "127.0.0.1",
+      port: 8080,
+      agentPort: 8081,
+      tenant: "matrix",
+      ospace: "/matrix",
+      adminUser: "admin",
+      adminPassword: undefined,
+      store: "embedded",
+      demo: true,
+      publicNames: ["127.0.0.1"],
     });
   });
 
@@ -30,7 +38,10 @@ describe("settings", () => {
 
   it.each([
     [{ ODP_PROT: "1" }, /There is no setting ODP_PROT/],
-    [{ ODP_PORT: "70000" }, /The setting port \(ODP_PORT\) is wrong: it must be a whole number from 0 to 65535, not 70000/],
+    [
+      { ODP_PORT: "70000" },
+      /The setting port \(ODP_PORT\) is wrong: it must be a whole number from 0 to 65535, not 70000/,
+    ],
     [{ ODP_PORT: "1e3" }, /ODP_PORT/],
     [{ ODP_STORE: "sqlite" }, /The setting store .* one of embedded, cluster, not sqlite/],
     [{ ODP_CLUSTER_PREFIX: "Up" }, /The setting cluster_prefix .* 1 to 20 lower-case letters and digits, not Up/],

@@ -39,23 +39,43 @@ export interface Setting {
 }
 
 export const SETTINGS = [
-  { name: "config", meaning: "The configuration file (TOML); only as a variable", default: "odp.toml, when it is there" },
+  {
+    name: "config",
+    meaning: "The configuration file (TOML); only as a variable",
+    default: "odp.toml, when it is there",
+  },
   { name: "host", meaning: "Address the HTTP interface and the agent port listen on", default: "127.0.0.1" },
   { name: "port", meaning: "Port of the HTTP interface", default: "8080" },
   { name: "agent_port", meaning: "Port that agents dial", default: "port + 1" },
-  { name: "public_names", meaning: "Names or addresses agents and other controllers reach this controller by", default: "the host" },
+  {
+    name: "public_names",
+    meaning: "Names or addresses agents and other controllers reach this controller by",
+    default: "the host",
+  },
   { name: "data_dir", meaning: "Folder of the embedded store, keys and temporary files", default: "data" },
   { name: "tenant", meaning: "The first tenant", default: "matrix" },
   { name: "ospace", meaning: "Its name space", default: "/ and the tenant" },
   { name: "admin_user", meaning: "Its administrator", default: "admin" },
   { name: "admin_password", meaning: "The administrator's first password", default: "generated and printed once" },
-  { name: "secret_key_file", meaning: "Key that seals secrets; never in the store", default: "secret.key in data_dir; required on a cluster" },
+  {
+    name: "secret_key_file",
+    meaning: "Key that seals secrets; never in the store",
+    default: "secret.key in data_dir; required on a cluster",
+  },
   { name: "store", meaning: "Where data lies: embedded or cluster", default: "embedded" },
   { name: "etcd_endpoints", meaning: "host:port of etcd members", default: "127.0.0.1:2379" },
   { name: "cassandra_contact_points", meaning: "host:port of Cassandra nodes", default: "127.0.0.1:9042" },
   { name: "cassandra_datacenter", meaning: "The data centre whose nodes are asked", default: "datacenter1" },
-  { name: "cassandra_replication_factor", meaning: "Replicas of the first tenant's data, settled when it is made", default: "3, or as many as there are nodes" },
-  { name: "cluster_prefix", meaning: "Begins every key and keyspace: sets installations on one cluster apart", default: "odp" },
+  {
+    name: "cassandra_replication_factor",
+    meaning: "Replicas of the first tenant's data, settled when it is made",
+    default: "3, or as many as there are nodes",
+  },
+  {
+    name: "cluster_prefix",
+    meaning: "Begins every key and keyspace: sets installations on one cluster apart",
+    default: "odp",
+  },
   { name: "demo", meaning: "1 seeds a small demonstration, 0 leaves it out", default: "1" },
   { name: "local_agent", meaning: "1 runs an agent for this host beside the controller", default: "1" },
   { name: "log_level", meaning: LOG_LEVELS.join(", "), default: "info" },
@@ -65,7 +85,8 @@ type SettingName = (typeof SETTINGS)[number]["name"];
 type Given = ReadonlyMap<SettingName, string>;
 
 /** Variables of the same prefix that other programs of this house read. */
-const VARIABLES_OF_OTHERS = /^ODP_(AGENT_(CONTROLLER|TOKEN|DIR|NAME|OUTBOX_MAX_BYTES)|URL|USER|PASSWORD|REQUIRE_CLUSTER|LOCAL_CACHE|CRASH_ROUNDS|TEST_[A-Z_]+)$/;
+const VARIABLES_OF_OTHERS =
+  /^ODP_(AGENT_(CONTROLLER|TOKEN|DIR|NAME|OUTBOX_MAX_BYTES)|URL|USER|PASSWORD|REQUIRE_CLUSTER|LOCAL_CACHE|CRASH_ROUNDS|TEST_[A-Z_]+)$/;
 
 /**
  * Reads the variables and the configuration file; variables win. `AppError("invalid")` names the setting that is unknown or wrong.
@@ -93,7 +114,12 @@ function fromFile(path: string, required: boolean): Given {
     if (!required && (error as NodeJS.ErrnoException).code === "ENOENT") return new Map();
     throw new AppError("invalid", `The configuration file ${path} cannot be read: ${errorText(error)}`);
   }
-  return new Map(Object.entries(parseToml(path, text)).map(([name, value]) => [known(name, `${name} in ${path}`), textOf(name, value)]));
+  return new Map(
+    Object.entries(parseToml(path, text)).map(([name, value]) => [
+      known(name, `${name} in ${path}`),
+      textOf(name, value),
+    ]),
+  );
 }
 
 function parseToml(path: string, text: string): Record<string, unknown> {
@@ -113,18 +139,28 @@ function textOf(name: string, value: unknown): string {
 
 function known(name: string, shown: string): SettingName {
   const setting = SETTINGS.find((candidate) => candidate.name === name);
-  if (!setting) throw new AppError("invalid", `There is no setting ${shown}. Known: ${SETTINGS.map((one) => one.name).join(", ")}.`);
+  if (!setting)
+    throw new AppError(
+      "invalid",
+      `There is no setting ${shown}. Known: ${SETTINGS.map((one) => one.name).join(", ")}.`,
+    );
   return setting.name;
 }
 
 function settle(given: Given): Settings {
   const text = (name: SettingName, otherwise: string): string => given.get(name) || otherwise;
   const port = portOf(given, "port", 8080);
-  const tenant = matching("tenant", text("tenant", "matrix"), /^[a-z][a-z0-9_]{0,47}$/, "1 to 48 lower-case letters, digits and _");
+  const tenant = matching(
+    "tenant",
+    text("tenant", "matrix"),
+    /^[a-z][a-z0-9_]{0,47}$/,
+    "1 to 48 lower-case letters, digits and _",
+  );
   const dataDir = resolve(text("data_dir", "data").replace(/^~(?=\/|$)/, homedir()));
   const host = text("host", "127.0.0.1");
   const store = oneOf("store", text("store", "embedded"), ["embedded", "cluster"]);
-  if (store === "cluster" && !given.get("secret_key_file")) throw wrong("secret_key_file", "a cluster's controllers must share one");
+  if (store === "cluster" && !given.get("secret_key_file"))
+    throw wrong("secret_key_file", "a cluster's controllers must share one");
   return {
     host,
     port,
@@ -133,7 +169,12 @@ function settle(given: Given): Settings {
     dataDir,
     tenant,
     ospace: matching("ospace", text("ospace", `/${tenant}`), /^\/[\p{L}\p{N}_]+$/u, "a / and one name"),
-    adminUser: matching("admin_user", text("admin_user", "admin"), /^[^\s:/]{1,64}$/, "1 to 64 characters without spaces, : and /"),
+    adminUser: matching(
+      "admin_user",
+      text("admin_user", "admin"),
+      /^[^\s:/]{1,64}$/,
+      "1 to 64 characters without spaces, : and /",
+    ),
     adminPassword: given.get("admin_password") || undefined,
     secretKeyFile: resolve(text("secret_key_file", join(dataDir, "secret.key"))),
     store,
@@ -141,7 +182,12 @@ function settle(given: Given): Settings {
     cassandraContactPoints: endpoints("cassandra_contact_points", text("cassandra_contact_points", "127.0.0.1:9042")),
     cassandraDatacenter: text("cassandra_datacenter", "datacenter1"),
     cassandraReplicationFactor: replicas(given.get("cassandra_replication_factor")),
-    clusterPrefix: matching("cluster_prefix", text("cluster_prefix", "odp"), /^[a-z][a-z0-9]{0,19}$/, "1 to 20 lower-case letters and digits"),
+    clusterPrefix: matching(
+      "cluster_prefix",
+      text("cluster_prefix", "odp"),
+      /^[a-z][a-z0-9]{0,19}$/,
+      "1 to 20 lower-case letters and digits",
+    ),
     demo: yesOrNo("demo", text("demo", "1")),
     localAgent: yesOrNo("local_agent", text("local_agent", "1")),
     logLevel: oneOf("log_level", text("log_level", "info"), LOG_LEVELS),
@@ -154,7 +200,8 @@ function portOf(given: Given, name: SettingName, otherwise: number): number {
 
 function whole(name: SettingName, text: string, { from, to }: { from: number; to: number }): number {
   const value = Number(text);
-  if (!/^\d+$/.test(text) || value < from || value > to) throw wrong(name, `it must be a whole number from ${from} to ${to}, not ${text}`);
+  if (!/^\d+$/.test(text) || value < from || value > to)
+    throw wrong(name, `it must be a whole number from ${from} to ${to}, not ${text}`);
   return value;
 }
 
@@ -178,12 +225,16 @@ function matching(name: SettingName, text: string, pattern: RegExp, form: string
 }
 
 function list(text: string): readonly string[] {
-  return text.split(",").map((part) => part.trim()).filter((part) => part !== "");
+  return text
+    .split(",")
+    .map((part) => part.trim())
+    .filter((part) => part !== "");
 }
 
 function endpoints(name: SettingName, text: string): readonly string[] {
   const all = list(text.replaceAll(/https?:\/\//g, ""));
-  for (const one of all) matching(name, one, /^(\[[0-9a-f:]+\]|[^:\s]+):\d{1,5}$/i, "host:port, several separated by commas");
+  for (const one of all)
+    matching(name, one, /^(\[[0-9a-f:]+\]|[^:\s]+):\d{1,5}$/i, "host:port, several separated by commas");
   return all;
 }
 

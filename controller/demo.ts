@@ -64,9 +64,13 @@ export class Demonstration {
       await this.#until(() => assembly.hosts.isOnline(settings.tenant, this.#options.host));
       await this.#deploy(principal);
       const counts = await this.#firstRecords(principal);
-      if (counts) say(`The demonstration works: ${counts.load} of load and ${counts.log} of log records have arrived. Ask for them:\n  ${this.#example()}\n`);
+      if (counts)
+        say(
+          `The demonstration works: ${counts.load} of load and ${counts.log} of log records have arrived. Ask for them:\n  ${this.#example()}\n`,
+        );
     } catch (error) {
-      if (!this.#stopping.signal.aborted) runtime.log.warn({ reason: errorText(error) }, "the demonstration could not be set up");
+      if (!this.#stopping.signal.aborted)
+        runtime.log.warn({ reason: errorText(error) }, "the demonstration could not be set up");
     }
   }
 
@@ -75,7 +79,11 @@ export class Demonstration {
     const { ospace } = principal;
     for (const spec of classes(ospace)) await objects.createClass(principal, spec, { ifNotExists: true });
     await rules.put(principal, `${ospace}/rules/demo/load`, loadRule(ospace));
-    await rules.put(principal, `${ospace}/rules/demo/log`, this.#systemLog() ? systemLogRule(ospace) : ownLogRule(ospace));
+    await rules.put(
+      principal,
+      `${ospace}/rules/demo/log`,
+      this.#systemLog() ? systemLogRule(ospace) : ownLogRule(ospace),
+    );
     await this.#prepareDepot(principal);
   }
 
@@ -87,7 +95,9 @@ export class Demonstration {
       const path = join(folder, "load.sh");
       await writeFile(path, SCRIPT, { mode: 0o755 });
       const { size } = await stat(path);
-      await depots.create(principal, { ...DEPOT, remark: "Part of the demonstration" }, [{ filename: "load.sh", path, size }]);
+      await depots.create(principal, { ...DEPOT, remark: "Part of the demonstration" }, [
+        { filename: "load.sh", path, size },
+      ]);
     } finally {
       await rm(folder, { recursive: true, force: true });
     }
@@ -97,16 +107,33 @@ export class Demonstration {
     const { policies } = this.#options.assembly;
     const { ospace } = principal;
     const hosts = [this.#options.host];
-    const command = { kind: "command", command: "sh load.sh", ctype: 0, depotname: DEPOT.name, depotversion: DEPOT.version, interval: 5, unit: "second" } as const;
-    await policies.save(principal, { hosts, spec: { ...command, name: "demo-load", rule: `${ospace}/rules/demo/load` } });
+    const command = {
+      kind: "command",
+      command: "sh load.sh",
+      ctype: 0,
+      depotname: DEPOT.name,
+      depotversion: DEPOT.version,
+      interval: 5,
+      unit: "second",
+    } as const;
+    await policies.save(principal, {
+      hosts,
+      spec: { ...command, name: "demo-load", rule: `${ospace}/rules/demo/load` },
+    });
     const path = this.#systemLog() ?? this.#options.logPath;
     const match = `^${basename(path).replaceAll(".", "\\.")}(\\.\\d)?$`;
-    await policies.save(principal, { hosts, spec: { kind: "log", name: "demo-log", rule: `${ospace}/rules/demo/log`, dir: dirname(path), match } });
+    await policies.save(principal, {
+      hosts,
+      spec: { kind: "log", name: "demo-log", rule: `${ospace}/rules/demo/log`, dir: dirname(path), match },
+    });
   }
 
   async #firstRecords(principal: Principal): Promise<{ readonly load: number; readonly log: number } | undefined> {
     const count = async (name: string): Promise<number> => {
-      const [row] = await this.#options.assembly.query.rows(principal, `select count(*) from ${principal.ospace}/demo/${name}`);
+      const [row] = await this.#options.assembly.query.rows(
+        principal,
+        `select count(*) from ${principal.ospace}/demo/${name}`,
+      );
       return Number(row?.["count"] ?? 0);
     };
     let counts: { load: number; log: number } | undefined;

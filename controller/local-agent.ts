@@ -1,6 +1,10 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { join } from "node:path";
-import { LOCAL_AGENT_RESTART_MAX_MS, LOCAL_AGENT_RESTART_MIN_MS, LOCAL_AGENT_STOP_DEADLINE_MS } from "../common/limits.ts";
+import {
+  LOCAL_AGENT_RESTART_MAX_MS,
+  LOCAL_AGENT_RESTART_MIN_MS,
+  LOCAL_AGENT_STOP_DEADLINE_MS,
+} from "../common/limits.ts";
 import { wait } from "../common/time.ts";
 import { LogFile } from "./log-file.ts";
 import type { Runtime } from "./runtime.ts";
@@ -58,14 +62,20 @@ export class LocalAgent {
   async #runOnce(): Promise<string> {
     const { file, dir, host, url, environment } = this.#options;
     const token = await this.#options.token();
-    const env = { PATH: environment["PATH"], HOME: environment["HOME"], LANG: environment["LANG"], TZ: environment["TZ"] };
+    const env = {
+      PATH: environment["PATH"],
+      HOME: environment["HOME"],
+      LANG: environment["LANG"],
+      TZ: environment["TZ"],
+    };
     const own = { ODP_AGENT_CONTROLLER: url, ODP_AGENT_TOKEN: token, ODP_AGENT_DIR: dir, ODP_AGENT_NAME: host };
     const child = spawn(process.execPath, ["--max-semi-space-size=1", "--v8-pool-size=1", file], {
       env: { ...env, ...own },
       stdio: ["ignore", "pipe", "pipe"],
     });
     this.#child = child;
-    for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => this.#log.write(chunk.toString()));
+    for (const stream of [child.stdout, child.stderr])
+      stream.on("data", (chunk: Buffer) => this.#log.write(chunk.toString()));
     if (this.#stopping.signal.aborted) child.kill("SIGTERM");
     return new Promise((resolve, reject) => {
       child.once("error", reject);

@@ -12,7 +12,10 @@ it("keeps every line, rotates at its bound, and lets the oldest generation go", 
   const linesPerFile = LOG_FILE_MAX_BYTES / line.length;
   for (let n = 0; n < linesPerFile * LOG_FILE_GENERATIONS + 1; n += 1) file.write(line);
   const names = readdirSync(join(folder, "log")).sort();
-  expect(names).toEqual(["controller.log", ...Array.from({ length: LOG_FILE_GENERATIONS - 1 }, (_, index) => `controller.log.${index + 1}`)]);
+  expect(names).toEqual([
+    "controller.log",
+    ...Array.from({ length: LOG_FILE_GENERATIONS - 1 }, (_, index) => `controller.log.${index + 1}`),
+  ]);
   expect(readFileSync(file.path, "utf8")).toBe(line);
   expect(statSync(`${file.path}.1`).size).toBe(LOG_FILE_MAX_BYTES);
 });

@@ -51,7 +51,16 @@ async function run(settings: Settings): Promise<void> {
   let agentPort = settings.agentPort;
   const controllerId = randomBytes(8).toString("hex");
   const { publicNames, dataDir } = settings;
-  const assembly = await assemble({ engine, runtime, secrets, controllerId, publicNames, dataDir, version: VERSION, agentPort: () => agentPort });
+  const assembly = await assemble({
+    engine,
+    runtime,
+    secrets,
+    controllerId,
+    publicNames,
+    dataDir,
+    version: VERSION,
+    agentPort: () => agentPort,
+  });
   const password = await firstTenant(assembly, settings, runtime);
   const http = await assembly.http();
   agentPort = await assembly.agents.listen(settings.host, settings.agentPort);
@@ -59,7 +68,9 @@ async function run(settings: Settings): Promise<void> {
   await assembly.join(url);
   announce(settings, url, password);
   const localAgent = settings.localAgent ? startLocalAgent(assembly, { settings, runtime, url }) : undefined;
-  const demonstration = settings.demo ? new Demonstration({ assembly, settings, runtime, host: hostname(), logPath: logFile.path }) : undefined;
+  const demonstration = settings.demo
+    ? new Demonstration({ assembly, settings, runtime, host: hostname(), logPath: logFile.path })
+    : undefined;
   void demonstration?.run((line) => console.log(line));
 
   endOn(["SIGTERM", "SIGINT"], runtime.log, async () => {
@@ -87,7 +98,13 @@ function pooledBytes(): Random["bytes"] {
 function openLog(settings: Settings, file: LogFile): Logger {
   // The terminal is for people: what they are told there, and what goes wrong. The file has everything.
   const terminal = terminalLog(process.stderr);
-  return pino({ level: settings.logLevel }, multistream([{ stream: file, level: settings.logLevel }, { stream: terminal, level: "warn" }]));
+  return pino(
+    { level: settings.logLevel },
+    multistream([
+      { stream: file, level: settings.logLevel },
+      { stream: terminal, level: "warn" },
+    ]),
+  );
 }
 
 /** Drivers of an engine that is not used are never loaded. */
@@ -102,9 +119,17 @@ async function openEngine(settings: Settings, runtime: Runtime): Promise<Engine>
 }
 
 /** Answers the administrator's password when one was generated. */
-async function firstTenant({ tenants, users, repair, start }: Assembly, settings: Settings, runtime: Runtime): Promise<string | undefined> {
+async function firstTenant(
+  { tenants, users, repair, start }: Assembly,
+  settings: Settings,
+  runtime: Runtime,
+): Promise<string | undefined> {
   const { tenant, ospace, adminUser, adminPassword, cassandraReplicationFactor } = settings;
-  const wanted = { name: tenant, ospace, ...(cassandraReplicationFactor && { replicationFactor: cassandraReplicationFactor }) };
+  const wanted = {
+    name: tenant,
+    ospace,
+    ...(cassandraReplicationFactor && { replicationFactor: cassandraReplicationFactor }),
+  };
   await patiently(runtime, () => tenants.ensureTenant(wanted));
   const given = adminPassword === undefined ? {} : { password: adminPassword };
   const administrator = await users.ensureAdministrator({ tenant, username: adminUser, ...given });
@@ -120,7 +145,11 @@ async function patiently<T>({ clock, log }: Runtime, step: () => Promise<T>): Pr
     try {
       return await step();
     } catch (error) {
-      if (!isAppError(error, "unavailable", "unknown_outcome", "deadline") || clock.monotonicMs() - startMs > START_PATIENCE_MS) throw error;
+      if (
+        !isAppError(error, "unavailable", "unknown_outcome", "deadline") ||
+        clock.monotonicMs() - startMs > START_PATIENCE_MS
+      )
+        throw error;
       log.warn({ reason: errorText(error) }, "the start waits for the stores");
       await wait(clock, START_AGAIN_MS);
     }
@@ -130,7 +159,9 @@ async function patiently<T>({ clock, log }: Runtime, step: () => Promise<T>): Pr
 function announce(settings: Settings, url: string, password: string | undefined): void {
   const { tenant, adminUser, adminPassword } = settings;
   const shown = password ?? (adminPassword === undefined ? "as printed at the first start" : "as set");
-  console.log(`odp is ready     ${url}\n  tenant         ${tenant}\n  administrator  ${adminUser}\n  password       ${shown}`);
+  console.log(
+    `odp is ready     ${url}\n  tenant         ${tenant}\n  administrator  ${adminUser}\n  password       ${shown}`,
+  );
   console.log(`  ready after    ${(performance.now() / 1_000).toFixed(2)} s\n`);
 }
 

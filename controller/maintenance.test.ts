@@ -2,7 +2,12 @@ import { expect, it } from "vitest";
 import { TestClock, testRuntime } from "../test/helpers/runtime.ts";
 import { Maintenance } from "./maintenance.ts";
 
-const TENANTS = { list: () => Promise.resolve(["one", "two"].map((name) => ({ name, ospace: `/${name}`, fullname: name, title: name, createdMs: 0 }))) };
+const TENANTS = {
+  list: () =>
+    Promise.resolve(
+      ["one", "two"].map((name) => ({ name, ospace: `/${name}`, fullname: name, title: name, createdMs: 0 })),
+    ),
+};
 
 it("does its work for every tenant each time the interval has passed, also after a failure, and no more once stopped", async () => {
   const clock = new TestClock();
@@ -33,7 +38,12 @@ it("does its work for every tenant each time the interval has passed, also after
 it("does its work at once when it is asked to, once for however many asked", async () => {
   const clock = new TestClock();
   const done: string[] = [];
-  const maintenance = new Maintenance({ runtime: testRuntime(clock), tenants: TENANTS, intervalMs: 1_000, maintain: (tenant) => (done.push(tenant), Promise.resolve()) });
+  const maintenance = new Maintenance({
+    runtime: testRuntime(clock),
+    tenants: TENANTS,
+    intervalMs: 1_000,
+    maintain: (tenant) => (done.push(tenant), Promise.resolve()),
+  });
   maintenance.start();
   for (let asked = 0; asked < 3; asked++) maintenance.soon();
   await expect.poll(() => done).toEqual(["one", "two"]);

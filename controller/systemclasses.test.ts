@@ -23,7 +23,14 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "odp-classes-"));
   const secrets = await openSecretKey({ file: join(folder, "secret.key"), create: true });
   assembly = await assemble({
-    engine, secrets, version: "test", runtime: testRuntime(realClock), controllerId: "classes", publicNames: ["127.0.0.1"], dataDir: folder, agentPort: () => 0,
+    engine,
+    secrets,
+    version: "test",
+    runtime: testRuntime(realClock),
+    controllerId: "classes",
+    publicNames: ["127.0.0.1"],
+    dataDir: folder,
+    agentPort: () => 0,
   });
   await assembly.tenants.ensureTenant({ name: admin.tenant, ospace: admin.ospace });
   systemClasses = (await assembly.objects.catalog(admin)).tree("/").filter((view) => view.system);
@@ -54,7 +61,10 @@ const OFFERED: Readonly<Record<string, string>> = {
 };
 
 test("what the owners of the platform's classes offer to MQL", () => {
-  const offered = systemClasses.map(({ path, guard }) => [path, (["insert", "update", "remove"] as const).filter((name) => guard?.[name]).join(" ")]);
+  const offered = systemClasses.map(({ path, guard }) => [
+    path,
+    (["insert", "update", "remove"] as const).filter((name) => guard?.[name]).join(" "),
+  ]);
   expect(Object.fromEntries(offered)).toEqual(OFFERED);
 });
 
@@ -65,11 +75,25 @@ test("what an owner does not offer is refused, for all classes, and changes noth
     const column = view.columns.find((candidate) => !candidate.sealed && candidate.name !== "tags")?.name ?? "tags";
     const before = await assembly.objects.get(admin, [{ id, class: path }]);
     const texts = [
-      ...(guard?.insert ? [] : [`insert into ${path} id='${id}', ${column}=1`, `insert json '{"class":"${path}","id":"${id}"}'`]),
-      ...(guard?.update ? [] : [`update ${path} set ${column}=null where id='${id}'`, `update ${path} tags = tags + 'x' where id='${id}'`, `delete ${column} from ${path} where id='${id}'`]),
-      ...(guard?.remove ? [] : [`delete from ${path} where id='${id}'`, `delete from /matrix/ where id='${id}' with version`]),
+      ...(guard?.insert
+        ? []
+        : [`insert into ${path} id='${id}', ${column}=1`, `insert json '{"class":"${path}","id":"${id}"}'`]),
+      ...(guard?.update
+        ? []
+        : [
+            `update ${path} set ${column}=null where id='${id}'`,
+            `update ${path} tags = tags + 'x' where id='${id}'`,
+            `delete ${column} from ${path} where id='${id}'`,
+          ]),
+      ...(guard?.remove
+        ? []
+        : [`delete from ${path} where id='${id}'`, `delete from /matrix/ where id='${id}' with version`]),
       `insert into ${path} (id) values ('${id}') at '2020-01-01 00:00:00'`,
-      `alter class ${path} add column mine int`, `alter class ${path} set ttl=1`, `alter class ${path} drop column ${column}`, `drop class ${path}`, `create class ${path}/mine (a int)`,
+      `alter class ${path} add column mine int`,
+      `alter class ${path} set ttl=1`,
+      `alter class ${path} drop column ${column}`,
+      `drop class ${path}`,
+      `create class ${path}/mine (a int)`,
     ];
     // Nothing is found where the owner makes the rows himself and has none.
     for (const text of before[0] ? texts : texts.filter((one) => !/^(update|delete)/.test(one))) {
@@ -88,10 +112,17 @@ test("who may not write writes nothing of the platform's", async () => {
 });
 
 test("sealed columns do not exist for MQL", async () => {
-  const sealed = systemClasses.flatMap((view) => view.columns.filter((column) => column.sealed).map((column) => ({ path: view.path, column: column.name })));
+  const sealed = systemClasses.flatMap((view) =>
+    view.columns.filter((column) => column.sealed).map((column) => ({ path: view.path, column: column.name })),
+  );
   expect(sealed.length).toBeGreaterThan(0);
   for (const { path, column } of sealed) {
-    for (const text of [`select ${column} from ${path}`, `select id from ${path} where ${column} is null`, `select id from ${path} order by ${column}`, `select a.id from ${path} a join (b:${path}) on b.${column} = a.id`]) {
+    for (const text of [
+      `select ${column} from ${path}`,
+      `select id from ${path} where ${column} is null`,
+      `select id from ${path} order by ${column}`,
+      `select a.id from ${path} a join (b:${path}) on b.${column} = a.id`,
+    ]) {
       await expect(assembly.query.rows(admin, text), text).rejects.toMatchObject({ code: "not_found" });
     }
   }
@@ -99,14 +130,18 @@ test("sealed columns do not exist for MQL", async () => {
 
 /** Puts an object there as its owner would; absent where the owner makes the rows himself. */
 async function stored(view: ClassView): Promise<string | undefined> {
-  const values = Object.fromEntries(view.keys.flatMap((name): [string, Value][] => [[name, sample(view.column(name))]])) as Row;
+  const values = Object.fromEntries(
+    view.keys.flatMap((name): [string, Value][] => [[name, sample(view.column(name))]]),
+  ) as Row;
   const isMade = (error: unknown): readonly string[] => {
     if (isAppError(error, "unsupported")) return [];
     throw error;
   };
   const ids =
     view.kind === "entity"
-      ? await assembly.objects.insert(admin, view.path, [view.keys.length === 0 ? { id: "x", ...values } : values]).catch(isMade)
+      ? await assembly.objects
+          .insert(admin, view.path, [view.keys.length === 0 ? { id: "x", ...values } : values])
+          .catch(isMade)
       : await assembly.objects.ingest(admin, view.path, [{ values, timeMs: realClock.nowMs(), identity: "test/1" }]);
   return ids[0];
 }

@@ -11,7 +11,9 @@ export function terminalLog(out: Pick<Writable, "write">): { write(line: string)
     write(line) {
       const { level, msg, err, ...rest } = JSON.parse(line) as Record<string, unknown>;
       const reason = typeof err === "object" && err !== null && "message" in err ? `: ${String(err.message)}` : "";
-      const facts = Object.entries(rest).filter(([name]) => !OF_EVERY_LINE.has(name)).map(([name, value]) => ` ${name}=${typeof value === "string" ? value : JSON.stringify(value)}`);
+      const facts = Object.entries(rest)
+        .filter(([name]) => !OF_EVERY_LINE.has(name))
+        .map(([name, value]) => ` ${name}=${typeof value === "string" ? value : JSON.stringify(value)}`);
       out.write(`${LEVELS[Number(level)] ?? "note"}: ${String(msg)}${reason}${facts.join("")}\n`);
     },
   };

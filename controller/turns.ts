@@ -94,4 +94,8 @@ export class Turns {
 }
 
 /** Of the thread, which there is one of: names are tenants. */
-export const THREAD_TURNS = new Turns({ alone: CALLS_BEGUN_PER_TURN, shared: CALLS_BEGUN_PER_TURN_SHARED, sharedTurns: CALLS_SHARED_TURNS });
+export const THREAD_TURNS = new Turns({
+  alone: CALLS_BEGUN_PER_TURN,
+  shared: CALLS_BEGUN_PER_TURN_SHARED,
+  sharedTurns: CALLS_SHARED_TURNS,
+});

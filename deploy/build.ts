@@ -19,11 +19,25 @@ const COMMON: BuildOptions = {
 const SPLIT: BuildOptions = { splitting: true, chunkNames: "controller-[name]-[hash]" };
 
 /** Bundled CommonJS packages call `require` for Node's own modules. */
-const REQUIRE = "import { createRequire as createRequireOfBundle } from 'node:module'; const require = createRequireOfBundle(import.meta.url);";
+const REQUIRE =
+  "import { createRequire as createRequireOfBundle } from 'node:module'; const require = createRequireOfBundle(import.meta.url);";
 
 await rm("dist", { recursive: true, force: true });
 await Promise.all([
-  build({ ...COMMON, entryPoints: { controller: "controller/main.ts" }, outdir: "dist", packages: "external", ...SPLIT }),
+  build({
+    ...COMMON,
+    entryPoints: { controller: "controller/main.ts" },
+    outdir: "dist",
+    packages: "external",
+    ...SPLIT,
+  }),
   build({ ...COMMON, entryPoints: { odp: "controller/cli/main.ts" }, outdir: "dist", banner: { js: REQUIRE } }),
-  build({ ...COMMON, entryPoints: { agent: "agent/main.ts" }, outdir: "dist", minifySyntax: true, minifyWhitespace: true, banner: { js: REQUIRE } }),
+  build({
+    ...COMMON,
+    entryPoints: { agent: "agent/main.ts" },
+    outdir: "dist",
+    minifySyntax: true,
+    minifyWhitespace: true,
+    banner: { js: REQUIRE },
+  }),
 ]);

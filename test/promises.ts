@@ -14,7 +14,8 @@ export const PROMISES = {
     found: [],
   },
   "ingest-one-holder": {
-    promise: "Whatever paused or doubled controller holds a batch: each line of an agent is stored once, as a record or as an error, and a keyed object ends as its last line says.",
+    promise:
+      "Whatever paused or doubled controller holds a batch: each line of an agent is stored once, as a record or as an error, and a keyed object ends as its last line says.",
     tests: ["controller/areas/ingest/holders.test.ts"],
     found: [
       "The mark of a stream was written unconditionally: a controller that woke set it back, or stored the same lines by another rule text. Now every session claims the stream and every write of the mark is conditional on the one before.",
@@ -24,7 +25,8 @@ export const PROMISES = {
     ],
   },
   "job-one-final-state": {
-    promise: "A job run ends in one final state on each host, decided once for all controllers; when its controller is gone, another one goes on with it.",
+    promise:
+      "A job run ends in one final state on each host, decided once for all controllers; when its controller is gone, another one goes on with it.",
     tests: ["controller/areas/jobs/takeover.test.ts"],
     found: [
       "A controller that woke wrote its own end over the one that was on record. Now the end is decided by a condition in the key-value store, then written into the row at a settled time.",
@@ -34,7 +36,8 @@ export const PROMISES = {
     ],
   },
   "deployment-one-final-state": {
-    promise: "A deployment is on record before anything of it is sent, and each host and depot of it ends in one final state, also when its controller goes away or sleeps.",
+    promise:
+      "A deployment is on record before anything of it is sent, and each host and depot of it ends in one final state, also when its controller goes away or sleeps.",
     tests: ["controller/areas/depots/deployment.test.ts"],
     found: [
       "A deployment whose controller died left no record at all. Now what is meant is written first, and another controller ends it, as the agents said or as expired.",
@@ -42,7 +45,8 @@ export const PROMISES = {
     ],
   },
   "agent-command-once": {
-    promise: "An agent begins a command at most once, and none of an epoch that has passed, also between the arrival of two frames and their being on disk.",
+    promise:
+      "An agent begins a command at most once, and none of an epoch that has passed, also between the arrival of two frames and their being on disk.",
     tests: ["agent/journal.test.ts"],
     found: [
       "While a higher epoch was being written, a lower one still passed and was written over it. Now what is being written counts.",
@@ -50,24 +54,28 @@ export const PROMISES = {
     ],
   },
   "files-keep-their-content": {
-    promise: "Who replaces a file, however late, and dies at whatever point of it, never takes the content from who wrote the file meanwhile.",
+    promise:
+      "Who replaces a file, however late, and dies at whatever point of it, never takes the content from who wrote the file meanwhile.",
     tests: ["controller/areas/files/service.test.ts"],
     found: [
       "The mark that keeps a content bore the name of the file: a writer that slept and then died right after taking off the old content's mark had taken off the one of a newer write of the same content. Now each write has a mark of its own.",
     ],
   },
   "imports-are-whole": {
-    promise: "An import whose controller dies, at whatever point of it, is gone on with by another one until all of it is there, every row once; who comes back late changes nothing.",
+    promise:
+      "An import whose controller dies, at whatever point of it, is gone on with by another one until all of it is there, every row once; who comes back late changes nothing.",
     tests: ["controller/areas/transfer/import.test.ts"],
     found: [],
   },
   "batches-are-whole": {
-    promise: "A batch of MQL whose controller dies, at whatever write of it, is made whole by another one, each change once in effect; a controller that pauses in the middle and wakes changes nothing more.",
+    promise:
+      "A batch of MQL whose controller dies, at whatever write of it, is made whole by another one, each change once in effect; a controller that pauses in the middle and wakes changes nothing more.",
     tests: ["controller/areas/query/batch/batch.test.ts"],
     found: [],
   },
   "controllers-lose-nothing": {
-    promise: "Of several controllers that write one object at the same moment, one of them five seconds behind, none loses an attribute, element, entry or edge that was answered with ok; nothing removed comes back; every indexed value and word finds its object.",
+    promise:
+      "Of several controllers that write one object at the same moment, one of them five seconds behind, none loses an attribute, element, entry or edge that was answered with ok; nothing removed comes back; every indexed value and word finds its object.",
     tests: ["controller/areas/objects/races.test.ts"],
     found: [
       "A word that two columns share fell out of the index when two controllers edited both. Now it is dropped with the time of what was read, and whoever added it looks once more.",
@@ -84,7 +92,8 @@ export const PROMISES = {
     found: [],
   },
   "log-rotation": {
-    promise: "However a log is rotated and whenever the agent is killed, each of its lines is read once as long as it is in some file.",
+    promise:
+      "However a log is rotated and whenever the agent is killed, each of its lines is read once as long as it is in some file.",
     tests: ["agent/plugins/log-policy/rotation.test.ts"],
     found: [
       "What was not read of a file when it was copied and cut off was lost, although the copy held it. Now a life of a file is known by its inode and by what was read of it, and goes on in the copy.",
@@ -109,10 +118,13 @@ export const PROMISES = {
     promise:
       "An agent whose outbox was deleted says so with a record `outbox_lost` and reads its files on from where the controllers had everything: nothing that is still in a file is left out, and lines come twice only from the seconds that record names.",
     tests: ["agent/outbox-copy.test.ts", "test/e2e/exactly-once.test.ts"],
-    found: ["All files were read again from their beginnings, and nothing told that anything was missing. Now the marks have a copy beside the outbox."],
+    found: [
+      "All files were read again from their beginnings, and nothing told that anything was missing. Now the marks have a copy beside the outbox.",
+    ],
   },
   "rule-edited": {
-    promise: "While a rule is edited and everything is killed, each line is an object by one of its texts, none by two, none by neither.",
+    promise:
+      "While a rule is edited and everything is killed, each line is an object by one of its texts, none by two, none by neither.",
     tests: ["test/e2e/exactly-once.test.ts"],
     found: [],
   },
@@ -148,7 +160,8 @@ export const PROMISES = {
     ],
   },
   "peer-certificates": {
-    promise: "A controller's certificate opens the peer service and nothing of agents, an agent's the agent service and nothing of peers.",
+    promise:
+      "A controller's certificate opens the peer service and nothing of agents, an agent's the agent service and nothing of peers.",
     tests: ["controller/grpc/peers.test.ts"],
     found: [],
   },
@@ -174,12 +187,14 @@ export const PROMISES = {
     ],
   },
   "ring-disk-full": {
-    promise: "While the disk of one Cassandra node or one etcd member is full, writing and reading go on, and what was answered ok is there when it serves again.",
+    promise:
+      "While the disk of one Cassandra node or one etcd member is full, writing and reading go on, and what was answered ok is there when it serves again.",
     tests: ["test/ring/loss.test.ts"],
     found: [],
   },
   "ring-clocks-apart": {
-    promise: "Of two controllers whose clocks are five seconds apart each sees and overwrites what the other wrote; marks on contents, leases and lifetimes hold.",
+    promise:
+      "Of two controllers whose clocks are five seconds apart each sees and overwrites what the other wrote; marks on contents, leases and lifetimes hold.",
     tests: ["test/ring/clocks.test.ts"],
     found: [
       "A mark on content that was set by a controller behind in time, soon after another had taken it away, was lost without a word, and the content with the next sweep. Now who takes a mark away leaves the time, and the next mark is above it.",
@@ -187,8 +202,13 @@ export const PROMISES = {
     ],
   },
   "agent-power-cut": {
-    promise: "After a power cut an agent has everything it answered for: entries, positions, the journal of commands, what is wanted of it, who it is, and depots whose deployment was told. Nothing torn is sent, nothing is sent twice under one number.",
-    tests: ["test/durability/outbox.test.ts", "test/durability/small-files.test.ts", "test/durability/traced-agent.test.ts"],
+    promise:
+      "After a power cut an agent has everything it answered for: entries, positions, the journal of commands, what is wanted of it, who it is, and depots whose deployment was told. Nothing torn is sent, nothing is sent twice under one number.",
+    tests: [
+      "test/durability/outbox.test.ts",
+      "test/durability/small-files.test.ts",
+      "test/durability/traced-agent.test.ts",
+    ],
     found: [
       "The folder of the outbox was made and never synced in the folder above: its name, and all that was answered, could be lost. Now every folder of our own is made durable, up to the root.",
       "Appends that shared one sync were frames of their own: a power cut could lose the first and leave the second, a hole in the sequence. Now what one sync makes durable is one frame.",
@@ -204,8 +224,13 @@ export const PROMISES = {
     ],
   },
   "embedded-power-cut": {
-    promise: "After a power cut the embedded store has every content, every stream and the key of its secrets as it answered them; what is half written is never served.",
-    tests: ["test/durability/blobs.test.ts", "test/durability/small-files.test.ts", "test/durability/traced-store.test.ts"],
+    promise:
+      "After a power cut the embedded store has every content, every stream and the key of its secrets as it answered them; what is half written is never served.",
+    tests: [
+      "test/durability/blobs.test.ts",
+      "test/durability/small-files.test.ts",
+      "test/durability/traced-store.test.ts",
+    ],
     found: [
       "A stream reached as far as its file: what a power cut left behind its end was served, and made every repetition a conflict. Now its size is a row that is written after the bytes.",
       "A stream, a content or a key file whose maker was killed before the name was durable was used by the next process as if it were. Now names are synced before anything is answered on them.",
@@ -214,7 +239,8 @@ export const PROMISES = {
     ],
   },
   "definitions-across-a-pause": {
-    promise: "A change of class definitions is known to every controller when it is answered; what a controller that was stopped meanwhile answers with ok is right by the new definitions, and it harms nothing.",
+    promise:
+      "A change of class definitions is known to every controller when it is answered; what a controller that was stopped meanwhile answers with ok is right by the new definitions, and it harms nothing.",
     tests: ["controller/areas/objects/definitions.test.ts", "test/e2e/two-controllers.test.ts"],
     found: [
       "An object inserted on one controller while another dropped its class stayed as an orphan and was answered with ok. Now a class is marked first, and goes when every controller has acknowledged the mark or its lease is over.",
@@ -223,8 +249,13 @@ export const PROMISES = {
     ],
   },
   "bad-neighbours": {
-    promise: "Rubbish, wrong frames, huge messages, agents and clients that never read or never end, floods of agents, entries and calls: others go on, and what waits stays within its bounds.",
-    tests: ["test/e2e/neighbours.test.ts", "controller/areas/hosts/session/entry-room.test.ts", "controller/turns.test.ts"],
+    promise:
+      "Rubbish, wrong frames, huge messages, agents and clients that never read or never end, floods of agents, entries and calls: others go on, and what waits stays within its bounds.",
+    tests: [
+      "test/e2e/neighbours.test.ts",
+      "controller/areas/hosts/session/entry-room.test.ts",
+      "controller/turns.test.ts",
+    ],
     found: [
       "What agents sent and was not stored yet was bounded by its count only: 512 entries of 16 MiB each. Now it is bounded in bytes, of each and of all, and streams wait for room.",
       "A tenant with hundreds of calls made a single call of another wait behind all of them. Now calls of several tenants begin in rotation.",

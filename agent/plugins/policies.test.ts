@@ -32,10 +32,18 @@ afterEach(async () => {
 
 describe("samples", () => {
   it("are what a controller accepts and a plugin takes", () => {
-    for (const [plugin, schema] of [["command-policy", CommandPolicySpec], ["log-policy", LogPolicySpec]] as const) {
+    for (const [plugin, schema] of [
+      ["command-policy", CommandPolicySpec],
+      ["log-policy", LogPolicySpec],
+    ] as const) {
       const spec: unknown = JSON.parse(readFileSync(join(import.meta.dirname, plugin, "sample.json"), "utf8"));
       expect(Value.Check(schema, spec), plugin).toBe(true);
-      const work = { policy: { name: "s", revision: 1, spec: "", depot: undefined, conf: "" }, spec, folder, depotFolder: undefined };
+      const work = {
+        policy: { name: "s", revision: 1, spec: "", depot: undefined, conf: "" },
+        spec,
+        folder,
+        depotFolder: undefined,
+      };
       const kind = plugin.split("-")[0];
       expect(POLICY_PLUGINS.find((candidate) => candidate.kind === kind)?.create(work, host)).toBeDefined();
     }
@@ -44,7 +52,14 @@ describe("samples", () => {
 
 describe("a command policy", () => {
   it("counts due times that pass while a run goes on, each once, and runs no two at a time", async () => {
-    apply(1, command({ command: `mkdir ${folder}/lock && sleep 2.2 && rmdir ${folder}/lock && echo done`, interval: 1, unit: "second" }));
+    apply(
+      1,
+      command({
+        command: `mkdir ${folder}/lock && sleep 2.2 && rmdir ${folder}/lock && echo done`,
+        interval: 1,
+        unit: "second",
+      }),
+    );
     await until(async () => (await bodies("run")).length >= 2);
     const runs = await bodies("run");
     expect(runs.every(({ state }) => state === "ok")).toBe(true);
@@ -57,7 +72,12 @@ describe("a command policy", () => {
     await supervisor.stop();
     await outbox.close();
     await open(256 * 1024);
-    while (outbox.hasRoom()) await outbox.append([{ body: { $case: "output", value: { commandId: "fill", stderr: false, offset: 0, data: Buffer.alloc(20_000) } } }]);
+    while (outbox.hasRoom())
+      await outbox.append([
+        {
+          body: { $case: "output", value: { commandId: "fill", stderr: false, offset: 0, data: Buffer.alloc(20_000) } },
+        },
+      ]);
     const fullAt = outbox.nextSequence;
     apply(1, command({ command: "echo x", interval: 1, unit: "second" }));
     const since = Date.now();
@@ -81,7 +101,10 @@ describe("a command policy", () => {
   it("that is a daemon is started again when it ends", async () => {
     apply(1, command({ command: "echo hello; exit 4", isdaemon: true }));
     await until(async () => (await bodies("run")).length >= 2);
-    expect((await bodies("run")).slice(0, 2)).toMatchObject([{ state: "failed", code: 4, records: 1 }, { state: "failed", code: 4, records: 1 }]);
+    expect((await bodies("run")).slice(0, 2)).toMatchObject([
+      { state: "failed", code: 4, records: 1 },
+      { state: "failed", code: 4, records: 1 },
+    ]);
   });
 });
 
@@ -124,8 +147,16 @@ describe("a log policy", () => {
   });
 
   it("reads files with an order one after the other", async () => {
-    for (const month of ["feb", "jan", "mar"]) await appendFile(join(folder, `app-${month}.log`), `${month} 1\n${month} 2\n`);
-    apply(1, logs({ match: "^app-(?<month>\\w+)\\.log$", priority: ["month"], translation: { month: { jan: 1, feb: 2, mar: 3 } } }));
+    for (const month of ["feb", "jan", "mar"])
+      await appendFile(join(folder, `app-${month}.log`), `${month} 1\n${month} 2\n`);
+    apply(
+      1,
+      logs({
+        match: "^app-(?<month>\\w+)\\.log$",
+        priority: ["month"],
+        translation: { month: { jan: 1, feb: 2, mar: 3 } },
+      }),
+    );
     await until(async () => (await records()).length === 6);
     expect(await records()).toEqual(["jan 1", "jan 2", "feb 1", "feb 2", "mar 1", "mar 2"]);
   });
@@ -134,14 +165,28 @@ describe("a log policy", () => {
 async function open(maxBytes = 1 << 24): Promise<void> {
   const random = seededRandom(Math.floor(performance.now()));
   outbox = await Outbox.open({ folder: join(folder, `outbox-${maxBytes}`), clock: realClock, random, maxBytes });
-  const exec = createExec({ clock: realClock, folder: join(folder, "running"), environment: { PATH: process.env.PATH } });
+  const exec = createExec({
+    clock: realClock,
+    folder: join(folder, "running"),
+    environment: { PATH: process.env.PATH },
+  });
   const depots = { folder: () => undefined, ensure: () => Promise.reject(new Error("no depots here")) };
-  host = createHost({ log: (level, message, fields) => void log.push(`${level} ${message} ${JSON.stringify(fields)}`), clock: realClock, random, exec, depots, outbox });
+  host = createHost({
+    log: (level, message, fields) => void log.push(`${level} ${message} ${JSON.stringify(fields)}`),
+    clock: realClock,
+    random,
+    exec,
+    depots,
+    outbox,
+  });
   supervisor = new Supervisor({ host, plugins: POLICY_PLUGINS, folder: join(folder, "policies") });
 }
 
 function apply(revision: number, spec: CommandPolicySpec | LogPolicySpec): void {
-  supervisor.apply({ revision, policies: [{ name: "p", revision, spec: JSON.stringify(spec), depot: undefined, conf: "" }] });
+  supervisor.apply({
+    revision,
+    policies: [{ name: "p", revision, spec: JSON.stringify(spec), depot: undefined, conf: "" }],
+  });
 }
 
 function command(spec: Partial<CommandPolicySpec>): CommandPolicySpec {
@@ -156,7 +201,8 @@ async function bodies<C extends "run" | "gap" | "records">(kind: C, from = 1) {
   const reader = outbox.reader(Math.max(from, outbox.firstSequence));
   const found = [];
   for (let entries = await reader.next(100, 1 << 20); entries.length > 0; entries = await reader.next(100, 1 << 20)) {
-    for (const { body } of entries) if (body?.$case === kind) found.push(body.value as Extract<typeof body, { $case: C }>["value"]);
+    for (const { body } of entries)
+      if (body?.$case === kind) found.push(body.value as Extract<typeof body, { $case: C }>["value"]);
   }
   await reader.close();
   return found;
@@ -169,10 +215,15 @@ async function records(): Promise<string[]> {
 async function everySecondOnce(from = 1): Promise<void> {
   const runs = (await bodies("run", from)).map(({ scheduledMs }) => scheduledMs);
   const gaps = await bodies("gap", from);
-  const covered = [...runs, ...gaps.flatMap(({ fromMs, count }) => Array.from({ length: count }, (_, index) => fromMs + index * 1_000))].sort((a, b) => a - b);
+  const covered = [
+    ...runs,
+    ...gaps.flatMap(({ fromMs, count }) => Array.from({ length: count }, (_, index) => fromMs + index * 1_000)),
+  ].sort((a, b) => a - b);
   expect(covered).toEqual(Array.from({ length: covered.length }, (_, index) => (covered[0] ?? 0) + index * 1_000));
 }
 
 function until(probe: () => Promise<boolean | undefined>): Promise<true> {
-  return eventually(`what is expected; log:\n${log.slice(-5).join("\n")}`, 20_000, async () => ((await probe()) ? true : undefined));
+  return eventually(`what is expected; log:\n${log.slice(-5).join("\n")}`, 20_000, async () =>
+    (await probe()) ? true : undefined,
+  );
 }

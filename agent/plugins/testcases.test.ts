@@ -27,8 +27,20 @@ describe("golden cases", () => {
     await cp(folder, join(work, "case"), { recursive: true });
     const controller = await FakeController.start();
     const end = new AbortController();
-    const world = { clock: realClock, random: seededRandom(1), log: () => undefined, environment: { PATH: process.env.PATH }, version: "test" };
-    const config = { controller: controller.url, token: controller.joinToken, name: "h", folder: join(work, "agent"), outboxMaxBytes: OUTBOX_MAX_BYTES };
+    const world = {
+      clock: realClock,
+      random: seededRandom(1),
+      log: () => undefined,
+      environment: { PATH: process.env.PATH },
+      version: "test",
+    };
+    const config = {
+      controller: controller.url,
+      token: controller.joinToken,
+      name: "h",
+      folder: join(work, "agent"),
+      outboxMaxBytes: OUTBOX_MAX_BYTES,
+    };
     const done = runAgent(config, world, end.signal);
     stop = async () => {
       end.abort();
@@ -38,11 +50,17 @@ describe("golden cases", () => {
     };
     const spec = readFileSync(join(folder, "policy.json"), "utf8").replaceAll("$CASE", join(work, "case"));
     controller.want({ revision: 1, policies: [{ name: "case", revision: 1, spec, depot: undefined, conf: "" }] });
-    const expected = readFileSync(join(folder, "expected.txt"), "utf8").split("\n---\n").map((text) => text.replace(/\n$/, ""));
+    const expected = readFileSync(join(folder, "expected.txt"), "utf8")
+      .split("\n---\n")
+      .map((text) => text.replace(/\n$/, ""));
     await appendWhenSeen(controller, join(work, "case"), folder);
     await controller.until("all records", () => controller.records().length >= expected.length);
-    const entries = [...controller.bodies("records")].sort((a, b) => (a.source < b.source ? -1 : a.source > b.source ? 1 : 0));
-    const records = entries.flatMap((entry) => entry.records.map((record) => `${groupsOf(entry.groups)}${record.toString()}`));
+    const entries = [...controller.bodies("records")].sort((a, b) =>
+      a.source < b.source ? -1 : a.source > b.source ? 1 : 0,
+    );
+    const records = entries.flatMap((entry) =>
+      entry.records.map((record) => `${groupsOf(entry.groups)}${record.toString()}`),
+    );
     expect(records.slice(0, expected.length)).toEqual(expected);
   });
 });

@@ -14,7 +14,11 @@ describe("records of a stream", () => {
   });
 
   it("end at a delimiter with delimitereol", () => {
-    expect(cutAll({ delimiter: "</e>", delimitereol: true }, "<e>1</e>\n<e>2</e>rest")).toEqual(["<e>1</e>", "<e>2</e>", "rest"]);
+    expect(cutAll({ delimiter: "</e>", delimitereol: true }, "<e>1</e>\n<e>2</e>rest")).toEqual([
+      "<e>1</e>",
+      "<e>2</e>",
+      "rest",
+    ]);
     expect(cutAll({ delimiter: "^--$", delimitereol: true }, "a\nb\n--\nc\n--\n")).toEqual(["a\nb\n--", "c\n--"]);
   });
 
@@ -30,7 +34,8 @@ describe("records of a stream", () => {
     const text = "x1;;\nab\r\nx2;x3\n\n;x4\nx5ü;";
     for (const rule of rules) {
       const whole = cutAll(rule, text);
-      for (const size of [1, 2, 3, 5, 7]) expect(cutAll(rule, text, size), `${JSON.stringify(rule)} by ${size}`).toEqual(whole);
+      for (const size of [1, 2, 3, 5, 7])
+        expect(cutAll(rule, text, size), `${JSON.stringify(rule)} by ${size}`).toEqual(whole);
     }
   });
 
@@ -39,7 +44,11 @@ describe("records of a stream", () => {
     const records = new RecordStream(compileCutter({}));
     const cut = [];
     for (const chunk of chopped(`a\n${long}\nb\n`, 100_000)) cut.push(...records.push(chunk));
-    expect(cut.map((record) => [record.bytes.length, record.cut])).toEqual([[1, false], [RECORD_MAX_BYTES, true], [1, false]]);
+    expect(cut.map((record) => [record.bytes.length, record.cut])).toEqual([
+      [1, false],
+      [RECORD_MAX_BYTES, true],
+      [1, false],
+    ]);
     expect(cut[2]?.offset).toBe(2 + long.length + 1);
   });
 });

@@ -66,7 +66,8 @@ function boundariesOf(rules: CutRules): Boundaries {
 }
 
 function* lineBreaks(bytes: Uint8Array): Iterable<Boundary> {
-  for (let at = bytes.indexOf(LINE_FEED); at >= 0; at = bytes.indexOf(LINE_FEED, at + 1)) yield { end: at, next: at + 1 };
+  for (let at = bytes.indexOf(LINE_FEED); at >= 0; at = bytes.indexOf(LINE_FEED, at + 1))
+    yield { end: at, next: at + 1 };
 }
 
 function linesThatMatch(pattern: Pattern, atEnd: boolean): Boundaries {
@@ -78,7 +79,9 @@ function linesThatMatch(pattern: Pattern, atEnd: boolean): Boundaries {
       if (found < 0 && !final) return;
       const end = found < 0 ? bytes.length : found;
       const next = Math.min(end + 1, bytes.length);
-      const text = decoder.decode(bytes.subarray(start, bytes[end - 1] === CARRIAGE_RETURN && end > start ? end - 1 : end));
+      const text = decoder.decode(
+        bytes.subarray(start, bytes[end - 1] === CARRIAGE_RETURN && end > start ? end - 1 : end),
+      );
       if (pattern.test(text)) yield atEnd ? { end, next } : { end: start, next: start };
       start = found < 0 ? bytes.length : next;
     }
@@ -93,7 +96,8 @@ function placesThatMatch(pattern: Pattern, atEnd: boolean): Boundaries {
       const match = pattern.exec(text, from);
       // A match at the very end could grow with what follows.
       if (!match || (match.end === text.length && !final)) return;
-      if (match.end > match.start) yield atEnd ? { end: match.end, next: match.end } : { end: match.start, next: match.start };
+      if (match.end > match.start)
+        yield atEnd ? { end: match.end, next: match.end } : { end: match.start, next: match.start };
       from = Math.max(match.end, from + 1);
     }
   };
@@ -182,7 +186,11 @@ export class RecordStream {
 
   #cut(bytes: Uint8Array, final: boolean): StreamRecord[] {
     const { pieces, consumed, skipping } = this.#cutter.cut(bytes, { final, skipping: this.#skipping });
-    const records = pieces.map(({ start, end, cut }) => ({ bytes: bytes.slice(start, end), offset: this.#offset + start, cut }));
+    const records = pieces.map(({ start, end, cut }) => ({
+      bytes: bytes.slice(start, end),
+      offset: this.#offset + start,
+      cut,
+    }));
     this.#rest = bytes.slice(consumed);
     this.#offset += consumed;
     this.#skipping = skipping;

@@ -10,7 +10,9 @@ const description = {
   version: Version,
   remark: Type.Optional(Type.String({ maxLength: DEPOT_REMARK_MAX_CHARS })),
   tags: Type.Optional(Tags),
-  command: Type.Optional(Type.String({ maxLength: DEPOT_COMMAND_MAX_CHARS, description: "run in the depot's folder once it is in place" })),
+  command: Type.Optional(
+    Type.String({ maxLength: DEPOT_COMMAND_MAX_CHARS, description: "run in the depot's folder once it is in place" }),
+  ),
 };
 
 export const DepotCreate = Type.Object(description);
@@ -20,8 +22,15 @@ export const DepotUpdate = Type.Object({
 });
 
 export const DepotList = Type.Object({});
-export const DepotSelect = Type.Object({ name: Name, version: Type.Optional(Type.String({ maxLength: 50, description: "empty: the newest" })) });
-export const DepotFileSelect = Type.Object({ name: Name, version: Version, filepath: Type.String({ minLength: 1, maxLength: 1_024 }) });
+export const DepotSelect = Type.Object({
+  name: Name,
+  version: Type.Optional(Type.String({ maxLength: 50, description: "empty: the newest" })),
+});
+export const DepotFileSelect = Type.Object({
+  name: Name,
+  version: Version,
+  filepath: Type.String({ minLength: 1, maxLength: 1_024 }),
+});
 export const DepotDiffSelect = Type.Object({ name: Name, version: Version, compareVersion: Version });
 
 export const DepotFileChange = Type.Object({
@@ -54,7 +63,9 @@ export type DepotSummary = Static<typeof DepotSummary>;
 
 export const DepotRecord = Type.Object({
   ...DepotSummary.properties,
-  files: Type.Array(Type.Object({ path: Type.String(), digest: Type.String(), size: Type.Integer(), executable: Type.Boolean() })),
+  files: Type.Array(
+    Type.Object({ path: Type.String(), digest: Type.String(), size: Type.Integer(), executable: Type.Boolean() }),
+  ),
 });
 export type DepotRecord = Static<typeof DepotRecord>;
 

@@ -7,7 +7,9 @@ export const FilePath = Type.Object({ "*": Type.String(), issys: Flag });
 export const FileRead = Type.Object({
   "*": Type.String(),
   issys: Flag,
-  type: Type.Optional(Type.String({ description: "file: the text as message; open, download: the bytes; check: whether it is there" })),
+  type: Type.Optional(
+    Type.String({ description: "file: the text as message; open, download: the bytes; check: whether it is there" }),
+  ),
 });
 
 export const FileWrite = Type.Object({

@@ -10,7 +10,9 @@ const definition = {
   dir: Type.Optional(Text(300)),
   description: Type.Optional(Text(4_000)),
   group: Type.Optional(Text(200)),
-  groupmode: Type.Optional(Type.Union([Type.Literal("one"), Type.Literal("parallel"), Type.Literal("sequence"), Type.Literal("")])),
+  groupmode: Type.Optional(
+    Type.Union([Type.Literal("one"), Type.Literal("parallel"), Type.Literal("sequence"), Type.Literal("")]),
+  ),
   host: Type.Optional(Type.Array(Text(255), { maxItems: JOB_HOSTS_MAX })),
   begin: Type.Optional(Text(64_000)),
   end: Type.Optional(Text(64_000)),
@@ -64,7 +66,11 @@ export const JobSelect = Type.Object({ "*": Name });
 
 export const JobExecution = Type.Object({
   "*": Name,
-  param: Type.Optional(Type.String({ description: "JSON object; `HOST!` overrides the host, `timeout` the time; the rest is the environment" })),
+  param: Type.Optional(
+    Type.String({
+      description: "JSON object; `HOST!` overrides the host, `timeout` the time; the rest is the environment",
+    }),
+  ),
   receive_output: Type.Optional(Type.Boolean({ description: "waits for the end and answers the output" })),
   timeout: Type.Optional(Type.Integer({ description: "seconds" })),
 });

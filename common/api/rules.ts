@@ -1,11 +1,22 @@
 import { Type } from "typebox";
 
-const Key = Type.String({ minLength: 1, maxLength: 500, description: "Configuration key of the rule, such as /matrix/rules/access" });
+const Key = Type.String({
+  minLength: 1,
+  maxLength: 500,
+  description: "Configuration key of the rule, such as /matrix/rules/access",
+});
 
-export const RuleQuery = Type.Object({ class: Type.Optional(Type.String({ description: "Only rules whose records go to this class" })) });
+export const RuleQuery = Type.Object({
+  class: Type.Optional(Type.String({ description: "Only rules whose records go to this class" })),
+});
 
 export const RuleList = Type.Array(
-  Type.Object({ key: Type.String(), class: Type.String(), type: Type.String(), value: Type.String({ description: "The rule's text" }) }),
+  Type.Object({
+    key: Type.String(),
+    class: Type.String(),
+    type: Type.String(),
+    value: Type.String({ description: "The rule's text" }),
+  }),
 );
 
 export const RulePut = Type.Object({ key: Key, value: Type.String({ description: "The rule's text: option lines" }) });
@@ -15,8 +26,14 @@ export const RuleKey = Type.Object({ key: Key });
 export const RuleNew = Type.Object({
   class: Type.String({ minLength: 1 }),
   type: Type.Union([Type.Literal("text"), Type.Literal("json"), Type.Literal("csv"), Type.Literal("grok")]),
-  fields: Type.Optional(Type.Array(Type.String(), { description: "Of grok: names of patterns, tried in this order; of csv and text: class fields" })),
-  mapping: Type.Optional(Type.Record(Type.String(), Type.String(), { description: "Of grok: class field to captured name" })),
+  fields: Type.Optional(
+    Type.Array(Type.String(), {
+      description: "Of grok: names of patterns, tried in this order; of csv and text: class fields",
+    }),
+  ),
+  mapping: Type.Optional(
+    Type.Record(Type.String(), Type.String(), { description: "Of grok: class field to captured name" }),
+  ),
 });
 
 export const ParseFileQuery = Type.Object({

@@ -85,7 +85,11 @@ export const FieldRecord = Type.Object({
 export type FieldRecord = Static<typeof FieldRecord>;
 
 /** The record of a class with its fields in full; `indexing` is of the words that come with `autosearch`. */
-export const ClassDetails = Type.Object({ ...ClassRecord.properties, fields: Type.Array(FieldRecord), indexing: Type.Optional(Indexing) });
+export const ClassDetails = Type.Object({
+  ...ClassRecord.properties,
+  fields: Type.Array(FieldRecord),
+  indexing: Type.Optional(Indexing),
+});
 export type ClassDetails = Static<typeof ClassDetails>;
 
 export const SchemaTable = Type.Object({ table: Type.String() });

@@ -4,9 +4,15 @@ const Flag = (description: string) => Type.Optional(Type.Boolean({ description }
 const Names = (description: string) => Type.Optional(Type.String({ description }));
 
 export const ExportInput = Type.Object({
-  class: Type.Optional(Type.String({ description: "A class path; with a slash at its end with its subclasses. The whole tenant when absent" })),
+  class: Type.Optional(
+    Type.String({
+      description: "A class path; with a slash at its end with its subclasses. The whole tenant when absent",
+    }),
+  ),
   recursive: Flag("With all subclasses"),
-  limit: Type.Optional(Type.Integer({ description: "Objects of each class at most; 0: definitions only; -1 or absent: all" })),
+  limit: Type.Optional(
+    Type.Integer({ description: "Objects of each class at most; 0: definitions only; -1 or absent: all" }),
+  ),
   filetype: Type.Optional(Type.String({ description: "mql (default) or xlsx" })),
   template: Flag("Definitions only"),
   templdate: Flag("The same as template"),

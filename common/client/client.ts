@@ -57,19 +57,32 @@ export class Client {
   async #envelope(method: string, path: string, { query, body }: CallOptions): Promise<Envelope> {
     const { url, authorization, fetch, timeoutMs } = this.#options;
     const json = body === undefined ? {} : { body: JSON.stringify(body) };
-    const headers = { authorization, accept: "application/json", ...(body === undefined ? {} : { "content-type": "application/json" }) };
+    const headers = {
+      authorization,
+      accept: "application/json",
+      ...(body === undefined ? {} : { "content-type": "application/json" }),
+    };
     try {
       const signal = AbortSignal.timeout(timeoutMs);
-      const response = await fetch(`${url.replace(/\/+$/, "")}${path}${queryText(query)}`, { method, headers, signal, ...json });
+      const response = await fetch(`${url.replace(/\/+$/, "")}${path}${queryText(query)}`, {
+        method,
+        headers,
+        signal,
+        ...json,
+      });
       return JSON.parse(await response.text()) as Envelope;
     } catch (error) {
-      throw new AppError("unavailable", `${url} does not answer as a controller does: ${errorText(error)}.`, { cause: error });
+      throw new AppError("unavailable", `${url} does not answer as a controller does: ${errorText(error)}.`, {
+        cause: error,
+      });
     }
   }
 }
 
 function queryText(query: CallOptions["query"]): string {
-  const pairs = Object.entries(query ?? {}).flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as [string, string]]));
+  const pairs = Object.entries(query ?? {}).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, value] as [string, string]],
+  );
   return pairs.length === 0 ? "" : `?${new URLSearchParams(pairs).toString()}`;
 }
 

@@ -17,8 +17,21 @@ export interface Script extends At {
 }
 
 export type Statement =
-  | Select | Union | SelectEdgeTypes | Insert | InsertJson | Update | Delete | CreateClass | DropClass | AlterClass | CreateEdgeType
-  | DropEdgeType | Match | Batch | Explain;
+  | Select
+  | Union
+  | SelectEdgeTypes
+  | Insert
+  | InsertJson
+  | Update
+  | Delete
+  | CreateClass
+  | DropClass
+  | AlterClass
+  | CreateEdgeType
+  | DropEdgeType
+  | Match
+  | Batch
+  | Explain;
 
 // Values
 
@@ -320,7 +333,12 @@ export interface DropClass extends At {
 export type ClassAlteration =
   | { readonly kind: "addColumn"; readonly column: ColumnDefinition; readonly span: Span }
   | { readonly kind: "dropColumn" | "addKey" | "dropKey"; readonly name: string; readonly span: Span }
-  | { readonly kind: "addIndex" | "dropIndex"; readonly name: string; readonly type: string | undefined; readonly span: Span }
+  | {
+      readonly kind: "addIndex" | "dropIndex";
+      readonly name: string;
+      readonly type: string | undefined;
+      readonly span: Span;
+    }
   | { readonly kind: "setOptions"; readonly options: readonly ClassOption[]; readonly span: Span };
 
 export interface AlterClass extends At {

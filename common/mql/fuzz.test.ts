@@ -30,7 +30,10 @@ class Words {
   }
 
   stream(): readonly string[] {
-    const begin = ["SELECT", "INSERT INTO", "UPDATE", "DELETE", "CREATE CLASS", "ALTER CLASS", "MATCH (", "BEGIN", "EXPLAIN"][this.below(9)] ?? "";
+    const begin =
+      ["SELECT", "INSERT INTO", "UPDATE", "DELETE", "CREATE CLASS", "ALTER CLASS", "MATCH (", "BEGIN", "EXPLAIN"][
+        this.below(9)
+      ] ?? "";
     return [begin, ...Array.from({ length: this.below(30) }, () => this.any())];
   }
 
@@ -53,7 +56,9 @@ function wordsOf(text: string): readonly string[] {
 }
 
 function bare({ statements }: Script): unknown {
-  return JSON.parse(JSON.stringify(statements, (key, value: unknown) => (key === "span" || key === "index" ? undefined : value)));
+  return JSON.parse(
+    JSON.stringify(statements, (key, value: unknown) => (key === "span" || key === "index" ? undefined : value)),
+  );
 }
 
 /** A text is refused with its place, or it means something that can be written again; whether it is the one or the other. */
@@ -67,27 +72,35 @@ function isParsed(text: string, told: string): boolean {
     return true;
   } catch (error) {
     if (!isAppError(error, "syntax")) throw new Error(`${told}: ${text}`, { cause: error });
-    expect(error.details, `${told}: ${text}`).toEqual({ line: expect.any(Number) as number, column: expect.any(Number) as number });
+    expect(error.details, `${told}: ${text}`).toEqual({
+      line: expect.any(Number) as number,
+      column: expect.any(Number) as number,
+    });
     return false;
   }
 }
 
 test.each(SEEDS)("words in any order never break the parser (seed %i)", (seed) => {
   const words = new Words(seededRandom(seed));
-  const parsed = Array.from({ length: ROUNDS }, (_, round) => isParsed(words.stream().join(" "), `seed ${seed} round ${round}`)).filter(Boolean);
+  const parsed = Array.from({ length: ROUNDS }, (_, round) =>
+    isParsed(words.stream().join(" "), `seed ${seed} round ${round}`),
+  ).filter(Boolean);
   expect(parsed.length).toBeLessThan(ROUNDS / 2);
 });
 
-test.each(SEEDS)("what a few changes make of statements parses to something that prints, or is refused with its place (seed %i)", (seed) => {
-  const random = seededRandom(seed);
-  const words = new Words(random);
-  const generator = new TreeGenerator(random);
-  let parsed = 0;
-  for (let round = 0; round < ROUNDS; round += 1) {
-    const text = words.changed(wordsOf(printStatement(generator.statement()))).join(" ");
-    if (isParsed(text, `seed ${seed} round ${round}`)) parsed += 1;
-  }
-  // Both happen often enough to prove something.
-  expect(parsed).toBeGreaterThan(ROUNDS / 20);
-  expect(parsed).toBeLessThan(ROUNDS);
-});
+test.each(SEEDS)(
+  "what a few changes make of statements parses to something that prints, or is refused with its place (seed %i)",
+  (seed) => {
+    const random = seededRandom(seed);
+    const words = new Words(random);
+    const generator = new TreeGenerator(random);
+    let parsed = 0;
+    for (let round = 0; round < ROUNDS; round += 1) {
+      const text = words.changed(wordsOf(printStatement(generator.statement()))).join(" ");
+      if (isParsed(text, `seed ${seed} round ${round}`)) parsed += 1;
+    }
+    // Both happen often enough to prove something.
+    expect(parsed).toBeGreaterThan(ROUNDS / 20);
+    expect(parsed).toBeLessThan(ROUNDS);
+  },
+);

@@ -11,5 +11,7 @@ export const RESERVED: ReadonlySet<string> = new Set(RESERVED_WORDS.split(" "));
 
 /** By their spelling in upper and in lower case; any other spelling is looked up in upper case. */
 export const KEYWORDS: ReadonlyMap<string, string> = new Map(
-  `${RESERVED_WORDS} ${OTHER_WORDS}`.split(" ").flatMap((word) => [[word, word] as const, [word.toLowerCase(), word] as const]),
+  `${RESERVED_WORDS} ${OTHER_WORDS}`
+    .split(" ")
+    .flatMap((word) => [[word, word] as const, [word.toLowerCase(), word] as const]),
 );

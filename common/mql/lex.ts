@@ -46,7 +46,8 @@ export function tokenize(text: string): Token[] {
     const token = nextToken(text, at);
     tokens.push(token);
     at = token.end;
-    if (tokens.length > MQL_TOKENS_MAX) throw new AppError("too_large", `[Parser] The text has more than ${MQL_TOKENS_MAX} words and signs.`);
+    if (tokens.length > MQL_TOKENS_MAX)
+      throw new AppError("too_large", `[Parser] The text has more than ${MQL_TOKENS_MAX} words and signs.`);
   }
   tokens.push(make("end", text.length, text.length, ""));
   return tokens;
@@ -73,7 +74,12 @@ function nextToken(text: string, at: number): Token {
     case SIGN:
       return code === SLASH ? path(text, at) : sign(text, at, code);
     default:
-      throw syntaxError(text, at, "a word, a value or a sign", `the character ${JSON.stringify(String.fromCodePoint(text.codePointAt(at) ?? 0))}`);
+      throw syntaxError(
+        text,
+        at,
+        "a word, a value or a sign",
+        `the character ${JSON.stringify(String.fromCodePoint(text.codePointAt(at) ?? 0))}`,
+      );
   }
 }
 

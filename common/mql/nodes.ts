@@ -18,7 +18,12 @@ export function textNode(value: string): TextNode {
 }
 
 export function mapNode(members: Readonly<Record<string, Value>>): MapNode {
-  const entries = Object.entries(members).map(([key, value]) => ({ kind: "entry" as const, key, value: valueNode(value), span: NOWHERE }));
+  const entries = Object.entries(members).map(([key, value]) => ({
+    kind: "entry" as const,
+    key,
+    value: valueNode(value),
+    span: NOWHERE,
+  }));
   return { kind: "map", entries, span: NOWHERE };
 }
 

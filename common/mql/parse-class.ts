@@ -1,5 +1,13 @@
 import type {
-  AlterClass, ClassAlteration, ClassOption, ColumnDefinition, CreateClass, CreateEdgeType, DropClass, DropEdgeType, ValueNode,
+  AlterClass,
+  ClassAlteration,
+  ClassOption,
+  ColumnDefinition,
+  CreateClass,
+  CreateEdgeType,
+  DropClass,
+  DropEdgeType,
+  ValueNode,
 } from "./ast.ts";
 import { parseClassRef } from "./parse-select.ts";
 import { parseMap, parseValue } from "./parse-value.ts";
@@ -151,7 +159,8 @@ function parseAlteration(reader: TokenReader): ClassAlteration {
   const isAdd = reader.accept("ADD");
   if (!isAdd) reader.expect("DROP");
   if (reader.accept("COLUMN")) return column(reader, isAdd, start);
-  if (reader.accept("KEY")) return { kind: isAdd ? "addKey" : "dropKey", name: columnName(reader), span: reader.spanFrom(start) };
+  if (reader.accept("KEY"))
+    return { kind: isAdd ? "addKey" : "dropKey", name: columnName(reader), span: reader.spanFrom(start) };
   reader.expect("INDEX");
   const name = columnName(reader);
   const type = reader.token.kind === "word" ? typeName(reader) : undefined;

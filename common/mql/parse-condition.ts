@@ -112,7 +112,13 @@ function comparison(reader: TokenReader): Condition {
   if (sign.kind === "sign" && COMPARE_OPERATORS.has(sign.text)) {
     reader.advance();
     const right = parseValue(reader);
-    return { kind: "compare", operator: sign.text as CompareOperator, left: operand, right, span: reader.spanFrom(start) };
+    return {
+      kind: "compare",
+      operator: sign.text as CompareOperator,
+      left: operand,
+      right,
+      span: reader.spanFrom(start),
+    };
   }
   return worded(reader, operand, start);
 }
@@ -125,13 +131,23 @@ function worded(reader: TokenReader, operand: Operand, start: number): Condition
   if (reader.accept("IS")) return isNull(reader, operand, { start, negated: reader.accept("NOT") });
   if (reader.accept("ISNOT")) return isNull(reader, operand, { start, negated: true });
   const negated = reader.accept("NOT");
-  if (reader.accept("IN")) return { kind: "in", operand, values: parseValueList(reader), negated, span: reader.spanFrom(start) };
-  if (reader.accept("LIKE")) return { kind: "like", operand, pattern: parseValue(reader), negated, span: reader.spanFrom(start) };
-  if (reader.accept("CONTAINS")) return { kind: "contains", operand, value: parseValue(reader), negated, span: reader.spanFrom(start) };
+  if (reader.accept("IN"))
+    return { kind: "in", operand, values: parseValueList(reader), negated, span: reader.spanFrom(start) };
+  if (reader.accept("LIKE"))
+    return { kind: "like", operand, pattern: parseValue(reader), negated, span: reader.spanFrom(start) };
+  if (reader.accept("CONTAINS"))
+    return { kind: "contains", operand, value: parseValue(reader), negated, span: reader.spanFrom(start) };
   if (reader.accept("BETWEEN")) return between(reader, operand, { start, negated });
   const text = textOperator(reader);
   if (text === undefined) throw reader.fail(...(negated ? [] : COMPARE_OPERATORS));
-  return { kind: "textMatch", ...text, negated: negated || text.negated, operand, value: parseValue(reader), span: reader.spanFrom(start) };
+  return {
+    kind: "textMatch",
+    ...text,
+    negated: negated || text.negated,
+    operand,
+    value: parseValue(reader),
+    span: reader.spanFrom(start),
+  };
 }
 
 function textOperator(reader: TokenReader): { readonly operator: TextOperator; readonly negated: boolean } | undefined {
@@ -145,12 +161,20 @@ function textOperator(reader: TokenReader): { readonly operator: TextOperator; r
   return { operator: keyword as TextOperator, negated: false };
 }
 
-function isNull(reader: TokenReader, operand: Operand, at: { readonly start: number; readonly negated: boolean }): Condition {
+function isNull(
+  reader: TokenReader,
+  operand: Operand,
+  at: { readonly start: number; readonly negated: boolean },
+): Condition {
   reader.expect("NULL");
   return { kind: "isNull", operand, negated: at.negated, span: reader.spanFrom(at.start) };
 }
 
-function between(reader: TokenReader, operand: Operand, at: { readonly start: number; readonly negated: boolean }): Condition {
+function between(
+  reader: TokenReader,
+  operand: Operand,
+  at: { readonly start: number; readonly negated: boolean },
+): Condition {
   const low = parseValue(reader);
   reader.expect("AND");
   const high = parseValue(reader);

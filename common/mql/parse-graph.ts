@@ -20,7 +20,15 @@ const EDGE_BEGINS = ["-", "->", "<-", "<--", "<"];
 export function parseMatch(reader: TokenReader): Match {
   const start = reader.token.start;
   reader.expect("MATCH");
-  const tail: Tail = { where: undefined, pathMode: undefined, pathTags: [], returns: [], until: undefined, diff: undefined, asOf: undefined };
+  const tail: Tail = {
+    where: undefined,
+    pathMode: undefined,
+    pathTags: [],
+    returns: [],
+    until: undefined,
+    diff: undefined,
+    asOf: undefined,
+  };
   readPath(reader, tail);
   const chains = [chain(reader)];
   while (reader.accept("UNION")) {
@@ -118,7 +126,8 @@ function stepCount(reader: TokenReader): number | "any" {
   if (reader.token.kind !== "number") return "any";
   const { start, text } = reader.token;
   const count = Number(text);
-  if (!Number.isSafeInteger(count) || count < 1) throw reader.complain(start, "expected a whole number of steps from 1");
+  if (!Number.isSafeInteger(count) || count < 1)
+    throw reader.complain(start, "expected a whole number of steps from 1");
   reader.advance();
   return count;
 }
@@ -130,7 +139,8 @@ function node(reader: TokenReader): GraphNode {
   const name = reader.isName() ? reader.advance().text : undefined;
   const colon = reader.acceptSign(":");
   const ids: string[] = [];
-  for (let id = reader.acceptText(); id !== undefined; id = reader.acceptSign(",") ? reader.expectText() : undefined) ids.push(id);
+  for (let id = reader.acceptText(); id !== undefined; id = reader.acceptSign(",") ? reader.expectText() : undefined)
+    ids.push(id);
   const label = colon && ids.length === 0 ? classLabel(reader) : undefined;
   const where = parseWhere(reader);
   const limit = reader.accept("LIMIT") ? parseCount(reader) : undefined;

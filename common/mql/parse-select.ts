@@ -1,4 +1,17 @@
-import type { ClassRef, Condition, Field, Item, Join, OrderItem, Select, SelectItem, Statement, Tail, Union, ValueNode } from "./ast.ts";
+import type {
+  ClassRef,
+  Condition,
+  Field,
+  Item,
+  Join,
+  OrderItem,
+  Select,
+  SelectItem,
+  Statement,
+  Tail,
+  Union,
+  ValueNode,
+} from "./ast.ts";
 import { RESERVED } from "./keywords.ts";
 import { parseCondition, parseField, parseFieldOrCall } from "./parse-condition.ts";
 import { parseCount, parseTextOrPlaceholder, parseValue } from "./parse-value.ts";
@@ -56,13 +69,29 @@ function select(reader: TokenReader): Select {
   const where = parseWhere(reader);
   const groupBy = by(reader, "GROUP") ? listOf(reader, parseField) : [];
   const having = reader.accept("HAVING") ? parseCondition(reader) : undefined;
-  return { kind: "select", distinct, items, from, joins, asOf: early, where, groupBy, having, ...OPEN, span: reader.spanFrom(start) };
+  return {
+    kind: "select",
+    distinct,
+    items,
+    from,
+    joins,
+    asOf: early,
+    where,
+    groupBy,
+    having,
+    ...OPEN,
+    span: reader.spanFrom(start),
+  };
 }
 
 /** A SELECT that stands alone: what closes the statement is its own. */
 function closed(reader: TokenReader, first: Select): Statement {
   const closing = tail(reader);
-  if (reader.isKeyword("UNION")) throw reader.complain(reader.token.start, "ORDER BY, LIMIT, OFFSET and CURSOR stand after the last SELECT of a UNION");
+  if (reader.isKeyword("UNION"))
+    throw reader.complain(
+      reader.token.start,
+      "ORDER BY, LIMIT, OFFSET and CURSOR stand after the last SELECT of a UNION",
+    );
   const asOf = first.asOf ?? parseAsOf(reader);
   return { ...first, ...closing, asOf, span: reader.spanFrom(first.span.start) };
 }
@@ -115,7 +144,8 @@ function item(reader: TokenReader): SelectItem {
 function parseStar(reader: TokenReader): SelectItem | undefined {
   const start = reader.token.start;
   const isAliased = reader.isName() && reader.peek(1).text === "." && reader.peek(2).text === "*";
-  if (!isAliased) return reader.acceptSign("*") ? { kind: "star", alias: undefined, span: reader.spanFrom(start) } : undefined;
+  if (!isAliased)
+    return reader.acceptSign("*") ? { kind: "star", alias: undefined, span: reader.spanFrom(start) } : undefined;
   const name = reader.advance().text;
   reader.advance();
   reader.advance();

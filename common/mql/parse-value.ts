@@ -26,7 +26,15 @@ export function parseValue(reader: TokenReader): ValueNode {
 
 export function beginsValue(reader: TokenReader): boolean {
   const { kind, keyword } = reader.token;
-  return kind === "text" || kind === "number" || keyword === "TRUE" || keyword === "FALSE" || keyword === "NULL" || reader.isSign("?") || reader.isSign("-");
+  return (
+    kind === "text" ||
+    kind === "number" ||
+    keyword === "TRUE" ||
+    keyword === "FALSE" ||
+    keyword === "NULL" ||
+    reader.isSign("?") ||
+    reader.isSign("-")
+  );
 }
 
 /** A number, also negative, or `?`. */

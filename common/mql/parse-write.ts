@@ -44,7 +44,8 @@ type Written = Pick<Insert, "form" | "columns" | "rows">;
 function insertJson(reader: TokenReader, start: number): InsertJson {
   const at = reader.token.start;
   const json = parseValue(reader);
-  if (json.kind !== "text" && json.kind !== "placeholder") throw reader.complain(at, "expected a JSON object in quotes");
+  if (json.kind !== "text" && json.kind !== "placeholder")
+    throw reader.complain(at, "expected a JSON object in quotes");
   return { kind: "insertJson", json, span: reader.spanFrom(start) };
 }
 

@@ -18,7 +18,8 @@ function failure(text: string): AppError {
 }
 
 test("separators, full-width too, and comments of all four kinds part statements", () => {
-  const script = "# console\nselect * from /a; -- one\n;；select a from /b/ // two\n；/* three\n; */ select `end` from /c # four";
+  const script =
+    "# console\nselect * from /a; -- one\n;；select a from /b/ // two\n；/* three\n; */ select `end` from /c # four";
   expect(parsed(script)).toEqual(["SELECT * FROM /a", "SELECT a FROM /b/", "SELECT `end` FROM /c"]);
 });
 
@@ -51,13 +52,13 @@ test.each([
   "insert into /a f='v', g=1",
   "insert into /a set f = 'v'",
   "insert into /a (f,g) values (?,?), ('x', {\"k\":[1,2.5,null,true]}) at ?",
-  "insert json '{\"class\":\"/a\"}'",
+  'insert json \'{"class":"/a"}\'',
   "update /a f = f + 'x', g = g - {\"k\":\"v\"}, h = -1 where id='a:1' refresh",
   "update /a set set = 'v'",
   "delete from /ns/ where id in ('box:1') limit -1 with version",
   "delete f from /a",
   "delete * from /a",
-  "create class if not exists /a (host varchar 'Host', s enum {\"1\":[\"up\",\"x\"]}, t set<varchar>, m map<varchar,int>, keys(host), index(host,s),) with ttl=30 day, key=manu, autosearch=true",
+  'create class if not exists /a (host varchar \'Host\', s enum {"1":["up","x"]}, t set<varchar>, m map<varchar,int>, keys(host), index(host,s),) with ttl=30 day, key=manu, autosearch=true',
   "drop class if exists /a",
   "alter class /a add column c list<varchar> 'C'",
   "alter class /a drop index c text",
@@ -88,17 +89,22 @@ test("edges without brackets are one step of any type", () => {
 });
 
 test.each([
-  ["select * form /x", 1, 10, "expected \",\" or FROM but found form"],
+  ["select * form /x", 1, 10, 'expected "," or FROM but found form'],
   ["select *\nfrom /x\n where a = b", 3, 12, "expected a value but found b"],
   ["select * from /x where a like", 1, 30, "expected a value but found the end"],
   ["select 'abc", 1, 8, "expected a closing ' for the text that begins here but found the end"],
-  ["select a b from /x", 1, 10, "expected AS, \",\" or FROM but found b"],
-  ["selec", 1, 1, "expected \";\", a statement or the end but found selec"],
+  ["select a b from /x", 1, 10, 'expected AS, "," or FROM but found b'],
+  ["selec", 1, 1, 'expected ";", a statement or the end but found selec'],
   ["insert into /a (f,g) values (1)", 1, 29, "expected 2 values but found 1"],
   ["begin select * from /a", 1, 23, "END"],
-  ["select a from /x limit 1 union select a from /y", 1, 26, "ORDER BY, LIMIT, OFFSET and CURSOR stand after the last SELECT of a UNION"],
+  [
+    "select a from /x limit 1 union select a from /y",
+    1,
+    26,
+    "ORDER BY, LIMIT, OFFSET and CURSOR stand after the last SELECT of a UNION",
+  ],
   ["select a from /x union select a from /y union all select a from /z", 1, 1, "UNION and UNION ALL cannot be mixed"],
-  ["select load['a' from /x", 1, 17, "expected \":\" but found from"],
+  ["select load['a' from /x", 1, 17, 'expected ":" but found from'],
   ["select * from /x where a @ 1", 1, 26, 'the character "@"'],
   ["select * from /x /* never ends", 1, 18, "*/"],
 ])("a text that does not parse is an error with its place: %s", (text, line, column, complaint) => {
@@ -110,7 +116,8 @@ test.each([
 });
 
 test("a statement cut off anywhere is a syntax error or a shorter statement, never anything else", () => {
-  const text = "select a, max(b) as c from /x/ where (a in ('1', 2) and b >= {\"k\":[1]}) group by a order by a desc limit 10";
+  const text =
+    "select a, max(b) as c from /x/ where (a in ('1', 2) and b >= {\"k\":[1]}) group by a order by a desc limit 10";
   for (let end = 0; end < text.length; end += 1) {
     try {
       parseScript(text.slice(0, end));

@@ -6,7 +6,10 @@ import { parseSelect } from "./parse-select.ts";
 import { parseDelete, parseInsert, parseUpdate } from "./parse-write.ts";
 import { readAll, type TokenReader } from "./reader.ts";
 
-const STATEMENTS: ReadonlyMap<string, (reader: TokenReader) => Statement> = new Map<string, (reader: TokenReader) => Statement>([
+const STATEMENTS: ReadonlyMap<string, (reader: TokenReader) => Statement> = new Map<
+  string,
+  (reader: TokenReader) => Statement
+>([
   ["SELECT", parseSelect],
   ["INSERT", parseInsert],
   ["UPDATE", parseUpdate],

@@ -20,7 +20,13 @@ export function syntaxError(text: string, offset: number, expected: string, foun
   return errorAt(text, offset, { code: "syntax", complaint: `expected ${expected} but found ${found}` });
 }
 
-export function errorAt(text: string, offset: number, fault: { readonly code: ErrorCode; readonly complaint: string }): AppError {
+export function errorAt(
+  text: string,
+  offset: number,
+  fault: { readonly code: ErrorCode; readonly complaint: string },
+): AppError {
   const { line, column } = positionAt(text, offset);
-  return new AppError(fault.code, `[Parser] at line ${line} column ${column}: ${fault.complaint}.`, { details: { line, column } });
+  return new AppError(fault.code, `[Parser] at line ${line} column ${column}: ${fault.complaint}.`, {
+    details: { line, column },
+  });
 }

@@ -8,7 +8,9 @@ const SEEDS = [1, 2, 3, 4];
 
 /** Where things stand in the text is no part of what they mean. */
 function bare(tree: unknown): unknown {
-  return JSON.parse(JSON.stringify(tree, (key, value: unknown) => (key === "span" || key === "index" ? undefined : value)));
+  return JSON.parse(
+    JSON.stringify(tree, (key, value: unknown) => (key === "span" || key === "index" ? undefined : value)),
+  );
 }
 
 test.each(SEEDS)("print and parse give the same tree again (seed %i)", (seed) => {
@@ -22,18 +24,45 @@ test.each(SEEDS)("print and parse give the same tree again (seed %i)", (seed) =>
   }
 });
 
-test.each(SEEDS)("a damaged text parses or is refused with its place, and never breaks the parser (seed %i)", (seed) => {
-  const random = seededRandom(seed);
-  const generator = new TreeGenerator(random);
-  const pieces = ["", "'", '"', "(", ")", "[", "{", "--", "/*", "#", " end ", ";", "；", "\u0000", "\ud800", "?", " not ", "<-", "\\", "`"];
-  for (let round = 0; round < 500; round += 1) {
-    const text = printStatement(generator.statement());
-    const at = Math.floor(random.next() * text.length);
-    const damaged = text.slice(0, at) + (pieces[Math.floor(random.next() * pieces.length)] ?? "") + text.slice(at + Math.floor(random.next() * 4));
-    try {
-      parseScript(damaged);
-    } catch (error) {
-      expect(isAppError(error, "syntax", "too_large"), `seed ${seed} round ${round}: ${damaged}`).toBe(true);
+test.each(SEEDS)(
+  "a damaged text parses or is refused with its place, and never breaks the parser (seed %i)",
+  (seed) => {
+    const random = seededRandom(seed);
+    const generator = new TreeGenerator(random);
+    const pieces = [
+      "",
+      "'",
+      '"',
+      "(",
+      ")",
+      "[",
+      "{",
+      "--",
+      "/*",
+      "#",
+      " end ",
+      ";",
+      "；",
+      "\u0000",
+      "\ud800",
+      "?",
+      " not ",
+      "<-",
+      "\\",
+      "`",
+    ];
+    for (let round = 0; round < 500; round += 1) {
+      const text = printStatement(generator.statement());
+      const at = Math.floor(random.next() * text.length);
+      const damaged =
+        text.slice(0, at) +
+        (pieces[Math.floor(random.next() * pieces.length)] ?? "") +
+        text.slice(at + Math.floor(random.next() * 4));
+      try {
+        parseScript(damaged);
+      } catch (error) {
+        expect(isAppError(error, "syntax", "too_large"), `seed ${seed} round ${round}: ${damaged}`).toBe(true);
+      }
     }
-  }
-});
+  },
+);

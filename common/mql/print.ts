@@ -1,6 +1,25 @@
 import type {
-  AlterClass, Call, Chain, ClassOption, ClassRef, ColumnDefinition, Condition, CreateClass, Delete, Field, GraphNode, GraphStep, Insert,
-  Match, Operand, Select, SelectItem, Statement, Tail, Update, ValueNode,
+  AlterClass,
+  Call,
+  Chain,
+  ClassOption,
+  ClassRef,
+  ColumnDefinition,
+  Condition,
+  CreateClass,
+  Delete,
+  Field,
+  GraphNode,
+  GraphStep,
+  Insert,
+  Match,
+  Operand,
+  Select,
+  SelectItem,
+  Statement,
+  Tail,
+  Update,
+  ValueNode,
 } from "./ast.ts";
 import { RESERVED } from "./keywords.ts";
 import { isPlainWord } from "./lex.ts";
@@ -84,7 +103,8 @@ export function printCondition(node: Condition): string {
 }
 
 export function printField(node: Field): string {
-  const window = node.window && `[${optional("", node.window.from, printValue)}:${optional("", node.window.to, printValue)}]`;
+  const window =
+    node.window && `[${optional("", node.window.from, printValue)}:${optional("", node.window.to, printValue)}]`;
   return `${node.parts.map(name).join(".")}${window ?? ""}`;
 }
 
@@ -132,7 +152,8 @@ function classRef(node: ClassRef): string {
 
 function select(node: Select): string {
   const joins = node.joins.map(
-    (join) => ` JOIN (${name(join.class.alias ?? "")}:${classRef({ ...join.class, alias: undefined })}) ON ${printField(join.left)} = ${printField(join.right)}`,
+    (join) =>
+      ` JOIN (${name(join.class.alias ?? "")}:${classRef({ ...join.class, alias: undefined })}) ON ${printField(join.left)} = ${printField(join.right)}`,
   );
   return [
     `SELECT ${node.distinct ? "DISTINCT " : ""}${node.items.map(item).join(", ")} FROM ${from(node)}`,
@@ -159,7 +180,9 @@ function tail(node: Tail & { readonly asOf: ValueNode | undefined }): string {
 }
 
 function item(node: SelectItem): string {
-  return node.kind === "star" ? `${optional("", node.alias, (alias) => `${name(alias)}.`)}*` : `${operand(node.value)}${optional(" AS ", node.alias, name)}`;
+  return node.kind === "star"
+    ? `${optional("", node.alias, (alias) => `${name(alias)}.`)}*`
+    : `${operand(node.value)}${optional(" AS ", node.alias, name)}`;
 }
 
 function insert(node: Insert): string {
@@ -230,7 +253,8 @@ function alteration(node: AlterClass["alteration"]): string {
 }
 
 function match(node: Match): string {
-  const mode = node.pathMode === undefined ? "" : node.pathMode === "any" ? " PATH" : ` ${node.pathMode.toUpperCase()} PATH`;
+  const mode =
+    node.pathMode === undefined ? "" : node.pathMode === "any" ? " PATH" : ` ${node.pathMode.toUpperCase()} PATH`;
   return [
     `MATCH ${node.chains.map(chain).join(" UNION ")}`,
     optional(" WHERE ", node.where, printCondition),

@@ -125,7 +125,10 @@ export class TokenReader {
   enter(): void {
     this.#depth += 1;
     if (this.#depth <= MQL_NESTING_MAX) return;
-    throw errorAt(this.#text, this.token.start, { code: "too_large", complaint: `nested deeper than ${MQL_NESTING_MAX} levels` });
+    throw errorAt(this.#text, this.token.start, {
+      code: "too_large",
+      complaint: `nested deeper than ${MQL_NESTING_MAX} levels`,
+    });
   }
 
   leave(): void {
@@ -135,7 +138,12 @@ export class TokenReader {
   /** The error that nothing of what was looked for stands here. */
   fail(...expected: readonly string[]): Error {
     const all = [...(this.#missed ?? []), ...expected];
-    return syntaxError(this.#text, this.token.start, all.length === 0 ? "something else" : list(all), describe(this.token));
+    return syntaxError(
+      this.#text,
+      this.token.start,
+      all.length === 0 ? "something else" : list(all),
+      describe(this.token),
+    );
   }
 
   complain(offset: number, complaint: string): Error {

@@ -2,7 +2,10 @@ import { expect, test } from "vitest";
 import { seededRandom } from "../../test/helpers/clock.ts";
 import { parseScript, printStatement, StatementSplitter } from "./index.ts";
 
-function split(text: string, pieces: (rest: string) => number = (rest) => rest.length): readonly (readonly [string, number, number])[] {
+function split(
+  text: string,
+  pieces: (rest: string) => number = (rest) => rest.length,
+): readonly (readonly [string, number, number])[] {
   const splitter = new StatementSplitter();
   const found = [];
   for (let at = 0; at < text.length; ) {
@@ -27,7 +30,8 @@ test("separators in texts, comments, names and batches do not cut, however the s
   const whole = split(script);
   expect(whole.map(([text]) => text)).toEqual(AWKWARD);
   const random = seededRandom(7);
-  for (let round = 0; round < 200; round += 1) expect(split(script, () => Math.floor(random.next() * 9))).toEqual(whole);
+  for (let round = 0; round < 200; round += 1)
+    expect(split(script, () => Math.floor(random.next() * 9))).toEqual(whole);
 });
 
 test("the statements of the pieces are those that the parser finds in the whole", () => {

@@ -14,11 +14,26 @@ type Enclosure = "'" | '"' | "`" | "\n" | "*/";
 /** So many characters after a place are enough to tell what begins there. */
 const LOOKAHEAD_CHARACTERS = 8;
 /** A word beside letters, in a path or before a sign that makes it a name opens and closes nothing. */
-const MARKS = /['"`;；#]|--|\/\/|\/\*|(?<![\p{L}\p{N}\p{M}_/.])(?:begin(?![\p{L}\p{N}\p{M}_])|end(?![\p{L}\p{N}\p{M}_]|\s*[=<>!,).]))/giu;
+const MARKS =
+  /['"`;；#]|--|\/\/|\/\*|(?<![\p{L}\p{N}\p{M}_/.])(?:begin(?![\p{L}\p{N}\p{M}_])|end(?![\p{L}\p{N}\p{M}_]|\s*[=<>!,).]))/giu;
 const BLANK = /\s+|(?:--|\/\/|#)[^\n]*|\/\*[^]*?\*\/|batch(?=\s)/giy;
 /** In a text between `"` a backslash takes the sign behind it along. */
-const CLOSINGS: Readonly<Record<Enclosure, RegExp>> = { "'": /'/g, '"': /["\\]/g, "`": /`/g, "\n": /\n/g, "*/": /\*\//g };
-const ENCLOSURES: Readonly<Record<string, Enclosure>> = { "'": "'", '"': '"', "`": "`", "#": "\n", "--": "\n", "//": "\n", "/*": "*/" };
+const CLOSINGS: Readonly<Record<Enclosure, RegExp>> = {
+  "'": /'/g,
+  '"': /["\\]/g,
+  "`": /`/g,
+  "\n": /\n/g,
+  "*/": /\*\//g,
+};
+const ENCLOSURES: Readonly<Record<string, Enclosure>> = {
+  "'": "'",
+  '"': '"',
+  "`": "`",
+  "#": "\n",
+  "--": "\n",
+  "//": "\n",
+  "/*": "*/",
+};
 
 /**
  * Cuts a script that comes in pieces into its statements, as the parser would: separators inside texts, comments and `BEGIN … END` do not cut.

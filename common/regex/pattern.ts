@@ -116,7 +116,9 @@ function compileRe2(source: string, options: PatternOptions): RE2JS {
   try {
     expression = RE2JS.compile(RE2JS.translateRegExp(source), options.ignoreCase ? RE2JS.CASE_INSENSITIVE : 0);
   } catch (error) {
-    throw new AppError("invalid", `The regular expression /${source}/ is not usable: ${errorText(error)}.`, { cause: error });
+    throw new AppError("invalid", `The regular expression /${source}/ is not usable: ${errorText(error)}.`, {
+      cause: error,
+    });
   }
   if (expression.programSize() > PATTERN_MAX_PROGRAM) {
     throw new AppError("invalid", `The regular expression /${source}/ is too large: its repeats multiply.`);

@@ -99,7 +99,16 @@ export type When =
   | { readonly kind: "window"; readonly from: Moment; readonly to: Moment }
   | { readonly kind: "at"; readonly moment: Moment; readonly within: Duration | undefined };
 
-export type Period = "today" | "yesterday" | "week" | "month" | "year" | "last day" | "last week" | "last month" | "last year";
+export type Period =
+  | "today"
+  | "yesterday"
+  | "week"
+  | "month"
+  | "year"
+  | "last day"
+  | "last week"
+  | "last month"
+  | "last year";
 
 export interface Duration {
   readonly amount: number;

@@ -16,10 +16,14 @@ export function parseCommand(scanner: Scanner): Segment | undefined {
   const when = parseWhen(scanner);
   if (when) return timeSegment(scanner, when, start);
   if (scanner.acceptWord("top")) return { kind: "top", count: count(scanner), span: scanner.spanFrom(start) };
-  if (scanner.acceptWord("sort")) return { kind: "sort", items: list(scanner, sortItem, "by"), span: scanner.spanFrom(start) };
-  if (scanner.acceptWord("print")) return { kind: "print", items: list(scanner, printItem), span: scanner.spanFrom(start) };
-  if (scanner.acceptWord("uniq")) return { kind: "uniq", fields: list(scanner, field, "by"), span: scanner.spanFrom(start) };
-  if (scanner.acceptWord("group")) return { kind: "group", fields: list(scanner, field, "by"), span: scanner.spanFrom(start) };
+  if (scanner.acceptWord("sort"))
+    return { kind: "sort", items: list(scanner, sortItem, "by"), span: scanner.spanFrom(start) };
+  if (scanner.acceptWord("print"))
+    return { kind: "print", items: list(scanner, printItem), span: scanner.spanFrom(start) };
+  if (scanner.acceptWord("uniq"))
+    return { kind: "uniq", fields: list(scanner, field, "by"), span: scanner.spanFrom(start) };
+  if (scanner.acceptWord("group"))
+    return { kind: "group", fields: list(scanner, field, "by"), span: scanner.spanFrom(start) };
   if (scanner.acceptWord("call")) return call(scanner, start);
   if (scanner.match(ALONE)) {
     scanner.skipBlanks();
@@ -75,7 +79,8 @@ function call(scanner: Scanner, start: number): Call {
 function json(scanner: Scanner): Readonly<Record<string, unknown>> {
   const start = scanner.at;
   const end = objectEnd(scanner.text, start);
-  if (end === undefined) throw syntaxError(scanner.text, start, "a closing } for the object that begins here", "the end");
+  if (end === undefined)
+    throw syntaxError(scanner.text, start, "a closing } for the object that begins here", "the end");
   try {
     const parsed = JSON.parse(scanner.text.slice(start, end)) as Readonly<Record<string, unknown>>;
     scanner.at = end;

@@ -2,7 +2,8 @@ import { parseTimestamp } from "../timestamps.ts";
 import type { Duration, DurationUnit, Moment, Period, When } from "./ast.ts";
 import type { Scanner } from "./scanner.ts";
 
-const MOMENT = /\d{10,16}(?![\p{L}\p{N}:])|\d{4}-\d{1,2}-\d{1,2}(?:[ T]+\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?)?(?:\s*Z|[+-]\d{2}:?\d{2})?(?![\p{L}\p{N}:])/uy;
+const MOMENT =
+  /\d{10,16}(?![\p{L}\p{N}:])|\d{4}-\d{1,2}-\d{1,2}(?:[ T]+\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?)?(?:\s*Z|[+-]\d{2}:?\d{2})?(?![\p{L}\p{N}:])/uy;
 const DAY = /^\d{4}-\d{1,2}-\d{1,2}$/;
 const DURATION = /(\d{1,5})\s*(\p{L}+)/uy;
 const PERIOD = /(?:last\s+(?:day|week|month|year)|today|yesterday|week|month|year)(?=\s*(?:[|;；]|$|for\s))/iuy;

@@ -13,7 +13,8 @@ const NEXT_TEST = /\s[\p{L}_][\p{L}\p{N}_.]*\s*(?:!=|>=|<=|=)/u;
 
 /** `AppError("syntax")` with line and column and what was expected. Time is linear in the text. */
 export function parseSearch(text: string): Search {
-  if (text.length > SEARCH_TEXT_MAX_CHARACTERS) throw tooLarge("SEARCH_TEXT_MAX_CHARACTERS", `${SEARCH_TEXT_MAX_CHARACTERS} characters`);
+  if (text.length > SEARCH_TEXT_MAX_CHARACTERS)
+    throw tooLarge("SEARCH_TEXT_MAX_CHARACTERS", `${SEARCH_TEXT_MAX_CHARACTERS} characters`);
   const scanner = new Scanner(text);
   const debug = scanner.match(DEBUG) !== undefined;
   scanner.skipBlanks();
@@ -24,7 +25,8 @@ export function parseSearch(text: string): Search {
 /** A class ends with a colon, a blank or the first segment's line. */
 function classPart(scanner: Scanner): SearchClass | undefined {
   const path = scanner.classPath();
-  if (path && !scanner.isAtEnd && !scanner.looksAt(/[\s|:]/uy)) throw scanner.fail('":", "|" or a blank after the class');
+  if (path && !scanner.isAtEnd && !scanner.looksAt(/[\s|:]/uy))
+    throw scanner.fail('":", "|" or a blank after the class');
   scanner.skipBlanks();
   if (path) scanner.accept(":");
   return path;
@@ -78,7 +80,8 @@ class SegmentReader {
     const scanner = this.#scanner;
     const words: Word[] = [];
     while (!scanner.isAtSeparator) {
-      if (++this.#parts > SEARCH_PARTS_MAX) throw tooLarge("SEARCH_PARTS_MAX", `${SEARCH_PARTS_MAX} words and conditions`);
+      if (++this.#parts > SEARCH_PARTS_MAX)
+        throw tooLarge("SEARCH_PARTS_MAX", `${SEARCH_PARTS_MAX} words and conditions`);
       if (scanner.looksAt(TEST)) return { words, test: test(scanner) };
       words.push(scanner.word());
     }
@@ -91,7 +94,8 @@ function slots(segment: Segment): readonly string[] {
   if (segment.kind !== "time") return [segment.kind];
   const { when, field } = segment;
   const isAround = when.kind === "within" || (when.kind === "at" && when.within !== undefined);
-  const alone = when.kind === "within" ? ["within"] : isAround ? ["at", "within"] : when.kind === "at" ? ["at"] : ["at", "within"];
+  const alone =
+    when.kind === "within" ? ["within"] : isAround ? ["at", "within"] : when.kind === "at" ? ["at"] : ["at", "within"];
   return field ? [...alone, "for"] : alone;
 }
 
@@ -112,7 +116,9 @@ function bareValue(scanner: Scanner): Word {
   const next = NEXT_TEST.exec(text);
   if (next === null && text !== "") return { text, quoted: false, span: { start, end: start + text.length } };
   scanner.at = start + (next ? next.index + 1 : 0);
-  throw scanner.fail(next ? '"|" between two conditions, or quotes around a value that contains one' : 'a value ("" for the empty text)');
+  throw scanner.fail(
+    next ? '"|" between two conditions, or quotes around a value that contains one' : 'a value ("" for the empty text)',
+  );
 }
 
 function tooLarge(limit: string, most: string): AppError {

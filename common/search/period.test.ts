@@ -42,5 +42,8 @@ test("a week begins on Monday, on a Sunday and a Monday too", () => {
 
 test("the field is the one that any of the time segments names", () => {
   expect(timeQuestion(parseSearch("today for ctime").segments, NOW_MS)).toMatchObject({ field: { parts: ["ctime"] } });
-  expect(timeQuestion(parseSearch("at 2024-01-01 | within 1 day for seen").segments, NOW_MS)).toMatchObject({ kind: "range", field: { parts: ["seen"] } });
+  expect(timeQuestion(parseSearch("at 2024-01-01 | within 1 day for seen").segments, NOW_MS)).toMatchObject({
+    kind: "range",
+    field: { parts: ["seen"] },
+  });
 });

@@ -27,7 +27,9 @@ export function timeQuestion(segments: readonly Segment[], nowMs: number): TimeQ
   const calendar = times.flatMap(({ when }) => (when.kind === "at" || when.kind === "within" ? [] : [when]))[0];
   const field = times.find((time) => time.field)?.field;
   const moment = times.flatMap(({ when }) => (when.kind === "at" ? [when.moment] : []))[0];
-  const within = times.flatMap(({ when }) => (when.kind === "within" ? [when.duration] : when.kind === "at" && when.within ? [when.within] : []))[0];
+  const within = times.flatMap(({ when }) =>
+    when.kind === "within" ? [when.duration] : when.kind === "at" && when.within ? [when.within] : [],
+  )[0];
   if (moment && !within) return { kind: "state", atMs: lastMs(moment), field };
   const range = within ? around(moment?.timeMs ?? nowMs, within) : calendar && rangeOf(calendar, nowMs);
   return range && { kind: "range", ...range, field };

@@ -114,7 +114,8 @@ export class Scanner {
   }
 
   fail(expected: string): AppError {
-    const [found = ""] = /^[\p{L}\p{N}\p{M}_]+|^./u.exec(this.text.slice(this.at, this.at + FOUND_MAX_CHARACTERS)) ?? [];
+    const [found = ""] =
+      /^[\p{L}\p{N}\p{M}_]+|^./u.exec(this.text.slice(this.at, this.at + FOUND_MAX_CHARACTERS)) ?? [];
     return syntaxError(this.text, this.at, expected, this.isAtEnd ? "the end" : JSON.stringify(found));
   }
 }

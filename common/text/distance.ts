@@ -14,7 +14,8 @@ export function isWithin(left: readonly string[], right: readonly string[], max:
     for (const [column, other] of right.entries()) {
       const changed = at(above, column) + (character === other ? 0 : 1);
       let best = Math.min(changed, at(above, column + 1) + 1, at(current, column) + 1);
-      if (row > 0 && column > 0 && character === right[column - 1] && left[row - 1] === other) best = Math.min(best, at(before, column - 1) + 1);
+      if (row > 0 && column > 0 && character === right[column - 1] && left[row - 1] === other)
+        best = Math.min(best, at(before, column - 1) + 1);
       current.push(best);
     }
     if (Math.min(...current) > max && Math.min(...above) > max) return false;

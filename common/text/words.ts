@@ -43,7 +43,10 @@ export function wantedPrefix(text: string): WantedText {
   const last = wanted.at(-1) ?? "";
   const isIn = (value: string): boolean => {
     const found = tokens(value);
-    return found.some((token, at) => token.startsWith(last) && before.every((word, index) => found[at - before.length + index] === word));
+    return found.some(
+      (token, at) =>
+        token.startsWith(last) && before.every((word, index) => found[at - before.length + index] === word),
+    );
   };
   return { isIn, indexed: before };
 }
@@ -53,7 +56,9 @@ export function wantedNearly(text: string): WantedText {
   const wanted = tokensOf(text).map((word) => Array.from(word));
   const isIn = (value: string): boolean => {
     const found = tokens(value).map((word) => Array.from(word));
-    return wanted.every((word) => found.some((other) => isWithin(word, other, Math.min(FUZZY_CHANGES_MAX, word.length - 1))));
+    return wanted.every((word) =>
+      found.some((other) => isWithin(word, other, Math.min(FUZZY_CHANGES_MAX, word.length - 1))),
+    );
   };
   return { isIn, indexed: [] };
 }
@@ -66,7 +71,9 @@ function tokensOf(text: string, mayBeNone = false): readonly string[] {
 
 function bounded(words: readonly string[]): readonly string[] {
   if (words.length <= TEXT_WORDS_MAX) return words;
-  throw new AppError("too_large", `[Valid] One condition looks for at most ${TEXT_WORDS_MAX} words.`, { details: { limit: "TEXT_WORDS_MAX" } });
+  throw new AppError("too_large", `[Valid] One condition looks for at most ${TEXT_WORDS_MAX} words.`, {
+    details: { limit: "TEXT_WORDS_MAX" },
+  });
 }
 
 function nothingWanted(text: string): AppError {

@@ -17,7 +17,9 @@ const program = new Command("odp")
 program
   .command("mql <statement>")
   .description("run MQL and show the rows of its last statement")
-  .action(async (statement: string) => show(await client().call("POST", "/mxobject/mql", { body: { mql: statement } })));
+  .action(async (statement: string) =>
+    show(await client().call("POST", "/mxobject/mql", { body: { mql: statement } })),
+  );
 
 program
   .command("hosts")

@@ -1,7 +1,13 @@
 import { credentials } from "@grpc/grpc-js";
 import { errorText } from "../../common/errors.ts";
 import {
-  PEER_BACKOFF_MAX_MS, PEER_BACKOFF_MIN_MS, PEER_BEAT_MS, PEER_HOSTS_PER_REFRESH_MAX, PEER_QUEUE_MAX_FRAMES, PEER_SILENCE_MAX_MS, PEER_SUBJECTS_MAX,
+  PEER_BACKOFF_MAX_MS,
+  PEER_BACKOFF_MIN_MS,
+  PEER_BEAT_MS,
+  PEER_HOSTS_PER_REFRESH_MAX,
+  PEER_QUEUE_MAX_FRAMES,
+  PEER_SILENCE_MAX_MS,
+  PEER_SUBJECTS_MAX,
   SESSION_MESSAGE_MAX_BYTES,
 } from "../../common/limits.ts";
 import { wait } from "../../common/time.ts";
@@ -76,13 +82,19 @@ export class PeerLink {
 
   refresh(tenant: string, hosts: readonly string[]): void {
     for (let at = 0; at < hosts.length; at += PEER_HOSTS_PER_REFRESH_MAX) {
-      this.#send(this.#ready, { $case: "refresh", value: { tenant, hosts: hosts.slice(at, at + PEER_HOSTS_PER_REFRESH_MAX) } });
+      this.#send(this.#ready, {
+        $case: "refresh",
+        value: { tenant, hosts: hosts.slice(at, at + PEER_HOSTS_PER_REFRESH_MAX) },
+      });
     }
   }
 
   /** Says what sockets here listen to. */
   tellInterests(): void {
-    const subjects = this.#with.interests().slice(0, PEER_SUBJECTS_MAX).map(({ tenant, subject }) => ({ tenant, subject }));
+    const subjects = this.#with
+      .interests()
+      .slice(0, PEER_SUBJECTS_MAX)
+      .map(({ tenant, subject }) => ({ tenant, subject }));
     this.#send(this.#ready, { $case: "wanted", value: { subjects } });
   }
 
@@ -95,7 +107,10 @@ export class PeerLink {
       const address = addresses[turn % addresses.length] ?? "";
       const reason = await this.#hold(address).catch(errorText);
       if (signal.aborted) return;
-      runtime.log.warn({ controller: id, address, reason }, "the link to another controller is over; it is dialled again");
+      runtime.log.warn(
+        { controller: id, address, reason },
+        "the link to another controller is over; it is dialled again",
+      );
       pauseMs = this.#answered ? PEER_BACKOFF_MIN_MS : Math.min(PEER_BACKOFF_MAX_MS, pauseMs * 2);
       this.#answered = false;
       await wait(runtime.clock, pauseMs * (0.5 + runtime.random.next() / 2), signal);

@@ -101,6 +101,10 @@ describe("a controller that reads slowly", () => {
     const second = open();
     second.call.ask(hello);
     second.call.ask({ $case: "wanted", value: { subjects: [{ tenant: "matrix", subject: "s" }] } });
-    expect([second.given.outlet?.wants("matrix", "s"), second.given.outlet?.wants("second", "s"), second.given.outlet?.wants("matrix", "t")]).toEqual([true, false, false]);
+    expect([
+      second.given.outlet?.wants("matrix", "s"),
+      second.given.outlet?.wants("second", "s"),
+      second.given.outlet?.wants("matrix", "t"),
+    ]).toEqual([true, false, false]);
   });
 });

@@ -1,6 +1,13 @@
 import type { ServerDuplexStream } from "@grpc/grpc-js";
 import { AppError, errorText, isAppError } from "../../common/errors.ts";
-import { AGENT_COMMANDS_WAITING_MAX, PEER_BEAT_MS, PEER_QUEUE_MAX_BYTES, PEER_QUEUE_MAX_FRAMES, PEER_SILENCE_MAX_MS, PEER_SUBJECTS_MAX } from "../../common/limits.ts";
+import {
+  AGENT_COMMANDS_WAITING_MAX,
+  PEER_BEAT_MS,
+  PEER_QUEUE_MAX_BYTES,
+  PEER_QUEUE_MAX_FRAMES,
+  PEER_SILENCE_MAX_MS,
+  PEER_SUBJECTS_MAX,
+} from "../../common/limits.ts";
 import type { PeerEvent, PeerRequest, Watch } from "../../proto/gen/peer/v1/peer.ts";
 import type { CommandTeller, PeerCall, PeerWatch } from "../areas/hosts/index.ts";
 import type { Interest, Outlet } from "../areas/notifications/index.ts";
@@ -47,7 +54,10 @@ export class PeerStream {
   #lost = false;
   #ended = false;
 
-  constructor(call: PeerServerWire, dependencies: { readonly services: PeerServices; readonly runtime: Runtime; readonly over: () => void }) {
+  constructor(
+    call: PeerServerWire,
+    dependencies: { readonly services: PeerServices; readonly runtime: Runtime; readonly over: () => void },
+  ) {
     this.#call = call;
     this.#services = dependencies.services;
     this.#runtime = dependencies.runtime;
@@ -75,13 +85,17 @@ export class PeerStream {
     try {
       this.#take(request);
     } catch (error) {
-      this.#runtime.log.warn({ code: isAppError(error) ? error.code : "internal", reason: errorText(error) }, "a request of another controller failed");
+      this.#runtime.log.warn(
+        { code: isAppError(error) ? error.code : "internal", reason: errorText(error) },
+        "a request of another controller failed",
+      );
       this.close();
     }
   }
 
   #take(request: NonNullable<PeerRequest["request"]>): void {
-    if (this.#greeted === (request.$case === "hello")) throw new AppError("invalid", "The first request, and no other, is a hello.");
+    if (this.#greeted === (request.$case === "hello"))
+      throw new AppError("invalid", "The first request, and no other, is a hello.");
     switch (request.$case) {
       case "hello":
         return this.#greet(request.value.protocol);
@@ -104,13 +118,17 @@ export class PeerStream {
   }
 
   #greet(protocol: number): void {
-    if (protocol !== PROTOCOL) throw new AppError("unsupported", `The other controller speaks protocol ${protocol}, this one ${PROTOCOL}.`);
+    if (protocol !== PROTOCOL)
+      throw new AppError("unsupported", `The other controller speaks protocol ${protocol}, this one ${PROTOCOL}.`);
     this.#greeted = true;
     this.#detach = this.#services.attach({
       wants: (tenant, subject) => this.#wanted.has(keyOf({ tenant, subject })),
       send: (tenant, notification) => {
         const { keyspace, source, subject, title, reply, msg } = notification;
-        this.#send({ $case: "notification", value: { tenant, keyspace, source, subject, title, reply, msg } }, msg.length);
+        this.#send(
+          { $case: "notification", value: { tenant, keyspace, source, subject, title, reply, msg } },
+          msg.length,
+        );
       },
     });
     this.#send({ $case: "beat", value: {} });

@@ -15,7 +15,11 @@ const open: BareAgent[] = [];
 beforeAll(async () => {
   a = await openTestHosts();
   b = await openTestHosts({ beside: a });
-  await eventually("each knows the other", DEADLINE_MS, () => (a.membership.others().length === 1 && b.membership.others().length === 1) || undefined);
+  await eventually(
+    "each knows the other",
+    DEADLINE_MS,
+    () => (a.membership.others().length === 1 && b.membership.others().length === 1) || undefined,
+  );
 });
 afterAll(async () => {
   for (const agent of open) agent.close();
@@ -23,13 +27,18 @@ afterAll(async () => {
   await a[Symbol.asyncDispose]();
 });
 
-async function connect(at: TestHosts, host: string, more: { readonly identity?: TestIdentity; readonly streamId?: string } = {}) {
+async function connect(
+  at: TestHosts,
+  host: string,
+  more: { readonly identity?: TestIdentity; readonly streamId?: string } = {},
+) {
   const identity = more.identity ?? (await a.enrol(host));
   const agent = new BareAgent(at.agentPort, identity);
   open.push(agent);
   const welcome = await agent.hello({ streamId: more.streamId ?? `stream-${host}` });
   const epochOf = (controller: TestHosts) => (controller.hosts.isOnline("matrix", host) ? true : undefined);
-  for (const controller of [a, b]) await eventually(`${host} is known to be online`, DEADLINE_MS, () => epochOf(controller));
+  for (const controller of [a, b])
+    await eventually(`${host} is known to be online`, DEADLINE_MS, () => epochOf(controller));
   return { agent, identity, welcome };
 }
 
@@ -42,7 +51,12 @@ const output = (sequence: number, commandId: string, offset: number, text: strin
 const result = (sequence: number, commandId: string, state = "ok") =>
   entry(sequence, { $case: "result", value: { commandId, state, code: 0, message: "", startedMs: 1, endedMs: 2 } });
 
-function dispatch(at: TestHosts, host: string, commandId: string, more: { readonly timeoutMs?: number; readonly signal?: AbortSignal } = {}) {
+function dispatch(
+  at: TestHosts,
+  host: string,
+  commandId: string,
+  more: { readonly timeoutMs?: number; readonly signal?: AbortSignal } = {},
+) {
   const heard = { text: "" };
   const onOutput = ({ data }: { readonly data: Uint8Array }) => void (heard.text += Buffer.from(data).toString());
   const options = { commandId, timeoutMs: 30_000, onOutput, ...more };
@@ -55,7 +69,13 @@ describe("a command called at one controller for an agent of another", () => {
     const { heard, outcome } = dispatch(b, "far-1", "far-command-1");
     const command = await agent.next("command");
     expect(command).toMatchObject({ id: "far-command-1", body: { $case: "exec", value: { line: "true" } } });
-    agent.send({ $case: "batch", value: { streamId: "stream-far-1", entries: [output(1, command.id, 0, "hel"), output(2, command.id, 0, "hello"), result(3, command.id)] } });
+    agent.send({
+      $case: "batch",
+      value: {
+        streamId: "stream-far-1",
+        entries: [output(1, command.id, 0, "hel"), output(2, command.id, 0, "hello"), result(3, command.id)],
+      },
+    });
     expect(await outcome).toMatchObject({ state: "ok", code: 0, host: "far-1" });
     expect(heard.text).toBe("hello");
   });
@@ -87,7 +107,10 @@ describe("a command called at one controller for an agent of another", () => {
     await agent.next("command");
     stop.abort();
     expect(await agent.next("cancel")).toMatchObject({ commandId: "far-command-3" });
-    agent.send({ $case: "batch", value: { streamId: "stream-far-3", entries: [result(1, "far-command-3", "cancelled")] } });
+    agent.send({
+      $case: "batch",
+      value: { streamId: "stream-far-3", entries: [result(1, "far-command-3", "cancelled")] },
+    });
     expect(await outcome).toMatchObject({ state: "cancelled" });
   });
 
@@ -95,7 +118,10 @@ describe("a command called at one controller for an agent of another", () => {
     const { agent } = await connect(a, "far-4");
     const { outcome } = dispatch(b, "far-4", "far-command-4");
     await agent.next("command");
-    agent.send({ $case: "command", value: { commandId: "far-command-4", state: "refused", message: "limited: no room" } });
+    agent.send({
+      $case: "command",
+      value: { commandId: "far-command-4", state: "refused", message: "limited: no room" },
+    });
     expect(await outcome).toMatchObject({ state: "failed", message: "limited: no room" });
   });
 
@@ -105,7 +131,12 @@ describe("a command called at one controller for an agent of another", () => {
     const { agent } = await connect(a, "far-5");
     const files = [{ path: "run.sh", digest: stored.digest, size: stored.size, executable: true }];
     await expect(agent.fetch(stored.digest)).rejects.toThrow(/PERMISSION_DENIED/);
-    const outcome = b.hosts.dispatch(b.principal(), "far-5", { kind: "deploy", name: "d", version: "1.0.0", files }, { commandId: "far-command-5", timeoutMs: 30_000 });
+    const outcome = b.hosts.dispatch(
+      b.principal(),
+      "far-5",
+      { kind: "deploy", name: "d", version: "1.0.0", files },
+      { commandId: "far-command-5", timeoutMs: 30_000 },
+    );
     await agent.next("command");
     expect((await agent.fetch(stored.digest)).toString()).toBe("echo far\n");
     agent.send({ $case: "batch", value: { streamId: "stream-far-5", entries: [result(1, "far-command-5")] } });
@@ -115,7 +146,10 @@ describe("a command called at one controller for an agent of another", () => {
   it("is unreachable when the controller that is said to hold the session is not there", async () => {
     const { kv } = await a.engine.system();
     await a.hosts.save(a.principal(), { host: "orphan" });
-    await kv.put("sessions/matrix/orphan", encodeJson({ controller: "gone", nonce: "n", agentVersion: "", sinceMs: 0 }));
+    await kv.put(
+      "sessions/matrix/orphan",
+      encodeJson({ controller: "gone", nonce: "n", agentVersion: "", sinceMs: 0 }),
+    );
     await eventually("the session is known", DEADLINE_MS, () => b.hosts.isOnline("matrix", "orphan") || undefined);
     const { outcome } = dispatch(b, "orphan", "orphan-1", { timeoutMs: 300 });
     expect(await outcome).toMatchObject({ state: "unreachable", message: expect.stringMatching(/nothing was sent/) });
@@ -127,7 +161,13 @@ describe("a command repeated under its id", () => {
     const { agent } = await connect(a, "again");
     const first = dispatch(a, "again", "again-command");
     await agent.next("command");
-    agent.send({ $case: "batch", value: { streamId: "stream-again", entries: [output(1, "again-command", 0, "whole"), result(2, "again-command")] } });
+    agent.send({
+      $case: "batch",
+      value: {
+        streamId: "stream-again",
+        entries: [output(1, "again-command", 0, "whole"), result(2, "again-command")],
+      },
+    });
     await first.outcome;
     for (const controller of [a, b]) {
       const { heard, outcome } = dispatch(controller, "again", "again-command");
@@ -165,7 +205,8 @@ describe("controllers", () => {
     a.notifications.subscribe({ tenant: "matrix", subject: "s" }, ({ msg }) => heard.push(`a ${msg}`));
     b.notifications.subscribe({ tenant: "second", subject: "s" }, ({ msg }) => heard.push(`second ${msg}`));
     await eventually("a knows what b wants", DEADLINE_MS, () => a.notifications.wanted("second", "s") || undefined);
-    const publish = (at: TestHosts, msg: string) => at.notifications.publish("matrix", { keyspace: "/matrix", source: "", subject: "s", title: "", reply: "", msg });
+    const publish = (at: TestHosts, msg: string) =>
+      at.notifications.publish("matrix", { keyspace: "/matrix", source: "", subject: "s", title: "", reply: "", msg });
     publish(a, "1");
     publish(b, "2");
     await eventually("both are heard", DEADLINE_MS, () => heard.length >= 4 || undefined);
@@ -184,7 +225,10 @@ describe("controllers", () => {
     const der = certificate.replace(/-----[A-Z ]+-----|\s/g, "");
     const stranger = new BareAgent(a.agentPort, { keyPem: key, answer: { ...identity.answer, certificate: der } });
     open.push(stranger);
-    expect(await stranger.next("refused")).toMatchObject({ code: "denied", message: "The certificate is not one of an agent." });
+    expect(await stranger.next("refused")).toMatchObject({
+      code: "denied",
+      message: "The certificate is not one of an agent.",
+    });
     prove("peer-certificates", { refused: ["an agent at the peer service", "a controller at the agent service"] });
   });
 });
@@ -192,7 +236,10 @@ describe("controllers", () => {
 /** How a peer stream ends that is opened with an agent's certificate. */
 function linkError(port: number, { answer, keyPem }: TestIdentity): Promise<ServiceError> {
   const authorities = Buffer.from(answer.authorities.map(pemOf).join(""));
-  const client = new PeerLinkClient(`localhost:${port}`, credentials.createSsl(authorities, Buffer.from(keyPem), Buffer.from(pemOf(answer.certificate))));
+  const client = new PeerLinkClient(
+    `localhost:${port}`,
+    credentials.createSsl(authorities, Buffer.from(keyPem), Buffer.from(pemOf(answer.certificate))),
+  );
   const call = client.link();
   call.write({ request: { $case: "hello", value: { protocol: 1 } } });
   call.resume();

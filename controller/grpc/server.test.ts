@@ -7,7 +7,15 @@ import { realClock } from "../../test/helpers/clock.ts";
 import type { TestEngine } from "../../test/helpers/engine.ts";
 import type { Stores } from "../store/engine.ts";
 import type { KvStore } from "../store/kv.ts";
-import { BareAgent, helloOf, openTestHosts, pemOf, sha256, type TestHosts, type TestIdentity } from "../../test/helpers/hosts.ts";
+import {
+  BareAgent,
+  helloOf,
+  openTestHosts,
+  pemOf,
+  sha256,
+  type TestHosts,
+  type TestIdentity,
+} from "../../test/helpers/hosts.ts";
 import { wrappedKv } from "../../test/helpers/wrapped-kv.ts";
 
 let test: TestHosts;
@@ -37,7 +45,11 @@ function entry(sequence: number, body: Entry["body"]): Entry {
   return { sequence, timeMs: Date.now(), traceparent: "", body };
 }
 
-const gap = (sequence: number) => entry(sequence, { $case: "gap", value: { policy: "p", source: "", reason: "vanished", count: 1, unit: "runs", fromMs: 0, toMs: 0 } });
+const gap = (sequence: number) =>
+  entry(sequence, {
+    $case: "gap",
+    value: { policy: "p", source: "", reason: "vanished", count: 1, unit: "runs", fromMs: 0, toMs: 0 },
+  });
 
 /** Resolves when the record says so; the write follows the event. */
 function presence(host: string, online: boolean): Promise<void> {
@@ -55,7 +67,14 @@ describe("agent sessions", () => {
     test.desired.set("matrix/web-1", { revision: 7, policies: [{ name: "p", revision: 3, spec: "{}", conf: "" }] });
     const identity = await test.enrol("web-1");
     const agent = agentOf(identity);
-    const facts = { host: "web-1", os: "Linux 6", arch: "x64", addresses: ["10.1.1.1"], pid: 42, values: { cpu_usedpercent: "3", port: "1" } };
+    const facts = {
+      host: "web-1",
+      os: "Linux 6",
+      arch: "x64",
+      addresses: ["10.1.1.1"],
+      pid: 42,
+      values: { cpu_usedpercent: "3", port: "1" },
+    };
     const came = presence("web-1", true);
     const welcome = await agent.hello({ facts });
     expect(welcome).toMatchObject({ acknowledged: 0, controllers: [`localhost:${test.agentPort}`] });
@@ -115,14 +134,24 @@ describe("agent sessions", () => {
     const second = agentOf(first.identity);
     const { epoch } = await second.hello();
     expect(epoch).toBeGreaterThan(first.epoch);
-    expect(await first.agent.next("refused")).toMatchObject({ code: "conflict", message: "A newer session of this host took over." });
+    expect(await first.agent.next("refused")).toMatchObject({
+      code: "conflict",
+      message: "A newer session of this host took over.",
+    });
     expect(test.hosts.isOnline("matrix", "twice")).toBe(true);
   });
 
   it("leave one of several that come at once for one host: the one with the greatest epoch", async () => {
     const identity = await test.enrol("crowd");
     const agents = Array.from({ length: 6 }, () => agentOf(identity));
-    const epochs = await Promise.all(agents.map((agent) => agent.hello().then(({ epoch }) => epoch, () => 0)));
+    const epochs = await Promise.all(
+      agents.map((agent) =>
+        agent.hello().then(
+          ({ epoch }) => epoch,
+          () => 0,
+        ),
+      ),
+    );
     const greatest = Math.max(...epochs);
     expect(greatest).toBeGreaterThan(0);
     await Promise.all(agents.filter((_, at) => epochs[at] !== greatest).map((agent) => agent.end()));
@@ -149,7 +178,9 @@ describe("agent sessions", () => {
       keyPem,
       answer: { ...(await test.enrol("unused")).answer, certificate: renewed.certificate.toString("base64") },
     });
-    const { epoch } = await next.hello({ facts: { host: "renewing", os: "", arch: "", addresses: [], pid: 1, values: {} } });
+    const { epoch } = await next.hello({
+      facts: { host: "renewing", os: "", arch: "", addresses: [], pid: 1, values: {} },
+    });
     expect(epoch).toBeGreaterThan(0);
   });
 
@@ -158,7 +189,12 @@ describe("agent sessions", () => {
     const mine = await blobs.put([Buffer.from("echo mine\n")], "test");
     const other = await blobs.put([Buffer.from("another host's secret\n")], "test");
     const file = { path: "run.sh", digest: mine.digest, size: mine.size, executable: true };
-    test.desired.set("matrix/fetching", { revision: 1, policies: [{ name: "p", revision: 1, spec: "{}", conf: "", depot: { name: "d", version: "1.0.0", files: [file] } }] });
+    test.desired.set("matrix/fetching", {
+      revision: 1,
+      policies: [
+        { name: "p", revision: 1, spec: "{}", conf: "", depot: { name: "d", version: "1.0.0", files: [file] } },
+      ],
+    });
     const { agent } = await connected("fetching");
     await agent.next("desired");
     expect((await agent.fetch(mine.digest)).toString()).toBe("echo mine\n");
@@ -169,25 +205,39 @@ describe("agent sessions", () => {
   it("carry a command and its output; the result is kept before it is told", async () => {
     const { agent, epoch } = await connected("commands");
     const streamId = "stream-commands-1";
-    const again = agentOf((await test.enrol("commands-2")));
+    const again = agentOf(await test.enrol("commands-2"));
     await again.hello({ streamId });
     const pieces: string[] = [];
-    const outcome = test.hosts.dispatch(test.principal(), "commands-2", { kind: "exec", line: "echo hi", environment: { A: "b" } }, {
-      commandId: "01JC0000000000000000000001", timeoutMs: 10_000, onOutput: ({ data, stderr }) => pieces.push(`${stderr ? "!" : ""}${Buffer.from(data).toString()}`),
-    });
+    const outcome = test.hosts.dispatch(
+      test.principal(),
+      "commands-2",
+      { kind: "exec", line: "echo hi", environment: { A: "b" } },
+      {
+        commandId: "01JC0000000000000000000001",
+        timeoutMs: 10_000,
+        onOutput: ({ data, stderr }) => pieces.push(`${stderr ? "!" : ""}${Buffer.from(data).toString()}`),
+      },
+    );
     const command = await again.next("command");
-    expect(command).toMatchObject({ id: "01JC0000000000000000000001", body: { $case: "exec", value: { line: "echo hi", environment: { A: "b" } } } });
+    expect(command).toMatchObject({
+      id: "01JC0000000000000000000001",
+      body: { $case: "exec", value: { line: "echo hi", environment: { A: "b" } } },
+    });
     expect(command.epoch).toBeGreaterThan(epoch);
     const output = (sequence: number, offset: number, text: string, stderr = false) =>
       entry(sequence, { $case: "output", value: { commandId: command.id, stderr, offset, data: Buffer.from(text) } });
-    again.send({ $case: "batch", value: { streamId, entries: [output(1, 0, "hel"), output(2, 0, "hello"), output(3, 5, "oops", true)] } });
+    again.send({
+      $case: "batch",
+      value: { streamId, entries: [output(1, 0, "hel"), output(2, 0, "hello"), output(3, 5, "oops", true)] },
+    });
     const result = { commandId: command.id, state: "failed", code: 3, message: "", startedMs: 1, endedMs: 2 };
     again.send({ $case: "batch", value: { streamId, entries: [entry(4, { $case: "result", value: result })] } });
     expect(await outcome).toMatchObject({ host: "commands-2", state: "failed", code: 3 });
     expect(pieces).toEqual(["hel", "lo", "!oops"]);
     const states: unknown[] = [];
     const request = { class: "/matrix/system/command", subtree: false, newestFirst: true };
-    for await (const rows of test.objects.read(test.principal(), request)) states.push(...rows.map((row) => row.values.state));
+    for await (const rows of test.objects.read(test.principal(), request))
+      states.push(...rows.map((row) => row.values.state));
     expect(states).toEqual(["failed"]);
     agent.close();
   });
@@ -205,7 +255,18 @@ describe("agent sessions", () => {
     const second = agentOf(first.identity);
     await second.hello({ streamId });
     expect(await second.next("command")).toMatchObject({ id: "again-1" });
-    second.send({ $case: "batch", value: { streamId, entries: [entry(1, { $case: "result", value: { commandId: "again-1", state: "ok", code: 0, message: "", startedMs: 1, endedMs: 2 } })] } });
+    second.send({
+      $case: "batch",
+      value: {
+        streamId,
+        entries: [
+          entry(1, {
+            $case: "result",
+            value: { commandId: "again-1", state: "ok", code: 0, message: "", startedMs: 1, endedMs: 2 },
+          }),
+        ],
+      },
+    });
     expect(await outcome).toMatchObject({ state: "ok", code: 0 });
     const late = run("late-1", 50);
     await second.next("command");
@@ -215,9 +276,22 @@ describe("agent sessions", () => {
 
   it("know at once that nobody is there", async () => {
     await test.hosts.save(test.principal(), { host: "silent" });
-    const outcome = test.hosts.dispatch(test.principal(), "silent", { kind: "exec", line: "true" }, { commandId: "x", timeoutMs: 1_000 });
-    expect(await outcome).toMatchObject({ state: "unreachable", message: "The agent of silent is not connected, and its record has no credentials for SSH." });
-    const unknown = test.hosts.dispatch(test.principal("second"), "silent", { kind: "exec", line: "true" }, { commandId: "x", timeoutMs: 1_000 });
+    const outcome = test.hosts.dispatch(
+      test.principal(),
+      "silent",
+      { kind: "exec", line: "true" },
+      { commandId: "x", timeoutMs: 1_000 },
+    );
+    expect(await outcome).toMatchObject({
+      state: "unreachable",
+      message: "The agent of silent is not connected, and its record has no credentials for SSH.",
+    });
+    const unknown = test.hosts.dispatch(
+      test.principal("second"),
+      "silent",
+      { kind: "exec", line: "true" },
+      { commandId: "x", timeoutMs: 1_000 },
+    );
     await expect(unknown).rejects.toMatchObject({ code: "not_found" });
   });
 });
@@ -243,7 +317,11 @@ describe("the agent port refuses", () => {
   it("a hello that names another host, another protocol or no stream", async () => {
     const identity = await test.enrol("honest");
     const facts = { host: "someone-else", os: "", arch: "", addresses: [], pid: 1, values: {} };
-    for (const [hello, code] of [[{ facts }, "denied"], [{ protocol: 2 }, "unsupported"], [{ streamId: "" }, "invalid"]] as const) {
+    for (const [hello, code] of [
+      [{ facts }, "denied"],
+      [{ protocol: 2 }, "unsupported"],
+      [{ streamId: "" }, "invalid"],
+    ] as const) {
       const agent = agentOf(identity);
       agent.send({ $case: "hello", value: helloOf(hello) });
       expect(await agent.next("refused")).toMatchObject({ code });
@@ -255,7 +333,10 @@ describe("the agent port refuses", () => {
     const identity = await test.enrol("rude");
     const early = agentOf(identity);
     early.send({ $case: "heartbeat", value: { timeMs: 1, values: {} } });
-    expect(await early.next("refused")).toMatchObject({ code: "invalid", message: "The first frame of a session is a hello." });
+    expect(await early.next("refused")).toMatchObject({
+      code: "invalid",
+      message: "The first frame of a session is a hello.",
+    });
     const double = agentOf(identity);
     await double.hello();
     double.send({ $case: "hello", value: helloOf() });
@@ -268,7 +349,10 @@ describe("the agent port refuses", () => {
     expect(await removed.agent.next("refused")).toMatchObject({ code: "denied" });
     const back = agentOf(removed.identity);
     back.send({ $case: "hello", value: helloOf() });
-    expect(await back.next("refused")).toMatchObject({ code: "denied", message: expect.stringMatching(/no longer good/) });
+    expect(await back.next("refused")).toMatchObject({
+      code: "denied",
+      message: expect.stringMatching(/no longer good/),
+    });
     await test.hosts.save(test.principal(), { host: "removed" });
     const revived = agentOf(removed.identity);
     revived.send({ $case: "hello", value: helloOf() });
@@ -286,10 +370,18 @@ describe("the agent port refuses", () => {
     // Both live: the same name in two tenants is two hosts.
     expect(test.hosts.isOnline("matrix", "shared-name")).toBe(true);
     expect(test.hosts.isOnline("second", "shared-name")).toBe(true);
-    const outcome = test.hosts.dispatch(test.principal(), "shared-name", { kind: "exec", line: "true" }, { commandId: "tenant-1", timeoutMs: 200 });
+    const outcome = test.hosts.dispatch(
+      test.principal(),
+      "shared-name",
+      { kind: "exec", line: "true" },
+      { commandId: "tenant-1", timeoutMs: 200 },
+    );
     expect(await mine.agent.next("command")).toMatchObject({ id: "tenant-1" });
     const result = { commandId: "tenant-1", state: "ok", code: 0, message: "forged", startedMs: 1, endedMs: 2 };
-    theirs.send({ $case: "batch", value: { streamId: "stream-of-theirs", entries: [entry(1, { $case: "result", value: result })] } });
+    theirs.send({
+      $case: "batch",
+      value: { streamId: "stream-of-theirs", entries: [entry(1, { $case: "result", value: result })] },
+    });
     expect(await outcome).toMatchObject({ state: "timeout" });
   });
 
@@ -306,7 +398,10 @@ describe("the agent port refuses", () => {
     const outdated = agentOf(await test.enrol("outdated"), later.agentPort);
     aheadMs = 25 * 3_600_000;
     outdated.send({ $case: "hello", value: helloOf() });
-    expect(await outdated.next("refused")).toMatchObject({ code: "denied", message: expect.stringMatching(/enrol this host again/) });
+    expect(await outdated.next("refused")).toMatchObject({
+      code: "denied",
+      message: expect.stringMatching(/enrol this host again/),
+    });
     await later[Symbol.asyncDispose]();
   });
 
@@ -319,7 +414,10 @@ describe("the agent port refuses", () => {
     let refused: { code: string } | undefined;
     for (let count = 0; count <= AGENT_HELLOS_PER_MINUTE && !refused; count += 1) {
       const agent = agentOf(identity, strict.agentPort);
-      refused = await agent.hello().then(() => undefined, () => agent.next("refused"));
+      refused = await agent.hello().then(
+        () => undefined,
+        () => agent.next("refused"),
+      );
       agent.close();
     }
     expect(refused).toMatchObject({ code: "limited" });
@@ -371,7 +469,12 @@ describe("two controllers on one store", () => {
           const stop = new AbortController();
           lost.push(stop);
           const granted = await system.kv.lease(ttlMs);
-          return { id: granted.id, lost: stop.signal, held: () => !stop.signal.aborted && !woken, revoke: () => granted.revoke() };
+          return {
+            id: granted.id,
+            lost: stop.signal,
+            held: () => !stop.signal.aborted && !woken,
+            revoke: () => granted.revoke(),
+          };
         };
         return { ...system, kv: wrappedKv(system.kv, { lease }) };
       },
@@ -382,7 +485,12 @@ describe("two controllers on one store", () => {
     const { epoch } = await agent.hello();
     // As in a controller that wakes: by the clock the lease is over, and nobody has said so yet.
     woken = true;
-    const late = lonely.hosts.dispatch(lonely.principal(), "lonely", { kind: "exec", line: "true" }, { commandId: "late", timeoutMs: 100 });
+    const late = lonely.hosts.dispatch(
+      lonely.principal(),
+      "lonely",
+      { kind: "exec", line: "true" },
+      { commandId: "late", timeoutMs: 100 },
+    );
     expect(await late).toMatchObject({ state: "unreachable" });
     expect(agent.frames.map(({ $case }) => $case)).not.toContain("command");
     woken = false;

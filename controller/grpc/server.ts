@@ -10,7 +10,13 @@ import {
   SHUTDOWN_DEADLINE_MS,
 } from "../../common/limits.ts";
 import { AgentLinkService, type FetchChunk, type FetchRequest, type Hello } from "../../proto/gen/agent/v1/agent.ts";
-import { controllerOf, identityOf, type AgentChannel, type AgentIdentity, type AgentSession } from "../areas/hosts/index.ts";
+import {
+  controllerOf,
+  identityOf,
+  type AgentChannel,
+  type AgentIdentity,
+  type AgentSession,
+} from "../areas/hosts/index.ts";
 import type { Runtime } from "../runtime.ts";
 import type { BlobStore } from "../store/blobs.ts";
 import { PeerLinkService } from "../../proto/gen/peer/v1/peer.ts";
@@ -65,11 +71,20 @@ export class AgentServer {
   async listen(host: string, port: number): Promise<number> {
     const { certificate, authorities, runtime } = this.#with;
     this.#certificate = await ServerCertificate.open({ issue: certificate, authorities, runtime });
-    const credentials = experimental.createCertificateProviderServerCredentials(this.#certificate, this.#certificate, true);
+    const credentials = experimental.createCertificateProviderServerCredentials(
+      this.#certificate,
+      this.#certificate,
+      true,
+    );
     const address = host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
     return new Promise((resolve, reject) => {
       this.#server.bindAsync(address, credentials, (error, opened) => {
-        if (error) reject(new AppError("unavailable", `The agent port ${address} cannot be opened: ${error.message}`, { cause: error }));
+        if (error)
+          reject(
+            new AppError("unavailable", `The agent port ${address} cannot be opened: ${error.message}`, {
+              cause: error,
+            }),
+          );
         else resolve(opened);
       });
     });
@@ -78,7 +93,8 @@ export class AgentServer {
   /** Agents are told, and have until half of `SHUTDOWN_DEADLINE_MS` to end their streams. */
   async close(): Promise<void> {
     this.#certificate?.close();
-    for (const stream of this.#streams) stream.close({ code: "unavailable", message: "The controller is shutting down." });
+    for (const stream of this.#streams)
+      stream.close({ code: "unavailable", message: "The controller is shutting down." });
     for (const peer of this.#peers) peer.close();
     const stop = this.#with.runtime.clock.after(SHUTDOWN_DEADLINE_MS / 2, () => this.#server.forceShutdown());
     await new Promise<void>((resolve) => this.#server.tryShutdown(() => resolve()));
@@ -88,7 +104,8 @@ export class AgentServer {
   #session(call: SessionCall): void {
     const identity = this.#identify(call);
     if (!identity) return;
-    if (this.#streams.size >= this.#sessionsMax) return refuse(call, "limited", "This controller has as many agents as it takes.");
+    if (this.#streams.size >= this.#sessionsMax)
+      return refuse(call, "limited", "This controller has as many agents as it takes.");
     const stream: SessionStream = new SessionStream(
       {
         runtime: this.#with.runtime,
@@ -109,13 +126,18 @@ export class AgentServer {
     } catch (error) {
       return fail(call, isAppError(error) ? error.code : "denied", errorText(error));
     }
-    const stream: PeerStream = new PeerStream(call, { runtime, services: peers, over: () => void this.#peers.delete(stream) });
+    const stream: PeerStream = new PeerStream(call, {
+      runtime,
+      services: peers,
+      over: () => void this.#peers.delete(stream),
+    });
     this.#peers.add(stream);
   }
 
   /** Greeting costs store reads and writes: only so many at once. */
   async #open(identity: AgentIdentity, hello: Hello, channel: AgentChannel): Promise<AgentSession> {
-    if (this.#greeting >= AGENT_HELLOS_IN_FLIGHT_MAX) throw new AppError("limited", "Too many agents connect at once: come back later.");
+    if (this.#greeting >= AGENT_HELLOS_IN_FLIGHT_MAX)
+      throw new AppError("limited", "Too many agents connect at once: come back later.");
     this.#greeting += 1;
     try {
       return await this.#with.open(identity, hello, channel);
@@ -134,8 +156,13 @@ export class AgentServer {
       await send(call, blobs.read(digest, { start: offset }));
       call.end();
     } catch (error) {
-      if (!isAppError(error)) this.#with.runtime.log.error({ ...identity, reason: errorText(error) }, "content could not be sent");
-      fail(call, isAppError(error) ? error.code : "internal", isAppError(error) ? error.message : "The content could not be read.");
+      if (!isAppError(error))
+        this.#with.runtime.log.error({ ...identity, reason: errorText(error) }, "content could not be sent");
+      fail(
+        call,
+        isAppError(error) ? error.code : "internal",
+        isAppError(error) ? error.message : "The content could not be read.",
+      );
     }
   }
 
@@ -151,7 +178,10 @@ export class AgentServer {
 
 type Call = SessionCall | ServerWritableStream<FetchRequest, FetchChunk>;
 
-async function send(call: ServerWritableStream<FetchRequest, FetchChunk>, content: AsyncIterable<Uint8Array>): Promise<void> {
+async function send(
+  call: ServerWritableStream<FetchRequest, FetchChunk>,
+  content: AsyncIterable<Uint8Array>,
+): Promise<void> {
   const gone = new AbortController();
   call.once("cancelled", () => gone.abort());
   for await (const bytes of content) {

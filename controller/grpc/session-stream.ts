@@ -111,7 +111,10 @@ export class SessionStream implements AgentChannel {
     try {
       await this.#session?.ended();
     } catch (error) {
-      this.#with.runtime.log.warn({ ...this.#identity, reason: errorText(error) }, "the end of an agent session failed");
+      this.#with.runtime.log.warn(
+        { ...this.#identity, reason: errorText(error) },
+        "the end of an agent session failed",
+      );
     }
   }
 }

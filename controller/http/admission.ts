@@ -47,7 +47,8 @@ export class Admission {
   }
 
   #queue(gate: Gate, signal: AbortSignal | undefined): Promise<void> {
-    if (gate.waiting.size >= this.#limits.waitingMax) throw new AppError("limited", "Too many calls at once; come back later.");
+    if (gate.waiting.size >= this.#limits.waitingMax)
+      throw new AppError("limited", "Too many calls at once; come back later.");
     return new Promise((resolve, reject) => {
       const admitted = (): void => {
         signal?.removeEventListener("abort", gone);
@@ -55,7 +56,11 @@ export class Admission {
       };
       const gone = (): void => {
         gate.waiting.delete(admitted);
-        reject(signal?.reason instanceof AppError ? signal.reason : new AppError("cancelled", "The caller did not wait to be admitted."));
+        reject(
+          signal?.reason instanceof AppError
+            ? signal.reason
+            : new AppError("cancelled", "The caller did not wait to be admitted."),
+        );
       };
       gate.waiting.add(admitted);
       if (signal?.aborted === true) gone();

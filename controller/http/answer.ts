@@ -17,7 +17,9 @@ export interface AnswerOptions {
 }
 
 /** Makes the sender of one endpoint's answers. A sender resolves when the last byte was handed over; it throws only before the first. */
-export function answerSender(output: TSchema): (reply: FastifyReply, answer: Answer<unknown>, options: AnswerOptions) => Promise<void> {
+export function answerSender(
+  output: TSchema,
+): (reply: FastifyReply, answer: Answer<unknown>, options: AnswerOptions) => Promise<void> {
   const filter = outputFilter(output);
   const items = (output as { readonly items?: TSchema }).items;
   const rowFilter = items === undefined ? undefined : outputFilter(items);
@@ -41,7 +43,12 @@ function sendJson(reply: FastifyReply, body: string): void {
 function setSession(reply: FastifyReply, session: SessionChange, secure: boolean): void {
   const options = { path: "/", httpOnly: true, sameSite: "lax", secure } as const;
   if (session.id === undefined) void reply.clearCookie(SESSION_COOKIE, options);
-  else void reply.setCookie(SESSION_COOKIE, session.id, session.lastingMs === undefined ? options : { ...options, maxAge: session.lastingMs / 1_000 });
+  else
+    void reply.setCookie(
+      SESSION_COOKIE,
+      session.id,
+      session.lastingMs === undefined ? options : { ...options, maxAge: session.lastingMs / 1_000 },
+    );
 }
 
 type ContentAnswer = Extract<Answer<unknown>, { content: unknown }>;
@@ -52,13 +59,19 @@ async function sendContent(reply: FastifyReply, answer: ContentAnswer, options: 
   if (answer.filename !== undefined) void reply.header("content-disposition", disposition(answer.filename));
   const { content } = answer;
   if (content instanceof Readable) await sendStream(reply, content, options);
-  else void reply.send(typeof content === "string" ? content : Buffer.from(content.buffer, content.byteOffset, content.byteLength));
+  else
+    void reply.send(
+      typeof content === "string" ? content : Buffer.from(content.buffer, content.byteOffset, content.byteLength),
+    );
 }
 
 /** RFC 6266: a plain name for old clients, the true one encoded. */
 function disposition(filename: string): string {
   const plain = filename.replace(/[^\x20-\x7e]|["\\%]/g, "_");
-  const encoded = encodeURIComponent(filename).replace(/['()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`);
+  const encoded = encodeURIComponent(filename).replace(
+    /['()*]/g,
+    (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
   return `attachment; filename="${plain}"; filename*=UTF-8''${encoded}`;
 }
 

@@ -33,13 +33,17 @@ function readBytes(source: Readable, maxBytes: number): Promise<Uint8Array> {
     const take = (chunk: Buffer): void => {
       size += chunk.length;
       chunks.push(chunk);
-      if (size > maxBytes) refuse(new AppError("too_large", `The body is larger than ${String(maxBytes)} bytes.`, { details: { maxBytes } }));
+      if (size > maxBytes)
+        refuse(
+          new AppError("too_large", `The body is larger than ${String(maxBytes)} bytes.`, { details: { maxBytes } }),
+        );
     };
     const done = (): void => {
       leave();
       resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks));
     };
-    const broken = (error?: Error): void => refuse(new AppError("cancelled", "The client went away while it was sending.", { cause: error }));
+    const broken = (error?: Error): void =>
+      refuse(new AppError("cancelled", "The client went away while it was sending.", { cause: error }));
     const refuse = (error: AppError): void => {
       leave();
       // What is still to come goes nowhere; destroying the request would take the answer's socket along.

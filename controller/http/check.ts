@@ -19,8 +19,13 @@ export function checkInterface(endpoints: readonly Endpoint[], sockets: readonly
 
 function checkOne(name: string, endpoint: Pick<Endpoint, "path" | "permission" | "input">, isPublic: boolean): void {
   // Looked at as it comes: a list of routes may have been put together without the compiler's help.
-  const { path, permission, input } = endpoint as { readonly path: string; readonly permission?: string; readonly input?: { readonly type?: string } };
-  if (!isPublic && !PERMISSION.test(permission ?? "")) throw new Error(`${name} declares no permission of the form area:verb.`);
+  const { path, permission, input } = endpoint as {
+    readonly path: string;
+    readonly permission?: string;
+    readonly input?: { readonly type?: string };
+  };
+  if (!isPublic && !PERMISSION.test(permission ?? ""))
+    throw new Error(`${name} declares no permission of the form area:verb.`);
   if (input?.type !== "object") throw new Error(`${name} has an input schema that is no object.`);
   const members = membersOf(endpoint.input);
   const missing = pathParameters(path).filter((parameter) => !Object.hasOwn(members, parameter));

@@ -10,9 +10,13 @@ export const SIGN_IN_PATH = "/user/login";
 export function asAppError(error: unknown): AppError {
   if (error instanceof AppError) return error;
   const { statusCode, code } = error as { readonly statusCode?: unknown; readonly code?: unknown };
-  if (code === "FST_ERR_CTP_BODY_TOO_LARGE" || statusCode === 413) return new AppError("too_large", errorText(error), { cause: error });
+  if (code === "FST_ERR_CTP_BODY_TOO_LARGE" || statusCode === 413)
+    return new AppError("too_large", errorText(error), { cause: error });
   // Its text has the whole address, which may carry a session.
-  if (code === "FST_ERR_BAD_URL") return new AppError("invalid", "The path cannot be read: a percent sign begins no encoded character.", { cause: error });
+  if (code === "FST_ERR_BAD_URL")
+    return new AppError("invalid", "The path cannot be read: a percent sign begins no encoded character.", {
+      cause: error,
+    });
   const ofRequest = typeof statusCode === "number" && statusCode >= 400 && statusCode < 500;
   return new AppError(ofRequest ? "invalid" : "internal", errorText(error), { cause: error });
 }
@@ -41,16 +45,19 @@ export function logFault(log: Logger, error: AppError, traceparent: string): voi
 
 function sendProblem(reply: FastifyReply, error: AppError, traceparent: string): FastifyReply {
   const { status, meaning } = ERROR_CODES[error.code];
-  return reply.code(status).type("application/problem+json").send(
-    JSON.stringify({
-      type: `urn:odp:error:${error.code}`,
-      title: meaning,
-      status,
-      detail: publicText(error, traceparent),
-      code: error.code,
-      traceparent,
-    }),
-  );
+  return reply
+    .code(status)
+    .type("application/problem+json")
+    .send(
+      JSON.stringify({
+        type: `urn:odp:error:${error.code}`,
+        title: meaning,
+        status,
+        detail: publicText(error, traceparent),
+        code: error.code,
+        traceparent,
+      }),
+    );
 }
 
 /** `*`/`*` does not ask for precise codes; only the literal name does. */

@@ -65,7 +65,9 @@ function place(root: Map<string, unknown>, keys: readonly string[], value: unkno
 }
 
 function plain(level: Map<string, unknown>): unknown {
-  const entries = [...level].map(([key, value]) => [key, value instanceof Map ? plain(value as Map<string, unknown>) : value] as const);
+  const entries = [...level].map(
+    ([key, value]) => [key, value instanceof Map ? plain(value as Map<string, unknown>) : value] as const,
+  );
   if (entries.every(([key]) => /^\d+$/.test(key))) return entries.map(([, value]) => value);
   return Object.fromEntries(entries.filter(([key]) => key !== "__proto__"));
 }

@@ -29,13 +29,17 @@ function listFilter(shape: Shape): Filter | undefined {
 }
 
 function objectFilter(shape: Shape): Filter {
-  const members = Object.entries(shape.properties ?? {}).map(([name, schema]) => ({ name, filter: outputFilter(schema) }));
+  const members = Object.entries(shape.properties ?? {}).map(([name, schema]) => ({
+    name,
+    filter: outputFilter(schema),
+  }));
   return (value) => {
     if (typeof value !== "object" || value === null) return value;
     const result: Record<string, unknown> = {};
     for (const { name, filter } of members) {
       const member = (value as Record<string, unknown>)[name];
-      if (member !== undefined && Object.hasOwn(value, name)) result[name] = filter === undefined ? member : filter(member);
+      if (member !== undefined && Object.hasOwn(value, name))
+        result[name] = filter === undefined ? member : filter(member);
     }
     return result;
   };

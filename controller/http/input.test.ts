@@ -17,10 +17,21 @@ interface Sent {
 }
 
 function read(input: TObject, { query = "", body = "", type = "", as, path = {} }: Sent): unknown {
-  const endpoint = { path: Object.keys(path).map((name) => `/:${name}`).join(""), input, ...(as !== undefined && { body: as }) };
+  const endpoint = {
+    path: Object.keys(path)
+      .map((name) => `/:${name}`)
+      .join(""),
+    input,
+    ...(as !== undefined && { body: as }),
+  };
   const read = interpret(endpoint, body, type);
   const params = new Map(Object.entries(path).map(([name, value]) => [name, [value]]));
-  return readInput(endpoint, { path: params, query: parseUrlEncoded(query), body: read.fields, bodyIsJson: read.isJson });
+  return readInput(endpoint, {
+    path: params,
+    query: parseUrlEncoded(query),
+    body: read.fields,
+    bodyIsJson: read.isJson,
+  });
 }
 
 const FORM = "application/x-www-form-urlencoded; charset=UTF-8";
@@ -33,9 +44,16 @@ const Job = Type.Object({
 });
 
 describe("what clients send", () => {
-  test.each(["text/plain;charset=UTF-8", "json", "application/text", "application/json;charset=utf-8", FORM, ""])("JSON is JSON under the type %j", (type) => {
-    expect(read(Job, { type, body: ` {"name":"a","host":["x","y"],"timeout":5}` })).toEqual({ name: "a", host: ["x", "y"], timeout: 5 });
-  });
+  test.each(["text/plain;charset=UTF-8", "json", "application/text", "application/json;charset=utf-8", FORM, ""])(
+    "JSON is JSON under the type %j",
+    (type) => {
+      expect(read(Job, { type, body: ` {"name":"a","host":["x","y"],"timeout":5}` })).toEqual({
+        name: "a",
+        host: ["x", "y"],
+        timeout: 5,
+      });
+    },
+  );
 
   test("bracket lists, plain repeats and a single value are lists", () => {
     for (const body of ["name=a&host[]=x&host[]=y", "name=a&host=x&host=y", "name=a&host%5B%5D=x&host%5B%5D=y"]) {
@@ -46,7 +64,10 @@ describe("what clients send", () => {
   });
 
   test("nested brackets are objects", () => {
-    expect(read(Job, { type: FORM, body: "name=a&config[user]=u&config[list][]=1&config[list][]=2" })).toEqual({ name: "a", config: { user: "u", list: ["1", "2"] } });
+    expect(read(Job, { type: FORM, body: "name=a&config[user]=u&config[list][]=1&config[list][]=2" })).toEqual({
+      name: "a",
+      config: { user: "u", list: ["1", "2"] },
+    });
   });
 
   test("words for nothing are nothing in forms and queries, and words in JSON and paths", () => {
@@ -57,23 +78,39 @@ describe("what clients send", () => {
 
   test("text becomes what the schema wants, and JSON values as well", () => {
     expect(read(Job, { query: "name=5&timeout=60&enable=1" })).toEqual({ name: "5", timeout: 60, enable: true });
-    expect(read(Job, { body: `{"name":5,"timeout":"60","enable":"false"}`, as: "json" })).toEqual({ name: "5", timeout: 60, enable: false });
-    expect(read(Job, { type: FORM, body: `name=a&config=${encodeURIComponent(`{"a":{"b":1}}`)}` })).toEqual({ name: "a", config: { a: { b: 1 } } });
+    expect(read(Job, { body: `{"name":5,"timeout":"60","enable":"false"}`, as: "json" })).toEqual({
+      name: "5",
+      timeout: 60,
+      enable: false,
+    });
+    expect(read(Job, { type: FORM, body: `name=a&config=${encodeURIComponent(`{"a":{"b":1}}`)}` })).toEqual({
+      name: "a",
+      config: { a: { b: 1 } },
+    });
     expect(read(Job, { type: FORM, body: "name=a&config=[object Object]" })).toEqual({ name: "a" });
   });
 
   test("body goes over query over path, and a missing word does not hide what comes later", () => {
-    expect(read(Job, { path: { name: "path" }, query: "name=query", type: FORM, body: "name=body" })).toEqual({ name: "body" });
-    expect(read(Job, { path: { name: "path" }, query: "name=query", type: FORM, body: "name=undefined" })).toEqual({ name: "query" });
+    expect(read(Job, { path: { name: "path" }, query: "name=query", type: FORM, body: "name=body" })).toEqual({
+      name: "body",
+    });
+    expect(read(Job, { path: { name: "path" }, query: "name=query", type: FORM, body: "name=undefined" })).toEqual({
+      name: "query",
+    });
   });
 
   test("decoded exactly once", () => {
-    expect(read(Job, { type: FORM, body: `name=${encodeURIComponent(encodeURIComponent("ä b&c"))}` })).toEqual({ name: encodeURIComponent("ä b&c") });
+    expect(read(Job, { type: FORM, body: `name=${encodeURIComponent(encodeURIComponent("ä b&c"))}` })).toEqual({
+      name: encodeURIComponent("ä b&c"),
+    });
     expect(read(Job, { query: "name=100%+sure%zz" })).toEqual({ name: "100% sure%zz" });
   });
 
   test("free text stays text whatever it is called", () => {
-    const bare = { path: "/mql", input: Type.Object({ mql: Type.Optional(Type.String()), meta: Type.Optional(Type.Boolean()) }) };
+    const bare = {
+      path: "/mql",
+      input: Type.Object({ mql: Type.Optional(Type.String()), meta: Type.Optional(Type.Boolean()) }),
+    };
     const endpoint = { ...bare, body: "text" as const };
     const mql = "select * from /m/a where b='1'&c=2";
     for (const type of ["text/plain", "application/json", FORM, ""]) {
@@ -82,18 +119,25 @@ describe("what clients send", () => {
     }
     expect(interpret(endpoint, mql, FORM).fields.size).toBe(0);
     expect(interpret(endpoint, "mql=select+1&meta=true", FORM).fields.get("mql")).toEqual(["select 1"]);
-    expect(interpret(endpoint, `{"mql":"select 1","values":[[1]]}`, "application/json").fields.get("mql")).toEqual(["select 1"]);
+    expect(interpret(endpoint, `{"mql":"select 1","values":[[1]]}`, "application/json").fields.get("mql")).toEqual([
+      "select 1",
+    ]);
     expect(interpret(endpoint, "key:a\tval:1\n", FORM).text).toBe("key:a\tval:1\n");
   });
 
   test("a free text that is JSON cannot name another thing than its path", () => {
     const Variable = Type.Object({ key: Type.String(), ttl: Type.Optional(Type.Integer()) });
-    expect(read(Variable, { path: { key: "mine" }, body: `{"key":"yours","ttl":1}`, as: "text" })).toMatchObject({ key: "mine" });
+    expect(read(Variable, { path: { key: "mine" }, body: `{"key":"yours","ttl":1}`, as: "text" })).toMatchObject({
+      key: "mine",
+    });
   });
 
   test("a bare list is the member items", () => {
     const Rows = Type.Object({ name: Type.String(), items: Type.Array(Type.Record(Type.String(), Type.Unknown())) });
-    expect(read(Rows, { path: { name: "t" }, body: `[{"a":1}]`, as: "json" })).toEqual({ name: "t", items: [{ a: 1 }] });
+    expect(read(Rows, { path: { name: "t" }, body: `[{"a":1}]`, as: "json" })).toEqual({
+      name: "t",
+      items: [{ a: 1 }],
+    });
   });
 
   test("unknown members are ignored, at every depth", () => {
@@ -119,7 +163,9 @@ describe("what is refused, and how", () => {
     const Unit = Type.Object({ unit: Type.Union([Type.Literal("day"), Type.Literal("hour")]) });
     expect(message(() => read(Unit, { query: "unit=week" }))).toBe("unit must be one of day, hour.");
     const Hosts = Type.Object({ hosts: Type.Array(Type.Object({ port: Type.Integer() })) });
-    expect(message(() => read(Hosts, { body: `{"hosts":[{"port":1},{"port":"x"}]}`, as: "json" }))).toBe("hosts[1].port must be integer.");
+    expect(message(() => read(Hosts, { body: `{"hosts":[{"port":1},{"port":"x"}]}`, as: "json" }))).toBe(
+      "hosts[1].port must be integer.",
+    );
   });
 
   test("broken JSON where JSON was promised", () => {
@@ -135,7 +181,10 @@ describe("what is refused, and how", () => {
   test("no member reaches a prototype", () => {
     const Free = Type.Object({ config: Type.Optional(Type.Record(Type.String(), Type.Unknown())) });
     const sent = [
-      { body: `{"__proto__":{"polluted":1},"config":{"__proto__":{"polluted":1},"a":{"\\u005f_proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}}}}`, as: "json" as const },
+      {
+        body: `{"__proto__":{"polluted":1},"config":{"__proto__":{"polluted":1},"a":{"\\u005f_proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}}}}`,
+        as: "json" as const,
+      },
       { body: "__proto__[polluted]=1&config[__proto__][polluted]=1&config[a]=1", type: FORM },
     ];
     for (const each of sent) {
@@ -149,7 +198,10 @@ describe("what is refused, and how", () => {
 
 describe("what is sent", () => {
   test("members the schema does not name are left out, the value itself stays whole", () => {
-    const Host = Type.Object({ name: Type.String(), config: Type.Optional(Type.Record(Type.String(), Type.Object({ a: Type.Integer() }))) });
+    const Host = Type.Object({
+      name: Type.String(),
+      config: Type.Optional(Type.Record(Type.String(), Type.Object({ a: Type.Integer() }))),
+    });
     const value = [{ name: "h", secret: "s", config: { x: { a: 1, b: 2 } } }];
     expect(outputFilter(Type.Array(Host))?.(value)).toEqual([{ name: "h", config: { x: { a: 1 } } }]);
     expect(value[0]?.secret).toBe("s");

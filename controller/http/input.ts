@@ -51,7 +51,11 @@ function memberList(schema: TSchema): MemberList {
   return list;
 }
 
-function firstPresent(schema: TSchema, name: string, order: readonly { readonly fields: Fields; readonly exact: boolean }[]): unknown {
+function firstPresent(
+  schema: TSchema,
+  name: string,
+  order: readonly { readonly fields: Fields; readonly exact: boolean }[],
+): unknown {
   for (const { fields, exact } of order) {
     const values = fields.get(name);
     const value = values === undefined ? ABSENT : coerceMember(schema, values, exact);
@@ -65,7 +69,9 @@ function invalid(problems: readonly Problem[]): AppError {
   if (first === undefined) return new AppError("invalid", "The input does not fit.");
   if (first.keyword === "required") {
     const names = first.params.requiredProperties.map((name) => fieldName(first.instancePath, name));
-    return new AppError("invalid", `${names.join(", ")} ${names.length === 1 ? "is" : "are"} missing.`, { details: { fields: names } });
+    return new AppError("invalid", `${names.join(", ")} ${names.length === 1 ? "is" : "are"} missing.`, {
+      details: { fields: names },
+    });
   }
   const field = fieldName(first.instancePath);
   return new AppError("invalid", `${field} ${expectation(first, problems)}.`, { details: { fields: [field] } });
@@ -74,14 +80,19 @@ function invalid(problems: readonly Problem[]): AppError {
 function expectation(first: Problem, problems: readonly Problem[]): string {
   if (first.keyword !== "const") return first.message;
   const allowed = problems.flatMap((problem) =>
-    problem.keyword === "const" && problem.instancePath === first.instancePath ? [String(problem.params.allowedValue)] : [],
+    problem.keyword === "const" && problem.instancePath === first.instancePath
+      ? [String(problem.params.allowedValue)]
+      : [],
   );
   return `must be ${allowed.length === 1 ? "" : "one of "}${allowed.join(", ")}`;
 }
 
 /** `/hosts/0/port` as `hosts[0].port`. */
 function fieldName(pointer: string, member?: string): string {
-  const steps = pointer.split("/").slice(1).map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
+  const steps = pointer
+    .split("/")
+    .slice(1)
+    .map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
   if (member !== undefined) steps.push(member);
   const text = steps.map((step) => (/^\d+$/.test(step) ? `[${step}]` : `.${step}`)).join("");
   return text === "" ? "The input" : text.replace(/^\./, "");

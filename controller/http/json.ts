@@ -36,6 +36,7 @@ function checkDepth(text: string): void {
     } else if (code === 34) quoted = true;
     else if (code === 123 || code === 91) depth++;
     else if (code === 125 || code === 93) depth--;
-    if (depth > HTTP_JSON_DEPTH_MAX) throw new AppError("too_large", `JSON nested deeper than ${String(HTTP_JSON_DEPTH_MAX)} levels.`);
+    if (depth > HTTP_JSON_DEPTH_MAX)
+      throw new AppError("too_large", `JSON nested deeper than ${String(HTTP_JSON_DEPTH_MAX)} levels.`);
   }
 }

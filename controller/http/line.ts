@@ -1,6 +1,9 @@
 import type { WebSocket } from "ws";
 import {
-  WEBSOCKET_CLOSE_GRACE_MS, WEBSOCKET_PING_MS, WEBSOCKET_QUEUE_MAX_BYTES, WEBSOCKET_QUEUE_MAX_FRAMES,
+  WEBSOCKET_CLOSE_GRACE_MS,
+  WEBSOCKET_PING_MS,
+  WEBSOCKET_QUEUE_MAX_BYTES,
+  WEBSOCKET_QUEUE_MAX_FRAMES,
 } from "../../common/limits.ts";
 import type { Clock } from "../../common/time.ts";
 import type { SocketLine } from "./socket.ts";

@@ -25,7 +25,12 @@ export class HttpMetrics {
   constructor(admission: Admission, levels: readonly Level[]) {
     const registers = [this.#registry];
     collectDefaultMetrics({ register: this.#registry });
-    this.#calls = new Counter({ name: "odp_http_calls_total", help: "Calls by route and outcome.", labelNames: ["method", "route", "code"], registers });
+    this.#calls = new Counter({
+      name: "odp_http_calls_total",
+      help: "Calls by route and outcome.",
+      labelNames: ["method", "route", "code"],
+      registers,
+    });
     this.#durations = new Histogram({
       name: "odp_http_call_seconds",
       help: "Time from the head of a request to the end of its answer.",

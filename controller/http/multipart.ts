@@ -6,7 +6,12 @@ import { pipeline } from "node:stream/promises";
 import type {} from "@fastify/multipart";
 import type { FastifyRequest } from "fastify";
 import { AppError, errorText } from "../../common/errors.ts";
-import { HTTP_BODY_MAX_BYTES, HTTP_FORM_MAX_FIELDS, HTTP_UPLOAD_MAX_BYTES, HTTP_UPLOAD_MAX_FILES } from "../../common/limits.ts";
+import {
+  HTTP_BODY_MAX_BYTES,
+  HTTP_FORM_MAX_FIELDS,
+  HTTP_UPLOAD_MAX_BYTES,
+  HTTP_UPLOAD_MAX_FILES,
+} from "../../common/limits.ts";
 import { NO_BODY, type Body } from "./body.ts";
 import type { UploadedFile } from "./endpoint.ts";
 import { addField, type Fields } from "./fields.ts";
@@ -63,7 +68,8 @@ class MultipartReading {
   takeField(name: string, value: unknown): void {
     this.#fieldBytes += name.length + (typeof value === "string" ? Buffer.byteLength(value) : 0);
     const max = this.#options.fieldsMaxBytes ?? HTTP_BODY_MAX_BYTES;
-    if (this.#fieldBytes > max) throw new AppError("too_large", `The form's fields are larger than ${String(max)} bytes.`);
+    if (this.#fieldBytes > max)
+      throw new AppError("too_large", `The form's fields are larger than ${String(max)} bytes.`);
     addField(this.#fields, name, value);
   }
 
@@ -111,11 +117,17 @@ function uploadTooLarge(): AppError {
 function asAppError(error: unknown): AppError {
   if (error instanceof AppError) return error;
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
-  if (code === "ENOSPC" || code === "EDQUOT") return new AppError("unavailable", "There is no room left for uploads.", { cause: error });
+  if (code === "ENOSPC" || code === "EDQUOT")
+    return new AppError("unavailable", "There is no room left for uploads.", { cause: error });
   if (code === "FST_REQ_FILE_TOO_LARGE") return uploadTooLarge();
   if (/^FST_(PARTS|FILES|FIELDS)_LIMIT$/.test(code)) {
-    return new AppError("too_large", `More than ${String(HTTP_UPLOAD_MAX_FILES)} files or ${String(HTTP_FORM_MAX_FIELDS)} fields.`, { cause: error });
+    return new AppError(
+      "too_large",
+      `More than ${String(HTTP_UPLOAD_MAX_FILES)} files or ${String(HTTP_FORM_MAX_FIELDS)} fields.`,
+      { cause: error },
+    );
   }
-  if (/^E[A-Z]+$/.test(code) && code !== "ECONNRESET") return new AppError("internal", errorText(error), { cause: error });
+  if (/^E[A-Z]+$/.test(code) && code !== "ECONNRESET")
+    return new AppError("internal", errorText(error), { cause: error });
   return new AppError("invalid", `${BROKEN}: ${errorText(error)}.`, { cause: error });
 }

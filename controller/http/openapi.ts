@@ -10,7 +10,12 @@ export interface OpenApiOptions {
 
 type Json = Readonly<Record<string, unknown>>;
 
-const BODY_TYPES = { form: "application/x-www-form-urlencoded", json: "application/json", multipart: "multipart/form-data", text: "text/plain" } as const;
+const BODY_TYPES = {
+  form: "application/x-www-form-urlencoded",
+  json: "application/json",
+  multipart: "multipart/form-data",
+  text: "text/plain",
+} as const;
 
 /** The whole interface as an OpenAPI 3.1 document. Pure: the same endpoints give the same document. */
 export function openApiDocument(endpoints: readonly Endpoint[], options: OpenApiOptions): Json {
@@ -21,7 +26,11 @@ export function openApiDocument(endpoints: readonly Endpoint[], options: OpenApi
   }
   return {
     openapi: "3.1.0",
-    info: { title: "Operations data platform", version: options.version, license: { name: "Apache-2.0", identifier: "Apache-2.0" } },
+    info: {
+      title: "Operations data platform",
+      version: options.version,
+      license: { name: "Apache-2.0", identifier: "Apache-2.0" },
+    },
     security: [{ cookie: [] }, { session: [] }, { basic: [] }],
     paths,
     components: { securitySchemes: SECURITY, schemas: { Failure: FAILURE, Problem: PROBLEM } },
@@ -37,15 +46,24 @@ const SECURITY: Json = {
 const FAILURE: Json = {
   type: "object",
   required: ["status", "message", "error", "code"],
-  properties: { status: { const: "error" }, message: { type: "string" }, error: { type: "string" }, code: { type: "string" } },
+  properties: {
+    status: { const: "error" },
+    message: { type: "string" },
+    error: { type: "string" },
+    code: { type: "string" },
+  },
 };
 
 const PROBLEM: Json = {
   type: "object",
   required: ["type", "title", "status", "detail", "code", "traceparent"],
   properties: {
-    type: { type: "string" }, title: { type: "string" }, status: { type: "integer" },
-    detail: { type: "string" }, code: { type: "string" }, traceparent: { type: "string" },
+    type: { type: "string" },
+    title: { type: "string" },
+    status: { type: "integer" },
+    detail: { type: "string" },
+    code: { type: "string" },
+    traceparent: { type: "string" },
   },
 };
 
@@ -74,13 +92,25 @@ function parametersAndBody(endpoint: Endpoint): Json {
   const inBody = members.filter(([name]) => !inPath.includes(name));
   const known = new Map(members);
   const parameters = [
-    ...inPath.map((name) => ({ name: name === "*" ? "path" : name, in: "path", required: true, schema: known.get(name) ?? { type: "string" } })),
+    ...inPath.map((name) => ({
+      name: name === "*" ? "path" : name,
+      in: "path",
+      required: true,
+      schema: known.get(name) ?? { type: "string" },
+    })),
     ...inQuery.map(([name, schema]) => ({ name, in: "query", required: required.has(name), schema })),
   ];
-  return { ...(parameters.length > 0 && { parameters }), ...(hasBody && { requestBody: requestBody(endpoint, inBody, required) }) };
+  return {
+    ...(parameters.length > 0 && { parameters }),
+    ...(hasBody && { requestBody: requestBody(endpoint, inBody, required) }),
+  };
 }
 
-function requestBody(endpoint: Endpoint, members: readonly (readonly [string, TSchema])[], required: ReadonlySet<string>): Json {
+function requestBody(
+  endpoint: Endpoint,
+  members: readonly (readonly [string, TSchema])[],
+  required: ReadonlySet<string>,
+): Json {
   const type = BODY_TYPES[endpoint.body ?? "form"];
   if (endpoint.body === "text") return { content: { [type]: { schema: { type: "string" } } } };
   const schema = {
@@ -92,10 +122,20 @@ function requestBody(endpoint: Endpoint, members: readonly (readonly [string, TS
 }
 
 function responses(message: TSchema): Json {
-  const envelope = { type: "object", required: ["status", "message"], properties: { status: { enum: ["ok", "signin"] }, message, meta: { type: "object" } } };
+  const envelope = {
+    type: "object",
+    required: ["status", "message"],
+    properties: { status: { enum: ["ok", "signin"] }, message, meta: { type: "object" } },
+  };
   return {
-    "200": { description: "The envelope; status `signin` when nobody is signed in.", content: { "application/json": { schema: envelope } } },
-    "500": { description: "Any failure.", content: { "application/json": { schema: { $ref: "#/components/schemas/Failure" } } } },
+    "200": {
+      description: "The envelope; status `signin` when nobody is signed in.",
+      content: { "application/json": { schema: envelope } },
+    },
+    "500": {
+      description: "Any failure.",
+      content: { "application/json": { schema: { $ref: "#/components/schemas/Failure" } } },
+    },
     default: {
       description: "A failure, for clients that accept application/problem+json.",
       content: { "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } } },

@@ -77,7 +77,9 @@ class Visit {
     this.#reply = reply;
     this.#query = request.query as Fields;
     // A long upload over a thin line is no slow call: the call's own time begins when its body is there.
-    this.#setDeadline(request.body === undefined && !request.isMultipart() ? HTTP_CALL_DEADLINE_MS : HTTP_RECEIVE_DEADLINE_MS);
+    this.#setDeadline(
+      request.body === undefined && !request.isMultipart() ? HTTP_CALL_DEADLINE_MS : HTTP_RECEIVE_DEADLINE_MS,
+    );
     reply.raw.once("close", () => {
       if (!reply.raw.writableFinished) this.#end(new AppError("cancelled", "The client went away."));
     });
@@ -86,7 +88,12 @@ class Visit {
   async signIn(): Promise<void> {
     const { headers, exchange, ip } = this.#request;
     const { signIn } = this.#dependencies;
-    this.#identity = await identify(signIn, { headers, query: this.#query, remote: ip, traceparent: exchange.traceparent });
+    this.#identity = await identify(signIn, {
+      headers,
+      query: this.#query,
+      remote: ip,
+      traceparent: exchange.traceparent,
+    });
     if (this.#identity === undefined && !this.#isPublic() && mayCarrySession(this.#request)) await this.#readForm();
     if (this.#identity === undefined && !this.#isPublic()) throw notSignedIn();
     exchange.tenant = this.#principal().tenant;
@@ -136,7 +143,10 @@ class Visit {
       onBroken: (error) => {
         const { exchange } = this.#request;
         exchange.code = asAppError(error).code;
-        this.#dependencies.runtime.log.warn({ err: error, traceparent: exchange.traceparent }, "an answer broke off after its head was sent");
+        this.#dependencies.runtime.log.warn(
+          { err: error, traceparent: exchange.traceparent },
+          "an answer broke off after its head was sent",
+        );
       },
     };
   }
@@ -209,8 +219,15 @@ class Visit {
         await this.#signInByForm(fields);
         if (this.#identity === undefined) throw notSignedIn();
       };
-      this.#folder = join(this.#dependencies.uploads, Buffer.from(this.#dependencies.runtime.random.bytes(12)).toString("hex"));
-      this.#body = await readMultipart(this.#request, { folder: this.#folder, beforeFiles, ...(maxBytes !== undefined && { fieldsMaxBytes: maxBytes }) });
+      this.#folder = join(
+        this.#dependencies.uploads,
+        Buffer.from(this.#dependencies.runtime.random.bytes(12)).toString("hex"),
+      );
+      this.#body = await readMultipart(this.#request, {
+        folder: this.#folder,
+        beforeFiles,
+        ...(maxBytes !== undefined && { fieldsMaxBytes: maxBytes }),
+      });
     } else if (body !== undefined && body !== null) {
       const text = await readText(this.#request.raw, exchange.contentType, maxBytes);
       this.#body = interpret(this.#endpoint, text, exchange.contentType);
@@ -243,7 +260,16 @@ class Visit {
   async #record(outcome: "ok" | "denied" | "failed", code: string): Promise<void> {
     const { tenant, user, traceparent } = this.#principal();
     const action = `${this.#request.method} ${pathOf(this.#request.url)}`;
-    const entry = { tenant, user, permission: this.#endpoint.permission, action, outcome, code, remote: this.#request.ip, traceparent };
+    const entry = {
+      tenant,
+      user,
+      permission: this.#endpoint.permission,
+      action,
+      outcome,
+      code,
+      remote: this.#request.ip,
+      traceparent,
+    };
     try {
       await this.#dependencies.audit.write(entry);
     } catch (error) {

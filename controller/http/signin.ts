@@ -47,7 +47,11 @@ export async function identify(signIn: SignIn, caller: Caller): Promise<Identity
 }
 
 /** Who calls, by a session that came as a field of a form. */
-export async function identifyByForm(signIn: SignIn, fields: Fields, traceparent: string): Promise<Identity | undefined> {
+export async function identifyByForm(
+  signIn: SignIn,
+  fields: Fields,
+  traceparent: string,
+): Promise<Identity | undefined> {
   for (const session of sessionsIn(fields)) {
     const principal = await signIn.bySession(session, traceparent);
     if (principal !== undefined) return { principal, session, byCookie: false };

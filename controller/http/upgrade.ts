@@ -32,7 +32,11 @@ interface Found {
 export class Upgrades {
   readonly #dependencies: UpgradeDependencies;
   readonly #endpoints: readonly SocketEndpoint[];
-  readonly #server = new WebSocketServer({ noServer: true, maxPayload: WEBSOCKET_RECEIVED_MAX_BYTES, perMessageDeflate: false });
+  readonly #server = new WebSocketServer({
+    noServer: true,
+    maxPayload: WEBSOCKET_RECEIVED_MAX_BYTES,
+    perMessageDeflate: false,
+  });
   readonly #lines = new Map<string, Set<Line>>();
 
   constructor(dependencies: UpgradeDependencies, endpoints: readonly SocketEndpoint[]) {
@@ -63,18 +67,33 @@ export class Upgrades {
     return this.#lines.get(tenant)?.size ?? 0;
   }
 
-  async #upgrade(request: IncomingMessage, wire: { readonly socket: Duplex; readonly head: Buffer; readonly traceparent: string }): Promise<void> {
+  async #upgrade(
+    request: IncomingMessage,
+    wire: { readonly socket: Duplex; readonly head: Buffer; readonly traceparent: string },
+  ): Promise<void> {
     const target = request.url ?? "/";
     const found = this.#find(pathOf(target));
     if (found === undefined) throw new AppError("not_found", `There is no WebSocket at ${pathOf(target)}.`);
-    const caller = { headers: request.headers, query: queryOf(target), remote: request.socket.remoteAddress ?? "", traceparent: wire.traceparent };
+    const caller = {
+      headers: request.headers,
+      query: queryOf(target),
+      remote: request.socket.remoteAddress ?? "",
+      traceparent: wire.traceparent,
+    };
     const identity = await identify(this.#dependencies.signIn, caller);
     if (identity === undefined) throw notSignedIn();
     await this.#permit(request, found.endpoint, identity);
-    const input = readInput(found.endpoint, { path: found.path, query: caller.query, body: new Map(), bodyIsJson: false });
+    const input = readInput(found.endpoint, {
+      path: found.path,
+      query: caller.query,
+      body: new Map(),
+      bodyIsJson: false,
+    });
     const { tenant } = identity.principal;
-    if (this.count(tenant) >= WEBSOCKETS_PER_TENANT_MAX) throw new AppError("limited", "The tenant has too many open WebSockets.");
-    const stillAllowed = async (): Promise<boolean> => (await identify(this.#dependencies.signIn, caller)) !== undefined;
+    if (this.count(tenant) >= WEBSOCKETS_PER_TENANT_MAX)
+      throw new AppError("limited", "The tenant has too many open WebSockets.");
+    const stillAllowed = async (): Promise<boolean> =>
+      (await identify(this.#dependencies.signIn, caller)) !== undefined;
     this.#server.handleUpgrade(request, wire.socket, wire.head, (socket) => {
       const line = new Line(socket, { clock: this.#dependencies.runtime.clock, stillAllowed });
       this.#keep(tenant, line);
@@ -91,7 +110,16 @@ export class Upgrades {
       const { tenant, user, traceparent } = principal;
       const action = `WEBSOCKET ${pathOf(request.url ?? "/")}`;
       const remote = request.socket.remoteAddress ?? "";
-      await this.#dependencies.audit.write({ tenant, user, permission: endpoint.permission, action, outcome: "denied", code: "denied", remote, traceparent });
+      await this.#dependencies.audit.write({
+        tenant,
+        user,
+        permission: endpoint.permission,
+        action,
+        outcome: "denied",
+        code: "denied",
+        remote,
+        traceparent,
+      });
       throw error;
     }
   }
@@ -128,7 +156,11 @@ export class Upgrades {
  * Some clients offer HTTP/2 with every request (`Upgrade: h2c`), which a server may ignore. Node cannot once anybody listens for upgrades,
  * so the request is put back without its offer and read again.
  */
-function replay(server: Server, request: IncomingMessage, wire: { readonly socket: Duplex; readonly head: Buffer }): void {
+function replay(
+  server: Server,
+  request: IncomingMessage,
+  wire: { readonly socket: Duplex; readonly head: Buffer },
+): void {
   const lines = [`${request.method ?? "GET"} ${request.url ?? "/"} HTTP/${request.httpVersion}`];
   for (let at = 0; at + 1 < request.rawHeaders.length; at += 2) {
     const [name = "", value = ""] = request.rawHeaders.slice(at, at + 2);
@@ -161,7 +193,9 @@ function decoded(segment: string): string {
 
 function refuse(socket: Duplex, failure: AppError, traceparent: string): void {
   const signIn = failure.code === "signin";
-  const body = JSON.stringify(signIn ? { status: "signin", message: SIGN_IN_PATH } : failureEnvelope(failure, traceparent));
+  const body = JSON.stringify(
+    signIn ? { status: "signin", message: SIGN_IN_PATH } : failureEnvelope(failure, traceparent),
+  );
   const status = signIn ? 200 : 500;
   socket.end(
     `HTTP/1.1 ${String(status)} ${STATUS_CODES[status] ?? ""}\r\nContent-Type: application/json; charset=utf-8\r\n` +

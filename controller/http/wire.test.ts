@@ -14,7 +14,8 @@ const produced = { pages: 0, ended: false, aborted: undefined as string | undefi
 async function* endless(failAfter: number): AsyncGenerator<readonly unknown[]> {
   const row = { text: "x".repeat(1_000) };
   try {
-    for (produced.pages = 0; produced.pages < failAfter; produced.pages++) yield await Promise.resolve(Array.from({ length: 100 }, () => row));
+    for (produced.pages = 0; produced.pages < failAfter; produced.pages++)
+      yield await Promise.resolve(Array.from({ length: 100 }, () => row));
     throw new Error("the store went away in the middle");
   } finally {
     produced.ended = true;
@@ -23,11 +24,21 @@ async function* endless(failAfter: number): AsyncGenerator<readonly unknown[]> {
 
 const endpoints: readonly Endpoint[] = [
   endpoint({
-    method: "POST", path: "/echo", permission: "things:write", summary: "", input: Type.Object({ name: Type.Optional(Type.String()) }), output: Type.Unknown(),
+    method: "POST",
+    path: "/echo",
+    permission: "things:write",
+    summary: "",
+    input: Type.Object({ name: Type.Optional(Type.String()) }),
+    output: Type.Unknown(),
     handler: async ({ input, text }) => ({ message: { ...input, text: text?.length } }),
   }),
   endpoint({
-    method: "GET", path: "/stream", permission: "things:read", summary: "", input: Type.Object({ failAfter: Type.Integer() }), output: Type.Array(Type.Unknown()),
+    method: "GET",
+    path: "/stream",
+    permission: "things:read",
+    summary: "",
+    input: Type.Object({ failAfter: Type.Integer() }),
+    output: Type.Array(Type.Unknown()),
     handler: async ({ input, signal }) => {
       produced.ended = false;
       signal.addEventListener("abort", () => (produced.aborted = String((signal.reason as { code?: string }).code)));
@@ -35,11 +46,19 @@ const endpoints: readonly Endpoint[] = [
     },
   }),
   endpoint({
-    method: "GET", path: "/wait", permission: "things:read", summary: "", input: Type.Object({}), output: Type.Unknown(),
-    handler: ({ signal }) => new Promise((resolve) => signal.addEventListener("abort", () => {
-      produced.aborted = String((signal.reason as { code?: string }).code);
-      resolve({ message: "" });
-    })),
+    method: "GET",
+    path: "/wait",
+    permission: "things:read",
+    summary: "",
+    input: Type.Object({}),
+    output: Type.Unknown(),
+    handler: ({ signal }) =>
+      new Promise((resolve) =>
+        signal.addEventListener("abort", () => {
+          produced.aborted = String((signal.reason as { code?: string }).code);
+          resolve({ message: "" });
+        }),
+      ),
   }),
 ];
 
@@ -87,7 +106,9 @@ describe("broken bytes", () => {
 
   test("multipart that ends in the middle of a file", async () => {
     const body = `--B\r\nContent-Disposition: form-data; name="f"; filename="a"\r\n\r\nhalf a fi`;
-    expect(await exchange(head("multipart/form-data; boundary=B", body.length) + body)).toMatch(/"status":"error".*multipart body is broken.*"code":"invalid"/);
+    expect(await exchange(head("multipart/form-data; boundary=B", body.length) + body)).toMatch(
+      /"status":"error".*multipart body is broken.*"code":"invalid"/,
+    );
   });
 
   test("multipart without any part, and with garbage in place of one", async () => {
@@ -100,7 +121,9 @@ describe("broken bytes", () => {
 
   test("a stranger's file is refused before it is taken in", async () => {
     const socket = await open();
-    socket.write(`POST /echo HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=B\r\nContent-Length: 100000000\r\n\r\n`);
+    socket.write(
+      `POST /echo HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=B\r\nContent-Length: 100000000\r\n\r\n`,
+    );
     socket.write(`--B\r\nContent-Disposition: form-data; name="f"; filename="a"\r\n\r\nthe first of many bytes`);
     const [answer] = await once(socket, "data");
     expect(String(answer)).toContain(`"status":"signin"`);
@@ -132,11 +155,15 @@ describe("broken bytes", () => {
 describe("offers of HTTP/2", () => {
   test("are ignored, with and without a body", async () => {
     const offer = "Connection: Upgrade, HTTP2-Settings, close\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n";
-    const get = await exchange(`GET /healthz HTTP/1.1\r\nHost: x\r\n${offer}\r\nGET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+    const get = await exchange(
+      `GET /healthz HTTP/1.1\r\nHost: x\r\n${offer}\r\nGET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`,
+    );
     expect(get.match(/HTTP\/1\.1 200 OK/g)).toHaveLength(2);
     const body = `{"name":"a"}`;
     const socket = await open();
-    socket.write(`POST /echo?sessionid=${session} HTTP/1.1\r\nHost: x\r\n${offer}Content-Type: text/plain\r\nContent-Length: ${String(body.length)}\r\n\r\n`);
+    socket.write(
+      `POST /echo?sessionid=${session} HTTP/1.1\r\nHost: x\r\n${offer}Content-Type: text/plain\r\nContent-Length: ${String(body.length)}\r\n\r\n`,
+    );
     const first = once(socket, "data");
     socket.write(body);
     expect(String((await first)[0])).toContain(`"message":{"name":"a"}`);
@@ -165,7 +192,16 @@ describe("streams", () => {
     await expect.poll(() => produced.pages).toBeGreaterThan(0);
     // Socket buffers on both sides hold some megabytes; ten gigabytes would come without back-pressure.
     let before = -1;
-    await expect.poll(() => { const still = produced.pages === before; before = produced.pages; return still; }, { interval: 200 }).toBe(true);
+    await expect
+      .poll(
+        () => {
+          const still = produced.pages === before;
+          before = produced.pages;
+          return still;
+        },
+        { interval: 200 },
+      )
+      .toBe(true);
     expect(produced.pages).toBeLessThan(500);
     socket.destroy();
     await expect.poll(() => produced.ended).toBe(true);
@@ -173,7 +209,9 @@ describe("streams", () => {
   });
 
   test("HEAD of a long answer is a head, and nothing is produced for it", async () => {
-    const answer = await exchange(`HEAD /stream?failAfter=100000&sessionid=${session} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+    const answer = await exchange(
+      `HEAD /stream?failAfter=100000&sessionid=${session} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`,
+    );
     expect(answer).toMatch(/^HTTP\/1\.1 200 OK/);
     expect(answer.endsWith("\r\n\r\n")).toBe(true);
     await expect.poll(() => produced.ended).toBe(true);
@@ -184,9 +222,13 @@ describe("streams", () => {
     produced.aborted = undefined;
     const socket = await open();
     socket.write(`GET /wait?sessionid=${session} HTTP/1.1\r\nHost: x\r\n\r\n`);
-    await expect.poll(async () => (await http.app.inject({ url: "/metrics" })).body).toContain(`odp_http_calls_in_flight{tenant="matrix"} 1`);
+    await expect
+      .poll(async () => (await http.app.inject({ url: "/metrics" })).body)
+      .toContain(`odp_http_calls_in_flight{tenant="matrix"} 1`);
     socket.destroy();
     await expect.poll(() => produced.aborted).toBe("cancelled");
-    await expect.poll(async () => (await http.app.inject({ url: "/metrics" })).body).not.toContain(`odp_http_calls_in_flight{tenant="matrix"}`);
+    await expect
+      .poll(async () => (await http.app.inject({ url: "/metrics" })).body)
+      .not.toContain(`odp_http_calls_in_flight{tenant="matrix"}`);
   });
 });

@@ -28,7 +28,10 @@ export async function openSecretKey(options: KeyFileOptions): Promise<SecretBox>
 }
 
 function parse(text: string, file: string): Uint8Array[] {
-  const lines = text.split("\n").map((line) => line.trim()).filter((line) => line !== "" && !line.startsWith("#"));
+  const lines = text
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "" && !line.startsWith("#"));
   const keys = lines.map((line) => LINE.exec(line)?.[1]);
   if (keys.length === 0 || keys.includes(undefined)) {
     throw new AppError("invalid", `The key file ${file} must have lines of the form odp-key-1:<base64 of 32 bytes>.`);

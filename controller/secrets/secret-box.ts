@@ -46,7 +46,8 @@ function expand(master: Uint8Array): Key {
 
 function keyNamed(keys: readonly Key[], id: string): Key {
   const key = keys.find((one) => one.id === id);
-  if (!key) throw new AppError("unavailable", `A secret was sealed with the key ${id}, which the key file does not have.`);
+  if (!key)
+    throw new AppError("unavailable", `A secret was sealed with the key ${id}, which the key file does not have.`);
   return key;
 }
 
@@ -72,7 +73,11 @@ function openSealed(byId: (id: string) => Key, sealed: string, context: string):
 }
 
 function damaged(context: string, cause?: unknown): AppError {
-  return new AppError("unavailable", `The sealed secret of ${context} does not open: it was changed, or belongs elsewhere.`, { cause });
+  return new AppError(
+    "unavailable",
+    `The sealed secret of ${context} does not open: it was changed, or belongs elsewhere.`,
+    { cause },
+  );
 }
 
 function derive(key: Key, context: string): Uint8Array {

@@ -42,8 +42,10 @@ export const NO_CELLS: Cells = new SingleCells(new Map());
 
 /** Each cell by its key. */
 export function cellMap(cells: Cells): Map<string, StoredCell> {
-  return new Map(cells.keys.map((key, place) => {
-    const value = new Uint8Array(cells.bytes(place).subarray(cells.start(place), cells.end(place)));
-    return [key, { value, timeUs: cells.timeUs(place) }];
-  }));
+  return new Map(
+    cells.keys.map((key, place) => {
+      const value = new Uint8Array(cells.bytes(place).subarray(cells.start(place), cells.end(place)));
+      return [key, { value, timeUs: cells.timeUs(place) }];
+    }),
+  );
 }

@@ -1,7 +1,13 @@
 import { AppError } from "../../common/errors.ts";
 import { ulidTimeMs } from "../../common/ids.ts";
 import {
-  CELL_MAX_BYTES, CHANGE_BATCH_MAX, FIND_TERMS_MAX, NUMBER_SLOTS, OBJECT_ID_MAX_BYTES, OBJECT_MAX_BYTES, TERMS_PER_OBJECT_MAX,
+  CELL_MAX_BYTES,
+  CHANGE_BATCH_MAX,
+  FIND_TERMS_MAX,
+  NUMBER_SLOTS,
+  OBJECT_ID_MAX_BYTES,
+  OBJECT_MAX_BYTES,
+  TERMS_PER_OBJECT_MAX,
 } from "../../common/limits.ts";
 import type { EntityChange, EntityKey, FindRequest, StoredRecord } from "./objects.ts";
 
@@ -11,13 +17,16 @@ import type { EntityChange, EntityKey, FindRequest, StoredRecord } from "./objec
 const CID_MAX = 0x7fff_ffff;
 
 export function checkBatch(count: number): void {
-  if (count > CHANGE_BATCH_MAX) throw new AppError("too_large", `At most ${CHANGE_BATCH_MAX} changes are taken at once, not ${count}.`);
+  if (count > CHANGE_BATCH_MAX)
+    throw new AppError("too_large", `At most ${CHANGE_BATCH_MAX} changes are taken at once, not ${count}.`);
 }
 
 export function checkChange(change: EntityChange): void {
   checkKey(change.key);
-  if (!(Number.isSafeInteger(change.timeUs) && change.timeUs > 0)) throw new AppError("invalid", "The time of a change is a whole number of microseconds above 0.");
-  if (change.forgetHistory && !change.death) throw new AppError("invalid", "History is forgotten only together with a death.");
+  if (!(Number.isSafeInteger(change.timeUs) && change.timeUs > 0))
+    throw new AppError("invalid", "The time of a change is a whole number of microseconds above 0.");
+  if (change.forgetHistory && !change.death)
+    throw new AppError("invalid", "History is forgotten only together with a death.");
   checkTerms(change.addTerms ?? []);
   checkTerms(change.dropTerms ?? []);
   for (const edge of [...(change.addEdges ?? []), ...(change.dropEdges ?? [])]) checkKey(edge.to);
@@ -29,44 +38,54 @@ export function checkRecord(record: StoredRecord): void {
   checkKey(record);
   checkRecordId(record.id);
   checkTerms(record.terms);
-  if (record.value.length > OBJECT_MAX_BYTES) throw new AppError("too_large", `A record has at most ${OBJECT_MAX_BYTES} bytes, not ${record.value.length}.`);
+  if (record.value.length > OBJECT_MAX_BYTES)
+    throw new AppError("too_large", `A record has at most ${OBJECT_MAX_BYTES} bytes, not ${record.value.length}.`);
 }
 
 export function checkRecordId(id: string): void {
-  if (ulidTimeMs(id) === undefined) throw new AppError("invalid", `A record's id is a ULID, not ${JSON.stringify(id.slice(0, 64))}.`);
+  if (ulidTimeMs(id) === undefined)
+    throw new AppError("invalid", `A record's id is a ULID, not ${JSON.stringify(id.slice(0, 64))}.`);
 }
 
 export function checkFind(request: FindRequest): void {
   checkTerms(request.terms);
   for (const range of request.ranges ?? []) checkSlot(range.slot);
-  if (request.terms.length === 0 && (request.ranges ?? []).length === 0) throw new AppError("invalid", "At least one term or range is needed.");
-  if (request.terms.length > FIND_TERMS_MAX) throw new AppError("too_large", `A search names at most ${FIND_TERMS_MAX} terms.`);
+  if (request.terms.length === 0 && (request.ranges ?? []).length === 0)
+    throw new AppError("invalid", "At least one term or range is needed.");
+  if (request.terms.length > FIND_TERMS_MAX)
+    throw new AppError("too_large", `A search names at most ${FIND_TERMS_MAX} terms.`);
 }
 
 function checkKey({ cid, id }: EntityKey): void {
-  if (!(Number.isInteger(cid) && cid >= 0 && cid <= CID_MAX)) throw new AppError("invalid", `A class number is a whole number from 0, not ${cid}.`);
-  if (Buffer.byteLength(id) > OBJECT_ID_MAX_BYTES) throw new AppError("too_large", `An id has at most ${OBJECT_ID_MAX_BYTES} bytes.`);
+  if (!(Number.isInteger(cid) && cid >= 0 && cid <= CID_MAX))
+    throw new AppError("invalid", `A class number is a whole number from 0, not ${cid}.`);
+  if (Buffer.byteLength(id) > OBJECT_ID_MAX_BYTES)
+    throw new AppError("too_large", `An id has at most ${OBJECT_ID_MAX_BYTES} bytes.`);
 }
 
 function checkTerms(terms: readonly string[]): void {
-  if (terms.length > TERMS_PER_OBJECT_MAX) throw new AppError("too_large", `An object has at most ${TERMS_PER_OBJECT_MAX} terms.`);
+  if (terms.length > TERMS_PER_OBJECT_MAX)
+    throw new AppError("too_large", `An object has at most ${TERMS_PER_OBJECT_MAX} terms.`);
   if (terms.includes("")) throw new AppError("invalid", "A term must not be empty.");
 }
 
 function checkNumber(slot: number, value: number | undefined): void {
   checkSlot(slot);
-  if (value !== undefined && !Number.isFinite(value)) throw new AppError("invalid", `Slot ${slot} takes a finite number, not ${value}.`);
+  if (value !== undefined && !Number.isFinite(value))
+    throw new AppError("invalid", `Slot ${slot} takes a finite number, not ${value}.`);
 }
 
 function checkSlot(slot: number): void {
-  if (!(Number.isInteger(slot) && slot >= 0 && slot < NUMBER_SLOTS)) throw new AppError("invalid", `There is no number slot ${slot}.`);
+  if (!(Number.isInteger(slot) && slot >= 0 && slot < NUMBER_SLOTS))
+    throw new AppError("invalid", `There is no number slot ${slot}.`);
 }
 
 function checkSize(change: EntityChange): void {
   let size = change.version?.length ?? 0;
   for (const value of change.cells?.values() ?? []) {
     if (value === undefined) continue;
-    if (value.length > CELL_MAX_BYTES) throw new AppError("too_large", `A cell has at most ${CELL_MAX_BYTES} bytes, not ${value.length}.`);
+    if (value.length > CELL_MAX_BYTES)
+      throw new AppError("too_large", `A cell has at most ${CELL_MAX_BYTES} bytes, not ${value.length}.`);
     size += value.length;
   }
   // The present and a version of it travel together.

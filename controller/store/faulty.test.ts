@@ -16,13 +16,21 @@ test("the faults are really there: outages, lost answers of writes done and not 
   const { kv, objects } = subject.store;
   const met = { unavailable: 0, done: 0, undone: 0, empty: 0, superset: 0 };
   for (let i = 0; i < 400; i++) {
-    const code = await kv.put(`k${i}`, bytes("x")).then(() => undefined, (error: unknown) => (isAppError(error) ? error.code : "none"));
+    const code = await kv.put(`k${i}`, bytes("x")).then(
+      () => undefined,
+      (error: unknown) => (isAppError(error) ? error.code : "none"),
+    );
     const there = (await again(() => kv.get(`k${i}`))) !== undefined;
     if (code === "unavailable") met.unavailable += 1;
     if (code === "unavailable") expect(there).toBe(false);
     if (code === "unknown_outcome") met[there ? "done" : "undone"] += 1;
   }
-  const births = ["a", "b"].map((id) => ({ key: { cid: 1, id }, timeUs: 1, birth: true as const, addTerms: ["both", id] }));
+  const births = ["a", "b"].map((id) => ({
+    key: { cid: 1, id },
+    timeUs: 1,
+    birth: true as const,
+    addTerms: ["both", id],
+  }));
   await again(() => objects.change(births));
   for (let i = 0; i < 100; i++) {
     const { items, cursor } = await again(() => objects.find({ terms: ["both", "a"] }, { limit: 10 }));

@@ -44,7 +44,11 @@ export function faulty(engine: Engine, options: FaultyOptions): Engine {
 
 export function faultyStore(store: TenantStore, options: FaultyOptions): TenantStore {
   const faults = new Faults(options);
-  return { kv: faultyKv(store.kv, faults), objects: faultyObjects(store.objects, faults), blobs: faultyBlobs(store.blobs, faults) };
+  return {
+    kv: faultyKv(store.kv, faults),
+    objects: faultyObjects(store.objects, faults),
+    blobs: faultyBlobs(store.blobs, faults),
+  };
 }
 
 class Faults {
@@ -96,19 +100,31 @@ function faultyKv(kv: KvStore, faults: Faults): KvStore {
     get: (key) => faults.read(() => kv.get(key)),
     put: (key, value, options) => faults.write(() => kv.put(key, value, options)),
     delete: (key, options) => faults.write(() => kv.delete(key, options)),
-    list: (prefix, options) => faults.read(() => kv.list(prefix, options?.limit === undefined ? options : { ...options, limit: faults.some(options.limit) })),
+    list: (prefix, options) =>
+      faults.read(() =>
+        kv.list(prefix, options?.limit === undefined ? options : { ...options, limit: faults.some(options.limit) }),
+      ),
     watch: (prefix, options) => slowWatch(kv.watch(prefix, options), faults),
     // A lease whose grant was lost would hang until its process ends: here it is only refused.
-    lease: (ttlMs) => faults.read(async () => {
-      const lease = await kv.lease(ttlMs);
-      return { id: lease.id, lost: lease.lost, held: () => lease.held(), revoke: () => faults.write(() => lease.revoke()) };
-    }),
+    lease: (ttlMs) =>
+      faults.read(async () => {
+        const lease = await kv.lease(ttlMs);
+        return {
+          id: lease.id,
+          lost: lease.lost,
+          held: () => lease.held(),
+          revoke: () => faults.write(() => lease.revoke()),
+        };
+      }),
     txn: (request) => faults.write(() => kv.txn(request)),
   };
 }
 
 /** Each revision by itself, late. */
-async function* slowWatch(events: AsyncIterable<readonly KvEvent[]>, faults: Faults): AsyncIterable<readonly KvEvent[]> {
+async function* slowWatch(
+  events: AsyncIterable<readonly KvEvent[]>,
+  faults: Faults,
+): AsyncIterable<readonly KvEvent[]> {
   for await (const batch of events) {
     for (const revision of new Set(batch.map(revisionOf))) {
       await faults.delay();
@@ -122,29 +138,52 @@ function revisionOf(event: KvEvent): number {
 }
 
 function faultyObjects(objects: ObjectStore, faults: Faults): ObjectStore {
-  const paging = <T>(name: string, read: (page: PageRequest, kept: number) => Promise<Page<T>>, conditions?: readonly [count: number, least: number]) =>
-    (page: PageRequest): Promise<Page<T>> => faults.read(() => nastyPage({ faults, name, read, conditions: conditions ?? [0, 0] }, page));
+  const paging =
+    <T>(
+      name: string,
+      read: (page: PageRequest, kept: number) => Promise<Page<T>>,
+      conditions?: readonly [count: number, least: number],
+    ) =>
+    (page: PageRequest): Promise<Page<T>> =>
+      faults.read(() => nastyPage({ faults, name, read, conditions: conditions ?? [0, 0] }, page));
   return {
     async change(changes) {
       // What is refused is refused wholly, never done in part.
       checkBatch(changes.length);
       changes.forEach(checkChange);
-      await faults.write(() => objects.change(changes), () => objects.change(changes.slice(0, faults.some(changes.length + 1) - 1)));
+      await faults.write(
+        () => objects.change(changes),
+        () => objects.change(changes.slice(0, faults.some(changes.length + 1) - 1)),
+      );
     },
     get: (keys) => faults.read(() => objects.get(keys)),
     trace: (keys) => faults.read(() => objects.trace(keys)),
-    find: (request, page) => paging(JSON.stringify(["find", request]), (inner, kept) => objects.find(fewer(request, kept), inner), kept(request))(page),
+    find: (request, page) =>
+      paging(
+        JSON.stringify(["find", request]),
+        (inner, kept) => objects.find(fewer(request, kept), inner),
+        kept(request),
+      )(page),
     scan: paging("scan", (inner) => objects.scan(inner)),
-    history: (key, range, page) => paging(JSON.stringify(["history", key, range]), (inner) => objects.history(key, range, inner))(page),
+    history: (key, range, page) =>
+      paging(JSON.stringify(["history", key, range]), (inner) => objects.history(key, range, inner))(page),
     edges: (key, direction, { type, ...page }) =>
-      paging(JSON.stringify(["edges", key, direction, type]), (inner) => objects.edges(key, direction, type === undefined ? inner : { ...inner, type }))(page),
+      paging(JSON.stringify(["edges", key, direction, type]), (inner) =>
+        objects.edges(key, direction, type === undefined ? inner : { ...inner, type }),
+      )(page),
     async append(records) {
       checkBatch(records.length);
       records.forEach(checkRecord);
-      await faults.write(() => objects.append(records), () => objects.append(records.slice(0, faults.some(records.length + 1) - 1)));
+      await faults.write(
+        () => objects.append(records),
+        () => objects.append(records.slice(0, faults.some(records.length + 1) - 1)),
+      );
     },
     timeline: (request, page) =>
-      paging(JSON.stringify(["timeline", request]), (inner, count) => objects.timeline(fewer(request, count), inner), [request.terms?.length ?? 0, 0])(page),
+      paging(JSON.stringify(["timeline", request]), (inner, count) => objects.timeline(fewer(request, count), inner), [
+        request.terms?.length ?? 0,
+        0,
+      ])(page),
     getRecords: (keys) => faults.read(() => objects.getRecords(keys)),
     removeRecords: (keys) => faults.write(() => objects.removeRecords(keys)),
   };
@@ -173,10 +212,13 @@ async function nastyPage<T>({ faults, name, read, conditions }: NastyPage<T>, pa
   const [count, least] = conditions;
   const mark = createHash("sha256").update(name).digest("hex").slice(0, 8);
   const [, keptText, cursorMark, inner = ""] = page.cursor?.split("~") ?? ["", undefined, mark, ""];
-  if (page.cursor !== undefined && (cursorMark !== mark || keptText === undefined)) throw new AppError("invalid", "This cursor does not belong to this request.");
-  const kept = keptText === undefined ? (faults.happens(SUPERSET_RATE) && count > least ? count - 1 : count) : Number(keptText);
+  if (page.cursor !== undefined && (cursorMark !== mark || keptText === undefined))
+    throw new AppError("invalid", "This cursor does not belong to this request.");
+  const kept =
+    keptText === undefined ? (faults.happens(SUPERSET_RATE) && count > least ? count - 1 : count) : Number(keptText);
   const outer = (place: string): string => `~${kept}~${mark}~${place}`;
-  const limit = Number.isInteger(page.limit) && page.limit >= 1 && page.limit <= 1_000 ? faults.some(page.limit) : page.limit;
+  const limit =
+    Number.isInteger(page.limit) && page.limit >= 1 && page.limit <= 1_000 ? faults.some(page.limit) : page.limit;
   const request = inner === "" ? { limit } : { limit, cursor: inner };
   if (faults.happens(EMPTY_PAGE_RATE) && limit !== page.limit) return { items: [], cursor: outer(inner) };
   const answer = await read(request, kept);
@@ -192,8 +234,12 @@ function faultyBlobs(blobs: BlobStore, faults: Faults): BlobStore {
     unmark: (digest, owner) => faults.write(() => blobs.unmark(digest, owner)),
     sweep: (graceMs) => faults.read(() => blobs.sweep(graceMs)),
     append: (stream, offset, bytes) =>
-      faults.write(() => blobs.append(stream, offset, bytes), () => blobs.append(stream, offset, bytes.subarray(0, faults.some(bytes.length + 1) - 1))),
-    readStream: (stream, offset, maxBytes) => faults.read(() => blobs.readStream(stream, offset, Math.min(maxBytes, faults.some(maxBytes)))),
+      faults.write(
+        () => blobs.append(stream, offset, bytes),
+        () => blobs.append(stream, offset, bytes.subarray(0, faults.some(bytes.length + 1) - 1)),
+      ),
+    readStream: (stream, offset, maxBytes) =>
+      faults.read(() => blobs.readStream(stream, offset, Math.min(maxBytes, faults.some(maxBytes)))),
     removeStream: (stream) => faults.write(() => blobs.removeStream(stream)),
   };
 }

@@ -35,7 +35,10 @@ export function decodeStored<T>(bytes: Uint8Array): T {
     case FORMAT_MSGPACK:
       return unpackr.unpack(bytes.subarray(1)) as T;
     default:
-      throw new AppError("unavailable", `A stored value has format ${String(bytes[0])}, which this version does not know.`);
+      throw new AppError(
+        "unavailable",
+        `A stored value has format ${String(bytes[0])}, which this version does not know.`,
+      );
   }
 }
 

@@ -24,7 +24,14 @@ export interface Controllers {
   has(id: string): boolean;
 }
 
-const PASSING_CODES: readonly ErrorCode[] = ["unavailable", "unknown_outcome", "deadline", "limited", "internal", "cancelled"];
+const PASSING_CODES: readonly ErrorCode[] = [
+  "unavailable",
+  "unknown_outcome",
+  "deadline",
+  "limited",
+  "internal",
+  "cancelled",
+];
 
 /** A fault of the moment: the same work may well be done later. */
 export function isPassing(error: unknown): boolean {
@@ -62,7 +69,8 @@ export class Journal<T extends OpenWork> {
   async all(tenant: string): Promise<readonly Noted<T>[]> {
     const { kv } = await this.#stores.tenant(tenant);
     const found: Noted<T>[] = [];
-    for await (const { value, revision } of entriesUnder(kv, this.#prefix)) found.push({ open: decodeStored<T>(value), revision });
+    for await (const { value, revision } of entriesUnder(kv, this.#prefix))
+      found.push({ open: decodeStored<T>(value), revision });
     return found;
   }
 

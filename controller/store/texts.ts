@@ -17,7 +17,8 @@ export function writeText(text: string, target: Buffer, start: number): number {
 /** The UTF-8 text from `start` up to `end`, that of few bytes without a call out of the engine. */
 export function decodeText(bytes: Buffer, start: number, end: number): string {
   const length = end - start;
-  if (length > SHORT_BYTES || start + SHORT_BYTES > bytes.length || !isAscii(bytes, start, end)) return bytes.toString("utf8", start, end);
+  if (length > SHORT_BYTES || start + SHORT_BYTES > bytes.length || !isAscii(bytes, start, end))
+    return bytes.toString("utf8", start, end);
   return sixteen(bytes, start).slice(0, length);
 }
 
@@ -30,7 +31,21 @@ function isAscii(bytes: Buffer, start: number, end: number): boolean {
 /** One call with all of them costs a third of what appending one by one does. */
 function sixteen(bytes: Buffer, at: number): string {
   return String.fromCharCode(
-    bytes[at]!, bytes[at + 1]!, bytes[at + 2]!, bytes[at + 3]!, bytes[at + 4]!, bytes[at + 5]!, bytes[at + 6]!, bytes[at + 7]!,
-    bytes[at + 8]!, bytes[at + 9]!, bytes[at + 10]!, bytes[at + 11]!, bytes[at + 12]!, bytes[at + 13]!, bytes[at + 14]!, bytes[at + 15]!,
+    bytes[at]!,
+    bytes[at + 1]!,
+    bytes[at + 2]!,
+    bytes[at + 3]!,
+    bytes[at + 4]!,
+    bytes[at + 5]!,
+    bytes[at + 6]!,
+    bytes[at + 7]!,
+    bytes[at + 8]!,
+    bytes[at + 9]!,
+    bytes[at + 10]!,
+    bytes[at + 11]!,
+    bytes[at + 12]!,
+    bytes[at + 13]!,
+    bytes[at + 14]!,
+    bytes[at + 15]!,
   );
 }

@@ -46,9 +46,18 @@ export async function startLocalCluster(options: LocalClusterOptions): Promise<L
   const cacheDir = options.cacheDir ?? defaultCacheDir();
   const nodes = options.nodes ?? 1;
   await mkdir(options.dir, { recursive: true, mode: 0o700 });
-  const [etcdProgram, cassandraJars] = await Promise.all([installEtcd(cacheDir, progress), installCassandra(cacheDir, progress)]);
+  const [etcdProgram, cassandraJars] = await Promise.all([
+    installEtcd(cacheDir, progress),
+    installCassandra(cacheDir, progress),
+  ]);
   for (let attempt = 1; ; attempt++) {
-    const members = await planMembers({ dir: options.dir, nodes, etcdProgram, cassandraJars, heapMiB: options.heapMiB });
+    const members = await planMembers({
+      dir: options.dir,
+      nodes,
+      etcdProgram,
+      cassandraJars,
+      heapMiB: options.heapMiB,
+    });
     progress(`Starting ${members.map((member) => member.name).join(", ")} …`);
     const cluster = new LocalCluster(options.dir, { settings: settingsOf(members), running: await launch(members) });
     try {
@@ -177,7 +186,8 @@ export class LocalCluster {
 
   #get(name: string): Running {
     const found = this.#running.find(({ member }) => member.name === name);
-    if (found === undefined) throw new Error(`There is no ${name}: ${this.members.map((member) => member.name).join(", ")}.`);
+    if (found === undefined)
+      throw new Error(`There is no ${name}: ${this.members.map((member) => member.name).join(", ")}.`);
     return found;
   }
 }
@@ -194,7 +204,9 @@ export function settingsLines(settings: ClusterSettings): string[] {
 
 /** All of them or none. */
 async function launch(members: readonly Member[]): Promise<readonly Running[]> {
-  const outcomes = await Promise.allSettled(members.map(async (member) => ({ member, daemon: await startMember(member) })));
+  const outcomes = await Promise.allSettled(
+    members.map(async (member) => ({ member, daemon: await startMember(member) })),
+  );
   const running = outcomes.flatMap((outcome) => (outcome.status === "fulfilled" ? [outcome.value] : []));
   const failure = outcomes.find((outcome) => outcome.status === "rejected");
   if (failure === undefined) return running;
@@ -204,8 +216,12 @@ async function launch(members: readonly Member[]): Promise<readonly Running[]> {
 
 function settingsOf(members: readonly Member[]): ClusterSettings {
   return {
-    etcdEndpoints: members.flatMap((member) => (member.kind === "etcd" ? [`http://127.0.0.1:${member.ports.client}`] : [])),
-    cassandraContactPoints: members.flatMap((member) => (member.kind === "cassandra" ? [`${member.address}:${member.ports.native}`] : [])),
+    etcdEndpoints: members.flatMap((member) =>
+      member.kind === "etcd" ? [`http://127.0.0.1:${member.ports.client}`] : [],
+    ),
+    cassandraContactPoints: members.flatMap((member) =>
+      member.kind === "cassandra" ? [`${member.address}:${member.ports.native}`] : [],
+    ),
     cassandraDatacenter: LOCAL_DATACENTER,
   };
 }

@@ -63,7 +63,13 @@ function frame(step: Step): Buffer {
 }
 
 function startupBody(name: string, value: string): Buffer {
-  return Buffer.concat([shortInt(1), shortInt(name.length), Buffer.from(name), shortInt(value.length), Buffer.from(value)]);
+  return Buffer.concat([
+    shortInt(1),
+    shortInt(name.length),
+    Buffer.from(name),
+    shortInt(value.length),
+    Buffer.from(value),
+  ]);
 }
 
 function queryBody(query: string, consistency: number): Buffer {

@@ -32,7 +32,14 @@ export async function startEtcd(member: EtcdMember): Promise<Daemon> {
 /** A member without peers, on free ports. */
 export async function singleEtcd(place: { readonly program: string; readonly dir: string }): Promise<EtcdMember> {
   const [client = 0, peer = 0] = await freePorts(2);
-  return { kind: "etcd", name: "etcd", program: place.program, dir: place.dir, ports: { client, peer }, peers: { etcd: peer } };
+  return {
+    kind: "etcd",
+    name: "etcd",
+    program: place.program,
+    dir: place.dir,
+    ports: { client, peer },
+    peers: { etcd: peer },
+  };
 }
 
 /** Waits until the member knows a leader. */
@@ -68,12 +75,20 @@ function etcdSpec(member: EtcdMember) {
     ["--auto-compaction-retention", "1h"],
     ["--log-level", "warn"],
   ];
-  return { name: member.name, program: member.program, args: args.flat(), mark: dataDir, logFile: join(member.dir, "etcd.log") };
+  return {
+    name: member.name,
+    program: member.program,
+    args: args.flat(),
+    mark: dataDir,
+    logFile: join(member.dir, "etcd.log"),
+  };
 }
 
 async function ask(member: EtcdMember, path: string): Promise<string | undefined> {
   try {
-    const answer = await fetch(`http://${ADDRESS}:${member.ports.client}${path}`, { signal: AbortSignal.timeout(STATUS_DEADLINE_MS) });
+    const answer = await fetch(`http://${ADDRESS}:${member.ports.client}${path}`, {
+      signal: AbortSignal.timeout(STATUS_DEADLINE_MS),
+    });
     return answer.ok ? await answer.text() : undefined;
   } catch {
     return undefined;

@@ -23,7 +23,10 @@ export async function installEtcd(cacheDir: string, progress: Progress): Promise
   const present = (await onPath("etcd")) ?? (await existing(join(cacheDir, "etcd", "etcd")));
   if (present !== undefined) return present;
   const failures: string[] = [];
-  for (const [name, way] of [["apt-get", etcdFromDebian], ["go install", etcdFromGo]] as const) {
+  for (const [name, way] of [
+    ["apt-get", etcdFromDebian],
+    ["go install", etcdFromGo],
+  ] as const) {
     progress(`etcd: fetching by ${name} …`);
     try {
       await intoCache(cacheDir, "etcd", way);
@@ -32,15 +35,19 @@ export async function installEtcd(cacheDir: string, progress: Progress): Promise
       failures.push(`${name}: ${firstLines(error)}`);
     }
   }
-  throw new Error(`No etcd on PATH, and none could be fetched. Install etcd 3.4 or newer, or see to one of these:\n${failures.join("\n")}`);
+  throw new Error(
+    `No etcd on PATH, and none could be fetched. Install etcd 3.4 or newer, or see to one of these:\n${failures.join("\n")}`,
+  );
 }
 
 /** Folder of Cassandra's jars, fetched by Maven when the cache has none. */
 export async function installCassandra(cacheDir: string, progress: Progress): Promise<string> {
-  if ((await onPath("java")) === undefined) throw new Error("Cassandra needs a Java runtime (11 or 17), and there is no `java` on PATH.");
+  if ((await onPath("java")) === undefined)
+    throw new Error("Cassandra needs a Java runtime (11 or 17), and there is no `java` on PATH.");
   const folder = join(cacheDir, CASSANDRA_FOLDER);
   if ((await existing(folder)) !== undefined) return folder;
-  if ((await onPath("mvn")) === undefined) throw new Error("Fetching Cassandra's jars needs Maven, and there is no `mvn` on PATH.");
+  if ((await onPath("mvn")) === undefined)
+    throw new Error("Fetching Cassandra's jars needs Maven, and there is no `mvn` on PATH.");
   progress("Cassandra: fetching its jars by Maven (66 MB) …");
   await intoCache(cacheDir, CASSANDRA_FOLDER, cassandraFromMaven);
   return folder;
@@ -76,9 +83,13 @@ async function etcdFromDebian(folder: string): Promise<void> {
 }
 
 async function etcdFromGo(folder: string): Promise<void> {
-  await run("go", ["install", ETCD_GO_MODULE], { timeout: INSTALL_DEADLINE_MS, env: { ...process.env, GOBIN: folder } });
+  await run("go", ["install", ETCD_GO_MODULE], {
+    timeout: INSTALL_DEADLINE_MS,
+    env: { ...process.env, GOBIN: folder },
+  });
   // The module's program is called after its folder.
-  if ((await existing(join(folder, "server"))) !== undefined) await rename(join(folder, "server"), join(folder, "etcd"));
+  if ((await existing(join(folder, "server"))) !== undefined)
+    await rename(join(folder, "server"), join(folder, "etcd"));
   await access(join(folder, "etcd"));
 }
 

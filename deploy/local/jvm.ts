@@ -60,6 +60,9 @@ export function jvmFlags(options: JvmOptions): string[] {
 
 function openedPackages(): string[] {
   return Object.entries(OPENED_PACKAGES).flatMap(([module, packages]) =>
-    packages.flatMap((name) => [`--add-opens=${module}/${name}=ALL-UNNAMED`, `--add-exports=${module}/${name}=ALL-UNNAMED`]),
+    packages.flatMap((name) => [
+      `--add-opens=${module}/${name}=ALL-UNNAMED`,
+      `--add-exports=${module}/${name}=ALL-UNNAMED`,
+    ]),
   );
 }

@@ -15,8 +15,12 @@ const defaultDir = join(defaultCacheDir(), "cluster");
 withDir(program.command("start").description("install what is missing, start, wait until all answer"))
   .option("--nodes <count>", "1: one etcd member and one Cassandra node; 3: a ring of three of each", oneOrThree, 1)
   .action((options: Options) => start(options));
-withDir(program.command("stop").description("end what start began; does nothing when nothing runs")).action((options: Options) => stop(options));
-withDir(program.command("status").description("tell what runs; exit code 1 when something is missing")).action((options: Options) => status(options));
+withDir(program.command("stop").description("end what start began; does nothing when nothing runs")).action(
+  (options: Options) => stop(options),
+);
+withDir(program.command("status").description("tell what runs; exit code 1 when something is missing")).action(
+  (options: Options) => status(options),
+);
 
 try {
   await program.parseAsync();
@@ -30,7 +34,9 @@ async function start(options: Options): Promise<void> {
   const found = await findLocalCluster(dir);
   const alive = (await found?.alive()) ?? [];
   if (found !== undefined && alive.length > 0 && found.settings.etcdEndpoints.length !== options.nodes) {
-    throw new Error(`Another number of nodes runs there: ${found.members.map((member) => member.name).join(", ")}. Stop it first.`);
+    throw new Error(
+      `Another number of nodes runs there: ${found.members.map((member) => member.name).join(", ")}. Stop it first.`,
+    );
   }
   if (found !== undefined && alive.length === found.daemons.length) {
     console.error("All run already.");
@@ -51,7 +57,9 @@ async function status(options: Options): Promise<void> {
   const found = await findLocalCluster(resolve(options.dir));
   const alive = (await found?.alive()) ?? [];
   for (const daemon of found?.daemons ?? []) {
-    console.error(`${daemon.name}: ${alive.includes(daemon) ? "runs" : "is gone"} (process ${daemon.pid}, log ${daemon.logFile})`);
+    console.error(
+      `${daemon.name}: ${alive.includes(daemon) ? "runs" : "is gone"} (process ${daemon.pid}, log ${daemon.logFile})`,
+    );
   }
   if (found === undefined) console.error("Nothing was started.");
   if (found === undefined || alive.length < found.daemons.length) process.exitCode = 1;

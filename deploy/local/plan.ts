@@ -25,7 +25,10 @@ export async function planMembers(options: PlanOptions): Promise<readonly Member
 
 async function planSingle(options: PlanOptions): Promise<readonly Member[]> {
   const [client = 0, peer = 0, native = 0, storage = 0] = await freePorts(4);
-  return [etcdMember(options, "etcd", { client, peer }, { etcd: peer }), node(options, { name: "cassandra", ring: RING_ADDRESSES.slice(0, 1), index: 0, ports: { native, storage } })];
+  return [
+    etcdMember(options, "etcd", { client, peer }, { etcd: peer }),
+    node(options, { name: "cassandra", ring: RING_ADDRESSES.slice(0, 1), index: 0, ports: { native, storage } }),
+  ];
 }
 
 async function planRing(options: PlanOptions): Promise<readonly Member[]> {
@@ -34,7 +37,9 @@ async function planRing(options: PlanOptions): Promise<readonly Member[]> {
   const peers = Object.fromEntries(names.map((name, index) => [name, ports.etcd[index]?.peer ?? 0]));
   return [
     ...ports.etcd.map((own, index) => etcdMember(options, names[index] ?? "", own, peers)),
-    ...RING_ADDRESSES.map((_, index) => node(options, { name: `cassandra-${index + 1}`, ring: RING_ADDRESSES, index, ports: ports.cassandra })),
+    ...RING_ADDRESSES.map((_, index) =>
+      node(options, { name: `cassandra-${index + 1}`, ring: RING_ADDRESSES, index, ports: ports.cassandra }),
+    ),
   ];
 }
 
@@ -57,11 +62,24 @@ async function ringPorts(dir: string): Promise<RingPorts> {
   return ports;
 }
 
-function etcdMember(options: PlanOptions, name: string, ports: EtcdPorts, peers: Readonly<Record<string, number>>): EtcdMember {
+function etcdMember(
+  options: PlanOptions,
+  name: string,
+  ports: EtcdPorts,
+  peers: Readonly<Record<string, number>>,
+): EtcdMember {
   return { kind: "etcd", name, program: options.etcdProgram, dir: join(options.dir, name), ports, peers };
 }
 
-function node(options: PlanOptions, place: { readonly name: string; readonly ring: readonly string[]; readonly index: number; readonly ports: CassandraPorts }): CassandraNode {
+function node(
+  options: PlanOptions,
+  place: {
+    readonly name: string;
+    readonly ring: readonly string[];
+    readonly index: number;
+    readonly ports: CassandraPorts;
+  },
+): CassandraNode {
   return {
     kind: "cassandra",
     name: place.name,

@@ -4,7 +4,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { findLocalCluster } from "./cluster.ts";
-import { freePorts, isAlive, pauseDaemon, resumeDaemon, startDaemon, stopDaemon, waitUntilUp, type Daemon } from "./process.ts";
+import {
+  freePorts,
+  isAlive,
+  pauseDaemon,
+  resumeDaemon,
+  startDaemon,
+  stopDaemon,
+  waitUntilUp,
+  type Daemon,
+} from "./process.ts";
 
 let dir: string;
 const started: Daemon[] = [];
@@ -18,7 +27,13 @@ afterEach(async () => {
 });
 
 async function daemon(script: string, mark = dir): Promise<Daemon> {
-  const made = await startDaemon({ name: "daemon", program: process.execPath, args: ["-e", script, mark], mark, logFile: join(dir, "log") });
+  const made = await startDaemon({
+    name: "daemon",
+    program: process.execPath,
+    args: ["-e", script, mark],
+    mark,
+    logFile: join(dir, "log"),
+  });
   started.push(made);
   return made;
 }
@@ -43,7 +58,9 @@ test("a process that merely has the same number is neither taken for ours nor en
 
 test("a daemon that ends while starting is reported with the end of its log", async () => {
   const failing = await daemon("console.log('cannot bind the port'); process.exit(1)");
-  await expect(waitUntilUp(failing, async () => false, 10_000)).rejects.toThrow(/ended while starting[^]*cannot bind the port/);
+  await expect(waitUntilUp(failing, async () => false, 10_000)).rejects.toThrow(
+    /ended while starting[^]*cannot bind the port/,
+  );
 });
 
 test("a daemon that never answers is given up at the deadline", async () => {
@@ -92,7 +109,10 @@ test("a paused daemon does nothing, goes on when resumed, and can be stopped pol
 test("stopping a cluster ends its processes and forgets it; a second time there is nothing to stop", async () => {
   const part = await daemon("setInterval(() => {}, 1000)");
   const settings = { etcdEndpoints: [], cassandraContactPoints: [], cassandraDatacenter: "datacenter1" };
-  await writeFile(join(dir, "cluster.json"), JSON.stringify({ settings, running: [{ member: { name: "etcd" }, daemon: part }] }));
+  await writeFile(
+    join(dir, "cluster.json"),
+    JSON.stringify({ settings, running: [{ member: { name: "etcd" }, daemon: part }] }),
+  );
   await (await findLocalCluster(dir))?.stop();
   expect(await isAlive(part)).toBe(false);
   expect(await findLocalCluster(dir)).toBeUndefined();

@@ -45,7 +45,8 @@ export async function waitUntilUp(daemon: Daemon, answers: () => Promise<boolean
   const end = performance.now() + deadlineMs;
   while (!(await answers())) {
     if (!(await isAlive(daemon))) throw new Error(`${daemon.name} ended while starting. ${await logTail(daemon)}`);
-    if (performance.now() > end) throw new Error(`${daemon.name} did not answer within ${deadlineMs / 1000} s. ${await logTail(daemon)}`);
+    if (performance.now() > end)
+      throw new Error(`${daemon.name} did not answer within ${deadlineMs / 1000} s. ${await logTail(daemon)}`);
     await delay(POLL_MS);
   }
 }
@@ -65,7 +66,10 @@ async function stateOf(daemon: Daemon): Promise<string> {
 }
 
 /** Ends it if it still runs: politely first unless `now`, by force at the deadline. Idempotent. */
-export async function stopDaemon(daemon: Daemon, options: { readonly now?: boolean; readonly deadlineMs?: number } = {}): Promise<void> {
+export async function stopDaemon(
+  daemon: Daemon,
+  options: { readonly now?: boolean; readonly deadlineMs?: number } = {},
+): Promise<void> {
   if (!(await isAlive(daemon))) return;
   const end = performance.now() + (options.deadlineMs ?? 10_000);
   process.kill(daemon.pid, options.now === true ? "SIGKILL" : "SIGTERM");

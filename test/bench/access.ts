@@ -39,7 +39,13 @@ export async function followAccessLog(odp: Installation): Promise<string> {
   );
   const rule = `--class=${ACCESS_CLASS}\n--parser=grok\n--pattern_1=%{COMBINEDAPACHELOG}\n`;
   await odp.ok("PUT", "/mxobject/rule", new URLSearchParams({ key: "/matrix/rules/bench/access", value: rule }));
-  const policy = { name: "access", rule: "/matrix/rules/bench/access", dir: folder, match: "^access\\.log$", hosts: ["web-1"] };
+  const policy = {
+    name: "access",
+    rule: "/matrix/rules/bench/access",
+    dir: folder,
+    match: "^access\\.log$",
+    hosts: ["web-1"],
+  };
   await odp.ok("POST", "/monitoring/policy/log", JSON.stringify(policy));
   return folder;
 }

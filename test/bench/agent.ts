@@ -21,8 +21,24 @@ export const agentBench: Bench = {
       await pause(IDLE_MS);
       const core = (100 * 1_000 * (cpuSeconds(pid) - before)) / IDLE_MS;
       return [
-        { name: "start to connected", unit: "ms", ours: connectMs, against: 300, againstName: "limit", kind: "most", goal: 1 },
-        { name: "idle, resident", unit: "MB", ours: residentMb(pid), against: 60, againstName: "limit", kind: "most", goal: 1 },
+        {
+          name: "start to connected",
+          unit: "ms",
+          ours: connectMs,
+          against: 300,
+          againstName: "limit",
+          kind: "most",
+          goal: 1,
+        },
+        {
+          name: "idle, resident",
+          unit: "MB",
+          ours: residentMb(pid),
+          against: 60,
+          againstName: "limit",
+          kind: "most",
+          goal: 1,
+        },
         { name: "idle, of a core", unit: "%", ours: core, against: 0.3, againstName: "limit", kind: "most", goal: 1 },
       ];
     } finally {

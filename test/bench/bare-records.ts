@@ -26,9 +26,16 @@ export class BareRecords {
 
   static async open(settings: ClusterSettings): Promise<BareRecords> {
     const [host = "", port = "9042"] = (settings.cassandraContactPoints[0] ?? "").split(":");
-    const client = new Client({ contactPoints: [host], localDataCenter: settings.cassandraDatacenter, protocolOptions: { port: Number(port) }, encoding: { useBigIntAsLong: true } });
+    const client = new Client({
+      contactPoints: [host],
+      localDataCenter: settings.cassandraDatacenter,
+      protocolOptions: { port: Number(port) },
+      encoding: { useBigIntAsLong: true },
+    });
     const keyspace = `bare${randomBytes(5).toString("hex")}`;
-    await client.execute(`CREATE KEYSPACE ${keyspace} WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}`);
+    await client.execute(
+      `CREATE KEYSPACE ${keyspace} WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}`,
+    );
     await client.execute(
       `CREATE TABLE ${keyspace}.records (cid int, day int, shard tinyint, id text, value blob, expires bigint, terms set<text>, PRIMARY KEY ((cid, day, shard), id))
        WITH CLUSTERING ORDER BY (id DESC) AND compaction = {'class': 'TimeWindowCompactionStrategy', 'compaction_window_unit': 'DAYS', 'compaction_window_size': 1}`,
@@ -42,10 +49,15 @@ export class BareRecords {
     const timeMs = Date.now();
     const id = ulidSeries(timeMs, randomBytes(10));
     const rows = lines.map((line, n) => this.#row(line, id(n), timeMs));
-    const batches = Array.from({ length: Math.ceil(rows.length / ROWS_PER_BATCH) }, (_, at) => rows.slice(at * ROWS_PER_BATCH, (at + 1) * ROWS_PER_BATCH));
+    const batches = Array.from({ length: Math.ceil(rows.length / ROWS_PER_BATCH) }, (_, at) =>
+      rows.slice(at * ROWS_PER_BATCH, (at + 1) * ROWS_PER_BATCH),
+    );
     const query = `UPDATE ${this.#keyspace}.records USING TIMESTAMP ? AND TTL ? SET value = ?, terms = terms + ? WHERE cid = ? AND day = ? AND shard = ? AND id = ?`;
     const perSecondOfBatches = await perSecond(batches.length, BATCHES_IN_FLIGHT, (at) => {
-      const queries = (batches[at] ?? []).map((params) => ({ query, params: [...params.slice(0, 6), at % SHARDS, params[6]] }));
+      const queries = (batches[at] ?? []).map((params) => ({
+        query,
+        params: [...params.slice(0, 6), at % SHARDS, params[6]],
+      }));
       return this.#batch(queries);
     });
     return (perSecondOfBatches * rows.length) / batches.length;
@@ -71,6 +83,14 @@ export class BareRecords {
   #row(line: string, id: string, timeMs: number): unknown[] {
     const fields = (LINE.exec(line) ?? []).slice(1);
     const value = this.#packr.pack(fields.flatMap((field, at) => [at + 16, field]));
-    return [BigInt(timeMs) * 1_000n, 0, Buffer.from(value), [`a16=${fields[0]}`, `a23=${fields[7]}`], CID, Math.floor(timeMs / 86_400_000), id];
+    return [
+      BigInt(timeMs) * 1_000n,
+      0,
+      Buffer.from(value),
+      [`a16=${fields[0]}`, `a23=${fields[7]}`],
+      CID,
+      Math.floor(timeMs / 86_400_000),
+      id,
+    ];
   }
 }

@@ -42,14 +42,20 @@ export class Calls {
 
   #call(method: string, path: string, body?: { readonly type: string; readonly text: string }): Promise<Reply> {
     const { port, headers } = this.#options;
-    const about = body === undefined ? {} : { "content-type": body.type, "content-length": Buffer.byteLength(body.text) };
+    const about =
+      body === undefined ? {} : { "content-type": body.type, "content-length": Buffer.byteLength(body.text) };
     return new Promise((resolve, reject) => {
-      const call = request({ agent: this.#agent, port, path, method, host: "127.0.0.1", headers: { ...headers, ...about } }, (response) => {
-        const parts: Buffer[] = [];
-        response.on("data", (part: Buffer) => parts.push(part));
-        response.on("error", reject);
-        response.on("end", () => resolve({ status: response.statusCode ?? 0, text: Buffer.concat(parts).toString() }));
-      });
+      const call = request(
+        { agent: this.#agent, port, path, method, host: "127.0.0.1", headers: { ...headers, ...about } },
+        (response) => {
+          const parts: Buffer[] = [];
+          response.on("data", (part: Buffer) => parts.push(part));
+          response.on("error", reject);
+          response.on("end", () =>
+            resolve({ status: response.statusCode ?? 0, text: Buffer.concat(parts).toString() }),
+          );
+        },
+      );
       call.on("error", reject);
       call.end(body?.text);
     });
@@ -59,6 +65,7 @@ export class Calls {
 /** A bench of failures measures nothing. */
 export async function succeeding(reply: Promise<Reply>): Promise<Reply> {
   const { status, text } = await reply;
-  if (status < 200 || status > 299 || text.startsWith('{"status":"error"') || text.startsWith('{"status":"signin"')) throw new Error(`${status}: ${text.slice(0, 1_000)}`);
+  if (status < 200 || status > 299 || text.startsWith('{"status":"error"') || text.startsWith('{"status":"signin"'))
+    throw new Error(`${status}: ${text.slice(0, 1_000)}`);
   return { status, text };
 }

@@ -36,8 +36,17 @@ export const cassandraQueriesBench: Bench = {
     try {
       await engine.createTenant("matrix");
       const query = new QueryService({ objects, runtime });
-      await query.run(principal, `create class ${CLASS} (code varchar, host varchar, state varchar, note varchar, keys(code), index(host, state))`);
-      await perSecond(ROWS / 20, AT_ONCE, (at) => objects.insert(principal, CLASS, Array.from({ length: 20 }, (_, index) => row(at * 20 + index))));
+      await query.run(
+        principal,
+        `create class ${CLASS} (code varchar, host varchar, state varchar, note varchar, keys(code), index(host, state))`,
+      );
+      await perSecond(ROWS / 20, AT_ONCE, (at) =>
+        objects.insert(
+          principal,
+          CLASS,
+          Array.from({ length: 20 }, (_, index) => row(at * 20 + index)),
+        ),
+      );
       const figures: Figure[] = [];
       for (const operation of operations(query)) figures.push(...(await measure(operation, client)));
       return figures;
@@ -60,9 +69,23 @@ function operations(query: QueryService): readonly Operation[] {
   let made = ROWS;
   const names = Object.keys(row(0));
   return [
-    { name: "select by id", ours: (n) => query.rows(principal, `select * from ${CLASS} where id = ?`, [`row:c${n % ROWS}`]) },
-    { name: "select 20 by an indexed field", ours: (n) => query.rows(principal, `select * from ${CLASS} where host = ? limit 20`, [`h${n % HOSTS}`]) },
-    { name: "insert with two indexes", ours: () => query.rows(principal, `insert into ${CLASS} (${names.join(", ")}) values (?, ?, ?, ?)`, Object.values(row(made++))) },
+    {
+      name: "select by id",
+      ours: (n) => query.rows(principal, `select * from ${CLASS} where id = ?`, [`row:c${n % ROWS}`]),
+    },
+    {
+      name: "select 20 by an indexed field",
+      ours: (n) => query.rows(principal, `select * from ${CLASS} where host = ? limit 20`, [`h${n % HOSTS}`]),
+    },
+    {
+      name: "insert with two indexes",
+      ours: () =>
+        query.rows(
+          principal,
+          `insert into ${CLASS} (${names.join(", ")}) values (?, ?, ?, ?)`,
+          Object.values(row(made++)),
+        ),
+    },
   ];
 }
 
@@ -75,12 +98,26 @@ async function measure({ name, ours }: Operation, client: Client): Promise<reado
   for (let n = 0; n < SAMPLES; n += 1) samples.push(await driverCalls(() => ours(n)));
   const theirs = (n: number): Promise<void> => repeatCalls(client, samples[n % SAMPLES] ?? []);
   const statements = median(samples.map((calls) => calls.length));
-  const rates = await inTurns(() => perSecond(PER_ROUND, AT_ONCE, ours), () => perSecond(PER_ROUND, AT_ONCE, theirs));
-  const times = await inTurns(() => latencyMs(ours), () => latencyMs(theirs));
+  const rates = await inTurns(
+    () => perSecond(PER_ROUND, AT_ONCE, ours),
+    () => perSecond(PER_ROUND, AT_ONCE, theirs),
+  );
+  const times = await inTurns(
+    () => latencyMs(ours),
+    () => latencyMs(theirs),
+  );
   const about = `${name} (${statements} statement${statements === 1 ? "" : "s"})`;
   return [
     { name: about, unit: "calls/s", ...rates, againstName: "the bare driver", kind: "ratio", goal: THROUGHPUT_GOAL },
-    { name: `${about}, alone`, unit: "ms", ours: times.ours, against: LATENCY_MAX * times.against, againstName: `${LATENCY_MAX} times the bare driver`, kind: "most", goal: 1 },
+    {
+      name: `${about}, alone`,
+      unit: "ms",
+      ours: times.ours,
+      against: LATENCY_MAX * times.against,
+      againstName: `${LATENCY_MAX} times the bare driver`,
+      kind: "most",
+      goal: 1,
+    },
   ];
 }
 

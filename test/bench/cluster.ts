@@ -5,8 +5,17 @@ import { startLocalCluster, type ClusterSettings } from "../../deploy/local/clus
 
 /** An etcd and a Cassandra node: those the settings name, else one of each on this machine while `work` lasts. */
 export async function withCluster<T>(work: (settings: ClusterSettings) => Promise<T>): Promise<T> {
-  const { ODP_ETCD_ENDPOINTS: etcd, ODP_CASSANDRA_CONTACT_POINTS: cassandra, ODP_CASSANDRA_DATACENTER: datacenter } = process.env;
-  if (etcd && cassandra) return work({ etcdEndpoints: etcd.split(","), cassandraContactPoints: cassandra.split(","), cassandraDatacenter: datacenter || "datacenter1" });
+  const {
+    ODP_ETCD_ENDPOINTS: etcd,
+    ODP_CASSANDRA_CONTACT_POINTS: cassandra,
+    ODP_CASSANDRA_DATACENTER: datacenter,
+  } = process.env;
+  if (etcd && cassandra)
+    return work({
+      etcdEndpoints: etcd.split(","),
+      cassandraContactPoints: cassandra.split(","),
+      cassandraDatacenter: datacenter || "datacenter1",
+    });
   const dir = await mkdtemp(join(tmpdir(), "odp-bench-"));
   const local = await startLocalCluster({ dir, progress: (line) => console.log(`  ${line}`) });
   try {

@@ -41,7 +41,8 @@ export const crudBench: Bench = {
 };
 
 function operations(calls: Calls, session: string): readonly Operation[] {
-  const mql = (text: string, values: readonly unknown[]): Promise<unknown> => succeeding(calls.json(`/mxobject/mql?sessionid=${session}`, { mql: text, values }));
+  const mql = (text: string, values: readonly unknown[]): Promise<unknown> =>
+    succeeding(calls.json(`/mxobject/mql?sessionid=${session}`, { mql: text, values }));
   const columns = Object.keys(item(0)).filter((name) => name !== "cost" && name !== "margin");
   const insert = `insert into ${ITEM_CLASS} (${columns.join(", ")}) values (${columns.map(() => "?").join(", ")})`;
   let made = ITEMS;
@@ -63,19 +64,39 @@ function operations(calls: Calls, session: string): readonly Operation[] {
       goal: 0.3,
       ours: () => {
         const next = new Map(Object.entries({ ...item(made++), owner: "mine" }));
-        return mql(insert, columns.map((name) => next.get(name)));
+        return mql(
+          insert,
+          columns.map((name) => next.get(name)),
+        );
       },
       theirs: (peer) => peer.insert(),
     },
   ];
 }
 
-async function measure(operation: Operation, nothing: () => Promise<unknown>, peer: PocketBase | undefined): Promise<readonly Figure[]> {
+async function measure(
+  operation: Operation,
+  nothing: () => Promise<unknown>,
+  peer: PocketBase | undefined,
+): Promise<readonly Figure[]> {
   const { name, goal, ours, theirs } = operation;
-  const rate = (call: (n: number) => Promise<unknown>): (() => Promise<number>) => () => perSecond(CALLS, AT_ONCE, (n) => call(n * 37));
+  const rate =
+    (call: (n: number) => Promise<unknown>): (() => Promise<number>) =>
+    () =>
+      perSecond(CALLS, AT_ONCE, (n) => call(n * 37));
   const beside = { ...(await inTurns(rate(ours), rate(nothing))), againstName: "an empty authenticated route", goal };
   const common = { name, unit: "calls/s", kind: "ratio" } as const;
   if (peer === undefined) return [{ ...common, ...beside }];
-  const rivals = { ...(await inTurns(rate(ours), rate((n) => theirs(peer, n)))), againstName: "PocketBase with rules", goal: PEER_GOAL };
-  return [{ ...common, ...beside }, { ...common, ...rivals }];
+  const rivals = {
+    ...(await inTurns(
+      rate(ours),
+      rate((n) => theirs(peer, n)),
+    )),
+    againstName: "PocketBase with rules",
+    goal: PEER_GOAL,
+  };
+  return [
+    { ...common, ...beside },
+    { ...common, ...rivals },
+  ];
 }

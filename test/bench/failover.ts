@@ -93,8 +93,16 @@ class Pair {
   async #works(odp: Installation): Promise<void> {
     const line = (this.#lines += 1);
     await appendFile(this.#log, markedLine(line));
-    await eventually("a command is run", DEADLINE_MS, async () => (await echo(odp).catch(() => "")).includes("works") || undefined);
-    await eventually("a line is there", DEADLINE_MS, async () => (await isThere(odp, line).catch(() => false)) || undefined);
+    await eventually(
+      "a command is run",
+      DEADLINE_MS,
+      async () => (await echo(odp).catch(() => "")).includes("works") || undefined,
+    );
+    await eventually(
+      "a line is there",
+      DEADLINE_MS,
+      async () => (await isThere(odp, line).catch(() => false)) || undefined,
+    );
   }
 
   #swap(): void {
@@ -104,5 +112,7 @@ class Pair {
 
 async function echo(odp: Installation): Promise<string> {
   const param = JSON.stringify({ cmd: "echo works", "HOST!": HOST, timeout: 20 });
-  return String(await odp.ok("GET", `/job/remote_command@system/common?receive_output=true&param=${encodeURIComponent(param)}`));
+  return String(
+    await odp.ok("GET", `/job/remote_command@system/common?receive_output=true&param=${encodeURIComponent(param)}`),
+  );
 }

@@ -24,7 +24,10 @@ export interface Bench {
 const ROUNDS = 5;
 
 /** Medians of `ROUNDS` rounds in turns, after one round that is not counted. */
-export async function inTurns(ours: () => Promise<number>, bare: () => Promise<number>): Promise<{ readonly ours: number; readonly against: number }> {
+export async function inTurns(
+  ours: () => Promise<number>,
+  bare: () => Promise<number>,
+): Promise<{ readonly ours: number; readonly against: number }> {
   await bare();
   await ours();
   const pairs: { ours: number; bare: number }[] = [];
@@ -35,7 +38,11 @@ export async function inTurns(ours: () => Promise<number>, bare: () => Promise<n
 }
 
 /** Operations per second of `count` operations with `atOnce` under way. */
-export async function perSecond(count: number, atOnce: number, operation: (index: number) => Promise<unknown>): Promise<number> {
+export async function perSecond(
+  count: number,
+  atOnce: number,
+  operation: (index: number) => Promise<unknown>,
+): Promise<number> {
   const started = performance.now();
   let next = 0;
   const worker = async (): Promise<void> => {

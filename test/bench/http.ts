@@ -21,7 +21,16 @@ export const httpBench: Bench = {
         () => perSecond(CALLS, AT_ONCE, () => succeeding(ours.get(path))),
         () => perSecond(CALLS, AT_ONCE, () => succeeding(theirs.get(path))),
       );
-      return [{ name: "envelope round trip, signed in", unit: "calls/s", ...measured, againstName: "bare node:http", kind: "ratio", goal: 0.4 }];
+      return [
+        {
+          name: "envelope round trip, signed in",
+          unit: "calls/s",
+          ...measured,
+          againstName: "bare node:http",
+          kind: "ratio",
+          goal: 0.4,
+        },
+      ];
     } finally {
       ours.close();
       theirs.close();

@@ -33,12 +33,24 @@ async function rowsFigure(odp: Installation, bare: BareRecords): Promise<Figure>
   let bareRounds = 0;
   const measured = await inTurns(
     () => ingestRound(odp, folder, rounds++),
-    () => bare.write(combinedLines(bareRounds++ * LINES_PER_ROUND, LINES_PER_ROUND).trimEnd().split("\n")),
+    () =>
+      bare.write(
+        combinedLines(bareRounds++ * LINES_PER_ROUND, LINES_PER_ROUND)
+          .trimEnd()
+          .split("\n"),
+      ),
   );
   const stored = await countOf(odp);
   const expected = rounds * (LINES_PER_ROUND + 1);
   if (stored !== expected) throw new Error(`${stored} of ${expected} lines are stored.`);
-  return { name: "follow → parse → acknowledged object", unit: "rows/s", ...measured, againstName: "the bare driver, same rows in batches", kind: "ratio", goal: 0.6 };
+  return {
+    name: "follow → parse → acknowledged object",
+    unit: "rows/s",
+    ...measured,
+    againstName: "the bare driver, same rows in batches",
+    kind: "ratio",
+    goal: 0.6,
+  };
 }
 
 async function ingestRound(odp: Installation, folder: string, round: number): Promise<number> {
@@ -48,7 +60,8 @@ async function ingestRound(odp: Installation, folder: string, round: number): Pr
   const startedMs = performance.now();
   await rename(join(folder, "access.log.new"), join(folder, "access.log"));
   while (!(await isThere(odp, last))) {
-    if (performance.now() - startedMs > ROUND_DEADLINE_MS) throw new Error(`The lines were not stored within ${ROUND_DEADLINE_MS} ms.`);
+    if (performance.now() - startedMs > ROUND_DEADLINE_MS)
+      throw new Error(`The lines were not stored within ${ROUND_DEADLINE_MS} ms.`);
     await pause(POLL_MS);
   }
   return (LINES_PER_ROUND * 1_000) / (performance.now() - startedMs);

@@ -53,7 +53,8 @@ async function ingestRound(odp: Installation, folder: string, round: number): Pr
   await writeFile(join(folder, "access.log.new"), text);
   await rename(join(folder, "access.log.new"), join(folder, "access.log"));
   while (!(await isThere(odp, last))) {
-    if (performance.now() - before.ms > ROUND_DEADLINE_MS) throw new Error(`The lines were not stored within ${ROUND_DEADLINE_MS} ms.`);
+    if (performance.now() - before.ms > ROUND_DEADLINE_MS)
+      throw new Error(`The lines were not stored within ${ROUND_DEADLINE_MS} ms.`);
     await pause(POLL_MS);
   }
   return {
@@ -86,15 +87,30 @@ async function bareRound(text: string): Promise<number> {
 }
 
 function figures(rounds: readonly Round[], odp: Installation): Figure[] {
-  const perCore = median(rounds.map(({ mib, agentSeconds, controllerSeconds }) => mib / (agentSeconds + controllerSeconds)));
+  const perCore = median(
+    rounds.map(({ mib, agentSeconds, controllerSeconds }) => mib / (agentSeconds + controllerSeconds)),
+  );
   const bare = median(rounds.map(({ barePerCore }) => barePerCore));
-  const part = (seconds: (round: Round) => number): number => median(rounds.map((round) => (seconds(round) * 1_000_000) / LINES_PER_ROUND));
+  const part = (seconds: (round: Round) => number): number =>
+    median(rounds.map((round) => (seconds(round) * 1_000_000) / LINES_PER_ROUND));
   const parts = `agent ${part((round) => round.agentSeconds).toFixed(1)}, controller ${part((round) => round.controllerSeconds).toFixed(1)} µs of processor a line`;
   const wall = median(rounds.map(({ mib, wallSeconds }) => mib / wallSeconds));
   const memory = `RssAnon: agent ${Math.round(anonymousMb(odp.agent("web-1").pid))} MB, controller ${Math.round(anonymousMb(odp.controller.pid))} MB`;
   const ours = { name: "follow → parse → acknowledged object", unit: "MiB/s per core", ours: perCore } as const;
   return [
-    { ...ours, against: 5, againstName: `5 MiB/s; ${wall.toFixed(1)} MiB/s by the clock, ${parts}, ${memory}`, kind: "ratio", goal: 1 },
-    { ...ours, against: bare, againstName: "one regular expression and one put into bare lmdb", kind: "ratio", goal: 0 },
+    {
+      ...ours,
+      against: 5,
+      againstName: `5 MiB/s; ${wall.toFixed(1)} MiB/s by the clock, ${parts}, ${memory}`,
+      kind: "ratio",
+      goal: 1,
+    },
+    {
+      ...ours,
+      against: bare,
+      againstName: "one regular expression and one put into bare lmdb",
+      kind: "ratio",
+      goal: 0,
+    },
   ];
 }

@@ -30,8 +30,14 @@ export interface Item {
 
 export function item(n: number): Item {
   return {
-    code: `c${n}`, grp: groupOf(n), owner: n % 10 === 0 ? "other" : `owner-${n % 7}`, label: `item number ${n}`, note: "a note of some forty characters, no more",
-    amount: n % 1_000, cost: `cost ${n}`, margin: `margin ${n}`,
+    code: `c${n}`,
+    grp: groupOf(n),
+    owner: n % 10 === 0 ? "other" : `owner-${n % 7}`,
+    label: `item number ${n}`,
+    note: "a note of some forty characters, no more",
+    amount: n % 1_000,
+    cost: `cost ${n}`,
+    margin: `margin ${n}`,
   };
 }
 
@@ -73,9 +79,22 @@ async function createUser(dataDir: string): Promise<void> {
     async *read() {},
   };
   const tenants = new TenantService({ runtime, engine });
-  const users = new UserService({ runtime, stores: engine, tenants, audit: new AuditService({ runtime, trail: nowhere }) });
-  const data = [{ class: "/matrix/bench", access: "write" as const, where: "owner != 'other'", hidden: ["cost", "margin"] }];
+  const users = new UserService({
+    runtime,
+    stores: engine,
+    tenants,
+    audit: new AuditService({ runtime, trail: nowhere }),
+  });
+  const data = [
+    { class: "/matrix/bench", access: "write" as const, where: "owner != 'other'", hidden: ["cost", "margin"] },
+  ];
   const groups = ["staff", "staff/sales", "staff/sales/north"];
-  await users.create({ tenant: USER.company, username: USER.username, password: USER.password, groups, rights: { grants: ["objects:read", "objects:write", "cluster:read"], data } });
+  await users.create({
+    tenant: USER.company,
+    username: USER.username,
+    password: USER.password,
+    groups,
+    rights: { grants: ["objects:read", "objects:write", "cluster:read"], data },
+  });
   await engine.close();
 }

@@ -34,7 +34,13 @@ async function latency(engine: string, variables: Readonly<Record<string, string
     const folder = await followAccessLog(odp);
     const times = await probe(odp, join(folder, "access.log"));
     const figure = (part: number, name: string): Figure => ({
-      name: `line to queryable object, ${engine}, ${name} of ${times.length}`, unit: "ms", ours: quantile(times, part), against: LIMIT_MS, againstName: "limit", kind: "most", goal: 1,
+      name: `line to queryable object, ${engine}, ${name} of ${times.length}`,
+      unit: "ms",
+      ours: quantile(times, part),
+      against: LIMIT_MS,
+      againstName: "limit",
+      kind: "most",
+      goal: 1,
     });
     return [figure(0.5, "p50"), figure(0.99, "p99")];
   } finally {
@@ -61,7 +67,8 @@ async function probe(odp: Installation, path: string): Promise<number[]> {
 
 async function untilThere(odp: Installation, n: number, writtenMs: number): Promise<number> {
   while (!(await isThere(odp, n))) {
-    if (performance.now() - writtenMs > LINE_DEADLINE_MS) throw new Error(`A line was not stored within ${LINE_DEADLINE_MS} ms.`);
+    if (performance.now() - writtenMs > LINE_DEADLINE_MS)
+      throw new Error(`A line was not stored within ${LINE_DEADLINE_MS} ms.`);
     await pause(POLL_MS);
   }
   return performance.now() - writtenMs;

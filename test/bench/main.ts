@@ -18,7 +18,25 @@ import { embeddedStoreBench } from "./store-embedded.ts";
 import { transferBench } from "./transfer.ts";
 
 /** Run by `npm run bench [-- name …]`: figures as ratios inside one run. It judges nobody: a missed goal is printed, not an error. */
-const BENCHES: readonly Bench[] = [httpBench, mqlBench, embeddedStoreBench, clusterStoreBench, agentBench, ingestBench, ingestClusterBench, latencyBench, recoveryBench, failoverBench, neighboursBench, crudBench, objectsBench, millionBench, cassandraQueriesBench, transferBench, classesBench];
+const BENCHES: readonly Bench[] = [
+  httpBench,
+  mqlBench,
+  embeddedStoreBench,
+  clusterStoreBench,
+  agentBench,
+  ingestBench,
+  ingestClusterBench,
+  latencyBench,
+  recoveryBench,
+  failoverBench,
+  neighboursBench,
+  crudBench,
+  objectsBench,
+  millionBench,
+  cassandraQueriesBench,
+  transferBench,
+  classesBench,
+];
 
 const wanted = process.argv.slice(2);
 console.log(machine());

@@ -20,8 +20,14 @@ export const neighboursBench: Bench = {
       const call = selecting(mine, "select n from /matrix/bench/row where n = 7 limit 20");
       await p95(odp, call);
       return [
-        await beside(odp, "cheap calls", { mine: call, theirs: selecting(other, "select n from /other/bench/row where n = 7 limit 20") }),
-        await beside(odp, "scans", { mine: call, theirs: selecting(other, "select count(*) from /other/bench/row where text like '%x%'") }),
+        await beside(odp, "cheap calls", {
+          mine: call,
+          theirs: selecting(other, "select n from /other/bench/row where n = 7 limit 20"),
+        }),
+        await beside(odp, "scans", {
+          mine: call,
+          theirs: selecting(other, "select count(*) from /other/bench/row where text like '%x%'"),
+        }),
       ];
     } finally {
       await odp.stop();
@@ -31,7 +37,11 @@ export const neighboursBench: Bench = {
 
 type Call = (calls: Calls) => Promise<Reply>;
 
-async function beside(odp: Installation, what: string, { mine, theirs }: { readonly mine: Call; readonly theirs: Call }): Promise<Figure> {
+async function beside(
+  odp: Installation,
+  what: string,
+  { mine, theirs }: { readonly mine: Call; readonly theirs: Call },
+): Promise<Figure> {
   const alone = await p95(odp, mine);
   const flood = new Calls({ port: odp.port, atOnce: FLOODERS });
   let over = false;
@@ -41,7 +51,15 @@ async function beside(odp: Installation, what: string, { mine, theirs }: { reado
   const flooded = await p95(odp, mine).finally(() => (over = true));
   await Promise.all(flooding);
   flood.close();
-  return { name: `p95 of a call while another tenant has ${FLOODERS} ${what} in flight`, unit: "ms", ours: flooded, against: 2 * alone, againstName: "twice the p95 alone", kind: "most", goal: 1 };
+  return {
+    name: `p95 of a call while another tenant has ${FLOODERS} ${what} in flight`,
+    unit: "ms",
+    ours: flooded,
+    against: 2 * alone,
+    againstName: "twice the p95 alone",
+    kind: "most",
+    goal: 1,
+  };
 }
 
 async function p95(odp: Installation, call: Call): Promise<number> {
@@ -64,7 +82,10 @@ async function fill(odp: Installation, session: string, path: string): Promise<v
   const calls = new Calls({ port: odp.port, atOnce: 1 });
   await selecting(session, `create class ${path} (n int, text varchar, index(n))`)(calls);
   for (let from = 0; from < ROWS; from += 200) {
-    const inserts = Array.from({ length: 200 }, (_, index) => `insert into ${path} n=${from + index}, text='row ${from + index} x';`);
+    const inserts = Array.from(
+      { length: 200 },
+      (_, index) => `insert into ${path} n=${from + index}, text='row ${from + index} x';`,
+    );
     await selecting(session, `begin ${inserts.join(" ")} end`)(calls);
   }
   calls.close();

@@ -27,7 +27,10 @@ export const objectsBench: Bench = {
     const bare = await BareLmdb.open();
     try {
       const texts = Array.from({ length: TEXTS }, (_, at) => `t${at} varchar`).join(", ");
-      await query.run(principal, `create class ${CLASS} (code varchar, host varchar, state varchar, ${texts}, keys(code), index(host, state))`);
+      await query.run(
+        principal,
+        `create class ${CLASS} (code varchar, host varchar, state varchar, ${texts}, keys(code), index(host, state))`,
+      );
       return [await insertFigure(objects, bare), await selectFigure(query, bare)];
     } finally {
       await bare.close();
@@ -42,11 +45,21 @@ async function insertFigure(objects: ObjectService, bare: BareLmdb): Promise<Fig
   let theirs = 0;
   const batches = ROWS_PER_ROUND / ROWS_PER_BATCH;
   const measured = await inTurns(
-    () => perSecond(batches, BATCHES_AT_ONCE, () => objects.insert(principal, CLASS, range(ours, (ours += ROWS_PER_BATCH)).map(row))),
+    () =>
+      perSecond(batches, BATCHES_AT_ONCE, () =>
+        objects.insert(principal, CLASS, range(ours, (ours += ROWS_PER_BATCH)).map(row)),
+      ),
     () => perSecond(batches, BATCHES_AT_ONCE, () => putBare(bare, range(theirs, (theirs += ROWS_PER_BATCH)))),
   );
   const perRow = { ours: measured.ours * ROWS_PER_BATCH, against: measured.against * ROWS_PER_BATCH };
-  return { name: "bulk insert with a key and two indexes, durable", unit: "objects/s", ...perRow, againstName: "bare lmdb", kind: "ratio", goal: 0.6 };
+  return {
+    name: "bulk insert with a key and two indexes, durable",
+    unit: "objects/s",
+    ...perRow,
+    againstName: "bare lmdb",
+    kind: "ratio",
+    goal: 0.6,
+  };
 }
 
 /** An object with a key may be there already: whoever writes it looks first. */
@@ -63,7 +76,14 @@ async function selectFigure(query: QueryService, bare: BareLmdb): Promise<Figure
     () => perSecond(FINDS_PER_ROUND, FINDS_AT_ONCE, () => query.rows(principal, mql, [next()])),
     () => perSecond(FINDS_PER_ROUND, FINDS_AT_ONCE, () => Promise.resolve(bare.find(`a18=${next()}`, FOUND_MAX))),
   );
-  return { name: `prepared select of ${FOUND_MAX} by an indexed field`, unit: "queries/s", ...measured, againstName: "bare lmdb", kind: "ratio", goal: 0.4 };
+  return {
+    name: `prepared select of ${FOUND_MAX} by an indexed field`,
+    unit: "queries/s",
+    ...measured,
+    againstName: "bare lmdb",
+    kind: "ratio",
+    goal: 0.4,
+  };
 }
 
 function row(n: number): Record<string, string> {

@@ -13,7 +13,11 @@ const MODULE = "github.com/pocketbase/pocketbase/examples/base@v0.39.6";
 const BUILD_DEADLINE_MS = 600_000;
 const START_DEADLINE_MS = 30_000;
 const ADMINISTRATOR = { identity: "admin@example.com", password: "correct horse battery" };
-const USER = { email: "clerk@example.com", password: "correct horse battery", passwordConfirm: "correct horse battery" };
+const USER = {
+  email: "clerk@example.com",
+  password: "correct horse battery",
+  passwordConfirm: "correct horse battery",
+};
 const RULE = '@request.auth.id != "" && owner != "other"';
 const RECORDS = "/api/collections/items/records";
 
@@ -50,7 +54,12 @@ export class PocketBase {
     await run(binary, ["superuser", "upsert", ADMINISTRATOR.identity, ADMINISTRATOR.password, data], {});
     const server = spawn(binary, ["serve", `--http=127.0.0.1:${port}`, data], { stdio: "ignore" });
     try {
-      await eventually("PocketBase answers", START_DEADLINE_MS, () => fetch(`http://127.0.0.1:${port}/api/health`).then((response) => response.ok || undefined, () => undefined));
+      await eventually("PocketBase answers", START_DEADLINE_MS, () =>
+        fetch(`http://127.0.0.1:${port}/api/health`).then(
+          (response) => response.ok || undefined,
+          () => undefined,
+        ),
+      );
       const headers = { authorization: await prepare(port) };
       return new PocketBase(folder, () => server.kill(), new Calls({ port, atOnce, headers }));
     } catch (error) {
@@ -64,7 +73,9 @@ export class PocketBase {
   }
 
   list(n: number): Promise<unknown> {
-    return succeeding(this.#calls.get(`${RECORDS}?perPage=20&skipTotal=1&filter=${encodeURIComponent(`grp='${groupOf(n % ITEMS)}'`)}`));
+    return succeeding(
+      this.#calls.get(`${RECORDS}?perPage=20&skipTotal=1&filter=${encodeURIComponent(`grp='${groupOf(n % ITEMS)}'`)}`),
+    );
   }
 
   insert(): Promise<unknown> {
@@ -90,7 +101,11 @@ function idOf(n: number): string {
 /** The collection, its rows and the user; answers the user's token. */
 async function prepare(port: number): Promise<string> {
   const nobody = new Calls({ port, atOnce: 1 });
-  const administrator = new Calls({ port, atOnce: 16, headers: { authorization: await tokenOf(nobody, "_superusers", ADMINISTRATOR) } });
+  const administrator = new Calls({
+    port,
+    atOnce: 16,
+    headers: { authorization: await tokenOf(nobody, "_superusers", ADMINISTRATOR) },
+  });
   await succeeding(administrator.json("/api/collections", collection()));
   await succeeding(administrator.json("/api/collections/users/records", USER));
   await perSecond(ITEMS, 16, (n) => succeeding(administrator.json(RECORDS, { id: idOf(n), ...item(n) })));
@@ -107,13 +122,25 @@ async function tokenOf(calls: Calls, users: string, credentials: object): Promis
 
 function collection(): object {
   const hidden = ["cost", "margin"];
-  const fields = Object.entries(item(0)).map(([name, value]) => ({ name, type: typeof value === "number" ? "number" : "text", hidden: hidden.includes(name) }));
+  const fields = Object.entries(item(0)).map(([name, value]) => ({
+    name,
+    type: typeof value === "number" ? "number" : "text",
+    hidden: hidden.includes(name),
+  }));
   const indexes = ["CREATE INDEX items_grp ON items (grp)", "CREATE INDEX items_amount ON items (amount)"];
   return { name: "items", type: "base", fields, indexes, listRule: RULE, viewRule: RULE, createRule: RULE };
 }
 
-async function run(command: string, parameters: readonly string[], environment: Readonly<Record<string, string>>): Promise<void> {
-  const child = spawn(command, parameters, { env: { ...process.env, ...environment }, stdio: ["ignore", "ignore", "pipe"], timeout: BUILD_DEADLINE_MS });
+async function run(
+  command: string,
+  parameters: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): Promise<void> {
+  const child = spawn(command, parameters, {
+    env: { ...process.env, ...environment },
+    stdio: ["ignore", "ignore", "pipe"],
+    timeout: BUILD_DEADLINE_MS,
+  });
   let said = "";
   child.stderr.on("data", (chunk: Buffer) => (said = (said + chunk.toString()).slice(-500)));
   const [code] = (await once(child, "close")) as [number | null];

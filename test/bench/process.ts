@@ -21,6 +21,8 @@ export function anonymousMb(pid: number): number {
 }
 
 function statusMb(pid: number, field: string): number {
-  const line = readFileSync(`/proc/${pid}/status`, "utf8").split("\n").find((text) => text.startsWith(`${field}:`));
+  const line = readFileSync(`/proc/${pid}/status`, "utf8")
+    .split("\n")
+    .find((text) => text.startsWith(`${field}:`));
   return Number(/(\d+) kB/.exec(line ?? "")?.[1]) / 1_024;
 }

@@ -12,7 +12,8 @@ export function benchTerms(n: number): readonly string[] {
 
 export function benchCells(n: number): ReadonlyMap<string, Uint8Array> {
   const cells = new Map<string, Uint8Array>();
-  for (let attribute = 1; attribute <= ATTRIBUTES; attribute += 1) cells.set(String(attribute), Buffer.from(`\u0001value ${attribute} ${n}`));
+  for (let attribute = 1; attribute <= ATTRIBUTES; attribute += 1)
+    cells.set(String(attribute), Buffer.from(`\u0001value ${attribute} ${n}`));
   return cells;
 }
 

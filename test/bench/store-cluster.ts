@@ -44,7 +44,14 @@ async function putFigure(objects: ObjectStore, bare: BareTable): Promise<Figure>
     () => perSecond(ROWS_PER_ROUND, AT_ONCE, () => objects.change([benchChange(ours, 1_700_000_000_000_000 + ours++)])),
     () => perSecond(ROWS_PER_ROUND, AT_ONCE, () => bare.put(theirs++)),
   );
-  return { name: "put with 13 terms", unit: "objects/s", ...measured, againstName: "the bare driver", kind: "ratio", goal: 0.6 };
+  return {
+    name: "put with 13 terms",
+    unit: "objects/s",
+    ...measured,
+    againstName: "the bare driver",
+    kind: "ratio",
+    goal: 0.6,
+  };
 }
 
 async function findFigure(objects: ObjectStore, bare: BareTable): Promise<Figure> {
@@ -54,7 +61,14 @@ async function findFigure(objects: ObjectStore, bare: BareTable): Promise<Figure
     () => perSecond(FINDS_PER_ROUND, FINDS_AT_ONCE, () => objects.find({ terms: [term()] }, { limit: FOUND_MAX })),
     () => perSecond(FINDS_PER_ROUND, FINDS_AT_ONCE, () => bare.find(term())),
   );
-  return { name: `find ${FOUND_MAX} by one term`, unit: "queries/s", ...measured, againstName: "the bare driver", kind: "ratio", goal: 0.6 };
+  return {
+    name: `find ${FOUND_MAX} by one term`,
+    unit: "queries/s",
+    ...measured,
+    againstName: "the bare driver",
+    kind: "ratio",
+    goal: 0.6,
+  };
 }
 
 class BareTable {
@@ -66,26 +80,42 @@ class BareTable {
 
   static async open(settings: ClusterSettings): Promise<BareTable> {
     const [host = "", port = "9042"] = (settings.cassandraContactPoints[0] ?? "").split(":");
-    const client = new Client({ contactPoints: [host], localDataCenter: settings.cassandraDatacenter, protocolOptions: { port: Number(port) } });
-    await client.execute("CREATE KEYSPACE bare WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}");
+    const client = new Client({
+      contactPoints: [host],
+      localDataCenter: settings.cassandraDatacenter,
+      protocolOptions: { port: Number(port) },
+    });
+    await client.execute(
+      "CREATE KEYSPACE bare WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+    );
     await client.execute(
       "CREATE TABLE bare.rows (cid int, id text, birth bigint, attrs map<text, blob>, terms set<text>, n0 double, n1 double, n2 double, PRIMARY KEY ((cid, id)))",
     );
-    for (const column of ["terms", "n0", "n1", "n2"]) await client.execute(`CREATE INDEX ON bare.rows (${column}) USING 'sai'`);
+    for (const column of ["terms", "n0", "n1", "n2"])
+      await client.execute(`CREATE INDEX ON bare.rows (${column}) USING 'sai'`);
     return new BareTable(client);
   }
 
   put(n: number): Promise<unknown> {
     const values = [n, Object.fromEntries(benchCells(n)), [...new Set(benchTerms(n))], n, BENCH_CID, `row-${n}`];
-    return this.#client.execute("UPDATE bare.rows SET birth = ?, attrs = attrs + ?, terms = terms + ?, n0 = ? WHERE cid = ? AND id = ?", values, {
-      prepare: true,
-      isIdempotent: true,
-      consistency: types.consistencies.localQuorum,
-    });
+    return this.#client.execute(
+      "UPDATE bare.rows SET birth = ?, attrs = attrs + ?, terms = terms + ?, n0 = ? WHERE cid = ? AND id = ?",
+      values,
+      {
+        prepare: true,
+        isIdempotent: true,
+        consistency: types.consistencies.localQuorum,
+      },
+    );
   }
 
   find(term: string): Promise<unknown> {
-    const options = { prepare: true, isIdempotent: true, fetchSize: FOUND_MAX, consistency: types.consistencies.localQuorum };
+    const options = {
+      prepare: true,
+      isIdempotent: true,
+      fetchSize: FOUND_MAX,
+      consistency: types.consistencies.localQuorum,
+    };
     return this.#client.execute(`SELECT * FROM bare.rows WHERE terms CONTAINS ? LIMIT ${FOUND_MAX}`, [term], options);
   }
 

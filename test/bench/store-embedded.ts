@@ -31,10 +31,20 @@ async function putFigure(objects: ObjectStore, bare: BareLmdb): Promise<Figure> 
   let theirs = 0;
   const batches = ROWS_PER_ROUND / ROWS_PER_BATCH;
   const measured = await inTurns(
-    () => perSecond(batches, AT_ONCE, () => objects.change(range(ours, (ours += ROWS_PER_BATCH)).map((n) => benchChange(n, 1_700_000_000_000_000 + n)))),
+    () =>
+      perSecond(batches, AT_ONCE, () =>
+        objects.change(range(ours, (ours += ROWS_PER_BATCH)).map((n) => benchChange(n, 1_700_000_000_000_000 + n))),
+      ),
     () => perSecond(batches, AT_ONCE, () => bare.put(range(theirs, (theirs += ROWS_PER_BATCH)).map(bareRow))),
   );
-  return { name: "put with 13 terms, durable", unit: "objects/s", ...perRow(measured), againstName: "bare lmdb", kind: "ratio", goal: 0.5 };
+  return {
+    name: "put with 13 terms, durable",
+    unit: "objects/s",
+    ...perRow(measured),
+    againstName: "bare lmdb",
+    kind: "ratio",
+    goal: 0.5,
+  };
 }
 
 async function findFigure(objects: ObjectStore, bare: BareLmdb): Promise<Figure> {
@@ -43,7 +53,14 @@ async function findFigure(objects: ObjectStore, bare: BareLmdb): Promise<Figure>
     () => perSecond(FINDS_PER_ROUND, AT_ONCE, () => objects.find({ terms: [term()] }, { limit: 20 })),
     () => perSecond(FINDS_PER_ROUND, AT_ONCE, () => Promise.resolve(bare.find(term(), 20))),
   );
-  return { name: "find 20 by one term", unit: "queries/s", ...measured, againstName: "bare lmdb", kind: "ratio", goal: 0.4 };
+  return {
+    name: "find 20 by one term",
+    unit: "queries/s",
+    ...measured,
+    againstName: "bare lmdb",
+    kind: "ratio",
+    goal: 0.4,
+  };
 }
 
 function perRow({ ours, against }: { ours: number; against: number }): { ours: number; against: number } {

@@ -29,7 +29,10 @@ export const transferBench: Bench = {
       const upload = { name: "given.mql", content, parts: () => scriptParts(content()) };
       const taken = await measured(() => transfer.imports.import(principal, upload));
       const exported = await measured(async () => {
-        await pipeline(Readable.from(await transfer.exports.script(principal, { class: "/matrix/ent/", relations: true })), createWriteStream(written));
+        await pipeline(
+          Readable.from(await transfer.exports.script(principal, { class: "/matrix/ent/", relations: true })),
+          createWriteStream(written),
+        );
       });
       return [...figures("import", taken, IMPORT_MAX_S), ...figures("export", exported, EXPORT_MAX_S)];
     } finally {
@@ -66,7 +69,23 @@ async function measured(work: () => Promise<unknown>): Promise<Measured> {
 
 function figures(what: string, { seconds, memoryMb }: Measured, maxSeconds: number): readonly Figure[] {
   return [
-    { name: `${what} of ${OBJECTS.toLocaleString("en")} objects with relations`, unit: "s", ours: seconds, against: maxSeconds, againstName: "goal", kind: "most", goal: 1 },
-    { name: `anonymous memory during the ${what}, whole process`, unit: "MB", ours: memoryMb, against: MEMORY_MAX_MB, againstName: "goal", kind: "most", goal: 1 },
+    {
+      name: `${what} of ${OBJECTS.toLocaleString("en")} objects with relations`,
+      unit: "s",
+      ours: seconds,
+      against: maxSeconds,
+      againstName: "goal",
+      kind: "most",
+      goal: 1,
+    },
+    {
+      name: `anonymous memory during the ${what}, whole process`,
+      unit: "MB",
+      ours: memoryMb,
+      against: MEMORY_MAX_MB,
+      againstName: "goal",
+      kind: "most",
+      goal: 1,
+    },
   ];
 }

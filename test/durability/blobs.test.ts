@@ -30,7 +30,9 @@ histories({
 test("streams of a format that kept no sizes are taken over as they are", async () => {
   const world = new World();
   await liveThrough({
-    seed: 1, lives: 0, operationsMax: 0,
+    seed: 1,
+    lives: 0,
+    operationsMax: 0,
     live: async ({ files }) => {
       await makeFolder(files, "/store/streams");
       const streams = new Streams({ folder: "/store/streams", files, sizes: world.sizes() });
@@ -56,7 +58,11 @@ class World {
     await this.#check(contents, streams);
     const fails = !last && random.next() < 0.2 ? 0.03 : 0;
     disk.faults.fails = () => fails > 0 && random.next() < fails;
-    const writes = [...STREAMS.map((name) => this.#append(streams, name, random)), this.#put(contents, random), this.#put(contents, random)];
+    const writes = [
+      ...STREAMS.map((name) => this.#append(streams, name, random)),
+      this.#put(contents, random),
+      this.#put(contents, random),
+    ];
     for (const outcome of await Promise.allSettled(writes)) {
       if (outcome.status === "rejected" && !isOfTheDisk(outcome.reason)) throw outcome.reason;
     }
@@ -81,7 +87,11 @@ class World {
       const known = this.#streams.get(name) ?? 0;
       // As whoever did not hear an answer: once more from where it was sure.
       const at = random.next() < 0.3 ? Math.max(0, known - 100) : known;
-      const { size } = await streams.append(name, at, bytesOf(name, at, known - at + 1 + Math.floor(random.next() * 1_500)));
+      const { size } = await streams.append(
+        name,
+        at,
+        bytesOf(name, at, known - at + 1 + Math.floor(random.next() * 1_500)),
+      );
       this.#streams.set(name, size);
       if (random.next() < 0.03) await this.#remove(streams, name);
     }

@@ -65,10 +65,13 @@ function endAfter(disk: ForgetfulFiles, operations: number, powerCut: boolean): 
 async function untilOver(work: Promise<void>, end: End, clock: TestClock): Promise<void> {
   let done = false;
   let failure: unknown;
-  work.then(() => (done = true), (error: unknown) => {
-    failure = error;
-    done = true;
-  });
+  work.then(
+    () => (done = true),
+    (error: unknown) => {
+      failure = error;
+      done = true;
+    },
+  );
   for (let waitedMs = 0; ; waitedMs += STEP_MS) {
     await new Promise((resolve) => setImmediate(resolve));
     if (failure !== undefined) throw failure;

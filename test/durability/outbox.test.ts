@@ -66,9 +66,15 @@ class World {
 
   conclude(): void {
     const results = this.#texts().filter((text) => text.startsWith("result "));
-    for (const id of this.#started) expect(results.filter((text) => text === `result ${id}`), `results of ${id}`).toHaveLength(1);
+    for (const id of this.#started)
+      expect(
+        results.filter((text) => text === `result ${id}`),
+        `results of ${id}`,
+      ).toHaveLength(1);
     for (const name of PRODUCERS) {
-      const numbers = this.#texts().filter((text) => text.startsWith(`${name} `)).map((text) => Number(text.split(" ")[1]));
+      const numbers = this.#texts()
+        .filter((text) => text.startsWith(`${name} `))
+        .map((text) => Number(text.split(" ")[1]));
       expect(numbers, `records of ${name}`).toEqual(numbers.map((_, index) => index + 1));
       expect(numbers.length).toBeGreaterThanOrEqual(this.#answered.get(name) ?? 0);
     }
@@ -79,7 +85,8 @@ class World {
   }
 
   #checkMarks(outbox: Outbox, journal: Journal): void {
-    for (const [name, answered] of this.#answered) expect(Number(outbox.mark(`at/${name}`)), `mark of ${name}`).toBeGreaterThanOrEqual(answered);
+    for (const [name, answered] of this.#answered)
+      expect(Number(outbox.mark(`at/${name}`)), `mark of ${name}`).toBeGreaterThanOrEqual(answered);
     for (const id of this.#started) expect(journal.has(id), `${id} is in the journal`).toBe(true);
     expect(outbox.damagedFrames, "damaged frames").toBe(0);
     const acknowledged = this.#acknowledged.get(outbox.streamId) ?? 0;
@@ -90,7 +97,11 @@ class World {
   async #checkEntries(outbox: Outbox): Promise<void> {
     const reader = outbox.reader(outbox.firstSequence);
     let expected = outbox.firstSequence;
-    for (let entries = await reader.next(100, 1_000_000); entries.length > 0; entries = await reader.next(100, 1_000_000)) {
+    for (
+      let entries = await reader.next(100, 1_000_000);
+      entries.length > 0;
+      entries = await reader.next(100, 1_000_000)
+    ) {
       for (const { sequence } of entries) expect(sequence, "entries follow each other").toBe(expected++);
     }
     await reader.close();
@@ -101,7 +112,9 @@ class World {
   async #produce(outbox: Outbox, name: string, bytes: number): Promise<void> {
     const key = `at/${name}`;
     for (let n = Number(outbox.mark(key) ?? 0) + 1, count = 0; count < RECORDS_MAX; n++, count++) {
-      await persistently(() => emitWhenRoom(outbox, [text(`${name} ${n}`, bytes)], { marks: [{ key, value: String(n) }] }));
+      await persistently(() =>
+        emitWhenRoom(outbox, [text(`${name} ${n}`, bytes)], { marks: [{ key, value: String(n) }] }),
+      );
       this.#answered.set(name, n);
     }
   }
@@ -125,12 +138,16 @@ class World {
   async #receive(outbox: Outbox, writes: Promise<unknown>, random: Random): Promise<void> {
     const reader = outbox.reader(await this.#welcome(outbox));
     let over = false;
-    const ended = writes.then(() => (over = true), () => (over = true));
+    const ended = writes.then(
+      () => (over = true),
+      () => (over = true),
+    );
     while (!over) {
       const seen = outbox.version;
       const entries = await reader.next(8, 4_000);
       this.#take(outbox.streamId, entries);
-      if (random.next() < 0.3 || !outbox.hasRoom()) await this.#acknowledge(outbox, this.#received.get(outbox.streamId)?.size ?? 0);
+      if (random.next() < 0.3 || !outbox.hasRoom())
+        await this.#acknowledge(outbox, this.#received.get(outbox.streamId)?.size ?? 0);
       if (entries.length === 0) await Promise.race([outbox.changed(seen), ended]);
     }
     await reader.close();
@@ -180,15 +197,28 @@ async function persistently(write: () => Promise<void>): Promise<void> {
 }
 
 function isPassing(error: unknown): boolean {
-  return error instanceof Error && "code" in error && (error.code === "EIO" || error.code === "unavailable" || error.code === "limited");
+  return (
+    error instanceof Error &&
+    "code" in error &&
+    (error.code === "EIO" || error.code === "unavailable" || error.code === "limited")
+  );
 }
 
 function isBroken(error: unknown): boolean {
-  return error instanceof Error && "code" in error && (error.code === "EIO" || error.code === "unavailable" || error.code === "internal");
+  return (
+    error instanceof Error &&
+    "code" in error &&
+    (error.code === "EIO" || error.code === "unavailable" || error.code === "internal")
+  );
 }
 
 function text(content: string, bytes: number): Emission {
-  return { body: { $case: "output", value: { commandId: content, stderr: false, offset: 0, data: Buffer.alloc(Math.floor(bytes), content) } } };
+  return {
+    body: {
+      $case: "output",
+      value: { commandId: content, stderr: false, offset: 0, data: Buffer.alloc(Math.floor(bytes), content) },
+    },
+  };
 }
 
 function contentOf({ body }: Entry): string {

@@ -52,9 +52,23 @@ async function keepWriting({ files }: Life, answered: { state: number; identity:
 }
 
 function policies(count: number) {
-  return Array.from({ length: count }, (_, at) => ({ name: `p${at}`, revision: 1, spec: "x".repeat(300), depot: undefined, conf: "" }));
+  return Array.from({ length: count }, (_, at) => ({
+    name: `p${at}`,
+    revision: 1,
+    spec: "x".repeat(300),
+    depot: undefined,
+    conf: "",
+  }));
 }
 
 function identity(number: number): Identity {
-  return { format: 1, host: String(number), tenant: "matrix", keyPem: "k".repeat(700), certificate: "c", authorities: [], controllers: [] };
+  return {
+    format: 1,
+    host: String(number),
+    tenant: "matrix",
+    keyPem: "k".repeat(700),
+    certificate: "c",
+    authorities: [],
+    controllers: [],
+  };
 }

@@ -44,12 +44,31 @@ beforeAll(async () => {
   folder = join(top, "agent");
   const controller = await FakeController.start();
   controller.heard = note;
-  const command = [process.execPath, "--import", "tsx", AGENT, "--controller", controller.url, "--token", controller.joinToken, "--dir", folder, "--name", "web-1"];
+  const command = [
+    process.execPath,
+    "--import",
+    "tsx",
+    AGENT,
+    "--controller",
+    controller.url,
+    "--token",
+    controller.joinToken,
+    "--dir",
+    folder,
+    "--name",
+    "web-1",
+  ];
   const traced = startTraced({ command, file: join(top, "trace"), output: join(top, "said") });
   try {
     await controller.connected();
     for (let n = 1; n <= COMMANDS; n++) {
-      controller.command({ id: `c${n}`, body: { $case: "exec", value: { line: "echo done", environment: {}, depot: "", streamOutput: true, stdin: Buffer.alloc(0) } } });
+      controller.command({
+        id: `c${n}`,
+        body: {
+          $case: "exec",
+          value: { line: "echo done", environment: {}, depot: "", streamOutput: true, stdin: Buffer.alloc(0) },
+        },
+      });
       if (n % 4 === 0) await controller.until("results", () => controller.bodies("result").length === n);
     }
     controller.command({ id: "deploy", body: { $case: "deploy", value: depot(controller) } });
@@ -66,9 +85,12 @@ afterAll(() => rm(top, { recursive: true, force: true }));
 
 function note(frame: AgentFrame["frame"]): void {
   const atMs = Date.now() + CLOCK_GRAIN_MS;
-  if (frame?.$case === "command" && frame.value.state === "accepted") told.push({ atMs, accepted: frame.value.commandId });
+  if (frame?.$case === "command" && frame.value.state === "accepted")
+    told.push({ atMs, accepted: frame.value.commandId });
   if (frame?.$case !== "batch") return;
-  const deployed = frame.value.entries.some(({ body }) => body?.$case === "result" && body.value.commandId === "deploy" && body.value.state === "ok");
+  const deployed = frame.value.entries.some(
+    ({ body }) => body?.$case === "result" && body.value.commandId === "deploy" && body.value.state === "ok",
+  );
   told.push({ atMs, sequence: frame.value.entries.at(-1)?.sequence ?? 0, deployed });
 }
 
@@ -89,21 +111,40 @@ function placed(disk: ForgetfulFiles): Record<string, string> {
   return Object.fromEntries(found) as Record<string, string>;
 }
 
-test.runIf(canTrace())("whatever the agent has told its controller is on its disk, should the power go at that moment", { timeout: 300_000 }, async () => {
-  console.log(`traced agent: seed ${seed}`);
-  expect(told.filter(({ accepted }) => accepted !== undefined)).toHaveLength(COMMANDS + 1);
-  expect(told.some(({ deployed }) => deployed)).toBe(true);
-  let disks = 0;
-  for (const { atMs, accepted, sequence = 0, deployed } of told) {
-    const happened = events.filter((event) => event.atMs <= atMs);
-    for (let n = 0; n < DISKS_PER_MOMENT; n++) {
-      const disk = await diskAfter(happened, folder, seed + ++disks);
-      const outbox = await Outbox.open({ folder: join(folder, "outbox"), files: disk.boot(), clock: realClock, random: seededRandom(seed), maxBytes: SMALL_BYTES });
-      expect(accepted === undefined || new Journal(outbox, realClock).has(accepted), `${accepted} is in the journal`).toBe(true);
-      expect(outbox.nextSequence, "the entry that was sent is there").toBeGreaterThan(sequence);
-      if (deployed) expect(placed(disk), "the depot").toEqual(DEPOT_FILES);
-      await outbox.close();
+test.runIf(canTrace())(
+  "whatever the agent has told its controller is on its disk, should the power go at that moment",
+  { timeout: 300_000 },
+  async () => {
+    console.log(`traced agent: seed ${seed}`);
+    expect(told.filter(({ accepted }) => accepted !== undefined)).toHaveLength(COMMANDS + 1);
+    expect(told.some(({ deployed }) => deployed)).toBe(true);
+    let disks = 0;
+    for (const { atMs, accepted, sequence = 0, deployed } of told) {
+      const happened = events.filter((event) => event.atMs <= atMs);
+      for (let n = 0; n < DISKS_PER_MOMENT; n++) {
+        const disk = await diskAfter(happened, folder, seed + ++disks);
+        const outbox = await Outbox.open({
+          folder: join(folder, "outbox"),
+          files: disk.boot(),
+          clock: realClock,
+          random: seededRandom(seed),
+          maxBytes: SMALL_BYTES,
+        });
+        expect(
+          accepted === undefined || new Journal(outbox, realClock).has(accepted),
+          `${accepted} is in the journal`,
+        ).toBe(true);
+        expect(outbox.nextSequence, "the entry that was sent is there").toBeGreaterThan(sequence);
+        if (deployed) expect(placed(disk), "the depot").toEqual(DEPOT_FILES);
+        await outbox.close();
+      }
     }
-  }
-  prove("agent-power-cut", { part: "outbox and journal of a traced process", moments: told.length, images: disks, seed, calls: events.length });
-});
+    prove("agent-power-cut", {
+      part: "outbox and journal of a traced process",
+      moments: told.length,
+      images: disks,
+      seed,
+      calls: events.length,
+    });
+  },
+);

@@ -34,38 +34,63 @@ beforeAll(async () => {
 
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-test.runIf(canTrace())("the flush of a commit lies between its pages and the page that names them, and before the answer", () => {
-  const data = join(store, "tenants/matrix/lmdb/data.mdb");
-  let unflushed = 0;
-  let commits = 0;
-  for (const event of events) {
-    if (event.kind === "sync" && event.path === data) unflushed = 0;
-    if (event.kind !== "write" || event.path !== data) continue;
-    if (!event.through) unflushed++;
-    else expect(unflushed, `pages unflushed at commit ${++commits}`).toBe(0);
-  }
-  expect(commits).toBeGreaterThan(20);
-});
+test.runIf(canTrace())(
+  "the flush of a commit lies between its pages and the page that names them, and before the answer",
+  () => {
+    const data = join(store, "tenants/matrix/lmdb/data.mdb");
+    let unflushed = 0;
+    let commits = 0;
+    for (const event of events) {
+      if (event.kind === "sync" && event.path === data) unflushed = 0;
+      if (event.kind !== "write" || event.path !== data) continue;
+      if (!event.through) unflushed++;
+      else expect(unflushed, `pages unflushed at commit ${++commits}`).toBe(0);
+    }
+    expect(commits).toBeGreaterThan(20);
+  },
+);
 
-test.runIf(canTrace())(`${IMAGES} disks as a power cut may leave them: the store opens, has all it answered, and nothing torn`, { timeout: IMAGES * 10_000 }, async () => {
-  const random = seededRandom(seed);
-  for (let image = 0; image < IMAGES; image++) await inspectAt(Math.floor(random.next() * (events.length + 1)), image);
-  prove("embedded-power-cut", { part: "LMDB, contents and streams of a traced process", images: IMAGES, seed, calls: events.length });
-});
+test.runIf(canTrace())(
+  `${IMAGES} disks as a power cut may leave them: the store opens, has all it answered, and nothing torn`,
+  { timeout: IMAGES * 10_000 },
+  async () => {
+    const random = seededRandom(seed);
+    for (let image = 0; image < IMAGES; image++)
+      await inspectAt(Math.floor(random.next() * (events.length + 1)), image);
+    prove("embedded-power-cut", {
+      part: "LMDB, contents and streams of a traced process",
+      images: IMAGES,
+      seed,
+      calls: events.length,
+    });
+  },
+);
 
-test.runIf(canTrace())("a store whose making was cut off at any of its first moments is made anew", { timeout: FIRST_MOMENTS * 10_000 }, async () => {
-  for (let moment = 0; moment < FIRST_MOMENTS; moment++) await inspectAt(moment, moment);
-});
+test.runIf(canTrace())(
+  "a store whose making was cut off at any of its first moments is made anew",
+  { timeout: FIRST_MOMENTS * 10_000 },
+  async () => {
+    for (let moment = 0; moment < FIRST_MOMENTS; moment++) await inspectAt(moment, moment);
+  },
+);
 
 async function inspectAt(moment: number, image: number): Promise<void> {
   const happened = events.slice(0, moment);
   const left = join(folder, `image-${image}`);
   await dump(await diskAfter(happened, store, seed + image), store, left);
-  expect({ seed, image, moment, findings: await inspect(left, answered(happened)) }).toEqual({ seed, image, moment, findings: [] });
+  expect({ seed, image, moment, findings: await inspect(left, answered(happened)) }).toEqual({
+    seed,
+    image,
+    moment,
+    findings: [],
+  });
   await rm(left, { recursive: true });
 }
 
 function answered(happened: readonly Timed[]): Acknowledged[] {
   const said = happened.map((event) => (event.kind === "said" ? event.text : "")).join("");
-  return said.split("\n").filter(Boolean).map((line) => JSON.parse(line) as Acknowledged);
+  return said
+    .split("\n")
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as Acknowledged);
 }

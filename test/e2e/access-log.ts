@@ -46,7 +46,8 @@ export async function writeAccessLog(options: AccessLogOptions): Promise<number>
     if (options.onCut && log.takeCut()) await options.onCut();
     await log.write(Array.from({ length: count }, (_, index) => accessLine(written + index)).join(""), count);
     written += count;
-    const rotation = log.lines >= options.rotateEveryLines ? (options.rotation ?? (() => "rename" as const))() : undefined;
+    const rotation =
+      log.lines >= options.rotateEveryLines ? (options.rotation ?? (() => "rename" as const))() : undefined;
     if (rotation !== undefined) await log.rotate(rotation);
     await options.onProgress?.(written);
     await pause(options.pauseMs);
@@ -111,9 +112,11 @@ class RotatedLog {
 
   async #shift(): Promise<void> {
     for (let generation = this.#generations; generation > 1; generation -= 1) {
-      await rename(`${this.#path}.${generation - 1}`, `${this.#path}.${generation}`).catch((error: NodeJS.ErrnoException) => {
-        if (error.code !== "ENOENT") throw error;
-      });
+      await rename(`${this.#path}.${generation - 1}`, `${this.#path}.${generation}`).catch(
+        (error: NodeJS.ErrnoException) => {
+          if (error.code !== "ENOENT") throw error;
+        },
+      );
     }
   }
 

@@ -15,7 +15,15 @@ import { form, Installation, type Envelope } from "./installation.ts";
 
 const LINE_CLASS = "/matrix/bad/line";
 const RULE = "/matrix/rules/bad/line";
-const GOOD_COMMAND_POLICY = { name: "p", rule: RULE, command: "true", ctype: 1, interval: 1, unit: "second", hosts: ["h1"] };
+const GOOD_COMMAND_POLICY = {
+  name: "p",
+  rule: RULE,
+  command: "true",
+  ctype: 1,
+  interval: 1,
+  unit: "second",
+  hosts: ["h1"],
+};
 const GOOD_LOG_POLICY = { name: "l", rule: RULE, dir: "/var/log", match: "x\\.log", hosts: ["h1"] };
 const MIB = 1024 * 1024;
 const TWO_HOURS_MS = 7_200_000;
@@ -27,11 +35,18 @@ let odp: Installation;
 let before: unknown;
 
 beforeAll(async () => {
-  odp = await Installation.start({ ODP_STORE: "embedded", NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(CLOCK)}` });
+  odp = await Installation.start({
+    ODP_STORE: "embedded",
+    NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(CLOCK)}`,
+  });
   await odp.mql(`create class ${LINE_CLASS} (text varchar, n int, index(text)) with kind='record'`);
   await odp.ok("PUT", "/mxobject/rule", rule("--parser=text\n--fields=text\n", RULE));
   await odp.ok("POST", "/host", JSON.stringify({ host: "h1", isagent: 1 }));
-  await odp.ok("POST", "/monitoring/depot", form({ name: "good", version: "1.0.0" }, { "run.sh": Buffer.from("#!/bin/sh\n") }));
+  await odp.ok(
+    "POST",
+    "/monitoring/depot",
+    form({ name: "good", version: "1.0.0" }, { "run.sh": Buffer.from("#!/bin/sh\n") }),
+  );
 });
 
 afterAll(async () => {
@@ -40,13 +55,20 @@ afterAll(async () => {
 
 /** What there is, as a client sees it. */
 async function everything(): Promise<unknown> {
-  const lists = ["/host", "/monitoring/depot", "/monitoring/policy", "/job", "/mxobject/rule"].map((path) => odp.ok("GET", path));
-  const counted = [LINE_CLASS, "/matrix/system/deployment"].map((path) => odp.mql(`select count(*) from ${path}`).catch(() => []));
+  const lists = ["/host", "/monitoring/depot", "/monitoring/policy", "/job", "/mxobject/rule"].map((path) =>
+    odp.ok("GET", path),
+  );
+  const counted = [LINE_CLASS, "/matrix/system/deployment"].map((path) =>
+    odp.mql(`select count(*) from ${path}`).catch(() => []),
+  );
   return Promise.all([...lists, ...counted]);
 }
 
 function rule(lines: string, key = "/matrix/rules/bad/new"): URLSearchParams {
-  return new URLSearchParams({ key, value: lines.includes("--class") || lines === "" ? lines : `--class=${LINE_CLASS}\n${lines}` });
+  return new URLSearchParams({
+    key,
+    value: lines.includes("--class") || lines === "" ? lines : `--class=${LINE_CLASS}\n${lines}`,
+  });
 }
 
 interface Failure {
@@ -57,7 +79,12 @@ interface Failure {
 async function send(method: string, path: string, body?: RequestInit["body"], contentType?: string): Promise<Failure> {
   const address = `${odp.url}${path}${path.includes("?") ? "&" : "?"}sessionid=${await odp.session()}`;
   const headers: Record<string, string> = contentType === undefined ? {} : { "content-type": contentType };
-  const response = await fetch(address, { method, headers, ...(body === undefined ? {} : { body }), signal: AbortSignal.timeout(30_000) });
+  const response = await fetch(address, {
+    method,
+    headers,
+    ...(body === undefined ? {} : { body }),
+    signal: AbortSignal.timeout(30_000),
+  });
   return { status: response.status, envelope: (await response.json()) as Failure["envelope"] };
 }
 
@@ -74,7 +101,9 @@ describe("each refused by name, and nothing is changed", () => {
   });
   afterEach(async () => {
     expect(await everything()).toEqual(before);
-    expect(await eventually("no upload stays", 10_000, async () => ((await uploads()).length === 0 ? "none" : undefined))).toBe("none");
+    expect(
+      await eventually("no upload stays", 10_000, async () => ((await uploads()).length === 0 ? "none" : undefined)),
+    ).toBe("none");
   });
 
   const hosts: readonly Case[] = [
@@ -89,7 +118,12 @@ describe("each refused by name, and nothing is changed", () => {
     ["a text for config", { host: "h", config: "x" }, "invalid", "config must be object"],
     ["a port that is none", { host: "h", config: { port: 99_999 } }, "invalid", "config.port"],
     ["a key that is none", { host: "h", sshkey: "nonsense" }, "invalid", "sshkey"],
-    ["too many settings", { host: "h", config: Object.fromEntries(Array.from({ length: 300 }, (_, n) => [`k${n}`, "v"])) }, "too_large", "256"],
+    [
+      "too many settings",
+      { host: "h", config: Object.fromEntries(Array.from({ length: 300 }, (_, n) => [`k${n}`, "v"])) },
+      "too_large",
+      "256",
+    ],
     ["lists without end", `{"host":"h","config":${"[".repeat(5_000)}`, "too_large", "deeper than"],
     ["17 MiB", { host: "h", domain: "x".repeat(17 * MIB) }, "too_large", "larger than"],
   ];
@@ -111,12 +145,19 @@ describe("each refused by name, and nothing is changed", () => {
     ["a unit that is none", { unit: "fortnight" }, "invalid", "unit must be one of"],
     ["no depot to run in", { ctype: 0 }, "invalid", "depotname is missing"],
     ["an unknown depot", { ctype: 0, depotname: "none", depotversion: "1.0.0" }, "not_found", "no depot none"],
-    ["an unknown version", { ctype: 0, depotname: "good", depotversion: "7.0.0" }, "not_found", "good with version 7.0.0"],
+    [
+      "an unknown version",
+      { ctype: 0, depotname: "good", depotversion: "7.0.0" },
+      "not_found",
+      "good with version 7.0.0",
+    ],
     ["a delimiter that does not parse", { delimiter: "(" }, "invalid", "delimiter is refused"],
     ["a delimiter that explodes", { delimiter: "((a{1,900}){1,900}){1,900}" }, "invalid", "delimiter is refused"],
   ];
   test.each(commandPolicies)("a command policy with %s", async (_what, body, code, text) => {
-    expect(await send("POST", "/monitoring/policy", textOf(body, GOOD_COMMAND_POLICY))).toMatchObject(refused(code, text) as object);
+    expect(await send("POST", "/monitoring/policy", textOf(body, GOOD_COMMAND_POLICY))).toMatchObject(
+      refused(code, text) as object,
+    );
   });
 
   const logPolicies: readonly Case[] = [
@@ -131,7 +172,9 @@ describe("each refused by name, and nothing is changed", () => {
     ["an unknown rule", { rule: "/matrix/rules/none" }, "not_found", "/matrix/rules/none"],
   ];
   test.each(logPolicies)("a log policy with %s", async (_what, body, code, text) => {
-    expect(await send("POST", "/monitoring/policy/log", textOf(body, GOOD_LOG_POLICY))).toMatchObject(refused(code, text) as object);
+    expect(await send("POST", "/monitoring/policy/log", textOf(body, GOOD_LOG_POLICY))).toMatchObject(
+      refused(code, text) as object,
+    );
   });
 
   const jobs: readonly Case[] = [
@@ -144,7 +187,9 @@ describe("each refused by name, and nothing is changed", () => {
     ["a name of the platform", { name: "x", dir: "system/common" }, "denied", "belongs to the platform"],
   ];
   test.each(jobs)("a job with %s", async (_what, body, code, text) => {
-    expect(await send("POST", "/job", textOf(body, { name: "j", exec: ["true"] }), "application/json")).toMatchObject(refused(code, text) as object);
+    expect(await send("POST", "/job", textOf(body, { name: "j", exec: ["true"] }), "application/json")).toMatchObject(
+      refused(code, text) as object,
+    );
   });
 
   test.each([
@@ -155,7 +200,9 @@ describe("each refused by name, and nothing is changed", () => {
     ["remote_command@system/common", JSON.stringify({ cmd: "true", "HOST!": "none" }), "unavailable", "no host none"],
     ["remote_command@system/common", JSON.stringify({ cmd: "true", "HOST!": "h1" }), "unavailable", "not connected"],
   ])("the execution of %s with %s", async (job, param, code, text) => {
-    expect(await send("GET", `/job/exec/${job}?receive_output=true&param=${encodeURIComponent(param)}`)).toMatchObject(refused(code, text) as object);
+    expect(await send("GET", `/job/exec/${job}?receive_output=true&param=${encodeURIComponent(param)}`)).toMatchObject(
+      refused(code, text) as object,
+    );
   });
 
   const rules: readonly Case[] = [
@@ -163,11 +210,26 @@ describe("each refused by name, and nothing is changed", () => {
     ["no class", "--parser=text --class-less\n", "invalid", ""],
     ["no parser", "--fields=text\n", "invalid", "--parser"],
     ["an unknown parser", "--parser=magic\n", "invalid", "no parser named magic"],
-    ["an unknown parser for a class to come", "--class=/matrix/bad/later\n--parser=magic\n", "invalid", "no parser named magic"],
+    [
+      "an unknown parser for a class to come",
+      "--class=/matrix/bad/later\n--parser=magic\n",
+      "invalid",
+      "no parser named magic",
+    ],
     ["an unknown pattern", "--parser=grok\n--pattern_1=%{NOPE:text}\n", "invalid", "NOPE"],
-    ["an unknown pattern for a class to come", "--class=/matrix/bad/later\n--parser=grok\n--pattern_1=%{NOPE:text}\n", "invalid", "NOPE"],
+    [
+      "an unknown pattern for a class to come",
+      "--class=/matrix/bad/later\n--parser=grok\n--pattern_1=%{NOPE:text}\n",
+      "invalid",
+      "NOPE",
+    ],
     ["a pattern that does not parse", "--parser=grok\n--pattern_1=(((\n", "invalid", "not usable"],
-    ["a pattern that explodes", "--parser=grok\n--pattern_1=(?<text>((a{1,900}){1,900}){1,900})\n", "invalid", "not usable"],
+    [
+      "a pattern that explodes",
+      "--parser=grok\n--pattern_1=(?<text>((a{1,900}){1,900}){1,900})\n",
+      "invalid",
+      "not usable",
+    ],
     ["a pattern that looks ahead", "--parser=grok\n--pattern_1=(?<text>(?=a))\n", "invalid", "not usable"],
     ["a column that is not there", "--parser=json\n--var_nope=field x\n", "not_found", "no column nope"],
     ["a var line that says nothing", "--parser=json\n--var_text=gibberish x\n", "syntax", "Line 3"],
@@ -192,27 +254,57 @@ describe("each refused by name, and nothing is changed", () => {
     ["a mapping to nothing", { type: "grok", fields: ["IP"], mapping: { nope: "IP" } }, "not_found", "nope"],
   ];
   test.each(newRules)("a rule made by type with %s", async (_what, body, code, text) => {
-    expect(await send("POST", "/mxobject/rule/new", textOf(body, { class: LINE_CLASS, type: "csv" }))).toMatchObject(refused(code, text) as object);
+    expect(await send("POST", "/mxobject/rule/new", textOf(body, { class: LINE_CLASS, type: "csv" }))).toMatchObject(
+      refused(code, text) as object,
+    );
   });
 
   const deployments: readonly Case[] = [
     ["nothing", {}, "invalid", "hosts, depots, versions are missing"],
-    ["more depots than versions", { hosts: "h1", depots: ["good", "good"], versions: "1.0.0" }, "invalid", "one version for each depot"],
+    [
+      "more depots than versions",
+      { hosts: "h1", depots: ["good", "good"], versions: "1.0.0" },
+      "invalid",
+      "one version for each depot",
+    ],
     ["an unknown version", { hosts: "h1", depots: "good", versions: "7.0.0" }, "not_found", "good with version 7.0.0"],
-    ["a time that is none", { hosts: "h1", depots: "good", versions: "1.0.0", timeout: "soon" }, "invalid", "timeout must be integer"],
-    ["a path that leaves", { hosts: "h1", depots: "good", versions: "1.0.0", remotepath: "../.." }, "invalid", "not absolute"],
+    [
+      "a time that is none",
+      { hosts: "h1", depots: "good", versions: "1.0.0", timeout: "soon" },
+      "invalid",
+      "timeout must be integer",
+    ],
+    [
+      "a path that leaves",
+      { hosts: "h1", depots: "good", versions: "1.0.0", remotepath: "../.." },
+      "invalid",
+      "not absolute",
+    ],
   ];
   test.each(deployments)("a deployment of %s", async (_what, fields, code, text) => {
-    expect(await send("POST", "/monitoring/deploy", form(fields as Record<string, string>))).toMatchObject(refused(code, text) as object);
+    expect(await send("POST", "/monitoring/deploy", form(fields as Record<string, string>))).toMatchObject(
+      refused(code, text) as object,
+    );
   });
 
   test("names of what is not there", async () => {
     for (const [method, path] of [
-      ["GET", "/host/none"], ["DELETE", "/host/none"], ["GET", "/monitoring/depot/none"], ["DELETE", "/monitoring/depot/none"],
-      ["GET", "/monitoring/policy/none"], ["DELETE", "/monitoring/policy/none"], ["POST", "/monitoring/policy/deploy/none"],
-      ["POST", "/monitoring/policy/undeploy/none"], ["GET", "/job/none@x"], ["DELETE", "/job/none@x"],
-      ["DELETE", "/mxobject/rule?key=/matrix/rules/none"], ["GET", `/action/parsefile?rule=${RULE}&filename=/none.log`], ["GET", "/nothing"], ["PATCH", "/host"],
-    ] as const) expect([path, await send(method, path)]).toMatchObject([path, refused("not_found", /none|nothing|PATCH/)]);
+      ["GET", "/host/none"],
+      ["DELETE", "/host/none"],
+      ["GET", "/monitoring/depot/none"],
+      ["DELETE", "/monitoring/depot/none"],
+      ["GET", "/monitoring/policy/none"],
+      ["DELETE", "/monitoring/policy/none"],
+      ["POST", "/monitoring/policy/deploy/none"],
+      ["POST", "/monitoring/policy/undeploy/none"],
+      ["GET", "/job/none@x"],
+      ["DELETE", "/job/none@x"],
+      ["DELETE", "/mxobject/rule?key=/matrix/rules/none"],
+      ["GET", `/action/parsefile?rule=${RULE}&filename=/none.log`],
+      ["GET", "/nothing"],
+      ["PATCH", "/host"],
+    ] as const)
+      expect([path, await send(method, path)]).toMatchObject([path, refused("not_found", /none|nothing|PATCH/)]);
   });
 
   test("a path that cannot be read is refused, and its session is not said again", async () => {
@@ -221,18 +313,56 @@ describe("each refused by name, and nothing is changed", () => {
     expect(JSON.stringify(answer)).not.toContain(await odp.session());
   });
 
-  const archives: readonly (readonly [what: string, filename: string, content: () => Buffer | Promise<Buffer>, code: string, text: string])[] = [
+  const archives: readonly (readonly [
+    what: string,
+    filename: string,
+    content: () => Buffer | Promise<Buffer>,
+    code: string,
+    text: string,
+  ])[] = [
     ["a zip with a path that leaves", "a.zip", () => zipOf([{ name: "../../evil", content: "x" }]), "invalid", "evil"],
-    ["a tar with a path that leaves", "a.tar", () => tarOf([{ name: "ok", content: "x" }, { name: "a/../../evil", content: "x" }]), "invalid", "leaves its folder"],
+    [
+      "a tar with a path that leaves",
+      "a.tar",
+      () =>
+        tarOf([
+          { name: "ok", content: "x" },
+          { name: "a/../../evil", content: "x" },
+        ]),
+      "invalid",
+      "leaves its folder",
+    ],
     ["an absolute path", "a.tar", () => tarOf([{ name: "/etc/evil", content: "x" }]), "invalid", "absolute"],
     ["a path of another system", "a.tar", () => tarOf([{ name: "..\\evil", content: "x" }]), "invalid", "evil"],
-    ["a symbolic link in a zip", "a.zip", () => zipOf([{ name: "l", content: "/etc/passwd", mode: 0o120777 }]), "invalid", "link"],
+    [
+      "a symbolic link in a zip",
+      "a.zip",
+      () => zipOf([{ name: "l", content: "/etc/passwd", mode: 0o120777 }]),
+      "invalid",
+      "link",
+    ],
     ["a symbolic link in a tar", "a.tar", () => tarOf([linkTo("2")]), "invalid", "link"],
     ["a hard link", "a.tar.gz", () => gzipSync(tarOf([linkTo("1")])), "invalid", "link"],
     ["a device", "a.tar", () => tarOf([{ name: "d", flag: "3" }]), "invalid", "neither a file nor a folder"],
-    ["the same file twice", "a.tar", () => tarOf([{ name: "x", content: "1" }, { name: "./x", content: "2" }]), "invalid", "twice"],
+    [
+      "the same file twice",
+      "a.tar",
+      () =>
+        tarOf([
+          { name: "x", content: "1" },
+          { name: "./x", content: "2" },
+        ]),
+      "invalid",
+      "twice",
+    ],
     ["a bomb", "b.tar.gz", () => gzipSync(tarOf([{ name: "x", content: Buffer.alloc(60 * MIB) }])), "too_large", ""],
-    ["half a zip", "a.zip", async () => half(await zipOf([{ name: "x", content: "y".repeat(500) }])), "invalid", "cannot be read"],
+    [
+      "half a zip",
+      "a.zip",
+      async () => half(await zipOf([{ name: "x", content: "y".repeat(500) }])),
+      "invalid",
+      "cannot be read",
+    ],
     ["half a tar", "a.tar", () => half(tarOf([{ name: "x", content: "y".repeat(5_000) }])), "invalid", "cut off"],
     ["half a gzip", "a.tgz", () => half(gzipSync(tarOf([{ name: "x", content: "y".repeat(5_000) }]))), "invalid", ""],
     ["no archive at all", "a.tar.gz", () => Buffer.from("no archive"), "invalid", ""],
@@ -245,20 +375,30 @@ describe("each refused by name, and nothing is changed", () => {
   });
 
   test.each([
-    ["no name", { version: "1.0.0" }, "name is missing"], ["no version", { name: "d" }, "version is missing"], ["a version that is none", { name: "d", version: "1" }, "version"],
+    ["no name", { version: "1.0.0" }, "name is missing"],
+    ["no version", { name: "d" }, "version is missing"],
+    ["a version that is none", { name: "d", version: "1" }, "version"],
     ["a path as name", { name: "../d", version: "1.0.0" }, "slash"],
   ])("a depot with %s", async (_what, fields, text) => {
-    expect(await send("POST", "/monitoring/depot", form(fields as Record<string, string>, { "x.sh": Buffer.from("x") }))).toMatchObject(refused("invalid", text) as object);
+    expect(
+      await send("POST", "/monitoring/depot", form(fields as Record<string, string>, { "x.sh": Buffer.from("x") })),
+    ).toMatchObject(refused("invalid", text) as object);
   });
 
   test("a multipart body cut anywhere, or with a boundary that is not its own", async () => {
-    const part = (head: string, content: string) => `--B\r\nContent-Disposition: form-data; ${head}\r\n\r\n${content}\r\n`;
+    const part = (head: string, content: string) =>
+      `--B\r\nContent-Disposition: form-data; ${head}\r\n\r\n${content}\r\n`;
     const whole = `${part('name="name"', "cut")}${part('name="version"', "1.0.0")}${part('name="uploadfile"; filename="x.sh"', "#!/bin/sh\necho hello\n")}--B--\r\n`;
     for (let cut = 1; cut < whole.length - 2; cut += 7) {
-      expect([cut, await send("POST", "/monitoring/depot", whole.slice(0, cut), "multipart/form-data; boundary=B")]).toMatchObject([cut, refused("invalid", "multipart body is broken")]);
+      expect([
+        cut,
+        await send("POST", "/monitoring/depot", whole.slice(0, cut), "multipart/form-data; boundary=B"),
+      ]).toMatchObject([cut, refused("invalid", "multipart body is broken")]);
     }
     for (const type of ["multipart/form-data; boundary=C", "multipart/form-data"]) {
-      expect(await send("POST", "/monitoring/depot", whole, type)).toMatchObject(refused("invalid", "multipart body is broken") as object);
+      expect(await send("POST", "/monitoring/depot", whole, type)).toMatchObject(
+        refused("invalid", "multipart body is broken") as object,
+      );
     }
   });
 
@@ -266,18 +406,25 @@ describe("each refused by name, and nothing is changed", () => {
     const socket = connect(odp.port, "127.0.0.1");
     await once(socket, "connect");
     const head = `POST /monitoring/depot?sessionid=${await odp.session()} HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=B\r\nContent-Length: 9999999\r\n\r\n`;
-    socket.write(`${head}--B\r\nContent-Disposition: form-data; name="uploadfile"; filename="x"\r\n\r\n${"x".repeat(100_000)}`);
+    socket.write(
+      `${head}--B\r\nContent-Disposition: form-data; name="uploadfile"; filename="x"\r\n\r\n${"x".repeat(100_000)}`,
+    );
     await eventually("the upload has begun", 10_000, async () => (await uploads()).length > 0 || undefined);
     socket.destroy();
   });
 
   test("a multipart field of 17 MiB", async () => {
-    expect(await send("POST", "/monitoring/depot", form({ name: "x".repeat(17 * MIB), version: "1.0.0" }))).toMatchObject(refused("too_large", "larger than") as object);
+    expect(
+      await send("POST", "/monitoring/depot", form({ name: "x".repeat(17 * MIB), version: "1.0.0" })),
+    ).toMatchObject(refused("too_large", "larger than") as object);
   });
 
   test("a session that is none is asked to sign in", async () => {
     for (const query of ["", "?sessionid=wrong", `?sessionid=${"x".repeat(5_000)}`]) {
-      const response = await fetch(`${odp.url}/host${query}`, { method: "POST", body: JSON.stringify({ host: "stranger" }) });
+      const response = await fetch(`${odp.url}/host${query}`, {
+        method: "POST",
+        body: JSON.stringify({ host: "stranger" }),
+      });
       expect([response.status, await response.json()]).toEqual([200, { status: "signin", message: "/user/login" }]);
     }
   });
@@ -286,35 +433,62 @@ describe("each refused by name, and nothing is changed", () => {
     const batch = `begin insert into ${LINE_CLASS} (text, n) values ('it''s', 1), ("two", -2); insert into ${LINE_CLASS} set text='three' end`;
     for (let cut = "begin".length; cut < batch.length; cut++) {
       const answer = await send("POST", "/mxobject/mql", new URLSearchParams({ mql: batch.slice(0, cut) }));
-      expect([batch.slice(0, cut), answer]).toMatchObject([batch.slice(0, cut), refused("syntax", /line 1 column \d+/)]);
+      expect([batch.slice(0, cut), answer]).toMatchObject([
+        batch.slice(0, cut),
+        refused("syntax", /line 1 column \d+/),
+      ]);
     }
     const select = `select text, count(*) as c, max(n) from ${LINE_CLASS} where (text like 'a*' and n in (1, 2, 3)) or not n between 1 and 5 group by text order by c desc limit 5`;
     for (let cut = 1; cut < select.length; cut++) {
       const { envelope } = await send("POST", "/mxobject/mql", new URLSearchParams({ mql: select.slice(0, cut) }));
       // Some beginnings are statements of their own.
-      if (envelope.status !== "ok") expect([select.slice(0, cut), ["syntax", "not_found", "invalid", "conflict"]]).toMatchObject([expect.anything(), expect.arrayContaining([envelope.code])]);
+      if (envelope.status !== "ok")
+        expect([select.slice(0, cut), ["syntax", "not_found", "invalid", "conflict"]]).toMatchObject([
+          expect.anything(),
+          expect.arrayContaining([envelope.code]),
+        ]);
     }
   });
 
   test.each([
-    ["no statement", " ", "invalid", "no MQL"], ["an unknown class", "select * from /matrix/none", "not_found", "/matrix/none"],
-    ["a class of another tenant", "select * from /other/x", "not_found", "/other/x"], ["an unknown field", `select nope from ${LINE_CLASS}`, "not_found", "nope"],
-    ["a value of the wrong type", `insert into ${LINE_CLASS} text='a', n='many'`, "invalid", "n:"], ["a type that is none", "create class /matrix/bad/x (a frobnicate)", "invalid", "frobnicate"],
-    ["parentheses without end", `select * from ${LINE_CLASS} where ${"(".repeat(10_000)}n=1`, "too_large", "nested deeper"], ["a limit below all", `select * from ${LINE_CLASS} limit -2`, "invalid", "number of rows"],
+    ["no statement", " ", "invalid", "no MQL"],
+    ["an unknown class", "select * from /matrix/none", "not_found", "/matrix/none"],
+    ["a class of another tenant", "select * from /other/x", "not_found", "/other/x"],
+    ["an unknown field", `select nope from ${LINE_CLASS}`, "not_found", "nope"],
+    ["a value of the wrong type", `insert into ${LINE_CLASS} text='a', n='many'`, "invalid", "n:"],
+    ["a type that is none", "create class /matrix/bad/x (a frobnicate)", "invalid", "frobnicate"],
+    [
+      "parentheses without end",
+      `select * from ${LINE_CLASS} where ${"(".repeat(10_000)}n=1`,
+      "too_large",
+      "nested deeper",
+    ],
+    ["a limit below all", `select * from ${LINE_CLASS} limit -2`, "invalid", "number of rows"],
     ["5 MiB of text", `select ${"x,".repeat(2.5 * MIB)}`, "too_large", "more than"],
   ])("MQL with %s", async (_what, mql, code, text) => {
-    expect(await send("POST", "/mxobject/mql", new URLSearchParams({ mql }))).toMatchObject(refused(code, text) as object);
+    expect(await send("POST", "/mxobject/mql", new URLSearchParams({ mql }))).toMatchObject(
+      refused(code, text) as object,
+    );
   });
 });
 
 test("patterns that make others work for ever do their work in time", async () => {
   const long = "a".repeat(30_000);
   await odp.mql("create class /matrix/bad/slow (text text, index(text)) with kind='record'");
-  await odp.ok("PUT", "/mxobject/rule", rule("--class=/matrix/bad/slow\n--parser=grok\n--pattern_1=^(?<text>(a+)+)$\n", "/matrix/rules/bad/slow"));
+  await odp.ok(
+    "PUT",
+    "/mxobject/rule",
+    rule("--class=/matrix/bad/slow\n--parser=grok\n--pattern_1=^(?<text>(a+)+)$\n", "/matrix/rules/bad/slow"),
+  );
   await odp.ok("POST", "/fs/slow", form({}, { "slow.log": Buffer.from(`${long}b\n${long}\n`) }));
-  expect(await odp.ok("GET", "/action/parsefile?rule=/matrix/rules/bad/slow&filename=/slow/slow.log")).toMatchObject({ records: 1, failed: 1 });
+  expect(await odp.ok("GET", "/action/parsefile?rule=/matrix/rules/bad/slow&filename=/slow/slow.log")).toMatchObject({
+    records: 1,
+    failed: 1,
+  });
   const like = `${"*a".repeat(500)}*b`;
-  expect(await odp.mql(`select count(*) from /matrix/bad/slow where text like '${like}'`)).toMatchObject([{ count: 0 }]);
+  expect(await odp.mql(`select count(*) from /matrix/bad/slow where text like '${like}'`)).toMatchObject([
+    { count: 0 },
+  ]);
 });
 
 describe("who may be an agent", () => {
@@ -324,13 +498,21 @@ describe("who may be an agent", () => {
     const answer = await enrol(odp, token, first);
     expect(answer.status).toBe("ok");
     expect((await enrol(odp, token, first)).status).toBe("ok");
-    expect(await enrol(odp, token, createRequest(createKeyPem(), "once"))).toMatchObject({ status: "error", code: expect.stringMatching(/denied|conflict/) });
+    expect(await enrol(odp, token, createRequest(createKeyPem(), "once"))).toMatchObject({
+      status: "error",
+      code: expect.stringMatching(/denied|conflict/),
+    });
   });
 
   test("an agent with a used token says so and ends", async () => {
     const token = await newToken("late-comer");
     await enrol(odp, token, createRequest(createKeyPem(), "late-comer"));
-    const environment = { ODP_AGENT_CONTROLLER: odp.url, ODP_AGENT_TOKEN: token, ODP_AGENT_NAME: "late-comer", ODP_AGENT_DIR: join(odp.folder, "late-comer") };
+    const environment = {
+      ODP_AGENT_CONTROLLER: odp.url,
+      ODP_AGENT_TOKEN: token,
+      ODP_AGENT_NAME: "late-comer",
+      ODP_AGENT_DIR: join(odp.folder, "late-comer"),
+    };
     const agent = new Program("agent", "dist/agent.js", environment);
     await eventually("the agent has ended", 30_000, () => !agent.running || undefined);
     expect(agent.output).toMatch(/refused the enrolment.*token/);
@@ -341,10 +523,21 @@ describe("who may be an agent", () => {
     const token = await newToken("guessed");
     const request = createRequest(createKeyPem(), "guessed");
     for (const forged of [flipped(token, 10), flipped(token, token.length - 5)]) {
-      expect(await enrol(odp, forged, request)).toMatchObject({ status: "error", code: expect.stringMatching(/denied|invalid|not_found/) });
+      expect(await enrol(odp, forged, request)).toMatchObject({
+        status: "error",
+        code: expect.stringMatching(/denied|invalid|not_found/),
+      });
     }
-    for (const body of ["", "{}", '{"id":"x","csr":"x","proof":"x"}', JSON.stringify({ ...enrolRequest(token, request), csr: Buffer.from("no request").toString("base64") })]) {
-      expect(await post(odp, "/agent/enrol", body)).toMatchObject({ status: "error", code: expect.stringMatching(/denied|invalid/) });
+    for (const body of [
+      "",
+      "{}",
+      '{"id":"x","csr":"x","proof":"x"}',
+      JSON.stringify({ ...enrolRequest(token, request), csr: Buffer.from("no request").toString("base64") }),
+    ]) {
+      expect(await post(odp, "/agent/enrol", body)).toMatchObject({
+        status: "error",
+        code: expect.stringMatching(/denied|invalid/),
+      });
     }
     expect((await enrol(odp, token, request)).status).toBe("ok");
   });
@@ -363,7 +556,10 @@ describe("who may be an agent", () => {
       const made = await post(other, "/agent/token", JSON.stringify({ host: "web-1" }), { authorization: basic });
       const foreign = await identityOf(other, "web-1", (made.message as { token: string }).token);
       expect(foreign.answer.tenant).toBe("other");
-      for (const stranger of [{ ...foreign, answer: { ...foreign.answer, authorities: own.answer.authorities } }, { ...own, keyPem: createKeyPem() }]) {
+      for (const stranger of [
+        { ...foreign, answer: { ...foreign.answer, authorities: own.answer.authorities } },
+        { ...own, keyPem: createKeyPem() },
+      ]) {
         await expectNoWelcome(own.answer.agentPort, stranger);
       }
       expect(await odp.ok("GET", "/host?status=true")).toEqual([]);
@@ -382,10 +578,16 @@ describe("who may be an agent", () => {
     const token = await newToken("late");
     process.kill(odp.controller.pid, "SIGUSR2");
     await eventually("the controller's clock is ahead", 10_000, async () => {
-      const { expires } = (await odp.ok("POST", "/agent/token", JSON.stringify({ host: "late" }))) as { expires: number };
+      const { expires } = (await odp.ok("POST", "/agent/token", JSON.stringify({ host: "late" }))) as {
+        expires: number;
+      };
       return expires > Date.now() + TWO_HOURS_MS || undefined;
     });
-    expect(await enrol(odp, token, createRequest(createKeyPem(), "late"))).toMatchObject({ status: "error", code: expect.stringMatching(/denied|invalid|not_found/), message: expect.stringMatching(/expired|token/) });
+    expect(await enrol(odp, token, createRequest(createKeyPem(), "late"))).toMatchObject({
+      status: "error",
+      code: expect.stringMatching(/denied|invalid|not_found/),
+      message: expect.stringMatching(/expired|token/),
+    });
   });
 });
 
@@ -419,8 +621,18 @@ async function newToken(host: string): Promise<string> {
   return ((await odp.ok("POST", "/agent/token", JSON.stringify({ host, minutes: 5 }))) as { token: string }).token;
 }
 
-async function post(at: Installation, path: string, body: string, headers: Record<string, string> = {}): Promise<Envelope> {
-  const response = await fetch(`${at.url}${path}`, { method: "POST", body, headers, signal: AbortSignal.timeout(30_000) });
+async function post(
+  at: Installation,
+  path: string,
+  body: string,
+  headers: Record<string, string> = {},
+): Promise<Envelope> {
+  const response = await fetch(`${at.url}${path}`, {
+    method: "POST",
+    body,
+    headers,
+    signal: AbortSignal.timeout(30_000),
+  });
   return (await response.json()) as Envelope;
 }
 

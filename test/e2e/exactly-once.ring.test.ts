@@ -18,7 +18,9 @@ afterAll(async () => {
   if (ring !== undefined) await mendRing(ring);
 });
 
-test("every line and every scheduled run is there exactly once, though a node of Cassandra, a member of etcd, the agent and the controller are killed", { timeout: DEADLINE_MS }, async () => {
+test("every line and every scheduled run is there exactly once, though a node of Cassandra, a member of etcd, the agent and the controller are killed", {
+  timeout: DEADLINE_MS,
+}, async () => {
   const odp = await Installation.start(clusterVariables(ring.settings));
   try {
     await prepare(odp, "^access\\.log(\\.\\d+)?$");
@@ -26,8 +28,19 @@ test("every line and every scheduled run is there exactly once, though a node of
     const lost = (member: string): Blow => ({ what: `${member} is killed`, strike: () => ring.kill(member) });
     const back = (member: string): Blow => ({ what: `${member} is started again`, strike: () => ring.restart(member) });
     const leader = (await ring.etcdLeader()) ?? "etcd-1";
-    const blows = [lost("cassandra-2"), agent, lost(leader), controller, back("cassandra-2"), back(leader)].filter((blow) => blow !== undefined);
-    const rotations = await carryOut({ odp, seed: SEED, lines: LINES, pauseMs: 60, linesPerBurst: 50, rotateEveryLines: 2_000, rotations: ["rename", "copy-truncate"], blows });
+    const blows = [lost("cassandra-2"), agent, lost(leader), controller, back("cassandra-2"), back(leader)].filter(
+      (blow) => blow !== undefined,
+    );
+    const rotations = await carryOut({
+      odp,
+      seed: SEED,
+      lines: LINES,
+      pauseMs: 60,
+      linesPerBurst: 50,
+      rotateEveryLines: 2_000,
+      rotations: ["rename", "copy-truncate"],
+      blows,
+    });
     const told = await everythingOnce(odp, LINES);
     expect(rotations).toBeGreaterThan(5);
     prove("exactly-once", { engine: "ring of three", lines: LINES, kills: 4, rotations, ...told, seed: SEED });

@@ -3,7 +3,20 @@ import { join } from "node:path";
 import { describe, expect, inject, test } from "vitest";
 import { eventually } from "../helpers/programs.ts";
 import { prove } from "../helpers/evidence.ts";
-import { amiss, carryOut, everythingOnce, gapsOf, HOST, kills, LINES_CLASS, prepare, putRule, settled, WriteTimes, type Blow } from "./exactly-once.ts";
+import {
+  amiss,
+  carryOut,
+  everythingOnce,
+  gapsOf,
+  HOST,
+  kills,
+  LINES_CLASS,
+  prepare,
+  putRule,
+  settled,
+  WriteTimes,
+  type Blow,
+} from "./exactly-once.ts";
 import { accessLine } from "./access-log.ts";
 import { clusterVariables, Installation } from "./installation.ts";
 import { unaccounted } from "./scheduled-runs.ts";
@@ -17,54 +30,110 @@ const TOLD_DEADLINE_MS = 120_000;
 
 const cluster = inject("cluster");
 const engines = [
-  { name: "embedded", lines: 300_000, rotateEveryLines: 14_000, linesPerBurst: 600, match: "^access\\.log(\\.\\d+)?$", settings: { ODP_STORE: "embedded" } },
-  { name: "cluster", lines: 100_000, rotateEveryLines: 6_000, linesPerBurst: 200, match: "^access\\.log$", settings: cluster.available ? clusterVariables(cluster.settings) : undefined },
+  {
+    name: "embedded",
+    lines: 300_000,
+    rotateEveryLines: 14_000,
+    linesPerBurst: 600,
+    match: "^access\\.log(\\.\\d+)?$",
+    settings: { ODP_STORE: "embedded" },
+  },
+  {
+    name: "cluster",
+    lines: 100_000,
+    rotateEveryLines: 6_000,
+    linesPerBurst: 200,
+    match: "^access\\.log$",
+    settings: cluster.available ? clusterVariables(cluster.settings) : undefined,
+  },
 ] as const;
 
 describe.each(engines)("on the $name engine", ({ name, lines, settings, ...log }) => {
-  test.skipIf(settings === undefined)("every line and every scheduled run is there exactly once, through rotation and ten kills", { timeout: DEADLINE_MS }, async () => {
-    const odp = await Installation.start(settings ?? {});
-    try {
-      await prepare(odp, log.match);
-      const blows = kills(odp, KILLS);
-      const rotations = await carryOut({ odp, seed: SEED, lines, pauseMs: 50, rotations: ["rename", "copy-truncate"], blows, ...log });
-      const told = await everythingOnce(odp, lines);
-      prove("exactly-once", { engine: name, lines, kills: KILLS, rotations, ...told, seed: SEED });
-    } finally {
-      await odp.stop();
-    }
-  });
+  test.skipIf(settings === undefined)(
+    "every line and every scheduled run is there exactly once, through rotation and ten kills",
+    { timeout: DEADLINE_MS },
+    async () => {
+      const odp = await Installation.start(settings ?? {});
+      try {
+        await prepare(odp, log.match);
+        const blows = kills(odp, KILLS);
+        const rotations = await carryOut({
+          odp,
+          seed: SEED,
+          lines,
+          pauseMs: 50,
+          rotations: ["rename", "copy-truncate"],
+          blows,
+          ...log,
+        });
+        const told = await everythingOnce(odp, lines);
+        prove("exactly-once", { engine: name, lines, kills: KILLS, rotations, ...told, seed: SEED });
+      } finally {
+        await odp.stop();
+      }
+    },
+  );
 });
 
 const SMALLER = { seed: SEED, pauseMs: 40, linesPerBurst: 200, match: "^access\\.log$" } as const;
 
-test("a writer that is not halted loses what it writes between copy and truncation: each hole is told, to the byte where the writer's place shows it", { timeout: DEADLINE_MS }, async () => {
+test("a writer that is not halted loses what it writes between copy and truncation: each hole is told, to the byte where the writer's place shows it", {
+  timeout: DEADLINE_MS,
+}, async () => {
   const lines = 60_000;
   const odp = await Installation.start({ ODP_STORE: "embedded" });
   try {
     await prepare(odp, SMALLER.match);
     const times = new WriteTimes();
-    const log = { ...SMALLER, odp, rotateEveryLines: 5_000, rotations: ["racing copy-truncate"], blows: [], times } as const;
+    const log = {
+      ...SMALLER,
+      odp,
+      rotateEveryLines: 5_000,
+      rotations: ["racing copy-truncate"],
+      blows: [],
+      times,
+    } as const;
     // First a writer that waits for nothing: what it writes at once hides how far it had come.
     const free = await carryOut({ ...log, lines: lines / 2 });
     await settled(odp, lines / 2, [LINES_CLASS], { last: true });
     const before = await toldTimes(odp, free);
     let cuts = 0;
     // Then one that is slow after each truncation.
-    const slow = await carryOut({ ...log, from: lines / 2, lines, onCut: async () => void (await toldTimes(odp, free + ++cuts)) });
+    const slow = await carryOut({
+      ...log,
+      from: lines / 2,
+      lines,
+      onCut: async () => void (await toldTimes(odp, free + ++cuts)),
+    });
     await settled(odp, lines, [LINES_CLASS], { last: true });
     const gaps = await toldTimes(odp, free + slow);
     const { missing, doubled } = await amiss(odp, lines);
     expect(doubled).toEqual([]);
-    const silent = missing.filter((n) => !gaps.some(({ stime, etime }) => times.within(n, Number(stime), Number(etime))));
-    expect(silent.map((n) => times.of(n)), `written then and missing, and no gap speaks of it: ${JSON.stringify(gaps)}`).toEqual([]);
-    const [lostFreely, lostSlowly] = [bytesOf(missing.filter((n) => n < lines / 2)), bytesOf(missing.filter((n) => n >= lines / 2))];
+    const silent = missing.filter(
+      (n) => !gaps.some(({ stime, etime }) => times.within(n, Number(stime), Number(etime))),
+    );
+    expect(
+      silent.map((n) => times.of(n)),
+      `written then and missing, and no gap speaks of it: ${JSON.stringify(gaps)}`,
+    ).toEqual([]);
+    const [lostFreely, lostSlowly] = [
+      bytesOf(missing.filter((n) => n < lines / 2)),
+      bytesOf(missing.filter((n) => n >= lines / 2)),
+    ];
     expect(gaps.length).toBe(free + slow);
     expect(lostFreely).toBeGreaterThan(0);
     expect(lostSlowly).toBeGreaterThan(0);
     expect(countsOf(before)).toBeLessThanOrEqual(lostFreely);
     expect(countsOf(gaps.slice(free))).toBe(lostSlowly);
-    prove("truncation-is-told", { lines, truncations: gaps.length, lostFreely, toldFreely: countsOf(before), lostSlowly, toldSlowly: countsOf(gaps.slice(free)), seed: SEED });
+    prove("truncation-is-told", {
+      lines,
+      truncations: gaps.length,
+      lostFreely,
+      toldFreely: countsOf(before),
+      lostSlowly,
+      toldSlowly: countsOf(gaps.slice(free)),
+      seed: SEED,
+    });
   } finally {
     await odp.stop();
   }
@@ -87,14 +156,22 @@ function bytesOf(numbers: readonly number[]): number {
   return numbers.reduce((sum, n) => sum + accessLine(n).length, 0);
 }
 
-test("while its rule is edited again and again each line is an object by one of the rules, none by two", { timeout: DEADLINE_MS }, async () => {
+test("while its rule is edited again and again each line is an object by one of the rules, none by two", {
+  timeout: DEADLINE_MS,
+}, async () => {
   const lines = 30_000;
   const other = "/matrix/once/other";
   const odp = await Installation.start({ ODP_STORE: "embedded" });
   try {
     await prepare(odp, SMALLER.match);
     await odp.mql(`create class ${other} (path varchar, n bigint) with kind='record'`);
-    const edits = Array.from({ length: 8 }, (_, index): Blow => ({ what: "the rule is edited", strike: async () => void (await putRule(odp, "access", index % 2 === 0 ? other : LINES_CLASS)) }));
+    const edits = Array.from(
+      { length: 8 },
+      (_, index): Blow => ({
+        what: "the rule is edited",
+        strike: async () => void (await putRule(odp, "access", index % 2 === 0 ? other : LINES_CLASS)),
+      }),
+    );
     const blows = kills(odp, 2).flatMap((kill, index) => [kill, ...edits.slice(4 * index, 4 * index + 4)]);
     await carryOut({ ...SMALLER, odp, lines, rotateEveryLines: 4_000, rotations: ["rename", "copy-truncate"], blows });
     const both = [LINES_CLASS, other];
@@ -109,12 +186,20 @@ test("while its rule is edited again and again each line is an object by one of 
   }
 });
 
-test("an outbox deleted by hand while the agent is down is told, and the log goes on where it was", { timeout: DEADLINE_MS }, async () => {
+test("an outbox deleted by hand while the agent is down is told, and the log goes on where it was", {
+  timeout: DEADLINE_MS,
+}, async () => {
   const lines = 20_000;
   const odp = await Installation.start({ ODP_STORE: "embedded" });
   try {
     await prepare(odp, SMALLER.match);
-    const log = { ...SMALLER, odp, rotateEveryLines: 3_000, rotations: ["rename", "copy-truncate"], blows: [] } as const;
+    const log = {
+      ...SMALLER,
+      odp,
+      rotateEveryLines: 3_000,
+      rotations: ["rename", "copy-truncate"],
+      blows: [],
+    } as const;
     await carryOut({ ...log, lines: lines / 2 });
     await settled(odp, lines / 2);
     await odp.agent(HOST).kill("SIGTERM");
@@ -124,11 +209,17 @@ test("an outbox deleted by hand while the agent is down is told, and the log goe
     await carryOut({ ...log, from: lines / 2 + 5_000, lines });
     await settled(odp, lines);
     expect(await amiss(odp, lines)).toEqual({ missing: [], doubled: [] });
-    const told = await odp.mql("select source, stime, etime from /matrix/system/policygap where reason='outbox_lost' limit -1");
+    const told = await odp.mql(
+      "select source, stime, etime from /matrix/system/policygap where reason='outbox_lost' limit -1",
+    );
     expect(told).toMatchObject([{ source: "outbox" }]);
     const [{ stime, etime } = {}] = told;
     const unknown = await unaccounted(odp, "tick");
-    for (const dueMs of unknown) expect(dueMs >= Number(stime) - SECOND_MS && dueMs <= Number(etime) + SECOND_MS, `run due ${dueMs} is nowhere`).toBe(true);
+    for (const dueMs of unknown)
+      expect(
+        dueMs >= Number(stime) - SECOND_MS && dueMs <= Number(etime) + SECOND_MS,
+        `run due ${dueMs} is nowhere`,
+      ).toBe(true);
     prove("outbox-lost", { lines, runsNobodyKnowsOf: unknown.length, seed: SEED });
   } finally {
     await odp.stop();

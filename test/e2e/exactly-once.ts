@@ -75,9 +75,32 @@ export async function prepare(odp: Installation, match: string): Promise<void> {
   await odp.mql(`create class ${LINES_CLASS} (path varchar, n bigint) with kind='record'`);
   await odp.mql("create class /matrix/once/tick (text varchar) with kind='record'");
   await putRule(odp, "access", LINES_CLASS);
-  await odp.ok("PUT", "/mxobject/rule", new URLSearchParams({ key: "/matrix/rules/once/tick", value: "--class=/matrix/once/tick\n--parser=text\n--fields=text\n" }));
-  await odp.ok("POST", "/monitoring/policy/log", JSON.stringify({ name: "access", rule: "/matrix/rules/once/access", dir: logsOf(odp), match, hosts: [HOST] }));
-  await odp.ok("POST", "/monitoring/policy", JSON.stringify({ name: "tick", rule: "/matrix/rules/once/tick", command: "echo tick", ctype: 1, interval: 1, unit: "second", hosts: [HOST] }));
+  await odp.ok(
+    "PUT",
+    "/mxobject/rule",
+    new URLSearchParams({
+      key: "/matrix/rules/once/tick",
+      value: "--class=/matrix/once/tick\n--parser=text\n--fields=text\n",
+    }),
+  );
+  await odp.ok(
+    "POST",
+    "/monitoring/policy/log",
+    JSON.stringify({ name: "access", rule: "/matrix/rules/once/access", dir: logsOf(odp), match, hosts: [HOST] }),
+  );
+  await odp.ok(
+    "POST",
+    "/monitoring/policy",
+    JSON.stringify({
+      name: "tick",
+      rule: "/matrix/rules/once/tick",
+      command: "echo tick",
+      ctype: 1,
+      interval: 1,
+      unit: "second",
+      hosts: [HOST],
+    }),
+  );
 }
 
 /** A line is an object only when it is whole: its number stands in it twice. */
@@ -184,17 +207,26 @@ class Strikes {
 }
 
 /** Waits until as many lines are counted as were written; with `last`, until the last one is there, whatever is missing before it. */
-export async function settled(odp: Installation, lines: number, paths: readonly string[] = [LINES_CLASS], { last }: { last?: boolean } = {}): Promise<void> {
+export async function settled(
+  odp: Installation,
+  lines: number,
+  paths: readonly string[] = [LINES_CLASS],
+  { last }: { last?: boolean } = {},
+): Promise<void> {
   let shown = "";
   await eventually(`${lines} lines are counted`, SETTLE_DEADLINE_MS, async () => {
-    const found = await Promise.all(paths.map(async (path) => (await odp.mql(`select count(*), max(n) as high from ${path}`))[0]));
+    const found = await Promise.all(
+      paths.map(async (path) => (await odp.mql(`select count(*), max(n) as high from ${path}`))[0]),
+    );
     const counted = found.reduce((sum, row) => sum + Number(row?.["count"]), 0);
     const high = Math.max(...found.map((row) => Number(row?.["high"] ?? -1)));
     const line = `${counted} of ${lines} lines counted, the highest is ${high}`;
     if (line !== shown) console.log((shown = line));
     return (last ? high === lines - 1 : counted >= lines) || undefined;
   }).catch(async (error: unknown) => {
-    throw new Error(`${String(error)}; ${shown}. ${JSON.stringify(await problems(odp))} ${JSON.stringify(await amiss(odp, lines, paths)).slice(0, SHOWN_CHARACTERS)}`);
+    throw new Error(
+      `${String(error)}; ${shown}. ${JSON.stringify(await problems(odp))} ${JSON.stringify(await amiss(odp, lines, paths)).slice(0, SHOWN_CHARACTERS)}`,
+    );
   });
 }
 
@@ -219,20 +251,27 @@ async function problems(odp: Installation) {
 
 /** In the order in which they were told. */
 export async function gapsOf(odp: Installation): Promise<Record<string, unknown>[]> {
-  const gaps = await odp.mql("select reason, count, unit, source, stime, etime from /matrix/system/policygap where policy='access' limit -1");
+  const gaps = await odp.mql(
+    "select reason, count, unit, source, stime, etime from /matrix/system/policygap where policy='access' limit -1",
+  );
   return gaps.sort((a, b) => Number(a["etime"]) - Number(b["etime"]));
 }
 
 /** The numbers of lines that are in none of the classes, or more than once. */
-export async function amiss(odp: Installation, lines: number, paths: readonly string[] = [LINES_CLASS]): Promise<{ missing: number[]; doubled: number[] }> {
+export async function amiss(
+  odp: Installation,
+  lines: number,
+  paths: readonly string[] = [LINES_CLASS],
+): Promise<{ missing: number[]; doubled: number[] }> {
   const seen = new Uint8Array(lines);
   for (const path of paths) {
     for (let from = 0; from < lines; from += NUMBERS_PER_PAGE) {
-      const rows = await odp.mql(`select n from ${path} where n >= ${from} and n < ${from + NUMBERS_PER_PAGE} limit -1`);
+      const rows = await odp.mql(
+        `select n from ${path} where n >= ${from} and n < ${from + NUMBERS_PER_PAGE} limit -1`,
+      );
       for (const row of rows) seen[Number(row["n"])] = Math.min(255, (seen[Number(row["n"])] ?? 0) + 1);
     }
   }
   const numbers = Array.from(seen.keys());
   return { missing: numbers.filter((n) => seen[n] === 0), doubled: numbers.filter((n) => (seen[n] ?? 0) > 1) };
 }
-

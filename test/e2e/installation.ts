@@ -75,7 +75,12 @@ export class Installation {
   async startAgent(host: string, token?: string): Promise<void> {
     const dir = join(this.folder, `agent-${host}`);
     await mkdir(dir, { recursive: true });
-    const environment = { ODP_AGENT_CONTROLLER: this.url, ODP_AGENT_DIR: dir, ODP_AGENT_NAME: host, ...(token ? { ODP_AGENT_TOKEN: token } : {}) };
+    const environment = {
+      ODP_AGENT_CONTROLLER: this.url,
+      ODP_AGENT_DIR: dir,
+      ODP_AGENT_NAME: host,
+      ...(token ? { ODP_AGENT_TOKEN: token } : {}),
+    };
     this.#agents.set(host, new Program(`agent ${host}`, "dist/agent.js", environment));
     await eventually(`the agent of ${host} is online`, CALL_DEADLINE_MS, async () => {
       if (!this.agent(host).running) throw new Error(`The agent of ${host} ended:\n${this.agent(host).output}`);
@@ -95,19 +100,27 @@ export class Installation {
   /** Signed in by session, as the clients do: the id rides in the query. */
   async call(method: string, path: string, body?: string | FormData | URLSearchParams): Promise<Envelope> {
     const address = `${this.url}${path}${path.includes("?") ? "&" : "?"}sessionid=${await this.session()}`;
-    const response = await fetch(address, { method, ...(body === undefined ? {} : { body }), signal: AbortSignal.timeout(CALL_DEADLINE_MS) });
+    const response = await fetch(address, {
+      method,
+      ...(body === undefined ? {} : { body }),
+      signal: AbortSignal.timeout(CALL_DEADLINE_MS),
+    });
     return (await response.json()) as Envelope;
   }
 
   /** The message of a call that must succeed. */
   async ok(method: string, path: string, body?: string | FormData | URLSearchParams): Promise<unknown> {
     const envelope = await this.call(method, path, body);
-    if (envelope.status !== "ok") throw new Error(`${method} ${path}: ${JSON.stringify(envelope)}\n${this.controller.output.slice(-5_000)}`);
+    if (envelope.status !== "ok")
+      throw new Error(`${method} ${path}: ${JSON.stringify(envelope)}\n${this.controller.output.slice(-5_000)}`);
     return envelope.message;
   }
 
   async mql(text: string): Promise<Record<string, unknown>[]> {
-    return (await this.ok("POST", "/mxobject/mql", new URLSearchParams({ mql: text, meta: "true" }))) as Record<string, unknown>[];
+    return (await this.ok("POST", "/mxobject/mql", new URLSearchParams({ mql: text, meta: "true" }))) as Record<
+      string,
+      unknown
+    >[];
   }
 
   /** Frames of a subject, from now on. */
@@ -127,9 +140,18 @@ export class Installation {
   }
 
   async #removeFromCluster(): Promise<void> {
-    const { ODP_CLUSTER_PREFIX: prefix, ODP_ETCD_ENDPOINTS: etcd = "", ODP_CASSANDRA_CONTACT_POINTS: cassandra = "", ODP_CASSANDRA_DATACENTER: datacenter = "" } = this.#settings;
+    const {
+      ODP_CLUSTER_PREFIX: prefix,
+      ODP_ETCD_ENDPOINTS: etcd = "",
+      ODP_CASSANDRA_CONTACT_POINTS: cassandra = "",
+      ODP_CASSANDRA_DATACENTER: datacenter = "",
+    } = this.#settings;
     if (prefix === undefined) return;
-    const admin = await ClusterAdmin.connect({ etcdEndpoints: etcd.split(","), cassandraContactPoints: cassandra.split(","), cassandraDatacenter: datacenter });
+    const admin = await ClusterAdmin.connect({
+      etcdEndpoints: etcd.split(","),
+      cassandraContactPoints: cassandra.split(","),
+      cassandraDatacenter: datacenter,
+    });
     await admin.remove(prefix);
     await admin.close();
   }
@@ -141,8 +163,16 @@ export class Installation {
 
   /** A session of its administrator. */
   async signIn(company: string): Promise<string> {
-    const form = new URLSearchParams({ company, username: "admin", password: this.#settings["ODP_ADMIN_PASSWORD"] ?? "" });
-    const response = await fetch(`${this.url}/user/signin`, { method: "POST", body: form, signal: AbortSignal.timeout(CALL_DEADLINE_MS) });
+    const form = new URLSearchParams({
+      company,
+      username: "admin",
+      password: this.#settings["ODP_ADMIN_PASSWORD"] ?? "",
+    });
+    const response = await fetch(`${this.url}/user/signin`, {
+      method: "POST",
+      body: form,
+      signal: AbortSignal.timeout(CALL_DEADLINE_MS),
+    });
     const envelope = (await response.json()) as Envelope;
     if (envelope.status !== "ok") throw new Error(`Signing in: ${JSON.stringify(envelope)}`);
     return String(envelope.message);
@@ -160,7 +190,10 @@ export function clusterVariables(settings: ClusterSettings): Readonly<Record<str
   };
 }
 
-export function form(fields: Readonly<Record<string, string | readonly string[]>>, files: Readonly<Record<string, Uint8Array>> = {}): FormData {
+export function form(
+  fields: Readonly<Record<string, string | readonly string[]>>,
+  files: Readonly<Record<string, Uint8Array>> = {},
+): FormData {
   const data = new FormData();
   for (const [name, value] of Object.entries(fields)) {
     for (const one of typeof value === "string" ? [value] : value) data.append(name, one);

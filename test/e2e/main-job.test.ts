@@ -52,17 +52,35 @@ describe.each(engines)("the main job on the %s engine", (_name, settings) => {
   });
 
   it("deploys a depot with versions", async () => {
-    await odp.ok("POST", "/monitoring/depot", form({ name: "probe", version: "1.0.0", remark: "first" }, { "probe.zip": await probe("one") }));
-    await odp.ok("PUT", "/monitoring/depot", form({ name: "probe", version: "1.1.0" }, { "probe.zip": await probe("two") }));
-    expect(await odp.ok("GET", "/monitoring/depot/probe")).toMatchObject({ version: "1.1.0", versions: ["1.0.0", "1.1.0"] });
-    const deployed = await odp.ok("POST", "/monitoring/deploy", form({ hosts: "web-1", depots: "probe", versions: "1.1.0", command: "sh probe.sh" }));
+    await odp.ok(
+      "POST",
+      "/monitoring/depot",
+      form({ name: "probe", version: "1.0.0", remark: "first" }, { "probe.zip": await probe("one") }),
+    );
+    await odp.ok(
+      "PUT",
+      "/monitoring/depot",
+      form({ name: "probe", version: "1.1.0" }, { "probe.zip": await probe("two") }),
+    );
+    expect(await odp.ok("GET", "/monitoring/depot/probe")).toMatchObject({
+      version: "1.1.0",
+      versions: ["1.0.0", "1.1.0"],
+    });
+    const deployed = await odp.ok(
+      "POST",
+      "/monitoring/deploy",
+      form({ hosts: "web-1", depots: "probe", versions: "1.1.0", command: "sh probe.sh" }),
+    );
     expect(deployed).toMatchObject([{ host: "web-1", depot: "probe", version: "1.1.0", state: "ok" }]);
   });
 
   it("has classes and rules", async () => {
-    await odp.mql("create class if not exists /matrix/e2e/access (client varchar, path varchar, status int, n bigint, index(client)) with kind='record'");
+    await odp.mql(
+      "create class if not exists /matrix/e2e/access (client varchar, path varchar, status int, n bigint, index(client)) with kind='record'",
+    );
     await odp.mql("create class if not exists /matrix/e2e/tick (text varchar, index(text)) with kind='record'");
-    const grok = '--class=/matrix/e2e/access\n--parser=grok\n--pattern_1=%{IP:client} - - \\[%{HTTPDATE}\\] "%{WORD} %{NOTSPACE:path}[^"]*" %{INT:status:int} %{INT:n:int}\n';
+    const grok =
+      '--class=/matrix/e2e/access\n--parser=grok\n--pattern_1=%{IP:client} - - \\[%{HTTPDATE}\\] "%{WORD} %{NOTSPACE:path}[^"]*" %{INT:status:int} %{INT:n:int}\n';
     await odp.ok("PUT", "/mxobject/rule", new URLSearchParams({ key: "/matrix/rules/e2e/access", value: grok }));
     const text = "--class=/matrix/e2e/tick\n--parser=text\n--fields=text\n";
     await odp.ok("PUT", "/mxobject/rule", new URLSearchParams({ key: "/matrix/rules/e2e/tick", value: text }));
@@ -70,16 +88,39 @@ describe.each(engines)("the main job on the %s engine", (_name, settings) => {
 
   it("counts every line and every run exactly once, though the log rotates and both programs are killed", async () => {
     const heard = await odp.listen("datachange");
-    await odp.ok("POST", "/monitoring/policy/log", JSON.stringify({
-      name: "access", rule: "/matrix/rules/e2e/access", dir: logs, match: "^access\\.log(\\.\\d+)?$", hosts: ["web-1"],
-    }));
-    await odp.ok("POST", "/monitoring/policy", JSON.stringify({
-      name: "tick", rule: "/matrix/rules/e2e/tick", command: "sh probe.sh", ctype: 0, depotname: "probe", depotversion: "1.1.0",
-      interval: 1, unit: "second", hosts: ["web-1"],
-    }));
+    await odp.ok(
+      "POST",
+      "/monitoring/policy/log",
+      JSON.stringify({
+        name: "access",
+        rule: "/matrix/rules/e2e/access",
+        dir: logs,
+        match: "^access\\.log(\\.\\d+)?$",
+        hosts: ["web-1"],
+      }),
+    );
+    await odp.ok(
+      "POST",
+      "/monitoring/policy",
+      JSON.stringify({
+        name: "tick",
+        rule: "/matrix/rules/e2e/tick",
+        command: "sh probe.sh",
+        ctype: 0,
+        depotname: "probe",
+        depotversion: "1.1.0",
+        interval: 1,
+        unit: "second",
+        hosts: ["web-1"],
+      }),
+    );
     const killed = { agent: false, controller: false };
     await writeAccessLog({
-      folder: logs, lines: LINES, rotateEveryLines: 15_000, linesPerBurst: 500, pauseMs: 60,
+      folder: logs,
+      lines: LINES,
+      rotateEveryLines: 15_000,
+      linesPerBurst: 500,
+      pauseMs: 60,
       onProgress: async (written) => {
         if (written > LINES / 3 && !killed.agent) {
           killed.agent = true;
@@ -94,7 +135,9 @@ describe.each(engines)("the main job on the %s engine", (_name, settings) => {
       },
     });
     const counted = await eventually("all lines are counted", SETTLE_DEADLINE_MS, async () => {
-      const [row] = await odp.mql("select count(*), sum(n) as total, min(n) as low, max(n) as high from /matrix/e2e/access");
+      const [row] = await odp.mql(
+        "select count(*), sum(n) as total, min(n) as low, max(n) as high from /matrix/e2e/access",
+      );
       return Number(row?.["count"]) >= LINES ? row : undefined;
     });
     expect(counted).toMatchObject({ count: LINES, total: (LINES * (LINES - 1)) / 2, low: 0, high: LINES - 1 });
@@ -106,7 +149,11 @@ describe.each(engines)("the main job on the %s engine", (_name, settings) => {
   it("answers MQL with where, limit and meta", async () => {
     const statement = "select client, n, status from /matrix/e2e/access where client='10.0.1.44' and n < 1000 limit 5";
     const envelope = await odp.call("POST", "/mxobject/mql", new URLSearchParams({ mql: statement, meta: "true" }));
-    expect(envelope).toMatchObject({ status: "ok", message: [{ client: "10.0.1.44", n: 300, status: 200 }], meta: { type: "select", rootclass: "/matrix/e2e/access" } });
+    expect(envelope).toMatchObject({
+      status: "ok",
+      message: [{ client: "10.0.1.44", n: 300, status: 200 }],
+      meta: { type: "select", rootclass: "/matrix/e2e/access" },
+    });
   });
 
   it("stops what is undeployed", async () => {
@@ -124,4 +171,3 @@ async function probe(word: string): Promise<Uint8Array> {
   for await (const part of zip.outputStream as AsyncIterable<Uint8Array>) parts.push(part);
   return Buffer.concat(parts);
 }
-

@@ -6,7 +6,13 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { createKeyPem, createRequest } from "../../agent/csr.ts";
 import type { EnrolAnswer } from "../../common/agent/enrolment.ts";
 import { mapLimited } from "../../common/concurrency.ts";
-import { ENTRIES_WAITING_MAX_BYTES, SESSION_KEEPALIVE_MS, SESSION_MESSAGE_MAX_BYTES, TENANT_CALLS_IN_FLIGHT_MAX, TENANT_CALLS_WAITING_MAX } from "../../common/limits.ts";
+import {
+  ENTRIES_WAITING_MAX_BYTES,
+  SESSION_KEEPALIVE_MS,
+  SESSION_MESSAGE_MAX_BYTES,
+  TENANT_CALLS_IN_FLIGHT_MAX,
+  TENANT_CALLS_WAITING_MAX,
+} from "../../common/limits.ts";
 import type { Entry } from "../../proto/gen/agent/v1/agent.ts";
 import { prove } from "../helpers/evidence.ts";
 import { BareAgent, enrolRequest, helloOf, pemOf, type TestIdentity } from "../helpers/hosts.ts";
@@ -27,7 +33,11 @@ const GREEDY_AGENTS = 12;
 const GREEDY_ENTRIES = 12;
 const IDLE_SOCKETS = 200;
 /** To what begins so TLS answers: nothing, an alert, an alert. */
-const BEGINNINGS = [[5, 9], [0x16, 3, 1, 0xff], [0x81, 0, 1]];
+const BEGINNINGS = [
+  [5, 9],
+  [0x16, 3, 1, 0xff],
+  [0x81, 0, 1],
+];
 /** A connection that says nothing sensible is ended after two keepalives. */
 const CLOSE_MAX_MS = 3 * SESSION_KEEPALIVE_MS;
 /** What a controller may grow by besides what waits: garbage not collected yet, pages of the store. */
@@ -43,10 +53,30 @@ beforeAll(async () => {
   await odp.controller.kill("SIGTERM");
   await odp.startController({ ODP_TENANT: "other" });
   await odp.mql(`create class ${TICK_CLASS} (text varchar, n int, index(n)) with kind='record'`);
-  await odp.ok("PUT", "/mxobject/rule", new URLSearchParams({ key: RULE, value: `--class=${TICK_CLASS}\n--parser=csv\n--fields=n,text\n` }));
+  await odp.ok(
+    "PUT",
+    "/mxobject/rule",
+    new URLSearchParams({ key: RULE, value: `--class=${TICK_CLASS}\n--parser=csv\n--fields=n,text\n` }),
+  );
   await odp.enrol("good");
-  await odp.ok("POST", "/monitoring/policy", JSON.stringify({ name: "tick", rule: RULE, command: "echo 1,tick", ctype: 1, interval: 1, unit: "second", hosts: ["good"] }));
-  await eventually("the good agent's policy runs", 60_000, async () => (await odp.mql(`select n from ${TICK_CLASS} limit 1`)).length > 0 || undefined);
+  await odp.ok(
+    "POST",
+    "/monitoring/policy",
+    JSON.stringify({
+      name: "tick",
+      rule: RULE,
+      command: "echo 1,tick",
+      ctype: 1,
+      interval: 1,
+      unit: "second",
+      hosts: ["good"],
+    }),
+  );
+  await eventually(
+    "the good agent's policy runs",
+    60_000,
+    async () => (await odp.mql(`select n from ${TICK_CLASS} limit 1`)).length > 0 || undefined,
+  );
   agentPort = (await identityOf("bad")).answer.agentPort;
   halfRequests = await Promise.all(Array.from({ length: IDLE_SOCKETS }, halfRequest));
 });
@@ -118,24 +148,48 @@ function rubbish(round: number): Buffer {
 function outputs(count: number): Entry[] {
   const data = randomBytes(MIB);
   return Array.from({ length: count }, (_, index) => ({
-    sequence: index + 1, timeMs: Date.now(), traceparent: "",
+    sequence: index + 1,
+    timeMs: Date.now(),
+    traceparent: "",
     body: { $case: "output" as const, value: { commandId: "nobody-asked", stderr: false, offset: index * MIB, data } },
   }));
 }
 
 test("rubbish on the agent port, without a certificate and with one", async () => {
   const identity = await identityOf("bad");
-  const certified = { key: identity.keyPem, cert: pemOf(identity.answer.certificate), ca: identity.answer.authorities.map(pemOf), servername: "localhost" };
+  const certified = {
+    key: identity.keyPem,
+    cert: pemOf(identity.answer.certificate),
+    ca: identity.answer.authorities.map(pemOf),
+    servername: "localhost",
+  };
   await besideOthers(async () => {
     for (let round = 0; round < 20; round += 1) {
       const bare = connectTcp(agentPort, "127.0.0.1");
       bare.on("error", () => undefined);
       bare.end(rubbish(round));
-      const unknown = connectTls({ port: agentPort, host: "127.0.0.1", rejectUnauthorized: false, ALPNProtocols: ["h2"] });
+      const unknown = connectTls({
+        port: agentPort,
+        host: "127.0.0.1",
+        rejectUnauthorized: false,
+        ALPNProtocols: ["h2"],
+      });
       unknown.on("error", () => undefined);
-      const known = connectTls({ port: agentPort, host: "127.0.0.1", ...certified, rejectUnauthorized: false, ALPNProtocols: ["h2"] });
+      const known = connectTls({
+        port: agentPort,
+        host: "127.0.0.1",
+        ...certified,
+        rejectUnauthorized: false,
+        ALPNProtocols: ["h2"],
+      });
       known.on("error", () => undefined);
-      known.once("secureConnect", () => known.write(round % 2 === 0 ? randomBytes(65_536) : `PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n${randomBytes(4_096).toString("latin1")}`));
+      known.once("secureConnect", () =>
+        known.write(
+          round % 2 === 0
+            ? randomBytes(65_536)
+            : `PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n${randomBytes(4_096).toString("latin1")}`,
+        ),
+      );
       await Promise.all([bare, unknown, known].map(closed));
     }
   });
@@ -143,15 +197,53 @@ test("rubbish on the agent port, without a certificate and with one", async () =
 
 test("frames that no agent sends", async () => {
   const identity = await identityOf("bad");
-  const tiny = (sequence: number): Entry => ({ sequence, timeMs: 0, traceparent: "", body: { $case: "gap", value: { policy: "", source: "", reason: "", count: 0, unit: "", fromMs: 0, toMs: 0 } } });
+  const tiny = (sequence: number): Entry => ({
+    sequence,
+    timeMs: 0,
+    traceparent: "",
+    body: { $case: "gap", value: { policy: "", source: "", reason: "", count: 0, unit: "", fromMs: 0, toMs: 0 } },
+  });
   const hello = helloOf();
   const bad: readonly (readonly [what: string, frames: Parameters<BareAgent["send"]>[0][]])[] = [
     ["a batch before the hello", [{ $case: "batch", value: { streamId: "x", entries: [] } }]],
-    ["two hellos", [{ $case: "hello", value: hello }, { $case: "hello", value: hello }]],
-    ["a batch of another stream", [{ $case: "hello", value: hello }, { $case: "batch", value: { streamId: "another-stream", entries: [tiny(1)] } }]],
-    ["entries far beyond the window", [{ $case: "hello", value: hello }, { $case: "batch", value: { streamId: hello.streamId, entries: Array.from({ length: 100_000 }, (_, index) => tiny(index + 1)) } }]],
-    ["a message beyond the bound", [{ $case: "hello", value: hello }, { $case: "heartbeat", value: { timeMs: 0, values: { x: "x".repeat(SESSION_MESSAGE_MAX_BYTES) } } }]],
-    ["a request that is none", [{ $case: "hello", value: hello }, { $case: "renew", value: { csr: randomBytes(100_000) } }]],
+    [
+      "two hellos",
+      [
+        { $case: "hello", value: hello },
+        { $case: "hello", value: hello },
+      ],
+    ],
+    [
+      "a batch of another stream",
+      [
+        { $case: "hello", value: hello },
+        { $case: "batch", value: { streamId: "another-stream", entries: [tiny(1)] } },
+      ],
+    ],
+    [
+      "entries far beyond the window",
+      [
+        { $case: "hello", value: hello },
+        {
+          $case: "batch",
+          value: { streamId: hello.streamId, entries: Array.from({ length: 100_000 }, (_, index) => tiny(index + 1)) },
+        },
+      ],
+    ],
+    [
+      "a message beyond the bound",
+      [
+        { $case: "hello", value: hello },
+        { $case: "heartbeat", value: { timeMs: 0, values: { x: "x".repeat(SESSION_MESSAGE_MAX_BYTES) } } },
+      ],
+    ],
+    [
+      "a request that is none",
+      [
+        { $case: "hello", value: hello },
+        { $case: "renew", value: { csr: randomBytes(100_000) } },
+      ],
+    ],
   ];
   await besideOthers(async () => {
     for (const [what, frames] of bad) {
@@ -168,17 +260,23 @@ test("frames that no agent sends", async () => {
 test("an agent that never reads is cut off", async () => {
   const agent = new BareAgent(agentPort, await identityOf("deaf"), { reads: false });
   agent.send({ $case: "hello", value: helloOf() });
-  const online = async (): Promise<boolean> => ((await odp.ok("GET", "/host?status=true")) as { host: string }[]).some(({ host }) => host === "deaf");
+  const online = async (): Promise<boolean> =>
+    ((await odp.ok("GET", "/host?status=true")) as { host: string }[]).some(({ host }) => host === "deaf");
   await eventually("it is there", 20_000, async () => (await online()) || undefined);
   await besideOthers(async () => {
-    for (let beat = 0; beat < 50_000; beat += 1) agent.send({ $case: "heartbeat", value: { timeMs: beat, values: {} } });
+    for (let beat = 0; beat < 50_000; beat += 1)
+      agent.send({ $case: "heartbeat", value: { timeMs: beat, values: {} } });
     await eventually("it is cut off", 180_000, async () => !(await online()) || undefined);
   });
   agent.close();
 });
 
 test("agents that send without measure: what waits stays within its bound, and all of it arrives", async () => {
-  const identities = await mapLimited(Array.from({ length: GREEDY_AGENTS }, (_, index) => `greedy-${index}`), 4, identityOf);
+  const identities = await mapLimited(
+    Array.from({ length: GREEDY_AGENTS }, (_, index) => `greedy-${index}`),
+    4,
+    identityOf,
+  );
   const before = await level("process_resident_memory_bytes");
   let over = false;
   const [waiting = 0, resident = 0] = await besideOthers(async () => {
@@ -197,14 +295,19 @@ async function sendGreedily(identity: TestIdentity): Promise<void> {
   const hello = helloOf();
   agent.send({ $case: "hello", value: hello });
   await agent.next("welcome");
-  for (const entry of outputs(GREEDY_ENTRIES)) agent.send({ $case: "batch", value: { streamId: hello.streamId, entries: [entry] } });
+  for (const entry of outputs(GREEDY_ENTRIES))
+    agent.send({ $case: "batch", value: { streamId: hello.streamId, entries: [entry] } });
   let through = 0;
   while (through < GREEDY_ENTRIES) through = (await agent.next("acknowledge")).throughSequence;
   agent.close();
 }
 
 test(`${FLOOD_AGENTS} agents that connect in one moment are all taken`, async () => {
-  const identities = await mapLimited(Array.from({ length: FLOOD_AGENTS }, (_, index) => `flood-${index}`), 8, identityOf);
+  const identities = await mapLimited(
+    Array.from({ length: FLOOD_AGENTS }, (_, index) => `flood-${index}`),
+    8,
+    identityOf,
+  );
   const agents = await besideOthers(() => Promise.all(identities.map(connected)));
   expect(agents.every((agent) => !agent.ended)).toBe(true);
   for (const agent of agents) agent.close();
@@ -236,7 +339,11 @@ test("a tenant that calls without measure is told so, and keeps no other from wo
 
 async function callAs(session: string): Promise<Envelope> {
   const body = new URLSearchParams({ mql: "select host from /other/system/hostinfo" });
-  const response = await fetch(`${odp.url}/mxobject/mql?sessionid=${session}`, { method: "POST", body, signal: AbortSignal.timeout(60_000) });
+  const response = await fetch(`${odp.url}/mxobject/mql?sessionid=${session}`, {
+    method: "POST",
+    body,
+    signal: AbortSignal.timeout(60_000),
+  });
   return (await response.json()) as Envelope;
 }
 
@@ -244,7 +351,9 @@ test("clients that never read their answers hold nothing up", async () => {
   await odp.mql("create class /matrix/neighbours/large (text varchar)");
   const text = "x".repeat(4_000);
   for (let round = 0; round < 20; round += 1) {
-    await odp.mql(`begin ${Array.from({ length: 100 }, () => `insert into /matrix/neighbours/large text='${text}';`).join(" ")} end`);
+    await odp.mql(
+      `begin ${Array.from({ length: 100 }, () => `insert into /matrix/neighbours/large text='${text}';`).join(" ")} end`,
+    );
   }
   const session = await odp.session();
   const before = await level("process_resident_memory_bytes");
@@ -270,11 +379,20 @@ async function deafCall(session: string): Promise<Socket> {
 }
 
 test("requests that never end are ended by the controller", async () => {
-  await eventually("all of them are closed", 90_000, () => halfRequests.every((socket) => socket.destroyed || socket.readableEnded) || undefined);
+  await eventually(
+    "all of them are closed",
+    90_000,
+    () => halfRequests.every((socket) => socket.destroyed || socket.readableEnded) || undefined,
+  );
 });
 
 test("every run of the good agent's policy is on record", async () => {
   const { runs, skipped } = await everyRunOnce(odp, "tick");
   expect(odp.controller.output).not.toMatch(/fault of ours|"level":(50|60)/);
-  prove("bad-neighbours", { agents: FLOOD_AGENTS, "calls of others, all answered well": callsAnswered, "runs of the good agent": runs, "skipped and counted": skipped });
+  prove("bad-neighbours", {
+    agents: FLOOD_AGENTS,
+    "calls of others, all answered well": callsAnswered,
+    "runs of the good agent": runs,
+    "skipped and counted": skipped,
+  });
 });

@@ -34,7 +34,8 @@ describe("outages", () => {
     smallDisk = join(odp.folder, "agent-small");
     await mkdir(smallDisk);
     mounted = mount(smallDisk);
-    if (!mounted && process.env.ODP_REQUIRE_CLUSTER === "1") throw new Error("A small file system must be mounted for the test of a full disk.");
+    if (!mounted && process.env.ODP_REQUIRE_CLUSTER === "1")
+      throw new Error("A small file system must be mounted for the test of a full disk.");
     if (!mounted) console.warn("A small file system cannot be mounted here: the full disk is left out.");
     await odp.enrol("roomy");
     if (mounted) await odp.enrol("small");
@@ -50,7 +51,9 @@ describe("outages", () => {
   async function startJob(name: string, timeout: number): Promise<string> {
     const cmd = `echo begun >> ${folder}/${name}; while [ ! -e ${folder}/${name}.end ]; do sleep 0.1; done; echo ended`;
     const param = JSON.stringify({ cmd, "HOST!": "roomy", timeout });
-    const run = String(await odp.ok("GET", `/job/exec/remote_command@system/common?param=${encodeURIComponent(param)}`));
+    const run = String(
+      await odp.ok("GET", `/job/exec/remote_command@system/common?param=${encodeURIComponent(param)}`),
+    );
     await eventually("the command runs", ONLINE_DEADLINE_MS, () => existsSync(join(folder, name)) || undefined);
     return run;
   }
@@ -97,7 +100,9 @@ describe("outages", () => {
     await odp.startController();
     for (const host of hosts) {
       const counted = await eventually(`all lines of ${host} are counted`, SETTLE_DEADLINE_MS, async () => {
-        const [row] = await odp.mql(`select count(*), sum(n) as total, min(n) as low, max(n) as high from /matrix/outage/${host}`);
+        const [row] = await odp.mql(
+          `select count(*), sum(n) as total, min(n) as low, max(n) as high from /matrix/outage/${host}`,
+        );
         return Number(row?.["count"]) >= LINES ? row : undefined;
       });
       expect(counted).toMatchObject({ count: LINES, total: (LINES * (LINES - 1)) / 2, low: 0, high: LINES - 1 });
@@ -105,7 +110,11 @@ describe("outages", () => {
     await everyRunOnce(odp, "tick-roomy");
     if (!mounted) return;
     expect((await everyRunOnce(odp, "tick-small")).skipped).toBeGreaterThan(0);
-    await eventually("the outbox is ready for the next full disk", SETTLE_DEADLINE_MS, () => statSync(join(smallDisk, "outbox", "reserve")).size > 0 || undefined);
+    await eventually(
+      "the outbox is ready for the next full disk",
+      SETTLE_DEADLINE_MS,
+      () => statSync(join(smallDisk, "outbox", "reserve")).size > 0 || undefined,
+    );
   });
 
   test("the run of the killed controller ended in exactly one final state", async () => {
@@ -128,7 +137,13 @@ describe("outages", () => {
   }
 
   async function writeLog(host: string): Promise<void> {
-    await writeAccessLog({ folder: join(odp.folder, `logs-${host}`), lines: LINES, rotateEveryLines: 10_000, linesPerBurst: LINES_PER_BURST, pauseMs: 100 });
+    await writeAccessLog({
+      folder: join(odp.folder, `logs-${host}`),
+      lines: LINES,
+      rotateEveryLines: 10_000,
+      linesPerBurst: LINES_PER_BURST,
+      pauseMs: 100,
+    });
   }
 });
 
@@ -139,12 +154,30 @@ async function makePolicies(odp: Installation, host: string, logs: string): Prom
   await odp.ok("PUT", "/mxobject/rule", new URLSearchParams({ key: `/matrix/rules/outage/${host}`, value: grok }));
   const text = `--class=/matrix/outage/tick${host}\n--parser=text\n--fields=text\n`;
   await odp.ok("PUT", "/mxobject/rule", new URLSearchParams({ key: `/matrix/rules/outage/tick${host}`, value: text }));
-  await odp.ok("POST", "/monitoring/policy/log", JSON.stringify({
-    name: `access-${host}`, rule: `/matrix/rules/outage/${host}`, dir: logs, match: "^access\\.log(\\.\\d+)?$", hosts: [host],
-  }));
-  await odp.ok("POST", "/monitoring/policy", JSON.stringify({
-    name: `tick-${host}`, rule: `/matrix/rules/outage/tick${host}`, command: "echo tick", ctype: 1, interval: 1, unit: "second", hosts: [host],
-  }));
+  await odp.ok(
+    "POST",
+    "/monitoring/policy/log",
+    JSON.stringify({
+      name: `access-${host}`,
+      rule: `/matrix/rules/outage/${host}`,
+      dir: logs,
+      match: "^access\\.log(\\.\\d+)?$",
+      hosts: [host],
+    }),
+  );
+  await odp.ok(
+    "POST",
+    "/monitoring/policy",
+    JSON.stringify({
+      name: `tick-${host}`,
+      rule: `/matrix/rules/outage/tick${host}`,
+      command: "echo tick",
+      ctype: 1,
+      interval: 1,
+      unit: "second",
+      hosts: [host],
+    }),
+  );
 }
 
 /** False where nothing may be mounted. */

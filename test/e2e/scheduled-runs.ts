@@ -17,13 +17,16 @@ interface Account {
 export async function everyRunOnce(odp: Installation, policy: string): Promise<Account> {
   const nowMs = Date.now();
   await eventually(`the runs of ${policy} go on`, GOING_ON_DEADLINE_MS, async () => {
-    const [row] = await odp.mql(`select max(scheduled) as last from /matrix/system/policyrun where policy='${policy}' and state='ok'`);
+    const [row] = await odp.mql(
+      `select max(scheduled) as last from /matrix/system/policyrun where policy='${policy}' and state='ok'`,
+    );
     return Number(row?.["last"]) > nowMs || undefined;
   });
   let seen: Account | undefined;
   return eventually(`every second of ${policy} is accounted for`, GOING_ON_DEADLINE_MS, async () => {
     seen = await account(odp, policy);
-    if (seen.runs + seen.skipped > seen.due) throw new Error(`More runs of ${policy} than were due: ${JSON.stringify(seen)}`);
+    if (seen.runs + seen.skipped > seen.due)
+      throw new Error(`More runs of ${policy} than were due: ${JSON.stringify(seen)}`);
     return seen.runs + seen.skipped === seen.due ? seen : undefined;
   }).catch((error: unknown) => {
     throw new Error(`${String(error)}: ${JSON.stringify(seen)}`);
@@ -36,19 +39,26 @@ export async function unaccounted(odp: Installation, policy: string): Promise<nu
   const gaps = await odp.mql(`select count, stime from /matrix/system/policygap where policy='${policy}' limit -1`);
   const known = new Set(runs.map((run) => Number(run["scheduled"])));
   const [first, last] = [Math.min(...known), Math.max(...known)];
-  for (const gap of gaps) for (let index = 0; index < Number(gap["count"]); index += 1) known.add(Number(gap["stime"]) + index * 1_000);
+  for (const gap of gaps)
+    for (let index = 0; index < Number(gap["count"]); index += 1) known.add(Number(gap["stime"]) + index * 1_000);
   const due = Array.from({ length: (last - first) / 1_000 + 1 }, (_, index) => first + index * 1_000);
   return due.filter((dueMs) => !known.has(dueMs));
 }
 
 async function account(odp: Installation, policy: string): Promise<Account> {
-  const runs = await odp.mql(`select scheduled, state, code from /matrix/system/policyrun where policy='${policy}' limit -1`);
-  const gaps = await odp.mql(`select reason, count, unit, stime, etime from /matrix/system/policygap where policy='${policy}' limit -1`);
+  const runs = await odp.mql(
+    `select scheduled, state, code from /matrix/system/policyrun where policy='${policy}' limit -1`,
+  );
+  const gaps = await odp.mql(
+    `select reason, count, unit, stime, etime from /matrix/system/policygap where policy='${policy}' limit -1`,
+  );
   const scheduled = runs.map((run) => Number(run["scheduled"])).sort((a, b) => a - b);
   expect(new Set(scheduled).size).toBe(scheduled.length);
   expect(runs.every((run) => ["ok", "failed", "interrupted"].includes(String(run["state"])))).toBe(true);
   const last = scheduled.at(-1) ?? 0;
   const due = (last - (scheduled[0] ?? 0)) / 1_000 + 1;
-  const skipped = gaps.filter((gap) => Number(gap["stime"]) <= last).reduce((sum, gap) => sum + Number(gap["count"]), 0);
+  const skipped = gaps
+    .filter((gap) => Number(gap["stime"]) <= last)
+    .reduce((sum, gap) => sum + Number(gap["count"]), 0);
   return { due, runs: scheduled.length, skipped };
 }

@@ -12,7 +12,8 @@ const NO_SECRET = "in-the-third-row-on-the-left";
 const TARGET_DEADLINE_S = "20";
 
 const sshd = await startSshd();
-if (!sshd && process.env.ODP_REQUIRE_CLUSTER === "1") throw new Error("OpenSSH's server is needed (apt-get install openssh-server).");
+if (!sshd && process.env.ODP_REQUIRE_CLUSTER === "1")
+  throw new Error("OpenSSH's server is needed (apt-get install openssh-server).");
 
 /** A host without an agent: reached by credentials, with the same answers. */
 describe.skipIf(!sshd)("a host reached over SSH", () => {
@@ -23,8 +24,14 @@ describe.skipIf(!sshd)("a host reached over SSH", () => {
     odp = await Installation.start({ ODP_STORE: "embedded", ODP_LOG_LEVEL: "trace" });
     await odp.ok("POST", "/host", hostRecord("bare", { privatekey: server.privateKey }));
     for (const version of ["1.0.0", "2.0.0"]) {
-      const zip = await zipOf([{ name: "bin/which.sh", content: `#!/bin/sh\necho this is ${version}\n`, mode: 0o100755 }]);
-      await odp.ok(version === "1.0.0" ? "POST" : "PUT", "/monitoring/depot", form({ name: "tool", version }, { "tool.zip": zip }));
+      const zip = await zipOf([
+        { name: "bin/which.sh", content: `#!/bin/sh\necho this is ${version}\n`, mode: 0o100755 },
+      ]);
+      await odp.ok(
+        version === "1.0.0" ? "POST" : "PUT",
+        "/monitoring/depot",
+        form({ name: "tool", version }, { "tool.zip": zip }),
+      );
     }
   });
 
@@ -43,24 +50,41 @@ describe.skipIf(!sshd)("a host reached over SSH", () => {
   }
 
   async function place(action: "deploy" | "undeploy", host: string, version: string): Promise<unknown> {
-    const fields = { hosts: host, depots: "tool", versions: version, remotepath: join(server.home, "tool"), timeout: TARGET_DEADLINE_S };
+    const fields = {
+      hosts: host,
+      depots: "tool",
+      versions: version,
+      remotepath: join(server.home, "tool"),
+      timeout: TARGET_DEADLINE_S,
+    };
     return odp.ok("POST", `/monitoring/${action}`, form(fields));
   }
 
   const whichVersion = async () => (await execute("bare", `sh ${server.home}/tool/bin/which.sh`)).message;
 
   test("runs a job and answers its output, also of a command that fails", async () => {
-    expect(await execute("bare", "echo out; echo err >&2")).toMatchObject({ status: "ok", message: expect.stringMatching(/out\n/) });
-    expect(await execute("bare", "echo half; exit 3")).toMatchObject({ status: "ok", message: expect.stringContaining("half"), meta: { runs: [{ host: "bare", state: "failed", code: 3 }] } });
+    expect(await execute("bare", "echo out; echo err >&2")).toMatchObject({
+      status: "ok",
+      message: expect.stringMatching(/out\n/),
+    });
+    expect(await execute("bare", "echo half; exit 3")).toMatchObject({
+      status: "ok",
+      message: expect.stringContaining("half"),
+      meta: { runs: [{ host: "bare", state: "failed", code: 3 }] },
+    });
     expect(await odp.ok("GET", "/host/bare")).toMatchObject({ sshkey: server.fingerprint, status: "offline" });
   });
 
   test("deploys a depot, another version in its place, and takes it away", async () => {
     for (const version of ["1.0.0", "2.0.0", "1.0.0"]) {
-      expect(await place("deploy", "bare", version)).toMatchObject([{ host: "bare", depot: "tool", version, state: "ok" }]);
+      expect(await place("deploy", "bare", version)).toMatchObject([
+        { host: "bare", depot: "tool", version, state: "ok" },
+      ]);
       expect(await whichVersion()).toContain(`this is ${version}`);
     }
-    expect(await odp.ok("GET", "/host/bare")).toMatchObject({ depot: { tool: JSON.stringify([{ version: "1.0.0" }]) } });
+    expect(await odp.ok("GET", "/host/bare")).toMatchObject({
+      depot: { tool: JSON.stringify([{ version: "1.0.0" }]) },
+    });
     expect(await place("undeploy", "bare", "1.0.0")).toMatchObject([{ host: "bare", depot: "tool", state: "ok" }]);
     expect(existsSync(join(server.home, "tool", "bin", "which.sh"))).toBe(false);
     expect(await odp.ok("GET", "/host/bare")).toMatchObject({ depot: {} });
@@ -68,8 +92,14 @@ describe.skipIf(!sshd)("a host reached over SSH", () => {
 
   test("a wrong password ends in one final state, with nothing placed", async () => {
     await odp.ok("POST", "/host", hostRecord("locked", { password: PASSWORD }));
-    expect(await place("deploy", "locked", "1.0.0")).toMatchObject([{ host: "locked", state: "unreachable", message: expect.stringContaining("authentication") }]);
-    expect(await execute("locked", "true")).toMatchObject({ status: "error", code: "unavailable", error: expect.stringContaining("locked: unreachable") });
+    expect(await place("deploy", "locked", "1.0.0")).toMatchObject([
+      { host: "locked", state: "unreachable", message: expect.stringContaining("authentication") },
+    ]);
+    expect(await execute("locked", "true")).toMatchObject({
+      status: "error",
+      code: "unavailable",
+      error: expect.stringContaining("locked: unreachable"),
+    });
     const runs = await odp.mql("select host, status from /matrix/jobs/jobrun where host='locked' limit -1");
     expect(runs).toMatchObject([{ host: "locked", status: "unreachable" }]);
     expect(existsSync(join(server.home, "tool", "bin", "which.sh"))).toBe(false);
@@ -80,10 +110,16 @@ describe.skipIf(!sshd)("a host reached over SSH", () => {
     if (!other) throw new Error("The second server did not start.");
     try {
       await odp.ok("POST", "/host", hostRecord("bare", { privatekey: other.privateKey }, other.port));
-      expect(await execute("bare", "echo reached")).toMatchObject({ status: "error", message: expect.stringContaining(`is ${other.fingerprint}, its record says ${server.fingerprint}`) });
+      expect(await execute("bare", "echo reached")).toMatchObject({
+        status: "error",
+        message: expect.stringContaining(`is ${other.fingerprint}, its record says ${server.fingerprint}`),
+      });
       expect(await place("deploy", "bare", "1.0.0")).toMatchObject([{ state: "unreachable" }]);
       await odp.ok("POST", "/host", JSON.stringify({ host: "bare", sshkey: other.fingerprint }));
-      expect(await execute("bare", "echo reached")).toMatchObject({ status: "ok", message: expect.stringContaining("reached") });
+      expect(await execute("bare", "echo reached")).toMatchObject({
+        status: "ok",
+        message: expect.stringContaining("reached"),
+      });
     } finally {
       await other[Symbol.asyncDispose]();
     }
@@ -91,19 +127,37 @@ describe.skipIf(!sshd)("a host reached over SSH", () => {
 
   test("what is no fingerprint of a key is refused", async () => {
     for (const sshkey of ["nonsense", "SHA256:short", "MD5:00:11"]) {
-      expect(await odp.call("POST", "/host", JSON.stringify({ host: "bare", sshkey }))).toMatchObject({ status: "error", code: "invalid" });
+      expect(await odp.call("POST", "/host", JSON.stringify({ host: "bare", sshkey }))).toMatchObject({
+        status: "error",
+        code: "invalid",
+      });
     }
   });
 
   test("secrets come back nowhere: not in answers, queries, logs or files", async () => {
     const passphrase = "the-passphrase-of-the-key-0815";
-    await odp.ok("POST", "/host", JSON.stringify({ host: "locked", secret: SECRET, config: { passphrase, rack: NO_SECRET } }));
+    await odp.ok(
+      "POST",
+      "/host",
+      JSON.stringify({ host: "locked", secret: SECRET, config: { passphrase, rack: NO_SECRET } }),
+    );
     const answers = [
-      await odp.ok("GET", "/host"), await odp.ok("GET", "/host/locked"), await odp.ok("GET", "/host/bare"),
-      await odp.mql("select * from /matrix/system/hostinfo limit -1"), await odp.mql("select * from /matrix/system/command limit -1"),
-      await odp.mql("select * from /matrix/jobs/jobrun limit -1"), await odp.mql("select * from /matrix/system/audit limit -1"),
+      await odp.ok("GET", "/host"),
+      await odp.ok("GET", "/host/locked"),
+      await odp.ok("GET", "/host/bare"),
+      await odp.mql("select * from /matrix/system/hostinfo limit -1"),
+      await odp.mql("select * from /matrix/system/command limit -1"),
+      await odp.mql("select * from /matrix/jobs/jobrun limit -1"),
+      await odp.mql("select * from /matrix/system/audit limit -1"),
     ];
-    for (const column of ["secret", "credentials"]) answers.push(await odp.call("POST", "/mxobject/mql", new URLSearchParams({ mql: `select ${column} from /matrix/system/hostinfo` })));
+    for (const column of ["secret", "credentials"])
+      answers.push(
+        await odp.call(
+          "POST",
+          "/mxobject/mql",
+          new URLSearchParams({ mql: `select ${column} from /matrix/system/hostinfo` }),
+        ),
+      );
     const keyLines = server.privateKey.split("\n").filter((line) => line.length > 30 && !line.startsWith("-----"));
     const secrets = [PASSWORD, SECRET, passphrase, ...keyLines];
     expect(secrets.filter((secret) => JSON.stringify(answers).includes(secret))).toEqual([]);
@@ -111,16 +165,25 @@ describe.skipIf(!sshd)("a host reached over SSH", () => {
     secrets.push("correct horse battery", await odp.session(), token, token.split(".").at(-1) ?? token);
     await odp.controller.kill("SIGTERM");
     expect(secrets.filter((secret) => odp.controller.output.includes(secret))).toEqual([]);
-    const files = (await readdir(odp.folder, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
+    const files = (await readdir(odp.folder, { recursive: true, withFileTypes: true })).filter((entry) =>
+      entry.isFile(),
+    );
     expect(files.map((file) => file.name)).toContain("controller.log");
     const contents = await Promise.all(files.map((file) => readFile(join(file.parentPath, file.name))));
     // What is no secret is found where secrets are looked for.
     expect(contents.some((content) => content.includes(NO_SECRET))).toBe(true);
-    const held = contents.flatMap((content, at) => secretsIn(content, secrets).map((secret) => ({ file: files[at]?.name, secret })));
+    const held = contents.flatMap((content, at) =>
+      secretsIn(content, secrets).map((secret) => ({ file: files[at]?.name, secret })),
+    );
     expect(held).toEqual([]);
   });
 });
 
 function secretsIn(content: Buffer, secrets: readonly string[]): readonly string[] {
-  return secrets.filter((secret) => content.includes(secret) || content.includes(secret, 0, "utf16le") || content.includes(Buffer.from(secret).toString("base64").slice(0, -4)));
+  return secrets.filter(
+    (secret) =>
+      content.includes(secret) ||
+      content.includes(secret, 0, "utf16le") ||
+      content.includes(Buffer.from(secret).toString("base64").slice(0, -4)),
+  );
 }

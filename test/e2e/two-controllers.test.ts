@@ -51,7 +51,11 @@ describe.skipIf(settings === undefined)("of two controllers", () => {
   it("one is killed: the agent goes to the other, and what was called there goes on", async () => {
     const heard = await b.listen("jobrun");
     const job = run(b, JOB);
-    await eventually("the job is under way", DEADLINE_MS, () => heard.frames.some(({ msg }) => String(msg).includes('"running"')) || undefined);
+    await eventually(
+      "the job is under way",
+      DEADLINE_MS,
+      () => heard.frames.some(({ msg }) => String(msg).includes('"running"')) || undefined,
+    );
     await someLines();
     await a.controller.kill("SIGKILL");
     found["works again after a kill, ms"] = await worksAgain(b);
@@ -79,22 +83,39 @@ describe.skipIf(settings === undefined)("of two controllers", () => {
       found["works again after a pause, ms"] = await worksAgain(a);
       await endsWhole(a, job, heard.frames);
       found["definitions change beside a paused one, ms"] = await changing;
-      await eventually("the lease is over", DEADLINE_MS, () => performance.now() - pausedMs > AGENT_SESSION_LEASE_MS * 1.5 || undefined);
+      await eventually(
+        "the lease is over",
+        DEADLINE_MS,
+        () => performance.now() - pausedMs > AGENT_SESSION_LEASE_MS * 1.5 || undefined,
+      );
     } finally {
       process.kill(b.controller.pid, "SIGCONT");
     }
     await own;
     // It writes by definitions that it had not heard of when it was stopped.
-    await eventually("the one that woke writes by the new definitions", DEADLINE_MS, () => b.mql("insert into /matrix/e2e/note id='late', said='b', size=2").catch(() => undefined));
-    expect(await a.mql("select id, said, size from /matrix/e2e/note where size > 0 order by id")).toMatchObject([{ said: "b", size: 2 }, { said: "a", size: 1 }]);
-    expect(await eventually("the one that woke serves again", DEADLINE_MS, () => answer(run(b, "echo awake")).then((text) => (text.includes("awake") ? text : undefined)))).toContain("awake");
+    await eventually("the one that woke writes by the new definitions", DEADLINE_MS, () =>
+      b.mql("insert into /matrix/e2e/note id='late', said='b', size=2").catch(() => undefined),
+    );
+    expect(await a.mql("select id, said, size from /matrix/e2e/note where size > 0 order by id")).toMatchObject([
+      { said: "b", size: 2 },
+      { said: "a", size: 1 },
+    ]);
+    expect(
+      await eventually("the one that woke serves again", DEADLINE_MS, () =>
+        answer(run(b, "echo awake")).then((text) => (text.includes("awake") ? text : undefined)),
+      ),
+    ).toContain("awake");
     expect(await answer(run(a, "echo both"))).toContain("both");
     heard.close();
   });
 
   it("afterwards everything is there exactly once", async () => {
     await writing;
-    await eventually("all lines are counted", DEADLINE_MS, async () => Number((await lines())?.["count"]) >= LINES || undefined);
+    await eventually(
+      "all lines are counted",
+      DEADLINE_MS,
+      async () => Number((await lines())?.["count"]) >= LINES || undefined,
+    );
     expect(await lines()).toMatchObject({ count: LINES, total: (LINES * (LINES - 1)) / 2, low: 0, high: LINES - 1 });
     const runs = await everyRunOnce(a, "tick");
     const jobs = await eventually("every job has its end", DEADLINE_MS, async () => {
@@ -110,24 +131,72 @@ describe.skipIf(settings === undefined)("of two controllers", () => {
     expect(new Set(ends.map(({ command }) => String(command))).size).toBe(ends.length);
     expect(ends.length).toBeGreaterThanOrEqual(whole.length);
     expect(Object.keys(found)).toHaveLength(3);
-    prove("controllers-fail-over", { seeds: [SEED], lines: LINES, runs: runs.runs, "runs counted by gaps": runs.skipped, jobs: jobs.length, "bytes of output of a job": WHOLE.length, ...found });
+    prove("controllers-fail-over", {
+      seeds: [SEED],
+      lines: LINES,
+      runs: runs.runs,
+      "runs counted by gaps": runs.skipped,
+      jobs: jobs.length,
+      "bytes of output of a job": WHOLE.length,
+      ...found,
+    });
   });
 
   async function prepare(): Promise<void> {
     const logs = join(a.folder, "logs");
     await mkdir(logs);
-    await a.mql("create class if not exists /matrix/e2e/access (client varchar, path varchar, status int, n bigint, index(client)) with kind='record'");
+    await a.mql(
+      "create class if not exists /matrix/e2e/access (client varchar, path varchar, status int, n bigint, index(client)) with kind='record'",
+    );
     await a.mql("create class if not exists /matrix/e2e/tick (text varchar) with kind='record'");
     await a.mql("create class if not exists /matrix/e2e/note (said varchar) with key='manu'");
-    const grok = '--class=/matrix/e2e/access\n--parser=grok\n--pattern_1=%{IP:client} - - \\[%{HTTPDATE}\\] "%{WORD} %{NOTSPACE:path}[^"]*" %{INT:status:int} %{INT:n:int}\n';
+    const grok =
+      '--class=/matrix/e2e/access\n--parser=grok\n--pattern_1=%{IP:client} - - \\[%{HTTPDATE}\\] "%{WORD} %{NOTSPACE:path}[^"]*" %{INT:status:int} %{INT:n:int}\n';
     await a.ok("PUT", "/mxobject/rule", new URLSearchParams({ key: "/matrix/rules/e2e/access", value: grok }));
-    await a.ok("PUT", "/mxobject/rule", new URLSearchParams({ key: "/matrix/rules/e2e/tick", value: "--class=/matrix/e2e/tick\n--parser=text\n--fields=text\n" }));
+    await a.ok(
+      "PUT",
+      "/mxobject/rule",
+      new URLSearchParams({
+        key: "/matrix/rules/e2e/tick",
+        value: "--class=/matrix/e2e/tick\n--parser=text\n--fields=text\n",
+      }),
+    );
     // Deployed at the one that does not hold the agent.
-    await b.ok("POST", "/monitoring/policy/log", JSON.stringify({ name: "access", rule: "/matrix/rules/e2e/access", dir: logs, match: "^access\\.log(\\.\\d+)?$", hosts: [HOST] }));
-    await b.ok("POST", "/monitoring/policy", JSON.stringify({ name: "tick", rule: "/matrix/rules/e2e/tick", command: "echo tick", ctype: 1, interval: 1, unit: "second", hosts: [HOST] }));
-    await eventually("the agent works by its policies", DEADLINE_MS, async () => Number((await b.mql("select count(*) from /matrix/e2e/tick"))[0]?.["count"]) > 0 || undefined);
+    await b.ok(
+      "POST",
+      "/monitoring/policy/log",
+      JSON.stringify({
+        name: "access",
+        rule: "/matrix/rules/e2e/access",
+        dir: logs,
+        match: "^access\\.log(\\.\\d+)?$",
+        hosts: [HOST],
+      }),
+    );
+    await b.ok(
+      "POST",
+      "/monitoring/policy",
+      JSON.stringify({
+        name: "tick",
+        rule: "/matrix/rules/e2e/tick",
+        command: "echo tick",
+        ctype: 1,
+        interval: 1,
+        unit: "second",
+        hosts: [HOST],
+      }),
+    );
+    await eventually(
+      "the agent works by its policies",
+      DEADLINE_MS,
+      async () => Number((await b.mql("select count(*) from /matrix/e2e/tick"))[0]?.["count"]) > 0 || undefined,
+    );
     writing = writeAccessLog({
-      folder: logs, lines: LINES, rotateEveryLines: 5_000, linesPerBurst: 40, pauseMs: 60,
+      folder: logs,
+      lines: LINES,
+      rotateEveryLines: 5_000,
+      linesPerBurst: 40,
+      pauseMs: 60,
       onProgress: async (lineCount) => {
         written = lineCount;
         if (written >= LINES / 2) await first;
@@ -146,7 +215,11 @@ describe.skipIf(settings === undefined)("of two controllers", () => {
     const startMs = performance.now();
     const heard = await odp.listen("datachange");
     expect(await answer(run(odp, "echo works"))).toContain("works");
-    await eventually("records flow, and the socket hears of them", DEADLINE_MS, () => heard.frames.some(({ title }) => title === "/matrix/e2e/tick") || undefined);
+    await eventually(
+      "records flow, and the socket hears of them",
+      DEADLINE_MS,
+      () => heard.frames.some(({ title }) => title === "/matrix/e2e/tick") || undefined,
+    );
     heard.close();
     return Math.round(performance.now() - startMs);
   }
@@ -160,7 +233,11 @@ describe.skipIf(settings === undefined)("of two controllers", () => {
     return Math.round(performance.now() - startMs);
   }
 
-  async function endsWhole(odp: Installation, job: Promise<unknown>, frames: readonly Record<string, string>[]): Promise<void> {
+  async function endsWhole(
+    odp: Installation,
+    job: Promise<unknown>,
+    frames: readonly Record<string, string>[],
+  ): Promise<void> {
     expect(await answer(job)).toContain(WHOLE);
     const runId = frames.map(({ msg }) => JSON.parse(msg ?? "") as { runid: string; status: string });
     const [first] = runId;
@@ -181,7 +258,11 @@ function run(odp: Installation, cmd: string): Promise<unknown> {
 }
 
 async function underWay(frames: readonly Record<string, string>[], count: number): Promise<void> {
-  await eventually(`${count} jobs are under way`, DEADLINE_MS, () => frames.filter(({ msg }) => String(msg).includes('"running"')).length >= count || undefined);
+  await eventually(
+    `${count} jobs are under way`,
+    DEADLINE_MS,
+    () => frames.filter(({ msg }) => String(msg).includes('"running"')).length >= count || undefined,
+  );
 }
 
 async function answer(job: Promise<unknown>): Promise<string> {

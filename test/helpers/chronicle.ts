@@ -40,20 +40,30 @@ export class Chronicle {
 
   /** Everything that is not as it must be. */
   complaints({ alive, found }: Found): string[] {
-    const existence = this.#explained(alive ? "there" : undefined, existenceOf) ? [] : [`the object is ${alive ? "there" : "not there"}`];
-    const answers = this.#operations.filter((operation) => this.#isImpossible(operation)).map((operation) => `the answer of ${operation.name}`);
-    const pieces = !alive ? [] : [...found].filter(([piece, value]) => !this.#explained(value, (outcome) => pieceOf(outcome, piece)));
+    const existence = this.#explained(alive ? "there" : undefined, existenceOf)
+      ? []
+      : [`the object is ${alive ? "there" : "not there"}`];
+    const answers = this.#operations
+      .filter((operation) => this.#isImpossible(operation))
+      .map((operation) => `the answer of ${operation.name}`);
+    const pieces = !alive
+      ? []
+      : [...found].filter(([piece, value]) => !this.#explained(value, (outcome) => pieceOf(outcome, piece)));
     return [...existence, ...answers, ...pieces.map(([piece, value]) => `${piece} is ${value ?? "not there"}`)];
   }
 
   /** What operations wanted to write of which nobody knows whether they did. */
   unanswered(): string[] {
     const open = this.#operations.filter(({ end }) => end === Infinity);
-    return open.flatMap(({ outcome }) => ("writes" in outcome ? [...outcome.writes.values()].filter((value) => value !== undefined) : []));
+    return open.flatMap(({ outcome }) =>
+      "writes" in outcome ? [...outcome.writes.values()].filter((value) => value !== undefined) : [],
+    );
   }
 
   text(): string {
-    return this.#operations.map(({ name, start, end, outcome }) => `${start}–${end}: ${name} → ${end === Infinity ? "?" : outcome.kind}`).join("\n");
+    return this.#operations
+      .map(({ name, start, end, outcome }) => `${start}–${end}: ${name} → ${end === Infinity ? "?" : outcome.kind}`)
+      .join("\n");
   }
 
   #explained(value: string | undefined, written: Reading): boolean {
@@ -80,7 +90,10 @@ export class Chronicle {
 type Reading = (outcome: Outcome) => { readonly wrote: boolean; readonly value: string | undefined };
 
 /** Whoever saw that there was none speaks for a removal before: what was there until then must not come back. */
-const existenceOf: Reading = ({ kind }) => ({ wrote: kind !== "update" && kind !== "present", value: kind === "insert" ? "there" : undefined });
+const existenceOf: Reading = ({ kind }) => ({
+  wrote: kind !== "update" && kind !== "present",
+  value: kind === "insert" ? "there" : undefined,
+});
 
 function pieceOf(outcome: Outcome, piece: string): ReturnType<Reading> {
   if (outcome.kind === "remove" || outcome.kind === "absent") return { wrote: true, value: undefined };

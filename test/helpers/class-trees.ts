@@ -3,11 +3,64 @@ import type { Row, Value } from "../../common/value.ts";
 import type { ClassSpec, ColumnSpec, ColumnType } from "../../controller/areas/objects/index.ts";
 
 const TEXTS = [
-  "", "v", "it's", "''", '"', "\\", "\\'", "a\nb;\r\n", "；", "中文 主机", "😀👍🏽", "\u0000", "\t", "-- no", "/* no */", "`", "=1+1", "@x", "null", "true", "1", "{\"a\":1}", "begin", "\u2028",
+  "",
+  "v",
+  "it's",
+  "''",
+  '"',
+  "\\",
+  "\\'",
+  "a\nb;\r\n",
+  "；",
+  "中文 主机",
+  "😀👍🏽",
+  "\u0000",
+  "\t",
+  "-- no",
+  "/* no */",
+  "`",
+  "=1+1",
+  "@x",
+  "null",
+  "true",
+  "1",
+  '{"a":1}',
+  "begin",
+  "\u2028",
 ];
-const NAMES = ["host", "size_1", "主机", "a b", "group", "select", "key", "index", "end", "set", "order", "limit", "a-b", "values", "type"];
+const NAMES = [
+  "host",
+  "size_1",
+  "主机",
+  "a b",
+  "group",
+  "select",
+  "key",
+  "index",
+  "end",
+  "set",
+  "order",
+  "limit",
+  "a-b",
+  "values",
+  "type",
+];
 const SCALARS: readonly ColumnType[] = [
-  "varchar", "text", "int", "bigint", "smallint", "long", "varint", "float", "double", "boolean", "timestamp", "date", "blob", "uuid", "inet",
+  "varchar",
+  "text",
+  "int",
+  "bigint",
+  "smallint",
+  "long",
+  "varint",
+  "float",
+  "double",
+  "boolean",
+  "timestamp",
+  "date",
+  "blob",
+  "uuid",
+  "inet",
 ];
 const ELEMENTS: readonly ColumnType[] = ["varchar", "int", "bigint", "double", "boolean", "date", "uuid"];
 const UNINDEXED: ReadonlySet<ColumnType> = new Set(["blob", "bucket", "bitlog"]);
@@ -30,8 +83,14 @@ export class ClassTreeGenerator {
     const label = root.slice(root.lastIndexOf("/") + 1);
     const top = this.#spec(root, [], NAMES.slice(0, 8));
     const below = [`${root}/${label}_leaf`, `${root}/${label}_叶`, `${root}/${label}_leaf/${label}_deep`];
-    const specs = [top, ...below.map((path) => this.#spec(path, top.columns, path.endsWith("deep") ? [] : NAMES.slice(8)))];
-    return specs.map((spec) => ({ spec, rows: Array.from({ length: rowsPerClass }, (_, at) => this.#row(at, this.#columnsOf(spec, specs))) }));
+    const specs = [
+      top,
+      ...below.map((path) => this.#spec(path, top.columns, path.endsWith("deep") ? [] : NAMES.slice(8))),
+    ];
+    return specs.map((spec) => ({
+      spec,
+      rows: Array.from({ length: rowsPerClass }, (_, at) => this.#row(at, this.#columnsOf(spec, specs))),
+    }));
   }
 
   value(column: ColumnSpec): Value {
@@ -45,19 +104,23 @@ export class ClassTreeGenerator {
         return this.#pick(Object.keys(column.labels ?? {}));
       case "bucket":
       case "bitlog":
-        return this.#pick<Value>([[[1, 2.5]], { a: [1, null], __proto__x: "'" }, [], 7, "\"a text\""]);
+        return this.#pick<Value>([[[1, 2.5]], { a: [1, null], __proto__x: "'" }, [], 7, '"a text"']);
       default:
         return this.#scalar(column.type);
     }
   }
 
   #columnsOf(spec: ClassSpec, all: readonly ClassSpec[]): readonly ColumnSpec[] {
-    return all.filter(({ path }) => spec.path === path || spec.path.startsWith(`${path}/`)).flatMap(({ columns }) => columns);
+    return all
+      .filter(({ path }) => spec.path === path || spec.path.startsWith(`${path}/`))
+      .flatMap(({ columns }) => columns);
   }
 
   #spec(path: string, inherited: readonly ColumnSpec[], names: readonly string[]): ClassSpec {
     const columns = names.filter(() => this.#random.next() < 0.8).map((name) => this.#column(name));
-    const indexes = [...inherited, ...columns].filter((column) => !UNINDEXED.has(column.type) && this.#random.next() < 0.2).map(({ name }) => name);
+    const indexes = [...inherited, ...columns]
+      .filter((column) => !UNINDEXED.has(column.type) && this.#random.next() < 0.2)
+      .map(({ name }) => name);
     return { path, columns, indexes, options: this.#options() };
   }
 
@@ -76,8 +139,15 @@ export class ClassTreeGenerator {
     const roll = this.#random.next();
     if (roll < 0.6) return { name, type: this.#pick(SCALARS), ...title };
     if (roll < 0.7) return { name, type: "enum", labels: { "1": ["up", "it's up"], "0": ["down"] }, ...title };
-    if (roll < 0.8) return { name, type: "map", ...(this.#coin() ? { elements: ["varchar", this.#pick(ELEMENTS)] } : {}), ...title };
-    if (roll < 0.9) return { name, type: this.#pick(["list", "set"]), ...(this.#coin() ? { elements: [this.#pick(ELEMENTS)] } : {}), ...title };
+    if (roll < 0.8)
+      return { name, type: "map", ...(this.#coin() ? { elements: ["varchar", this.#pick(ELEMENTS)] } : {}), ...title };
+    if (roll < 0.9)
+      return {
+        name,
+        type: this.#pick(["list", "set"]),
+        ...(this.#coin() ? { elements: [this.#pick(ELEMENTS)] } : {}),
+        ...title,
+      };
     return { name, type: this.#pick(["bucket", "bitlog"]), ...title };
   }
 
@@ -88,7 +158,9 @@ export class ClassTreeGenerator {
   }
 
   #element(type: ColumnType | undefined): Value {
-    return type === undefined ? this.#pick<Value>(["x", "2", 2, 1.5e300, 12_345_678_901_234_567_000, true, { deep: ["'"] }]) : this.#scalar(type);
+    return type === undefined
+      ? this.#pick<Value>(["x", "2", 2, 1.5e300, 12_345_678_901_234_567_000, true, { deep: ["'"] }])
+      : this.#scalar(type);
   }
 
   #scalar(type: ColumnType): Value {

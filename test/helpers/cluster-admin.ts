@@ -33,7 +33,8 @@ export class ClusterAdmin {
 
   /** Every keyspace and key of the installations whose prefix begins like this. */
   async remove(prefix: string): Promise<void> {
-    for (const keyspace of await this.#keyspaces(prefix)) await this.#cassandra.define(`DROP KEYSPACE IF EXISTS ${keyspace}`);
+    for (const keyspace of await this.#keyspaces(prefix))
+      await this.#cassandra.define(`DROP KEYSPACE IF EXISTS ${keyspace}`);
     await this.#removeKeys(prefix, `${prefix}~`);
   }
 
@@ -41,7 +42,10 @@ export class ClusterAdmin {
    * Empties the tenants of one installation, graves included, and drops those that are not among `kept`. Tables stay, since making them
    * takes seconds; those of tenants that nobody `touched` are left alone.
    */
-  async empty(prefix: string, { kept, touched }: { readonly kept: readonly string[]; readonly touched: ReadonlySet<string> }): Promise<void> {
+  async empty(
+    prefix: string,
+    { kept, touched }: { readonly kept: readonly string[]; readonly touched: ReadonlySet<string> },
+  ): Promise<void> {
     const keyspaces = await this.#keyspaces(`${prefix}_`);
     const tenants = keyspaces.map((keyspace) => keyspace.slice(prefix.length + 1));
     for (const tenant of tenants) {

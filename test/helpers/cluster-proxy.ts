@@ -15,7 +15,10 @@ export async function openProxy(target: { readonly host: string; readonly port: 
   const server = createServer((client) => {
     if (state === "cut") return void client.destroy();
     const upstream = connect(target.port, target.host);
-    for (const [socket, other] of [[client, upstream], [upstream, client]] as const) {
+    for (const [socket, other] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
       sockets.add(socket);
       socket.setNoDelay(true);
       socket.on("error", () => undefined);

@@ -6,7 +6,9 @@ import { startLocalCluster, type ClusterSettings } from "../../deploy/local/clus
 import { startDockerCluster } from "./docker-cluster.ts";
 
 /** What the suites are told: where etcd and Cassandra are, or why there are none. */
-export type ClusterProvision = { readonly available: true; readonly settings: ClusterSettings } | { readonly available: false; readonly reason: string };
+export type ClusterProvision =
+  | { readonly available: true; readonly settings: ClusterSettings }
+  | { readonly available: false; readonly reason: string };
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -49,7 +51,9 @@ export async function teardown(): Promise<void> {
 async function start(): Promise<Started> {
   const given = settingsOfEnvironment();
   if (given !== undefined) return { provision: { available: true, settings: given }, stop: async () => undefined };
-  const docker = await startDockerCluster(say).catch((error: unknown) => say(`Docker engine answers, but: ${text(error)}`));
+  const docker = await startDockerCluster(say).catch((error: unknown) =>
+    say(`Docker engine answers, but: ${text(error)}`),
+  );
   if (docker) return { provision: { available: true, settings: docker.settings }, stop: () => docker.stop() };
   try {
     return await startLocal();
@@ -80,9 +84,17 @@ async function startLocal(): Promise<Started> {
 }
 
 function settingsOfEnvironment(): ClusterSettings | undefined {
-  const { ODP_ETCD_ENDPOINTS: etcd, ODP_CASSANDRA_CONTACT_POINTS: cassandra, ODP_CASSANDRA_DATACENTER: datacenter } = process.env;
+  const {
+    ODP_ETCD_ENDPOINTS: etcd,
+    ODP_CASSANDRA_CONTACT_POINTS: cassandra,
+    ODP_CASSANDRA_DATACENTER: datacenter,
+  } = process.env;
   if (!etcd || !cassandra) return undefined;
-  return { etcdEndpoints: etcd.split(","), cassandraContactPoints: cassandra.split(","), cassandraDatacenter: datacenter || "datacenter1" };
+  return {
+    etcdEndpoints: etcd.split(","),
+    cassandraContactPoints: cassandra.split(","),
+    cassandraDatacenter: datacenter || "datacenter1",
+  };
 }
 
 function killQuietly(pid: number): void {

@@ -50,7 +50,11 @@ export interface TestClusterOptions {
 export async function openTestClusterEngine(options: TestClusterOptions = {}): Promise<TestClusterEngine> {
   const prefix = options.prefix ?? `t${randomBytes(5).toString("hex")}`;
   const settings = options.settings ?? clusterSettings();
-  const inner = await openClusterEngine({ ...settings, prefix, runtime: { ...clusterRuntime, clock: options.clock ?? realClock } });
+  const inner = await openClusterEngine({
+    ...settings,
+    prefix,
+    runtime: { ...clusterRuntime, clock: options.clock ?? realClock },
+  });
   for (const tenant of options.tenants ?? ["matrix", "second"]) await inner.createTenant(tenant);
   return {
     kind: inner.kind,

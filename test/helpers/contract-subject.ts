@@ -18,7 +18,8 @@ export async function openEmbeddedSubject(faultySeed?: number): Promise<Contract
   await engine.createTenant("second");
   const seen = faultySeed === undefined ? engine : faulty(engine, { random: seededRandom(faultySeed) });
   const { kv, objects } = await engine.tenant("matrix");
-  if (!(kv instanceof EmbeddedKvStore && objects instanceof EmbeddedObjectStore)) throw new Error("Another engine than expected.");
+  if (!(kv instanceof EmbeddedKvStore && objects instanceof EmbeddedObjectStore))
+    throw new Error("Another engine than expected.");
   return {
     store: await seen.tenant("matrix"),
     other: await seen.tenant("second"),

@@ -16,13 +16,24 @@ export interface DockerCluster {
 export async function startDockerCluster(progress: (line: string) => void): Promise<DockerCluster | undefined> {
   if (!(await engineAnswers())) return undefined;
   progress("Starting etcd and Cassandra in Docker …");
-  const etcdArgs = ["etcd", "--listen-client-urls", "http://0.0.0.0:2379", "--advertise-client-urls", "http://0.0.0.0:2379"];
-  const etcd = new GenericContainer(ETCD_IMAGE).withCommand(etcdArgs).withExposedPorts(2379).withWaitStrategy(Wait.forHttp("/health", 2379));
+  const etcdArgs = [
+    "etcd",
+    "--listen-client-urls",
+    "http://0.0.0.0:2379",
+    "--advertise-client-urls",
+    "http://0.0.0.0:2379",
+  ];
+  const etcd = new GenericContainer(ETCD_IMAGE)
+    .withCommand(etcdArgs)
+    .withExposedPorts(2379)
+    .withWaitStrategy(Wait.forHttp("/health", 2379));
   const cassandra = new GenericContainer(CASSANDRA_IMAGE)
     .withEnvironment({ MAX_HEAP_SIZE: "1G", HEAP_NEWSIZE: "256M" })
     .withExposedPorts(9042)
     .withWaitStrategy(Wait.forLogMessage(/Starting listening for CQL clients/));
-  const started = await Promise.allSettled([etcd, cassandra].map((container) => container.withStartupTimeout(START_TIMEOUT_MS).start()));
+  const started = await Promise.allSettled(
+    [etcd, cassandra].map((container) => container.withStartupTimeout(START_TIMEOUT_MS).start()),
+  );
   const running = started.flatMap((outcome) => (outcome.status === "fulfilled" ? [outcome.value] : []));
   const stop = async (): Promise<void> => void (await Promise.all(running.map((container) => container.stop())));
   const [etcdContainer, cassandraContainer] = running;

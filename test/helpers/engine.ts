@@ -30,8 +30,10 @@ const realRandom: Random = {
 
 export async function openTestEngine(options: TestEngineOptions = {}): Promise<TestEngine> {
   const dir = await mkdtemp(join(tmpdir(), "odp-test-"));
-  const plain = (onCluster ? await openOnCluster() : undefined) ?? (await openEmbedded(dir, options.clock ?? realClock));
-  const inner: Engine = options.faultySeed === undefined ? plain : faulty(plain, { random: seededRandom(options.faultySeed) });
+  const plain =
+    (onCluster ? await openOnCluster() : undefined) ?? (await openEmbedded(dir, options.clock ?? realClock));
+  const inner: Engine =
+    options.faultySeed === undefined ? plain : faulty(plain, { random: seededRandom(options.faultySeed) });
   const close = async (): Promise<void> => {
     await inner.close();
     await rm(dir, { recursive: true, force: true });

@@ -3,7 +3,12 @@ import { createHmac, randomBytes, webcrypto } from "node:crypto";
 import { createServer, type IncomingMessage, type Server as HttpServer, type ServerResponse } from "node:http";
 import { Server, ServerCredentials, status, type ServerDuplexStream, type ServerWritableStream } from "@grpc/grpc-js";
 import * as x509 from "@peculiar/x509";
-import { certificateProofText, printJoinToken, type EnrolAnswer, type EnrolRequest } from "../../common/agent/enrolment.ts";
+import {
+  certificateProofText,
+  printJoinToken,
+  type EnrolAnswer,
+  type EnrolRequest,
+} from "../../common/agent/enrolment.ts";
 import {
   AgentLinkService,
   type AgentFrame,
@@ -62,7 +67,13 @@ export class FakeController {
     const keys = await newKeys();
     const life = { notBefore: new Date(Date.now() - DAY_MS), notAfter: new Date(Date.now() + DAY_MS) };
     const extensions = [new x509.BasicConstraintsExtension(true, undefined, true)];
-    const certificate = await x509.X509CertificateGenerator.createSelfSigned({ name: "CN=fake", keys, signingAlgorithm: CURVE, extensions, ...life });
+    const certificate = await x509.X509CertificateGenerator.createSelfSigned({
+      name: "CN=fake",
+      keys,
+      signingAlgorithm: CURVE,
+      extensions,
+      ...life,
+    });
     controller.#authority = { certificate, keys };
     await controller.#startHttp();
     await controller.listen();
@@ -90,8 +101,15 @@ export class FakeController {
     const authority = this.#authority;
     if (!authority) throw new Error("not started");
     const keys = await newKeys();
-    const names = new x509.SubjectAlternativeNameExtension([{ type: "ip", value: "127.0.0.1" }, { type: "dns", value: "localhost" }]);
-    const certificate = await this.#issue(keys.publicKey, { name: "CN=controller", lifeMs: DAY_MS, extensions: [names] });
+    const names = new x509.SubjectAlternativeNameExtension([
+      { type: "ip", value: "127.0.0.1" },
+      { type: "dns", value: "localhost" },
+    ]);
+    const certificate = await this.#issue(keys.publicKey, {
+      name: "CN=controller",
+      lifeMs: DAY_MS,
+      extensions: [names],
+    });
     const key = x509.PemConverter.encode(await webcrypto.subtle.exportKey("pkcs8", keys.privateKey), "PRIVATE KEY");
     const pair = { private_key: Buffer.from(key), cert_chain: Buffer.from(certificate.toString("pem")) };
     const server = new Server();
@@ -101,7 +119,9 @@ export class FakeController {
     });
     const credentials = ServerCredentials.createSsl(Buffer.from(authority.certificate.toString("pem")), [pair], true);
     this.#agentPort = await new Promise((resolve, reject) => {
-      server.bindAsync(`127.0.0.1:${this.#agentPort}`, credentials, (error, port) => (error ? reject(error) : resolve(port)));
+      server.bindAsync(`127.0.0.1:${this.#agentPort}`, credentials, (error, port) =>
+        error ? reject(error) : resolve(port),
+      );
     });
     this.#grpc = server;
   }
@@ -131,12 +151,16 @@ export class FakeController {
 
   command(command: Pick<Command, "id" | "body"> & Partial<Command>): void {
     const sentMs = Date.now();
-    this.send({ $case: "command", value: { epoch: this.#epoch, sentMs, deadlineMs: sentMs + 30_000, traceparent: "", ...command } });
+    this.send({
+      $case: "command",
+      value: { epoch: this.#epoch, sentMs, deadlineMs: sentMs + 30_000, traceparent: "", ...command },
+    });
   }
 
   /** Acknowledges all that came, whatever `acknowledging` says. */
   acknowledgeAll(): void {
-    for (const [stream, through] of this.#acknowledged) this.send({ $case: "acknowledge", value: { streamId: stream, throughSequence: through } });
+    for (const [stream, through] of this.#acknowledged)
+      this.send({ $case: "acknowledge", value: { streamId: stream, throughSequence: through } });
   }
 
   /** In the order of their sequence. */
@@ -151,7 +175,9 @@ export class FakeController {
   }
 
   connected(sessions = 1): Promise<true> {
-    return eventually(`${sessions} sessions`, DEADLINE_MS, () => (this.hellos.length >= sessions && this.#calls.length > 0 ? true : undefined));
+    return eventually(`${sessions} sessions`, DEADLINE_MS, () =>
+      this.hellos.length >= sessions && this.#calls.length > 0 ? true : undefined,
+    );
   }
 
   until(what: string, probe: () => boolean, deadlineMs = DEADLINE_MS): Promise<true> {
@@ -179,7 +205,8 @@ export class FakeController {
     else if (frame?.$case === "batch") this.#store(call, frame.value.streamId, frame.value.entries);
     else if (frame?.$case === "command") this.states.push(frame.value);
     else if (frame?.$case === "renew") await this.#renew(call, frame.value.csr);
-    else if (frame?.$case === "heartbeat") call.write({ frame: { $case: "heartbeat", value: { timeMs: Date.now(), values: {} } } });
+    else if (frame?.$case === "heartbeat")
+      call.write({ frame: { $case: "heartbeat", value: { timeMs: Date.now(), values: {} } } });
   }
 
   #greet(call: Call, hello: Hello): void {
@@ -193,9 +220,17 @@ export class FakeController {
     this.#epoch = Math.max(this.#epoch, hello.highestEpoch) + 1;
     const acknowledged = this.#acknowledged.get(hello.streamId) ?? 0;
     const controllers = [`127.0.0.1:${this.#agentPort}`];
-    const value = { epoch: this.#epoch, acknowledged, heartbeatMs: 1_000, windowEntries: 64, controllers, ...this.welcome };
+    const value = {
+      epoch: this.#epoch,
+      acknowledged,
+      heartbeatMs: 1_000,
+      windowEntries: 64,
+      controllers,
+      ...this.welcome,
+    };
     call.write({ frame: { $case: "welcome", value } });
-    if (this.desired && this.desired.revision !== hello.desiredRevision) call.write({ frame: { $case: "desired", value: this.desired } });
+    if (this.desired && this.desired.revision !== hello.desiredRevision)
+      call.write({ frame: { $case: "desired", value: this.desired } });
   }
 
   #store(call: Call, stream: string, entries: readonly Entry[]): void {
@@ -203,12 +238,14 @@ export class FakeController {
       this.received++;
       const through = this.#acknowledged.get(stream) ?? 0;
       if (entry.sequence <= through) continue;
-      if (through > 0 && entry.sequence !== through + 1) throw new Error(`a hole in the sequence: ${entry.sequence} after ${through}`);
+      if (through > 0 && entry.sequence !== through + 1)
+        throw new Error(`a hole in the sequence: ${entry.sequence} after ${through}`);
       this.entries.set(`${stream}:${entry.sequence}`, entry);
       this.#acknowledged.set(stream, entry.sequence);
     }
     const throughSequence = this.#acknowledged.get(stream) ?? 0;
-    if (this.acknowledging) call.write({ frame: { $case: "acknowledge", value: { streamId: stream, throughSequence } } });
+    if (this.acknowledging)
+      call.write({ frame: { $case: "acknowledge", value: { streamId: stream, throughSequence } } });
   }
 
   #fetch(call: ServerWritableStream<FetchRequest, FetchChunk>): void {
@@ -217,22 +254,35 @@ export class FakeController {
       call.emit("error", { code: status.NOT_FOUND, details: "no such content" });
       return;
     }
-    for (let at = call.request.offset; at < content.length; at += 1_000) call.write({ data: content.subarray(at, at + 1_000) });
+    for (let at = call.request.offset; at < content.length; at += 1_000)
+      call.write({ data: content.subarray(at, at + 1_000) });
     call.end();
   }
 
   async #renew(call: Call, csr: Buffer): Promise<void> {
     const certificate = await this.#certify(csr);
-    call.write({ frame: { $case: "renewed", value: { certificate: Buffer.from(certificate.rawData), authorities: [this.#authorityDer()] } } });
+    call.write({
+      frame: {
+        $case: "renewed",
+        value: { certificate: Buffer.from(certificate.rawData), authorities: [this.#authorityDer()] },
+      },
+    });
   }
 
   async #certify(csr: Buffer): Promise<x509.X509Certificate> {
     const request = new x509.Pkcs10CertificateRequest(new Uint8Array(csr));
     if (!(await request.verify())) throw new Error("the request is not signed by its key");
-    return this.#issue(await request.publicKey.export(CURVE, ["verify"]), { name: request.subject, lifeMs: this.certificateLifeMs, extensions: [] });
+    return this.#issue(await request.publicKey.export(CURVE, ["verify"]), {
+      name: request.subject,
+      lifeMs: this.certificateLifeMs,
+      extensions: [],
+    });
   }
 
-  #issue(publicKey: webcrypto.CryptoKey, { name, lifeMs, extensions }: { name: string; lifeMs: number; extensions: x509.Extension[] }): Promise<x509.X509Certificate> {
+  #issue(
+    publicKey: webcrypto.CryptoKey,
+    { name, lifeMs, extensions }: { name: string; lifeMs: number; extensions: x509.Extension[] },
+  ): Promise<x509.X509Certificate> {
     const authority = this.#authority;
     if (!authority) throw new Error("not started");
     return x509.X509CertificateGenerator.create({

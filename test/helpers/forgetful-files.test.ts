@@ -30,10 +30,13 @@ test("of what was not synced any part is lost: contents, names, renames, and not
     await write(files, "/new", "x".repeat(1_500));
     await files.rename("/new", "/old");
     disk.powerCut();
-    const all = [...disk.contents()].map(([path, bytes]) => `${path}:${/^(x{1500}|old)$/.test(bytes.toString()) ? bytes.length : "torn"}`);
+    const all = [...disk.contents()].map(
+      ([path, bytes]) => `${path}:${/^(x{1500}|old)$/.test(bytes.toString()) ? bytes.length : "torn"}`,
+    );
     outcomes.add(all.sort().join(" "));
   }
-  for (const expected of ["/old:3", "/old:1500", "/old:torn", "/new:torn /old:3"]) expect([...outcomes]).toContain(expected);
+  for (const expected of ["/old:3", "/old:1500", "/old:torn", "/new:torn /old:3"])
+    expect([...outcomes]).toContain(expected);
   expect([...outcomes].every((outcome) => outcome.includes("/old"))).toBe(true);
 });
 
@@ -73,13 +76,15 @@ test("it is full at its capacity", async () => {
 });
 
 test("the same seed and the same calls leave the same disk", async () => {
-  const left = await Promise.all([7, 7].map(async (seed) => {
-    const disk = new ForgetfulFiles(seed);
-    const files = disk.boot();
-    await Promise.all(Array.from({ length: 20 }, (_, n) => write(files, `/${n % 7}`, String(n).repeat(400))));
-    disk.powerCut();
-    return [...disk.contents()].map(([path, bytes]) => [path, bytes.toString()]);
-  }));
+  const left = await Promise.all(
+    [7, 7].map(async (seed) => {
+      const disk = new ForgetfulFiles(seed);
+      const files = disk.boot();
+      await Promise.all(Array.from({ length: 20 }, (_, n) => write(files, `/${n % 7}`, String(n).repeat(400))));
+      disk.powerCut();
+      return [...disk.contents()].map(([path, bytes]) => [path, bytes.toString()]);
+    }),
+  );
   expect(left[0]).toEqual(left[1]);
 });
 

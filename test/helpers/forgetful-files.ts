@@ -7,7 +7,17 @@ import { seededRandom } from "./clock.ts";
 const SECTOR_BYTES = 512;
 const TURNS_MAX = 3;
 
-export type DiskOperation = "open" | "read" | "write" | "truncate" | "sync" | "names" | "rename" | "link" | "rm" | "mkdir";
+export type DiskOperation =
+  | "open"
+  | "read"
+  | "write"
+  | "truncate"
+  | "sync"
+  | "names"
+  | "rename"
+  | "link"
+  | "rm"
+  | "mkdir";
 
 export interface Faults {
   /** What the disk takes in all; a write beyond it is cut, the next fails with ENOSPC. */
@@ -66,7 +76,10 @@ export class ForgetfulFiles {
     return new Map([...walk(this.#root, "")].map(([path, content]) => [path, Buffer.from(content.now.all())]));
   }
 
-  async #perform<T>(call: { operation: DiskOperation; path: string; alive: () => boolean }, action: () => T): Promise<T> {
+  async #perform<T>(
+    call: { operation: DiskOperation; path: string; alive: () => boolean },
+    action: () => T,
+  ): Promise<T> {
     for (let turns = Math.ceil(this.#random.next() * TURNS_MAX); turns > 0; turns--) await Promise.resolve();
     if (!call.alive()) return never();
     let answer: () => T;
@@ -193,7 +206,10 @@ class Bytes {
   }
 }
 
-type Change = { readonly at: number; readonly bytes: Uint8Array } | { readonly size: number } | { readonly reaches: number };
+type Change =
+  | { readonly at: number; readonly bytes: Uint8Array }
+  | { readonly size: number }
+  | { readonly reaches: number };
 
 /** A file without its name. */
 class Content {
@@ -275,16 +291,18 @@ function mount(disk: Disk): Files {
     readFile: (path) => disk.perform("read", path, () => Buffer.from(contentAt(disk, path, "open").now.all())),
     readdir: (path) => disk.perform("names", path, () => [...folderAt(disk, path, "scandir").now.keys()]),
     mkdir: (path) => disk.perform("mkdir", path, () => makeFolders(disk, resolve(path))),
-    rename: (from, to) => disk.perform("rename", from, () => {
-      const node = nodeAt(disk, from, "rename");
-      const given = name(disk, to, node);
-      take(disk, from, given);
-    }),
-    link: (existing, path) => disk.perform("link", existing, () => {
-      const node = nodeAt(disk, existing, "link");
-      if (disk.find(path)) throw failure("EEXIST", "link");
-      name(disk, path, node);
-    }),
+    rename: (from, to) =>
+      disk.perform("rename", from, () => {
+        const node = nodeAt(disk, from, "rename");
+        const given = name(disk, to, node);
+        take(disk, from, given);
+      }),
+    link: (existing, path) =>
+      disk.perform("link", existing, () => {
+        const node = nodeAt(disk, existing, "link");
+        if (disk.find(path)) throw failure("EEXIST", "link");
+        name(disk, path, node);
+      }),
     rm: (path, options) => disk.perform("rm", path, () => remove(disk, path, options ?? {})),
     stat: (path) => disk.perform("read", path, () => ({ size: sizeOf(nodeAt(disk, path, "stat")) })),
   };
@@ -318,18 +336,22 @@ function handle(disk: Disk, { path, node, through }: Opened): OpenFile {
   };
   const sync = (): Promise<void> => disk.perform("sync", path, () => disk.sync(node));
   return {
-    read: (into, offset, length, position) => disk.perform("read", path, () => {
-      const bytes = content().now.all().subarray(position, position + length);
-      into.set(bytes, offset);
-      return { bytesRead: bytes.length };
-    }),
-    write: (bytes, offset, length, position) => disk.perform("write", path, () => {
-      const grows = Math.max(0, position + length - content().now.size);
-      const fits = grows === 0 ? length : Math.min(length, length - grows + Math.max(0, disk.room()));
-      if (fits <= 0 && length > 0) throw failure("ENOSPC", "write");
-      content().write(bytes.subarray(offset, offset + fits), position, through);
-      return { bytesWritten: fits };
-    }),
+    read: (into, offset, length, position) =>
+      disk.perform("read", path, () => {
+        const bytes = content()
+          .now.all()
+          .subarray(position, position + length);
+        into.set(bytes, offset);
+        return { bytesRead: bytes.length };
+      }),
+    write: (bytes, offset, length, position) =>
+      disk.perform("write", path, () => {
+        const grows = Math.max(0, position + length - content().now.size);
+        const fits = grows === 0 ? length : Math.min(length, length - grows + Math.max(0, disk.room()));
+        if (fits <= 0 && length > 0) throw failure("ENOSPC", "write");
+        content().write(bytes.subarray(offset, offset + fits), position, through);
+        return { bytesWritten: fits };
+      }),
     truncate: (bytes) => disk.perform("truncate", path, () => content().truncate(bytes)),
     datasync: sync,
     sync,
@@ -347,7 +369,11 @@ function makeFolders(disk: Disk, path: string): string | undefined {
   return above ?? path;
 }
 
-function remove(disk: Disk, path: string, { force, recursive }: { readonly force?: boolean; readonly recursive?: boolean }): void {
+function remove(
+  disk: Disk,
+  path: string,
+  { force, recursive }: { readonly force?: boolean; readonly recursive?: boolean },
+): void {
   const known = disk.find(path);
   if (!known && force) return;
   if (!known) throw failure("ENOENT", "rm");
@@ -363,7 +389,12 @@ function name(disk: Disk, path: string, node: Node): Naming {
 }
 
 function take(disk: Disk, path: string, goesWith?: Naming): void {
-  const naming = { folder: folderAt(disk, dirname(resolve(path)), "unlink"), name: basename(path), node: undefined, ...(goesWith && { goesWith }) };
+  const naming = {
+    folder: folderAt(disk, dirname(resolve(path)), "unlink"),
+    name: basename(path),
+    node: undefined,
+    ...(goesWith && { goesWith }),
+  };
   naming.folder.now.delete(naming.name);
   disk.named(naming);
 }

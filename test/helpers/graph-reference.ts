@@ -57,8 +57,12 @@ export class GraphReference {
       for (const { from, to } of steps) if (good.has(nameOf(to))) good.add(nameOf(from));
     }
     const used = steps.filter((step) => good.has(nameOf(step.to)));
-    const starts = chain.nodes[0]?.isOpen === false || chain.hops.length === 0 ? this.#starts(chain).map(({ at }) => at) : [];
-    return { nodes: new Set([...starts, ...used.flatMap(({ from, to }) => [from.at, to.at])]), edges: new Set(used.map(({ edge }) => edgeText(edge))) };
+    const starts =
+      chain.nodes[0]?.isOpen === false || chain.hops.length === 0 ? this.#starts(chain).map(({ at }) => at) : [];
+    return {
+      nodes: new Set([...starts, ...used.flatMap(({ from, to }) => [from.at, to.at])]),
+      edges: new Set(used.map(({ edge }) => edgeText(edge))),
+    };
   }
 
   /** Every walk that passes no edge twice. */
@@ -79,7 +83,11 @@ export class GraphReference {
       for (let length = this.#farthest(chain, start); length >= 0; length -= 1) {
         const whole = walks.filter((walk) => isEnd(lastOf(walk), chain));
         for (const end of new Set(whole.map((walk) => lastOf(walk).at))) {
-          if (!found.has(end)) found.set(end, whole.filter((walk) => lastOf(walk).at === end));
+          if (!found.has(end))
+            found.set(
+              end,
+              whole.filter((walk) => lastOf(walk).at === end),
+            );
         }
         walks = walks.flatMap((walk) => this.#steps(chain, lastOf(walk)).map((step): Walk => [...walk, step]));
       }
@@ -97,7 +105,9 @@ export class GraphReference {
       const isNew = level.filter((one) => isEnd(one, chain) && !ends.has(one.at));
       if (isNew.length > 0) farthest = length;
       for (const { at } of isNew) ends.add(at);
-      level = level.flatMap((one) => this.#steps(chain, one).map((step) => step.to)).filter((one) => !seen.has(nameOf(one)) && seen.add(nameOf(one)));
+      level = level
+        .flatMap((one) => this.#steps(chain, one).map((step) => step.to))
+        .filter((one) => !seen.has(nameOf(one)) && seen.add(nameOf(one)));
     }
     return farthest;
   }
@@ -114,7 +124,8 @@ export class GraphReference {
       if (seen.has(name)) continue;
       seen.add(name);
       if (isEnd(situation, chain)) rows.add(JSON.stringify(row));
-      for (const { to } of this.#steps(chain, situation)) open.push({ situation: to, row: withTag(row, to, { chain, tags }) });
+      for (const { to } of this.#steps(chain, situation))
+        open.push({ situation: to, row: withTag(row, to, { chain, tags }) });
     }
     return rows;
   }
@@ -174,10 +185,17 @@ export function idsOf([first, ...steps]: Walk): readonly string[] {
 
 export function tagsOf(walk: Walk, chain: PlainChain, tags: readonly string[]): Record<string, string> {
   const [first, ...steps] = walk;
-  return [first, ...steps.map((step) => step.to)].reduce((row, situation) => withTag(row, situation, { chain, tags }), {});
+  return [first, ...steps.map((step) => step.to)].reduce(
+    (row, situation) => withTag(row, situation, { chain, tags }),
+    {},
+  );
 }
 
-function withTag(row: Record<string, string>, { hop, depth, at }: Situation, of: { readonly chain: PlainChain; readonly tags: readonly string[] }): Record<string, string> {
+function withTag(
+  row: Record<string, string>,
+  { hop, depth, at }: Situation,
+  of: { readonly chain: PlainChain; readonly tags: readonly string[] },
+): Record<string, string> {
   const tag = depth === 0 ? of.chain.nodes[hop]?.tag : undefined;
   return tag !== undefined && of.tags.includes(tag) ? { ...row, [tag]: at } : row;
 }

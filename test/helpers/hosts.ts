@@ -9,7 +9,14 @@ import { certificateProofText, parseJoinToken, type EnrolAnswer } from "../../co
 import { isAppError } from "../../common/errors.ts";
 import { Membership } from "../../controller/areas/cluster/index.ts";
 import { NotificationHub } from "../../controller/areas/notifications/index.ts";
-import { HostService, ownAddresses, type DesiredStateSource, type EntrySink, type EntrySource, type HostServiceDependencies } from "../../controller/areas/hosts/index.ts";
+import {
+  HostService,
+  ownAddresses,
+  type DesiredStateSource,
+  type EntrySink,
+  type EntrySource,
+  type HostServiceDependencies,
+} from "../../controller/areas/hosts/index.ts";
 import { ObjectService } from "../../controller/areas/objects/index.ts";
 import { ROLES, type Principal, type RoleName } from "../../controller/areas/permissions/index.ts";
 import { QueryService } from "../../controller/areas/query/index.ts";
@@ -17,7 +24,13 @@ import { AgentServer, PeerLinks } from "../../controller/grpc/index.ts";
 import type { Runtime } from "../../controller/runtime.ts";
 import type { Stores } from "../../controller/store/engine.ts";
 import { secretBox } from "../../controller/secrets/index.ts";
-import { AgentLinkClient, type AgentFrame, type ControllerFrame, type Entry, type Hello } from "../../proto/gen/agent/v1/agent.ts";
+import {
+  AgentLinkClient,
+  type AgentFrame,
+  type ControllerFrame,
+  type Entry,
+  type Hello,
+} from "../../proto/gen/agent/v1/agent.ts";
 import { realClock } from "./clock.ts";
 import { openTestEngine, type TestEngine } from "./engine.ts";
 
@@ -75,7 +88,8 @@ export interface TestIdentity {
   readonly keyPem: string;
 }
 
-export interface TestHostsOptions extends Partial<Pick<HostServiceDependencies, "sshTrustFirstKey" | "agentCertificateLifetimeMs" | "runtime">> {
+export interface TestHostsOptions
+  extends Partial<Pick<HostServiceDependencies, "sshTrustFirstKey" | "agentCertificateLifetimeMs" | "runtime">> {
   readonly sessionsMax?: number;
   /** What the hosts see of the stores. */
   readonly stores?: (engine: TestEngine) => Stores;
@@ -110,7 +124,15 @@ export async function openTestHosts(options: TestHostsOptions = {}): Promise<Tes
   const agentPort = () => port;
   const sink: MemorySink = new MemorySink(() => hosts.commands);
   const hosts: HostService = await HostService.open({
-    ...options, stores, objects, query, runtime, sink, controllerId, publicNames, agentPort,
+    ...options,
+    stores,
+    objects,
+    query,
+    runtime,
+    sink,
+    controllerId,
+    publicNames,
+    agentPort,
     peers: {
       watch: (controller, watch, watcher) => links.watch(controller, watch, watcher),
       refresh: (controller, tenant, names) => links.refresh(controller, tenant, names),
@@ -151,7 +173,16 @@ export async function openTestHosts(options: TestHostsOptions = {}): Promise<Tes
   links.follow();
   await membership.announce({ addresses: ownAddresses({ publicNames, agentPort }), url: enrolment.url });
   return {
-    engine, objects, hosts, server, sink, desired, runtime, controllerId, membership, notifications,
+    engine,
+    objects,
+    hosts,
+    server,
+    sink,
+    desired,
+    runtime,
+    controllerId,
+    membership,
+    notifications,
     agentPort: port,
     url: enrolment.url,
     principal: testPrincipalOf,
@@ -178,7 +209,13 @@ async function serveEnrolment(hosts: HostService): Promise<{ readonly url: strin
         (message) => response.end(JSON.stringify({ status: "ok", message })),
         (error: unknown) => {
           response.statusCode = 500;
-          response.end(JSON.stringify({ status: "error", message: String(error), code: isAppError(error) ? error.code : "internal" }));
+          response.end(
+            JSON.stringify({
+              status: "error",
+              message: String(error),
+              code: isAppError(error) ? error.code : "internal",
+            }),
+          );
         },
       );
     });
@@ -191,7 +228,11 @@ async function serveEnrolment(hosts: HostService): Promise<{ readonly url: strin
 
 export function enrolRequest(token: string, csr: Uint8Array): { id: string; csr: string; proof: string } {
   const { id, secret } = parseJoinToken(token);
-  return { id, csr: Buffer.from(csr).toString("base64"), proof: createHmac("sha256", secret).update(csr).digest("base64") };
+  return {
+    id,
+    csr: Buffer.from(csr).toString("base64"),
+    proof: createHmac("sha256", secret).update(csr).digest("base64"),
+  };
 }
 
 /** Whether the answer comes from whoever made the token. */
@@ -203,7 +244,10 @@ export function answerProven(token: string, answer: EnrolAnswer): boolean {
   return createHmac("sha256", parseJoinToken(token).secret).update(text).digest("base64") === answer.proof;
 }
 
-async function enrolAs(hosts: HostService, who: { readonly host: string; readonly principal: Principal }): Promise<TestIdentity> {
+async function enrolAs(
+  hosts: HostService,
+  who: { readonly host: string; readonly principal: Principal },
+): Promise<TestIdentity> {
   const keyPem = createKeyPem();
   const { token } = await hosts.createToken(who.principal, { host: who.host });
   const answer = await hosts.enrol(enrolRequest(token, createRequest(keyPem, who.host)));
@@ -216,8 +260,14 @@ export function pemOf(derBase64: string): string {
 
 export function helloOf(overrides: Partial<Hello> = {}): Hello {
   return {
-    protocol: 1, agentVersion: "test", streamId: randomBytes(12).toString("hex"), firstSequence: 1, facts: undefined,
-    desiredRevision: 0, highestEpoch: 0, ...overrides,
+    protocol: 1,
+    agentVersion: "test",
+    streamId: randomBytes(12).toString("hex"),
+    firstSequence: 1,
+    facts: undefined,
+    desiredRevision: 0,
+    highestEpoch: 0,
+    ...overrides,
   };
 }
 
@@ -235,7 +285,11 @@ export class BareAgent {
 
   constructor(port: number, identity: TestIdentity, options: { readonly reads?: boolean } = {}) {
     const authorities = Buffer.from(identity.answer.authorities.map(pemOf).join(""));
-    const secure = credentials.createSsl(authorities, Buffer.from(identity.keyPem), Buffer.from(pemOf(identity.answer.certificate)));
+    const secure = credentials.createSsl(
+      authorities,
+      Buffer.from(identity.keyPem),
+      Buffer.from(pemOf(identity.answer.certificate)),
+    );
     this.client = new AgentLinkClient(`localhost:${port}`, secure, { "grpc.use_local_subchannel_pool": 1 });
     this.#call = this.client.session();
     if (options.reads ?? true) {
@@ -265,7 +319,8 @@ export class BareAgent {
     for (;;) {
       const at = this.frames.findIndex((frame) => frame.$case === $case);
       if (at >= 0) return this.frames.splice(at, 1)[0]?.value as FrameOf<C>;
-      if (this.ended) throw new Error(`The stream ended without ${$case}: ${this.error?.message ?? JSON.stringify(this.frames)}`);
+      if (this.ended)
+        throw new Error(`The stream ended without ${$case}: ${this.error?.message ?? JSON.stringify(this.frames)}`);
       await new Promise<void>((resolve) => this.#waiting.add(resolve));
     }
   }
@@ -277,7 +332,8 @@ export class BareAgent {
   /** Content by its digest, whole. */
   async fetch(digest: string): Promise<Buffer> {
     const chunks: Buffer[] = [];
-    for await (const chunk of this.client.fetch({ digest, offset: 0 }) as AsyncIterable<{ data: Buffer }>) chunks.push(chunk.data);
+    for await (const chunk of this.client.fetch({ digest, offset: 0 }) as AsyncIterable<{ data: Buffer }>)
+      chunks.push(chunk.data);
     return Buffer.concat(chunks);
   }
 

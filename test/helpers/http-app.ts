@@ -42,7 +42,10 @@ export interface TestHttp extends AsyncDisposable {
   /** Session id of `admin` or `viewer` of a tenant. */
   signIn(username: "admin" | "viewer", company?: string): Promise<string>;
   /** An injected call with that session in the query; answers the parsed envelope. */
-  call(session: string, options: InjectOptions & { readonly url: string }): Promise<{ status: string; message: unknown; code?: string; meta?: unknown }>;
+  call(
+    session: string,
+    options: InjectOptions & { readonly url: string },
+  ): Promise<{ status: string; message: unknown; code?: string; meta?: unknown }>;
 }
 
 export interface TestHttpOptions {
@@ -69,7 +72,12 @@ export async function openTestHttp(options: TestHttpOptions = {}): Promise<TestH
     settings: { dataDir: engine.dir, version: "0.0.0", ...options.settings },
   });
   return {
-    app, engine, users, tenants, trail, audit,
+    app,
+    engine,
+    users,
+    tenants,
+    trail,
+    audit,
     async signIn(username, company = "matrix") {
       const signedIn = await users.signIn({ company, username, password: PASSWORD, remote: "test", traceparent: "" });
       return signedIn.session;

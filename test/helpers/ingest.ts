@@ -15,8 +15,14 @@ export const RUNS: SystemClass = {
   path: "/system/policyrun",
   kind: "record",
   columns: [
-    { name: "policy", type: "varchar" }, { name: "host", type: "varchar" }, { name: "state", type: "varchar" }, { name: "scheduled", type: "timestamp" },
-    { name: "started", type: "timestamp" }, { name: "ended", type: "timestamp" }, { name: "code", type: "int" }, { name: "message", type: "text" },
+    { name: "policy", type: "varchar" },
+    { name: "host", type: "varchar" },
+    { name: "state", type: "varchar" },
+    { name: "scheduled", type: "timestamp" },
+    { name: "started", type: "timestamp" },
+    { name: "ended", type: "timestamp" },
+    { name: "code", type: "int" },
+    { name: "message", type: "text" },
     { name: "records", type: "bigint" },
   ],
   guard: {},
@@ -26,20 +32,36 @@ export const GAPS: SystemClass = {
   path: "/system/policygap",
   kind: "record",
   columns: [
-    { name: "policy", type: "varchar" }, { name: "host", type: "varchar" }, { name: "source", type: "varchar" }, { name: "reason", type: "varchar" },
-    { name: "unit", type: "varchar" }, { name: "count", type: "bigint" }, { name: "stime", type: "timestamp" }, { name: "etime", type: "timestamp" },
+    { name: "policy", type: "varchar" },
+    { name: "host", type: "varchar" },
+    { name: "source", type: "varchar" },
+    { name: "reason", type: "varchar" },
+    { name: "unit", type: "varchar" },
+    { name: "count", type: "bigint" },
+    { name: "stime", type: "timestamp" },
+    { name: "etime", type: "timestamp" },
   ],
   guard: {},
 };
 
 const ADMIN = testPrincipal();
 const RUNTIME = testRuntime(realClock);
-const COLUMNS = [{ name: "name", type: "varchar" }, { name: "n", type: "int" }] as const;
+const COLUMNS = [
+  { name: "name", type: "varchar" },
+  { name: "n", type: "int" },
+] as const;
 
 /** An entry of an agent with these lines as raw records. */
 export function recordsEntry(sequence: number, lines: readonly string[], rule: string): Entry {
   const records: Records = {
-    policy: "p", policyRevision: 1, source: "/var/log/a", generation: "g", offset: 0, groups: {}, rule, cut: [],
+    policy: "p",
+    policyRevision: 1,
+    source: "/var/log/a",
+    generation: "g",
+    offset: 0,
+    groups: {},
+    rule,
+    cut: [],
     records: lines.map((line) => Buffer.from(line)),
   };
   return { sequence, timeMs: BASE_MS + sequence, traceparent: "", body: { $case: "records", value: records } };
@@ -54,23 +76,30 @@ export async function openTestIngest() {
   const writer = (over: Objects) => new RecordWriter({ objects: over, classes: { runs: RUNS.path, gaps: GAPS.path } });
   // Registers what ingest itself keeps, before a tenant is opened.
   writer(objects);
-  for (const path of ["/matrix/line", "/matrix/other"]) await objects.createClass(ADMIN, { path, kind: "record", columns: COLUMNS });
+  for (const path of ["/matrix/line", "/matrix/other"])
+    await objects.createClass(ADMIN, { path, kind: "record", columns: COLUMNS });
   await objects.createClass(ADMIN, { path: "/matrix/keyed", columns: COLUMNS, keys: ["name"] });
   return {
-    engine, objects, rules,
+    engine,
+    objects,
+    rules,
     /** One controller's ingest, over stores and objects that may be wrapped. */
     controller: (over: { readonly stores?: Stores; readonly objects?: Pick<Objects, "ingest"> } = {}) =>
       new IngestService({
         stores: over.stores ?? engine,
         runtime: RUNTIME,
         rules,
-        records: writer({ ...unused, ingest: (principal, path, records) => (over.objects ?? objects).ingest(principal, path, records) }),
+        records: writer({
+          ...unused,
+          ingest: (principal, path, records) => (over.objects ?? objects).ingest(principal, path, records),
+        }),
         commands: { accept: () => Promise.resolve() },
         ospaceOf: (tenant) => Promise.resolve(`/${tenant}`),
       }),
     rows: async (path: string): Promise<readonly Row[]> => {
       const rows: Row[] = [];
-      for await (const page of objects.read(ADMIN, { class: path, subtree: false })) rows.push(...page.map((row) => row.values));
+      for await (const page of objects.read(ADMIN, { class: path, subtree: false }))
+        rows.push(...page.map((row) => row.values));
       return rows.sort((a, b) => String(a["name"]).localeCompare(String(b["name"])));
     },
     async [Symbol.asyncDispose]() {

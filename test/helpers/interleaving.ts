@@ -41,7 +41,8 @@ export class Interleaving {
       check();
       await action();
       if (this.#random.next() < ECHO_RATE) this.#echoes.push(action);
-      if (this.#random.next() < LOST_ANSWER_RATE) throw new AppError("unknown_outcome", "The answer was lost (a fault on purpose).");
+      if (this.#random.next() < LOST_ANSWER_RATE)
+        throw new AppError("unknown_outcome", "The answer was lost (a fault on purpose).");
     });
   }
 
@@ -79,7 +80,11 @@ export class Interleaving {
 
 /** The same stores, where objects are reached only by turns, and not at all after `callsMax`. Definitions and queries are not delayed. */
 export function interleaved(stores: Stores, turns: Interleaving, callsMax = Infinity): Stores {
-  const wrap = ({ kv, blobs, objects }: TenantStore): TenantStore => ({ kv, blobs, objects: byTurns(objects, turns, callsMax) });
+  const wrap = ({ kv, blobs, objects }: TenantStore): TenantStore => ({
+    kv,
+    blobs,
+    objects: byTurns(objects, turns, callsMax),
+  });
   return { system: () => stores.system(), tenant: async (name) => wrap(await stores.tenant(name)) };
 }
 

@@ -40,7 +40,8 @@ export class MemoryBlobState {
 
   put(bytes: Buffer, owner: string): BlobInfo {
     const digest = createHash("sha256").update(bytes).digest("hex");
-    if (!this.#contents.has(digest)) this.#contents.set(digest, { bytes, owners: new Set(), unmarkedMs: this.#clock.nowMs() });
+    if (!this.#contents.has(digest))
+      this.#contents.set(digest, { bytes, owners: new Set(), unmarkedMs: this.#clock.nowMs() });
     this.mark(digest, owner);
     return { digest, size: bytes.length };
   }
@@ -51,19 +52,26 @@ export class MemoryBlobState {
 
   mark(digest: string, owner: string): void {
     const content = this.#contents.get(digest);
-    if (content) this.#contents.set(digest, { ...content, owners: new Set([...content.owners, owner]), unmarkedMs: undefined });
+    if (content)
+      this.#contents.set(digest, { ...content, owners: new Set([...content.owners, owner]), unmarkedMs: undefined });
   }
 
   unmark(digest: string, owner: string): void {
     const content = this.#contents.get(digest);
     if (!content) return;
     const owners = new Set([...content.owners].filter((other) => other !== owner));
-    this.#contents.set(digest, { ...content, owners, unmarkedMs: owners.size > 0 ? undefined : (content.unmarkedMs ?? this.#clock.nowMs()) });
+    this.#contents.set(digest, {
+      ...content,
+      owners,
+      unmarkedMs: owners.size > 0 ? undefined : (content.unmarkedMs ?? this.#clock.nowMs()),
+    });
   }
 
   sweep(graceMs: number): number {
     const untilMs = this.#clock.nowMs() - graceMs;
-    const doomed = [...this.#contents].filter(([, { unmarkedMs }]) => unmarkedMs !== undefined && unmarkedMs <= untilMs);
+    const doomed = [...this.#contents].filter(
+      ([, { unmarkedMs }]) => unmarkedMs !== undefined && unmarkedMs <= untilMs,
+    );
     for (const [digest] of doomed) this.#contents.delete(digest);
     return doomed.length;
   }
@@ -71,7 +79,8 @@ export class MemoryBlobState {
   append(stream: string, offset: number, bytes: Uint8Array): { size: number } {
     const now = this.#streams.get(stream) ?? Buffer.alloc(0);
     const known = now.subarray(offset, offset + bytes.length);
-    if (offset > now.length || !known.equals(bytes.subarray(0, known.length))) throw new AppError("conflict", "Other bytes are there.");
+    if (offset > now.length || !known.equals(bytes.subarray(0, known.length)))
+      throw new AppError("conflict", "Other bytes are there.");
     const next = Buffer.concat([now, bytes.subarray(known.length)]);
     this.#streams.set(stream, next);
     return { size: next.length };

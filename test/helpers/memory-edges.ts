@@ -12,11 +12,18 @@ export class MemoryEdges {
 
   /** `resolve` tells the class an id is of. */
   write(from: Target, { column, operation, value }: Edit, resolve: (id: string) => string): void {
-    const isSame = (edge: ObjectEdge, target?: string) => isFrom(edge, from) && edge.type === column && (target === undefined || edge.target === target);
+    const isSame = (edge: ObjectEdge, target?: string) =>
+      isFrom(edge, from) && edge.type === column && (target === undefined || edge.target === target);
     const ids = idsOf(value);
-    const dropped = operation === "set" ? (edge: ObjectEdge) => isSame(edge) : (edge: ObjectEdge) => ids.some((id) => isSame(edge, id));
+    const dropped =
+      operation === "set"
+        ? (edge: ObjectEdge) => isSame(edge)
+        : (edge: ObjectEdge) => ids.some((id) => isSame(edge, id));
     const kept = this.#edges.filter((edge) => !dropped(edge));
-    const added = operation === "take" ? [] : [...new Set(ids)].map((target) => edge(column, from, { id: target, class: resolve(target) }));
+    const added =
+      operation === "take"
+        ? []
+        : [...new Set(ids)].map((target) => edge(column, from, { id: target, class: resolve(target) }));
     this.#edges = [...kept, ...added];
   }
 
@@ -25,11 +32,24 @@ export class MemoryEdges {
     this.#edges = this.#edges.filter((edge) => !isFrom(edge, object));
   }
 
-  of(refs: readonly ObjectRef[], { direction, type }: EdgeRequest, isThere: (object: Target) => boolean): readonly ObjectEdge[] {
+  of(
+    refs: readonly ObjectRef[],
+    { direction, type }: EdgeRequest,
+    isThere: (object: Target) => boolean,
+  ): readonly ObjectEdge[] {
     return this.#edges.filter((edge) => {
-      const near = direction === "out" ? { id: edge.source, class: edge.sourceClass } : { id: edge.target, class: edge.targetClass };
-      const isAsked = refs.some((ref) => ref.id === near.id && (ref.class ?? near.class) === near.class) && (type ?? edge.type) === edge.type;
-      return isAsked && isThere({ id: edge.source, class: edge.sourceClass }) && isThere({ id: edge.target, class: edge.targetClass });
+      const near =
+        direction === "out"
+          ? { id: edge.source, class: edge.sourceClass }
+          : { id: edge.target, class: edge.targetClass };
+      const isAsked =
+        refs.some((ref) => ref.id === near.id && (ref.class ?? near.class) === near.class) &&
+        (type ?? edge.type) === edge.type;
+      return (
+        isAsked &&
+        isThere({ id: edge.source, class: edge.sourceClass }) &&
+        isThere({ id: edge.target, class: edge.targetClass })
+      );
     });
   }
 }

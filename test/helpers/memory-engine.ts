@@ -39,7 +39,11 @@ export class MemoryDatabase {
   create(name: string): void {
     if (this.#tenants.has(name)) return;
     const clock = this.#clock;
-    this.#tenants.set(name, { kv: new MemoryKvState(clock), objects: new MemoryObjectState(clock), blobs: new MemoryBlobState(clock) });
+    this.#tenants.set(name, {
+      kv: new MemoryKvState(clock),
+      objects: new MemoryObjectState(clock),
+      blobs: new MemoryBlobState(clock),
+    });
   }
 
   drop(name: string): void {

@@ -1,10 +1,26 @@
 import { AppError } from "../../common/errors.ts";
 import {
-  KV_KEY_MAX_BYTES, KV_LEASE_MAX_MS, KV_LEASE_MIN_MS, KV_PAGE_MAX_ENTRIES, KV_TXN_MAX_OPERATIONS, KV_VALUE_MAX_BYTES,
+  KV_KEY_MAX_BYTES,
+  KV_LEASE_MAX_MS,
+  KV_LEASE_MIN_MS,
+  KV_PAGE_MAX_ENTRIES,
+  KV_TXN_MAX_OPERATIONS,
+  KV_VALUE_MAX_BYTES,
 } from "../../common/limits.ts";
 import type { Clock } from "../../common/time.ts";
 import type {
-  KvCondition, KvEntry, KvEvent, KvLease, KvListOptions, KvOperation, KvPage, KvPutOptions, KvStore, KvTxn, KvWatchOptions, KvWriteResult,
+  KvCondition,
+  KvEntry,
+  KvEvent,
+  KvLease,
+  KvListOptions,
+  KvOperation,
+  KvPage,
+  KvPutOptions,
+  KvStore,
+  KvTxn,
+  KvWatchOptions,
+  KvWriteResult,
 } from "../../controller/store/kv.ts";
 import type { StoreCall } from "./memory-call.ts";
 
@@ -47,13 +63,20 @@ export class MemoryKvState {
 
   list(prefix: string, options: KvListOptions): KvPage {
     const limit = options.limit ?? KV_PAGE_MAX_ENTRIES;
-    if (!(Number.isInteger(limit) && limit >= 1 && limit <= KV_PAGE_MAX_ENTRIES)) throw new AppError("invalid", `A page has 1 to ${KV_PAGE_MAX_ENTRIES} entries.`);
-    const keys = [...this.#entries.keys()].filter((key) => key.startsWith(prefix) && (options.after === undefined || byBytes(key, options.after) > 0));
+    if (!(Number.isInteger(limit) && limit >= 1 && limit <= KV_PAGE_MAX_ENTRIES))
+      throw new AppError("invalid", `A page has 1 to ${KV_PAGE_MAX_ENTRIES} entries.`);
+    const keys = [...this.#entries.keys()].filter(
+      (key) => key.startsWith(prefix) && (options.after === undefined || byBytes(key, options.after) > 0),
+    );
     keys.sort(byBytes);
     const page = keys.slice(0, limit);
     const entries = page.flatMap((key) => this.#entries.get(key) ?? []);
     const last = page.at(-1);
-    return { entries, revision: this.#revision, ...(page.length < keys.length && last !== undefined ? { next: last } : {}) };
+    return {
+      entries,
+      revision: this.#revision,
+      ...(page.length < keys.length && last !== undefined ? { next: last } : {}),
+    };
   }
 
   single(operation: KvOperation, ifRevision: number | undefined): KvWriteResult {
@@ -71,7 +94,8 @@ export class MemoryKvState {
 
   /** Events under the prefix after that revision, and how far this reaches. */
   eventsAfter(sinceRevision: number, prefix: string): { events: readonly KvEvent[]; revision: number } {
-    if (sinceRevision < this.#compacted) throw new AppError("compacted", "The history of changes does not reach back that far.");
+    if (sinceRevision < this.#compacted)
+      throw new AppError("compacted", "The history of changes does not reach back that far.");
     const events = this.#events.filter((event) => revisionOf(event) > sinceRevision && keyOf(event).startsWith(prefix));
     return { events, revision: this.#revision };
   }
@@ -96,7 +120,8 @@ export class MemoryKvState {
   }
 
   grant(ttlMs: number): string {
-    if (!(ttlMs >= KV_LEASE_MIN_MS && ttlMs <= KV_LEASE_MAX_MS)) throw new AppError("invalid", `A lease lasts from ${KV_LEASE_MIN_MS} to ${KV_LEASE_MAX_MS} ms.`);
+    if (!(ttlMs >= KV_LEASE_MIN_MS && ttlMs <= KV_LEASE_MAX_MS))
+      throw new AppError("invalid", `A lease lasts from ${KV_LEASE_MIN_MS} to ${KV_LEASE_MAX_MS} ms.`);
     const id = `lease-${++this.#granted}`;
     this.#leases.set(id, { ttlMs, endsMs: this.#clock.monotonicMs() + ttlMs });
     this.#watchLease(id, ttlMs);
@@ -134,7 +159,8 @@ export class MemoryKvState {
 
   #apply(operations: readonly KvOperation[]): number {
     for (const operation of operations) {
-      if (operation.kind === "put" && operation.lease !== undefined && !this.#leases.has(operation.lease)) throw noLease(operation.lease);
+      if (operation.kind === "put" && operation.lease !== undefined && !this.#leases.has(operation.lease))
+        throw noLease(operation.lease);
     }
     const revision = this.#revision + 1;
     const events = operations.flatMap((operation) => this.#applyOne(operation, revision) ?? []);
@@ -149,7 +175,12 @@ export class MemoryKvState {
     const { key } = operation;
     const current = this.#entries.get(key);
     if (operation.kind === "delete") return this.#entries.delete(key) ? { kind: "delete", key, revision } : undefined;
-    const bare = { key, value: new Uint8Array(operation.value), createRevision: current?.createRevision ?? revision, revision };
+    const bare = {
+      key,
+      value: new Uint8Array(operation.value),
+      createRevision: current?.createRevision ?? revision,
+      revision,
+    };
     const entry: KvEntry = operation.lease === undefined ? bare : { ...bare, lease: operation.lease };
     this.#entries.set(key, entry);
     return { kind: "put", entry };
@@ -180,7 +211,12 @@ export class MemoryKvStore implements KvStore {
   }
 
   put(key: string, value: Uint8Array, options: KvPutOptions = {}): Promise<KvWriteResult> {
-    const operation: KvOperation = { kind: "put", key, value: new Uint8Array(value), ...(options.lease === undefined ? {} : { lease: options.lease }) };
+    const operation: KvOperation = {
+      kind: "put",
+      key,
+      value: new Uint8Array(value),
+      ...(options.lease === undefined ? {} : { lease: options.lease }),
+    };
     return this.#call.write(`kv.put ${key}`, () => this.#state.single(operation, options.ifRevision));
   }
 
@@ -210,7 +246,14 @@ export class MemoryKvStore implements KvStore {
   async lease(ttlMs: number): Promise<KvLease> {
     const askedMs = this.#clock.monotonicMs();
     const id = await this.#call.write("kv.lease", () => this.#state.grant(ttlMs));
-    return new HeldLease({ id, ttlMs, untilMs: askedMs + ttlMs, state: this.#state, call: this.#call, clock: this.#clock });
+    return new HeldLease({
+      id,
+      ttlMs,
+      untilMs: askedMs + ttlMs,
+      state: this.#state,
+      call: this.#call,
+      clock: this.#clock,
+    });
   }
 }
 
@@ -298,12 +341,15 @@ function checkKey(key: string): void {
 
 function checkOperation(operation: KvOperation): void {
   checkKey(operation.key);
-  if (operation.kind === "put" && operation.value.length > KV_VALUE_MAX_BYTES) throw new AppError("too_large", "The value is too large.");
+  if (operation.kind === "put" && operation.value.length > KV_VALUE_MAX_BYTES)
+    throw new AppError("too_large", "The value is too large.");
 }
 
 function checkTxn(request: KvTxn): void {
-  if (request.if.length + request.then.length > KV_TXN_MAX_OPERATIONS) throw new AppError("too_large", "The transaction has too many parts.");
+  if (request.if.length + request.then.length > KV_TXN_MAX_OPERATIONS)
+    throw new AppError("too_large", "The transaction has too many parts.");
   for (const { key } of request.if) checkKey(key);
   for (const operation of request.then) checkOperation(operation);
-  if (new Set(request.then.map(({ key }) => key)).size !== request.then.length) throw new AppError("invalid", "A transaction writes each key at most once.");
+  if (new Set(request.then.map(({ key }) => key)).size !== request.then.length)
+    throw new AppError("invalid", "A transaction writes each key at most once.");
 }

@@ -9,7 +9,22 @@ import { decodeEntity, encodeEntity } from "../../controller/store/embedded/enti
 import { EntityState } from "../../controller/store/embedded/entity-state.ts";
 import { indexedTerms } from "../../controller/store/terms.ts";
 import type {
-  Cells, Edge, EdgeEnd, Entity, EntityChange, EntityKey, EntityTrace, EntityVersion, FindRequest, ObjectStore, Page, PageRequest, StoredCell, StoredRecord, TimelineRequest, TimeRangeUs,
+  Cells,
+  Edge,
+  EdgeEnd,
+  Entity,
+  EntityChange,
+  EntityKey,
+  EntityTrace,
+  EntityVersion,
+  FindRequest,
+  ObjectStore,
+  Page,
+  PageRequest,
+  StoredCell,
+  StoredRecord,
+  TimelineRequest,
+  TimeRangeUs,
 } from "../../controller/store/objects.ts";
 import type { StoreCall } from "./memory-call.ts";
 
@@ -45,7 +60,12 @@ export class MemoryObjectState {
   fork(clock: Clock): MemoryObjectState {
     const copy = new MemoryObjectState(clock);
     for (const [name, { key, state, edges, versions }] of this.#entities) {
-      copy.#entities.set(name, { key, state: decodeEntity(encodeEntity(state)), edges: new Map(edges), versions: new Map(versions) });
+      copy.#entities.set(name, {
+        key,
+        state: decodeEntity(encodeEntity(state)),
+        edges: new Map(edges),
+        versions: new Map(versions),
+      });
     }
     for (const [cid, records] of this.#records) copy.#records.set(cid, new Map(records));
     return copy;
@@ -74,11 +94,17 @@ export class MemoryObjectState {
     if (kept === undefined) return { entity: undefined, lastUs: 0, leftover: NO_CELLS };
     const entity = this.#visible(kept);
     const lastUs = Math.max(kept.state.deathUs, kept.state.lastUs());
-    return { entity, lastUs: entity?.lastUs ?? lastUs, leftover: entity === undefined ? cellsOf(kept.state) : NO_CELLS };
+    return {
+      entity,
+      lastUs: entity?.lastUs ?? lastUs,
+      leftover: entity === undefined ? cellsOf(kept.state) : NO_CELLS,
+    };
   }
 
   /** Living entities in the order of their names. */
-  living(accepts: (entity: Entity, state: EntityState) => boolean): readonly (readonly [name: string, entity: Entity])[] {
+  living(
+    accepts: (entity: Entity, state: EntityState) => boolean,
+  ): readonly (readonly [name: string, entity: Entity])[] {
     const names = [...this.#entities.keys()].sort();
     return names.flatMap((name) => {
       const kept = this.#entities.get(name);
@@ -92,17 +118,26 @@ export class MemoryObjectState {
     const nowMs = this.#clock.nowMs();
     const kept = this.#entities.get(nameOf(key));
     const alive = [...(kept?.versions.values() ?? [])].filter(
-      ({ timeUs, expiresAtMs }) => timeUs >= fromUs && timeUs <= toUs && timeUs > (kept?.state.forgottenUs ?? 0) && !over(expiresAtMs, nowMs),
+      ({ timeUs, expiresAtMs }) =>
+        timeUs >= fromUs && timeUs <= toUs && timeUs > (kept?.state.forgottenUs ?? 0) && !over(expiresAtMs, nowMs),
     );
     return alive.sort((a, b) => b.timeUs - a.timeUs);
   }
 
-  edges(key: EntityKey, direction: "out" | "in", type: string | undefined): readonly (readonly [name: string, edge: Edge])[] {
+  edges(
+    key: EntityKey,
+    direction: "out" | "in",
+    type: string | undefined,
+  ): readonly (readonly [name: string, edge: Edge])[] {
     const sources = direction === "out" ? [this.#entities.get(nameOf(key))] : [...this.#entities.values()];
     const found = sources.flatMap((kept) => (kept && this.#visible(kept) ? this.#edgesOf(kept) : []));
     const target = nameOf(key);
-    const wanted = found.filter((edge) => (type === undefined || edge.type === type) && (direction === "out" || nameOf(edge.to) === target));
-    return wanted.map((edge) => [`${nameOf(edge.from)}\u0000${edgeName(edge)}`, edge] as const).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
+    const wanted = found.filter(
+      (edge) => (type === undefined || edge.type === type) && (direction === "out" || nameOf(edge.to) === target),
+    );
+    return wanted
+      .map((edge) => [`${nameOf(edge.from)}\u0000${edgeName(edge)}`, edge] as const)
+      .sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
   }
 
   append(records: readonly StoredRecord[]): void {
@@ -128,7 +163,9 @@ export class MemoryObjectState {
     return ids.flatMap((id) => {
       const record = this.record({ cid, id });
       const timeMs = ulidTimeMs(id) ?? 0;
-      return record && timeMs >= fromMs && timeMs < toMs && wanted.every((term) => record.terms.includes(term)) ? [record] : [];
+      return record && timeMs >= fromMs && timeMs < toMs && wanted.every((term) => record.terms.includes(term))
+        ? [record]
+        : [];
     });
   }
 
@@ -167,7 +204,11 @@ export class MemoryObjectStore implements ObjectStore {
   async change(changes: readonly EntityChange[]): Promise<void> {
     checkBatch(changes.length);
     changes.forEach(checkChange);
-    await this.#call.write("objects.change", () => this.#state.change(changes), (count) => this.#state.change(changes.slice(0, count(changes.length))));
+    await this.#call.write(
+      "objects.change",
+      () => this.#state.change(changes),
+      (count) => this.#state.change(changes.slice(0, count(changes.length))),
+    );
   }
 
   get(keys: readonly EntityKey[]): Promise<readonly (Entity | undefined)[]> {
@@ -182,7 +223,8 @@ export class MemoryObjectStore implements ObjectStore {
     checkFind(request);
     const terms = indexedTerms(request.terms);
     const fits = (entity: Entity, state: EntityState): boolean =>
-      terms.every((term) => state.terms.get(term)?.value === true) && (request.ranges ?? []).every((range) => within(entity.numbers[range.slot], range));
+      terms.every((term) => state.terms.get(term)?.value === true) &&
+      (request.ranges ?? []).every((range) => within(entity.numbers[range.slot], range));
     return this.#page(["find", request.terms, request.ranges ?? []], page, () => this.#state.living(fits));
   }
 
@@ -192,23 +234,35 @@ export class MemoryObjectStore implements ObjectStore {
 
   async history(key: EntityKey, range: TimeRangeUs, page: PageRequest): Promise<Page<EntityVersion>> {
     return this.#page(["history", key, range], page, () =>
-      this.#state.versions(key, range).map(({ timeUs, value }) => [String(1e16 - timeUs).padStart(17, "0"), { timeUs, value }] as const),
+      this.#state
+        .versions(key, range)
+        .map(({ timeUs, value }) => [String(1e16 - timeUs).padStart(17, "0"), { timeUs, value }] as const),
     );
   }
 
-  async edges(key: EntityKey, direction: "out" | "in", { type, ...page }: PageRequest & { readonly type?: string }): Promise<Page<Edge>> {
+  async edges(
+    key: EntityKey,
+    direction: "out" | "in",
+    { type, ...page }: PageRequest & { readonly type?: string },
+  ): Promise<Page<Edge>> {
     return this.#page(["edges", key, direction, type ?? ""], page, () => this.#state.edges(key, direction, type));
   }
 
   async append(records: readonly StoredRecord[]): Promise<void> {
     checkBatch(records.length);
     records.forEach(checkRecord);
-    await this.#call.write("objects.append", () => this.#state.append(records), (count) => this.#state.append(records.slice(0, count(records.length))));
+    await this.#call.write(
+      "objects.append",
+      () => this.#state.append(records),
+      (count) => this.#state.append(records.slice(0, count(records.length))),
+    );
   }
 
   async timeline(request: TimelineRequest, page: PageRequest): Promise<Page<StoredRecord>> {
     // Newest first: what comes later has the smaller id, so places are counted from the other end.
-    return this.#page(["timeline", request], page, () => this.#state.timeline(request).map((record) => [descending(record.id), record] as const));
+    return this.#page(["timeline", request], page, () =>
+      this.#state.timeline(request).map((record) => [descending(record.id), record] as const),
+    );
   }
 
   getRecords(keys: readonly EntityKey[]): Promise<readonly (StoredRecord | undefined)[]> {
@@ -220,7 +274,11 @@ export class MemoryObjectStore implements ObjectStore {
   }
 
   /** Items after the cursor's place, in the order of their places. */
-  async #page<T>(request: readonly unknown[], page: PageRequest, read: () => readonly (readonly [place: string, item: T])[]): Promise<Page<T>> {
+  async #page<T>(
+    request: readonly unknown[],
+    page: PageRequest,
+    read: () => readonly (readonly [place: string, item: T])[],
+  ): Promise<Page<T>> {
     const cursors = new Cursors(request);
     const after = cursors.read(page);
     const place = after && Buffer.from(after).toString();
@@ -229,7 +287,9 @@ export class MemoryObjectStore implements ObjectStore {
       const items = rest.slice(0, page.limit);
       const last = items.at(-1)?.[0];
       const answer = { items: items.map(([, item]) => item) };
-      return rest.length > items.length && last !== undefined ? { ...answer, cursor: cursors.write(Buffer.from(last)) } : answer;
+      return rest.length > items.length && last !== undefined
+        ? { ...answer, cursor: cursors.write(Buffer.from(last)) }
+        : answer;
     });
   }
 }
@@ -258,14 +318,19 @@ function mergeEdge(edges: Map<string, EdgeMark>, incoming: EdgeMark): void {
 function edgeWins(incoming: EdgeMark, current: EdgeMark): boolean {
   if (incoming.timeUs !== current.timeUs) return incoming.timeUs > current.timeUs;
   if (!current.present) return false;
-  return !incoming.present || Buffer.compare(incoming.end.value ?? Buffer.alloc(0), current.end.value ?? Buffer.alloc(0)) > 0;
+  return (
+    !incoming.present || Buffer.compare(incoming.end.value ?? Buffer.alloc(0), current.end.value ?? Buffer.alloc(0)) > 0
+  );
 }
 
 function over(expiresAtMs: number, nowMs: number): boolean {
   return expiresAtMs > 0 && expiresAtMs <= nowMs;
 }
 
-function within(value: number | undefined, { from = -Infinity, to = Infinity }: { readonly from?: number; readonly to?: number }): boolean {
+function within(
+  value: number | undefined,
+  { from = -Infinity, to = Infinity }: { readonly from?: number; readonly to?: number },
+): boolean {
   return value !== undefined && value >= from && value <= to;
 }
 

@@ -2,9 +2,29 @@ import { createHash } from "node:crypto";
 import { AppError } from "../../common/errors.ts";
 import type { Row, Value } from "../../common/value.ts";
 import {
-  canonicalText, canonicalValue, type ClassCatalog, type ClassChange, type ClassGuard, type ClassOptions, type ClassSpec, type ClassView, type Column,
-  type EdgeRequest, type EdgeType, type Edit, type IndexStatus, type NewRecord, type ObjectChangeEvent, type ObjectEdge, type ObjectRef, type ObjectRow, type Objects, type Pushdown, type ReadPlan,
-  type ReadRequest, type SystemClass,
+  canonicalText,
+  canonicalValue,
+  type ClassCatalog,
+  type ClassChange,
+  type ClassGuard,
+  type ClassOptions,
+  type ClassSpec,
+  type ClassView,
+  type Column,
+  type EdgeRequest,
+  type EdgeType,
+  type Edit,
+  type IndexStatus,
+  type NewRecord,
+  type ObjectChangeEvent,
+  type ObjectEdge,
+  type ObjectRef,
+  type ObjectRow,
+  type Objects,
+  type Pushdown,
+  type ReadPlan,
+  type ReadRequest,
+  type SystemClass,
 } from "../../controller/areas/objects/index.ts";
 import { classAccess, type Principal, requirePermission } from "../../controller/areas/permissions/index.ts";
 import { withEdits } from "../../controller/areas/query/edits.ts";
@@ -19,7 +39,10 @@ export interface MemoryObjectsOptions {
 }
 
 interface Tenant {
-  readonly specs: Map<string, ClassSpec & { readonly cid: number; readonly guard?: ClassGuard; readonly modifiedAtMs: number }>;
+  readonly specs: Map<
+    string,
+    ClassSpec & { readonly cid: number; readonly guard?: ClassGuard; readonly modifiedAtMs: number }
+  >;
   readonly edgeTypes: Map<string, EdgeType>;
   readonly edges: MemoryEdges;
   /** By class path, then by whole id. */
@@ -45,7 +68,8 @@ export class MemoryObjects implements Objects {
   catalog(principal: Principal): Promise<ClassCatalog> {
     const tenant = this.#tenant(principal);
     const views = [...tenant.views.values()];
-    const below = (path: string) => views.filter((view) => path === "/" || view.path === path || view.path.startsWith(`${path}/`));
+    const below = (path: string) =>
+      views.filter((view) => path === "/" || view.path === path || view.path.startsWith(`${path}/`));
     return Promise.resolve({
       revision: views.length,
       get: (path) => tenant.views.get(path),
@@ -57,7 +81,11 @@ export class MemoryObjects implements Objects {
     });
   }
 
-  createClass(principal: Principal, spec: ClassSpec, options: { readonly ifNotExists?: boolean } = {}): Promise<ClassView> {
+  createClass(
+    principal: Principal,
+    spec: ClassSpec,
+    options: { readonly ifNotExists?: boolean } = {},
+  ): Promise<ClassView> {
     requirePermission(principal, "objects:write");
     const tenant = this.#tenant(principal);
     const known = tenant.views.get(spec.path);
@@ -80,16 +108,22 @@ export class MemoryObjects implements Objects {
     requirePermission(principal, "objects:write");
     const tenant = this.#tenant(principal);
     if (!tenant.specs.has(path)) return options.ifExists ? Promise.resolve() : Promise.reject(notFound(path));
-    const isUsed = (tenant.rows.get(path)?.size ?? 0) > 0 || [...tenant.specs.keys()].some((other) => other.startsWith(`${path}/`));
+    const isUsed =
+      (tenant.rows.get(path)?.size ?? 0) > 0 || [...tenant.specs.keys()].some((other) => other.startsWith(`${path}/`));
     if (isUsed) throw new AppError("conflict", "[Valid]: Class Has Data or Version Data, Can't Drop.");
     tenant.specs.delete(path);
     tenant.views.delete(path);
     return Promise.resolve();
   }
 
-  createEdgeType(principal: Principal, type: EdgeType, options: { readonly ifNotExists?: boolean } = {}): Promise<void> {
+  createEdgeType(
+    principal: Principal,
+    type: EdgeType,
+    options: { readonly ifNotExists?: boolean } = {},
+  ): Promise<void> {
     const { edgeTypes } = this.#tenant(principal);
-    if (edgeTypes.has(type.name) && !options.ifNotExists) throw new AppError("conflict", `[Valid] edge type ${type.name} exists.`);
+    if (edgeTypes.has(type.name) && !options.ifNotExists)
+      throw new AppError("conflict", `[Valid] edge type ${type.name} exists.`);
     if (!edgeTypes.has(type.name)) edgeTypes.set(type.name, type);
     return Promise.resolve();
   }
@@ -100,9 +134,14 @@ export class MemoryObjects implements Objects {
     return Promise.resolve();
   }
 
-  async *edges(principal: Principal, refs: readonly ObjectRef[], request: EdgeRequest): AsyncIterable<readonly ObjectEdge[]> {
+  async *edges(
+    principal: Principal,
+    refs: readonly ObjectRef[],
+    request: EdgeRequest,
+  ): AsyncIterable<readonly ObjectEdge[]> {
     const { edges, edgeTypes } = this.#tenant(principal);
-    const isThere = (one: Required<ObjectRef>) => classAccess(principal, one.class).readable && this.#table(principal, one.class).has(one.id);
+    const isThere = (one: Required<ObjectRef>) =>
+      classAccess(principal, one.class).readable && this.#table(principal, one.class).has(one.id);
     yield await Promise.resolve(edges.of(refs, request, isThere).filter((edge) => edgeTypes.has(edge.type)));
   }
 
@@ -119,14 +158,24 @@ export class MemoryObjects implements Objects {
     this.#system.push(definition);
   }
 
-  insert(principal: Principal, path: string, rows: readonly Row[], options: { readonly atMs?: number } = {}): Promise<readonly string[]> {
+  insert(
+    principal: Principal,
+    path: string,
+    rows: readonly Row[],
+    options: { readonly atMs?: number } = {},
+  ): Promise<readonly string[]> {
     const view = this.#writable(principal, path);
     const isRelation = (name: string) => view.column(name) === undefined && this.#tenant(principal).edgeTypes.has(name);
-    const values = rows.map((row) => canonicalRow(view, Object.fromEntries(Object.entries(row).filter(([name]) => !isRelation(name)))));
-    const ids = values.map((row, index) => this.#put(principal, view, { values: row, id: this.#idOf(view, rows[index] ?? {}, row), atMs: options.atMs }));
+    const values = rows.map((row) =>
+      canonicalRow(view, Object.fromEntries(Object.entries(row).filter(([name]) => !isRelation(name)))),
+    );
+    const ids = values.map((row, index) =>
+      this.#put(principal, view, { values: row, id: this.#idOf(view, rows[index] ?? {}, row), atMs: options.atMs }),
+    );
     for (const [index, id] of ids.entries()) {
       const relations = Object.entries(rows[index] ?? {}).filter(([name]) => isRelation(name));
-      for (const [column, value] of relations) this.#relate(principal, { id, class: view.path }, { column, operation: "set", value });
+      for (const [column, value] of relations)
+        this.#relate(principal, { id, class: view.path }, { column, operation: "set", value });
     }
     return Promise.resolve(ids);
   }
@@ -146,7 +195,11 @@ export class MemoryObjects implements Objects {
     const view = this.#writable(principal, path);
     return Promise.resolve(
       records.map(({ values, timeMs, identity }) =>
-        this.#put(principal, view, { values: canonicalRow(view, values), id: `${view.label}:${timeMs}-${digest(identity)}`, atMs: timeMs }),
+        this.#put(principal, view, {
+          values: canonicalRow(view, values),
+          id: `${view.label}:${timeMs}-${digest(identity)}`,
+          atMs: timeMs,
+        }),
       ),
     );
   }
@@ -156,10 +209,15 @@ export class MemoryObjects implements Objects {
     if (!row) return Promise.resolve(false);
     const view = this.#writable(principal, row.class.path);
     const { edgeTypes } = this.#tenant(principal);
-    for (const edit of edits) if (!view.column(edit.column) && !edgeTypes.has(edit.column)) throw new AppError("not_found", `Field ${edit.column} Not Exist`);
+    for (const edit of edits)
+      if (!view.column(edit.column) && !edgeTypes.has(edit.column))
+        throw new AppError("not_found", `Field ${edit.column} Not Exist`);
     const isRelation = (edit: Edit) => view.column(edit.column) === undefined;
     for (const edit of edits.filter(isRelation)) this.#relate(principal, { id: row.id, class: view.path }, edit);
-    const values = withEdits(row, edits.filter((edit) => !isRelation(edit)));
+    const values = withEdits(
+      row,
+      edits.filter((edit) => !isRelation(edit)),
+    );
     this.#table(principal, view.path).set(row.id, { ...row, values, vtimeMs: this.#now() });
     return Promise.resolve(true);
   }
@@ -199,7 +257,10 @@ export class MemoryObjects implements Objects {
     const { views } = this.#tenant(principal);
     const paths = request.subtree ? [...views.keys()].filter((path) => isBelow(path, request.class)) : [request.class];
     const all = paths.flatMap((path) => [...this.#table(principal, path).values()]);
-    const kept = all.filter((row) => !(request.ids && !request.ids.includes(row.id)) && (!this.#options.narrows || fits(row, request.where ?? [])));
+    const kept = all.filter(
+      (row) =>
+        !(request.ids && !request.ids.includes(row.id)) && (!this.#options.narrows || fits(row, request.where ?? [])),
+    );
     if (request.newestFirst) kept.sort((left, right) => right.vtimeMs - left.vtimeMs || (left.id < right.id ? 1 : -1));
     const size = this.#options.pageSize ?? 3;
     for (let at = 0; at < kept.length; at += size) {
@@ -219,9 +280,20 @@ export class MemoryObjects implements Objects {
   #tenant(principal: Principal): Tenant {
     const known = this.#tenants.get(principal.tenant);
     if (known) return known;
-    const tenant: Tenant = { specs: new Map(), edgeTypes: new Map(), edges: new MemoryEdges(), rows: new Map(), numbers: new Map(), views: new Map() };
+    const tenant: Tenant = {
+      specs: new Map(),
+      edgeTypes: new Map(),
+      edges: new MemoryEdges(),
+      rows: new Map(),
+      numbers: new Map(),
+      views: new Map(),
+    };
     this.#tenants.set(principal.tenant, tenant);
-    const root: ClassSpec = { path: principal.ospace, columns: [{ name: "tags", type: "set", elements: ["varchar"] }], indexes: ["tags"] };
+    const root: ClassSpec = {
+      path: principal.ospace,
+      columns: [{ name: "tags", type: "set", elements: ["varchar"] }],
+      indexes: ["tags"],
+    };
     for (const spec of [root, ...this.#system.map((one) => ({ ...one, path: `${principal.ospace}${one.path}` }))]) {
       tenant.specs.set(spec.path, { ...spec, cid: tenant.specs.size + 1, modifiedAtMs: this.#now() });
       this.#rebuilt(tenant, spec.path);
@@ -255,7 +327,8 @@ export class MemoryObjects implements Objects {
   #writable(principal: Principal, path: string): ClassView {
     const view = this.#tenant(principal).views.get(path);
     if (!view) throw notFound(path);
-    if (!classAccess(principal, path).writable) throw new AppError("denied", `${principal.user} may not write ${path}.`);
+    if (!classAccess(principal, path).writable)
+      throw new AppError("denied", `${principal.user} may not write ${path}.`);
     return view;
   }
 
@@ -270,11 +343,21 @@ export class MemoryObjects implements Objects {
     return `${view.label}:${view.options.keyMode === "md5" ? digest(text) : text}`;
   }
 
-  #put(principal: Principal, view: ClassView, row: { readonly id: string; readonly values: Row; readonly atMs: number | undefined }): string {
+  #put(
+    principal: Principal,
+    view: ClassView,
+    row: { readonly id: string; readonly values: Row; readonly atMs: number | undefined },
+  ): string {
     const table = this.#table(principal, view.path);
     const old = table.get(row.id);
     const vtimeMs = row.atMs ?? this.#now();
-    table.set(row.id, { id: row.id, class: view, values: { ...old?.values, ...row.values }, vtimeMs, ctimeMs: old?.ctimeMs ?? vtimeMs });
+    table.set(row.id, {
+      id: row.id,
+      class: view,
+      values: { ...old?.values, ...row.values },
+      vtimeMs,
+      ctimeMs: old?.ctimeMs ?? vtimeMs,
+    });
     return row.id;
   }
 
@@ -286,13 +369,22 @@ export class MemoryObjects implements Objects {
 }
 
 const DEFAULT_OPTIONS: ClassOptions = {
-  keyMode: "uuid", ttlSeconds: undefined, version: false, autosearch: false, alias: undefined, nickname: undefined, remedy: undefined, hints: {},
+  keyMode: "uuid",
+  ttlSeconds: undefined,
+  version: false,
+  autosearch: false,
+  alias: undefined,
+  nickname: undefined,
+  remedy: undefined,
+  hints: {},
 };
 
 function viewOf(path: string, tenant: Tenant): ClassView {
   const spec = tenant.specs.get(path);
   if (!spec) throw notFound(path);
-  const lineage = [...tenant.specs.values()].filter((one) => isBelow(path, one.path)).sort((a, b) => a.path.length - b.path.length);
+  const lineage = [...tenant.specs.values()]
+    .filter((one) => isBelow(path, one.path))
+    .sort((a, b) => a.path.length - b.path.length);
   const keys = [...new Set(lineage.flatMap((one) => one.keys ?? []))];
   const indexes = new Set(lineage.flatMap((one) => one.indexes ?? []));
   const columns = new Map<string, Column>();
@@ -302,7 +394,13 @@ function viewOf(path: string, tenant: Tenant): ClassView {
       const name = `${one.path} ${column.name}`;
       const number = tenant.numbers.get(name) ?? tenant.numbers.size + 1;
       tenant.numbers.set(name, number);
-      columns.set(column.name, { ...column, number, definedBy: one.path, indexed: indexes.has(column.name), key: keys.includes(column.name) });
+      columns.set(column.name, {
+        ...column,
+        number,
+        definedBy: one.path,
+        indexed: indexes.has(column.name),
+        key: keys.includes(column.name),
+      });
     }
   }
   return {
@@ -356,7 +454,12 @@ function fits(row: ObjectRow, where: readonly Pushdown[]): boolean {
   return where.every((pushdown) => {
     if (pushdown.kind === "words") return true;
     if (pushdown.kind === "equals") return equalsOne(row.values[pushdown.column], pushdown.values);
-    const number = pushdown.column === "vtime" ? row.vtimeMs : pushdown.column === "ctime" ? row.ctimeMs : row.values[pushdown.column];
+    const number =
+      pushdown.column === "vtime"
+        ? row.vtimeMs
+        : pushdown.column === "ctime"
+          ? row.ctimeMs
+          : row.values[pushdown.column];
     if (number === undefined || number === null) return false;
     return Number(number) >= (pushdown.from ?? -Infinity) && Number(number) <= (pushdown.to ?? Infinity);
   });
@@ -364,7 +467,11 @@ function fits(row: ObjectRow, where: readonly Pushdown[]): boolean {
 
 function equalsOne(value: Value | undefined, wanted: readonly Value[]): boolean {
   if (value === undefined || value === null) return false;
-  const own = Array.isArray(value) ? (value as readonly Value[]) : typeof value === "object" ? Object.keys(value) : [value];
+  const own = Array.isArray(value)
+    ? (value as readonly Value[])
+    : typeof value === "object"
+      ? Object.keys(value)
+      : [value];
   const texts = new Set(wanted.map(canonicalText));
   return own.some((element) => texts.has(canonicalText(element)));
 }

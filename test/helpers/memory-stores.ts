@@ -24,7 +24,10 @@ export class MemoryStores implements Stores {
   }
 
   keys(tenant: string, prefix: string): readonly string[] {
-    return this.#database.tenant(tenant).kv.list(prefix, {}).entries.map(({ key }) => key);
+    return this.#database
+      .tenant(tenant)
+      .kv.list(prefix, {})
+      .entries.map(({ key }) => key);
   }
 
   /** Contents somebody marks. */

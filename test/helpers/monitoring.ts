@@ -1,4 +1,9 @@
-import { DeploymentService, DepotService, depotRoutes, registerDepotClasses } from "../../controller/areas/depots/index.ts";
+import {
+  DeploymentService,
+  DepotService,
+  depotRoutes,
+  registerDepotClasses,
+} from "../../controller/areas/depots/index.ts";
 import type { CommandOutcome, DispatchOptions, HostCommand, Hosts } from "../../controller/areas/hosts/index.ts";
 import { jobRoutes, JobRuns, JobService, registerJobClasses } from "../../controller/areas/jobs/index.ts";
 import type { Notification } from "../../controller/areas/notifications/index.ts";
@@ -20,10 +25,23 @@ export class ScriptedHosts implements Pick<Hosts, "dispatch" | "noteDepot" | "ex
   readonly refreshed: string[] = [];
   behaviour: (host: string, command: HostCommand, options: DispatchOptions) => Partial<CommandOutcome> = () => ({});
 
-  async dispatch(_principal: unknown, host: string, command: HostCommand, options: DispatchOptions): Promise<CommandOutcome> {
+  async dispatch(
+    _principal: unknown,
+    host: string,
+    command: HostCommand,
+    options: DispatchOptions,
+  ): Promise<CommandOutcome> {
     if (!(await this.exists(undefined, host))) throw new AppError("not_found", `There is no host ${host}.`);
     this.sent.push({ host, command });
-    return { host, state: "ok", code: 0, message: "", startedMs: 1, endedMs: Date.now(), ...this.behaviour(host, command, options) };
+    return {
+      host,
+      state: "ok",
+      code: 0,
+      message: "",
+      startedMs: 1,
+      endedMs: Date.now(),
+      ...this.behaviour(host, command, options),
+    };
   }
 
   exists(_principal: unknown, host: string): Promise<boolean> {
@@ -51,20 +69,46 @@ export async function openMonitoring() {
   const depots = new DepotService({ stores: engine, runtime });
   const stored = { outcome: () => Promise.resolve(undefined) };
   const deployments = new DeploymentService({ depots, hosts, stores: engine, stored, objects, notifications, runtime });
-  const rules = { load: (_principal: unknown, key: string) => (key.includes("missing") ? Promise.reject(new AppError("not_found", `There is no rule ${key}.`)) : Promise.resolve({} as Rule)) };
+  const rules = {
+    load: (_principal: unknown, key: string) =>
+      key.includes("missing")
+        ? Promise.reject(new AppError("not_found", `There is no rule ${key}.`))
+        : Promise.resolve({} as Rule),
+  };
   const policies = new PolicyService({ stores: engine, runtime, rules, depots, hosts });
   const jobs = new JobService({ stores: engine, runtime });
-  const runs = new JobRuns({ stores: engine, runtime, jobs, hosts, stored, objects, notifications, controllers: { own: "this", has: () => true } });
+  const runs = new JobRuns({
+    stores: engine,
+    runtime,
+    jobs,
+    hosts,
+    stored,
+    objects,
+    notifications,
+    controllers: { own: "this", has: () => true },
+  });
   registerDepotClasses(objects, depots);
   registerPolicyClasses(objects, policies);
   registerJobClasses(objects, jobs);
   const query = new QueryService({ objects, runtime });
   const audit = { ready: () => Promise.resolve(), write: () => Promise.resolve() };
-  const endpoints = [...depotRoutes(depots, deployments), ...policyRoutes(policies), ...jobRoutes({ jobs, runs, audit })];
+  const endpoints = [
+    ...depotRoutes(depots, deployments),
+    ...policyRoutes(policies),
+    ...jobRoutes({ jobs, runs, audit }),
+  ];
   const http = await openTestHttp({ endpoints });
   return {
-    hosts, depots, policies, jobs, runs, published, http, engine,
-    mql: (text: string, tenant = "matrix"): Promise<readonly Row[]> => query.rows(testPrincipal("administrator", tenant), text),
+    hosts,
+    depots,
+    policies,
+    jobs,
+    runs,
+    published,
+    http,
+    engine,
+    mql: (text: string, tenant = "matrix"): Promise<readonly Row[]> =>
+      query.rows(testPrincipal("administrator", tenant), text),
     change: (text: string) => query.run(testPrincipal(), text),
     async [Symbol.asyncDispose]() {
       await runs.close();
@@ -76,12 +120,20 @@ export async function openMonitoring() {
 }
 
 /** A multipart body as a browser sends it; a value with a name is a file. */
-export async function multipart(fields: readonly (readonly [string, string | { readonly name: string; readonly content: string | Uint8Array<ArrayBuffer> }])[]) {
+export async function multipart(
+  fields: readonly (readonly [
+    string,
+    string | { readonly name: string; readonly content: string | Uint8Array<ArrayBuffer> },
+  ])[],
+) {
   const form = new FormData();
   for (const [name, value] of fields) {
     if (typeof value === "string") form.append(name, value);
     else form.append(name, new Blob([value.content]), value.name);
   }
   const request = new Response(form);
-  return { headers: { "content-type": request.headers.get("content-type") ?? "" }, payload: Buffer.from(await request.arrayBuffer()) };
+  return {
+    headers: { "content-type": request.headers.get("content-type") ?? "" },
+    payload: Buffer.from(await request.arrayBuffer()),
+  };
 }

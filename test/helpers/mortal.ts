@@ -1,5 +1,15 @@
 /** Names of calls that change something, of stores and of the object database. */
-const WRITES: ReadonlySet<string | symbol> = new Set(["put", "txn", "delete", "change", "append", "mark", "unmark", "insert", "ingest"]);
+const WRITES: ReadonlySet<string | symbol> = new Set([
+  "put",
+  "txn",
+  "delete",
+  "change",
+  "append",
+  "mark",
+  "unmark",
+  "insert",
+  "ingest",
+]);
 
 /** A process that dies at one of its writes: that one and all later ones never come back. */
 export class Mortality {

@@ -1,6 +1,29 @@
-import type { Call, ClassRef, Condition, Count, Field, Item, Join, OrderItem, Select, SelectItem, Tail, Union, ValueNode } from "../../common/mql/index.ts";
+import type {
+  Call,
+  ClassRef,
+  Condition,
+  Count,
+  Field,
+  Item,
+  Join,
+  OrderItem,
+  Select,
+  SelectItem,
+  Tail,
+  Union,
+  ValueNode,
+} from "../../common/mql/index.ts";
 import type { Value } from "../../common/value.ts";
-import { COLUMN_NAMES, COLUMN_TYPES, type ColumnName, type Dice, drawnValue, type PlainClass, type PlainRights, type World } from "./mql-world.ts";
+import {
+  COLUMN_NAMES,
+  COLUMN_TYPES,
+  type ColumnName,
+  type Dice,
+  drawnValue,
+  type PlainClass,
+  type PlainRights,
+  type World,
+} from "./mql-world.ts";
 
 const span = { start: 0, end: 0 };
 const OPEN: Tail = { orderBy: [], limit: undefined, offset: undefined, cursor: undefined };
@@ -48,7 +71,9 @@ export class QueryGenerator {
   }
 
   #source(view: PlainClass, tree: readonly PlainClass[], subtree: boolean): Source {
-    const names = COLUMN_NAMES.filter((name) => !this.#rights.hidden.has(name) && tree.some((one) => one.columns.has(name)));
+    const names = COLUMN_NAMES.filter(
+      (name) => !this.#rights.hidden.has(name) && tree.some((one) => one.columns.has(name)),
+    );
     const shared = names.filter((name) => tree.every((one) => one.columns.has(name)));
     return { ref: { kind: "class", path: view.path, subtree, alias: undefined, span }, names, shared };
   }
@@ -57,16 +82,23 @@ export class QueryGenerator {
     const distinct = this.#dice.chance(0.2);
     // Rows that differ only in what has no order, or in whether a column is there, would come in any order.
     const names = distinct ? source.shared.filter(isScalar) : source.names;
-    const items = !distinct && this.#dice.chance(0.15) ? [star()] : this.#items(["class", "id", ...names].map((name) => ({ field: field([name]) })));
+    const items =
+      !distinct && this.#dice.chance(0.15)
+        ? [star()]
+        : this.#items(["class", "id", ...names].map((name) => ({ field: field([name]) })));
     const outputs = items.flatMap((item) => (item.kind === "item" ? [item] : []));
-    const keys = distinct ? outputs.map(output) : [...this.#dice.some(names, 0.3).map((name) => field([name])), field(["id"])];
+    const keys = distinct
+      ? outputs.map(output)
+      : [...this.#dice.some(names, 0.3).map((name) => field([name])), field(["id"])];
     return { ...this.#plain(source), distinct, items, ...this.#tail(keys.filter(isSingle)) };
   }
 
   #grouped(source: Source): Select {
     const groupBy = this.#dice.some(["class", ...source.names.filter(isScalar)], 0.3).map((name) => field([name]));
     const calls = Array.from({ length: 1 + this.#dice.below(3) }, () => this.#call(source.names));
-    const items = [...this.#dice.some(groupBy, 0.8), ...calls].map((value, at): Item => ({ kind: "item", value, alias: this.#dice.chance(0.5) ? `a${at}` : undefined, span }));
+    const items = [...this.#dice.some(groupBy, 0.8), ...calls].map(
+      (value, at): Item => ({ kind: "item", value, alias: this.#dice.chance(0.5) ? `a${at}` : undefined, span }),
+    );
     const having = this.#dice.chance(0.3) ? this.#having(calls) : undefined;
     const keys = [...this.#dice.some(calls, 0.5), ...groupBy];
     return { ...this.#plain(source), items: unlike(items), groupBy, having, ...this.#tail(keys) };
@@ -76,7 +108,14 @@ export class QueryGenerator {
     const parts = Array.from({ length: 2 + this.#dice.below(2) }, () => this.#dice.pick(sources));
     const shared = ["id", "class", ...COLUMN_NAMES.filter((name) => parts.every((part) => part.names.includes(name)))];
     const names = [...new Set(["id", ...this.#dice.some(shared, 0.5)])];
-    const selects = parts.map((part): Select => ({ ...this.#plain(part), asOf: undefined, items: names.map((name) => item(field([name]))), ...OPEN }));
+    const selects = parts.map(
+      (part): Select => ({
+        ...this.#plain(part),
+        asOf: undefined,
+        items: names.map((name) => item(field([name]))),
+        ...OPEN,
+      }),
+    );
     const order = names.filter((name) => isSingle(field([name]))).map((name) => field([name]));
     return { kind: "union", all: this.#dice.chance(0.5), selects, ...this.#tail(order), asOf: this.#asOf(), span };
   }
@@ -89,16 +128,39 @@ export class QueryGenerator {
     const [first, ...others] = tables;
     const joins = others.map((table, at) => this.#join(tables.slice(0, at + 1), table));
     const all = tables.flatMap(({ alias, names }) => ["id", ...names].map((name) => ({ field: field([alias, name]) })));
-    const where = this.#dice.chance(0.6) ? this.#condition(all.map((one) => one.field), 1) : undefined;
+    const where = this.#dice.chance(0.6)
+      ? this.#condition(
+          all.map((one) => one.field),
+          1,
+        )
+      : undefined;
     const ids = tables.map(({ alias }) => field([alias, "id"]));
-    const items = this.#items(all).map((one, at): SelectItem => (one.kind === "item" ? { ...one, alias: `j${at}` } : one));
+    const items = this.#items(all).map(
+      (one, at): SelectItem => (one.kind === "item" ? { ...one, alias: `j${at}` } : one),
+    );
     const from = first?.ref ?? { kind: "class" as const, path: "/", subtree: true, alias: undefined, span };
-    return { ...this.#plain({ ref: from, names: [], shared: [] }), joins, where, items, ...this.#tail([...this.#dice.some(all.map((one) => one.field), 0.1).filter(isSingle), ...ids]) };
+    return {
+      ...this.#plain({ ref: from, names: [], shared: [] }),
+      joins,
+      where,
+      items,
+      ...this.#tail([
+        ...this.#dice
+          .some(
+            all.map((one) => one.field),
+            0.1,
+          )
+          .filter(isSingle),
+        ...ids,
+      ]),
+    };
   }
 
   #join(earlier: readonly (Source & { readonly alias: string })[], own: Source & { readonly alias: string }): Join {
     const partner = this.#dice.pick(earlier);
-    const scalars = own.names.filter((name) => isScalar(name) && partner.names.some((other) => COLUMN_TYPES[other] === COLUMN_TYPES[name]));
+    const scalars = own.names.filter(
+      (name) => isScalar(name) && partner.names.some((other) => COLUMN_TYPES[other] === COLUMN_TYPES[name]),
+    );
     const name = scalars.length > 0 ? this.#dice.pick(scalars) : undefined;
     const others = partner.names.filter((other) => name !== undefined && COLUMN_TYPES[other] === COLUMN_TYPES[name]);
     const left = field([partner.alias, name === undefined ? "id" : this.#dice.pick(others)]);
@@ -108,8 +170,25 @@ export class QueryGenerator {
   }
 
   #plain({ ref, names }: Source): Select {
-    const where = this.#dice.chance(0.75) ? this.#condition(["id", "class", ...names].map((name) => field([name])), 2) : undefined;
-    return { kind: "select", distinct: false, items: [], from: ref, joins: [], asOf: this.#asOf(), where, groupBy: [], having: undefined, ...OPEN, span };
+    const where = this.#dice.chance(0.75)
+      ? this.#condition(
+          ["id", "class", ...names].map((name) => field([name])),
+          2,
+        )
+      : undefined;
+    return {
+      kind: "select",
+      distinct: false,
+      items: [],
+      from: ref,
+      joins: [],
+      asOf: this.#asOf(),
+      where,
+      groupBy: [],
+      having: undefined,
+      ...OPEN,
+      span,
+    };
   }
 
   #asOf(): ValueNode | undefined {
@@ -120,43 +199,76 @@ export class QueryGenerator {
   /** Ordered by all of the keys or by none; a window only of what is ordered, so that the answer is one. */
   #tail(keys: readonly (Field | Call)[]): Tail {
     if (keys.length === 0 || this.#dice.chance(0.4)) return { ...OPEN, limit: number(-1) };
-    const orderBy = keys.map((value): OrderItem => ({ kind: "order", value, descending: this.#dice.chance(0.4), span }));
+    const orderBy = keys.map(
+      (value): OrderItem => ({ kind: "order", value, descending: this.#dice.chance(0.4), span }),
+    );
     const limit = this.#dice.chance(0.5) ? number(this.#dice.below(12)) : number(-1);
-    return { orderBy, limit, offset: this.#dice.chance(0.3) ? number(this.#dice.below(6)) : undefined, cursor: undefined };
+    return {
+      orderBy,
+      limit,
+      offset: this.#dice.chance(0.3) ? number(this.#dice.below(6)) : undefined,
+      cursor: undefined,
+    };
   }
 
   #items(choices: readonly { readonly field: Field }[]): readonly SelectItem[] {
     const chosen = this.#dice.some(choices, 0.4);
-    return (chosen.length > 0 ? chosen : choices.slice(0, 1)).map((one, at) => item(one.field, this.#dice.chance(0.2) ? `a${at}` : undefined));
+    return (chosen.length > 0 ? chosen : choices.slice(0, 1)).map((one, at) =>
+      item(one.field, this.#dice.chance(0.2) ? `a${at}` : undefined),
+    );
   }
 
   #call(names: readonly ColumnName[]): Call {
     const scalars = names.filter(isScalar);
     const numbers = names.filter((name) => NUMBERS.includes(name));
-    const name = this.#dice.pick(["count", "count", ...(scalars.length > 0 ? ["min", "max", "first", "last"] : []), ...(numbers.length > 0 ? ["sum", "avg"] : [])]);
+    const name = this.#dice.pick([
+      "count",
+      "count",
+      ...(scalars.length > 0 ? ["min", "max", "first", "last"] : []),
+      ...(numbers.length > 0 ? ["sum", "avg"] : []),
+    ]);
     const choices = name === "sum" || name === "avg" ? numbers : scalars;
-    const argument = choices.length === 0 || (name === "count" && this.#dice.chance(0.5)) ? undefined : field([this.#dice.pick(choices)]);
+    const argument =
+      choices.length === 0 || (name === "count" && this.#dice.chance(0.5))
+        ? undefined
+        : field([this.#dice.pick(choices)]);
     const distinct = argument !== undefined && ["count", "sum", "avg"].includes(name) && this.#dice.chance(0.3);
     return { kind: "call", name: argument ? name : "count", distinct, argument, span };
   }
 
   #having(calls: readonly Call[]): Condition {
     const counted = calls.filter((call) => ["count", "sum"].includes(call.name));
-    const left = counted.length > 0 ? this.#dice.pick(counted) : { kind: "call" as const, name: "count", distinct: false, argument: undefined, span };
-    return { kind: "compare", operator: this.#dice.pick([">", "<=", "!="]), left, right: number(this.#dice.below(6)), span };
+    const left =
+      counted.length > 0
+        ? this.#dice.pick(counted)
+        : { kind: "call" as const, name: "count", distinct: false, argument: undefined, span };
+    return {
+      kind: "compare",
+      operator: this.#dice.pick([">", "<=", "!="]),
+      left,
+      right: number(this.#dice.below(6)),
+      span,
+    };
   }
 
   /** Of the columns the world has, also those that who asks does not see. */
   rule(): Condition {
     const names = COLUMN_NAMES.filter((name) => this.#world.classes.some((view) => view.columns.has(name)));
-    return this.#condition(["id", ...names].map((name) => field([name])), 1);
+    return this.#condition(
+      ["id", ...names].map((name) => field([name])),
+      1,
+    );
   }
 
   #condition(fields: readonly Field[], depth: number): Condition {
     const roll = this.#dice.below(10);
     if (depth === 0 || roll < 3) return this.#leaf(this.#dice.pick(fields));
     if (roll === 3) return { kind: "not", operand: this.#condition(fields, depth - 1), span };
-    return { kind: roll < 8 ? "and" : "or", items: Array.from({ length: 2 + this.#dice.below(2) }, () => this.#condition(fields, depth - 1)), span };
+    return {
+      kind: roll < 8 ? "and" : "or",
+      items: Array.from({ length: 2 + this.#dice.below(2) }, () => this.#condition(fields, depth - 1)),
+      span,
+    };
   }
 
   #leaf(operand: Field): Condition {
@@ -167,16 +279,30 @@ export class QueryGenerator {
     if (this.#dice.chance(0.2)) return { kind: "in", operand, values: [value(), value(), value()], negated, span };
     if (SEVERAL.includes(name as ColumnName)) return this.#ofSeveral(operand, name, negated);
     if (name === "x1" || (name === "s1" && this.#dice.chance(0.2))) return this.#textLeaf(operand, negated);
-    if (isText(name) && this.#dice.chance(0.25)) return { kind: "like", operand, pattern: text(this.#dice.pick(["a*", "*1", "a*2", "*b*", "k*"])), negated, span };
-    if (!isText(name) && this.#dice.chance(0.25)) return { kind: "between", operand, low: value(), high: value(), negated, span };
-    return { kind: "compare", operator: this.#dice.pick(["=", "=", "!=", "<", "<=", ">", ">="]), left: operand, right: value(), span };
+    if (isText(name) && this.#dice.chance(0.25))
+      return { kind: "like", operand, pattern: text(this.#dice.pick(["a*", "*1", "a*2", "*b*", "k*"])), negated, span };
+    if (!isText(name) && this.#dice.chance(0.25))
+      return { kind: "between", operand, low: value(), high: value(), negated, span };
+    return {
+      kind: "compare",
+      operator: this.#dice.pick(["=", "=", "!=", "<", "<=", ">", ">="]),
+      left: operand,
+      right: value(),
+      span,
+    };
   }
 
   #ofSeveral(operand: Field, name: string, negated: boolean): Condition {
     const value = this.#valueFor(name);
     if (name === "m1" && this.#dice.chance(0.4)) {
       const member = { ...operand, parts: [...operand.parts, this.#dice.pick(["x", "y"])] };
-      return { kind: "compare", operator: this.#dice.pick(["=", "!="]), left: member, right: text(this.#dice.pick(["1", "2"])), span };
+      return {
+        kind: "compare",
+        operator: this.#dice.pick(["=", "!="]),
+        left: member,
+        right: text(this.#dice.pick(["1", "2"])),
+        span,
+      };
     }
     if (this.#dice.chance(0.4)) return { kind: "contains", operand, value, negated, span };
     return { kind: "compare", operator: this.#dice.pick(["=", "!="]), left: operand, right: value, span };
@@ -185,7 +311,14 @@ export class QueryGenerator {
   #textLeaf(operand: Field, negated: boolean): Condition {
     const wanted = this.#dice.pick(["disk", "full disk", "fa* web", "dis", "web no", "dsik", "red", "node warn"]);
     const operator = this.#dice.pick(["MATCH", "MATCH", "PHRASE", "PREFIX", "FUZZY"] as const);
-    return { kind: "textMatch", operator, operand, value: text(operator === "MATCH" ? wanted : wanted.replaceAll("*", "")), negated, span };
+    return {
+      kind: "textMatch",
+      operator,
+      operand,
+      value: text(operator === "MATCH" ? wanted : wanted.replaceAll("*", "")),
+      negated,
+      span,
+    };
   }
 
   #valueFor(name: string): ValueNode {
@@ -211,7 +344,14 @@ function isSingle(value: Field | Call): boolean {
 
 /** Aliases apart, no two outputs have one name. */
 function unlike(items: readonly Item[]): readonly Item[] {
-  return items.map((one, at) => ({ ...one, alias: one.alias ?? (items.some((other, before) => before < at && JSON.stringify(other.value) === JSON.stringify(one.value)) ? `d${at}` : undefined) }));
+  return items.map((one, at) => ({
+    ...one,
+    alias:
+      one.alias ??
+      (items.some((other, before) => before < at && JSON.stringify(other.value) === JSON.stringify(one.value))
+        ? `d${at}`
+        : undefined),
+  }));
 }
 
 function output(one: Item): Field | Call {
@@ -241,6 +381,7 @@ function number(value: number): Count {
 /** Times as text. */
 function valueNode(name: string, value: Value): ValueNode {
   if (typeof value === "boolean") return { kind: "constant", value, span };
-  if (COLUMN_TYPES[name as ColumnName] === "timestamp") return text(new Date(Number(value)).toISOString().slice(0, 19).replace("T", " "));
+  if (COLUMN_TYPES[name as ColumnName] === "timestamp")
+    return text(new Date(Number(value)).toISOString().slice(0, 19).replace("T", " "));
   return typeof value === "number" ? { kind: "number", text: String(value), span } : text(String(value));
 }

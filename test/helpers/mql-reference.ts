@@ -1,4 +1,13 @@
-import { type Call, type Condition, type Field, type OrderItem, printCall, type Select, type Union, type ValueNode } from "../../common/mql/index.ts";
+import {
+  type Call,
+  type Condition,
+  type Field,
+  type OrderItem,
+  printCall,
+  type Select,
+  type Union,
+  type ValueNode,
+} from "../../common/mql/index.ts";
 import type { Row, Value } from "../../common/value.ts";
 import type { PlainClass, PlainRights, PlainRow, World } from "./mql-world.ts";
 
@@ -35,8 +44,11 @@ export class Reference {
   }
 
   select(select: Select): Expected {
-    const envs = this.#envs(select).filter((env) => !select.where || this.#truth(select.where, (operand) => this.#read(operand, env)) === true);
-    const isGrouped = select.groupBy.length > 0 || select.items.some((item) => item.kind === "item" && item.value.kind === "call");
+    const envs = this.#envs(select).filter(
+      (env) => !select.where || this.#truth(select.where, (operand) => this.#read(operand, env)) === true,
+    );
+    const isGrouped =
+      select.groupBy.length > 0 || select.items.some((item) => item.kind === "item" && item.value.kind === "call");
     const made = isGrouped ? this.#groups(select, envs) : envs.map((env) => this.#made(select, env));
     return { ...arranged(select.distinct ? distinct(made) : made, select.orderBy), ...windowOf(select, isGrouped) };
   }
@@ -64,7 +76,12 @@ export class Reference {
     return state.filter((row) => {
       const isOfClass = row.class.path === from.path || (from.subtree && row.class.path.startsWith(`${from.path}/`));
       if (!isOfClass || !this.#rights.isReadable(row.class.path)) return false;
-      return !rule || this.#truth(rule, (operand) => (operand.kind === "field" ? valueOf(row, operand.parts, row.class.columns) : undefined)) === true;
+      return (
+        !rule ||
+        this.#truth(rule, (operand) =>
+          operand.kind === "field" ? valueOf(row, operand.parts, row.class.columns) : undefined,
+        ) === true
+      );
     });
   }
 
@@ -97,7 +114,11 @@ export class Reference {
   #whole(env: Env): Row {
     const [row] = Object.values(env);
     if (!row) return {};
-    return { id: row.id, class: row.class.path, ...Object.fromEntries([...this.#seen(row.class)].map((name) => [name, row.values[name] ?? null])) };
+    return {
+      id: row.id,
+      class: row.class.path,
+      ...Object.fromEntries([...this.#seen(row.class)].map((name) => [name, row.values[name] ?? null])),
+    };
   }
 
   #groups(select: Select, envs: readonly Env[]): readonly Made[] {
@@ -107,11 +128,17 @@ export class Reference {
       const name = JSON.stringify(select.groupBy.map((field) => this.#read(field, env) ?? null));
       groups.set(name, [...(groups.get(name) ?? []), env]);
     }
-    const read = (members: readonly Env[]) => (value: Field | Call): Value => this.#ofGroup(aliased(value, select), members);
-    const kept = [...groups.values()].filter((members) => !select.having || this.#truth(select.having, read(members)) === true);
+    const read =
+      (members: readonly Env[]) =>
+      (value: Field | Call): Value =>
+        this.#ofGroup(aliased(value, select), members);
+    const kept = [...groups.values()].filter(
+      (members) => !select.having || this.#truth(select.having, read(members)) === true,
+    );
     return kept.map((members) => {
       const row: Row = {};
-      for (const item of select.items) if (item.kind === "item") row[item.alias ?? nameOf(item.value)] = read(members)(item.value);
+      for (const item of select.items)
+        if (item.kind === "item") row[item.alias ?? nameOf(item.value)] = read(members)(item.value);
       return { row, keys: select.orderBy.map(({ value }) => read(members)(value)) };
     });
   }
@@ -121,7 +148,9 @@ export class Reference {
     if (value.kind === "field") return (first && this.#read(value, first)) ?? null;
     const { argument } = value;
     if (!argument) return members.length;
-    const known = members.map((env) => ({ value: this.#read(argument, env) ?? null, ms: Object.values(env)[0]?.writtenMs ?? 0 })).filter((one) => one.value !== null);
+    const known = members
+      .map((env) => ({ value: this.#read(argument, env) ?? null, ms: Object.values(env)[0]?.writtenMs ?? 0 }))
+      .filter((one) => one.value !== null);
     return aggregate(value.name, value.distinct ? [...new Map(known.map((one) => [one.value, one])).values()] : known);
   }
 
@@ -164,9 +193,13 @@ function affirmed(condition: Exclude<Leaf, { kind: "isNull" }>, own: Value): boo
     case "in":
       return condition.values.some((value) => held.includes(plain(value)));
     case "contains":
-      return typeof own === "string" ? own.includes(String(plain(condition.value))) : held.includes(plain(condition.value));
+      return typeof own === "string"
+        ? own.includes(String(plain(condition.value)))
+        : held.includes(plain(condition.value));
     case "like":
-      return held.some((one) => new RegExp(`^${String(plain(condition.pattern)).replaceAll("*", ".*")}$`).test(String(one)));
+      return held.some((one) =>
+        new RegExp(`^${String(plain(condition.pattern)).replaceAll("*", ".*")}$`).test(String(one)),
+      );
     case "between":
       return isOrdered(plain(condition.low), own) && isOrdered(own, plain(condition.high));
     case "textMatch":
@@ -191,11 +224,17 @@ function matches(operator: string, texts: readonly string[], wanted: string): bo
     const last = words.at(-1) ?? "";
     switch (operator) {
       case "MATCH":
-        return words.every((word) => found.some((one) => (word.endsWith("*") ? one.startsWith(word.slice(0, -1)) : one === word)));
+        return words.every((word) =>
+          found.some((one) => (word.endsWith("*") ? one.startsWith(word.slice(0, -1)) : one === word)),
+        );
       case "PHRASE":
         return ` ${text} `.includes(` ${wanted} `);
       case "PREFIX":
-        return found.some((one, at) => one.startsWith(last) && words.slice(0, -1).every((word, before) => found[at - words.length + 1 + before] === word));
+        return found.some(
+          (one, at) =>
+            one.startsWith(last) &&
+            words.slice(0, -1).every((word, before) => found[at - words.length + 1 + before] === word),
+        );
       default:
         return words.every((word) => found.some((one) => changesBetween(word, one) <= Math.min(2, word.length - 1)));
     }
@@ -207,8 +246,16 @@ function changesBetween(left: string, right: string): number {
   if (left === "" || right === "") return left.length + right.length;
   const [a, b] = [left.at(-1), right.at(-1)];
   const [l, r] = [left.slice(0, -1), right.slice(0, -1)];
-  const swapped = left.length > 1 && right.length > 1 && a === right.at(-2) && b === left.at(-2) ? 1 + changesBetween(left.slice(0, -2), right.slice(0, -2)) : Infinity;
-  return Math.min(changesBetween(l, right) + 1, changesBetween(left, r) + 1, changesBetween(l, r) + (a === b ? 0 : 1), swapped);
+  const swapped =
+    left.length > 1 && right.length > 1 && a === right.at(-2) && b === left.at(-2)
+      ? 1 + changesBetween(left.slice(0, -2), right.slice(0, -2))
+      : Infinity;
+  return Math.min(
+    changesBetween(l, right) + 1,
+    changesBetween(left, r) + 1,
+    changesBetween(l, r) + (a === b ? 0 : 1),
+    swapped,
+  );
 }
 
 function aggregate(name: string, known: readonly { readonly value: Value; readonly ms: number }[]): Value {
@@ -240,7 +287,11 @@ function heldBy(value: Value): readonly Value[] {
   return typeof value === "object" && value !== null ? Object.keys(value) : [value];
 }
 
-function valueOf(row: PlainRow, [name = "", member]: readonly string[], columns: ReadonlySet<string>): Value | undefined {
+function valueOf(
+  row: PlainRow,
+  [name = "", member]: readonly string[],
+  columns: ReadonlySet<string>,
+): Value | undefined {
   if (name === "id") return row.id;
   if (name === "class") return row.class.path;
   if (!columns.has(name)) return undefined;
@@ -281,7 +332,9 @@ function nameOf(value: Field | Call): string {
 
 /** What an alias of the select list stands for. */
 function aliased(value: Field | Call, { items }: Select): Field | Call {
-  const item = items.find((one) => one.kind === "item" && value.kind === "field" && value.parts.length === 1 && one.alias === value.parts[0]);
+  const item = items.find(
+    (one) => one.kind === "item" && value.kind === "field" && value.parts.length === 1 && one.alias === value.parts[0],
+  );
   return item?.kind === "item" ? item.value : value;
 }
 
@@ -295,18 +348,32 @@ function distinct(made: readonly Made[]): readonly Made[] {
 
 /** The order of members does not count. */
 export function rowText(row: Row): string {
-  return JSON.stringify(Object.entries(row).sort(([left], [right]) => (left < right ? -1 : 1)).map(([name, value]) => [name, unordered(value)]));
+  return JSON.stringify(
+    Object.entries(row)
+      .sort(([left], [right]) => (left < right ? -1 : 1))
+      .map(([name, value]) => [name, unordered(value)]),
+  );
 }
 
 function unordered(value: Value): Value {
   return typeof value === "object" && value !== null && !Array.isArray(value) ? Object.entries(value).sort() : value;
 }
 
-function arranged(made: readonly Made[], orderBy: readonly OrderItem[]): Pick<Expected, "rows" | "keys" | "descending"> {
-  return { rows: made.map((one) => one.row), keys: made.map((one) => one.keys), descending: orderBy.map((item) => item.descending) };
+function arranged(
+  made: readonly Made[],
+  orderBy: readonly OrderItem[],
+): Pick<Expected, "rows" | "keys" | "descending"> {
+  return {
+    rows: made.map((one) => one.row),
+    keys: made.map((one) => one.keys),
+    descending: orderBy.map((item) => item.descending),
+  };
 }
 
-function windowOf({ limit, offset }: Pick<Select, "limit" | "offset">, isGrouped: boolean): Pick<Expected, "offset" | "limit"> {
+function windowOf(
+  { limit, offset }: Pick<Select, "limit" | "offset">,
+  isGrouped: boolean,
+): Pick<Expected, "offset" | "limit"> {
   const count = limit ? Number(plain(limit as ValueNode)) : isGrouped ? -1 : 100;
   return { offset: offset ? Number(plain(offset as ValueNode)) : 0, limit: count === -1 ? Infinity : count };
 }

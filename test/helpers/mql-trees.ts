@@ -1,10 +1,41 @@
 import type {
-  Chain, ClassOption, ClassRef, ColumnDefinition, Condition, Count, Field, GraphNode, Operand, Placeholder, Select, SelectItem, Statement, Tail, ValueNode,
+  Chain,
+  ClassOption,
+  ClassRef,
+  ColumnDefinition,
+  Condition,
+  Count,
+  Field,
+  GraphNode,
+  Operand,
+  Placeholder,
+  Select,
+  SelectItem,
+  Statement,
+  Tail,
+  ValueNode,
 } from "../../common/mql/index.ts";
 import type { Random } from "../../common/time.ts";
 
 const span = { start: 0, end: 0 };
-const NAMES = ["host", "a", "size_1", "主机", "a b", "group", "select", "limit", "x`y", "Order", "key", "set", "end", "class", "1st", "path"];
+const NAMES = [
+  "host",
+  "a",
+  "size_1",
+  "主机",
+  "a b",
+  "group",
+  "select",
+  "limit",
+  "x`y",
+  "Order",
+  "key",
+  "set",
+  "end",
+  "class",
+  "1st",
+  "path",
+];
 const TEXTS = ["", "v", "it's", '"', "\\", "中文 ；", "a\nb", "--", "#", "/* */", "`", "''", "end"];
 const PATHS = ["/a", "/matrix/ent/box", "/库/主机", "/a/1b/_"];
 const OPEN: Tail = { orderBy: [], limit: undefined, offset: undefined, cursor: undefined };
@@ -21,16 +52,36 @@ export class TreeGenerator {
   statement(depth = 2): Statement {
     const makers: readonly (() => Statement)[] = [
       () => this.#select(),
-      () => ({ kind: "union", all: this.#coin(), selects: this.#some(2, 3, () => ({ ...this.#select(), ...OPEN })), ...this.#tail(), asOf: this.#asOf(), span }),
+      () => ({
+        kind: "union",
+        all: this.#coin(),
+        selects: this.#some(2, 3, () => ({ ...this.#select(), ...OPEN })),
+        ...this.#tail(),
+        asOf: this.#asOf(),
+        span,
+      }),
       () => ({ kind: "selectEdgeTypes", span }),
       () => this.#insert(),
-      () => ({ kind: "insertJson", json: this.#coin() ? this.#placeholder() : { kind: "text", value: this.#pick(TEXTS), span }, span }),
+      () => ({
+        kind: "insertJson",
+        json: this.#coin() ? this.#placeholder() : { kind: "text", value: this.#pick(TEXTS), span },
+        span,
+      }),
       () => this.#update(),
-      () => ({ kind: "delete", column: this.#maybe(() => this.#name()), class: this.#class(), where: this.#where(), limit: this.#count(), withVersion: this.#coin(), span }),
+      () => ({
+        kind: "delete",
+        column: this.#maybe(() => this.#name()),
+        class: this.#class(),
+        where: this.#where(),
+        limit: this.#count(),
+        withVersion: this.#coin(),
+        span,
+      }),
       () => this.#definition(),
       () => this.#match(),
     ];
-    if (depth > 0 && this.#next() < 0.15) return { kind: "batch", statements: this.#some(0, 3, () => this.statement(depth - 1)), span };
+    if (depth > 0 && this.#next() < 0.15)
+      return { kind: "batch", statements: this.#some(0, 3, () => this.statement(depth - 1)), span };
     if (depth > 0 && this.#next() < 0.1) return { kind: "explain", statement: this.statement(depth - 1), span };
     return this.#pick(makers)();
   }
@@ -54,13 +105,26 @@ export class TreeGenerator {
       () => ({ kind: "between", operand, low: this.#value(0), high: this.#value(0), negated, span }),
       () => ({ kind: "isNull", operand, negated, span }),
       () => ({ kind: "contains", operand, value: this.#value(2), negated, span }),
-      () => ({ kind: "textMatch", operator: this.#pick(["MATCH", "PHRASE", "PREFIX", "FUZZY"]), operand, value: this.#value(0), negated, span }),
+      () => ({
+        kind: "textMatch",
+        operator: this.#pick(["MATCH", "PHRASE", "PREFIX", "FUZZY"]),
+        operand,
+        value: this.#value(0),
+        negated,
+        span,
+      }),
     ];
     return this.#pick(makers)();
   }
 
   #select(): Select {
-    const joins = this.#some(0, 1, () => ({ kind: "join" as const, class: { ...this.#class(), alias: this.#name() }, left: this.#field(), right: this.#field(), span }));
+    const joins = this.#some(0, 1, () => ({
+      kind: "join" as const,
+      class: { ...this.#class(), alias: this.#name() },
+      left: this.#field(),
+      right: this.#field(),
+      span,
+    }));
     return {
       kind: "select",
       distinct: this.#coin(),
@@ -78,10 +142,17 @@ export class TreeGenerator {
 
   #tail(): Tail {
     return {
-      orderBy: this.#some(0, 2, () => ({ kind: "order" as const, value: this.#call(), descending: this.#coin(), span })),
+      orderBy: this.#some(0, 2, () => ({
+        kind: "order" as const,
+        value: this.#call(),
+        descending: this.#coin(),
+        span,
+      })),
       limit: this.#count(),
       offset: this.#count(),
-      cursor: this.#maybe(() => (this.#coin() ? this.#placeholder() : { kind: "text" as const, value: this.#pick(TEXTS), span })),
+      cursor: this.#maybe(() =>
+        this.#coin() ? this.#placeholder() : { kind: "text" as const, value: this.#pick(TEXTS), span },
+      ),
     };
   }
 
@@ -93,12 +164,24 @@ export class TreeGenerator {
     const columns = this.#some(1, 3, () => this.#name());
     const form = this.#pick(["set", "values"] as const);
     const row = () => columns.map(() => this.#value(2));
-    return { kind: "insert", class: this.#class(), form, columns, rows: form === "set" ? [row()] : this.#some(1, 3, row), at: this.#maybe(() => this.#value(0)), span };
+    return {
+      kind: "insert",
+      class: this.#class(),
+      form,
+      columns,
+      rows: form === "set" ? [row()] : this.#some(1, 3, row),
+      at: this.#maybe(() => this.#value(0)),
+      span,
+    };
   }
 
   #update(): Statement {
     const assignments = this.#some(1, 3, () => ({
-      kind: "assignment" as const, column: this.#name(), operation: this.#pick(["set", "add", "take"] as const), value: this.#value(2), span,
+      kind: "assignment" as const,
+      column: this.#name(),
+      operation: this.#pick(["set", "add", "take"] as const),
+      value: this.#value(2),
+      span,
     }));
     return { kind: "update", class: this.#class(), assignments, where: this.#where(), refresh: this.#coin(), span };
   }
@@ -109,16 +192,48 @@ export class TreeGenerator {
     const type = this.#maybe(() => "text");
     const makers: readonly (() => Statement)[] = [
       () => ({
-        kind: "createClass", ifNotExists: this.#coin(), class: target, columns: this.#some(0, 3, () => this.#column()), keys: this.#some(0, 2, () => this.#name()),
-        indexes: this.#some(0, 2, () => this.#name()), options: this.#some(0, 2, () => this.#option()), span,
+        kind: "createClass",
+        ifNotExists: this.#coin(),
+        class: target,
+        columns: this.#some(0, 3, () => this.#column()),
+        keys: this.#some(0, 2, () => this.#name()),
+        indexes: this.#some(0, 2, () => this.#name()),
+        options: this.#some(0, 2, () => this.#option()),
+        span,
       }),
       () => ({ kind: "dropClass", ifExists: this.#coin(), class: target, span }),
-      () => ({ kind: "createEdgeType", ifNotExists: this.#coin(), name: this.#pick(TEXTS), remedy: this.#maybe(() => this.#pick(TEXTS)), span }),
+      () => ({
+        kind: "createEdgeType",
+        ifNotExists: this.#coin(),
+        name: this.#pick(TEXTS),
+        remedy: this.#maybe(() => this.#pick(TEXTS)),
+        span,
+      }),
       () => ({ kind: "dropEdgeType", ifExists: this.#coin(), name: this.#pick(TEXTS), span }),
-      () => ({ kind: "alterClass", class: target, alteration: { kind: "addColumn", column: this.#column(), span }, span }),
-      () => ({ kind: "alterClass", class: target, alteration: { kind: this.#pick(["dropColumn", "addKey", "dropKey"]), name, span }, span }),
-      () => ({ kind: "alterClass", class: target, alteration: { kind: this.#pick(["addIndex", "dropIndex"]), name, type, span }, span }),
-      () => ({ kind: "alterClass", class: target, alteration: { kind: "setOptions", options: this.#some(1, 2, () => this.#option()), span }, span }),
+      () => ({
+        kind: "alterClass",
+        class: target,
+        alteration: { kind: "addColumn", column: this.#column(), span },
+        span,
+      }),
+      () => ({
+        kind: "alterClass",
+        class: target,
+        alteration: { kind: this.#pick(["dropColumn", "addKey", "dropKey"]), name, span },
+        span,
+      }),
+      () => ({
+        kind: "alterClass",
+        class: target,
+        alteration: { kind: this.#pick(["addIndex", "dropIndex"]), name, type, span },
+        span,
+      }),
+      () => ({
+        kind: "alterClass",
+        class: target,
+        alteration: { kind: "setOptions", options: this.#some(1, 2, () => this.#option()), span },
+        span,
+      }),
     ];
     return this.#pick(makers)();
   }
@@ -126,8 +241,13 @@ export class TreeGenerator {
   #column(): ColumnDefinition {
     const details = this.#maybe(() => this.#map(1));
     return {
-      kind: "column", name: this.#name(), type: this.#pick(["varchar", "set", "enum"]), elements: this.#some(0, 2, () => "int"),
-      details, title: this.#maybe(() => this.#pick(TEXTS)), span,
+      kind: "column",
+      name: this.#name(),
+      type: this.#pick(["varchar", "set", "enum"]),
+      elements: this.#some(0, 2, () => "int"),
+      details,
+      title: this.#maybe(() => this.#pick(TEXTS)),
+      span,
     };
   }
 
@@ -155,8 +275,12 @@ export class TreeGenerator {
 
   #chain(): Chain {
     const steps = this.#some(0, 2, () => ({
-      kind: "step" as const, direction: this.#pick(["out", "in", "both"] as const), type: this.#maybe(() => this.#pick(["contain", "net.link"])),
-      depth: this.#pick([1, 3, "any"] as const), node: this.#graphNode(), span,
+      kind: "step" as const,
+      direction: this.#pick(["out", "in", "both"] as const),
+      type: this.#maybe(() => this.#pick(["contain", "net.link"])),
+      depth: this.#pick([1, 3, "any"] as const),
+      node: this.#graphNode(),
+      span,
     }));
     return { kind: "chain", start: this.#graphNode(), steps, span };
   }
@@ -164,7 +288,15 @@ export class TreeGenerator {
   #graphNode(): GraphNode {
     const ids = this.#some(0, 2, () => this.#pick(["box:1", "box:*"]));
     const label = ids.length > 0 ? undefined : this.#maybe(() => this.#pick(["box", "/a/b", "/a/"]));
-    return { kind: "node", name: this.#maybe(() => this.#tag()), ids, class: label, where: this.#where(), limit: this.#count(), span };
+    return {
+      kind: "node",
+      name: this.#maybe(() => this.#tag()),
+      ids,
+      class: label,
+      where: this.#where(),
+      limit: this.#count(),
+      span,
+    };
   }
 
   #item(): SelectItem {
@@ -176,7 +308,14 @@ export class TreeGenerator {
     if (this.#next() < 0.7) return this.#field();
     const argument = this.#maybe(() => this.#field());
     const step = argument && this.#coin() ? { step: { kind: "text" as const, value: this.#pick(TEXTS), span } } : {};
-    return { kind: "call", name: this.#pick(["count", "max", "foo"]), distinct: argument !== undefined && this.#coin(), argument, ...step, span };
+    return {
+      kind: "call",
+      name: this.#pick(["count", "max", "foo"]),
+      distinct: argument !== undefined && this.#coin(),
+      argument,
+      ...step,
+      span,
+    };
   }
 
   #operand(): Operand {
@@ -186,7 +325,12 @@ export class TreeGenerator {
   #field(): Field {
     const parts = this.#some(1, 3, () => this.#name());
     if (this.#next() < 0.8) return { kind: "field", parts, span };
-    const window = { kind: "window" as const, from: this.#maybe(() => this.#value(0)), to: this.#maybe(() => this.#value(0)), span };
+    const window = {
+      kind: "window" as const,
+      from: this.#maybe(() => this.#value(0)),
+      to: this.#maybe(() => this.#value(0)),
+      span,
+    };
     return { kind: "field", parts, window, span };
   }
 
@@ -199,7 +343,10 @@ export class TreeGenerator {
   }
 
   #count(): Count | undefined {
-    return this.#maybe((): Count => (this.#coin() ? this.#placeholder() : { kind: "number", text: this.#pick(["-1", "0", "100"]), span }));
+    return this.#maybe(
+      (): Count =>
+        this.#coin() ? this.#placeholder() : { kind: "number", text: this.#pick(["-1", "0", "100"]), span },
+    );
   }
 
   #value(depth: number): ValueNode {
@@ -215,7 +362,16 @@ export class TreeGenerator {
   }
 
   #map(depth: number): Extract<ValueNode, { kind: "map" }> {
-    return { kind: "map", entries: this.#some(0, 3, () => ({ kind: "entry" as const, key: this.#pick(TEXTS), value: this.#value(depth - 1), span })), span };
+    return {
+      kind: "map",
+      entries: this.#some(0, 3, () => ({
+        kind: "entry" as const,
+        key: this.#pick(TEXTS),
+        value: this.#value(depth - 1),
+        span,
+      })),
+      span,
+    };
   }
 
   /** Its number follows from its place, which only the parser knows. */

@@ -9,7 +9,15 @@ import { testPrincipal } from "./runtime.ts";
 /** Classes and objects drawn by chance: few and small, so that conditions meet, groups have members and joins find partners. */
 
 export const COLUMN_TYPES = {
-  n1: "int", n2: "bigint", s1: "varchar", s2: "varchar", b1: "boolean", t1: "timestamp", g1: "set<varchar>", m1: "map<varchar,varchar>", x1: "text",
+  n1: "int",
+  n2: "bigint",
+  s1: "varchar",
+  s2: "varchar",
+  b1: "boolean",
+  t1: "timestamp",
+  g1: "set<varchar>",
+  m1: "map<varchar,varchar>",
+  x1: "text",
 } as const;
 export type ColumnName = keyof typeof COLUMN_TYPES;
 export const COLUMN_NAMES = Object.keys(COLUMN_TYPES) as readonly ColumnName[];
@@ -90,11 +98,16 @@ export function drawnValue(name: ColumnName, dice: Dice): Value {
 const OBJECTS = 14;
 
 /** Makes a world below a class of its own. */
-export async function makeWorld(objects: Objects, name: string, { dice, canKeepVersions }: { readonly dice: Dice; readonly canKeepVersions: boolean }): Promise<World> {
+export async function makeWorld(
+  objects: Objects,
+  name: string,
+  { dice, canKeepVersions }: { readonly dice: Dice; readonly canKeepVersions: boolean },
+): Promise<World> {
   const keepsVersions = dice.chance(0.4) && canKeepVersions;
   const classes = await makeClasses(objects, name, { dice, keepsVersions });
   const rows = new Map<string, PlainRow>();
-  for (let at = 0; at < OBJECTS; at += 1) await write(objects, rows, { id: undefined, view: dice.pick(classes), atMs: FIRST_MS + at, dice });
+  for (let at = 0; at < OBJECTS; at += 1)
+    await write(objects, rows, { id: undefined, view: dice.pick(classes), atMs: FIRST_MS + at, dice });
   const earlier = keepsVersions ? { rows: [...rows.values()], atMs: FIRST_MS + 60_000 } : undefined;
   for (const [at, row] of [...rows.values()].filter(() => dice.chance(0.3)).entries()) {
     await write(objects, rows, { id: row.id, view: row.class, atMs: SECOND_MS + at, dice });
@@ -106,7 +119,11 @@ export async function makeWorld(objects: Objects, name: string, { dice, canKeepV
   return { root: `/matrix/${name}`, classes, now: [...rows.values()], earlier };
 }
 
-async function makeClasses(objects: Objects, name: string, of: { readonly dice: Dice; readonly keepsVersions: boolean }): Promise<readonly PlainClass[]> {
+async function makeClasses(
+  objects: Objects,
+  name: string,
+  of: { readonly dice: Dice; readonly keepsVersions: boolean },
+): Promise<readonly PlainClass[]> {
   const { dice, keepsVersions } = of;
   const query = new QueryService({ objects, runtime: { clock: realClock } });
   const classes: PlainClass[] = [];
@@ -116,9 +133,16 @@ async function makeClasses(objects: Objects, name: string, of: { readonly dice: 
     const own = dice.some(COLUMN_NAMES, at === 0 ? 0.5 : 0.4).filter((column) => !parent?.columns.has(column));
     const indexed = dice.some(own, 0.5);
     const path = `${parent?.path ?? "/matrix"}/${label}`;
-    const members = [...(parent ? [] : ["k varchar"]), ...own.map((column) => `${column} ${COLUMN_TYPES[column]}`), ...(parent ? [] : ["keys(k)"])];
+    const members = [
+      ...(parent ? [] : ["k varchar"]),
+      ...own.map((column) => `${column} ${COLUMN_TYPES[column]}`),
+      ...(parent ? [] : ["keys(k)"]),
+    ];
     const index = indexed.length > 0 ? [`index(${indexed.join(", ")})`] : [];
-    await query.rows(admin, `create class ${path} (${[...members, ...index].join(", ")}) with autosearch=${dice.chance(0.5)}, version=${keepsVersions}`);
+    await query.rows(
+      admin,
+      `create class ${path} (${[...members, ...index].join(", ")}) with autosearch=${dice.chance(0.5)}, version=${keepsVersions}`,
+    );
     classes.push({ path, label, columns: new Set(["k", "tags", ...(parent?.columns ?? []), ...own]) });
   }
   return classes;
@@ -136,7 +160,10 @@ async function write(objects: Objects, rows: Map<string, PlainRow>, { id, view, 
   const known = id === undefined ? undefined : rows.get(id);
   const k = known?.values.k ?? `k${rows.size}`;
   const columns = COLUMN_NAMES.filter((name) => view.columns.has(name));
-  const values: Row = { k, ...Object.fromEntries(dice.some(columns, known ? 0.4 : 0.75).map((name) => [name, drawnValue(name, dice)])) };
+  const values: Row = {
+    k,
+    ...Object.fromEntries(dice.some(columns, known ? 0.4 : 0.75).map((name) => [name, drawnValue(name, dice)])),
+  };
   const [whole = ""] = await objects.insert(admin, view.path, [values], { atMs });
   rows.set(whole, { id: whole, class: view, values: { ...known?.values, ...values }, writtenMs: atMs });
 }
@@ -151,7 +178,14 @@ export interface PlainRights {
 export function drawnRights(world: World, rule: string | undefined, dice: Dice): PlainRights {
   const hidden = dice.some(COLUMN_NAMES, dice.chance(0.3) ? 0.2 : 0);
   const shut = dice.chance(0.2) ? dice.pick(world.classes).path : undefined;
-  const data: DataRule[] = [{ class: "/", access: "read", ...(rule === undefined ? {} : { where: rule }), ...(hidden.length > 0 ? { hidden } : {}) }];
+  const data: DataRule[] = [
+    {
+      class: "/",
+      access: "read",
+      ...(rule === undefined ? {} : { where: rule }),
+      ...(hidden.length > 0 ? { hidden } : {}),
+    },
+  ];
   if (shut !== undefined) data.push({ class: shut, access: "none" });
   const isShut = (path: string) => shut !== undefined && (path === shut || path.startsWith(`${shut}/`));
   return { principal: { ...admin, data }, isReadable: (path) => !isShut(path), hidden: new Set(hidden) };

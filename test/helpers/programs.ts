@@ -21,7 +21,10 @@ export class Program {
     this.#child = spawn(process.execPath, [file], { env, stdio: ["ignore", "pipe", "pipe"] });
     this.#exited = new Promise((resolve) => this.#child.once("exit", () => resolve()));
     for (const stream of [this.#child.stdout, this.#child.stderr]) {
-      stream?.on("data", (chunk: Buffer) => (this.#output = (this.#output + chunk.toString()).slice(-OUTPUT_KEPT_CHARACTERS)));
+      stream?.on(
+        "data",
+        (chunk: Buffer) => (this.#output = (this.#output + chunk.toString()).slice(-OUTPUT_KEPT_CHARACTERS)),
+      );
     }
   }
 
@@ -41,7 +44,8 @@ export class Program {
   async printed(expected: RegExp, deadlineMs = START_DEADLINE_MS): Promise<RegExpExecArray> {
     return eventually(`${this.name} prints ${expected}`, deadlineMs, () => {
       const match = expected.exec(this.#output);
-      if (!match && !this.running) throw new Error(`${this.name} ended before it printed ${expected}:\n${this.#output}`);
+      if (!match && !this.running)
+        throw new Error(`${this.name} ended before it printed ${expected}:\n${this.#output}`);
       return match ?? undefined;
     });
   }
@@ -49,12 +53,17 @@ export class Program {
   async kill(signal: NodeJS.Signals = "SIGKILL"): Promise<void> {
     if (this.running) this.#child.kill(signal);
     const late = pause(EXIT_DEADLINE_MS, "late", { ref: false });
-    if ((await Promise.race([this.#exited, late])) === "late") throw new Error(`${this.name} does not end:\n${this.#output}`);
+    if ((await Promise.race([this.#exited, late])) === "late")
+      throw new Error(`${this.name} does not end:\n${this.#output}`);
   }
 }
 
 /** Asks again until there is an answer; for what happens in other processes and says nothing when it is done. */
-export async function eventually<T>(what: string, deadlineMs: number, probe: () => Promise<T | undefined> | T | undefined): Promise<T> {
+export async function eventually<T>(
+  what: string,
+  deadlineMs: number,
+  probe: () => Promise<T | undefined> | T | undefined,
+): Promise<T> {
   const end = performance.now() + deadlineMs;
   for (;;) {
     const answer = await probe();

@@ -49,7 +49,10 @@ export async function startSshd(): Promise<Sshd | undefined> {
     port,
     username: userInfo().username,
     privateKey: await readFile(userKey, "utf8"),
-    fingerprint: execFileSync("ssh-keygen", ["-lf", `${hostKey}.pub`]).toString().split(" ")[1] ?? "",
+    fingerprint:
+      execFileSync("ssh-keygen", ["-lf", `${hostKey}.pub`])
+        .toString()
+        .split(" ")[1] ?? "",
     home,
     [Symbol.asyncDispose]: async () => {
       server.kill("SIGTERM");
@@ -108,7 +111,9 @@ async function listening(port: number, check: () => void): Promise<void> {
   while (Date.now() < untilMs) {
     check();
     const socket = connect(port, "127.0.0.1");
-    const open = await new Promise<boolean>((resolve) => socket.once("connect", () => resolve(true)).once("error", () => resolve(false)));
+    const open = await new Promise<boolean>((resolve) =>
+      socket.once("connect", () => resolve(true)).once("error", () => resolve(false)),
+    );
     socket.destroy();
     if (open) return;
     await new Promise((resolve) => setTimeout(resolve, 25));

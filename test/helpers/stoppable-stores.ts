@@ -80,8 +80,17 @@ export class StoppableStores implements Stores {
   #lease(inner: KvLease): KvLease {
     const place = this.#leases.push(inner);
     const lost = new AbortController();
-    inner.lost.addEventListener("abort", () => void (this.#stopped?.ended ?? Promise.resolve()).then(() => setImmediate(() => lost.abort())), { once: true });
-    return { id: inner.id, lost: lost.signal, held: () => place > this.#expired && inner.held(), revoke: () => inner.revoke() };
+    inner.lost.addEventListener(
+      "abort",
+      () => void (this.#stopped?.ended ?? Promise.resolve()).then(() => setImmediate(() => lost.abort())),
+      { once: true },
+    );
+    return {
+      id: inner.id,
+      lost: lost.signal,
+      held: () => place > this.#expired && inner.held(),
+      revoke: () => inner.revoke(),
+    };
   }
 
   #objects(inner: ObjectStore): ObjectStore {

@@ -30,9 +30,14 @@ export class TestTransfer {
   #listeners: (() => void)[] = [];
 
   constructor(stores: Stores, { own = "one", present = new Set([own]), guards = {} }: TestTransferOptions = {}) {
-    const runtime = (this.runtime = { clock: realClock, random: { next: () => Math.random(), bytes: (count: number) => randomBytes(count) }, log: pino({ level: "silent" }) });
+    const runtime = (this.runtime = {
+      clock: realClock,
+      random: { next: () => Math.random(), bytes: (count: number) => randomBytes(count) },
+      log: pino({ level: "silent" }),
+    });
     this.objects = new ObjectService({ stores, runtime });
-    for (const [path, guard] of Object.entries(guards)) this.objects.registerSystemClass({ path, columns: [{ name: "a", type: "int" }], guard });
+    for (const [path, guard] of Object.entries(guards))
+      this.objects.registerSystemClass({ path, columns: [{ name: "a", type: "int" }], guard });
     this.query = new QueryService({ objects: this.objects, runtime });
     this.exports = new ExportService(this);
     const controllers = { own, has: (id: string) => present.has(id) };
@@ -40,7 +45,11 @@ export class TestTransfer {
     this.imports = new ImportService({ stores, objects: this.objects, notifications, runtime, controllers });
   }
 
-  async script(principal: Principal, request: ExportRequest = {}, bounds: { readonly idsHeldMax?: number } = {}): Promise<string> {
+  async script(
+    principal: Principal,
+    request: ExportRequest = {},
+    bounds: { readonly idsHeldMax?: number } = {},
+  ): Promise<string> {
     let text = "";
     for await (const piece of await new ExportService({ ...this, ...bounds }).script(principal, request)) text += piece;
     return text;
@@ -57,7 +66,10 @@ export class TestTransfer {
 
   /** What is told last of an import, the first to end when none is named. */
   ended(id?: string): Promise<TransferReport> {
-    const over = (): TransferReport | undefined => this.told.map(({ msg }) => JSON.parse(msg) as TransferReport).find((report) => report.state !== "running" && report.id === (id ?? report.id));
+    const over = (): TransferReport | undefined =>
+      this.told
+        .map(({ msg }) => JSON.parse(msg) as TransferReport)
+        .find((report) => report.state !== "running" && report.id === (id ?? report.id));
     return new Promise((resolve) => {
       const look = (): void => {
         const report = over();

@@ -6,20 +6,43 @@ import { MemoryObjects } from "../helpers/memory-objects.ts";
 import { testRuntime } from "../helpers/runtime.ts";
 import { compareMany, TIMEOUT_MS } from "./random.ts";
 
-test.each(onCluster ? [] : [1, 2])("over the database in memory, narrowing as far as it can (seed %i)", { timeout: TIMEOUT_MS }, async (seed) => {
-  await compareMany(new MemoryObjects({ nowMs: () => 0, narrows: true }), { seed, queries: 1_000, perWorld: 500, canKeepVersions: false });
-});
+test.each(onCluster ? [] : [1, 2])(
+  "over the database in memory, narrowing as far as it can (seed %i)",
+  { timeout: TIMEOUT_MS },
+  async (seed) => {
+    await compareMany(new MemoryObjects({ nowMs: () => 0, narrows: true }), {
+      seed,
+      queries: 1_000,
+      perWorld: 500,
+      canKeepVersions: false,
+    });
+  },
+);
 
 const ON_CLUSTER = [{ seed: 10, queries: 2_000 }];
 /** The other half of what runs over the embedded engine is in a file of its own, for another worker. */
 const EMBEDDED = [11, 12, 13, 14, 15].map((seed) => ({ seed, queries: 10_000 }));
 
-test.each(onCluster ? ON_CLUSTER : EMBEDDED)("over an engine (%j)", { timeout: TIMEOUT_MS }, ({ seed, queries }) => overEngine({ seed, queries }));
+test.each(onCluster ? ON_CLUSTER : EMBEDDED)("over an engine (%j)", { timeout: TIMEOUT_MS }, ({ seed, queries }) =>
+  overEngine({ seed, queries }),
+);
 
 /** Together, as they mostly wait for what the engine holds up. */
-test.concurrent.each(onCluster ? [] : [16, 17, 18, 19])("over an engine with faults (seed %i)", { timeout: TIMEOUT_MS }, (seed) => overEngine({ seed, queries: 2_500, faultySeed: seed }));
+test.concurrent.each(onCluster ? [] : [16, 17, 18, 19])(
+  "over an engine with faults (seed %i)",
+  { timeout: TIMEOUT_MS },
+  (seed) => overEngine({ seed, queries: 2_500, faultySeed: seed }),
+);
 
-async function overEngine({ seed, queries, ...options }: { readonly seed: number; readonly queries: number; readonly faultySeed?: number }): Promise<void> {
+async function overEngine({
+  seed,
+  queries,
+  ...options
+}: {
+  readonly seed: number;
+  readonly queries: number;
+  readonly faultySeed?: number;
+}): Promise<void> {
   await using engine = await openTestEngine(options);
   const objects = new ObjectService({ stores: engine, runtime: testRuntime(realClock) });
   // Making classes takes longer on a cluster.

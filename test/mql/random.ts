@@ -28,7 +28,10 @@ const QUERIES_PER_RIGHTS = 25;
 const KEPT = new Set(["day", "vtime", "ctime", "mtime", "k"]);
 
 /** Random worlds, askers and queries by a seed, until there were so many queries: each answered by the query area and by plain evaluation. */
-export async function compareMany(objects: Objects, { seed, queries, perWorld, canKeepVersions = true }: Amount): Promise<void> {
+export async function compareMany(
+  objects: Objects,
+  { seed, queries, perWorld, canKeepVersions = true }: Amount,
+): Promise<void> {
   const query = new QueryService({ objects, runtime: testRuntime(realClock) });
   const dice = new Dice(seededRandom(seed));
   let rows = 0;
@@ -69,20 +72,30 @@ async function answerOf(rows: Promise<readonly Row[]>, told: () => string): Prom
 function check(answer: readonly Row[], expected: Expected, told: () => string): number {
   const wanted = inOrder(expected).map((one) => rowText(withoutKept(one.row)));
   const got = answer.map(rowText);
-  const window = expected.descending.length > 0 ? wanted.slice(expected.offset, expected.offset + expected.limit) : wanted.toSorted();
+  const window =
+    expected.descending.length > 0
+      ? wanted.slice(expected.offset, expected.offset + expected.limit)
+      : wanted.toSorted();
   const shown = expected.descending.length > 0 ? got : got.toSorted();
-  if (shown.length !== window.length || shown.some((row, at) => row !== window[at])) expect(shown, told()).toEqual(window);
+  if (shown.length !== window.length || shown.some((row, at) => row !== window[at]))
+    expect(shown, told()).toEqual(window);
   return answer.length;
 }
 
-function inOrder({ rows, keys, descending }: Expected): readonly { readonly row: Row; readonly keys: readonly Value[] }[] {
-  return rows.map((row, at) => ({ row, keys: keys[at] ?? [] })).sort((left, right) => {
-    for (const [at, isDescending] of descending.entries()) {
-      const result = order(left.keys[at] ?? null, right.keys[at] ?? null);
-      if (result !== 0) return isDescending ? -result : result;
-    }
-    return 0;
-  });
+function inOrder({
+  rows,
+  keys,
+  descending,
+}: Expected): readonly { readonly row: Row; readonly keys: readonly Value[] }[] {
+  return rows
+    .map((row, at) => ({ row, keys: keys[at] ?? [] }))
+    .sort((left, right) => {
+      for (const [at, isDescending] of descending.entries()) {
+        const result = order(left.keys[at] ?? null, right.keys[at] ?? null);
+        if (result !== 0) return isDescending ? -result : result;
+      }
+      return 0;
+    });
 }
 
 function withoutKept(row: Row): Row {

@@ -42,7 +42,8 @@ export function parseBlocks(source: string): readonly Block[] {
     const named = /^as (\w+)$/.exec(lines[0] ?? "");
     if (named?.[1]) who = named[1];
     const text = lines.slice(named ? 1 : 0).join("\n");
-    if (expected !== undefined) blocks.push({ head: `${head}\n${DASHES}`, principal: who, text, expected: expected.trim(), line });
+    if (expected !== undefined)
+      blocks.push({ head: `${head}\n${DASHES}`, principal: who, text, expected: expected.trim(), line });
     else if (text.trim() !== "") throw new Error(`line ${line}: a statement without an expectation`);
     line += part.split("\n").length + 1;
   }

@@ -18,10 +18,13 @@ const runtime = testRuntime(realClock);
 describe.each(scripts)("%s", (name) => {
   const file = join(folder, name);
 
-  test.each(onCluster || name === DEFINITIONS ? [] : [false, true])("over the database in memory, narrowing %s", async (narrows) => {
-    const objects = new MemoryObjects({ nowMs: () => realClock.nowMs(), narrows });
-    await runScript(file, new QueryService({ objects, runtime }));
-  });
+  test.each(onCluster || name === DEFINITIONS ? [] : [false, true])(
+    "over the database in memory, narrowing %s",
+    async (narrows) => {
+      const objects = new MemoryObjects({ nowMs: () => realClock.nowMs(), narrows });
+      await runScript(file, new QueryService({ objects, runtime }));
+    },
+  );
 
   test.each([
     ["as it is", {}],

@@ -45,10 +45,20 @@ test("of writes by turns, each after a look, the last one wins although every ot
     const [entity] = await store.objects.get([key]);
     if (turn > 0) expect(told(entity?.cells.get("1")?.value)).toBe(`turn ${turn - 1}`);
     const timeUs = Math.max(clock.nowMs() * 1_000, (entity?.lastUs ?? 0) + 1);
-    await store.objects.change([{ key, timeUs, ...(turn === 0 ? { birth: true as const } : {}), cells: new Map([["1", text(`turn ${turn}`)]]), version: text(`${turn}`) }]);
+    await store.objects.change([
+      {
+        key,
+        timeUs,
+        ...(turn === 0 ? { birth: true as const } : {}),
+        cells: new Map([["1", text(`turn ${turn}`)]]),
+        version: text(`${turn}`),
+      },
+    ]);
   }
   const { items } = await taker(0).store.objects.history(key, {}, { limit: 2 * TURNS });
-  expect(items.map((version) => told(version.value))).toEqual(Array.from({ length: TURNS }, (_, index) => `${TURNS - 1 - index}`));
+  expect(items.map((version) => told(version.value))).toEqual(
+    Array.from({ length: TURNS }, (_, index) => `${TURNS - 1 - index}`),
+  );
   kept += 1;
 });
 
@@ -70,29 +80,37 @@ test("a mark set after one was taken away stays, whoever's clock is behind", asy
 });
 
 test("a lease lasts as long by either clock, and is seen alike", async () => {
-  await Promise.all(stores.map(async ({ store }, turn) => {
-    const lease = await store.kv.lease(TTL_MS);
-    await store.kv.put(`held/${turn}`, text("mine"), { lease: lease.id });
-    const began = performance.now();
-    while (performance.now() - began < 2 * TTL_MS) {
-      expect(await taker(turn + 1).store.kv.get(`held/${turn}`)).toMatchObject({ lease: lease.id });
-      expect(lease.lost.aborted).toBe(false);
-    }
-    await lease.revoke();
-    expect(await taker(turn + 1).store.kv.get(`held/${turn}`)).toBeUndefined();
-  }));
+  await Promise.all(
+    stores.map(async ({ store }, turn) => {
+      const lease = await store.kv.lease(TTL_MS);
+      await store.kv.put(`held/${turn}`, text("mine"), { lease: lease.id });
+      const began = performance.now();
+      while (performance.now() - began < 2 * TTL_MS) {
+        expect(await taker(turn + 1).store.kv.get(`held/${turn}`)).toMatchObject({ lease: lease.id });
+        expect(lease.lost.aborted).toBe(false);
+      }
+      await lease.revoke();
+      expect(await taker(turn + 1).store.kv.get(`held/${turn}`)).toBeUndefined();
+    }),
+  );
   kept += 1;
 });
 
 test("what an entity lives, it lives by its writer's clock", async () => {
-  await Promise.all(stores.map(async ({ store, clock }, turn) => {
-    const key: EntityKey = { cid: 2, id: `short-lived ${turn}` };
-    const began = performance.now();
-    await store.objects.change([{ key, timeUs: clock.nowMs() * 1_000, birth: true, expiresAtMs: clock.nowMs() + TTL_MS }]);
-    let livedMs = 0;
-    await expect.poll(async () => (await lives(key)) || ((livedMs = performance.now() - began), false), { timeout: 60_000 }).toBe(false);
-    expect(livedMs).toBeGreaterThan(TTL_MS - 1_000);
-  }));
+  await Promise.all(
+    stores.map(async ({ store, clock }, turn) => {
+      const key: EntityKey = { cid: 2, id: `short-lived ${turn}` };
+      const began = performance.now();
+      await store.objects.change([
+        { key, timeUs: clock.nowMs() * 1_000, birth: true, expiresAtMs: clock.nowMs() + TTL_MS },
+      ]);
+      let livedMs = 0;
+      await expect
+        .poll(async () => (await lives(key)) || ((livedMs = performance.now() - began), false), { timeout: 60_000 })
+        .toBe(false);
+      expect(livedMs).toBeGreaterThan(TTL_MS - 1_000);
+    }),
+  );
   kept += 1;
 
   async function lives(key: EntityKey): Promise<boolean> {

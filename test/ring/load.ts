@@ -173,14 +173,24 @@ export class Load {
     const known = this.#entities.get(key.id);
     const timeUs = Math.max(this.#clock.nowMs() * 1_000, (known?.lastUs ?? 0) + 1);
     const writes = known?.writes ?? 0;
-    const cells = new Map([["1", number(writes)], [`2/${writes}`, number(writes)]]);
+    const cells = new Map([
+      ["1", number(writes)],
+      [`2/${writes}`, number(writes)],
+    ]);
     const birth = known === undefined ? ({ birth: true } as const) : {};
-    await this.#again("write", () => this.#store.objects.change([{ key, timeUs, ...birth, cells, addTerms: [`c${this.#cid}`], version: number(writes) }]));
+    await this.#again("write", () =>
+      this.#store.objects.change([
+        { key, timeUs, ...birth, cells, addTerms: [`c${this.#cid}`], version: number(writes) },
+      ]),
+    );
     this.#entities.set(key.id, { writes: writes + 1, lastUs: timeUs });
   }
 
   async #writeRecords(name: string): Promise<void> {
-    const records = Array.from({ length: RECORDS_PER_BATCH }, (): StoredRecord => ({ cid: this.#recordCid, id: this.#ulid(), value: number(1), terms: [name] }));
+    const records = Array.from(
+      { length: RECORDS_PER_BATCH },
+      (): StoredRecord => ({ cid: this.#recordCid, id: this.#ulid(), value: number(1), terms: [name] }),
+    );
     await this.#again("write", () => this.#store.objects.append(records));
     for (const record of records) this.#records.add(record.id);
   }
@@ -189,9 +199,12 @@ export class Load {
   async #count(name: string): Promise<void> {
     const key = `${this.#place}/count/${name}`;
     const { value, revision } = this.#counters.get(name) ?? { value: 0, revision: 0 };
-    const result = await this.#again("write", () => this.#store.kv.put(key, number(value + 1), { ifRevision: revision }));
+    const result = await this.#again("write", () =>
+      this.#store.kv.put(key, number(value + 1), { ifRevision: revision }),
+    );
     const written = result.ok ? result.revision : result.current?.revision;
-    if (!result.ok && (result.current === undefined || readNumber(result.current.value) !== value + 1)) return this.#complain(`${name} lost a race nobody else runs.`);
+    if (!result.ok && (result.current === undefined || readNumber(result.current.value) !== value + 1))
+      return this.#complain(`${name} lost a race nobody else runs.`);
     this.#counters.set(name, { value: value + 1, revision: written ?? 0 });
     this.#putRevisions.push(written ?? 0);
   }
@@ -205,10 +218,13 @@ export class Load {
   /** Two workers want the same names: each has one owner, and who was told it owns one does. */
   async #claim(name: string, round: number): Promise<void> {
     const key = `${this.#place}/claim/${round}`;
-    const result = await this.#again("write", () => this.#store.kv.put(key, new TextEncoder().encode(name), { ifRevision: 0 }));
+    const result = await this.#again("write", () =>
+      this.#store.kv.put(key, new TextEncoder().encode(name), { ifRevision: 0 }),
+    );
     const owner = result.ok ? name : new TextDecoder().decode(result.current?.value);
     const known = this.#claims.get(key);
-    if (known !== undefined && known !== owner) this.#complain(`${key} belongs to ${known}, and ${name} was told ${owner}.`);
+    if (known !== undefined && known !== owner)
+      this.#complain(`${key} belongs to ${known}, and ${name} was told ${owner}.`);
     this.#claims.set(key, owner);
   }
 
@@ -223,14 +239,18 @@ export class Load {
   async #readEntities(): Promise<void> {
     const expected = [...this.#entities.keys()];
     const found = new Set<string>();
-    for await (const entity of this.#pages((page) => this.#store.objects.find({ terms: [`c${this.#cid}`] }, page))) found.add(entity.key.id);
+    for await (const entity of this.#pages((page) => this.#store.objects.find({ terms: [`c${this.#cid}`] }, page)))
+      found.add(entity.key.id);
     const missing = expected.filter((id) => !found.has(id));
     if (missing.length > 0) this.#complain(`The index does not find ${missing.join(", ")}.`);
     const known = [...this.#entities].map(([id, { writes }]) => ({ id, writes }));
-    const entities = await this.#again("read", () => this.#store.objects.get(known.map(({ id }): EntityKey => ({ cid: this.#cid, id }))));
+    const entities = await this.#again("read", () =>
+      this.#store.objects.get(known.map(({ id }): EntityKey => ({ cid: this.#cid, id }))),
+    );
     known.forEach(({ id, writes }, index) => {
       const seen = readNumber(entities[index]?.cells.get("1")?.value);
-      if (seen === undefined || seen < writes - 1) this.#complain(`${id} shows ${seen} after ${writes - 1} was acknowledged.`);
+      if (seen === undefined || seen < writes - 1)
+        this.#complain(`${id} shows ${seen} after ${writes - 1} was acknowledged.`);
     });
   }
 
@@ -244,14 +264,16 @@ export class Load {
     if (missing.length > 0) this.#complain(`The timeline lacks ${missing.length} records.`);
     for (const [name, { value }] of [...this.#counters]) {
       const entry = await this.#again("read", () => this.#store.kv.get(`${this.#place}/count/${name}`));
-      if ((readNumber(entry?.value) ?? 0) < value) this.#complain(`${name} shows ${readNumber(entry?.value)} after ${value} was acknowledged.`);
+      if ((readNumber(entry?.value) ?? 0) < value)
+        this.#complain(`${name} shows ${readNumber(entry?.value)} after ${value} was acknowledged.`);
     }
   }
 
   async *#pages<T>(read: (page: PageRequest) => Promise<Page<T>>): AsyncGenerator<T> {
     let cursor: string | undefined;
     do {
-      const request: PageRequest = cursor === undefined ? { limit: CHANGE_BATCH_MAX } : { limit: CHANGE_BATCH_MAX, cursor };
+      const request: PageRequest =
+        cursor === undefined ? { limit: CHANGE_BATCH_MAX } : { limit: CHANGE_BATCH_MAX, cursor };
       const page = await this.#again("read", () => read(request));
       yield* page.items;
       cursor = page.cursor;
@@ -260,8 +282,12 @@ export class Load {
 
   async #follow(revision: number): Promise<void> {
     try {
-      for await (const events of this.#store.kv.watch(`${this.#place}/count/`, { sinceRevision: revision, signal: this.#watchEnd.signal })) {
-        for (const event of events) if (event.kind === "put") this.#watched.push({ key: event.entry.key, revision: event.entry.revision });
+      for await (const events of this.#store.kv.watch(`${this.#place}/count/`, {
+        sinceRevision: revision,
+        signal: this.#watchEnd.signal,
+      })) {
+        for (const event of events)
+          if (event.kind === "put") this.#watched.push({ key: event.entry.key, revision: event.entry.revision });
       }
     } catch (error) {
       this.#complain(`The watch ended: ${String(error)}`);
@@ -280,7 +306,8 @@ export class Load {
     const entry = await this.#again("read", () => this.#store.kv.get(`${this.#place}/held`));
     if (this.#keepsLease && (lease?.lost.aborted || entry === undefined)) this.#complain("The lease was lost.");
     // Once it counts as lost, or earlier, nobody may find the key gone; the other way round it is a second owner.
-    if (!lease?.lost.aborted && entry === undefined) this.#complain("The key of a lease is gone before its holder knows.");
+    if (!lease?.lost.aborted && entry === undefined)
+      this.#complain("The key of a lease is gone before its holder knows.");
     await lease?.revoke().catch(() => undefined);
   }
 
@@ -289,9 +316,11 @@ export class Load {
       const key = { cid: this.#cid, id };
       const [entity] = await this.#again("read", () => this.#store.objects.get([key]));
       const elements = [...(entity?.cells.keys ?? [])].filter((cell) => cell.startsWith("2/")).length;
-      if (readNumber(entity?.cells.get("1")?.value) !== writes - 1 || elements !== writes) this.#complain(`${id} has ${elements} of ${writes} elements.`);
+      if (readNumber(entity?.cells.get("1")?.value) !== writes - 1 || elements !== writes)
+        this.#complain(`${id} has ${elements} of ${writes} elements.`);
       let versions = 0;
-      for await (const version of this.#pages((page) => this.#store.objects.history(key, {}, page))) versions += version.value.length > 0 ? 1 : 0;
+      for await (const version of this.#pages((page) => this.#store.objects.history(key, {}, page)))
+        versions += version.value.length > 0 ? 1 : 0;
       if (versions !== writes) this.#complain(`${id} has ${versions} versions of ${writes} writes.`);
     }
   }
@@ -299,9 +328,11 @@ export class Load {
   async #checkRecords(): Promise<void> {
     const request = { cid: this.#recordCid, fromMs: 0, toMs: this.#clock.nowMs() + 60_000 };
     const found: string[] = [];
-    for await (const record of this.#pages((page) => this.#store.objects.timeline(request, page))) found.push(record.id);
+    for await (const record of this.#pages((page) => this.#store.objects.timeline(request, page)))
+      found.push(record.id);
     const missing = [...this.#records].filter((id) => !found.includes(id));
-    if (missing.length > 0 || found.length !== this.#records.size) this.#complain(`Of ${this.#records.size} records ${missing.length} are missing and ${found.length} are found.`);
+    if (missing.length > 0 || found.length !== this.#records.size)
+      this.#complain(`Of ${this.#records.size} records ${missing.length} are missing and ${found.length} are found.`);
   }
 
   async #checkKeys(): Promise<void> {
@@ -311,11 +342,13 @@ export class Load {
     }
     for (const [name, value] of this.#plain) {
       const entry = await this.#again("read", () => this.#store.kv.get(`${this.#place}/plain/${name}`));
-      if (readNumber(entry?.value) !== value) this.#complain(`${name} is ${readNumber(entry?.value)} after ${value} was written last.`);
+      if (readNumber(entry?.value) !== value)
+        this.#complain(`${name} is ${readNumber(entry?.value)} after ${value} was written last.`);
     }
     for (const [name, { value }] of this.#counters) {
       const entry = await this.#again("read", () => this.#store.kv.get(`${this.#place}/count/${name}`));
-      if (readNumber(entry?.value) !== value) this.#complain(`${name} is ${readNumber(entry?.value)} after ${value} writes.`);
+      if (readNumber(entry?.value) !== value)
+        this.#complain(`${name} is ${readNumber(entry?.value)} after ${value} writes.`);
     }
   }
 
@@ -323,7 +356,8 @@ export class Load {
     for (const [stream, size] of this.#streams) {
       for (let offset = 0; offset < size; offset += STREAM_PIECE_BYTES) {
         const part = await this.#again("read", () => this.#store.blobs.readStream(stream, offset, STREAM_PIECE_BYTES));
-        if (part.size !== size || Buffer.compare(part.bytes, piece(offset / STREAM_PIECE_BYTES)) !== 0) return this.#complain(`${stream} differs at ${offset}, ${part.size} of ${size} bytes.`);
+        if (part.size !== size || Buffer.compare(part.bytes, piece(offset / STREAM_PIECE_BYTES)) !== 0)
+          return this.#complain(`${stream} differs at ${offset}, ${part.size} of ${size} bytes.`);
       }
     }
   }
@@ -337,9 +371,12 @@ export class Load {
     await this.#watch;
     const told = this.#watched.map(({ revision }) => revision);
     const missing = this.#putRevisions.filter((revision) => !told.includes(revision));
-    if (missing.length > 0) this.#complain(`The watch left out ${missing.length} of ${this.#putRevisions.length} changes.`);
-    if (new Set(told).size !== told.length || told.some((revision, index) => revision < (told[index - 1] ?? 0))) this.#complain("The watch told changes twice or out of order.");
-    if (told.length !== this.#putRevisions.length) this.#complain(`The watch told ${told.length} changes of ${this.#putRevisions.length}.`);
+    if (missing.length > 0)
+      this.#complain(`The watch left out ${missing.length} of ${this.#putRevisions.length} changes.`);
+    if (new Set(told).size !== told.length || told.some((revision, index) => revision < (told[index - 1] ?? 0)))
+      this.#complain("The watch told changes twice or out of order.");
+    if (told.length !== this.#putRevisions.length)
+      this.#complain(`The watch told ${told.length} changes of ${this.#putRevisions.length}.`);
   }
 
   #moment(): Promise<void> {

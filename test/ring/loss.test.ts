@@ -51,7 +51,11 @@ const LOSSES: readonly Loss[] = [
   { name: "a Cassandra node is killed", how: "kill", members: async () => ["cassandra-2"] },
   { name: "an etcd member that follows is killed", how: "kill", members: async () => (await followers()).slice(0, 1) },
   { name: "the etcd member that leads is killed", how: "kill", members: async () => [await leader()] },
-  { name: "a Cassandra node and the leader of etcd are killed at once", how: "kill", members: async () => ["cassandra-1", await leader()] },
+  {
+    name: "a Cassandra node and the leader of etcd are killed at once",
+    how: "kill",
+    members: async () => ["cassandra-1", await leader()],
+  },
   { name: "a Cassandra node is paused", how: "pause", members: async () => ["cassandra-3"] },
   { name: "an etcd member that follows is paused", how: "pause", members: async () => (await followers()).slice(0, 1) },
   { name: "the etcd member that leads is paused", how: "pause", members: async () => [await leader()] },
@@ -68,42 +72,57 @@ test.each(LOSSES)("writing and reading go on while $name, and when it is back", 
 
 const MAJORITIES: readonly Loss[] = [
   { name: "two of three Cassandra nodes are killed", how: "kill", members: async () => ["cassandra-1", "cassandra-2"] },
-  { name: "two of three etcd members are killed", how: "kill", members: async () => [await leader(), ...(await followers()).slice(0, 1)] },
+  {
+    name: "two of three etcd members are killed",
+    how: "kill",
+    members: async () => [await leader(), ...(await followers()).slice(0, 1)],
+  },
 ];
 
-test.each(MAJORITIES)("while $name every call says so by its deadline, and the same calls succeed when they are back", async ({ name, how, members }) => {
-  const load = await begun(name, { leaseMayEnd: true, faultsPerCallMax: MANY });
-  await Promise.all((await members()).map((member) => ring[how](member)));
-  await load.fail(FAULTS);
-  await mendRing(ring);
-  await load.goOn(ROUNDS.after);
-  await finished(name, load, "ring-majority-lost");
-});
+test.each(MAJORITIES)(
+  "while $name every call says so by its deadline, and the same calls succeed when they are back",
+  async ({ name, how, members }) => {
+    const load = await begun(name, { leaseMayEnd: true, faultsPerCallMax: MANY });
+    await Promise.all((await members()).map((member) => ring[how](member)));
+    await load.fail(FAULTS);
+    await mendRing(ring);
+    await load.goOn(ROUNDS.after);
+    await finished(name, load, "ring-majority-lost");
+  },
+);
 
-test.each(SMALL_DISKS)("writing and reading go on while the disk of %s is full, and when there is room again", async (member) => {
-  if (!(await hasSmallDisk(member))) {
-    if (process.env.ODP_REQUIRE_CLUSTER === "1") throw new Error("A disk that can be filled takes root: mount -t tmpfs.");
-    return console.log(`${member} lies on no small disk, so it is not filled: that takes root.`);
-  }
-  const name = `the disk of ${member} is full`;
-  const load = await begun(name);
-  await fillDisk(member);
-  const grownMiB = await growUntil(async () => !(await ring.serves(member)));
-  expect(grownMiB, "what the others took until the member gave up").toBeLessThan(GROWTH_MAX_MIB);
-  await load.goOn(ROUNDS.during);
-  await freeDisk(member);
-  // What has met a full disk has ended itself, or serves nobody until it is started again.
-  await ring.kill(member);
-  await mendRing(ring);
-  await load.goOn(ROUNDS.after);
-  await finished(name, load, "ring-disk-full");
-});
+test.each(SMALL_DISKS)(
+  "writing and reading go on while the disk of %s is full, and when there is room again",
+  async (member) => {
+    if (!(await hasSmallDisk(member))) {
+      if (process.env.ODP_REQUIRE_CLUSTER === "1")
+        throw new Error("A disk that can be filled takes root: mount -t tmpfs.");
+      return console.log(`${member} lies on no small disk, so it is not filled: that takes root.`);
+    }
+    const name = `the disk of ${member} is full`;
+    const load = await begun(name);
+    await fillDisk(member);
+    const grownMiB = await growUntil(async () => !(await ring.serves(member)));
+    expect(grownMiB, "what the others took until the member gave up").toBeLessThan(GROWTH_MAX_MIB);
+    await load.goOn(ROUNDS.during);
+    await freeDisk(member);
+    // What has met a full disk has ended itself, or serves nobody until it is started again.
+    await ring.kill(member);
+    await mendRing(ring);
+    await load.goOn(ROUNDS.after);
+    await finished(name, load, "ring-disk-full");
+  },
+);
 
 test("a write that was given up on a member that hangs is not done over a later one when the member wakes", async () => {
   await mendRing(ring);
   const [member = ""] = await followers();
   const endpoint = ring.settings.etcdEndpoints[ring.members.findIndex(({ name }) => name === member)] ?? "";
-  await using stuck = await openTestClusterEngine({ prefix: engine.prefix, tenants: [], settings: { ...ring.settings, etcdEndpoints: [endpoint] } });
+  await using stuck = await openTestClusterEngine({
+    prefix: engine.prefix,
+    tenants: [],
+    settings: { ...ring.settings, etcdEndpoints: [endpoint] },
+  });
   const { kv } = await stuck.tenant("matrix");
   for (let round = 0; round < LATE_ROUNDS; round++) {
     const key = `late/${round}`;
@@ -125,7 +144,11 @@ async function growUntil(enough: () => Promise<boolean>): Promise<number> {
   let written = 0;
   for (let at = 0; written < GROWTH_MAX_MIB && !(await enough()); at++, written++) {
     await settled(() => store.kv.put(`growth/${at % 8}`, bytes));
-    await settled(() => store.objects.change([{ key: { cid: 1, id: `growth-${at % 8}` }, timeUs: 1_000 + at, birth: true, cells: new Map([["1", bytes]]) }]));
+    await settled(() =>
+      store.objects.change([
+        { key: { cid: 1, id: `growth-${at % 8}` }, timeUs: 1_000 + at, birth: true, cells: new Map([["1", bytes]]) },
+      ]),
+    );
   }
   return written;
 }
@@ -144,10 +167,16 @@ async function begun(name: string, options: Partial<LoadOptions> = {}): Promise<
   return load;
 }
 
-async function finished(name: string, load: Load, promise: "ring-loss" | "ring-majority-lost" | "ring-disk-full"): Promise<void> {
+async function finished(
+  name: string,
+  load: Load,
+  promise: "ring-loss" | "ring-majority-lost" | "ring-disk-full",
+): Promise<void> {
   expect(await load.end()).toEqual([]);
   const { writes, reads, unavailable, unknown, longestMs } = load.tally;
-  console.log(`${name}: ${writes} writes, ${reads} reads, ${unavailable} unavailable, ${unknown} unknown outcomes, longest wait ${longestMs} ms`);
+  console.log(
+    `${name}: ${writes} writes, ${reads} reads, ${unavailable} unavailable, ${unknown} unknown outcomes, longest wait ${longestMs} ms`,
+  );
   for (const fault of new Set(load.faults)) console.log(`  ${fault.slice(0, 300)}`);
   prove(promise, { loss: name, seeds: [seeds.get(name) ?? 0], writes, reads, unavailable, unknown, longestMs });
 }

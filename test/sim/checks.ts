@@ -16,8 +16,12 @@ export async function wrongs(history: History, services: Assembly): Promise<read
     ...history.ledger.violations,
     ...wrongLines(history, lines, runs),
     ...(await rows("/matrix/consolelog/rule")).map(({ values }) => `a record was not parsed: ${String(values.msg)}`),
-    ...history.hosts.flatMap(({ name }) => POLICIES.flatMap((policy) => (policy.isdaemon ? [] : wrongRuns({ host: name, policy }, runs, gaps)))),
-    ...gaps.filter(({ values }) => values.unit === "entries").map(({ values }) => `entries of ${String(values.source)} are missing: ${String(values.count)}`),
+    ...history.hosts.flatMap(({ name }) =>
+      POLICIES.flatMap((policy) => (policy.isdaemon ? [] : wrongRuns({ host: name, policy }, runs, gaps))),
+    ),
+    ...gaps
+      .filter(({ values }) => values.unit === "entries")
+      .map(({ values }) => `entries of ${String(values.source)} are missing: ${String(values.count)}`),
     ...wrongJobs(history, await rows("/matrix/jobs/jobrun"), await rows("/matrix/system/command")),
   ];
 }
@@ -46,7 +50,11 @@ function wrongLines({ ledger }: History, lines: readonly ObjectRow[], runs: read
 }
 
 /** Every due time between the first and the last that is accounted for: one run, or within one gap. */
-function wrongRuns({ host, policy }: { host: string; policy: CommandPolicySpec }, runs: readonly ObjectRow[], gaps: readonly ObjectRow[]): string[] {
+function wrongRuns(
+  { host, policy }: { host: string; policy: CommandPolicySpec },
+  runs: readonly ObjectRow[],
+  gaps: readonly ObjectRow[],
+): string[] {
   const mine = (row: ObjectRow): boolean => row.values.host === host && row.values.policy === policy.name;
   const intervalMs = policy.interval * 1_000;
   const covered = new Map<number, number>();
@@ -55,7 +63,8 @@ function wrongRuns({ host, policy }: { host: string; policy: CommandPolicySpec }
   for (const { values } of runs.filter(mine)) cover(Number(values.scheduled));
   for (const { values } of gaps.filter(mine)) {
     let count = 0;
-    for (let timeMs = Number(values.stime); timeMs <= Number(values.etime); timeMs += intervalMs, count++) cover(timeMs);
+    for (let timeMs = Number(values.stime); timeMs <= Number(values.etime); timeMs += intervalMs, count++)
+      cover(timeMs);
     if (count !== values.count) wrong.push(`a gap of ${host} counts ${String(values.count)} where ${count} were due`);
   }
   const times = [...covered.keys()].sort((a, b) => a - b);
@@ -71,23 +80,31 @@ function wrongRuns({ host, policy }: { host: string; policy: CommandPolicySpec }
 /** One row for each target that was opened, in a final state, which is what whoever asked was told; run at most once. */
 function wrongJobs({ jobs, ledger }: History, rows: readonly ObjectRow[], results: readonly ObjectRow[]): string[] {
   const wrong: string[] = [];
-  for (const { values } of rows) if (!FINAL.has(String(values.status))) wrong.push(`${String(values.runid)} on ${String(values.host)} is still ${String(values.status)}`);
+  for (const { values } of rows)
+    if (!FINAL.has(String(values.status)))
+      wrong.push(`${String(values.runid)} on ${String(values.host)} is still ${String(values.status)}`);
   for (const job of jobs) {
     for (const host of job.hosts) {
       const row = rows.find(({ values }) => values.runid === job.runId && values.host === host);
       if (job.runId !== undefined && !row) wrong.push(`${job.name} on ${host} has no record`);
       const told = job.told.get(host);
-      if (told !== undefined && row && told !== row.values.status) wrong.push(`${job.name} on ${host}: ${told} was told, ${String(row.values.status)} is on record`);
+      if (told !== undefined && row && told !== row.values.status)
+        wrong.push(`${job.name} on ${host}: ${told} was told, ${String(row.values.status)} is on record`);
       if (row) wrong.push(...wrongEnd(`${host}/${job.name}`, row, ledger));
     }
   }
   const ended = results.map(({ values }) => `${String(values.host)} ${String(values.command)}`);
-  return [...wrong, ...ended.filter((key, at) => ended.indexOf(key) !== at).map((key) => `${key} has more than one result`)];
+  return [
+    ...wrong,
+    ...ended.filter((key, at) => ended.indexOf(key) !== at).map((key) => `${key} has more than one result`),
+  ];
 }
 
 function wrongEnd(key: string, { values }: ObjectRow, ledger: History["ledger"]): string[] {
   const wrote = ledger.wrote.get(key);
   if (values.status !== "ok") return [];
   if (ledger.begun.get(key) !== 1) return [`${key} is ok and was begun ${ledger.begun.get(key) ?? 0} times`];
-  return values.out === wrote ? [] : [`${key} wrote ${JSON.stringify(wrote)}, on record is ${JSON.stringify(values.out)}`];
+  return values.out === wrote
+    ? []
+    : [`${key} wrote ${JSON.stringify(wrote)}, on record is ${JSON.stringify(values.out)}`];
 }

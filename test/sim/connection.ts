@@ -75,7 +75,9 @@ export class Connection {
     this.#silent = true;
     const { world } = this.#options;
     for (const side of ["client", "server"] as const) {
-      world.after(world.between(SILENCE_MIN_MS, SILENCE_MAX_MS), "keep-alive", () => this.#tell(side, "The other side is silent."));
+      world.after(world.between(SILENCE_MIN_MS, SILENCE_MAX_MS), "keep-alive", () =>
+        this.#tell(side, "The other side is silent."),
+      );
     }
   }
 

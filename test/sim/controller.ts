@@ -63,13 +63,16 @@ export class Controller {
     const runtime = this.#runtimeOf(process);
     this.#runtime = runtime;
     const call = storeCall({ world, process, faults: () => faults, onCall: (name) => this.onCall(name) });
-    const services = await world.outside(this.#assemble(process, runtime, database.engine({ clock: process.clock, call })));
+    const services = await world.outside(
+      this.#assemble(process, runtime, database.engine({ clock: process.clock, call })),
+    );
     this.#services = services;
     services.start();
     network.listen(`${name}:${AGENT_PORT}`, {
       process,
       accept: (caller, call) => this.#accept(caller, call),
-      acceptPeer: (side) => void new PeerStream(new PeerServer(side), { services: services.peerServices, runtime, over: () => undefined }),
+      acceptPeer: (side) =>
+        void new PeerStream(new PeerServer(side), { services: services.peerServices, runtime, over: () => undefined }),
     });
     await world.outside(services.join(`http://${name}:8080`));
     faults = this.faults;
@@ -132,7 +135,11 @@ export class Controller {
     const [runtime, services] = [this.#runtime, this.#services];
     if (!runtime || !services) return;
     const identity = { tenant: caller.tenant, host: caller.host, serial: serialOf(caller.certificate) };
-    new SessionStream({ runtime, open: (...hello) => this.#open(services, hello), over: () => undefined }, call, identity);
+    new SessionStream(
+      { runtime, open: (...hello) => this.#open(services, hello), over: () => undefined },
+      call,
+      identity,
+    );
   }
 }
 
@@ -140,7 +147,8 @@ const serials = new Map<string, string>();
 
 /** Of a certificate in DER, base64. Reading one takes longer than most of what else happens here. */
 function serialOf(certificate: string): string {
-  const known = serials.get(certificate) ?? new X509Certificate(Buffer.from(certificate, "base64")).serialNumber.toUpperCase();
+  const known =
+    serials.get(certificate) ?? new X509Certificate(Buffer.from(certificate, "base64")).serialNumber.toUpperCase();
   serials.set(certificate, known);
   return known;
 }

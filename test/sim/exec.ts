@@ -17,20 +17,34 @@ interface Script {
 const CANCELLED: ExecResult = { ended: "cancelled", code: 143, message: "ended by SIGTERM" };
 
 /** Programs that take virtual time and print lines that never come again. */
-export function simulatedExec({ host, process, ledger }: { readonly host: string; readonly process: Process; readonly ledger: Ledger }): Exec {
+export function simulatedExec({
+  host,
+  process,
+  ledger,
+}: {
+  readonly host: string;
+  readonly process: Process;
+  readonly ledger: Ledger;
+}): Exec {
   return async (options) => {
     const script = parse(options.line);
     const isJob = options.env?.ODP_POLICY === undefined;
     if (options.signal?.aborted) return { ...CANCELLED, message: "cancelled before it began" };
     if (isJob) ledger.begin(host, script.name);
     const ending = endingOf(options, process);
-    const say = isJob ? (text: string) => options.onOutput?.(Buffer.from(text), false) : (text: string) => tell(options, ledger, text);
+    const say = isJob
+      ? (text: string) => options.onOutput?.(Buffer.from(text), false)
+      : (text: string) => tell(options, ledger, text);
     const next = isJob ? (at: number) => `${script.name}#${at}\n` : () => `${ledger.line(host, script.name)}\n`;
     await print({ script, ending, process, say, next });
     ending.stop();
     if (ending.reason === "cancelled") return CANCELLED;
     if (ending.reason === "timeout") return { ended: "timeout", code: 143, message: "ended by SIGTERM" };
-    if (isJob) ledger.wrote.set(`${host}/${script.name}`, Array.from({ length: script.lines }, (_, at) => `${script.name}#${at}\n`).join(""));
+    if (isJob)
+      ledger.wrote.set(
+        `${host}/${script.name}`,
+        Array.from({ length: script.lines }, (_, at) => `${script.name}#${at}\n`).join(""),
+      );
     return { ended: "exit", code: script.code, message: script.code === 0 ? "" : `ended with code ${script.code}` };
   };
 }

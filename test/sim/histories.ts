@@ -34,7 +34,10 @@ export async function runHistories({ from, count, workers = 2, onOutcome }: Hist
     if (outcome.wrong.length > 0) wrong.set(outcome.seed, outcome.wrong);
     onOutcome?.(outcome);
   };
-  const tasks = Array.from({ length: workers }, (_, at): WorkerTask => ({ from: from + at, count: count - at, step: workers }));
+  const tasks = Array.from(
+    { length: workers },
+    (_, at): WorkerTask => ({ from: from + at, count: count - at, step: workers }),
+  );
   const file = await workerFile();
   await Promise.all(tasks.map((task) => runWorker({ file, task }, take, wrong)));
   return { ...total, wrong };
@@ -49,7 +52,11 @@ async function workerFile(): Promise<string> {
   return outfile;
 }
 
-function runWorker({ file, task }: { file: string; task: WorkerTask }, take: (outcome: Outcome) => void, wrong: Map<number, readonly string[]>): Promise<void> {
+function runWorker(
+  { file, task }: { file: string; task: WorkerTask },
+  take: (outcome: Outcome) => void,
+  wrong: Map<number, readonly string[]>,
+): Promise<void> {
   return new Promise((resolve, reject) => {
     const worker = new Worker(file, { workerData: task, execArgv: ["--enable-source-maps"] });
     let at = task.from;

@@ -44,20 +44,38 @@ export class History {
   readonly edits: string[] = [];
 
   constructor({ seed, template, controllers, hosts, tracing, laterMs, outboxBytes }: HistoryOptions) {
-    const world = new World({ seed, startMs: template.startMs + (laterMs ?? 0), ...(tracing === undefined ? {} : { tracing }) });
+    const world = new World({
+      seed,
+      startMs: template.startMs + (laterMs ?? 0),
+      ...(tracing === undefined ? {} : { tracing }),
+    });
     this.world = world;
     this.database = template.database.fork(world.clock);
     this.network = new Network(world, {
       toAgent: (host, { frame }) => {
-        if (frame?.$case === "command" && frame.value.body?.$case === "exec") this.ledger.told(host, frame.value.body.value.line.split(" ")[0] ?? "", frame.value.epoch);
+        if (frame?.$case === "command" && frame.value.body?.$case === "exec")
+          this.ledger.told(host, frame.value.body.value.line.split(" ")[0] ?? "", frame.value.epoch);
       },
     });
     const { network, database, ledger } = this;
-    this.controllers = CONTROLLERS.slice(0, controllers).map((name) => new Controller({ name, world, database, network }));
+    this.controllers = CONTROLLERS.slice(0, controllers).map(
+      (name) => new Controller({ name, world, database, network }),
+    );
     this.hosts = HOSTS.slice(0, hosts).flatMap((name) => {
       const identity = template.identities.get(name);
       const addresses = this.controllers.map((controller) => addressOf(controller.name));
-      return identity ? [new Host({ name, world, network, ledger, identity: { ...identity, controllers: addresses }, ...(outboxBytes && { outboxBytes }) })] : [];
+      return identity
+        ? [
+            new Host({
+              name,
+              world,
+              network,
+              ledger,
+              identity: { ...identity, controllers: addresses },
+              ...(outboxBytes && { outboxBytes }),
+            }),
+          ]
+        : [];
     });
   }
 
@@ -66,12 +84,24 @@ export class History {
     const [first] = this.controllers;
     const services = first?.services;
     if (!services) throw new Error("No controller.");
-    for (const name of policies) await this.world.settle(services.policies.deploy(ADMIN, name, this.hosts.map((host) => host.name)));
+    for (const name of policies)
+      await this.world.settle(
+        services.policies.deploy(
+          ADMIN,
+          name,
+          this.hosts.map((host) => host.name),
+        ),
+      );
     for (const host of this.hosts) host.start();
   }
 
   /** Asks any controller that lives. */
-  runJob(command: { readonly ms: number; readonly lines: number; readonly code: number; readonly timeoutS: number }): void {
+  runJob(command: {
+    readonly ms: number;
+    readonly lines: number;
+    readonly code: number;
+    readonly timeoutS: number;
+  }): void {
     const { world } = this;
     const services = this.#anyServices();
     if (!services) return;
@@ -82,7 +112,10 @@ export class History {
     world.note(`${name} is asked for`);
     const cmd = `${name} ms=${command.ms} lines=${command.lines} code=${command.code}`;
     const param = JSON.stringify({ "HOST!": hosts, cmd, timeout: command.timeoutS });
-    services.runs.execute(ADMIN, JOB, { param }).then((execution) => this.#follow(asked, execution), (error: unknown) => world.note(`${name}: ${String(error)}`));
+    services.runs.execute(ADMIN, JOB, { param }).then(
+      (execution) => this.#follow(asked, execution),
+      (error: unknown) => world.note(`${name}: ${String(error)}`),
+    );
   }
 
   /** The rule's lines go elsewhere from now on. */
@@ -92,7 +125,9 @@ export class History {
     const path = this.edits.length % 2 === 0 ? "/matrix/line2" : "/matrix/line";
     this.edits.push(path);
     this.world.note(`the rule's class becomes ${path}`);
-    services.rules.put(ADMIN, RULE, ruleText(path)).catch((error: unknown) => this.world.note(`rule: ${String(error)}`));
+    services.rules
+      .put(ADMIN, RULE, ruleText(path))
+      .catch((error: unknown) => this.world.note(`rule: ${String(error)}`));
   }
 
   /** Everything works from now on, and everybody is there. */

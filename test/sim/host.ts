@@ -78,7 +78,13 @@ export class Host {
   /** What its outbox still holds, looked at from outside when the agent has ended. */
   async unsent(): Promise<{ stream: string; next: number }> {
     const { world } = this.#options;
-    const outbox = await Outbox.open({ folder: `${FOLDER}/outbox`, clock: world.clock, random: world.random, maxBytes: this.#options.outboxBytes ?? OUTBOX_BYTES, files: this.disk.boot() });
+    const outbox = await Outbox.open({
+      folder: `${FOLDER}/outbox`,
+      clock: world.clock,
+      random: world.random,
+      maxBytes: this.#options.outboxBytes ?? OUTBOX_BYTES,
+      files: this.disk.boot(),
+    });
     const { streamId, nextSequence } = outbox;
     await outbox.close();
     return { stream: streamId, next: nextSequence };

@@ -29,7 +29,11 @@ export interface Observer {
 export class Network {
   readonly #world: World;
   readonly #ports = new Map<string, Port>();
-  readonly #connections = new Set<{ readonly host: string; readonly address: string; readonly connection: Connection }>();
+  readonly #connections = new Set<{
+    readonly host: string;
+    readonly address: string;
+    readonly connection: Connection;
+  }>();
   readonly #cut = new Set<string>();
   readonly #observer: Observer;
   latency = { fromMs: 0.2, toMs: 5 };
@@ -87,14 +91,33 @@ export class Network {
     return this.#connections.size;
   }
 
-  #open({ host, process, address, identity }: { host: string; process: Process; address: string; identity: Identity }): Wire {
-    const connection = this.#connect({ from: host, process, address }, (port, side) => port.accept({ host, identity }, new ServerCall(side)));
+  #open({
+    host,
+    process,
+    address,
+    identity,
+  }: {
+    host: string;
+    process: Process;
+    address: string;
+    identity: Identity;
+  }): Wire {
+    const connection = this.#connect({ from: host, process, address }, (port, side) =>
+      port.accept({ host, identity }, new ServerCall(side)),
+    );
     return new ClientWire({ connection, address, deliver: (frame) => this.#observer.toAgent(host, frame) });
   }
 
-  #connect({ from, process, address }: { from: string; process: Process; address: string }, accept: (port: Port, side: Side) => void): Connection {
+  #connect(
+    { from, process, address }: { from: string; process: Process; address: string },
+    accept: (port: Port, side: Side) => void,
+  ): Connection {
     const world = this.#world;
-    const connection = new Connection({ world, latency: () => world.between(this.latency.fromMs, this.latency.toMs), client: process });
+    const connection = new Connection({
+      world,
+      latency: () => world.between(this.latency.fromMs, this.latency.toMs),
+      client: process,
+    });
     const entry = { host: from, address, connection };
     this.#connections.add(entry);
     connection.onOver(() => void this.#connections.delete(entry));
@@ -123,7 +146,11 @@ class ClientWire implements Wire {
   #wake: () => void = () => undefined;
   #resolveOver: (reason: AppError) => void = () => undefined;
 
-  constructor({ connection, address, deliver }: { connection: Connection; address: string; deliver: (frame: ControllerFrame) => void }) {
+  constructor({
+    connection,
+    address,
+    deliver,
+  }: { connection: Connection; address: string; deliver: (frame: ControllerFrame) => void }) {
     this.#connection = connection;
     this.#side = connection.client;
     this.#address = address;

@@ -29,7 +29,13 @@ const PATIENCE_MS = 300_000;
 /** One history: a while of work and trouble, then calm, then the account. */
 export async function runHistory({ seed, tracing }: RunOptions): Promise<Outcome> {
   const made: Template = await template();
-  const history = new History({ seed, template: made, controllers: seed % 5 < 2 ? 2 : 1, hosts: seed % 3 === 0 ? 2 : 1, ...(tracing === undefined ? {} : { tracing }) });
+  const history = new History({
+    seed,
+    template: made,
+    controllers: seed % 5 < 2 ? 2 : 1,
+    hosts: seed % 3 === 0 ? 2 : 1,
+    ...(tracing === undefined ? {} : { tracing }),
+  });
   const { world } = history;
   // Nobody's clock is right.
   for (const one of [...history.controllers, ...history.hosts]) one.skew.ms = Math.round(world.between(-5_000, 5_000));
@@ -53,12 +59,20 @@ function plan({ world }: History, action: () => void): void {
 function job(history: History): void {
   const { world } = history;
   const ms = Math.round(world.between(100, 20_000));
-  history.runJob({ ms, lines: Math.floor(world.random.next() * 5), code: world.chance(0.8) ? 0 : 3, timeoutS: Math.round(world.between(2, 40)) });
+  history.runJob({
+    ms,
+    lines: Math.floor(world.random.next() * 5),
+    code: world.chance(0.8) ? 0 : 3,
+    timeoutS: Math.round(world.between(2, 40)),
+  });
 }
 
 function trouble(history: History): () => void {
   const { world, network, controllers, hosts } = history;
-  const [controller, host] = [world.pick([controllers[0]!, ...controllers.slice(1)]), world.pick([hosts[0]!, ...hosts.slice(1)])];
+  const [controller, host] = [
+    world.pick([controllers[0]!, ...controllers.slice(1)]),
+    world.pick([hosts[0]!, ...hosts.slice(1)]),
+  ];
   const lastsMs = world.between(0, 1) ** 2 * 40_000;
   const later = (action: () => unknown): void => void world.after(lastsMs, "trouble ends", () => void action());
   const address = addressOf(controller.name);
@@ -81,7 +95,12 @@ function trouble(history: History): () => void {
       later(() => network.heal());
     },
     () => {
-      Object.assign(controller.faults, { slow: 0.3, slowMaxMs: world.between(10, 2_000), away: world.chance(0.3) ? 0.5 : 0.05, unknown: 0.1 });
+      Object.assign(controller.faults, {
+        slow: 0.3,
+        slowMaxMs: world.between(10, 2_000),
+        away: world.chance(0.3) ? 0.5 : 0.05,
+        unknown: 0.1,
+      });
       later(() => Object.assign(controller.faults, { slow: 0, away: 0, unknown: 0 }));
     },
     () => {
@@ -102,9 +121,15 @@ export async function account(history: History): Promise<readonly string[]> {
   if (!services) return ["no controller lives"];
   for (const name of POLICY_NAMES) await world.settle(services.policies.undeploy(ADMIN, name));
   const patience = { withinMs: PATIENCE_MS, stepMs: 1_000 };
-  const idle = await world.until(() => hosts.every(({ name, linked }) => linked && ledger.policies.get(name) === 0), patience);
+  const idle = await world.until(
+    () => hosts.every(({ name, linked }) => linked && ledger.policies.get(name) === 0),
+    patience,
+  );
   if (!idle) return [`not all agents came back within ${PATIENCE_MS} ms`];
-  await world.until(() => history.jobs.every(({ told, hosts: wanted }) => told.size === wanted.length), { withinMs: 240_000, stepMs: 5_000 });
+  await world.until(() => history.jobs.every(({ told, hosts: wanted }) => told.size === wanted.length), {
+    withinMs: 240_000,
+    stepMs: 5_000,
+  });
   const left: string[] = [];
   for (const host of hosts) left.push(...(await ended(history, host)));
   return [...left, ...(await world.settle(wrongs(history, services)))];
@@ -116,5 +141,7 @@ async function ended({ world, database }: History, host: Host): Promise<readonly
   const { stream, next } = await world.settle(host.unsent());
   const mark = database.tenant(TENANT).kv.get(`ingest/${stream}`);
   const { acknowledged } = mark ? decodeStored<{ acknowledged: number }>(mark.value) : { acknowledged: 0 };
-  return acknowledged === next - 1 ? [] : [`${host.name} has written ${next - 1} entries, ${acknowledged} are acknowledged`];
+  return acknowledged === next - 1
+    ? []
+    : [`${host.name} has written ${next - 1} entries, ${acknowledged} are acknowledged`];
 }

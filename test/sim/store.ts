@@ -51,7 +51,12 @@ export function storeCall({ world, process, faults, onCall }: StoreCallOptions):
     if (delayMs === 0) action();
     else world.after(delayMs, "store", action);
   };
-  const happen = <T>({ name, action, fate, partly }: Work<T>): { ok: true; value: T } | { ok: false; error: unknown } => {
+  const happen = <T>({
+    name,
+    action,
+    fate,
+    partly,
+  }: Work<T>): { ok: true; value: T } | { ok: false; error: unknown } => {
     if (fate === "answered") world.remark(`${process.name} ${name}`);
     else world.note(`${process.name} ${name}: ${fate}`);
     try {

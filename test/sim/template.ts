@@ -41,19 +41,55 @@ export function ruleText(path: string): string {
 
 /** `tick` runs at every third second and prints two lines, `beat` at every second and prints one; `tail` prints all the time. */
 export const POLICIES: readonly CommandPolicySpec[] = [
-  { kind: "command", name: "tick", rule: RULE, command: "tick ms=700 lines=2", ctype: 1, interval: 3, unit: "second", split: true },
-  { kind: "command", name: "beat", rule: RULE, command: "beat ms=100 lines=1", ctype: 1, interval: 1, unit: "second", split: true },
-  { kind: "command", name: "tail", rule: RULE, command: "tail ms=0 lines=0 every=900", ctype: 1, interval: 1, unit: "second", isdaemon: true },
+  {
+    kind: "command",
+    name: "tick",
+    rule: RULE,
+    command: "tick ms=700 lines=2",
+    ctype: 1,
+    interval: 3,
+    unit: "second",
+    split: true,
+  },
+  {
+    kind: "command",
+    name: "beat",
+    rule: RULE,
+    command: "beat ms=100 lines=1",
+    ctype: 1,
+    interval: 1,
+    unit: "second",
+    split: true,
+  },
+  {
+    kind: "command",
+    name: "tail",
+    rule: RULE,
+    command: "tail ms=0 lines=0 every=900",
+    ctype: 1,
+    interval: 1,
+    unit: "second",
+    isdaemon: true,
+  },
 ];
 
 async function make(): Promise<Template> {
   const world = new World({ seed: 1, startMs: START_MS });
   const database = new MemoryDatabase(world.clock);
-  const controller = new Controller({ name: "a", world, database, network: new Network(world, { toAgent: () => undefined }) });
+  const controller = new Controller({
+    name: "a",
+    world,
+    database,
+    network: new Network(world, { toAgent: () => undefined }),
+  });
   const services = await controller.start();
   await world.settle(services.tenants.ensureTenant({ name: TENANT, ospace: `/${TENANT}` }));
-  const columns = [{ name: "name", type: "varchar" }, { name: "n", type: "int" }] as const;
-  for (const path of ["/matrix/line", "/matrix/line2"]) await world.settle(services.objects.createClass(ADMIN, { path, kind: "record", columns }));
+  const columns = [
+    { name: "name", type: "varchar" },
+    { name: "n", type: "int" },
+  ] as const;
+  for (const path of ["/matrix/line", "/matrix/line2"])
+    await world.settle(services.objects.createClass(ADMIN, { path, kind: "record", columns }));
   await world.settle(services.rules.put(ADMIN, RULE, ruleText("/matrix/line")));
   const identities = new Map<string, Identity>();
   for (const host of HOSTS) identities.set(host, await enrolled(world, services, host));
@@ -63,7 +99,11 @@ async function make(): Promise<Template> {
   return { database, identities, startMs: world.nowMs };
 }
 
-async function enrolled(world: World, { hosts }: Awaited<ReturnType<Controller["start"]>>, host: string): Promise<Identity> {
+async function enrolled(
+  world: World,
+  { hosts }: Awaited<ReturnType<Controller["start"]>>,
+  host: string,
+): Promise<Identity> {
   const keyPem = createKeyPem();
   const { token } = await world.settle(hosts.createToken(ADMIN, { host }));
   const answer = await world.outside(hosts.enrol(enrolRequest(token, createRequest(keyPem, host))));

@@ -9,7 +9,9 @@ export interface WorkerTask {
   readonly step: number;
 }
 
-export type WorkerNews = { readonly kind: "at"; readonly seed: number } | { readonly kind: "over"; readonly outcome: Outcome };
+export type WorkerNews =
+  | { readonly kind: "at"; readonly seed: number }
+  | { readonly kind: "over"; readonly outcome: Outcome };
 
 const { from, count, step }: WorkerTask = workerData;
 for (let seed = from; seed < from + count; seed += step) {

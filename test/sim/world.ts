@@ -82,7 +82,10 @@ export class World {
   }
 
   /** Advances step by step until it is so; false when it is not within that time. */
-  async until(isSo: () => boolean, { withinMs, stepMs }: { readonly withinMs: number; readonly stepMs: number }): Promise<boolean> {
+  async until(
+    isSo: () => boolean,
+    { withinMs, stepMs }: { readonly withinMs: number; readonly stepMs: number },
+  ): Promise<boolean> {
     for (let passedMs = 0; passedMs < withinMs && !isSo(); passedMs += stepMs) await this.advance(stepMs);
     return isSo();
   }
@@ -92,7 +95,8 @@ export class World {
     let over = false;
     const mark = () => void (over = true);
     work.then(mark, mark);
-    if (!(await this.until(() => over, { withinMs, stepMs: 50 }))) throw new Error(`Not over within ${withinMs} ms of virtual time.`);
+    if (!(await this.until(() => over, { withinMs, stepMs: 50 })))
+      throw new Error(`Not over within ${withinMs} ms of virtual time.`);
     return work;
   }
 

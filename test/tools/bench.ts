@@ -11,7 +11,13 @@ const ROOT = join(import.meta.dirname, "../..");
 const FILE = join(ROOT, "node_modules/.cache/odp-bench/main.mjs");
 
 await build({
-  entryPoints: [join(ROOT, "test/bench/main.ts")], outfile: FILE, bundle: true, platform: "node", format: "esm", target: "node20.19", packages: "external",
+  entryPoints: [join(ROOT, "test/bench/main.ts")],
+  outfile: FILE,
+  bundle: true,
+  platform: "node",
+  format: "esm",
+  target: "node20.19",
+  packages: "external",
   logLevel: "error",
 });
 const { status } = spawnSync(process.execPath, [FILE, ...process.argv.slice(2)], { cwd: ROOT, stdio: "inherit" });

@@ -6,7 +6,10 @@ const STEPS: readonly (readonly [name: string, command: string])[] = [
   ["types", "../typescript-7/bin/tsc -p tsconfig.json"],
   ["types of common", "../typescript-7/bin/tsc -p common/tsconfig.json"],
   ["lint", "eslint --cache --cache-location node_modules/.cache/eslint --max-warnings 0 ."],
-  ["import rules", "depcruise --config .dependency-cruiser.cjs --output-type err-long common controller agent deploy test"],
+  [
+    "import rules",
+    "depcruise --config .dependency-cruiser.cjs --output-type err-long common controller agent deploy test",
+  ],
   ["dead code", "knip --no-progress"],
 ];
 

@@ -22,7 +22,14 @@ async function openApi(): Promise<unknown> {
   const secrets = await openSecretKey({ file: join(folder, "secret.key"), create: true });
   const { version } = packageJson;
   const assembly = await assemble({
-    engine, secrets, version, runtime: testRuntime(realClock), controllerId: "gen", publicNames: ["127.0.0.1"], dataDir: folder, agentPort: () => 0,
+    engine,
+    secrets,
+    version,
+    runtime: testRuntime(realClock),
+    controllerId: "gen",
+    publicNames: ["127.0.0.1"],
+    dataDir: folder,
+    agentPort: () => 0,
   });
   await assembly.close();
   await engine[Symbol.asyncDispose]();
@@ -31,7 +38,10 @@ async function openApi(): Promise<unknown> {
 }
 
 function settings(): string {
-  const rows = SETTINGS.map(({ name, meaning, default: otherwise }) => `| \`${name}\` | \`ODP_${name.toUpperCase()}\` | ${meaning} | ${otherwise} |`);
+  const rows = SETTINGS.map(
+    ({ name, meaning, default: otherwise }) =>
+      `| \`${name}\` | \`ODP_${name.toUpperCase()}\` | ${meaning} | ${otherwise} |`,
+  );
   return [
     "# Settings",
     "",

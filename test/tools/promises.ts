@@ -54,16 +54,27 @@ function sectionOf({ id, promise: { promise, tests, found }, evidence }: Section
 
 function shown(evidence: Evidence): string {
   return Object.entries(evidence)
-    .map(([name, value]) => `${name} ${Array.isArray(value) ? value.join(" ") : typeof value === "number" ? value.toLocaleString("en") : String(value)}`)
+    .map(
+      ([name, value]) =>
+        `${name} ${Array.isArray(value) ? value.join(" ") : typeof value === "number" ? value.toLocaleString("en") : String(value)}`,
+    )
     .join(" · ");
 }
 
 function check(): void {
-  const problems = promises.filter(([id]) => evidenceOf(id).length === 0).map(([id]) => `The promise ${id} was not proved by this run.`);
-  const strangers = existsSync(EVIDENCE_FOLDER) ? readdirSync(EVIDENCE_FOLDER).map((file) => file.replace(/\.jsonl$/, "")) : [];
-  problems.push(...strangers.filter((id) => !Object.hasOwn(PROMISES, id)).map((id) => `Evidence for ${id}, which is no promise.`));
-  for (const [, { tests }] of promises) problems.push(...tests.filter((file) => !existsSync(file)).map((file) => `There is no test ${file}.`));
-  if (promisesIn(readFileSync(PAGE, "utf8")) !== promisesIn(page)) problems.push(`${PAGE} tells other promises than test/promises.ts: run npm run promises after the tests.`);
+  const problems = promises
+    .filter(([id]) => evidenceOf(id).length === 0)
+    .map(([id]) => `The promise ${id} was not proved by this run.`);
+  const strangers = existsSync(EVIDENCE_FOLDER)
+    ? readdirSync(EVIDENCE_FOLDER).map((file) => file.replace(/\.jsonl$/, ""))
+    : [];
+  problems.push(
+    ...strangers.filter((id) => !Object.hasOwn(PROMISES, id)).map((id) => `Evidence for ${id}, which is no promise.`),
+  );
+  for (const [, { tests }] of promises)
+    problems.push(...tests.filter((file) => !existsSync(file)).map((file) => `There is no test ${file}.`));
+  if (promisesIn(readFileSync(PAGE, "utf8")) !== promisesIn(page))
+    problems.push(`${PAGE} tells other promises than test/promises.ts: run npm run promises after the tests.`);
   for (const problem of problems) console.error(problem);
   if (problems.length > 0) process.exitCode = 1;
   else console.log(`${promises.length} promises proved by this run.`);

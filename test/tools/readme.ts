@@ -17,7 +17,12 @@ const environment = { ...process.env, ODP_PORT: String(port), ODP_AGENT_PORT: St
 
 execFileSync("git", ["clone", "--quiet", process.cwd(), folder], { stdio: "inherit" });
 execFileSync("npm", ["ci", "--no-progress", "--silent"], { cwd: folder, stdio: "inherit" });
-const child = spawn("npm", ["start"], { cwd: folder, env: environment, stdio: ["ignore", "pipe", "pipe"], detached: true });
+const child = spawn("npm", ["start"], {
+  cwd: folder,
+  env: environment,
+  stdio: ["ignore", "pipe", "pipe"],
+  detached: true,
+});
 let output = "";
 child.stdout.on("data", (part: Buffer) => (output += part.toString()));
 child.stderr.on("data", (part: Buffer) => (output += part.toString()));
@@ -48,7 +53,10 @@ function printed(expected: RegExp, deadlineMs: number): Promise<RegExpExecArray>
 function firstSteps(): readonly string[] {
   const readme = readFileSync("README.md", "utf8");
   const block = /## First steps[\s\S]*?```sh\n([\s\S]*?)```/.exec(readme)?.[1] ?? "";
-  const commands = block.split("\n").map((line) => line.replace(/\s+#.*$/, "")).filter((line) => line !== "" && !line.startsWith("export "));
+  const commands = block
+    .split("\n")
+    .map((line) => line.replace(/\s+#.*$/, ""))
+    .filter((line) => line !== "" && !line.startsWith("export "));
   if (commands.length < 4) throw new Error("The README's first steps have gone.");
   return commands.map((command) => command.replaceAll("http://127.0.0.1:8080", `http://127.0.0.1:${port}`));
 }
@@ -56,5 +64,6 @@ function firstSteps(): readonly string[] {
 function run(command: string, variables: NodeJS.ProcessEnv): void {
   const answer = execFileSync("sh", ["-c", command], { cwd: folder, env: variables, encoding: "utf8" });
   console.log(`\n$ ${command}\n${answer.trimEnd()}`);
-  if (answer.trim() === "" || answer.includes("no rows") || answer.includes('"status":"error"')) throw new Error(`The README's command answers nothing: ${command}`);
+  if (answer.trim() === "" || answer.includes("no rows") || answer.includes('"status":"error"'))
+    throw new Error(`The README's command answers nothing: ${command}`);
 }

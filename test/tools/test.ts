@@ -43,8 +43,14 @@ interface Run {
 
 /** One that runs beside others takes what they leave, and prints nothing meanwhile. */
 function vitest(names: readonly string[], { isBeside = false } = {}): Run {
-  const wanted = [...names.flatMap((name) => ["--project", name]), ...given, ...(given.length > 0 ? ["--passWithNoTests"] : [])];
-  const child = spawn(process.execPath, ["node_modules/vitest/vitest.mjs", "run", ...wanted], { stdio: isBeside ? ["ignore", "pipe", "pipe"] : "inherit" });
+  const wanted = [
+    ...names.flatMap((name) => ["--project", name]),
+    ...given,
+    ...(given.length > 0 ? ["--passWithNoTests"] : []),
+  ];
+  const child = spawn(process.execPath, ["node_modules/vitest/vitest.mjs", "run", ...wanted], {
+    stdio: isBeside ? ["ignore", "pipe", "pipe"] : "inherit",
+  });
   // Before it starts any process or thread that matters: they are as it is.
   if (isBeside && child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_LOW);
   children.add(child);

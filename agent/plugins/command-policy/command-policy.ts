@@ -16,13 +16,15 @@ export const commandPolicy: PolicyPlugin = {
   create(given, host) {
     const { spec, policy } = given;
     if (!isCommandSpec(spec)) throw new AppError("invalid", `The policy ${policy.name} is no command policy.`);
-    if (spec.ctype === 0 && given.depotFolder === undefined) throw new AppError("invalid", `The policy ${policy.name} names no depot.`);
+    if (spec.ctype === 0 && given.depotFolder === undefined)
+      throw new AppError("invalid", `The policy ${policy.name} names no depot.`);
     const work: CommandWork = { ...given, spec, host, cutter: compileCutter(spec) };
     return spec.isdaemon ? new DaemonRunner(work) : new IntervalRunner(work);
   },
   async forget(policy, host) {
     const { emissions, marks } = interruptedRun(policy, host);
-    if (emissions.length > 0) await host.emit(emissions, { marks: [...marks, { key: `${policyMarks(policy)}due` }], reserve: true });
+    if (emissions.length > 0)
+      await host.emit(emissions, { marks: [...marks, { key: `${policyMarks(policy)}due` }], reserve: true });
   },
 };
 
@@ -30,5 +32,11 @@ function isCommandSpec(value: unknown): value is CommandPolicySpec {
   if (typeof value !== "object" || value === null) return false;
   const spec: Partial<Record<string, unknown>> = { ...value };
   const texts = typeof spec.command === "string" && typeof spec.rule === "string";
-  return texts && spec.kind === "command" && typeof spec.interval === "number" && spec.interval >= 1 && UNITS.has(String(spec.unit));
+  return (
+    texts &&
+    spec.kind === "command" &&
+    typeof spec.interval === "number" &&
+    spec.interval >= 1 &&
+    UNITS.has(String(spec.unit))
+  );
 }

@@ -19,7 +19,11 @@ describe("due times", () => {
   });
 
   it("are counted between two times: after the first, up to and with the second", () => {
-    expect(dueBetween({ interval: 1, unit: "second" }, 1_000, 4_000)).toEqual({ count: 3, firstMs: 2_000, lastMs: 4_000 });
+    expect(dueBetween({ interval: 1, unit: "second" }, 1_000, 4_000)).toEqual({
+      count: 3,
+      firstMs: 2_000,
+      lastMs: 4_000,
+    });
     expect(dueBetween({ interval: 1, unit: "second" }, 1_000, 1_999)).toBeUndefined();
     const months = dueBetween({ interval: 1, unit: "month" }, at("2026-01-15T00:00:00Z"), at("2026-04-01T00:00:00Z"));
     expect(months).toEqual({ count: 3, firstMs: at("2026-02-01T00:00:00Z"), lastMs: at("2026-04-01T00:00:00Z") });

@@ -8,7 +8,12 @@ export interface Schedule {
   readonly unit: Unit;
 }
 
-const UNIT_MS: Readonly<Partial<Record<Unit, number>>> = { second: 1_000, minute: 60_000, hour: 3_600_000, day: 86_400_000 };
+const UNIT_MS: Readonly<Partial<Record<Unit, number>>> = {
+  second: 1_000,
+  minute: 60_000,
+  hour: 3_600_000,
+  day: 86_400_000,
+};
 const EPOCH_YEAR = 1970;
 
 /** The first due time after `timeMs`. */
@@ -19,7 +24,11 @@ export function dueAfter(schedule: Schedule, timeMs: number): number {
 }
 
 /** How many times in (from, to] are due, and the first and last of them; undefined for none. */
-export function dueBetween(schedule: Schedule, fromMs: number, toMs: number): { count: number; firstMs: number; lastMs: number } | undefined {
+export function dueBetween(
+  schedule: Schedule,
+  fromMs: number,
+  toMs: number,
+): { count: number; firstMs: number; lastMs: number } | undefined {
   const firstMs = dueAfter(schedule, fromMs);
   if (firstMs > toMs) return undefined;
   const unitMs = UNIT_MS[schedule.unit];

@@ -69,8 +69,20 @@ export class IntervalRunner implements Runner {
 
   /** The clock had been far ahead: what was marked then would hold the policy up until it comes again. */
   async #setBack(nowMs: number, signal: AbortSignal): Promise<boolean> {
-    const value = { policy: this.#work.policy.name, source: "command", reason: "clock_jump", count: 0, unit: "runs", fromMs: nowMs, toMs: this.#through() };
-    await this.#work.host.emit([{ body: { $case: "gap", value } }], { marks: [this.#mark(nowMs)], reserve: true, signal });
+    const value = {
+      policy: this.#work.policy.name,
+      source: "command",
+      reason: "clock_jump",
+      count: 0,
+      unit: "runs",
+      fromMs: nowMs,
+      toMs: this.#through(),
+    };
+    await this.#work.host.emit([{ body: { $case: "gap", value } }], {
+      marks: [this.#mark(nowMs)],
+      reserve: true,
+      signal,
+    });
     return true;
   }
 
@@ -88,7 +100,10 @@ export class IntervalRunner implements Runner {
     if (!due) return;
     // The latest is run; those before it that nobody ran are counted.
     const missed = due.count > 1 ? this.#gap(reason, due.lastMs - 1) : [];
-    const run = await Run.begin({ host, policy, spec, scheduledMs: due.lastMs, signal }, { emissions: missed, marks: [this.#mark(due.lastMs)] });
+    const run = await Run.begin(
+      { host, policy, spec, scheduledMs: due.lastMs, signal },
+      { emissions: missed, marks: [this.#mark(due.lastMs)] },
+    );
     const end = await carryOut(this.#work, run, { signal, timeoutMs: POLICY_RUN_MAX_MS });
     const nowMs = Math.max(host.clock.nowMs(), due.lastMs);
     await run.end(end, { emissions: this.#gap("overrun", nowMs), marks: [this.#mark(nowMs)] });

@@ -44,19 +44,26 @@ export async function carryOut(work: CommandWork, run: Run, options: CarryOutOpt
 }
 
 function endOf(result: { ended: string; code: number; message: string }, errors: string): RunEnd {
-  if (result.ended === "cancelled") return { state: "interrupted", code: result.code, message: "The agent or the policy was stopped." };
+  if (result.ended === "cancelled")
+    return { state: "interrupted", code: result.code, message: "The agent or the policy was stopped." };
   const ok = result.ended === "exit" && result.code === 0;
   const what = result.ended === "timeout" ? "ended at its deadline" : result.message;
   return { state: ok ? "ok" : "failed", code: result.code, message: [what, errors].filter(Boolean).join(": ") };
 }
 
 /** A record whose next does not begin is sent after a while of silence. */
-function settleWhenSilent(work: CommandWork, records: RecordStream | WholeOutput, take: (cut: StreamRecord[]) => Promise<void>) {
+function settleWhenSilent(
+  work: CommandWork,
+  records: RecordStream | WholeOutput,
+  take: (cut: StreamRecord[]) => Promise<void>,
+) {
   let cancel = () => undefined as void;
   const { clock, log } = work.host;
   if (!work.spec.isdaemon || records instanceof WholeOutput) return { heard: cancel, stop: cancel };
   const settle = () => {
-    take(records.settle()).catch((error: unknown) => log("debug", "record held back", { policy: work.policy.name, error: String(error) }));
+    take(records.settle()).catch((error: unknown) =>
+      log("debug", "record held back", { policy: work.policy.name, error: String(error) }),
+    );
   };
   const heard = () => {
     cancel();

@@ -13,7 +13,13 @@ it("that is told to stop while its records wait for room keeps them for its end,
   };
   const host = { clock: new TestClock(), emit } as Partial<Host> as Host;
   const policy = { name: "p", revision: 1, spec: "", depot: undefined, conf: "" };
-  const run = await Run.begin({ host, policy, spec: { rule: "r" }, scheduledMs: 1_000, signal: new AbortController().signal });
+  const run = await Run.begin({
+    host,
+    policy,
+    spec: { rule: "r" },
+    scheduledMs: 1_000,
+    signal: new AbortController().signal,
+  });
   await run.add([{ bytes: Buffer.from("one"), offset: 0, cut: false }], AbortSignal.abort());
   await expect(run.flush(AbortSignal.abort())).rejects.toThrow("given up");
   await run.end({ state: "interrupted", code: -1, message: "" });

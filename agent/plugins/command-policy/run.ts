@@ -117,13 +117,25 @@ export class Run {
 
   #pack(records: readonly RawRecord[]): Emission[] {
     const { policy, spec, scheduledMs } = this.#options;
-    const head = { policy: policy.name, policyRevision: policy.revision, rule: spec.rule, source: "command", generation: String(scheduledMs), groups: {} };
+    const head = {
+      policy: policy.name,
+      policyRevision: policy.revision,
+      rule: spec.rule,
+      source: "command",
+      generation: String(scheduledMs),
+      groups: {},
+    };
     return packRecords(head, records);
   }
 
   #mark(): Mark {
     const { policy, scheduledMs } = this.#options;
-    const open: OpenRun = { revision: policy.revision, scheduledMs, startedMs: this.#startedMs, records: this.#written };
+    const open: OpenRun = {
+      revision: policy.revision,
+      scheduledMs,
+      startedMs: this.#startedMs,
+      records: this.#written,
+    };
     return { key: runMark(policy.name), value: JSON.stringify(open) };
   }
 }

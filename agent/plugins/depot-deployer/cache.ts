@@ -36,18 +36,23 @@ export class ContentCache {
     }
   }
 
-  async #download(file: DepotFile, { path, beside, signal }: { path: string; beside: string; signal: AbortSignal }): Promise<void> {
+  async #download(
+    file: DepotFile,
+    { path, beside, signal }: { path: string; beside: string; signal: AbortSignal },
+  ): Promise<void> {
     const hash = createHash("sha256");
     const target = await open(beside, "w", 0o600);
     let bytes = 0;
     try {
       for await (const chunk of this.#fetch(file.digest, 0, signal)) {
         bytes += chunk.length;
-        if (bytes > file.size) throw new AppError("invalid", `${file.path}: the content is longer than the ${file.size} bytes announced.`);
+        if (bytes > file.size)
+          throw new AppError("invalid", `${file.path}: the content is longer than the ${file.size} bytes announced.`);
         hash.update(chunk);
         await target.writeFile(chunk);
       }
-      if (hash.digest("hex") !== file.digest) throw new AppError("invalid", `${file.path}: the content does not have its digest.`);
+      if (hash.digest("hex") !== file.digest)
+        throw new AppError("invalid", `${file.path}: the content does not have its digest.`);
       await target.sync();
       await rename(beside, path);
     } catch (error) {

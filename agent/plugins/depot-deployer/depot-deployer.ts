@@ -48,7 +48,13 @@ async function runLine(line: string, cwd: string, { task, host }: { task: Comman
     tail = Buffer.concat([tail, data]);
     tail = tail.subarray(Math.max(0, tail.length - EXEC_ERROR_TAIL_BYTES));
   };
-  const { ended, code, message } = await host.exec({ line, cwd, timeoutMs: task.remainingMs, signal: task.signal, onOutput });
+  const { ended, code, message } = await host.exec({
+    line,
+    cwd,
+    timeoutMs: task.remainingMs,
+    signal: task.signal,
+    onOutput,
+  });
   const text = [message, tail.toString().trim()].filter(Boolean).join(": ");
   if (ended === "timeout" || ended === "cancelled") return { state: ended, code, message: text };
   return { state: ended === "exit" && code === 0 ? "ok" : "failed", code, message: text };

@@ -82,7 +82,9 @@ export class DepotFolders {
       const manifest = this.#readManifest(name, current);
       if (version !== "" && manifest.version !== version) return;
       const target = remotePath === "" ? manifest.remotePath : remotePath;
-      if (target !== "") for (const { path } of manifest.files) await rm(join(absolutePath(target), relativePath(path)), { force: true });
+      if (target !== "")
+        for (const { path } of manifest.files)
+          await rm(join(absolutePath(target), relativePath(path)), { force: true });
       await rm(join(this.#home(name), CURRENT), { force: true });
       await rm(this.#home(name), { recursive: true, force: true });
       await this.#sweep();
@@ -115,10 +117,15 @@ export class DepotFolders {
         await copyFile(content, path, constants.COPYFILE_FICLONE);
         await chmod(path, file.executable ? 0o755 : 0o644);
       }
-      await syncTree(nodeFiles, building, depot.files.map(({ path }) => join(building, relativePath(path))));
+      await syncTree(
+        nodeFiles,
+        building,
+        depot.files.map(({ path }) => join(building, relativePath(path))),
+      );
       await writeAtomically(nodeFiles, join(building, MANIFEST), Buffer.from(JSON.stringify(manifest)));
       await rename(building, join(this.#home(depot.name), name));
-      for (const names of [this.#home(depot.name), this.#folder, dirname(this.#folder)]) await syncFolder(nodeFiles, names);
+      for (const names of [this.#home(depot.name), this.#folder, dirname(this.#folder)])
+        await syncFolder(nodeFiles, names);
     } catch (error) {
       await rm(building, { recursive: true, force: true });
       throw error;
@@ -141,7 +148,8 @@ export class DepotFolders {
       const target = targets[index] ?? "";
       await mkdir(dirname(target), { recursive: true });
       // A link in between may lead elsewhere.
-      if (!isInside(root, await realpath(dirname(target)))) throw new AppError("invalid", `${path} leads outside ${remotePath}.`);
+      if (!isInside(root, await realpath(dirname(target))))
+        throw new AppError("invalid", `${path} leads outside ${remotePath}.`);
       await copyFile(join(from, path), beside(target), constants.COPYFILE_FICLONE);
     }
     // Bytes before names: a power cut leaves the old file or the new one.
@@ -184,10 +192,12 @@ export class DepotFolders {
 
   #manifest(depot: Depot): Manifest {
     const bytes = depot.files.reduce((sum, { size }) => sum + size, 0);
-    if (depot.files.length > DEPOT_FILES_MAX) throw new AppError("too_large", `A depot has at most ${DEPOT_FILES_MAX} files.`);
+    if (depot.files.length > DEPOT_FILES_MAX)
+      throw new AppError("too_large", `A depot has at most ${DEPOT_FILES_MAX} files.`);
     if (bytes > DEPOT_MAX_BYTES) throw new AppError("too_large", `A depot has at most ${DEPOT_MAX_BYTES} bytes.`);
     const files = depot.files.map(({ path, digest }) => ({ path: relativePath(path), digest }));
-    if (new Set(files.map(({ path }) => path)).size < files.length) throw new AppError("invalid", `${depot.name} names a file twice.`);
+    if (new Set(files.map(({ path }) => path)).size < files.length)
+      throw new AppError("invalid", `${depot.name} names a file twice.`);
     const remotePath = depot.remotePath === "" ? "" : absolutePath(depot.remotePath);
     return { name: fileName(depot.name), version: fileName(depot.version), remotePath, files };
   }

@@ -11,7 +11,11 @@ export const jobRunner: CommandPlugin = {
   async run(task, host) {
     const exec = execOf(task);
     const deadline = deadlineOf(task, host);
-    const output = new Output(task, host, exec.streamOutput ? AbortSignal.any([task.signal, deadline.signal]) : undefined);
+    const output = new Output(
+      task,
+      host,
+      exec.streamOutput ? AbortSignal.any([task.signal, deadline.signal]) : undefined,
+    );
     const result = await host.exec({
       line: exec.line,
       cwd: exec.depot === "" ? undefined : folderOf(exec.depot, host),
@@ -44,7 +48,8 @@ function deadlineOf(task: CommandTask, host: Host): { signal: AbortSignal; cance
 }
 
 function outcomeOf({ ended, code, message }: ExecResult, dropped: number): Outcome {
-  const note = dropped > 0 ? `${message}${message === "" ? "" : "; "}${dropped} bytes of output were not kept` : message;
+  const note =
+    dropped > 0 ? `${message}${message === "" ? "" : "; "}${dropped} bytes of output were not kept` : message;
   if (ended === "timeout") return { state: "timeout", code, message: `${note}: ended at its deadline` };
   if (ended === "cancelled") return { state: "cancelled", code, message: note };
   return { state: ended === "exit" && code === 0 ? "ok" : "failed", code, message: note };

@@ -25,7 +25,9 @@ export const NO_TAIL: Tail = { hash: "", bytes: 0 };
 
 export function tailOf(bytes: Uint8Array): Tail {
   const last = bytes.subarray(Math.max(0, bytes.length - LOG_TAIL_BYTES));
-  return last.length === 0 ? NO_TAIL : { hash: createHash("sha256").update(last).digest("hex").slice(0, 16), bytes: last.length };
+  return last.length === 0
+    ? NO_TAIL
+    : { hash: createHash("sha256").update(last).digest("hex").slice(0, 16), bytes: last.length };
 }
 
 /** Fewer bytes than asked for at the end of the file. */

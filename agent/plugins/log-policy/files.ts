@@ -115,12 +115,15 @@ export class LogFiles {
     const homes = new Set([...this.#files.values()].map(({ state }) => state.home));
     const wanted = files.filter((path) => this.#work.match.test(path));
     for (const path of wanted) homes.add(path);
-    const rotated = files.filter((path) => !this.#work.match.test(path) && originsOf(path).some((origin) => homes.has(origin)));
+    const rotated = files.filter(
+      (path) => !this.#work.match.test(path) && originsOf(path).some((origin) => homes.has(origin)),
+    );
     const scene: Scene = { atMs, files, looks: await lookAll(dir, [...wanted, ...rotated]), taken: new Set() };
     await this.#locate(scene, signal);
     await this.#keepPaths(signal);
     const found = await this.#unknown(scene);
-    if (found.length > 0) this.#work.host.log("debug", "files found", { policy: this.#work.policy.name, dir, count: found.length });
+    if (found.length > 0)
+      this.#work.host.log("debug", "files found", { policy: this.#work.policy.name, dir, count: found.length });
     await this.#closeGone(signal);
     await this.#follow(found, { atMs, signal });
     return folders;
@@ -153,7 +156,10 @@ export class LogFiles {
     // Renamed to what neither matches nor looks like a rotation's work.
     const folders = new Set(displaced.map(({ state }) => dirname(state.path)));
     const known = new Set(scene.looks.map(({ path }) => path));
-    const others = await lookAll(dir, scene.files.filter((path) => folders.has(dirname(path)) && !known.has(path)));
+    const others = await lookAll(
+      dir,
+      scene.files.filter((path) => folders.has(dirname(path)) && !known.has(path)),
+    );
     for (const file of displaced) await this.#search(file, { scene, others, signal });
     await this.#dropEmpty(displaced, signal);
   }
@@ -176,7 +182,10 @@ export class LogFiles {
     for (const file of this.#files.values()) file.moved = false;
   }
 
-  async #search(file: FollowedFile, { scene, others, signal }: { scene: Scene; others: readonly FileLook[]; signal: AbortSignal }): Promise<void> {
+  async #search(
+    file: FollowedFile,
+    { scene, others, signal }: { scene: Scene; others: readonly FileLook[]; signal: AbortSignal },
+  ): Promise<void> {
     const { state } = file;
     const renamed = others.find(({ id }) => id === state.id);
     if (renamed && (await this.#isStill(file, renamed, { scene, signal }))) return this.#isAt(file, renamed, scene);
@@ -187,12 +196,22 @@ export class LogFiles {
   }
 
   /** Not only its inode but its content: an inode is given to others, and a file can be cut off. */
-  async #isStill(file: FollowedFile, at: FileLook, { scene, signal }: { scene: Scene; signal: AbortSignal }): Promise<boolean> {
+  async #isStill(
+    file: FollowedFile,
+    at: FileLook,
+    { scene, signal }: { scene: Scene; signal: AbortSignal },
+  ): Promise<boolean> {
     const { state } = file;
     if (scene.taken.has(at.id)) return false;
-    if (!file.displaced && at.size >= state.size && (file.isOpen || (at.size === state.size && at.mtimeMs === state.mtimeMs))) return true;
+    if (
+      !file.displaced &&
+      at.size >= state.size &&
+      (file.isOpen || (at.size === state.size && at.mtimeMs === state.mtimeMs))
+    )
+      return true;
     // Of a file that was empty there is nothing to know it by under another name.
-    const same = state.head === "" && at.path !== state.path ? "other" : await compareWith(this.#work.spec.dir, at, state);
+    const same =
+      state.head === "" && at.path !== state.path ? "other" : await compareWith(this.#work.spec.dir, at, state);
     if (typeof same === "string" || same.short) {
       if (same !== "unknown") await file.displace();
       return false;
@@ -206,7 +225,8 @@ export class LogFiles {
     let partly: Copy | undefined;
     if (state.head === "") return undefined;
     for (const at of scene.looks) {
-      if (scene.taken.has(at.id) || at.size === 0 || at.path === state.home || !originsOf(at.path).includes(state.home)) continue;
+      if (scene.taken.has(at.id) || at.size === 0 || at.path === state.home || !originsOf(at.path).includes(state.home))
+        continue;
       const same = await compareWith(this.#work.spec.dir, at, state);
       if (typeof same === "string") continue;
       if (!same.short) return { at, same };
@@ -247,7 +267,10 @@ export class LogFiles {
     const newHomes = new Set(fresh.filter(({ path }) => !lives.has(path)).map(({ path }) => path));
     for (const at of fresh) {
       if (scene.taken.has(at.id)) continue;
-      const home = originsOf(at.path).find((origin) => this.#wasMissed(at, origin, { lives: lives.get(origin), isNew: newHomes.has(origin) })) ?? this.#asItself(at);
+      const home =
+        originsOf(at.path).find((origin) =>
+          this.#wasMissed(at, origin, { lives: lives.get(origin), isNew: newHomes.has(origin) }),
+        ) ?? this.#asItself(at);
       if (home === undefined) continue;
       if (await this.#isCopy(at, scene)) {
         copies.set(at.id, this.#copies.get(at.id) ?? this.#work.host.clock.monotonicMs());
@@ -274,7 +297,11 @@ export class LogFiles {
    * Whether a file is a life of `home` nobody has seen: written since the policy came, and with a number or day for a name, or beside a log
    * that was rotated. One that matches is a log of its own unless its name says clearly that it is not.
    */
-  #wasMissed(at: FileLook, home: string, { lives, isNew }: { lives: readonly FollowedFile[] | undefined; isNew: boolean }): boolean {
+  #wasMissed(
+    at: FileLook,
+    home: string,
+    { lives, isNew }: { lives: readonly FollowedFile[] | undefined; isNew: boolean },
+  ): boolean {
     const numbered = isNumbered(at.path, home);
     if (this.#work.match.test(at.path) && !(numbered && at.path.startsWith(home) && lives)) return false;
     // Times of files are coarse.
@@ -290,7 +317,9 @@ export class LogFiles {
     const followed = [...this.#files.values()].filter(({ state }) => origins.has(state.home));
     // It may be the copy of one that this look has missed.
     if (followed.some(({ missing, gone }) => missing && !gone)) return true;
-    const others = scene.looks.filter(({ id, path }) => id !== at.id && (origins.has(path) || followed.some(({ state }) => state.id === id)));
+    const others = scene.looks.filter(
+      ({ id, path }) => id !== at.id && (origins.has(path) || followed.some(({ state }) => state.id === id)),
+    );
     if (at.size === 0) return others.length > 0;
     for (const other of others) {
       // Renamed meanwhile: the next look tells.
@@ -344,15 +373,29 @@ export class LogFiles {
   /** Present lives of which nothing was read: what was found beside them is older. */
   #before(found: readonly Found[], marks: Mark[]): FollowedFile[] {
     const homes = new Set(found.filter(({ at, home }) => at.path !== home).map(({ home }) => home));
-    const files = [...this.#files.values()].filter((file) => file.isHome && file.state.offset === 0 && homes.has(file.state.home));
+    const files = [...this.#files.values()].filter(
+      (file) => file.isHome && file.state.offset === 0 && homes.has(file.state.home),
+    );
     marks.push(...files.map((file) => file.unmark()));
     return files;
   }
 
-  #create({ id, path, size, mtimeMs }: FileLook, named: Pick<FileState, "home" | "groups" | "place" | "log" | "head" | "seenMs">): FollowedFile {
+  #create(
+    { id, path, size, mtimeMs }: FileLook,
+    named: Pick<FileState, "home" | "groups" | "place" | "log" | "head" | "seenMs">,
+  ): FollowedFile {
     const serial = this.#nextSerial++;
     const nothing = { offset: 0, tail: NO_TAIL, skipping: false };
-    return new FollowedFile(this.#work, { ...named, ...nothing, serial, generation: `${id}:${serial}`, path, id, size, mtimeMs });
+    return new FollowedFile(this.#work, {
+      ...named,
+      ...nothing,
+      serial,
+      generation: `${id}:${serial}`,
+      path,
+      id,
+      size,
+      mtimeMs,
+    });
   }
 
   #complain(message: string): void {

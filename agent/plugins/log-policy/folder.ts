@@ -41,7 +41,9 @@ export interface FileLook {
 export async function look(root: string, path: string): Promise<FileLook | undefined> {
   try {
     const found = await stat(join(root, path));
-    return found.isFile() ? { path, id: `${found.dev}:${found.ino}`, size: found.size, mtimeMs: found.mtimeMs } : undefined;
+    return found.isFile()
+      ? { path, id: `${found.dev}:${found.ino}`, size: found.size, mtimeMs: found.mtimeMs }
+      : undefined;
   } catch {
     return undefined;
   }

@@ -106,7 +106,8 @@ export class FollowedFile {
     if (this.displaced) return;
     this.displaced = true;
     // Of one that was empty at every look the copy, too, is a file that nobody knows.
-    const length = this.isHome && this.state.head !== "" ? await lengthBeforeCut(this.#work.spec.dir, this.state) : undefined;
+    const length =
+      this.isHome && this.state.head !== "" ? await lengthBeforeCut(this.#work.spec.dir, this.state) : undefined;
     this.state.size = Math.max(this.state.size, length ?? 0);
   }
 
@@ -147,7 +148,15 @@ export class FollowedFile {
   gap(reason: "truncated" | "vanished", count = Math.max(0, this.state.size - this.state.offset)): Emission[] {
     const { host, policy, spec } = this.#work;
     const source = join(spec.dir, this.state.home);
-    const value = { policy: policy.name, source, reason, count, unit: "bytes", fromMs: Math.round(this.state.seenMs), toMs: host.clock.nowMs() };
+    const value = {
+      policy: policy.name,
+      source,
+      reason,
+      count,
+      unit: "bytes",
+      fromMs: Math.round(this.state.seenMs),
+      toMs: host.clock.nowMs(),
+    };
     return [{ body: { $case: "gap", value } }];
   }
 
@@ -168,7 +177,8 @@ export class FollowedFile {
         await this.displace();
         return "displaced";
       }
-      if (size !== this.state.size || mtimeMs !== this.state.mtimeMs) this.#changedMs = this.#work.host.clock.monotonicMs();
+      if (size !== this.state.size || mtimeMs !== this.state.mtimeMs)
+        this.#changedMs = this.#work.host.clock.monotonicMs();
       Object.assign(this.state, { size, mtimeMs, seenMs, head: piece.head });
       if (!(await this.#take(piece, signal))) return "read";
     }
@@ -206,7 +216,9 @@ export class FollowedFile {
     const bytes = await readAt(handle, from, expected);
     if (bytes.length < expected || tailOf(bytes.subarray(0, tail.bytes)).hash !== tail.hash) return undefined;
     const seen = from === 0 ? headOf(bytes) : head;
-    return extendsHead(seen, head) && (await hasHead(handle, seen)) ? { bytes, before: tail.bytes, head: seen } : undefined;
+    return extendsHead(seen, head) && (await hasHead(handle, seen))
+      ? { bytes, before: tail.bytes, head: seen }
+      : undefined;
   }
 
   /** False when there is nothing more to take for now. */
@@ -215,10 +227,17 @@ export class FollowedFile {
     const fresh = bytes.subarray(before);
     if (fresh.length === 0) return false;
     const atEnd = state.offset + fresh.length >= state.size;
-    const { pieces, consumed, skipping } = this.#work.cutter.cut(fresh, { skipping: state.skipping, final: atEnd && this.#isFinal(fresh) });
+    const { pieces, consumed, skipping } = this.#work.cutter.cut(fresh, {
+      skipping: state.skipping,
+      final: atEnd && this.#isFinal(fresh),
+    });
     this.waiting = atEnd && consumed < fresh.length && (this.#superseded || this.gone || this.#work.endsWithNext);
     if (consumed === 0) return this.#takeLargerPieces(atEnd);
-    const records = pieces.map(({ start, end, cut }) => ({ bytes: fresh.subarray(start, end), offset: state.offset + start, cut }));
+    const records = pieces.map(({ start, end, cut }) => ({
+      bytes: fresh.subarray(start, end),
+      offset: state.offset + start,
+      cut,
+    }));
     const next = { offset: state.offset + consumed, skipping, tail: tailOf(bytes.subarray(0, before + consumed)) };
     try {
       await this.#emit(records, next, { signal, impatient: this.#pieceBytes > LOG_READ_MIN_BYTES });
@@ -238,7 +257,11 @@ export class FollowedFile {
     return true;
   }
 
-  async #emit(records: readonly RawRecord[], next: Pick<FileState, "offset" | "skipping" | "tail">, options: EmitOptions): Promise<void> {
+  async #emit(
+    records: readonly RawRecord[],
+    next: Pick<FileState, "offset" | "skipping" | "tail">,
+    options: EmitOptions,
+  ): Promise<void> {
     const { host, policy, spec, filter } = this.#work;
     const wanted = filter ? records.filter(({ bytes }) => filter.test(Buffer.from(bytes).toString())) : records;
     const head = {

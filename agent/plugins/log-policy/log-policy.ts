@@ -25,5 +25,7 @@ export const logPolicy: PolicyPlugin = {
 function isLogSpec(value: unknown): value is LogPolicySpec {
   if (typeof value !== "object" || value === null) return false;
   const spec: Partial<Record<string, unknown>> = { ...value };
-  return spec.kind === "log" && [spec.dir, spec.match, spec.rule].every((text) => typeof text === "string" && text !== "");
+  return (
+    spec.kind === "log" && [spec.dir, spec.match, spec.rule].every((text) => typeof text === "string" && text !== "")
+  );
 }

@@ -4,7 +4,9 @@ import { comparePlaces, logOf, placeOf } from "./order.ts";
 describe("files that match a log policy", () => {
   it("are a log each without order, one log with it, and one per differentiator", () => {
     expect(logOf({}, "a.log", {})).not.toBe(logOf({}, "b.log", {}));
-    expect(logOf({ priority: ["day"] }, "a.log", { day: "1" })).toBe(logOf({ priority: ["day"] }, "b.log", { day: "2" }));
+    expect(logOf({ priority: ["day"] }, "a.log", { day: "1" })).toBe(
+      logOf({ priority: ["day"] }, "b.log", { day: "2" }),
+    );
     const spec = { differentiator: "app", priority: ["day"] };
     expect(logOf(spec, "a-1", { app: "a" })).toBe(logOf(spec, "a-2", { app: "a" }));
     expect(logOf(spec, "a-1", { app: "a" })).not.toBe(logOf(spec, "b-1", { app: "b" }));
@@ -12,8 +14,15 @@ describe("files that match a log policy", () => {
 
   it("follow one another by translated texts, numbers and texts, ascending", () => {
     const spec = { priority: ["month", "day"], translation: { month: { jan: 1, feb: 2, dec: 12 } } };
-    const days = [{ month: "dec", day: "1" }, { month: "jan", day: "10" }, { month: "feb", day: "3" }, { month: "jan", day: "9" }];
-    const sorted = days.map((groups) => ({ groups, place: placeOf(spec, groups) })).sort((a, b) => comparePlaces(a.place, b.place));
+    const days = [
+      { month: "dec", day: "1" },
+      { month: "jan", day: "10" },
+      { month: "feb", day: "3" },
+      { month: "jan", day: "9" },
+    ];
+    const sorted = days
+      .map((groups) => ({ groups, place: placeOf(spec, groups) }))
+      .sort((a, b) => comparePlaces(a.place, b.place));
     expect(sorted.map(({ groups }) => `${groups.month} ${groups.day}`)).toEqual(["jan 9", "jan 10", "feb 3", "dec 1"]);
   });
 });

@@ -16,7 +16,9 @@ import { logPolicy } from "./log-policy.ts";
 
 /** Seeds that found something once; what they find depends on the moment as well. */
 const FOUND: readonly number[] = [45, 51, 77, 85, 119, 137];
-const SEEDS = process.env["ODP_TEST_SEED"] ? [Number(process.env["ODP_TEST_SEED"])] : [...FOUND, ...Array.from({ length: Number(process.env["ODP_ROUNDS"] ?? 18) }, (_, index) => index + 1)];
+const SEEDS = process.env["ODP_TEST_SEED"]
+  ? [Number(process.env["ODP_TEST_SEED"])]
+  : [...FOUND, ...Array.from({ length: Number(process.env["ODP_ROUNDS"] ?? 18) }, (_, index) => index + 1)];
 const STEPS = 40;
 const GENERATIONS = 5;
 const SPEED = 20;
@@ -34,17 +36,24 @@ afterAll(() => {
   if (kept.length === SEEDS.length) prove("log-rotation", { histories: kept.length, steps: STEPS, seeds: kept });
 });
 
-it.each(SEEDS)("seed %i: every line once, however the log is rotated and whenever the agent is killed", { timeout: 120_000 }, async (seed) => {
-  await using history = await History.begin(seed);
-  for (let step = 0; step < STEPS; step++) await history.step();
-  await history.caughtUp();
-  const lines = await history.lines();
-  const foreign = lines.filter((line) => !history.written.includes(line));
-  const doubled = lines.filter((line, index) => lines.indexOf(line) !== index);
-  expect({ foreign, doubled }, history.trace).toEqual({ foreign: [], doubled: [] });
-  expect((await history.gaps()).filter(({ count }) => count > 0), history.trace).toEqual([]);
-  kept.push(seed);
-});
+it.each(SEEDS)(
+  "seed %i: every line once, however the log is rotated and whenever the agent is killed",
+  { timeout: 120_000 },
+  async (seed) => {
+    await using history = await History.begin(seed);
+    for (let step = 0; step < STEPS; step++) await history.step();
+    await history.caughtUp();
+    const lines = await history.lines();
+    const foreign = lines.filter((line) => !history.written.includes(line));
+    const doubled = lines.filter((line, index) => lines.indexOf(line) !== index);
+    expect({ foreign, doubled }, history.trace).toEqual({ foreign: [], doubled: [] });
+    expect(
+      (await history.gaps()).filter(({ count }) => count > 0),
+      history.trace,
+    ).toEqual([]);
+    kept.push(seed);
+  },
+);
 
 /** One log, its writer, its rotation and the agent that follows it, by the dice of a seed. */
 class History implements AsyncDisposable {
@@ -99,7 +108,10 @@ class History implements AsyncDisposable {
 
   async #write(): Promise<void> {
     const count = 1 + this.#dice(this.#dice(4) === 0 ? 400 : 8);
-    const lines = Array.from({ length: count }, (_, index) => `line ${this.written.length + index} ${"x".repeat(this.#dice(60))}`);
+    const lines = Array.from(
+      { length: count },
+      (_, index) => `line ${this.written.length + index} ${"x".repeat(this.#dice(60))}`,
+    );
     this.#trace.push(`write ${this.written.length}+${count}`);
     await appendFile(this.#path, lines.map((line) => `${line}\n`).join(""));
     this.written.push(...lines);
@@ -153,7 +165,8 @@ class History implements AsyncDisposable {
     this.#agents++;
     for (let away = this.#dice(4); away > 0; away--) {
       if (this.#dice(2) === 0) await this.#write();
-      else if (this.#rotations < GENERATIONS - 1) await (this.#dice(2) === 0 ? this.#rotateByRename() : this.#rotateByCopy());
+      else if (this.#rotations < GENERATIONS - 1)
+        await (this.#dice(2) === 0 ? this.#rotateByRename() : this.#rotateByCopy());
     }
     await this.#start();
   }
@@ -161,7 +174,8 @@ class History implements AsyncDisposable {
   async #start(): Promise<void> {
     this.#trace.push("start");
     const spec: LogPolicySpec = { name: "p", kind: "log", rule: "/r", dir: this.#logs, match: this.#pattern };
-    const log: Log = (level, message, fields) => void this.#trace.push(`[${level} ${message} ${JSON.stringify(fields)}]`);
+    const log: Log = (level, message, fields) =>
+      void this.#trace.push(`[${level} ${message} ${JSON.stringify(fields)}]`);
     this.#agent = await Agent.start(this.#folder, this.#outbox(this.#agents), { spec, log });
   }
 
@@ -181,7 +195,11 @@ class History implements AsyncDisposable {
 
   async #missing(): Promise<string> {
     const lines = new Set(await this.lines());
-    return this.written.filter((line) => !lines.has(line)).map((line) => line.slice(0, 12)).slice(0, 20).join(", ");
+    return this.written
+      .filter((line) => !lines.has(line))
+      .map((line) => line.slice(0, 12))
+      .slice(0, 20)
+      .join(", ");
   }
 
   async lines(): Promise<string[]> {
@@ -210,20 +228,31 @@ class Agent {
     this.#folder = folder;
   }
 
-  static async start(folder: string, outboxFolder: string, { spec, log }: { spec: LogPolicySpec; log: Log }): Promise<Agent> {
+  static async start(
+    folder: string,
+    outboxFolder: string,
+    { spec, log }: { spec: LogPolicySpec; log: Log },
+  ): Promise<Agent> {
     const random = seededRandom(1);
     const outbox = await Outbox.open({ folder: outboxFolder, clock: quickClock, random });
     const exec = createExec({ clock: quickClock, folder: join(folder, "running"), environment: {} });
     const depots = { folder: () => undefined, ensure: () => Promise.reject(new Error("no depots here")) };
     const host = createHost({ log, clock: quickClock, random, exec, depots, outbox });
     const supervisor = new Supervisor({ host, plugins: [logPolicy], folder: join(folder, "policies") });
-    supervisor.apply({ revision: 1, policies: [{ name: "p", revision: 1, spec: JSON.stringify(spec), depot: undefined, conf: "" }] });
+    supervisor.apply({
+      revision: 1,
+      policies: [{ name: "p", revision: 1, spec: JSON.stringify(spec), depot: undefined, conf: "" }],
+    });
     return new Agent(outbox, supervisor, outboxFolder);
   }
 
   /** What was rotated away before the policy came is none of its business. */
   async following(): Promise<void> {
-    for (const end = performance.now() + DEADLINE_MS; this.#outbox.marks("policy/p/file-").length === 0; await pause(5)) {
+    for (
+      const end = performance.now() + DEADLINE_MS;
+      this.#outbox.marks("policy/p/file-").length === 0;
+      await pause(5)
+    ) {
       if (performance.now() > end) throw new Error("The log is not followed.");
     }
   }
@@ -250,8 +279,13 @@ class Agent {
   async #bodies<C extends "records" | "gap">(kind: C) {
     const reader = this.#outbox.reader(1);
     const found = [];
-    for (let entries = await reader.next(1_000, 1 << 20); entries.length > 0; entries = await reader.next(1_000, 1 << 20)) {
-      for (const { body } of entries) if (body?.$case === kind) found.push(body.value as Extract<typeof body, { $case: C }>["value"]);
+    for (
+      let entries = await reader.next(1_000, 1 << 20);
+      entries.length > 0;
+      entries = await reader.next(1_000, 1 << 20)
+    ) {
+      for (const { body } of entries)
+        if (body?.$case === kind) found.push(body.value as Extract<typeof body, { $case: C }>["value"]);
     }
     await reader.close();
     return found;

@@ -68,7 +68,9 @@ export class LogRunner implements Runner {
 
   #watchOne(folder: string): void {
     try {
-      const watcher = watch(join(this.#work.spec.dir, folder), { persistent: false }, (event, name) => this.#changed(event, folder, name));
+      const watcher = watch(join(this.#work.spec.dir, folder), { persistent: false }, (event, name) =>
+        this.#changed(event, folder, name),
+      );
       watcher.on("error", () => {
         watcher.close();
         this.#watchers.delete(folder);
@@ -147,4 +149,3 @@ export class LogRunner implements Runner {
     });
   }
 }
-

@@ -11,7 +11,10 @@ const APPEND = 0o2000;
  * How long a file was before it was cut off: Linux keeps with each open file the place where its last write ended. Undefined where that
  * cannot be seen, where there are several writers, and when there was a write since.
  */
-export async function lengthBeforeCut(root: string, { path, id }: Pick<FileLook, "path" | "id">): Promise<number | undefined> {
+export async function lengthBeforeCut(
+  root: string,
+  { path, id }: Pick<FileLook, "path" | "id">,
+): Promise<number | undefined> {
   const length = await lastAppendedTo(join(root, path));
   // Looked at after: the end of a later write would not be beyond it.
   const at = await look(root, path);

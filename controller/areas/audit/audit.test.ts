@@ -12,7 +12,17 @@ import { AUDIT_CLASS, StoredTrail } from "./store.ts";
 import type { AuditEntry } from "./types.ts";
 
 function entry(members: Partial<AuditEntry> = {}): AuditEntry {
-  return { tenant: "matrix", user: "u", permission: "hosts:write", action: "POST /host", outcome: "ok", code: "ok", remote: "r", traceparent: "t", ...members };
+  return {
+    tenant: "matrix",
+    user: "u",
+    permission: "hosts:write",
+    action: "POST /host",
+    outcome: "ok",
+    code: "ok",
+    remote: "r",
+    traceparent: "t",
+    ...members,
+  };
 }
 
 function open() {
@@ -41,23 +51,37 @@ describe("the chain", () => {
   test("each tenant has a chain of its own", async () => {
     const { trail, audit } = open();
     await Promise.all([audit.write(entry()), audit.write(entry({ tenant: "second" })), audit.write(entry())]);
-    expect(trail.records.map(({ tenant, sequence }) => [tenant, sequence]).sort()).toEqual([["matrix", 1], ["matrix", 2], ["second", 1]]);
+    expect(trail.records.map(({ tenant, sequence }) => [tenant, sequence]).sort()).toEqual([
+      ["matrix", 1],
+      ["matrix", 2],
+      ["second", 1],
+    ]);
   });
 
   test("any change, gap, addition or swap is noticed; expiry of the oldest is none", async () => {
     const { trail, audit } = open();
     for (let at = 0; at < 5; at++) await audit.write(entry({ action: String(at) }));
     const good = trail.records;
-    const [first, second, third, fourth, fifth] = good as [AuditRecord, AuditRecord, AuditRecord, AuditRecord, AuditRecord];
+    const [first, second, third, fourth, fifth] = good as [
+      AuditRecord,
+      AuditRecord,
+      AuditRecord,
+      AuditRecord,
+      AuditRecord,
+    ];
     expect(problems([...good].reverse())).toEqual([]);
     expect(problems([third, fourth, fifth])).toEqual([]);
     for (const member of ["user", "outcome", "remote", "timeMs", "tenant"] as const) {
-      expect(problems([first, { ...second, [member]: member === "timeMs" ? 1 : "x" }, third])).toEqual([expect.stringContaining("Entry 2 of run")]);
+      expect(problems([first, { ...second, [member]: member === "timeMs" ? 1 : "x" }, third])).toEqual([
+        expect.stringContaining("Entry 2 of run"),
+      ]);
     }
     expect(problems([first, fourth])).toEqual([expect.stringContaining("Entries 2 to 3")]);
     expect(problems([first, second, second])).toEqual([expect.stringContaining("is there twice")]);
     const forged = { ...second, user: "forged" };
-    expect(problems([first, { ...forged, hash: hashOf(forged) }, third])).toEqual([expect.stringContaining("does not follow")]);
+    expect(problems([first, { ...forged, hash: hashOf(forged) }, third])).toEqual([
+      expect.stringContaining("does not follow"),
+    ]);
   });
 
   test("a clock that jumps back does not disturb the order", async () => {
@@ -84,7 +108,11 @@ describe("while it cannot be written", () => {
     clock.advance(AUDIT_PROBE_MS);
     await audit.ready("matrix");
     await audit.write(entry());
-    expect(trail.records.map(({ action }) => action)).toEqual(["audit opened", "audit resumed; 1 entries may be missing", "POST /host"]);
+    expect(trail.records.map(({ action }) => action)).toEqual([
+      "audit opened",
+      "audit resumed; 1 entries may be missing",
+      "POST /host",
+    ]);
     expect(await audit.verifyChain("matrix")).toEqual({ entries: 3, runs: 2, problems: [] });
   });
 
@@ -105,7 +133,12 @@ test("entries of a tenant are objects that anyone may query and nobody may chang
   await using engine = await openTestEngine();
   const objects = new ObjectService({ stores: engine, runtime: testRuntime(realClock) });
   objects.registerSystemClass(AUDIT_CLASS);
-  const trail = new StoredTrail({ clock: realClock, stores: engine, objects, ospaceOf: (tenant) => Promise.resolve(`/${tenant}`) });
+  const trail = new StoredTrail({
+    clock: realClock,
+    stores: engine,
+    objects,
+    ospaceOf: (tenant) => Promise.resolve(`/${tenant}`),
+  });
   const audit = new AuditService({ runtime: testRuntime(realClock), trail });
   await audit.ready("matrix");
   await Promise.all(Array.from({ length: 1_200 }, (_, at) => audit.write(entry({ action: String(at) }))));
@@ -114,11 +147,20 @@ test("entries of a tenant are objects that anyone may query and nobody may chang
   expect(await audit.verifyChain("second")).toEqual({ entries: 1, runs: 1, problems: [] });
   const read: number[] = [];
   for await (const records of trail.read("matrix")) read.push(...records.map(({ sequence }) => sequence));
-  expect(read, "the newest first, also of one millisecond").toEqual(Array.from({ length: 1_201 }, (_, at) => 1_201 - at));
+  expect(read, "the newest first, also of one millisecond").toEqual(
+    Array.from({ length: 1_201 }, (_, at) => 1_201 - at),
+  );
   const query = new QueryService({ objects, runtime: testRuntime(realClock) });
-  const found = await query.rows(testPrincipal("viewer"), "select user, action, outcome from /matrix/system/audit where action='audit opened'");
+  const found = await query.rows(
+    testPrincipal("viewer"),
+    "select user, action, outcome from /matrix/system/audit where action='audit opened'",
+  );
   expect(found).toEqual([expect.objectContaining({ user: "system", action: "audit opened", outcome: "ok" })]);
-  for (const change of ["insert into /matrix/system/audit user='forged'", "delete from /matrix/system/audit", "update /matrix/system/audit set user='forged'"]) {
+  for (const change of [
+    "insert into /matrix/system/audit user='forged'",
+    "delete from /matrix/system/audit",
+    "update /matrix/system/audit set user='forged'",
+  ]) {
     await expect(query.rows(testPrincipal(), change)).rejects.toThrow();
   }
   expect(await audit.verifyChain("matrix")).toMatchObject({ entries: 1_201, problems: [] });
@@ -128,7 +170,9 @@ test("entries of a tenant are objects that anyone may query and nobody may chang
 test("what belongs to no tenant lies in the system store, page after page", async () => {
   await using engine = await openTestEngine();
   const clock = new TestClock(Date.now());
-  const nobody = (): never => { throw new Error("no tenant is asked"); };
+  const nobody = (): never => {
+    throw new Error("no tenant is asked");
+  };
   const trail = new StoredTrail({ clock, stores: engine, objects: undefined as never, ospaceOf: nobody });
   const audit = new AuditService({ runtime: testRuntime(clock), trail });
   await Promise.all(Array.from({ length: 1_500 }, (_, at) => audit.write(entry({ tenant: "", action: String(at) }))));

@@ -43,7 +43,20 @@ export class Chain {
     return entries.map((entry, index) => {
       const { tenant, user, permission, action, outcome, code, remote, traceparent } = entry;
       const sequence = this.#sequence + index + 1;
-      const body = { tenant, user, permission, action, outcome, code, remote, traceparent, timeMs, run: this.#run, sequence, previous };
+      const body = {
+        tenant,
+        user,
+        permission,
+        action,
+        outcome,
+        code,
+        remote,
+        traceparent,
+        timeMs,
+        run: this.#run,
+        sequence,
+        previous,
+      };
       previous = hashOf(body);
       return { hash: previous, ...body };
     });
@@ -59,8 +72,22 @@ export class Chain {
 }
 
 export function hashOf(record: Omit<AuditRecord, "hash">): string {
-  const { run, sequence, timeMs, tenant, user, permission, action, outcome, code, remote, traceparent, previous } = record;
-  const text = JSON.stringify([run, sequence, timeMs, tenant, user, permission, action, outcome, code, remote, traceparent, previous]);
+  const { run, sequence, timeMs, tenant, user, permission, action, outcome, code, remote, traceparent, previous } =
+    record;
+  const text = JSON.stringify([
+    run,
+    sequence,
+    timeMs,
+    tenant,
+    user,
+    permission,
+    action,
+    outcome,
+    code,
+    remote,
+    traceparent,
+    previous,
+  ]);
   return digest("sha256", text, "hex");
 }
 
@@ -90,18 +117,25 @@ export class ChainVerifier {
   }
 
   report(): ChainReport {
-    for (const [run, links] of this.#runs) this.#checkRun(run, links.sort((one, other) => one.sequence - other.sequence));
+    for (const [run, links] of this.#runs)
+      this.#checkRun(
+        run,
+        links.sort((one, other) => one.sequence - other.sequence),
+      );
     return { entries: this.#entries, runs: this.#runs.size, problems: this.#problems };
   }
 
   #checkRun(run: string, links: readonly Link[]): void {
-    if (links[0]?.sequence === 1 && links[0].previous !== FIRST) this.#note(`Run ${run} does not begin at its beginning.`);
+    if (links[0]?.sequence === 1 && links[0].previous !== FIRST)
+      this.#note(`Run ${run} does not begin at its beginning.`);
     for (const [at, link] of links.entries()) {
       const before = links[at - 1];
       if (before === undefined) continue;
       if (link.sequence === before.sequence) this.#note(`Entry ${String(link.sequence)} of run ${run} is there twice.`);
-      else if (link.sequence !== before.sequence + 1) this.#note(`Entries ${String(before.sequence + 1)} to ${String(link.sequence - 1)} of run ${run} are missing.`);
-      else if (link.previous !== before.hash) this.#note(`Entry ${String(link.sequence)} of run ${run} does not follow the one before it.`);
+      else if (link.sequence !== before.sequence + 1)
+        this.#note(`Entries ${String(before.sequence + 1)} to ${String(link.sequence - 1)} of run ${run} are missing.`);
+      else if (link.previous !== before.hash)
+        this.#note(`Entry ${String(link.sequence)} of run ${run} does not follow the one before it.`);
     }
   }
 

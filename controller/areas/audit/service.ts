@@ -1,6 +1,11 @@
 import { setImmediate } from "node:timers/promises";
 import { AppError } from "../../../common/errors.ts";
-import { AUDIT_BATCH_MAX_ENTRIES, AUDIT_PROBE_MS, AUDIT_VERIFY_MAX_ENTRIES, AUDIT_WAITING_MAX_ENTRIES } from "../../../common/limits.ts";
+import {
+  AUDIT_BATCH_MAX_ENTRIES,
+  AUDIT_PROBE_MS,
+  AUDIT_VERIFY_MAX_ENTRIES,
+  AUDIT_WAITING_MAX_ENTRIES,
+} from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
 import { Chain, ChainVerifier, type AuditRecord, type ChainReport } from "./chain.ts";
 import type { Audit, AuditEntry } from "./types.ts";
@@ -110,7 +115,10 @@ class TrailWriter {
   }
 
   async #writeBatch(batch: readonly Waiting[]): Promise<void> {
-    const records = this.#chain.link(batch.map(({ entry }) => entry), this.#dependencies.runtime.clock.nowMs());
+    const records = this.#chain.link(
+      batch.map(({ entry }) => entry),
+      this.#dependencies.runtime.clock.nowMs(),
+    );
     this.#triedMs = this.#nowMs();
     try {
       await this.#append(records);
@@ -135,7 +143,16 @@ class TrailWriter {
 
   #opening(): AuditEntry {
     const action = this.#lost === 0 ? "audit opened" : `audit resumed; ${String(this.#lost)} entries may be missing`;
-    return { tenant: this.#tenant, user: "system", permission: "audit:write", action, outcome: "ok", code: "ok", remote: "", traceparent: "" };
+    return {
+      tenant: this.#tenant,
+      user: "system",
+      permission: "audit:write",
+      action,
+      outcome: "ok",
+      code: "ok",
+      remote: "",
+      traceparent: "",
+    };
   }
 
   #newChain(): Chain {
@@ -148,5 +165,9 @@ class TrailWriter {
 }
 
 function notWritable(cause?: unknown): AppError {
-  return new AppError("unavailable", "The audit trail cannot be written, so changes are refused; nothing was changed.", { cause });
+  return new AppError(
+    "unavailable",
+    "The audit trail cannot be written, so changes are refused; nothing was changed.",
+    { cause },
+  );
 }

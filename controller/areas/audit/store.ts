@@ -66,7 +66,11 @@ export class StoredTrail implements AuditTrail {
   async *read(tenant: string): AsyncIterable<readonly AuditRecord[]> {
     if (tenant === "") return yield* this.#readPlatform();
     const principal = await this.#principal(tenant);
-    const pages = this.#dependencies.objects.read(principal, { class: principal.ospace + CLASS, subtree: false, newestFirst: true });
+    const pages = this.#dependencies.objects.read(principal, {
+      class: principal.ospace + CLASS,
+      subtree: false,
+      newestFirst: true,
+    });
     for await (const rows of pages) yield rows.map((row) => recordOf(tenant, row));
   }
 
@@ -84,7 +88,10 @@ export class StoredTrail implements AuditTrail {
     const request = { cid: PLATFORM_CID, fromMs: 0, toMs: this.#dependencies.clock.nowMs() + DAY_MS };
     let cursor: string | undefined;
     do {
-      const page = await objects.timeline(request, { limit: CHANGE_BATCH_MAX, ...(cursor !== undefined && { cursor }) });
+      const page = await objects.timeline(request, {
+        limit: CHANGE_BATCH_MAX,
+        ...(cursor !== undefined && { cursor }),
+      });
       yield page.items.map((item) => decodeStored<AuditRecord>(item.value));
       cursor = page.cursor;
     } while (cursor !== undefined);
@@ -97,7 +104,10 @@ function identityOf(record: AuditRecord): string {
 
 /** Of one run and time ids are in the order of its entries. */
 function placeOf({ run, sequence }: AuditRecord): { readonly identity: string; readonly ordinal: number } {
-  return { identity: `${run}/${String(Math.floor(sequence / ULID_ORDINALS_MAX))}`, ordinal: sequence % ULID_ORDINALS_MAX };
+  return {
+    identity: `${run}/${String(Math.floor(sequence / ULID_ORDINALS_MAX))}`,
+    ordinal: sequence % ULID_ORDINALS_MAX,
+  };
 }
 
 function valuesOf(record: AuditRecord): Row {

@@ -23,7 +23,12 @@ describe("controllers", () => {
 
   async function join(wrap: (kv: KvStore) => KvStore = (kv) => kv): Promise<Membership> {
     const controllerId = randomBytes(6).toString("hex");
-    const membership = await Membership.open({ kv: wrap((await engine.system()).kv), runtime: testRuntime(realClock), controllerId, version: "1" });
+    const membership = await Membership.open({
+      kv: wrap((await engine.system()).kv),
+      runtime: testRuntime(realClock),
+      controllerId,
+      version: "1",
+    });
     open.push(membership);
     return membership;
   }
@@ -37,7 +42,9 @@ describe("controllers", () => {
     a.onChange(() => told++);
     await b.announce({ addresses: ["localhost:1"], url: "http://localhost:2" });
     await eventually("a knows where b is", DEADLINE_MS, () => a.others()[0]);
-    expect(a.others()).toMatchObject([{ id: b.own, addresses: ["localhost:1"], url: "http://localhost:2", version: "1" }]);
+    expect(a.others()).toMatchObject([
+      { id: b.own, addresses: ["localhost:1"], url: "http://localhost:2", version: "1" },
+    ]);
     await b.close();
     await eventually("a knows that b went", DEADLINE_MS, () => !a.has(b.own) || undefined);
     expect(told).toBeGreaterThanOrEqual(2);
@@ -47,20 +54,25 @@ describe("controllers", () => {
   test("show themselves again when their lease was lost", async () => {
     const granted: { readonly lease: KvLease; readonly lose: () => void }[] = [];
     const a = await join();
-    const b = await join((kv) => wrappedKv(kv, {
-      lease: async (ttlMs) => {
-        const lease = await kv.lease(ttlMs);
-        const stop = new AbortController();
-        granted.push({ lease, lose: () => stop.abort() });
-        return { id: lease.id, lost: stop.signal, held: () => !stop.signal.aborted, revoke: () => lease.revoke() };
-      },
-    }));
+    const b = await join((kv) =>
+      wrappedKv(kv, {
+        lease: async (ttlMs) => {
+          const lease = await kv.lease(ttlMs);
+          const stop = new AbortController();
+          granted.push({ lease, lose: () => stop.abort() });
+          return { id: lease.id, lost: stop.signal, held: () => !stop.signal.aborted, revoke: () => lease.revoke() };
+        },
+      }),
+    );
     await b.announce({ addresses: ["localhost:1"], url: "" });
     await eventually("a knows b", DEADLINE_MS, () => a.others()[0]);
     await granted[0]?.lease.revoke();
     await eventually("a knows that b is gone", DEADLINE_MS, () => !a.has(b.own) || undefined);
     granted[0]?.lose();
-    expect(await eventually("b is back with its addresses", DEADLINE_MS, () => a.others()[0])).toMatchObject({ id: b.own, addresses: ["localhost:1"] });
+    expect(await eventually("b is back with its addresses", DEADLINE_MS, () => a.others()[0])).toMatchObject({
+      id: b.own,
+      addresses: ["localhost:1"],
+    });
     expect(granted).toHaveLength(2);
   });
 });

@@ -37,7 +37,8 @@ export class Membership {
       kv: dependencies.kv,
       runtime: dependencies.runtime,
       prefix: PREFIX,
-      put: (entry) => this.#change(() => this.#members.set(entry.key.slice(PREFIX.length), decodeStored<Member>(entry.value))),
+      put: (entry) =>
+        this.#change(() => this.#members.set(entry.key.slice(PREFIX.length), decodeStored<Member>(entry.value))),
       end: (key) => this.#change(() => this.#members.delete(key.slice(PREFIX.length))),
     });
   }
@@ -83,7 +84,10 @@ export class Membership {
     this.#stop.abort();
     await this.#keeping;
     await this.#lease?.revoke().catch((error: unknown) => {
-      this.#with.runtime.log.warn({ reason: errorText(error) }, "this controller's entry could not be removed; its lease will");
+      this.#with.runtime.log.warn(
+        { reason: errorText(error) },
+        "this controller's entry could not be removed; its lease will",
+      );
     });
     await this.#followed.close();
   }

@@ -91,7 +91,11 @@ function oneEdit(tags: readonly string[], { column, operation, value }: Edit): P
   throw new AppError("unsupported", `The column ${column} of a depot is changed by the depot interface, not by MQL.`);
 }
 
-function editedTags(tags: readonly string[], operation: Edit["operation"], value: Value | undefined): readonly string[] {
+function editedTags(
+  tags: readonly string[],
+  operation: Edit["operation"],
+  value: Value | undefined,
+): readonly string[] {
   const given = (Array.isArray(value) ? value : [value]).filter((tag) => tag !== undefined && tag !== null).map(String);
   if (operation === "set") return given;
   return operation === "add" ? [...new Set([...tags, ...given])] : tags.filter((tag) => !given.includes(tag));

@@ -62,9 +62,15 @@ export class DeploymentRecords {
   }
 
   /** `undefined` when somebody else decided before: then that stands. */
-  async decide({ open, revision }: VersionedDeployment, outcomes: readonly DeploymentOutcome[]): Promise<OpenDeployment | undefined> {
+  async decide(
+    { open, revision }: VersionedDeployment,
+    outcomes: readonly DeploymentOutcome[],
+  ): Promise<OpenDeployment | undefined> {
     const { kv } = await this.#stores.tenant(open.tenant);
-    const decided: OpenDeployment = { ...open, outcomes: outcomes.map((one) => ({ ...one, message: one.message.slice(0, DEPLOY_MESSAGE_MAX_CHARACTERS) })) };
+    const decided: OpenDeployment = {
+      ...open,
+      outcomes: outcomes.map((one) => ({ ...one, message: one.message.slice(0, DEPLOY_MESSAGE_MAX_CHARACTERS) })),
+    };
     const value = encodeJson(decided);
     const write = () => kv.put(keyOf(open), value, { ifRevision: revision });
     const written = await write().catch((error: unknown) => {

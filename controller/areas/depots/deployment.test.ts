@@ -55,7 +55,15 @@ const newDeployments = (by: TestClock) =>
       async dispatch(principal, host, command, options) {
         const one = { ...options, tenant: principal.tenant, host, command };
         sent.push(one);
-        return { host, state: "ok", code: 0, message: "", startedMs: clock.nowMs(), endedMs: clock.nowMs(), ...(await behaviour(one)) };
+        return {
+          host,
+          state: "ok",
+          code: 0,
+          message: "",
+          startedMs: clock.nowMs(),
+          endedMs: clock.nowMs(),
+          ...(await behaviour(one)),
+        };
       },
       noteDepot: (_principal, host, depot, present) => (noted.push({ host, ...depot, present }), Promise.resolve()),
     },
@@ -72,32 +80,55 @@ const newDeployments = (by: TestClock) =>
 const deploy = (request: Partial<DeploymentRequest> = {}, principal: Principal = admin) =>
   deployments.deploy(principal, { hosts: ["h1"], depots: ["web"], versions: ["1.0.0"], ...request });
 const settled = () => new Promise((resolve) => setImmediate(resolve));
-const states = (outcomes: Awaited<ReturnType<typeof deploy>>) => outcomes.map(({ host, depot, state }) => [host, depot, state]);
+const states = (outcomes: Awaited<ReturnType<typeof deploy>>) =>
+  outcomes.map(({ host, depot, state }) => [host, depot, state]);
 
 test("every host × depot is answered, noted on the host, recorded and notified once", async () => {
   const outcomes = await deploy({ hosts: ["h1", "h2", "h1"], depots: ["web", "db"], versions: ["1.0.0", "2.0.0"] });
-  expect(states(outcomes)).toEqual([["h1", "web", "ok"], ["h1", "db", "ok"], ["h2", "web", "ok"], ["h2", "db", "ok"]]);
+  expect(states(outcomes)).toEqual([
+    ["h1", "web", "ok"],
+    ["h1", "db", "ok"],
+    ["h2", "web", "ok"],
+    ["h2", "db", "ok"],
+  ]);
   expect(noted).toHaveLength(4);
   expect(noted).toContainEqual({ host: "h1", name: "db", version: "2.0.0", present: true });
-  expect(records.map(({ path, record }) => [path, record.values["action"], record.values["host"], record.values["depot"], record.values["state"]])).toEqual(
-    outcomes.map(({ host, depot }) => ["/matrix/system/deployment", "deploy", host, depot, "ok"]),
-  );
+  expect(
+    records.map(({ path, record }) => [
+      path,
+      record.values["action"],
+      record.values["host"],
+      record.values["depot"],
+      record.values["state"],
+    ]),
+  ).toEqual(outcomes.map(({ host, depot }) => ["/matrix/system/deployment", "deploy", host, depot, "ok"]));
   expect(new Set(records.map(({ record }) => record.identity)).size).toBe(4);
-  expect(published.map(({ subject, source, keyspace }) => [subject, source, keyspace]).sort()).toEqual(
-    [["deployment", "h1", "/matrix"], ["deployment", "h1", "/matrix"], ["deployment", "h2", "/matrix"], ["deployment", "h2", "/matrix"]],
-  );
+  expect(published.map(({ subject, source, keyspace }) => [subject, source, keyspace]).sort()).toEqual([
+    ["deployment", "h1", "/matrix"],
+    ["deployment", "h1", "/matrix"],
+    ["deployment", "h2", "/matrix"],
+    ["deployment", "h2", "/matrix"],
+  ]);
   expect(new Set(sent.map(({ commandId }) => commandId)).size).toBe(4);
 });
 
 test("the request's command and folder go before the depot's own", async () => {
   await deploy();
   await deploy({ command: "make", remotepath: "/opt//web/" });
-  expect(sent.map(({ command }) => command)).toMatchObject([{ kind: "deploy", command: "own" }, { kind: "deploy", command: "make", remotePath: "/opt/web" }]);
+  expect(sent.map(({ command }) => command)).toMatchObject([
+    { kind: "deploy", command: "own" },
+    { kind: "deploy", command: "make", remotePath: "/opt/web" },
+  ]);
   expect(sent[0]?.command).not.toHaveProperty("remotePath");
 });
 
 test("undeploying takes the depot off the host record, also a version that is kept nowhere any more", async () => {
-  const outcomes = await deployments.undeploy(admin, { hosts: ["h1"], depots: ["none"], versions: ["1.0.0"], command: "stop" });
+  const outcomes = await deployments.undeploy(admin, {
+    hosts: ["h1"],
+    depots: ["none"],
+    versions: ["1.0.0"],
+    command: "stop",
+  });
   expect(states(outcomes)).toEqual([["h1", "none", "ok"]]);
   expect(sent[0]?.command).toEqual({ kind: "undeploy", name: "none", version: "1.0.0", command: "stop" });
   expect(noted).toEqual([{ host: "h1", name: "none", version: "1.0.0", present: false }]);
@@ -113,7 +144,13 @@ describe("a host that does not do well", () => {
     };
     const outcomes = await deploy({ hosts: ["h1", "h2", "h3", "h4", "h5"] });
     expect(outcomes.map(({ state }) => state)).toEqual(["ok", "unreachable", "failed", "unreachable", "failed"]);
-    expect(outcomes.map(({ message }) => message)).toEqual(["", "There is no host h2.", "broken transport", "offline", "exit code 2"]);
+    expect(outcomes.map(({ message }) => message)).toEqual([
+      "",
+      "There is no host h2.",
+      "broken transport",
+      "offline",
+      "exit code 2",
+    ]);
     expect(outcomes[4]?.code).toBe(2);
     expect(noted).toHaveLength(1);
     expect(records).toHaveLength(5);
@@ -121,11 +158,21 @@ describe("a host that does not do well", () => {
 
   test("and says nothing ends as timeout by the deadline; what waited behind it too", async () => {
     behaviour = () => new Promise(() => {});
-    const deploying = deploy({ hosts: ["h1", "h2"], depots: ["web", "db"], versions: ["1.0.0", "1.0.0"], timeoutSeconds: 5 });
+    const deploying = deploy({
+      hosts: ["h1", "h2"],
+      depots: ["web", "db"],
+      versions: ["1.0.0", "1.0.0"],
+      timeoutSeconds: 5,
+    });
     await settled();
     expect(sent.map(({ timeoutMs }) => timeoutMs)).toEqual([5_000, 5_000]);
     clock.advance(6_000);
-    expect(states(await deploying)).toEqual([["h1", "web", "timeout"], ["h1", "db", "timeout"], ["h2", "web", "timeout"], ["h2", "db", "timeout"]]);
+    expect(states(await deploying)).toEqual([
+      ["h1", "web", "timeout"],
+      ["h1", "db", "timeout"],
+      ["h2", "web", "timeout"],
+      ["h2", "db", "timeout"],
+    ]);
     expect(sent).toHaveLength(2);
     expect(clock.waiting).toBe(0);
   });
@@ -139,11 +186,23 @@ describe("a controller that goes away in the middle", () => {
     behaviour = () => new Promise(() => {});
     void deploy({ hosts: ["h1", "h2"] });
     await settled();
-    said.set(sent.find(({ host }) => host === "h1")?.commandId ?? "", { host: "h1", state: "ok", code: 0, message: "", startedMs: 1, endedMs: 2 });
+    said.set(sent.find(({ host }) => host === "h1")?.commandId ?? "", {
+      host: "h1",
+      state: "ok",
+      code: 0,
+      message: "",
+      startedMs: 1,
+      endedMs: 2,
+    });
     await newDeployments(clock).maintain("matrix");
     expect(records).toEqual([]);
     await later().maintain("matrix");
-    expect(records.map(({ record }) => [record.values["host"], record.values["depot"], record.values["state"]])).toEqual([["h1", "web", "ok"], ["h2", "web", "expired"]]);
+    expect(
+      records.map(({ record }) => [record.values["host"], record.values["depot"], record.values["state"]]),
+    ).toEqual([
+      ["h1", "web", "ok"],
+      ["h2", "web", "expired"],
+    ]);
     expect(noted).toEqual([{ host: "h1", name: "web", version: "1.0.0", present: true }]);
     expect(open()).toEqual([]);
   });
@@ -165,7 +224,9 @@ describe("a controller that goes away in the middle", () => {
     recordFailure = undefined;
     for (let time = 0; time < 2; time++) await newDeployments(clock).maintain("matrix");
     expect(records.map(({ record }) => record.values["state"])).toEqual(["ok"]);
-    prove("deployment-one-final-state", { cases: ["dies in the middle", "sleeps through its deadline", "dies before the rows"] });
+    prove("deployment-one-final-state", {
+      cases: ["dies in the middle", "sleeps through its deadline", "dies before the rows"],
+    });
   });
 });
 
@@ -210,6 +271,8 @@ test("undeploying refuses names that are paths", async () => {
 
 test("a viewer deploys nothing", async () => {
   await expect(deploy({}, viewer)).rejects.toMatchObject({ code: "denied" });
-  await expect(deployments.undeploy(viewer, { hosts: ["h1"], depots: ["web"], versions: ["1.0.0"] })).rejects.toMatchObject({ code: "denied" });
+  await expect(
+    deployments.undeploy(viewer, { hosts: ["h1"], depots: ["web"], versions: ["1.0.0"] }),
+  ).rejects.toMatchObject({ code: "denied" });
   expect(sent).toEqual([]);
 });

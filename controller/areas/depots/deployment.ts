@@ -2,8 +2,15 @@ import { mapLimited, withinTime } from "../../../common/concurrency.ts";
 import { AppError, errorText, isAppError } from "../../../common/errors.ts";
 import { ulidOf } from "../../../common/ids.ts";
 import {
-  DEPLOY_DEFAULT_S, DEPLOY_DEPOTS_MAX, DEPLOY_HOSTS_MAX, DEPLOY_LOST_AFTER_MS, DEPLOY_MAX_S, DEPLOY_PARALLEL_HOSTS, DEPLOY_TARGETS_MAX,
-  DEPOT_COMMAND_MAX_CHARS, DISPATCH_GRACE_MS,
+  DEPLOY_DEFAULT_S,
+  DEPLOY_DEPOTS_MAX,
+  DEPLOY_HOSTS_MAX,
+  DEPLOY_LOST_AFTER_MS,
+  DEPLOY_MAX_S,
+  DEPLOY_PARALLEL_HOSTS,
+  DEPLOY_TARGETS_MAX,
+  DEPOT_COMMAND_MAX_CHARS,
+  DISPATCH_GRACE_MS,
 } from "../../../common/limits.ts";
 import { absolutePath, fileName } from "../../../common/paths.ts";
 import type { Runtime } from "../../runtime.ts";
@@ -12,7 +19,12 @@ import type { CommandOutcome, FinalState, HostCommand, Hosts, StoredCommands } f
 import type { Notifications } from "../notifications/index.ts";
 import type { Objects } from "../objects/index.ts";
 import { requirePermission, systemPrincipal, type Principal } from "../permissions/index.ts";
-import { DeploymentRecords, type DeploymentTarget, type OpenDeployment, type VersionedDeployment } from "./deployment-records.ts";
+import {
+  DeploymentRecords,
+  type DeploymentTarget,
+  type OpenDeployment,
+  type VersionedDeployment,
+} from "./deployment-records.ts";
 import type { DeploymentOutcome, Depots } from "./types.ts";
 import { depotVersion } from "./version.ts";
 
@@ -86,7 +98,10 @@ export class DeploymentService {
     requirePermission(principal, "depots:run");
     const place = placeOf(request);
     const commands = checkedPairs(request).map(({ depot, version }) => ({
-      kind: "undeploy" as const, name: fileName(depot), version: depotVersion(version), ...place,
+      kind: "undeploy" as const,
+      name: fileName(depot),
+      version: depotVersion(version),
+      ...place,
     }));
     return this.#run(principal, this.#begin("undeploy", request, commands));
   }
@@ -94,7 +109,9 @@ export class DeploymentService {
   #begin(action: Action, request: DeploymentRequest, commands: Run["commands"]): Run {
     const seconds = Math.min(request.timeoutSeconds ?? DEPLOY_DEFAULT_S, DEPLOY_MAX_S);
     return {
-      id: this.#newId(), action, commands,
+      id: this.#newId(),
+      action,
+      commands,
       hosts: [...new Set(request.hosts)],
       deadlineMs: this.#runtime.clock.nowMs() + seconds * 1_000,
       deadlineMonotonicMs: this.#runtime.clock.monotonicMs() + seconds * 1_000,
@@ -117,7 +134,10 @@ export class DeploymentService {
 
   /** Hosts side by side; on one host the depots in the order given. Nothing is sent before it is on record. */
   async #run(principal: Principal, run: Run): Promise<readonly DeploymentOutcome[]> {
-    const held = await this.#records.open(principal.tenant, run.hosts.map((host, at) => this.#intended(principal, run, { host, at })));
+    const held = await this.#records.open(
+      principal.tenant,
+      run.hosts.map((host, at) => this.#intended(principal, run, { host, at })),
+    );
     const byHost = await mapLimited(held, DEPLOY_PARALLEL_HOSTS, async (each) => {
       const outcomes: DeploymentOutcome[] = [];
       for (const [index, target] of each.open.targets.entries()) {
@@ -131,8 +151,21 @@ export class DeploymentService {
   #intended(principal: Principal, run: Run, { host, at }: { host: string; at: number }): OpenDeployment {
     const { tenant, ospace, traceparent, user } = principal;
     const { id, action, deadlineMs } = run;
-    const targets = run.commands.map(({ name, version }): DeploymentTarget => ({ depot: name, version, commandId: `${action}/${this.#newId()}` }));
-    return { id, host, tenant, ospace, traceparent, user, action, deadlineMs, targets, ordinal: at * run.commands.length };
+    const targets = run.commands.map(
+      ({ name, version }): DeploymentTarget => ({ depot: name, version, commandId: `${action}/${this.#newId()}` }),
+    );
+    return {
+      id,
+      host,
+      tenant,
+      ospace,
+      traceparent,
+      user,
+      action,
+      deadlineMs,
+      targets,
+      ordinal: at * run.commands.length,
+    };
   }
 
   /** What stands: this, or what somebody else decided because it took too long. */
@@ -143,7 +176,10 @@ export class DeploymentService {
       await this.#records.settle(decided);
     } catch (error) {
       // What happened on the hosts happened: the caller must get the states all the same.
-      this.#runtime.log.error({ err: error, deployment: held.open.id, host: held.open.host }, "the records of a deployment could not be written yet");
+      this.#runtime.log.error(
+        { err: error, deployment: held.open.id, host: held.open.host },
+        "the records of a deployment could not be written yet",
+      );
     }
     return outcomes;
   }
@@ -154,7 +190,12 @@ export class DeploymentService {
     const outcomes: DeploymentOutcome[] = [];
     for (const { depot, version, commandId } of targets) {
       const said = await this.#stored.outcome({ tenant, host, traceparent }, commandId);
-      const expired = { state: "expired" as const, message: "The controller that deployed it went away before it ended.", startedMs: nowMs, endedMs: nowMs };
+      const expired = {
+        state: "expired" as const,
+        message: "The controller that deployed it went away before it ended.",
+        startedMs: nowMs,
+        endedMs: nowMs,
+      };
       outcomes.push({ ...(said ?? expired), host, depot, version });
     }
     const decided = await this.#records.decide(held, outcomes);
@@ -165,7 +206,9 @@ export class DeploymentService {
   }
 
   async #target(
-    principal: Principal, run: Run, { host, index, commandId }: { host: string; index: number; commandId: string },
+    principal: Principal,
+    run: Run,
+    { host, index, commandId }: { host: string; index: number; commandId: string },
   ): Promise<DeploymentOutcome> {
     const command = run.commands[index];
     if (command === undefined) throw new AppError("internal", "A deployment lost its command.");
@@ -177,16 +220,27 @@ export class DeploymentService {
   }
 
   async #dispatch(
-    principal: Principal, run: Run, { host, command, commandId }: { host: string; command: HostCommand; commandId: string },
+    principal: Principal,
+    run: Run,
+    { host, command, commandId }: { host: string; command: HostCommand; commandId: string },
   ): Promise<CommandOutcome> {
     const { clock } = this.#runtime;
     const startedMs = clock.nowMs();
-    const ended = (state: FinalState, message: string): CommandOutcome => ({ host, state, message, startedMs, endedMs: clock.nowMs() });
+    const ended = (state: FinalState, message: string): CommandOutcome => ({
+      host,
+      state,
+      message,
+      startedMs,
+      endedMs: clock.nowMs(),
+    });
     const timeoutMs = run.deadlineMonotonicMs - clock.monotonicMs();
     if (timeoutMs <= 0) return ended("timeout", "Its turn did not come before the deadline.");
     try {
       const work = this.#hosts.dispatch(principal, host, command, { timeoutMs, commandId });
-      return (await withinTime(clock, work, timeoutMs + DISPATCH_GRACE_MS)) ?? ended("timeout", "The host did not answer in time.");
+      return (
+        (await withinTime(clock, work, timeoutMs + DISPATCH_GRACE_MS)) ??
+        ended("timeout", "The host did not answer in time.")
+      );
     } catch (error) {
       if (isAppError(error, "not_found")) return ended("unreachable", `There is no host ${host}.`);
       this.#runtime.log.warn({ err: error, host, commandId }, "deployment could not be sent");
@@ -226,17 +280,25 @@ function checkedPairs(request: DeploymentRequest): readonly { readonly depot: st
   if (hosts.length === 0) throw new AppError("invalid", "hosts is empty.");
   if (depots.length === 0) throw new AppError("invalid", "depots is empty.");
   if (depots.length !== versions.length) {
-    throw new AppError("invalid", `There are ${depots.length} depots but ${versions.length} versions; there must be one version for each depot.`);
+    throw new AppError(
+      "invalid",
+      `There are ${depots.length} depots but ${versions.length} versions; there must be one version for each depot.`,
+    );
   }
   refuseTooMany(hosts.length, depots.length);
-  const pairs = new Map(depots.map((depot, at) => [`${depot}/${versions[at]}`, { depot, version: versions[at] ?? "" }]));
+  const pairs = new Map(
+    depots.map((depot, at) => [`${depot}/${versions[at]}`, { depot, version: versions[at] ?? "" }]),
+  );
   return [...pairs.values()];
 }
 
 function refuseTooMany(hosts: number, depots: number): void {
-  if (hosts > DEPLOY_HOSTS_MAX) throw new AppError("too_large", `One deployment reaches at most ${DEPLOY_HOSTS_MAX} hosts.`);
-  if (depots > DEPLOY_DEPOTS_MAX) throw new AppError("too_large", `One deployment carries at most ${DEPLOY_DEPOTS_MAX} depots.`);
-  if (hosts * depots > DEPLOY_TARGETS_MAX) throw new AppError("too_large", `One deployment has at most ${DEPLOY_TARGETS_MAX} targets.`);
+  if (hosts > DEPLOY_HOSTS_MAX)
+    throw new AppError("too_large", `One deployment reaches at most ${DEPLOY_HOSTS_MAX} hosts.`);
+  if (depots > DEPLOY_DEPOTS_MAX)
+    throw new AppError("too_large", `One deployment carries at most ${DEPLOY_DEPOTS_MAX} depots.`);
+  if (hosts * depots > DEPLOY_TARGETS_MAX)
+    throw new AppError("too_large", `One deployment has at most ${DEPLOY_TARGETS_MAX} targets.`);
 }
 
 function placeOf({ command, remotepath }: DeploymentRequest): { command?: string; remotePath?: string } {

@@ -32,18 +32,34 @@ const marked = () => stores.marked("matrix");
 
 describe("uploading", () => {
   test("a version is listed with its files, description and all versions by number", async () => {
-    await depots.create(admin, { ...web("1.9.0"), remark: "first", tags: ["a/b", "a/b"], command: "./check.sh" }, [await script()]);
-    const record = await depots.create(admin, web("1.10.0"), [await folder.upload("d.tar", tarOf([{ name: "x/y", content: "1" }]))]);
-    expect(record).toMatchObject({ id: "depot:web", class: "/matrix/system/depot", version: "1.10.0", versions: ["1.9.0", "1.10.0"] });
+    await depots.create(admin, { ...web("1.9.0"), remark: "first", tags: ["a/b", "a/b"], command: "./check.sh" }, [
+      await script(),
+    ]);
+    const record = await depots.create(admin, web("1.10.0"), [
+      await folder.upload("d.tar", tarOf([{ name: "x/y", content: "1" }])),
+    ]);
+    expect(record).toMatchObject({
+      id: "depot:web",
+      class: "/matrix/system/depot",
+      version: "1.10.0",
+      versions: ["1.9.0", "1.10.0"],
+    });
     expect(record.files).toMatchObject([{ path: "x/y", size: 1, executable: false }]);
-    expect(await depots.get(admin, "web", "1.9.0")).toMatchObject({ remark: "first", tags: ["a/b"], command: "./check.sh", creator: "administrator" });
+    expect(await depots.get(admin, "web", "1.9.0")).toMatchObject({
+      remark: "first",
+      tags: ["a/b"],
+      command: "./check.sh",
+      creator: "administrator",
+    });
     expect(await depots.list(admin)).toMatchObject([{ name: "web", version: "1.10.0", versions: ["1.9.0", "1.10.0"] }]);
   });
 
   test("a version that exists is a conflict, and nothing of the second upload stays", async () => {
     await depots.create(admin, web("1.0.0"), [await script()]);
     const before = marked();
-    await expect(depots.create(admin, web("1.0.0"), [await script("other")])).rejects.toMatchObject({ code: "conflict" });
+    await expect(depots.create(admin, web("1.0.0"), [await script("other")])).rejects.toMatchObject({
+      code: "conflict",
+    });
     expect(marked()).toBe(before);
   });
 
@@ -51,38 +67,51 @@ describe("uploading", () => {
     const uploads = await Promise.all(["a", "b", "c", "d"].map((text) => script(text)));
     const outcomes = await Promise.allSettled(uploads.map((upload) => depots.create(admin, web("1.0.0"), [upload])));
     expect(outcomes.filter((outcome) => outcome.status === "fulfilled")).toHaveLength(1);
-    for (const outcome of outcomes) if (outcome.status === "rejected") expect(outcome.reason).toMatchObject({ code: "conflict" });
+    for (const outcome of outcomes)
+      if (outcome.status === "rejected") expect(outcome.reason).toMatchObject({ code: "conflict" });
     expect(["a", "b", "c", "d"]).toContain(await depots.readFile(admin, "web", "1.0.0", "check.sh"));
     expect(marked()).toBe(2);
   });
 
-  test.each(["written", "lost"])("whose last write ends unknown, and was in fact %s, is there once and whole", async (fate) => {
-    const { kv } = await stores.tenant("matrix");
-    const put = kv.put.bind(kv);
-    let times = 0;
-    kv.put = async (...write) => {
-      if (times++ > 0) return put(...write);
-      if (fate === "written") await put(...write);
-      throw new AppError("unknown_outcome", "perhaps");
-    };
-    await depots.create(admin, web("1.0.0"), [await script("text")]);
-    expect(await depots.readFile(admin, "web", "1.0.0", "check.sh")).toBe("text");
-    expect(marked()).toBe(2);
-  });
+  test.each(["written", "lost"])(
+    "whose last write ends unknown, and was in fact %s, is there once and whole",
+    async (fate) => {
+      const { kv } = await stores.tenant("matrix");
+      const put = kv.put.bind(kv);
+      let times = 0;
+      kv.put = async (...write) => {
+        if (times++ > 0) return put(...write);
+        if (fate === "written") await put(...write);
+        throw new AppError("unknown_outcome", "perhaps");
+      };
+      await depots.create(admin, web("1.0.0"), [await script("text")]);
+      expect(await depots.readFile(admin, "web", "1.0.0", "check.sh")).toBe("text");
+      expect(marked()).toBe(2);
+    },
+  );
 
   test("that the store cannot take leaves nothing behind and says so", async () => {
     const { blobs } = await stores.tenant("matrix");
     const put = blobs.put.bind(blobs);
     let times = 0;
-    blobs.put = (...content) => (++times > 5 ? Promise.reject(new AppError("unavailable", "disk full")) : put(...content));
+    blobs.put = (...content) =>
+      ++times > 5 ? Promise.reject(new AppError("unavailable", "disk full")) : put(...content);
     const many = tarOf(Array.from({ length: 50 }, (_, at) => ({ name: `f${at}`, content: `${at}` })));
-    await expect(depots.create(admin, web("1.0.0"), [await folder.upload("d.tar", many)])).rejects.toMatchObject({ code: "unavailable" });
+    await expect(depots.create(admin, web("1.0.0"), [await folder.upload("d.tar", many)])).rejects.toMatchObject({
+      code: "unavailable",
+    });
     expect(await depots.exists(admin, "web")).toBe(false);
     expect(marked()).toBe(0);
   });
 
   test("an archive that leaves its folder refuses the whole upload and leaves nothing behind", async () => {
-    const evil = await folder.upload("d.tar", tarOf([{ name: "fine", content: "1" }, { name: "../../evil", content: "2" }]));
+    const evil = await folder.upload(
+      "d.tar",
+      tarOf([
+        { name: "fine", content: "1" },
+        { name: "../../evil", content: "2" },
+      ]),
+    );
     await expect(depots.create(admin, web("1.0.0"), [await script(), evil])).rejects.toMatchObject({ code: "invalid" });
     expect(await depots.exists(admin, "web")).toBe(false);
     expect(marked()).toBe(0);
@@ -103,8 +132,16 @@ describe("uploading", () => {
 });
 
 describe("updating", () => {
-  const update = (version: string, uploads: Awaited<ReturnType<typeof script>>[], more: { overwrite?: boolean; remark?: string } = {}) =>
-    depots.update(admin, { ...web(version), ...(more.remark === undefined ? {} : { remark: more.remark }) }, { uploads, overwrite: more.overwrite ?? false });
+  const update = (
+    version: string,
+    uploads: Awaited<ReturnType<typeof script>>[],
+    more: { overwrite?: boolean; remark?: string } = {},
+  ) =>
+    depots.update(
+      admin,
+      { ...web(version), ...(more.remark === undefined ? {} : { remark: more.remark }) },
+      { uploads, overwrite: more.overwrite ?? false },
+    );
 
   test("adds a version that is not there, without overwrite", async () => {
     expect(await update("1.0.0", [await script()])).toMatchObject({ version: "1.0.0" });
@@ -114,7 +151,10 @@ describe("updating", () => {
     await depots.create(admin, { ...web("1.0.0"), remark: "kept" }, [await script("old")]);
     await expect(update("1.0.0", [await script("new")])).rejects.toThrow("overwrite=true");
     const replaced: unknown[] = [];
-    depots.onReplaced((change) => { replaced.push(change); return Promise.resolve(); });
+    depots.onReplaced((change) => {
+      replaced.push(change);
+      return Promise.resolve();
+    });
     expect(await update("1.0.0", [await script("new")], { overwrite: true })).toMatchObject({ remark: "kept" });
     expect(await depots.readFile(admin, "web", "1.0.0", "check.sh")).toBe("new");
     expect(marked()).toBe(2);
@@ -123,13 +163,19 @@ describe("updating", () => {
 
   test("without a file keeps the files", async () => {
     await depots.create(admin, web("1.0.0"), [await script("old")]);
-    expect(await update("1.0.0", [], { remark: "new remark" })).toMatchObject({ remark: "new remark", files: [{ path: "check.sh" }] });
+    expect(await update("1.0.0", [], { remark: "new remark" })).toMatchObject({
+      remark: "new remark",
+      files: [{ path: "check.sh" }],
+    });
   });
 });
 
 describe("reading and changing files", () => {
   beforeEach(async () => {
-    const archive = tarOf([{ name: "bin/a.sh", content: "one\ntwo\n", mode: 0o755 }, { name: "logo", content: Buffer.from([0, 1, 2]) }]);
+    const archive = tarOf([
+      { name: "bin/a.sh", content: "one\ntwo\n", mode: 0o755 },
+      { name: "logo", content: Buffer.from([0, 1, 2]) },
+    ]);
     await depots.create(admin, { ...web("1.0.0"), command: "./bin/a.sh" }, [await folder.upload("d.tar", archive)]);
   });
   const change = (type: "M" | "A" | "D", filepath: string, more: { content?: string; newVersion?: string } = {}) =>
@@ -143,7 +189,10 @@ describe("reading and changing files", () => {
   });
 
   test("M, A and D make a new version; the old one stays as it was", async () => {
-    expect((await change("M", "bin/a.sh", { content: "one\n2\n" })).files).toMatchObject([{ path: "bin/a.sh", executable: true, size: 6 }, { path: "logo" }]);
+    expect((await change("M", "bin/a.sh", { content: "one\n2\n" })).files).toMatchObject([
+      { path: "bin/a.sh", executable: true, size: 6 },
+      { path: "logo" },
+    ]);
     await change("A", "new.txt", { content: "n", newVersion: "1.0.2" });
     expect((await change("D", "logo", { newVersion: "1.0.3" })).files.map((file) => file.path)).toEqual(["bin/a.sh"]);
     expect((await depots.get(admin, "web", "1.0.0")).files).toHaveLength(2);
@@ -164,10 +213,18 @@ describe("reading and changing files", () => {
   test("the difference of two versions names every file and shows text by line", async () => {
     await change("M", "bin/a.sh", { content: "one\n2\n" });
     await depots.changeFile(admin, { ...web("1.0.1"), newVersion: "1.0.2", type: "D", filepath: "logo" });
-    await depots.changeFile(admin, { ...web("1.0.2"), newVersion: "1.0.3", type: "A", filepath: "new", content: "n\n" });
+    await depots.changeFile(admin, {
+      ...web("1.0.2"),
+      newVersion: "1.0.3",
+      type: "A",
+      filepath: "new",
+      content: "n\n",
+    });
     const differences = await depots.diff(admin, "web", "1.0.0", "1.0.3");
     expect(differences.map(({ path, change: kind, binary }) => [path, kind, binary])).toEqual([
-      ["bin/a.sh", "modified", false], ["logo", "removed", true], ["new", "added", false],
+      ["bin/a.sh", "modified", false],
+      ["logo", "removed", true],
+      ["new", "added", false],
     ]);
     expect(differences[0]?.diff).toContain("-two\n+2\n");
     expect(await depots.diff(admin, "web", "1.0.0", "1.0.0")).toEqual([]);
@@ -195,7 +252,11 @@ describe("removing", () => {
 test("a deployment gets files and command, of the newest version by default", async () => {
   await depots.create(admin, { ...web("1.9.0"), command: "old" }, [await script()]);
   await depots.create(admin, { ...web("1.10.0"), command: "./check.sh" }, [await script()]);
-  expect(await depots.toDeploy(admin, "web")).toMatchObject({ version: "1.10.0", command: "./check.sh", files: [{ path: "check.sh", executable: true }] });
+  expect(await depots.toDeploy(admin, "web")).toMatchObject({
+    version: "1.10.0",
+    command: "./check.sh",
+    files: [{ path: "check.sh", executable: true }],
+  });
   await expect(depots.toDeploy(admin, "web", "3.0.0")).rejects.toMatchObject({ code: "not_found" });
 });
 
@@ -216,7 +277,9 @@ test("a viewer reads but changes nothing", async () => {
   const denied = { code: "denied" };
   await expect(depots.create(viewer, web("1.0.1"), [await script()])).rejects.toMatchObject(denied);
   await expect(depots.update(viewer, web("1.0.0"), { uploads: [], overwrite: true })).rejects.toMatchObject(denied);
-  await expect(depots.changeFile(viewer, { ...web("1.0.0"), newVersion: "1.0.1", type: "D", filepath: "check.sh" })).rejects.toMatchObject(denied);
+  await expect(
+    depots.changeFile(viewer, { ...web("1.0.0"), newVersion: "1.0.1", type: "D", filepath: "check.sh" }),
+  ).rejects.toMatchObject(denied);
   await expect(depots.remove(viewer, "web")).rejects.toMatchObject(denied);
 });
 
@@ -226,9 +289,14 @@ test("depots are rows of /system/depot; MQL changes tags through their owner and
   const depot = classes.find((definition) => definition.path === "/system/depot");
   await depots.create(admin, { ...web("1.0.0"), tags: ["a"] }, [await script()]);
   expect(depot?.guard.insert).toBeUndefined();
-  expect(await depot?.guard.update?.(admin, "depot:web", [{ column: "tags", operation: "add", value: ["b"] }])).toBe(true);
-  for await (const page of depot?.provide?.(admin) ?? []) expect(page).toMatchObject([{ id: "depot:web", tags: ["a", "b"] }]);
-  await expect(depot?.guard.update?.(admin, "depot:web", [{ column: "version", operation: "set", value: "9.9.9" }])).rejects.toMatchObject({ code: "unsupported" });
+  expect(await depot?.guard.update?.(admin, "depot:web", [{ column: "tags", operation: "add", value: ["b"] }])).toBe(
+    true,
+  );
+  for await (const page of depot?.provide?.(admin) ?? [])
+    expect(page).toMatchObject([{ id: "depot:web", tags: ["a", "b"] }]);
+  await expect(
+    depot?.guard.update?.(admin, "depot:web", [{ column: "version", operation: "set", value: "9.9.9" }]),
+  ).rejects.toMatchObject({ code: "unsupported" });
   await expect(depot?.guard.remove?.(viewer, ["depot:web"])).rejects.toMatchObject({ code: "denied" });
   expect(await depot?.guard.remove?.(admin, ["depot:web"])).toBe(1);
 });

@@ -1,8 +1,18 @@
 import { readFile } from "node:fs/promises";
 import { Type, type Static } from "typebox";
 import {
-  Deployment, DeploymentOutcome, DepotCreate, DepotDifference, DepotDiffSelect, DepotFileChange, DepotFileSelect, DepotList, DepotRecord,
-  DepotSelect, DepotSummary, DepotUpdate,
+  Deployment,
+  DeploymentOutcome,
+  DepotCreate,
+  DepotDifference,
+  DepotDiffSelect,
+  DepotFileChange,
+  DepotFileSelect,
+  DepotList,
+  DepotRecord,
+  DepotSelect,
+  DepotSummary,
+  DepotUpdate,
 } from "../../../common/api/depots.ts";
 import { AppError } from "../../../common/errors.ts";
 import { DEPOT_TEXT_MAX_BYTES } from "../../../common/limits.ts";
@@ -17,52 +27,97 @@ export function depotRoutes(depots: DepotService, deployments: DeploymentService
 function versionRoutes(depots: DepotService): readonly Endpoint[] {
   return [
     endpoint({
-      method: "POST", path: "/monitoring/depot", permission: "depots:write", summary: "Uploads a new depot version",
-      body: "multipart", input: DepotCreate, output: DepotRecord,
-      handler: async ({ principal, input, files }) => ({ message: await depots.create(principal, input, contentOf(files)) }),
-    }),
-    endpoint({
-      method: "PUT", path: "/monitoring/depot", permission: "depots:write", summary: "Changes or adds a depot version",
-      body: "multipart", input: DepotUpdate, output: DepotRecord,
-      handler: async ({ principal, input: { overwrite, ...description }, files }) => ({
-        message: await depots.update(principal, description, { uploads: contentOf(files), overwrite: overwrite ?? false }),
+      method: "POST",
+      path: "/monitoring/depot",
+      permission: "depots:write",
+      summary: "Uploads a new depot version",
+      body: "multipart",
+      input: DepotCreate,
+      output: DepotRecord,
+      handler: async ({ principal, input, files }) => ({
+        message: await depots.create(principal, input, contentOf(files)),
       }),
     }),
     endpoint({
-      method: "GET", path: "/monitoring/depot", permission: "depots:read", summary: "Lists the depots",
-      input: DepotList, output: Type.Array(DepotSummary),
+      method: "PUT",
+      path: "/monitoring/depot",
+      permission: "depots:write",
+      summary: "Changes or adds a depot version",
+      body: "multipart",
+      input: DepotUpdate,
+      output: DepotRecord,
+      handler: async ({ principal, input: { overwrite, ...description }, files }) => ({
+        message: await depots.update(principal, description, {
+          uploads: contentOf(files),
+          overwrite: overwrite ?? false,
+        }),
+      }),
+    }),
+    endpoint({
+      method: "GET",
+      path: "/monitoring/depot",
+      permission: "depots:read",
+      summary: "Lists the depots",
+      input: DepotList,
+      output: Type.Array(DepotSummary),
       handler: async ({ principal }) => ({ message: [...(await depots.list(principal))] }),
     }),
     endpoint({
-      method: "GET", path: "/monitoring/depot/:name", permission: "depots:read", summary: "One depot version with its files, the newest by default",
-      input: DepotSelect, output: DepotRecord,
-      handler: async ({ principal, input }) => ({ message: await depots.get(principal, input.name, input.version || undefined) }),
+      method: "GET",
+      path: "/monitoring/depot/:name",
+      permission: "depots:read",
+      summary: "One depot version with its files, the newest by default",
+      input: DepotSelect,
+      output: DepotRecord,
+      handler: async ({ principal, input }) => ({
+        message: await depots.get(principal, input.name, input.version || undefined),
+      }),
     }),
     endpoint({
-      method: "GET", path: "/monitoring/depot/exist/:name", permission: "depots:read", summary: "Whether a depot, or one version of it, exists",
-      input: DepotSelect, output: Type.Boolean(),
-      handler: async ({ principal, input }) => ({ message: await depots.exists(principal, input.name, input.version || undefined) }),
+      method: "GET",
+      path: "/monitoring/depot/exist/:name",
+      permission: "depots:read",
+      summary: "Whether a depot, or one version of it, exists",
+      input: DepotSelect,
+      output: Type.Boolean(),
+      handler: async ({ principal, input }) => ({
+        message: await depots.exists(principal, input.name, input.version || undefined),
+      }),
     }),
     endpoint({
-      method: "DELETE", path: "/monitoring/depot/:name", permission: "depots:write", summary: "Deletes a depot, or one version of it",
-      input: DepotSelect, output: Type.Integer({ description: "how many versions are gone" }),
-      handler: async ({ principal, input }) => ({ message: await depots.remove(principal, input.name, input.version || undefined) }),
+      method: "DELETE",
+      path: "/monitoring/depot/:name",
+      permission: "depots:write",
+      summary: "Deletes a depot, or one version of it",
+      input: DepotSelect,
+      output: Type.Integer({ description: "how many versions are gone" }),
+      handler: async ({ principal, input }) => ({
+        message: await depots.remove(principal, input.name, input.version || undefined),
+      }),
     }),
   ];
 }
 
 function fileRoutes(depots: DepotService): readonly Endpoint[] {
   const change = {
-    method: "PUT", permission: "depots:write", summary: "Makes a new version with one file modified, added or deleted",
-    body: "multipart", input: DepotFileChange, output: DepotRecord,
+    method: "PUT",
+    permission: "depots:write",
+    summary: "Makes a new version with one file modified, added or deleted",
+    body: "multipart",
+    input: DepotFileChange,
+    output: DepotRecord,
     handler: async (call: Call<Static<typeof DepotFileChange>>) => ({
       message: await depots.changeFile(call.principal, await withContent(call.input, call.files)),
     }),
   } as const;
   return [
     endpoint({
-      method: "GET", path: "/monitoring/depot/file/:name", permission: "depots:read", summary: "Content of a text file of a depot",
-      input: DepotFileSelect, output: Type.String(),
+      method: "GET",
+      path: "/monitoring/depot/file/:name",
+      permission: "depots:read",
+      summary: "Content of a text file of a depot",
+      input: DepotFileSelect,
+      output: Type.String(),
       handler: async ({ principal, input }) => ({
         message: await depots.readFile(principal, input.name, input.version, input.filepath),
       }),
@@ -70,8 +125,12 @@ function fileRoutes(depots: DepotService): readonly Endpoint[] {
     endpoint({ ...change, path: "/monitoring/depot/file/:name" }),
     endpoint({ ...change, path: "/monitoring/depot/file" }),
     endpoint({
-      method: "GET", path: "/monitoring/depot/diff/:name", permission: "depots:read", summary: "Differences of two versions, file by file",
-      input: DepotDiffSelect, output: Type.Array(DepotDifference),
+      method: "GET",
+      path: "/monitoring/depot/diff/:name",
+      permission: "depots:read",
+      summary: "Differences of two versions, file by file",
+      input: DepotDiffSelect,
+      output: Type.Array(DepotDifference),
       handler: async ({ principal, input }) => ({
         message: [...(await depots.diff(principal, input.name, input.version, input.compareVersion))],
       }),
@@ -82,14 +141,28 @@ function fileRoutes(depots: DepotService): readonly Endpoint[] {
 function deploymentRoutes(deployments: DeploymentService): readonly Endpoint[] {
   return [
     endpoint({
-      method: "POST", path: "/monitoring/deploy", permission: "depots:run", summary: "Puts depot versions on hosts",
-      body: "multipart", input: Deployment, output: Type.Array(DeploymentOutcome),
-      handler: async ({ principal, input }) => ({ message: [...(await deployments.deploy(principal, requestOf(input)))] }),
+      method: "POST",
+      path: "/monitoring/deploy",
+      permission: "depots:run",
+      summary: "Puts depot versions on hosts",
+      body: "multipart",
+      input: Deployment,
+      output: Type.Array(DeploymentOutcome),
+      handler: async ({ principal, input }) => ({
+        message: [...(await deployments.deploy(principal, requestOf(input)))],
+      }),
     }),
     endpoint({
-      method: "POST", path: "/monitoring/undeploy", permission: "depots:run", summary: "Takes depot versions off hosts",
-      body: "multipart", input: Deployment, output: Type.Array(DeploymentOutcome),
-      handler: async ({ principal, input }) => ({ message: [...(await deployments.undeploy(principal, requestOf(input)))] }),
+      method: "POST",
+      path: "/monitoring/undeploy",
+      permission: "depots:run",
+      summary: "Takes depot versions off hosts",
+      body: "multipart",
+      input: Deployment,
+      output: Type.Array(DeploymentOutcome),
+      handler: async ({ principal, input }) => ({
+        message: [...(await deployments.undeploy(principal, requestOf(input)))],
+      }),
     }),
   ];
 }
@@ -104,9 +177,13 @@ function contentOf(files: readonly UploadedFile[]): readonly UploadedFile[] {
 }
 
 /** The new content may come as a form field or as an uploaded part. */
-async function withContent(input: Static<typeof DepotFileChange>, files: readonly UploadedFile[]): Promise<Static<typeof DepotFileChange>> {
+async function withContent(
+  input: Static<typeof DepotFileChange>,
+  files: readonly UploadedFile[],
+): Promise<Static<typeof DepotFileChange>> {
   const [file] = contentOf(files);
   if (input.content !== undefined || file === undefined) return input;
-  if (file.size > DEPOT_TEXT_MAX_BYTES) throw new AppError("too_large", `The content has more than ${DEPOT_TEXT_MAX_BYTES} bytes.`);
+  if (file.size > DEPOT_TEXT_MAX_BYTES)
+    throw new AppError("too_large", `The content has more than ${DEPOT_TEXT_MAX_BYTES} bytes.`);
   return { ...input, content: await readFile(file.path, "utf8") };
 }

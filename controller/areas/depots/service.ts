@@ -1,7 +1,12 @@
 import { AppError } from "../../../common/errors.ts";
 import { ulidOf } from "../../../common/ids.ts";
 import {
-  DEPOT_COMMAND_MAX_CHARS, DEPOT_DIFF_MAX_BYTES, DEPOT_FILES_MAX, DEPOT_REMARK_MAX_CHARS, DEPOT_TEXT_MAX_BYTES, DEPOT_VERSIONS_MAX,
+  DEPOT_COMMAND_MAX_CHARS,
+  DEPOT_DIFF_MAX_BYTES,
+  DEPOT_FILES_MAX,
+  DEPOT_REMARK_MAX_CHARS,
+  DEPOT_TEXT_MAX_BYTES,
+  DEPOT_VERSIONS_MAX,
 } from "../../../common/limits.ts";
 import { fileName, relativePath } from "../../../common/paths.ts";
 import type { Runtime } from "../../runtime.ts";
@@ -12,7 +17,14 @@ import { DEPOT_PATH } from "./classes.ts";
 import { textOf, unifiedDiff } from "./difference.ts";
 import { DepotStore, type StoredVersion, type VersionEntry } from "./store.ts";
 import type {
-  DepotChange, DepotDescription, DepotDifference, DepotFileChange, DepotRecord, Depots, DepotSummary, DepotUpload,
+  DepotChange,
+  DepotDescription,
+  DepotDifference,
+  DepotFileChange,
+  DepotRecord,
+  Depots,
+  DepotSummary,
+  DepotUpload,
 } from "./types.ts";
 import { looksExecutable, unpackUploads } from "./unpack.ts";
 import { depotVersion } from "./version.ts";
@@ -45,13 +57,18 @@ export class DepotService implements Depots {
   }
 
   /** A new version. `AppError("conflict")` when it exists, also when another upload of it was faster. */
-  async create(principal: Principal, description: DepotDescription, uploads: readonly DepotUpload[]): Promise<DepotRecord> {
+  async create(
+    principal: Principal,
+    description: DepotDescription,
+    uploads: readonly DepotUpload[],
+  ): Promise<DepotRecord> {
     requirePermission(principal, "depots:write");
     const checked = checkedDescription(description);
     if (uploads.length === 0) throw new AppError("invalid", "A new depot version needs at least one uploadfile.");
     const existing = await this.#store.list(principal.tenant, checked.name);
     if (existing.some(({ stored }) => stored.version === checked.version)) throw exists(checked);
-    if (existing.length >= DEPOT_VERSIONS_MAX) throw new AppError("too_large", `A depot has at most ${DEPOT_VERSIONS_MAX} versions.`);
+    if (existing.length >= DEPOT_VERSIONS_MAX)
+      throw new AppError("too_large", `A depot has at most ${DEPOT_VERSIONS_MAX} versions.`);
     const stored = await this.#fill(principal, checked, undefined, this.#uploaded(principal, uploads));
     if (stored === undefined) throw exists(checked);
     return this.get(principal, checked.name, checked.version);
@@ -59,7 +76,9 @@ export class DepotService implements Depots {
 
   /** Adds the version when it is not there. Without uploads its files stay; with uploads replacing them needs `overwrite`. */
   async update(
-    principal: Principal, description: DepotDescription, options: { readonly uploads: readonly DepotUpload[]; readonly overwrite: boolean },
+    principal: Principal,
+    description: DepotDescription,
+    options: { readonly uploads: readonly DepotUpload[]; readonly overwrite: boolean },
   ): Promise<DepotRecord> {
     requirePermission(principal, "depots:write");
     const checked = checkedDescription(description);
@@ -72,13 +91,21 @@ export class DepotService implements Depots {
   }
 
   /** Changes remark, tags or command of the newest version; false when there is no such depot. */
-  async edit(principal: Principal, name: string, change: (now: DepotSummary) => Partial<DepotDescription>): Promise<boolean> {
+  async edit(
+    principal: Principal,
+    name: string,
+    change: (now: DepotSummary) => Partial<DepotDescription>,
+  ): Promise<boolean> {
     requirePermission(principal, "depots:write");
     const versions = await this.#store.list(principal.tenant, fileName(name));
     const newest = versions.at(-1);
     if (newest === undefined) return false;
     const { version } = newest.stored;
-    await this.#describe(principal, checkedDescription({ ...change(summary(principal, versions, newest)), name, version }), newest);
+    await this.#describe(
+      principal,
+      checkedDescription({ ...change(summary(principal, versions, newest)), name, version }),
+      newest,
+    );
     return true;
   }
 
@@ -129,7 +156,10 @@ export class DepotService implements Depots {
     const entry = await this.#find(principal.tenant, name, version);
     const file = fileOf(await this.#store.manifest(principal.tenant, entry.stored), filepath, entry.stored);
     if (file.size > DEPOT_TEXT_MAX_BYTES) {
-      throw new AppError("too_large", `${file.path} has ${file.size} bytes; at most ${DEPOT_TEXT_MAX_BYTES} can be shown.`);
+      throw new AppError(
+        "too_large",
+        `${file.path} has ${file.size} bytes; at most ${DEPOT_TEXT_MAX_BYTES} can be shown.`,
+      );
     }
     const text = textOf(await this.#store.content(principal.tenant, file.digest));
     if (text === undefined) throw new AppError("invalid", `${file.path} is a binary file and cannot be shown as text.`);
@@ -142,7 +172,11 @@ export class DepotService implements Depots {
     const source = await this.#find(principal.tenant, change.name, change.version);
     const { remark, tags, command } = source.stored;
     const description = checkedDescription({
-      name: change.name, version: change.newVersion, command, remark: change.remark ?? remark, tags: change.tags ?? tags,
+      name: change.name,
+      version: change.newVersion,
+      command,
+      remark: change.remark ?? remark,
+      tags: change.tags ?? tags,
     });
     if (await this.exists(principal, change.name, change.newVersion)) throw exists(description);
     const before = await this.#store.manifest(principal.tenant, source.stored);
@@ -152,9 +186,17 @@ export class DepotService implements Depots {
   }
 
   /** From `version` to `compareVersion`, by path. */
-  async diff(principal: Principal, name: string, version: string, compareVersion: string): Promise<readonly DepotDifference[]> {
+  async diff(
+    principal: Principal,
+    name: string,
+    version: string,
+    compareVersion: string,
+  ): Promise<readonly DepotDifference[]> {
     requirePermission(principal, "depots:read");
-    const [from, to] = [await this.#files(principal, name, version), await this.#files(principal, name, compareVersion)];
+    const [from, to] = [
+      await this.#files(principal, name, version),
+      await this.#files(principal, name, compareVersion),
+    ];
     const paths = [...new Set([...from.keys(), ...to.keys()])].sort();
     const budget = { left: DEPOT_DIFF_MAX_BYTES };
     const differences: DepotDifference[] = [];
@@ -173,7 +215,12 @@ export class DepotService implements Depots {
   async deployable(tenant: string, name: string, version?: string): Promise<DepotToDeploy> {
     const { stored } = await this.#find(tenant, name, version);
     const files = await this.#store.manifest(tenant, stored);
-    return { name: stored.name, version: stored.version, files, ...(stored.command === "" ? {} : { command: stored.command }) };
+    return {
+      name: stored.name,
+      version: stored.version,
+      files,
+      ...(stored.command === "" ? {} : { command: stored.command }),
+    };
   }
 
   async #find(tenant: string, name: string, version: string | undefined): Promise<VersionEntry> {
@@ -220,7 +267,10 @@ export class DepotService implements Depots {
 
   /** Writes content first and the record last; whatever goes wrong before that takes its marks back. Absent when somebody was faster. */
   async #fill(
-    principal: Principal, description: DepotDescription, over: VersionEntry | undefined, content: Content,
+    principal: Principal,
+    description: DepotDescription,
+    over: VersionEntry | undefined,
+    content: Content,
   ): Promise<StoredVersion | undefined> {
     const owner = `depot/${description.name}/${description.version}/${ulidOf(this.#runtime.clock.nowMs(), this.#runtime.random.bytes(10))}`;
     const seen: string[] = [];
@@ -241,7 +291,8 @@ export class DepotService implements Depots {
   }
 
   #stored(
-    principal: Principal, description: DepotDescription,
+    principal: Principal,
+    description: DepotDescription,
     made: { owner: string; manifest: string; files: readonly DepotFile[]; over: VersionEntry | undefined },
   ): StoredVersion {
     return {
@@ -260,7 +311,10 @@ export class DepotService implements Depots {
   }
 
   async #replace(
-    principal: Principal, description: DepotDescription, existing: VersionEntry, uploads: readonly DepotUpload[],
+    principal: Principal,
+    description: DepotDescription,
+    existing: VersionEntry,
+    uploads: readonly DepotUpload[],
   ): Promise<void> {
     const old = await this.#digests(principal.tenant, existing.stored);
     const stored = await this.#fill(principal, description, existing, this.#uploaded(principal, uploads));
@@ -283,8 +337,13 @@ export class DepotService implements Depots {
   }
 
   async #difference(
-    tenant: string, path: string,
-    { before, after, budget }: { before: DepotFile | undefined; after: DepotFile | undefined; budget: { left: number } },
+    tenant: string,
+    path: string,
+    {
+      before,
+      after,
+      budget,
+    }: { before: DepotFile | undefined; after: DepotFile | undefined; budget: { left: number } },
   ): Promise<DepotDifference> {
     const change = before === undefined ? "added" : after === undefined ? "removed" : "modified";
     const size = (before?.size ?? 0) + (after?.size ?? 0);
@@ -330,14 +389,20 @@ function checkedDescription(description: DepotDescription): DepotDescription {
 }
 
 function refuseOddChange(
-  change: DepotFileChange, path: string, old: DepotFile | undefined, files: ReadonlyMap<string, DepotFile>,
+  change: DepotFileChange,
+  path: string,
+  old: DepotFile | undefined,
+  files: ReadonlyMap<string, DepotFile>,
 ): void {
   const where = `${change.name} ${change.version}`;
-  if (change.type === "A" && old) throw new AppError("conflict", `${where} has a file ${path} already; type M modifies it.`);
+  if (change.type === "A" && old)
+    throw new AppError("conflict", `${where} has a file ${path} already; type M modifies it.`);
   if (change.type !== "A" && !old) throw new AppError("not_found", `${where} has no file ${path}.`);
-  if (change.type === "A" && files.size >= DEPOT_FILES_MAX) throw new AppError("too_large", `A depot holds at most ${DEPOT_FILES_MAX} files.`);
+  if (change.type === "A" && files.size >= DEPOT_FILES_MAX)
+    throw new AppError("too_large", `A depot holds at most ${DEPOT_FILES_MAX} files.`);
   const clash = [...files.keys()].find((other) => other.startsWith(`${path}/`) || path.startsWith(`${other}/`));
-  if (change.type === "A" && clash !== undefined) throw new AppError("invalid", `${path} and ${clash} cannot both be: one would be file and folder.`);
+  if (change.type === "A" && clash !== undefined)
+    throw new AppError("invalid", `${path} and ${clash} cannot both be: one would be file and folder.`);
 }
 
 function fileOf(files: readonly DepotFile[], filepath: string, stored: StoredVersion): DepotFile {
@@ -360,7 +425,14 @@ function summary(principal: Principal, versions: readonly VersionEntry[], one: V
   return {
     id: `depot:${name}`,
     class: `${principal.ospace}${DEPOT_PATH}`,
-    name, version, remark, tags: [...tags], command, filecount, size, creator,
+    name,
+    version,
+    remark,
+    tags: [...tags],
+    command,
+    filecount,
+    size,
+    creator,
     versions: versions.map(({ stored }) => stored.version),
     status: "ok",
     created: createdMs,
@@ -372,7 +444,10 @@ function exists({ name, version }: DepotDescription, hint = ""): AppError {
 }
 
 function unknownDepot(name: string, version: string | undefined): AppError {
-  return new AppError("not_found", `There is no depot ${name}${version === undefined ? "" : ` with version ${version}`}.`);
+  return new AppError(
+    "not_found",
+    `There is no depot ${name}${version === undefined ? "" : ` with version ${version}`}.`,
+  );
 }
 
 function changedMeanwhile({ name, version }: StoredVersion): AppError {

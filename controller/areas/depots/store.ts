@@ -81,7 +81,11 @@ export class DepotStore {
     return answer.ok;
   }
 
-  async saveContent(tenant: string, owner: string, bytes: AsyncIterable<Uint8Array>): Promise<{ digest: string; size: number }> {
+  async saveContent(
+    tenant: string,
+    owner: string,
+    bytes: AsyncIterable<Uint8Array>,
+  ): Promise<{ digest: string; size: number }> {
     const { blobs } = await this.#stores.tenant(tenant);
     return blobs.put(bytes, owner);
   }

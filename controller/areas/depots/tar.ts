@@ -17,7 +17,12 @@ export interface TarEntry {
 
 const BLOCK = 512;
 const TYPES: Readonly<Record<string, TarEntry["type"]>> = {
-  "0": "file", "\0": "file", "7": "file", "5": "folder", "1": "link", "2": "link",
+  "0": "file",
+  "\0": "file",
+  "7": "file",
+  "5": "folder",
+  "1": "link",
+  "2": "link",
 };
 
 export async function* tarEntries(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<TarEntry> {
@@ -36,7 +41,13 @@ export async function* tarEntries(bytes: AsyncIterable<Uint8Array>): AsyncGenera
       const type = TYPES[header.flag] ?? "special";
       const dataSize = type === "file" ? size : 0;
       const body = reader.body(dataSize);
-      yield { name: pax.get("path") ?? longName ?? header.name, type, mode: header.mode, size: dataSize, content: body };
+      yield {
+        name: pax.get("path") ?? longName ?? header.name,
+        type,
+        mode: header.mode,
+        size: dataSize,
+        content: body,
+      };
       await reader.skipRest();
       longName = undefined;
       pax = new Map();
@@ -90,7 +101,8 @@ function parsePax(text: string): Map<string, string> {
   while (at < bytes.length) {
     const space = bytes.indexOf(0x20, at);
     const length = space < 0 ? Number.NaN : Number(bytes.toString("latin1", at, space));
-    if (!Number.isInteger(length) || length <= space - at || at + length > bytes.length) throw broken("a pax record is cut off");
+    if (!Number.isInteger(length) || length <= space - at || at + length > bytes.length)
+      throw broken("a pax record is cut off");
     const record = bytes.toString("utf8", space + 1, at + length - 1);
     const equals = record.indexOf("=");
     if (equals < 0) throw broken("a pax record has no value");

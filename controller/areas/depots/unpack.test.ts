@@ -33,15 +33,21 @@ async function unpack(filename: string, content: Buffer | string) {
 describe.each(FORMS)("%s", (filename, make) => {
   test("becomes a manifest of files with their modes, folders vanish", async () => {
     const big = Buffer.alloc(200_000, "x");
-    const { files, contents } = await unpack(filename, await make([
-      { name: "bin/", flag: "5", mode: 0o040755 },
-      { name: "bin/check.sh", content: "#!/bin/sh\n", mode: 0o100755 },
-      { name: "./read.me".slice(2), content: "read" },
-      { name: "big.bin", content: big },
-      { name: "empty", content: "" },
-    ]));
+    const { files, contents } = await unpack(
+      filename,
+      await make([
+        { name: "bin/", flag: "5", mode: 0o040755 },
+        { name: "bin/check.sh", content: "#!/bin/sh\n", mode: 0o100755 },
+        { name: "./read.me".slice(2), content: "read" },
+        { name: "big.bin", content: big },
+        { name: "empty", content: "" },
+      ]),
+    );
     expect(files.map((file) => [file.path, file.size, file.executable])).toEqual([
-      ["big.bin", 200_000, false], ["bin/check.sh", 10, true], ["empty", 0, false], ["read.me", 4, false],
+      ["big.bin", 200_000, false],
+      ["bin/check.sh", 10, true],
+      ["empty", 0, false],
+      ["read.me", 4, false],
     ]);
     expect(contents.find((content) => content.length === big.length)?.equals(big)).toBe(true);
   });
@@ -54,20 +60,31 @@ describe.each(FORMS)("%s", (filename, make) => {
     ["a\\..\\evil.sh", /backslash|invalid characters/],
     ["a\nb", /control/],
   ])("is refused when an entry is called %j", async (name, reason) => {
-    const archive = await make([{ name: "fine.sh", content: "x" }, { name, content: "evil" }]);
+    const archive = await make([
+      { name: "fine.sh", content: "x" },
+      { name, content: "evil" },
+    ]);
     await expect(unpack(filename, archive)).rejects.toThrow(reason);
   });
 
   test("is refused when a path comes twice, or is file and folder", async () => {
-    const twice = await make([{ name: "a", content: "1" }, { name: "a", content: "2" }]);
+    const twice = await make([
+      { name: "a", content: "1" },
+      { name: "a", content: "2" },
+    ]);
     await expect(unpack(filename, twice)).rejects.toThrow(/twice/);
-    const both = await make([{ name: "a", content: "1" }, { name: "a/b", content: "2" }]);
+    const both = await make([
+      { name: "a", content: "1" },
+      { name: "a/b", content: "2" },
+    ]);
     await expect(unpack(filename, both)).rejects.toThrow(/both a file and a folder/);
   });
 
   test("is refused when it is cut off", async () => {
     const archive = await make([{ name: "a", content: Buffer.alloc(5_000, "y") }]);
-    await expect(unpack(filename, archive.subarray(0, Math.floor(archive.length / 3)))).rejects.toThrow(/cannot be read|damaged/);
+    await expect(unpack(filename, archive.subarray(0, Math.floor(archive.length / 3)))).rejects.toThrow(
+      /cannot be read|damaged/,
+    );
   });
 
   test("is refused when it holds no file", async () => {
@@ -75,7 +92,9 @@ describe.each(FORMS)("%s", (filename, make) => {
   });
 
   test("is refused when it holds no archive at all", async () => {
-    await expect(unpack(filename, "just text, long enough to be looked at ".repeat(50))).rejects.toThrow(/cannot be read|damaged/);
+    await expect(unpack(filename, "just text, long enough to be looked at ".repeat(50))).rejects.toThrow(
+      /cannot be read|damaged/,
+    );
   });
 });
 
@@ -84,8 +103,17 @@ test("a symbolic link in a zip is refused", async () => {
   await expect(unpack("a.zip", archive)).rejects.toThrow(/is a link/);
 });
 
-test.each([["1", "link"], ["2", "link"], ["3", "neither"], ["6", "neither"], ["S", "neither"]])("tar entry type %s is refused", async (flag, reason) => {
-  const archive = tarOf([{ name: "link", flag, link: "/etc/passwd" }, { name: "link/x", content: "evil" }]);
+test.each([
+  ["1", "link"],
+  ["2", "link"],
+  ["3", "neither"],
+  ["6", "neither"],
+  ["S", "neither"],
+])("tar entry type %s is refused", async (flag, reason) => {
+  const archive = tarOf([
+    { name: "link", flag, link: "/etc/passwd" },
+    { name: "link/x", content: "evil" },
+  ]);
   await expect(unpack("a.tar", archive)).rejects.toThrow(reason);
 });
 
@@ -99,7 +127,9 @@ test("a bomb is stopped by its ratio, long before it is unpacked", async () => {
   });
   await expect(unpacking).rejects.toMatchObject({ code: "too_large" });
   expect(read).toBeLessThan(32 * 1024 * 1024);
-  await expect(unpack("bomb.zip", await zipOf([{ name: "zeros", content: bomb }]))).rejects.toMatchObject({ code: "too_large" });
+  await expect(unpack("bomb.zip", await zipOf([{ name: "zeros", content: bomb }]))).rejects.toMatchObject({
+    code: "too_large",
+  });
 });
 
 test("a tar header that lies about its size or checksum is refused", async () => {
@@ -112,22 +142,42 @@ test("a tar header that lies about its size or checksum is refused", async () =>
 
 test("long names of GNU and pax archives are whole, and as dangerous as short ones", async () => {
   const long = `${"d".repeat(80)}/${"e".repeat(80)}`;
-  const gnu = [{ name: "././@LongLink", flag: "L", content: `${long}\0` }, { name: "cut", content: "1" }];
+  const gnu = [
+    { name: "././@LongLink", flag: "L", content: `${long}\0` },
+    { name: "cut", content: "1" },
+  ];
   expect((await unpack("a.tar", tarOf(gnu))).files[0]?.path).toBe(long);
-  expect((await unpack("a.tar", tarOf([{ name: "PaxHeader", flag: "x", content: paxRecord("path", long) }, { name: "cut", content: "1" }]))).files[0]?.path).toBe(long);
-  const evil = [{ name: "PaxHeader", flag: "x", content: paxRecord("path", "../evil") }, { name: "fine", content: "1" }];
+  expect(
+    (
+      await unpack(
+        "a.tar",
+        tarOf([
+          { name: "PaxHeader", flag: "x", content: paxRecord("path", long) },
+          { name: "cut", content: "1" },
+        ]),
+      )
+    ).files[0]?.path,
+  ).toBe(long);
+  const evil = [
+    { name: "PaxHeader", flag: "x", content: paxRecord("path", "../evil") },
+    { name: "fine", content: "1" },
+  ];
   await expect(unpack("a.tar", tarOf(evil))).rejects.toThrow(/leaves/);
 });
 
 test("a plain file is taken as it is; a script or program may be started", async () => {
-  expect((await unpack("check.sh", "#!/bin/sh\necho 1\n")).files).toMatchObject([{ path: "check.sh", executable: true }]);
+  expect((await unpack("check.sh", "#!/bin/sh\necho 1\n")).files).toMatchObject([
+    { path: "check.sh", executable: true },
+  ]);
   expect((await unpack("notes.txt", "hello")).files).toMatchObject([{ path: "notes.txt", executable: false }]);
   await expect(unpack("../notes.txt", "hello")).rejects.toThrow(/leaves/);
 });
 
 test("archives inside archives stay files", async () => {
   const inner = tarOf([{ name: "../evil", content: "x" }]);
-  expect((await unpack("a.tar", tarOf([{ name: "inner.tar", content: inner }]))).files).toMatchObject([{ path: "inner.tar" }]);
+  expect((await unpack("a.tar", tarOf([{ name: "inner.tar", content: inner }]))).files).toMatchObject([
+    { path: "inner.tar" },
+  ]);
 });
 
 test("too many entries are refused", async () => {

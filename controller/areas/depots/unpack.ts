@@ -4,7 +4,12 @@ import { createGunzip } from "node:zlib";
 import { openPromise, type Entry } from "yauzl";
 import { AppError, errorText, isAppError } from "../../../common/errors.ts";
 import {
-  DEPOT_FILES_MAX, DEPOT_MAX_BYTES, DEPOT_PARALLEL_FILES, DEPOT_RATIO_FREE_BYTES, DEPOT_RATIO_MAX, DEPOT_SMALL_FILE_MAX_BYTES,
+  DEPOT_FILES_MAX,
+  DEPOT_MAX_BYTES,
+  DEPOT_PARALLEL_FILES,
+  DEPOT_RATIO_FREE_BYTES,
+  DEPOT_RATIO_MAX,
+  DEPOT_SMALL_FILE_MAX_BYTES,
 } from "../../../common/limits.ts";
 import { relativePath } from "../../../common/paths.ts";
 import type { DepotFile } from "../hosts/index.ts";
@@ -12,7 +17,9 @@ import { tarEntries, type TarEntry } from "./tar.ts";
 import type { DepotUpload } from "./types.ts";
 
 /** Stores one file's bytes and says where. */
-export type SaveContent = (bytes: AsyncIterable<Uint8Array>) => Promise<{ readonly digest: string; readonly size: number }>;
+export type SaveContent = (
+  bytes: AsyncIterable<Uint8Array>,
+) => Promise<{ readonly digest: string; readonly size: number }>;
 
 /** A regular file on its way into a depot. */
 interface IncomingFile {
@@ -102,13 +109,16 @@ class Intake {
   #admit(name: string): string {
     const path = relativePath(name);
     if (this.paths.has(path)) throw new AppError("invalid", `The file ${JSON.stringify(path)} is in the upload twice.`);
-    if (this.paths.size >= DEPOT_FILES_MAX) throw new AppError("too_large", `A depot holds at most ${DEPOT_FILES_MAX} files.`);
+    if (this.paths.size >= DEPOT_FILES_MAX)
+      throw new AppError("too_large", `A depot holds at most ${DEPOT_FILES_MAX} files.`);
     this.paths.add(path);
     return path;
   }
 
   /** A small file whole, of a large one the first part and the rest to be read on. */
-  async #beginning(content: AsyncIterable<Uint8Array>): Promise<{ head: Uint8Array; rest?: AsyncIterable<Uint8Array> }> {
+  async #beginning(
+    content: AsyncIterable<Uint8Array>,
+  ): Promise<{ head: Uint8Array; rest?: AsyncIterable<Uint8Array> }> {
     const source = this.#counted(content);
     const pieces: Uint8Array[] = [];
     let size = 0;
@@ -148,8 +158,11 @@ async function* joined(head: Uint8Array, rest: AsyncIterable<Uint8Array> | undef
 }
 
 function tooLarge(): AppError {
-  return new AppError("too_large", "The upload unpacks to more than allowed: " +
-    `at most ${DEPOT_MAX_BYTES} bytes for a depot and ${DEPOT_RATIO_MAX} times the size of its archive.`);
+  return new AppError(
+    "too_large",
+    "The upload unpacks to more than allowed: " +
+      `at most ${DEPOT_MAX_BYTES} bytes for a depot and ${DEPOT_RATIO_MAX} times the size of its archive.`,
+  );
 }
 
 function filesOf(upload: DepotUpload): AsyncIterable<IncomingFile> {
@@ -191,7 +204,8 @@ async function* tarFiles(open: () => Readable): AsyncGenerator<IncomingFile> {
 
 /** Folder entries count too: an archive of nothing but folders is not free. */
 function refuseTooManyEntries(entries: number): void {
-  if (entries > 2 * DEPOT_FILES_MAX) throw new AppError("too_large", `An archive holds at most ${2 * DEPOT_FILES_MAX} entries.`);
+  if (entries > 2 * DEPOT_FILES_MAX)
+    throw new AppError("too_large", `An archive holds at most ${2 * DEPOT_FILES_MAX} entries.`);
 }
 
 function isOwnFolder(name: string): boolean {
@@ -230,7 +244,8 @@ function unixMode(entry: Entry): number | undefined {
 function refuseOddZipEntry(entry: Entry, mode: number | undefined): void {
   const type = (mode ?? 0) & TYPE_BITS;
   if (type === 0o120000) throw refusedEntry(entry.fileName, "is a link");
-  if (type !== 0 && type !== 0o100000 && type !== 0o040000) throw refusedEntry(entry.fileName, "is neither a file nor a folder");
+  if (type !== 0 && type !== 0o100000 && type !== 0o040000)
+    throw refusedEntry(entry.fileName, "is neither a file nor a folder");
   if (entry.isEncrypted()) throw refusedEntry(entry.fileName, "is encrypted");
   if (!entry.canDecodeFileData()) throw refusedEntry(entry.fileName, "is packed in an unknown way");
 }
@@ -239,13 +254,17 @@ function refuseFileAsFolder(paths: ReadonlySet<string>): void {
   for (const path of paths) {
     for (let slash = path.indexOf("/"); slash > 0; slash = path.indexOf("/", slash + 1)) {
       const folder = path.slice(0, slash);
-      if (paths.has(folder)) throw new AppError("invalid", `${JSON.stringify(folder)} is both a file and a folder in the upload.`);
+      if (paths.has(folder))
+        throw new AppError("invalid", `${JSON.stringify(folder)} is both a file and a folder in the upload.`);
     }
   }
 }
 
 function refusedEntry(name: string, reason: string): AppError {
-  return new AppError("invalid", `The archive's entry ${JSON.stringify(name.slice(0, 200))} ${reason}; the upload is refused.`);
+  return new AppError(
+    "invalid",
+    `The archive's entry ${JSON.stringify(name.slice(0, 200))} ${reason}; the upload is refused.`,
+  );
 }
 
 function unreadable(upload: DepotUpload, error: unknown): AppError {

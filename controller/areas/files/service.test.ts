@@ -38,7 +38,13 @@ test("a file is read as it was written, and again after it was replaced", async 
   await files.write(admin, user("a/b/note.TXT"), { text: "two 二\n" });
   expect(await files.text(admin, user("/a/b/note.TXT"))).toBe("two 二\n");
   const [row] = await objects.get(admin, [{ id: "filesystem:user:/a/b/note.TXT", class: "/matrix/filesystem" }]);
-  expect(row?.values).toMatchObject({ name: "note.TXT", parent: "/a/b", ftype: "txt", size: 8, owner: "administrator" });
+  expect(row?.values).toMatchObject({
+    name: "note.TXT",
+    parent: "/a/b",
+    ftype: "txt",
+    size: 8,
+    owner: "administrator",
+  });
 });
 
 test("content of more than one chunk comes back whole", async () => {
@@ -80,11 +86,21 @@ test("who is late to let go of the old content does not take it from who has wri
       await blobs.unmark(digest, owner);
       throw new AppError("unavailable", "dead");
     },
-    stat: missing, read: missing, sweep: missing, append: missing, readStream: missing, removeStream: missing,
+    stat: missing,
+    read: missing,
+    sweep: missing,
+    append: missing,
+    readStream: missing,
+    removeStream: missing,
   };
   const tenant = () => Promise.resolve({ kv, objects: store, blobs: late });
   const otherObjects = new ObjectService({ stores: engine, runtime: testRuntime(realClock) });
-  const lateFiles = new FileService({ stores: { tenant, system: tenant }, objects: otherObjects, nowMs: () => realClock.nowMs(), random: RANDOM });
+  const lateFiles = new FileService({
+    stores: { tenant, system: tenant },
+    objects: otherObjects,
+    nowMs: () => realClock.nowMs(),
+    random: RANDOM,
+  });
   await files.write(admin, user("contested"), { text: "X" });
   const slow = lateFiles.write(admin, user("contested"), { text: "Y" });
   await atGate;
@@ -94,13 +110,19 @@ test("who is late to let go of the old content does not take it from who has wri
   await otherObjects.close();
   await blobs.sweep(0);
   expect(await files.text(admin, user("contested"))).toBe("X");
-  prove("files-keep-their-content", { engine: engine.kind, cases: ["the old content is let go of late, and the writer dies"] });
+  prove("files-keep-their-content", {
+    engine: engine.kind,
+    cases: ["the old content is let go of late, and the writer dies"],
+  });
 });
 
 test("the two spaces, the tenants and the world outside a space are apart", async () => {
   await files.write(admin, user("same"), { text: "user's" });
   await files.write(admin, { path: "same", space: "system" }, { text: "system's" });
-  expect([await files.text(admin, user("same")), await files.text(admin, { path: "same", space: "system" })]).toEqual(["user's", "system's"]);
+  expect([await files.text(admin, user("same")), await files.text(admin, { path: "same", space: "system" })]).toEqual([
+    "user's",
+    "system's",
+  ]);
   expect(await files.exists(other, user("same"))).toBe(false);
   await expect(files.open(other, "same", "user")).rejects.toMatchObject({ code: "not_found" });
   await expect(files.write(admin, user("../same"), { text: "" })).rejects.toMatchObject({ code: "invalid" });
@@ -117,11 +139,25 @@ test("what is no text is not given as one", async () => {
 test("a file parsed with a rule becomes records, and parsed again the same ones", async () => {
   const rules = new RuleService({ stores: engine, objects });
   const parser = new FileParser({ rules, objects, files });
-  await objects.createClass(admin, { path: "/matrix/parsed", kind: "record", columns: [{ name: "name", type: "varchar" }, { name: "n", type: "int" }] });
+  await objects.createClass(admin, {
+    path: "/matrix/parsed",
+    kind: "record",
+    columns: [
+      { name: "name", type: "varchar" },
+      { name: "n", type: "int" },
+    ],
+  });
   await rules.put(admin, "/matrix/rules/parsed", "--class=/matrix/parsed\n--parser=csv\n--fields=name,n\n");
-  const lines = Array.from({ length: CHANGE_BATCH_MAX + 200 }, (_, at) => (at === 7 ? "x,not a number" : `n${at},${at}`));
+  const lines = Array.from({ length: CHANGE_BATCH_MAX + 200 }, (_, at) =>
+    at === 7 ? "x,not a number" : `n${at},${at}`,
+  );
   await files.write(admin, user("data.csv"), { text: `${lines.join("\n")}\n` });
-  const request = { rule: "/matrix/rules/parsed", filename: "data.csv", space: "user", signal: new AbortController().signal } as const;
+  const request = {
+    rule: "/matrix/rules/parsed",
+    filename: "data.csv",
+    space: "user",
+    signal: new AbortController().signal,
+  } as const;
   const result = { class: "/matrix/parsed", records: lines.length - 1, failed: 1, errors: [{ line: 8 }] };
   expect(await parser.parse(admin, request)).toMatchObject(result);
   expect(await parser.parse(admin, request)).toMatchObject(result);

@@ -67,7 +67,8 @@ export class FileService implements FileSource {
     const { stores, objects, nowMs, random } = this.#dependencies;
     const fullname = fullName(name.path);
     const { blobs } = await stores.tenant(principal.tenant);
-    const bytes = "text" in content ? [Buffer.from(content.text)] : (createReadStream(content.file) as AsyncIterable<Uint8Array>);
+    const bytes =
+      "text" in content ? [Buffer.from(content.text)] : (createReadStream(content.file) as AsyncIterable<Uint8Array>);
     const mark = `file/${Buffer.from(random.bytes(MARK_BYTES)).toString("base64url")}`;
     const before = await this.#held(principal, name);
     const blob = await blobs.put(bytes, mark);
@@ -110,7 +111,8 @@ export class FileService implements FileSource {
   /** The content as text; `AppError("invalid")` when it is none. */
   async text(principal: Principal, name: FileName): Promise<string> {
     const file = await this.open(principal, name.path, name.space);
-    if (file.size > FILE_TEXT_MAX_BYTES) throw new AppError("too_large", `${name.path} has more than ${FILE_TEXT_MAX_BYTES} bytes: download it.`);
+    if (file.size > FILE_TEXT_MAX_BYTES)
+      throw new AppError("too_large", `${name.path} has more than ${FILE_TEXT_MAX_BYTES} bytes: download it.`);
     const parts: Uint8Array[] = [];
     for await (const part of file.bytes) parts.push(part);
     try {

@@ -22,11 +22,23 @@ afterAll(async () => {
 });
 
 /** The real agent, in this process; it enrols and connects. The answer ends it. */
-async function startAgent(host: string, at: TestHosts = test): Promise<{ stop(): Promise<void>; readonly connectedAfterMs: number }> {
+async function startAgent(
+  host: string,
+  at: TestHosts = test,
+): Promise<{ stop(): Promise<void>; readonly connectedAfterMs: number }> {
   const { token } = await at.hosts.createToken(at.principal(), { host });
-  const config = readConfig(["--controller", at.url, "--token", token, "--dir", join(folder, host), "--name", host], {});
+  const config = readConfig(
+    ["--controller", at.url, "--token", token, "--dir", join(folder, host), "--name", host],
+    {},
+  );
   const random = { next: () => Math.random(), bytes: (count: number) => new Uint8Array(randomBytes(count)) };
-  const world = { clock: realClock, random, log: () => undefined, environment: { PATH: process.env.PATH }, version: "test" };
+  const world = {
+    clock: realClock,
+    random,
+    log: () => undefined,
+    environment: { PATH: process.env.PATH },
+    version: "test",
+  };
   const online = new Promise<void>((resolve) => {
     const stop = at.hosts.onPresence((event) => {
       if (event.host !== host || !event.online) return;
@@ -62,7 +74,8 @@ describe("the agent", () => {
   it("shows itself on its host's record, and leaves it as offline", async () => {
     const other = await startAgent("facts");
     const names: string[] = [];
-    for await (const views of test.hosts.list(test.principal(), { status: true })) names.push(...views.map(({ host }) => host));
+    for await (const views of test.hosts.list(test.principal(), { status: true }))
+      names.push(...views.map(({ host }) => host));
     expect(names.sort()).toEqual(["facts", "target"]);
     const went = new Promise<void>((resolve) => {
       test.hosts.onPresence((event) => {
@@ -71,7 +84,11 @@ describe("the agent", () => {
     });
     await other.stop();
     await went;
-    expect(await test.hosts.get(test.principal(), "facts")).toMatchObject({ status: "offline", isagent: 1, config: { pid: String(process.pid) } });
+    expect(await test.hosts.get(test.principal(), "facts")).toMatchObject({
+      status: "offline",
+      isagent: 1,
+      config: { pid: String(process.pid) },
+    });
   });
 
   it("goes to another controller at once when its own ends, and works there", async () => {
@@ -79,9 +96,19 @@ describe("the agent", () => {
     const moving = await startAgent("moving", brief);
     const run = (hosts: TestHosts, commandId: string) => {
       const heard = { text: "" };
-      const onOutput = ({ data }: { readonly data: Uint8Array }): void => void (heard.text += Buffer.from(data).toString());
-      const outcome = hosts.hosts.dispatch(hosts.principal(), "moving", { kind: "exec", line: "echo one; sleep 1; echo two" }, { commandId, timeoutMs: 60_000, onOutput });
-      return { heard, outcome, first: eventually("its first output", 30_000, () => heard.text.includes("one") || undefined) };
+      const onOutput = ({ data }: { readonly data: Uint8Array }): void =>
+        void (heard.text += Buffer.from(data).toString());
+      const outcome = hosts.hosts.dispatch(
+        hosts.principal(),
+        "moving",
+        { kind: "exec", line: "echo one; sleep 1; echo two" },
+        { commandId, timeoutMs: 60_000, onOutput },
+      );
+      return {
+        heard,
+        outcome,
+        first: eventually("its first output", 30_000, () => heard.text.includes("one") || undefined),
+      };
     };
     await eventually("the session is known here", 30_000, () => test.hosts.isOnline("matrix", "moving") || undefined);
     const across = run(test, "across");

@@ -26,7 +26,12 @@ describe("enrolment", () => {
     const { token, expires } = await test.hosts.createToken(admin(), { host: "web-1", minutes: 5 });
     expect(expires - Date.now()).toBeLessThanOrEqual(300_000);
     const answer = await test.hosts.enrol(enrolRequest(token, csrOf("whatever")));
-    expect(answer).toMatchObject({ host: "web-1", tenant: "matrix", agentPort: test.agentPort, controllers: [`localhost:${test.agentPort}`] });
+    expect(answer).toMatchObject({
+      host: "web-1",
+      tenant: "matrix",
+      agentPort: test.agentPort,
+      controllers: [`localhost:${test.agentPort}`],
+    });
     expect(answerProven(token, answer)).toBe(true);
     const certificate = new X509Certificate(Buffer.from(answer.certificate, "base64"));
     const authority = new X509Certificate(Buffer.from(answer.authorities[0] ?? "", "base64"));
@@ -52,7 +57,10 @@ describe("enrolment", () => {
     expect((await test.hosts.enrol(enrolRequest(first.token, csrOf("fresh-1")))).host).toBe("fresh-1");
     const second = await test.hosts.createToken(admin(), {});
     const again = test.hosts.enrol(enrolRequest(second.token, csrOf("fresh-1")));
-    await expect(again).rejects.toMatchObject({ code: "conflict", message: "The host fresh-1 is enrolled already: ask for a token that names it." });
+    await expect(again).rejects.toMatchObject({
+      code: "conflict",
+      message: "The host fresh-1 is enrolled already: ask for a token that names it.",
+    });
     expect((await test.hosts.enrol(enrolRequest(second.token, csrOf("fresh-2")))).host).toBe("fresh-2");
     const third = await test.hosts.createToken(admin(), {});
     await expect(test.hosts.enrol(enrolRequest(third.token, csrOf("../x")))).rejects.toMatchObject({ code: "invalid" });
@@ -60,10 +68,16 @@ describe("enrolment", () => {
 
   it("serves one request: of many at once one wins, the others are told why", async () => {
     const { token } = await test.hosts.createToken(admin(), { host: "raced" });
-    const tries = await Promise.allSettled(Array.from({ length: 6 }, () => test.hosts.enrol(enrolRequest(token, csrOf("raced")))));
+    const tries = await Promise.allSettled(
+      Array.from({ length: 6 }, () => test.hosts.enrol(enrolRequest(token, csrOf("raced")))),
+    );
     expect(tries.filter((one) => one.status === "fulfilled")).toHaveLength(1);
     for (const one of tries) {
-      if (one.status === "rejected") expect(one.reason).toMatchObject({ code: "conflict", message: "The join token was used already: ask for a new one." });
+      if (one.status === "rejected")
+        expect(one.reason).toMatchObject({
+          code: "conflict",
+          message: "The join token was used already: ask for a new one.",
+        });
     }
   });
 
@@ -81,11 +95,19 @@ describe("enrolment", () => {
   it("refuses a token that expired, one that nobody made, and a proof by another secret", async () => {
     const { token } = await test.hosts.createToken(admin(), { host: "late", minutes: 1 });
     aheadMs = 61_000;
-    await expect(test.hosts.enrol(enrolRequest(token, csrOf("late")))).rejects.toMatchObject({ code: "denied", message: "The join token has expired: ask for a new one." });
+    await expect(test.hosts.enrol(enrolRequest(token, csrOf("late")))).rejects.toMatchObject({
+      code: "denied",
+      message: "The join token has expired: ask for a new one.",
+    });
     aheadMs = 0;
     const made = token.slice(0, -5) + "AAAAA";
-    await expect(test.hosts.enrol(enrolRequest(made, csrOf("late")))).rejects.toMatchObject({ code: "denied", message: "The join token is wrong." });
-    await expect(test.hosts.enrol({ id: "../../authority/ca", csr: "", proof: "" })).rejects.toMatchObject({ code: "denied" });
+    await expect(test.hosts.enrol(enrolRequest(made, csrOf("late")))).rejects.toMatchObject({
+      code: "denied",
+      message: "The join token is wrong.",
+    });
+    await expect(test.hosts.enrol({ id: "../../authority/ca", csr: "", proof: "" })).rejects.toMatchObject({
+      code: "denied",
+    });
   });
 
   it("refuses a request that is not signed with its own key, or is none, and leaves the token good", async () => {
@@ -93,7 +115,9 @@ describe("enrolment", () => {
     const csr = csrOf("forged");
     const forged = Buffer.from(csr);
     forged[forged.length - 1] = (forged.at(-1) ?? 0) ^ 1;
-    await expect(test.hosts.enrol(enrolRequest(token, forged))).rejects.toThrow(/not signed with its own key|cannot be read/);
+    await expect(test.hosts.enrol(enrolRequest(token, forged))).rejects.toThrow(
+      /not signed with its own key|cannot be read/,
+    );
     await expect(test.hosts.enrol(enrolRequest(token, Buffer.from("hello")))).rejects.toThrow(/cannot be read/);
     expect((await test.hosts.enrol(enrolRequest(token, csr))).host).toBe("forged");
   });
@@ -107,9 +131,12 @@ describe("enrolment", () => {
 describe("authority", () => {
   it("is one, also when several controllers make it at once", async () => {
     const { kv } = await test.engine.tenant("second");
-    const open = () => Authority.open({ kv, secrets: secretBox([Buffer.alloc(32, 9)]), runtime: test.runtime, agentLifetimeMs: 1_000 });
+    const open = () =>
+      Authority.open({ kv, secrets: secretBox([Buffer.alloc(32, 9)]), runtime: test.runtime, agentLifetimeMs: 1_000 });
     const all = await Promise.all([open(), open(), open(), open()]);
-    const digests = new Set([...all, await open()].map(({ certificates }) => Buffer.from(certificates[0] ?? "").toString("base64")));
+    const digests = new Set(
+      [...all, await open()].map(({ certificates }) => Buffer.from(certificates[0] ?? "").toString("base64")),
+    );
     expect(digests.size).toBe(1);
   });
 });

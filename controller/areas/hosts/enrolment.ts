@@ -1,8 +1,18 @@
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
-import { certificateProofText, printJoinToken, type EnrolAnswer, type EnrolRequest } from "../../../common/agent/enrolment.ts";
+import {
+  certificateProofText,
+  printJoinToken,
+  type EnrolAnswer,
+  type EnrolRequest,
+} from "../../../common/agent/enrolment.ts";
 import { AppError } from "../../../common/errors.ts";
 import { ulidOf } from "../../../common/ids.ts";
-import { JOIN_TOKEN_DEFAULT_MINUTES, JOIN_TOKEN_MAX_MINUTES, JOIN_TOKEN_REPEAT_MS, JOIN_TOKENS_SWEPT_PER_TOKEN } from "../../../common/limits.ts";
+import {
+  JOIN_TOKEN_DEFAULT_MINUTES,
+  JOIN_TOKEN_MAX_MINUTES,
+  JOIN_TOKEN_REPEAT_MS,
+  JOIN_TOKENS_SWEPT_PER_TOKEN,
+} from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { SecretBox } from "../../secrets/index.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
@@ -61,7 +71,10 @@ export class Enrolment {
     this.#with = dependencies;
   }
 
-  async createToken(principal: Principal, wish: { readonly host?: string; readonly minutes?: number }): Promise<{ token: string; expires: number }> {
+  async createToken(
+    principal: Principal,
+    wish: { readonly host?: string; readonly minutes?: number },
+  ): Promise<{ token: string; expires: number }> {
     requirePermission(principal, "hosts:write");
     const { kv, secrets, runtime } = this.#with;
     const minutes = Math.min(wish.minutes ?? JOIN_TOKEN_DEFAULT_MINUTES, JOIN_TOKEN_MAX_MINUTES);
@@ -89,7 +102,10 @@ export class Enrolment {
   }
 
   /** A fresh certificate for the same host under the same enrolment. */
-  async renew(identity: AgentIdentity, csr: Uint8Array): Promise<{ certificate: Uint8Array; authorities: readonly Uint8Array[] }> {
+  async renew(
+    identity: AgentIdentity,
+    csr: Uint8Array,
+  ): Promise<{ certificate: Uint8Array; authorities: readonly Uint8Array[] }> {
     const generation = await this.admit(identity);
     const request = await readRequest(csr);
     const certificate = await this.#with.authority.issueAgent(request, { ...identity, generation });
@@ -101,7 +117,10 @@ export class Enrolment {
     const entry = await this.#with.kv.get(hostKey(identity.tenant, identity.host));
     const generation = entry && decodeStored<StoredEnrolment>(entry.value).generation;
     if (generation !== undefined && generationOf(identity.serial) === generation) return generation;
-    throw new AppError("denied", `The certificate of ${identity.host} is no longer good: the host was removed or enrolled again.`);
+    throw new AppError(
+      "denied",
+      `The certificate of ${identity.host} is no longer good: the host was removed or enrolled again.`,
+    );
   }
 
   /** From now on no certificate of the host is good. */
@@ -113,17 +132,25 @@ export class Enrolment {
     return Buffer.from(this.#with.secrets.derive(`enrolment/token/${id}`, keyId)).toString("base64url");
   }
 
-  async #consume(taken: { readonly entry: KvEntry; readonly token: StoredToken; readonly csr: Uint8Array }): Promise<UsedToken> {
+  async #consume(taken: {
+    readonly entry: KvEntry;
+    readonly token: StoredToken;
+    readonly csr: Uint8Array;
+  }): Promise<UsedToken> {
     const { kv, runtime } = this.#with;
     const { entry, token, csr } = taken;
-    if (runtime.clock.nowMs() >= token.expiresAtMs) throw new AppError("denied", "The join token has expired: ask for a new one.");
+    if (runtime.clock.nowMs() >= token.expiresAtMs)
+      throw new AppError("denied", "The join token has expired: ask for a new one.");
     const request = await readRequest(csr);
     const host = checkHostName(token.host ?? request.commonName ?? "");
     const generation = newGeneration((count) => runtime.random.bytes(count));
     const used = await this.#issue({ request, csr, tenant: token.tenant, host, generation });
     const { ok } = await kv.txn({
       // Only a token that names the host may take the place of an earlier enrolment.
-      if: [{ key: entry.key, revision: entry.revision }, ...(token.host === undefined ? [{ key: hostKey(token.tenant, host), revision: 0 }] : [])],
+      if: [
+        { key: entry.key, revision: entry.revision },
+        ...(token.host === undefined ? [{ key: hostKey(token.tenant, host), revision: 0 }] : []),
+      ],
       then: [
         { kind: "put", key: entry.key, value: encodeJson({ ...token, used } satisfies StoredToken) },
         { kind: "put", key: hostKey(token.tenant, host), value: encodeJson({ generation } satisfies StoredEnrolment) },
@@ -132,7 +159,13 @@ export class Enrolment {
     return ok ? used : this.#lost(entry.key, host);
   }
 
-  async #issue(wish: { request: SigningRequest; csr: Uint8Array; tenant: string; host: string; generation: string }): Promise<UsedToken> {
+  async #issue(wish: {
+    request: SigningRequest;
+    csr: Uint8Array;
+    tenant: string;
+    host: string;
+    generation: string;
+  }): Promise<UsedToken> {
     const certificate = await this.#with.authority.issueAgent(wish.request, wish);
     return {
       atMs: this.#with.runtime.clock.nowMs(),
@@ -176,7 +209,8 @@ export class Enrolment {
     const { entries } = await kv.list(TOKENS, { limit: JOIN_TOKENS_SWEPT_PER_TOKEN });
     const oldMs = runtime.clock.nowMs() - JOIN_TOKEN_REPEAT_MS;
     for (const entry of entries) {
-      if (decodeStored<StoredToken>(entry.value).expiresAtMs < oldMs) await kv.delete(entry.key, { ifRevision: entry.revision });
+      if (decodeStored<StoredToken>(entry.value).expiresAtMs < oldMs)
+        await kv.delete(entry.key, { ifRevision: entry.revision });
     }
   }
 }

@@ -49,12 +49,16 @@ function inputOf(row: Row): HostInput {
   const input: unknown = Object.fromEntries(members);
   if (Check.Check(HostInput, input)) return input;
   const [first] = Check.Errors(HostInput, input);
-  throw new AppError("invalid", `A host does not have this form: ${first?.instancePath ?? ""} ${first?.message ?? ""}`.trim());
+  throw new AppError(
+    "invalid",
+    `A host does not have this form: ${first?.instancePath ?? ""} ${first?.message ?? ""}`.trim(),
+  );
 }
 
 function changed(record: HostRecord, edits: readonly Edit[]): Row {
   const row: Row = {};
-  for (const edit of edits) row[edit.column] = edit.column === "config" ? configAfter(record, edit) : after(record, row, edit);
+  for (const edit of edits)
+    row[edit.column] = edit.column === "config" ? configAfter(record, edit) : after(record, row, edit);
   return row;
 }
 
@@ -62,7 +66,9 @@ function after(record: HostRecord, row: Row, edit: Edit): Value {
   const before = row[edit.column] ?? memberOf(record, edit.column);
   if (edit.operation === "set" || !Array.isArray(before)) return edit.value ?? emptyLike(before);
   const named = Array.isArray(edit.value) ? edit.value : [edit.value ?? ""];
-  return edit.operation === "take" ? before.filter((item: Value) => !named.includes(item)) : [...new Set([...before, ...named])];
+  return edit.operation === "take"
+    ? before.filter((item: Value) => !named.includes(item))
+    : [...new Set([...before, ...named])];
 }
 
 function memberOf(record: HostRecord, column: string): Value | undefined {
@@ -78,7 +84,8 @@ function emptyLike(before: Value | undefined): Value {
 function configAfter(record: HostRecord, edit: Edit): Value {
   const value = edit.value ?? null;
   if (edit.operation === "take") return Object.fromEntries(keysOf(value).map((name) => [name, null]));
-  if (value === null || typeof value !== "object" || Array.isArray(value)) throw new AppError("invalid", "config is a map.");
+  if (value === null || typeof value !== "object" || Array.isArray(value))
+    throw new AppError("invalid", "config is a map.");
   if (edit.operation === "add") return value;
   const gone = Object.keys({ ...record.config, ...record.credentials }).map((name) => [name, null]);
   return { ...Object.fromEntries(gone), ...value };

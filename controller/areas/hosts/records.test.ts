@@ -9,7 +9,10 @@ beforeAll(async () => {
 });
 afterAll(() => test[Symbol.asyncDispose]());
 
-async function listed(filter: { tag?: string; status?: boolean } = {}, principal = test.principal()): Promise<string[]> {
+async function listed(
+  filter: { tag?: string; status?: boolean } = {},
+  principal = test.principal(),
+): Promise<string[]> {
   const names: string[] = [];
   for await (const views of test.hosts.list(principal, filter)) names.push(...views.map((view: HostView) => view.host));
   return names.sort();
@@ -18,18 +21,32 @@ async function listed(filter: { tag?: string; status?: boolean } = {}, principal
 describe("host records", () => {
   it("keeps what is sent and leaves alone what is not", async () => {
     const admin = test.principal();
-    await test.hosts.save(admin, { host: "web-1", iplist: ["10.0.0.1"], tags: ["linux", "web"], config: { username: "root", port: "2222" } });
+    await test.hosts.save(admin, {
+      host: "web-1",
+      iplist: ["10.0.0.1"],
+      tags: ["linux", "web"],
+      config: { username: "root", port: "2222" },
+    });
     const view = await test.hosts.save(admin, { host: "web-1", domain: "example.org", config: { note: "x" } });
     expect(view).toMatchObject({
-      id: "hostinfo:web-1", class: "/matrix/system/hostinfo", iplist: ["10.0.0.1"], domain: "example.org", tags: ["linux", "web"],
-      config: { username: "root", port: "2222", note: "x" }, status: "offline",
+      id: "hostinfo:web-1",
+      class: "/matrix/system/hostinfo",
+      iplist: ["10.0.0.1"],
+      domain: "example.org",
+      tags: ["linux", "web"],
+      config: { username: "root", port: "2222", note: "x" },
+      status: "offline",
     });
     expect((await test.hosts.save(admin, { host: "web-1", config: { note: null } })).config).not.toHaveProperty("note");
   });
 
   it("never shows a secret, and keeps it when the mask, nothing or an empty text comes back", async () => {
     const admin = test.principal();
-    const view = await test.hosts.save(admin, { host: "db-1", secret: "topsecret", config: { username: "u", password: "hunter2", privatekey: "KEY" } });
+    const view = await test.hosts.save(admin, {
+      host: "db-1",
+      secret: "topsecret",
+      config: { username: "u", password: "hunter2", privatekey: "KEY" },
+    });
     expect(JSON.stringify(view)).not.toMatch(/hunter2|KEY|topsecret/);
     expect(view.config).toMatchObject({ password: "******", privatekey: "******" });
     const before = await test.hosts.find(admin, "db-1");
@@ -52,9 +69,14 @@ describe("host records", () => {
 
   it("says clearly what is wrong", async () => {
     const admin = test.principal();
-    await expect(test.hosts.get(admin, "nobody")).rejects.toMatchObject({ code: "not_found", message: "There is no host nobody." });
+    await expect(test.hosts.get(admin, "nobody")).rejects.toMatchObject({
+      code: "not_found",
+      message: "There is no host nobody.",
+    });
     await expect(test.hosts.save(admin, { host: "../etc" })).rejects.toMatchObject({ code: "invalid" });
-    await expect(test.hosts.save(admin, { host: "x", config: { port: "http" } })).rejects.toThrow(/config\.port is "http"/);
+    await expect(test.hosts.save(admin, { host: "x", config: { port: "http" } })).rejects.toThrow(
+      /config\.port is "http"/,
+    );
     await expect(test.hosts.remove(admin, "nobody")).rejects.toMatchObject({ code: "not_found" });
   });
 
@@ -62,14 +84,19 @@ describe("host records", () => {
     await test.hosts.save(test.principal("matrix"), { host: "mine" });
     await expect(test.hosts.get(test.principal("second"), "mine")).rejects.toMatchObject({ code: "not_found" });
     expect(await listed({}, test.principal("second"))).toEqual([]);
-    await expect(test.hosts.save(test.principal("matrix", "viewer"), { host: "mine", domain: "x" })).rejects.toMatchObject({ code: "denied" });
+    await expect(
+      test.hosts.save(test.principal("matrix", "viewer"), { host: "mine", domain: "x" }),
+    ).rejects.toMatchObject({ code: "denied" });
   });
 
   it("shows a principal only the rows and columns that are its own", async () => {
     const admin = test.principal();
     await test.hosts.save(admin, { host: "seen", domain: "green", tags: ["narrow"], sert: "c" });
     await test.hosts.save(admin, { host: "unseen", domain: "red", tags: ["narrow"] });
-    const narrow = { ...test.principal("matrix", "viewer"), data: [{ class: "/", access: "read" as const, where: "domain = 'green'", hidden: ["sert"] }] };
+    const narrow = {
+      ...test.principal("matrix", "viewer"),
+      data: [{ class: "/", access: "read" as const, where: "domain = 'green'", hidden: ["sert"] }],
+    };
     expect(await listed({ tag: "narrow" }, narrow)).toEqual(["seen"]);
     expect(await test.hosts.exists(narrow, "unseen")).toBe(false);
     expect((await test.hosts.get(narrow, "seen")).sert).toBe("");
@@ -78,14 +105,19 @@ describe("host records", () => {
   it("is reached by MQL through the same rules", async () => {
     const admin = test.principal();
     const query = new QueryService({ objects: test.objects, runtime: test.runtime });
-    await query.rows(admin, "INSERT INTO /matrix/system/hostinfo (host, domain, config) VALUES ('mql-1', 'a', {'username': 'u', 'password': 'hunter2'})");
+    await query.rows(
+      admin,
+      "INSERT INTO /matrix/system/hostinfo (host, domain, config) VALUES ('mql-1', 'a', {'username': 'u', 'password': 'hunter2'})",
+    );
     expect((await test.hosts.get(admin, "mql-1")).config).toEqual({ username: "u", password: "******" });
     const rows = await query.rows(admin, "SELECT * FROM /matrix/system/hostinfo WHERE host = 'mql-1'");
     expect(rows).toHaveLength(1);
     expect(JSON.stringify(rows)).not.toMatch(/hunter2|sealed1/);
     await query.rows(admin, "UPDATE /matrix/system/hostinfo SET domain = 'b' WHERE host = 'mql-1'");
     expect((await test.hosts.get(admin, "mql-1")).domain).toBe("b");
-    await expect(query.rows(admin, "UPDATE /matrix/system/hostinfo SET status = 'online' WHERE host = 'mql-1'")).rejects.toThrow(/status/);
+    await expect(
+      query.rows(admin, "UPDATE /matrix/system/hostinfo SET status = 'online' WHERE host = 'mql-1'"),
+    ).rejects.toThrow(/status/);
     await query.rows(admin, "DELETE FROM /matrix/system/hostinfo WHERE host = 'mql-1'");
     expect(await test.hosts.exists(admin, "mql-1")).toBe(false);
   });
@@ -105,7 +137,10 @@ describe("host records", () => {
     await test.hosts.save(admin, { host: "depots" });
     await test.hosts.noteDepot(admin, "depots", { name: "web", version: "1.0.0" }, true);
     await test.hosts.noteDepot(admin, "depots", { name: "db", version: "2.0.0" }, true);
-    expect((await test.hosts.get(admin, "depots")).depot).toEqual({ web: `[{"version":"1.0.0"}]`, db: `[{"version":"2.0.0"}]` });
+    expect((await test.hosts.get(admin, "depots")).depot).toEqual({
+      web: `[{"version":"1.0.0"}]`,
+      db: `[{"version":"2.0.0"}]`,
+    });
     await test.hosts.noteDepot(admin, "depots", { name: "web", version: "1.0.0" }, false);
     expect((await test.hosts.get(admin, "depots")).depot).toEqual({ db: `[{"version":"2.0.0"}]` });
   });

@@ -72,9 +72,19 @@ export class HostRecords {
   view(principal: Principal, record: HostRecord): HostView {
     const secrets = Object.fromEntries(Object.keys(record.credentials).map((name) => [name, MASK]));
     const view: HostView = {
-      id: record.id, class: record.class, host: record.host, iplist: [...record.iplist], domain: record.domain,
-      hostgroups: [...record.hostgroups], isagent: record.isagent, isextagent: record.isextagent, iszabbix: record.iszabbix,
-      sert: record.sert, sshkey: record.sshkey, tags: [...record.tags], depot: { ...record.depot },
+      id: record.id,
+      class: record.class,
+      host: record.host,
+      iplist: [...record.iplist],
+      domain: record.domain,
+      hostgroups: [...record.hostgroups],
+      isagent: record.isagent,
+      isextagent: record.isextagent,
+      iszabbix: record.iszabbix,
+      sert: record.sert,
+      sshkey: record.sshkey,
+      tags: [...record.tags],
+      depot: { ...record.depot },
       config: { ...record.config, ...secrets },
       status: this.#with.isOnline(principal.tenant, record.host) ? "online" : "offline",
     };
@@ -99,7 +109,12 @@ export class HostRecords {
     return [...edits, ...this.#configEdits(tenant, host, config ?? {}, existing)];
   }
 
-  #configEdits(tenant: string, host: string, config: Readonly<Record<string, unknown>>, existing: HostRecord | undefined): Edit[] {
+  #configEdits(
+    tenant: string,
+    host: string,
+    config: Readonly<Record<string, unknown>>,
+    existing: HostRecord | undefined,
+  ): Edit[] {
     const plain: Record<string, Value> = {};
     const sealed: Record<string, Value> = {};
     const gone: string[] = [];
@@ -112,7 +127,10 @@ export class HostRecords {
     return [
       ...mapEdit("config", "add", plain),
       ...mapEdit("credentials", "add", sealed),
-      ...takeEdit("config", gone.filter((name) => !isSecretName(name))),
+      ...takeEdit(
+        "config",
+        gone.filter((name) => !isSecretName(name)),
+      ),
       ...takeEdit("credentials", gone.filter(isSecretName)),
     ];
   }
@@ -129,7 +147,11 @@ export class HostRecords {
     if (access.where === undefined) return () => true;
     const ids = new Set<Value | undefined>();
     const narrowed = host === undefined ? "" : " WHERE host = ?";
-    const rows = await this.#with.query.rows(principal, `SELECT id FROM ${path}${narrowed}`, host === undefined ? undefined : [host]);
+    const rows = await this.#with.query.rows(
+      principal,
+      `SELECT id FROM ${path}${narrowed}`,
+      host === undefined ? undefined : [host],
+    );
     for (const row of rows) ids.add(row.id);
     return (id) => ids.has(id);
   }
@@ -151,8 +173,10 @@ function isMask(text: string): boolean {
 
 function configText(name: string, value: unknown): string {
   const text = typeof value === "string" ? value : JSON.stringify(value);
-  if (Buffer.byteLength(text) > HOST_CONFIG_VALUE_MAX_BYTES) throw new AppError("too_large", `config.${name} is too long.`);
-  if (name === "port" && !isPort(text)) throw new AppError("invalid", `config.port is ${JSON.stringify(text.slice(0, 40))}, not a port number.`);
+  if (Buffer.byteLength(text) > HOST_CONFIG_VALUE_MAX_BYTES)
+    throw new AppError("too_large", `config.${name} is too long.`);
+  if (name === "port" && !isPort(text))
+    throw new AppError("invalid", `config.port is ${JSON.stringify(text.slice(0, 40))}, not a port number.`);
   return text;
 }
 
@@ -177,10 +201,22 @@ function takeEdit(column: string, names: readonly string[]): Edit[] {
 function blank(view: HostView, hidden: ReadonlySet<string>): HostView {
   if (hidden.size === 0) return view;
   const empty: HostView = {
-    id: view.id, class: view.class, host: view.host, iplist: [], domain: "", hostgroups: [], isagent: 0, isextagent: 0, iszabbix: 0,
-    sert: "", sshkey: "", config: {}, depot: {}, status: "offline", tags: [],
+    id: view.id,
+    class: view.class,
+    host: view.host,
+    iplist: [],
+    domain: "",
+    hostgroups: [],
+    isagent: 0,
+    isextagent: 0,
+    iszabbix: 0,
+    sert: "",
+    sshkey: "",
+    config: {},
+    depot: {},
+    status: "offline",
+    tags: [],
   };
   const shown = Object.entries(view).filter(([name]) => !hidden.has(name));
   return { ...empty, ...Object.fromEntries(shown) };
 }
-

@@ -21,24 +21,61 @@ afterAll(async () => {
 });
 
 const post = (session: string, url: string, body: unknown, type = "application/json") =>
-  http.call(session, { method: "POST", url, payload: typeof body === "string" ? body : JSON.stringify(body), headers: { "content-type": type } });
+  http.call(session, {
+    method: "POST",
+    url,
+    payload: typeof body === "string" ? body : JSON.stringify(body),
+    headers: { "content-type": type },
+  });
 
 describe("the HTTP interface of hosts", () => {
   it("takes, shows, lists and removes a host, whatever the content type of its JSON", async () => {
-    const body = { host: "web-1", iplist: ["10.0.0.1"], isagent: 1, hostgroups: ["g"], config: { username: "root", password: "hunter2", port: "22" }, unknown: true };
-    expect(await post(admin, "/host", body, "text/plain;charset=UTF-8")).toMatchObject({ status: "ok", message: { host: "web-1", isagent: 1 } });
+    const body = {
+      host: "web-1",
+      iplist: ["10.0.0.1"],
+      isagent: 1,
+      hostgroups: ["g"],
+      config: { username: "root", password: "hunter2", port: "22" },
+      unknown: true,
+    };
+    expect(await post(admin, "/host", body, "text/plain;charset=UTF-8")).toMatchObject({
+      status: "ok",
+      message: { host: "web-1", isagent: 1 },
+    });
     const shown = await http.call(viewer, { method: "GET", url: "/host/web-1" });
-    expect(shown).toMatchObject({ status: "ok", message: { config: { username: "root", password: "******", port: "22" }, hostgroups: ["g"] } });
+    expect(shown).toMatchObject({
+      status: "ok",
+      message: { config: { username: "root", password: "******", port: "22" }, hostgroups: ["g"] },
+    });
     await post(admin, "/host", { host: "web-2", tags: ["linux"] });
-    expect(await http.call(viewer, { method: "GET", url: "/host?tag=linux&status=false&foo=1" })).toMatchObject({ message: [{ host: "web-2" }] });
-    expect(await http.call(viewer, { method: "GET", url: "/host?status=true" })).toMatchObject({ status: "ok", message: [] });
-    expect(await http.call(admin, { method: "DELETE", url: "/host/web-1" })).toMatchObject({ status: "ok", message: "" });
-    expect(await http.call(admin, { method: "GET", url: "/host/web-1" })).toMatchObject({ status: "error", code: "not_found" });
+    expect(await http.call(viewer, { method: "GET", url: "/host?tag=linux&status=false&foo=1" })).toMatchObject({
+      message: [{ host: "web-2" }],
+    });
+    expect(await http.call(viewer, { method: "GET", url: "/host?status=true" })).toMatchObject({
+      status: "ok",
+      message: [],
+    });
+    expect(await http.call(admin, { method: "DELETE", url: "/host/web-1" })).toMatchObject({
+      status: "ok",
+      message: "",
+    });
+    expect(await http.call(admin, { method: "GET", url: "/host/web-1" })).toMatchObject({
+      status: "error",
+      code: "not_found",
+    });
   });
 
   it("says what is wrong, and whose right is missing", async () => {
-    expect(await post(admin, "/host", { iplist: ["10.0.0.1"] })).toMatchObject({ status: "error", code: "invalid", message: expect.stringContaining("host") });
-    expect(await post(admin, "/host", { host: "x", isagent: 7 })).toMatchObject({ status: "error", code: "invalid", message: expect.stringContaining("isagent") });
+    expect(await post(admin, "/host", { iplist: ["10.0.0.1"] })).toMatchObject({
+      status: "error",
+      code: "invalid",
+      message: expect.stringContaining("host"),
+    });
+    expect(await post(admin, "/host", { host: "x", isagent: 7 })).toMatchObject({
+      status: "error",
+      code: "invalid",
+      message: expect.stringContaining("isagent"),
+    });
     expect(await post(viewer, "/host", { host: "x" })).toMatchObject({ status: "error", code: "denied" });
     expect(await post(viewer, "/agent/token", {})).toMatchObject({ status: "error", code: "denied" });
     expect(await http.call("", { method: "GET", url: "/host" })).toMatchObject({ status: "signin" });
@@ -52,7 +89,11 @@ describe("the HTTP interface of hosts", () => {
     expect(answer).toMatchObject({ status: "ok", message: { host: "joined", tenant: "matrix" } });
     expect(answerProven(token, answer.message as EnrolAnswer)).toBe(true);
     const used = await post("", "/agent/enrol", enrolRequest(token, createRequest(createKeyPem(), "joined")));
-    expect(used).toMatchObject({ status: "error", code: "conflict", message: "The join token was used already: ask for a new one." });
+    expect(used).toMatchObject({
+      status: "error",
+      code: "conflict",
+      message: "The join token was used already: ask for a new one.",
+    });
     expect(await post("", "/agent/enrol", { id: 5 })).toMatchObject({ status: "error", code: "invalid" });
   });
 });

@@ -1,6 +1,13 @@
 import { Type } from "typebox";
 import {
-  EnrolInput, EnrolOutput, HostInput, HostList, HostName, HostView, TokenAnswer, TokenInput,
+  EnrolInput,
+  EnrolOutput,
+  HostInput,
+  HostList,
+  HostName,
+  HostView,
+  TokenAnswer,
+  TokenInput,
 } from "../../../common/api/hosts.ts";
 import { endpoint, type Endpoint } from "../../http/endpoint.ts";
 import type { HostService } from "./service.ts";

@@ -27,8 +27,20 @@ import { SshTransport } from "./ssh/transport.ts";
 import { HostStatus } from "./status.ts";
 import { COMMAND_SPEC, HOST_SPEC, OUTPUT_SPEC } from "./store.ts";
 import type {
-  AgentChannel, AgentIdentity, AgentSession, CommandOutcome, CommandTeller, DesiredStateSource, DispatchOptions, EntrySink, HostCommand, Hosts, PeerCall, Peers,
-  PeerWatch, Target,
+  AgentChannel,
+  AgentIdentity,
+  AgentSession,
+  CommandOutcome,
+  CommandTeller,
+  DesiredStateSource,
+  DispatchOptions,
+  EntrySink,
+  HostCommand,
+  Hosts,
+  PeerCall,
+  Peers,
+  PeerWatch,
+  Target,
 } from "./types.ts";
 
 export interface HostServiceDependencies {
@@ -75,7 +87,11 @@ export class HostService implements Hosts {
     this.#records = parts.records;
     this.#enrolment = this.#makeEnrolment(parts);
     this.#status = new HostStatus({ ...dependencies, ...parts });
-    this.#commands = new AgentCommands({ ...dependencies, presence: parts.presence, live: (tenant, host) => this.#sessions.live(tenant, host) });
+    this.#commands = new AgentCommands({
+      ...dependencies,
+      presence: parts.presence,
+      live: (tenant, host) => this.#sessions.live(tenant, host),
+    });
     this.#sessions = this.#makeSessions(parts);
     this.#journal = new SshJournal({
       kv: async (tenant) => (await dependencies.stores.tenant(tenant)).kv,
@@ -152,7 +168,12 @@ export class HostService implements Hosts {
     return (await this.#records.find(principal, host)) !== undefined;
   }
 
-  async noteDepot(principal: Principal, host: string, depot: { readonly name: string; readonly version: string }, present: boolean): Promise<void> {
+  async noteDepot(
+    principal: Principal,
+    host: string,
+    depot: { readonly name: string; readonly version: string },
+    present: boolean,
+  ): Promise<void> {
     const actor = await this.#with.actAs(principal.tenant, principal.traceparent);
     const value = JSON.stringify([{ version: depot.version }]);
     const edit = present
@@ -230,7 +251,10 @@ export class HostService implements Hosts {
     for (const host of hosts) {
       const session = this.#sessions.live(tenant, host);
       session?.refresh().catch((error: unknown) => {
-        this.#with.runtime.log.warn({ tenant, host, reason: errorText(error) }, "the desired state could not be sent; the agent has to come again");
+        this.#with.runtime.log.warn(
+          { tenant, host, reason: errorText(error) },
+          "the desired state could not be sent; the agent has to come again",
+        );
         session.close("unavailable", "The desired state could not be read.");
       });
     }
@@ -248,13 +272,19 @@ export class HostService implements Hosts {
 
   // Work.
 
-  async dispatch(principal: Principal, host: string, command: HostCommand, asked: DispatchOptions): Promise<CommandOutcome> {
+  async dispatch(
+    principal: Principal,
+    host: string,
+    command: HostCommand,
+    asked: DispatchOptions,
+  ): Promise<CommandOutcome> {
     // What is left of a caller's time is rarely whole, and the wire knows whole milliseconds only.
     const options = { ...asked, timeoutMs: Math.ceil(asked.timeoutMs) };
     const record = await this.#records.need(principal, host);
     const { tenant, traceparent } = principal;
     const target: Target = { tenant, host, traceparent };
-    if (this.#sessions.live(tenant, host) || this.#presence.isOnline(tenant, host)) return this.#commands.run(target, command, options);
+    if (this.#sessions.live(tenant, host) || this.#presence.isOnline(tenant, host))
+      return this.#commands.run(target, command, options);
     if (hasSshCredentials(record)) return this.#ssh.run(target, command, options);
     return this.#unreachable(host, `The agent of ${host} is not connected, and its record has no credentials for SSH.`);
   }
@@ -294,7 +324,10 @@ export class HostService implements Hosts {
   /** A session that began under an earlier enrolment of its host. */
   async #dropOutdated(tenant: string, host: string): Promise<void> {
     const session = this.#sessions.live(tenant, host);
-    if (!session) return this.#presence.isOnline(tenant, host) ? this.#sessions.drop(tenant, host, "The host enrolled again.") : undefined;
+    if (!session)
+      return this.#presence.isOnline(tenant, host)
+        ? this.#sessions.drop(tenant, host, "The host enrolled again.")
+        : undefined;
     try {
       await this.#enrolment.admit(session.identity);
     } catch (error) {
@@ -325,7 +358,12 @@ export class HostService implements Hosts {
 
   #makeSsh(): SshTransport {
     const { runtime, stores, secrets, actAs } = this.#with;
-    const access = new SshAccess({ records: this.#records, secrets, actAs, trustFirstKey: this.#with.sshTrustFirstKey ?? true });
+    const access = new SshAccess({
+      records: this.#records,
+      secrets,
+      actAs,
+      trustFirstKey: this.#with.sshTrustFirstKey ?? true,
+    });
     return new SshTransport({
       runtime,
       address: (target) => access.address(target),
@@ -344,7 +382,10 @@ export class HostService implements Hosts {
 }
 
 /** `host:port` of this controller's agent port. */
-export function ownAddresses({ publicNames, agentPort }: Pick<HostServiceDependencies, "publicNames" | "agentPort">): readonly string[] {
+export function ownAddresses({
+  publicNames,
+  agentPort,
+}: Pick<HostServiceDependencies, "publicNames" | "agentPort">): readonly string[] {
   return publicNames.map((name) => (name.includes(":") ? `[${name}]:${agentPort()}` : `${name}:${agentPort()}`));
 }
 

@@ -43,12 +43,15 @@ export class HostStatus {
       { column: "agentversion", operation: "set", value: hello.agentVersion.slice(0, 100) },
       { column: "config", operation: "add", value: factsOf(hello) },
     ];
-    if (record?.iplist.length === 0 && addresses.length > 0) edits.push({ column: "iplist", operation: "set", value: addresses });
+    if (record?.iplist.length === 0 && addresses.length > 0)
+      edits.push({ column: "iplist", operation: "set", value: addresses });
     await this.#with.records.note(principal, host, edits);
   }
 
   async noteFacts({ tenant, host }: AgentIdentity, values: Readonly<Record<string, string>>): Promise<void> {
-    const safe = Object.fromEntries(Object.entries(values).filter(([name]) => FACT_NAME.test(name) && !RESERVED.has(name)));
+    const safe = Object.fromEntries(
+      Object.entries(values).filter(([name]) => FACT_NAME.test(name) && !RESERVED.has(name)),
+    );
     const edits: Edit[] = [
       { column: "config", operation: "add", value: safe },
       { column: "seen", operation: "set", value: this.#with.runtime.clock.nowMs() },
@@ -59,7 +62,11 @@ export class HostStatus {
   async reconcile(tenant: string): Promise<void> {
     const principal = await this.#with.actAs(tenant, "");
     const where = [{ kind: "equals", column: "status", values: ["online"] } as const];
-    for await (const rows of this.#with.objects.read(principal, { class: classPath(principal), subtree: false, where })) {
+    for await (const rows of this.#with.objects.read(principal, {
+      class: classPath(principal),
+      subtree: false,
+      where,
+    })) {
       for (const { host, status } of rows.map(recordOf)) {
         if (status === "online" && !this.#with.presence.isOnline(tenant, host)) this.changed(tenant, host);
       }
@@ -82,7 +89,9 @@ export class HostStatus {
     try {
       while (written !== presence.isOnline(tenant, host)) {
         written = presence.isOnline(tenant, host);
-        await records.note(await actAs(tenant, ""), host, [{ column: "status", operation: "set", value: written ? "online" : "offline" }]);
+        await records.note(await actAs(tenant, ""), host, [
+          { column: "status", operation: "set", value: written ? "online" : "offline" },
+        ]);
       }
     } catch (error) {
       runtime.log.warn({ tenant, host, reason: errorText(error) }, "the status of a host could not be written");

@@ -22,8 +22,21 @@ export const HOST_SPEC: ClassSpec = {
   path: HOST_CLASS,
   kind: "entity",
   columns: [
-    text("host"), list("iplist"), text("domain"), set("hostgroups"), number("isagent"), number("isextagent"), number("iszabbix"),
-    text("sert"), text("sshkey"), text("status"), set("tags"), map("config"), map("depot"), text("agentversion"), time("seen"),
+    text("host"),
+    list("iplist"),
+    text("domain"),
+    set("hostgroups"),
+    number("isagent"),
+    number("isextagent"),
+    number("iszabbix"),
+    text("sert"),
+    text("sshkey"),
+    text("status"),
+    set("tags"),
+    map("config"),
+    map("depot"),
+    text("agentversion"),
+    time("seen"),
     { ...text("secret"), type: "text", sealed: true },
     // Members of `config` that are secrets: name to sealed text.
     { ...map("credentials"), sealed: true },
@@ -37,7 +50,15 @@ export const HOST_SPEC: ClassSpec = {
 export const COMMAND_SPEC: ClassSpec = {
   path: COMMAND_CLASS,
   kind: "record",
-  columns: [text("command"), text("host"), text("state"), number("code"), { name: "message", type: "text" }, time("started"), time("ended")],
+  columns: [
+    text("command"),
+    text("host"),
+    text("state"),
+    number("code"),
+    { name: "message", type: "text" },
+    time("started"),
+    time("ended"),
+  ],
   indexes: ["command", "host"],
   options: { ttlSeconds: TTL_SECONDS },
 };
@@ -46,7 +67,13 @@ export const COMMAND_SPEC: ClassSpec = {
 export const OUTPUT_SPEC: ClassSpec = {
   path: OUTPUT_CLASS,
   kind: "record",
-  columns: [text("command"), text("host"), { name: "stderr", type: "boolean" }, { name: "offset", type: "bigint" }, { name: "data", type: "blob" }],
+  columns: [
+    text("command"),
+    text("host"),
+    { name: "stderr", type: "boolean" },
+    { name: "offset", type: "bigint" },
+    { name: "data", type: "blob" },
+  ],
   indexes: ["command", "host"],
   options: { ttlSeconds: TTL_SECONDS },
 };
@@ -136,7 +163,9 @@ function textsOf(value: Value | undefined): readonly string[] {
 
 function mapOf(value: Value | undefined): Readonly<Record<string, string>> {
   if (value === null || typeof value !== "object" || Array.isArray(value)) return {};
-  return Object.fromEntries(Object.entries(value).filter((entry): entry is [string, string] => typeof entry[1] === "string"));
+  return Object.fromEntries(
+    Object.entries(value).filter((entry): entry is [string, string] => typeof entry[1] === "string"),
+  );
 }
 
 const HOST_NAME = /^[\p{L}\p{N}_][\p{L}\p{N}._-]{0,254}$/u;
@@ -144,5 +173,8 @@ const HOST_NAME = /^[\p{L}\p{N}_][\p{L}\p{N}._-]{0,254}$/u;
 /** `AppError("invalid")` for what cannot be a host's name. */
 export function checkHostName(host: string): string {
   if (HOST_NAME.test(host) && Buffer.byteLength(host) <= 255) return host;
-  throw new AppError("invalid", `${JSON.stringify(host.slice(0, 100))} is no host name: letters, digits, dots, dashes and underscores, at most 255 bytes.`);
+  throw new AppError(
+    "invalid",
+    `${JSON.stringify(host.slice(0, 100))} is no host name: letters, digits, dots, dashes and underscores, at most 255 bytes.`,
+  );
 }

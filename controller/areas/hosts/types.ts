@@ -1,4 +1,12 @@
-import type { AgentFrame, Command, CommandOutput, CommandResult, CommandState, ControllerFrame, Entry } from "../../../proto/gen/agent/v1/agent.ts";
+import type {
+  AgentFrame,
+  Command,
+  CommandOutput,
+  CommandResult,
+  CommandState,
+  ControllerFrame,
+  Entry,
+} from "../../../proto/gen/agent/v1/agent.ts";
 import type { Principal } from "../permissions/index.ts";
 
 /** How every target of every action ends, exactly once, by its deadline. */
@@ -17,9 +25,20 @@ export interface CommandOutcome {
 
 /** One piece of work for one host, the same for both transports. */
 export type HostCommand =
-  | { readonly kind: "exec"; readonly line: string; readonly environment?: Readonly<Record<string, string>>; readonly depot?: string }
+  | {
+      readonly kind: "exec";
+      readonly line: string;
+      readonly environment?: Readonly<Record<string, string>>;
+      readonly depot?: string;
+    }
   | ({ readonly kind: "deploy" } & DepotToDeploy)
-  | { readonly kind: "undeploy"; readonly name: string; readonly version: string; readonly command?: string; readonly remotePath?: string };
+  | {
+      readonly kind: "undeploy";
+      readonly name: string;
+      readonly version: string;
+      readonly command?: string;
+      readonly remotePath?: string;
+    };
 
 export interface DepotToDeploy {
   readonly name: string;
@@ -68,7 +87,10 @@ export interface Target {
 
 /** What a host's agent is to do, given by the area that owns policies. */
 export interface DesiredStateSource {
-  desired(tenant: string, host: string): Promise<{ readonly revision: number; readonly policies: readonly DesiredPolicy[] }>;
+  desired(
+    tenant: string,
+    host: string,
+  ): Promise<{ readonly revision: number; readonly policies: readonly DesiredPolicy[] }>;
 }
 
 export interface DesiredPolicy {
@@ -164,6 +186,13 @@ export interface Hosts {
   refresh(tenant: string, hosts: readonly string[]): void;
   exists(principal: Principal, host: string): Promise<boolean>;
   /** Notes a depot version on the host record (`depot` map), or takes it off. */
-  noteDepot(principal: Principal, host: string, depot: { readonly name: string; readonly version: string }, present: boolean): Promise<void>;
-  onPresence(listener: (event: { readonly tenant: string; readonly host: string; readonly online: boolean }) => void): () => void;
+  noteDepot(
+    principal: Principal,
+    host: string,
+    depot: { readonly name: string; readonly version: string },
+    present: boolean,
+  ): Promise<void>;
+  onPresence(
+    listener: (event: { readonly tenant: string; readonly host: string; readonly online: boolean }) => void,
+  ): () => void;
 }

@@ -20,7 +20,8 @@ export function nextBatch(entries: readonly Entry[], mark: Mark): readonly Entry
   const rules = new Set<string>();
   const batch: Entry[] = [];
   for (const entry of entries) {
-    if (entry.sequence !== first + batch.length || entry.sequence > edge || batch.length === INGEST_BATCH_MAX_ENTRIES) break;
+    if (entry.sequence !== first + batch.length || entry.sequence > edge || batch.length === INGEST_BATCH_MAX_ENTRIES)
+      break;
     const key = ruleKey(entry);
     if (key !== undefined) rules.add(key);
     if (rules.size > INGEST_RULES_PER_BATCH_MAX) break;

@@ -49,11 +49,19 @@ export class HeldStream {
   }
 
   /** Nothing of these entries may be stored before this resolves. */
-  async begin(batch: { readonly first: number; readonly last: number; readonly rules: Readonly<Record<string, PinnedRule>> }): Promise<BegunBatch> {
+  async begin(batch: {
+    readonly first: number;
+    readonly last: number;
+    readonly rules: Readonly<Record<string, PinnedRule>>;
+  }): Promise<BegunBatch> {
     // Above what this controller writes by itself in the same millisecond.
     const writeUs = Math.max((Math.floor(this.#with.nowMs()) + 1) * 1_000, this.mark.nextWriteUs);
     const begun = { ...batch, writeUs };
-    await this.#save({ ...this.mark, begun, nextWriteUs: writeUs + (batch.last - batch.first + 1) * INGEST_WRITE_SPAN_US });
+    await this.#save({
+      ...this.mark,
+      begun,
+      nextWriteUs: writeUs + (batch.last - batch.first + 1) * INGEST_WRITE_SPAN_US,
+    });
     return begun;
   }
 

@@ -43,7 +43,8 @@ function pausable() {
   return { controller: world.controller({ objects }), asleep, wake };
 }
 
-const namesIn = async (path: string, prefix: string) => (await world.rows(path)).map((row) => String(row["name"])).filter((name) => name.startsWith(prefix));
+const namesIn = async (path: string, prefix: string) =>
+  (await world.rows(path)).map((row) => String(row["name"])).filter((name) => name.startsWith(prefix));
 
 test("who wakes after another went on writes the very rows that were written meanwhile, though the rule was edited, and acknowledges nothing", async () => {
   const [source, key] = [newSource(), "/matrix/rules/edited"];
@@ -64,7 +65,10 @@ test("who wakes after another went on writes the very rows that were written mea
   expect(await b.acknowledged(source)).toBe(3);
 });
 
-test.each([["was removed", undefined, LINES], ["came to be", LINES, undefined]])("a rule that %s in between does not make a record and an error of one line", async (what, after, before) => {
+test.each([
+  ["was removed", undefined, LINES],
+  ["came to be", LINES, undefined],
+])("a rule that %s in between does not make a record and an error of one line", async (what, after, before) => {
   const [source, key, name] = [newSource(), `/matrix/rules/${what.replace(" ", "-")}`, what.slice(0, 3)];
   if (before !== undefined) await world.rules.put(ADMIN, key, before);
   const a = pausable();
@@ -103,7 +107,12 @@ test("a second session of a stream on the same controller ends the first one", a
   expect(await a.controller.acknowledged(source)).toBe(0);
   a.wake();
   await expect(first).rejects.toMatchObject({ code: "conflict" });
-  expect(await a.controller.accept(source, [1, 2].map((sequence) => recordsEntry(sequence, [`two${sequence},1`], key)))).toBe(2);
+  expect(
+    await a.controller.accept(
+      source,
+      [1, 2].map((sequence) => recordsEntry(sequence, [`two${sequence},1`], key)),
+    ),
+  ).toBe(2);
   expect(await namesIn("/matrix/line", "two")).toEqual(["two1", "two2"]);
 });
 
@@ -127,10 +136,22 @@ test(`every line is stored once and keyed objects end as the last line says, who
   console.log(`histories of one stream: seeds from ${base} (ODP_TEST_SEED=<seed> begins with that one)`);
   const seeds = [...KEPT_SEEDS, ...Array.from({ length: HISTORIES }, (_, at) => base + at)];
   const histories = await mapLimited(seeds, SIDE_BY_SIDE, (seed) => new History(seed).run());
-  const found = { line: await counted("/matrix/line"), other: await counted("/matrix/other"), errors: await errorsByFirst(), keyed: await values("/matrix/keyed") };
+  const found = {
+    line: await counted("/matrix/line"),
+    other: await counted("/matrix/other"),
+    errors: await errorsByFirst(),
+    keyed: await values("/matrix/keyed"),
+  };
   for (const history of histories) history.check(found);
   const total = (pick: (history: History) => number) => histories.reduce((sum, history) => sum + pick(history), 0);
-  const evidence = { engine: onCluster ? "cluster" : "embedded", histories: histories.length, seeds: `${base} to ${base + HISTORIES - 1}`, lines: total((one) => one.lines), sessions: total((one) => one.sessions), takenOver: total((one) => one.conflicts) };
+  const evidence = {
+    engine: onCluster ? "cluster" : "embedded",
+    histories: histories.length,
+    seeds: `${base} to ${base + HISTORIES - 1}`,
+    lines: total((one) => one.lines),
+    sessions: total((one) => one.sessions),
+    takenOver: total((one) => one.conflicts),
+  };
   expect(evidence.takenOver).toBeGreaterThan(0);
   prove("ingest-one-holder", evidence);
 }, 240_000);
@@ -201,12 +222,16 @@ class History {
 
   check(found: Found): void {
     for (const { sequence, body } of this.#entries) {
-      const records = body?.$case === "records" ? body.value.records.map((line) => line.toString().split(",")[0] ?? "") : [];
+      const records =
+        body?.$case === "records" ? body.value.records.map((line) => line.toString().split(",")[0] ?? "") : [];
       if (this.#isKeyed(sequence)) continue;
       const [first = ""] = records;
       const stored = records.map((name) => (found.line.get(name) ?? 0) + (found.other.get(name) ?? 0));
       const errors = found.errors.get(first) ?? 0;
-      const once = errors === 0 ? stored.every((count) => count === 1) : errors === records.length && stored.every((count) => count === 0);
+      const once =
+        errors === 0
+          ? stored.every((count) => count === 1)
+          : errors === records.length && stored.every((count) => count === 0);
       expect(once, `seed ${this.#seed}, entry ${sequence}: stored ${stored.join(" ")}, as errors ${errors}`).toBe(true);
     }
     const keyed = this.#entries.filter(({ sequence }) => this.#isKeyed(sequence)).at(-1);
@@ -220,7 +245,8 @@ class History {
       const ingest = this.#controllers[this.#upTo(3)];
       if (ingest) this.#turns.begin(() => this.#session(ingest, mine));
       const patience = 2 + this.#upTo(12);
-      for (let turns = 0; turns < patience && !this.#done && this.#current === mine; turns++) await this.#turns.turn(() => Promise.resolve());
+      for (let turns = 0; turns < patience && !this.#done && this.#current === mine; turns++)
+        await this.#turns.turn(() => Promise.resolve());
     }
   }
 
@@ -246,7 +272,9 @@ class History {
       const pause = 3 + this.#upTo(10);
       for (let turns = 0; turns < pause; turns++) await this.#turns.turn(() => Promise.resolve());
       const text = edits[this.#upTo(edits.length)];
-      await (text === undefined ? world.rules.remove(ADMIN, this.#rule).catch(() => undefined) : world.rules.put(ADMIN, this.#rule, text));
+      await (text === undefined
+        ? world.rules.remove(ADMIN, this.#rule).catch(() => undefined)
+        : world.rules.put(ADMIN, this.#rule, text));
     }
   }
 
@@ -257,7 +285,13 @@ class History {
       tenant: async (name) => {
         const store = await world.engine.tenant(name);
         const { kv } = store;
-        return { ...store, kv: Object.assign(Object.create(kv) as typeof kv, { get: (key: string) => call(() => kv.get(key)), put: (...put: Parameters<typeof kv.put>) => call(() => kv.put(...put)) }) };
+        return {
+          ...store,
+          kv: Object.assign(Object.create(kv) as typeof kv, {
+            get: (key: string) => call(() => kv.get(key)),
+            put: (...put: Parameters<typeof kv.put>) => call(() => kv.put(...put)),
+          }),
+        };
       },
     };
   }
@@ -275,7 +309,8 @@ class History {
   }
 
   #entry(sequence: number): Entry {
-    if (this.#isKeyed(sequence)) return recordsEntry(sequence, [`k${this.#seed},0`, `k${this.#seed},${sequence}`], this.#keyedRule);
+    if (this.#isKeyed(sequence))
+      return recordsEntry(sequence, [`k${this.#seed},0`, `k${this.#seed},${sequence}`], this.#keyedRule);
     const lines = Array.from({ length: 1 + this.#upTo(3) }, (_, at) => `s${this.#seed}-${sequence}-${at},${at}`);
     this.lines += lines.length;
     return recordsEntry(sequence, lines, this.#rule);

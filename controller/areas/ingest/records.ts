@@ -60,7 +60,8 @@ export class RecordWriter {
     let parsed = 0;
     for (const entry of batch.entries) {
       this.#collect(entry, work);
-      for (const [path, records] of rows.take(CHANGE_BATCH_MAX)) await storing.begin(() => this.#ingest(path, records, work));
+      for (const [path, records] of rows.take(CHANGE_BATCH_MAX))
+        await storing.begin(() => this.#ingest(path, records, work));
       parsed += entry.body?.$case === "records" ? entry.body.value.records.length : 0;
       if (parsed < CHANGE_BATCH_MAX) continue;
       // Others get their turn.
@@ -79,15 +80,33 @@ export class RecordWriter {
         break;
       case "run": {
         const { policy, scheduledMs, state, code, message, startedMs, endedMs, records } = entry.body.value;
-        const values = { policy, host, scheduled: scheduledMs, state, code, message, started: startedMs, ended: endedMs, records };
+        const values = {
+          policy,
+          host,
+          scheduled: scheduledMs,
+          state,
+          code,
+          message,
+          started: startedMs,
+          ended: endedMs,
+          records,
+        };
         // Not the place in the stream but what is run when is the identity: one run, one record.
-        rows.add(`${ospace}${this.#classes.runs}`, { values, timeMs: scheduledMs, identity: `run/${host}/${policy}/${scheduledMs}` });
+        rows.add(`${ospace}${this.#classes.runs}`, {
+          values,
+          timeMs: scheduledMs,
+          identity: `run/${host}/${policy}/${scheduledMs}`,
+        });
         break;
       }
       case "gap": {
         const { fromMs, toMs, ...gap } = entry.body.value;
         const values = { ...gap, host, stime: fromMs, etime: toMs };
-        rows.add(`${ospace}${this.#classes.gaps}`, { values, timeMs: entry.timeMs, identity: identityOf(batch, entry, 0) });
+        rows.add(`${ospace}${this.#classes.gaps}`, {
+          values,
+          timeMs: entry.timeMs,
+          identity: identityOf(batch, entry, 0),
+        });
         break;
       }
       default:
@@ -95,21 +114,33 @@ export class RecordWriter {
     }
   }
 
-  #collectRecords(entry: Entry, records: Records, { batch, rows, faults }: Pick<Work, "batch" | "rows" | "faults">): void {
-    const rule = batch.rules.get(records.rule) ?? new AppError("invalid", `The policy ${records.policy} names no rule.`);
-    const raw = records.records.map((bytes): RawRecord => ({
-      text: this.#decoder.decode(bytes),
-      timeMs: entry.timeMs,
-      host: batch.source.host,
-      source: records.source,
-      groups: records.groups,
-    }));
+  #collectRecords(
+    entry: Entry,
+    records: Records,
+    { batch, rows, faults }: Pick<Work, "batch" | "rows" | "faults">,
+  ): void {
+    const rule =
+      batch.rules.get(records.rule) ?? new AppError("invalid", `The policy ${records.policy} names no rule.`);
+    const raw = records.records.map(
+      (bytes): RawRecord => ({
+        text: this.#decoder.decode(bytes),
+        timeMs: entry.timeMs,
+        host: batch.source.host,
+        source: records.source,
+        groups: records.groups,
+      }),
+    );
     if (rule instanceof AppError) return faults.whole({ entry, records, error: rule.message, raw });
     const identity = entryIdentity(batch, entry);
     const { timeMs } = entry;
     for (const parsed of rule.parse(raw)) {
       const { ordinal } = parsed;
-      if (parsed.ok) rows.add(rule.class, { values: parsed.values, timeMs, identity, ordinal, ...writeTime(batch, entry, ordinal) }, records);
+      if (parsed.ok)
+        rows.add(
+          rule.class,
+          { values: parsed.values, timeMs, identity, ordinal, ...writeTime(batch, entry, ordinal) },
+          records,
+        );
       else faults.one({ entry, records, error: parsed.error, raw: raw[ordinal]?.text ?? "", ordinal });
     }
   }
@@ -117,7 +148,11 @@ export class RecordWriter {
   /** One bad value must not keep its neighbours out: halves are tried until the bad ones stand alone. */
   async #ingest(path: string, rows: readonly Placed[], context: Pick<Work, "batch" | "faults">): Promise<void> {
     try {
-      await this.#objects.ingest(context.batch.principal, path, rows.map(({ record }) => record));
+      await this.#objects.ingest(
+        context.batch.principal,
+        path,
+        rows.map(({ record }) => record),
+      );
     } catch (error) {
       if (!isAppError(error, "invalid", "too_large", "not_found")) throw error;
       const half = rows.length >> 1;
@@ -130,7 +165,8 @@ export class RecordWriter {
 
   async #writeFaults(batch: Batch, faults: Faults): Promise<void> {
     const records = faults.records();
-    if (records.length > 0) await this.#objects.ingest(batch.principal, `${batch.principal.ospace}${RULE_LOG_CLASS.path}`, records);
+    if (records.length > 0)
+      await this.#objects.ingest(batch.principal, `${batch.principal.ospace}${RULE_LOG_CLASS.path}`, records);
   }
 }
 
@@ -162,7 +198,8 @@ class RowsByClass {
     for (const [path, rows] of this.#rows) {
       if (rows.length < atLeast) continue;
       this.#rows.delete(path);
-      for (let from = 0; from < rows.length; from += CHANGE_BATCH_MAX) yield [path, rows.slice(from, from + CHANGE_BATCH_MAX)];
+      for (let from = 0; from < rows.length; from += CHANGE_BATCH_MAX)
+        yield [path, rows.slice(from, from + CHANGE_BATCH_MAX)];
     }
   }
 }
@@ -193,7 +230,12 @@ class Faults {
     this.#entry = fault.entry;
     this.#kept += 1;
     if (this.#kept > INGEST_ERRORS_KEPT_PER_ENTRY) this.#countMore(fault);
-    else this.#push(fault, { raw: kept(raw), count: 1, identity: `fault/${identityOf(this.#batch, fault.entry, ordinal)}` });
+    else
+      this.#push(fault, {
+        raw: kept(raw),
+        count: 1,
+        identity: `fault/${identityOf(this.#batch, fault.entry, ordinal)}`,
+      });
   }
 
   /** All records of an entry, for a rule that cannot be used. */
@@ -204,7 +246,11 @@ class Faults {
 
   /** A row the object database did not take. */
   refused({ record, from }: Placed, error: string): void {
-    const values = { ...rowOf({ records: from ?? NO_RECORDS, error }, this.#batch), raw: kept(JSON.stringify(record.values)), count: 1 };
+    const values = {
+      ...rowOf({ records: from ?? NO_RECORDS, error }, this.#batch),
+      raw: kept(JSON.stringify(record.values)),
+      count: 1,
+    };
     const identity = record.ordinal === undefined ? record.identity : `${record.identity}/${record.ordinal}`;
     this.#records.push({ values, timeMs: record.timeMs, identity: `fault/${identity}` });
   }
@@ -224,7 +270,10 @@ class Faults {
     else this.#more.set(fault.entry, { fault, count: 1 });
   }
 
-  #push(fault: Fault, { identity, ...extra }: { readonly raw: string; readonly count: number; readonly identity: string }): void {
+  #push(
+    fault: Fault,
+    { identity, ...extra }: { readonly raw: string; readonly count: number; readonly identity: string },
+  ): void {
     this.#records.push({ values: { ...rowOf(fault, this.#batch), ...extra }, timeMs: fault.entry.timeMs, identity });
   }
 }
@@ -243,7 +292,16 @@ function rowOf({ records, error }: { records: Pick<Records, "rule" | "source">; 
 function missingEntries({ source, entries, missing }: Batch): NewRecord {
   const first = entries[0];
   const timeMs = first?.timeMs ?? 0;
-  const values = { host: source.host, policy: "", source: source.streamId, reason: "lost", unit: "entries", count: missing, stime: timeMs, etime: timeMs };
+  const values = {
+    host: source.host,
+    policy: "",
+    source: source.streamId,
+    reason: "lost",
+    unit: "entries",
+    count: missing,
+    stime: timeMs,
+    etime: timeMs,
+  };
   return { values, timeMs, identity: `missing/${source.streamId}/${first?.sequence ?? 0}` };
 }
 

@@ -34,7 +34,10 @@ afterEach(async () => {
 
 async function prepared(): Promise<IngestService> {
   const ingest = newIngest(objects);
-  const columns = [{ name: "name", type: "varchar" }, { name: "n", type: "int" }] as const;
+  const columns = [
+    { name: "name", type: "varchar" },
+    { name: "n", type: "int" },
+  ] as const;
   await objects.createClass(ADMIN, { path: "/matrix/line", kind: "record", columns });
   await objects.createClass(ADMIN, { path: "/matrix/keyed", columns, keys: ["name"] });
   await rules.put(ADMIN, KEY, "--class=/matrix/line\n--parser=csv\n--fields=name,n\n");
@@ -43,9 +46,19 @@ async function prepared(): Promise<IngestService> {
 
 /** A controller's view of the same stores: a second one stands for the controller after a restart. */
 function newIngest(over: Objects): IngestService {
-  const records = new RecordWriter({ objects: over, classes: { runs: "/system/policyrun", gaps: "/system/policygap" } });
+  const records = new RecordWriter({
+    objects: over,
+    classes: { runs: "/system/policyrun", gaps: "/system/policygap" },
+  });
   const commands = { accept: () => Promise.resolve() };
-  return new IngestService({ stores: engine, runtime: RUNTIME, rules, records, commands, ospaceOf: (tenant) => Promise.resolve(`/${tenant}`) });
+  return new IngestService({
+    stores: engine,
+    runtime: RUNTIME,
+    rules,
+    records,
+    commands,
+    ospaceOf: (tenant) => Promise.resolve(`/${tenant}`),
+  });
 }
 
 function entry(sequence: number, lines: readonly string[], rule = KEY): Entry {
@@ -54,7 +67,8 @@ function entry(sequence: number, lines: readonly string[], rule = KEY): Entry {
 
 async function rowsOf(path: string): Promise<readonly Record<string, unknown>[]> {
   const rows: Record<string, unknown>[] = [];
-  for await (const page of objects.read(ADMIN, { class: path, subtree: false })) rows.push(...page.map((row) => row.values));
+  for await (const page of objects.read(ADMIN, { class: path, subtree: false }))
+    rows.push(...page.map((row) => row.values));
   return rows.sort((a, b) => String(a["name"]).localeCompare(String(b["name"])));
 }
 
@@ -64,7 +78,11 @@ describe("ingest", () => {
     expect(await ingest.acknowledged(SOURCE)).toBe(0);
     expect(await ingest.accept(SOURCE, [entry(1, ["a,1", "b,2"]), entry(2, ["c,3"])])).toBe(2);
     expect(await ingest.acknowledged(SOURCE)).toBe(2);
-    expect(await rowsOf("/matrix/line")).toEqual([{ name: "a", n: 1 }, { name: "b", n: 2 }, { name: "c", n: 3 }]);
+    expect(await rowsOf("/matrix/line")).toEqual([
+      { name: "a", n: 1 },
+      { name: "b", n: 2 },
+      { name: "c", n: 3 },
+    ]);
   });
 
   it("makes the same rows again when a batch comes again, whole or cut elsewhere", async () => {
@@ -90,7 +108,11 @@ describe("ingest", () => {
     const restarted = newIngest(unregistered(objects));
     await restarted.acknowledged(SOURCE);
     await restarted.accept(SOURCE, [entry(2, ["b,2"]), entry(3, ["3,c"])]);
-    expect(await rowsOf("/matrix/line")).toEqual([{ name: "a", n: 1 }, { name: "b", n: 2 }, { name: "c", n: 3 }]);
+    expect(await rowsOf("/matrix/line")).toEqual([
+      { name: "a", n: 1 },
+      { name: "b", n: 2 },
+      { name: "c", n: 3 },
+    ]);
   });
 
   it("upserts objects of a class with keys", async () => {
@@ -98,7 +120,10 @@ describe("ingest", () => {
     await rules.put(ADMIN, KEY, "--class=/matrix/keyed\n--parser=csv\n--fields=name,n\n");
     await ingest.acknowledged(SOURCE);
     await ingest.accept(SOURCE, [entry(1, ["a,1", "b,2"]), entry(2, ["a,3"])]);
-    expect(await rowsOf("/matrix/keyed")).toEqual([{ name: "a", n: 3 }, { name: "b", n: 2 }]);
+    expect(await rowsOf("/matrix/keyed")).toEqual([
+      { name: "a", n: 3 },
+      { name: "b", n: 2 },
+    ]);
   });
 
   it("keeps what cannot be parsed or stored as error records, and all of its neighbours", async () => {
@@ -106,27 +131,46 @@ describe("ingest", () => {
     await ingest.acknowledged(SOURCE);
     const bad = Array.from({ length: 30 }, (_, index) => `x${index},1,too,many`);
     await ingest.accept(SOURCE, [entry(1, ["a,1", "b,not a number", "c,3", ...bad, ""])]);
-    expect(await rowsOf("/matrix/line")).toEqual([{ name: "a", n: 1 }, { name: "c", n: 3 }]);
+    expect(await rowsOf("/matrix/line")).toEqual([
+      { name: "a", n: 1 },
+      { name: "c", n: 3 },
+    ]);
     const log = await rowsOf("/matrix/consolelog/rule");
     expect(log.reduce((sum, row) => sum + Number(row["count"]), 0)).toBe(31);
-    expect(log).toContainEqual(expect.objectContaining({ name: KEY, host: "web-1", source: "/var/log/a", raw: "x0,1,too,many", count: 1 }));
+    expect(log).toContainEqual(
+      expect.objectContaining({ name: KEY, host: "web-1", source: "/var/log/a", raw: "x0,1,too,many", count: 1 }),
+    );
   });
 
   it("goes on when a rule cannot be used, and says so with the number of records", async () => {
     const ingest = await prepared();
     await ingest.acknowledged(SOURCE);
     expect(await ingest.accept(SOURCE, [entry(1, ["a,1", "b,2"], "/matrix/rules/gone"), entry(2, ["c,3"])])).toBe(2);
-    expect(await rowsOf("/matrix/consolelog/rule")).toMatchObject([{ name: "/matrix/rules/gone", count: 2, msg: "There is no rule /matrix/rules/gone." }]);
+    expect(await rowsOf("/matrix/consolelog/rule")).toMatchObject([
+      { name: "/matrix/rules/gone", count: 2, msg: "There is no rule /matrix/rules/gone." },
+    ]);
     expect(await rowsOf("/matrix/line")).toHaveLength(1);
   });
 
   it("counts a run once, in whatever stream it is told", async () => {
     const ingest = await prepared();
-    const run = { policy: "tick", policyRevision: 1, scheduledMs: BASE_MS, state: "ok", code: 0, message: "", startedMs: 1, endedMs: 2, records: 3 };
+    const run = {
+      policy: "tick",
+      policyRevision: 1,
+      scheduledMs: BASE_MS,
+      state: "ok",
+      code: 0,
+      message: "",
+      startedMs: 1,
+      endedMs: 2,
+      records: 3,
+    };
     const told: Entry = { sequence: 1, timeMs: BASE_MS + 500, traceparent: "", body: { $case: "run", value: run } };
     await ingest.accept(SOURCE, [told]);
     await ingest.accept({ ...SOURCE, streamId: "stream-0002" }, [{ ...told, timeMs: BASE_MS + 900 }]);
-    expect(await rowsOf("/matrix/system/policyrun")).toMatchObject([{ policy: "tick", host: "web-1", state: "ok", records: 3 }]);
+    expect(await rowsOf("/matrix/system/policyrun")).toMatchObject([
+      { policy: "tick", host: "web-1", state: "ok", records: 3 },
+    ]);
   });
 
   it("never passes over a hole in the sequence in silence", async () => {
@@ -134,41 +178,62 @@ describe("ingest", () => {
     await ingest.accept(SOURCE, [entry(1, ["a,1"])]);
     await ingest.accept(SOURCE, [entry(5, ["b,2"])]);
     expect(await rowsOf("/matrix/system/policygap")).toMatchObject([{ reason: "lost", unit: "entries", count: 3 }]);
-    await expect(ingest.accept(SOURCE, [entry(7, ["c,3"]), entry(6, ["d,4"])])).rejects.toThrow("Entry 6 comes after 7.");
+    await expect(ingest.accept(SOURCE, [entry(7, ["c,3"]), entry(6, ["d,4"])])).rejects.toThrow(
+      "Entry 6 comes after 7.",
+    );
   });
 
-  it.each([1, 2, 3])("stores each record once on a store that fails and loses answers, when the agent repeats what is not acknowledged (seed %i)", async (seed) => {
-    await using nasty = await openTestEngine({ faultySeed: seed });
-    const over = new ObjectService({ stores: nasty, runtime: { ...testRuntime(realClock), random: seededRandom(seed) } });
-    for (const definition of [RUNS, GAPS]) over.registerSystemClass(definition);
-    const records = new RecordWriter({ objects: over, classes: { runs: RUNS.path, gaps: GAPS.path } });
-    const texts = new RuleService({ stores: nasty, objects: over });
-    const columns = [{ name: "name", type: "varchar" }, { name: "n", type: "int" }] as const;
-    await over.createClass(ADMIN, { path: "/matrix/line", kind: "record", columns }, { ifNotExists: true });
-    await again(() => texts.put(ADMIN, KEY, "--class=/matrix/line\n--parser=csv\n--fields=name,n\n"));
-    const controller = () => new IngestService({ stores: nasty, runtime: RUNTIME, rules: texts, records, commands: { accept: () => Promise.resolve() }, ospaceOf: () => Promise.resolve("/matrix") });
-    const entries = Array.from({ length: 120 }, (_, at) => entry(at + 1, [`a${at},${at}`, `b${at},${at}`]));
-    let failures = 0;
-    for (let ingest = controller(), done = 0; done < entries.length; ) {
-      try {
-        done = await ingest.accept(SOURCE, entries.slice(done, done + 3));
-      } catch {
-        failures++;
-        // Every other time it is another controller that goes on.
-        if (failures % 2 === 0) ingest = controller();
-        done = await again(() => ingest.acknowledged(SOURCE));
+  it.each([1, 2, 3])(
+    "stores each record once on a store that fails and loses answers, when the agent repeats what is not acknowledged (seed %i)",
+    async (seed) => {
+      await using nasty = await openTestEngine({ faultySeed: seed });
+      const over = new ObjectService({
+        stores: nasty,
+        runtime: { ...testRuntime(realClock), random: seededRandom(seed) },
+      });
+      for (const definition of [RUNS, GAPS]) over.registerSystemClass(definition);
+      const records = new RecordWriter({ objects: over, classes: { runs: RUNS.path, gaps: GAPS.path } });
+      const texts = new RuleService({ stores: nasty, objects: over });
+      const columns = [
+        { name: "name", type: "varchar" },
+        { name: "n", type: "int" },
+      ] as const;
+      await over.createClass(ADMIN, { path: "/matrix/line", kind: "record", columns }, { ifNotExists: true });
+      await again(() => texts.put(ADMIN, KEY, "--class=/matrix/line\n--parser=csv\n--fields=name,n\n"));
+      const controller = () =>
+        new IngestService({
+          stores: nasty,
+          runtime: RUNTIME,
+          rules: texts,
+          records,
+          commands: { accept: () => Promise.resolve() },
+          ospaceOf: () => Promise.resolve("/matrix"),
+        });
+      const entries = Array.from({ length: 120 }, (_, at) => entry(at + 1, [`a${at},${at}`, `b${at},${at}`]));
+      let failures = 0;
+      for (let ingest = controller(), done = 0; done < entries.length; ) {
+        try {
+          done = await ingest.accept(SOURCE, entries.slice(done, done + 3));
+        } catch {
+          failures++;
+          // Every other time it is another controller that goes on.
+          if (failures % 2 === 0) ingest = controller();
+          done = await again(() => ingest.acknowledged(SOURCE));
+        }
       }
-    }
-    // In forty batches some fail, whatever the seed.
-    expect(failures).toBeGreaterThan(0);
-    const rows: unknown[] = [];
-    for await (const page of over.read(ADMIN, { class: "/matrix/line", subtree: false })) rows.push(...page.map((row) => row.values["name"]));
-    expect(rows.sort()).toEqual(entries.flatMap((_, at) => [`a${at}`, `b${at}`]).sort());
-    const gaps: unknown[] = [];
-    for await (const page of over.read(ADMIN, { class: "/matrix/system/policygap", subtree: false })) gaps.push(...page);
-    expect(gaps).toEqual([]);
-    await over.close();
-  });
+      // In forty batches some fail, whatever the seed.
+      expect(failures).toBeGreaterThan(0);
+      const rows: unknown[] = [];
+      for await (const page of over.read(ADMIN, { class: "/matrix/line", subtree: false }))
+        rows.push(...page.map((row) => row.values["name"]));
+      expect(rows.sort()).toEqual(entries.flatMap((_, at) => [`a${at}`, `b${at}`]).sort());
+      const gaps: unknown[] = [];
+      for await (const page of over.read(ADMIN, { class: "/matrix/system/policygap", subtree: false }))
+        gaps.push(...page);
+      expect(gaps).toEqual([]);
+      await over.close();
+    },
+  );
 
   it("gives a stream to the host that began it only", async () => {
     const ingest = await prepared();
@@ -185,12 +250,17 @@ describe("ingest", () => {
 
 /** The classes are registered once; a second controller in the same process brings no second registration. */
 function unregistered(over: ObjectService): Objects {
-  return new Proxy(over, { get: (target, name) => (name === "registerSystemClass" ? () => undefined : bound(target, name)) });
+  return new Proxy(over, {
+    get: (target, name) => (name === "registerSystemClass" ? () => undefined : bound(target, name)),
+  });
 }
 
 /** Takes no rows. */
 function failing(): Objects {
-  return { registerSystemClass: () => undefined, ingest: () => Promise.reject(new AppError("unavailable", "away")) } as unknown as Objects;
+  return {
+    registerSystemClass: () => undefined,
+    ingest: () => Promise.reject(new AppError("unavailable", "away")),
+  } as unknown as Objects;
 }
 
 function bound(target: ObjectService, name: string | symbol): unknown {

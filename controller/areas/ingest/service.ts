@@ -1,5 +1,9 @@
 import { AppError } from "../../../common/errors.ts";
-import { INGEST_FAULT_MAX_CHARACTERS, INGEST_STREAMS_KNOWN_MAX, RULE_CACHE_MAX_ENTRIES } from "../../../common/limits.ts";
+import {
+  INGEST_FAULT_MAX_CHARACTERS,
+  INGEST_STREAMS_KNOWN_MAX,
+  RULE_CACHE_MAX_ENTRIES,
+} from "../../../common/limits.ts";
 import type { Entry } from "../../../proto/gen/agent/v1/agent.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
@@ -102,7 +106,10 @@ export class IngestService implements EntrySink {
     // Entries without a rule make the same rows at all times.
     if (rules.size === 0) return { rules };
     const known = earlier && [...rules.keys()].every((key) => earlier.rules[key]);
-    return { rules, begun: known ? earlier : await held.begin({ first, last: Math.max(last, earlier?.last ?? 0), rules: pins }) };
+    return {
+      rules,
+      begun: known ? earlier : await held.begin({ first, last: Math.max(last, earlier?.last ?? 0), rules: pins }),
+    };
   }
 
   async #pinned(principal: Principal, key: string, pinned: PinnedRule): Promise<Rule | AppError> {

@@ -78,6 +78,7 @@ async function repeated(write: () => Promise<KvWriteResult>): Promise<KvWriteRes
 }
 
 function markKey(streamId: string): string {
-  if (!/^[A-Za-z0-9_-]{8,64}$/.test(streamId)) throw new AppError("invalid", "A stream id has 8 to 64 letters, digits, - and _.");
+  if (!/^[A-Za-z0-9_-]{8,64}$/.test(streamId))
+    throw new AppError("invalid", "A stream id has 8 to 64 letters, digits, - and _.");
   return `ingest/${streamId}`;
 }

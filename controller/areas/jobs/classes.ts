@@ -27,7 +27,19 @@ function definitionClass(jobs: JobOwner): SystemClass {
   return {
     path: JOB_DEFINITION_PATH,
     columns: [
-      ...columns("varchar", "fullname", "name", "dir", "group", "groupmode", "argenc", "schedule", "algorithm", "queue", "creator"),
+      ...columns(
+        "varchar",
+        "fullname",
+        "name",
+        "dir",
+        "group",
+        "groupmode",
+        "argenc",
+        "schedule",
+        "algorithm",
+        "queue",
+        "creator",
+      ),
       ...columns("text", "description", "begin", "end"),
       ...columns("int", "timeout", "limit", "enable"),
       { name: "system", type: "boolean" },

@@ -45,7 +45,10 @@ export class RunEndings {
   /** Decides that the run ended so, if nobody was faster, and puts on record what stands. */
   async end(run: VersionedRun, end: RunEnd): Promise<StandingEnd> {
     const { tenant } = run.open.order.principal;
-    const decided = await this.#store.decide(tenant, run, { ...end, message: end.message.slice(0, JOB_MESSAGE_MAX_CHARACTERS) });
+    const decided = await this.#store.decide(tenant, run, {
+      ...end,
+      message: end.message.slice(0, JOB_MESSAGE_MAX_CHARACTERS),
+    });
     if (decided) {
       await this.settle(decided.open);
       return standing(end, true);
@@ -72,17 +75,29 @@ export class RunEndings {
         await this.settle(now.open);
         return standing(now.open.end, now.open.owner === open.owner && now.open.attempt === open.attempt);
       }
-      if (clock.nowMs() >= untilMs) return { state: "expired", message: "Another controller took it over and has not said how it ended.", mine: false };
+      if (clock.nowMs() >= untilMs)
+        return {
+          state: "expired",
+          message: "Another controller took it over and has not said how it ended.",
+          mine: false,
+        };
       await wait(clock, JOB_FOLLOW_POLL_MS);
     }
   }
 
   async #recorded(open: OpenRun): Promise<StandingEnd> {
     // The row of the start is a no-op where there is one of the end; it names the object.
-    const [id = ""] = await this.#objects.insert(platformOf(open), pathOf(open), [startRow(open)], { atMs: open.startedMs });
+    const [id = ""] = await this.#objects.insert(platformOf(open), pathOf(open), [startRow(open)], {
+      atMs: open.startedMs,
+    });
     const [row] = await this.#objects.get(platformOf(open), [{ id, class: pathOf(open) }]);
     const { status, code, message } = row?.values ?? {};
-    return { state: status as FinalState, ...(typeof code === "number" ? { code } : {}), message: String(message ?? ""), mine: false };
+    return {
+      state: status as FinalState,
+      ...(typeof code === "number" ? { code } : {}),
+      message: String(message ?? ""),
+      mine: false,
+    };
   }
 }
 
@@ -102,11 +117,28 @@ function pathOf({ order }: OpenRun): string {
 
 function startRow({ runId, host, order, startedMs, deadlineMs }: OpenRun): Row {
   return {
-    runid: runId, host, sid: order.sid, name: order.name, dir: order.dir, source: order.principal.user, type: "job",
-    status: "running", cmds: [...order.commands], stime: startedMs, deadline: deadlineMs,
+    runid: runId,
+    host,
+    sid: order.sid,
+    name: order.name,
+    dir: order.dir,
+    source: order.principal.user,
+    type: "job",
+    status: "running",
+    cmds: [...order.commands],
+    stime: startedMs,
+    deadline: deadlineMs,
   };
 }
 
 function endRow({ state, code, message, out, err, outputSize, endedMs }: RunEnd): Row {
-  return { status: state, message, out, err, outputsize: outputSize, etime: endedMs, ...(code === undefined ? {} : { code }) };
+  return {
+    status: state,
+    message,
+    out,
+    err,
+    outputsize: outputSize,
+    etime: endedMs,
+    ...(code === undefined ? {} : { code }),
+  };
 }

@@ -11,19 +11,34 @@ afterAll(() => monitoring[Symbol.asyncDispose]());
 
 const call = (method: "GET" | "POST" | "DELETE", url: string, form?: string, session = admin) =>
   monitoring.http.call(session, {
-    method, url, ...(form === undefined ? {} : { payload: form, headers: { "content-type": "application/x-www-form-urlencoded" } }),
+    method,
+    url,
+    ...(form === undefined ? {} : { payload: form, headers: { "content-type": "application/x-www-form-urlencoded" } }),
   });
 const param = (members: object) => encodeURIComponent(JSON.stringify(members));
 const says = (text: string) => {
-  monitoring.hosts.behaviour = (_host, _command, { onOutput }) => (onOutput?.({ stderr: false, data: new TextEncoder().encode(text) }), {});
+  monitoring.hosts.behaviour = (_host, _command, { onOutput }) => (
+    onOutput?.({ stderr: false, data: new TextEncoder().encode(text) }), {}
+  );
 };
 
 test("a job is defined by a form as clients send it, listed, read and deleted under its whole name", async () => {
-  const form = "name=backup&dir=common%2Fx&exec=run&host[]=h1&host[]=h2&tag[]=a&schedule=cron+0%2F5+*+*+*+*&timeout=&enable=1&groupmode=parallel&begin=&end=&queue=undefined";
-  expect(await call("POST", "/job", form)).toMatchObject({ status: "ok", message: { fullname: "backup@common/x", exec: ["run"], host: ["h1", "h2"], timeout: 60 } });
-  expect(await call("GET", "/job")).toMatchObject({ message: [{ name: "backup" }, { name: "remote_command", system: true }] });
-  expect(await call("GET", "/job/backup@common/x")).toMatchObject({ status: "ok", message: { schedule: "cron 0/5 * * * *", tag: ["a"], queue: "" } });
-  expect(await monitoring.mql("select fullname, host from /matrix/jobs/jobdef where name='backup'")).toEqual([{ fullname: "backup@common/x", host: ["h1", "h2"] }]);
+  const form =
+    "name=backup&dir=common%2Fx&exec=run&host[]=h1&host[]=h2&tag[]=a&schedule=cron+0%2F5+*+*+*+*&timeout=&enable=1&groupmode=parallel&begin=&end=&queue=undefined";
+  expect(await call("POST", "/job", form)).toMatchObject({
+    status: "ok",
+    message: { fullname: "backup@common/x", exec: ["run"], host: ["h1", "h2"], timeout: 60 },
+  });
+  expect(await call("GET", "/job")).toMatchObject({
+    message: [{ name: "backup" }, { name: "remote_command", system: true }],
+  });
+  expect(await call("GET", "/job/backup@common/x")).toMatchObject({
+    status: "ok",
+    message: { schedule: "cron 0/5 * * * *", tag: ["a"], queue: "" },
+  });
+  expect(await monitoring.mql("select fullname, host from /matrix/jobs/jobdef where name='backup'")).toEqual([
+    { fullname: "backup@common/x", host: ["h1", "h2"] },
+  ]);
   expect(await call("DELETE", "/job/backup@common/x")).toMatchObject({ status: "ok" });
   expect(await call("GET", "/job/backup@common/x")).toMatchObject({ status: "error", code: "not_found" });
 });
@@ -31,39 +46,70 @@ test("a job is defined by a form as clients send it, listed, read and deleted un
 test("both ways to execute answer the output, and leave a row that MQL shows", async () => {
   says("hello\n");
   const members = param({ cmd: "echo hello", "HOST!": "h1", timeout: 5 });
-  for (const url of [`/job/exec/remote_command@system/common?param=${members}&receive_output=true`, `/job/remote_command@system/common?receive_output=true&param=${members}`]) {
+  for (const url of [
+    `/job/exec/remote_command@system/common?param=${members}&receive_output=true`,
+    `/job/remote_command@system/common?receive_output=true&param=${members}`,
+  ]) {
     const answer = await call("GET", url);
-    expect(answer).toMatchObject({ status: "ok", message: "hello\n", meta: { runs: [{ host: "h1", state: "ok", code: 0 }] } });
+    expect(answer).toMatchObject({
+      status: "ok",
+      message: "hello\n",
+      meta: { runs: [{ host: "h1", state: "ok", code: 0 }] },
+    });
     const { runid } = answer.meta as { runid: string };
-    expect(await monitoring.mql(`select host, status, code, out from /matrix/jobs/jobrun where runid='${runid}'`)).toEqual([{ host: "h1", status: "ok", code: 0, out: "hello\n" }]);
+    expect(
+      await monitoring.mql(`select host, status, code, out from /matrix/jobs/jobrun where runid='${runid}'`),
+    ).toEqual([{ host: "h1", status: "ok", code: 0, out: "hello\n" }]);
   }
 });
 
 test("several hosts answer one block each; an exit code is no error, a host that cannot be reached is one", async () => {
   says("hi");
-  expect(await call("GET", `/job/exec/remote_command@system/common?receive_output=true&param=${param({ cmd: "x", "HOST!": ["h1", "h2"] })}`))
-    .toMatchObject({ status: "ok", message: "# h1: ok\nhi\n# h2: ok\nhi" });
+  expect(
+    await call(
+      "GET",
+      `/job/exec/remote_command@system/common?receive_output=true&param=${param({ cmd: "x", "HOST!": ["h1", "h2"] })}`,
+    ),
+  ).toMatchObject({ status: "ok", message: "# h1: ok\nhi\n# h2: ok\nhi" });
   monitoring.hosts.behaviour = () => ({ state: "failed", code: 2, message: "exit code 2" });
-  expect(await call("GET", `/job/exec/remote_command@system/common?receive_output=true&param=${param({ cmd: "x", "HOST!": "h1" })}`)).toMatchObject({ status: "ok", message: "exit code 2" });
-  expect(await call("GET", `/job/exec/remote_command@system/common?receive_output=true&param=${param({ cmd: "x", "HOST!": "nope" })}`))
-    .toMatchObject({ status: "error", code: "unavailable", message: "nope: unreachable: There is no host nope." });
+  expect(
+    await call(
+      "GET",
+      `/job/exec/remote_command@system/common?receive_output=true&param=${param({ cmd: "x", "HOST!": "h1" })}`,
+    ),
+  ).toMatchObject({ status: "ok", message: "exit code 2" });
+  expect(
+    await call(
+      "GET",
+      `/job/exec/remote_command@system/common?receive_output=true&param=${param({ cmd: "x", "HOST!": "nope" })}`,
+    ),
+  ).toMatchObject({ status: "error", code: "unavailable", message: "nope: unreachable: There is no host nope." });
 });
 
 test("what is wrong or not offered is a clear error", async () => {
   for (const [url, code] of [
-    ["/job/exec/remote_command@system/common?param=%7B", "invalid"], ["/job/exec/remote_command@system/common", "invalid"], ["/job/exec/none@x", "not_found"],
-    ["/job/exist/remote_command@system/common", "not_found"], ["/job/sync", "not_found"],
+    ["/job/exec/remote_command@system/common?param=%7B", "invalid"],
+    ["/job/exec/remote_command@system/common", "invalid"],
+    ["/job/exec/none@x", "not_found"],
+    ["/job/exist/remote_command@system/common", "not_found"],
+    ["/job/sync", "not_found"],
   ] as const) {
     expect(await call("GET", url)).toMatchObject({ status: "error", code });
   }
-  expect(await call("POST", "/job", "name=x")).toMatchObject({ status: "error", message: expect.stringContaining("exec") as string });
+  expect(await call("POST", "/job", "name=x")).toMatchObject({
+    status: "error",
+    message: expect.stringContaining("exec") as string,
+  });
 });
 
 test("a viewer executes nothing by either way; another tenant sees no runs", async () => {
   const viewer = await monitoring.http.signIn("viewer");
   const members = param({ cmd: "x", "HOST!": "h1" });
   const before = monitoring.hosts.sent.length;
-  for (const url of [`/job/exec/remote_command@system/common?param=${members}`, `/job/remote_command@system/common?param=${members}`]) {
+  for (const url of [
+    `/job/exec/remote_command@system/common?param=${members}`,
+    `/job/remote_command@system/common?param=${members}`,
+  ]) {
     expect(await call("GET", url, undefined, viewer)).toMatchObject({ status: "error", code: "denied" });
   }
   expect(await call("POST", "/job", "name=x&exec=y", viewer)).toMatchObject({ code: "denied" });
@@ -75,8 +121,13 @@ test("a viewer executes nothing by either way; another tenant sees no runs", asy
 // Last: it closes the runs.
 test("without receive_output the run's id comes at once and the run goes on", async () => {
   says("later");
-  const answer = await call("GET", `/job/exec/remote_command@system/common?param=${param({ cmd: "x", "HOST!": "h2" })}`);
+  const answer = await call(
+    "GET",
+    `/job/exec/remote_command@system/common?param=${param({ cmd: "x", "HOST!": "h2" })}`,
+  );
   expect(answer).toMatchObject({ status: "ok", message: expect.stringMatching(/^[0-9A-Z]{26}$/) as string });
   await monitoring.runs.close();
-  expect(await monitoring.mql(`select status, out from /matrix/jobs/jobrun where runid='${String(answer.message)}'`)).toEqual([{ status: "ok", out: "later" }]);
+  expect(
+    await monitoring.mql(`select status, out from /matrix/jobs/jobrun where runid='${String(answer.message)}'`),
+  ).toEqual([{ status: "ok", out: "later" }]);
 });

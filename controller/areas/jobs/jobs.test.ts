@@ -26,7 +26,12 @@ class FakeHosts {
   readonly sent: Sent[] = [];
   behaviour: (sent: Sent) => Promise<Partial<CommandOutcome>> | Partial<CommandOutcome> = () => ({});
 
-  async dispatch(principal: { tenant: string }, host: string, command: HostCommand, options: DispatchOptions): Promise<CommandOutcome> {
+  async dispatch(
+    principal: { tenant: string },
+    host: string,
+    command: HostCommand,
+    options: DispatchOptions,
+  ): Promise<CommandOutcome> {
     if (command.kind !== "exec") throw new Error("not for jobs");
     const sent = { ...options, tenant: principal.tenant, host, command };
     this.sent.push(sent);
@@ -40,13 +45,21 @@ class FakeRows {
   readonly #times = new Map<string, number>();
   failures: AppError[] = [];
 
-  insert(_principal: unknown, path: string, rows: readonly Row[], options: { readonly atMs?: number } = {}): Promise<readonly string[]> {
+  insert(
+    _principal: unknown,
+    path: string,
+    rows: readonly Row[],
+    options: { readonly atMs?: number } = {},
+  ): Promise<readonly string[]> {
     const failure = rows.some((row) => row["status"] !== "running") ? this.failures.shift() : undefined;
     if (failure) return Promise.reject(failure);
     const ids = rows.map((row) => {
       const id = `jobrun:${String(row["runid"])}:${String(row["host"])}`;
       const [atMs, lastMs] = [options.atMs ?? 0, this.#times.get(id) ?? -1];
-      this.rows.set(id, { ...(atMs >= lastMs ? { ...this.rows.get(id), ...row } : { ...row, ...this.rows.get(id) }), class: path });
+      this.rows.set(id, {
+        ...(atMs >= lastMs ? { ...this.rows.get(id), ...row } : { ...row, ...this.rows.get(id) }),
+        class: path,
+      });
       this.#times.set(id, Math.max(atMs, lastMs));
       return id;
     });
@@ -54,10 +67,12 @@ class FakeRows {
   }
 
   get(_principal: unknown, refs: readonly { readonly id: string }[]): Promise<readonly (ObjectRow | undefined)[]> {
-    return Promise.resolve(refs.map(({ id }) => {
-      const values = this.rows.get(id);
-      return values && ({ id, values } as unknown as ObjectRow);
-    }));
+    return Promise.resolve(
+      refs.map(({ id }) => {
+        const values = this.rows.get(id);
+        return values && ({ id, values } as unknown as ObjectRow);
+      }),
+    );
   }
 
   of(host: string) {
@@ -87,9 +102,13 @@ beforeEach(() => {
 
 /** Controllers that are there. */
 let present: Set<string>;
-const newRuns = (own = "a", over: { readonly clock?: TestClock; readonly hosts?: FakeHosts; readonly objects?: FakeRows } = {}) =>
+const newRuns = (
+  own = "a",
+  over: { readonly clock?: TestClock; readonly hosts?: FakeHosts; readonly objects?: FakeRows } = {},
+) =>
   new JobRuns({
-    stores, jobs,
+    stores,
+    jobs,
     runtime: testRuntime(over.clock ?? clock),
     hosts: over.hosts ?? hosts,
     objects: over.objects ?? rows,
@@ -99,7 +118,8 @@ const newRuns = (own = "a", over: { readonly clock?: TestClock; readonly hosts?:
   });
 const define = (more: Partial<Parameters<JobService["save"]>[1]> = {}) =>
   jobs.save(admin, { name: "backup", dir: "common/x", exec: ["run-backup"], host: ["h1"], ...more });
-const remote = (param: object, more: { timeoutSeconds?: number } = {}) => runs.execute(admin, "remote_command@system/common", { param: JSON.stringify(param), ...more });
+const remote = (param: object, more: { timeoutSeconds?: number } = {}) =>
+  runs.execute(admin, "remote_command@system/common", { param: JSON.stringify(param), ...more });
 const text = (data: string, stderr = false) => ({ stderr, data: new TextEncoder().encode(data) });
 const never = () => new Promise<never>(() => {});
 const openKeys = () => stores.keys("matrix", "jobs/open/");
@@ -108,28 +128,61 @@ const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 describe("definitions", () => {
   test("are added, replaced, read and deleted by <name>@<dir>, with every field a client sends", async () => {
-    await define({ dir: "/common/x/", schedule: "cron 0/5 * * * *", groupmode: "parallel", queue: "q", tag: ["a"], arg: ["1"], argenc: "json", timeout: 7, limit: 3, algorithm: "rr" });
+    await define({
+      dir: "/common/x/",
+      schedule: "cron 0/5 * * * *",
+      groupmode: "parallel",
+      queue: "q",
+      tag: ["a"],
+      arg: ["1"],
+      argenc: "json",
+      timeout: 7,
+      limit: 3,
+      algorithm: "rr",
+    });
     const record = await jobs.get(admin, "backup@common/x");
     expect(record).toMatchObject({
-      id: "jobdef:backup@common/x", class: "/matrix/jobs/jobdef", fullname: "backup@common/x", dir: "common/x", exec: ["run-backup"], host: ["h1"],
-      schedule: "cron 0/5 * * * *", groupmode: "parallel", queue: "q", tag: ["a"], arg: ["1"], timeout: 7, limit: 3, enable: 1, system: false, creator: "administrator",
+      id: "jobdef:backup@common/x",
+      class: "/matrix/jobs/jobdef",
+      fullname: "backup@common/x",
+      dir: "common/x",
+      exec: ["run-backup"],
+      host: ["h1"],
+      schedule: "cron 0/5 * * * *",
+      groupmode: "parallel",
+      queue: "q",
+      tag: ["a"],
+      arg: ["1"],
+      timeout: 7,
+      limit: 3,
+      enable: 1,
+      system: false,
+      creator: "administrator",
     });
     expect(await define({ exec: ["other"] })).toMatchObject({ exec: ["other"], schedule: "" });
-    expect((await jobs.list(admin)).map((job) => job.fullname)).toEqual(["backup@common/x", "remote_command@system/common"]);
+    expect((await jobs.list(admin)).map((job) => job.fullname)).toEqual([
+      "backup@common/x",
+      "remote_command@system/common",
+    ]);
     await jobs.remove(admin, "backup@common/x");
     await expect(jobs.get(admin, "backup@common/x")).rejects.toMatchObject({ code: "not_found" });
     await expect(jobs.remove(admin, "backup@common/x")).rejects.toMatchObject({ code: "not_found" });
   });
 
   test.each([
-    [{ name: "a@b" }, "@"], [{ name: "a/b" }, "slash"], [{ dir: "../x" }, "leaves"], [{ exec: [" "] }, "exec"], [{ dir: "system/common" }, "platform"],
+    [{ name: "a@b" }, "@"],
+    [{ name: "a/b" }, "slash"],
+    [{ dir: "../x" }, "leaves"],
+    [{ exec: [" "] }, "exec"],
+    [{ dir: "system/common" }, "platform"],
   ])("%j is refused", async (change, reason) => {
     await expect(define(change)).rejects.toThrow(reason);
   });
 
   test("jobs of the platform cannot be deleted; what is no job's name is not found", async () => {
     await expect(jobs.remove(admin, "remote_command@system/common")).rejects.toMatchObject({ code: "denied" });
-    for (const name of ["exist/backup@common/x", "sync", "a@../b", ""]) await expect(jobs.get(admin, name)).rejects.toMatchObject({ code: "not_found" });
+    for (const name of ["exist/backup@common/x", "sync", "a@../b", ""])
+      await expect(jobs.get(admin, name)).rejects.toMatchObject({ code: "not_found" });
   });
 
   test("are rows of /jobs/jobdef that MQL may only delete", async () => {
@@ -157,15 +210,31 @@ describe("an execution", () => {
       return { code: 0 };
     };
     const execution = await runs.execute(admin, "backup@common/x", {});
-    expect(await execution.finished).toEqual([{ host: "h1", state: "ok", code: 0, message: "", output: "one\nwarn\ntwo\n" }]);
-    expect(hosts.sent).toMatchObject([{ host: "h1", command: { kind: "exec", line: "run-backup" }, timeoutMs: 60_000 }]);
-    expect(rows.of("h1")).toMatchObject([{
-      class: "/matrix/jobs/jobrun", runid: execution.runId, name: "backup@common/x", status: "ok", code: 0, out: "one\ntwo\n", err: "warn\n", source: "administrator", outputsize: 13,
-    }]);
+    expect(await execution.finished).toEqual([
+      { host: "h1", state: "ok", code: 0, message: "", output: "one\nwarn\ntwo\n" },
+    ]);
+    expect(hosts.sent).toMatchObject([
+      { host: "h1", command: { kind: "exec", line: "run-backup" }, timeoutMs: 60_000 },
+    ]);
+    expect(rows.of("h1")).toMatchObject([
+      {
+        class: "/matrix/jobs/jobrun",
+        runid: execution.runId,
+        name: "backup@common/x",
+        status: "ok",
+        code: 0,
+        out: "one\ntwo\n",
+        err: "warn\n",
+        source: "administrator",
+        outputsize: 13,
+      },
+    ]);
     expect(rows.of("h1")[0]?.["sid"]).toMatch(/^M\d{12}:\d+$/);
     const part = await runs.output(admin, { runId: execution.runId, host: "h1" }, { offset: 4, maxBytes: 100 });
     expect(new TextDecoder().decode(part.bytes)).toBe("warn\ntwo\n");
-    expect((await runs.output(other, { runId: execution.runId, host: "h1" }, { offset: 0, maxBytes: 100 })).size).toBe(0);
+    expect((await runs.output(other, { runId: execution.runId, host: "h1" }, { offset: 0, maxBytes: 100 })).size).toBe(
+      0,
+    );
   });
 
   test("is on record as running before its end, and says start and end on the subject jobrun", async () => {
@@ -173,7 +242,9 @@ describe("an execution", () => {
     const { runId } = await remote({ cmd: "sleep", "HOST!": "h1" });
     await settled();
     expect(rows.of("h1")).toMatchObject([{ status: "running", cmds: ["sleep"], name: "remote_command@system/common" }]);
-    expect(published).toMatchObject([{ subject: "jobrun", source: "h1", title: "remote_command@system/common", keyspace: "/matrix" }]);
+    expect(published).toMatchObject([
+      { subject: "jobrun", source: "h1", title: "remote_command@system/common", keyspace: "/matrix" },
+    ]);
     expect(JSON.parse(published[0]?.msg ?? "")).toMatchObject({ runid: runId, status: "running" });
   });
 
@@ -185,20 +256,39 @@ describe("an execution", () => {
     clock.advance(6_000);
     expect(await finished).toMatchObject([{ host: "h1", state: "timeout" }]);
     expect(rows.of("h1")).toMatchObject([{ status: "timeout" }]);
-    expect(published.map((each) => (JSON.parse(each.msg) as { status: string }).status)).toEqual(["running", "timeout"]);
+    expect(published.map((each) => (JSON.parse(each.msg) as { status: string }).status)).toEqual([
+      "running",
+      "timeout",
+    ]);
   });
 
   test("gives parameters as environment, never as text of the command; HOST! overrides the job's host", async () => {
     await define({ exec: ["echo $target"] });
-    const param = { "HOST!": "h7", target: "; rm -rf /", n: 5, list: [1], PATH: "/evil", ld_preload: "x", "odd-name": "y", gone: null };
+    const param = {
+      "HOST!": "h7",
+      target: "; rm -rf /",
+      n: 5,
+      list: [1],
+      PATH: "/evil",
+      ld_preload: "x",
+      "odd-name": "y",
+      gone: null,
+    };
     await (await runs.execute(admin, "backup@common/x", { param: JSON.stringify(param) })).finished;
     const [sent] = hosts.sent;
     expect(sent?.host).toBe("h7");
     expect(sent?.command.line).toBe("echo $target");
     expect(sent?.command.environment).toEqual({
       ODP_RUN_ID: expect.stringMatching(/^[0-9A-Z]{26}$/) as string,
-      ODP_PARAM_TARGET: "; rm -rf /", target: "; rm -rf /", ODP_PARAM_N: "5", n: "5", ODP_PARAM_LIST: "[1]", list: "[1]",
-      ODP_PARAM_PATH: "/evil", ODP_PARAM_LD_PRELOAD: "x", ODP_PARAM_ODD_NAME: "y",
+      ODP_PARAM_TARGET: "; rm -rf /",
+      target: "; rm -rf /",
+      ODP_PARAM_N: "5",
+      n: "5",
+      ODP_PARAM_LIST: "[1]",
+      list: "[1]",
+      ODP_PARAM_PATH: "/evil",
+      ODP_PARAM_LD_PRELOAD: "x",
+      ODP_PARAM_ODD_NAME: "y",
     });
   });
 
@@ -216,8 +306,11 @@ describe("an execution", () => {
 
   test("runs several commands in their order and stops at the first that fails", async () => {
     await define({ exec: ["one", "two", "three"] });
-    hosts.behaviour = ({ command }) => (command.line === "two" ? { state: "failed", code: 3, message: "exit code 3" } : {});
-    expect(await (await runs.execute(admin, "backup@common/x", {})).finished).toMatchObject([{ state: "failed", code: 3 }]);
+    hosts.behaviour = ({ command }) =>
+      command.line === "two" ? { state: "failed", code: 3, message: "exit code 3" } : {};
+    expect(await (await runs.execute(admin, "backup@common/x", {})).finished).toMatchObject([
+      { state: "failed", code: 3 },
+    ]);
     expect(hosts.sent.map((sent) => sent.command.line)).toEqual(["one", "two"]);
     expect(new Set(hosts.sent.map((sent) => sent.commandId)).size).toBe(2);
   });
@@ -230,7 +323,12 @@ describe("an execution", () => {
       return host === "h4" ? { state: "unreachable", message: "offline" } : {};
     };
     const finished = await (await runs.execute(admin, "backup@common/x", {})).finished;
-    expect(finished.map(({ host, state }) => [host, state])).toEqual([["h1", "ok"], ["h2", "unreachable"], ["h3", "failed"], ["h4", "unreachable"]]);
+    expect(finished.map(({ host, state }) => [host, state])).toEqual([
+      ["h1", "ok"],
+      ["h2", "unreachable"],
+      ["h3", "failed"],
+      ["h4", "unreachable"],
+    ]);
     for (const { host, state } of finished) expect(rows.of(host)).toMatchObject([{ status: state }]);
   });
 
@@ -246,7 +344,10 @@ describe("an execution", () => {
     expect(await (await runs.execute(admin, "backup@common/x", {})).finished).toHaveLength(3);
     await define({ host: ["h1", "h2", "h3"], groupmode: "one" });
     const finished = await (await runs.execute(admin, "backup@common/x", {})).finished;
-    expect(finished.map(({ host, state }) => [host, state])).toEqual([["h1", "unreachable"], ["h2", "ok"]]);
+    expect(finished.map(({ host, state }) => [host, state])).toEqual([
+      ["h1", "unreachable"],
+      ["h2", "ok"],
+    ]);
   });
 
   test("keeps a bounded part of a flood of output and says how much there was", async () => {
@@ -276,8 +377,14 @@ describe("an execution", () => {
   });
 
   test.each<[object | string, string]>([
-    ["{", "no JSON"], ["[1]", "no JSON object"], [{ cmd: "x" }, "no host"], [{ "HOST!": "h1" }, "cmd"], [{ cmd: "x", "HOST!": 5 }, "HOST!"],
-    [{ cmd: "x", "HOST!": "" }, "no host"], [{ cmd: "x", "HOST!": "h1", timeout: "soon" }, "timeout"], [{ cmd: "x", "HOST!": "h1", a: "b\u0000" }, "NUL"],
+    ["{", "no JSON"],
+    ["[1]", "no JSON object"],
+    [{ cmd: "x" }, "no host"],
+    [{ "HOST!": "h1" }, "cmd"],
+    [{ cmd: "x", "HOST!": 5 }, "HOST!"],
+    [{ cmd: "x", "HOST!": "" }, "no host"],
+    [{ cmd: "x", "HOST!": "h1", timeout: "soon" }, "timeout"],
+    [{ cmd: "x", "HOST!": "h1", a: "b\u0000" }, "NUL"],
     [{ cmd: "x", "HOST!": "h1", big: "x".repeat(70_000) }, "65536"],
   ])("param %j is refused with a clear error", async (param, reason) => {
     const request = { param: typeof param === "string" ? param : JSON.stringify(param) };
@@ -286,7 +393,11 @@ describe("an execution", () => {
   });
 
   test("of a job that needs what is not offered, or is disabled, is refused", async () => {
-    for (const [change, code] of [[{ begin: "x=1" }, "unsupported"], [{ host: [], group: "web" }, "unsupported"], [{ enable: 0 }, "conflict"]] as const) {
+    for (const [change, code] of [
+      [{ begin: "x=1" }, "unsupported"],
+      [{ host: [], group: "web" }, "unsupported"],
+      [{ enable: 0 }, "conflict"],
+    ] as const) {
       await define({ ...change, host: "host" in change ? [...change.host] : ["h1"] });
       await expect(runs.execute(admin, "backup@common/x", {})).rejects.toMatchObject({ code });
     }
@@ -310,7 +421,9 @@ describe("an execution", () => {
 describe("the controller's own end", () => {
   test("cancels what is under way and puts it on record", async () => {
     hosts.behaviour = ({ signal }) =>
-      new Promise((resolve) => signal?.addEventListener("abort", () => resolve({ state: "cancelled", message: "cancelled" })));
+      new Promise((resolve) =>
+        signal?.addEventListener("abort", () => resolve({ state: "cancelled", message: "cancelled" })),
+      );
     const { finished } = await remote({ cmd: "x", "HOST!": "h1" });
     await settled();
     await runs.close();

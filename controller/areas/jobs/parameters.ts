@@ -22,7 +22,8 @@ const STEERING =
  */
 export function parseParameters(param: string | undefined): Parameters {
   if (param === undefined || param.trim() === "") return { environment: {} };
-  if (Buffer.byteLength(param) > JOB_PARAM_MAX_BYTES) throw new AppError("too_large", `param has more than ${JOB_PARAM_MAX_BYTES} bytes.`);
+  if (Buffer.byteLength(param) > JOB_PARAM_MAX_BYTES)
+    throw new AppError("too_large", `param has more than ${JOB_PARAM_MAX_BYTES} bytes.`);
   const members = object(param);
   const hosts = members["HOST!"] === undefined ? undefined : hostNames(members["HOST!"]);
   const timeoutSeconds = members["timeout"] === undefined ? undefined : seconds(members["timeout"]);
@@ -42,7 +43,8 @@ function object(param: string): Readonly<Record<string, unknown>> {
   } catch (error) {
     throw new AppError("invalid", "param is no JSON.", { cause: error });
   }
-  if (typeof value !== "object" || value === null || Array.isArray(value)) throw new AppError("invalid", "param is no JSON object.");
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    throw new AppError("invalid", "param is no JSON object.");
   return { ...value };
 }
 

@@ -2,8 +2,17 @@ import { mapLimited, withinTime } from "../../../common/concurrency.ts";
 import { AppError, errorText, isAppError } from "../../../common/errors.ts";
 import { ulidOf } from "../../../common/ids.ts";
 import {
-  DISPATCH_GRACE_MS, JOB_DEFAULT_S, JOB_FINISH_ATTEMPTS, JOB_FINISH_PAUSE_MS, JOB_HOST_RETURN_MS, JOB_HOST_RETURN_PAUSE_MS, JOB_LOST_AFTER_MS, JOB_MAX_S, JOB_PARALLEL_HOSTS,
-  JOB_RUNS_IN_FLIGHT_MAX, SHUTDOWN_DEADLINE_MS,
+  DISPATCH_GRACE_MS,
+  JOB_DEFAULT_S,
+  JOB_FINISH_ATTEMPTS,
+  JOB_FINISH_PAUSE_MS,
+  JOB_HOST_RETURN_MS,
+  JOB_HOST_RETURN_PAUSE_MS,
+  JOB_LOST_AFTER_MS,
+  JOB_MAX_S,
+  JOB_PARALLEL_HOSTS,
+  JOB_RUNS_IN_FLIGHT_MAX,
+  SHUTDOWN_DEADLINE_MS,
 } from "../../../common/limits.ts";
 import { wait } from "../../../common/time.ts";
 import type { Runtime } from "../../runtime.ts";
@@ -17,7 +26,15 @@ import { contextId, formatJobName } from "./names.ts";
 import { RunOutput } from "./output.ts";
 import { parseParameters, type Parameters } from "./parameters.ts";
 import { REMOTE_COMMAND, type JobService } from "./service.ts";
-import { JobStore, type OpenRun, type RunEnd, type RunName, type RunOrder, type StoredJob, type VersionedRun } from "./store.ts";
+import {
+  JobStore,
+  type OpenRun,
+  type RunEnd,
+  type RunName,
+  type RunOrder,
+  type StoredJob,
+  type VersionedRun,
+} from "./store.ts";
 import type { Execution, ExecutionRequest, HostRun } from "./types.ts";
 
 export interface RunDependencies {
@@ -93,7 +110,10 @@ export class JobRuns {
     const run = this.#plan(principal, job, { request, parameters: parseParameters(request.param) });
     const { hosts, groupmode } = run.order;
     if (this.#inFlight + hosts.length > JOB_RUNS_IN_FLIGHT_MAX) {
-      throw new AppError("limited", `At most ${JOB_RUNS_IN_FLIGHT_MAX} job runs can be under way at once; try again later.`);
+      throw new AppError(
+        "limited",
+        `At most ${JOB_RUNS_IN_FLIGHT_MAX} job runs can be under way at once; try again later.`,
+      );
     }
     this.#inFlight += hosts.length;
     try {
@@ -108,7 +128,11 @@ export class JobRuns {
   }
 
   /** First `maxBytes` of what the run wrote on that host from `offset` on, and how much there is. */
-  async output(principal: Principal, run: { readonly runId: string; readonly host: string }, part: { offset: number; maxBytes: number }) {
+  async output(
+    principal: Principal,
+    run: { readonly runId: string; readonly host: string },
+    part: { offset: number; maxBytes: number },
+  ) {
     requirePermission(principal, "jobs:read");
     return this.#store.readOutput(principal.tenant, run, part);
   }
@@ -124,7 +148,9 @@ export class JobRuns {
       executions.set(run.open.runId, [...(executions.get(run.open.runId) ?? []), run]);
     }
     for (const [runId, runs] of executions) {
-      await this.#attend(runs).catch((error: unknown) => this.#runtime.log.error({ err: error, run: runId }, "a job run could not be attended to"));
+      await this.#attend(runs).catch((error: unknown) =>
+        this.#runtime.log.error({ err: error, run: runId }, "a job run could not be attended to"),
+      );
     }
     await this.#store.sweepOutputs(tenant, this.#runtime.clock.nowMs());
   }
@@ -143,7 +169,8 @@ export class JobRuns {
       const { end, deadlineMs, owner } = run.open;
       if (end) await this.#endings.settle(run.open);
       else if (deadlineMs + JOB_LOST_AFTER_MS <= nowMs) await this.#endLate(run);
-      else if (deadlineMs > nowMs && owner !== this.#controllers.own && !this.#controllers.has(owner)) orphans.push(run);
+      else if (deadlineMs > nowMs && owner !== this.#controllers.own && !this.#controllers.has(owner))
+        orphans.push(run);
     }
     if (orphans.length > 0) await this.#takeOver(orphans);
   }
@@ -182,24 +209,35 @@ export class JobRuns {
     const { tenant, traceparent } = open.order.principal;
     let last: CommandOutcome | undefined;
     for (const [index] of open.order.commands.entries()) {
-      last = await this.#stored.outcome({ tenant, host: open.host, traceparent }, commandIdOf(open, index), (piece) => output.take(piece));
+      last = await this.#stored.outcome({ tenant, host: open.host, traceparent }, commandIdOf(open, index), (piece) =>
+        output.take(piece),
+      );
       if (last?.state !== "ok") break;
     }
     return last;
   }
 
-  #plan(principal: Principal, job: StoredJob, { request, parameters }: { request: ExecutionRequest; parameters: Parameters }): Run {
+  #plan(
+    principal: Principal,
+    job: StoredJob,
+    { request, parameters }: { request: ExecutionRequest; parameters: Parameters },
+  ): Run {
     const { clock, random } = this.#runtime;
     refuseUnrunnable(job);
     const hosts = [...new Set(parameters.hosts ?? job.host)];
-    if (hosts.length === 0) throw new AppError("invalid", `The job ${formatJobName(job)} has no host, and param gives none as HOST!.`);
+    if (hosts.length === 0)
+      throw new AppError("invalid", `The job ${formatJobName(job)} has no host, and param gives none as HOST!.`);
     const timeoutMs = 1_000 * timeoutSeconds([request.timeoutSeconds, parameters.timeoutSeconds, job.timeout]);
     const startedMs = clock.nowMs();
     const id = ulidOf(startedMs, random.bytes(10));
     return {
       id,
       order: {
-        principal, hosts, name: formatJobName(job), dir: job.dir, groupmode: job.groupmode,
+        principal,
+        hosts,
+        name: formatJobName(job),
+        dir: job.dir,
+        groupmode: job.groupmode,
         sid: contextId(startedMs, random.bytes(6)),
         commands: commandsOf(job, parameters),
         environment: { ...parameters.environment, ODP_RUN_ID: id },
@@ -213,7 +251,13 @@ export class JobRuns {
   /** As it was begun elsewhere; what is left of its time is what this wall clock says. */
   #resumed({ runId, order, startedMs, deadlineMs }: OpenRun): Run {
     const { clock } = this.#runtime;
-    return { id: runId, order, startedMs, deadlineMs, deadlineMonotonicMs: clock.monotonicMs() + deadlineMs - clock.nowMs() };
+    return {
+      id: runId,
+      order,
+      startedMs,
+      deadlineMs,
+      deadlineMonotonicMs: clock.monotonicMs() + deadlineMs - clock.nowMs(),
+    };
   }
 
   #track(run: Run, work: Promise<readonly HostRun[]>, count: number): Promise<readonly HostRun[]> {
@@ -222,7 +266,9 @@ export class JobRuns {
       this.#executions.delete(tracked);
     });
     this.#executions.add(tracked);
-    tracked.catch((error: unknown) => this.#runtime.log.error({ err: error, run: run.id }, "a job execution broke off"));
+    tracked.catch((error: unknown) =>
+      this.#runtime.log.error({ err: error, run: run.id }, "a job execution broke off"),
+    );
     return tracked;
   }
 
@@ -271,19 +317,29 @@ export class JobRuns {
     const outcome = await this.#commands(run, open, output);
     const end = await this.#finish(held, { outcome, output });
     if (end.mine) this.#publish(run, open.host, { status: end.state, code: end.code, message: end.message });
-    const told = { host: open.host, state: end.state, message: end.message, output: output.text, ...(end.code === undefined ? {} : { code: end.code }) };
+    const told = {
+      host: open.host,
+      state: end.state,
+      message: end.message,
+      output: output.text,
+      ...(end.code === undefined ? {} : { code: end.code }),
+    };
     return { told, mine: end.mine };
   }
 
   #output(open: OpenRun): RunOutput {
-    return new RunOutput((offset, bytes) => this.#store.appendOutput(open.order.principal.tenant, open, { offset, bytes }));
+    return new RunOutput((offset, bytes) =>
+      this.#store.appendOutput(open.order.principal.tenant, open, { offset, bytes }),
+    );
   }
 
   /** The job's command lines in their order; the first that does not end well is the last. */
   async #commands(run: Run, open: OpenRun, output: RunOutput): Promise<CommandOutcome> {
     let last: CommandOutcome | undefined;
     for (const [index, line] of run.order.commands.entries()) {
-      last = await this.#reach(run, open, () => this.#dispatch(run, { host: open.host, line, output, commandId: commandIdOf(open, index) }));
+      last = await this.#reach(run, open, () =>
+        this.#dispatch(run, { host: open.host, line, output, commandId: commandIdOf(open, index) }),
+      );
       if (last.state !== "ok") break;
     }
     if (last === undefined) throw new AppError("internal", "A job without commands was started.");
@@ -303,20 +359,38 @@ export class JobRuns {
   }
 
   async #dispatch(
-    run: Run, { host, line, output, commandId }: { host: string; line: string; output: RunOutput; commandId: string },
+    run: Run,
+    { host, line, output, commandId }: { host: string; line: string; output: RunOutput; commandId: string },
   ): Promise<CommandOutcome> {
     const { clock } = this.#runtime;
     const { principal, environment } = run.order;
     const startedMs = clock.nowMs();
-    const ended = (state: FinalState, message: string): CommandOutcome => ({ host, state, message, startedMs, endedMs: clock.nowMs() });
+    const ended = (state: FinalState, message: string): CommandOutcome => ({
+      host,
+      state,
+      message,
+      startedMs,
+      endedMs: clock.nowMs(),
+    });
     const timeoutMs = run.deadlineMonotonicMs - clock.monotonicMs();
     if (this.#closing.signal.aborted) return ended("cancelled", "The controller is shutting down.");
     if (timeoutMs <= 0) return ended("timeout", "Its turn did not come before the deadline.");
     try {
-      const work = this.#hosts.dispatch(principal, host, { kind: "exec", line, environment }, {
-        timeoutMs, commandId, signal: this.#closing.signal, onOutput: (piece) => output.take(piece),
-      });
-      return (await withinTime(clock, work, timeoutMs + DISPATCH_GRACE_MS)) ?? ended("timeout", "The host did not answer in time.");
+      const work = this.#hosts.dispatch(
+        principal,
+        host,
+        { kind: "exec", line, environment },
+        {
+          timeoutMs,
+          commandId,
+          signal: this.#closing.signal,
+          onOutput: (piece) => output.take(piece),
+        },
+      );
+      return (
+        (await withinTime(clock, work, timeoutMs + DISPATCH_GRACE_MS)) ??
+        ended("timeout", "The host did not answer in time.")
+      );
     } catch (error) {
       if (isAppError(error, "not_found")) return ended("unreachable", `There is no host ${host}.`);
       this.#runtime.log.warn({ err: error, host, commandId }, "a job could not be sent");
@@ -325,22 +399,40 @@ export class JobRuns {
   }
 
   /** Puts the end on record. A store that is away for a moment is waited for; the open entry outlives this controller. */
-  async #finish(held: VersionedRun, { outcome, output }: { outcome: CommandOutcome; output: RunOutput }): Promise<StandingEnd> {
+  async #finish(
+    held: VersionedRun,
+    { outcome, output }: { outcome: CommandOutcome; output: RunOutput },
+  ): Promise<StandingEnd> {
     const lost = await output.finish();
-    const message = lost === undefined ? outcome.message : `${outcome.message} (its output could not be stored: ${errorText(lost)})`.trim();
+    const message =
+      lost === undefined
+        ? outcome.message
+        : `${outcome.message} (its output could not be stored: ${errorText(lost)})`.trim();
     const end = this.#endOf(output, { ...outcome, message });
     try {
       return await this.#persist(() => this.#endings.end(held, end));
     } catch (error) {
       const { runId, host } = held.open;
-      this.#runtime.log.error({ err: error, run: runId, host, state: outcome.state }, "the end of a job run could not be recorded");
+      this.#runtime.log.error(
+        { err: error, run: runId, host, state: outcome.state },
+        "the end of a job run could not be recorded",
+      );
       return { ...end, mine: true };
     }
   }
 
   #endOf(output: RunOutput, { state, code, message, endedMs }: Omit<CommandOutcome, "host" | "startedMs">): RunEnd {
     const { out, err, bytes: outputSize } = output;
-    return { state, message, out, err, outputSize, endedMs, decidedMs: this.#runtime.clock.nowMs(), ...(code === undefined ? {} : { code }) };
+    return {
+      state,
+      message,
+      out,
+      err,
+      outputSize,
+      endedMs,
+      decidedMs: this.#runtime.clock.nowMs(),
+      ...(code === undefined ? {} : { code }),
+    };
   }
 
   async #persist<T>(write: () => Promise<T>): Promise<T> {
@@ -354,10 +446,18 @@ export class JobRuns {
     }
   }
 
-  #publish(run: Run, host: string, state: { readonly status: string; readonly code?: number | undefined; readonly message?: string }): void {
+  #publish(
+    run: Run,
+    host: string,
+    state: { readonly status: string; readonly code?: number | undefined; readonly message?: string },
+  ): void {
     const { principal, name, sid } = run.order;
     this.#notifications.publish(principal.tenant, {
-      keyspace: principal.ospace, source: host, subject: "jobrun", title: name, reply: "",
+      keyspace: principal.ospace,
+      source: host,
+      subject: "jobrun",
+      title: name,
+      reply: "",
       msg: JSON.stringify({ runid: run.id, sid, host, name, ...state }),
     });
   }
@@ -366,13 +466,16 @@ export class JobRuns {
 function refuseUnrunnable(job: StoredJob): void {
   const name = formatJobName(job);
   if (job.enable === 0) throw new AppError("conflict", `The job ${name} is disabled.`);
-  if (job.begin !== "" || job.end !== "") throw new AppError("unsupported", `The job ${name} has begin or end scripts, which are not offered yet.`);
-  if (job.group !== "" && job.host.length === 0) throw new AppError("unsupported", `The job ${name} runs on a job group, which is not offered yet.`);
+  if (job.begin !== "" || job.end !== "")
+    throw new AppError("unsupported", `The job ${name} has begin or end scripts, which are not offered yet.`);
+  if (job.group !== "" && job.host.length === 0)
+    throw new AppError("unsupported", `The job ${name} runs on a job group, which is not offered yet.`);
 }
 
 function commandsOf(job: StoredJob, { cmd }: Parameters): readonly string[] {
   if (job !== REMOTE_COMMAND) return job.exec;
-  if (cmd === undefined || cmd.trim() === "") throw new AppError("invalid", `${formatJobName(job)} needs a command line as cmd in param.`);
+  if (cmd === undefined || cmd.trim() === "")
+    throw new AppError("invalid", `${formatJobName(job)} needs a command line as cmd in param.`);
   return [cmd];
 }
 

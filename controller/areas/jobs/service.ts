@@ -32,12 +32,19 @@ export class JobService {
     refuseSystem(name);
     const exec = input.exec.filter((line) => line.trim() !== "");
     if (exec.length === 0) throw new AppError("invalid", "A job needs at least one exec.");
-    if (exec.length > JOB_COMMANDS_MAX) throw new AppError("too_large", `A job has at most ${JOB_COMMANDS_MAX} commands.`);
+    if (exec.length > JOB_COMMANDS_MAX)
+      throw new AppError("too_large", `A job has at most ${JOB_COMMANDS_MAX} commands.`);
     const existing = await this.#store.definition(principal.tenant, formatJobName(name));
     const nowMs = this.#runtime.clock.nowMs();
     const job: StoredJob = {
-      ...emptyJob(name), ...given(input), ...name, exec,
-      host: hostsOf(input), createdMs: existing?.job.createdMs ?? nowMs, changedMs: nowMs, creator: existing?.job.creator ?? principal.user,
+      ...emptyJob(name),
+      ...given(input),
+      ...name,
+      exec,
+      host: hostsOf(input),
+      createdMs: existing?.job.createdMs ?? nowMs,
+      changedMs: nowMs,
+      creator: existing?.job.creator ?? principal.user,
     };
     const change = { job, ifRevision: existing?.revision ?? 0 };
     if (!(await this.#store.putDefinition(principal.tenant, formatJobName(name), change))) throw changedMeanwhile(name);
@@ -60,7 +67,8 @@ export class JobService {
     refuseSystem(parseJobName(name));
     const existing = await this.#store.definition(principal.tenant, name);
     if (existing === undefined) throw unknownJob(fullName);
-    if (!(await this.#store.removeDefinition(principal.tenant, name, existing.revision))) throw changedMeanwhile(parseJobName(name));
+    if (!(await this.#store.removeDefinition(principal.tenant, name, existing.revision)))
+      throw changedMeanwhile(parseJobName(name));
   }
 
   /** For whoever executes it. */
@@ -75,8 +83,26 @@ export class JobService {
 
 function emptyJob(name: JobName): StoredJob {
   return {
-    ...name, description: "", group: "", groupmode: "", host: [], begin: "", end: "", exec: [], arg: [], argenc: "", schedule: "",
-    timeout: 0, algorithm: "", limit: 0, enable: 1, queue: "", tag: [], createdMs: 0, changedMs: 0, creator: "",
+    ...name,
+    description: "",
+    group: "",
+    groupmode: "",
+    host: [],
+    begin: "",
+    end: "",
+    exec: [],
+    arg: [],
+    argenc: "",
+    schedule: "",
+    timeout: 0,
+    algorithm: "",
+    limit: 0,
+    enable: 1,
+    queue: "",
+    tag: [],
+    createdMs: 0,
+    changedMs: 0,
+    creator: "",
   };
 }
 
@@ -105,7 +131,10 @@ function record(principal: Principal, { createdMs, changedMs, ...job }: StoredJo
   const fullname = formatJobName(job);
   return {
     ...job,
-    host: [...job.host], exec: [...job.exec], arg: [...job.arg], tag: [...job.tag],
+    host: [...job.host],
+    exec: [...job.exec],
+    arg: [...job.arg],
+    tag: [...job.tag],
     id: `jobdef:${fullname}`,
     class: `${principal.ospace}${JOB_DEFINITION_PATH}`,
     fullname,
@@ -116,7 +145,8 @@ function record(principal: Principal, { createdMs, changedMs, ...job }: StoredJo
 }
 
 function refuseSystem({ name, dir }: JobName): void {
-  if (isSystemDir(dir)) throw new AppError("denied", `The job ${formatJobName({ name, dir })} belongs to the platform.`);
+  if (isSystemDir(dir))
+    throw new AppError("denied", `The job ${formatJobName({ name, dir })} belongs to the platform.`);
 }
 
 function unknownJob(fullName: string): AppError {

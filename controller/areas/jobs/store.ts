@@ -105,7 +105,10 @@ export class JobStore {
     this.#stores = stores;
   }
 
-  async definition(tenant: string, fullName: string): Promise<{ readonly revision: number; readonly job: StoredJob } | undefined> {
+  async definition(
+    tenant: string,
+    fullName: string,
+  ): Promise<{ readonly revision: number; readonly job: StoredJob } | undefined> {
     const { kv } = await this.#stores.tenant(tenant);
     const entry = await kv.get(DEFINITIONS + fullName);
     return entry && { revision: entry.revision, job: decodeStored<StoredJob>(entry.value) };
@@ -118,7 +121,11 @@ export class JobStore {
   }
 
   /** False when the definition was changed since `ifRevision` was read; 0: it is new. */
-  async putDefinition(tenant: string, fullName: string, change: { readonly job: StoredJob; readonly ifRevision: number }): Promise<boolean> {
+  async putDefinition(
+    tenant: string,
+    fullName: string,
+    change: { readonly job: StoredJob; readonly ifRevision: number },
+  ): Promise<boolean> {
     const { kv } = await this.#stores.tenant(tenant);
     return (await kv.put(DEFINITIONS + fullName, encodeJson(change.job), { ifRevision: change.ifRevision })).ok;
   }
@@ -167,7 +174,11 @@ export class JobStore {
   async appendOutput(tenant: string, run: OpenRun, piece: { offset: number; bytes: Uint8Array }): Promise<void> {
     const { blobs } = await this.#stores.tenant(tenant);
     for (let at = 0; at < piece.bytes.length; at += BLOB_CHUNK_MAX_BYTES) {
-      await blobs.append(streamOf(run, run.attempt), piece.offset + at, piece.bytes.subarray(at, at + BLOB_CHUNK_MAX_BYTES));
+      await blobs.append(
+        streamOf(run, run.attempt),
+        piece.offset + at,
+        piece.bytes.subarray(at, at + BLOB_CHUNK_MAX_BYTES),
+      );
     }
   }
 
@@ -186,7 +197,8 @@ export class JobStore {
     for await (const entry of this.#entries(tenant, OUTPUT)) {
       if (entry.key >= `${OUTPUT}${day(nowMs)}`) break;
       const output = decodeStored<StoredOutput>(entry.value);
-      for (let attempt = output.attempt ?? 0; attempt >= 0; attempt--) await blobs.removeStream(streamOf(output, attempt));
+      for (let attempt = output.attempt ?? 0; attempt >= 0; attempt--)
+        await blobs.removeStream(streamOf(output, attempt));
       await kv.delete(entry.key);
       removed++;
     }
@@ -208,7 +220,9 @@ export class JobStore {
     } catch (error) {
       if (!isAppError(error, "unknown_outcome")) throw error;
       const now = await kv.get(openKey(open));
-      return now && Buffer.compare(now.value, value) === 0 ? { open, revision: now.revision } : this.#missed(error, now, ifRevision);
+      return now && Buffer.compare(now.value, value) === 0
+        ? { open, revision: now.revision }
+        : this.#missed(error, now, ifRevision);
     }
   }
 

@@ -9,7 +9,14 @@ import { prove } from "../../../test/helpers/evidence.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
 import { Turns } from "../../../test/helpers/turns.ts";
 import type { Stores } from "../../store/engine.ts";
-import { COMMAND_CLASS, OUTPUT_CLASS, StoredCommands, type CommandOutcome, type DispatchOptions, type Hosts } from "../hosts/index.ts";
+import {
+  COMMAND_CLASS,
+  OUTPUT_CLASS,
+  StoredCommands,
+  type CommandOutcome,
+  type DispatchOptions,
+  type Hosts,
+} from "../hosts/index.ts";
 import { ObjectService, type Objects } from "../objects/index.ts";
 import { registerJobClasses } from "./classes.ts";
 import { JobRuns } from "./runs.ts";
@@ -17,7 +24,10 @@ import { JobService } from "./service.ts";
 
 const ADMIN = testPrincipal();
 const HOUR_MS = 3_600_000;
-const RUNTIME = { ...testRuntime(realClock), random: { next: () => Math.random(), bytes: (count: number) => crypto.getRandomValues(new Uint8Array(count)) } };
+const RUNTIME = {
+  ...testRuntime(realClock),
+  random: { next: () => Math.random(), bytes: (count: number) => crypto.getRandomValues(new Uint8Array(count)) },
+};
 
 let engine: TestEngine;
 let objects: ObjectService;
@@ -30,12 +40,31 @@ beforeAll(async () => {
   registerJobClasses(objects, jobs);
   const text = { type: "varchar" } as const;
   objects.registerSystemClass({
-    path: COMMAND_CLASS, kind: "record", guard: {}, indexes: ["command"],
-    columns: [{ name: "command", ...text }, { name: "host", ...text }, { name: "state", ...text }, { name: "code", type: "int" }, { name: "message", type: "text" }, { name: "ended", type: "timestamp" }],
+    path: COMMAND_CLASS,
+    kind: "record",
+    guard: {},
+    indexes: ["command"],
+    columns: [
+      { name: "command", ...text },
+      { name: "host", ...text },
+      { name: "state", ...text },
+      { name: "code", type: "int" },
+      { name: "message", type: "text" },
+      { name: "ended", type: "timestamp" },
+    ],
   });
   objects.registerSystemClass({
-    path: OUTPUT_CLASS, kind: "record", guard: {}, indexes: ["command"],
-    columns: [{ name: "command", ...text }, { name: "host", ...text }, { name: "stderr", type: "boolean" }, { name: "offset", type: "bigint" }, { name: "data", type: "blob" }],
+    path: OUTPUT_CLASS,
+    kind: "record",
+    guard: {},
+    indexes: ["command"],
+    columns: [
+      { name: "command", ...text },
+      { name: "host", ...text },
+      { name: "stderr", type: "boolean" },
+      { name: "offset", type: "bigint" },
+      { name: "data", type: "blob" },
+    ],
   });
 });
 afterAll(async () => {
@@ -58,10 +87,19 @@ interface ControllerOptions {
 /** One controller's runs over the shared stores. */
 function controller(own: string, options: ControllerOptions = {}): JobRuns {
   const hosts: Pick<Hosts, "dispatch"> = {
-    dispatch: async (_principal, host, _command, dispatched) => ({ host, state: "ok", code: 0, message: "", startedMs: 1, endedMs: 2, ...(await options.dispatch?.(host, dispatched)) }),
+    dispatch: async (_principal, host, _command, dispatched) => ({
+      host,
+      state: "ok",
+      code: 0,
+      message: "",
+      startedMs: 1,
+      endedMs: 2,
+      ...(await options.dispatch?.(host, dispatched)),
+    }),
   };
   return new JobRuns({
-    jobs, hosts,
+    jobs,
+    hosts,
     stored: new StoredCommands({ objects, actAs: () => Promise.resolve(ADMIN) }),
     stores: options.stores ?? engine,
     objects: options.objects ?? used,
@@ -114,7 +152,11 @@ const bytes = (text: string) => ({ stderr: false, data: new TextEncoder().encode
 
 async function rowsOf(runId: string) {
   const found = [];
-  for await (const page of objects.read(ADMIN, { class: "/matrix/jobs/jobrun", subtree: false, where: [{ kind: "equals", column: "runid", values: [runId] }] })) {
+  for await (const page of objects.read(ADMIN, {
+    class: "/matrix/jobs/jobrun",
+    subtree: false,
+    where: [{ kind: "equals", column: "runid", values: [runId] }],
+  })) {
     found.push(...page.map((row) => row.values).filter((values) => values["runid"] === runId));
   }
   return found;
@@ -123,7 +165,8 @@ async function rowsOf(runId: string) {
 const outputOf = async (runs: JobRuns, runId: string, host: string) =>
   new TextDecoder().decode((await runs.output(ADMIN, { runId, host }, { offset: 0, maxBytes: 1_000 })).bytes);
 
-const openKeys = async (runId: string) => (await (await engine.tenant("matrix")).kv.list(`jobs/open/${runId}/`)).entries.map(({ key }) => key);
+const openKeys = async (runId: string) =>
+  (await (await engine.tenant("matrix")).kv.list(`jobs/open/${runId}/`)).entries.map(({ key }) => key);
 
 test("a run whose controller is gone is taken over under the same command ids, with its whole output; when that one wakes it tells its caller the same end", async () => {
   const asleep = held<Partial<CommandOutcome>>({ state: "timeout", message: "slept" });
@@ -180,10 +223,15 @@ test("a run that was taken over waits for its host, which has to find the way to
 
 test("an end that was decided before its controller fell asleep is put on record by another one, and stays", async () => {
   const asleep = held(undefined);
-  const a = controller("a", { dispatch: () => Promise.resolve({ state: "failed", code: 3, message: "exit code 3" }), objects: sleepingBefore((status) => status !== "running", asleep) });
+  const a = controller("a", {
+    dispatch: () => Promise.resolve({ state: "failed", code: 3, message: "exit code 3" }),
+    objects: sleepingBefore((status) => status !== "running", asleep),
+  });
   const { runId, finished } = await execute(a, "h1");
   await asleep.asleep;
-  await controller("b", { aheadMs: HOUR_MS, dispatch: () => Promise.reject(new Error("it has ended")) }).maintain("matrix");
+  await controller("b", { aheadMs: HOUR_MS, dispatch: () => Promise.reject(new Error("it has ended")) }).maintain(
+    "matrix",
+  );
   expect(await rowsOf(runId)).toMatchObject([{ status: "failed", code: 3, message: "exit code 3" }]);
   asleep.release();
   expect(await finished).toMatchObject([{ state: "failed", code: 3 }]);
@@ -192,7 +240,13 @@ test("an end that was decided before its controller fell asleep is put on record
 
 test("who falls asleep before the row of the start does not bring back a run that has ended", async () => {
   const asleep = held(undefined);
-  const executing = execute(controller("a", { objects: sleepingBefore((status) => status === "running", asleep), dispatch: () => Promise.resolve({ state: "cancelled", message: "late" }) }), "h1");
+  const executing = execute(
+    controller("a", {
+      objects: sleepingBefore((status) => status === "running", asleep),
+      dispatch: () => Promise.resolve({ state: "cancelled", message: "late" }),
+    }),
+    "h1",
+  );
   await asleep.asleep;
   const b = controller("b");
   await b.maintain("matrix");
@@ -203,13 +257,20 @@ test("who falls asleep before the row of the start does not bring back a run tha
   expect(await rowsOf(runId)).toMatchObject([{ status: "ok" }]);
 });
 
-test.each([[0, "ok"], [5_000, "ok"], [-5_000, "ok"]])("a clock %i ms ahead at the one that takes over changes no end", async (aheadMs, state) => {
+test.each([
+  [0, "ok"],
+  [5_000, "ok"],
+  [-5_000, "ok"],
+])("a clock %i ms ahead at the one that takes over changes no end", async (aheadMs, state) => {
   const asleep = held<Partial<CommandOutcome>>({ state: "timeout", message: "slept" });
   const beganMs = Date.now();
   const { runId, finished } = await execute(controller("a", { dispatch: asleep.wait }), "h1");
   await asleep.asleep;
   const left: number[] = [];
-  const b = controller("b", { aheadMs, dispatch: (_host, { timeoutMs }) => (left.push(timeoutMs), Promise.resolve({})) });
+  const b = controller("b", {
+    aheadMs,
+    dispatch: (_host, { timeoutMs }) => (left.push(timeoutMs), Promise.resolve({})),
+  });
   await b.maintain("matrix");
   await b.close();
   const tookMs = Date.now() - beganMs;
@@ -228,14 +289,31 @@ test("what the agent said decides, not that the controller was gone; without a w
   const command = `job/${runId}/h1/0`;
   const data = (text: string) => Buffer.from(text).toString("base64");
   await objects.ingest(ADMIN, `/matrix${OUTPUT_CLASS}`, [
-    { timeMs: Date.now(), identity: `${runId}/2`, values: { command, host: "h1", stderr: false, offset: 3, data: data(" two") } },
-    { timeMs: Date.now(), identity: `${runId}/1`, values: { command, host: "h1", stderr: false, offset: 0, data: data("one") } },
+    {
+      timeMs: Date.now(),
+      identity: `${runId}/2`,
+      values: { command, host: "h1", stderr: false, offset: 3, data: data(" two") },
+    },
+    {
+      timeMs: Date.now(),
+      identity: `${runId}/1`,
+      values: { command, host: "h1", stderr: false, offset: 0, data: data("one") },
+    },
   ]);
-  await objects.ingest(ADMIN, `/matrix${COMMAND_CLASS}`, [{ timeMs: Date.now(), identity: `${runId}/3`, values: { command, host: "h1", state: "failed", code: 7, message: "", ended: 1_000_000 } }]);
+  await objects.ingest(ADMIN, `/matrix${COMMAND_CLASS}`, [
+    {
+      timeMs: Date.now(),
+      identity: `${runId}/3`,
+      values: { command, host: "h1", state: "failed", code: 7, message: "", ended: 1_000_000 },
+    },
+  ]);
   const b = controller("b", { aheadMs: HOUR_MS });
   await b.maintain("matrix");
   const rows = (await rowsOf(runId)).sort((one, other) => String(one["host"]).localeCompare(String(other["host"])));
-  expect(rows).toMatchObject([{ host: "h1", status: "failed", code: 7, out: "one two", etime: 1_000_000 }, { host: "h2", status: "expired" }]);
+  expect(rows).toMatchObject([
+    { host: "h1", status: "failed", code: 7, out: "one two", etime: 1_000_000 },
+    { host: "h2", status: "expired" },
+  ]);
   expect(await outputOf(b, runId, "h1")).toBe("one two");
   asleep.release();
   expect((await finished).map(({ state }) => state)).toEqual(["failed", "expired"]);
@@ -270,15 +348,24 @@ test("in mode one a host that could not be opened after another was not reached 
   await jobs.save(ADMIN, { name: "second", dir: "", exec: ["x"], host: ["away", "broken"], groupmode: "one" });
   let fails = true;
   const insert: Used["insert"] = (principal, path, rows, options) =>
-    fails && rows[0]?.["host"] === "broken" ? Promise.reject(new AppError("invalid", "no row for this one")) : objects.insert(principal, path, rows, options);
-  const options = { objects: { ...used, insert }, dispatch: () => Promise.resolve({ state: "unreachable" as const }), aheadMs: 0 };
+    fails && rows[0]?.["host"] === "broken"
+      ? Promise.reject(new AppError("invalid", "no row for this one"))
+      : objects.insert(principal, path, rows, options);
+  const options = {
+    objects: { ...used, insert },
+    dispatch: () => Promise.resolve({ state: "unreachable" as const }),
+    aheadMs: 0,
+  };
   const a = controller("a", options);
   const { runId, finished } = await a.execute(ADMIN, "second", {});
   await expect(finished).rejects.toMatchObject({ code: "invalid" });
   fails = false;
   options.aheadMs = HOUR_MS;
   await a.maintain("matrix");
-  expect((await rowsOf(runId)).map(({ host, status }) => `${host} ${status}`).sort()).toEqual(["away unreachable", "broken expired"]);
+  expect((await rowsOf(runId)).map(({ host, status }) => `${host} ${status}`).sort()).toEqual([
+    "away unreachable",
+    "broken expired",
+  ]);
 });
 
 test("in sequence goes on in order and one after the other, in mode one with the hosts that were not tried yet", async () => {
@@ -287,7 +374,9 @@ test("in sequence goes on in order and one after the other, in mode one with the
   const runs: (Awaited<ReturnType<typeof execute>> & { readonly asleep: ReturnType<typeof held> })[] = [];
   for (const name of ["one", "sequence"]) {
     const asleep = held<Partial<CommandOutcome>>({ state: "timeout", message: "slept" });
-    const a = controller("a", { dispatch: async (host) => (host === "h1" && name === "one" ? { state: "unreachable" } : asleep.wait()) });
+    const a = controller("a", {
+      dispatch: async (host) => (host === "h1" && name === "one" ? { state: "unreachable" } : asleep.wait()),
+    });
     runs.push({ ...(await a.execute(ADMIN, name, {})), asleep });
     await asleep.asleep;
   }
@@ -296,7 +385,8 @@ test("in sequence goes on in order and one after the other, in mode one with the
   const b = controller("b", {
     dispatch: async (host, { commandId }) => {
       order.push(`${commandId.split("/")[1] ?? ""}/${host}`);
-      if (order.includes(`${runs[0]?.runId ?? ""}/h3`) && order.includes(`${runs[1]?.runId ?? ""}/h2`)) void last.wait();
+      if (order.includes(`${runs[0]?.runId ?? ""}/h3`) && order.includes(`${runs[1]?.runId ?? ""}/h2`))
+        void last.wait();
       return Promise.resolve(host === "h2" ? { state: "unreachable" } : {});
     },
   });
@@ -305,9 +395,19 @@ test("in sequence goes on in order and one after the other, in mode one with the
   await b.close();
   for (const { asleep } of runs) asleep.release();
   const [one, sequence] = [await runs[0]?.finished, await runs[1]?.finished];
-  const of = (at: number) => order.filter((each) => each.startsWith(runs[at]?.runId ?? "none")).map((each) => each.slice(27)).filter((host, at, all) => host !== all[at - 1]);
-  expect([of(0), of(1)]).toEqual([["h2", "h3"], ["h3", "h1", "h2"]]);
-  expect(one?.map(({ host, state }) => [host, state]).slice(0, 2)).toEqual([["h1", "unreachable"], ["h2", "unreachable"]]);
+  const of = (at: number) =>
+    order
+      .filter((each) => each.startsWith(runs[at]?.runId ?? "none"))
+      .map((each) => each.slice(27))
+      .filter((host, at, all) => host !== all[at - 1]);
+  expect([of(0), of(1)]).toEqual([
+    ["h2", "h3"],
+    ["h3", "h1", "h2"],
+  ]);
+  expect(one?.map(({ host, state }) => [host, state]).slice(0, 2)).toEqual([
+    ["h1", "unreachable"],
+    ["h2", "unreachable"],
+  ]);
   expect(sequence?.map(({ state }) => state)).toEqual(["ok", "ok", "unreachable"]);
 });
 
@@ -323,7 +423,12 @@ test(`a run has one final state, which every caller is told and no row ever leav
   const histories = await mapLimited(seeds, SIDE_BY_SIDE, (seed) => new History(seed).run());
   const takenOver = histories.reduce((sum, { takenOver: count }) => sum + count, 0);
   expect(takenOver).toBeGreaterThan(0);
-  prove("job-one-final-state", { engine: engine.kind, histories: histories.length, seeds: `${base} to ${base + HISTORIES - 1}`, takenOver });
+  prove("job-one-final-state", {
+    engine: engine.kind,
+    histories: histories.length,
+    seeds: `${base} to ${base + HISTORIES - 1}`,
+    takenOver,
+  });
 }, 240_000);
 
 /**
@@ -349,7 +454,13 @@ class History {
     this.#turns = new Turns(this.#random);
     this.#result = this.#random.next() < 0.5 ? "ok" : "failed";
     this.#controllers = ["a", "b", "c"].map((own, at) =>
-      controller(`${own}${seed}`, { objects: this.#objects(), stores: this.#stores(), dispatch: () => this.#dispatch(), aheadMs: at === 2 ? HOUR_MS : 0 }));
+      controller(`${own}${seed}`, {
+        objects: this.#objects(),
+        stores: this.#stores(),
+        dispatch: () => this.#dispatch(),
+        aheadMs: at === 2 ? HOUR_MS : 0,
+      }),
+    );
   }
 
   async run(): Promise<this> {
@@ -359,15 +470,22 @@ class History {
     await this.#turns.finished();
     const rows = await rowsOf(this.#runId);
     const states = new Set([...this.#seen, ...this.#told, ...rows.map((row) => String(row["status"]))]);
-    expect([...states].filter((state) => state !== "running"), `seed ${this.#seed}: seen ${this.#seen.join(" ")}; told ${this.#told.join(" ")}`).toHaveLength(1);
+    expect(
+      [...states].filter((state) => state !== "running"),
+      `seed ${this.#seed}: seen ${this.#seen.join(" ")}; told ${this.#told.join(" ")}`,
+    ).toHaveLength(1);
     expect(rows, `seed ${this.#seed}`).toHaveLength(1);
-    expect(this.#seen.lastIndexOf("running"), `seed ${this.#seed}: seen ${this.#seen.join(" ")}`).toBeLessThan(Math.max(1, this.#seen.length - this.#seen.filter((state) => state !== "running").length));
+    expect(this.#seen.lastIndexOf("running"), `seed ${this.#seed}: seen ${this.#seen.join(" ")}`).toBeLessThan(
+      Math.max(1, this.#seen.length - this.#seen.filter((state) => state !== "running").length),
+    );
     expect(await openKeys(this.#runId), `seed ${this.#seed}`).toEqual([]);
     return this;
   }
 
   async #caller(): Promise<void> {
-    const execution = await this.#patiently(() => (this.#controllers[0] ? execute(this.#controllers[0], "h1") : Promise.reject(new Error("nobody"))));
+    const execution = await this.#patiently(() =>
+      this.#controllers[0] ? execute(this.#controllers[0], "h1") : Promise.reject(new Error("nobody")),
+    );
     this.#runId = execution.runId;
     this.#told = (await execution.finished).map(({ state }) => state);
     this.#over = true;
@@ -395,7 +513,9 @@ class History {
     if (this.#began > 1) this.takenOver += 1;
     const pause = this.#random.next() * 20;
     for (let turns = 0; turns < pause; turns++) await this.#pause();
-    return this.#random.next() < 0.6 ? { state: this.#result, code: this.#result === "ok" ? 0 : 1 } : { state: "timeout", message: "no word" };
+    return this.#random.next() < 0.6
+      ? { state: this.#result, code: this.#result === "ok" ? 0 : 1 }
+      : { state: "timeout", message: "no word" };
   }
 
   #pause(): Promise<void> {
@@ -422,7 +542,8 @@ class History {
         const { kv } = store;
         const call = <T>(action: () => Promise<T>) => this.#turns.turn(action);
         const list = async (prefix: string, options?: Parameters<typeof kv.list>[1]) => {
-          const mine = prefix === "jobs/open/" ? `jobs/open/${this.#runId === "" ? "none" : this.#runId}/` : "jobs/none/";
+          const mine =
+            prefix === "jobs/open/" ? `jobs/open/${this.#runId === "" ? "none" : this.#runId}/` : "jobs/none/";
           return kv.list(mine, options);
         };
         return {

@@ -19,7 +19,9 @@ describe("the hub", () => {
     const hub = new NotificationHub({ log: pino({ level: "silent" }) });
     const got: string[] = [];
     hub.subscribe({ tenant: "matrix", subject: "alerts" }, ({ msg }) => got.push(`any ${msg}`));
-    hub.subscribe({ tenant: "matrix", subject: "alerts", source: "", title: "" }, ({ msg }) => got.push(`empty ${msg}`));
+    hub.subscribe({ tenant: "matrix", subject: "alerts", source: "", title: "" }, ({ msg }) =>
+      got.push(`empty ${msg}`),
+    );
     hub.subscribe({ tenant: "matrix", subject: "alerts", source: "x" }, ({ msg }) => got.push(`source ${msg}`));
     hub.subscribe({ tenant: "matrix", subject: "alerts", title: "t" }, ({ msg }) => got.push(`title ${msg}`));
     hub.subscribe({ tenant: "second", subject: "alerts" }, ({ msg }) => got.push(`second ${msg}`));
@@ -31,7 +33,11 @@ describe("the hub", () => {
   test("knows whether anybody listens, and forgets who left", () => {
     const hub = new NotificationHub({ log: pino({ level: "silent" }) });
     const end = hub.subscribe({ tenant: "matrix", subject: "alerts" }, () => {});
-    expect([hub.wanted("matrix", "alerts"), hub.wanted("second", "alerts"), hub.wanted("matrix", "events")]).toEqual([true, false, false]);
+    expect([hub.wanted("matrix", "alerts"), hub.wanted("second", "alerts"), hub.wanted("matrix", "events")]).toEqual([
+      true,
+      false,
+      false,
+    ]);
     end();
     end();
     expect(hub.wanted("matrix", "alerts")).toBe(false);
@@ -40,7 +46,9 @@ describe("the hub", () => {
   test("a receiver that fails is nobody else's trouble", () => {
     const hub = new NotificationHub({ log: pino({ level: "silent" }) });
     const got: string[] = [];
-    hub.subscribe({ tenant: "matrix", subject: "alerts" }, () => { throw new Error("broken"); });
+    hub.subscribe({ tenant: "matrix", subject: "alerts" }, () => {
+      throw new Error("broken");
+    });
     hub.subscribe({ tenant: "matrix", subject: "alerts" }, ({ msg }) => got.push(msg));
     hub.publish("matrix", notification());
     expect(got).toEqual(["m"]);
@@ -119,7 +127,10 @@ describe("sockets", () => {
     const { http, url } = await start();
     const session = await http.signIn("admin");
     expect(await refusal(`${url}/alerts`)).toEqual({ status: "signin", message: "/user/login" });
-    expect(await refusal(`${url.replace("websocket", "elsewhere")}/alerts?sessionid=${session}`)).toMatchObject({ status: "error", code: "not_found" });
+    expect(await refusal(`${url.replace("websocket", "elsewhere")}/alerts?sessionid=${session}`)).toMatchObject({
+      status: "error",
+      code: "not_found",
+    });
     const fromElsewhere = { cookie: `matrixSession=${session}`, origin: "https://evil.example" };
     expect(await refusal(`${url}/alerts`, fromElsewhere)).toMatchObject({ status: "error", code: "denied" });
     await opened(`${url}/alerts`, { ...fromElsewhere, origin: `http://${new URL(url).host}` });
@@ -127,17 +138,29 @@ describe("sockets", () => {
 
   test("who lacks the permission is refused, and that is on record", async () => {
     const { http, url } = await start();
-    await http.users.create({ tenant: "matrix", username: "blind", password: PASSWORD, rights: { grants: ["hosts:read"], data: [] } });
+    await http.users.create({
+      tenant: "matrix",
+      username: "blind",
+      password: PASSWORD,
+      rights: { grants: ["hosts:read"], data: [] },
+    });
     const basic = Buffer.from(`matrix.blind:${PASSWORD}`).toString("base64");
     expect(await refusal(`${url}/alerts`, { authorization: `Basic ${basic}` })).toMatchObject({ code: "denied" });
-    expect(http.trail.records.at(-1)).toMatchObject({ user: "blind", permission: "notifications:read", outcome: "denied", action: "WEBSOCKET /websocket/alerts" });
+    expect(http.trail.records.at(-1)).toMatchObject({
+      user: "blind",
+      permission: "notifications:read",
+      outcome: "denied",
+      action: "WEBSOCKET /websocket/alerts",
+    });
   });
 
   test("a receiver that does not read is closed with a reason and holds up nobody", async () => {
     const { http, hub, clock, url, port } = await start();
     const session = await http.signIn("admin");
     const slow = connect(port, "127.0.0.1");
-    slow.write(`GET /websocket/alerts?sessionid=${session} HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n`);
+    slow.write(
+      `GET /websocket/alerts?sessionid=${session} HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n`,
+    );
     await once(slow, "data");
     slow.pause();
     const quick = await opened(`${url}/alerts?sessionid=${session}`);
@@ -146,14 +169,19 @@ describe("sockets", () => {
     const msg = "x".repeat(100_000);
     let sent = 0;
     // The kernel takes some megabytes before anything queues here.
-    await expect.poll(() => {
-      // On a busy machine the quick one would fall behind too.
-      if (sent - received < 5) {
-        hub.publish("matrix", notification({ msg }));
-        sent++;
-      }
-      return sent > 300;
-    }, { interval: 1, timeout: 30_000 }).toBe(true);
+    await expect
+      .poll(
+        () => {
+          // On a busy machine the quick one would fall behind too.
+          if (sent - received < 5) {
+            hub.publish("matrix", notification({ msg }));
+            sent++;
+          }
+          return sent > 300;
+        },
+        { interval: 1, timeout: 30_000 },
+      )
+      .toBe(true);
     await expect.poll(() => received).toBe(sent);
     let tail = Buffer.alloc(0);
     slow.on("data", (chunk: Buffer) => (tail = Buffer.concat([tail, chunk]).subarray(-200)));
@@ -170,7 +198,9 @@ describe("sockets", () => {
     const session = await http.signIn("admin");
     const live = await opened(`${url}/live?sessionid=${session}`);
     const dead = connect(port, "127.0.0.1");
-    dead.write(`GET /websocket/dead?sessionid=${session} HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n`);
+    dead.write(
+      `GET /websocket/dead?sessionid=${session} HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n`,
+    );
     await once(dead, "data");
     const pinged = once(live, "ping");
     clock.advance(WEBSOCKET_PING_MS);

@@ -11,7 +11,9 @@ export function notificationSockets(notifications: Notifications): readonly Sock
       summary: "Notifications of a subject as JSON text frames",
       input: WebSocketInput,
       open: ({ principal, input, line }) => {
-        const end = notifications.subscribe({ tenant: principal.tenant, ...input }, (notification) => line.send(frameOf(frames, notification)));
+        const end = notifications.subscribe({ tenant: principal.tenant, ...input }, (notification) =>
+          line.send(frameOf(frames, notification)),
+        );
         line.closed.addEventListener("abort", end, { once: true });
       },
     }),

@@ -24,7 +24,8 @@ export class NotificationHub implements Notifications {
 
   publish(tenant: string, notification: Notification): void {
     this.receive(tenant, notification);
-    for (const outlet of this.#outlets) if (outlet.wants(tenant, notification.subject)) outlet.send(tenant, notification);
+    for (const outlet of this.#outlets)
+      if (outlet.wants(tenant, notification.subject)) outlet.send(tenant, notification);
   }
 
   /** Published on another controller: for receivers here, and not passed on. */
@@ -51,7 +52,9 @@ export class NotificationHub implements Notifications {
 
   /** What receivers here listen to. */
   interests(): readonly Interest[] {
-    return [...this.#receivers].flatMap(([tenant, subjects]) => [...subjects.keys()].map((subject) => ({ tenant, subject })));
+    return [...this.#receivers].flatMap(([tenant, subjects]) =>
+      [...subjects.keys()].map((subject) => ({ tenant, subject })),
+    );
   }
 
   /** Told whenever `interests` changed. The answer ends it. */

@@ -27,10 +27,16 @@ export interface AsOfOutline {
 }
 
 /** `AppError("invalid")` for a class that keeps no versions. */
-export function outlineAsOf(snapshot: Snapshot, request: AsOfRequest, readable: (view: LoadedClass) => boolean): AsOfOutline {
+export function outlineAsOf(
+  snapshot: Snapshot,
+  request: AsOfRequest,
+  readable: (view: LoadedClass) => boolean,
+): AsOfOutline {
   const present = outlineOf(snapshot, { ...request, where: [] }, readable);
   const labels = new Set(request.ids?.map((id) => parseObjectId(id)?.label));
-  const views = scopeOf(snapshot, request).filter((view) => readable(view) && (request.ids === undefined || labels.has(view.label)));
+  const views = scopeOf(snapshot, request).filter(
+    (view) => readable(view) && (request.ids === undefined || labels.has(view.label)),
+  );
   const unfit = views.find((view) => !keepsVersions(view));
   if (unfit !== undefined) throw withoutVersions(unfit);
   return { present, views };
@@ -38,30 +44,47 @@ export function outlineAsOf(snapshot: Snapshot, request: AsOfRequest, readable: 
 
 export function planAsOf({ present }: AsOfOutline, { asOfMs }: AsOfRequest): ReadPlan {
   const time = new Date(asOfMs).toISOString();
-  return { steps: [...present.plan.steps, "graves of objects removed since"].map((step) => `${step}, as of ${time}`), used: [] };
+  return {
+    steps: [...present.plan.steps, "graves of objects removed since"].map((step) => `${step}, as of ${time}`),
+    used: [],
+  };
 }
 
 /**
  * The objects as they were. One that was not written since is as it is; of the others, and of those in graves, the versions tell. An object
  * that is removed or inserted while this goes on may be answered twice or not at all.
  */
-export async function* readAsOf(request: AsOfRequest, { present, views }: AsOfOutline, source: AsOfSource): AsyncGenerator<readonly ObjectRow[]> {
+export async function* readAsOf(
+  request: AsOfRequest,
+  { present, views }: AsOfOutline,
+  source: AsOfSource,
+): AsyncGenerator<readonly ObjectRow[]> {
   const { reader, snapshot, principal } = source;
   if (present.byId !== undefined) return yield* placesAsOf(present.byId, request, source);
-  for await (const rows of reader.read({ snapshot, principal, request }, present)) yield* known(await rowsAsOf(rows, request.asOfMs, source));
+  for await (const rows of reader.read({ snapshot, principal, request }, present))
+    yield* known(await rowsAsOf(rows, request.asOfMs, source));
   for (const view of views) yield* buriedAsOf(view, request, source);
 }
 
 /** In the order of `places`. */
-export async function objectsAsOf(places: readonly Place[], asOfMs: number, source: AsOfSource): Promise<(ObjectRow | undefined)[]> {
+export async function objectsAsOf(
+  places: readonly Place[],
+  asOfMs: number,
+  source: AsOfSource,
+): Promise<(ObjectRow | undefined)[]> {
   const now = await source.reader.get(places.map((place) => [place]));
   const open = places.filter((_, at) => isChanged(now[at], asOfMs));
   const then = new Map<Place, ObjectRow | undefined>();
-  for (const [at, object] of (await objectsAt(open, asOfMs, source)).entries()) if (open[at] !== undefined) then.set(open[at], object);
+  for (const [at, object] of (await objectsAt(open, asOfMs, source)).entries())
+    if (open[at] !== undefined) then.set(open[at], object);
   return places.map((place, at) => (then.has(place) ? then.get(place) : now[at]));
 }
 
-async function* placesAsOf(places: readonly Place[], request: AsOfRequest, source: AsOfSource): AsyncGenerator<readonly ObjectRow[]> {
+async function* placesAsOf(
+  places: readonly Place[],
+  request: AsOfRequest,
+  source: AsOfSource,
+): AsyncGenerator<readonly ObjectRow[]> {
   for (let from = 0; from < places.length; from += OBJECT_PAGE_MAX) {
     checkSignal(request);
     yield* known(await objectsAsOf(places.slice(from, from + OBJECT_PAGE_MAX), request.asOfMs, source));
@@ -69,13 +92,21 @@ async function* placesAsOf(places: readonly Place[], request: AsOfRequest, sourc
 }
 
 /** Each row as it was. */
-async function rowsAsOf(rows: readonly ObjectRow[], asOfMs: number, source: AsOfSource): Promise<(ObjectRow | undefined)[]> {
+async function rowsAsOf(
+  rows: readonly ObjectRow[],
+  asOfMs: number,
+  source: AsOfSource,
+): Promise<(ObjectRow | undefined)[]> {
   const changed = rows.filter((row) => isChanged(row, asOfMs)).flatMap((row) => placeOf(source.snapshot, row));
   return [...rows.filter((row) => !isChanged(row, asOfMs)), ...(await objectsAt(changed, asOfMs, source))];
 }
 
 /** Objects of one class that were removed since, and are not there again: those were among the present ones. */
-async function* buriedAsOf(view: LoadedClass, { asOfMs, signal }: AsOfRequest, source: AsOfSource): AsyncGenerator<readonly ObjectRow[]> {
+async function* buriedAsOf(
+  view: LoadedClass,
+  { asOfMs, signal }: AsOfRequest,
+  source: AsOfSource,
+): AsyncGenerator<readonly ObjectRow[]> {
   for await (const places of buriedPlaces(view, { afterUs: lastMicrosecond(asOfMs), signal }, source)) {
     yield* known(await objectsAt(places, asOfMs, source));
   }

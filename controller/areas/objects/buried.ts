@@ -13,7 +13,9 @@ export interface BuriedSource extends HistorySource {
 
 /** Places of objects of one class that were removed after `afterUs` and are not there again. */
 export async function* buriedPlaces(
-  view: LoadedClass, { afterUs, signal }: { readonly afterUs: number; readonly signal?: AbortSignal | undefined }, { store, patience, reader }: BuriedSource,
+  view: LoadedClass,
+  { afterUs, signal }: { readonly afterUs: number; readonly signal?: AbortSignal | undefined },
+  { store, patience, reader }: BuriedSource,
 ): AsyncGenerator<readonly Place[]> {
   let cursor: string | undefined;
   do {

@@ -21,7 +21,8 @@ class BreakableKv {
 
   constructor(inner: KvStore) {
     this.store = wrappedKv(inner, {
-      list: (prefix, options) => (this.broken ? Promise.reject(new AppError("unavailable", "away")) : inner.list(prefix, options)),
+      list: (prefix, options) =>
+        this.broken ? Promise.reject(new AppError("unavailable", "away")) : inner.list(prefix, options),
       lease: (ttlMs) => this.#lease(inner, ttlMs),
       txn: async (request) => {
         const result = await inner.txn(request);
@@ -40,7 +41,12 @@ class BreakableKv {
     const lease = await inner.lease(ttlMs);
     this.leases++;
     this.#lost = new AbortController();
-    return { id: lease.id, lost: AbortSignal.any([lease.lost, this.#lost.signal]), held: () => !this.#lost.signal.aborted && lease.held(), revoke: () => lease.revoke() };
+    return {
+      id: lease.id,
+      lost: AbortSignal.any([lease.lost, this.#lost.signal]),
+      held: () => !this.#lost.signal.aborted && lease.held(),
+      revoke: () => lease.revoke(),
+    };
   }
 }
 
@@ -56,7 +62,9 @@ test("a catalog that lost its lease refuses writes until it has read everything 
   breakable.broken = true;
   breakable.loseLease();
   expect(() => catalog.requireCurrent()).toThrow(expect.objectContaining({ code: "unavailable" }));
-  await expect(catalog.change((draft) => createClass(draft, { path: "/matrix/no", columns: [] }, "/matrix"))).rejects.toMatchObject({ code: "unavailable" });
+  await expect(
+    catalog.change((draft) => createClass(draft, { path: "/matrix/no", columns: [] }, "/matrix")),
+  ).rejects.toMatchObject({ code: "unavailable" });
   await healthy.change((draft) => createClass(draft, { path: "/matrix/meanwhile", columns: [] }, "/matrix"));
   breakable.broken = false;
   await expect.poll(() => following(catalog), { timeout: 10_000 }).toBe(true);

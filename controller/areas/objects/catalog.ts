@@ -1,6 +1,11 @@
 import { AppError, errorText, isAppError } from "../../../common/errors.ts";
 import {
-  CATALOG_ACKNOWLEDGE_DEADLINE_MS, CATALOG_CHANGE_ATTEMPTS_MAX, CATALOG_LEASE_MS, CATALOG_RESUME_DEADLINE_MS, CATALOG_RETRY_MS, STORE_CALL_DEADLINE_MS,
+  CATALOG_ACKNOWLEDGE_DEADLINE_MS,
+  CATALOG_CHANGE_ATTEMPTS_MAX,
+  CATALOG_LEASE_MS,
+  CATALOG_RESUME_DEADLINE_MS,
+  CATALOG_RETRY_MS,
+  STORE_CALL_DEADLINE_MS,
 } from "../../../common/limits.ts";
 import { wait } from "../../../common/time.ts";
 import type { Runtime } from "../../runtime.ts";
@@ -100,7 +105,10 @@ export class TenantCatalog {
 
   current(): Snapshot {
     if (!this.#stale) return this.#snapshot;
-    this.#snapshot = new Snapshot(this.#log.definitions(), this.#log.revision, { before: this.#snapshot, owners: this.#owners });
+    this.#snapshot = new Snapshot(this.#log.definitions(), this.#log.revision, {
+      before: this.#snapshot,
+      owners: this.#owners,
+    });
     this.#stale = false;
     return this.#snapshot;
   }
@@ -149,7 +157,10 @@ export class TenantCatalog {
    */
   change(edit: (draft: Draft) => void): Promise<number> {
     const done = this.#changes.then(() => this.#change(edit));
-    this.#changes = done.then(() => undefined, () => undefined);
+    this.#changes = done.then(
+      () => undefined,
+      () => undefined,
+    );
     return done;
   }
 
@@ -307,7 +318,10 @@ export class TenantCatalog {
       if (await this.#followers.acknowledge(span.follower, revision)) span.acknowledged = revision;
       else span.given.abort();
     } catch (error) {
-      this.#runtime.log.debug({ reason: errorText(error) }, "an acknowledgement of class definitions has to be repeated");
+      this.#runtime.log.debug(
+        { reason: errorText(error) },
+        "an acknowledgement of class definitions has to be repeated",
+      );
       // Without its lease nobody waits for it.
       if (!isAppError(error, "unavailable", "unknown_outcome")) span.given.abort();
       await wait(this.#runtime.clock, CATALOG_RETRY_MS, this.#closing.signal);
@@ -384,7 +398,10 @@ export class TenantCatalog {
   async #lost(error: unknown): Promise<void> {
     this.#span = undefined;
     if (isAppError(error, "compacted")) return;
-    this.#runtime.log.warn({ reason: errorText(error) }, "class definitions cannot be followed; writing stops until they can");
+    this.#runtime.log.warn(
+      { reason: errorText(error) },
+      "class definitions cannot be followed; writing stops until they can",
+    );
     await wait(this.#runtime.clock, CATALOG_RETRY_MS, this.#closing.signal);
   }
 

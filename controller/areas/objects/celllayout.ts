@@ -43,9 +43,16 @@ function makeLayout(view: LoadedClass, keys: readonly string[]): CellLayout {
     if (slash < 0) part.place = place;
     else part.elements.push(place);
   }
-  const columns = Array.from(parts, ([column, { place, elements }]) => ({ column, place, elements: isCollection(column) ? byName(elements, keys) : undefined }));
+  const columns = Array.from(parts, ([column, { place, elements }]) => ({
+    column,
+    place,
+    elements: isCollection(column) ? byName(elements, keys) : undefined,
+  }));
   const known = columns.filter(({ place, elements }) => place >= 0 || elements !== undefined);
-  return { columns: known.sort((one, other) => one.column.ordinal - other.column.ordinal), created: keys.indexOf(CREATED_CELL) };
+  return {
+    columns: known.sort((one, other) => one.column.ordinal - other.column.ordinal),
+    created: keys.indexOf(CREATED_CELL),
+  };
 }
 
 function isCollection({ type }: LoadedColumn): boolean {

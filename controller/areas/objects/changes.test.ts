@@ -10,7 +10,10 @@ import { ObjectService, type ClassSpec, type ObjectChangeEvent } from "./index.t
 const admin = testPrincipal();
 const HOST: ClassSpec = {
   path: "/matrix/cmdb/host",
-  columns: [{ name: "name", type: "varchar" }, { name: "size", type: "int" }],
+  columns: [
+    { name: "name", type: "varchar" },
+    { name: "size", type: "int" },
+  ],
   keys: ["name"],
 };
 const LOG: ClassSpec = { path: "/matrix/log", kind: "record", columns: [{ name: "line", type: "varchar" }] };
@@ -30,7 +33,10 @@ afterEach(async () => {
 });
 
 function newService(stores: Stores = engine): ObjectService {
-  const service = new ObjectService({ stores, runtime: { ...testRuntime(realClock), random: seededRandom(services.length + 1) } });
+  const service = new ObjectService({
+    stores,
+    runtime: { ...testRuntime(realClock), random: seededRandom(services.length + 1) },
+  });
   services.push(service);
   return service;
 }
@@ -90,12 +96,23 @@ describe("a durable subscription", () => {
     const tree = await new Subscriber().attach(a, "tree", [`${HOST.path}/`, LOG.path]);
     const single = await new Subscriber().attach(a, "single", [HOST.path]);
     await a.createEdgeType(admin, { name: "contain", remedy: "" });
-    await a.insert(admin, HOST.path, [{ name: "a", size: 1 }, { name: "b", contain: "host:a" }]);
+    await a.insert(admin, HOST.path, [
+      { name: "a", size: 1 },
+      { name: "b", contain: "host:a" },
+    ]);
     await a.update(admin, { id: "host:a" }, GROW);
     await a.insert(admin, `${HOST.path}/virtual`, [{ name: "v" }]);
     const [line = ""] = await a.insert(admin, LOG.path, [{ line: "x" }]);
     await a.remove(admin, [{ id: "host:b" }, { id: line }]);
-    const ofTree = ["INSERT host:a", "INSERT host:b", "UPDATE host:a", "INSERT virtual:v", `INSERT ${line}`, "DELETE host:b", `DELETE ${line}`];
+    const ofTree = [
+      "INSERT host:a",
+      "INSERT host:b",
+      "UPDATE host:a",
+      "INSERT virtual:v",
+      `INSERT ${line}`,
+      "DELETE host:b",
+      `DELETE ${line}`,
+    ];
     expect(await tree.until(7)).toEqual(ofTree);
     expect(await single.until(4)).toEqual(["INSERT host:a", "INSERT host:b", "UPDATE host:a", "DELETE host:b"]);
     expect(tree.events[0]).toMatchObject({ tenant: "matrix", class: HOST.path, fields: { name: "a", size: 1 } });
@@ -121,7 +138,11 @@ describe("a durable subscription", () => {
     await a.createClass(admin, HOST);
     const taken = new Subscriber();
     let attempts = 0;
-    await a.subscribe(admin, { name: "s", classes: [HOST.path], deliver: (events) => (++attempts < 3 ? deaf() : taken.deliver(events)) });
+    await a.subscribe(admin, {
+      name: "s",
+      classes: [HOST.path],
+      deliver: (events) => (++attempts < 3 ? deaf() : taken.deliver(events)),
+    });
     await a.insert(admin, HOST.path, [{ name: "a" }]);
     expect(await taken.until(1)).toEqual(["INSERT host:a"]);
     expect(attempts).toBe(3);
@@ -129,27 +150,43 @@ describe("a durable subscription", () => {
 
   test("is refused with a wrong name, without the right, and twice in one controller", async () => {
     const a = newService();
-    await expect(a.subscribe(admin, { name: "a b", classes: [], deliver: deaf })).rejects.toMatchObject({ code: "invalid" });
-    await expect(a.subscribe(testPrincipal("viewer"), { name: "s", classes: [], deliver: deaf })).rejects.toMatchObject({ code: "denied" });
+    await expect(a.subscribe(admin, { name: "a b", classes: [], deliver: deaf })).rejects.toMatchObject({
+      code: "invalid",
+    });
+    await expect(a.subscribe(testPrincipal("viewer"), { name: "s", classes: [], deliver: deaf })).rejects.toMatchObject(
+      { code: "denied" },
+    );
     await a.subscribe(admin, { name: "s", classes: [], deliver: deaf });
-    await expect(a.subscribe(admin, { name: "s", classes: [], deliver: deaf })).rejects.toMatchObject({ code: "conflict" });
+    await expect(a.subscribe(admin, { name: "s", classes: [], deliver: deaf })).rejects.toMatchObject({
+      code: "conflict",
+    });
   });
 
-  test.each(onCluster ? [] : [CHANGE_EVENTS_WAITING_MAX])("that takes nothing stops the writes it would have to be told of after %i, and no others", async (limit) => {
-    const a = newService();
-    await a.createClass(admin, HOST);
-    await a.createClass(admin, LOG);
-    await a.subscribe(admin, { name: "s", classes: [LOG.path], deliver: deaf });
-    await a.insert(admin, LOG.path, Array.from({ length: limit }, () => ({ line: "x" })));
-    expect(a.changesWaiting).toBe(limit);
-    await expect(a.insert(admin, LOG.path, [{ line: "x" }])).rejects.toMatchObject({ code: "unavailable", details: { limit: "CHANGE_EVENTS_WAITING_MAX" } });
-    await a.insert(admin, HOST.path, [{ name: "a" }]);
-    await a.unsubscribe(admin, "s");
-    const next = await new Subscriber().attach(a, "s", [LOG.path]);
-    await a.insert(admin, LOG.path, [{ line: "x" }]);
-    expect(await next.until(1)).toHaveLength(1);
-    expect(a.changesWaiting).toBeLessThanOrEqual(1);
-  });
+  test.each(onCluster ? [] : [CHANGE_EVENTS_WAITING_MAX])(
+    "that takes nothing stops the writes it would have to be told of after %i, and no others",
+    async (limit) => {
+      const a = newService();
+      await a.createClass(admin, HOST);
+      await a.createClass(admin, LOG);
+      await a.subscribe(admin, { name: "s", classes: [LOG.path], deliver: deaf });
+      await a.insert(
+        admin,
+        LOG.path,
+        Array.from({ length: limit }, () => ({ line: "x" })),
+      );
+      expect(a.changesWaiting).toBe(limit);
+      await expect(a.insert(admin, LOG.path, [{ line: "x" }])).rejects.toMatchObject({
+        code: "unavailable",
+        details: { limit: "CHANGE_EVENTS_WAITING_MAX" },
+      });
+      await a.insert(admin, HOST.path, [{ name: "a" }]);
+      await a.unsubscribe(admin, "s");
+      const next = await new Subscriber().attach(a, "s", [LOG.path]);
+      await a.insert(admin, LOG.path, [{ line: "x" }]);
+      expect(await next.until(1)).toHaveLength(1);
+      expect(a.changesWaiting).toBeLessThanOrEqual(1);
+    },
+  );
 });
 
 describe("when a controller goes", () => {
@@ -194,33 +231,36 @@ async function heldAfter(stores: StoppableStores, passing: number): Promise<Held
   return call;
 }
 
-test.each(onCluster ? [1] : [0, 1, 2, 3, 5])("killed after %i calls of the store, what a controller answered is told by another", async (calls) => {
-  const killed = new StoppableStores(engine);
-  const a = newService(killed);
-  await a.createClass(admin, HOST);
-  await a.subscribe(admin, { name: "s", classes: ["/"], deliver: deaf });
-  const answered: string[] = [];
-  const write = async (): Promise<void> => {
-    for (const name of ["a", "b"]) {
-      await a.insert(admin, HOST.path, [{ name }]);
-      answered.push(`INSERT host:${name}`);
-      await a.update(admin, { id: `host:${name}` }, GROW);
-      answered.push(`UPDATE host:${name}`);
-    }
-  };
-  const holding = heldAfter(killed, calls);
-  const writing = write();
-  const held = await holding;
-  const before = [...answered];
-  await killed.stop();
-  const b = await new Subscriber().attach(newService(), "s", ["/"]);
-  expect((await b.until(before.length)).sort()).toEqual(before.sort());
-  killed.goOn();
-  held.goOn();
-  await writing;
-  await a.close();
-  expect((await b.until(4)).sort()).toEqual(answered.sort());
-});
+test.each(onCluster ? [1] : [0, 1, 2, 3, 5])(
+  "killed after %i calls of the store, what a controller answered is told by another",
+  async (calls) => {
+    const killed = new StoppableStores(engine);
+    const a = newService(killed);
+    await a.createClass(admin, HOST);
+    await a.subscribe(admin, { name: "s", classes: ["/"], deliver: deaf });
+    const answered: string[] = [];
+    const write = async (): Promise<void> => {
+      for (const name of ["a", "b"]) {
+        await a.insert(admin, HOST.path, [{ name }]);
+        answered.push(`INSERT host:${name}`);
+        await a.update(admin, { id: `host:${name}` }, GROW);
+        answered.push(`UPDATE host:${name}`);
+      }
+    };
+    const holding = heldAfter(killed, calls);
+    const writing = write();
+    const held = await holding;
+    const before = [...answered];
+    await killed.stop();
+    const b = await new Subscriber().attach(newService(), "s", ["/"]);
+    expect((await b.until(before.length)).sort()).toEqual(before.sort());
+    killed.goOn();
+    held.goOn();
+    await writing;
+    await a.close();
+    expect((await b.until(4)).sort()).toEqual(answered.sort());
+  },
+);
 
 describe("a controller that was stopped", () => {
   let stopped: StoppableStores;

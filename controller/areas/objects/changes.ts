@@ -46,7 +46,12 @@ export class Changes {
     this.#of = of;
     this.#outbox = new Outbox(of);
     this.#teller = new Teller({ ...of, outbox: this.#outbox });
-    this.#takeover = new Takeover({ ...of, outbox: this.#outbox, teller: this.#teller, happened: (intent) => this.#happened(intent) });
+    this.#takeover = new Takeover({
+      ...of,
+      outbox: this.#outbox,
+      teller: this.#teller,
+      happened: (intent) => this.#happened(intent),
+    });
   }
 
   /** Events that this controller has stored or taken over, and that not everybody was told. At most `CHANGE_EVENTS_WAITING_MAX` and one batch. */
@@ -74,7 +79,8 @@ export class Changes {
       await this.#settle(intents, isAppError(error) && error.code !== "unknown_outcome");
       throw error;
     }
-    if (!told.definitions.held.isHeld() || intents.some(({ box }) => !box.lease.held())) intents = await this.#intendAnew(told, intents);
+    if (!told.definitions.held.isHeld() || intents.some(({ box }) => !box.lease.held()))
+      intents = await this.#intendAnew(told, intents);
     for (const intent of intents) void this.#teller.tell(intent);
   }
 
@@ -104,7 +110,11 @@ export class Changes {
       return intents;
     } catch (error) {
       for (const intent of before) void this.#teller.tell(intent);
-      throw new AppError("unknown_outcome", "It was written, but it could not be stored who is to be told of it. Repeating it is safe.", { cause: error });
+      throw new AppError(
+        "unknown_outcome",
+        "It was written, but it could not be stored who is to be told of it. Repeating it is safe.",
+        { cause: error },
+      );
     }
   }
 
@@ -115,14 +125,20 @@ export class Changes {
         const made = await this.#happened(intent);
         if (isOver || made.events.length === intent.events.length) void this.#teller.tell(made);
       } catch (error) {
-        this.#of.runtime.log.warn({ reason: errorText(error) }, "whether a write happened is found out by whoever takes over its intent");
+        this.#of.runtime.log.warn(
+          { reason: errorText(error) },
+          "whether a write happened is found out by whoever takes over its intent",
+        );
       }
     }
   }
 
   async #happened(intent: Intent): Promise<Intent> {
     const { store, patience, catalog } = this.#of;
-    return { ...intent, events: await happened(intent.events, { store: store.objects, patience, snapshot: catalog.current() }) };
+    return {
+      ...intent,
+      events: await happened(intent.events, { store: store.objects, patience, snapshot: catalog.current() }),
+    };
   }
 }
 

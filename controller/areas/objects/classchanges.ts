@@ -1,10 +1,28 @@
 import { AppError } from "../../../common/errors.ts";
 import { CLASSES_PER_TENANT_MAX, COLUMNS_PER_CLASS_MAX, EDGE_TYPES_MAX } from "../../../common/limits.ts";
 import {
-  PSEUDO_COLUMNS, ROOT_CID, TAGS, TAGS_COLUMN, canBeIndexed, parentPath, type ClassDefinition, type ColumnDefinition, type OptionsDefinition,
+  PSEUDO_COLUMNS,
+  ROOT_CID,
+  TAGS,
+  TAGS_COLUMN,
+  canBeIndexed,
+  parentPath,
+  type ClassDefinition,
+  type ColumnDefinition,
+  type OptionsDefinition,
 } from "./definition.ts";
 import type { Draft } from "./draft.ts";
-import { addIndex, dropIndex, newIndexes, requireColumn, requireOwn, retireIndex, retireWords, withoutIndex, wordsOf } from "./indexchanges.ts";
+import {
+  addIndex,
+  dropIndex,
+  newIndexes,
+  requireColumn,
+  requireOwn,
+  retireIndex,
+  retireWords,
+  withoutIndex,
+  wordsOf,
+} from "./indexchanges.ts";
 import { checkClassPath, checkColumnName, checkEdgeTypeName } from "./naming.ts";
 import type { ClassChange, ClassOptions, ClassSpec, ColumnSpec, EdgeType, SystemClass } from "./types.ts";
 
@@ -15,28 +33,51 @@ export function ensureRoot(draft: Draft, ospace: string): void {
   if (draft.class(ospace) !== undefined) return;
   checkClassPath(ospace, ospace);
   const cid = draft.takeCid();
-  if (cid !== ROOT_CID) throw new AppError("conflict", `[Valid] The tenant's classes have another root than ${ospace}.`);
-  draft.putClass({ ...plainClass(cid, ospace, draft), columns: [TAGS], indexes: [{ column: TAGS_COLUMN, state: "ready" }] });
+  if (cid !== ROOT_CID)
+    throw new AppError("conflict", `[Valid] The tenant's classes have another root than ${ospace}.`);
+  draft.putClass({
+    ...plainClass(cid, ospace, draft),
+    columns: [TAGS],
+    indexes: [{ column: TAGS_COLUMN, state: "ready" }],
+  });
 }
 
 export function createClass(draft: Draft, spec: ClassSpec, ospace: string): void {
-  if (draft.class(spec.path) !== undefined) throw new AppError("conflict", `[Valid] class ${spec.path} exists already.`);
+  if (draft.class(spec.path) !== undefined)
+    throw new AppError("conflict", `[Valid] class ${spec.path} exists already.`);
   checkClassPath(spec.path, ospace);
   const owner = draft.lineage(spec.path).find((definition) => definition.system);
-  if (owner !== undefined) throw new AppError("denied", `[Valid] class ${owner.path} belongs to the platform and takes no subclasses.`);
-  if (spec.columns.some((column) => column.sealed)) throw new AppError("invalid", "[Valid] Only the platform's own classes have sealed columns.");
+  if (owner !== undefined)
+    throw new AppError("denied", `[Valid] class ${owner.path} belongs to the platform and takes no subclasses.`);
+  if (spec.columns.some((column) => column.sealed))
+    throw new AppError("invalid", "[Valid] Only the platform's own classes have sealed columns.");
   addClass(draft, spec, { ospace, system: false });
 }
 
 /** Makes the class of an owner, or gives an existing one what it lacks. `path` is whole. */
-export function ensureSystemClass(draft: Draft, definition: SystemClass, where: { readonly path: string; readonly ospace: string }): void {
+export function ensureSystemClass(
+  draft: Draft,
+  definition: SystemClass,
+  where: { readonly path: string; readonly ospace: string },
+): void {
   const known = draft.class(where.path);
-  if (known === undefined) return addClass(draft, { ...definition, path: where.path }, { ospace: where.ospace, system: true });
+  if (known === undefined)
+    return addClass(draft, { ...definition, path: where.path }, { ospace: where.ospace, system: true });
   const columns = newColumns(draft, known.path, definition.columns);
   const fresh = new Set(columns.map((column) => column.name));
-  const indexes = newIndexes(draft, { ...known, columns: [...known.columns, ...columns] }, definition.indexes ?? [], fresh);
+  const indexes = newIndexes(
+    draft,
+    { ...known, columns: [...known.columns, ...columns] },
+    definition.indexes ?? [],
+    fresh,
+  );
   if (columns.length === 0 && indexes.length === 0 && known.system) return;
-  draft.putClass({ ...known, system: true, columns: [...known.columns, ...columns], indexes: [...known.indexes, ...indexes] });
+  draft.putClass({
+    ...known,
+    system: true,
+    columns: [...known.columns, ...columns],
+    indexes: [...known.indexes, ...indexes],
+  });
 }
 
 /** Steps that come before a change: queries stop to use what is going to be dropped. */
@@ -44,7 +85,8 @@ export type Retirement = { readonly kind: "retire index"; readonly name: string 
 
 export function alterClass(draft: Draft, path: string, change: ClassChange | Retirement): void {
   const definition = draft.requireClass(path);
-  if (definition.system) throw new AppError("denied", `[Valid] class ${path} belongs to the platform and cannot be altered.`);
+  if (definition.system)
+    throw new AppError("denied", `[Valid] class ${path} belongs to the platform and cannot be altered.`);
   switch (change.kind) {
     case "add column":
       return addColumn(draft, definition, change.column);
@@ -75,20 +117,26 @@ export function dropClass(draft: Draft, path: string): void {
 
 export function checkDrop(draft: Draft, path: string): void {
   const definition = draft.requireClass(path);
-  if (definition.cid === ROOT_CID) throw new AppError("denied", `[Valid] class ${path} is the root of the tenant and cannot be dropped.`);
-  if (definition.system) throw new AppError("denied", `[Valid] class ${path} belongs to the platform and cannot be dropped.`);
-  if (draft.below(path).length > 0) throw new AppError("conflict", `[Valid]: Class ${path} Has Subclasses, Can't Drop.`);
+  if (definition.cid === ROOT_CID)
+    throw new AppError("denied", `[Valid] class ${path} is the root of the tenant and cannot be dropped.`);
+  if (definition.system)
+    throw new AppError("denied", `[Valid] class ${path} belongs to the platform and cannot be dropped.`);
+  if (draft.below(path).length > 0)
+    throw new AppError("conflict", `[Valid]: Class ${path} Has Subclasses, Can't Drop.`);
 }
 
 export function createEdgeType(draft: Draft, type: EdgeType): void {
   checkEdgeTypeName(type.name);
-  if (draft.edgeType(type.name) !== undefined) throw new AppError("conflict", `[Valid] edge type ${type.name} exists already.`);
-  if (draft.edgeTypeCount >= EDGE_TYPES_MAX) throw new AppError("too_large", `[Valid] A tenant has at most ${EDGE_TYPES_MAX} edge types.`);
+  if (draft.edgeType(type.name) !== undefined)
+    throw new AppError("conflict", `[Valid] edge type ${type.name} exists already.`);
+  if (draft.edgeTypeCount >= EDGE_TYPES_MAX)
+    throw new AppError("too_large", `[Valid] A tenant has at most ${EDGE_TYPES_MAX} edge types.`);
   draft.putEdgeType({ name: type.name, remedy: type.remedy });
 }
 
 export function dropEdgeType(draft: Draft, name: string): void {
-  if (draft.edgeType(name) === undefined) throw new AppError("not_found", `[NotExist] edge type ${name} does not exist.`);
+  if (draft.edgeType(name) === undefined)
+    throw new AppError("not_found", `[NotExist] edge type ${name} does not exist.`);
   draft.deleteEdgeType(name);
 }
 
@@ -116,7 +164,17 @@ function addParents(draft: Draft, path: string, ospace: string): void {
 }
 
 function plainClass(cid: number, path: string, draft: Draft): ClassDefinition {
-  return { cid, path, kind: "entity", columns: [], keys: [], indexes: [], options: NO_OPTIONS, modifiedAtMs: draft.nowMs, system: false };
+  return {
+    cid,
+    path,
+    kind: "entity",
+    columns: [],
+    keys: [],
+    indexes: [],
+    options: NO_OPTIONS,
+    modifiedAtMs: draft.nowMs,
+    system: false,
+  };
 }
 
 function checkClassCount(draft: Draft): void {
@@ -139,15 +197,20 @@ function newColumns(draft: Draft, path: string, specs: readonly ColumnSpec[]): C
     else columns.set(spec.name, draft.numbered(spec));
   }
   if (known.size + columns.size > COLUMNS_PER_CLASS_MAX) {
-    throw new AppError("too_large", `[Valid] A class has at most ${COLUMNS_PER_CLASS_MAX} columns.`, { details: { limit: "COLUMNS_PER_CLASS_MAX" } });
+    throw new AppError("too_large", `[Valid] A class has at most ${COLUMNS_PER_CLASS_MAX} columns.`, {
+      details: { limit: "COLUMNS_PER_CLASS_MAX" },
+    });
   }
   return [...columns.values()];
 }
 
 function checkSameType(inherited: ColumnDefinition, spec: ColumnSpec): void {
   if (inherited.name === TAGS_COLUMN) return;
-  const same = inherited.type === spec.type && (spec.elements === undefined || String(inherited.elements) === String(spec.elements));
-  if (!same) throw new AppError("conflict", `[Valid] column ${spec.name} exists already with the type ${inherited.type}.`);
+  const same =
+    inherited.type === spec.type &&
+    (spec.elements === undefined || String(inherited.elements) === String(spec.elements));
+  if (!same)
+    throw new AppError("conflict", `[Valid] column ${spec.name} exists already with the type ${inherited.type}.`);
 }
 
 function newKeys(draft: Draft, definition: ClassDefinition, names: readonly string[]): string[] {
@@ -164,13 +227,18 @@ function addColumn(draft: Draft, definition: ClassDefinition, spec: ColumnSpec):
   if (taken) throw new AppError("conflict", `[Valid] column ${spec.name} exists already.`);
   if (spec.sealed) throw new AppError("invalid", "[Valid] Only the platform's own classes have sealed columns.");
   const below = draft.below(definition.path).find((of) => of.columns.some((column) => column.name === spec.name));
-  if (below !== undefined) throw new AppError("conflict", `[Valid] column ${spec.name} exists already in the subclass ${below.path}.`);
+  if (below !== undefined)
+    throw new AppError("conflict", `[Valid] column ${spec.name} exists already in the subclass ${below.path}.`);
   draft.putClass({ ...definition, columns: [...definition.columns, ...newColumns(draft, definition.path, [spec])] });
 }
 
 function dropColumn(draft: Draft, definition: ClassDefinition, name: string): void {
   requireColumn(draft, definition, name);
-  requireOwn(definition.columns.some((column) => column.name === name), `column ${name}`, definition);
+  requireOwn(
+    definition.columns.some((column) => column.name === name),
+    `column ${name}`,
+    definition,
+  );
   const affected = [definition, ...draft.below(definition.path)];
   const keyed = affected.find((of) => of.keys.includes(name));
   if (keyed !== undefined) throw new AppError("conflict", `[Valid] column ${name} is a key of ${keyed.path}.`);
@@ -185,7 +253,9 @@ function addKey(draft: Draft, definition: ClassDefinition, name: string): void {
   const added = newKeys(draft, definition, [name]);
   if (added.length === 0) throw new AppError("conflict", `[Valid] column ${name} is a key already.`);
   // Ids of the objects there are were not made of it, so that only an index finds them by it.
-  const indexes = canBeIndexed(requireColumn(draft, definition, name).type) ? newIndexes(draft, definition, [name], new Set()) : [];
+  const indexes = canBeIndexed(requireColumn(draft, definition, name).type)
+    ? newIndexes(draft, definition, [name], new Set())
+    : [];
   draft.putClass({ ...definition, keys: [...definition.keys, ...added], indexes: [...definition.indexes, ...indexes] });
 }
 
@@ -204,8 +274,11 @@ function setOptions(draft: Draft, definition: ClassDefinition, options: Partial<
 
 function checkKeyMode(draft: Draft, definition: ClassDefinition): void {
   if (definition.options.keyMode !== "md5") return;
-  const inherited = draft.lineage(definition.path).some((above) => above.path !== definition.path && above.keys.length > 0);
-  if (definition.keys.length === 0 && !inherited) throw new AppError("invalid", `[Valid] class ${definition.path}: key=md5 needs keys.`);
+  const inherited = draft
+    .lineage(definition.path)
+    .some((above) => above.path !== definition.path && above.keys.length > 0);
+  if (definition.keys.length === 0 && !inherited)
+    throw new AppError("invalid", `[Valid] class ${definition.path}: key=md5 needs keys.`);
 }
 
 /** Of a class without objects, in whose indexes nothing is missing. */
@@ -246,7 +319,10 @@ function mergeOptions(draft: Draft, before: OptionsDefinition, change: Partial<C
 }
 
 /** What was written before keeps the ttl it was written with. */
-function longest(before: OptionsDefinition, ttlSeconds: number | undefined): Pick<OptionsDefinition, "ttlLongestSeconds"> {
+function longest(
+  before: OptionsDefinition,
+  ttlSeconds: number | undefined,
+): Pick<OptionsDefinition, "ttlLongestSeconds"> {
   if (ttlSeconds === undefined || before.ttlLongestSeconds === undefined) return {};
   return { ttlLongestSeconds: Math.max(ttlSeconds, before.ttlLongestSeconds) };
 }

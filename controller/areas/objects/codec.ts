@@ -24,7 +24,9 @@ export const CLEARED_CELL: Uint8Array = Uint8Array.of(CLEARED);
 export function encodeCell(type: ColumnType, value: Value, name: string): Uint8Array {
   const bytes = encode(type, value);
   if (bytes.length <= CELL_MAX_BYTES) return bytes;
-  throw new AppError("too_large", `[Valid] column ${name}: a value has at most ${CELL_MAX_BYTES} bytes.`, { details: { column: name } });
+  throw new AppError("too_large", `[Valid] column ${name}: a value has at most ${CELL_MAX_BYTES} bytes.`, {
+    details: { column: name },
+  });
 }
 
 /** The canonical value again, which lies from `start` up to `end`. */
@@ -52,7 +54,8 @@ export function isClearedBase(bytes: Uint8Array, start = 0): boolean {
 /** Key of the cell of one element or map entry. Long ones are named by their beginning and hash; the cell's value has them whole. */
 export function elementCellKey(columnKey: string, text: string): string {
   // A character is at most three bytes in UTF-8, so short texts need no counting.
-  if (text.length * 3 <= ELEMENT_NAME_MAX_BYTES || Buffer.byteLength(text) <= ELEMENT_NAME_MAX_BYTES) return `${columnKey}/${text}`;
+  if (text.length * 3 <= ELEMENT_NAME_MAX_BYTES || Buffer.byteLength(text) <= ELEMENT_NAME_MAX_BYTES)
+    return `${columnKey}/${text}`;
   const digest = createHash("sha256").update(text).digest("hex").slice(0, 32);
   return `${columnKey}/${Array.from(text.slice(0, 32)).slice(0, 31).join("")}#${digest}`;
 }

@@ -127,19 +127,23 @@ class Parts {
     else if (after !== undefined) this.cells.set(column.cellKey, encodeCell(column.type, after, column.name));
     else if (this.#write.old !== undefined || this.cells.has(column.cellKey)) this.cells.set(column.cellKey, undefined);
     if (column.indexed) this.#index(edit, before, after);
-    this.#wordsTouched ||= this.#write.view.wordColumns.length > 0 && (column.type === "varchar" || column.type === "text");
+    this.#wordsTouched ||=
+      this.#write.view.wordColumns.length > 0 && (column.type === "varchar" || column.type === "text");
   }
 
   finish(): void {
     const { view, old, birth } = this.#write;
     if (this.#indexTouched) checkIndexedValues(view, countIndexedValues(view, this.row));
-    if (this.#wordsTouched) this.#exchangeWords(old === undefined ? [] : wordTerms(view, old.row), wordTerms(view, this.row));
-    if (birth && old !== undefined) this.cells.set(CREATED_CELL, encodeCell("timestamp", createdMs(old.entity), "ctime"));
+    if (this.#wordsTouched)
+      this.#exchangeWords(old === undefined ? [] : wordTerms(view, old.row), wordTerms(view, this.row));
+    if (birth && old !== undefined)
+      this.cells.set(CREATED_CELL, encodeCell("timestamp", createdMs(old.entity), "ctime"));
   }
 
   /** A set or map that was never assigned as a whole is not set when its last element is taken, as reading will find. */
   #kept({ column, operation }: ColumnEdit, after: Value | undefined): Value | undefined {
-    if (operation !== "take" || column.type === "list" || after === undefined || elementCells(column, after).length > 0) return after;
+    if (operation !== "take" || column.type === "list" || after === undefined || elementCells(column, after).length > 0)
+      return after;
     const base = this.cells.get(column.cellKey) ?? this.#write.old?.entity.cells.get(column.cellKey)?.value;
     return base === undefined || isClearedBase(base) ? undefined : after;
   }
@@ -147,7 +151,9 @@ class Parts {
   #collection(edit: ColumnEdit): void {
     const { column, operation, value } = edit;
     if (operation === "set") this.#assign(column, value);
-    else if (operation === "add") for (const [name, cell] of elementCells(column, value)) this.cells.set(elementCellKey(column.cellKey, name), cell);
+    else if (operation === "add")
+      for (const [name, cell] of elementCells(column, value))
+        this.cells.set(elementCellKey(column.cellKey, name), cell);
     else for (const name of takenNames(value)) this.cells.set(elementCellKey(column.cellKey, name), undefined);
   }
 
@@ -155,18 +161,26 @@ class Parts {
     const { old, fresh } = this.#write;
     const elements = elementCells(column, value);
     const prefix = `${column.cellKey}/`;
-    for (const key of [...(old?.entity.cells.keys ?? []), ...this.cells.keys()]) if (key.startsWith(prefix)) this.cells.set(key, undefined);
+    for (const key of [...(old?.entity.cells.keys ?? []), ...this.cells.keys()])
+      if (key.startsWith(prefix)) this.cells.set(key, undefined);
     // Where nobody else can have added elements the base would cover nothing.
-    if (!fresh || (value !== undefined && elements.length === 0)) this.cells.set(column.cellKey, value === undefined ? CLEARED_CELL : ASSIGNED_CELL);
+    if (!fresh || (value !== undefined && elements.length === 0))
+      this.cells.set(column.cellKey, value === undefined ? CLEARED_CELL : ASSIGNED_CELL);
     for (const [name, cell] of elements) this.cells.set(elementCellKey(column.cellKey, name), cell);
   }
 
   #index(edit: ColumnEdit, before: Value | undefined, after: Value | undefined): void {
     const { column, operation } = edit;
-    if (after !== undefined || this.#write.old !== undefined) for (const slot of column.slots) this.numbers.set(slot, slotNumber(after));
+    if (after !== undefined || this.#write.old !== undefined)
+      for (const slot of column.slots) this.numbers.set(slot, slotNumber(after));
     if (typeof after === "object") this.#indexTouched = true;
     if (operation === "add") this.#exchange([], valueTerms(column, edit.value));
-    else this.#exchange(valueTerms(column, before), operation === "set" ? valueTerms(column, after) : [], valueTerms(column, after));
+    else
+      this.#exchange(
+        valueTerms(column, before),
+        operation === "set" ? valueTerms(column, after) : [],
+        valueTerms(column, after),
+      );
   }
 
   #exchangeWords(before: readonly string[], after: readonly string[]): void {
@@ -200,14 +214,24 @@ function edited(edit: ColumnEdit, before: Value | undefined): Value | undefined 
   const elements: readonly Value[] = Array.isArray(before) ? (before as readonly Value[]) : [];
   const given: readonly Value[] = Array.isArray(edit.value) ? (edit.value as readonly Value[]) : [];
   const names = new Set((edit.operation === "take" ? given : elements).map(canonicalText));
-  if (edit.operation === "take") return before === undefined ? undefined : elements.filter((element) => !names.has(canonicalText(element)));
-  return [...elements, ...(edit.column.type === "list" ? given : given.filter((element) => !names.has(canonicalText(element))))];
+  if (edit.operation === "take")
+    return before === undefined ? undefined : elements.filter((element) => !names.has(canonicalText(element)));
+  return [
+    ...elements,
+    ...(edit.column.type === "list" ? given : given.filter((element) => !names.has(canonicalText(element)))),
+  ];
 }
 
-function editedMap(edit: ColumnEdit, entries: { readonly [key: string]: Value }, before: Value | undefined): Value | undefined {
+function editedMap(
+  edit: ColumnEdit,
+  entries: { readonly [key: string]: Value },
+  before: Value | undefined,
+): Value | undefined {
   if (edit.operation === "add") return { ...entries, ...(isObject(edit.value) ? edit.value : {}) };
   const taken = new Set(takenNames(edit.value));
-  return before === undefined ? undefined : Object.fromEntries(Object.entries(entries).filter(([key]) => !taken.has(key)));
+  return before === undefined
+    ? undefined
+    : Object.fromEntries(Object.entries(entries).filter(([key]) => !taken.has(key)));
 }
 
 function takenNames(value: Value | undefined): string[] {

@@ -22,7 +22,8 @@ export async function confirmed(of: WriteDefinitions, bring: (now: Snapshot) => 
   for (let attempt = 1; attempt <= CATALOG_CONFIRM_ATTEMPTS_MAX; attempt++) {
     if (held.isHeld()) return;
     held = await heldAnew(of);
-    if (held.snapshot.definitions.counterRevision !== of.snapshot.definitions.counterRevision) await bring(held.snapshot);
+    if (held.snapshot.definitions.counterRevision !== of.snapshot.definitions.counterRevision)
+      await bring(held.snapshot);
   }
   throw unconfirmed();
 }
@@ -35,8 +36,13 @@ export async function definitionsNow(of: WriteDefinitions): Promise<Snapshot> {
 /** The class of that number as it is now. */
 export function classNow(view: LoadedClass, now: Snapshot): LoadedClass {
   const current = now.byCid(view.cid);
-  if (current === undefined) throw new AppError("conflict", `[NotExist] class ${view.path} was dropped while it was written to: nothing was kept.`);
-  if (now.isDropping(current.path)) throw new AppError("unknown_outcome", `[Valid] class ${view.path} is just being dropped: try again.`);
+  if (current === undefined)
+    throw new AppError(
+      "conflict",
+      `[NotExist] class ${view.path} was dropped while it was written to: nothing was kept.`,
+    );
+  if (now.isDropping(current.path))
+    throw new AppError("unknown_outcome", `[Valid] class ${view.path} is just being dropped: try again.`);
   return current;
 }
 
@@ -54,7 +60,10 @@ export function writeNow(write: EntityWrite, now: Snapshot): EntityWrite {
 }
 
 export function changedMeanwhile(view: LoadedClass, what: string): AppError {
-  return new AppError("conflict", `[Valid] class ${view.path}: the ${what} was dropped while this was written. The rest may have been kept.`);
+  return new AppError(
+    "conflict",
+    `[Valid] class ${view.path}: the ${what} was dropped while this was written. The rest may have been kept.`,
+  );
 }
 
 async function heldAnew(of: WriteDefinitions): Promise<Held> {
@@ -67,6 +76,7 @@ async function heldAnew(of: WriteDefinitions): Promise<Held> {
 }
 
 function unconfirmed(cause?: unknown): AppError {
-  const text = "It was written, but the class definitions cannot be followed at the moment: whether they still fit is not known. Repeating it is safe.";
+  const text =
+    "It was written, but the class definitions cannot be followed at the moment: whether they still fit is not known. Repeating it is safe.";
   return new AppError("unknown_outcome", text, { cause });
 }

@@ -105,12 +105,27 @@ export const TAGS_COLUMN = "tags";
 export const FIRST_COLUMN_NUMBER = 16;
 
 /** The column every class inherits from the root of its tenant. */
-export const TAGS: ColumnDefinition = { name: TAGS_COLUMN, type: "set", elements: ["varchar"], title: "Tags", number: 1 };
+export const TAGS: ColumnDefinition = {
+  name: TAGS_COLUMN,
+  type: "set",
+  elements: ["varchar"],
+  title: "Tags",
+  number: 1,
+};
 
 /** Kept by the platform, not stored as columns; ignored when written. */
 export const PSEUDO_COLUMNS: ReadonlySet<string> = new Set(["id", "class", "day", "vtime", "ctime", "mtime"]);
 
-const SLOT_TYPES: ReadonlySet<ColumnType> = new Set(["int", "bigint", "smallint", "long", "varint", "float", "double", "timestamp"]);
+const SLOT_TYPES: ReadonlySet<ColumnType> = new Set([
+  "int",
+  "bigint",
+  "smallint",
+  "long",
+  "varint",
+  "float",
+  "double",
+  "timestamp",
+]);
 const UNINDEXED_TYPES: ReadonlySet<ColumnType> = new Set(["blob", "bucket", "bitlog"]);
 const TEXT_TYPES: ReadonlySet<ColumnType> = new Set(["varchar", "text"]);
 

@@ -71,10 +71,14 @@ export class DefinitionLog {
     if (entry.revision <= (this.#revisions.get(key) ?? 0)) return;
     this.#revisions.set(key, entry.revision);
     if (key === COUNTER_KEY) this.#takeCounter(decodeStored<Counter>(entry.value));
-    else if (key.startsWith(EDGE_TYPE_PREFIX)) this.#edgeTypes.set(key.slice(EDGE_TYPE_PREFIX.length), decodeStored<EdgeType>(entry.value));
-    else if (key.startsWith(SUBSCRIPTION_PREFIX)) this.#subscriptions.set(key.slice(SUBSCRIPTION_PREFIX.length), decodeStored<SubscriptionDefinition>(entry.value));
-    else if (key.startsWith(DROPPING_PREFIX)) this.#dropping.set(key.slice(DROPPING_PREFIX.length), { revision: entry.revision, lease: entry.lease });
-    else if (key.startsWith(CLASS_PREFIX)) this.#classes.set(key.slice(CLASS_PREFIX.length), decodeStored<ClassDefinition>(entry.value));
+    else if (key.startsWith(EDGE_TYPE_PREFIX))
+      this.#edgeTypes.set(key.slice(EDGE_TYPE_PREFIX.length), decodeStored<EdgeType>(entry.value));
+    else if (key.startsWith(SUBSCRIPTION_PREFIX))
+      this.#subscriptions.set(key.slice(SUBSCRIPTION_PREFIX.length), decodeStored<SubscriptionDefinition>(entry.value));
+    else if (key.startsWith(DROPPING_PREFIX))
+      this.#dropping.set(key.slice(DROPPING_PREFIX.length), { revision: entry.revision, lease: entry.lease });
+    else if (key.startsWith(CLASS_PREFIX))
+      this.#classes.set(key.slice(CLASS_PREFIX.length), decodeStored<ClassDefinition>(entry.value));
   }
 
   #takeCounter(counter: Counter): void {

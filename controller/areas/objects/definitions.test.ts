@@ -13,11 +13,21 @@ import { ObjectService, type ClassSpec, type ObjectRow, type ReadRequest } from 
 const admin = testPrincipal();
 const THING: ClassSpec = {
   path: "/matrix/thing",
-  columns: [{ name: "size", type: "int" }, { name: "color", type: "varchar" }],
+  columns: [
+    { name: "size", type: "int" },
+    { name: "color", type: "varchar" },
+  ],
   indexes: ["color"],
   options: { keyMode: "manu" },
 };
-const LINE: ClassSpec = { path: "/matrix/line", kind: "record", columns: [{ name: "size", type: "int" }, { name: "color", type: "varchar" }] };
+const LINE: ClassSpec = {
+  path: "/matrix/line",
+  kind: "record",
+  columns: [
+    { name: "size", type: "int" },
+    { name: "color", type: "varchar" },
+  ],
+};
 
 let engine: TestEngine;
 let stores: StoppableStores;
@@ -76,7 +86,11 @@ async function borneBy(term: string): Promise<string[]> {
 }
 
 /** Stops B when `writing` is just about to reach the store, for longer than its lease lasts; meanwhile A does something; then B goes on. */
-async function acrossStop<T>(writing: () => Promise<T>, meanwhile: () => Promise<unknown>, call: "change" | "append" = "change"): Promise<T> {
+async function acrossStop<T>(
+  writing: () => Promise<T>,
+  meanwhile: () => Promise<unknown>,
+  call: "change" | "append" = "change",
+): Promise<T> {
   const held = stores.hold(call);
   const written = writing();
   written.catch(() => undefined);
@@ -110,8 +124,17 @@ describe("a controller that was stopped between its check and its write", () => 
 
   test("keeps each version of an object as soon as its class asks for it", async () => {
     const keep = () => a.alterClass(admin, THING.path, { kind: "set options", options: { version: true } });
-    expect(await acrossStop(() => b.update(admin, { id: "thing:old" }, [{ column: "size", operation: "set", value: 2 }]), keep)).toBe(true);
-    const { items } = await (await engine.tenant("matrix")).objects.history({ cid: await cidOf(THING.path), id: "old" }, {}, { limit: 10 });
+    expect(
+      await acrossStop(
+        () => b.update(admin, { id: "thing:old" }, [{ column: "size", operation: "set", value: 2 }]),
+        keep,
+      ),
+    ).toBe(true);
+    const { items } = await (await engine.tenant("matrix")).objects.history(
+      { cid: await cidOf(THING.path), id: "old" },
+      {},
+      { limit: 10 },
+    );
     expect(items).toHaveLength(1);
     kept();
   });
@@ -130,7 +153,12 @@ describe("a controller that was stopped between its check and its write", () => 
     await a.remove(admin, [{ id: "thing:dead" }]);
     await keep(false);
     const both = [{ id: "thing:old" }, { id: "thing:dead" }];
-    expect(await acrossStop(() => b.remove(admin, both, { withVersions: true }), () => keep(true))).toBe(1);
+    expect(
+      await acrossStop(
+        () => b.remove(admin, both, { withVersions: true }),
+        () => keep(true),
+      ),
+    ).toBe(1);
     expect(await removedThings()).toEqual([]);
     kept();
   });
@@ -146,7 +174,9 @@ describe("a controller that was stopped between its check and its write", () => 
 
   test("does not say ok to a value of a column that was dropped, nor of another one of that name", async () => {
     const drop = () => a.alterClass(admin, THING.path, { kind: "drop column", name: "size" });
-    await expect(acrossStop(() => b.insert(admin, THING.path, [{ id: "new", size: 7 }]), drop)).rejects.toMatchObject({ code: "conflict" });
+    await expect(acrossStop(() => b.insert(admin, THING.path, [{ id: "new", size: 7 }]), drop)).rejects.toMatchObject({
+      code: "conflict",
+    });
     await a.alterClass(admin, THING.path, { kind: "add column", column: { name: "size", type: "varchar" } });
     const swap = async () => {
       await a.alterClass(admin, THING.path, { kind: "drop column", name: "size" });
@@ -159,7 +189,8 @@ describe("a controller that was stopped between its check and its write", () => 
   });
 
   test("is not disturbed by what does not concern its write", async () => {
-    const add = () => a.alterClass(admin, THING.path, { kind: "add column", column: { name: "weight", type: "double" } });
+    const add = () =>
+      a.alterClass(admin, THING.path, { kind: "add column", column: { name: "weight", type: "double" } });
     expect(await acrossStop(() => b.insert(admin, THING.path, [{ id: "new", size: 7 }]), add)).toEqual(["thing:new"]);
     await b.update(admin, { id: "thing:new" }, [{ column: "weight", operation: "set", value: 2.5 }]);
     expect(await a.get(admin, [{ id: "thing:new" }])).toMatchObject([{ values: { size: 7, weight: 2.5 } }]);
@@ -174,8 +205,16 @@ describe("a controller that was stopped between its check and its write", () => 
       await a.dropClass(admin, THING.path);
       await a.createClass(admin, THING);
     };
-    await expect(acrossStop(() => b.insert(admin, THING.path, [{ id: "new", color: "red" }]), again)).rejects.toMatchObject({ code: "conflict" });
-    await expect(acrossStop(() => b.insert(admin, LINE.path, [{ color: "red" }]), () => a.dropClass(admin, LINE.path), "append")).rejects.toMatchObject({ code: "conflict" });
+    await expect(
+      acrossStop(() => b.insert(admin, THING.path, [{ id: "new", color: "red" }]), again),
+    ).rejects.toMatchObject({ code: "conflict" });
+    await expect(
+      acrossStop(
+        () => b.insert(admin, LINE.path, [{ color: "red" }]),
+        () => a.dropClass(admin, LINE.path),
+        "append",
+      ),
+    ).rejects.toMatchObject({ code: "conflict" });
     const { objects } = await engine.tenant("matrix");
     expect(await objects.get([{ cid: old, id: "new" }])).toEqual([undefined]);
     expect((await objects.timeline({ cid: before, fromMs: 0, toMs: 2 ** 47 }, { limit: 10 })).items).toEqual([]);
@@ -209,7 +248,12 @@ describe("a change of definitions", () => {
     });
     dropping.catch(() => undefined);
     // The mark is there, so the change was made; whoever begins now is turned away. What is tried fits no class, so that it never makes this one a class with objects.
-    await expect.poll(() => a.insert(admin, THING.path, [{ id: "late", nowhere: 1 }]).catch((error: { code?: string }) => error.code), { timeout: 30_000 }).toBe("unavailable");
+    await expect
+      .poll(
+        () => a.insert(admin, THING.path, [{ id: "late", nowhere: 1 }]).catch((error: { code?: string }) => error.code),
+        { timeout: 30_000 },
+      )
+      .toBe("unavailable");
     expect(settled).toBe(false);
     goOn();
     expect(await writing).toEqual(["thing:new"]);
@@ -226,7 +270,8 @@ describe("a change of definitions", () => {
     await stores.stop();
     goOn();
     await adding;
-    for (const name of ["height", "depth"]) await a.alterClass(admin, THING.path, { kind: "add column", column: { name, type: "double" } });
+    for (const name of ["height", "depth"])
+      await a.alterClass(admin, THING.path, { kind: "add column", column: { name, type: "double" } });
     await a.dropClass(admin, THING.path);
     stores.goOn();
     await expect(b.insert(admin, THING.path, [{ id: "new" }])).rejects.toMatchObject({ code: "not_found" });
@@ -253,11 +298,20 @@ describe("a change of definitions", () => {
     const dropping = impatient.dropClass(admin, THING.path);
     dropping.catch(() => undefined);
     await expect.poll(() => clock.waiting, { timeout: 30_000 }).toBeGreaterThan(timers);
-    await expect.poll(() => a.insert(admin, THING.path, [{ id: "late" }]).catch((error: { code?: string }) => error.code), { timeout: 30_000 }).toBe("unavailable");
+    await expect
+      .poll(() => a.insert(admin, THING.path, [{ id: "late" }]).catch((error: { code?: string }) => error.code), {
+        timeout: 30_000,
+      })
+      .toBe("unavailable");
     clock.advance(CATALOG_ACKNOWLEDGE_DEADLINE_MS);
     await expect(dropping).rejects.toMatchObject({ code: "unavailable" });
-    const adding = impatient.alterClass(admin, THING.path, { kind: "add column", column: { name: "weight", type: "double" } });
-    await expect.poll(async () => (await a.catalog(admin)).get(THING.path)?.column("weight"), { timeout: 30_000 }).toBeDefined();
+    const adding = impatient.alterClass(admin, THING.path, {
+      kind: "add column",
+      column: { name: "weight", type: "double" },
+    });
+    await expect
+      .poll(async () => (await a.catalog(admin)).get(THING.path)?.column("weight"), { timeout: 30_000 })
+      .toBeDefined();
     clock.advance(CATALOG_ACKNOWLEDGE_DEADLINE_MS);
     expect((await adding).column("weight")).toBeDefined();
     goOn();
@@ -268,12 +322,18 @@ describe("a change of definitions", () => {
 
   test("that was begun by a controller which went away leaves the class as it was", async () => {
     const { kv } = await engine.tenant("matrix");
-    const gone = new TenantCatalog({ kv, runtime: { ...testRuntime(realClock), random: seededRandom(99) }, owners: new Map() });
+    const gone = new TenantCatalog({
+      kv,
+      runtime: { ...testRuntime(realClock), random: seededRandom(99) },
+      owners: new Map(),
+    });
     await gone.open();
     await gone.acknowledged(await gone.change((draft) => draft.markDropping(THING.path)));
     await expect(b.insert(admin, THING.path, [{ id: "new" }])).rejects.toMatchObject({ code: "unavailable" });
     await gone.close();
-    await expect.poll(() => b.insert(admin, THING.path, [{ id: "new" }]).catch(() => "refused"), { timeout: 30_000 }).toEqual(["thing:new"]);
+    await expect
+      .poll(() => b.insert(admin, THING.path, [{ id: "new" }]).catch(() => "refused"), { timeout: 30_000 })
+      .toEqual(["thing:new"]);
     kept();
   });
 
@@ -282,9 +342,21 @@ describe("a change of definitions", () => {
     const writing = b.insert(admin, THING.path, [{ id: "slow", color: "green" }]);
     const { goOn } = await held;
     const dropping = a.alterClass(admin, THING.path, { kind: "drop index", name: "color" });
-    await expect.poll(async () => (await a.plan(admin, { class: THING.path, subtree: false, where: [{ kind: "equals", column: "color", values: ["red"] }] })).used, {
-      timeout: 30_000,
-    }).toEqual([]);
+    await expect
+      .poll(
+        async () =>
+          (
+            await a.plan(admin, {
+              class: THING.path,
+              subtree: false,
+              where: [{ kind: "equals", column: "color", values: ["red"] }],
+            })
+          ).used,
+        {
+          timeout: 30_000,
+        },
+      )
+      .toEqual([]);
     // Not everybody knows yet, so what is written now can still be found by whoever uses the index.
     await a.insert(admin, THING.path, [{ id: "meanwhile", color: "green" }]);
     expect(await borneBy(`a${await columnNumber(THING.path, "color")}=green`)).toEqual(["meanwhile"]);
@@ -297,7 +369,10 @@ describe("a change of definitions", () => {
 
 test("a word that is dropped by a controller which dies right then stays with another column that got it meanwhile", async () => {
   const path = "/matrix/note";
-  const columns = [{ name: "one", type: "text" as const }, { name: "two", type: "text" as const }];
+  const columns = [
+    { name: "one", type: "text" as const },
+    { name: "two", type: "text" as const },
+  ];
   await a.createClass(admin, { path, columns, options: { keyMode: "manu", autosearch: true } });
   const longAgoMs = realClock.nowMs() - 60_000;
   await a.insert(admin, path, [{ id: "n", one: "disk" }], { atMs: longAgoMs });
@@ -317,7 +392,12 @@ test("a word that is dropped by a controller which dies right then stays with an
 
 test("an upsert whose time was settled before loses to what is newer and to a removal, on whichever controller it comes again", async () => {
   const nowMs = realClock.nowMs();
-  const upsert = { values: { id: "k", size: 1, color: "red" }, timeMs: nowMs, identity: "s/1", writeUs: (nowMs - 10_000) * 1_000 };
+  const upsert = {
+    values: { id: "k", size: 1, color: "red" },
+    timeMs: nowMs,
+    identity: "s/1",
+    writeUs: (nowMs - 10_000) * 1_000,
+  };
   await a.ingest(admin, THING.path, [upsert]);
   await b.update(admin, { id: "thing:k" }, [{ column: "size", operation: "set", value: 2 }]);
   await a.ingest(admin, THING.path, [upsert]);

@@ -1,6 +1,11 @@
 import { withinTime } from "../../../common/concurrency.ts";
 import { errorText } from "../../../common/errors.ts";
-import { CHANGE_DELIVERY_AGAIN_MAX_MS, CHANGE_DELIVERY_AGAIN_MIN_MS, CHANGE_DELIVERY_DEADLINE_MS, CHANGE_DELIVERY_EVENTS } from "../../../common/limits.ts";
+import {
+  CHANGE_DELIVERY_AGAIN_MAX_MS,
+  CHANGE_DELIVERY_AGAIN_MIN_MS,
+  CHANGE_DELIVERY_DEADLINE_MS,
+  CHANGE_DELIVERY_EVENTS,
+} from "../../../common/limits.ts";
 import { wait } from "../../../common/time.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { ChangeSubscription, ObjectChangeEvent } from "./types.ts";
@@ -83,9 +88,15 @@ export class Delivery {
     try {
       const done = deliver(events).then(() => true);
       if ((await withinTime(this.#runtime.clock, done, CHANGE_DELIVERY_DEADLINE_MS)) === true) return true;
-      this.#runtime.log.warn({ subscription: name }, "a subscriber does not take changes of objects in time; they are told again");
+      this.#runtime.log.warn(
+        { subscription: name },
+        "a subscriber does not take changes of objects in time; they are told again",
+      );
     } catch (error) {
-      this.#runtime.log.warn({ subscription: name, reason: errorText(error) }, "a subscriber does not take changes of objects; they are told again");
+      this.#runtime.log.warn(
+        { subscription: name, reason: errorText(error) },
+        "a subscriber does not take changes of objects; they are told again",
+      );
     }
     return false;
   }

@@ -2,7 +2,14 @@ import { AppError } from "../../../common/errors.ts";
 import { encodeJson } from "../../store/format.ts";
 import type { KvCondition, KvOperation, KvTxn } from "../../store/kv.ts";
 import {
-  FIRST_COLUMN_NUMBER, ROOT_CID, isBelow, parentPath, type ClassDefinition, type ColumnDefinition, type Definitions, type SubscriptionDefinition,
+  FIRST_COLUMN_NUMBER,
+  ROOT_CID,
+  isBelow,
+  parentPath,
+  type ClassDefinition,
+  type ColumnDefinition,
+  type Definitions,
+  type SubscriptionDefinition,
 } from "./definition.ts";
 import type { ColumnSpec, EdgeType } from "./types.ts";
 
@@ -46,7 +53,11 @@ export class Draft {
   definitions(): Definitions {
     const counter = { nextCid: this.#nextCid, nextColumn: this.#nextColumn, change: "" };
     return {
-      counter, counterRevision: this.#counterRevision, classes: this.#classes, edgeTypes: this.#edgeTypes, dropping: this.#dropping,
+      counter,
+      counterRevision: this.#counterRevision,
+      classes: this.#classes,
+      edgeTypes: this.#edgeTypes,
+      dropping: this.#dropping,
       subscriptions: this.#subscriptions,
     };
   }
@@ -104,7 +115,9 @@ export class Draft {
 
   /** Own and inherited. */
   columns(path: string): Map<string, ColumnDefinition> {
-    return new Map(this.lineage(path).flatMap((definition) => definition.columns.map((column) => [column.name, column] as const)));
+    return new Map(
+      this.lineage(path).flatMap((definition) => definition.columns.map((column) => [column.name, column] as const)),
+    );
   }
 
   takeCid(): number {
@@ -155,7 +168,8 @@ export class Draft {
   markDropping(path: string): void {
     const mark = this.#dropping.get(path);
     if (mark?.lease === this.#lease) return;
-    if (mark !== undefined) throw new AppError("conflict", `[Valid] class ${path} is just being dropped by somebody else.`);
+    if (mark !== undefined)
+      throw new AppError("conflict", `[Valid] class ${path} is just being dropped by somebody else.`);
     this.#marks.set(DROPPING_PREFIX + path, { cid: this.requireClass(path).cid });
   }
 
@@ -166,7 +180,8 @@ export class Draft {
   /** The mark must have been there all the while, and still be when the change is made. */
   requireMark(path: string): void {
     const mark = this.#dropping.get(path);
-    if (mark?.lease !== this.#lease) throw new AppError("unavailable", `Dropping the class ${path} was interrupted: nothing was changed, try again.`);
+    if (mark?.lease !== this.#lease)
+      throw new AppError("unavailable", `Dropping the class ${path} was interrupted: nothing was changed, try again.`);
     this.#conditions.push({ key: DROPPING_PREFIX + path, revision: mark.revision });
   }
 
@@ -174,7 +189,8 @@ export class Draft {
   request(change: string): KvTxn | undefined {
     const operations: KvOperation[] = [...this.#deletes].map((key) => ({ kind: "delete", key }));
     for (const [key, value] of this.#puts) operations.push({ kind: "put", key, value: encodeJson(value) });
-    for (const [key, value] of this.#marks) operations.push({ kind: "put", key, value: encodeJson(value), lease: this.#lease });
+    for (const [key, value] of this.#marks)
+      operations.push({ kind: "put", key, value: encodeJson(value), lease: this.#lease });
     if (operations.length === 0) return undefined;
     const counter = { nextCid: this.#nextCid, nextColumn: this.#nextColumn, change };
     return {

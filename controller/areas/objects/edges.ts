@@ -23,20 +23,37 @@ interface Reading {
 }
 
 /** Edges from or to the objects at `places`, a page of each of a few of them at a time. */
-export async function* edgesOf(places: readonly Place[], request: EdgeRequest, source: EdgeSource): AsyncGenerator<readonly ObjectEdge[]> {
-  const starts = new Map(places.filter((place) => place.view.kind === "entity" || request.direction === "in").map((place) => [placeText(place), place.key]));
+export async function* edgesOf(
+  places: readonly Place[],
+  request: EdgeRequest,
+  source: EdgeSource,
+): AsyncGenerator<readonly ObjectEdge[]> {
+  const starts = new Map(
+    places
+      .filter((place) => place.view.kind === "entity" || request.direction === "in")
+      .map((place) => [placeText(place), place.key]),
+  );
   let open: readonly Reading[] = [...starts.values()].map((key) => ({ key }));
   while (open.length > 0) {
     if (request.signal?.aborted) throw new AppError("cancelled", "The read was stopped.");
-    const pages = await mapLimited(open.slice(0, EDGE_READS_IN_FLIGHT_MAX), EDGE_READS_IN_FLIGHT_MAX, (reading) => pageOf(reading, request, source));
+    const pages = await mapLimited(open.slice(0, EDGE_READS_IN_FLIGHT_MAX), EDGE_READS_IN_FLIGHT_MAX, (reading) =>
+      pageOf(reading, request, source),
+    );
     // What was begun is ended first, so that no more than a few are under way.
     open = [...pages.flatMap((page) => page.rest), ...open.slice(EDGE_READS_IN_FLIGHT_MAX)];
-    const edges = await living(pages.flatMap((page) => page.edges), source);
+    const edges = await living(
+      pages.flatMap((page) => page.edges),
+      source,
+    );
     if (edges.length > 0) yield edges;
   }
 }
 
-async function pageOf({ key, cursor }: Reading, request: EdgeRequest, { store, patience }: EdgeSource): Promise<{ edges: readonly Edge[]; rest: Reading[] }> {
+async function pageOf(
+  { key, cursor }: Reading,
+  request: EdgeRequest,
+  { store, patience }: EdgeSource,
+): Promise<{ edges: readonly Edge[]; rest: Reading[] }> {
   const type = request.type === undefined ? {} : { type: request.type };
   const page = { limit: OBJECT_PAGE_MAX, ...type, ...(cursor === undefined ? {} : { cursor }) };
   const answer = await patience.repeat(() => store.edges(key, request.direction, page));
@@ -46,7 +63,10 @@ async function pageOf({ key, cursor }: Reading, request: EdgeRequest, { store, p
 /** The store answers no edge whose source is gone; whether there is a target is seen here. */
 async function living(edges: readonly Edge[], source: EdgeSource): Promise<ObjectEdge[]> {
   const seen = edges.flatMap((edge) => named(edge, source));
-  const existing = await existingOf(seen.map((entry) => entry.to), source);
+  const existing = await existingOf(
+    seen.map((entry) => entry.to),
+    source,
+  );
   return seen.filter((entry) => existing.has(placeText(entry.to))).map((entry) => entry.edge);
 }
 
@@ -60,9 +80,17 @@ export interface NamedEdge {
 export function named(edge: Edge, { snapshot, readable }: Pick<EdgeSource, "snapshot" | "readable">): NamedEdge[] {
   const from = snapshot.byCid(edge.from.cid);
   const to = snapshot.byCid(edge.to.cid);
-  if (from === undefined || to === undefined || !snapshot.hasEdgeType(edge.type) || !readable(from) || !readable(to)) return [];
-  const ends = { source: wholeId(from, edge.from.id), target: wholeId(to, edge.to.id), sourceClass: from.path, targetClass: to.path };
-  return [{ edge: { type: edge.type, ...ends, timeMs: Math.floor(edge.timeUs / 1_000) }, to: { view: to, key: edge.to } }];
+  if (from === undefined || to === undefined || !snapshot.hasEdgeType(edge.type) || !readable(from) || !readable(to))
+    return [];
+  const ends = {
+    source: wholeId(from, edge.from.id),
+    target: wholeId(to, edge.to.id),
+    sourceClass: from.path,
+    targetClass: to.path,
+  };
+  return [
+    { edge: { type: edge.type, ...ends, timeMs: Math.floor(edge.timeUs / 1_000) }, to: { view: to, key: edge.to } },
+  ];
 }
 
 /** By the text of their place. */
@@ -71,8 +99,12 @@ async function existingOf(places: readonly Place[], { store, patience }: EdgeSou
   const existing = new Set<string>();
   for (const kind of ["entity", "record"] as const) {
     const ofKind = unique.filter((place) => place.view.kind === kind);
-    const read = (keys: readonly EntityKey[]) => patience.repeat<readonly unknown[]>(() => (kind === "entity" ? store.get(keys) : store.getRecords(keys)));
-    const found = await inPages(ofKind.map((place) => place.key), read);
+    const read = (keys: readonly EntityKey[]) =>
+      patience.repeat<readonly unknown[]>(() => (kind === "entity" ? store.get(keys) : store.getRecords(keys)));
+    const found = await inPages(
+      ofKind.map((place) => place.key),
+      read,
+    );
     for (const [at, place] of ofKind.entries()) if (found[at] !== undefined) existing.add(placeText(place));
   }
   return existing;

@@ -1,6 +1,11 @@
 import { AppError } from "../../../common/errors.ts";
 import { mapLimited } from "../../../common/concurrency.ts";
-import { EDGES_AS_OF_IN_FLIGHT_MAX, EDGES_AS_OF_MAX, HISTORY_READS_IN_FLIGHT_MAX, OBJECT_PAGE_MAX } from "../../../common/limits.ts";
+import {
+  EDGES_AS_OF_IN_FLIGHT_MAX,
+  EDGES_AS_OF_MAX,
+  HISTORY_READS_IN_FLIGHT_MAX,
+  OBJECT_PAGE_MAX,
+} from "../../../common/limits.ts";
 import type { Edge } from "../../store/objects.ts";
 import { objectsAsOf, type AsOfSource } from "./asof.ts";
 import { named, type NamedEdge } from "./edges.ts";
@@ -19,7 +24,11 @@ export interface AsOfEdgeSource extends AsOfSource {
 }
 
 /** Edges as they were: as they are, where their source was not written since; else as its versions tell. */
-export async function* edgesAsOf(places: readonly Place[], request: AsOfEdgeRequest, source: AsOfEdgeSource): AsyncGenerator<readonly ObjectEdge[]> {
+export async function* edgesAsOf(
+  places: readonly Place[],
+  request: AsOfEdgeRequest,
+  source: AsOfEdgeSource,
+): AsyncGenerator<readonly ObjectEdge[]> {
   const unfit = places.find((place) => !keepsVersions(place.view));
   if (unfit !== undefined) throw withoutVersions(unfit.view);
   const read = request.direction === "out" ? edgesFrom : edgesTo;
@@ -44,10 +53,18 @@ function* paged(edges: readonly Edge[]): Generator<readonly Edge[]> {
   for (let from = 0; from < edges.length; from += OBJECT_PAGE_MAX) yield edges.slice(from, from + OBJECT_PAGE_MAX);
 }
 
-async function* ofLiving(edges: readonly Edge[], { asOfMs }: AsOfEdgeRequest, source: AsOfEdgeSource): AsyncGenerator<readonly ObjectEdge[]> {
+async function* ofLiving(
+  edges: readonly Edge[],
+  { asOfMs }: AsOfEdgeRequest,
+  source: AsOfEdgeSource,
+): AsyncGenerator<readonly ObjectEdge[]> {
   const versioned = edges.filter(({ from, to }) => [from, to].every(({ cid }) => isVersioned(cid, source)));
   const seen = versioned.flatMap((edge): NamedEdge[] => named(edge, source));
-  const objects = await objectsAsOf(seen.map(({ to }) => to), asOfMs, source);
+  const objects = await objectsAsOf(
+    seen.map(({ to }) => to),
+    asOfMs,
+    source,
+  );
   const living = seen.filter((_, at) => objects[at] !== undefined);
   if (living.length > 0) yield living.map(({ edge }) => edge);
 }
@@ -57,10 +74,15 @@ function isVersioned(cid: number, { snapshot }: AsOfEdgeSource): boolean {
   return view !== undefined && keepsVersions(view);
 }
 
-async function* edgesFrom(place: Place, request: AsOfEdgeRequest, source: AsOfEdgeSource): AsyncGenerator<readonly Edge[]> {
+async function* edgesFrom(
+  place: Place,
+  request: AsOfEdgeRequest,
+  source: AsOfEdgeSource,
+): AsyncGenerator<readonly Edge[]> {
   const toUs = lastMicrosecond(request.asOfMs);
   const [[now], lostUs] = await Promise.all([source.reader.get([[place]]), lastLossUs(place.key, source)]);
-  if (now !== undefined && now.vtimeMs <= request.asOfMs && lostUs <= toUs) return yield* presentEdges(place, request, source);
+  if (now !== undefined && now.vtimeMs <= request.asOfMs && lostUs <= toUs)
+    return yield* presentEdges(place, request, source);
   const [object] = await objectsAt([place], request.asOfMs, source);
   if (object === undefined) return;
   const known = new Map<string, Touch>();
@@ -68,7 +90,9 @@ async function* edgesFrom(place: Place, request: AsOfEdgeRequest, source: AsOfEd
   for await (const edges of presentEdges(place, request, source)) {
     for (const edge of edges) if (edge.timeUs <= toUs) keepLatest(known, { edge, isThere: true, isPresent: true });
   }
-  const there = [...known.values()].filter(({ isThere, edge }) => isThere && (request.type === undefined || edge.type === request.type));
+  const there = [...known.values()].filter(
+    ({ isThere, edge }) => isThere && (request.type === undefined || edge.type === request.type),
+  );
   yield lostUs === 0 ? there.map(({ edge }) => edge) : await notTaken(there, toUs, source);
 }
 
@@ -80,7 +104,11 @@ async function notTaken(touches: readonly Touch[], toUs: number, source: AsOfEdg
   return kept.flat();
 }
 
-async function* edgesTo(place: Place, request: AsOfEdgeRequest, source: AsOfEdgeSource): AsyncGenerator<readonly Edge[]> {
+async function* edgesTo(
+  place: Place,
+  request: AsOfEdgeRequest,
+  source: AsOfEdgeSource,
+): AsyncGenerator<readonly Edge[]> {
   const seen = new Set<string>();
   for await (const edges of presentEdges(place, request, source)) {
     for (const edge of edges) seen.add(edgeText(edge));
@@ -88,8 +116,14 @@ async function* edgesTo(place: Place, request: AsOfEdgeRequest, source: AsOfEdge
     yield await thoseThere(edges, request, source);
   }
   for await (const former of formerEdgesTo(place, source)) {
-    const gone = former.filter((edge) => !seen.has(edgeText(edge)) && (request.type === undefined || edge.type === request.type));
-    yield await thoseThere(gone.map((edge) => ({ ...edge, timeUs: Infinity })), request, source);
+    const gone = former.filter(
+      (edge) => !seen.has(edgeText(edge)) && (request.type === undefined || edge.type === request.type),
+    );
+    yield await thoseThere(
+      gone.map((edge) => ({ ...edge, timeUs: Infinity })),
+      request,
+      source,
+    );
   }
 }
 
@@ -110,7 +144,8 @@ async function edgeThen(edge: Edge, request: AsOfEdgeRequest, source: AsOfEdgeSo
   if (object === undefined) return undefined;
   for await (const touches of touchesOf(place, request, source)) {
     const touch = touches.find((candidate) => edgeText(candidate.edge) === text);
-    if (touch !== undefined) return touch.isThere ? (await notTaken([touch], lastMicrosecond(request.asOfMs), source))[0] : undefined;
+    if (touch !== undefined)
+      return touch.isThere ? (await notTaken([touch], lastMicrosecond(request.asOfMs), source))[0] : undefined;
   }
   return undefined;
 }
@@ -124,7 +159,11 @@ interface Touch {
 }
 
 /** Of the life the object had at that time, the latest first. */
-async function* touchesOf({ view, key }: Place, { asOfMs, signal }: AsOfEdgeRequest, source: AsOfEdgeSource): AsyncGenerator<readonly Touch[]> {
+async function* touchesOf(
+  { view, key }: Place,
+  { asOfMs, signal }: AsOfEdgeRequest,
+  source: AsOfEdgeSource,
+): AsyncGenerator<readonly Touch[]> {
   for await (const versions of versionsAt({ view, key }, { toUs: lastMicrosecond(asOfMs), signal }, source)) {
     const born = versions.findIndex((version) => version.row === undefined);
     const life = born < 0 ? versions : versions.slice(0, born);
@@ -136,7 +175,11 @@ async function* touchesOf({ view, key }: Place, { asOfMs, signal }: AsOfEdgeRequ
   }
 }
 
-async function* presentEdges({ key }: Place, request: AsOfEdgeRequest, { store, patience }: AsOfEdgeSource): AsyncGenerator<readonly Edge[]> {
+async function* presentEdges(
+  { key }: Place,
+  request: AsOfEdgeRequest,
+  { store, patience }: AsOfEdgeSource,
+): AsyncGenerator<readonly Edge[]> {
   const type = request.type === undefined ? {} : { type: request.type };
   let cursor: string | undefined;
   do {
@@ -157,5 +200,7 @@ function keepLatest(known: Map<string, Touch>, touch: Touch): void {
 
 function checkCount(count: number): void {
   if (count <= EDGES_AS_OF_MAX) return;
-  throw new AppError("too_large", `[Exec] Of one object at most ${EDGES_AS_OF_MAX} edges are told as of a time.`, { details: { limit: "EDGES_AS_OF_MAX" } });
+  throw new AppError("too_large", `[Exec] Of one object at most ${EDGES_AS_OF_MAX} edges are told as of a time.`, {
+    details: { limit: "EDGES_AS_OF_MAX" },
+  });
 }

@@ -5,10 +5,15 @@ import type { Patience } from "./patience.ts";
 import { ownTerm, type LoadedClass } from "./views.ts";
 
 /** Whether the class itself has an object, a record, or versions of an object that was removed. */
-export async function hasObjects(view: LoadedClass, of: { readonly store: ObjectStore; readonly patience: Patience }): Promise<boolean> {
+export async function hasObjects(
+  view: LoadedClass,
+  of: { readonly store: ObjectStore; readonly patience: Patience },
+): Promise<boolean> {
   const { store, patience } = of;
   if (view.kind === "record") {
-    return any((page) => patience.repeat(() => store.timeline({ cid: view.cid, fromMs: 0, toMs: ULID_TIME_MAX_MS }, page)));
+    return any((page) =>
+      patience.repeat(() => store.timeline({ cid: view.cid, fromMs: 0, toMs: ULID_TIME_MAX_MS }, page)),
+    );
   }
   const bears = (term: string) => any((page) => patience.repeat(() => store.find({ terms: [term] }, page)));
   return (await bears(ownTerm(view.cid))) || bears(graveTerm(view.cid));

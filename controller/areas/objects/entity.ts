@@ -61,7 +61,8 @@ export function rowOfFlat(view: LoadedClass, flat: readonly Value[]): Row {
 
 /** Name and cell value of each element of a set, or entry of a map. */
 export function elementCells(column: LoadedColumn, value: Value | undefined): [string, Uint8Array][] {
-  if (Array.isArray(value)) return value.map((element: Value) => [canonicalText(element), encodeCell("varchar", element, column.name)]);
+  if (Array.isArray(value))
+    return value.map((element: Value) => [canonicalText(element), encodeCell("varchar", element, column.name)]);
   if (!isObject(value)) return [];
   return Object.entries(value).map(([key, entry]) => [key, encodeCell("map", [key, entry], column.name)]);
 }

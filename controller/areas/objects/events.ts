@@ -13,7 +13,13 @@ export type WriteEvent = Pick<ObjectChangeEvent, "class" | "id" | "timeMs" | "ac
 export function upsertEvent(write: EntityWrite, row: Row, links: readonly LinkEdit[]): WriteEvent {
   const { view, key, timeUs, old } = write;
   const action = old === undefined ? "INSERT" : "UPDATE";
-  return { class: view.path, id: wholeId(view, key), timeMs: timeUs / 1_000, action, fields: writtenFields(write, row, links) };
+  return {
+    class: view.path,
+    id: wholeId(view, key),
+    timeMs: timeUs / 1_000,
+    action,
+    fields: writtenFields(write, row, links),
+  };
 }
 
 /** Of the object as it is afterwards what was written, without sealed columns; `null` for what was cleared. */

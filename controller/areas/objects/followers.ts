@@ -41,7 +41,9 @@ export class Followers {
       const follower = taken.has(key) ? undefined : await this.#claim(key, number, lease);
       if (follower !== undefined) return follower;
     }
-    throw new AppError("unavailable", `At most ${CATALOG_FOLLOWERS_MAX} controllers serve one tenant.`, { details: { limit: "CATALOG_FOLLOWERS_MAX" } });
+    throw new AppError("unavailable", `At most ${CATALOG_FOLLOWERS_MAX} controllers serve one tenant.`, {
+      details: { limit: "CATALOG_FOLLOWERS_MAX" },
+    });
   }
 
   /** False when the entry is gone, and the lease with it. */
@@ -57,17 +59,24 @@ export class Followers {
   async acknowledged(revision: number, self: string | undefined, signal: AbortSignal): Promise<boolean> {
     while (!signal.aborted) {
       const page = await this.#entries();
-      const behind = new Set(page.entries.filter((entry) => entry.key !== self && revisionOf(entry) < revision).map((entry) => entry.key));
+      const behind = new Set(
+        page.entries.filter((entry) => entry.key !== self && revisionOf(entry) < revision).map((entry) => entry.key),
+      );
       if (behind.size === 0 || (await this.#wait(behind, revision, { since: page.revision, signal }))) return true;
     }
     return false;
   }
 
   /** False when it has to be looked at anew. */
-  async #wait(behind: Set<string>, revision: number, from: { readonly since: number; readonly signal: AbortSignal }): Promise<boolean> {
+  async #wait(
+    behind: Set<string>,
+    revision: number,
+    from: { readonly since: number; readonly signal: AbortSignal },
+  ): Promise<boolean> {
     try {
       for await (const events of this.#kv.watch(FOLLOWERS_PREFIX, { sinceRevision: from.since, signal: from.signal })) {
-        for (const event of events) if (isAtLeast(event, revision)) behind.delete(event.kind === "put" ? event.entry.key : event.key);
+        for (const event of events)
+          if (isAtLeast(event, revision)) behind.delete(event.kind === "put" ? event.entry.key : event.key);
         if (behind.size === 0) return true;
       }
     } catch (error) {
@@ -81,7 +90,9 @@ export class Followers {
     const put = await this.#patience.repeat(() => this.#kv.put(key, value, { ifRevision: 0, lease: lease.id }));
     if (put.ok) return { key, number, lease, createRevision: put.revision };
     // An attempt whose answer was lost.
-    return put.current?.lease === lease.id ? { key, number, lease, createRevision: put.current.createRevision } : undefined;
+    return put.current?.lease === lease.id
+      ? { key, number, lease, createRevision: put.current.createRevision }
+      : undefined;
   }
 
   async #entries(): Promise<{ readonly entries: readonly KvEntry[]; readonly revision: number }> {

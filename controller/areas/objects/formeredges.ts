@@ -1,7 +1,16 @@
 import { createHash } from "node:crypto";
 import { CHANGE_BATCH_MAX } from "../../../common/limits.ts";
 import { decodeStored, encodePacked } from "../../store/format.ts";
-import type { EdgeEnd, Entity, EntityChange, EntityKey, EntityVersion, Page, PageRequest, TimeRangeUs } from "../../store/objects.ts";
+import type {
+  EdgeEnd,
+  Entity,
+  EntityChange,
+  EntityKey,
+  EntityVersion,
+  Page,
+  PageRequest,
+  TimeRangeUs,
+} from "../../store/objects.ts";
 import { GRAVES_CID } from "./graves.ts";
 import { keepsVersions, versionsAt, type HistorySource } from "./history.ts";
 import { type Place } from "./locate.ts";
@@ -51,7 +60,11 @@ export async function lastLossUs(from: EntityKey, { store, patience }: HistorySo
 }
 
 /** Whether a removal of its target took the edge away at a time in the range. */
-export async function wasTaken(edge: FormerEdge, range: TimeRangeUs, { store, patience }: HistorySource): Promise<boolean> {
+export async function wasTaken(
+  edge: FormerEdge,
+  range: TimeRangeUs,
+  { store, patience }: HistorySource,
+): Promise<boolean> {
   let answer: Page<EntityVersion> = { items: [] };
   do {
     const page: PageRequest = { limit: 1, ...(answer.cursor === undefined ? {} : { cursor: answer.cursor }) };
@@ -62,7 +75,11 @@ export async function wasTaken(edge: FormerEdge, range: TimeRangeUs, { store, pa
 }
 
 /** What removes the marks of all edges that the versions of these objects know. To be asked before the versions are removed. */
-export async function marksEnd(places: readonly Place[], timeUs: number, source: HistorySource): Promise<EntityChange[]> {
+export async function marksEnd(
+  places: readonly Place[],
+  timeUs: number,
+  source: HistorySource,
+): Promise<EntityChange[]> {
   const keys = new Map<string, EntityKey>();
   for (const place of places) {
     const loss = lossKey(place.key);
@@ -78,12 +95,20 @@ export async function marksEnd(places: readonly Place[], timeUs: number, source:
 }
 
 /** Edges that ever went to an object from those of classes with versions. Pages, which may be empty. */
-export async function* formerEdgesTo(target: Place, { store, patience }: HistorySource): AsyncGenerator<readonly FormerEdge[]> {
+export async function* formerEdgesTo(
+  target: Place,
+  { store, patience }: HistorySource,
+): AsyncGenerator<readonly FormerEdge[]> {
   let answer: Page<Entity> = { items: [] };
   do {
-    const page: PageRequest = { limit: CHANGE_BATCH_MAX, ...(answer.cursor === undefined ? {} : { cursor: answer.cursor }) };
+    const page: PageRequest = {
+      limit: CHANGE_BATCH_MAX,
+      ...(answer.cursor === undefined ? {} : { cursor: answer.cursor }),
+    };
     answer = await patience.repeat(() => store.find({ terms: [targetTerm(target.key)] }, page));
-    yield answer.items.flatMap(edgeOfMark).filter((edge) => edge.to.cid === target.key.cid && edge.to.id === target.key.id);
+    yield answer.items
+      .flatMap(edgeOfMark)
+      .filter((edge) => edge.to.cid === target.key.cid && edge.to.id === target.key.id);
   } while (answer.cursor !== undefined);
 }
 
@@ -94,7 +119,9 @@ export function edgeText({ from, type, to }: FormerEdge): string {
 function edgeOfMark({ key, cells }: Entity): FormerEdge[] {
   const cell = cells.get(EDGE_CELL);
   if (key.cid !== GRAVES_CID || cell === undefined) return [];
-  const [type, fromCid, fromId, toCid, toId] = decodeStored<readonly [string, number, string, number, string]>(cell.value);
+  const [type, fromCid, fromId, toCid, toId] = decodeStored<readonly [string, number, string, number, string]>(
+    cell.value,
+  );
   return [{ type, from: { cid: fromCid, id: fromId }, to: { cid: toCid, id: toId } }];
 }
 

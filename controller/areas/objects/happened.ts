@@ -10,7 +10,8 @@ import type { Snapshot } from "./snapshot.ts";
  * of the same object was. Of classes that are gone nothing is told.
  */
 export async function happened<E extends WriteEvent>(
-  events: readonly E[], of: { readonly store: ObjectStore; readonly patience: Patience; readonly snapshot: Snapshot },
+  events: readonly E[],
+  of: { readonly store: ObjectStore; readonly patience: Patience; readonly snapshot: Snapshot },
 ): Promise<E[]> {
   const { store, patience, snapshot } = of;
   const placed = events.flatMap((event) => {
@@ -19,9 +20,15 @@ export async function happened<E extends WriteEvent>(
     return view === undefined || id === undefined ? [] : [{ event, kind: view.kind, key: { cid: view.cid, id } }];
   });
   const entities = placed.filter(({ kind }) => kind === "entity");
-  const traces = await inPages(entities.map(({ key }) => key), (keys) => patience.repeat(() => store.trace(keys)));
+  const traces = await inPages(
+    entities.map(({ key }) => key),
+    (keys) => patience.repeat(() => store.trace(keys)),
+  );
   const records = placed.filter(({ kind }) => kind === "record");
-  const stored = await inPages(records.map(({ key }) => key), (keys) => patience.repeat(() => store.getRecords(keys)));
+  const stored = await inPages(
+    records.map(({ key }) => key),
+    (keys) => patience.repeat(() => store.getRecords(keys)),
+  );
   return [
     ...entities.filter(({ event }, at) => (traces[at]?.lastUs ?? 0) >= Math.round(event.timeMs * 1_000)),
     ...records.filter(({ event }, at) => (stored[at] === undefined) === (event.action === "DELETE")),

@@ -19,22 +19,31 @@ export function keepsVersions(view: LoadedClass): boolean {
 }
 
 export function withoutVersions(view: LoadedClass): AppError {
-  return new AppError("invalid", `[Valid] class ${view.path} keeps no versions of its objects.`, { details: { class: view.path } });
+  return new AppError("invalid", `[Valid] class ${view.path} keeps no versions of its objects.`, {
+    details: { class: view.path },
+  });
 }
 
 /** Versions of the objects at `places`, of each newest first. */
-export async function* versionsOf(places: readonly Place[], range: HistoryRange, source: HistorySource): AsyncGenerator<readonly ObjectVersion[]> {
+export async function* versionsOf(
+  places: readonly Place[],
+  range: HistoryRange,
+  source: HistorySource,
+): AsyncGenerator<readonly ObjectVersion[]> {
   const kept = places.filter((place) => keepsVersions(place.view));
   const [first] = places;
   if (first !== undefined && kept.length === 0) throw withoutVersions(first.view);
   for (const place of kept) {
-    for await (const versions of versionsAt(place, { ...microseconds(range), signal: range.signal }, source)) yield versions.map((version) => told(place, version));
+    for await (const versions of versionsAt(place, { ...microseconds(range), signal: range.signal }, source))
+      yield versions.map((version) => told(place, version));
   }
 }
 
 /** Versions at one place, newest first. */
 export async function* versionsAt(
-  { view, key }: Place, range: TimeRangeUs & { readonly signal?: AbortSignal | undefined }, { store, patience }: HistorySource,
+  { view, key }: Place,
+  range: TimeRangeUs & { readonly signal?: AbortSignal | undefined },
+  { store, patience }: HistorySource,
 ): AsyncGenerator<readonly Version[]> {
   const { signal, ...rangeUs } = range;
   let cursor: string | undefined;
@@ -47,7 +56,11 @@ export async function* versionsAt(
 }
 
 /** The latest version at or before `toUs`. */
-export async function versionBefore({ view, key }: Place, toUs: number, { store, patience }: HistorySource): Promise<Version | undefined> {
+export async function versionBefore(
+  { view, key }: Place,
+  toUs: number,
+  { store, patience }: HistorySource,
+): Promise<Version | undefined> {
   let answer: Page<EntityVersion> = { items: [] };
   do {
     const { cursor } = answer;
@@ -59,7 +72,11 @@ export async function versionBefore({ view, key }: Place, toUs: number, { store,
 }
 
 /** The objects at these places as their versions say they were; `undefined` for what did not exist or is not known. */
-export function objectsAt(places: readonly Place[], asOfMs: number, source: HistorySource): Promise<(ObjectRow | undefined)[]> {
+export function objectsAt(
+  places: readonly Place[],
+  asOfMs: number,
+  source: HistorySource,
+): Promise<(ObjectRow | undefined)[]> {
   return mapLimited(places, HISTORY_READS_IN_FLIGHT_MAX, async (place) => {
     const version = await versionBefore(place, lastMicrosecond(asOfMs), source);
     return version === undefined ? undefined : objectOfVersion(place, version, asOfMs);
@@ -73,7 +90,13 @@ export function lastMicrosecond(timeMs: number): number {
 
 function objectOfVersion({ view, key }: Place, version: Version, asOfMs: number): ObjectRow | undefined {
   if (version.row === undefined || (version.untilMs !== undefined && version.untilMs <= asOfMs)) return undefined;
-  return { id: wholeId(view, key.id), class: view, values: version.row, vtimeMs: Math.floor(version.timeUs / 1_000), ctimeMs: version.ctimeMs };
+  return {
+    id: wholeId(view, key.id),
+    class: view,
+    values: version.row,
+    vtimeMs: Math.floor(version.timeUs / 1_000),
+    ctimeMs: version.ctimeMs,
+  };
 }
 
 function told({ view, key }: Place, { timeUs, row, ctimeMs }: Version): ObjectVersion {
@@ -81,7 +104,10 @@ function told({ view, key }: Place, { timeUs, row, ctimeMs }: Version): ObjectVe
 }
 
 function microseconds({ fromMs, toMs }: HistoryRange): TimeRangeUs {
-  return { ...(fromMs === undefined ? {} : { fromUs: fromMs * 1_000 }), ...(toMs === undefined ? {} : { toUs: lastMicrosecond(toMs) }) };
+  return {
+    ...(fromMs === undefined ? {} : { fromUs: fromMs * 1_000 }),
+    ...(toMs === undefined ? {} : { toUs: lastMicrosecond(toMs) }),
+  };
 }
 
 function pageAfter(cursor: string | undefined, limit: number): PageRequest {

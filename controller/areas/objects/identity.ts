@@ -23,7 +23,8 @@ export interface NewKey {
 
 /** The part after the colon for a row to be written. A given id locates the object in every mode; else the class's key mode decides. */
 export function keyOf(view: LoadedClass, row: Row, given: Value | undefined, source: IdSource): NewKey {
-  if (given !== undefined && given !== null && given !== "") return { key: givenKey(view, canonicalText(given)), fresh: false };
+  if (given !== undefined && given !== null && given !== "")
+    return { key: givenKey(view, canonicalText(given)), fresh: false };
   switch (view.options.keyMode) {
     case "uuid":
       return { key: uuidOf(source.timeMs, source.entropy()), fresh: true };
@@ -37,7 +38,8 @@ export function keyOf(view: LoadedClass, row: Row, given: Value | undefined, sou
 /** The key that the key columns of a row make; `undefined` when the key does not come from them or one is not set. */
 export function keyFromColumns(view: ClassView, row: Row): string | undefined {
   const { keyMode } = view.options;
-  if (keyMode === "uuid" || view.keys.length === 0 || view.keys.some((name) => row[name] === undefined)) return undefined;
+  if (keyMode === "uuid" || view.keys.length === 0 || view.keys.some((name) => row[name] === undefined))
+    return undefined;
   const text = keyText(view, row);
   return keyMode === "manu" ? text : hash("md5", text, "hex");
 }
@@ -98,11 +100,16 @@ function keyText(view: ClassView, row: Row): string {
 
 function keyColumnText(view: ClassView, name: string, value: Value | undefined): string {
   const text = value === undefined ? "" : canonicalText(value);
-  if (text === "") throw new AppError("invalid", `[Valid] class ${view.path}: the key column ${name} is not set.`, { details: { column: name } });
+  if (text === "")
+    throw new AppError("invalid", `[Valid] class ${view.path}: the key column ${name} is not set.`, {
+      details: { column: name },
+    });
   return text;
 }
 
 function checkedKey(key: string): string {
   if (Buffer.byteLength(key) <= OBJECT_ID_MAX_BYTES) return key;
-  throw new AppError("too_large", `[Valid] An object id has at most ${OBJECT_ID_MAX_BYTES} bytes.`, { details: { limit: "OBJECT_ID_MAX_BYTES" } });
+  throw new AppError("too_large", `[Valid] An object id has at most ${OBJECT_ID_MAX_BYTES} bytes.`, {
+    details: { limit: "OBJECT_ID_MAX_BYTES" },
+  });
 }

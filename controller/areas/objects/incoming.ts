@@ -29,7 +29,11 @@ export interface EdgesEnd extends IncomingSource {
 }
 
 /** One read of each object that has no more than a page of them. At most `keptMax` edges are kept. */
-export async function incomingEdges(targets: readonly EntityKey[], source: IncomingSource, keptMax = ENDED_EDGES_KEPT_MAX): Promise<Incoming> {
+export async function incomingEdges(
+  targets: readonly EntityKey[],
+  source: IncomingSource,
+  keptMax = ENDED_EDGES_KEPT_MAX,
+): Promise<Incoming> {
   const edges: Edge[] = [];
   const more = new Set<EntityKey>();
   let lastUs = 0;
@@ -48,7 +52,8 @@ export async function incomingEdges(targets: readonly EntityKey[], source: Incom
  * to be interrupted, or done twice, does no harm: edges that are left are not told while their target is gone, and its next birth ends them.
  */
 export async function endEdges({ edges, more }: Incoming, of: EdgesEnd): Promise<void> {
-  for (let from = 0; from < edges.length; from += OBJECT_PAGE_MAX) await endPage(edges.slice(from, from + OBJECT_PAGE_MAX), of);
+  for (let from = 0; from < edges.length; from += OBJECT_PAGE_MAX)
+    await endPage(edges.slice(from, from + OBJECT_PAGE_MAX), of);
   for (const target of more) {
     for await (const page of pagesTo(target, of)) await endPage(page, of);
   }

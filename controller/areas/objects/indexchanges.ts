@@ -1,7 +1,13 @@
 import { AppError } from "../../../common/errors.ts";
 import { NUMBER_SLOTS } from "../../../common/limits.ts";
 import {
-  PSEUDO_COLUMNS, canBeIndexed, takesSlot, type ClassDefinition, type ColumnDefinition, type IndexDefinition, type NumberedIndex,
+  PSEUDO_COLUMNS,
+  canBeIndexed,
+  takesSlot,
+  type ClassDefinition,
+  type ColumnDefinition,
+  type IndexDefinition,
+  type NumberedIndex,
   type OptionsDefinition,
 } from "./definition.ts";
 import type { Draft } from "./draft.ts";
@@ -10,14 +16,20 @@ import type { Draft } from "./draft.ts";
 
 /** `complete`: columns no object can have a value in yet, so that their index is ready at once. */
 export function newIndexes(
-  draft: Draft, definition: ClassDefinition, names: readonly string[], complete: ReadonlySet<string> | "all",
+  draft: Draft,
+  definition: ClassDefinition,
+  names: readonly string[],
+  complete: ReadonlySet<string> | "all",
 ): IndexDefinition[] {
-  const known = new Set([definition, ...draft.lineage(definition.path)].flatMap((of) => of.indexes.map((index) => index.column)));
+  const known = new Set(
+    [definition, ...draft.lineage(definition.path)].flatMap((of) => of.indexes.map((index) => index.column)),
+  );
   const slots = new Slots(draft, definition.path);
   const wanted = [...new Set(names)].filter((name) => !known.has(name) && !PSEUDO_COLUMNS.has(name));
   return wanted.map((name) => {
     const column = requireColumn(draft, definition, name);
-    if (!canBeIndexed(column.type)) throw new AppError("invalid", `[Valid] column ${name} of type ${column.type} cannot be indexed.`);
+    if (!canBeIndexed(column.type))
+      throw new AppError("invalid", `[Valid] column ${name} of type ${column.type} cannot be indexed.`);
     const state = complete === "all" || complete.has(name) ? "ready" : "write-only";
     const slot = takesSlot(column.type) ? slots.take(column.number) : undefined;
     return { column: name, state, number: draft.takeNumber(), ...(slot === undefined ? {} : { slot }) };
@@ -32,13 +44,18 @@ class Slots {
   constructor(draft: Draft, path: string) {
     const related = [...draft.lineage(path), ...draft.below(path)];
     this.#used = new Set(related.flatMap((definition) => definition.indexes.flatMap((index) => index.slot ?? [])));
-    this.#retired = new Map(related.flatMap((definition) => (definition.retiredSlots ?? []).map(({ slot, column }) => [slot, column] as const)));
+    this.#retired = new Map(
+      related.flatMap((definition) =>
+        (definition.retiredSlots ?? []).map(({ slot, column }) => [slot, column] as const),
+      ),
+    );
   }
 
   /** First one that the column had before. */
   take(column: number): number | undefined {
     const free = Array.from({ length: NUMBER_SLOTS - 1 }, (_, at) => at + 1).filter((slot) => !this.#used.has(slot));
-    const taken = free.find((slot) => this.#retired.get(slot) === column) ?? free.find((slot) => !this.#retired.has(slot));
+    const taken =
+      free.find((slot) => this.#retired.get(slot) === column) ?? free.find((slot) => !this.#retired.has(slot));
     if (taken !== undefined) this.#used.add(taken);
     return taken;
   }
@@ -46,18 +63,23 @@ class Slots {
 
 export function requireColumn(draft: Draft, definition: ClassDefinition, name: string): ColumnDefinition {
   const column = definition.columns.find((own) => own.name === name) ?? draft.columns(definition.path).get(name);
-  if (column === undefined) throw new AppError("not_found", `[NotExist] Field ${name} Not Exist in ${definition.path}.`);
+  if (column === undefined)
+    throw new AppError("not_found", `[NotExist] Field ${name} Not Exist in ${definition.path}.`);
   return column;
 }
 
 export function requireOwn(own: boolean, what: string, definition: ClassDefinition): void {
   if (own) return;
-  throw new AppError("not_found", `[NotExist] ${what} is not defined by ${definition.path}; an inherited one is changed where it is defined.`);
+  throw new AppError(
+    "not_found",
+    `[NotExist] ${what} is not defined by ${definition.path}; an inherited one is changed where it is defined.`,
+  );
 }
 
 export function addIndex(draft: Draft, definition: ClassDefinition, name: string): void {
   const retiring = definition.indexes.find((index) => index.column === name && index.state === "retiring");
-  if (retiring !== undefined) return draft.putClass(withIndex(definition, { ...retiring, state: "write-only", number: draft.takeNumber() }));
+  if (retiring !== undefined)
+    return draft.putClass(withIndex(definition, { ...retiring, state: "write-only", number: draft.takeNumber() }));
   const added = newIndexes(draft, definition, [name], new Set());
   if (added.length === 0) throw new AppError("conflict", `[Valid] column ${name} is indexed already.`);
   draft.putClass({ ...definition, indexes: [...definition.indexes, ...added] });
@@ -93,7 +115,11 @@ export function retireWords(draft: Draft, definition: ClassDefinition): void {
 }
 
 /** The words of the class after a change of its options: those it has, or new ones without those of the objects there are. */
-export function wordsOf(draft: Draft, before: OptionsDefinition, autosearch: boolean): Pick<OptionsDefinition, "words"> {
+export function wordsOf(
+  draft: Draft,
+  before: OptionsDefinition,
+  autosearch: boolean,
+): Pick<OptionsDefinition, "words"> {
   if (!autosearch) return {};
   const { words } = before;
   if (before.autosearch && words !== undefined && words.state !== "retiring") return { words };
@@ -122,5 +148,8 @@ function requireIndex(definition: ClassDefinition, name: string): IndexDefinitio
 }
 
 function withIndex(definition: ClassDefinition, changed: IndexDefinition): ClassDefinition {
-  return { ...definition, indexes: definition.indexes.map((index) => (index.column === changed.column ? changed : index)) };
+  return {
+    ...definition,
+    indexes: definition.indexes.map((index) => (index.column === changed.column ? changed : index)),
+  };
 }

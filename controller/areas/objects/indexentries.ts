@@ -2,7 +2,15 @@ import type { Value } from "../../../common/value.ts";
 import type { Entity, EntityChange, StoredRecord } from "../../store/objects.ts";
 import { elementCellKey } from "./codec.ts";
 import { entityRow } from "./entity.ts";
-import { checkIndexedValues, contentTerms, countIndexedValues, slotNumber, valueTerm, valueTerms, wordTerms } from "./terms.ts";
+import {
+  checkIndexedValues,
+  contentTerms,
+  countIndexedValues,
+  slotNumber,
+  valueTerm,
+  valueTerms,
+  wordTerms,
+} from "./terms.ts";
 import { canonicalText, isObject } from "./values.ts";
 import type { LoadedClass, LoadedColumn } from "./views.ts";
 import { recordRow } from "./records.ts";
@@ -45,7 +53,13 @@ class Entries {
   }
 
   changes(view: LoadedClass, { key }: Entity): EntityChange[] {
-    return [...this.#byTime].map(([timeUs, { terms, numbers }]) => ({ key, timeUs, addTerms: terms, numbers, ...longestExpiry(view, timeUs) }));
+    return [...this.#byTime].map(([timeUs, { terms, numbers }]) => ({
+      key,
+      timeUs,
+      addTerms: terms,
+      numbers,
+      ...longestExpiry(view, timeUs),
+    }));
   }
 }
 
@@ -55,11 +69,16 @@ function longestExpiry(view: LoadedClass, timeUs: number): Pick<EntityChange, "e
   return ttlLongestSeconds === undefined ? {} : { expiresAtMs: Math.floor(timeUs / 1_000) + ttlLongestSeconds * 1_000 };
 }
 
-function addValue(entries: Entries, column: LoadedColumn, { entity, value }: { readonly entity: Entity; readonly value: Value | undefined }): void {
+function addValue(
+  entries: Entries,
+  column: LoadedColumn,
+  { entity, value }: { readonly entity: Entity; readonly value: Value | undefined },
+): void {
   if (value === undefined) return;
   const at = (cellKey: string): Entry => entries.at(entity.cells.get(cellKey)?.timeUs ?? entity.lastUs);
   if (column.type === "set" || column.type === "map") {
-    for (const name of elementNames(value)) at(elementCellKey(column.cellKey, name)).terms.push(valueTerm(column.number, name));
+    for (const name of elementNames(value))
+      at(elementCellKey(column.cellKey, name)).terms.push(valueTerm(column.number, name));
     return;
   }
   const entry = at(column.cellKey);

@@ -81,7 +81,8 @@ export class Indexer {
     if (claim === undefined) return;
     try {
       await this.#forgetOver(claim);
-      for (let pass = await this.#next(); pass !== undefined; pass = await this.#next()) await this.#carryOut(pass, claim);
+      for (let pass = await this.#next(); pass !== undefined; pass = await this.#next())
+        await this.#carryOut(pass, claim);
     } finally {
       await this.#of.passes.release(claim);
     }
@@ -90,7 +91,8 @@ export class Indexer {
   /** Passes whose indexes were dropped when nobody was at it. */
   async #forgetOver(claim: Claim): Promise<void> {
     const snapshot = await this.#snapshot();
-    for (const pass of await this.#of.passes.all()) if (!isWanted(pass, snapshot)) await this.#of.passes.forget(pass, claim);
+    for (const pass of await this.#of.passes.all())
+      if (!isWanted(pass, snapshot)) await this.#of.passes.forget(pass, claim);
   }
 
   /** Undefined when there is nothing to do. */

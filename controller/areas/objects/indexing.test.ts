@@ -11,7 +11,14 @@ import type { Row } from "../../../common/value.ts";
 import type { Stores } from "../../store/engine.ts";
 import { encodeCell } from "./codec.ts";
 import { indexEntries } from "./indexentries.ts";
-import { ObjectService, type ClassSpec, type ClassView, type ObjectRow, type Pushdown, type ReadRequest } from "./index.ts";
+import {
+  ObjectService,
+  type ClassSpec,
+  type ClassView,
+  type ObjectRow,
+  type Pushdown,
+  type ReadRequest,
+} from "./index.ts";
 import type { LoadedClass } from "./views.ts";
 
 const admin = testPrincipal();
@@ -26,8 +33,19 @@ const BOX: ClassSpec = {
   ],
   options: { keyMode: "manu" },
 };
-const RACK: ClassSpec = { path: "/matrix/box/rack", columns: [{ name: "slots", type: "int" }], options: { keyMode: "manu" } };
-const LINE: ClassSpec = { path: "/matrix/line", kind: "record", columns: [{ name: "size", type: "int" }, { name: "text", type: "text" }] };
+const RACK: ClassSpec = {
+  path: "/matrix/box/rack",
+  columns: [{ name: "slots", type: "int" }],
+  options: { keyMode: "manu" },
+};
+const LINE: ClassSpec = {
+  path: "/matrix/line",
+  kind: "record",
+  columns: [
+    { name: "size", type: "int" },
+    { name: "text", type: "text" },
+  ],
+};
 
 let engine: TestEngine;
 let opened: ObjectService[];
@@ -50,8 +68,14 @@ afterEach(async () => {
 });
 
 function controller(of: Stores = engine): ObjectService {
-  const log = pino({ base: null }, { write: (line: string) => void told.push(JSON.parse(line) as (typeof told)[number]) });
-  const service = new ObjectService({ stores: of, runtime: { ...testRuntime(realClock), random: seededRandom(opened.length + 1), log } });
+  const log = pino(
+    { base: null },
+    { write: (line: string) => void told.push(JSON.parse(line) as (typeof told)[number]) },
+  );
+  const service = new ObjectService({
+    stores: of,
+    runtime: { ...testRuntime(realClock), random: seededRandom(opened.length + 1), log },
+  });
   opened.push(service);
   return service;
 }
@@ -70,7 +94,9 @@ async function answered(where: Pushdown, by: ObjectService, path = BOX.path): Pr
 }
 
 async function unready(by: ObjectService): Promise<string[]> {
-  return (await by.indexStates(admin)).filter(({ state }) => state !== "ready").map((index) => `${index.class} ${index.column ?? "words"} ${index.state}`);
+  return (await by.indexStates(admin))
+    .filter(({ state }) => state !== "ready")
+    .map((index) => `${index.class} ${index.column ?? "words"} ${index.state}`);
 }
 
 async function becomesReady(by: ObjectService): Promise<void> {
@@ -78,21 +104,33 @@ async function becomesReady(by: ObjectService): Promise<void> {
 }
 
 const equals = (column: string, value: number | string): Pushdown => ({ kind: "equals", column, values: [value] });
-const addIndex = (by: ObjectService, name: string, path = BOX.path) => by.alterClass(admin, path, { kind: "add index", name });
+const addIndex = (by: ObjectService, name: string, path = BOX.path) =>
+  by.alterClass(admin, path, { kind: "add index", name });
 
 describe("an index that is added to a class with objects", () => {
   test("has all of them when it is ready, those of subclasses too: values, ranges, elements, keys, words", async () => {
     const [a, b] = [controller(), controller()];
     await a.createClass(admin, BOX);
     await a.createClass(admin, RACK);
-    await a.insert(admin, BOX.path, [{ id: "one", size: 1, color: "red", parts: [1, 2], config: { os: "linux" }, note: "disk full" }, { id: "two", size: 20 }]);
+    await a.insert(admin, BOX.path, [
+      { id: "one", size: 1, color: "red", parts: [1, 2], config: { os: "linux" }, note: "disk full" },
+      { id: "two", size: 20 },
+    ]);
     await a.insert(admin, RACK.path, [{ id: "r", size: 3, parts: [2], note: "disk new" }]);
-    await b.update(admin, { id: "box:one" }, [{ column: "parts", operation: "add", value: [3] }, { column: "size", operation: "set", value: 2 }]);
+    await b.update(admin, { id: "box:one" }, [
+      { column: "parts", operation: "add", value: [3] },
+      { column: "size", operation: "set", value: 2 },
+    ]);
     for (const name of ["size", "color", "parts", "config"]) await addIndex(a, name);
-    for (const path of [BOX.path, RACK.path]) await b.alterClass(admin, path, { kind: "set options", options: { autosearch: true } });
+    for (const path of [BOX.path, RACK.path])
+      await b.alterClass(admin, path, { kind: "set options", options: { autosearch: true } });
     await becomesReady(b);
     for (const by of [a, b]) {
-      await expect.poll(() => by.plan(admin, { class: RACK.path, subtree: true, where: [{ kind: "words", words: ["disk"] }] }), { timeout: 30_000 }).toMatchObject({ used: [{}] });
+      await expect
+        .poll(() => by.plan(admin, { class: RACK.path, subtree: true, where: [{ kind: "words", words: ["disk"] }] }), {
+          timeout: 30_000,
+        })
+        .toMatchObject({ used: [{}] });
       expect(await answered({ kind: "range", column: "size", from: 2, to: 3 }, by)).toEqual(["box:one", "rack:r"]);
       expect(await answered(equals("size", 2), by)).toEqual(["box:one"]);
       expect(await answered(equals("color", "red"), by)).toEqual(["box:one"]);
@@ -162,7 +200,11 @@ describe("an index that is added to a class with objects", () => {
 
   test("keeps the numbers of its own column although another one had numbers of later times", async () => {
     const a = controller();
-    await a.createClass(admin, { ...BOX, columns: [...BOX.columns, { name: "weight", type: "int" }, { name: "height", type: "int" }], indexes: ["weight"] });
+    await a.createClass(admin, {
+      ...BOX,
+      columns: [...BOX.columns, { name: "weight", type: "int" }, { name: "height", type: "int" }],
+      indexes: ["weight"],
+    });
     await a.insert(admin, BOX.path, [{ id: "one", size: 5 }]);
     await a.update(admin, { id: "box:one" }, [{ column: "weight", operation: "set", value: 70 }]);
     await a.alterClass(admin, BOX.path, { kind: "drop index", name: "weight" });
@@ -171,7 +213,10 @@ describe("an index that is added to a class with objects", () => {
     expect(await answered({ kind: "range", column: "size", from: 5, to: 5 }, a)).toEqual(["box:one"]);
     expect(await answered({ kind: "range", column: "weight", from: 70 }, a)).toEqual(["box:one"]);
     // Slots are few: the values of this one are indexed, ranges are not.
-    expect((await a.plan(admin, { class: BOX.path, subtree: false, where: [{ kind: "range", column: "height", from: 1 }] })).used).toEqual([]);
+    expect(
+      (await a.plan(admin, { class: BOX.path, subtree: false, where: [{ kind: "range", column: "height", from: 1 }] }))
+        .used,
+    ).toEqual([]);
   });
 
   test("of a class is kept beside that of a subclass, and either may go", async () => {
@@ -202,9 +247,17 @@ describe("an index that is added to a class with objects", () => {
     await a.createClass(admin, BOX);
     await a.insert(admin, BOX.path, [{ id: "big", parts: Array.from({ length: 1_500 }, (_, at) => at) }]);
     await addIndex(a, "parts");
-    await expect.poll(() => a.indexStates(admin), { timeout: 30_000 }).toContainEqual(
-      expect.objectContaining({ class: BOX.path, column: "parts", state: "backfill", total: 1, problem: expect.stringContaining("900 indexed values") as string }),
-    );
+    await expect
+      .poll(() => a.indexStates(admin), { timeout: 30_000 })
+      .toContainEqual(
+        expect.objectContaining({
+          class: BOX.path,
+          column: "parts",
+          state: "backfill",
+          total: 1,
+          problem: expect.stringContaining("900 indexed values") as string,
+        }),
+      );
     await a.alterClass(admin, BOX.path, { kind: "drop index", name: "parts" });
     await addIndex(a, "size");
     await becomesReady(a);
@@ -213,7 +266,12 @@ describe("an index that is added to a class with objects", () => {
   });
 
   test("of a class of the platform that got it with a new version of the program is filled, too", async () => {
-    const thing = { path: "/system/thing", columns: [{ name: "size", type: "int" as const }], options: { keyMode: "manu" as const }, guard: {} };
+    const thing = {
+      path: "/system/thing",
+      columns: [{ name: "size", type: "int" as const }],
+      options: { keyMode: "manu" as const },
+      guard: {},
+    };
     const [older, newer] = [controller(), controller()];
     older.registerSystemClass(thing);
     newer.registerSystemClass({ ...thing, indexes: ["size"] });
@@ -224,12 +282,14 @@ describe("an index that is added to a class with objects", () => {
 
   test("goes with its objects: never before the longest ttl they may have been written with", async () => {
     const a = controller();
-    const ttl = (ttlSeconds: number | undefined) => a.alterClass(admin, BOX.path, { kind: "set options", options: { ttlSeconds } });
+    const ttl = (ttlSeconds: number | undefined) =>
+      a.alterClass(admin, BOX.path, { kind: "set options", options: { ttlSeconds } });
     await a.createClass(admin, { ...BOX, options: { keyMode: "manu", ttlSeconds: 6_000 } });
     await a.insert(admin, BOX.path, [{ id: "one", size: 1 }]);
     const { cid } = (await a.catalog(admin)).get(BOX.path)!;
     const [entity] = await (await engine.tenant("matrix")).objects.get([{ cid, id: "one" }]);
-    const expiry = (view: ClassView): readonly unknown[] => indexEntries(view as LoadedClass, entity!).map((entry) => entry.expiresAtMs);
+    const expiry = (view: ClassView): readonly unknown[] =>
+      indexEntries(view as LoadedClass, entity!).map((entry) => entry.expiresAtMs);
     const longestMs = Math.floor(entity!.birthUs / 1_000) + 6_000_000;
     expect(expiry(await ttl(60))).toEqual([longestMs]);
     expect(expiry(await ttl(undefined))).toEqual([undefined]);
@@ -248,14 +308,21 @@ describe("filling an index", () => {
     stores = new StoppableStores(engine);
     b = controller(stores);
     await b.createClass(admin, BOX);
-    await b.insert(admin, BOX.path, Array.from({ length: COUNT }, (_, at) => ({ id: `o${at}`, size: at % 10 })));
+    await b.insert(
+      admin,
+      BOX.path,
+      Array.from({ length: COUNT }, (_, at) => ({ id: `o${at}`, size: at % 10 })),
+    );
     const first = stores.hold("change");
     await addIndex(b, "size");
     const { goOn } = await first;
     const second = stores.hold("change");
     goOn();
     const held = await second;
-    letGo.push(() => held.goOn(), () => stores.goOn());
+    letGo.push(
+      () => held.goOn(),
+      () => stores.goOn(),
+    );
     a = controller();
     await a.catalog(admin);
     return held;
@@ -270,13 +337,19 @@ describe("filling an index", () => {
     expect(reached?.done).toBeLessThanOrEqual(INDEX_FILL_PAGE_ROWS);
     await stores.stop();
     await becomesReady(a);
-    expect(told.filter(({ msg }) => msg === "objects are brought into new indexes").at(-1)).toMatchObject({ done: reached?.done, total: COUNT });
+    expect(told.filter(({ msg }) => msg === "objects are brought into new indexes").at(-1)).toMatchObject({
+      done: reached?.done,
+      total: COUNT,
+    });
     expect(await answered(equals("size", 3), a)).toHaveLength(COUNT / 10);
     await a.update(admin, { id: "box:o3" }, [{ column: "size", operation: "set", value: 77 }]);
     goOn();
     stores.goOn();
     await becomesReady(b);
-    for (const by of [a, b]) await expect.poll(() => answered({ kind: "range", column: "size", from: 9 }, by), { timeout: 30_000 }).toHaveLength(COUNT / 10 + 1);
+    for (const by of [a, b])
+      await expect
+        .poll(() => answered({ kind: "range", column: "size", from: 9 }, by), { timeout: 30_000 })
+        .toHaveLength(COUNT / 10 + 1);
   });
 
   test("ends when the index is dropped, and another one on the same column has a way of its own", async () => {
@@ -286,15 +359,23 @@ describe("filling an index", () => {
     expect(await unready(a)).toEqual(["/matrix/box size write-only"]);
     goOn();
     await becomesReady(a);
-    await expect.poll(() => told.map(({ msg }) => msg), { timeout: 30_000 }).toEqual([
-      "objects are brought into new indexes", "new indexes were dropped", "objects are brought into new indexes", "new indexes are ready",
-    ]);
+    await expect
+      .poll(() => told.map(({ msg }) => msg), { timeout: 30_000 })
+      .toEqual([
+        "objects are brought into new indexes",
+        "new indexes were dropped",
+        "objects are brought into new indexes",
+        "new indexes are ready",
+      ]);
     expect(await answered({ kind: "range", column: "size", from: 3, to: 3 }, a)).toHaveLength(COUNT / 10);
   });
 
   test("brings back nothing that is removed meanwhile, nor its class", async () => {
     const { goOn } = await halfway();
-    await a.remove(admin, Array.from({ length: COUNT }, (_, at) => ({ id: `box:o${at}` })));
+    await a.remove(
+      admin,
+      Array.from({ length: COUNT }, (_, at) => ({ id: `box:o${at}` })),
+    );
     await a.dropClass(admin, BOX.path);
     goOn();
     await becomesReady(a);
@@ -309,9 +390,14 @@ test("a refresh writes what the indexes lack, and leaves everything else as it i
   await a.createClass(admin, { ...BOX, indexes: ["size"], options: { keyMode: "manu", autosearch: true } });
   await a.insert(admin, BOX.path, [{ id: "one", size: 5, note: "disk" }]);
   const view = (await a.catalog(admin)).get(BOX.path)!;
-  const cell = (name: "size" | "note", value: number | string) => [String(view.column(name)?.number), encodeCell(name === "size" ? "int" : "text", value, name)] as const;
+  const cell = (name: "size" | "note", value: number | string) =>
+    [String(view.column(name)?.number), encodeCell(name === "size" ? "int" : "text", value, name)] as const;
   // As a write is whose controller went away before it had come to the words, and of an index that was lost.
-  const written = { key: { cid: view.cid, id: "one" }, timeUs: (realClock.nowMs() + 1_000) * 1_000, cells: new Map([cell("size", 6), cell("note", "full")]) };
+  const written = {
+    key: { cid: view.cid, id: "one" },
+    timeUs: (realClock.nowMs() + 1_000) * 1_000,
+    cells: new Map([cell("size", 6), cell("note", "full")]),
+  };
   await (await engine.tenant("matrix")).objects.change([written]);
   const before = await a.get(admin, [{ id: "box:one" }]);
   expect(await answered(equals("size", 6), a)).toEqual([]);
@@ -324,7 +410,9 @@ test("a refresh writes what the indexes lack, and leaves everything else as it i
 
 const HISTORIES = onCluster ? 3 : 10;
 
-test("whatever two controllers write while indexes are made, dropped and made again, these have all of it in the end", { timeout: 300_000 }, async () => {
+test("whatever two controllers write while indexes are made, dropped and made again, these have all of it in the end", {
+  timeout: 300_000,
+}, async () => {
   for (let seed = 1; seed <= HISTORIES; seed++) await history(seed);
 });
 
@@ -336,17 +424,28 @@ async function history(seed: number): Promise<void> {
   const [a, b] = [controller(interleaved(engine, turns)), controller(interleaved(engine, turns))];
   const plain = controller();
   await plain.createClass(admin, { ...BOX, path });
-  await plain.insert(admin, path, [{ id: "x", size: 1, parts: [1], note: "disk" }, { id: "y", color: "red", note: "full disk" }]);
+  await plain.insert(admin, path, [
+    { id: "x", size: 1, parts: [1], note: "disk" },
+    { id: "y", color: "red", note: "full disk" },
+  ]);
   const dice = <T>(list: readonly T[]): T => list[Math.floor(random.next() * list.length)]!;
   const write = async (): Promise<void> => {
     const by = dice([a, b]);
     const id = dice(["x", "x", "y", "z"]);
-    const row: Row = { size: dice([1, 2, 3]), parts: dice([[1], [2], [1, 3]]), note: dice(["disk", "full disk", "late"]), color: dice(["red", "blue"]) };
+    const row: Row = {
+      size: dice([1, 2, 3]),
+      parts: dice([[1], [2], [1, 3]]),
+      note: dice(["disk", "full disk", "late"]),
+      color: dice(["red", "blue"]),
+    };
     const column = random.next() < 0.6 ? "size" : dice(Object.keys(row));
     const kind = random.next();
     if (kind < 0.15) await by.remove(admin, [{ id: `h${seed}:${id}` }]).catch(unknown);
     else if (kind < 0.4) await by.insert(admin, path, [{ id, [column]: row[column] ?? null }]).catch(unknown);
-    else await by.update(admin, { id: `h${seed}:${id}` }, [{ column, operation: "set", value: row[column] }]).catch(unknown);
+    else
+      await by
+        .update(admin, { id: `h${seed}:${id}` }, [{ column, operation: "set", value: row[column] }])
+        .catch(unknown);
   };
   await addIndex(a, "size", path);
   await b.alterClass(admin, path, { kind: "set options", options: { autosearch: true } });
@@ -362,7 +461,8 @@ async function history(seed: number): Promise<void> {
   await turns.run([...Array.from({ length: 6 }, () => write), define, ...Array.from({ length: 6 }, () => write)]);
   const rows = await readAll({ class: path }, plain);
   for (const { id, values } of rows) {
-    for (const where of conditions(values)) expect(await answered(where, plain, path), `seed ${seed}: ${id} by ${JSON.stringify(where)}`).toContain(id);
+    for (const where of conditions(values))
+      expect(await answered(where, plain, path), `seed ${seed}: ${id} by ${JSON.stringify(where)}`).toContain(id);
   }
   await Promise.all([a.close(), b.close(), plain.close()]);
 }
@@ -372,8 +472,12 @@ function unknown(error: unknown): void {
 }
 
 function conditions({ size, parts, note }: Row): Pushdown[] {
-  const number = typeof size === "number" ? [equals("size", size), { kind: "range", column: "size", from: size, to: size } as const] : [];
+  const number =
+    typeof size === "number"
+      ? [equals("size", size), { kind: "range", column: "size", from: size, to: size } as const]
+      : [];
   const elements = Array.isArray(parts) ? (parts as readonly number[]).map((part) => equals("parts", part)) : [];
-  const words = typeof note === "string" ? note.split(" ").map((word): Pushdown => ({ kind: "words", words: [word] })) : [];
+  const words =
+    typeof note === "string" ? note.split(" ").map((word): Pushdown => ({ kind: "words", words: [word] })) : [];
   return [...number, ...elements, ...words];
 }

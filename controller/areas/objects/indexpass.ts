@@ -35,7 +35,10 @@ export async function carryOut(pass: IndexPass, of: IndexPassDependencies): Prom
   const steps = stepsOf(pass.cid, await of.snapshot(), of);
   let now = pass.total === undefined ? { ...pass, total: await countAll(steps, of) } : pass;
   await of.keep(now);
-  let at = Math.max(0, steps.findIndex((step) => step.name === now.position?.step));
+  let at = Math.max(
+    0,
+    steps.findIndex((step) => step.name === now.position?.step),
+  );
   for (let step = steps[at]; step !== undefined; step = steps[at]) {
     const snapshot = await of.snapshot();
     if (!isWanted(now, snapshot)) return false;
@@ -43,7 +46,8 @@ export async function carryOut(pass: IndexPass, of: IndexPassDependencies): Prom
     const page = await step.page(pageFrom(cursor, INDEX_FILL_PAGE_ROWS));
     await page.fill(snapshot);
     if (page.cursor === undefined) at++;
-    const position = page.cursor === undefined ? { step: steps[at]?.name ?? step.name } : { step: step.name, cursor: page.cursor };
+    const position =
+      page.cursor === undefined ? { step: steps[at]?.name ?? step.name } : { step: step.name, cursor: page.cursor };
     now = { ...now, done: now.done + page.count, position };
     if (steps[at] !== undefined) await of.keep(now);
   }
@@ -97,7 +101,9 @@ function recordStep({ cid }: LoadedClass, { store, patience, writer }: IndexPass
   return {
     name: `r${cid}`,
     page: async (request) => {
-      const { items, cursor } = await patience.repeat(() => store.timeline({ cid, fromMs: 0, toMs: ULID_TIME_MAX_MS }, request));
+      const { items, cursor } = await patience.repeat(() =>
+        store.timeline({ cid, fromMs: 0, toMs: ULID_TIME_MAX_MS }, request),
+      );
       const fill = async (snapshot: Snapshot): Promise<void> => {
         const view = snapshot.byCid(cid);
         if (view !== undefined) await writer.reindexRecords(view, items);

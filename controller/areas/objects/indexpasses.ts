@@ -47,7 +47,8 @@ export class IndexPasses {
   all(): Promise<IndexPass[]> {
     return this.#patience.repeat(async () => {
       const passes: IndexPass[] = [];
-      for await (const entry of entriesUnder(this.#kv, PASSES_PREFIX)) passes.push(decodeStored<IndexPass>(entry.value));
+      for await (const entry of entriesUnder(this.#kv, PASSES_PREFIX))
+        passes.push(decodeStored<IndexPass>(entry.value));
       return passes;
     });
   }
@@ -63,7 +64,9 @@ export class IndexPasses {
   }
 
   async #write(operation: KvOperation, { createRevision }: Claim): Promise<void> {
-    const { ok } = await this.#patience.repeat(() => this.#kv.txn({ if: [{ key: CLAIM_KEY, createRevision }], then: [operation] }));
+    const { ok } = await this.#patience.repeat(() =>
+      this.#kv.txn({ if: [{ key: CLAIM_KEY, createRevision }], then: [operation] }),
+    );
     if (!ok) throw new AppError("unavailable", "Another controller goes on with the indexes.");
   }
 

@@ -38,7 +38,13 @@ export function indexStatuses(definition: ClassDefinition, pass: IndexPass | und
     const index = { class: definition.path, ...(column === undefined ? {} : { column }) };
     if (state !== "write-only" || pass === undefined || !pass.indexes.includes(number)) return { ...index, state };
     const { done, total, problem } = pass;
-    return { ...index, state: "backfill", done, ...(total === undefined ? {} : { total }), ...(problem === undefined ? {} : { problem }) };
+    return {
+      ...index,
+      state: "backfill",
+      done,
+      ...(total === undefined ? {} : { total }),
+      ...(problem === undefined ? {} : { problem }),
+    };
   });
 }
 

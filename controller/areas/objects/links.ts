@@ -32,9 +32,17 @@ interface Linking extends Source {
   readonly exists: boolean;
 }
 
-export async function linkTargets(snapshot: Snapshot, links: readonly LinkEdit[], source: Source): Promise<LinkTargets> {
+export async function linkTargets(
+  snapshot: Snapshot,
+  links: readonly LinkEdit[],
+  source: Source,
+): Promise<LinkTargets> {
   if (links.length === 0) return { keys: new Map(), sinceUs: 0 };
-  const keys = await resolveTargets(snapshot, links.flatMap((link) => link.ids), source);
+  const keys = await resolveTargets(
+    snapshot,
+    links.flatMap((link) => link.ids),
+    source,
+  );
   const entities = [...keys.values()].filter(({ cid }) => snapshot.byCid(cid)?.kind === "entity");
   const traces = await inPages(entities, (page) => source.patience.repeat(() => source.store.trace(page)));
   let sinceUs = 0;
@@ -53,7 +61,8 @@ export async function linkWrite(from: EntityKey, of: Linking): Promise<LinkWrite
     const known = link.operation === "set" && of.exists ? await outgoing(from, of, link.type) : [];
     for (const { timeUs } of known) lastUs = Math.max(lastUs, timeUs);
     // What the same write added before is replaced, too.
-    const replaced = link.operation === "set" ? [...known, ...add.values()].filter(({ type }) => type === link.type) : [];
+    const replaced =
+      link.operation === "set" ? [...known, ...add.values()].filter(({ type }) => type === link.type) : [];
     for (const { type, to } of replaced) move({ type, to }, { from: add, to: drop });
     for (const end of ends) move(end, link.operation === "take" ? { from: add, to: drop } : { from: drop, to: add });
   }
@@ -66,7 +75,11 @@ export async function outgoing(from: EntityKey, { store, patience }: Source, typ
   const edges: Edge[] = [];
   let cursor: string | undefined;
   do {
-    const page = { limit: OBJECT_PAGE_MAX, ...(type === undefined ? {} : { type }), ...(cursor === undefined ? {} : { cursor }) };
+    const page = {
+      limit: OBJECT_PAGE_MAX,
+      ...(type === undefined ? {} : { type }),
+      ...(cursor === undefined ? {} : { cursor }),
+    };
     const answer = await patience.repeat(() => store.edges(from, "out", page));
     edges.push(...answer.items);
     if (edges.length > EDGES_PER_WRITE_MAX) throw tooManyEdges();
@@ -86,5 +99,7 @@ function move(end: EdgeEnd, ends: { readonly from: Map<string, EdgeEnd>; readonl
 }
 
 function tooManyEdges(): AppError {
-  return new AppError("too_large", `[Valid] One write sets or clears at most ${EDGES_PER_WRITE_MAX} edges.`, { details: { limit: "EDGES_PER_WRITE_MAX" } });
+  return new AppError("too_large", `[Valid] One write sets or clears at most ${EDGES_PER_WRITE_MAX} edges.`, {
+    details: { limit: "EDGES_PER_WRITE_MAX" },
+  });
 }

@@ -33,22 +33,34 @@ export function keyText(key: EntityKey): string {
 }
 
 /** Answers for all keys in their order, asked for page by page. */
-export function inPages<T>(keys: readonly EntityKey[], ask: (keys: readonly EntityKey[]) => Promise<readonly T[]>): Promise<readonly T[]> {
+export function inPages<T>(
+  keys: readonly EntityKey[],
+  ask: (keys: readonly EntityKey[]) => Promise<readonly T[]>,
+): Promise<readonly T[]> {
   return keys.length > 0 && keys.length <= OBJECT_PAGE_MAX ? ask(keys) : inSeveralPages(keys, ask);
 }
 
-async function inSeveralPages<T>(keys: readonly EntityKey[], ask: (keys: readonly EntityKey[]) => Promise<readonly T[]>): Promise<readonly T[]> {
+async function inSeveralPages<T>(
+  keys: readonly EntityKey[],
+  ask: (keys: readonly EntityKey[]) => Promise<readonly T[]>,
+): Promise<readonly T[]> {
   const answers: T[] = [];
-  for (let from = 0; from < keys.length; from += OBJECT_PAGE_MAX) answers.push(...(await ask(keys.slice(from, from + OBJECT_PAGE_MAX))));
+  for (let from = 0; from < keys.length; from += OBJECT_PAGE_MAX)
+    answers.push(...(await ask(keys.slice(from, from + OBJECT_PAGE_MAX))));
   return answers;
 }
 
 /** The living entity each list of places means: the first there is. */
 export async function findEntities(
-  store: ObjectStore, patience: Patience, refs: readonly (readonly Place[])[],
+  store: ObjectStore,
+  patience: Patience,
+  refs: readonly (readonly Place[])[],
 ): Promise<({ readonly place: Place; readonly entity: Entity } | undefined)[]> {
   const places = refs.flat().filter((place) => place.view.kind === "entity");
-  const entities = await inPages(places.map((place) => place.key), (keys) => patience.repeat(() => store.get(keys)));
+  const entities = await inPages(
+    places.map((place) => place.key),
+    (keys) => patience.repeat(() => store.get(keys)),
+  );
   const found = new Map(places.map((place, at) => [placeText(place), entities[at]]));
   return refs.map((candidates) => {
     for (const place of candidates) {
@@ -61,7 +73,9 @@ export async function findEntities(
 
 /** Ids of edge targets as places. An id that only one class can have need not exist yet. */
 export async function resolveTargets(
-  snapshot: Snapshot, ids: readonly string[], within: { readonly store: ObjectStore; readonly patience: Patience },
+  snapshot: Snapshot,
+  ids: readonly string[],
+  within: { readonly store: ObjectStore; readonly patience: Patience },
 ): Promise<Map<string, EntityKey>> {
   const resolved = new Map<string, EntityKey>();
   const open: { readonly id: string; readonly places: readonly Place[] }[] = [];
@@ -72,10 +86,15 @@ export async function resolveTargets(
     if (places.length === 1) resolved.set(id, only.key);
     else open.push({ id, places });
   }
-  const found = await findEntities(within.store, within.patience, open.map((entry) => entry.places));
+  const found = await findEntities(
+    within.store,
+    within.patience,
+    open.map((entry) => entry.places),
+  );
   for (const [at, entry] of open.entries()) {
     const target = found[at];
-    if (target === undefined) throw new AppError("invalid", `[NotExist] ${entry.id}: several classes have such ids, and none has this one.`);
+    if (target === undefined)
+      throw new AppError("invalid", `[NotExist] ${entry.id}: several classes have such ids, and none has this one.`);
     resolved.set(entry.id, target.place.key);
   }
   return resolved;

@@ -29,7 +29,8 @@ function holds(row: Row, pushdown: Pushdown): boolean {
     return pushdown.words.every((word) => tokens(word).every((token) => borne.has(token)));
   }
   const value = row[pushdown.column];
-  if (pushdown.kind === "range") return typeof value === "number" && value >= (pushdown.from ?? -Infinity) && value <= (pushdown.to ?? Infinity);
+  if (pushdown.kind === "range")
+    return typeof value === "number" && value >= (pushdown.from ?? -Infinity) && value <= (pushdown.to ?? Infinity);
   const borne = Array.isArray(value) ? (value as readonly Value[]) : [value];
   return borne.some((element) => pushdown.values.some((wanted) => wanted === element));
 }
@@ -56,11 +57,30 @@ class Dice {
 
 async function createClasses(service: ObjectService): Promise<void> {
   const options = { autosearch: true, keyMode: "manu" as const };
-  const columns = [{ name: "k", type: "varchar" as const }, { name: "n", type: "int" as const }, { name: "note", type: "text" as const }];
+  const columns = [
+    { name: "k", type: "varchar" as const },
+    { name: "n", type: "int" as const },
+    { name: "note", type: "text" as const },
+  ];
   await service.createClass(admin, { path: CLASSES[0], columns, indexes: ["k", "n"], options });
-  await service.createClass(admin, { path: CLASSES[1], columns: [{ name: "p", type: "set", elements: ["int"] }], indexes: ["p"], options });
-  await service.createClass(admin, { path: CLASSES[2], columns: [{ name: "d", type: "double" }], indexes: ["d"], options });
-  await service.createClass(admin, { path: CLASSES[3], columns: [{ name: "d", type: "int" }], indexes: ["d"], options });
+  await service.createClass(admin, {
+    path: CLASSES[1],
+    columns: [{ name: "p", type: "set", elements: ["int"] }],
+    indexes: ["p"],
+    options,
+  });
+  await service.createClass(admin, {
+    path: CLASSES[2],
+    columns: [{ name: "d", type: "double" }],
+    indexes: ["d"],
+    options,
+  });
+  await service.createClass(admin, {
+    path: CLASSES[3],
+    columns: [{ name: "d", type: "int" }],
+    indexes: ["d"],
+    options,
+  });
 }
 
 function someRow(dice: Dice, path: string): Row {
@@ -98,7 +118,10 @@ async function step(service: ObjectService, model: Model, dice: Dice): Promise<v
     model.objects.set(id, { class: path, row: { ...known?.row, ...row } });
   } else if (action < 8) {
     const tag = dice.of(["t1", "t2", "t3"]);
-    const edits: Edit[] = [{ column: "tags", operation: dice.of(["add", "take"] as const), value: tag }, { column: "n", operation: "set", value: dice.of([undefined, 3, 7]) }];
+    const edits: Edit[] = [
+      { column: "tags", operation: dice.of(["add", "take"] as const), value: tag },
+      { column: "n", operation: "set", value: dice.of([undefined, 3, 7]) },
+    ];
     expect(await service.update(admin, { id }, edits)).toBe(known !== undefined);
     if (known !== undefined) known.row = updated(known.row, edits, tag);
   } else {
@@ -142,7 +165,10 @@ function plain(row: Row): Row {
 
 async function run(seed: number, steps: number, faultySeed?: number): Promise<void> {
   await using engine = await openTestEngine(faultySeed === undefined ? {} : { faultySeed });
-  const service = new ObjectService({ stores: engine, runtime: { ...testRuntime(realClock), random: seededRandom(seed) } });
+  const service = new ObjectService({
+    stores: engine,
+    runtime: { ...testRuntime(realClock), random: seededRandom(seed) },
+  });
   const dice = new Dice(seed);
   const model = new Model();
   await createClasses(service);
@@ -153,35 +179,53 @@ async function run(seed: number, steps: number, faultySeed?: number): Promise<vo
   await service.close();
 }
 
-test.each([1, 2, 3])("reads answer what a plain evaluator answers, each object once (seed %i)", (seed) => run(seed, 250));
+test.each([1, 2, 3])("reads answer what a plain evaluator answers, each object once (seed %i)", (seed) =>
+  run(seed, 250),
+);
 
-test.each([4, 5])("the same on a store that fails, delays and answers in odd pages (seed %i)", (seed) => run(seed, 120, seed));
+test.each([4, 5])("the same on a store that fails, delays and answers in odd pages (seed %i)", (seed) =>
+  run(seed, 120, seed),
+);
 
-test.each([6, 7, 8])("two controllers on a failing store lose nothing that was answered with ok, and replays add nothing (seed %i)", async (seed) => {
-  await using engine = await openTestEngine({ faultySeed: seed });
-  const services = [seed, seed + 100].map((own) => new ObjectService({ stores: engine, runtime: { ...testRuntime(realClock), random: seededRandom(own) } }));
-  const [one, two] = services as [ObjectService, ObjectService];
-  const columns = [{ name: "k", type: "varchar" as const }, { name: "m", type: "map" as const }];
-  const path = "/matrix/shared";
-  await one.createClass(admin, { path, columns, indexes: ["m"], options: { keyMode: "manu" } });
-  await two.createClass(admin, { path: "/matrix/log", kind: "record", columns }, { ifNotExists: true });
-  await one.createClass(admin, { path: "/matrix/log", kind: "record", columns }, { ifNotExists: true });
-  await one.insert(admin, path, [{ id: "x" }]);
-  const names = Array.from({ length: 60 }, (_, at) => `e${at}`);
-  const outcomes = await Promise.allSettled(
-    names.map((name, at) => services[at % 2]!.update(admin, { id: "shared:x" }, [{ column: "tags", operation: "add", value: name }, { column: "m", operation: "add", value: { [name]: at } }])),
-  );
-  const kept = names.filter((_, at) => outcomes[at]?.status === "fulfilled");
-  expect(kept.length).toBeGreaterThan(50);
-  const [object] = await two.get(admin, [{ id: "shared:x" }]);
-  expect(object?.values.tags).toEqual(expect.arrayContaining(kept));
-  expect(Object.keys(object?.values.m as Row)).toEqual(expect.arrayContaining(kept));
-  const nowMs = realClock.nowMs();
-  const records = names.map((name, at) => ({ values: { k: name }, timeMs: nowMs - at, identity: `stream/${at}` }));
-  await one.ingest(admin, "/matrix/log", records);
-  await two.ingest(admin, "/matrix/log", records);
-  const read: Value[] = [];
-  for await (const page of two.read(admin, { class: "/matrix/log", subtree: false, newestFirst: true })) read.push(...page.map((row) => row.values.k ?? null));
-  expect(read).toEqual(names);
-  for (const service of services) await service.close();
-});
+test.each([6, 7, 8])(
+  "two controllers on a failing store lose nothing that was answered with ok, and replays add nothing (seed %i)",
+  async (seed) => {
+    await using engine = await openTestEngine({ faultySeed: seed });
+    const services = [seed, seed + 100].map(
+      (own) => new ObjectService({ stores: engine, runtime: { ...testRuntime(realClock), random: seededRandom(own) } }),
+    );
+    const [one, two] = services as [ObjectService, ObjectService];
+    const columns = [
+      { name: "k", type: "varchar" as const },
+      { name: "m", type: "map" as const },
+    ];
+    const path = "/matrix/shared";
+    await one.createClass(admin, { path, columns, indexes: ["m"], options: { keyMode: "manu" } });
+    await two.createClass(admin, { path: "/matrix/log", kind: "record", columns }, { ifNotExists: true });
+    await one.createClass(admin, { path: "/matrix/log", kind: "record", columns }, { ifNotExists: true });
+    await one.insert(admin, path, [{ id: "x" }]);
+    const names = Array.from({ length: 60 }, (_, at) => `e${at}`);
+    const outcomes = await Promise.allSettled(
+      names.map((name, at) =>
+        services[at % 2]!.update(admin, { id: "shared:x" }, [
+          { column: "tags", operation: "add", value: name },
+          { column: "m", operation: "add", value: { [name]: at } },
+        ]),
+      ),
+    );
+    const kept = names.filter((_, at) => outcomes[at]?.status === "fulfilled");
+    expect(kept.length).toBeGreaterThan(50);
+    const [object] = await two.get(admin, [{ id: "shared:x" }]);
+    expect(object?.values.tags).toEqual(expect.arrayContaining(kept));
+    expect(Object.keys(object?.values.m as Row)).toEqual(expect.arrayContaining(kept));
+    const nowMs = realClock.nowMs();
+    const records = names.map((name, at) => ({ values: { k: name }, timeMs: nowMs - at, identity: `stream/${at}` }));
+    await one.ingest(admin, "/matrix/log", records);
+    await two.ingest(admin, "/matrix/log", records);
+    const read: Value[] = [];
+    for await (const page of two.read(admin, { class: "/matrix/log", subtree: false, newestFirst: true }))
+      read.push(...page.map((row) => row.values.k ?? null));
+    expect(read).toEqual(names);
+    for (const service of services) await service.close();
+  },
+);

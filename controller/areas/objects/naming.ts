@@ -1,6 +1,10 @@
 import { AppError } from "../../../common/errors.ts";
 import {
-  CHANGE_SUBSCRIPTION_NAME_MAX_CHARACTERS, CLASS_DEPTH_MAX, CLASS_PATH_MAX_BYTES, COLUMN_NAME_MAX_CHARACTERS, EDGE_TYPE_NAME_MAX_CHARACTERS,
+  CHANGE_SUBSCRIPTION_NAME_MAX_CHARACTERS,
+  CLASS_DEPTH_MAX,
+  CLASS_PATH_MAX_BYTES,
+  COLUMN_NAME_MAX_CHARACTERS,
+  EDGE_TYPE_NAME_MAX_CHARACTERS,
 } from "../../../common/limits.ts";
 import { isBelow } from "./definition.ts";
 
@@ -11,11 +15,16 @@ const EDGE_TYPE_NAME = /^[\p{L}\p{N}_]+(\.[\p{L}\p{N}_]+)*$/u;
 
 /** Throws when the path has a wrong form, is too long or too deep, or lies outside the tenant's name space. */
 export function checkClassPath(path: string, ospace: string): void {
-  if (!CLASS_PATH.test(path)) throw new AppError("invalid", `[Valid] class ${path}: a path is /a/b/c of letters, digits and _.`);
+  if (!CLASS_PATH.test(path))
+    throw new AppError("invalid", `[Valid] class ${path}: a path is /a/b/c of letters, digits and _.`);
   if (Buffer.byteLength(path) > CLASS_PATH_MAX_BYTES || path.split("/").length - 1 > CLASS_DEPTH_MAX) {
-    throw new AppError("too_large", `[Valid] class ${path}: at most ${CLASS_PATH_MAX_BYTES} bytes and ${CLASS_DEPTH_MAX} components.`);
+    throw new AppError(
+      "too_large",
+      `[Valid] class ${path}: at most ${CLASS_PATH_MAX_BYTES} bytes and ${CLASS_DEPTH_MAX} components.`,
+    );
   }
-  if (path !== ospace && !isBelow(path, ospace)) throw new AppError("invalid", `[Valid] class ${path} lies outside ${ospace}.`);
+  if (path !== ospace && !isBelow(path, ospace))
+    throw new AppError("invalid", `[Valid] class ${path} lies outside ${ospace}.`);
 }
 
 export function checkColumnName(name: string): void {

@@ -1,5 +1,11 @@
 import { isAppError } from "../../../common/errors.ts";
-import { CELL_MAX_BYTES, CHANGE_INTENT_KEEP_MS, CHANGE_LEASE_MS, CHANGE_PAGE_INTENTS, OBJECT_MAX_BYTES } from "../../../common/limits.ts";
+import {
+  CELL_MAX_BYTES,
+  CHANGE_INTENT_KEEP_MS,
+  CHANGE_LEASE_MS,
+  CHANGE_PAGE_INTENTS,
+  OBJECT_MAX_BYTES,
+} from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { TenantStore } from "../../store/engine.ts";
 import { entriesUnder } from "../../store/entries.ts";
@@ -91,7 +97,9 @@ export class Outbox {
     do {
       const page = { limit: CHANGE_PAGE_INTENTS, ...(cursor === undefined ? {} : { cursor }) };
       const answer = await this.#patience.repeat(() => this.#store.objects.find({ terms: [boxTerm(box.name)] }, page));
-      yield answer.items.filter((item) => item.key.id.startsWith(idPrefix(box.name))).map((item) => intentOf(box, item));
+      yield answer.items
+        .filter((item) => item.key.id.startsWith(idPrefix(box.name)))
+        .map((item) => intentOf(box, item));
       cursor = answer.cursor;
     } while (cursor !== undefined);
   }
@@ -142,7 +150,13 @@ export class Outbox {
 
   #intent(box: Box, events: readonly IntentEvent[]): Intent {
     const id = `${idPrefix(box.name)}${this.#number++}`;
-    return { box, key: { cid: GRAVES_CID, id }, timeUs: Math.floor(this.#runtime.clock.nowMs() * 1_000), events, size: events.length };
+    return {
+      box,
+      key: { cid: GRAVES_CID, id },
+      timeUs: Math.floor(this.#runtime.clock.nowMs() * 1_000),
+      events,
+      size: events.length,
+    };
   }
 
   #names(prefix: string): Promise<string[]> {
@@ -164,7 +178,10 @@ export class Outbox {
 }
 
 async function isHeld(opening: Promise<Box>): Promise<boolean> {
-  return opening.then((box) => box.lease.held(), () => false);
+  return opening.then(
+    (box) => box.lease.held(),
+    () => false,
+  );
 }
 
 function boxTerm(name: string): string {
@@ -177,12 +194,25 @@ function idPrefix(name: string): string {
 
 function changeOf({ box, key, timeUs, events }: Intent) {
   const cells = new Map(events.map((event, at) => [String(at), encodeEvent(event)]));
-  return { key, timeUs, birth: true as const, addTerms: [boxTerm(box.name)], cells, expiresAtMs: Math.floor(timeUs / 1_000) + CHANGE_INTENT_KEEP_MS };
+  return {
+    key,
+    timeUs,
+    birth: true as const,
+    addTerms: [boxTerm(box.name)],
+    cells,
+    expiresAtMs: Math.floor(timeUs / 1_000) + CHANGE_INTENT_KEEP_MS,
+  };
 }
 
 function intentOf(box: Box, { key, birthUs, cells }: Entity): Intent {
   const ordered = [...cellMap(cells)].sort(([a], [b]) => Number(a) - Number(b));
-  return { box, key, timeUs: birthUs, events: ordered.map(([, cell]) => decodeStored<IntentEvent>(cell.value)), size: ordered.length };
+  return {
+    box,
+    key,
+    timeUs: birthUs,
+    events: ordered.map(([, cell]) => decodeStored<IntentEvent>(cell.value)),
+    size: ordered.length,
+  };
 }
 
 /** An event whose fields are too many for a cell is stored without them. */

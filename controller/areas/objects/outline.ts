@@ -49,7 +49,10 @@ export function outlineOf(snapshot: Snapshot, request: ReadRequest, readable: (v
   const stored = views.filter((view) => view.provide === undefined);
   if (request.ids !== undefined) return outlineByIds(snapshot, request.ids, { stored, provided });
   const where = request.where ?? [];
-  const groups = grouped(stored.filter((view) => view.kind === "entity"), where);
+  const groups = grouped(
+    stored.filter((view) => view.kind === "entity"),
+    where,
+  );
   const branches = groups.map((group) => branchOf(snapshot, request, group));
   const timelines = stored.filter((view) => view.kind === "record").flatMap((view) => timelinesOf(view, where));
   const steps = [
@@ -57,23 +60,38 @@ export function outlineOf(snapshot: Snapshot, request: ReadRequest, readable: (v
     ...groups.map((group) => step(request, group)),
     ...timelines.map((timeline) => timelineStep(timeline, where)),
   ];
-  const used = new Set([...groups.flatMap((group) => group.narrowing.used), ...timelines.flatMap((timeline) => timeline.used)]);
-  return { byId: undefined, provided, branches, timelines, plan: { steps, used: where.filter((pushdown) => used.has(pushdown)) } };
+  const used = new Set([
+    ...groups.flatMap((group) => group.narrowing.used),
+    ...timelines.flatMap((timeline) => timeline.used),
+  ]);
+  return {
+    byId: undefined,
+    provided,
+    branches,
+    timelines,
+    plan: { steps, used: where.filter((pushdown) => used.has(pushdown)) },
+  };
 }
 
 /** The class that is named, or it and all below it. */
 export function scopeOf(snapshot: Snapshot, request: ReadRequest): readonly LoadedClass[] {
   const root = snapshot.get(request.class);
-  if (root === undefined && request.class !== "/") throw new AppError("not_found", `[NotExist] class : ${request.class} not find !`);
+  if (root === undefined && request.class !== "/")
+    throw new AppError("not_found", `[NotExist] class : ${request.class} not find !`);
   return request.subtree || root === undefined ? snapshot.tree(request.class) : [root];
 }
 
 function outlineByIds(
-  snapshot: Snapshot, ids: readonly string[], of: { readonly stored: readonly LoadedClass[]; readonly provided: readonly LoadedClass[] },
+  snapshot: Snapshot,
+  ids: readonly string[],
+  of: { readonly stored: readonly LoadedClass[]; readonly provided: readonly LoadedClass[] },
 ): Outline {
   const views = new Set(of.stored);
   const byId = [...new Set(ids)].flatMap((id) => placesOf(snapshot, { id }, (view) => views.has(view)));
-  const plan = { steps: [`ids (${ids.length})`, ...of.provided.map((view) => `rows of ${view.path} from its owner`)], used: [] };
+  const plan = {
+    steps: [`ids (${ids.length})`, ...of.provided.map((view) => `rows of ${view.path} from its owner`)],
+    used: [],
+  };
   return { byId, provided: of.provided, branches: [], timelines: [], plan };
 }
 
@@ -99,12 +117,24 @@ function branchOf(snapshot: Snapshot, request: ReadRequest, group: Group): Branc
   const { narrowing } = group;
   const finds: Find[] = [];
   for (const { terms: scopeTerms, cids } of scopesOf(snapshot, request, group)) {
-    for (const [unionAt, unionTerm] of narrowing.union === undefined ? [[undefined, undefined] as const] : narrowing.union.terms.entries()) {
+    for (const [unionAt, unionTerm] of narrowing.union === undefined
+      ? [[undefined, undefined] as const]
+      : narrowing.union.terms.entries()) {
       const terms = [...narrowing.terms, ...(unionTerm === undefined ? [] : [unionTerm])];
       const { ranges } = narrowing;
-      finds.push({ request: { terms: [...terms, ...narrowing.words, ...scopeTerms], ranges }, cids, unionAt, moreWords: false });
+      finds.push({
+        request: { terms: [...terms, ...narrowing.words, ...scopeTerms], ranges },
+        cids,
+        unionAt,
+        moreWords: false,
+      });
       if (narrowing.words.length === 0) continue;
-      finds.push({ request: { terms: [...terms, MORE_WORDS_TERM, ...scopeTerms], ranges }, cids, unionAt, moreWords: true });
+      finds.push({
+        request: { terms: [...terms, MORE_WORDS_TERM, ...scopeTerms], ranges },
+        cids,
+        unionAt,
+        moreWords: true,
+      });
     }
   }
   return { narrowing, finds };
@@ -122,7 +152,9 @@ function scopesOf(snapshot: Snapshot, request: ReadRequest, group: Group): reado
   if (indexIsOfGroup(snapshot, group)) return [{ terms: [], cids: new Set(cids) }];
   const root = request.class === "/" ? snapshot.byCid(ROOT_CID) : snapshot.get(request.class);
   const whole = root !== undefined && request.subtree && group.views.length > 1;
-  const entities = whole ? snapshot.tree(root.path).filter((view) => view.kind === "entity" && view.provide === undefined) : [];
+  const entities = whole
+    ? snapshot.tree(root.path).filter((view) => view.kind === "entity" && view.provide === undefined)
+    : [];
   if (whole && (entities.length === group.views.length || group.views.length > SINGLE_CLASSES_MAX)) {
     const own = cids.includes(root.cid) ? [{ terms: [ownTerm(root.cid)], cids: new Set([root.cid]) }] : [];
     return [...own, { terms: [belowTerm(root.cid)], cids: new Set(cids.filter((cid) => cid !== root.cid)) }];
@@ -134,23 +166,31 @@ function scopesOf(snapshot: Snapshot, request: ReadRequest, group: Group): reado
 function indexIsOfGroup(snapshot: Snapshot, group: Group): boolean {
   const views = new Set(group.views);
   return group.narrowing.columns.some((column) =>
-    snapshot.tree(column.definedBy).every((view) => views.has(view) || view.kind === "record" || view.column(column.name)?.indexed !== true),
+    snapshot
+      .tree(column.definedBy)
+      .every((view) => views.has(view) || view.kind === "record" || view.column(column.name)?.indexed !== true),
   );
 }
 
-function timelinesOf(view: LoadedClass, where: readonly Pushdown[]): (Timeline & { readonly used: readonly Pushdown[] })[] {
+function timelinesOf(
+  view: LoadedClass,
+  where: readonly Pushdown[],
+): (Timeline & { readonly used: readonly Pushdown[] })[] {
   const narrowing = narrow(view, where);
   if (narrowing === undefined) return [];
   const { fromMs, toMs } = narrowing.time;
   const common = { view, fromMs, toMs, used: narrowing.used };
   const unions = narrowing.union === undefined ? [[]] : narrowing.union.terms.map((term) => [term]);
   const words = narrowing.words.length === 0 ? [[]] : [narrowing.words, [MORE_WORDS_TERM]];
-  return unions.flatMap((union) => words.map((terms) => ({ ...common, terms: [...narrowing.terms, ...union, ...terms] })));
+  return unions.flatMap((union) =>
+    words.map((terms) => ({ ...common, terms: [...narrowing.terms, ...union, ...terms] })),
+  );
 }
 
 function step(request: ReadRequest, group: Group): string {
   const [first] = group.views;
-  const classes = group.views.length === 1 ? `class ${first?.path ?? ""}` : `${group.views.length} classes of ${request.class}`;
+  const classes =
+    group.views.length === 1 ? `class ${first?.path ?? ""}` : `${group.views.length} classes of ${request.class}`;
   const narrowed = group.narrowing.used.map(pushdownText);
   return narrowed.length === 0 ? `scan of ${classes}` : `${narrowed.join(" and ")} in ${classes}`;
 }

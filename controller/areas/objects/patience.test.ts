@@ -23,7 +23,9 @@ function failing(codes: readonly ErrorCode[]): () => Promise<never> {
 const patience = new Patience({ clock: hasty, random: seededRandom(1) });
 
 test("a call that perhaps was done once is not told as not done, however it fails afterwards", async () => {
-  await expect(patience.repeat(failing(["unknown_outcome", "unavailable"]))).rejects.toMatchObject({ code: "unknown_outcome" });
+  await expect(patience.repeat(failing(["unknown_outcome", "unavailable"]))).rejects.toMatchObject({
+    code: "unknown_outcome",
+  });
   await expect(patience.repeat(failing(["unavailable"]))).rejects.toMatchObject({ code: "unavailable" });
 });
 
@@ -36,6 +38,8 @@ test("what is no outage is told at once", async () => {
 
 test("it is given up after so many attempts", async () => {
   let calls = 0;
-  await expect(patience.repeat(() => (calls++, Promise.reject(new AppError("unavailable", "away"))))).rejects.toMatchObject({ code: "unavailable" });
+  await expect(
+    patience.repeat(() => (calls++, Promise.reject(new AppError("unavailable", "away")))),
+  ).rejects.toMatchObject({ code: "unavailable" });
   expect(calls).toBe(STORE_ATTEMPTS_MAX);
 });

@@ -27,7 +27,9 @@ const SOURCES = ["from1", "from2"] as const;
 
 /** Histories of one tenant come one after the other, so that a seed alone replays each. */
 const LANES = (onCluster ? ["matrix", "second"] : ["matrix", "second", "third", "fourth"]).map((tenant) => ({
-  tenant, admin: testPrincipal("administrator", tenant), path: `/${tenant}/race`,
+  tenant,
+  admin: testPrincipal("administrator", tenant),
+  path: `/${tenant}/race`,
 }));
 type Lane = (typeof LANES)[number];
 
@@ -92,9 +94,18 @@ class Dice {
 /** Each piece of an object that has a last write of its own, and what a value of its column says about it. */
 function pieces(column: string, value: Value | undefined): [string, string | undefined][] {
   const has = (present: boolean): string | undefined => (present ? "there" : undefined);
-  if (column === "s") return ELEMENTS.map((element) => [`s/${element}`, has(Array.isArray(value) && (value as readonly Value[]).includes(element))]);
-  if (column === "m") return KEYS.map((key) => [`m/${key}`, has(value !== undefined && value !== null && Object.hasOwn(value as Row, key))]);
-  if (column === "knows") return TARGETS.map((id) => [`knows/${id}`, has(Array.isArray(value) && (value as readonly Value[]).includes(id))]);
+  if (column === "s")
+    return ELEMENTS.map((element) => [
+      `s/${element}`,
+      has(Array.isArray(value) && (value as readonly Value[]).includes(element)),
+    ]);
+  if (column === "m")
+    return KEYS.map((key) => [
+      `m/${key}`,
+      has(value !== undefined && value !== null && Object.hasOwn(value as Row, key)),
+    ]);
+  if (column === "knows")
+    return TARGETS.map((id) => [`knows/${id}`, has(Array.isArray(value) && (value as readonly Value[]).includes(id))]);
   return [[column, value === undefined || value === "" ? undefined : String(value as string)]];
 }
 
@@ -133,7 +144,9 @@ const COLUMNS = ["a", "b", "one", "two", "s", "m", "knows"] as const;
 function insertion(by: ObjectService, { id, admin, path }: Subject, row: Row): Step {
   const writes = new Map(Object.entries(row).flatMap(([column, value]) => pieces(column, value)));
   return {
-    by, name: `insert ${JSON.stringify(row)}`, intended: { kind: "insert", writes },
+    by,
+    name: `insert ${JSON.stringify(row)}`,
+    intended: { kind: "insert", writes },
     run: async () => {
       await by.insert(admin, path, [{ id, ...row }]);
       return { kind: "insert", writes };
@@ -144,7 +157,9 @@ function insertion(by: ObjectService, { id, admin, path }: Subject, row: Row): S
 function updating(by: ObjectService, { id, admin }: Subject, edits: readonly Edit[]): Step {
   const writes = new Map(edits.flatMap(writtenBy));
   return {
-    by, name: `update ${JSON.stringify(edits)}`, intended: { kind: "update", writes },
+    by,
+    name: `update ${JSON.stringify(edits)}`,
+    intended: { kind: "update", writes },
     run: async () => ((await by.update(admin, { id }, edits)) ? { kind: "update", writes } : { kind: "absent" }),
   };
 }
@@ -162,7 +177,9 @@ function linking(by: ObjectService, { id, admin, path }: Subject, dice: Dice): S
   const knows = dice.next() < 0.75 ? [id] : [];
   const outcome = { kind: "update", writes: new Map([[source, knows.length > 0 ? "there" : undefined]]) } as const;
   return {
-    by, name: `${source} knows ${JSON.stringify(knows)}`, intended: outcome,
+    by,
+    name: `${source} knows ${JSON.stringify(knows)}`,
+    intended: outcome,
     run: async () => {
       await by.insert(admin, path, [{ id: `${id}${source}`, knows }]);
       return outcome;
@@ -176,12 +193,18 @@ type Plan = (dice: Dice, services: readonly ObjectService[], subject: Subject) =
 const PLANS: readonly Plan[] = [
   (dice, services, subject) => {
     const first = insertion(services[0]!, subject, { a: 0, one: "disk" });
-    return [first, ...Array.from({ length: 4 + Math.floor(dice.next() * 6) }, (_, at) => someStep(dice, services, { ...subject, label: at + 1 }))];
+    return [
+      first,
+      ...Array.from({ length: 4 + Math.floor(dice.next() * 6) }, (_, at) =>
+        someStep(dice, services, { ...subject, label: at + 1 }),
+      ),
+    ];
   },
   (dice, services, subject) => {
     const [x, y] = twoOf(dice, services);
     const exchange = [
-      updating(x, subject, [{ column: "one", operation: "set", value: dice.of(["", "full"]) }]), updating(y, subject, [{ column: "two", operation: "set", value: "disk" }]),
+      updating(x, subject, [{ column: "one", operation: "set", value: dice.of(["", "full"]) }]),
+      updating(y, subject, [{ column: "two", operation: "set", value: "disk" }]),
     ];
     const between = updating(dice.of(services), subject, [{ column: "a", operation: "set", value: 5 }]);
     const [former, latter] = dice.next() < 0.5 ? exchange : exchange.reverse();
@@ -192,8 +215,11 @@ const PLANS: readonly Plan[] = [
     const [left, next] = dice.next() < 0.5 ? (["a", "knows"] as const) : (["knows", "m"] as const);
     const value = left === "knows" ? [TARGETS[0]] : 7;
     return [
-      insertion(dice.of(services), subject, { b: "first" }), updating(x, subject, [{ column: left, operation: "set", value }]), removal(y, subject),
-      looking(dice.of(services), subject), insertion(dice.of(services), subject, { [next]: someValue(dice, next, 9) }),
+      insertion(dice.of(services), subject, { b: "first" }),
+      updating(x, subject, [{ column: left, operation: "set", value }]),
+      removal(y, subject),
+      looking(dice.of(services), subject),
+      insertion(dice.of(services), subject, { [next]: someValue(dice, next, 9) }),
     ];
   },
 ];
@@ -214,8 +240,16 @@ const LINKED: Plan = (dice, services, subject) => {
     if (kind < 0.5) return linking(by, subject, dice);
     return kind < 0.75 ? removing(by) : insertion(by, subject, { a: 1 });
   };
-  const first = [insertion(dice.of(services), subject, { a: 0 }), linking(dice.of(services), subject, dice), removing(dice.of(services))];
-  return [...first, ...Array.from({ length: 1 + Math.floor(dice.next() * 5) }, some), insertion(dice.of(services), subject, { a: 2 })];
+  const first = [
+    insertion(dice.of(services), subject, { a: 0 }),
+    linking(dice.of(services), subject, dice),
+    removing(dice.of(services)),
+  ];
+  return [
+    ...first,
+    ...Array.from({ length: 1 + Math.floor(dice.next() * 5) }, some),
+    insertion(dice.of(services), subject, { a: 2 }),
+  ];
 };
 
 function twoOf(dice: Dice, services: readonly ObjectService[]): readonly [ObjectService, ObjectService] {
@@ -233,18 +267,34 @@ function someEdit(dice: Dice, label: number): Edit {
 }
 
 function removal(by: ObjectService, { id, admin }: Subject): Step {
-  return { by, name: "remove", intended: { kind: "remove" }, run: async () => ({ kind: (await by.remove(admin, [{ id }])) > 0 ? "remove" : "absent" }) };
+  return {
+    by,
+    name: "remove",
+    intended: { kind: "remove" },
+    run: async () => ({ kind: (await by.remove(admin, [{ id }])) > 0 ? "remove" : "absent" }),
+  };
 }
 
 function looking(by: ObjectService, { id, admin }: Subject): Step {
-  return { by, name: "look", intended: { kind: "present" }, run: async () => ({ kind: (await by.get(admin, [{ id }]))[0] === undefined ? "absent" : "present" }) };
+  return {
+    by,
+    name: "look",
+    intended: { kind: "present" },
+    run: async () => ({ kind: (await by.get(admin, [{ id }]))[0] === undefined ? "absent" : "present" }),
+  };
 }
 
 function someStep(dice: Dice, services: readonly ObjectService[], of: Subject & { readonly label: number }): Step {
   const by = dice.of(services);
   const kind = dice.next();
-  if (kind < 0.2) return insertion(by, of, Object.fromEntries(dice.some(COLUMNS).map((column) => [column, someValue(dice, column, of.label)])));
-  if (kind < 0.75) return updating(by, of, [someEdit(dice, of.label), ...(dice.next() < 0.3 ? [someEdit(dice, of.label + 100)] : [])]);
+  if (kind < 0.2)
+    return insertion(
+      by,
+      of,
+      Object.fromEntries(dice.some(COLUMNS).map((column) => [column, someValue(dice, column, of.label)])),
+    );
+  if (kind < 0.75)
+    return updating(by, of, [someEdit(dice, of.label), ...(dice.next() < 0.3 ? [someEdit(dice, of.label + 100)] : [])]);
   return kind < 0.85 ? looking(by, of) : removal(by, of);
 }
 
@@ -262,7 +312,11 @@ interface HistoryOptions {
   readonly plans?: readonly Plan[];
 }
 
-async function history(seed: number, lane: Lane, { name = "h", alone = false, plans = PLANS }: HistoryOptions = {}): Promise<Judgement> {
+async function history(
+  seed: number,
+  lane: Lane,
+  { name = "h", alone = false, plans = PLANS }: HistoryOptions = {},
+): Promise<Judgement> {
   const dice = new Dice(seed);
   const turns = new Interleaving(seededRandom(seed + 0x5eed));
   const services: ObjectService[] = [];
@@ -270,16 +324,25 @@ async function history(seed: number, lane: Lane, { name = "h", alone = false, pl
   for (const offsetMs of OFFSETS_MS.slice(0, alone ? 1 : 1 + others)) {
     // Now and then one goes away in the middle of what it does.
     const stores = interleaved(engine, turns, dice.next() < 0.15 ? Math.floor(dice.next() * 8) : Infinity);
-    const service = new ObjectService({ stores, runtime: { ...testRuntime(steppingClock(offsetMs)), random: seededRandom(seed + services.length) } });
+    const service = new ObjectService({
+      stores,
+      runtime: { ...testRuntime(steppingClock(offsetMs)), random: seededRandom(seed + services.length) },
+    });
     await service.catalog(lane.admin);
     services.push(service);
   }
   const subject = { ...lane, id: `race:${name}${seed}` };
   const chronicle = new Chronicle();
   const steps = dice.of(plans)(dice, services, subject);
-  await turns.run(steps.map((step) => () => note(chronicle, { ...step, name: `${services.indexOf(step.by)} ${step.name}` })));
+  await turns.run(
+    steps.map((step) => () => note(chronicle, { ...step, name: `${services.indexOf(step.by)} ${step.name}` })),
+  );
   for (const service of services) await service.close();
-  return { storeCalls: turns.steps, complaints: await judged(subject, chronicle), text: `seed ${seed}\n${chronicle.text()}` };
+  return {
+    storeCalls: turns.steps,
+    complaints: await judged(subject, chronicle),
+    text: `seed ${seed}\n${chronicle.text()}`,
+  };
 }
 
 async function note(chronicle: Chronicle, step: Step): Promise<void> {
@@ -298,9 +361,15 @@ async function judged(subject: Subject, chronicle: Chronicle): Promise<string[]>
   const sources = row === undefined ? [] : await edgesOf(subject, row, "in");
   const found = new Map([
     ...COLUMNS.flatMap((column) => pieces(column, column === "knows" ? edges : row?.values[column])),
-    ...SOURCES.map((source): [string, string | undefined] => [source, sources.includes(`${subject.id}${source}`) ? "there" : undefined]),
+    ...SOURCES.map((source): [string, string | undefined] => [
+      source,
+      sources.includes(`${subject.id}${source}`) ? "there" : undefined,
+    ]),
   ]);
-  const complaints = [...chronicle.complaints({ alive: row !== undefined, found }), ...(row === undefined ? [] : await indexComplaints(judge, subject, { row, unanswered: chronicle.unanswered() }))];
+  const complaints = [
+    ...chronicle.complaints({ alive: row !== undefined, found }),
+    ...(row === undefined ? [] : await indexComplaints(judge, subject, { row, unanswered: chronicle.unanswered() })),
+  ];
   await judge.close();
   return complaints;
 }
@@ -308,28 +377,39 @@ async function judged(subject: Subject, chronicle: Chronicle): Promise<string[]>
 /** Other ends. */
 async function edgesOf({ tenant }: Subject, row: ObjectRow, direction: "in" | "out"): Promise<string[]> {
   const { objects } = await engine.tenant(tenant);
-  const { items } = await objects.edges({ cid: row.class.cid, id: row.id.slice("race:".length) }, direction, { limit: 100 });
+  const { items } = await objects.edges({ cid: row.class.cid, id: row.id.slice("race:".length) }, direction, {
+    limit: 100,
+  });
   return items.map(({ from, to }) => `race:${direction === "in" ? from.id : to.id}`);
 }
 
 /** Every indexed value, number and word that the object has must find it; but words of a write that was never answered. */
 async function indexComplaints(
-  judge: ObjectService, { admin, path }: Subject, { row, unanswered }: { readonly row: ObjectRow; readonly unanswered: readonly string[] },
+  judge: ObjectService,
+  { admin, path }: Subject,
+  { row, unanswered }: { readonly row: ObjectRow; readonly unanswered: readonly string[] },
 ): Promise<string[]> {
   const open = new Set(unanswered.flatMap(tokens));
   const { a, b, s, m, one, two } = row.values;
   const conditions: Pushdown[] = [
-    ...(typeof a === "number" ? [{ kind: "equals", column: "a", values: [a] } as const, { kind: "range", column: "a", from: a, to: a } as const] : []),
+    ...(typeof a === "number"
+      ? [{ kind: "equals", column: "a", values: [a] } as const, { kind: "range", column: "a", from: a, to: a } as const]
+      : []),
     ...(typeof b === "string" ? [{ kind: "equals", column: "b", values: [b] } as const] : []),
-    ...(Array.isArray(s) ? (s as readonly Value[]).map((element) => ({ kind: "equals", column: "s", values: [element] }) as const) : []),
+    ...(Array.isArray(s)
+      ? (s as readonly Value[]).map((element) => ({ kind: "equals", column: "s", values: [element] }) as const)
+      : []),
     ...Object.keys((m ?? {}) as Row).map((key) => ({ kind: "equals", column: "m", values: [key] }) as const),
-    ...tokens(`${String(one ?? "")} ${String(two ?? "")}`).filter((word) => !open.has(word)).map((word) => ({ kind: "words", words: [word] }) as const),
+    ...tokens(`${String(one ?? "")} ${String(two ?? "")}`)
+      .filter((word) => !open.has(word))
+      .map((word) => ({ kind: "words", words: [word] }) as const),
     { kind: "range", column: "vtime", from: row.vtimeMs, to: row.vtimeMs },
   ];
   const complaints: string[] = [];
   for (const condition of conditions) {
     let hit = false;
-    for await (const page of judge.read(admin, { class: path, subtree: false, where: [condition] })) hit ||= page.some((each) => each.id === row.id);
+    for await (const page of judge.read(admin, { class: path, subtree: false, where: [condition] }))
+      hit ||= page.some((each) => each.id === row.id);
     if (!hit) complaints.push(`not found by ${JSON.stringify(condition)}: ${JSON.stringify(row.values)}`);
   }
   return complaints;
@@ -361,14 +441,25 @@ async function runAll(count: number, options: HistoryOptions): Promise<number> {
   return storeCalls;
 }
 
-test("of two or three controllers that write one object in any interleaving, none loses what was answered with ok", { timeout: 900_000 }, async () => {
-  console.log(`interleavings: seeds ${SEED} to ${SEED + HISTORIES - 1} (ODP_TEST_SEED=… ODP_RACE_HISTORIES=1 replays one)`);
+test("of two or three controllers that write one object in any interleaving, none loses what was answered with ok", {
+  timeout: 900_000,
+}, async () => {
+  console.log(
+    `interleavings: seeds ${SEED} to ${SEED + HISTORIES - 1} (ODP_TEST_SEED=… ODP_RACE_HISTORIES=1 replays one)`,
+  );
   const storeCalls = await runAll(HISTORIES, {});
   const last = SEED + HISTORIES - 1;
-  prove("controllers-lose-nothing", { engine: engine.kind, histories: HISTORIES, "store calls in seeded order": storeCalls, seeds: `${SEED}–${last}` });
+  prove("controllers-lose-nothing", {
+    engine: engine.kind,
+    histories: HISTORIES,
+    "store calls in seeded order": storeCalls,
+    seeds: `${SEED}–${last}`,
+  });
 });
 
-test("nor are edges to an object lost, or there again when it is made again, in any interleaving with its removal", { timeout: 300_000 }, async () => {
+test("nor are edges to an object lost, or there again when it is made again, in any interleaving with its removal", {
+  timeout: 300_000,
+}, async () => {
   expect(await runAll(Math.ceil(HISTORIES / 20), { name: "linked", plans: [LINKED] })).toBeGreaterThan(0);
 });
 
@@ -378,11 +469,18 @@ test("nor does one controller that is alone", { timeout: 300_000 }, async () => 
 
 test("of many that add to one list in one controller each is kept, in their order", async () => {
   const { admin, path } = LANES[0]!;
-  const service = new ObjectService({ stores: engine, runtime: { ...testRuntime(realClock), random: seededRandom(SEED) } });
+  const service = new ObjectService({
+    stores: engine,
+    runtime: { ...testRuntime(realClock), random: seededRandom(SEED) },
+  });
   await service.createClass(admin, { path: `${path}/listed`, columns: [{ name: "l", type: "list" }] });
   await service.insert(admin, `${path}/listed`, [{ id: "one" }]);
   const values = Array.from({ length: 30 }, (_, at) => at);
-  await Promise.all(values.map((value) => service.update(admin, { id: "listed:one" }, [{ column: "l", operation: "add", value: [value] }])));
+  await Promise.all(
+    values.map((value) =>
+      service.update(admin, { id: "listed:one" }, [{ column: "l", operation: "add", value: [value] }]),
+    ),
+  );
   expect((await service.get(admin, [{ id: "listed:one" }]))[0]?.values.l).toEqual(values);
   await service.close();
 });

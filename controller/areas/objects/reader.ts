@@ -64,7 +64,12 @@ export class ObjectReader {
       for (const find of branch.finds) yield this.#find(context, branch, find);
     }
     if (outline.timelines.length === 0) return;
-    yield mergedTimelines(outline.timelines, { store: this.#store, patience: this.#patience, expected: request.expected, check });
+    yield mergedTimelines(outline.timelines, {
+      store: this.#store,
+      patience: this.#patience,
+      expected: request.expected,
+      check,
+    });
   }
 
   async *#provided(view: LoadedClass, context: ReadContext): AsyncGenerator<readonly ObjectRow[]> {
@@ -102,8 +107,14 @@ export class ObjectReader {
   async #load(places: readonly Place[]): Promise<(ObjectRow | undefined)[]> {
     const entityKeys = places.filter((place) => place.view.kind === "entity").map((place) => place.key);
     const recordKeys = places.filter((place) => place.view.kind === "record").map((place) => place.key);
-    const entities = entityKeys.length === 0 ? [] : await inPages(entityKeys, (keys) => this.#patience.repeat(() => this.#store.get(keys)));
-    const records = recordKeys.length === 0 ? [] : await inPages(recordKeys, (keys) => this.#patience.repeat(() => this.#store.getRecords(keys)));
+    const entities =
+      entityKeys.length === 0
+        ? []
+        : await inPages(entityKeys, (keys) => this.#patience.repeat(() => this.#store.get(keys)));
+    const records =
+      recordKeys.length === 0
+        ? []
+        : await inPages(recordKeys, (keys) => this.#patience.repeat(() => this.#store.getRecords(keys)));
     return inOrder(places, { entities, records });
   }
 }
@@ -111,12 +122,18 @@ export class ObjectReader {
 type Source = AsyncIterable<readonly ObjectRow[]>;
 
 /** Those that were begun, then the rest. */
-async function* oneByOne(begun: readonly IteratorResult<Source, undefined>[], rest: Iterable<Source>): AsyncGenerator<readonly ObjectRow[]> {
+async function* oneByOne(
+  begun: readonly IteratorResult<Source, undefined>[],
+  rest: Iterable<Source>,
+): AsyncGenerator<readonly ObjectRow[]> {
   for (const { value } of begun) if (value !== undefined) for await (const page of value) yield page;
   for (const source of rest) for await (const page of source) yield page;
 }
 
-function inOrder(places: readonly Place[], of: { readonly entities: readonly (Entity | undefined)[]; readonly records: readonly (StoredRecord | undefined)[] }): (ObjectRow | undefined)[] {
+function inOrder(
+  places: readonly Place[],
+  of: { readonly entities: readonly (Entity | undefined)[]; readonly records: readonly (StoredRecord | undefined)[] },
+): (ObjectRow | undefined)[] {
   let entityAt = 0;
   let recordAt = 0;
   return places.map(({ view }) => {
@@ -130,7 +147,11 @@ function inOrder(places: readonly Place[], of: { readonly entities: readonly (En
 }
 
 /** Without those that another find answers: a store may find more than it is asked for. */
-function objectsOf(snapshot: Snapshot, branch: Branch, { entities, find }: { readonly entities: readonly Entity[]; readonly find: Find }): ObjectRow[] {
+function objectsOf(
+  snapshot: Snapshot,
+  branch: Branch,
+  { entities, find }: { readonly entities: readonly Entity[]; readonly find: Find },
+): ObjectRow[] {
   const objects: ObjectRow[] = [];
   for (const entity of entities) {
     const view = find.cids.has(entity.key.cid) ? snapshot.byCid(entity.key.cid) : undefined;
@@ -141,7 +162,11 @@ function objectsOf(snapshot: Snapshot, branch: Branch, { entities, find }: { rea
   return objects;
 }
 
-function isOfUnion(view: LoadedClass, { narrowing }: Branch, of: { readonly object: ObjectRow; readonly find: Find }): boolean {
+function isOfUnion(
+  view: LoadedClass,
+  { narrowing }: Branch,
+  of: { readonly object: ObjectRow; readonly find: Find },
+): boolean {
   const { union } = narrowing;
   if (union === undefined) return true;
   const column = view.columnByNumber(union.column.number);
@@ -150,7 +175,11 @@ function isOfUnion(view: LoadedClass, { narrowing }: Branch, of: { readonly obje
 }
 
 /** An object with more words than the index is answered by the find for those, unless the index has all that were asked for. */
-function isOfWords(view: LoadedClass, { narrowing }: Branch, of: { readonly object: ObjectRow; readonly find: Find }): boolean {
+function isOfWords(
+  view: LoadedClass,
+  { narrowing }: Branch,
+  of: { readonly object: ObjectRow; readonly find: Find },
+): boolean {
   if (narrowing.words.length === 0) return true;
   const borne = new Set(wordTerms(view, of.object.values));
   const complete = !borne.has(MORE_WORDS_TERM) || narrowing.words.every((term) => borne.has(term));
@@ -158,7 +187,9 @@ function isOfWords(view: LoadedClass, { narrowing }: Branch, of: { readonly obje
 }
 
 function providedObject(view: LoadedClass, row: Row): ObjectRow {
-  const values = Object.fromEntries(Object.entries(row).filter(([name, value]) => !PSEUDO_COLUMNS.has(name) && value !== null));
+  const values = Object.fromEntries(
+    Object.entries(row).filter(([name, value]) => !PSEUDO_COLUMNS.has(name) && value !== null),
+  );
   const id = typeof row.id === "string" ? row.id : canonicalText(row.id ?? "");
   return { id, class: view, values, vtimeMs: timeOf(row.vtime), ctimeMs: timeOf(row.ctime ?? row.vtime) };
 }

@@ -18,13 +18,21 @@ export function rebornOf(traces: Traces): Traces {
  */
 export function leftoverCells(cid: number, reborn: Traces): EntityChange[] {
   return [...reborn].flatMap(([id, { leftover }]) =>
-    leftover.keys.map((name, at): EntityChange => ({ key: { cid, id }, timeUs: leftover.timeUs(at), cells: new Map([[name, undefined]]) })),
+    leftover.keys.map(
+      (name, at): EntityChange => ({
+        key: { cid, id },
+        timeUs: leftover.timeUs(at),
+        cells: new Map([[name, undefined]]),
+      }),
+    ),
   );
 }
 
 /** The same for its edges, object by object; they can be read only when there is one again. */
 export async function* leftoverEdges(
-  cid: number, reborn: Traces, source: { readonly store: ObjectStore; readonly patience: Patience },
+  cid: number,
+  reborn: Traces,
+  source: { readonly store: ObjectStore; readonly patience: Patience },
 ): AsyncGenerator<readonly EntityChange[]> {
   for (const [id, { lastUs }] of reborn) {
     const key = { cid, id };

@@ -27,7 +27,13 @@ export function recordId(view: LoadedClass, given: Value | undefined, source: Id
 
 export function recordObject(view: LoadedClass, record: StoredRecord): ObjectRow {
   const timeMs = ulidTimeMs(record.id) ?? 0;
-  return { id: wholeId(view, record.id), class: view, values: recordRow(view, record), vtimeMs: timeMs, ctimeMs: timeMs };
+  return {
+    id: wholeId(view, record.id),
+    class: view,
+    values: recordRow(view, record),
+    vtimeMs: timeMs,
+    ctimeMs: timeMs,
+  };
 }
 
 export function recordRow(view: LoadedClass, record: StoredRecord): Row {

@@ -59,7 +59,17 @@ export class DraftRehearsal implements Rehearsal {
       return undefined;
     }
     const checked = checkRow(view, catalog, row, NO_TIME);
-    checkChange(compose({ view, key: checked.key, timeUs: 1, edits: checked.edits, old: undefined, birth: true, fresh: checked.fresh }).change);
+    checkChange(
+      compose({
+        view,
+        key: checked.key,
+        timeUs: 1,
+        edits: checked.edits,
+        old: undefined,
+        birth: true,
+        fresh: checked.fresh,
+      }).change,
+    );
     this.#checkTargets(checked);
     return checked.fresh ? undefined : wholeId(view, checked.key);
   }
@@ -76,7 +86,8 @@ export class DraftRehearsal implements Rehearsal {
 
   #checkTargets({ links }: CheckedEdits): void {
     for (const id of links.flatMap((link) => link.ids)) {
-      if (placesOf(this.catalog, { id }, anyClass).length === 0) throw new AppError("invalid", `[NotExist] Not Found Class For ID ${id}`);
+      if (placesOf(this.catalog, { id }, anyClass).length === 0)
+        throw new AppError("invalid", `[NotExist] Not Found Class For ID ${id}`);
     }
   }
 

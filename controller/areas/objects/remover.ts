@@ -34,22 +34,44 @@ export class ObjectRemover {
     return removed;
   }
 
-  async #removeEntities(context: WriteContext, refs: readonly (readonly Place[])[], { withVersions = false, writeUs }: Removal): Promise<number> {
-    const named = refs.map((places) => places.filter((place) => place.view.kind === "entity")).filter((places) => places.length > 0);
+  async #removeEntities(
+    context: WriteContext,
+    refs: readonly (readonly Place[])[],
+    { withVersions = false, writeUs }: Removal,
+  ): Promise<number> {
+    const named = refs
+      .map((places) => places.filter((place) => place.view.kind === "entity"))
+      .filter((places) => places.length > 0);
     if (named.length === 0) return 0;
     return this.#writing.queue.run(named.flat().map(placeText), async () => {
       const found = await findEntities(this.#writing.store, this.#writing.patience, named);
-      const living = new Map(found.flatMap((entry) => (entry === undefined ? [] : [[placeText(entry.place), entry] as const])));
+      const living = new Map(
+        found.flatMap((entry) => (entry === undefined ? [] : [[placeText(entry.place), entry] as const])),
+      );
       const dead = withVersions ? named.flat().filter((place) => !living.has(placeText(place))) : [];
-      const traces = await this.#writing.patience.repeat(() => this.#writing.store.trace(dead.map((place) => place.key)));
-      const places = [...[...living.values()].map((entry) => entry.place), ...dead.filter((place) => place.view.options.version)];
-      const incoming = await incomingEdges(places.map(({ key }) => key), this.#writing.source);
-      const lastUs = Math.max(incoming.lastUs, greatest(traces), greatest([...living.values()].map((entry) => entry.entity)));
+      const traces = await this.#writing.patience.repeat(() =>
+        this.#writing.store.trace(dead.map((place) => place.key)),
+      );
+      const places = [
+        ...[...living.values()].map((entry) => entry.place),
+        ...dead.filter((place) => place.view.options.version),
+      ];
+      const incoming = await incomingEdges(
+        places.map(({ key }) => key),
+        this.#writing.source,
+      );
+      const lastUs = Math.max(
+        incoming.lastUs,
+        greatest(traces),
+        greatest([...living.values()].map((entry) => entry.entity)),
+      );
       const timeUs = writeUs ?? this.#writing.clock.nextUs(lastUs);
       const events = () => [...living.values()].map(({ place }) => deleteEvent(place, timeUs));
       await context.publish(events, async () => {
         await this.#bury(places, { timeUs, withVersions });
-        await confirmed(context, (now) => this.#bury(placesNow(withVersions ? named.flat() : places, now), { timeUs, withVersions }));
+        await confirmed(context, (now) =>
+          this.#bury(placesNow(withVersions ? named.flat() : places, now), { timeUs, withVersions }),
+        );
         await this.#writing.endEdges(context, incoming, () => timeUs);
       });
       return living.size;
@@ -57,35 +79,57 @@ export class ObjectRemover {
   }
 
   /** The graves go first: what is dead with versions can be found again, whatever happens in between. */
-  async #bury(places: readonly Place[], of: { readonly timeUs: number; readonly withVersions: boolean }): Promise<void> {
+  async #bury(
+    places: readonly Place[],
+    of: { readonly timeUs: number; readonly withVersions: boolean },
+  ): Promise<void> {
     const { timeUs, withVersions } = of;
     const versioned = places.filter((place) => place.view.options.version);
     const marks = withVersions ? await marksEnd(versioned, timeUs, this.#writing.source) : [];
     if (!withVersions) await this.#writing.change(versioned.map((place) => graveOf(place.view, place.key.id, timeUs)));
-    await this.#writing.change(places.map(({ view, key }): EntityChange => {
-      if (withVersions) return { key, timeUs, death: true, forgetHistory: true };
-      return { key, timeUs, death: true, ...(view.options.version ? { version: REMOVED_VERSION } : {}) };
-    }));
-    if (withVersions) await this.#writing.change(versioned.map(({ key }) => ({ key: { cid: GRAVES_CID, id: `${key.cid}:${key.id}` }, timeUs, death: true })));
+    await this.#writing.change(
+      places.map(({ view, key }): EntityChange => {
+        if (withVersions) return { key, timeUs, death: true, forgetHistory: true };
+        return { key, timeUs, death: true, ...(view.options.version ? { version: REMOVED_VERSION } : {}) };
+      }),
+    );
+    if (withVersions)
+      await this.#writing.change(
+        versioned.map(({ key }) => ({ key: { cid: GRAVES_CID, id: `${key.cid}:${key.id}` }, timeUs, death: true })),
+      );
     await this.#writing.change(marks);
   }
 
   async #removeRecords(context: WriteContext, refs: readonly (readonly Place[])[]): Promise<number> {
-    const places = new Map(refs.flat().filter((place) => place.view.kind === "record").map((place) => [placeText(place), place]));
+    const places = new Map(
+      refs
+        .flat()
+        .filter((place) => place.view.kind === "record")
+        .map((place) => [placeText(place), place]),
+    );
     if (places.size === 0) return 0;
     return this.#writing.queue.run([...places.keys()], () => this.#removeLivingRecords(context, [...places.values()]));
   }
 
   async #removeLivingRecords(context: WriteContext, all: readonly Place[]): Promise<number> {
-    const records = await inPages(all.map((place) => place.key), (keys) => this.#writing.patience.repeat(() => this.#writing.store.getRecords(keys)));
+    const records = await inPages(
+      all.map((place) => place.key),
+      (keys) => this.#writing.patience.repeat(() => this.#writing.store.getRecords(keys)),
+    );
     const living = all.filter((_, at) => records[at] !== undefined);
     if (living.length === 0) return 0;
-    const incoming = await incomingEdges(living.map(({ key }) => key), this.#writing.source);
+    const incoming = await incomingEdges(
+      living.map(({ key }) => key),
+      this.#writing.source,
+    );
     const timeUs = this.#writing.clock.nextUs(incoming.lastUs);
-    await context.publish(() => living.map((place) => deleteEvent(place, timeUs)), async () => {
-      await this.#eraseRecords(living);
-      await this.#writing.endEdges(context, incoming, () => timeUs);
-    });
+    await context.publish(
+      () => living.map((place) => deleteEvent(place, timeUs)),
+      async () => {
+        await this.#eraseRecords(living);
+        await this.#writing.endEdges(context, incoming, () => timeUs);
+      },
+    );
     return living.length;
   }
 

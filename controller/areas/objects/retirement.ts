@@ -13,7 +13,11 @@ import { classNotFound } from "./views.ts";
  * controller works without knowing the mark, what is not there cannot appear any more, and the definition goes. `AppError("conflict")` when
  * there are objects, `AppError("unavailable")` when not everybody acknowledged in time.
  */
-export async function dropClass(tenant: TenantObjects, path: string, options: { readonly ifExists?: boolean }): Promise<void> {
+export async function dropClass(
+  tenant: TenantObjects,
+  path: string,
+  options: { readonly ifExists?: boolean },
+): Promise<void> {
   const { catalog } = tenant;
   if (options.ifExists && catalog.requireCurrent().get(path) === undefined) return;
   // Most attempts on a class in use end here and disturb nobody.
@@ -45,8 +49,10 @@ export async function retire(catalog: TenantCatalog, path: string, change: Class
 }
 
 function retirement(path: string, change: ClassChange): ((draft: Draft) => void) | undefined {
-  if (change.kind === "drop index") return (draft) => alterClass(draft, path, { kind: "retire index", name: change.name });
-  if (change.kind === "set options" && change.options.autosearch === false) return (draft) => alterClass(draft, path, { kind: "retire words" });
+  if (change.kind === "drop index")
+    return (draft) => alterClass(draft, path, { kind: "retire index", name: change.name });
+  if (change.kind === "set options" && change.options.autosearch === false)
+    return (draft) => alterClass(draft, path, { kind: "retire words" });
   return undefined;
 }
 

@@ -29,7 +29,11 @@ export interface CheckedRow extends CheckedEdits {
 
 /** A row as it will be written. Throws what is wrong with it. */
 export function checkRow(view: LoadedClass, snapshot: Snapshot, row: Row, source: IdSource): CheckedRow {
-  const { edits, links } = checkEdits(view, snapshot, Object.keys(row).map((column): Edit => ({ column, operation: "set", value: row[column] })));
+  const { edits, links } = checkEdits(
+    view,
+    snapshot,
+    Object.keys(row).map((column): Edit => ({ column, operation: "set", value: row[column] })),
+  );
   const keys: Row = {};
   for (const { column, value } of edits) if (column.key && value !== undefined) keys[column.name] = value;
   const given = Object.hasOwn(row, "id") ? row.id : undefined;
@@ -45,7 +49,8 @@ export function checkEdits(view: LoadedClass, snapshot: Snapshot, edits: readonl
     if (PSEUDO_COLUMNS.has(edit.column)) continue;
     const column = view.column(edit.column);
     if (column !== undefined) checked.push({ column, operation: edit.operation, value: editValue(column, edit) });
-    else if (snapshot.hasEdgeType(edit.column)) links.push({ type: edit.column, operation: edit.operation, ids: linkIds(edit.column, edit.value) });
+    else if (snapshot.hasEdgeType(edit.column))
+      links.push({ type: edit.column, operation: edit.operation, ids: linkIds(edit.column, edit.value) });
     else throw unknownColumn(view, edit.column);
   }
   return { edits: checked, links };
@@ -58,7 +63,8 @@ export function checkRecordRow(view: LoadedClass, snapshot: Snapshot, values: Ro
     if (PSEUDO_COLUMNS.has(name)) continue;
     const column = view.column(name);
     if (column === undefined) {
-      if (snapshot.hasEdgeType(name)) throw new AppError("invalid", `[Valid] class ${view.path}: records have no edges.`);
+      if (snapshot.hasEdgeType(name))
+        throw new AppError("invalid", `[Valid] class ${view.path}: records have no edges.`);
       throw unknownColumn(view, name);
     }
     const value = canonicalValue(column, values[name] ?? null);
@@ -68,7 +74,9 @@ export function checkRecordRow(view: LoadedClass, snapshot: Snapshot, values: Ro
 }
 
 function unknownColumn(view: LoadedClass, name: string): AppError {
-  return new AppError("not_found", `[NotExist] Field ${name} Not Exist in ${view.path}.`, { details: { column: name } });
+  return new AppError("not_found", `[NotExist] Field ${name} Not Exist in ${view.path}.`, {
+    details: { column: name },
+  });
 }
 
 /** Runs `check` for every row and says which one was wrong. */
@@ -87,9 +95,14 @@ function editValue(column: LoadedColumn, edit: Edit): Value | undefined {
   if (edit.value === undefined) return undefined;
   if (edit.operation === "set") return canonicalValue(column, edit.value);
   if (!isCollection(column.type)) {
-    throw new AppError("invalid", `[Format] column ${column.name}: + and - are for sets, lists and maps, not for ${typeText(column)}.`);
+    throw new AppError(
+      "invalid",
+      `[Format] column ${column.name}: + and - are for sets, lists and maps, not for ${typeText(column)}.`,
+    );
   }
-  return edit.operation === "take" && column.type === "map" ? takenKeys(edit.value) : canonicalValue(column, edit.value);
+  return edit.operation === "take" && column.type === "map"
+    ? takenKeys(edit.value)
+    : canonicalValue(column, edit.value);
 }
 
 /** A key, a list of keys, or an object of which only the keys count. */

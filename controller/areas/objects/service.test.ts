@@ -41,7 +41,10 @@ function newService(): ObjectService {
   return new ObjectService({ stores: engine, runtime: { ...testRuntime(realClock), random: seededRandom(seed++) } });
 }
 
-async function readAll(request: Partial<ReadRequest> & { readonly class: string }, service = objects): Promise<ObjectRow[]> {
+async function readAll(
+  request: Partial<ReadRequest> & { readonly class: string },
+  service = objects,
+): Promise<ObjectRow[]> {
   const rows: ObjectRow[] = [];
   for await (const page of service.read(admin, { subtree: false, ...request })) rows.push(...page);
   return rows;
@@ -70,14 +73,27 @@ describe("classes", () => {
     await objects.createClass(admin, BOX);
     const view = await objects.createClass(admin, {
       path: "/matrix/ent/box/big",
-      columns: [{ name: "host", type: "varchar" }, { name: "weight", type: "double" }],
+      columns: [
+        { name: "host", type: "varchar" },
+        { name: "weight", type: "double" },
+      ],
       keys: ["host"],
       indexes: ["host", "weight"],
     });
-    expect(view.columns.map((column) => column.name)).toEqual(["tags", "host", "size", "config", "ports", "note", "weight"]);
+    expect(view.columns.map((column) => column.name)).toEqual([
+      "tags",
+      "host",
+      "size",
+      "config",
+      "ports",
+      "note",
+      "weight",
+    ]);
     expect(view.column("host")).toMatchObject({ definedBy: "/matrix/ent/box", indexed: true, key: true });
     expect(view.keys).toEqual(["host"]);
-    await expect(objects.createClass(admin, { path: "/matrix/ent/box/odd", columns: [{ name: "size", type: "varchar" }] })).rejects.toMatchObject({
+    await expect(
+      objects.createClass(admin, { path: "/matrix/ent/box/odd", columns: [{ name: "size", type: "varchar" }] }),
+    ).rejects.toMatchObject({
       code: "conflict",
     });
   });
@@ -85,11 +101,16 @@ describe("classes", () => {
   test("a column added to a class is in its subclasses at once, a dropped one is gone", async () => {
     await objects.createClass(admin, BOX);
     await objects.createClass(admin, { path: "/matrix/ent/box/big", columns: [] });
-    await objects.alterClass(admin, "/matrix/ent/box", { kind: "add column", column: { name: "colour", type: "varchar" } });
+    await objects.alterClass(admin, "/matrix/ent/box", {
+      kind: "add column",
+      column: { name: "colour", type: "varchar" },
+    });
     expect((await objects.catalog(admin)).get("/matrix/ent/box/big")?.column("colour")).toBeDefined();
     await objects.alterClass(admin, "/matrix/ent/box", { kind: "drop column", name: "colour" });
     expect((await objects.catalog(admin)).get("/matrix/ent/box/big")?.column("colour")).toBeUndefined();
-    await expect(objects.alterClass(admin, "/matrix/ent/box", { kind: "drop column", name: "host" })).rejects.toMatchObject({ code: "conflict" });
+    await expect(
+      objects.alterClass(admin, "/matrix/ent/box", { kind: "drop column", name: "host" }),
+    ).rejects.toMatchObject({ code: "conflict" });
   });
 
   test("an index added to a class with objects is not used before it is complete, and the answer is right", async () => {
@@ -97,7 +118,9 @@ describe("classes", () => {
     await objects.insert(admin, BOX.path, [{ host: "h1", note: "red" }]);
     await objects.alterClass(admin, BOX.path, { kind: "add index", name: "note" });
     const where = [{ kind: "equals" as const, column: "note", values: ["red"] }];
-    expect((await objects.plan(admin, { class: BOX.path, subtree: false, where })).steps).toEqual(["scan of class /matrix/ent/box"]);
+    expect((await objects.plan(admin, { class: BOX.path, subtree: false, where })).steps).toEqual([
+      "scan of class /matrix/ent/box",
+    ]);
     expect(await idsOf({ class: BOX.path, where })).toEqual(["box:h1"]);
   });
 
@@ -107,23 +130,40 @@ describe("classes", () => {
     await expect(create("/system/class")).rejects.toMatchObject({ code: "invalid" });
     await expect(create("/matrix/a b")).rejects.toMatchObject({ code: "invalid" });
     await expect(create(`/matrix${"/x".repeat(20)}`)).rejects.toMatchObject({ code: "too_large" });
-    await expect(objects.createClass(admin, { path: "/matrix/x", columns: [{ name: "constructor", type: "int" }] })).rejects.toMatchObject({ code: "invalid" });
+    await expect(
+      objects.createClass(admin, { path: "/matrix/x", columns: [{ name: "constructor", type: "int" }] }),
+    ).rejects.toMatchObject({ code: "invalid" });
   });
 
   test("too many columns are refused by the name of the limit, and nothing is made", async () => {
     const columns = Array.from({ length: 500 }, (_, at) => ({ name: `c${at}`, type: "int" as const }));
-    await expect(objects.createClass(admin, { path: "/matrix/wide", columns })).rejects.toMatchObject({ code: "too_large", details: { limit: "COLUMNS_PER_CLASS_MAX" } });
+    await expect(objects.createClass(admin, { path: "/matrix/wide", columns })).rejects.toMatchObject({
+      code: "too_large",
+      details: { limit: "COLUMNS_PER_CLASS_MAX" },
+    });
     expect((await objects.catalog(admin)).get("/matrix/wide")).toBeUndefined();
     await objects.createClass(admin, { path: "/matrix/wide", columns: columns.slice(1) });
   });
 
   test("options are set one by one, and what the store needs no hint for is kept", async () => {
-    await objects.createClass(admin, { ...BOX, options: { ttlSeconds: 60, alias: "box", hints: { partition: "day" } } });
+    await objects.createClass(admin, {
+      ...BOX,
+      options: { ttlSeconds: 60, alias: "box", hints: { partition: "day" } },
+    });
     await objects.alterClass(admin, BOX.path, { kind: "set options", options: { ttlSeconds: -1, remedy: "a box" } });
     expect((await objects.catalog(admin)).get(BOX.path)?.options).toEqual({
-      keyMode: "manu", ttlSeconds: undefined, version: false, autosearch: false, alias: "box", nickname: undefined, remedy: "a box", hints: { partition: "day" },
+      keyMode: "manu",
+      ttlSeconds: undefined,
+      version: false,
+      autosearch: false,
+      alias: "box",
+      nickname: undefined,
+      remedy: "a box",
+      hints: { partition: "day" },
     });
-    await expect(objects.alterClass(admin, BOX.path, { kind: "set options", options: { ttlSeconds: -5 } })).rejects.toMatchObject({ code: "invalid" });
+    await expect(
+      objects.alterClass(admin, BOX.path, { kind: "set options", options: { ttlSeconds: -5 } }),
+    ).rejects.toMatchObject({ code: "invalid" });
   });
 
   test("a class is dropped only without objects, versions and subclasses", async () => {
@@ -153,7 +193,11 @@ describe("classes", () => {
   test("what one controller defines the other one sees, and numbers are never given twice", async () => {
     const second = newService();
     const paths = Array.from({ length: 20 }, (_, at) => `/matrix/c${at}`);
-    await Promise.all(paths.map((path, at) => (at % 2 === 0 ? objects : second).createClass(admin, { path, columns: [{ name: "x", type: "int" }] })));
+    await Promise.all(
+      paths.map((path, at) =>
+        (at % 2 === 0 ? objects : second).createClass(admin, { path, columns: [{ name: "x", type: "int" }] }),
+      ),
+    );
     await objects.createClass(admin, { path: "/matrix/last", columns: [] });
     await second.createClass(admin, { path: "/matrix/last2", columns: [] });
     const catalog = await second.catalog(admin);
@@ -165,17 +209,31 @@ describe("classes", () => {
   });
 
   test("system classes are made in every tenant, extended when they grow, and closed to definitions", async () => {
-    const definition = { path: "/system/thing", columns: [{ name: "name", type: "varchar" as const }], keys: ["name"], indexes: ["name"], guard: {} };
+    const definition = {
+      path: "/system/thing",
+      columns: [{ name: "name", type: "varchar" as const }],
+      keys: ["name"],
+      indexes: ["name"],
+      guard: {},
+    };
     objects.registerSystemClass(definition);
     expect((await objects.catalog(admin)).get("/matrix/system/thing")).toMatchObject({ system: true, guard: {} });
     expect((await objects.catalog(other)).get("/second/system/thing")).toMatchObject({ system: true });
     const later = newService();
-    later.registerSystemClass({ ...definition, columns: [...definition.columns, { name: "secret", type: "varchar", sealed: true }], indexes: ["name", "secret"] });
+    later.registerSystemClass({
+      ...definition,
+      columns: [...definition.columns, { name: "secret", type: "varchar", sealed: true }],
+      indexes: ["name", "secret"],
+    });
     const view = (await later.catalog(admin)).get("/matrix/system/thing");
     expect(view?.column("secret")).toMatchObject({ sealed: true, indexed: true });
     await expect(later.dropClass(admin, "/matrix/system/thing")).rejects.toMatchObject({ code: "denied" });
-    await expect(later.alterClass(admin, "/matrix/system/thing", { kind: "drop column", name: "name" })).rejects.toMatchObject({ code: "denied" });
-    await expect(later.createClass(admin, { path: "/matrix/system/thing/sub", columns: [] })).rejects.toMatchObject({ code: "denied" });
+    await expect(
+      later.alterClass(admin, "/matrix/system/thing", { kind: "drop column", name: "name" }),
+    ).rejects.toMatchObject({ code: "denied" });
+    await expect(later.createClass(admin, { path: "/matrix/system/thing/sub", columns: [] })).rejects.toMatchObject({
+      code: "denied",
+    });
     await later.close();
   });
 
@@ -183,9 +241,18 @@ describe("classes", () => {
     const provide = async function* () {
       yield await Promise.resolve([{ id: "beat:1", class: "/matrix/system/beat", name: "one" }]);
     };
-    objects.registerSystemClass({ path: "/system/beat", columns: [{ name: "name", type: "varchar" }], guard: {}, provide });
-    expect(await readAll({ class: "/matrix/system", subtree: true })).toMatchObject([{ id: "beat:1", values: { name: "one" } }]);
-    await expect(objects.insert(admin, "/matrix/system/beat", [{ name: "two" }])).rejects.toMatchObject({ code: "unsupported" });
+    objects.registerSystemClass({
+      path: "/system/beat",
+      columns: [{ name: "name", type: "varchar" }],
+      guard: {},
+      provide,
+    });
+    expect(await readAll({ class: "/matrix/system", subtree: true })).toMatchObject([
+      { id: "beat:1", values: { name: "one" } },
+    ]);
+    await expect(objects.insert(admin, "/matrix/system/beat", [{ name: "two" }])).rejects.toMatchObject({
+      code: "unsupported",
+    });
   });
 });
 
@@ -199,21 +266,30 @@ describe("rights", () => {
     await expect(objects.insert(viewer, BOX.path, [{ host: "h2" }])).rejects.toMatchObject({ code: "denied" });
     await expect(objects.update(viewer, { id: "box:h1" }, [])).rejects.toMatchObject({ code: "denied" });
     await expect(objects.remove(viewer, [{ id: "box:h1" }])).rejects.toMatchObject({ code: "denied" });
-    await expect(objects.createClass(viewer, { path: "/matrix/v", columns: [] })).rejects.toMatchObject({ code: "denied" });
+    await expect(objects.createClass(viewer, { path: "/matrix/v", columns: [] })).rejects.toMatchObject({
+      code: "denied",
+    });
     await expect(objects.dropClass(viewer, BOX.path)).rejects.toMatchObject({ code: "denied" });
   });
 
   test("a class the principal may not read is left out of its tree, and refused by name", async () => {
     await objects.createClass(admin, BOX);
-    await objects.createClass(admin, { path: "/matrix/ent/safe", columns: [{ name: "host", type: "varchar" }], keys: ["host"] });
+    await objects.createClass(admin, {
+      path: "/matrix/ent/safe",
+      columns: [{ name: "host", type: "varchar" }],
+      keys: ["host"],
+    });
     await objects.insert(admin, BOX.path, [{ host: "h1" }]);
     await objects.insert(admin, "/matrix/ent/safe", [{ host: "s1" }]);
     const partly = { ...viewer, data: [...viewer.data, { class: "/matrix/ent/safe", access: "none" as const }] };
     const ids: string[] = [];
-    for await (const page of objects.read(partly, { class: "/matrix/ent", subtree: true })) ids.push(...page.map((row) => row.id));
+    for await (const page of objects.read(partly, { class: "/matrix/ent", subtree: true }))
+      ids.push(...page.map((row) => row.id));
     expect(ids).toEqual(["box:h1"]);
     expect(await objects.get(partly, [{ id: "safe:s1" }])).toEqual([undefined]);
-    await expect(objects.plan(partly, { class: "/matrix/ent/safe", subtree: false })).rejects.toMatchObject({ code: "denied" });
+    await expect(objects.plan(partly, { class: "/matrix/ent/safe", subtree: false })).rejects.toMatchObject({
+      code: "denied",
+    });
   });
 
   test("tenants see nothing of each other", async () => {
@@ -230,9 +306,25 @@ describe("rights", () => {
 describe("objects", () => {
   test("values come back in the one form of their type", async () => {
     await objects.createClass(admin, BOX);
-    const row = { host: "h1", size: "9007199254740993", config: '{"a":"1"}', ports: "[80,443]", note: "ok", tags: ["x/y"], vtime: 5, id: "" };
+    const row = {
+      host: "h1",
+      size: "9007199254740993",
+      config: '{"a":"1"}',
+      ports: "[80,443]",
+      note: "ok",
+      tags: ["x/y"],
+      vtime: 5,
+      id: "",
+    };
     expect(await objects.insert(admin, BOX.path, [row])).toEqual(["box:h1"]);
-    expect(await valuesOf("box:h1")).toEqual({ host: "h1", size: "9007199254740993", config: { a: "1" }, ports: [443, 80], note: "ok", tags: ["x/y"] });
+    expect(await valuesOf("box:h1")).toEqual({
+      host: "h1",
+      size: "9007199254740993",
+      config: { a: "1" },
+      ports: [443, 80],
+      note: "ok",
+      tags: ["x/y"],
+    });
   });
 
   test("a bad value names its column and row, and nothing is written", async () => {
@@ -242,8 +334,13 @@ describe("objects", () => {
       message: '[Format] column size: "abc" is no bigint.',
       details: { column: "size", row: 1 },
     });
-    await expect(objects.insert(admin, BOX.path, [{ host: "h1", nothing: 1 }])).rejects.toMatchObject({ code: "not_found" });
-    await expect(objects.insert(admin, BOX.path, [{ note: "no key" }])).rejects.toMatchObject({ code: "invalid", details: { column: "host" } });
+    await expect(objects.insert(admin, BOX.path, [{ host: "h1", nothing: 1 }])).rejects.toMatchObject({
+      code: "not_found",
+    });
+    await expect(objects.insert(admin, BOX.path, [{ note: "no key" }])).rejects.toMatchObject({
+      code: "invalid",
+      details: { column: "host" },
+    });
     expect(await readAll({ class: BOX.path })).toEqual([]);
   });
 
@@ -256,29 +353,45 @@ describe("objects", () => {
     expect(after?.values).toEqual({ host: "h1", size: 2, config: { c: "3" }, note: "first" });
     expect(after?.ctimeMs).toBe(before?.ctimeMs);
     expect(await idsOf({ class: BOX.path, where: [{ kind: "equals", column: "config", values: ["a"] }] })).toEqual([]);
-    expect(await idsOf({ class: BOX.path, where: [{ kind: "equals", column: "size", values: [2] }] })).toEqual(["box:h1"]);
+    expect(await idsOf({ class: BOX.path, where: [{ kind: "equals", column: "size", values: [2] }] })).toEqual([
+      "box:h1",
+    ]);
   });
 
   test("the same object twice in one insert is written in order", async () => {
     await objects.createClass(admin, BOX);
-    await objects.insert(admin, BOX.path, [{ host: "h1", size: 1, note: "n" }, { host: "h1", size: 2 }]);
+    await objects.insert(admin, BOX.path, [
+      { host: "h1", size: 1, note: "n" },
+      { host: "h1", size: 2 },
+    ]);
     expect(await valuesOf("box:h1")).toEqual({ host: "h1", size: 2, note: "n" });
   });
 
   test("ids: given whole or bare, joined from keys, digest of keys, made up", async () => {
-    const columns = [{ name: "a", type: "varchar" as const }, { name: "b", type: "int" as const }];
+    const columns = [
+      { name: "a", type: "varchar" as const },
+      { name: "b", type: "int" as const },
+    ];
     await objects.createClass(admin, { path: "/matrix/given", columns, options: { keyMode: "manu" } });
-    expect(await objects.insert(admin, "/matrix/given", [{ id: "given:1" }, { id: "2" }, { id: "x:3" }])).toEqual(["given:1", "given:2", "given:x:3"]);
+    expect(await objects.insert(admin, "/matrix/given", [{ id: "given:1" }, { id: "2" }, { id: "x:3" }])).toEqual([
+      "given:1",
+      "given:2",
+      "given:x:3",
+    ]);
     await expect(objects.insert(admin, "/matrix/given", [{ a: "x" }])).rejects.toMatchObject({ code: "invalid" });
     await objects.createClass(admin, { path: "/matrix/joined", columns, keys: ["a", "b"] });
     expect(await objects.insert(admin, "/matrix/joined", [{ a: "x:y", b: "05" }])).toEqual(["joined:x\\:y:5"]);
     await objects.createClass(admin, { path: "/matrix/digest", columns, keys: ["a"], options: { keyMode: "md5" } });
-    expect(await objects.insert(admin, "/matrix/digest", [{ a: "abc" }])).toEqual(["digest:900150983cd24fb0d6963f7d28e17f72"]);
+    expect(await objects.insert(admin, "/matrix/digest", [{ a: "abc" }])).toEqual([
+      "digest:900150983cd24fb0d6963f7d28e17f72",
+    ]);
     await objects.createClass(admin, { path: "/matrix/made", columns });
     const made = await objects.insert(admin, "/matrix/made", [{ a: "x" }, { a: "x" }]);
     expect(new Set(made).size).toBe(2);
     expect(made[0]).toMatch(/^made:[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-/);
-    await expect(objects.createClass(admin, { path: "/matrix/bad", columns, options: { keyMode: "md5" } })).rejects.toMatchObject({ code: "invalid" });
+    await expect(
+      objects.createClass(admin, { path: "/matrix/bad", columns, options: { keyMode: "md5" } }),
+    ).rejects.toMatchObject({ code: "invalid" });
   });
 
   test("update sets, adds and takes; an object that is not there is not made", async () => {
@@ -293,7 +406,9 @@ describe("objects", () => {
     ]);
     expect(done).toBe(true);
     expect(await valuesOf("box:h1")).toEqual({ host: "h1", tags: ["a", "b"], config: { b: "2" }, ports: [], size: 7 });
-    expect(await idsOf({ class: BOX.path, where: [{ kind: "equals", column: "tags", values: ["b"] }] })).toEqual(["box:h1"]);
+    expect(await idsOf({ class: BOX.path, where: [{ kind: "equals", column: "tags", values: ["b"] }] })).toEqual([
+      "box:h1",
+    ]);
     expect(await idsOf({ class: BOX.path, where: [{ kind: "equals", column: "config", values: ["a"] }] })).toEqual([]);
     await objects.update(admin, { id: "box:h1" }, [{ column: "tags", operation: "set", value: undefined }]);
     expect((await valuesOf("box:h1"))?.tags).toBeUndefined();
@@ -304,8 +419,12 @@ describe("objects", () => {
   test("key columns that make the id are not changed", async () => {
     await objects.createClass(admin, BOX);
     await objects.insert(admin, BOX.path, [{ host: "h1" }]);
-    await expect(objects.update(admin, { id: "box:h1" }, [{ column: "host", operation: "set", value: "h2" }])).rejects.toMatchObject({ code: "invalid" });
-    expect(await objects.update(admin, { id: "box:h1" }, [{ column: "host", operation: "set", value: "h1" }])).toBe(true);
+    await expect(
+      objects.update(admin, { id: "box:h1" }, [{ column: "host", operation: "set", value: "h2" }]),
+    ).rejects.toMatchObject({ code: "invalid" });
+    expect(await objects.update(admin, { id: "box:h1" }, [{ column: "host", operation: "set", value: "h1" }])).toBe(
+      true,
+    );
   });
 
   test("a removed object is gone, counted once, and comes back only by an insert", async () => {
@@ -334,14 +453,21 @@ describe("objects", () => {
     expect(values?.tags).toHaveLength(40);
     expect(values?.ports).toHaveLength(40);
     expect(Object.keys((values?.config ?? {}) as Row)).toHaveLength(40);
-    for (const at of [0, 17, 39]) expect(await idsOf({ class: BOX.path, where: [{ kind: "equals", column: "ports", values: [at] }] })).toEqual(["box:h1"]);
+    for (const at of [0, 17, 39])
+      expect(await idsOf({ class: BOX.path, where: [{ kind: "equals", column: "ports", values: [at] }] })).toEqual([
+        "box:h1",
+      ]);
     await second.close();
   });
 
   test("an attribute named like an edge type makes edges, another set replaces them, empty text clears them", async () => {
     await objects.createClass(admin, BOX);
     await objects.createEdgeType(admin, { name: "contain", remedy: "contains" });
-    await objects.insert(admin, BOX.path, [{ host: "h1" }, { host: "h2" }, { host: "h3", contain: ["box:h1", "box:h2"] }]);
+    await objects.insert(admin, BOX.path, [
+      { host: "h1" },
+      { host: "h2" },
+      { host: "h3", contain: ["box:h1", "box:h2"] },
+    ]);
     expect(await edgesOf("h3")).toEqual(["h1", "h2"]);
     await objects.update(admin, { id: "box:h3" }, [{ column: "contain", operation: "add", value: "box:h3" }]);
     await objects.update(admin, { id: "box:h3" }, [{ column: "contain", operation: "take", value: "box:h1" }]);
@@ -351,7 +477,9 @@ describe("objects", () => {
     const one = { column: "contain", operation: "add", value: "box:h1" } as const;
     await objects.update(admin, { id: "box:h3" }, [one, { column: "contain", operation: "set", value: "box:h2" }]);
     expect(await edgesOf("h3")).toEqual(["h2"]);
-    await expect(objects.insert(admin, BOX.path, [{ host: "h4", contain: "nowhere:1" }])).rejects.toMatchObject({ code: "invalid" });
+    await expect(objects.insert(admin, BOX.path, [{ host: "h4", contain: "nowhere:1" }])).rejects.toMatchObject({
+      code: "invalid",
+    });
   });
 
   async function edgesOf(key: string): Promise<string[]> {
@@ -366,7 +494,9 @@ describe("objects", () => {
     await objects.update(admin, { id: "box:h1" }, [{ column: "size", operation: "set", value: 2 }]);
     await objects.remove(admin, [{ id: "box:h1" }]);
     expect(await versionsOf(view.cid)).toEqual([
-      { dead: true }, { values: [expect.any(Number), "h1", expect.any(Number), 2], made: expect.any(Number) as number }, expect.anything(),
+      { dead: true },
+      { values: [expect.any(Number), "h1", expect.any(Number), 2], made: expect.any(Number) as number },
+      expect.anything(),
     ]);
     await objects.remove(admin, [{ id: "box:h1" }], { withVersions: true });
     expect(await versionsOf(view.cid)).toEqual([]);
@@ -385,7 +515,9 @@ describe("objects", () => {
     await objects.insert(admin, BOX.path, [{ host: "h1", size: 2 }]);
     await objects.insert(admin, BOX.path, [{ host: "h1", size: 1, note: "late" }], { atMs: atMs + 1 });
     expect(await valuesOf("box:h1")).toEqual({ host: "h1", size: 2, note: "late" });
-    expect(await idsOf({ class: BOX.path, where: [{ kind: "equals", column: "size", values: [2] }] })).toEqual(["box:h1"]);
+    expect(await idsOf({ class: BOX.path, where: [{ kind: "equals", column: "size", values: [2] }] })).toEqual([
+      "box:h1",
+    ]);
   });
 
   // Where nobody can move the clock, the contract of the object store lets real time pass.
@@ -394,7 +526,12 @@ describe("objects", () => {
     await using own = await openTestEngine({ clock });
     const service = new ObjectService({ stores: own, runtime: testRuntime(clock) });
     await service.createClass(admin, { ...BOX, options: { ttlSeconds } });
-    await service.createClass(admin, { path: "/matrix/log", kind: "record", columns: [{ name: "x", type: "int" }], options: { ttlSeconds } });
+    await service.createClass(admin, {
+      path: "/matrix/log",
+      kind: "record",
+      columns: [{ name: "x", type: "int" }],
+      options: { ttlSeconds },
+    });
     const [id = ""] = await service.insert(admin, "/matrix/log", [{ x: 1 }]);
     await service.insert(admin, BOX.path, [{ host: "h1" }]);
     expect(await service.get(admin, [{ id: "box:h1" }, { id }])).toMatchObject([{ id: "box:h1" }, { id }]);
@@ -405,12 +542,23 @@ describe("objects", () => {
 
   test("what was written is told to listeners, without sealed columns", async () => {
     objects.registerSystemClass({
-      path: "/system/door", columns: [{ name: "name", type: "varchar" }, { name: "pin", type: "varchar", sealed: true }], keys: ["name"], guard: {},
+      path: "/system/door",
+      columns: [
+        { name: "name", type: "varchar" },
+        { name: "pin", type: "varchar", sealed: true },
+      ],
+      keys: ["name"],
+      guard: {},
     });
     const heard: unknown[] = [];
-    const stop = objects.onChange((events) => heard.push(...events.map(({ tenant, id, action, fields }) => ({ tenant, id, action, fields }))));
+    const stop = objects.onChange((events) =>
+      heard.push(...events.map(({ tenant, id, action, fields }) => ({ tenant, id, action, fields }))),
+    );
     await objects.insert(admin, "/matrix/system/door", [{ name: "front", pin: "1234" }]);
-    await objects.update(admin, { id: "door:front" }, [{ column: "pin", operation: "set", value: "9" }, { column: "tags", operation: "add", value: "t" }]);
+    await objects.update(admin, { id: "door:front" }, [
+      { column: "pin", operation: "set", value: "9" },
+      { column: "tags", operation: "add", value: "t" },
+    ]);
     await objects.remove(admin, [{ id: "door:front" }]);
     stop();
     await objects.insert(admin, "/matrix/system/door", [{ name: "back" }]);
@@ -425,10 +573,25 @@ describe("objects", () => {
 describe("reading", () => {
   beforeEach(async () => {
     await objects.createClass(admin, BOX);
-    await objects.createClass(admin, { path: "/matrix/ent/box/big", columns: [{ name: "weight", type: "double" }], indexes: ["weight"] });
-    await objects.createClass(admin, { path: "/matrix/ent/rack", columns: [{ name: "size", type: "int" }], indexes: ["size"] });
-    await objects.insert(admin, BOX.path, Array.from({ length: 30 }, (_, at) => ({ host: `h${at}`, size: at, ports: [at, at + 1] })));
-    await objects.insert(admin, "/matrix/ent/box/big", [{ host: "b1", size: 5, weight: 1.5 }, { host: "b2", size: 100, weight: 2.5 }]);
+    await objects.createClass(admin, {
+      path: "/matrix/ent/box/big",
+      columns: [{ name: "weight", type: "double" }],
+      indexes: ["weight"],
+    });
+    await objects.createClass(admin, {
+      path: "/matrix/ent/rack",
+      columns: [{ name: "size", type: "int" }],
+      indexes: ["size"],
+    });
+    await objects.insert(
+      admin,
+      BOX.path,
+      Array.from({ length: 30 }, (_, at) => ({ host: `h${at}`, size: at, ports: [at, at + 1] })),
+    );
+    await objects.insert(admin, "/matrix/ent/box/big", [
+      { host: "b1", size: 5, weight: 1.5 },
+      { host: "b2", size: 100, weight: 2.5 },
+    ]);
     await objects.insert(admin, "/matrix/ent/rack", [{ id: "r1", size: 5 }, { id: "r2" }]);
   });
 
@@ -446,7 +609,10 @@ describe("reading", () => {
     expect(await idsOf({ class: "/matrix/ent", subtree: true, where })).toEqual(["big:b1", "box:h5", "rack:r1"]);
     expect(await idsOf({ class: BOX.path, where })).toEqual(["box:h5"]);
     const plan = await objects.plan(admin, { class: "/matrix/ent", subtree: true, where });
-    expect(plan).toEqual({ steps: ["index size = 5 in 2 classes of /matrix/ent", "index size = 5 in class /matrix/ent/rack"], used: where });
+    expect(plan).toEqual({
+      steps: ["index size = 5 in 2 classes of /matrix/ent", "index size = 5 in class /matrix/ent/rack"],
+      used: where,
+    });
   });
 
   test("an object that bears several of the values is answered once", async () => {
@@ -458,37 +624,63 @@ describe("reading", () => {
   test("ranges of numbers, and of the time of the last write", async () => {
     const where = [{ kind: "range" as const, column: "size", from: 28, to: 100 }];
     expect(await idsOf({ class: BOX.path, subtree: true, where })).toEqual(["big:b2", "box:h28", "box:h29"]);
-    expect(await idsOf({ class: BOX.path, subtree: true, where: [...where, { kind: "range", column: "weight", from: 0 }] })).toEqual(["big:b2"]);
+    expect(
+      await idsOf({ class: BOX.path, subtree: true, where: [...where, { kind: "range", column: "weight", from: 0 }] }),
+    ).toEqual(["big:b2"]);
     expect(await idsOf({ class: BOX.path, where: [{ kind: "range", column: "vtime", to: 1_000 }] })).toEqual([]);
-    expect(await readAll({ class: BOX.path, where: [{ kind: "range", column: "vtime", from: 1_000 }] })).toHaveLength(30);
+    expect(await readAll({ class: BOX.path, where: [{ kind: "range", column: "vtime", from: 1_000 }] })).toHaveLength(
+      30,
+    );
   });
 
   test("an index of a number beyond the slots of the store still answers equality, and its ranges are right", async () => {
     const names = ["a", "b", "c"];
-    await objects.createClass(admin, { path: "/matrix/nums", columns: names.map((name) => ({ name, type: "int" })), indexes: names });
-    const [low, high] = await objects.insert(admin, "/matrix/nums", [{ a: 1, b: 1, c: 1 }, { a: 9, b: 9, c: 9 }]);
-    const plans = names.map((column) => objects.plan(admin, { class: "/matrix/nums", subtree: false, where: [{ kind: "range", column, from: 5 }] }));
+    await objects.createClass(admin, {
+      path: "/matrix/nums",
+      columns: names.map((name) => ({ name, type: "int" })),
+      indexes: names,
+    });
+    const [low, high] = await objects.insert(admin, "/matrix/nums", [
+      { a: 1, b: 1, c: 1 },
+      { a: 9, b: 9, c: 9 },
+    ]);
+    const plans = names.map((column) =>
+      objects.plan(admin, { class: "/matrix/nums", subtree: false, where: [{ kind: "range", column, from: 5 }] }),
+    );
     expect((await Promise.all(plans)).map((plan) => plan.used.length)).toEqual([1, 1, 0]);
-    for (const column of ["a", "b"]) expect(await idsOf({ class: "/matrix/nums", where: [{ kind: "range", column, from: 5 }] })).toEqual([high]);
+    for (const column of ["a", "b"])
+      expect(await idsOf({ class: "/matrix/nums", where: [{ kind: "range", column, from: 5 }] })).toEqual([high]);
     expect(await idsOf({ class: "/matrix/nums", where: [{ kind: "range", column: "c", from: 5 }] })).toContain(high);
-    expect(await idsOf({ class: "/matrix/nums", where: [{ kind: "equals", column: "c", values: [1] }] })).toEqual([low]);
+    expect(await idsOf({ class: "/matrix/nums", where: [{ kind: "equals", column: "c", values: [1] }] })).toEqual([
+      low,
+    ]);
   });
 
   test("ids visit every class with that label, narrowed by the class asked for", async () => {
     await objects.createClass(admin, { path: "/matrix/other/box", columns: [], options: { keyMode: "manu" } });
     await objects.insert(admin, "/matrix/other/box", [{ id: "h1" }]);
-    expect((await readAll({ class: "/matrix", subtree: true, ids: ["box:h1", "rack:r1", "box:none"] })).map((row) => row.class.path).sort()).toEqual([
-      "/matrix/ent/box", "/matrix/ent/rack", "/matrix/other/box",
-    ]);
+    expect(
+      (await readAll({ class: "/matrix", subtree: true, ids: ["box:h1", "rack:r1", "box:none"] }))
+        .map((row) => row.class.path)
+        .sort(),
+    ).toEqual(["/matrix/ent/box", "/matrix/ent/rack", "/matrix/other/box"]);
     expect(await readAll({ class: "/matrix/other", subtree: true, ids: ["box:h1"] })).toHaveLength(1);
     const [narrowed] = await objects.get(admin, [{ id: "box:h1", class: "/matrix/other/box" }]);
     expect(narrowed?.class.path).toBe("/matrix/other/box");
   });
 
   test("words of the full text, in scripts with and without spaces", async () => {
-    await objects.createClass(admin, { path: "/matrix/doc", columns: [{ name: "body", type: "text" }], options: { autosearch: true } });
+    await objects.createClass(admin, {
+      path: "/matrix/doc",
+      columns: [{ name: "body", type: "text" }],
+      options: { autosearch: true },
+    });
     const long = Array.from({ length: 1_500 }, (_, at) => `w${at}`).join(" ");
-    const [a, b, c] = await objects.insert(admin, "/matrix/doc", [{ body: "Disk FULL on db1" }, { body: "磁盘空间不足" }, { body: `${long} disk` }]);
+    const [a, b, c] = await objects.insert(admin, "/matrix/doc", [
+      { body: "Disk FULL on db1" },
+      { body: "磁盘空间不足" },
+      { body: `${long} disk` },
+    ]);
     const words = (...given: string[]) => idsOf({ class: "/matrix/doc", where: [{ kind: "words", words: given }] });
     // The third has more words than the index keeps: it may be answered always, and is answered once.
     expect(await words("disk", "full")).toEqual([a, c].sort());
@@ -508,14 +700,26 @@ describe("reading", () => {
 
 describe("records", () => {
   const log: ClassSpec = {
-    path: "/matrix/log", kind: "record", columns: [{ name: "host", type: "varchar" }, { name: "line", type: "text" }, { name: "code", type: "int" }], indexes: ["host"],
+    path: "/matrix/log",
+    kind: "record",
+    columns: [
+      { name: "host", type: "varchar" },
+      { name: "line", type: "text" },
+      { name: "code", type: "int" },
+    ],
+    indexes: ["host"],
   };
 
   test("a replay writes the same rows, newest first over the classes of a tree", async () => {
     await objects.createClass(admin, log);
     await objects.createClass(admin, { path: "/matrix/log/web", kind: "record", columns: [] });
     const start = realClock.nowMs() - 60_000;
-    const batch = (name: string) => Array.from({ length: 25 }, (_, at) => ({ values: { host: name, code: at }, timeMs: start + at * 10, identity: `${name}/${at}` }));
+    const batch = (name: string) =>
+      Array.from({ length: 25 }, (_, at) => ({
+        values: { host: name, code: at },
+        timeMs: start + at * 10,
+        identity: `${name}/${at}`,
+      }));
     const first = await objects.ingest(admin, log.path, batch("a"));
     await objects.ingest(admin, "/matrix/log/web", batch("b"));
     expect(await objects.ingest(admin, log.path, batch("a"))).toEqual(first);
@@ -524,8 +728,13 @@ describe("records", () => {
     const times = rows.map((row) => row.vtimeMs);
     expect(times).toEqual([...times].sort((x, y) => y - x));
     expect(new Set(rows.slice(0, 2).map((row) => row.values.host))).toEqual(new Set(["a", "b"]));
-    const where = [{ kind: "equals" as const, column: "host", values: ["a"] }, { kind: "range" as const, column: "vtime", from: start + 200, to: start + 220 }];
-    expect((await readAll({ class: log.path, subtree: true, where })).map((row) => row.values.code)).toEqual([22, 21, 20]);
+    const where = [
+      { kind: "equals" as const, column: "host", values: ["a"] },
+      { kind: "range" as const, column: "vtime", from: start + 200, to: start + 220 },
+    ];
+    expect((await readAll({ class: log.path, subtree: true, where })).map((row) => row.values.code)).toEqual([
+      22, 21, 20,
+    ]);
   });
 
   test("a record is read by id, removed, and not updated; its class is dropped when empty", async () => {
@@ -548,7 +757,9 @@ describe("records", () => {
     expect(await objects.ingest(admin, BOX.path, [record])).toEqual(["box:h1"]);
     expect(await objects.ingest(admin, BOX.path, [record])).toEqual(["box:h1"]);
     const free = { ...record, values: { x: 1 } };
-    expect(await objects.ingest(admin, "/matrix/free", [free])).toEqual(await objects.ingest(admin, "/matrix/free", [free]));
+    expect(await objects.ingest(admin, "/matrix/free", [free])).toEqual(
+      await objects.ingest(admin, "/matrix/free", [free]),
+    );
     expect(await readAll({ class: "/matrix", subtree: true })).toHaveLength(2);
   });
 });

@@ -21,8 +21,31 @@ import type { Snapshot } from "./snapshot.ts";
 import { putSubscription } from "./subscriptions.ts";
 import { openTenantObjects, type TenantObjects } from "./tenant.ts";
 import type {
-  ChangeSubscription, ClassCatalog, ClassChange, ClassSpec, ClassView, EdgeRequest, Edit, EdgeType, HistoryRange, IndexStatus, NewRecord,
-  ObjectChangeEvent, ObjectChanges, ObjectEdge, ObjectRef, ObjectRow, Objects, ObjectVersion, ReadPlan, ReadRequest, Rehearsal, Rehearsals, SettledTime, SettledUpdate, SystemClass,
+  ChangeSubscription,
+  ClassCatalog,
+  ClassChange,
+  ClassSpec,
+  ClassView,
+  EdgeRequest,
+  Edit,
+  EdgeType,
+  HistoryRange,
+  IndexStatus,
+  NewRecord,
+  ObjectChangeEvent,
+  ObjectChanges,
+  ObjectEdge,
+  ObjectRef,
+  ObjectRow,
+  Objects,
+  ObjectVersion,
+  ReadPlan,
+  ReadRequest,
+  Rehearsal,
+  Rehearsals,
+  SettledTime,
+  SettledUpdate,
+  SystemClass,
 } from "./types.ts";
 import { classNotFound, type LoadedClass } from "./views.ts";
 import type { WriteContext } from "./writing.ts";
@@ -57,8 +80,10 @@ export class ObjectService implements Objects, ObjectChanges, Rehearsals {
   }
 
   registerSystemClass(definition: SystemClass): void {
-    if (this.#tenants.size > 0) throw new Error(`The system class ${definition.path} is registered after a tenant was opened.`);
-    if (this.#systemClasses.has(definition.path)) throw new Error(`The system class ${definition.path} is registered twice.`);
+    if (this.#tenants.size > 0)
+      throw new Error(`The system class ${definition.path} is registered after a tenant was opened.`);
+    if (this.#systemClasses.has(definition.path))
+      throw new Error(`The system class ${definition.path} is registered twice.`);
     this.#systemClasses.set(definition.path, definition);
   }
 
@@ -66,7 +91,11 @@ export class ObjectService implements Objects, ObjectChanges, Rehearsals {
     return (await this.#reading(principal)).snapshot;
   }
 
-  async createClass(principal: Principal, spec: ClassSpec, options: { readonly ifNotExists?: boolean } = {}): Promise<ClassView> {
+  async createClass(
+    principal: Principal,
+    spec: ClassSpec,
+    options: { readonly ifNotExists?: boolean } = {},
+  ): Promise<ClassView> {
     return this.#define(principal, spec.path, (draft) => {
       if (options.ifNotExists && draft.class(spec.path) !== undefined) return;
       createClass(draft, spec, principal.ospace);
@@ -84,7 +113,11 @@ export class ObjectService implements Objects, ObjectChanges, Rehearsals {
     await tenant.drops.run([path], () => dropClass(tenant, path, options));
   }
 
-  async createEdgeType(principal: Principal, type: EdgeType, options: { readonly ifNotExists?: boolean } = {}): Promise<void> {
+  async createEdgeType(
+    principal: Principal,
+    type: EdgeType,
+    options: { readonly ifNotExists?: boolean } = {},
+  ): Promise<void> {
     const { catalog } = await this.#defining(principal);
     const revision = await catalog.change((draft) => {
       if (options.ifNotExists && draft.edgeType(type.name) !== undefined) return;
@@ -108,17 +141,29 @@ export class ObjectService implements Objects, ObjectChanges, Rehearsals {
     return new DraftRehearsal(principal, catalog);
   }
 
-  async insert(principal: Principal, path: string, rows: readonly Row[], options: { readonly atMs?: number } = {}): Promise<readonly string[]> {
+  async insert(
+    principal: Principal,
+    path: string,
+    rows: readonly Row[],
+    options: { readonly atMs?: number } = {},
+  ): Promise<readonly string[]> {
     return this.#writing(principal, (tenant, context) => {
       return tenant.writer.insert(context, writableClass(principal, context.snapshot, path), rows, options.atMs);
     });
   }
 
   async ingest(principal: Principal, path: string, records: readonly NewRecord[]): Promise<readonly string[]> {
-    return this.#writing(principal, (tenant, context) => tenant.writer.ingest(context, writableClass(principal, context.snapshot, path), records));
+    return this.#writing(principal, (tenant, context) =>
+      tenant.writer.ingest(context, writableClass(principal, context.snapshot, path), records),
+    );
   }
 
-  async update(principal: Principal, ref: ObjectRef, edits: readonly Edit[], options: SettledUpdate = {}): Promise<boolean> {
+  async update(
+    principal: Principal,
+    ref: ObjectRef,
+    edits: readonly Edit[],
+    options: SettledUpdate = {},
+  ): Promise<boolean> {
     return this.#writing(principal, async (tenant, context) => {
       const places = writablePlaces(principal, context.snapshot, ref);
       const [first] = places;
@@ -129,7 +174,11 @@ export class ObjectService implements Objects, ObjectChanges, Rehearsals {
     });
   }
 
-  async remove(principal: Principal, refs: readonly ObjectRef[], options: SettledTime & { readonly withVersions?: boolean } = {}): Promise<number> {
+  async remove(
+    principal: Principal,
+    refs: readonly ObjectRef[],
+    options: SettledTime & { readonly withVersions?: boolean } = {},
+  ): Promise<number> {
     return this.#writing(principal, (tenant, context) => {
       const places = refs.map((ref) => writablePlaces(principal, context.snapshot, ref));
       return tenant.remover.remove(context, places, options);
@@ -138,13 +187,18 @@ export class ObjectService implements Objects, ObjectChanges, Rehearsals {
 
   async writeTimes(principal: Principal, refs: readonly (ObjectRef | undefined)[]): Promise<readonly number[]> {
     return this.#writing(principal, (tenant, { snapshot }) => {
-      return tenant.writer.writeTimes(refs.map((ref) => (ref === undefined ? [] : writablePlaces(principal, snapshot, ref))));
+      return tenant.writer.writeTimes(
+        refs.map((ref) => (ref === undefined ? [] : writablePlaces(principal, snapshot, ref))),
+      );
     });
   }
 
   async refresh(principal: Principal, refs: readonly ObjectRef[]): Promise<number> {
     return this.#writing(principal, (tenant, context) => {
-      return tenant.writer.refresh(context, refs.map((ref) => writablePlaces(principal, context.snapshot, ref)));
+      return tenant.writer.refresh(
+        context,
+        refs.map((ref) => writablePlaces(principal, context.snapshot, ref)),
+      );
     });
   }
 
@@ -164,9 +218,16 @@ export class ObjectService implements Objects, ObjectChanges, Rehearsals {
     return opened(async () => {
       const { tenant, snapshot, readable } = await this.#reading(principal);
       const { asOfMs } = request;
-      if (asOfMs === undefined) return tenant.reader.read({ snapshot, principal, request }, outlineOf(snapshot, request, readable));
+      if (asOfMs === undefined)
+        return tenant.reader.read({ snapshot, principal, request }, outlineOf(snapshot, request, readable));
       const past = { ...request, asOfMs };
-      const source = { store: tenant.store.objects, patience: tenant.patience, reader: tenant.reader, snapshot, principal };
+      const source = {
+        store: tenant.store.objects,
+        patience: tenant.patience,
+        reader: tenant.reader,
+        snapshot,
+        principal,
+      };
       return readAsOf(past, outlineAsOf(snapshot, past, readable), source);
     });
   }
@@ -179,27 +240,50 @@ export class ObjectService implements Objects, ObjectChanges, Rehearsals {
     return planAsOf(outlineAsOf(snapshot, past, readable), past);
   }
 
-  async *edges(principal: Principal, refs: readonly ObjectRef[], request: EdgeRequest): AsyncGenerator<readonly ObjectEdge[]> {
+  async *edges(
+    principal: Principal,
+    refs: readonly ObjectRef[],
+    request: EdgeRequest,
+  ): AsyncGenerator<readonly ObjectEdge[]> {
     const { tenant, snapshot, readable } = await this.#reading(principal);
     const places = refs.flatMap((ref) => placesOf(snapshot, ref, readable));
-    const source = { store: tenant.store.objects, patience: tenant.patience, reader: tenant.reader, snapshot, readable, principal };
+    const source = {
+      store: tenant.store.objects,
+      patience: tenant.patience,
+      reader: tenant.reader,
+      snapshot,
+      readable,
+      principal,
+    };
     const { asOfMs } = request;
     yield* asOfMs === undefined ? edgesOf(places, request, source) : edgesAsOf(places, { ...request, asOfMs }, source);
   }
 
-  async *history(principal: Principal, ref: ObjectRef, range: HistoryRange = {}): AsyncGenerator<readonly ObjectVersion[]> {
+  async *history(
+    principal: Principal,
+    ref: ObjectRef,
+    range: HistoryRange = {},
+  ): AsyncGenerator<readonly ObjectVersion[]> {
     const { tenant, snapshot, readable } = await this.#reading(principal);
-    yield* versionsOf(placesOf(snapshot, ref, readable), range, { store: tenant.store.objects, patience: tenant.patience });
+    yield* versionsOf(placesOf(snapshot, ref, readable), range, {
+      store: tenant.store.objects,
+      patience: tenant.patience,
+    });
   }
 
-  async *removed(principal: Principal, path: string, { fromMs, signal }: Pick<HistoryRange, "fromMs" | "signal"> = {}): AsyncGenerator<readonly ObjectRef[]> {
+  async *removed(
+    principal: Principal,
+    path: string,
+    { fromMs, signal }: Pick<HistoryRange, "fromMs" | "signal"> = {},
+  ): AsyncGenerator<readonly ObjectRef[]> {
     const { tenant, snapshot, readable } = await this.#reading(principal);
     const view = snapshot.get(path);
     if (view === undefined || !readable(view)) throw classNotFound(path);
     if (!keepsVersions(view)) throw withoutVersions(view);
     const afterUs = fromMs === undefined ? -Infinity : lastMicrosecond(fromMs - 1);
     const source = { store: tenant.store.objects, patience: tenant.patience, reader: tenant.reader };
-    for await (const places of buriedPlaces(view, { afterUs, signal }, source)) yield places.map(({ key }) => ({ id: wholeId(view, key.id), class: path }));
+    for await (const places of buriedPlaces(view, { afterUs, signal }, source))
+      yield places.map(({ key }) => ({ id: wholeId(view, key.id), class: path }));
   }
 
   onChange(listener: ChangeListener, wants: (tenant: string) => boolean = () => true): () => void {
@@ -213,7 +297,10 @@ export class ObjectService implements Objects, ObjectChanges, Rehearsals {
     const { name, classes } = subscription;
     const revision = await catalog.change((draft) => putSubscription(draft, { name, classes }));
     if (!(await catalog.acknowledged(revision))) {
-      throw new AppError("unavailable", `The subscription ${name} is kept, but another controller does not say that it knows. Try again.`);
+      throw new AppError(
+        "unavailable",
+        `The subscription ${name} is kept, but another controller does not say that it knows. Try again.`,
+      );
     }
     changes.attach(subscription);
   }
@@ -279,13 +366,17 @@ export class ObjectService implements Objects, ObjectChanges, Rehearsals {
     const { catalog } = await this.#defining(principal);
     const revision = await catalog.change(edit);
     const view = catalog.current().get(path);
-    if (view === undefined) throw new AppError("conflict", `[NotExist] class ${path} was dropped by somebody else meanwhile.`);
+    if (view === undefined)
+      throw new AppError("conflict", `[NotExist] class ${path} was dropped by somebody else meanwhile.`);
     // Whoever has not acknowledged in time adds nothing yet to what is new, and nothing relies on that before all have.
     await catalog.acknowledged(revision);
     return view;
   }
 
-  async #writing<T>(principal: Principal, work: (tenant: TenantObjects, context: WriteContext) => Promise<T>): Promise<T> {
+  async #writing<T>(
+    principal: Principal,
+    work: (tenant: TenantObjects, context: WriteContext) => Promise<T>,
+  ): Promise<T> {
     const tenant = this.#openTenant(principal) ?? (await this.#tenant(principal));
     const write = await tenant.catalog.begin();
     try {
@@ -297,7 +388,11 @@ export class ObjectService implements Objects, ObjectChanges, Rehearsals {
     }
   }
 
-  #publisher({ tenant, traceparent }: Principal, { changes }: TenantObjects, definitions: WriteDefinitions): WriteContext["publish"] {
+  #publisher(
+    { tenant, traceparent }: Principal,
+    { changes }: TenantObjects,
+    definitions: WriteDefinitions,
+  ): WriteContext["publish"] {
     const listeners = [...this.#listeners].filter(({ wants }) => wants(tenant));
     return async (events, write) => {
       await changes.publish({ definitions, traceparent, events, write });
@@ -321,8 +416,10 @@ function writableClass(principal: Principal, snapshot: Snapshot, path: string): 
   const view = snapshot.get(path);
   if (view === undefined) throw classNotFound(path);
   requireWritable(principal, view);
-  if (view.provide !== undefined) throw new AppError("unsupported", `[Valid] class ${path} is kept by its owner and takes no objects.`);
-  if (snapshot.isDropping(path)) throw new AppError("unavailable", `[Valid] class ${path} is just being dropped: nothing was changed.`);
+  if (view.provide !== undefined)
+    throw new AppError("unsupported", `[Valid] class ${path} is kept by its owner and takes no objects.`);
+  if (snapshot.isDropping(path))
+    throw new AppError("unavailable", `[Valid] class ${path} is just being dropped: nothing was changed.`);
   return view;
 }
 
@@ -332,7 +429,9 @@ function isReadable(principal: Principal, view: LoadedClass): boolean {
 
 function requireWritable(principal: Principal, view: LoadedClass): void {
   if (classAccess(principal, view.path).writable) return;
-  throw new AppError("denied", `${principal.user} may not change objects of ${view.path}.`, { details: { class: view.path } });
+  throw new AppError("denied", `${principal.user} may not change objects of ${view.path}.`, {
+    details: { class: view.path },
+  });
 }
 
 /** Classes that do not exist for the principal are passed over; refused when there are only such as may be seen but not changed. */

@@ -13,8 +13,13 @@ interface Source {
 }
 
 /** Times for writes that are made later, in the order of `refs`: above all that is known of these objects, and the same for all that allow it. */
-export async function writeTimes(refs: readonly (readonly Place[])[], { store, patience, clock }: Source): Promise<number[]> {
-  const keys = new Map(refs.flat().flatMap(({ view, key }) => (view.kind === "entity" ? [[keyText(key), key] as const] : [])));
+export async function writeTimes(
+  refs: readonly (readonly Place[])[],
+  { store, patience, clock }: Source,
+): Promise<number[]> {
+  const keys = new Map(
+    refs.flat().flatMap(({ view, key }) => (view.kind === "entity" ? [[keyText(key), key] as const] : [])),
+  );
   const traces = await inPages([...keys.values()], (page) => patience.repeat(() => store.trace(page)));
   const lastUs = new Map([...keys.keys()].map((key, at) => [key, traces[at]?.lastUs ?? 0]));
   const commonUs = clock.nextUs();
@@ -25,7 +30,11 @@ export async function writeTimes(refs: readonly (readonly Place[])[], { store, p
 }
 
 /** The time of an update: as it was settled, unless that would lose what is added to a list, or taken from it. */
-export async function timeOf(edits: readonly ColumnEdit[], entity: Entity, of: SettledUpdate & { readonly laterUs: () => number }): Promise<number> {
+export async function timeOf(
+  edits: readonly ColumnEdit[],
+  entity: Entity,
+  of: SettledUpdate & { readonly laterUs: () => number },
+): Promise<number> {
   const { writeUs, retimed, laterUs } = of;
   if (writeUs === undefined) return laterUs();
   if (!retimed || !edits.some((edit) => (listUs(edit, entity) ?? 0) > writeUs)) return writeUs;
@@ -38,10 +47,16 @@ export async function timeOf(edits: readonly ColumnEdit[], entity: Entity, of: S
  * The edits of a write at a time settled before, which may be made already. A list is one cell: where it bears that time or a later one, it has
  * what was to be added or taken, or lost it to that later write, so it stays as it is.
  */
-export function editsOnce(edits: readonly ColumnEdit[], old: { readonly entity: Entity; readonly row: Row }, writeUs: number): readonly ColumnEdit[] {
+export function editsOnce(
+  edits: readonly ColumnEdit[],
+  old: { readonly entity: Entity; readonly row: Row },
+  writeUs: number,
+): readonly ColumnEdit[] {
   return edits.map((edit) => {
     const knownUs = listUs(edit, old.entity);
-    return knownUs === undefined || knownUs < writeUs ? edit : { ...edit, operation: "set", value: old.row[edit.column.name] };
+    return knownUs === undefined || knownUs < writeUs
+      ? edit
+      : { ...edit, operation: "set", value: old.row[edit.column.name] };
   });
 }
 

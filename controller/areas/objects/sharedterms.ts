@@ -21,11 +21,13 @@ export interface SharedTermsWrite {
  * then all words of the object are added again, above that time.
  */
 export async function keepSharedTerms(
-  writes: readonly SharedTermsWrite[], by: { readonly store: ObjectStore; readonly patience: Patience; readonly clock: WriteClock },
+  writes: readonly SharedTermsWrite[],
+  by: { readonly store: ObjectStore; readonly patience: Patience; readonly clock: WriteClock },
 ): Promise<void> {
   let open = writes;
   for (let attempt = 1; open.length > 0; attempt++) {
-    if (attempt > SHARED_TERMS_ATTEMPTS_MAX) throw new AppError("unknown_outcome", "The object is changed by too many at once. Repeating it is safe.");
+    if (attempt > SHARED_TERMS_ATTEMPTS_MAX)
+      throw new AppError("unknown_outcome", "The object is changed by too many at once. Repeating it is safe.");
     const keys = open.map((write) => write.key);
     const traces = await by.patience.repeat(() => by.store.trace(keys));
     open = open.flatMap((write, at) => repaired(write, traces[at], by.clock) ?? []);
@@ -35,7 +37,11 @@ export async function keepSharedTerms(
 }
 
 /** Undefined when nothing is missing. */
-function repaired(write: SharedTermsWrite, trace: EntityTrace | undefined, clock: WriteClock): SharedTermsWrite | undefined {
+function repaired(
+  write: SharedTermsWrite,
+  trace: EntityTrace | undefined,
+  clock: WriteClock,
+): SharedTermsWrite | undefined {
   if (trace?.entity === undefined) return undefined;
   const needed = wordTerms(write.view, entityRow(write.view, trace.entity));
   if (trace.lastUs <= write.timeUs && needed.every((term) => write.terms.has(term))) return undefined;

@@ -8,7 +8,14 @@ const NAMES = ["a", "b", "c"] as const;
 const owners = new Map();
 
 function definitionsOf(classes: ReadonlyMap<string, ClassDefinition>): Definitions {
-  return { counter: undefined, counterRevision: 0, classes, edgeTypes: new Map(), dropping: new Map(), subscriptions: new Map() };
+  return {
+    counter: undefined,
+    counterRevision: 0,
+    classes,
+    edgeTypes: new Map(),
+    dropping: new Map(),
+    subscriptions: new Map(),
+  };
 }
 
 /** Everything a snapshot can be asked, in a form that can be compared. */
@@ -16,7 +23,12 @@ function told(snapshot: Snapshot): unknown {
   const paths = (views: readonly { readonly path: string }[]): string[] => views.map((view) => view.path);
   const all = snapshot.tree("/");
   return {
-    all: all.map((view) => ({ ...view, above: view.above?.cid, definition: view.definition.cid, own: snapshot.get(view.path) === view && snapshot.byCid(view.cid) === view })),
+    all: all.map((view) => ({
+      ...view,
+      above: view.above?.cid,
+      definition: view.definition.cid,
+      own: snapshot.get(view.path) === view && snapshot.byCid(view.cid) === view,
+    })),
     some: [...snapshot.views()].length,
     trees: all.map((view) => [paths(snapshot.tree(view.path)), paths(snapshot.children(view.path))]),
     labels: NAMES.map((name) => paths(snapshot.byLabel(name))),
@@ -32,14 +44,23 @@ function change(classes: Map<string, ClassDefinition>, random: () => number, cid
   const below = `${path}/${NAMES[Math.floor(random() * NAMES.length)]!}`;
   const isLeaf = !paths.some((other) => other.startsWith(`${path}/`));
   if (random() < 0.3 && isLeaf && path !== "/m") classes.delete(path);
-  else if (random() < 0.3) classes.set(path, { ...known, columns: [...known.columns, { name: `x${cid}`, type: "int", number: cid }] });
+  else if (random() < 0.3)
+    classes.set(path, { ...known, columns: [...known.columns, { name: `x${cid}`, type: "int", number: cid }] });
   else if (path.length < 10) classes.set(below, { ...known, cid, path: below, columns: [] });
 }
 
 test.each(SEEDS)("a snapshot made of the one before is what it would be if it were made anew (seed %i)", (seed) => {
   const { next } = seededRandom(seed);
   const root: ClassDefinition = {
-    cid: 1, path: "/m", kind: "entity", columns: [], keys: [], indexes: [], options: { version: false, autosearch: false, hints: {} }, modifiedAtMs: 0, system: false,
+    cid: 1,
+    path: "/m",
+    kind: "entity",
+    columns: [],
+    keys: [],
+    indexes: [],
+    options: { version: false, autosearch: false, hints: {} },
+    modifiedAtMs: 0,
+    system: false,
   };
   let classes = new Map([[root.path, root]]);
   let before = new Snapshot(definitionsOf(classes), 0, { owners });

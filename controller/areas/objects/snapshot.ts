@@ -27,10 +27,14 @@ export class Snapshot implements ClassCatalog {
     this.#byCid = new Map(before === undefined ? [] : before.#byCid);
     this.#byLabel = new Map(before === undefined ? [] : before.#byLabel);
     this.#children = new Map(before === undefined ? [] : before.#children);
-    const { changed, gone } = difference(before?.definitions.classes ?? new Map<string, ClassDefinition>(), definitions.classes);
+    const { changed, gone } = difference(
+      before?.definitions.classes ?? new Map<string, ClassDefinition>(),
+      definitions.classes,
+    );
     for (const path of gone) this.#remove(path);
     // Byte order of paths puts every class behind its parent.
-    for (const path of changed.sort()) if (this.#classes.get(path)?.definition !== definitions.classes.get(path)) this.#load(path);
+    for (const path of changed.sort())
+      if (this.#classes.get(path)?.definition !== definitions.classes.get(path)) this.#load(path);
   }
 
   get(path: string): LoadedClass | undefined {
@@ -102,13 +106,22 @@ export class Snapshot implements ClassCatalog {
     if (view === undefined) return;
     this.#classes.delete(path);
     if (this.#byCid.get(view.cid) === view) this.#byCid.delete(view.cid);
-    this.#byLabel.set(view.label, this.byLabel(view.label).filter((other) => other !== view));
+    this.#byLabel.set(
+      view.label,
+      this.byLabel(view.label).filter((other) => other !== view),
+    );
     const parent = parentPath(path) ?? "";
-    this.#children.set(parent, this.children(parent).filter((other) => other !== view));
+    this.#children.set(
+      parent,
+      this.children(parent).filter((other) => other !== view),
+    );
   }
 }
 
-function difference<T>(before: ReadonlyMap<string, T>, after: ReadonlyMap<string, T>): { readonly changed: string[]; readonly gone: string[] } {
+function difference<T>(
+  before: ReadonlyMap<string, T>,
+  after: ReadonlyMap<string, T>,
+): { readonly changed: string[]; readonly gone: string[] } {
   const changed: string[] = [];
   for (const [path, value] of after) if (before.get(path) !== value) changed.push(path);
   return { changed, gone: [...before.keys()].filter((path) => !after.has(path)) };

@@ -11,11 +11,15 @@ export function covers({ classes }: SubscriptionDefinition, path: string): boole
 export function putSubscription(draft: Draft, subscription: SubscriptionDefinition): void {
   checkSubscriptionName(subscription.name);
   const known = draft.subscription(subscription.name);
-  if (known === undefined && draft.subscriptionCount >= CHANGE_SUBSCRIPTIONS_MAX) throw tooMany("CHANGE_SUBSCRIPTIONS_MAX", CHANGE_SUBSCRIPTIONS_MAX);
-  if (subscription.classes.length > CHANGE_SUBSCRIPTION_CLASSES_MAX) throw tooMany("CHANGE_SUBSCRIPTION_CLASSES_MAX", CHANGE_SUBSCRIPTION_CLASSES_MAX);
+  if (known === undefined && draft.subscriptionCount >= CHANGE_SUBSCRIPTIONS_MAX)
+    throw tooMany("CHANGE_SUBSCRIPTIONS_MAX", CHANGE_SUBSCRIPTIONS_MAX);
+  if (subscription.classes.length > CHANGE_SUBSCRIPTION_CLASSES_MAX)
+    throw tooMany("CHANGE_SUBSCRIPTION_CLASSES_MAX", CHANGE_SUBSCRIPTION_CLASSES_MAX);
   if (known?.classes.join() !== subscription.classes.join()) draft.putSubscription(subscription);
 }
 
 function tooMany(limit: string, count: number): AppError {
-  return new AppError("too_large", `[Valid] At most ${count} subscriptions of changes, or classes of one.`, { details: { limit } });
+  return new AppError("too_large", `[Valid] At most ${count} subscriptions of changes, or classes of one.`, {
+    details: { limit },
+  });
 }

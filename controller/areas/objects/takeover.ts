@@ -81,7 +81,9 @@ export class Takeover {
     if (signal.aborted) return false;
     teller.hold(intents);
     const told = Promise.all(intents.map(async (intent) => teller.tell(await happened(intent)))).then(() => true);
-    const closed = new Promise<boolean>((resolve) => signal.addEventListener("abort", () => resolve(false), { once: true }));
+    const closed = new Promise<boolean>((resolve) =>
+      signal.addEventListener("abort", () => resolve(false), { once: true }),
+    );
     return Promise.race([told, closed]);
   }
 }

@@ -36,7 +36,8 @@ export class Teller {
 
   attach(subscription: ChangeSubscription): void {
     const { name } = subscription;
-    if (this.#deliveries.has(name)) throw new AppError("conflict", `[Valid] The subscription ${name} is attached to this controller already.`);
+    if (this.#deliveries.has(name))
+      throw new AppError("conflict", `[Valid] The subscription ${name} is attached to this controller already.`);
     const { runtime, catalog } = this.#of;
     const isWanted = (): boolean => catalog.current().definitions.subscriptions.has(name);
     this.#deliveries.set(name, new Delivery({ subscription, runtime, isWanted }));
@@ -88,12 +89,16 @@ export class Teller {
 
   #addressees(intent: Intent): SubscriptionDefinition[] {
     const { subscriptions } = this.#of.catalog.current().definitions;
-    return [...subscriptions.values()].filter((subscription) => intent.events.some((event) => covers(subscription, event.class)));
+    return [...subscriptions.values()].filter((subscription) =>
+      intent.events.some((event) => covers(subscription, event.class)),
+    );
   }
 
   #send(subscription: SubscriptionDefinition, intent: Intent): Promise<void> {
     const { tenant } = this.#of;
-    const events = intent.events.filter((event) => covers(subscription, event.class)).map((event) => ({ ...event, tenant }));
+    const events = intent.events
+      .filter((event) => covers(subscription, event.class))
+      .map((event) => ({ ...event, tenant }));
     return new Promise((delivered) => {
       this.#deliveries.get(subscription.name)?.add({ events, delivered });
     });
@@ -105,7 +110,10 @@ export class Teller {
       try {
         await this.#of.outbox.remove(batch);
       } catch (error) {
-        this.#of.runtime.log.warn({ reason: errorText(error) }, "changes of objects that were told stay behind, and may be told again");
+        this.#of.runtime.log.warn(
+          { reason: errorText(error) },
+          "changes of objects that were told stay behind, and may be told again",
+        );
       }
     }
     this.#removing = undefined;

@@ -57,13 +57,28 @@ export async function openTenantObjects(options: OpenTenantOptions): Promise<Ten
   const indexer = new Indexer({ ...parts, catalog, writer, passes: new IndexPasses(store.kv, patience) });
   indexer.start();
   const changes = new Changes({ tenant, store, runtime, patience, catalog });
-  return { store, catalog, patience, indexer, changes, writer, remover: new ObjectRemover(writing), reader: new ObjectReader(parts), drops: new KeyedQueue() };
+  return {
+    store,
+    catalog,
+    patience,
+    indexer,
+    changes,
+    writer,
+    remover: new ObjectRemover(writing),
+    reader: new ObjectReader(parts),
+    drops: new KeyedQueue(),
+  };
 }
 
-async function ensureAll(catalog: TenantCatalog, classes: readonly (readonly [string, SystemClass])[], ospace: string): Promise<void> {
+async function ensureAll(
+  catalog: TenantCatalog,
+  classes: readonly (readonly [string, SystemClass])[],
+  ospace: string,
+): Promise<void> {
   for (let from = 0; from < classes.length; from += SYSTEM_CLASSES_PER_CHANGE) {
     await catalog.change((draft) => {
-      for (const [path, definition] of classes.slice(from, from + SYSTEM_CLASSES_PER_CHANGE)) ensureSystemClass(draft, definition, { path, ospace });
+      for (const [path, definition] of classes.slice(from, from + SYSTEM_CLASSES_PER_CHANGE))
+        ensureSystemClass(draft, definition, { path, ospace });
     });
   }
 }

@@ -62,9 +62,13 @@ export function countIndexedValues(view: LoadedClass, row: Row): number {
 
 export function checkIndexedValues(view: LoadedClass, count: number): void {
   if (count <= INDEXED_VALUES_PER_OBJECT_MAX) return;
-  throw new AppError("too_large", `[Valid] An object of ${view.path} has at most ${INDEXED_VALUES_PER_OBJECT_MAX} indexed values, elements counted.`, {
-    details: { limit: "INDEXED_VALUES_PER_OBJECT_MAX" },
-  });
+  throw new AppError(
+    "too_large",
+    `[Valid] An object of ${view.path} has at most ${INDEXED_VALUES_PER_OBJECT_MAX} indexed values, elements counted.`,
+    {
+      details: { limit: "INDEXED_VALUES_PER_OBJECT_MAX" },
+    },
+  );
 }
 
 /** What a column's value is in its numeric slot. */

@@ -16,7 +16,10 @@ export interface TimelineSource {
 }
 
 /** Records of all timelines together, newest first, each once. */
-export async function* mergedTimelines(timelines: readonly Timeline[], source: TimelineSource): AsyncGenerator<readonly ObjectRow[]> {
+export async function* mergedTimelines(
+  timelines: readonly Timeline[],
+  source: TimelineSource,
+): AsyncGenerator<readonly ObjectRow[]> {
   const wanted = Math.min(OBJECT_PAGE_MAX, Math.max(PAGE_MIN_ROWS, source.expected ?? TIMELINE_PAGE_ROWS));
   const limit = Math.max(PAGE_MIN_ROWS, Math.ceil(wanted / Math.max(1, timelines.length)));
   const streams = timelines.map((timeline) => new Stream(timeline, limit, source));
@@ -85,7 +88,9 @@ class Stream {
     while (this.head === undefined && !this.ended) {
       this.#source.check();
       const page = { limit: this.#limit, ...(this.#cursor === undefined ? {} : { cursor: this.#cursor }) };
-      const answer = await this.#source.patience.repeat(() => this.#source.store.timeline({ cid: view.cid, fromMs, toMs, terms }, page));
+      const answer = await this.#source.patience.repeat(() =>
+        this.#source.store.timeline({ cid: view.cid, fromMs, toMs, terms }, page),
+      );
       this.#items = answer.items;
       this.#at = 0;
       this.#cursor = answer.cursor;

@@ -2,8 +2,27 @@ import type { Row, Value } from "../../../common/value.ts";
 import type { Principal } from "../permissions/index.ts";
 
 export type ColumnType =
-  | "varchar" | "text" | "int" | "bigint" | "smallint" | "long" | "varint" | "float" | "double" | "boolean" | "timestamp"
-  | "date" | "blob" | "uuid" | "inet" | "list" | "map" | "set" | "enum" | "bucket" | "bitlog";
+  | "varchar"
+  | "text"
+  | "int"
+  | "bigint"
+  | "smallint"
+  | "long"
+  | "varint"
+  | "float"
+  | "double"
+  | "boolean"
+  | "timestamp"
+  | "date"
+  | "blob"
+  | "uuid"
+  | "inet"
+  | "list"
+  | "map"
+  | "set"
+  | "enum"
+  | "bucket"
+  | "bitlog";
 
 /** A column as someone asks for it in `CREATE CLASS`. */
 export interface ColumnSpec {
@@ -319,7 +338,12 @@ export interface Objects {
   registerSystemClass(definition: SystemClass): void;
 
   /** Whole ids in the order of `rows`. An id that exists gets a new version; columns not named stay as they were. */
-  insert(principal: Principal, path: string, rows: readonly Row[], options?: { readonly atMs?: number }): Promise<readonly string[]>;
+  insert(
+    principal: Principal,
+    path: string,
+    rows: readonly Row[],
+    options?: { readonly atMs?: number },
+  ): Promise<readonly string[]>;
   /** Records of a source that may replay: the same identity and time give the same row again. Also entities with keys (upserts). */
   ingest(principal: Principal, path: string, records: readonly NewRecord[]): Promise<readonly string[]>;
   /** False when there is no such object. */
@@ -329,7 +353,11 @@ export interface Objects {
   /** How far every index is, of classes that may be read. */
   indexStates(principal: Principal): Promise<readonly IndexStatus[]>;
   /** How many there were. */
-  remove(principal: Principal, refs: readonly ObjectRef[], options?: SettledTime & { readonly withVersions?: boolean }): Promise<number>;
+  remove(
+    principal: Principal,
+    refs: readonly ObjectRef[],
+    options?: SettledTime & { readonly withVersions?: boolean },
+  ): Promise<number>;
   /**
    * Times in microseconds for writes that are made later and perhaps more than once, in the order of `refs` (`undefined`: an id not made up yet).
    * Above all that is known of these objects, and above every time this controller gave before; the same for all objects that allow it.
@@ -351,7 +379,11 @@ export interface Objects {
    * Objects of just this class that were removed, at `fromMs` or later, still have versions and are not there again. `AppError("invalid")` when the
    * class keeps no versions.
    */
-  removed(principal: Principal, path: string, range?: Pick<HistoryRange, "fromMs" | "signal">): AsyncIterable<readonly ObjectRef[]>;
+  removed(
+    principal: Principal,
+    path: string,
+    range?: Pick<HistoryRange, "fromMs" | "signal">,
+  ): AsyncIterable<readonly ObjectRef[]>;
 
   /**
    * Told after each write of this controller. The answer ends it. A listener must not throw and must not wait. Nothing is made ready for

@@ -41,9 +41,25 @@ const ACCEPTED: readonly [ColumnType, Value, Value][] = [
 ];
 
 const REFUSED: readonly [ColumnType, Value][] = [
-  ["int", "4x"], ["int", 1.5], ["int", 2147483648], ["smallint", 40000], ["bigint", "9223372036854775808"], ["int", [1]],
-  ["double", "NaN"], ["double", "0x10"], ["boolean", "yes"], ["timestamp", "2026-02-30"], ["timestamp", "2026-01-01 25:00"], ["timestamp", "soon"],
-  ["date", "2026"], ["uuid", "x"], ["inet", "1.2.3"], ["blob", "not base64!"], ["map", "[1]"], ["map", "{"], ["list", { a: 1 }],
+  ["int", "4x"],
+  ["int", 1.5],
+  ["int", 2147483648],
+  ["smallint", 40000],
+  ["bigint", "9223372036854775808"],
+  ["int", [1]],
+  ["double", "NaN"],
+  ["double", "0x10"],
+  ["boolean", "yes"],
+  ["timestamp", "2026-02-30"],
+  ["timestamp", "2026-01-01 25:00"],
+  ["timestamp", "soon"],
+  ["date", "2026"],
+  ["uuid", "x"],
+  ["inet", "1.2.3"],
+  ["blob", "not base64!"],
+  ["map", "[1]"],
+  ["map", "{"],
+  ["list", { a: 1 }],
 ];
 
 describe("values", () => {
@@ -60,7 +76,8 @@ describe("values", () => {
 
   test("null clears, and empty text does where text is not the type", () => {
     expect(canonicalValue(column("varchar"), null)).toBeUndefined();
-    for (const type of ["int", "timestamp", "set", "map", "enum", "boolean"] as const) expect(canonicalValue(column(type), "")).toBeUndefined();
+    for (const type of ["int", "timestamp", "set", "map", "enum", "boolean"] as const)
+      expect(canonicalValue(column(type), "")).toBeUndefined();
   });
 
   test("an enum knows its stored values, numbers where all are", () => {
@@ -74,7 +91,9 @@ describe("values", () => {
   test("elements have their declared types", () => {
     expect(canonicalValue(column("set", { elements: ["int"] }), '["5",5,"6"]')).toEqual([5, 6]);
     expect(() => canonicalValue(column("list", { elements: ["int"] }), ["x"])).toThrow("list<int>");
-    expect(canonicalValue(column("map", { elements: ["varchar", "timestamp"] }), { a: "2026-01-02" })).toEqual({ a: Date.UTC(2026, 0, 2) });
+    expect(canonicalValue(column("map", { elements: ["varchar", "timestamp"] }), { a: "2026-01-02" })).toEqual({
+      a: Date.UTC(2026, 0, 2),
+    });
   });
 
   test("a cell over its limit is refused by the column's name", () => {

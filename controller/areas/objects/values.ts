@@ -134,7 +134,9 @@ function toLabel(value: Value, column: ColumnSpec): Value | undefined {
   const text = String(value);
   const labels = Object.keys(column.labels ?? {});
   if (labels.length > 0 && !labels.includes(text)) return undefined;
-  return labels.every((label) => /^(0|-?[1-9]\d{0,14})$/.test(label)) && /^-?\d{1,15}$/.test(text) ? Number(text) : text;
+  return labels.every((label) => /^(0|-?[1-9]\d{0,14})$/.test(label)) && /^-?\d{1,15}$/.test(text)
+    ? Number(text)
+    : text;
 }
 
 function toList(value: Value, column: ColumnSpec): Value | undefined {
@@ -160,7 +162,12 @@ function toMap(value: Value, column: ColumnSpec): Value | undefined {
     const name = convertElement(key, column, keyType);
     const kept = convertElement(entry, column, valueType);
     if (name === undefined || kept === undefined) return undefined;
-    Object.defineProperty(converted, canonicalText(name), { value: kept, enumerable: true, configurable: true, writable: true });
+    Object.defineProperty(converted, canonicalText(name), {
+      value: kept,
+      enumerable: true,
+      configurable: true,
+      writable: true,
+    });
   }
   return converted;
 }

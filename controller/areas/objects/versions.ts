@@ -71,8 +71,10 @@ function asRead(view: LoadedClass, row: Row): Row {
     const value = row[column.name];
     if (value === undefined || (column.type !== "set" && column.type !== "map")) continue;
     const name = (element: Value): string => elementCellKey(column.cellKey, canonicalText(element));
-    if (Array.isArray(value)) ordered[column.name] = value.toSorted((a: Value, b: Value) => (name(a) < name(b) ? -1 : 1));
-    else if (isObject(value)) ordered[column.name] = Object.fromEntries(Object.entries(value).sort(([a], [b]) => (name(a) < name(b) ? -1 : 1)));
+    if (Array.isArray(value))
+      ordered[column.name] = value.toSorted((a: Value, b: Value) => (name(a) < name(b) ? -1 : 1));
+    else if (isObject(value))
+      ordered[column.name] = Object.fromEntries(Object.entries(value).sort(([a], [b]) => (name(a) < name(b) ? -1 : 1)));
   }
   return ordered;
 }
@@ -83,6 +85,7 @@ function flatEdges(edges: readonly EdgeEnd[]): (string | number)[] {
 
 function edgesOfFlat(flat: readonly (string | number)[]): EdgeEnd[] {
   const edges: EdgeEnd[] = [];
-  for (let at = 0; at + 2 < flat.length; at += 3) edges.push({ type: String(flat[at]), to: { cid: Number(flat[at + 1]), id: String(flat[at + 2]) } });
+  for (let at = 0; at + 2 < flat.length; at += 3)
+    edges.push({ type: String(flat[at]), to: { cid: Number(flat[at + 1]), id: String(flat[at + 2]) } });
   return edges;
 }

@@ -61,7 +61,9 @@ export class LoadedClass implements ClassView {
     this.terms = [ownTerm(this.cid), ...lineage(above).map((ancestor) => belowTerm(ancestor.cid))];
     this.wordsReady = definition.options.autosearch && definition.options.words?.state === "ready";
     this.pendingIndexes = pendingIndexes(definition);
-    this.wordColumns = definition.options.autosearch ? this.columns.filter((column) => hasWords(column.type) && !column.sealed) : [];
+    this.wordColumns = definition.options.autosearch
+      ? this.columns.filter((column) => hasWords(column.type) && !column.sealed)
+      : [];
     this.#byName = new Map(this.columns.map((column) => [column.name, column]));
     this.#byNumber = new Map(this.columns.map((column) => [column.number, column]));
     this.#byCellKey = new Map(this.columns.map((column) => [column.cellKey, column]));
@@ -96,11 +98,24 @@ function lineage(from: LoadedClass | undefined): LoadedClass[] {
   return classes;
 }
 
-function loadColumns(definition: ClassDefinition, above: LoadedClass | undefined, keys: ReadonlySet<string>): LoadedColumn[] {
+function loadColumns(
+  definition: ClassDefinition,
+  above: LoadedClass | undefined,
+  keys: ReadonlySet<string>,
+): LoadedColumn[] {
   const own = new Map(definition.indexes.map((index) => [index.column, index]));
   const inherited = above?.columns ?? [];
-  const fresh = definition.columns.map((column) => ({ ...column, definedBy: definition.path, cellKey: String(column.number), ...UNINDEXED }));
-  return [...inherited, ...fresh].map((column, ordinal) => ({ ...withIndex(column, own.get(column.name)), ordinal, key: keys.has(column.name) }));
+  const fresh = definition.columns.map((column) => ({
+    ...column,
+    definedBy: definition.path,
+    cellKey: String(column.number),
+    ...UNINDEXED,
+  }));
+  return [...inherited, ...fresh].map((column, ordinal) => ({
+    ...withIndex(column, own.get(column.name)),
+    ordinal,
+    key: keys.has(column.name),
+  }));
 }
 
 const UNINDEXED = { indexed: false, indexReady: false, slots: [], slot: undefined };
@@ -112,7 +127,13 @@ function withIndex(column: Unplaced, index: IndexDefinition | undefined): Unplac
   if (index === undefined) return column;
   const ready = index.state === "ready";
   const slots = index.slot === undefined ? column.slots : [...column.slots, index.slot];
-  return { ...column, indexed: true, indexReady: column.indexReady || ready, slots, slot: column.slot ?? (ready ? index.slot : undefined) };
+  return {
+    ...column,
+    indexed: true,
+    indexReady: column.indexReady || ready,
+    slots,
+    slot: column.slot ?? (ready ? index.slot : undefined),
+  };
 }
 
 function optionsOf(definition: ClassDefinition, above: LoadedClass | undefined, keys: readonly string[]): ClassOptions {

@@ -44,13 +44,19 @@ export class Writing {
   /** Any number of changes, in their order. */
   async change(changes: readonly EntityChange[]): Promise<void> {
     for (let from = 0; from < changes.length; from += CHANGE_BATCH_MAX) {
-      const batch = from === 0 && changes.length <= CHANGE_BATCH_MAX ? changes : changes.slice(from, from + CHANGE_BATCH_MAX);
+      const batch =
+        from === 0 && changes.length <= CHANGE_BATCH_MAX ? changes : changes.slice(from, from + CHANGE_BATCH_MAX);
       await this.patience.repeat(() => this.store.change(batch));
     }
   }
 
   endEdges(context: WriteDefinitions, incoming: Incoming, endUs: (target: EntityKey) => number): Promise<void> {
-    return endEdges(incoming, { endUs, definitions: () => definitionsNow(context), change: (changes) => this.change(changes), ...this.source });
+    return endEdges(incoming, {
+      endUs,
+      definitions: () => definitionsNow(context),
+      change: (changes) => this.change(changes),
+      ...this.source,
+    });
   }
 }
 

@@ -31,7 +31,18 @@ function policyClass(policies: PolicyOwner): SystemClass {
   return {
     path: POLICY_PATH,
     columns: [
-      ...columns("varchar", "name", "kind", "rule", "status", "depotname", "depotversion", "unit", "differentiator", "creator"),
+      ...columns(
+        "varchar",
+        "name",
+        "kind",
+        "rule",
+        "status",
+        "depotname",
+        "depotversion",
+        "unit",
+        "differentiator",
+        "creator",
+      ),
       ...columns("text", "command", "depotcommand", "delimiter", "dir", "match", "matchregexp"),
       ...columns("int", "ctype", "interval"),
       ...columns("boolean", "split", "delimitereol", "isdaemon"),
@@ -91,7 +102,11 @@ function columns(type: ColumnSpec["type"], ...names: readonly string[]): readonl
 function rowOf({ translation, ...record }: PolicyRecord): Row {
   const row: Record<string, Row[string] | undefined> = { ...record };
   if (translation) {
-    row["translation"] = Object.fromEntries(Object.entries(translation).map(([group, order]) => [group, JSON.stringify(order)]));
+    row["translation"] = Object.fromEntries(
+      Object.entries(translation).map(([group, order]) => [group, JSON.stringify(order)]),
+    );
   }
-  return Object.fromEntries(Object.entries(row).filter((member): member is [string, Row[string]] => member[1] !== undefined));
+  return Object.fromEntries(
+    Object.entries(row).filter((member): member is [string, Row[string]] => member[1] !== undefined),
+  );
 }

@@ -11,19 +11,39 @@ afterAll(() => monitoring[Symbol.asyncDispose]());
 
 const call = (method: "GET" | "POST" | "DELETE", url: string, payload?: object, session = admin) =>
   monitoring.http.call(session, { method, url, ...(payload === undefined ? {} : { payload }) });
-const command = { name: "uptime", rule: "/matrix/rules/uptime", command: "uptime", ctype: 1, interval: 5, unit: "second" };
+const command = {
+  name: "uptime",
+  rule: "/matrix/rules/uptime",
+  command: "uptime",
+  ctype: 1,
+  interval: 5,
+  unit: "second",
+};
 const log = { name: "access", rule: "/matrix/rules/access", dir: "/var/log", match: "^(?<day>\\w+)\\.log$" };
-const desired = async (host: string) => (await monitoring.policies.desired("matrix", host)).policies.map((policy) => policy.name);
+const desired = async (host: string) =>
+  (await monitoring.policies.desired("matrix", host)).policies.map((policy) => policy.name);
 
 test("a command policy is made from JSON, deployed to its hosts, undeployed, deployed again and deleted", async () => {
-  expect(await call("POST", "/monitoring/policy", { ...command, hosts: ["h1"], split: true, attrs: { a: "b" } }))
-    .toMatchObject({ status: "ok", message: { name: "uptime", status: "deployed", hosts: ["h1"], attrs: { a: "b" }, split: true } });
+  expect(
+    await call("POST", "/monitoring/policy", { ...command, hosts: ["h1"], split: true, attrs: { a: "b" } }),
+  ).toMatchObject({
+    status: "ok",
+    message: { name: "uptime", status: "deployed", hosts: ["h1"], attrs: { a: "b" }, split: true },
+  });
   expect(await desired("h1")).toEqual(["uptime"]);
   expect(await call("GET", "/monitoring/policy")).toMatchObject({ message: [{ name: "uptime", kind: "command" }] });
-  expect(await call("POST", "/monitoring/policy/undeploy/uptime")).toMatchObject({ status: "ok", message: { status: "undeployed" } });
+  expect(await call("POST", "/monitoring/policy/undeploy/uptime")).toMatchObject({
+    status: "ok",
+    message: { status: "undeployed" },
+  });
   expect(await desired("h1")).toEqual([]);
-  expect(await call("POST", "/monitoring/policy/deploy/uptime")).toMatchObject({ status: "ok", message: { status: "deployed" } });
-  expect(await monitoring.mql("select name, hosts, interval from /matrix/system/policy where kind='command'")).toEqual([{ name: "uptime", hosts: ["h1"], interval: 5 }]);
+  expect(await call("POST", "/monitoring/policy/deploy/uptime")).toMatchObject({
+    status: "ok",
+    message: { status: "deployed" },
+  });
+  expect(await monitoring.mql("select name, hosts, interval from /matrix/system/policy where kind='command'")).toEqual([
+    { name: "uptime", hosts: ["h1"], interval: 5 },
+  ]);
   expect(await call("DELETE", "/monitoring/policy/uptime")).toMatchObject({ status: "ok" });
   expect(await call("GET", "/monitoring/policy/uptime")).toMatchObject({ status: "error", code: "not_found" });
   expect(new Set(monitoring.hosts.refreshed)).toEqual(new Set(["h1"]));
@@ -31,19 +51,41 @@ test("a command policy is made from JSON, deployed to its hosts, undeployed, dep
 
 test("a log policy is made from a multipart form with everything as text", async () => {
   const form = await multipart([
-    ...Object.entries(log), ["hosts", "h1"], ["hosts", "h2"], ["tags", "a"], ["priority", "day"], ["translation", '{"day":{"mon":1,"tue":2}}'],
-    ["attrs", "[object Object]"], ["delimitereol", "false"], ["differentiator", ""],
+    ...Object.entries(log),
+    ["hosts", "h1"],
+    ["hosts", "h2"],
+    ["tags", "a"],
+    ["priority", "day"],
+    ["translation", '{"day":{"mon":1,"tue":2}}'],
+    ["attrs", "[object Object]"],
+    ["delimitereol", "false"],
+    ["differentiator", ""],
   ]);
-  expect(await monitoring.http.call(admin, { method: "POST", url: "/monitoring/policy/log", ...form })).toMatchObject({ status: "ok" });
+  expect(await monitoring.http.call(admin, { method: "POST", url: "/monitoring/policy/log", ...form })).toMatchObject({
+    status: "ok",
+  });
   const record = await call("GET", "/monitoring/policy/access");
-  expect(record).toMatchObject({ message: { kind: "log", hosts: ["h1", "h2"], tags: ["a"], priority: ["day"], translation: { day: { mon: 1, tue: 2 } }, delimitereol: false } });
+  expect(record).toMatchObject({
+    message: {
+      kind: "log",
+      hosts: ["h1", "h2"],
+      tags: ["a"],
+      priority: ["day"],
+      translation: { day: { mon: 1, tue: 2 } },
+      delimitereol: false,
+    },
+  });
   expect(record.message).not.toHaveProperty("attrs");
 });
 
 test("what is wrong is refused by name", async () => {
   for (const [change, reason] of [
-    [{ rule: "/matrix/rules/missing" }, "rule /matrix/rules/missing"], [{ unit: "fortnight" }, "unit"], [{ delimiter: "(" }, "delimiter"],
-    [{ command: undefined }, "command"], [{ ctype: 0, depotname: "none", depotversion: "1.0.0" }, "no depot none"], [{ hosts: ["nope"] }, "no host nope"],
+    [{ rule: "/matrix/rules/missing" }, "rule /matrix/rules/missing"],
+    [{ unit: "fortnight" }, "unit"],
+    [{ delimiter: "(" }, "delimiter"],
+    [{ command: undefined }, "command"],
+    [{ ctype: 0, depotname: "none", depotversion: "1.0.0" }, "no depot none"],
+    [{ hosts: ["nope"] }, "no host nope"],
   ] as const) {
     const answer = await call("POST", "/monitoring/policy", { ...command, name: "wrong", ...change });
     expect(answer).toMatchObject({ status: "error", message: expect.stringContaining(reason) as string });
@@ -64,12 +106,31 @@ test("a viewer and another tenant's administrator cannot touch it", async () => 
 });
 
 test("a depot that a policy runs in stays until the policy is gone", async () => {
-  const upload = await multipart([["name", "web"], ["version", "1.0.0"], ["uploadfile", { name: "check.sh", content: "#!/bin/sh\n" }]]);
+  const upload = await multipart([
+    ["name", "web"],
+    ["version", "1.0.0"],
+    ["uploadfile", { name: "check.sh", content: "#!/bin/sh\n" }],
+  ]);
   await monitoring.http.call(admin, { method: "POST", url: "/monitoring/depot", ...upload });
-  await call("POST", "/monitoring/policy", { ...command, name: "web-check", ctype: 0, depotname: "web", depotversion: "1.0.0", hosts: ["h4"] });
+  await call("POST", "/monitoring/policy", {
+    ...command,
+    name: "web-check",
+    ctype: 0,
+    depotname: "web",
+    depotversion: "1.0.0",
+    hosts: ["h4"],
+  });
   const [policy] = (await monitoring.policies.desired("matrix", "h4")).policies;
-  expect(policy?.depot).toMatchObject({ name: "web", version: "1.0.0", files: [{ path: "check.sh", executable: true }] });
-  expect(await call("DELETE", "/monitoring/depot/web")).toMatchObject({ status: "error", code: "conflict", message: expect.stringContaining("web-check") as string });
+  expect(policy?.depot).toMatchObject({
+    name: "web",
+    version: "1.0.0",
+    files: [{ path: "check.sh", executable: true }],
+  });
+  expect(await call("DELETE", "/monitoring/depot/web")).toMatchObject({
+    status: "error",
+    code: "conflict",
+    message: expect.stringContaining("web-check") as string,
+  });
   await call("DELETE", "/monitoring/policy/web-check");
   expect(await call("DELETE", "/monitoring/depot/web")).toMatchObject({ status: "ok" });
 });

@@ -31,8 +31,16 @@ beforeEach(async () => {
   policies = new PolicyService({
     stores,
     runtime: testRuntime(),
-    rules: { load: (_principal, key) => (key.includes("missing") ? Promise.reject(new AppError("not_found", `no rule ${key}`)) : Promise.resolve({} as Rule)) },
-    hosts: { exists: (_principal, host) => Promise.resolve(/^h\d+$/.test(host)), refresh: (tenant, hosts) => void refreshed.push({ tenant, hosts }) },
+    rules: {
+      load: (_principal, key) =>
+        key.includes("missing")
+          ? Promise.reject(new AppError("not_found", `no rule ${key}`))
+          : Promise.resolve({} as Rule),
+    },
+    hosts: {
+      exists: (_principal, host) => Promise.resolve(/^h\d+$/.test(host)),
+      refresh: (tenant, hosts) => void refreshed.push({ tenant, hosts }),
+    },
     depots: {
       deployable(_tenant, name, version = "1.0.0") {
         if (name !== "web") return Promise.reject(new AppError("not_found", `There is no depot ${name}.`));
@@ -47,16 +55,38 @@ beforeEach(async () => {
 afterEach(() => engine?.close());
 
 const command = (more: Partial<PolicySpec> = {}): PolicySpec =>
-  ({ kind: "command", name: "uptime", rule: "/matrix/rules/uptime", command: "uptime", ctype: 1, interval: 5, unit: "second", ...more }) as PolicySpec;
+  ({
+    kind: "command",
+    name: "uptime",
+    rule: "/matrix/rules/uptime",
+    command: "uptime",
+    ctype: 1,
+    interval: 5,
+    unit: "second",
+    ...more,
+  }) as PolicySpec;
 const log = (more: Partial<PolicySpec> = {}): PolicySpec =>
-  ({ kind: "log", name: "access", rule: "/matrix/rules/access", dir: "/var/log", match: "^(?<vhost>\\w+)\\.log(\\.(?<day>\\w+))?$", ...more }) as PolicySpec;
+  ({
+    kind: "log",
+    name: "access",
+    rule: "/matrix/rules/access",
+    dir: "/var/log",
+    match: "^(?<vhost>\\w+)\\.log(\\.(?<day>\\w+))?$",
+    ...more,
+  }) as PolicySpec;
 const onHosts = (spec: PolicySpec, ...hosts: string[]) => policies.save(admin, { spec, hosts });
-const names = async (host: string, tenant = "matrix") => (await policies.desired(tenant, host)).policies.map((policy) => policy.name);
+const names = async (host: string, tenant = "matrix") =>
+  (await policies.desired(tenant, host)).policies.map((policy) => policy.name);
 const revision = async (host: string) => (await policies.desired("matrix", host)).revision;
 
 describe("saving", () => {
   test("with hosts it is deployed at once: the hosts are told and get the whole spec", async () => {
-    expect(await onHosts(command(), "h1", "h2", "h1")).toMatchObject({ id: "policy:uptime", class: "/matrix/system/policy", status: "deployed", hosts: ["h1", "h2"] });
+    expect(await onHosts(command(), "h1", "h2", "h1")).toMatchObject({
+      id: "policy:uptime",
+      class: "/matrix/system/policy",
+      status: "deployed",
+      hosts: ["h1", "h2"],
+    });
     expect(refreshed).toEqual([{ tenant: "matrix", hosts: ["h1", "h2"] }]);
     const [policy] = (await policies.desired("matrix", "h1")).policies;
     expect(JSON.parse(policy?.spec ?? "")).toEqual(command());
@@ -86,7 +116,11 @@ describe("saving", () => {
   });
 
   test.each<[string, PolicySpec, string]>([
-    ["a rule that is not there", command({ rule: "/matrix/rules/missing" }), "rule /matrix/rules/missing cannot be used"],
+    [
+      "a rule that is not there",
+      command({ rule: "/matrix/rules/missing" }),
+      "rule /matrix/rules/missing cannot be used",
+    ],
     ["a depot that is not there", command({ ctype: 0, depotname: "none", depotversion: "1.0.0" }), "no depot none"],
     ["ctype 0 without depot", command({ ctype: 0 }), "depotname is missing"],
     ["ctype 0 without version", command({ ctype: 0, depotname: "web" }), "depotversion is missing"],
@@ -137,16 +171,25 @@ describe("what a host is to do", () => {
 
   test("a policy of type 0 brings its depot, with the policy's own command when it has one", async () => {
     await onHosts(command({ ctype: 0, depotname: "web", depotversion: "1.0.0" }), "h1");
-    await onHosts(command({ name: "b", ctype: 0, depotname: "web", depotversion: "1.0.0", depotcommand: "make" }), "h1");
+    await onHosts(
+      command({ name: "b", ctype: 0, depotname: "web", depotversion: "1.0.0", depotcommand: "make" }),
+      "h1",
+    );
     const { policies: desired } = await policies.desired("matrix", "h1");
-    expect(desired.map((policy) => [policy.name, policy.depot?.command])).toEqual([["b", "make"], ["uptime", "own"]]);
+    expect(desired.map((policy) => [policy.name, policy.depot?.command])).toEqual([
+      ["b", "make"],
+      ["uptime", "own"],
+    ]);
   });
 
   test("many changes at once leave every host with what the last word says", async () => {
     await onHosts(command(), "h1", "h2", "h3");
     await Promise.allSettled([
-      policies.undeploy(admin, "uptime"), policies.deploy(admin, "uptime", ["h4"]), policies.deploy(admin, "uptime"),
-      onHosts(log(), "h1", "h4"), policies.undeploy(admin, "uptime"),
+      policies.undeploy(admin, "uptime"),
+      policies.deploy(admin, "uptime", ["h4"]),
+      policies.deploy(admin, "uptime"),
+      onHosts(log(), "h1", "h4"),
+      policies.undeploy(admin, "uptime"),
     ]);
     const { status, hosts } = await policies.get(admin, "uptime");
     for (const host of hosts) expect((await names(host)).includes("uptime")).toBe(status === "deployed");
@@ -216,11 +259,17 @@ test("a viewer reads and changes nothing; who may not run may write but not depl
 test("policies are rows of /system/policy that MQL may only delete", async () => {
   const classes: SystemClass[] = [];
   registerPolicyClasses({ registerSystemClass: (definition) => classes.push(definition) }, policies);
-  expect(classes.map((definition) => definition.path)).toEqual(["/system/policy", "/system/policyrun", "/system/policygap"]);
+  expect(classes.map((definition) => definition.path)).toEqual([
+    "/system/policy",
+    "/system/policyrun",
+    "/system/policygap",
+  ]);
   await onHosts(log({ priority: ["day"], translation: { day: { mon: 1 } } }), "h1");
   const [policy] = classes;
   for await (const rows of policy?.provide?.(admin) ?? []) {
-    expect(rows).toMatchObject([{ id: "policy:access", priority: ["day"], translation: { day: '{"mon":1}' }, hosts: ["h1"] }]);
+    expect(rows).toMatchObject([
+      { id: "policy:access", priority: ["day"], translation: { day: '{"mon":1}' }, hosts: ["h1"] },
+    ]);
     const known = new Set([...(policy?.columns.map((column) => column.name) ?? []), "id", "class"]);
     expect(Object.keys(rows[0] ?? {}).filter((name) => !known.has(name))).toEqual([]);
   }

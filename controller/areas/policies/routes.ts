@@ -1,6 +1,11 @@
 import { Type } from "typebox";
 import {
-  CommandPolicyInput, LogPolicyInput, PolicyDeploy, PolicyList, PolicyRecord, PolicySelect,
+  CommandPolicyInput,
+  LogPolicyInput,
+  PolicyDeploy,
+  PolicyList,
+  PolicyRecord,
+  PolicySelect,
 } from "../../../common/api/policies.ts";
 import { endpoint, type Endpoint } from "../../http/endpoint.ts";
 import type { PolicyService } from "./service.ts";
@@ -13,18 +18,32 @@ export function policyRoutes(policies: PolicyService): readonly Endpoint[] {
 function savingRoutes(policies: PolicyService): readonly Endpoint[] {
   return [
     endpoint({
-      method: "POST", path: "/monitoring/policy", permission: "policies:write", summary: "Creates or replaces a command policy",
-      body: "json", input: CommandPolicyInput, output: PolicyRecord,
+      method: "POST",
+      path: "/monitoring/policy",
+      permission: "policies:write",
+      summary: "Creates or replaces a command policy",
+      body: "json",
+      input: CommandPolicyInput,
+      output: PolicyRecord,
       handler: async ({ principal, input }) => ({ message: await policies.save(principal, commandInput(input)) }),
     }),
     endpoint({
-      method: "POST", path: "/monitoring/policy/log", permission: "policies:write", summary: "Creates or replaces a log policy",
-      body: "json", input: LogPolicyInput, output: PolicyRecord,
+      method: "POST",
+      path: "/monitoring/policy/log",
+      permission: "policies:write",
+      summary: "Creates or replaces a log policy",
+      body: "json",
+      input: LogPolicyInput,
+      output: PolicyRecord,
       handler: async ({ principal, input }) => ({ message: await policies.save(principal, logInput(input)) }),
     }),
     endpoint({
-      method: "DELETE", path: "/monitoring/policy/:name", permission: "policies:write", summary: "Stops a policy everywhere and deletes it",
-      input: PolicySelect, output: Type.String(),
+      method: "DELETE",
+      path: "/monitoring/policy/:name",
+      permission: "policies:write",
+      summary: "Stops a policy everywhere and deletes it",
+      input: PolicySelect,
+      output: Type.String(),
       handler: async ({ principal, input }) => {
         await policies.remove(principal, input.name);
         return { message: "" };
@@ -36,13 +55,21 @@ function savingRoutes(policies: PolicyService): readonly Endpoint[] {
 function readingRoutes(policies: PolicyService): readonly Endpoint[] {
   return [
     endpoint({
-      method: "GET", path: "/monitoring/policy", permission: "policies:read", summary: "Lists the policies",
-      input: PolicyList, output: Type.Array(PolicyRecord),
+      method: "GET",
+      path: "/monitoring/policy",
+      permission: "policies:read",
+      summary: "Lists the policies",
+      input: PolicyList,
+      output: Type.Array(PolicyRecord),
       handler: async ({ principal }) => ({ message: [...(await policies.list(principal))] }),
     }),
     endpoint({
-      method: "GET", path: "/monitoring/policy/:name", permission: "policies:read", summary: "One policy",
-      input: PolicySelect, output: PolicyRecord,
+      method: "GET",
+      path: "/monitoring/policy/:name",
+      permission: "policies:read",
+      summary: "One policy",
+      input: PolicySelect,
+      output: PolicyRecord,
       handler: async ({ principal, input }) => ({ message: await policies.get(principal, input.name) }),
     }),
   ];
@@ -51,13 +78,21 @@ function readingRoutes(policies: PolicyService): readonly Endpoint[] {
 function placingRoutes(policies: PolicyService): readonly Endpoint[] {
   return [
     endpoint({
-      method: "POST", path: "/monitoring/policy/deploy/:name", permission: "policies:run", summary: "Deploys a policy to its hosts",
-      input: PolicyDeploy, output: PolicyRecord,
+      method: "POST",
+      path: "/monitoring/policy/deploy/:name",
+      permission: "policies:run",
+      summary: "Deploys a policy to its hosts",
+      input: PolicyDeploy,
+      output: PolicyRecord,
       handler: async ({ principal, input }) => ({ message: await policies.deploy(principal, input.name, input.hosts) }),
     }),
     endpoint({
-      method: "POST", path: "/monitoring/policy/undeploy/:name", permission: "policies:run", summary: "Stops a policy on all its hosts",
-      input: PolicySelect, output: PolicyRecord,
+      method: "POST",
+      path: "/monitoring/policy/undeploy/:name",
+      permission: "policies:run",
+      summary: "Stops a policy on all its hosts",
+      input: PolicySelect,
+      output: PolicyRecord,
       handler: async ({ principal, input }) => ({ message: await policies.undeploy(principal, input.name) }),
     }),
   ];

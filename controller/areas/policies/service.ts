@@ -1,7 +1,12 @@
 import type { PolicyRecord, PolicySpec } from "../../../common/api/policies.ts";
 import { mapLimited } from "../../../common/concurrency.ts";
 import { AppError, errorText, isAppError } from "../../../common/errors.ts";
-import { POLICIES_PER_HOST_MAX, POLICY_HOSTS_MAX, POLICY_PARALLEL_HOSTS, POLICY_RACES_MAX } from "../../../common/limits.ts";
+import {
+  POLICIES_PER_HOST_MAX,
+  POLICY_HOSTS_MAX,
+  POLICY_PARALLEL_HOSTS,
+  POLICY_RACES_MAX,
+} from "../../../common/limits.ts";
 import { fileName } from "../../../common/paths.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
@@ -59,10 +64,15 @@ export class PolicyService implements DesiredStateSource {
     const hosts = input.hosts && (await this.#knownHosts(principal, input.hosts));
     const seen = await this.#store.get(principal.tenant, name);
     const former = seen.targets.value ?? NO_TARGETS;
-    const targets = toSettle(former, { ...former, ...(input.tags && { tags: input.tags }), ...(hosts && { hosts, deployed: hosts.length > 0 }) });
+    const targets = toSettle(former, {
+      ...former,
+      ...(input.tags && { tags: input.tags }),
+      ...(hosts && { hosts, deployed: hosts.length > 0 }),
+    });
     if (targets.deployed) requirePermission(principal, "policies:run");
     const definition = this.#definition(principal, seen.definition.value, input.spec);
-    if (!(await this.#store.write(principal.tenant, name, { seen, targets, ...definition }))) throw changedMeanwhile(name);
+    if (!(await this.#store.write(principal.tenant, name, { seen, targets, ...definition })))
+      throw changedMeanwhile(name);
     await this.#settle(principal.tenant, name);
     return this.get(principal, name);
   }
@@ -71,7 +81,9 @@ export class PolicyService implements DesiredStateSource {
     requirePermission(principal, "policies:read");
     const targets = await this.#store.allTargets(principal.tenant);
     const definitions = await this.#store.definitions(principal.tenant);
-    return definitions.flatMap(({ value }) => (value ? [record(principal, value, targets.get(value.spec.name)?.value ?? NO_TARGETS)] : []));
+    return definitions.flatMap(({ value }) =>
+      value ? [record(principal, value, targets.get(value.spec.name)?.value ?? NO_TARGETS)] : [],
+    );
   }
 
   async get(principal: Principal, name: string): Promise<PolicyRecord> {
@@ -118,10 +130,17 @@ export class PolicyService implements DesiredStateSource {
    * The revision rises with every change for that host: it is the greatest of the host's list and of the policies in it, and whoever
    * takes a policy off a list writes that list.
    */
-  async desired(tenant: string, host: string): Promise<{ readonly revision: number; readonly policies: readonly DesiredPolicy[] }> {
+  async desired(
+    tenant: string,
+    host: string,
+  ): Promise<{ readonly revision: number; readonly policies: readonly DesiredPolicy[] }> {
     const assigned = await this.#store.assignment(tenant, host);
-    const definitions = await mapLimited(assigned.value ?? [], POLICY_PARALLEL_HOSTS, (name) => this.#store.definition(tenant, name));
-    const policies = await mapLimited(definitions, POLICY_PARALLEL_HOSTS, (definition) => this.#desiredPolicy(tenant, definition));
+    const definitions = await mapLimited(assigned.value ?? [], POLICY_PARALLEL_HOSTS, (name) =>
+      this.#store.definition(tenant, name),
+    );
+    const policies = await mapLimited(definitions, POLICY_PARALLEL_HOSTS, (definition) =>
+      this.#desiredPolicy(tenant, definition),
+    );
     const revision = Math.max(assigned.revision, ...definitions.map((definition) => definition.revision));
     return { revision, policies: policies.flatMap((policy) => policy ?? []) };
   }
@@ -129,15 +148,20 @@ export class PolicyService implements DesiredStateSource {
   /** Makes every host's list follow the targets again. Idempotent. */
   async repair(tenant: string): Promise<void> {
     await this.maintain(tenant);
-    for (const [name, { value }] of await this.#store.allTargets(tenant)) await this.#follow(tenant, name, value?.hosts ?? []);
+    for (const [name, { value }] of await this.#store.allTargets(tenant))
+      await this.#follow(tenant, name, value?.hosts ?? []);
   }
 
   /** Ends changes that a controller began and could not end, because it died or its store was away. Idempotent. */
   async maintain(tenant: string): Promise<void> {
-    for (const [name, { value }] of await this.#store.allTargets(tenant)) if (value?.unsettled) await this.#settle(tenant, name);
+    for (const [name, { value }] of await this.#store.allTargets(tenant))
+      if (value?.unsettled) await this.#settle(tenant, name);
   }
 
-  async #desiredPolicy(tenant: string, { revision, value }: Versioned<StoredDefinition>): Promise<DesiredPolicy | undefined> {
+  async #desiredPolicy(
+    tenant: string,
+    { revision, value }: Versioned<StoredDefinition>,
+  ): Promise<DesiredPolicy | undefined> {
     if (value === undefined) return undefined;
     const depot = await this.#depotOf(tenant, value.spec);
     return { name: value.spec.name, revision, spec: JSON.stringify(value.spec), conf: "", ...(depot ? { depot } : {}) };
@@ -162,9 +186,12 @@ export class PolicyService implements DesiredStateSource {
       await this.#rules.load(principal, spec.rule);
     } catch (error) {
       if (!isAppError(error)) throw error;
-      throw new AppError(error.code, `The policy's rule ${spec.rule} cannot be used: ${errorText(error)}`, { cause: error });
+      throw new AppError(error.code, `The policy's rule ${spec.rule} cannot be used: ${errorText(error)}`, {
+        cause: error,
+      });
     }
-    if (spec.kind === "command" && spec.ctype === 0) await this.#depots.deployable(principal.tenant, spec.depotname ?? "", spec.depotversion);
+    if (spec.kind === "command" && spec.ctype === 0)
+      await this.#depots.deployable(principal.tenant, spec.depotname ?? "", spec.depotversion);
   }
 
   async #knownHosts(principal: Principal, hosts: readonly string[]): Promise<readonly string[]> {
@@ -173,7 +200,10 @@ export class PolicyService implements DesiredStateSource {
     const known = await mapLimited(names, POLICY_PARALLEL_HOSTS, (host) => this.#hosts.exists(principal, host));
     const unknown = names.filter((_, at) => !known[at]);
     if (unknown.length === 0) return names;
-    throw new AppError("not_found", `There is no host ${unknown.slice(0, 10).join(", ")}${unknown.length > 10 ? ", …" : ""}.`);
+    throw new AppError(
+      "not_found",
+      `There is no host ${unknown.slice(0, 10).join(", ")}${unknown.length > 10 ? ", …" : ""}.`,
+    );
   }
 
   async #find(tenant: string, name: string): Promise<Found> {
@@ -205,10 +235,16 @@ export class PolicyService implements DesiredStateSource {
     throw changedMeanwhile(name);
   }
 
-  #definition(principal: Principal, old: StoredDefinition | undefined, spec: PolicySpec): { definition?: StoredDefinition } {
+  #definition(
+    principal: Principal,
+    old: StoredDefinition | undefined,
+    spec: PolicySpec,
+  ): { definition?: StoredDefinition } {
     if (old !== undefined && JSON.stringify(old.spec) === JSON.stringify(spec)) return {};
     const changedMs = this.#runtime.clock.nowMs();
-    return { definition: { spec, changedMs, createdMs: old?.createdMs ?? changedMs, creator: old?.creator ?? principal.user } };
+    return {
+      definition: { spec, changedMs, createdMs: old?.createdMs ?? changedMs, creator: old?.creator ?? principal.user },
+    };
   }
 
   /** Makes the lists of these hosts what the policy's targets say, and tells the hosts. Safe to repeat. */
@@ -220,13 +256,25 @@ export class PolicyService implements DesiredStateSource {
 
   async #followOne(tenant: string, name: string, host: string): Promise<void> {
     for (let race = 0; race < POLICY_RACES_MAX; race++) {
-      const [targets, assigned] = await Promise.all([this.#store.targets(tenant, name), this.#store.assignment(tenant, host)]);
+      const [targets, assigned] = await Promise.all([
+        this.#store.targets(tenant, name),
+        this.#store.assignment(tenant, host),
+      ]);
       const wanted = targets.value?.deployed === true && targets.value.hosts.includes(host);
       const policies = assigned.value ?? [];
       if (policies.includes(name) === wanted) return;
       const next = wanted ? [...policies, name].sort() : policies.filter((other) => other !== name);
-      if (next.length > POLICIES_PER_HOST_MAX) throw new AppError("too_large", `The host ${host} has ${POLICIES_PER_HOST_MAX} policies already.`);
-      if (await this.#store.assign(tenant, host, { seen: assigned, policies: next, name, targetsRevision: targets.revision })) return;
+      if (next.length > POLICIES_PER_HOST_MAX)
+        throw new AppError("too_large", `The host ${host} has ${POLICIES_PER_HOST_MAX} policies already.`);
+      if (
+        await this.#store.assign(tenant, host, {
+          seen: assigned,
+          policies: next,
+          name,
+          targetsRevision: targets.revision,
+        })
+      )
+        return;
     }
     throw changedMeanwhile(name);
   }
@@ -239,7 +287,10 @@ export class PolicyService implements DesiredStateSource {
   async #refuseWhenUsed(change: DepotChange): Promise<void> {
     const names = (await this.#using(change)).map(({ spec }) => spec.name);
     if (names.length === 0) return;
-    throw new AppError("conflict", `The depot ${change.name} ${change.version} is used by the policies ${names.slice(0, 10).join(", ")}.`);
+    throw new AppError(
+      "conflict",
+      `The depot ${change.name} ${change.version} is used by the policies ${names.slice(0, 10).join(", ")}.`,
+    );
   }
 
   /** A rewritten definition has a new revision, so that agents fetch the new content. */

@@ -79,7 +79,8 @@ export class PolicyStore {
 
   /** Both together or none; an absent member stays. False when somebody changed the policy after `seen`. */
   async write(
-    tenant: string, name: string,
+    tenant: string,
+    name: string,
     change: { readonly seen: StoredPolicy; readonly definition?: StoredDefinition; readonly targets?: StoredTargets },
   ): Promise<boolean> {
     const then: KvOperation[] = [];
@@ -98,13 +99,22 @@ export class PolicyStore {
 
   /** An assignment is never deleted, only emptied, so that its revision never falls. False when the targets or it changed meanwhile. */
   async assign(
-    tenant: string, host: string,
-    change: { readonly seen: Versioned<unknown>; readonly policies: readonly string[]; readonly name: string; readonly targetsRevision: number },
+    tenant: string,
+    host: string,
+    change: {
+      readonly seen: Versioned<unknown>;
+      readonly policies: readonly string[];
+      readonly name: string;
+      readonly targetsRevision: number;
+    },
   ): Promise<boolean> {
     const stored: StoredAssignment = { policies: change.policies };
     return this.#txn(
       tenant,
-      [{ key: HOSTS + host, revision: change.seen.revision }, { key: TARGETS + change.name, revision: change.targetsRevision }],
+      [
+        { key: HOSTS + host, revision: change.seen.revision },
+        { key: TARGETS + change.name, revision: change.targetsRevision },
+      ],
       [{ kind: "put", key: HOSTS + host, value: encodeJson(stored) }],
     );
   }
@@ -117,13 +127,16 @@ export class PolicyStore {
   async #read<T>(tenant: string, key: string): Promise<Versioned<T>> {
     const { kv } = await this.#stores.tenant(tenant);
     const entry = await kv.get(key);
-    return entry ? { revision: entry.revision, value: decodeStored<T>(entry.value) } : { revision: 0, value: undefined };
+    return entry
+      ? { revision: entry.revision, value: decodeStored<T>(entry.value) }
+      : { revision: 0, value: undefined };
   }
 
   async #all<T>(tenant: string, prefix: string): Promise<Map<string, Versioned<T>>> {
     const { kv } = await this.#stores.tenant(tenant);
     const found = new Map<string, Versioned<T>>();
-    for await (const { key, revision, value } of entriesUnder(kv, prefix)) found.set(key.slice(prefix.length), { revision, value: decodeStored<T>(value) });
+    for await (const { key, revision, value } of entriesUnder(kv, prefix))
+      found.set(key.slice(prefix.length), { revision, value: decodeStored<T>(value) });
     return found;
   }
 }

@@ -18,21 +18,31 @@ export function checkSpec(spec: PolicySpec): void {
 
 function checkCommand(spec: CommandPolicySpec): void {
   if (spec.ctype !== 0) return;
-  if (!spec.depotname) throw new AppError("invalid", "A command policy with ctype 0 runs in a depot's folder: depotname is missing.");
-  if (!spec.depotversion) throw new AppError("invalid", "A command policy with ctype 0 runs in a depot's folder: depotversion is missing.");
+  if (!spec.depotname)
+    throw new AppError("invalid", "A command policy with ctype 0 runs in a depot's folder: depotname is missing.");
+  if (!spec.depotversion)
+    throw new AppError("invalid", "A command policy with ctype 0 runs in a depot's folder: depotversion is missing.");
 }
 
 /** Of POSIX, a drive, or a share. */
 const ABSOLUTE_FOLDER = /^(\/|[A-Za-z]:[\\/]|\\\\)/;
 
 function checkLog(spec: LogPolicySpec): void {
-  if (!ABSOLUTE_FOLDER.test(spec.dir)) throw new AppError("invalid", `The policy's dir must be an absolute path, not ${JSON.stringify(spec.dir)}.`);
+  if (!ABSOLUTE_FOLDER.test(spec.dir))
+    throw new AppError("invalid", `The policy's dir must be an absolute path, not ${JSON.stringify(spec.dir)}.`);
   const match = checked("match", spec.match);
   checked("matchregexp", spec.matchregexp);
-  const used = [...(spec.priority ?? []), ...Object.keys(spec.translation ?? {}), ...(spec.differentiator ? [spec.differentiator] : [])];
+  const used = [
+    ...(spec.priority ?? []),
+    ...Object.keys(spec.translation ?? {}),
+    ...(spec.differentiator ? [spec.differentiator] : []),
+  ];
   const unknown = used.find((group) => !match?.groupNames.includes(group));
   if (unknown === undefined) return;
-  throw new AppError("invalid", `The policy orders files by the group ${JSON.stringify(unknown)}, which match does not capture.`);
+  throw new AppError(
+    "invalid",
+    `The policy orders files by the group ${JSON.stringify(unknown)}, which match does not capture.`,
+  );
 }
 
 function checked(member: string, source: string | undefined): Pattern | undefined {

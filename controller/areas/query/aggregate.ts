@@ -69,7 +69,9 @@ export class Grouping<R> {
 
   #open(name: string, keys: readonly Value[]): Group<R> {
     if (this.#groups.size >= QUERY_GROUPS_MAX) {
-      throw new AppError("too_large", `[Exec] GROUP BY makes more than ${QUERY_GROUPS_MAX} groups.`, { details: { limit: "QUERY_GROUPS_MAX" } });
+      throw new AppError("too_large", `[Exec] GROUP BY makes more than ${QUERY_GROUPS_MAX} groups.`, {
+        details: { limit: "QUERY_GROUPS_MAX" },
+      });
     }
     const group = { keys, accumulators: this.#specs.map((spec) => accumulatorOf(spec)) };
     this.#groups.set(name, group);
@@ -120,7 +122,8 @@ function distinct<R>(spec: AggregateSpec<R>): Accumulator<R> {
       if (!isSet(value)) return;
       const name = canonical(value);
       if (seen.has(name)) return;
-      if (seen.size >= QUERY_GROUPS_MAX) throw new AppError("too_large", `[Exec] DISTINCT sees more than ${QUERY_GROUPS_MAX} values.`);
+      if (seen.size >= QUERY_GROUPS_MAX)
+        throw new AppError("too_large", `[Exec] DISTINCT sees more than ${QUERY_GROUPS_MAX} values.`);
       seen.add(name);
       inner.add(row);
     },

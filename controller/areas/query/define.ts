@@ -1,15 +1,42 @@
 import { AppError } from "../../../common/errors.ts";
 import type { AlterClass, ClassOption, ColumnDefinition, CreateClass, MapNode } from "../../../common/mql/index.ts";
 import type { Value } from "../../../common/value.ts";
-import type { ClassChange, ClassKind, ClassOptions, ClassSpec, ColumnSpec, ColumnType, KeyMode } from "../objects/index.ts";
+import type {
+  ClassChange,
+  ClassKind,
+  ClassOptions,
+  ClassSpec,
+  ColumnSpec,
+  ColumnType,
+  KeyMode,
+} from "../objects/index.ts";
 import { DURATION_UNITS, durationSeconds } from "./duration.ts";
 import { type Arguments, isList, isMap, literal } from "./literal.ts";
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 const COLUMN_TYPES: ReadonlySet<string> = new Set<ColumnType>([
-  "varchar", "text", "int", "bigint", "smallint", "long", "varint", "float", "double", "boolean", "timestamp", "date", "blob", "uuid",
-  "inet", "list", "map", "set", "enum", "bucket", "bitlog",
+  "varchar",
+  "text",
+  "int",
+  "bigint",
+  "smallint",
+  "long",
+  "varint",
+  "float",
+  "double",
+  "boolean",
+  "timestamp",
+  "date",
+  "blob",
+  "uuid",
+  "inet",
+  "list",
+  "map",
+  "set",
+  "enum",
+  "bucket",
+  "bitlog",
 ]);
 const ELEMENT_COUNTS: Readonly<Partial<Record<ColumnType, number>>> = { list: 1, set: 1, map: 2 };
 const TEXT_OPTIONS = ["alias", "nickname", "remedy"] as const;
@@ -51,7 +78,10 @@ function columnSpec(column: ColumnDefinition, values: Arguments): ColumnSpec {
   const type = columnType(column.type, column.name);
   const elements = column.elements.map((element) => columnType(element, column.name));
   if (elements.length > 0 && elements.length !== ELEMENT_COUNTS[type]) {
-    throw new AppError("invalid", `[Valid] ${column.name}: ${type} takes ${ELEMENT_COUNTS[type] ?? "no"} element types.`);
+    throw new AppError(
+      "invalid",
+      `[Valid] ${column.name}: ${type} takes ${ELEMENT_COUNTS[type] ?? "no"} element types.`,
+    );
   }
   return {
     name: column.name,
@@ -112,10 +142,14 @@ function classOptions(list: readonly ClassOption[], values: Arguments): Options 
 
 /** Without a unit in seconds; -1 is for ever. */
 function ttlSeconds(option: ClassOption, value: Value): number | undefined {
-  const [amount, unit] = option.unit === undefined && typeof value === "string" ? value.trim().split(/\s+/) : [value, option.unit];
+  const [amount, unit] =
+    option.unit === undefined && typeof value === "string" ? value.trim().split(/\s+/) : [value, option.unit];
   const seconds = durationSeconds(amount, unit);
   if (seconds === undefined || Number(amount) < -1) {
-    throw new AppError("invalid", `[Valid] ttl = ${String(amount)}${unit ? ` ${unit}` : ""}: a whole number and a unit (${DURATION_UNITS.join(", ")}).`);
+    throw new AppError(
+      "invalid",
+      `[Valid] ttl = ${String(amount)}${unit ? ` ${unit}` : ""}: a whole number and a unit (${DURATION_UNITS.join(", ")}).`,
+    );
   }
   return seconds <= 0 ? undefined : seconds;
 }

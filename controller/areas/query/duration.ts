@@ -1,5 +1,11 @@
 const SECONDS: Readonly<Record<string, number>> = {
-  second: 1, minute: 60, hour: 3_600, day: 86_400, week: 604_800, month: 2_592_000, year: 31_536_000,
+  second: 1,
+  minute: 60,
+  hour: 3_600,
+  day: 86_400,
+  week: 604_800,
+  month: 2_592_000,
+  year: 31_536_000,
 };
 
 export const DURATION_UNITS: readonly string[] = Object.keys(SECONDS);

@@ -19,7 +19,13 @@ export function withEdits(row: Pick<ObjectRow, "class" | "values">, edits: reado
 /** Sets and maps are not set any more when their last element was taken. */
 function isEmptied(column: Column, value: Value | undefined, edit: Edit): boolean {
   const holdsElements = column.type === "set" || column.type === "map";
-  return edit.operation === "take" && holdsElements && typeof value === "object" && value !== null && Object.keys(value).length === 0;
+  return (
+    edit.operation === "take" &&
+    holdsElements &&
+    typeof value === "object" &&
+    value !== null &&
+    Object.keys(value).length === 0
+  );
 }
 
 function edited(column: Column, current: Value | undefined, edit: Edit): Value | undefined {

@@ -23,7 +23,9 @@ type Built = ReadonlyMap<Comparable, readonly ObjectRow[]>;
 export function joined(plan: JoinPlan, context: JoinContext): AsyncIterable<readonly Joined[]> {
   const filters = plan.tables.map((table) => filterOf(table));
   const { where, values, fields } = plan;
-  const passes = where ? compilePredicate(where, { values, resolve: (operand) => sourceInWhere(operand, fields, values) }) : () => true;
+  const passes = where
+    ? compilePredicate(where, { values, resolve: (operand) => sourceInWhere(operand, fields, values) })
+    : () => true;
   return stream({ plan, filters, passes, context });
 }
 
@@ -41,7 +43,8 @@ async function* stream(work: Work): AsyncIterable<readonly Joined[]> {
     const built = await buildAll(work, head);
     const keys = work.plan.links.map((link) => keyOf(work.plan.fields.source(link.earlier), link));
     yield* matched(head.rows, { built, keys }, work);
-    for (let next = await first.next(); !next.done; next = await first.next()) yield* matched(next.value, { built, keys }, work);
+    for (let next = await first.next(); !next.done; next = await first.next())
+      yield* matched(next.value, { built, keys }, work);
   } finally {
     await first.return?.();
   }
@@ -58,7 +61,11 @@ async function buildAll(work: Work, head: Head): Promise<readonly Built[]> {
   return built;
 }
 
-async function* matched(firsts: readonly ObjectRow[], steps: Steps, { passes, context: { slices } }: Work): AsyncIterable<readonly Joined[]> {
+async function* matched(
+  firsts: readonly ObjectRow[],
+  steps: Steps,
+  { passes, context: { slices } }: Work,
+): AsyncIterable<readonly Joined[]> {
   let page: Joined[] = [];
   for (const row of allCombined(firsts, steps)) {
     if (passes(row) === true) page.push(row);
@@ -70,7 +77,11 @@ async function* matched(firsts: readonly ObjectRow[], steps: Steps, { passes, co
   if (page.length > 0) yield page;
 }
 
-function tableRows({ plan, filters, context }: Work, table: number, reads?: readonly ReadRequest[]): AsyncIterable<readonly ObjectRow[]> {
+function tableRows(
+  { plan, filters, context }: Work,
+  table: number,
+  reads?: readonly ReadRequest[],
+): AsyncIterable<readonly ObjectRow[]> {
   const [own, filter] = [plan.tables[table], filters[table]];
   if (!own || !filter) throw new RangeError("every class of a join has a plan");
   return matching({ reads: reads ?? own.reads, filter, slices: context.slices }, context);
@@ -104,7 +115,11 @@ interface Bounds {
   readonly left: number;
 }
 
-async function build(work: Work, link: Link, { known, left }: Bounds): Promise<{ readonly built: Built; readonly rows: number }> {
+async function build(
+  work: Work,
+  link: Link,
+  { known, left }: Bounds,
+): Promise<{ readonly built: Built; readonly rows: number }> {
   const { slices } = work.context;
   const source = scopeOf(work, link.own.table).source(link.own);
   const built = new Map<Comparable, ObjectRow[]>();
@@ -181,7 +196,11 @@ function* combined(row: Joined, steps: Steps): Iterable<Joined> {
 }
 
 function tooManyRows(): AppError {
-  return new AppError("too_large", `[Exec] JOIN holds more than ${QUERY_JOIN_MAX_ROWS} objects: narrow the joined classes by WHERE, or name the largest class after FROM.`, {
-    details: { limit: "QUERY_JOIN_MAX_ROWS" },
-  });
+  return new AppError(
+    "too_large",
+    `[Exec] JOIN holds more than ${QUERY_JOIN_MAX_ROWS} objects: narrow the joined classes by WHERE, or name the largest class after FROM.`,
+    {
+      details: { limit: "QUERY_JOIN_MAX_ROWS" },
+    },
+  );
 }

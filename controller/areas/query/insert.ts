@@ -3,7 +3,14 @@ import { formatObjectId, parseObjectId } from "../../../common/ids.ts";
 import { OBJECT_PAGE_MAX } from "../../../common/limits.ts";
 import type { Insert, InsertJson, ValueNode } from "../../../common/mql/index.ts";
 import type { Row, Value } from "../../../common/value.ts";
-import { canonicalText, type ClassCatalog, type ClassView, idFromColumns, type ObjectRow, type Objects } from "../objects/index.ts";
+import {
+  canonicalText,
+  type ClassCatalog,
+  type ClassView,
+  idFromColumns,
+  type ObjectRow,
+  type Objects,
+} from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import { TIME, toComparable } from "./kind.ts";
 import { type Arguments, isList, isMap, literal } from "./literal.ts";
@@ -27,7 +34,11 @@ export interface InsertTarget {
 }
 
 export function bindInsert(statement: Insert, target: InsertTarget): readonly InsertWork[] {
-  if (statement.class.subtree) throw new AppError("invalid", `[Valid] INSERT names one class: ${statement.class.path} without the slash at its end.`);
+  if (statement.class.subtree)
+    throw new AppError(
+      "invalid",
+      `[Valid] INSERT names one class: ${statement.class.path} without the slash at its end.`,
+    );
   const { scope, view } = writableClass(statement.class.path, target);
   if (statement.at && view.system) throw guarded("inserted as of another time", view);
   const names = statement.columns.map((name) => insertedName(name, view, { scope, catalog: target.catalog }));
@@ -56,7 +67,10 @@ export async function runInsert(works: readonly InsertWork[], context: WriteCont
   return ids;
 }
 
-function writableClass(path: string, { principal, catalog }: InsertTarget): { readonly scope: Scope; readonly view: ClassView } {
+function writableClass(
+  path: string,
+  { principal, catalog }: InsertTarget,
+): { readonly scope: Scope; readonly view: ClassView } {
   const scope = scopeOf(principal, catalog, { path, subtree: false, alias: undefined });
   const [view] = scope.classes;
   if (!view) throw new RangeError("a scope has a class");
@@ -72,7 +86,11 @@ function insertRows({ scope, view, rows, atMs }: InsertWork, objects: Objects): 
 }
 
 /** A column, or an edge type that the value relates the object by. Undefined: kept by the platform, what is given is left out. */
-function insertedName(name: string, view: ClassView, names: { readonly scope: Scope; readonly catalog: ClassCatalog }): string | undefined {
+function insertedName(
+  name: string,
+  view: ClassView,
+  names: { readonly scope: Scope; readonly catalog: ClassCatalog },
+): string | undefined {
   if (name === "id") return name;
   if (isPseudo(name)) return undefined;
   if (names.scope.column(view, name)) return name;
@@ -90,7 +108,8 @@ function rowOf(names: readonly (string | undefined)[], nodes: readonly ValueNode
 }
 
 function jsonWork(object: Value, target: InsertTarget): InsertWork {
-  if (!isMap(object) || typeof object.class !== "string") throw new AppError("invalid", "[Format] INSERT JSON takes an object with the member class.");
+  if (!isMap(object) || typeof object.class !== "string")
+    throw new AppError("invalid", "[Format] INSERT JSON takes an object with the member class.");
   const path = object.class.length > 1 ? object.class.replace(/\/$/, "") : object.class;
   const { scope, view } = writableClass(path, target);
   const row: Row = {};
@@ -106,21 +125,29 @@ function parsed(json: Value): Value {
   try {
     return JSON.parse(json) as Value;
   } catch (error) {
-    throw new AppError("syntax", `[Format] The JSON of INSERT JSON does not parse: ${jsonFault(error)}.`, { cause: error });
+    throw new AppError("syntax", `[Format] The JSON of INSERT JSON does not parse: ${jsonFault(error)}.`, {
+      cause: error,
+    });
   }
 }
 
 function versionTime(value: Value): number {
   const timeMs = value === null ? undefined : toComparable(TIME, value);
   if (typeof timeMs === "number") return timeMs;
-  throw new AppError("invalid", `[Format] AT ${JSON.stringify(value)} is no time: YYYY-MM-DD HH:mm:ss or milliseconds.`);
+  throw new AppError(
+    "invalid",
+    `[Format] AT ${JSON.stringify(value)} is no time: YYYY-MM-DD HH:mm:ss or milliseconds.`,
+  );
 }
 
 /**
  * A principal with a row condition writes only what it may see, and overwrites only what it may see: an insert with an id that exists
  * is a change of that object.
  */
-export async function checkRowCondition(work: InsertWork, context: Pick<WriteContext, "objects" | "clock">): Promise<void> {
+export async function checkRowCondition(
+  work: InsertWork,
+  context: Pick<WriteContext, "objects" | "clock">,
+): Promise<void> {
   const { scope, view, rows } = work;
   if (scope.rowCondition(view) === undefined) return;
   const visible = visibility(scope);
@@ -130,7 +157,8 @@ export async function checkRowCondition(work: InsertWork, context: Pick<WriteCon
     for (const candidate of candidates) {
       const found = there.get(candidate.id);
       if (found && visible(found) !== true) throw outsideRule(scope, view);
-      if (visible(written(candidate, found, { view, nowMs: context.clock.nowMs() })) !== true) throw outsideRule(scope, view);
+      if (visible(written(candidate, found, { view, nowMs: context.clock.nowMs() })) !== true)
+        throw outsideRule(scope, view);
     }
   }
 }
@@ -147,17 +175,26 @@ function candidateOf(view: ClassView, row: Row): Candidate {
   return { id: givenId(view, row) ?? idFromColumns(view, keyValues(view, values)), values };
 }
 
-function written({ id = "", values }: Candidate, found: ObjectRow | undefined, now: { readonly view: ClassView; readonly nowMs: number }): ObjectRow {
+function written(
+  { id = "", values }: Candidate,
+  found: ObjectRow | undefined,
+  now: { readonly view: ClassView; readonly nowMs: number },
+): ObjectRow {
   const { view, nowMs } = now;
   return { id, class: view, values: { ...found?.values, ...values }, vtimeMs: nowMs, ctimeMs: found?.ctimeMs ?? nowMs };
 }
 
 async function existing(
-  candidates: readonly Candidate[], { scope, view }: InsertWork, { objects }: Pick<WriteContext, "objects">,
+  candidates: readonly Candidate[],
+  { scope, view }: InsertWork,
+  { objects }: Pick<WriteContext, "objects">,
 ): Promise<ReadonlyMap<string | undefined, ObjectRow | undefined>> {
   const ids = candidates.flatMap(({ id }) => id ?? []);
   if (ids.length === 0) return new Map();
-  const found = await objects.get(scope.principal, ids.map((id) => ({ id, class: view.path })));
+  const found = await objects.get(
+    scope.principal,
+    ids.map((id) => ({ id, class: view.path })),
+  );
   return new Map(ids.map((id, at) => [id, found[at]]));
 }
 

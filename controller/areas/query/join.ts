@@ -1,5 +1,14 @@
 import { AppError } from "../../../common/errors.ts";
-import { type Call, type Condition, type Field, type Join, NOWHERE, type Operand, type Select, type ValueNode } from "../../../common/mql/index.ts";
+import {
+  type Call,
+  type Condition,
+  type Field,
+  type Join,
+  NOWHERE,
+  type Operand,
+  type Select,
+  type ValueNode,
+} from "../../../common/mql/index.ts";
 import type { Row } from "../../../common/value.ts";
 import type { ObjectRow } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
@@ -56,7 +65,15 @@ export function planJoin(select: Select, principal: Principal, context: PlanCont
   });
   const bound = bindOutputs(select, new OutputBinder(select, fields, values), values);
   const sort = sortOf(bound.orderBy.length, false, bound.limit === undefined ? undefined : bound.offset + bound.limit);
-  return { kind: "join", fields, tables, links, where: together(split.filter((part) => part.table === undefined)), ...bound, sort };
+  return {
+    kind: "join",
+    fields,
+    tables,
+    links,
+    where: together(split.filter((part) => part.table === undefined)),
+    ...bound,
+    sort,
+  };
 }
 
 /** Names over joined classes: `alias.field`, or the field alone where only one of the classes has it. */
@@ -67,7 +84,11 @@ export class JoinedFields implements Fields<Joined> {
     this.scopes = scopes;
     const aliases = scopes.map((scope) => scope.alias);
     const twice = aliases.find((alias, index) => aliases.indexOf(alias) !== index);
-    if (twice !== undefined) throw new AppError("invalid", `[Valid] Two classes of the JOIN are called ${twice}: give them different aliases.`);
+    if (twice !== undefined)
+      throw new AppError(
+        "invalid",
+        `[Valid] Two classes of the JOIN are called ${twice}: give them different aliases.`,
+      );
   }
 
   bind(field: Field, values?: Arguments): BoundField {
@@ -88,7 +109,10 @@ export class JoinedFields implements Fields<Joined> {
     const scopes = alias === undefined ? this.scopes : this.scopes.filter((scope) => scope.alias === alias);
     if (scopes.length === 0) throw new AppError("not_found", `[NotExist] Nothing is called ${alias ?? ""} here.`);
     return scopes.flatMap((scope) => {
-      const names = new Set<string>([...PSEUDO_FIELDS, ...scope.classes.flatMap((view) => scope.columnsOf(view).map((column) => column.name))]);
+      const names = new Set<string>([
+        ...PSEUDO_FIELDS,
+        ...scope.classes.flatMap((view) => scope.columnsOf(view).map((column) => column.name)),
+      ]);
       return [...names].map((name) => this.bind({ kind: "field", parts: [scope.alias ?? "", name], span: NOWHERE }));
     });
   }
@@ -96,7 +120,12 @@ export class JoinedFields implements Fields<Joined> {
   source(field: BoundField): Source<Joined> {
     const { table } = field;
     const inner = this.#scope(table).source(field);
-    return { label: field.label, kinds: inner.kinds, read: (row) => inner.read(part(row, table)), kind: (row) => inner.kind(part(row, table)) };
+    return {
+      label: field.label,
+      kinds: inner.kinds,
+      read: (row) => inner.read(part(row, table)),
+      kind: (row) => inner.kind(part(row, table)),
+    };
   }
 
   writtenMs(field: BoundField | undefined): (row: Joined) => number {
@@ -139,7 +168,10 @@ function linkOf(join: Join, table: number, fields: JoinedFields): Link {
   const own = sides.find((side) => side.table === table);
   const earlier = sides.find((side) => side.table < table);
   if (!own || !earlier) {
-    throw new AppError("invalid", `[Valid] ON has to compare a field of ${join.class.alias ?? ""} with one of a class before it.`);
+    throw new AppError(
+      "invalid",
+      `[Valid] ON has to compare a field of ${join.class.alias ?? ""} with one of a class before it.`,
+    );
   }
   return { own, earlier, kind: linkKind(own, earlier, fields) };
 }
@@ -147,7 +179,9 @@ function linkOf(join: Join, table: number, fields: JoinedFields): Link {
 /** A number also equals its text, as in conditions. */
 function linkKind(own: BoundField, earlier: BoundField, fields: JoinedFields): Kind {
   const kinds = [...new Set([...fields.kindsOf(own), ...fields.kindsOf(earlier)])];
-  const several = [own, earlier].find((field) => fields.kindsOf(field).some((kind) => kind.type === "list" || kind.type === "map"));
+  const several = [own, earlier].find((field) =>
+    fields.kindsOf(field).some((kind) => kind.type === "list" || kind.type === "map"),
+  );
   if (several) throw new AppError("invalid", `[Valid] ON compares single values; ${several.label} is a list or a map.`);
   const typed = kinds.filter((kind) => kind !== TEXT);
   const [only = TEXT] = typed;
@@ -169,7 +203,9 @@ function splitByTable(where: Condition | undefined, fields: JoinedFields, values
 }
 
 function tablesOf(condition: Condition, fields: JoinedFields, values: Arguments): ReadonlySet<number> {
-  return new Set(operands(condition).flatMap((operand) => (operand.kind === "field" ? [fields.bind(operand, values).table] : [])));
+  return new Set(
+    operands(condition).flatMap((operand) => (operand.kind === "field" ? [fields.bind(operand, values).table] : [])),
+  );
 }
 
 function operands(condition: Condition): readonly (Field | Call | ValueNode)[] {

@@ -25,9 +25,22 @@ const CODE: Kind = { type: "code", element: undefined };
 export const ANY: Kind = { type: "any", element: undefined };
 
 const SCALARS: Readonly<Partial<Record<ColumnType, Kind>>> = {
-  varchar: TEXT, text: TEXT, uuid: CODE, inet: CODE, blob: TEXT, enum: TEXT,
-  int: NUMBER, bigint: NUMBER, smallint: NUMBER, long: NUMBER, varint: NUMBER, float: NUMBER, double: NUMBER,
-  boolean: BOOLEAN, timestamp: TIME, date: DATE,
+  varchar: TEXT,
+  text: TEXT,
+  uuid: CODE,
+  inet: CODE,
+  blob: TEXT,
+  enum: TEXT,
+  int: NUMBER,
+  bigint: NUMBER,
+  smallint: NUMBER,
+  long: NUMBER,
+  varint: NUMBER,
+  float: NUMBER,
+  double: NUMBER,
+  boolean: BOOLEAN,
+  timestamp: TIME,
+  date: DATE,
 };
 const LISTS = new Map<Kind, Kind>();
 const MAPS = new Map<Kind, Kind>();

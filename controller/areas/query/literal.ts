@@ -34,7 +34,10 @@ export function rowCount(node: Count, values: Arguments): number | undefined {
   const count = Number(literal(node, values));
   if (count === -1) return undefined;
   if (Number.isSafeInteger(count) && count >= 0) return count;
-  throw new AppError("invalid", `[Valid] ${JSON.stringify(literal(node, values))} is no number of rows: a whole number from 0, or -1 for all.`);
+  throw new AppError(
+    "invalid",
+    `[Valid] ${JSON.stringify(literal(node, values))} is no number of rows: a whole number from 0, or -1 for all.`,
+  );
 }
 
 export function isList(value: Value | undefined): value is readonly Value[] {

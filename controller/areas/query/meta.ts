@@ -29,7 +29,8 @@ export function unionMeta(parts: readonly QueryMeta[]): QueryMeta {
   const root = parts[0]?.rootclass ?? "";
   return lazyMeta("select", root, () => {
     const columns: Record<string, readonly ColumnMeta[]> = {};
-    for (const [path, own] of parts.flatMap((part) => Object.entries(part.columns))) columns[path] = byName([...(columns[path] ?? []), ...own]);
+    for (const [path, own] of parts.flatMap((part) => Object.entries(part.columns)))
+      columns[path] = byName([...(columns[path] ?? []), ...own]);
     columns[root] = byName(parts.flatMap((part) => part.columns[part.rootclass] ?? []));
     return { classes: Object.assign({}, ...parts.map((part) => part.classes)) as QueryMeta["classes"], columns };
   });
@@ -50,7 +51,12 @@ interface Description {
   readonly columns: QueryMeta["columns"];
 }
 
-function lazyMeta(type: StatementType, rootclass: string, make: () => Description, cursor?: () => string | undefined): QueryMeta {
+function lazyMeta(
+  type: StatementType,
+  rootclass: string,
+  make: () => Description,
+  cursor?: () => string | undefined,
+): QueryMeta {
   let made: Description | undefined;
   const description = (): Description => (made ??= make());
   return {
@@ -71,19 +77,28 @@ function lazyMeta(type: StatementType, rootclass: string, make: () => Descriptio
 function describe(plan: SelectPlan): Description {
   const { scope } = plan;
   const columns: Record<string, readonly ColumnMeta[]> = {};
-  if (!plan.grouping) for (const view of scope.classes) columns[view.path] = plan.outputs.flatMap((output) => outputMeta(output, [view], scope));
+  if (!plan.grouping)
+    for (const view of scope.classes)
+      columns[view.path] = plan.outputs.flatMap((output) => outputMeta(output, [view], scope));
   columns[scope.root] = plan.outputs.flatMap((output) => outputOf(output, plan, [scope]));
   return { classes: classesOf(scope), columns };
 }
 
 function classesOf(scope: Scope): Record<string, unknown> {
   return Object.fromEntries(
-    scope.classes.map((view) => [view.path, { name: view.path, alias: view.options.alias ?? "", remedy: view.options.remedy ?? "" }]),
+    scope.classes.map((view) => [
+      view.path,
+      { name: view.path, alias: view.options.alias ?? "", remedy: view.options.remedy ?? "" },
+    ]),
   );
 }
 
 /** Of an output that rows of any class may have. */
-function outputOf(output: Output, plan: Pick<Shape<never>, "grouping">, scopes: readonly Scope[]): readonly ColumnMeta[] {
+function outputOf(
+  output: Output,
+  plan: Pick<Shape<never>, "grouping">,
+  scopes: readonly Scope[],
+): readonly ColumnMeta[] {
   if (plan.grouping) return groupedMeta(output, plan.grouping, scopes);
   const table = output.kind === "value" && output.value.kind === "field" ? output.value.field.table : 0;
   return scopes.slice(table, table + 1).flatMap((scope) => outputMeta(output, rootFirst(scope), scope));
@@ -107,7 +122,11 @@ function starMeta(views: readonly ClassView[], scope: Scope): readonly ColumnMet
   return [...byName.values()].map((column) => columnMeta(column, column.name));
 }
 
-function fieldMeta(name: string, field: BoundField, where: { readonly views: readonly ClassView[]; readonly scope: Scope }): readonly ColumnMeta[] {
+function fieldMeta(
+  name: string,
+  field: BoundField,
+  where: { readonly views: readonly ClassView[]; readonly scope: Scope },
+): readonly ColumnMeta[] {
   if (field.pseudo) return [pseudoMeta(field.pseudo, name)];
   for (const view of where.views) {
     const column = where.scope.column(view, field.name);
@@ -135,7 +154,8 @@ function addsIntegers({ field }: AggregatePlan, scopes: readonly Scope[]): boole
 /** Keys, and aggregates that answer one of the values themselves, are described like their column. */
 function groupedField(value: Expression, grouping: GroupPlan): BoundField | undefined {
   if (value.kind === "key") return grouping.keys[value.index];
-  const aggregate: AggregatePlan | undefined = value.kind === "aggregate" ? grouping.aggregates[value.index] : undefined;
+  const aggregate: AggregatePlan | undefined =
+    value.kind === "aggregate" ? grouping.aggregates[value.index] : undefined;
   const answersValue = aggregate && ["min", "max", "first", "last"].includes(aggregate.name);
   return answersValue ? aggregate.field : undefined;
 }

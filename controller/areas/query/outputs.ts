@@ -1,5 +1,13 @@
 import { AppError } from "../../../common/errors.ts";
-import { type Call, type Condition, type Field, type OrderItem, printCall, type Select, type SelectItem } from "../../../common/mql/index.ts";
+import {
+  type Call,
+  type Condition,
+  type Field,
+  type OrderItem,
+  printCall,
+  type Select,
+  type SelectItem,
+} from "../../../common/mql/index.ts";
 import { AGGREGATES, type AggregateName, isAggregate } from "./aggregate.ts";
 import type { BoundField, Fields, Names } from "./fields.ts";
 import type { Arguments } from "./literal.ts";
@@ -57,7 +65,9 @@ export type Expression =
   | { readonly kind: "key"; readonly index: number }
   | { readonly kind: "aggregate"; readonly index: number };
 
-export type Output = { readonly kind: "star" } | { readonly kind: "value"; readonly name: string; readonly value: Expression };
+export type Output =
+  | { readonly kind: "star" }
+  | { readonly kind: "value"; readonly name: string; readonly value: Expression };
 
 export interface OrderPlan {
   readonly label: string;
@@ -85,9 +95,11 @@ export class OutputBinder {
     this.#names = names;
     this.#select = select;
     this.#values = values;
-    this.#isGrouped = select.groupBy.length > 0 || select.items.some((item) => item.kind === "item" && isOfGroup(item.value));
+    this.#isGrouped =
+      select.groupBy.length > 0 || select.items.some((item) => item.kind === "item" && isOfGroup(item.value));
     this.#keys = select.groupBy.map((field) => about(field.span, () => names.bind(this.#unaliased(field), values)));
-    if (select.having && !this.#isGrouped) throw new AppError("invalid", "[Valid] HAVING needs GROUP BY or an aggregate.");
+    if (select.having && !this.#isGrouped)
+      throw new AppError("invalid", "[Valid] HAVING needs GROUP BY or an aggregate.");
   }
 
   grouping(): GroupPlan | undefined {
@@ -98,7 +110,9 @@ export class OutputBinder {
 
   outputs(): readonly Output[] {
     const drafts = this.#select.items.flatMap((item) => about(item.span, () => this.#drafts(item)));
-    const shorts = drafts.flatMap((draft) => (draft.kind === "star" ? [] : "field" in draft ? [draft.field.short] : [draft.name]));
+    const shorts = drafts.flatMap((draft) =>
+      draft.kind === "star" ? [] : "field" in draft ? [draft.field.short] : [draft.name],
+    );
     const isOnly = (name: string): boolean => shorts.indexOf(name) === shorts.lastIndexOf(name);
     return drafts.map((draft) => {
       if (draft.kind === "star" || "name" in draft) return draft;
@@ -112,7 +126,10 @@ export class OutputBinder {
   }
 
   #order(item: OrderItem): OrderPlan {
-    const alias = item.value.kind === "field" && item.value.parts.length === 1 ? this.#aliases.get(item.value.parts[0] ?? "") : undefined;
+    const alias =
+      item.value.kind === "field" && item.value.parts.length === 1
+        ? this.#aliases.get(item.value.parts[0] ?? "")
+        : undefined;
     const label = item.value.kind === "call" ? printCall(item.value) : item.value.parts.join(".");
     return { label, value: alias ?? this.#expression(item.value), descending: item.descending };
   }
@@ -124,19 +141,23 @@ export class OutputBinder {
       this.#aliases.set(item.alias, value);
       return [{ kind: "value", name: item.alias, value }];
     }
-    if (item.value.kind === "field") return [{ kind: "value", value, field: this.#names.bind(item.value, this.#values) }];
+    if (item.value.kind === "field")
+      return [{ kind: "value", value, field: this.#names.bind(item.value, this.#values) }];
     return [{ kind: "value", value, name: callName(item.value) }];
   }
 
   #star(alias: string | undefined): readonly Draft[] {
     if (this.#isGrouped) throw new AppError("invalid", "[Valid] * cannot stand beside an aggregate or GROUP BY.");
     const fields = this.#names.star(alias);
-    return fields ? fields.map((field) => ({ kind: "value", value: { kind: "field", field }, field })) : [{ kind: "star" }];
+    return fields
+      ? fields.map((field) => ({ kind: "value", value: { kind: "field", field }, field }))
+      : [{ kind: "star" }];
   }
 
   /** Makes sure that every aggregate in the condition is computed. */
   #collect(condition: Condition): void {
-    if (condition.kind === "and" || condition.kind === "or") return condition.items.forEach((item) => this.#collect(item));
+    if (condition.kind === "and" || condition.kind === "or")
+      return condition.items.forEach((item) => this.#collect(item));
     if (condition.kind === "not") return this.#collect(condition.operand);
     const operand = condition.kind === "compare" ? condition.left : condition.operand;
     if (operand.kind === "call") this.#aggregate(operand);
@@ -147,20 +168,32 @@ export class OutputBinder {
     const field = value.kind === "call" ? this.#steps(value) : this.#names.bind(value, this.#values);
     if (!this.#isGrouped) return { kind: "field", field };
     const index = this.#keys.findIndex((key) => key.label === field.label);
-    if (index === -1) throw new AppError("invalid", `[Valid] ${field.label} must stand in GROUP BY or inside an aggregate.`);
+    if (index === -1)
+      throw new AppError("invalid", `[Valid] ${field.label} must stand in GROUP BY or inside an aggregate.`);
     return { kind: "key", index };
   }
 
   /** The steps of one object's time series. */
   #steps(call: Call): BoundField {
     const field = call.argument && this.#names.bind(call.argument, this.#values);
-    if (!field?.series) throw new AppError("invalid", `[Valid] ${printCall(call)} needs a time series, a column of the type bucket.`);
-    return { ...field, label: printCall(call), short: callName(call), series: { ...field.series, steps: stepsOf(call, this.#values) } };
+    if (!field?.series)
+      throw new AppError("invalid", `[Valid] ${printCall(call)} needs a time series, a column of the type bucket.`);
+    return {
+      ...field,
+      label: printCall(call),
+      short: callName(call),
+      series: { ...field.series, steps: stepsOf(call, this.#values) },
+    };
   }
 
   #aggregate(call: Call): Expression {
-    if (call.step) throw new AppError("invalid", `[Valid] ${printCall(call)} is about one object: it stands in a select list without aggregates.`);
-    if (!this.#isGrouped) throw new AppError("invalid", `[Valid] ${printCall(call)} needs GROUP BY or an aggregate in the select list.`);
+    if (call.step)
+      throw new AppError(
+        "invalid",
+        `[Valid] ${printCall(call)} is about one object: it stands in a select list without aggregates.`,
+      );
+    if (!this.#isGrouped)
+      throw new AppError("invalid", `[Valid] ${printCall(call)} needs GROUP BY or an aggregate in the select list.`);
     const label = printCall(call);
     const known = this.#aggregates.findIndex((aggregate) => aggregate.label === label);
     if (known !== -1) return { kind: "aggregate", index: known };
@@ -170,7 +203,8 @@ export class OutputBinder {
 
   #argument(call: Call): BoundField | undefined {
     if (!call.argument) {
-      if (call.name !== "count") throw new AppError("invalid", `[Valid] ${call.name}(*) means nothing: it needs a field.`);
+      if (call.name !== "count")
+        throw new AppError("invalid", `[Valid] ${call.name}(*) means nothing: it needs a field.`);
       return undefined;
     }
     const field = this.#names.bind(call.argument, this.#values);
@@ -183,7 +217,9 @@ export class OutputBinder {
 
   /** GROUP BY may name an alias of the select list. */
   #unaliased(field: Field): Field {
-    const item = this.#select.items.find((candidate) => candidate.kind === "item" && field.parts.length === 1 && candidate.alias === field.parts[0]);
+    const item = this.#select.items.find(
+      (candidate) => candidate.kind === "item" && field.parts.length === 1 && candidate.alias === field.parts[0],
+    );
     return item?.kind === "item" && item.value.kind === "field" ? item.value : field;
   }
 }

@@ -10,28 +10,54 @@ import { packedKey, type SortKey, unpackedKey } from "./sort.ts";
 const STATEMENT_HASH_CHARACTERS = 16;
 
 /** `AppError("invalid")` for a cursor of another statement, and for statements whose rows have no places of their own. */
-export function pagingOf(select: Select, order: { readonly length: number; readonly stored: boolean }, values: Arguments): Paging | undefined {
+export function pagingOf(
+  select: Select,
+  order: { readonly length: number; readonly stored: boolean },
+  values: Arguments,
+): Paging | undefined {
   if (!select.cursor) return undefined;
-  if (select.joins.length > 0 || select.distinct || select.groupBy.length > 0 || select.items.some((item) => item.kind === "item" && item.value.kind === "call" && !item.value.step)) {
+  if (
+    select.joins.length > 0 ||
+    select.distinct ||
+    select.groupBy.length > 0 ||
+    select.items.some((item) => item.kind === "item" && item.value.kind === "call" && !item.value.step)
+  ) {
     throw pagingRefused();
   }
-  if (select.offset) throw new AppError("invalid", "[Valid] CURSOR and OFFSET exclude each other: the cursor says where to go on.");
+  if (select.offset)
+    throw new AppError("invalid", "[Valid] CURSOR and OFFSET exclude each other: the cursor says where to go on.");
   const statement = statementHash(select, values);
   const cursor = literal(select.cursor, values);
-  return { statement, stored: order.stored, after: cursor === "" ? undefined : keysOf(cursor, { statement, length: order.length }) };
+  return {
+    statement,
+    stored: order.stored,
+    after: cursor === "" ? undefined : keysOf(cursor, { statement, length: order.length }),
+  };
 }
 
 export function pagingRefused(): AppError {
-  return new AppError("invalid", "[Valid] CURSOR needs a SELECT of single objects: without JOIN, UNION, DISTINCT, GROUP BY and aggregates.");
+  return new AppError(
+    "invalid",
+    "[Valid] CURSOR needs a SELECT of single objects: without JOIN, UNION, DISTINCT, GROUP BY and aggregates.",
+  );
 }
 
 /** What orders the rows of pages: what is asked for, then class and id. Records without an order come newest first. */
 export function pagedOrder(orderBy: readonly OrderPlan[], scope: Scope): readonly OrderPlan[] {
   const by = (name: string, descending: boolean): OrderPlan => {
-    return { label: name, value: { kind: "field", field: scope.bind({ kind: "field", parts: [name], span: NOWHERE }) }, descending };
+    return {
+      label: name,
+      value: { kind: "field", field: scope.bind({ kind: "field", parts: [name], span: NOWHERE }) },
+      descending,
+    };
   };
   const areRecords = scope.classes.every((view) => view.kind === "record");
-  return [...orderBy, ...(orderBy.length === 0 && areRecords ? [by("vtime", true)] : []), by("class", false), by("id", false)];
+  return [
+    ...orderBy,
+    ...(orderBy.length === 0 && areRecords ? [by("vtime", true)] : []),
+    by("class", false),
+    by("id", false),
+  ];
 }
 
 /** Where the next page begins. */
@@ -55,7 +81,10 @@ function statementHash(select: Select, values: Arguments): string {
   const changing = [select.cursor, select.limit].flatMap((node) => (node?.kind === "placeholder" ? [node.index] : []));
   const text = printStatement({ ...select, cursor: undefined, limit: undefined });
   const given = values.filter((_, index) => !changing.includes(index));
-  return createHash("sha256").update(JSON.stringify([text, given])).digest("base64url").slice(0, STATEMENT_HASH_CHARACTERS);
+  return createHash("sha256")
+    .update(JSON.stringify([text, given]))
+    .digest("base64url")
+    .slice(0, STATEMENT_HASH_CHARACTERS);
 }
 
 function keysOf(cursor: Value, expected: { readonly statement: string; readonly length: number }): readonly SortKey[] {
@@ -63,7 +92,8 @@ function keysOf(cursor: Value, expected: { readonly statement: string; readonly 
   const [statement, keys] = isList(decoded) ? decoded : [];
   const found = isList(keys) ? keys.map(unpackedKey) : [];
   const known = found.filter((key) => key !== undefined);
-  if (statement !== expected.statement || found.length !== expected.length || known.length !== found.length) throw wrongCursor();
+  if (statement !== expected.statement || found.length !== expected.length || known.length !== found.length)
+    throw wrongCursor();
   return known;
 }
 
@@ -77,5 +107,8 @@ function decodedCursor(cursor: Value): Value {
 }
 
 function wrongCursor(): AppError {
-  return new AppError("invalid", "[Valid] The cursor is none of this statement: give what its answer had as meta.cursor, or '' for the first page.");
+  return new AppError(
+    "invalid",
+    "[Valid] The cursor is none of this statement: give what its answer had as meta.cursor, or '' for the first page.",
+  );
 }

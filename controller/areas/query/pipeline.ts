@@ -16,7 +16,8 @@ import { orderOf, type SortEntry, Sorter, sortKey, type SortKey } from "./sort.t
 export function shaped<R>(shape: Shape<R>, input: Input<R>): AsyncIterable<readonly Row[]> {
   if (shape.paging) return onePage(shape, shape.paging, input);
   if (shape.grouping) return windowed(grouped(shape, shape.grouping, input), shape);
-  if (shape.distinct || !(shape.sort === "none" || shape.sort === "stored")) return windowed(listed(shape, input), shape);
+  if (shape.distinct || !(shape.sort === "none" || shape.sort === "stored"))
+    return windowed(listed(shape, input), shape);
   return asTheyCome(shape, input);
 }
 
@@ -55,7 +56,11 @@ async function* asTheyCome<R>(shape: Shape<R>, { source }: Input<R>): AsyncItera
   }
 }
 
-async function* different<R>(input: Input<R>, project: (row: R) => Row, isNew: (row: Row) => boolean): AsyncIterable<readonly Row[]> {
+async function* different<R>(
+  input: Input<R>,
+  project: (row: R) => Row,
+  isNew: (row: Row) => boolean,
+): AsyncIterable<readonly Row[]> {
   for await (const page of input.source) yield page.map(project).filter(isNew);
 }
 
@@ -66,10 +71,14 @@ type EntryOf<R> = (row: R, isBeyond: (keys: readonly SortKey[]) => boolean) => S
 export function sorted<R>(shape: Sorted, input: Input<R>, entryOf: EntryOf<R>): AsyncIterable<readonly Row[]> {
   const { sortFolder } = input;
   const isSpilling = shape.sort === "all" && sortFolder !== undefined;
-  return isSpilling ? sortedOnDisk({ ...input, sortFolder }, shape, entryOf) : sortedInMemory(input, sorterOf(shape), entryOf);
+  return isSpilling
+    ? sortedOnDisk({ ...input, sortFolder }, shape, entryOf)
+    : sortedInMemory(input, sorterOf(shape), entryOf);
 }
 
-type Sorted = Pick<Shape<never>, "sort" | "limit" | "offset"> & { readonly orderBy: readonly { readonly descending: boolean }[] };
+type Sorted = Pick<Shape<never>, "sort" | "limit" | "offset"> & {
+  readonly orderBy: readonly { readonly descending: boolean }[];
+};
 
 async function* sortedInMemory<R>(input: Input<R>, sorter: Sorter, entryOf: EntryOf<R>): AsyncIterable<readonly Row[]> {
   const isBeyond = (keys: readonly SortKey[]): boolean => sorter.isBeyond(keys);
@@ -81,9 +90,14 @@ async function* sortedInMemory<R>(input: Input<R>, sorter: Sorter, entryOf: Entr
 }
 
 async function* sortedOnDisk<R>(
-  input: Input<R> & { readonly sortFolder: string }, shape: Sorted, entryOf: EntryOf<R>,
+  input: Input<R> & { readonly sortFolder: string },
+  shape: Sorted,
+  entryOf: EntryOf<R>,
 ): AsyncIterable<readonly Row[]> {
-  const sorter = new SpillingSorter(input.sortFolder, shape.orderBy.map((item) => item.descending));
+  const sorter = new SpillingSorter(
+    input.sortFolder,
+    shape.orderBy.map((item) => item.descending),
+  );
   try {
     for await (const page of input.source) {
       for (const row of page) {
@@ -130,7 +144,11 @@ function grouped<R>(shape: Shape<R>, group: GroupPlan, input: Input<R>): AsyncIt
   return collected(input, new Grouping(keys, specs), (grouping) => groupRows(grouping.rows(), groups, passes));
 }
 
-async function* collected<R>(input: Input<R>, grouping: Grouping<R>, rowsOf: (grouping: Grouping<R>) => Iterable<Row>): AsyncIterable<readonly Row[]> {
+async function* collected<R>(
+  input: Input<R>,
+  grouping: Grouping<R>,
+  rowsOf: (grouping: Grouping<R>) => Iterable<Row>,
+): AsyncIterable<readonly Row[]> {
   await addAll(input, (row) => grouping.add(row));
   yield* paged(rowsOf(grouping), input.slices);
 }
@@ -151,23 +169,37 @@ function* groupRows(rows: Iterable<GroupRow>, groups: Groups, passes: Predicate<
     const result = groupOutput(shape.outputs, row);
     if (!isNew(result)) continue;
     if (!sorter) yield result;
-    else sorter.add({ keys: shape.orderBy.map((item) => sortKey(groupKind(item.value, groups), groupValue(item.value, row))), row: result });
+    else
+      sorter.add({
+        keys: shape.orderBy.map((item) => sortKey(groupKind(item.value, groups), groupValue(item.value, row))),
+        row: result,
+      });
   }
   if (sorter) yield* sorter.rows();
 }
 
 function groupOutput(outputs: readonly Output[], row: GroupRow): Row {
   const result: Row = {};
-  for (const output of outputs) if (output.kind === "value") result[output.name] = groupValue(output.value, row) ?? null;
+  for (const output of outputs)
+    if (output.kind === "value") result[output.name] = groupValue(output.value, row) ?? null;
   return result;
 }
 
 function groupValue(value: Expression, row: GroupRow): Value | undefined {
-  return value.kind === "key" ? row.keys[value.index] : value.kind === "aggregate" ? row.results[value.index] : undefined;
+  return value.kind === "key"
+    ? row.keys[value.index]
+    : value.kind === "aggregate"
+      ? row.results[value.index]
+      : undefined;
 }
 
 function groupKind(value: Expression, groups: Groups): Kind {
-  const kind = value.kind === "key" ? groups.keyKinds[value.index] : value.kind === "aggregate" ? groups.resultKinds[value.index] : undefined;
+  const kind =
+    value.kind === "key"
+      ? groups.keyKinds[value.index]
+      : value.kind === "aggregate"
+        ? groups.resultKinds[value.index]
+        : undefined;
   if (!kind) throw new RangeError("a grouped query has only keys and aggregates");
   return kind;
 }
@@ -187,12 +219,17 @@ function havingOf(groups: Groups): Predicate<GroupRow> {
 }
 
 function havingExpression(operand: Field | Call, { shape, group }: Groups): Expression {
-  if (operand.kind === "call") return { kind: "aggregate", index: group.aggregates.findIndex((aggregate) => aggregate.label === printCall(operand)) };
+  if (operand.kind === "call")
+    return {
+      kind: "aggregate",
+      index: group.aggregates.findIndex((aggregate) => aggregate.label === printCall(operand)),
+    };
   const alias = operand.parts.length === 1 ? group.aliases.get(operand.parts[0] ?? "") : undefined;
   if (alias) return alias;
   const { label } = shape.fields.bind(operand, shape.values);
   const index = group.keys.findIndex((key) => key.label === label);
-  if (index === -1) throw new AppError("invalid", `[Valid] ${label} in HAVING must stand in GROUP BY or inside an aggregate.`);
+  if (index === -1)
+    throw new AppError("invalid", `[Valid] ${label} in HAVING must stand in GROUP BY or inside an aggregate.`);
   return { kind: "key", index };
 }
 
@@ -214,7 +251,11 @@ function onePage<R>(shape: Shape<R>, { after, stored }: Paging, input: Input<R>)
   });
 }
 
-async function* pageOf<R>(shape: Shape<R>, { input, sorter }: { readonly input: Input<R>; readonly sorter: Sorter }, add: (row: R) => boolean): AsyncIterable<readonly Row[]> {
+async function* pageOf<R>(
+  shape: Shape<R>,
+  { input, sorter }: { readonly input: Input<R>; readonly sorter: Sorter },
+  add: (row: R) => boolean,
+): AsyncIterable<readonly Row[]> {
   await addUntil(input, add);
   const entries: SortEntry[] = [];
   for (const entry of sorter.entries()) {
@@ -223,12 +264,18 @@ async function* pageOf<R>(shape: Shape<R>, { input, sorter }: { readonly input: 
   }
   const last = entries.at(-1);
   if (last && entries.length === shape.limit) input.onPageEnd?.(last.keys);
-  yield* paged(entries.map((entry) => entry.row), input.slices);
+  yield* paged(
+    entries.map((entry) => entry.row),
+    input.slices,
+  );
 }
 
 function sorterOf(shape: Sorted): Sorter {
   const keep = shape.sort === "top" && shape.limit !== undefined ? shape.offset + shape.limit : undefined;
-  return new Sorter(shape.orderBy.map((item) => item.descending), keep);
+  return new Sorter(
+    shape.orderBy.map((item) => item.descending),
+    keep,
+  );
 }
 
 function keyReader<R>(value: Expression, fields: Fields<R>): (row: R) => ReturnType<typeof sortKey> {
@@ -239,7 +286,9 @@ function keyReader<R>(value: Expression, fields: Fields<R>): (row: R) => ReturnT
 
 /** Columns a row's class lacks are left out; columns that are not set are null. */
 function projection<R>(outputs: readonly Output[], fields: Fields<R>): (row: R) => Row {
-  const parts = outputs.map((output) => (output.kind === "star" ? fields.wholeRow() : fieldProjection(output.name, output.value, fields)));
+  const parts = outputs.map((output) =>
+    output.kind === "star" ? fields.wholeRow() : fieldProjection(output.name, output.value, fields),
+  );
   return (row) => {
     const result: Row = {};
     for (const part of parts) part(row, result);
@@ -263,7 +312,9 @@ export function distinctRows(): (row: Row) => boolean {
     const name = canonical(row);
     if (seen.has(name)) return false;
     if (seen.size >= QUERY_DISTINCT_MAX_ROWS) {
-      throw new AppError("too_large", `[Exec] DISTINCT over more than ${QUERY_DISTINCT_MAX_ROWS} rows.`, { details: { limit: "QUERY_DISTINCT_MAX_ROWS" } });
+      throw new AppError("too_large", `[Exec] DISTINCT over more than ${QUERY_DISTINCT_MAX_ROWS} rows.`, {
+        details: { limit: "QUERY_DISTINCT_MAX_ROWS" },
+      });
     }
     seen.add(name);
     return true;
@@ -283,7 +334,10 @@ async function* paged(rows: Iterable<Row>, slices: Slices): AsyncIterable<readon
 }
 
 /** OFFSET and LIMIT; stops reading as soon as enough rows are there. */
-export async function* windowed(pages: AsyncIterable<readonly Row[]>, shape: Pick<Shape<never>, "offset" | "limit">): AsyncIterable<readonly Row[]> {
+export async function* windowed(
+  pages: AsyncIterable<readonly Row[]>,
+  shape: Pick<Shape<never>, "offset" | "limit">,
+): AsyncIterable<readonly Row[]> {
   const window = new Window(shape);
   if (window.isOver) return;
   for await (const page of pages) {

@@ -51,20 +51,40 @@ export function planSelect(select: Select, principal: Principal, context: PlanCo
 }
 
 /** One page of all rows, in an order in which every row has a place of its own. */
-function planPage(select: Select, { scope, bound }: { readonly scope: Scope; readonly bound: BoundOutputs }, context: PlanContext): SelectPlan {
+function planPage(
+  select: Select,
+  { scope, bound }: { readonly scope: Scope; readonly bound: BoundOutputs },
+  context: PlanContext,
+): SelectPlan {
   const { values } = context;
   if (bound.limit === undefined) throw new AppError("invalid", "[Valid] CURSOR needs a LIMIT, the size of the page.");
   const orderBy = pagedOrder(bound.orderBy, scope);
-  const stored = targetsOf(scope, narrow(select.where, scope, values).classes).length <= 1 && isStoredOrder(scope, bound.orderBy, false);
+  const stored =
+    targetsOf(scope, narrow(select.where, scope, values).classes).length <= 1 &&
+    isStoredOrder(scope, bound.orderBy, false);
   const paging = pagingOf(select, { length: orderBy.length, stored }, values);
   const narrowing = paging && pageCondition(paging, orderBy);
   const where = [select.where, narrowing].filter((condition) => condition !== undefined);
-  const reads = readsOf(scope, { kind: "and", items: where, span: select.span }, {
-    values,
-    asOfMs: timeOfState(select.asOf ?? context.asOf, values),
-    newestFirst: stored,
-  });
-  return { kind: "select", fields: scope, scope, reads, where: select.where, ...bound, orderBy, paging, sort: sortOf(orderBy.length, false, bound.limit) };
+  const reads = readsOf(
+    scope,
+    { kind: "and", items: where, span: select.span },
+    {
+      values,
+      asOfMs: timeOfState(select.asOf ?? context.asOf, values),
+      newestFirst: stored,
+    },
+  );
+  return {
+    kind: "select",
+    fields: scope,
+    scope,
+    reads,
+    where: select.where,
+    ...bound,
+    orderBy,
+    paging,
+    sort: sortOf(orderBy.length, false, bound.limit),
+  };
 }
 
 type BoundOutputs = Omit<Shape<never>, "fields" | "sort">;
@@ -74,7 +94,15 @@ export function bindOutputs(select: Select, binder: OutputBinder, values: Argume
   const orderBy = select.orderBy.map((item) => binder.order(item));
   const grouping = binder.grouping();
   const offset = select.offset ? (rowCount(select.offset, values) ?? 0) : 0;
-  return { values, outputs, grouping, distinct: select.distinct, orderBy, offset, limit: limitOf(select, grouping !== undefined, values) };
+  return {
+    values,
+    outputs,
+    grouping,
+    distinct: select.distinct,
+    orderBy,
+    offset,
+    limit: limitOf(select, grouping !== undefined, values),
+  };
 }
 
 export interface ReadOptions {
@@ -87,7 +115,11 @@ export interface ReadOptions {
 }
 
 /** What has to be read so that no row is missed which both the condition and the principal's row condition let through. */
-export function readsOf(scope: Scope, where: Condition | undefined, options: ReadOptions & { readonly values: Arguments }): readonly ReadRequest[] {
+export function readsOf(
+  scope: Scope,
+  where: Condition | undefined,
+  options: ReadOptions & { readonly values: Arguments },
+): readonly ReadRequest[] {
   return requests(scope, narrow(where, scope, options.values), options);
 }
 
@@ -102,7 +134,9 @@ function requests(scope: Scope, asked: Narrowing, options: ReadOptions): readonl
     ...(ids ? { ids } : {}),
     ...(pushdowns.length > 0 ? { where: pushdowns } : {}),
     ...(options.newestFirst ? { newestFirst: true } : {}),
-    ...(options.expected === undefined ? {} : { expected: ruled === undefined ? options.expected : Math.ceil(RULED_SHARE * options.expected) }),
+    ...(options.expected === undefined
+      ? {}
+      : { expected: ruled === undefined ? options.expected : Math.ceil(RULED_SHARE * options.expected) }),
     ...(options.asOfMs === undefined ? {} : { asOfMs: options.asOfMs }),
   };
   return targetsOf(scope, asked.classes).map((target) => ({ ...target, ...rest }));
@@ -136,7 +170,10 @@ export function timeOfState(node: ValueNode | undefined, values: Arguments): num
 function stateTime(value: Value): number {
   const timeMs = value === null ? undefined : toComparable(TIME, value);
   if (typeof timeMs === "number") return timeMs;
-  throw new AppError("invalid", `[Format] AS OF ${JSON.stringify(value)} is no time: YYYY-MM-DD HH:mm:ss or milliseconds.`);
+  throw new AppError(
+    "invalid",
+    `[Format] AS OF ${JSON.stringify(value)} is no time: YYYY-MM-DD HH:mm:ss or milliseconds.`,
+  );
 }
 
 function limitOf(select: Pick<Select, "limit">, isGrouped: boolean, values: Arguments): number | undefined {
@@ -170,14 +207,18 @@ type Described = Pick<Shape<never>, "grouping" | "distinct" | "sort" | "offset" 
 export function describeTable({ where, scope }: TablePlan, readSteps: readonly string[]): readonly string[] {
   const lines = [...readSteps];
   if (where) lines.push(`filter ${printCondition(where)}`);
-  if (scope.classes.some((view) => scope.rowCondition(view) !== undefined)) lines.push("filter by the row condition of the principal");
+  if (scope.classes.some((view) => scope.rowCondition(view) !== undefined))
+    lines.push("filter by the row condition of the principal");
   return lines;
 }
 
 export function describeShape(plan: Described): readonly string[] {
   const { grouping } = plan;
   const lines: string[] = [];
-  if (grouping) lines.push(`group by ${grouping.keys.map((key) => key.label).join(", ") || "nothing"}: ${grouping.aggregates.map((aggregate) => aggregate.label).join(", ")}`);
+  if (grouping)
+    lines.push(
+      `group by ${grouping.keys.map((key) => key.label).join(", ") || "nothing"}: ${grouping.aggregates.map((aggregate) => aggregate.label).join(", ")}`,
+    );
   if (grouping?.having) lines.push(`having ${printCondition(grouping.having)}`);
   if (plan.distinct) lines.push("distinct");
   const order = plan.orderBy.map((item) => `${item.label}${item.descending ? " desc" : ""}`).join(", ");

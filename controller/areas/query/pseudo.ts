@@ -5,7 +5,9 @@ import type { PseudoField } from "./fields.ts";
 import { type Kind, TEXT, TIME } from "./kind.ts";
 import type { Source } from "./predicate.ts";
 
-const PSEUDO: Readonly<Record<PseudoField, { readonly kind: Kind; readonly type: string; readonly read: (row: ObjectRow) => Value }>> = {
+const PSEUDO: Readonly<
+  Record<PseudoField, { readonly kind: Kind; readonly type: string; readonly read: (row: ObjectRow) => Value }>
+> = {
   id: { kind: TEXT, type: "varchar", read: (row) => row.id },
   class: { kind: TEXT, type: "varchar", read: (row) => row.class.path },
   day: { kind: TEXT, type: "varchar", read: (row) => dayOf(row.vtimeMs) },

@@ -26,7 +26,9 @@ export function narrow(condition: Condition | undefined, scope: Scope, values: A
     const equal = about(conjunct.span, () => equalValues(conjunct, scope, values));
     ids ??= textsOf("id", equal);
     classes ??= textsOf("class", equal) && new Set(textsOf("class", equal));
-    const pushdown = equal ? equals(equal.field, equal.values, scope) : about(conjunct.span, () => rangeOf(conjunct, scope, values) ?? wordsOf(conjunct, scope, values));
+    const pushdown = equal
+      ? equals(equal.field, equal.values, scope)
+      : about(conjunct.span, () => rangeOf(conjunct, scope, values) ?? wordsOf(conjunct, scope, values));
     if (pushdown) where.push(pushdown);
   }
   return { ids, classes, where };
@@ -46,7 +48,9 @@ function textsOf(pseudo: "id" | "class", wanted: Wanted | undefined): readonly s
 
 function rangeOf(condition: Condition, scope: Scope, values: Arguments): Pushdown | undefined {
   const between = boundsOf(condition, values);
-  return between && between.operand.kind === "field" ? range(scope.bind(between.operand, values), between, scope) : undefined;
+  return between && between.operand.kind === "field"
+    ? range(scope.bind(between.operand, values), between, scope)
+    : undefined;
 }
 
 /** The words of a column of text are among those of its object. */
@@ -68,9 +72,13 @@ interface Wanted {
 function equalValues(condition: Condition, scope: Scope, values: Arguments): Wanted | undefined {
   switch (condition.kind) {
     case "compare":
-      return condition.operator === "=" ? wantedOf(condition.left, [literal(condition.right, values)], { scope, values }) : undefined;
+      return condition.operator === "="
+        ? wantedOf(condition.left, [literal(condition.right, values)], { scope, values })
+        : undefined;
     case "in":
-      return condition.negated ? undefined : wantedOf(condition.operand, literals(condition.values, values), { scope, values });
+      return condition.negated
+        ? undefined
+        : wantedOf(condition.operand, literals(condition.values, values), { scope, values });
     case "contains":
       return containedValues(condition, scope, values);
     case "or":
@@ -80,7 +88,11 @@ function equalValues(condition: Condition, scope: Scope, values: Arguments): Wan
   }
 }
 
-function wantedOf(operand: Operand, wanted: readonly Value[], names: { readonly scope: Scope; readonly values: Arguments }): Wanted | undefined {
+function wantedOf(
+  operand: Operand,
+  wanted: readonly Value[],
+  names: { readonly scope: Scope; readonly values: Arguments },
+): Wanted | undefined {
   return operand.kind === "field" ? { field: names.scope.bind(operand, names.values), values: wanted } : undefined;
 }
 
@@ -114,7 +126,11 @@ function boundsOf(condition: Condition, values: Arguments): Bounds | undefined {
 }
 
 /** What narrows a read to objects whose field equals one of the values, all of which are of that kind. */
-export function equalTo(field: BoundField, values: readonly Value[], as: { readonly scope: Scope; readonly kind: Kind }): Pushdown | undefined {
+export function equalTo(
+  field: BoundField,
+  values: readonly Value[],
+  as: { readonly scope: Scope; readonly kind: Kind },
+): Pushdown | undefined {
   return onlyKind(field, as.scope) === as.kind ? equals(field, values, as.scope) : undefined;
 }
 
@@ -124,13 +140,17 @@ function equals(field: BoundField, wanted: readonly Value[], scope: Scope): Push
   const kind = onlyKind(field, scope);
   if (!kind || field.pseudo || field.members.length > 0) return undefined;
   const holdsSeveral = kind.type === "list" || kind.type === "map";
-  const stored = wanted.map((value) => storedValue(kind, isList(value) && holdsSeveral ? (value[0] ?? null) : value, wanted));
+  const stored = wanted.map((value) =>
+    storedValue(kind, isList(value) && holdsSeveral ? (value[0] ?? null) : value, wanted),
+  );
   const known = stored.filter((value) => value !== undefined);
-  return known.length === wanted.length && known.length > 0 ? { kind: "equals", column: field.name, values: known.map(toValue) } : undefined;
+  return known.length === wanted.length && known.length > 0
+    ? { kind: "equals", column: field.name, values: known.map(toValue) }
+    : undefined;
 }
 
 function storedValue(kind: Kind, value: Value, wanted: readonly Value[]): Comparable | undefined {
-  if (value === null || kind.type === "any" ) return undefined;
+  if (value === null || kind.type === "any") return undefined;
   if (kind.type === "map") return typeof value === "string" ? value : undefined;
   if (kind.type !== "list") return toComparable(kind, value);
   return kind.element === undefined || wanted.some(isWholeList) ? undefined : toComparable(kind.element, value);

@@ -76,7 +76,9 @@ function inTest(values: readonly Value[], subject: Subject): Test {
     const tests = values.map((value) => sameTest(value, subject));
     return (value) => tests.some((test) => test(value));
   }
-  const wanted = new Set<Comparable>(values.filter((value) => value !== null).map((value) => comparable(subject, value)));
+  const wanted = new Set<Comparable>(
+    values.filter((value) => value !== null).map((value) => comparable(subject, value)),
+  );
   return scalarTest(subject.kind, (value) => wanted.has(value));
 }
 
@@ -87,7 +89,8 @@ function betweenTest(question: { readonly low: Value; readonly high: Value }, su
 }
 
 function likeTest(pattern: Value, { kind, label }: Subject): Test {
-  if (typeof pattern !== "string" && typeof pattern !== "number") throw invalid(`the pattern of ${label} LIKE is no text`);
+  if (typeof pattern !== "string" && typeof pattern !== "number")
+    throw invalid(`the pattern of ${label} LIKE is no text`);
   const matches = wildcard(String(pattern));
   if (kind.type === "list") return (value) => isList(value) && value.some((element) => matchesScalar(element, matches));
   if (kind.type === "map") return (value) => isMap(value) && Object.keys(value).some(matches);
@@ -95,7 +98,10 @@ function likeTest(pattern: Value, { kind, label }: Subject): Test {
 }
 
 const WANTED: Readonly<Record<TextOperator, (text: string) => WantedText>> = {
-  MATCH: wantedWords, PHRASE: wantedPhrase, PREFIX: wantedPrefix, FUZZY: wantedNearly,
+  MATCH: wantedWords,
+  PHRASE: wantedPhrase,
+  PREFIX: wantedPrefix,
+  FUZZY: wantedNearly,
 };
 
 /** What a full-text condition looks for. */
@@ -136,7 +142,8 @@ function containsTest(value: Value, subject: Subject): Test {
 function substringTest(value: Value, label: string): Test {
   const part = toComparable(TEXT, value);
   if (typeof part !== "string") throw invalid(`${label} CONTAINS needs a text`);
-  return (other) => (isList(other) ? other.some((element) => element === value) : String(toComparable(TEXT, other) ?? "").includes(part));
+  return (other) =>
+    isList(other) ? other.some((element) => element === value) : String(toComparable(TEXT, other) ?? "").includes(part);
 }
 
 function elementTest(value: Value, { kind, label }: Subject): Test {
@@ -157,7 +164,9 @@ function keyTest(value: Value): Test {
 
 function entriesTest(entries: { readonly [key: string]: Value }): Test {
   const wanted = Object.entries(entries).map(([key, value]) => [key, canonical(value)] as const);
-  return (other) => isMap(other) && wanted.every(([key, value]) => Object.hasOwn(other, key) && canonical(other[key] ?? null) === value);
+  return (other) =>
+    isMap(other) &&
+    wanted.every(([key, value]) => Object.hasOwn(other, key) && canonical(other[key] ?? null) === value);
 }
 
 function scalarTest(kind: Kind, holds: (value: Comparable) => boolean): Test {

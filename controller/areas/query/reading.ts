@@ -7,7 +7,15 @@ import { type JoinPlan, planJoin } from "./join.ts";
 import { joinMeta, selectMeta, unionMeta } from "./meta.ts";
 import { cursorAfter } from "./paging.ts";
 import { shaped } from "./pipeline.ts";
-import { describeShape, describeTable, type PlanContext, planSelect, readsOf, type SelectPlan, type TablePlan } from "./plan.ts";
+import {
+  describeShape,
+  describeTable,
+  type PlanContext,
+  planSelect,
+  readsOf,
+  type SelectPlan,
+  type TablePlan,
+} from "./plan.ts";
 import { filterOf, matching, type RunContext } from "./run.ts";
 import { Slices } from "./slice.ts";
 import type { SortKey } from "./sort.ts";
@@ -25,7 +33,9 @@ export interface Reading {
 
 export function planReading(statement: Select | Union, principal: Principal, context: PlanContext): Reading {
   if (statement.kind === "union") return unionReading(statement, principal, context);
-  return statement.joins.length > 0 ? joinReading(planJoin(statement, principal, context)) : selectReading(planSelect(statement, principal, context));
+  return statement.joins.length > 0
+    ? joinReading(planJoin(statement, principal, context))
+    : selectReading(planSelect(statement, principal, context));
 }
 
 function selectReading(plan: SelectPlan): Reading {
@@ -38,7 +48,12 @@ function selectReading(plan: SelectPlan): Reading {
     meta: selectMeta(plan, () => cursor),
     rows(context) {
       const slices = new Slices(context);
-      return shaped(plan, { source: matching({ reads: plan.reads, filter, slices }, context), slices, onPageEnd, sortFolder: context.sortFolder });
+      return shaped(plan, {
+        source: matching({ reads: plan.reads, filter, slices }, context),
+        slices,
+        onPageEnd,
+        sortFolder: context.sortFolder,
+      });
     },
     async describe(stepsOf) {
       return [...describeTable(plan, await stepsOf(veiledReads(plan))), ...describeShape(plan)];
@@ -75,12 +90,21 @@ function unionReading(union: Union, principal: Principal, context: PlanContext):
   const plan = planUnion(union, plans, context.values);
   return {
     meta: unionMeta(parts.map((part) => part.meta)),
-    rows: (run) => united(plan, parts.map((part) => part.rows(run)), { slices: new Slices(run), sortFolder: run.sortFolder }),
+    rows: (run) =>
+      united(
+        plan,
+        parts.map((part) => part.rows(run)),
+        { slices: new Slices(run), sortFolder: run.sortFolder },
+      ),
     async describe(stepsOf) {
       const lines: string[] = [];
       for (const part of parts) lines.push(...(await part.describe(stepsOf)));
       const shape = { ...plan, orderBy: plan.orderBy.map(({ name, descending }) => ({ label: name, descending })) };
-      return [...lines, plan.isAll ? "all rows of the parts" : "different rows of the parts", ...describeShape({ ...shape, distinct: false, grouping: undefined })];
+      return [
+        ...lines,
+        plan.isAll ? "all rows of the parts" : "different rows of the parts",
+        ...describeShape({ ...shape, distinct: false, grouping: undefined }),
+      ];
     },
   };
 }

@@ -19,10 +19,19 @@ class NotedRefreshes extends MemoryObjects {
 test("UPDATE … REFRESH has the index entries written of all it found, and no other update has", async () => {
   const objects = new NotedRefreshes({ nowMs: () => 1 });
   const query = new QueryService({ objects, runtime: testRuntime() });
-  await query.run(admin, "create class /matrix/box (host varchar, size int, keys(host)); create class /matrix/box/rack (slots int)");
-  await query.run(admin, "insert into /matrix/box (host, size) values ('a', 1), ('b', 9); insert into /matrix/box/rack host='r', size=2");
+  await query.run(
+    admin,
+    "create class /matrix/box (host varchar, size int, keys(host)); create class /matrix/box/rack (slots int)",
+  );
+  await query.run(
+    admin,
+    "insert into /matrix/box (host, size) values ('a', 1), ('b', 9); insert into /matrix/box/rack host='r', size=2",
+  );
   await query.run(admin, "update /matrix/box/ set size = 3 where size < 3");
   expect(objects.refreshed).toEqual([]);
   await query.run(admin, "update /matrix/box/ set size = 4 where size = 3 refresh");
-  expect(objects.refreshed).toEqual([{ id: "box:a", class: "/matrix/box" }, { id: "rack:r", class: "/matrix/box/rack" }]);
+  expect(objects.refreshed).toEqual([
+    { id: "box:a", class: "/matrix/box" },
+    { id: "rack:r", class: "/matrix/box/rack" },
+  ]);
 });

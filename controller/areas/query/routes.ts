@@ -10,7 +10,13 @@ export function queryRoutes({ query }: { readonly query: Query }): readonly Endp
   const handler = (call: Call<MqlInput>) => answer(query, call);
   return [
     endpoint({ ...common, method: "GET", summary: "Run MQL; the answer is that of the last statement.", handler }),
-    endpoint({ ...common, method: "POST", summary: "Run MQL given as form, as JSON with values, or as the plain body.", body: "text", handler }),
+    endpoint({
+      ...common,
+      method: "POST",
+      summary: "Run MQL given as form, as JSON with values, or as the plain body.",
+      body: "text",
+      handler,
+    }),
   ];
 }
 
@@ -19,7 +25,11 @@ async function answer(query: Query, call: Call<MqlInput>) {
   if (text.trim() === "") throw new AppError("invalid", "[Valid] There is no MQL: give it as mql or as the body.");
   const values = valueRows(call.input.values as readonly Value[] | undefined);
   const { cursor, meta } = call.input;
-  const result = await query.run(call.principal, text, { signal: call.signal, ...(values ? { values } : {}), ...(cursor === undefined ? {} : { cursor }) });
+  const result = await query.run(call.principal, text, {
+    signal: call.signal,
+    ...(values ? { values } : {}),
+    ...(cursor === undefined ? {} : { cursor }),
+  });
   return { rows: result.rows, ...(meta || cursor !== undefined ? { meta: result.meta } : {}) };
 }
 
@@ -27,13 +37,20 @@ export function searchRoutes({ search }: { readonly search: Searches }): readonl
   const common = { path: "/mxobject/search", permission: "objects:read", input: SearchInput, output: MqlRows } as const;
   const handler = async ({ input, text, principal, signal }: Call<SearchInput>) => {
     const condition = input.cond ?? text ?? "";
-    if (condition.trim() === "") throw new AppError("invalid", "[Valid] There is no condition: give it as cond or as the body.");
+    if (condition.trim() === "")
+      throw new AppError("invalid", "[Valid] There is no condition: give it as cond or as the body.");
     const { rows, meta } = await search.search(principal, condition, { signal });
     return { rows, ...(input.meta || meta.plan ? { meta } : {}) };
   };
   return [
     endpoint({ ...common, method: "GET", summary: "Search objects by words, fields and times.", handler }),
-    endpoint({ ...common, method: "POST", summary: "Search by a condition given as form, as JSON or as the plain body.", body: "text", handler }),
+    endpoint({
+      ...common,
+      method: "POST",
+      summary: "Search by a condition given as form, as JSON or as the plain body.",
+      body: "text",
+      handler,
+    }),
   ];
 }
 

@@ -5,8 +5,16 @@ import { classAccess, type Principal } from "../permissions/index.ts";
 export const SCHEMA_CLASS_PATH = "/system/class";
 
 const COLUMN_TYPES: readonly (readonly [name: string, type: ColumnType])[] = [
-  ["name", "varchar"], ["cid", "bigint"], ["pid", "bigint"], ["alias", "varchar"], ["nickname", "varchar"], ["remedy", "varchar"],
-  ["kind", "varchar"], ["fields", "list"], ["keys", "list"], ["ttl", "bigint"],
+  ["name", "varchar"],
+  ["cid", "bigint"],
+  ["pid", "bigint"],
+  ["alias", "varchar"],
+  ["nickname", "varchar"],
+  ["remedy", "varchar"],
+  ["kind", "varchar"],
+  ["fields", "list"],
+  ["keys", "list"],
+  ["ttl", "bigint"],
 ];
 
 const COLUMNS: readonly Column[] = COLUMN_TYPES.map(([name, type], index) => ({
@@ -29,7 +37,16 @@ const SCHEMA_CLASS: ClassView = {
   kind: "entity",
   columns: COLUMNS,
   keys: ["name"],
-  options: { keyMode: "manu", ttlSeconds: undefined, version: false, autosearch: false, alias: undefined, nickname: undefined, remedy: undefined, hints: {} },
+  options: {
+    keyMode: "manu",
+    ttlSeconds: undefined,
+    version: false,
+    autosearch: false,
+    alias: undefined,
+    nickname: undefined,
+    remedy: undefined,
+    hints: {},
+  },
   modifiedAtMs: 0,
   system: true,
   guard: undefined,
@@ -75,6 +92,23 @@ function schemaRow(view: ClassView, hidden: ReadonlySet<string>, catalog: ClassC
   const { alias = "", nickname = "", remedy = "", ttlSeconds = -1 } = view.options;
   const parent = view.parent === undefined ? undefined : catalog.get(view.parent);
   const fields = ["id", "class", ...view.columns.map((column) => column.name).filter(seen)];
-  const values = { name: view.path, cid: view.cid, pid: parent?.cid ?? -1, alias, nickname, remedy, kind: view.kind, fields, keys: view.keys.filter(seen), ttl: ttlSeconds };
-  return { id: `class:${view.path}`, class: SCHEMA_CLASS, values, vtimeMs: view.modifiedAtMs, ctimeMs: view.modifiedAtMs };
+  const values = {
+    name: view.path,
+    cid: view.cid,
+    pid: parent?.cid ?? -1,
+    alias,
+    nickname,
+    remedy,
+    kind: view.kind,
+    fields,
+    keys: view.keys.filter(seen),
+    ttl: ttlSeconds,
+  };
+  return {
+    id: `class:${view.path}`,
+    class: SCHEMA_CLASS,
+    values,
+    vtimeMs: view.modifiedAtMs,
+    ctimeMs: view.modifiedAtMs,
+  };
 }

@@ -1,5 +1,12 @@
 import { AppError } from "../../../common/errors.ts";
-import { type ClassRef, type Condition, type Field, NOWHERE, parseConditionText, printField } from "../../../common/mql/index.ts";
+import {
+  type ClassRef,
+  type Condition,
+  type Field,
+  NOWHERE,
+  parseConditionText,
+  printField,
+} from "../../../common/mql/index.ts";
 import type { Row, Value } from "../../../common/value.ts";
 import type { ClassCatalog, ClassView, Column, ObjectRow } from "../objects/index.ts";
 import type { ClassAccess, Principal } from "../permissions/index.ts";
@@ -100,7 +107,8 @@ export class Scope implements Fields<ObjectRow> {
   }
 
   star(alias: string | undefined): undefined {
-    if (alias !== undefined && alias !== this.alias) throw new AppError("not_found", `[NotExist] Nothing is called ${alias} here.`);
+    if (alias !== undefined && alias !== this.alias)
+      throw new AppError("not_found", `[NotExist] Nothing is called ${alias} here.`);
   }
 
   writtenMs(): (row: ObjectRow) => number {
@@ -164,7 +172,11 @@ class ColumnSource implements Source<ObjectRow> {
 }
 
 /** The root must be there; of a subtree, one readable class is enough. */
-export function scopeOf(principal: Principal, catalog: ClassCatalog, target: Pick<ClassRef, "path" | "subtree" | "alias">): Scope {
+export function scopeOf(
+  principal: Principal,
+  catalog: ClassCatalog,
+  target: Pick<ClassRef, "path" | "subtree" | "alias">,
+): Scope {
   return new Scope(principal, target.alias, visibleTree(principal, catalog, target));
 }
 
@@ -226,7 +238,11 @@ function usable<T>(make: () => T): T {
   try {
     return make();
   } catch (error) {
-    throw new AppError("internal", "[Exec] A row condition among the rights of this user cannot be used: an administrator has to correct it.", { cause: error });
+    throw new AppError(
+      "internal",
+      "[Exec] A row condition among the rights of this user cannot be used: an administrator has to correct it.",
+      { cause: error },
+    );
   }
 }
 
@@ -241,6 +257,7 @@ function memberKind(column: Column, depth: number): Kind {
 
 function memberOf(value: Value, members: readonly string[]): Value {
   let current: Value = value;
-  for (const member of members) current = isMap(current) && Object.hasOwn(current, member) ? (current[member] ?? null) : null;
+  for (const member of members)
+    current = isMap(current) && Object.hasOwn(current, member) ? (current[member] ?? null) : null;
   return current;
 }

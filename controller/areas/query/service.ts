@@ -76,7 +76,9 @@ export class QueryService implements Query {
     for await (const page of result.rows) {
       rows.push(...page);
       if (rows.length <= QUERY_COLLECT_MAX_ROWS) continue;
-      throw new AppError("too_large", `[Exec] The answer has more than ${QUERY_COLLECT_MAX_ROWS} rows.`, { details: { limit: "QUERY_COLLECT_MAX_ROWS" } });
+      throw new AppError("too_large", `[Exec] The answer has more than ${QUERY_COLLECT_MAX_ROWS} rows.`, {
+        details: { limit: "QUERY_COLLECT_MAX_ROWS" },
+      });
     }
     return rows;
   }
@@ -89,25 +91,40 @@ export class QueryService implements Query {
     for (const [index, statement] of script.statements.entries()) {
       result = await this.#runStatement(statement, executions, { principal, text, signal, isLast: index === last });
     }
-    if (!result) throw new AppError("syntax", "[Parser] at line 1 column 1: expected a statement but found the end.", { details: { line: 1, column: 1 } });
+    if (!result)
+      throw new AppError("syntax", "[Parser] at line 1 column 1: expected a statement but found the end.", {
+        details: { line: 1, column: 1 },
+      });
     return result;
   }
 
-  async #runStatement(statement: Statement, executions: readonly Arguments[], caller: Caller & { readonly isLast: boolean }): Promise<QueryResult> {
+  async #runStatement(
+    statement: Statement,
+    executions: readonly Arguments[],
+    caller: Caller & { readonly isLast: boolean },
+  ): Promise<QueryResult> {
     if (statement.kind === "batch") return this.#runBatch(statement, executions, caller);
     const context = await this.#context(caller, executions);
     return this.#runPrepared({ statement, prepared: about(statement.span, () => prepare(statement, context)) }, caller);
   }
 
-  async #runPrepared({ statement, prepared }: PreparedStatement, caller: { readonly isLast: boolean }): Promise<QueryResult> {
+  async #runPrepared(
+    { statement, prepared }: PreparedStatement,
+    caller: { readonly isLast: boolean },
+  ): Promise<QueryResult> {
     const rows = prepared.isRead && !caller.isLast ? nothing() : await aboutLater(statement.span, () => prepared.run());
     return { meta: prepared.meta, rows };
   }
 
   /** Wholly checked before its first write, except that what follows a definition can be checked only after it. */
-  async #runBatch(batch: Batch, executions: readonly Arguments[], caller: Caller & { readonly isLast: boolean }): Promise<QueryResult> {
+  async #runBatch(
+    batch: Batch,
+    executions: readonly Arguments[],
+    caller: Caller & { readonly isLast: boolean },
+  ): Promise<QueryResult> {
     const statements = flat(batch.statements);
-    if (statements.some(definesAnything)) return this.#runScript({ ...batch, kind: "script", placeholders: 0 }, executions, caller);
+    if (statements.some(definesAnything))
+      return this.#runScript({ ...batch, kind: "script", placeholders: 0 }, executions, caller);
     const prepared = preparedAll(statements, await this.#context(caller, executions));
     const { changes, isWhole } = batchChanges(prepared);
     if (this.#batches && changes.length > 0) {
@@ -117,7 +134,10 @@ export class QueryService implements Query {
     return this.#runOneByOne(prepared, caller);
   }
 
-  async #runOneByOne(prepared: readonly PreparedStatement[], caller: { readonly isLast: boolean }): Promise<QueryResult> {
+  async #runOneByOne(
+    prepared: readonly PreparedStatement[],
+    caller: { readonly isLast: boolean },
+  ): Promise<QueryResult> {
     let result: QueryResult | undefined;
     for (const [index, each] of prepared.entries()) {
       result = await this.#runPrepared(each, { isLast: caller.isLast && index === prepared.length - 1 });
@@ -125,27 +145,41 @@ export class QueryService implements Query {
     return result ?? { meta: { type: "select", classes: {}, columns: {}, rootclass: "" }, rows: nothing() };
   }
 
-  async #runJournalled({ batch, prepared, changes, values }: JournalledBatch, caller: Caller & { readonly isLast: boolean }): Promise<QueryResult> {
+  async #runJournalled(
+    { batch, prepared, changes, values }: JournalledBatch,
+    caller: Caller & { readonly isLast: boolean },
+  ): Promise<QueryResult> {
     const { principal, text, signal } = caller;
     const order = { principal, text, at: batch.span.start, values, action: actionOf([batch]) };
     const answer = await this.#batches?.run(order, changes, signal);
     const last = prepared.at(-1);
     if (!last) throw new RangeError("a batch with changes has a last statement");
-    return last.prepared.isRead ? this.#runPrepared(last, caller) : { meta: last.prepared.meta, rows: one(answer ?? []) };
+    return last.prepared.isRead
+      ? this.#runPrepared(last, caller)
+      : { meta: last.prepared.meta, rows: one(answer ?? []) };
   }
 
   async #changesOf({ principal, text, at, values, done }: OpenBatch): Promise<readonly BatchChange[]> {
     const batch = batchAt(this.#texts.parsed(text).statements, at);
     if (!batch) throw new AppError("conflict", "[Exec] This version does not find the batch in its text.");
     const context = await this.#context({ principal, text, signal: undefined }, [values]);
-    const { changes, isWhole } = batchChanges(preparedAll(flat(batch.statements).filter(changesAnything).slice(done), context));
+    const { changes, isWhole } = batchChanges(
+      preparedAll(flat(batch.statements).filter(changesAnything).slice(done), context),
+    );
     if (isWhole) return changes;
     throw new AppError("conflict", "[Exec] What the batch has still to change belongs to the platform by now.");
   }
 
   async #context(caller: Caller, executions: readonly Arguments[]): Promise<PrepareContext> {
     const catalog = withSchemaClass(await this.#objects.catalog(caller.principal));
-    return { catalog, executions, objects: this.#objects, clock: this.#runtime.clock, sortFolder: this.#sortFolder, ...caller };
+    return {
+      catalog,
+      executions,
+      objects: this.#objects,
+      clock: this.#runtime.clock,
+      sortFolder: this.#sortFolder,
+      ...caller,
+    };
   }
 }
 
@@ -164,7 +198,10 @@ interface Caller {
 }
 
 function preparedAll(statements: readonly Statement[], context: PrepareContext): readonly PreparedStatement[] {
-  return statements.map((statement) => ({ statement, prepared: about(statement.span, () => prepare(statement, context)) }));
+  return statements.map((statement) => ({
+    statement,
+    prepared: about(statement.span, () => prepare(statement, context)),
+  }));
 }
 
 /** What is changed, for the audit trail. */
@@ -184,14 +221,19 @@ function paged(script: Script, cursor: string | undefined): Script {
 function executionsOf(script: Script, values: readonly (readonly Value[])[] | undefined): readonly Arguments[] {
   const executions = values && values.length > 0 ? values : [[]];
   if (executions.length > QUERY_VALUE_ROWS_MAX) {
-    throw new AppError("too_large", `[Valid] At most ${QUERY_VALUE_ROWS_MAX} lists of values.`, { details: { limit: "QUERY_VALUE_ROWS_MAX" } });
+    throw new AppError("too_large", `[Valid] At most ${QUERY_VALUE_ROWS_MAX} lists of values.`, {
+      details: { limit: "QUERY_VALUE_ROWS_MAX" },
+    });
   }
   if (executions.length > 1 && (script.statements.length > 1 || script.statements[0]?.kind === "batch")) {
     throw new AppError("invalid", "[Valid] Several lists of values go with one statement only.");
   }
   for (const execution of executions) {
     if (execution.length === script.placeholders) continue;
-    throw new AppError("invalid", `[Valid] The text has ${script.placeholders} placeholders, but ${execution.length} values were given.`);
+    throw new AppError(
+      "invalid",
+      `[Valid] The text has ${script.placeholders} placeholders, but ${execution.length} values were given.`,
+    );
   }
   return executions;
 }

@@ -26,10 +26,12 @@ test("between two slices the event loop turns", async () => {
     if (!over) setImmediate(count);
   };
   setImmediate(count);
-  const heard = await Promise.all(Array.from({ length: 10 }, async () => {
-    await new Slices({ tenant: "crowd", clock, signal: undefined }).pause();
-    return turns;
-  }));
+  const heard = await Promise.all(
+    Array.from({ length: 10 }, async () => {
+      await new Slices({ tenant: "crowd", clock, signal: undefined }).pause();
+      return turns;
+    }),
+  );
   over = true;
   expect(new Set(heard).size).toBeGreaterThanOrEqual(10 / CALLS_BEGUN_PER_TURN);
 });

@@ -7,7 +7,10 @@ const KEPT = 50;
 
 test("the first rows of an order are the same when those beyond them are never made, and few are made", () => {
   const random = seededRandom(7);
-  const all: (readonly SortKey[])[] = Array.from({ length: ROWS }, () => [Math.floor(random.next() * 500), random.next() < 0.1 ? null : `t${Math.floor(random.next() * 9)}`]);
+  const all: (readonly SortKey[])[] = Array.from({ length: ROWS }, () => [
+    Math.floor(random.next() * 500),
+    random.next() < 0.1 ? null : `t${Math.floor(random.next() * 9)}`,
+  ]);
   const descending = [true, false];
   const sorter = new Sorter(descending, KEPT);
   let made = 0;

@@ -54,11 +54,16 @@ export class Sorter {
     this.#open.push({ ...entry, arrival: this.#arrivals });
     this.#arrivals += 1;
     if (this.#keep === undefined && this.#arrivals > QUERY_SORT_MAX_ROWS) {
-      throw new AppError("too_large", `[Exec] ORDER BY over more than ${QUERY_SORT_MAX_ROWS} rows: narrow it by WHERE or give a LIMIT.`, {
-        details: { limit: "QUERY_SORT_MAX_ROWS" },
-      });
+      throw new AppError(
+        "too_large",
+        `[Exec] ORDER BY over more than ${QUERY_SORT_MAX_ROWS} rows: narrow it by WHERE or give a LIMIT.`,
+        {
+          details: { limit: "QUERY_SORT_MAX_ROWS" },
+        },
+      );
     }
-    if (this.#keep === undefined ? this.#open.length >= RUN_ROWS : this.#open.length >= this.#keep + RUN_ROWS) this.#close();
+    if (this.#keep === undefined ? this.#open.length >= RUN_ROWS : this.#open.length >= this.#keep + RUN_ROWS)
+      this.#close();
   }
 
   #close(): void {
@@ -159,6 +164,7 @@ export function packedKey(key: SortKey): Value {
 
 /** Absent for what is no key. */
 export function unpackedKey(value: Value): SortKey | undefined {
-  if (isMap(value)) return typeof value.integer === "string" && /^-?\d+$/.test(value.integer) ? BigInt(value.integer) : undefined;
+  if (isMap(value))
+    return typeof value.integer === "string" && /^-?\d+$/.test(value.integer) ? BigInt(value.integer) : undefined;
   return isList(value) ? undefined : value;
 }

@@ -55,7 +55,8 @@ export class SpillingSorter {
   async spill(): Promise<void> {
     this.#file ??= await openNameless(this.#folder);
     const chunks: Chunk[] = [];
-    for (const entries of chunked(this.#memory.entries(), CHUNK_ROWS)) chunks.push(await this.#write(this.#file, entries));
+    for (const entries of chunked(this.#memory.entries(), CHUNK_ROWS))
+      chunks.push(await this.#write(this.#file, entries));
     this.#runs.push(chunks);
     this.#memory = new Sorter(this.#descending, undefined);
     this.#inMemory = 0;
@@ -69,7 +70,10 @@ export class SpillingSorter {
       return;
     }
     if (this.#inMemory > 0) await this.spill();
-    yield* mergedPages(this.#runs.map((chunks) => new RunReader(file, chunks)), this.#descending);
+    yield* mergedPages(
+      this.#runs.map((chunks) => new RunReader(file, chunks)),
+      this.#descending,
+    );
   }
 
   async close(): Promise<void> {
@@ -82,9 +86,13 @@ export class SpillingSorter {
     const chunk = { position: this.#bytes, length: bytes.length };
     this.#bytes += bytes.length;
     if (this.#bytes > this.#maxBytes) {
-      throw new AppError("too_large", `[Exec] ORDER BY needs more than ${this.#maxBytes} bytes of disk: narrow it by WHERE or give a LIMIT.`, {
-        details: { limit: "QUERY_SORT_SPILL_MAX_BYTES" },
-      });
+      throw new AppError(
+        "too_large",
+        `[Exec] ORDER BY needs more than ${this.#maxBytes} bytes of disk: narrow it by WHERE or give a LIMIT.`,
+        {
+          details: { limit: "QUERY_SORT_SPILL_MAX_BYTES" },
+        },
+      );
     }
     await file.writeFile(bytes);
     return chunk;
@@ -160,7 +168,10 @@ function* chunked<T>(items: Iterable<T>, size: number): Iterable<readonly T[]> {
 }
 
 function entriesOf(bytes: Buffer): readonly SortEntry[] {
-  const packed = JSON.parse(bytes.toString()) as readonly (readonly [readonly Parameters<typeof unpackedKey>[0][], Row])[];
+  const packed = JSON.parse(bytes.toString()) as readonly (readonly [
+    readonly Parameters<typeof unpackedKey>[0][],
+    Row,
+  ])[];
   return packed.map(([keys, row]) => ({ keys: keys.map((key) => unpackedKey(key) ?? null), row }));
 }
 

@@ -1,6 +1,18 @@
 import { AppError } from "../../../common/errors.ts";
 import type { Clock } from "../../../common/time.ts";
-import { type Batch, type Delete, type Explain, type Insert, type InsertJson, type Match, printCondition, type Select, type Statement, type Union, type Update } from "../../../common/mql/index.ts";
+import {
+  type Batch,
+  type Delete,
+  type Explain,
+  type Insert,
+  type InsertJson,
+  type Match,
+  printCondition,
+  type Select,
+  type Statement,
+  type Union,
+  type Update,
+} from "../../../common/mql/index.ts";
 import type { Row } from "../../../common/value.ts";
 import type { ClassCatalog, ObjectRow, Objects, ReadRequest } from "../objects/index.ts";
 import { type Principal, requirePermission } from "../permissions/index.ts";
@@ -94,7 +106,8 @@ function select(statement: Select | Union | Match, context: PrepareContext): Pre
   const readings = context.executions.map((values) => readingOf(statement, context, values));
   const [reading] = readings;
   if (!reading) throw new RangeError("there is at least one execution");
-  if (readings.length > 1 && "cursor" in statement && statement.cursor) throw new AppError("invalid", "[Valid] CURSOR goes with one list of values.");
+  if (readings.length > 1 && "cursor" in statement && statement.cursor)
+    throw new AppError("invalid", "[Valid] CURSOR goes with one list of values.");
   const run = runContext(context);
   const parts = readings.map((one) => one.rows(run));
   return {
@@ -105,7 +118,11 @@ function select(statement: Select | Union | Match, context: PrepareContext): Pre
   };
 }
 
-function readingOf(statement: Select | Union | Match, { principal, catalog, objects }: PrepareContext, values: Arguments): Reading {
+function readingOf(
+  statement: Select | Union | Match,
+  { principal, catalog, objects }: PrepareContext,
+  values: Arguments,
+): Reading {
   if (statement.kind === "match") return planGraph(statement, { principal, catalog, objects, values });
   return planReading(statement, principal, { catalog, values });
 }
@@ -114,7 +131,12 @@ function edgeTypes(context: PrepareContext): Prepared {
   const columns = ["name", "remedy"].map((name): ColumnMeta => ({ name, title: name, type: "varchar" }));
   const rows = context.catalog.edgeTypes().map(({ name, remedy }): Row => ({ name, remedy }));
   const meta = plainMeta("select edge", "", columns);
-  return { meta, isRead: true, run: () => Promise.resolve(one(rows)), explain: () => Promise.resolve(["table of edge types"]) };
+  return {
+    meta,
+    isRead: true,
+    run: () => Promise.resolve(one(rows)),
+    explain: () => Promise.resolve(["table of edge types"]),
+  };
 }
 
 function insert(statement: Insert | InsertJson, context: PrepareContext): Prepared {
@@ -133,12 +155,18 @@ function insert(statement: Insert | InsertJson, context: PrepareContext): Prepar
 }
 
 function change(type: "update" | "delete", statement: Update | Delete, context: PrepareContext): Prepared {
-  const changes = context.executions.map((values) => ({ context: writeContext(context, values), change: bindChange(statement, context, values) }));
+  const changes = context.executions.map((values) => ({
+    context: writeContext(context, values),
+    change: bindChange(statement, context, values),
+  }));
   const [only] = changes;
   return {
     meta: plainMeta(type, statement.class.path, [COUNT_COLUMN]),
     isRead: false,
-    repeatable: only && changes.length === 1 ? repeatableChange(only.change, { ...only.context, catalog: context.catalog }) : undefined,
+    repeatable:
+      only && changes.length === 1
+        ? repeatableChange(only.change, { ...only.context, catalog: context.catalog })
+        : undefined,
     async run() {
       const rows: Row[] = [];
       for (const each of changes) rows.push({ count: await each.change.run(each.context) });
@@ -147,19 +175,27 @@ function change(type: "update" | "delete", statement: Update | Delete, context: 
     async explain() {
       const scope = scopeOf(context.principal, context.catalog, statement.class);
       const reads = readsOf(scope, statement.where, { values: context.executions[0] ?? [], veiled: true });
-      return [...(await readSteps(reads, context)), ...(statement.where ? [`filter ${printCondition(statement.where)}`] : []), `${type} what is found`];
+      return [
+        ...(await readSteps(reads, context)),
+        ...(statement.where ? [`filter ${printCondition(statement.where)}`] : []),
+        `${type} what is found`,
+      ];
     },
   };
 }
 
 function bindChange(statement: Update | Delete, context: PrepareContext, values: Arguments): Change {
   const scope = scopeOf(context.principal, context.catalog, statement.class);
-  if (statement.kind === "update") return bindUpdate(statement, { scope, values, edgeTypes: context.catalog.edgeTypes() });
+  if (statement.kind === "update")
+    return bindUpdate(statement, { scope, values, edgeTypes: context.catalog.edgeTypes() });
   if (statement.column !== undefined) return bindClear(statement, statement.column, { scope, values });
   return bindDelete(statement, scope, values);
 }
 
-type Definition = Extract<Statement, { kind: "createClass" | "dropClass" | "alterClass" | "createEdgeType" | "dropEdgeType" }>;
+type Definition = Extract<
+  Statement,
+  { kind: "createClass" | "dropClass" | "alterClass" | "createEdgeType" | "dropEdgeType" }
+>;
 
 const DEFINITION_TYPES: Readonly<Record<Definition["kind"], StatementType>> = {
   createClass: "create",
@@ -180,7 +216,10 @@ function definition(statement: Definition, context: PrepareContext): Prepared {
       await work();
       return one([]);
     },
-    explain: () => Promise.resolve([`${DEFINITION_TYPES[statement.kind]} ${rootclass === "" && "name" in statement ? statement.name : rootclass}`]),
+    explain: () =>
+      Promise.resolve([
+        `${DEFINITION_TYPES[statement.kind]} ${rootclass === "" && "name" in statement ? statement.name : rootclass}`,
+      ]),
   };
 }
 
@@ -195,7 +234,11 @@ function definitionWork(statement: Definition, context: PrepareContext): () => P
     case "dropClass":
       if (catalog.get(statement.class.path)) scopeOf(principal, catalog, { ...statement.class, subtree: false });
       // Before it is asked whether the class is empty: for that nothing may be written into it for a while.
-      if (catalog.get(statement.class.path)?.system) throw new AppError("denied", `[Valid] class ${statement.class.path} belongs to the platform and cannot be dropped.`);
+      if (catalog.get(statement.class.path)?.system)
+        throw new AppError(
+          "denied",
+          `[Valid] class ${statement.class.path} belongs to the platform and cannot be dropped.`,
+        );
       return () => objects.dropClass(principal, statement.class.path, { ifExists: statement.ifExists });
     case "alterClass": {
       scopeOf(principal, catalog, { ...statement.class, subtree: false });
@@ -263,7 +306,8 @@ function runContext(context: PrepareContext): RunContext {
     clock,
     signal,
     sortFolder,
-    read: (request) => (readsSchema(request, context) ? one<ObjectRow>(schemaRows(principal, catalog)) : objects.read(principal, request)),
+    read: (request) =>
+      readsSchema(request, context) ? one<ObjectRow>(schemaRows(principal, catalog)) : objects.read(principal, request),
   };
 }
 

@@ -22,7 +22,10 @@ export interface Steps {
 export const WHOLE_SERIES: SeriesPart = { fromMs: -Infinity, toMs: Infinity };
 
 export function windowOf({ from, to }: TimeWindow, values: Arguments): SeriesPart {
-  const part = { fromMs: from ? timeOf(literal(from, values)) : -Infinity, toMs: to ? timeOf(literal(to, values)) : Infinity };
+  const part = {
+    fromMs: from ? timeOf(literal(from, values)) : -Infinity,
+    toMs: to ? timeOf(literal(to, values)) : Infinity,
+  };
   if (part.fromMs <= part.toMs) return part;
   throw new AppError("invalid", "[Valid] A window begins before it ends.");
 }
@@ -31,12 +34,16 @@ export function windowOf({ from, to }: TimeWindow, values: Arguments): SeriesPar
 export function stepsOf(call: Call, values: Arguments): Steps | undefined {
   if (!call.step) return undefined;
   const { name } = call;
-  if (!isAggregate(name) || call.distinct) throw new AppError("invalid", `[Valid] ${printCall(call)}: points are put together by ${AGGREGATES.join(", ")}.`);
+  if (!isAggregate(name) || call.distinct)
+    throw new AppError("invalid", `[Valid] ${printCall(call)}: points are put together by ${AGGREGATES.join(", ")}.`);
   const width = literal(call.step, values);
   const [amount = "", unit = "", ...more] = String(width).trim().split(/\s+/);
   const seconds = more.length === 0 ? durationSeconds(amount, unit) : undefined;
   if (seconds !== undefined && seconds > 0) return { name, widthMs: seconds * 1_000 };
-  throw new AppError("invalid", `[Valid] ${JSON.stringify(width)} is no width of steps: a whole number and a unit, such as '5 minute'.`);
+  throw new AppError(
+    "invalid",
+    `[Valid] ${JSON.stringify(width)} is no width of steps: a whole number and a unit, such as '5 minute'.`,
+  );
 }
 
 /** Absent points make an absent series: null. What is no point is left out. */
@@ -80,9 +87,15 @@ function aggregated(points: readonly Point[], name: AggregateName): Value {
     case "count":
       return set.length;
     case "first":
-      return set.reduce<Point | undefined>((best, point) => (best && best.timeMs <= point.timeMs ? best : point), undefined)?.value ?? null;
+      return (
+        set.reduce<Point | undefined>((best, point) => (best && best.timeMs <= point.timeMs ? best : point), undefined)
+          ?.value ?? null
+      );
     case "last":
-      return set.reduce<Point | undefined>((best, point) => (best && best.timeMs > point.timeMs ? best : point), undefined)?.value ?? null;
+      return (
+        set.reduce<Point | undefined>((best, point) => (best && best.timeMs > point.timeMs ? best : point), undefined)
+          ?.value ?? null
+      );
     default:
       return ofNumbers(set, name);
   }

@@ -49,7 +49,11 @@ export class VisibleTree {
   /** In the order of the class, without sealed and hidden ones. */
   columnsOf(view: ClassView): readonly Column[] {
     let columns = this.#columnsOf.get(view);
-    if (!columns) this.#columnsOf.set(view, (columns = view.columns.filter(({ name }) => this.column(view, name) !== undefined && !isPseudo(name))));
+    if (!columns)
+      this.#columnsOf.set(
+        view,
+        (columns = view.columns.filter(({ name }) => this.column(view, name) !== undefined && !isPseudo(name))),
+      );
     return columns;
   }
 
@@ -75,7 +79,12 @@ export class VisibleTree {
 
   /** The same classes with all their columns. */
   unveiled(): VisibleTree {
-    return (this.#unveiled ??= new VisibleTree(this.#rights, { path: this.root, subtree: this.subtree }, this.classes, true));
+    return (this.#unveiled ??= new VisibleTree(
+      this.#rights,
+      { path: this.root, subtree: this.subtree },
+      this.classes,
+      true,
+    ));
   }
 }
 
@@ -111,5 +120,7 @@ function treesOf(catalog: ClassCatalog, data: Principal["data"]): Map<string, Vi
 /** The schema table shows only what the principal may see anyway, so that everybody may read it. */
 function accessOf(rights: Rights, view: ClassView): ClassAccess {
   const access = classAccess(rights, view.path);
-  return view.path === "/system/class" && !view.path.startsWith(`${rights.ospace}/`) ? { ...access, readable: true, writable: false } : access;
+  return view.path === "/system/class" && !view.path.startsWith(`${rights.ospace}/`)
+    ? { ...access, readable: true, writable: false }
+    : access;
 }

@@ -3,8 +3,19 @@ import type { Principal } from "../permissions/index.ts";
 
 /** What clients switch on. */
 export type StatementType =
-  | "select" | "select edge" | "insert" | "update" | "delete" | "create" | "drop" | "alter" | "create edgetype" | "drop edge"
-  | "graph" | "path" | "explain";
+  | "select"
+  | "select edge"
+  | "insert"
+  | "update"
+  | "delete"
+  | "create"
+  | "drop"
+  | "alter"
+  | "create edgetype"
+  | "drop edge"
+  | "graph"
+  | "path"
+  | "explain";
 
 export interface QueryMeta {
   readonly type: StatementType;

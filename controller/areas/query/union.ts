@@ -35,13 +35,26 @@ export function planUnion(union: Union, parts: readonly Part[], values: Argument
   const offset = union.offset ? (rowCount(union.offset, values) ?? 0) : 0;
   const usual = parts.every((part) => part.grouping) ? undefined : QUERY_DEFAULT_LIMIT_ROWS;
   const limit = union.limit ? rowCount(union.limit, values) : usual;
-  return { isAll: union.all, orderBy, sort: sortOf(orderBy.length, false, limit === undefined ? undefined : offset + limit), offset, limit };
+  return {
+    isAll: union.all,
+    orderBy,
+    sort: sortOf(orderBy.length, false, limit === undefined ? undefined : offset + limit),
+    offset,
+    limit,
+  };
 }
 
-export function united(plan: UnionPlan, parts: readonly AsyncIterable<readonly Row[]>[], input: Omit<Input<Row>, "source">): AsyncIterable<readonly Row[]> {
+export function united(
+  plan: UnionPlan,
+  parts: readonly AsyncIterable<readonly Row[]>[],
+  input: Omit<Input<Row>, "source">,
+): AsyncIterable<readonly Row[]> {
   const rows = plan.isAll ? chained(parts) : distinct(chained(parts));
   if (plan.sort === "none") return windowed(rows, plan);
-  const entryOf = (row: Row): SortEntry => ({ keys: plan.orderBy.map(({ kind, name }) => sortKey(kind, row[name])), row });
+  const entryOf = (row: Row): SortEntry => ({
+    keys: plan.orderBy.map(({ kind, name }) => sortKey(kind, row[name])),
+    row,
+  });
   return windowed(sorted(plan, { ...input, source: rows }, entryOf), plan);
 }
 
@@ -62,7 +75,8 @@ async function* distinct(pages: AsyncIterable<readonly Row[]>): AsyncIterable<re
 function orderOf(item: OrderItem, parts: readonly Part[]): UnionOrder {
   const name = item.value.kind === "call" ? callName(item.value) : item.value.parts.join(".");
   const kinds = new Set(parts.flatMap((part) => part.outputs.flatMap((output) => kindsOf(output, name, part))));
-  if (kinds.size === 0) throw new AppError("not_found", `Field ${name} Not Exist: a UNION is ordered by what its parts answer.`);
+  if (kinds.size === 0)
+    throw new AppError("not_found", `Field ${name} Not Exist: a UNION is ordered by what its parts answer.`);
   const [only = ANY] = kinds;
   return { name, kind: kinds.size === 1 ? only : ANY, descending: item.descending };
 }
@@ -71,6 +85,7 @@ function kindsOf(output: Output, name: string, part: Part): readonly Kind[] {
   if (output.kind === "star") return part.fields.kindsNamed(name);
   if (output.name !== name) return [];
   const { value } = output;
-  const field = value.kind === "field" ? value.field : value.kind === "key" ? part.grouping?.keys[value.index] : undefined;
+  const field =
+    value.kind === "field" ? value.field : value.kind === "key" ? part.grouping?.keys[value.index] : undefined;
   return field ? part.fields.kindsOf(field) : [ANY];
 }

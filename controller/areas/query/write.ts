@@ -2,7 +2,16 @@ import { AppError } from "../../../common/errors.ts";
 import { QUERY_UPDATE_MAX_ROWS, QUERY_WRITES_IN_FLIGHT_MAX } from "../../../common/limits.ts";
 import type { Delete, Update } from "../../../common/mql/index.ts";
 import type { Row } from "../../../common/value.ts";
-import { canonicalValue, type ClassView, type EdgeType, type Edit, type ObjectRow, type Objects, type ReadRequest, type SettledUpdate } from "../objects/index.ts";
+import {
+  canonicalValue,
+  type ClassView,
+  type EdgeType,
+  type Edit,
+  type ObjectRow,
+  type Objects,
+  type ReadRequest,
+  type SettledUpdate,
+} from "../objects/index.ts";
 import { kindOf } from "./kind.ts";
 import { type Arguments, literal, rowCount } from "./literal.ts";
 import { withEdits } from "./edits.ts";
@@ -61,7 +70,11 @@ interface BoundEdit extends Edit {
 }
 
 /** `DELETE column FROM …` clears the column. */
-export function bindClear(statement: Delete, column: string, target: { readonly scope: Scope; readonly values: Arguments }): Change {
+export function bindClear(
+  statement: Delete,
+  column: string,
+  target: { readonly scope: Scope; readonly values: Arguments },
+): Change {
   checkEdited(column, "set", target.scope);
   const edits: readonly BoundEdit[] = [{ column, operation: "set", value: undefined, isRelation: false }];
   const limit = statement.limit && rowCount(statement.limit, target.values);
@@ -86,7 +99,10 @@ export function bindDelete(statement: Delete, scope: Scope, values: Arguments): 
 }
 
 /** Removes what is found, up to `limit`, as it comes; where a class may not be written only after all was found. Answers how many there were. */
-export async function removeFound(found: AsyncIterable<readonly ObjectRow[]>, removal: Removal & { readonly limit: number | undefined }): Promise<number> {
+export async function removeFound(
+  found: AsyncIterable<readonly ObjectRow[]>,
+  removal: Removal & { readonly limit: number | undefined },
+): Promise<number> {
   const { scope, limit } = removal;
   const pages = limited(found, limit);
   const isUniform = scope.classes.every((view) => scope.access(view).writable);
@@ -119,7 +135,11 @@ function bindEdits(edits: readonly BoundEdit[], target: EditTarget): Change {
   };
   const make: Change["make"] = async (refs, context) => {
     const count = await applyEdits(refs, edits, { scope, context });
-    if (refresh) await context.objects.refresh(scope.principal, refs.map(({ id, class: { path } }) => ({ id, class: path })));
+    if (refresh)
+      await context.objects.refresh(
+        scope.principal,
+        refs.map(({ id, class: { path } }) => ({ id, class: path })),
+      );
     return count;
   };
   return { scope, reads, edits: editsOf, find, make, run: async (context) => make(await find(context), context) };
@@ -132,7 +152,10 @@ function checkEdited(name: string, operation: Edit["operation"], scope: Scope): 
   if (columns.length === 0) throw missingField(name);
   const holdsSeveral = columns.some((column) => ["list", "map"].includes(kindOf(column).type));
   if (operation !== "set" && !holdsSeveral) {
-    throw new AppError("invalid", `[Valid] ${name} = ${name} ${operation === "add" ? "+" : "-"} … is for sets, lists and maps; ${name} is a ${columns[0]?.type ?? ""}.`);
+    throw new AppError(
+      "invalid",
+      `[Valid] ${name} = ${name} ${operation === "add" ? "+" : "-"} … is for sets, lists and maps; ${name} is a ${columns[0]?.type ?? ""}.`,
+    );
   }
 }
 
@@ -143,13 +166,20 @@ function editsFor(view: ClassView, edits: readonly BoundEdit[], scope: Scope): r
 }
 
 /** What is written must still exist for its writer afterwards. */
-function checkEditedRow(row: ObjectRow, edits: readonly Edit[], rule: { readonly scope: Scope; readonly visible: Predicate<ObjectRow> }): void {
+function checkEditedRow(
+  row: ObjectRow,
+  edits: readonly Edit[],
+  rule: { readonly scope: Scope; readonly visible: Predicate<ObjectRow> },
+): void {
   requireWritable(rule.scope, row.class);
   if (rule.scope.rowCondition(row.class) === undefined) return;
   if (rule.visible({ ...row, values: withEdits(row, edits) }) !== true) throw outsideRule(rule.scope, row.class);
 }
 
-async function collect(pages: AsyncIterable<readonly ObjectRow[]>, check: (row: ObjectRow) => void): Promise<readonly Ref[]> {
+async function collect(
+  pages: AsyncIterable<readonly ObjectRow[]>,
+  check: (row: ObjectRow) => void,
+): Promise<readonly Ref[]> {
   const refs = new Map<string, Ref>();
   for await (const page of pages) {
     for (const row of page) {
@@ -157,9 +187,13 @@ async function collect(pages: AsyncIterable<readonly ObjectRow[]>, check: (row: 
       refs.set(`${row.class.cid} ${row.id}`, { id: row.id, class: row.class });
     }
     if (refs.size <= QUERY_UPDATE_MAX_ROWS) continue;
-    throw new AppError("too_large", `[Exec] The statement would change more than ${QUERY_UPDATE_MAX_ROWS} objects: narrow it by WHERE.`, {
-      details: { limit: "QUERY_UPDATE_MAX_ROWS" },
-    });
+    throw new AppError(
+      "too_large",
+      `[Exec] The statement would change more than ${QUERY_UPDATE_MAX_ROWS} objects: narrow it by WHERE.`,
+      {
+        details: { limit: "QUERY_UPDATE_MAX_ROWS" },
+      },
+    );
   }
   return [...refs.values()];
 }
@@ -178,7 +212,11 @@ async function* limited<T>(pages: AsyncIterable<readonly T[]>, limit: number | u
   }
 }
 
-async function applyEdits(refs: readonly Ref[], edits: readonly BoundEdit[], target: { readonly scope: Scope; readonly context: WriteContext }): Promise<number> {
+async function applyEdits(
+  refs: readonly Ref[],
+  edits: readonly BoundEdit[],
+  target: { readonly scope: Scope; readonly context: WriteContext },
+): Promise<number> {
   const { scope, context } = target;
   let count = 0;
   for (let at = 0; at < refs.length; at += QUERY_WRITES_IN_FLIGHT_MAX) {
@@ -190,10 +228,15 @@ async function applyEdits(refs: readonly Ref[], edits: readonly BoundEdit[], tar
   return count;
 }
 
-async function applyEdit(ref: Ref, edits: readonly Edit[], target: { readonly scope: Scope; readonly context: WriteContext }): Promise<boolean> {
+async function applyEdit(
+  ref: Ref,
+  edits: readonly Edit[],
+  target: { readonly scope: Scope; readonly context: WriteContext },
+): Promise<boolean> {
   const { principal } = target.scope;
   if (edits.length === 0) return false;
-  if (!ref.class.system) return target.context.objects.update(principal, { id: ref.id, class: ref.class.path }, edits, settledTime(ref));
+  if (!ref.class.system)
+    return target.context.objects.update(principal, { id: ref.id, class: ref.class.path }, edits, settledTime(ref));
   const update = ref.class.guard?.update;
   if (!update) throw guarded("updated", ref.class);
   return update(principal, ref.id, edits);
@@ -219,11 +262,17 @@ async function removeAlike(first: Ref, refs: readonly Ref[], removal: Removal): 
   const view = first.class;
   if (!view.system) {
     const targets = refs.map(({ id }) => ({ id, class: view.path }));
-    return removal.context.objects.remove(principal, targets, { ...settledTime(first), ...(removal.withVersions ? { withVersions: true } : {}) });
+    return removal.context.objects.remove(principal, targets, {
+      ...settledTime(first),
+      ...(removal.withVersions ? { withVersions: true } : {}),
+    });
   }
   const remove = view.guard?.remove;
   if (!remove) throw guarded("deleted", view);
-  return remove(principal, refs.map(({ id }) => id));
+  return remove(
+    principal,
+    refs.map(({ id }) => id),
+  );
 }
 
 /** Those of one class and one time of writing together, with the first of them. */
@@ -244,7 +293,9 @@ function settledTime({ writeUs, retimed }: Ref): SettledUpdate {
 
 export function requireWritable(scope: Scope, view: ClassView): void {
   if (scope.access(view).writable) return;
-  throw new AppError("denied", `${scope.principal.user} may not write objects of ${view.path}.`, { details: { class: view.path } });
+  throw new AppError("denied", `${scope.principal.user} may not write objects of ${view.path}.`, {
+    details: { class: view.path },
+  });
 }
 
 export function requireSomeWritable(scope: Scope): void {
@@ -253,7 +304,10 @@ export function requireSomeWritable(scope: Scope): void {
 }
 
 export function outsideRule(scope: Scope, view: ClassView): AppError {
-  return new AppError("denied", `${scope.principal.user} may not write this object of ${view.path}: it does not fulfil the row condition.`);
+  return new AppError(
+    "denied",
+    `${scope.principal.user} may not write this object of ${view.path}: it does not fulfil the row condition.`,
+  );
 }
 
 export function guarded(done: string, view: ClassView): AppError {

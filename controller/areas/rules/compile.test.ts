@@ -3,16 +3,43 @@ import type { ClassView, Column, ColumnType } from "../objects/index.ts";
 import { checkRuleText, compileRule, ruleClass } from "./compile.ts";
 import type { ParsedRecord, RawRecord } from "./types.ts";
 
-const access = classWith({ client: "varchar", verb: "varchar", path: "varchar", status: "int", bytes: "bigint", host: "varchar", note: "map" });
+const access = classWith({
+  client: "varchar",
+  verb: "varchar",
+  path: "varchar",
+  status: "int",
+  bytes: "bigint",
+  host: "varchar",
+  note: "map",
+});
 
 function classWith(columns: Readonly<Record<string, ColumnType>>): ClassView {
   const made = Object.entries(columns).map(([name, type], number): Column => {
     return { name, type, number, definedBy: "/ns/access", indexed: false, key: false };
   });
-  const options = { keyMode: "uuid", ttlSeconds: undefined, version: false, autosearch: false, alias: undefined, nickname: undefined, remedy: undefined, hints: {} } as const;
+  const options = {
+    keyMode: "uuid",
+    ttlSeconds: undefined,
+    version: false,
+    autosearch: false,
+    alias: undefined,
+    nickname: undefined,
+    remedy: undefined,
+    hints: {},
+  } as const;
   return {
-    cid: 7, path: "/ns/access", label: "access", parent: "/ns", kind: "record", columns: made, keys: [], options, modifiedAtMs: 0, system: false,
-    guard: undefined, column: (name) => made.find((column) => column.name === name),
+    cid: 7,
+    path: "/ns/access",
+    label: "access",
+    parent: "/ns",
+    kind: "record",
+    columns: made,
+    keys: [],
+    options,
+    modifiedAtMs: 0,
+    system: false,
+    guard: undefined,
+    column: (name) => made.find((column) => column.name === name),
   };
 }
 
@@ -30,9 +57,12 @@ function values(rule: string, line: string): unknown {
 }
 
 describe("option lines", () => {
-  it.each(["--class=/ns/access", "--class /ns/access", "--class: /ns/access", "  -- class = /ns/access/"])("are read as %j", (line) => {
-    expect(ruleClass(`-- my rule\n${line}\n--parser=json`)).toBe("/ns/access");
-  });
+  it.each(["--class=/ns/access", "--class /ns/access", "--class: /ns/access", "  -- class = /ns/access/"])(
+    "are read as %j",
+    (line) => {
+      expect(ruleClass(`-- my rule\n${line}\n--parser=json`)).toBe("/ns/access");
+    },
+  );
 
   it("must name a class", () => {
     expect(() => ruleClass("--parser=json")).toThrow(/no option --class/);
@@ -43,7 +73,9 @@ describe("option lines", () => {
   });
 
   it("refuse by name what only scripts can do, and what is not offered yet", () => {
-    expect(() => parse('--class=/ns/access\n--parser=json\nsetvar("a", 1)')).toThrow(/\/ns\/rules\/test has a script body/);
+    expect(() => parse('--class=/ns/access\n--parser=json\nsetvar("a", 1)')).toThrow(
+      /\/ns\/rules\/test has a script body/,
+    );
     expect(() => parse("--class=/ns/access\n--parser=json\n--forward=/ns/rules/b")).toThrow(/uses --forward in line 3/);
   });
 
@@ -75,7 +107,11 @@ describe("a json rule", () => {
   const rule = "--class=/ns/access\n--parser=json\n";
 
   it("takes the members that the class has, and nothing else", () => {
-    expect(values(rule, '{"client":"1.2.3.4","status":200,"unknown":1,"note":{"a":"b"}}')).toEqual({ client: "1.2.3.4", status: 200, note: { a: "b" } });
+    expect(values(rule, '{"client":"1.2.3.4","status":200,"unknown":1,"note":{"a":"b"}}')).toEqual({
+      client: "1.2.3.4",
+      status: 200,
+      note: { a: "b" },
+    });
   });
 
   it("never takes a member of the language for a member of the record", () => {
@@ -85,7 +121,11 @@ describe("a json rule", () => {
   it("says what is wrong with a record and goes on with the next", () => {
     const parsed = parse(rule, '{"status":1}', "not json", "[1]", "", '{"other":1}', '{"status":2}');
     expect(parsed.map((record) => (record.ok ? record.values : record.error))).toEqual([
-      { status: 1 }, expect.stringContaining("not valid JSON"), "It is no JSON object.", "It holds no field of the rule's class.", { status: 2 },
+      { status: 1 },
+      expect.stringContaining("not valid JSON"),
+      "It is no JSON object.",
+      "It holds no field of the rule's class.",
+      { status: 2 },
     ]);
     expect(parsed.map((record) => record.ordinal)).toEqual([0, 1, 2, 4, 5]);
   });
@@ -108,7 +148,12 @@ describe("a csv rule", () => {
   });
 
   it("takes the order of the class without fields", () => {
-    expect(values("--class=/ns/access\n--parser=csv", "c,GET,/p,200")).toEqual({ client: "c", verb: "GET", path: "/p", status: "200" });
+    expect(values("--class=/ns/access\n--parser=csv", "c,GET,/p,200")).toEqual({
+      client: "c",
+      verb: "GET",
+      path: "/p",
+      status: "200",
+    });
   });
 });
 
@@ -122,13 +167,27 @@ describe("a grok rule", () => {
   const line = '10.0.0.1 - bob [21/Nov/2026:13:55:36 +0000] "GET /index.html HTTP/1.1" 200 2326';
 
   it("takes named patterns", () => {
-    const rule = "--class=/ns/access\n--parser=grok\n--pattern_1=%{IP:client} .*\"%{WORD:verb} %{NOTSPACE:path}[^\"]*\" %{INT:status:int} %{INT:bytes:int}";
-    expect(values(rule, line)).toEqual({ client: "10.0.0.1", verb: "GET", path: "/index.html", status: 200, bytes: 2326 });
+    const rule =
+      '--class=/ns/access\n--parser=grok\n--pattern_1=%{IP:client} .*"%{WORD:verb} %{NOTSPACE:path}[^"]*" %{INT:status:int} %{INT:bytes:int}';
+    expect(values(rule, line)).toEqual({
+      client: "10.0.0.1",
+      verb: "GET",
+      path: "/index.html",
+      status: 200,
+      bytes: 2326,
+    });
   });
 
   it("maps what an ordinary pattern captures to the fields of the class", () => {
-    const rule = "--class=/ns/access\n--parser=grok\n--pattern_1=%{COMMONAPACHELOG}\n--var_client=field clientip\n--var_status=response\n--var_path=request";
-    expect(values(rule, line)).toEqual({ client: "10.0.0.1", verb: "GET", path: "/index.html", status: "200", bytes: "2326" });
+    const rule =
+      "--class=/ns/access\n--parser=grok\n--pattern_1=%{COMMONAPACHELOG}\n--var_client=field clientip\n--var_status=response\n--var_path=request";
+    expect(values(rule, line)).toEqual({
+      client: "10.0.0.1",
+      verb: "GET",
+      path: "/index.html",
+      status: "200",
+      bytes: "2326",
+    });
   });
 
   it("tries its patterns in their order", () => {
@@ -139,24 +198,44 @@ describe("a grok rule", () => {
   });
 
   it("takes the expression in --fields, and groups written as such", () => {
-    expect(values("--class=/ns/access\n--parser=grok\n--fields=%{IP:client} (?<verb>\\w+)", "::1 PUT")).toEqual({ client: "::1", verb: "PUT" });
-    expect(values("--class=/ns/access\n--parser=grok\n--fields=(a|b) %{IP:client} (x) %{WORD:verb}", "b ::1 x PUT")).toEqual({ client: "::1", verb: "PUT" });
+    expect(values("--class=/ns/access\n--parser=grok\n--fields=%{IP:client} (?<verb>\\w+)", "::1 PUT")).toEqual({
+      client: "::1",
+      verb: "PUT",
+    });
+    expect(
+      values("--class=/ns/access\n--parser=grok\n--fields=(a|b) %{IP:client} (x) %{WORD:verb}", "b ::1 x PUT"),
+    ).toEqual({ client: "::1", verb: "PUT" });
   });
 });
 
 describe("var lines", () => {
   it("say where a column gets its value from", () => {
     const rule = [
-      "--class=/ns/access", "--parser=json", "--direct=true", "--var_client=field ip", "--var_verb='fixed'", "--var_path=join a,'/',b",
-      "--var_note=map first:a,second:OBJECT.b", "--var_host=field _host", "--var_status=_time",
+      "--class=/ns/access",
+      "--parser=json",
+      "--direct=true",
+      "--var_client=field ip",
+      "--var_verb='fixed'",
+      "--var_path=join a,'/',b",
+      "--var_note=map first:a,second:OBJECT.b",
+      "--var_host=field _host",
+      "--var_status=_time",
     ].join("\n");
     expect(values(rule, '{"ip":"x","a":"1","b":2}')).toEqual({
-      client: "x", verb: "fixed", path: "1/2", note: { first: "1", second: 2 }, host: "web-1", status: 1_000,
+      client: "x",
+      verb: "fixed",
+      path: "1/2",
+      note: { first: "1", second: 2 },
+      host: "web-1",
+      status: 1_000,
     });
   });
 
   it("see the groups of the file's match as fields", () => {
-    expect(values("--class=/ns/access\n--parser=text\n--fields=path\n--var_client=field site", "x")).toEqual({ path: "x", client: "shop" });
+    expect(values("--class=/ns/access\n--parser=text\n--fields=path\n--var_client=field site", "x")).toEqual({
+      path: "x",
+      client: "shop",
+    });
   });
 });
 

@@ -5,7 +5,16 @@ import type { ClassView } from "../objects/index.ts";
 import { compileGrok } from "./grok.ts";
 import { mappingOf, type Mapping } from "./mapping.ts";
 import { names, readRuleText, single, type RuleText } from "./options.ts";
-import { csvParser, FIELD_TYPES, grokParser, jsonParser, textParser, type FieldType, type FieldsOrError, type Parser } from "./parsers.ts";
+import {
+  csvParser,
+  FIELD_TYPES,
+  grokParser,
+  jsonParser,
+  textParser,
+  type FieldType,
+  type FieldsOrError,
+  type Parser,
+} from "./parsers.ts";
 import type { ParsedRecord, RawRecord } from "./types.ts";
 
 /** A rule text made ready to parse with. */
@@ -41,7 +50,10 @@ export function checkRuleText(key: string, text: string): void {
 export function compileRule(key: string, text: string, view: ClassView): CompiledRule {
   const rule = readRuleText(text);
   refuseWhatIsNotOffered(key, rule);
-  const parser = parserOf(rule, view.columns.map((column) => column.name));
+  const parser = parserOf(
+    rule,
+    view.columns.map((column) => column.name),
+  );
   const mapping = mappingOf(rule, view);
   const ignored = /^(true|1|yes)?$/i.test(single(rule, "ignore") ?? "false");
   return {
@@ -55,7 +67,11 @@ function refuseWhatIsNotOffered(key: string, rule: RuleText): void {
     throw new AppError("unsupported", `The rule ${key} has a script body; rules work by their option lines so far.`);
   }
   const option = rule.options.find(({ name }) => NOT_OFFERED.includes(name));
-  if (option) throw new AppError("unsupported", `The rule ${key} uses --${option.name} in line ${option.line}, which is not offered yet.`);
+  if (option)
+    throw new AppError(
+      "unsupported",
+      `The rule ${key} uses --${option.name} in line ${option.line}, which is not offered yet.`,
+    );
 }
 
 function parserOf(rule: RuleText, columns: readonly string[]): Parser {
@@ -70,7 +86,11 @@ function parserOf(rule: RuleText, columns: readonly string[]): Parser {
     case "csv":
       return csvParser(fields, types);
     case "grok":
-      return grokParser(expressions(rule).map((expression) => compileGrok(expression)), fields, types);
+      return grokParser(
+        expressions(rule).map((expression) => compileGrok(expression)),
+        fields,
+        types,
+      );
     case "":
       throw new AppError("invalid", "The rule has no option --parser (text, json, csv or grok).");
     case "bitlog":
@@ -100,7 +120,8 @@ function expressions(rule: RuleText): readonly string[] {
   const patterns = rule.options.filter(({ name }) => name.startsWith("pattern_")).map(({ value }) => value);
   const inline = single(rule, "fields");
   const all = patterns.length > 0 ? patterns : inline?.includes("%{") ? [inline] : [];
-  if (all.length === 0) throw new AppError("invalid", "The grok rule has no pattern: give --pattern_1=… or a grok expression in --fields.");
+  if (all.length === 0)
+    throw new AppError("invalid", "The grok rule has no pattern: give --pattern_1=… or a grok expression in --fields.");
   if (all.length > GROK_PATTERNS_PER_RULE_MAX) {
     throw new AppError("too_large", `The rule has more than ${GROK_PATTERNS_PER_RULE_MAX} patterns.`);
   }
@@ -112,7 +133,10 @@ function required(field: string | undefined, kind: string): string {
   return field;
 }
 
-function parseRecords(records: readonly RawRecord[], { parser, mapping }: { parser: Parser; mapping: Mapping }): readonly ParsedRecord[] {
+function parseRecords(
+  records: readonly RawRecord[],
+  { parser, mapping }: { parser: Parser; mapping: Mapping },
+): readonly ParsedRecord[] {
   const parsed: ParsedRecord[] = [];
   parser(records.map((record) => record.text)).forEach((result, ordinal) => {
     const record = records[ordinal];

@@ -39,7 +39,10 @@ interface Expansion {
 
 function expand(expression: string, expansion: Expansion): string {
   if (expansion.depth > GROK_DEPTH_MAX) {
-    throw new AppError("invalid", `Grok patterns refer to each other more than ${GROK_DEPTH_MAX} deep, or in a circle.`);
+    throw new AppError(
+      "invalid",
+      `Grok patterns refer to each other more than ${GROK_DEPTH_MAX} deep, or in a circle.`,
+    );
   }
   return expression.replace(REFERENCE, (_whole, pattern: string, name: string | undefined, type: string | undefined) =>
     expandReference({ pattern, name, type }, expansion),

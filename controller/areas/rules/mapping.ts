@@ -16,7 +16,8 @@ export type Mapping = readonly (readonly [column: string, source: Source])[];
  */
 export function mappingOf(rule: RuleText, view: ClassView): Mapping {
   const mapping = new Map<string, Source>(view.columns.map((column) => [column.name, field(column.name)]));
-  for (const line of rule.options.filter(({ name }) => name.startsWith("var_"))) mapping.set(columnOf(line, view), sourceOf(line));
+  for (const line of rule.options.filter(({ name }) => name.startsWith("var_")))
+    mapping.set(columnOf(line, view), sourceOf(line));
   return [...mapping];
 }
 
@@ -45,7 +46,10 @@ function sourceOf(line: RuleOption): Source {
       return mappedOver(names(form?.[2]), line);
     default:
       if (/^[\w.-]+$/.test(value)) return operand(value);
-      throw new AppError("syntax", `Line ${line.line}: expected field f, join a,b, array a,b, map k:a or 'constant' but found: ${value}`);
+      throw new AppError(
+        "syntax",
+        `Line ${line.line}: expected field f, join a,b, array a,b, map k:a or 'constant' but found: ${value}`,
+      );
   }
 }
 

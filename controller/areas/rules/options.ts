@@ -20,8 +20,20 @@ export interface RuleOption {
 
 /** Names that have a meaning, exactly or up to `_` and a number or field. */
 const EXACT = new Set([
-  "class", "keyspace", "parser", "fields", "fields_type", "ignore", "mqltmpl", "mqltmpl_fields", "direct", "cache_classes", "forward",
-  "retry", "retry_total", "retry_interval",
+  "class",
+  "keyspace",
+  "parser",
+  "fields",
+  "fields_type",
+  "ignore",
+  "mqltmpl",
+  "mqltmpl_fields",
+  "direct",
+  "cache_classes",
+  "forward",
+  "retry",
+  "retry_total",
+  "retry_interval",
 ]);
 const FAMILIES = ["var_", "pattern_"];
 
@@ -49,7 +61,10 @@ export function single(rule: RuleText, name: string): string | undefined {
 
 /** Comma-separated names, trimmed, empty ones left out. */
 export function names(value: string | undefined): readonly string[] {
-  return (value ?? "").split(",").map((name) => name.trim()).filter((name) => name !== "");
+  return (value ?? "")
+    .split(",")
+    .map((name) => name.trim())
+    .filter((name) => name !== "");
 }
 
 export function writeRuleText(options: readonly (readonly [name: string, value: string])[]): string {

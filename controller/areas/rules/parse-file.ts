@@ -58,7 +58,8 @@ export class FileParser {
     const { rules, files } = this.#dependencies;
     const rule = await rules.load(principal, request.rule);
     const file = await files.open(principal, request.filename, request.space);
-    if (file.size > PARSE_FILE_MAX_BYTES) throw new AppError("too_large", `A file to parse has at most ${PARSE_FILE_MAX_BYTES} bytes.`);
+    if (file.size > PARSE_FILE_MAX_BYTES)
+      throw new AppError("too_large", `A file to parse has at most ${PARSE_FILE_MAX_BYTES} bytes.`);
     const run = new FileRun({ principal, rule, source: request.filename, timeMs: file.modifiedMs });
     const identity = createHash("sha256").update(`${file.digest}\n${rule.key}\n${rule.digest}`).digest("hex");
     for await (const lines of batches(file.bytes)) {
@@ -73,7 +74,11 @@ export class FileParser {
     for (const record of parsed) {
       const line = run.first + record.ordinal;
       if (!record.ok) run.fail(line, record.error);
-      else good.push({ line, record: { values: record.values, timeMs: run.timeMs, identity: `file/${identity}/${line}` } });
+      else
+        good.push({
+          line,
+          record: { values: record.values, timeMs: run.timeMs, identity: `file/${identity}/${line}` },
+        });
     }
     await this.#ingest(run, good);
   }
@@ -82,7 +87,11 @@ export class FileParser {
   async #ingest(run: FileRun, records: readonly { record: NewRecord; line: number }[]): Promise<void> {
     if (records.length === 0) return;
     try {
-      await this.#dependencies.objects.ingest(run.principal, run.rule.class, records.map(({ record }) => record));
+      await this.#dependencies.objects.ingest(
+        run.principal,
+        run.rule.class,
+        records.map(({ record }) => record),
+      );
       run.stored(records.length);
     } catch (error) {
       if (!isAppError(error, "invalid", "too_large")) throw error;
@@ -104,7 +113,12 @@ class FileRun {
   #failed = 0;
   readonly #errors: { line: number; error: string }[] = [];
 
-  constructor({ principal, rule, source, timeMs }: { principal: Principal; rule: Rule; source: string; timeMs: number }) {
+  constructor({
+    principal,
+    rule,
+    source,
+    timeMs,
+  }: { principal: Principal; rule: Rule; source: string; timeMs: number }) {
     this.principal = principal;
     this.rule = rule;
     this.timeMs = timeMs;
@@ -140,7 +154,8 @@ async function* batches(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<readon
   for await (const chunk of bytes) {
     const parts = (rest + decoder.decode(chunk, { stream: true })).split(/\r?\n/);
     rest = parts.pop() ?? "";
-    if (rest.length > RECORD_MAX_BYTES) throw new AppError("too_large", `A line has more than ${RECORD_MAX_BYTES} bytes.`);
+    if (rest.length > RECORD_MAX_BYTES)
+      throw new AppError("too_large", `A line has more than ${RECORD_MAX_BYTES} bytes.`);
     for (const line of parts) {
       if (lines.push(line) < CHANGE_BATCH_MAX) continue;
       yield lines;

@@ -21,7 +21,8 @@ export function textParser(field: string): Parser {
 export function jsonParser(): Parser {
   return each((text) => {
     const value: unknown = JSON.parse(text);
-    if (typeof value !== "object" || value === null || Array.isArray(value)) throw new AppError("invalid", "It is no JSON object.");
+    if (typeof value !== "object" || value === null || Array.isArray(value))
+      throw new AppError("invalid", "It is no JSON object.");
     return value as Record<string, Value>;
   });
 }
@@ -32,7 +33,11 @@ export function csvParser(fields: readonly string[], types: readonly FieldType[]
     if (columns.length > fields.length) {
       throw new AppError("invalid", `It has ${columns.length} columns where the rule names ${fields.length}.`);
     }
-    return typed(fields.slice(0, columns.length).map((field, index) => [field, columns[index] ?? ""]), fields, types);
+    return typed(
+      fields.slice(0, columns.length).map((field, index) => [field, columns[index] ?? ""]),
+      fields,
+      types,
+    );
   };
   return (texts) => csvRows(texts).map((row) => ("columns" in row ? attempt(() => toFields(row.columns)) : row));
 }
@@ -81,7 +86,11 @@ function csvRow(text: string): CsvRow {
   return { columns: data[0] ?? [] };
 }
 
-function typed(entries: readonly (readonly [string, Value])[], fields: readonly string[], types: readonly FieldType[]): Fields {
+function typed(
+  entries: readonly (readonly [string, Value])[],
+  fields: readonly string[],
+  types: readonly FieldType[],
+): Fields {
   const result: Record<string, Value> = {};
   for (const [field, value] of entries) {
     const type = types[fields.indexOf(field)] ?? "VAR";

@@ -1,10 +1,24 @@
 import { Type } from "typebox";
-import { ParseFileQuery, ParseFileReply, RuleKey, RuleList, RuleNew, RulePut, RuleQuery } from "../../../common/api/rules.ts";
+import {
+  ParseFileQuery,
+  ParseFileReply,
+  RuleKey,
+  RuleList,
+  RuleNew,
+  RulePut,
+  RuleQuery,
+} from "../../../common/api/rules.ts";
 import { endpoint, type Endpoint } from "../../http/endpoint.ts";
 import type { FileParser } from "./parse-file.ts";
 import type { RuleService } from "./service.ts";
 
-export function ruleRoutes({ rules, fileParser }: { readonly rules: RuleService; readonly fileParser: FileParser }): readonly Endpoint[] {
+export function ruleRoutes({
+  rules,
+  fileParser,
+}: {
+  readonly rules: RuleService;
+  readonly fileParser: FileParser;
+}): readonly Endpoint[] {
   return [
     endpoint({
       method: "GET",

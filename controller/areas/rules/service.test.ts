@@ -17,7 +17,14 @@ beforeAll(async () => {
   engine = await openTestEngine();
   objects = new ObjectService({ stores: engine, runtime: testRuntime(realClock) });
   rules = new RuleService({ stores: engine, objects });
-  await objects.createClass(admin, { path: "/matrix/line", kind: "record", columns: [{ name: "name", type: "varchar" }, { name: "n", type: "int" }] });
+  await objects.createClass(admin, {
+    path: "/matrix/line",
+    kind: "record",
+    columns: [
+      { name: "name", type: "varchar" },
+      { name: "n", type: "int" },
+    ],
+  });
 });
 afterAll(async () => {
   await objects.close();
@@ -29,9 +36,13 @@ const text = (fields: string) => `--class=/matrix/line\n--parser=csv\n--fields=$
 test("a rule is used as it was last written, and gone when it was removed", async () => {
   const key = "/matrix/rules/a";
   await rules.put(admin, key, text("name,n"));
-  expect((await rules.load(admin, key)).parse([{ ...RAW, text: "x,1" }])).toMatchObject([{ ok: true, values: { name: "x", n: "1" } }]);
+  expect((await rules.load(admin, key)).parse([{ ...RAW, text: "x,1" }])).toMatchObject([
+    { ok: true, values: { name: "x", n: "1" } },
+  ]);
   await rules.put(admin, key, text("n,name"));
-  expect((await rules.load(admin, key)).parse([{ ...RAW, text: "1,x" }])).toMatchObject([{ ok: true, values: { name: "x", n: "1" } }]);
+  expect((await rules.load(admin, key)).parse([{ ...RAW, text: "1,x" }])).toMatchObject([
+    { ok: true, values: { name: "x", n: "1" } },
+  ]);
   await rules.remove(admin, key);
   await expect(rules.load(admin, key)).rejects.toMatchObject({ code: "not_found" });
   await expect(rules.remove(admin, key)).rejects.toMatchObject({ code: "not_found" });
@@ -51,7 +62,10 @@ test("a pinned text is there after the rule has changed and gone", async () => {
 });
 
 test("a list holds every rule of the tenant, however many pages they fill, in the order of keys", async () => {
-  const keys = Array.from({ length: KV_PAGE_MAX_ENTRIES + 20 }, (_, at) => `/matrix/rules/many/${String(at).padStart(5, "0")}`);
+  const keys = Array.from(
+    { length: KV_PAGE_MAX_ENTRIES + 20 },
+    (_, at) => `/matrix/rules/many/${String(at).padStart(5, "0")}`,
+  );
   await Promise.all(keys.map((key) => rules.put(admin, key, text("name,n"))));
   const listed = await rules.list(admin, "/matrix/line");
   expect(listed.map(({ key }) => key).filter((key) => key.startsWith("/matrix/rules/many/"))).toEqual(keys);

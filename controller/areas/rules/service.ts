@@ -79,7 +79,11 @@ export class RuleService implements Rules {
   async create(principal: Principal, rule: NewRule): Promise<string> {
     const view = await this.#class(principal, rule.class);
     const key = `${principal.ospace}/rules${view.path.slice(principal.ospace.length)}/${rule.type}`;
-    const text = writeRuleText([["class", view.path], ["parser", rule.type], ...(rule.type === "grok" ? grokOptions(rule) : fieldOptions(rule, view))]);
+    const text = writeRuleText([
+      ["class", view.path],
+      ["parser", rule.type],
+      ...(rule.type === "grok" ? grokOptions(rule) : fieldOptions(rule, view)),
+    ]);
     compileRule(key, text, view);
     await (await this.#store(principal)).put(key, text);
     return key;
@@ -123,7 +127,10 @@ function checkKey(principal: Principal, key: string): void {
   const prefix = `${principal.ospace}/rules/`;
   const segments = key.split("/").slice(1);
   if (!key.startsWith(prefix) || segments.some((segment) => segment === "" || segment === "." || segment === "..")) {
-    throw new AppError("invalid", `A rule is named by its configuration key, such as ${prefix}access, not ${key || "nothing"}.`);
+    throw new AppError(
+      "invalid",
+      `A rule is named by its configuration key, such as ${prefix}access, not ${key || "nothing"}.`,
+    );
   }
 }
 
@@ -152,11 +159,14 @@ function fieldOptions(rule: NewRule, view: ClassView): readonly (readonly [strin
 }
 
 function grokOptions({ fields, mapping }: NewRule): readonly (readonly [string, string])[] {
-  if (!fields || fields.length === 0) throw new AppError("invalid", "A grok rule needs fields: the names of its patterns.");
-  if (!mapping || Object.keys(mapping).length === 0) throw new AppError("invalid", "A grok rule needs a mapping of class fields to patterns.");
+  if (!fields || fields.length === 0)
+    throw new AppError("invalid", "A grok rule needs fields: the names of its patterns.");
+  if (!mapping || Object.keys(mapping).length === 0)
+    throw new AppError("invalid", "A grok rule needs a mapping of class fields to patterns.");
   const captured = new Set(fields.flatMap((name) => compileGrok(`%{${name}}`).captures));
   for (const [field, name] of Object.entries(mapping)) {
-    if (!captured.has(name)) throw new AppError("invalid", `The mapping of ${field}: no pattern of the rule captures ${name}.`);
+    if (!captured.has(name))
+      throw new AppError("invalid", `The mapping of ${field}: no pattern of the rule captures ${name}.`);
   }
   return [
     ...fields.map((name, index) => [`pattern_${index + 1}`, `%{${name}}`] as const),

@@ -43,7 +43,8 @@ export class RuleStore {
   async list(ospace: string): Promise<readonly StoredRule[]> {
     const rules: StoredRule[] = [];
     const prefix = configKey(`${ospace}/rules/`);
-    for await (const { key, value } of entriesUnder(this.#kv, prefix)) rules.push(stored(key.slice("config".length), decodeStored<string>(value)));
+    for await (const { key, value } of entriesUnder(this.#kv, prefix))
+      rules.push(stored(key.slice("config".length), decodeStored<string>(value)));
     return rules;
   }
 

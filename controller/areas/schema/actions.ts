@@ -37,7 +37,8 @@ export function stepsOf(action: Action, schema: VisibleSchema): readonly Step[] 
     const signature = JSON.stringify([target.view.cid, target.set]);
     const last = steps.at(-1);
     if (last?.signature === signature && last.step.values.length < QUERY_VALUE_ROWS_MAX) last.step.values.push(values);
-    else steps.push({ signature, step: { statement: statementOf(action.kind, target), values: [values], from: index } });
+    else
+      steps.push({ signature, step: { statement: statementOf(action.kind, target), values: [values], from: index } });
   });
   return steps.map(({ step }) => step);
 }
@@ -48,7 +49,10 @@ function named<T>(index: number, work: () => T): T {
     return work();
   } catch (error) {
     if (!isAppError(error)) throw error;
-    throw new AppError(error.code, `data[${index}]: ${error.message}`, { details: { ...error.details, fields: [`data[${index}]`] }, cause: error });
+    throw new AppError(error.code, `data[${index}]: ${error.message}`, {
+      details: { ...error.details, fields: [`data[${index}]`] },
+      cause: error,
+    });
   }
 }
 
@@ -66,15 +70,24 @@ function targetOf(kind: Action["kind"], object: Row, schema: VisibleSchema): Tar
 /** By the member `class`, else by the part of the id before its first colon. */
 function classOf(object: Row, schema: VisibleSchema): ClassView {
   if (typeof object.class === "string") return schema.require(object.class);
-  const label = typeof object.id === "string" && object.id.includes(":") ? object.id.slice(0, object.id.indexOf(":")) : undefined;
+  const label =
+    typeof object.id === "string" && object.id.includes(":") ? object.id.slice(0, object.id.indexOf(":")) : undefined;
   if (label === undefined) throw new AppError("invalid", "[Valid] the member class is missing.");
   const [view, another] = schema.byLabel(label);
   if (!view) throw new AppError("not_found", `[NotExist] Not Found Class For ID ${String(object.id)}`);
-  if (another) throw new AppError("invalid", `[Valid] ${view.path} and ${another.path} have such ids: the member class has to say which.`);
+  if (another)
+    throw new AppError(
+      "invalid",
+      `[Valid] ${view.path} and ${another.path} have such ids: the member class has to say which.`,
+    );
   return view;
 }
 
-function checkMember(name: string, value: Value, where: { readonly view: ClassView; readonly schema: VisibleSchema }): void {
+function checkMember(
+  name: string,
+  value: Value,
+  where: { readonly view: ClassView; readonly schema: VisibleSchema },
+): void {
   if (isPseudo(name)) return;
   const column = where.schema.column(where.view, name);
   if (column) canonicalValue(column, value);
@@ -90,7 +103,10 @@ function idOf(object: Row, view: ClassView): string {
   });
   const id = idFromColumns(view, Object.fromEntries(keys));
   if (id !== undefined) return id;
-  throw new AppError("invalid", `[Valid] an update needs the id${view.keys.length > 0 ? ` or the keys ${view.keys.join(", ")}` : ""} of its object.`);
+  throw new AppError(
+    "invalid",
+    `[Valid] an update needs the id${view.keys.length > 0 ? ` or the keys ${view.keys.join(", ")}` : ""} of its object.`,
+  );
 }
 
 function isGiven(value: Value | undefined): boolean {
@@ -99,13 +115,33 @@ function isGiven(value: Value | undefined): boolean {
 
 function statementOf(kind: Action["kind"], target: Target): Insert | Update {
   const common = { class: classRef(target.view.path), span: NOWHERE };
-  if (kind === "insert") return { kind, ...common, form: "values", columns: target.set, rows: [target.set.map((_, index) => placeholder(index))], at: undefined };
-  const assignments = target.set.map((column, index) => ({ kind: "assignment" as const, column, operation: "set" as const, value: placeholder(index), span: NOWHERE }));
+  if (kind === "insert")
+    return {
+      kind,
+      ...common,
+      form: "values",
+      columns: target.set,
+      rows: [target.set.map((_, index) => placeholder(index))],
+      at: undefined,
+    };
+  const assignments = target.set.map((column, index) => ({
+    kind: "assignment" as const,
+    column,
+    operation: "set" as const,
+    value: placeholder(index),
+    span: NOWHERE,
+  }));
   return { kind, ...common, assignments, where: isObject(target.set.length), refresh: false };
 }
 
 function isObject(at: number): Condition {
-  return { kind: "compare", operator: "=", left: { kind: "field", parts: ["id"], span: NOWHERE }, right: placeholder(at), span: NOWHERE };
+  return {
+    kind: "compare",
+    operator: "=",
+    left: { kind: "field", parts: ["id"], span: NOWHERE },
+    right: placeholder(at),
+    span: NOWHERE,
+  };
 }
 
 function placeholder(index: number): Placeholder {

@@ -1,12 +1,19 @@
 import type { ClassInfo, FieldInfo } from "../../../common/api/schema.ts";
 import { AppError } from "../../../common/errors.ts";
 import {
-  type AlterClass, type ClassAlteration, type ClassOption, type ClassRef, type ColumnDefinition, type CreateClass, mapNode, NOWHERE, valueNode,
+  type AlterClass,
+  type ClassAlteration,
+  type ClassOption,
+  type ClassRef,
+  type ColumnDefinition,
+  type CreateClass,
+  mapNode,
+  NOWHERE,
+  valueNode,
 } from "../../../common/mql/index.ts";
 import type { Value } from "../../../common/value.ts";
 import type { ClassView, Column } from "../objects/index.ts";
 import { isPseudo } from "../query/index.ts";
-
 
 const CLASS_PATH = /^(\/[\p{L}\p{N}_]+)+$/u;
 const TYPE = /^\s*(\w+)\s*(?:<\s*(\w+(?:\s*,\s*\w+)*)\s*>)?\s*$/;
@@ -23,7 +30,9 @@ interface Wanted {
 export function classPath(text: string): string {
   const path = text.length > 1 ? text.replace(/\/$/, "") : text;
   if (CLASS_PATH.test(path)) return path;
-  throw new AppError("invalid", `[Valid] class ${JSON.stringify(text)}: a path is /a/b/c of letters, digits and _.`, { details: { fields: ["class"] } });
+  throw new AppError("invalid", `[Valid] class ${JSON.stringify(text)}: a path is /a/b/c of letters, digits and _.`, {
+    details: { fields: ["class"] },
+  });
 }
 
 export function classRef(path: string): ClassRef {
@@ -34,7 +43,16 @@ export function classRef(path: string): ClassRef {
 export function creation(info: ClassInfo): CreateClass {
   const { path, columns, keys, indexes } = wanted(info);
   const options = [...optionsOf(info), ...(info.kind === undefined ? [] : [option("kind", info.kind)])];
-  return { kind: "createClass", ifNotExists: false, class: classRef(path), columns, keys, indexes, options, span: NOWHERE };
+  return {
+    kind: "createClass",
+    ifNotExists: false,
+    class: classRef(path),
+    columns,
+    keys,
+    indexes,
+    options,
+    span: NOWHERE,
+  };
 }
 
 /** One `ALTER CLASS` for everything that the class does not have yet. */
@@ -44,8 +62,12 @@ export function extension(info: ClassInfo, view: ClassView): readonly AlterClass
   const options = optionsOf(info, view);
   const alterations: ClassAlteration[] = [
     ...missing.map((column) => ({ kind: "addColumn" as const, column, span: NOWHERE })),
-    ...keys.filter((name) => !view.keys.includes(name)).map((name) => ({ kind: "addKey" as const, name, span: NOWHERE })),
-    ...indexes.filter((name) => !view.column(name)?.indexed).map((name) => ({ kind: "addIndex" as const, name, type: undefined, span: NOWHERE })),
+    ...keys
+      .filter((name) => !view.keys.includes(name))
+      .map((name) => ({ kind: "addKey" as const, name, span: NOWHERE })),
+    ...indexes
+      .filter((name) => !view.column(name)?.indexed)
+      .map((name) => ({ kind: "addIndex" as const, name, type: undefined, span: NOWHERE })),
     ...(options.length === 0 ? [] : [{ kind: "setOptions" as const, options, span: NOWHERE }]),
   ];
   return alterations.map((alteration) => ({ kind: "alterClass", class: classRef(path), alteration, span: NOWHERE }));
@@ -53,7 +75,8 @@ export function extension(info: ClassInfo, view: ClassView): readonly AlterClass
 
 function wanted(info: ClassInfo, view?: ClassView): Wanted {
   const fields = (info.fields ?? []).filter((field) => !isPseudo(nameOf(field)));
-  const named = (flag: "iskey" | "isindex") => fields.filter((field) => typeof field !== "string" && field[flag]).map(nameOf);
+  const named = (flag: "iskey" | "isindex") =>
+    fields.filter((field) => typeof field !== "string" && field[flag]).map(nameOf);
   return {
     path: classPath(info.class ?? info.name ?? ""),
     columns: fields.flatMap((field) => columnOf(field, view)),
@@ -73,25 +96,36 @@ function columnOf(field: FieldInfo | string, view: ClassView | undefined): reado
   if (text === undefined && view?.column(name)) return [];
   const [, type, elements] = TYPE.exec(text ?? "") ?? [];
   if (name === "" || type === undefined) {
-    throw new AppError("invalid", `[Valid] fields: ${JSON.stringify(field)} needs a name and a type such as varchar or set<varchar>.`, { details: { fields: ["fields"] } });
+    throw new AppError(
+      "invalid",
+      `[Valid] fields: ${JSON.stringify(field)} needs a name and a type such as varchar or set<varchar>.`,
+      { details: { fields: ["fields"] } },
+    );
   }
   const parameters = typeof field === "string" ? undefined : field.fparam;
-  return [{
-    kind: "column",
-    name,
-    type: type.toLowerCase(),
-    elements: elements?.toLowerCase().split(/\s*,\s*/) ?? elementTypes(parameters),
-    details: parameters === undefined || Array.isArray(parameters) ? undefined : mapNode(parameters as Record<string, Value>),
-    title: titleOf(field),
-    span: NOWHERE,
-  }];
+  return [
+    {
+      kind: "column",
+      name,
+      type: type.toLowerCase(),
+      elements: elements?.toLowerCase().split(/\s*,\s*/) ?? elementTypes(parameters),
+      details:
+        parameters === undefined || Array.isArray(parameters)
+          ? undefined
+          : mapNode(parameters as Record<string, Value>),
+      title: titleOf(field),
+      span: NOWHERE,
+    },
+  ];
 }
 
 function elementTypes(parameters: FieldInfo["fparam"]): readonly string[] {
   const types = Array.isArray(parameters) ? (parameters as readonly string[]) : [];
   const wrong = types.find((type) => !/^\w+$/.test(type));
   if (wrong === undefined) return types;
-  throw new AppError("invalid", `[Valid] fparam: there is no column type ${JSON.stringify(wrong)}.`, { details: { fields: ["fields"] } });
+  throw new AppError("invalid", `[Valid] fparam: there is no column type ${JSON.stringify(wrong)}.`, {
+    details: { fields: ["fields"] },
+  });
 }
 
 /** A title that is just the name says nothing. */
@@ -103,9 +137,12 @@ function titleOf(field: FieldInfo | string): string | undefined {
 /** A column cannot change its type. */
 function isMissing(column: ColumnDefinition, known: Column | undefined): boolean {
   if (!known) return true;
-  const isSame = known.type === column.type && (column.elements.length === 0 || String(known.elements) === String(column.elements));
+  const isSame =
+    known.type === column.type && (column.elements.length === 0 || String(known.elements) === String(column.elements));
   if (isSame) return false;
-  throw new AppError("conflict", `[Valid] column ${column.name} exists already with the type ${known.type}.`, { details: { fields: ["fields"] } });
+  throw new AppError("conflict", `[Valid] column ${column.name} exists already with the type ${known.type}.`, {
+    details: { fields: ["fields"] },
+  });
 }
 
 /** Those that say something else than what the class has. */

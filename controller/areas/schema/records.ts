@@ -32,11 +32,16 @@ export class VisibleSchema {
   require(id: string): ClassView {
     const found = this.find(id);
     if (found) return found;
-    throw new AppError("not_found", isNumber(id) ? `[NotExist] can't find class , cid is ${id} .` : `[NotExist] class : ${id} not find !`);
+    throw new AppError(
+      "not_found",
+      isNumber(id) ? `[NotExist] can't find class , cid is ${id} .` : `[NotExist] class : ${id} not find !`,
+    );
   }
 
   find(id: string): ClassView | undefined {
-    const view = isNumber(id) ? this.#catalog.byCid(Number(id)) : this.#catalog.get(id.length > 1 ? id.replace(/\/$/, "") : id);
+    const view = isNumber(id)
+      ? this.#catalog.byCid(Number(id))
+      : this.#catalog.get(id.length > 1 ? id.replace(/\/$/, "") : id);
     return view && this.#isReadable(view) ? view : undefined;
   }
 
@@ -64,13 +69,24 @@ export class VisibleSchema {
   }
 
   record(view: ClassView): ClassRecord {
-    const { keyMode, ttlSeconds = -1, alias = "", nickname = "", remedy = "", autosearch, version, hints } = view.options;
+    const {
+      keyMode,
+      ttlSeconds = -1,
+      alias = "",
+      nickname = "",
+      remedy = "",
+      autosearch,
+      version,
+      hints,
+    } = view.options;
     const below = this.children(view).map((child) => child.path);
     return {
       cid: view.cid,
       pid: this.#parentOf(view),
       name: view.path,
-      alias, nickname, remedy,
+      alias,
+      nickname,
+      remedy,
       child: below,
       subclass: below,
       fields: [...PSEUDO_FIELDS, ...this.columns(view).map((column) => column.name)],
@@ -104,7 +120,10 @@ export class VisibleSchema {
 
   /** Every field once. */
   *allFields(): Generator<FieldRecord> {
-    yield* pseudoFields({ path: this.#principal.ospace, mtime: this.#catalog.get(this.#principal.ospace)?.modifiedAtMs ?? 0 });
+    yield* pseudoFields({
+      path: this.#principal.ospace,
+      mtime: this.#catalog.get(this.#principal.ospace)?.modifiedAtMs ?? 0,
+    });
     const known = new Set<number>();
     for (const view of this.classes) {
       for (const column of this.columns(view)) {
@@ -125,7 +144,11 @@ export class VisibleSchema {
   /** Of a column, or of the words of the class; an own index that is ready beats an inherited one that is not. */
   #indexing(view: ClassView, column: string | undefined): { readonly indexing?: Indexing } {
     const found: IndexStatus[] = [];
-    for (let at: ClassView | undefined = view; at; at = at.parent === undefined ? undefined : this.#catalog.get(at.parent)) {
+    for (
+      let at: ClassView | undefined = view;
+      at;
+      at = at.parent === undefined ? undefined : this.#catalog.get(at.parent)
+    ) {
       const status = this.#indexes.get(indexKey(at.path, column));
       if (status) found.push(status);
       if (column === undefined) break;
@@ -133,7 +156,14 @@ export class VisibleSchema {
     const best = found.find((status) => status.state === "ready") ?? found[0];
     if (!best) return {};
     const { state, done, total, problem } = best;
-    return { indexing: { state, ...(done !== undefined && { done }), ...(total !== undefined && { total }), ...(problem !== undefined && { problem }) } };
+    return {
+      indexing: {
+        state,
+        ...(done !== undefined && { done }),
+        ...(total !== undefined && { total }),
+        ...(problem !== undefined && { problem }),
+      },
+    };
   }
 
   #isReadable(view: ClassView): boolean {
@@ -189,7 +219,20 @@ function pseudoFields(of: { readonly path: string; readonly mtime: number }): Fi
 
 function fieldRecord({ name, title, type, path, mtime }: PlainField): FieldRecord {
   return {
-    name, colname: name, title, dispname: title, ftype: type, loption: indexOption(type), fparam: [], isindex: false, iskey: false, isrel: false,
-    note: "", remedy: "", btype: baseType(type), mtime, class: path,
+    name,
+    colname: name,
+    title,
+    dispname: title,
+    ftype: type,
+    loption: indexOption(type),
+    fparam: [],
+    isindex: false,
+    iskey: false,
+    isrel: false,
+    note: "",
+    remedy: "",
+    btype: baseType(type),
+    mtime,
+    class: path,
   };
 }

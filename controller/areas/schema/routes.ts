@@ -1,6 +1,17 @@
 import { Type } from "typebox";
 import {
-  ActionAnswer, ActionInput, ClassChoice, ClassDetails, ClassId, ClassInfo, ClassInput, ClassNumber, ClassPath, ClassRecord, FieldRecord, SchemaTable,
+  ActionAnswer,
+  ActionInput,
+  ClassChoice,
+  ClassDetails,
+  ClassId,
+  ClassInfo,
+  ClassInput,
+  ClassNumber,
+  ClassPath,
+  ClassRecord,
+  FieldRecord,
+  SchemaTable,
 } from "../../../common/api/schema.ts";
 import type { Row } from "../../../common/value.ts";
 import { type Call, endpoint, type Endpoint } from "../../http/endpoint.ts";
@@ -117,7 +128,12 @@ function infoOf({ input, text }: Call<ClassInput>): ClassInfo {
   const values = [input.class, ...(text === undefined ? [] : [...parseUrlEncoded(text).values()].flat())];
   const json = values.find((value): value is string => typeof value === "string" && looksLikeJson(value));
   if (json === undefined) return input;
-  const members = Object.entries(parseJson(json) as object).map(([name, value]: [string, unknown]) => [name, [value]] as const);
+  const members = Object.entries(parseJson(json) as object).map(
+    ([name, value]: [string, unknown]) => [name, [value]] as const,
+  );
   const nothing = new Map<string, unknown[]>();
-  return readInput({ input: ClassInfo }, { body: new Map(members), bodyIsJson: true, query: nothing, path: nothing }) as ClassInfo;
+  return readInput(
+    { input: ClassInfo },
+    { body: new Map(members), bodyIsJson: true, query: nothing, path: nothing },
+  ) as ClassInfo;
 }

@@ -26,11 +26,17 @@ beforeAll(async () => {
   objects = new ObjectService({ stores: engine, runtime });
   objects.registerSystemClass({
     path: "/system/vault",
-    columns: [{ name: "name", type: "varchar" }, { name: "password", type: "varchar", sealed: true }],
+    columns: [
+      { name: "name", type: "varchar" },
+      { name: "password", type: "varchar", sealed: true },
+    ],
     keys: ["name"],
     guard: {},
   });
-  const audit = { ready: () => Promise.resolve(), write: (entry: AuditEntry) => (audited.push(entry), Promise.resolve()) };
+  const audit = {
+    ready: () => Promise.resolve(),
+    write: (entry: AuditEntry) => (audited.push(entry), Promise.resolve()),
+  };
   query = new QueryService({ objects, runtime, audit });
   http = await openTestHttp({ endpoints: schemaRoutes(new SchemaService({ objects, query })) });
   admin = await http.signIn("admin");
@@ -41,15 +47,31 @@ beforeAll(async () => {
     { class: "/matrix/ent/box/rack", access: "read" as const, hidden: ["secret"] },
     { class: "/matrix/ent/app", access: "write" as const, where: "host != 'forbidden'", hidden: ["secret"] },
   ];
-  await http.users.create({ tenant: "matrix", username: "narrow", password: PASSWORD, rights: { grants: ["*:read"], data } });
-  narrow = (await http.users.signIn({ company: "matrix", username: "narrow", password: PASSWORD, remote: "test", traceparent: "" })).session;
-  await query.run(principal, `
+  await http.users.create({
+    tenant: "matrix",
+    username: "narrow",
+    password: PASSWORD,
+    rights: { grants: ["*:read"], data },
+  });
+  narrow = (
+    await http.users.signIn({
+      company: "matrix",
+      username: "narrow",
+      password: PASSWORD,
+      remote: "test",
+      traceparent: "",
+    })
+  ).session;
+  await query.run(
+    principal,
+    `
     create class /matrix/ent (host varchar "Host", secret varchar) with alias='entity', remedy='all of it';
     create class /matrix/ent/box (state enum {"1":["up","running"],"0":["down","stopped"]}, labels map<varchar,varchar>, size bigint, seen timestamp,
       keys(host), index(size)) with ttl=1 day, autosearch=true, version=true, key=md5, partition='day';
     create class /matrix/ent/box/rack (slots int);
     create class /matrix/ent/app (host varchar, port int, keys(host));
-    create edge type contain 'holds'`);
+    create edge type contain 'holds'`,
+  );
 });
 afterAll(async () => {
   await http[Symbol.asyncDispose]();
@@ -58,7 +80,11 @@ afterAll(async () => {
 });
 
 const get = (url: string, session = admin) => http.call(session, { method: "GET", url: `/mxobject/${url}` });
-const post = (url: string, payload: string | object, options: { readonly session?: string; readonly type?: string } = {}) =>
+const post = (
+  url: string,
+  payload: string | object,
+  options: { readonly session?: string; readonly type?: string } = {},
+) =>
   http.call(options.session ?? admin, {
     method: "POST",
     url: `/mxobject/${url}`,
@@ -73,26 +99,70 @@ test("a class record has what clients read", async () => {
   const answer = await get("schema/class/list?id=/matrix/ent/box/");
   expect(answer).toMatchObject({ status: "ok" });
   expect((answer.message as unknown[])[0]).toEqual({
-    cid: await cidOf("/matrix/ent/box"), pid: await cidOf("/matrix/ent"), name: "/matrix/ent/box", alias: "", nickname: "", remedy: "",
-    child: ["/matrix/ent/box/rack"], subclass: ["/matrix/ent/box/rack"],
-    fields: ["id", "class", "day", "vtime", "ctime", "mtime", "tags", "host", "secret", "state", "labels", "size", "seen"],
-    keys: ["host"], keymode: "md5", keymethod: 2, kind: "entity", autosearch: 1, version: 1, loption: { partition: "day" },
-    mtime: expect.any(Number) as number, tags: [], ttl: 86_400, vtimebase: "",
+    cid: await cidOf("/matrix/ent/box"),
+    pid: await cidOf("/matrix/ent"),
+    name: "/matrix/ent/box",
+    alias: "",
+    nickname: "",
+    remedy: "",
+    child: ["/matrix/ent/box/rack"],
+    subclass: ["/matrix/ent/box/rack"],
+    fields: [
+      "id",
+      "class",
+      "day",
+      "vtime",
+      "ctime",
+      "mtime",
+      "tags",
+      "host",
+      "secret",
+      "state",
+      "labels",
+      "size",
+      "seen",
+    ],
+    keys: ["host"],
+    keymode: "md5",
+    keymethod: 2,
+    kind: "entity",
+    autosearch: 1,
+    version: 1,
+    loption: { partition: "day" },
+    mtime: expect.any(Number) as number,
+    tags: [],
+    ttl: 86_400,
+    vtimebase: "",
   });
   expect(names(answer)).toEqual(["/matrix/ent/box", "/matrix/ent/box/rack"]);
 });
 
 test("a list is of the classes below a number, of a path with those below, or of the root", async () => {
-  for (const url of ["schema/class/list", "schema/class/list?id=-1"]) expect((await get(url)).message).toMatchObject([{ cid: 1, pid: -1, name: "/matrix" }]);
+  for (const url of ["schema/class/list", "schema/class/list?id=-1"])
+    expect((await get(url)).message).toMatchObject([{ cid: 1, pid: -1, name: "/matrix" }]);
   expect(names(await get("schema/class/list?id=1"))).toEqual(["/matrix/ent", "/matrix/system"]);
-  expect(names(await get("schema/class/list?id=/matrix/ent"))).toEqual(["/matrix/ent", "/matrix/ent/app", "/matrix/ent/box"]);
-  expect(await get("schema/class/list?id=4711")).toMatchObject({ status: "error", message: "[NotExist] can't find class , cid is 4711 ." });
+  expect(names(await get("schema/class/list?id=/matrix/ent"))).toEqual([
+    "/matrix/ent",
+    "/matrix/ent/app",
+    "/matrix/ent/box",
+  ]);
+  expect(await get("schema/class/list?id=4711")).toMatchObject({
+    status: "error",
+    message: "[NotExist] can't find class , cid is 4711 .",
+  });
 });
 
 test("a tree includes the class that is named; its numbers make the tree", async () => {
-  expect(names(await get("schema/class/tree?id=/matrix/ent"))).toEqual(["/matrix/ent", "/matrix/ent/app", "/matrix/ent/box", "/matrix/ent/box/rack"]);
+  expect(names(await get("schema/class/tree?id=/matrix/ent"))).toEqual([
+    "/matrix/ent",
+    "/matrix/ent/app",
+    "/matrix/ent/box",
+    "/matrix/ent/box/rack",
+  ]);
   const all = (await get("schema/class/tree")).message as { cid: number; pid: number; name: string }[];
-  expect(all.map(({ cid }) => cid)).toEqual(expect.arrayContaining(all.map(({ pid }) => pid).filter((pid) => pid !== -1)));
+  expect(all.map(({ cid }) => cid)).toEqual(
+    expect.arrayContaining(all.map(({ pid }) => pid).filter((pid) => pid !== -1)),
+  );
 });
 
 test("a field record has what clients read, id and class among them", async () => {
@@ -100,13 +170,33 @@ test("a field record has what clients read, id and class among them", async () =
   expect(names(answer).slice(0, 2)).toEqual(["id", "class"]);
   const fields = new Map((answer.message as { name: string }[]).map((field) => [field.name, field]));
   expect(fields.get("host")).toEqual({
-    name: "host", colname: "host", title: "Host", dispname: "Host", ftype: "varchar", loption: { type: "string" }, fparam: [], isindex: false, iskey: true,
-    isrel: false, note: "", remedy: "", btype: "varchar", mtime: expect.any(Number) as number, class: "/matrix/ent",
+    name: "host",
+    colname: "host",
+    title: "Host",
+    dispname: "Host",
+    ftype: "varchar",
+    loption: { type: "string" },
+    fparam: [],
+    isindex: false,
+    iskey: true,
+    isrel: false,
+    note: "",
+    remedy: "",
+    btype: "varchar",
+    mtime: expect.any(Number) as number,
+    class: "/matrix/ent",
   });
-  expect(fields.get("state")).toMatchObject({ ftype: "enum", btype: "smallint", fparam: { "1": ["up", "running"], "0": ["down", "stopped"] } });
+  expect(fields.get("state")).toMatchObject({
+    ftype: "enum",
+    btype: "smallint",
+    fparam: { "1": ["up", "running"], "0": ["down", "stopped"] },
+  });
   expect(fields.get("labels")).toMatchObject({ ftype: "map", fparam: ["varchar", "varchar"] });
   expect(fields.get("size")).toMatchObject({ loption: { type: "long" }, isindex: true, indexing: { state: "ready" } });
-  expect(fields.get("seen")).toMatchObject({ loption: { type: "date", pattern: "timestamp" }, class: "/matrix/ent/box" });
+  expect(fields.get("seen")).toMatchObject({
+    loption: { type: "date", pattern: "timestamp" },
+    class: "/matrix/ent/box",
+  });
   const whole = await get("schema/class?class=/matrix/ent/box/rack");
   expect(whole).toMatchObject({ message: { name: "/matrix/ent/box/rack", fields: answer.message } });
   expect(whole.message).not.toHaveProperty("indexing");
@@ -115,11 +205,21 @@ test("a field record has what clients read, id and class among them", async () =
 
 test("tables are the text of a list, with meta, by both methods", async () => {
   for (const method of ["GET", "POST"] as const) {
-    for (const [table, some] of [["field", ["id", "host", "slots"]], ["ftype", ["varchar", "bitlog"]], ["class", ["/matrix", "/matrix/ent/app"]]] as const) {
+    for (const [table, some] of [
+      ["field", ["id", "host", "slots"]],
+      ["ftype", ["varchar", "bitlog"]],
+      ["class", ["/matrix", "/matrix/ent/app"]],
+    ] as const) {
       const answer = await http.call(viewer, { method, url: `/mxobject/system/schema/${table}` });
       const records = JSON.parse(String(answer.message)) as { name: string }[];
       expect(records.map(({ name }) => name)).toEqual(expect.arrayContaining([...some]));
-      expect(answer.meta).toMatchObject({ type: "select", rootclass: `/system/${table}`, columns: { [`/system/${table}`]: expect.arrayContaining([{ name: "name", title: "name", type: "varchar" }]) as unknown } });
+      expect(answer.meta).toMatchObject({
+        type: "select",
+        rootclass: `/system/${table}`,
+        columns: {
+          [`/system/${table}`]: expect.arrayContaining([{ name: "name", title: "name", type: "varchar" }]) as unknown,
+        },
+      });
     }
   }
   expect(await get("system/schema/secrets")).toMatchObject({ status: "error", code: "not_found" });
@@ -133,7 +233,8 @@ test("what its reader may not read does not exist: classes, hidden and sealed co
   // The class between is not there, so its child hangs on what is.
   expect((tree.message as object[])[2]).toMatchObject({ pid: await cidOf("/matrix/ent") });
   for (const id of ["/matrix/ent/box", String(await cidOf("/matrix/ent/box")), "/matrix/system"]) {
-    for (const url of [`list?id=${id}`, `tree?id=${id}`, `fields?id=${id}`]) expect(await get(`schema/class/${url}`, narrow)).toMatchObject({ code: "not_found" });
+    for (const url of [`list?id=${id}`, `tree?id=${id}`, `fields?id=${id}`])
+      expect(await get(`schema/class/${url}`, narrow)).toMatchObject({ code: "not_found" });
   }
   expect(String((await get("system/schema/field", narrow)).message)).not.toContain('"secret"');
   expect(JSON.stringify(await get("schema/class?class=/matrix/system/vault"))).not.toContain("password");
@@ -141,27 +242,55 @@ test("what its reader may not read does not exist: classes, hidden and sealed co
 
 test("a posted class is made, and what it lacks is added; nothing is taken away", async () => {
   const made = await post("schema/class", {
-    class: "/matrix/posted", alias: "p'1", ttl: "2 day", remedy: "",
-    fields: [{ name: "host", type: "varchar", title: "Host's name", iskey: true }, { name: "labels", ftype: "set", fparam: ["varchar"], isindex: 1 }, { name: "vtime", type: "timestamp" }],
+    class: "/matrix/posted",
+    alias: "p'1",
+    ttl: "2 day",
+    remedy: "",
+    fields: [
+      { name: "host", type: "varchar", title: "Host's name", iskey: true },
+      { name: "labels", ftype: "set", fparam: ["varchar"], isindex: 1 },
+      { name: "vtime", type: "timestamp" },
+    ],
   });
-  expect(made).toMatchObject({ status: "ok", message: { name: "/matrix/posted", alias: "p'1", keys: ["host"], ttl: 172_800 } });
+  expect(made).toMatchObject({
+    status: "ok",
+    message: { name: "/matrix/posted", alias: "p'1", keys: ["host"], ttl: 172_800 },
+  });
   // As a client sends back what it read, with one field more.
   const { fields, ...rest } = made.message as { fields: object[] };
-  const again = { ...rest, autosearch: 1, fields: [...fields, { name: "state", type: "enum", fparam: { "1": ["up", "running"] }, isindex: "true" }] };
+  const again = {
+    ...rest,
+    autosearch: 1,
+    fields: [...fields, { name: "state", type: "enum", fparam: { "1": ["up", "running"] }, isindex: "true" }],
+  };
   const extended = await post("schema/class", form({ classinfo: JSON.stringify(again) }), { type: FORM });
-  expect(extended).toMatchObject({ status: "ok", message: { autosearch: 1, alias: "p'1", ttl: 172_800, keys: ["host"] } });
+  expect(extended).toMatchObject({
+    status: "ok",
+    message: { autosearch: 1, alias: "p'1", ttl: 172_800, keys: ["host"] },
+  });
   const shown = (await get("schema/class/fields?id=/matrix/posted")).message as { name: string }[];
   expect(shown.find(({ name }) => name === "host")).toMatchObject({ title: "Host's name", iskey: true });
   expect(shown.find(({ name }) => name === "labels")).toMatchObject({ fparam: ["varchar"], isindex: true });
-  expect(shown.find(({ name }) => name === "state")).toMatchObject({ ftype: "enum", isindex: true, fparam: { "1": ["up", "running"] }, indexing: { state: expect.any(String) as string } });
-  expect(await post("schema/class", { class: "/matrix/posted" })).toMatchObject({ status: "ok", message: { name: "/matrix/posted", autosearch: 1 } });
+  expect(shown.find(({ name }) => name === "state")).toMatchObject({
+    ftype: "enum",
+    isindex: true,
+    fparam: { "1": ["up", "running"] },
+    indexing: { state: expect.any(String) as string },
+  });
+  expect(await post("schema/class", { class: "/matrix/posted" })).toMatchObject({
+    status: "ok",
+    message: { name: "/matrix/posted", autosearch: 1 },
+  });
   expect(names({ message: shown })).toEqual(names(await get("schema/class/fields?id=/matrix/posted")));
 });
 
 test("whichever form a posted class has, it is read", async () => {
   const info = JSON.stringify({ name: "/matrix/forms", fields: [{ name: "a", type: "int" }] });
   for (const body of [form({ data: info }), form({ class: info }), form({ anything: info })]) {
-    expect(await post("schema/class", body, { type: FORM })).toMatchObject({ status: "ok", message: { name: "/matrix/forms" } });
+    expect(await post("schema/class", body, { type: FORM })).toMatchObject({
+      status: "ok",
+      message: { name: "/matrix/forms" },
+    });
   }
   expect(await post("schema/class", info, { type: "text/plain" })).toMatchObject({ status: "ok" });
 });
@@ -180,13 +309,20 @@ test("what is wrong with a posted class is said, and it is not made", async () =
     [{ class: "/matrix/system/vault", alias: "x" }, "belongs to the platform"],
     [{}, "[Valid] class"],
   ];
-  for (const [body, reason] of wrong) expect(await post("schema/class", body), JSON.stringify(body)).toMatchObject({ status: "error", message: expect.stringContaining(reason) as string });
+  for (const [body, reason] of wrong)
+    expect(await post("schema/class", body), JSON.stringify(body)).toMatchObject({
+      status: "error",
+      message: expect.stringContaining(reason) as string,
+    });
   expect(await get("schema/class?class=/matrix/wrong")).toMatchObject({ code: "not_found" });
-  expect(await post("schema/class", { class: "/matrix/viewed" }, { session: viewer })).toMatchObject({ code: "denied" });
+  expect(await post("schema/class", { class: "/matrix/viewed" }, { session: viewer })).toMatchObject({
+    code: "denied",
+  });
 });
 
 test("a class is dropped by number, not while it has objects or classes below", async () => {
-  const remove = (cid: unknown, session = admin) => http.call(session, { method: "DELETE", url: `/mxobject/schema/class?cid=${String(cid)}` });
+  const remove = (cid: unknown, session = admin) =>
+    http.call(session, { method: "DELETE", url: `/mxobject/schema/class?cid=${String(cid)}` });
   await post("schema/class", { class: "/matrix/gone/soon" });
   const [above, below] = [await cidOf("/matrix/gone"), await cidOf("/matrix/gone/soon")];
   expect(await remove(below, viewer)).toMatchObject({ code: "denied" });
@@ -198,15 +334,38 @@ test("a class is dropped by number, not while it has objects or classes below", 
 
 test("objects are inserted and updated as MQL would, found by id or keys", async () => {
   const act = (data: unknown, ctype?: string, session?: string) =>
-    post("actiontoclass", form({ data: JSON.stringify(data), ...(ctype && { ctype }) }), { type: FORM, ...(session && { session }) });
+    post("actiontoclass", form({ data: JSON.stringify(data), ...(ctype && { ctype }) }), {
+      type: FORM,
+      ...(session && { session }),
+    });
   const app = "/matrix/ent/app";
-  expect(await act({ class: app, host: "a", port: 1, vtime: 5, contain: ["app:b"] }, "insert")).toMatchObject({ status: "ok", message: { count: 1, ids: ["app:a"] } });
-  expect(await act([{ class: app, host: "b" }, { class: app, id: "app:c", host: "c" }])).toMatchObject({ message: { count: 2, ids: ["app:b", "app:c"] } });
-  expect(await act([{ id: "app:a", port: 10 }, { class: app, host: "b", port: "11", tags: ["x"] }], "update")).toMatchObject({ status: "ok", message: { count: 2 } });
+  expect(await act({ class: app, host: "a", port: 1, vtime: 5, contain: ["app:b"] }, "insert")).toMatchObject({
+    status: "ok",
+    message: { count: 1, ids: ["app:a"] },
+  });
+  expect(
+    await act([
+      { class: app, host: "b" },
+      { class: app, id: "app:c", host: "c" },
+    ]),
+  ).toMatchObject({ message: { count: 2, ids: ["app:b", "app:c"] } });
+  expect(
+    await act(
+      [
+        { id: "app:a", port: 10 },
+        { class: app, host: "b", port: "11", tags: ["x"] },
+      ],
+      "update",
+    ),
+  ).toMatchObject({ status: "ok", message: { count: 2 } });
   expect(await query.rows(principal, `select id, port, tags from ${app} order by id`)).toEqual([
-    { id: "app:a", port: 10, tags: null }, { id: "app:b", port: 11, tags: ["x"] }, { id: "app:c", port: null, tags: null },
+    { id: "app:a", port: 10, tags: null },
+    { id: "app:b", port: 11, tags: ["x"] },
+    { id: "app:c", port: null, tags: null },
   ]);
-  expect(await post("actiontoclass", { data: { class: app, host: "d" }, ctype: "insert" })).toMatchObject({ status: "ok" });
+  expect(await post("actiontoclass", { data: { class: app, host: "d" }, ctype: "insert" })).toMatchObject({
+    status: "ok",
+  });
   expect(audited.at(-1)).toMatchObject({ action: `MQL insert ${app}`, outcome: "ok" });
 });
 
@@ -214,8 +373,22 @@ test("an action that cannot be done wholly says at which object, and begins noth
   const app = "/matrix/ent/app";
   const act = (data: unknown, ctype = "insert", session = admin) => post("actiontoclass", { data, ctype }, { session });
   const wrong: readonly (readonly [unknown, string, string])[] = [
-    [[{ class: app, host: "x" }, { class: app, host: "y", speed: 1 }], "insert", "data[1]: Field speed Not Exist"],
-    [[{ class: app, host: "x" }, { class: app, host: "y", port: "many" }], "insert", "data[1]: [Format] column port"],
+    [
+      [
+        { class: app, host: "x" },
+        { class: app, host: "y", speed: 1 },
+      ],
+      "insert",
+      "data[1]: Field speed Not Exist",
+    ],
+    [
+      [
+        { class: app, host: "x" },
+        { class: app, host: "y", port: "many" },
+      ],
+      "insert",
+      "data[1]: [Format] column port",
+    ],
     [[{ host: "x" }], "insert", "data[0]: [Valid] the member class is missing"],
     [[{ id: "nothing:x", port: 1 }], "update", "data[0]: [NotExist] Not Found Class For ID nothing:x"],
     [[{ class: app, port: 1 }], "update", "data[0]: [Valid] an update needs the id or the keys host"],
@@ -224,7 +397,11 @@ test("an action that cannot be done wholly says at which object, and begins noth
     [[{ class: app, host: "x", "port = 1, `secret": 1 }], "insert", "Not Exist"],
     [{ class: app, host: "unknown", port: 1 }, "update", "[NotExist] There is no object of data[0]"],
   ];
-  for (const [data, ctype, reason] of wrong) expect(await act(data, ctype), reason).toMatchObject({ status: "error", message: expect.stringContaining(reason) as string });
+  for (const [data, ctype, reason] of wrong)
+    expect(await act(data, ctype), reason).toMatchObject({
+      status: "error",
+      message: expect.stringContaining(reason) as string,
+    });
   expect(await query.rows(principal, `select id from ${app} where host in ('x', 'y')`)).toEqual([]);
   expect(await act({ class: app, host: "v" }, "insert", viewer)).toMatchObject({ code: "denied" });
   expect(await act({ class: app, host: "forbidden" }, "insert", narrow)).toMatchObject({ code: "denied" });

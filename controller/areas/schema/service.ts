@@ -64,9 +64,16 @@ export class SchemaService {
   async table(principal: Principal, name: string): Promise<TableAnswer> {
     const schema = await this.#indexed(principal);
     const records = [...bounded(tableRecords(name, schema))];
-    const columns = Object.entries(records[0] ?? {}).map(([column, value]) => ({ name: column, title: column, type: typeOf(value) }));
+    const columns = Object.entries(records[0] ?? {}).map(([column, value]) => ({
+      name: column,
+      title: column,
+      type: typeOf(value),
+    }));
     const rootclass = `/system/${name}`;
-    return { text: JSON.stringify(records), meta: { type: "select", classes: {}, columns: { [rootclass]: columns }, rootclass } };
+    return {
+      text: JSON.stringify(records),
+      meta: { type: "select", classes: {}, columns: { [rootclass]: columns }, rootclass },
+    };
   }
 
   /**
@@ -104,7 +111,10 @@ export class SchemaService {
 
   /** With how far every index is. */
   async #indexed(principal: Principal): Promise<VisibleSchema> {
-    const [catalog, indexes] = await Promise.all([this.#objects.catalog(principal), this.#objects.indexStates(principal)]);
+    const [catalog, indexes] = await Promise.all([
+      this.#objects.catalog(principal),
+      this.#objects.indexStates(principal),
+    ]);
     return new VisibleSchema(principal, catalog, indexes);
   }
 
@@ -123,7 +133,14 @@ export class SchemaService {
 function* tableRecords(name: string, schema: VisibleSchema): Generator<object> {
   if (name === "field") yield* schema.allFields();
   else if (name === "class") for (const view of schema.classes) yield schema.record(view);
-  else if (name === "ftype") yield* COLUMN_TYPES.map((type) => ({ name: type, title: type, loption: indexOption(type), fparam: [], btype: baseType(type) }));
+  else if (name === "ftype")
+    yield* COLUMN_TYPES.map((type) => ({
+      name: type,
+      title: type,
+      loption: indexOption(type),
+      fparam: [],
+      btype: baseType(type),
+    }));
   else throw new AppError("not_found", `[NotExist] There is no table ${name}: field, ftype and class are there.`);
 }
 
@@ -131,7 +148,9 @@ function* bounded(records: Iterable<object>): Generator<object> {
   let count = 0;
   for (const record of records) {
     if (++count > SCHEMA_TABLE_MAX_RECORDS) {
-      throw new AppError("too_large", `[Exec] The table has more than ${SCHEMA_TABLE_MAX_RECORDS} records.`, { details: { limit: "SCHEMA_TABLE_MAX_RECORDS" } });
+      throw new AppError("too_large", `[Exec] The table has more than ${SCHEMA_TABLE_MAX_RECORDS} records.`, {
+        details: { limit: "SCHEMA_TABLE_MAX_RECORDS" },
+      });
     }
     yield record;
   }
@@ -145,8 +164,14 @@ function typeOf(value: unknown): string {
 
 /** Each execution of an update tells how many objects it changed. */
 function requireAll(steps: readonly Step[], answered: readonly (readonly Row[])[]): void {
-  const missing = steps.flatMap((step, index) => (answered[index] ?? []).flatMap((row, at) => (row.count === 0 ? [`data[${step.from + at}]`] : [])));
+  const missing = steps.flatMap((step, index) =>
+    (answered[index] ?? []).flatMap((row, at) => (row.count === 0 ? [`data[${step.from + at}]`] : [])),
+  );
   if (missing.length === 0) return;
   const more = missing.length > 10 ? ` and ${missing.length - 10} more` : "";
-  throw new AppError("not_found", `[NotExist] There is no object of ${missing.slice(0, 10).join(", ")}${more}; the others are updated.`, { details: { fields: missing.slice(0, 10) } });
+  throw new AppError(
+    "not_found",
+    `[NotExist] There is no object of ${missing.slice(0, 10).join(", ")}${more}; the others are updated.`,
+    { details: { fields: missing.slice(0, 10) } },
+  );
 }

@@ -26,12 +26,22 @@ export class TenantService implements Tenants {
 
   async ensureTenant(wanted: NewTenant): Promise<Tenant> {
     const { name, ospace, replicationFactor } = wanted;
-    if (!NAME.test(name)) throw new AppError("invalid", `${name} is no tenant name: 1 to 48 lower-case letters, digits and underscores, a letter first.`);
-    if (!OSPACE.test(ospace)) throw new AppError("invalid", `${ospace} is no name space: a slash and one name, such as /matrix.`);
+    if (!NAME.test(name))
+      throw new AppError(
+        "invalid",
+        `${name} is no tenant name: 1 to 48 lower-case letters, digits and underscores, a letter first.`,
+      );
+    if (!OSPACE.test(ospace))
+      throw new AppError("invalid", `${ospace} is no name space: a slash and one name, such as /matrix.`);
     const known = await this.#store.get(name);
-    if (known === undefined) await this.#dependencies.engine.createTenant(name, replicationFactor === undefined ? {} : { replicationFactor });
+    if (known === undefined)
+      await this.#dependencies.engine.createTenant(name, replicationFactor === undefined ? {} : { replicationFactor });
     const tenant = known ?? (await this.#store.register(this.#fresh(wanted)));
-    if (tenant.ospace !== ospace) throw new AppError("conflict", `The tenant ${name} has the name space ${tenant.ospace}, which cannot become ${ospace}.`);
+    if (tenant.ospace !== ospace)
+      throw new AppError(
+        "conflict",
+        `The tenant ${name} has the name space ${tenant.ospace}, which cannot become ${ospace}.`,
+      );
     return tenant;
   }
 
@@ -58,6 +68,12 @@ export class TenantService implements Tenants {
   }
 
   #fresh({ name, ospace, fullname, title }: NewTenant): Tenant {
-    return { name, ospace, fullname: fullname ?? name, title: title ?? fullname ?? name, createdMs: this.#dependencies.runtime.clock.nowMs() };
+    return {
+      name,
+      ospace,
+      fullname: fullname ?? name,
+      title: title ?? fullname ?? name,
+      createdMs: this.#dependencies.runtime.clock.nowMs(),
+    };
   }
 }

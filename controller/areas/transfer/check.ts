@@ -4,7 +4,15 @@ import type { Statement } from "../../../common/mql/index.ts";
 import type { Clock } from "../../../common/time.ts";
 import type { Objects, Rehearsal } from "../objects/index.ts";
 import { classAccess, type Principal } from "../permissions/index.ts";
-import { bindInsert, bindInsertJson, checkRowCondition, classChange, classSpec, Slices, type InsertWork } from "../query/index.ts";
+import {
+  bindInsert,
+  bindInsertJson,
+  checkRowCondition,
+  classChange,
+  classSpec,
+  Slices,
+  type InsertWork,
+} from "../query/index.ts";
 import { faultOf, parsePart, type ScriptPart } from "./source.ts";
 import { OpenTargets } from "./targets.ts";
 
@@ -32,9 +40,11 @@ export async function checkScript(parts: AsyncIterable<ScriptPart>, context: Che
     if (slices.isOver()) await slices.pause();
   }
   slices.check();
-  if (faults.length === 0) faults.push(...(await targets.faults(context.objects, context.principal)).slice(0, IMPORT_FAULTS_MAX));
+  if (faults.length === 0)
+    faults.push(...(await targets.faults(context.objects, context.principal)).slice(0, IMPORT_FAULTS_MAX));
   const [first] = faults;
-  if (first) throw new AppError(first.code, faultText(faults), { details: { faults: faults.map(({ message }) => message) } });
+  if (first)
+    throw new AppError(first.code, faultText(faults), { details: { faults: faults.map(({ message }) => message) } });
   if (total === 0) throw new AppError("invalid", "[Valid] The upload has no statement in it.");
   return total;
 }
@@ -58,7 +68,8 @@ async function checkStatement(statement: Statement, context: PartContext): Promi
   switch (statement.kind) {
     case "insert":
     case "insertJson":
-      for (const work of insertWorks(statement, { ...context, catalog: rehearsal.catalog })) await checkRows(work, context);
+      for (const work of insertWorks(statement, { ...context, catalog: rehearsal.catalog }))
+        await checkRows(work, context);
       return;
     case "createClass":
       return rehearsal.createClass(classSpec(statement, []), { ifNotExists: statement.ifNotExists });
@@ -66,19 +77,28 @@ async function checkStatement(statement: Statement, context: PartContext): Promi
       requireReadable(context.principal, statement.class.path);
       return rehearsal.alterClass(statement.class.path, classChange(statement, []));
     case "createEdgeType":
-      return rehearsal.createEdgeType({ name: statement.name, remedy: statement.remedy ?? "" }, { ifNotExists: statement.ifNotExists });
+      return rehearsal.createEdgeType(
+        { name: statement.name, remedy: statement.remedy ?? "" },
+        { ifNotExists: statement.ifNotExists },
+      );
     case "batch":
       for (const inner of statement.statements) await checkStatement(inner, context);
       return;
     default:
-      throw new AppError("unsupported", "[Valid] An import takes CREATE CLASS, CREATE EDGE TYPE, ALTER CLASS and INSERT, alone or in batches.");
+      throw new AppError(
+        "unsupported",
+        "[Valid] An import takes CREATE CLASS, CREATE EDGE TYPE, ALTER CLASS and INSERT, alone or in batches.",
+      );
   }
 }
 
 type InsertStatement = Extract<Statement, { kind: "insert" | "insertJson" }>;
 
 /** Rows by class, with names and rights checked. */
-export function insertWorks(statement: InsertStatement, context: Pick<CheckContext, "principal"> & Pick<Rehearsal, "catalog">): readonly InsertWork[] {
+export function insertWorks(
+  statement: InsertStatement,
+  context: Pick<CheckContext, "principal"> & Pick<Rehearsal, "catalog">,
+): readonly InsertWork[] {
   const target = { principal: context.principal, catalog: context.catalog, executions: [[]] };
   return statement.kind === "insert" ? bindInsert(statement, target) : bindInsertJson(statement, target);
 }
@@ -87,7 +107,8 @@ export function insertWorks(statement: InsertStatement, context: Pick<CheckConte
 async function checkRows(work: InsertWork, { rehearsal, objects, clock, part, targets }: PartContext): Promise<void> {
   const { view } = work;
   if (view.system) return;
-  for (const row of work.rows) targets.note(row, { id: rehearsal.checkRow(view.path, row), part, view, catalog: rehearsal.catalog });
+  for (const row of work.rows)
+    targets.note(row, { id: rehearsal.checkRow(view.path, row), part, view, catalog: rehearsal.catalog });
   await checkRowCondition(work, { objects, clock });
 }
 

@@ -1,5 +1,13 @@
 import {
-  type ClassOption, type ColumnDefinition, type CreateClass, type CreateEdgeType, type MapNode, NOWHERE, textNode, type ValueNode, valueNode,
+  type ClassOption,
+  type ColumnDefinition,
+  type CreateClass,
+  type CreateEdgeType,
+  type MapNode,
+  NOWHERE,
+  textNode,
+  type ValueNode,
+  valueNode,
 } from "../../../common/mql/index.ts";
 import type { Value } from "../../../common/value.ts";
 import type { ClassOptions, ClassView, Column, EdgeType, KeyMode } from "../objects/index.ts";
@@ -25,7 +33,15 @@ export function createEdgeTypeNode({ name, remedy }: EdgeType): CreateEdgeType {
 
 function columnDefinition({ name, type, elements = [], labels, options, title }: Column): ColumnDefinition {
   const details = labels ?? options;
-  return { kind: "column", name, type, elements, details: details && (valueNode(details as Value) as MapNode), title, span: NOWHERE };
+  return {
+    kind: "column",
+    name,
+    type,
+    elements,
+    details: details && (valueNode(details as Value) as MapNode),
+    title,
+    span: NOWHERE,
+  };
 }
 
 /** Only what differs from a class without options. */
@@ -45,7 +61,9 @@ function optionNodes(exported: ExportedClass, parent: ClassView | undefined): re
 }
 
 function hintNodes(hints: ClassOptions["hints"]): readonly ClassOption[] {
-  return Object.keys(hints).sort().map((name) => option(name, valueNode(hints[name] ?? null)));
+  return Object.keys(hints)
+    .sort()
+    .map((name) => option(name, valueNode(hints[name] ?? null)));
 }
 
 /** The mode that a class gets when none is named. */

@@ -24,12 +24,16 @@ export class ExportService {
   async workbook(principal: Principal, request: ExportRequest): Promise<AsyncIterable<Uint8Array>> {
     const content = await this.#content(principal, request);
     const { classes, edgeTypes, parents } = content;
-    const sheets = classes.map((exported) => classSheet(exported, {
-      parent: parents.get(exported.view.parent ?? ""),
-      relations: request.limit === 0 && !request.relations ? [] : this.#relationsOf(exported, content),
-      objects: () => this.#objects(exported, content),
-    }));
-    return workbookBytes(request.relations ? [edgeTypeSheet(edgeTypes), ...sheets] : sheets) as AsyncIterable<Uint8Array>;
+    const sheets = classes.map((exported) =>
+      classSheet(exported, {
+        parent: parents.get(exported.view.parent ?? ""),
+        relations: request.limit === 0 && !request.relations ? [] : this.#relationsOf(exported, content),
+        objects: () => this.#objects(exported, content),
+      }),
+    );
+    return workbookBytes(
+      request.relations ? [edgeTypeSheet(edgeTypes), ...sheets] : sheets,
+    ) as AsyncIterable<Uint8Array>;
   }
 
   async #content(principal: Principal, request: ExportRequest): Promise<Content> {
@@ -45,17 +49,23 @@ export class ExportService {
     yield* classes.map((exported) => classText(exported, parents.get(exported.view.parent ?? "")));
     for (const exported of classes) {
       const relations = new Set(this.#relationsOf(exported, content));
-      for await (const objects of this.#objects(exported, content)) for (const object of objects) yield objectText(exported, object, relations);
+      for await (const objects of this.#objects(exported, content))
+        for (const object of objects) yield objectText(exported, object, relations);
     }
   }
 
   /** Edge types that objects of the class can be written with. */
   #relationsOf({ view }: ExportedClass, { edgeTypes, request }: Content): readonly string[] {
     if (view.kind === "record" || view.system) return [];
-    return edgeTypes.map(({ name }) => name).filter((name) => view.column(name) === undefined && !request.ignoredFields?.includes(name));
+    return edgeTypes
+      .map(({ name }) => name)
+      .filter((name) => view.column(name) === undefined && !request.ignoredFields?.includes(name));
   }
 
-  async *#objects({ view, hasRows }: ExportedClass, { principal, request }: Content): AsyncGenerator<readonly ExportedObject[]> {
+  async *#objects(
+    { view, hasRows }: ExportedClass,
+    { principal, request }: Content,
+  ): AsyncGenerator<readonly ExportedObject[]> {
     const limit = request.limit === undefined || request.limit < 0 ? undefined : request.limit;
     if (hasRows) yield* orderedObjects(this.#dependencies, { principal, view, limit, signal: request.signal });
   }

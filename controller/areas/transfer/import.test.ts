@@ -20,7 +20,9 @@ let engine: TestEngine;
 let transfer: TestTransfer;
 beforeAll(async () => {
   engine = await openTestEngine();
-  transfer = new TestTransfer(engine, { guards: { "/guarded": { insert: () => Promise.reject(new AppError("invalid", "its owner does not like it")) } } });
+  transfer = new TestTransfer(engine, {
+    guards: { "/guarded": { insert: () => Promise.reject(new AppError("invalid", "its owner does not like it")) } },
+  });
 });
 afterAll(async () => {
   await transfer.close();
@@ -84,9 +86,15 @@ create class /matrix/worse (a sometype)`;
 
 test("targets of edges need a class, and too many faults end the check", async () => {
   await transfer.query.rows(admin, "create edge type leads; create class /matrix/lead (host varchar, keys(host))");
-  expect((await faults("insert into /matrix/lead host='a', leads=['nothing:b']"))[0]).toBe("line 1 column 1: [NotExist] Not Found Class For ID nothing:b");
+  expect((await faults("insert into /matrix/lead host='a', leads=['nothing:b']"))[0]).toBe(
+    "line 1 column 1: [NotExist] Not Found Class For ID nothing:b",
+  );
   await transfer.query.rows(admin, "create class /matrix/one/lead (host varchar, keys(host))");
-  expect(await faults("insert into /matrix/lead host='a', leads='lead:a'; insert into /matrix/lead host='b', leads=['lead:a', 'lead:c']")).toEqual([
+  expect(
+    await faults(
+      "insert into /matrix/lead host='a', leads='lead:a'; insert into /matrix/lead host='b', leads=['lead:a', 'lead:c']",
+    ),
+  ).toEqual([
     "line 1 column 52: [NotExist] lead:c: several classes have such ids, and none has this one.",
     "Nothing was written.",
   ]);
@@ -96,16 +104,29 @@ test("targets of edges need a class, and too many faults end the check", async (
 });
 
 test("what is no script is refused", async () => {
-  expect((await faults("insert into /matrix/lead host='a"))[0]).toContain("line 1 column 31: [Parser]: expected a closing '");
+  expect((await faults("insert into /matrix/lead host='a"))[0]).toContain(
+    "line 1 column 31: [Parser]: expected a closing '",
+  );
   expect((await faults(" ;\n -- nothing\n"))[0]).toBe("[Valid] The upload has no statement in it.");
   const bytes = Buffer.concat([Buffer.from("insert into /matrix/lead host='"), Buffer.from([0xff, 0xfe])]);
   await expect(transfer.takeBytes(admin, bytes)).rejects.toThrow("no UTF-8 text after its first 0 bytes");
 });
 
 test("rights hold as in MQL: definitions, classes, rows outside the condition", async () => {
-  await transfer.query.rows(admin, "create class /matrix/own (host varchar, owner varchar, keys(host)); insert into /matrix/own host='eve', owner='eve'");
-  const bob: Principal = { ...admin, user: "bob", data: [{ class: "/matrix/own", access: "write", where: "owner = 'bob'" }, { class: "/matrix/lead", access: "read" }] };
-  const script = "insert into /matrix/own host='a', owner='bob'; insert into /matrix/own host='eve', owner='bob'; insert into /matrix/own host='c', owner='eve'; insert into /matrix/lead host='a'";
+  await transfer.query.rows(
+    admin,
+    "create class /matrix/own (host varchar, owner varchar, keys(host)); insert into /matrix/own host='eve', owner='eve'",
+  );
+  const bob: Principal = {
+    ...admin,
+    user: "bob",
+    data: [
+      { class: "/matrix/own", access: "write", where: "owner = 'bob'" },
+      { class: "/matrix/lead", access: "read" },
+    ],
+  };
+  const script =
+    "insert into /matrix/own host='a', owner='bob'; insert into /matrix/own host='eve', owner='bob'; insert into /matrix/own host='c', owner='eve'; insert into /matrix/lead host='a'";
   expect(await faults(script, bob)).toEqual([
     "line 1 column 48: bob may not write this object of /matrix/own: it does not fulfil the row condition.",
     "line 1 column 97: bob may not write this object of /matrix/own: it does not fulfil the row condition.",
@@ -117,24 +138,50 @@ test("rights hold as in MQL: definitions, classes, rows outside the condition", 
 });
 
 test("a batch, JSON, several rows and altered classes are taken in", async () => {
-  await transfer.take(admin, `create class /matrix/mixed (host varchar, keys(host)); begin alter class /matrix/mixed add column size int; insert into /matrix/mixed (host, size) values ('a', 1), ('b', 2) end;
-    insert json '{"class":"/matrix/mixed","host":"c","size":3}'`);
-  expect(await transfer.query.rows(admin, "select host, size from /matrix/mixed order by host")).toEqual([{ host: "a", size: 1 }, { host: "b", size: 2 }, { host: "c", size: 3 }]);
+  await transfer.take(
+    admin,
+    `create class /matrix/mixed (host varchar, keys(host)); begin alter class /matrix/mixed add column size int; insert into /matrix/mixed (host, size) values ('a', 1), ('b', 2) end;
+    insert json '{"class":"/matrix/mixed","host":"c","size":3}'`,
+  );
+  expect(await transfer.query.rows(admin, "select host, size from /matrix/mixed order by host")).toEqual([
+    { host: "a", size: 1 },
+    { host: "b", size: 2 },
+    { host: "c", size: 3 },
+  ]);
 });
 
 test("who does not wait is told by notifications and by the object of the import", async () => {
-  const report = await transfer.take(admin, "create class /matrix/later (a int); insert into /matrix/later a=1", { wait: false });
+  const report = await transfer.take(admin, "create class /matrix/later (a int); insert into /matrix/later a=1", {
+    wait: false,
+  });
   expect(report).toMatchObject({ state: "running", total: 2, done: 0 });
   expect(await transfer.ended(report.id)).toMatchObject({ id: report.id, state: "done", total: 2, done: 2 });
-  expect(transfer.told.at(-1)).toMatchObject({ keyspace: "/matrix", source: "transfer", subject: "transfer", title: report.id });
-  const rows = await transfer.query.rows(admin, `select state, done, user, name from /matrix/system/transfer where id = 'transfer:${report.id}'`);
+  expect(transfer.told.at(-1)).toMatchObject({
+    keyspace: "/matrix",
+    source: "transfer",
+    subject: "transfer",
+    title: report.id,
+  });
+  const rows = await transfer.query.rows(
+    admin,
+    `select state, done, user, name from /matrix/system/transfer where id = 'transfer:${report.id}'`,
+  );
   expect(rows).toEqual([{ state: "done", done: 2, user: "administrator", name: "test.mql" }]);
 });
 
 test("what fails while it is written is an error with how far it went, and is on record", async () => {
-  const failed = transfer.take(admin, "create class /matrix/half (a int); insert into /matrix/half a=1; insert into /matrix/guarded a=1");
-  await expect(failed).rejects.toMatchObject({ code: "invalid", message: expect.stringMatching(/does not like it\n\d of 3 statements were written/) as string });
-  const [row] = await transfer.query.rows(admin, "select state, message from /matrix/system/transfer where state = 'failed'");
+  const failed = transfer.take(
+    admin,
+    "create class /matrix/half (a int); insert into /matrix/half a=1; insert into /matrix/guarded a=1",
+  );
+  await expect(failed).rejects.toMatchObject({
+    code: "invalid",
+    message: expect.stringMatching(/does not like it\n\d of 3 statements were written/) as string,
+  });
+  const [row] = await transfer.query.rows(
+    admin,
+    "select state, message from /matrix/system/transfer where state = 'failed'",
+  );
   expect(row).toEqual({ state: "failed", message: "its owner does not like it" });
   const { kv } = await engine.tenant("matrix");
   expect((await kv.list("transfer/")).entries).toEqual([]);
@@ -147,11 +194,18 @@ test("an import whose controller dies is gone on with by another one, once", asy
   const second = new TestTransfer(engine, { own: "second", present });
   // A chunk and a bit.
   const ROWS = 1_300;
-  const lines = Array.from({ length: ROWS }, (_, n) => `insert into /matrix/${n % 4 === 0 ? "seen" : "made"} n=${n};\n`).join("");
-  const dying = first.take(admin, `create class /matrix/made (n int); create class /matrix/seen (n int) with kind='record';\n${lines}`);
+  const lines = Array.from(
+    { length: ROWS },
+    (_, n) => `insert into /matrix/${n % 4 === 0 ? "seen" : "made"} n=${n};\n`,
+  ).join("");
+  const dying = first.take(
+    admin,
+    `create class /matrix/made (n int); create class /matrix/seen (n int) with kind='record';\n${lines}`,
+  );
   dying.catch(() => undefined);
   // The object of the import, the first chunk, the object again: the next is in the middle of the second chunk, whose records are written.
-  const arrived = () => Promise.race([stores.hold("change"), dying.then(() => Promise.reject(new Error("the import has ended")))]);
+  const arrived = () =>
+    Promise.race([stores.hold("change"), dying.then(() => Promise.reject(new Error("the import has ended")))]);
   for (let passed = 0; passed < 3; passed += 1) (await arrived()).goOn();
   const held = await arrived();
   await second.imports.maintain("matrix");
@@ -183,29 +237,47 @@ async function diesAt(mortality: Mortality, script: string): Promise<boolean> {
     },
   };
   const objects = mortality.mortal(transfer.objects, { registerSystemClass: () => undefined });
-  const imports = new ImportService({ stores: dying, objects, notifications: { publish: () => undefined }, runtime: transfer.runtime, controllers: { own: "dead", has: () => true } });
+  const imports = new ImportService({
+    stores: dying,
+    objects,
+    notifications: { publish: () => undefined },
+    runtime: transfer.runtime,
+    controllers: { own: "dead", has: () => true },
+  });
   const content = async function* () {
     yield await Promise.resolve(Buffer.from(script));
   };
-  const lived = imports.import(admin, { name: "a.mql", content, parts: () => scriptParts(content()) }).then(() => false);
+  const lived = imports
+    .import(admin, { name: "a.mql", content, parts: () => scriptParts(content()) })
+    .then(() => false);
   return Promise.race([lived, mortality.died.then(() => true)]);
 }
 
-test.each(onCluster ? [true] : [true, false])("at whatever write its controller dies, an import is whole or was never begun (that write came to pass: %j)", async (isWritten) => {
-  await transfer.query.rows(admin, "create class if not exists /matrix/whole (run int, n int, index(run))");
-  const { kv } = await engine.tenant("matrix");
-  const ends: unknown[] = [];
-  for (let writes = 0; ; writes += 1) {
-    const run = writes * 2 + Number(isWritten);
-    const script = [1, 2, 3].map((n) => `insert into /matrix/whole run=${run}, n=${n};`).join("\n");
-    if (!(await diesAt(new Mortality(writes, isWritten), script))) break;
-    const begun = (await kv.list("transfer/open/")).entries.map(({ value }) => decodeStored<OpenImport>(value)).filter(({ staged }) => staged);
+test.each(onCluster ? [true] : [true, false])(
+  "at whatever write its controller dies, an import is whole or was never begun (that write came to pass: %j)",
+  async (isWritten) => {
+    await transfer.query.rows(admin, "create class if not exists /matrix/whole (run int, n int, index(run))");
+    const { kv } = await engine.tenant("matrix");
+    const ends: unknown[] = [];
+    for (let writes = 0; ; writes += 1) {
+      const run = writes * 2 + Number(isWritten);
+      const script = [1, 2, 3].map((n) => `insert into /matrix/whole run=${run}, n=${n};`).join("\n");
+      if (!(await diesAt(new Mortality(writes, isWritten), script))) break;
+      const begun = (await kv.list("transfer/open/")).entries
+        .map(({ value }) => decodeStored<OpenImport>(value))
+        .filter(({ staged }) => staged);
+      await maintained(transfer);
+      for (const { id } of begun) expect(await transfer.ended(id)).toMatchObject({ state: "done" });
+      ends.push(
+        (await transfer.query.rows(admin, `select count(*) from /matrix/whole where run = ${run}`))[0]?.["count"],
+      );
+      expect(ends.at(-1), `dead at write ${writes}`).toBe(begun.length > 0 || ends.includes(3) ? 3 : 0);
+    }
     await maintained(transfer);
-    for (const { id } of begun) expect(await transfer.ended(id)).toMatchObject({ state: "done" });
-    ends.push((await transfer.query.rows(admin, `select count(*) from /matrix/whole where run = ${run}`))[0]?.["count"]);
-    expect(ends.at(-1), `dead at write ${writes}`).toBe(begun.length > 0 || ends.includes(3) ? 3 : 0);
-  }
-  await maintained(transfer);
-  expect([ends.filter((count) => count === 0).length, ends.filter((count) => count === 3).length]).toEqual([isWritten ? 2 : 3, expect.any(Number)]);
-  prove("imports-are-whole", { engine: engine.kind, cases: [`${ends.length} writes at which the controller died`] });
-});
+    expect([ends.filter((count) => count === 0).length, ends.filter((count) => count === 3).length]).toEqual([
+      isWritten ? 2 : 3,
+      expect.any(Number),
+    ]);
+    prove("imports-are-whole", { engine: engine.kind, cases: [`${ends.length} writes at which the controller died`] });
+  },
+);

@@ -79,7 +79,8 @@ export class ImportService {
    */
   async import(principal: Principal, upload: Upload, options: ImportOptions = {}): Promise<TransferReport> {
     requirePermission(principal, "objects:write");
-    if (this.#underWay >= IMPORTS_UNDER_WAY_MAX) throw new AppError("limited", `At most ${IMPORTS_UNDER_WAY_MAX} imports are under way at once; try again later.`);
+    if (this.#underWay >= IMPORTS_UNDER_WAY_MAX)
+      throw new AppError("limited", `At most ${IMPORTS_UNDER_WAY_MAX} imports are under way at once; try again later.`);
     this.#underWay += 1;
     const { clock } = this.#dependencies.runtime;
     const untilMs = clock.monotonicMs() + IMPORT_ANSWER_MS;
@@ -124,7 +125,8 @@ export class ImportService {
     if (!begun) throw new AppError("internal", `The import ${open.id} was begun twice.`);
     await this.#store.saveScript(open, upload.content());
     const staged = await this.#store.change(begun, { staged: true });
-    if (!staged) throw new AppError("unavailable", "[Exec] The import was held up for too long: nothing was written, try again.");
+    if (!staged)
+      throw new AppError("unavailable", "[Exec] The import was held up for too long: nothing was written, try again.");
     await this.#records.tell(staged.open);
     return staged;
   }
@@ -133,7 +135,20 @@ export class ImportService {
     const { runtime, controllers } = this.#dependencies;
     const startedMs = runtime.clock.nowMs();
     const id = ulidOf(startedMs, runtime.random.bytes(10));
-    return { id, principal, name: upload.name, startedMs, notedMs: startedMs, ...of, done: 0, rows: 0, pass: "objects", isRelated: false, staged: false, owner: controllers.own };
+    return {
+      id,
+      principal,
+      name: upload.name,
+      startedMs,
+      notedMs: startedMs,
+      ...of,
+      done: 0,
+      rows: 0,
+      pass: "objects",
+      isRelated: false,
+      staged: false,
+      owner: controllers.own,
+    };
   }
 }
 
@@ -142,7 +157,11 @@ function outcome({ open: begun }: VersionedImport, open: OpenImport | undefined)
   if (report.state === "done") return report;
   const details = { transfer: report.id, total: report.total, done: report.done };
   if (report.state === "running") {
-    throw new AppError("deadline", `[Exec] The import goes on: transfer:${report.id} of ${begun.principal.ospace}${TRANSFER_PATH} tells how it ends.`, { details });
+    throw new AppError(
+      "deadline",
+      `[Exec] The import goes on: transfer:${report.id} of ${begun.principal.ospace}${TRANSFER_PATH} tells how it ends.`,
+      { details },
+    );
   }
   const written = `${report.done} of ${report.total} statements were written, perhaps some more; importing the whole again is safe.`;
   throw new AppError(open?.end?.code ?? "internal", `${report.message}\n${written}`, { details });

@@ -13,9 +13,15 @@ const DAY_SECONDS = 86_400;
 export const TRANSFER_CLASS: SystemClass = {
   path: TRANSFER_PATH,
   columns: [
-    column("transfer", "varchar"), column("name", "varchar", "File"), column("user", "varchar"), column("state", "varchar"),
-    column("total", "bigint", "Statements"), column("done", "bigint", "Statements written"), column("message", "text"),
-    column("started", "timestamp"), column("ended", "timestamp"),
+    column("transfer", "varchar"),
+    column("name", "varchar", "File"),
+    column("user", "varchar"),
+    column("state", "varchar"),
+    column("total", "bigint", "Statements"),
+    column("done", "bigint", "Statements written"),
+    column("message", "text"),
+    column("started", "timestamp"),
+    column("ended", "timestamp"),
   ],
   keys: ["transfer"],
   indexes: ["state", "user"],
@@ -39,17 +45,40 @@ export class TransferRecords {
   async tell(open: OpenImport): Promise<void> {
     const { id, name, principal, startedMs, notedMs, end } = open;
     const { state, total, done, message } = reportOf(open);
-    const row = { transfer: id, name, user: principal.user, state, total, done, message, started: startedMs, ...(end && { ended: end.endedMs }) };
+    const row = {
+      transfer: id,
+      name,
+      user: principal.user,
+      state,
+      total,
+      done,
+      message,
+      started: startedMs,
+      ...(end && { ended: end.endedMs }),
+    };
     // Rows belong to the platform: who may import need not be able to write them.
     const platform = systemPrincipal(principal.tenant, principal.ospace, principal.traceparent);
     await this.#dependencies.objects.insert(platform, `${principal.ospace}${TRANSFER_PATH}`, [row], { atMs: notedMs });
     const msg = JSON.stringify(reportOf(open));
-    this.#dependencies.notifications.publish(principal.tenant, { keyspace: principal.ospace, source: "transfer", subject: "transfer", title: id, reply: "", msg });
+    this.#dependencies.notifications.publish(principal.tenant, {
+      keyspace: principal.ospace,
+      source: "transfer",
+      subject: "transfer",
+      title: id,
+      reply: "",
+      msg,
+    });
   }
 }
 
 export function reportOf({ id, total, done, pass, end }: OpenImport): TransferReport {
-  return { id, state: end?.state ?? "running", total, done: pass === "objects" ? done : total, message: end?.message ?? "" };
+  return {
+    id,
+    state: end?.state ?? "running",
+    total,
+    done: pass === "objects" ? done : total,
+    message: end?.message ?? "",
+  };
 }
 
 function column(name: string, type: ColumnSpec["type"], title?: string): ColumnSpec {

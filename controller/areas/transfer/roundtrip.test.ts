@@ -33,28 +33,37 @@ async function rowsOf(principal: Principal, path: string): Promise<readonly Row[
   return [...kept].sort((a, b) => (String(a.id) < String(b.id) ? -1 : 1));
 }
 
-test.each(onCluster ? [{ seed: 1 }] : [{ seed: 1 }, { seed: 2 }, { seed: 3 }, { seed: 4 }])("random classes and objects come back byte for byte (%j)", async ({ seed }) => {
-  const generator = new ClassTreeGenerator(seededRandom(seed));
-  const root = `/matrix/random_${seed}`;
-  const classes = generator.tree(root, onCluster ? 6 : 12);
-  await transfer.objects.createEdgeType(admin, { name: `near.by_${seed}`, remedy: "it's near" });
-  const ids: string[] = [];
-  for (const { spec, rows } of classes) {
-    await transfer.objects.createClass(admin, spec);
-    ids.push(...(await transfer.objects.insert(admin, spec.path, rows)));
-  }
-  for (const { spec, rows } of classes) {
-    const related = rows.filter((_, at) => at % 3 === 0).map(({ id = null }, at) => ({ id, [`near.by_${seed}`]: ids.slice(at, at + 3) }));
-    await transfer.objects.insert(admin, spec.path, related);
-  }
-  const script = await transfer.script(admin, { class: `${root}/`, relations: true });
-  expect(await transfer.take(other, moved(script))).toMatchObject({ state: "done" });
-  expect(await transfer.script(other, { class: moved(`${root}/`), relations: true })).toBe(moved(script));
-  for (const { spec } of classes) expect(await rowsOf(other, moved(spec.path)), spec.path).toEqual(await rowsOf(admin, spec.path));
-});
+test.each(onCluster ? [{ seed: 1 }] : [{ seed: 1 }, { seed: 2 }, { seed: 3 }, { seed: 4 }])(
+  "random classes and objects come back byte for byte (%j)",
+  async ({ seed }) => {
+    const generator = new ClassTreeGenerator(seededRandom(seed));
+    const root = `/matrix/random_${seed}`;
+    const classes = generator.tree(root, onCluster ? 6 : 12);
+    await transfer.objects.createEdgeType(admin, { name: `near.by_${seed}`, remedy: "it's near" });
+    const ids: string[] = [];
+    for (const { spec, rows } of classes) {
+      await transfer.objects.createClass(admin, spec);
+      ids.push(...(await transfer.objects.insert(admin, spec.path, rows)));
+    }
+    for (const { spec, rows } of classes) {
+      const related = rows
+        .filter((_, at) => at % 3 === 0)
+        .map(({ id = null }, at) => ({ id, [`near.by_${seed}`]: ids.slice(at, at + 3) }));
+      await transfer.objects.insert(admin, spec.path, related);
+    }
+    const script = await transfer.script(admin, { class: `${root}/`, relations: true });
+    expect(await transfer.take(other, moved(script))).toMatchObject({ state: "done" });
+    expect(await transfer.script(other, { class: moved(`${root}/`), relations: true })).toBe(moved(script));
+    for (const { spec } of classes)
+      expect(await rowsOf(other, moved(spec.path)), spec.path).toEqual(await rowsOf(admin, spec.path));
+  },
+);
 
 test("what is taken in over itself changes nothing", async () => {
-  await transfer.query.rows(admin, "create class /matrix/again (host varchar, tags set<varchar>, keys(host)); insert into /matrix/again host='a', tags=['x','y']");
+  await transfer.query.rows(
+    admin,
+    "create class /matrix/again (host varchar, tags set<varchar>, keys(host)); insert into /matrix/again host='a', tags=['x','y']",
+  );
   const script = await transfer.script(admin, { class: "/matrix/again" });
   await transfer.take(admin, script);
   await transfer.take(admin, script);
@@ -62,30 +71,56 @@ test("what is taken in over itself changes nothing", async () => {
 });
 
 test("records keep their ids and so their times, edges what they lead to", async () => {
-  await transfer.query.rows(admin, "create edge type holds; create class /matrix/kept/box (host varchar, keys(host)); create class /matrix/kept/event (text varchar) with kind='record'");
-  await transfer.objects.ingest(admin, "/matrix/kept/event", [{ values: { text: "one" }, timeMs: Date.now() - 5_000, identity: "a" }]);
-  await transfer.query.rows(admin, "insert into /matrix/kept/box host='b'; insert into /matrix/kept/box host='a', holds=['box:b']");
+  await transfer.query.rows(
+    admin,
+    "create edge type holds; create class /matrix/kept/box (host varchar, keys(host)); create class /matrix/kept/event (text varchar) with kind='record'",
+  );
+  await transfer.objects.ingest(admin, "/matrix/kept/event", [
+    { values: { text: "one" }, timeMs: Date.now() - 5_000, identity: "a" },
+  ]);
+  await transfer.query.rows(
+    admin,
+    "insert into /matrix/kept/box host='b'; insert into /matrix/kept/box host='a', holds=['box:b']",
+  );
   const script = await transfer.script(admin, { class: "/matrix/kept/", relations: true });
   await transfer.take(other, moved(script));
   const vtime = "select text, vtime from /matrix/kept/event";
   expect(await transfer.query.rows(other, moved(vtime))).toEqual(await transfer.query.rows(admin, vtime));
   const edges = [];
-  for await (const some of transfer.objects.edges(other, [{ id: "box:a", class: "/second/kept/box" }], { direction: "out" })) edges.push(...some);
+  for await (const some of transfer.objects.edges(other, [{ id: "box:a", class: "/second/kept/box" }], {
+    direction: "out",
+  }))
+    edges.push(...some);
   expect(edges).toMatchObject([{ type: "holds", source: "box:a", target: "box:b" }]);
 });
 
 test("a class comes with the definitions it inherits from; objects, fields and classes that are not wanted stay away", async () => {
-  await transfer.query.rows(admin, `create class /matrix/part (a varchar, keys(a), index(a)) with key=md5; create class /matrix/part/leaf (b int, c int) with version=true;
-    create class /matrix/part/left (d int); insert into /matrix/part/leaf a='2', b=2, c=3; insert into /matrix/part/leaf a='1', b=1; insert into /matrix/part/left a='x'`);
+  await transfer.query.rows(
+    admin,
+    `create class /matrix/part (a varchar, keys(a), index(a)) with key=md5; create class /matrix/part/leaf (b int, c int) with version=true;
+    create class /matrix/part/left (d int); insert into /matrix/part/leaf a='2', b=2, c=3; insert into /matrix/part/leaf a='1', b=1; insert into /matrix/part/left a='x'`,
+  );
   const part = "CREATE CLASS IF NOT EXISTS /matrix/part (a varchar, KEYS(a), INDEX(a)) WITH key = 'md5';\n";
   const leaf = "CREATE CLASS IF NOT EXISTS /matrix/part/leaf (b int) WITH version = true;\n";
-  const [first = "", second = ""] = (await rowsOf(admin, "/matrix/part/leaf")).map(({ id, a, b }) => `INSERT INTO /matrix/part/leaf SET id = '${String(id)}', a = '${String(a)}', b = ${String(b)};\n`);
+  const [first = "", second = ""] = (await rowsOf(admin, "/matrix/part/leaf")).map(
+    ({ id, a, b }) => `INSERT INTO /matrix/part/leaf SET id = '${String(id)}', a = '${String(a)}', b = ${String(b)};\n`,
+  );
   const request = { class: "/matrix/part/leaf", ignoredFields: ["c"] };
   expect(await transfer.script(admin, request)).toBe(part + leaf + first + second);
   expect(await transfer.script(admin, { ...request, limit: 1 })).toBe(part + leaf + first);
   expect(await transfer.script(admin, { ...request, limit: 0 })).toBe(part + leaf);
-  expect(await transfer.script(admin, { ...request, class: "/matrix/part", recursive: true, ignoredClasses: ["/matrix/part/left"], limit: 0 })).toBe(part + leaf);
-  await expect(transfer.script(admin, { ...request, ignoredFields: ["a"] })).rejects.toThrow("a is a key of /matrix/part");
+  expect(
+    await transfer.script(admin, {
+      ...request,
+      class: "/matrix/part",
+      recursive: true,
+      ignoredClasses: ["/matrix/part/left"],
+      limit: 0,
+    }),
+  ).toBe(part + leaf);
+  await expect(transfer.script(admin, { ...request, ignoredFields: ["a"] })).rejects.toThrow(
+    "a is a key of /matrix/part",
+  );
   await expect(transfer.script(admin, { class: "/matrix/none" })).rejects.toMatchObject({ code: "not_found" });
 });
 
@@ -93,7 +128,9 @@ test("classes of the platform come when they are named, and with nothing else", 
   const everything = await transfer.script(admin, { limit: 0 });
   expect(everything).toContain("/matrix/kept/box");
   expect(everything).not.toContain("/matrix/system/transfer");
-  expect(await transfer.script(admin, { class: "/matrix/system/transfer", limit: 0 })).toContain("/matrix/system/transfer (transfer varchar");
+  expect(await transfer.script(admin, { class: "/matrix/system/transfer", limit: 0 })).toContain(
+    "/matrix/system/transfer (transfer varchar",
+  );
 });
 
 test("more ids than may be held are sorted in several goes", async () => {
@@ -103,26 +140,41 @@ test("more ids than may be held are sorted in several goes", async () => {
   const whole = await transfer.script(admin, { class: "/matrix/many" });
   for (const idsHeldMax of [1, 5, 12]) {
     expect(await transfer.script(admin, { class: "/matrix/many" }, { idsHeldMax })).toBe(whole);
-    expect((await transfer.script(admin, { class: "/matrix/many", limit: 7 }, { idsHeldMax })).split("\n")).toEqual([...whole.split("\n").slice(0, 8), ""]);
+    expect((await transfer.script(admin, { class: "/matrix/many", limit: 7 }, { idsHeldMax })).split("\n")).toEqual([
+      ...whole.split("\n").slice(0, 8),
+      "",
+    ]);
   }
 });
 
 test("relations to ids that several classes can have lead where they led, whatever comes first", async () => {
-  await transfer.query.rows(admin, `create edge type twin; create class /matrix/two/a/disk (n int, keys(n)); create class /matrix/two/b/disk (n int, keys(n));
-    insert into /matrix/two/b/disk n=2; insert into /matrix/two/a/disk n=1, twin=['disk:2']; insert into /matrix/two/b/disk n=2, twin=['disk:1']`);
+  await transfer.query.rows(
+    admin,
+    `create edge type twin; create class /matrix/two/a/disk (n int, keys(n)); create class /matrix/two/b/disk (n int, keys(n));
+    insert into /matrix/two/b/disk n=2; insert into /matrix/two/a/disk n=1, twin=['disk:2']; insert into /matrix/two/b/disk n=2, twin=['disk:1']`,
+  );
   const script = await transfer.script(admin, { class: "/matrix/two/", relations: true });
   expect(await transfer.take(other, moved(script))).toMatchObject({ state: "done" });
   expect(await transfer.script(other, { class: "/second/two/", relations: true })).toBe(moved(script));
   const edges = [];
-  for await (const some of transfer.objects.edges(other, [{ id: "disk:1", class: "/second/two/a/disk" }], { direction: "out" })) edges.push(...some);
+  for await (const some of transfer.objects.edges(other, [{ id: "disk:1", class: "/second/two/a/disk" }], {
+    direction: "out",
+  }))
+    edges.push(...some);
   expect(edges).toMatchObject([{ type: "twin", target: "disk:2", targetClass: "/second/two/b/disk" }]);
 });
 
 test("an export holds what its principal sees: no hidden column, no object outside the row condition, no edge to one", async () => {
-  await transfer.query.rows(admin, `create edge type sees; create class /matrix/veil (host varchar, owner varchar, secret varchar, keys(host), index(secret));
+  await transfer.query.rows(
+    admin,
+    `create edge type sees; create class /matrix/veil (host varchar, owner varchar, secret varchar, keys(host), index(secret));
     insert into /matrix/veil host='c', owner='bob'; insert into /matrix/veil host='b', owner='eve', secret='s';
-    insert into /matrix/veil host='a', owner='bob', secret='s', sees=['veil:b','veil:c']`);
-  const bob: Principal = { ...testPrincipal("viewer"), data: [{ class: "/matrix/veil", access: "read", where: "owner = 'bob'", hidden: ["secret"] }] };
+    insert into /matrix/veil host='a', owner='bob', secret='s', sees=['veil:b','veil:c']`,
+  );
+  const bob: Principal = {
+    ...testPrincipal("viewer"),
+    data: [{ class: "/matrix/veil", access: "read", where: "owner = 'bob'", hidden: ["secret"] }],
+  };
   expect(await transfer.script(bob, { class: "/matrix/veil" })).toBe(
     "CREATE CLASS IF NOT EXISTS /matrix/veil (host varchar, owner varchar, KEYS(host));\n" +
       "INSERT INTO /matrix/veil SET id = 'veil:a', host = 'a', owner = 'bob', sees = ['veil:c'];\n" +

@@ -21,9 +21,15 @@ afterAll(async () => {
 });
 
 function upload(session: string, content: string | Buffer, path = "/mxobject/import") {
-  const head = '--B\r\nContent-Disposition: form-data; name="uploadfile"; filename="a.mql"\r\nContent-Type: application/octet-stream\r\n\r\n';
+  const head =
+    '--B\r\nContent-Disposition: form-data; name="uploadfile"; filename="a.mql"\r\nContent-Type: application/octet-stream\r\n\r\n';
   const payload = Buffer.concat([Buffer.from(head), Buffer.from(content), Buffer.from("\r\n--B--\r\n")]);
-  return http.call(session, { method: "POST", url: path, payload, headers: { "content-type": "multipart/form-data; boundary=B" } });
+  return http.call(session, {
+    method: "POST",
+    url: path,
+    payload,
+    headers: { "content-type": "multipart/form-data; boundary=B" },
+  });
 }
 
 async function download(session: string, query: string) {
@@ -32,31 +38,54 @@ async function download(session: string, query: string) {
 
 test("an uploaded script is taken in, and comes back as a bare file", async () => {
   const session = await http.signIn("admin");
-  const script = "CREATE CLASS IF NOT EXISTS /matrix/box (host varchar, KEYS(host));\nINSERT INTO /matrix/box SET id = 'box:主机', host = '主机';\n";
+  const script =
+    "CREATE CLASS IF NOT EXISTS /matrix/box (host varchar, KEYS(host));\nINSERT INTO /matrix/box SET id = 'box:主机', host = '主机';\n";
   expect(await upload(session, script)).toMatchObject({ status: "ok", message: { state: "done", total: 2, done: 2 } });
   const file = await download(session, "class=/matrix/box&recursive=true&limit=-1&relation_defined=true");
-  expect([file.statusCode, file.headers["content-type"], file.body]).toEqual([200, "text/plain; charset=utf-8", script]);
+  expect([file.statusCode, file.headers["content-type"], file.body]).toEqual([
+    200,
+    "text/plain; charset=utf-8",
+    script,
+  ]);
   expect(file.headers["content-disposition"]).toContain('filename="box.mql"');
   for (const query of ["limit=0", "template=true", "templdate=true"]) {
-    expect((await download(session, `class=/matrix/box&${query}`)).body).toBe(script.slice(0, script.indexOf("\n") + 1));
+    expect((await download(session, `class=/matrix/box&${query}`)).body).toBe(
+      script.slice(0, script.indexOf("\n") + 1),
+    );
   }
 });
 
 test("a spreadsheet is downloaded, and taken in again", async () => {
   const session = await http.signIn("admin");
   const file = await download(session, "class=/matrix/box&filetype=xlsx");
-  expect([file.statusCode, file.headers["content-disposition"]]).toEqual([200, expect.stringContaining('filename="box.xlsx"')]);
-  expect(await upload(session, file.rawPayload, "/mxobject/importclass")).toMatchObject({ status: "ok", message: { state: "done", total: 2 } });
+  expect([file.statusCode, file.headers["content-disposition"]]).toEqual([
+    200,
+    expect.stringContaining('filename="box.xlsx"'),
+  ]);
+  expect(await upload(session, file.rawPayload, "/mxobject/importclass")).toMatchObject({
+    status: "ok",
+    message: { state: "done", total: 2 },
+  });
   expect((await download(session, "class=/matrix/box&filetype=xlsx")).rawPayload.equals(file.rawPayload)).toBe(true);
 });
 
 test("whoever reads only the status is never told ok of what failed", async () => {
   const session = await http.signIn("admin");
   const answer = await upload(session, "insert into /matrix/box host='a', size=1");
-  expect(answer).toMatchObject({ status: "error", code: "not_found", message: "line 1 column 1: Field size Not Exist\nNothing was written." });
+  expect(answer).toMatchObject({
+    status: "error",
+    code: "not_found",
+    message: "line 1 column 1: Field size Not Exist\nNothing was written.",
+  });
   expect((await download(session, "class=/matrix/none")).json()).toMatchObject({ status: "error", code: "not_found" });
-  expect((await download(session, "class=/matrix/box&filetype=pdf")).json()).toMatchObject({ status: "error", code: "invalid" });
-  expect(await http.call(session, { method: "POST", url: "/mxobject/import" })).toMatchObject({ status: "error", code: "invalid" });
+  expect((await download(session, "class=/matrix/box&filetype=pdf")).json()).toMatchObject({
+    status: "error",
+    code: "invalid",
+  });
+  expect(await http.call(session, { method: "POST", url: "/mxobject/import" })).toMatchObject({
+    status: "error",
+    code: "invalid",
+  });
 });
 
 test("who only reads may export and not import", async () => {

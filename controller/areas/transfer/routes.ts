@@ -9,22 +9,42 @@ import type { ExportRequest } from "./types.ts";
 
 const WORKBOOK_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet";
 
-export function transferRoutes({ exports, imports }: { readonly exports: ExportService; readonly imports: ImportService }): readonly Endpoint[] {
-  const take = { method: "POST", permission: "objects:write", body: "multipart", input: ImportInput, output: TransferReport } as const;
+export function transferRoutes({
+  exports,
+  imports,
+}: {
+  readonly exports: ExportService;
+  readonly imports: ImportService;
+}): readonly Endpoint[] {
+  const take = {
+    method: "POST",
+    permission: "objects:write",
+    body: "multipart",
+    input: ImportInput,
+    output: TransferReport,
+  } as const;
   return [
     endpoint({
-      method: "GET", path: "/mxobject/export", permission: "objects:read", summary: "Classes and objects as a file that can be imported",
-      input: ExportInput, output: TransferReport,
+      method: "GET",
+      path: "/mxobject/export",
+      permission: "objects:read",
+      summary: "Classes and objects as a file that can be imported",
+      input: ExportInput,
+      output: TransferReport,
       handler: (call) => exported(exports, call),
     }),
     endpoint({
-      ...take, path: "/mxobject/import", summary: "Takes an MQL script in: checked as a whole, then written",
+      ...take,
+      path: "/mxobject/import",
+      summary: "Takes an MQL script in: checked as a whole, then written",
       handler: async ({ principal, input, files, signal }: Call<Static<typeof ImportInput>>) => ({
         message: await imports.import(principal, scriptUpload(onlyFile(files)), { ...input, signal }),
       }),
     }),
     endpoint({
-      ...take, path: "/mxobject/importclass", summary: "Takes the classes and objects of a spreadsheet in, as an export makes it",
+      ...take,
+      path: "/mxobject/importclass",
+      summary: "Takes the classes and objects of a spreadsheet in, as an export makes it",
       handler: async ({ principal, input, files, signal }: Call<Static<typeof ImportInput>>) => ({
         message: await imports.import(principal, workbookUpload(onlyFile(files)), { ...input, signal }),
       }),
@@ -58,7 +78,10 @@ function requestOf(input: ExportInput, signal: AbortSignal): ExportRequest {
 }
 
 function listed(text: string | undefined): readonly string[] {
-  return (text ?? "").split(",").map((name) => name.trim()).filter((name) => name !== "");
+  return (text ?? "")
+    .split(",")
+    .map((name) => name.trim())
+    .filter((name) => name !== "");
 }
 
 /** The first piece is awaited, so that most failures still get their envelope. */

@@ -30,20 +30,25 @@ export interface ExportedObject {
  * The objects of one class in the order of their ids, as the principal sees them. No snapshot: what is written meanwhile may be in it or not. Memory
  * is bounded whatever their number: when there are more ids than may be held, the class is looked through again for those behind the last.
  */
-export async function* orderedObjects(dependencies: RowsDependencies, request: RowsRequest): AsyncGenerator<readonly ExportedObject[]> {
+export async function* orderedObjects(
+  dependencies: RowsDependencies,
+  request: RowsRequest,
+): AsyncGenerator<readonly ExportedObject[]> {
   const { idsHeldMax = EXPORT_IDS_HELD_MAX } = dependencies;
   let left = request.limit ?? Infinity;
   let after = "";
   while (left > 0) {
     const ids = await smallestIds(dependencies, { ...request, after, count: Math.min(left, idsHeldMax) });
-    for (let at = 0; at < ids.length; at += EXPORT_PAGE_ROWS) yield await page(dependencies, request, ids.slice(at, at + EXPORT_PAGE_ROWS));
+    for (let at = 0; at < ids.length; at += EXPORT_PAGE_ROWS)
+      yield await page(dependencies, request, ids.slice(at, at + EXPORT_PAGE_ROWS));
     after = ids.at(-1) ?? after;
     left = ids.length < idsHeldMax ? 0 : left - ids.length;
   }
 }
 
 async function smallestIds(
-  { query }: RowsDependencies, { principal, view, signal, after, count }: RowsRequest & { readonly after: string; readonly count: number },
+  { query }: RowsDependencies,
+  { principal, view, signal, after, count }: RowsRequest & { readonly after: string; readonly count: number },
 ): Promise<readonly string[]> {
   const { rows } = await query.run(principal, `SELECT id FROM ${view.path} LIMIT -1`, signal ? { signal } : {});
   let held: string[] = [];
@@ -54,7 +59,11 @@ async function smallestIds(
   return held.sort(byText).slice(0, count);
 }
 
-async function page(dependencies: RowsDependencies, request: RowsRequest, ids: readonly string[]): Promise<readonly ExportedObject[]> {
+async function page(
+  dependencies: RowsDependencies,
+  request: RowsRequest,
+  ids: readonly string[],
+): Promise<readonly ExportedObject[]> {
   const { principal, view, signal } = request;
   const text = `SELECT * FROM ${view.path} WHERE id IN (?) LIMIT -1`;
   const { rows } = await dependencies.query.run(principal, text, { values: [[ids]], ...(signal ? { signal } : {}) });
@@ -71,14 +80,26 @@ async function page(dependencies: RowsDependencies, request: RowsRequest, ids: r
 
 type Relations = ReadonlyMap<string, ReadonlyMap<string, readonly string[]>>;
 
-async function relationsOf(dependencies: RowsDependencies, { principal, view, signal }: RowsRequest, ids: readonly string[]): Promise<Relations> {
+async function relationsOf(
+  dependencies: RowsDependencies,
+  { principal, view, signal }: RowsRequest,
+  ids: readonly string[],
+): Promise<Relations> {
   const catalog = await dependencies.objects.catalog(principal);
   if (view.kind === "record" || view.system || catalog.edgeTypes().length === 0) return new Map();
   const refs = ids.map((id) => ({ id, class: view.path }));
   const targets = new Map<string, Map<string, Set<string>>>();
-  for await (const edges of dependencies.objects.edges(principal, refs, { direction: "out", ...(signal ? { signal } : {}) })) {
+  for await (const edges of dependencies.objects.edges(principal, refs, {
+    direction: "out",
+    ...(signal ? { signal } : {}),
+  })) {
     for (const { source, sourceClass, type, target } of await visibleEdges(dependencies, principal, edges)) {
-      if (sourceClass === view.path) memberOf(memberOf(targets, source, () => new Map<string, Set<string>>()), type, () => new Set<string>()).add(target);
+      if (sourceClass === view.path)
+        memberOf(
+          memberOf(targets, source, () => new Map<string, Set<string>>()),
+          type,
+          () => new Set<string>(),
+        ).add(target);
     }
   }
   return new Map([...targets].map(([id, byType]) => [id, sortedTargets(byType)]));
@@ -90,7 +111,11 @@ function sortedTargets(byType: ReadonlyMap<string, ReadonlySet<string>>): Readon
 }
 
 /** Whoever sees only some objects of a class is not told of the others by the edges that lead to them. */
-async function visibleEdges({ query }: RowsDependencies, principal: Principal, edges: readonly ObjectEdge[]): Promise<readonly ObjectEdge[]> {
+async function visibleEdges(
+  { query }: RowsDependencies,
+  principal: Principal,
+  edges: readonly ObjectEdge[],
+): Promise<readonly ObjectEdge[]> {
   if (!principal.data.some(({ where }) => where !== undefined)) return edges;
   const visible = new Set<string>();
   for (const path of new Set(edges.map(({ targetClass }) => targetClass))) {

@@ -1,6 +1,11 @@
 import { withinTime } from "../../../common/concurrency.ts";
 import { AppError, isAppError } from "../../../common/errors.ts";
-import { IMPORT_CHUNK_ATTEMPTS, IMPORT_CHUNK_RETRY_MS, IMPORT_PROGRESS_MS, SHUTDOWN_DEADLINE_MS } from "../../../common/limits.ts";
+import {
+  IMPORT_CHUNK_ATTEMPTS,
+  IMPORT_CHUNK_RETRY_MS,
+  IMPORT_PROGRESS_MS,
+  SHUTDOWN_DEADLINE_MS,
+} from "../../../common/limits.ts";
 import { wait } from "../../../common/time.ts";
 import type { Runtime } from "../../runtime.ts";
 import { isPassing, type Controllers } from "../../store/journal.ts";
@@ -50,7 +55,9 @@ export class ImportRuns {
       this.#running.delete(running);
     });
     this.#running.add(running);
-    running.catch((error: unknown) => this.#dependencies.runtime.log.error({ err: error, transfer: id }, "an import broke off"));
+    running.catch((error: unknown) =>
+      this.#dependencies.runtime.log.error({ err: error, transfer: id }, "an import broke off"),
+    );
     return running;
   }
 
@@ -59,7 +66,8 @@ export class ImportRuns {
     const { store, controllers } = this.#dependencies;
     for (const found of await store.all(tenant)) {
       const { id, owner } = found.open;
-      if (this.#closing.signal.aborted || this.#held.has(id) || (owner !== controllers.own && controllers.has(owner))) continue;
+      if (this.#closing.signal.aborted || this.#held.has(id) || (owner !== controllers.own && controllers.has(owner)))
+        continue;
       const mine = await store.change(found, { owner: controllers.own });
       if (mine) await this.#attend(mine);
     }
@@ -102,9 +110,16 @@ export class ImportRuns {
         await this.#writeOnce(journal);
         return { state: "done", message: "" };
       } catch (error) {
-        if (isAppError(error) && !isPassing(error)) return { state: "failed", code: error.code, message: error.message };
+        if (isAppError(error) && !isPassing(error))
+          return { state: "failed", code: error.code, message: error.message };
         if (journal.open.notedMs > before) attempt = 1;
-        if (!isAppError(error) || error.code === "internal" || this.#closing.signal.aborted || attempt >= IMPORT_CHUNK_ATTEMPTS) throw error;
+        if (
+          !isAppError(error) ||
+          error.code === "internal" ||
+          this.#closing.signal.aborted ||
+          attempt >= IMPORT_CHUNK_ATTEMPTS
+        )
+          throw error;
         await wait(clock, IMPORT_CHUNK_RETRY_MS * attempt, this.#closing.signal);
       }
     }
@@ -114,7 +129,11 @@ export class ImportRuns {
     const { store, objects, runtime } = this.#dependencies;
     const { open } = journal;
     const writer = new ScriptWriter({ objects, clock: runtime.clock }, open, open);
-    await writer.write(() => scriptParts(store.script(open)), (progress) => journal.note(progress), this.#closing.signal);
+    await writer.write(
+      () => scriptParts(store.script(open)),
+      (progress) => journal.note(progress),
+      this.#closing.signal,
+    );
   }
 }
 

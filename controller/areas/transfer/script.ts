@@ -17,7 +17,11 @@ export function classText(exported: ExportedClass, parent: ClassView | undefined
 }
 
 /** What is not set is left out. */
-export function objectText({ view, columns }: ExportedClass, object: ExportedObject, relations: ReadonlySet<string>): string {
+export function objectText(
+  { view, columns }: ExportedClass,
+  object: ExportedObject,
+  relations: ReadonlySet<string>,
+): string {
   const names = ["id"];
   const values = [textNode(object.id) as ReturnType<typeof valueNode>];
   for (const { name, type } of columns) {
@@ -32,5 +36,15 @@ export function objectText({ view, columns }: ExportedClass, object: ExportedObj
     values.push(valueNode(targets));
   }
   const target = { kind: "class", path: view.path, subtree: false, alias: undefined, span: NOWHERE } as const;
-  return printStatement({ kind: "insert", class: target, form: "set", columns: names, rows: [values], at: undefined, span: NOWHERE }) + END;
+  return (
+    printStatement({
+      kind: "insert",
+      class: target,
+      form: "set",
+      columns: names,
+      rows: [values],
+      at: undefined,
+      span: NOWHERE,
+    }) + END
+  );
 }

@@ -10,10 +10,15 @@ const TAGS_COLUMN = "tags";
  * The classes of an export in the order of their paths, which puts every class behind what it inherits from. Classes above the one that was asked
  * for come without objects. Classes of the platform are everywhere already: they come only when one of them is asked for by name.
  */
-export function selectClasses(request: ExportRequest, principal: Principal, catalog: ClassCatalog): readonly ExportedClass[] {
+export function selectClasses(
+  request: ExportRequest,
+  principal: Principal,
+  catalog: ClassCatalog,
+): readonly ExportedClass[] {
   const { path, isTree } = rootOf(request, principal);
   const root = catalog.get(path);
-  if (!root || !classAccess(principal, path).readable) throw new AppError("not_found", `[NotExist] class : ${path} not find !`);
+  if (!root || !classAccess(principal, path).readable)
+    throw new AppError("not_found", `[NotExist] class : ${path} not find !`);
   const wanted = (isTree ? catalog.tree(path) : [root]).filter((view) => isWanted(view, { root, request, principal }));
   const above = lineage(root, catalog).filter((view) => classAccess(principal, view.path).readable);
   const ordered = [...above, ...wanted].sort((a, b) => (a.path < b.path ? -1 : 1));
@@ -23,7 +28,9 @@ export function selectClasses(request: ExportRequest, principal: Principal, cata
     selected.push(exportedClass(view, { request, principal, parents: printed, hasRows: wanted.includes(view) }));
     printed.set(view.path, view);
   }
-  return selected.filter(({ view, ownColumns, hasRows }) => hasRows || view.path !== principal.ospace || ownColumns.length > 0);
+  return selected.filter(
+    ({ view, ownColumns, hasRows }) => hasRows || view.path !== principal.ospace || ownColumns.length > 0,
+  );
 }
 
 function rootOf(request: ExportRequest, principal: Principal): { readonly path: string; readonly isTree: boolean } {
@@ -56,8 +63,11 @@ function exportedClass(view: ClassView, { request, principal, parents, hasRows }
   const { hidden } = classAccess(principal, view.path);
   const ignored = new Set(request.ignoredFields);
   const key = view.keys.find((name) => ignored.has(name));
-  if (key !== undefined) throw new AppError("invalid", `[Valid] ${key} is a key of ${view.path} and cannot be left out.`);
-  const columns = view.columns.filter((column) => !column.sealed && !hidden.has(column.name) && !ignored.has(column.name));
+  if (key !== undefined)
+    throw new AppError("invalid", `[Valid] ${key} is a key of ${view.path} and cannot be left out.`);
+  const columns = view.columns.filter(
+    (column) => !column.sealed && !hidden.has(column.name) && !ignored.has(column.name),
+  );
   const parent = parents.get(view.parent ?? "");
   const visible = new Set(columns.map(({ name }) => name));
   return {

@@ -35,28 +35,34 @@ async function take(bytes: Buffer) {
   return transfer.imports.import(admin, workbookUpload({ path, filename: "upload.xlsx" }));
 }
 
-test.each(onCluster ? [{ seed: 5 }] : [{ seed: 5 }, { seed: 6 }])("random classes and objects come back through a spreadsheet (%j)", async ({ seed }) => {
-  const root = `/matrix/sheet_${seed}`;
-  const request = { class: `${root}/`, relations: true };
-  await transfer.objects.createEdgeType(admin, { name: `next_${seed}`, remedy: "" });
-  const classes = new ClassTreeGenerator(seededRandom(seed)).tree(root, 8);
-  for (const { spec, rows } of classes) {
-    await transfer.objects.createClass(admin, spec);
-    const [id] = await transfer.objects.insert(admin, spec.path, rows);
-    await transfer.objects.insert(admin, spec.path, [{ id: id ?? "", [`next_${seed}`]: [id ?? ""] }]);
-  }
-  const [before, script] = [await workbook(request), await transfer.script(admin, request)];
-  for (const { spec } of [...classes].reverse()) {
-    await transfer.query.rows(admin, `delete from ${spec.path}`);
-    await transfer.objects.dropClass(admin, spec.path);
-  }
-  await take(before);
-  expect(await transfer.script(admin, request)).toBe(script);
-  expect((await workbook(request)).equals(before)).toBe(true);
-});
+test.each(onCluster ? [{ seed: 5 }] : [{ seed: 5 }, { seed: 6 }])(
+  "random classes and objects come back through a spreadsheet (%j)",
+  async ({ seed }) => {
+    const root = `/matrix/sheet_${seed}`;
+    const request = { class: `${root}/`, relations: true };
+    await transfer.objects.createEdgeType(admin, { name: `next_${seed}`, remedy: "" });
+    const classes = new ClassTreeGenerator(seededRandom(seed)).tree(root, 8);
+    for (const { spec, rows } of classes) {
+      await transfer.objects.createClass(admin, spec);
+      const [id] = await transfer.objects.insert(admin, spec.path, rows);
+      await transfer.objects.insert(admin, spec.path, [{ id: id ?? "", [`next_${seed}`]: [id ?? ""] }]);
+    }
+    const [before, script] = [await workbook(request), await transfer.script(admin, request)];
+    for (const { spec } of [...classes].reverse()) {
+      await transfer.query.rows(admin, `delete from ${spec.path}`);
+      await transfer.objects.dropClass(admin, spec.path);
+    }
+    await take(before);
+    expect(await transfer.script(admin, request)).toBe(script);
+    expect((await workbook(request)).equals(before)).toBe(true);
+  },
+);
 
 test("a template is a class without objects, and is taken in as one", async () => {
-  await transfer.query.rows(admin, "create class /matrix/plain (host varchar 'The host', size int, keys(host), index(size)) with ttl=1 day; insert into /matrix/plain host='a'");
+  await transfer.query.rows(
+    admin,
+    "create class /matrix/plain (host varchar 'The host', size int, keys(host), index(size)) with ttl=1 day; insert into /matrix/plain host='a'",
+  );
   const template = await workbook({ class: "/matrix/plain", limit: 0 });
   const script = await transfer.script(admin, { class: "/matrix/plain", limit: 0 });
   await transfer.query.rows(admin, "delete from /matrix/plain; drop class /matrix/plain");
@@ -67,8 +73,10 @@ test("a template is a class without objects, and is taken in as one", async () =
 /** A workbook of one sheet `s` as spreadsheet programs save it; what is given stands in for the parts of that name. */
 async function saved(rows: string, parts: Readonly<Record<string, string>> = {}): Promise<Buffer> {
   const all = {
-    "xl/workbook.xml": '<?xml version="1.0"?><x:workbook xmlns:x="m" xmlns:r="o"><!-- a note --><x:sheets><x:sheet name="s" sheetId="7" r:id="rId9"/></x:sheets></x:workbook>',
-    "xl/_rels/workbook.xml.rels": '<Relationships><Relationship Id="rId9" Type="t" Target="/xl/worksheets/a.xml"/></Relationships>',
+    "xl/workbook.xml":
+      '<?xml version="1.0"?><x:workbook xmlns:x="m" xmlns:r="o"><!-- a note --><x:sheets><x:sheet name="s" sheetId="7" r:id="rId9"/></x:sheets></x:workbook>',
+    "xl/_rels/workbook.xml.rels":
+      '<Relationships><Relationship Id="rId9" Type="t" Target="/xl/worksheets/a.xml"/></Relationships>',
     "xl/worksheets/a.xml": `<worksheet><sheetData>${rows}</sheetData></worksheet>`,
     ...parts,
   };
@@ -76,16 +84,28 @@ async function saved(rows: string, parts: Readonly<Record<string, string>> = {})
 }
 
 function row(number: number, ...cells: readonly (string | undefined)[]): string {
-  const texts = cells.map((text, at) => (text === undefined ? "" : `<c r="${String.fromCharCode(65 + at)}${number}" t="str"><v>${text}</v></c>`));
+  const texts = cells.map((text, at) =>
+    text === undefined ? "" : `<c r="${String.fromCharCode(65 + at)}${number}" t="str"><v>${text}</v></c>`,
+  );
   return `<row r="${number}">${texts.join("")}</row>`;
 }
 
-const HEAD = row(1, "class", "/matrix/office") + row(2, "keys", "host") + row(3, "name", "host", "seen", "up", "size") + row(4, "type", "varchar", "timestamp", "boolean", "int");
+const HEAD =
+  row(1, "class", "/matrix/office") +
+  row(2, "keys", "host") +
+  row(3, "name", "host", "seen", "up", "size") +
+  row(4, "type", "varchar", "timestamp", "boolean", "int");
 
 test("what spreadsheet programs make of it is understood: shared and rich texts, days, truths, styles, empty cells", async () => {
-  const cells = '<c r="B5" t="s"><v>1</v></c><c r="C5" s="4"><v>45292.5</v></c><c r="D5" t="b"><v>1</v></c><c r="E5" s="2"/>';
-  const texts = '<sst><si><t>unused</t></si><si><r><t xml:space="preserve">rich </t></r><r><t>&amp; &#x4e3b;</t></r><rPh sb="0" eb="1"><t>spoken</t></rPh></si></sst>';
-  await take(await saved(`${HEAD}<row r="5" spans="1:5">${cells}</row>${row(9, undefined, "_x000D_", "2024-01-01 00:00:00")}`, { "xl/sharedStrings.xml": texts }));
+  const cells =
+    '<c r="B5" t="s"><v>1</v></c><c r="C5" s="4"><v>45292.5</v></c><c r="D5" t="b"><v>1</v></c><c r="E5" s="2"/>';
+  const texts =
+    '<sst><si><t>unused</t></si><si><r><t xml:space="preserve">rich </t></r><r><t>&amp; &#x4e3b;</t></r><rPh sb="0" eb="1"><t>spoken</t></rPh></si></sst>';
+  await take(
+    await saved(`${HEAD}<row r="5" spans="1:5">${cells}</row>${row(9, undefined, "_x000D_", "2024-01-01 00:00:00")}`, {
+      "xl/sharedStrings.xml": texts,
+    }),
+  );
   expect(await transfer.query.rows(admin, "select host, seen, up, size from /matrix/office order by host")).toEqual([
     { host: "\r", seen: Date.UTC(2024, 0, 1), up: null, size: null },
     { host: "rich & 主", seen: Date.UTC(2024, 0, 1, 12), up: true, size: null },
@@ -93,25 +113,69 @@ test("what spreadsheet programs make of it is understood: shared and rich texts,
 });
 
 test.each([
-  ["a value of another type", HEAD + row(5, undefined, "a", undefined, undefined, "many"), 'sheet s cell E5: [Format] column size: "many" is no int.'],
-  ["a missing key", HEAD + row(5, undefined, undefined, undefined, "true"), "sheet s cell B5: [Valid] class /matrix/office: the key column host is not set."],
-  ["a formula", `${HEAD}<row r="5"><c r="B5"><f>1+1</f><v>2</v></c></row>`, "sheet s cell B5: [Format] a formula is not taken in"],
-  ["an error as value", `${HEAD}<row r="5"><c r="B5" t="e"><v>#REF!</v></c></row>`, "sheet s cell B5: [Format] the error #REF! is no value."],
-  ["a value below no column", HEAD + row(5, undefined, "a", undefined, undefined, "1", "stray"), "sheet s cell F5: [Format] it stands below no column of the class."],
-  ["another head", row(1, "class", "/matrix/office") + row(2, "colour", "red"), 'sheet s cell A2: [Format] it says "colour" where one of class, keys'],
-  ["no such type", row(1, "class", "/matrix/office") + row(2, "name", "a") + row(3, "type", "varchar); drop class /x"), "sheet s cell B3: "],
-  ["no path", row(1, "class", "/matrix/a;drop") + row(2, "type"), 'sheet s cell B1: [Format] it "/matrix/a;drop" is no class path.'],
+  [
+    "a value of another type",
+    HEAD + row(5, undefined, "a", undefined, undefined, "many"),
+    'sheet s cell E5: [Format] column size: "many" is no int.',
+  ],
+  [
+    "a missing key",
+    HEAD + row(5, undefined, undefined, undefined, "true"),
+    "sheet s cell B5: [Valid] class /matrix/office: the key column host is not set.",
+  ],
+  [
+    "a formula",
+    `${HEAD}<row r="5"><c r="B5"><f>1+1</f><v>2</v></c></row>`,
+    "sheet s cell B5: [Format] a formula is not taken in",
+  ],
+  [
+    "an error as value",
+    `${HEAD}<row r="5"><c r="B5" t="e"><v>#REF!</v></c></row>`,
+    "sheet s cell B5: [Format] the error #REF! is no value.",
+  ],
+  [
+    "a value below no column",
+    HEAD + row(5, undefined, "a", undefined, undefined, "1", "stray"),
+    "sheet s cell F5: [Format] it stands below no column of the class.",
+  ],
+  [
+    "another head",
+    row(1, "class", "/matrix/office") + row(2, "colour", "red"),
+    'sheet s cell A2: [Format] it says "colour" where one of class, keys',
+  ],
+  [
+    "no such type",
+    row(1, "class", "/matrix/office") + row(2, "name", "a") + row(3, "type", "varchar); drop class /x"),
+    "sheet s cell B3: ",
+  ],
+  [
+    "no path",
+    row(1, "class", "/matrix/a;drop") + row(2, "type"),
+    'sheet s cell B1: [Format] it "/matrix/a;drop" is no class path.',
+  ],
   ["rows out of order", row(2, "class") + row(1, "keys"), "the numbers of the rows are not in order"],
-  ["a document type", "<!DOCTYPE a [<!ENTITY b SYSTEM 'file:///etc/passwd'>]>", "has a document type, which is refused"],
+  [
+    "a document type",
+    "<!DOCTYPE a [<!ENTITY b SYSTEM 'file:///etc/passwd'>]>",
+    "has a document type, which is refused",
+  ],
   ["an unknown entity", `${HEAD}<row r="5"><c r="B5" t="str"><v>&b;</v></c></row>`, "is no XML"],
   ["half a tag", `${HEAD}<row r="5"`, "is no XML"],
   ["half a row", `${HEAD}<row r="5">`, "is no XML"],
 ])("%s is refused with its place", async (_what, rows, message) => {
-  await expect(take(await saved(rows))).rejects.toMatchObject({ code: expect.stringMatching(/^(invalid|syntax)$/) as string, message: expect.stringContaining(message) as string });
+  await expect(take(await saved(rows))).rejects.toMatchObject({
+    code: expect.stringMatching(/^(invalid|syntax)$/) as string,
+    message: expect.stringContaining(message) as string,
+  });
 });
 
 test("what is no spreadsheet, or unpacks to far too much, is refused before it is read", async () => {
-  await expect(take(Buffer.from("no zip"))).rejects.toMatchObject({ code: "invalid", message: expect.stringContaining("is no spreadsheet that can be read") as string });
-  await expect(take(await zipOf([{ name: "a.txt", content: "a" }]))).rejects.toThrow("has no part xl/_rels/workbook.xml.rels");
+  await expect(take(Buffer.from("no zip"))).rejects.toMatchObject({
+    code: "invalid",
+    message: expect.stringContaining("is no spreadsheet that can be read") as string,
+  });
+  await expect(take(await zipOf([{ name: "a.txt", content: "a" }]))).rejects.toThrow(
+    "has no part xl/_rels/workbook.xml.rels",
+  );
   await expect(take(await saved(" ".repeat(20 * 1024 * 1024)))).rejects.toMatchObject({ code: "too_large" });
 });

@@ -41,9 +41,17 @@ export function parsePart(part: ScriptPart): readonly Statement[] {
 export function faultOf(part: ScriptPart, error: unknown): AppError {
   if (!isAppError(error) || isPassing(error)) throw error;
   const { line, column } = error.details ?? {};
-  const fault = typeof line === "number" && typeof column === "number" ? { line, column } : typeof column === "string" ? { field: column } : {};
+  const fault =
+    typeof line === "number" && typeof column === "number"
+      ? { line, column }
+      : typeof column === "string"
+        ? { field: column }
+        : {};
   const message = error.message.replace(/ at line \d+ column \d+/, "");
-  return new AppError(error.code, `${part.place(fault)}: ${message}`, { cause: error, ...(error.details && { details: error.details }) });
+  return new AppError(error.code, `${part.place(fault)}: ${message}`, {
+    cause: error,
+    ...(error.details && { details: error.details }),
+  });
 }
 
 function partOf({ text, start }: StatementText): ScriptPart {
@@ -68,6 +76,8 @@ function decoded(decode: () => string, read: number): string {
   try {
     return decode();
   } catch (error) {
-    throw new AppError("invalid", `[Format] The script is no UTF-8 text after its first ${read} bytes.`, { cause: error });
+    throw new AppError("invalid", `[Format] The script is no UTF-8 text after its first ${read} bytes.`, {
+      cause: error,
+    });
   }
 }

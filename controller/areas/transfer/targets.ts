@@ -11,7 +11,9 @@ import { faultOf, type ScriptPart } from "./source.ts";
  * written when all objects are.
  */
 export function openRelations(row: Row, view: ClassView, catalog: ClassCatalog): readonly string[] {
-  return Object.keys(row).filter((name) => name !== "id" && !view.column(name) && idsOf(row[name] ?? null).some((id) => isOpen(id, catalog)));
+  return Object.keys(row).filter(
+    (name) => name !== "id" && !view.column(name) && idsOf(row[name] ?? null).some((id) => isOpen(id, catalog)),
+  );
 }
 
 /** Remembers which ids of that kind a script needs and which it brings. */
@@ -20,13 +22,25 @@ export class OpenTargets {
   readonly #brought = new Set<string>();
 
   /** `id`: of the row, where it is known. */
-  note(row: Row, of: { readonly id: string | undefined; readonly part: ScriptPart; readonly view: ClassView; readonly catalog: ClassCatalog }): void {
+  note(
+    row: Row,
+    of: {
+      readonly id: string | undefined;
+      readonly part: ScriptPart;
+      readonly view: ClassView;
+      readonly catalog: ClassCatalog;
+    },
+  ): void {
     const { id, part, view, catalog } = of;
     if (id !== undefined && isOpen(id, catalog)) this.#brought.add(id);
     const targets = openRelations(row, view, catalog).flatMap((name) => idsOf(row[name] ?? null));
-    for (const target of targets) if (isOpen(target, catalog) && !this.#wanted.has(target)) this.#wanted.set(target, part);
+    for (const target of targets)
+      if (isOpen(target, catalog) && !this.#wanted.has(target)) this.#wanted.set(target, part);
     if (this.#wanted.size + this.#brought.size <= IMPORT_OPEN_TARGETS_MAX) return;
-    throw new AppError("too_large", `[Valid] An import has at most ${IMPORT_OPEN_TARGETS_MAX} ids of labels that several classes share.`);
+    throw new AppError(
+      "too_large",
+      `[Valid] An import has at most ${IMPORT_OPEN_TARGETS_MAX} ids of labels that several classes share.`,
+    );
   }
 
   /** A fault for each id that neither the script brings nor the store has. */
@@ -35,7 +49,10 @@ export class OpenTargets {
     const faults: AppError[] = [];
     for (let at = 0; at < open.length; at += EXPORT_PAGE_ROWS) {
       const some = open.slice(at, at + EXPORT_PAGE_ROWS);
-      const found = await objects.get(principal, some.map(([id]) => ({ id })));
+      const found = await objects.get(
+        principal,
+        some.map(([id]) => ({ id })),
+      );
       faults.push(...some.filter((_, index) => !found[index]).map(([id, part]) => faultOf(part, missing(id))));
     }
     return faults;

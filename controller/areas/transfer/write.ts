@@ -75,14 +75,22 @@ export class ScriptWriter {
   }
 
   /** Calls `saved` after each chunk, and goes on when that resolves. Ends with what the signal says when that fires; what is saved then is written. */
-  async write(parts: () => AsyncIterable<ScriptPart>, saved: (progress: Progress) => Promise<void>, signal: AbortSignal): Promise<void> {
+  async write(
+    parts: () => AsyncIterable<ScriptPart>,
+    saved: (progress: Progress) => Promise<void>,
+    signal: AbortSignal,
+  ): Promise<void> {
     if (this.#pass === "objects") await this.#writeAll(parts(), saved, signal);
     if (!this.#isRelated) return;
     if (this.#pass === "objects") [this.#pass, this.#done, this.#rows] = ["relations", 0, 0];
     await this.#writeAll(parts(), saved, signal);
   }
 
-  async #writeAll(parts: AsyncIterable<ScriptPart>, saved: (progress: Progress) => Promise<void>, signal: AbortSignal): Promise<void> {
+  async #writeAll(
+    parts: AsyncIterable<ScriptPart>,
+    saved: (progress: Progress) => Promise<void>,
+    signal: AbortSignal,
+  ): Promise<void> {
     const slices = new Slices({ tenant: this.#order.principal.tenant, clock: this.#dependencies.clock, signal });
     const first = this.#done;
     let at = 0;
@@ -95,9 +103,13 @@ export class ScriptWriter {
     await this.#flush(saved);
   }
 
-  async #take(part: ScriptPart, of: { readonly saved: (progress: Progress) => Promise<void>; readonly mayBeDone: boolean }): Promise<void> {
+  async #take(
+    part: ScriptPart,
+    of: { readonly saved: (progress: Progress) => Promise<void>; readonly mayBeDone: boolean },
+  ): Promise<void> {
     for (const statement of flat(await placed(part, () => parsePart(part)))) {
-      if (statement.kind === "insert" || statement.kind === "insertJson") await placed(part, () => this.#collect(part, statement));
+      if (statement.kind === "insert" || statement.kind === "insertJson")
+        await placed(part, () => this.#collect(part, statement));
       else {
         await this.#writeChunk();
         if (this.#pass === "objects") await placed(part, () => this.#define(statement, of.mayBeDone));
@@ -105,13 +117,16 @@ export class ScriptWriter {
     }
     this.#done += 1;
     this.#chunk.characters += part.text.length;
-    if (this.#chunk.rows >= IMPORT_CHUNK_MAX_ROWS || this.#chunk.characters >= IMPORT_CHUNK_MAX_CHARACTERS) await this.#flush(of.saved);
+    if (this.#chunk.rows >= IMPORT_CHUNK_MAX_ROWS || this.#chunk.characters >= IMPORT_CHUNK_MAX_CHARACTERS)
+      await this.#flush(of.saved);
   }
 
   async #collect(part: ScriptPart, statement: Extract<Statement, { kind: "insert" | "insertJson" }>): Promise<void> {
     const catalog = await this.#dependencies.objects.catalog(this.#order.principal);
     for (const work of insertWorks(statement, { principal: this.#order.principal, catalog })) {
-      const rows = work.rows.flatMap((row, at) => this.#rowOf(row, { view: work.view, catalog, ordinal: this.#rows + at }));
+      const rows = work.rows.flatMap((row, at) =>
+        this.#rowOf(row, { view: work.view, catalog, ordinal: this.#rows + at }),
+      );
       if (rows.length > 0) this.#chunk.works.push({ part, work, rows });
       this.#chunk.rows += rows.length;
       this.#rows += work.rows.length;
@@ -119,7 +134,10 @@ export class ScriptWriter {
   }
 
   /** The row as this pass writes it, if it does. A guard gets its rows once and whole. */
-  #rowOf(row: Row, { view, catalog, ordinal }: { view: ClassView; catalog: ClassCatalog; ordinal: number }): readonly PlacedRow[] {
+  #rowOf(
+    row: Row,
+    { view, catalog, ordinal }: { view: ClassView; catalog: ClassCatalog; ordinal: number },
+  ): readonly PlacedRow[] {
     const waiting = view.system ? [] : openRelations(row, view, catalog);
     if (this.#pass === "relations") return waiting.length === 0 ? [] : [{ row, ordinal }];
     if (waiting.length === 0) return [{ row, ordinal }];
@@ -149,11 +167,22 @@ export class ScriptWriter {
     const { objects, clock } = this.#dependencies;
     const { principal } = this.#order;
     for (const { part, work } of works) await placed(part, () => checkRowCondition(work, { objects, clock }));
-    const records = works.flatMap(({ part, work, rows }) => rows.map(({ row, ordinal }) => ({ part, record: this.#record(work, row, ordinal) })));
+    const records = works.flatMap(({ part, work, rows }) =>
+      rows.map(({ row, ordinal }) => ({ part, record: this.#record(work, row, ordinal) })),
+    );
     const guard = works[0]?.work.view.guard?.insert;
     try {
-      if (guard) await guard(principal, records.map(({ record }) => record.values));
-      else await objects.ingest(principal, path, records.map(({ record }) => record));
+      if (guard)
+        await guard(
+          principal,
+          records.map(({ record }) => record.values),
+        );
+      else
+        await objects.ingest(
+          principal,
+          path,
+          records.map(({ record }) => record),
+        );
     } catch (error) {
       const row = isAppError(error) ? error.details?.["row"] : undefined;
       const part = typeof row === "number" ? records[row]?.part : undefined;
@@ -172,9 +201,14 @@ export class ScriptWriter {
   async #define(statement: Statement, mayBeDone: boolean): Promise<void> {
     const { objects } = this.#dependencies;
     const { principal } = this.#order;
-    if (statement.kind === "createClass") await objects.createClass(principal, classSpec(statement, []), { ifNotExists: true });
+    if (statement.kind === "createClass")
+      await objects.createClass(principal, classSpec(statement, []), { ifNotExists: true });
     else if (statement.kind === "createEdgeType") {
-      await objects.createEdgeType(principal, { name: statement.name, remedy: statement.remedy ?? "" }, { ifNotExists: true });
+      await objects.createEdgeType(
+        principal,
+        { name: statement.name, remedy: statement.remedy ?? "" },
+        { ifNotExists: true },
+      );
     } else if (statement.kind === "alterClass") {
       await objects.alterClass(principal, statement.class.path, classChange(statement, [])).catch((error: unknown) => {
         if (!mayBeDone || !isAppError(error, "conflict", "not_found")) throw error;

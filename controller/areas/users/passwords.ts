@@ -1,6 +1,11 @@
 import { hash, verify } from "@node-rs/argon2";
 import { AppError } from "../../../common/errors.ts";
-import { PASSWORD_CHECKS_IN_FLIGHT_MAX, PASSWORD_CHECKS_WAITING_MAX, PASSWORD_MAX_BYTES, PASSWORD_MIN_CHARACTERS } from "../../../common/limits.ts";
+import {
+  PASSWORD_CHECKS_IN_FLIGHT_MAX,
+  PASSWORD_CHECKS_WAITING_MAX,
+  PASSWORD_MAX_BYTES,
+  PASSWORD_MIN_CHARACTERS,
+} from "../../../common/limits.ts";
 
 /** argon2id as OWASP recommends it: 19 MiB, two passes. */
 const COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const;
@@ -38,12 +43,15 @@ export class Passwords {
   }
 
   #queue(): Promise<void> {
-    if (this.#waiting.length >= PASSWORD_CHECKS_WAITING_MAX) throw new AppError("limited", "Too many sign-ins at once; come back later.");
+    if (this.#waiting.length >= PASSWORD_CHECKS_WAITING_MAX)
+      throw new AppError("limited", "Too many sign-ins at once; come back later.");
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
 }
 
 function checkStrength(password: string): void {
-  if ([...password].length < PASSWORD_MIN_CHARACTERS) throw new AppError("invalid", `A password has at least ${String(PASSWORD_MIN_CHARACTERS)} characters.`);
-  if (Buffer.byteLength(password) > PASSWORD_MAX_BYTES) throw new AppError("too_large", `A password has at most ${String(PASSWORD_MAX_BYTES)} bytes.`);
+  if ([...password].length < PASSWORD_MIN_CHARACTERS)
+    throw new AppError("invalid", `A password has at least ${String(PASSWORD_MIN_CHARACTERS)} characters.`);
+  if (Buffer.byteLength(password) > PASSWORD_MAX_BYTES)
+    throw new AppError("too_large", `A password has at most ${String(PASSWORD_MAX_BYTES)} bytes.`);
 }

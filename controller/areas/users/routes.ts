@@ -1,5 +1,12 @@
 import { Type } from "typebox";
-import { LoginInput, LoginPageInput, LogoutInput, NamedLogoutInput, SignInInput, SignInOutput } from "../../../common/api/users.ts";
+import {
+  LoginInput,
+  LoginPageInput,
+  LogoutInput,
+  NamedLogoutInput,
+  SignInInput,
+  SignInOutput,
+} from "../../../common/api/users.ts";
 import { AppError, isAppError } from "../../../common/errors.ts";
 import { endpoint, type Answer, type Call, type Endpoint } from "../../http/endpoint.ts";
 import type { Tenants } from "../tenants/index.ts";
@@ -47,7 +54,10 @@ function pageRoutes({ users, tenants }: UserRouteServices): readonly Endpoint[] 
       output: Type.String(),
       handler: async ({ principal }) => {
         if (principal.user === "") return { redirect: LOGIN_PATH };
-        return { content: homePage({ user: principal.user, company: principal.tenant, ospace: principal.ospace }), contentType: HTML };
+        return {
+          content: homePage({ user: principal.user, company: principal.tenant, ospace: principal.ospace }),
+          contentType: HTML,
+        };
       },
     }),
     endpoint({
@@ -89,13 +99,23 @@ function logoutRoutes({ users }: UserRouteServices): readonly Endpoint[] {
     if (client.session !== undefined) await users.signOut(client.session);
     return { redirect: LOGIN_PATH, session: {} };
   };
-  const common = { method: "GET", permission: "public", summary: "Ends the session of this call", output: Type.String(), handler: logout } as const;
-  return [endpoint({ ...common, path: "/user/logout", input: LogoutInput }), endpoint({ ...common, path: "/user/logout/:name", input: NamedLogoutInput })];
+  const common = {
+    method: "GET",
+    permission: "public",
+    summary: "Ends the session of this call",
+    output: Type.String(),
+    handler: logout,
+  } as const;
+  return [
+    endpoint({ ...common, path: "/user/logout", input: LogoutInput }),
+    endpoint({ ...common, path: "/user/logout/:name", input: NamedLogoutInput }),
+  ];
 }
 
 /** A person goes back to the form and reads why; a program gets its error. */
 function backToForm(call: Call<unknown>, error: unknown): Answer<string> {
-  if (call.client.browser && isAppError(error, "denied", "limited", "invalid")) return { redirect: `${LOGIN_PATH}?error=${error.code}` };
+  if (call.client.browser && isAppError(error, "denied", "limited", "invalid"))
+    return { redirect: `${LOGIN_PATH}?error=${error.code}` };
   throw error;
 }
 

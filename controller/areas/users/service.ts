@@ -1,6 +1,12 @@
 import { createHmac } from "node:crypto";
 import { AppError, isAppError } from "../../../common/errors.ts";
-import { BASIC_CACHE_MAX_ENTRIES, BASIC_CACHE_MS, SESSION_REMEMBERED_MS, SESSION_SWEEP_MS, USERNAME_MAX_CHARACTERS } from "../../../common/limits.ts";
+import {
+  BASIC_CACHE_MAX_ENTRIES,
+  BASIC_CACHE_MS,
+  SESSION_REMEMBERED_MS,
+  SESSION_SWEEP_MS,
+  USERNAME_MAX_CHARACTERS,
+} from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { Audit } from "../audit/index.ts";
@@ -78,7 +84,9 @@ export class UserService implements Users {
   /** Begins to sweep away sessions that are over, until `stop`. */
   start(): void {
     this.#cancelSweep = this.#runtime.clock.after(SESSION_SWEEP_MS, () => {
-      this.#sessions.sweep().catch((error: unknown) => this.#runtime.log.warn({ err: error }, "sessions could not be swept"));
+      this.#sessions
+        .sweep()
+        .catch((error: unknown) => this.#runtime.log.warn({ err: error }, "sessions could not be swept"));
       this.start();
     });
   }
@@ -109,7 +117,10 @@ export class UserService implements Users {
   }
 
   /** For the sign-in gate: `login` is `<company>.<username>`. */
-  async byPassword(credentials: { readonly login: string; readonly password: string; readonly remote: string }, traceparent: string): Promise<Principal | undefined> {
+  async byPassword(
+    credentials: { readonly login: string; readonly password: string; readonly remote: string },
+    traceparent: string,
+  ): Promise<Principal | undefined> {
     const { login, password, remote } = credentials;
     const digest = this.#digest(login, password);
     const cached = await this.#cachedLogin(digest, traceparent);
@@ -125,7 +136,11 @@ export class UserService implements Users {
    * Makes the tenant's administrator when there is no user of that name. Without a password one is generated and answered. One who is
    * there already stays as is.
    */
-  async ensureAdministrator(wanted: { readonly tenant: string; readonly username: string; readonly password?: string }): Promise<Administrator> {
+  async ensureAdministrator(wanted: {
+    readonly tenant: string;
+    readonly username: string;
+    readonly password?: string;
+  }): Promise<Administrator> {
     const { tenant, username } = wanted;
     if ((await this.find(tenant, username)) !== undefined) return { username, created: false };
     const password = wanted.password ?? Buffer.from(this.#runtime.random.bytes(15)).toString("base64url");
@@ -141,7 +156,11 @@ export class UserService implements Users {
 
   async create(user: NewUser): Promise<User> {
     const { tenant, username, rights } = user;
-    if (!isUsername(username)) throw new AppError("invalid", `${JSON.stringify(username)} is no user name: up to ${String(USERNAME_MAX_CHARACTERS)} characters, none of them / or :.`);
+    if (!isUsername(username))
+      throw new AppError(
+        "invalid",
+        `${JSON.stringify(username)} is no user name: up to ${String(USERNAME_MAX_CHARACTERS)} characters, none of them / or :.`,
+      );
     const nowMs = this.#runtime.clock.nowMs();
     const record: UserRecord = {
       tenant,
@@ -161,7 +180,11 @@ export class UserService implements Users {
 
   async update(tenant: string, username: string, change: UserChange): Promise<User> {
     const endsSessions = change.rights !== undefined || change.active !== undefined || change.groups !== undefined;
-    return this.#change(tenant, username, (record) => ({ ...record, ...change, ...(endsSessions && { epoch: this.#newEpoch() }) }));
+    return this.#change(tenant, username, (record) => ({
+      ...record,
+      ...change,
+      ...(endsSessions && { epoch: this.#newEpoch() }),
+    }));
   }
 
   async setPassword(tenant: string, username: string, password: string): Promise<void> {
@@ -202,10 +225,17 @@ export class UserService implements Users {
 
   async #verify(attempt: Attempt): Promise<Verified | undefined> {
     const { tenant, username, password, remote } = attempt;
-    const counted = this.#slowdown.attempt(`${tenant?.name ?? ""}/${username.slice(0, USERNAME_MAX_CHARACTERS)}`, remote);
-    const user = tenant === undefined || !isUsername(username) ? undefined : (await this.#users.get(tenant.name, username))?.record;
+    const counted = this.#slowdown.attempt(
+      `${tenant?.name ?? ""}/${username.slice(0, USERNAME_MAX_CHARACTERS)}`,
+      remote,
+    );
+    const user =
+      tenant === undefined || !isUsername(username)
+        ? undefined
+        : (await this.#users.get(tenant.name, username))?.record;
     const matches = await this.#passwords.matches(password, user?.hash);
-    const verified = tenant !== undefined && user !== undefined && matches && user.active ? { tenant, user } : undefined;
+    const verified =
+      tenant !== undefined && user !== undefined && matches && user.active ? { tenant, user } : undefined;
     if (verified !== undefined) counted.succeeded();
     await this.#recordAttempt(attempt, verified !== undefined);
     return verified;
@@ -213,8 +243,16 @@ export class UserService implements Users {
 
   async #recordAttempt(attempt: Attempt, ok: boolean): Promise<void> {
     const { tenant, username, remote, traceparent, action } = attempt;
-    const outcome = ok ? { outcome: "ok", code: "ok" } as const : { outcome: "denied", code: "denied" } as const;
-    const entry = { tenant: tenant?.name ?? "", user: username.slice(0, USERNAME_MAX_CHARACTERS), permission: "signin", action, remote, traceparent, ...outcome };
+    const outcome = ok ? ({ outcome: "ok", code: "ok" } as const) : ({ outcome: "denied", code: "denied" } as const);
+    const entry = {
+      tenant: tenant?.name ?? "",
+      user: username.slice(0, USERNAME_MAX_CHARACTERS),
+      permission: "signin",
+      action,
+      remote,
+      traceparent,
+      ...outcome,
+    };
     try {
       await this.#audit.write(entry);
     } catch (error) {
@@ -226,7 +264,8 @@ export class UserService implements Users {
   async #tenantOf(company: string | undefined): Promise<Tenant | undefined> {
     if (company !== undefined && company !== "") return this.#tenants.get(company);
     const only = await this.#tenants.only();
-    if (only === undefined) throw new AppError("invalid", "company is missing: there are several.", { details: { fields: ["company"] } });
+    if (only === undefined)
+      throw new AppError("invalid", "company is missing: there are several.", { details: { fields: ["company"] } });
     return only;
   }
 
@@ -241,7 +280,10 @@ export class UserService implements Users {
   async #cachedLogin(digest: string, traceparent: string): Promise<Principal | undefined> {
     const login = this.#logins.get(digest);
     if (login === undefined) return undefined;
-    const user = login.untilMs > this.#runtime.clock.monotonicMs() ? await this.#current(login.tenant.name, login.username, login.epoch) : undefined;
+    const user =
+      login.untilMs > this.#runtime.clock.monotonicMs()
+        ? await this.#current(login.tenant.name, login.username, login.epoch)
+        : undefined;
     if (user !== undefined) return principalOf(user, login.tenant.ospace, traceparent);
     this.#logins.delete(digest);
     return undefined;
@@ -250,11 +292,18 @@ export class UserService implements Users {
   #keepLogin(digest: string, { tenant, user }: Verified): void {
     const [oldest] = this.#logins.keys();
     if (this.#logins.size >= BASIC_CACHE_MAX_ENTRIES && oldest !== undefined) this.#logins.delete(oldest);
-    this.#logins.set(digest, { tenant, username: user.username, epoch: user.epoch, untilMs: this.#runtime.clock.monotonicMs() + BASIC_CACHE_MS });
+    this.#logins.set(digest, {
+      tenant,
+      username: user.username,
+      epoch: user.epoch,
+      untilMs: this.#runtime.clock.monotonicMs() + BASIC_CACHE_MS,
+    });
   }
 
   #digest(login: string, password: string): string {
-    return createHmac("sha256", this.#digestKey).update(JSON.stringify([login, password])).digest("base64");
+    return createHmac("sha256", this.#digestKey)
+      .update(JSON.stringify([login, password]))
+      .digest("base64");
   }
 
   #newEpoch(): string {

@@ -23,7 +23,15 @@ export class Sessions {
     const createdMs = this.#nowMs();
     const idleMs = options.remember ? SESSION_REMEMBERED_MS : SESSION_IDLE_MS;
     const { tenant, username, epoch } = user;
-    await this.#store.add(id, { tenant, ospace: options.ospace, username, epoch, createdMs, idleMs, expiresMs: createdMs + idleMs });
+    await this.#store.add(id, {
+      tenant,
+      ospace: options.ospace,
+      username,
+      epoch,
+      createdMs,
+      idleMs,
+      expiresMs: createdMs + idleMs,
+    });
     return id;
   }
 

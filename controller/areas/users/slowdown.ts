@@ -1,6 +1,10 @@
 import { AppError } from "../../../common/errors.ts";
 import {
-  SIGN_IN_DELAY_MAX_MS, SIGN_IN_DELAY_MIN_MS, SIGN_IN_FORGET_MS, SIGN_IN_FREE_FAILURES_PER_ADDRESS, SIGN_IN_FREE_FAILURES_PER_USER,
+  SIGN_IN_DELAY_MAX_MS,
+  SIGN_IN_DELAY_MIN_MS,
+  SIGN_IN_FORGET_MS,
+  SIGN_IN_FREE_FAILURES_PER_ADDRESS,
+  SIGN_IN_FREE_FAILURES_PER_USER,
   SIGN_IN_TABLE_MAX_ENTRIES,
 } from "../../../common/limits.ts";
 import type { Clock } from "../../../common/time.ts";
@@ -48,7 +52,9 @@ export class SignInSlowdown {
     if (now - failures.lastMs > SIGN_IN_FORGET_MS) this.#table.delete(key);
     else if (now < failures.blockedUntilMs) {
       const seconds = Math.ceil((failures.blockedUntilMs - now) / 1_000);
-      throw new AppError("limited", `Too many failed sign-ins; try again in ${String(seconds)} s.`, { details: { retryAfterSeconds: seconds } });
+      throw new AppError("limited", `Too many failed sign-ins; try again in ${String(seconds)} s.`, {
+        details: { retryAfterSeconds: seconds },
+      });
     }
   }
 
@@ -58,7 +64,9 @@ export class SignInSlowdown {
     failures.count++;
     failures.lastMs = now;
     const over = failures.count - free;
-    if (over > 0) failures.blockedUntilMs = now + Math.min(SIGN_IN_DELAY_MAX_MS, SIGN_IN_DELAY_MIN_MS * 2 ** Math.min(over - 1, 30));
+    if (over > 0)
+      failures.blockedUntilMs =
+        now + Math.min(SIGN_IN_DELAY_MAX_MS, SIGN_IN_DELAY_MIN_MS * 2 ** Math.min(over - 1, 30));
     // Put at the end again: the table is kept in the order of the latest failure.
     this.#table.delete(key);
     this.#table.set(key, failures);

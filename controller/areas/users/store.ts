@@ -42,7 +42,9 @@ export class UserStore {
   async get(tenant: string, username: string): Promise<StoredUser | undefined> {
     const kv = await this.#kv(tenant);
     const entry = await kv?.get(USERS + username);
-    return entry === undefined ? undefined : { record: decodeStored<UserRecord>(entry.value), revision: entry.revision };
+    return entry === undefined
+      ? undefined
+      : { record: decodeStored<UserRecord>(entry.value), revision: entry.revision };
   }
 
   /** False when somebody else was first. `revision` 0: the user must be new. */
@@ -100,7 +102,9 @@ export class SessionStore {
   async #get(key: string): Promise<StoredSession | undefined> {
     const { kv } = await this.#stores.system();
     const entry = await kv.get(key);
-    return entry === undefined ? undefined : { key, record: decodeStored<SessionRecord>(entry.value), revision: entry.revision };
+    return entry === undefined
+      ? undefined
+      : { key, record: decodeStored<SessionRecord>(entry.value), revision: entry.revision };
   }
 
   async add(id: string, record: SessionRecord): Promise<void> {
@@ -111,7 +115,9 @@ export class SessionStore {
   /** Does nothing when the session changed or ended meanwhile. */
   async replace(session: StoredSession, record: SessionRecord): Promise<void> {
     const { kv } = await this.#stores.system();
-    await this.#recent.written(session.key, () => kv.put(session.key, encodeJson(record), { ifRevision: session.revision }));
+    await this.#recent.written(session.key, () =>
+      kv.put(session.key, encodeJson(record), { ifRevision: session.revision }),
+    );
   }
 
   async remove(id: string): Promise<void> {
@@ -127,7 +133,8 @@ export class SessionStore {
 
   async *all(): AsyncIterable<StoredSession> {
     const { kv } = await this.#stores.system();
-    for await (const { key, value, revision } of entriesUnder(kv, SESSIONS)) yield { key, record: decodeStored<SessionRecord>(value), revision };
+    for await (const { key, value, revision } of entriesUnder(kv, SESSIONS))
+      yield { key, record: decodeStored<SessionRecord>(value), revision };
   }
 }
 

@@ -1,5 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { BASIC_CACHE_MS, SESSION_IDLE_MS, SESSION_MAX_MS, SESSION_REMEMBERED_MS, SESSION_SWEEP_MS, SIGN_IN_CACHE_MS } from "../../../common/limits.ts";
+import {
+  BASIC_CACHE_MS,
+  SESSION_IDLE_MS,
+  SESSION_MAX_MS,
+  SESSION_REMEMBERED_MS,
+  SESSION_SWEEP_MS,
+  SIGN_IN_CACHE_MS,
+} from "../../../common/limits.ts";
 import { openTestHttp, PASSWORD, type TestHttp } from "../../../test/helpers/http-app.ts";
 import { TestClock, testRuntime } from "../../../test/helpers/runtime.ts";
 import { AppError } from "../../../common/errors.ts";
@@ -15,7 +22,8 @@ beforeEach(async () => {
 });
 afterEach(() => http[Symbol.asyncDispose]());
 
-const signIn = (members: Record<string, unknown>) => http.users.signIn({ username: "admin", password: PASSWORD, remote: "r", traceparent: "", ...members });
+const signIn = (members: Record<string, unknown>) =>
+  http.users.signIn({ username: "admin", password: PASSWORD, remote: "r", traceparent: "", ...members });
 const basic = (login: string, password = PASSWORD) => http.users.byPassword({ login, password, remote: "r" }, "");
 const user = async (session: string) => (await http.users.bySession(session, ""))?.user;
 
@@ -23,13 +31,28 @@ describe("signing in", () => {
   test("gives a session of just that user and tenant", async () => {
     const { session } = await signIn({ company: "second", username: "viewer" });
     expect(await http.users.bySession(session, "trace")).toEqual({
-      tenant: "second", ospace: "/second", user: "viewer", groups: [], grants: ["*:read"], data: [{ class: "/", access: "read" }], traceparent: "trace",
+      tenant: "second",
+      ospace: "/second",
+      user: "viewer",
+      groups: [],
+      grants: ["*:read"],
+      data: [{ class: "/", access: "read" }],
+      traceparent: "trace",
     });
   });
 
   test("says the same for every kind of wrong", async () => {
-    const wrong = [{ company: "matrix", password: "wrong" }, { company: "matrix", username: "nobody" }, { company: "nowhere" }, { company: "second", username: "no/such" }];
-    for (const members of wrong) await expect(signIn(members)).rejects.toMatchObject({ code: "denied", message: "Company, user name or password are wrong." });
+    const wrong = [
+      { company: "matrix", password: "wrong" },
+      { company: "matrix", username: "nobody" },
+      { company: "nowhere" },
+      { company: "second", username: "no/such" },
+    ];
+    for (const members of wrong)
+      await expect(signIn(members)).rejects.toMatchObject({
+        code: "denied",
+        message: "Company, user name or password are wrong.",
+      });
   });
 
   test("is on record, with the tenant when there is one", async () => {
@@ -37,7 +60,11 @@ describe("signing in", () => {
     await signIn({ company: "matrix" });
     await signIn({ company: "matrix", password: "wrong" }).catch(() => {});
     await signIn({ company: "nowhere" }).catch(() => {});
-    expect(http.trail.records.slice(before).map(({ tenant, user, permission, outcome }) => ({ tenant, user, permission, outcome }))).toEqual([
+    expect(
+      http.trail.records
+        .slice(before)
+        .map(({ tenant, user, permission, outcome }) => ({ tenant, user, permission, outcome })),
+    ).toEqual([
       { tenant: "matrix", user: "admin", permission: "signin", outcome: "ok" },
       { tenant: "matrix", user: "admin", permission: "signin", outcome: "denied" },
       { tenant: "", user: "admin", permission: "signin", outcome: "denied" },
@@ -49,7 +76,11 @@ describe("signing in", () => {
   });
 
   test("gets slow for who guesses, not for others, and is forgiven", async () => {
-    const guess = (remote: string, password = "wrong") => signIn({ company: "matrix", password, remote }).then(() => "in", (error: { code: string }) => error.code);
+    const guess = (remote: string, password = "wrong") =>
+      signIn({ company: "matrix", password, remote }).then(
+        () => "in",
+        (error: { code: string }) => error.code,
+      );
     const answers: string[] = [];
     for (let attempt = 0; attempt < 7; attempt++) answers.push(await guess("attacker"));
     expect(answers).toEqual(["denied", "denied", "denied", "denied", "denied", "denied", "limited"]);
@@ -65,7 +96,9 @@ describe("signing in", () => {
   });
 
   test("many guesses at once count as many", async () => {
-    const guesses = Array.from({ length: 12 }, (_, at) => signIn({ company: "matrix", password: `guess ${String(at)}` }).catch((error: { code: string }) => error.code));
+    const guesses = Array.from({ length: 12 }, (_, at) =>
+      signIn({ company: "matrix", password: `guess ${String(at)}` }).catch((error: { code: string }) => error.code),
+    );
     const codes = await Promise.all(guesses);
     expect(codes.filter((code) => code === "denied")).toHaveLength(6);
     expect(codes.filter((code) => code === "limited")).toHaveLength(6);
@@ -138,9 +171,17 @@ describe("sessions", () => {
   });
 
   test("end at another controller, too, as soon as it reads again", async () => {
-    const other = new UserService({ runtime: testRuntime(clock), stores: http.engine, tenants: http.tenants, audit: http.audit });
+    const other = new UserService({
+      runtime: testRuntime(clock),
+      stores: http.engine,
+      tenants: http.tenants,
+      audit: http.audit,
+    });
     const there = async (session: string) => (await other.bySession(session, ""))?.user;
-    const ends = [(session: string) => http.users.signOut(session), () => http.users.setPassword("matrix", "viewer", PASSWORD)];
+    const ends = [
+      (session: string) => http.users.signOut(session),
+      () => http.users.setPassword("matrix", "viewer", PASSWORD),
+    ];
     for (const end of ends) {
       const { session } = await signIn({ company: "matrix", username: "viewer" });
       expect(await there(session)).toBe("viewer");
@@ -168,13 +209,17 @@ describe("users", () => {
     const made = await http.users.ensureAdministrator({ tenant: "second", username: "boss" });
     expect(made).toMatchObject({ created: true, generatedPassword: expect.stringMatching(/^.{20}$/) });
     await signIn({ company: "second", username: "boss", password: made.generatedPassword });
-    expect(await http.users.ensureAdministrator({ tenant: "second", username: "boss", password: "another password" })).toEqual({ username: "boss", created: false });
+    expect(
+      await http.users.ensureAdministrator({ tenant: "second", username: "boss", password: "another password" }),
+    ).toEqual({ username: "boss", created: false });
     await signIn({ company: "second", username: "boss", password: made.generatedPassword });
   });
 
   test("bad names and passwords, and names that are taken, are refused", async () => {
-    const create = (username: string, password = PASSWORD) => http.users.create({ tenant: "matrix", username, password, rights: { role: "viewer" } });
-    for (const name of ["", "a/b", "a:b", " a", "a ", "a\u0000", "x".repeat(129)]) await expect(create(name)).rejects.toMatchObject({ code: "invalid" });
+    const create = (username: string, password = PASSWORD) =>
+      http.users.create({ tenant: "matrix", username, password, rights: { role: "viewer" } });
+    for (const name of ["", "a/b", "a:b", " a", "a ", "a\u0000", "x".repeat(129)])
+      await expect(create(name)).rejects.toMatchObject({ code: "invalid" });
     await expect(create("short", "seven77")).rejects.toMatchObject({ code: "invalid" });
     await expect(create("admin")).rejects.toMatchObject({ code: "conflict" });
     await expect(http.users.update("matrix", "nobody", {})).rejects.toMatchObject({ code: "not_found" });
@@ -195,13 +240,18 @@ describe("users", () => {
     let losses = 0;
     const kv = Object.create(inner, {
       get: { value: inner.get.bind(inner) },
-      put: { value: async (...args: Parameters<KvStore["put"]>) => {
-        const written = await inner.put(...args);
-        if (losses++ === 0) throw new AppError("unknown_outcome", "the answer got lost");
-        return written;
-      } },
+      put: {
+        value: async (...args: Parameters<KvStore["put"]>) => {
+          const written = await inner.put(...args);
+          if (losses++ === 0) throw new AppError("unknown_outcome", "the answer got lost");
+          return written;
+        },
+      },
     }) as KvStore;
-    const stores = { system: () => http.engine.system(), tenant: async (name: string) => ({ ...(await http.engine.tenant(name)), kv }) };
+    const stores = {
+      system: () => http.engine.system(),
+      tenant: async (name: string) => ({ ...(await http.engine.tenant(name)), kv }),
+    };
     const users = new UserService({ runtime: testRuntime(clock), stores, tenants: http.tenants, audit: http.audit });
     await users.create({ tenant: "matrix", username: "lost", password: PASSWORD, rights: { role: "viewer" } });
     expect([losses, (await users.find("matrix", "lost"))?.username]).toEqual([2, "lost"]);
@@ -214,15 +264,29 @@ describe("users", () => {
 
 describe("the pages", () => {
   const form = (body: string, headers: Record<string, string> = {}) =>
-    http.app.inject({ method: "POST", url: "/user/login", payload: body, headers: { "content-type": "application/x-www-form-urlencoded", ...headers } });
+    http.app.inject({
+      method: "POST",
+      url: "/user/login",
+      payload: body,
+      headers: { "content-type": "application/x-www-form-urlencoded", ...headers },
+    });
 
   test("program sign-in answers the session id in every form and sets it as cookie", async () => {
     const query = `company=matrix&username=admin&password=${encodeURIComponent(PASSWORD)}`;
     const ways = [
       { method: "POST" as const, url: `/user/signin?${query}` },
       { method: "GET" as const, url: `/user/signin?${query}` },
-      { method: "POST" as const, url: "/user/signin", payload: query, headers: { "content-type": "application/x-www-form-urlencoded" } },
-      { method: "POST" as const, url: "/user/signin", payload: { company: "matrix", username: "admin", password: PASSWORD } },
+      {
+        method: "POST" as const,
+        url: "/user/signin",
+        payload: query,
+        headers: { "content-type": "application/x-www-form-urlencoded" },
+      },
+      {
+        method: "POST" as const,
+        url: "/user/signin",
+        payload: { company: "matrix", username: "admin", password: PASSWORD },
+      },
     ];
     for (const way of ways) {
       const response = await http.app.inject(way);
@@ -234,7 +298,9 @@ describe("the pages", () => {
   });
 
   test("the form leads to the start page, remembered with a lasting cookie", async () => {
-    const response = await form(`company=matrix&user_name=admin&password=${encodeURIComponent(PASSWORD)}&remember=true&_csrf=x`);
+    const response = await form(
+      `company=matrix&user_name=admin&password=${encodeURIComponent(PASSWORD)}&remember=true&_csrf=x`,
+    );
     expect([response.statusCode, response.headers.location]).toEqual([302, "/"]);
     const cookie = String(response.headers["set-cookie"]);
     expect(cookie).toContain(`Max-Age=${String(SESSION_REMEMBERED_MS / 1_000)}`);

@@ -1,6 +1,12 @@
 import cassandra from "cassandra-driver";
 import { AppError, errorText } from "../../../common/errors.ts";
-import { CLUSTER_ATTEMPT_DEADLINE_MS, CLUSTER_HANDSHAKE_DEADLINE_MS, CLUSTER_REQUESTS_IN_FLIGHT_MAX, CLUSTER_SCHEMA_DEADLINE_MS, CLUSTER_SILENT_REQUESTS_MAX } from "../../../common/limits.ts";
+import {
+  CLUSTER_ATTEMPT_DEADLINE_MS,
+  CLUSTER_HANDSHAKE_DEADLINE_MS,
+  CLUSTER_REQUESTS_IN_FLIGHT_MAX,
+  CLUSTER_SCHEMA_DEADLINE_MS,
+  CLUSTER_SILENT_REQUESTS_MAX,
+} from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
 import { Deadline } from "./deadline.ts";
 import { Places } from "./places.ts";
@@ -8,7 +14,15 @@ import { Places } from "./places.ts";
 const { consistencies, responseErrorCodes } = cassandra.types;
 
 /** A value as the driver takes and gives it: longs as bigint, maps as Map, sets as arrays. */
-export type CqlValue = string | number | bigint | boolean | Uint8Array | null | readonly string[] | ReadonlyMap<string, Uint8Array>;
+export type CqlValue =
+  | string
+  | number
+  | bigint
+  | boolean
+  | Uint8Array
+  | null
+  | readonly string[]
+  | ReadonlyMap<string, Uint8Array>;
 
 export interface Statement {
   readonly query: string;
@@ -49,13 +63,16 @@ export class Cassandra {
     const deadline = new Deadline(options.runtime.clock, options.runtime.random);
     for (;;) {
       const client = newClient(options);
-      client.on("log", (level: string, part: string, message: string) => options.runtime.log.debug({ level, part }, `Cassandra driver: ${message}`));
+      client.on("log", (level: string, part: string, message: string) =>
+        options.runtime.log.debug({ level, part }, `Cassandra driver: ${message}`),
+      );
       try {
         await client.connect();
         return new Cassandra(client, options.runtime);
       } catch (error) {
         await client.shutdown().catch(() => undefined);
-        if (!(await deadline.pause())) throw new AppError("unavailable", `Cassandra does not answer: ${errorText(error)}`);
+        if (!(await deadline.pause()))
+          throw new AppError("unavailable", `Cassandra does not answer: ${errorText(error)}`);
       }
     }
   }
@@ -79,14 +96,22 @@ export class Cassandra {
   }
 
   async read(statement: Statement, deadline: Deadline): Promise<readonly cassandra.types.Row[]> {
-    const result = await this.#repeat("read", deadline, (readTimeout) => this.#execute(statement, { readTimeout, autoPage: false }));
+    const result = await this.#repeat("read", deadline, (readTimeout) =>
+      this.#execute(statement, { readTimeout, autoPage: false }),
+    );
     return result.rows ?? [];
   }
 
   /** One page, from the mark an earlier one gave. */
-  async page(statement: Statement, page: { readonly size: number; readonly state?: string }, deadline: Deadline): Promise<PageOfRows> {
+  async page(
+    statement: Statement,
+    page: { readonly size: number; readonly state?: string },
+    deadline: Deadline,
+  ): Promise<PageOfRows> {
     const options = { fetchSize: page.size, pageState: page.state };
-    const result = await this.#repeat("read", deadline, (readTimeout) => this.#execute(statement, { ...options, readTimeout }));
+    const result = await this.#repeat("read", deadline, (readTimeout) =>
+      this.#execute(statement, { ...options, readTimeout }),
+    );
     return { rows: result.rows ?? [], ...(result.pageState ? { state: result.pageState } : {}) };
   }
 
@@ -96,16 +121,21 @@ export class Cassandra {
     const [first, ...others] = queries;
     if (first === undefined) return;
     await this.#repeat("write", deadline, (readTimeout) =>
-      others.length === 0 ? this.#execute(first, { readTimeout }) : this.#client.batch(queries, { prepare: true, logged: false, isIdempotent: true, readTimeout }),
+      others.length === 0
+        ? this.#execute(first, { readTimeout })
+        : this.#client.batch(queries, { prepare: true, logged: false, isIdempotent: true, readTimeout }),
     );
   }
 
   /** Changes definitions; every statement must be repeatable (`IF NOT EXISTS`). Waits until all nodes agree. */
   async define(query: string): Promise<void> {
     const deadline = new Deadline(this.#runtime.clock, this.#runtime.random, CLUSTER_SCHEMA_DEADLINE_MS);
-    const result = await this.#repeat("write", deadline, () => this.#client.execute(query, [], { readTimeout: deadline.leftMs(), isIdempotent: true }));
+    const result = await this.#repeat("write", deadline, () =>
+      this.#client.execute(query, [], { readTimeout: deadline.leftMs(), isIdempotent: true }),
+    );
     const { isSchemaInAgreement } = result.info as { readonly isSchemaInAgreement?: boolean };
-    if (isSchemaInAgreement === false) throw new AppError("unknown_outcome", "The nodes of Cassandra do not agree on the tables yet.");
+    if (isSchemaInAgreement === false)
+      throw new AppError("unknown_outcome", "The nodes of Cassandra do not agree on the tables yet.");
   }
 
   async close(): Promise<void> {
@@ -113,11 +143,18 @@ export class Cassandra {
   }
 
   /** Only what is written has bytes among its values. */
-  #execute({ query, params }: { readonly query: string; readonly params: readonly unknown[] }, options: cassandra.QueryOptions): Promise<cassandra.types.ResultSet> {
+  #execute(
+    { query, params }: { readonly query: string; readonly params: readonly unknown[] },
+    options: cassandra.QueryOptions,
+  ): Promise<cassandra.types.ResultSet> {
     return this.#client.execute(query, params, { prepare: true, isIdempotent: true, ...options });
   }
 
-  async #repeat<T>(kind: "read" | "write", deadline: Deadline, attempt: (readTimeoutMs: number) => Promise<T>): Promise<T> {
+  async #repeat<T>(
+    kind: "read" | "write",
+    deadline: Deadline,
+    attempt: (readTimeoutMs: number) => Promise<T>,
+  ): Promise<T> {
     let maybeSent = false;
     for (;;) {
       try {
@@ -127,7 +164,8 @@ export class Cassandra {
         if (fault === "answer") throw answerError(error);
         maybeSent ||= fault === "maybe_sent";
         if (await deadline.pause()) continue;
-        if (kind === "write" && maybeSent) throw new AppError("unknown_outcome", `Cassandra did not tell how a write ended: ${reasonOf(error)}`);
+        if (kind === "write" && maybeSent)
+          throw new AppError("unknown_outcome", `Cassandra did not tell how a write ended: ${reasonOf(error)}`);
         throw new AppError("unavailable", `Cassandra does not answer: ${reasonOf(error)}`);
       }
     }
@@ -167,7 +205,8 @@ export class Cassandra {
 
 /** The driver takes bytes as Buffer only. */
 function driverValue(value: CqlValue): unknown {
-  if (value instanceof Uint8Array && !Buffer.isBuffer(value)) return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+  if (value instanceof Uint8Array && !Buffer.isBuffer(value))
+    return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
   return value;
 }
 
@@ -186,11 +225,18 @@ function newClient(options: CassandraOptions): cassandra.Client {
     contactPoints: [...options.contactPoints],
     localDataCenter: options.datacenter,
     // Besides the contact points, or the driver looks for their peers on 9042.
-    protocolOptions: { port: portOf(options.contactPoints[0]), maxSchemaAgreementWaitSeconds: CLUSTER_SCHEMA_DEADLINE_MS / 1_000 },
+    protocolOptions: {
+      port: portOf(options.contactPoints[0]),
+      maxSchemaAgreementWaitSeconds: CLUSTER_SCHEMA_DEADLINE_MS / 1_000,
+    },
     queryOptions: { consistency: consistencies.localQuorum },
     encoding: { map: Map, useBigIntAsLong: true },
     // Of the driver's own requests: it notices a connection that dies while it is being set up only by this one.
-    socketOptions: { connectTimeout: CLUSTER_HANDSHAKE_DEADLINE_MS, readTimeout: CLUSTER_HANDSHAKE_DEADLINE_MS, defunctReadTimeoutThreshold: CLUSTER_SILENT_REQUESTS_MAX },
+    socketOptions: {
+      connectTimeout: CLUSTER_HANDSHAKE_DEADLINE_MS,
+      readTimeout: CLUSTER_HANDSHAKE_DEADLINE_MS,
+      defunctReadTimeoutThreshold: CLUSTER_SILENT_REQUESTS_MAX,
+    },
     // A node that hangs would hold up every new statement; the others prepare it when they meet it.
     prepareOnAllHosts: false,
     policies: { reconnection: new cassandra.policies.reconnection.ExponentialReconnectionPolicy(100, 2_000, false) },
@@ -201,14 +247,19 @@ function newClient(options: CassandraOptions): cassandra.Client {
 
 function portOf(contactPoint: string | undefined): number {
   const port = Number(contactPoint?.split(":").at(-1));
-  if (!Number.isInteger(port)) throw new AppError("invalid", `A contact point of Cassandra is host:port, not "${contactPoint ?? ""}".`);
+  if (!Number.isInteger(port))
+    throw new AppError("invalid", `A contact point of Cassandra is host:port, not "${contactPoint ?? ""}".`);
   return port;
 }
 
 // The driver has no types for these.
 const NO_CONNECTION = /ECONNREFUSED|considered as DOWN|not connected|No connection available/i;
 const CLOSED = /client is shut|shutdown|shutting down/i;
-const NOT_SENT: ReadonlySet<number> = new Set([responseErrorCodes.unavailableException, responseErrorCodes.overloaded, responseErrorCodes.isBootstrapping]);
+const NOT_SENT: ReadonlySet<number> = new Set([
+  responseErrorCodes.unavailableException,
+  responseErrorCodes.overloaded,
+  responseErrorCodes.isBootstrapping,
+]);
 const MAYBE_SENT: ReadonlySet<number> = new Set([
   responseErrorCodes.serverError,
   responseErrorCodes.truncateError,
@@ -225,9 +276,16 @@ function faultOf(error: unknown): "answer" | "maybe_sent" | "not_sent" {
     if (NOT_SENT.has(error.code)) return "not_sent";
     return MAYBE_SENT.has(error.code) ? "maybe_sent" : "answer";
   }
-  if (error instanceof AppError || error instanceof TypeError || error instanceof RangeError || error instanceof errors.ArgumentError) return "answer";
+  if (
+    error instanceof AppError ||
+    error instanceof TypeError ||
+    error instanceof RangeError ||
+    error instanceof errors.ArgumentError
+  )
+    return "answer";
   if (CLOSED.test(errorText(error))) return "answer";
-  if (error instanceof errors.NoHostAvailableError) return Object.values(error.innerErrors ?? {}).every(neverLeft) ? "not_sent" : "maybe_sent";
+  if (error instanceof errors.NoHostAvailableError)
+    return Object.values(error.innerErrors ?? {}).every(neverLeft) ? "not_sent" : "maybe_sent";
   return neverLeft(error) ? "not_sent" : "maybe_sent";
 }
 
@@ -239,12 +297,17 @@ function reasonOf(error: unknown): string {
 }
 
 function neverLeft(error: unknown): boolean {
-  return error instanceof NoTimeLeft || error instanceof cassandra.errors.BusyConnectionError || NO_CONNECTION.test(errorText(error));
+  return (
+    error instanceof NoTimeLeft ||
+    error instanceof cassandra.errors.BusyConnectionError ||
+    NO_CONNECTION.test(errorText(error))
+  );
 }
 
 function answerError(error: unknown): Error {
   const text = errorText(error);
-  if (/keyspace .* does not exist|unconfigured table|table .* does not exist/i.test(text)) return new AppError("not_found", "The tenant has been removed.", { cause: error });
+  if (/keyspace .* does not exist|unconfigured table|table .* does not exist/i.test(text))
+    return new AppError("not_found", "The tenant has been removed.", { cause: error });
   if (CLOSED.test(text)) return new AppError("unavailable", "The store was closed.");
   return error instanceof Error ? error : new Error(text);
 }

@@ -51,6 +51,8 @@ export class StampedCells implements Cells {
   get(key: string): StoredCell | undefined {
     const place = this.keys.indexOf(key);
     // Its own copy: the driver's buffers are windows on whole answers.
-    return place < 0 ? undefined : { timeUs: this.timeUs(place), value: new Uint8Array(this.#cells[place]!.subarray(TIME_BYTES)) };
+    return place < 0
+      ? undefined
+      : { timeUs: this.timeUs(place), value: new Uint8Array(this.#cells[place]!.subarray(TIME_BYTES)) };
   }
 }

@@ -69,7 +69,8 @@ export class Contents {
       const part = Math.floor(position / BLOB_CHUNK_MAX_BYTES);
       const first = part * BLOB_CHUNK_MAX_BYTES;
       const chunk = await this.#chunk(upload.name, part, digest);
-      if (first + chunk.length <= position) throw new AppError("internal", `Content ${digest} is shorter than it should be.`);
+      if (first + chunk.length <= position)
+        throw new AppError("internal", `Content ${digest} is shorter than it should be.`);
       const piece = chunk.subarray(position - first, Math.min(end - first, chunk.length));
       position += piece.length;
       yield piece;
@@ -138,7 +139,8 @@ export class Contents {
     const { cassandra, keyspace } = this.#tables;
     const query = `SELECT name, made_ms, WRITETIME(size) AS size_us FROM ${keyspace}.contents WHERE content = ? AND kind = 'upload'`;
     const rows = await cassandra.read({ query, params: [PENDING] }, cassandra.deadline());
-    for (const row of rows) if (Number(row.made_ms) <= before) await this.#discard(String(row.name), Number(row.size_us));
+    for (const row of rows)
+      if (Number(row.made_ms) <= before) await this.#discard(String(row.name), Number(row.size_us));
   }
 
   /** An upload readers may use; those a sweep has condemned are as good as gone. */
@@ -149,7 +151,10 @@ export class Contents {
   async #rows(digest: string): Promise<{ readonly uploads: readonly Upload[]; readonly marks: number }> {
     const { cassandra, keyspace } = this.#tables;
     const times = "WRITETIME(size) AS size_us, WRITETIME(condemned) AS condemned_us";
-    const statement = { query: `SELECT kind, name, size, made_ms, condemned, ${times} FROM ${keyspace}.contents WHERE content = ?`, params: [blobName(digest)] };
+    const statement = {
+      query: `SELECT kind, name, size, made_ms, condemned, ${times} FROM ${keyspace}.contents WHERE content = ?`,
+      params: [blobName(digest)],
+    };
     const rows = await cassandra.read(statement, cassandra.deadline());
     return {
       uploads: rows.filter((row) => row.kind === "upload" && row.size !== null).map(toUpload),
@@ -163,7 +168,8 @@ export class Contents {
     const [row] = await cassandra.read({ query, params: [uploadName(upload), part] }, cassandra.deadline());
     if (row === undefined) throw new AppError("not_found", `Content ${digest} is being removed.`);
     const bytes = plainBytes(row.bytes);
-    if (!sha256(bytes).equals(row.digest)) throw new AppError("internal", `Content ${digest} is damaged in its chunk ${part}.`);
+    if (!sha256(bytes).equals(row.digest))
+      throw new AppError("internal", `Content ${digest} is damaged in its chunk ${part}.`);
     return bytes;
   }
 
@@ -192,14 +198,23 @@ export class Contents {
       await this.#removeChunks(upload, writtenUs);
       await this.#removeUpload(PENDING, upload, writtenUs);
     } catch (error) {
-      this.#tables.cassandra.runtime.log.debug({ reason: errorText(error) }, "parts of a failed upload stay for the sweep");
+      this.#tables.cassandra.runtime.log.debug(
+        { reason: errorText(error) },
+        "parts of a failed upload stay for the sweep",
+      );
     }
   }
 
   async #setUpload(content: string, upload: Pick<Upload, "name" | "size" | "timeUs">): Promise<void> {
     const { cassandra, keyspace } = this.#tables;
     const query = `UPDATE ${keyspace}.contents USING TIMESTAMP ? SET size = ?, made_ms = ? WHERE content = ? AND kind = 'upload' AND name = ?`;
-    const params = [this.#above(upload.timeUs), BigInt(upload.size), BigInt(cassandra.runtime.clock.nowMs()), content, upload.name];
+    const params = [
+      this.#above(upload.timeUs),
+      BigInt(upload.size),
+      BigInt(cassandra.runtime.clock.nowMs()),
+      content,
+      upload.name,
+    ];
     await cassandra.write([{ query, params }], cassandra.deadline());
   }
 
@@ -264,7 +279,8 @@ async function* inChunks(bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>
     if (heldBytes < BLOB_CHUNK_MAX_BYTES) continue;
     const whole = Buffer.concat(held);
     const rest = whole.length % BLOB_CHUNK_MAX_BYTES;
-    for (let at = 0; at < whole.length - rest; at += BLOB_CHUNK_MAX_BYTES) yield whole.subarray(at, at + BLOB_CHUNK_MAX_BYTES);
+    for (let at = 0; at < whole.length - rest; at += BLOB_CHUNK_MAX_BYTES)
+      yield whole.subarray(at, at + BLOB_CHUNK_MAX_BYTES);
     held = [whole.subarray(whole.length - rest)];
     heldBytes = rest;
   }
@@ -273,7 +289,8 @@ async function* inChunks(bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>
 
 function checkOwner(owner: string): void {
   const size = Buffer.byteLength(owner);
-  if (size === 0 || size > BLOB_OWNER_MAX_BYTES) throw new AppError("invalid", `The owner of a content is a text of 1 to ${BLOB_OWNER_MAX_BYTES} bytes.`);
+  if (size === 0 || size > BLOB_OWNER_MAX_BYTES)
+    throw new AppError("invalid", `The owner of a content is a text of 1 to ${BLOB_OWNER_MAX_BYTES} bytes.`);
 }
 
 function sha256(bytes: Uint8Array): Buffer {

@@ -34,11 +34,13 @@ export class Deadline {
   bound<T>(work: Promise<T>, fault: () => Error, ended: () => void): Promise<T> {
     return new Promise((resolve, reject) => {
       const cancel = this.atEnd(() => reject(fault()));
-      const end = <A>(settle: (answer: A) => void) => (answer: A): void => {
-        cancel();
-        ended();
-        settle(answer);
-      };
+      const end =
+        <A>(settle: (answer: A) => void) =>
+        (answer: A): void => {
+          cancel();
+          ended();
+          settle(answer);
+        };
       work.then(end(resolve), end(reject));
     });
   }

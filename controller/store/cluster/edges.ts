@@ -21,14 +21,21 @@ export class EdgeTable {
     this.#tables = tables;
   }
 
-  async edges(key: EntityKey, direction: "out" | "in", page: PageRequest & { readonly type?: string }): Promise<Page<Edge>> {
+  async edges(
+    key: EntityKey,
+    direction: "out" | "in",
+    page: PageRequest & { readonly type?: string },
+  ): Promise<Page<Edge>> {
     const { cassandra, keyspace } = this.#tables;
     const request = requestText(keyspace, "edges", key, direction, page.type);
     const place = { size: page.limit, state: readCursor(request, page) };
     const deadline = cassandra.deadline();
     const statement = direction === "out" ? this.#outgoing(key, page.type) : this.#incoming(key, page.type);
     const found = await cassandra.page(statement, place, deadline);
-    const edges = direction === "out" ? found.rows.map((row) => outgoingEdge(key, row)) : await this.#checked(key, found.rows, deadline);
+    const edges =
+      direction === "out"
+        ? found.rows.map((row) => outgoingEdge(key, row))
+        : await this.#checked(key, found.rows, deadline);
     const items = edges.filter((edge) => edge !== undefined);
     return found.state === undefined ? { items } : pageBefore(items, request, found.state);
   }
@@ -38,7 +45,10 @@ export class EdgeTable {
     const ttl = ttlSeconds(this.#tables.cassandra.runtime.clock, change.expiresAtMs);
     const query = `UPDATE ${this.#tables.keyspace}.edges_in USING TIMESTAMP ? AND TTL ? SET present = true WHERE to_cid = ? AND to_id = ? AND type = ? AND cid = ? AND id = ?`;
     await this.#writeAll(
-      (change.addEdges ?? []).map((edge) => ({ query, params: [BigInt(change.timeUs), ttl, ...incomingKey(change.key, edge)] })),
+      (change.addEdges ?? []).map((edge) => ({
+        query,
+        params: [BigInt(change.timeUs), ttl, ...incomingKey(change.key, edge)],
+      })),
       deadline,
     );
   }
@@ -49,9 +59,15 @@ export class EdgeTable {
     const ended: EdgeEnd[] = [...(change.dropEdges ?? [])];
     let state: string | undefined;
     do {
-      const found = await this.#tables.cassandra.page(this.#outgoing(change.key, undefined), { size: EDGES_PER_READ, state }, deadline);
+      const found = await this.#tables.cassandra.page(
+        this.#outgoing(change.key, undefined),
+        { size: EDGES_PER_READ, state },
+        deadline,
+      );
       const covered = found.rows.filter((row) => Number(row.time_us) <= change.timeUs);
-      ended.push(...covered.map((row) => ({ type: String(row.type), to: { cid: Number(row.to_cid), id: String(row.to_id) } })));
+      ended.push(
+        ...covered.map((row) => ({ type: String(row.type), to: { cid: Number(row.to_cid), id: String(row.to_id) } })),
+      );
       state = found.state;
     } while (state !== undefined && ended.length < EDGES_ENDED_MAX);
     return ended;
@@ -60,15 +76,25 @@ export class EdgeTable {
   /** To be called after the change is written. What is left over is found out by every reader, so a failure is only logged. */
   async retract(change: EntityChange, ended: readonly EdgeEnd[], deadline: Deadline): Promise<void> {
     const query = `DELETE FROM ${this.#tables.keyspace}.edges_in USING TIMESTAMP ? WHERE to_cid = ? AND to_id = ? AND type = ? AND cid = ? AND id = ?`;
-    const statements = ended.map((edge) => ({ query, params: [BigInt(change.timeUs), ...incomingKey(change.key, edge)] }));
+    const statements = ended.map((edge) => ({
+      query,
+      params: [BigInt(change.timeUs), ...incomingKey(change.key, edge)],
+    }));
     try {
       await this.#writeAll(statements, deadline);
     } catch (error) {
-      this.#tables.cassandra.runtime.log.warn({ reason: errorText(error), edges: statements.length }, "derived rows of ended edges stay behind");
+      this.#tables.cassandra.runtime.log.warn(
+        { reason: errorText(error), edges: statements.length },
+        "derived rows of ended edges stay behind",
+      );
     }
   }
 
-  async #checked(target: EntityKey, rows: readonly Record<string, unknown>[], deadline: Deadline): Promise<(Edge | undefined)[]> {
+  async #checked(
+    target: EntityKey,
+    rows: readonly Record<string, unknown>[],
+    deadline: Deadline,
+  ): Promise<(Edge | undefined)[]> {
     return Promise.all(
       rows.map(async (row) => {
         const from = { cid: Number(row.cid), id: String(row.id) };
@@ -91,7 +117,10 @@ export class EdgeTable {
       params.push(to.cid, to.id);
     }
     const columns = "birth, type, to_cid, to_id, value, WRITETIME(value) AS time_us";
-    return { query: `SELECT ${columns} FROM ${this.#tables.keyspace}.entities WHERE ${conditions.join(" AND ")}`, params };
+    return {
+      query: `SELECT ${columns} FROM ${this.#tables.keyspace}.entities WHERE ${conditions.join(" AND ")}`,
+      params,
+    };
   }
 
   #incoming(key: EntityKey, type: string | undefined): Statement {

@@ -15,10 +15,13 @@ describeCluster("cluster engine", () => {
     await expect(engine.tenant("nobody")).rejects.toMatchObject({ code: "not_found" });
   });
 
-  test.each(["", "Matrix", "1st", "a-b", "system", "x".repeat(49)])("%j is refused as a tenant's name", async (name) => {
-    await expect(engine.createTenant(name)).rejects.toMatchObject({ code: "invalid" });
-    await expect(engine.tenant(name)).rejects.toMatchObject({ code: "invalid" });
-  });
+  test.each(["", "Matrix", "1st", "a-b", "system", "x".repeat(49)])(
+    "%j is refused as a tenant's name",
+    async (name) => {
+      await expect(engine.createTenant(name)).rejects.toMatchObject({ code: "invalid" });
+      await expect(engine.tenant(name)).rejects.toMatchObject({ code: "invalid" });
+    },
+  );
 
   test("creating a tenant again keeps what is in it", async () => {
     const { objects } = await engine.tenant("matrix");
@@ -56,6 +59,11 @@ describeCluster("cluster engine", () => {
     await engine.ready();
     const nodes = await engine.nodes();
     expect(nodes.length).toBeGreaterThan(0);
-    expect(nodes[0]).toMatchObject({ isup: true, hostid: expect.stringMatching(/^[0-9a-f-]{36}$/), rack: expect.any(String), port: expect.any(Number) });
+    expect(nodes[0]).toMatchObject({
+      isup: true,
+      hostid: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      rack: expect.any(String),
+      port: expect.any(Number),
+    });
   });
 });

@@ -28,7 +28,8 @@ const PREFIX_PATTERN = /^[a-z][a-z0-9]{0,19}$/;
 /** etcd for what must be agreed on, Cassandra for what is plentiful. Resolves when Cassandra has answered. */
 export async function openClusterEngine(options: ClusterEngineOptions): Promise<Engine> {
   const prefix = options.prefix ?? "odp";
-  if (!PREFIX_PATTERN.test(prefix)) throw new AppError("invalid", `"${prefix}" is no prefix: 1 to 20 lower-case letters and digits.`);
+  if (!PREFIX_PATTERN.test(prefix))
+    throw new AppError("invalid", `"${prefix}" is no prefix: 1 to 20 lower-case letters and digits.`);
   if (options.etcdEndpoints.length === 0) throw new AppError("invalid", "No endpoint of etcd was given.");
   const { cassandraContactPoints: contactPoints, cassandraDatacenter: datacenter, runtime } = options;
   const cassandra = await Cassandra.connect({ contactPoints, datacenter, runtime });
@@ -89,7 +90,9 @@ class ClusterEngine implements Engine {
   async ready(): Promise<void> {
     await Promise.all([
       this.#answers("etcd", () => this.#registry.has(SYSTEM)),
-      this.#answers("Cassandra", () => this.#cassandra.read({ query: "SELECT key FROM system.local", params: [] }, this.#cassandra.deadline())),
+      this.#answers("Cassandra", () =>
+        this.#cassandra.read({ query: "SELECT key FROM system.local", params: [] }, this.#cassandra.deadline()),
+      ),
     ]);
   }
 
@@ -129,7 +132,8 @@ class ClusterEngine implements Engine {
 }
 
 function checkName(name: string): void {
-  if (!TENANT_PATTERN.test(name) || name === SYSTEM) throw new AppError("invalid", `"${name}" cannot be the name of a tenant.`);
+  if (!TENANT_PATTERN.test(name) || name === SYSTEM)
+    throw new AppError("invalid", `"${name}" cannot be the name of a tenant.`);
 }
 
 function tenantKeys(prefix: string, name: string): string {

@@ -2,7 +2,18 @@ import type { types } from "cassandra-driver";
 import { AppError } from "../../../common/errors.ts";
 import { OBJECT_TOMBSTONE_KEEP_MS } from "../../../common/limits.ts";
 import { NO_CELLS } from "../cells.ts";
-import type { Cells, Entity, EntityChange, EntityKey, EntityTrace, EntityVersion, FindRequest, Page, PageRequest, TimeRangeUs } from "../objects.ts";
+import type {
+  Cells,
+  Entity,
+  EntityChange,
+  EntityKey,
+  EntityTrace,
+  EntityVersion,
+  FindRequest,
+  Page,
+  PageRequest,
+  TimeRangeUs,
+} from "../objects.ts";
 import type { CqlValue, Statement } from "./cassandra.ts";
 import type { Deadline } from "./deadline.ts";
 import { stampedCell, StampedCells } from "./cells.ts";
@@ -16,7 +27,15 @@ const NUMBERS = SLOTS.map((slot) => `n${slot}`);
 const PRESENT = ["birth", "last", "attrs", ...NUMBERS].join(", ");
 const MUTABLE = ["birth", "last", "attrs", "terms", ...NUMBERS].join(", ");
 /** What a change can write of the present, in the order of `presentValues`. */
-const ASSIGNMENTS = ["birth = ?", "last = ?", "attrs = attrs + ?", "attrs = attrs - ?", "terms = terms + ?", "terms = terms - ?", ...NUMBERS.map((column) => `${column} = ?`)];
+const ASSIGNMENTS = [
+  "birth = ?",
+  "last = ?",
+  "attrs = attrs + ?",
+  "attrs = attrs - ?",
+  "terms = terms + ?",
+  "terms = terms - ?",
+  ...NUMBERS.map((column) => `${column} = ?`),
+];
 
 /** Entities in `entities`: one partition each, its present in static columns, its versions and outgoing edges in rows. */
 export class EntityTable {
@@ -65,9 +84,13 @@ export class EntityTable {
   }
 
   async find(request: FindRequest, page: PageRequest): Promise<Page<Entity>> {
-    const conditions = [...indexedTerms(request.terms).map((term) => ({ text: "terms CONTAINS ?", value: term })), ...rangeConditions(request)];
+    const conditions = [
+      ...indexedTerms(request.terms).map((term) => ({ text: "terms CONTAINS ?", value: term })),
+      ...rangeConditions(request),
+    ];
     if (request.terms.includes("")) throw new AppError("invalid", "A term must not be empty.");
-    if (conditions.length > SEARCH_CONDITIONS_MAX) throw new AppError("too_large", `A search names at most ${SEARCH_CONDITIONS_MAX} terms.`);
+    if (conditions.length > SEARCH_CONDITIONS_MAX)
+      throw new AppError("too_large", `A search names at most ${SEARCH_CONDITIONS_MAX} terms.`);
     const where = conditions.map((condition) => condition.text).join(" AND ");
     // The index gives a row per version and edge of an entity: one of them is enough.
     const query = `SELECT cid, id, ${PRESENT} FROM ${this.#table} WHERE ${where} PER PARTITION LIMIT 1 ALLOW FILTERING`;
@@ -88,14 +111,22 @@ export class EntityTable {
     const rows = await this.#tables.cassandra.read({ query, params }, this.#tables.cassandra.deadline());
     const items = rows.map((row) => ({ timeUs: Number(row.time), value: plainBytes(row.value) }));
     const last = items.at(-1);
-    return last === undefined || items.length < page.limit ? { items } : pageBefore(items, request, String(last.timeUs));
+    return last === undefined || items.length < page.limit
+      ? { items }
+      : pageBefore(items, request, String(last.timeUs));
   }
 
   async #pageOfEntities(statement: Statement, page: PageRequest): Promise<Page<Entity>> {
     const { cassandra, keyspace } = this.#tables;
     const request = requestText(keyspace, statement.query, statement.params);
-    const found = await cassandra.page(statement, { size: page.limit, state: readCursor(request, page) }, cassandra.deadline());
-    const items = found.rows.map((row) => toEntity({ cid: row.cid as number, id: row.id as string }, row)).filter((entity) => entity !== undefined);
+    const found = await cassandra.page(
+      statement,
+      { size: page.limit, state: readCursor(request, page) },
+      cassandra.deadline(),
+    );
+    const items = found.rows
+      .map((row) => toEntity({ cid: row.cid as number, id: row.id as string }, row))
+      .filter((entity) => entity !== undefined);
     return found.state === undefined ? { items } : pageBefore(items, request, found.state);
   }
 
@@ -145,7 +176,10 @@ export class EntityTable {
       query: `DELETE FROM ${this.#table} USING TIMESTAMP ? WHERE cid = ? AND id = ? AND section = ?`,
       params: [time, ...partition, number],
     });
-    const present = { query: `DELETE ${MUTABLE} FROM ${this.#table} USING TIMESTAMP ? WHERE cid = ? AND id = ?`, params: [time, ...partition] };
+    const present = {
+      query: `DELETE ${MUTABLE} FROM ${this.#table} USING TIMESTAMP ? WHERE cid = ? AND id = ?`,
+      params: [time, ...partition],
+    };
     // What was removed when outlives the removal, so that whoever comes next can write above it.
     const memory = {
       query: `UPDATE ${this.#table} USING TIMESTAMP ? AND TTL ? SET last = ? WHERE cid = ? AND id = ?`,
@@ -156,7 +190,10 @@ export class EntityTable {
 }
 
 /** In the order of `ASSIGNMENTS`; undefined for what stays as it is. */
-function presentValues({ birth, death, timeUs, cells, addTerms, dropTerms, numbers }: EntityChange, time: bigint): (CqlValue | undefined)[] {
+function presentValues(
+  { birth, death, timeUs, cells, addTerms, dropTerms, numbers }: EntityChange,
+  time: bigint,
+): (CqlValue | undefined)[] {
   const written = new Map<string, Uint8Array>();
   const removed: string[] = [];
   for (const [name, value] of cells ?? []) {
@@ -168,7 +205,9 @@ function presentValues({ birth, death, timeUs, cells, addTerms, dropTerms, numbe
     // Whatever is written at a death's time is dead with it.
     death ? undefined : time,
     written.size > 0 ? written : undefined,
-    ...[removed, indexedTerms(addTerms ?? []), indexedTerms(dropTerms ?? [])].map((texts) => (texts.length > 0 ? texts : undefined)),
+    ...[removed, indexedTerms(addTerms ?? []), indexedTerms(dropTerms ?? [])].map((texts) =>
+      texts.length > 0 ? texts : undefined,
+    ),
     ...SLOTS.map((slot) => (numbers?.has(slot) ? (numbers.get(slot) ?? null) : undefined)),
   ];
 }
@@ -223,7 +262,10 @@ function rangeConditions(request: FindRequest): { readonly text: string; readonl
   const bounds = new Map<number, { from: number; to: number }>();
   for (const range of request.ranges ?? []) {
     const bound = bounds.get(range.slot) ?? { from: -Infinity, to: Infinity };
-    bounds.set(range.slot, { from: Math.max(bound.from, range.from ?? -Infinity), to: Math.min(bound.to, range.to ?? Infinity) });
+    bounds.set(range.slot, {
+      from: Math.max(bound.from, range.from ?? -Infinity),
+      to: Math.min(bound.to, range.to ?? Infinity),
+    });
   }
   return [...bounds].flatMap(([slot, bound]) => [
     { text: `${slotColumn(slot)} >= ?`, value: bound.from },

@@ -73,14 +73,19 @@ export class Etcd {
     for (;;) {
       const member = this.#member;
       try {
-        const answer = await this.#attempt(Math.min(deadline.leftMs(), CLUSTER_ATTEMPT_DEADLINE_MS), kind === "read" ? member : undefined, invoke);
+        const answer = await this.#attempt(
+          Math.min(deadline.leftMs(), CLUSTER_ATTEMPT_DEADLINE_MS),
+          kind === "read" ? member : undefined,
+          invoke,
+        );
         if ("header" in answer) this.saw(Number((answer.header as { readonly revision: string }).revision));
         return answer;
       } catch (error) {
         const fault = faultOf(error);
         if (fault === "answer") throw answerError(error);
         this.#leave(member);
-        if (kind === "write" && fault === "maybe_sent") throw new AppError("unknown_outcome", `etcd did not tell how a write ended: ${errorText(error)}`);
+        if (kind === "write" && fault === "maybe_sent")
+          throw new AppError("unknown_outcome", `etcd did not tell how a write ended: ${errorText(error)}`);
         if (!(await deadline.pause())) throw new AppError("unavailable", `etcd does not answer: ${errorText(error)}`);
       }
     }
@@ -115,7 +120,11 @@ export class Etcd {
   }
 
   /** By the monotonic clock, not by a time of day as gRPC's own deadlines are. */
-  async #attempt<T>(limitMs: number, member: EtcdMember | undefined, invoke: (call: EtcdCall) => Promise<T>): Promise<T> {
+  async #attempt<T>(
+    limitMs: number,
+    member: EtcdMember | undefined,
+    invoke: (call: EtcdCall) => Promise<T>,
+  ): Promise<T> {
     let started: InterceptingCall | undefined;
     const cancel = (): void => started?.cancelWithStatus(grpcStatus.CANCELLED, "etcd did not answer in time");
     const stopTimer = this.#runtime.clock.after(limitMs, cancel);
@@ -152,7 +161,9 @@ export class Etcd {
 
   async #probe(member: EtcdMember): Promise<"serves" | "leaderless" | "silent"> {
     try {
-      const status = await this.#attempt(ETCD_PROBE_DEADLINE_MS, undefined, (call) => member.client.maintenance.status(call));
+      const status = await this.#attempt(ETCD_PROBE_DEADLINE_MS, undefined, (call) =>
+        member.client.maintenance.status(call),
+      );
       return status.leader === "0" ? "leaderless" : "serves";
     } catch {
       return "silent";
@@ -162,20 +173,31 @@ export class Etcd {
 
 /** `answer`: a server has judged the request. The others: nobody did, and it may have arrived or certainly did not. */
 function faultOf(error: unknown): "answer" | "maybe_sent" | "not_sent" {
-  if (!(error instanceof Error) || error instanceof ClientClosedError || error instanceof EtcdLeaseInvalidError) return "answer";
+  if (!(error instanceof Error) || error instanceof ClientClosedError || error instanceof EtcdLeaseInvalidError)
+    return "answer";
   const text = error.message;
-  if (/No connection established|ECONNREFUSED|Name resolution failed|Channel has been shut down|before call started|not capable|too many requests/.test(text)) return "not_sent";
+  if (
+    /No connection established|ECONNREFUSED|Name resolution failed|Channel has been shut down|before call started|not capable|too many requests/.test(
+      text,
+    )
+  )
+    return "not_sent";
   // Codes of gRPC: cancelled, unknown, deadline exceeded, aborted, internal, unavailable.
-  return /^(\w+: )?(1|2|4|10|13|14) [A-Z_]+:/.test(text) && !/etcdserver: mvcc|duplicate key|too large/.test(text) ? "maybe_sent" : "answer";
+  return /^(\w+: )?(1|2|4|10|13|14) [A-Z_]+:/.test(text) && !/etcdserver: mvcc|duplicate key|too large/.test(text)
+    ? "maybe_sent"
+    : "answer";
 }
 
 function answerError(error: unknown): Error {
   const text = errorText(error);
   if (error instanceof ClientClosedError) return new AppError("unavailable", "The store was closed.");
-  if (error instanceof EtcdLeaseInvalidError) return new AppError("not_found", "There is no such lease; it may have ended.", { cause: error });
+  if (error instanceof EtcdLeaseInvalidError)
+    return new AppError("not_found", "There is no such lease; it may have ended.", { cause: error });
   if (/compacted/.test(text)) return new AppError("compacted", "This history is no longer kept: list again.");
   if (/duplicate key/.test(text)) return new AppError("invalid", "A transaction may write a key only once.");
-  if (/too large|larger than max|too many operations/.test(text)) return new AppError("too_large", `etcd refused the request: ${text}`);
-  if (/space exceeded|no leader|not started/.test(text)) return new AppError("unavailable", `etcd refused the request: ${text}`);
+  if (/too large|larger than max|too many operations/.test(text))
+    return new AppError("too_large", `etcd refused the request: ${text}`);
+  if (/space exceeded|no leader|not started/.test(text))
+    return new AppError("unavailable", `etcd refused the request: ${text}`);
   return error instanceof Error ? error : new Error(text);
 }

@@ -8,7 +8,13 @@ import { etcdIsUp, singleEtcd, startEtcd } from "../../../deploy/local/etcd.ts";
 import { defaultCacheDir, installEtcd } from "../../../deploy/local/install.ts";
 import { stopDaemon } from "../../../deploy/local/process.ts";
 import { addressOf, openProxy, type LinkProxy } from "../../../test/helpers/cluster-proxy.ts";
-import { clusterRuntime, clusterSettings, describeCluster, openTestClusterEngine, type TestClusterEngine } from "../../../test/helpers/cluster.ts";
+import {
+  clusterRuntime,
+  clusterSettings,
+  describeCluster,
+  openTestClusterEngine,
+  type TestClusterEngine,
+} from "../../../test/helpers/cluster.ts";
 import type { TenantStore } from "../engine.ts";
 import { Etcd } from "./etcd.ts";
 import { EtcdKvStore } from "./kv.ts";
@@ -28,7 +34,11 @@ describeCluster("cluster engine behind a link that breaks", () => {
     toEtcd = await openProxy(addressOf(settings.etcdEndpoints[0] ?? ""));
     engine = await openTestClusterEngine({
       tenants: ["matrix"],
-      settings: { ...settings, etcdEndpoints: [`http://127.0.0.1:${toEtcd.port}`], cassandraContactPoints: [`127.0.0.1:${toCassandra.port}`] },
+      settings: {
+        ...settings,
+        etcdEndpoints: [`http://127.0.0.1:${toEtcd.port}`],
+        cassandraContactPoints: [`127.0.0.1:${toCassandra.port}`],
+      },
     });
     store = await engine.tenant("matrix");
   });
@@ -38,7 +48,13 @@ describeCluster("cluster engine behind a link that breaks", () => {
     await toEtcd?.[Symbol.asyncDispose]();
   });
 
-  const change = (id: string) => ({ key: { cid: 1, id }, timeUs: 1_000, birth: true as const, version: Uint8Array.of(1), addTerms: ["c1"] });
+  const change = (id: string) => ({
+    key: { cid: 1, id },
+    timeUs: 1_000,
+    birth: true as const,
+    version: Uint8Array.of(1),
+    addTerms: ["c1"],
+  });
 
   test("a write whose answer is lost has an unknown outcome by its deadline, and the same write again settles it", async () => {
     await store.objects.change([change("statements are prepared now")]);
@@ -46,11 +62,15 @@ describeCluster("cluster engine behind a link that breaks", () => {
     const began = performance.now();
     const lost = store.objects.change([change("a")]);
     // More than may be under way at once: they wait, end in time as well, and are no burden afterwards.
-    const crowd = Array.from({ length: CLUSTER_REQUESTS_IN_FLIGHT_MAX + 20 }, (_, at) => store.objects.change([change(`crowd ${at}`)]));
+    const crowd = Array.from({ length: CLUSTER_REQUESTS_IN_FLIGHT_MAX + 20 }, (_, at) =>
+      store.objects.change([change(`crowd ${at}`)]),
+    );
     const [outcome, ...outcomes] = await Promise.allSettled([lost, ...crowd]);
     expect(performance.now() - began).toBeLessThan(STORE_CALL_DEADLINE_MS + SLACK_MS);
     expect(outcome).toMatchObject({ status: "rejected", reason: { code: "unknown_outcome" } });
-    expect(outcomes.filter((one) => one.status === "fulfilled" || !isAppError(one.reason, "unavailable", "unknown_outcome"))).toEqual([]);
+    expect(
+      outcomes.filter((one) => one.status === "fulfilled" || !isAppError(one.reason, "unavailable", "unknown_outcome")),
+    ).toEqual([]);
     toCassandra.set("open");
     await store.objects.change([change("a")]);
     const key = { cid: 1, id: "a" };
@@ -69,7 +89,9 @@ describeCluster("cluster engine behind a link that breaks", () => {
   test("reads of a Cassandra that is away are unavailable by their deadline, and readiness names it", async () => {
     toCassandra.set("cut");
     const began = performance.now();
-    await expect(Promise.all([store.objects.get([{ cid: 1, id: "b" }]), expect(engine.ready()).rejects.toThrow(/Cassandra/)])).rejects.toMatchObject({ code: "unavailable" });
+    await expect(
+      Promise.all([store.objects.get([{ cid: 1, id: "b" }]), expect(engine.ready()).rejects.toThrow(/Cassandra/)]),
+    ).rejects.toMatchObject({ code: "unavailable" });
     expect(performance.now() - began).toBeLessThan(STORE_CALL_DEADLINE_MS + SLACK_MS);
     toCassandra.set("open");
     await expect.poll(() => engine.ready().then(() => true), { timeout: 10_000 }).toBe(true);
@@ -78,7 +100,9 @@ describeCluster("cluster engine behind a link that breaks", () => {
   test("a conditional put whose answer is lost is not repeated behind the caller's back", async () => {
     await store.kv.put("warm", Uint8Array.of(0));
     toEtcd.set("answers_lost");
-    await expect(store.kv.put("claim", Uint8Array.of(7), { ifRevision: 0 })).rejects.toMatchObject({ code: "unknown_outcome" });
+    await expect(store.kv.put("claim", Uint8Array.of(7), { ifRevision: 0 })).rejects.toMatchObject({
+      code: "unknown_outcome",
+    });
     toEtcd.set("open");
     const again = await store.kv.put("claim", Uint8Array.of(7), { ifRevision: 0 });
     const owner = again.ok ? await store.kv.get("claim") : again.current;
@@ -111,8 +135,12 @@ describeCluster("cluster engine behind a link that breaks", () => {
     await Promise.all([engine.createTenant("twins"), other.createTenant("twins")]);
     const [one, two] = await Promise.all([engine.tenant("twins"), other.tenant("twins")]);
     await one.objects.change([change("shared")]);
-    expect((await two.objects.find({ terms: ["c1"] }, { limit: 10 })).items.map((entity) => entity.key.id)).toEqual(["shared"]);
-    const wins = await Promise.all([one, two].map(({ kv }, controller) => kv.put("leader", Uint8Array.of(controller), { ifRevision: 0 })));
+    expect((await two.objects.find({ terms: ["c1"] }, { limit: 10 })).items.map((entity) => entity.key.id)).toEqual([
+      "shared",
+    ]);
+    const wins = await Promise.all(
+      [one, two].map(({ kv }, controller) => kv.put("leader", Uint8Array.of(controller), { ifRevision: 0 })),
+    );
     expect(wins.filter((win) => win.ok)).toHaveLength(1);
   });
 });

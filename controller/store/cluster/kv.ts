@@ -1,6 +1,21 @@
-import { CompareResult, CompareTarget, SortOrder, SortTarget, type ICompare, type IKeyValue, type IRangeResponse, type IRequestOp, type ITxnResponse } from "etcd3";
+import {
+  CompareResult,
+  CompareTarget,
+  SortOrder,
+  SortTarget,
+  type ICompare,
+  type IKeyValue,
+  type IRangeResponse,
+  type IRequestOp,
+  type ITxnResponse,
+} from "etcd3";
 import { AppError, isAppError } from "../../../common/errors.ts";
-import { KV_KEY_MAX_BYTES, KV_PAGE_MAX_ENTRIES, KV_TXN_MAX_OPERATIONS, KV_VALUE_MAX_BYTES } from "../../../common/limits.ts";
+import {
+  KV_KEY_MAX_BYTES,
+  KV_PAGE_MAX_ENTRIES,
+  KV_TXN_MAX_OPERATIONS,
+  KV_VALUE_MAX_BYTES,
+} from "../../../common/limits.ts";
 import type {
   KvCondition,
   KvEntry,
@@ -49,13 +64,15 @@ export class EtcdKvStore implements KvStore {
 
   async delete(key: string, options: { readonly ifRevision?: number } = {}): Promise<KvWriteResult> {
     const request = { key: this.#key(key) };
-    if (options.ifRevision !== undefined) return this.#writeIf(key, options.ifRevision, { request_delete_range: request });
+    if (options.ifRevision !== undefined)
+      return this.#writeIf(key, options.ifRevision, { request_delete_range: request });
     return { ok: true, revision: (await this.#write([], [{ request_delete_range: request }])).revision };
   }
 
   async list(prefix: string, options: KvListOptions = {}): Promise<KvPage> {
     let limit = options.limit ?? KV_PAGE_MAX_ENTRIES;
-    if (!Number.isInteger(limit) || limit < 1 || limit > KV_PAGE_MAX_ENTRIES) throw new AppError("invalid", `A page has 1 to ${KV_PAGE_MAX_ENTRIES} entries.`);
+    if (!Number.isInteger(limit) || limit < 1 || limit > KV_PAGE_MAX_ENTRIES)
+      throw new AppError("invalid", `A page has 1 to ${KV_PAGE_MAX_ENTRIES} entries.`);
     for (;;) {
       try {
         return await this.#page(prefix, options.after, limit);
@@ -71,7 +88,13 @@ export class EtcdKvStore implements KvStore {
     const signal = AbortSignal.any([options.signal, this.#closed.signal]);
     const key = this.#join(prefix);
     const toEntry = (pair: IKeyValue): KvEntry => this.#entry(pair);
-    yield* watchKeys(this.#etcd, { key, rangeEnd: endOfPrefix(key), sinceRevision: options.sinceRevision, signal, toEntry });
+    yield* watchKeys(this.#etcd, {
+      key,
+      rangeEnd: endOfPrefix(key),
+      sinceRevision: options.sinceRevision,
+      signal,
+      toEntry,
+    });
     if (!options.signal.aborted) throw new AppError("unavailable", "The store was closed.");
   }
 
@@ -84,7 +107,10 @@ export class EtcdKvStore implements KvStore {
 
   async txn(request: KvTxn): Promise<{ readonly ok: boolean; readonly revision: number }> {
     if (request.if.length + request.then.length > KV_TXN_MAX_OPERATIONS) {
-      throw new AppError("too_large", `A transaction holds at most ${KV_TXN_MAX_OPERATIONS} conditions and operations.`);
+      throw new AppError(
+        "too_large",
+        `A transaction holds at most ${KV_TXN_MAX_OPERATIONS} conditions and operations.`,
+      );
     }
     if (new Set(request.then.map((operation) => operation.key)).size !== request.then.length) {
       throw new AppError("invalid", "A transaction writes each key at most once.");
@@ -104,7 +130,13 @@ export class EtcdKvStore implements KvStore {
     const first = this.#join(prefix);
     const next = after === undefined ? first : Buffer.concat([this.#join(after), Buffer.of(0)]);
     const key = Buffer.compare(first, next) > 0 ? first : next;
-    const range = { key, range_end: endOfPrefix(first), limit, sort_order: SortOrder.Ascend, sort_target: SortTarget.Key };
+    const range = {
+      key,
+      range_end: endOfPrefix(first),
+      limit,
+      sort_order: SortOrder.Ascend,
+      sort_target: SortTarget.Key,
+    };
     // etcd answers an empty range as if its end were absent.
     if (Buffer.compare(key, range.range_end) >= 0) range.range_end = Buffer.concat([key, Buffer.of(0)]);
     const answer = await this.#etcd.call("read", (call) => this.#etcd.kv.range(range, call));
@@ -116,13 +148,18 @@ export class EtcdKvStore implements KvStore {
    * A write that was given up may lie in the receive buffer of a member that hangs, and be done when it wakes. So each is done only over what its
    * sender can have known of: never over something written after it was given up. What was written before is nobody's loss, and it is sent again.
    */
-  async #write(compare: readonly ICompare[], operations: readonly IRequestOp[]): Promise<{ readonly ok: boolean; readonly revision: number }> {
+  async #write(
+    compare: readonly ICompare[],
+    operations: readonly IRequestOp[],
+  ): Promise<{ readonly ok: boolean; readonly revision: number }> {
     const { clock, random } = this.#etcd.runtime;
     const deadline = new Deadline(clock, random);
     for (;;) {
       const guards = operations.map((operation) => notWrittenSince(operation, this.#etcd.revision));
       const guarded = { request_txn: { compare: guards, success: [...operations], failure: [] } };
-      const answer = await this.#etcd.call("write", (call) => this.#etcd.kv.txn({ compare: [...compare], success: [guarded], failure: [] }, call));
+      const answer = await this.#etcd.call("write", (call) =>
+        this.#etcd.kv.txn({ compare: [...compare], success: [guarded], failure: [] }, call),
+      );
       const revision = Number(answer.header.revision);
       if (!answer.succeeded) return { ok: false, revision };
       if ((answer.responses[0]?.response_txn as ITxnResponse | undefined)?.succeeded) return { ok: true, revision };
@@ -133,7 +170,9 @@ export class EtcdKvStore implements KvStore {
   async #writeIf(key: string, revision: number, operation: IRequestOp): Promise<KvWriteResult> {
     const compare = [this.#compare({ key, revision })];
     const failure = [{ request_range: { key: this.#key(key) } }];
-    const answer = await this.#etcd.call("write", (call) => this.#etcd.kv.txn({ compare, success: [operation], failure }, call));
+    const answer = await this.#etcd.call("write", (call) =>
+      this.#etcd.kv.txn({ compare, success: [operation], failure }, call),
+    );
     if (answer.succeeded) return { ok: true, revision: Number(answer.header.revision) };
     const range = answer.responses[0]?.response_range as IRangeResponse | undefined;
     const current = range?.kvs[0];
@@ -142,8 +181,14 @@ export class EtcdKvStore implements KvStore {
 
   #compare(condition: KvCondition): ICompare {
     const key = this.#key(condition.key);
-    if ("revision" in condition) return { key, result: CompareResult.Equal, target: CompareTarget.Mod, mod_revision: condition.revision };
-    return { key, result: CompareResult.Equal, target: CompareTarget.Create, create_revision: condition.createRevision };
+    if ("revision" in condition)
+      return { key, result: CompareResult.Equal, target: CompareTarget.Mod, mod_revision: condition.revision };
+    return {
+      key,
+      result: CompareResult.Equal,
+      target: CompareTarget.Create,
+      create_revision: condition.createRevision,
+    };
   }
 
   #operation(operation: KvOperation): IRequestOp {
@@ -155,7 +200,8 @@ export class EtcdKvStore implements KvStore {
   #key(key: string): Buffer {
     const bytes = this.#join(key);
     if (key === "") throw new AppError("invalid", "A key must not be empty.");
-    if (bytes.length - this.#prefix.length > KV_KEY_MAX_BYTES) throw new AppError("too_large", `A key has at most ${KV_KEY_MAX_BYTES} bytes.`);
+    if (bytes.length - this.#prefix.length > KV_KEY_MAX_BYTES)
+      throw new AppError("too_large", `A key has at most ${KV_KEY_MAX_BYTES} bytes.`);
     return bytes;
   }
 
@@ -175,7 +221,8 @@ export class EtcdKvStore implements KvStore {
 }
 
 function putRequest(key: Buffer, value: Uint8Array, lease: string | undefined) {
-  if (value.length > KV_VALUE_MAX_BYTES) throw new AppError("too_large", `A value has at most ${KV_VALUE_MAX_BYTES} bytes.`);
+  if (value.length > KV_VALUE_MAX_BYTES)
+    throw new AppError("too_large", `A value has at most ${KV_VALUE_MAX_BYTES} bytes.`);
   if (lease !== undefined && !LEASE_PATTERN.test(lease)) throw new AppError("not_found", `There is no lease ${lease}.`);
   // A copy: the caller may go on to use its own while the write waits.
   const bytes = Buffer.from(value);

@@ -1,5 +1,10 @@
 import type { types } from "cassandra-driver";
-import { RECORD_BATCH_MAX_BYTES, RECORD_BATCH_MAX_ROWS, RECORD_DAYS_CACHED_MAX, TIMELINE_PARTITIONS_PER_PAGE } from "../../../common/limits.ts";
+import {
+  RECORD_BATCH_MAX_BYTES,
+  RECORD_BATCH_MAX_ROWS,
+  RECORD_DAYS_CACHED_MAX,
+  TIMELINE_PARTITIONS_PER_PAGE,
+} from "../../../common/limits.ts";
 import type { EntityKey, Page, PageRequest, StoredRecord, TimelineRequest } from "../objects.ts";
 import type { CqlValue, Statement } from "./cassandra.ts";
 import { pageBefore, readCursor, requestText } from "./cursor.ts";
@@ -39,7 +44,10 @@ export class RecordTable {
     const announced = this.#announceDays(placed, deadline);
     return batchesOfOnePartition(placed).map(async (batch) => {
       await announced;
-      await this.#tables.cassandra.write(batch.map((one) => this.#statement(one)), deadline);
+      await this.#tables.cassandra.write(
+        batch.map((one) => this.#statement(one)),
+        deadline,
+      );
     });
   }
 
@@ -54,13 +62,19 @@ export class RecordTable {
 
   async get(key: EntityKey, deadline: Deadline): Promise<StoredRecord | undefined> {
     const query = `SELECT cid, id, value, expires, terms FROM ${this.#tables.keyspace}.records WHERE cid = ? AND day = ? AND shard = ? AND id = ?`;
-    const [row] = await this.#tables.cassandra.read({ query, params: [...partitionOf(placeOf(key)), key.id] }, deadline);
+    const [row] = await this.#tables.cassandra.read(
+      { query, params: [...partitionOf(placeOf(key)), key.id] },
+      deadline,
+    );
     return row === undefined ? undefined : toRecord(row, this.#nowMs());
   }
 
   async remove(key: EntityKey, deadline: Deadline): Promise<void> {
     const query = `DELETE FROM ${this.#tables.keyspace}.records USING TIMESTAMP ? WHERE cid = ? AND day = ? AND shard = ? AND id = ?`;
-    await this.#tables.cassandra.write([{ query, params: [writeTime(key.id), ...partitionOf(placeOf(key)), key.id] }], deadline);
+    await this.#tables.cassandra.write(
+      [{ query, params: [writeTime(key.id), ...partitionOf(placeOf(key)), key.id] }],
+      deadline,
+    );
   }
 
   /** Day by day from the newest, the shards of each merged. A page may be short after looking into many empty partitions. */
@@ -83,17 +97,26 @@ export class RecordTable {
   }
 
   /** The newest records of one day below an id, as far as they are certainly in order across the shards. */
-  async #dayPart(part: DayPart, deadline: Deadline): Promise<{ readonly records: StoredRecord[]; readonly below: string }> {
+  async #dayPart(
+    part: DayPart,
+    deadline: Deadline,
+  ): Promise<{ readonly records: StoredRecord[]; readonly below: string }> {
     const perShard = Math.min(part.limit, Math.ceil(part.limit / SHARDS.length) + 8);
     const shards = await Promise.all(
       SHARDS.map(async (shard) => {
         const rows = await this.#tables.cassandra.read(this.#shardStatement(part, shard, perShard), deadline);
-        return { records: rows.map((row) => toRecord(row, this.#nowMs())).filter((record) => record !== undefined), lastId: rows.length < perShard ? undefined : String(rows.at(-1)?.id) };
+        return {
+          records: rows.map((row) => toRecord(row, this.#nowMs())).filter((record) => record !== undefined),
+          lastId: rows.length < perShard ? undefined : String(rows.at(-1)?.id),
+        };
       }),
     );
     // A shard that gave all it was asked for may have more just below its last.
     const dayStart = idPrefix(part.day * DAY_MS);
-    const certain = shards.reduce((id, shard) => (shard.lastId !== undefined && shard.lastId > id ? shard.lastId : id), dayStart > part.lowest ? dayStart : part.lowest);
+    const certain = shards.reduce(
+      (id, shard) => (shard.lastId !== undefined && shard.lastId > id ? shard.lastId : id),
+      dayStart > part.lowest ? dayStart : part.lowest,
+    );
     const merged = shards.flatMap((shard) => shard.records).filter((record) => record.id >= certain);
     merged.sort((a, b) => (a.id < b.id ? 1 : -1));
     const records = merged.slice(0, part.limit);
@@ -106,7 +129,10 @@ export class RecordTable {
 
   #shardStatement(part: DayPart, shard: number, limit: number): Statement {
     const terms = indexedTerms(part.request.terms ?? []);
-    const conditions = ["cid = ? AND day = ? AND shard = ? AND id < ? AND id >= ?", ...terms.map(() => "terms CONTAINS ?")];
+    const conditions = [
+      "cid = ? AND day = ? AND shard = ? AND id < ? AND id >= ?",
+      ...terms.map(() => "terms CONTAINS ?"),
+    ];
     const filtering = terms.length > 0 ? " ALLOW FILTERING" : "";
     return {
       query: `SELECT cid, id, value, expires, terms FROM ${this.#tables.keyspace}.records WHERE ${conditions.join(" AND ")} LIMIT ?${filtering}`,
@@ -125,11 +151,15 @@ export class RecordTable {
 
   async #announceDays(placed: readonly PlacedRecord[], deadline: Deadline): Promise<void> {
     const days = new Map<string, RecordDay>();
-    for (const { record: { cid, expiresAtMs }, place: { day } } of placed) {
+    for (const {
+      record: { cid, expiresAtMs },
+      place: { day },
+    } of placed) {
       const name = `${cid}/${day}`;
       // A day longer than asked, at a whole day: few different times, so few writes.
       const untilMs = expiresAtMs === undefined ? NEVER_MS : (dayOf(expiresAtMs) + 2) * DAY_MS;
-      if ((this.#knownDays.get(name) ?? 0) < untilMs && (days.get(name)?.untilMs ?? 0) < untilMs) days.set(name, { name, cid, day, untilMs });
+      if ((this.#knownDays.get(name) ?? 0) < untilMs && (days.get(name)?.untilMs ?? 0) < untilMs)
+        days.set(name, { name, cid, day, untilMs });
     }
     await Promise.all([...days.values()].map((day) => this.#announceDay(day, deadline)));
   }
@@ -176,7 +206,8 @@ interface RecordPlace {
  * together, and then go on in the next, so that the newest are in all of them. Random ids are spread evenly.
  */
 function placeOf(key: EntityKey): RecordPlace {
-  const shard = CROCKFORD.indexOf(key.id.charAt(ID_TIME_CHARACTERS)) + CROCKFORD.indexOf(key.id.charAt(ID_CHARACTERS - 2));
+  const shard =
+    CROCKFORD.indexOf(key.id.charAt(ID_TIME_CHARACTERS)) + CROCKFORD.indexOf(key.id.charAt(ID_CHARACTERS - 2));
   return { cid: key.cid, day: dayOf(idTimeMs(key.id)), shard: shard % SHARDS.length };
 }
 
@@ -187,7 +218,11 @@ function batchesOfOnePartition(placed: readonly PlacedRecord[]): PlacedRecord[][
     const name = partitionOf(one.place).join("/");
     const bytes = one.record.value.length;
     let room = open.get(name);
-    if (room === undefined || room.batch.length >= RECORD_BATCH_MAX_ROWS || room.bytes + bytes > RECORD_BATCH_MAX_BYTES) {
+    if (
+      room === undefined ||
+      room.batch.length >= RECORD_BATCH_MAX_ROWS ||
+      room.bytes + bytes > RECORD_BATCH_MAX_BYTES
+    ) {
       room = { batch: [], bytes: 0 };
       open.set(name, room);
       full.push(room.batch);
@@ -213,7 +248,8 @@ function dayOf(timeMs: number): number {
 
 function idTimeMs(id: string): number {
   let time = 0;
-  for (const character of id.slice(0, ID_TIME_CHARACTERS)) time = time * CROCKFORD.length + CROCKFORD.indexOf(character);
+  for (const character of id.slice(0, ID_TIME_CHARACTERS))
+    time = time * CROCKFORD.length + CROCKFORD.indexOf(character);
   return time;
 }
 
@@ -230,7 +266,8 @@ function idPrefix(timeMs: number): string {
 
 /** Undefined for a row that has expired (Cassandra itself counts whole seconds), or whose value has vanished before another cell. */
 function toRecord(row: types.Row, nowMs: number): StoredRecord | undefined {
-  if (!Buffer.isBuffer(row.value) || (typeof row.expires === "bigint" && Number(row.expires) <= nowMs)) return undefined;
+  if (!Buffer.isBuffer(row.value) || (typeof row.expires === "bigint" && Number(row.expires) <= nowMs))
+    return undefined;
   return {
     cid: Number(row.cid),
     id: String(row.id),

@@ -40,7 +40,8 @@ export class TenantRegistry {
     const entry = await this.#kv.get(tenantKey(name));
     if (entry === undefined) return false;
     const { format } = decodeStored<TenantEntry>(entry.value);
-    if (format > FORMAT) throw new AppError("unavailable", `Tenant "${name}" has format ${format}, which this version does not know.`);
+    if (format > FORMAT)
+      throw new AppError("unavailable", `Tenant "${name}" has format ${format}, which this version does not know.`);
     return true;
   }
 
@@ -51,11 +52,18 @@ export class TenantRegistry {
       if (await this.has(name)) return;
       const factor = replicationFactor ?? Math.min(REPLICATION_FACTOR_MAX, this.#nodesHere());
       const keyspace = keyspaceOf(this.#prefix, name);
-      for (const definition of tenantDefinitions({ keyspace, datacenter: this.#datacenter, replicationFactor: factor })) {
+      for (const definition of tenantDefinitions({
+        keyspace,
+        datacenter: this.#datacenter,
+        replicationFactor: factor,
+      })) {
         if (lost.aborted) throw new AppError("unavailable", "The lock on definitions was lost.");
         await this.#cassandra.define(definition);
       }
-      await this.#kv.put(tenantKey(name), encodeJson({ format: FORMAT, replicationFactor: factor } satisfies TenantEntry));
+      await this.#kv.put(
+        tenantKey(name),
+        encodeJson({ format: FORMAT, replicationFactor: factor } satisfies TenantEntry),
+      );
     });
   }
 
@@ -89,10 +97,13 @@ export class TenantRegistry {
     const { clock, random } = this.#etcd.runtime;
     const deadline = new Deadline(clock, random, CLUSTER_SCHEMA_DEADLINE_MS);
     for (;;) {
-      const won = await this.#kv.put(LOCK_KEY, encodeJson(lease.id), { ifRevision: 0, lease: lease.id }).catch(undefinedIfUnknown);
+      const won = await this.#kv
+        .put(LOCK_KEY, encodeJson(lease.id), { ifRevision: 0, lease: lease.id })
+        .catch(undefinedIfUnknown);
       // After an unknown outcome the lock may be ours although a later put loses.
       if (won?.ok === true || won?.current?.lease === lease.id) return;
-      if (!(await deadline.pause())) throw new AppError("unavailable", "Another controller holds the lock on definitions for too long.");
+      if (!(await deadline.pause()))
+        throw new AppError("unavailable", "Another controller holds the lock on definitions for too long.");
     }
   }
 }

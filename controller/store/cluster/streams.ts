@@ -54,16 +54,26 @@ export class Streams {
     const last = await this.#lastPart(stream);
     for (let part = 0; part <= (last ?? -1); part++) {
       const query = `DELETE FROM ${keyspace}.chunks USING TIMESTAMP ? WHERE content = ? AND part = ?`;
-      await cassandra.write([{ query, params: [BigInt(cassandra.nextTimeUs()), streamName(stream), part] }], cassandra.deadline());
+      await cassandra.write(
+        [{ query, params: [BigInt(cassandra.nextTimeUs()), streamName(stream), part] }],
+        cassandra.deadline(),
+      );
     }
     const query = `DELETE FROM ${keyspace}.contents USING TIMESTAMP ? WHERE content = ?`;
-    await cassandra.write([{ query, params: [BigInt(cassandra.nextTimeUs()), streamName(stream)] }], cassandra.deadline());
+    await cassandra.write(
+      [{ query, params: [BigInt(cassandra.nextTimeUs()), streamName(stream)] }],
+      cassandra.deadline(),
+    );
   }
 
   async #append(stream: string, offset: number, bytes: Uint8Array): Promise<{ readonly size: number }> {
-    if (!Number.isSafeInteger(offset) || offset < 0) throw new AppError("invalid", "An offset is a whole number from 0.");
+    if (!Number.isSafeInteger(offset) || offset < 0)
+      throw new AppError("invalid", "An offset is a whole number from 0.");
     const size = await this.#size(stream);
-    if (offset > size) throw new AppError("conflict", `The stream has ${size} bytes, so nothing can begin at ${offset}.`, { details: { size } });
+    if (offset > size)
+      throw new AppError("conflict", `The stream has ${size} bytes, so nothing can begin at ${offset}.`, {
+        details: { size },
+      });
     const known = Math.min(bytes.length, size - offset);
     await this.#compare(stream, offset, bytes.subarray(0, known));
     let position = size;
@@ -92,7 +102,10 @@ export class Streams {
     const deadline = cassandra.deadline();
     if (part !== (await this.#lastPart(stream))) {
       const query = `UPDATE ${keyspace}.contents USING TIMESTAMP ? SET size = 0 WHERE content = ? AND kind = 'part' AND name = ?`;
-      await cassandra.write([{ query, params: [BigInt(cassandra.nextTimeUs()), streamName(stream), partName(part)] }], deadline);
+      await cassandra.write(
+        [{ query, params: [BigInt(cassandra.nextTimeUs()), streamName(stream), partName(part)] }],
+        deadline,
+      );
     }
     const query = `UPDATE ${keyspace}.chunks USING TIMESTAMP ? SET length = ?, bytes = ? WHERE content = ? AND part = ? AND position = ?`;
     const params = [BigInt(cassandra.nextTimeUs()), bytes.length, bytes, streamName(stream), part, BigInt(position)];
@@ -130,7 +143,11 @@ export class Streams {
       const [first] = await cassandra.read({ query, params: [...place, BigInt(position)] }, deadline);
       if (first === undefined) continue;
       const more = `${columns} AND position > ? ORDER BY position ASC`;
-      const page = await cassandra.page({ query: more, params: [...place, BigInt(position)] }, { size: CHUNKS_PER_READ }, deadline);
+      const page = await cassandra.page(
+        { query: more, params: [...place, BigInt(position)] },
+        { size: CHUNKS_PER_READ },
+        deadline,
+      );
       return [first, ...page.rows];
     }
     return [];

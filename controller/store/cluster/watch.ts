@@ -46,7 +46,15 @@ async function* watchOnce(etcd: Etcd, request: WatchRequest, since: number): Asy
   request.signal.addEventListener("abort", stop, { once: true });
   try {
     if (request.signal.aborted) return;
-    stream.write({ create_request: { key: request.key, range_end: request.rangeEnd, start_revision: since + 1, progress_notify: true, fragment: true } });
+    stream.write({
+      create_request: {
+        key: request.key,
+        range_end: request.rangeEnd,
+        start_revision: since + 1,
+        progress_notify: true,
+        fragment: true,
+      },
+    });
     let held: IEvent[] = [];
     for await (const response of stream as AsyncIterable<IWatchResponse>) {
       refuseCancelled(response);
@@ -54,7 +62,9 @@ async function* watchOnce(etcd: Etcd, request: WatchRequest, since: number): Asy
       if (response.created) continue;
       held.push(...response.events);
       // A revision may be split over fragments: its events wait until it is whole.
-      const ready = response.fragment ? held.filter((event) => event.kv.mod_revision !== held.at(-1)?.kv.mod_revision) : held;
+      const ready = response.fragment
+        ? held.filter((event) => event.kv.mod_revision !== held.at(-1)?.kv.mod_revision)
+        : held;
       held = held.slice(ready.length);
       const last = ready.at(-1);
       const revision = last === undefined ? idleRevision(response, held, since) : Number(last.kv.mod_revision);
@@ -68,7 +78,8 @@ async function* watchOnce(etcd: Etcd, request: WatchRequest, since: number): Asy
 
 function refuseCancelled(response: IWatchResponse): void {
   if (!response.canceled) return;
-  if (Number(response.compact_revision) > 0) throw new AppError("compacted", "This history is no longer kept: list again.");
+  if (Number(response.compact_revision) > 0)
+    throw new AppError("compacted", "This history is no longer kept: list again.");
   throw new AppError("unavailable", `etcd ended a watch: ${response.cancel_reason}`);
 }
 
@@ -80,6 +91,7 @@ function idleRevision(response: IWatchResponse, held: readonly IEvent[], since: 
 function toEvent(event: IEvent, toEntry: (pair: IKeyValue) => KvEntry): KvEvent {
   const entry = toEntry(event.kv);
   // The loader gives names of enums although the types say numbers.
-  if (String(event.type).toUpperCase() === "DELETE") return { kind: "delete", key: entry.key, revision: entry.revision };
+  if (String(event.type).toUpperCase() === "DELETE")
+    return { kind: "delete", key: entry.key, revision: entry.revision };
   return { kind: "put", entry };
 }

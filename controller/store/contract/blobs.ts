@@ -41,11 +41,22 @@ export function blobsContract(name: string, open: OpenSubject): void {
       const { digest } = await put(content, uniqueName("owner"));
       const edge = BLOB_CHUNK_MAX_BYTES;
       const ranges: ByteRange[] = [
-        {}, { start: 0, end: 1 }, { start: 10 }, { end: 10 }, { start: edge - 5, end: edge + 5 }, { start: edge }, { start: edge, end: edge },
-        { start: content.length - 1 }, { start: content.length }, { start: 5, end: content.length + 100 },
+        {},
+        { start: 0, end: 1 },
+        { start: 10 },
+        { end: 10 },
+        { start: edge - 5, end: edge + 5 },
+        { start: edge },
+        { start: edge, end: edge },
+        { start: content.length - 1 },
+        { start: content.length },
+        { start: 5, end: content.length + 100 },
       ];
       for (const range of ranges) {
-        expect(same(await readAll(blobs, digest, range), content.subarray(range.start ?? 0, range.end)), JSON.stringify(range)).toBe(true);
+        expect(
+          same(await readAll(blobs, digest, range), content.subarray(range.start ?? 0, range.end)),
+          JSON.stringify(range),
+        ).toBe(true);
       }
     });
 
@@ -121,7 +132,8 @@ export function blobsContract(name: string, open: OpenSubject): void {
     test("a stream is read from anywhere, at most so much", async () => {
       const stream = uniqueName("stream");
       const content = unique(30_000);
-      for (let at = 0; at < content.length; at += 7_000) await again(() => blobs.append(stream, at, content.subarray(at, at + 7_000)));
+      for (let at = 0; at < content.length; at += 7_000)
+        await again(() => blobs.append(stream, at, content.subarray(at, at + 7_000)));
       const part = await again(() => blobs.readStream(stream, 6_990, 20));
       expect(part.size).toBe(30_000);
       expect(part.bytes.length).toBeGreaterThan(0);
@@ -173,7 +185,10 @@ export function blobsContract(name: string, open: OpenSubject): void {
 function unique(size: number): Uint8Array {
   const random = seededRandom(createHash("sha256").update(uniqueName("content")).digest().readUInt32LE());
   const content = random.bytes(Math.min(size, 4_096));
-  return Uint8Array.from({ length: size }, (_, i) => (content[i % content.length]! + Math.floor(i / 4_096) * 13) & 0xff);
+  return Uint8Array.from(
+    { length: size },
+    (_, i) => (content[i % content.length]! + Math.floor(i / 4_096) * 13) & 0xff,
+  );
 }
 
 function sha256(content: Uint8Array): string {

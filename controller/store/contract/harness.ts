@@ -35,7 +35,7 @@ export function uniqueName(prefix: string): string {
 /** A class number never used before, with great probability. */
 export function uniqueCid(): number {
   names += 1;
-  return 1 + ((Date.now() % 2_000_000) * 1_000 + (names % 1_000)) % 0x7fff_fff0;
+  return 1 + (((Date.now() % 2_000_000) * 1_000 + (names % 1_000)) % 0x7fff_fff0);
 }
 
 /** What every caller does: an outage and an unknown outcome are answered by the same call again. */
@@ -56,14 +56,23 @@ async function attempts<T>(action: () => Promise<T>): Promise<{ readonly result:
 }
 
 /** A write whose value nobody else writes: found in place after a lost answer, it was ours. */
-export async function put(kv: KvStore, key: string, value: Uint8Array, options: KvPutOptions = {}): Promise<KvWriteResult> {
+export async function put(
+  kv: KvStore,
+  key: string,
+  value: Uint8Array,
+  options: KvPutOptions = {},
+): Promise<KvWriteResult> {
   const { result, doubtful } = await attempts(() => kv.put(key, value, options));
   if (result.ok || !doubtful || result.current === undefined || !same(result.current.value, value)) return result;
   return { ok: true, revision: result.current.revision };
 }
 
 /** As `put`: that the key is away after a lost answer was our doing. */
-export async function remove(kv: KvStore, key: string, options: { readonly ifRevision?: number } = {}): Promise<boolean> {
+export async function remove(
+  kv: KvStore,
+  key: string,
+  options: { readonly ifRevision?: number } = {},
+): Promise<boolean> {
   const { result, doubtful } = await attempts(() => kv.delete(key, options));
   return result.ok || (doubtful && result.current === undefined);
 }

@@ -2,7 +2,19 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { KV_KEY_MAX_BYTES, KV_TXN_MAX_OPERATIONS, KV_VALUE_MAX_BYTES } from "../../../common/limits.ts";
 import { seededRandom } from "../../../test/helpers/clock.ts";
 import type { KvEvent, KvPage, KvStore } from "../kv.ts";
-import { again, bytes, type ContractSubject, type OpenSubject, passTime, put, remove, seedOfRun, text, txn, uniqueName } from "./harness.ts";
+import {
+  again,
+  bytes,
+  type ContractSubject,
+  type OpenSubject,
+  passTime,
+  put,
+  remove,
+  seedOfRun,
+  text,
+  txn,
+  uniqueName,
+} from "./harness.ts";
 
 const LEASE_MS = 5_000;
 /** Short, for where its time really has to pass. */
@@ -50,7 +62,9 @@ export function kvContract(name: string, open: OpenSubject): void {
 
     test("of many that create the same key one wins and the others are told what is there", async () => {
       const key = uniqueName("race");
-      const results = await Promise.all(Array.from({ length: 12 }, (_, i) => put(kv, key, bytes(`writer ${i}`), { ifRevision: 0 })));
+      const results = await Promise.all(
+        Array.from({ length: 12 }, (_, i) => put(kv, key, bytes(`writer ${i}`), { ifRevision: 0 })),
+      );
       const winners = results.flatMap((result, i) => (result.ok ? [`writer ${i}`] : []));
       expect(winners).toHaveLength(1);
       const current = await again(() => kv.get(key));
@@ -84,7 +98,9 @@ export function kvContract(name: string, open: OpenSubject): void {
       const names = ["b", "a", "é", "z", "aa", "a/1", "\u{10000}", "ￜ", "B"];
       for (const each of names) await put(kv, prefix + each, bytes(each));
       await put(kv, prefix.slice(0, -1) + "0", bytes("outside"));
-      const expected = names.map((each) => prefix + each).sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+      const expected = names
+        .map((each) => prefix + each)
+        .sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
       expect((await listAll(kv, prefix, 2)).map((entry) => entry.key)).toEqual(expected);
       expect((await listAll(kv, prefix, 1_000)).map((entry) => entry.key)).toEqual(expected);
       const after = await again(() => kv.list(prefix, { after: expected[2]! }));
@@ -96,14 +112,21 @@ export function kvContract(name: string, open: OpenSubject): void {
       const prefix = uniqueName("watch") + "/";
       await put(kv, `${prefix}old`, bytes("before"));
       const { revision } = await again(() => kv.list(prefix));
-      const seen = collect(kv, prefix, { since: revision, until: (events) => events.some((event) => event.kind === "put" && event.entry.key === `${prefix}end`) });
+      const seen = collect(kv, prefix, {
+        since: revision,
+        until: (events) => events.some((event) => event.kind === "put" && event.entry.key === `${prefix}end`),
+      });
       for (let i = 0; i < 30; i++) await put(kv, `${prefix}${i % 3}`, bytes(String(i)));
       await remove(kv, `${prefix}0`);
       await put(kv, uniqueName("elsewhere"), bytes("not seen"));
       await put(kv, `${prefix}end`, bytes("end"));
       const events = await seen;
       const told = events.map(tell).filter((line, i, lines) => line !== lines[i - 1]);
-      const expected = [...Array.from({ length: 30 }, (_, i) => `${prefix}${i % 3}=${i}`), `${prefix}0 gone`, `${prefix}end=end`];
+      const expected = [
+        ...Array.from({ length: 30 }, (_, i) => `${prefix}${i % 3}=${i}`),
+        `${prefix}0 gone`,
+        `${prefix}end=end`,
+      ];
       expect(told).toEqual(expected);
       const revisions = events.map(revisionOf);
       expect(revisions).toEqual([...revisions].sort((a, b) => a - b));
@@ -115,7 +138,10 @@ export function kvContract(name: string, open: OpenSubject): void {
       const { revision } = await again(() => kv.list(prefix));
       await put(kv, `${prefix}a`, bytes("1"));
       await put(kv, `${prefix}b`, bytes("2"));
-      const events = await collect(kv, prefix, { since: revision, until: (all) => all.map(tell).includes(`${prefix}b=2`) });
+      const events = await collect(kv, prefix, {
+        since: revision,
+        until: (all) => all.map(tell).includes(`${prefix}b=2`),
+      });
       expect(new Set(events.map(tell))).toEqual(new Set([`${prefix}a=1`, `${prefix}b=2`]));
     });
 
@@ -184,7 +210,9 @@ export function kvContract(name: string, open: OpenSubject): void {
       const lease = await again(() => kv.lease(LEASE_MS));
       await again(() => lease.revoke());
       const key = uniqueName("ended");
-      await expect(again(() => kv.put(key, bytes("x"), { lease: lease.id }))).rejects.toMatchObject({ name: "AppError" });
+      await expect(again(() => kv.put(key, bytes("x"), { lease: lease.id }))).rejects.toMatchObject({
+        name: "AppError",
+      });
       expect(await again(() => kv.get(key))).toBeUndefined();
     });
 
@@ -194,12 +222,23 @@ export function kvContract(name: string, open: OpenSubject): void {
       await put(kv, c, bytes("old"));
       const old = (await again(() => kv.get(c)))!;
       const request = {
-        if: [{ key: a, revision: 0 }, { key: c, revision: old.revision }, { key: c, createRevision: old.createRevision }],
-        then: [{ kind: "put" as const, key: a, value: bytes("A") }, { kind: "put" as const, key: b, value: bytes("B") }, { kind: "delete" as const, key: c }],
+        if: [
+          { key: a, revision: 0 },
+          { key: c, revision: old.revision },
+          { key: c, createRevision: old.createRevision },
+        ],
+        then: [
+          { kind: "put" as const, key: a, value: bytes("A") },
+          { kind: "put" as const, key: b, value: bytes("B") },
+          { kind: "delete" as const, key: c },
+        ],
       };
       expect(await txn(kv, request)).toBe(true);
       expect((await listAll(kv, prefix, 10)).map((entry) => text(entry.value))).toEqual(["A", "B"]);
-      const refused = await txn(kv, { if: [{ key: a, revision: 0 }], then: [{ kind: "put", key: b, value: bytes("not this") }] });
+      const refused = await txn(kv, {
+        if: [{ key: a, revision: 0 }],
+        then: [{ kind: "put", key: b, value: bytes("not this") }],
+      });
       expect(refused).toBe(false);
       expect((await listAll(kv, prefix, 10)).map((entry) => text(entry.value))).toEqual(["A", "B"]);
     });
@@ -209,7 +248,8 @@ export function kvContract(name: string, open: OpenSubject): void {
       await put(kv, key, bytes("1"));
       const { createRevision } = (await again(() => kv.get(key)))!;
       await put(kv, key, bytes("2"));
-      const write = (value: string) => txn(kv, { if: [{ key, createRevision }], then: [{ kind: "put", key: fenced, value: bytes(value) }] });
+      const write = (value: string) =>
+        txn(kv, { if: [{ key, createRevision }], then: [{ kind: "put", key: fenced, value: bytes(value) }] });
       expect(await write("in the same life")).toBe(true);
       await remove(kv, key);
       await put(kv, key, bytes("3"));
@@ -227,10 +267,14 @@ export function kvContract(name: string, open: OpenSubject): void {
           await put(kv, key, bytes(`${text(current.value)} ${mark}`), { ifRevision: current.revision });
         }
       };
-      await Promise.all([1, 2, 3, 4].map(async (writer) => {
-        for (let i = 0; i < 5; i++) await add(`${writer}.${i}`);
-      }));
-      const marks = text((await again(() => kv.get(key)))!.value).split(" ").slice(1);
+      await Promise.all(
+        [1, 2, 3, 4].map(async (writer) => {
+          for (let i = 0; i < 5; i++) await add(`${writer}.${i}`);
+        }),
+      );
+      const marks = text((await again(() => kv.get(key)))!.value)
+        .split(" ")
+        .slice(1);
       expect(marks.sort()).toEqual([1, 2, 3, 4].flatMap((writer) => [0, 1, 2, 3, 4].map((i) => `${writer}.${i}`)));
     });
 
@@ -239,14 +283,20 @@ export function kvContract(name: string, open: OpenSubject): void {
       const tooLarge = { code: "too_large" };
       await expect(again(() => kv.put("k".repeat(KV_KEY_MAX_BYTES + 1), bytes("x")))).rejects.toMatchObject(tooLarge);
       await expect(again(() => kv.put(key, new Uint8Array(KV_VALUE_MAX_BYTES + 1)))).rejects.toMatchObject(tooLarge);
-      const many = Array.from({ length: KV_TXN_MAX_OPERATIONS + 1 }, (_, i) => ({ kind: "delete" as const, key: `${key}/${i}` }));
+      const many = Array.from({ length: KV_TXN_MAX_OPERATIONS + 1 }, (_, i) => ({
+        kind: "delete" as const,
+        key: `${key}/${i}`,
+      }));
       await expect(again(() => kv.txn({ if: [], then: many }))).rejects.toMatchObject(tooLarge);
       const greatest = new Uint8Array(KV_VALUE_MAX_BYTES).fill(7);
       const longKey = (key + "-").padEnd(KV_KEY_MAX_BYTES, "k");
       expect((await put(kv, longKey, greatest)).ok).toBe(true);
       expect((await again(() => kv.get(longKey)))!.value).toHaveLength(KV_VALUE_MAX_BYTES);
       await remove(kv, longKey);
-      const twice = [{ kind: "put" as const, key, value: bytes("1") }, { kind: "put" as const, key, value: bytes("2") }];
+      const twice = [
+        { kind: "put" as const, key, value: bytes("1") },
+        { kind: "put" as const, key, value: bytes("2") },
+      ];
       await expect(again(() => kv.txn({ if: [], then: twice }))).rejects.toMatchObject({ code: "invalid" });
       await expect(again(() => kv.lease(1))).rejects.toMatchObject({ code: "invalid" });
     });

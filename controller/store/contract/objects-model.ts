@@ -41,7 +41,8 @@ class EntityModel {
     for (const [name, value] of change.cells ?? []) put(this.cells, name, value);
     for (const term of change.addTerms ?? []) put(this.terms, term, bytes(""));
     for (const term of change.dropTerms ?? []) put(this.terms, term, undefined);
-    for (const [slot, value] of change.numbers ?? []) put(this.numbers, slot, value === undefined ? undefined : float(value));
+    for (const [slot, value] of change.numbers ?? [])
+      put(this.numbers, slot, value === undefined ? undefined : float(value));
     for (const edge of change.addEdges ?? []) put(this.edges, `${edge.type} ${edge.to.id}`, edge.value ?? bytes(""));
     for (const edge of change.dropEdges ?? []) put(this.edges, `${edge.type} ${edge.to.id}`, undefined);
     if (change.version !== undefined) this.versions.set(timeUs, text(change.version));
@@ -70,8 +71,12 @@ export function objectsModelTest(name: string, subject: () => ContractSubject): 
     const random = seededRandom(seedOfRun(`ObjectStore ${name}`));
     const { store, clock } = subject();
     const world: World = {
-      objects: store.objects, random, cid: uniqueCid(), baseUs: clock.nowMs() * 1_000,
-      models: Array.from({ length: ENTITIES }, () => new EntityModel()), past: [],
+      objects: store.objects,
+      random,
+      cid: uniqueCid(),
+      baseUs: clock.nowMs() * 1_000,
+      models: Array.from({ length: ENTITIES }, () => new EntityModel()),
+      past: [],
     };
     for (let step = 1; step <= STEPS; step++) {
       await randomChange(world);
@@ -109,10 +114,17 @@ function makeChange({ random, cid, baseUs, models }: World): EntityChange {
   return {
     ...change,
     ...(chance(0.2) ? { birth: true } : {}),
-    cells: new Map([[`${pick(4)}`, chance(0.25) ? undefined : bytes(`v${pick(9)}`)], [`9/${pick(3)}`, bytes("1")]]),
+    cells: new Map([
+      [`${pick(4)}`, chance(0.25) ? undefined : bytes(`v${pick(9)}`)],
+      [`9/${pick(3)}`, bytes("1")],
+    ]),
     ...(chance(0.5) ? { addTerms: [termOf(cid, pick(4))] } : { dropTerms: [termOf(cid, pick(4))] }),
     ...(chance(0.4) ? { numbers: new Map([[pick(3), chance(0.25) ? undefined : pick(11) - 5]]) } : {}),
-    ...(chance(0.4) ? { addEdges: [{ ...edge, value: bytes(`${pick(5)}`) }] } : chance(0.3) ? { dropEdges: [edge] } : {}),
+    ...(chance(0.4)
+      ? { addEdges: [{ ...edge, value: bytes(`${pick(5)}`) }] }
+      : chance(0.3)
+        ? { dropEdges: [edge] }
+        : {}),
     // One time is one write: its version is always the same.
     ...(chance(0.3) ? { version: bytes(`${index} at ${timeUs}`) } : {}),
   };
@@ -131,9 +143,15 @@ async function checkEntity({ objects, cid }: World, index: number, model: Entity
   expect(entity !== undefined, `entity ${index} alive`).toBe(model.alive);
   if (entity === undefined) return;
   expect(entity.birthUs).toBe(model.birthUs);
-  const expected = model.visible(model.cells).map(([name, mark]) => [name, { timeUs: mark.timeUs, text: text(mark.value!) }] as const);
-  expect(new Map([...cellMap(entity.cells)].map(([name, cell]) => [name, { timeUs: cell.timeUs, text: text(cell.value) }]))).toEqual(new Map(expected));
-  const numbers = new Map(model.visible(model.numbers).map(([slot, mark]) => [slot, Buffer.from(mark.value!).readDoubleBE()]));
+  const expected = model
+    .visible(model.cells)
+    .map(([name, mark]) => [name, { timeUs: mark.timeUs, text: text(mark.value!) }] as const);
+  expect(
+    new Map([...cellMap(entity.cells)].map(([name, cell]) => [name, { timeUs: cell.timeUs, text: text(cell.value) }])),
+  ).toEqual(new Map(expected));
+  const numbers = new Map(
+    model.visible(model.numbers).map(([slot, mark]) => [slot, Buffer.from(mark.value!).readDoubleBE()]),
+  );
   expect(entity.numbers).toEqual([0, 1, 2].map((slot) => numbers.get(slot)));
 }
 
@@ -141,7 +159,9 @@ async function checkSides({ objects, cid }: World, index: number, model: EntityM
   const key = keyOf(cid, index);
   const edges = await all(2, (page) => objects.edges(key, "out", page));
   const expected = model.alive ? model.visible(model.edges).map(([name, mark]) => `${name} ${text(mark.value!)}`) : [];
-  expect(edges.map((edge) => `${edge.type} ${edge.to.id} ${text(edge.value ?? bytes(""))}`).sort()).toEqual(expected.sort());
+  expect(edges.map((edge) => `${edge.type} ${edge.to.id} ${text(edge.value ?? bytes(""))}`).sort()).toEqual(
+    expected.sort(),
+  );
   for (const edge of edges) {
     const back = await all(3, (page) => objects.edges(edge.to, "in", { ...page, type: edge.type }));
     expect(back.some((other) => other.from.id === key.id)).toBe(true);
@@ -152,10 +172,13 @@ async function checkSides({ objects, cid }: World, index: number, model: EntityM
 
 /** May find more than asked, never less. */
 async function checkTerm({ objects, models }: World, term: string): Promise<void> {
-  const found = new Set((await all(2, (page) => objects.find({ terms: [term] }, page))).map((entity) => indexOf(entity.key)));
+  const found = new Set(
+    (await all(2, (page) => objects.find({ terms: [term] }, page))).map((entity) => indexOf(entity.key)),
+  );
   for (const [index, model] of models.entries()) {
     if (!model.alive) expect(found.has(index), `${term} finds dead ${index}`).toBe(false);
-    else if (model.visible(model.terms).some(([each]) => each === term)) expect(found.has(index), `${term} finds ${index}`).toBe(true);
+    else if (model.visible(model.terms).some(([each]) => each === term))
+      expect(found.has(index), `${term} finds ${index}`).toBe(true);
   }
 }
 

@@ -1,8 +1,26 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { CELL_MAX_BYTES, CHANGE_BATCH_MAX, OBJECT_ID_MAX_BYTES, OBJECT_PAGE_MAX, TERM_MAX_BYTES, TERMS_PER_OBJECT_MAX } from "../../../common/limits.ts";
+import {
+  CELL_MAX_BYTES,
+  CHANGE_BATCH_MAX,
+  OBJECT_ID_MAX_BYTES,
+  OBJECT_PAGE_MAX,
+  TERM_MAX_BYTES,
+  TERMS_PER_OBJECT_MAX,
+} from "../../../common/limits.ts";
 import { cellMap } from "../cells.ts";
 import type { Entity, EntityChange, EntityKey, FindRequest, ObjectStore } from "../objects.ts";
-import { again, all, bytes, passTime, same, text, uniqueCid, uniqueName, type ContractSubject, type OpenSubject } from "./harness.ts";
+import {
+  again,
+  all,
+  bytes,
+  passTime,
+  same,
+  text,
+  uniqueCid,
+  uniqueName,
+  type ContractSubject,
+  type OpenSubject,
+} from "./harness.ts";
 import { objectsModelTest } from "./objects-model.ts";
 import { recordsContract } from "./records.ts";
 
@@ -71,15 +89,25 @@ export function objectsContract(name: string, open: OpenSubject): void {
         const key = newKey();
         const term = uniqueName("term");
         const change: EntityChange = {
-          key, timeUs: at(5), birth: true, cells: cells({ "1": "a" }), addTerms: [term], numbers: new Map([[0, 7]]),
-          addEdges: [{ type: "is", to: { cid: 1, id: "x" } }], version: bytes("v"),
+          key,
+          timeUs: at(5),
+          birth: true,
+          cells: cells({ "1": "a" }),
+          addTerms: [term],
+          numbers: new Map([[0, 7]]),
+          addEdges: [{ type: "is", to: { cid: 1, id: "x" } }],
+          version: bytes("v"),
         };
         await write(change);
         const first = await read(key);
         await write(change, change);
         await write({ key, timeUs: at(9), cells: cells({ "1": "b" }) });
         await write(change);
-        expect({ ...plain((await read(key))!), cells: undefined, lastUs: 0 }).toEqual({ ...plain(first!), cells: undefined, lastUs: 0 });
+        expect({ ...plain((await read(key))!), cells: undefined, lastUs: 0 }).toEqual({
+          ...plain(first!),
+          cells: undefined,
+          lastUs: 0,
+        });
         expect(await values(key)).toEqual({ "1": "b" });
         expect(await find({ terms: [term] })).toEqual([key.id]);
         expect(await all(10, (page) => objects.history(key, {}, page))).toEqual([{ timeUs: at(5), value: bytes("v") }]);
@@ -89,7 +117,14 @@ export function objectsContract(name: string, open: OpenSubject): void {
       test("a death covers what is not later; a late update revives nobody, a later birth begins afresh", async () => {
         const key = newKey();
         const [term, number] = [uniqueName("mortal"), new Map([[1, 5]])];
-        await write({ key, timeUs: at(10), birth: true, cells: cells({ "1": "a", "2": "b" }), addTerms: [term], numbers: number });
+        await write({
+          key,
+          timeUs: at(10),
+          birth: true,
+          cells: cells({ "1": "a", "2": "b" }),
+          addTerms: [term],
+          numbers: number,
+        });
         await write({ key, timeUs: at(20), death: true });
         expect(await read(key)).toBeUndefined();
         expect(await find({ terms: [term] })).toEqual([]);
@@ -120,7 +155,9 @@ export function objectsContract(name: string, open: OpenSubject): void {
         await write({ key, timeUs: at(25), cells: cells({ "3": "after" }) });
         const { lastUs, leftover } = await trace();
         expect(lastUs).toBe(at(25));
-        expect([...leftover].map(([name, { timeUs, value }]) => [name, timeUs, text(value)])).toEqual([["3", at(25), "after"]]);
+        expect([...leftover].map(([name, { timeUs, value }]) => [name, timeUs, text(value)])).toEqual([
+          ["3", at(25), "after"],
+        ]);
         await write({ key, timeUs: at(25), cells: cells({ "3": undefined }) }, { key, timeUs: at(30), birth: true });
         expect(await values(key)).toEqual({});
       });
@@ -136,14 +173,22 @@ export function objectsContract(name: string, open: OpenSubject): void {
       test("two writers that add different elements both succeed", async () => {
         const key = newKey();
         await write({ key, timeUs: at(1), birth: true });
-        await Promise.all(Array.from({ length: 20 }, (_, i) => write({ key, timeUs: at(10 + (i % 3)), cells: cells({ [`17/e${i}`]: "1" }) })));
-        expect(Object.keys((await values(key))!).sort()).toEqual(Array.from({ length: 20 }, (_, i) => `17/e${i}`).sort());
+        await Promise.all(
+          Array.from({ length: 20 }, (_, i) =>
+            write({ key, timeUs: at(10 + (i % 3)), cells: cells({ [`17/e${i}`]: "1" }) }),
+          ),
+        );
+        expect(Object.keys((await values(key))!).sort()).toEqual(
+          Array.from({ length: 20 }, (_, i) => `17/e${i}`).sort(),
+        );
       });
 
       test("a batch holds many entities, and one of them more than once", async () => {
         const cid = uniqueCid();
         const keys = Array.from({ length: 150 }, (_, i) => ({ cid, id: `n${i}` }));
-        const births = keys.map((key): EntityChange => ({ key, timeUs: at(1), birth: true, cells: cells({ "1": key.id }) }));
+        const births = keys.map(
+          (key): EntityChange => ({ key, timeUs: at(1), birth: true, cells: cells({ "1": key.id }) }),
+        );
         await write(...births, { key: keys[3]!, timeUs: at(2), cells: cells({ "1": "again" }) });
         const found = await again(() => objects.get([keys[7]!, { cid, id: "nobody" }, keys[3]!]));
         expect(found.map((entity) => entity && text(entity.cells.get("1")!.value))).toEqual(["n7", undefined, "again"]);
@@ -156,7 +201,10 @@ export function objectsContract(name: string, open: OpenSubject): void {
         const [red, round] = [`${mark} red`, `${mark} round`];
         const keys = ["apple", "brick", "ball"].map((id) => ({ cid: uniqueCid(), id: `${mark}-${id}` }));
         const [apple, brick, ball] = [keys[0]!, keys[1]!, keys[2]!];
-        await write({ key: apple, timeUs: at(1), birth: true, addTerms: [red, round] }, { key: brick, timeUs: at(1), birth: true, addTerms: [red] });
+        await write(
+          { key: apple, timeUs: at(1), birth: true, addTerms: [red, round] },
+          { key: brick, timeUs: at(1), birth: true, addTerms: [red] },
+        );
         await write({ key: ball, timeUs: at(1), birth: true, addTerms: [round] });
         expect(await find({ terms: [red] })).toEqual(expect.arrayContaining([apple.id, brick.id]));
         expect(await find({ terms: [red, round] })).toContain(apple.id);
@@ -182,18 +230,33 @@ export function objectsContract(name: string, open: OpenSubject): void {
         const mark = uniqueName("n");
         const numbers = [-1e300, -2.5, -1, 0, 0.25, 1, 1_700_000_000_000_000, 1e300];
         const keys = numbers.map((_, i) => ({ cid: uniqueCid(), id: `${mark}-${i}` }));
-        await write(...keys.map((key, i): EntityChange => ({ key, timeUs: at(1), birth: true, addTerms: [mark], numbers: new Map([[2, numbers[i]!]]) })));
+        await write(
+          ...keys.map(
+            (key, i): EntityChange => ({
+              key,
+              timeUs: at(1),
+              birth: true,
+              addTerms: [mark],
+              numbers: new Map([[2, numbers[i]!]]),
+            }),
+          ),
+        );
         const between = async (from?: number, to?: number): Promise<readonly number[]> => {
           const range = { slot: 2, ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) };
           const entities = await all(3, (page) => objects.find({ terms: [mark], ranges: [range] }, page));
-          const inside = entities.map((entity) => entity.numbers[2]!).filter((value) => value >= (from ?? -Infinity) && value <= (to ?? Infinity));
+          const inside = entities
+            .map((entity) => entity.numbers[2]!)
+            .filter((value) => value >= (from ?? -Infinity) && value <= (to ?? Infinity));
           return [...new Set(inside)].sort((a, b) => a - b);
         };
         expect(await between()).toEqual(numbers);
         expect(await between(-2.5, 0.25)).toEqual([-2.5, -1, 0, 0.25]);
         expect(await between(1)).toEqual([1, 1_700_000_000_000_000, 1e300]);
         expect(await between(undefined, -1)).toEqual([-1e300, -2.5, -1]);
-        await write({ key: keys[3]!, timeUs: at(2), numbers: new Map([[2, undefined]]) }, { key: keys[4]!, timeUs: at(2), numbers: new Map([[2, 5]]) });
+        await write(
+          { key: keys[3]!, timeUs: at(2), numbers: new Map([[2, undefined]]) },
+          { key: keys[4]!, timeUs: at(2), numbers: new Map([[2, 5]]) },
+        );
         expect(await between(0, 5)).toEqual([1, 5]);
       });
 
@@ -207,24 +270,43 @@ export function objectsContract(name: string, open: OpenSubject): void {
       test("pages hold everything once, however small they are", async () => {
         const [cid, mark] = [uniqueCid(), uniqueName("page")];
         const ids = Array.from({ length: 45 }, (_, i) => `p${String(i).padStart(2, "0")}`);
-        await write(...ids.map((id): EntityChange => ({ key: { cid, id }, timeUs: at(1), birth: true, addTerms: [mark], numbers: new Map([[0, 1]]) })));
+        await write(
+          ...ids.map(
+            (id): EntityChange => ({
+              key: { cid, id },
+              timeUs: at(1),
+              birth: true,
+              addTerms: [mark],
+              numbers: new Map([[0, 1]]),
+            }),
+          ),
+        );
         for (const limit of [1, 7, 45, OBJECT_PAGE_MAX]) expect(await find({ terms: [mark] }, limit)).toEqual(ids);
         expect(await find({ terms: [mark], ranges: [{ slot: 0, from: 1, to: 1 }] }, 4)).toEqual(ids);
       });
 
       test("a cursor belongs to its request", async () => {
         const [cid, mark] = [uniqueCid(), uniqueName("cursor")];
-        await write(...["a", "b", "c"].map((id): EntityChange => ({ key: { cid, id }, timeUs: at(1), birth: true, addTerms: [mark] })));
+        await write(
+          ...["a", "b", "c"].map(
+            (id): EntityChange => ({ key: { cid, id }, timeUs: at(1), birth: true, addTerms: [mark] }),
+          ),
+        );
         let cursor: string | undefined;
         while (cursor === undefined) cursor = (await again(() => objects.find({ terms: [mark] }, { limit: 1 }))).cursor;
         const invalid = { code: "invalid" };
         const wrong = cursor;
-        await expect(again(() => objects.find({ terms: [`${mark} other`] }, { limit: 1, cursor: wrong }))).rejects.toMatchObject(invalid);
+        await expect(
+          again(() => objects.find({ terms: [`${mark} other`] }, { limit: 1, cursor: wrong })),
+        ).rejects.toMatchObject(invalid);
         await expect(again(() => objects.scan({ limit: 1, cursor: wrong }))).rejects.toMatchObject(invalid);
         for (const garbage of ["", "garbage", "~~~~", cursor.slice(0, -3), `${cursor}AAAA`]) {
-          await expect(again(() => objects.find({ terms: [mark] }, { limit: 1, cursor: garbage }))).rejects.toMatchObject(invalid);
+          await expect(
+            again(() => objects.find({ terms: [mark] }, { limit: 1, cursor: garbage })),
+          ).rejects.toMatchObject(invalid);
         }
-        for (const limit of [0, -1, 1.5, OBJECT_PAGE_MAX + 1]) await expect(again(() => objects.find({ terms: [mark] }, { limit }))).rejects.toMatchObject(invalid);
+        for (const limit of [0, -1, 1.5, OBJECT_PAGE_MAX + 1])
+          await expect(again(() => objects.find({ terms: [mark] }, { limit }))).rejects.toMatchObject(invalid);
         await expect(again(() => objects.find({ terms: [] }, { limit: 1 }))).rejects.toMatchObject(invalid);
       });
     });
@@ -233,15 +315,21 @@ export function objectsContract(name: string, open: OpenSubject): void {
       const cid = uniqueCid();
       const ids = Array.from({ length: 30 }, (_, i) => `s${String(i).padStart(2, "0")}`);
       await write(...ids.map((id): EntityChange => ({ key: { cid, id }, timeUs: at(1), birth: true })));
-      await write({ key: { cid, id: "s07" }, timeUs: at(2), death: true }, { key: { cid, id: "unborn" }, timeUs: at(2), cells: cells({ "1": "x" }) });
-      const met = (await all(13, (page) => objects.scan(page))).filter((entity) => entity.key.cid === cid).map((entity) => entity.key.id);
+      await write(
+        { key: { cid, id: "s07" }, timeUs: at(2), death: true },
+        { key: { cid, id: "unborn" }, timeUs: at(2), cells: cells({ "1": "x" }) },
+      );
+      const met = (await all(13, (page) => objects.scan(page)))
+        .filter((entity) => entity.key.cid === cid)
+        .map((entity) => entity.key.id);
       expect(met.sort()).toEqual(ids.filter((id) => id !== "s07"));
     });
 
     describe("history", () => {
       test("versions are newest first, by range, and outlive the entity", async () => {
         const key = newKey();
-        for (const i of [3, 1, 5, 2, 4]) await write({ key, timeUs: at(i * 10), ...(i === 1 ? { birth: true } : {}), version: bytes(`v${i}`) });
+        for (const i of [3, 1, 5, 2, 4])
+          await write({ key, timeUs: at(i * 10), ...(i === 1 ? { birth: true } : {}), version: bytes(`v${i}`) });
         const versions = async (fromUs?: number, toUs?: number, limit = 2): Promise<readonly string[]> => {
           const range = { ...(fromUs === undefined ? {} : { fromUs }), ...(toUs === undefined ? {} : { toUs }) };
           return (await all(limit, (page) => objects.history(key, range, page))).map((version) => text(version.value));
@@ -263,18 +351,36 @@ export function objectsContract(name: string, open: OpenSubject): void {
         const cid = uniqueCid();
         const [a, b, c] = ["a", "b", "c"].map((id) => ({ cid, id })) as [EntityKey, EntityKey, EntityKey];
         await write(...[a, b].map((key): EntityChange => ({ key, timeUs: at(1), birth: true })));
-        await write({ key: a, timeUs: at(2), addEdges: [{ type: "owns", to: b, value: bytes("e") }, { type: "owns", to: c }, { type: "likes", to: b }] });
+        await write({
+          key: a,
+          timeUs: at(2),
+          addEdges: [
+            { type: "owns", to: b, value: bytes("e") },
+            { type: "owns", to: c },
+            { type: "likes", to: b },
+          ],
+        });
         await write({ key: b, timeUs: at(2), addEdges: [{ type: "owns", to: c }] });
         const out = async (key: EntityKey, type?: string): Promise<readonly string[]> => ends(key, "out", type);
         const ends = async (key: EntityKey, direction: "out" | "in", type?: string): Promise<readonly string[]> => {
-          const found = await all(2, (page) => objects.edges(key, direction, type === undefined ? page : { ...page, type }));
-          return found.map((edge) => `${edge.from.id} ${edge.type} ${edge.to.id}${edge.value === undefined ? "" : ` ${text(edge.value)}`}`).sort();
+          const found = await all(2, (page) =>
+            objects.edges(key, direction, type === undefined ? page : { ...page, type }),
+          );
+          return found
+            .map(
+              (edge) =>
+                `${edge.from.id} ${edge.type} ${edge.to.id}${edge.value === undefined ? "" : ` ${text(edge.value)}`}`,
+            )
+            .sort();
         };
         expect(await out(a)).toEqual(["a likes b", "a owns b e", "a owns c"]);
         expect(await out(a, "owns")).toEqual(["a owns b e", "a owns c"]);
         expect(await ends(c, "in")).toEqual(["a owns c", "b owns c"]);
         expect(await ends(b, "in", "likes")).toEqual(["a likes b"]);
-        await write({ key: a, timeUs: at(4), dropEdges: [{ type: "owns", to: b }] }, { key: a, timeUs: at(3), addEdges: [{ type: "owns", to: b }] });
+        await write(
+          { key: a, timeUs: at(4), dropEdges: [{ type: "owns", to: b }] },
+          { key: a, timeUs: at(3), addEdges: [{ type: "owns", to: b }] },
+        );
         expect(await out(a, "owns")).toEqual(["a owns c"]);
         expect(await ends(b, "in", "owns")).toEqual([]);
         await write({ key: a, timeUs: at(10), death: true });
@@ -288,8 +394,19 @@ export function objectsContract(name: string, open: OpenSubject): void {
 
       test("between ids of full length", async () => {
         const cid = uniqueCid();
-        const [from, to] = ["f", "t"].map((id) => ({ cid, id: id.repeat(OBJECT_ID_MAX_BYTES) })) as [EntityKey, EntityKey];
-        await write({ key: from, timeUs: at(1), birth: true, addEdges: [{ type: "long", to }], addTerms: [uniqueName("full")], numbers: new Map([[0, 1]]), version: bytes("v") });
+        const [from, to] = ["f", "t"].map((id) => ({ cid, id: id.repeat(OBJECT_ID_MAX_BYTES) })) as [
+          EntityKey,
+          EntityKey,
+        ];
+        await write({
+          key: from,
+          timeUs: at(1),
+          birth: true,
+          addEdges: [{ type: "long", to }],
+          addTerms: [uniqueName("full")],
+          numbers: new Map([[0, 1]]),
+          version: bytes("v"),
+        });
         expect((await all(5, (page) => objects.edges(to, "in", page))).map((edge) => edge.from)).toEqual([from]);
       });
     });
@@ -299,7 +416,14 @@ export function objectsContract(name: string, open: OpenSubject): void {
         const key = newKey();
         const term = uniqueName("passing");
         await write({ key, timeUs: at(1), birth: true, cells: cells({ "1": "stays" }) });
-        await write({ key, timeUs: at(2), cells: cells({ "2": "goes" }), addTerms: [term], numbers: new Map([[1, 9]]), expiresAtMs: subject.clock.nowMs() + TTL_MS });
+        await write({
+          key,
+          timeUs: at(2),
+          cells: cells({ "2": "goes" }),
+          addTerms: [term],
+          numbers: new Map([[1, 9]]),
+          expiresAtMs: subject.clock.nowMs() + TTL_MS,
+        });
         expect(await values(key)).toEqual({ "1": "stays", "2": "goes" });
         await passTime(subject, TTL_MS + 1_000, async () => Object.keys((await values(key)) ?? {}).length === 1);
         expect(await values(key)).toEqual({ "1": "stays" });
@@ -311,7 +435,15 @@ export function objectsContract(name: string, open: OpenSubject): void {
         const key = newKey();
         const term = uniqueName("brief");
         const expiresAtMs = subject.clock.nowMs() + TTL_MS;
-        await write({ key, timeUs: at(1), birth: true, cells: cells({ "1": "a" }), addTerms: [term], addEdges: [{ type: "e", to: key }], expiresAtMs });
+        await write({
+          key,
+          timeUs: at(1),
+          birth: true,
+          cells: cells({ "1": "a" }),
+          addTerms: [term],
+          addEdges: [{ type: "e", to: key }],
+          expiresAtMs,
+        });
         expect(await find({ terms: [term] })).toEqual([key.id]);
         await passTime(subject, TTL_MS + 1_000, async () => (await read(key)) === undefined);
         expect(await read(key)).toBeUndefined();

@@ -14,7 +14,8 @@ export function recordsContract(subject: () => ContractSubject): void {
     const append = (...records: StoredRecord[]): Promise<void> => again(() => subject().store.objects.append(records));
     const timeline = async (request: TimelineRequest, limit = 100): Promise<readonly string[]> =>
       (await all(limit, (page) => subject().store.objects.timeline(request, page))).map((record) => record.id);
-    const get = async (cid: number, id: string): Promise<StoredRecord | undefined> => (await again(() => subject().store.objects.getRecords([{ cid, id }])))[0];
+    const get = async (cid: number, id: string): Promise<StoredRecord | undefined> =>
+      (await again(() => subject().store.objects.getRecords([{ cid, id }])))[0];
     /** In the present, so that engines which keep records by day have few days to look at. */
     const startMs = (): number => Math.floor(subject().clock.nowMs() / 1_000) * 1_000;
 
@@ -25,7 +26,9 @@ export function recordsContract(subject: () => ContractSubject): void {
       await append(record);
       const found = await get(record.cid, record.id);
       expect({ ...found!, terms: [...found!.terms].sort() }).toEqual({ ...record, terms: ["other", "word"] });
-      expect(await timeline({ cid: record.cid, fromMs: startMs() - DAY_MS, toMs: startMs() + DAY_MS })).toEqual([record.id]);
+      expect(await timeline({ cid: record.cid, fromMs: startMs() - DAY_MS, toMs: startMs() + DAY_MS })).toEqual([
+        record.id,
+      ]);
     });
 
     test("a record that is appended again with more terms is found by them, and by those it had", async () => {
@@ -33,7 +36,8 @@ export function recordsContract(subject: () => ContractSubject): void {
       await append(record);
       await append({ ...record, terms: ["word", "more"] });
       const whole = { cid: record.cid, fromMs: startMs() - DAY_MS, toMs: startMs() + DAY_MS };
-      for (const term of record.terms.concat("more")) expect(await timeline({ ...whole, terms: [term] })).toEqual([record.id]);
+      for (const term of record.terms.concat("more"))
+        expect(await timeline({ ...whole, terms: [term] })).toEqual([record.id]);
       expect(await timeline(whole)).toEqual([record.id]);
     });
 
@@ -61,13 +65,19 @@ export function recordsContract(subject: () => ContractSubject): void {
       const cid = uniqueCid();
       const begin = startMs();
       const records = Array.from({ length: 40 }, (_, i) => ({
-        cid, id: ulid(begin + i, i), value: bytes(`${i % 2} ${i % 3}`), terms: [`a${i % 2}`, `b${i % 3}`],
+        cid,
+        id: ulid(begin + i, i),
+        value: bytes(`${i % 2} ${i % 3}`),
+        terms: [`a${i % 2}`, `b${i % 3}`],
       }));
       await append(...records);
       const request = { cid, fromMs: begin, toMs: begin + 100, terms: ["a1", "b2"] };
       const found = await all(3, (page) => subject().store.objects.timeline(request, page));
       const checked = found.filter((record) => request.terms.every((term) => record.terms.includes(term)));
-      const expected = records.filter((_, i) => i % 2 === 1 && i % 3 === 2).map((record) => record.id).reverse();
+      const expected = records
+        .filter((_, i) => i % 2 === 1 && i % 3 === 2)
+        .map((record) => record.id)
+        .reverse();
       expect(checked.map((record) => record.id)).toEqual(expected);
       const unknown = uniqueName("unknown");
       const others = await all(7, (page) => subject().store.objects.timeline({ ...request, terms: [unknown] }, page));
@@ -78,18 +88,28 @@ export function recordsContract(subject: () => ContractSubject): void {
       const cid = uniqueCid();
       const ids = [1, 2, 3].map((i) => ulid(startMs() + i, i));
       await append(...ids.map((id) => ({ cid, id, value: bytes(id), terms: ["t"] })));
-      const doomed = [{ cid, id: ids[1]! }, { cid, id: ulid(startMs(), 9) }];
+      const doomed = [
+        { cid, id: ids[1]! },
+        { cid, id: ulid(startMs(), 9) },
+      ];
       await again(() => subject().store.objects.removeRecords(doomed));
       await again(() => subject().store.objects.removeRecords(doomed));
       expect(await timeline({ cid, fromMs: 0, toMs: startMs() + DAY_MS, terms: ["t"] })).toEqual([ids[2], ids[0]]);
-      expect(await again(() => subject().store.objects.getRecords(ids.map((id) => ({ cid, id }))))).toMatchObject([{ id: ids[0] }, undefined, { id: ids[2] }]);
+      expect(await again(() => subject().store.objects.getRecords(ids.map((id) => ({ cid, id }))))).toMatchObject([
+        { id: ids[0] },
+        undefined,
+        { id: ids[2] },
+      ]);
     });
 
     test("a record vanishes when its time has come", async () => {
       const cid = uniqueCid();
       const [brief, lasting] = [ulid(startMs(), 1), ulid(startMs(), 2)];
       const expiresAtMs = subject().clock.nowMs() + TTL_MS;
-      await append({ cid, id: brief, value: bytes("b"), terms: ["t"], expiresAtMs }, { cid, id: lasting, value: bytes("l"), terms: ["t"] });
+      await append(
+        { cid, id: brief, value: bytes("b"), terms: ["t"], expiresAtMs },
+        { cid, id: lasting, value: bytes("l"), terms: ["t"] },
+      );
       expect(await get(cid, brief)).toBeDefined();
       await passTime(subject(), TTL_MS + 1_000, async () => (await get(cid, brief)) === undefined);
       expect(await get(cid, brief)).toBeUndefined();
@@ -104,7 +124,9 @@ export function recordsContract(subject: () => ContractSubject): void {
       const many = Array.from({ length: CHANGE_BATCH_MAX + 1 }, (_, i) => ({ ...record, id: ulid(startMs(), i) }));
       await expect(append(...many)).rejects.toMatchObject({ code: "too_large" });
       const request = { cid, fromMs: 0, toMs: startMs() };
-      await expect(again(() => subject().store.objects.timeline(request, { limit: 5, cursor: "garbage" }))).rejects.toMatchObject({ code: "invalid" });
+      await expect(
+        again(() => subject().store.objects.timeline(request, { limit: 5, cursor: "garbage" })),
+      ).rejects.toMatchObject({ code: "invalid" });
     });
 
     test("tenants do not see each other's records", async () => {
@@ -124,5 +146,8 @@ export function ulid(timeMs: number, number: number): string {
 
 /** In a fixed disorder. */
 function shuffled<T>(items: readonly T[]): readonly T[] {
-  return items.map((item, i) => ({ item, place: (i * 37) % items.length })).sort((a, b) => a.place - b.place).map(({ item }) => item);
+  return items
+    .map((item, i) => ({ item, place: (i * 37) % items.length }))
+    .sort((a, b) => a.place - b.place)
+    .map(({ item }) => item);
 }

@@ -56,10 +56,12 @@ export class EmbeddedBlobStore implements BlobStore {
   async put(bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>, owner: string): Promise<BlobInfo> {
     checkOwner(owner);
     this.#env.read();
-    const kept = this.#contents.put(bytes, (info, finish) => this.#turns.take(info.digest, async () => {
-      await this.#note(info.digest, owner);
-      await finish();
-    }));
+    const kept = this.#contents.put(bytes, (info, finish) =>
+      this.#turns.take(info.digest, async () => {
+        await this.#note(info.digest, owner);
+        await finish();
+      }),
+    );
     return diskErrors(kept);
   }
 
@@ -150,10 +152,11 @@ function sizesIn(env: Environment): StreamSizes {
       const row = env.read().streams.get(textBytes(digest));
       return row === undefined ? undefined : decodeStored<number>(row);
     },
-    set: (digest, size) => env.write(() => {
-      if (size === undefined) void env.tables.streams.remove(textBytes(digest));
-      else void env.tables.streams.put(textBytes(digest), encodePacked(size));
-    }),
+    set: (digest, size) =>
+      env.write(() => {
+        if (size === undefined) void env.tables.streams.remove(textBytes(digest));
+        else void env.tables.streams.put(textBytes(digest), encodePacked(size));
+      }),
   };
 }
 
@@ -163,5 +166,6 @@ function markKey(digest: string, owner: string): Uint8Array {
 
 function checkOwner(owner: string): void {
   const size = Buffer.byteLength(owner);
-  if (size === 0 || size > BLOB_OWNER_MAX_BYTES) throw new AppError("invalid", `The owner of a content is a text of 1 to ${BLOB_OWNER_MAX_BYTES} bytes.`);
+  if (size === 0 || size > BLOB_OWNER_MAX_BYTES)
+    throw new AppError("invalid", `The owner of a content is a text of 1 to ${BLOB_OWNER_MAX_BYTES} bytes.`);
 }

@@ -45,7 +45,10 @@ export class Contents {
   }
 
   /** `keep` is told what came in, and calls the function it is given to make it durable under its digest. */
-  async put(bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>, keep: (info: BlobInfo, finish: () => Promise<void>) => Promise<void>): Promise<BlobInfo> {
+  async put(
+    bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+    keep: (info: BlobInfo, finish: () => Promise<void>) => Promise<void>,
+  ): Promise<BlobInfo> {
     const raw = join(this.#folder, Buffer.from(this.#random.bytes(12)).toString("hex") + PARTIAL);
     try {
       const { info, chunks } = await this.#takeIn(raw, bytes);
@@ -96,7 +99,10 @@ export class Contents {
     if (await removeFile(this.#files, this.#path(digest))) await syncFolder(this.#files, this.#shelf(digest));
   }
 
-  async #takeIn(raw: string, bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<{ info: BlobInfo; chunks: readonly Uint8Array[] }> {
+  async #takeIn(
+    raw: string,
+    bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  ): Promise<{ info: BlobInfo; chunks: readonly Uint8Array[] }> {
     const handle = await this.#files.open(raw, "wx", 0o600);
     try {
       const whole = createHash("sha256");
@@ -160,7 +166,8 @@ export class Contents {
 async function readFooter(handle: OpenFile, digest: string): Promise<Opened> {
   const { size: fileSize } = await handle.stat();
   const footer = Buffer.from(await readWholly(handle, Math.max(0, fileSize - FOOTER_BYTES), FOOTER_BYTES));
-  if (footer.length < FOOTER_BYTES || footer[0] !== FORMAT) throw new AppError("unavailable", `The content ${digest} lies in a form that this version does not know.`);
+  if (footer.length < FOOTER_BYTES || footer[0] !== FORMAT)
+    throw new AppError("unavailable", `The content ${digest} lies in a form that this version does not know.`);
   const size = Number(footer.readBigUInt64BE(8));
   return { handle, size };
 }
@@ -193,4 +200,3 @@ async function* chunked(bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>)
   }
   if (filled > 0) yield chunk.subarray(0, filled);
 }
-

@@ -5,7 +5,9 @@ import { crashRounds } from "../../../test/tools/crash/rounds.ts";
 const ROUNDS = Number(process.env.ODP_CRASH_ROUNDS ?? 50);
 const ROUND_MAX_MS = 60_000;
 
-test("killed with -9 while writing, the store has everything it acknowledged and nothing torn", { timeout: ROUNDS * ROUND_MAX_MS }, async () => {
+test("killed with -9 while writing, the store has everything it acknowledged and nothing torn", {
+  timeout: ROUNDS * ROUND_MAX_MS,
+}, async () => {
   const seed = Number(process.env.ODP_TEST_SEED ?? Date.now() % 1_000_000_000);
   console.log(`crash rounds: seed ${seed}`);
   const { acknowledged } = await crashRounds({ rounds: ROUNDS, seed, log: (line) => console.log(line) });

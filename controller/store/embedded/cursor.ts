@@ -26,7 +26,8 @@ export class Cursors {
     if (page.cursor === undefined) return undefined;
     const bytes = new Uint8Array(Buffer.from(page.cursor, "base64url"));
     const place = bytes.subarray(CHECK_BYTES);
-    const genuine = bytes.length > CHECK_BYTES && Buffer.compare(bytes.subarray(0, CHECK_BYTES), this.#check(place)) === 0;
+    const genuine =
+      bytes.length > CHECK_BYTES && Buffer.compare(bytes.subarray(0, CHECK_BYTES), this.#check(place)) === 0;
     if (!genuine) throw new AppError("invalid", "This cursor does not belong to this request.");
     return place;
   }

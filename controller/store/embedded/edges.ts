@@ -9,7 +9,15 @@ import { edgeKey, edgeTypePrefix, EXPIRY_KINDS, ownerPrefix } from "./object-key
 
 /** `live` and a moment at which it vanishes (0: never), or removed and the moment at which that is forgotten. */
 type Packed = readonly [
-  type: string, fromCid: number, fromId: string, toCid: number, toId: string, timeUs: number, value: Uint8Array | null, live: boolean, atMs: number,
+  type: string,
+  fromCid: number,
+  fromId: string,
+  toCid: number,
+  toId: string,
+  timeUs: number,
+  value: Uint8Array | null,
+  live: boolean,
+  atMs: number,
 ];
 
 const EMPTY = new Uint8Array();
@@ -34,7 +42,17 @@ export class Edges {
     const { cid, id } = change.key;
     const write = (edge: EdgeEnd, live: boolean): void => {
       const atMs = live ? Math.ceil(change.expiresAtMs ?? 0) : nowMs + OBJECT_TOMBSTONE_KEEP_MS;
-      this.#merge([edge.type, cid, id, edge.to.cid, edge.to.id, change.timeUs, live ? (edge.value ?? null) : null, live, atMs]);
+      this.#merge([
+        edge.type,
+        cid,
+        id,
+        edge.to.cid,
+        edge.to.id,
+        change.timeUs,
+        live ? (edge.value ?? null) : null,
+        live,
+        atMs,
+      ]);
     };
     for (const edge of change.addEdges ?? []) write(edge, true);
     for (const edge of change.dropEdges ?? []) write(edge, false);
@@ -57,21 +75,39 @@ export class Edges {
     const packed = decodeStored<Packed>(stored);
     if (packed[8] !== due.atMs) return;
     if (!packed[7]) void this.#options.env.tables.edgesOut.remove(key);
-    else this.#put(key, [...packed.slice(0, 6), null, false, due.nowMs + OBJECT_TOMBSTONE_KEEP_MS] as unknown as Packed, packed);
+    else
+      this.#put(
+        key,
+        [...packed.slice(0, 6), null, false, due.nowMs + OBJECT_TOMBSTONE_KEEP_MS] as unknown as Packed,
+        packed,
+      );
   }
 
-  read(key: EntityKey, direction: "out" | "in", options: { readonly page: PageRequest & { readonly type?: string }; readonly nowMs: number; readonly place: string }): Page<Edge> {
+  read(
+    key: EntityKey,
+    direction: "out" | "in",
+    options: {
+      readonly page: PageRequest & { readonly type?: string };
+      readonly nowMs: number;
+      readonly place: string;
+    },
+  ): Page<Edge> {
     const { page, nowMs, place } = options;
     const cursors = new Cursors([place, "edges", key.cid, key.id, direction, page.type ?? null]);
     const after = cursors.read(page);
     const prefix = page.type === undefined ? ownerPrefix(key) : edgeTypePrefix(key, page.type);
     const tables = this.#options.env.read();
     const rows = tables[direction === "out" ? "edgesOut" : "edgesIn"].getRange({
-      start: after === undefined ? prefix : following(after), end: prefixEnd(prefix)!, limit: page.limit,
+      start: after === undefined ? prefix : following(after),
+      end: prefixEnd(prefix)!,
+      limit: page.limit,
     });
     if (direction === "out" && !this.#options.alive(key)) return { items: [] };
     const found = [...rows];
-    const items = found.map((row) => decodeStored<Packed>(row.value)).filter((packed) => this.#visible(packed, direction, nowMs)).map(toEdge);
+    const items = found
+      .map((row) => decodeStored<Packed>(row.value))
+      .filter((packed) => this.#visible(packed, direction, nowMs))
+      .map(toEdge);
     return found.length < page.limit ? { items } : { items, cursor: cursors.write(found.at(-1)!.key) };
   }
 

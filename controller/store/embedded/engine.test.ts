@@ -39,7 +39,10 @@ afterEach(async () => {
 });
 
 async function open(): Promise<EmbeddedEngine> {
-  const engine = await openEmbeddedEngine({ dir, runtime: { clock, random: seededRandom(Math.floor(Math.random() * 1e9)) } });
+  const engine = await openEmbeddedEngine({
+    dir,
+    runtime: { clock, random: seededRandom(Math.floor(Math.random() * 1e9)) },
+  });
   engines.push(engine);
   await engine.createTenant("matrix");
   return engine;
@@ -50,7 +53,10 @@ const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 describe("one controller per folder", () => {
   test("a second one is refused while the first lives, and let in after it", async () => {
     const first = await open();
-    await expect(open()).rejects.toMatchObject({ code: "conflict", message: expect.stringContaining(`process ${process.pid}`) });
+    await expect(open()).rejects.toMatchObject({
+      code: "conflict",
+      message: expect.stringContaining(`process ${process.pid}`),
+    });
     await first.close();
     await open();
   });
@@ -72,7 +78,8 @@ describe("tenants", () => {
   test("must have been created, have proper names, and go wholly", async () => {
     const engine = await open();
     await expect(engine.tenant("nobody")).rejects.toMatchObject({ code: "not_found" });
-    for (const name of ["", "A", "../up", "a".repeat(49), "1a"]) await expect(engine.createTenant(name)).rejects.toMatchObject({ code: "invalid" });
+    for (const name of ["", "A", "../up", "a".repeat(49), "1a"])
+      await expect(engine.createTenant(name)).rejects.toMatchObject({ code: "invalid" });
     await (await engine.tenant("matrix")).kv.put("a", bytes("1"));
     await engine.createTenant("matrix");
     expect(await (await engine.tenant("matrix")).kv.get("a")).toBeDefined();
@@ -91,7 +98,10 @@ describe("tenants", () => {
     const env = new Environment(join(dir, "tenants", "matrix", "lmdb"), clock);
     await env.write(() => void env.tables.meta.put(textBytes("format"), encodePacked(99)));
     await env.close();
-    await expect((await open()).tenant("matrix")).rejects.toMatchObject({ code: "unsupported", message: expect.stringContaining("99") });
+    await expect((await open()).tenant("matrix")).rejects.toMatchObject({
+      code: "unsupported",
+      message: expect.stringContaining("99"),
+    });
   });
 
   test("what was written is there after closing and opening", async () => {
@@ -120,7 +130,10 @@ describe("leases", () => {
     const later = (await (await open()).tenant("matrix")).kv;
     expect(await later.get("bound")).toBeUndefined();
     const abort = new AbortController();
-    for await (const events of later.watch("", { sinceRevision: written.ok ? written.revision : 0, signal: abort.signal })) {
+    for await (const events of later.watch("", {
+      sinceRevision: written.ok ? written.revision : 0,
+      signal: abort.signal,
+    })) {
       expect(events).toMatchObject([{ kind: "delete", key: "bound" }]);
       abort.abort();
     }
@@ -142,11 +155,14 @@ describe("leases", () => {
 
 test("the log of changes is bounded: whoever is further behind lists again", async () => {
   const { kv } = await (await open()).tenant("matrix");
-  const writes = Array.from({ length: Math.ceil(KV_LOG_MAX_ENTRIES * 1.2) }, (_, i) => kv.put(`k${i % 10}`, bytes(String(i))));
+  const writes = Array.from({ length: Math.ceil(KV_LOG_MAX_ENTRIES * 1.2) }, (_, i) =>
+    kv.put(`k${i % 10}`, bytes(String(i))),
+  );
   await Promise.all(writes);
   const { revision } = await kv.list("");
   expect(revision).toBe(writes.length);
-  const next = (since: number) => kv.watch("", { sinceRevision: since, signal: new AbortController().signal })[Symbol.asyncIterator]().next();
+  const next = (since: number) =>
+    kv.watch("", { sinceRevision: since, signal: new AbortController().signal })[Symbol.asyncIterator]().next();
   await expect(next(0)).rejects.toMatchObject({ code: "compacted" });
   const recent = await next(revision - KV_LOG_MAX_ENTRIES + 1);
   expect(recent.value?.[0]).toMatchObject({ entry: { revision: revision - KV_LOG_MAX_ENTRIES + 2 } });
@@ -158,28 +174,64 @@ describe("clearing up", () => {
     const { objects } = await engine.tenant("matrix");
     const expiresAtMs = clock.nowMs() + 1_000;
     const key = { cid: 1, id: "brief" };
-    await objects.change([{ key, timeUs: 1, birth: true, cells: new Map([["1", bytes("x")]]), addTerms: ["t"], numbers: new Map([[0, 1]]), addEdges: [{ type: "e", to: key }], version: bytes("v"), expiresAtMs }]);
-    await objects.change([{ key: { cid: 1, id: "dead" }, timeUs: 1, birth: true, addTerms: ["t"] }, { key: { cid: 1, id: "dead" }, timeUs: 2, death: true }]);
+    await objects.change([
+      {
+        key,
+        timeUs: 1,
+        birth: true,
+        cells: new Map([["1", bytes("x")]]),
+        addTerms: ["t"],
+        numbers: new Map([[0, 1]]),
+        addEdges: [{ type: "e", to: key }],
+        version: bytes("v"),
+        expiresAtMs,
+      },
+    ]);
+    await objects.change([
+      { key: { cid: 1, id: "dead" }, timeUs: 1, birth: true, addTerms: ["t"] },
+      { key: { cid: 1, id: "dead" }, timeUs: 2, death: true },
+    ]);
     await objects.append([{ cid: 2, id: "01ARZ3NDEKTSV4RRFFQ69G5FAV", value: bytes("r"), terms: ["t"], expiresAtMs }]);
-    for (const ms of [EXPIRY_SWEEP_EVERY_MS, OBJECT_TOMBSTONE_KEEP_MS + EXPIRY_SWEEP_EVERY_MS, OBJECT_TOMBSTONE_KEEP_MS + EXPIRY_SWEEP_EVERY_MS]) {
+    for (const ms of [
+      EXPIRY_SWEEP_EVERY_MS,
+      OBJECT_TOMBSTONE_KEEP_MS + EXPIRY_SWEEP_EVERY_MS,
+      OBJECT_TOMBSTONE_KEEP_MS + EXPIRY_SWEEP_EVERY_MS,
+    ]) {
       clock.advance(ms);
       // Behind the sweep in the queue of writes.
       await objects.change([{ key: { cid: 3, id: "lasting" }, timeUs: 1, birth: true }]);
     }
     await engine.close();
     const env = new Environment(join(dir, "tenants", "matrix", "lmdb"), clock);
-    const left = (["objects", "history", "edgesOut", "edgesIn", "terms", "numbers", "records", "recordTerms", "expiry"] as const)
-      .map((table) => [table, env.tables[table].getKeysCount({ start: table === "terms" ? "\u0000" : Uint8Array.of(0) })]);
+    const left = (
+      ["objects", "history", "edgesOut", "edgesIn", "terms", "numbers", "records", "recordTerms", "expiry"] as const
+    ).map((table) => [
+      table,
+      env.tables[table].getKeysCount({ start: table === "terms" ? "\u0000" : Uint8Array.of(0) }),
+    ]);
     const findings = disagreements(env);
     await env.close();
-    expect(Object.fromEntries(left)).toEqual({ objects: 1, history: 0, edgesOut: 0, edgesIn: 0, terms: 0, numbers: 0, records: 0, recordTerms: 0, expiry: 0 });
+    expect(Object.fromEntries(left)).toEqual({
+      objects: 1,
+      history: 0,
+      edgesOut: 0,
+      edgesIn: 0,
+      terms: 0,
+      numbers: 0,
+      records: 0,
+      recordTerms: 0,
+      expiry: 0,
+    });
     expect(findings).toEqual([]);
   });
 
   test("a removal is remembered for a while, so that an older write that comes late brings nothing back", async () => {
     const { objects } = await (await open()).tenant("matrix");
     const key = { cid: 1, id: "o" };
-    await objects.change([{ key, timeUs: 5, birth: true }, { key, timeUs: 9, death: true }]);
+    await objects.change([
+      { key, timeUs: 5, birth: true },
+      { key, timeUs: 9, death: true },
+    ]);
     clock.advance(OBJECT_TOMBSTONE_KEEP_MS - 1_000);
     await objects.change([{ key, timeUs: 7, birth: true }]);
     expect(await objects.get([key])).toEqual([undefined]);
@@ -193,5 +245,8 @@ test("content that was damaged on the disk is not handed out", async () => {
   const file = await readFile(path);
   file[3] = file[3]! ^ 1;
   await writeFile(path, file);
-  await expect(blobs.read(digest)[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: "unavailable", message: expect.stringContaining("damaged") });
+  await expect(blobs.read(digest)[Symbol.asyncIterator]().next()).rejects.toMatchObject({
+    code: "unavailable",
+    message: expect.stringContaining("damaged"),
+  });
 });

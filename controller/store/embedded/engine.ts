@@ -54,7 +54,8 @@ export class EmbeddedEngine implements Engine {
 
   async tenant(name: string): Promise<TenantStore> {
     const folder = this.#folder(name);
-    if (!this.#open.has(folder) && !(await exists(folder))) throw new AppError("not_found", `There is no tenant ${name}.`);
+    if (!this.#open.has(folder) && !(await exists(folder)))
+      throw new AppError("not_found", `There is no tenant ${name}.`);
     return this.#opened(folder);
   }
 
@@ -92,7 +93,11 @@ export class EmbeddedEngine implements Engine {
   }
 
   #folder(name: string): string {
-    if (!TENANT_NAME.test(name)) throw new AppError("invalid", `A tenant's name is 1 to 48 lower-case letters, digits and underscores, not ${JSON.stringify(name)}.`);
+    if (!TENANT_NAME.test(name))
+      throw new AppError(
+        "invalid",
+        `A tenant's name is 1 to 48 lower-case letters, digits and underscores, not ${JSON.stringify(name)}.`,
+      );
     return join(this.#options.dir, "tenants", name);
   }
 
@@ -108,5 +113,8 @@ export class EmbeddedEngine implements Engine {
 }
 
 async function exists(path: string): Promise<boolean> {
-  return access(path).then(() => true, () => false);
+  return access(path).then(
+    () => true,
+    () => false,
+  );
 }

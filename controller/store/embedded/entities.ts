@@ -68,8 +68,13 @@ export class Entities {
     const context = { lists: this.lists, nowMs: this.#nowMs() };
     const items: Entity[] = [];
     let [examined, bytes, last] = [0, 0, after];
-    for (const { key, value } of this.#env.read().objects.getRange({ start: after === undefined ? Uint8Array.of(0) : following(after) })) {
-      if (last !== after && (items.length >= page.limit || examined >= OBJECT_PAGE_EXAMINED_MAX || bytes >= OBJECT_PAGE_MAX_BYTES)) {
+    for (const { key, value } of this.#env
+      .read()
+      .objects.getRange({ start: after === undefined ? Uint8Array.of(0) : following(after) })) {
+      if (
+        last !== after &&
+        (items.length >= page.limit || examined >= OBJECT_PAGE_EXAMINED_MAX || bytes >= OBJECT_PAGE_MAX_BYTES)
+      ) {
         return { items, cursor: cursors.write(last!) };
       }
       last = key;

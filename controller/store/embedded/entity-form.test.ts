@@ -21,7 +21,8 @@ const NOW_US = NOW_MS * 1_000;
 const KEY = { cid: 7, id: "old" };
 const text = (value: Uint8Array): string => Buffer.from(value).toString();
 const bytes = (value: string): Uint8Array => Buffer.from(value);
-const textsOf = (entity: Entity | undefined): object => Object.fromEntries([...cellMap(entity!.cells)].map(([key, { value }]) => [key, text(value)]));
+const textsOf = (entity: Entity | undefined): object =>
+  Object.fromEntries([...cellMap(entity!.cells)].map(([key, { value }]) => [key, text(value)]));
 
 /**
  * Written by a version of format 2: born at `NOW_US` with the cells 17, 18 and 19/red; one millisecond later 18 and a term removed and 20
@@ -61,9 +62,19 @@ test("what a version of format 2 wrote is read, found, written on, and vanishes 
     expect(textsOf(entity)).toEqual({ "17": "seventeen", "19/red": "r", "20": "zwölf", "21": "passing" });
     expect(entity!.cells.get("20")).toMatchObject({ timeUs: NOW_US + 1_000 });
     expect(entity!.numbers).toEqual([5, undefined, undefined]);
-    const find = async (...terms: readonly string[]) => (await objects.find({ terms }, { limit: 5 })).items.map(textsOf);
+    const find = async (...terms: readonly string[]) =>
+      (await objects.find({ terms }, { limit: 5 })).items.map(textsOf);
     expect(await find("a17=seventeen", "passing")).toHaveLength(1);
-    await objects.change([{ key: KEY, timeUs: NOW_US + 500, cells: new Map([["18", bytes("late")], ["17", bytes("17")]]) }]);
+    await objects.change([
+      {
+        key: KEY,
+        timeUs: NOW_US + 500,
+        cells: new Map([
+          ["18", bytes("late")],
+          ["17", bytes("17")],
+        ]),
+      },
+    ]);
     clock.advance(60_000);
     expect(await find("c7")).toEqual([{ "17": "17", "19/red": "r", "20": "zwölf" }]);
     expect(await find("passing")).toEqual([]);
@@ -81,8 +92,12 @@ test("entities of any size and any keys are what they were, seen in place and re
     const stored = encodeEntity(state);
     expect(encodeEntity(decodeEntity(stored)).equals(stored)).toBe(true);
     const view = EntityView.of(KEY, stored, { lists, nowMs: NOW_MS + 1 });
-    const living = [...state.cells].flatMap(([key, { timeUs, value }]) => (value === undefined ? [] : [[key, { timeUs, value: text(value) }] as const]));
-    expect(new Map(Array.from(cellMap(view.cells), ([key, { timeUs, value }]) => [key, { timeUs, value: text(value) }]))).toEqual(new Map(living));
+    const living = [...state.cells].flatMap(([key, { timeUs, value }]) =>
+      value === undefined ? [] : [[key, { timeUs, value: text(value) }] as const],
+    );
+    expect(
+      new Map(Array.from(cellMap(view.cells), ([key, { timeUs, value }]) => [key, { timeUs, value: text(value) }])),
+    ).toEqual(new Map(living));
     for (const [key, { value }] of living) expect(text(view.cells.get(key)!.value)).toBe(value);
     expect(view.lastUs).toBe(state.lastUs());
     for (const [term, { value }] of state.terms) expect(view.bears([textBytes(term)])).toBe(value === true);
@@ -93,9 +108,23 @@ function randomState(pick: (below: number) => number): EntityState {
   const state = new EntityState();
   const word = (): string => ["", "a", "größer", "日本", "x".repeat(pick(300))][pick(5)]! + pick(40);
   for (let write = 0; write < 1 + pick(6); write += 1) {
-    const cells = Array.from({ length: pick(pick(20) === 0 ? 200 : 8) }, () => [word(), pick(5) === 0 ? undefined : bytes(word().repeat(pick(4)))] as const);
+    const cells = Array.from(
+      { length: pick(pick(20) === 0 ? 200 : 8) },
+      () => [word(), pick(5) === 0 ? undefined : bytes(word().repeat(pick(4)))] as const,
+    );
     const numbers = new Map([[pick(3), pick(4) === 0 ? undefined : pick(1_000) - 500.5]]);
-    state.apply({ key: KEY, timeUs: NOW_US + pick(9), birth: true, cells: new Map(cells), addTerms: [word(), word()], dropTerms: [word()], numbers }, NOW_MS);
+    state.apply(
+      {
+        key: KEY,
+        timeUs: NOW_US + pick(9),
+        birth: true,
+        cells: new Map(cells),
+        addTerms: [word(), word()],
+        dropTerms: [word()],
+        numbers,
+      },
+      NOW_MS,
+    );
     if (pick(9) === 0) state.apply({ key: KEY, timeUs: NOW_US + pick(9), death: true }, NOW_MS);
   }
   return state;

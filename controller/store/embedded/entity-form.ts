@@ -24,7 +24,12 @@ const WITH_MOMENT = 2;
 const KIND_BITS = 2;
 
 /** As versions up to format 2 of an environment wrote it: times first; marks flat, each with key, time, value or null, moment. */
-type PackedEntity = readonly [...times: [number, number, number, number, number, number], cells: readonly unknown[], terms: Uint8Array, numbers: readonly unknown[]];
+type PackedEntity = readonly [
+  ...times: [number, number, number, number, number, number],
+  cells: readonly unknown[],
+  terms: Uint8Array,
+  numbers: readonly unknown[],
+];
 const PACKED_FIELDS = 4;
 
 type Marks<K, T> = ReadonlyMap<K, Mark<T>>;
@@ -51,7 +56,10 @@ export function encodeEntity(state: EntityState): Buffer {
 }
 
 /** Mostly nothing was removed, and nothing need be parted. */
-function partedCells({ cells }: EntityState): { readonly living: Marks<string, Uint8Array>; readonly removed: Marks<string, Uint8Array> } {
+function partedCells({ cells }: EntityState): {
+  readonly living: Marks<string, Uint8Array>;
+  readonly removed: Marks<string, Uint8Array>;
+} {
   const removed = new Map<string, Mark<Uint8Array>>();
   cells.forEach((mark, key) => mark.value === undefined && removed.set(key, mark));
   if (removed.size === 0) return { living: cells, removed };
@@ -75,7 +83,9 @@ export function decodeEntity(stored: Uint8Array): EntityState {
     state.cells.set(key, { ...mark, value });
   });
   readRuns(rest, (mark, removed) => state.terms.set(rest.text(), { ...mark, value: removed ? undefined : true }));
-  readRuns(rest, (mark, removed) => state.numbers.set(rest.byte(), { ...mark, value: removed ? undefined : rest.double() }));
+  readRuns(rest, (mark, removed) =>
+    state.numbers.set(rest.byte(), { ...mark, value: removed ? undefined : rest.double() }),
+  );
   readRuns(rest, (mark) => state.cells.set(rest.text(), { ...mark, value: undefined }));
   return state;
 }
@@ -85,7 +95,12 @@ export function readRun(reader: ByteReader): Run | undefined {
   const tag = reader.count();
   if (tag === 0) return undefined;
   const timeUs = reader.double();
-  return { count: tag >>> KIND_BITS, removed: (tag & REMOVED) > 0, timeUs, atMs: (tag & WITH_MOMENT) > 0 ? reader.double() : 0 };
+  return {
+    count: tag >>> KIND_BITS,
+    removed: (tag & REMOVED) > 0,
+    timeUs,
+    atMs: (tag & WITH_MOMENT) > 0 ? reader.double() : 0,
+  };
 }
 
 export interface Run {
@@ -171,10 +186,15 @@ function runsOf<K, T>(marks: Marks<K, T>): readonly number[] {
 }
 
 function areOfOneWrite<T>(one: Mark<T>, other: Mark<T>): boolean {
-  return one.timeUs === other.timeUs && one.atMs === other.atMs && (one.value === undefined) === (other.value === undefined);
+  return (
+    one.timeUs === other.timeUs && one.atMs === other.atMs && (one.value === undefined) === (other.value === undefined)
+  );
 }
 
-function readRuns(reader: ByteReader, read: (mark: { readonly timeUs: number; readonly atMs: number }, removed: boolean) => void): void {
+function readRuns(
+  reader: ByteReader,
+  read: (mark: { readonly timeUs: number; readonly atMs: number }, removed: boolean) => void,
+): void {
   for (let run = readRun(reader); run !== undefined; run = readRun(reader)) {
     const { timeUs, atMs, removed } = run;
     for (let left = run.count; left > 0; left -= 1) read({ timeUs, atMs }, removed);
@@ -198,6 +218,10 @@ function decodePacked(stored: Uint8Array): EntityState {
 
 function unpackMarks<K, T>(marks: Map<K, Mark<T>>, flat: readonly unknown[]): void {
   for (let at = 0; at < flat.length; at += PACKED_FIELDS) {
-    marks.set(flat[at] as K, { timeUs: flat[at + 1] as number, value: (flat[at + 2] as T | null) ?? undefined, atMs: flat[at + 3] as number });
+    marks.set(flat[at] as K, {
+      timeUs: flat[at + 1] as number,
+      value: (flat[at + 2] as T | null) ?? undefined,
+      atMs: flat[at + 3] as number,
+    });
   }
 }

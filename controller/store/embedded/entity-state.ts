@@ -39,7 +39,12 @@ export class EntityState {
   readonly numbers = new Map<number, Mark<number>>();
 
   get empty(): boolean {
-    return this.birthUs === 0 && this.deathUs === 0 && this.forgottenUs === 0 && this.cells.size + this.terms.size + this.numbers.size === 0;
+    return (
+      this.birthUs === 0 &&
+      this.deathUs === 0 &&
+      this.forgottenUs === 0 &&
+      this.cells.size + this.terms.size + this.numbers.size === 0
+    );
   }
 
   /** The greatest time of the birth mark, of cells and numbers, removed ones included. */
@@ -95,7 +100,11 @@ export class EntityState {
     if (change.birth && timeUs > this.birthUs) [this.birthUs, this.birthExpiresMs] = [timeUs, expiresAtMs];
     const removed = { timeUs, value: undefined, atMs: nowMs + OBJECT_TOMBSTONE_KEEP_MS };
     const written = <T>(value: T): Mark<T> => ({ timeUs, value, atMs: expiresAtMs });
-    const [putCell, putTerm, putNumber] = [merging(this.cells, greaterBytes), merging(this.terms, never), merging(this.numbers, greaterNumber)];
+    const [putCell, putTerm, putNumber] = [
+      merging(this.cells, greaterBytes),
+      merging(this.terms, never),
+      merging(this.numbers, greaterNumber),
+    ];
     change.cells?.forEach((value, name) => putCell(name, value === undefined ? removed : written(value)));
     const present = written(true as const);
     for (const term of indexedTerms(change.addTerms ?? [])) putTerm(term, present);

@@ -26,7 +26,11 @@ export class EntityView implements Entity {
   readonly #lists: KeyLists;
   #cells: Cells | undefined;
 
-  private constructor(key: EntityKey, bytes: Buffer, { lists, changed }: { readonly lists: KeyLists; readonly changed: boolean }) {
+  private constructor(
+    key: EntityKey,
+    bytes: Buffer,
+    { lists, changed }: { readonly lists: KeyLists; readonly changed: boolean },
+  ) {
     this.key = key;
     this.changed = changed;
     this.birthUs = bytes.readDoubleBE(ENTITY_PLACES.birth);
@@ -143,7 +147,10 @@ class StoredCells implements Cells {
     const place = this.#placeOf(key);
     if (place < 0) return undefined;
     const start = this.start(place);
-    return { value: new Uint8Array(this.#bytes.buffer, this.#bytes.byteOffset + start, this.end(place) - start), timeUs: this.timeUs(place) };
+    return {
+      value: new Uint8Array(this.#bytes.buffer, this.#bytes.byteOffset + start, this.end(place) - start),
+      timeUs: this.timeUs(place),
+    };
   }
 
   #placeOf(key: string): number {

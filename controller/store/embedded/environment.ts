@@ -16,7 +16,23 @@ const MAX_DATABASES = 32;
 
 export type Table = Database<Uint8Array, Uint8Array>;
 
-const PLAIN = ["meta", "kv", "kvlog", "kvleases", "leasekeys", "history", "edgesOut", "edgesIn", "numbers", "records", "recordTerms", "expiry", "blobs", "marks", "streams"] as const;
+const PLAIN = [
+  "meta",
+  "kv",
+  "kvlog",
+  "kvleases",
+  "leasekeys",
+  "history",
+  "edgesOut",
+  "edgesIn",
+  "numbers",
+  "records",
+  "recordTerms",
+  "expiry",
+  "blobs",
+  "marks",
+  "streams",
+] as const;
 export type TableName = (typeof PLAIN)[number] | "objects";
 /** Keys of `terms` are texts. */
 export type Tables = Readonly<Record<TableName, Table> & { readonly terms: Database<Uint8Array, string> }>;
@@ -62,7 +78,12 @@ export class Environment {
   constructor(folder: string, clock: Clock) {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     // Without overlapping a commit is resolved when it is on the disk: what readers see is durable, and so is what is acknowledged.
-    this.#root = open<Uint8Array, Uint8Array>({ path: folder, maxDbs: MAX_DATABASES, maxReaders: MAX_READERS, overlappingSync: false });
+    this.#root = open<Uint8Array, Uint8Array>({
+      path: folder,
+      maxDbs: MAX_DATABASES,
+      maxReaders: MAX_READERS,
+      overlappingSync: false,
+    });
     this.#clock = clock;
     this.tables = this.#openTables();
     this.format = this.#readFormat(folder);
@@ -77,7 +98,9 @@ export class Environment {
     if (this.#closed) throw new AppError("unavailable", "The store is closed.");
     let cancel = (): void => {};
     const late = new Promise<never>((_, reject) => {
-      cancel = this.#clock.after(STORE_CALL_DEADLINE_MS, () => reject(new AppError("unknown_outcome", "The disk did not answer in time.")));
+      cancel = this.#clock.after(STORE_CALL_DEADLINE_MS, () =>
+        reject(new AppError("unknown_outcome", "The disk did not answer in time.")),
+      );
     });
     try {
       return await Promise.race([this.#commit(action, committed), late]);
@@ -124,10 +147,21 @@ export class Environment {
 
   #openTables(): Tables {
     const terms = this.#root.openDB<Uint8Array, string>({
-      name: "terms", encoding: "binary", dupSort: true, ...{ encoder: sortedValues, keyEncoder: textKeys },
+      name: "terms",
+      encoding: "binary",
+      dupSort: true,
+      ...{ encoder: sortedValues, keyEncoder: textKeys },
     });
-    const plain = PLAIN.map((name) => [name, this.#root.openDB<Uint8Array, Uint8Array>({ name, keyEncoding: "binary", encoding: "binary" })]);
-    const objects = this.#root.openDB<Uint8Array, Uint8Array>({ name: "objects", keyEncoding: "binary", encoding: "binary", ...{ encoder: copiedValues } });
+    const plain = PLAIN.map((name) => [
+      name,
+      this.#root.openDB<Uint8Array, Uint8Array>({ name, keyEncoding: "binary", encoding: "binary" }),
+    ]);
+    const objects = this.#root.openDB<Uint8Array, Uint8Array>({
+      name: "objects",
+      keyEncoding: "binary",
+      encoding: "binary",
+      ...{ encoder: copiedValues },
+    });
     return { ...(Object.fromEntries(plain) as Record<(typeof PLAIN)[number], Table>), objects, terms };
   }
 
@@ -141,6 +175,9 @@ export class Environment {
     const format = decodeStored<number>(stored);
     if (format <= FORMAT) return format;
     void this.close();
-    throw new AppError("unsupported", `The data in ${folder} has format ${format}; this version knows formats up to ${FORMAT}.`);
+    throw new AppError(
+      "unsupported",
+      `The data in ${folder} has format ${format}; this version knows formats up to ${FORMAT}.`,
+    );
   }
 }

@@ -56,7 +56,13 @@ export class Expiry {
   }
 
   #sweepSome(nowMs: number): number {
-    const due = [...this.#env.tables.expiry.getKeys({ start: u64(0), end: u64(Math.floor(nowMs) + 1), limit: EXPIRY_SWEEP_MAX_ENTRIES })];
+    const due = [
+      ...this.#env.tables.expiry.getKeys({
+        start: u64(0),
+        end: u64(Math.floor(nowMs) + 1),
+        limit: EXPIRY_SWEEP_MAX_ENTRIES,
+      }),
+    ];
     for (const key of due) {
       void this.#env.tables.expiry.remove(key);
       this.#visit(key[8]!, key.subarray(9), { atMs: readU64(key, 0), nowMs });
@@ -67,10 +73,13 @@ export class Expiry {
   #schedule(): void {
     if (this.#closed) return;
     this.#cancel = this.#runtime.clock.after(EXPIRY_SWEEP_EVERY_MS, () => {
-      this.#sweeping = this.sweep().then(
-        () => undefined,
-        (error: unknown) => this.#runtime.log?.warn({ err: error }, "what has expired could not be cleared up; tried again later"),
-      ).then(() => this.#schedule());
+      this.#sweeping = this.sweep()
+        .then(
+          () => undefined,
+          (error: unknown) =>
+            this.#runtime.log?.warn({ err: error }, "what has expired could not be cleared up; tried again later"),
+        )
+        .then(() => this.#schedule());
     });
   }
 }

@@ -39,7 +39,12 @@ export class Finder {
 
   find(request: FindRequest, page: PageRequest, place: string): Page<Entity> {
     const question = { terms: indexedTerms(request.terms), ranges: request.ranges ?? [] };
-    const cursors = new Cursors([place, "find", question.terms, question.ranges.map((range) => [range.slot, range.from ?? null, range.to ?? null])]);
+    const cursors = new Cursors([
+      place,
+      "find",
+      question.terms,
+      question.ranges.map((range) => [range.slot, range.from ?? null, range.to ?? null]),
+    ]);
     const after = cursors.read(page);
     const driver = after === undefined ? this.#choose(question) : toDriver(after);
     const matches = this.#matching(question, driver);

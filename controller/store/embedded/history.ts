@@ -38,14 +38,25 @@ export class History {
     if (stored !== undefined && decodeStored<Packed>(stored)[1] === atMs) void this.#env.tables.history.remove(key);
   }
 
-  read(key: EntityKey, range: TimeRangeUs, options: { readonly page: PageRequest; readonly nowMs: number; readonly place: string }): Page<EntityVersion> {
+  read(
+    key: EntityKey,
+    range: TimeRangeUs,
+    options: { readonly page: PageRequest; readonly nowMs: number; readonly place: string },
+  ): Page<EntityVersion> {
     const { page, nowMs, place } = options;
     const cursors = new Cursors([place, "history", key.cid, key.id, range.fromUs ?? null, range.toUs ?? null]);
     const after = cursors.read(page);
     const prefix = ownerPrefix(key);
     const newest = range.toUs === undefined ? prefix : concat(prefix, u64Descending(Math.max(0, range.toUs)));
-    const end = range.fromUs === undefined ? prefixEnd(prefix)! : following(concat(prefix, u64Descending(Math.max(0, range.fromUs))));
-    const rows = [...this.#env.read().history.getRange({ start: after === undefined ? newest : following(after), end, limit: page.limit })];
+    const end =
+      range.fromUs === undefined
+        ? prefixEnd(prefix)!
+        : following(concat(prefix, u64Descending(Math.max(0, range.fromUs))));
+    const rows = [
+      ...this.#env
+        .read()
+        .history.getRange({ start: after === undefined ? newest : following(after), end, limit: page.limit }),
+    ];
     const items = rows
       .map((row) => ({ timeUs: readU64Descending(row.key, prefix.length), packed: decodeStored<Packed>(row.value) }))
       .filter(({ packed }) => packed[1] === 0 || packed[1] > nowMs)
@@ -55,7 +66,12 @@ export class History {
 
   #forget(key: EntityKey, forgottenUs: number): void {
     const prefix = ownerPrefix(key);
-    const keys = [...this.#env.tables.history.getKeys({ start: concat(prefix, u64Descending(forgottenUs)), end: prefixEnd(prefix)! })];
+    const keys = [
+      ...this.#env.tables.history.getKeys({
+        start: concat(prefix, u64Descending(forgottenUs)),
+        end: prefixEnd(prefix)!,
+      }),
+    ];
     for (const doomed of keys) void this.#env.tables.history.remove(doomed);
   }
 }

@@ -39,7 +39,11 @@ function readKeys(bytes: Buffer, start: number, end: number): readonly string[] 
   return keys;
 }
 
-function lies(list: Uint8Array, bytes: Buffer, { start, end }: { readonly start: number; readonly end: number }): boolean {
+function lies(
+  list: Uint8Array,
+  bytes: Buffer,
+  { start, end }: { readonly start: number; readonly end: number },
+): boolean {
   if (list.length !== end - start) return false;
   for (let at = 0; at < list.length; at += 1) if (list[at] !== bytes[start + at]) return false;
   return true;

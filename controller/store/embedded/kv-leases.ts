@@ -44,15 +44,26 @@ export class KvLeases {
     const { env, runtime } = this.#options;
     const id = Buffer.from(runtime.random.bytes(12)).toString("hex");
     await env.write(() => void env.tables.kvleases.put(textBytes(id), encodePacked(ttlMs)));
-    const held: Held = { ttlMs, lost: new AbortController(), deadlineMs: runtime.clock.monotonicMs() + ttlMs, cancel: () => {} };
+    const held: Held = {
+      ttlMs,
+      lost: new AbortController(),
+      deadlineMs: runtime.clock.monotonicMs() + ttlMs,
+      cancel: () => {},
+    };
     this.#held.set(id, held);
     this.#beat(id, held);
-    return { id, lost: held.lost.signal, held: () => isHeld(held, runtime.clock.monotonicMs()), revoke: () => this.#end(id) };
+    return {
+      id,
+      lost: held.lost.signal,
+      held: () => isHeld(held, runtime.clock.monotonicMs()),
+      revoke: () => this.#end(id),
+    };
   }
 
   /** Inside a write transaction, before its first write. */
   require(id: string): void {
-    if (this.#options.env.tables.kvleases.get(textBytes(id)) === undefined) throw new AppError("not_found", `There is no lease ${id}; it may have ended.`);
+    if (this.#options.env.tables.kvleases.get(textBytes(id)) === undefined)
+      throw new AppError("not_found", `There is no lease ${id}; it may have ended.`);
   }
 
   bind(id: string, key: string): void {

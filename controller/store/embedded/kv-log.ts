@@ -1,5 +1,10 @@
 import { AppError } from "../../../common/errors.ts";
-import { KV_LOG_MAX_BYTES, KV_LOG_MAX_ENTRIES, KV_PAGE_MAX_BYTES, KV_WATCH_BATCH_MAX_ENTRIES } from "../../../common/limits.ts";
+import {
+  KV_LOG_MAX_BYTES,
+  KV_LOG_MAX_ENTRIES,
+  KV_PAGE_MAX_BYTES,
+  KV_WATCH_BATCH_MAX_ENTRIES,
+} from "../../../common/limits.ts";
 import { decodeStored, encodePacked } from "../format.ts";
 import type { KvEntry, KvEvent } from "../kv.ts";
 import type { Environment } from "./environment.ts";
@@ -17,7 +22,13 @@ export interface KvState {
   readonly bytes: number;
 }
 
-type Packed = readonly [key: string, revision: number, createRevision: number, lease: string | null, value: Uint8Array | null];
+type Packed = readonly [
+  key: string,
+  revision: number,
+  createRevision: number,
+  lease: string | null,
+  value: Uint8Array | null,
+];
 
 /** The changes of the key-value store in the order of their revisions, and the revision itself. */
 export class KvLog {
@@ -45,7 +56,9 @@ export class KvLog {
     });
     const next = { revision, compacted: state.compacted, entries, bytes };
     const full = entries > KV_LOG_MAX_ENTRIES * SLACK || bytes > KV_LOG_MAX_BYTES * SLACK;
-    this.#save(full ? this.#cut(next, (left) => left.entries <= KV_LOG_MAX_ENTRIES && left.bytes <= KV_LOG_MAX_BYTES) : next);
+    this.#save(
+      full ? this.#cut(next, (left) => left.entries <= KV_LOG_MAX_ENTRIES && left.bytes <= KV_LOG_MAX_BYTES) : next,
+    );
   }
 
   /** Inside a write transaction: forgets every change up to the present revision. */
@@ -62,7 +75,8 @@ export class KvLog {
     let [seen, bytes, position] = [0, 0, since];
     for (const { key, value } of this.#env.tables.kvlog.getRange({ start: u64(since + 1) })) {
       const revision = readU64(key, 0);
-      if (revision !== position && (seen >= KV_WATCH_BATCH_MAX_ENTRIES || bytes >= KV_PAGE_MAX_BYTES)) return { events, revision: position };
+      if (revision !== position && (seen >= KV_WATCH_BATCH_MAX_ENTRIES || bytes >= KV_PAGE_MAX_BYTES))
+        return { events, revision: position };
       position = revision;
       seen += 1;
       bytes += value.length;
@@ -94,7 +108,13 @@ export class KvLog {
 }
 
 export function packEntry(entry: KvEntry): Uint8Array {
-  return encodePacked([entry.key, entry.revision, entry.createRevision, entry.lease ?? null, entry.value] satisfies Packed);
+  return encodePacked([
+    entry.key,
+    entry.revision,
+    entry.createRevision,
+    entry.lease ?? null,
+    entry.value,
+  ] satisfies Packed);
 }
 
 export function unpackEntry(stored: Uint8Array): KvEntry {
@@ -116,4 +136,3 @@ function toEntry([key, revision, createRevision, lease, value]: Packed): KvEntry
   const entry = { key, value: new Uint8Array(value ?? []), createRevision, revision };
   return lease === null ? entry : { ...entry, lease };
 }
-

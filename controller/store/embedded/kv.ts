@@ -1,8 +1,25 @@
 import { AppError } from "../../../common/errors.ts";
-import { KV_KEY_MAX_BYTES, KV_PAGE_MAX_BYTES, KV_PAGE_MAX_ENTRIES, KV_TXN_MAX_OPERATIONS, KV_VALUE_MAX_BYTES } from "../../../common/limits.ts";
+import {
+  KV_KEY_MAX_BYTES,
+  KV_PAGE_MAX_BYTES,
+  KV_PAGE_MAX_ENTRIES,
+  KV_TXN_MAX_OPERATIONS,
+  KV_VALUE_MAX_BYTES,
+} from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
 import type {
-  KvCondition, KvEntry, KvEvent, KvLease, KvListOptions, KvOperation, KvPage, KvPutOptions, KvStore, KvTxn, KvWatchOptions, KvWriteResult,
+  KvCondition,
+  KvEntry,
+  KvEvent,
+  KvLease,
+  KvListOptions,
+  KvOperation,
+  KvPage,
+  KvPutOptions,
+  KvStore,
+  KvTxn,
+  KvWatchOptions,
+  KvWriteResult,
 } from "../kv.ts";
 import type { Environment } from "./environment.ts";
 import { following, prefixEnd, textBytes } from "./keys.ts";
@@ -20,7 +37,12 @@ export class EmbeddedKvStore implements KvStore {
   constructor(env: Environment, runtime: Pick<Runtime, "clock" | "random">) {
     this.#env = env;
     this.#log = new KvLog(env);
-    this.#leases = new KvLeases({ env, runtime, endEntries: (keys) => this.#removeKeys(keys), committed: () => this.#changed.wake() });
+    this.#leases = new KvLeases({
+      env,
+      runtime,
+      endEntries: (keys) => this.#removeKeys(keys),
+      committed: () => this.#changed.wake(),
+    });
   }
 
   /** Ends the leases of an earlier process. To be awaited before the first use. */
@@ -33,7 +55,12 @@ export class EmbeddedKvStore implements KvStore {
   }
 
   async put(key: string, value: Uint8Array, options: KvPutOptions = {}): Promise<KvWriteResult> {
-    const operation: KvOperation = { kind: "put", key, value: copyValue(value), ...(options.lease === undefined ? {} : { lease: options.lease }) };
+    const operation: KvOperation = {
+      kind: "put",
+      key,
+      value: copyValue(value),
+      ...(options.lease === undefined ? {} : { lease: options.lease }),
+    };
     return this.#single(operation, options.ifRevision);
   }
 
@@ -43,7 +70,8 @@ export class EmbeddedKvStore implements KvStore {
 
   async list(prefix: string, options: KvListOptions = {}): Promise<KvPage> {
     const limit = checkedLimit(options.limit ?? KV_PAGE_MAX_ENTRIES);
-    const start = options.after !== undefined && options.after >= prefix ? following(textBytes(options.after)) : textBytes(prefix);
+    const start =
+      options.after !== undefined && options.after >= prefix ? following(textBytes(options.after)) : textBytes(prefix);
     const end = prefixEnd(textBytes(prefix));
     const tables = this.#env.read();
     const entries: KvEntry[] = [];
@@ -78,9 +106,12 @@ export class EmbeddedKvStore implements KvStore {
 
   async txn(request: KvTxn): Promise<{ readonly ok: boolean; readonly revision: number }> {
     checkTxn(request);
-    const operations = request.then.map((operation) => (operation.kind === "put" ? { ...operation, value: copyValue(operation.value) } : operation));
+    const operations = request.then.map((operation) =>
+      operation.kind === "put" ? { ...operation, value: copyValue(operation.value) } : operation,
+    );
     return this.#write(() => {
-      if (!request.if.every((condition) => this.#holds(condition))) return { ok: false, revision: this.#log.state().revision };
+      if (!request.if.every((condition) => this.#holds(condition)))
+        return { ok: false, revision: this.#log.state().revision };
       return { ok: true, revision: this.#apply(operations) };
     });
   }
@@ -122,10 +153,13 @@ export class EmbeddedKvStore implements KvStore {
 
   /** Inside a write transaction. Answers the store's revision afterwards; deleting what is absent does not raise it. */
   #apply(operations: readonly KvOperation[]): number {
-    for (const operation of operations) if (operation.kind === "put" && operation.lease !== undefined) this.#leases.require(operation.lease);
+    for (const operation of operations)
+      if (operation.kind === "put" && operation.lease !== undefined) this.#leases.require(operation.lease);
     const state = this.#log.state();
     const revision = state.revision + 1;
-    const events = operations.map((operation) => this.#applyOne(operation, revision)).filter((event) => event !== undefined);
+    const events = operations
+      .map((operation) => this.#applyOne(operation, revision))
+      .filter((event) => event !== undefined);
     if (events.length === 0) return state.revision;
     this.#log.append(state, revision, events);
     return revision;
@@ -141,7 +175,12 @@ export class EmbeddedKvStore implements KvStore {
       return { kind: "delete", key: operation.key, revision };
     }
     if (operation.lease !== undefined) this.#leases.bind(operation.lease, operation.key);
-    const bare = { key: operation.key, value: operation.value, createRevision: current?.createRevision ?? revision, revision };
+    const bare = {
+      key: operation.key,
+      value: operation.value,
+      createRevision: current?.createRevision ?? revision,
+      revision,
+    };
     const entry: KvEntry = operation.lease === undefined ? bare : { ...bare, lease: operation.lease };
     void this.#env.tables.kv.put(key, packEntry(entry));
     return { kind: "put", entry };
@@ -171,13 +210,17 @@ function checkedLimit(limit: number): number {
 
 function checkOperation(operation: KvOperation): void {
   checkedKey(operation.key);
-  if (operation.kind === "put" && operation.value.length > KV_VALUE_MAX_BYTES) throw tooLarge("value", operation.value.length, KV_VALUE_MAX_BYTES);
+  if (operation.kind === "put" && operation.value.length > KV_VALUE_MAX_BYTES)
+    throw tooLarge("value", operation.value.length, KV_VALUE_MAX_BYTES);
 }
 
 function checkTxn(request: KvTxn): void {
   const count = request.if.length + request.then.length;
   if (count > KV_TXN_MAX_OPERATIONS) {
-    throw new AppError("too_large", `A transaction has at most ${KV_TXN_MAX_OPERATIONS} conditions and operations, not ${count}.`);
+    throw new AppError(
+      "too_large",
+      `A transaction has at most ${KV_TXN_MAX_OPERATIONS} conditions and operations, not ${count}.`,
+    );
   }
   for (const condition of request.if) checkedKey(condition.key);
   for (const operation of request.then) checkOperation(operation);

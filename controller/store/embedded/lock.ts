@@ -95,7 +95,11 @@ function lives(holder: Holder): boolean {
 }
 
 function describe(pid: number): Holder {
-  return { pid, started: readProc(`/proc/${pid}/stat`, startTime), boot: readProc("/proc/sys/kernel/random/boot_id", (text) => text.trim()) };
+  return {
+    pid,
+    started: readProc(`/proc/${pid}/stat`, startTime),
+    boot: readProc("/proc/sys/kernel/random/boot_id", (text) => text.trim()),
+  };
 }
 
 /** Field 22; the name in field 2 may hold blanks and brackets, so count from the last bracket. */

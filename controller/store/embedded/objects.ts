@@ -1,7 +1,19 @@
 import { CHANGE_SLICE_MAX } from "../../../common/limits.ts";
 import { checkBatch, checkChange, checkFind, checkRecord, checkRecordId } from "../checks.ts";
 import type {
-  Edge, Entity, EntityChange, EntityKey, EntityTrace, EntityVersion, FindRequest, ObjectStore, Page, PageRequest, StoredRecord, TimelineRequest, TimeRangeUs,
+  Edge,
+  Entity,
+  EntityChange,
+  EntityKey,
+  EntityTrace,
+  EntityVersion,
+  FindRequest,
+  ObjectStore,
+  Page,
+  PageRequest,
+  StoredRecord,
+  TimelineRequest,
+  TimeRangeUs,
 } from "../objects.ts";
 import type { EmbeddedRuntime } from "./runtime.ts";
 import { Entities } from "./entities.ts";
@@ -65,7 +77,11 @@ export class EmbeddedObjectStore implements ObjectStore {
     return this.#entities.history.read(key, range, { page, nowMs: this.#nowMs(), place: this.#place });
   }
 
-  async edges(key: EntityKey, direction: "out" | "in", page: PageRequest & { readonly type?: string }): Promise<Page<Edge>> {
+  async edges(
+    key: EntityKey,
+    direction: "out" | "in",
+    page: PageRequest & { readonly type?: string },
+  ): Promise<Page<Edge>> {
     return this.#entities.edges.read(key, direction, { page, nowMs: this.#nowMs(), place: this.#place });
   }
 

@@ -71,12 +71,17 @@ export class Records {
     const terms = indexedTerms(request.terms ?? []);
     const cursors = new Cursors([place, "timeline", request.cid, request.fromMs, request.toMs, terms]);
     const after = cursors.read(page);
-    const walk = { cid: request.cid, newest: after ?? ulidBoundary(request.toMs), oldest: ulidBoundary(request.fromMs) };
+    const walk = {
+      cid: request.cid,
+      newest: after ?? ulidBoundary(request.toMs),
+      oldest: ulidBoundary(request.fromMs),
+    };
     const items: StoredRecord[] = [];
     let [examined, bytes, last] = [0, 0, after];
     const rarest = this.#rarest(walk, terms);
     for (const id of this.#ids(walk, rarest)) {
-      if (items.length >= page.limit || examined >= OBJECT_PAGE_EXAMINED_MAX || bytes >= OBJECT_PAGE_MAX_BYTES) return { items, cursor: cursors.write(last!) };
+      if (items.length >= page.limit || examined >= OBJECT_PAGE_EXAMINED_MAX || bytes >= OBJECT_PAGE_MAX_BYTES)
+        return { items, cursor: cursors.write(last!) };
       last = id;
       examined += 1;
       const stored = this.#env.tables.records.get(concat(u32(request.cid), id));
@@ -94,7 +99,13 @@ export class Records {
     const { records, recordTerms } = this.#env.read();
     const prefix = term === undefined ? u32(walk.cid) : recordTermPrefix(walk.cid, term);
     const table = term === undefined ? records : recordTerms;
-    const range = { start: concat(prefix, walk.newest), end: concat(prefix, walk.oldest), reverse: true, exclusiveStart: true, ...(limit === undefined ? {} : { limit }) };
+    const range = {
+      start: concat(prefix, walk.newest),
+      end: concat(prefix, walk.oldest),
+      reverse: true,
+      exclusiveStart: true,
+      ...(limit === undefined ? {} : { limit }),
+    };
     return table.getKeys(range).map((key) => key.subarray(key.length - ULID_LENGTH));
   }
 
@@ -113,7 +124,8 @@ export class Records {
 
   #drop(key: Uint8Array, [, terms, expiresAtMs]: Packed): void {
     const { cid, id } = parseEntityKey(key);
-    for (const term of indexedTerms(terms)) void this.#env.tables.recordTerms.remove(concat(recordTermPrefix(cid, term), textBytes(id)));
+    for (const term of indexedTerms(terms))
+      void this.#env.tables.recordTerms.remove(concat(recordTermPrefix(cid, term), textBytes(id)));
     if (expiresAtMs > 0) this.#expiry.remove(expiresAtMs, EXPIRY_KINDS.record, key);
     void this.#env.tables.records.remove(key);
   }

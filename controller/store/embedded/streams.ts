@@ -50,7 +50,10 @@ export class Streams {
   append(stream: string, offset: number, bytes: Uint8Array): Promise<{ readonly size: number }> {
     checkOffset(offset);
     if (bytes.length > BLOB_STREAM_APPEND_MAX_BYTES) {
-      throw new AppError("too_large", `At most ${BLOB_STREAM_APPEND_MAX_BYTES} bytes are appended at once, not ${bytes.length}.`);
+      throw new AppError(
+        "too_large",
+        `At most ${BLOB_STREAM_APPEND_MAX_BYTES} bytes are appended at once, not ${bytes.length}.`,
+      );
     }
     return this.#turns.take(stream, () => diskErrors(this.#append(digestOf(stream), offset, bytes)));
   }
@@ -89,7 +92,9 @@ export class Streams {
     const size = known === undefined ? 0 : (this.#sizes.get(digest) ?? 0);
     if (offset > size) {
       await known?.close();
-      throw new AppError("conflict", `The stream has ${size} bytes, so nothing can begin at ${offset}.`, { details: { size } });
+      throw new AppError("conflict", `The stream has ${size} bytes, so nothing can begin at ${offset}.`, {
+        details: { size },
+      });
     }
     const file = known ?? (await this.#begin(digest));
     try {
@@ -139,7 +144,8 @@ interface Appended {
 /** What of it the stream does not have yet. */
 async function freshBytes(file: OpenFile, { offset, bytes, size }: Appended): Promise<Uint8Array> {
   const known = await readStored(file, offset, Math.min(bytes.length, size - offset));
-  if (Buffer.compare(known, bytes.subarray(0, known.length)) !== 0) throw new AppError("conflict", `The stream has other bytes at ${offset}.`, { details: { size } });
+  if (Buffer.compare(known, bytes.subarray(0, known.length)) !== 0)
+    throw new AppError("conflict", `The stream has other bytes at ${offset}.`, { details: { size } });
   return bytes.subarray(known.length);
 }
 

@@ -23,7 +23,9 @@ export async function openTenant(folder: string, runtime: EmbeddedRuntime): Prom
   await env.upgraded();
   await kv.open();
   return {
-    kv, objects, blobs,
+    kv,
+    objects,
+    blobs,
     async close() {
       kv.close();
       await objects.close();

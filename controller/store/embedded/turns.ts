@@ -4,9 +4,14 @@ export class Turns {
 
   take<T>(name: string, action: () => Promise<T>): Promise<T> {
     const result = (this.#last.get(name) ?? Promise.resolve()).then(action);
-    const settled: Promise<void> = result.then(() => undefined, () => undefined).then(() => {
-      if (this.#last.get(name) === settled) this.#last.delete(name);
-    });
+    const settled: Promise<void> = result
+      .then(
+        () => undefined,
+        () => undefined,
+      )
+      .then(() => {
+        if (this.#last.get(name) === settled) this.#last.delete(name);
+      });
     this.#last.set(name, settled);
     return result;
   }

@@ -41,7 +41,11 @@ const engine = await openEmbeddedEngine({ dir, runtime: { clock: realClock, rand
 await engine.createTenant("matrix");
 const store = await engine.tenant("matrix");
 const writers = Array.from({ length: WRITERS }, (_, writer) => [
-  writeKeys(store, writer), writeObjects(store, writer), writeRecords(store, writer), writeBlobs(store, writer), writeStream(store, writer),
+  writeKeys(store, writer),
+  writeObjects(store, writer),
+  writeRecords(store, writer),
+  writeBlobs(store, writer),
+  writeStream(store, writer),
 ]);
 await Promise.all([fillOutbox(), ...writers.flat()]);
 
@@ -49,7 +53,15 @@ async function writeKeys({ kv }: TenantStore, writer: number): Promise<never> {
   for (let n = 1; ; n++) {
     const [key, twin] = [`r${round}/w${writer}/${n % 7}`, `r${round}/w${writer}/${n % 7}/twin`];
     const value = encoder.encode(String(n));
-    await again(() => kv.txn({ if: [], then: [{ kind: "put", key, value }, { kind: "put", key: twin, value }] }));
+    await again(() =>
+      kv.txn({
+        if: [],
+        then: [
+          { kind: "put", key, value },
+          { kind: "put", key: twin, value },
+        ],
+      }),
+    );
     acknowledge({ kind: "kv", key, n });
   }
 }
@@ -60,13 +72,22 @@ async function writeObjects({ objects }: TenantStore, writer: number): Promise<n
     const dies = random.next() < 0.1;
     const before = n - OBJECTS;
     const change: EntityChange = {
-      key, timeUs: n, version: encoder.encode(String(n)),
-      ...(dies ? { death: true } : {
-        birth: true,
-        cells: new Map([["n", encoder.encode(String(n))], ["pad", random.bytes(Math.floor(random.next() * 3_000))]]),
-        addTerms: [`n=${n}`, `class=${key.cid}`], dropTerms: [`n=${before}`], numbers: new Map([[0, n]]),
-        addEdges: [{ type: "next", to: { cid: key.cid, id: `r${round}-w${writer}-${(n + 1) % OBJECTS}` } }],
-      }),
+      key,
+      timeUs: n,
+      version: encoder.encode(String(n)),
+      ...(dies
+        ? { death: true }
+        : {
+            birth: true,
+            cells: new Map([
+              ["n", encoder.encode(String(n))],
+              ["pad", random.bytes(Math.floor(random.next() * 3_000))],
+            ]),
+            addTerms: [`n=${n}`, `class=${key.cid}`],
+            dropTerms: [`n=${before}`],
+            numbers: new Map([[0, n]]),
+            addEdges: [{ type: "next", to: { cid: key.cid, id: `r${round}-w${writer}-${(n + 1) % OBJECTS}` } }],
+          }),
     };
     await again(() => objects.change([change]));
     acknowledge({ kind: "object", cid: key.cid, id: key.id, n, alive: !dies });
@@ -75,7 +96,9 @@ async function writeObjects({ objects }: TenantStore, writer: number): Promise<n
 
 async function writeRecords({ objects }: TenantStore, writer: number): Promise<never> {
   for (let n = 1; ; n++) {
-    const ids = [0, 1, 2].map((i) => encodeTime(1_000_000 + n * 3 + i, 10) + `${round}`.padStart(8, "0") + `${writer}`.padStart(8, "0"));
+    const ids = [0, 1, 2].map(
+      (i) => encodeTime(1_000_000 + n * 3 + i, 10) + `${round}`.padStart(8, "0") + `${writer}`.padStart(8, "0"),
+    );
     const records = ids.map((id) => ({ cid: 9, id, value: encoder.encode(id), terms: [`w${writer}`, `r${round}`] }));
     await again(() => objects.append(records));
     acknowledge({ kind: "records", cid: 9, ids });
@@ -105,7 +128,15 @@ async function fillOutbox(): Promise<never> {
   const { folder, maxBytes, mark: key } = OUTBOX;
   const outbox = await Outbox.open({ folder: join(dir, folder), clock: realClock, random, maxBytes });
   for (let n = Number(outbox.mark(key) ?? 0) + 1; ; n++) {
-    const body = { $case: "output" as const, value: { commandId: String(n), stderr: false, offset: 0, data: Buffer.from(random.bytes(Math.floor(random.next() * 2_000))) } };
+    const body = {
+      $case: "output" as const,
+      value: {
+        commandId: String(n),
+        stderr: false,
+        offset: 0,
+        data: Buffer.from(random.bytes(Math.floor(random.next() * 2_000))),
+      },
+    };
     await outbox.append([{ body }], { marks: [{ key, value: String(n) }] });
     acknowledge({ kind: "outbox", n });
     if (n % 20 === 0) await outbox.acknowledge(n - 10);

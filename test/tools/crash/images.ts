@@ -37,16 +37,25 @@ async function replay(files: Files, event: DiskEvent): Promise<void> {
       await file.write(event.bytes, 0, event.bytes.length, event.at);
       return;
     }
-    case "truncate": return (await files.open(event.path, "r+")).truncate(event.size);
-    case "sync": return sync(files, event.path);
-    case "unlink": return files.rm(event.path, { recursive: true });
-    case "mkdir": return void (await files.mkdir(event.path, { recursive: true }));
-    case "rename": return files.rename(event.path, event.to);
-    case "link": return files.link(event.path, event.to);
+    case "truncate":
+      return (await files.open(event.path, "r+")).truncate(event.size);
+    case "sync":
+      return sync(files, event.path);
+    case "unlink":
+      return files.rm(event.path, { recursive: true });
+    case "mkdir":
+      return void (await files.mkdir(event.path, { recursive: true }));
+    case "rename":
+      return files.rename(event.path, event.to);
+    case "link":
+      return files.link(event.path, event.to);
     // Only its name matters here.
-    case "symlink": return void (await files.open(event.path, "wx"));
-    case "copy": return copy(files, event);
-    case "said": return;
+    case "symlink":
+      return void (await files.open(event.path, "wx"));
+    case "copy":
+      return copy(files, event);
+    case "said":
+      return;
   }
 }
 

@@ -32,9 +32,19 @@ export async function crashRounds({ rounds, seed, log }: CrashRounds): Promise<{
   await using writer = await bundled();
   const lane = pLimit(Math.min(2, availableParallelism()));
   const stores = Array.from({ length: Math.ceil(rounds / ROUNDS_PER_STORE) }, (_, index) => index);
-  const counts = await Promise.all(stores.map((index) => lane(() => onOneStore({
-    writer: writer.file, log, seed: seed + index, first: index * ROUNDS_PER_STORE + 1, last: Math.min(rounds, (index + 1) * ROUNDS_PER_STORE),
-  }))));
+  const counts = await Promise.all(
+    stores.map((index) =>
+      lane(() =>
+        onOneStore({
+          writer: writer.file,
+          log,
+          seed: seed + index,
+          first: index * ROUNDS_PER_STORE + 1,
+          last: Math.min(rounds, (index + 1) * ROUNDS_PER_STORE),
+        }),
+      ),
+    ),
+  );
   return { acknowledged: counts.reduce((sum, count) => sum + count, 0) };
 }
 
@@ -70,7 +80,14 @@ async function bundled(): Promise<{ readonly file: string } & AsyncDisposable> {
   const folder = await mkdtemp(join(BUNDLES, "child-"));
   const file = join(folder, "child.mjs");
   await build({
-    entryPoints: [join(import.meta.dirname, "child.ts")], outfile: file, bundle: true, platform: "node", format: "esm", target: "node20.19", packages: "external", logLevel: "silent",
+    entryPoints: [join(import.meta.dirname, "child.ts")],
+    outfile: file,
+    bundle: true,
+    platform: "node",
+    format: "esm",
+    target: "node20.19",
+    packages: "external",
+    logLevel: "silent",
   });
   return { file, [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }) };
 }
@@ -89,7 +106,8 @@ async function runAndKill(args: readonly string[], killAfter: number): Promise<r
   }
   clearTimeout(overdue);
   await ended;
-  if (lines.length < killAfter) throw new Error(`The writing process ended by itself after ${lines.length} writes:\n${errors.join("")}`);
+  if (lines.length < killAfter)
+    throw new Error(`The writing process ended by itself after ${lines.length} writes:\n${errors.join("")}`);
   return lines.map((line) => JSON.parse(line) as Acknowledged);
 }
 

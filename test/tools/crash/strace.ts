@@ -6,7 +6,13 @@ import { readFile } from "node:fs/promises";
 /** What a process did to the files under one folder, in the order in which the kernel saw it. */
 export type DiskEvent =
   | { readonly kind: "open"; readonly path: string; readonly truncates: boolean; readonly creates: boolean }
-  | { readonly kind: "write"; readonly path: string; readonly bytes: Buffer; readonly at: number; readonly through: boolean }
+  | {
+      readonly kind: "write";
+      readonly path: string;
+      readonly bytes: Buffer;
+      readonly at: number;
+      readonly through: boolean;
+    }
   | { readonly kind: "truncate"; readonly path: string; readonly size: number }
   | { readonly kind: "sync" | "unlink" | "mkdir" | "symlink"; readonly path: string }
   | { readonly kind: "rename" | "link"; readonly path: string; readonly to: string }
@@ -16,7 +22,8 @@ export type DiskEvent =
 /** `atMs` is when it was over, except of what the process said: that is when it began. */
 export type Timed = DiskEvent & { readonly atMs: number };
 
-const CALLS = "openat,open,creat,pwrite64,write,pwritev,writev,lseek,fdatasync,fsync,msync,ftruncate,fallocate,rename,renameat,renameat2,link,linkat,unlink,unlinkat,mkdir,mkdirat,copy_file_range,sendfile,symlink,symlinkat";
+const CALLS =
+  "openat,open,creat,pwrite64,write,pwritev,writev,lseek,fdatasync,fsync,msync,ftruncate,fallocate,rename,renameat,renameat2,link,linkat,unlink,unlinkat,mkdir,mkdirat,copy_file_range,sendfile,symlink,symlinkat";
 
 /** Longer writes would be cut in the trace. */
 const STRING_MAX_BYTES = 8_000_000;
@@ -36,11 +43,30 @@ export function canTrace(): boolean {
 }
 
 /** Starts a process under strace; `pid` is strace's, the process is its child. */
-export function startTraced({ command, file, output, environment }: Traced): { readonly pid: number; readonly ended: Promise<void> } {
+export function startTraced({ command, file, output, environment }: Traced): {
+  readonly pid: number;
+  readonly ended: Promise<void>;
+} {
   const out = output === undefined ? undefined : openSync(output, "w");
-  const flags = ["-f", "--seccomp-bpf", "-y", "-xx", "-ttt", "-T", "-s", String(STRING_MAX_BYTES), "-e", `trace=${CALLS}`, "-e", "signal=none", "-o", file];
+  const flags = [
+    "-f",
+    "--seccomp-bpf",
+    "-y",
+    "-xx",
+    "-ttt",
+    "-T",
+    "-s",
+    String(STRING_MAX_BYTES),
+    "-e",
+    `trace=${CALLS}`,
+    "-e",
+    "signal=none",
+    "-o",
+    file,
+  ];
   const child = spawn("strace", [...flags, "--", ...command], {
-    stdio: ["ignore", out ?? "ignore", "inherit"], env: { ...process.env, ...environment, UV_USE_IO_URING: "0" },
+    stdio: ["ignore", out ?? "ignore", "inherit"],
+    env: { ...process.env, ...environment, UV_USE_IO_URING: "0" },
   });
   if (out !== undefined) closeSync(out);
   return { pid: child.pid ?? 0, ended: once(child, "exit").then(() => undefined) };
@@ -96,20 +122,47 @@ class TraceReader {
     const path = decode(/^\d+<([^>]*)>/.exec(args)?.[1] ?? "").toString();
     const fd = Number.parseInt(args, 10);
     switch (call) {
-      case "openat": case "open": case "creat": return this.#opened(String(texts[0]), args, result);
-      case "lseek": this.#positions.set(fd, result); return [];
-      case "write": case "writev": case "pwrite64": case "pwritev": return this.#written({ call, args, fd, path, result, bytes: Buffer.concat(texts) });
-      case "fdatasync": case "fsync": return [{ kind: "sync", path }];
-      case "ftruncate": return [{ kind: "truncate", path, size: Number(args.split(", ")[1]) }];
-      case "rename": case "renameat": case "renameat2": return [{ kind: "rename", path: String(texts[0]), to: String(texts[1]) }];
-      case "link": case "linkat": return [{ kind: "link", path: String(texts[0]), to: String(texts[1]) }];
-      case "unlink": case "unlinkat": return [{ kind: "unlink", path: String(texts[0]) }];
-      case "mkdir": case "mkdirat": return [{ kind: "mkdir", path: String(texts[0]) }];
-      case "symlink": case "symlinkat": return [{ kind: "symlink", path: String(texts[1]) }];
-      case "copy_file_range": return copied(args, result, [0, 1]);
-      case "sendfile": return copied(args, result, [1, 0]);
-      case "msync": throw new Error("Something is written through a mapping: this trace does not show it.");
-      default: return [];
+      case "openat":
+      case "open":
+      case "creat":
+        return this.#opened(String(texts[0]), args, result);
+      case "lseek":
+        this.#positions.set(fd, result);
+        return [];
+      case "write":
+      case "writev":
+      case "pwrite64":
+      case "pwritev":
+        return this.#written({ call, args, fd, path, result, bytes: Buffer.concat(texts) });
+      case "fdatasync":
+      case "fsync":
+        return [{ kind: "sync", path }];
+      case "ftruncate":
+        return [{ kind: "truncate", path, size: Number(args.split(", ")[1]) }];
+      case "rename":
+      case "renameat":
+      case "renameat2":
+        return [{ kind: "rename", path: String(texts[0]), to: String(texts[1]) }];
+      case "link":
+      case "linkat":
+        return [{ kind: "link", path: String(texts[0]), to: String(texts[1]) }];
+      case "unlink":
+      case "unlinkat":
+        return [{ kind: "unlink", path: String(texts[0]) }];
+      case "mkdir":
+      case "mkdirat":
+        return [{ kind: "mkdir", path: String(texts[0]) }];
+      case "symlink":
+      case "symlinkat":
+        return [{ kind: "symlink", path: String(texts[1]) }];
+      case "copy_file_range":
+        return copied(args, result, [0, 1]);
+      case "sendfile":
+        return copied(args, result, [1, 0]);
+      case "msync":
+        throw new Error("Something is written through a mapping: this trace does not show it.");
+      default:
+        return [];
     }
   }
 
@@ -124,7 +177,8 @@ class TraceReader {
   #written({ call, args, fd, path, bytes, result }: Written): DiskEvent[] {
     if (path === this.#output) return [{ kind: "said", text: bytes.toString() }];
     if (!path.startsWith(this.#folder)) return [];
-    if (bytes.length !== result) throw new Error(`The trace shows ${bytes.length} of the ${result} bytes written to ${path}.`);
+    if (bytes.length !== result)
+      throw new Error(`The trace shows ${bytes.length} of the ${result} bytes written to ${path}.`);
     const here = this.#positions.get(fd) ?? 0;
     const at = call.startsWith("p") ? Number(/, (\d+)$/.exec(args)?.[1]) : here;
     if (!call.startsWith("p")) this.#positions.set(fd, here + bytes.length);

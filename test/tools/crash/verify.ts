@@ -12,16 +12,23 @@ const ULID_LENGTH = 26;
 
 /** What does not agree between the tables of one environment: nothing, whatever happened to the process that wrote them. */
 export function disagreements(env: Environment): readonly string[] {
-  return [...entityDisagreements(env), ...indexDisagreements(env), ...recordDisagreements(env), ...edgeDisagreements(env)];
+  return [
+    ...entityDisagreements(env),
+    ...indexDisagreements(env),
+    ...recordDisagreements(env),
+    ...edgeDisagreements(env),
+  ];
 }
 
 /** Every living entity has all its index entries. */
 function* entityDisagreements(env: Environment): Iterable<string> {
   for (const { key, value } of env.tables.objects.getRange(whole())) {
     const { terms, numbers } = decodeEntity(value).indexed();
-    for (const term of terms) if (!env.tables.terms.doesExist(term, key)) yield `entity ${name(key)} is not under its term ${term}`;
+    for (const term of terms)
+      if (!env.tables.terms.doesExist(term, key)) yield `entity ${name(key)} is not under its term ${term}`;
     for (const [slot, number] of numbers.entries()) {
-      if (number !== undefined && !env.tables.numbers.doesExist(numberKey(slot, number, key))) yield `entity ${name(key)} is not under its number ${number}`;
+      if (number !== undefined && !env.tables.numbers.doesExist(numberKey(slot, number, key)))
+        yield `entity ${name(key)} is not under its number ${number}`;
     }
   }
 }
@@ -34,7 +41,9 @@ function* indexDisagreements(env: Environment): Iterable<string> {
   for (const key of env.tables.numbers.getKeys(whole())) {
     const owner = numberOwner(key);
     const numbers = indexedOf(env, owner)?.numbers ?? [];
-    const belongs = numbers.some((number, slot) => number !== undefined && Buffer.compare(numberKey(slot, number, owner), key) === 0);
+    const belongs = numbers.some(
+      (number, slot) => number !== undefined && Buffer.compare(numberKey(slot, number, owner), key) === 0,
+    );
     if (!belongs) yield `a number names ${name(owner)}, which does not have it`;
   }
 }
@@ -47,7 +56,8 @@ function* recordDisagreements(env: Environment): Iterable<string> {
     for (const term of indexedTerms(terms)) {
       expected += 1;
       const cid = Buffer.from(key).readUInt32BE();
-      if (!env.tables.recordTerms.doesExist(concat(recordTermPrefix(cid, term), id))) yield `record ${bytesText(id)} is not under its term ${term}`;
+      if (!env.tables.recordTerms.doesExist(concat(recordTermPrefix(cid, term), id)))
+        yield `record ${bytesText(id)} is not under its term ${term}`;
     }
   }
   const found = env.tables.recordTerms.getKeysCount(whole());

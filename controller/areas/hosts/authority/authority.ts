@@ -12,7 +12,15 @@ import type { Runtime } from "../../../runtime.ts";
 import type { SecretBox } from "../../../secrets/index.ts";
 import { decodeStored, encodeJson } from "../../../store/format.ts";
 import type { KvStore } from "../../../store/kv.ts";
-import { issueCertificate, makeAuthority, newKeyPair, signerOf, type KeyedCertificate, type SigningRequest, type Signer } from "./certificates.ts";
+import {
+  issueCertificate,
+  makeAuthority,
+  newKeyPair,
+  signerOf,
+  type KeyedCertificate,
+  type SigningRequest,
+  type Signer,
+} from "./certificates.ts";
 import { agentUri, controllerUri, newSerial } from "./identity.ts";
 
 const KEY = "authority/ca";
@@ -57,13 +65,25 @@ export class Authority {
   }
 
   /** For the agent of one host. `generation` ties it to the host's enrolment. */
-  issueAgent(request: SigningRequest, subject: { readonly tenant: string; readonly host: string; readonly generation: string }): Promise<Uint8Array> {
+  issueAgent(
+    request: SigningRequest,
+    subject: { readonly tenant: string; readonly host: string; readonly generation: string },
+  ): Promise<Uint8Array> {
     const { clock, random } = this.#runtime;
     const serial = newSerial(subject.generation, (count) => random.bytes(count));
     return issueCertificate(
       this.#signer,
-      { commonName: commonName(subject.host), serial, names: [{ type: "url", value: agentUri(subject.tenant, subject.host) }], usage: "client" },
-      { fromMs: clock.nowMs() - CERTIFICATE_SKEW_MS, untilMs: clock.nowMs() + this.#agentLifetimeMs, publicKey: request.publicKey },
+      {
+        commonName: commonName(subject.host),
+        serial,
+        names: [{ type: "url", value: agentUri(subject.tenant, subject.host) }],
+        usage: "client",
+      },
+      {
+        fromMs: clock.nowMs() - CERTIFICATE_SKEW_MS,
+        untilMs: clock.nowMs() + this.#agentLifetimeMs,
+        publicKey: request.publicKey,
+      },
     );
   }
 
@@ -79,7 +99,11 @@ export class Authority {
         names: [{ type: "url", value: controllerUri(controllerId) }],
         usage: "client",
       },
-      { fromMs: clock.nowMs() - CERTIFICATE_SKEW_MS, untilMs: clock.nowMs() + PEER_CERTIFICATE_LIFETIME_MS, publicKey: pair.publicKey },
+      {
+        fromMs: clock.nowMs() - CERTIFICATE_SKEW_MS,
+        untilMs: clock.nowMs() + PEER_CERTIFICATE_LIFETIME_MS,
+        publicKey: pair.publicKey,
+      },
     );
     return { certificate, key };
   }
@@ -120,7 +144,8 @@ async function create({ kv, secrets, runtime }: AuthorityDependencies): Promise<
   };
   const written = await kv.put(KEY, encodeJson(stored), { ifRevision: 0 });
   if (written.ok) return made;
-  if (!written.current) throw new AppError("unavailable", "The certificate authority vanished while it was being made.");
+  if (!written.current)
+    throw new AppError("unavailable", "The certificate authority vanished while it was being made.");
   return unseal(written.current.value, secrets);
 }
 

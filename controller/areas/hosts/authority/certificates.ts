@@ -144,6 +144,9 @@ function refused(reason: string, cause?: unknown): AppError {
 }
 
 export function pem(label: "CERTIFICATE" | "PRIVATE KEY", der: Uint8Array): string {
-  const lines = Buffer.from(der).toString("base64").match(/.{1,64}/g) ?? [];
+  const lines =
+    Buffer.from(der)
+      .toString("base64")
+      .match(/.{1,64}/g) ?? [];
   return [`-----BEGIN ${label}-----`, ...lines, `-----END ${label}-----`, ""].join("\n");
 }

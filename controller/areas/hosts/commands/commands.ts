@@ -1,4 +1,10 @@
-import { AGENT_COMMANDS_WAITING_MAX, COMMAND_CANCEL_GRACE_MS, COMMAND_LINE_MAX_BYTES, COMMAND_PLACE_AGAIN_MS, COMMAND_REACH_MS } from "../../../../common/limits.ts";
+import {
+  AGENT_COMMANDS_WAITING_MAX,
+  COMMAND_CANCEL_GRACE_MS,
+  COMMAND_LINE_MAX_BYTES,
+  COMMAND_PLACE_AGAIN_MS,
+  COMMAND_REACH_MS,
+} from "../../../../common/limits.ts";
 import type { Command, CommandState, Entry } from "../../../../proto/gen/agent/v1/agent.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { Objects } from "../../objects/index.ts";
@@ -7,7 +13,16 @@ import { commandBody } from "../session/frames.ts";
 import type { LiveSession } from "../session/live-session.ts";
 import type { Presence } from "../session/presence.ts";
 import type {
-  CommandOutcome, CommandTeller, DispatchOptions, EntrySource, HostCommand, PeerCall, Peers, PeerWatch, Target, Transport,
+  CommandOutcome,
+  CommandTeller,
+  DispatchOptions,
+  EntrySource,
+  HostCommand,
+  PeerCall,
+  Peers,
+  PeerWatch,
+  Target,
+  Transport,
 } from "../types.ts";
 import { CommandRecords } from "./records.ts";
 import { CommandWait } from "./wait.ts";
@@ -139,12 +154,25 @@ export class AgentCommands implements Transport, CommandEntries {
     };
   }
 
-  #begin(key: string, target: Target, work: { readonly command: HostCommand; readonly options: DispatchOptions }): Running {
+  #begin(
+    key: string,
+    target: Target,
+    work: { readonly command: HostCommand; readonly options: DispatchOptions },
+  ): Running {
     const { options } = work;
     const { runtime } = this.#with;
     const over = () => this.#over(key, running);
     const wait = new CommandWait({ target, options, runtime, records: this.#records, over });
-    const running: Running = { target, ...work, wait, place: undefined, sent: false, late: false, stopTimers: () => undefined, stopAgain: undefined };
+    const running: Running = {
+      target,
+      ...work,
+      wait,
+      place: undefined,
+      sent: false,
+      late: false,
+      stopTimers: () => undefined,
+      stopAgain: undefined,
+    };
     const cancel = () => this.#cancelled(running);
     options.signal?.addEventListener("abort", cancel, { once: true });
     const stops = [
@@ -169,12 +197,17 @@ export class AgentCommands implements Transport, CommandEntries {
     this.#leave(running);
   }
 
-  #refusal(command: HostCommand, options: DispatchOptions): { readonly state: "cancelled" | "failed"; readonly message: string } | undefined {
-    if (options.signal?.aborted) return { state: "cancelled", message: "The command was cancelled before it was sent." };
+  #refusal(
+    command: HostCommand,
+    options: DispatchOptions,
+  ): { readonly state: "cancelled" | "failed"; readonly message: string } | undefined {
+    if (options.signal?.aborted)
+      return { state: "cancelled", message: "The command was cancelled before it was sent." };
     if (command.kind === "exec" && Buffer.byteLength(command.line) > COMMAND_LINE_MAX_BYTES) {
       return { state: "failed", message: `The command line is longer than ${COMMAND_LINE_MAX_BYTES} bytes.` };
     }
-    if (this.#running.size > AGENT_COMMANDS_WAITING_MAX) return { state: "failed", message: "Too many commands wait for their results." };
+    if (this.#running.size > AGENT_COMMANDS_WAITING_MAX)
+      return { state: "failed", message: "Too many commands wait for their results." };
     return undefined;
   }
 
@@ -200,24 +233,30 @@ export class AgentCommands implements Transport, CommandEntries {
 
   #placeThere(running: Running, holder: { readonly controller: string; readonly epoch: number }): void {
     const { place } = running;
-    if (place?.kind === "there" && place.controller === holder.controller && (place.epoch ?? Infinity) >= holder.epoch) return;
+    if (place?.kind === "there" && place.controller === holder.controller && (place.epoch ?? Infinity) >= holder.epoch)
+      return;
     this.#leave(running);
     const { tenant, host } = running.target;
     // Events of a call that was left are not heard.
-    const mine = (act: (there: Place & { kind: "there" }) => void) => () => running.place?.kind === "there" && running.place.call === call && act(running.place);
-    const call: PeerCall | undefined = this.#with.peers?.watch(holder.controller, { tenant, host, command: this.#frame(running, 0) }, {
-      output: (output) => running.wait.output(output),
-      result: (result) => running.wait.result(result),
-      state: (state) => running.wait.state(state),
-      lost: () => running.wait.lost(),
-      watching: (epoch) => mine((there) => this.#registered(running, there, epoch))(),
-      notHeld: mine(() => this.#moveOn(running)),
-      gone: mine((there) => {
-        // It may have been sent before the link broke.
-        if (there.epoch === undefined) running.sent = true;
-        this.#moveOn(running);
-      }),
-    });
+    const mine = (act: (there: Place & { kind: "there" }) => void) => () =>
+      running.place?.kind === "there" && running.place.call === call && act(running.place);
+    const call: PeerCall | undefined = this.#with.peers?.watch(
+      holder.controller,
+      { tenant, host, command: this.#frame(running, 0) },
+      {
+        output: (output) => running.wait.output(output),
+        result: (result) => running.wait.result(result),
+        state: (state) => running.wait.state(state),
+        lost: () => running.wait.lost(),
+        watching: (epoch) => mine((there) => this.#registered(running, there, epoch))(),
+        notHeld: mine(() => this.#moveOn(running)),
+        gone: mine((there) => {
+          // It may have been sent before the link broke.
+          if (there.epoch === undefined) running.sent = true;
+          this.#moveOn(running);
+        }),
+      },
+    );
     if (!call) return this.#again(running);
     running.place = { kind: "there", controller: holder.controller, call, epoch: undefined };
   }
@@ -260,7 +299,9 @@ export class AgentCommands implements Transport, CommandEntries {
 
   #cancelled(running: Running): void {
     const told = this.#tellCancel(running);
-    const stop = this.#with.runtime.clock.after(told ? COMMAND_CANCEL_GRACE_MS : 0, () => running.wait.finish({ state: "cancelled", message: "The command was cancelled." }));
+    const stop = this.#with.runtime.clock.after(told ? COMMAND_CANCEL_GRACE_MS : 0, () =>
+      running.wait.finish({ state: "cancelled", message: "The command was cancelled." }),
+    );
     const { stopTimers } = running;
     running.stopTimers = () => {
       stopTimers();
@@ -271,12 +312,18 @@ export class AgentCommands implements Transport, CommandEntries {
   #timedOut(running: Running): void {
     if (!this.#mayHaveArrived(running)) return this.#unreached(running);
     this.#tellCancel(running);
-    void running.wait.finishUnlessStored({ state: "timeout", message: `The command did not end within ${running.options.timeoutMs} ms.` });
+    void running.wait.finishUnlessStored({
+      state: "timeout",
+      message: `The command did not end within ${running.options.timeoutMs} ms.`,
+    });
   }
 
   #unreached(running: Running): void {
     if (this.#mayHaveArrived(running)) return;
-    running.wait.finish({ state: "unreachable", message: `No controller holds a session of ${running.target.host}: nothing was sent.` });
+    running.wait.finish({
+      state: "unreachable",
+      message: `No controller holds a session of ${running.target.host}: nothing was sent.`,
+    });
   }
 
   #mayHaveArrived({ sent, place }: Running): boolean {
@@ -292,7 +339,15 @@ export class AgentCommands implements Transport, CommandEntries {
     return this.#cancelHere({ ...target, commandId: options.commandId });
   }
 
-  #cancelHere({ tenant, host, commandId }: { readonly tenant: string; readonly host: string; readonly commandId: string }): boolean {
+  #cancelHere({
+    tenant,
+    host,
+    commandId,
+  }: {
+    readonly tenant: string;
+    readonly host: string;
+    readonly commandId: string;
+  }): boolean {
     const session = this.#with.live(tenant, host);
     session?.send({ $case: "cancel", value: { commandId, epoch: session.epoch } });
     return session !== undefined;

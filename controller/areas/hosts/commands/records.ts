@@ -46,7 +46,8 @@ export class CommandRecords {
       for (const row of rows) {
         if (!isOf(row, target, commandId)) continue;
         const piece = pieceOf(commandId, row);
-        if (piece.offset + piece.data.length > offset) found.push({ id: row.id, class: row.class.path, at: piece.offset });
+        if (piece.offset + piece.data.length > offset)
+          found.push({ id: row.id, class: row.class.path, at: piece.offset });
       }
     }
     found.sort((a, b) => a.at - b.at);
@@ -65,7 +66,11 @@ export class CommandRecords {
     yield* this.#objects.read(principal, { class: principal.ospace + path, subtree: false, where, newestFirst: true });
   }
 
-  async #keep(source: EntrySource, entries: readonly Entry[], kind: { class: string; valuesOf: (entry: Entry) => NewRecord["values"] | undefined }): Promise<void> {
+  async #keep(
+    source: EntrySource,
+    entries: readonly Entry[],
+    kind: { class: string; valuesOf: (entry: Entry) => NewRecord["values"] | undefined },
+  ): Promise<void> {
     const records: NewRecord[] = [];
     for (const entry of entries) {
       const values = kind.valuesOf(entry);
@@ -89,7 +94,12 @@ function pieceOf(commandId: string, { values }: ObjectRow): CommandOutput {
 function resultOf(commandId: string, { values }: ObjectRow): CommandResult {
   const { state, code, message, started, ended } = values;
   return {
-    commandId, state: textOf(state), code: Number(code ?? 0), message: textOf(message), startedMs: Number(started ?? 0), endedMs: Number(ended ?? 0),
+    commandId,
+    state: textOf(state),
+    code: Number(code ?? 0),
+    message: textOf(message),
+    startedMs: Number(started ?? 0),
+    endedMs: Number(ended ?? 0),
   };
 }
 
@@ -106,5 +116,13 @@ function outputValues(host: string, entry: Entry): NewRecord["values"] | undefin
 function resultValues(host: string, entry: Entry): NewRecord["values"] | undefined {
   if (entry.body?.$case !== "result") return undefined;
   const { commandId, code, message, startedMs, endedMs, state } = entry.body.value;
-  return { command: commandId, host, state, code, message: message.slice(0, MESSAGE_MAX_CHARACTERS), started: startedMs, ended: endedMs };
+  return {
+    command: commandId,
+    host,
+    state,
+    code,
+    message: message.slice(0, MESSAGE_MAX_CHARACTERS),
+    started: startedMs,
+    ended: endedMs,
+  };
 }

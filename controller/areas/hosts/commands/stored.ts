@@ -11,7 +11,11 @@ export class StoredCommands {
   }
 
   /** How the agent said that the command ended; `undefined` when it has not. What it wrote comes in order, each byte once. */
-  async outcome(target: Target, commandId: string, onOutput?: (piece: OutputPiece) => void): Promise<CommandOutcome | undefined> {
+  async outcome(
+    target: Target,
+    commandId: string,
+    onOutput?: (piece: OutputPiece) => void,
+  ): Promise<CommandOutcome | undefined> {
     const result = await this.#records.result(target, commandId);
     if (onOutput) await this.#output(target, commandId, onOutput);
     return result && { host: target.host, startedMs: 0, endedMs: 0, ...endingOf(result) };

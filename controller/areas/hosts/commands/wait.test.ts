@@ -69,7 +69,10 @@ describe("a command that is waited for", () => {
     await late.wait.finishUnlessStored({ state: "timeout", message: "late" });
     expect(await late.wait.outcome).toMatchObject({ state: "timeout", message: "late" });
     stored.end = resultOf();
-    const unread = waitFor({ result: () => Promise.reject(new AppError("unavailable", "The store is away.")), output: () => stored.output(TARGET, "c", 0) });
+    const unread = waitFor({
+      result: () => Promise.reject(new AppError("unavailable", "The store is away.")),
+      output: () => stored.output(TARGET, "c", 0),
+    });
     unread.wait.catchUp();
     unread.wait.result(resultOf());
     await unread.wait.finishUnlessStored({ state: "timeout", message: "late" });
@@ -107,7 +110,9 @@ describe("a command that is waited for", () => {
  * Pieces are stored in their order, two at a time so that a reader may see the later without the earlier, and told through one of two
  * ways that lose, repeat and delay. After a move, or when a way says that it lost something, what is stored is read, as the callers do.
  */
-async function history(seed: number): Promise<{ readonly heard: string; readonly expected: string; readonly state: string }> {
+async function history(
+  seed: number,
+): Promise<{ readonly heard: string; readonly expected: string; readonly state: string }> {
   const random = seededRandom(seed);
   const stored = new StoredCommand(random);
   const { wait, heard } = waitFor(stored);
@@ -177,12 +182,21 @@ class Way {
   }
 }
 
-function waitFor(stored: Pick<StoredCommand, "result"> & { output: StoredCommand["output"] }, signal = new AbortController().signal) {
+function waitFor(
+  stored: Pick<StoredCommand, "result"> & { output: StoredCommand["output"] },
+  signal = new AbortController().signal,
+) {
   let text = "";
   const records = { result: () => stored.result(), output: stored.output.bind(stored) } as unknown as CommandRecords;
   const onOutput = ({ data }: { readonly data: Uint8Array }): void => void (text += Buffer.from(data).toString());
   const options = { commandId: "c", timeoutMs: 60_000, onOutput, signal };
-  const wait = new CommandWait({ target: TARGET, options, runtime: testRuntime(realClock), records, over: () => undefined });
+  const wait = new CommandWait({
+    target: TARGET,
+    options,
+    runtime: testRuntime(realClock),
+    records,
+    over: () => undefined,
+  });
   return { wait, heard: () => text };
 }
 

@@ -68,7 +68,10 @@ export class CommandWait implements CommandTeller {
   state({ state, message }: CommandState): void {
     // What came under an epoch that had passed is sent again under the present one.
     if (state !== "refused" || message.startsWith("conflict:")) return;
-    this.finish({ state: "failed", message: message.slice(0, MESSAGE_MAX_CHARACTERS) || "The agent refused the command." });
+    this.finish({
+      state: "failed",
+      message: message.slice(0, MESSAGE_MAX_CHARACTERS) || "The agent refused the command.",
+    });
   }
 
   lost(): void {
@@ -114,7 +117,10 @@ export class CommandWait implements CommandTeller {
         }
         this.#result ??= result;
       } catch (error) {
-        runtime.log.warn({ tenant: target.tenant, host: target.host, command: options.commandId, reason: errorText(error) }, "what is stored of a command could not be read; trying again");
+        runtime.log.warn(
+          { tenant: target.tenant, host: target.host, command: options.commandId, reason: errorText(error) },
+          "what is stored of a command could not be read; trying again",
+        );
         this.#readAgain = true;
         await wait(runtime.clock, COMMAND_READ_AGAIN_MS, this.#ending.signal);
       }
@@ -140,7 +146,8 @@ export class CommandWait implements CommandTeller {
   /** An agent that was told to end it at the deadline, just before its own timer said so, calls that cancelled. */
   #ended(result: CommandResult): Ending {
     const known = endingOf(result);
-    const ranOut = this.#late !== undefined && known.state === "cancelled" && this.#with.options.signal?.aborted !== true;
+    const ranOut =
+      this.#late !== undefined && known.state === "cancelled" && this.#with.options.signal?.aborted !== true;
     return ranOut ? { ...known, ...this.#late } : known;
   }
 }
@@ -164,5 +171,7 @@ function finalState(state: string): FinalState {
 
 function messageFor(result: CommandResult): string {
   if (result.state === "interrupted") return "The agent was interrupted while the command ran.";
-  return result.state === "failed" ? `The command ended with code ${result.code}.` : `The command ended as ${finalState(result.state)}.`;
+  return result.state === "failed"
+    ? `The command ended with code ${result.code}.`
+    : `The command ended as ${finalState(result.state)}.`;
 }

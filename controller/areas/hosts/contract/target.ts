@@ -43,7 +43,11 @@ export function targetContract(name: string, open: () => Promise<TargetUnderTest
     };
     const exec = (line: string, options: Partial<DispatchOptions> = {}) => run({ kind: "exec", line }, options);
 
-    async function depotOf(version: string, files: Record<string, string>, more: Partial<DepotToDeploy> = {}): Promise<DepotToDeploy> {
+    async function depotOf(
+      version: string,
+      files: Record<string, string>,
+      more: Partial<DepotToDeploy> = {},
+    ): Promise<DepotToDeploy> {
       const list = [];
       for (const [path, text] of Object.entries(files)) {
         const { digest, size } = await target.blobs.put([Buffer.from(text)], "test");
@@ -56,7 +60,7 @@ export function targetContract(name: string, open: () => Promise<TargetUnderTest
     const inDepot = (line: string) => run({ kind: "exec", line, depot: "web" });
 
     it("runs a line by the host's shell and brings output, error output and code", async () => {
-      const { outcome, out, err } = await exec("echo out; echo err >&2; true && echo \"it's $((1+1))\"");
+      const { outcome, out, err } = await exec('echo out; echo err >&2; true && echo "it\'s $((1+1))"');
       expect(outcome).toMatchObject({ state: "ok", code: 0, message: "" });
       expect(out).toBe("out\nit's 2\n");
       expect(err).toBe("err\n");
@@ -70,14 +74,14 @@ export function targetContract(name: string, open: () => Promise<TargetUnderTest
     });
 
     it("brings every byte of large output once and in order", async () => {
-      const { outcome, out } = await exec("i=0; while [ $i -lt 20000 ]; do echo \"line $i\"; i=$((i+1)); done");
+      const { outcome, out } = await exec('i=0; while [ $i -lt 20000 ]; do echo "line $i"; i=$((i+1)); done');
       expect(outcome.state).toBe("ok");
       expect(out).toBe(Array.from({ length: 20_000 }, (_, at) => `line ${at}\n`).join(""));
     });
 
     it("sets variables, whatever is in them", async () => {
       const value = `a'b"c $HOME \\ \n;rm`;
-      const { out } = await run({ kind: "exec", line: "printf %s \"$ODD\"", environment: { ODD: value } });
+      const { out } = await run({ kind: "exec", line: 'printf %s "$ODD"', environment: { ODD: value } });
       expect(out).toBe(value);
     });
 
@@ -97,7 +101,10 @@ export function targetContract(name: string, open: () => Promise<TargetUnderTest
     it("ends a command that is cancelled, and does not begin one that already was", async () => {
       const mark = join(folder, "cancelled");
       const stop = new AbortController();
-      const { outcome } = await exec(`echo began; sleep 30; touch ${mark}`, { signal: stop.signal, onOutput: () => stop.abort() });
+      const { outcome } = await exec(`echo began; sleep 30; touch ${mark}`, {
+        signal: stop.signal,
+        onOutput: () => stop.abort(),
+      });
       expect(outcome.state).toBe("cancelled");
       expect((await exec(`touch ${mark}`, { signal: stop.signal })).outcome.state).toBe("cancelled");
       expect(existsSync(mark)).toBe(false);
@@ -106,7 +113,10 @@ export function targetContract(name: string, open: () => Promise<TargetUnderTest
     it("runs a command id once, however often it is given", async () => {
       const file = join(folder, "once");
       const commandId = `${Date.now()}-once`;
-      const twice = await Promise.all([exec(`echo x >> ${file}; sleep 0.2`, { commandId }), exec(`echo x >> ${file}; sleep 0.2`, { commandId })]);
+      const twice = await Promise.all([
+        exec(`echo x >> ${file}; sleep 0.2`, { commandId }),
+        exec(`echo x >> ${file}; sleep 0.2`, { commandId }),
+      ]);
       expect(twice.map(({ outcome }) => outcome.state)).toEqual(["ok", "ok"]);
       expect(await readFile(file, "utf8")).toBe("x\n");
     });
@@ -118,13 +128,20 @@ export function targetContract(name: string, open: () => Promise<TargetUnderTest
 
     it("puts a depot in place, byte for byte, and runs its command there", async () => {
       const binary = Array.from({ length: 300 }, (_, at) => String.fromCharCode(at)).join("");
-      const files = { "run.sh": "#!/bin/sh\necho one\n", "sub/dir/data.txt": binary, "odd name'$x.txt": "odd", "empty": "" };
-      const { outcome } = await deploy("1.0.0", files, { command: `pwd > ${join(folder, "where")}; ./run.sh > ${join(folder, "ran")}` });
+      const files = {
+        "run.sh": "#!/bin/sh\necho one\n",
+        "sub/dir/data.txt": binary,
+        "odd name'$x.txt": "odd",
+        empty: "",
+      };
+      const { outcome } = await deploy("1.0.0", files, {
+        command: `pwd > ${join(folder, "where")}; ./run.sh > ${join(folder, "ran")}`,
+      });
       expect(outcome).toMatchObject({ state: "ok" });
       expect(await readFile(join(folder, "ran"), "utf8")).toBe("one\n");
       expect((await inDepot("./run.sh")).out).toBe("one\n");
       expect((await inDepot("cat sub/dir/data.txt")).out).toBe(binary);
-      expect((await inDepot("cat \"odd name'\\$x.txt\"; wc -c < empty")).out.trim()).toMatch(/^odd\s*0$/);
+      expect((await inDepot('cat "odd name\'\\$x.txt"; wc -c < empty')).out.trim()).toMatch(/^odd\s*0$/);
     });
 
     it("replaces a version by another, whole", async () => {
@@ -134,7 +151,11 @@ export function targetContract(name: string, open: () => Promise<TargetUnderTest
     });
 
     it("takes a version back whose command fails", async () => {
-      const { outcome } = await deploy("1.2.0", { "run.sh": "#!/bin/sh\necho three\n" }, { command: "echo broken >&2; exit 4" });
+      const { outcome } = await deploy(
+        "1.2.0",
+        { "run.sh": "#!/bin/sh\necho three\n" },
+        { command: "echo broken >&2; exit 4" },
+      );
       expect(outcome).toMatchObject({ state: "failed", code: 4 });
       expect((await inDepot("./run.sh")).out).toBe("two\n");
     });
@@ -143,7 +164,9 @@ export function targetContract(name: string, open: () => Promise<TargetUnderTest
       const remotePath = join(folder, "remote", "app");
       await mkdir(remotePath, { recursive: true });
       await writeFile(join(remotePath, "theirs.txt"), "theirs");
-      expect((await deploy("2.0.0", { "bin/run.sh": "#!/bin/sh\necho remote\n" }, { remotePath })).outcome).toMatchObject({ state: "ok" });
+      expect(
+        (await deploy("2.0.0", { "bin/run.sh": "#!/bin/sh\necho remote\n" }, { remotePath })).outcome,
+      ).toMatchObject({ state: "ok" });
       expect(await readFile(join(remotePath, "bin/run.sh"), "utf8")).toBe("#!/bin/sh\necho remote\n");
       const gone = await run({ kind: "undeploy", name: "web", version: "2.0.0", remotePath });
       expect(gone.outcome).toMatchObject({ state: "ok" });
@@ -156,7 +179,9 @@ export function targetContract(name: string, open: () => Promise<TargetUnderTest
       const command = `cp run.sh ${join(folder, "farewell")}`;
       expect((await run({ kind: "undeploy", name: "web", version: "2.9.9" })).outcome.state).toBe("ok");
       expect((await inDepot("true")).outcome.state).toBe("ok");
-      expect((await run({ kind: "undeploy", name: "web", version: "3.0.0", command })).outcome).toMatchObject({ state: "ok" });
+      expect((await run({ kind: "undeploy", name: "web", version: "3.0.0", command })).outcome).toMatchObject({
+        state: "ok",
+      });
       expect(existsSync(join(folder, "farewell"))).toBe(true);
       expect((await inDepot("true")).outcome.state).toBe("failed");
       expect((await run({ kind: "undeploy", name: "web", version: "3.0.0" })).outcome).toMatchObject({ state: "ok" });

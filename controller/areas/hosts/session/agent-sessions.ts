@@ -100,11 +100,17 @@ export class AgentSessions {
 
   #checkHello(identity: AgentIdentity, hello: Hello): void {
     if (hello.protocol !== PROTOCOL) {
-      throw new AppError("unsupported", `The agent speaks protocol ${hello.protocol}, this controller speaks ${PROTOCOL}.`);
+      throw new AppError(
+        "unsupported",
+        `The agent speaks protocol ${hello.protocol}, this controller speaks ${PROTOCOL}.`,
+      );
     }
     const named = hello.facts?.host ?? "";
     if (named !== "" && named !== identity.host) {
-      throw new AppError("denied", `The hello names the host ${named.slice(0, 100)}, the certificate ${identity.host}.`);
+      throw new AppError(
+        "denied",
+        `The hello names the host ${named.slice(0, 100)}, the certificate ${identity.host}.`,
+      );
     }
     if (!/^[0-9A-Za-z_-]{8,64}$/.test(hello.streamId)) throw new AppError("invalid", "The hello has no stream id.");
     this.#countHello(sessionKey(identity.tenant, identity.host));
@@ -117,10 +123,17 @@ export class AgentSessions {
     this.#helloMinute = minute;
     const count = (this.#hellos.get(key) ?? 0) + 1;
     this.#hellos.set(key, count);
-    if (count > AGENT_HELLOS_PER_MINUTE) throw new AppError("limited", "This host connects too often: come back in a minute.");
+    if (count > AGENT_HELLOS_PER_MINUTE)
+      throw new AppError("limited", "This host connects too often: come back in a minute.");
   }
 
-  #session(start: { identity: AgentIdentity; epoch: number; hello: Hello; channel: AgentChannel; acknowledged: number }): LiveSession {
+  #session(start: {
+    identity: AgentIdentity;
+    epoch: number;
+    hello: Hello;
+    channel: AgentChannel;
+    acknowledged: number;
+  }): LiveSession {
     const session = new LiveSession({ ...this.#with, room: this.#room, ended: (ended) => this.#ended(ended) }, start);
     const { tenant, host } = start.identity;
     const key = sessionKey(tenant, host);
@@ -133,7 +146,10 @@ export class AgentSessions {
     return session;
   }
 
-  async #greet(session: LiveSession, { hello, welcome }: { readonly hello: Hello; readonly welcome: Welcome }): Promise<void> {
+  async #greet(
+    session: LiveSession,
+    { hello, welcome }: { readonly hello: Hello; readonly welcome: Welcome },
+  ): Promise<void> {
     try {
       // Again, now that whoever removes the host finds the session.
       await this.#with.admit(session.identity);
@@ -161,7 +177,12 @@ export class AgentSessions {
     const { kv, runtime, controllerId } = this.#with;
     const key = sessionKey(identity.tenant, identity.host);
     const nonce = Buffer.from(runtime.random.bytes(9)).toString("base64url");
-    const stored: StoredSession = { controller: controllerId, nonce, agentVersion: hello.agentVersion.slice(0, 100), sinceMs: runtime.clock.nowMs() };
+    const stored: StoredSession = {
+      controller: controllerId,
+      nonce,
+      agentVersion: hello.agentVersion.slice(0, 100),
+      sinceMs: runtime.clock.nowMs(),
+    };
     for (let attempt = 0; attempt < AGENT_REGISTER_ATTEMPTS_MAX; attempt += 1) {
       const lease = await this.#openLease();
       const written = await this.#put(key, stored, lease.id);
@@ -170,7 +191,10 @@ export class AgentSessions {
       if (current && isOf(current, nonce)) return current.createRevision;
       if (current) await kv.delete(key, { ifRevision: current.revision });
     }
-    throw new AppError("unavailable", `The session of ${identity.host} could not be registered: others of its name keep coming.`);
+    throw new AppError(
+      "unavailable",
+      `The session of ${identity.host} could not be registered: others of its name keep coming.`,
+    );
   }
 
   async #put(key: string, stored: StoredSession, lease: string) {
@@ -202,7 +226,8 @@ export class AgentSessions {
     this.#lease = undefined;
     if (this.#closed) return;
     this.#with.runtime.log.warn({ sessions: this.#live.size }, "the lease of the agent sessions was lost");
-    for (const session of this.#live.values()) session.close("unavailable", "The controller lost its place in the cluster.");
+    for (const session of this.#live.values())
+      session.close("unavailable", "The controller lost its place in the cluster.");
   }
 
   #endedInStore(key: string, revision: number): void {
@@ -218,7 +243,10 @@ export class AgentSessions {
       // The create revision is the only one: a session's entry is written once.
       await this.#with.kv.delete(key, { ifRevision: session.epoch });
     } catch (error) {
-      this.#with.runtime.log.warn({ tenant, host, reason: errorText(error) }, "the end of an agent session could not be written; its lease will");
+      this.#with.runtime.log.warn(
+        { tenant, host, reason: errorText(error) },
+        "the end of an agent session could not be written; its lease will",
+      );
     }
     this.#with.presence.ended(tenant, host, session.epoch);
   }

@@ -104,6 +104,7 @@ function weightOf(entries: readonly Entry[]): number {
 }
 
 function contentBytes(body: Entry["body"]): number {
-  if (body?.$case === "records") return body.value.records.reduce((sum, record) => sum + record.length + RECORD_BYTES, 0);
+  if (body?.$case === "records")
+    return body.value.records.reduce((sum, record) => sum + record.length + RECORD_BYTES, 0);
   return body?.$case === "output" ? body.value.data.length : 0;
 }

@@ -13,7 +13,10 @@ export function depotFrame(depot: DepotToDeploy): Depot {
   };
 }
 
-export function desiredFrame(state: { readonly revision: number; readonly policies: readonly DesiredPolicy[] }): ControllerFrame["frame"] {
+export function desiredFrame(state: {
+  readonly revision: number;
+  readonly policies: readonly DesiredPolicy[];
+}): ControllerFrame["frame"] {
   const policies = state.policies.map((policy) => ({
     name: policy.name,
     revision: policy.revision,
@@ -33,14 +36,25 @@ export function commandBody(command: HostCommand): Command["body"] {
     case "exec":
       return {
         $case: "exec",
-        value: { line: command.line, environment: { ...command.environment }, depot: command.depot ?? "", streamOutput: true, stdin: Buffer.alloc(0) },
+        value: {
+          line: command.line,
+          environment: { ...command.environment },
+          depot: command.depot ?? "",
+          streamOutput: true,
+          stdin: Buffer.alloc(0),
+        },
       };
     case "deploy":
       return { $case: "deploy", value: depotFrame(command) };
     case "undeploy":
       return {
         $case: "undeploy",
-        value: { name: command.name, version: command.version, command: command.command ?? "", remotePath: command.remotePath ?? "" },
+        value: {
+          name: command.name,
+          version: command.version,
+          command: command.command ?? "",
+          remotePath: command.remotePath ?? "",
+        },
       };
   }
 }

@@ -10,9 +10,23 @@ import {
   SESSION_HEARTBEAT_MS,
   SESSION_WINDOW_ENTRIES,
 } from "../../../../common/limits.ts";
-import type { AgentFrame, Batch, CommandState, ControllerFrame, Entry, Hello } from "../../../../proto/gen/agent/v1/agent.ts";
+import type {
+  AgentFrame,
+  Batch,
+  CommandState,
+  ControllerFrame,
+  Entry,
+  Hello,
+} from "../../../../proto/gen/agent/v1/agent.ts";
 import type { Runtime } from "../../../runtime.ts";
-import type { AgentChannel, AgentIdentity, AgentSession, DesiredStateSource, EntrySink, EntrySource } from "../types.ts";
+import type {
+  AgentChannel,
+  AgentIdentity,
+  AgentSession,
+  DesiredStateSource,
+  EntrySink,
+  EntrySource,
+} from "../types.ts";
 import type { EntryPlace, EntryRoom } from "./entry-room.ts";
 import { depotDigests, desiredFrame } from "./frames.ts";
 
@@ -21,7 +35,10 @@ export interface LiveSessionDependencies {
   readonly desired: DesiredStateSource;
   readonly sink: EntrySink;
   readonly room: EntryRoom;
-  readonly renew: (identity: AgentIdentity, csr: Uint8Array) => Promise<{ certificate: Uint8Array; authorities: readonly Uint8Array[] }>;
+  readonly renew: (
+    identity: AgentIdentity,
+    csr: Uint8Array,
+  ) => Promise<{ certificate: Uint8Array; authorities: readonly Uint8Array[] }>;
   readonly facts: (session: LiveSession, values: Readonly<Record<string, string>>) => Promise<void>;
   readonly commandState: (session: LiveSession, state: CommandState) => void;
   readonly ended: (session: LiveSession) => Promise<void>;
@@ -55,7 +72,10 @@ export class LiveSession implements AgentSession {
   #stopTimer: () => void = () => undefined;
   #over = false;
 
-  constructor(dependencies: LiveSessionDependencies, start: { identity: AgentIdentity; epoch: number; hello: Hello; channel: AgentChannel; acknowledged: number }) {
+  constructor(
+    dependencies: LiveSessionDependencies,
+    start: { identity: AgentIdentity; epoch: number; hello: Hello; channel: AgentChannel; acknowledged: number },
+  ) {
     this.#with = dependencies;
     this.identity = start.identity;
     this.epoch = start.epoch;
@@ -124,7 +144,9 @@ export class LiveSession implements AgentSession {
 
   /** Facts are written when the last ones are old enough; newer values wait for then. */
   async noteFacts(values: Readonly<Record<string, string>>): Promise<void> {
-    const fitting = Object.entries(values).filter(([name, value]) => name.length + Buffer.byteLength(value) <= HOST_FACT_MAX_BYTES);
+    const fitting = Object.entries(values).filter(
+      ([name, value]) => name.length + Buffer.byteLength(value) <= HOST_FACT_MAX_BYTES,
+    );
     this.#facts = { ...this.#facts, ...Object.fromEntries(fitting.slice(0, HOST_FACTS_MAX_ENTRIES)) };
     const nowMs = this.#with.runtime.clock.monotonicMs();
     const dueMs = this.#factsAtMs === undefined ? nowMs : this.#factsAtMs + HOST_FACTS_MIN_INTERVAL_MS;
@@ -165,13 +187,17 @@ export class LiveSession implements AgentSession {
       await this.#sendStale();
     } catch (error) {
       const { tenant, host } = this.identity;
-      this.#with.runtime.log.warn({ tenant, host, reason: errorText(error) }, "the desired state could not be read again");
+      this.#with.runtime.log.warn(
+        { tenant, host, reason: errorText(error) },
+        "the desired state could not be read again",
+      );
     }
   }
 
   /** Nothing more is read of the stream until there is room for these. */
   async #batch(batch: Batch): Promise<void> {
-    if (batch.streamId !== this.#source.streamId) throw new AppError("invalid", "A batch is of another stream than the session's.");
+    if (batch.streamId !== this.#source.streamId)
+      throw new AppError("invalid", "A batch is of another stream than the session's.");
     const fresh: Entry[] = [];
     for (const entry of batch.entries) {
       if (entry.sequence <= this.#lastSequence) continue; // sent twice
@@ -233,7 +259,8 @@ export class LiveSession implements AgentSession {
     this.#stopTimer = clock.after(SESSION_HEARTBEAT_MS, () => {
       if (this.#over) return;
       const nowMs = clock.monotonicMs();
-      if (!this.#waitingForRoom && nowMs - this.#heardAtMs > SESSION_AGENT_SILENCE_MAX_MS) return this.close("deadline", "Nothing was heard of the agent for too long.");
+      if (!this.#waitingForRoom && nowMs - this.#heardAtMs > SESSION_AGENT_SILENCE_MAX_MS)
+        return this.close("deadline", "Nothing was heard of the agent for too long.");
       if (nowMs - this.#beatenAtMs >= SESSION_HEARTBEAT_MS) this.#beat();
       if (nowMs - this.#desiredAtMs >= DESIRED_RECHECK_MS) void this.#recheck();
       this.#watch();

@@ -15,7 +15,10 @@ export interface SshAccessDependencies {
 }
 
 export function hasSshCredentials(record: HostRecord): boolean {
-  return Boolean(record.config.username) && (record.credentials.password !== undefined || record.credentials.privatekey !== undefined);
+  return (
+    Boolean(record.config.username) &&
+    (record.credentials.password !== undefined || record.credentials.privatekey !== undefined)
+  );
 }
 
 /** What SSH needs to know of a host, out of its record. */
@@ -46,11 +49,14 @@ export class SshAccess {
   async checkKey(target: Target, fingerprint: string): Promise<boolean> {
     const { sshkey } = await this.#record(target);
     if (sshkey === fingerprint) return true;
-    if (sshkey !== "") throw new AppError("denied", `The SSH key of ${target.host} is ${fingerprint}, its record says ${sshkey}.`);
+    if (sshkey !== "")
+      throw new AppError("denied", `The SSH key of ${target.host} is ${fingerprint}, its record says ${sshkey}.`);
     if (!this.#with.trustFirstKey) {
       throw new AppError("denied", `The SSH key of ${target.host} is not on its record; it shows ${fingerprint}.`);
     }
-    await this.#with.records.note(await this.#principal(target), target.host, [{ column: "sshkey", operation: "set", value: fingerprint }]);
+    await this.#with.records.note(await this.#principal(target), target.host, [
+      { column: "sshkey", operation: "set", value: fingerprint },
+    ]);
     return true;
   }
 

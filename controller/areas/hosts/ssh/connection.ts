@@ -1,7 +1,12 @@
 import { createHash } from "node:crypto";
 import ssh2, { type Client, type ClientChannel, type ConnectConfig, type SFTPWrapper } from "ssh2";
 import { AppError, errorText } from "../../../../common/errors.ts";
-import { EXEC_PIPE_GRACE_MS, SSH_CONNECT_MS, SSH_KILL_GRACE_MS, SSH_OUTPUT_MAX_BYTES } from "../../../../common/limits.ts";
+import {
+  EXEC_PIPE_GRACE_MS,
+  SSH_CONNECT_MS,
+  SSH_KILL_GRACE_MS,
+  SSH_OUTPUT_MAX_BYTES,
+} from "../../../../common/limits.ts";
 import type { Clock } from "../../../../common/time.ts";
 import type { OutputPiece } from "../types.ts";
 import { watchedScript } from "./shell.ts";
@@ -71,7 +76,10 @@ export class SshConnection {
   }
 
   /** Runs a script by the host's `/bin/sh` in the user's home. When `signal` fires, it and all it started are killed. */
-  async run(script: string, options: { readonly signal: AbortSignal; readonly onOutput?: (piece: OutputPiece) => void }): Promise<ScriptEnd> {
+  async run(
+    script: string,
+    options: { readonly signal: AbortSignal; readonly onOutput?: (piece: OutputPiece) => void },
+  ): Promise<ScriptEnd> {
     const stream = await this.#exec(watchedScript(script));
     let bytes = 0;
     let tooMuch = false;
@@ -85,13 +93,16 @@ export class SshConnection {
     stream.on("data", take(false));
     stream.stderr.on("data", take(true));
     const end = await this.#end(stream, options.signal);
-    if (tooMuch) throw new AppError("too_large", `The command wrote more than ${SSH_OUTPUT_MAX_BYTES} bytes and was ended.`);
+    if (tooMuch)
+      throw new AppError("too_large", `The command wrote more than ${SSH_OUTPUT_MAX_BYTES} bytes and was ended.`);
     return end;
   }
 
   sftp(): Promise<SFTPWrapper> {
     return new Promise((resolve, reject) => {
-      this.#client.sftp((error, sftp) => (error ? reject(unavailable(`SFTP is not offered: ${errorText(error)}`, error)) : resolve(sftp)));
+      this.#client.sftp((error, sftp) =>
+        error ? reject(unavailable(`SFTP is not offered: ${errorText(error)}`, error)) : resolve(sftp),
+      );
     });
   }
 
@@ -103,7 +114,9 @@ export class SshConnection {
 
   #exec(command: string): Promise<ClientChannel> {
     return new Promise((resolve, reject) => {
-      this.#client.exec(command, (error, stream) => (error ? reject(unavailable(errorText(error), error)) : resolve(stream)));
+      this.#client.exec(command, (error, stream) =>
+        error ? reject(unavailable(errorText(error), error)) : resolve(stream),
+      );
     });
   }
 
@@ -134,7 +147,12 @@ export class SshConnection {
   }
 }
 
-function start(client: Client, to: SshAddress, checkKey: NonNullable<ConnectConfig["hostVerifier"]>, fail: (error: unknown) => void): void {
+function start(
+  client: Client,
+  to: SshAddress,
+  checkKey: NonNullable<ConnectConfig["hostVerifier"]>,
+  fail: (error: unknown) => void,
+): void {
   try {
     client.connect({
       host: to.address,

@@ -59,7 +59,9 @@ export async function putDepot(connection: SshConnection, blobs: BlobStore, put:
     await must(connection, switchScript(put.place.folder, beside), put.signal);
   } catch (error) {
     // Also when the time is over: what was half sent must not stay.
-    await connection.run(`rm -rf -- ${quoted(beside)}`, { signal: new AbortController().signal }).catch(() => undefined);
+    await connection
+      .run(`rm -rf -- ${quoted(beside)}`, { signal: new AbortController().signal })
+      .catch(() => undefined);
     throw error;
   }
   await spread(connection, put.place, put.signal);
@@ -71,7 +73,11 @@ export async function keepDepot(connection: SshConnection, { folder }: DepotPlac
 }
 
 /** What was there before comes back; without it nothing stays. */
-export async function revertDepot(connection: SshConnection, place: DepotPlace, before: DepotPlace | undefined): Promise<void> {
+export async function revertDepot(
+  connection: SshConnection,
+  place: DepotPlace,
+  before: DepotPlace | undefined,
+): Promise<void> {
   const { signal } = new AbortController();
   const [to, old] = [quoted(place.folder), quoted(`${place.folder}.old`)];
   if (!before) await withdraw(connection, place, signal);
@@ -144,19 +150,31 @@ async function makeFolders(connection: SshConnection, beside: string, put: PutDe
   }
 }
 
-async function upload(connection: SshConnection, blobs: BlobStore, put: PutDepot & { readonly beside: string }): Promise<void> {
+async function upload(
+  connection: SshConnection,
+  blobs: BlobStore,
+  put: PutDepot & { readonly beside: string },
+): Promise<void> {
   const sftp = await connection.sftp();
   try {
     await mapLimited(put.files, SSH_UPLOADS_AT_ONCE, async (file) => {
       if (put.signal.aborted) throw new AppError("deadline", "The time was over before everything was sent.");
-      await write(sftp, `${put.beside}/${file.path}`, { mode: file.executable ? 0o755 : 0o644, content: blobs.read(file.digest), signal: put.signal });
+      await write(sftp, `${put.beside}/${file.path}`, {
+        mode: file.executable ? 0o755 : 0o644,
+        content: blobs.read(file.digest),
+        signal: put.signal,
+      });
     });
   } finally {
     sftp.end();
   }
 }
 
-async function write(sftp: SFTPWrapper, path: string, file: { mode: number; content: AsyncIterable<Uint8Array>; signal: AbortSignal }): Promise<void> {
+async function write(
+  sftp: SFTPWrapper,
+  path: string,
+  file: { mode: number; content: AsyncIterable<Uint8Array>; signal: AbortSignal },
+): Promise<void> {
   const handle = await open(sftp, path, file.mode);
   try {
     let offset = 0;
@@ -176,9 +194,15 @@ function open(sftp: SFTPWrapper, path: string, mode: number): Promise<Buffer> {
   });
 }
 
-function writeAt(sftp: SFTPWrapper, to: { handle: Buffer; path: string }, part: { bytes: Buffer; offset: number }): Promise<void> {
+function writeAt(
+  sftp: SFTPWrapper,
+  to: { handle: Buffer; path: string },
+  part: { bytes: Buffer; offset: number },
+): Promise<void> {
   return new Promise((resolve, reject) => {
-    sftp.write(to.handle, part.bytes, 0, part.bytes.length, part.offset, (error) => (error ? reject(writeError(to.path, error)) : resolve()));
+    sftp.write(to.handle, part.bytes, 0, part.bytes.length, part.offset, (error) =>
+      error ? reject(writeError(to.path, error)) : resolve(),
+    );
   });
 }
 
@@ -190,12 +214,17 @@ const DIGESTS = `if command -v sha256sum >/dev/null 2>&1; then sha256sum -b -- "
 
 async function verify(connection: SshConnection, beside: string, put: PutDepot): Promise<void> {
   for (const files of portions(put.files, (file) => file.path)) {
-    const script = [`cd -- ${quoted(beside)} || exit 1`, `set -- ${files.map((file) => quoted(`./${file.path}`)).join(" ")}`, DIGESTS].join("\n");
+    const script = [
+      `cd -- ${quoted(beside)} || exit 1`,
+      `set -- ${files.map((file) => quoted(`./${file.path}`)).join(" ")}`,
+      DIGESTS,
+    ].join("\n");
     const lines = (await must(connection, script, put.signal)).split("\n");
     files.forEach((file, index) => {
       // A backslash before the digest tells of an escaped name; the digest is what counts.
       const digest = lines[index]?.replace(/^\\/, "").slice(0, 64);
-      if (digest !== file.digest) throw new AppError("unavailable", `${file.path} arrived damaged on the host: is its disk full?`);
+      if (digest !== file.digest)
+        throw new AppError("unavailable", `${file.path} arrived damaged on the host: is its disk full?`);
     });
   }
 }
@@ -221,7 +250,10 @@ function* portions<T>(items: readonly T[], text: (item: T) => string): Iterable<
 async function must(connection: SshConnection, script: string, signal: AbortSignal): Promise<string> {
   const out: Uint8Array[] = [];
   const errors: Uint8Array[] = [];
-  const end = await connection.run(script, { signal, onOutput: ({ stderr, data }) => void (stderr ? errors : out).push(data) });
+  const end = await connection.run(script, {
+    signal,
+    onOutput: ({ stderr, data }) => void (stderr ? errors : out).push(data),
+  });
   if (end.code === 0) return Buffer.concat(out).toString();
   const reason = Buffer.concat(errors).toString().trim().slice(0, 500);
   throw new AppError("unavailable", reason || `A step on the host ended with ${end.code ?? end.signal ?? "no code"}.`);

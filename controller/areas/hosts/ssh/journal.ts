@@ -44,7 +44,15 @@ export class SshJournal {
     if (written.ok) return undefined;
     const earlier = written.current && decodeStored<StoredCommand>(written.current.value);
     const message = "The command was begun before; how it ended is not known.";
-    return earlier?.outcome ?? { host: target.host, state: "failed", message, startedMs: earlier?.beganMs ?? nowMs, endedMs: nowMs };
+    return (
+      earlier?.outcome ?? {
+        host: target.host,
+        state: "failed",
+        message,
+        startedMs: earlier?.beganMs ?? nowMs,
+        endedMs: nowMs,
+      }
+    );
   }
 
   async finish(target: Target, commandId: string, outcome: CommandOutcome): Promise<void> {
@@ -75,12 +83,16 @@ export class SshJournal {
   /** Goes on where the last call stopped, a few entries each time: more than come in. */
   async #sweep(tenant: string, kv: KvStore): Promise<void> {
     const after = this.#sweptTo.get(tenant);
-    const page = await kv.list(COMMANDS, { limit: SSH_JOURNAL_SWEPT_PER_COMMAND, ...(after === undefined ? {} : { after }) });
+    const page = await kv.list(COMMANDS, {
+      limit: SSH_JOURNAL_SWEPT_PER_COMMAND,
+      ...(after === undefined ? {} : { after }),
+    });
     if (page.next === undefined) this.#sweptTo.delete(tenant);
     else this.#sweptTo.set(tenant, page.next);
     const oldMs = this.#clock.nowMs() - SSH_JOURNAL_KEEP_MS;
     for (const entry of page.entries) {
-      if (decodeStored<StoredCommand>(entry.value).beganMs < oldMs) await kv.delete(entry.key, { ifRevision: entry.revision });
+      if (decodeStored<StoredCommand>(entry.value).beganMs < oldMs)
+        await kv.delete(entry.key, { ifRevision: entry.revision });
     }
   }
 }

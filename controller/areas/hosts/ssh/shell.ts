@@ -30,9 +30,13 @@ export function watchedScript(script: string): string {
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 /** A command line, in a folder and with variables. */
-export function scriptOf(line: string, options: { readonly folder?: string; readonly environment?: Readonly<Record<string, string>> } = {}): string {
+export function scriptOf(
+  line: string,
+  options: { readonly folder?: string; readonly environment?: Readonly<Record<string, string>> } = {},
+): string {
   const exports = Object.entries(options.environment ?? {}).map(([name, value]) => {
-    if (!VARIABLE.test(name)) throw new AppError("invalid", `${JSON.stringify(name)} is no name of an environment variable.`);
+    if (!VARIABLE.test(name))
+      throw new AppError("invalid", `${JSON.stringify(name)} is no name of an environment variable.`);
     return `export ${name}=${quoted(value)}`;
   });
   const enter = options.folder === undefined ? [] : [`cd -- ${quoted(options.folder)} || exit 127`];

@@ -19,12 +19,19 @@ describe.skipIf(!sshd)("SSH", () => {
 
   const save = (host: string, config: Record<string, unknown> = {}, sshkey?: string) =>
     test.hosts.save(test.principal(), {
-      host, iplist: ["127.0.0.1"], ...(sshkey === undefined ? {} : { sshkey }),
+      host,
+      iplist: ["127.0.0.1"],
+      ...(sshkey === undefined ? {} : { sshkey }),
       config: { username: server.username, port: String(server.port), privatekey: server.privateKey, ...config },
     });
   let next = 0;
   const exec = (host: string, line: string) =>
-    test.hosts.dispatch(test.principal(), host, { kind: "exec", line }, { commandId: `ssh-${(next += 1)}`, timeoutMs: 20_000 });
+    test.hosts.dispatch(
+      test.principal(),
+      host,
+      { kind: "exec", line },
+      { commandId: `ssh-${(next += 1)}`, timeoutMs: 20_000 },
+    );
 
   targetContract("SSH", async () => {
     await save("target");
@@ -48,8 +55,17 @@ describe.skipIf(!sshd)("SSH", () => {
   it("trusts no first key when it is not to", async () => {
     const strict = await openTestHosts({ beside: test, sshTrustFirstKey: false });
     await save("strict");
-    const run = () => strict.hosts.dispatch(test.principal(), "strict", { kind: "exec", line: "true" }, { commandId: `strict-${(next += 1)}`, timeoutMs: 20_000 });
-    expect(await run()).toMatchObject({ state: "unreachable", message: expect.stringContaining("is not on its record") });
+    const run = () =>
+      strict.hosts.dispatch(
+        test.principal(),
+        "strict",
+        { kind: "exec", line: "true" },
+        { commandId: `strict-${(next += 1)}`, timeoutMs: 20_000 },
+      );
+    expect(await run()).toMatchObject({
+      state: "unreachable",
+      message: expect.stringContaining("is not on its record"),
+    });
     await save("strict", {}, server.fingerprint);
     expect(await run()).toMatchObject({ state: "ok" });
     await strict[Symbol.asyncDispose]();
@@ -57,7 +73,10 @@ describe.skipIf(!sshd)("SSH", () => {
 
   it("says why a host is not reached, without its secrets", async () => {
     await save("nobody-there", { port: "1" });
-    expect((await exec("nobody-there", "true"))).toMatchObject({ state: "unreachable", message: expect.stringContaining("ECONNREFUSED") });
+    expect(await exec("nobody-there", "true")).toMatchObject({
+      state: "unreachable",
+      message: expect.stringContaining("ECONNREFUSED"),
+    });
     await save("bad-key", { privatekey: "no key at all" });
     const outcome = await exec("bad-key", "true");
     expect(outcome.state).toBe("unreachable");

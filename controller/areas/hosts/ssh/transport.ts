@@ -5,7 +5,16 @@ import type { Runtime } from "../../../runtime.ts";
 import type { BlobStore } from "../../../store/blobs.ts";
 import type { CommandOutcome, DispatchOptions, FinalState, HostCommand, Target, Transport } from "../types.ts";
 import { SshConnection, type ScriptEnd, type SshAddress } from "./connection.ts";
-import { checkedFiles, depotPlace, keepDepot, putDepot, removeDepot, revertDepot, workFolder, type DepotPlace } from "./depots.ts";
+import {
+  checkedFiles,
+  depotPlace,
+  keepDepot,
+  putDepot,
+  removeDepot,
+  revertDepot,
+  workFolder,
+  type DepotPlace,
+} from "./depots.ts";
 import type { SshJournal } from "./journal.ts";
 import { scriptOf } from "./shell.ts";
 
@@ -43,7 +52,8 @@ export class SshTransport implements Transport {
 
   run(target: Target, command: HostCommand, options: DispatchOptions): Promise<CommandOutcome> {
     const key = `${target.tenant}/${target.host}/${options.commandId}`;
-    const running = this.#running.get(key) ?? this.#once(target, command, options).finally(() => this.#running.delete(key));
+    const running =
+      this.#running.get(key) ?? this.#once(target, command, options).finally(() => this.#running.delete(key));
     this.#running.set(key, running);
     return running;
   }
@@ -51,7 +61,12 @@ export class SshTransport implements Transport {
   async #once(target: Target, command: HostCommand, options: DispatchOptions): Promise<CommandOutcome> {
     const { clock } = this.#with.runtime;
     const startedMs = clock.nowMs();
-    const finished = (ending: Ending): CommandOutcome => ({ host: target.host, startedMs, endedMs: clock.nowMs(), ...ending });
+    const finished = (ending: Ending): CommandOutcome => ({
+      host: target.host,
+      startedMs,
+      endedMs: clock.nowMs(),
+      ...ending,
+    });
     try {
       const earlier = await this.#with.journal.begin(target, options.commandId);
       if (earlier) return earlier;
@@ -79,7 +94,9 @@ export class SshTransport implements Transport {
       options.signal?.addEventListener("abort", stop, { once: true });
       over.signal.addEventListener("abort", stopTimer, { once: true });
     });
-    const done = this.#limit(() => this.#connected({ ...work, signal: over.signal })).catch((error: unknown) => this.#failure(work.target, error));
+    const done = this.#limit(() => this.#connected({ ...work, signal: over.signal })).catch((error: unknown) =>
+      this.#failure(work.target, error),
+    );
     const result = await Promise.race([done, cancelled]);
     const aborted = over.signal.aborted;
     over.abort();
@@ -129,18 +146,28 @@ export class SshTransport implements Transport {
     const placed = command.depot ? await this.#with.journal.depotOf(work.target, command.depot) : undefined;
     if (command.depot && !placed) throw new AppError("not_found", `The depot ${command.depot} is not on this host.`);
     const environment = command.environment ?? {};
-    return this.#script(connection, work, scriptOf(command.line, placed ? { environment, folder: workFolder(placed) } : { environment }));
+    return this.#script(
+      connection,
+      work,
+      scriptOf(command.line, placed ? { environment, folder: workFolder(placed) } : { environment }),
+    );
   }
 
   /** A depot whose command fails is taken back. */
-  async #deploy(connection: SshConnection, work: Work, depot: { readonly command: HostCommand & { kind: "deploy" } } & Prepared): Promise<Ending> {
+  async #deploy(
+    connection: SshConnection,
+    work: Work,
+    depot: { readonly command: HostCommand & { kind: "deploy" } } & Prepared,
+  ): Promise<Ending> {
     const { target, options, signal } = work;
     const { command, files, place } = depot;
     const { journal } = this.#with;
     const before = await journal.depotOf(target, command.name);
     const blobs = await this.#with.blobs(target.tenant);
     await putDepot(connection, blobs, { files, place, attempt: attemptOf(options.commandId), signal });
-    const end = command.command ? await this.#script(connection, work, scriptOf(command.command, { folder: workFolder(place) })) : DONE;
+    const end = command.command
+      ? await this.#script(connection, work, scriptOf(command.command, { folder: workFolder(place) }))
+      : DONE;
     if (end.state === "ok" && !signal.aborted) {
       await journal.put(target, { name: command.name, version: command.version, ...place });
       await keepDepot(connection, place, signal);
@@ -152,7 +179,8 @@ export class SshTransport implements Transport {
   async #undeploy(connection: SshConnection, work: Work, command: HostCommand & { kind: "undeploy" }): Promise<Ending> {
     const { target, signal } = work;
     const placed = await this.#with.journal.depotOf(target, command.name);
-    if (!placed || (command.version !== "" && placed.version !== command.version)) return { ...DONE, message: "It was not there." };
+    if (!placed || (command.version !== "" && placed.version !== command.version))
+      return { ...DONE, message: "It was not there." };
     const place = command.remotePath ? depotPlace(command.name, command.remotePath) : placed;
     if (command.command) {
       const end = await this.#script(connection, work, scriptOf(command.command, { folder: workFolder(place) }));
@@ -206,11 +234,21 @@ function attemptOf(commandId: string): string {
 
 function ending(cancelled: boolean, timeoutMs: number): Ending {
   const state: FinalState = cancelled ? "cancelled" : "timeout";
-  return { state, message: cancelled ? "The command was cancelled." : `The command did not end within ${timeoutMs} ms.` };
+  return {
+    state,
+    message: cancelled ? "The command was cancelled." : `The command did not end within ${timeoutMs} ms.`,
+  };
 }
 
 function endingOf(end: ScriptEnd): Ending {
   if (end.code === 0) return { state: "ok", message: "", code: 0 };
-  if (end.code !== undefined) return { state: "failed", message: `The command ended with code ${end.code}.`, code: end.code };
-  return { state: "failed", message: end.signal === undefined ? "The connection was lost while the command ran." : `The command was ended by ${end.signal}.` };
+  if (end.code !== undefined)
+    return { state: "failed", message: `The command ended with code ${end.code}.`, code: end.code };
+  return {
+    state: "failed",
+    message:
+      end.signal === undefined
+        ? "The connection was lost while the command ran."
+        : `The command was ended by ${end.signal}.`,
+  };
 }

@@ -27,7 +27,11 @@ const runtime = testRuntime(realClock);
 beforeAll(async () => {
   engine = await openTestEngine();
   objects = new ObjectService({ stores: engine, runtime });
-  objects.registerSystemClass({ path: "/owned", columns: [{ name: "a", type: "int" }], guard: { insert: () => Promise.resolve(["owned:1"]) } });
+  objects.registerSystemClass({
+    path: "/owned",
+    columns: [{ name: "a", type: "int" }],
+    guard: { insert: () => Promise.resolve(["owned:1"]) },
+  });
   entries = [];
   await queryOf("first").rows(admin, `${CLASSES}; insert into /matrix/box host='old'`);
 });
@@ -45,9 +49,17 @@ interface Parts {
 
 function queryOf(own: string, parts: Parts = {}): QueryService {
   const of = { objects, stores: engine, present: new Set([own]), ...parts };
-  const audit = { ready: () => Promise.resolve(), write: (entry: AuditEntry) => Promise.resolve(void entries.push(entry)) };
+  const audit = {
+    ready: () => Promise.resolve(),
+    write: (entry: AuditEntry) => Promise.resolve(void entries.push(entry)),
+  };
   const controllers = { own, has: (id: string) => of.present.has(id) };
-  return new QueryService({ objects: of.objects, runtime, audit, batches: { stores: of.stores, controllers, objects: of.objects, runtime } });
+  return new QueryService({
+    objects: of.objects,
+    runtime,
+    audit,
+    batches: { stores: of.stores, controllers, objects: of.objects, runtime },
+  });
 }
 
 async function openBatches(): Promise<readonly OpenBatch[]> {
@@ -71,21 +83,34 @@ const WRITES = 12;
 
 const WHOLE = { box: [{ host: "a", size: 10, notes: ["n", "x"], tags: ["t"] }], event: [1, 2], line: [1] };
 const NOTHING = { box: [], event: [], line: [] };
-const HISTORY = { versions: [[10, 1], ["removed", 2]], edges: 1 };
+const HISTORY = {
+  versions: [
+    [10, 1],
+    ["removed", 2],
+  ],
+  edges: 1,
+};
 
 async function stateOf(run: number): Promise<typeof WHOLE | typeof NOTHING> {
   const query = queryOf("reader");
   const box = await query.rows(admin, `select host, size, notes, tags from /matrix/box where run=${run} order by host`);
-  const [event, line] = await Promise.all(["event", "line"].map(async (path) => (await query.rows(admin, `select n from /matrix/${path} where run=${run} order by n`)).map(({ n }) => n)));
+  const [event, line] = await Promise.all(
+    ["event", "line"].map(async (path) =>
+      (await query.rows(admin, `select n from /matrix/${path} where run=${run} order by n`)).map(({ n }) => n),
+    ),
+  );
   return { box: box.map((row) => ({ ...row, host: String(row["host"]).slice(-1) })), event, line } as typeof WHOLE;
 }
 
 async function historyOf(run: number): Promise<typeof HISTORY> {
-  const versions = await Promise.all(["a", "b"].map(async (name) => {
-    const sizes: unknown[] = [];
-    for await (const page of objects.history(admin, { id: `box:${run}-${name}` })) sizes.push(...page.map(({ values }) => (values ? values["size"] : "removed")));
-    return sizes;
-  }));
+  const versions = await Promise.all(
+    ["a", "b"].map(async (name) => {
+      const sizes: unknown[] = [];
+      for await (const page of objects.history(admin, { id: `box:${run}-${name}` }))
+        sizes.push(...page.map(({ values }) => (values ? values["size"] : "removed")));
+      return sizes;
+    }),
+  );
   let edges = 0;
   for await (const page of objects.edges(admin, [{ id: `box:${run}-a` }], { direction: "out" })) edges += page.length;
   return { versions, edges } as typeof HISTORY;
@@ -103,34 +128,39 @@ function mortalStores(mortality: () => Mortality): { readonly journal: Stores; r
   return {
     journal: storesOf(({ kv }) => ({ kv: mortality().mortal(kv) })),
     data: storesOf((store) => ({
-      objects: new Proxy(store.objects, { get: (target, name) => Reflect.get(mortality().mortal(target), name) as unknown }),
+      objects: new Proxy(store.objects, {
+        get: (target, name) => Reflect.get(mortality().mortal(target), name) as unknown,
+      }),
     })),
   };
 }
 
-test.each(onCluster ? [true] : [true, false])("at whatever write its controller dies, a batch is made whole by another one or was never begun (that write came to pass: %j)", async (isWritten) => {
-  let mortality = new Mortality(Infinity, isWritten);
-  const { journal, data } = mortalStores(() => mortality);
-  const mortal = new ObjectService({ stores: data, runtime });
-  await mortal.catalog(admin);
-  const dying = queryOf("dying", { objects: mortal, stores: journal });
-  const survivor = queryOf("survivor");
-  let writes = 0;
-  for (; ; writes += 1) {
-    const run = 1_000 + writes * 2 + Number(isWritten);
-    mortality = new Mortality(writes, isWritten);
-    const lived = dying.run(admin, script(run)).then(() => false);
-    if (!(await Promise.race([lived, mortality.died.then(() => true)]))) break;
-    await survivor.maintain("matrix");
-    // The first write is that of the journal.
-    expect(await stateOf(run), `dead at write ${writes}`).toEqual(writes > 0 || isWritten ? WHOLE : NOTHING);
-    if (writes > 0) expect(await historyOf(run)).toEqual(HISTORY);
-    expect(await openBatches()).toEqual([]);
-  }
-  expect(writes).toBe(WRITES);
-  await mortal.close();
-  prove("batches-are-whole", { engine: engine.kind, cases: [`${writes} writes at which the controller died`] });
-});
+test.each(onCluster ? [true] : [true, false])(
+  "at whatever write its controller dies, a batch is made whole by another one or was never begun (that write came to pass: %j)",
+  async (isWritten) => {
+    let mortality = new Mortality(Infinity, isWritten);
+    const { journal, data } = mortalStores(() => mortality);
+    const mortal = new ObjectService({ stores: data, runtime });
+    await mortal.catalog(admin);
+    const dying = queryOf("dying", { objects: mortal, stores: journal });
+    const survivor = queryOf("survivor");
+    let writes = 0;
+    for (; ; writes += 1) {
+      const run = 1_000 + writes * 2 + Number(isWritten);
+      mortality = new Mortality(writes, isWritten);
+      const lived = dying.run(admin, script(run)).then(() => false);
+      if (!(await Promise.race([lived, mortality.died.then(() => true)]))) break;
+      await survivor.maintain("matrix");
+      // The first write is that of the journal.
+      expect(await stateOf(run), `dead at write ${writes}`).toEqual(writes > 0 || isWritten ? WHOLE : NOTHING);
+      if (writes > 0) expect(await historyOf(run)).toEqual(HISTORY);
+      expect(await openBatches()).toEqual([]);
+    }
+    expect(writes).toBe(WRITES);
+    await mortal.close();
+    prove("batches-are-whole", { engine: engine.kind, cases: [`${writes} writes at which the controller died`] });
+  },
+);
 
 test("a batch whose controller pauses is taken over; it changes nothing when it wakes, also where others wrote meanwhile", async () => {
   const present = new Set(["paused", "second"]);
@@ -146,10 +176,22 @@ test("a batch whose controller pauses is taken over; it changes nothing when it 
   present.delete("paused");
   await second.maintain("matrix");
   expect(await stateOf(1)).toEqual(WHOLE);
-  await second.rows(admin, "update /matrix/box set size = 99 where host = '1-a'; insert into /matrix/box host='1-b', run=1, size=7");
+  await second.rows(
+    admin,
+    "update /matrix/box set size = 99 where host = '1-a'; insert into /matrix/box host='1-b', run=1, size=7",
+  );
   call.goOn();
-  await expect(paused).rejects.toMatchObject({ code: "unknown_outcome", message: expect.stringContaining("need not be repeated") as string });
-  expect(await stateOf(1)).toEqual({ ...WHOLE, box: [{ host: "a", size: 99, notes: ["n", "x"], tags: ["t"] }, { host: "b", size: 7, notes: null, tags: null }] });
+  await expect(paused).rejects.toMatchObject({
+    code: "unknown_outcome",
+    message: expect.stringContaining("need not be repeated") as string,
+  });
+  expect(await stateOf(1)).toEqual({
+    ...WHOLE,
+    box: [
+      { host: "a", size: 99, notes: ["n", "x"], tags: ["t"] },
+      { host: "b", size: 7, notes: null, tags: null },
+    ],
+  });
   expect(await openBatches()).toEqual([]);
   await pausing.close();
 });
@@ -158,7 +200,9 @@ test("what batches and single updates add to one list at the same time is all ke
   const query = queryOf("first");
   await query.rows(admin, "insert into /matrix/box host='8-a', run=8");
   const names = Array.from({ length: 24 }, (_, at) => `n${at}`);
-  await Promise.all(names.map((name, at) => query.rows(admin, at % 2 === 0 ? `begin ${added(name)} end` : added(name))));
+  await Promise.all(
+    names.map((name, at) => query.rows(admin, at % 2 === 0 ? `begin ${added(name)} end` : added(name))),
+  );
   const [row] = await query.rows(admin, "select notes from /matrix/box where run=8");
   expect([...(row?.["notes"] as readonly string[])].sort()).toEqual([...names].sort());
   expect(await openBatches()).toEqual([]);
@@ -179,13 +223,20 @@ test("where the stores fail in the middle, whoever asked is told that the rest w
   entries = [];
   const query = queryOf("first", { objects: failing });
   const text = `insert into /matrix/event run=?, n=0; ${script(2).replace("size=10", "size=?")}; select edge type`;
-  await expect(query.run(admin, text, { values: [[-1, 10]] })).rejects.toMatchObject({ code: "unknown_outcome", details: { made: 3, line: 4 } });
+  await expect(query.run(admin, text, { values: [[-1, 10]] })).rejects.toMatchObject({
+    code: "unknown_outcome",
+    details: { made: 3, line: 4 },
+  });
   expect((await stateOf(2)).box).toHaveLength(2);
   await queryOf("first").maintain("matrix");
   expect(await stateOf(2)).toEqual(WHOLE);
   await queryOf("first").maintain("matrix");
-  const action = "insert /matrix/box, insert /matrix/event, insert /matrix/line, update /matrix/box, delete /matrix/box, insert /matrix/event";
-  expect(entries.map(({ action: told, outcome }) => [told, outcome])).toEqual([[`MQL insert /matrix/event, ${action}`, "failed"], [`MQL ${action}`, "ok"]]);
+  const action =
+    "insert /matrix/box, insert /matrix/event, insert /matrix/line, update /matrix/box, delete /matrix/box, insert /matrix/event";
+  expect(entries.map(({ action: told, outcome }) => [told, outcome])).toEqual([
+    [`MQL insert /matrix/event, ${action}`, "failed"],
+    [`MQL ${action}`, "ok"],
+  ]);
 });
 
 test.each([
@@ -197,23 +248,38 @@ test.each([
   ["a row condition", "update /matrix/box set run=4 where host='3-own'", "denied"],
 ])("%s that is wrong is told before anything is written, with its place", async (_, wrong, code) => {
   await queryOf("first").rows(admin, "insert into /matrix/box host='3-own', run=3");
-  const data = [{ class: "/", access: "write" }, { class: "/matrix/box", access: "write", where: "run = 3" }, { class: "/matrix/line", access: "read" }] as const;
-  const failed = queryOf("first").run({ ...admin, data }, `begin insert into /matrix/event run=3, n=1;\n ${wrong}; end`);
+  const data = [
+    { class: "/", access: "write" },
+    { class: "/matrix/box", access: "write", where: "run = 3" },
+    { class: "/matrix/line", access: "read" },
+  ] as const;
+  const failed = queryOf("first").run(
+    { ...admin, data },
+    `begin insert into /matrix/event run=3, n=1;\n ${wrong}; end`,
+  );
   await expect(failed).rejects.toMatchObject({ code, details: { line: 2, column: 2 } });
   expect((await stateOf(3)).event).toEqual([]);
   expect(await openBatches()).toEqual([]);
 });
 
 test("what can be told only when earlier changes are made ends the batch there, and says so", async () => {
-  const failed = queryOf("first").run(admin, "begin insert into /matrix/box host='4-a', run=4; update /matrix/box set host='4-b' where run=4; insert into /matrix/event run=4, n=1 end");
+  const failed = queryOf("first").run(
+    admin,
+    "begin insert into /matrix/box host='4-a', run=4; update /matrix/box set host='4-b' where run=4; insert into /matrix/event run=4, n=1 end",
+  );
   await expect(failed).rejects.toThrow("cannot be changed. The 1 changes before it were made.");
   expect((await stateOf(4)).event).toEqual([]);
   expect(await openBatches()).toEqual([]);
 });
 
 test("a batch that does not fit its journal is refused by the name of the limit", async () => {
-  const large = ["a", "b", "c"].map((name) => `insert into /matrix/box host='5-${name}', run=5, notes=['${"x".repeat(400_000)}']`);
-  await expect(queryOf("first").run(admin, `begin ${large.join(";")} end`)).rejects.toMatchObject({ code: "too_large", details: { limit: "QUERY_BATCH_JOURNAL_MAX_BYTES" } });
+  const large = ["a", "b", "c"].map(
+    (name) => `insert into /matrix/box host='5-${name}', run=5, notes=['${"x".repeat(400_000)}']`,
+  );
+  await expect(queryOf("first").run(admin, `begin ${large.join(";")} end`)).rejects.toMatchObject({
+    code: "too_large",
+    details: { limit: "QUERY_BATCH_JOURNAL_MAX_BYTES" },
+  });
   expect(await stateOf(5)).toEqual(NOTHING);
 });
 
@@ -235,28 +301,62 @@ test("changes that do not look at each other's objects are journalled together",
   };
   const query = queryOf("first", { stores });
   await query.rows(admin, "insert into /matrix/box (host, run) values ('6-a', 6), ('6-b', 6)");
-  const changes = "insert into /matrix/box (host, run, size) values ('6-c', 6, 3), ('6-c', 6, 4); update /matrix/box set size=1 where id='box:6-a'; delete from /matrix/box where id='box:6-b'";
+  const changes =
+    "insert into /matrix/box (host, run, size) values ('6-c', 6, 3), ('6-c', 6, 4); update /matrix/box set size=1 where id='box:6-a'; delete from /matrix/box where id='box:6-b'";
   expect(await query.rows(admin, `begin ${changes} end`)).toEqual([{ count: 1 }]);
   expect(noted).toHaveLength(1);
-  expect((await stateOf(6)).box).toMatchObject([{ host: "a", size: 1 }, { host: "c", size: 4 }]);
-  await query.rows(admin, "begin update /matrix/box set size=2 where id='box:6-a'; update /matrix/box set size=3 where size=2 and id='box:6-a' end");
+  expect((await stateOf(6)).box).toMatchObject([
+    { host: "a", size: 1 },
+    { host: "c", size: 4 },
+  ]);
+  await query.rows(
+    admin,
+    "begin update /matrix/box set size=2 where id='box:6-a'; update /matrix/box set size=3 where size=2 and id='box:6-a' end",
+  );
   expect(noted).toHaveLength(3);
-  expect((await stateOf(6)).box).toMatchObject([{ host: "a", size: 3 }, { host: "c", size: 4 }]);
+  expect((await stateOf(6)).box).toMatchObject([
+    { host: "a", size: 3 },
+    { host: "c", size: 4 },
+  ]);
 });
 
 test("definitions, and objects whose owners write them, make a script of a batch: nothing is journalled", async () => {
-  const query = queryOf("first", { stores: { system: () => engine.system(), tenant: () => Promise.reject(new Error("no journal is asked for")) } });
+  const query = queryOf("first", {
+    stores: { system: () => engine.system(), tenant: () => Promise.reject(new Error("no journal is asked for")) },
+  });
   await query.rows(admin, "begin create class if not exists /matrix/made (n int); insert into /matrix/made n=1 end");
-  const wrong = query.rows(admin, "begin insert into /matrix/owned a=1; insert into /matrix/made n=3; insert into /matrix/made n='many' end");
+  const wrong = query.rows(
+    admin,
+    "begin insert into /matrix/owned a=1; insert into /matrix/made n=3; insert into /matrix/made n='many' end",
+  );
   await expect(wrong).rejects.toMatchObject({ code: "invalid", details: { column: 68 } });
-  expect(await query.rows(admin, "begin insert into /matrix/owned a=1; insert into /matrix/made n=2; select n from /matrix/made order by n end")).toEqual([{ n: 1 }, { n: 2 }]);
+  expect(
+    await query.rows(
+      admin,
+      "begin insert into /matrix/owned a=1; insert into /matrix/made n=2; select n from /matrix/made order by n end",
+    ),
+  ).toEqual([{ n: 1 }, { n: 2 }]);
 });
 
 test("a batch that nobody went on with for too long is given up, and that is on record", async () => {
-  const late = { ...runtime, clock: { ...realClock, nowMs: () => realClock.nowMs() - QUERY_BATCH_KEEP_MS - 1, monotonicMs: () => realClock.monotonicMs() } };
-  const failing = new Proxy(objects, { get: (target, name) => (name === "ingest" ? () => Promise.reject(new AppError("unavailable", "away")) : (Reflect.get(target, name) as () => unknown).bind(target)) });
+  const late = {
+    ...runtime,
+    clock: {
+      ...realClock,
+      nowMs: () => realClock.nowMs() - QUERY_BATCH_KEEP_MS - 1,
+      monotonicMs: () => realClock.monotonicMs(),
+    },
+  };
+  const failing = new Proxy(objects, {
+    get: (target, name) =>
+      name === "ingest"
+        ? () => Promise.reject(new AppError("unavailable", "away"))
+        : (Reflect.get(target, name) as () => unknown).bind(target),
+  });
   const batches = { stores: engine, controllers: { own: "first", has: () => true }, objects: failing, runtime: late };
-  await expect(new QueryService({ objects: failing, runtime, batches }).run(admin, script(7))).rejects.toMatchObject({ code: "unknown_outcome" });
+  await expect(new QueryService({ objects: failing, runtime, batches }).run(admin, script(7))).rejects.toMatchObject({
+    code: "unknown_outcome",
+  });
   entries = [];
   await queryOf("first").maintain("matrix");
   expect(await openBatches()).toEqual([]);

@@ -11,7 +11,9 @@ interface ChangeContext extends WriteContext {
 /** `undefined` where the owner of a class may have to do the work. */
 export function repeatableChange(change: Change, context: ChangeContext): Repeatable | undefined {
   const { scope } = change;
-  return scope.classes.some((view) => view.system && scope.access(view).writable) ? undefined : new RepeatableChange(change, context);
+  return scope.classes.some((view) => view.system && scope.access(view).writable)
+    ? undefined
+    : new RepeatableChange(change, context);
 }
 
 /** An UPDATE or a DELETE of the objects that were found when it was settled. */
@@ -28,7 +30,9 @@ class RepeatableChange implements Repeatable {
   /** In a tree a value may fit some classes only; which of them are meant is not known yet. */
   check(rehearsal: Rehearsal): void {
     this.#rehearsal = rehearsal;
-    const paths = this.#change.scope.classes.filter((view) => this.#change.edits(view).length > 0).map((view) => view.path);
+    const paths = this.#change.scope.classes
+      .filter((view) => this.#change.edits(view).length > 0)
+      .map((view) => view.path);
     const faults = paths.map((path) => faultOf(() => this.#checkEdits(path)));
     if (faults.length > 0 && !faults.includes(undefined)) throw faults[0];
   }
@@ -42,7 +46,10 @@ class RepeatableChange implements Repeatable {
     const { principal } = this.#change.scope;
     const refs = await this.#change.find({ ...this.#context, signal });
     for (const path of new Set(refs.map((ref) => ref.class.path))) this.#checkEdits(path);
-    const times = await objects.writeTimes(principal, refs.map((ref) => ({ id: ref.id, class: ref.class.path })));
+    const times = await objects.writeTimes(
+      principal,
+      refs.map((ref) => ({ id: ref.id, class: ref.class.path })),
+    );
     const found = grouped(refs.map((ref, at) => ({ ...ref, writeUs: times[at] ?? 0 })));
     return { settled: { kind: "found", found }, changes: found };
   }
@@ -56,7 +63,12 @@ class RepeatableChange implements Repeatable {
   #refs({ class: path, ids, writeUs }: FoundObjects, retimed: Making["retimed"]): readonly Ref[] {
     const view = this.#context.catalog.get(path);
     if (!view) throw new AppError("not_found", `[NotExist] class : ${path} not find !`);
-    return ids.map((id) => ({ id, class: view, writeUs, ...(retimed ? { retimed: (laterUs: number) => retimed({ class: path, id }, laterUs) } : {}) }));
+    return ids.map((id) => ({
+      id,
+      class: view,
+      writeUs,
+      ...(retimed ? { retimed: (laterUs: number) => retimed({ class: path, id }, laterUs) } : {}),
+    }));
   }
 
   #checkEdits(path: string): void {
@@ -76,15 +88,25 @@ function faultOf(check: () => void): AppError | undefined {
 }
 
 /** The same with another time for one of the objects. */
-export function retimedIn(settled: Settled, { class: path, id }: { readonly class: string; readonly id: string }, writeUs: number): Settled {
+export function retimedIn(
+  settled: Settled,
+  { class: path, id }: { readonly class: string; readonly id: string },
+  writeUs: number,
+): Settled {
   if (settled.kind !== "found") return settled;
-  const others = settled.found.map((objects) => (objects.class === path ? { ...objects, ids: objects.ids.filter((other) => other !== id) } : objects));
+  const others = settled.found.map((objects) =>
+    objects.class === path ? { ...objects, ids: objects.ids.filter((other) => other !== id) } : objects,
+  );
   return { kind: "found", found: [...others, { class: path, ids: [id], writeUs }] };
 }
 
 function grouped(refs: readonly (Ref & { readonly writeUs: number })[]): readonly FoundObjects[] {
   const groups = new Map<string, { class: string; writeUs: number; ids: string[] }>();
-  for (const { id, class: { path }, writeUs } of refs) {
+  for (const {
+    id,
+    class: { path },
+    writeUs,
+  } of refs) {
     const key = `${writeUs} ${path}`;
     const group = groups.get(key) ?? { class: path, writeUs, ids: [] };
     groups.set(key, group);

@@ -23,7 +23,8 @@ class Statements {
   #statement(): string {
     const path = this.#of(["@/cup", "@/cup/mug", "@/cup/"]);
     const kind = this.#below(5);
-    if (kind <= 1 && !path.endsWith("/")) return `insert into ${path} (host, size) values ${Array.from({ length: 1 + this.#below(3) }, () => `('${this.#host()}', ${this.#below(6)})`).join(", ")}`;
+    if (kind <= 1 && !path.endsWith("/"))
+      return `insert into ${path} (host, size) values ${Array.from({ length: 1 + this.#below(3) }, () => `('${this.#host()}', ${this.#below(6)})`).join(", ")}`;
     if (kind === 4) return `delete from ${path} where ${this.#condition()}`;
     return `update ${path} ${this.#of([`size = ${this.#below(6)}`, `notes = notes + ['${this.#host()}']`, `tags = tags + '${this.#host()}'`, `tags = tags - '${this.#host()}'`])} where ${this.#condition()}`;
   }
@@ -47,21 +48,35 @@ class Statements {
   }
 }
 
-test.each([1, 2, 3])("random batches do what their statements do one by one, whatever is settled together (seed %i)", async (seed) => {
-  await using engine = await openTestEngine();
-  const runtime = testRuntime(realClock);
-  const objects = new ObjectService({ stores: engine, runtime });
-  const query = new QueryService({ objects, runtime, batches: { stores: engine, controllers: { own: "one", has: () => true }, objects, runtime } });
-  for (const root of ["/matrix/x", "/matrix/y"]) {
-    await query.rows(admin, `create class ${root}/cup (host varchar, size int, notes list<varchar>, keys(host), index(size)); create class ${root}/cup/mug (handles int)`);
-  }
-  const statements = new Statements(seed);
-  for (let at = 0; at < BATCHES; at += 1) {
-    const batch = statements.batch();
-    await query.rows(admin, `begin ${batch.join("; ").replaceAll("@", "/matrix/x")} end`);
-    for (const statement of batch) await query.rows(admin, statement.replaceAll("@", "/matrix/y"));
-    const [made, expected] = await Promise.all(["/matrix/x", "/matrix/y"].map((root) => query.rows(admin, `select id, size, notes, tags from ${root}/cup/ order by id`)));
-    expect(made, batch.join(";\n")).toEqual(expected);
-  }
-  await objects.close();
-});
+test.each([1, 2, 3])(
+  "random batches do what their statements do one by one, whatever is settled together (seed %i)",
+  async (seed) => {
+    await using engine = await openTestEngine();
+    const runtime = testRuntime(realClock);
+    const objects = new ObjectService({ stores: engine, runtime });
+    const query = new QueryService({
+      objects,
+      runtime,
+      batches: { stores: engine, controllers: { own: "one", has: () => true }, objects, runtime },
+    });
+    for (const root of ["/matrix/x", "/matrix/y"]) {
+      await query.rows(
+        admin,
+        `create class ${root}/cup (host varchar, size int, notes list<varchar>, keys(host), index(size)); create class ${root}/cup/mug (handles int)`,
+      );
+    }
+    const statements = new Statements(seed);
+    for (let at = 0; at < BATCHES; at += 1) {
+      const batch = statements.batch();
+      await query.rows(admin, `begin ${batch.join("; ").replaceAll("@", "/matrix/x")} end`);
+      for (const statement of batch) await query.rows(admin, statement.replaceAll("@", "/matrix/y"));
+      const [made, expected] = await Promise.all(
+        ["/matrix/x", "/matrix/y"].map((root) =>
+          query.rows(admin, `select id, size, notes, tags from ${root}/cup/ order by id`),
+        ),
+      );
+      expect(made, batch.join(";\n")).toEqual(expected);
+    }
+    await objects.close();
+  },
+);

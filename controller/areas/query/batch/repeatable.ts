@@ -40,5 +40,7 @@ export interface Making {
   readonly identity: string;
   readonly signal: AbortSignal;
   /** Notes that an object that was found gets another time before it is written; absent when somebody may have tried before. */
-  readonly retimed: ((object: { readonly class: string; readonly id: string }, writeUs: number) => Promise<void>) | undefined;
+  readonly retimed:
+    | ((object: { readonly class: string; readonly id: string }, writeUs: number) => Promise<void>)
+    | undefined;
 }

@@ -87,7 +87,11 @@ function waves(ids: Ids): Ids[] {
   return found;
 }
 
-function recordsOf({ rows, atMs }: InsertWork, timesUs: readonly number[], of: Pick<NewRecord, "identity" | "isNew">): readonly NewRecord[] {
+function recordsOf(
+  { rows, atMs }: InsertWork,
+  timesUs: readonly number[],
+  of: Pick<NewRecord, "identity" | "isNew">,
+): readonly NewRecord[] {
   const [common = 0] = timesUs;
   return rows.map((values, at) => {
     const writeUs = atMs === undefined ? (timesUs[at] ?? common) : Math.floor(atMs * 1_000);

@@ -45,7 +45,8 @@ export function checkAll(changes: readonly BatchChange[], rehearsal: Rehearsal):
  * that can be done without the objects, before any is settled.
  */
 export async function settle(
-  changes: readonly BatchChange[], of: { readonly rehearsal: Rehearsal | undefined; readonly signal: AbortSignal | undefined },
+  changes: readonly BatchChange[],
+  of: { readonly rehearsal: Rehearsal | undefined; readonly signal: AbortSignal | undefined },
 ): Promise<readonly Settled[]> {
   const { rehearsal, signal } = of;
   if (rehearsal) checkAll(changes, rehearsal);
@@ -62,7 +63,10 @@ export async function settle(
 
 interface RunContext {
   /** `undefined` when somebody else changed or ended the batch. */
-  readonly note: (before: Noted<OpenBatch>, next: Pick<OpenBatch, "done" | "settled">) => Promise<Noted<OpenBatch> | undefined>;
+  readonly note: (
+    before: Noted<OpenBatch>,
+    next: Pick<OpenBatch, "done" | "settled">,
+  ) => Promise<Noted<OpenBatch> | undefined>;
   readonly objects: Rehearsals;
   readonly signal: AbortSignal;
   /** False for a batch that somebody else began. */
@@ -113,11 +117,15 @@ export class BatchRun {
     if (!isAppError(error)) return error;
     const details = { ...error.details, batch: this.#held.open.id, made: this.#made };
     if (isPassing(error)) {
-      const message = "[Exec] The batch was begun and interrupted. What is missing is made as soon as that can be done, by this controller or another one; it need not be repeated.";
+      const message =
+        "[Exec] The batch was begun and interrupted. What is missing is made as soon as that can be done, by this controller or another one; it need not be repeated.";
       return new AppError("unknown_outcome", message, { details, cause: error });
     }
     if (this.#made === 0) return error;
-    return new AppError(error.code, `${error.message} The ${this.#made} changes before it were made.`, { details, cause: error });
+    return new AppError(error.code, `${error.message} The ${this.#made} changes before it were made.`, {
+      details,
+      cause: error,
+    });
   }
 
   async #makeSettled(): Promise<readonly Row[]> {
@@ -137,7 +145,13 @@ export class BatchRun {
     if (this.#made < this.#firstOwn) return { identity, signal, retimed: undefined };
     const retimed: Making["retimed"] = (object, writeUs) => {
       // Each note is made over the one before.
-      this.#noting = this.#noting.then(() => this.#note(this.#held.open.settled.map((settled, index) => (index === at ? retimedIn(settled, object, writeUs) : settled))));
+      this.#noting = this.#noting.then(() =>
+        this.#note(
+          this.#held.open.settled.map((settled, index) =>
+            index === at ? retimedIn(settled, object, writeUs) : settled,
+          ),
+        ),
+      );
       return this.#noting;
     };
     return { identity, signal, retimed };

@@ -49,12 +49,23 @@ export class BatchRuns {
    * What the last change answers, when all are made. An error before the first write leaves nothing; `unknown_outcome`: what is missing is
    * going to be made. What else ends it says how many of its changes are there.
    */
-  async run(order: BatchOrder, changes: readonly BatchChange[], signal: AbortSignal | undefined): Promise<readonly Row[]> {
+  async run(
+    order: BatchOrder,
+    changes: readonly BatchChange[],
+    signal: AbortSignal | undefined,
+  ): Promise<readonly Row[]> {
     const { objects, runtime, controllers } = this.#dependencies;
     const rehearsal = await objects.rehearse(order.principal);
     const settled = await settle(changes, { rehearsal, signal });
     const startedMs = runtime.clock.nowMs();
-    const open = { ...order, id: ulidOf(startedMs, runtime.random.bytes(10)), owner: controllers.own, startedMs, done: 0, settled };
+    const open = {
+      ...order,
+      id: ulidOf(startedMs, runtime.random.bytes(10)),
+      owner: controllers.own,
+      startedMs,
+      done: 0,
+      settled,
+    };
     return this.#holding(open.id, () => this.#make(open, changes));
   }
 
@@ -63,7 +74,8 @@ export class BatchRuns {
     const { controllers } = this.#dependencies;
     for (const found of await this.#journal.all(tenant)) {
       const { id, owner } = found.open;
-      if (this.#closing.signal.aborted || this.#held.has(id) || (owner !== controllers.own && controllers.has(owner))) continue;
+      if (this.#closing.signal.aborted || this.#held.has(id) || (owner !== controllers.own && controllers.has(owner)))
+        continue;
       await this.#holding(id, async () => {
         const mine = await this.#journal.change(tenant, found, { owner: controllers.own });
         if (mine) await this.#resume(mine);
@@ -99,11 +111,19 @@ export class BatchRuns {
   }
 
   #runOf(held: Noted<OpenBatch>, changes: readonly BatchChange[], isChecked: boolean): BatchRun {
-    const note = (before: Noted<OpenBatch>, next: Pick<OpenBatch, "done" | "settled">): Promise<Noted<OpenBatch> | undefined> => {
+    const note = (
+      before: Noted<OpenBatch>,
+      next: Pick<OpenBatch, "done" | "settled">,
+    ): Promise<Noted<OpenBatch> | undefined> => {
       checkSize({ ...before.open, ...next });
       return this.#patience.repeat(() => this.#journal.change(before.open.principal.tenant, before, next));
     };
-    return new BatchRun(held, changes, { note, objects: this.#dependencies.objects, signal: this.#closing.signal, isChecked });
+    return new BatchRun(held, changes, {
+      note,
+      objects: this.#dependencies.objects,
+      signal: this.#closing.signal,
+      isChecked,
+    });
   }
 
   async #resume(held: Noted<OpenBatch>): Promise<void> {
@@ -139,7 +159,10 @@ export class BatchRuns {
     try {
       await this.#patience.repeat(() => this.#journal.remove(principal.tenant, id));
     } catch (error) {
-      this.#dependencies.runtime.log.warn({ err: error, batch: id }, "a batch that is over stays on record until it is found again");
+      this.#dependencies.runtime.log.warn(
+        { err: error, batch: id },
+        "a batch that is over stays on record until it is found again",
+      );
     }
   }
 }
@@ -152,5 +175,8 @@ function checkSize(open: OpenBatch): void {
 
 function checkAge({ startedMs }: OpenBatch, nowMs: number): void {
   if (nowMs - startedMs <= QUERY_BATCH_KEEP_MS) return;
-  throw new AppError("conflict", "[Exec] The batch was held up for so long that it could bring back what was removed since: the rest of it is given up.");
+  throw new AppError(
+    "conflict",
+    "[Exec] The batch was held up for so long that it could bring back what was removed since: the rest of it is given up.",
+  );
 }

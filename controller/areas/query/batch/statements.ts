@@ -30,6 +30,8 @@ export interface BatchChanges {
 }
 
 export function batchChanges(statements: readonly PreparedStatement[]): BatchChanges {
-  const changes = statements.flatMap(({ statement: { span }, prepared: { repeatable } }) => (repeatable ? [{ span, repeatable }] : []));
+  const changes = statements.flatMap(({ statement: { span }, prepared: { repeatable } }) =>
+    repeatable ? [{ span, repeatable }] : [],
+  );
   return { changes, isWhole: statements.every(({ prepared }) => prepared.isRead || prepared.repeatable !== undefined) };
 }

@@ -13,7 +13,11 @@ export class Touched {
 
   /** Whether reads may answer otherwise once they are changed. */
   concerns(reads: readonly ReadRequest[]): boolean {
-    return reads.some((read) => [...this.#ids].some(([path, ids]) => isRead(path, read) && (read.ids === undefined || read.ids.some((id) => ids.has(id)))));
+    return reads.some((read) =>
+      [...this.#ids].some(
+        ([path, ids]) => isRead(path, read) && (read.ids === undefined || read.ids.some((id) => ids.has(id))),
+      ),
+    );
   }
 }
 

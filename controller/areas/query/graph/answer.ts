@@ -17,7 +17,11 @@ interface Graph {
 }
 
 /** The one row of a MATCH. With `earlier` also what has come and what has gone since. */
-export async function* runMatch(plan: GraphPlan, earlier: GraphPlan | undefined, context: Omit<GraphContext, "register">): AsyncGenerator<readonly Row[]> {
+export async function* runMatch(
+  plan: GraphPlan,
+  earlier: GraphPlan | undefined,
+  context: Omit<GraphContext, "register">,
+): AsyncGenerator<readonly Row[]> {
   const register = new Register();
   const graph = await graphOf(plan, { ...context, register });
   const before = earlier && (await graphOf(earlier, { ...context, register }));
@@ -44,7 +48,11 @@ async function graphOf(plan: GraphPlan, context: GraphContext): Promise<Graph> {
 }
 
 /** What the start names belongs to the answer, whether or not a way leads on from it. */
-async function addTo(graph: Graph, found: { readonly solution: Solution; readonly candidates: Candidates }, slices: Slices): Promise<void> {
+async function addTo(
+  graph: Graph,
+  found: { readonly solution: Solution; readonly candidates: Candidates },
+  slices: Slices,
+): Promise<void> {
   const { plan, hops } = found.solution;
   const isNamed = plan.nodes[0]?.isOpen === false || hops.length === 0;
   for (const { ref, shown } of isNamed ? (found.candidates.objects[0] ?? []) : []) graph.nodes.set(ref, shown);

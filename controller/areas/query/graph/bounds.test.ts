@@ -2,7 +2,13 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { realClock } from "../../../../test/helpers/clock.ts";
 import { MemoryObjects } from "../../../../test/helpers/memory-objects.ts";
 import { testPrincipal } from "../../../../test/helpers/runtime.ts";
-import { GRAPH_CHAINS_MAX, GRAPH_DEPTH_MAX, GRAPH_EDGES_MAX, GRAPH_NODES_MAX, GRAPH_STEPS_MAX } from "../../../../common/limits.ts";
+import {
+  GRAPH_CHAINS_MAX,
+  GRAPH_DEPTH_MAX,
+  GRAPH_EDGES_MAX,
+  GRAPH_NODES_MAX,
+  GRAPH_STEPS_MAX,
+} from "../../../../common/limits.ts";
 import type { ObjectEdge, ObjectRef, ObjectRow } from "../../objects/index.ts";
 import { QueryService } from "../index.ts";
 
@@ -18,7 +24,11 @@ beforeEach(async () => {
 
 /** Objects 0 to `count` - 1, each with edges to what `to` says. */
 async function boxes(count: number, to: (at: number) => readonly number[], type = "t"): Promise<void> {
-  const rows = Array.from({ length: count }, (_, at) => ({ id: String(at), size: at, [type]: to(at).map((end) => `box:${end}`) }));
+  const rows = Array.from({ length: count }, (_, at) => ({
+    id: String(at),
+    size: at,
+    [type]: to(at).map((end) => `box:${end}`),
+  }));
   await objects.insert(admin, "/matrix/box", rows);
 }
 
@@ -33,10 +43,20 @@ function tooLarge(limit: string) {
 
 describe("limits", () => {
   test("of what is written", async () => {
-    await expect(graphOf(`match ()${"-[]->()".repeat(GRAPH_STEPS_MAX + 1)}`)).rejects.toMatchObject(tooLarge("GRAPH_STEPS_MAX"));
-    await expect(graphOf(`match ()${" union ()".repeat(GRAPH_CHAINS_MAX)}`)).rejects.toMatchObject(tooLarge("GRAPH_CHAINS_MAX"));
+    await expect(graphOf(`match ()${"-[]->()".repeat(GRAPH_STEPS_MAX + 1)}`)).rejects.toMatchObject(
+      tooLarge("GRAPH_STEPS_MAX"),
+    );
+    await expect(graphOf(`match ()${" union ()".repeat(GRAPH_CHAINS_MAX)}`)).rejects.toMatchObject(
+      tooLarge("GRAPH_CHAINS_MAX"),
+    );
     await expect(graphOf(`match ()-[*${GRAPH_DEPTH_MAX + 1}]->()`)).rejects.toMatchObject(tooLarge("GRAPH_DEPTH_MAX"));
-    expect((await graphOf(`match ('box:0')${"-[]->()".repeat(GRAPH_STEPS_MAX)}${" union ('box:0')".repeat(GRAPH_CHAINS_MAX - 1)}`)).nodes).toEqual([]);
+    expect(
+      (
+        await graphOf(
+          `match ('box:0')${"-[]->()".repeat(GRAPH_STEPS_MAX)}${" union ('box:0')".repeat(GRAPH_CHAINS_MAX - 1)}`,
+        )
+      ).nodes,
+    ).toEqual([]);
   });
 
   test("of depth: nothing is cut off silently", async () => {
@@ -71,12 +91,21 @@ class Star extends MemoryObjects {
 
   override async *edges(): AsyncIterable<readonly ObjectEdge[]> {
     for (;;) {
-      yield await Promise.resolve(Array.from({ length: 1_000 }, (): ObjectEdge => {
-        const end = this.given % this.ends;
-        const type = this.given < this.ends ? "t" : `t${Math.floor(this.given / this.ends)}`;
-        this.given += 1;
-        return { type, source: "box:0", target: `box:${end}`, sourceClass: "/matrix/box", targetClass: "/matrix/box", timeMs: 0 };
-      }));
+      yield await Promise.resolve(
+        Array.from({ length: 1_000 }, (): ObjectEdge => {
+          const end = this.given % this.ends;
+          const type = this.given < this.ends ? "t" : `t${Math.floor(this.given / this.ends)}`;
+          this.given += 1;
+          return {
+            type,
+            source: "box:0",
+            target: `box:${end}`,
+            sourceClass: "/matrix/box",
+            targetClass: "/matrix/box",
+            timeMs: 0,
+          };
+        }),
+      );
       if (this.given === this.ends) return;
     }
   }
@@ -121,20 +150,31 @@ test("LIMIT of a start takes any, of another node the first by id; -1 is none", 
 
 test("values take the places of placeholders, one graph for each list of them", async () => {
   await boxes(3, () => []);
-  const result = await query.run(admin, "match (:box where size >= ? limit ?)", { values: [[1, -1], [0, 1]] });
+  const result = await query.run(admin, "match (:box where size >= ? limit ?)", {
+    values: [
+      [1, -1],
+      [0, 1],
+    ],
+  });
   const counts: number[] = [];
-  for await (const page of result.rows) counts.push(...page.map((row) => (row.graph as unknown as { nodes: unknown[] }).nodes.length));
+  for await (const page of result.rows)
+    counts.push(...page.map((row) => (row.graph as unknown as { nodes: unknown[] }).nodes.length));
   expect(counts).toEqual([2, 1]);
 });
 
 test("meta says whether it is a graph or paths", async () => {
   await boxes(1, () => []);
-  const types = ["match (:box)", "match path (:box)", "explain match (:box)"].map(async (text) => (await query.run(admin, text)).meta.type);
+  const types = ["match (:box)", "match path (:box)", "explain match (:box)"].map(
+    async (text) => (await query.run(admin, text)).meta.type,
+  );
   expect(await Promise.all(types)).toEqual(["graph", "path", "explain"]);
 });
 
 test("EXPLAIN tells where reading begins and what is followed", async () => {
-  const steps = await query.rows(admin, "explain match ()-[:t]->(m:box where size = 1)-[*]-('box:1','box:*') until 'box:x*' short path m");
+  const steps = await query.rows(
+    admin,
+    "explain match ()-[:t]->(m:box where size = 1)-[*]-('box:1','box:*') until 'box:x*' short path m",
+  );
   expect(steps.map((row) => row.work)).toEqual([
     "scan of class /matrix/box",
     "begin at box where size = 1",
@@ -163,6 +203,11 @@ test("what lies beyond an end of paths is not read, from whichever side it is co
 test("where a start is an end for others, only it is gone on from", async () => {
   await boxes(3, (at) => [at + 1].filter((to) => to < 3));
   const { paths } = await graphOf("match path a, b (a:'box:[01]')-[*]->(b) until 'box:1'");
-  expect(paths).toEqual(expect.arrayContaining([{ a: "box:0", b: "box:1" }, { a: "box:1", b: "box:2" }]));
+  expect(paths).toEqual(
+    expect.arrayContaining([
+      { a: "box:0", b: "box:1" },
+      { a: "box:1", b: "box:2" },
+    ]),
+  );
   expect(paths).toHaveLength(2);
 });

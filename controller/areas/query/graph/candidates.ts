@@ -38,7 +38,10 @@ interface Spread {
 }
 
 /** Every object is gone on from once, so that cycles end. What ends paths is no inner object of one, whichever way it is come to. */
-async function spread(starts: readonly Vertex[], { hop, way, reader }: Spread): Promise<{ links: readonly Link[]; reached: ReadonlySet<Vertex> }> {
+async function spread(
+  starts: readonly Vertex[],
+  { hop, way, reader }: Spread,
+): Promise<{ links: readonly Link[]; reached: ReadonlySet<Vertex> }> {
   const links: Link[] = [];
   const reached = new Set<Vertex>();
   const left = new Set<Vertex>();

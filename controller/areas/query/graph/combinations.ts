@@ -15,7 +15,9 @@ interface Choice {
  * far more of them. Yields at every step, so that it can be interrupted; a combination when there is one.
  */
 export function* combinations(solution: Solution, tags: readonly string[]): Generator<Row | undefined> {
-  const places = solution.plan.tags.flatMap((tag, at) => (tag !== undefined && tags.includes(tag) ? [{ tag, at }] : []));
+  const places = solution.plan.tags.flatMap((tag, at) =>
+    tag !== undefined && tags.includes(tag) ? [{ tag, at }] : [],
+  );
   if (places.length === 0) return;
   const open: Choice[] = [{ row: {}, at: undefined, vertex: undefined }];
   for (let choice = open.pop(); choice !== undefined; choice = open.pop()) {
@@ -28,7 +30,11 @@ export function* combinations(solution: Solution, tags: readonly string[]): Gene
   }
 }
 
-function* reachable({ at, vertex }: Choice, to: number, { hops, objects }: Solution): Generator<undefined, Iterable<Vertex>> {
+function* reachable(
+  { at, vertex }: Choice,
+  to: number,
+  { hops, objects }: Solution,
+): Generator<undefined, Iterable<Vertex>> {
   if (at === undefined || vertex === undefined) return objects[to] ?? [];
   let standing = new Set([vertex]);
   for (let hop = at; hop < to; hop += 1) {
@@ -39,7 +45,11 @@ function* reachable({ at, vertex }: Choice, to: number, { hops, objects }: Solut
 }
 
 /** Where one hop leads. */
-function* over(hop: SolvedHop, starts: ReadonlySet<Vertex>, ends: ReadonlySet<Vertex>): Generator<undefined, Set<Vertex>> {
+function* over(
+  hop: SolvedHop,
+  starts: ReadonlySet<Vertex>,
+  ends: ReadonlySet<Vertex>,
+): Generator<undefined, Set<Vertex>> {
   const found = new Set<Vertex>();
   const left = new Set<Vertex>(starts);
   let level: Iterable<Vertex> = starts;

@@ -1,14 +1,25 @@
 import { AppError } from "../../../../common/errors.ts";
-import { type Condition, type Field, type GraphNode, type Match, printCondition } from "../../../../common/mql/index.ts";
+import {
+  type Condition,
+  type Field,
+  type GraphNode,
+  type Match,
+  printCondition,
+} from "../../../../common/mql/index.ts";
 
 /**
  * What the WHERE after the chains says about each node. Each part that AND joins is about one name, or about the start nodes where its fields
  * have none; `AppError("invalid")` for a part about several.
  */
 export function conditionsOf({ where, chains }: Match): (node: GraphNode, at: number) => readonly Condition[] {
-  const names = new Set(chains.flatMap((chain) => [chain.start, ...chain.steps.map((step) => step.node)]).flatMap((node) => node.name ?? []));
+  const names = new Set(
+    chains
+      .flatMap((chain) => [chain.start, ...chain.steps.map((step) => step.node)])
+      .flatMap((node) => node.name ?? []),
+  );
   const parts = conjuncts(where).map((condition) => ({ condition, name: nameOf(condition, names) }));
-  return (node, at) => parts.filter(({ name }) => (name === undefined ? at === 0 : name === node.name)).map(({ condition }) => condition);
+  return (node, at) =>
+    parts.filter(({ name }) => (name === undefined ? at === 0 : name === node.name)).map(({ condition }) => condition);
 }
 
 function conjuncts(condition: Condition | undefined): readonly Condition[] {
@@ -17,8 +28,16 @@ function conjuncts(condition: Condition | undefined): readonly Condition[] {
 }
 
 function nameOf(condition: Condition, names: ReadonlySet<string>): string | undefined {
-  const found = new Set(fieldsOf(condition).map(({ parts: [name = "", ...rest] }) => (rest.length > 0 && names.has(name) ? name : undefined)));
-  if (found.size > 1) throw new AppError("invalid", `[Valid] ${printCondition(condition)} is about several nodes: each part of WHERE is about one.`);
+  const found = new Set(
+    fieldsOf(condition).map(({ parts: [name = "", ...rest] }) =>
+      rest.length > 0 && names.has(name) ? name : undefined,
+    ),
+  );
+  if (found.size > 1)
+    throw new AppError(
+      "invalid",
+      `[Valid] ${printCondition(condition)} is about several nodes: each part of WHERE is about one.`,
+    );
   const [only] = found;
   return only;
 }

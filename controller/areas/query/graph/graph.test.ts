@@ -18,8 +18,13 @@ beforeAll(async () => {
   engine = await openTestEngine();
   objects = new ObjectService({ stores: engine, runtime });
   query = new QueryService({ objects, runtime });
-  await query.rows(admin, "create edge type holds; create class /matrix/box (host varchar, keys(host)) with version=true; create class /matrix/note (host varchar, keys(host))");
-  await objects.insert(admin, "/matrix/box", [{ host: "a" }, { host: "b" }, { host: "c" }, { host: "d" }], { atMs: T0 });
+  await query.rows(
+    admin,
+    "create edge type holds; create class /matrix/box (host varchar, keys(host)) with version=true; create class /matrix/note (host varchar, keys(host))",
+  );
+  await objects.insert(admin, "/matrix/box", [{ host: "a" }, { host: "b" }, { host: "c" }, { host: "d" }], {
+    atMs: T0,
+  });
 });
 
 afterAll(async () => {
@@ -47,10 +52,32 @@ function ids({ nodes, edges }: Lists): readonly string[] {
 
 describe("over versions", () => {
   test("AS OF shows the graph of that time, DIFF what has come and gone since", async () => {
-    await objects.insert(admin, "/matrix/box", [{ host: "a", holds: "box:b" }, { host: "b", holds: "box:c" }], { atMs: T0 + 10_000 });
-    await query.rows(admin, "update /matrix/box set holds = 'box:d' where host = 'a'; delete from /matrix/box where host = 'c'");
-    expect(ids(await graphOf("match ('box:a','box:b')-[*]->()"))).toEqual(["box:a", "box:a holds box:d", "box:b", "box:d"]);
-    expect(ids(await graphOf("match ('box:a')-[*]->() as of '2024-01-01 00:00:10'"))).toEqual(["box:a", "box:a holds box:b", "box:b", "box:b holds box:c", "box:c"]);
+    await objects.insert(
+      admin,
+      "/matrix/box",
+      [
+        { host: "a", holds: "box:b" },
+        { host: "b", holds: "box:c" },
+      ],
+      { atMs: T0 + 10_000 },
+    );
+    await query.rows(
+      admin,
+      "update /matrix/box set holds = 'box:d' where host = 'a'; delete from /matrix/box where host = 'c'",
+    );
+    expect(ids(await graphOf("match ('box:a','box:b')-[*]->()"))).toEqual([
+      "box:a",
+      "box:a holds box:d",
+      "box:b",
+      "box:d",
+    ]);
+    expect(ids(await graphOf("match ('box:a')-[*]->() as of '2024-01-01 00:00:10'"))).toEqual([
+      "box:a",
+      "box:a holds box:b",
+      "box:b",
+      "box:b holds box:c",
+      "box:c",
+    ]);
     expect(ids(await graphOf("match ('box:a')-[*]->() as of '2024-01-01 00:00:05'"))).toEqual(["box:a"]);
     const { diff } = await graphOf("match ('box:a')-[*]->() diff '2024-01-01 00:00:10'");
     expect(diff && ids(diff.add)).toEqual(["box:a holds box:d", "box:d"]);
@@ -58,7 +85,10 @@ describe("over versions", () => {
   });
 
   test("a class without versions has no earlier graph", async () => {
-    await expect(graphOf("match (:note)-[*]->() as of '2024-01-01'")).rejects.toMatchObject({ code: "invalid", message: expect.stringContaining("/matrix/note") as unknown });
+    await expect(graphOf("match (:note)-[*]->() as of '2024-01-01'")).rejects.toMatchObject({
+      code: "invalid",
+      message: expect.stringContaining("/matrix/note") as unknown,
+    });
     await expect(graphOf("match (:note) diff 'yesterday'")).rejects.toMatchObject({ code: "invalid" });
   });
 

@@ -21,5 +21,11 @@ test("many stars over a long id end soon", () => {
 });
 
 test("the label is known when it is no pattern itself", () => {
-  expect([labelOf("box:*"), labelOf("b*:1"), labelOf("*"), labelOf(":x"), labelOf("box:a:b")]).toEqual(["box", undefined, undefined, undefined, "box"]);
+  expect([labelOf("box:*"), labelOf("b*:1"), labelOf("*"), labelOf(":x"), labelOf("box:a:b")]).toEqual([
+    "box",
+    undefined,
+    undefined,
+    undefined,
+    "box",
+  ]);
 });

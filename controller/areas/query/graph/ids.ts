@@ -7,7 +7,9 @@ type Piece = "*" | ((character: string) => boolean);
  */
 export function idMatcher(pattern: string): (id: string) => boolean {
   if (!isPattern(pattern)) return (id) => id === pattern;
-  const pieces = [...pattern.matchAll(/\*|\[([^\]]+)\]|[^]/gu)].map(([whole, set]): Piece => (whole === "*" ? "*" : set === undefined ? (one) => one === whole : oneOf(set)));
+  const pieces = [...pattern.matchAll(/\*|\[([^\]]+)\]|[^]/gu)].map(
+    ([whole, set]): Piece => (whole === "*" ? "*" : set === undefined ? (one) => one === whole : oneOf(set)),
+  );
   return (id) => id === pattern || matches(pieces, [...id]);
 }
 
@@ -22,7 +24,9 @@ export function labelOf(pattern: string): string | undefined {
 }
 
 function oneOf(set: string): (character: string) => boolean {
-  const ranges = [...set.matchAll(/([^])-([^])|[^]/gu)].map(([whole, low = whole, high = whole]) => [low, high] as const);
+  const ranges = [...set.matchAll(/([^])-([^])|[^]/gu)].map(
+    ([whole, low = whole, high = whole]) => [low, high] as const,
+  );
   return (character) => ranges.some(([low, high]) => low <= character && character <= high);
 }
 

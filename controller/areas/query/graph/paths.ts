@@ -32,7 +32,11 @@ async function taken<T>(search: Iterable<T | undefined>, slices: Slices): Promis
   for (const one of search) {
     steps += 1;
     if (slices.isOver()) await slices.pause();
-    if (steps > GRAPH_PATH_SEARCH_MAX_STEPS) throw tooLarge(`The search for paths takes more than ${GRAPH_PATH_SEARCH_MAX_STEPS} steps`, "GRAPH_PATH_SEARCH_MAX_STEPS");
+    if (steps > GRAPH_PATH_SEARCH_MAX_STEPS)
+      throw tooLarge(
+        `The search for paths takes more than ${GRAPH_PATH_SEARCH_MAX_STEPS} steps`,
+        "GRAPH_PATH_SEARCH_MAX_STEPS",
+      );
     if (one !== undefined) found.push(one);
     checkCount(found);
   }
@@ -40,7 +44,8 @@ async function taken<T>(search: Iterable<T | undefined>, slices: Slices): Promis
 }
 
 export function checkCount(paths: readonly unknown[]): void {
-  if (paths.length > GRAPH_PATHS_MAX) throw tooLarge(`MATCH finds more than ${GRAPH_PATHS_MAX} paths`, "GRAPH_PATHS_MAX");
+  if (paths.length > GRAPH_PATHS_MAX)
+    throw tooLarge(`MATCH finds more than ${GRAPH_PATHS_MAX} paths`, "GRAPH_PATHS_MAX");
 }
 
 /** For every object of a start and every one of an end those with the most edges. */

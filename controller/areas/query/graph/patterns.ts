@@ -36,7 +36,8 @@ export function bindNode(node: GraphNode, and: readonly Condition[], context: Pa
   const scope = scopeOfNode(node, context);
   const conditions = node.where ? [node.where, ...and] : and;
   const [first] = conditions;
-  const where: Condition | undefined = conditions.length > 1 ? { kind: "and", items: conditions, span: node.span } : first;
+  const where: Condition | undefined =
+    conditions.length > 1 ? { kind: "and", items: conditions, span: node.span } : first;
   const passes = filterOf({ scope, where, values: context.values });
   const known = new Set(scope.classes.map((view) => view.path));
   const isNamed = idTest(node.ids);
@@ -76,7 +77,9 @@ function scopeOfNode(node: GraphNode, { principal, catalog }: PatternContext): S
 function classesOfIds(ids: readonly string[], principal: Principal, catalog: ClassCatalog): readonly ClassView[] {
   const labels = new Set(ids.map(labelOf));
   if (labels.has(undefined)) return catalog.tree("/");
-  const views = [...labels].flatMap((label = "") => catalog.byLabel(label)).filter((view) => classAccess(principal, view.path).readable);
+  const views = [...labels]
+    .flatMap((label = "") => catalog.byLabel(label))
+    .filter((view) => classAccess(principal, view.path).readable);
   if (views.length > 0) return views;
   throw new AppError("not_found", `[NotExist] Not Found Class For ID ${ids.join(", ")}`);
 }
@@ -89,7 +92,11 @@ interface Wanted {
 }
 
 /** Class by class: ids and labels make sets of classes that are no tree. */
-function readsOfNode(node: GraphNode, scope: Scope, { where, expected, context, veiled = false }: Wanted): readonly ReadRequest[] {
+function readsOfNode(
+  node: GraphNode,
+  scope: Scope,
+  { where, expected, context, veiled = false }: Wanted,
+): readonly ReadRequest[] {
   const { values, asOfMs } = context;
   const [shape] = readsOf(scope, where, { values, expected, asOfMs, veiled });
   if (!shape) return [];

@@ -45,7 +45,11 @@ export interface PathPlan {
 }
 
 /** `AppError` for unknown classes, fields, edge types and names, and for what is beyond the limits: before anything is read. */
-export function planMatch(match: Match, context: Omit<PatternContext, "asOfMs">, asOfMs = timeOfState(match.asOf, context.values)): GraphPlan {
+export function planMatch(
+  match: Match,
+  context: Omit<PatternContext, "asOfMs">,
+  asOfMs = timeOfState(match.asOf, context.values),
+): GraphPlan {
   checkSize(match);
   const { principal, catalog, values } = context;
   const scope = scopeOf(principal, catalog, { path: "/", subtree: true, alias: undefined });
@@ -53,11 +57,21 @@ export function planMatch(match: Match, context: Omit<PatternContext, "asOfMs">,
   const isNamed = match.chains.some((chain) => nodesOf(chain).some((node) => node.name !== undefined));
   const chains = match.chains.map((chain): ChainPlan => {
     const nodes = nodesOf(chain).map((node, at) => bindNode(node, conditions(node, at), { ...context, asOfMs }));
-    const anchor = Math.max(0, nodes.findIndex((node) => !node.isOpen));
+    const anchor = Math.max(
+      0,
+      nodes.findIndex((node) => !node.isOpen),
+    );
     return { nodes, hops: chain.steps.map((step) => hopOf(step, context)), anchor, tags: tagsOf(nodes, isNamed) };
   });
   const returns = match.returns.map((name) => scope.bind(fieldNamed(name, match), values));
-  return { scope, chains, returns, until: match.until === undefined ? undefined : idMatcher(match.until), paths: pathsOf(match, chains), asOfMs };
+  return {
+    scope,
+    chains,
+    returns,
+    until: match.until === undefined ? undefined : idMatcher(match.until),
+    paths: pathsOf(match, chains),
+    asOfMs,
+  };
 }
 
 function nodesOf(chain: Chain): readonly Chain["start"][] {
@@ -95,8 +109,10 @@ function fieldNamed(name: string, { span }: Match): Field {
 
 function checkSize({ chains }: Match): void {
   const steps = Math.max(...chains.map((chain) => chain.steps.length));
-  if (chains.length > GRAPH_CHAINS_MAX) throw tooLarge(`MATCH unites at most ${GRAPH_CHAINS_MAX} chains`, "GRAPH_CHAINS_MAX");
-  if (steps > GRAPH_STEPS_MAX) throw tooLarge(`A chain of MATCH has at most ${GRAPH_STEPS_MAX} edges`, "GRAPH_STEPS_MAX");
+  if (chains.length > GRAPH_CHAINS_MAX)
+    throw tooLarge(`MATCH unites at most ${GRAPH_CHAINS_MAX} chains`, "GRAPH_CHAINS_MAX");
+  if (steps > GRAPH_STEPS_MAX)
+    throw tooLarge(`A chain of MATCH has at most ${GRAPH_STEPS_MAX} edges`, "GRAPH_STEPS_MAX");
 }
 
 export function tooDeep(): AppError {

@@ -1,6 +1,16 @@
 import { expect, test } from "vitest";
 import { realClock, seededRandom } from "../../../../test/helpers/clock.ts";
-import { edgesOf, edgeText, GraphReference, idsOf, type PlainChain, type PlainEdge, type PlainHop, type PlainNode, tagsOf } from "../../../../test/helpers/graph-reference.ts";
+import {
+  edgesOf,
+  edgeText,
+  GraphReference,
+  idsOf,
+  type PlainChain,
+  type PlainEdge,
+  type PlainHop,
+  type PlainNode,
+  tagsOf,
+} from "../../../../test/helpers/graph-reference.ts";
 import { MemoryObjects } from "../../../../test/helpers/memory-objects.ts";
 import { testPrincipal } from "../../../../test/helpers/runtime.ts";
 import type { Random } from "../../../../common/time.ts";
@@ -13,7 +23,14 @@ const GRAPHS = 150;
 const QUERIES_PER_GRAPH = 6;
 const admin = testPrincipal();
 /** Sees boxes up to a size, and no safes. */
-const restricted: Principal = { ...admin, data: [{ class: "/", access: "read" }, { class: "/matrix/box", access: "read", where: "size < 4" }, { class: "/matrix/safe", access: "none" }] };
+const restricted: Principal = {
+  ...admin,
+  data: [
+    { class: "/", access: "read" },
+    { class: "/matrix/box", access: "read", where: "size < 4" },
+    { class: "/matrix/safe", access: "none" },
+  ],
+};
 
 interface PlainObject {
   readonly id: string;
@@ -50,7 +67,10 @@ class Round {
       return { id: `${name}:${at}`, class: `/matrix/${name === "disk" ? "box/disk" : name}`, size: at };
     });
     const ends = this.objects.map((object) => object.id);
-    const drawn = Array.from({ length: this.#below(8) }, (): PlainEdge => ({ type: this.#pick(["t", "u"]), source: this.#pick(ends), target: this.#pick(ends) }));
+    const drawn = Array.from(
+      { length: this.#below(8) },
+      (): PlainEdge => ({ type: this.#pick(["t", "u"]), source: this.#pick(ends), target: this.#pick(ends) }),
+    );
     this.edges = [...new Map(drawn.map((edge) => [edgeText(edge), edge])).values()];
   }
 
@@ -84,7 +104,11 @@ class Round {
   }
 
   #hop(): PlainHop {
-    return { direction: this.#pick(["out", "in", "both"]), type: this.#pick([undefined, "t", "u"]), depth: this.#pick([1, 1, 2, 3, "any"]) };
+    return {
+      direction: this.#pick(["out", "in", "both"]),
+      type: this.#pick([undefined, "t", "u"]),
+      depth: this.#pick([1, 1, 2, 3, "any"]),
+    };
   }
 
   #pick<T>(choices: readonly T[]): T {
@@ -105,9 +129,13 @@ function arrow(hop: PlainHop | undefined): string {
 async function stored(round: Round, narrows: boolean): Promise<QueryService> {
   const objects = new MemoryObjects({ nowMs: () => 0, narrows });
   const query = new QueryService({ objects, runtime: { clock: realClock } });
-  await query.rows(admin, "create edge type t; create edge type u; create class /matrix/safe (size int); create class /matrix/box (size int); create class /matrix/box/disk (room int)");
+  await query.rows(
+    admin,
+    "create edge type t; create edge type u; create class /matrix/safe (size int); create class /matrix/box (size int); create class /matrix/box/disk (room int)",
+  );
   for (const { id, class: path, size } of round.objects) await objects.insert(admin, path, [{ id, size }]);
-  for (const { type, source, target } of round.edges) await objects.update(admin, { id: source }, [{ column: type, operation: "add", value: [target] }]);
+  for (const { type, source, target } of round.edges)
+    await objects.update(admin, { id: source }, [{ column: type, operation: "add", value: [target] }]);
   return query;
 }
 
@@ -117,8 +145,13 @@ async function graphOf(query: QueryService, who: Principal, text: string): Promi
 }
 
 function referenceFor(round: Round, who: Principal): GraphReference {
-  const seen = round.objects.filter((object) => who === admin || (object.size < 4 && object.class !== "/matrix/safe")).map((object) => object.id);
-  return new GraphReference(seen, round.edges.filter((edge) => seen.includes(edge.source) && seen.includes(edge.target)));
+  const seen = round.objects
+    .filter((object) => who === admin || (object.size < 4 && object.class !== "/matrix/safe"))
+    .map((object) => object.id);
+  return new GraphReference(
+    seen,
+    round.edges.filter((edge) => seen.includes(edge.source) && seen.includes(edge.target)),
+  );
 }
 
 function untilTest(pattern: string | undefined): (id: string) => boolean {
@@ -150,8 +183,12 @@ test.each([1, 2, 3])("objects and edges are those of all ways that match, whoeve
       const expected = drawn.map(({ chain }) => reference.found({ ...chain, until: untilTest(until) }));
       const answer = await graphOf(query, who, text);
       const told = `seed ${seed} graph ${graph}: ${text} over ${sorted(round.edges.map(edgeText)).join(", ")}`;
-      expect(sorted(answer.nodes.map((node) => node.id)), told).toEqual(sorted(new Set(expected.flatMap((one) => [...one.nodes]))));
-      expect(sorted(answer.edges.map((edge) => edge.id)), told).toEqual(sorted(new Set(expected.flatMap((one) => [...one.edges]))));
+      expect(sorted(answer.nodes.map((node) => node.id)), told).toEqual(
+        sorted(new Set(expected.flatMap((one) => [...one.nodes]))),
+      );
+      expect(sorted(answer.edges.map((edge) => edge.id)), told).toEqual(
+        sorted(new Set(expected.flatMap((one) => [...one.edges]))),
+      );
       met += answer.edges.length;
     }
   }
@@ -174,8 +211,15 @@ test.each([11, 12])("paths are those there are, by every mode (seed %i)", async 
       const told = `match ${text} ${mode} path ${tags.join(", ")}${until === undefined ? "" : ` until '${until}'`}`;
       const { paths } = await graphOf(query, admin, told);
       const named = tags.length > 0 ? tags : drawn.nodes.map((node) => node.tag);
-      expect(sorted(paths.map((path) => shownPath(path, mode))), `seed ${seed} graph ${graph}: ${told} over ${sorted(round.edges.map(edgeText)).join(", ")}`).toEqual(
-        sorted(mode === "" ? [...reference.combinations(chain, named)].map((row) => pathText([], [], JSON.parse(row) as Row)) : walksBy(mode, reference, chain).map((walk) => expectedPath(walk, mode, { chain, tags: named }))),
+      expect(
+        sorted(paths.map((path) => shownPath(path, mode))),
+        `seed ${seed} graph ${graph}: ${told} over ${sorted(round.edges.map(edgeText)).join(", ")}`,
+      ).toEqual(
+        sorted(
+          mode === ""
+            ? [...reference.combinations(chain, named)].map((row) => pathText([], [], JSON.parse(row) as Row))
+            : walksBy(mode, reference, chain).map((walk) => expectedPath(walk, mode, { chain, tags: named })),
+        ),
       );
       met += paths.length;
     }
@@ -194,10 +238,20 @@ function walksBy(mode: string, reference: GraphReference, chain: PlainChain): re
 }
 
 function shownPath({ nodes, edges, ...tags }: PathRow, mode: string): string {
-  return mode === "detail" || mode === "back" ? pathText(nodes, edges.map((edge) => String(edge.id)), tags) : pathText([], [], tags);
+  return mode === "detail" || mode === "back"
+    ? pathText(
+        nodes,
+        edges.map((edge) => String(edge.id)),
+        tags,
+      )
+    : pathText([], [], tags);
 }
 
-function expectedPath(walk: Walk, mode: string, { chain, tags }: { readonly chain: PlainChain; readonly tags: readonly string[] }): string {
+function expectedPath(
+  walk: Walk,
+  mode: string,
+  { chain, tags }: { readonly chain: PlainChain; readonly tags: readonly string[] },
+): string {
   const row = tagsOf(walk, chain, tags);
   if (mode !== "detail" && mode !== "back") return pathText([], [], row);
   const ids = [...idsOf(walk)];

@@ -45,7 +45,10 @@ export class GraphReader {
   async fitting(pattern: NodePattern): Promise<readonly Vertex[]> {
     const found = new Set<Vertex>();
     if (pattern.limit === 0) return [];
-    for await (const page of matching({ reads: pattern.reads(), filter: pattern.fits, slices: this.#slices }, this.#context)) {
+    for await (const page of matching(
+      { reads: pattern.reads(), filter: pattern.fits, slices: this.#slices },
+      this.#context,
+    )) {
       for (const row of page) {
         found.add(this.#vertexOf(row));
         if (found.size === pattern.limit) return [...found];
@@ -70,7 +73,11 @@ export class GraphReader {
     return links;
   }
 
-  async #edgesOf(vertices: readonly Vertex[], near: End, type: string | undefined): Promise<readonly { vertex: Vertex; edge: GraphEdge }[]> {
+  async #edgesOf(
+    vertices: readonly Vertex[],
+    near: End,
+    type: string | undefined,
+  ): Promise<readonly { vertex: Vertex; edge: GraphEdge }[]> {
     const group = `${near} ${type ?? ""}`;
     const known = this.#known.get(group) ?? new Map<VertexRef, GraphEdge[]>();
     this.#known.set(group, known);
@@ -80,7 +87,10 @@ export class GraphReader {
     return vertices.flatMap((vertex) => (known.get(vertex.ref) ?? []).map((edge) => ({ vertex, edge })));
   }
 
-  async #readEdges(vertices: readonly Vertex[], to: { near: End; type: string | undefined; known: Map<VertexRef, GraphEdge[]> }): Promise<void> {
+  async #readEdges(
+    vertices: readonly Vertex[],
+    to: { near: End; type: string | undefined; known: Map<VertexRef, GraphEdge[]> },
+  ): Promise<void> {
     const { principal, objects, signal } = this.#context;
     const request = {
       direction: to.near === "source" ? ("out" as const) : ("in" as const),
@@ -88,7 +98,11 @@ export class GraphReader {
       ...(this.#plan.asOfMs === undefined ? {} : { asOfMs: this.#plan.asOfMs }),
       ...(signal ? { signal } : {}),
     };
-    for await (const page of objects.edges(principal, vertices.map((vertex) => vertex.ref), request)) {
+    for await (const page of objects.edges(
+      principal,
+      vertices.map((vertex) => vertex.ref),
+      request,
+    )) {
       this.#slices.check();
       for (const found of page) {
         if (this.#slices.isOver()) await this.#slices.pause();
@@ -130,7 +144,8 @@ export class GraphReader {
     const known = this.#vertices.get(ref);
     if (known) return known;
     this.#nodes += 1;
-    if (this.#nodes > GRAPH_NODES_MAX) throw tooLarge(`MATCH meets more than ${GRAPH_NODES_MAX} objects`, "GRAPH_NODES_MAX");
+    if (this.#nodes > GRAPH_NODES_MAX)
+      throw tooLarge(`MATCH meets more than ${GRAPH_NODES_MAX} objects`, "GRAPH_NODES_MAX");
     const vertex: Vertex = {
       ref,
       isRecord: row.class.kind === "record",

@@ -24,13 +24,19 @@ export function planGraph(match: Match, { objects, ...context }: MatchContext): 
   };
 }
 
-async function describe(plan: GraphPlan, { until, stepsOf }: { until: string | undefined; stepsOf: Parameters<Reading["describe"]>[0] }): Promise<readonly string[]> {
+async function describe(
+  plan: GraphPlan,
+  { until, stepsOf }: { until: string | undefined; stepsOf: Parameters<Reading["describe"]>[0] },
+): Promise<readonly string[]> {
   const lines: string[] = [];
   for (const chain of plan.chains) {
     lines.push(...(await stepsOf(chain.nodes[chain.anchor]?.reads({ veiled: true }) ?? [])), ...hopSteps(chain));
   }
   if (until !== undefined) lines.push(`go on from nothing called ${until}`);
-  if (plan.paths) lines.push(`${plan.paths.mode === "any" ? "combinations" : `${plan.paths.mode} paths`} of ${plan.paths.tags.join(", ")}`);
+  if (plan.paths)
+    lines.push(
+      `${plan.paths.mode === "any" ? "combinations" : `${plan.paths.mode} paths`} of ${plan.paths.tags.join(", ")}`,
+    );
   return lines;
 }
 
@@ -42,7 +48,8 @@ function hopSteps({ nodes, hops, anchor }: ChainPlan): readonly string[] {
 }
 
 function hopStep({ direction, type, depth }: Hop, along: Hop["direction"]): string {
-  const way = direction === "both" ? "edges of both directions" : direction === along ? "outgoing edges" : "incoming edges";
+  const way =
+    direction === "both" ? "edges of both directions" : direction === along ? "outgoing edges" : "incoming edges";
   const times = depth === 1 ? "" : depth === Infinity ? ", any number," : `, up to ${depth},`;
   return `${way} of ${type ?? "every type"}${times}`;
 }

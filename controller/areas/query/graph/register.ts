@@ -29,7 +29,8 @@ export class Register {
     const known = same.find((edge) => edge.type === found.type);
     if (known) return known;
     this.#edgeCount += 1;
-    if (this.#edgeCount > GRAPH_EDGES_MAX) throw tooLarge(`MATCH meets more than ${GRAPH_EDGES_MAX} edges`, "GRAPH_EDGES_MAX");
+    if (this.#edgeCount > GRAPH_EDGES_MAX)
+      throw tooLarge(`MATCH meets more than ${GRAPH_EDGES_MAX} edges`, "GRAPH_EDGES_MAX");
     const edge = { type: found.type, source, target };
     between.set(target, [...same, edge]);
     return edge;

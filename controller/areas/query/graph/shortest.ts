@@ -56,6 +56,7 @@ function* waysTo(end: Meeting): Generator<Way | undefined> {
 
 function wayAlong(from: Remainder): Way {
   let way: Way = { ...from.meeting.state, before: undefined, link: undefined };
-  for (let at = from; at.next !== undefined; at = at.next) way = { ...at.next.meeting.state, before: way, link: at.link };
+  for (let at = from; at.next !== undefined; at = at.next)
+    way = { ...at.next.meeting.state, before: way, link: at.link };
   return way;
 }

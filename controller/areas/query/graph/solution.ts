@@ -34,23 +34,42 @@ export async function solve(plan: ChainPlan, candidates: Candidates, slices: Sli
   const hops: SolvedHop[] = [];
   for (const [at, { depth }] of [...plan.hops.entries()].reverse()) {
     const links = candidates.links[at] ?? [];
-    const rest = await distances(objects[at + 1] ?? [], { links: await grouped(links, "to", slices), far: "from", most: depth - 1 }, slices);
+    const rest = await distances(
+      objects[at + 1] ?? [],
+      { links: await grouped(links, "to", slices), far: "from", most: depth - 1 },
+      slices,
+    );
     const from = await grouped(links, "from", slices, (link) => lengthOver(link, steps[at], rest) <= depth);
-    objects[at] = new Set([...(objects[at] ?? [])].filter((vertex) => steps[at]?.get(vertex) === 0 && from.has(vertex)));
+    objects[at] = new Set(
+      [...(objects[at] ?? [])].filter((vertex) => steps[at]?.get(vertex) === 0 && from.has(vertex)),
+    );
     hops.unshift({ depth, from, rest });
   }
   return { plan, objects, hops };
 }
 
 /** Objects that some way from the start stands on for each node; for each hop how many edges of it an object is away. */
-async function passOn(plan: ChainPlan, candidates: Candidates, slices: Slices): Promise<{ objects: ReadonlySet<Vertex>[]; steps: Distances[] }> {
+async function passOn(
+  plan: ChainPlan,
+  candidates: Candidates,
+  slices: Slices,
+): Promise<{ objects: ReadonlySet<Vertex>[]; steps: Distances[] }> {
   const objects: ReadonlySet<Vertex>[] = [candidates.objects[0] ?? new Set()];
   const steps: Distances[] = [];
   for (const [at, { depth }] of plan.hops.entries()) {
     const links = candidates.links[at] ?? [];
     const starts = [...(objects[at] ?? [])].filter((vertex) => at === 0 || !vertex.isEnd);
-    const away = await distances(starts, { links: await grouped(links, "from", slices), far: "to", most: depth - 1 }, slices);
-    const last = await grouped(links, "to", slices, (link) => away.has(link.from) && candidates.objects[at + 1]?.has(link.to) === true);
+    const away = await distances(
+      starts,
+      { links: await grouped(links, "from", slices), far: "to", most: depth - 1 },
+      slices,
+    );
+    const last = await grouped(
+      links,
+      "to",
+      slices,
+      (link) => away.has(link.from) && candidates.objects[at + 1]?.has(link.to) === true,
+    );
     steps.push(away);
     objects.push(new Set(last.keys()));
   }
@@ -65,7 +84,11 @@ interface Field {
 }
 
 /** Nothing is passed that ends paths; the starts count all the same. */
-export async function distances(starts: Iterable<Vertex>, { links, far, most }: Field, slices: Slices): Promise<Distances> {
+export async function distances(
+  starts: Iterable<Vertex>,
+  { links, far, most }: Field,
+  slices: Slices,
+): Promise<Distances> {
   const found = new Map<Vertex, number>();
   let level = [...starts];
   for (const vertex of level) found.set(vertex, 0);
@@ -89,7 +112,12 @@ function lengthOver({ from, to }: Link, steps: Distances | undefined, rest: Dist
   return (steps?.get(from) ?? NaN) + 1 + (rest.get(to) ?? NaN);
 }
 
-async function grouped(links: readonly Link[], by: "from" | "to", slices: Slices, isKept: (link: Link) => boolean = () => true): Promise<LinksOf> {
+async function grouped(
+  links: readonly Link[],
+  by: "from" | "to",
+  slices: Slices,
+  isKept: (link: Link) => boolean = () => true,
+): Promise<LinksOf> {
   const groups = new Map<Vertex, Link[]>();
   for (const link of links) {
     if (slices.isOver()) await slices.pause();

@@ -28,7 +28,11 @@ export function isWhole({ hop }: Way, { hops }: Solution): boolean {
  * What a way can become by one edge more that is not left out and still reach its end; an object can both stand for the next node and be
  * passed.
  */
-export function onward(way: Way, { hops, objects }: Solution, isLeftOut: (link: Link) => boolean = () => false): readonly Way[] {
+export function onward(
+  way: Way,
+  { hops, objects }: Solution,
+  isLeftOut: (link: Link) => boolean = () => false,
+): readonly Way[] {
   const ways: Way[] = [];
   const hop = hops[way.hop];
   const depth = way.depth + 1;
@@ -37,8 +41,10 @@ export function onward(way: Way, { hops, objects }: Solution, isLeftOut: (link: 
     const rest = hop?.rest.get(link.to);
     if (hop === undefined || rest === undefined || depth + rest > hop.depth || isLeftOut(link)) continue;
     if (depth > GRAPH_DEPTH_MAX) throw tooDeep();
-    if (objects[way.hop + 1]?.has(link.to)) ways.push({ before: way, link, vertex: link.to, hop: way.hop + 1, depth: 0, length });
-    if (depth < hop.depth && !link.to.isEnd) ways.push({ before: way, link, vertex: link.to, hop: way.hop, depth, length });
+    if (objects[way.hop + 1]?.has(link.to))
+      ways.push({ before: way, link, vertex: link.to, hop: way.hop + 1, depth: 0, length });
+    if (depth < hop.depth && !link.to.isEnd)
+      ways.push({ before: way, link, vertex: link.to, hop: way.hop, depth, length });
   }
   return ways;
 }

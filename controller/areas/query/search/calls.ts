@@ -11,10 +11,12 @@ import { treeOf } from "./tree.ts";
 
 export type EdgesOf = (refs: readonly ObjectRef[], type: string | undefined) => AsyncIterable<readonly ObjectEdge[]>;
 
-
 /** The search whose hits a call is about: objects as they are. `AppError("unsupported")` for a call that is not offered. */
 export function searchOfCall(search: Search, call: Call): Search {
-  if (call.name === "user") throw new AppError("unsupported", "[Exec] call user in a search is not offered yet.", { details: { construct: "call user" } });
+  if (call.name === "user")
+    throw new AppError("unsupported", "[Exec] call user in a search is not offered yet.", {
+      details: { construct: "call user" },
+    });
   const other = search.segments.find(({ kind }) => kind === "group" || kind === "delete");
   if (other) throw new AppError("invalid", `[Valid] ${other.kind} does not go with call.`);
   const types = call.name === "tree" ? textsOf(call, "ftype") : [];
@@ -28,7 +30,8 @@ export function searchOfCall(search: Search, call: Call): Search {
 export function outputsOfCall(call: Call, plan: SearchPlan): readonly Output[] {
   const printed = plan.outputs.filter((output) => output.kind === "value");
   const named = call.name === "tree" ? textsOf(call, "fields") : [];
-  if (call.name === "tree" && printed.length === 0 && named.length === 0) return [{ kind: "star" }, fieldOf("parent", plan)];
+  if (call.name === "tree" && printed.length === 0 && named.length === 0)
+    return [{ kind: "star" }, fieldOf("parent", plan)];
   const needed = call.name === "tree" ? ["id", "class", "parent", "fullname"] : ["id", "class", "name"];
   const known = needed.filter((name) => name === "parent" || plan.scope.has(name));
   return [...[...new Set([...known, ...named])].map((name) => fieldOf(name, plan)), ...printed];
@@ -39,7 +42,8 @@ export async function callRow(call: Call, pages: AsyncIterable<readonly Row[]>, 
   const rows: Row[] = [];
   for await (const page of pages) {
     rows.push(...page);
-    if (rows.length > SEARCH_CALL_MAX_ROWS) throw tooMany(`call ${call.name} is about more than ${SEARCH_CALL_MAX_ROWS} objects`, "SEARCH_CALL_MAX_ROWS");
+    if (rows.length > SEARCH_CALL_MAX_ROWS)
+      throw tooMany(`call ${call.name} is about more than ${SEARCH_CALL_MAX_ROWS} objects`, "SEARCH_CALL_MAX_ROWS");
   }
   if (call.name === "tree") return { tree: treeOf(rows, textsOf(call, "parent")[0]) };
   return { graph: { nodes: rows, edges: await edgesBetween(rows, call, edgesOf), paths: [], pathtags: [] } };
@@ -51,19 +55,36 @@ async function edgesBetween(nodes: readonly Row[], call: Call, edgesOf: EdgesOf)
   const refs = nodes.map((row) => ({ id: String(row.id), class: String(row.class) }));
   for await (const page of edgesOf(refs, textsOf(call, "type")[0])) {
     const inner = page.filter((edge) => known.has(`${edge.targetClass} ${edge.target}`));
-    edges.push(...inner.map(({ type, source, target }): Row => ({ id: `${source} ${type} ${target}`, class: type, source, target })));
-    if (edges.length > GRAPH_EDGES_MAX) throw tooMany(`call graph meets more than ${GRAPH_EDGES_MAX} edges`, "GRAPH_EDGES_MAX");
+    edges.push(
+      ...inner.map(
+        ({ type, source, target }): Row => ({ id: `${source} ${type} ${target}`, class: type, source, target }),
+      ),
+    );
+    if (edges.length > GRAPH_EDGES_MAX)
+      throw tooMany(`call graph meets more than ${GRAPH_EDGES_MAX} edges`, "GRAPH_EDGES_MAX");
   }
   return edges;
 }
 
 function fieldOf(name: string, { scope }: SearchPlan): Output {
-  return { kind: "value", name, value: { kind: "field", field: scope.bind({ kind: "field", parts: [name], span: NOWHERE }) } };
+  return {
+    kind: "value",
+    name,
+    value: { kind: "field", field: scope.bind({ kind: "field", parts: [name], span: NOWHERE }) },
+  };
 }
 
 function oneOf(field: string, values: readonly string[]): Match {
   const alternatives = values.map((text): Alternative => {
-    return { words: [], test: { field: { parts: [field], span: NOWHERE }, operator: "=", value: { text, quoted: true, span: NOWHERE }, span: NOWHERE } };
+    return {
+      words: [],
+      test: {
+        field: { parts: [field], span: NOWHERE },
+        operator: "=",
+        value: { text, quoted: true, span: NOWHERE },
+        span: NOWHERE,
+      },
+    };
   });
   return { kind: "match", alternatives, span: NOWHERE };
 }

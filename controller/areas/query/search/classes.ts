@@ -11,13 +11,25 @@ export type ReadTarget = Pick<ReadRequest, "class" | "subtree">;
  * The classes that are named, or all that are searched by themselves; of these, `ofState` wants those that know their past.
  * `AppError("not_found")` when there is none.
  */
-export function searchScope(search: Search, { principal, catalog }: { readonly principal: Principal; readonly catalog: ClassCatalog }, ofState: boolean): Scope {
+export function searchScope(
+  search: Search,
+  { principal, catalog }: { readonly principal: Principal; readonly catalog: ClassCatalog },
+  ofState: boolean,
+): Scope {
   if (search.class) return scopeOf(principal, catalog, { ...search.class, alias: undefined });
   const isWanted = (view: ClassView): boolean => view.options.autosearch && (!ofState || keepsVersions(view));
   const found = catalog.tree("/").filter((view) => isWanted(view) && classAccess(principal, view.path).readable);
-  if (found.length > 0) return new Scope(principal, undefined, new VisibleTree(principal, { path: principal.ospace, subtree: true }, found));
+  if (found.length > 0)
+    return new Scope(
+      principal,
+      undefined,
+      new VisibleTree(principal, { path: principal.ospace, subtree: true }, found),
+    );
   const options = ofState ? "autosearch=true and version=true" : "autosearch=true";
-  throw new AppError("not_found", `[NotExist] There is no class to search in: name one, or let a class be searched by itself with ${options}.`);
+  throw new AppError(
+    "not_found",
+    `[NotExist] There is no class to search in: name one, or let a class be searched by itself with ${options}.`,
+  );
 }
 
 /** Whether earlier versions of its objects are kept. */
@@ -31,9 +43,13 @@ export function coverOf(views: readonly ClassView[], catalog: ClassCatalog): rea
   const known = new Map<string, boolean>();
   const isWhole = (path: string): boolean => {
     let whole = known.get(path);
-    if (whole === undefined) known.set(path, (whole = chosen.has(path) && catalog.children(path).every((child) => isWhole(child.path))));
+    if (whole === undefined)
+      known.set(path, (whole = chosen.has(path) && catalog.children(path).every((child) => isWhole(child.path))));
     return whole;
   };
   const tops = views.filter((view) => !isWhole(view.path) || view.parent === undefined || !isWhole(view.parent));
-  return tops.map((view) => ({ class: view.path, subtree: isWhole(view.path) && catalog.children(view.path).length > 0 }));
+  return tops.map((view) => ({
+    class: view.path,
+    subtree: isWhole(view.path) && catalog.children(view.path).length > 0,
+  }));
 }

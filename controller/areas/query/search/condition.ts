@@ -69,12 +69,15 @@ function testCondition({ field, operator, value, span }: Test, scope: Scope): Co
   const operand = fieldNode(field);
   const text: ValueNode = { kind: "text", value: value.text, span: value.span };
   const isEquality = operator === "=" || operator === "!=";
-  if (isEquality && !value.quoted && value.text.includes("*")) return { kind: "like", operand, pattern: text, negated: operator === "!=", span };
+  if (isEquality && !value.quoted && value.text.includes("*"))
+    return { kind: "like", operand, pattern: text, negated: operator === "!=", span };
   const compared = (right: ValueNode): Condition => ({ kind: "compare", operator, left: operand, right, span });
   const typed = value.quoted ? undefined : typedValue(value.text, value.span);
   if (!typed || !about(field.span, () => scope.kindsOf(scope.bind(operand))).includes(ANY)) return compared(text);
   // Without a declared type the value can be the text or what the text looks like.
-  return isEquality ? { kind: operator === "=" ? "or" : "and", items: [compared(text), compared(typed)], span } : compared(typed);
+  return isEquality
+    ? { kind: operator === "=" ? "or" : "and", items: [compared(text), compared(typed)], span }
+    : compared(typed);
 }
 
 function typedValue(text: string, span: ValueNode["span"]): ValueNode | undefined {

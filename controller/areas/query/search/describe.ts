@@ -4,10 +4,15 @@ import { describeShape, describeTable } from "../plan.ts";
 import type { SearchPlan } from "./plan.ts";
 
 /** One line for each step. The plan is to be made without the row condition of the principal, which must not be shown. */
-export async function describeSearch(search: Search, plan: SearchPlan, planOf: (read: ReadRequest) => Promise<ReadPlan>): Promise<readonly string[]> {
+export async function describeSearch(
+  search: Search,
+  plan: SearchPlan,
+  planOf: (read: ReadRequest) => Promise<ReadPlan>,
+): Promise<readonly string[]> {
   const steps: string[] = [];
   for (const read of plan.reads) steps.push(...(await planOf(read)).steps);
-  for (const read of plan.versioned?.reads ?? []) steps.push(...(await planOf(read)).steps.map((step) => `versions of objects by ${step}`));
+  for (const read of plan.versioned?.reads ?? [])
+    steps.push(...(await planOf(read)).steps.map((step) => `versions of objects by ${step}`));
   return [...describeTable(plan, steps), ...textSteps(search), ...uniqStep(plan), ...describeShape(plan)];
 }
 

@@ -1,5 +1,12 @@
 import { AppError } from "../../../../common/errors.ts";
-import { type Call, type Field, NOWHERE, type OrderItem, type Select, type SelectItem } from "../../../../common/mql/index.ts";
+import {
+  type Call,
+  type Field,
+  NOWHERE,
+  type OrderItem,
+  type Select,
+  type SelectItem,
+} from "../../../../common/mql/index.ts";
 import { type Search, type SearchField, timeQuestion } from "../../../../common/search/index.ts";
 import type { ClassCatalog, ObjectRow, ReadRequest } from "../../objects/index.ts";
 import type { Principal } from "../../permissions/index.ts";
@@ -39,7 +46,6 @@ export interface SearchContext {
   readonly veiled?: boolean;
 }
 
-
 export function planSearch(search: Search, context: SearchContext): SearchPlan {
   const time = timeQuestion(search.segments, context.nowMs);
   if (time?.kind === "state" && time.field) throw fieldOfState();
@@ -54,12 +60,21 @@ export function planSearch(search: Search, context: SearchContext): SearchPlan {
   const sort = sortOf(bound.orderBy.length, stored, bound.limit);
   const isStreamed = (sort === "none" || sort === "stored") && !bound.grouping && uniq.length === 0;
   const branches = branchesOf(reads, { filter, scope }, { stored, expected: isStreamed ? bound.limit : undefined });
-  const source = { where: wanted.where, reads: branches.flatMap((branch) => branch.reads), branches, versioned: reads.versioned, filter };
+  const source = {
+    where: wanted.where,
+    reads: branches.flatMap((branch) => branch.reads),
+    branches,
+    versioned: reads.versioned,
+    filter,
+  };
   return { kind: "select", fields: scope, scope, ...bound, sort, uniq, ...source };
 }
 
 function fieldOfState(): AppError {
-  return new AppError("invalid", "[Valid] `at` alone asks for the state of a time: `for` goes with a span of time, such as `within`.");
+  return new AppError(
+    "invalid",
+    "[Valid] `at` alone asks for the state of a time: `for` goes with a span of time, such as `within`.",
+  );
 }
 
 function isOneRead({ branches, versioned }: SearchReads): boolean {
@@ -71,7 +86,11 @@ interface BranchHints {
   readonly expected: number | undefined;
 }
 
-function branchesOf(reads: SearchReads, of: { readonly filter: Predicate<ObjectRow>; readonly scope: Scope }, { stored, expected }: BranchHints): readonly Branch[] {
+function branchesOf(
+  reads: SearchReads,
+  of: { readonly filter: Predicate<ObjectRow>; readonly scope: Scope },
+  { stored, expected }: BranchHints,
+): readonly Branch[] {
   const hints = { ...(stored ? { newestFirst: true } : {}), ...(expected === undefined ? {} : { expected }) };
   return reads.branches.map((own, index) => ({
     reads: own.map((read) => ({ ...read, ...hints })),
@@ -84,9 +103,20 @@ function selectOf(search: Search): Select {
   const top = segmentOf(search, "top");
   const { path, subtree } = search.class ?? { path: "/", subtree: true };
   return {
-    kind: "select", distinct: false, items: itemsOf(search), from: { kind: "class", path, subtree, alias: undefined, span: NOWHERE }, joins: [],
-    where: undefined, groupBy: fieldsOf(search, "group"), having: undefined, orderBy: ordersOf(search), offset: undefined, asOf: undefined,
-    cursor: undefined, limit: top && { kind: "number", text: String(top.count), span: top.span }, span: NOWHERE,
+    kind: "select",
+    distinct: false,
+    items: itemsOf(search),
+    from: { kind: "class", path, subtree, alias: undefined, span: NOWHERE },
+    joins: [],
+    where: undefined,
+    groupBy: fieldsOf(search, "group"),
+    having: undefined,
+    orderBy: ordersOf(search),
+    offset: undefined,
+    asOf: undefined,
+    cursor: undefined,
+    limit: top && { kind: "number", text: String(top.count), span: top.span },
+    span: NOWHERE,
   };
 }
 
@@ -100,7 +130,8 @@ function ordersOf(search: Search): readonly OrderItem[] {
 function itemsOf(search: Search): readonly SelectItem[] {
   const group = segmentOf(search, "group")?.fields;
   const count: SearchField = { parts: ["count"], span: NOWHERE };
-  const shown = segmentOf(search, "print")?.items ?? (group && [...group, count].map((field) => ({ field, alias: undefined })));
+  const shown =
+    segmentOf(search, "print")?.items ?? (group && [...group, count].map((field) => ({ field, alias: undefined })));
   if (!shown) return [{ kind: "star", alias: undefined, span: NOWHERE }];
   const valueOf = valuesOf(group);
   return shown.map(({ field, alias }) => {
@@ -113,7 +144,10 @@ function itemsOf(search: Search): readonly SelectItem[] {
 function valuesOf(group: readonly SearchField[] | undefined): (field: SearchField) => Field | Call {
   const isCount = ({ parts }: SearchField): boolean => parts.length === 1 && parts[0] === "count";
   const counts = group !== undefined && !group.some(isCount);
-  return (field) => (counts && isCount(field) ? { kind: "call", name: "count", distinct: false, argument: undefined, span: field.span } : fieldNode(field));
+  return (field) =>
+    counts && isCount(field)
+      ? { kind: "call", name: "count", distinct: false, argument: undefined, span: field.span }
+      : fieldNode(field);
 }
 
 function fieldsOf(search: Search, kind: "uniq" | "group"): readonly Field[] {
@@ -124,7 +158,8 @@ function fullFilter(wanted: Wanted, scope: Scope): Predicate<ObjectRow> {
   const columns = filterOf({ scope, where: wanted.where, values: [] });
   const words = wordsFilter(wanted.words, scope);
   const choices = wanted.choices.map((alternatives) => alternatives.map((choice) => choiceFilter(choice, scope)));
-  return (row) => columns(row) === true && words(row) && choices.every((alternatives) => alternatives.some((holds) => holds(row)));
+  return (row) =>
+    columns(row) === true && words(row) && choices.every((alternatives) => alternatives.some((holds) => holds(row)));
 }
 
 function choiceFilter(choice: Choice, scope: Scope): (row: ObjectRow) => boolean {

@@ -65,14 +65,21 @@ class Generator {
     const states: Plain[] = [];
     for (let left = 1 + this.below(3); left > 0; left -= 1) {
       const values = { ...states.at(-1)?.values, ...this.#values(path) };
-      states.push({ id, path, values, timeMs: (states.at(-1)?.timeMs ?? FIRST_DAY_MS) + this.below(3) * DAY_MS + 1, isCurrent: left === 1 && !isGone });
+      states.push({
+        id,
+        path,
+        values,
+        timeMs: (states.at(-1)?.timeMs ?? FIRST_DAY_MS) + this.below(3) * DAY_MS + 1,
+        isCurrent: left === 1 && !isGone,
+      });
     }
     return states;
   }
 
   #values(path: string): Row {
     const values: Row = {};
-    const set = (name: string, value: () => Value): void => void (this.#random.next() < 0.75 && (values[name] = value()));
+    const set = (name: string, value: () => Value): void =>
+      void (this.#random.next() < 0.75 && (values[name] = value()));
     set("note", () => this.#words(6).join(this.pick([" ", ", ", "/"])));
     set("size", () => this.below(6));
     if (path.startsWith(PATHS[0])) {
@@ -100,20 +107,32 @@ class Generator {
   }
 
   #segment(): Piece {
-    const alternatives = Array.from({ length: this.#random.next() < 0.5 ? 1 : 1 + this.below(3) }, () => this.#alternative());
-    return { text: alternatives.map(({ text }) => text).join(this.pick([";", " ； "])), holds: (plain) => alternatives.some(({ holds }) => holds(plain)) };
+    const alternatives = Array.from({ length: this.#random.next() < 0.5 ? 1 : 1 + this.below(3) }, () =>
+      this.#alternative(),
+    );
+    return {
+      text: alternatives.map(({ text }) => text).join(this.pick([";", " ； "])),
+      holds: (plain) => alternatives.some(({ holds }) => holds(plain)),
+    };
   }
 
   #alternative(): Piece {
     const words = Array.from({ length: this.below(3) }, () => this.#word());
     const parts = words.length === 0 || this.#random.next() < 0.4 ? [...words, this.#test()] : words;
-    return { text: parts.map(({ text }) => text).join(" "), holds: (plain) => parts.every(({ holds }) => holds(plain)) };
+    return {
+      text: parts.map(({ text }) => text).join(" "),
+      holds: (plain) => parts.every(({ holds }) => holds(plain)),
+    };
   }
 
   #word(): Piece {
     const word = this.pick([...WORDS, "full"]);
     const text = this.pick([word, word, `'${word}'`, `${word.slice(0, 2)}*`, `*${word.slice(1)}*`]);
-    return { text, holds: ({ values }) => [values.note, values.remark].some((value) => typeof value === "string" && hasWord(value, text)) };
+    return {
+      text,
+      holds: ({ values }) =>
+        [values.note, values.remark].some((value) => typeof value === "string" && hasWord(value, text)),
+    };
   }
 
   #test(): Piece {
@@ -124,14 +143,21 @@ class Generator {
     }
     const operator = this.pick(["=", "=", "!=", "<", ">", "<=", ">="] as const);
     const limit = this.below(6);
-    return { text: `${field} ${operator} ${limit}`, holds: ({ values }) => typeof values[field] === "number" && ORDERED[operator](values[field] - limit) };
+    return {
+      text: `${field} ${operator} ${limit}`,
+      holds: ({ values }) => typeof values[field] === "number" && ORDERED[operator](values[field] - limit),
+    };
   }
 
   #window(isOfSeen: boolean): Piece {
     const [from, to] = [this.below(6), this.below(6)].map((day) => FIRST_DAY_MS + day * DAY_MS) as [number, number];
     const day = (timeMs: number) => new Date(timeMs).toISOString().slice(0, 10);
-    const isIn = (timeMs: Value | undefined): boolean => typeof timeMs === "number" && timeMs >= from && timeMs < to + DAY_MS;
-    return { text: `window ${day(from)} to ${day(to)}${isOfSeen ? " for seen" : ""}`, holds: ({ values, timeMs }) => isIn(isOfSeen ? values.seen : timeMs) };
+    const isIn = (timeMs: Value | undefined): boolean =>
+      typeof timeMs === "number" && timeMs >= from && timeMs < to + DAY_MS;
+    return {
+      text: `window ${day(from)} to ${day(to)}${isOfSeen ? " for seen" : ""}`,
+      holds: ({ values, timeMs }) => isIn(isOfSeen ? values.seen : timeMs),
+    };
   }
 
   #words(most: number): string[] {
@@ -140,8 +166,12 @@ class Generator {
 }
 
 const ORDERED = {
-  "=": (order: number) => order === 0, "!=": (order: number) => order !== 0, "<": (order: number) => order < 0,
-  ">": (order: number) => order > 0, "<=": (order: number) => order <= 0, ">=": (order: number) => order >= 0,
+  "=": (order: number) => order === 0,
+  "!=": (order: number) => order !== 0,
+  "<": (order: number) => order < 0,
+  ">": (order: number) => order > 0,
+  "<=": (order: number) => order <= 0,
+  ">=": (order: number) => order >= 0,
 } as const;
 
 /** A text is a row of words and, of Han, of characters; a word is found where its own row is. */
@@ -149,8 +179,12 @@ function hasWord(value: string, text: string): boolean {
   const cut = (of: string, units: RegExp): string[] => of.toLowerCase().match(units) ?? [];
   if (!text.includes("*")) {
     const units = /[a-z0-9_]+|\p{Script=Han}| +|[,/-]+/gu;
-    const wanted = `|${cut(text.replaceAll("'", ""), units).join("|").replace(/[ ,/-]+/g, "-")}|`;
-    return `|${cut(value, units).join("|").replace(/[ ,/-]+/g, "-")}|`.includes(wanted);
+    const wanted = `|${cut(text.replaceAll("'", ""), units)
+      .join("|")
+      .replace(/[ ,/-]+/g, "-")}|`;
+    return `|${cut(value, units)
+      .join("|")
+      .replace(/[ ,/-]+/g, "-")}|`.includes(wanted);
   }
   return cut(text, /[a-z0-9_*]*[\p{Script=Han}]+[\p{Script=Han}*]*|[a-z0-9_*]+/gu).every((piece) => {
     const isHan = /\p{Script=Han}/u.test(piece);
@@ -169,39 +203,57 @@ async function answer(result: Promise<QueryResult>, name: string): Promise<reado
   }
 }
 
-test.each([{ seed: 31 }, ...(onCluster ? [] : [{ seed: 32 }, { seed: 33, faultySeed: 33 }])])("random searches are answered as plain evaluation does (%o)", async ({ seed, ...options }) => {
-  await using engine = await openTestEngine(options);
-  const objects = new ObjectService({ stores: engine, runtime });
-  const random = seededRandom(seed);
-  const generator = new Generator(random);
-  await new QueryService({ objects, runtime }).rows(admin, CLASSES);
-  const plain = Array.from({ length: OBJECTS }, (_, index) => generator.states(index)).flat();
-  for (const { id, path, values, timeMs: atMs } of plain) await objects.insert(admin, path, [{ id, ...values }], atMs === undefined ? {} : { atMs });
-  const present = new Set(plain.filter(({ isCurrent }) => isCurrent).map(({ id }) => id));
-  await objects.remove(admin, plain.filter(({ id }) => !present.has(id)).map(({ id }) => ({ id })));
-  const search = new SearchService({ objects, runtime });
-  let found = 0;
-  for (let round = 0; round < SEARCHES; round += 1) {
-    const limit = generator.pick([undefined, undefined, generator.below(5)]);
-    const principal: Principal = { ...admin, data: [{ class: "/", access: "read", ...(limit === undefined ? {} : { where: `size > ${limit}` }) }] };
-    const [root, paths] = generator.pick(ROOTS);
-    const pieces = generator.segments(paths);
-    const isNow = generator.pick([true, false]);
-    const isSorted = isNow && generator.pick([true, false]);
-    const text = `${isNow ? "#" : ""}${root}${pieces.map((piece) => piece.text).join(" | ")} ${isSorted ? "| sort size desc, id " : ""}| top -1 | print id, vtime`;
-    const expected = plain
-      .filter(({ path, isCurrent }) => paths.includes(path) && (isCurrent || !isNow))
-      .filter((one) => pieces.every((piece) => piece.holds(one)) && (limit === undefined || Number(one.values.size ?? -1) > limit))
-      .sort((left, right) => Number(right.values.size ?? -1) - Number(left.values.size ?? -1) || (left.id < right.id ? -1 : 1))
-      .map(({ id, timeMs }) => (timeMs === undefined ? id : `${id} ${timeMs}`));
-    const name = `seed ${seed} round ${round}: ${text} where ${limit ?? "all"}`;
-    const rows = await answer(search.search(principal, text), name);
-    const names = rows.map(({ id, vtime }) => (String(id).startsWith("kept") ? `${String(id)} ${String(vtime)}` : id));
-    const same = (ids: readonly unknown[]) => (isSorted ? ids : [...ids].sort());
-    expect(same(names), name).toEqual(same(expected));
-    found += expected.length;
-  }
-  // Searches that never find anything would prove nothing.
-  expect(found).toBeGreaterThan(SEARCHES / 2);
-  await objects.close();
-});
+test.each([{ seed: 31 }, ...(onCluster ? [] : [{ seed: 32 }, { seed: 33, faultySeed: 33 }])])(
+  "random searches are answered as plain evaluation does (%o)",
+  async ({ seed, ...options }) => {
+    await using engine = await openTestEngine(options);
+    const objects = new ObjectService({ stores: engine, runtime });
+    const random = seededRandom(seed);
+    const generator = new Generator(random);
+    await new QueryService({ objects, runtime }).rows(admin, CLASSES);
+    const plain = Array.from({ length: OBJECTS }, (_, index) => generator.states(index)).flat();
+    for (const { id, path, values, timeMs: atMs } of plain)
+      await objects.insert(admin, path, [{ id, ...values }], atMs === undefined ? {} : { atMs });
+    const present = new Set(plain.filter(({ isCurrent }) => isCurrent).map(({ id }) => id));
+    await objects.remove(
+      admin,
+      plain.filter(({ id }) => !present.has(id)).map(({ id }) => ({ id })),
+    );
+    const search = new SearchService({ objects, runtime });
+    let found = 0;
+    for (let round = 0; round < SEARCHES; round += 1) {
+      const limit = generator.pick([undefined, undefined, generator.below(5)]);
+      const principal: Principal = {
+        ...admin,
+        data: [{ class: "/", access: "read", ...(limit === undefined ? {} : { where: `size > ${limit}` }) }],
+      };
+      const [root, paths] = generator.pick(ROOTS);
+      const pieces = generator.segments(paths);
+      const isNow = generator.pick([true, false]);
+      const isSorted = isNow && generator.pick([true, false]);
+      const text = `${isNow ? "#" : ""}${root}${pieces.map((piece) => piece.text).join(" | ")} ${isSorted ? "| sort size desc, id " : ""}| top -1 | print id, vtime`;
+      const expected = plain
+        .filter(({ path, isCurrent }) => paths.includes(path) && (isCurrent || !isNow))
+        .filter(
+          (one) =>
+            pieces.every((piece) => piece.holds(one)) && (limit === undefined || Number(one.values.size ?? -1) > limit),
+        )
+        .sort(
+          (left, right) =>
+            Number(right.values.size ?? -1) - Number(left.values.size ?? -1) || (left.id < right.id ? -1 : 1),
+        )
+        .map(({ id, timeMs }) => (timeMs === undefined ? id : `${id} ${timeMs}`));
+      const name = `seed ${seed} round ${round}: ${text} where ${limit ?? "all"}`;
+      const rows = await answer(search.search(principal, text), name);
+      const names = rows.map(({ id, vtime }) =>
+        String(id).startsWith("kept") ? `${String(id)} ${String(vtime)}` : id,
+      );
+      const same = (ids: readonly unknown[]) => (isSorted ? ids : [...ids].sort());
+      expect(same(names), name).toEqual(same(expected));
+      found += expected.length;
+    }
+    // Searches that never find anything would prove nothing.
+    expect(found).toBeGreaterThan(SEARCHES / 2);
+    await objects.close();
+  },
+);

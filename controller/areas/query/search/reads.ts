@@ -55,7 +55,11 @@ function isIndexed({ words, where }: Choice): boolean {
   return words.some(({ indexed }) => indexed.length > 0) || (where?.kind === "compare" && where.operator === "=");
 }
 
-function presentReads(question: SearchQuestion, views: readonly ClassView[], choice: Choice | undefined): readonly ReadRequest[] {
+function presentReads(
+  question: SearchQuestion,
+  views: readonly ClassView[],
+  choice: Choice | undefined,
+): readonly ReadRequest[] {
   const { wanted, time } = question;
   const { targets, request } = narrowed(question, views, choice);
   const where = [...(request.where ?? []), ...indexedWords([...wanted.words, ...(choice?.words ?? [])])];
@@ -82,7 +86,11 @@ interface Narrowed {
 }
 
 /** How the conditions on columns narrow a read of these classes. */
-function narrowed({ scope, wanted, context }: SearchQuestion, views: readonly ClassView[], choice: Choice | undefined): Narrowed {
+function narrowed(
+  { scope, wanted, context }: SearchQuestion,
+  views: readonly ClassView[],
+  choice: Choice | undefined,
+): Narrowed {
   const reads = readsOf(scope, allOf([wanted.where, choice?.where]), { values: [], veiled: context.veiled ?? false });
   const [first] = reads;
   if (!first) return { views: [], targets: [], request: {} };

@@ -11,7 +11,10 @@ import type { SearchPlan } from "./plan.ts";
 import type { Versioned } from "./reads.ts";
 
 export interface RowsContext extends RunContext {
-  readonly history: (ref: ObjectRef, range: { readonly fromMs?: number; readonly toMs?: number }) => ReturnType<Objects["history"]>;
+  readonly history: (
+    ref: ObjectRef,
+    range: { readonly fromMs?: number; readonly toMs?: number },
+  ) => ReturnType<Objects["history"]>;
   readonly removed: (path: string, range: { readonly fromMs?: number }) => ReturnType<Objects["removed"]>;
   readonly slices: Slices;
 }
@@ -30,12 +33,19 @@ async function* allRows(plan: SearchPlan, context: RowsContext): AsyncIterable<r
 }
 
 /** Objects as they are, what they were, and what those that are gone were. */
-async function* versionRows(versioned: Versioned, filter: Predicate<ObjectRow>, context: RowsContext): AsyncIterable<readonly ObjectRow[]> {
+async function* versionRows(
+  versioned: Versioned,
+  filter: Predicate<ObjectRow>,
+  context: RowsContext,
+): AsyncIterable<readonly ObjectRow[]> {
   const objects = matching({ reads: versioned.reads, filter: () => true, slices: context.slices }, context);
   for await (const rows of objects) {
     const found = rows.filter((row) => filter(row) === true);
     if (found.length > 0) yield found;
-    yield* pasts(rows.map((row) => ({ id: row.id, class: row.class.path, beforeMs: row.vtimeMs })), { versioned, filter, context });
+    yield* pasts(
+      rows.map((row) => ({ id: row.id, class: row.class.path, beforeMs: row.vtimeMs })),
+      { versioned, filter, context },
+    );
   }
   for (const path of versioned.classes) {
     for await (const refs of context.removed(path, startOf(versioned))) {
@@ -57,7 +67,8 @@ interface VersionSearch {
 }
 
 async function* pasts(all: readonly Past[], search: VersionSearch): AsyncIterable<readonly ObjectRow[]> {
-  for (let at = 0; at < all.length; at += HISTORY_READS_IN_FLIGHT_MAX) yield* sideBySide(all.slice(at, at + HISTORY_READS_IN_FLIGHT_MAX), search);
+  for (let at = 0; at < all.length; at += HISTORY_READS_IN_FLIGHT_MAX)
+    yield* sideBySide(all.slice(at, at + HISTORY_READS_IN_FLIGHT_MAX), search);
 }
 
 /** What objects were. The first pages are read side by side, what is behind them page by page. */
@@ -72,9 +83,15 @@ async function* sideBySide(some: readonly Past[], search: VersionSearch): AsyncI
   }
 }
 
-async function* versionsOf({ beforeMs, ...ref }: Past, { versioned, filter, context }: VersionSearch): AsyncIterable<readonly ObjectRow[]> {
+async function* versionsOf(
+  { beforeMs, ...ref }: Past,
+  { versioned, filter, context }: VersionSearch,
+): AsyncIterable<readonly ObjectRow[]> {
   const toMs = Math.min(versioned.toMs, beforeMs === undefined ? Infinity : beforeMs - 1);
-  for await (const versions of context.history(ref, { ...startOf(versioned), ...(Number.isFinite(toMs) ? { toMs } : {}) })) {
+  for await (const versions of context.history(ref, {
+    ...startOf(versioned),
+    ...(Number.isFinite(toMs) ? { toMs } : {}),
+  })) {
     const rows = versions.flatMap(({ values, ...version }): ObjectRow[] => (values ? [{ ...version, values }] : []));
     yield rows.filter((row) => filter(row) === true);
   }
@@ -84,7 +101,10 @@ function startOf({ fromMs }: Versioned): { readonly fromMs?: number } {
   return Number.isFinite(fromMs) ? { fromMs } : {};
 }
 
-async function* firstRows(plan: SearchPlan, pages: AsyncIterable<readonly ObjectRow[]>): AsyncIterable<readonly ObjectRow[]> {
+async function* firstRows(
+  plan: SearchPlan,
+  pages: AsyncIterable<readonly ObjectRow[]>,
+): AsyncIterable<readonly ObjectRow[]> {
   const seen = new Set<string>();
   const nameOf = naming(plan);
   for await (const page of pages) {
@@ -98,7 +118,11 @@ async function* firstRows(plan: SearchPlan, pages: AsyncIterable<readonly Object
   }
 }
 
-async function* bestRows(plan: SearchPlan, pages: AsyncIterable<readonly ObjectRow[]>, slices: Slices): AsyncIterable<readonly ObjectRow[]> {
+async function* bestRows(
+  plan: SearchPlan,
+  pages: AsyncIterable<readonly ObjectRow[]>,
+  slices: Slices,
+): AsyncIterable<readonly ObjectRow[]> {
   const best = new Map<string, { readonly row: ObjectRow; readonly keys: readonly SortKey[] }>();
   const nameOf = naming(plan);
   const keysOf = keysReader(plan);
@@ -128,5 +152,7 @@ function keysReader({ orderBy, scope }: SearchPlan): (row: ObjectRow) => readonl
 
 function checkSize(size: number): void {
   if (size <= QUERY_DISTINCT_MAX_ROWS) return;
-  throw new AppError("too_large", `[Exec] UNIQ over more than ${QUERY_DISTINCT_MAX_ROWS} rows.`, { details: { limit: "QUERY_DISTINCT_MAX_ROWS" } });
+  throw new AppError("too_large", `[Exec] UNIQ over more than ${QUERY_DISTINCT_MAX_ROWS} rows.`, {
+    details: { limit: "QUERY_DISTINCT_MAX_ROWS" },
+  });
 }

@@ -29,7 +29,15 @@ const CLASSES = `create class /matrix/ent/box (host varchar "Host", note text, s
   create class /matrix/doc (name varchar, state varchar, keys(name), index(state)) with version=true, autosearch=true`;
 
 const BOXES: readonly Row[] = [
-  { host: "web-1", note: "Disk full: ERROR on /dev/sda1", size: 10, seen: NOON_MS, tags: ["red", "blue"], config: { os: "linux" }, free: { n: 5 } },
+  {
+    host: "web-1",
+    note: "Disk full: ERROR on /dev/sda1",
+    size: 10,
+    seen: NOON_MS,
+    tags: ["red", "blue"],
+    config: { os: "linux" },
+    free: { n: 5 },
+  },
   { host: "web-2", note: "all quiet", size: 20, seen: NOON_MS - HOUR_MS, tags: ["red"], free: { n: "5" } },
   { host: "db-1", note: "磁盘空间不足 on disk two", size: 30, seen: NOON_MS - 48 * HOUR_MS },
 ];
@@ -49,9 +57,14 @@ beforeAll(async () => {
   await objects.insert(admin, "/matrix/ent/box", BOXES);
   await objects.insert(admin, "/matrix/ent/box/rack", [{ host: "rack-1", note: "ERROR in slot", size: 5, slots: 4 }]);
   await objects.insert(admin, "/matrix/vault", [{ host: "hidden", note: "ERROR nobody searches" }]);
-  const lines = ["ERROR disk one", "fine", "ERROR kernel"].map((line, at) => ({ values: { line, level: at === 1 ? "info" : "error" }, timeMs: NOON_MS + at * HOUR_MS, identity: `s/${at}` }));
+  const lines = ["ERROR disk one", "fine", "ERROR kernel"].map((line, at) => ({
+    values: { line, level: at === 1 ? "info" : "error" },
+    timeMs: NOON_MS + at * HOUR_MS,
+    identity: `s/${at}`,
+  }));
   await objects.ingest(admin, "/matrix/log", lines);
-  for (const [at, state] of ["draft", "ERROR", "done"].entries()) await objects.insert(admin, "/matrix/doc", [{ name: "plan", state }], { atMs: NOON_MS + at * HOUR_MS });
+  for (const [at, state] of ["draft", "ERROR", "done"].entries())
+    await objects.insert(admin, "/matrix/doc", [{ name: "plan", state }], { atMs: NOON_MS + at * HOUR_MS });
 });
 
 afterAll(async () => {
@@ -94,7 +107,11 @@ describe("what is found", () => {
   test("alternatives, of words, of conditions and mixed, each object once", async () => {
     expect(await values("#/matrix/ent/box/: | error;disk;quiet")).toEqual(["db-1", "rack-1", "web-1", "web-2"]);
     expect(await values("#/matrix/ent/box/: | host=web-1;host=db-1")).toEqual(["db-1", "web-1"]);
-    expect(await values("#/matrix/ent/box/: | error;host=web-1;size>=20 | size<30")).toEqual(["rack-1", "web-1", "web-2"]);
+    expect(await values("#/matrix/ent/box/: | error;host=web-1;size>=20 | size<30")).toEqual([
+      "rack-1",
+      "web-1",
+      "web-2",
+    ]);
     expect(await values("#/matrix/ent/box/: | disk size>10;quiet")).toEqual(["db-1", "web-2"]);
   });
 
@@ -114,7 +131,12 @@ describe("what is found", () => {
   test("a class alone, with its subclasses, or all that are searched by themselves", async () => {
     expect(await values("#/matrix/ent/box")).toEqual(["db-1", "web-1", "web-2"]);
     expect(await values("#/matrix/ent/box/")).toHaveLength(4);
-    expect(await values("# error", "class")).toEqual(["/matrix/ent/box", "/matrix/ent/box/rack", "/matrix/log", "/matrix/log"]);
+    expect(await values("# error", "class")).toEqual([
+      "/matrix/ent/box",
+      "/matrix/ent/box/rack",
+      "/matrix/log",
+      "/matrix/log",
+    ]);
     expect(await values("error | top 2", "id")).toHaveLength(2);
     expect(await values("#/matrix/vault: | error")).toEqual(["hidden"]);
   });
@@ -122,42 +144,85 @@ describe("what is found", () => {
   test("a row of a class that lacks a field does not match; a field that no class has is an error, and so is a value that fits none", async () => {
     expect(await values("#/matrix/ent/box/: | slots=4")).toEqual(["rack-1"]);
     expect(await values("#/matrix/ent/box/: | slots!=5")).toEqual(["rack-1"]);
-    await expect(rows("#/matrix/ent/box: | slots=4")).rejects.toMatchObject({ code: "not_found", details: { line: 1, column: 21 } });
-    await expect(rows("#/matrix/ent/box/: | x\n| print host, nothing")).rejects.toMatchObject({ code: "not_found", details: { line: 2, column: 15 } });
-    await expect(rows("#/matrix/ent/box: | size=many")).rejects.toMatchObject({ code: "invalid", details: { line: 1, column: 21 } });
-    await expect(rows("#/matrix/ent/box: | x | size=1 ; --")).rejects.toMatchObject({ code: "invalid", details: { line: 1, column: 34 } });
+    await expect(rows("#/matrix/ent/box: | slots=4")).rejects.toMatchObject({
+      code: "not_found",
+      details: { line: 1, column: 21 },
+    });
+    await expect(rows("#/matrix/ent/box/: | x\n| print host, nothing")).rejects.toMatchObject({
+      code: "not_found",
+      details: { line: 2, column: 15 },
+    });
+    await expect(rows("#/matrix/ent/box: | size=many")).rejects.toMatchObject({
+      code: "invalid",
+      details: { line: 1, column: 21 },
+    });
+    await expect(rows("#/matrix/ent/box: | x | size=1 ; --")).rejects.toMatchObject({
+      code: "invalid",
+      details: { line: 1, column: 34 },
+    });
     await expect(rows("#/matrix/nowhere: | x")).rejects.toMatchObject({ code: "not_found" });
   });
 });
 
 describe("what is made of it", () => {
   test("sort, top, print with other names", async () => {
-    expect(await rows("#/matrix/ent/box/: | sort by size desc | top 2 | print host, size as s")).toEqual([{ host: "db-1", s: 30 }, { host: "web-2", s: 20 }]);
+    expect(await rows("#/matrix/ent/box/: | sort by size desc | top 2 | print host, size as s")).toEqual([
+      { host: "db-1", s: 30 },
+      { host: "web-2", s: 20 },
+    ]);
     expect(await rows("#/matrix/ent/box/: | print host as h | sort h | top 1")).toEqual([{ h: "db-1" }]);
     const [row] = await rows("#/matrix/ent/box: | host=web-1");
-    expect(row).toMatchObject({ id: "box:web-1", class: "/matrix/ent/box", host: "web-1", tags: ["blue", "red"], seen: NOON_MS });
+    expect(row).toMatchObject({
+      id: "box:web-1",
+      class: "/matrix/ent/box",
+      host: "web-1",
+      tags: ["blue", "red"],
+      seen: NOON_MS,
+    });
   });
 
   test("uniq keeps the first of each combination, by the order asked for; group counts", async () => {
-    expect(await rows("#/matrix/log: | uniq level | sort vtime desc | print level, line")).toEqual([{ level: "error", line: "ERROR kernel" }, { level: "info", line: "fine" }]);
+    expect(await rows("#/matrix/log: | uniq level | sort vtime desc | print level, line")).toEqual([
+      { level: "error", line: "ERROR kernel" },
+      { level: "info", line: "fine" },
+    ]);
     expect(await values("#/matrix/log: | uniq level", "level")).toEqual(["error", "info"]);
-    expect(await rows("#/matrix/log: | group level | sort count desc")).toEqual([{ level: "error", count: 2 }, { level: "info", count: 1 }]);
+    expect(await rows("#/matrix/log: | group level | sort count desc")).toEqual([
+      { level: "error", count: 2 },
+      { level: "info", count: 1 },
+    ]);
     expect(await rows("#/matrix/log: | group level | sort level | top 1 | print count as n")).toEqual([{ n: 2 }]);
-    expect(await rows("#/matrix/log: | group level | sort count | print level")).toEqual([{ level: "info" }, { level: "error" }]);
+    expect(await rows("#/matrix/log: | group level | sort count | print level")).toEqual([
+      { level: "info" },
+      { level: "error" },
+    ]);
     await expect(rows("#/matrix/log: | group level | print line")).rejects.toMatchObject({ code: "invalid" });
   });
 
   test("meta describes the rows; with debug> it tells how they were found, and not the row condition", async () => {
-    const meta = async (text: string, principal = admin) => JSON.parse(JSON.stringify((await search.search(principal, text)).meta)) as Row;
+    const meta = async (text: string, principal = admin) =>
+      JSON.parse(JSON.stringify((await search.search(principal, text)).meta)) as Row;
     expect(await meta("#/matrix/ent/box: | print host")).toEqual({
-      type: "select", rootclass: "/matrix/ent/box", columns: { "/matrix/ent/box": [{ name: "host", title: "Host", type: "varchar" }] },
+      type: "select",
+      rootclass: "/matrix/ent/box",
+      columns: { "/matrix/ent/box": [{ name: "host", title: "Host", type: "varchar" }] },
       classes: { "/matrix/ent/box": { name: "/matrix/ent/box", alias: "", remedy: "" } },
     });
-    expect(await meta("# error")).toMatchObject({ rootclass: "/matrix", columns: { "/matrix/log": expect.anything() as unknown } });
-    const { plan } = await meta("debug>#/matrix/ent/box/: | disk | host=web-1 | sort size | top 3", ruled({ class: "/", access: "read", where: "size = 10" }));
+    expect(await meta("# error")).toMatchObject({
+      rootclass: "/matrix",
+      columns: { "/matrix/log": expect.anything() as unknown },
+    });
+    const { plan } = await meta(
+      "debug>#/matrix/ent/box/: | disk | host=web-1 | sort size | top 3",
+      ruled({ class: "/", access: "read", where: "size = 10" }),
+    );
     expect(plan).toEqual([
-      "index host = web-1 and words disk in 2 classes of /matrix/ent/box", "filter host = 'web-1'", "filter by the row condition of the principal",
-      "filter by words: disk", "keep the first 3 by size", "limit 3",
+      "index host = web-1 and words disk in 2 classes of /matrix/ent/box",
+      "filter host = 'web-1'",
+      "filter by the row condition of the principal",
+      "filter by words: disk",
+      "keep the first 3 by size",
+      "limit 3",
     ]);
   });
 });
@@ -167,16 +232,30 @@ describe("times", () => {
     expect(await values("#/matrix/ent/box: | nearest 1 hour")).toHaveLength(3);
     expect(await values("#/matrix/ent/box: | window 2024-02-28 11:30 to 2024-02-28 12:30 for seen")).toEqual(["web-1"]);
     expect(await values("#/matrix/ent/box: | window 2024-02-28 11:30 to 2024-02-28 12:30")).toEqual([]);
-    expect(await values("#/matrix/ent/box: | at 2024-02-28 11:30 | within 30minutes for seen")).toEqual(["web-1", "web-2"]);
+    expect(await values("#/matrix/ent/box: | at 2024-02-28 11:30 | within 30minutes for seen")).toEqual([
+      "web-1",
+      "web-2",
+    ]);
     expect(await values("#/matrix/log: | at 2024-02-28 13:00 within 30 min", "line")).toEqual(["fine"]);
-    expect(await values("#/matrix/log: | window 2024-02-28 to 2024-02-28 | level=error", "line")).toEqual(["ERROR disk one", "ERROR kernel"]);
+    expect(await values("#/matrix/log: | window 2024-02-28 to 2024-02-28 | level=error", "line")).toEqual([
+      "ERROR disk one",
+      "ERROR kernel",
+    ]);
   });
 
   test("without # earlier versions are found, too, each by what it was", async () => {
     expect(await values("#/matrix/doc: | state=ERROR", "state")).toEqual([]);
-    expect(await rows("/matrix/doc: | state=ERROR | print id, state, vtime")).toEqual([{ id: "doc:plan", state: "ERROR", vtime: NOON_MS + HOUR_MS }]);
-    expect(await rows("/matrix/doc: | sort vtime | print state")).toEqual([{ state: "draft" }, { state: "ERROR" }, { state: "done" }]);
-    expect(await rows("/matrix/doc: | window 2024-02-28 12:30 to 2024-02-28 13:30 | print state")).toEqual([{ state: "ERROR" }]);
+    expect(await rows("/matrix/doc: | state=ERROR | print id, state, vtime")).toEqual([
+      { id: "doc:plan", state: "ERROR", vtime: NOON_MS + HOUR_MS },
+    ]);
+    expect(await rows("/matrix/doc: | sort vtime | print state")).toEqual([
+      { state: "draft" },
+      { state: "ERROR" },
+      { state: "done" },
+    ]);
+    expect(await rows("/matrix/doc: | window 2024-02-28 12:30 to 2024-02-28 13:30 | print state")).toEqual([
+      { state: "ERROR" },
+    ]);
     expect(await values("error | class=/matrix/doc", "state")).toEqual(["ERROR"]);
   });
 
@@ -184,7 +263,9 @@ describe("times", () => {
     await objects.insert(admin, "/matrix/doc", [{ name: "old", state: "stale" }], { atMs: NOON_MS });
     await objects.remove(admin, [{ id: "doc:old" }]);
     expect(await values("#/matrix/doc: | stale", "id")).toEqual([]);
-    expect(await rows("/matrix/doc: | stale | print id, state, ctime")).toEqual([{ id: "doc:old", state: "stale", ctime: NOON_MS }]);
+    expect(await rows("/matrix/doc: | stale | print id, state, ctime")).toEqual([
+      { id: "doc:old", state: "stale", ctime: NOON_MS },
+    ]);
     expect(await values("/matrix/doc: | id=doc:old", "state")).toEqual(["stale"]);
     expect(await values("/matrix/doc: | id=doc:plan | state=stale", "state")).toEqual([]);
     expect(await values("/matrix/doc: | window 2024-02-28 12:30 to 2024-02-28 13:30", "state")).toEqual(["ERROR"]);
@@ -202,7 +283,10 @@ describe("times", () => {
 
 describe("rights", () => {
   test("classes, rows and columns that its principal may not see do not exist for a search", async () => {
-    const bob = ruled({ class: "/", access: "none" }, { class: "/matrix/ent", access: "read", where: "size < 20", hidden: ["note"] });
+    const bob = ruled(
+      { class: "/", access: "none" },
+      { class: "/matrix/ent", access: "read", where: "size < 20", hidden: ["note"] },
+    );
     expect(await values("# web", "host", bob)).toEqual(["web-1"]);
     expect(await values("# error", "host", bob)).toEqual([]);
     expect(await values("#/matrix/ent/box/", "host", bob)).toEqual(["rack-1", "web-1"]);
@@ -212,25 +296,46 @@ describe("rights", () => {
   });
 
   test("delete needs the right to write, takes what is found, and leaves an entry of it", async () => {
-    await objects.insert(admin, "/matrix/ent/box/rack", ["old-1", "old-2", "old-3"].map((host) => ({ host, note: "obsolete" })));
-    await expect(rows("#/matrix/ent/box/: | obsolete | delete", ruled({ class: "/", access: "read" }))).rejects.toMatchObject({ code: "denied" });
+    await objects.insert(
+      admin,
+      "/matrix/ent/box/rack",
+      ["old-1", "old-2", "old-3"].map((host) => ({ host, note: "obsolete" })),
+    );
+    await expect(
+      rows("#/matrix/ent/box/: | obsolete | delete", ruled({ class: "/", access: "read" })),
+    ).rejects.toMatchObject({ code: "denied" });
     expect(audited.at(-1)).toMatchObject({ action: "search delete /matrix/ent/box", outcome: "denied", user: "ruled" });
     expect(await rows("#/matrix/ent/box/: | obsolete | top 1 | delete")).toEqual([{ count: 1 }]);
-    expect((await search.search(admin, "/matrix/ent/box/: | obsolete | delete")).meta).toMatchObject({ type: "delete", rootclass: "/matrix/ent/box" });
-    expect(audited.at(-1)).toMatchObject({ action: "search delete /matrix/ent/box", outcome: "ok", permission: "objects:write" });
+    expect((await search.search(admin, "/matrix/ent/box/: | obsolete | delete")).meta).toMatchObject({
+      type: "delete",
+      rootclass: "/matrix/ent/box",
+    });
+    expect(audited.at(-1)).toMatchObject({
+      action: "search delete /matrix/ent/box",
+      outcome: "ok",
+      permission: "objects:write",
+    });
     expect(await values("#/matrix/ent/box/")).toEqual(["db-1", "rack-1", "web-1", "web-2"]);
   });
 
   test("delete goes with nothing that changes only how hits look, nor with another time", async () => {
     for (const text of ["sort host", "print host", "uniq host", "group host", "at 2024-02-28 13:30"]) {
-      await expect(rows(`/matrix/doc: | ${text.replace("host", "name")} | delete`), text).rejects.toMatchObject({ code: "invalid" });
+      await expect(rows(`/matrix/doc: | ${text.replace("host", "name")} | delete`), text).rejects.toMatchObject({
+        code: "invalid",
+      });
     }
     expect(await values("#/matrix/doc", "state")).toEqual(["done"]);
   });
 });
 
 describe("calls", () => {
-  const files: readonly (readonly [string, string])[] = [["/a", "dir"], ["/a/b", "dir"], ["/a/b/c", "file"], ["/a/d", "file"], ["/e", "file"]];
+  const files: readonly (readonly [string, string])[] = [
+    ["/a", "dir"],
+    ["/a/b", "dir"],
+    ["/a/b/c", "file"],
+    ["/a/d", "file"],
+    ["/e", "file"],
+  ];
 
   beforeAll(async () => {
     const rowOf = ([fullname, ftype]: readonly [string, string]): Row => {
@@ -247,18 +352,35 @@ describe("calls", () => {
   });
 
   test("tree puts hits under each other by parent and fullname", async () => {
-    const leaf = (name: string, fullname: string) => expect.objectContaining({ name, fullname, children: [] }) as unknown;
+    const leaf = (name: string, fullname: string) =>
+      expect.objectContaining({ name, fullname, children: [] }) as unknown;
     const [row] = await rows('#/matrix/file: | sort fullname | call tree {"fields":["name"]}');
-    const b = expect.objectContaining({ id: "file:/a/b", class: "/matrix/file", children: [leaf("c", "/a/b/c")] }) as unknown;
-    expect(row?.tree).toEqual([expect.objectContaining({ name: "a", children: [b, leaf("d", "/a/d")] }), leaf("e", "/e")]);
-    expect(await rows('#/matrix/file: | sort fullname | call tree {"parent":"/a","ftype":"file","fields":["name","ftype"]}')).toEqual([{ tree: [leaf("d", "/a/d")] }]);
+    const b = expect.objectContaining({
+      id: "file:/a/b",
+      class: "/matrix/file",
+      children: [leaf("c", "/a/b/c")],
+    }) as unknown;
+    expect(row?.tree).toEqual([
+      expect.objectContaining({ name: "a", children: [b, leaf("d", "/a/d")] }),
+      leaf("e", "/e"),
+    ]);
+    expect(
+      await rows('#/matrix/file: | sort fullname | call tree {"parent":"/a","ftype":"file","fields":["name","ftype"]}'),
+    ).toEqual([{ tree: [leaf("d", "/a/d")] }]);
     await expect(rows("#/matrix/ent/box: | call tree")).rejects.toMatchObject({ code: "not_found" });
   });
 
   test("graph answers the hits and the edges between them", async () => {
     const node = (host: string) => ({ id: `box:${host}`, class: "/matrix/ent/box", host });
     expect(await rows("#/matrix/ent/box: | host=outer;host=inner | sort host | print host | call graph")).toEqual([
-      { graph: { nodes: [node("inner"), node("outer")], edges: [{ id: "box:outer contain box:inner", class: "contain", source: "box:outer", target: "box:inner" }], paths: [], pathtags: [] } },
+      {
+        graph: {
+          nodes: [node("inner"), node("outer")],
+          edges: [{ id: "box:outer contain box:inner", class: "contain", source: "box:outer", target: "box:inner" }],
+          paths: [],
+          pathtags: [],
+        },
+      },
     ]);
     const [none] = await rows('#/matrix/ent/box: | host=outer;host=inner | call graph {"type":"other"}');
     expect(none).toMatchObject({ graph: { edges: [] } });

@@ -51,7 +51,11 @@ export class SearchService implements Searches {
     this.#audit = audit;
   }
 
-  async search(principal: Principal, text: string, { signal }: { readonly signal?: AbortSignal } = {}): Promise<QueryResult> {
+  async search(
+    principal: Principal,
+    text: string,
+    { signal }: { readonly signal?: AbortSignal } = {},
+  ): Promise<QueryResult> {
     const search = parseSearch(text);
     try {
       return await this.#run(search, { principal, catalog: await this.#objects.catalog(principal), signal });
@@ -73,7 +77,14 @@ export class SearchService implements Searches {
     const plan = this.#plan(search, caller);
     const context = this.#context(caller);
     const rows = this.#shaped(plan, context);
-    return { meta: await this.#told(search, selectMeta(plan, () => undefined), caller), rows };
+    return {
+      meta: await this.#told(
+        search,
+        selectMeta(plan, () => undefined),
+        caller,
+      ),
+      rows,
+    };
   }
 
   async #call(call: Call, search: Search, caller: Caller): Promise<QueryResult> {
@@ -84,10 +95,16 @@ export class SearchService implements Searches {
     const context = this.#context(caller);
     const rows = this.#shaped(plan, context);
     const edgesOf: EdgesOf = (refs, type) => {
-      const options = { ...(type === undefined ? {} : { type }), ...(asOfMs === undefined ? {} : { asOfMs }), ...(signal ? { signal } : {}) };
+      const options = {
+        ...(type === undefined ? {} : { type }),
+        ...(asOfMs === undefined ? {} : { asOfMs }),
+        ...(signal ? { signal } : {}),
+      };
       return this.#objects.edges(principal, refs, { direction: "out", ...options });
     };
-    const meta = plainMeta(call.name === "graph" ? "graph" : "select", plan.scope.root, [{ name: call.name, title: call.name, type: "map" }]);
+    const meta = plainMeta(call.name === "graph" ? "graph" : "select", plan.scope.root, [
+      { name: call.name, title: call.name, type: "map" },
+    ]);
     return { meta: await this.#told(search, meta, caller), rows: one([await callRow(call, rows, edgesOf)]) };
   }
 
@@ -100,7 +117,12 @@ export class SearchService implements Searches {
     const meta = plainMeta("delete", scope.root, [{ name: "count", title: "count", type: "bigint" }]);
     const told = await this.#told(search, meta, caller);
     const limit = segmentOf(search, "top") ? plan.limit : undefined;
-    const count = await removeFound(foundRows(plan, context), { scope, limit, withVersions: false, context: { objects: this.#objects } });
+    const count = await removeFound(foundRows(plan, context), {
+      scope,
+      limit,
+      withVersions: false,
+      context: { objects: this.#objects },
+    });
     return { meta: told, rows: one([{ count }]) };
   }
 
@@ -127,13 +149,16 @@ export class SearchService implements Searches {
 
   async #told(search: Search, meta: QueryResult["meta"], caller: Caller): Promise<QueryResult["meta"]> {
     if (!search.debug) return meta;
-    const plan = await describeSearch(search, this.#plan(search, caller, true), (read) => this.#objects.plan(caller.principal, read));
+    const plan = await describeSearch(search, this.#plan(search, caller, true), (read) =>
+      this.#objects.plan(caller.principal, read),
+    );
     return { ...meta, plan };
   }
 }
 
 function refuseUnsupported(search: Search): void {
-  if (segmentOf(search, "lua")) throw new AppError("unsupported", "[Exec] lua in a search is not offered yet.", { details: { construct: "lua" } });
+  if (segmentOf(search, "lua"))
+    throw new AppError("unsupported", "[Exec] lua in a search is not offered yet.", { details: { construct: "lua" } });
 }
 
 /** What would only change how the hits look, and hits of another time. */
@@ -141,7 +166,10 @@ function refuseBesideDelete(search: Search): void {
   const other = search.segments.find(({ kind }) => ["sort", "print", "uniq", "group"].includes(kind));
   if (other) throw new AppError("invalid", `[Valid] ${other.kind} does not go with delete.`);
   if (timeQuestion(search.segments, 0)?.kind !== "state") return;
-  throw new AppError("invalid", "[Valid] What was there at another time cannot be deleted: `at` needs `within` beside delete.");
+  throw new AppError(
+    "invalid",
+    "[Valid] What was there at another time cannot be deleted: `at` needs `within` beside delete.",
+  );
 }
 
 async function* one(rows: readonly Row[]): AsyncIterable<readonly Row[]> {

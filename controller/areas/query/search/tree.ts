@@ -30,11 +30,14 @@ interface Growth {
 
 function node(row: Row, { children, grown, depth }: Growth): Row {
   if (depth > SEARCH_TREE_MAX_DEPTH) {
-    throw new AppError("too_large", `[Exec] The tree is deeper than ${SEARCH_TREE_MAX_DEPTH}.`, { details: { limit: "SEARCH_TREE_MAX_DEPTH" } });
+    throw new AppError("too_large", `[Exec] The tree is deeper than ${SEARCH_TREE_MAX_DEPTH}.`, {
+      details: { limit: "SEARCH_TREE_MAX_DEPTH" },
+    });
   }
   grown.add(row);
   const own: Row[] = [];
-  for (const child of children.get(row) ?? []) if (!grown.has(child)) own.push(node(child, { children, grown, depth: depth + 1 }));
+  for (const child of children.get(row) ?? [])
+    if (!grown.has(child)) own.push(node(child, { children, grown, depth: depth + 1 }));
   return { ...row, children: own };
 }
 

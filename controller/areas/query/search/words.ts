@@ -21,7 +21,10 @@ export function wordsFilter(words: readonly WantedText[], scope: Scope): (row: O
 }
 
 function wordColumns(view: ClassView, scope: Scope): readonly string[] {
-  return scope.columnsOf(view).filter((column) => hasWords(column.type)).map((column) => column.name);
+  return scope
+    .columnsOf(view)
+    .filter((column) => hasWords(column.type))
+    .map((column) => column.name);
 }
 
 function isText(value: Value | undefined): value is string {

@@ -1,7 +1,12 @@
 import type { Readable } from "node:stream";
 import { openPromise, type Entry, type ZipFile } from "yauzl";
 import { AppError, errorText, isAppError } from "../../../../common/errors.ts";
-import { SHEET_ENTRIES_MAX, SHEET_RATIO_FREE_BYTES, SHEET_RATIO_MAX, SHEET_UNPACKED_MAX_BYTES } from "../../../../common/limits.ts";
+import {
+  SHEET_ENTRIES_MAX,
+  SHEET_RATIO_FREE_BYTES,
+  SHEET_RATIO_MAX,
+  SHEET_UNPACKED_MAX_BYTES,
+} from "../../../../common/limits.ts";
 import { MarkupReader, type Markup } from "./markup.ts";
 
 /** A spreadsheet file. What its parts say of their sizes is bounded before one is unpacked, and holds: unpacking more is an error. */
@@ -35,9 +40,12 @@ export class Archive implements AsyncDisposable {
     if (!entry) throw new AppError("invalid", `[Format] The spreadsheet has no part ${name}.`);
     const reader = new MarkupReader();
     const decoder = new TextDecoder("utf-8", { fatal: true });
-    const stream = await this.#zip.openReadStreamPromise(entry).catch((error: unknown) => Promise.reject(unreadable(error)));
+    const stream = await this.#zip
+      .openReadStreamPromise(entry)
+      .catch((error: unknown) => Promise.reject(unreadable(error)));
     try {
-      for await (const bytes of stream as AsyncIterable<Uint8Array>) yield reader.take(decoder.decode(bytes, { stream: true }));
+      for await (const bytes of stream as AsyncIterable<Uint8Array>)
+        yield reader.take(decoder.decode(bytes, { stream: true }));
       yield reader.take(decoder.decode());
       reader.end();
     } catch (error) {
@@ -54,7 +62,8 @@ export class Archive implements AsyncDisposable {
 }
 
 async function checkedEntries(zip: ZipFile): Promise<ReadonlyMap<string, Entry>> {
-  if (zip.entryCount > SHEET_ENTRIES_MAX) throw new AppError("too_large", `[Format] A spreadsheet has at most ${SHEET_ENTRIES_MAX} parts.`);
+  if (zip.entryCount > SHEET_ENTRIES_MAX)
+    throw new AppError("too_large", `[Format] A spreadsheet has at most ${SHEET_ENTRIES_MAX} parts.`);
   const entries = new Map<string, Entry>();
   let [unpacked, packed] = [0, 0];
   for await (const entry of zip.eachEntry()) {
@@ -64,12 +73,17 @@ async function checkedEntries(zip: ZipFile): Promise<ReadonlyMap<string, Entry>>
     entries.set(entry.fileName, entry);
   }
   if (unpacked > Math.min(SHEET_UNPACKED_MAX_BYTES, packed * SHEET_RATIO_MAX + SHEET_RATIO_FREE_BYTES)) {
-    throw new AppError("too_large", `[Format] The spreadsheet unpacks to more than ${SHEET_UNPACKED_MAX_BYTES} bytes, or to more than ${SHEET_RATIO_MAX} times its size.`);
+    throw new AppError(
+      "too_large",
+      `[Format] The spreadsheet unpacks to more than ${SHEET_UNPACKED_MAX_BYTES} bytes, or to more than ${SHEET_RATIO_MAX} times its size.`,
+    );
   }
   return entries;
 }
 
 function unreadable(error: unknown): AppError {
   if (isAppError(error)) return error;
-  return new AppError("invalid", `[Format] The file is no spreadsheet that can be read: ${errorText(error)}.`, { cause: error });
+  return new AppError("invalid", `[Format] The file is no spreadsheet that can be read: ${errorText(error)}.`, {
+    cause: error,
+  });
 }

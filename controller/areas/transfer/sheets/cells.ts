@@ -50,7 +50,11 @@ export async function sharedTexts(archive: Archive): Promise<readonly string[]> 
       reader.take(markup);
       if (markup.kind !== "close" || markup.name !== "si") continue;
       characters += reader.text.length;
-      if (characters > SHEET_SHARED_MAX_CHARACTERS) throw new AppError("too_large", `[Format] The spreadsheet shares more than ${SHEET_SHARED_MAX_CHARACTERS} characters of text.`);
+      if (characters > SHEET_SHARED_MAX_CHARACTERS)
+        throw new AppError(
+          "too_large",
+          `[Format] The spreadsheet shares more than ${SHEET_SHARED_MAX_CHARACTERS} characters of text.`,
+        );
       texts.push(textOfCell(reader.text));
     }
   }
@@ -118,7 +122,8 @@ class RowReader {
 
   #openRow(attributes: string): void {
     const number = Number(attributeOf(attributes, "r") ?? this.#number + 1);
-    if (!(Number.isInteger(number) && number > this.#number && number <= SHEET_ROWS_MAX)) throw this.#fault("the numbers of the rows are not in order");
+    if (!(Number.isInteger(number) && number > this.#number && number <= SHEET_ROWS_MAX))
+      throw this.#fault("the numbers of the rows are not in order");
     this.#number = number;
     this.#cells = new Map();
     this.#column = -1;
@@ -127,7 +132,8 @@ class RowReader {
   #openCell(attributes: string): void {
     const place = /^([A-Z]+)/.exec(attributeOf(attributes, "r") ?? "")?.[1];
     const column = place === undefined ? this.#column + 1 : columnOf(place);
-    if (!(column > this.#column && column < SHEET_COLUMNS_MAX)) throw this.#fault("the cells of a row are not in order");
+    if (!(column > this.#column && column < SHEET_COLUMNS_MAX))
+      throw this.#fault("the cells of a row are not in order");
     this.#column = column;
     this.#type = attributeOf(attributes, "t") ?? "n";
     this.#hasContent = false;
@@ -151,7 +157,10 @@ class RowReader {
   }
 
   #fault(what: string): AppError {
-    return new AppError("invalid", `sheet ${this.#sheet} cell ${letters(Math.max(0, this.#column))}${this.#number}: [Format] ${what}.`);
+    return new AppError(
+      "invalid",
+      `sheet ${this.#sheet} cell ${letters(Math.max(0, this.#column))}${this.#number}: [Format] ${what}.`,
+    );
   }
 }
 

@@ -30,7 +30,10 @@ export class MarkupReader {
     for (let end = this.#next(at, found); end !== undefined; end = this.#next(at, found)) at = end;
     this.#held = this.#held.slice(at);
     if (this.#held.length <= SHEET_MARKUP_MAX_CHARACTERS) return found;
-    throw new AppError("too_large", `[Format] A part of the spreadsheet has a piece of more than ${SHEET_MARKUP_MAX_CHARACTERS} characters.`);
+    throw new AppError(
+      "too_large",
+      `[Format] A part of the spreadsheet has a piece of more than ${SHEET_MARKUP_MAX_CHARACTERS} characters.`,
+    );
   }
 
   /** To be called when the text is over. */
@@ -100,12 +103,19 @@ export function textOfCell(text: string): string {
 
 function unescaped(text: string): string {
   if (!text.includes("&")) return text;
-  return text.replace(/&(?:#x([0-9a-fA-F]+)|#(\d+)|(\w+));/g, (_, hexadecimal?: string, decimal?: string, name = "") => {
-    const code = hexadecimal === undefined ? Number(decimal) : Number.parseInt(hexadecimal, 16);
-    const character = Number.isNaN(code) ? ENTITIES[name as string] : code <= 0x10ffff ? String.fromCodePoint(code) : undefined;
-    if (character === undefined) throw broken();
-    return character;
-  });
+  return text.replace(
+    /&(?:#x([0-9a-fA-F]+)|#(\d+)|(\w+));/g,
+    (_, hexadecimal?: string, decimal?: string, name = "") => {
+      const code = hexadecimal === undefined ? Number(decimal) : Number.parseInt(hexadecimal, 16);
+      const character = Number.isNaN(code)
+        ? ENTITIES[name as string]
+        : code <= 0x10ffff
+          ? String.fromCodePoint(code)
+          : undefined;
+      if (character === undefined) throw broken();
+      return character;
+    },
+  );
 }
 
 function broken(): AppError {

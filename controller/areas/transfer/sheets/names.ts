@@ -1,5 +1,13 @@
 import { AppError } from "../../../../common/errors.ts";
-import { NOWHERE, parseScript, printStatement, type AlterClass, type ClassAlteration, type ClassOption, type ColumnDefinition } from "../../../../common/mql/index.ts";
+import {
+  NOWHERE,
+  parseScript,
+  printStatement,
+  type AlterClass,
+  type ClassAlteration,
+  type ClassOption,
+  type ColumnDefinition,
+} from "../../../../common/mql/index.ts";
 
 /**
  * A sheet holds one class. Its first rows, by what column A says: `class` and its path; `keys`, `indexes` and `options`, one in each cell; `name`,
@@ -37,7 +45,9 @@ export function parseOption(text: string): ClassOption {
 }
 
 function alteration(changed: ClassAlteration): string {
-  return printStatement({ kind: "alterClass", class: CLASS, alteration: changed, span: NOWHERE }).slice(`ALTER CLASS ${CLASS.path} `.length);
+  return printStatement({ kind: "alterClass", class: CLASS, alteration: changed, span: NOWHERE }).slice(
+    `ALTER CLASS ${CLASS.path} `.length,
+  );
 }
 
 function parseAlteration(text: string): AlterClass["alteration"] | undefined {

@@ -1,5 +1,12 @@
 import { AppError, isAppError } from "../../../../common/errors.ts";
-import { NOWHERE, printStatement, textNode, type CreateClass, type Insert, type Statement } from "../../../../common/mql/index.ts";
+import {
+  NOWHERE,
+  printStatement,
+  textNode,
+  type CreateClass,
+  type Insert,
+  type Statement,
+} from "../../../../common/mql/index.ts";
 import type { FaultPlace, ScriptPart } from "../source.ts";
 import { Archive } from "./archive.ts";
 import { rowsOf, sharedTexts, sheetsOf, type SheetCell, type SheetRow } from "./cells.ts";
@@ -64,7 +71,11 @@ class SheetReader {
 
   #headRow(row: SheetRow, label: string): readonly ScriptPart[] {
     const known = HEAD_ROWS.find((name) => name === label);
-    if (!known || this.#rows.has(known)) throw this.#fault(`A${row.number}`, `says ${JSON.stringify(label)} where one of ${HEAD_ROWS.join(", ")} has to stand`);
+    if (!known || this.#rows.has(known))
+      throw this.#fault(
+        `A${row.number}`,
+        `says ${JSON.stringify(label)} where one of ${HEAD_ROWS.join(", ")} has to stand`,
+      );
     this.#rows.set(known, row);
     return known === "type" ? [this.#close()] : [];
   }
@@ -77,10 +88,20 @@ class SheetReader {
     const columns = [...names].filter(([at]) => types.get(at) !== RELATION);
     this.#head = { path, names, types: new Map([...types].map(([at, type]) => [at, type.toLowerCase()])) };
     const definition: CreateClass = {
-      kind: "createClass", ifNotExists: true, class: { kind: "class", path, subtree: false, alias: undefined, span: NOWHERE },
-      columns: columns.map(([at, name]) => ({ ...this.#type(types.get(at), at), kind: "column", name, title: this.#cells("title").get(at), span: NOWHERE })),
-      keys: [...this.#cells("keys").values()], indexes: [...this.#cells("indexes").values()],
-      options: [...this.#cells("options")].map(([at, text]) => this.#placed("options", at, () => parseOption(text))), span: NOWHERE,
+      kind: "createClass",
+      ifNotExists: true,
+      class: { kind: "class", path, subtree: false, alias: undefined, span: NOWHERE },
+      columns: columns.map(([at, name]) => ({
+        ...this.#type(types.get(at), at),
+        kind: "column",
+        name,
+        title: this.#cells("title").get(at),
+        span: NOWHERE,
+      })),
+      keys: [...this.#cells("keys").values()],
+      indexes: [...this.#cells("indexes").values()],
+      options: [...this.#cells("options")].map(([at, text]) => this.#placed("options", at, () => parseOption(text))),
+      span: NOWHERE,
     };
     return this.#part(definition, () => "");
   }
@@ -94,13 +115,18 @@ class SheetReader {
 
   /** What stands in a row of the head from B on. */
   #cells(row: HeadRow): ReadonlyMap<number, string> {
-    const cells = [...(this.#rows.get(row)?.cells ?? [])].filter(([at, { text }]) => at > 0 && (text !== "" || row === "title"));
+    const cells = [...(this.#rows.get(row)?.cells ?? [])].filter(
+      ([at, { text }]) => at > 0 && (text !== "" || row === "title"),
+    );
     return new Map(cells.map(([at, { text }]) => [at, row === "title" ? text : text.trim()]));
   }
 
   #edgeType(row: SheetRow): ScriptPart {
     const [name = "", remedy] = [row.cells.get(0)?.text, row.cells.get(1)?.text];
-    return this.#part({ kind: "createEdgeType", ifNotExists: true, name, remedy: remedy === "" ? undefined : remedy, span: NOWHERE }, () => ` row ${row.number}`);
+    return this.#part(
+      { kind: "createEdgeType", ifNotExists: true, name, remedy: remedy === "" ? undefined : remedy, span: NOWHERE },
+      () => ` row ${row.number}`,
+    );
   }
 
   #object(row: SheetRow, { path, names, types }: Head): readonly ScriptPart[] {
@@ -109,8 +135,13 @@ class SheetReader {
     const cells = [...row.cells].filter(([at, { text }]) => at > 0 || text !== "");
     if (cells.length === 0) return [];
     const insert: Insert = {
-      kind: "insert", class: { kind: "class", path, subtree: false, alias: undefined, span: NOWHERE }, form: "set",
-      columns: cells.map(([at]) => names.get(at) ?? "id"), rows: [cells.map(([at, cell]) => textNode(valueText(cell, types.get(at))))], at: undefined, span: NOWHERE,
+      kind: "insert",
+      class: { kind: "class", path, subtree: false, alias: undefined, span: NOWHERE },
+      form: "set",
+      columns: cells.map(([at]) => names.get(at) ?? "id"),
+      rows: [cells.map(([at, cell]) => textNode(valueText(cell, types.get(at))))],
+      at: undefined,
+      span: NOWHERE,
     };
     const within = ({ field }: FaultPlace): string => {
       const at = [...names].find(([, name]) => name === field)?.[0];
@@ -128,7 +159,11 @@ class SheetReader {
       return work();
     } catch (error) {
       if (!isAppError(error)) throw error;
-      throw new AppError(error.code, `sheet ${this.#sheet} cell ${letters(at)}${this.#rows.get(row)?.number ?? 0}: ${error.message}`, { cause: error });
+      throw new AppError(
+        error.code,
+        `sheet ${this.#sheet} cell ${letters(at)}${this.#rows.get(row)?.number ?? 0}: ${error.message}`,
+        { cause: error },
+      );
     }
   }
 

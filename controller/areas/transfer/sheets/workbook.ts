@@ -31,30 +31,44 @@ export function workbookBytes(sheets: readonly SheetContent[]): Readable {
   (zip as unknown as NodeJS.EventEmitter).on("error", (error: Error) => output.destroy(error));
   const add = (path: string, text: string): void => zip.addBuffer(Buffer.from(HEAD + text), path, ENTRY);
   add("[Content_Types].xml", contentTypes(sheets.length));
-  add("_rels/.rels", `<Relationships xmlns="${RELATIONS}"><Relationship Id="rId1" Type="${OFFICE}/officeDocument" Target="xl/workbook.xml"/></Relationships>`);
+  add(
+    "_rels/.rels",
+    `<Relationships xmlns="${RELATIONS}"><Relationship Id="rId1" Type="${OFFICE}/officeDocument" Target="xl/workbook.xml"/></Relationships>`,
+  );
   add("xl/workbook.xml", workbook(sheetNames(sheets)));
   add("xl/_rels/workbook.xml.rels", workbookRelations(sheets.length));
   for (const [at, sheet] of sheets.entries()) {
-    zip.addReadStreamLazy(`xl/worksheets/sheet${at + 1}.xml`, ENTRY, (take) => take(null, Readable.from(sheetXml(sheet), { objectMode: false })));
+    zip.addReadStreamLazy(`xl/worksheets/sheet${at + 1}.xml`, ENTRY, (take) =>
+      take(null, Readable.from(sheetXml(sheet), { objectMode: false })),
+    );
   }
   zip.end();
   return output;
 }
 
 function contentTypes(count: number): string {
-  const sheets = numbered(count, (n) => `<Override PartName="/xl/worksheets/sheet${n}.xml" ContentType="${CONTENT}.worksheet+xml"/>`);
-  const relations = '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>';
+  const sheets = numbered(
+    count,
+    (n) => `<Override PartName="/xl/worksheets/sheet${n}.xml" ContentType="${CONTENT}.worksheet+xml"/>`,
+  );
+  const relations =
+    '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>';
   const book = `<Override PartName="/xl/workbook.xml" ContentType="${CONTENT}.sheet.main+xml"/>`;
   return `<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">${relations}${book}${sheets}</Types>`;
 }
 
 function workbook(names: readonly string[]): string {
-  const sheets = names.map((name, at) => `<sheet name="${cellText(name)}" sheetId="${at + 1}" r:id="rId${at + 1}"/>`).join("");
+  const sheets = names
+    .map((name, at) => `<sheet name="${cellText(name)}" sheetId="${at + 1}" r:id="rId${at + 1}"/>`)
+    .join("");
   return `<workbook xmlns="${MAIN}" xmlns:r="${OFFICE}"><sheets>${sheets}</sheets></workbook>`;
 }
 
 function workbookRelations(count: number): string {
-  const sheets = numbered(count, (n) => `<Relationship Id="rId${n}" Type="${OFFICE}/worksheet" Target="worksheets/sheet${n}.xml"/>`);
+  const sheets = numbered(
+    count,
+    (n) => `<Relationship Id="rId${n}" Type="${OFFICE}/worksheet" Target="worksheets/sheet${n}.xml"/>`,
+  );
   return `<Relationships xmlns="${RELATIONS}">${sheets}</Relationships>`;
 }
 
@@ -68,7 +82,10 @@ function sheetNames(sheets: readonly SheetContent[]): readonly string[] {
   return sheets.map(({ name }) => {
     for (let copy = 1; ; copy += 1) {
       const end = copy === 1 ? "" : ` ${copy}`;
-      const unique = Array.from(name).slice(0, NAME_CHARACTERS - end.length).join("") + end;
+      const unique =
+        Array.from(name)
+          .slice(0, NAME_CHARACTERS - end.length)
+          .join("") + end;
       if (taken.has(unique.toLowerCase())) continue;
       taken.add(unique.toLowerCase());
       return unique;
@@ -81,7 +98,11 @@ async function* sheetXml(sheet: SheetContent): AsyncGenerator<string> {
   let number = 0;
   for await (const row of sheet.rows()) {
     number += 1;
-    if (number > SHEET_ROWS_MAX) throw new AppError("too_large", `[Exec] ${sheet.name} has more than the ${SHEET_ROWS_MAX} rows of a sheet: export it as mql.`);
+    if (number > SHEET_ROWS_MAX)
+      throw new AppError(
+        "too_large",
+        `[Exec] ${sheet.name} has more than the ${SHEET_ROWS_MAX} rows of a sheet: export it as mql.`,
+      );
     piece += rowXml(number, row);
     if (piece.length < EXPORT_PIECE_CHARACTERS) continue;
     yield piece;

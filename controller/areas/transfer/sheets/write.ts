@@ -34,12 +34,17 @@ export function classSheet(exported: ExportedClass, options: ClassSheetOptions):
     name: exported.view.label,
     async *rows() {
       yield* headRows(exported, options.parent, relations);
-      for await (const objects of options.objects()) for (const object of objects) yield objectRow(exported.columns, relations, object);
+      for await (const objects of options.objects())
+        for (const object of objects) yield objectRow(exported.columns, relations, object);
     },
   };
 }
 
-function headRows(exported: ExportedClass, parent: ClassView | undefined, relations: readonly string[]): readonly (readonly Cell[])[] {
+function headRows(
+  exported: ExportedClass,
+  parent: ClassView | undefined,
+  relations: readonly string[],
+): readonly (readonly Cell[])[] {
   const { columns, options } = createClassNode({ ...exported, ownColumns: exported.columns }, parent);
   return [
     ["class", exported.view.path],
@@ -52,7 +57,11 @@ function headRows(exported: ExportedClass, parent: ClassView | undefined, relati
   ];
 }
 
-function objectRow(columns: readonly Column[], relations: readonly string[], { id, values, relations: targets }: ExportedObject): readonly Cell[] {
+function objectRow(
+  columns: readonly Column[],
+  relations: readonly string[],
+  { id, values, relations: targets }: ExportedObject,
+): readonly Cell[] {
   const own = columns.map((column) => cellOf(column, values[column.name] ?? null));
   return [id, ...own, ...relations.map((type) => (targets.has(type) ? JSON.stringify(targets.get(type)) : undefined))];
 }
