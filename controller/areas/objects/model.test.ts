@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
+import { tokens } from "../../../common/text/tokens.ts";
+import type { Row, Value } from "../../../common/value.ts";
 import { realClock, seededRandom } from "../../../test/helpers/clock.ts";
 import { openTestEngine } from "../../../test/helpers/engine.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
-import { tokens } from "../../../common/text/tokens.ts";
-import type { Row, Value } from "../../../common/value.ts";
 import { ObjectService, type Edit, type Pushdown } from "./index.ts";
 
 const admin = testPrincipal();

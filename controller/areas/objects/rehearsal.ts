@@ -2,22 +2,24 @@ import { AppError } from "../../../common/errors.ts";
 import { ulidOf } from "../../../common/ids.ts";
 import type { Row } from "../../../common/value.ts";
 import { checkChange, checkRecord } from "../../store/checks.ts";
-import { requirePermission, type Principal } from "../permissions/index.ts";
-import type { TenantCatalog } from "./catalog.ts";
-import { alterClass, createClass, createEdgeType } from "./classchanges.ts";
-import { compose } from "./compose.ts";
-import type { Draft } from "./draft.ts";
-import { wholeId } from "./identity.ts";
-import { placesOf } from "./locate.ts";
-import { recordOf } from "./records.ts";
-import { checkEdits, checkRecordRow, checkRow, type CheckedEdits } from "./rows.ts";
-import type { Snapshot } from "./snapshot.ts";
-import type { ClassChange, ClassSpec, EdgeType, Edit, Rehearsal } from "./types.ts";
-import { classNotFound, type LoadedClass } from "./views.ts";
+import type { Principal } from "../permissions/index.ts";
+import type { TenantCatalog } from "./definitions/catalog.ts";
+import { alterClass, createClass, createEdgeType } from "./definitions/classchanges.ts";
+import { makesClass, makesEdgeType, requireDefiner } from "./definitions/definers.ts";
+import type { Draft } from "./definitions/draft.ts";
+import type { Snapshot } from "./definitions/snapshot.ts";
+import { classNotFound, type LoadedClass } from "./definitions/views.ts";
+import type { Rehearsal } from "./interface.ts";
+import { placesOf } from "./reading/locate.ts";
+import type { ClassChange, ClassSpec, EdgeType, Edit } from "./types.ts";
+import { compose } from "./values/compose.ts";
+import { wholeId } from "./values/identity.ts";
+import { recordOf } from "./values/records.ts";
+import { checkEdits, checkRecordRow, checkRow, type CheckedEdits } from "./values/rows.ts";
 
 const NO_TIME = { timeMs: 0, entropy: () => new Uint8Array(10), ulid: () => ulidOf(0, new Uint8Array(10)) };
 
-/** Works on a draft that is never written, and by the definitions of now until something of them is changed. */
+/** Works on a draft that is never written, and by the current definitions until the draft changes them. */
 export class DraftRehearsal implements Rehearsal {
   readonly #principal: Principal;
   readonly #catalog: TenantCatalog;
@@ -35,18 +37,20 @@ export class DraftRehearsal implements Rehearsal {
 
   createClass(spec: ClassSpec, options: { readonly ifNotExists?: boolean } = {}): void {
     this.#change((draft) => {
-      if (options.ifNotExists && draft.class(spec.path) !== undefined) return;
+      if (!makesClass(this.#principal, spec.path, { isKnown: draft.class(spec.path) !== undefined, ...options }))
+        return;
       createClass(draft, spec, this.#principal.ospace);
     });
   }
 
   alterClass(path: string, change: ClassChange): void {
+    requireDefiner(this.#principal, path);
     this.#change((draft) => alterClass(draft, path, change));
   }
 
   createEdgeType(type: EdgeType, options: { readonly ifNotExists?: boolean } = {}): void {
     this.#change((draft) => {
-      if (options.ifNotExists && draft.edgeType(type.name) !== undefined) return;
+      if (!makesEdgeType(this.#principal, { isKnown: draft.edgeType(type.name) !== undefined, ...options })) return;
       createEdgeType(draft, type);
     });
   }
@@ -92,7 +96,6 @@ export class DraftRehearsal implements Rehearsal {
   }
 
   #change(edit: (draft: Draft) => void): void {
-    requirePermission(this.#principal, "objects:write");
     this.#draft ??= this.#catalog.draft();
     this.#snapshot = undefined;
     edit(this.#draft);

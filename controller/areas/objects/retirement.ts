@@ -1,17 +1,18 @@
 import { AppError } from "../../../common/errors.ts";
-import type { TenantCatalog } from "./catalog.ts";
-import { alterClass, checkDrop, dropClass as dropDefinition } from "./classchanges.ts";
-import type { Draft } from "./draft.ts";
-import { hasObjects } from "./emptiness.ts";
-import type { Snapshot } from "./snapshot.ts";
+import type { TenantCatalog } from "./definitions/catalog.ts";
+import { alterClass, checkDrop, dropClass as dropDefinition } from "./definitions/classchanges.ts";
+import type { Draft } from "./definitions/draft.ts";
+import type { Snapshot } from "./definitions/snapshot.ts";
+import { classNotFound } from "./definitions/views.ts";
+import { hasObjects } from "./reading/emptiness.ts";
 import type { TenantObjects } from "./tenant.ts";
 import type { ClassChange } from "./types.ts";
-import { classNotFound } from "./views.ts";
 
 /**
- * Drops a class that has no objects, in two steps. First a mark under this controller's lease says that nothing may be written into it. Once no
- * controller works without knowing the mark, what is not there cannot appear any more, and the definition goes. `AppError("conflict")` when
- * there are objects, `AppError("unavailable")` when not everybody acknowledged in time.
+ * Drops a class that has no objects, in two steps. First a mark under this controller's lease says that the class takes
+ * no objects. When no controller works without knowing the mark, the class stays empty, and the definition is removed.
+ * `AppError("conflict")` when there are objects, `AppError("unavailable")` when a controller did not acknowledge in
+ * time.
  */
 export async function dropClass(
   tenant: TenantObjects,
@@ -20,7 +21,7 @@ export async function dropClass(
 ): Promise<void> {
   const { catalog } = tenant;
   if (options.ifExists && catalog.requireCurrent().get(path) === undefined) return;
-  // Most attempts on a class in use end here and disturb nobody.
+  // Most attempts on a class in use end here, before other controllers notice.
   await requireEmpty(tenant, catalog.requireCurrent(), path);
   const revision = await catalog.change((draft) => {
     checkDrop(draft, path);
@@ -40,7 +41,7 @@ export async function dropClass(
   }
 }
 
-/** What queries rely on is first taken out of their use everywhere; only then writers may stop to keep it. */
+/** Queries on all controllers stop using the index first; then writers may stop keeping it. */
 export async function retire(catalog: TenantCatalog, path: string, change: ClassChange): Promise<void> {
   const edit = retirement(path, change);
   if (edit === undefined) return;
@@ -59,12 +60,15 @@ function retirement(path: string, change: ClassChange): ((draft: Draft) => void)
 async function requireEmpty(tenant: TenantObjects, snapshot: Snapshot, path: string): Promise<void> {
   const view = snapshot.get(path);
   if (view === undefined) throw classNotFound(path);
-  if (await hasObjects(view, { store: tenant.store.objects, patience: tenant.patience })) {
+  if (await hasObjects(view, { store: tenant.store.objects })) {
     throw new AppError("conflict", "[Valid]: Class Has Data or Version Data, Can't Drop.");
   }
 }
 
-/** Where this fails, the mark goes with the lease. Everybody takes objects again when it resolves; not waited for where that took too long before. */
+/**
+ * If this fails, the mark ends with the lease. With `quick` all controllers accept objects again when it resolves;
+ * without it does not wait, as the wait before took too long.
+ */
 async function unmark(catalog: TenantCatalog, path: string, quick: boolean): Promise<void> {
   try {
     const revision = await catalog.change((draft) => draft.unmarkDropping(path));

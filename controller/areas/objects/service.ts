@@ -1,24 +1,27 @@
 import { AppError } from "../../../common/errors.ts";
-import { classAccess, requirePermission, type Principal } from "../permissions/index.ts";
+import { lazyPages } from "../../../common/pages.ts";
 import type { Row } from "../../../common/value.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
-import { alterClass, createClass, createEdgeType, dropEdgeType } from "./classchanges.ts";
-import { outlineAsOf, planAsOf, readAsOf } from "./asof.ts";
-import { buriedPlaces } from "./buried.ts";
-import type { Draft } from "./draft.ts";
-import { edgesAsOf } from "./edgesasof.ts";
-import { edgesOf } from "./edges.ts";
-import type { WriteDefinitions } from "./confirm.ts";
-import { keepsVersions, lastMicrosecond, versionsOf, withoutVersions } from "./history.ts";
-import { wholeId } from "./identity.ts";
+import { classAccess, requireDefining, requirePermission, type Principal } from "../permissions/index.ts";
+import { alterClass, createClass, createEdgeType, dropEdgeType } from "./definitions/classchanges.ts";
+import type { WriteDefinitions } from "./definitions/confirm.ts";
+import { makesClass, makesEdgeType, requireDefiner } from "./definitions/definers.ts";
+import type { Draft } from "./definitions/draft.ts";
+import { permitted } from "./definitions/permitted.ts";
+import type { Snapshot } from "./definitions/snapshot.ts";
+import { putSubscription } from "./definitions/subscriptions.ts";
+import { classNotFound, type LoadedClass } from "./definitions/views.ts";
+import { planAsOfRead, explainAsOf, readAsOf } from "./history/asof.ts";
+import { edgesAsOf } from "./history/edgesasof.ts";
+import { keepsVersions, lastMicrosecond, lastStates, versionsOf, withoutVersions } from "./history/history.ts";
+import { removedAmong, removedPlaces } from "./history/removed.ts";
+import type { ObjectChanges, Objects, Rehearsal, Rehearsals } from "./interface.ts";
+import { edgesOf } from "./reading/edges.ts";
+import { placesOf, type Place } from "./reading/locate.ts";
+import { planRead } from "./reading/readplan.ts";
 import { DraftRehearsal } from "./rehearsal.ts";
 import { dropClass, retire } from "./retirement.ts";
-import { placesOf, type Place } from "./locate.ts";
-import { opened } from "./opened.ts";
-import { outlineOf } from "./outline.ts";
-import type { Snapshot } from "./snapshot.ts";
-import { putSubscription } from "./subscriptions.ts";
 import { openTenantObjects, type TenantObjects } from "./tenant.ts";
 import type {
   ChangeSubscription,
@@ -27,32 +30,28 @@ import type {
   ClassSpec,
   ClassView,
   EdgeRequest,
-  Edit,
   EdgeType,
+  Edit,
   HistoryRange,
   IndexStatus,
   NewRecord,
-  ObjectChangeEvent,
-  ObjectChanges,
+  ObjectChange,
   ObjectEdge,
   ObjectRef,
   ObjectRow,
-  Objects,
   ObjectVersion,
-  ReadPlan,
+  PresetTime,
+  PresetUpdate,
+  ReadExplanation,
   ReadRequest,
-  Rehearsal,
-  Rehearsals,
-  SettledTime,
-  SettledUpdate,
   SystemClass,
 } from "./types.ts";
-import { classNotFound, type LoadedClass } from "./views.ts";
-import type { WriteContext } from "./writing.ts";
+import { wholeId } from "./values/identity.ts";
+import type { WriteContext } from "./writing/writing.ts";
 
-type ChangeListener = (events: readonly ObjectChangeEvent[]) => void;
+type ChangeListener = (events: readonly ObjectChange[]) => void;
 
-/** What a read of one principal works with. */
+/** What a read of one principal needs. */
 interface Reading {
   readonly tenant: TenantObjects;
   readonly snapshot: Snapshot;
@@ -84,7 +83,7 @@ export class ObjectService implements Objects, ObjectChanges, Rehearsals {
       throw new Error(`The system class ${definition.path} is registered after a tenant was opened.`);
     if (this.#systemClasses.has(definition.path))
       throw new Error(`The system class ${definition.path} is registered twice.`);
-    this.#systemClasses.set(definition.path, definition);
+    this.#systemClasses.set(definition.path, permitted(definition));
   }
 
   async catalog(principal: Principal): Promise<ClassCatalog> {
@@ -97,19 +96,22 @@ export class ObjectService implements Objects, ObjectChanges, Rehearsals {
     options: { readonly ifNotExists?: boolean } = {},
   ): Promise<ClassView> {
     return this.#define(principal, spec.path, (draft) => {
-      if (options.ifNotExists && draft.class(spec.path) !== undefined) return;
+      if (!makesClass(principal, spec.path, { isKnown: draft.class(spec.path) !== undefined, ...options })) return;
       createClass(draft, spec, principal.ospace);
     });
   }
 
   async alterClass(principal: Principal, path: string, change: ClassChange): Promise<ClassView> {
     const { catalog } = await this.#defining(principal);
+    requireDefiner(principal, path);
     await retire(catalog, path, change);
     return this.#define(principal, path, (draft) => alterClass(draft, path, change));
   }
 
   async dropClass(principal: Principal, path: string, options: { readonly ifExists?: boolean } = {}): Promise<void> {
     const tenant = await this.#defining(principal);
+    if (options.ifExists && !classAccess(principal, path).readable) return;
+    requireDefiner(principal, path);
     await tenant.drops.run([path], () => dropClass(tenant, path, options));
   }
 
@@ -120,7 +122,7 @@ export class ObjectService implements Objects, ObjectChanges, Rehearsals {
   ): Promise<void> {
     const { catalog } = await this.#defining(principal);
     const revision = await catalog.change((draft) => {
-      if (options.ifNotExists && draft.edgeType(type.name) !== undefined) return;
+      if (!makesEdgeType(principal, { isKnown: draft.edgeType(type.name) !== undefined, ...options })) return;
       createEdgeType(draft, type);
     });
     await catalog.acknowledged(revision);
@@ -128,6 +130,7 @@ export class ObjectService implements Objects, ObjectChanges, Rehearsals {
 
   async dropEdgeType(principal: Principal, name: string, options: { readonly ifExists?: boolean } = {}): Promise<void> {
     const { catalog } = await this.#defining(principal);
+    requireDefining(principal, principal.ospace);
     const revision = await catalog.change((draft) => {
       if (options.ifExists && draft.edgeType(name) === undefined) return;
       dropEdgeType(draft, name);
@@ -162,7 +165,7 @@ export class ObjectService implements Objects, ObjectChanges, Rehearsals {
     principal: Principal,
     ref: ObjectRef,
     edits: readonly Edit[],
-    options: SettledUpdate = {},
+    options: PresetUpdate = {},
   ): Promise<boolean> {
     return this.#writing(principal, async (tenant, context) => {
       const places = writablePlaces(principal, context.snapshot, ref);
@@ -177,7 +180,7 @@ export class ObjectService implements Objects, ObjectChanges, Rehearsals {
   async remove(
     principal: Principal,
     refs: readonly ObjectRef[],
-    options: SettledTime & { readonly withVersions?: boolean } = {},
+    options: PresetTime & { readonly withVersions?: boolean } = {},
   ): Promise<number> {
     return this.#writing(principal, (tenant, context) => {
       const places = refs.map((ref) => writablePlaces(principal, context.snapshot, ref));
@@ -215,29 +218,23 @@ export class ObjectService implements Objects, ObjectChanges, Rehearsals {
   }
 
   read(principal: Principal, request: ReadRequest): AsyncIterable<readonly ObjectRow[]> {
-    return opened(async () => {
+    return lazyPages(async () => {
       const { tenant, snapshot, readable } = await this.#reading(principal);
       const { asOfMs } = request;
       if (asOfMs === undefined)
-        return tenant.reader.read({ snapshot, principal, request }, outlineOf(snapshot, request, readable));
+        return tenant.reader.read({ snapshot, principal, request }, planRead(snapshot, request, readable));
       const past = { ...request, asOfMs };
-      const source = {
-        store: tenant.store.objects,
-        patience: tenant.patience,
-        reader: tenant.reader,
-        snapshot,
-        principal,
-      };
-      return readAsOf(past, outlineAsOf(snapshot, past, readable), source);
+      const source = { store: tenant.store.objects, reader: tenant.reader, snapshot, principal };
+      return readAsOf(past, planAsOfRead(snapshot, past, readable), source);
     });
   }
 
-  async plan(principal: Principal, request: ReadRequest): Promise<ReadPlan> {
+  async explain(principal: Principal, request: ReadRequest): Promise<ReadExplanation> {
     const { snapshot, readable } = await this.#reading(principal);
     const { asOfMs } = request;
-    if (asOfMs === undefined) return outlineOf(snapshot, request, readable).plan;
+    if (asOfMs === undefined) return planRead(snapshot, request, readable).explanation;
     const past = { ...request, asOfMs };
-    return planAsOf(outlineAsOf(snapshot, past, readable), past);
+    return explainAsOf(planAsOfRead(snapshot, past, readable), past);
   }
 
   async *edges(
@@ -247,14 +244,7 @@ export class ObjectService implements Objects, ObjectChanges, Rehearsals {
   ): AsyncGenerator<readonly ObjectEdge[]> {
     const { tenant, snapshot, readable } = await this.#reading(principal);
     const places = refs.flatMap((ref) => placesOf(snapshot, ref, readable));
-    const source = {
-      store: tenant.store.objects,
-      patience: tenant.patience,
-      reader: tenant.reader,
-      snapshot,
-      readable,
-      principal,
-    };
+    const source = { store: tenant.store.objects, reader: tenant.reader, snapshot, readable, principal };
     const { asOfMs } = request;
     yield* asOfMs === undefined ? edgesOf(places, request, source) : edgesAsOf(places, { ...request, asOfMs }, source);
   }
@@ -265,10 +255,7 @@ export class ObjectService implements Objects, ObjectChanges, Rehearsals {
     range: HistoryRange = {},
   ): AsyncGenerator<readonly ObjectVersion[]> {
     const { tenant, snapshot, readable } = await this.#reading(principal);
-    yield* versionsOf(placesOf(snapshot, ref, readable), range, {
-      store: tenant.store.objects,
-      patience: tenant.patience,
-    });
+    yield* versionsOf(placesOf(snapshot, ref, readable), range, { store: tenant.store.objects });
   }
 
   async *removed(
@@ -281,9 +268,23 @@ export class ObjectService implements Objects, ObjectChanges, Rehearsals {
     if (view === undefined || !readable(view)) throw classNotFound(path);
     if (!keepsVersions(view)) throw withoutVersions(view);
     const afterUs = fromMs === undefined ? -Infinity : lastMicrosecond(fromMs - 1);
-    const source = { store: tenant.store.objects, patience: tenant.patience, reader: tenant.reader };
-    for await (const places of buriedPlaces(view, { afterUs, signal }, source))
+    const source = { store: tenant.store.objects, reader: tenant.reader };
+    for await (const places of removedPlaces(view, { afterUs, signal }, source))
       yield places.map(({ key }) => ({ id: wholeId(view, key.id), class: path }));
+  }
+
+  async *removedObjects(
+    principal: Principal,
+    path: string,
+    { ids, signal }: { readonly ids?: readonly string[]; readonly signal?: AbortSignal } = {},
+  ): AsyncGenerator<readonly ObjectRow[]> {
+    const { tenant, snapshot, readable } = await this.#reading(principal);
+    const view = snapshot.get(path);
+    if (view === undefined || !readable(view)) throw classNotFound(path);
+    const source = { store: tenant.store.objects, reader: tenant.reader };
+    const pages =
+      ids === undefined ? removedPlaces(view, { afterUs: -Infinity, signal }, source) : removedAmong(view, ids, source);
+    for await (const places of pages) yield await lastStates(places, source);
   }
 
   onChange(listener: ChangeListener, wants: (tenant: string) => boolean = () => true): () => void {
@@ -311,7 +312,7 @@ export class ObjectService implements Objects, ObjectChanges, Rehearsals {
     changes.detach(name);
   }
 
-  /** Events of changes that this controller has stored and not everybody was told, of all tenants. */
+  /** Stored events of all tenants on this controller that are not delivered to all subscriptions. */
   get changesWaiting(): number {
     return [...this.#opened.values()].reduce((waiting, { changes }) => waiting + changes.waiting, 0);
   }
@@ -325,7 +326,7 @@ export class ObjectService implements Objects, ObjectChanges, Rehearsals {
   }
 
   async #reading(principal: Principal): Promise<Reading> {
-    // Every call comes by here: it waits only where there is something to wait for.
+    // Every call passes here: it waits only while the tenant opens or its definitions are read again.
     const tenant = this.#openTenant(principal) ?? (await this.#tenant(principal));
     const { snapshot } = tenant.catalog.now() ?? (await tenant.catalog.resumed());
     return { tenant, snapshot, readable: (view) => isReadable(principal, view) };
@@ -368,7 +369,8 @@ export class ObjectService implements Objects, ObjectChanges, Rehearsals {
     const view = catalog.current().get(path);
     if (view === undefined)
       throw new AppError("conflict", `[NotExist] class ${path} was dropped by somebody else meanwhile.`);
-    // Whoever has not acknowledged in time adds nothing yet to what is new, and nothing relies on that before all have.
+    // A controller that has not acknowledged in time does not use the new definition, and nothing relies on it before
+    // all have.
     await catalog.acknowledged(revision);
     return view;
   }
@@ -434,7 +436,7 @@ function requireWritable(principal: Principal, view: LoadedClass): void {
   });
 }
 
-/** Classes that do not exist for the principal are passed over; refused when there are only such as may be seen but not changed. */
+/** Skips classes that do not exist for the principal; refuses if only classes remain that it may see but not change. */
 function writablePlaces(principal: Principal, snapshot: Snapshot, ref: ObjectRef): readonly Place[] {
   const places = placesOf(snapshot, ref, (view) => isReadable(principal, view));
   const writable = places.filter((place) => classAccess(principal, place.view.path).writable);

@@ -1,28 +1,29 @@
 import type { Runtime } from "../../runtime.ts";
 import type { TenantStore } from "../../store/engine.ts";
-import { TenantCatalog } from "./catalog.ts";
-import { Changes } from "./changes.ts";
-import { ensureRoot, ensureSystemClass } from "./classchanges.ts";
-import { Indexer } from "./indexer.ts";
-import { IndexPasses } from "./indexpasses.ts";
-import { Patience } from "./patience.ts";
-import { KeyedQueue } from "./queue.ts";
-import { ObjectReader } from "./reader.ts";
-import { ObjectRemover } from "./remover.ts";
+import { Retry } from "../../store/retry.ts";
+import { retrying } from "../../store/retrying.ts";
+import { Changes } from "./changes/changes.ts";
+import { TenantCatalog } from "./definitions/catalog.ts";
+import { ensureRoot, ensureSystemClass } from "./definitions/classchanges.ts";
+import { Indexer } from "./indexing/indexer.ts";
+import { IndexPasses } from "./indexing/indexpasses.ts";
+import { ObjectReader } from "./reading/reader.ts";
 import type { SystemClass } from "./types.ts";
-import { ObjectWriter } from "./writer.ts";
-import { Writing } from "./writing.ts";
+import { KeyedQueue } from "./writing/queue.ts";
+import { ObjectRemover } from "./writing/remover.ts";
+import { ObjectWriter } from "./writing/writer.ts";
+import { Writing } from "./writing/writing.ts";
 
-/** A change of definitions must fit one transaction of the key-value store, with the parents it makes. */
+/** A change of definitions must fit into one transaction of the key-value store, with the parents it makes. */
 const SYSTEM_CLASSES_PER_CHANGE = 20;
 
 export interface TenantObjects {
+  /** Its objects are retried. */
   readonly store: TenantStore;
   readonly catalog: TenantCatalog;
   readonly writer: ObjectWriter;
   readonly remover: ObjectRemover;
   readonly reader: ObjectReader;
-  readonly patience: Patience;
   readonly indexer: Indexer;
   readonly changes: Changes;
   /** Classes are dropped one attempt after the other, by path. */
@@ -37,13 +38,14 @@ export interface OpenTenantOptions {
   readonly systemClasses: readonly SystemClass[];
 }
 
-/** Follows the tenant's definitions, makes its root and system classes, and only then lets anybody in. */
+/** Follows the tenant's definitions and makes its root and system classes before the first call. */
 export async function openTenantObjects(options: OpenTenantOptions): Promise<TenantObjects> {
-  const { tenant, store, runtime, ospace, systemClasses } = options;
+  const { tenant, runtime, ospace, systemClasses } = options;
+  const retry = new Retry(runtime);
+  const store = { ...options.store, objects: retrying(options.store.objects, retry) };
   const owners = new Map(systemClasses.map((definition) => [ospace + definition.path, definition]));
   const catalog = new TenantCatalog({ kv: store.kv, runtime, owners });
-  const patience = new Patience(runtime);
-  await patience.repeat(() => catalog.open());
+  await retry.run(() => catalog.open());
   try {
     await catalog.change((draft) => ensureRoot(draft, ospace));
     await ensureAll(catalog, [...owners], ospace);
@@ -51,16 +53,15 @@ export async function openTenantObjects(options: OpenTenantOptions): Promise<Ten
     await catalog.close();
     throw error;
   }
-  const parts = { store: store.objects, runtime, patience };
+  const parts = { store: store.objects, runtime };
   const writing = new Writing({ ...parts, number: () => catalog.followerNumber });
   const writer = new ObjectWriter(writing);
-  const indexer = new Indexer({ ...parts, catalog, writer, passes: new IndexPasses(store.kv, patience) });
+  const indexer = new Indexer({ ...parts, catalog, writer, passes: new IndexPasses(store.kv, retry) });
   indexer.start();
-  const changes = new Changes({ tenant, store, runtime, patience, catalog });
+  const changes = new Changes({ tenant, store, runtime, retry, catalog });
   return {
     store,
     catalog,
-    patience,
     indexer,
     changes,
     writer,

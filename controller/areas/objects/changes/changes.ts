@@ -1,0 +1,155 @@
+import { AppError, errorText, isAppError } from "../../../../common/errors.ts";
+import { CHANGE_EVENTS_WAITING_MAX } from "../../../../common/limits.ts";
+import type { Runtime } from "../../../runtime.ts";
+import type { TenantStore } from "../../../store/engine.ts";
+import type { Retry } from "../../../store/retry.ts";
+import type { TenantCatalog } from "../definitions/catalog.ts";
+import type { WriteDefinitions } from "../definitions/confirm.ts";
+import type { Snapshot } from "../definitions/snapshot.ts";
+import { covers } from "../definitions/subscriptions.ts";
+import type { ChangeSubscription } from "../types.ts";
+import { storedEvent, type PublishedEvent } from "../values/events.ts";
+import { committedEvents } from "./committed.ts";
+import { ChangeDispatcher } from "./dispatcher.ts";
+import { Outbox, type Intent } from "./outbox.ts";
+import { Takeover } from "./takeover.ts";
+
+export interface ChangesDependencies {
+  readonly tenant: string;
+  readonly store: TenantStore;
+  readonly runtime: Runtime;
+  readonly retry: Retry;
+  readonly catalog: TenantCatalog;
+}
+
+/** A write and its events. */
+export interface PublishedWrite {
+  readonly definitions: WriteDefinitions;
+  readonly traceparent: string;
+  /** Called before the write, and only if a subscription or a listener wants the events. */
+  readonly events: () => readonly PublishedEvent[];
+  readonly write: () => Promise<void>;
+}
+
+/**
+ * Delivers every write that was answered to the durable subscriptions that cover it, at least once. Before such a write
+ * its events are stored as intents; they are removed when all subscriptions took them. The controller that makes the
+ * write dispatches it. When that controller is gone, another one takes over its outbox and dispatches the events of
+ * writes that were committed.
+ */
+export class Changes {
+  readonly #of: ChangesDependencies;
+  readonly #outbox: Outbox;
+  readonly #dispatcher: ChangeDispatcher;
+  readonly #takeover: Takeover;
+
+  constructor(of: ChangesDependencies) {
+    this.#of = of;
+    this.#outbox = new Outbox(of);
+    this.#dispatcher = new ChangeDispatcher({ ...of, outbox: this.#outbox });
+    this.#takeover = new Takeover({
+      ...of,
+      outbox: this.#outbox,
+      dispatcher: this.#dispatcher,
+      committed: (intent) => this.#committed(intent),
+    });
+  }
+
+  /**
+   * Events that this controller has stored or taken over and not yet delivered to all subscriptions. At most
+   * `CHANGE_EVENTS_WAITING_MAX` and one batch.
+   */
+  get waiting(): number {
+    return this.#dispatcher.waiting;
+  }
+
+  /** Delivers to the subscription from now on. Call it when the definitions have the subscription. */
+  attach(subscription: ChangeSubscription): void {
+    this.#dispatcher.attach(subscription);
+    this.#takeover.start();
+  }
+
+  /** Call when the definitions do not have the subscription any more. */
+  detach(name: string): void {
+    this.#dispatcher.detach(name);
+  }
+
+  /** Makes the write, and stores before and after it the intents of its events. */
+  async publish(change: PublishedWrite): Promise<void> {
+    let intents = await this.#intend(change, change.definitions.snapshot);
+    try {
+      await change.write();
+    } catch (error) {
+      await this.#settle(intents, isAppError(error) && error.code !== "unknown_outcome");
+      throw error;
+    }
+    if (!change.definitions.held.isHeld() || intents.some(({ box }) => !box.lease.held()))
+      intents = await this.#intendAnew(change, intents);
+    for (const intent of intents) void this.#dispatcher.dispatch(intent);
+  }
+
+  /** Undelivered intents stay in the outbox for the controller that takes it over. */
+  async close(): Promise<void> {
+    await this.#takeover.close();
+    await this.#dispatcher.close();
+    await this.#outbox.close(this.waiting === 0);
+  }
+
+  async #intend({ events, traceparent }: PublishedWrite, snapshot: Snapshot): Promise<readonly Intent[]> {
+    if (snapshot.definitions.subscriptions.size === 0) return [];
+    const subscriptions = [...snapshot.definitions.subscriptions.values()];
+    const wanted = events().filter((event) => subscriptions.some((subscription) => covers(subscription, event.class)));
+    if (wanted.length === 0) return [];
+    if (this.waiting >= CHANGE_EVENTS_WAITING_MAX) throw backlog();
+    const intents = await this.#outbox.put(wanted.map((event) => ({ ...storedEvent(event), traceparent })));
+    this.#dispatcher.hold(intents);
+    return intents;
+  }
+
+  /** Stores the intents again after a pause: for the current subscriptions, in an outbox that this controller holds. */
+  async #intendAnew(change: PublishedWrite, before: readonly Intent[]): Promise<readonly Intent[]> {
+    try {
+      const intents = await this.#intend(change, (await change.definitions.resumed()).snapshot);
+      for (const intent of before) this.#dispatcher.drop(intent);
+      return intents;
+    } catch (error) {
+      for (const intent of before) void this.#dispatcher.dispatch(intent);
+      throw new AppError(
+        "unknown_outcome",
+        "It was written, but it could not be stored who is to be told of it. Repeating it is safe.",
+        { cause: error },
+      );
+    }
+  }
+
+  /**
+   * A write that failed may be made in part. Intents whose writes may still take effect stay in the outbox until this
+   * controller ends.
+   */
+  async #settle(intents: readonly Intent[], isOver: boolean): Promise<void> {
+    for (const intent of intents) {
+      try {
+        const made = await this.#committed(intent);
+        if (isOver || made.events.length === intent.events.length) void this.#dispatcher.dispatch(made);
+      } catch (error) {
+        this.#of.runtime.log.warn(
+          { reason: errorText(error) },
+          "whether a write happened is found out by whoever takes over its intent",
+        );
+      }
+    }
+  }
+
+  async #committed(intent: Intent): Promise<Intent> {
+    const { store, catalog } = this.#of;
+    return {
+      ...intent,
+      events: await committedEvents(intent.events, { store: store.objects, snapshot: catalog.current() }),
+    };
+  }
+}
+
+function backlog(): AppError {
+  const text = `[Exec] ${CHANGE_EVENTS_WAITING_MAX} changes wait to be taken by their subscribers: nothing was changed, try again.`;
+  return new AppError("unavailable", text, { details: { limit: "CHANGE_EVENTS_WAITING_MAX" } });
+}

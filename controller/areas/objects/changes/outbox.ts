@@ -1,0 +1,242 @@
+import { isAppError } from "../../../../common/errors.ts";
+import {
+  CELL_MAX_BYTES,
+  CHANGE_INTENT_KEEP_MS,
+  CHANGE_LEASE_MS,
+  CHANGE_PAGE_INTENTS,
+  OBJECT_MAX_BYTES,
+} from "../../../../common/limits.ts";
+import type { Runtime } from "../../../runtime.ts";
+import { cellMap } from "../../../store/cells.ts";
+import type { TenantStore } from "../../../store/engine.ts";
+import { entriesUnder } from "../../../store/entries.ts";
+import { decodeStored, encodeJson, encodePacked } from "../../../store/format.ts";
+import type { KvLease } from "../../../store/kv.ts";
+import type { Entity, EntityKey } from "../../../store/objects.ts";
+import type { Retry } from "../../../store/retry.ts";
+import type { WriteEvent } from "../values/events.ts";
+import { INTERNAL_CID } from "../values/tombstones.ts";
+
+/** One entry for each outbox that may have intents; below the other prefix, one entry under the lease of its holder. */
+const BOXES_PREFIX = "objectoutboxes/";
+const HOLDERS_PREFIX = "objectoutboxholders/";
+
+/** Intents of one controller. */
+export interface Box {
+  readonly name: string;
+  readonly lease: KvLease;
+}
+
+export interface IntentEvent extends WriteEvent {
+  readonly traceparent: string;
+}
+
+/** The events of a write, stored before it. */
+export interface Intent {
+  readonly box: Box;
+  readonly key: EntityKey;
+  readonly timeUs: number;
+  readonly events: readonly IntentEvent[];
+  /** Number of stored events; `events` lacks those whose writes were not made. */
+  readonly size: number;
+}
+
+export interface OutboxDependencies {
+  readonly store: TenantStore;
+  readonly runtime: Runtime;
+  readonly retry: Retry;
+}
+
+/**
+ * Intents of a tenant: stored before a write, removed after the delivery of its events. The outbox of a controller that
+ * is gone names its intents.
+ */
+export class Outbox {
+  readonly #store: TenantStore;
+  readonly #runtime: Runtime;
+  readonly #retry: Retry;
+  #box: Promise<Box> | undefined;
+  #number = 0;
+
+  constructor(of: OutboxDependencies) {
+    this.#store = of.store;
+    this.#runtime = of.runtime;
+    this.#retry = of.retry;
+  }
+
+  /**
+   * Durable when it resolves, in an outbox that this controller still held afterwards, so no other controller has found
+   * it empty before. Events that are too large for one intent give several.
+   */
+  async put(events: readonly IntentEvent[]): Promise<readonly Intent[]> {
+    for (;;) {
+      const box = await this.#held();
+      const intents = [...chunks(events)].map((chunk) => this.#intent(box, chunk));
+      await this.#store.objects.change(intents.map(changeOf));
+      if (box.lease.held()) return intents;
+    }
+  }
+
+  async remove(intents: readonly Intent[]): Promise<void> {
+    const deaths = intents.map(({ key, timeUs }) => ({ key, timeUs: timeUs + 1, death: true as const }));
+    await this.#store.objects.change(deaths);
+  }
+
+  /** Takes over the outboxes without a holder, one after the other. */
+  async *orphans(): AsyncGenerator<Box> {
+    const boxes = await this.#names(BOXES_PREFIX);
+    const held = new Set(await this.#names(HOLDERS_PREFIX));
+    for (const name of boxes.filter((box) => !held.has(box))) {
+      const lease = await this.#store.kv.lease(CHANGE_LEASE_MS);
+      const put = await this.#store.kv.put(HOLDERS_PREFIX + name, encodeJson({}), { ifRevision: 0, lease: lease.id });
+      if (put.ok) yield { name, lease };
+      else await this.#revoke(lease);
+    }
+  }
+
+  /** The intents of an outbox. Pages may be empty. */
+  async *intents(box: Box): AsyncGenerator<readonly Intent[]> {
+    let cursor: string | undefined;
+    do {
+      const page = { limit: CHANGE_PAGE_INTENTS, ...(cursor === undefined ? {} : { cursor }) };
+      const answer = await this.#store.objects.find({ terms: [boxTerm(box.name)] }, page);
+      yield answer.items
+        .filter((item) => item.key.id.startsWith(idPrefix(box.name)))
+        .map((item) => intentOf(box, item));
+      cursor = answer.cursor;
+    } while (cursor !== undefined);
+  }
+
+  /** Frees the outbox for a takeover; removes it when it is empty. */
+  async release({ name, lease }: Box, isEmpty: boolean): Promise<void> {
+    if (isEmpty && lease.held()) await this.#retry.run(() => this.#store.kv.delete(BOXES_PREFIX + name));
+    await this.#revoke(lease);
+  }
+
+  /** Calls back each time an outbox lost its holder; resolves when the signal fired. */
+  async watch(signal: AbortSignal, left: () => void): Promise<void> {
+    const { revision } = await this.#retry.run(() => this.#store.kv.list(HOLDERS_PREFIX, { limit: 1 }));
+    for await (const events of this.#store.kv.watch(HOLDERS_PREFIX, { sinceRevision: revision, signal })) {
+      if (events.some((event) => event.kind === "delete")) left();
+    }
+  }
+
+  /** Removes the outbox of this controller if it is empty, else frees it for a takeover. */
+  async close(isEmpty: boolean): Promise<void> {
+    const box = await this.#box?.catch(() => undefined);
+    if (box !== undefined) await this.release(box, isEmpty);
+  }
+
+  async #held(): Promise<Box> {
+    for (;;) {
+      const opening = (this.#box ??= this.#open());
+      try {
+        const box = await opening;
+        if (box.lease.held()) return box;
+      } finally {
+        // Keeps the outbox while its lease is held; else the next call opens another one.
+        if (this.#box === opening && !(await isHeld(opening))) this.#box = undefined;
+      }
+    }
+  }
+
+  async #open(): Promise<Box> {
+    const name = Buffer.from(this.#runtime.random.bytes(12)).toString("hex");
+    const lease = await this.#retry.run(() => this.#store.kv.lease(CHANGE_LEASE_MS));
+    const then = [
+      { kind: "put" as const, key: BOXES_PREFIX + name, value: encodeJson({}) },
+      { kind: "put" as const, key: HOLDERS_PREFIX + name, value: encodeJson({}), lease: lease.id },
+    ];
+    await this.#retry.run(() => this.#store.kv.txn({ if: [], then }));
+    return { name, lease };
+  }
+
+  #intent(box: Box, events: readonly IntentEvent[]): Intent {
+    const id = `${idPrefix(box.name)}${this.#number++}`;
+    return {
+      box,
+      key: { cid: INTERNAL_CID, id },
+      timeUs: Math.floor(this.#runtime.clock.nowMs() * 1_000),
+      events,
+      size: events.length,
+    };
+  }
+
+  #names(prefix: string): Promise<string[]> {
+    return this.#retry.run(async () => {
+      const names: string[] = [];
+      for await (const { key } of entriesUnder(this.#store.kv, prefix)) names.push(key.slice(prefix.length));
+      return names;
+    });
+  }
+
+  async #revoke(lease: KvLease): Promise<void> {
+    try {
+      await lease.revoke();
+    } catch (error) {
+      // The lease expires by itself.
+      if (!isAppError(error, "unavailable", "unknown_outcome")) throw error;
+    }
+  }
+}
+
+async function isHeld(opening: Promise<Box>): Promise<boolean> {
+  return opening.then(
+    (box) => box.lease.held(),
+    () => false,
+  );
+}
+
+function boxTerm(name: string): string {
+  return `o${name}`;
+}
+
+function idPrefix(name: string): string {
+  return `o${name}/`;
+}
+
+function changeOf({ box, key, timeUs, events }: Intent) {
+  const cells = new Map(events.map((event, at) => [String(at), encodeEvent(event)]));
+  return {
+    key,
+    timeUs,
+    birth: true as const,
+    addTerms: [boxTerm(box.name)],
+    cells,
+    expiresAtMs: Math.floor(timeUs / 1_000) + CHANGE_INTENT_KEEP_MS,
+  };
+}
+
+function intentOf(box: Box, { key, birthUs, cells }: Entity): Intent {
+  const ordered = [...cellMap(cells)].sort(([a], [b]) => Number(a) - Number(b));
+  return {
+    box,
+    key,
+    timeUs: birthUs,
+    events: ordered.map(([, cell]) => decodeStored<IntentEvent>(cell.value)),
+    size: ordered.length,
+  };
+}
+
+/** An event whose fields need more than a cell is stored without them. */
+function encodeEvent(event: IntentEvent): Uint8Array {
+  const bytes = encodePacked(event);
+  return bytes.length <= CELL_MAX_BYTES ? bytes : encodePacked({ ...event, fields: {} });
+}
+
+/** Events that fit together into one entity. */
+function* chunks(events: readonly IntentEvent[]): Generator<readonly IntentEvent[]> {
+  let chunk: IntentEvent[] = [];
+  let bytes = 0;
+  for (const event of events) {
+    const size = encodeEvent(event).length;
+    if (bytes + size > OBJECT_MAX_BYTES && chunk.length > 0) {
+      yield chunk;
+      chunk = [];
+      bytes = 0;
+    }
+    chunk.push(event);
+    bytes += size;
+  }
+  if (chunk.length > 0) yield chunk;
+}

@@ -1,0 +1,34 @@
+import { classAccess, requireDefining, requirePermission, type Principal } from "../../permissions/index.ts";
+import { classNotFound } from "./views.ts";
+
+/** Whether the definition exists, and whether its existence is an error. */
+interface Made {
+  readonly isKnown: boolean;
+  readonly ifNotExists?: boolean | undefined;
+}
+
+/**
+ * Whether to make the class. False if it exists and `ifNotExists` allows that: nothing is defined, and a principal that
+ * reads the class knows it already. A class that the principal may not read is refused like one that does not exist.
+ */
+export function makesClass(principal: Principal, path: string, { isKnown, ifNotExists }: Made): boolean {
+  requirePermission(principal, "objects:write");
+  if (ifNotExists && isKnown && classAccess(principal, path).readable) return false;
+  requireDefining(principal, path);
+  return true;
+}
+
+/** Check before a class is changed or dropped. A class that the principal may not read does not exist for it. */
+export function requireDefiner(principal: Principal, path: string): void {
+  requirePermission(principal, "objects:write");
+  if (!classAccess(principal, path).readable) throw classNotFound(path);
+  requireDefining(principal, path);
+}
+
+/** Whether to make the edge type. Edge types serve objects of all classes and are visible to all principals. */
+export function makesEdgeType(principal: Principal, { isKnown, ifNotExists }: Made): boolean {
+  requirePermission(principal, "objects:write");
+  if (ifNotExists && isKnown) return false;
+  requireDefining(principal, principal.ospace);
+  return true;
+}

@@ -1,0 +1,176 @@
+import type { Value } from "../../../../common/value.ts";
+import type { ClassKind, ColumnSpec, ColumnType, EdgeType, KeyMode } from "../types.ts";
+
+/** A class as it lies in the key-value store, without what it inherits. */
+export interface ClassDefinition {
+  readonly cid: number;
+  readonly path: string;
+  readonly kind: ClassKind;
+  readonly columns: readonly ColumnDefinition[];
+  readonly keys: readonly string[];
+  readonly indexes: readonly IndexDefinition[];
+  /** Slots of indexes that were dropped. */
+  readonly retiredSlots?: readonly RetiredSlot[];
+  readonly options: OptionsDefinition;
+  readonly modifiedAtMs: number;
+  readonly system: boolean;
+}
+
+export interface ColumnDefinition extends ColumnSpec {
+  readonly number: number;
+}
+
+/**
+ * `write-only`: kept by writers, but without older objects. `ready`: used by queries. `retiring`: kept by writers, as
+ * queries of another controller may still use it; about to be dropped.
+ */
+export type IndexState = "write-only" | "ready" | "retiring";
+
+/** Unique for each index, also when one is dropped and made again. 0 where it is absent. */
+export interface NumberedIndex {
+  readonly state: IndexState;
+  readonly number?: number;
+}
+
+/** Over an own or an inherited column. */
+export interface IndexDefinition extends NumberedIndex {
+  readonly column: string;
+  /** Numeric slot of the object store, for columns of numbers and times while slots last. */
+  readonly slot?: number;
+}
+
+/**
+ * A slot with numbers of a column that is not indexed any more. A number of another column could lose to their later
+ * times, so only the same column gets the slot again.
+ */
+export interface RetiredSlot {
+  readonly slot: number;
+  /** Number of the column. */
+  readonly column: number;
+}
+
+export interface OptionsDefinition {
+  /** Absent: by the keys. */
+  readonly keyMode?: KeyMode;
+  /** `FOR_EVER` is a setting of its own; absent: that of the class above. */
+  readonly ttlSeconds?: number;
+  /** Part of `longestTtl`. Absent: the class never had a ttl of its own. */
+  readonly ttlLongestSeconds?: number;
+  /** The class never took the ttl of the class above. */
+  readonly ttlAlwaysOwn?: boolean;
+  /** Absent: as in the class above. */
+  readonly version?: boolean;
+  /** As `version`. */
+  readonly autosearch?: boolean;
+  /**
+   * The index of words of the class's own `autosearch`; for an inherited one `retiring` while queries stop using it
+   * here.
+   */
+  readonly words?: NumberedIndex;
+  readonly alias?: string;
+  readonly nickname?: string;
+  readonly remedy?: string;
+  readonly hints: Readonly<Record<string, Value>>;
+}
+
+/** Issues numbers. Every change of a definition writes it, which gives all changes of a tenant one order. */
+export interface Counter {
+  readonly nextCid: number;
+  readonly nextColumn: number;
+  /** Name of the change that wrote it: its author recognises it after an unknown outcome. */
+  readonly change: string;
+}
+
+/** All definitions of a tenant at one moment. */
+export interface Definitions {
+  readonly counter: Counter | undefined;
+  /** 0 while there is none. */
+  readonly counterRevision: number;
+  readonly classes: ReadonlyMap<string, ClassDefinition>;
+  readonly edgeTypes: ReadonlyMap<string, EdgeType>;
+  /** Classes that are about to be dropped, by path. */
+  readonly dropping: ReadonlyMap<string, DroppingMark>;
+  /** By name. */
+  readonly subscriptions: ReadonlyMap<string, SubscriptionDefinition>;
+}
+
+/** A durable subscription to changes of objects. */
+export interface SubscriptionDefinition {
+  readonly name: string;
+  /** Paths; one with a slash at its end stands for the class and all below it. */
+  readonly classes: readonly string[];
+}
+
+export interface DroppingMark {
+  readonly revision: number;
+  /** Lease of the controller that made the mark. */
+  readonly lease: string | undefined;
+}
+
+/** A ttl that never ends, in definitions. */
+export const FOR_EVER = -1;
+export const ROOT_CID = 1;
+export const TAGS_COLUMN = "tags";
+/** Numbers below belong to the platform's own columns. */
+export const FIRST_COLUMN_NUMBER = 16;
+
+/** The column every class inherits from the root of its tenant. */
+export const TAGS: ColumnDefinition = {
+  name: TAGS_COLUMN,
+  type: "set",
+  elements: ["varchar"],
+  title: "Tags",
+  number: 1,
+};
+
+/** Kept by the platform, not stored as columns; ignored when written. */
+export const PSEUDO_COLUMNS: ReadonlySet<string> = new Set(["id", "class", "day", "vtime", "ctime", "mtime"]);
+
+const SLOT_TYPES: ReadonlySet<ColumnType> = new Set([
+  "int",
+  "bigint",
+  "smallint",
+  "long",
+  "varint",
+  "float",
+  "double",
+  "timestamp",
+]);
+const UNINDEXED_TYPES: ReadonlySet<ColumnType> = new Set(["blob", "bucket", "bitlog"]);
+const TEXT_TYPES: ReadonlySet<ColumnType> = new Set(["varchar", "text"]);
+
+export function takesSlot(type: ColumnType): boolean {
+  return SLOT_TYPES.has(type);
+}
+
+export function canBeIndexed(type: ColumnType): boolean {
+  return !UNINDEXED_TYPES.has(type);
+}
+
+export function hasWords(type: ColumnType): boolean {
+  return TEXT_TYPES.has(type);
+}
+
+/**
+ * Whether words of its objects are searched, given the class and those above it, the class first. The platform's own
+ * classes inherit nothing.
+ */
+export function hasAutosearch(lineage: readonly ClassDefinition[]): boolean {
+  for (const { options, system } of lineage)
+    if (options.autosearch !== undefined || system) return options.autosearch ?? false;
+  return false;
+}
+
+/** The path one step up; `undefined` for a path of one component. */
+export function parentPath(path: string): string | undefined {
+  const slash = path.lastIndexOf("/");
+  return slash <= 0 ? undefined : path.slice(0, slash);
+}
+
+export function lastComponent(path: string): string {
+  return path.slice(path.lastIndexOf("/") + 1);
+}
+
+export function isBelow(path: string, root: string): boolean {
+  return root === "/" || path.startsWith(`${root}/`);
+}

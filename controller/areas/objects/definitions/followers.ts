@@ -1,0 +1,121 @@
+import { AppError, isAppError } from "../../../../common/errors.ts";
+import { CATALOG_FOLLOWERS_MAX } from "../../../../common/limits.ts";
+import { decodeStored, encodeJson } from "../../../store/format.ts";
+import type { KvEntry, KvEvent, KvLease, KvStore } from "../../../store/kv.ts";
+import type { Retry } from "../../../store/retry.ts";
+
+/** Below it is an entry for each controller that follows the definitions of the tenant, under its lease. */
+const FOLLOWERS_PREFIX = "objectfollowers/";
+
+/** The entry of one controller. */
+interface Acknowledgement {
+  /** No write that began with older definitions is in flight. 0: still reading them. */
+  readonly revision: number;
+}
+
+/** This controller among those that follow the definitions, for as long as its lease lasts. */
+export interface Follower {
+  readonly key: string;
+  /** No other follower has it at the same time; below `CATALOG_FOLLOWERS_MAX`. */
+  readonly number: number;
+  readonly createRevision: number;
+  readonly lease: KvLease;
+}
+
+/** All controllers that follow the definitions of a tenant, and the revisions they work by. */
+export class Followers {
+  readonly #kv: KvStore;
+  readonly #retry: Retry;
+
+  constructor(kv: KvStore, retry: Retry) {
+    this.#kv = kv;
+    this.#retry = retry;
+  }
+
+  /** Call before the definitions are read: a change of them waits for all followers. */
+  async join(lease: KvLease): Promise<Follower> {
+    const { entries } = await this.#entries();
+    const taken = new Set(entries.map((entry) => entry.key));
+    for (let number = 0; number < CATALOG_FOLLOWERS_MAX; number++) {
+      const key = `${FOLLOWERS_PREFIX}${number}`;
+      const follower = taken.has(key) ? undefined : await this.#claim(key, number, lease);
+      if (follower !== undefined) return follower;
+    }
+    throw new AppError("unavailable", `At most ${CATALOG_FOLLOWERS_MAX} controllers serve one tenant.`, {
+      details: { limit: "CATALOG_FOLLOWERS_MAX" },
+    });
+  }
+
+  /** False when the entry is gone, and the lease with it. */
+  async acknowledge(follower: Follower, revision: number): Promise<boolean> {
+    const { key, createRevision, lease } = follower;
+    const value = encodeJson({ revision } satisfies Acknowledgement);
+    const mine = { if: [{ key, createRevision }], then: [{ kind: "put" as const, key, value, lease: lease.id }] };
+    const written = await this.#retry.run(() => this.#kv.txn(mine));
+    return written.ok;
+  }
+
+  /**
+   * Resolves with true once every follower but `self` has acknowledged `revision` or is gone, with false when the
+   * signal fires before.
+   */
+  async acknowledged(revision: number, self: string | undefined, signal: AbortSignal): Promise<boolean> {
+    while (!signal.aborted) {
+      const page = await this.#entries();
+      const behind = new Set(
+        page.entries.filter((entry) => entry.key !== self && revisionOf(entry) < revision).map((entry) => entry.key),
+      );
+      if (behind.size === 0 || (await this.#wait(behind, revision, { since: page.revision, signal }))) return true;
+    }
+    return false;
+  }
+
+  /** False when it must be looked at again. */
+  async #wait(
+    behind: Set<string>,
+    revision: number,
+    from: { readonly since: number; readonly signal: AbortSignal },
+  ): Promise<boolean> {
+    try {
+      for await (const events of this.#kv.watch(FOLLOWERS_PREFIX, { sinceRevision: from.since, signal: from.signal })) {
+        for (const event of events)
+          if (isAtLeast(event, revision)) behind.delete(event.kind === "put" ? event.entry.key : event.key);
+        if (behind.size === 0) return true;
+      }
+    } catch (error) {
+      if (!isAppError(error, "compacted")) throw error;
+    }
+    return false;
+  }
+
+  async #claim(key: string, number: number, lease: KvLease): Promise<Follower | undefined> {
+    const value = encodeJson({ revision: 0 } satisfies Acknowledgement);
+    const put = await this.#retry.run(() => this.#kv.put(key, value, { ifRevision: 0, lease: lease.id }));
+    if (put.ok) return { key, number, lease, createRevision: put.revision };
+    // An attempt whose answer was lost.
+    return put.current?.lease === lease.id
+      ? { key, number, lease, createRevision: put.current.createRevision }
+      : undefined;
+  }
+
+  async #entries(): Promise<{ readonly entries: readonly KvEntry[]; readonly revision: number }> {
+    const entries: KvEntry[] = [];
+    let page = await this.#retry.run(() => this.#kv.list(FOLLOWERS_PREFIX));
+    const { revision } = page;
+    entries.push(...page.entries);
+    for (let after = page.next; after !== undefined; after = page.next) {
+      const from = after;
+      page = await this.#retry.run(() => this.#kv.list(FOLLOWERS_PREFIX, { after: from }));
+      entries.push(...page.entries);
+    }
+    return { entries, revision };
+  }
+}
+
+function isAtLeast(event: KvEvent, revision: number): boolean {
+  return event.kind === "delete" || revisionOf(event.entry) >= revision;
+}
+
+function revisionOf(entry: KvEntry): number {
+  return decodeStored<Acknowledgement>(entry.value).revision;
+}

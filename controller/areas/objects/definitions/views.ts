@@ -1,0 +1,194 @@
+import { AppError } from "../../../../common/errors.ts";
+import type { ClassGuard, ClassKind, ClassOptions, ClassView, Column, KeyMode, SystemClass } from "../types.ts";
+import {
+  FOR_EVER,
+  hasWords,
+  lastComponent,
+  parentPath,
+  type ClassDefinition,
+  type IndexDefinition,
+} from "./definition.ts";
+import { pendingIndexes, type NamedIndex } from "./indexstates.ts";
+
+/** A column and its place in the store. */
+export interface LoadedColumn extends Column {
+  /** Key of its cell; elements of sets and maps have `<cellKey>/<element>`. */
+  readonly cellKey: string;
+  /** Its place among the columns of the class. */
+  readonly ordinal: number;
+  /** Numeric slots of its indexes here and above: writers keep all of them. */
+  readonly slots: readonly number[];
+  /** The one of them that queries may use. */
+  readonly slot: number | undefined;
+  /** Queries may use its index. */
+  readonly indexReady: boolean;
+}
+
+/** The view of a class that this area works with. */
+export class LoadedClass implements ClassView {
+  readonly cid: number;
+  readonly path: string;
+  readonly label: string;
+  readonly parent: string | undefined;
+  readonly kind: ClassKind;
+  readonly columns: readonly LoadedColumn[];
+  readonly keys: readonly string[];
+  readonly options: ClassOptions;
+  readonly modifiedAtMs: number;
+  readonly system: boolean;
+  readonly guard: ClassGuard | undefined;
+  readonly provide: SystemClass["provide"];
+  readonly definition: ClassDefinition;
+  readonly above: LoadedClass | undefined;
+  /** Terms every object of the class bears. */
+  readonly terms: readonly string[];
+  readonly wordsReady: boolean;
+  /**
+   * The longest ttl the class ever had, own or inherited; undefined when it was ever without one. No value lives longer
+   * than that after its write.
+   */
+  readonly ttlLongestSeconds: number | undefined;
+  /** Own indexes that lack older objects. */
+  readonly pendingIndexes: readonly NamedIndex[];
+  readonly wordColumns: readonly LoadedColumn[];
+  readonly #byName: ReadonlyMap<string, LoadedColumn>;
+  readonly #byNumber: ReadonlyMap<number, LoadedColumn>;
+  readonly #byCellKey: ReadonlyMap<string, LoadedColumn>;
+
+  constructor(definition: ClassDefinition, above: LoadedClass | undefined, owner: SystemClass | undefined) {
+    this.cid = definition.cid;
+    this.path = definition.path;
+    this.label = lastComponent(definition.path);
+    this.parent = above === undefined ? undefined : parentPath(definition.path);
+    this.kind = definition.kind;
+    this.keys = [...new Set([...(above?.keys ?? []), ...definition.keys])];
+    this.columns = loadColumns(definition, above, new Set(this.keys));
+    const from = definition.system ? undefined : above;
+    this.options = optionsOf(definition, above, this.keys);
+    this.ttlLongestSeconds = longestTtl(definition, from);
+    this.modifiedAtMs = definition.modifiedAtMs;
+    this.system = definition.system;
+    this.guard = owner?.guard;
+    this.provide = owner?.provide;
+    this.definition = definition;
+    this.above = above;
+    this.terms = [ownTerm(this.cid), ...lineage(above).map((ancestor) => belowTerm(ancestor.cid))];
+    this.wordsReady = this.options.autosearch && hasReadyWords(definition, from);
+    this.pendingIndexes = pendingIndexes(definition);
+    this.wordColumns = this.options.autosearch
+      ? this.columns.filter((column) => hasWords(column.type) && !column.sealed)
+      : [];
+    this.#byName = new Map(this.columns.map((column) => [column.name, column]));
+    this.#byNumber = new Map(this.columns.map((column) => [column.number, column]));
+    this.#byCellKey = new Map(this.columns.map((column) => [column.cellKey, column]));
+  }
+
+  column(name: string): LoadedColumn | undefined {
+    return this.#byName.get(name);
+  }
+
+  columnByNumber(number: number): LoadedColumn | undefined {
+    return this.#byNumber.get(number);
+  }
+
+  columnByCellKey(key: string): LoadedColumn | undefined {
+    return this.#byCellKey.get(key);
+  }
+}
+
+/** Term of the objects of just this class. */
+export function ownTerm(cid: number): string {
+  return `c${cid}`;
+}
+
+/** Term of the objects of all classes below this one. */
+export function belowTerm(cid: number): string {
+  return `s${cid}`;
+}
+
+function lineage(from: LoadedClass | undefined): LoadedClass[] {
+  const classes: LoadedClass[] = [];
+  for (let at = from; at !== undefined; at = at.above) classes.push(at);
+  return classes;
+}
+
+function loadColumns(
+  definition: ClassDefinition,
+  above: LoadedClass | undefined,
+  keys: ReadonlySet<string>,
+): LoadedColumn[] {
+  const own = new Map(definition.indexes.map((index) => [index.column, index]));
+  const inherited = above?.columns ?? [];
+  const fresh = definition.columns.map((column) => ({
+    ...column,
+    definedBy: definition.path,
+    cellKey: String(column.number),
+    ...UNINDEXED,
+  }));
+  return [...inherited, ...fresh].map((column, ordinal) => ({
+    ...withIndex(column, own.get(column.name)),
+    ordinal,
+    key: keys.has(column.name),
+  }));
+}
+
+const UNINDEXED = { indexed: false, indexReady: false, slots: [], slot: undefined };
+
+type Unplaced = Omit<LoadedColumn, "ordinal" | "key">;
+
+/** Queries use any index of the class or of one above, when it is ready. */
+function withIndex(column: Unplaced, index: IndexDefinition | undefined): Unplaced {
+  if (index === undefined) return column;
+  const ready = index.state === "ready";
+  const slots = index.slot === undefined ? column.slots : [...column.slots, index.slot];
+  return {
+    ...column,
+    indexed: true,
+    indexReady: column.indexReady || ready,
+    slots,
+    slot: column.slot ?? (ready ? index.slot : undefined),
+  };
+}
+
+function optionsOf(definition: ClassDefinition, above: LoadedClass | undefined, keys: readonly string[]): ClassOptions {
+  const { options } = definition;
+  // An option that a user sets above must not end or keep what the platform's own classes hold.
+  const inherited = definition.system ? undefined : above?.options;
+  const ttlSeconds = options.ttlSeconds ?? inherited?.ttlSeconds;
+  return {
+    keyMode: options.keyMode ?? defaultKeyMode(definition, above, keys),
+    ttlSeconds: ttlSeconds === FOR_EVER ? undefined : ttlSeconds,
+    version: options.version ?? inherited?.version ?? false,
+    autosearch: options.autosearch ?? inherited?.autosearch ?? false,
+    alias: options.alias,
+    nickname: options.nickname,
+    remedy: options.remedy,
+    hints: options.hints,
+  };
+}
+
+/**
+ * An inherited index of words has every object of the class too, as it is filled for all below the class that has it.
+ */
+function hasReadyWords({ options }: ClassDefinition, above: LoadedClass | undefined): boolean {
+  if (options.autosearch !== undefined) return options.words?.state === "ready";
+  return above !== undefined && above.wordsReady && options.words?.state !== "retiring";
+}
+
+function longestTtl({ options }: ClassDefinition, above: LoadedClass | undefined): number | undefined {
+  const { ttlLongestSeconds: own = 0, ttlAlwaysOwn } = options;
+  if (own === FOR_EVER) return undefined;
+  if (ttlAlwaysOwn) return own;
+  return above?.ttlLongestSeconds === undefined ? undefined : Math.max(own, above.ttlLongestSeconds);
+}
+
+/** Inherited keys come with the mode they were declared for. */
+function defaultKeyMode(definition: ClassDefinition, above: LoadedClass | undefined, keys: readonly string[]): KeyMode {
+  if (keys.length === 0) return "uuid";
+  if (definition.keys.length === 0 && above !== undefined) return above.options.keyMode;
+  return "manu";
+}
+
+export function classNotFound(path: string): AppError {
+  return new AppError("not_found", `[NotExist] class : ${path} not find !`);
+}

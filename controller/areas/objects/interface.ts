@@ -1,0 +1,156 @@
+import type { Row } from "../../../common/value.ts";
+import type { Principal } from "../permissions/index.ts";
+import type {
+  ChangeSubscription,
+  ClassCatalog,
+  ClassChange,
+  ClassSpec,
+  ClassView,
+  EdgeRequest,
+  EdgeType,
+  Edit,
+  HistoryRange,
+  IndexStatus,
+  NewRecord,
+  ObjectChange,
+  ObjectEdge,
+  ObjectRef,
+  ObjectRow,
+  ObjectVersion,
+  PresetTime,
+  PresetUpdate,
+  ReadExplanation,
+  ReadRequest,
+  SystemClass,
+} from "./types.ts";
+
+/** Durable subscriptions of changes. Rights: the permission `objects:write`. */
+export interface ObjectChanges {
+  /**
+   * Durable: when it resolves, every controller stores its changes of these classes as intents before it makes them.
+   * Each controller that subscribes by the name delivers its own changes and those of controllers that are gone.
+   * `AppError("unavailable")` when a controller did not acknowledge in time, and for writes while more than
+   * `CHANGE_EVENTS_WAITING_MAX` events are undelivered.
+   */
+  subscribe(principal: Principal, subscription: ChangeSubscription): Promise<void>;
+  /**
+   * Ends the subscription for all controllers; undelivered events are dropped. A controller that subscribed calls it
+   * before it subscribes by that name again.
+   */
+  unsubscribe(principal: Principal, name: string): Promise<void>;
+}
+
+/**
+ * The object database. Rights: reading needs `classAccess(...).readable`, changing `writable`, definitions
+ * `requireDefining`; row conditions and hidden columns are the query area's work. Bad values are `AppError("invalid")`
+ * that names the column; an unknown class or column `AppError("not_found")`.
+ */
+export interface Objects {
+  /** Current for this controller; includes every change made through it that has resolved. */
+  catalog(principal: Principal): Promise<ClassCatalog>;
+  createClass(principal: Principal, spec: ClassSpec, options?: { readonly ifNotExists?: boolean }): Promise<ClassView>;
+  alterClass(principal: Principal, path: string, change: ClassChange): Promise<ClassView>;
+  /** `AppError("conflict")` while objects, versions or subclasses exist. */
+  dropClass(principal: Principal, path: string, options?: { readonly ifExists?: boolean }): Promise<void>;
+  createEdgeType(principal: Principal, type: EdgeType, options?: { readonly ifNotExists?: boolean }): Promise<void>;
+  dropEdgeType(principal: Principal, name: string, options?: { readonly ifExists?: boolean }): Promise<void>;
+  /** Call before any tenant is opened; the class is made in every tenant when it opens. */
+  registerSystemClass(definition: SystemClass): void;
+
+  /** Whole ids in the order of `rows`. An id that exists gets a new version; columns not named stay as they were. */
+  insert(
+    principal: Principal,
+    path: string,
+    rows: readonly Row[],
+    options?: { readonly atMs?: number },
+  ): Promise<readonly string[]>;
+  /**
+   * Records of a source that may replay: the same identity and time give the same row again. Also entities with keys
+   * (upserts).
+   */
+  ingest(principal: Principal, path: string, records: readonly NewRecord[]): Promise<readonly string[]>;
+  /** False when there is no such object. */
+  update(principal: Principal, ref: ObjectRef, edits: readonly Edit[], options?: PresetUpdate): Promise<boolean>;
+  /** Writes the index entries of these objects again, and nothing else. Answers the number of objects. */
+  refresh(principal: Principal, refs: readonly ObjectRef[]): Promise<number>;
+  /** State of every index of classes that the principal may read. */
+  indexStates(principal: Principal): Promise<readonly IndexStatus[]>;
+  /**
+   * Answers the number of removed objects; `withVersions` also removes the versions of objects that were removed
+   * before, and counts these.
+   */
+  remove(
+    principal: Principal,
+    refs: readonly ObjectRef[],
+    options?: PresetTime & { readonly withVersions?: boolean },
+  ): Promise<number>;
+  /**
+   * Times in microseconds for writes that are made later and perhaps more than once, in the order of `refs`
+   * (`undefined`: an id that is not generated yet). Each is above all known times of the object and above every time
+   * this controller gave before; they are the same for all objects that allow it.
+   */
+  writeTimes(principal: Principal, refs: readonly (ObjectRef | undefined)[]): Promise<readonly number[]>;
+
+  get(principal: Principal, refs: readonly ObjectRef[]): Promise<readonly (ObjectRow | undefined)[]>;
+  read(principal: Principal, request: ReadRequest): AsyncIterable<readonly ObjectRow[]>;
+  explain(principal: Principal, request: ReadRequest): Promise<ReadExplanation>;
+
+  /**
+   * Edges from or to objects, each once, in no order. Leaves out edges with an end that does not exist or is of a class
+   * that may not be read. A reference to a label of several classes means the objects of each.
+   */
+  edges(principal: Principal, refs: readonly ObjectRef[], request: EdgeRequest): AsyncIterable<readonly ObjectEdge[]>;
+  /**
+   * Versions of an object, newest first, for each class that the reference may mean. `AppError("invalid")` when none of
+   * them keeps versions.
+   */
+  history(principal: Principal, ref: ObjectRef, range?: HistoryRange): AsyncIterable<readonly ObjectVersion[]>;
+  /**
+   * Objects of just this class that were removed at `fromMs` or later, have versions and were not inserted again.
+   * `AppError("invalid")` when the class keeps no versions.
+   */
+  removed(
+    principal: Principal,
+    path: string,
+    range?: Pick<HistoryRange, "fromMs" | "signal">,
+  ): AsyncIterable<readonly ObjectRef[]>;
+
+  /**
+   * The last states of objects of just this class that were removed, have versions and were not inserted again. Also
+   * for a class that keeps no versions any more.
+   */
+  removedObjects(
+    principal: Principal,
+    path: string,
+    options?: { readonly ids?: readonly string[]; readonly signal?: AbortSignal },
+  ): AsyncIterable<readonly ObjectRow[]>;
+
+  /**
+   * Calls the listener after each write of this controller, until the returned function is called. A listener must not
+   * throw and must not wait. A write does no work for a listener whose `wants` refuses its tenant.
+   */
+  onChange(listener: (events: readonly ObjectChange[]) => void, wants?: (tenant: string) => boolean): () => void;
+}
+
+/**
+ * Checks definitions and rows against the current definitions without writing, so that a script is checked as a whole
+ * before its first write. Errors are those of the real call. The caller checks rights on classes.
+ */
+export interface Rehearsal {
+  /** The catalog with everything that was tried so far. */
+  readonly catalog: ClassCatalog;
+  createClass(spec: ClassSpec, options?: { readonly ifNotExists?: boolean }): void;
+  alterClass(path: string, change: ClassChange): void;
+  createEdgeType(type: EdgeType, options?: { readonly ifNotExists?: boolean }): void;
+  /**
+   * Checks names, values, key and sizes, and that a class has the label of each edge's target, not that the target
+   * exists. Answers the whole id of the row, `undefined` when it would be generated.
+   */
+  checkRow(path: string, row: Row): string | undefined;
+  /** Checks names and values, and that a class has the label of each edge's target. */
+  checkEdits(path: string, edits: readonly Edit[]): void;
+}
+
+export interface Rehearsals {
+  rehearse(principal: Principal): Promise<Rehearsal>;
+}

@@ -1,0 +1,178 @@
+import { AppError } from "../../../../common/errors.ts";
+import { OBJECT_PAGE_MAX } from "../../../../common/limits.ts";
+import { chained } from "../../../../common/pages.ts";
+import type { Row } from "../../../../common/value.ts";
+import type { Entity, ObjectStore, StoredRecord } from "../../../store/objects.ts";
+import type { Principal } from "../../permissions/index.ts";
+import { PSEUDO_COLUMNS } from "../definitions/definition.ts";
+import type { Snapshot } from "../definitions/snapshot.ts";
+import type { LoadedClass } from "../definitions/views.ts";
+import type { ObjectRow, ReadRequest } from "../types.ts";
+import { entityObject } from "../values/entity.ts";
+import { recordObject } from "../values/records.ts";
+import { MORE_WORDS_TERM, valueTerms, wordTerms } from "../values/terms.ts";
+import { canonicalText } from "../values/values.ts";
+import { inPages, type Place } from "./locate.ts";
+import type { Branch, Find, ReadPlan } from "./readplan.ts";
+import { mergedTimelines } from "./timelines.ts";
+
+const PAGE_DEFAULT_ROWS = 500;
+const PAGE_MIN_ROWS = 16;
+
+export interface ReaderDependencies {
+  readonly store: ObjectStore;
+}
+
+export interface ReadContext {
+  readonly snapshot: Snapshot;
+  readonly principal: Principal;
+  readonly request: ReadRequest;
+}
+
+/** All reads of one tenant's objects. */
+export class ObjectReader {
+  readonly #store: ObjectStore;
+
+  constructor(of: ReaderDependencies) {
+    this.#store = of.store;
+  }
+
+  /** In the order of `refs`; of the places of one, the first that has an object. */
+  async get(refs: readonly (readonly Place[])[]): Promise<(ObjectRow | undefined)[]> {
+    const places = refs.flat();
+    const objects = await this.#load(places);
+    const found = new Map(places.map((place, at) => [place, objects[at]]));
+    return refs.map((candidates) => candidates.map((place) => found.get(place)).find((object) => object !== undefined));
+  }
+
+  read(context: ReadContext, plan: ReadPlan): AsyncIterable<readonly ObjectRow[]> {
+    return chained([...this.#sources(context, plan)]);
+  }
+
+  *#sources(context: ReadContext, plan: ReadPlan): Generator<AsyncIterable<readonly ObjectRow[]>> {
+    const { request } = context;
+    const check = () => checkSignal(request.signal);
+    for (const view of plan.provided) yield this.#provided(view, context);
+    if (plan.byId !== undefined) yield this.#byId(plan.byId, check);
+    for (const branch of plan.branches) {
+      for (const find of branch.finds) yield this.#find(context, branch, find);
+    }
+    if (plan.timelines.length === 0) return;
+    yield mergedTimelines(plan.timelines, { store: this.#store, expected: request.expected, check });
+  }
+
+  async *#provided(view: LoadedClass, context: ReadContext): AsyncGenerator<readonly ObjectRow[]> {
+    for await (const rows of view.provide?.(context.principal) ?? []) {
+      checkSignal(context.request.signal);
+      yield rows.map((row) => providedObject(view, row));
+    }
+  }
+
+  async *#byId(places: readonly Place[], check: () => void): AsyncGenerator<readonly ObjectRow[]> {
+    for (let from = 0; from < places.length; from += OBJECT_PAGE_MAX) {
+      check();
+      const objects = await this.#load(places.slice(from, from + OBJECT_PAGE_MAX));
+      const rows = objects.filter((object) => object !== undefined);
+      if (rows.length > 0) yield rows;
+    }
+  }
+
+  async *#find(context: ReadContext, branch: Branch, find: Find): AsyncGenerator<readonly ObjectRow[]> {
+    const { request, snapshot } = context;
+    let limit = Math.min(OBJECT_PAGE_MAX, Math.max(PAGE_MIN_ROWS, request.expected ?? PAGE_DEFAULT_ROWS));
+    let cursor: string | undefined;
+    do {
+      checkSignal(request.signal);
+      const page = { limit, ...(cursor === undefined ? {} : { cursor }) };
+      const answer = await this.#store.find(find.request, page);
+      // Also when it has none: the caller may want to let others have the thread.
+      yield objectsOf(snapshot, branch, { entities: answer.items, find });
+      cursor = answer.cursor;
+      // The caller's conditions let through less than was expected.
+      limit = Math.min(OBJECT_PAGE_MAX, 2 * limit);
+    } while (cursor !== undefined);
+  }
+
+  async #load(places: readonly Place[]): Promise<(ObjectRow | undefined)[]> {
+    const entityKeys = places.filter((place) => place.view.kind === "entity").map((place) => place.key);
+    const recordKeys = places.filter((place) => place.view.kind === "record").map((place) => place.key);
+    const entities = entityKeys.length === 0 ? [] : await inPages(entityKeys, (keys) => this.#store.get(keys));
+    const records = recordKeys.length === 0 ? [] : await inPages(recordKeys, (keys) => this.#store.getRecords(keys));
+    return inOrder(places, { entities, records });
+  }
+}
+
+function inOrder(
+  places: readonly Place[],
+  of: { readonly entities: readonly (Entity | undefined)[]; readonly records: readonly (StoredRecord | undefined)[] },
+): (ObjectRow | undefined)[] {
+  let entityAt = 0;
+  let recordAt = 0;
+  return places.map(({ view }) => {
+    if (view.kind === "entity") {
+      const entity = of.entities[entityAt++];
+      return entity === undefined ? undefined : entityObject(view, entity);
+    }
+    const record = of.records[recordAt++];
+    return record === undefined ? undefined : recordObject(view, record);
+  });
+}
+
+/** Without those that another find answers: a store may find more than it is asked for. */
+function objectsOf(
+  snapshot: Snapshot,
+  branch: Branch,
+  { entities, find }: { readonly entities: readonly Entity[]; readonly find: Find },
+): ObjectRow[] {
+  const objects: ObjectRow[] = [];
+  for (const entity of entities) {
+    const view = find.cids.has(entity.key.cid) ? snapshot.byCid(entity.key.cid) : undefined;
+    if (view === undefined) continue;
+    const object = entityObject(view, entity);
+    if (isOfUnion(view, branch, { object, find }) && isOfWords(view, branch, { object, find })) objects.push(object);
+  }
+  return objects;
+}
+
+function isOfUnion(
+  view: LoadedClass,
+  { narrowing }: Branch,
+  of: { readonly object: ObjectRow; readonly find: Find },
+): boolean {
+  const { union } = narrowing;
+  if (union === undefined) return true;
+  const column = view.columnByNumber(union.column.number);
+  const borne = new Set(column === undefined ? [] : valueTerms(column, of.object.values[column.name]));
+  return union.terms.findIndex((term) => borne.has(term)) === of.find.unionAt;
+}
+
+/**
+ * An object with more words than the index is answered by the find for those, unless the index has all that were asked
+ * for.
+ */
+function isOfWords(
+  view: LoadedClass,
+  { narrowing }: Branch,
+  of: { readonly object: ObjectRow; readonly find: Find },
+): boolean {
+  if (narrowing.words.length === 0) return true;
+  const borne = new Set(wordTerms(view, of.object.values));
+  const complete = !borne.has(MORE_WORDS_TERM) || narrowing.words.every((term) => borne.has(term));
+  return complete !== of.find.moreWords;
+}
+
+function providedObject(view: LoadedClass, row: Row): ObjectRow {
+  const values = Object.fromEntries(
+    Object.entries(row).filter(([name, value]) => !PSEUDO_COLUMNS.has(name) && value !== null),
+  );
+  const id = typeof row.id === "string" ? row.id : canonicalText(row.id ?? "");
+  return { id, class: view, values, vtimeMs: timeOf(row.vtime), ctimeMs: timeOf(row.ctime ?? row.vtime) };
+}
+
+function timeOf(value: Row[string] | undefined): number {
+  return typeof value === "number" ? value : 0;
+}
+
+function checkSignal(signal: AbortSignal | undefined): void {
+  if (signal?.aborted) throw new AppError("cancelled", "The read was stopped.");
+}

@@ -1,0 +1,212 @@
+import { AppError } from "../../../../common/errors.ts";
+import type { FindRequest } from "../../../store/objects.ts";
+import { ROOT_CID } from "../definitions/definition.ts";
+import type { Snapshot } from "../definitions/snapshot.ts";
+import { belowTerm, ownTerm, type LoadedClass } from "../definitions/views.ts";
+import type { Pushdown, ReadExplanation, ReadRequest } from "../types.ts";
+import { MORE_WORDS_TERM } from "../values/terms.ts";
+import { placesOf, type Place } from "./locate.ts";
+import { narrow, shortText, type Narrowing } from "./narrowing.ts";
+
+/** The steps of a read, in their order. */
+export interface ReadPlan {
+  readonly byId: readonly Place[] | undefined;
+  readonly provided: readonly LoadedClass[];
+  readonly branches: readonly Branch[];
+  readonly timelines: readonly Timeline[];
+  readonly explanation: ReadExplanation;
+}
+
+/** Entities of classes whose indexes narrow the condition in the same way. */
+export interface Branch {
+  readonly narrowing: Narrowing;
+  readonly finds: readonly Find[];
+}
+
+export interface Find {
+  readonly request: FindRequest;
+  /** Class numbers it is asked about; a store may answer more. */
+  readonly cids: ReadonlySet<number>;
+  /** Which term of the union it asks for; objects with an earlier term come from that find. */
+  readonly unionAt: number | undefined;
+  /** It asks for the objects that have more words than the index. */
+  readonly moreWords: boolean;
+}
+
+export interface Timeline {
+  readonly view: LoadedClass;
+  readonly fromMs: number;
+  readonly toMs: number;
+  readonly terms: readonly string[];
+}
+
+const SINGLE_CLASSES_MAX = 64;
+
+export function planRead(snapshot: Snapshot, request: ReadRequest, readable: (view: LoadedClass) => boolean): ReadPlan {
+  const views = scopeOf(snapshot, request).filter(readable);
+  if (views.length === 0) throw new AppError("denied", `Reading the class ${request.class} is not allowed.`);
+  const provided = views.filter((view) => view.provide !== undefined);
+  const stored = views.filter((view) => view.provide === undefined);
+  if (request.ids !== undefined) return planByIds(snapshot, request.ids, { stored, provided });
+  const where = request.where ?? [];
+  const groups = grouped(
+    stored.filter((view) => view.kind === "entity"),
+    where,
+  );
+  const branches = groups.map((group) => branchOf(snapshot, request, group));
+  const timelines = stored.filter((view) => view.kind === "record").flatMap((view) => timelinesOf(view, where));
+  const steps = [
+    ...provided.map((view) => `rows of ${view.path} from its owner`),
+    ...groups.map((group) => step(request, group)),
+    ...timelines.map((timeline) => timelineStep(timeline, where)),
+  ];
+  const used = new Set([
+    ...groups.flatMap((group) => group.narrowing.used),
+    ...timelines.flatMap((timeline) => timeline.used),
+  ]);
+  return {
+    byId: undefined,
+    provided,
+    branches,
+    timelines,
+    explanation: { steps, used: where.filter((pushdown) => used.has(pushdown)) },
+  };
+}
+
+/** The class that is named, or it and all below it. */
+export function scopeOf(snapshot: Snapshot, request: ReadRequest): readonly LoadedClass[] {
+  const root = snapshot.get(request.class);
+  if (root === undefined && request.class !== "/")
+    throw new AppError("not_found", `[NotExist] class : ${request.class} not find !`);
+  return request.subtree || root === undefined ? snapshot.tree(request.class) : [root];
+}
+
+function planByIds(
+  snapshot: Snapshot,
+  ids: readonly string[],
+  of: { readonly stored: readonly LoadedClass[]; readonly provided: readonly LoadedClass[] },
+): ReadPlan {
+  const views = new Set(of.stored);
+  const byId = [...new Set(ids)].flatMap((id) => placesOf(snapshot, { id }, (view) => views.has(view)));
+  const explanation = {
+    steps: [`ids (${ids.length})`, ...of.provided.map((view) => `rows of ${view.path} from its owner`)],
+    used: [],
+  };
+  return { byId, provided: of.provided, branches: [], timelines: [], explanation };
+}
+
+interface Group {
+  readonly views: readonly LoadedClass[];
+  readonly narrowing: Narrowing;
+}
+
+function grouped(views: readonly LoadedClass[], where: readonly Pushdown[]): Group[] {
+  const groups = new Map<string, { views: LoadedClass[]; narrowing: Narrowing }>();
+  for (const view of views) {
+    const narrowing = narrow(view, where);
+    if (narrowing === undefined) continue;
+    const signature = JSON.stringify([narrowing.terms, narrowing.union?.terms, narrowing.words, narrowing.ranges]);
+    const group = groups.get(signature);
+    if (group === undefined) groups.set(signature, { views: [view], narrowing });
+    else group.views.push(view);
+  }
+  return [...groups.values()];
+}
+
+function branchOf(snapshot: Snapshot, request: ReadRequest, group: Group): Branch {
+  const { narrowing } = group;
+  const finds: Find[] = [];
+  for (const { terms: scopeTerms, cids } of scopesOf(snapshot, request, group)) {
+    for (const [unionAt, unionTerm] of narrowing.union === undefined
+      ? [[undefined, undefined] as const]
+      : narrowing.union.terms.entries()) {
+      const terms = [...narrowing.terms, ...(unionTerm === undefined ? [] : [unionTerm])];
+      const { ranges } = narrowing;
+      finds.push({
+        request: { terms: [...terms, ...narrowing.words, ...scopeTerms], ranges },
+        cids,
+        unionAt,
+        moreWords: false,
+      });
+      if (narrowing.words.length === 0) continue;
+      finds.push({
+        request: { terms: [...terms, MORE_WORDS_TERM, ...scopeTerms], ranges },
+        cids,
+        unionAt,
+        moreWords: true,
+      });
+    }
+  }
+  return { narrowing, finds };
+}
+
+/** Part of a group's classes, and the term that its objects bear; none where the other terms are enough. */
+interface ClassScope {
+  readonly terms: readonly string[];
+  readonly cids: ReadonlySet<number>;
+}
+
+/** Together they are the classes of the group, each once. */
+function scopesOf(snapshot: Snapshot, request: ReadRequest, group: Group): readonly ClassScope[] {
+  const cids = group.views.map((view) => view.cid);
+  if (indexIsOfGroup(snapshot, group)) return [{ terms: [], cids: new Set(cids) }];
+  const root = request.class === "/" ? snapshot.byCid(ROOT_CID) : snapshot.get(request.class);
+  const whole = root !== undefined && request.subtree && group.views.length > 1;
+  const entities = whole
+    ? snapshot.tree(root.path).filter((view) => view.kind === "entity" && view.provide === undefined)
+    : [];
+  if (whole && (entities.length === group.views.length || group.views.length > SINGLE_CLASSES_MAX)) {
+    const own = cids.includes(root.cid) ? [{ terms: [ownTerm(root.cid)], cids: new Set([root.cid]) }] : [];
+    return [...own, { terms: [belowTerm(root.cid)], cids: new Set(cids.filter((cid) => cid !== root.cid)) }];
+  }
+  return cids.map((cid) => ({ terms: [ownTerm(cid)], cids: new Set([cid]) }));
+}
+
+/** Whether only objects of the group's classes can bear the terms of an indexed column. */
+function indexIsOfGroup(snapshot: Snapshot, group: Group): boolean {
+  const views = new Set(group.views);
+  return group.narrowing.columns.some((column) =>
+    snapshot
+      .tree(column.definedBy)
+      .every((view) => views.has(view) || view.kind === "record" || view.column(column.name)?.indexed !== true),
+  );
+}
+
+function timelinesOf(
+  view: LoadedClass,
+  where: readonly Pushdown[],
+): (Timeline & { readonly used: readonly Pushdown[] })[] {
+  const narrowing = narrow(view, where);
+  if (narrowing === undefined) return [];
+  const { fromMs, toMs } = narrowing.time;
+  const common = { view, fromMs, toMs, used: narrowing.used };
+  const unions = narrowing.union === undefined ? [[]] : narrowing.union.terms.map((term) => [term]);
+  const words = narrowing.words.length === 0 ? [[]] : [narrowing.words, [MORE_WORDS_TERM]];
+  return unions.flatMap((union) =>
+    words.map((terms) => ({ ...common, terms: [...narrowing.terms, ...union, ...terms] })),
+  );
+}
+
+function step(request: ReadRequest, group: Group): string {
+  const [first] = group.views;
+  const classes =
+    group.views.length === 1 ? `class ${first?.path ?? ""}` : `${group.views.length} classes of ${request.class}`;
+  const narrowed = group.narrowing.used.map(pushdownText);
+  return narrowed.length === 0 ? `scan of ${classes}` : `${narrowed.join(" and ")} in ${classes}`;
+}
+
+function timelineStep(timeline: Timeline & { readonly used: readonly Pushdown[] }, where: readonly Pushdown[]): string {
+  const narrowed = where.filter((pushdown) => timeline.used.includes(pushdown)).map(pushdownText);
+  return [`timeline of ${timeline.view.path}, newest first`, ...narrowed].join(", ");
+}
+
+function pushdownText(pushdown: Pushdown): string {
+  switch (pushdown.kind) {
+    case "equals":
+      return `index ${pushdown.column} = ${shortText(pushdown.values)}`;
+    case "range":
+      return `range ${pushdown.column} ${pushdown.from ?? ""}..${pushdown.to ?? ""}`;
+    case "words":
+      return `words ${pushdown.words.join(" ")}`;
+  }
+}

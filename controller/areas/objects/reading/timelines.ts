@@ -1,0 +1,99 @@
+import { ULID_TIME_MAX_MS } from "../../../../common/ids.ts";
+import { OBJECT_PAGE_MAX, TIMELINE_PAGE_ROWS } from "../../../../common/limits.ts";
+import type { ObjectStore, StoredRecord } from "../../../store/objects.ts";
+import type { ObjectRow } from "../types.ts";
+import { recordObject } from "../values/records.ts";
+import type { Timeline } from "./readplan.ts";
+
+const PAGE_MIN_ROWS = 16;
+
+export interface TimelineSource {
+  readonly store: ObjectStore;
+  readonly expected: number | undefined;
+  readonly check: () => void;
+}
+
+/** Records of all timelines together, newest first, each once. */
+export async function* mergedTimelines(
+  timelines: readonly Timeline[],
+  source: TimelineSource,
+): AsyncGenerator<readonly ObjectRow[]> {
+  const wanted = Math.min(OBJECT_PAGE_MAX, Math.max(PAGE_MIN_ROWS, source.expected ?? TIMELINE_PAGE_ROWS));
+  const limit = Math.max(PAGE_MIN_ROWS, Math.ceil(wanted / Math.max(1, timelines.length)));
+  const streams = timelines.map((timeline) => new Stream(timeline, limit, source));
+  let rows: ObjectRow[] = [];
+  let last: StoredRecord | undefined;
+  for (;;) {
+    const next = await newest(streams);
+    if (next === undefined) break;
+    const record = next.take();
+    if (record.id === last?.id && record.cid === last.cid) continue;
+    last = record;
+    rows.push(recordObject(next.timeline.view, record));
+    if (rows.length < wanted) continue;
+    yield rows;
+    rows = [];
+  }
+  if (rows.length > 0) yield rows;
+}
+
+/**
+ * Ids begin with the time; at equal ids the class decides, so that the same record of two timelines comes twice in a
+ * row.
+ */
+async function newest(streams: readonly Stream[]): Promise<Stream | undefined> {
+  let best: Stream | undefined;
+  for (const stream of streams) {
+    if (stream.head === undefined && !stream.ended) await stream.fill();
+    if (stream.head !== undefined && (best?.head === undefined || isNewer(stream.head, best.head))) best = stream;
+  }
+  return best;
+}
+
+function isNewer(one: StoredRecord, other: StoredRecord): boolean {
+  return one.id === other.id ? one.cid > other.cid : one.id > other.id;
+}
+
+class Stream {
+  readonly timeline: Timeline;
+  readonly #limit: number;
+  readonly #source: TimelineSource;
+  #items: readonly StoredRecord[] = [];
+  #at = 0;
+  #cursor: string | undefined;
+  ended = false;
+
+  constructor(timeline: Timeline, limit: number, source: TimelineSource) {
+    this.timeline = timeline;
+    this.#limit = limit;
+    this.#source = source;
+  }
+
+  get head(): StoredRecord | undefined {
+    return this.#items[this.#at];
+  }
+
+  take(): StoredRecord {
+    const record = this.#items[this.#at];
+    if (record === undefined) throw new RangeError("The stream has no head.");
+    this.#at++;
+    return record;
+  }
+
+  /** Reads on until there is a head or the end. */
+  async fill(): Promise<void> {
+    const { view, terms } = this.timeline;
+    const fromMs = Math.max(0, Math.ceil(this.timeline.fromMs));
+    const toMs = Math.min(ULID_TIME_MAX_MS, Math.floor(this.timeline.toMs) + 1);
+    if (fromMs >= toMs) this.ended = true;
+    while (this.head === undefined && !this.ended) {
+      this.#source.check();
+      const page = { limit: this.#limit, ...(this.#cursor === undefined ? {} : { cursor: this.#cursor }) };
+      const answer = await this.#source.store.timeline({ cid: view.cid, fromMs, toMs, terms }, page);
+      this.#items = answer.items;
+      this.#at = 0;
+      this.#cursor = answer.cursor;
+      this.ended = answer.cursor === undefined;
+    }
+  }
+}

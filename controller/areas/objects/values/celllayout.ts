@@ -1,0 +1,64 @@
+import type { LoadedClass, LoadedColumn } from "../definitions/views.ts";
+
+/** Cell of the time of the first insert, for objects that were inserted again. */
+export const CREATED_CELL = "c";
+
+/** Positions of the columns of a class among the cells of an entity. */
+export interface CellLayout {
+  /** Columns that have cells, in the order of the class. */
+  readonly columns: readonly ColumnCells[];
+  /** Position of the cell with the time of the first insert; -1 without one. */
+  readonly created: number;
+}
+
+export interface ColumnCells {
+  readonly column: LoadedColumn;
+  /** Position of the column's cell; for a set or map that of its base. -1 without one. */
+  readonly place: number;
+  /** For a set or map: positions of its elements, in the order of their names. */
+  readonly elements: readonly number[] | undefined;
+}
+
+export type CollectionCells = ColumnCells & { readonly elements: readonly number[] };
+
+const layouts = new WeakMap<LoadedClass, WeakMap<readonly string[], CellLayout>>();
+
+/** Stores share a list of keys between entities, so one layout serves many. */
+export function layoutOf(view: LoadedClass, keys: readonly string[]): CellLayout {
+  let ofView = layouts.get(view);
+  if (ofView === undefined) layouts.set(view, (ofView = new WeakMap()));
+  let layout = ofView.get(keys);
+  if (layout === undefined) ofView.set(keys, (layout = makeLayout(view, keys)));
+  return layout;
+}
+
+function makeLayout(view: LoadedClass, keys: readonly string[]): CellLayout {
+  const parts = new Map<LoadedColumn, { place: number; elements: number[] }>();
+  for (const [place, key] of keys.entries()) {
+    const slash = key.indexOf("/");
+    const column = view.columnByCellKey(slash < 0 ? key : key.slice(0, slash));
+    if (column === undefined) continue;
+    const part = parts.get(column) ?? { place: -1, elements: [] };
+    parts.set(column, part);
+    if (slash < 0) part.place = place;
+    else part.elements.push(place);
+  }
+  const columns = Array.from(parts, ([column, { place, elements }]) => ({
+    column,
+    place,
+    elements: isCollection(column) ? byName(elements, keys) : undefined,
+  }));
+  const known = columns.filter(({ place, elements }) => place >= 0 || elements !== undefined);
+  return {
+    columns: known.sort((one, other) => one.column.ordinal - other.column.ordinal),
+    created: keys.indexOf(CREATED_CELL),
+  };
+}
+
+function isCollection({ type }: LoadedColumn): boolean {
+  return type === "set" || type === "map";
+}
+
+function byName(places: number[], keys: readonly string[]): readonly number[] {
+  return places.sort((one, other) => (keys[one]! < keys[other]! ? -1 : 1));
+}

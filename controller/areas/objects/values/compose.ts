@@ -1,0 +1,242 @@
+import type { Row, Value } from "../../../../common/value.ts";
+import type { EdgeEnd, Entity, EntityChange } from "../../../store/objects.ts";
+import type { LoadedClass, LoadedColumn } from "../definitions/views.ts";
+import { CREATED_CELL } from "./celllayout.ts";
+import { ASSIGNED_CELL, CLEARED_CELL, elementCellKey, encodeCell, isClearedBase } from "./codec.ts";
+import { createdMs, elementCells } from "./entity.ts";
+import { checkIndexedValues, countIndexedValues, mayBeCut, slotNumber, valueTerms, wordTerms } from "./terms.ts";
+import { canonicalText, isObject } from "./values.ts";
+import { encodeVersion } from "./versions.ts";
+
+/** An edit with the canonical form of its value; that of `take` is a list of elements or keys. */
+export interface ColumnEdit {
+  readonly column: LoadedColumn;
+  readonly operation: "set" | "add" | "take";
+  readonly value: Value | undefined;
+}
+
+export interface EntityWrite {
+  readonly view: LoadedClass;
+  /** The part of the id after the colon. */
+  readonly key: string;
+  readonly timeUs: number;
+  readonly edits: readonly ColumnEdit[];
+  /** The object before the write; absent for a new one. */
+  readonly old: { readonly entity: Entity; readonly row: Row } | undefined;
+  /** For a backdated write: the object at `timeUs`, from which its version is made. Absent: `old`. */
+  readonly past?: Pick<EntityWrite, "old">;
+  readonly birth: boolean;
+  /** The id was just generated: no other writer has it. */
+  readonly fresh: boolean;
+  readonly addEdges?: readonly EdgeEnd[];
+  readonly dropEdges?: readonly EdgeEnd[];
+}
+
+export interface ComposedWrite {
+  readonly change: EntityChange;
+  /** The object after the write, as far as this controller knows. */
+  readonly row: Row;
+  /** Terms of changed columns that other columns of the object may need too. */
+  readonly shared: ReadonlySet<string> | undefined;
+  /** Drops terms that several columns share and none of them needs any more. Absent when there are none. */
+  readonly unneeded: EntityChange | undefined;
+}
+
+/** Composes the write of one entity: cells, terms and numbers of only what it sets. */
+export function compose(write: EntityWrite): ComposedWrite {
+  const { view, old, timeUs } = write;
+  const parts = partsOf(write);
+  parts.finish();
+  const change: EntityChange = {
+    key: { cid: view.cid, id: write.key },
+    timeUs,
+    cells: parts.cells,
+    addTerms: [...parts.addTerms],
+    numbers: parts.numbers,
+    ...(write.birth ? { birth: true as const } : {}),
+    // A write that is not above the stored times may win nothing, so terms stay: service.test.ts, "of two writes at one
+    // time".
+    ...(old === undefined || old.entity.lastUs >= timeUs ? {} : { dropTerms: [...parts.dropTerms] }),
+    ...(write.addEdges === undefined ? {} : { addEdges: write.addEdges }),
+    ...(write.dropEdges === undefined ? {} : { dropEdges: write.dropEdges }),
+    ...(view.options.version ? { version: versionOf(write, parts.row) } : {}),
+    ...expiry(view, timeUs),
+  };
+  return { change, row: parts.row, shared: parts.shared, unneeded: unneeded(write, parts) };
+}
+
+function partsOf(write: EntityWrite): Parts {
+  const parts = new Parts(write);
+  for (const edit of write.edits) parts.edit(edit);
+  return parts;
+}
+
+function versionOf(write: EntityWrite, row: Row): Uint8Array {
+  const { view, timeUs, birth, addEdges, dropEdges } = write;
+  const { old } = write.past ?? write;
+  const bornUs = birth || old === undefined ? timeUs : old.entity.birthUs;
+  return encodeVersion(view, {
+    row: write.past === undefined ? row : partsOf({ ...write, old }).row,
+    ctimeMs: old === undefined ? undefined : createdMs(old.entity),
+    untilMs: expiry(view, bornUs).expiresAtMs,
+    added: addEdges ?? [],
+    dropped: dropEdges ?? [],
+  });
+}
+
+/**
+ * Drops terms with the time of what was read, not of this write. A concurrent writer that added such a term has a later
+ * time and keeps it, or finds this write's time above its own and adds the term again.
+ */
+function unneeded({ view, key, old, timeUs }: EntityWrite, parts: Parts): EntityChange | undefined {
+  if (old === undefined || parts.dropShared.size === 0 || old.entity.lastUs >= timeUs) return undefined;
+  return { key: { cid: view.cid, id: key }, timeUs: old.entity.lastUs, dropTerms: [...parts.dropShared] };
+}
+
+export function expiry(view: LoadedClass, timeUs: number): { readonly expiresAtMs?: number } {
+  const { ttlSeconds } = view.options;
+  return ttlSeconds === undefined ? {} : { expiresAtMs: Math.floor(timeUs / 1_000) + ttlSeconds * 1_000 };
+}
+
+/** The pieces of a change while its edits are gone through. */
+class Parts {
+  readonly cells = new Map<string, Uint8Array | undefined>();
+  readonly addTerms: Set<string>;
+  readonly dropTerms = new Set<string>();
+  readonly dropShared = new Set<string>();
+  shared: ReadonlySet<string> | undefined;
+  readonly numbers: Map<number, number | undefined>;
+  readonly row: Row;
+  readonly #write: EntityWrite;
+  #wordsTouched = false;
+  #indexTouched = false;
+
+  constructor(write: EntityWrite) {
+    this.#write = write;
+    this.row = { ...write.old?.row };
+    this.addTerms = new Set(write.birth ? write.view.terms : []);
+    this.numbers = new Map([[0, Math.floor(write.timeUs / 1_000)]]);
+  }
+
+  edit(edit: ColumnEdit): void {
+    const { column } = edit;
+    const before = this.row[column.name];
+    const after = this.#kept(edit, edited(edit, before));
+    if (after === undefined) delete this.row[column.name];
+    else this.row[column.name] = after;
+    if (column.type === "set" || column.type === "map") this.#collection(edit);
+    else if (after !== undefined) this.cells.set(column.cellKey, encodeCell(column.type, after, column.name));
+    else if (this.#write.old !== undefined || this.cells.has(column.cellKey)) this.cells.set(column.cellKey, undefined);
+    if (column.indexed) this.#index(edit, before, after);
+    this.#wordsTouched ||=
+      this.#write.view.wordColumns.length > 0 && (column.type === "varchar" || column.type === "text");
+  }
+
+  finish(): void {
+    const { view, old, birth } = this.#write;
+    if (this.#indexTouched) checkIndexedValues(view, countIndexedValues(view, this.row));
+    if (this.#wordsTouched)
+      this.#exchangeWords(old === undefined ? [] : wordTerms(view, old.row), wordTerms(view, this.row));
+    if (birth && old !== undefined)
+      this.cells.set(CREATED_CELL, encodeCell("timestamp", createdMs(old.entity), "ctime"));
+  }
+
+  /**
+   * A set or map that was never assigned as a whole is not set when its last element is taken, as reading will find.
+   */
+  #kept({ column, operation }: ColumnEdit, after: Value | undefined): Value | undefined {
+    if (operation !== "take" || column.type === "list" || after === undefined || elementCells(column, after).length > 0)
+      return after;
+    const base = this.cells.get(column.cellKey) ?? this.#write.old?.entity.cells.get(column.cellKey)?.value;
+    return base === undefined || isClearedBase(base) ? undefined : after;
+  }
+
+  #collection(edit: ColumnEdit): void {
+    const { column, operation, value } = edit;
+    if (operation === "set") this.#assign(column, value);
+    else if (operation === "add")
+      for (const [name, cell] of elementCells(column, value))
+        this.cells.set(elementCellKey(column.cellKey, name), cell);
+    else for (const name of takenNames(value)) this.cells.set(elementCellKey(column.cellKey, name), undefined);
+  }
+
+  #assign(column: LoadedColumn, value: Value | undefined): void {
+    const { old, fresh } = this.#write;
+    const elements = elementCells(column, value);
+    const prefix = `${column.cellKey}/`;
+    for (const key of [...(old?.entity.cells.keys ?? []), ...this.cells.keys()])
+      if (key.startsWith(prefix)) this.cells.set(key, undefined);
+    // Without a concurrent writer of elements a base would cover nothing.
+    if (!fresh || (value !== undefined && elements.length === 0))
+      this.cells.set(column.cellKey, value === undefined ? CLEARED_CELL : ASSIGNED_CELL);
+    for (const [name, cell] of elements) this.cells.set(elementCellKey(column.cellKey, name), cell);
+  }
+
+  #index(edit: ColumnEdit, before: Value | undefined, after: Value | undefined): void {
+    const { column, operation } = edit;
+    if (after !== undefined || this.#write.old !== undefined)
+      for (const slot of column.slots) this.numbers.set(slot, slotNumber(after));
+    if (typeof after === "object") this.#indexTouched = true;
+    if (operation === "add") this.#exchange([], valueTerms(column, edit.value));
+    else
+      this.#exchange(
+        valueTerms(column, before),
+        operation === "set" ? valueTerms(column, after) : [],
+        valueTerms(column, after),
+      );
+  }
+
+  #exchangeWords(before: readonly string[], after: readonly string[]): void {
+    const staying = new Set(after);
+    this.shared = staying;
+    for (const term of after) this.addTerms.add(term);
+    for (const term of before) if (!staying.has(term)) this.dropShared.add(term);
+  }
+
+  /** Drops the terms of `before` that are neither added nor kept. */
+  #exchange(before: readonly string[], added: readonly string[], kept: readonly string[] = added): void {
+    for (const term of added) {
+      this.addTerms.add(term);
+      this.dropTerms.delete(term);
+    }
+    if (before.length === 0) return;
+    const staying = new Set(kept);
+    for (const term of before) {
+      // Elements that begin alike share a term that was cut; a stale one is only rechecked.
+      if (staying.has(term) || mayBeCut(term)) continue;
+      this.addTerms.delete(term);
+      this.dropTerms.add(term);
+    }
+  }
+}
+
+/** The value of the column after the edit. */
+function edited(edit: ColumnEdit, before: Value | undefined): Value | undefined {
+  if (edit.operation === "set" || edit.value === undefined) return edit.operation === "set" ? edit.value : before;
+  if (edit.column.type === "map") return editedMap(edit, isObject(before) ? before : {}, before);
+  const elements: readonly Value[] = Array.isArray(before) ? (before as readonly Value[]) : [];
+  const given: readonly Value[] = Array.isArray(edit.value) ? (edit.value as readonly Value[]) : [];
+  const names = new Set((edit.operation === "take" ? given : elements).map(canonicalText));
+  if (edit.operation === "take")
+    return before === undefined ? undefined : elements.filter((element) => !names.has(canonicalText(element)));
+  return [
+    ...elements,
+    ...(edit.column.type === "list" ? given : given.filter((element) => !names.has(canonicalText(element)))),
+  ];
+}
+
+function editedMap(
+  edit: ColumnEdit,
+  entries: { readonly [key: string]: Value },
+  before: Value | undefined,
+): Value | undefined {
+  if (edit.operation === "add") return { ...entries, ...(isObject(edit.value) ? edit.value : {}) };
+  const taken = new Set(takenNames(edit.value));
+  return before === undefined
+    ? undefined
+    : Object.fromEntries(Object.entries(entries).filter(([key]) => !taken.has(key)));
+}
+
+function takenNames(value: Value | undefined): string[] {
+  return Array.isArray(value) ? value.map((element: Value) => canonicalText(element)) : [];
+}

@@ -1,0 +1,121 @@
+import { hash } from "node:crypto";
+import { AppError } from "../../../../common/errors.ts";
+import { formatObjectId, joinKeys, parseObjectId, ulidOf, ulidSeries, uuidOf } from "../../../../common/ids.ts";
+import { OBJECT_ID_MAX_BYTES } from "../../../../common/limits.ts";
+import type { Row, Value } from "../../../../common/value.ts";
+import type { LoadedClass } from "../definitions/views.ts";
+import type { ClassView, NewRecord } from "../types.ts";
+import { canonicalText } from "./values.ts";
+
+/** Source of generated ids: a time and ten bytes, random or a hash. */
+export interface IdSource {
+  readonly timeMs: number;
+  readonly entropy: () => Uint8Array;
+  /** For a record. */
+  readonly ulid: () => string;
+}
+
+export interface NewKey {
+  readonly key: string;
+  /** Just generated: no object has it yet. */
+  readonly fresh: boolean;
+}
+
+/**
+ * The part after the colon for a row to be written. A given id locates the object in every mode; else the class's key
+ * mode decides.
+ */
+export function keyOf(view: LoadedClass, row: Row, given: Value | undefined, source: IdSource): NewKey {
+  if (given !== undefined && given !== null && given !== "")
+    return { key: givenKey(view, canonicalText(given)), fresh: false };
+  switch (view.options.keyMode) {
+    case "uuid":
+      return { key: uuidOf(source.timeMs, source.entropy()), fresh: true };
+    case "md5":
+      return { key: hash("md5", keyText(view, row), "hex"), fresh: false };
+    case "manu":
+      return { key: checkedKey(keyText(view, row)), fresh: false };
+  }
+}
+
+/** The key that the key columns of a row make; `undefined` when the key does not come from them or one is not set. */
+export function keyFromColumns(view: ClassView, row: Row): string | undefined {
+  const { keyMode } = view.options;
+  if (keyMode === "uuid" || view.keys.length === 0 || view.keys.some((name) => row[name] === undefined))
+    return undefined;
+  const text = keyText(view, row);
+  return keyMode === "manu" ? text : hash("md5", text, "hex");
+}
+
+/**
+ * The whole id that an insert of these canonical values gets from its key columns; `undefined` when it does not come
+ * from them or one is not set.
+ */
+export function idFromColumns(view: ClassView, row: Row): string | undefined {
+  const key = view.kind === "record" ? undefined : keyFromColumns(view, row);
+  return key === undefined ? undefined : wholeId(view, key);
+}
+
+type Identity = Pick<NewRecord, "identity" | "ordinal" | "timeMs">;
+
+/** Ids for sources that may repeat themselves: the same for the same identity, ordinal and time. */
+export class RepeatableIds {
+  #identity = "";
+  #timeMs = 0;
+  #series: ((ordinal: number) => string) | undefined;
+
+  source(record: Identity): IdSource {
+    const { identity, ordinal, timeMs } = record;
+    return {
+      timeMs,
+      entropy: () => identityHash(ordinal === undefined ? identity : `${identity}/${ordinal}`),
+      ulid: () => (ordinal === undefined ? ulidOf(timeMs, identityHash(identity)) : this.#seriesOf(record)(ordinal)),
+    };
+  }
+
+  /** Records of one identity come one after the other. */
+  #seriesOf({ identity, timeMs }: Identity): (ordinal: number) => string {
+    if (this.#series === undefined || identity !== this.#identity || timeMs !== this.#timeMs) {
+      this.#series = ulidSeries(timeMs, identityHash(identity));
+      this.#identity = identity;
+      this.#timeMs = timeMs;
+    }
+    return this.#series;
+  }
+}
+
+/** Ten bytes that stand for the source of a record. */
+function identityHash(identity: string): Uint8Array {
+  return Buffer.from(hash("sha256", identity, "hex").slice(0, 20), "hex");
+}
+
+export function wholeId(view: ClassView, key: string): string {
+  return formatObjectId(view.label, key);
+}
+
+/** Bare or whole. */
+function givenKey(view: LoadedClass, id: string): string {
+  const parts = parseObjectId(id);
+  return checkedKey(parts?.label === view.label ? parts.key : id);
+}
+
+function keyText(view: ClassView, row: Row): string {
+  if (view.keys.length === 0) throw new AppError("invalid", `[Valid] class ${view.path}: an object needs an id.`);
+  return joinKeys(view.keys.map((name) => keyColumnText(view, name, row[name])));
+}
+
+function keyColumnText(view: ClassView, name: string, value: Value | undefined): string {
+  const text = value === undefined ? "" : canonicalText(value);
+  if (text === "")
+    throw new AppError("invalid", `[Valid] class ${view.path}: the key column ${name} is not set.`, {
+      details: { column: name },
+    });
+  return text;
+}
+
+function checkedKey(key: string): string {
+  if (Buffer.byteLength(key) <= OBJECT_ID_MAX_BYTES) return key;
+  throw new AppError("too_large", `[Valid] An object id has at most ${OBJECT_ID_MAX_BYTES} bytes.`, {
+    details: { limit: "OBJECT_ID_MAX_BYTES" },
+  });
+}

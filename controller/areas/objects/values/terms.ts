@@ -1,0 +1,95 @@
+import { AppError } from "../../../../common/errors.ts";
+import { INDEXED_VALUES_PER_OBJECT_MAX, TERM_MAX_BYTES, WORDS_PER_OBJECT_MAX } from "../../../../common/limits.ts";
+import { collectTokens } from "../../../../common/text/tokens.ts";
+import type { Row, Value } from "../../../../common/value.ts";
+import type { LoadedClass, LoadedColumn } from "../definitions/views.ts";
+import { canonicalText, isObject } from "./values.ts";
+
+/** Term of an object whose words are not all in the index. */
+export const MORE_WORDS_TERM = "x";
+
+/** Terms of the canonical value of an indexed column: one for the value, or one for each element or map key. */
+export function valueTerms(column: LoadedColumn, value: Value | undefined): string[] {
+  if (value === undefined || !column.indexed) return [];
+  if (Array.isArray(value)) return value.map((element: Value) => valueTerm(column.number, canonicalText(element)));
+  if (isObject(value)) return Object.keys(value).map((key) => valueTerm(column.number, key));
+  return [valueTerm(column.number, canonicalText(value))];
+}
+
+export function valueTerm(columnNumber: number, text: string): string {
+  return cut(`a${columnNumber}=${text}`);
+}
+
+export function wordTerm(token: string): string {
+  return `w${token}`;
+}
+
+/** Terms of all words of the full text, and one for more words than are kept. */
+export function wordTerms(view: LoadedClass, row: Row): string[] {
+  if (view.wordColumns.length === 0) return [];
+  const words = new Set<string>();
+  let complete = true;
+  for (const column of view.wordColumns) {
+    const value = row[column.name];
+    if (typeof value === "string") complete = collectTokens(value, words, WORDS_PER_OBJECT_MAX) && complete;
+  }
+  const terms = Array.from(words, wordTerm);
+  return complete ? terms : [...terms, MORE_WORDS_TERM];
+}
+
+/** All terms of an object but those of its class. `AppError("too_large")` when indexed collections are too long. */
+export function contentTerms(view: LoadedClass, row: Row): string[] {
+  const terms: string[] = [];
+  for (const column of view.columns) {
+    if (column.indexed && row[column.name] !== undefined) terms.push(...valueTerms(column, row[column.name]));
+  }
+  checkIndexedValues(view, terms.length);
+  return terms.concat(wordTerms(view, row));
+}
+
+/** Values of indexed columns an object has. */
+export function countIndexedValues(view: LoadedClass, row: Row): number {
+  let count = 0;
+  for (const column of view.columns) {
+    if (!column.indexed) continue;
+    const value = row[column.name];
+    if (Array.isArray(value)) count += value.length;
+    else if (isObject(value)) count += Object.keys(value).length;
+    else if (value !== undefined) count++;
+  }
+  return count;
+}
+
+export function checkIndexedValues(view: LoadedClass, count: number): void {
+  if (count <= INDEXED_VALUES_PER_OBJECT_MAX) return;
+  throw new AppError(
+    "too_large",
+    `[Valid] An object of ${view.path} has at most ${INDEXED_VALUES_PER_OBJECT_MAX} indexed values, elements counted.`,
+    {
+      details: { limit: "INDEXED_VALUES_PER_OBJECT_MAX" },
+    },
+  );
+}
+
+/** The number of a column's value in its slot. */
+export function slotNumber(value: Value | undefined): number | undefined {
+  if (typeof value !== "number" && typeof value !== "string") return undefined;
+  // Integers beyond 2^53 are text; rounding keeps their order, which is all a range needs.
+  return Math.min(Math.max(Number(value), -Number.MAX_VALUE), Number.MAX_VALUE);
+}
+
+/** Whether other values can have the same term. */
+export function mayBeCut(term: string): boolean {
+  // A cut one lacks at most the bytes of one character.
+  return term.length * 3 > TERM_MAX_BYTES - 4 && Buffer.byteLength(term) > TERM_MAX_BYTES - 4;
+}
+
+/** At most `TERM_MAX_BYTES` in UTF-8, whole characters. */
+function cut(term: string): string {
+  if (term.length * 3 <= TERM_MAX_BYTES) return term;
+  const bytes = Buffer.from(term);
+  if (bytes.length <= TERM_MAX_BYTES) return term;
+  let end = TERM_MAX_BYTES;
+  while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end--;
+  return bytes.toString("utf8", 0, end);
+}

@@ -1,0 +1,226 @@
+import { isIP } from "node:net";
+import { AppError } from "../../../../common/errors.ts";
+import { COLLECTION_ELEMENTS_MAX } from "../../../../common/limits.ts";
+import { parseDate, parseTimestamp } from "../../../../common/timestamps.ts";
+import type { Value } from "../../../../common/value.ts";
+import type { ColumnSpec, ColumnType } from "../types.ts";
+
+/** A value in the canonical form of its type; `undefined` when it is not of that type. */
+type Converter = (value: Value, column: ColumnSpec) => Value | undefined;
+
+/**
+ * The form in which a column keeps a value, from any form in which clients write it: numbers and booleans as text,
+ * times as text or milliseconds, collections as JSON text. `undefined` for what clears the column: `null`, and empty
+ * text where text is not the type. Throws `AppError("invalid")` that names the column.
+ */
+export function canonicalValue(column: ColumnSpec, value: Value): Value | undefined {
+  if (value === null || (value === "" && column.type !== "varchar" && column.type !== "text")) return undefined;
+  const converted = CONVERTERS[column.type](value, column);
+  if (converted !== undefined) return converted;
+  throw new AppError("invalid", `[Format] column ${column.name}: ${shown(value)} is no ${typeText(column)}.`, {
+    details: { column: column.name },
+  });
+}
+
+/**
+ * The column's elements as if they were a column: of a set or list its elements, of a map its keys, else the column
+ * itself.
+ */
+export function elementColumn(column: ColumnSpec): ColumnSpec {
+  if (!isCollection(column.type)) return column;
+  return { name: column.name, type: column.elements?.[0] ?? "varchar" };
+}
+
+export function isCollection(type: ColumnType): boolean {
+  return type === "set" || type === "list" || type === "map";
+}
+
+/** The text of a canonical value, equal for equal values. Index terms, keys and names of elements are made of it. */
+export function canonicalText(value: Value): string {
+  if (typeof value === "string") return value;
+  if (typeof value === "number") return Object.is(value, -0) ? "0" : String(value);
+  return JSON.stringify(value);
+}
+
+/** The type as it is written in `CREATE CLASS`. */
+export function typeText(column: ColumnSpec): string {
+  return column.elements === undefined ? column.type : `${column.type}<${column.elements.join(",")}>`;
+}
+
+const INT = { min: -(2n ** 31n), max: 2n ** 31n - 1n };
+const SMALLINT = { min: -(2n ** 15n), max: 2n ** 15n - 1n };
+const BIGINT = { min: -(2n ** 63n), max: 2n ** 63n - 1n };
+const VARINT_MAX_DIGITS = 1_000;
+const INTEGER_TEXT = /^[+-]?\d+(\.0+)?$/;
+/** The common form of integers, safe in a number. */
+const SHORT_INTEGER_TEXT = /^(?:0|-?[1-9]\d{0,14})$/;
+const NUMBER_TEXT = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
+
+const CONVERTERS: Readonly<Record<ColumnType, Converter>> = {
+  varchar: toText,
+  text: toText,
+  int: (value) => toInteger(value, INT),
+  smallint: (value) => toInteger(value, SMALLINT),
+  bigint: (value) => toInteger(value, BIGINT),
+  long: (value) => toInteger(value, BIGINT),
+  varint: (value) => toInteger(value),
+  float: toNumber,
+  double: toNumber,
+  boolean: toBoolean,
+  timestamp: parseTimestamp,
+  date: parseDate,
+  blob: (value) => (typeof value === "string" && BASE64.test(value) && value.length % 4 === 0 ? value : undefined),
+  uuid: toUuid,
+  inet: (value) => (typeof value === "string" && isIP(value.trim()) !== 0 ? value.trim().toLowerCase() : undefined),
+  enum: toLabel,
+  list: toList,
+  set: toSet,
+  map: toMap,
+  bucket: parsedJson,
+  bitlog: parsedJson,
+};
+
+function toText(value: Value): string {
+  return canonicalText(value);
+}
+
+interface IntegerRange {
+  readonly min: bigint;
+  readonly max: bigint;
+}
+
+function toInteger(value: Value, range?: IntegerRange): Value | undefined {
+  if (typeof value === "number" && Number.isInteger(value) && Math.abs(value) < 32_768) return value + 0;
+  if (typeof value === "string" && SHORT_INTEGER_TEXT.test(value)) return inRange(Number(value), range);
+  const exact = exactInteger(value);
+  if (exact === undefined || (range !== undefined && (exact < range.min || exact > range.max))) return undefined;
+  const number = Number(exact);
+  return Number.isSafeInteger(number) ? number : String(exact);
+}
+
+function inRange(value: number, range: IntegerRange | undefined): number | undefined {
+  return range === undefined || (value >= range.min && value <= range.max) ? value : undefined;
+}
+
+function exactInteger(value: Value): bigint | undefined {
+  if (typeof value === "number") return Number.isInteger(value) ? BigInt(value) : undefined;
+  if (typeof value === "boolean") return value ? 1n : 0n;
+  if (typeof value !== "string") return undefined;
+  const text = value.trim();
+  if (!INTEGER_TEXT.test(text) || text.length > VARINT_MAX_DIGITS) return undefined;
+  return BigInt(text.replace(/^\+|\.0+$/g, ""));
+}
+
+function toNumber(value: Value): number | undefined {
+  const number = typeof value === "string" && NUMBER_TEXT.test(value.trim()) ? Number(value) : value;
+  return typeof number === "number" && Number.isFinite(number) ? number : undefined;
+}
+
+function toBoolean(value: Value): boolean | undefined {
+  if (value === true || value === 1) return true;
+  if (value === false || value === 0) return false;
+  const text = typeof value === "string" ? value.trim().toLowerCase() : "";
+  if (text === "true" || text === "1") return true;
+  return text === "false" || text === "0" ? false : undefined;
+}
+
+function toUuid(value: Value): string | undefined {
+  const text = typeof value === "string" ? value.trim().toLowerCase() : "";
+  return UUID.test(text) ? text : undefined;
+}
+
+/** The value is a number if all stored values of the enum are integers, else text. */
+function toLabel(value: Value, column: ColumnSpec): Value | undefined {
+  if (typeof value === "object") return undefined;
+  const text = String(value);
+  const labels = Object.keys(column.labels ?? {});
+  if (labels.length > 0 && !labels.includes(text)) return undefined;
+  return labels.every((label) => /^(0|-?[1-9]\d{0,14})$/.test(label)) && /^-?\d{1,15}$/.test(text)
+    ? Number(text)
+    : text;
+}
+
+function toList(value: Value, column: ColumnSpec): Value | undefined {
+  const elements = asArray(value);
+  if (elements === undefined || elements.length > COLLECTION_ELEMENTS_MAX) return undefined;
+  return convertAll(elements, column, column.elements?.[0]);
+}
+
+function toSet(value: Value, column: ColumnSpec): Value | undefined {
+  const elements = toList(value, column);
+  if (!Array.isArray(elements)) return undefined;
+  const distinct = new Map<string, Value>(elements.map((element: Value) => [canonicalText(element), element]));
+  return distinct.size === elements.length ? elements : [...distinct.values()];
+}
+
+function toMap(value: Value, column: ColumnSpec): Value | undefined {
+  const entries = asObject(value);
+  if (entries === undefined || Object.keys(entries).length > COLLECTION_ELEMENTS_MAX) return undefined;
+  const [keyType, valueType] = column.elements ?? [];
+  const converted: Record<string, Value> = {};
+  for (const [key, entry] of Object.entries(entries)) {
+    if (entry === null) continue;
+    const name = convertElement(key, column, keyType);
+    const kept = convertElement(entry, column, valueType);
+    if (name === undefined || kept === undefined) return undefined;
+    Object.defineProperty(converted, canonicalText(name), {
+      value: kept,
+      enumerable: true,
+      configurable: true,
+      writable: true,
+    });
+  }
+  return converted;
+}
+
+function convertAll(elements: readonly Value[], column: ColumnSpec, type: ColumnType | undefined): Value[] | undefined {
+  const converted: Value[] = [];
+  for (const element of elements) {
+    if (element === null) continue;
+    const kept = convertElement(element, column, type);
+    if (kept === undefined) return undefined;
+    converted.push(kept);
+  }
+  return converted;
+}
+
+/** Elements without a declared type stay as they are. */
+function convertElement(element: Value, column: ColumnSpec, type: ColumnType | undefined): Value | undefined {
+  return type === undefined ? element : CONVERTERS[type](element, { name: column.name, type });
+}
+
+/** JSON text of an array, or one element. */
+function asArray(value: Value): readonly Value[] | undefined {
+  if (Array.isArray(value)) return value as readonly Value[];
+  if (typeof value === "object") return undefined;
+  if (typeof value === "string" && value.trimStart().startsWith("[")) {
+    const parsed = parsedJson(value);
+    if (Array.isArray(parsed)) return parsed as readonly Value[];
+  }
+  return [value];
+}
+
+function asObject(value: Value): { readonly [key: string]: Value } | undefined {
+  const parsed = parsedJson(value);
+  return isObject(parsed) ? parsed : undefined;
+}
+
+export function isObject(value: Value | undefined): value is { readonly [key: string]: Value } {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function parsedJson(value: Value): Value | undefined {
+  if (typeof value !== "string") return value;
+  try {
+    return JSON.parse(value) as Value;
+  } catch {
+    return undefined;
+  }
+}
+
+function shown(value: Value): string {
+  const text = JSON.stringify(value);
+  return text.length <= 80 ? text : `${text.slice(0, 80)}…`;
+}

@@ -1,0 +1,37 @@
+import { mapLimited } from "../../../../common/concurrency.ts";
+import { HISTORY_READS_IN_FLIGHT_MAX } from "../../../../common/limits.ts";
+import { NO_CELLS } from "../../../store/cells.ts";
+import type { EntityTrace } from "../../../store/objects.ts";
+import { keepsVersions, versionBefore, type HistorySource } from "../history/history.ts";
+import type { EntityWrite } from "../values/compose.ts";
+
+/**
+ * Gives writes below the latest time of their object the state of the object at their own time. Their versions are made
+ * of that, so that they contain nothing written later.
+ */
+export async function withPast(
+  writes: readonly EntityWrite[],
+  traces: ReadonlyMap<string, Pick<EntityTrace, "lastUs">>,
+  source: HistorySource,
+): Promise<readonly EntityWrite[]> {
+  const isBackdated = ({ view, key, timeUs }: EntityWrite): boolean =>
+    keepsVersions(view) && timeUs <= (traces.get(key)?.lastUs ?? 0);
+  if (!writes.some(isBackdated)) return writes;
+  return mapLimited(writes, HISTORY_READS_IN_FLIGHT_MAX, async (write) =>
+    isBackdated(write) ? { ...write, past: await pastOf(write, source) } : write,
+  );
+}
+
+async function pastOf({ view, key, timeUs }: EntityWrite, source: HistorySource): Promise<Pick<EntityWrite, "old">> {
+  const place = { view, key: { cid: view.cid, id: key } };
+  const version = await versionBefore(place, timeUs - 1, source);
+  if (version?.row === undefined) return { old: undefined };
+  const entity = {
+    key: place.key,
+    birthUs: version.ctimeMs * 1_000,
+    lastUs: version.timeUs,
+    cells: NO_CELLS,
+    numbers: [],
+  };
+  return { old: { entity, row: version.row } };
+}

@@ -1,0 +1,106 @@
+import { AppError } from "../../../../common/errors.ts";
+import { EDGES_PER_WRITE_MAX, OBJECT_PAGE_MAX } from "../../../../common/limits.ts";
+import type { Edge, EdgeEnd, EntityKey, ObjectStore } from "../../../store/objects.ts";
+import type { Snapshot } from "../definitions/snapshot.ts";
+import { inPages, resolveTargets } from "../reading/locate.ts";
+import type { LinkEdit } from "../values/rows.ts";
+
+export interface LinkWrite {
+  readonly addEdges?: readonly EdgeEnd[];
+  readonly dropEdges?: readonly EdgeEnd[];
+  /** The greatest time among the edges and targets that were read: write above it. */
+  readonly lastUs: number;
+}
+
+interface Source {
+  readonly store: ObjectStore;
+}
+
+/** Targets of links. */
+export interface LinkTargets {
+  /** By the ids in the links. */
+  readonly keys: ReadonlyMap<string, EntityKey>;
+  /**
+   * The greatest birth of a target or, where it is gone, removal: an edge below it would seem to belong to an earlier
+   * object.
+   */
+  readonly sinceUs: number;
+}
+
+interface Linking extends Source {
+  readonly links: readonly LinkEdit[];
+  readonly targets: LinkTargets;
+  readonly exists: boolean;
+}
+
+export async function linkTargets(
+  snapshot: Snapshot,
+  links: readonly LinkEdit[],
+  source: Source,
+): Promise<LinkTargets> {
+  if (links.length === 0) return { keys: new Map(), sinceUs: 0 };
+  const keys = await resolveTargets(
+    snapshot,
+    links.flatMap((link) => link.ids),
+    source,
+  );
+  const entities = [...keys.values()].filter(({ cid }) => snapshot.byCid(cid)?.kind === "entity");
+  const traces = await inPages(entities, (page) => source.store.trace(page));
+  let sinceUs = 0;
+  for (const { entity, lastUs } of traces) sinceUs = Math.max(sinceUs, entity?.birthUs ?? lastUs);
+  return { keys, sinceUs };
+}
+
+/** Edges to add and drop so that the object has those of its links. */
+export async function linkWrite(from: EntityKey, of: Linking): Promise<LinkWrite> {
+  if (of.links.length === 0) return { lastUs: 0 };
+  const add = new Map<string, EdgeEnd>();
+  const drop = new Map<string, EdgeEnd>();
+  let lastUs = of.targets.sinceUs;
+  for (const link of of.links) {
+    const ends = link.ids.flatMap((id) => edgeEnd(link.type, of.targets.keys.get(id)));
+    const known = link.operation === "set" && of.exists ? await outgoing(from, of, link.type) : [];
+    for (const { timeUs } of known) lastUs = Math.max(lastUs, timeUs);
+    // A `set` also replaces edges that the same write added before.
+    const replaced =
+      link.operation === "set" ? [...known, ...add.values()].filter(({ type }) => type === link.type) : [];
+    for (const { type, to } of replaced) move({ type, to }, { from: add, to: drop });
+    for (const end of ends) move(end, link.operation === "take" ? { from: add, to: drop } : { from: drop, to: add });
+  }
+  if (add.size + drop.size > EDGES_PER_WRITE_MAX) throw tooManyEdges();
+  return { addEdges: [...add.values()], dropEdges: [...drop.values()], lastUs };
+}
+
+/** All edges from an object, or those of one type. */
+export async function outgoing(from: EntityKey, { store }: Source, type?: string): Promise<Edge[]> {
+  const edges: Edge[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = {
+      limit: OBJECT_PAGE_MAX,
+      ...(type === undefined ? {} : { type }),
+      ...(cursor === undefined ? {} : { cursor }),
+    };
+    const answer = await store.edges(from, "out", page);
+    edges.push(...answer.items);
+    if (edges.length > EDGES_PER_WRITE_MAX) throw tooManyEdges();
+    cursor = answer.cursor;
+  } while (cursor !== undefined);
+  return edges;
+}
+
+function edgeEnd(type: string, to: EntityKey | undefined): EdgeEnd[] {
+  return to === undefined ? [] : [{ type, to }];
+}
+
+function move(end: EdgeEnd, ends: { readonly from: Map<string, EdgeEnd>; readonly to: Map<string, EdgeEnd> }): void {
+  const text = `${end.type}/${end.to.cid}:${end.to.id}`;
+  ends.from.delete(text);
+  ends.to.set(text, end);
+}
+
+function tooManyEdges(): AppError {
+  return new AppError("too_large", `[Valid] One write sets or clears at most ${EDGES_PER_WRITE_MAX} edges.`, {
+    details: { limit: "EDGES_PER_WRITE_MAX" },
+  });
+}

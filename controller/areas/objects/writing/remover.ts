@@ -1,0 +1,167 @@
+import { CHANGE_BATCH_MAX } from "../../../../common/limits.ts";
+import type { EntityChange } from "../../../store/objects.ts";
+import { confirmed } from "../definitions/confirm.ts";
+import type { Snapshot } from "../definitions/snapshot.ts";
+import { marksEnd } from "../history/formeredges.ts";
+import { findEntities, inPages, placeText, type Place } from "../reading/locate.ts";
+import type { PresetTime } from "../types.ts";
+import { entityObject } from "../values/entity.ts";
+import { deleteEvent } from "../values/events.ts";
+import { recordObject } from "../values/records.ts";
+import { tombstoneKey, tombstoneOf } from "../values/tombstones.ts";
+import { REMOVED_VERSION } from "../values/versions.ts";
+import { incomingEdges } from "./incomingedges.ts";
+import { greatest, type WriteContext, type Writing } from "./writing.ts";
+
+interface Removal extends PresetTime {
+  readonly withVersions?: boolean;
+}
+
+interface RemovalWrite {
+  readonly timeUs: number;
+  readonly withVersions: boolean;
+  /** Whether the object was removed before and has versions, even if its class keeps none now. */
+  hasTombstone(place: Place): boolean;
+}
+
+/** Removes objects of one tenant. */
+export class ObjectRemover {
+  readonly #writing: Writing;
+
+  constructor(writing: Writing) {
+    this.#writing = writing;
+  }
+
+  /** How many there were. Each list of places names one object. */
+  async remove(context: WriteContext, refs: readonly (readonly Place[])[], removal: Removal): Promise<number> {
+    let removed = 0;
+    for (let from = 0; from < refs.length; from += CHANGE_BATCH_MAX) {
+      const batch = refs.slice(from, from + CHANGE_BATCH_MAX);
+      removed += await this.#removeEntities(context, batch, removal);
+      removed += await this.#removeRecords(context, batch);
+    }
+    return removed;
+  }
+
+  async #removeEntities(
+    context: WriteContext,
+    refs: readonly (readonly Place[])[],
+    { withVersions = false, writeUs }: Removal,
+  ): Promise<number> {
+    const named = refs
+      .map((places) => places.filter((place) => place.view.kind === "entity"))
+      .filter((places) => places.length > 0);
+    if (named.length === 0) return 0;
+    return this.#writing.queue.run(named.flat().map(placeText), async () => {
+      const found = await findEntities(this.#writing.store, named);
+      const living = new Map(
+        found.flatMap((entry) => (entry === undefined ? [] : [[placeText(entry.place), entry] as const])),
+      );
+      const dead = withVersions ? named.flat().filter((place) => !living.has(placeText(place))) : [];
+      const traces = await this.#writing.store.trace(dead.map((place) => place.key));
+      const tombstones = await this.#tombstonesOf(dead);
+      const hasTombstone = (place: Place): boolean => tombstones.has(placeText(place));
+      const forgotten = dead.filter((place) => place.view.options.version || hasTombstone(place));
+      const places = [...[...living.values()].map((entry) => entry.place), ...forgotten];
+      const incoming = await incomingEdges(
+        places.map(({ key }) => key),
+        this.#writing.source,
+      );
+      const lastUs = Math.max(
+        incoming.lastUs,
+        greatest(traces),
+        greatest([...living.values()].map((entry) => entry.entity)),
+      );
+      const timeUs = writeUs ?? this.#writing.clock.nextUs(lastUs);
+      const events = () =>
+        [...living.values()].map(({ place, entity }) => deleteEvent(entityObject(place.view, entity), timeUs));
+      await context.publish(events, async () => {
+        await this.#writeRemoval(places, { timeUs, withVersions, hasTombstone });
+        await confirmed(context, (now) =>
+          this.#writeRemoval(placesNow(withVersions ? named.flat() : places, now), {
+            timeUs,
+            withVersions,
+            hasTombstone,
+          }),
+        );
+        await this.#writing.endEdges(context, incoming, () => timeUs);
+      });
+      return living.size + tombstones.size;
+    });
+  }
+
+  /** Which of these objects have a tombstone. */
+  async #tombstonesOf(dead: readonly Place[]): Promise<ReadonlySet<string>> {
+    const tombstones = await inPages(
+      dead.map(({ key }) => tombstoneKey(key)),
+      (keys) => this.#writing.store.get(keys),
+    );
+    return new Set(dead.filter((_, at) => tombstones[at] !== undefined).map(placeText));
+  }
+
+  /** Writes the tombstones first: a removed object with versions can be found again after an interruption. */
+  async #writeRemoval(places: readonly Place[], { timeUs, withVersions, hasTombstone }: RemovalWrite): Promise<void> {
+    const versioned = places.filter((place) => place.view.options.version || hasTombstone(place));
+    const marks = withVersions ? await marksEnd(versioned, timeUs, this.#writing.source) : [];
+    if (!withVersions)
+      await this.#writing.change(versioned.map((place) => tombstoneOf(place.view, place.key.id, timeUs)));
+    await this.#writing.change(
+      places.map(({ view, key }): EntityChange => {
+        if (withVersions) return { key, timeUs, death: true, forgetHistory: true };
+        return { key, timeUs, death: true, ...(view.options.version ? { version: REMOVED_VERSION } : {}) };
+      }),
+    );
+    if (withVersions)
+      await this.#writing.change(versioned.map(({ key }) => ({ key: tombstoneKey(key), timeUs, death: true })));
+    await this.#writing.change(marks);
+  }
+
+  async #removeRecords(context: WriteContext, refs: readonly (readonly Place[])[]): Promise<number> {
+    const places = new Map(
+      refs
+        .flat()
+        .filter((place) => place.view.kind === "record")
+        .map((place) => [placeText(place), place]),
+    );
+    if (places.size === 0) return 0;
+    return this.#writing.queue.run([...places.keys()], () => this.#removeLivingRecords(context, [...places.values()]));
+  }
+
+  async #removeLivingRecords(context: WriteContext, all: readonly Place[]): Promise<number> {
+    const records = await inPages(
+      all.map((place) => place.key),
+      (keys) => this.#writing.store.getRecords(keys),
+    );
+    const living = all.flatMap((place, at) => {
+      const record = records[at];
+      return record === undefined ? [] : [{ place, record }];
+    });
+    if (living.length === 0) return 0;
+    const incoming = await incomingEdges(
+      living.map(({ place }) => place.key),
+      this.#writing.source,
+    );
+    const timeUs = this.#writing.clock.nextUs(incoming.lastUs);
+    const events = () => living.map(({ place, record }) => deleteEvent(recordObject(place.view, record), timeUs));
+    await context.publish(events, async () => {
+      await this.#eraseRecords(living.map(({ place }) => place));
+      await this.#writing.endEdges(context, incoming, () => timeUs);
+    });
+    return living.length;
+  }
+
+  async #eraseRecords(places: readonly Place[]): Promise<void> {
+    for (let from = 0; from < places.length; from += CHANGE_BATCH_MAX) {
+      const keys = places.slice(from, from + CHANGE_BATCH_MAX).map((place) => place.key);
+      await this.#writing.store.removeRecords(keys);
+    }
+  }
+}
+
+/** The places in classes that keep versions by the current definitions: their removals get tombstones. */
+function placesNow(places: readonly Place[], now: Snapshot): Place[] {
+  return places.flatMap(({ key }) => {
+    const view = now.byCid(key.cid);
+    return view?.options.version === true ? [{ view, key }] : [];
+  });
+}

@@ -1,0 +1,343 @@
+import { AppError } from "../../../../common/errors.ts";
+import { ulidOf } from "../../../../common/ids.ts";
+import { CHANGE_BATCH_MAX, INDEX_FILL_PAGE_ROWS } from "../../../../common/limits.ts";
+import type { Row } from "../../../../common/value.ts";
+import type { Entity, EntityChange, EntityKey, EntityTrace, StoredRecord } from "../../../store/objects.ts";
+import { classNow, confirmed } from "../definitions/confirm.ts";
+import type { Snapshot } from "../definitions/snapshot.ts";
+import type { LoadedClass } from "../definitions/views.ts";
+import { marksOf } from "../history/formeredges.ts";
+import { findEntities, inPages, keyText, placeText, type Place } from "../reading/locate.ts";
+import type { Edit, NewRecord, PresetUpdate } from "../types.ts";
+import { compose, type ComposedWrite, type EntityWrite } from "../values/compose.ts";
+import { entityRow } from "../values/entity.ts";
+import { insertEvent, upsertEvent } from "../values/events.ts";
+import { keyFromColumns, RepeatableIds, wholeId, type IdSource } from "../values/identity.ts";
+import { recordId, recordOf } from "../values/records.ts";
+import { checkAll, checkEdits, checkRecordRow, checkRow, type CheckedRow } from "../values/rows.ts";
+import { withPast } from "./backdated.ts";
+import { incomingEdges } from "./incomingedges.ts";
+import { indexEntries, withIndexEntries } from "./indexentries.ts";
+import { linkTargets, linkWrite, type LinkWrite } from "./links.ts";
+import { changedMeanwhile, rebindWrite } from "./rebind.ts";
+import { leftoverCells, leftoverEdges, recreatedOf, type Traces } from "./recreated.ts";
+import { keepSharedTerms, type SharedTermsWrite } from "./sharedterms.ts";
+import { editsOnce, timeOf, writeTimes } from "./writetimes.ts";
+import { greatest, type WriteContext, type Writing } from "./writing.ts";
+
+interface MadeRecord {
+  readonly record: StoredRecord;
+  readonly row: Row;
+  /** The id was given, so the record may exist. */
+  readonly isNamed: boolean;
+}
+
+interface PresetEdits extends PresetUpdate {
+  readonly edits: readonly Edit[];
+}
+
+interface Batch {
+  readonly view: LoadedClass;
+  readonly rows: readonly CheckedRow[];
+  readonly atMs: number | undefined;
+}
+
+/**
+ * Inserts and updates objects of one tenant. Writes of one object queue, so reading, merging and writing it is exact.
+ */
+export class ObjectWriter {
+  readonly #writing: Writing;
+
+  constructor(writing: Writing) {
+    this.#writing = writing;
+  }
+
+  async insert(context: WriteContext, view: LoadedClass, rows: readonly Row[], atMs?: number): Promise<string[]> {
+    const timeMs = atMs ?? this.#writing.runtime.clock.nowMs();
+    const entropy = (): Uint8Array => this.#writing.runtime.random.bytes(10);
+    const source = { timeMs, entropy, ulid: () => ulidOf(timeMs, entropy()) };
+    if (view.kind === "record")
+      return this.#append(
+        context,
+        view,
+        rows.map((values) => ({ values, source })),
+      );
+    const checked = await checkAll(rows, (row) => checkRow(view, context.snapshot, row, source));
+    return this.#upsert(context, view, checked, atMs);
+  }
+
+  async ingest(context: WriteContext, view: LoadedClass, records: readonly NewRecord[]): Promise<string[]> {
+    const ids = new RepeatableIds();
+    const sourced = records.map((record) => ({
+      values: record.values,
+      writeUs: record.writeUs,
+      isNew: record.isNew,
+      source: ids.source(record),
+    }));
+    if (view.kind === "record") return this.#append(context, view, sourced);
+    const checked = await checkAll(sourced, ({ values, source, writeUs, isNew }): CheckedRow => {
+      const { key, edits, links, fresh } = checkRow(view, context.snapshot, values, source);
+      // An id made of an identity may exist, as the source may repeat itself.
+      return { key, edits, links, fresh: fresh && isNew === true, writeUs };
+    });
+    return this.#upsert(context, view, checked, undefined);
+  }
+
+  /** Times for writes that are made later, in the order of `refs`. */
+  writeTimes(refs: readonly (readonly Place[])[]): Promise<number[]> {
+    return writeTimes(refs, { clock: this.#writing.clock, ...this.#writing.source });
+  }
+
+  /** False when none of the places has an object. */
+  async update(context: WriteContext, places: readonly Place[], { edits, ...preset }: PresetEdits): Promise<boolean> {
+    return this.#writing.queue.run(places.map(placeText), async () => {
+      const [found] = await findEntities(this.#writing.store, [places]);
+      if (found === undefined) return false;
+      const { view, key } = found.place;
+      const checked = checkEdits(view, context.snapshot, edits);
+      const old = { entity: found.entity, row: entityRow(view, found.entity) };
+      const targets = await linkTargets(context.snapshot, checked.links, this.#writing.source);
+      const links = await linkWrite(key, { links: checked.links, targets, exists: true, ...this.#writing.source });
+      const laterUs = () => this.#writing.clock.nextUs(Math.max(found.entity.lastUs, links.lastUs));
+      const timeUs = await timeOf(checked.edits, found.entity, { ...preset, laterUs });
+      const made = {
+        view,
+        key: key.id,
+        timeUs,
+        edits: editsOnce(checked.edits, old, timeUs),
+        old,
+        birth: false,
+        fresh: false,
+        ...links,
+      };
+      const [write = made] = await withPast([made], new Map([[key.id, found.entity]]), this.#writing.source);
+      const composed = compose(write);
+      checkKeyKept(view, key.id, { before: old.row, after: composed.row });
+      await context.publish(
+        () => [upsertEvent(write, composed.row, checked.links)],
+        () => this.#write(context, [write], [composed]),
+      );
+      return true;
+    });
+  }
+
+  /** How many there were. Each list of places names one object. */
+  async refresh({ snapshot }: WriteContext, refs: readonly (readonly Place[])[]): Promise<number> {
+    let count = 0;
+    for (let from = 0; from < refs.length; from += INDEX_FILL_PAGE_ROWS) {
+      const batch = refs.slice(from, from + INDEX_FILL_PAGE_ROWS);
+      const found = (await findEntities(this.#writing.store, batch)).flatMap((entry) => entry?.entity ?? []);
+      await this.reindex(snapshot, found);
+      count += found.length;
+      for (const { view, key } of batch.flat())
+        if (view.kind === "record") count += await this.reindexRecords(view, [key]);
+    }
+    return count;
+  }
+
+  /** Writes the index entries of these objects again. Skips objects of dropped classes. */
+  async reindex(snapshot: Snapshot, entities: readonly Entity[]): Promise<void> {
+    await this.#writing.change(
+      entities.flatMap((entity) => {
+        const view = snapshot.byCid(entity.key.cid);
+        return view === undefined ? [] : indexEntries(view, entity);
+      }),
+    );
+  }
+
+  /** The same for records; removed ones stay removed. Answers their number. */
+  reindexRecords(view: LoadedClass, keys: readonly EntityKey[]): Promise<number> {
+    return this.#writing.queue.run(keys.map(keyText), async () => {
+      const records = await inPages(keys, (page) => this.#writing.store.getRecords(page));
+      const there = records.filter((record) => record !== undefined);
+      await this.#appendAll(there.map((record) => withIndexEntries(view, record)));
+      return there.length;
+    });
+  }
+
+  async #append(
+    context: WriteContext,
+    view: LoadedClass,
+    rows: readonly { values: Row; source: IdSource }[],
+  ): Promise<string[]> {
+    const made = await checkAll(rows, ({ values, source }): MadeRecord => {
+      const row = checkRecordRow(view, context.snapshot, values);
+      const given = Object.hasOwn(values, "id") ? values.id : undefined;
+      return { row, record: recordOf(view, recordId(view, given, source), row), isNamed: given !== undefined };
+    });
+    for (let from = 0; from < made.length; from += CHANGE_BATCH_MAX) {
+      const batch = made.slice(from, from + CHANGE_BATCH_MAX);
+      const named = batch.filter(({ isNamed }) => isNamed).map(({ record }) => keyText(record));
+      await context.publish(
+        () => batch.map(({ record, row }) => insertEvent(view, record, row)),
+        async () => {
+          await this.#writing.queue.run(named, () => this.#appendAll(batch.map(({ record }) => record)));
+          await confirmed(context, (now) => this.#bringRecords(view, batch, now));
+        },
+      );
+    }
+    return made.map(({ record }) => wholeId(view, record.id));
+  }
+
+  async #upsert(
+    context: WriteContext,
+    view: LoadedClass,
+    rows: readonly CheckedRow[],
+    atMs: number | undefined,
+  ): Promise<string[]> {
+    for (const batch of batches(rows)) {
+      const known = batch.filter((row) => !row.fresh).map((row) => `${view.cid}:${row.key}`);
+      await this.#writing.queue.run(known, () => this.#upsertBatch(context, { view, rows: batch, atMs }));
+    }
+    return rows.map((row) => wholeId(view, row.key));
+  }
+
+  async #upsertBatch(context: WriteContext, { view, rows, atMs }: Batch): Promise<void> {
+    const traces = await this.#traces(rows.filter((row) => !row.fresh).map((row) => ({ cid: view.cid, id: row.key })));
+    const links = rows.some((row) => row.links.length > 0) ? await this.#links(context, { view, rows }, traces) : [];
+    const lastUs = Math.max(greatest(traces.values()), greatest(links));
+    const timeUs = atMs === undefined ? this.#writing.clock.nextUs(lastUs) : Math.floor(atMs * 1_000);
+    const made = rows.map(({ key, edits, fresh, writeUs = timeUs }, at): EntityWrite => {
+      return {
+        view,
+        key,
+        timeUs: writeUs,
+        edits,
+        old: loaded(view, traces.get(key)),
+        birth: true,
+        fresh,
+        ...links[at],
+      };
+    });
+    const writes = await withPast(made, traces, this.#writing.source);
+    const composed = writes.map(compose);
+    const events = () => writes.map((write, at) => upsertEvent(write, composed[at]?.row ?? {}, rows[at]?.links ?? []));
+    const recreated = recreatedOf(traces);
+    if (recreated.size > 0) await this.#clearBefore(context, view, recreated);
+    await context.publish(events, async () => {
+      await this.#write(context, writes, composed);
+      if (recreated.size > 0) await this.#clearAfter(view, recreated);
+    });
+  }
+
+  async #links(
+    context: WriteContext,
+    { view, rows }: Pick<Batch, "view" | "rows">,
+    traces: Traces,
+  ): Promise<readonly LinkWrite[]> {
+    const targets = await linkTargets(
+      context.snapshot,
+      rows.flatMap((row) => row.links),
+      this.#writing.source,
+    );
+    return Promise.all(
+      rows.map(({ key, links }) => {
+        const exists = traces.get(key)?.entity !== undefined;
+        return linkWrite({ cid: view.cid, id: key }, { links, targets, exists, ...this.#writing.source });
+      }),
+    );
+  }
+
+  /** Makes the writes and repairs what concurrent writes of other controllers can break. */
+  async #write(
+    context: WriteContext,
+    writes: readonly EntityWrite[],
+    composed: readonly ComposedWrite[],
+  ): Promise<void> {
+    const linked = writes.filter(({ addEdges }) => addEdges !== undefined);
+    if (linked.length > 0) await this.#writing.change(linked.flatMap(edgeMarks));
+    await this.#writing.change(composed.map((entry) => entry.change));
+    const unneeded = composed.map((entry) => entry.unneeded).filter((change) => change !== undefined);
+    // Comes last: superfluous terms do no harm.
+    if (unneeded.length > 0) await this.#writing.change(unneeded);
+    await confirmed(context, (now) => this.#bring(writes, now));
+    if (composed.some((entry) => entry.shared !== undefined)) await this.#keepShared(writes, composed);
+  }
+
+  #keepShared(writes: readonly EntityWrite[], composed: readonly ComposedWrite[]): Promise<void> {
+    const shared = writes.flatMap(({ view, key, fresh, timeUs }, at): SharedTermsWrite[] => {
+      const terms = fresh ? undefined : composed[at]?.shared;
+      return terms === undefined ? [] : [{ view, key: { cid: view.cid, id: key }, timeUs, terms }];
+    });
+    return keepSharedTerms(shared, { clock: this.#writing.clock, ...this.#writing.source });
+  }
+
+  async #bring(writes: readonly EntityWrite[], now: Snapshot): Promise<void> {
+    const orphans = writes.filter((write) => now.byCid(write.view.cid) === undefined);
+    // Their class is gone, so no read would find them.
+    await this.#writing.change(
+      orphans.map(({ view, key, timeUs }) => ({ key: { cid: view.cid, id: key }, timeUs, death: true as const })),
+    );
+    await this.#writing.change(writes.map((write) => compose(rebindWrite(write, now)).change));
+  }
+
+  async #bringRecords(view: LoadedClass, made: readonly MadeRecord[], now: Snapshot): Promise<void> {
+    if (now.byCid(view.cid) === undefined) await this.#writing.store.removeRecords(made.map(({ record }) => record));
+    const current = classNow(view, now);
+    for (const name of new Set(made.flatMap(({ row }) => Object.keys(row)))) {
+      if (current.column(name)?.number !== view.column(name)?.number) throw changedMeanwhile(view, `column ${name}`);
+    }
+    await this.#appendAll(made.map(({ record, row }) => recordOf(current, record.id, row)));
+  }
+
+  async #appendAll(records: readonly StoredRecord[]): Promise<void> {
+    if (records.length > 0) await this.#writing.store.append(records);
+  }
+
+  async #traces(keys: readonly EntityKey[]): Promise<Traces> {
+    if (keys.length === 0) return new Map();
+    const traces = await this.#writing.store.trace(keys);
+    return new Map(traces.map((trace, at) => [keys[at]?.id ?? "", trace]));
+  }
+
+  /** Removes what the removal of recreated objects left, as far as it can be read before the objects exist again. */
+  async #clearBefore(context: WriteContext, view: LoadedClass, recreated: Traces): Promise<void> {
+    await this.#writing.change(leftoverCells(view.cid, recreated));
+    const incoming = await incomingEdges(
+      [...recreated.keys()].map((id) => ({ cid: view.cid, id })),
+      this.#writing.source,
+    );
+    await this.#writing.endEdges(context, incoming, ({ id }) => recreated.get(id)?.lastUs ?? 0);
+  }
+
+  async #clearAfter(view: LoadedClass, recreated: Traces): Promise<void> {
+    for await (const changes of leftoverEdges(view.cid, recreated, this.#writing.source))
+      await this.#writing.change(changes);
+  }
+}
+
+function edgeMarks({ view, key, addEdges = [], timeUs }: EntityWrite): EntityChange[] {
+  return marksOf({ view, key: { cid: view.cid, id: key } }, addEdges, timeUs);
+}
+
+/** Slices of at most a batch, in which no object occurs twice. */
+function* batches(rows: readonly CheckedRow[]): Generator<readonly CheckedRow[]> {
+  let batch: CheckedRow[] = [];
+  let keys = new Set<string>();
+  for (const row of rows) {
+    if (batch.length === CHANGE_BATCH_MAX || keys.has(row.key)) {
+      yield batch;
+      batch = [];
+      keys = new Set();
+    }
+    batch.push(row);
+    keys.add(row.key);
+  }
+  if (batch.length > 0) yield batch;
+}
+
+function loaded(
+  view: LoadedClass,
+  trace: EntityTrace | undefined,
+): { readonly entity: Entity; readonly row: Row } | undefined {
+  return trace?.entity === undefined ? undefined : { entity: trace.entity, row: entityRow(view, trace.entity) };
+}
+
+/** An object whose id is made of its key columns keeps them. */
+function checkKeyKept(view: LoadedClass, key: string, rows: { readonly before: Row; readonly after: Row }): void {
+  if (keyFromColumns(view, rows.before) !== key || keyFromColumns(view, rows.after) === key) return;
+  throw new AppError(
+    "invalid",
+    `[Valid] class ${view.path}: the key columns ${view.keys.join(", ")} make the id and cannot be changed.`,
+  );
+}

@@ -1,0 +1,63 @@
+import type { Row } from "../../../../common/value.ts";
+import type { Entity, ObjectStore } from "../../../store/objects.ts";
+import { inPages, keyText, type Place } from "../reading/locate.ts";
+import type { PresetUpdate } from "../types.ts";
+import type { ColumnEdit } from "../values/compose.ts";
+import type { WriteClock } from "./writeclock.ts";
+
+interface Source {
+  readonly store: ObjectStore;
+  readonly clock: WriteClock;
+}
+
+/**
+ * Times for writes that are made later, in the order of `refs`: above all known times of these objects, and the same
+ * for all that allow it.
+ */
+export async function writeTimes(refs: readonly (readonly Place[])[], { store, clock }: Source): Promise<number[]> {
+  const keys = new Map(
+    refs.flat().flatMap(({ view, key }) => (view.kind === "entity" ? [[keyText(key), key] as const] : [])),
+  );
+  const traces = await inPages([...keys.values()], (page) => store.trace(page));
+  const lastUs = new Map([...keys.keys()].map((key, at) => [key, traces[at]?.lastUs ?? 0]));
+  const commonUs = clock.nextUs();
+  return refs.map((places) => {
+    const knownUs = Math.max(0, ...places.map(({ key }) => lastUs.get(keyText(key)) ?? 0));
+    return knownUs < commonUs ? commonUs : clock.nextUs(knownUs);
+  });
+}
+
+/** The time of an update: the preset one, unless that would lose what is added to a list, or taken from it. */
+export async function timeOf(
+  edits: readonly ColumnEdit[],
+  entity: Entity,
+  of: PresetUpdate & { readonly laterUs: () => number },
+): Promise<number> {
+  const { writeUs, retimed, laterUs } = of;
+  if (writeUs === undefined) return laterUs();
+  if (!retimed || !edits.some((edit) => (listUs(edit, entity) ?? 0) > writeUs)) return writeUs;
+  const timeUs = laterUs();
+  await retimed(timeUs);
+  return timeUs;
+}
+
+/**
+ * The edits of a write at a preset time, which may have been made already. A list is one cell: if its time is that one
+ * or later, the edit was made or lost to a later write, so the list stays as it is.
+ */
+export function editsOnce(
+  edits: readonly ColumnEdit[],
+  old: { readonly entity: Entity; readonly row: Row },
+  writeUs: number,
+): readonly ColumnEdit[] {
+  return edits.map((edit) => {
+    const knownUs = listUs(edit, old.entity);
+    return knownUs === undefined || knownUs < writeUs
+      ? edit
+      : { ...edit, operation: "set", value: old.row[edit.column.name] };
+  });
+}
+
+function listUs({ column, operation }: ColumnEdit, entity: Entity): number | undefined {
+  return column.type === "list" && operation !== "set" ? entity.cells.get(column.cellKey)?.timeUs : undefined;
+}
