@@ -67,6 +67,32 @@ describe("the state of a time", () => {
     expect(await at("2024-01-15", union)).toEqual([{ size: 1 }, { size: 2 }]);
   });
 
+  test("has the relations there were, their ends by the row condition of then", async () => {
+    await query.rows(
+      admin,
+      `create edge type holds;
+      insert into /matrix/rack (name, room, holds) values ('r9', 'north', 'box:a') at '2024-01-02';
+      insert into /matrix/rack (name, holds) values ('r9', ["box:b"]) at '2024-02-02'`,
+    );
+    const text = "select holds from /matrix/rack @ where name = 'r9'";
+    expect(await at("2024-01-15", text)).toEqual([{ holds: ["box:a"] }]);
+    const early: Principal = {
+      ...admin,
+      data: [
+        { class: "/", access: "read" },
+        { class: "/matrix/box", access: "read", where: "size = 1" },
+      ],
+    };
+    const seen = (time: string) => query.rows(early, text.replace("@", `as of '${time}'`));
+    expect(await seen("2024-01-15")).toEqual([{ holds: ["box:a"] }]);
+    expect(await query.rows(early, "select holds from /matrix/rack where name = 'r9'")).toEqual(
+      await seen("2024-03-15"),
+    );
+    expect((await query.run(admin, "select holds from /matrix/rack")).meta.columns["/matrix/rack"]).toEqual([
+      { name: "holds", title: "holds", type: "set" },
+    ]);
+  });
+
   test("is paged like the current one", async () => {
     const first = await query.run(admin, "select host from /matrix/box order by host limit 1 as of '2024-01-15'", {
       cursor: "",

@@ -5,11 +5,11 @@ import type { Principal } from "../permissions/index.ts";
 export interface AuditedChange {
   readonly audit: Pick<Audit, "ready" | "write"> | undefined;
   readonly principal: Principal;
-  /** What is changed: kinds and classes, never values. */
+  /** Kinds of statements and classes, never values. */
   readonly action: string;
 }
 
-/** Does a change and leaves an entry about it, also when it fails. */
+/** Makes a change and writes an audit entry, also when it fails. */
 export async function audited<T>(change: AuditedChange, work: () => Promise<T>): Promise<T> {
   await change.audit?.ready(change.principal.tenant);
   try {
@@ -26,6 +26,6 @@ export async function audited<T>(change: AuditedChange, work: () => Promise<T>):
 export async function record({ audit, principal, action }: AuditedChange, error: unknown): Promise<void> {
   const code = error === undefined ? "ok" : isAppError(error) ? error.code : "internal";
   const outcome = error === undefined ? "ok" : code === "denied" ? "denied" : "failed";
-  const { tenant, user, traceparent } = principal;
-  await audit?.write({ tenant, user, permission: "objects:write", action, outcome, code, remote: "", traceparent });
+  const { tenant, user, remote = "", traceparent } = principal;
+  await audit?.write({ tenant, user, permission: "objects:write", action, outcome, code, remote, traceparent });
 }

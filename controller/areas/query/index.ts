@@ -1,8 +1,11 @@
-export { classChange, classSpec } from "./define.ts";
-export { bindInsert, bindInsertJson, checkRowCondition, type InsertWork } from "./insert.ts";
+export { queryArea } from "./area.ts";
+export { classChange, classSpec } from "./write/define.ts";
+export { bindInsert, bindInsertJson, checkRowCondition, type InsertWork } from "./write/insert.ts";
 export { queryRoutes, searchRoutes } from "./routes.ts";
 export { SearchService } from "./search/index.ts";
-export { isPseudo, PSEUDO_FIELDS, pseudoType } from "./pseudo.ts";
+export { isPseudo, PSEUDO_FIELDS, pseudoType } from "./plan/pseudo.ts";
+export { recordFilter, type RecordFilter } from "./record-filter.ts";
+export { rowFilter } from "./row-filter.ts";
 export { QueryService } from "./service.ts";
 export type * from "./types.ts";
-export { Slices } from "./slice.ts";
+export { Slices } from "./run/slice.ts";

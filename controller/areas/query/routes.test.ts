@@ -7,7 +7,7 @@ import type { Principal } from "../permissions/index.ts";
 import { QueryService, queryRoutes } from "./index.ts";
 
 const objects = new MemoryObjects({ nowMs: () => 0 });
-const client = { remote: "", session: undefined, browser: false };
+const client = { remote: "", session: undefined, browser: false, holds: () => false, lastEventId: undefined };
 const endpoints = queryRoutes({ query: new QueryService({ objects, runtime: { clock: realClock } }) });
 
 async function call(
@@ -17,18 +17,13 @@ async function call(
 ) {
   const endpoint = endpoints.find((one) => one.method === method);
   const { text, principal = testPrincipal() } = options;
-  const answer = await endpoint?.handler({
-    principal,
-    input,
-    files: [],
-    text,
-    client,
-    signal: new AbortController().signal,
-  });
+  const present = () => Promise.resolve(principal);
+  const { signal } = new AbortController();
+  const answer = await endpoint?.handler({ principal, input, files: [], text, client, signal, present });
   if (!answer || !("rows" in answer)) throw new Error("not an answer of rows");
   const rows: unknown[] = [];
   for await (const page of answer.rows) rows.push(...page);
-  return { rows, meta: answer.meta };
+  return { rows, meta: answer.meta, ...(answer.warnings && { warnings: answer.warnings }) };
 }
 
 test("one path for both methods, open to readers: changes are refused by what the principal may write", async () => {
@@ -128,4 +123,12 @@ test("over HTTP: a graph is the one row of its answer", async () => {
   const paths = [{ a: "box:from" }];
   const graph = { nodes: expect.arrayContaining(nodes) as unknown, edges, paths, pathtags: ["a"] };
   expect(answer).toMatchObject({ status: "ok", message: [{ graph }], meta: { type: "path", rootclass: "" } });
+});
+
+test("what was done although it may be a mistake is told in warnings", async () => {
+  await call("POST", {
+    mql: "create edge type hangs; create class if not exists /matrix/hook (name varchar, keys(name))",
+  });
+  const { warnings } = await call("POST", { mql: "insert into /matrix/hook name='a', hangs='hook:b'" });
+  expect(warnings).toEqual([expect.stringContaining("there is no hook:b")]);
 });

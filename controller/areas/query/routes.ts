@@ -1,5 +1,5 @@
-import { AppError } from "../../../common/errors.ts";
 import { MqlInput, MqlRows, SearchInput } from "../../../common/api/query.ts";
+import { AppError } from "../../../common/errors.ts";
 import type { Value } from "../../../common/value.ts";
 import { type Call, endpoint, type Endpoint } from "../../http/endpoint.ts";
 import type { Searches } from "./search/index.ts";
@@ -30,7 +30,9 @@ async function answer(query: Query, call: Call<MqlInput>) {
     ...(values ? { values } : {}),
     ...(cursor === undefined ? {} : { cursor }),
   });
-  return { rows: result.rows, ...(meta || cursor !== undefined ? { meta: result.meta } : {}) };
+  const { rows, warnings } = result;
+  const more = (): boolean => result.meta.more === true;
+  return { rows, more, ...(meta || cursor !== undefined ? { meta: result.meta } : {}), ...(warnings && { warnings }) };
 }
 
 export function searchRoutes({ search }: { readonly search: Searches }): readonly Endpoint[] {
@@ -40,7 +42,7 @@ export function searchRoutes({ search }: { readonly search: Searches }): readonl
     if (condition.trim() === "")
       throw new AppError("invalid", "[Valid] There is no condition: give it as cond or as the body.");
     const { rows, meta } = await search.search(principal, condition, { signal });
-    return { rows, ...(input.meta || meta.plan ? { meta } : {}) };
+    return { rows, more: () => meta.more === true, ...(input.meta || meta.plan ? { meta } : {}) };
   };
   return [
     endpoint({ ...common, method: "GET", summary: "Search objects by words, fields and times.", handler }),

@@ -9,22 +9,33 @@ import type { Principal } from "../permissions/index.ts";
 import { audited } from "./audited.ts";
 import type { BatchChange, OpenBatch } from "./batch/run.ts";
 import { BatchRuns, type BatchDependencies } from "./batch/runs.ts";
-import { batchAt, batchChanges, flat, type PreparedStatement } from "./batch/statements.ts";
-import type { Arguments } from "./literal.ts";
-import { ParsedTexts } from "./parsed.ts";
-import { about, aboutLater, located } from "./placing.ts";
-import { changesAnything, definesAnything, one, prepare, type PrepareContext, targetOf } from "./statement.ts";
-import { withSchemaClass } from "./schema-class.ts";
+import { batchAt, batchChanges, flat } from "./batch/statements.ts";
+import type { Arguments } from "./expressions/literal.ts";
+import { type MemoryShare, PROCESS_MEMORY } from "./expressions/memory.ts";
+import { aboutLater, located } from "./expressions/placing.ts";
+import { withSchemaClass } from "./plan/schema-class.ts";
+import { ParsedTexts } from "./run/parsed.ts";
+import { Slices } from "./run/slice.ts";
+import {
+  changesAnything,
+  definesAnything,
+  one,
+  prepare,
+  type PrepareContext,
+  type PreparedStatement,
+  targetOf,
+} from "./statement.ts";
 import type { Query, QueryOptions, QueryResult } from "./types.ts";
+import { WrittenRelations } from "./write/missing-ends.ts";
 
 export interface QueryDependencies {
   readonly objects: Objects;
   readonly runtime: Pick<Runtime, "clock">;
-  /** Told of every statement that changes something, also of those that are refused. */
+  /** Gets an entry for every statement that changes something, also for refused ones. */
   readonly audit?: Pick<Audit, "ready" | "write">;
   /** Where sorts may put what memory should not hold; absent: they are refused beyond `QUERY_SORT_MAX_ROWS`. */
   readonly sortFolder?: string;
-  /** What batches are put on record with before they are made; absent: they are checked and made without. */
+  /** Records batches before they are made; absent: they are checked and made without a record. */
   readonly batches?: Pick<BatchDependencies, "stores" | "controllers" | "objects" | "runtime">;
 }
 
@@ -45,9 +56,28 @@ export class QueryService implements Query {
   }
 
   async run(principal: Principal, text: string, options: QueryOptions = {}): Promise<QueryResult> {
-    const script = paged(this.#texts.parsed(text), options.cursor);
+    const memory = PROCESS_MEMORY.share(principal.tenant);
     try {
-      return await this.#runAudited(script, { principal, text, signal: options.signal }, options.values);
+      return await this.#runHolding(principal, text, { ...options, memory });
+    } finally {
+      memory.close();
+    }
+  }
+
+  /** What is held afterwards, while rows are taken, counts for itself; of the text's tree that is one statement. */
+  async #runHolding(
+    principal: Principal,
+    text: string,
+    { memory, ...options }: QueryOptions & { readonly memory: MemoryShare },
+  ): Promise<QueryResult> {
+    const slices = this.#slices(principal, options.signal);
+    const script = paged(await this.#texts.parsed(text, slices, memory), options.cursor);
+    const relations = new WrittenRelations();
+    try {
+      const caller = { principal, text, signal: options.signal, slices, memory, relations };
+      const result = await this.#runAudited(script, caller, options.values);
+      const warnings = await relations.warnings(principal, this.#objects);
+      return warnings.length > 0 ? { ...result, warnings } : result;
     } catch (error) {
       throw located(error, text, script.statements.length);
     }
@@ -60,12 +90,15 @@ export class QueryService implements Query {
     return audited(change, () => this.#runScript(script, executions, caller));
   }
 
-  /** Goes on with batches that nobody works on. To be called from time to time and when a controller went; safe on several controllers. */
+  /**
+   * Continues batches without an owner. Call it from time to time and when a controller is gone; safe on several
+   * controllers.
+   */
   async maintain(tenant: string): Promise<void> {
     await this.#batches?.maintain(tenant);
   }
 
-  /** Batches that are under way rest until somebody goes on with them. */
+  /** Unfinished batches are left to the controller that finds them next. */
   async close(): Promise<void> {
     await this.#batches?.close();
   }
@@ -85,11 +118,11 @@ export class QueryService implements Query {
 
   /** Answers what the last statement answers; reads before it are only checked. */
   async #runScript(script: Script, executions: readonly Arguments[], caller: Caller): Promise<QueryResult> {
-    const { principal, text, signal } = caller;
     const last = script.statements.length - 1;
     let result: QueryResult | undefined;
     for (const [index, statement] of script.statements.entries()) {
-      result = await this.#runStatement(statement, executions, { principal, text, signal, isLast: index === last });
+      if (caller.slices.isOverNow()) await caller.slices.pause();
+      result = await this.#runStatement(statement, executions, { ...caller, isLast: index === last });
     }
     if (!result)
       throw new AppError("syntax", "[Parser] at line 1 column 1: expected a statement but found the end.", {
@@ -105,14 +138,18 @@ export class QueryService implements Query {
   ): Promise<QueryResult> {
     if (statement.kind === "batch") return this.#runBatch(statement, executions, caller);
     const context = await this.#context(caller, executions);
-    return this.#runPrepared({ statement, prepared: about(statement.span, () => prepare(statement, context)) }, caller);
+    return this.#runPrepared(
+      { statement, prepared: await aboutLater(statement.span, () => prepare(statement, context)) },
+      caller,
+    );
   }
 
   async #runPrepared(
     { statement, prepared }: PreparedStatement,
-    caller: { readonly isLast: boolean },
+    caller: Pick<Caller, "relations"> & { readonly isLast: boolean },
   ): Promise<QueryResult> {
     const rows = prepared.isRead && !caller.isLast ? nothing() : await aboutLater(statement.span, () => prepared.run());
+    caller.relations.add(prepared.relations ?? []);
     return { meta: prepared.meta, rows };
   }
 
@@ -125,22 +162,26 @@ export class QueryService implements Query {
     const statements = flat(batch.statements);
     if (statements.some(definesAnything))
       return this.#runScript({ ...batch, kind: "script", placeholders: 0 }, executions, caller);
-    const prepared = preparedAll(statements, await this.#context(caller, executions));
+    const prepared = await preparedAll(statements, await this.#context(caller, executions));
     const { changes, isWhole } = batchChanges(prepared);
     if (this.#batches && changes.length > 0) {
       if (isWhole) return this.#runJournalled({ batch, prepared, changes, values: executions[0] ?? [] }, caller);
-      await this.#batches.check(caller.principal, changes);
+      await this.#batches.check(caller.principal, changes, caller.slices);
     }
     return this.#runOneByOne(prepared, caller);
   }
 
   async #runOneByOne(
     prepared: readonly PreparedStatement[],
-    caller: { readonly isLast: boolean },
+    caller: Pick<Caller, "slices" | "relations"> & { readonly isLast: boolean },
   ): Promise<QueryResult> {
     let result: QueryResult | undefined;
     for (const [index, each] of prepared.entries()) {
-      result = await this.#runPrepared(each, { isLast: caller.isLast && index === prepared.length - 1 });
+      if (caller.slices.isOverNow()) await caller.slices.pause();
+      result = await this.#runPrepared(each, {
+        relations: caller.relations,
+        isLast: caller.isLast && index === prepared.length - 1,
+      });
     }
     return result ?? { meta: { type: "select", classes: {}, columns: {}, rootclass: "" }, rows: nothing() };
   }
@@ -149,9 +190,10 @@ export class QueryService implements Query {
     { batch, prepared, changes, values }: JournalledBatch,
     caller: Caller & { readonly isLast: boolean },
   ): Promise<QueryResult> {
-    const { principal, text, signal } = caller;
+    const { principal, text, signal, slices } = caller;
     const order = { principal, text, at: batch.span.start, values, action: actionOf([batch]) };
-    const answer = await this.#batches?.run(order, changes, signal);
+    const answer = await this.#batches?.run(order, changes, { signal, slices });
+    for (const each of prepared) caller.relations.add(each.prepared.relations ?? []);
     const last = prepared.at(-1);
     if (!last) throw new RangeError("a batch with changes has a last statement");
     return last.prepared.isRead
@@ -160,25 +202,37 @@ export class QueryService implements Query {
   }
 
   async #changesOf({ principal, text, at, values, done }: OpenBatch): Promise<readonly BatchChange[]> {
-    const batch = batchAt(this.#texts.parsed(text).statements, at);
+    const slices = this.#slices(principal, undefined);
+    const { statements } = await this.#texts.parsed(text, slices);
+    const batch = batchAt(statements, at);
     if (!batch) throw new AppError("conflict", "[Exec] This version does not find the batch in its text.");
-    const context = await this.#context({ principal, text, signal: undefined }, [values]);
+    const context = await this.#context({ principal, signal: undefined, slices, memory: undefined }, [values]);
     const { changes, isWhole } = batchChanges(
-      preparedAll(flat(batch.statements).filter(changesAnything).slice(done), context),
+      await preparedAll(flat(batch.statements).filter(changesAnything).slice(done), context),
     );
     if (isWhole) return changes;
     throw new AppError("conflict", "[Exec] What the batch has still to change belongs to the platform by now.");
   }
 
-  async #context(caller: Caller, executions: readonly Arguments[]): Promise<PrepareContext> {
-    const catalog = withSchemaClass(await this.#objects.catalog(caller.principal));
+  #slices({ tenant }: Principal, signal: AbortSignal | undefined): Slices {
+    return new Slices({ tenant, clock: this.#runtime.clock, signal });
+  }
+
+  async #context(
+    { principal, signal, slices, memory }: Omit<Caller, "text" | "relations">,
+    executions: readonly Arguments[],
+  ): Promise<PrepareContext> {
+    const catalog = withSchemaClass(await this.#objects.catalog(principal));
     return {
       catalog,
       executions,
       objects: this.#objects,
       clock: this.#runtime.clock,
       sortFolder: this.#sortFolder,
-      ...caller,
+      principal,
+      signal,
+      slices,
+      memory,
     };
   }
 }
@@ -195,16 +249,26 @@ interface Caller {
   /** All of it. */
   readonly text: string;
   readonly signal: AbortSignal | undefined;
+  /** For all work before the rows are taken. */
+  readonly slices: Slices;
+  readonly memory: MemoryShare | undefined;
+  /** Relations that the statements have written so far. */
+  readonly relations: WrittenRelations;
 }
 
-function preparedAll(statements: readonly Statement[], context: PrepareContext): readonly PreparedStatement[] {
-  return statements.map((statement) => ({
-    statement,
-    prepared: about(statement.span, () => prepare(statement, context)),
-  }));
+async function preparedAll(
+  statements: readonly Statement[],
+  context: PrepareContext,
+): Promise<readonly PreparedStatement[]> {
+  const prepared: PreparedStatement[] = [];
+  for (const statement of statements) {
+    if (context.slices.isOverNow()) await context.slices.pause();
+    prepared.push({ statement, prepared: await aboutLater(statement.span, () => prepare(statement, context)) });
+  }
+  return prepared;
 }
 
-/** What is changed, for the audit trail. */
+/** The changes, for the audit trail. */
 function actionOf(statements: readonly Statement[]): string {
   return `MQL ${[...new Set(statements.filter(changesAnything).map(targetOf))].slice(0, 20).join(", ")}`;
 }

@@ -1,5 +1,5 @@
 import { AppError } from "../../../common/errors.ts";
-import type { Clock } from "../../../common/time.ts";
+import { QUERY_EXECUTED_MAX_CHARACTERS } from "../../../common/limits.ts";
 import {
   type Batch,
   type Delete,
@@ -13,25 +13,36 @@ import {
   type Union,
   type Update,
 } from "../../../common/mql/index.ts";
+import type { Clock } from "../../../common/time.ts";
 import type { Row } from "../../../common/value.ts";
-import type { ClassCatalog, ObjectRow, Objects, ReadRequest } from "../objects/index.ts";
-import { type Principal, requirePermission } from "../permissions/index.ts";
+import {
+  type ClassCatalog,
+  makesClass,
+  makesEdgeType,
+  type ObjectRow,
+  type Objects,
+  type ReadRequest,
+  requireDefiner,
+} from "../objects/index.ts";
+import { classAccess, type Principal, requireDefining } from "../permissions/index.ts";
 import { repeatableChange } from "./batch/found.ts";
 import type { Repeatable } from "./batch/repeatable.ts";
 import { repeatableInsert } from "./batch/rows.ts";
-import { classChange, classSpec } from "./define.ts";
+import type { Arguments } from "./expressions/literal.ts";
+import type { MemoryShare } from "./expressions/memory.ts";
 import { planGraph } from "./graph/reading.ts";
-import { bindInsert, bindInsertJson, runInsert } from "./insert.ts";
-import type { Arguments } from "./literal.ts";
-import { plainMeta } from "./meta.ts";
-import { readsOf } from "./plan.ts";
-import { planReading, type Reading } from "./reading.ts";
-import type { RunContext } from "./run.ts";
-import { isSchemaClass, SCHEMA_CLASS_PATH, schemaRows } from "./schema-class.ts";
-import { scopeOf } from "./scope.ts";
-import { chained } from "./union.ts";
-import { bindClear, bindDelete, bindUpdate, type Change, type WriteContext } from "./write.ts";
+import { readsOf, type Told } from "./plan/plan.ts";
+import { isSchemaClass, SCHEMA_CLASS_PATH, schemaRows } from "./plan/schema-class.ts";
+import { scopeOf } from "./plan/scope.ts";
+import { plainMeta } from "./run/meta.ts";
+import { planReading, type Reading } from "./run/reading.ts";
+import type { RunContext } from "./run/run.ts";
+import { inSlices, type Slices } from "./run/slice.ts";
 import type { ColumnMeta, QueryMeta, StatementType } from "./types.ts";
+import { classChange, classSpec } from "./write/define.ts";
+import { bindInsert, bindInsertJson, insertedRelations, runInsert } from "./write/insert.ts";
+import type { WrittenRelation } from "./write/missing-ends.ts";
+import { bindClear, bindDelete, bindUpdate, type Change, type WriteContext } from "./write/write.ts";
 
 /** A statement whose names, values and rights are checked; nothing has been read or written yet. */
 export interface Prepared {
@@ -39,10 +50,17 @@ export interface Prepared {
   readonly isRead: boolean;
   /** The same for a batch, so that it can be made again; absent where only the owners of what is changed know how. */
   readonly repeatable?: Repeatable | undefined;
+  /** Relations that it writes; absent: none. */
+  readonly relations?: Iterable<WrittenRelation>;
   /** Does the work of a change at once; a read is done while its rows are taken. */
   run(): Promise<AsyncIterable<readonly Row[]>>;
-  /** How it is going to be done, one line for each step; nothing is read or changed for it. */
+  /** The steps it would take, one line each; nothing is read or changed. */
   explain(): Promise<readonly string[]>;
+}
+
+export interface PreparedStatement {
+  readonly statement: Statement;
+  readonly prepared: Prepared;
 }
 
 export interface PrepareContext {
@@ -53,12 +71,16 @@ export interface PrepareContext {
   readonly signal: AbortSignal | undefined;
   readonly executions: readonly Arguments[];
   readonly sortFolder: string | undefined;
+  /** For all work before the rows are taken. */
+  readonly slices: Slices;
+  /** Counts the memory of the statement until its run; absent where no caller waits for it. */
+  readonly memory: Pick<MemoryShare, "take"> | undefined;
 }
 
 const COUNT_COLUMN: ColumnMeta = { name: "count", title: "count", type: "bigint" };
 const IDS_COLUMN: ColumnMeta = { name: "ids", title: "ids", type: "list" };
 
-export function prepare(statement: Statement, context: PrepareContext): Prepared {
+export async function prepare(statement: Statement, context: PrepareContext): Promise<Prepared> {
   switch (statement.kind) {
     case "select":
     case "union":
@@ -95,36 +117,69 @@ export function definesAnything(statement: Statement): boolean {
   return ["createClass", "dropClass", "alterClass", "createEdgeType", "dropEdgeType"].includes(statement.kind);
 }
 
-/** What a change is about, for the audit trail: never a value. */
+/** Kind and target of a change, for the audit trail: never a value. */
 export function targetOf(statement: Statement): string {
   if (statement.kind === "batch") return statement.statements.filter(changesAnything).map(targetOf).join(", ");
   const name = "class" in statement ? statement.class.path : "name" in statement ? statement.name : "";
   return `${statement.kind} ${name}`.trimEnd();
 }
 
-function select(statement: Select | Union | Match, context: PrepareContext): Prepared {
-  const readings = context.executions.map((values) => readingOf(statement, context, values));
-  const [reading] = readings;
-  if (!reading) throw new RangeError("there is at least one execution");
-  if (readings.length > 1 && "cursor" in statement && statement.cursor)
+/**
+ * Several executions are each checked now and bound once more when their rows are taken, as a bound statement may take
+ * much memory.
+ */
+async function select(statement: Select | Union | Match, context: PrepareContext): Promise<Prepared> {
+  const [first = [], ...others] = context.executions;
+  if (others.length > 0 && "cursor" in statement && statement.cursor)
     throw new AppError("invalid", "[Valid] CURSOR goes with one list of values.");
-  const run = runContext(context);
-  const parts = readings.map((one) => one.rows(run));
+  const told: Told = { more: false };
+  const reading = readingOf(statement, context, { values: first, told });
+  const rows = reading.rows(runContext(context));
+  await eachChecked(statement, context, (values) =>
+    readingOf(statement, context, { values, told }).rows(runContext(context)),
+  );
   return {
     meta: reading.meta,
     isRead: true,
-    run: () => Promise.resolve(chained(parts)),
+    run: () => Promise.resolve(others.length === 0 ? rows : allExecutions(statement, context, told)),
     explain: () => reading.describe((reads) => readSteps(reads, context)),
   };
+}
+
+async function* allExecutions(
+  statement: Select | Union | Match,
+  context: PrepareContext,
+  told: Told,
+): AsyncIterable<readonly Row[]> {
+  for (const values of context.executions) {
+    if (context.slices.isOverNow()) await context.slices.pause();
+    yield* readingOf(statement, context, { values, told }).rows(runContext(context));
+  }
+}
+
+/** Binds the statement once for each list of values after the first, in slices. */
+async function eachChecked(
+  statement: Statement,
+  { executions, slices }: PrepareContext,
+  bind: (values: Arguments) => unknown,
+): Promise<void> {
+  if (executions.length * (statement.span.end - statement.span.start) > QUERY_EXECUTED_MAX_CHARACTERS) {
+    const message = `[Valid] The statement is too long for ${executions.length} lists of values: its characters times the lists are at most ${QUERY_EXECUTED_MAX_CHARACTERS}.`;
+    throw new AppError("too_large", message, { details: { limit: "QUERY_EXECUTED_MAX_CHARACTERS" } });
+  }
+  for (const values of executions.slice(1)) {
+    if (slices.isOverNow()) await slices.pause();
+    bind(values);
+  }
 }
 
 function readingOf(
   statement: Select | Union | Match,
   { principal, catalog, objects }: PrepareContext,
-  values: Arguments,
+  { values, told }: { readonly values: Arguments; readonly told: Told },
 ): Reading {
   if (statement.kind === "match") return planGraph(statement, { principal, catalog, objects, values });
-  return planReading(statement, principal, { catalog, values });
+  return planReading(statement, principal, { catalog, values, told });
 }
 
 function edgeTypes(context: PrepareContext): Prepared {
@@ -139,42 +194,55 @@ function edgeTypes(context: PrepareContext): Prepared {
   };
 }
 
-function insert(statement: Insert | InsertJson, context: PrepareContext): Prepared {
-  const works = statement.kind === "insert" ? bindInsert(statement, context) : bindInsertJson(statement, context);
+async function insert(statement: Insert | InsertJson, context: PrepareContext): Promise<Prepared> {
+  const works = await inSlices(
+    statement.kind === "insert" ? bindInsert(statement, context) : bindInsertJson(statement, context),
+    context.slices,
+    context.memory,
+  );
   const rootclass = works[0]?.view.path ?? "";
   return {
     meta: plainMeta("insert", rootclass, [COUNT_COLUMN, IDS_COLUMN]),
     isRead: false,
     repeatable: repeatableInsert(works, writeContext(context, [])),
+    relations: insertedRelations(works),
     async run() {
-      const ids = await runInsert(works, writeContext(context, []));
+      const ids = await runInsert(works, writeContext(context, []), context.slices);
       return one([{ count: ids.length, ids }]);
     },
     explain: () => Promise.resolve(works.map((work) => `insert ${work.rows.length} into ${work.view.path}`)),
   };
 }
 
-function change(type: "update" | "delete", statement: Update | Delete, context: PrepareContext): Prepared {
-  const changes = context.executions.map((values) => ({
-    context: writeContext(context, values),
-    change: bindChange(statement, context, values),
-  }));
-  const [only] = changes;
+async function change(
+  type: "update" | "delete",
+  statement: Update | Delete,
+  context: PrepareContext,
+): Promise<Prepared> {
+  const { executions, catalog, slices } = context;
+  const [first = []] = executions;
+  const only = bindChange(statement, context, first);
+  await eachChecked(statement, context, (values) => bindChange(statement, context, values));
+  const relations = [...(only.relations ?? [])];
   return {
     meta: plainMeta(type, statement.class.path, [COUNT_COLUMN]),
     isRead: false,
     repeatable:
-      only && changes.length === 1
-        ? repeatableChange(only.change, { ...only.context, catalog: context.catalog })
-        : undefined,
+      executions.length === 1 ? repeatableChange(only, { ...writeContext(context, first), catalog }) : undefined,
+    relations,
     async run() {
       const rows: Row[] = [];
-      for (const each of changes) rows.push({ count: await each.change.run(each.context) });
+      for (const values of executions) {
+        if (slices.isOverNow()) await slices.pause();
+        const bound = values === first ? only : bindChange(statement, context, values);
+        rows.push({ count: await bound.run(writeContext(context, values)) });
+        if (bound !== only) relations.push(...(bound.relations ?? []));
+      }
       return one(rows);
     },
     async explain() {
-      const scope = scopeOf(context.principal, context.catalog, statement.class);
-      const reads = readsOf(scope, statement.where, { values: context.executions[0] ?? [], veiled: true });
+      const scope = scopeOf(context.principal, catalog, statement.class);
+      const reads = readsOf(scope, statement.where, { values: first, veiled: true });
       return [
         ...(await readSteps(reads, context)),
         ...(statement.where ? [`filter ${printCondition(statement.where)}`] : []),
@@ -186,8 +254,7 @@ function change(type: "update" | "delete", statement: Update | Delete, context: 
 
 function bindChange(statement: Update | Delete, context: PrepareContext, values: Arguments): Change {
   const scope = scopeOf(context.principal, context.catalog, statement.class);
-  if (statement.kind === "update")
-    return bindUpdate(statement, { scope, values, edgeTypes: context.catalog.edgeTypes() });
+  if (statement.kind === "update") return bindUpdate(statement, { scope, values });
   if (statement.column !== undefined) return bindClear(statement, statement.column, { scope, values });
   return bindDelete(statement, scope, values);
 }
@@ -206,7 +273,6 @@ const DEFINITION_TYPES: Readonly<Record<Definition["kind"], StatementType>> = {
 };
 
 function definition(statement: Definition, context: PrepareContext): Prepared {
-  requirePermission(context.principal, "objects:write");
   const work = definitionWork(statement, context);
   const rootclass = "class" in statement ? statement.class.path : "";
   return {
@@ -223,16 +289,21 @@ function definition(statement: Definition, context: PrepareContext): Prepared {
   };
 }
 
-/** Classes the principal may not read do not exist for it, so that it cannot change or drop them either. */
+/** Checks the right to define now, so that a script or batch is refused before its first change. */
 function definitionWork(statement: Definition, context: PrepareContext): () => Promise<unknown> {
   const { principal, objects, catalog } = context;
   switch (statement.kind) {
     case "createClass": {
       const spec = classSpec(statement, context.executions[0] ?? []);
+      makesClass(principal, spec.path, {
+        isKnown: catalog.get(spec.path) !== undefined,
+        ifNotExists: statement.ifNotExists,
+      });
       return () => objects.createClass(principal, spec, { ifNotExists: statement.ifNotExists });
     }
     case "dropClass":
-      if (catalog.get(statement.class.path)) scopeOf(principal, catalog, { ...statement.class, subtree: false });
+      if (!statement.ifExists || classAccess(principal, statement.class.path).readable)
+        requireDefiner(principal, statement.class.path);
       // Before it is asked whether the class is empty: for that nothing may be written into it for a while.
       if (catalog.get(statement.class.path)?.system)
         throw new AppError(
@@ -241,15 +312,21 @@ function definitionWork(statement: Definition, context: PrepareContext): () => P
         );
       return () => objects.dropClass(principal, statement.class.path, { ifExists: statement.ifExists });
     case "alterClass": {
+      requireDefiner(principal, statement.class.path);
       scopeOf(principal, catalog, { ...statement.class, subtree: false });
       const alteration = classChange(statement, context.executions[0] ?? []);
       return () => objects.alterClass(principal, statement.class.path, alteration);
     }
     case "createEdgeType": {
       const type = { name: statement.name, remedy: statement.remedy ?? "" };
+      makesEdgeType(principal, {
+        isKnown: catalog.edgeTypes().some(({ name }) => name === type.name),
+        ifNotExists: statement.ifNotExists,
+      });
       return () => objects.createEdgeType(principal, type, { ifNotExists: statement.ifNotExists });
     }
     case "dropEdgeType":
+      requireDefining(principal, principal.ospace);
       return () => objects.dropEdgeType(principal, statement.name, { ifExists: statement.ifExists });
   }
 }
@@ -259,8 +336,8 @@ const STEP_COLUMNS: readonly ColumnMeta[] = [
   { name: "work", title: "work", type: "varchar" },
 ];
 
-function explain(statement: Explain, context: PrepareContext): Prepared {
-  const inner = prepare(statement.statement, context);
+async function explain(statement: Explain, context: PrepareContext): Promise<Prepared> {
+  const inner = await prepare(statement.statement, context);
   return {
     meta: plainMeta("explain", inner.meta.rootclass, STEP_COLUMNS),
     isRead: true,
@@ -271,9 +348,14 @@ function explain(statement: Explain, context: PrepareContext): Prepared {
   };
 }
 
-/** Of a batch that is only explained; the service runs batches statement by statement. */
-function batch(statement: Batch, context: PrepareContext): Prepared {
-  const parts = statement.statements.map((part) => prepare(part, context));
+/** EXPLAIN of a batch; the service runs batches statement by statement. */
+async function batch(statement: Batch, context: PrepareContext): Promise<Prepared> {
+  const { slices } = context;
+  const parts: Prepared[] = [];
+  for (const part of statement.statements) {
+    if (slices.isOverNow()) await slices.pause();
+    parts.push(await prepare(part, context));
+  }
   return {
     meta: parts.at(-1)?.meta ?? plainMeta("select"),
     isRead: parts.every((part) => part.isRead),
@@ -284,7 +366,10 @@ function batch(statement: Batch, context: PrepareContext): Prepared {
     },
     async explain() {
       const lines: string[] = [];
-      for (const part of parts) lines.push(...(await part.explain()));
+      for (const part of parts) {
+        if (slices.isOverNow()) await slices.pause();
+        lines.push(...(await part.explain()));
+      }
       return lines;
     },
   };
@@ -294,7 +379,7 @@ async function readSteps(reads: readonly ReadRequest[], context: PrepareContext)
   const steps: string[] = [];
   for (const read of reads) {
     if (readsSchema(read, context)) steps.push("table of classes");
-    else steps.push(...(await context.objects.plan(context.principal, read)).steps);
+    else steps.push(...(await context.objects.explain(context.principal, read)).steps);
   }
   return steps;
 }
@@ -306,13 +391,14 @@ function runContext(context: PrepareContext): RunContext {
     clock,
     signal,
     sortFolder,
+    objects,
     read: (request) =>
       readsSchema(request, context) ? one<ObjectRow>(schemaRows(principal, catalog)) : objects.read(principal, request),
   };
 }
 
 function writeContext(context: PrepareContext, values: Arguments): WriteContext {
-  return { objects: context.objects, values, ...runContext(context) };
+  return { ...runContext(context), objects: context.objects, values };
 }
 
 function readsSchema(request: ReadRequest, { catalog }: PrepareContext): boolean {

@@ -1,7 +1,7 @@
 import type { Row, Value } from "../../../common/value.ts";
 import type { Principal } from "../permissions/index.ts";
 
-/** What clients switch on. */
+/** Kinds of statements, as clients know them. */
 export type StatementType =
   | "select"
   | "select edge"
@@ -25,9 +25,11 @@ export interface QueryMeta {
   readonly columns: Readonly<Record<string, readonly ColumnMeta[]>>;
   /** Class of the FROM clause; empty text when there is none. */
   readonly rootclass: string;
-  /** Of a page: where the next one begins. Known when all rows are taken; absent when there is none. */
+  /** For a page: where the next one begins. Known when all rows are taken; absent on the last page. */
   readonly cursor?: string | undefined;
-  /** Of a search with `debug>`: how it was done, one line for each step. */
+  /** The usual limit left rows out. Known with the first rows; absent when none were, and where a limit was given. */
+  readonly more?: true | undefined;
+  /** For a search with `debug>`: the steps of its plan, one line each. */
   readonly plan?: readonly string[];
 }
 
@@ -40,19 +42,21 @@ export interface ColumnMeta {
 
 export interface QueryResult {
   readonly meta: QueryMeta;
-  /** Of the script's last statement. Statements that are no reads have done their work before this is answered. */
+  /** Rows of the script's last statement. Changes are made before this is answered. */
   readonly rows: AsyncIterable<readonly Row[]>;
+  /** Work that was done but may be a mistake, such as a relation to an object that is not there. */
+  readonly warnings?: readonly string[];
 }
 
 export interface QueryOptions {
   /** For `?` placeholders: one list per execution of a single statement. */
   readonly values?: readonly (readonly Value[])[];
-  /** Of a single SELECT, as if it ended with `CURSOR '…'`. */
+  /** For a single SELECT: as if it ended with `CURSOR '…'`. */
   readonly cursor?: string;
   readonly signal?: AbortSignal;
 }
 
-/** MQL for everybody: row conditions and hidden columns of the principal are part of every plan. */
+/** MQL. Every plan applies the principal's row conditions and hidden columns. */
 export interface Query {
   run(principal: Principal, text: string, options?: QueryOptions): Promise<QueryResult>;
   /** All rows at once, for callers inside the controller; `AppError("too_large")` past `QUERY_COLLECT_MAX_ROWS`. */

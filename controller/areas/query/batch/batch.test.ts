@@ -8,11 +8,11 @@ import { Mortality } from "../../../../test/helpers/mortal.ts";
 import { testPrincipal, testRuntime } from "../../../../test/helpers/runtime.ts";
 import { StoppableStores } from "../../../../test/helpers/stoppable-stores.ts";
 import type { Stores, TenantStore } from "../../../store/engine.ts";
+import { decodeStored } from "../../../store/format.ts";
 import type { AuditEntry } from "../../audit/index.ts";
 import { ObjectService } from "../../objects/index.ts";
 import { QueryService } from "../service.ts";
 import type { OpenBatch } from "./run.ts";
-import { decodeStored } from "../../../store/format.ts";
 
 const admin = testPrincipal();
 const CLASSES = `create edge type leads; create class /matrix/box (host varchar, run int, size int, notes list<varchar>, keys(host)) with version=true;
@@ -30,7 +30,7 @@ beforeAll(async () => {
   objects.registerSystemClass({
     path: "/owned",
     columns: [{ name: "a", type: "int" }],
-    guard: { insert: () => Promise.resolve(["owned:1"]) },
+    guard: { permission: "objects:write", insert: () => Promise.resolve(["owned:1"]) },
   });
   entries = [];
   await queryOf("first").rows(admin, `${CLASSES}; insert into /matrix/box host='old'`);

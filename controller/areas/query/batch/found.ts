@@ -1,14 +1,14 @@
 import { AppError, isAppError } from "../../../../common/errors.ts";
 import type { Row } from "../../../../common/value.ts";
 import type { ClassCatalog, ReadRequest, Rehearsal } from "../../objects/index.ts";
-import type { Change, Ref, WriteContext } from "../write.ts";
+import type { Change, Ref, WriteContext } from "../write/write.ts";
 import type { FoundObjects, Making, Repeatable, Settled, Settlement } from "./repeatable.ts";
 
 interface ChangeContext extends WriteContext {
   readonly catalog: ClassCatalog;
 }
 
-/** `undefined` where the owner of a class may have to do the work. */
+/** `undefined` where the owner of a class may have to make the change. */
 export function repeatableChange(change: Change, context: ChangeContext): Repeatable | undefined {
   const { scope } = change;
   return scope.classes.some((view) => view.system && scope.access(view).writable)
@@ -27,7 +27,7 @@ class RepeatableChange implements Repeatable {
     this.#context = context;
   }
 
-  /** In a tree a value may fit some classes only; which of them are meant is not known yet. */
+  /** In a tree a value may fit only some classes, and which of them are meant is not known yet. */
   check(rehearsal: Rehearsal): void {
     this.#rehearsal = rehearsal;
     const paths = this.#change.scope.classes

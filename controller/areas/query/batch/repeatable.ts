@@ -1,15 +1,20 @@
 import type { Row } from "../../../../common/value.ts";
 import type { ReadRequest, Rehearsal } from "../../objects/index.ts";
 
-/** A change of objects in steps: what is settled once can be made any number of times, by any controller, and is made once in effect. */
+/**
+ * A change of objects in steps: once settled, it can be made any number of times, by any controller, with the effect of
+ * one.
+ */
 export interface Repeatable {
-  /** Names, values, keys and sizes, as far as they can be told without the objects. Comes before `reads` and `settle`. */
+  /**
+   * Checks names, values, keys and sizes, as far as possible without the objects. Comes before `reads` and `settle`.
+   */
   check(rehearsal: Rehearsal): void;
-  /** What its objects depend on. */
+  /** The reads on which its choice of objects depends. */
   reads(): readonly ReadRequest[];
-  /** Finds out which objects are meant, checks the principal's rights to them, and gives each its time of writing. Nothing is written. */
+  /** Finds the objects, checks the principal's rights to them, and gives each its time of writing. Writes nothing. */
   settle(signal: AbortSignal | undefined): Promise<Settlement>;
-  /** Answers what the statement answers; only when it is made for the first time are the counts right. */
+  /** Makes the change and answers its rows; counts are right only the first time. */
   make(settled: Settled, making: Making): Promise<readonly Row[]>;
 }
 
@@ -24,11 +29,11 @@ export interface ChangedObjects {
   readonly ids: readonly string[];
 }
 
-/** What of a statement must not change when it is made again. JSON. Times are those of `Objects.writeTimes`. */
+/** The part of a change that repetitions share. JSON. Times are those of `Objects.writeTimes`. */
 export type Settled =
-  /** Of INSERT, for the rows of each class: a time for each row, or one for all. */
+  /** INSERT: for the rows of each class a time for each row, or one for all. */
   | { readonly kind: "rows"; readonly timesUs: readonly (readonly number[])[] }
-  /** Of UPDATE and DELETE. */
+  /** UPDATE and DELETE: the objects found. */
   | { readonly kind: "found"; readonly found: readonly FoundObjects[] };
 
 export interface FoundObjects extends ChangedObjects {
@@ -36,10 +41,10 @@ export interface FoundObjects extends ChangedObjects {
 }
 
 export interface Making {
-  /** Of the statement, among all statements of all batches: ids are made of it. */
+  /** Identifies the statement among all statements of all batches; ids are made of it. */
   readonly identity: string;
   readonly signal: AbortSignal;
-  /** Notes that an object that was found gets another time before it is written; absent when somebody may have tried before. */
+  /** Records the later time of an object before it is written; absent when an earlier attempt may have written it. */
   readonly retimed:
     | ((object: { readonly class: string; readonly id: string }, writeUs: number) => Promise<void>)
     | undefined;

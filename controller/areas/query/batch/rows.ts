@@ -1,13 +1,13 @@
 import type { Row } from "../../../../common/value.ts";
 import type { NewRecord, ReadRequest, Rehearsal } from "../../objects/index.ts";
-import { checkRowCondition, type InsertWork } from "../insert.ts";
-import { Slices } from "../slice.ts";
-import type { WriteContext } from "../write.ts";
+import { Slices } from "../run/slice.ts";
+import { checkRowCondition, type InsertWork } from "../write/insert.ts";
+import type { WriteContext } from "../write/write.ts";
 import type { Making, Repeatable, Settled, Settlement } from "./repeatable.ts";
 
 type Ids = readonly (string | undefined)[];
 
-/** `undefined` where the owner of a class does the work. */
+/** `undefined` where the owner of a class makes the insert. */
 export function repeatableInsert(works: readonly InsertWork[], context: WriteContext): Repeatable | undefined {
   return works.some(({ view }) => view.system) ? undefined : new RepeatableInsert(works, context);
 }
@@ -15,7 +15,7 @@ export function repeatableInsert(works: readonly InsertWork[], context: WriteCon
 class RepeatableInsert implements Repeatable {
   readonly #works: readonly InsertWork[];
   readonly #context: WriteContext;
-  /** By work, then by row; `undefined` where it is going to be made up. */
+  /** By work, then by row; `undefined` where the id is generated later. */
   #ids: readonly Ids[] = [];
 
   constructor(works: readonly InsertWork[], context: WriteContext) {

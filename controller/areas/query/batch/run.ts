@@ -1,11 +1,12 @@
 import { AppError, isAppError } from "../../../../common/errors.ts";
 import { NOWHERE, type Span } from "../../../../common/mql/index.ts";
 import type { Row } from "../../../../common/value.ts";
-import { isPassing, type Noted, type OpenWork } from "../../../store/journal.ts";
+import { isTransient, type Noted, type OpenWork } from "../../../store/journal.ts";
 import type { Rehearsal, Rehearsals } from "../../objects/index.ts";
 import type { Principal } from "../../permissions/index.ts";
-import type { Arguments } from "../literal.ts";
-import { about, aboutLater } from "../placing.ts";
+import type { Arguments } from "../expressions/literal.ts";
+import { about, aboutLater } from "../expressions/placing.ts";
+import type { Slices } from "../run/slice.ts";
 import { retimedIn } from "./found.ts";
 import type { Making, Repeatable, Settled } from "./repeatable.ts";
 import { Touched } from "./touched.ts";
@@ -17,7 +18,7 @@ export interface BatchChange {
 }
 
 export interface BatchOrder {
-  /** Who asked for it, with the rights of then. */
+  /** The caller, with its rights at the time of the call. */
   readonly principal: Principal;
   /** In which the batch begins `at` this place. */
   readonly text: string;
@@ -27,32 +28,36 @@ export interface BatchOrder {
   readonly action: string;
 }
 
-/** A batch that is not over, with all that another controller needs to go on. KvStore: `batches/open/<id>`. */
+/** An unfinished batch, with all that another controller needs to continue it. KvStore: `batches/open/<id>`. */
 export interface OpenBatch extends OpenWork, BatchOrder {
   readonly startedMs: number;
-  /** How many of its changes are made for certain. */
+  /** Number of changes that are certainly made. */
   readonly done: number;
-  /** What those after them do, as far as that is settled; perhaps some of it is made. */
+  /** Settled changes after those that are done; some of them may be made. */
   readonly settled: readonly Settled[];
 }
 
-export function checkAll(changes: readonly BatchChange[], rehearsal: Rehearsal): void {
-  for (const { span, repeatable } of changes) about(span, () => repeatable.check(rehearsal));
+export async function checkAll(changes: readonly BatchChange[], rehearsal: Rehearsal, slices: Slices): Promise<void> {
+  for (const { span, repeatable } of changes) {
+    about(span, () => repeatable.check(rehearsal));
+    if (slices.isOverNow()) await slices.pause();
+  }
 }
 
 /**
- * Settles changes up to the first that looks at what one before it changes: that one is settled when those are made. All are checked, as far as
- * that can be done without the objects, before any is settled.
+ * Settles changes up to the first that depends on an earlier one; that one is settled after the earlier ones are made.
+ * All are checked before any is settled, as far as possible without the objects.
  */
 export async function settle(
   changes: readonly BatchChange[],
-  of: { readonly rehearsal: Rehearsal | undefined; readonly signal: AbortSignal | undefined },
+  of: { readonly rehearsal: Rehearsal | undefined; readonly signal: AbortSignal | undefined; readonly slices: Slices },
 ): Promise<readonly Settled[]> {
-  const { rehearsal, signal } = of;
-  if (rehearsal) checkAll(changes, rehearsal);
+  const { rehearsal, signal, slices } = of;
+  if (rehearsal) await checkAll(changes, rehearsal, slices);
   const touched = new Touched();
   const settled: Settled[] = [];
   for (const { span, repeatable } of changes) {
+    if (slices.isOverNow()) await slices.pause();
     if (touched.concerns(repeatable.reads())) break;
     const settlement = await aboutLater(span, () => repeatable.settle(signal));
     for (const objects of settlement.changes) touched.add(objects);
@@ -62,28 +67,29 @@ export async function settle(
 }
 
 interface RunContext {
-  /** `undefined` when somebody else changed or ended the batch. */
+  /** `undefined` when another controller changed or ended the batch. */
   readonly note: (
     before: Noted<OpenBatch>,
     next: Pick<OpenBatch, "done" | "settled">,
   ) => Promise<Noted<OpenBatch> | undefined>;
   readonly objects: Rehearsals;
   readonly signal: AbortSignal;
-  /** False for a batch that somebody else began. */
+  readonly slices: Slices;
+  /** False for a batch that another controller began. */
   readonly isChecked: boolean;
 }
 
-/** One batch on its way to the end. What is settled is noted before the first write of it. */
+/** The run of one batch to its end. Settled changes are recorded before their first write. */
 export class BatchRun {
   readonly #changes: readonly BatchChange[];
   readonly #context: RunContext;
-  /** Of the changes, among all of the batch. */
+  /** Index of the first one in hand, among all changes of the batch. */
   readonly #first: number;
   #held: Noted<OpenBatch>;
   #made = 0;
   #isChecked: boolean;
 
-  /** Settled here, so that nobody else has tried them. */
+  /** Index of the first change that was settled here, so that no earlier attempt made it. */
   readonly #firstOwn: number;
   #noting: Promise<void> = Promise.resolve();
 
@@ -97,7 +103,7 @@ export class BatchRun {
     this.#firstOwn = context.isChecked ? 0 : held.open.settled.length;
   }
 
-  /** What the last change answers. Safe to be called again, also elsewhere, after whatever error. */
+  /** The rows of the last change. Safe to call again, also on another controller, after any error. */
   async roll(): Promise<readonly Row[]> {
     for (;;) {
       const rows = await this.#makeSettled();
@@ -106,7 +112,7 @@ export class BatchRun {
     }
   }
 
-  /** Throws the error of `roll` as it is told to whoever asked for the batch. */
+  /** Throws the error of `roll` in the form for the caller of the batch. */
   fail(error: unknown): never {
     return about(this.#changes[this.#made]?.span ?? NOWHERE, () => {
       throw this.#explained(error);
@@ -116,7 +122,7 @@ export class BatchRun {
   #explained(error: unknown): unknown {
     if (!isAppError(error)) return error;
     const details = { ...error.details, batch: this.#held.open.id, made: this.#made };
-    if (isPassing(error)) {
+    if (isTransient(error)) {
       const message =
         "[Exec] The batch was begun and interrupted. What is missing is made as soon as that can be done, by this controller or another one; it need not be repeated.";
       return new AppError("unknown_outcome", message, { details, cause: error });
@@ -133,6 +139,7 @@ export class BatchRun {
     for (const [at, settled] of this.#held.open.settled.entries()) {
       const change = this.#changes[this.#made];
       if (!change) throw new RangeError("no more is settled than there are changes");
+      if (this.#context.slices.isOverNow()) await this.#context.slices.pause();
       rows = await aboutLater(change.span, () => change.repeatable.make(settled, this.#making(at)));
       this.#made += 1;
     }
@@ -158,9 +165,9 @@ export class BatchRun {
   }
 
   async #settleRest(): Promise<void> {
-    const { objects, signal } = this.#context;
+    const { objects, signal, slices } = this.#context;
     const rehearsal = this.#isChecked ? undefined : await objects.rehearse(this.#held.open.principal);
-    const settled = await settle(this.#changes.slice(this.#made), { rehearsal, signal });
+    const settled = await settle(this.#changes.slice(this.#made), { rehearsal, signal, slices });
     this.#isChecked = true;
     await this.#note(settled, this.#first + this.#made);
   }

@@ -5,11 +5,13 @@ import { QUERY_BATCH_JOURNAL_MAX_BYTES, QUERY_BATCH_KEEP_MS, SHUTDOWN_DEADLINE_M
 import type { Row } from "../../../../common/value.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { Stores } from "../../../store/engine.ts";
-import { isPassing, Journal, type Controllers, type Noted } from "../../../store/journal.ts";
+import { isTransient, Journal, type Controllers, type Noted } from "../../../store/journal.ts";
+import { Retry } from "../../../store/retry.ts";
 import type { Audit } from "../../audit/index.ts";
-import { Patience, type Rehearsals } from "../../objects/index.ts";
+import type { Rehearsals } from "../../objects/index.ts";
 import type { Principal } from "../../permissions/index.ts";
 import { record } from "../audited.ts";
+import { Slices } from "../run/slice.ts";
 import { BatchRun, checkAll, settle, type BatchChange, type BatchOrder, type OpenBatch } from "./run.ts";
 
 export interface BatchDependencies {
@@ -18,18 +20,23 @@ export interface BatchDependencies {
   readonly objects: Rehearsals;
   readonly runtime: Runtime;
   readonly audit: Pick<Audit, "ready" | "write"> | undefined;
-  /** Of a batch that is not over: from the first that is not noted as made. */
+  /** The changes of an unfinished batch, from the first that is not recorded as made. */
   readonly changesOf: (open: OpenBatch) => Promise<readonly BatchChange[]>;
 }
 
+interface RunOptions {
+  readonly signal: AbortSignal | undefined;
+  readonly slices: Slices;
+}
+
 /**
- * Makes batches that are bound: checked, put on record with all that must not change when they are made again, then made. One that is interrupted
- * stays on record, and whichever controller sees it without an owner makes it to the end.
+ * Makes bound batches: checks them, records everything that repetitions share, then makes them. An interrupted batch
+ * stays recorded, and the next controller that finds it without an owner finishes it.
  */
 export class BatchRuns {
   readonly #dependencies: BatchDependencies;
   readonly #journal: Journal<OpenBatch>;
-  readonly #patience: Patience;
+  readonly #retry: Retry;
   readonly #closing = new AbortController();
   readonly #held = new Set<string>();
   readonly #running = new Set<Promise<unknown>>();
@@ -37,26 +44,27 @@ export class BatchRuns {
   constructor(dependencies: BatchDependencies) {
     this.#dependencies = dependencies;
     this.#journal = new Journal(dependencies.stores, "batches/open/");
-    this.#patience = new Patience(dependencies.runtime);
+    this.#retry = new Retry(dependencies.runtime);
   }
 
   /** As far as that can be done without the objects. */
-  async check(principal: Principal, changes: readonly BatchChange[]): Promise<void> {
-    checkAll(changes, await this.#dependencies.objects.rehearse(principal));
+  async check(principal: Principal, changes: readonly BatchChange[], slices: Slices): Promise<void> {
+    await checkAll(changes, await this.#dependencies.objects.rehearse(principal), slices);
   }
 
   /**
-   * What the last change answers, when all are made. An error before the first write leaves nothing; `unknown_outcome`: what is missing is
-   * going to be made. What else ends it says how many of its changes are there.
+   * The rows of the last change, when all are made. An error before the first write leaves nothing behind.
+   * `unknown_outcome`: the missing changes are going to be made. Other errors say how many changes were made.
    */
   async run(
     order: BatchOrder,
     changes: readonly BatchChange[],
-    signal: AbortSignal | undefined,
+    { signal, slices }: RunOptions,
   ): Promise<readonly Row[]> {
     const { objects, runtime, controllers } = this.#dependencies;
+    checkText(order);
     const rehearsal = await objects.rehearse(order.principal);
-    const settled = await settle(changes, { rehearsal, signal });
+    const settled = await settle(changes, { rehearsal, signal, slices });
     const startedMs = runtime.clock.nowMs();
     const open = {
       ...order,
@@ -69,7 +77,10 @@ export class BatchRuns {
     return this.#holding(open.id, () => this.#make(open, changes));
   }
 
-  /** Goes on with what nobody works on. To be called from time to time and when a controller went; safe on several controllers. */
+  /**
+   * Continues batches without an owner. Call it from time to time and when a controller is gone; safe on several
+   * controllers.
+   */
   async maintain(tenant: string): Promise<void> {
     const { controllers } = this.#dependencies;
     for (const found of await this.#journal.all(tenant)) {
@@ -83,13 +94,13 @@ export class BatchRuns {
     }
   }
 
-  /** What is under way rests and is gone on with by whoever sees it. */
+  /** Unfinished batches are left to the controller that finds them next. */
   async close(): Promise<void> {
     this.#closing.abort(new AppError("cancelled", "The controller is shutting down."));
     await withinTime(this.#dependencies.runtime.clock, Promise.allSettled(this.#running), SHUTDOWN_DEADLINE_MS);
   }
 
-  /** Nobody else here takes the batch for one that nobody works on. */
+  /** Keeps `maintain` of this controller off the batch. */
   async #holding<T>(id: string, work: () => Promise<T>): Promise<T> {
     this.#held.add(id);
     const running = work();
@@ -104,7 +115,7 @@ export class BatchRuns {
 
   async #make(open: OpenBatch, changes: readonly BatchChange[]): Promise<readonly Row[]> {
     checkSize(open);
-    const held = await this.#patience.repeat(() => this.#journal.begin(open.principal.tenant, open));
+    const held = await this.#retry.run(() => this.#journal.begin(open.principal.tenant, open));
     if (!held) throw new AppError("internal", `The batch ${open.id} was begun twice.`);
     const run = this.#runOf(held, changes, true);
     return this.#ending(open, () => run.roll()).catch((error: unknown) => run.fail(error));
@@ -116,13 +127,22 @@ export class BatchRuns {
       next: Pick<OpenBatch, "done" | "settled">,
     ): Promise<Noted<OpenBatch> | undefined> => {
       checkSize({ ...before.open, ...next });
-      return this.#patience.repeat(() => this.#journal.change(before.open.principal.tenant, before, next));
+      return this.#retry.run(() => this.#journal.change(before.open.principal.tenant, before, next));
     };
     return new BatchRun(held, changes, {
       note,
       objects: this.#dependencies.objects,
       signal: this.#closing.signal,
+      slices: this.#slicesOf(held),
       isChecked,
+    });
+  }
+
+  #slicesOf({ open }: Noted<OpenBatch>): Slices {
+    return new Slices({
+      tenant: open.principal.tenant,
+      clock: this.#dependencies.runtime.clock,
+      signal: this.#closing.signal,
     });
   }
 
@@ -138,26 +158,26 @@ export class BatchRuns {
       await record({ audit, principal, action }, undefined);
     } catch (error) {
       runtime.log.warn({ err: error, batch: id }, "a batch that was interrupted could not be made to its end");
-      if (isAppError(error) && !isPassing(error)) await record({ audit, principal, action }, error);
+      if (isAppError(error) && !isTransient(error)) await record({ audit, principal, action }, error);
     }
   }
 
-  /** Takes the batch off the record when the work is over, well or not. */
+  /** Removes the batch from the record after the work, successful or not. */
   async #ending<T>(open: OpenBatch, work: () => Promise<T>): Promise<T> {
     try {
       const result = await work();
       await this.#forget(open);
       return result;
     } catch (error) {
-      if (isAppError(error) && !isPassing(error)) await this.#forget(open);
+      if (isAppError(error) && !isTransient(error)) await this.#forget(open);
       throw error;
     }
   }
 
-  /** Who finds it once more makes it once more, and changes nothing. */
+  /** A controller that still finds the batch makes it once more, which changes nothing. */
   async #forget({ id, principal }: OpenBatch): Promise<void> {
     try {
-      await this.#patience.repeat(() => this.#journal.remove(principal.tenant, id));
+      await this.#retry.run(() => this.#journal.remove(principal.tenant, id));
     } catch (error) {
       this.#dependencies.runtime.log.warn(
         { err: error, batch: id },
@@ -167,10 +187,18 @@ export class BatchRuns {
   }
 }
 
+/** Before anything is done with it. */
+function checkText({ text }: BatchOrder): void {
+  if (text.length > QUERY_BATCH_JOURNAL_MAX_BYTES) throw tooLarge();
+}
+
 function checkSize(open: OpenBatch): void {
-  if (Buffer.byteLength(JSON.stringify(open)) <= QUERY_BATCH_JOURNAL_MAX_BYTES) return;
+  if (Buffer.byteLength(JSON.stringify(open)) > QUERY_BATCH_JOURNAL_MAX_BYTES) throw tooLarge();
+}
+
+function tooLarge(): AppError {
   const message = `[Exec] The batch is too large: its text, its values and the ids of the objects it changes have at most ${QUERY_BATCH_JOURNAL_MAX_BYTES} bytes together.`;
-  throw new AppError("too_large", message, { details: { limit: "QUERY_BATCH_JOURNAL_MAX_BYTES" } });
+  return new AppError("too_large", message, { details: { limit: "QUERY_BATCH_JOURNAL_MAX_BYTES" } });
 }
 
 function checkAge({ startedMs }: OpenBatch, nowMs: number): void {

@@ -1,5 +1,5 @@
 import type { Batch, Statement } from "../../../../common/mql/index.ts";
-import type { Prepared } from "../statement.ts";
+import type { Repeatable } from "./repeatable.ts";
 import type { BatchChange } from "./run.ts";
 
 /** Batches in a batch are part of it. */
@@ -17,19 +17,20 @@ export function batchAt(statements: readonly Statement[], at: number): Batch | u
   return undefined;
 }
 
-export interface PreparedStatement {
+/** The part of a prepared statement that a batch needs. */
+interface BatchStatement {
   readonly statement: Statement;
-  readonly prepared: Prepared;
+  readonly prepared: { readonly isRead: boolean; readonly repeatable?: Repeatable | undefined };
 }
 
 export interface BatchChanges {
-  /** Those that can be repeated. */
+  /** The changes that can be repeated. */
   readonly changes: readonly BatchChange[];
   /** Whether these are all there are. */
   readonly isWhole: boolean;
 }
 
-export function batchChanges(statements: readonly PreparedStatement[]): BatchChanges {
+export function batchChanges(statements: readonly BatchStatement[]): BatchChanges {
   const changes = statements.flatMap(({ statement: { span }, prepared: { repeatable } }) =>
     repeatable ? [{ span, repeatable }] : [],
   );

@@ -1,6 +1,7 @@
 import type { Row } from "../../../../common/value.ts";
-import { canonical } from "../questions.ts";
-import { Slices } from "../slice.ts";
+import { freeing, PROCESS_MEMORY } from "../expressions/memory.ts";
+import { canonical } from "../expressions/questions.ts";
+import { Slices } from "../run/slice.ts";
 import { type Candidates, candidatesOf } from "./candidates.ts";
 import { checkCount, pathsOf } from "./paths.ts";
 import type { GraphPlan } from "./plan.ts";
@@ -9,7 +10,7 @@ import { Register } from "./register.ts";
 import { type Solution, solve } from "./solution.ts";
 import { edgeRow, type GraphEdge, type VertexRef } from "./types.ts";
 
-/** What a MATCH found. */
+/** The objects and edges that a MATCH found. */
 interface Graph {
   readonly nodes: Map<VertexRef, Row>;
   readonly edges: Map<GraphEdge, Row>;
@@ -17,7 +18,16 @@ interface Graph {
 }
 
 /** The one row of a MATCH. With `earlier` also what has come and what has gone since. */
-export async function* runMatch(
+export function runMatch(
+  plan: GraphPlan,
+  earlier: GraphPlan | undefined,
+  context: Omit<GraphContext, "register" | "memory">,
+): AsyncIterable<readonly Row[]> {
+  const memory = PROCESS_MEMORY.share(context.tenant);
+  return freeing(memory, matchedHolding(plan, earlier, { ...context, memory }));
+}
+
+async function* matchedHolding(
   plan: GraphPlan,
   earlier: GraphPlan | undefined,
   context: Omit<GraphContext, "register">,
@@ -40,14 +50,15 @@ async function graphOf(plan: GraphPlan, context: GraphContext): Promise<Graph> {
     const candidates = await candidatesOf(chain, reader);
     const solution = await solve(chain, candidates, slices);
     await addTo(graph, { solution, candidates }, slices);
-    if (plan.paths) graph.paths = [...graph.paths, ...(await pathsOf(solution, plan.paths, slices))];
+    if (plan.paths)
+      graph.paths = [...graph.paths, ...(await pathsOf(solution, plan.paths, { slices, memory: context.memory }))];
     checkCount(graph.paths);
   }
   if (plan.paths?.mode === "any") graph.paths = distinct(graph.paths);
   return graph;
 }
 
-/** What the start names belongs to the answer, whether or not a way leads on from it. */
+/** Objects that a named start matches are part of the answer, whether or not a way leads on from them. */
 async function addTo(
   graph: Graph,
   found: { readonly solution: Solution; readonly candidates: Candidates },

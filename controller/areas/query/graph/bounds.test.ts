@@ -127,6 +127,19 @@ test.each([
   expect(star.given).toBeLessThanOrEqual(GRAPH_EDGES_MAX + 1_000);
 });
 
+test("the more id patterns an object is compared with, the more often it is asked whether others have to wait", async () => {
+  await boxes(500, () => []);
+  const looks = async (patterns: number): Promise<number> => {
+    let asked = 0;
+    const clock = { ...realClock, monotonicMs: () => (asked += 1) && realClock.monotonicMs() };
+    const watched = new QueryService({ objects, runtime: { clock } });
+    await watched.rows(admin, `match (${Array.from({ length: patterns }, (_, n) => `'box:*-${n}[1-5]'`).join()})`);
+    return asked;
+  };
+  expect(await looks(1)).toBeLessThan(500);
+  expect(await looks(1_000)).toBeGreaterThan(500);
+});
+
 test("each object's edges are read once, all of a level together", async () => {
   await boxes(15, (at) => [2 * at + 1, 2 * at + 2, 0].filter((to) => to < 15));
   const asked: number[] = [];

@@ -4,7 +4,7 @@ import type { NodePattern } from "./patterns.ts";
 import type { GraphReader } from "./reader.ts";
 import type { Link, Vertex } from "./types.ts";
 
-/** What paths that match a chain can consist of, and perhaps more. */
+/** The possible parts of ways that match a chain; a superset. */
 export interface Candidates {
   /** For each node of the chain the objects that may stand for it. */
   readonly objects: readonly ReadonlySet<Vertex>[];
@@ -37,7 +37,10 @@ interface Spread {
   readonly reader: GraphReader;
 }
 
-/** Every object is gone on from once, so that cycles end. What ends paths is no inner object of one, whichever way it is come to. */
+/**
+ * Continues once from every object, so that cycles end. An object that ends paths is never an inner one, by whichever
+ * way it is reached.
+ */
 async function spread(
   starts: readonly Vertex[],
   { hop, way, reader }: Spread,
@@ -61,7 +64,7 @@ async function spread(
   return { links, reached };
 }
 
-/** With a limit the first by their ids, so that the same graph gives the same answer. */
+/** With a limit the first ones by id, so that the same graph gives the same answer. */
 function standing(reached: ReadonlySet<Vertex>, pattern: NodePattern): ReadonlySet<Vertex> {
   const fitting = [...reached].filter((vertex) => vertex.fits.has(pattern));
   if (pattern.limit === undefined || fitting.length <= pattern.limit) return new Set(fitting);

@@ -11,8 +11,9 @@ interface Choice {
 }
 
 /**
- * Every combination of objects that stand for the tagged nodes on one way, each once. Ways themselves are not gone through: there can be
- * far more of them. Yields at every step, so that it can be interrupted; a combination when there is one.
+ * Every combination of objects that stand for the tagged nodes on one way, each once. Does not enumerate the ways, as
+ * there can be far more of them. Yields at every step, so that it can be interrupted, and a combination when there is
+ * one.
  */
 export function* combinations(solution: Solution, tags: readonly string[]): Generator<Row | undefined> {
   const places = solution.plan.tags.flatMap((tag, at) =>

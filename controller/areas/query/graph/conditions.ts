@@ -8,8 +8,8 @@ import {
 } from "../../../../common/mql/index.ts";
 
 /**
- * What the WHERE after the chains says about each node. Each part that AND joins is about one name, or about the start nodes where its fields
- * have none; `AppError("invalid")` for a part about several.
+ * The conditions on each node in the WHERE after the chains. Each part joined by AND is about one name, or about the
+ * start nodes where its fields have none; `AppError("invalid")` for a part about several.
  */
 export function conditionsOf({ where, chains }: Match): (node: GraphNode, at: number) => readonly Condition[] {
   const names = new Set(

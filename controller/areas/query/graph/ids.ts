@@ -2,22 +2,37 @@
 type Piece = "*" | ((character: string) => boolean);
 
 /**
- * Ids that a pattern means: `*` is any text, `[1-5]` and `[abc]` one of these characters; every other character stands for itself. An id that
- * is written like the pattern is always meant. Takes time linear in the id for each `*`.
+ * Ids that a pattern means: `*` is any text, `[1-5]` and `[abc]` one of these characters; every other character stands
+ * for itself. An id that is written like the pattern is always meant. Takes time linear in the id for each `*`.
  */
 export function idMatcher(pattern: string): (id: string) => boolean {
-  if (!isPattern(pattern)) return (id) => id === pattern;
-  const pieces = [...pattern.matchAll(/\*|\[([^\]]+)\]|[^]/gu)].map(
-    ([whole, set]): Piece => (whole === "*" ? "*" : set === undefined ? (one) => one === whole : oneOf(set)),
-  );
-  return (id) => id === pattern || matches(pieces, [...id]);
+  return idsMatcher([pattern]);
+}
+
+/** Ids that any of the patterns means. */
+export function idsMatcher(patterns: readonly string[]): (id: string) => boolean {
+  const written = new Set(patterns);
+  const pieces = patterns.filter(isPattern).map(piecesOf);
+  if (pieces.length === 0) return (id) => written.has(id);
+  return (id) => {
+    if (written.has(id)) return true;
+    const characters = [...id];
+    return pieces.some((one) => matches(one, characters));
+  };
+}
+
+function piecesOf(pattern: string): readonly Piece[] {
+  return [...pattern.matchAll(/\*|\[([^\]]+)\]|[^]/gu)].map(([whole, set]): Piece => {
+    if (whole === "*") return "*";
+    return set === undefined ? (one) => one === whole : oneOf(set);
+  });
 }
 
 export function isPattern(text: string): boolean {
   return /\*|\[[^\]]+\]/.test(text);
 }
 
-/** What stands before the first colon; absent when it can be several texts. */
+/** The text before the first colon; absent when the pattern allows several. */
 export function labelOf(pattern: string): string | undefined {
   const label = pattern.slice(0, Math.max(0, pattern.indexOf(":")));
   return label === "" || isPattern(label) ? undefined : label;

@@ -1,7 +1,8 @@
 import { GRAPH_PATH_SEARCH_MAX_STEPS, GRAPH_PATHS_MAX } from "../../../../common/limits.ts";
 import type { PathMode } from "../../../../common/mql/index.ts";
 import type { Row } from "../../../../common/value.ts";
-import type { Slices } from "../slice.ts";
+import { bytesOf, type MemoryShare } from "../expressions/memory.ts";
+import type { Slices } from "../run/slice.ts";
 import { combinations } from "./combinations.ts";
 import { type PathPlan, tooLarge } from "./plan.ts";
 import { shortest } from "./shortest.ts";
@@ -9,21 +10,47 @@ import type { Solution } from "./solution.ts";
 import { edgeRow } from "./types.ts";
 import { trails, type Way } from "./ways.ts";
 
-/** What `paths` has for one chain, in no order. */
-export async function pathsOf(solution: Solution, paths: PathPlan, slices: Slices): Promise<readonly Row[]> {
+/** Writing down a way takes as long as reading some rows. */
+const WAY_WORK = 8;
+
+export interface Search {
+  readonly slices: Slices;
+  /** Counts the memory of what is found. */
+  readonly memory: Pick<MemoryShare, "take">;
+}
+
+/** The entries of `paths` for one chain, in no order. */
+export async function pathsOf(solution: Solution, paths: PathPlan, search: Search): Promise<readonly Row[]> {
+  const { slices } = search;
   if (!solution.plan.tags.some((tag) => tag !== undefined && paths.tags.includes(tag))) return [];
   switch (paths.mode) {
     case "any":
-      return taken(combinations(solution, paths.tags), slices);
+      return held(await taken(combinations(solution, paths.tags), slices), (row) => row, search);
     case "short":
-      return (await taken(shortest(solution), slices)).map((way) => mapOf(way, solution, paths));
+      return held(await taken(shortest(solution), slices), (way) => mapOf(way, solution, paths), search);
     case "long":
-      return longestOf(await taken(trails(solution), slices)).map((way) => mapOf(way, solution, paths));
+      return held(longestOf(await taken(trails(solution), slices)), (way) => mapOf(way, solution, paths), search);
     case "all":
     case "detail":
     case "back":
-      return (await taken(trails(solution), slices)).map((way) => mapOf(way, solution, paths));
+      return held(await taken(trails(solution), slices), (way) => mapOf(way, solution, paths), search);
   }
+}
+
+/** A way may be long: what is shown of it is many times the way. */
+async function held<T>(
+  found: readonly T[],
+  rowOf: (one: T) => Row,
+  { slices, memory }: Search,
+): Promise<readonly Row[]> {
+  const rows: Row[] = [];
+  for (const one of found) {
+    const row = rowOf(one);
+    memory.take(bytesOf(row));
+    rows.push(row);
+    if (slices.isOver(WAY_WORK)) await slices.pause();
+  }
+  return rows;
 }
 
 async function taken<T>(search: Iterable<T | undefined>, slices: Slices): Promise<readonly T[]> {
@@ -48,7 +75,7 @@ export function checkCount(paths: readonly unknown[]): void {
     throw tooLarge(`MATCH finds more than ${GRAPH_PATHS_MAX} paths`, "GRAPH_PATHS_MAX");
 }
 
-/** For every object of a start and every one of an end those with the most edges. */
+/** The ways with the most edges for each pair of a start and an end. */
 function longestOf(ways: readonly Way[]): readonly Way[] {
   const most = new Map<string, number>();
   const ends = new Map(ways.map((way) => [way, endsOf(way)]));

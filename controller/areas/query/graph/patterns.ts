@@ -2,14 +2,17 @@ import { AppError } from "../../../../common/errors.ts";
 import { type Condition, type GraphNode, printCondition } from "../../../../common/mql/index.ts";
 import type { ClassCatalog, ClassView, ObjectRow, ReadRequest } from "../../objects/index.ts";
 import { classAccess, type Principal } from "../../permissions/index.ts";
-import { type Arguments, rowCount } from "../literal.ts";
-import { readsOf } from "../plan.ts";
-import { filterOf } from "../run.ts";
-import { Scope } from "../scope.ts";
-import { VisibleTree } from "../tree.ts";
-import { idMatcher, isPattern, labelOf } from "./ids.ts";
+import { type Arguments, rowCount } from "../expressions/literal.ts";
+import { readsOf } from "../plan/plan.ts";
+import { filterOf, workOf } from "../run/run.ts";
+import { Scope } from "../plan/scope.ts";
+import { relationsOf, VisibleTree } from "../plan/tree.ts";
+import { idsMatcher, isPattern, labelOf } from "./ids.ts";
 
-/** What one node of a chain asks of the object that stands for it. */
+/** Patterns that are compared with an id in the time of reading an ordinary row. */
+const ID_PATTERNS_PER_ROW = 8;
+
+/** The conditions of one node of a chain on the object that stands for it. */
 export interface NodePattern {
   /** For EXPLAIN. */
   readonly label: string;
@@ -18,9 +21,14 @@ export interface NodePattern {
   readonly isOpen: boolean;
   /** At most so many objects stand for it. */
   readonly limit: number | undefined;
-  /** Bound when it was planned; also false for what the principal may not see. */
+  /** Bound when it was planned; false also for objects that the principal may not see. */
   readonly fits: (row: ObjectRow) => boolean;
-  /** Together they read every object that fits. Veiled ones are not narrowed by the row condition of the principal, which EXPLAIN must not show. */
+  /** Cost of the check of one object, in ordinary rows. */
+  readonly work: number;
+  /**
+   * Together they read every object that fits. Veiled ones are not narrowed by the row condition of the principal,
+   * which EXPLAIN must not show.
+   */
   reads(options?: { readonly veiled: boolean }): readonly ReadRequest[];
 }
 
@@ -40,7 +48,7 @@ export function bindNode(node: GraphNode, and: readonly Condition[], context: Pa
     conditions.length > 1 ? { kind: "and", items: conditions, span: node.span } : first;
   const passes = filterOf({ scope, where, values: context.values });
   const known = new Set(scope.classes.map((view) => view.path));
-  const isNamed = idTest(node.ids);
+  const isNamed = node.ids.length === 0 ? () => true : idsMatcher(node.ids);
   const limit = node.limit && rowCount(node.limit, context.values);
   return {
     label: labelOfNode(node, where),
@@ -48,21 +56,19 @@ export function bindNode(node: GraphNode, and: readonly Condition[], context: Pa
     isOpen: node.ids.length === 0 && node.class === undefined && where === undefined && node.limit === undefined,
     limit,
     fits: (row) => isNamed(row.id) && known.has(row.class.path) && passes(row) === true,
+    work: workOf(where) + node.ids.filter(isPattern).length / ID_PATTERNS_PER_ROW,
     reads: (options) => readsOfNode(node, scope, { where, expected: limit, context, ...options }),
   };
-}
-
-function idTest(patterns: readonly string[]): (id: string) => boolean {
-  if (patterns.length === 0) return () => true;
-  const plain = new Set(patterns);
-  const matchers = patterns.filter(isPattern).map(idMatcher);
-  return (id) => plain.has(id) || matchers.some((matches) => matches(id));
 }
 
 /** The classes an object that fits can be of. */
 function scopeOfNode(node: GraphNode, { principal, catalog }: PatternContext): Scope {
   const make = (path: string, found: readonly ClassView[]): Scope => {
-    return new Scope(principal, node.name, new VisibleTree(principal, { path, subtree: true }, found));
+    return new Scope(
+      principal,
+      node.name,
+      new VisibleTree(principal, { path, subtree: true }, { found, relations: relationsOf(catalog) }),
+    );
   };
   if (node.ids.length > 0) return make(node.ids.join(", "), classesOfIds(node.ids, principal, catalog));
   if (node.class === undefined) return make("/", catalog.tree("/"));
@@ -73,7 +79,7 @@ function scopeOfNode(node: GraphNode, { principal, catalog }: PatternContext): S
   return make(path, isTree ? catalog.tree(path) : root ? [root] : []);
 }
 
-/** Ids of classes that are not there are passed over, as ids of objects that are not there; not when all are such. */
+/** Skips ids of classes that do not exist, like ids of objects that do not exist; fails if all are such. */
 function classesOfIds(ids: readonly string[], principal: Principal, catalog: ClassCatalog): readonly ClassView[] {
   const labels = new Set(ids.map(labelOf));
   if (labels.has(undefined)) return catalog.tree("/");
@@ -100,13 +106,26 @@ function readsOfNode(
   const { values, asOfMs } = context;
   const [shape] = readsOf(scope, where, { values, expected, asOfMs, veiled });
   if (!shape) return [];
+  const byLabel = idsByLabel(node.ids);
   return scope.classes.flatMap((view): readonly ReadRequest[] => {
     const request = { ...shape, class: view.path, subtree: false };
     if (node.ids.length === 0) return [request];
-    const own = node.ids.filter((id) => [undefined, view.label].includes(labelOf(id)));
+    const own = [...(byLabel.get(undefined) ?? []), ...(byLabel.get(view.label) ?? [])];
     if (own.length === 0) return [];
     return own.some(isPattern) ? [request] : [{ ...request, ids: own }];
   });
+}
+
+/** Ids whose label can be several are under `undefined`. */
+function idsByLabel(ids: readonly string[]): ReadonlyMap<string | undefined, readonly string[]> {
+  const groups = new Map<string | undefined, string[]>();
+  for (const id of ids) {
+    const label = labelOf(id);
+    const group = groups.get(label);
+    if (group) group.push(id);
+    else groups.set(label, [id]);
+  }
+  return groups;
 }
 
 function labelOfNode(node: GraphNode, where: Condition | undefined): string {

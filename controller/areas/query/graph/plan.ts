@@ -1,14 +1,14 @@
 import { AppError } from "../../../../common/errors.ts";
 import { GRAPH_CHAINS_MAX, GRAPH_DEPTH_MAX, GRAPH_STEPS_MAX } from "../../../../common/limits.ts";
 import type { Chain, Field, GraphStep, Match, PathMode } from "../../../../common/mql/index.ts";
-import type { BoundField } from "../fields.ts";
-import { type Scope, scopeOf } from "../scope.ts";
-import { timeOfState } from "../plan.ts";
+import type { BoundField } from "../expressions/fields.ts";
+import { type Scope, scopeOf } from "../plan/scope.ts";
+import { timeOfState } from "../plan/plan.ts";
 import { conditionsOf } from "./conditions.ts";
 import { idMatcher } from "./ids.ts";
 import { bindNode, type NodePattern, type PatternContext } from "./patterns.ts";
 
-/** How a MATCH is going to be done, as data. */
+/** The plan of a MATCH, as data. */
 export interface GraphPlan {
   /** All that the principal may see. */
   readonly scope: Scope;
@@ -26,7 +26,7 @@ export interface ChainPlan {
   readonly hops: readonly Hop[];
   /** Reading begins at this node: the first that asks anything. */
   readonly anchor: number;
-  /** Of the nodes, in their order; those without one have none. */
+  /** Names of the nodes, in their order; undefined for nodes without one. */
   readonly tags: readonly (string | undefined)[];
 }
 
@@ -40,11 +40,14 @@ export interface Hop {
 
 export interface PathPlan {
   readonly mode: PathMode;
-  /** What the maps have as keys, in this order. */
+  /** Keys of the maps, in this order. */
   readonly tags: readonly string[];
 }
 
-/** `AppError` for unknown classes, fields, edge types and names, and for what is beyond the limits: before anything is read. */
+/**
+ * `AppError` for unknown classes, fields, edge types and names, and for a MATCH beyond the limits: before anything is
+ * read.
+ */
 export function planMatch(
   match: Match,
   context: Omit<PatternContext, "asOfMs">,

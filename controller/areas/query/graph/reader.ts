@@ -3,9 +3,10 @@ import { GRAPH_NODES_MAX, OBJECT_PAGE_MAX } from "../../../../common/limits.ts";
 import type { Row } from "../../../../common/value.ts";
 import type { ObjectRow, Objects } from "../../objects/index.ts";
 import type { Principal } from "../../permissions/index.ts";
-import { matching, type RunContext } from "../run.ts";
-import { visibility } from "../scope.ts";
-import type { Slices } from "../slice.ts";
+import { bytesOf, type MemoryShare } from "../expressions/memory.ts";
+import { matching, type RunContext } from "../run/run.ts";
+import { visibility } from "../plan/scope.ts";
+import type { Slices } from "../run/slice.ts";
 import { type GraphPlan, type Hop, tooLarge } from "./plan.ts";
 import type { NodePattern } from "./patterns.ts";
 import type { Register } from "./register.ts";
@@ -15,18 +16,27 @@ export interface GraphContext extends RunContext {
   readonly principal: Principal;
   readonly objects: Pick<Objects, "get" | "edges">;
   readonly register: Register;
+  /** Counts the memory of the MATCH. */
+  readonly memory: Pick<MemoryShare, "take">;
 }
+
+/** Estimated bytes of an edge, the links over it, and the notes about an object. */
+const EDGE_BYTES = 256;
+const LINK_BYTES = 64;
+const VERTEX_BYTES = 512;
 
 type End = "source" | "target";
 
-/** What one MATCH has read. Every object and the edges of every object are read once; both have a limit. */
+/** Everything that one MATCH has read. Every object and the edges of every object are read once; both have a limit. */
 export class GraphReader {
   readonly #plan: GraphPlan;
   readonly #context: GraphContext;
   readonly #slices: Slices;
   readonly #patterns: readonly NodePattern[];
+  /** Cost of checking which patterns an object fits, in ordinary rows. */
+  readonly #work: number;
   readonly #isVisible: (row: ObjectRow) => boolean;
-  /** Absent value: not there for the principal. */
+  /** Undefined: does not exist for the principal. */
   readonly #vertices = new Map<VertexRef, Vertex | undefined>();
   /** By direction and type, then by object. */
   readonly #known = new Map<string, Map<VertexRef, GraphEdge[]>>();
@@ -37,6 +47,7 @@ export class GraphReader {
     this.#context = context;
     this.#slices = slices;
     this.#patterns = plan.chains.flatMap((chain) => chain.nodes);
+    this.#work = this.#patterns.reduce((work, pattern) => work + pattern.work, 0);
     const visible = visibility(plan.scope);
     this.#isVisible = (row) => visible(row) === true;
   }
@@ -46,18 +57,19 @@ export class GraphReader {
     const found = new Set<Vertex>();
     if (pattern.limit === 0) return [];
     for await (const page of matching(
-      { reads: pattern.reads(), filter: pattern.fits, slices: this.#slices },
+      { reads: pattern.reads(), filter: pattern.fits, slices: this.#slices, rowWork: pattern.work },
       this.#context,
     )) {
       for (const row of page) {
         found.add(this.#vertexOf(row));
+        if (this.#slices.isOver(this.#work)) await this.#slices.pause();
         if (found.size === pattern.limit) return [...found];
       }
     }
     return [...found];
   }
 
-  /** Edges that lead on from the objects, or back to what leads to them; in both cases as the chain passes them. */
+  /** Edges that lead on from the objects, or back to their predecessors; in both cases as the chain passes them. */
   async links(vertices: readonly Vertex[], hop: Hop, way: "on" | "back"): Promise<readonly Link[]> {
     const links: Link[] = [];
     for (const near of nearEnds(hop, way)) {
@@ -67,6 +79,7 @@ export class GraphReader {
         const other = others[at];
         if (this.#slices.isOver()) await this.#slices.pause();
         if (other === undefined || (hop.direction === "both" && near === "target" && other === vertex)) continue;
+        this.#context.memory.take(LINK_BYTES);
         links.push({ edge, from: way === "on" ? vertex : other, to: way === "on" ? other : vertex });
       }
     }
@@ -106,19 +119,20 @@ export class GraphReader {
       this.#slices.check();
       for (const found of page) {
         if (this.#slices.isOver()) await this.#slices.pause();
+        this.#context.memory.take(EDGE_BYTES);
         const edge = this.#context.register.edge(found);
         to.known.get(edge[to.near])?.push(edge);
       }
     }
   }
 
-  /** In the order of the references; nothing for what the principal may not see. */
+  /** In the order of the references; undefined for objects that the principal may not see. */
   async #load(refs: readonly VertexRef[]): Promise<readonly (Vertex | undefined)[]> {
     const missing = [...new Set(refs.filter((ref) => !this.#vertices.has(ref)))];
     for (const ref of missing) this.#vertices.set(ref, undefined);
     for await (const row of this.#rows(missing)) {
       if (this.#isVisible(row)) this.#vertexOf(row);
-      if (this.#slices.isOver()) await this.#slices.pause();
+      if (this.#slices.isOver(this.#work)) await this.#slices.pause();
     }
     return refs.map((ref) => this.#vertices.get(ref));
   }
@@ -126,7 +140,7 @@ export class GraphReader {
   async *#rows(refs: readonly VertexRef[]): AsyncGenerator<ObjectRow> {
     const { asOfMs } = this.#plan;
     if (asOfMs === undefined) {
-      // Page by page, so that no more are held than may be met.
+      // Page by page, so that memory holds no more objects than the limit.
       for (let from = 0; from < refs.length; from += OBJECT_PAGE_MAX) {
         const rows = await this.#context.objects.get(this.#context.principal, refs.slice(from, from + OBJECT_PAGE_MAX));
         yield* rows.filter((row) => row !== undefined);
@@ -146,12 +160,14 @@ export class GraphReader {
     this.#nodes += 1;
     if (this.#nodes > GRAPH_NODES_MAX)
       throw tooLarge(`MATCH meets more than ${GRAPH_NODES_MAX} objects`, "GRAPH_NODES_MAX");
+    const shown = this.#shown(row);
+    this.#context.memory.take(VERTEX_BYTES + bytesOf(shown));
     const vertex: Vertex = {
       ref,
       isRecord: row.class.kind === "record",
       isEnd: this.#plan.until?.(row.id) ?? false,
       fits: new Set(this.#patterns.filter((pattern) => pattern.fits(row))),
-      shown: this.#shown(row),
+      shown,
     };
     this.#vertices.set(ref, vertex);
     return vertex;
@@ -169,7 +185,7 @@ export class GraphReader {
   }
 }
 
-/** On which end of an edge the objects are from where it is looked for. */
+/** The ends of an edge at which the known objects stand. */
 function nearEnds({ direction }: Hop, way: "on" | "back"): readonly End[] {
   if (direction === "both") return ["source", "target"];
   return [(direction === "out") === (way === "on") ? "source" : "target"];

@@ -1,8 +1,8 @@
 import type { Match } from "../../../../common/mql/index.ts";
 import type { Objects } from "../../objects/index.ts";
-import { plainMeta } from "../meta.ts";
-import { timeOfState } from "../plan.ts";
-import type { Reading } from "../reading.ts";
+import { plainMeta } from "../run/meta.ts";
+import { timeOfState } from "../plan/plan.ts";
+import type { Reading } from "../run/reading.ts";
 import { runMatch } from "./answer.ts";
 import type { PatternContext } from "./patterns.ts";
 import { type ChainPlan, type GraphPlan, type Hop, planMatch } from "./plan.ts";

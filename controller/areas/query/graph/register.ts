@@ -3,7 +3,7 @@ import type { ObjectEdge } from "../../objects/index.ts";
 import { tooLarge } from "./plan.ts";
 import type { GraphEdge, VertexRef } from "./types.ts";
 
-/** Objects and edges that one MATCH has met by name: each is one thing in memory, so that they are compared as such. */
+/** Objects and edges of one MATCH by name: one value in memory for each, so that they are compared by identity. */
 export class Register {
   readonly #refs = new Map<string, Map<string, VertexRef>>();
   readonly #edges = new Map<VertexRef, Map<VertexRef, GraphEdge[]>>();
@@ -20,7 +20,7 @@ export class Register {
     return ref;
   }
 
-  /** `AppError("too_large")` when there are more than one MATCH may meet. */
+  /** `AppError("too_large")` beyond the limit of edges of one MATCH. */
   edge(found: ObjectEdge): GraphEdge {
     const source = this.ref(found.sourceClass, found.source);
     const target = this.ref(found.targetClass, found.target);

@@ -2,13 +2,13 @@ import type { Solution } from "./solution.ts";
 import type { Link } from "./types.ts";
 import { isWhole, onward, starts, type Way } from "./ways.ts";
 
-/** Where ways from one start have met: all that came there by the same number of edges. */
+/** A meeting of ways from one start: all that reached it by the same number of edges. */
 interface Meeting {
   readonly state: Way;
   readonly came: { readonly from: Meeting; readonly link: Link | undefined }[];
 }
 
-/** For every object of a start and every one of an end the ways with the fewest edges between them. Yields as `trails` does. */
+/** The ways with the fewest edges for each pair of a start and an end. Yields as `trails` does. */
 export function* shortest(solution: Solution): Generator<Way | undefined> {
   for (const start of starts(solution)) yield* shortestFrom(start, solution);
 }
@@ -16,7 +16,7 @@ export function* shortest(solution: Solution): Generator<Way | undefined> {
 function* shortestFrom(start: Way, solution: Solution): Generator<Way | undefined> {
   const first: Meeting = { state: start, came: [] };
   const met = new Map([[nameOf(start, solution), first]]);
-  // Grows while it is gone through: what is one edge further comes after what is not.
+  // Grows during the loop: ways one edge longer come after all shorter ones.
   const queue = [first];
   for (const meeting of queue) {
     yield undefined;
@@ -34,12 +34,12 @@ function* shortestFrom(start: Way, solution: Solution): Generator<Way | undefine
   for (const meeting of queue) if (isWhole(meeting.state, solution)) yield* waysTo(meeting);
 }
 
-/** Where no number of edges is set, it does not matter how many of a hop were passed, but whether any was. */
+/** Without a limit on the edges of a hop only matters whether any was passed, not how many. */
 function nameOf({ hop, depth, vertex }: Way, { hops }: Solution): string {
   return `${hop} ${hops[hop]?.depth === Infinity ? Math.min(depth, 1) : depth} ${vertex.ref.number}`;
 }
 
-/** The way from a meeting to the end, told from the meeting. */
+/** The way from a meeting to the end, starting at the meeting. */
 interface Remainder {
   readonly meeting: Meeting;
   readonly link: Link | undefined;

@@ -1,11 +1,12 @@
-import type { Slices } from "../slice.ts";
+import type { Slices } from "../run/slice.ts";
 import type { Candidates } from "./candidates.ts";
 import type { ChainPlan } from "./plan.ts";
 import type { Link, Vertex } from "./types.ts";
 
 /**
- * Exactly what lies on ways that match a whole chain. A way goes from edge to edge and may come by an object or an edge again; a hop of it passes
- * one edge at least and `depth` at most, and goes on from no object that ends paths, the very first apart.
+ * The exact parts of ways that match a whole chain. A way goes from edge to edge and may pass an object or an edge
+ * again. A hop of it passes at least one edge and at most `depth`, and does not continue from an object that ends
+ * paths, except from the first of the way.
  */
 export interface Solution {
   readonly plan: ChainPlan;
@@ -16,9 +17,9 @@ export interface Solution {
 
 export interface SolvedHop {
   readonly depth: number;
-  /** What lies on some way, by the object it is passed from. */
+  /** Links on some way, by the object they start from. */
   readonly from: LinksOf;
-  /** How many edges are needed at least from an object to the end of the hop. */
+  /** Least number of edges from an object to the end of the hop. */
   readonly rest: Distances;
 }
 
@@ -26,8 +27,8 @@ type LinksOf = ReadonlyMap<Vertex, readonly Link[]>;
 export type Distances = ReadonlyMap<Vertex, number>;
 
 /**
- * Once on, to see how far each object is from where a hop begins, and once back, to see how far it is from where the hop ends: an edge lies on
- * a way when both together are short enough. Time is linear in the links of all hops.
+ * Passes once forward for the distance of each object from the begin of a hop, and once backward for the distance to
+ * its end: an edge lies on a way when both together are short enough. Time is linear in the links of all hops.
  */
 export async function solve(plan: ChainPlan, candidates: Candidates, slices: Slices): Promise<Solution> {
   const { objects, steps } = await passOn(plan, candidates, slices);
@@ -48,7 +49,7 @@ export async function solve(plan: ChainPlan, candidates: Candidates, slices: Sli
   return { plan, objects, hops };
 }
 
-/** Objects that some way from the start stands on for each node; for each hop how many edges of it an object is away. */
+/** For each node the objects on some way from the start; for each hop their distances in edges. */
 async function passOn(
   plan: ChainPlan,
   candidates: Candidates,
@@ -83,7 +84,7 @@ interface Field {
   readonly most: number;
 }
 
-/** Nothing is passed that ends paths; the starts count all the same. */
+/** Does not pass objects that end paths, except the starts. */
 export async function distances(
   starts: Iterable<Vertex>,
   { links, far, most }: Field,

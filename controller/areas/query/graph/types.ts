@@ -1,27 +1,30 @@
 import type { Row } from "../../../../common/value.ts";
 import type { NodePattern } from "./patterns.ts";
 
-/** The same one for the same object. Ids alone can be those of objects of several classes. */
+/** One value for each object. Ids alone may be shared by objects of several classes. */
 export interface VertexRef {
-  /** Different for different objects. */
+  /** Unique for each object. */
   readonly number: number;
   readonly id: string;
   /** Path. */
   readonly class: string;
 }
 
-/** An object that was met. What is shown of it and what it fits is settled when it is read, so that the rest of it need not be kept. */
+/**
+ * An object of the MATCH. The answer's part of it and the patterns it fits are computed when it is read, so that the
+ * rest need not be kept.
+ */
 export interface Vertex {
   readonly ref: VertexRef;
   /** Records have no edges of their own. */
   readonly isRecord: boolean;
-  /** No path goes on from here, unless it begins here. */
+  /** No path continues from here, unless it begins here. */
   readonly isEnd: boolean;
   readonly fits: ReadonlySet<NodePattern>;
   readonly shown: Row;
 }
 
-/** The same one for the same edge, whichever way it was found. */
+/** One value for each edge, in whichever direction it was found. */
 export interface GraphEdge {
   readonly type: string;
   readonly source: VertexRef;

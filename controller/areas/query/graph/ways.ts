@@ -3,15 +3,15 @@ import { tooDeep } from "./plan.ts";
 import type { Solution } from "./solution.ts";
 import type { Link, Vertex } from "./types.ts";
 
-/** A way as far as it has come, told from its end. */
+/** A partial way, as a list from its end. */
 export interface Way {
   readonly before: Way | undefined;
-  /** How it came here from `before`; absent at the start. */
+  /** The link from `before`; absent at the start. */
   readonly link: Link | undefined;
   readonly vertex: Vertex;
-  /** Hops that are behind it. */
+  /** Number of completed hops. */
   readonly hop: number;
-  /** Edges of the next hop that it has passed; 0 where the object stands for a node of the chain. */
+  /** Number of passed edges of the next hop; 0 where the object stands for a node of the chain. */
   readonly depth: number;
   readonly length: number;
 }
@@ -25,8 +25,8 @@ export function isWhole({ hop }: Way, { hops }: Solution): boolean {
 }
 
 /**
- * What a way can become by one edge more that is not left out and still reach its end; an object can both stand for the next node and be
- * passed.
+ * The ways one edge longer that still reach their end, without left-out edges. An object can both stand for the next
+ * node and be passed.
  */
 export function onward(
   way: Way,
@@ -49,7 +49,10 @@ export function onward(
   return ways;
 }
 
-/** All ways that match the chain and pass no edge twice. Yields at every step of the search, so that it can be interrupted; a way when there is one. */
+/**
+ * All ways that match the chain and pass no edge twice. Yields at every step of the search, so that it can be
+ * interrupted, and a way when there is one.
+ */
 export function* trails(solution: Solution): Generator<Way | undefined> {
   const open = starts(solution).reverse();
   for (let way = open.pop(); way !== undefined; way = open.pop()) {

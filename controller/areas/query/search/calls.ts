@@ -4,14 +4,18 @@ import { NOWHERE } from "../../../../common/mql/index.ts";
 import type { Alternative, Call, Match, Search } from "../../../../common/search/index.ts";
 import type { Row } from "../../../../common/value.ts";
 import type { ObjectEdge, ObjectRef } from "../../objects/index.ts";
-import type { Output } from "../outputs.ts";
+import { bytesOf, freeing, type MemoryShare, PROCESS_MEMORY } from "../expressions/memory.ts";
+import type { Output } from "../plan/outputs.ts";
+import { inSlices, type Slices } from "../run/slice.ts";
 import type { SearchPlan } from "./plan.ts";
 import { segmentOf } from "./segments.ts";
 import { treeOf } from "./tree.ts";
 
 export type EdgesOf = (refs: readonly ObjectRef[], type: string | undefined) => AsyncIterable<readonly ObjectEdge[]>;
 
-/** The search whose hits a call is about: objects as they are. `AppError("unsupported")` for a call that is not offered. */
+/**
+ * The search whose hits a call is about: objects as they are. `AppError("unsupported")` for a call that is not offered.
+ */
 export function searchOfCall(search: Search, call: Call): Search {
   if (call.name === "user")
     throw new AppError("unsupported", "[Exec] call user in a search is not offered yet.", {
@@ -34,32 +38,65 @@ export function outputsOfCall(call: Call, plan: SearchPlan): readonly Output[] {
     return [{ kind: "star" }, fieldOf("parent", plan)];
   const needed = call.name === "tree" ? ["id", "class", "parent", "fullname"] : ["id", "class", "name"];
   const known = needed.filter((name) => name === "parent" || plan.scope.has(name));
-  return [...[...new Set([...known, ...named])].map((name) => fieldOf(name, plan)), ...printed];
+  const shown = named.map((name) => plan.scope.definedName(name) ?? name);
+  return [...[...new Set([...known, ...shown])].map((name) => fieldOf(name, plan)), ...printed];
 }
 
 /** The one row of a call, from at most `SEARCH_CALL_MAX_ROWS` objects. */
-export async function callRow(call: Call, pages: AsyncIterable<readonly Row[]>, edgesOf: EdgesOf): Promise<Row> {
+export function calledRow(
+  call: Call,
+  pages: AsyncIterable<readonly Row[]>,
+  { edgesOf, slices }: CallContext,
+): AsyncIterable<readonly Row[]> {
+  const memory = PROCESS_MEMORY.share(slices.tenant);
+  return freeing(memory, calledHolding(call, pages, { edgesOf, slices, memory }));
+}
+
+interface CallContext {
+  readonly edgesOf: EdgesOf;
+  readonly slices: Slices;
+}
+
+interface Holding extends CallContext {
+  readonly memory: Pick<MemoryShare, "take">;
+}
+
+async function* calledHolding(
+  call: Call,
+  pages: AsyncIterable<readonly Row[]>,
+  holding: Holding,
+): AsyncGenerator<readonly Row[]> {
+  const { slices, memory } = holding;
   const rows: Row[] = [];
   for await (const page of pages) {
+    for (const row of page) {
+      memory.take(bytesOf(row));
+      if (slices.isOver()) await slices.pause();
+    }
     rows.push(...page);
     if (rows.length > SEARCH_CALL_MAX_ROWS)
       throw tooMany(`call ${call.name} is about more than ${SEARCH_CALL_MAX_ROWS} objects`, "SEARCH_CALL_MAX_ROWS");
   }
-  if (call.name === "tree") return { tree: treeOf(rows, textsOf(call, "parent")[0]) };
-  return { graph: { nodes: rows, edges: await edgesBetween(rows, call, edgesOf), paths: [], pathtags: [] } };
+  if (call.name === "tree") yield [{ tree: await inSlices(treeOf(rows, textsOf(call, "parent")[0]), slices, memory) }];
+  else yield [{ graph: { nodes: rows, edges: await edgesBetween(rows, call, holding), paths: [], pathtags: [] } }];
 }
 
-async function edgesBetween(nodes: readonly Row[], call: Call, edgesOf: EdgesOf): Promise<readonly Row[]> {
+async function edgesBetween(
+  nodes: readonly Row[],
+  call: Call,
+  { edgesOf, slices, memory }: Holding,
+): Promise<readonly Row[]> {
   const known = new Set(nodes.map((row) => `${String(row.class)} ${String(row.id)}`));
   const edges: Row[] = [];
   const refs = nodes.map((row) => ({ id: String(row.id), class: String(row.class) }));
   for await (const page of edgesOf(refs, textsOf(call, "type")[0])) {
-    const inner = page.filter((edge) => known.has(`${edge.targetClass} ${edge.target}`));
-    edges.push(
-      ...inner.map(
-        ({ type, source, target }): Row => ({ id: `${source} ${type} ${target}`, class: type, source, target }),
-      ),
-    );
+    for (const { type, source, target, targetClass } of page) {
+      if (slices.isOver()) await slices.pause();
+      if (!known.has(`${targetClass} ${target}`)) continue;
+      const edge = { id: `${source} ${type} ${target}`, class: type, source, target };
+      memory.take(bytesOf(edge));
+      edges.push(edge);
+    }
     if (edges.length > GRAPH_EDGES_MAX)
       throw tooMany(`call graph meets more than ${GRAPH_EDGES_MAX} edges`, "GRAPH_EDGES_MAX");
   }

@@ -2,14 +2,14 @@ import { AppError } from "../../../../common/errors.ts";
 import type { Search } from "../../../../common/search/index.ts";
 import type { ClassCatalog, ClassView, ReadRequest } from "../../objects/index.ts";
 import { classAccess, type Principal } from "../../permissions/index.ts";
-import { Scope, scopeOf } from "../scope.ts";
-import { VisibleTree } from "../tree.ts";
+import { Scope, scopeOf } from "../plan/scope.ts";
+import { relationsOf, VisibleTree } from "../plan/tree.ts";
 
 export type ReadTarget = Pick<ReadRequest, "class" | "subtree">;
 
 /**
- * The classes that are named, or all that are searched by themselves; of these, `ofState` wants those that know their past.
- * `AppError("not_found")` when there is none.
+ * The classes that are named, or all that are searched by themselves; of these, `ofState` wants those that know their
+ * past. `AppError("not_found")` when there is none.
  */
 export function searchScope(
   search: Search,
@@ -19,12 +19,14 @@ export function searchScope(
   if (search.class) return scopeOf(principal, catalog, { ...search.class, alias: undefined });
   const isWanted = (view: ClassView): boolean => view.options.autosearch && (!ofState || keepsVersions(view));
   const found = catalog.tree("/").filter((view) => isWanted(view) && classAccess(principal, view.path).readable);
-  if (found.length > 0)
+  if (found.length > 0) {
+    const content = { found, relations: relationsOf(catalog) };
     return new Scope(
       principal,
       undefined,
-      new VisibleTree(principal, { path: principal.ospace, subtree: true }, found),
+      new VisibleTree(principal, { path: principal.ospace, subtree: true }, content),
     );
+  }
   const options = ofState ? "autosearch=true and version=true" : "autosearch=true";
   throw new AppError(
     "not_found",

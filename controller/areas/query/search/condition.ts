@@ -1,17 +1,17 @@
 import { type Condition, type Field, NOWHERE, type ValueNode } from "../../../../common/mql/index.ts";
 import type { Alternative, Match, Search, SearchField, Test, TimeQuestion } from "../../../../common/search/index.ts";
 import type { WantedText } from "../../../../common/text/words.ts";
-import { ANY, numberOf } from "../kind.ts";
-import { about } from "../placing.ts";
-import type { Scope } from "../scope.ts";
+import { ANY, numberOf } from "../expressions/kind.ts";
+import { about } from "../expressions/placing.ts";
+import type { Scope } from "../plan/scope.ts";
 import { wantedText } from "./words.ts";
 
-/** What rows have to fulfil: all three. */
+/** Conditions that rows have to fulfil, all three. */
 export interface Wanted {
-  /** Of columns only. */
+  /** Conditions on columns only. */
   readonly where: Condition | undefined;
   readonly words: readonly WantedText[];
-  /** Of each, one. */
+  /** One alternative of each list must hold. */
   readonly choices: readonly (readonly Choice[])[];
 }
 

@@ -1,18 +1,20 @@
 import { printAlternative, printSegment, type Search } from "../../../../common/search/index.ts";
-import type { ReadPlan, ReadRequest } from "../../objects/index.ts";
-import { describeShape, describeTable } from "../plan.ts";
+import type { ReadExplanation, ReadRequest } from "../../objects/index.ts";
+import { describeShape, describeTable } from "../plan/plan.ts";
 import type { SearchPlan } from "./plan.ts";
 
-/** One line for each step. The plan is to be made without the row condition of the principal, which must not be shown. */
+/**
+ * One line for each step. The plan is to be made without the row condition of the principal, which must not be shown.
+ */
 export async function describeSearch(
   search: Search,
   plan: SearchPlan,
-  planOf: (read: ReadRequest) => Promise<ReadPlan>,
+  explain: (read: ReadRequest) => Promise<ReadExplanation>,
 ): Promise<readonly string[]> {
   const steps: string[] = [];
-  for (const read of plan.reads) steps.push(...(await planOf(read)).steps);
+  for (const read of plan.reads) steps.push(...(await explain(read)).steps);
   for (const read of plan.versioned?.reads ?? [])
-    steps.push(...(await planOf(read)).steps.map((step) => `versions of objects by ${step}`));
+    steps.push(...(await explain(read)).steps.map((step) => `versions of objects by ${step}`));
   return [...describeTable(plan, steps), ...textSteps(search), ...uniqStep(plan), ...describeShape(plan)];
 }
 

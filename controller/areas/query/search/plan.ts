@@ -10,12 +10,12 @@ import {
 import { type Search, type SearchField, timeQuestion } from "../../../../common/search/index.ts";
 import type { ClassCatalog, ObjectRow, ReadRequest } from "../../objects/index.ts";
 import type { Principal } from "../../permissions/index.ts";
-import { OutputBinder } from "../outputs.ts";
-import { bindOutputs, isStoredOrder, type SelectPlan, sortOf } from "../plan.ts";
-import type { Predicate } from "../predicate.ts";
-import { filterOf } from "../run.ts";
-import type { BoundField } from "../fields.ts";
-import type { Scope } from "../scope.ts";
+import type { BoundField } from "../expressions/fields.ts";
+import type { Predicate } from "../expressions/predicate.ts";
+import { OutputBinder } from "../plan/outputs.ts";
+import { bindOutputs, isStoredOrder, type SelectPlan, sortOf } from "../plan/plan.ts";
+import { type Scope, withoutRelations } from "../plan/scope.ts";
+import { filterOf, workOf } from "../run/run.ts";
 import { searchScope } from "./classes.ts";
 import { type Choice, fieldNode, type Wanted, wantedOf } from "./condition.ts";
 import { searchReads, type SearchReads, type Versioned } from "./reads.ts";
@@ -31,7 +31,13 @@ export interface SearchPlan extends SelectPlan {
   /** Everything that has to hold for a row. */
   readonly filter: Predicate<ObjectRow>;
   readonly uniq: readonly BoundField[];
+  /** How many ordinary rows one is worth that the filter is asked of. */
+  readonly rowWork: number;
 }
+
+type RowTest = (row: ObjectRow) => boolean;
+/** Bound once, for however many branches. */
+type ChoiceTests = ReadonlyMap<Choice, RowTest>;
 
 export interface Branch {
   readonly reads: readonly ReadRequest[];
@@ -52,20 +58,23 @@ export function planSearch(search: Search, context: SearchContext): SearchPlan {
   const scope = searchScope(search, context, time?.kind === "state");
   const wanted = wantedOf(search, scope, time);
   const select = selectOf(search);
-  const bound = bindOutputs(select, new OutputBinder(select, scope, []), []);
+  const bound = bindOutputs(select, new OutputBinder(select, withoutRelations(scope), []), []);
   const uniq = fieldsOf(search, "uniq").map((field) => scope.bind(field));
-  const filter = fullFilter(wanted, scope);
+  const choices = new Map(wanted.choices.flat().map((choice) => [choice, choiceFilter(choice, scope)]));
+  const filter = fullFilter(wanted, scope, choices);
   const reads = searchReads({ search, context, scope, wanted, time });
   const stored = isOneRead(reads) && isStoredOrder(scope, bound.orderBy, bound.grouping !== undefined);
-  const sort = sortOf(bound.orderBy.length, stored, bound.limit);
+  const last = bound.limit === undefined ? undefined : bound.limit + (bound.isCut ? 1 : 0);
+  const sort = sortOf(bound.orderBy.length, stored, last);
   const isStreamed = (sort === "none" || sort === "stored") && !bound.grouping && uniq.length === 0;
-  const branches = branchesOf(reads, { filter, scope }, { stored, expected: isStreamed ? bound.limit : undefined });
+  const branches = branchesOf(reads, { filter, choices }, { stored, expected: isStreamed ? last : undefined });
   const source = {
     where: wanted.where,
     reads: branches.flatMap((branch) => branch.reads),
     branches,
     versioned: reads.versioned,
     filter,
+    rowWork: rowWorkOf(wanted),
   };
   return { kind: "select", fields: scope, scope, ...bound, sort, uniq, ...source };
 }
@@ -88,13 +97,14 @@ interface BranchHints {
 
 function branchesOf(
   reads: SearchReads,
-  of: { readonly filter: Predicate<ObjectRow>; readonly scope: Scope },
+  { filter, choices }: { readonly filter: Predicate<ObjectRow>; readonly choices: ChoiceTests },
   { stored, expected }: BranchHints,
 ): readonly Branch[] {
   const hints = { ...(stored ? { newestFirst: true } : {}), ...(expected === undefined ? {} : { expected }) };
+  const tests = testsOf(reads.choices, choices);
   return reads.branches.map((own, index) => ({
     reads: own.map((read) => ({ ...read, ...hints })),
-    filter: branchFilter(of.filter, reads.choices.slice(0, index + 1), of.scope),
+    filter: branchFilter(filter, tests, index),
   }));
 }
 
@@ -140,7 +150,7 @@ function itemsOf(search: Search): readonly SelectItem[] {
   });
 }
 
-/** What a name means: `count` is that of a group, unless the group is of a field of that name. */
+/** Meaning of a name: `count` is that of a group, unless the group is by a field of that name. */
 function valuesOf(group: readonly SearchField[] | undefined): (field: SearchField) => Field | Call {
   const isCount = ({ parts }: SearchField): boolean => parts.length === 1 && parts[0] === "count";
   const counts = group !== undefined && !group.some(isCount);
@@ -154,22 +164,32 @@ function fieldsOf(search: Search, kind: "uniq" | "group"): readonly Field[] {
   return segmentOf(search, kind)?.fields.map(fieldNode) ?? [];
 }
 
-function fullFilter(wanted: Wanted, scope: Scope): Predicate<ObjectRow> {
+function fullFilter(wanted: Wanted, scope: Scope, tests: ChoiceTests): Predicate<ObjectRow> {
   const columns = filterOf({ scope, where: wanted.where, values: [] });
   const words = wordsFilter(wanted.words, scope);
-  const choices = wanted.choices.map((alternatives) => alternatives.map((choice) => choiceFilter(choice, scope)));
+  const choices = wanted.choices.map((alternatives) => testsOf(alternatives, tests));
   return (row) =>
     columns(row) === true && words(row) && choices.every((alternatives) => alternatives.some((holds) => holds(row)));
 }
 
-function choiceFilter(choice: Choice, scope: Scope): (row: ObjectRow) => boolean {
+function testsOf(choices: readonly Choice[], tests: ChoiceTests): readonly RowTest[] {
+  return choices.flatMap((choice) => tests.get(choice) ?? []);
+}
+
+function rowWorkOf({ where, words, choices }: Wanted): number {
+  const all = choices.flat();
+  return all.reduce((work, choice) => work + workOf(choice.where) + choice.words.length, workOf(where) + words.length);
+}
+
+function choiceFilter(choice: Choice, scope: Scope): RowTest {
   const columns = filterOf({ scope, where: choice.where, values: [] });
   const words = wordsFilter(choice.words, scope);
   return (row) => words(row) && columns(row) === true;
 }
 
-/** Rows of the last of these alternatives that are not of an earlier one. */
-function branchFilter(filter: Predicate<ObjectRow>, choices: readonly Choice[], scope: Scope): Predicate<ObjectRow> {
-  const [own, ...earlier] = choices.map((choice) => choiceFilter(choice, scope)).reverse();
-  return own ? (row) => filter(row) === true && own(row) && !earlier.some((holds) => holds(row)) : filter;
+/** Rows of this alternative that are not of an earlier one. */
+function branchFilter(filter: Predicate<ObjectRow>, tests: readonly RowTest[], index: number): Predicate<ObjectRow> {
+  const own = tests[index];
+  if (!own) return filter;
+  return (row) => own(row) && filter(row) === true && !tests.some((holds, at) => at < index && holds(row));
 }

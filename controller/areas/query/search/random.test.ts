@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
+import type { Random } from "../../../../common/time.ts";
+import type { Row, Value } from "../../../../common/value.ts";
 import { realClock, seededRandom } from "../../../../test/helpers/clock.ts";
 import { onCluster, openTestEngine } from "../../../../test/helpers/engine.ts";
 import { testPrincipal, testRuntime } from "../../../../test/helpers/runtime.ts";
-import type { Random } from "../../../../common/time.ts";
-import type { Row, Value } from "../../../../common/value.ts";
 import { ObjectService } from "../../objects/index.ts";
 import type { Principal } from "../../permissions/index.ts";
 import { type QueryResult, QueryService } from "../index.ts";
@@ -23,7 +23,7 @@ const CLASSES = `create class /matrix/ent/box (note text, remark varchar, size i
   create class /matrix/kept (note text, size int, index(size, tags)) with autosearch=true, key=manu, version=true`;
 const KEPT = "/matrix/kept";
 const PATHS = ["/matrix/ent/box", "/matrix/ent/box/rack", "/matrix/ent/plain", KEPT] as const;
-/** What is searched, and which classes that is. */
+/** Roots to search, and the classes below them. */
 const ROOTS: readonly (readonly [string, readonly string[]])[] = [
   ["", [PATHS[0], PATHS[1], KEPT]],
   ["/matrix/ent/box: | ", [PATHS[0]]],
@@ -37,7 +37,7 @@ interface Plain {
   readonly id: string;
   readonly path: string;
   readonly values: Row;
-  /** Of classes that keep versions; the others are written now. */
+  /** Time of a version, for classes that keep versions; other objects are written now. */
   readonly timeMs?: number;
   readonly isCurrent: boolean;
 }

@@ -1,24 +1,24 @@
 import type { Search, TimeQuestion } from "../../../../common/search/index.ts";
 import type { WantedText } from "../../../../common/text/words.ts";
 import type { ClassCatalog, ClassView, Pushdown, ReadRequest } from "../../objects/index.ts";
-import { readsOf } from "../plan.ts";
-import type { Scope } from "../scope.ts";
+import { readsOf } from "../plan/plan.ts";
+import type { Scope } from "../plan/scope.ts";
 import { coverOf, keepsVersions } from "./classes.ts";
 import { allOf, type Choice, type Wanted } from "./condition.ts";
 import { segmentOf } from "./segments.ts";
 
-/** What has to be read so that no row is missed. */
+/** Reads that together miss no row. */
 export interface SearchReads {
   /** Together all objects as they are (or were at the time asked for), without those whose versions are wanted. */
   readonly branches: readonly (readonly ReadRequest[])[];
-  /** What each branch asks for beyond the others; empty when there is only one. */
+  /** Conditions of each branch besides the common ones; empty when there is only one branch. */
   readonly choices: readonly Choice[];
   readonly versioned: Versioned | undefined;
 }
 
 /** Objects of which earlier versions are wanted, too: those written from `fromMs` to `toMs`, both included. */
 export interface Versioned {
-  /** Of those there are now. */
+  /** Reads of the objects that exist now. */
   readonly reads: readonly ReadRequest[];
   /** Paths of the classes of those that are gone. */
   readonly classes: readonly string[];
@@ -67,7 +67,7 @@ function presentReads(
   return targets.map((target) => ({ ...request, ...target, ...state, ...(where.length > 0 ? { where } : {}) }));
 }
 
-/** What an object is now says nothing about what it was, except its id, and when it was written last. */
+/** Current values say nothing about earlier versions, except the id and the time of the last write. */
 function versionedReads(question: SearchQuestion, views: readonly ClassView[]): Versioned {
   const { time } = question;
   const { targets, views: named, request } = narrowed(question, views, undefined);

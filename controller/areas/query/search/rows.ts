@@ -1,12 +1,13 @@
-import { AppError } from "../../../../common/errors.ts";
 import { mapLimited } from "../../../../common/concurrency.ts";
+import { AppError } from "../../../../common/errors.ts";
 import { HISTORY_READS_IN_FLIGHT_MAX, QUERY_DISTINCT_MAX_ROWS } from "../../../../common/limits.ts";
 import type { ObjectRef, ObjectRow, Objects } from "../../objects/index.ts";
-import type { Predicate } from "../predicate.ts";
-import { canonical } from "../questions.ts";
-import { matching, type RunContext } from "../run.ts";
-import type { Slices } from "../slice.ts";
-import { orderOf, type SortKey, sortKey } from "../sort.ts";
+import { bytesOf, freeing, type MemoryShare, PROCESS_MEMORY } from "../expressions/memory.ts";
+import type { Predicate } from "../expressions/predicate.ts";
+import { canonical } from "../expressions/questions.ts";
+import { orderOf, type SortKey, sortKey } from "../expressions/sort.ts";
+import { matching, type RunContext } from "../run/run.ts";
+import type { Slices } from "../run/slice.ts";
 import type { SearchPlan } from "./plan.ts";
 import type { Versioned } from "./reads.ts";
 
@@ -19,16 +20,24 @@ export interface RowsContext extends RunContext {
   readonly slices: Slices;
 }
 
-/** The rows that are found, before they are grouped, sorted and cut; of equal ones by UNIQ, the first of the order asked for. */
+/**
+ * The rows that are found, before they are grouped, sorted and cut; of equal ones by UNIQ, the first of the order asked
+ * for.
+ */
 export function foundRows(plan: SearchPlan, context: RowsContext): AsyncIterable<readonly ObjectRow[]> {
   const all = allRows(plan, context);
   if (plan.uniq.length === 0) return all;
   const isSorted = !plan.grouping && (plan.sort === "top" || plan.sort === "all");
-  return isSorted ? bestRows(plan, all, context.slices) : firstRows(plan, all);
+  const memory = PROCESS_MEMORY.share(context.tenant);
+  return freeing(
+    memory,
+    isSorted ? bestRows(plan, all, { slices: context.slices, memory }) : firstRows(plan, all, memory),
+  );
 }
 
 async function* allRows(plan: SearchPlan, context: RowsContext): AsyncIterable<readonly ObjectRow[]> {
-  for (const { reads, filter } of plan.branches) yield* matching({ reads, filter, slices: context.slices }, context);
+  for (const { reads, filter } of plan.branches)
+    yield* matching({ reads, filter, slices: context.slices, rowWork: plan.rowWork }, context);
   if (plan.versioned) yield* versionRows(plan.versioned, plan.filter, context);
 }
 
@@ -71,7 +80,7 @@ async function* pasts(all: readonly Past[], search: VersionSearch): AsyncIterabl
     yield* sideBySide(all.slice(at, at + HISTORY_READS_IN_FLIGHT_MAX), search);
 }
 
-/** What objects were. The first pages are read side by side, what is behind them page by page. */
+/** Versions of objects. The first pages are read in parallel, the following ones one by one. */
 async function* sideBySide(some: readonly Past[], search: VersionSearch): AsyncIterable<readonly ObjectRow[]> {
   const rest = some.map((past) => versionsOf(past, search)[Symbol.asyncIterator]());
   const pages = await mapLimited(rest, rest.length, (versions) => versions.next());
@@ -104,24 +113,32 @@ function startOf({ fromMs }: Versioned): { readonly fromMs?: number } {
 async function* firstRows(
   plan: SearchPlan,
   pages: AsyncIterable<readonly ObjectRow[]>,
+  memory: MemoryShare,
 ): AsyncIterable<readonly ObjectRow[]> {
   const seen = new Set<string>();
   const nameOf = naming(plan);
   for await (const page of pages) {
     const fresh = page.filter((row) => {
-      const size = seen.size;
-      seen.add(nameOf(row));
-      return seen.size > size;
+      const name = nameOf(row);
+      if (seen.has(name)) return false;
+      memory.take(bytesOf(name));
+      seen.add(name);
+      return true;
     });
     checkSize(seen.size);
     if (fresh.length > 0) yield fresh;
   }
 }
 
+interface Holding {
+  readonly slices: Slices;
+  readonly memory: MemoryShare;
+}
+
 async function* bestRows(
   plan: SearchPlan,
   pages: AsyncIterable<readonly ObjectRow[]>,
-  slices: Slices,
+  { slices, memory }: Holding,
 ): AsyncIterable<readonly ObjectRow[]> {
   const best = new Map<string, { readonly row: ObjectRow; readonly keys: readonly SortKey[] }>();
   const nameOf = naming(plan);
@@ -132,7 +149,10 @@ async function* bestRows(
       const name = nameOf(row);
       const known = best.get(name);
       const keys = keysOf(row);
-      if (!known || order(keys, known.keys) < 0) best.set(name, { row, keys });
+      if (!known || order(keys, known.keys) < 0) {
+        memory.take(bytesOf(row.values) + (known ? -bytesOf(known.row.values) : bytesOf(name)));
+        best.set(name, { row, keys });
+      }
       if (slices.isOver()) await slices.pause();
     }
     checkSize(best.size);

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Row } from "../../../../common/value.ts";
 import { realClock } from "../../../../test/helpers/clock.ts";
 import { openTestEngine, type TestEngine } from "../../../../test/helpers/engine.ts";
 import { testPrincipal, testRuntime } from "../../../../test/helpers/runtime.ts";
-import type { Row } from "../../../../common/value.ts";
 import type { AuditEntry } from "../../audit/index.ts";
 import { ObjectService } from "../../objects/index.ts";
 import type { DataRule, Principal } from "../../permissions/index.ts";
@@ -126,6 +126,18 @@ describe("what is found", () => {
     expect(await values("#/matrix/ent/box: | seen>=2024-02-28 11:30 | seen <= 2024-02-28 12:00:00")).toEqual(["web-1"]);
     expect(await values("#/matrix/ent/box/: | id=box:web-1; id=rack:rack-1")).toEqual(["rack-1", "web-1"]);
     expect(await values("#/matrix/ent/box/: | class=/matrix/ent/box/rack")).toEqual(["rack-1"]);
+  });
+
+  test("fields are found in any case and answered as they are defined, but for those that are hidden", async () => {
+    expect(await values("#/matrix/ent/box: | SIZE>10 | Tags=red")).toEqual(["web-2"]);
+    expect(await rows("#/matrix/ent/box: | ID=box:web-1 | sort SIZE | uniq Host | print HOST, Size as s")).toEqual([
+      { host: "web-1", s: 10 },
+    ]);
+    expect(await rows("#/matrix/ent/box: | web-1 | group HOST")).toEqual([{ host: "web-1", count: 1 }]);
+    const veiled = ruled({ class: "/", access: "read", hidden: ["size"] });
+    for (const part of ["SIZE>10", "sort SIZE", "print SIZE", "uniq SIZE", "group SIZE"]) {
+      await expect(rows(`#/matrix/ent/box: | ${part}`, veiled), part).rejects.toMatchObject({ code: "not_found" });
+    }
   });
 
   test("a class alone, with its subclasses, or all that are searched by themselves", async () => {

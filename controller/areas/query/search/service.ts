@@ -6,13 +6,13 @@ import type { Audit } from "../../audit/index.ts";
 import type { ClassCatalog, Objects } from "../../objects/index.ts";
 import type { Principal } from "../../permissions/index.ts";
 import { audited } from "../audited.ts";
-import { plainMeta, selectMeta } from "../meta.ts";
-import { shaped } from "../pipeline.ts";
-import { located } from "../placing.ts";
-import { Slices } from "../slice.ts";
+import { located } from "../expressions/placing.ts";
+import { plainMeta, selectMeta } from "../run/meta.ts";
+import { shaped } from "../run/pipeline.ts";
+import { Slices } from "../run/slice.ts";
 import type { QueryResult } from "../types.ts";
-import { removeFound, requireSomeWritable } from "../write.ts";
-import { callRow, type EdgesOf, outputsOfCall, searchOfCall } from "./calls.ts";
+import { removeFound, requireSomeWritable } from "../write/write.ts";
+import { calledRow, type EdgesOf, outputsOfCall, searchOfCall } from "./calls.ts";
 import { describeSearch } from "./describe.ts";
 import { planSearch, type SearchPlan } from "./plan.ts";
 import { foundRows, type RowsContext } from "./rows.ts";
@@ -21,13 +21,13 @@ import { segmentOf } from "./segments.ts";
 export interface SearchDependencies {
   readonly objects: Objects;
   readonly runtime: Pick<Runtime, "clock">;
-  /** Told of every search that deletes. */
+  /** Gets an entry for every search that deletes. */
   readonly audit?: Pick<Audit, "ready" | "write">;
   /** Where large sorts may put what memory should not hold; absent: nowhere. */
   readonly sortFolder?: string;
 }
 
-/** The search language for everybody: row conditions and hidden columns of the principal are part of every search. */
+/** The search language. Every search applies the principal's row conditions and hidden columns. */
 export interface Searches {
   search(principal: Principal, text: string, options?: { readonly signal?: AbortSignal }): Promise<QueryResult>;
 }
@@ -76,15 +76,11 @@ export class SearchService implements Searches {
   async #read(search: Search, caller: Caller): Promise<QueryResult> {
     const plan = this.#plan(search, caller);
     const context = this.#context(caller);
-    const rows = this.#shaped(plan, context);
-    return {
-      meta: await this.#told(
-        search,
-        selectMeta(plan, () => undefined),
-        caller,
-      ),
-      rows,
-    };
+    const told = { more: false };
+    const rows = this.#shaped(plan, context, () => {
+      told.more = true;
+    });
+    return { meta: await this.#told(search, selectMeta(plan, { told }), caller), rows };
   }
 
   async #call(call: Call, search: Search, caller: Caller): Promise<QueryResult> {
@@ -105,7 +101,10 @@ export class SearchService implements Searches {
     const meta = plainMeta(call.name === "graph" ? "graph" : "select", plan.scope.root, [
       { name: call.name, title: call.name, type: "map" },
     ]);
-    return { meta: await this.#told(search, meta, caller), rows: one([await callRow(call, rows, edgesOf)]) };
+    return {
+      meta: await this.#told(search, meta, caller),
+      rows: calledRow(call, rows, { edgesOf, slices: context.slices }),
+    };
   }
 
   async #remove(search: Search, caller: Caller): Promise<QueryResult> {
@@ -126,8 +125,13 @@ export class SearchService implements Searches {
     return { meta: told, rows: one([{ count }]) };
   }
 
-  #shaped(plan: SearchPlan, context: RowsContext): AsyncIterable<readonly Row[]> {
-    return shaped(plan, { source: foundRows(plan, context), slices: context.slices, sortFolder: this.#sortFolder });
+  #shaped(plan: SearchPlan, context: RowsContext, onMore?: () => void): AsyncIterable<readonly Row[]> {
+    return shaped(plan, {
+      source: foundRows(plan, context),
+      slices: context.slices,
+      onMore,
+      sortFolder: this.#sortFolder,
+    });
   }
 
   #plan(search: Search, { principal, catalog }: Caller, veiled = false): SearchPlan {
@@ -141,6 +145,7 @@ export class SearchService implements Searches {
     return {
       ...share,
       slices: new Slices(share),
+      objects,
       read: (request) => objects.read(principal, request),
       history: (ref, range) => objects.history(principal, ref, { ...range, ...until }),
       removed: (path, range) => objects.removed(principal, path, { ...range, ...until }),
@@ -150,10 +155,17 @@ export class SearchService implements Searches {
   async #told(search: Search, meta: QueryResult["meta"], caller: Caller): Promise<QueryResult["meta"]> {
     if (!search.debug) return meta;
     const plan = await describeSearch(search, this.#plan(search, caller, true), (read) =>
-      this.#objects.plan(caller.principal, read),
+      this.#objects.explain(caller.principal, read),
     );
-    return { ...meta, plan };
+    return withPlan(meta, plan);
   }
+}
+
+/** Some of it is known only when rows are taken. */
+function withPlan(meta: QueryResult["meta"], plan: readonly string[]): QueryResult["meta"] {
+  return Object.defineProperties({ plan }, { ...Object.getOwnPropertyDescriptors(meta) }) as {
+    readonly plan: readonly string[];
+  } & QueryResult["meta"];
 }
 
 function refuseUnsupported(search: Search): void {
@@ -161,7 +173,7 @@ function refuseUnsupported(search: Search): void {
     throw new AppError("unsupported", "[Exec] lua in a search is not offered yet.", { details: { construct: "lua" } });
 }
 
-/** What would only change how the hits look, and hits of another time. */
+/** Refuses segments that only change how the hits look, and hits of another time. */
 function refuseBesideDelete(search: Search): void {
   const other = search.segments.find(({ kind }) => ["sort", "print", "uniq", "group"].includes(kind));
   if (other) throw new AppError("invalid", `[Valid] ${other.kind} does not go with delete.`);

@@ -1,12 +1,16 @@
 import { AppError } from "../../../../common/errors.ts";
 import { SEARCH_TREE_MAX_DEPTH } from "../../../../common/limits.ts";
+import type { Steps } from "../../../../common/mql/index.ts";
 import type { Row, Value } from "../../../../common/value.ts";
 
+/** What a member takes in a copy of a row, which has the values of the row. */
+const MEMBER_BYTES = 8;
+
 /**
- * Rows as nodes with `children`. The `parent` of a row is the `fullname` or the id of another. The nodes at the top are those with the
- * parent that is named, or all whose parent is not among the rows; of a ring, one.
+ * Rows as nodes with `children`. The `parent` of a row is the `fullname` or the id of another. The nodes at the top are
+ * those with the parent that is named, or all whose parent is not among the rows; of a ring, one.
  */
-export function treeOf(rows: readonly Row[], parent: string | undefined): readonly Row[] {
+export function* treeOf(rows: readonly Row[], parent: string | undefined): Steps<readonly Row[]> {
   const owners = new Map(rows.flatMap((row) => namesOf(row).map((name) => [name, row] as const)));
   const children = new Map<Row, Row[]>();
   const tops: Row[] = [];
@@ -16,9 +20,10 @@ export function treeOf(rows: readonly Row[], parent: string | undefined): readon
     else if (owner) adopt(children, owner, row);
   }
   const grown = new Set<Row>();
-  const trees = tops.map((row) => node(row, { children, grown, depth: 1 }));
+  const trees: Row[] = [];
+  for (const row of tops) trees.push(yield* node(row, { children, grown, depth: 1 }));
   if (parent !== undefined) return trees;
-  for (const row of rows) if (!grown.has(row)) trees.push(node(row, { children, grown, depth: 1 }));
+  for (const row of rows) if (!grown.has(row)) trees.push(yield* node(row, { children, grown, depth: 1 }));
   return trees;
 }
 
@@ -28,7 +33,7 @@ interface Growth {
   readonly depth: number;
 }
 
-function node(row: Row, { children, grown, depth }: Growth): Row {
+function* node(row: Row, { children, grown, depth }: Growth): Steps<Row> {
   if (depth > SEARCH_TREE_MAX_DEPTH) {
     throw new AppError("too_large", `[Exec] The tree is deeper than ${SEARCH_TREE_MAX_DEPTH}.`, {
       details: { limit: "SEARCH_TREE_MAX_DEPTH" },
@@ -37,8 +42,10 @@ function node(row: Row, { children, grown, depth }: Growth): Row {
   grown.add(row);
   const own: Row[] = [];
   for (const child of children.get(row) ?? [])
-    if (!grown.has(child)) own.push(node(child, { children, grown, depth: depth + 1 }));
-  return { ...row, children: own };
+    if (!grown.has(child)) own.push(yield* node(child, { children, grown, depth: depth + 1 }));
+  const made = { ...row, children: own };
+  yield MEMBER_BYTES * Object.keys(made).length;
+  return made;
 }
 
 function adopt(children: Map<Row, Row[]>, owner: Row, row: Row): void {

@@ -2,8 +2,8 @@ import type { Word } from "../../../../common/search/index.ts";
 import { type WantedText, wantedPhrase, wantedWord } from "../../../../common/text/words.ts";
 import type { Value } from "../../../../common/value.ts";
 import { hasWords, type ClassView, type ObjectRow } from "../../objects/index.ts";
-import { about } from "../placing.ts";
-import type { Scope } from "../scope.ts";
+import { about } from "../expressions/placing.ts";
+import type { Scope } from "../plan/scope.ts";
 
 /** `AppError("invalid")` for a text without letters and digits. */
 export function wantedText({ text, quoted, span }: Word): WantedText {

@@ -1,0 +1,51 @@
+import type { Field } from "../../../../common/mql/index.ts";
+import type { Row } from "../../../../common/value.ts";
+import type { Kind } from "./kind.ts";
+import type { Arguments } from "./literal.ts";
+import type { Source } from "./predicate.ts";
+import type { SeriesPart } from "./timeseries.ts";
+
+/** Fields that every object has besides its columns. A column of the same name does not hide them. */
+export type PseudoField = "id" | "class" | "day" | "vtime" | "ctime" | "mtime";
+
+/** A field name made definite: a pseudo field, or a column that at least one class of the scope has. */
+export interface BoundField {
+  /** Names it among all fields of the statement. */
+  readonly label: string;
+  /** As clients expect it in a row when no other field is called so. */
+  readonly short: string;
+  readonly name: string;
+  /** Which of the joined classes it is of; 0 where there is one. */
+  readonly table: number;
+  readonly pseudo: PseudoField | undefined;
+  /** Members of a map, from the outside in. */
+  readonly members: readonly string[];
+  /** It is an edge type: what it leads to is no value of the object itself. */
+  readonly isRelation?: boolean;
+  /** Set for a time series. */
+  readonly series?: SeriesPart | undefined;
+}
+
+/** Meaning of names in a statement. */
+export interface Names {
+  /** `AppError("not_found")` for a field that does not exist, `invalid` for one that can be several. */
+  bind(field: Field, values?: Arguments): BoundField;
+  kindsOf(field: BoundField): readonly Kind[];
+  /** A relation, where it can be answered; undefined for any other name. */
+  relation?(field: Field): BoundField | undefined;
+  /** The defined form of a name written in any case, as a star puts it into rows; undefined if there is none. */
+  definedName(written: string): string | undefined;
+  /** Kinds of the values that a star puts into rows under that name, where the star is no list of fields. */
+  kindsNamed(name: string): readonly Kind[];
+  /** The fields of `*` or `a.*`; absent: all that a row's class has. */
+  star(alias: string | undefined): readonly BoundField[] | undefined;
+}
+
+/** The same with the rows that the names are about. */
+export interface Fields<R> extends Names {
+  source(field: BoundField): Source<R>;
+  /** Time of the last write of the object that the field belongs to. */
+  writtenMs(field: BoundField | undefined): (row: R) => number;
+  /** Puts everything that a row has into the answer; for the star that stands for no list of fields. */
+  wholeRow(): (row: R, result: Row) => void;
+}

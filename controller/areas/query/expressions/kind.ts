@@ -1,0 +1,132 @@
+import { parseTimestamp } from "../../../../common/timestamps.ts";
+import type { Value } from "../../../../common/value.ts";
+import type { Column, ColumnType } from "../../objects/index.ts";
+import { dayOf } from "./day.ts";
+
+/** How values of a column are compared. Kinds are compared by identity: every kind exists once. */
+export interface Kind {
+  readonly type: "number" | "text" | "code" | "boolean" | "time" | "date" | "list" | "map" | "any";
+  /** Kind of list elements and map values. */
+  readonly element: Kind | undefined;
+}
+
+/** Form of scalars in comparisons. Integers that a double does not hold are bigints. */
+export type Comparable = string | number | bigint | boolean;
+
+export const NUMBER: Kind = { type: "number", element: undefined };
+export const TEXT: Kind = { type: "text", element: undefined };
+export const BOOLEAN: Kind = { type: "boolean", element: undefined };
+export const TIME: Kind = { type: "time", element: undefined };
+/** Kept as `YYYY-MM-DD`. */
+const DATE: Kind = { type: "date", element: undefined };
+/** Text in which case does not count. */
+const CODE: Kind = { type: "code", element: undefined };
+/** Whatever the value itself is: members of maps without declared types, buckets. */
+export const ANY: Kind = { type: "any", element: undefined };
+
+const SCALARS: Readonly<Partial<Record<ColumnType, Kind>>> = {
+  varchar: TEXT,
+  text: TEXT,
+  uuid: CODE,
+  inet: CODE,
+  blob: TEXT,
+  enum: TEXT,
+  int: NUMBER,
+  bigint: NUMBER,
+  smallint: NUMBER,
+  long: NUMBER,
+  varint: NUMBER,
+  float: NUMBER,
+  double: NUMBER,
+  boolean: BOOLEAN,
+  timestamp: TIME,
+  date: DATE,
+};
+const LISTS = new Map<Kind, Kind>();
+const MAPS = new Map<Kind, Kind>();
+const NUMBER_TEXT = /^[+-]?\d+(\.\d+)?(e[+-]?\d+)?$/i;
+const PLAIN_DATE = /^\d{4}-\d\d-\d\d$/;
+const INTEGER_TEXT = /^[+-]?\d+$/;
+
+/** The ids that a relation leads to. */
+export const LIST_OF_TEXT: Kind = once(LISTS, "list", TEXT);
+
+export function kindOf(column: Pick<Column, "type" | "elements">): Kind {
+  if (column.type === "list" || column.type === "set") return once(LISTS, "list", elementKind(column.elements?.[0]));
+  if (column.type === "map") return once(MAPS, "map", elementKind(column.elements?.[1]));
+  return SCALARS[column.type] ?? ANY;
+}
+
+function elementKind(type: ColumnType | undefined): Kind {
+  return type === undefined ? ANY : (SCALARS[type] ?? ANY);
+}
+
+function once(kinds: Map<Kind, Kind>, type: "list" | "map", element: Kind): Kind {
+  const known = kinds.get(element);
+  if (known) return known;
+  const kind: Kind = { type, element };
+  kinds.set(element, kind);
+  return kind;
+}
+
+/** The value as something comparable of that kind; absent when it cannot be one. */
+export function toComparable(kind: Kind, value: Value): Comparable | undefined {
+  switch (kind.type) {
+    case "number":
+      return typeof value === "number" ? value : typeof value === "string" ? numberOf(value) : undefined;
+    case "text":
+      return typeof value === "string" ? value : isScalar(value) ? String(value) : undefined;
+    case "code":
+      return typeof value === "string" ? value.trim().toLowerCase() : undefined;
+    case "date":
+      return dateOf(value);
+    case "boolean":
+      return typeof value === "boolean" ? value : typeof value === "string" ? booleanOf(value) : undefined;
+    case "time":
+      return typeof value === "number" ? value : typeof value === "string" ? parseTimestamp(value) : undefined;
+    case "list":
+    case "map":
+      return undefined;
+    case "any":
+      return isScalar(value) ? value : undefined;
+  }
+}
+
+/** Below 0, 0, above 0. Values of different types are ordered by their types. */
+export function compare(left: Comparable, right: Comparable): number {
+  const leftRank = rank(left);
+  const rightRank = rank(right);
+  if (leftRank !== rightRank) return leftRank - rightRank;
+  return left < right ? -1 : left > right ? 1 : 0;
+}
+
+/** As a value of a row again. */
+export function toValue(comparable: Comparable): Value {
+  return typeof comparable === "bigint" ? String(comparable) : comparable;
+}
+
+export function numberOf(text: string): number | bigint | undefined {
+  const trimmed = text.trim();
+  if (!NUMBER_TEXT.test(trimmed)) return undefined;
+  const number = Number(trimmed);
+  return Number.isSafeInteger(number) || !INTEGER_TEXT.test(trimmed) ? number : BigInt(trimmed);
+}
+
+function dateOf(value: Value): string | undefined {
+  if (typeof value === "string" && PLAIN_DATE.test(value)) return value;
+  const timeMs = toComparable(TIME, value);
+  return typeof timeMs === "number" ? dayOf(timeMs) : undefined;
+}
+
+function booleanOf(text: string): boolean | undefined {
+  const lower = text.toLowerCase();
+  return lower === "true" ? true : lower === "false" ? false : undefined;
+}
+
+function isScalar(value: Value): value is string | number | boolean {
+  return typeof value === "string" || typeof value === "number" || typeof value === "boolean";
+}
+
+function rank(value: Comparable): number {
+  return typeof value === "boolean" ? 0 : typeof value === "string" ? 2 : 1;
+}

@@ -1,0 +1,60 @@
+import { AppError } from "../../../../common/errors.ts";
+import type { Count, ValueNode } from "../../../../common/mql/index.ts";
+import type { Value } from "../../../../common/value.ts";
+
+/** Values of the placeholders of the script, in their order. */
+export type Arguments = readonly Value[];
+
+/** The value a node means. Integers that a double does not hold stay text. */
+export function literal(node: ValueNode, values: Arguments): Value {
+  switch (node.kind) {
+    case "text":
+    case "constant":
+      return node.value;
+    case "number":
+      return numberValue(node.text);
+    case "placeholder":
+      return argument(node.index, values);
+    case "list":
+      return node.items.map((item) => literal(item, values));
+    case "map":
+      return Object.fromEntries(node.entries.map((entry) => [entry.key, literal(entry.value, values)]));
+  }
+}
+
+/** The values of `IN`: a single list stands for its elements. */
+export function literals(nodes: readonly ValueNode[], values: Arguments): readonly Value[] {
+  const list = nodes.map((node) => literal(node, values));
+  const [only] = list;
+  return list.length === 1 && isList(only) ? only : list;
+}
+
+/** A row count of LIMIT or OFFSET; absent for -1, which means all. */
+export function rowCount(node: Count, values: Arguments): number | undefined {
+  const count = Number(literal(node, values));
+  if (count === -1) return undefined;
+  if (Number.isSafeInteger(count) && count >= 0) return count;
+  throw new AppError(
+    "invalid",
+    `[Valid] ${JSON.stringify(literal(node, values))} is no number of rows: a whole number from 0, or -1 for all.`,
+  );
+}
+
+export function isList(value: Value | undefined): value is readonly Value[] {
+  return Array.isArray(value);
+}
+
+export function isMap(value: Value | undefined): value is { readonly [key: string]: Value } {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function numberValue(text: string): Value {
+  const number = Number(text);
+  return Number.isSafeInteger(number) || !/^-?\d+$/.test(text) ? number : text;
+}
+
+function argument(index: number, values: Arguments): Value {
+  const value = values[index];
+  if (value === undefined) throw new AppError("invalid", `[Valid] There is no value for placeholder ${index + 1}.`);
+  return value;
+}

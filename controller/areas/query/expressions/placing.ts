@@ -1,0 +1,38 @@
+import { AppError, isAppError } from "../../../../common/errors.ts";
+import { positionAt, type Span } from "../../../../common/mql/index.ts";
+
+/** The part of the text that an error is about. Known only here, as a span means nothing without its text. */
+const places = new WeakMap<AppError, Span>();
+
+/** Runs the work. Its errors get this part of the text, unless an inner call gave them a narrower one. */
+export function about<T>(span: Span, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    place(error, span);
+    throw error;
+  }
+}
+
+export async function aboutLater<T>(span: Span, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    place(error, span);
+    throw error;
+  }
+}
+
+function place(error: unknown, span: Span): void {
+  if (isAppError(error) && !places.has(error)) places.set(error, span);
+}
+
+/** The error with line and column in its details, and in its message where the text has several lines or statements. */
+export function located(error: unknown, text: string, statements: number): unknown {
+  const span = isAppError(error) ? places.get(error) : undefined;
+  if (!isAppError(error) || !span || error.code === "internal" || error.details?.line !== undefined) return error;
+  const { line, column } = positionAt(text, span.start);
+  const isLong = statements > 1 || text.trim().includes("\n");
+  const message = isLong ? `${error.message} (line ${line} column ${column})` : error.message;
+  return new AppError(error.code, message, { details: { ...error.details, line, column }, cause: error });
+}

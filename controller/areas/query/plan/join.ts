@@ -1,0 +1,234 @@
+import { AppError } from "../../../../common/errors.ts";
+import {
+  type Call,
+  type Condition,
+  type Field,
+  type Join,
+  NOWHERE,
+  type Operand,
+  type Select,
+  type ValueNode,
+} from "../../../../common/mql/index.ts";
+import type { Row } from "../../../../common/value.ts";
+import type { ObjectRow } from "../../objects/index.ts";
+import type { Principal } from "../../permissions/index.ts";
+import type { Fields } from "../expressions/fields.ts";
+import type { BoundField } from "../expressions/fields.ts";
+import { ANY, type Kind, TEXT } from "../expressions/kind.ts";
+import type { Arguments } from "../expressions/literal.ts";
+import { about } from "../expressions/placing.ts";
+import type { Source } from "../expressions/predicate.ts";
+import { OutputBinder, type Shape } from "./outputs.ts";
+import { pagingRefused } from "./paging.ts";
+import { bindOutputs, type PlanContext, readsOf, sortOf, type TablePlan, timeOfState } from "./plan.ts";
+import { PSEUDO_FIELDS } from "./pseudo.ts";
+import { conjuncts } from "./pushdown.ts";
+import { type Scope, scopeOf } from "./scope.ts";
+
+/** One object of each class, in the order in which the statement names the classes. */
+export type Joined = readonly ObjectRow[];
+
+/** How a SELECT over joined classes is going to be done, as data. */
+export interface JoinPlan extends Shape<Joined> {
+  readonly kind: "join";
+  /** With the conditions that are about one class alone. */
+  readonly tables: readonly TablePlan[];
+  /** `links[0]` joins `tables[1]` to what stands before it, and so on. */
+  readonly links: readonly Link[];
+  /** The rest of the condition: parts about several classes, or about none. */
+  readonly where: Condition | undefined;
+  readonly fields: JoinedFields;
+}
+
+export interface Link {
+  /** A field of a class before. */
+  readonly earlier: BoundField;
+  readonly own: BoundField;
+  /** As what both are compared. */
+  readonly kind: Kind;
+}
+
+export function planJoin(select: Select, principal: Principal, context: PlanContext): JoinPlan {
+  const { values, catalog } = context;
+  if (select.cursor) throw pagingRefused();
+  const scopes = [select.from, ...select.joins.map((join) => join.class)].map((target) => {
+    const alias = target.alias ?? target.path.slice(target.path.lastIndexOf("/") + 1);
+    return about(target.span, () => scopeOf(principal, catalog, { ...target, alias }));
+  });
+  const fields = new JoinedFields(scopes);
+  const links = select.joins.map((join, index) => about(join.span, () => linkOf(join, index + 1, fields)));
+  const asOfMs = timeOfState(select.asOf ?? context.asOf, values);
+  const split = splitByTable(select.where, fields, values);
+  const tables = scopes.map((scope, table): TablePlan => {
+    const where = together(split.filter((part) => part.table === table));
+    return { scope, values, where, reads: readsOf(scope, where, { values, asOfMs }) };
+  });
+  const bound = bindOutputs(select, new OutputBinder(select, fields, values), values);
+  const sort = sortOf(
+    bound.orderBy.length,
+    false,
+    bound.limit === undefined ? undefined : bound.offset + bound.limit + (bound.isCut ? 1 : 0),
+  );
+  return {
+    kind: "join",
+    fields,
+    tables,
+    links,
+    where: together(split.filter((part) => part.table === undefined)),
+    ...bound,
+    sort,
+  };
+}
+
+/** Names over joined classes: `alias.field`, or the field alone where only one of the classes has it. */
+export class JoinedFields implements Fields<Joined> {
+  readonly scopes: readonly Scope[];
+
+  constructor(scopes: readonly Scope[]) {
+    this.scopes = scopes;
+    const aliases = scopes.map((scope) => scope.alias);
+    const twice = aliases.find((alias, index) => aliases.indexOf(alias) !== index);
+    if (twice !== undefined)
+      throw new AppError(
+        "invalid",
+        `[Valid] Two classes of the JOIN are called ${twice}: give them different aliases.`,
+      );
+  }
+
+  bind(field: Field, values?: Arguments): BoundField {
+    const table = this.#tableOf(field);
+    const bound = this.#scope(table).bind(field, values);
+    return { ...bound, table, label: `${this.#scope(table).alias ?? ""}.${bound.label}` };
+  }
+
+  kindsOf(field: BoundField): readonly Kind[] {
+    return this.#scope(field.table).kindsOf(field);
+  }
+
+  definedName(): undefined {
+    return undefined;
+  }
+
+  kindsNamed(): readonly Kind[] {
+    return [];
+  }
+
+  star(alias: string | undefined): readonly BoundField[] {
+    const scopes = alias === undefined ? this.scopes : this.scopes.filter((scope) => scope.alias === alias);
+    if (scopes.length === 0) throw new AppError("not_found", `[NotExist] Nothing is called ${alias ?? ""} here.`);
+    return scopes.flatMap((scope) => {
+      const names = new Set<string>([
+        ...PSEUDO_FIELDS,
+        ...scope.classes.flatMap((view) => scope.columnsOf(view).map((column) => column.name)),
+      ]);
+      return [...names].map((name) => this.bind({ kind: "field", parts: [scope.alias ?? "", name], span: NOWHERE }));
+    });
+  }
+
+  source(field: BoundField): Source<Joined> {
+    const { table } = field;
+    const inner = this.#scope(table).source(field);
+    return {
+      label: field.label,
+      kinds: inner.kinds,
+      read: (row) => inner.read(part(row, table)),
+      kind: (row) => inner.kind(part(row, table)),
+    };
+  }
+
+  writtenMs(field: BoundField | undefined): (row: Joined) => number {
+    const table = field?.table ?? 0;
+    return (row) => part(row, table).vtimeMs;
+  }
+
+  /** A star stands for a list of fields here. */
+  wholeRow(): (row: Joined, result: Row) => void {
+    throw new RangeError("a star over joined classes is a list of fields");
+  }
+
+  #scope(table: number): Scope {
+    const scope = this.scopes[table];
+    if (!scope) throw new RangeError("a bound field is of one of the classes");
+    return scope;
+  }
+
+  #tableOf(field: Field): number {
+    const [first = ""] = field.parts;
+    const named = field.parts.length > 1 ? this.scopes.findIndex((scope) => scope.alias === first) : -1;
+    if (named !== -1) return named;
+    const exactly = this.scopes.flatMap((scope, table) => (scope.has(first) ? [table] : []));
+    const having =
+      exactly.length > 0
+        ? exactly
+        : this.scopes.flatMap((scope, table) => (scope.definedName(first) === undefined ? [] : [table]));
+    const [only] = having;
+    if (only === undefined) throw new AppError("not_found", `Field ${field.parts.join(".")} Not Exist`);
+    if (having.length === 1) return only;
+    const choices = having.map((table) => `${this.#scope(table).alias ?? ""}.${first}`);
+    throw new AppError("invalid", `[Valid] Several classes of the JOIN have ${first}: write ${choices.join(" or ")}.`);
+  }
+}
+
+function part(row: Joined, table: number): ObjectRow {
+  const own = row[table];
+  if (!own) throw new RangeError("a joined row has an object of every class");
+  return own;
+}
+
+function linkOf(join: Join, table: number, fields: JoinedFields): Link {
+  const sides = [fields.bind(join.left), fields.bind(join.right)];
+  const own = sides.find((side) => side.table === table);
+  const earlier = sides.find((side) => side.table < table);
+  if (!own || !earlier) {
+    throw new AppError(
+      "invalid",
+      `[Valid] ON has to compare a field of ${join.class.alias ?? ""} with one of a class before it.`,
+    );
+  }
+  return { own, earlier, kind: linkKind(own, earlier, fields) };
+}
+
+/** A number also equals its text, as in conditions. */
+function linkKind(own: BoundField, earlier: BoundField, fields: JoinedFields): Kind {
+  const kinds = [...new Set([...fields.kindsOf(own), ...fields.kindsOf(earlier)])];
+  const several = [own, earlier].find((field) =>
+    fields.kindsOf(field).some((kind) => kind.type === "list" || kind.type === "map"),
+  );
+  if (several) throw new AppError("invalid", `[Valid] ON compares single values; ${several.label} is a list or a map.`);
+  const typed = kinds.filter((kind) => kind !== TEXT);
+  const [only = TEXT] = typed;
+  return typed.length <= 1 ? only : ANY;
+}
+
+interface Part {
+  readonly condition: Condition;
+  /** Absent: about several classes, or about none. */
+  readonly table: number | undefined;
+}
+
+function splitByTable(where: Condition | undefined, fields: JoinedFields, values: Arguments): readonly Part[] {
+  return conjuncts(where).map((condition) => {
+    const tables = about(condition.span, () => tablesOf(condition, fields, values));
+    const [only] = tables;
+    return { condition, table: tables.size === 1 ? only : undefined };
+  });
+}
+
+function tablesOf(condition: Condition, fields: JoinedFields, values: Arguments): ReadonlySet<number> {
+  return new Set(
+    operands(condition).flatMap((operand) => (operand.kind === "field" ? [fields.bind(operand, values).table] : [])),
+  );
+}
+
+function operands(condition: Condition): readonly (Field | Call | ValueNode)[] {
+  if (condition.kind === "and" || condition.kind === "or") return condition.items.flatMap(operands);
+  if (condition.kind === "not") return operands(condition.operand);
+  const operand: Operand = condition.kind === "compare" ? condition.left : condition.operand;
+  return [operand];
+}
+
+function together(parts: readonly Part[]): Condition | undefined {
+  const items = parts.map((one) => one.condition);
+  const [first] = items;
+  return items.length <= 1 || !first ? first : { kind: "and", items, span: first.span };
+}

@@ -1,0 +1,293 @@
+import { AppError } from "../../../../common/errors.ts";
+import {
+  type Call,
+  type Condition,
+  type Field,
+  type OrderItem,
+  printCall,
+  type Select,
+  type SelectItem,
+} from "../../../../common/mql/index.ts";
+import { AGGREGATES, type AggregateName, isAggregate } from "../expressions/aggregate.ts";
+import type { BoundField, Fields, Names } from "../expressions/fields.ts";
+import type { Arguments } from "../expressions/literal.ts";
+import { about } from "../expressions/placing.ts";
+import type { SortKey } from "../expressions/sort.ts";
+import { stepsOf } from "../expressions/timeseries.ts";
+
+/** What is done with the rows that fulfil the condition, independent of what the rows are. */
+export interface Shape<R> {
+  readonly fields: Fields<R>;
+  readonly values: Arguments;
+  readonly outputs: readonly Output[];
+  /** Absent when rows are answered one by one. */
+  readonly grouping: GroupPlan | undefined;
+  readonly distinct: boolean;
+  readonly orderBy: readonly OrderPlan[];
+  /** `stored`: the rows come in the order asked for. `top`: only the best are kept. */
+  readonly sort: "none" | "stored" | "top" | "all";
+  readonly offset: number;
+  /** Absent: all rows. */
+  readonly limit: number | undefined;
+  /** The limit is the default one: the answer says whether there are more rows. */
+  readonly isCut: boolean;
+  /** Where the answer is a page of all rows. */
+  readonly paging?: Paging | undefined;
+}
+
+/**
+ * Where a page begins. Rows of pages are in one order, of which class and id are the last parts, so that no two are
+ * equal.
+ */
+export interface Paging {
+  /** Sort keys of the last row of the page before; absent on the first page. */
+  readonly after: readonly SortKey[] | undefined;
+  /** Rows come in the order of its first part, newest first: those behind the page need not be read. */
+  readonly stored: boolean;
+  /** Hash of the statement, without the cursor and the size of the page. */
+  readonly statement: string;
+}
+
+export interface GroupPlan {
+  readonly keys: readonly BoundField[];
+  readonly aggregates: readonly AggregatePlan[];
+  /** Places of the keys and of the aggregates, by label. */
+  readonly places: GroupPlaces;
+  readonly having: Condition | undefined;
+  /** Aliases of outputs, which HAVING may use. */
+  readonly aliases: ReadonlyMap<string, Expression>;
+}
+
+export interface GroupPlaces {
+  readonly keys: ReadonlyMap<string, number>;
+  readonly aggregates: ReadonlyMap<string, number>;
+}
+
+export interface AggregatePlan {
+  /** As printed: `max(size)`. */
+  readonly label: string;
+  readonly name: AggregateName;
+  readonly field: BoundField | undefined;
+  readonly distinct: boolean;
+}
+
+/** Where a value comes from: the row, or a key or an aggregate of the group. */
+export type Expression =
+  | { readonly kind: "field"; readonly field: BoundField }
+  | { readonly kind: "key"; readonly index: number }
+  | { readonly kind: "aggregate"; readonly index: number };
+
+export type Output =
+  | { readonly kind: "star" }
+  | { readonly kind: "value"; readonly name: string; readonly value: Expression };
+
+export interface OrderPlan {
+  readonly label: string;
+  readonly value: Expression;
+  readonly descending: boolean;
+}
+
+/** An output whose name in the row is not settled yet: it depends on what else is there. */
+type Draft =
+  | { readonly kind: "star" }
+  | { readonly kind: "value"; readonly value: Expression; readonly name: string }
+  | { readonly kind: "value"; readonly value: Expression; readonly field: BoundField };
+
+/** Turns names of the select list, ORDER BY and HAVING into expressions, over rows or over groups. */
+export class OutputBinder {
+  readonly #names: Names;
+  readonly #select: Select;
+  readonly #values: Arguments;
+  readonly #isGrouped: boolean;
+  readonly #keys: readonly BoundField[];
+  readonly #keyPlaces: ReadonlyMap<string, number>;
+  readonly #aggregates: AggregatePlan[] = [];
+  readonly #aggregatePlaces = new Map<string, number>();
+  readonly #aliases = new Map<string, Expression>();
+
+  constructor(select: Select, names: Names, values: Arguments) {
+    this.#names = names;
+    this.#select = select;
+    this.#values = values;
+    this.#isGrouped =
+      select.groupBy.length > 0 || select.items.some((item) => item.kind === "item" && isOfGroup(item.value));
+    const aliased = aliasedFields(select);
+    this.#keys = select.groupBy.map((field) => about(field.span, () => names.bind(unaliased(field, aliased), values)));
+    this.#keyPlaces = firstPlaces(this.#keys.map((key) => key.label));
+    if (select.having && !this.#isGrouped)
+      throw new AppError("invalid", "[Valid] HAVING needs GROUP BY or an aggregate.");
+  }
+
+  grouping(): GroupPlan | undefined {
+    if (!this.#isGrouped) return undefined;
+    if (this.#select.having) this.#collect(this.#select.having);
+    const places = { keys: this.#keyPlaces, aggregates: this.#aggregatePlaces };
+    return {
+      keys: this.#keys,
+      aggregates: this.#aggregates,
+      places,
+      having: this.#select.having,
+      aliases: this.#aliases,
+    };
+  }
+
+  outputs(): readonly Output[] {
+    const drafts = this.#select.items.flatMap((item) => about(item.span, () => this.#drafts(item)));
+    const shorts = drafts.flatMap((draft) =>
+      draft.kind === "star" ? [] : "field" in draft ? [draft.field.short] : [draft.name],
+    );
+    const repeated = repeatedTexts(shorts);
+    return drafts.map((draft) => {
+      if (draft.kind === "star" || "name" in draft) return draft;
+      const { field, value } = draft;
+      return { kind: "value", value, name: repeated.has(field.short) ? field.label : field.short };
+    });
+  }
+
+  order(item: OrderItem): OrderPlan {
+    return about(item.span, () => this.#order(item));
+  }
+
+  #order(item: OrderItem): OrderPlan {
+    const alias =
+      item.value.kind === "field" && item.value.parts.length === 1
+        ? this.#aliases.get(item.value.parts[0] ?? "")
+        : undefined;
+    const label = item.value.kind === "call" ? printCall(item.value) : item.value.parts.join(".");
+    return { label, value: alias ?? this.#expression(item.value), descending: item.descending };
+  }
+
+  #drafts(item: SelectItem): readonly Draft[] {
+    if (item.kind === "star") return this.#star(item.alias);
+    const relation = item.value.kind === "field" && !this.#isGrouped ? this.#names.relation?.(item.value) : undefined;
+    const value: Expression = relation ? { kind: "field", field: relation } : this.#expression(item.value);
+    if (item.alias !== undefined) {
+      this.#aliases.set(item.alias, value);
+      return [{ kind: "value", name: item.alias, value }];
+    }
+    if (relation) return [{ kind: "value", value, field: relation }];
+    if (item.value.kind === "field")
+      return [{ kind: "value", value, field: this.#names.bind(item.value, this.#values) }];
+    return [{ kind: "value", value, name: callName(definedCall(item.value, this.#names, this.#values)) }];
+  }
+
+  #star(alias: string | undefined): readonly Draft[] {
+    if (this.#isGrouped) throw new AppError("invalid", "[Valid] * cannot stand beside an aggregate or GROUP BY.");
+    const fields = this.#names.star(alias);
+    return fields
+      ? fields.map((field) => ({ kind: "value", value: { kind: "field", field }, field }))
+      : [{ kind: "star" }];
+  }
+
+  /** Makes sure that every aggregate in the condition is computed. */
+  #collect(condition: Condition): void {
+    if (condition.kind === "and" || condition.kind === "or")
+      return condition.items.forEach((item) => this.#collect(item));
+    if (condition.kind === "not") return this.#collect(condition.operand);
+    const operand = condition.kind === "compare" ? condition.left : condition.operand;
+    if (operand.kind === "call") this.#aggregate(operand);
+  }
+
+  #expression(value: Field | Call): Expression {
+    if (value.kind === "call" && isOfGroup(value)) return this.#aggregate(value);
+    const field = value.kind === "call" ? this.#steps(value) : this.#names.bind(value, this.#values);
+    if (!this.#isGrouped) return { kind: "field", field };
+    const index = this.#keyPlaces.get(field.label);
+    if (index === undefined)
+      throw new AppError("invalid", `[Valid] ${field.label} must stand in GROUP BY or inside an aggregate.`);
+    return { kind: "key", index };
+  }
+
+  /** The steps of one object's time series. */
+  #steps(call: Call): BoundField {
+    const field = call.argument && this.#names.bind(call.argument, this.#values);
+    if (!field?.series)
+      throw new AppError("invalid", `[Valid] ${printCall(call)} needs a time series, a column of the type bucket.`);
+    const defined = definedCall(call, this.#names, this.#values);
+    return {
+      ...field,
+      label: printCall(defined),
+      short: callName(defined),
+      series: { ...field.series, steps: stepsOf(call, this.#values) },
+    };
+  }
+
+  #aggregate(call: Call): Expression {
+    if (call.step)
+      throw new AppError(
+        "invalid",
+        `[Valid] ${printCall(call)} is about one object: it stands in a select list without aggregates.`,
+      );
+    if (!this.#isGrouped)
+      throw new AppError("invalid", `[Valid] ${printCall(call)} needs GROUP BY or an aggregate in the select list.`);
+    const name = aggregateName(call);
+    const label = printCall(definedCall(call, this.#names, this.#values));
+    const known = this.#aggregatePlaces.get(label);
+    if (known !== undefined) return { kind: "aggregate", index: known };
+    const index = this.#aggregates.push({ label, name, field: this.#argument(call), distinct: call.distinct }) - 1;
+    this.#aggregatePlaces.set(label, index);
+    return { kind: "aggregate", index };
+  }
+
+  #argument(call: Call): BoundField | undefined {
+    if (!call.argument) {
+      if (call.name !== "count")
+        throw new AppError("invalid", `[Valid] ${call.name}(*) means nothing: it needs a field.`);
+      return undefined;
+    }
+    const field = this.#names.bind(call.argument, this.#values);
+    const adds = call.name === "sum" || call.name === "avg";
+    if (adds && !this.#names.kindsOf(field).some((kind) => kind.type === "number" || kind.type === "any")) {
+      throw new AppError("invalid", `[Valid] ${call.name}(${field.label}) needs numbers.`);
+    }
+    return field;
+  }
+}
+
+/** GROUP BY may name an alias of the select list: the first of that name counts. */
+function aliasedFields({ items }: Select): ReadonlyMap<string, Field> {
+  const aliased = new Map<string, Field>();
+  for (const item of items.toReversed()) {
+    if (item.kind === "item" && item.alias !== undefined && item.value.kind === "field")
+      aliased.set(item.alias, item.value);
+  }
+  return aliased;
+}
+
+function unaliased(field: Field, aliased: ReadonlyMap<string, Field>): Field {
+  return field.parts.length === 1 ? (aliased.get(field.parts[0] ?? "") ?? field) : field;
+}
+
+function firstPlaces(labels: readonly string[]): ReadonlyMap<string, number> {
+  const places = new Map<string, number>();
+  for (const [index, label] of labels.entries()) if (!places.has(label)) places.set(label, index);
+  return places;
+}
+
+function repeatedTexts(texts: readonly string[]): ReadonlySet<string> {
+  const seen = new Set<string>();
+  return new Set(texts.filter((text) => seen.size === seen.add(text).size));
+}
+
+/** The call with its field called as it is defined. */
+export function definedCall(call: Call, names: Names, values: Arguments): Call {
+  const { argument } = call;
+  if (!argument) return call;
+  const { name, members } = names.bind(argument, values);
+  return { ...call, argument: { ...argument, parts: argument.parts.with(-1 - members.length, name) } };
+}
+
+function aggregateName(call: Call): AggregateName {
+  if (isAggregate(call.name)) return call.name;
+  throw new AppError("invalid", `[Valid] There is no function ${call.name}: ${AGGREGATES.join(", ")}.`);
+}
+
+/** Whether it is about several objects: not so the steps of a time series. */
+function isOfGroup(value: Field | Call): boolean {
+  return value.kind === "call" && !value.step;
+}
+
+/** Clients read `count` for `count(*)` and `system.max(size)` for the others. */
+export function callName(call: Call): string {
+  return call.name === "count" && !call.argument ? "count" : `system.${printCall(call)}`;
+}

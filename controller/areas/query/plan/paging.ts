@@ -1,0 +1,125 @@
+import { createHash } from "node:crypto";
+import { AppError } from "../../../../common/errors.ts";
+import { QUERY_CURSOR_MAX_CHARACTERS } from "../../../../common/limits.ts";
+import { type Condition, NOWHERE, printStatement, type Select } from "../../../../common/mql/index.ts";
+import type { Value } from "../../../../common/value.ts";
+import { type Arguments, isList, literal } from "../expressions/literal.ts";
+import { packedKey, type SortKey, unpackedKey } from "../expressions/sort.ts";
+import type { OrderPlan, Paging } from "./outputs.ts";
+import type { Scope } from "./scope.ts";
+
+const STATEMENT_HASH_CHARACTERS = 16;
+
+/**
+ * `AppError("invalid")` for a cursor of another statement, and for statements whose rows have no places of their own.
+ */
+export function pagingOf(
+  select: Select,
+  order: { readonly length: number; readonly stored: boolean },
+  values: Arguments,
+): Paging | undefined {
+  if (!select.cursor) return undefined;
+  if (
+    select.joins.length > 0 ||
+    select.distinct ||
+    select.groupBy.length > 0 ||
+    select.items.some((item) => item.kind === "item" && item.value.kind === "call" && !item.value.step)
+  ) {
+    throw pagingRefused();
+  }
+  if (select.offset)
+    throw new AppError("invalid", "[Valid] CURSOR and OFFSET exclude each other: the cursor says where to go on.");
+  const statement = statementHash(select, values);
+  const cursor = literal(select.cursor, values);
+  return {
+    statement,
+    stored: order.stored,
+    after: cursor === "" ? undefined : keysOf(cursor, { statement, length: order.length }),
+  };
+}
+
+export function pagingRefused(): AppError {
+  return new AppError(
+    "invalid",
+    "[Valid] CURSOR needs a SELECT of single objects: without JOIN, UNION, DISTINCT, GROUP BY and aggregates.",
+  );
+}
+
+/** Order of the rows of pages: as asked for, then by class and id. Records without an order come newest first. */
+export function pagedOrder(orderBy: readonly OrderPlan[], scope: Scope): readonly OrderPlan[] {
+  const by = (name: string, descending: boolean): OrderPlan => {
+    return {
+      label: name,
+      value: { kind: "field", field: scope.bind({ kind: "field", parts: [name], span: NOWHERE }) },
+      descending,
+    };
+  };
+  const areRecords = scope.classes.every((view) => view.kind === "record");
+  return [
+    ...orderBy,
+    ...(orderBy.length === 0 && areRecords ? [by("vtime", true)] : []),
+    by("class", false),
+    by("id", false),
+  ];
+}
+
+/** Where the next page begins. */
+export function cursorAfter({ statement }: Paging, keys: readonly SortKey[]): string {
+  const cursor = Buffer.from(JSON.stringify([statement, keys.map(packedKey)])).toString("base64url");
+  if (cursor.length <= QUERY_CURSOR_MAX_CHARACTERS) return cursor;
+  throw new AppError(
+    "too_large",
+    `[Exec] CURSOR takes at most ${QUERY_CURSOR_MAX_CHARACTERS} characters: order the pages by shorter values.`,
+    {
+      details: { limit: "QUERY_CURSOR_MAX_CHARACTERS" },
+    },
+  );
+}
+
+/** Holds for all rows of the page; narrows the read only, as the rows themselves are compared. */
+export function pageCondition(paging: Paging, [first]: readonly OrderPlan[]): Condition | undefined {
+  const key = paging.after?.[0];
+  if (first?.value.kind !== "field" || typeof key !== "number") return undefined;
+  const { name, members, pseudo } = first.value.field;
+  // Rows without a value come last where the order descends, and a range has none of them.
+  if (first.descending && !pseudo) return undefined;
+  const left = { kind: "field" as const, parts: [name, ...members], span: NOWHERE };
+  const right = { kind: "number" as const, text: String(key), span: NOWHERE };
+  return { kind: "compare", operator: first.descending ? "<=" : ">=", left, right, span: NOWHERE };
+}
+
+function statementHash(select: Select, values: Arguments): string {
+  const changing = [select.cursor, select.limit].flatMap((node) => (node?.kind === "placeholder" ? [node.index] : []));
+  const text = printStatement({ ...select, cursor: undefined, limit: undefined });
+  const given = values.filter((_, index) => !changing.includes(index));
+  return createHash("sha256")
+    .update(JSON.stringify([text, given]))
+    .digest("base64url")
+    .slice(0, STATEMENT_HASH_CHARACTERS);
+}
+
+function keysOf(cursor: Value, expected: { readonly statement: string; readonly length: number }): readonly SortKey[] {
+  const decoded = decodedCursor(cursor);
+  const [statement, keys] = isList(decoded) ? decoded : [];
+  const found = isList(keys) ? keys.map(unpackedKey) : [];
+  const known = found.filter((key) => key !== undefined);
+  if (statement !== expected.statement || found.length !== expected.length || known.length !== found.length)
+    throw wrongCursor();
+  return known;
+}
+
+function decodedCursor(cursor: Value): Value {
+  if (typeof cursor !== "string" || cursor.length > QUERY_CURSOR_MAX_CHARACTERS) throw wrongCursor();
+  try {
+    return JSON.parse(Buffer.from(cursor, "base64url").toString()) as Value;
+  } catch {
+    throw wrongCursor();
+  }
+}
+
+function wrongCursor(): AppError {
+  return new AppError(
+    "invalid",
+    "[Valid] The cursor is none of this statement: give what its answer had as meta.cursor, or '' for the first page.",
+  );
+}

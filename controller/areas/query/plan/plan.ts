@@ -1,0 +1,238 @@
+import { AppError } from "../../../../common/errors.ts";
+import { QUERY_DEFAULT_LIMIT_ROWS, QUERY_TOP_MAX_ROWS } from "../../../../common/limits.ts";
+import { type Condition, printCondition, type Select, type ValueNode } from "../../../../common/mql/index.ts";
+import type { Value } from "../../../../common/value.ts";
+import type { ClassCatalog, ObjectRow, ReadRequest } from "../../objects/index.ts";
+import type { Principal } from "../../permissions/index.ts";
+import type { BoundField } from "../expressions/fields.ts";
+import { TIME, toComparable } from "../expressions/kind.ts";
+import { type Arguments, literal, rowCount } from "../expressions/literal.ts";
+import { about } from "../expressions/placing.ts";
+import { type OrderPlan, OutputBinder, type Shape } from "./outputs.ts";
+import { pageCondition, pagedOrder, pagingOf } from "./paging.ts";
+import { narrow, type Narrowing } from "./pushdown.ts";
+import { type RelationPlan, relationPlan } from "./relations.ts";
+import { commonRowCondition, parseRowCondition, type Scope, scopeOf, unveiled } from "./scope.ts";
+import type { VisibleTree } from "./tree.ts";
+
+/** Which rows of one class tree are wanted, and how they are found. */
+export interface TablePlan {
+  readonly scope: Scope;
+  readonly values: Arguments;
+  /** One after the other; together all rows that may pass. */
+  readonly reads: readonly ReadRequest[];
+  readonly where: Condition | undefined;
+}
+
+/** How a SELECT over one class tree is going to be done, as data. */
+export interface SelectPlan extends TablePlan, Shape<ObjectRow> {
+  readonly kind: "select";
+  /** Absent: none is answered. */
+  readonly relations?: RelationPlan | undefined;
+}
+
+export interface Told {
+  more: boolean;
+}
+
+export interface PlanContext {
+  readonly catalog: ClassCatalog;
+  readonly values: Arguments;
+  /** Set when the default limit left rows out; shared by all executions of a statement. */
+  readonly told?: Told | undefined;
+  /** For targets without a time of their own. */
+  readonly asOf?: ValueNode | undefined;
+}
+
+export function planSelect(select: Select, principal: Principal, context: PlanContext): SelectPlan {
+  const { values } = context;
+  const scope = about(select.from.span, () => scopeOf(principal, context.catalog, select.from));
+  const bound = bindOutputs(select, new OutputBinder(select, scope, values), values);
+  if (select.cursor) return planPage(select, { scope, bound }, context);
+  const { orderBy, grouping, offset, limit, isCut, distinct } = bound;
+  const asOfMs = timeOfState(select.asOf ?? context.asOf, values);
+  const relations = relationPlan(bound.outputs, { principal, catalog: context.catalog, asOfMs });
+  const asked = narrow(select.where, scope, values);
+  const stored = targetsOf(scope, asked.classes).length <= 1 && isStoredOrder(scope, orderBy, grouping !== undefined);
+  const last = limit === undefined ? undefined : offset + limit + (isCut ? 1 : 0);
+  const sort = sortOf(orderBy.length, stored, last);
+  const isWhole = sort === "all" || sort === "top" || grouping !== undefined || distinct || limit === undefined;
+  const reads = requests(scope, asked, { newestFirst: stored, expected: isWhole ? undefined : last, asOfMs });
+  return { kind: "select", fields: scope, scope, reads, where: select.where, ...bound, sort, relations };
+}
+
+/** One page of all rows, in an order in which every row has a place of its own. */
+function planPage(
+  select: Select,
+  { scope, bound }: { readonly scope: Scope; readonly bound: BoundOutputs },
+  context: PlanContext,
+): SelectPlan {
+  const { values } = context;
+  if (bound.limit === undefined) throw new AppError("invalid", "[Valid] CURSOR needs a LIMIT, the size of the page.");
+  const orderBy = pagedOrder(bound.orderBy, scope);
+  const stored =
+    targetsOf(scope, narrow(select.where, scope, values).classes).length <= 1 &&
+    isStoredOrder(scope, bound.orderBy, false);
+  const paging = pagingOf(select, { length: orderBy.length, stored }, values);
+  const narrowing = paging && pageCondition(paging, orderBy);
+  const where = [select.where, narrowing].filter((condition) => condition !== undefined);
+  const asOfMs = timeOfState(select.asOf ?? context.asOf, values);
+  const reads = readsOf(
+    scope,
+    { kind: "and", items: where, span: select.span },
+    { values, asOfMs, newestFirst: stored },
+  );
+  const relations = relationPlan(bound.outputs, { principal: scope.principal, catalog: context.catalog, asOfMs });
+  const sort = sortOf(orderBy.length, false, bound.limit);
+  return {
+    kind: "select",
+    fields: scope,
+    scope,
+    reads,
+    where: select.where,
+    ...bound,
+    orderBy,
+    paging,
+    sort,
+    relations,
+  };
+}
+
+type BoundOutputs = Omit<Shape<never>, "fields" | "sort">;
+
+export function bindOutputs(select: Select, binder: OutputBinder, values: Arguments): BoundOutputs {
+  const outputs = binder.outputs();
+  const orderBy = select.orderBy.map((item) => binder.order(item));
+  const grouping = binder.grouping();
+  const offset = select.offset ? (rowCount(select.offset, values) ?? 0) : 0;
+  const limit = limitOf(select, grouping !== undefined, values);
+  const isCut = select.limit === undefined && limit !== undefined && !select.cursor;
+  return { values, outputs, grouping, distinct: select.distinct, orderBy, offset, limit, isCut };
+}
+
+export interface ReadOptions {
+  readonly newestFirst?: boolean;
+  readonly expected?: number | undefined;
+  /** The state of that time instead of the current one. */
+  readonly asOfMs?: number | undefined;
+  /** Without the row condition of the principal, which EXPLAIN must not show. */
+  readonly veiled?: boolean;
+}
+
+/** The reads that cover every row which both the condition and the principal's row condition let through. */
+export function readsOf(
+  scope: Scope,
+  where: Condition | undefined,
+  options: ReadOptions & { readonly values: Arguments },
+): readonly ReadRequest[] {
+  return requests(scope, narrow(where, scope, options.values), options);
+}
+
+/**
+ * A row condition takes some of what is found: the first page has them to spare, as a second one costs nearly as much.
+ */
+const RULED_SHARE = 1.25;
+
+function requests(scope: Scope, asked: Narrowing, options: ReadOptions): readonly ReadRequest[] {
+  const ruled = options.veiled ? undefined : ruleOf(scope);
+  const pushdowns = [...asked.where, ...(ruled?.where ?? [])];
+  const ids = asked.ids ?? ruled?.ids;
+  const rest = {
+    ...(ids ? { ids } : {}),
+    ...(pushdowns.length > 0 ? { where: pushdowns } : {}),
+    ...(options.newestFirst ? { newestFirst: true } : {}),
+    ...(options.expected === undefined
+      ? {}
+      : { expected: ruled === undefined ? options.expected : Math.ceil(RULED_SHARE * options.expected) }),
+    ...(options.asOfMs === undefined ? {} : { asOfMs: options.asOfMs }),
+  };
+  return targetsOf(scope, asked.classes).map((target) => ({ ...target, ...rest }));
+}
+
+/** Narrowing by the row condition, if the same one holds for all classes. */
+function ruleOf(scope: Scope): Narrowing | undefined {
+  if (!rules.has(scope.tree)) {
+    const rule = commonRowCondition(scope);
+    rules.set(scope.tree, rule === undefined ? undefined : narrow(parseRowCondition(rule), unveiled(scope), []));
+  }
+  return rules.get(scope.tree);
+}
+
+const rules = new WeakMap<VisibleTree, Narrowing | undefined>();
+
+/** The class or the tree, or only those of its classes that are readable and that the condition asks for. */
+function targetsOf(scope: Scope, named: Narrowing["classes"]): readonly Pick<ReadRequest, "class" | "subtree">[] {
+  const views = named ? scope.classes.filter((view) => named.has(view.path)) : scope.classes;
+  const isAll = views.length === scope.classes.length;
+  if (isAll && (!scope.subtree || scope.whole)) return [{ class: scope.root, subtree: scope.subtree }];
+  return views.map((view) => ({ class: view.path, subtree: false }));
+}
+
+/** The time that AS OF names, in milliseconds. */
+export function timeOfState(node: ValueNode | undefined, values: Arguments): number | undefined {
+  if (!node) return undefined;
+  return about(node.span, () => stateTime(literal(node, values)));
+}
+
+function stateTime(value: Value): number {
+  const timeMs = value === null ? undefined : toComparable(TIME, value);
+  if (typeof timeMs === "number") return timeMs;
+  throw new AppError(
+    "invalid",
+    `[Format] AS OF ${JSON.stringify(value)} is no time: YYYY-MM-DD HH:mm:ss or milliseconds.`,
+  );
+}
+
+function limitOf(select: Pick<Select, "limit">, isGrouped: boolean, values: Arguments): number | undefined {
+  if (select.limit) return rowCount(select.limit, values);
+  return isGrouped ? undefined : QUERY_DEFAULT_LIMIT_ROWS;
+}
+
+/** Records come newest first by themselves. */
+export function isStoredOrder(scope: Scope, orderBy: readonly OrderPlan[], isGrouped: boolean): boolean {
+  if (isGrouped || !scope.classes.every((view) => view.kind === "record")) return false;
+  const [first] = orderBy;
+  if (!first) return true;
+  return orderBy.length === 1 && first.descending && first.value.kind === "field" && isTimeOfRow(first.value.field);
+}
+
+function isTimeOfRow(field: BoundField): boolean {
+  return field.pseudo === "vtime" || field.pseudo === "mtime";
+}
+
+export function sortOf(orders: number, stored: boolean, keep: number | undefined): Shape<never>["sort"] {
+  if (orders === 0) return "none";
+  if (stored) return "stored";
+  return keep !== undefined && keep <= QUERY_TOP_MAX_ROWS ? "top" : "all";
+}
+
+type Described = Pick<Shape<never>, "grouping" | "distinct" | "sort" | "offset" | "limit"> & {
+  readonly orderBy: readonly Pick<OrderPlan, "label" | "descending">[];
+};
+
+/** One line per step, for EXPLAIN. */
+export function describeTable({ where, scope }: TablePlan, readSteps: readonly string[]): readonly string[] {
+  const lines = [...readSteps];
+  if (where) lines.push(`filter ${printCondition(where)}`);
+  if (scope.classes.some((view) => scope.rowCondition(view) !== undefined))
+    lines.push("filter by the row condition of the principal");
+  return lines;
+}
+
+export function describeShape(plan: Described): readonly string[] {
+  const { grouping } = plan;
+  const lines: string[] = [];
+  if (grouping)
+    lines.push(
+      `group by ${grouping.keys.map((key) => key.label).join(", ") || "nothing"}: ${grouping.aggregates.map((aggregate) => aggregate.label).join(", ")}`,
+    );
+  if (grouping?.having) lines.push(`having ${printCondition(grouping.having)}`);
+  if (plan.distinct) lines.push("distinct");
+  const order = plan.orderBy.map((item) => `${item.label}${item.descending ? " desc" : ""}`).join(", ");
+  if (plan.sort === "stored") lines.push(`order by ${order} as stored`);
+  if (plan.sort === "top") lines.push(`keep the first ${plan.offset + (plan.limit ?? 0)} by ${order}`);
+  if (plan.sort === "all") lines.push(`sort by ${order}`);
+  if (plan.offset > 0) lines.push(`skip ${plan.offset}`);
+  if (plan.limit !== undefined) lines.push(`limit ${plan.limit}`);
+  return lines;
+}

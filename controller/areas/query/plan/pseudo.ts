@@ -1,0 +1,36 @@
+import type { Value } from "../../../../common/value.ts";
+import type { ObjectRow } from "../../objects/index.ts";
+import { dayOf } from "../expressions/day.ts";
+import type { PseudoField } from "../expressions/fields.ts";
+import { type Kind, TEXT, TIME } from "../expressions/kind.ts";
+import type { Source } from "../expressions/predicate.ts";
+
+const PSEUDO: Readonly<
+  Record<PseudoField, { readonly kind: Kind; readonly type: string; readonly read: (row: ObjectRow) => Value }>
+> = {
+  id: { kind: TEXT, type: "varchar", read: (row) => row.id },
+  class: { kind: TEXT, type: "varchar", read: (row) => row.class.path },
+  day: { kind: TEXT, type: "varchar", read: (row) => dayOf(row.vtimeMs) },
+  vtime: { kind: TIME, type: "timestamp", read: (row) => row.vtimeMs },
+  ctime: { kind: TIME, type: "timestamp", read: (row) => row.ctimeMs },
+  mtime: { kind: TIME, type: "timestamp", read: (row) => row.vtimeMs },
+};
+
+export const PSEUDO_FIELDS = Object.keys(PSEUDO) as readonly PseudoField[];
+
+export function isPseudo(name: string): name is PseudoField {
+  return Object.hasOwn(PSEUDO, name);
+}
+
+export function pseudoType(name: PseudoField): string {
+  return PSEUDO[name].type;
+}
+
+export function readPseudo(name: PseudoField, row: ObjectRow): Value {
+  return PSEUDO[name].read(row);
+}
+
+export function pseudoSource(name: PseudoField, label: string): Source<ObjectRow> {
+  const { kind, read } = PSEUDO[name];
+  return { label, kinds: [kind], read, kind: () => kind };
+}

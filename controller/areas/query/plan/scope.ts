@@ -1,0 +1,321 @@
+import { AppError } from "../../../../common/errors.ts";
+import {
+  type ClassRef,
+  type Condition,
+  type Field,
+  NOWHERE,
+  parseConditionText,
+  printField,
+} from "../../../../common/mql/index.ts";
+import type { Row, Value } from "../../../../common/value.ts";
+import { type ClassCatalog, type ClassView, type Column, nameAmong, type ObjectRow } from "../../objects/index.ts";
+import type { ClassAccess, Principal } from "../../permissions/index.ts";
+import type { BoundField, Fields, Names } from "../expressions/fields.ts";
+import { ANY, type Kind, kindOf } from "../expressions/kind.ts";
+import { type Arguments, isMap } from "../expressions/literal.ts";
+import { compilePredicate, type Predicate, type Source } from "../expressions/predicate.ts";
+import { partOf, WHOLE_SERIES, windowOf } from "../expressions/timeseries.ts";
+import { isPseudo, PSEUDO_FIELDS, pseudoSource, readPseudo } from "./pseudo.ts";
+import { relationSource } from "./related.ts";
+import { type VisibleTree, visibleTree } from "./tree.ts";
+
+/**
+ * The classes a statement is about as its principal sees them. Classes that the principal may not read, and columns
+ * that are sealed or hidden from it, do not exist here: every name goes through this.
+ */
+export class Scope implements Fields<ObjectRow> {
+  readonly principal: Principal;
+  readonly alias: string | undefined;
+  readonly tree: VisibleTree;
+
+  constructor(principal: Principal, alias: string | undefined, tree: VisibleTree) {
+    this.principal = principal;
+    this.alias = alias;
+    this.tree = tree;
+  }
+
+  get root(): string {
+    return this.tree.root;
+  }
+
+  get subtree(): boolean {
+    return this.tree.subtree;
+  }
+
+  /** Readable ones. */
+  get classes(): readonly ClassView[] {
+    return this.tree.classes;
+  }
+
+  /** Whether the tree has no class that is left out. */
+  get whole(): boolean {
+    return this.tree.whole;
+  }
+
+  access(view: ClassView): ClassAccess {
+    return this.tree.access(view);
+  }
+
+  column(view: ClassView, name: string): Column | undefined {
+    return this.tree.column(view, name);
+  }
+
+  /** In the order of the class, without sealed and hidden ones. */
+  columnsOf(view: ClassView): readonly Column[] {
+    return this.tree.columnsOf(view);
+  }
+
+  /** The different columns of that name in all classes of the scope. */
+  columnsNamed(name: string): readonly Column[] {
+    return this.tree.columnsNamed(name);
+  }
+
+  /** `AppError("not_found")` for a field that no class of the scope has. */
+  bind(field: Field, values: Arguments = []): BoundField {
+    const parts = field.parts.length > 1 && field.parts[0] === this.alias ? field.parts.slice(1) : field.parts;
+    const plain = this.#bindParts(parts);
+    const isSeries = !plain.pseudo && this.columnsNamed(plain.name).some((column) => column.type === "bucket");
+    if (!field.window) return isSeries ? { ...plain, series: WHOLE_SERIES } : plain;
+    if (!isSeries) throw new AppError("invalid", `[Valid] A window needs a time series: ${plain.label} is no bucket.`);
+    return {
+      ...plain,
+      label: printField({ ...field, parts: [plain.name, ...plain.members] }),
+      series: windowOf(field.window, values),
+    };
+  }
+
+  #bindParts(parts: readonly string[]): BoundField {
+    const [written = "", ...members] = parts;
+    const name = this.definedName(written) ?? written;
+    const label = [name, ...members].join(".");
+    if (isPseudo(name)) {
+      if (members.length > 0) throw new AppError("invalid", `[Valid] ${name} has no members.`);
+      return { label, short: label, name, table: 0, pseudo: name, members };
+    }
+    const columns = this.columnsNamed(name);
+    if (this.isRelation(name)) throw onlySelected(parts.join("."));
+    if (columns.length === 0 && !this.tree.isUnveiled)
+      throw new AppError("not_found", `Field ${parts.join(".")} Not Exist`);
+    if (members.length > 0 && columns.length > 0 && !columns.some((column) => hasMembers(kindOf(column)))) {
+      throw new AppError("invalid", `[Valid] ${name} is a ${columns[0]?.type ?? ""} and has no members.`);
+    }
+    return { label, short: label, name, table: 0, pseudo: undefined, members };
+  }
+
+  /** The relation that a field of a select list means, if it means one. */
+  relation(field: Field): BoundField | undefined {
+    const parts = field.parts.length > 1 && field.parts[0] === this.alias ? field.parts.slice(1) : field.parts;
+    const [written = "", ...members] = parts;
+    const name = this.definedName(written);
+    if (name === undefined || members.length > 0 || field.window || !this.isRelation(name)) return undefined;
+    return { label: name, short: name, name, table: 0, pseudo: undefined, members: [], isRelation: true };
+  }
+
+  /** In this very case. */
+  has(name: string): boolean {
+    return isPseudo(name) || this.columnsNamed(name).length > 0;
+  }
+
+  /**
+   * The defined form of a name written in any case: a pseudo field, a column or a relation. The exact one wins.
+   * Undefined when there is none; `AppError("invalid")` when there are several and none is exact.
+   */
+  definedName(written: string): string | undefined {
+    if (this.has(written) || this.isRelation(written)) return written;
+    const pseudo = written.toLowerCase();
+    if (isPseudo(pseudo)) return pseudo;
+    const spellings = this.tree.spellings(written);
+    const columns = spellings.filter((name) => this.has(name));
+    return nameAmong(columns.length > 0 ? columns : spellings.filter((name) => this.isRelation(name)), written);
+  }
+
+  /** Whether the name stands for edges of that type from the object, and for no column. */
+  isRelation(name: string): boolean {
+    return this.tree.isRelation(name) && !isPseudo(name);
+  }
+
+  kindsOf(field: BoundField): readonly Kind[] {
+    return this.source(field).kinds;
+  }
+
+  kindsNamed(name: string): readonly Kind[] {
+    return this.has(name) ? this.kindsOf(this.bind({ kind: "field", parts: [name], span: NOWHERE })) : [];
+  }
+
+  star(alias: string | undefined): undefined {
+    if (alias !== undefined && alias !== this.alias)
+      throw new AppError("not_found", `[NotExist] Nothing is called ${alias} here.`);
+  }
+
+  writtenMs(): (row: ObjectRow) => number {
+    return (row) => row.vtimeMs;
+  }
+
+  /** Columns a row's class lacks are left out; columns that are not set are null. */
+  wholeRow(): (row: ObjectRow, result: Row) => void {
+    const { tree } = this;
+    return (row, result) => {
+      for (const pseudo of PSEUDO_FIELDS) result[pseudo] = readPseudo(pseudo, row);
+      for (const { name } of tree.columnsOf(row.class)) result[name] = row.values[name] ?? null;
+    };
+  }
+
+  source(field: BoundField): Source<ObjectRow> {
+    if (field.pseudo) return pseudoSource(field.pseudo, field.label);
+    return field.isRelation ? relationSource(field.name, field.label) : new ColumnSource(this, field);
+  }
+
+  /** The condition that hides rows of the class from the principal. */
+  rowCondition(view: ClassView): string | undefined {
+    return this.access(view).where;
+  }
+}
+
+/** Reads one column, of whatever class a row is. Rows of one class mostly follow each other. */
+class ColumnSource implements Source<ObjectRow> {
+  readonly label: string;
+  readonly kinds: readonly Kind[];
+  readonly #scope: Scope;
+  readonly #field: BoundField;
+  #class: ClassView | undefined;
+  #kind: Kind | undefined;
+
+  constructor(scope: Scope, field: BoundField) {
+    this.#scope = scope;
+    this.#field = field;
+    this.label = field.label;
+    this.kinds = [...new Set(scope.columnsNamed(field.name).map((column) => memberKind(column, field.members.length)))];
+  }
+
+  read(row: ObjectRow): Value | undefined {
+    if (row.class !== this.#class) this.#turnTo(row.class);
+    if (this.#kind === undefined) return undefined;
+    const value = row.values[this.#field.name] ?? null;
+    const { members, series } = this.#field;
+    if (series && series !== WHOLE_SERIES) return partOf(value, series);
+    return members.length === 0 ? value : memberOf(value, members);
+  }
+
+  kind(row: ObjectRow): Kind {
+    if (row.class !== this.#class) this.#turnTo(row.class);
+    return this.#kind ?? ANY;
+  }
+
+  #turnTo(view: ClassView): void {
+    const column = this.#scope.column(view, this.#field.name);
+    this.#class = view;
+    this.#kind = column && memberKind(column, this.#field.members.length);
+  }
+}
+
+/** The root must be there; of a subtree, one readable class is enough. */
+export function scopeOf(
+  principal: Principal,
+  catalog: ClassCatalog,
+  target: Pick<ClassRef, "path" | "subtree" | "alias">,
+): Scope {
+  return new Scope(principal, target.alias, visibleTree(principal, catalog, target));
+}
+
+/**
+ * Everything that must hold for a row before the principal may know of it: its class is readable, its row condition
+ * true.
+ */
+export function visibility(scope: Scope): Predicate<ObjectRow> {
+  let visible = visibilities.get(scope.tree);
+  if (!visible) visibilities.set(scope.tree, (visible = visibilityOf(scope)));
+  return visible;
+}
+
+const visibilities = new WeakMap<VisibleTree, Predicate<ObjectRow>>();
+
+function visibilityOf(scope: Scope): Predicate<ObjectRow> {
+  const conditions = new Map<string, Predicate<ObjectRow>>();
+  for (const view of scope.classes) {
+    const text = scope.rowCondition(view);
+    if (text !== undefined && !conditions.has(text)) conditions.set(text, rowPredicate(scope, text));
+  }
+  if (conditions.size === 0 && scope.whole) return () => true;
+  const known = new Set(scope.classes.map((view) => view.cid));
+  return (row) => {
+    if (!known.has(row.class.cid)) return false;
+    const text = scope.rowCondition(row.class);
+    return text === undefined || conditions.get(text)?.(row);
+  };
+}
+
+/** The one row condition that holds for every class of the scope, so that a read can be narrowed by it. */
+export function commonRowCondition(scope: Scope): string | undefined {
+  const texts = new Set(scope.classes.map((view) => scope.rowCondition(view)));
+  const [only] = texts;
+  return texts.size === 1 ? only : undefined;
+}
+
+export function unveiled(scope: Scope): Scope {
+  return new Scope(scope.principal, undefined, scope.tree.unveiled());
+}
+
+function rowPredicate(scope: Scope, text: string): Predicate<ObjectRow> {
+  const inner = unveiled(scope);
+  const condition = parseRowCondition(text);
+  return usable(() =>
+    compilePredicate(condition, {
+      values: [],
+      resolve(operand) {
+        if (operand.kind === "call") throw new AppError("invalid", `${operand.name}() in a row condition`);
+        return inner.source(inner.bind(operand));
+      },
+    }),
+  );
+}
+
+export function parseRowCondition(text: string): Condition {
+  return usable(() => parseConditionText(text));
+}
+
+/** Errors of a row condition are not shown to the principal whom it restricts. */
+function usable<T>(make: () => T): T {
+  try {
+    return make();
+  } catch (error) {
+    throw new AppError(
+      "internal",
+      "[Exec] A row condition among the rights of this user cannot be used: an administrator has to correct it.",
+      { cause: error },
+    );
+  }
+}
+
+/** For answers whose rows are not read with their relations. */
+export function withoutRelations(scope: Scope): Names {
+  return {
+    bind: (field, values) => scope.bind(field, values),
+    kindsOf: (field) => scope.kindsOf(field),
+    kindsNamed: (name) => scope.kindsNamed(name),
+    definedName: (written) => scope.definedName(written),
+    star: (alias) => scope.star(alias),
+  };
+}
+
+function onlySelected(name: string): AppError {
+  return new AppError(
+    "invalid",
+    `[Valid] ${name} is a relation: a SELECT over one class or tree answers it, MATCH follows it; it stands in no condition, order or group.`,
+  );
+}
+
+function hasMembers(kind: Kind): boolean {
+  return kind.type === "map" || kind.type === "any";
+}
+
+function memberKind(column: Column, depth: number): Kind {
+  const kind = kindOf(column);
+  return depth === 0 ? kind : depth === 1 ? (kind.element ?? ANY) : ANY;
+}
+
+function memberOf(value: Value, members: readonly string[]): Value {
+  let current: Value = value;
+  for (const member of members)
+    current = isMap(current) && Object.hasOwn(current, member) ? (current[member] ?? null) : null;
+  return current;
+}

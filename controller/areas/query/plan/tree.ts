@@ -1,0 +1,171 @@
+import { AppError } from "../../../../common/errors.ts";
+import { QUERY_TREES_KEPT_MAX } from "../../../../common/limits.ts";
+import type { ClassRef } from "../../../../common/mql/index.ts";
+import type { ClassCatalog, ClassView, Column } from "../../objects/index.ts";
+import { classAccess, type ClassAccess, type Principal } from "../../permissions/index.ts";
+import { isPseudo } from "./pseudo.ts";
+
+export type Target = Pick<ClassRef, "path" | "subtree">;
+type Rights = Pick<Principal, "data" | "ospace">;
+
+interface TreeContent {
+  readonly found: readonly ClassView[];
+  readonly relations: ReadonlySet<string>;
+  readonly isUnveiled?: boolean;
+}
+
+/** A class, or one with those below it, as all principals with the same rights see it under the same definitions. */
+export class VisibleTree {
+  readonly root: string;
+  readonly subtree: boolean;
+  /** Readable ones. */
+  readonly classes: readonly ClassView[];
+  /** Whether no class is left out. */
+  readonly whole: boolean;
+  /** Row conditions see columns that their principal does not. */
+  readonly isUnveiled: boolean;
+  /** Names of the edge types: attributes that relate an object of any class to others. */
+  readonly relations: ReadonlySet<string>;
+  readonly #rights: Rights;
+  readonly #access = new Map<number, ClassAccess>();
+  readonly #columnsOf = new Map<ClassView, readonly Column[]>();
+  readonly #columnsNamed = new Map<string, readonly Column[]>();
+  #spellings: ReadonlyMap<string, readonly string[]> | undefined;
+  #unveiled: VisibleTree | undefined;
+
+  constructor(rights: Rights, target: Target, { found, relations, isUnveiled = false }: TreeContent) {
+    this.#rights = rights;
+    this.root = target.path;
+    this.subtree = target.subtree;
+    this.isUnveiled = isUnveiled;
+    this.relations = relations;
+    this.classes = found.filter((view) => isUnveiled || this.access(view).readable);
+    this.whole = this.classes.length === found.length;
+    if (this.classes.length === 0) throw new AppError("not_found", `[NotExist] class : ${target.path} not find !`);
+  }
+
+  access(view: ClassView): ClassAccess {
+    let access = this.#access.get(view.cid);
+    if (!access) this.#access.set(view.cid, (access = accessOf(this.#rights, view)));
+    return access;
+  }
+
+  column(view: ClassView, name: string): Column | undefined {
+    const column = view.column(name);
+    if (!column || column.sealed) return undefined;
+    return !this.isUnveiled && this.access(view).hidden.has(name) ? undefined : column;
+  }
+
+  /** In the order of the class, without sealed and hidden ones. */
+  columnsOf(view: ClassView): readonly Column[] {
+    let columns = this.#columnsOf.get(view);
+    if (!columns)
+      this.#columnsOf.set(
+        view,
+        (columns = view.columns.filter(({ name }) => this.column(view, name) !== undefined && !isPseudo(name))),
+      );
+    return columns;
+  }
+
+  /** The different columns of that name in all its classes. */
+  columnsNamed(name: string): readonly Column[] {
+    let columns = this.#columnsNamed.get(name);
+    if (!columns) {
+      columns = this.#collect(name);
+      // Names come out of statements: one that no class has is asked for again and again only by mistake.
+      if (columns.length > 0) this.#columnsNamed.set(name, columns);
+    }
+    return columns;
+  }
+
+  /** An edge type that is not called like a column of any of its classes, hidden and sealed ones included. */
+  isRelation(name: string): boolean {
+    return this.relations.has(name) && !this.classes.some((view) => view.column(name) !== undefined);
+  }
+
+  /** Names of columns, then of relations, that differ from this one in case only. */
+  spellings(name: string): readonly string[] {
+    this.#spellings ??= byLowerCase([
+      ...this.classes.flatMap((view) => this.columnsOf(view).map((column) => column.name)),
+      ...this.relations,
+    ]);
+    return this.#spellings.get(name.toLowerCase()) ?? [];
+  }
+
+  #collect(name: string): readonly Column[] {
+    const byNumber = new Map<number, Column>();
+    for (const view of this.classes) {
+      const column = this.column(view, name);
+      if (column) byNumber.set(column.number, column);
+    }
+    return [...byNumber.values()];
+  }
+
+  /** The same classes with all their columns. */
+  unveiled(): VisibleTree {
+    return (this.#unveiled ??= new VisibleTree(
+      this.#rights,
+      { path: this.root, subtree: this.subtree },
+      {
+        found: this.classes,
+        relations: this.relations,
+        isUnveiled: true,
+      },
+    ));
+  }
+}
+
+/**
+ * By definitions, then by rights, then by target. Trees of unreachable definitions or rights are collected with them.
+ */
+const known = new WeakMap<ClassCatalog, WeakMap<Principal["data"], Map<string, VisibleTree>>>();
+
+/** The root must be there; of a subtree, one readable class is enough. */
+export function visibleTree(rights: Rights, catalog: ClassCatalog, target: Target): VisibleTree {
+  const trees = treesOf(catalog, rights.data);
+  const name = target.subtree ? `${target.path}/*` : target.path;
+  let tree = trees.get(name);
+  if (!tree) {
+    if (trees.size >= QUERY_TREES_KEPT_MAX) trees.clear();
+    tree = new VisibleTree(rights, target, { found: classesOf(catalog, target), relations: relationsOf(catalog) });
+    trees.set(name, tree);
+  }
+  return tree;
+}
+
+/** Names of the edge types. */
+export function relationsOf(catalog: ClassCatalog): ReadonlySet<string> {
+  return new Set(catalog.edgeTypes().map((type) => type.name));
+}
+
+function byLowerCase(names: Iterable<string>): ReadonlyMap<string, readonly string[]> {
+  const spellings = new Map<string, string[]>();
+  for (const name of new Set(names)) {
+    const lower = name.toLowerCase();
+    const known = spellings.get(lower);
+    if (known) known.push(name);
+    else spellings.set(lower, [name]);
+  }
+  return spellings;
+}
+
+function classesOf(catalog: ClassCatalog, { path, subtree }: Target): readonly ClassView[] {
+  const root = catalog.get(path);
+  return subtree ? catalog.tree(path) : root ? [root] : [];
+}
+
+function treesOf(catalog: ClassCatalog, data: Principal["data"]): Map<string, VisibleTree> {
+  let byRights = known.get(catalog);
+  if (!byRights) known.set(catalog, (byRights = new WeakMap()));
+  let trees = byRights.get(data);
+  if (!trees) byRights.set(data, (trees = new Map()));
+  return trees;
+}
+
+/** All principals may read the schema table, as it shows only what its reader may see. */
+function accessOf(rights: Rights, view: ClassView): ClassAccess {
+  const access = classAccess(rights, view.path);
+  return view.path === "/system/class" && !view.path.startsWith(`${rights.ospace}/`)
+    ? { ...access, readable: true, writable: false }
+    : access;
+}

@@ -1,0 +1,39 @@
+import type { Row } from "../../../common/value.ts";
+import type { Objects } from "../objects/index.ts";
+import { classAccess, type Principal } from "../permissions/index.ts";
+import { rowFilter } from "./row-filter.ts";
+
+/** A record as its owner keeps and answers it: with the id that it has as an object. */
+interface OwnedRecord {
+  readonly id: string;
+}
+
+/** The records that a principal may see of a class whose owner keeps its objects itself: the same as by MQL. */
+export interface RecordFilter {
+  /**
+   * Whether there is such a record for the principal. `row`: as MQL is given it, where that is not the record itself.
+   */
+  sees(record: OwnedRecord, row?: Row): boolean;
+  /** Without the members that are columns hidden from the principal: those are left out. */
+  shown<R extends OwnedRecord>(record: R): R;
+}
+
+export async function recordFilter(
+  principal: Principal,
+  objects: Pick<Objects, "catalog">,
+  path: string,
+): Promise<RecordFilter> {
+  const { readable, where, hidden } = classAccess(principal, path);
+  const shown = <R extends OwnedRecord>(record: R): R => (hidden.size === 0 ? record : without(record, hidden));
+  if (!readable || where === undefined) return { shown, sees: () => readable };
+  const filter = rowFilter(principal, await objects.catalog(principal), path);
+  return {
+    shown,
+    sees: (record, row) =>
+      filter.sees({ id: record.id, values: row ?? (record as unknown as Row), vtimeMs: 0, ctimeMs: 0 }),
+  };
+}
+
+function without<R extends OwnedRecord>(record: R, hidden: ReadonlySet<string>): R {
+  return Object.fromEntries(Object.entries(record).filter(([name]) => !hidden.has(name))) as unknown as R;
+}

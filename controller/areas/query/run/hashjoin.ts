@@ -1,0 +1,229 @@
+import { AppError } from "../../../../common/errors.ts";
+import {
+  INDEX_UNION_MAX,
+  OBJECT_PAGE_MAX,
+  QUERY_JOIN_MAX_ROWS,
+  QUERY_JOINED_ROWS_MAX,
+} from "../../../../common/limits.ts";
+import type { ObjectRow, ReadRequest } from "../../objects/index.ts";
+import { type Comparable, toComparable, toValue } from "../expressions/kind.ts";
+import { bytesOf, freeing, type MemoryShare, PROCESS_MEMORY } from "../expressions/memory.ts";
+import { compilePredicate, type Predicate, type Source } from "../expressions/predicate.ts";
+import type { Joined, JoinPlan, Link } from "../plan/join.ts";
+import type { TablePlan } from "../plan/plan.ts";
+import { equalTo } from "../plan/pushdown.ts";
+import { filterOf, matching, type RunContext, sourceInWhere, workOf } from "./run.ts";
+import type { Slices } from "./slice.ts";
+
+export interface JoinContext extends RunContext {
+  readonly slices: Slices;
+  readonly memory: MemoryShare;
+}
+
+/** Estimated bytes of a held object besides its values. */
+const ROW_BYTES = 128;
+
+/** By the value that joins them. */
+type Built = ReadonlyMap<Comparable, readonly ObjectRow[]>;
+
+/**
+ * The joined rows: every class but the first is held in memory by the value that joins it (a hash join), the first
+ * streams past them. Where what is joined to has few different values, only objects with one of these are read.
+ */
+export function joined(plan: JoinPlan, context: Omit<JoinContext, "memory">): AsyncIterable<readonly Joined[]> {
+  const filters = plan.tables.map((table) => filterOf(table));
+  const { where, values, fields } = plan;
+  const passes = where
+    ? compilePredicate(where, { values, resolve: (operand) => sourceInWhere(operand, fields, values) })
+    : () => true;
+  const memory = PROCESS_MEMORY.share(context.tenant);
+  return freeing(memory, stream({ plan, filters, passes, produced: { rows: 0 }, context: { ...context, memory } }));
+}
+
+interface Work {
+  readonly plan: JoinPlan;
+  readonly filters: readonly Predicate<ObjectRow>[];
+  readonly passes: Predicate<Joined>;
+  readonly produced: { rows: number };
+  readonly context: JoinContext;
+}
+
+async function* stream(work: Work): AsyncIterable<readonly Joined[]> {
+  const first = tableRows(work, 0)[Symbol.asyncIterator]();
+  try {
+    const head = await headOf(first);
+    const built = await buildAll(work, head);
+    const keys = work.plan.links.map((link) => keyOf(work.plan.fields.source(link.earlier), link));
+    yield* matched(head.rows, { built, keys }, work);
+    for (let next = await first.next(); !next.done; next = await first.next())
+      yield* matched(next.value, { built, keys }, work);
+  } finally {
+    await first.return?.();
+  }
+}
+
+async function buildAll(work: Work, head: Head): Promise<readonly Built[]> {
+  const built: Built[] = [];
+  let left = QUERY_JOIN_MAX_ROWS;
+  for (const link of work.plan.links) {
+    const table = await build(work, link, { known: knownRows(link, head, built), left });
+    left -= table.rows;
+    built.push(table.built);
+  }
+  return built;
+}
+
+async function* matched(
+  firsts: readonly ObjectRow[],
+  steps: Steps,
+  { passes, produced, context: { slices } }: Work,
+): AsyncIterable<readonly Joined[]> {
+  let page: Joined[] = [];
+  for (const row of allCombined(firsts, steps)) {
+    produced.rows += 1;
+    if (produced.rows > QUERY_JOINED_ROWS_MAX) throw tooManyJoined();
+    if (passes(row) === true) page.push(row);
+    if (slices.isOver()) await slices.pause();
+    if (page.length < OBJECT_PAGE_MAX) continue;
+    yield page;
+    page = [];
+  }
+  if (page.length > 0) yield page;
+}
+
+function tableRows(
+  { plan, filters, context }: Work,
+  table: number,
+  reads?: readonly ReadRequest[],
+): AsyncIterable<readonly ObjectRow[]> {
+  const [own, filter] = [plan.tables[table], filters[table]];
+  if (!own || !filter) throw new RangeError("every class of a join has a plan");
+  return matching({ reads: reads ?? own.reads, filter, slices: context.slices, rowWork: workOf(own.where) }, context);
+}
+
+/** The first rows of the first class. */
+interface Head {
+  readonly rows: readonly ObjectRow[];
+  readonly isAll: boolean;
+}
+
+async function headOf(pages: AsyncIterator<readonly ObjectRow[]>): Promise<Head> {
+  const rows: ObjectRow[] = [];
+  while (rows.length <= OBJECT_PAGE_MAX) {
+    const next = await pages.next();
+    if (next.done) return { rows, isAll: true };
+    rows.push(...next.value);
+  }
+  return { rows, isAll: false };
+}
+
+/** All rows that the link can join to, where they are known already. */
+function knownRows(link: Link, head: Head, built: readonly Built[]): readonly ObjectRow[] | undefined {
+  if (link.earlier.table === 0) return head.isAll ? head.rows : undefined;
+  return [...(built[link.earlier.table - 1]?.values() ?? [])].flat();
+}
+
+interface Bounds {
+  readonly known: readonly ObjectRow[] | undefined;
+  /** Rows that may still be held. */
+  readonly left: number;
+}
+
+async function build(
+  work: Work,
+  link: Link,
+  { known, left }: Bounds,
+): Promise<{ readonly built: Built; readonly rows: number }> {
+  const { slices, memory } = work.context;
+  const source = scopeOf(work, link.own.table).source(link.own);
+  const built = new Map<Comparable, ObjectRow[]>();
+  let rows = 0;
+  for await (const page of tableRows(work, link.own.table, known && narrowedReads(work, link, known))) {
+    for (const row of page) {
+      if (slices.isOver()) await slices.pause();
+      const key = comparableOf(source, row, link);
+      if (key === undefined) continue;
+      rows += 1;
+      if (rows > left) throw tooManyRows();
+      memory.take(ROW_BYTES + bytesOf(row.values));
+      const same = built.get(key);
+      if (same) same.push(row);
+      else built.set(key, [row]);
+    }
+  }
+  return { built, rows };
+}
+
+function scopeOf({ plan }: Work, table: number): TablePlan["scope"] {
+  const scope = plan.fields.scopes[table];
+  if (!scope) throw new RangeError("every class of a join has a scope");
+  return scope;
+}
+
+/** The reads of the class, narrowed to the values that are joined to when these are few. */
+function narrowedReads(work: Work, link: Link, known: readonly ObjectRow[]): readonly ReadRequest[] {
+  const reads = work.plan.tables[link.own.table]?.reads ?? [];
+  const source = scopeOf(work, link.earlier.table).source(link.earlier);
+  const keys = new Set<Comparable>();
+  for (const row of known) {
+    const key = comparableOf(source, row, link);
+    if (key !== undefined) keys.add(key);
+    if (keys.size > INDEX_UNION_MAX) return reads;
+  }
+  const values = [...keys].map(toValue);
+  if (values.length === 0) return [];
+  if (link.own.pseudo === "id") return reads.map((read) => (read.ids ? read : { ...read, ids: values.map(String) }));
+  const pushdown = equalTo(link.own, values, { scope: scopeOf(work, link.own.table), kind: link.kind });
+  return pushdown ? reads.map((read) => ({ ...read, where: [...(read.where ?? []), pushdown] })) : reads;
+}
+
+function comparableOf(source: Source<ObjectRow>, row: ObjectRow, link: Link): Comparable | undefined {
+  const value = source.read(row);
+  return value === undefined || value === null ? undefined : toComparable(link.kind, value);
+}
+
+function keyOf(source: Source<Joined>, link: Link): (row: Joined) => Comparable | undefined {
+  return (row) => {
+    const value = source.read(row);
+    return value === undefined || value === null ? undefined : toComparable(link.kind, value);
+  };
+}
+
+interface Steps {
+  readonly built: readonly Built[];
+  readonly keys: readonly ((row: Joined) => Comparable | undefined)[];
+}
+
+function* allCombined(firsts: readonly ObjectRow[], steps: Steps): Iterable<Joined> {
+  for (const first of firsts) yield* combined([first], steps);
+}
+
+/** Every way to go on from the objects that are joined so far. */
+function* combined(row: Joined, steps: Steps): Iterable<Joined> {
+  const at = row.length - 1;
+  const [built, keyOfRow] = [steps.built[at], steps.keys[at]];
+  if (!built || !keyOfRow) {
+    yield row;
+    return;
+  }
+  const key = keyOfRow(row);
+  for (const own of key === undefined ? [] : (built.get(key) ?? [])) yield* combined([...row, own], steps);
+}
+
+function tooManyJoined(): AppError {
+  return new AppError(
+    "too_large",
+    `[Exec] JOIN makes more than ${QUERY_JOINED_ROWS_MAX} rows: narrow it by WHERE or give a LIMIT.`,
+    { details: { limit: "QUERY_JOINED_ROWS_MAX" } },
+  );
+}
+
+function tooManyRows(): AppError {
+  return new AppError(
+    "too_large",
+    `[Exec] JOIN holds more than ${QUERY_JOIN_MAX_ROWS} objects: narrow the joined classes by WHERE, or name the largest class after FROM.`,
+    {
+      details: { limit: "QUERY_JOIN_MAX_ROWS" },
+    },
+  );
+}

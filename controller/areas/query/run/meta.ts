@@ -1,0 +1,181 @@
+import type { ClassView, Column } from "../../objects/index.ts";
+import type { BoundField, PseudoField } from "../expressions/fields.ts";
+import type { JoinPlan } from "../plan/join.ts";
+import type { AggregatePlan, Expression, GroupPlan, Output, Shape } from "../plan/outputs.ts";
+import type { SelectPlan, Told } from "../plan/plan.ts";
+import { PSEUDO_FIELDS, pseudoType } from "../plan/pseudo.ts";
+import type { Scope } from "../plan/scope.ts";
+import type { ColumnMeta, QueryMeta, StatementType } from "../types.ts";
+
+const INTEGERS: ReadonlySet<string> = new Set(["int", "bigint", "smallint", "long", "varint"]);
+
+/**
+ * Columns and classes, from which clients build tables. Computed on first access, as a tree may have thousands of
+ * classes.
+ */
+export function selectMeta(
+  plan: SelectPlan,
+  { told, cursor }: { readonly told: Told; readonly cursor?: () => string | undefined },
+): QueryMeta {
+  return lazyMeta({ rootclass: plan.scope.root, told, ...(plan.paging ? { cursor } : {}) }, () => describe(plan));
+}
+
+/** Rows of a join are of no class: their columns are described under the class after FROM. */
+export function joinMeta(plan: JoinPlan, told: Told): QueryMeta {
+  const { scopes } = plan.fields;
+  const root = scopes[0]?.root ?? "";
+  return lazyMeta({ rootclass: root, told }, () => ({
+    classes: Object.assign({}, ...scopes.map(classesOf)) as QueryMeta["classes"],
+    columns: { [root]: plan.outputs.flatMap((output) => outputOf(output, plan, scopes)) },
+  }));
+}
+
+/** The columns of all parts, those of equal names once. */
+export function unionMeta(parts: readonly QueryMeta[], told: Told): QueryMeta {
+  const root = parts[0]?.rootclass ?? "";
+  return lazyMeta({ rootclass: root, told }, () => {
+    const columns: Record<string, readonly ColumnMeta[]> = {};
+    for (const [path, own] of parts.flatMap((part) => Object.entries(part.columns)))
+      columns[path] = byName([...(columns[path] ?? []), ...own]);
+    columns[root] = byName(parts.flatMap((part) => part.columns[part.rootclass] ?? []));
+    return { classes: Object.assign({}, ...parts.map((part) => part.classes)) as QueryMeta["classes"], columns };
+  });
+}
+
+function byName(columns: readonly ColumnMeta[]): readonly ColumnMeta[] {
+  const first = new Map<string, ColumnMeta>();
+  for (const column of columns) if (!first.has(column.name)) first.set(column.name, column);
+  return [...first.values()];
+}
+
+export function plainMeta(type: StatementType, rootclass = "", columns: readonly ColumnMeta[] = []): QueryMeta {
+  return { type, classes: {}, columns: { [rootclass]: columns }, rootclass };
+}
+
+interface Description {
+  readonly classes: QueryMeta["classes"];
+  readonly columns: QueryMeta["columns"];
+}
+
+interface Late {
+  readonly rootclass: string;
+  readonly told: Told;
+  readonly cursor?: (() => string | undefined) | undefined;
+}
+
+function lazyMeta({ rootclass, told, cursor }: Late, make: () => Description): QueryMeta {
+  let made: Description | undefined;
+  const description = (): Description => (made ??= make());
+  return {
+    type: "select",
+    rootclass,
+    get cursor() {
+      return cursor?.();
+    },
+    get more() {
+      return told.more || undefined;
+    },
+    get classes() {
+      return description().classes;
+    },
+    get columns() {
+      return description().columns;
+    },
+  };
+}
+
+function describe(plan: SelectPlan): Description {
+  const { scope } = plan;
+  const columns: Record<string, readonly ColumnMeta[]> = {};
+  if (!plan.grouping)
+    for (const view of scope.classes)
+      columns[view.path] = plan.outputs.flatMap((output) => outputMeta(output, [view], scope));
+  columns[scope.root] = plan.outputs.flatMap((output) => outputOf(output, plan, [scope]));
+  return { classes: classesOf(scope), columns };
+}
+
+function classesOf(scope: Scope): Record<string, unknown> {
+  return Object.fromEntries(
+    scope.classes.map((view) => [
+      view.path,
+      { name: view.path, alias: view.options.alias ?? "", remedy: view.options.remedy ?? "" },
+    ]),
+  );
+}
+
+/** Describes an output that rows of any class may have. */
+function outputOf(
+  output: Output,
+  plan: Pick<Shape<never>, "grouping">,
+  scopes: readonly Scope[],
+): readonly ColumnMeta[] {
+  if (plan.grouping) return groupedMeta(output, plan.grouping, scopes);
+  const table = output.kind === "value" && output.value.kind === "field" ? output.value.field.table : 0;
+  return scopes.slice(table, table + 1).flatMap((scope) => outputMeta(output, rootFirst(scope), scope));
+}
+
+/** The columns of the root class stand for rows of any class, so that they are those of all. */
+function rootFirst(scope: Scope): readonly ClassView[] {
+  return [...scope.classes].sort((left, right) => Number(right.path === scope.root) - Number(left.path === scope.root));
+}
+
+function outputMeta(output: Output, views: readonly ClassView[], scope: Scope): readonly ColumnMeta[] {
+  if (output.kind === "star") return [...PSEUDO_FIELDS.map((name) => pseudoMeta(name)), ...starMeta(views, scope)];
+  return output.value.kind === "field" ? fieldMeta(output.name, output.value.field, { views, scope }) : [];
+}
+
+function starMeta(views: readonly ClassView[], scope: Scope): readonly ColumnMeta[] {
+  const byName = new Map<string, Column>();
+  for (const view of views) {
+    for (const column of scope.columnsOf(view)) if (!byName.has(column.name)) byName.set(column.name, column);
+  }
+  return [...byName.values()].map((column) => columnMeta(column, column.name));
+}
+
+function fieldMeta(
+  name: string,
+  field: BoundField,
+  where: { readonly views: readonly ClassView[]; readonly scope: Scope },
+): readonly ColumnMeta[] {
+  if (field.pseudo) return [pseudoMeta(field.pseudo, name)];
+  if (field.isRelation) return [{ name, title: name, type: "set" }];
+  for (const view of where.views) {
+    const column = where.scope.column(view, field.name);
+    if (column) return [field.members.length === 0 ? columnMeta(column, name) : { name, title: name, type: "varchar" }];
+  }
+  return [];
+}
+
+function groupedMeta(output: Output, grouping: GroupPlan, scopes: readonly Scope[]): readonly ColumnMeta[] {
+  if (output.kind === "star") return [];
+  const { value, name } = output;
+  const field = groupedField(value, grouping);
+  const scope = scopes[field?.table ?? 0];
+  if (field && scope) return fieldMeta(name, field, { views: rootFirst(scope), scope });
+  const aggregate = value.kind === "aggregate" ? grouping.aggregates[value.index] : undefined;
+  const isInteger = aggregate?.name === "count" || (aggregate?.name === "sum" && addsIntegers(aggregate, scopes));
+  return [{ name, title: name, type: isInteger ? "bigint" : "double" }];
+}
+
+function addsIntegers({ field }: AggregatePlan, scopes: readonly Scope[]): boolean {
+  const columns = field ? (scopes[field.table]?.columnsNamed(field.name) ?? []) : [];
+  return columns.length > 0 && columns.every((column) => INTEGERS.has(column.type));
+}
+
+/** Keys, and aggregates that answer one of the values themselves, are described like their column. */
+function groupedField(value: Expression, grouping: GroupPlan): BoundField | undefined {
+  if (value.kind === "key") return grouping.keys[value.index];
+  const aggregate: AggregatePlan | undefined =
+    value.kind === "aggregate" ? grouping.aggregates[value.index] : undefined;
+  const answersValue = aggregate && ["min", "max", "first", "last"].includes(aggregate.name);
+  return answersValue ? aggregate.field : undefined;
+}
+
+function pseudoMeta(field: PseudoField, name: string = field): ColumnMeta {
+  return { name, title: name, type: pseudoType(field) };
+}
+
+function columnMeta(column: Column, name: string): ColumnMeta {
+  const title = column.title ?? name;
+  return { name, title, type: column.type, ...(column.labels ? { enum: column.labels } : {}) };
+}

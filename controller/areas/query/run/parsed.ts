@@ -1,0 +1,43 @@
+import { QUERY_PARSED_MAX_CHARACTERS, QUERY_PARSED_TEXT_MAX_CHARACTERS } from "../../../../common/limits.ts";
+import { parseScript, parseScriptInSteps, type Script } from "../../../../common/mql/index.ts";
+import type { MemoryShare } from "../expressions/memory.ts";
+import { inSlices, type Slices } from "./slice.ts";
+
+/** Trees of recently run texts, as programs repeat their texts. Trees contain nothing of their callers. */
+export class ParsedTexts {
+  readonly #scripts = new Map<string, Script>();
+  #characters = 0;
+
+  /**
+   * As `parseScript`, in slices. `memory` takes what the tree of a long text holds; those of short ones have a bound
+   * together.
+   */
+  async parsed(text: string, slices: Slices, memory?: Pick<MemoryShare, "take">): Promise<Script> {
+    if (text.length > QUERY_PARSED_TEXT_MAX_CHARACTERS) return inSlices(parseScriptInSteps(text), slices, memory);
+    return this.#remembered(text);
+  }
+
+  #remembered(text: string): Script {
+    const known = this.#scripts.get(text);
+    const script = known ?? parseScript(text);
+    this.#scripts.delete(text);
+    this.#scripts.set(text, script);
+    if (!known) this.#count(text.length);
+    return script;
+  }
+
+  /** Forgets what was not used for longest. */
+  #count(characters: number): void {
+    this.#characters += characters;
+    for (const oldest of this.#scripts.keys()) {
+      if (this.#characters <= QUERY_PARSED_MAX_CHARACTERS) return;
+      this.#scripts.delete(oldest);
+      this.#characters -= oldest.length;
+    }
+  }
+
+  /** Length of the kept texts. */
+  get characters(): number {
+    return this.#characters;
+  }
+}

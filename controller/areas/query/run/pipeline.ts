@@ -1,0 +1,435 @@
+import { AppError } from "../../../../common/errors.ts";
+import { OBJECT_PAGE_MAX, QUERY_DISTINCT_MAX_ROWS } from "../../../../common/limits.ts";
+import { type Call, type Field, printCall } from "../../../../common/mql/index.ts";
+import type { Row, Value } from "../../../../common/value.ts";
+import { aggregateKind, type AggregateSpec, type GroupRow, Grouping, onlyKind } from "../expressions/aggregate.ts";
+import type { Fields } from "../expressions/fields.ts";
+import type { Kind } from "../expressions/kind.ts";
+import { bytesOf, freeing, type MemoryShare, PROCESS_MEMORY } from "../expressions/memory.ts";
+import { compilePredicate, type Predicate } from "../expressions/predicate.ts";
+import { canonical } from "../expressions/questions.ts";
+import { orderOf, type SortEntry, Sorter, sortKey, type SortKey } from "../expressions/sort.ts";
+import { definedCall, type Expression, type GroupPlan, type Output, type Paging, type Shape } from "../plan/outputs.ts";
+import type { Slices } from "./slice.ts";
+import { SpillingSorter } from "./spill.ts";
+
+/** The answer made of the rows that fulfil the condition, page by page. */
+export function shaped<R>(shape: Shape<R>, given: Input<R>): AsyncIterable<readonly Row[]> {
+  if (!shape.isCut || shape.limit === undefined) return shapedWhole(shape, given);
+  return cutAt(shapedWhole({ ...shape, limit: shape.limit + 1 }, given), shape.limit, given.onMore);
+}
+
+function shapedWhole<R>(shape: Shape<R>, given: Input<R>): AsyncIterable<readonly Row[]> {
+  const rowWork = rowWorkOf(shape);
+  if (!shape.paging && !shape.grouping && !shape.distinct && (shape.sort === "none" || shape.sort === "stored")) {
+    // Most queries by far: nothing is held, and only what is answered is made into rows.
+    return windowed(given.source, shape, {
+      project: projection(shape.outputs, shape.fields),
+      rowWork,
+      slices: given.slices,
+    });
+  }
+  const memory = PROCESS_MEMORY.share(given.slices.tenant);
+  return freeing(memory, shapedHolding(shape, { ...given, memory, rowWork }));
+}
+
+function shapedHolding<R>(shape: Shape<R>, input: HoldingInput<R>): AsyncIterable<readonly Row[]> {
+  if (shape.paging) return onePage(shape, shape.paging, input);
+  if (shape.grouping) return windowed(grouped(shape, shape.grouping, input), shape);
+  if (shape.sort !== "none" && shape.sort !== "stored") return windowed(ordered(shape, input), shape);
+  return windowed(different(input, projection(shape.outputs, shape.fields)), shape);
+}
+
+export interface Input<R> {
+  readonly source: AsyncIterable<readonly R[]>;
+  readonly slices: Slices;
+  /** Called with the sort keys of the last row when it fills its page. */
+  readonly onPageEnd?: (keys: readonly SortKey[]) => void;
+  /** Called when the default limit left rows out, before the first row of the answer. */
+  readonly onMore?: (() => void) | undefined;
+  /**
+   * Where sorts may put what memory should not hold; absent: nowhere, they are refused beyond `QUERY_SORT_MAX_ROWS`.
+   */
+  readonly sortFolder?: string | undefined;
+}
+
+/** Input of steps that keep rows for longer than it takes to answer them. */
+export interface HoldingInput<R> extends Input<R> {
+  readonly memory: MemoryShare;
+  /** How many ordinary rows one of these is worth. */
+  readonly rowWork: number;
+}
+
+/** So many fields are read in the time in which an ordinary row is. */
+const FIELDS_PER_ROW = 8;
+
+function rowWorkOf({ outputs, orderBy, grouping }: Pick<Shape<never>, "outputs" | "orderBy" | "grouping">): number {
+  const stars = outputs.filter((output) => output.kind === "star").length;
+  const fields = outputs.length + orderBy.length + (grouping ? grouping.keys.length + grouping.aggregates.length : 0);
+  return 1 + stars + Math.floor(fields / FIELDS_PER_ROW);
+}
+
+function ordered<R>(shape: Shape<R>, input: HoldingInput<R>): AsyncIterable<readonly Row[]> {
+  const project = projection(shape.outputs, shape.fields);
+  const isNew = shape.distinct ? distinctRows(input.memory) : () => true;
+  const readers = shape.orderBy.map((item) => keyReader(item.value, shape.fields));
+  return sorted(shape, input, (row, isBeyond) => {
+    const keys = readers.map((key) => key(row));
+    // DISTINCT compares with all rows, not only with those that are kept.
+    if (!shape.distinct && isBeyond(keys)) return undefined;
+    const result = project(row);
+    return isNew(result) ? { keys, row: result } : undefined;
+  });
+}
+
+async function* different<R>(input: HoldingInput<R>, project: (row: R) => Row): AsyncIterable<readonly Row[]> {
+  const isNew = distinctRows(input.memory);
+  for await (const page of input.source) {
+    for await (const rows of inPieces(page, { project, rowWork: input.rowWork, slices: input.slices }))
+      yield rows.filter(isNew);
+  }
+}
+
+/** Nothing for a row that is left out. `isBeyond` tells which keys need no row, as enough are before them. */
+type EntryOf<R> = (row: R, isBeyond: (keys: readonly SortKey[]) => boolean) => SortEntry | undefined;
+
+/** The rows as `entryOf` makes them, in order. */
+export function sorted<R>(shape: Sorted, input: HoldingInput<R>, entryOf: EntryOf<R>): AsyncIterable<readonly Row[]> {
+  const { sortFolder } = input;
+  const isSpilling = shape.sort === "all" && sortFolder !== undefined;
+  return isSpilling
+    ? sortedOnDisk({ ...input, sortFolder }, shape, entryOf)
+    : sortedInMemory(input, sorterOf(shape, input.memory), entryOf);
+}
+
+type Sorted = Pick<Shape<never>, "sort" | "limit" | "offset"> & {
+  readonly orderBy: readonly { readonly descending: boolean }[];
+};
+
+async function* sortedInMemory<R>(
+  input: HoldingInput<R>,
+  sorter: Sorter,
+  entryOf: EntryOf<R>,
+): AsyncIterable<readonly Row[]> {
+  const isBeyond = (keys: readonly SortKey[]): boolean => sorter.isBeyond(keys);
+  await addAll(input, (row) => {
+    const entry = entryOf(row, isBeyond);
+    if (entry) sorter.add(entry);
+  });
+  yield* paged(sorter.rows(), input.slices);
+}
+
+async function* sortedOnDisk<R>(
+  input: HoldingInput<R> & { readonly sortFolder: string },
+  shape: Sorted,
+  entryOf: EntryOf<R>,
+): AsyncIterable<readonly Row[]> {
+  const sorter = new SpillingSorter(
+    { folder: input.sortFolder, share: input.memory },
+    shape.orderBy.map((item) => item.descending),
+  );
+  try {
+    for await (const page of input.source) {
+      for (const row of page) {
+        const entry = entryOf(row, () => false);
+        if (entry) sorter.add(entry);
+        if (sorter.isFull) await sorter.spill();
+        if (input.slices.isOver(input.rowWork)) await input.slices.pause();
+      }
+    }
+    for await (const page of sorter.pages()) {
+      yield page;
+      if (input.slices.isOver()) await input.slices.pause();
+    }
+  } finally {
+    await sorter.close();
+  }
+}
+
+function addAll<R>(input: HoldingInput<R>, add: (row: R) => void): Promise<void> {
+  return addUntil(input, (row) => {
+    add(row);
+    return false;
+  });
+}
+
+/** Until one row says that no more are needed. */
+async function addUntil<R>({ source, slices, rowWork }: HoldingInput<R>, add: (row: R) => boolean): Promise<void> {
+  for await (const page of source) {
+    for (const row of page) {
+      if (add(row)) return;
+      if (slices.isOver(rowWork)) await slices.pause();
+    }
+  }
+}
+
+function grouped<R>(shape: Shape<R>, group: GroupPlan, input: HoldingInput<R>): AsyncIterable<readonly Row[]> {
+  const { fields } = shape;
+  const keys = group.keys.map((field) => fields.source(field));
+  const specs = group.aggregates.map(({ name, field, distinct }): AggregateSpec<R> => {
+    return { name, distinct, source: field && fields.source(field), writtenMs: fields.writtenMs(field) };
+  });
+  const groups: Groups = {
+    shape,
+    group,
+    memory: input.memory,
+    keyKinds: keys.map(onlyKind),
+    resultKinds: specs.map(aggregateKind),
+  };
+  const passes = havingOf(groups);
+  return collected(input, new Grouping(keys, specs, input.memory), (grouping) =>
+    groupRows(grouping.rows(), groups, passes),
+  );
+}
+
+async function* collected<R>(
+  input: HoldingInput<R>,
+  grouping: Grouping<R>,
+  rowsOf: (grouping: Grouping<R>) => Iterable<Row>,
+): AsyncIterable<readonly Row[]> {
+  await addAll(input, (row) => grouping.add(row));
+  yield* paged(rowsOf(grouping), input.slices, input.rowWork);
+}
+
+interface Groups {
+  readonly shape: Shape<never>;
+  readonly group: GroupPlan;
+  readonly memory: MemoryShare;
+  readonly keyKinds: readonly Kind[];
+  readonly resultKinds: readonly Kind[];
+}
+
+function* groupRows(rows: Iterable<GroupRow>, groups: Groups, passes: Predicate<GroupRow>): Iterable<Row> {
+  const { shape, memory } = groups;
+  const isNew = shape.distinct ? distinctRows(memory) : () => true;
+  const sorter = shape.orderBy.length > 0 ? sorterOf(shape, memory) : undefined;
+  for (const row of rows) {
+    if (passes(row) !== true) continue;
+    const result = groupOutput(shape.outputs, row);
+    if (!isNew(result)) continue;
+    if (!sorter) yield result;
+    else
+      sorter.add({
+        keys: shape.orderBy.map((item) => sortKey(groupKind(item.value, groups), groupValue(item.value, row))),
+        row: result,
+      });
+  }
+  if (sorter) yield* sorter.rows();
+}
+
+function groupOutput(outputs: readonly Output[], row: GroupRow): Row {
+  const result: Row = {};
+  for (const output of outputs)
+    if (output.kind === "value") result[output.name] = groupValue(output.value, row) ?? null;
+  return result;
+}
+
+function groupValue(value: Expression, row: GroupRow): Value | undefined {
+  return value.kind === "key"
+    ? row.keys[value.index]
+    : value.kind === "aggregate"
+      ? row.results[value.index]
+      : undefined;
+}
+
+function groupKind(value: Expression, groups: Groups): Kind {
+  const kind =
+    value.kind === "key"
+      ? groups.keyKinds[value.index]
+      : value.kind === "aggregate"
+        ? groups.resultKinds[value.index]
+        : undefined;
+  if (!kind) throw new RangeError("a grouped query has only keys and aggregates");
+  return kind;
+}
+
+function havingOf(groups: Groups): Predicate<GroupRow> {
+  const { having } = groups.group;
+  if (!having) return () => true;
+  return compilePredicate(having, {
+    values: groups.shape.values,
+    resolve(operand) {
+      const value = havingExpression(operand, groups);
+      const kind = groupKind(value, groups);
+      const label = operand.kind === "call" ? printCall(operand) : operand.parts.join(".");
+      return { label, kinds: [kind], read: (row) => groupValue(value, row) ?? null, kind: () => kind };
+    },
+  });
+}
+
+function havingExpression(operand: Field | Call, { shape, group }: Groups): Expression {
+  if (operand.kind === "call") {
+    const label = printCall(definedCall(operand, shape.fields, shape.values));
+    return { kind: "aggregate", index: group.places.aggregates.get(label) ?? -1 };
+  }
+  const alias = operand.parts.length === 1 ? group.aliases.get(operand.parts[0] ?? "") : undefined;
+  if (alias) return alias;
+  const { label } = shape.fields.bind(operand, shape.values);
+  const index = group.places.keys.get(label);
+  if (index === undefined)
+    throw new AppError("invalid", `[Valid] ${label} in HAVING must stand in GROUP BY or inside an aggregate.`);
+  return { kind: "key", index };
+}
+
+/** The rows behind those of the page before. */
+function onePage<R>(shape: Shape<R>, { after, stored }: Paging, input: HoldingInput<R>): AsyncIterable<readonly Row[]> {
+  const project = projection(shape.outputs, shape.fields);
+  const keys = shape.orderBy.map((item) => keyReader(item.value, shape.fields));
+  const order = orderOf(shape.orderBy.map((item) => item.descending));
+  const sorter = sorterOf(shape, input.memory);
+  let left = shape.limit ?? Infinity;
+  let filledBy: SortKey | undefined;
+  return pageOf(shape, { input, sorter }, (row) => {
+    const own = keys.map((key) => key(row));
+    if (after && order(own, after) <= 0) return false;
+    sorter.add({ keys: own, row: project(row) });
+    left -= 1;
+    if (left === 0) filledBy = own[0];
+    return stored && left < 0 && own[0] !== filledBy;
+  });
+}
+
+async function* pageOf<R>(
+  shape: Shape<R>,
+  { input, sorter }: { readonly input: HoldingInput<R>; readonly sorter: Sorter },
+  add: (row: R) => boolean,
+): AsyncIterable<readonly Row[]> {
+  await addUntil(input, add);
+  const entries: SortEntry[] = [];
+  for (const entry of sorter.entries()) {
+    if (shape.limit !== undefined && entries.length >= shape.limit) break;
+    entries.push(entry);
+  }
+  const last = entries.at(-1);
+  if (last && entries.length === shape.limit) input.onPageEnd?.(last.keys);
+  yield* paged(
+    entries.map((entry) => entry.row),
+    input.slices,
+  );
+}
+
+function sorterOf(shape: Sorted, memory: MemoryShare): Sorter {
+  const keep = shape.sort === "top" && shape.limit !== undefined ? shape.offset + shape.limit : undefined;
+  return new Sorter(
+    shape.orderBy.map((item) => item.descending),
+    { keep, memory },
+  );
+}
+
+function keyReader<R>(value: Expression, fields: Fields<R>): (row: R) => ReturnType<typeof sortKey> {
+  if (value.kind !== "field") throw new RangeError("rows are ordered by their own fields");
+  const source = fields.source(value.field);
+  return (row) => sortKey(source.kind(row), source.read(row));
+}
+
+/** Columns a row's class lacks are left out; columns that are not set are null. */
+function projection<R>(outputs: readonly Output[], fields: Fields<R>): (row: R) => Row {
+  const parts = outputs.map((output) =>
+    output.kind === "star" ? fields.wholeRow() : fieldProjection(output.name, output.value, fields),
+  );
+  return (row) => {
+    const result: Row = {};
+    for (const part of parts) part(row, result);
+    return result;
+  };
+}
+
+function fieldProjection<R>(name: string, value: Expression, fields: Fields<R>): (row: R, result: Row) => void {
+  if (value.kind !== "field") throw new RangeError("only a group has keys and aggregates");
+  const source = fields.source(value.field);
+  return (row, result) => {
+    const own = source.read(row);
+    if (own !== undefined) result[name] = own;
+  };
+}
+
+/** True for every row that was not there before. */
+export function distinctRows(memory: MemoryShare): (row: Row) => boolean {
+  const seen = new Set<string>();
+  return (row) => {
+    const name = canonical(row);
+    if (seen.has(name)) return false;
+    if (seen.size >= QUERY_DISTINCT_MAX_ROWS) {
+      throw new AppError("too_large", `[Exec] DISTINCT over more than ${QUERY_DISTINCT_MAX_ROWS} rows.`, {
+        details: { limit: "QUERY_DISTINCT_MAX_ROWS" },
+      });
+    }
+    memory.take(bytesOf(name));
+    seen.add(name);
+    return true;
+  };
+}
+
+async function* paged(rows: Iterable<Row>, slices: Slices, rowWork = 1): AsyncIterable<readonly Row[]> {
+  let page: Row[] = [];
+  for (const row of rows) {
+    page.push(row);
+    if (slices.isOver(rowWork)) await slices.pause();
+    if (page.length * rowWork < OBJECT_PAGE_MAX) continue;
+    yield page;
+    page = [];
+  }
+  if (page.length > 0) yield page;
+}
+
+type Extent = Pick<Shape<never>, "offset" | "limit">;
+
+interface Projecting<R> {
+  readonly project: (row: R) => Row;
+  readonly rowWork: number;
+  readonly slices: Slices;
+}
+
+/** OFFSET and LIMIT, of rows or of what `project` makes rows of; stops reading as soon as enough are there. */
+export function windowed(pages: AsyncIterable<readonly Row[]>, extent: Extent): AsyncIterable<readonly Row[]>;
+export function windowed<R>(
+  pages: AsyncIterable<readonly R[]>,
+  extent: Extent,
+  projecting: Projecting<R>,
+): AsyncIterable<readonly Row[]>;
+export async function* windowed<R>(
+  pages: AsyncIterable<readonly R[]>,
+  { offset, limit }: Extent,
+  projecting?: Projecting<R>,
+): AsyncIterable<readonly (R | Row)[]> {
+  let skip = offset;
+  let left = limit ?? Infinity;
+  if (left === 0) return;
+  for await (const page of pages) {
+    const rows = page.slice(skip, skip + left);
+    skip = Math.max(0, skip - page.length);
+    left -= rows.length;
+    if (rows.length > 0 && !projecting) yield rows;
+    else if (projecting && rows.length > 0) yield* inPieces(rows, projecting);
+    if (left <= 0) return;
+  }
+}
+
+/** The first `limit` rows, which are few. They are answered when it is known whether there is another one. */
+export async function* cutAt(
+  pages: AsyncIterable<readonly Row[]>,
+  limit: number,
+  onMore: (() => void) | undefined,
+): AsyncIterable<readonly Row[]> {
+  const rows: Row[] = [];
+  for await (const page of pages) {
+    for (const row of page) rows.push(row);
+    if (rows.length <= limit) continue;
+    onMore?.();
+    break;
+  }
+  if (rows.length > 0) yield rows.slice(0, limit);
+}
+
+/** Wide rows are made, and later sent, a few at a time. */
+async function* inPieces<R>(
+  rows: readonly R[],
+  { project, rowWork, slices }: Projecting<R>,
+): AsyncIterable<readonly Row[]> {
+  const size = Math.max(1, Math.floor(OBJECT_PAGE_MAX / rowWork));
+  for (let from = 0; from < rows.length; from += size) {
+    const piece = rows.slice(from, from + size);
+    yield piece.map(project);
+    if (slices.isOver(piece.length * rowWork)) await slices.pause();
+  }
+}

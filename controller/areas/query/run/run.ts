@@ -1,0 +1,70 @@
+import { AppError } from "../../../../common/errors.ts";
+import { type Call, type Condition, type Field, printCall } from "../../../../common/mql/index.ts";
+import type { ObjectRow, Objects, ReadRequest } from "../../objects/index.ts";
+import type { Fields } from "../expressions/fields.ts";
+import type { Arguments } from "../expressions/literal.ts";
+import { compilePredicate, type Predicate, type Source } from "../expressions/predicate.ts";
+import type { TablePlan } from "../plan/plan.ts";
+import { visibility } from "../plan/scope.ts";
+import type { SliceContext, Slices } from "./slice.ts";
+
+export interface RunContext extends SliceContext {
+  readonly read: (request: ReadRequest) => AsyncIterable<readonly ObjectRow[]>;
+  /** Reads the ends of selected relations. */
+  readonly objects: Pick<Objects, "edges" | "get">;
+  /** Where sorts may put what memory should not hold. */
+  readonly sortFolder?: string | undefined;
+}
+
+/** The rows that exist for the principal and fulfil the condition, whatever the store answered. */
+export async function* matching(
+  work: {
+    readonly reads: readonly ReadRequest[];
+    readonly filter: Predicate<ObjectRow>;
+    readonly slices: Slices;
+    readonly rowWork?: number;
+  },
+  context: RunContext,
+): AsyncIterable<readonly ObjectRow[]> {
+  const { reads, filter, slices, rowWork = 1 } = work;
+  for (const read of reads) {
+    slices.check();
+    for await (const page of context.read({ ...read, ...(context.signal ? { signal: context.signal } : {}) })) {
+      if (slices.isOverNow()) await slices.pause();
+      const kept: ObjectRow[] = [];
+      for (const row of page) {
+        if (filter(row) === true) kept.push(row);
+        if (slices.isOver(rowWork)) await slices.pause();
+      }
+      if (kept.length > 0) yield kept;
+    }
+  }
+}
+
+/** So many comparisons are made in the time in which an ordinary row is read, and so few where words are looked for. */
+const COMPARISONS_PER_ROW = 8;
+const TEXT_MATCHES_PER_ROW = 0.1;
+
+/** How many ordinary rows one is worth that this condition is asked of. */
+export function workOf(condition: Condition | undefined): number {
+  if (!condition) return 1;
+  if (condition.kind === "and" || condition.kind === "or")
+    return condition.items.reduce((work, item) => work + workOf(item) - 1, 1);
+  if (condition.kind === "not") return workOf(condition.operand);
+  return 1 + 1 / (condition.kind === "textMatch" ? TEXT_MATCHES_PER_ROW : COMPARISONS_PER_ROW);
+}
+
+/** Bound now, so that a wrong name or value is an error before anything is read. */
+export function filterOf(plan: Pick<TablePlan, "scope" | "where" | "values">): Predicate<ObjectRow> {
+  const { scope, where, values } = plan;
+  const visible = visibility(scope);
+  if (!where) return visible;
+  const wanted = compilePredicate(where, { values, resolve: (operand) => sourceInWhere(operand, scope, values) });
+  return (row) => visible(row) === true && wanted(row);
+}
+
+/** The value of an operand in WHERE. */
+export function sourceInWhere<R>(operand: Field | Call, fields: Fields<R>, values: Arguments): Source<R> {
+  if (operand.kind === "field") return fields.source(fields.bind(operand, values));
+  throw new AppError("invalid", `[Valid] ${printCall(operand)} cannot stand in WHERE: use HAVING.`);
+}

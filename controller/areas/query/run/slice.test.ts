@@ -1,0 +1,69 @@
+import { expect, test } from "vitest";
+import { CALLS_BEGUN_PER_TURN, QUERY_SLICE_MAX_MS } from "../../../../common/limits.ts";
+import { TestClock, testRuntime } from "../../../../test/helpers/runtime.ts";
+import { Slices } from "./slice.ts";
+
+const { clock } = testRuntime();
+
+test("a tenant with one query is not held up by all the queries of another", async () => {
+  const order: string[] = [];
+  const query = async (tenant: string, name: string) => {
+    await new Slices({ tenant, clock, signal: undefined }).pause();
+    order.push(name);
+  };
+  const queries = Array.from({ length: 50 }, (_, at) => query("crowd", `crowd ${at}`));
+  queries.push(query("single", "single"));
+  await Promise.all(queries);
+  expect(order).toHaveLength(51);
+  expect(order.indexOf("single")).toBeLessThan(2 * CALLS_BEGUN_PER_TURN);
+});
+
+test("between two slices the event loop turns", async () => {
+  let turns = 0;
+  let over = false;
+  const count = (): void => {
+    turns += 1;
+    if (!over) setImmediate(count);
+  };
+  setImmediate(count);
+  const heard = await Promise.all(
+    Array.from({ length: 10 }, async () => {
+      await new Slices({ tenant: "crowd", clock, signal: undefined }).pause();
+      return turns;
+    }),
+  );
+  over = true;
+  expect(new Set(heard).size).toBeGreaterThanOrEqual(10 / CALLS_BEGUN_PER_TURN);
+});
+
+test("a query that nobody waits for any more ends at its next pause", async () => {
+  const slices = new Slices({ tenant: "crowd", clock, signal: AbortSignal.abort() });
+  await expect(slices.pause()).rejects.toMatchObject({ code: "cancelled" });
+});
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+test("work ends a slice, the wait for the store does not", async () => {
+  const time = new TestClock();
+  const slices = new Slices({ tenant: "crowd", clock: time, signal: undefined });
+  time.advance(QUERY_SLICE_MAX_MS);
+  expect(slices.isOverNow()).toBe(true);
+  await turn();
+  expect(slices.isOverNow()).toBe(false);
+  time.advance(QUERY_SLICE_MAX_MS);
+  expect(slices.isOverNow()).toBe(true);
+});
+
+test("queries whose answers come in one turn of the loop share a slice", async () => {
+  const time = new TestClock();
+  const queries = Array.from({ length: 5 }, () => new Slices({ tenant: "crowd", clock: time, signal: undefined }));
+  await turn();
+  const areOver = queries.map((slices) => {
+    const isOver = slices.isOverNow();
+    time.advance(QUERY_SLICE_MAX_MS / 2);
+    return isOver;
+  });
+  expect(areOver).toEqual([false, false, true, true, true]);
+  await turn();
+  expect(queries.map((slices) => slices.isOverNow())).toEqual([false, false, false, false, false]);
+});

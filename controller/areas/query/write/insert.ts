@@ -1,0 +1,267 @@
+import { AppError, errorText } from "../../../../common/errors.ts";
+import { formatObjectId, parseObjectId } from "../../../../common/ids.ts";
+import { checkDepth } from "../../../../common/json.ts";
+import { OBJECT_PAGE_MAX } from "../../../../common/limits.ts";
+import type { Insert, InsertJson, Steps, ValueNode } from "../../../../common/mql/index.ts";
+import type { Row, Value } from "../../../../common/value.ts";
+import {
+  canonicalText,
+  type ClassCatalog,
+  type ClassView,
+  idFromColumns,
+  type ObjectRow,
+  type Objects,
+} from "../../objects/index.ts";
+import type { Principal } from "../../permissions/index.ts";
+import { TIME, toComparable } from "../expressions/kind.ts";
+import { type Arguments, isList, isMap, literal } from "../expressions/literal.ts";
+import { bytesOf } from "../expressions/memory.ts";
+import { isPseudo } from "../plan/pseudo.ts";
+import { type Scope, scopeOf, visibility } from "../plan/scope.ts";
+import type { Slices } from "../run/slice.ts";
+import type { WrittenRelation } from "./missing-ends.ts";
+import { canonicalRow, guarded, missingField, outsideRule, requireWritable, type WriteContext } from "./write.ts";
+
+/** Rows for one class, checked as far as names and rights go. */
+export interface InsertWork {
+  readonly scope: Scope;
+  readonly view: ClassView;
+  readonly rows: readonly Row[];
+  readonly atMs: number | undefined;
+}
+
+export interface InsertTarget {
+  readonly principal: Principal;
+  readonly catalog: ClassCatalog;
+  /** One list for each execution. */
+  readonly executions: readonly Arguments[];
+}
+
+/** Row by row: there may be many. */
+export function* bindInsert(statement: Insert, target: InsertTarget): Steps<readonly InsertWork[]> {
+  if (statement.class.subtree)
+    throw new AppError(
+      "invalid",
+      `[Valid] INSERT names one class: ${statement.class.path} without the slash at its end.`,
+    );
+  const { scope, view } = writableClass(statement.class.path, target);
+  if (statement.at && view.system) throw guarded("inserted as of another time", view);
+  const names = statement.columns.map((name) => insertedName(name, scope));
+  const works: InsertWork[] = [];
+  for (const values of target.executions) {
+    const atMs = statement.at && versionTime(literal(statement.at, values));
+    works.push({ scope, view, rows: yield* boundRows(statement, names, values), atMs });
+  }
+  return statement.at ? works : [{ scope, view, rows: works.flatMap((work) => work.rows), atMs: undefined }];
+}
+
+function* boundRows(
+  { rows }: Insert,
+  names: readonly (string | undefined)[],
+  values: Arguments,
+): Steps<readonly Row[]> {
+  const bound: Row[] = [];
+  for (const row of rows) {
+    const made = rowOf(names, row, values);
+    bound.push(made);
+    yield bytesOf(made);
+  }
+  return bound;
+}
+
+/**
+ * The class is a member of the JSON. Objects of one class that follow each other are written together; under a row
+ * condition one by one, as a second write of an object may meet it only by what the first one wrote
+ * (`test/mql/rights.test.mql`).
+ */
+export function* bindInsertJson(statement: InsertJson, target: InsertTarget): Steps<readonly InsertWork[]> {
+  const works: (InsertWork & { readonly rows: Row[] })[] = [];
+  for (const values of target.executions) {
+    const given = parsed(literal(statement.json, values));
+    for (const object of isList(given) ? given : [given]) {
+      const { path, row } = jsonObject(object);
+      const last = works.at(-1);
+      const isSame = last?.view.path === path && last.scope.rowCondition(last.view) === undefined;
+      const work = isSame ? last : { ...writableClass(path, target), rows: [], atMs: undefined };
+      if (!isSame) works.push(work);
+      const made = jsonRow(row, work.scope);
+      work.rows.push(made);
+      yield bytesOf(made);
+    }
+  }
+  return works;
+}
+
+export function* insertedRelations(works: readonly InsertWork[]): Iterable<WrittenRelation> {
+  for (const { scope, rows } of works) {
+    for (const row of rows) {
+      for (const [type, value] of Object.entries(row)) if (scope.isRelation(type)) yield { type, value };
+    }
+  }
+}
+
+export async function runInsert(
+  works: readonly InsertWork[],
+  context: WriteContext,
+  slices: Slices,
+): Promise<readonly string[]> {
+  const ids: string[] = [];
+  for (const work of works) {
+    // Rows that were written stay, as with every change that is cut off.
+    slices.check();
+    await checkRowCondition(work, context);
+    ids.push(...(await insertRows(work, context.objects)));
+  }
+  return ids;
+}
+
+function writableClass(
+  path: string,
+  { principal, catalog }: InsertTarget,
+): { readonly scope: Scope; readonly view: ClassView } {
+  const scope = scopeOf(principal, catalog, { path, subtree: false, alias: undefined });
+  const [view] = scope.classes;
+  if (!view) throw new RangeError("a scope has a class");
+  requireWritable(scope, view);
+  if (view.system && !view.guard?.insert) throw guarded("inserted", view);
+  return { scope, view };
+}
+
+function insertRows({ scope, view, rows, atMs }: InsertWork, objects: Objects): Promise<readonly string[]> {
+  const guard = view.guard?.insert;
+  if (view.system && guard) return guard(scope.principal, rows);
+  return objects.insert(scope.principal, view.path, rows, atMs === undefined ? {} : { atMs });
+}
+
+/**
+ * A column, or an edge type that the value relates the object by. Undefined: kept by the platform, what is given is
+ * left out.
+ */
+function insertedName(written: string, scope: Scope): string | undefined {
+  const name = scope.definedName(written);
+  if (name === undefined) throw missingField(written);
+  return isPseudo(name) && name !== "id" ? undefined : name;
+}
+
+function rowOf(names: readonly (string | undefined)[], nodes: readonly ValueNode[], values: Arguments): Row {
+  const row: Row = {};
+  names.forEach((name, index) => {
+    const node = nodes[index];
+    if (name !== undefined && node) row[name] = literal(node, values);
+  });
+  return row;
+}
+
+function jsonObject(row: Value): { readonly path: string; readonly row: Readonly<Record<string, Value>> } {
+  if (!isMap(row) || typeof row.class !== "string")
+    throw new AppError("invalid", "[Format] INSERT JSON takes an object with the member class.");
+  return { path: row.class.length > 1 ? row.class.replace(/\/$/, "") : row.class, row };
+}
+
+function jsonRow(object: Readonly<Record<string, Value>>, scope: Scope): Row {
+  const row: Row = {};
+  for (const [member, value] of Object.entries(object)) {
+    const name = insertedName(member, scope);
+    if (name !== undefined) row[name] = value;
+  }
+  return row;
+}
+
+function parsed(json: Value): Value {
+  if (typeof json !== "string") return json;
+  checkDepth(json);
+  try {
+    return JSON.parse(json) as Value;
+  } catch (error) {
+    throw new AppError("syntax", `[Format] The JSON of INSERT JSON does not parse: ${jsonFault(error)}.`, {
+      cause: error,
+    });
+  }
+}
+
+function versionTime(value: Value): number {
+  const timeMs = value === null ? undefined : toComparable(TIME, value);
+  if (typeof timeMs === "number") return timeMs;
+  throw new AppError(
+    "invalid",
+    `[Format] AT ${JSON.stringify(value)} is no time: YYYY-MM-DD HH:mm:ss or milliseconds.`,
+  );
+}
+
+/**
+ * A principal with a row condition writes only what it may see, and overwrites only what it may see: an insert with an
+ * id that exists is a change of that object.
+ */
+export async function checkRowCondition(
+  work: InsertWork,
+  context: Pick<WriteContext, "objects" | "clock">,
+): Promise<void> {
+  const { scope, view, rows } = work;
+  if (scope.rowCondition(view) === undefined) return;
+  const visible = visibility(scope);
+  for (let from = 0; from < rows.length; from += OBJECT_PAGE_MAX) {
+    const candidates = rows.slice(from, from + OBJECT_PAGE_MAX).map((row) => candidateOf(view, row));
+    const there = await existing(candidates, work, context);
+    for (const candidate of candidates) {
+      const found = there.get(candidate.id);
+      if (found && visible(found) !== true) throw outsideRule(scope, view);
+      if (visible(written(candidate, found, { view, nowMs: context.clock.nowMs() })) !== true)
+        throw outsideRule(scope, view);
+    }
+  }
+}
+
+/** The object that a row would make. */
+interface Candidate {
+  /** Absent: it is made up with the insert. */
+  readonly id: string | undefined;
+  readonly values: Row;
+}
+
+function candidateOf(view: ClassView, row: Row): Candidate {
+  const values = canonicalRow(view, row);
+  return { id: givenId(view, row) ?? idFromColumns(view, keyValues(view, values)), values };
+}
+
+function written(
+  { id = "", values }: Candidate,
+  found: ObjectRow | undefined,
+  now: { readonly view: ClassView; readonly nowMs: number },
+): ObjectRow {
+  const { view, nowMs } = now;
+  return { id, class: view, values: { ...found?.values, ...values }, vtimeMs: nowMs, ctimeMs: found?.ctimeMs ?? nowMs };
+}
+
+async function existing(
+  candidates: readonly Candidate[],
+  { scope, view }: InsertWork,
+  { objects }: Pick<WriteContext, "objects">,
+): Promise<ReadonlyMap<string | undefined, ObjectRow | undefined>> {
+  const ids = candidates.flatMap(({ id }) => id ?? []);
+  if (ids.length === 0) return new Map();
+  const found = await objects.get(
+    scope.principal,
+    ids.map((id) => ({ id, class: view.path })),
+  );
+  return new Map(ids.map((id, at) => [id, found[at]]));
+}
+
+/** Without those that are not set. */
+function keyValues(view: ClassView, values: Row): Row {
+  const keys: Row = {};
+  for (const name of view.keys) if (values[name] !== undefined && values[name] !== null) keys[name] = values[name];
+  return keys;
+}
+
+/** The id as it will be, from a bare or a whole one, also a number. */
+function givenId(view: ClassView, row: Row): string | undefined {
+  const given = row.id ?? "";
+  if (given === "") return undefined;
+  const id = canonicalText(given);
+  return parseObjectId(id)?.label === view.label ? id : formatObjectId(view.label, id);
+}
+
+/** Newer versions of V8 add line and column, which would be those of the JSON and not of the statement. */
+function jsonFault(error: unknown): string {
+  return errorText(error).replace(/ \(line \d+ column \d+\)$/, "");
+}

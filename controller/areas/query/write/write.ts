@@ -1,0 +1,376 @@
+import { AppError } from "../../../../common/errors.ts";
+import { QUERY_UPDATE_MAX_ROWS, QUERY_WRITES_IN_FLIGHT_MAX } from "../../../../common/limits.ts";
+import type { Assignment, Delete, Update } from "../../../../common/mql/index.ts";
+import { chained } from "../../../../common/pages.ts";
+import type { Row } from "../../../../common/value.ts";
+import {
+  canonicalValue,
+  type ClassView,
+  type Edit,
+  type ObjectRow,
+  type Objects,
+  type ReadRequest,
+  type PresetUpdate,
+} from "../../objects/index.ts";
+import { requireMayChange } from "../../permissions/index.ts";
+import { kindOf } from "../expressions/kind.ts";
+import { type Arguments, literal, rowCount } from "../expressions/literal.ts";
+import type { Predicate } from "../expressions/predicate.ts";
+import { readsOf } from "../plan/plan.ts";
+import { isPseudo } from "../plan/pseudo.ts";
+import { type Scope, visibility } from "../plan/scope.ts";
+import { filterOf, matching, type RunContext, workOf } from "../run/run.ts";
+import { Slices } from "../run/slice.ts";
+import { withEdits } from "./edits.ts";
+import type { WrittenRelation } from "./missing-ends.ts";
+
+export interface WriteContext extends RunContext {
+  readonly objects: Objects;
+  readonly values: Arguments;
+}
+
+/** A bound change of the objects that a condition means. */
+export interface Change {
+  readonly scope: Scope;
+  /** Reads that find its objects. */
+  readonly reads: readonly ReadRequest[];
+  /** Relations that it writes; absent: none. */
+  readonly relations?: readonly WrittenRelation[];
+  /** Edits of objects of that class; none where they are removed. */
+  edits(view: ClassView): readonly Edit[];
+  /** Makes the change and answers the number of changed objects. */
+  run(context: WriteContext): Promise<number>;
+  /** Finds all its objects; rights and row conditions are checked. */
+  find(context: WriteContext): Promise<readonly Ref[]>;
+  /** Makes the change for just these objects and answers their number. */
+  make(refs: readonly Ref[], context: WriteContext): Promise<number>;
+}
+
+export interface Ref extends PresetUpdate {
+  readonly id: string;
+  readonly class: ClassView;
+}
+
+export function bindUpdate(statement: Update, target: UpdateTarget): Change {
+  const { scope, values } = target;
+  const edits: readonly BoundEdit[] = statement.assignments.flatMap(({ operation, value, ...assignment }) => {
+    const column = editedName(assignment, scope);
+    const isRelation = scope.isRelation(column);
+    if (!isRelation) checkEdited(column, operation, scope);
+    return isPseudo(column) ? [] : [{ column, operation, value: literal(value, values) ?? undefined, isRelation }];
+  });
+  const change = bindEdits(edits, {
+    scope,
+    where: statement.where,
+    values,
+    limit: undefined,
+    refresh: statement.refresh,
+  });
+  const written = edits.filter(({ isRelation, operation }) => isRelation && operation !== "take");
+  return { ...change, relations: written.map(({ column, value }) => ({ type: column, value: value ?? null })) };
+}
+
+interface UpdateTarget {
+  readonly scope: Scope;
+  readonly values: Arguments;
+}
+
+/** In `f = F + v` both have to be the same column. */
+function editedName({ column, repeated = column }: Pick<Assignment, "column" | "repeated">, scope: Scope): string {
+  const name = scope.definedName(column) ?? column;
+  if (repeated === column || scope.definedName(repeated) === name) return name;
+  throw new AppError(
+    "invalid",
+    `[Valid] ${column} = ${repeated} … adds to a column or takes from it: both have to be the same.`,
+  );
+}
+
+/** An attribute named like an edge type relates objects of any class. */
+interface BoundEdit extends Edit {
+  readonly isRelation: boolean;
+}
+
+/** `DELETE column FROM …` clears the column. */
+export function bindClear(
+  statement: Delete,
+  written: string,
+  target: { readonly scope: Scope; readonly values: Arguments },
+): Change {
+  const column = target.scope.definedName(written) ?? written;
+  checkEdited(column, "set", target.scope);
+  const edits: readonly BoundEdit[] = [{ column, operation: "set", value: undefined, isRelation: false }];
+  const limit = statement.limit && rowCount(statement.limit, target.values);
+  return bindEdits(edits, { ...target, where: statement.where, limit, refresh: false });
+}
+
+export function bindDelete(statement: Delete, scope: Scope, values: Arguments): Change {
+  requireSomeWritable(scope);
+  const reads = readsOf(scope, statement.where, { values });
+  const filter = filterOf({ scope, where: statement.where, values });
+  const limit = statement.limit ? rowCount(statement.limit, values) : undefined;
+  const found = (context: WriteContext) => {
+    const living = matching({ reads, filter, slices: new Slices(context), rowWork: workOf(statement.where) }, context);
+    return statement.withVersion ? chained([living, removedObjects({ scope, reads, filter }, context)]) : living;
+  };
+  const removal = { scope, withVersions: statement.withVersion };
+  return {
+    scope,
+    reads,
+    edits: () => [],
+    run: (context) => removeFound(found(context), { ...removal, limit, context }),
+    find: (context) => collect(limited(found(context), limit), (row) => requireWritable(scope, row.class)),
+    make: (refs, context) => removeAll(refs, { ...removal, context }),
+  };
+}
+
+/** Objects that were removed before and still have versions, as they were last. */
+async function* removedObjects(
+  wanted: { readonly scope: Scope; readonly reads: readonly ReadRequest[]; readonly filter: Predicate<ObjectRow> },
+  context: WriteContext,
+): AsyncIterable<readonly ObjectRow[]> {
+  const { scope, reads, filter } = wanted;
+  const slices = new Slices(context);
+  const ids = reads[0]?.ids;
+  for (const view of scope.classes.filter(({ kind, system }) => kind === "entity" && !system)) {
+    slices.check();
+    const options = { ...(ids === undefined ? {} : { ids }), ...(context.signal ? { signal: context.signal } : {}) };
+    for await (const rows of context.objects.removedObjects(scope.principal, view.path, options)) {
+      if (slices.isOverNow()) await slices.pause();
+      yield rows.filter((row) => filter(row) === true);
+    }
+  }
+}
+
+/**
+ * Removes found objects, up to `limit`, as they come; where a class may not be written, only after all were found.
+ * Answers their number.
+ */
+export async function removeFound(
+  found: AsyncIterable<readonly ObjectRow[]>,
+  removal: Removal & { readonly limit: number | undefined },
+): Promise<number> {
+  const { scope, limit } = removal;
+  const pages = limited(found, limit);
+  const isUniform = scope.classes.every((view) => scope.access(view).writable);
+  const batches = isUniform ? pages : whole(collect(pages, (row) => requireWritable(scope, row.class)));
+  let count = 0;
+  for await (const rows of batches) count += await removeAll(rows, removal);
+  return count;
+}
+
+interface EditTarget {
+  readonly scope: Scope;
+  readonly where: Update["where"];
+  readonly values: Arguments;
+  readonly limit: number | undefined;
+  /** Index entries of what was found are written once more. */
+  readonly refresh: boolean;
+}
+
+/** All objects are found before the first is changed: a changed object could be found again. */
+function bindEdits(edits: readonly BoundEdit[], target: EditTarget): Change {
+  const { scope, where, values, limit, refresh } = target;
+  requireSomeWritable(scope);
+  const reads = readsOf(scope, where, { values });
+  const filter = filterOf({ scope, where, values });
+  const visible = visibility(scope);
+  const editsOf = (view: ClassView) => editsFor(view, edits, scope);
+  const find: Change["find"] = (context) => {
+    const found = matching({ reads, filter, slices: new Slices(context), rowWork: workOf(where) }, context);
+    return collect(limited(found, limit), (row) => checkEditedRow(row, editsOf(row.class), { scope, visible }));
+  };
+  const make: Change["make"] = async (refs, context) => {
+    const count = await applyEdits(refs, edits, { scope, context });
+    if (refresh)
+      await context.objects.refresh(
+        scope.principal,
+        refs.map(({ id, class: { path } }) => ({ id, class: path })),
+      );
+    return count;
+  };
+  return { scope, reads, edits: editsOf, find, make, run: async (context) => make(await find(context), context) };
+}
+
+function checkEdited(name: string, operation: Edit["operation"], scope: Scope): void {
+  if (name === "id") throw new AppError("invalid", "[Valid] The id of an object cannot be changed.");
+  if (isPseudo(name)) return;
+  const columns = scope.columnsNamed(name);
+  if (columns.length === 0) throw missingField(name);
+  const holdsSeveral = columns.some((column) => ["list", "map"].includes(kindOf(column).type));
+  if (operation !== "set" && !holdsSeveral) {
+    throw new AppError(
+      "invalid",
+      `[Valid] ${name} = ${name} ${operation === "add" ? "+" : "-"} … is for sets, lists and maps; ${name} is a ${columns[0]?.type ?? ""}.`,
+    );
+  }
+}
+
+/** Classes of a tree may lack some of the columns. */
+function editsFor(view: ClassView, edits: readonly BoundEdit[], scope: Scope): readonly Edit[] {
+  const kept = edits.filter((edit) => edit.isRelation || scope.column(view, edit.column) !== undefined);
+  return kept.map(({ column, operation, value }) => ({ column, operation, value }));
+}
+
+/** The principal must still see the object after the write. */
+function checkEditedRow(
+  row: ObjectRow,
+  edits: readonly Edit[],
+  rule: { readonly scope: Scope; readonly visible: Predicate<ObjectRow> },
+): void {
+  requireWritable(rule.scope, row.class);
+  if (rule.scope.rowCondition(row.class) === undefined) return;
+  if (rule.visible({ ...row, values: withEdits(row, edits) }) !== true) throw outsideRule(rule.scope, row.class);
+}
+
+async function collect(
+  pages: AsyncIterable<readonly ObjectRow[]>,
+  check: (row: ObjectRow) => void,
+): Promise<readonly Ref[]> {
+  const refs = new Map<string, Ref>();
+  for await (const page of pages) {
+    for (const row of page) {
+      check(row);
+      refs.set(`${row.class.cid} ${row.id}`, { id: row.id, class: row.class });
+    }
+    if (refs.size <= QUERY_UPDATE_MAX_ROWS) continue;
+    throw new AppError(
+      "too_large",
+      `[Exec] The statement would change more than ${QUERY_UPDATE_MAX_ROWS} objects: narrow it by WHERE.`,
+      {
+        details: { limit: "QUERY_UPDATE_MAX_ROWS" },
+      },
+    );
+  }
+  return [...refs.values()];
+}
+
+async function* whole<T>(rows: Promise<readonly T[]>): AsyncIterable<readonly T[]> {
+  yield await rows;
+}
+
+async function* limited<T>(pages: AsyncIterable<readonly T[]>, limit: number | undefined): AsyncIterable<readonly T[]> {
+  let left = limit ?? Infinity;
+  if (left === 0) return;
+  for await (const page of pages) {
+    yield page.slice(0, left);
+    left -= page.length;
+    if (left <= 0) return;
+  }
+}
+
+async function applyEdits(
+  refs: readonly Ref[],
+  edits: readonly BoundEdit[],
+  target: { readonly scope: Scope; readonly context: WriteContext },
+): Promise<number> {
+  const { scope, context } = target;
+  let count = 0;
+  for (let at = 0; at < refs.length; at += QUERY_WRITES_IN_FLIGHT_MAX) {
+    const slice = refs.slice(at, at + QUERY_WRITES_IN_FLIGHT_MAX);
+    const changed = await Promise.all(slice.map((ref) => applyEdit(ref, editsFor(ref.class, edits, scope), target)));
+    count += changed.filter(Boolean).length;
+    new Slices(context).check();
+  }
+  return count;
+}
+
+async function applyEdit(
+  ref: Ref,
+  edits: readonly Edit[],
+  target: { readonly scope: Scope; readonly context: WriteContext },
+): Promise<boolean> {
+  const { principal } = target.scope;
+  if (edits.length === 0) return false;
+  if (!ref.class.system)
+    return target.context.objects.update(principal, { id: ref.id, class: ref.class.path }, edits, presetTime(ref));
+  const update = ref.class.guard?.update;
+  if (!update) throw guarded("updated", ref.class);
+  return update(principal, ref.id, edits);
+}
+
+interface Removal {
+  readonly scope: Scope;
+  readonly context: Pick<WriteContext, "objects">;
+  readonly withVersions: boolean;
+}
+
+async function removeAll(rows: readonly Ref[], removal: Removal): Promise<number> {
+  let count = 0;
+  for (const [first, refs] of alike(rows)) {
+    requireWritable(removal.scope, first.class);
+    count += await removeAlike(first, refs, removal);
+  }
+  return count;
+}
+
+async function removeAlike(first: Ref, refs: readonly Ref[], removal: Removal): Promise<number> {
+  const { principal } = removal.scope;
+  const view = first.class;
+  if (!view.system) {
+    const targets = refs.map(({ id }) => ({ id, class: view.path }));
+    return removal.context.objects.remove(principal, targets, {
+      ...presetTime(first),
+      ...(removal.withVersions ? { withVersions: true } : {}),
+    });
+  }
+  const remove = view.guard?.remove;
+  if (!remove) throw guarded("deleted", view);
+  return remove(
+    principal,
+    refs.map(({ id }) => id),
+  );
+}
+
+/** Refs grouped by class and time of writing, each group with its first one. */
+function alike(rows: readonly Ref[]): Iterable<readonly [Ref, readonly Ref[]]> {
+  const groups = new Map<string, [Ref, Ref[]]>();
+  for (const row of rows) {
+    const key = `${row.class.cid} ${row.writeUs ?? ""}`;
+    const group = groups.get(key);
+    if (group) group[1].push(row);
+    else groups.set(key, [row, [row]]);
+  }
+  return groups.values();
+}
+
+function presetTime({ writeUs, retimed }: Ref): PresetUpdate {
+  return { ...(writeUs === undefined ? {} : { writeUs }), ...(retimed ? { retimed } : {}) };
+}
+
+export function requireWritable(scope: Scope, view: ClassView): void {
+  if (scope.access(view).writable) return;
+  requireMayChange(scope.principal);
+  throw new AppError("denied", `${scope.principal.user} may not write objects of ${view.path}.`, {
+    details: { class: view.path },
+  });
+}
+
+export function requireSomeWritable(scope: Scope): void {
+  const [first] = scope.classes;
+  if (first && !scope.classes.some((view) => scope.access(view).writable)) requireWritable(scope, first);
+}
+
+export function outsideRule(scope: Scope, view: ClassView): AppError {
+  return new AppError(
+    "denied",
+    `${scope.principal.user} may not write this object of ${view.path}: it does not fulfil the row condition.`,
+  );
+}
+
+export function guarded(done: string, view: ClassView): AppError {
+  return new AppError("denied", `Objects of ${view.path} cannot be ${done} by MQL.`, { details: { class: view.path } });
+}
+
+export function missingField(name: string): AppError {
+  return new AppError("not_found", `Field ${name} Not Exist`);
+}
+
+/** Values as their columns will keep them; what a column cannot keep is an error that names it. */
+export function canonicalRow(view: ClassView, row: Row): Row {
+  const result: Row = {};
+  for (const name of Object.keys(row)) {
+    const column = view.column(name);
+    if (column) result[name] = canonicalValue(column, row[name] ?? null) ?? null;
+  }
+  return result;
+}
