@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -8,7 +8,7 @@ import { readConfig } from "../../../agent/config.ts";
 import { realClock } from "../../../test/helpers/clock.ts";
 import { openTestHosts, type TestHosts } from "../../../test/helpers/hosts.ts";
 import { eventually } from "../../../test/helpers/programs.ts";
-import { targetContract } from "./contract/target.ts";
+import { isAlive, targetContract } from "./contract/target.ts";
 
 let test: TestHosts;
 let folder = "";
@@ -71,6 +71,22 @@ describe("the agent", () => {
     };
   });
 
+  it("says that a command which ignores TERM ran out of time when it is dead, and no sooner", async () => {
+    const heard = { text: "" };
+    const { state } = await test.hosts.dispatch(
+      test.principal(),
+      "target",
+      { kind: "exec", line: "trap '' TERM; echo $$; while :; do sleep 1; done" },
+      {
+        commandId: `${Date.now()}-ignores-term`,
+        timeoutMs: 1_500,
+        onOutput: ({ data }) => void (heard.text += Buffer.from(data).toString()),
+      },
+    );
+    expect(state).toBe("timeout");
+    expect(isAlive(Number(heard.text))).toBe(false);
+  });
+
   it("shows itself on its host's record, and leaves it as offline", async () => {
     const other = await startAgent("facts");
     const names: string[] = [];
@@ -90,6 +106,28 @@ describe("the agent", () => {
       config: { pid: String(process.pid) },
     });
   });
+
+  it("tells of each policy whether it runs, and why not; it runs by itself when that is mended", async () => {
+    const logs = join(folder, "late-logs");
+    const policy = (name: string, spec: object) => ({
+      name,
+      revision: 1,
+      spec: JSON.stringify({ name, ...spec }),
+      depot: undefined,
+      conf: "",
+    });
+    const late = policy("late", { kind: "log", rule: "/r", dir: logs, match: "." });
+    test.desired.set("matrix/telling", { revision: 1, policies: [late, policy("odd", { kind: "odd" })] });
+    const telling = await startAgent("telling");
+    const told = async (name: string) => (await test.hosts.get(test.principal(), "telling")).policies[name];
+    const becomes = (state: string) =>
+      eventually(state, 60_000, async () => (await told("late")) === state || undefined);
+    await becomes(`failed: The folder ${logs} is not there.`);
+    expect(await told("odd")).toBe("failed: This agent knows no policy of the kind odd.");
+    await mkdir(logs);
+    await becomes("running");
+    await telling.stop();
+  }, 150_000);
 
   it("goes to another controller at once when its own ends, and works there", async () => {
     const brief = await openTestHosts({ beside: test });

@@ -41,6 +41,21 @@ describe("enrolment", () => {
     expect(await test.hosts.get(admin(), "web-1")).toMatchObject({ isagent: 1, status: "offline" });
   });
 
+  it("proves all it answers: who changes a member on the way makes the proof wrong", async () => {
+    const { token } = await test.hosts.createToken(admin(), { host: "changed" });
+    const answer = await test.hosts.enrol(enrolRequest(token, csrOf("changed")));
+    const changes = [
+      { certificate: "" },
+      { authorities: [] },
+      { controllers: ["elsewhere:1"] },
+      { agentPort: 1 },
+      { host: "other" },
+      { tenant: "second" },
+    ];
+    for (const change of changes)
+      expect({ change, proven: answerProven(token, { ...answer, ...change }) }).toEqual({ change, proven: false });
+  });
+
   it("keeps nothing in the store that would make a token or the authority's key", async () => {
     const { token } = await test.hosts.createToken(admin(), {});
     const { secret } = parseJoinToken(token);
@@ -108,6 +123,15 @@ describe("enrolment", () => {
     await expect(test.hosts.enrol({ id: "../../authority/ca", csr: "", proof: "" })).rejects.toMatchObject({
       code: "denied",
     });
+  });
+
+  it("keeps a token, used or not, until its last request may be answered no more", async () => {
+    const { token, expires } = await test.hosts.createToken(admin(), { host: "kept", minutes: 1 });
+    const { kv } = await test.engine.system();
+    const keptUntil = async () => (await kv.get(`enrolment/tokens/${parseJoinToken(token).id}`))?.expiresAtMs;
+    expect(await keptUntil()).toBe(expires + JOIN_TOKEN_REPEAT_MS);
+    await test.hosts.enrol(enrolRequest(token, csrOf("kept")));
+    expect(await keptUntil()).toBe(expires + JOIN_TOKEN_REPEAT_MS);
   });
 
   it("refuses a request that is not signed with its own key, or is none, and leaves the token good", async () => {

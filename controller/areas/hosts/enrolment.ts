@@ -1,18 +1,13 @@
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import {
-  certificateProofText,
+  answerProofText,
   printJoinToken,
   type EnrolAnswer,
   type EnrolRequest,
 } from "../../../common/agent/enrolment.ts";
 import { AppError } from "../../../common/errors.ts";
 import { ulidOf } from "../../../common/ids.ts";
-import {
-  JOIN_TOKEN_DEFAULT_MINUTES,
-  JOIN_TOKEN_MAX_MINUTES,
-  JOIN_TOKEN_REPEAT_MS,
-  JOIN_TOKENS_SWEPT_PER_TOKEN,
-} from "../../../common/limits.ts";
+import { JOIN_TOKEN_DEFAULT_MINUTES, JOIN_TOKEN_MAX_MINUTES, JOIN_TOKEN_REPEAT_MS } from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { SecretBox } from "../../secrets/index.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
@@ -79,12 +74,10 @@ export class Enrolment {
     const { kv, secrets, runtime } = this.#with;
     const minutes = Math.min(wish.minutes ?? JOIN_TOKEN_DEFAULT_MINUTES, JOIN_TOKEN_MAX_MINUTES);
     const expires = runtime.clock.nowMs() + minutes * 60_000;
-    // The id begins with the time of expiry, so that the first in the store are the first to go.
     const id = ulidOf(expires, runtime.random.bytes(10));
     const host = wish.host === undefined ? {} : { host: checkHostName(wish.host) };
     const stored: StoredToken = { tenant: principal.tenant, expiresAtMs: expires, keyId: secrets.keyId, ...host };
-    await this.#sweep();
-    await kv.put(TOKENS + id, encodeJson(stored), { ifRevision: 0 });
+    await kv.put(TOKENS + id, encodeJson(stored), { ifRevision: 0, expiresAtMs: keptUntilMs(stored) });
     return { token: printJoinToken({ id, secret: this.#secret(id, secrets.keyId) }), expires };
   }
 
@@ -112,7 +105,10 @@ export class Enrolment {
     return { certificate, authorities: this.#with.authority.certificates };
   }
 
-  /** The host's enrolment, when the certificate belongs to it; `AppError("denied")` when the host was removed or enrolled again since. */
+  /**
+   * The host's enrolment, when the certificate belongs to it; `AppError("denied")` when the host was removed or
+   * enrolled again since.
+   */
   async admit(identity: AgentIdentity): Promise<string> {
     const entry = await this.#with.kv.get(hostKey(identity.tenant, identity.host));
     const generation = entry && decodeStored<StoredEnrolment>(entry.value).generation;
@@ -152,7 +148,12 @@ export class Enrolment {
         ...(token.host === undefined ? [{ key: hostKey(token.tenant, host), revision: 0 }] : []),
       ],
       then: [
-        { kind: "put", key: entry.key, value: encodeJson({ ...token, used } satisfies StoredToken) },
+        {
+          kind: "put",
+          key: entry.key,
+          expiresAtMs: keptUntilMs(token),
+          value: encodeJson({ ...token, used } satisfies StoredToken),
+        },
         { kind: "put", key: hostKey(token.tenant, host), value: encodeJson({ generation } satisfies StoredEnrolment) },
       ],
     });
@@ -175,7 +176,7 @@ export class Enrolment {
     };
   }
 
-  /** Somebody used the token meanwhile, or the host is enrolled. */
+  /** The token was used meanwhile, or the host is enrolled. */
   async #lost(key: string, host: string): Promise<UsedToken> {
     const entry = await this.#with.kv.get(key);
     const used = entry && decodeStored<StoredToken>(entry.value).used;
@@ -191,28 +192,21 @@ export class Enrolment {
 
   async #answer(token: StoredToken, used: UsedToken, secret: string): Promise<EnrolAnswer> {
     await this.#with.onEnrolled(token.tenant, used.host);
-    const certificate = Buffer.from(used.certificate, "base64");
-    const authorities = this.#with.authority.certificates;
-    return {
+    const answer = {
       certificate: used.certificate,
-      authorities: authorities.map((one) => Buffer.from(one).toString("base64")),
+      authorities: this.#with.authority.certificates.map((one) => Buffer.from(one).toString("base64")),
       host: used.host,
       tenant: token.tenant,
       agentPort: this.#with.agentPort(),
       controllers: [...this.#with.controllers()],
-      proof: mac(secret, certificateProofText(certificate, authorities)).toString("base64"),
     };
+    return { ...answer, proof: mac(secret, answerProofText(answer)).toString("base64") };
   }
+}
 
-  async #sweep(): Promise<void> {
-    const { kv, runtime } = this.#with;
-    const { entries } = await kv.list(TOKENS, { limit: JOIN_TOKENS_SWEPT_PER_TOKEN });
-    const oldMs = runtime.clock.nowMs() - JOIN_TOKEN_REPEAT_MS;
-    for (const entry of entries) {
-      if (decodeStored<StoredToken>(entry.value).expiresAtMs < oldMs)
-        await kv.delete(entry.key, { ifRevision: entry.revision });
-    }
-  }
+/** As long as the request of its last moment may be answered again. */
+function keptUntilMs(token: StoredToken): number {
+  return token.expiresAtMs + JOIN_TOKEN_REPEAT_MS;
 }
 
 function hostKey(tenant: string, host: string): string {

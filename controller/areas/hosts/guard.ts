@@ -19,6 +19,7 @@ const PSEUDO = new Set(["id", "class", "day", "vtime", "ctime", "mtime"]);
 
 export function hostGuard(writes: HostWrites): ClassGuard {
   return {
+    permission: "hosts:write",
     insert: async (principal, rows) => {
       const inputs = rows.map(inputOf);
       const ids: string[] = [];

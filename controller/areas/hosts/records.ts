@@ -6,6 +6,15 @@ import type { SecretBox } from "../../secrets/index.ts";
 import type { Edit, Objects } from "../objects/index.ts";
 import { classAccess, type Principal } from "../permissions/index.ts";
 import type { Query } from "../query/index.ts";
+import {
+  destinationOf,
+  isCredential,
+  moveOf,
+  sealCredential,
+  type HostPlace,
+  type Move,
+  type SealedFor,
+} from "./ssh/destination.ts";
 import { checkHostName, HOST_CLASS, isSecretName, recordOf, rowOf, secretContext, type HostRecord } from "./store.ts";
 
 /** What stands for a secret in answers; sent back it means: leave it. */
@@ -38,7 +47,7 @@ export class HostRecords {
 
   /** `undefined` when there is none, or none that the principal may see. */
   async find(principal: Principal, host: string): Promise<HostRecord | undefined> {
-    const id = `hostinfo:${host}`;
+    const id = idOf(host);
     const [row] = await this.#with.objects.get(principal, [{ id, class: classPath(principal) }]);
     if (!row) return undefined;
     return (await this.#visible(principal, host))(id) ? recordOf(row) : undefined;
@@ -50,12 +59,16 @@ export class HostRecords {
     return record;
   }
 
-  /** Makes the host or changes the members that are named. */
-  async save(principal: Principal, input: HostInput): Promise<HostView> {
+  /**
+   * Makes the host or changes the members that are named. A change of where SSH leads, or of the key expected there,
+   * drops the stored credentials that the same call does not bring anew; `warn` is told.
+   */
+  async save(principal: Principal, input: HostInput, warn: (text: string) => void = noop): Promise<HostView> {
     const host = checkHostName(input.host);
-    const existing = await this.find(principal, host);
-    const edits = this.#edits(principal.tenant, input, existing);
-    await this.#write(principal, host, edits, existing !== undefined);
+    const existing = await this.#own(principal, host);
+    const change = this.#changeOf(principal.tenant, input, existing);
+    await this.#write(principal, host, change.edits, existing !== undefined);
+    for (const warning of change.warnings) warn(warning);
     return this.view(principal, await this.need(principal, host));
   }
 
@@ -64,9 +77,11 @@ export class HostRecords {
     await this.#with.objects.remove(principal, [{ id: record.id, class: record.class }]);
   }
 
-  /** Columns the platform itself keeps: facts, status, depots, the SSH key. False when there is no such host any more. */
+  /**
+   * Columns the platform itself keeps: facts, status, depots, the SSH key. False when there is no such host any more.
+   */
   note(principal: Principal, host: string, edits: readonly Edit[]): Promise<boolean> {
-    return this.#with.objects.update(principal, { id: `hostinfo:${host}`, class: classPath(principal) }, edits);
+    return this.#with.objects.update(principal, { id: idOf(host), class: classPath(principal) }, edits);
   }
 
   view(principal: Principal, record: HostRecord): HostView {
@@ -85,10 +100,19 @@ export class HostRecords {
       sshkey: record.sshkey,
       tags: [...record.tags],
       depot: { ...record.depot },
+      policies: { ...record.policies },
       config: { ...record.config, ...secrets },
       status: this.#with.isOnline(principal.tenant, record.host) ? "online" : "offline",
     };
     return blank(view, classAccess(principal, record.class).hidden);
+  }
+
+  /** A record that the principal may not see is not taken for one that is not there: it would be written over. */
+  async #own(principal: Principal, host: string): Promise<HostRecord | undefined> {
+    const [row] = await this.#with.objects.get(principal, [{ id: idOf(host), class: classPath(principal) }]);
+    if (!row) return undefined;
+    if ((await this.#visible(principal, host))(row.id)) return recordOf(row);
+    throw new AppError("denied", `${principal.user} may not change the host ${host}.`);
   }
 
   async #write(principal: Principal, host: string, edits: readonly Edit[], exists: boolean): Promise<void> {
@@ -97,46 +121,40 @@ export class HostRecords {
     await objects.insert(principal, classPath(principal), [rowOf(host, edits)]);
   }
 
-  #edits(tenant: string, input: HostInput, existing: HostRecord | undefined): Edit[] {
-    const { host, config, secret, ...plain } = input;
-    const edits: Edit[] = Object.entries(plain)
-      .filter(([, value]) => value !== undefined)
-      .map(([column, value]) => ({ column, operation: "set", value }));
-    if (secret === null) edits.push({ column: "secret", operation: "set", value: undefined });
-    else if (secret !== undefined && !isMask(secret)) {
-      edits.push({ column: "secret", operation: "set", value: this.#seal(tenant, host, "secret", secret) });
-    }
-    return [...edits, ...this.#configEdits(tenant, host, config ?? {}, existing)];
-  }
-
-  #configEdits(
-    tenant: string,
-    host: string,
-    config: Readonly<Record<string, unknown>>,
-    existing: HostRecord | undefined,
-  ): Edit[] {
-    const plain: Record<string, Value> = {};
-    const sealed: Record<string, Value> = {};
-    const gone: string[] = [];
-    for (const [name, value] of Object.entries(config)) {
-      if (value === null) gone.push(name);
-      else if (!isSecretName(name)) plain[name] = configText(name, value);
-      else if (!isMask(configText(name, value))) sealed[name] = this.#seal(tenant, host, name, configText(name, value));
-    }
-    checkConfig({ ...existing?.config, ...existing?.credentials, ...plain, ...sealed });
-    return [
-      ...mapEdit("config", "add", plain),
+  #changeOf(tenant: string, input: HostInput, existing: HostRecord | undefined): HostChange {
+    const { host, config = {}, secret, ...columns } = input;
+    const named = splitConfig(config);
+    const after = placeAfter(input, named, existing);
+    const move = existing ? moveOf(existing, after, broughtBy(input, named)) : NO_MOVE;
+    checkConfig({ ...existing?.config, ...existing?.credentials, ...named.plain, ...named.secret });
+    const seal = (name: string, text: string) =>
+      this.#seal(name, text, { tenant, host, destination: destinationOf(after) });
+    const sealed = Object.fromEntries(Object.entries(named.secret).map(([name, text]) => [name, seal(name, text)]));
+    const edits = [
+      ...setEdits({ ...columns, ...(move.keyGone && { sshkey: "" }) }),
+      ...this.#secretEdits(tenant, host, secret),
+      ...mapEdit("config", "add", named.plain),
       ...mapEdit("credentials", "add", sealed),
       ...takeEdit(
         "config",
-        gone.filter((name) => !isSecretName(name)),
+        named.gone.filter((name) => !isSecretName(name)),
       ),
-      ...takeEdit("credentials", gone.filter(isSecretName)),
+      ...takeEdit("credentials", [...named.gone.filter(isSecretName), ...move.credentialsGone]),
     ];
+    return { edits, warnings: warningsOf(host, move) };
   }
 
-  #seal(tenant: string, host: string, member: string, secret: string): string {
-    return this.#with.secrets.seal(secret, secretContext(tenant, host, member));
+  #secretEdits(tenant: string, host: string, secret: string | null | undefined): Edit[] {
+    if (secret === null) return [{ column: "secret", operation: "set", value: undefined }];
+    if (secret === undefined || isMask(secret)) return [];
+    const sealed = this.#with.secrets.seal(secret, secretContext(tenant, host, "secret"));
+    return [{ column: "secret", operation: "set", value: sealed }];
+  }
+
+  #seal(name: string, text: string, whose: SealedFor): string {
+    const { secrets } = this.#with;
+    if (isCredential(name)) return sealCredential(secrets, name, text, whose);
+    return secrets.seal(text, secretContext(whose.tenant, whose.host, name));
   }
 
   /** Row conditions of the principal, which only MQL can evaluate. */
@@ -157,8 +175,72 @@ export class HostRecords {
   }
 }
 
+function idOf(host: string): string {
+  return `hostinfo:${host}`;
+}
+
 export function classPath(principal: Principal): string {
   return principal.ospace + HOST_CLASS;
+}
+
+const noop = (): void => undefined;
+
+interface HostChange {
+  readonly edits: readonly Edit[];
+  /** What the change took away that the call did not name. */
+  readonly warnings: readonly string[];
+}
+
+/** Members of `config` as a call names them; secrets still open. */
+interface NamedConfig {
+  readonly plain: Readonly<Record<string, string>>;
+  readonly secret: Readonly<Record<string, string>>;
+  readonly gone: readonly string[];
+}
+
+const NO_MOVE: Move = { credentialsGone: [], keyGone: false };
+
+function splitConfig(config: Readonly<Record<string, unknown>>): NamedConfig {
+  const plain: Record<string, string> = {};
+  const secret: Record<string, string> = {};
+  const gone: string[] = [];
+  for (const [name, value] of Object.entries(config)) {
+    if (value === null) gone.push(name);
+    else if (!isSecretName(name)) plain[name] = configText(name, value);
+    else if (!isMask(configText(name, value))) secret[name] = configText(name, value);
+  }
+  return { plain, secret, gone };
+}
+
+function placeAfter(input: HostInput, named: NamedConfig, existing: HostRecord | undefined): HostPlace {
+  const config = { ...existing?.config, ...named.plain };
+  return {
+    host: input.host,
+    iplist: input.iplist ?? existing?.iplist ?? [],
+    sshkey: input.sshkey ?? existing?.sshkey ?? "",
+    config: Object.fromEntries(Object.entries(config).filter(([name]) => !named.gone.includes(name))),
+  };
+}
+
+function broughtBy(input: HostInput, named: NamedConfig): ReadonlySet<string> {
+  const taken = named.gone.filter(isCredential);
+  return new Set([...Object.keys(named.secret), ...taken, ...(input.sshkey === undefined ? [] : ["sshkey"])]);
+}
+
+function warningsOf(host: string, { credentialsGone, keyGone }: Move): string[] {
+  const names = credentialsGone.join(", ");
+  return [
+    ...(names === ""
+      ? []
+      : [`The stored ${names} of ${host} belonged to where SSH led before and was dropped: send it again.`]),
+    ...(keyGone ? [`The SSH key known of ${host} belonged to its former address and was dropped.`] : []),
+  ];
+}
+
+function setEdits(columns: Readonly<Record<string, Value | undefined>>): Edit[] {
+  return Object.entries(columns).flatMap(([column, value]) =>
+    value === undefined ? [] : [{ column, operation: "set" as const, value }],
+  );
 }
 
 function matches(view: HostView, filter: HostList): boolean {
@@ -214,6 +296,7 @@ function blank(view: HostView, hidden: ReadonlySet<string>): HostView {
     sshkey: "",
     config: {},
     depot: {},
+    policies: {},
     status: "offline",
     tags: [],
   };

@@ -81,6 +81,17 @@ describe("the HTTP interface of hosts", () => {
     expect(await http.call("", { method: "GET", url: "/host" })).toMatchObject({ status: "signin" });
   });
 
+  it("tells in its answer which stored credentials a change took away", async () => {
+    await post(admin, "/host", {
+      host: "moving",
+      config: { username: "root", password: "hunter2", address: "10.0.0.1" },
+    });
+    const moved = await post(admin, "/host", { host: "moving", config: { address: "10.6.6.6" } });
+    expect(JSON.stringify(moved)).toContain("The stored password of moving belonged to where SSH led before");
+    expect(moved).toMatchObject({ status: "ok", message: { config: { address: "10.6.6.6", username: "root" } } });
+    expect(moved.message).not.toHaveProperty("config.password");
+  });
+
   it("enrols whoever holds a token, without a sign-in", async () => {
     const made = await post(admin, "/agent/token", { host: "joined", minutes: 10 });
     const { token } = made.message as { token: string; expires: number };

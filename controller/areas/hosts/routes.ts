@@ -10,10 +10,12 @@ import {
   TokenInput,
 } from "../../../common/api/hosts.ts";
 import { endpoint, type Endpoint } from "../../http/endpoint.ts";
+import type { Entrance } from "./entrance.ts";
 import type { HostService } from "./service.ts";
 
-export function hostRoutes(hosts: HostService): readonly Endpoint[] {
-  return [...recordRoutes(hosts), ...agentRoutes(hosts)];
+/** `entrance` is told beside each token; absent: where hosts come in is not known. */
+export function hostRoutes(hosts: HostService, entrance?: () => Entrance): readonly Endpoint[] {
+  return [...recordRoutes(hosts), ...agentRoutes(hosts, entrance)];
 }
 
 function recordRoutes(hosts: HostService): readonly Endpoint[] {
@@ -35,7 +37,11 @@ function recordRoutes(hosts: HostService): readonly Endpoint[] {
       input: HostInput,
       output: HostView,
       body: "json",
-      handler: async ({ principal, input }) => ({ message: await hosts.save(principal, input) }),
+      handler: async ({ principal, input }) => {
+        const warnings: string[] = [];
+        const message = await hosts.save(principal, input, (text) => warnings.push(text));
+        return { message, ...(warnings.length > 0 && { warnings }) };
+      },
     }),
     endpoint({
       method: "GET",
@@ -61,7 +67,7 @@ function recordRoutes(hosts: HostService): readonly Endpoint[] {
   ];
 }
 
-function agentRoutes(hosts: HostService): readonly Endpoint[] {
+function agentRoutes(hosts: HostService, entrance: (() => Entrance) | undefined): readonly Endpoint[] {
   return [
     endpoint({
       method: "POST",
@@ -71,7 +77,12 @@ function agentRoutes(hosts: HostService): readonly Endpoint[] {
       input: TokenInput,
       output: TokenAnswer,
       body: "json",
-      handler: async ({ principal, input }) => ({ message: await hosts.createToken(principal, input) }),
+      handler: async ({ principal, input }) => {
+        const token = await hosts.createToken(principal, input);
+        if (entrance === undefined) return { message: token };
+        const { url, obstacles } = entrance();
+        return { message: { ...token, controller: url }, warnings: obstacles };
+      },
     }),
     endpoint({
       method: "POST",

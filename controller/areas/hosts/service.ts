@@ -16,7 +16,6 @@ import { pem } from "./authority/certificates.ts";
 import { generationOf } from "./authority/identity.ts";
 import { AgentCommands, type CommandEntries } from "./commands/commands.ts";
 import { Enrolment } from "./enrolment.ts";
-import { hostGuard } from "./guard.ts";
 import { HostRecords } from "./records.ts";
 import { AgentSessions } from "./session/agent-sessions.ts";
 import type { LiveSession } from "./session/live-session.ts";
@@ -25,13 +24,12 @@ import { SshAccess, hasSshCredentials } from "./ssh/access.ts";
 import { SshJournal } from "./ssh/journal.ts";
 import { SshTransport } from "./ssh/transport.ts";
 import { HostStatus } from "./status.ts";
-import { COMMAND_SPEC, HOST_SPEC, OUTPUT_SPEC } from "./store.ts";
 import type {
   AgentChannel,
   AgentIdentity,
   AgentSession,
   CommandOutcome,
-  CommandTeller,
+  CommandListener,
   DesiredStateSource,
   DispatchOptions,
   EntrySink,
@@ -49,7 +47,7 @@ export interface HostServiceDependencies {
   readonly query: Query;
   readonly secrets: SecretBox;
   readonly runtime: Runtime;
-  /** Of this controller, new with every start. */
+  /** The id of this controller, new with every start. */
   readonly controllerId: string;
   /** The controller acting for a tenant by itself. */
   readonly actAs: (tenant: string, traceparent: string) => Promise<Principal>;
@@ -63,6 +61,10 @@ export interface HostServiceDependencies {
   readonly peers?: Peers;
   /** Agent ports of the other controllers, as `host:port`, each the list of one of them. */
   readonly otherAddresses?: () => readonly (readonly string[])[];
+  /** Whether the issuing area has the command on record for the host; absent: every command counts as given. */
+  readonly given?: (tenant: string, host: string, commandId: string) => Promise<boolean>;
+  /** The host's record is gone; absent: nothing else depends on it. */
+  readonly onRemoved?: (tenant: string, host: string) => Promise<void>;
   readonly sshTrustFirstKey?: boolean;
   readonly agentCertificateLifetimeMs?: number;
 }
@@ -104,18 +106,14 @@ export class HostService implements Hosts {
 
   /** Makes the authority when there is none, and knows every agent that is connected anywhere when it resolves. */
   static async open(dependencies: HostServiceDependencies): Promise<HostService> {
-    const { secrets, runtime, objects } = dependencies;
+    const { secrets, runtime } = dependencies;
     const { kv } = await dependencies.stores.system();
     const agentLifetimeMs = dependencies.agentCertificateLifetimeMs ?? AGENT_CERTIFICATE_LIFETIME_MS;
     const authority = await Authority.open({ kv, secrets, runtime, agentLifetimeMs });
     const presence = new Presence({ kv, runtime });
     await presence.start();
     const records = new HostRecords({ ...dependencies, isOnline: (tenant, host) => presence.isOnline(tenant, host) });
-    const service = new HostService(dependencies, { kv, authority, presence, records });
-    objects.registerSystemClass({ ...HOST_SPEC, guard: hostGuard(service) });
-    objects.registerSystemClass({ ...COMMAND_SPEC, guard: {} });
-    objects.registerSystemClass({ ...OUTPUT_SPEC, guard: {} });
-    return service;
+    return new HostService(dependencies, { kv, authority, presence, records });
   }
 
   /** Where the sink is to bring entries of the kinds `output` and `result`. */
@@ -148,8 +146,8 @@ export class HostService implements Hosts {
     return this.#records.view(principal, await this.#records.need(principal, host));
   }
 
-  save(principal: Principal, input: HostInput): Promise<HostView> {
-    return this.#records.save(principal, input);
+  save(principal: Principal, input: HostInput, warn?: (text: string) => void): Promise<HostView> {
+    return this.#records.save(principal, input, warn);
   }
 
   find(principal: Principal, host: string) {
@@ -162,6 +160,7 @@ export class HostService implements Hosts {
     await this.#enrolment.forget(principal.tenant, host);
     await this.#sessions.drop(principal.tenant, host, `The host ${host} was removed.`);
     await this.#journal.forget(principal.tenant, host);
+    await this.#with.onRemoved?.(principal.tenant, host);
   }
 
   async exists(principal: Principal, host: string): Promise<boolean> {
@@ -230,7 +229,9 @@ export class HostService implements Hosts {
     return this.#presence.isOnline(tenant, host);
   }
 
-  /** Sets right what a crash left in the records: hosts shown online that are not. Once for each tenant after the start. */
+  /**
+   * Sets right what a crash left in the records: hosts shown online that are not. Once for each tenant after the start.
+   */
   reconcile(tenant: string): Promise<void> {
     return this.#status.reconcile(tenant);
   }
@@ -261,8 +262,8 @@ export class HostService implements Hosts {
   }
 
   /** Does for another controller what only the holder of the session can; `undefined` when the session is not here. */
-  serve(watch: PeerWatch, teller: CommandTeller): (PeerCall & { readonly epoch: number }) | undefined {
-    return this.#commands.serve(watch, teller);
+  serve(watch: PeerWatch, listener: CommandListener): (PeerCall & { readonly epoch: number }) | undefined {
+    return this.#commands.serve(watch, listener);
   }
 
   /** The controllers that are there changed: agents are told. */

@@ -1,11 +1,13 @@
 import { errorText } from "../../../common/errors.ts";
+import { HOST_CONFIG_MAX_ENTRIES, HOST_FACTS_MAX_ENTRIES, POLICY_STATES_MAX } from "../../../common/limits.ts";
 import type { Hello } from "../../../proto/gen/agent/v1/agent.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Edit, Objects } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import { classPath, type HostRecords } from "./records.ts";
 import type { Presence } from "./session/presence.ts";
-import { recordOf } from "./store.ts";
+import { hasSshCredentials } from "./ssh/access.ts";
+import { isSecretName, POLICY_STATE, recordOf, type HostRecord } from "./store.ts";
 import type { AgentIdentity } from "./types.ts";
 
 export interface HostStatusDependencies {
@@ -26,7 +28,10 @@ export class HostStatus {
     this.#with = dependencies;
   }
 
-  /** The presence of the host changed: the record follows. One write at a time for each host, and the last word is the truth. */
+  /**
+   * The presence of the host changed: the record follows. One write at a time for each host, and the last word is the
+   * truth.
+   */
   changed(tenant: string, host: string): void {
     const key = `${tenant}/${host}`;
     if (this.#closed || this.#writing.has(key)) return;
@@ -43,20 +48,28 @@ export class HostStatus {
       { column: "agentversion", operation: "set", value: hello.agentVersion.slice(0, 100) },
       { column: "config", operation: "add", value: factsOf(hello) },
     ];
-    if (record?.iplist.length === 0 && addresses.length > 0)
-      edits.push({ column: "iplist", operation: "set", value: addresses });
+    // An agent must not say where the host's credentials are sent to.
+    const open = record?.iplist.length === 0 && !hasSshCredentials(record);
+    if (open && addresses.length > 0) edits.push({ column: "iplist", operation: "set", value: addresses });
     await this.#with.records.note(principal, host, edits);
   }
 
   async noteFacts({ tenant, host }: AgentIdentity, values: Readonly<Record<string, string>>): Promise<void> {
+    const principal = await this.#with.actAs(tenant, "");
+    const record = await this.#with.records.find(principal, host);
+    if (!record) return;
     const safe = Object.fromEntries(
-      Object.entries(values).filter(([name]) => FACT_NAME.test(name) && !RESERVED.has(name)),
+      fitting(
+        record,
+        Object.entries(values).filter(([name]) => isFact(name)),
+      ),
     );
     const edits: Edit[] = [
       { column: "config", operation: "add", value: safe },
+      ...statesEdit(values),
       { column: "seen", operation: "set", value: this.#with.runtime.clock.nowMs() },
     ];
-    await this.#with.records.note(await this.#with.actAs(tenant, ""), host, edits);
+    await this.#with.records.note(principal, host, edits);
   }
 
   async reconcile(tenant: string): Promise<void> {
@@ -102,9 +115,27 @@ export class HostStatus {
   }
 }
 
+/** All states of policies at once, so that those that are not wanted any more go. */
+function statesEdit(values: Readonly<Record<string, string>>): Edit[] {
+  if (values[POLICY_STATE] === undefined) return [];
+  const states = Object.entries(values).filter(([name]) => name.startsWith(POLICY_STATE) && name !== POLICY_STATE);
+  const named = states.slice(0, POLICY_STATES_MAX).map(([name, state]) => [name.slice(POLICY_STATE.length), state]);
+  return [{ column: "policies", operation: "set", value: Object.fromEntries(named) }];
+}
+
 const FACT_NAME = /^[A-Za-z][A-Za-z0-9_.-]{0,99}$/;
 /** Members that people set: an agent must not lead SSH elsewhere. */
-const RESERVED = new Set(["username", "address", "port", "password", "privatekey", "passphrase"]);
+const RESERVED = new Set(["username", "address", "port", "extagent_dir", "extagent_start", "extagent_stop"]);
+
+function isFact(name: string): boolean {
+  return FACT_NAME.test(name) && !RESERVED.has(name) && !isSecretName(name);
+}
+
+/** Facts under ever new names leave room in the record for what people set. */
+function fitting(record: HostRecord, facts: readonly [string, string][]): [string, string][] {
+  let room = HOST_CONFIG_MAX_ENTRIES - HOST_FACTS_MAX_ENTRIES - Object.keys(record.config).length;
+  return facts.filter(([name]) => record.config[name] !== undefined || room-- > 0);
+}
 
 function factsOf(hello: Hello): Record<string, string> {
   const { facts } = hello;

@@ -1,8 +1,6 @@
 import { AppError } from "../../../common/errors.ts";
-import { COMMAND_RECORD_TTL_DAYS } from "../../../common/limits.ts";
 import type { Row, Value } from "../../../common/value.ts";
-import type { SecretBox } from "../../secrets/index.ts";
-import type { ClassSpec, ColumnSpec, Edit, ObjectRow } from "../objects/index.ts";
+import type { Edit, ObjectRow } from "../objects/index.ts";
 
 /** How hosts and what they were told lie in the object database. */
 
@@ -10,73 +8,8 @@ export const HOST_CLASS = "/system/hostinfo";
 export const COMMAND_CLASS = "/system/command";
 export const OUTPUT_CLASS = "/system/commandoutput";
 
-const text = (name: string): ColumnSpec => ({ name, type: "varchar" });
-const number = (name: string): ColumnSpec => ({ name, type: "int" });
-const time = (name: string): ColumnSpec => ({ name, type: "timestamp" });
-const list = (name: string): ColumnSpec => ({ name, type: "list", elements: ["varchar"] });
-const set = (name: string): ColumnSpec => ({ name, type: "set", elements: ["varchar"] });
-const map = (name: string): ColumnSpec => ({ name, type: "map", elements: ["varchar", "text"] });
-const TTL_SECONDS = COMMAND_RECORD_TTL_DAYS * 86_400;
-
-export const HOST_SPEC: ClassSpec = {
-  path: HOST_CLASS,
-  kind: "entity",
-  columns: [
-    text("host"),
-    list("iplist"),
-    text("domain"),
-    set("hostgroups"),
-    number("isagent"),
-    number("isextagent"),
-    number("iszabbix"),
-    text("sert"),
-    text("sshkey"),
-    text("status"),
-    set("tags"),
-    map("config"),
-    map("depot"),
-    text("agentversion"),
-    time("seen"),
-    { ...text("secret"), type: "text", sealed: true },
-    // Members of `config` that are secrets: name to sealed text.
-    { ...map("credentials"), sealed: true },
-  ],
-  keys: ["host"],
-  indexes: ["tags", "hostgroups", "status"],
-  options: { keyMode: "manu", autosearch: true },
-};
-
-/** How commands ended. */
-export const COMMAND_SPEC: ClassSpec = {
-  path: COMMAND_CLASS,
-  kind: "record",
-  columns: [
-    text("command"),
-    text("host"),
-    text("state"),
-    number("code"),
-    { name: "message", type: "text" },
-    time("started"),
-    time("ended"),
-  ],
-  indexes: ["command", "host"],
-  options: { ttlSeconds: TTL_SECONDS },
-};
-
-/** What commands wrote, piece by piece; `offset` counts the bytes of both streams together. */
-export const OUTPUT_SPEC: ClassSpec = {
-  path: OUTPUT_CLASS,
-  kind: "record",
-  columns: [
-    text("command"),
-    text("host"),
-    { name: "stderr", type: "boolean" },
-    { name: "offset", type: "bigint" },
-    { name: "data", type: "blob" },
-  ],
-  indexes: ["command", "host"],
-  options: { ttlSeconds: TTL_SECONDS },
-};
+/** How the states of policies are named among an agent's values; alone it says that these are all. */
+export const POLICY_STATE = "policy/";
 
 /** A host as the controller knows it, secrets still sealed. */
 export interface HostRecord {
@@ -95,6 +28,7 @@ export interface HostRecord {
   readonly tags: readonly string[];
   readonly config: Readonly<Record<string, string>>;
   readonly depot: Readonly<Record<string, string>>;
+  readonly policies: Readonly<Record<string, string>>;
   readonly secret: string | undefined;
   readonly credentials: Readonly<Record<string, string>>;
 }
@@ -117,6 +51,7 @@ export function recordOf(row: ObjectRow): HostRecord {
     tags: textsOf(values.tags),
     config: mapOf(values.config),
     depot: mapOf(values.depot),
+    policies: mapOf(values.policies),
     secret: typeof values.secret === "string" ? values.secret : undefined,
     credentials: mapOf(values.credentials),
   };
@@ -132,12 +67,6 @@ const SECRET_NAME = /passw|passphrase|secret|private_?key|token|credential/i;
 /** Whether a member of `config` is never to be shown. */
 export function isSecretName(name: string): boolean {
   return SECRET_NAME.test(name);
-}
-
-/** Opens one secret member of a host's `config`; `undefined` when it has none. */
-export function credentialOf(secrets: SecretBox, tenant: string, record: HostRecord, name: string): string | undefined {
-  const sealed = record.credentials[name];
-  return sealed === undefined ? undefined : secrets.open(sealed, secretContext(tenant, record.host, name));
 }
 
 /** The same columns as a row for an insert. Nothing is taken away by an insert. */

@@ -102,7 +102,10 @@ export interface DesiredPolicy {
   readonly conf: string;
 }
 
-/** Takes what agents send. `accept` resolves when everything up to the answered sequence is safe; entries come in order per stream. */
+/**
+ * Takes what agents send. `accept` resolves when everything up to the answered sequence is safe; entries come in order
+ * per stream.
+ */
 export interface EntrySink {
   /** Highest sequence of the stream that is safe already; 0 for a new one. */
   acknowledged(source: EntrySource): Promise<number>;
@@ -115,7 +118,7 @@ export interface EntrySource {
   readonly streamId: string;
 }
 
-/** Who an agent is, by its certificate alone. */
+/** The identity of an agent, by its certificate alone. */
 export interface AgentIdentity {
   readonly tenant: string;
   readonly host: string;
@@ -133,12 +136,12 @@ export interface AgentChannel {
 export interface AgentSession {
   readonly epoch: number;
   receive(frame: AgentFrame): Promise<void>;
-  /** The wire is gone. */
+  /** The connection is closed. */
   ended(): Promise<void>;
 }
 
-/** Who is told what comes of a command, after it is stored: twice perhaps, or not at all. */
-export interface CommandTeller {
+/** Receives what comes of a command, after it is stored: twice perhaps, or not at all. */
+export interface CommandListener {
   output(output: CommandOutput): void;
   result(result: CommandResult): void;
   state(state: CommandState): void;
@@ -154,33 +157,39 @@ export interface PeerWatch {
   readonly command: Command;
 }
 
-export interface PeerWatcher extends CommandTeller {
-  /** It was sent in the session of that epoch, and what is stored from now on is told. */
+export interface PeerWatcher extends CommandListener {
+  /** It was sent in the session of that epoch; what is stored from now on is reported. */
   watching(epoch: number): void;
   /** No session is there; nothing was sent. */
   notHeld(): void;
-  /** The link broke; nothing more is told. */
+  /** The link broke; nothing more is reported. */
   gone(): void;
 }
 
 export interface PeerCall {
   /** The agent is to end the command. */
   cancel(): void;
-  /** Nobody waits any more. */
+  /** The caller waits no longer. */
   end(): void;
 }
 
 /** The other controllers as this area needs them, given by `grpc/`. */
 export interface Peers {
-  /** `undefined` when that controller cannot be asked now: nothing was sent. The watcher is never told before this returns. */
+  /**
+   * `undefined` when that controller cannot be asked now: nothing was sent. The watcher is never told before this
+   * returns.
+   */
   watch(controller: string, watch: PeerWatch, watcher: PeerWatcher): PeerCall | undefined;
   /** Desired state changed of hosts whose sessions it holds. May be lost. */
   refresh(controller: string, tenant: string, hosts: readonly string[]): void;
 }
 
-/** What other areas may ask of hosts. */
+/** The operations that other areas may call on hosts. */
 export interface Hosts {
-  /** By agent session when there is one, else SSH when the host has credentials, else `unreachable`. Unknown host: `AppError("not_found")`. */
+  /**
+   * By agent session when there is one, else SSH when the host has credentials, else `unreachable`. Unknown host:
+   * `AppError("not_found")`.
+   */
   dispatch(principal: Principal, host: string, command: HostCommand, options: DispatchOptions): Promise<CommandOutcome>;
   /** Hosts whose desired state changed: connected ones are told at once, others when they come. */
   refresh(tenant: string, hosts: readonly string[]): void;

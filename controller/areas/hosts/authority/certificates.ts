@@ -106,7 +106,9 @@ export interface SigningRequest {
   readonly commonName: string | undefined;
 }
 
-/** `AppError("invalid")` for what is no PKCS #10 request, has another kind of key, or is not signed with its own key. */
+/**
+ * `AppError("invalid")` for what is no PKCS #10 request, has another kind of key, or is not signed with its own key.
+ */
 export async function readRequest(der: Uint8Array): Promise<SigningRequest> {
   if (der.length > CSR_MAX_BYTES) throw refused("is too long");
   const request = parseRequest(der);

@@ -2,7 +2,9 @@ import type { PeerCertificate } from "node:tls";
 import { AppError } from "../../../../common/errors.ts";
 import type { AgentIdentity } from "../types.ts";
 
-/** How a certificate says whose it is: one URI, `odp://<tenant>/<host>`, and the host's enrolment inside the serial number. */
+/**
+ * The identity in a certificate: one URI, `odp://<tenant>/<host>`, and the host's enrolment inside the serial number.
+ */
 
 const GENERATION_DIGITS = 16;
 /** Keeps serial numbers positive and of one length. */
@@ -35,8 +37,8 @@ export function generationOf(serial: string): string | undefined {
 }
 
 /**
- * Who an agent is, by what its certificate says and nothing else. TLS has checked the signature; the times are checked here again, for a
- * resumed connection does not.
+ * The identity of an agent, by its certificate alone. TLS has checked the signature; the times are checked here again,
+ * for a resumed connection does not.
  */
 export function identityOf(certificate: PeerCertificate | undefined, nowMs: number): AgentIdentity {
   const [, tenant, host] = AGENT_URI.exec(certificate?.subjectaltname ?? "") ?? [];
@@ -49,7 +51,10 @@ export function identityOf(certificate: PeerCertificate | undefined, nowMs: numb
   return { tenant, host: decodeHost(host), serial: certificate.serialNumber.toUpperCase() };
 }
 
-/** Which controller calls, by its certificate alone; `AppError("denied")` for everybody else, agents too. */
+/**
+ * Which controller calls, by its certificate alone; `AppError("denied")` for any other certificate, those of agents
+ * too.
+ */
 export function controllerOf(certificate: PeerCertificate | undefined, nowMs: number): string {
   const [, controllerId] = CONTROLLER_URI.exec(certificate?.subjectaltname ?? "") ?? [];
   if (!certificate || controllerId === undefined || !isValid(certificate, nowMs)) {

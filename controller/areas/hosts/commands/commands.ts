@@ -1,6 +1,7 @@
 import {
   AGENT_COMMANDS_WAITING_MAX,
-  COMMAND_CANCEL_GRACE_MS,
+  COMMAND_END_GRACE_MS,
+  COMMAND_ID_MAX_CHARACTERS,
   COMMAND_LINE_MAX_BYTES,
   COMMAND_PLACE_AGAIN_MS,
   COMMAND_REACH_MS,
@@ -14,7 +15,7 @@ import type { LiveSession } from "../session/live-session.ts";
 import type { Presence } from "../session/presence.ts";
 import type {
   CommandOutcome,
-  CommandTeller,
+  CommandListener,
   DispatchOptions,
   EntrySource,
   HostCommand,
@@ -37,12 +38,19 @@ export interface AgentCommandsDependencies {
   readonly peers?: Pick<Peers, "watch"> | undefined;
   /** The controller acting for a tenant by itself. */
   readonly actAs: (tenant: string, traceparent: string) => Promise<Principal>;
+  /** Whether who gives commands has this one on record for the host; absent: every command counts as given. */
+  readonly given?: (tenant: string, host: string, commandId: string) => Promise<boolean>;
 }
 
-/** Where the entries `output` and `result` of agents go: kept before they are acknowledged, then told to whoever waits. */
+/**
+ * Where the entries `output` and `result` of agents go: kept before they are acknowledged, then told to whoever waits.
+ */
 export interface CommandEntries {
-  /** Idempotent. Takes the entries in their order and leaves out those of other kinds. */
-  accept(source: EntrySource, entries: readonly Entry[]): Promise<void>;
+  /**
+   * Idempotent. Takes the entries in their order and leaves out those of other kinds. Answers the ids of commands that
+   * the host was not given: what is said of them is left out too.
+   */
+  accept(source: EntrySource, entries: readonly Entry[]): Promise<ReadonlySet<string>>;
 }
 
 /** Where a command is registered: in a session of this controller, or with the controller that holds the session. */
@@ -72,14 +80,15 @@ interface Served {
 }
 
 /**
- * Commands over agent sessions, whichever controller holds them. A command that was sent waits for its result until its deadline,
- * whatever happens to the session: with the next one it is sent again under the same id, and the agent answers from its journal.
+ * Commands over agent sessions, whichever controller holds them. A command that was sent waits for its result until its
+ * deadline, whatever happens to the session: with the next one it is sent again under the same id, and the agent
+ * answers from its journal.
  */
 export class AgentCommands implements Transport, CommandEntries {
   readonly #with: AgentCommandsDependencies;
   readonly #records: CommandRecords;
   readonly #running = new Map<string, Running>();
-  readonly #tellers = new Map<string, Set<CommandTeller>>();
+  readonly #listeners = new Map<string, Set<CommandListener>>();
   readonly #served = new Set<Served>();
 
   constructor(dependencies: AgentCommandsDependencies) {
@@ -107,7 +116,7 @@ export class AgentCommands implements Transport, CommandEntries {
 
   state(session: LiveSession, state: CommandState): void {
     const { tenant, host } = session.identity;
-    for (const teller of this.#tellersOf(tenant, host, state.commandId)) teller.state(state);
+    for (const listener of this.#listenersOf(tenant, host, state.commandId)) listener.state(state);
   }
 
   /** Whether the content belongs to a deployment the host is working on. */
@@ -122,19 +131,37 @@ export class AgentCommands implements Transport, CommandEntries {
     return false;
   }
 
-  async accept(source: EntrySource, entries: readonly Entry[]): Promise<void> {
-    await this.#records.keep(source, entries);
-    for (const { body } of entries) {
+  async accept(source: EntrySource, entries: readonly Entry[]): Promise<ReadonlySet<string>> {
+    const foreign = await this.#foreign(source, entries);
+    const own = entries.filter((entry) => !foreign.has(commandOf(entry) ?? ""));
+    await this.#records.keep(source, own);
+    for (const { body } of own) {
       if (body?.$case !== "output" && body?.$case !== "result") continue;
-      for (const teller of this.#tellersOf(source.tenant, source.host, body.value.commandId)) {
-        if (body.$case === "output") teller.output(body.value);
-        else teller.result(body.value);
+      for (const listener of this.#listenersOf(source.tenant, source.host, body.value.commandId)) {
+        if (body.$case === "output") listener.output(body.value);
+        else listener.result(body.value);
       }
     }
+    return foreign;
   }
 
-  /** Sends a command of another controller in the session of its host and tells what comes of it; `undefined` when no session is here. */
-  serve(watch: PeerWatch, teller: CommandTeller): (PeerCall & { readonly epoch: number }) | undefined {
+  /** Ids for which nobody waits here and that nobody has on record as given to the host. */
+  async #foreign({ tenant, host }: EntrySource, entries: readonly Entry[]): Promise<ReadonlySet<string>> {
+    const foreign = new Set<string>();
+    const { given } = this.#with;
+    if (!given) return foreign;
+    for (const id of new Set(entries.map(commandOf))) {
+      if (id === undefined || this.#listeners.has(keyOf(tenant, host, id))) continue;
+      if (id.length > COMMAND_ID_MAX_CHARACTERS || !(await given(tenant, host, id))) foreign.add(id);
+    }
+    return foreign;
+  }
+
+  /**
+   * Sends a command of another controller in the session of its host and tells what comes of it; `undefined` when no
+   * session is here.
+   */
+  serve(watch: PeerWatch, listener: CommandListener): (PeerCall & { readonly epoch: number }) | undefined {
     const { tenant, host, command } = watch;
     const session = this.#with.live(tenant, host);
     if (!session) return undefined;
@@ -142,14 +169,14 @@ export class AgentCommands implements Transport, CommandEntries {
     const files = command.body?.$case === "deploy" ? command.body.value.files : [];
     const served: Served = { watch, digests: new Set(files.map((file) => file.digest)) };
     this.#served.add(served);
-    this.#listen(key, teller);
+    this.#listen(key, listener);
     session.send({ $case: "command", value: { ...command, epoch: session.epoch } });
     return {
       epoch: session.epoch,
       cancel: () => this.#cancelHere({ tenant, host, commandId: command.id }),
       end: () => {
         this.#served.delete(served);
-        this.#unlisten(key, teller);
+        this.#unlisten(key, listener);
       },
     };
   }
@@ -298,24 +325,32 @@ export class AgentCommands implements Transport, CommandEntries {
   }
 
   #cancelled(running: Running): void {
-    const told = this.#tellCancel(running);
-    const stop = this.#with.runtime.clock.after(told ? COMMAND_CANCEL_GRACE_MS : 0, () =>
+    this.#endsWithinGrace(running, () =>
       running.wait.finish({ state: "cancelled", message: "The command was cancelled." }),
     );
+  }
+
+  #timedOut(running: Running): void {
+    if (!this.#mayHaveArrived(running)) return this.#unreached(running);
+    running.wait.ranOut({
+      state: "timeout",
+      message: `The command did not end within ${running.options.timeoutMs} ms.`,
+    });
+    this.#endsWithinGrace(running, () => void running.wait.finishUnlessStored());
+  }
+
+  /**
+   * Tells the agent to end it, which says so when everything the command started is dead; only without its word the end
+   * is given here.
+   */
+  #endsWithinGrace(running: Running, end: () => void): void {
+    const told = this.#tellCancel(running);
+    const stop = this.#with.runtime.clock.after(told ? COMMAND_END_GRACE_MS : 0, end);
     const { stopTimers } = running;
     running.stopTimers = () => {
       stopTimers();
       stop();
     };
-  }
-
-  #timedOut(running: Running): void {
-    if (!this.#mayHaveArrived(running)) return this.#unreached(running);
-    this.#tellCancel(running);
-    void running.wait.finishUnlessStored({
-      state: "timeout",
-      message: `The command did not end within ${running.options.timeoutMs} ms.`,
-    });
   }
 
   #unreached(running: Running): void {
@@ -353,20 +388,24 @@ export class AgentCommands implements Transport, CommandEntries {
     return session !== undefined;
   }
 
-  #tellersOf(tenant: string, host: string, commandId: string): readonly CommandTeller[] {
-    return [...(this.#tellers.get(keyOf(tenant, host, commandId)) ?? [])];
+  #listenersOf(tenant: string, host: string, commandId: string): readonly CommandListener[] {
+    return [...(this.#listeners.get(keyOf(tenant, host, commandId)) ?? [])];
   }
 
-  #listen(key: string, teller: CommandTeller): void {
-    const tellers = this.#tellers.get(key) ?? new Set();
-    this.#tellers.set(key, tellers.add(teller));
+  #listen(key: string, listener: CommandListener): void {
+    const listeners = this.#listeners.get(key) ?? new Set();
+    this.#listeners.set(key, listeners.add(listener));
   }
 
-  #unlisten(key: string, teller: CommandTeller): void {
-    const tellers = this.#tellers.get(key);
-    tellers?.delete(teller);
-    if (tellers?.size === 0) this.#tellers.delete(key);
+  #unlisten(key: string, listener: CommandListener): void {
+    const listeners = this.#listeners.get(key);
+    listeners?.delete(listener);
+    if (listeners?.size === 0) this.#listeners.delete(key);
   }
+}
+
+function commandOf({ body }: Entry): string | undefined {
+  return body?.$case === "output" || body?.$case === "result" ? body.value.commandId : undefined;
 }
 
 function keyOf(tenant: string, host: string, commandId: string): string {

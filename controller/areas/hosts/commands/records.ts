@@ -1,4 +1,4 @@
-import { COMMAND_PIECES_PER_READ } from "../../../../common/limits.ts";
+import { COMMAND_ID_MAX_CHARACTERS, COMMAND_PIECES_PER_READ } from "../../../../common/limits.ts";
 import type { Value } from "../../../../common/value.ts";
 import type { CommandOutput, CommandResult, Entry } from "../../../../proto/gen/agent/v1/agent.ts";
 import type { NewRecord, ObjectRow, Objects } from "../../objects/index.ts";
@@ -39,7 +39,10 @@ export class CommandRecords {
     return undefined;
   }
 
-  /** What is stored of the output beyond `offset`, piece by piece in order; pieces may overlap, and bytes may be missing that are being stored. */
+  /**
+   * What is stored of the output beyond `offset`, piece by piece in order; pieces may overlap, and bytes may be missing
+   * that are being stored.
+   */
   async *output(target: Target, commandId: string, offset: number): AsyncGenerator<CommandOutput> {
     const found: { readonly id: string; readonly class: string; readonly at: number }[] = [];
     for await (const rows of this.#rows(target, commandId, OUTPUT_CLASS)) {
@@ -72,7 +75,7 @@ export class CommandRecords {
     kind: { class: string; valuesOf: (entry: Entry) => NewRecord["values"] | undefined },
   ): Promise<void> {
     const records: NewRecord[] = [];
-    for (const entry of entries) {
+    for (const entry of entries.filter(isNamed)) {
       const values = kind.valuesOf(entry);
       if (values) records.push({ values, timeMs: entry.timeMs, identity: `${source.streamId}/${entry.sequence}/0` });
     }
@@ -80,6 +83,13 @@ export class CommandRecords {
     const principal = await this.#actAs(source.tenant, entries[0]?.traceparent ?? "");
     await this.#objects.ingest(principal, principal.ospace + kind.class, records);
   }
+}
+
+/** Whoever takes the entries records those that are not. */
+function isNamed({ body }: Entry): boolean {
+  return (
+    (body?.$case !== "output" && body?.$case !== "result") || body.value.commandId.length <= COMMAND_ID_MAX_CHARACTERS
+  );
 }
 
 function isOf(row: ObjectRow, target: Target, commandId: string): boolean {

@@ -2,7 +2,7 @@ import type { CommandOutcome, OutputPiece, Target } from "../types.ts";
 import { CommandRecords, type CommandRecordsDependencies } from "./records.ts";
 import { endingOf } from "./wait.ts";
 
-/** Commands that nobody waits for any more, looked up where their ends are kept. */
+/** Commands without a waiting caller, looked up where their ends are stored. */
 export class StoredCommands {
   readonly #records: CommandRecords;
 
@@ -10,7 +10,10 @@ export class StoredCommands {
     this.#records = new CommandRecords(dependencies);
   }
 
-  /** How the agent said that the command ended; `undefined` when it has not. What it wrote comes in order, each byte once. */
+  /**
+   * How the agent said that the command ended; `undefined` when it has not. What it wrote comes in order, each byte
+   * once.
+   */
   async outcome(
     target: Target,
     commandId: string,

@@ -66,7 +66,8 @@ describe("a command that is waited for", () => {
   it("ends by what is stored when its time is over, else by the deadline", async () => {
     const stored = new StoredCommand(seededRandom(1));
     const late = waitFor(stored);
-    await late.wait.finishUnlessStored({ state: "timeout", message: "late" });
+    late.wait.ranOut({ state: "timeout", message: "late" });
+    await late.wait.finishUnlessStored();
     expect(await late.wait.outcome).toMatchObject({ state: "timeout", message: "late" });
     stored.end = resultOf();
     const unread = waitFor({
@@ -75,10 +76,12 @@ describe("a command that is waited for", () => {
     });
     unread.wait.catchUp();
     unread.wait.result(resultOf());
-    await unread.wait.finishUnlessStored({ state: "timeout", message: "late" });
+    unread.wait.ranOut({ state: "timeout", message: "late" });
+    await unread.wait.finishUnlessStored();
     expect(await unread.wait.outcome).toMatchObject({ state: "ok", message: "(its output could not be read whole)" });
     const told = waitFor(stored);
-    await told.wait.finishUnlessStored({ state: "timeout", message: "late" });
+    told.wait.ranOut({ state: "timeout", message: "late" });
+    await told.wait.finishUnlessStored();
     expect(await told.wait.outcome).toMatchObject({ state: "ok" });
   });
 
@@ -86,12 +89,14 @@ describe("a command that is waited for", () => {
     const timeout = { state: "timeout", message: "late" } as const;
     const cancelled = { ...resultOf(), state: "cancelled", code: 143 };
     const late = waitFor(new StoredCommand(seededRandom(1)));
-    const ended = late.wait.finishUnlessStored(timeout);
+    late.wait.ranOut(timeout);
+    const ended = late.wait.finishUnlessStored();
     late.wait.result(cancelled);
     await ended;
     expect(await late.wait.outcome).toMatchObject(timeout);
     const stopped = waitFor(new StoredCommand(seededRandom(1)), AbortSignal.abort());
-    const stopping = stopped.wait.finishUnlessStored(timeout);
+    stopped.wait.ranOut(timeout);
+    const stopping = stopped.wait.finishUnlessStored();
     stopped.wait.result(cancelled);
     await stopping;
     expect(await stopped.wait.outcome).toMatchObject({ state: "cancelled" });
@@ -107,8 +112,9 @@ describe("a command that is waited for", () => {
 });
 
 /**
- * Pieces are stored in their order, two at a time so that a reader may see the later without the earlier, and told through one of two
- * ways that lose, repeat and delay. After a move, or when a way says that it lost something, what is stored is read, as the callers do.
+ * Pieces are stored in their order, two at a time so that a reader may see the later without the earlier, and told
+ * through one of two ways that lose, repeat and delay. After a move, or when a way says that it lost something, what is
+ * stored is read, as the callers do.
  */
 async function history(
   seed: number,

@@ -4,7 +4,7 @@ import { COMMAND_LAST_LOOK_MS, COMMAND_READ_AGAIN_MS } from "../../../../common/
 import { wait } from "../../../../common/time.ts";
 import type { CommandOutput, CommandResult, CommandState } from "../../../../proto/gen/agent/v1/agent.ts";
 import type { Runtime } from "../../../runtime.ts";
-import type { CommandOutcome, CommandTeller, DispatchOptions, FinalState, Target } from "../types.ts";
+import type { CommandOutcome, CommandListener, DispatchOptions, FinalState, Target } from "../types.ts";
 import type { CommandRecords } from "./records.ts";
 
 const MESSAGE_MAX_CHARACTERS = 8_000;
@@ -27,10 +27,10 @@ interface Ending {
 }
 
 /**
- * Waits for one command. What it is told may come twice, in pieces that overlap, or not at all: what lies between is read from the
- * store, and so every byte is passed on once and in order, and the end comes after the last of them.
+ * Waits for one command. What it is told may come twice, in pieces that overlap, or not at all: what lies between is
+ * read from the store, and so every byte is passed on once and in order, and the end comes after the last of them.
  */
-export class CommandWait implements CommandTeller {
+export class CommandWait implements CommandListener {
   readonly startedMs: number;
   readonly outcome: Promise<CommandOutcome>;
   readonly #with: CommandWaitOptions;
@@ -55,7 +55,7 @@ export class CommandWait implements CommandTeller {
 
   output(output: CommandOutput): void {
     if (this.over) return;
-    // Pieces are stored before they are told.
+    // Pieces are stored before they are reported.
     if (output.offset > this.#offset) return this.catchUp();
     this.#pass(output);
   }
@@ -78,19 +78,25 @@ export class CommandWait implements CommandTeller {
     this.catchUp();
   }
 
-  /** Reads what is stored; to be called whenever something may have been stored that was not told. */
+  /** Reads what is stored; call it whenever something may have been stored that was not reported. */
   catchUp(): void {
     if (this.over) return;
     this.#readAgain = true;
     this.#reading ??= this.#read();
   }
 
-  /** To be called at the deadline: ends it with `end` unless a result turns out to be stored. */
-  async finishUnlessStored(end: Ending): Promise<void> {
+  /** Call at the deadline: `end` is what the command ended with, if the agent says nothing else. */
+  ranOut(end: Ending): void {
     this.#late = end;
     this.catchUp();
+  }
+
+  /** Call after `ranOut`, when the agent has had its time: ends the wait, unless a result turns out to be stored. */
+  async finishUnlessStored(): Promise<void> {
+    if (!this.#late) return;
+    this.catchUp();
     await withinTime(this.#with.runtime.clock, this.#reading ?? Promise.resolve(), COMMAND_LAST_LOOK_MS);
-    if (!this.#result) return this.finish(end);
+    if (!this.#result) return this.finish(this.#late);
     const known = this.#ended(this.#result);
     this.finish({ ...known, message: `${known.message} (its output could not be read whole)`.trim() });
   }

@@ -216,7 +216,7 @@ async function gone(pid: number): Promise<void> {
   }
 }
 
-function isAlive(pid: number): boolean {
+export function isAlive(pid: number): boolean {
   try {
     // A process that ended and that nobody waited for is gone as well.
     return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));

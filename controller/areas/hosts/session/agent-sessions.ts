@@ -25,7 +25,7 @@ export interface AgentSessionsDependencies extends Omit<LiveSessionDependencies,
   /** The system's. */
   readonly kv: KvStore;
   readonly runtime: Runtime;
-  /** Of this controller, new with every start. */
+  /** The id of this controller, new with every start. */
   readonly controllerId: string;
   readonly presence: Presence;
   /** Throws `AppError("denied")` unless the certificate belongs to the host's present enrolment and the host exists. */
@@ -35,7 +35,10 @@ export interface AgentSessionsDependencies extends Omit<LiveSessionDependencies,
   readonly opened: (session: LiveSession, hello: Hello) => Promise<void>;
 }
 
-/** The agents connected to this controller. One session per host: a newer one takes the place of an older, here or elsewhere. */
+/**
+ * The agents connected to this controller. One session per host: a newer one takes the place of an older, here or
+ * elsewhere.
+ */
 export class AgentSessions {
   readonly #with: AgentSessionsDependencies;
   readonly #live = new Map<string, LiveSession>();
@@ -55,12 +58,15 @@ export class AgentSessions {
     return this.#live.size;
   }
 
-  /** Of entries that agents sent and that are not stored yet. */
+  /** Bytes of entries that agents sent and that are not stored yet. */
   get waitingBytes(): number {
     return this.#room.heldBytes;
   }
 
-  /** None of a session whose lease is over, even before that is told: another controller may hold the host's session by now. */
+  /**
+   * None of a session whose lease is over, even before that is told: another controller may hold the host's session by
+   * now.
+   */
   live(tenant: string, host: string): LiveSession | undefined {
     return this.#held?.held() === false ? undefined : this.#live.get(sessionKey(tenant, host));
   }
@@ -172,7 +178,9 @@ export class AgentSessions {
     };
   }
 
-  /** Puts the session under its key and answers the key's create revision, taking away what an older session left there. */
+  /**
+   * Puts the session under its key and answers the key's create revision, taking away what an older session left there.
+   */
   async #register(identity: AgentIdentity, hello: Hello): Promise<number> {
     const { kv, runtime, controllerId } = this.#with;
     const key = sessionKey(identity.tenant, identity.host);
@@ -206,7 +214,10 @@ export class AgentSessions {
     }
   }
 
-  /** One lease for all sessions of this controller. When it is lost nobody else sees them any more: they have to come again. */
+  /**
+   * One lease for all sessions of this controller. When it is lost no other controller sees them: they have to
+   * reconnect.
+   */
   #openLease(): Promise<KvLease> {
     this.#lease ??= this.#newLease().catch((error: unknown) => {
       this.#lease = undefined;

@@ -11,14 +11,15 @@ interface Waiting {
 }
 
 export interface EntryRoomLimits {
-  /** Of all sessions together. */
+  /** Bytes of all sessions together. */
   readonly maxBytes: number;
   readonly sessionMaxBytes: number;
 }
 
 /**
- * Bounds the entries that agents have sent and that are not stored yet, of each session and of all together. Who finds no room waits in
- * order, and its stream is not read meanwhile. Whoever holds nothing may take a batch larger than its own bound.
+ * Bounds the entries that agents have sent and that are not stored yet, of each session and of all together. Who finds
+ * no room waits in order, and its stream is not read meanwhile. Whoever holds nothing may take a batch larger than its
+ * own bound.
  */
 export class EntryRoom {
   readonly #limits: EntryRoomLimits;
@@ -51,14 +52,17 @@ export class EntryRoom {
     this.#admit();
   }
 
-  /** Who waits for this place is let go: its session is over. */
+  /** Ends the waits for this place: its session is over. */
   leave(place: EntryPlace): void {
     for (const waiting of this.#waiting) if (waiting.place === place) waiting.admitted();
     this.#waiting = this.#waiting.filter((waiting) => waiting.place !== place);
     this.give(place, place.heldBytes);
   }
 
-  /** A session that waits for itself holds up nobody; one that waits for the others is not overtaken, or it might wait for ever. */
+  /**
+   * A session that waits for itself holds up nobody; one that waits for the others is not overtaken, or it might wait
+   * for ever.
+   */
   #admit(): void {
     let full = false;
     this.#waiting = this.#waiting.filter(({ place, bytes, admitted }) => {

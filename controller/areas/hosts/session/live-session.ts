@@ -1,8 +1,11 @@
+import { createHash } from "node:crypto";
 import { AppError, isAppError, errorText } from "../../../../common/errors.ts";
 import {
   AGENT_RENEW_MIN_INTERVAL_MS,
   HOST_FACTS_MAX_ENTRIES,
   HOST_FACTS_MIN_INTERVAL_MS,
+  HOST_STATES_MIN_INTERVAL_MS,
+  POLICY_STATES_MAX,
   HOST_FACT_MAX_BYTES,
   DESIRED_RECHECK_MS,
   INGEST_BATCH_MAX_ENTRIES,
@@ -28,6 +31,7 @@ import type {
   EntrySource,
 } from "../types.ts";
 import type { EntryPlace, EntryRoom } from "./entry-room.ts";
+import { POLICY_STATE } from "../store.ts";
 import { depotDigests, desiredFrame } from "./frames.ts";
 
 export interface LiveSessionDependencies {
@@ -64,6 +68,9 @@ export class LiveSession implements AgentSession {
   #desiredAsked = false;
   #facts: Record<string, string> = {};
   #factsAtMs: number | undefined;
+  /** By a hash of them. */
+  #toldStates: string | undefined;
+  #writtenStates: string | undefined;
   #renewedAtMs: number | undefined;
   #heardAtMs: number;
   #beatenAtMs: number;
@@ -147,14 +154,32 @@ export class LiveSession implements AgentSession {
     const fitting = Object.entries(values).filter(
       ([name, value]) => name.length + Buffer.byteLength(value) <= HOST_FACT_MAX_BYTES,
     );
-    this.#facts = { ...this.#facts, ...Object.fromEntries(fitting.slice(0, HOST_FACTS_MAX_ENTRIES)) };
+    const statesChanged = this.#noteStates(values);
+    this.#facts = {
+      ...this.#facts,
+      ...Object.fromEntries(fitting.slice(0, HOST_FACTS_MAX_ENTRIES + POLICY_STATES_MAX)),
+    };
     const nowMs = this.#with.runtime.clock.monotonicMs();
-    const dueMs = this.#factsAtMs === undefined ? nowMs : this.#factsAtMs + HOST_FACTS_MIN_INTERVAL_MS;
+    const dueMs =
+      this.#factsAtMs === undefined
+        ? nowMs
+        : this.#factsAtMs + (statesChanged ? HOST_STATES_MIN_INTERVAL_MS : HOST_FACTS_MIN_INTERVAL_MS);
     if (nowMs < dueMs || Object.keys(this.#facts).length === 0) return;
     this.#factsAtMs = nowMs;
+    this.#writtenStates = this.#toldStates;
     const facts = this.#facts;
     this.#facts = {};
     await this.#with.facts(this, facts);
+  }
+
+  /** States of policies are told all at once: former ones go. True while what was told last is not written. */
+  #noteStates(values: Readonly<Record<string, string>>): boolean {
+    if (values[POLICY_STATE] !== undefined) {
+      this.#facts = Object.fromEntries(Object.entries(this.#facts).filter(([name]) => !name.startsWith(POLICY_STATE)));
+      const told = Object.entries(values).filter(([name]) => name.startsWith(POLICY_STATE));
+      this.#toldStates = createHash("sha256").update(JSON.stringify(told.sort())).digest("base64");
+    }
+    return this.#toldStates !== this.#writtenStates;
   }
 
   #sendStale(): Promise<void> {
@@ -253,7 +278,10 @@ export class LiveSession implements AgentSession {
     this.send({ $case: "heartbeat", value: { timeMs: this.#with.runtime.clock.nowMs(), values: {} } });
   }
 
-  /** Heartbeats are answered; where none came one is sent all the same, because the agent's may wait behind much that it sends. */
+  /**
+   * Heartbeats are answered; where none came one is sent all the same, because the agent's may wait behind much that it
+   * sends.
+   */
   #watch(): void {
     const { clock } = this.#with.runtime;
     this.#stopTimer = clock.after(SESSION_HEARTBEAT_MS, () => {

@@ -12,7 +12,7 @@ export function sessionKey(tenant: string, host: string): string {
 /** What lies under the key of a session; the key's create revision is its epoch. */
 export interface StoredSession {
   readonly controller: string;
-  /** Tells one attempt to register from another. */
+  /** Distinguishes one attempt to register from another. */
   readonly nonce: string;
   readonly agentVersion: string;
   readonly sinceMs: number;
@@ -70,12 +70,15 @@ export class Presence {
     return () => void this.#listeners.delete(listener);
   }
 
-  /** Told of every session that takes the place of none or of another. */
+  /** Calls the listener for every session that takes the place of none or of another. */
   onMove(listener: (tenant: string, host: string) => void): void {
     this.#moved.add(listener);
   }
 
-  /** Told of every session's end that the store saw, with the revision of that end: sessions with smaller epochs are over. */
+  /**
+   * Told of every session's end that the store saw, with the revision of that end: sessions with smaller epochs are
+   * over.
+   */
   onEnd(listener: (key: string, revision: number) => void): void {
     this.#replaced.add(listener);
   }

@@ -2,15 +2,16 @@ import { AppError } from "../../../../common/errors.ts";
 import type { SecretBox } from "../../../secrets/index.ts";
 import type { Principal } from "../../permissions/index.ts";
 import type { HostRecords } from "../records.ts";
-import { credentialOf, type HostRecord } from "../store.ts";
+import type { HostRecord } from "../store.ts";
 import type { Target } from "../types.ts";
 import type { SshAddress } from "./connection.ts";
+import { destinationOf, openCredential, type Credential } from "./destination.ts";
 
 export interface SshAccessDependencies {
   readonly records: HostRecords;
   readonly secrets: SecretBox;
   readonly actAs: (tenant: string, traceparent: string) => Promise<Principal>;
-  /** Takes the first key of a host that has none on record; else somebody has to put it there. */
+  /** Takes the first key of a host that has none on record; else a user has to enter it. */
   readonly trustFirstKey: boolean;
 }
 
@@ -31,21 +32,21 @@ export class SshAccess {
 
   async address(target: Target): Promise<SshAddress> {
     const record = await this.#record(target);
-    const secret = (name: string) => credentialOf(this.#with.secrets, target.tenant, record, name);
+    const secret = (name: Credential) => openCredential(this.#with.secrets, name, target.tenant, record);
     const password = secret("password");
     const privateKey = secret("privatekey");
     const passphrase = secret("passphrase");
     return {
-      address: record.config.address || record.iplist[0] || record.host,
-      port: Number(record.config.port || 22),
-      username: record.config.username ?? "",
+      ...destinationOf(record),
       ...(password === undefined ? {} : { password }),
       ...(privateKey === undefined ? {} : { privateKey }),
       ...(passphrase === undefined ? {} : { passphrase }),
     };
   }
 
-  /** Throws `AppError("denied")` unless this is the host's key. The first one is recorded before anything else is sent. */
+  /**
+   * Throws `AppError("denied")` unless this is the host's key. The first one is recorded before anything else is sent.
+   */
   async checkKey(target: Target, fingerprint: string): Promise<boolean> {
     const { sshkey } = await this.#record(target);
     if (sshkey === fingerprint) return true;

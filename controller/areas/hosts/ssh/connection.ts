@@ -75,7 +75,9 @@ export class SshConnection {
     });
   }
 
-  /** Runs a script by the host's `/bin/sh` in the user's home. When `signal` fires, it and all it started are killed. */
+  /**
+   * Runs a script by the host's `/bin/sh` in the user's home. When `signal` fires, it and all it started are killed.
+   */
   async run(
     script: string,
     options: { readonly signal: AbortSignal; readonly onOutput?: (piece: OutputPiece) => void },

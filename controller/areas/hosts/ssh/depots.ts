@@ -49,7 +49,10 @@ export interface PutDepot {
   readonly signal: AbortSignal;
 }
 
-/** Unpacks beside, compares every digest on the host, and only then takes the place of what was there, which is kept until told. */
+/**
+ * Unpacks beside, compares every digest on the host, and only then takes the place of what was there, which is kept
+ * until told.
+ */
 export async function putDepot(connection: SshConnection, blobs: BlobStore, put: PutDepot): Promise<void> {
   const beside = `${put.place.folder}.new-${put.attempt}`;
   try {
@@ -110,21 +113,29 @@ const SPREAD = [
   `  case "$real/" in "$ROOT"/*) ;; *) echo "$path leads outside $ROOT" >&2; exit 1 ;; esac`,
   `  target=$real/\${path##*/}`,
   `  if [ -d "$target" ]; then echo "$target is a folder" >&2; exit 1; fi`,
-  `  cp -p -- "$path" "$target.odp-new" && mv -f -- "$target.odp-new" "$target" || exit 1`,
+  // Who owns the folder can plant a link under any name he foresees; the stage is new, closed to him, and entered
+  // before it is used.
+  `  stage=$(mktemp -d "$real/.odp-XXXXXXXXXX") || exit 1`,
+  `  (cd -P -- "$stage" && cp -p -- "$SOURCE/$path" ./file && mv -f -- ./file "$target") || { rm -rf -- "$stage"; exit 1; }`,
+  `  rmdir -- "$stage" || exit 1`,
   `done`,
 ].join("\n");
 
 /** Puts the depot's files, each by a rename, into the remote path as well. */
 async function spread(connection: SshConnection, place: DepotPlace, signal: AbortSignal): Promise<void> {
   if (place.remotePath === undefined) return;
-  const script = [
+  await must(connection, spreadScript({ folder: place.folder, remotePath: place.remotePath }), signal);
+}
+
+export function spreadScript(place: { readonly folder: string; readonly remotePath: string }): string {
+  return [
     `mkdir -p -- ${quoted(place.remotePath)} || exit 1`,
     `ROOT=$(cd -P -- ${quoted(place.remotePath)} && pwd -P) || exit 1`,
-    `export ROOT`,
     `cd -- ${quoted(place.folder)} || exit 1`,
+    `SOURCE=$PWD`,
+    `export ROOT SOURCE`,
     `find . -type f -exec /bin/sh -c ${quoted(SPREAD)} sh {} +`,
-  ];
-  await must(connection, script.join("\n"), signal);
+  ].join("\n");
 }
 
 /** Takes the depot's files, and nothing else, out of the remote path. */

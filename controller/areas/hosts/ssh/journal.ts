@@ -1,4 +1,4 @@
-import { SSH_JOURNAL_KEEP_MS, SSH_JOURNAL_SWEPT_PER_COMMAND } from "../../../../common/limits.ts";
+import { SSH_JOURNAL_KEEP_MS } from "../../../../common/limits.ts";
 import type { Clock } from "../../../../common/time.ts";
 import { entriesUnder } from "../../../store/entries.ts";
 import { decodeStored, encodeJson } from "../../../store/format.ts";
@@ -21,13 +21,12 @@ export interface PlacedDepot extends DepotPlace {
 }
 
 /**
- * What an agent would keep on its host, kept here for hosts without one: which commands were begun, and what lies where. In the
- * tenant's KvStore, so that of two dispatches of one id only one begins, on whatever controller.
+ * What an agent would keep on its host, kept here for hosts without one: which commands were begun, and what lies
+ * where. In the tenant's KvStore, so that of two dispatches of one id only one begins, on whatever controller.
  */
 export class SshJournal {
   readonly #kv: (tenant: string) => Promise<KvStore>;
   readonly #clock: Clock;
-  readonly #sweptTo = new Map<string, string>();
 
   constructor(dependencies: { readonly kv: (tenant: string) => Promise<KvStore>; readonly clock: Clock }) {
     this.#kv = dependencies.kv;
@@ -37,10 +36,12 @@ export class SshJournal {
   /** `undefined`: begin. Else how it ended before, or that nobody knows. */
   async begin(target: Target, commandId: string): Promise<CommandOutcome | undefined> {
     const kv = await this.#kv(target.tenant);
-    await this.#sweep(target.tenant, kv);
     const nowMs = this.#clock.nowMs();
     const stored: StoredCommand = { host: target.host, beganMs: nowMs };
-    const written = await kv.put(commandKey(target, commandId), encodeJson(stored), { ifRevision: 0 });
+    const written = await kv.put(commandKey(target, commandId), encodeJson(stored), {
+      ifRevision: 0,
+      ...keptSince(nowMs),
+    });
     if (written.ok) return undefined;
     const earlier = written.current && decodeStored<StoredCommand>(written.current.value);
     const message = "The command was begun before; how it ended is not known.";
@@ -58,7 +59,7 @@ export class SshJournal {
   async finish(target: Target, commandId: string, outcome: CommandOutcome): Promise<void> {
     const kv = await this.#kv(target.tenant);
     const stored: StoredCommand = { host: target.host, beganMs: outcome.startedMs, outcome };
-    await kv.put(commandKey(target, commandId), encodeJson(stored));
+    await kv.put(commandKey(target, commandId), encodeJson(stored), keptSince(stored.beganMs));
   }
 
   async put(target: Target, depot: PlacedDepot): Promise<void> {
@@ -79,22 +80,10 @@ export class SshJournal {
     const kv = await this.#kv(tenant);
     for await (const { key } of entriesUnder(kv, `${DEPOTS}${host}/`)) await kv.delete(key);
   }
+}
 
-  /** Goes on where the last call stopped, a few entries each time: more than come in. */
-  async #sweep(tenant: string, kv: KvStore): Promise<void> {
-    const after = this.#sweptTo.get(tenant);
-    const page = await kv.list(COMMANDS, {
-      limit: SSH_JOURNAL_SWEPT_PER_COMMAND,
-      ...(after === undefined ? {} : { after }),
-    });
-    if (page.next === undefined) this.#sweptTo.delete(tenant);
-    else this.#sweptTo.set(tenant, page.next);
-    const oldMs = this.#clock.nowMs() - SSH_JOURNAL_KEEP_MS;
-    for (const entry of page.entries) {
-      if (decodeStored<StoredCommand>(entry.value).beganMs < oldMs)
-        await kv.delete(entry.key, { ifRevision: entry.revision });
-    }
-  }
+function keptSince(beganMs: number): { readonly expiresAtMs: number } {
+  return { expiresAtMs: beganMs + SSH_JOURNAL_KEEP_MS };
 }
 
 function commandKey(target: Target, commandId: string): string {

@@ -1,14 +1,15 @@
 import { AppError } from "../../../../common/errors.ts";
 import { SSH_COMMAND_MAX_BYTES } from "../../../../common/limits.ts";
 
-/** Text for a POSIX shell, whatever is in it. */
+/** Any text, quoted for a POSIX shell. */
 export function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
 /**
- * Runs the script with no input, and beside it a watcher of the channel's input: when that ends (cancelled, timed out, connection lost)
- * everything in the process group is told to end, then killed. Signals over SSH are no way: servers refuse them for root.
+ * Runs the script with no input, and beside it a watcher of the channel's input: when that ends (cancelled, timed out,
+ * connection lost) everything in the process group is told to end, then killed. Signals over SSH are no way: servers
+ * refuse them for root.
  */
 const WATCHED = [
   "exec 3<&0 </dev/null",

@@ -22,7 +22,10 @@ export interface SshTransportDependencies {
   readonly runtime: Runtime;
   /** Address and credentials of a host, opened for this one use. */
   readonly address: (target: Target) => Promise<SshAddress>;
-  /** Whether the host may have this key; remembers the first one it sees, when it is to trust that. `AppError("denied")` says why not. */
+  /**
+   * Whether the host may have this key; remembers the first one it sees, when it is to trust that. `AppError("denied")`
+   * says why not.
+   */
   readonly checkKey: (target: Target, fingerprint: string) => Promise<boolean>;
   readonly blobs: (tenant: string) => Promise<BlobStore>;
   readonly journal: SshJournal;

@@ -1,0 +1,29 @@
+import type { Area } from "../../area.ts";
+import { hostClasses } from "./classes.ts";
+import type { Entrance } from "./entrance.ts";
+import { hostRoutes } from "./routes.ts";
+import type { HostService } from "./service.ts";
+
+export interface HostParts {
+  readonly hosts: HostService;
+  /** Where a new host joins; absent: hosts are not told. */
+  readonly entrance?: (() => Entrance) | undefined;
+}
+
+export function hostsArea({ hosts, entrance }: HostParts): Area {
+  return {
+    name: "hosts",
+    endpoints: hostRoutes(hosts, entrance),
+    classes: hostClasses(hosts),
+    levels: [
+      { name: "odp_agent_sessions", help: "Agents connected to this controller.", value: () => hosts.sessionCount },
+      {
+        name: "odp_agent_entries_waiting_bytes",
+        help: "What agents sent and is not stored yet.",
+        value: () => hosts.waitingBytes,
+      },
+    ],
+    repair: (tenant) => hosts.reconcile(tenant),
+    close: () => hosts.close(),
+  };
+}

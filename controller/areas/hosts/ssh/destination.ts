@@ -1,0 +1,90 @@
+import { isAppError } from "../../../../common/errors.ts";
+import type { SecretBox } from "../../../secrets/index.ts";
+import { secretContext, type HostRecord } from "../store.ts";
+
+/** The address and user of an SSH connection. */
+export interface Destination {
+  readonly address: string;
+  readonly port: number;
+  readonly username: string;
+}
+
+/** Members of `config` that are sent to the server at the destination. */
+const CREDENTIALS = ["password", "privatekey", "passphrase"] as const;
+export type Credential = (typeof CREDENTIALS)[number];
+
+const SSH_PORT = 22;
+
+export function isCredential(name: string): name is Credential {
+  return CREDENTIALS.some((one) => one === name);
+}
+
+export function destinationOf({ host, iplist, config }: Omit<HostPlace, "sshkey">): Destination {
+  return {
+    address: config.address || iplist[0] || host,
+    port: Number(config.port || SSH_PORT),
+    username: config.username ?? "",
+  };
+}
+
+export interface SealedFor {
+  readonly tenant: string;
+  readonly host: string;
+  readonly destination: Destination;
+}
+
+/**
+ * A credential is sealed together with its destination, so a record that leads elsewhere does not open it, however it
+ * was written.
+ */
+export function sealCredential(secrets: SecretBox, name: Credential, secret: string, whose: SealedFor): string {
+  return secrets.seal(secret, contextOf(name, whose));
+}
+
+/**
+ * `undefined` when the host has none of that name; `AppError("unavailable")` when it belongs to another destination.
+ */
+export function openCredential(
+  secrets: SecretBox,
+  name: Credential,
+  tenant: string,
+  record: HostRecord,
+): string | undefined {
+  const sealed = record.credentials[name];
+  if (sealed === undefined) return undefined;
+  const { host } = record;
+  try {
+    return secrets.open(sealed, contextOf(name, { tenant, host, destination: destinationOf(record) }));
+  } catch (error) {
+    if (!isAppError(error, "unavailable")) throw error;
+    // Credentials stored by earlier versions do not name their destination.
+    return secrets.open(sealed, secretContext(tenant, host, name));
+  }
+}
+
+export type HostPlace = Pick<HostRecord, "host" | "iplist" | "config" | "sshkey">;
+
+/** What a change of a host's record means for what was stored for its destination before. */
+export interface Move {
+  readonly credentialsGone: readonly Credential[];
+  readonly keyGone: boolean;
+}
+
+/** `brought`: the credentials and the key that the change itself names. */
+export function moveOf(before: HostRecord, after: HostPlace, brought: ReadonlySet<string>): Move {
+  const [from, to] = [destinationOf(before), destinationOf(after)];
+  const elsewhere = from.address !== to.address || from.port !== to.port;
+  const keyChanged = before.sshkey !== "" && after.sshkey !== before.sshkey;
+  const dropped = elsewhere || from.username !== to.username || keyChanged;
+  return {
+    credentialsGone: dropped
+      ? CREDENTIALS.filter((name) => before.credentials[name] !== undefined && !brought.has(name))
+      : [],
+    keyGone: elsewhere && before.sshkey !== "" && !brought.has("sshkey"),
+  };
+}
+
+function contextOf(name: Credential, { tenant, host, destination }: SealedFor): string {
+  const { username, address, port } = destination;
+  return `${secretContext(tenant, host, name)} for ${JSON.stringify([username, address, port])}`;
+}
