@@ -1,6 +1,6 @@
 /**
- * The seam for bytes: depots, files, job output, packages. Content lies in chunks of at most `BLOB_CHUNK_MAX_BYTES` and is
- * named by its SHA-256, so the same bytes lie once. What nobody marks is swept away.
+ * The seam for bytes: depots, files, job output, packages. Content lies in chunks of at most `BLOB_CHUNK_MAX_BYTES` and
+ * is named by its SHA-256, so the same bytes lie once. A sweep removes unmarked content.
  */
 export interface BlobStore {
   /** Takes in at most `BLOB_MAX_BYTES`; durable when it resolves. Marked for `owner` from the start. */
@@ -16,8 +16,8 @@ export interface BlobStore {
   sweep(graceMs: number): Promise<number>;
 
   /**
-   * Appends at `offset`, which must be the stream's size (0 begins it). Appending the same bytes at an offset that is already
-   * written changes nothing, so a repeat is safe; other bytes there are `AppError("conflict")`.
+   * Appends at `offset`, which must be the stream's size (0 begins it). Appending the same bytes at an offset that is
+   * already written changes nothing, so a repeat is safe; other bytes there are `AppError("conflict")`.
    */
   append(stream: string, offset: number, bytes: Uint8Array): Promise<{ readonly size: number }>;
   /** At most `maxBytes` from `offset`; `size` tells how far the stream reaches now. An unknown stream has size 0. */

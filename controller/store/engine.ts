@@ -17,7 +17,7 @@ export interface Stores {
   tenant(name: string): Promise<TenantStore>;
 }
 
-/** One way to store. `main.ts` and tests choose; nobody else knows which one it is. */
+/** One way to store. `main.ts` and tests choose; no other code knows which one it is. */
 export interface Engine extends Stores {
   readonly kind: "embedded" | "cluster";
   /** Idempotent. A name is 1 to 48 lower-case letters, digits and underscores, and begins with a letter. */

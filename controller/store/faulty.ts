@@ -20,8 +20,9 @@ const EMPTY_PAGE_RATE = 0.2;
 const SUPERSET_RATE = 0.3;
 
 /**
- * The same engine with everything the seams allow: calls that take turns in another order, outages, writes whose outcome stays
- * unknown, tiny and empty pages, more found than asked. What works on this works on a cluster on a bad day.
+ * The same engine with everything the seams allow: calls that take turns in another order, outages, writes whose
+ * outcome stays unknown, tiny and empty pages, more found than matches. Code that works on this works on a failing
+ * cluster.
  */
 export function faulty(engine: Engine, options: FaultyOptions): Engine {
   const wrapped = new Map<TenantStore, TenantStore>();
@@ -100,10 +101,15 @@ function faultyKv(kv: KvStore, faults: Faults): KvStore {
     get: (key) => faults.read(() => kv.get(key)),
     put: (key, value, options) => faults.write(() => kv.put(key, value, options)),
     delete: (key, options) => faults.write(() => kv.delete(key, options)),
-    list: (prefix, options) =>
-      faults.read(() =>
-        kv.list(prefix, options?.limit === undefined ? options : { ...options, limit: faults.some(options.limit) }),
-      ),
+    list: (prefix, options = {}) =>
+      faults.read(async () => {
+        const { after = "", limit } = options;
+        const page = await kv.list(
+          prefix,
+          limit === undefined ? options : { ...options, limit: shorter(limit, faults) },
+        );
+        return faults.happens(EMPTY_PAGE_RATE) ? { entries: [], revision: page.revision, next: after } : page;
+      }),
     watch: (prefix, options) => slowWatch(kv.watch(prefix, options), faults),
     // A lease whose grant was lost would hang until its process ends: here it is only refused.
     lease: (ttlMs) =>
@@ -189,7 +195,7 @@ function faultyObjects(objects: ObjectStore, faults: Faults): ObjectStore {
   };
 }
 
-/** How many terms there are, and how many must stay so that something is asked at all. */
+/** How many terms there are, and how many must stay so that at least one condition remains. */
 function kept(request: FindRequest): readonly [number, number] {
   return [request.terms.length, (request.ranges ?? []).length > 0 ? 0 : 1];
 }
@@ -197,6 +203,11 @@ function kept(request: FindRequest): readonly [number, number] {
 /** Asking for less finds more. */
 function fewer<T extends FindRequest | TimelineRequest>(request: T, count: number): T {
   return request.terms === undefined ? request : { ...request, terms: request.terms.slice(0, count) };
+}
+
+/** What is no limit stays so, to be refused. */
+function shorter(limit: number, faults: Faults): number {
+  return Number.isInteger(limit) && limit >= 1 && limit <= 1_000 ? faults.some(limit) : limit;
 }
 
 interface NastyPage<T> {
@@ -217,8 +228,7 @@ async function nastyPage<T>({ faults, name, read, conditions }: NastyPage<T>, pa
   const kept =
     keptText === undefined ? (faults.happens(SUPERSET_RATE) && count > least ? count - 1 : count) : Number(keptText);
   const outer = (place: string): string => `~${kept}~${mark}~${place}`;
-  const limit =
-    Number.isInteger(page.limit) && page.limit >= 1 && page.limit <= 1_000 ? faults.some(page.limit) : page.limit;
+  const limit = shorter(page.limit, faults);
   const request = inner === "" ? { limit } : { limit, cursor: inner };
   if (faults.happens(EMPTY_PAGE_RATE) && limit !== page.limit) return { items: [], cursor: outer(inner) };
   const answer = await read(request, kept);

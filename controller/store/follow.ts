@@ -14,7 +14,7 @@ export interface FollowedKeysOptions {
   readonly end: (key: string, revision: number) => void;
 }
 
-/** Tells of every entry under a prefix, now and as it changes, whatever becomes of the watch: at the latest by listing anew. */
+/** Reports every entry under a prefix, now and as it changes. When the watch is lost, it lists again. */
 export class FollowedKeys {
   readonly #with: FollowedKeysOptions;
   readonly #keys = new Set<string>();
@@ -25,7 +25,7 @@ export class FollowedKeys {
     this.#with = options;
   }
 
-  /** Resolves once everything there is now was told. */
+  /** Resolves once every present entry was reported. */
   async start(): Promise<void> {
     const revision = await this.#reload();
     this.#watching = this.#watch(revision);

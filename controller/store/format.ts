@@ -2,13 +2,15 @@ import { Packr, RESERVE_START_SPACE, Unpackr } from "msgpackr";
 import { AppError } from "../../common/errors.ts";
 
 /**
- * Every stored value begins with a format byte, so that a later version can tell what it reads. JSON for what people look at with
- * other tools (KvStore), msgpack for what is plentiful. A byte nobody knows was written by a newer version: refused.
+ * Every stored value begins with a format byte, which says how to read it. JSON for values that people inspect with
+ * other tools (KvStore), msgpack for bulk data. An unknown byte was written by a newer version and is refused.
  */
 const FORMAT_JSON = 1;
 const FORMAT_MSGPACK = 2;
 /** An entity of the embedded engine, in a form of its own (`embedded/entity-form.ts`). */
 export const FORMAT_ENTITY = 3;
+/** A value of the KvStore behind the moment it expires (`kv-expiry.ts`). */
+export const FORMAT_EXPIRING = 4;
 
 const packr = new Packr({ useRecords: false, int64AsType: "number" });
 const unpackr = new Unpackr({ useRecords: false, int64AsType: "number" });

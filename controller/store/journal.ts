@@ -16,11 +16,11 @@ export interface Noted<T> {
   readonly revision: number;
 }
 
-/** The controllers of the installation, as far as those need to know them who go on with the work of one that is gone. */
+/** The controllers of the installation, as the journal needs to know them to continue the work of a dead one. */
 export interface Controllers {
-  /** Of this one, new with every start. */
+  /** The id of this controller, new with every start. */
   readonly own: string;
-  /** Whether the controller is there; false only when it is gone or cut off. */
+  /** Whether the controller is alive; false only when it is dead or cut off. */
   has(id: string): boolean;
 }
 
@@ -34,7 +34,7 @@ const PASSING_CODES: readonly ErrorCode[] = [
 ];
 
 /** A fault of the moment: the same work may well be done later. */
-export function isPassing(error: unknown): boolean {
+export function isTransient(error: unknown): boolean {
   return isAppError(error, ...PASSING_CODES);
 }
 
@@ -44,8 +44,8 @@ function notedAs<T>(open: T, value: Uint8Array, found: KvEntry | undefined): Not
 }
 
 /**
- * Work that is not over, each under `prefix` and its id in the KvStore of its tenant, changed only over what was read of it: of two controllers
- * that go on with the same one loses.
+ * Work that is not over, each under `prefix` and its id in the KvStore of its tenant, changed only on the revision that
+ * was read: of two controllers that continue the same work one loses.
  */
 export class Journal<T extends OpenWork> {
   readonly #stores: Stores;
@@ -56,12 +56,15 @@ export class Journal<T extends OpenWork> {
     this.#prefix = prefix;
   }
 
-  /** `undefined` when there is one of that id. Safe to be repeated, as is `change`, after `unavailable` and `unknown_outcome`. */
+  /**
+   * `undefined` when there is one of that id. Safe to be repeated, as is `change`, after `unavailable` and
+   * `unknown_outcome`.
+   */
   begin(tenant: string, open: T): Promise<Noted<T> | undefined> {
     return this.#put(tenant, open, 0);
   }
 
-  /** `undefined` when somebody changed or ended it since it was read. */
+  /** `undefined` when another writer changed or ended it since it was read. */
   change(tenant: string, held: Noted<T>, changes: Partial<T>): Promise<Noted<T> | undefined> {
     return this.#put(tenant, { ...held.open, ...changes }, held.revision);
   }

@@ -5,9 +5,10 @@
  * Two kinds of class. An *entity* has many writers: a set of cells, each with its own last write. A *record* has one
  * producer, is written whole under an id that carries its time, and expires.
  *
- * Times of writes are microseconds since 1970 (exact in a double). A time is the identity of a write: repeating a change with the
- * same time changes nothing, so after `unavailable` or `unknown_outcome` a caller simply repeats it. Of two writes to
- * one cell the later time wins, whatever the order of arrival; at equal times the greater bytes, and removal over a value.
+ * Times of writes are microseconds since 1970 (exact in a double). A time is the identity of a write: repeating a
+ * change with the same time changes nothing, so after `unavailable` or `unknown_outcome` a caller simply repeats it. Of
+ * two writes to one cell the later time wins, whatever the order of arrival; at equal times the greater bytes, and
+ * removal over a value.
  *
  * Rules for readers: the end is an absent cursor; any page, also the first, may be empty and have a successor; `find`
  * and `timeline` with terms may return more than asked (terms over `TERM_MAX_BYTES` are cut), never less, so every
@@ -24,7 +25,10 @@ export interface ObjectStore {
   /** In the order of `keys`; `undefined` for an entity that does not exist (never born, dead, or expired). */
   get(keys: readonly EntityKey[]): Promise<readonly (Entity | undefined)[]>;
 
-  /** The same with what is known of entities that do not exist, so that the next one of that name can be written above it. */
+  /**
+   * The same with what is known of entities that do not exist, so that the next one of that name can be written above
+   * it.
+   */
   trace(keys: readonly EntityKey[]): Promise<readonly EntityTrace[]>;
 
   /** Living entities that bear every term and lie in every range. At least one term or range. */
@@ -36,10 +40,13 @@ export interface ObjectStore {
   /** Versions kept with changes, newest first. They outlive the entity's death unless `forgetHistory` was set. */
   history(key: EntityKey, range: TimeRangeUs, page: PageRequest): Promise<Page<EntityVersion>>;
 
-  /** Edges from (`out`) or to (`in`) an entity. An edge whose source is dead is gone. */
+  /** Edges from (`out`) or to (`in`) an entity. The removal of the source removes its edges. */
   edges(key: EntityKey, direction: "out" | "in", page: PageRequest & { readonly type?: string }): Promise<Page<Edge>>;
 
-  /** Writes records, at most `CHANGE_BATCH_MAX`; durable when it resolves. Same id and bytes: same row, with the terms it is given last. */
+  /**
+   * Writes records, at most `CHANGE_BATCH_MAX`; durable when it resolves. Same id and bytes: same row, with the terms
+   * it is given last.
+   */
   append(records: readonly StoredRecord[]): Promise<void>;
 
   /** Records of one class with `fromMs <= time < toMs`, newest first (at equal times: greater id first). */
@@ -57,8 +64,8 @@ export interface EntityKey {
 }
 
 /**
- * One write of one entity. Cell keys are short texts: `17` for attribute 17, `17/red` for element or map entry `red` of it.
- * Sets and maps are so many cells, so that two writers adding different elements both succeed.
+ * One write of one entity. Cell keys are short texts: `17` for attribute 17, `17/red` for element or map entry `red` of
+ * it. Sets and maps are so many cells, so that two writers adding different elements both succeed.
  */
 export interface EntityChange {
   readonly key: EntityKey;
@@ -86,23 +93,29 @@ export interface EntityChange {
 export interface Entity {
   readonly key: EntityKey;
   readonly birthUs: number;
-  /** The greatest time of the birth mark, of all cells and numbers, removed ones included where still known: write above it. */
+  /**
+   * The greatest time of the birth mark, of all cells and numbers, removed ones included where still known: write above
+   * it.
+   */
   readonly lastUs: number;
   readonly cells: Cells;
   readonly numbers: readonly (number | undefined)[];
 }
 
 /**
- * The cells of an entity, left where they lie: looking at them makes no object and no copy for each. What is asked of one is asked by
- * its place among the keys.
+ * The cells of an entity, left where they lie: looking at them makes no object and no copy for each. A cell is read by
+ * its index among the keys.
  */
 export interface Cells {
   /**
-   * Each once, in no order. Entities whose cells have the same keys often share the list, which never changes: what is made of one can be
-   * kept for the next.
+   * Each once, in no order. Entities whose cells have the same keys often share the list, which never changes: what is
+   * made of one can be kept for the next.
    */
   readonly keys: readonly string[];
-  /** The value is what lies there from `start(place)` up to `end(place)`. It is not to be written to, and stays as it is. */
+  /**
+   * The value is what lies there from `start(place)` up to `end(place)`. It is not to be written to, and stays as it
+   * is.
+   */
   bytes(place: number): Buffer;
   start(place: number): number;
   end(place: number): number;
@@ -113,9 +126,12 @@ export interface Cells {
 
 export interface EntityTrace {
   readonly entity: Entity | undefined;
-  /** The greatest time of a write or a removal that is still known (removals for `OBJECT_TOMBSTONE_KEEP_MS`); 0 when there is none. */
+  /**
+   * The greatest time of a write or a removal that is still known (removals for `OBJECT_TOMBSTONE_KEEP_MS`); 0 when
+   * there is none.
+   */
   readonly lastUs: number;
-  /** Of an entity that does not exist: cells with times above its removal. They would be part of the next entity of that name. */
+  /** Cells of a removed entity with times above its removal. They would be part of the next entity of that name. */
   readonly leftover: Cells;
 }
 

@@ -1,4 +1,7 @@
-/** In shorter texts going through the characters is cheaper than a call out of the engine; as many of any kind are less than 128 bytes. */
+/**
+ * In shorter texts going through the characters is cheaper than a call out of the engine; as many of any kind are less
+ * than 128 bytes.
+ */
 export const SHORT_CHARACTERS = 40;
 const SHORT_BYTES = 16;
 const ASCII_END = 0x80;

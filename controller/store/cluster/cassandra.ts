@@ -43,8 +43,8 @@ export interface CassandraOptions {
 }
 
 /**
- * Cassandra as the driver speaks it, with our own deadlines and repetition. Every statement is prepared, and every write carries its
- * own time, so that repeating it changes nothing.
+ * Cassandra as the driver speaks it, with our own deadlines and repetition. Every statement is prepared, and every
+ * write carries its own time, so that repeating it changes nothing.
  */
 export class Cassandra {
   readonly #client: cassandra.Client;
@@ -184,7 +184,7 @@ export class Cassandra {
       return Promise.reject(noPlaceInTime());
     }
     const work = attempt(Math.ceil(Math.min(leftMs, CLUSTER_ATTEMPT_DEADLINE_MS)));
-    // The driver asks one node after the other, each for as long.
+    // The driver tries one node after the other, each for this long.
     return deadline.bound(work, noAnswerInTime, this.#left);
   }
 
@@ -231,7 +231,7 @@ function newClient(options: CassandraOptions): cassandra.Client {
     },
     queryOptions: { consistency: consistencies.localQuorum },
     encoding: { map: Map, useBigIntAsLong: true },
-    // Of the driver's own requests: it notices a connection that dies while it is being set up only by this one.
+    // The read timeout of the driver's own requests: only this one detects a connection that dies during its setup.
     socketOptions: {
       connectTimeout: CLUSTER_HANDSHAKE_DEADLINE_MS,
       readTimeout: CLUSTER_HANDSHAKE_DEADLINE_MS,
@@ -269,7 +269,10 @@ const MAYBE_SENT: ReadonlySet<number> = new Set([
   responseErrorCodes.writeFailure,
 ]);
 
-/** `answer`: Cassandra has judged the request, or it is malformed. The others: nobody did, and it may have arrived or certainly did not. */
+/**
+ * `answer`: Cassandra has judged the request, or it is malformed. The others: no server did; `maybe_sent` may have
+ * arrived, `not_sent` certainly did not.
+ */
 function faultOf(error: unknown): "answer" | "maybe_sent" | "not_sent" {
   const { errors } = cassandra;
   if (error instanceof errors.ResponseError) {

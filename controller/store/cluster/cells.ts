@@ -1,7 +1,9 @@
 import type { Cells, StoredCell } from "../objects.ts";
 
 const TIME_BYTES = 8;
-/** Times are written as signed numbers of 64 bits, in two halves: a bigint on the way would cost more than all the rest. */
+/**
+ * Times are written as signed numbers of 64 bits, in two halves: a bigint on the way would cost more than all the rest.
+ */
 const LOW = 2 ** 32;
 
 /** The time of a cell's write stands before its value: the times Cassandra keeps cannot be asked for by element. */

@@ -19,16 +19,16 @@ interface Upload {
   readonly size: number;
   readonly madeMs: number;
   readonly condemned: boolean;
-  /** Of the latest write of its row, by whoever's clock: what comes after it must have a greater one. */
+  /** The time of the row's latest write, by the clock of its writer: the next write must have a greater one. */
   readonly timeUs: number;
 }
 
 /**
- * Contents by digest. The bytes lie in `chunks` under the name of their upload; `contents` lists, for each digest, its uploads (one, but for
- * races) and the owners' marks.
+ * Contents by digest. The bytes lie in `chunks` under the name of their upload; `contents` lists, for each digest, its
+ * uploads (one, but for races) and the owners' marks.
  *
- * Sweep and put without a lock: put writes its mark, then looks for an upload that is not condemned, and else leaves its own. Sweep
- * condemns the uploads, then looks for marks. Whichever order the two take, one of them sees the other.
+ * Sweep and put without a lock: put writes its mark, then looks for an upload that is not condemned, and else leaves
+ * its own. Sweep condemns the uploads, then looks for marks. Whichever order the two take, one of them sees the other.
  */
 export class Contents {
   readonly #tables: Tables;
@@ -143,7 +143,7 @@ export class Contents {
       if (Number(row.made_ms) <= before) await this.#discard(String(row.name), Number(row.size_us));
   }
 
-  /** An upload readers may use; those a sweep has condemned are as good as gone. */
+  /** An upload readers may use; one that a sweep has condemned counts as absent. */
   async #upright(digest: string): Promise<Upload | undefined> {
     return (await this.#rows(digest)).uploads.find((upload) => !upload.condemned);
   }
@@ -219,8 +219,8 @@ export class Contents {
   }
 
   /**
-   * Above whatever was last done to this mark, by whoever's clock. A mark that is taken away therefore leaves a word about it for a while: times of what
-   * is only deleted cannot be read.
+   * Greater than the time of the last write of this mark, by any clock. A removed mark therefore leaves a row for a
+   * while: Cassandra does not give the write time of a deleted row.
    */
   async #setMark(digest: string, owner: string, marked: boolean): Promise<void> {
     const { cassandra, keyspace } = this.#tables;

@@ -5,7 +5,10 @@ import type { Page, PageRequest } from "../objects.ts";
 
 const CHECK_BYTES = 8;
 
-/** What a cursor belongs to: the same request of the same tenant gives the same text. Made only when a cursor is read or written: most requests have one page. */
+/**
+ * What a cursor belongs to: the same request of the same tenant gives the same text. Made only when a cursor is read or
+ * written: most requests have one page.
+ */
 export type RequestText = () => string;
 
 export function requestText(keyspace: string, operation: string, ...parts: readonly unknown[]): RequestText {
@@ -31,7 +34,7 @@ export function readCursor(request: RequestText, page: PageRequest): string | un
   return place;
 }
 
-/** A page that goes on at a place. Its cursor is made when it is asked for: many who take a page want no other. */
+/** A page that continues at a place. Its cursor is encoded on demand: many callers use only the page. */
 export function pageBefore<T>(items: readonly T[], request: RequestText, place: string): Page<T> {
   return {
     items,

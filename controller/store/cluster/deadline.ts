@@ -30,7 +30,10 @@ export class Deadline {
     return this.#clock.after(this.leftMs(), callback);
   }
 
-  /** What `work` answers, or the fault at the end of the time, whatever becomes of `work` then. `ended` hears of the end of `work`, however late. */
+  /**
+   * What `work` answers, or the fault at the end of the time, even while `work` continues. `ended` is called when
+   * `work` ends, however late.
+   */
   bound<T>(work: Promise<T>, fault: () => Error, ended: () => void): Promise<T> {
     return new Promise((resolve, reject) => {
       const cancel = this.atEnd(() => reject(fault()));

@@ -7,12 +7,12 @@ import { readEdgeValue } from "./entities.ts";
 import { ttlSeconds, type Tables } from "./tables.ts";
 
 const EDGES_PER_READ = 1_000;
-/** Of an entity that dies, so many derived rows are removed at once; readers find out about the others. */
+/** When an entity is removed, this many derived rows are removed at once; readers detect the others. */
 const EDGES_ENDED_MAX = 100_000;
 
 /**
- * Edges lie with their source, in `entities`. `edges_in` is derived from that, by target: a row is added before the edge and
- * removed after it, so it may say too much, never too little, and what it says is checked at the source.
+ * Edges lie with their source, in `entities`. `edges_in` is derived from that, by target: a row is added before the
+ * edge and removed after it, so it may say too much, never too little, and what it says is checked at the source.
  */
 export class EdgeTable {
   readonly #tables: Tables;
@@ -53,7 +53,7 @@ export class EdgeTable {
     );
   }
 
-  /** The edges a change takes away; asked before the change is written, when a death still shows them. */
+  /** The edges that a change removes. Read before the change is written, while a removed entity still shows them. */
   async endedBy(change: EntityChange, deadline: Deadline): Promise<readonly EdgeEnd[]> {
     if (!change.death) return change.dropEdges ?? [];
     const ended: EdgeEnd[] = [...(change.dropEdges ?? [])];
@@ -73,7 +73,10 @@ export class EdgeTable {
     return ended;
   }
 
-  /** To be called after the change is written. What is left over is found out by every reader, so a failure is only logged. */
+  /**
+   * To be called after the change is written. What is left over is found out by every reader, so a failure is only
+   * logged.
+   */
   async retract(change: EntityChange, ended: readonly EdgeEnd[], deadline: Deadline): Promise<void> {
     const query = `DELETE FROM ${this.#tables.keyspace}.edges_in USING TIMESTAMP ? WHERE to_cid = ? AND to_id = ? AND type = ? AND cid = ? AND id = ?`;
     const statements = ended.map((edge) => ({

@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Clock } from "../../../common/time.ts";
+import { KV_SWEEP_EVERY_MS } from "../../../common/limits.ts";
+import { realClock, shiftedClock } from "../../../test/helpers/clock.ts";
 import { describeCluster, openTestClusterEngine, type TestClusterEngine } from "../../../test/helpers/cluster.ts";
 
 describeCluster("cluster engine", () => {
@@ -53,6 +56,23 @@ describeCluster("cluster engine", () => {
     await system.kv.put("only here", Uint8Array.of(1));
     expect(await (await engine.tenant("matrix")).kv.get("only here")).toBeUndefined();
     expect((await (await engine.system()).kv.get("only here"))?.value).toEqual(Uint8Array.of(1));
+  });
+
+  test("an expired entry that is not read goes by a sweep", async () => {
+    const { kv } = await engine.tenant("matrix");
+    await kv.put("brief", Uint8Array.of(1), { expiresAtMs: realClock.nowMs() + 60_000 });
+    const { revision } = await kv.list("brief");
+    const soon = (delayMs: number) => (delayMs === KV_SWEEP_EVERY_MS ? 1 : delayMs);
+    const after: Clock["after"] = (delayMs, callback) => realClock.after(soon(delayMs), callback);
+    const clock = { ...shiftedClock(realClock, 120_000), after };
+    await using second = await openTestClusterEngine({ prefix: engine.prefix, tenants: ["matrix"], clock });
+    await second.tenant("matrix");
+    const abort = new AbortController();
+    for await (const events of kv.watch("brief", { sinceRevision: revision, signal: abort.signal })) {
+      expect(events).toMatchObject([{ kind: "delete", key: "brief" }]);
+      abort.abort();
+    }
+    expect(await kv.get("brief")).toBeUndefined();
   });
 
   test("it is ready and names its nodes", async () => {

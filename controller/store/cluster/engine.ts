@@ -3,6 +3,7 @@ import type { DataNode, Engine, TenantStore } from "../engine.ts";
 import type { Runtime } from "../../runtime.ts";
 import { CassandraBlobStore } from "./blobs.ts";
 import { Cassandra } from "./cassandra.ts";
+import { KvSweep } from "../kv-sweep.ts";
 import { Etcd } from "./etcd.ts";
 import { EtcdKvStore } from "./kv.ts";
 import { CassandraObjectStore } from "./objects.ts";
@@ -16,7 +17,10 @@ export interface ClusterEngineOptions {
   /** `host:port` each. */
   readonly cassandraContactPoints: readonly string[];
   readonly cassandraDatacenter: string;
-  /** Sets installations on one cluster apart: begins every key in etcd and every keyspace. Lower-case letters and digits. */
+  /**
+   * Sets installations on one cluster apart: begins every key in etcd and every keyspace. Lower-case letters and
+   * digits.
+   */
   readonly prefix?: string;
   readonly runtime: Runtime;
 }
@@ -37,7 +41,7 @@ export async function openClusterEngine(options: ClusterEngineOptions): Promise<
 }
 
 interface OpenTenant extends TenantStore {
-  readonly kv: EtcdKvStore;
+  readonly close: () => void;
 }
 
 class ClusterEngine implements Engine {
@@ -79,7 +83,7 @@ class ClusterEngine implements Engine {
     checkName(name);
     const open = this.#open.get(name);
     this.#open.delete(name);
-    (await open?.catch(() => undefined))?.kv.close();
+    (await open?.catch(() => undefined))?.close();
     await this.#registry.drop(name);
   }
 
@@ -97,7 +101,7 @@ class ClusterEngine implements Engine {
   }
 
   async close(): Promise<void> {
-    for (const open of this.#open.values()) (await open.catch(() => undefined))?.kv.close();
+    for (const open of this.#open.values()) (await open.catch(() => undefined))?.close();
     this.#open.clear();
     this.#etcd.close();
     await this.#cassandra.close();
@@ -108,17 +112,24 @@ class ClusterEngine implements Engine {
     if (known !== undefined) return known;
     const opening = open();
     this.#open.set(name, opening);
-    // What failed is tried again by the next who asks.
+    // The next caller tries a failed open again.
     opening.catch(() => this.#open.get(name) === opening && this.#open.delete(name));
     return opening;
   }
 
   #store(name: string): OpenTenant {
     const tables = { cassandra: this.#cassandra, keyspace: keyspaceOf(this.#prefix, name) };
+    const kv = new EtcdKvStore(this.#etcd, tenantKeys(this.#prefix, name));
+    const sweep = new KvSweep({ kv, runtime: this.#etcd.runtime });
     return {
-      kv: new EtcdKvStore(this.#etcd, tenantKeys(this.#prefix, name)),
+      kv,
       objects: new CassandraObjectStore(tables),
       blobs: new CassandraBlobStore(tables),
+      close() {
+        // A step under way ends with its call.
+        void sweep.close();
+        kv.close();
+      },
     };
   }
 

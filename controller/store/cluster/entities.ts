@@ -37,7 +37,9 @@ const ASSIGNMENTS = [
   ...NUMBERS.map((column) => `${column} = ?`),
 ];
 
-/** Entities in `entities`: one partition each, its present in static columns, its versions and outgoing edges in rows. */
+/**
+ * Entities in `entities`: one partition each, its present in static columns, its versions and outgoing edges in rows.
+ */
 export class EntityTable {
   readonly #tables: Tables;
   readonly #table: string;
@@ -180,7 +182,7 @@ export class EntityTable {
       query: `DELETE ${MUTABLE} FROM ${this.#table} USING TIMESTAMP ? WHERE cid = ? AND id = ?`,
       params: [time, ...partition],
     };
-    // What was removed when outlives the removal, so that whoever comes next can write above it.
+    // What was removed when outlives the removal, so that the next writer can use a greater time.
     const memory = {
       query: `UPDATE ${this.#table} USING TIMESTAMP ? AND TTL ? SET last = ? WHERE cid = ? AND id = ?`,
       params: [time + 1n, OBJECT_TOMBSTONE_KEEP_MS / 1_000, time, ...partition],
@@ -202,7 +204,7 @@ function presentValues(
   }
   return [
     birth ? time : undefined,
-    // Whatever is written at a death's time is dead with it.
+    // A cell written at the time of a removal is removed with it.
     death ? undefined : time,
     written.size > 0 ? written : undefined,
     ...[removed, indexedTerms(addTerms ?? []), indexedTerms(dropTerms ?? [])].map((texts) =>
@@ -217,7 +219,7 @@ function toEntity(key: EntityKey, row: types.Row): Entity | undefined {
   if (row.birth === null || row.birth === undefined) return undefined;
   const cells = readCells(row);
   const birthUs = Number(row.birth);
-  // Whoever writes cells writes their time to `last` as well; only its expiry can hide an older one.
+  // Every writer of cells writes their time to `last` as well; only its expiry can hide an older one.
   const lastUs = row.last === null ? latest(birthUs, cells) : Math.max(birthUs, Number(row.last));
   const numbers = NUMBERS.map((column) => (row[column] as number | null) ?? undefined);
   return { key, birthUs, lastUs, cells, numbers };
@@ -233,7 +235,7 @@ function latest(lastUs: number, cells: Cells): number {
   return latestUs;
 }
 
-/** An edge row must have a value to exist; its first byte tells whether the edge has one. */
+/** An edge row must have a value to exist; its first byte says whether the edge has one. */
 function edgeValue(value: Uint8Array | undefined): Uint8Array {
   return value === undefined ? Uint8Array.of(0) : Buffer.concat([Uint8Array.of(1), value]);
 }

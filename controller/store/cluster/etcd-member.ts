@@ -3,7 +3,10 @@ import { ETCD_MESSAGE_MAX_BYTES } from "../../../common/limits.ts";
 
 type Policy = NonNullable<NonNullable<IOptions["faultHandling"]>["global"]>;
 
-/** One endpoint. `etcd3` itself picks a member by chance for every call, so that one which hangs takes its share of all of them. */
+/**
+ * One endpoint. `etcd3` itself picks a member by chance for every call, so that one which hangs takes its share of all
+ * of them.
+ */
 export class EtcdMember {
   readonly endpoint: string;
   readonly client: Etcd3;

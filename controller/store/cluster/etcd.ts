@@ -20,11 +20,12 @@ export interface EtcdStream {
 }
 
 /**
- * etcd as `etcd3` speaks it, without that library's own repetition: it repeats writes whose outcome is unknown, after which a
- * won race looks lost.
+ * etcd as `etcd3` speaks it, without that library's own repetition: it repeats writes whose outcome is unknown, after
+ * which a won race looks lost.
  *
- * One member at a time is in use by everything here. The next one is taken when a call to it fails, and when it does not answer a probe or knows
- * no leader; then reads and streams that are still with it end and begin again elsewhere. A write stays, for it may have arrived.
+ * One member at a time is in use by everything here. The next one is taken when a call to it fails, and when it does
+ * not answer a probe or knows no leader; then reads and streams that are still with it end and begin again elsewhere. A
+ * write stays, for it may have arrived.
  */
 export class Etcd {
   readonly #members: readonly EtcdMember[];
@@ -57,7 +58,7 @@ export class Etcd {
     return this.#member.client.watchClient;
   }
 
-  /** The greatest revision any answer has told of. */
+  /** The greatest revision seen in any answer. */
   get revision(): number {
     return this.#revision;
   }
@@ -96,7 +97,7 @@ export class Etcd {
     const member = this.#member;
     const stream = await connect();
     if (!(stream instanceof Duplex)) throw new AppError("internal", "etcd's client gave something that is no stream.");
-    // Whoever reads it sees the error; without a listener one that comes later would end the process.
+    // The reader of the stream gets the error; without a listener a later error would end the process.
     stream.on("error", () => undefined);
     const end = (): void => {
       // To destroy it alone would leave it open at etcd.
@@ -171,7 +172,10 @@ export class Etcd {
   }
 }
 
-/** `answer`: a server has judged the request. The others: nobody did, and it may have arrived or certainly did not. */
+/**
+ * `answer`: a server has judged the request. The others: no server did; `maybe_sent` may have arrived, `not_sent`
+ * certainly did not.
+ */
 function faultOf(error: unknown): "answer" | "maybe_sent" | "not_sent" {
   if (!(error instanceof Error) || error instanceof ClientClosedError || error instanceof EtcdLeaseInvalidError)
     return "answer";

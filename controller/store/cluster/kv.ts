@@ -7,6 +7,7 @@ import {
   type IKeyValue,
   type IRangeResponse,
   type IRequestOp,
+  type ITxnRequest,
   type ITxnResponse,
 } from "etcd3";
 import { AppError, isAppError } from "../../../common/errors.ts";
@@ -30,6 +31,7 @@ import type {
   KvWatchOptions,
   KvWriteResult,
 } from "../kv.ts";
+import { checkExpiry, expiryBounds, hasExpired, openValue, removal, sealValue } from "../kv-expiry.ts";
 import { Deadline } from "./deadline.ts";
 import type { Etcd } from "./etcd.ts";
 import { grantLease, type EtcdLease } from "./lease.ts";
@@ -37,7 +39,7 @@ import { watchKeys } from "./watch.ts";
 
 const LEASE_PATTERN = /^\d{1,19}$/;
 
-/** Keys of one tenant in etcd, all under one prefix nobody outside sees. */
+/** Keys of one tenant in etcd, all under one prefix that callers never see. */
 export class EtcdKvStore implements KvStore {
   readonly #etcd: Etcd;
   readonly #prefix: Buffer;
@@ -51,22 +53,23 @@ export class EtcdKvStore implements KvStore {
 
   async get(key: string): Promise<KvEntry | undefined> {
     const request = { key: this.#key(key) };
-    const answer = await this.#etcd.call("read", (call) => this.#etcd.kv.range(request, call));
-    const found = answer.kvs[0];
-    return found === undefined ? undefined : this.#entry(found);
+    const nowMs = this.#nowMs();
+    const deadline = this.#deadline();
+    for (;;) {
+      const answer = await this.#etcd.call("read", (call) => this.#etcd.kv.range(request, call));
+      const entry = answer.kvs[0] && this.#entry(answer.kvs[0]);
+      if (entry === undefined || !hasExpired(entry, nowMs)) return entry;
+      if (await this.#removeExpired(answer.kvs)) return undefined;
+      refuseAfter(deadline);
+    }
   }
 
   async put(key: string, value: Uint8Array, options: KvPutOptions = {}): Promise<KvWriteResult> {
-    const put = putRequest(this.#key(key), value, options.lease);
-    if (options.ifRevision !== undefined) return this.#writeIf(key, options.ifRevision, { request_put: put });
-    return { ok: true, revision: (await this.#write([], [{ request_put: put }])).revision };
+    return this.#single(key, { request_put: putRequest(this.#key(key), value, options) }, options.ifRevision);
   }
 
   async delete(key: string, options: { readonly ifRevision?: number } = {}): Promise<KvWriteResult> {
-    const request = { key: this.#key(key) };
-    if (options.ifRevision !== undefined)
-      return this.#writeIf(key, options.ifRevision, { request_delete_range: request });
-    return { ok: true, revision: (await this.#write([], [{ request_delete_range: request }])).revision };
+    return this.#single(key, { request_delete_range: { key: this.#key(key) } }, options.ifRevision);
   }
 
   async list(prefix: string, options: KvListOptions = {}): Promise<KvPage> {
@@ -117,6 +120,7 @@ export class EtcdKvStore implements KvStore {
     }
     const compare = request.if.map((condition) => this.#compare(condition));
     const success = request.then.map((operation) => this.#operation(operation));
+    await this.#endExpired([...request.if, ...request.then].map(({ key }) => key));
     return this.#write(compare, success);
   }
 
@@ -139,21 +143,56 @@ export class EtcdKvStore implements KvStore {
     };
     // etcd answers an empty range as if its end were absent.
     if (Buffer.compare(key, range.range_end) >= 0) range.range_end = Buffer.concat([key, Buffer.of(0)]);
-    const answer = await this.#etcd.call("read", (call) => this.#etcd.kv.range(range, call));
-    const entries = answer.kvs.map((pair) => this.#entry(pair)).filter((entry) => entry.key.startsWith(prefix));
-    return { entries, revision: Number(answer.header.revision), next: answer.more ? entries.at(-1)?.key : undefined };
+    const nowMs = this.#nowMs();
+    const deadline = this.#deadline();
+    for (;;) {
+      const answer = await this.#etcd.call("read", (call) => this.#etcd.kv.range(range, call));
+      const entries = answer.kvs.map((pair) => this.#entry(pair)).filter((entry) => entry.key.startsWith(prefix));
+      const alive = entries.filter((entry) => !hasExpired(entry, nowMs));
+      const expired = answer.kvs.filter((pair) => hasExpired(this.#entry(pair), nowMs));
+      const next = answer.more ? entries.at(-1)?.key : undefined;
+      if (await this.#removeExpired(expired)) return { entries: alive, revision: Number(answer.header.revision), next };
+      refuseAfter(deadline);
+    }
+  }
+
+  /** Removes what has expired under these keys. An entry that is written meanwhile stays. */
+  async #endExpired(keys: readonly string[]): Promise<void> {
+    const nowMs = this.#nowMs();
+    const found = await Promise.all([...new Set(keys)].map((key) => this.#expired(this.#key(key), nowMs)));
+    await this.#removeExpired(found.flat());
+  }
+
+  /** The key with its revision, without its value, when what is there has expired. */
+  async #expired(key: Buffer, nowMs: number): Promise<readonly IKeyValue[]> {
+    const found = { request_range: { key, keys_only: true } };
+    const request = { compare: hasExpiredBy(key, nowMs), success: [found], failure: [] };
+    return foundIn(await this.#etcd.call("read", (call) => this.#etcd.kv.txn(request, call)));
+  }
+
+  /** Each on its revision; false when one of them had been written again. */
+  async #removeExpired(pairs: readonly IKeyValue[]): Promise<boolean> {
+    let removed = true;
+    for (let from = 0; from < pairs.length; from += KV_TXN_MAX_OPERATIONS) {
+      const some = pairs.slice(from, from + KV_TXN_MAX_OPERATIONS);
+      const success = some.map((pair) => ({ request_txn: removeUnchanged(pair) }));
+      const request = { compare: [], success, failure: [] };
+      const answer = await removal(this.#etcd.call("write", (call) => this.#etcd.kv.txn(request, call)));
+      removed &&= answer.responses.every((each) => (each.response_txn as ITxnResponse | undefined)?.succeeded === true);
+    }
+    return removed;
   }
 
   /**
-   * A write that was given up may lie in the receive buffer of a member that hangs, and be done when it wakes. So each is done only over what its
-   * sender can have known of: never over something written after it was given up. What was written before is nobody's loss, and it is sent again.
+   * A write that was given up may lie in the receive buffer of a member that hangs, and be done when it wakes. So each
+   * is conditional on a revision that its sender can have known: it never overwrites something written after it was
+   * given up. When a newer revision than the known one refuses it, it is sent again on that one.
    */
   async #write(
     compare: readonly ICompare[],
     operations: readonly IRequestOp[],
   ): Promise<{ readonly ok: boolean; readonly revision: number }> {
-    const { clock, random } = this.#etcd.runtime;
-    const deadline = new Deadline(clock, random);
+    const deadline = this.#deadline();
     for (;;) {
       const guards = operations.map((operation) => notWrittenSince(operation, this.#etcd.revision));
       const guarded = { request_txn: { compare: guards, success: [...operations], failure: [] } };
@@ -163,20 +202,42 @@ export class EtcdKvStore implements KvStore {
       const revision = Number(answer.header.revision);
       if (!answer.succeeded) return { ok: false, revision };
       if ((answer.responses[0]?.response_txn as ITxnResponse | undefined)?.succeeded) return { ok: true, revision };
-      if (deadline.passed()) throw new AppError("unavailable", "Others write the same key all the time.");
+      refuseAfter(deadline);
     }
   }
 
-  async #writeIf(key: string, revision: number, operation: IRequestOp): Promise<KvWriteResult> {
-    const compare = [this.#compare({ key, revision })];
-    const failure = [{ request_range: { key: this.#key(key) } }];
-    const answer = await this.#etcd.call("write", (call) =>
-      this.#etcd.kv.txn({ compare, success: [operation], failure }, call),
-    );
-    if (answer.succeeded) return { ok: true, revision: Number(answer.header.revision) };
-    const range = answer.responses[0]?.response_range as IRangeResponse | undefined;
-    const current = range?.kvs[0];
-    return { ok: false, current: current === undefined ? undefined : this.#entry(current) };
+  /** One operation on one key: over `ifRevision`, else guarded as in `#write`. It also finds what has expired. */
+  async #single(key: string, operation: IRequestOp, ifRevision: number | undefined): Promise<KvWriteResult> {
+    const bytes = this.#key(key);
+    const nowMs = this.#nowMs();
+    const deadline = this.#deadline();
+    for (;;) {
+      const guard = (): ICompare => notWrittenSince(operation, this.#etcd.revision);
+      const compare = [ifRevision === undefined ? guard() : this.#compare({ key, revision: ifRevision })];
+      const write = { compare, success: [operation], failure: [{ request_range: { key: bytes } }] };
+      const expired = { request_range: { key: bytes, keys_only: true } };
+      const request = { compare: hasExpiredBy(bytes, nowMs), success: [expired], failure: [{ request_txn: write }] };
+      const answer = await this.#etcd.call("write", (call) => this.#etcd.kv.txn(request, call));
+      const written = answer.responses[0]?.response_txn as ITxnResponse | undefined;
+      if (written?.succeeded) return { ok: true, revision: Number(answer.header.revision) };
+      if (answer.succeeded) await this.#removeExpired(foundIn(answer));
+      else if (ifRevision !== undefined) return { ok: false, current: this.#firstEntry(written) };
+      refuseAfter(deadline);
+    }
+  }
+
+  #firstEntry(answer: ITxnResponse | undefined): KvEntry | undefined {
+    const found = answer && foundIn(answer)[0];
+    return found && this.#entry(found);
+  }
+
+  #nowMs(): number {
+    return this.#etcd.runtime.clock.nowMs();
+  }
+
+  #deadline(): Deadline {
+    const { clock, random } = this.#etcd.runtime;
+    return new Deadline(clock, random);
   }
 
   #compare(condition: KvCondition): ICompare {
@@ -194,7 +255,7 @@ export class EtcdKvStore implements KvStore {
   #operation(operation: KvOperation): IRequestOp {
     const key = this.#key(operation.key);
     if (operation.kind === "delete") return { request_delete_range: { key } };
-    return { request_put: putRequest(key, operation.value, operation.lease) };
+    return { request_put: putRequest(key, operation.value, operation) };
   }
 
   #key(key: string): Buffer {
@@ -212,7 +273,7 @@ export class EtcdKvStore implements KvStore {
   #entry(pair: IKeyValue): KvEntry {
     return {
       key: pair.key.toString("utf8", this.#prefix.length),
-      value: new Uint8Array(pair.value),
+      ...openValue(pair.value),
       createRevision: Number(pair.create_revision),
       revision: Number(pair.mod_revision),
       ...(pair.lease === "0" ? {} : { lease: pair.lease }),
@@ -220,12 +281,14 @@ export class EtcdKvStore implements KvStore {
   }
 }
 
-function putRequest(key: Buffer, value: Uint8Array, lease: string | undefined) {
+function putRequest(key: Buffer, value: Uint8Array, bound: Pick<KvPutOptions, "lease" | "expiresAtMs">) {
+  const { lease, expiresAtMs } = bound;
   if (value.length > KV_VALUE_MAX_BYTES)
     throw new AppError("too_large", `A value has at most ${KV_VALUE_MAX_BYTES} bytes.`);
   if (lease !== undefined && !LEASE_PATTERN.test(lease)) throw new AppError("not_found", `There is no lease ${lease}.`);
+  checkExpiry(expiresAtMs);
   // A copy: the caller may go on to use its own while the write waits.
-  const bytes = Buffer.from(value);
+  const bytes = Buffer.from(sealValue(value, expiresAtMs));
   return lease === undefined ? { key, value: bytes } : { key, value: bytes, lease };
 }
 
@@ -234,7 +297,34 @@ function notWrittenSince(operation: IRequestOp, revision: number): ICompare {
   return { key, result: CompareResult.Less, target: CompareTarget.Mod, mod_revision: revision + 1 };
 }
 
-/** The first key after all that begin with `prefix`: its last byte plus one. UTF-8 has no byte 255, so there is always room. */
+/** Holds when there is an entry that has expired: of etcd's comparisons of values none holds for an absent key. */
+function hasExpiredBy(key: Buffer, nowMs: number): ICompare[] {
+  const { above, below } = expiryBounds(nowMs);
+  return [
+    { key, result: CompareResult.Greater, target: CompareTarget.Value, value: Buffer.from(above) },
+    { key, result: CompareResult.Less, target: CompareTarget.Value, value: Buffer.from(below) },
+  ];
+}
+
+function removeUnchanged({ key, mod_revision }: IKeyValue): ITxnRequest {
+  const unchanged = { key, result: CompareResult.Equal, target: CompareTarget.Mod, mod_revision };
+  return { compare: [unchanged], success: [{ request_delete_range: { key } }], failure: [] };
+}
+
+/** What the range in the place of the first operation answered. */
+function foundIn(answer: ITxnResponse): readonly IKeyValue[] {
+  const range = answer.responses[0]?.response_range as IRangeResponse | undefined;
+  return range?.kvs ?? [];
+}
+
+function refuseAfter(deadline: Deadline): void {
+  if (deadline.passed()) throw new AppError("unavailable", "Others write the same keys all the time.");
+}
+
+/**
+ * The first key after all that begin with `prefix`: its last byte plus one. UTF-8 has no byte 255, so there is always
+ * room.
+ */
 function endOfPrefix(prefix: Buffer): Buffer {
   const end = Buffer.from(prefix);
   const last = end.length - 1;

@@ -7,7 +7,7 @@ import type { Etcd } from "./etcd.ts";
 
 const RETRY_PAUSE_MS = 100;
 
-/** Asks for a lease and keeps it alive. Nobody sees a lease without keys, so a lost answer counts as nothing having happened. */
+/** Requests a lease and keeps it alive. A lease without keys has no effect, so a lost answer counts as no lease. */
 export async function grantLease(etcd: Etcd, ttlMs: number): Promise<EtcdLease> {
   if (!(ttlMs >= KV_LEASE_MIN_MS && ttlMs <= KV_LEASE_MAX_MS)) {
     throw new AppError("invalid", `A lease lasts from ${KV_LEASE_MIN_MS} to ${KV_LEASE_MAX_MS} ms.`);
@@ -22,8 +22,8 @@ export async function grantLease(etcd: Etcd, ttlMs: number): Promise<EtcdLease> 
 
 /**
  * A lease that counts its own time: it is lost `ttlMs` less a margin after the *sending* of the last request that etcd
- * answered. etcd starts counting later than that, so nobody sees it gone before we know. (`etcd3` itself tells up to one
- * more ttl too late.)
+ * answered. etcd starts counting later than that, so no other client sees it expire before its holder does. (`etcd3`
+ * itself reports the loss up to one ttl late.)
  */
 export class EtcdLease implements KvLease {
   readonly id: string;

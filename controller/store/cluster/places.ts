@@ -1,4 +1,4 @@
-/** So many places for work that is under way at once; who finds none waits in the order of coming. */
+/** A counting semaphore for concurrent work; waiters are served in the order of arrival. */
 export class Places {
   #free: number;
   readonly #waiting = new Set<() => void>();

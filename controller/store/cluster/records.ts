@@ -27,7 +27,7 @@ export class RecordTable {
   readonly #tables: Tables;
   /** Made once: the driver knows a statement by its text. One with expiry is 1 further on, one with terms 2. */
   readonly #updates: readonly string[];
-  /** (class, day) → until when `record_days` is known to tell of it. */
+  /** (class, day) → until when `record_days` is known to list it. */
   readonly #knownDays = new Map<string, number>();
 
   constructor(tables: Tables) {
@@ -38,7 +38,10 @@ export class RecordTable {
     });
   }
 
-  /** The writes to be waited for: neighbours of one partition go together. Those of a batch happen or do not, each for itself. */
+  /**
+   * The writes to be waited for: neighbours of one partition go together. Those of a batch happen or do not, each for
+   * itself.
+   */
   append(records: readonly StoredRecord[], deadline: Deadline): Promise<void>[] {
     const placed = records.map((record) => ({ record, place: placeOf(record) }));
     const announced = this.#announceDays(placed, deadline);
@@ -77,7 +80,10 @@ export class RecordTable {
     );
   }
 
-  /** Day by day from the newest, the shards of each merged. A page may be short after looking into many empty partitions. */
+  /**
+   * Day by day from the newest, the shards of each merged. A page may be short after looking into many empty
+   * partitions.
+   */
   async timeline(request: TimelineRequest, page: PageRequest): Promise<Page<StoredRecord>> {
     const text = requestText(this.#tables.keyspace, "timeline", request);
     const deadline = this.#tables.cassandra.deadline();
@@ -111,7 +117,7 @@ export class RecordTable {
         };
       }),
     );
-    // A shard that gave all it was asked for may have more just below its last.
+    // A shard that filled its page may have more just below its last id.
     const dayStart = idPrefix(part.day * DAY_MS);
     const certain = shards.reduce(
       (id, shard) => (shard.lastId !== undefined && shard.lastId > id ? shard.lastId : id),
@@ -142,7 +148,8 @@ export class RecordTable {
 
   async #newestDay(request: TimelineRequest, below: string, deadline: Deadline): Promise<number | undefined> {
     const query = `SELECT day FROM ${this.#tables.keyspace}.record_days WHERE cid = ? AND day <= ? AND day >= ? LIMIT 1`;
-    // The greatest time an id below `below` can have is that of `below` itself, or one less when it stands for the time alone.
+    // The greatest time an id below `below` can have is that of `below` itself, or one less when it stands for the time
+    // alone.
     const lastMs = below.length === ID_TIME_CHARACTERS ? idTimeMs(below) - 1 : idTimeMs(below);
     const params = [request.cid, dayOf(lastMs), dayOf(Math.max(0, request.fromMs))];
     const [row] = await this.#tables.cassandra.read({ query, params }, deadline);
@@ -156,7 +163,7 @@ export class RecordTable {
       place: { day },
     } of placed) {
       const name = `${cid}/${day}`;
-      // A day longer than asked, at a whole day: few different times, so few writes.
+      // A day longer than requested, at a whole day: few different times, so few writes.
       const untilMs = expiresAtMs === undefined ? NEVER_MS : (dayOf(expiresAtMs) + 2) * DAY_MS;
       if ((this.#knownDays.get(name) ?? 0) < untilMs && (days.get(name)?.untilMs ?? 0) < untilMs)
         days.set(name, { name, cid, day, untilMs });
@@ -164,7 +171,9 @@ export class RecordTable {
     await Promise.all([...days.values()].map((day) => this.#announceDay(day, deadline)));
   }
 
-  /** Tells `record_days` that the day has records. Its write time is its own expiry, so that the longest life wins. */
+  /**
+   * Notes in `record_days` that the day has records. Its write time is its own expiry, so that the longest life wins.
+   */
   async #announceDay({ name, cid, day, untilMs }: RecordDay, deadline: Deadline): Promise<void> {
     const { cassandra, keyspace } = this.#tables;
     const ttl = untilMs === NEVER_MS ? 0 : ttlSeconds(cassandra.runtime.clock, untilMs);
@@ -202,8 +211,9 @@ interface RecordPlace {
 }
 
 /**
- * Ids that count up in their last characters (those of one entry of an agent) stay in one partition for 32 of them, so that they can be written
- * together, and then go on in the next, so that the newest are in all of them. Random ids are spread evenly.
+ * Ids that count up in their last characters (those of one entry of an agent) stay in one partition for 32 of them, so
+ * that they can be written together, and then go on in the next, so that the newest are in all of them. Random ids are
+ * spread evenly.
  */
 function placeOf(key: EntityKey): RecordPlace {
   const shard =
@@ -264,7 +274,10 @@ function idPrefix(timeMs: number): string {
   return prefix;
 }
 
-/** Undefined for a row that has expired (Cassandra itself counts whole seconds), or whose value has vanished before another cell. */
+/**
+ * Undefined for a row that has expired (Cassandra itself counts whole seconds), or whose value has vanished before
+ * another cell.
+ */
 function toRecord(row: types.Row, nowMs: number): StoredRecord | undefined {
   if (!Buffer.isBuffer(row.value) || (typeof row.expires === "bigint" && Number(row.expires) <= nowMs))
     return undefined;

@@ -67,7 +67,7 @@ export class TenantRegistry {
     });
   }
 
-  /** First the entry, so that nobody opens it any more, then what it named. */
+  /** Removes the entry first, so that no caller opens the tenant any more, then what the entry named. */
   async drop(name: string): Promise<void> {
     await this.#locked(async () => {
       await this.#kv.delete(tenantKey(name));

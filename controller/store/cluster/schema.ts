@@ -22,8 +22,9 @@ export interface KeyspaceOptions {
 }
 
 /**
- * The fixed handful of tables every tenant has; none per class, none made while people work. Sections of a partition of `entities`:
- * 1 versions by time, 2 outgoing edges. What an entity is now lies in its static columns: a partition is an entity.
+ * The fixed handful of tables every tenant has; none per class, none made while people work. Sections of a partition of
+ * `entities`: 1 versions by time, 2 outgoing edges. What an entity is now lies in its static columns: a partition is an
+ * entity.
  */
 export function tenantDefinitions(options: KeyspaceOptions): string[] {
   const { keyspace } = options;

@@ -10,8 +10,8 @@ const READ_MAX_BYTES = 4 * BLOB_CHUNK_MAX_BYTES;
 const CHUNKS_PER_READ = 16;
 
 /**
- * Append streams: chunks of any length up to the limit, by offset. A stream has one producer, as its offsets say; appends of one
- * process queue, those of two controllers at the same moment do not see each other.
+ * Append streams: chunks of any length up to the limit, by offset. A stream has one producer, as its offsets say;
+ * appends of one process queue, those of two controllers at the same moment do not see each other.
  */
 export class Streams {
   readonly #tables: Tables;
@@ -112,7 +112,7 @@ export class Streams {
     await cassandra.write([{ query, params }], deadline);
   }
 
-  /** The end of the last chunk. The last part is told of before its first chunk is there: then the part before has the end. */
+  /** The end of the last chunk. A part is recorded before its first chunk exists: then the part before has the end. */
   async #size(stream: string): Promise<number> {
     const { cassandra, keyspace } = this.#tables;
     const last = await this.#lastPart(stream);

@@ -10,7 +10,7 @@ export interface Tables {
 /** Cassandra's own limit: twenty years. */
 const TTL_MAX_SECONDS = 20 * 365 * 24 * 3_600;
 
-/** Seconds to live for Cassandra, 0 for ever; what should be gone already still lives one second. */
+/** Seconds to live for Cassandra, 0 for ever; what has already expired lives one more second. */
 export function ttlSeconds(clock: Clock, expiresAtMs: number | undefined): number {
   if (expiresAtMs === undefined) return 0;
   // Cassandra counts from the beginning of the present second.

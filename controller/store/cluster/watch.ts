@@ -15,8 +15,8 @@ export interface WatchRequest {
 }
 
 /**
- * Its own stream to etcd, opened again after the last revision it has handed out whole whenever it breaks. `etcd3`'s own
- * watcher goes on after the revision it last *received*, which loses what was still in flight to a slow consumer.
+ * Its own stream to etcd, opened again after the last revision it has handed out whole whenever it breaks. `etcd3`'s
+ * own watcher goes on after the revision it last *received*, which loses what was still in flight to a slow consumer.
  */
 export async function* watchKeys(etcd: Etcd, request: WatchRequest): AsyncGenerator<readonly KvEvent[]> {
   let since = request.sinceRevision;
@@ -83,7 +83,7 @@ function refuseCancelled(response: IWatchResponse): void {
   throw new AppError("unavailable", `etcd ended a watch: ${response.cancel_reason}`);
 }
 
-/** A sign of life without events tells that all events so far were sent; it keeps an idle watch ahead of compaction. */
+/** A sign of life without events means that all events so far were sent; it keeps an idle watch ahead of compaction. */
 function idleRevision(response: IWatchResponse, held: readonly IEvent[], since: number): number {
   return held.length > 0 || response.fragment ? since : Number(response.header.revision);
 }

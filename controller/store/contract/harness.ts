@@ -4,16 +4,20 @@ import type { TenantStore } from "../engine.ts";
 import type { KvOperation, KvPutOptions, KvStore, KvTxn, KvWriteResult } from "../kv.ts";
 import type { Page, PageRequest } from "../objects.ts";
 
-/** What a contract works on. The same store may be handed out again: every test uses names and class numbers of its own. */
+/**
+ * What a contract works on. The same store may be handed out again: every test uses names and class numbers of its own.
+ */
 export interface ContractSubject {
   readonly store: TenantStore;
-  /** Of another tenant of the same engine. */
+  /** The store of another tenant of the same engine. */
   readonly other: TenantStore;
   /** The clock that the engine goes by, at least roughly. */
   readonly clock: Pick<Clock, "nowMs">;
-  /** Moves that clock on and lets happen what is due; absent where nobody can. */
+  /** The key-value store of `store` for a controller whose time of day differs from that clock by so many ms. */
+  readonly at: (offsetMs: number) => KvStore;
+  /** Advances that clock and runs what is due; absent for engines whose clock is real. */
   readonly advance?: (ms: number) => Promise<void>;
-  /** Forgets the history of the key-value store up to now; absent where that cannot be asked for. */
+  /** Forgets the history of the key-value store up to now; absent for engines without compaction on demand. */
   readonly compactKv?: () => Promise<void>;
   close(): Promise<void>;
 }
@@ -55,7 +59,7 @@ async function attempts<T>(action: () => Promise<T>): Promise<{ readonly result:
   }
 }
 
-/** A write whose value nobody else writes: found in place after a lost answer, it was ours. */
+/** A write of a unique value: found in place after a lost answer, it was this write. */
 export async function put(
   kv: KvStore,
   key: string,
@@ -90,7 +94,7 @@ async function inPlace(kv: KvStore, operation: KvOperation): Promise<boolean> {
   return operation.kind === "delete" ? entry === undefined : entry !== undefined && same(entry.value, operation.value);
 }
 
-/** All pages, whatever their sizes. */
+/** All pages, of any size. */
 export async function all<T>(limit: number, read: (page: PageRequest) => Promise<Page<T>>): Promise<readonly T[]> {
   const items: T[] = [];
   let cursor: string | undefined;

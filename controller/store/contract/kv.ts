@@ -1,7 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { KV_KEY_MAX_BYTES, KV_TXN_MAX_OPERATIONS, KV_VALUE_MAX_BYTES } from "../../../common/limits.ts";
+import {
+  KV_KEY_MAX_BYTES,
+  KV_PAGE_MAX_ENTRIES,
+  KV_TXN_MAX_OPERATIONS,
+  KV_VALUE_MAX_BYTES,
+} from "../../../common/limits.ts";
 import { seededRandom } from "../../../test/helpers/clock.ts";
-import type { KvEvent, KvPage, KvStore } from "../kv.ts";
+import type { KvStore, KvTxn } from "../kv.ts";
 import {
   again,
   bytes,
@@ -15,6 +20,8 @@ import {
   txn,
   uniqueName,
 } from "./harness.ts";
+import { kvExpiryContract } from "./kv-expiry.ts";
+import { collect, drain, listAll, revisionOf, tell } from "./kv-reading.ts";
 
 const LEASE_MS = 5_000;
 /** Short, for where its time really has to pass. */
@@ -103,9 +110,10 @@ export function kvContract(name: string, open: OpenSubject): void {
         .sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
       expect((await listAll(kv, prefix, 2)).map((entry) => entry.key)).toEqual(expected);
       expect((await listAll(kv, prefix, 1_000)).map((entry) => entry.key)).toEqual(expected);
-      const after = await again(() => kv.list(prefix, { after: expected[2]! }));
-      expect(after.entries[0]?.key).toBe(expected[3]);
-      expect(await again(() => kv.list(uniqueName("nothing")))).toMatchObject({ entries: [] });
+      expect((await listAll(kv, prefix, 1_000, expected[2])).map((entry) => entry.key)).toEqual(expected.slice(3));
+      expect(await listAll(kv, uniqueName("nothing"), 10)).toEqual([]);
+      // A key before the prefix says nothing, whatever lies between them.
+      expect((await listAll(kv, prefix, 1_000, "")).map((entry) => entry.key)).toEqual(expected);
     });
 
     test("a watch from a page's revision misses nothing and keeps the order", async () => {
@@ -298,17 +306,39 @@ export function kvContract(name: string, open: OpenSubject): void {
         { kind: "put" as const, key, value: bytes("2") },
       ];
       await expect(again(() => kv.txn({ if: [], then: twice }))).rejects.toMatchObject({ code: "invalid" });
+      for (const limit of [0, 1.5, KV_PAGE_MAX_ENTRIES + 1]) {
+        await expect(again(() => kv.list(key, { limit }))).rejects.toMatchObject({ code: "invalid" });
+      }
+      await again(() => kv.list(key, { limit: KV_PAGE_MAX_ENTRIES }));
       await expect(again(() => kv.lease(1))).rejects.toMatchObject({ code: "invalid" });
+    });
+
+    const [most, half] = [KV_TXN_MAX_OPERATIONS, KV_TXN_MAX_OPERATIONS / 2];
+    test.each([
+      [most, 0],
+      [0, most],
+      [half, half],
+    ])("a transaction of %i conditions and %i operations is within the limits", async (conditions, operations) => {
+      const prefix = uniqueName("great") + "/";
+      const keys = (count: number, part: string) => Array.from({ length: count }, (_, i) => `${prefix}${part}/${i}`);
+      const request: KvTxn = {
+        if: keys(conditions, "if").map((key) => ({ key, revision: 0 })),
+        then: keys(operations, "then").map((key) => ({ kind: "put", key, value: bytes(key) })),
+      };
+      expect((await again(() => kv.txn(request))).ok).toBe(true);
+      expect(await listAll(kv, prefix, 1_000)).toHaveLength(operations);
     });
 
     test("tenants do not see each other", async () => {
       const key = uniqueName("tenant");
       await put(kv, key, bytes("mine"));
       expect(await again(() => subject.other.kv.get(key))).toBeUndefined();
-      expect((await again(() => subject.other.kv.list(key))).entries).toEqual([]);
+      expect(await listAll(subject.other.kv, key, 10)).toEqual([]);
       await put(subject.other.kv, key, bytes("theirs"));
       expect(text((await again(() => kv.get(key)))!.value)).toBe("mine");
     });
+
+    kvExpiryContract(() => subject);
 
     test("behaves like a map under a random sequence of calls", async () => {
       const random = seededRandom(seedOfRun(`KvStore ${name}`));
@@ -349,45 +379,4 @@ async function randomStep({ kv, key, model, value, choice }: Step): Promise<void
     const entry = await again(() => kv.get(key));
     expect(entry && text(entry.value)).toBe(model.get(key));
   }
-}
-
-async function listAll(kv: KvStore, prefix: string, limit: number): Promise<KvPage["entries"]> {
-  const entries = [];
-  let after: string | undefined;
-  do {
-    const options = after === undefined ? { limit } : { limit, after };
-    const page: KvPage = await again(() => kv.list(prefix, options));
-    entries.push(...page.entries);
-    after = page.next;
-  } while (after !== undefined);
-  return entries;
-}
-
-interface Collect {
-  readonly since: number;
-  readonly until: (events: readonly KvEvent[]) => boolean;
-}
-
-async function collect(kv: KvStore, prefix: string, { since, until }: Collect): Promise<readonly KvEvent[]> {
-  const abort = new AbortController();
-  const events: KvEvent[] = [];
-  for await (const batch of kv.watch(prefix, { sinceRevision: since, signal: abort.signal })) {
-    events.push(...batch);
-    if (until(events)) abort.abort();
-  }
-  return events;
-}
-
-async function drain(watch: AsyncIterable<readonly KvEvent[]>): Promise<readonly KvEvent[]> {
-  const events: KvEvent[] = [];
-  for await (const batch of watch) events.push(...batch);
-  return events;
-}
-
-function tell(event: KvEvent): string {
-  return event.kind === "put" ? `${event.entry.key}=${text(event.entry.value)}` : `${event.key} gone`;
-}
-
-function revisionOf(event: KvEvent): number {
-  return event.kind === "put" ? event.entry.revision : event.revision;
 }

@@ -170,7 +170,7 @@ async function checkSides({ objects, cid }: World, index: number, model: EntityM
   expect(versions.map((version) => version.timeUs)).toEqual([...model.versions.keys()].sort((a, b) => b - a));
 }
 
-/** May find more than asked, never less. */
+/** May find more than matches, never less. */
 async function checkTerm({ objects, models }: World, term: string): Promise<void> {
   const found = new Set(
     (await all(2, (page) => objects.find({ terms: [term] }, page))).map((entity) => indexOf(entity.key)),

@@ -486,7 +486,7 @@ export function objectsContract(name: string, open: OpenSubject): void {
   });
 }
 
-/** All that can be asked of an entity, to be compared. */
+/** All readable parts of an entity, for comparison. */
 function plain({ key, birthUs, lastUs, cells, numbers }: Entity): object {
   return { key, birthUs, lastUs, numbers, cells: cellMap(cells) };
 }

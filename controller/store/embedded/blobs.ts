@@ -13,7 +13,7 @@ import { bytesText, concat, following, prefixEnd, textBytes } from "./keys.ts";
 import { Streams, type StreamSizes } from "./streams.ts";
 import { Turns } from "./turns.ts";
 
-/** Of the environment: before it, streams had no sizes beside them. */
+/** The format of the environment from which streams have sizes beside them. */
 const FORMAT_STREAM_SIZES = 2;
 const PRESENT = encodePacked(1);
 /** Contents looked at before others get their turn. */
@@ -27,8 +27,9 @@ export interface BlobStoreOptions {
 }
 
 /**
- * The seam for bytes on files. Which contents there are (`blobs`: digest to the moment it was last taken in) and who marks them
- * (`marks`: digest and owner) lies in LMDB, written before the file gets its name, so that a sweep misses no file.
+ * The seam for bytes on files. Which contents there are (`blobs`: digest to the moment it was last taken in) and who
+ * marks them (`marks`: digest and owner) lies in LMDB, written before the file gets its name, so that a sweep misses no
+ * file.
  */
 export class EmbeddedBlobStore implements BlobStore {
   readonly #env: Environment;

@@ -4,7 +4,9 @@ const FIRST_BYTES = 4_096;
 /** A character is at most three bytes, and the length of so few takes one. */
 const SHORT_MAX_BYTES = 1 + 3 * SHORT_CHARACTERS;
 
-/** Bytes one after the other. Whole numbers up to 2^32 take as many groups of seven bits as they need, the lowest first. */
+/**
+ * Bytes one after the other. Whole numbers up to 2^32 take as many groups of seven bits as they need, the lowest first.
+ */
 export class ByteWriter {
   #bytes = Buffer.allocUnsafeSlow(FIRST_BYTES);
   #length = 0;

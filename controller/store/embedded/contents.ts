@@ -8,7 +8,10 @@ import { isMissing, makeFolder, readWholly, removeFile, syncFolder, writeWholly 
 import type { BlobInfo, ByteRange } from "../blobs.ts";
 import { moveInto, PARTIAL } from "./files.ts";
 
-/** Content lies in one file, named by its digest; behind the data the digests of its chunks, so that any part can be checked, and a footer. */
+/**
+ * Content lies in one file, named by its digest; behind the data the digests of its chunks, so that any part can be
+ * checked, and a footer.
+ */
 const DIGEST_BYTES = 32;
 const FORMAT = 1;
 /** Format byte, seven bytes of nothing, size. */
@@ -44,7 +47,7 @@ export class Contents {
     }
   }
 
-  /** `keep` is told what came in, and calls the function it is given to make it durable under its digest. */
+  /** `keep` is called with what came in, and calls the function it is given to make it durable under its digest. */
   async put(
     bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
     keep: (info: BlobInfo, finish: () => Promise<void>) => Promise<void>,
@@ -68,7 +71,7 @@ export class Contents {
     return opened === undefined ? undefined : { digest, size: opened.size };
   }
 
-  /** True when it is there to stay: whoever put it may have been killed before its name was durable. */
+  /** True when it is durable: its writer may have been killed before the name was. */
   async has(digest: string): Promise<boolean> {
     if ((await this.stat(digest)) === undefined) return false;
     await syncFolder(this.#files, this.#folder);

@@ -36,7 +36,7 @@ export class Edges {
     this.#options = options;
   }
 
-  /** Inside a write transaction. `deathUs`: up to when everything of the source is gone. */
+  /** Inside a write transaction. `deathUs`: the time up to which everything of the source is removed. */
   apply(change: EntityChange, deathUs: number, nowMs: number): void {
     if (change.timeUs <= deathUs) return;
     const { cid, id } = change.key;

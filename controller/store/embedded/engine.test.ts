@@ -2,11 +2,17 @@ import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { EXPIRY_SWEEP_EVERY_MS, KV_LOG_MAX_ENTRIES, OBJECT_TOMBSTONE_KEEP_MS } from "../../../common/limits.ts";
+import {
+  EXPIRY_SWEEP_EVERY_MS,
+  KV_LOG_MAX_ENTRIES,
+  KV_SWEEP_EVERY_MS,
+  OBJECT_TOMBSTONE_KEEP_MS,
+} from "../../../common/limits.ts";
 import { seededRandom } from "../../../test/helpers/clock.ts";
 import { TestClock } from "../../../test/helpers/runtime.ts";
 import { disagreements } from "../../../test/tools/crash/verify.ts";
 import { encodePacked } from "../format.ts";
+import type { KvEvent, KvStore } from "../kv.ts";
 import { Environment } from "./environment.ts";
 import { openEmbeddedEngine, type EmbeddedEngine } from "./index.ts";
 import { textBytes } from "./keys.ts";
@@ -98,10 +104,7 @@ describe("tenants", () => {
     const env = new Environment(join(dir, "tenants", "matrix", "lmdb"), clock);
     await env.write(() => void env.tables.meta.put(textBytes("format"), encodePacked(99)));
     await env.close();
-    await expect((await open()).tenant("matrix")).rejects.toMatchObject({
-      code: "unsupported",
-      message: expect.stringContaining("99"),
-    });
+    await expect(open()).rejects.toMatchObject({ code: "unsupported", message: expect.stringContaining("99") });
   });
 
   test("what was written is there after closing and opening", async () => {
@@ -235,6 +238,85 @@ describe("clearing up", () => {
     clock.advance(OBJECT_TOMBSTONE_KEEP_MS - 1_000);
     await objects.change([{ key, timeUs: 7, birth: true }]);
     expect(await objects.get([key])).toEqual([undefined]);
+  });
+});
+
+describe("entries that expire", () => {
+  async function firstEvents(kv: KvStore, sinceRevision: number): Promise<readonly KvEvent[] | undefined> {
+    for await (const events of kv.watch("", { sinceRevision, signal: new AbortController().signal })) return events;
+    return undefined;
+  }
+
+  test("keep their moment over closing and opening, also in the history of changes", async () => {
+    const expiresAtMs = clock.nowMs() + 60_000;
+    const first = await open();
+    await (await first.tenant("matrix")).kv.put("a", bytes("1"), { expiresAtMs });
+    await first.close();
+    const { kv } = await (await open()).tenant("matrix");
+    expect(await kv.get("a")).toMatchObject({ value: bytes("1"), expiresAtMs });
+    expect(await firstEvents(kv, 0)).toMatchObject([{ kind: "put", entry: { value: bytes("1"), expiresAtMs } }]);
+    clock.advance(60_000);
+    expect(await kv.get("a")).toBeUndefined();
+  });
+
+  test("go by a sweep when they are not read, and a watcher who waits is told", async () => {
+    const { kv } = await (await open()).tenant("matrix");
+    const written = await kv.put("a", bytes("1"), { expiresAtMs: clock.nowMs() + 1_000 });
+    await kv.put("b", bytes("2"));
+    const { revision } = await kv.list("");
+    expect(written).toMatchObject({ ok: true, revision: revision - 1 });
+    const told = firstEvents(kv, revision);
+    clock.advance(KV_SWEEP_EVERY_MS);
+    expect(await told).toEqual([{ kind: "delete", key: "a", revision: revision + 1 }]);
+  });
+
+  test("cost no write to read before their moment", async () => {
+    const { kv } = await (await open()).tenant("matrix");
+    await kv.put("a", bytes("1"), { expiresAtMs: clock.nowMs() + 1_000 });
+    const timers = clock.waiting;
+    const reading = [kv.get("a"), kv.get("absent"), kv.list("")];
+    // A write has a deadline from the moment it is asked for.
+    expect(clock.waiting).toBe(timers);
+    await Promise.all(reading);
+    clock.advance(1_000);
+    const removing = kv.get("a");
+    expect(clock.waiting).toBe(timers + 1);
+    expect(await removing).toBeUndefined();
+  });
+
+  test("a lease that has ended refuses a put over an expired entry, and nothing else happens", async () => {
+    const { kv } = await (await open()).tenant("matrix");
+    const lease = await kv.lease(5_000);
+    await lease.revoke();
+    await kv.put("a", bytes("1"), { expiresAtMs: clock.nowMs() + 1_000 });
+    const { revision } = await kv.list("");
+    clock.advance(1_000);
+    const operation = { kind: "put" as const, key: "a", value: bytes("2"), lease: lease.id };
+    await expect(kv.put("a", bytes("2"), { lease: lease.id })).rejects.toMatchObject({ code: "not_found" });
+    await expect(kv.txn({ if: [], then: [operation] })).rejects.toMatchObject({ code: "not_found" });
+    expect((await kv.put("b", bytes("3"))).ok && (await kv.get("b"))?.revision).toBe(revision + 1);
+    const late = await kv.put("a", bytes("2"), { lease: lease.id, ifRevision: revision });
+    expect(late).toEqual({ ok: false, current: undefined });
+  });
+
+  test("entries of versions without expiry are read, listed, watched and fenced as they were", async () => {
+    const before = await open();
+    await (await before.tenant("matrix")).kv.put("other", bytes("0"));
+    await before.close();
+    const env = new Environment(join(dir, "tenants", "matrix", "lmdb"), clock);
+    const stored = encodePacked(["old", 1, 1, null, bytes("1")]);
+    await env.write(() => {
+      void env.tables.kv.put(textBytes("old"), stored);
+      void env.tables.kvlog.put(Buffer.from("000000000000000100000000", "hex"), stored);
+    });
+    await env.close();
+    const { kv } = await (await open()).tenant("matrix");
+    const old = { key: "old", value: bytes("1"), createRevision: 1, revision: 1 };
+    expect(await kv.get("old")).toEqual(old);
+    expect((await kv.list("old")).entries).toEqual([old]);
+    expect(await firstEvents(kv, 0)).toMatchObject([{ kind: "put", entry: old }]);
+    expect((await kv.put("old", bytes("2"), { ifRevision: 1, expiresAtMs: clock.nowMs() + 1 })).ok).toBe(true);
+    expect(await kv.get("old")).toMatchObject({ createRevision: 1, expiresAtMs: clock.nowMs() + 1 });
   });
 });
 

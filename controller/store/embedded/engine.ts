@@ -1,11 +1,11 @@
-import { access, readdir, rename, rm } from "node:fs/promises";
+import { readdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { AppError } from "../../../common/errors.ts";
-import { makeFolder, nodeFiles, syncFolder } from "../../files.ts";
+import { isThere, makeFolder, nodeFiles, syncFolder } from "../../files.ts";
 import type { DataNode, Engine, TenantStore } from "../engine.ts";
 import { lockFolder } from "./lock.ts";
 import type { EmbeddedRuntime } from "./runtime.ts";
-import { openTenant, type EmbeddedTenant } from "./tenant.ts";
+import { openTenant, requireStore, type EmbeddedTenant } from "./tenant.ts";
 
 export interface EmbeddedOptions {
   /** The data folder; made when it is missing. */
@@ -27,6 +27,8 @@ export async function openEmbeddedEngine(options: EmbeddedOptions): Promise<Embe
       if (name.endsWith(DOOMED)) await rm(join(tenants, name), { recursive: true, force: true });
     }
     const engine = new EmbeddedEngine(options, unlock);
+    // The system store is the first that is made.
+    if ((await readdir(tenants)).length > 0) await requireStore(join(options.dir, "system"));
     await engine.system();
     return engine;
   } catch (error) {
@@ -35,7 +37,10 @@ export async function openEmbeddedEngine(options: EmbeddedOptions): Promise<Embe
   }
 }
 
-/** Everything in one folder and one process: `system` and `tenants/<name>`, each with its LMDB environment and its files. */
+/**
+ * Everything in one folder and one process: `system` and `tenants/<name>`, each with its LMDB environment and its
+ * files.
+ */
 export class EmbeddedEngine implements Engine {
   readonly kind = "embedded";
   readonly #options: EmbeddedOptions;
@@ -54,13 +59,15 @@ export class EmbeddedEngine implements Engine {
 
   async tenant(name: string): Promise<TenantStore> {
     const folder = this.#folder(name);
-    if (!this.#open.has(folder) && !(await exists(folder)))
-      throw new AppError("not_found", `There is no tenant ${name}.`);
+    if (this.#open.has(folder)) return this.#opened(folder);
+    if (!(await isThere(nodeFiles, folder))) throw new AppError("not_found", `There is no tenant ${name}.`);
+    await requireStore(folder);
     return this.#opened(folder);
   }
 
+  /** Its store is made now, whole: one that is missing later was lost. */
   async createTenant(name: string): Promise<void> {
-    await makeFolder(nodeFiles, this.#folder(name));
+    await this.#opened(this.#folder(name));
   }
 
   async dropTenant(name: string): Promise<void> {
@@ -68,7 +75,7 @@ export class EmbeddedEngine implements Engine {
     const opened = this.#open.get(folder);
     this.#open.delete(folder);
     await (await opened)?.close();
-    if (!(await exists(folder))) return;
+    if (!(await isThere(nodeFiles, folder))) return;
     // Away under its name at once; a crash while deleting leaves nothing that looks like a tenant.
     await rm(folder + DOOMED, { recursive: true, force: true });
     await rename(folder, folder + DOOMED);
@@ -110,11 +117,4 @@ export class EmbeddedEngine implements Engine {
     opening.catch(() => this.#open.delete(folder));
     return opening;
   }
-}
-
-async function exists(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  );
 }

@@ -22,7 +22,10 @@ export interface EntitiesOptions {
   readonly nowMs: () => number;
 }
 
-/** Entities with their indexes: an entry of `terms` or `numbers` is there exactly while the entity, as last written, is alive and has it. */
+/**
+ * Entities with their indexes: an entry of `terms` or `numbers` is there exactly while the entity, as last written, is
+ * alive and has it.
+ */
 export class Entities {
   readonly edges: Edges;
   readonly history: History;

@@ -25,8 +25,8 @@ const textsOf = (entity: Entity | undefined): object =>
   Object.fromEntries([...cellMap(entity!.cells)].map(([key, { value }]) => [key, text(value)]));
 
 /**
- * Written by a version of format 2: born at `NOW_US` with the cells 17, 18 and 19/red; one millisecond later 18 and a term removed and 20
- * written; after another one 21 and a term that vanish a minute after `NOW_MS`.
+ * Written by a version of format 2: born at `NOW_US` with the cells 17, 18 and 19/red; one millisecond later 18 and a
+ * term removed and 20 written; after another one 21 and a term that vanish a minute after `NOW_MS`.
  */
 const OLD =
   "ApnLQxkdIRiBAAAAAAAAy0J5t225JgAA3AAUojE3y0MZHSEYgQAAxAlzZXZlbnRlZW4AojE4y0MZHSEYgQ+gwMtCebqlpAAQAKYxOS9yZWTLQxkdIRiBAADEAXIAojIwy0MZHSEYgQ+g" +

@@ -13,7 +13,8 @@ import { asBuffer } from "./keys.ts";
  *    33  keys of the cells; lengths of their values; the values
  *     …  the rest: death, times of the cells, terms, numbers, removed cells
  *
- * Times are kept by runs of neighbours that were written together: how many they are and of what kind, time, moment; a zero ends the runs.
+ * Times are kept by runs of neighbours that were written together: how many they are and of what kind, time, moment; a
+ * zero ends the runs.
  */
 export const ENTITY_PLACES = { birth: 1, last: 9, due: 17, rest: 25, keysLength: 29, keys: 33 } as const;
 
@@ -23,7 +24,10 @@ const REMOVED = 1;
 const WITH_MOMENT = 2;
 const KIND_BITS = 2;
 
-/** As versions up to format 2 of an environment wrote it: times first; marks flat, each with key, time, value or null, moment. */
+/**
+ * As versions up to format 2 of an environment wrote it: times first; marks flat, each with key, time, value or null,
+ * moment.
+ */
 type PackedEntity = readonly [
   ...times: [number, number, number, number, number, number],
   cells: readonly unknown[],

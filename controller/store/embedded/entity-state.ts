@@ -3,7 +3,10 @@ import type { EntityChange } from "../objects.ts";
 import { compareBytes } from "./keys.ts";
 import { indexedTerms } from "../terms.ts";
 
-/** The latest write of a cell, a term or a number: a value that may vanish, or the memory of a removal until it may be forgotten. */
+/**
+ * The latest write of a cell, a term or a number: a value that may vanish, or the memory of a removal until it may be
+ * forgotten.
+ */
 export interface Mark<T> {
   readonly timeUs: number;
   /** `undefined`: removed. */
@@ -21,13 +24,13 @@ export interface Indexed {
 const NOTHING: Indexed = { terms: new Set(), numbers: [] };
 
 /**
- * One entity with all that is known of it: cells, terms and numbers, each with the time of its last write. Merging is the same
- * whatever the order of arrival; repeating a change changes nothing.
+ * One entity with all that is known of it: cells, terms and numbers, each with the time of its last write. Merging does
+ * not depend on the order of arrival; repeating a change changes nothing.
  */
 export class EntityState {
   birthUs = 0;
   birthExpiresMs = 0;
-  /** Everything with a time up to this is gone. */
+  /** Everything with a time up to this is removed. */
   deathUs = 0;
   deathUntilMs = 0;
   /** Versions up to this time are not kept. */
@@ -72,7 +75,7 @@ export class EntityState {
     if (change.expiresAtMs !== undefined) this.settle(nowMs);
   }
 
-  /** Turns what has vanished into removals and forgets removals whose time is over. */
+  /** Turns expired values into removals and drops removals past their retention. */
   settle(nowMs: number): void {
     if (this.birthUs > 0 && this.birthExpiresMs > 0 && this.birthExpiresMs <= nowMs) this.#cover(this.lastUs(), nowMs);
     settleMarks(this.cells, nowMs);

@@ -6,6 +6,7 @@ import type { Clock } from "../../../common/time.ts";
 import { decodeStored, encodePacked } from "../format.ts";
 import { decodeText, writeText } from "../texts.ts";
 import { textBytes } from "./keys.ts";
+import { commitReason, writeFault } from "./write-faults.ts";
 
 /** Raised when the meaning of stored bytes changes; older ones are upgraded at open, newer ones refused. */
 const FORMAT = 3;
@@ -37,12 +38,14 @@ export type TableName = (typeof PLAIN)[number] | "objects";
 /** Keys of `terms` are texts. */
 export type Tables = Readonly<Record<TableName, Table> & { readonly terms: Database<Uint8Array, string> }>;
 
-/** A read of the library lies in a buffer that the next one overwrites: copies of small values share pieces of memory. */
+/**
+ * A read of the library lies in a buffer that the next one overwrites: copies of small values share pieces of memory.
+ */
 const copiedValues = {
   encode: (value: Uint8Array): Uint8Array => value,
   decode(value: Buffer): Uint8Array {
     const copy = Buffer.allocUnsafe(value.length);
-    // Of the buffer only so much is the value as its length was set to.
+    // Only the first `value.length` bytes of the buffer are the value.
     copy.set(value.subarray(0, value.length));
     return copy;
   },
@@ -63,9 +66,29 @@ const sortedValues = {
   },
 };
 
+function openRoot(folder: string): RootDatabase<Uint8Array, Uint8Array> {
+  try {
+    // Without overlapping a commit is resolved when it is on the disk: what readers see is durable, and so is what is
+    // acknowledged.
+    const root = open<Uint8Array, Uint8Array>({
+      path: folder,
+      maxDbs: MAX_DATABASES,
+      maxReaders: MAX_READERS,
+      overlappingSync: false,
+    });
+    // The library makes one more promise per commit, which is its own: rejected without a handler it would end the
+    // process.
+    root.on("beforecommit", () => queueMicrotask(() => void root.committed.then(undefined, () => undefined)));
+    return root;
+  } catch (error) {
+    throw writeFault(error, folder);
+  }
+}
+
 /**
- * One LMDB environment: a fixed set of named databases and nothing else in the root (an environment whose root was cleared
- * aborts later processes). Reads are synchronous and see one snapshot until the next `await`; never hold an iterator over one.
+ * One LMDB environment: a fixed set of named databases and nothing else in the root (an environment whose root was
+ * cleared aborts later processes). Reads are synchronous and see one snapshot until the next `await`; never hold an
+ * iterator over one.
  */
 export class Environment {
   readonly tables: Tables;
@@ -73,26 +96,27 @@ export class Environment {
   readonly format: number;
   readonly #root: RootDatabase<Uint8Array, Uint8Array>;
   readonly #clock: Clock;
+  readonly #folder: string;
   #closed = false;
 
   constructor(folder: string, clock: Clock) {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
-    // Without overlapping a commit is resolved when it is on the disk: what readers see is durable, and so is what is acknowledged.
-    this.#root = open<Uint8Array, Uint8Array>({
-      path: folder,
-      maxDbs: MAX_DATABASES,
-      maxReaders: MAX_READERS,
-      overlappingSync: false,
-    });
     this.#clock = clock;
-    this.tables = this.#openTables();
-    this.format = this.#readFormat(folder);
+    this.#folder = folder;
+    this.#root = openRoot(folder);
+    try {
+      this.tables = this.#openTables();
+      this.format = this.#readFormat(folder);
+    } catch (error) {
+      void this.close();
+      throw writeFault(error, folder);
+    }
   }
 
   /**
-   * Runs `action` inside a write transaction, several of them sharing one commit. Durable and visible when it resolves. `action`
-   * is synchronous, sees the writes before it, and must not throw after its first write: that would not be undone. `committed`
-   * is called after the commit, also when that came too late for the caller.
+   * Runs `action` inside a write transaction, several of them sharing one commit. Durable and visible when it resolves.
+   * `action` is synchronous, sees the writes before it, and must not throw after its first write: that would not be
+   * undone. `committed` is called after the commit, also when that came too late for the caller.
    */
   async write<T>(action: () => T, committed?: () => void): Promise<T> {
     if (this.#closed) throw new AppError("unavailable", "The store is closed.");
@@ -140,8 +164,8 @@ export class Environment {
       committed?.();
       return result;
     } catch (error) {
-      if (failure !== undefined) throw failure;
-      throw new AppError("unknown_outcome", "The store could not write to its disk.", { cause: error });
+      const reason = await commitReason(error);
+      throw writeFault(failure ?? reason, this.#folder);
     }
   }
 
@@ -165,7 +189,7 @@ export class Environment {
     return { ...(Object.fromEntries(plain) as Record<(typeof PLAIN)[number], Table>), objects, terms };
   }
 
-  /** Of a new environment that of this version. */
+  /** The format of the environment; a new one gets that of this version. */
   #readFormat(folder: string): number {
     const stored = this.tables.meta.get(FORMAT_KEY);
     if (stored === undefined) {
@@ -174,7 +198,6 @@ export class Environment {
     }
     const format = decodeStored<number>(stored);
     if (format <= FORMAT) return format;
-    void this.close();
     throw new AppError(
       "unsupported",
       `The data in ${folder} has format ${format}; this version knows formats up to ${FORMAT}.`,

@@ -11,8 +11,8 @@ const PRESENT = encodePacked(1);
 export type Visit = (kind: number, key: Uint8Array, due: { readonly atMs: number; readonly nowMs: number }) => void;
 
 /**
- * What vanishes is noted by its moment. Readers look at the moment themselves; this only clears up behind, a bounded number of
- * entries at a time.
+ * What vanishes is noted by its moment. Readers look at the moment themselves; this only clears up behind, a bounded
+ * number of entries at a time.
  */
 export class Expiry {
   readonly #env: Environment;

@@ -1,9 +1,12 @@
+import { constants } from "node:os";
 import { dirname } from "node:path";
 import { AppError, errorText } from "../../../common/errors.ts";
 import type { Files } from "../../../common/files.ts";
 import { syncFolder } from "../../files.ts";
 
-/** What is called so is being written; after a crash it is nobody's. */
+const FULL = ["ENOSPC", "EDQUOT"] as const;
+
+/** The suffix of a file while it is written; after a crash it has no owner. */
 export const PARTIAL = ".partial";
 
 /** A finished file under its name, durable; an older one is replaced in one step. */
@@ -18,6 +21,22 @@ export async function diskErrors<T>(write: Promise<T>): Promise<T> {
     return await write;
   } catch (error) {
     if (!(error instanceof Error && "syscall" in error)) throw error;
+    if (isFull(error)) throw diskFull(error);
     throw new AppError("unknown_outcome", `The disk refused to write: ${errorText(error)}.`, { cause: error });
   }
+}
+
+/** Node names the system's errors, LMDB numbers them. */
+export function isFull(error: unknown): boolean {
+  if (!(error instanceof Error && "code" in error)) return false;
+  return FULL.some((name) => error.code === name || error.code === constants.errno[name]);
+}
+
+/** Nothing was changed: what was written so far is referred to by nothing. */
+export function diskFull(cause: unknown): AppError {
+  return new AppError(
+    "unavailable",
+    "The store's disk is full: it is read as before and written again when there is room.",
+    { cause },
+  );
 }

@@ -29,7 +29,10 @@ type Driver = { readonly kind: "term" | "range"; readonly index: number };
 
 const DRIVER_BYTES = 2;
 
-/** Entities by terms and ranges: walks along the narrowest index and checks the rest on the entity. Exact but for cut terms. */
+/**
+ * Entities by terms and ranges: walks along the narrowest index and checks the rest on the entity. Exact but for cut
+ * terms.
+ */
 export class Finder {
   readonly #options: FinderOptions;
 
@@ -67,7 +70,7 @@ export class Finder {
     return { items };
   }
 
-  /** The entity, where it lives and has all that is asked for. */
+  /** The entity, if it exists and has all terms and ranges. */
   #matching({ terms, ranges }: Question, driver: Driver): (key: Uint8Array, stored: Uint8Array) => Entity | undefined {
     const context = { lists: this.#options.lists, nowMs: this.#options.nowMs() };
     const all = terms.map((term) => Buffer.from(term));

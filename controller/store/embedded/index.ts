@@ -1,1 +1,2 @@
 export { EmbeddedEngine, openEmbeddedEngine } from "./engine.ts";
+export { checkStore } from "./check.ts";

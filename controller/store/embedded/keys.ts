@@ -1,6 +1,6 @@
 /**
- * Keys of the named databases: bytes whose order is the order of what they mean. Texts that are followed by something
- * carry their length in front, so that no text is the beginning of another's key.
+ * Keys of the named databases: bytes that sort like the values they encode. Texts that are followed by something carry
+ * their length in front, so that no text is the beginning of another's key.
  */
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();

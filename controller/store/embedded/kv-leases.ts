@@ -26,8 +26,8 @@ interface Held {
 }
 
 /**
- * Leases live in the process that holds them and are noted on disk only to be ended: when it is gone, at the next open; when it
- * was stopped for longer than the lease's span (a suspended machine), as soon as it notices.
+ * Leases live in the process that holds them and are noted on disk only to be ended: after its process died, at the
+ * next open; when it was stopped for longer than the lease's span (a suspended machine), as soon as it notices.
  */
 export class KvLeases {
   readonly #options: KvLeasesOptions;
@@ -74,7 +74,7 @@ export class KvLeases {
     void this.#options.env.tables.leasekeys.remove(concat(leasePrefix(id), textBytes(key)));
   }
 
-  /** Ends every lease on disk: nobody of an earlier process is alive. */
+  /** Ends every lease on disk: no earlier process is alive. */
   async endAll(): Promise<void> {
     const ids = [...this.#options.env.read().kvleases.getKeys({ start: Uint8Array.of(0) })].map(bytesText);
     for (const id of ids) await this.#end(id);

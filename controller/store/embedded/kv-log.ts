@@ -6,6 +6,7 @@ import {
   KV_WATCH_BATCH_MAX_ENTRIES,
 } from "../../../common/limits.ts";
 import { decodeStored, encodePacked } from "../format.ts";
+import { openValue, sealValue } from "../kv-expiry.ts";
 import type { KvEntry, KvEvent } from "../kv.ts";
 import type { Environment } from "./environment.ts";
 import { concat, readU64, textBytes, u32, u64 } from "./keys.ts";
@@ -22,6 +23,7 @@ export interface KvState {
   readonly bytes: number;
 }
 
+/** The value is sealed with its expiry. */
 type Packed = readonly [
   key: string,
   revision: number,
@@ -108,13 +110,7 @@ export class KvLog {
 }
 
 export function packEntry(entry: KvEntry): Uint8Array {
-  return encodePacked([
-    entry.key,
-    entry.revision,
-    entry.createRevision,
-    entry.lease ?? null,
-    entry.value,
-  ] satisfies Packed);
+  return encodePacked(pack(entry));
 }
 
 export function unpackEntry(stored: Uint8Array): KvEntry {
@@ -123,8 +119,11 @@ export function unpackEntry(stored: Uint8Array): KvEntry {
 
 function packEvent(event: KvEvent): Packed {
   if (event.kind === "delete") return [event.key, event.revision, 0, null, null];
-  const { key, revision, createRevision, lease, value } = event.entry;
-  return [key, revision, createRevision, lease ?? null, value];
+  return pack(event.entry);
+}
+
+function pack({ key, revision, createRevision, lease, value, expiresAtMs }: KvEntry): Packed {
+  return [key, revision, createRevision, lease ?? null, sealValue(value, expiresAtMs)];
 }
 
 function unpackEvent(packed: Packed): KvEvent {
@@ -133,6 +132,6 @@ function unpackEvent(packed: Packed): KvEvent {
 }
 
 function toEntry([key, revision, createRevision, lease, value]: Packed): KvEntry {
-  const entry = { key, value: new Uint8Array(value ?? []), createRevision, revision };
+  const entry = { key, ...openValue(value ?? new Uint8Array()), createRevision, revision };
   return lease === null ? entry : { ...entry, lease };
 }

@@ -6,6 +6,7 @@ import {
   KV_TXN_MAX_OPERATIONS,
   KV_VALUE_MAX_BYTES,
 } from "../../../common/limits.ts";
+import type { Clock } from "../../../common/time.ts";
 import type { Runtime } from "../../runtime.ts";
 import type {
   KvCondition,
@@ -21,6 +22,7 @@ import type {
   KvWatchOptions,
   KvWriteResult,
 } from "../kv.ts";
+import { checkExpiry, hasExpired, removal } from "../kv-expiry.ts";
 import type { Environment } from "./environment.ts";
 import { following, prefixEnd, textBytes } from "./keys.ts";
 import { KvLeases } from "./kv-leases.ts";
@@ -33,9 +35,11 @@ export class EmbeddedKvStore implements KvStore {
   readonly #log: KvLog;
   readonly #leases: KvLeases;
   readonly #changed = new Wakeup();
+  readonly #clock: Clock;
 
   constructor(env: Environment, runtime: Pick<Runtime, "clock" | "random">) {
     this.#env = env;
+    this.#clock = runtime.clock;
     this.#log = new KvLog(env);
     this.#leases = new KvLeases({
       env,
@@ -51,17 +55,21 @@ export class EmbeddedKvStore implements KvStore {
   }
 
   async get(key: string): Promise<KvEntry | undefined> {
-    return this.#read(checkedKey(key));
+    const bytes = checkedKey(key);
+    const nowMs = this.#clock.nowMs();
+    const entry = this.#read(bytes);
+    if (entry === undefined || !hasExpired(entry, nowMs)) return entry;
+    return removal(
+      this.#write(() => {
+        this.#endExpired([key], nowMs);
+        return this.#read(bytes);
+      }),
+    );
   }
 
   async put(key: string, value: Uint8Array, options: KvPutOptions = {}): Promise<KvWriteResult> {
-    const operation: KvOperation = {
-      kind: "put",
-      key,
-      value: copyValue(value),
-      ...(options.lease === undefined ? {} : { lease: options.lease }),
-    };
-    return this.#single(operation, options.ifRevision);
+    const { ifRevision, ...bound } = options;
+    return this.#single({ kind: "put", key, value: copyValue(value), ...bound }, ifRevision);
   }
 
   async delete(key: string, options: { readonly ifRevision?: number } = {}): Promise<KvWriteResult> {
@@ -70,6 +78,22 @@ export class EmbeddedKvStore implements KvStore {
 
   async list(prefix: string, options: KvListOptions = {}): Promise<KvPage> {
     const limit = checkedLimit(options.limit ?? KV_PAGE_MAX_ENTRIES);
+    const nowMs = this.#clock.nowMs();
+    const page = this.#page(prefix, { ...options, limit });
+    if (!page.entries.some((entry) => hasExpired(entry, nowMs))) return page;
+    // Read again, as others may have written meanwhile.
+    return removal(this.#write(() => this.#withoutExpired(this.#page(prefix, { ...options, limit }), nowMs)));
+  }
+
+  #withoutExpired(page: KvPage, nowMs: number): KvPage {
+    const expired = page.entries.filter((entry) => hasExpired(entry, nowMs));
+    this.#removeKeys(expired.map(({ key }) => key));
+    const entries = page.entries.filter((entry) => !hasExpired(entry, nowMs));
+    return { ...page, entries, revision: this.#log.state().revision };
+  }
+
+  #page(prefix: string, options: KvListOptions & { readonly limit: number }): KvPage {
+    const { limit } = options;
     const start =
       options.after !== undefined && options.after >= prefix ? following(textBytes(options.after)) : textBytes(prefix);
     const end = prefixEnd(textBytes(prefix));
@@ -109,10 +133,15 @@ export class EmbeddedKvStore implements KvStore {
     const operations = request.then.map((operation) =>
       operation.kind === "put" ? { ...operation, value: copyValue(operation.value) } : operation,
     );
+    const nowMs = this.#clock.nowMs();
     return this.#write(() => {
-      if (!request.if.every((condition) => this.#holds(condition)))
-        return { ok: false, revision: this.#log.state().revision };
-      return { ok: true, revision: this.#apply(operations) };
+      const holds = request.if.every((condition) => this.#holds(condition, nowMs));
+      if (holds) this.#requireLeases(operations);
+      this.#endExpired(
+        [...request.if, ...operations].map(({ key }) => key),
+        nowMs,
+      );
+      return { ok: holds, revision: holds ? this.#apply(operations) : this.#log.state().revision };
     });
   }
 
@@ -129,10 +158,13 @@ export class EmbeddedKvStore implements KvStore {
 
   async #single(operation: KvOperation, ifRevision: number | undefined): Promise<KvWriteResult> {
     checkOperation(operation);
+    const nowMs = this.#clock.nowMs();
     return this.#write(() => {
-      const current = this.#read(textBytes(operation.key));
-      if (ifRevision !== undefined && (current?.revision ?? 0) !== ifRevision) return { ok: false, current };
-      return { ok: true, revision: this.#apply([operation]) };
+      const current = this.#alive(operation.key, nowMs);
+      const holds = ifRevision === undefined || (current?.revision ?? 0) === ifRevision;
+      if (holds) this.#requireLeases([operation]);
+      this.#endExpired([operation.key], nowMs);
+      return holds ? { ok: true, revision: this.#apply([operation]) } : { ok: false, current };
     });
   }
 
@@ -145,16 +177,35 @@ export class EmbeddedKvStore implements KvStore {
     return stored === undefined ? undefined : unpackEntry(stored);
   }
 
-  #holds(condition: KvCondition): boolean {
-    const current = this.#read(textBytes(condition.key));
+  #alive(key: string, nowMs: number): KvEntry | undefined {
+    const entry = this.#read(textBytes(key));
+    return entry === undefined || hasExpired(entry, nowMs) ? undefined : entry;
+  }
+
+  #holds(condition: KvCondition, nowMs: number): boolean {
+    const current = this.#alive(condition.key, nowMs);
     if ("createRevision" in condition) return (current?.createRevision ?? 0) === condition.createRevision;
     return (current?.revision ?? 0) === condition.revision;
   }
 
+  /** Inside a write transaction, before its first write. */
+  #requireLeases(operations: readonly KvOperation[]): void {
+    for (const operation of operations) {
+      if (operation.kind === "put" && operation.lease !== undefined) this.#leases.require(operation.lease);
+    }
+  }
+
+  /** Inside a write transaction, before the operations. At a revision of its own: the next put begins a life. */
+  #endExpired(keys: readonly string[], nowMs: number): void {
+    const expired = [...new Set(keys)].filter((key) => {
+      const entry = this.#read(textBytes(key));
+      return entry !== undefined && hasExpired(entry, nowMs);
+    });
+    this.#removeKeys(expired);
+  }
+
   /** Inside a write transaction. Answers the store's revision afterwards; deleting what is absent does not raise it. */
   #apply(operations: readonly KvOperation[]): number {
-    for (const operation of operations)
-      if (operation.kind === "put" && operation.lease !== undefined) this.#leases.require(operation.lease);
     const state = this.#log.state();
     const revision = state.revision + 1;
     const events = operations
@@ -175,13 +226,10 @@ export class EmbeddedKvStore implements KvStore {
       return { kind: "delete", key: operation.key, revision };
     }
     if (operation.lease !== undefined) this.#leases.bind(operation.lease, operation.key);
-    const bare = {
-      key: operation.key,
-      value: operation.value,
-      createRevision: current?.createRevision ?? revision,
-      revision,
-    };
-    const entry: KvEntry = operation.lease === undefined ? bare : { ...bare, lease: operation.lease };
+    const { value, lease, expiresAtMs } = operation;
+    const bound = { ...(lease !== undefined && { lease }), ...(expiresAtMs !== undefined && { expiresAtMs }) };
+    const createRevision = current?.createRevision ?? revision;
+    const entry: KvEntry = { key: operation.key, value, createRevision, revision, ...bound };
     void this.#env.tables.kv.put(key, packEntry(entry));
     return { kind: "put", entry };
   }
@@ -210,8 +258,9 @@ function checkedLimit(limit: number): number {
 
 function checkOperation(operation: KvOperation): void {
   checkedKey(operation.key);
-  if (operation.kind === "put" && operation.value.length > KV_VALUE_MAX_BYTES)
-    throw tooLarge("value", operation.value.length, KV_VALUE_MAX_BYTES);
+  if (operation.kind === "delete") return;
+  if (operation.value.length > KV_VALUE_MAX_BYTES) throw tooLarge("value", operation.value.length, KV_VALUE_MAX_BYTES);
+  checkExpiry(operation.expiresAtMs);
 }
 
 function checkTxn(request: KvTxn): void {

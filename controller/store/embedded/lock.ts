@@ -1,6 +1,7 @@
 import { closeSync, fsyncSync, openSync, readFileSync, rmSync, statSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { AppError } from "../../../common/errors.ts";
+import { diskFull, isFull } from "./files.ts";
 
 /** A take-over takes a moment; one that has stood longer than this was left behind by a crash. */
 const TAKEOVER_STALE_MS = 10_000;
@@ -13,8 +14,8 @@ interface Holder {
 }
 
 /**
- * One controller per folder. The lock is a file made exclusively that names its holder; that of a process which is gone is
- * taken over. Throws `AppError("conflict")` while the holder lives. The answer gives the lock back.
+ * One controller per folder. The lock is a file made exclusively that names its holder; that of a dead process is taken
+ * over. Throws `AppError("conflict")` while the holder lives. The answer gives the lock back.
  */
 export function lockFolder(folder: string, nowMs: number): () => void {
   const path = join(folder, "controller.lock");
@@ -68,13 +69,17 @@ function createExclusive(path: string, text: string): boolean {
   try {
     writeSync(file, text);
     fsyncSync(file);
+  } catch (error) {
+    // A lock that names no holder would keep others out for a while.
+    rmSync(path, { force: true });
+    throw isFull(error) ? diskFull(error) : error;
   } finally {
     closeSync(file);
   }
   return true;
 }
 
-/** A lock that cannot be read was torn by a crash while it was being written: nobody holds it. */
+/** A lock that cannot be read was torn by a crash while it was being written: it has no holder. */
 function readHolder(path: string): Holder | undefined {
   try {
     return JSON.parse(readFileSync(path, "utf8")) as Holder;
@@ -87,7 +92,7 @@ function lives(holder: Holder): boolean {
   try {
     process.kill(holder.pid, 0);
   } catch (error) {
-    // EPERM: it lives, but belongs to somebody else.
+    // EPERM: it lives, but belongs to another user.
     if (!(error instanceof Error && "code" in error && error.code === "EPERM")) return false;
   }
   const now = describe(holder.pid);

@@ -1,25 +1,46 @@
-import { access, open, rename, rm } from "node:fs/promises";
+import { constants } from "node:fs";
+import { mkdir, open, rename, rm } from "node:fs/promises";
+import { endianness } from "node:os";
 import { dirname, join } from "node:path";
 import type { Clock } from "../../../common/time.ts";
-import { isMissing, nodeFiles, syncFolder } from "../../files.ts";
+import { isThere, nodeFiles, readWholly, syncFolder, writeWholly } from "../../files.ts";
 import { Environment } from "./environment.ts";
+import { diskErrors } from "./files.ts";
+import { requireOpenable } from "./lmdb/file-check.ts";
 
 const DATA = "data.mdb";
 /** What a new environment is called until all of it is on the disk. */
 const UNFINISHED = "-unfinished";
+/** More than LMDB's table of readers takes; it makes use of all there is. */
+const READERS_BYTES = 65_536;
+/** What the system counts a file's room in. */
+const BLOCK_BYTES = 512;
+
+export function hasEnvironment(folder: string): Promise<boolean> {
+  return isThere(nodeFiles, join(folder, DATA));
+}
 
 /**
- * The environment in that folder. A new one gets its name when it is whole on the disk: what a power cut leaves of a file before its first
- * commit would end the process that opens it.
+ * The environment in that folder. A new one gets its name when it is whole on the disk: what a power cut leaves of a
+ * file before its first commit would end the process that opens it. A damaged one is refused before it does.
  */
 export async function openEnvironment(folder: string, clock: Clock): Promise<Environment> {
-  if (!(await isThere(join(folder, DATA)))) await make(folder, clock);
+  if (await hasEnvironment(folder)) checkFile(join(folder, DATA));
+  else await diskErrors(make(folder, clock));
+  await diskErrors(reserveReaders(folder));
   return new Environment(folder, clock);
+}
+
+/** Where numbers lie the other way round, LMDB's file is not read by others. */
+function checkFile(path: string): void {
+  if (endianness() === "LE") requireOpenable(path);
 }
 
 async function make(folder: string, clock: Clock): Promise<void> {
   const unfinished = folder + UNFINISHED;
   await rm(unfinished, { recursive: true, force: true });
+  await mkdir(unfinished, { mode: 0o700 });
+  await reserveReaders(unfinished);
   await new Environment(unfinished, clock).close();
   await syncData(join(unfinished, DATA));
   await syncFolder(nodeFiles, unfinished);
@@ -38,12 +59,20 @@ async function syncData(path: string): Promise<void> {
   }
 }
 
-async function isThere(path: string): Promise<boolean> {
+/**
+ * LMDB writes its table of readers through memory, and a disk without room for a page of it ends the process: the room
+ * is taken before. What stands there stays, as LMDB itself decides what of it still counts.
+ */
+async function reserveReaders(folder: string): Promise<void> {
+  const file = await open(join(folder, "lock.mdb"), constants.O_RDWR | constants.O_CREAT, 0o600);
   try {
-    await access(path);
-    return true;
-  } catch (error) {
-    if (isMissing(error)) return false;
-    throw error;
+    const { blocks } = await file.stat();
+    if (blocks * BLOCK_BYTES >= READERS_BYTES) return;
+    const table = new Uint8Array(READERS_BYTES);
+    table.set(await readWholly(file, 0, READERS_BYTES));
+    await writeWholly(file, table, 0);
+    await file.sync();
+  } finally {
+    await file.close();
   }
 }

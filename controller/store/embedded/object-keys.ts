@@ -43,12 +43,12 @@ export function numberKey(slot: number, value: number, entity: Uint8Array): Uint
   return concat(Uint8Array.of(slot), float64(value), entity);
 }
 
-/** Of the key of a number: the entity it belongs to. */
+/** The entity in the key of a number. */
 export function numberOwner(key: Uint8Array): Uint8Array {
   return key.subarray(9);
 }
 
-/** Of the key of a number: all before the entity. */
+/** The part of a number's key before the entity. */
 export function numberPrefix(slot: number, value: number): Uint8Array {
   return concat(Uint8Array.of(slot), float64(value));
 }

@@ -131,7 +131,9 @@ export class Records {
   }
 }
 
-/** Keys of many records, each of them good until the next one is asked for: LMDB takes a copy of a key with the call it is given to. */
+/**
+ * Keys of many records, each valid until the next one is made: LMDB takes a copy of a key with the call it is given to.
+ */
 class RecordKeys {
   readonly #key = Buffer.alloc(CID_BYTES + ULID_LENGTH);
   readonly #id = this.#key.subarray(CID_BYTES);
@@ -147,7 +149,7 @@ class RecordKeys {
     return this.#key;
   }
 
-  /** Of the record last named, under one of its terms. */
+  /** The key of the record last named, under one of its terms. */
   under(term: string): Buffer {
     let key = this.#terms.get(term);
     if (key === undefined) {

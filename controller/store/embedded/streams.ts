@@ -21,8 +21,9 @@ export interface StreamsOptions {
 }
 
 /**
- * Append streams as files, one each, named by the digest of the stream's name. A stream reaches as far as its size says, which is
- * written after the bytes: what a file has beyond it was never answered, and after a power cut may be anything.
+ * Append streams as files, one each, named by the digest of the stream's name. A stream reaches as far as its size
+ * says, which is written after the bytes: what a file has beyond it was never answered, and after a power cut may be
+ * anything.
  */
 export class Streams {
   readonly #folder: string;

@@ -1,9 +1,11 @@
 import { basename, join } from "node:path";
+import { AppError } from "../../../common/errors.ts";
 import { makeFolder, nodeFiles } from "../../files.ts";
 import type { TenantStore } from "../engine.ts";
+import { KvSweep } from "../kv-sweep.ts";
 import { EmbeddedBlobStore } from "./blobs.ts";
 import type { EmbeddedRuntime } from "./runtime.ts";
-import { openEnvironment } from "./new-environment.ts";
+import { hasEnvironment, openEnvironment } from "./new-environment.ts";
 import { EmbeddedKvStore } from "./kv.ts";
 import { EmbeddedObjectStore } from "./objects.ts";
 
@@ -14,23 +16,39 @@ export interface EmbeddedTenant extends TenantStore {
   close(): Promise<void>;
 }
 
+/** A store missing where one was made is damaged: an empty one in its place would hide the loss of everything. */
+export async function requireStore(folder: string): Promise<void> {
+  if (await hasEnvironment(environmentIn(folder))) return;
+  throw new AppError(
+    "unavailable",
+    `The store in ${folder} is damaged: its file lmdb/data.mdb is missing. Restore the data folder from a backup.`,
+  );
+}
+
+/** Made when it is missing. */
 export async function openTenant(folder: string, runtime: EmbeddedRuntime): Promise<EmbeddedTenant> {
   await makeFolder(nodeFiles, folder);
-  const env = await openEnvironment(join(folder, "lmdb"), runtime.clock);
+  const env = await openEnvironment(environmentIn(folder), runtime.clock);
   const kv = new EmbeddedKvStore(env, runtime);
   const objects = new EmbeddedObjectStore({ env, runtime, place: basename(folder) });
   const blobs = await EmbeddedBlobStore.open({ env, folder: join(folder, "blobs"), files: nodeFiles, runtime });
   await env.upgraded();
   await kv.open();
+  const sweep = new KvSweep({ kv, runtime });
   return {
     kv,
     objects,
     blobs,
     async close() {
+      await sweep.close();
       kv.close();
       await objects.close();
       await blobs.close();
       await env.close();
     },
   };
+}
+
+function environmentIn(folder: string): string {
+  return join(folder, "lmdb");
 }

@@ -1,4 +1,4 @@
-/** Wakes all who wait for the next time something happens. */
+/** Wakes all waiters at the next event. */
 export class Wakeup {
   #waiting = new Set<() => void>();
 

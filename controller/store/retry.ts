@@ -1,0 +1,33 @@
+import { isAppError } from "../../common/errors.ts";
+import { STORE_ATTEMPTS_MAX, STORE_CALL_DEADLINE_MS, STORE_RETRY_MIN_MS } from "../../common/limits.ts";
+import { wait, type Clock, type Random } from "../../common/time.ts";
+
+/**
+ * Repeats a call that is safe to repeat while the store is away or does not say how it ended; then its error goes on:
+ * `unavailable` only when no attempt was perhaps done.
+ */
+export class Retry {
+  readonly #clock: Clock;
+  readonly #random: Random;
+
+  constructor(of: { readonly clock: Clock; readonly random: Random }) {
+    this.#clock = of.clock;
+    this.#random = of.random;
+  }
+
+  async run<T>(call: () => Promise<T>): Promise<T> {
+    const startMs = this.#clock.monotonicMs();
+    let perhapsDone: unknown;
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await call();
+      } catch (error) {
+        const isOverdue = this.#clock.monotonicMs() - startMs > STORE_CALL_DEADLINE_MS;
+        if (isAppError(error, "unknown_outcome")) perhapsDone = error;
+        else if (!isAppError(error, "unavailable")) throw error;
+        if (attempt >= STORE_ATTEMPTS_MAX || isOverdue) throw perhapsDone ?? error;
+        await wait(this.#clock, STORE_RETRY_MIN_MS * 2 ** attempt * (0.5 + this.#random.next() / 2));
+      }
+    }
+  }
+}
