@@ -1,7 +1,6 @@
 /**
- * The one error that crosses borders. Whoever notices a fault throws an `AppError`; whoever speaks to the outside
- * (HTTP, gRPC, the command line) turns it into that world's form. Anything else that is thrown is a bug and is shown
- * to nobody but the log.
+ * The one error that crosses borders. Code that detects a fault throws an `AppError`; the interfaces (HTTP, gRPC, the
+ * command line) translate it into their own form. Anything else that is thrown is a bug and appears only in the log.
  */
 
 /** Every code, the HTTP status a precise client gets for it, and what it means. Codes are never reused. */
@@ -48,7 +47,7 @@ export function isAppError(error: unknown, ...codes: readonly ErrorCode[]): erro
   return error instanceof AppError && (codes.length === 0 || codes.includes(error.code));
 }
 
-/** The text of whatever was thrown. */
+/** The text of any thrown value. */
 export function errorText(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

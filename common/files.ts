@@ -1,6 +1,7 @@
 /**
- * The disk as the programs see it where an answer depends on it; `node:fs/promises` is one as it stands. What was written is safe from
- * a power cut when the file was synced, a name when its folder was (`open(folder, "r")`, `sync`); until then any part may be lost.
+ * The disk as the programs see it where an answer depends on it; `node:fs/promises` is one as it stands. What was
+ * written is safe from a power cut when the file was synced, a name when its folder was (`open(folder, "r")`, `sync`);
+ * until then any part may be lost.
  */
 export interface Files {
   open(path: string, flags: string, mode?: number): Promise<OpenFile>;

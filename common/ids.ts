@@ -1,6 +1,6 @@
 /**
- * Forms of identifiers. An object id is `<label>:<key>`: the last component of its class path, the first colon, and any text.
- * Made here are only the forms; randomness, hashes and times are given.
+ * Forms of identifiers. An object id is `<label>:<key>`: the last component of its class path, the first colon, and any
+ * text. Made here are only the forms; randomness, hashes and times are given.
  */
 
 export interface ObjectIdParts {
@@ -20,8 +20,8 @@ export function formatObjectId(label: string, key: string): string {
 }
 
 /**
- * One text for the values of several key columns, different for different values: joined by `:`, with `:` and `\` inside a value
- * escaped by `\`. A single value stays as it is.
+ * One text for the values of several key columns, different for different values: joined by `:`, with `:` and `\`
+ * inside a value escaped by `\`. A single value stays as it is.
  */
 export function joinKeys(values: readonly string[]): string {
   if (values.length === 1) return values[0] ?? "";
@@ -35,8 +35,8 @@ export const ULID_TIME_MAX_MS = 2 ** 48 - 1;
 const ULID = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/;
 
 /**
- * A ULID of a time and 80 bits: the same time and bytes always make the same id. `entropy` is random, or the beginning of a hash of what
- * the record comes from; bytes after the tenth are not looked at.
+ * A ULID of a time and 80 bits: the same time and bytes always make the same id. `entropy` is random, or the beginning
+ * of a hash of what the record comes from; bytes after the tenth are not looked at.
  */
 export function ulidOf(timeMs: number, entropy: Uint8Array): string {
   if (entropy.length < 10) throw new RangeError("A ULID needs ten bytes.");
@@ -47,7 +47,10 @@ export function ulidOf(timeMs: number, entropy: Uint8Array): string {
 const ORDINAL_CHARACTERS = 5;
 export const ULID_ORDINALS_MAX = 32 ** ORDINAL_CHARACTERS;
 
-/** ULIDs of one source and time in the order of their ordinals: 55 bits of `entropy`, then the ordinal, below `ULID_ORDINALS_MAX`. */
+/**
+ * ULIDs of one source and time in the order of their ordinals: 55 bits of `entropy`, then the ordinal, below
+ * `ULID_ORDINALS_MAX`.
+ */
 export function ulidSeries(timeMs: number, entropy: Uint8Array): (ordinal: number) => string {
   const stem = ulidOf(timeMs, entropy).slice(0, -ORDINAL_CHARACTERS);
   return (ordinal) => {

@@ -8,3 +8,5 @@ export * from "./limits/objects.ts";
 export * from "./limits/query.ts";
 export * from "./limits/stores.ts";
 export * from "./limits/transfer.ts";
+export { DAY_SECONDS } from "./limits/units.ts";
+export * from "./limits/workers.ts";

@@ -13,7 +13,8 @@ const encoder = new TextEncoder();
 
 /**
  * A relative path inside some folder: segments joined by single slashes, no `.`, no `..`, no leading or trailing slash.
- * `AppError("invalid")` when the text could leave the folder, names the folder itself or means different things on different systems.
+ * `AppError("invalid")` when the text could leave the folder, names the folder itself or means different things on
+ * different systems.
  */
 export function relativePath(text: string): string {
   refuseUnclean(text);
@@ -24,7 +25,10 @@ export function relativePath(text: string): string {
   return segments.join("/");
 }
 
-/** An absolute folder on a POSIX host, normalised; the root itself is refused, for what is put there could replace the system. */
+/**
+ * An absolute folder on a POSIX host, normalised; the root itself is refused, for what is put there could replace the
+ * system.
+ */
 export function absolutePath(text: string): string {
   refuseUnclean(text);
   if (!text.startsWith("/")) throw refused(text, "is not absolute");

@@ -6,7 +6,10 @@ const TIME_MAX_MS = 8.64e15;
 const DATE_TIME =
   /^(\d{4})-(\d{1,2})-(\d{1,2})(?:[ T](\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?)?\s*(Z|[+-]\d{2}:?\d{2})?$/;
 
-/** Milliseconds since 1970 of a number of milliseconds or a text `YYYY-MM-DD[ HH:mm[:ss[.SSS]]][zone]`, UTC without a zone. */
+/**
+ * Milliseconds since 1970 of a number of milliseconds or a text `YYYY-MM-DD[ HH:mm[:ss[.SSS]]][zone]`, UTC without a
+ * zone.
+ */
 export function parseTimestamp(value: Value): number | undefined {
   if (typeof value === "number")
     return Number.isFinite(value) && Math.abs(value) <= TIME_MAX_MS ? Math.trunc(value) : undefined;

@@ -1,10 +1,10 @@
 import { AppError } from "../errors.ts";
 
 /**
- * What the two ends of an enrolment agree on. A join token is `odp1.<id>.<secret>`; it proves the controller to the agent as well
- * as the agent to the controller, so the first contact needs no certificate. The key of both proofs is the secret's text in UTF-8,
- * the function HMAC-SHA256, the form base64:
- * the agent proves over the DER of its request, the controller over the certificate's DER followed by each authority's.
+ * What the two ends of an enrolment agree on. A join token is `odp1.<id>.<secret>`; it proves the controller to the
+ * agent as well as the agent to the controller, so the first contact needs no certificate. The key of both proofs is
+ * the secret's text in UTF-8, the function HMAC-SHA256, the form base64: the agent proves over the DER of its request,
+ * the controller over all it answers (`answerProofText`).
  */
 export interface JoinToken {
   readonly id: string;
@@ -47,14 +47,10 @@ export function printJoinToken(token: JoinToken): string {
   return `${PREFIX}.${token.id}.${token.secret}`;
 }
 
-/** What the controller's proof covers. */
-export function certificateProofText(certificate: Uint8Array, authorities: readonly Uint8Array[]): Uint8Array {
-  const parts = [certificate, ...authorities];
-  const text = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    text.set(part, at);
-    at += part.length;
-  }
-  return text;
+/**
+ * What the controller's proof covers: every member of the answer but the proof, as JSON, in the order of this function.
+ */
+export function answerProofText(answer: Omit<EnrolAnswer, "proof">): Uint8Array {
+  const { certificate, authorities, agentPort, controllers, host, tenant } = answer;
+  return new TextEncoder().encode(JSON.stringify({ certificate, authorities, agentPort, controllers, host, tenant }));
 }

@@ -1,6 +1,13 @@
-import { describe, expect, it } from "vitest";
+import v8 from "node:v8";
+import { beforeAll, describe, expect, it } from "vitest";
+import { seededRandom } from "../../test/helpers/clock.ts";
 import { RECORD_MAX_BYTES } from "../limits.ts";
+import { REGEXP_V8_FLAGS } from "../regex/pattern.ts";
 import { compileCutter, RecordStream, type CutRules } from "./records.ts";
+
+beforeAll(() => {
+  for (const flag of REGEXP_V8_FLAGS) v8.setFlagsFromString(flag);
+});
 
 describe("records of a stream", () => {
   it("are its lines without a delimiter, line breaks and empty lines left out", () => {
@@ -38,6 +45,38 @@ describe("records of a stream", () => {
         expect(cutAll(rule, text, size), `${JSON.stringify(rule)} by ${size}`).toEqual(whole);
     }
   });
+
+  it.each([
+    { delimiter: "ab", delimitereol: true },
+    { delimiter: "a+" },
+    { delimiter: "\\n\\d{4}-" },
+    { delimiter: "x|b$|c" },
+    { delimiter: "\\ba" },
+  ])("come out the same as if the delimiter $delimiter was looked for in all of the text at once", (rule) => {
+    const random = seededRandom(3);
+    const text = Array.from(
+      { length: 9_000 },
+      () => ["a", "b", " ", "\n2026-", "yyyyyyyyyyyy"][Math.floor(random.next() * 5)] ?? "",
+    ).join("");
+    const places = [...text.matchAll(new RegExp(rule.delimiter, "g"))].map(
+      (match) => match.index + (rule.delimitereol ? match[0].length : 0),
+    );
+    const expected = [0, ...places]
+      .map((place, at) => text.slice(place, places[at]).replace(/^\n+|\n+$/g, ""))
+      .filter((record) => record !== "");
+    expect(cutAll(rule, text)).toEqual(expected);
+  });
+
+  it.each(["a+b", "x[^]*y|x", "(?:x|xx)+y", "x.{0,15}y|x"])(
+    "are found in linear time by %s in a text made to slow it down",
+    (delimiter) => {
+      const before = process.cpuUsage();
+      for (const piece of ["a", "x"])
+        expect(cutAll({ delimiter }, piece.repeat(RECORD_MAX_BYTES)).length).toBeGreaterThan(0);
+      // Quadratic time is minutes.
+      expect(process.cpuUsage(before).user).toBeLessThan(5_000_000);
+    },
+  );
 
   it("keep the beginning of one that is too long, marked, and go on with the next", () => {
     const long = "y".repeat(RECORD_MAX_BYTES * 3);

@@ -1,13 +1,15 @@
-import { RECORD_MAX_BYTES } from "../limits.ts";
-import { compilePattern, type Pattern } from "../regex/pattern.ts";
+import { DELIMITER_MAX_BYTES, DELIMITER_WINDOW_BYTES, RECORD_MAX_BYTES } from "../limits.ts";
+import { compilePattern, type Pattern, type PatternMatch } from "../regex/pattern.ts";
 
 /**
  * Cuts bytes into raw records, the same for followed files, output of commands and uploaded text.
  *
- * Without a delimiter a record is a line. A delimiter is a regular expression: it begins a record, or with `delimitereol` ends one;
- * it stays part of the record. One that is anchored (`^…` or `…$`) is tried on each line; any other is searched in the bytes, so it
- * may span lines; there a character beyond ASCII may stand only by itself, not in a class. Line breaks around a record are taken off,
- * empty records left out. A record longer than `RECORD_MAX_BYTES` keeps its beginning and is marked.
+ * Without a delimiter a record is a line. A delimiter is a regular expression: it begins a record, or with
+ * `delimitereol` ends one; it stays part of the record. One that is anchored (`^…` or `…$`) is tried on each line; any
+ * other is searched in the bytes, so it may span lines; there a character beyond ASCII may stand only by itself, not in
+ * a class. One of more than `DELIMITER_MAX_BYTES` may not be found, and a line too long for an anchored one holds none.
+ * Line breaks around a record are taken off, empty records left out. A record longer than `RECORD_MAX_BYTES` keeps its
+ * beginning and is marked.
  */
 export interface CutRules {
   readonly delimiter?: string | undefined;
@@ -82,7 +84,7 @@ function linesThatMatch(pattern: Pattern, atEnd: boolean): Boundaries {
       const text = decoder.decode(
         bytes.subarray(start, bytes[end - 1] === CARRIAGE_RETURN && end > start ? end - 1 : end),
       );
-      if (pattern.test(text)) yield atEnd ? { end, next } : { end: start, next: start };
+      if (pattern.fits(text) && pattern.test(text)) yield atEnd ? { end, next } : { end: start, next: start };
       start = found < 0 ? bytes.length : next;
     }
   };
@@ -93,7 +95,7 @@ function placesThatMatch(pattern: Pattern, atEnd: boolean): Boundaries {
     const text = byteText(bytes);
     let from = 0;
     while (from <= text.length) {
-      const match = pattern.exec(text, from);
+      const match = nextMatch(pattern, text, from);
       // A match at the very end could grow with what follows.
       if (!match || (match.end === text.length && !final)) return;
       if (match.end > match.start)
@@ -101,6 +103,35 @@ function placesThatMatch(pattern: Pattern, atEnd: boolean): Boundaries {
       from = Math.max(match.end, from + 1);
     }
   };
+}
+
+/**
+ * The next match, looked for in windows: an expression that looks far ahead would otherwise read all of the text again
+ * behind each of its matches.
+ */
+function nextMatch(pattern: Pattern, text: string, from: number): PatternMatch | undefined {
+  let at = from;
+  let length = DELIMITER_WINDOW_BYTES;
+  for (;;) {
+    const end = Math.min(text.length, at + length);
+    const match = matchBetween(pattern, text, { at, end });
+    if (end === text.length || (match && match.end < end)) return match;
+    if (match && !pattern.fits(text.slice(at, at + 2 * length))) return match;
+    // What ends with the window may go on behind it; what begins near its end may end behind it.
+    if (match) length *= 2;
+    else at = end - DELIMITER_MAX_BYTES;
+  }
+}
+
+function matchBetween(
+  pattern: Pattern,
+  text: string,
+  { at, end }: { readonly at: number; readonly end: number },
+): PatternMatch | undefined {
+  // Whether a word begins at a place depends on the character before it.
+  const start = Math.max(0, at - 1);
+  const match = pattern.exec(text.slice(start, end), at - start);
+  return match && { ...match, start: match.start + start, end: match.end + start };
 }
 
 function cut(boundaries: Boundaries, bytes: Uint8Array, options: CutOptions): CutResult {
@@ -172,8 +203,8 @@ export class RecordStream {
   }
 
   /**
-   * For a stream that has been silent for a while: a record whose next has not begun is taken as complete, unless it stops in the
-   * middle of a line.
+   * For a stream that has been silent for a while: a record whose next has not begun is taken as complete, unless it
+   * stops in the middle of a line.
    */
   settle(): StreamRecord[] {
     return this.#rest.at(-1) === LINE_FEED ? this.#cut(this.#rest, true) : [];

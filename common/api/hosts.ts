@@ -16,8 +16,8 @@ export type HostList = Static<typeof HostList>;
 export const HostName = Type.Object({ name: Name });
 
 /**
- * Members that are absent stay as they were. Members of `config` are merged: `null` takes one away. A secret that is sent as it
- * is shown (`******`) stays as well.
+ * Members that are absent stay as they were. Members of `config` are merged: `null` takes one away. A secret that is
+ * sent as it is shown (`******`) stays as well.
  */
 export const HostInput = Type.Object({
   host: Name,
@@ -29,15 +29,21 @@ export const HostInput = Type.Object({
   iszabbix: Type.Optional(Flag),
   sert: Type.Optional(Text(65_536)),
   secret: Type.Optional(Type.Union([Text(65_536), Type.Null()])),
-  /** SHA-256 fingerprint of the host's SSH key, as `SHA256:…`; recorded by the first connection when absent, empty forgets it. */
+  /**
+   * SHA-256 fingerprint of the host's SSH key, as `SHA256:…`; recorded by the first connection when absent, empty
+   * forgets it.
+   */
   sshkey: Type.Optional(Type.String({ pattern: "^(SHA256:[A-Za-z0-9+/]{43})?$" })),
   tags: Type.Optional(Type.Array(Text(500), { maxItems: 500 })),
-  /** SSH needs `username`, `password` or `privatekey` (with `passphrase`), `port`; `address` when neither `iplist` nor the name lead there. */
+  /**
+   * SSH needs `username`, `password` or `privatekey` (with `passphrase`), `port`; `address` when neither `iplist` nor
+   * the name lead there.
+   */
   config: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
 });
 export type HostInput = Static<typeof HostInput>;
 
-/** A host as everybody may see it: secrets are left out or masked. */
+/** A host as every user may see it: secrets are left out or masked. */
 export const HostView = Type.Object({
   id: Type.String(),
   class: Type.String(),
@@ -53,6 +59,8 @@ export const HostView = Type.Object({
   config: Type.Record(Type.String(), Type.String()),
   /** Depot name to JSON text of `[{version}]`. */
   depot: Type.Record(Type.String(), Type.String()),
+  /** What the agent says of each policy that is wanted there: `running`, `wanted`, or `failed: ` and why. */
+  policies: Type.Record(Type.String(), Type.String()),
   status: Type.Union([Type.Literal("online"), Type.Literal("offline")]),
   tags: Type.Array(Type.String()),
 });
@@ -69,6 +77,8 @@ export const TokenAnswer = Type.Object({
   token: Type.String(),
   /** Milliseconds since 1970. */
   expires: Type.Integer(),
+  /** Base URL under which hosts reach this controller. */
+  controller: Type.Optional(Type.String()),
 });
 
 export const EnrolInput = Type.Object({

@@ -64,6 +64,28 @@ export type JobRecord = Static<typeof JobRecord>;
 export const JobList = Type.Object({});
 export const JobSelect = Type.Object({ "*": Name });
 
+export const JobOutputSelect = Type.Object({
+  runid: Type.String({ minLength: 1, maxLength: 100 }),
+  host: Type.String({ minLength: 1, maxLength: 255 }),
+  from: Type.Optional(Type.Integer({ minimum: 0, description: "bytes of the output that the reader has" })),
+});
+
+const JobOutputEnd = Type.Object({
+  state: Type.String(),
+  code: Type.Optional(Type.Integer()),
+  message: Type.String(),
+});
+export type JobOutputEnd = Static<typeof JobOutputEnd>;
+
+/** Bytes `from` up to before `to` of the output, standard output and error as they came; or how the run ended. */
+export const JobOutputPart = Type.Object({
+  from: Type.Optional(Type.Integer()),
+  to: Type.Optional(Type.Integer()),
+  data: Type.Optional(Type.String({ description: "base64" })),
+  end: Type.Optional(JobOutputEnd),
+});
+export type JobOutputPart = Static<typeof JobOutputPart>;
+
 export const JobExecution = Type.Object({
   "*": Name,
   param: Type.Optional(
@@ -72,6 +94,12 @@ export const JobExecution = Type.Object({
     }),
   ),
   receive_output: Type.Optional(Type.Boolean({ description: "waits for the end and answers the output" })),
+  stream: Type.Optional(
+    Type.Boolean({
+      description:
+        "answers lines of JSON as the output comes: {host, stream, data} with data in base64, at last {runid, runs}; who goes away cancels the commands",
+    }),
+  ),
   timeout: Type.Optional(Type.Integer({ description: "seconds" })),
 });
 export type JobExecution = Static<typeof JobExecution>;

@@ -56,7 +56,7 @@ export const LogPolicySpec = Type.Object({
   priority: Type.Optional(Type.Array(Text(100))),
   /** Group name to captured text to number, for that order, ascending. */
   translation: Type.Optional(Type.Record(Type.String(), Type.Record(Type.String(), Type.Integer()))),
-  /** Group name that tells one log from another. */
+  /** The name of the group in the file pattern that separates one log from another. */
   differentiator: Type.Optional(Text(100)),
 });
 export type LogPolicySpec = Static<typeof LogPolicySpec>;

@@ -16,7 +16,7 @@ export const ClassNumber = Type.Object({ cid: Type.String({ minLength: 1 }) });
 /** How far an index is that was added while there were objects. */
 const Indexing = Type.Object({
   state: Type.String(),
-  /** Of `backfill`: objects that are in, of how many. */
+  /** `backfill` only: the number of objects already indexed, and their total. */
   done: Type.Optional(Type.Integer()),
   total: Type.Optional(Type.Integer()),
   /** Why it will not become ready. */
@@ -27,7 +27,7 @@ export type Indexing = Static<typeof Indexing>;
 export const ClassRecord = Type.Object({
   /** 1 for the root. */
   cid: Type.Integer(),
-  /** Of the nearest class above that the reader may see; -1 when there is none. */
+  /** The id of the nearest superclass that the reader may see; -1 when there is none. */
   pid: Type.Integer(),
   /** The whole path. */
   name: Type.String(),
@@ -63,6 +63,8 @@ export const FieldRecord = Type.Object({
   colname: Type.String(),
   title: Type.String(),
   dispname: Type.String(),
+  /** The same as `ftype`: clients read either. */
+  type: Type.String(),
   ftype: Type.String(),
   /** How values are indexed, such as `{"type":"string"}`. */
   loption: AnyMembers,
@@ -75,11 +77,11 @@ export const FieldRecord = Type.Object({
   remedy: Type.String(),
   /** The type that values are stored as. */
   btype: Type.String(),
-  /** Of the class that defines the field, in milliseconds since 1970. */
+  /** When the class that defines the field last changed, in milliseconds since 1970. */
   mtime: Type.Integer(),
   /** The class that defines the field. */
   class: Type.String(),
-  /** Of an indexed field. */
+  /** Present for indexed fields only. */
   indexing: Type.Optional(Indexing),
 });
 export type FieldRecord = Static<typeof FieldRecord>;
@@ -122,7 +124,7 @@ export const ClassInfo = Type.Object({
   nickname: Type.Optional(Type.String()),
   remedy: Type.Optional(Type.String()),
   keymode: Type.Optional(Type.Union([Type.Literal("manu"), Type.Literal("uuid"), Type.Literal("md5")])),
-  /** Of a new class. */
+  /** For a new class only. */
   kind: Type.Optional(Type.Union([Type.Literal("entity"), Type.Literal("record")])),
   autosearch: Type.Optional(Type.Boolean()),
   version: Type.Optional(Type.Boolean()),
@@ -144,7 +146,7 @@ export const ActionInput = Type.Object({
 
 export const ActionAnswer = Type.Object({
   count: Type.Integer(),
-  /** Of what was inserted, in the order of `data`. */
+  /** Ids of the inserted objects, in the order of `data`. */
   ids: Type.Optional(Texts),
 });
 export type ActionAnswer = Static<typeof ActionAnswer>;

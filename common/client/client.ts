@@ -12,6 +12,8 @@ export interface FetchInit {
 
 export interface FetchResponse {
   readonly status: number;
+  readonly headers: { get(name: string): string | null };
+  readonly body: AsyncIterable<Uint8Array> | null;
   text(): Promise<string>;
 }
 
@@ -21,7 +23,7 @@ export interface ClientOptions {
   /** Value of the Authorization header. */
   readonly authorization: string;
   readonly fetch: Fetch;
-  /** Of one call. */
+  /** Limit for one call. */
   readonly timeoutMs: number;
 }
 
@@ -29,6 +31,10 @@ export interface CallOptions {
   readonly query?: Readonly<Record<string, string | undefined>>;
   /** Sent as JSON. */
   readonly body?: unknown;
+  /** Called when a limit that the call did not give left rows out. */
+  readonly onMore?: () => void;
+  /** Called for each accepted option that has no effect. */
+  readonly onWarning?: (text: string) => void;
 }
 
 interface Envelope {
@@ -36,6 +42,7 @@ interface Envelope {
   readonly message?: unknown;
   readonly meta?: unknown;
   readonly code?: unknown;
+  readonly warnings?: unknown;
 }
 
 /** Speaks the HTTP interface: unpacks the envelope, and throws what it says went wrong as the `AppError` it was. */
@@ -48,13 +55,54 @@ export class Client {
 
   /** The envelope's message. `AppError("signin")` when the credentials are not accepted. */
   async call(method: string, path: string, options: CallOptions = {}): Promise<unknown> {
-    const envelope = await this.#envelope(method, path, options);
+    return this.#message(await this.#envelope(method, path, options));
+  }
+
+  /**
+   * Lines of JSON as they come. What the controller answers instead, an envelope, is thrown as by `call`. Firing
+   * `signal` ends the call.
+   */
+  async *lines(
+    method: string,
+    path: string,
+    { query, signal }: { readonly query: CallOptions["query"]; readonly signal: AbortSignal },
+  ): AsyncGenerator<unknown> {
+    const { url, authorization, fetch } = this.#options;
+    const response = await this.#answered(() =>
+      fetch(`${url.replace(/\/+$/, "")}${path}${queryText(query)}`, { method, headers: { authorization }, signal }),
+    );
+    if (!response.headers.get("content-type")?.includes("ndjson")) {
+      this.#message(await this.#answered(async () => JSON.parse(await response.text()) as Envelope));
+      return;
+    }
+    const decoder = new TextDecoder();
+    let rest = "";
+    for await (const bytes of response.body ?? []) {
+      const texts = (rest + decoder.decode(bytes, { stream: true })).split("\n");
+      rest = texts.pop() ?? "";
+      for (const text of texts) yield JSON.parse(text) as unknown;
+    }
+  }
+
+  #message(envelope: Envelope): unknown {
     if (envelope.status === "ok") return envelope.message;
     if (envelope.status === "signin") throw new AppError("signin", "The credentials are not accepted.");
     throw new AppError(codeOf(envelope), String(envelope.message));
   }
 
-  async #envelope(method: string, path: string, { query, body }: CallOptions): Promise<Envelope> {
+  async #answered<T>(ask: () => Promise<T>): Promise<T> {
+    try {
+      return await ask();
+    } catch (error) {
+      throw new AppError(
+        "unavailable",
+        `${this.#options.url} does not answer as a controller does: ${errorText(error)}.`,
+        { cause: error },
+      );
+    }
+  }
+
+  async #envelope(method: string, path: string, { query, body, onMore, onWarning }: CallOptions): Promise<Envelope> {
     const { url, authorization, fetch, timeoutMs } = this.#options;
     const json = body === undefined ? {} : { body: JSON.stringify(body) };
     const headers = {
@@ -62,7 +110,7 @@ export class Client {
       accept: "application/json",
       ...(body === undefined ? {} : { "content-type": "application/json" }),
     };
-    try {
+    return this.#answered(async () => {
       const signal = AbortSignal.timeout(timeoutMs);
       const response = await fetch(`${url.replace(/\/+$/, "")}${path}${queryText(query)}`, {
         method,
@@ -70,12 +118,11 @@ export class Client {
         signal,
         ...json,
       });
-      return JSON.parse(await response.text()) as Envelope;
-    } catch (error) {
-      throw new AppError("unavailable", `${url} does not answer as a controller does: ${errorText(error)}.`, {
-        cause: error,
-      });
-    }
+      const envelope = JSON.parse(await response.text()) as Envelope;
+      if (response.headers.get("x-odp-more") === "true") onMore?.();
+      if (Array.isArray(envelope.warnings)) for (const text of envelope.warnings) onWarning?.(String(text));
+      return envelope;
+    });
   }
 }
 

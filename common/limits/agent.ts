@@ -1,25 +1,48 @@
-/** Of agents: what they keep, send and run. */
+/** Limits of agents: what they keep, send and run. */
 
 import { KIB, MIB } from "./units.ts";
 
 // Rules and what agents send.
 export const RULE_TEXT_MAX_BYTES = 256 * KIB;
+/** Records are parsed in pieces of so many characters, and others get their turn when some have taken so long. */
+export const PARSE_PIECE_MAX_CHARACTERS = 8_192;
+export const PARSE_SLICE_MAX_MS = 10;
+/**
+ * Characters of a record, squared, times patterns of its grok rule: from here on, some 10 ms at worst, a worker thread
+ * parses it.
+ */
+export const PARSE_THREAD_MIN_STEPS = 16_000_000;
+export const PARSE_THREAD_TIMEOUT_MS = 30_000;
+/** Compiled rules that each thread keeps. */
+export const PARSE_THREAD_RULES_MAX = 64;
 export const RULE_CACHE_MAX_ENTRIES = 1_000;
 export const GROK_DEPTH_MAX = 16;
+/** What trying the patterns of a rule on one record may cost, as `PATTERN_STEPS_MAX` has it: well below a second. */
+export const GROK_STEPS_MAX = 80_000_000;
 export const GROK_PATTERNS_PER_RULE_MAX = 64;
 /** A raw record longer than this is parsed as far as it goes and marked. */
 export const RECORD_MAX_BYTES = 256 * KIB;
 export const INGEST_BATCH_MAX_ENTRIES = 1_000;
 export const INGEST_ERRORS_KEPT_PER_ENTRY = 20;
-/** Of one batch of a stream: pieces of `CHANGE_BATCH_MAX` rows that are being stored while the next is parsed. */
+/** Pieces of `CHANGE_BATCH_MAX` rows of one batch that are being stored while the next is parsed. */
 export const INGEST_CHUNKS_IN_FLIGHT_MAX = 4;
 export const INGEST_STREAMS_KNOWN_MAX = 20_000;
+/**
+ * Streams of one host whose marks are kept: an agent begins one with each new outbox. Beyond, the oldest is forgotten,
+ * if possible one without a batch under way.
+ */
+export const INGEST_STREAMS_PER_HOST_MAX = 32;
 /** Different rules among the entries of one batch: the mark names them all. */
 export const INGEST_RULES_PER_BATCH_MAX = 256;
-/** Of the reason why a rule cannot be used. */
+/** Characters of the reason why a rule cannot be used. */
 export const INGEST_FAULT_MAX_CHARACTERS = 300;
 /** How often a stream that others claim at the same time is claimed again. */
 export const INGEST_CLAIM_ATTEMPTS_MAX = 16;
+/** Names of policies, and of rules, that a host was sent: so many are kept, the latest, and in so many bytes. */
+export const SENT_POLICIES_KEPT_MAX = 1_000;
+export const SENT_POLICIES_MAX_BYTES = 900 * KIB;
+export const SENT_HOSTS_KNOWN_MAX = 20_000;
+export const SENT_RACES_MAX = 16;
 /** Microseconds between the write times of two entries: so many rows of one entry have times of their own. */
 export const INGEST_WRITE_SPAN_US = 1_000;
 export const PARSE_FILE_MAX_BYTES = 256 * MIB;
@@ -36,10 +59,10 @@ export const OUTBOX_FRAME_MAX_BYTES = 4 * MIB;
 export const OUTBOX_RETRY_MS = 1_000;
 /** Between two copies of its marks beside it. */
 export const OUTBOX_COPY_MS = 5_000;
-/** Of the files of a depot: together they cost the disk little more than one. */
+/** Concurrent syncs of a depot's files: together they cost the disk little more than one. */
 export const FILE_SYNCS_AT_ONCE = 16;
 export const JOURNAL_COMMANDS_MAX = 4_096;
-/** A finished command is remembered this long after its deadline: nobody repeats it later. */
+/** A finished command is remembered this long after its deadline: no controller repeats it later. */
 export const JOURNAL_KEEP_MS = 24 * 3_600_000;
 
 // Agent: the link.
@@ -59,6 +82,10 @@ export const SESSION_STEADY_MS = 5_000;
 export const SESSION_WINDOW_ENTRIES = 256;
 export const SESSION_WINDOW_MAX_BYTES = 16 * MIB;
 export const SESSION_BATCH_MAX_BYTES = MIB;
+/** One batch weighs `SESSION_BATCH_MAX_BYTES` and one entry more; the rest is room for what surrounds records. */
+export const AGENT_FRAME_MAX_BYTES = 8 * MIB;
+/** `SESSION_WINDOW_ENTRIES` with `RECORDS_PER_ENTRY_MAX` records each, and what surrounds them. */
+export const AGENT_FRAME_MAX_FIELDS = 270_000;
 export const SESSION_MESSAGE_MAX_BYTES = 16 * MIB;
 export const SESSION_KEEPALIVE_MS = 20_000;
 export const ENROL_CALL_MS = 15_000;
@@ -82,6 +109,9 @@ export const FETCH_CALL_MS = 600_000;
 
 // Agent: policies.
 export const POLICY_RUN_MAX_MS = 6 * 3_600_000;
+/** States of policies that an agent reports, and the length of each. */
+export const POLICY_STATES_MAX = 128;
+export const POLICY_STATE_MAX_CHARACTERS = 250;
 export const POLICY_RESTART_MIN_MS = 1_000;
 export const POLICY_RESTART_MAX_MS = 60_000;
 export const RUN_BUFFER_MAX_BYTES = MIB;
@@ -103,11 +133,16 @@ export const LOG_HEAD_BYTES = 256;
 export const LOG_TAIL_BYTES = 256;
 /** A copy that ends before the place read is known by its beginning only if that is not too short. */
 export const LOG_COPY_MIN_BYTES = 64;
-/** While a followed file is copied it is looked at so often, and for so long, because it may be cut off at any moment. */
+/**
+ * While a followed file is copied it is looked at so often, and for so long, because it may be cut off at any moment.
+ */
 export const LOG_COPY_LOOK_MS = 2;
 export const LOG_COPY_WATCH_MS = 10_000;
-/** As far two files are compared that may be copies of each other. */
+/** Files that may be copies of each other are compared to their end in pieces of this size. */
 export const LOG_COMPARE_BYTES = 64 * KIB;
+/** Distance of the checkpoints by which a copy is known, and that of the first ones is `LOG_HEAD_BYTES`. */
+export const LOG_CHECK_BYTES = 4 * KIB;
+export const LOG_CHECK_FINE_UNTIL_BYTES = 4 * KIB;
 /** Looks into its folder that must fail to find a file before it counts as deleted. */
 export const LOG_MISSES_MAX = 5;
 /** Times of files are this coarse. */

@@ -1,11 +1,11 @@
-/** Of a controller by itself and among others. */
+/** Limits of one controller, and between controllers. */
 
 import { MIB } from "./units.ts";
 
 // Recurring work of a controller.
 export const MAINTENANCE_INTERVAL_MS = 60_000;
 export const BLOB_SWEEP_INTERVAL_MS = 3_600_000;
-/** Content nobody marks is kept this long: an upload that is under way marks it only at its end. */
+/** Unmarked content is kept this long: an upload that is under way marks it only at its end. */
 export const BLOB_SWEEP_GRACE_MS = 24 * 3_600_000;
 
 // Controllers among themselves.
@@ -18,18 +18,18 @@ export const PEER_SILENCE_MAX_MS = 5_000;
 export const PEER_BACKOFF_MIN_MS = 100;
 export const PEER_BACKOFF_MAX_MS = 2_000;
 export const PEER_CERTIFICATE_LIFETIME_MS = 24 * 3_600_000;
-/** What waits to be read by another controller; beyond it events are left out, and it is told so. */
+/** The queue of frames for another controller. Beyond it events are dropped, and a frame says so. */
 export const PEER_QUEUE_MAX_FRAMES = 4_096;
 export const PEER_QUEUE_MAX_BYTES = 16 * MIB;
 export const PEER_SUBJECTS_MAX = 10_000;
 export const PEER_HOSTS_PER_REFRESH_MAX = 1_000;
 /** A command that no session takes is tried again this often. */
 export const COMMAND_PLACE_AGAIN_MS = 250;
-/** Somebody was said to hold the host's session; when nobody took the command within this it is unreachable. */
+/** The session registry names a holder; if it does not take the command within this, the host counts as unreachable. */
 export const COMMAND_REACH_MS = 8_000;
 /** What is stored of a command could not be read: again after this. */
 export const COMMAND_READ_AGAIN_MS = 500;
-/** A deadline has passed: so long for one more look at what is stored, less than `DISPATCH_GRACE_MS`. */
+/** A deadline has passed: so long for one more look at what is stored. */
 export const COMMAND_LAST_LOOK_MS = 700;
 /** Pieces of stored output read at once. */
 export const COMMAND_PIECES_PER_READ = 64;

@@ -1,11 +1,14 @@
-/** Of what every part uses. */
+/** Limits that every part uses. */
 
 import { KIB } from "./units.ts";
 
 // Waiting.
 export const STORE_CALL_DEADLINE_MS = 12_000;
 export const SHUTDOWN_DEADLINE_MS = 10_000;
-/** How long a start goes on while its stores are away or do not say how a write ended, and its pause between two attempts. */
+/**
+ * How long a start goes on while its stores are away or do not say how a write ended, and its pause between two
+ * attempts.
+ */
 export const START_PATIENCE_MS = 60_000;
 export const START_AGAIN_MS = 500;
 
@@ -13,8 +16,22 @@ export const START_AGAIN_MS = 500;
 export const PATTERN_MAX_CHARACTERS = 8_000;
 /** Instructions of the compiled program: counted repeats inside counted repeats multiply them. */
 export const PATTERN_MAX_PROGRAM = 20_000;
+/** V8's backtracking engine, whose time may grow with the square of the text, is given no longer text. */
+export const PATTERN_BACKTRACKING_MAX_CHARACTERS = 4_096;
+/** Backtracks that V8 counts before it goes on in its linear engine. */
+export const PATTERN_BACKTRACKS_MAX = 10_000;
+/**
+ * Characters of a text times instructions of the program: some 0.2 seconds when every instruction looks at every
+ * character.
+ */
+export const PATTERN_STEPS_MAX = 20_000_000;
+/** Delimiters of records are looked for in windows, which overlap by the longest one that is surely found. */
+export const DELIMITER_WINDOW_BYTES = 2 * KIB;
+export const DELIMITER_MAX_BYTES = 512;
 
 // Paths given from outside.
 export const PATH_MAX_BYTES = KIB;
 export const PATH_SEGMENT_MAX_BYTES = 255;
 export const PATH_DEPTH_MAX = 32;
+/** As many links of the file system lead one path on; as Linux does it. */
+export const PATH_LINKS_MAX = 40;

@@ -1,4 +1,4 @@
-/** Of hosts as the controller sees them, and of what is done on them. */
+/** Limits of hosts as the controller sees them, and of work on hosts. */
 
 import { KIB, MIB } from "./units.ts";
 
@@ -8,12 +8,13 @@ export const HOST_CONFIG_VALUE_MAX_BYTES = 64 * KIB;
 /** Facts of a connected host are written at most this often. */
 export const HOST_FACTS_MIN_INTERVAL_MS = 60_000;
 export const HOST_FACTS_MAX_ENTRIES = 64;
+/** States of policies that changed are written sooner than facts, but not more often than this. */
+export const HOST_STATES_MIN_INTERVAL_MS = 5_000;
 export const HOST_FACT_MAX_BYTES = KIB;
 export const JOIN_TOKEN_DEFAULT_MINUTES = 60;
 export const JOIN_TOKEN_MAX_MINUTES = 7 * 24 * 60;
 /** A used token answers the same request again for so long, so that a lost answer is no dead end. */
 export const JOIN_TOKEN_REPEAT_MS = 600_000;
-export const JOIN_TOKENS_SWEPT_PER_TOKEN = 20;
 export const CSR_MAX_BYTES = 8 * KIB;
 export const CERTIFICATE_COMMON_NAME_MAX = 64;
 /** Certificates begin to be valid this much earlier, for clocks that differ. */
@@ -30,15 +31,20 @@ export const AGENT_SEND_QUEUE_MAX_FRAMES = 1_024;
 export const AGENT_STREAMS_PER_CONNECTION_MAX = 32;
 export const AGENT_RENEW_MIN_INTERVAL_MS = 1_000;
 export const AGENT_SESSION_LEASE_MS = 15_000;
-/** A connected agent's desired state is read again this often, in case nobody could tell that it changed. */
+/** The interval at which a connected agent's desired state is read again, in case a change notice was lost. */
 export const DESIRED_RECHECK_MS = 60_000;
 /** Entries of all agents of a controller that are not stored yet; streams are not read meanwhile. */
 export const ENTRIES_WAITING_MAX_BYTES = 64 * MIB;
 export const AGENT_REGISTER_ATTEMPTS_MAX = 16;
 export const AGENT_COMMANDS_WAITING_MAX = 10_000;
-/** After a cancel the agent has so long to tell how the command ended. */
-export const COMMAND_CANCEL_GRACE_MS = 5_000;
+/**
+ * After a cancel, or at its deadline, the agent has this long to report how the command ended: it kills after
+ * `EXEC_KILL_GRACE_MS` what ignores TERM.
+ */
+export const COMMAND_END_GRACE_MS = 8_000;
 export const COMMAND_RECORD_TTL_DAYS = 7;
+/** Characters of the id of a command, which names its run, host and place among the commands of the run. */
+export const COMMAND_ID_MAX_CHARACTERS = 512;
 export const COMMAND_LINE_MAX_BYTES = 256 * KIB;
 
 // SSH.
@@ -50,7 +56,6 @@ export const SSH_OUTPUT_MAX_BYTES = 64 * MIB;
 export const SSH_UPLOADS_AT_ONCE = 16;
 export const SSH_KILL_GRACE_MS = 1_000;
 export const SSH_JOURNAL_KEEP_MS = 24 * 3_600_000;
-export const SSH_JOURNAL_SWEPT_PER_COMMAND = 20;
 
 // Depots: what one version may hold, and what unpacking an upload may cost.
 export const DEPOT_FILES_MAX = 10_000;
@@ -58,7 +63,7 @@ export const DEPOT_MAX_BYTES = 1_024 * MIB;
 /** Unpacked bytes per packed byte, beyond a free allowance. */
 export const DEPOT_RATIO_MAX = 200;
 export const DEPOT_RATIO_FREE_BYTES = 8 * MIB;
-/** Of a long name or pax header inside a tar archive. */
+/** Bytes of a long name or pax header inside a tar archive. */
 export const TAR_HEADER_MAX_BYTES = 64 * KIB;
 /** Files up to this size are read whole and stored side by side. */
 export const DEPOT_SMALL_FILE_MAX_BYTES = 64 * KIB;
@@ -77,9 +82,12 @@ export const DEPLOY_HOSTS_MAX = 2_000;
 export const DEPLOY_DEPOTS_MAX = 100;
 export const DEPLOY_TARGETS_MAX = 10_000;
 export const DEPLOY_PARALLEL_HOSTS = 32;
-/** How long after its time a target that does not answer is given up. */
-export const DISPATCH_GRACE_MS = 1_000;
-/** A deployment that nobody has ended this long after its deadline is ended by whoever sees it. */
+/**
+ * How long after its time a target that does not answer is given up: more than `COMMAND_END_GRACE_MS` and
+ * `COMMAND_LAST_LOOK_MS`.
+ */
+export const DISPATCH_GRACE_MS = 9_000;
+/** Any controller that finds a deployment still open this long after its deadline ends it. */
 export const DEPLOY_LOST_AFTER_MS = 60_000;
 export const DEPLOY_MESSAGE_MAX_CHARACTERS = 1_000;
 export const DEPLOYMENT_TTL_DAYS = 90;
@@ -88,9 +96,11 @@ export const DEPLOYMENT_TTL_DAYS = 90;
 export const POLICY_HOSTS_MAX = 3_000;
 export const POLICIES_PER_HOST_MAX = 500;
 export const POLICY_PARALLEL_HOSTS = 16;
-/** How often a change is tried again after somebody else was faster. */
+/** Attempts at a change that loses races against other writers. */
 export const POLICY_RACES_MAX = 50;
 export const POLICY_RUN_TTL_DAYS = 30;
+/** What rules had to say of records they could not parse. */
+export const RULE_LOG_TTL_DAYS = 30;
 
 // Jobs.
 export const JOB_HOSTS_MAX = 500;
@@ -98,6 +108,10 @@ export const JOB_COMMANDS_MAX = 50;
 export const JOB_PARAM_MAX_BYTES = 64 * KIB;
 export const JOB_DEFAULT_S = 60;
 export const JOB_MAX_S = 86_400;
+/** A call that waits for a run ends so long after the run must have. */
+export const JOB_CALL_GRACE_MS = 15_000;
+/** Output that a caller has not read yet; what comes beyond is counted for it. */
+export const JOB_STREAM_BUFFER_BYTES = 4 * MIB;
 export const JOB_PARALLEL_HOSTS = 32;
 export const JOB_RUNS_IN_FLIGHT_MAX = 256;
 /** Output kept of one run; what comes after is counted, not kept. */
@@ -110,9 +124,9 @@ export const JOB_ROW_OUTPUT_MAX_BYTES = 64 * KIB;
 export const JOB_FINISH_ATTEMPTS = 6;
 export const JOB_FINISH_PAUSE_MS = 500;
 export const JOB_RUN_TTL_DAYS = 30;
-/** A run that nobody has ended this long after its deadline is ended by whoever sees it. */
+/** Any controller that finds a run still open this long after its deadline ends it. */
 export const JOB_LOST_AFTER_MS = 60_000;
-/** A controller whose run was taken over looks this often how it ended. */
+/** The interval at which a controller whose run was taken over reads how the run ended. */
 export const JOB_FOLLOW_POLL_MS = 500;
 /** A run that was taken over waits so long for its host to come to another controller, and looks this often. */
 export const JOB_HOST_RETURN_MS = 40_000;

@@ -1,4 +1,4 @@
-/** Of calls from outside and of those who make them. */
+/** Limits of the HTTP interface and its clients. */
 
 import { KIB, MIB } from "./units.ts";
 
@@ -9,34 +9,80 @@ export const HTTP_BODY_MAX_BYTES = 16 * MIB;
 export const HTTP_UPLOAD_MAX_BYTES = 512 * MIB;
 export const HTTP_UPLOAD_MAX_FILES = 256;
 export const HTTP_FORM_MAX_FIELDS = 2_000;
+/** The warnings in one answer, and how much of a name that a client sent is shown in one. */
+export const HTTP_WARNINGS_MAX = 20;
+export const HTTP_WARNING_MAX_CHARACTERS = 500;
+export const HTTP_WARNING_NAME_MAX_CHARACTERS = 64;
 export const HTTP_CALL_DEADLINE_MS = 120_000;
 export const TENANT_CALLS_IN_FLIGHT_MAX = 256;
 export const TENANT_CALLS_WAITING_MAX = 1_024;
-/** Calls that begin, and queries that go on, in one turn of the event loop; with more, those of each tenant in rotation. */
+/**
+ * Calls that begin, and queries that go on, in one turn of the event loop; with more, those of each tenant in rotation.
+ */
 export const CALLS_BEGUN_PER_TURN = 4;
-/** While several tenants call: each is to wait for few of the others' calls. A tenant counts for so many turns after its last call. */
+/**
+ * While several tenants call: each is to wait for few of the others' calls. A tenant counts for so many turns after its
+ * last call.
+ */
 export const CALLS_BEGUN_PER_TURN_SHARED = 1;
 export const CALLS_SHARED_TURNS = 10_000;
-/** A body that comes before anybody is signed in, such as a form that carries its session. */
+/** A body of an unauthenticated request, such as a form that carries its session. */
 export const HTTP_ANONYMOUS_BODY_MAX_BYTES = MIB;
 /** For the whole request to arrive, head and body. */
 export const HTTP_RECEIVE_DEADLINE_MS = 600_000;
 export const HTTP_HEAD_DEADLINE_MS = 30_000;
+/** For a body from memory, a file or a pipe, once its head is sent; rows stay under the deadline of their call. */
+export const HTTP_SEND_DEADLINE_MS = 3_600_000;
+/** A peer that reads nothing of what is sent to it, or sends nothing of a body it announced, is cut off. */
+export const HTTP_SILENCE_MS = 60_000;
+/** Connections are looked at this often. */
+export const HTTP_SILENCE_CHECK_MS = 5_000;
+/** Texts from this size on are compressed for clients that take it. */
+export const HTTP_COMPRESS_MIN_BYTES = 4 * KIB;
+/** What is sent goes to the network in pieces of this size, and few of them wait for a slow reader. */
+export const HTTP_PIECE_BYTES = 64 * KIB;
+/** Deadlines of connections are looked at this often. */
+export const HTTP_DEADLINE_CHECK_MS = 1_000;
+export const HTTP_CONNECTIONS_MAX = 16_384;
+/**
+ * Calls a client may send over one connection before it has the answers, and of them those that are worked on at once.
+ */
+export const HTTP_PIPELINED_MAX = 256;
+export const HTTP_PIPELINED_AT_ONCE_MAX = 4;
+/** Unauthenticated calls of one address. */
+export const STRANGER_CALLS_IN_FLIGHT_MAX = 64;
+export const STRANGER_CALLS_WAITING_MAX = 256;
 export const HTTP_KEEP_ALIVE_MS = 65_000;
 export const HTTP_PATH_PARAMETER_MAX_CHARACTERS = 4_096;
 export const HTTP_JSON_DEPTH_MAX = 64;
 /** Rows up to this size are sent at once; beyond it they are streamed. */
 export const HTTP_ROWS_BUFFER_BYTES = 64 * KIB;
+export const HTTP_EVENT_STREAMS_PER_TENANT_MAX = 1_000;
+/**
+ * The interval at which an idle event stream sends a sign of life and checks that its reader still has the right to
+ * listen.
+ */
+export const HTTP_EVENTS_HEARTBEAT_MS = 15_000;
+/** Clients of event streams wait this long before they connect again. */
+export const HTTP_EVENTS_RETRY_MS = 3_000;
+/** A reader of what is stored and grows gets so much at once. */
+export const FOLLOW_PIECE_BYTES = 64 * KIB;
+/** What other controllers append to it is looked for this often. */
+export const FOLLOW_POLL_MS = 1_000;
 export const WEBSOCKETS_PER_TENANT_MAX = 1_000;
 /** What a slow receiver may leave unread before it is closed. */
 export const WEBSOCKET_QUEUE_MAX_BYTES = MIB;
 export const WEBSOCKET_QUEUE_MAX_FRAMES = 4_096;
 export const WEBSOCKET_RECEIVED_MAX_BYTES = 64 * KIB;
+/** Bytes of WebSocket input that one turn of the event loop parses. */
+export const WEBSOCKET_PIECE_BYTES = 512;
 export const WEBSOCKET_PING_MS = 30_000;
 export const WEBSOCKET_CLOSE_GRACE_MS = 5_000;
 
 // Sign-in.
 export const USERNAME_MAX_CHARACTERS = 128;
+/** Attempts of one change of a user, each on what others wrote meanwhile. */
+export const USER_CHANGE_ATTEMPTS_MAX = 16;
 export const PASSWORD_MAX_BYTES = KIB;
 export const PASSWORD_MIN_CHARACTERS = 8;
 export const SESSION_IDLE_MS = 12 * 3_600_000;
@@ -48,7 +94,10 @@ export const SESSION_TOUCH_MS = 60_000;
 export const SESSION_SWEEP_MS = 600_000;
 export const BASIC_CACHE_MS = 60_000;
 export const BASIC_CACHE_MAX_ENTRIES = 10_000;
-/** Sessions and users are read from the store again after this long: so late a change made at another controller may take effect. */
+/**
+ * Sessions and users are read from the store again after this long: so late a change made at another controller may
+ * take effect.
+ */
 export const SIGN_IN_CACHE_MS = 1_000;
 export const SIGN_IN_CACHE_MAX_ENTRIES = 10_000;
 export const PASSWORD_CHECKS_IN_FLIGHT_MAX = 2;
@@ -63,10 +112,16 @@ export const SIGN_IN_TABLE_MAX_ENTRIES = 10_000;
 
 // Tenants.
 export const TENANTS_MAX = 10_000;
+/**
+ * Attempts to register a tenant: each loses to another tenant of the same name that no longer exists when it is read.
+ */
+export const TENANT_REGISTER_ATTEMPTS_MAX = 8;
 
 // Audit.
 export const AUDIT_BATCH_MAX_ENTRIES = 500;
 export const AUDIT_WAITING_MAX_ENTRIES = 10_000;
 export const AUDIT_KEEP_SECONDS = 400 * 24 * 3_600;
 export const AUDIT_PROBE_MS = 2_000;
+/** Newest entries of each tenant that a start checks. */
+export const AUDIT_VERIFIED_AT_START_ENTRIES = 1_000;
 export const AUDIT_VERIFY_MAX_ENTRIES = 2_000_000;

@@ -1,4 +1,4 @@
-/** Of classes and objects. */
+/** Limits of classes and objects. */
 
 // Objects: classes, columns, indexes.
 export const CLASSES_PER_TENANT_MAX = 5_000;
@@ -11,7 +11,7 @@ export const EDGE_TYPES_MAX = 1_000;
 export const EDGE_TYPE_NAME_MAX_CHARACTERS = 128;
 /** Edges of one type from one object that one statement may name or clear. */
 export const EDGES_PER_WRITE_MAX = 10_000;
-/** Edges to objects that one statement removes which are kept in memory; of more they are read once more. */
+/** Edges to objects that one statement removes which are kept in memory; beyond that they are read again. */
 export const ENDED_EDGES_KEPT_MAX = 10_000;
 /** Objects whose edges are read at once for one call, each a page at a time. */
 export const EDGE_READS_IN_FLIGHT_MAX = 32;
@@ -21,23 +21,32 @@ export const EDGES_AS_OF_MAX = 100_000;
 export const EDGES_AS_OF_IN_FLIGHT_MAX = 8;
 /** Objects whose versions are read at once for one call. */
 export const HISTORY_READS_IN_FLIGHT_MAX = 32;
-/** Of `TERMS_PER_OBJECT_MAX`: words of the full text; an object with more is marked and always rechecked. */
+/**
+ * The share of `TERMS_PER_OBJECT_MAX` for words of the full text; an object with more is marked and always rechecked.
+ */
 export const WORDS_PER_OBJECT_MAX = 1_000;
-/** Of `TERMS_PER_OBJECT_MAX`: values of indexed columns, with each element of sets, lists and maps. */
+/** The share of `TERMS_PER_OBJECT_MAX` for values of indexed columns, with each element of sets, lists and maps. */
 export const INDEXED_VALUES_PER_OBJECT_MAX = 900;
 /** `IN` with more values is answered by filtering. */
 export const INDEX_UNION_MAX = 64;
 /** Words that one full-text condition may look for. */
 export const TEXT_WORDS_MAX = 200;
-/** Words of one search that the index is asked for; the caller checks the others. */
+/** The same of one that looks for similar words. */
+export const FUZZY_WORDS_MAX = 16;
+/** Texts that are longer are cut into words anew by each condition. */
+export const TEXT_REMEMBERED_MAX_CHARACTERS = 1_048_576;
+/** The words of one search that are looked up in the index; the caller checks the others. */
 export const SEARCH_WORDS_MAX = 16;
 /** Timelines that are merged at once; a class tree with more record classes reads smaller pages. */
 export const TIMELINE_PAGE_ROWS = 500;
-/** A catalog that cannot keep its lease for this long stops writing; a change of definitions waits so long for a controller that is gone. */
+/**
+ * A catalog that cannot keep its lease for this long stops writing; a change of definitions waits this long for a dead
+ * controller.
+ */
 export const CATALOG_LEASE_MS = 8_000;
 /** Controllers that serve one tenant. Times of writes have this many residues, one for each of them. */
 export const CATALOG_FOLLOWERS_MAX = 64;
-/** Longer than the lease: then whoever has not acknowledged is gone, or alive and stuck. */
+/** Longer than the lease: a controller that has not acknowledged by then is dead, or alive and stuck. */
 export const CATALOG_ACKNOWLEDGE_DEADLINE_MS = 10_000;
 /** How often the definitions may be lost during one write before it is left unconfirmed. */
 export const CATALOG_CONFIRM_ATTEMPTS_MAX = 8;
@@ -57,19 +66,19 @@ export const STORE_RETRY_MIN_MS = 10;
 export const CHANGE_SUBSCRIPTIONS_MAX = 100;
 export const CHANGE_SUBSCRIPTION_CLASSES_MAX = 1_000;
 export const CHANGE_SUBSCRIPTION_NAME_MAX_CHARACTERS = 128;
-/** When a controller does not keep its lease for this long, others tell what it left. */
+/** When a controller does not keep its lease for this long, other controllers deliver its pending events. */
 export const CHANGE_LEASE_MS = 8_000;
-/** Events that are stored and not taken by their subscribers; with more nothing is written that would have to be told. */
+/** Events stored and not yet taken by their subscribers. Beyond this, writes that would produce events are refused. */
 export const CHANGE_EVENTS_WAITING_MAX = 10_000;
-/** Events that are told at once, or those of one write. */
+/** Events delivered in one batch, or all those of one write. */
 export const CHANGE_DELIVERY_EVENTS = 1_000;
 export const CHANGE_DELIVERY_DEADLINE_MS = 8_000;
 export const CHANGE_DELIVERY_AGAIN_MIN_MS = 100;
 export const CHANGE_DELIVERY_AGAIN_MAX_MS = 10_000;
 export const CHANGE_PAGE_INTENTS = 100;
-/** Boxes of controllers that are gone are looked for this often, in case nobody could tell. */
+/** The interval at which the queues of dead controllers are looked for, in case the notice of their end was lost. */
 export const CHANGE_TAKEOVER_INTERVAL_MS = 10_000;
-/** What nobody took for so long is forgotten. */
+/** Intents that no controller takes for this long are deleted. */
 export const CHANGE_INTENT_KEEP_MS = 30 * 24 * 3_600_000;
 /** Sets, lists and maps of one attribute. */
 export const COLLECTION_ELEMENTS_MAX = 10_000;

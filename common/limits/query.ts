@@ -1,4 +1,4 @@
-/** Of MQL, search and graph. */
+/** Limits of MQL, search and graph. */
 
 import { KIB, MIB } from "./units.ts";
 
@@ -7,6 +7,35 @@ export const MQL_TEXT_MAX_CHARACTERS = 4 * MIB;
 export const MQL_TOKENS_MAX = 1_000_000;
 /** Parentheses, lists, maps, batches and NOTs inside each other. */
 export const MQL_NESTING_MAX = 200;
+/** Statements of one text. A text with more is imported, statement by statement. */
+export const MQL_STATEMENTS_MAX = 50_000;
+/** Words and signs of one statement, or of one row of an INSERT: the parser reads so many at once. */
+export const MQL_STEP_TOKENS_MAX = 40_000;
+/** Comparisons of one statement. The values of IN are none. */
+export const MQL_CONDITIONS_MAX = 5_000;
+/** The share for MATCH, PHRASE, PREFIX and FUZZY: each looks at every word of a text. */
+export const MQL_TEXT_CONDITIONS_MAX = 50;
+/** Fields and functions in one select list. */
+export const MQL_OUTPUTS_MAX = 5_000;
+export const MQL_GROUP_KEYS_MAX = 1_000;
+export const MQL_ORDER_KEYS_MAX = 100;
+export const MQL_JOINS_MAX = 16;
+export const MQL_UNION_PARTS_MAX = 100;
+/** Columns that one INSERT, UPDATE or CREATE CLASS names. */
+export const MQL_WRITTEN_COLUMNS_MAX = 5_000;
+/** Names behind RETURN and PATH of a MATCH. */
+export const MQL_GRAPH_NAMES_MAX = 1_000;
+/**
+ * What one query, and all queries of one tenant, may hold while they group, sort, join, follow edges, make trees and
+ * look for different rows, and the trees and rows of long texts until they are made; estimated.
+ */
+export const QUERY_TENANT_MEMORY_MAX_BYTES = 192 * MIB;
+/** The same for all tenants together. */
+export const QUERY_MEMORY_MAX_BYTES = 512 * MIB;
+/** Rows that a sort holds before they go to disk. */
+export const QUERY_SORT_MEMORY_MAX_BYTES = 32 * MIB;
+/** Rows that a sort writes, reads or answers at once. */
+export const QUERY_SORT_CHUNK_BYTES = 512 * KIB;
 /** A plain select without LIMIT answers this many rows; `LIMIT -1` is without limit. */
 export const QUERY_DEFAULT_LIMIT_ROWS = 100;
 /** Rows a sort holds in memory when no small LIMIT bounds it. */
@@ -18,11 +47,17 @@ export const QUERY_TOP_MAX_ROWS = 2_000;
 export const QUERY_GROUPS_MAX = 100_000;
 /** Objects of joined classes that one JOIN holds in memory; the first class streams. */
 export const QUERY_JOIN_MAX_ROWS = 100_000;
+/** Rows that one JOIN makes, whether they are answered or not. */
+export const QUERY_JOINED_ROWS_MAX = 20_000_000;
+/** A cursor that is longer, as its rows are ordered by long texts, is neither made nor taken. */
+export const QUERY_CURSOR_MAX_CHARACTERS = 256 * KIB;
 export const QUERY_DISTINCT_MAX_ROWS = 100_000;
-/** Of one search condition. */
+/** Characters of one search condition. */
 export const SEARCH_TEXT_MAX_CHARACTERS = 64 * KIB;
 /** Words and field conditions of one search. */
 export const SEARCH_PARTS_MAX = 1_000;
+/** Fields in one list of PRINT, SORT, UNIQ or GROUP. */
+export const SEARCH_FIELDS_MAX = 1_000;
 /** Objects that one `call` of a search is about. */
 export const SEARCH_CALL_MAX_ROWS = 10_000;
 /** Objects above each other in a tree that a search answers. */
@@ -33,9 +68,18 @@ export const QUERY_COLLECT_MAX_ROWS = 100_000;
 export const QUERY_UPDATE_MAX_ROWS = 100_000;
 export const QUERY_WRITES_IN_FLIGHT_MAX = 64;
 export const QUERY_VALUE_ROWS_MAX = 10_000;
-/** Text, values and found objects of one batch, as they lie in its journal; less than `KV_VALUE_MAX_BYTES`, as its format takes a byte. */
+/** Characters of a statement times its lists of values: it is bound once for each list. */
+export const QUERY_EXECUTED_MAX_CHARACTERS = 64 * MIB;
+/** The targets of a script's relations that are checked for existence, to warn of missing ones. */
+export const QUERY_ENDS_CHECKED_MAX = 1_000;
+/**
+ * Text, values and found objects of one batch, as they lie in its journal; less than `KV_VALUE_MAX_BYTES`, as its
+ * format takes a byte.
+ */
 export const QUERY_BATCH_JOURNAL_MAX_BYTES = MIB - 1;
-/** A batch that was interrupted and that nobody went on with for so long is given up: less than `OBJECT_TOMBSTONE_KEEP_MS`. */
+/**
+ * An interrupted batch that no controller continues for this long is given up: less than `OBJECT_TOMBSTONE_KEEP_MS`.
+ */
 export const QUERY_BATCH_KEEP_MS = 5 * 24 * 3_600_000;
 /** Characters of all texts whose trees are kept for the next time; a tree takes some 35 bytes for each. */
 export const QUERY_PARSED_MAX_CHARACTERS = 256 * 1024;
@@ -56,7 +100,7 @@ export const GRAPH_NODES_MAX = 20_000;
 /** Edges that one MATCH meets. */
 export const GRAPH_EDGES_MAX = 100_000;
 export const GRAPH_PATHS_MAX = 10_000;
-/** Steps of the search for paths, those that lead nowhere too. */
+/** Steps of the path search, including those that lead to no path. */
 export const GRAPH_PATH_SEARCH_MAX_STEPS = 500_000;
 /** Class records that a list of classes sends at a time. */
 export const SCHEMA_PAGE_RECORDS = 200;

@@ -1,14 +1,18 @@
-/** Of the stores: the seams, then each engine. */
+/** Limits of the stores: the seams, then each engine. */
 
 import { KIB, MIB } from "./units.ts";
 
 // Key-value store. Both engines keep the same limits; they are etcd's, made round.
 export const KV_KEY_MAX_BYTES = KIB;
 export const KV_VALUE_MAX_BYTES = MIB;
-export const KV_TXN_MAX_OPERATIONS = 128;
+/** etcd takes 128 operations, those included that are put around them. */
+export const KV_TXN_MAX_OPERATIONS = 120;
 export const KV_PAGE_MAX_ENTRIES = 1_000;
 export const KV_LEASE_MIN_MS = 1_000;
 export const KV_LEASE_MAX_MS = 24 * 3_600_000;
+/** Expired entries that are not read are found by looking through the store, so many entries at a time. */
+export const KV_SWEEP_EVERY_MS = 15_000;
+export const KV_SWEEP_MAX_ENTRIES = 200;
 
 // Object store.
 export const OBJECT_ID_MAX_BYTES = KIB;
@@ -28,7 +32,11 @@ export const BLOB_CHUNK_MAX_BYTES = MIB;
 export const BLOB_MAX_BYTES = 2_048 * MIB;
 
 // Embedded store.
-/** Changes kept for watchers; whoever is further behind lists again. */
+/** Faults of one store that its check shows one by one; all are counted. */
+export const CHECK_FAULTS_SHOWN_MAX = 50;
+/** With less room than this a write that was cut short met a full disk, not a broken one. */
+export const DISK_FULL_BELOW_BYTES = MIB;
+/** Changes kept for watchers; a watcher further behind lists again. */
 export const KV_LOG_MAX_ENTRIES = 10_000;
 export const KV_LOG_MAX_BYTES = 64 * MIB;
 /** A page or a batch of a watch ends early when it has this much; it always has one entry. */
@@ -36,7 +44,10 @@ export const KV_PAGE_MAX_BYTES = 8 * MIB;
 export const KV_WATCH_BATCH_MAX_ENTRIES = 500;
 /** How long a removal is remembered, so that an older write that arrives late does not bring back what was removed. */
 export const OBJECT_TOMBSTONE_KEEP_MS = 10 * 24 * 3_600_000;
-/** Index entries that one page of find or timeline looks at, as nobody else has the thread meanwhile: a page may be empty and have a successor. */
+/**
+ * Index entries that one page of find or timeline looks at, since nothing else runs on the thread meanwhile: a page may
+ * be empty and have a successor.
+ */
 export const OBJECT_PAGE_EXAMINED_MAX = 64;
 export const OBJECT_PAGE_MAX_BYTES = MIB;
 /** Lists of cell keys that are kept for the entities read next, and how long they may be. */
@@ -46,7 +57,7 @@ export const KEY_LIST_KEPT_MAX_BYTES = KIB;
 export const CHANGE_SLICE_MAX = 64;
 export const EXPIRY_SWEEP_EVERY_MS = 5_000;
 export const EXPIRY_SWEEP_MAX_ENTRIES = 200;
-/** Of the text that names who needs a content. */
+/** Bytes of the text that names the owner of a content. */
 export const BLOB_OWNER_MAX_BYTES = KIB;
 export const BLOB_STREAM_READ_MAX_BYTES = MIB;
 export const BLOB_STREAM_APPEND_MAX_BYTES = 4 * MIB;

@@ -1,4 +1,4 @@
-/** Of what comes and goes as files. */
+/** Limits of uploads, imports and exports. */
 
 import { KIB, MIB } from "./units.ts";
 
@@ -10,7 +10,7 @@ export const EXPORT_PIECE_CHARACTERS = 64 * KIB;
 /** What an import writes between two notes of how far it is. */
 export const IMPORT_CHUNK_MAX_ROWS = 1_000;
 export const IMPORT_CHUNK_MAX_CHARACTERS = 2 * MIB;
-/** Faults of one upload that are told at once; the check ends there. */
+/** Faults of one upload that are reported together; the check ends there. */
 export const IMPORT_FAULTS_MAX = 20;
 /** Ids in an import that several classes can have, both of its objects and of what they are related to. */
 export const IMPORT_OPEN_TARGETS_MAX = 200_000;
@@ -18,7 +18,7 @@ export const IMPORT_OPEN_TARGETS_MAX = 200_000;
 export const IMPORTS_UNDER_WAY_MAX = 4;
 /** A call waits for its import so long, its check included, less than `HTTP_CALL_DEADLINE_MS`. */
 export const IMPORT_ANSWER_MS = 100_000;
-/** How far an import is goes into its object and to those who listen at most this often. */
+/** The shortest interval between two progress reports of an import, in its object and to its listeners. */
 export const IMPORT_PROGRESS_MS = 1_000;
 /** A chunk that the stores did not take is tried again; then the import rests until maintenance goes on with it. */
 export const IMPORT_CHUNK_ATTEMPTS = 5;
@@ -32,7 +32,7 @@ export const SHEET_COLUMNS_MAX = 16_384;
 /** UTF-16 units of the name of a sheet. */
 export const SHEET_NAME_MAX_CHARACTERS = 31;
 export const SHEET_ENTRIES_MAX = 12_000;
-/** Of all parts of a workbook together, unpacked, and unpacked bytes per packed byte beyond a free allowance. */
+/** Bytes of all parts of a workbook together, unpacked, and unpacked bytes per packed byte beyond a free allowance. */
 export const SHEET_UNPACKED_MAX_BYTES = 1_024 * MIB;
 export const SHEET_RATIO_MAX = 200;
 export const SHEET_RATIO_FREE_BYTES = 8 * MIB;

@@ -1,4 +1,6 @@
-/** The language as data: plain readonly nodes. `span` is where a node stands in the text, in UTF-16 units, end excluded. */
+/**
+ * The language as data: plain readonly nodes. `span` is where a node stands in the text, in UTF-16 units, end excluded.
+ */
 
 export interface Span {
   readonly start: number;
@@ -81,7 +83,7 @@ export interface Field extends At {
   readonly kind: "field";
   /** A column, or an alias and a column, then members of a map. */
   readonly parts: readonly string[];
-  /** Of a time series: only the points of this window, as in `load['2026-01-01':'2026-01-02']`. */
+  /** For a time series: only the points of this window, as in `load['2026-01-01':'2026-01-02']`. */
   readonly window?: TimeWindow;
 }
 
@@ -272,6 +274,8 @@ export interface Assignment extends At {
   readonly column: string;
   readonly operation: "set" | "add" | "take";
   readonly value: ValueNode;
+  /** The column once more, as in `f = F + v`, where that is written in another case. */
+  readonly repeated?: string;
 }
 
 export interface Update extends At {
@@ -387,7 +391,7 @@ export interface Chain extends At {
 export interface GraphStep extends At {
   readonly kind: "step";
   readonly direction: "out" | "in" | "both";
-  /** Absent: of any type. */
+  /** Absent: relations of any type. */
   readonly type: string | undefined;
   /** Steps at most; `any` is any depth. */
   readonly depth: number | "any";

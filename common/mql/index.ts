@@ -1,6 +1,7 @@
 export type * from "./ast.ts";
 export { mapNode, NOWHERE, textNode, valueNode } from "./nodes.ts";
-export { parseConditionText, parseScript } from "./parse.ts";
+export { parseConditionText, parseScript, parseScriptInSteps } from "./parse.ts";
+export { atOnce, type Steps } from "./reader.ts";
 export { positionAt } from "./position.ts";
 export { StatementSplitter, type StatementText } from "./split.ts";
 export { printCall, printCondition, printField, printStatement } from "./print.ts";

@@ -12,7 +12,7 @@ export interface Token {
   readonly end: number;
   /** Without quotes and escapes. */
   readonly text: string;
-  /** Of a word that means something to the language: in upper case; else empty. */
+  /** A keyword in upper case; empty for any other token. */
   readonly keyword: string;
 }
 
@@ -27,30 +27,61 @@ const MINUS = 45;
 const STAR = 42;
 const DOT = 46;
 const BACKSLASH = 92;
+const LETTER_U = 117;
+/** Units that one call makes a text of. */
+const PIECE_UNITS = 8_192;
 const FULL_WIDTH_SEMICOLON = 0xff1b;
 const WORD_CHARACTER = /^[\p{L}\p{N}\p{M}]$/u;
+/**
+ * For each character beyond ASCII met so far, its class plus one: the expressions below take too long for millions of
+ * them.
+ */
+const WIDE_CLASSES = new Uint8Array(0x110000);
 const SPACE_CHARACTER = /^\s$/u;
 const MIXED_CASE = /[a-z][A-Z]|[A-Z][a-z]/;
-const ESCAPES: Readonly<Record<string, string>> = { n: "\n", t: "\t", r: "\r", b: "\b", f: "\f", "0": "\0" };
+/** What the sign behind a backslash stands for, by its code; every other one stands for itself. */
+const ESCAPES = asciiEscapes({ n: "\n", t: "\t", r: "\r", b: "\b", f: "\f", "0": "\0" });
 
-/** The whole text as tokens without blanks and comments; the last one is `end`. Time is linear in the text. */
-export function tokenize(text: string): Token[] {
-  if (text.length > MQL_TEXT_MAX_CHARACTERS) {
-    throw new AppError("too_large", `[Parser] The text has more than ${MQL_TEXT_MAX_CHARACTERS} characters.`);
+/** Cuts a text into tokens, without blanks and comments, on demand. Time is linear in the text. */
+export class Lexer {
+  readonly #text: string;
+  #at = 0;
+  #tokens = 0;
+
+  constructor(text: string) {
+    if (text.length > MQL_TEXT_MAX_CHARACTERS) {
+      throw new AppError("too_large", `[Parser] The text has more than ${MQL_TEXT_MAX_CHARACTERS} characters.`, {
+        details: { limit: "MQL_TEXT_MAX_CHARACTERS" },
+      });
+    }
+    this.#text = text;
   }
-  const tokens: Token[] = [];
-  let at = 0;
-  for (;;) {
-    at = skipBlank(text, at);
-    if (at >= text.length) break;
+
+  /** Behind the last token always `end`. */
+  next(): Token {
+    const text = this.#text;
+    const at = skipBlank(text, this.#at);
+    this.#at = at;
+    if (at >= text.length) return make("end", text.length, text.length, "");
     const token = nextToken(text, at);
-    tokens.push(token);
-    at = token.end;
-    if (tokens.length > MQL_TOKENS_MAX)
-      throw new AppError("too_large", `[Parser] The text has more than ${MQL_TOKENS_MAX} words and signs.`);
+    this.#at = token.end;
+    this.#tokens += 1;
+    if (this.#tokens <= MQL_TOKENS_MAX) return token;
+    throw new AppError("too_large", `[Parser] The text has more than ${MQL_TOKENS_MAX} words and signs.`, {
+      details: { limit: "MQL_TOKENS_MAX" },
+    });
   }
-  tokens.push(make("end", text.length, text.length, ""));
-  return tokens;
+}
+
+/** The whole text as tokens; the last one is `end`. */
+export function tokenize(text: string): Token[] {
+  const lexer = new Lexer(text);
+  const tokens: Token[] = [];
+  for (;;) {
+    const token = lexer.next();
+    tokens.push(token);
+    if (token.kind === "end") return tokens;
+  }
 }
 
 /** Whether a name can stand in a text without back-ticks as far as its characters go. */
@@ -85,12 +116,21 @@ function nextToken(text: string, at: number): Token {
 
 function classAt(text: string, at: number): number {
   const code = text.charCodeAt(at);
-  return code < 128 ? (CLASS_OF[code] ?? 0) : wideClass(text, at, code);
+  return code < 128 ? (CLASS_OF[code] ?? 0) : wideClass(text, at);
 }
 
-function wideClass(text: string, at: number, code: number): number {
+function wideClass(text: string, at: number): number {
+  const code = text.codePointAt(at) ?? 0;
+  const known = WIDE_CLASSES[code] ?? 0;
+  if (known > 0) return known - 1;
+  const found = classOfWide(code);
+  WIDE_CLASSES[code] = found + 1;
+  return found;
+}
+
+function classOfWide(code: number): number {
   if (code === FULL_WIDTH_SEMICOLON) return SIGN;
-  const character = String.fromCodePoint(text.codePointAt(at) ?? 0);
+  const character = String.fromCodePoint(code);
   if (WORD_CHARACTER.test(character)) return WORD;
   return SPACE_CHARACTER.test(character) ? SPACE : 0;
 }
@@ -99,7 +139,7 @@ function skipBlank(text: string, from: number): number {
   let at = from;
   while (at < text.length) {
     const code = text.charCodeAt(at);
-    const kind = code < 128 ? CLASS_OF[code] : wideClass(text, at, code);
+    const kind = code < 128 ? CLASS_OF[code] : wideClass(text, at);
     if (kind === SPACE) at += 1;
     else if (kind === WORD) break;
     else if (beginsLineComment(text, at, code)) at = lineEnd(text, at);
@@ -140,7 +180,7 @@ export function wordEnd(text: string, start: number): number {
   let at = start;
   while (at < text.length) {
     const code = text.charCodeAt(at);
-    const kind = code < 128 ? CLASS_OF[code] : wideClass(text, at, code);
+    const kind = code < 128 ? CLASS_OF[code] : wideClass(text, at);
     if (kind !== WORD && kind !== DIGIT) break;
     at += code >= 0xd800 && code <= 0xdbff ? 2 : 1;
   }
@@ -198,10 +238,45 @@ function escapedText(text: string, start: number): Token {
   return make("text", start, at + 1, escaped ? unescape(inner) : inner);
 }
 
+/** Unit by unit into one array: a callback for each of a million escapes would take seconds. */
 function unescape(text: string): string {
-  return text.replace(/\\(?:u([0-9a-fA-F]{4})|([^]))/g, (_, unit: string | undefined, character: string) =>
-    unit === undefined ? (ESCAPES[character] ?? character) : String.fromCharCode(Number.parseInt(unit, 16)),
-  );
+  const units = new Uint16Array(text.length);
+  let length = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code !== BACKSLASH) units[length] = code;
+    else {
+      at += 1;
+      const sign = text.charCodeAt(at);
+      const unit = sign === LETTER_U ? hexUnit(text, at + 1) : -1;
+      units[length] = unit >= 0 ? unit : (ESCAPES[sign] ?? sign);
+      if (unit >= 0) at += 4;
+    }
+    length += 1;
+  }
+  return textOf(units.subarray(0, length));
+}
+
+/** What four hexadecimal digits mean; -1 where other characters stand. */
+function hexUnit(text: string, from: number): number {
+  let unit = 0;
+  for (let at = from; at < from + 4; at += 1) {
+    const code = text.charCodeAt(at);
+    const letter = code | 32;
+    if (code >= 48 && code <= 57) unit = unit * 16 + code - 48;
+    else if (letter >= 97 && letter <= 102) unit = unit * 16 + letter - 87;
+    else return -1;
+  }
+  return unit;
+}
+
+function textOf(units: Uint16Array): string {
+  const pieces: string[] = [];
+  for (let from = 0; from < units.length; from += PIECE_UNITS) {
+    // Spreading a typed array visits it unit by unit, which takes six times as long.
+    pieces.push(Reflect.apply(String.fromCharCode, undefined, units.subarray(from, from + PIECE_UNITS)));
+  }
+  return pieces.join("");
 }
 
 function unterminated(text: string, start: number, mark: string): AppError {
@@ -241,6 +316,12 @@ function longSign(text: string, at: number): string | undefined {
     default:
       return undefined;
   }
+}
+
+function asciiEscapes(escapes: Readonly<Record<string, string>>): Uint16Array {
+  const codes = Uint16Array.from({ length: 128 }, (_, code) => code);
+  for (const [sign, meant] of Object.entries(escapes)) codes[sign.charCodeAt(0)] = meant.charCodeAt(0);
+  return codes;
 }
 
 function asciiClasses(): Uint8Array {

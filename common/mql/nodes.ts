@@ -31,7 +31,10 @@ function isList(value: Value): value is readonly Value[] {
   return Array.isArray(value);
 }
 
-/** Whole numbers beyond 2^53 are numbers to a reader only when they are written with an exponent; without one they are kept digit by digit. */
+/**
+ * Whole numbers beyond 2^53 are numbers to a reader only when they are written with an exponent; without one they are
+ * kept digit by digit.
+ */
 function numberText(value: number): string {
   return Number.isInteger(value) && !Number.isSafeInteger(value) ? value.toExponential() : String(value);
 }

@@ -1,3 +1,4 @@
+import { MQL_WRITTEN_COLUMNS_MAX } from "../limits.ts";
 import type {
   AlterClass,
   ClassAlteration,
@@ -11,7 +12,14 @@ import type {
 } from "./ast.ts";
 import { parseClassRef } from "./parse-select.ts";
 import { parseMap, parseValue } from "./parse-value.ts";
-import type { TokenReader } from "./reader.ts";
+import { type ListBound, listOf, type TokenReader } from "./reader.ts";
+
+/** More than a class may have: the check that counts them gives a better message. */
+const COLUMNS: ListBound = {
+  most: MQL_WRITTEN_COLUMNS_MAX,
+  of: "columns or options in one list",
+  limit: "MQL_WRITTEN_COLUMNS_MAX",
+};
 
 export function parseCreate(reader: TokenReader): CreateClass | CreateEdgeType {
   const start = reader.token.start;
@@ -77,6 +85,8 @@ function createClass(reader: TokenReader, start: number): CreateClass {
   const body = { columns: [] as ColumnDefinition[], keys: [] as string[], indexes: [] as string[] };
   if (reader.acceptSign("(")) {
     while (!reader.isSign(")")) {
+      if (body.columns.length >= COLUMNS.most)
+        throw reader.tooLarge(`at most ${COLUMNS.most} ${COLUMNS.of}`, COLUMNS.limit);
       member(reader, body);
       if (!reader.acceptSign(",")) break;
     }
@@ -97,8 +107,7 @@ function member(reader: TokenReader, body: { columns: ColumnDefinition[]; keys: 
 function names(reader: TokenReader): readonly string[] {
   reader.advance();
   reader.expectSign("(");
-  const list = [columnName(reader)];
-  while (reader.acceptSign(",")) list.push(columnName(reader));
+  const list = listOf(reader, columnName, COLUMNS);
   reader.expectSign(")");
   return list;
 }
@@ -118,8 +127,7 @@ function columnDefinition(reader: TokenReader): ColumnDefinition {
 }
 
 function elementTypes(reader: TokenReader): readonly string[] {
-  const types = [typeName(reader)];
-  while (reader.acceptSign(",")) types.push(typeName(reader));
+  const types = listOf(reader, typeName, COLUMNS);
   reader.expectSign(">");
   return types;
 }
@@ -130,9 +138,7 @@ function typeName(reader: TokenReader): string {
 }
 
 function parseOptions(reader: TokenReader): readonly ClassOption[] {
-  const options = [option(reader)];
-  while (reader.acceptSign(",")) options.push(option(reader));
-  return options;
+  return listOf(reader, option, COLUMNS);
 }
 
 function option(reader: TokenReader): ClassOption {

@@ -1,3 +1,4 @@
+import { MQL_NESTING_MAX } from "../limits.ts";
 import type { Call, CompareOperator, Condition, Field, Operand, TextOperator, TimeWindow, ValueNode } from "./ast.ts";
 import { beginsValue, parseTextOrPlaceholder, parseValue } from "./parse-value.ts";
 import type { TokenReader } from "./reader.ts";
@@ -30,6 +31,8 @@ export function parseField(reader: TokenReader): Field {
   const start = reader.token.start;
   const parts = [reader.expectName("a field")];
   for (;;) {
+    if (parts.length > MQL_NESTING_MAX)
+      throw reader.tooLarge(`a field has at most ${MQL_NESTING_MAX} members inside each other`, "MQL_NESTING_MAX");
     if (reader.isSign(".")) {
       reader.advance();
       parts.push(reader.expectName("a field after the dot"));
@@ -106,6 +109,7 @@ function group(reader: TokenReader): Condition {
 }
 
 function comparison(reader: TokenReader): Condition {
+  reader.countCondition();
   const start = reader.token.start;
   const operand = parseOperand(reader);
   const sign = reader.token;
@@ -140,6 +144,7 @@ function worded(reader: TokenReader, operand: Operand, start: number): Condition
   if (reader.accept("BETWEEN")) return between(reader, operand, { start, negated });
   const text = textOperator(reader);
   if (text === undefined) throw reader.fail(...(negated ? [] : COMPARE_OPERATORS));
+  reader.countTextCondition();
   return {
     kind: "textMatch",
     ...text,

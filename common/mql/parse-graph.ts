@@ -1,7 +1,8 @@
+import { MQL_GRAPH_NAMES_MAX } from "../limits.ts";
 import type { Chain, GraphNode, GraphStep, Match, PathMode } from "./ast.ts";
 import { parseAsOf, parseWhere } from "./parse-select.ts";
 import { parseCount, parseValue } from "./parse-value.ts";
-import type { TokenReader } from "./reader.ts";
+import { type ListBound, listOf, type TokenReader } from "./reader.ts";
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 type Tail = Mutable<Pick<Match, "where" | "pathMode" | "pathTags" | "returns" | "until" | "diff" | "asOf">>;
@@ -14,6 +15,7 @@ const PATH_MODES: ReadonlyMap<string, PathMode> = new Map([
   ["BACK", "back"],
   ["PATH", "any"],
 ]);
+const NAMES: ListBound = { most: MQL_GRAPH_NAMES_MAX, of: "names in one list", limit: "MQL_GRAPH_NAMES_MAX" };
 const EDGE_BEGINS = ["-", "->", "<-", "<--", "<"];
 
 /** `MATCH (…) -[…]-> (…) … [UNION (…) …]` with what follows in any order; path options also right after MATCH. */
@@ -68,9 +70,7 @@ function isTailWord(reader: TokenReader): boolean {
 }
 
 function names(reader: TokenReader): readonly string[] {
-  const list = [reader.expectName("a name")];
-  while (reader.acceptSign(",")) list.push(reader.expectName("a name"));
-  return list;
+  return listOf(reader, () => reader.expectName("a name"), NAMES);
 }
 
 function chain(reader: TokenReader): Chain {

@@ -1,3 +1,10 @@
+import {
+  MQL_GROUP_KEYS_MAX,
+  MQL_JOINS_MAX,
+  MQL_ORDER_KEYS_MAX,
+  MQL_OUTPUTS_MAX,
+  MQL_UNION_PARTS_MAX,
+} from "../limits.ts";
 import type {
   ClassRef,
   Condition,
@@ -15,9 +22,13 @@ import type {
 import { RESERVED } from "./keywords.ts";
 import { parseCondition, parseField, parseFieldOrCall } from "./parse-condition.ts";
 import { parseCount, parseTextOrPlaceholder, parseValue } from "./parse-value.ts";
-import type { TokenReader } from "./reader.ts";
+import { type ListBound, listOf, type TokenReader } from "./reader.ts";
 
-/** Of a SELECT that something may still follow. */
+const OUTPUTS: ListBound = { most: MQL_OUTPUTS_MAX, of: "fields in one SELECT", limit: "MQL_OUTPUTS_MAX" };
+const GROUP_KEYS: ListBound = { most: MQL_GROUP_KEYS_MAX, of: "fields in GROUP BY", limit: "MQL_GROUP_KEYS_MAX" };
+const ORDER_KEYS: ListBound = { most: MQL_ORDER_KEYS_MAX, of: "fields in ORDER BY", limit: "MQL_ORDER_KEYS_MAX" };
+
+/** The tail of a SELECT that further clauses may follow. */
 const OPEN: Tail = { orderBy: [], limit: undefined, offset: undefined, cursor: undefined };
 
 export function parseSelect(reader: TokenReader): Statement {
@@ -59,15 +70,19 @@ function select(reader: TokenReader): Select {
   const start = reader.token.start;
   reader.expect("SELECT");
   const distinct = reader.isKeyword("DISTINCT") && !reader.isName() && reader.accept("DISTINCT");
-  const items = listOf(reader, item);
+  const items = listOf(reader, item, OUTPUTS);
   reader.expect("FROM");
   const plainClass = parseClassRef(reader);
   const early = parseAsOf(reader);
   const from: ClassRef = { ...plainClass, alias: alias(reader) };
   const joins: Join[] = [];
-  while (reader.accept("JOIN")) joins.push(join(reader));
+  while (reader.accept("JOIN")) {
+    if (joins.length >= MQL_JOINS_MAX)
+      throw reader.tooLarge(`at most ${MQL_JOINS_MAX} JOINs in one SELECT`, "MQL_JOINS_MAX");
+    joins.push(join(reader));
+  }
   const where = parseWhere(reader);
-  const groupBy = by(reader, "GROUP") ? listOf(reader, parseField) : [];
+  const groupBy = by(reader, "GROUP") ? listOf(reader, parseField, GROUP_KEYS) : [];
   const having = reader.accept("HAVING") ? parseCondition(reader) : undefined;
   return {
     kind: "select",
@@ -103,6 +118,8 @@ function union(reader: TokenReader, first: Select): Union {
     const isAll = reader.accept("ALL");
     if (isAll !== (all ?? isAll)) throw reader.complain(first.span.start, "UNION and UNION ALL cannot be mixed");
     all = isAll;
+    if (selects.length >= MQL_UNION_PARTS_MAX)
+      throw reader.tooLarge(`at most ${MQL_UNION_PARTS_MAX} SELECTs in one UNION`, "MQL_UNION_PARTS_MAX");
     selects.push(select(reader));
   }
   const closing = tail(reader);
@@ -111,17 +128,11 @@ function union(reader: TokenReader, first: Select): Union {
 }
 
 function tail(reader: TokenReader): Tail {
-  const orderBy = by(reader, "ORDER") ? listOf(reader, orderItem) : [];
+  const orderBy = by(reader, "ORDER") ? listOf(reader, orderItem, ORDER_KEYS) : [];
   const limit = reader.accept("LIMIT") ? parseCount(reader) : undefined;
   const offset = reader.accept("OFFSET") ? parseCount(reader) : undefined;
   const cursor = reader.accept("CURSOR") ? parseTextOrPlaceholder(reader) : undefined;
   return { orderBy, limit, offset, cursor };
-}
-
-function listOf<T>(reader: TokenReader, parse: (reader: TokenReader) => T): readonly T[] {
-  const items = [parse(reader)];
-  while (reader.acceptSign(",")) items.push(parse(reader));
-  return items;
 }
 
 function by(reader: TokenReader, keyword: string): boolean {

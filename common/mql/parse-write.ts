@@ -1,15 +1,22 @@
+import { MQL_WRITTEN_COLUMNS_MAX } from "../limits.ts";
 import type { Assignment, Delete, Insert, InsertJson, Update, ValueNode } from "./ast.ts";
 import { parseClassRef, parseWhere } from "./parse-select.ts";
 import { parseCount, parseValue } from "./parse-value.ts";
-import type { TokenReader } from "./reader.ts";
+import { type ListBound, listOf, type Steps, type TokenReader } from "./reader.ts";
 
-export function parseInsert(reader: TokenReader): Insert | InsertJson {
+const COLUMNS: ListBound = {
+  most: MQL_WRITTEN_COLUMNS_MAX,
+  of: "columns in one statement",
+  limit: "MQL_WRITTEN_COLUMNS_MAX",
+};
+
+export function* parseInsert(reader: TokenReader): Steps<Insert | InsertJson> {
   const start = reader.token.start;
   reader.expect("INSERT");
   if (reader.accept("JSON")) return insertJson(reader, start);
   reader.expect("INTO");
   const target = parseClassRef(reader);
-  const written = reader.isSign("(") ? valuesForm(reader) : setForm(reader);
+  const written = reader.isSign("(") ? yield* valuesForm(reader) : setForm(reader);
   const at = reader.accept("AT") ? parseValue(reader) : undefined;
   return { kind: "insert", class: target, ...written, at, span: reader.spanFrom(start) };
 }
@@ -19,8 +26,7 @@ export function parseUpdate(reader: TokenReader): Update {
   reader.expect("UPDATE");
   const target = parseClassRef(reader);
   acceptSet(reader);
-  const assignments = [assignment(reader)];
-  while (reader.acceptSign(",")) assignments.push(assignment(reader));
+  const assignments = listOf(reader, assignment, COLUMNS);
   const where = parseWhere(reader);
   const refresh = reader.accept("REFRESH");
   return { kind: "update", class: target, assignments, where, refresh, span: reader.spanFrom(start) };
@@ -49,14 +55,16 @@ function insertJson(reader: TokenReader, start: number): InsertJson {
   return { kind: "insertJson", json, span: reader.spanFrom(start) };
 }
 
-function valuesForm(reader: TokenReader): Written {
+function* valuesForm(reader: TokenReader): Steps<Written> {
   reader.expectSign("(");
-  const columns = [columnName(reader)];
-  while (reader.acceptSign(",")) columns.push(columnName(reader));
+  const columns = listOf(reader, columnName, COLUMNS);
   reader.expectSign(")");
   reader.expect("VALUES");
   const rows = [valueRow(reader, columns.length)];
-  while (reader.acceptSign(",")) rows.push(valueRow(reader, columns.length));
+  while (reader.acceptSign(",")) {
+    yield* reader.step();
+    rows.push(valueRow(reader, columns.length));
+  }
   return { form: "values", columns, rows };
 }
 
@@ -72,14 +80,14 @@ function valueRow(reader: TokenReader, length: number): readonly ValueNode[] {
 
 function setForm(reader: TokenReader): Written {
   acceptSet(reader);
-  const columns: string[] = [];
-  const values: ValueNode[] = [];
-  do {
-    columns.push(columnName(reader));
-    reader.expectSign("=");
-    values.push(parseValue(reader));
-  } while (reader.acceptSign(","));
-  return { form: "set", columns, rows: [values] };
+  const set = listOf(reader, columnValue, COLUMNS);
+  return { form: "set", columns: set.map(({ column }) => column), rows: [set.map(({ value }) => value)] };
+}
+
+function columnValue(reader: TokenReader): { readonly column: string; readonly value: ValueNode } {
+  const column = columnName(reader);
+  reader.expectSign("=");
+  return { column, value: parseValue(reader) };
 }
 
 function acceptSet(reader: TokenReader): void {
@@ -96,14 +104,19 @@ function assignment(reader: TokenReader): Assignment {
   const start = reader.token.start;
   const column = columnName(reader);
   reader.expectSign("=");
-  const operation = repeatsColumn(reader, column) ? addOrTake(reader) : "set";
+  const repeated = repeatedColumn(reader, column);
+  const operation = repeated === undefined ? "set" : addOrTake(reader);
   const value = parseValue(reader);
-  return { kind: "assignment", column, operation, value, span: reader.spanFrom(start) };
+  const other = repeated === undefined || repeated === column ? {} : { repeated };
+  return { kind: "assignment", column, operation, value, ...other, span: reader.spanFrom(start) };
 }
 
-function repeatsColumn(reader: TokenReader, column: string): boolean {
+function repeatedColumn(reader: TokenReader, column: string): string | undefined {
   const { kind, text } = reader.token;
-  return (kind === "word" || kind === "name") && text === column && ["+", "-"].includes(reader.peek(1).text);
+  const isName = kind === "word" || kind === "name";
+  return isName && text.toLowerCase() === column.toLowerCase() && ["+", "-"].includes(reader.peek(1).text)
+    ? text
+    : undefined;
 }
 
 function addOrTake(reader: TokenReader): "add" | "take" {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { AppError } from "../errors.ts";
-import { MQL_NESTING_MAX } from "../limits.ts";
+import { MQL_CONDITIONS_MAX, MQL_NESTING_MAX } from "../limits.ts";
 import { parseConditionText, parseScript, printCondition, printStatement } from "./index.ts";
 
 function parsed(text: string): string[] {
@@ -31,6 +31,11 @@ test("a path ends where a comment begins", () => {
 test("backslashes escape in double quotes only, doubled single quotes are one", () => {
   const [node] = parseScript(String.raw`insert into /a set f='C:\x''y', g="q\"\n中"`).statements;
   expect(node).toMatchObject({ rows: [[{ value: String.raw`C:\x'y` }, { value: 'q"\n中' }]] });
+});
+
+test("escapes of Unicode have four hexadecimal digits; with others a u stands for itself", () => {
+  const [node] = parseScript(String.raw`insert into /a set f="\u4e2D\u4g00\u12\ud83d\ude00\x\0"`).statements;
+  expect(node).toMatchObject({ rows: [[{ value: "中u4g00u12😀x\0" }]] });
 });
 
 test("names may be Chinese, quoted, or keywords where nothing else fits", () => {
@@ -139,8 +144,13 @@ test.each([
   for (const depth of [MQL_NESTING_MAX + 1, 3_000, 100_000]) expect(failure(make(depth)).code).toBe("too_large");
 });
 
-test("long flat texts do not nest: 20,000 conditions in a row", () => {
-  const condition = parseConditionText(Array.from({ length: 20_000 }, (_, index) => `a = ${index}`).join(" or "));
+test("long flat texts do not nest, and one comparison too many is told", () => {
+  const conditions = (count: number): string =>
+    Array.from({ length: count }, (_, index) => `a = ${index}`).join(" or ");
+  const condition = parseConditionText(conditions(MQL_CONDITIONS_MAX));
   expect(condition).toMatchObject({ kind: "or" });
-  expect(printCondition(condition).length).toBeGreaterThan(100_000);
+  expect(printCondition(condition).length).toBeGreaterThan(MQL_CONDITIONS_MAX * 5);
+  expect(() => parseConditionText(conditions(MQL_CONDITIONS_MAX + 1))).toThrow(
+    `at most ${MQL_CONDITIONS_MAX} comparisons`,
+  );
 });

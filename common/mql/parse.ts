@@ -4,31 +4,44 @@ import { parseCondition as condition } from "./parse-condition.ts";
 import { parseMatch } from "./parse-graph.ts";
 import { parseSelect } from "./parse-select.ts";
 import { parseDelete, parseInsert, parseUpdate } from "./parse-write.ts";
-import { readAll, type TokenReader } from "./reader.ts";
+import { atOnce, readAll, readWhole, type Steps, type TokenReader } from "./reader.ts";
 
+/** Read in one step. */
 const STATEMENTS: ReadonlyMap<string, (reader: TokenReader) => Statement> = new Map<
   string,
   (reader: TokenReader) => Statement
 >([
   ["SELECT", parseSelect],
-  ["INSERT", parseInsert],
   ["UPDATE", parseUpdate],
   ["DELETE", parseDelete],
   ["CREATE", parseCreate],
   ["DROP", parseDrop],
   ["ALTER", parseAlter],
   ["MATCH", parseMatch],
+]);
+
+/** Statements with a part that may be long. */
+const LONG_STATEMENTS: ReadonlyMap<string, (reader: TokenReader) => Steps<Statement>> = new Map<
+  string,
+  (reader: TokenReader) => Steps<Statement>
+>([
+  ["INSERT", parseInsert],
   ["BEGIN", parseBatch],
   ["EXPLAIN", parseExplain],
 ]);
 
 /**
- * Statements separated by `;` or `；`, empty ones left out. Time and memory are linear in the text. A text that does not parse is
- * `AppError("syntax")` with `details: {line, column}`, one beyond a limit `AppError("too_large")`.
+ * Statements separated by `;` or `；`, empty ones left out. Time and memory are linear in the text. A text that does not
+ * parse is `AppError("syntax")` with `details: {line, column}`, one beyond a limit `AppError("too_large")`.
  */
 export function parseScript(text: string): Script {
-  return readAll(text, (reader) => {
-    const statements = statementList(reader);
+  return atOnce(parseScriptInSteps(text));
+}
+
+/** The same, statement by statement and row by row: a step takes some milliseconds at most. */
+export function parseScriptInSteps(text: string): Steps<Script> {
+  return readAll(text, function* (reader) {
+    const statements = yield* statementList(reader);
     if (reader.token.kind !== "end") throw reader.fail("a statement", "the end");
     return { kind: "script", statements, placeholders: reader.placeholders, span: { start: 0, end: text.length } };
   });
@@ -36,42 +49,55 @@ export function parseScript(text: string): Script {
 
 /** A condition alone, as after WHERE. */
 export function parseConditionText(text: string): Condition {
-  return readAll(text, (reader) => {
+  return readWhole(text, (reader) => {
     const result = condition(reader);
     if (reader.token.kind !== "end") throw reader.fail("the end");
     return result;
   });
 }
 
-function statementList(reader: TokenReader): readonly Statement[] {
+function* statementList(reader: TokenReader): Steps<readonly Statement[]> {
   const statements: Statement[] = [];
   for (;;) {
-    while (reader.acceptSign(";"));
-    const parse = STATEMENTS.get(reader.token.keyword);
+    while (reader.acceptSign(";")) yield* reader.step();
+    const parse = statementParser(reader.token.keyword);
     if (!parse) return statements;
-    statements.push(parse(reader));
+    reader.countStatement();
+    yield* reader.step();
+    statements.push(yield* parse(reader));
     if (!reader.acceptSign(";")) return statements;
   }
 }
 
-function parseBatch(reader: TokenReader): Statement {
+function statementParser(keyword: string): ((reader: TokenReader) => Steps<Statement>) | undefined {
+  const parse = STATEMENTS.get(keyword);
+  return parse ? (reader) => inOneStep(reader, parse) : LONG_STATEMENTS.get(keyword);
+}
+
+function* inOneStep(reader: TokenReader, parse: (reader: TokenReader) => Statement): Steps<Statement> {
+  const statement = parse(reader);
+  yield* reader.step();
+  return statement;
+}
+
+function* parseBatch(reader: TokenReader): Steps<Statement> {
   const start = reader.token.start;
   reader.enter();
   reader.expect("BEGIN");
   reader.accept("BATCH");
-  const statements = statementList(reader);
+  const statements = yield* statementList(reader);
   if (!reader.accept("END")) throw reader.fail("a statement");
   reader.leave();
   return { kind: "batch", statements, span: reader.spanFrom(start) };
 }
 
-function parseExplain(reader: TokenReader): Statement {
+function* parseExplain(reader: TokenReader): Steps<Statement> {
   const start = reader.token.start;
   reader.enter();
   reader.expect("EXPLAIN");
-  const parse = STATEMENTS.get(reader.token.keyword);
+  const parse = statementParser(reader.token.keyword);
   if (!parse) throw reader.fail("a statement");
-  const statement = parse(reader);
+  const statement = yield* parse(reader);
   reader.leave();
   return { kind: "explain", statement, span: reader.spanFrom(start) };
 }

@@ -6,12 +6,15 @@ export interface Position {
   readonly column: number;
 }
 
+const LINE_END = 10;
+
 export function positionAt(text: string, offset: number): Position {
   let line = 1;
   let lineStart = 0;
-  for (let end = text.indexOf("\n"); end !== -1 && end < offset; end = text.indexOf("\n", end + 1)) {
+  for (let at = 0; at < offset; at += 1) {
+    if (text.charCodeAt(at) !== LINE_END) continue;
     line += 1;
-    lineStart = end + 1;
+    lineStart = at + 1;
   }
   return { line, column: offset - lineStart + 1 };
 }
@@ -20,13 +23,15 @@ export function syntaxError(text: string, offset: number, expected: string, foun
   return errorAt(text, offset, { code: "syntax", complaint: `expected ${expected} but found ${found}` });
 }
 
-export function errorAt(
-  text: string,
-  offset: number,
-  fault: { readonly code: ErrorCode; readonly complaint: string },
-): AppError {
+export interface Fault {
+  readonly code: ErrorCode;
+  readonly complaint: string;
+  readonly details?: Readonly<Record<string, string>>;
+}
+
+export function errorAt(text: string, offset: number, fault: Fault): AppError {
   const { line, column } = positionAt(text, offset);
   return new AppError(fault.code, `[Parser] at line ${line} column ${column}: ${fault.complaint}.`, {
-    details: { line, column },
+    details: { ...fault.details, line, column },
   });
 }

@@ -198,9 +198,9 @@ function insert(node: Insert): string {
 
 function update(node: Update): string {
   const signs = { set: "", add: " + ", take: " - " };
-  const pairs = node.assignments.map(({ column, operation, value }) => {
-    const repeated = operation === "set" ? "" : name(column);
-    return `${name(column)} = ${repeated}${signs[operation]}${printValue(value)}`;
+  const pairs = node.assignments.map(({ column, operation, value, repeated = column }) => {
+    const again = operation === "set" ? "" : name(repeated);
+    return `${name(column)} = ${again}${signs[operation]}${printValue(value)}`;
   });
   const tail = `${optional(" WHERE ", node.where, printCondition)}${node.refresh ? " REFRESH" : ""}`;
   return `UPDATE ${classRef(node.class)} SET ${pairs.join(", ")}${tail}`;

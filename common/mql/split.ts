@@ -11,7 +11,7 @@ export interface StatementText {
 /** What encloses the next signs, up to the sign that closes it. */
 type Enclosure = "'" | '"' | "`" | "\n" | "*/";
 
-/** So many characters after a place are enough to tell what begins there. */
+/** This many characters after a place decide what begins there. */
 const LOOKAHEAD_CHARACTERS = 8;
 /** A word beside letters, in a path or before a sign that makes it a name opens and closes nothing. */
 const MARKS =
@@ -36,8 +36,9 @@ const ENCLOSURES: Readonly<Record<string, Enclosure>> = {
 };
 
 /**
- * Cuts a script that comes in pieces into its statements, as the parser would: separators inside texts, comments and `BEGIN … END` do not cut.
- * Empty statements are left out. Holds one statement at a time, at most `MQL_TEXT_MAX_CHARACTERS` of it; time is linear in the script.
+ * Cuts a script that comes in pieces into its statements, as the parser would: separators inside texts, comments and
+ * `BEGIN … END` do not cut. Empty statements are left out. Holds one statement at a time, at most
+ * `MQL_TEXT_MAX_CHARACTERS` of it; time is linear in the script.
  */
 export class StatementSplitter {
   #held = "";

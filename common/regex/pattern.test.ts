@@ -1,5 +1,9 @@
 import v8 from "node:v8";
 import { beforeAll, describe, expect, it } from "vitest";
+import { seededRandom } from "../../test/helpers/clock.ts";
+import { isAppError } from "../errors.ts";
+import { PATTERN_BACKTRACKING_MAX_CHARACTERS, PATTERN_STEPS_MAX, RECORD_MAX_BYTES } from "../limits.ts";
+import type { Random } from "../time.ts";
 import { compilePattern, REGEXP_V8_FLAGS, type Pattern } from "./pattern.ts";
 
 const compilers: readonly (readonly [string, (source: string) => Pattern])[] = [
@@ -44,3 +48,99 @@ it("runs natively what V8 can bound, and in re2js what it cannot", () => {
   expect(compilePattern("(?<a>\\d+) .*").engine).toBe("native");
   expect(compilePattern("a{1,30}").engine).toBe("re2");
 });
+
+describe.each(compilers)("however a text is made, a pattern %s", (_name, compile) => {
+  // One expression of each kind that makes a backtracking engine begin again at each character, or try each end of a
+  // loop.
+  it.each([
+    ["a+b", "a"],
+    ["a*b", "a"],
+    ["a+a+b", "a"],
+    ["(?:aa)+b", "a"],
+    ["a*?b", "a"],
+    ["[a-z]+ x", "a"],
+    ["^a*a*b", "a"],
+    [".*.*.*x", "a"],
+    ["(a|b|c)*d", "a"],
+    ["(\\w+\\s*)+:", "a "],
+    ["\\d+-\\d+-x", "1-"],
+    ["(?:[0-9A-Fa-f]*:){2,7}x", "1:"],
+    ['"(?:\\\\.|[^\\\\"])*" x', '"\\'],
+  ])("%s, answers for 256 KB of %j within a second of the processor", (source, piece) => {
+    const text = piece.repeat(RECORD_MAX_BYTES / piece.length);
+    const pattern = compile(source);
+    const before = process.cpuUsage();
+    expect(pattern.fits(text) ? pattern.test(text) : false).toBe(false);
+    // Quadratic time is minutes.
+    expect(process.cpuUsage(before).user).toBeLessThan(1_000_000);
+  });
+});
+
+describe.each(compilers)("a text too long for a pattern %s", (_name, compile) => {
+  it("is refused before it is searched, with the length that is not", () => {
+    const pattern = compile("[a-z]?".repeat(500));
+    const text = "x".repeat(PATTERN_STEPS_MAX / 200);
+    expect(pattern.fits(text)).toBe(false);
+    for (const search of [() => pattern.test(text), () => pattern.exec(text), () => pattern.captures(text)]) {
+      expect(search).toThrow(/has \d+ characters; the regular expression searches at most \d+\./);
+    }
+  });
+});
+
+it("finds in a short text and in a long one what JavaScript finds", () => {
+  const random = seededRandom(7);
+  let native = 0;
+  for (let round = 0; round < 600; round++) {
+    const source = randomSource(random, 3);
+    const pattern = compilePattern(source);
+    if (pattern.engine !== "native") continue;
+    native += 1;
+    const short = randomText(random, 12);
+    for (const text of [short, `${short}\n${"~".repeat(PATTERN_BACKTRACKING_MAX_CHARACTERS)}`]) {
+      const expected = new RegExp(source).exec(text);
+      expect([...(pattern.captures(text) ?? [])], `/${source}/ on ${JSON.stringify(short)}`).toEqual([
+        ...(expected ?? []),
+      ]);
+    }
+  }
+  expect(native).toBeGreaterThan(300);
+});
+
+it("either compiles or refuses whatever is written", () => {
+  const random = seededRandom(11);
+  const signs = [..."()[]{}*+?|^$.\\ab1,-:<>=!é😀", "\\p{L}", "(?:", "(?<n>"];
+  for (let round = 0; round < 3_000; round++) {
+    const source = Array.from({ length: 1 + Math.floor(random.next() * 12) }, () => oneOf(random, signs)).join("");
+    try {
+      compilePattern(source).test("ab1😀-:(");
+    } catch (error) {
+      expect(isAppError(error, "invalid"), `/${source}/ ${String(error)}`).toBe(true);
+    }
+  }
+});
+
+function oneOf<T>(random: Random, list: readonly T[]): T {
+  return list[Math.floor(random.next() * list.length)] as T;
+}
+
+function randomText(random: Random, most: number): string {
+  return Array.from({ length: Math.floor(random.next() * most) }, () =>
+    oneOf(random, ["a", "b", "c", " ", "1", "\n", "é"]),
+  ).join("");
+}
+
+/** Repeats stand around single characters only: what groups hold after several empty rounds differs between engines. */
+function randomSource(random: Random, depth: number): string {
+  const inner = (): string => randomSource(random, depth - 1);
+  if (depth === 0) return oneOf(random, ["a", "b", "c", ".", "\\w", "\\s", "[ab]", "[^a]", "\\b", "1", " "]);
+  switch (Math.floor(random.next() * 5)) {
+    case 0:
+      return `${inner()}|${inner()}`;
+    case 1:
+      return `(${inner()})`;
+    case 2:
+      return `(?:${randomSource(random, 0)})${oneOf(random, ["*", "+", "*?", "{1,3}"])}`;
+    default:
+      return `${inner()}${inner()}`;
+  }
+}

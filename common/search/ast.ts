@@ -1,4 +1,7 @@
-/** The search language as data: plain readonly nodes. `span` is where a node stands in the text, in UTF-16 units, end excluded. */
+/**
+ * The search language as data: plain readonly nodes. `span` is where a node stands in the text, in UTF-16 units, end
+ * excluded.
+ */
 
 import type { Span } from "../mql/index.ts";
 

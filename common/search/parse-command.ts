@@ -1,4 +1,5 @@
-import { errorText } from "../errors.ts";
+import { AppError, errorText } from "../errors.ts";
+import { SEARCH_FIELDS_MAX } from "../limits.ts";
 import { syntaxError } from "../mql/position.ts";
 import type { Call, Lua, SearchField, Segment, Time } from "./ast.ts";
 import { parseWhen } from "./parse-time.ts";
@@ -48,7 +49,11 @@ function count(scanner: Scanner): number {
 function list<T>(scanner: Scanner, item: (scanner: Scanner) => T, filler?: string): readonly T[] {
   if (filler !== undefined) scanner.acceptWord(filler);
   const items = [item(scanner)];
-  while (scanner.accept(",")) items.push(item(scanner));
+  while (scanner.accept(",")) {
+    if (items.length >= SEARCH_FIELDS_MAX)
+      throw tooLarge("SEARCH_FIELDS_MAX", `${SEARCH_FIELDS_MAX} fields in one list`);
+    items.push(item(scanner));
+  }
   return items;
 }
 
@@ -116,4 +121,8 @@ function lua(scanner: Scanner, start: number): Lua | undefined {
   scanner.at = end + LUA_END.length;
   scanner.skipBlanks();
   return { kind: "lua", field: name, source, span: scanner.spanFrom(start) };
+}
+
+export function tooLarge(limit: string, most: string): AppError {
+  return new AppError("too_large", `[Parser] A search has at most ${most}.`, { details: { limit } });
 }

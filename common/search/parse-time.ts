@@ -5,6 +5,8 @@ import type { Scanner } from "./scanner.ts";
 const MOMENT =
   /\d{10,16}(?![\p{L}\p{N}:])|\d{4}-\d{1,2}-\d{1,2}(?:[ T]+\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?)?(?:\s*Z|[+-]\d{2}:?\d{2})?(?![\p{L}\p{N}:])/uy;
 const DAY = /^\d{4}-\d{1,2}-\d{1,2}$/;
+/** Alone in its segment. A unit of one letter takes `nearest`, as `5 m` may be words. */
+const ALONE = /(?=\d{1,5}\s*\p{L}{2,}\s*(?:[|;；]|$|for\s))(\d{1,5})\s*(\p{L}+)/iuy;
 const DURATION = /(\d{1,5})\s*(\p{L}+)/uy;
 const PERIOD = /(?:last\s+(?:day|week|month|year)|today|yesterday|week|month|year)(?=\s*(?:[|;；]|$|for\s))/iuy;
 const QUOTED_PERIOD = /"(last\s+(?:day|week|month|year))"(?=\s*(?:[|;；]|$|for\s))/iuy;
@@ -25,6 +27,8 @@ const UNIT_OF: ReadonlyMap<string, DurationUnit> = new Map(
 export function parseWhen(scanner: Scanner): When | undefined {
   const period = scanner.match(PERIOD)?.[0] ?? scanner.match(QUOTED_PERIOD)?.[1];
   if (period !== undefined) return { kind: "period", name: period.toLowerCase().replace(/\s+/, " ") as Period };
+  const latest = lengthAlone(scanner);
+  if (latest !== undefined) return { kind: "nearest", duration: latest };
   if (scanner.acceptWord("nearest")) return { kind: "nearest", duration: duration(scanner) };
   if (scanner.acceptWord("within")) return { kind: "within", duration: duration(scanner) };
   if (scanner.acceptWord("window")) return window(scanner);
@@ -52,12 +56,23 @@ function moment(scanner: Scanner): Moment {
 }
 
 function duration(scanner: Scanner): Duration {
+  const found = lengthOf(scanner, DURATION);
+  if (found !== undefined) return found;
+  throw scanner.fail(`a length of time such as 15 minutes (units: ${Object.keys(UNITS).join(", ")})`);
+}
+
+/** `15 minutes` without `nearest`; words that only look alike are none. */
+function lengthAlone(scanner: Scanner): Duration | undefined {
+  return lengthOf(scanner, ALONE);
+}
+
+function lengthOf(scanner: Scanner, form: RegExp): Duration | undefined {
   const { at } = scanner;
-  const [, amount, word = ""] = scanner.match(DURATION) ?? [];
+  const [, amount, word = ""] = scanner.match(form) ?? [];
   const unit = UNIT_OF.get(word.toLowerCase());
   if (unit === undefined) {
     scanner.at = at;
-    throw scanner.fail(`a length of time such as 15 minutes (units: ${Object.keys(UNITS).join(", ")})`);
+    return undefined;
   }
   scanner.skipBlanks();
   return { amount: Number(amount), unit };

@@ -87,6 +87,10 @@ test("spellings of times, orders and units", () => {
   same("SORT BY f ASC, g Desc", "sort f, g desc");
   same("group by f", "group f");
   same("nearest 1day", "nearest 1 day");
+  same("15 minutes", "nearest 15 minutes");
+  same("1day | top 2", "nearest 1 day | top 2");
+  same("2 hours for seen", "nearest 2 hours for seen");
+  same("ERROR | 30seconds", "ERROR | nearest 30 seconds");
   same("at 2017-11-18 12:30 within 5min", "at '2017-11-18 12:30:00' within 5 minutes");
   same('"last week"', "LAST  week");
   same("within 1month | at 1510965000000", "within 1 month | at 2017-11-18 00:30:00.000");
@@ -172,6 +176,8 @@ const PIECES = [
   "within",
   "5min",
   "nearest",
+  "15 minutes",
+  "1day",
   "window",
   " to ",
   "today",

@@ -1,7 +1,6 @@
-import { AppError } from "../errors.ts";
 import { SEARCH_PARTS_MAX, SEARCH_TEXT_MAX_CHARACTERS } from "../limits.ts";
 import type { Alternative, Match, Search, SearchClass, Segment, Test, TestOperator, Word } from "./ast.ts";
-import { parseCommand } from "./parse-command.ts";
+import { parseCommand, tooLarge } from "./parse-command.ts";
 import { Scanner } from "./scanner.ts";
 
 const TEST = /[\p{L}\p{M}_][\p{L}\p{N}\p{M}_.]*\s*(?:!=|[<>]=?|=)/uy;
@@ -89,7 +88,7 @@ class SegmentReader {
   }
 }
 
-/** What a command fills: of each, there is one. */
+/** The slots that a command fills; a search has one of each. */
 function slots(segment: Segment): readonly string[] {
   if (segment.kind !== "time") return [segment.kind];
   const { when, field } = segment;
@@ -119,8 +118,4 @@ function bareValue(scanner: Scanner): Word {
   throw scanner.fail(
     next ? '"|" between two conditions, or quotes around a value that contains one' : 'a value ("" for the empty text)',
   );
-}
-
-function tooLarge(limit: string, most: string): AppError {
-  return new AppError("too_large", `[Parser] A search has at most ${most}.`, { details: { limit } });
 }

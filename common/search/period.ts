@@ -1,6 +1,6 @@
 import type { Duration, DurationUnit, Moment, Period, SearchField, Segment, Time, When } from "./ast.ts";
 
-/** What the time segments of a search ask for. Times are milliseconds since 1970. */
+/** The period that the time segments of a search select. Times are milliseconds since 1970. */
 export type TimeQuestion =
   /** Both ends included. */
   | { readonly kind: "range"; readonly fromMs: number; readonly toMs: number; readonly field: SearchField | undefined }

@@ -19,12 +19,12 @@ export function printSegment(segment: Segment): string {
     case "top":
       return `top ${segment.count}`;
     case "sort":
-      return `sort ${segment.items.map((item) => `${printField(item.field)}${item.descending ? " desc" : ""}`).join(", ")}`;
+      return `sort ${listed(segment.items.map((item) => `${printField(item.field)}${item.descending ? " desc" : ""}`))}`;
     case "print":
       return `print ${segment.items.map((item) => `${printField(item.field)}${item.alias === undefined ? "" : ` as ${item.alias}`}`).join(", ")}`;
     case "uniq":
     case "group":
-      return `${segment.kind} ${segment.fields.map(printField).join(", ")}`;
+      return `${segment.kind} ${listed(segment.fields.map(printField))}`;
     case "time":
       return `${printWhen(segment.when)}${segment.field ? ` for ${printField(segment.field)}` : ""}`;
     case "delete":
@@ -34,6 +34,11 @@ export function printSegment(segment: Segment): string {
     case "lua":
       return `lua ${segment.field}=<lua>${segment.source}</lua>`;
   }
+}
+
+/** A field that is called `by` needs the `by` that others can do without. */
+function listed(fields: readonly string[]): string {
+  return `${/^by(?![\p{L}\p{N}\p{M}_])/iu.test(fields[0] ?? "") ? "by " : ""}${fields.join(", ")}`;
 }
 
 export function printAlternative({ words, test }: Alternative): string {

@@ -1,7 +1,8 @@
 import type { Span } from "../mql/index.ts";
 import { path, quoted, wordEnd } from "../mql/lex.ts";
 import { syntaxError } from "../mql/position.ts";
-import type { AppError } from "../errors.ts";
+import { AppError } from "../errors.ts";
+import { MQL_NESTING_MAX } from "../limits.ts";
 import type { SearchClass, SearchField, Word } from "./ast.ts";
 
 const BLANKS = /\s*/uy;
@@ -9,7 +10,10 @@ const SEPARATORS = "|;；";
 const BARE = /[^\s|;；]+/uy;
 const FOUND_MAX_CHARACTERS = 40;
 
-/** Where the parser stands in the text. The language has few signs and much free text, so that it is read character by character. */
+/**
+ * Where the parser stands in the text. The language has few signs and much free text, so that it is read character by
+ * character.
+ */
 export class Scanner {
   readonly text: string;
   at = 0;
@@ -57,7 +61,7 @@ export class Scanner {
     return true;
   }
 
-  /** A whole word, in whatever case. */
+  /** Accepts a whole word, ignoring case. */
   acceptWord(word: string): boolean {
     const end = this.at + word.length;
     if (this.text.slice(this.at, end).toLowerCase() !== word || wordEnd(this.text, end) !== end) return false;
@@ -77,7 +81,13 @@ export class Scanner {
   field(): SearchField {
     const start = this.at;
     const parts = [this.name()];
-    while (this.accept(".")) parts.push(this.name());
+    while (this.accept(".")) {
+      if (parts.length > MQL_NESTING_MAX)
+        throw new AppError("too_large", `[Parser] A field has at most ${MQL_NESTING_MAX} members inside each other.`, {
+          details: { limit: "MQL_NESTING_MAX" },
+        });
+      parts.push(this.name());
+    }
     return { parts, span: this.spanFrom(start) };
   }
 

@@ -1,6 +1,6 @@
 /**
- * Words of a text for full-text search: runs of letters, digits and `_`, in lower case and compatibility form. Scripts written
- * without spaces (Han, Kana, Hangul) give every pair of neighbouring characters; a lone character gives itself.
+ * Words of a text for full-text search: runs of letters, digits and `_`, in lower case and compatibility form. Scripts
+ * written without spaces (Han, Kana, Hangul) give every pair of neighbouring characters; a lone character gives itself.
  */
 
 /** Longer words are cut, on both sides of a comparison. */
@@ -50,8 +50,8 @@ export function collectTokens(text: string, into: Set<string>, max: number): boo
 }
 
 /**
- * Tokens that every text with this word in it has; `undefined` when nothing can be said about them: a beginning (`web*`), or a lone
- * character of a script whose texts give pairs.
+ * Tokens that every text with this word in it has; `undefined` when nothing can be said about them: a beginning
+ * (`web*`), or a lone character of a script whose texts give pairs.
  */
 export function searchTokens(word: string): readonly string[] | undefined {
   if (word.includes("*")) return undefined;

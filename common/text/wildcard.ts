@@ -1,4 +1,4 @@
-/** `*` stands for any text. Takes time linear in the text for each part of the pattern, whatever the pattern. */
+/** `*` stands for any text. Time is linear in the text for each part of the pattern. */
 export function wildcard(pattern: string): (text: string) => boolean {
   const parts = pattern.split("*");
   const first = parts[0] ?? "";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { TEXT_WORDS_MAX } from "../limits.ts";
+import { FUZZY_WORDS_MAX, TEXT_WORDS_MAX } from "../limits.ts";
 import { isWithin } from "./distance.ts";
 import { wantedNearly, wantedPhrase, wantedPrefix, wantedWord, wantedWords } from "./words.ts";
 
@@ -20,9 +20,13 @@ test("what is told to the index is in every text that is found", () => {
 });
 
 test("one condition looks for a bounded number of words", () => {
-  for (const wanted of [wantedWord, wantedWords, wantedPhrase, wantedPrefix, wantedNearly]) {
-    expect(() => wanted("a-".repeat(TEXT_WORDS_MAX)), wanted.name).not.toThrow();
-    expect(() => wanted("a ".repeat(TEXT_WORDS_MAX + 1)), wanted.name).toThrow(`at most ${TEXT_WORDS_MAX} words`);
+  const plain = [wantedWord, wantedWords, wantedPhrase, wantedPrefix].map((wanted) => ({
+    wanted,
+    most: TEXT_WORDS_MAX,
+  }));
+  for (const { wanted, most } of [...plain, { wanted: wantedNearly, most: FUZZY_WORDS_MAX }]) {
+    expect(() => wanted("a-".repeat(most)), wanted.name).not.toThrow();
+    expect(() => wanted("a ".repeat(most + 1)), wanted.name).toThrow(`at most ${most} words`);
   }
   expect(() => wantedWord("*-".repeat(TEXT_WORDS_MAX + 1))).toThrow("[Valid]");
 });

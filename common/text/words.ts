@@ -1,5 +1,5 @@
 import { AppError } from "../errors.ts";
-import { TEXT_WORDS_MAX } from "../limits.ts";
+import { FUZZY_WORDS_MAX, TEXT_REMEMBERED_MAX_CHARACTERS, TEXT_WORDS_MAX } from "../limits.ts";
 import { FUZZY_CHANGES_MAX, isWithin } from "./distance.ts";
 import { comparable, parts, runs, searchTokens, tokens } from "./tokens.ts";
 import { wildcard } from "./wildcard.ts";
@@ -12,12 +12,18 @@ export interface WantedText {
   readonly indexed: readonly string[];
 }
 
+/** Successive conditions often read the same text: it is cut into words once. */
+const tokensOfText = remembered(tokens);
+const runsOfText = remembered(runs);
+const comparableText = remembered(comparable);
+const differentWords = remembered((text) => [...new Set(tokens(text))].map((word) => Array.from(word)));
+
 const PIECE = /[\p{L}\p{N}\p{M}_*]+/gu;
 
 /**
- * A word, or several that follow each other (`web-1`), is found where its tokens are; one with `*`, or a lone character of a script without
- * spaces, where each of its pieces fits a word of the text. `AppError("invalid")` for a text without letters and digits, `too_large` for one
- * with more than `TEXT_WORDS_MAX` words.
+ * A word, or several that follow each other (`web-1`), is found where its tokens are; one with `*`, or a lone character
+ * of a script without spaces, where each of its pieces fits a word of the text. `AppError("invalid")` for a text
+ * without letters and digits, `too_large` for one with more than `TEXT_WORDS_MAX` words.
  */
 export function wantedWord(text: string): WantedText {
   const wanted = tokensOf(text, text.includes("*"));
@@ -42,7 +48,7 @@ export function wantedPrefix(text: string): WantedText {
   const before = wanted.slice(0, -1);
   const last = wanted.at(-1) ?? "";
   const isIn = (value: string): boolean => {
-    const found = tokens(value);
+    const found = tokensOfText(value);
     return found.some(
       (token, at) =>
         token.startsWith(last) && before.every((word, index) => found[at - before.length + index] === word),
@@ -53,9 +59,11 @@ export function wantedPrefix(text: string): WantedText {
 
 /** For every word of the text one that is the same up to `FUZZY_CHANGES_MAX` changes, fewer than it has characters. */
 export function wantedNearly(text: string): WantedText {
-  const wanted = tokensOf(text).map((word) => Array.from(word));
+  const wanted = bounded(tokensOf(text), { most: FUZZY_WORDS_MAX, limit: "FUZZY_WORDS_MAX" }).map((word) =>
+    Array.from(word),
+  );
   const isIn = (value: string): boolean => {
-    const found = tokens(value).map((word) => Array.from(word));
+    const found = differentWords(value);
     return wanted.every((word) =>
       found.some((other) => isWithin(word, other, Math.min(FUZZY_CHANGES_MAX, word.length - 1))),
     );
@@ -69,11 +77,11 @@ function tokensOf(text: string, mayBeNone = false): readonly string[] {
   return bounded(found);
 }
 
-function bounded(words: readonly string[]): readonly string[] {
-  if (words.length <= TEXT_WORDS_MAX) return words;
-  throw new AppError("too_large", `[Valid] One condition looks for at most ${TEXT_WORDS_MAX} words.`, {
-    details: { limit: "TEXT_WORDS_MAX" },
-  });
+const WORDS = { most: TEXT_WORDS_MAX, limit: "TEXT_WORDS_MAX" };
+
+function bounded(words: readonly string[], { most, limit } = WORDS): readonly string[] {
+  if (words.length <= most) return words;
+  throw new AppError("too_large", `[Valid] One condition looks for at most ${most} words.`, { details: { limit } });
 }
 
 function nothingWanted(text: string): AppError {
@@ -84,8 +92,8 @@ function phraseTest(wanted: readonly string[]): (text: string) => boolean {
   const [first = ""] = wanted;
   return (text) => {
     // A token stands in the text as it is: most texts need not be cut into tokens to be refused.
-    if (!comparable(text).includes(first)) return false;
-    const found = tokens(text);
+    if (!comparableText(text).includes(first)) return false;
+    const found = tokensOfText(text);
     for (let at = found.indexOf(first); at !== -1; at = found.indexOf(first, at + 1)) {
       if (wanted.every((token, index) => found[at + index] === token)) return true;
     }
@@ -104,5 +112,19 @@ function patternTest(text: string): WantedText {
 function pieceTest(piece: string): (text: string) => boolean {
   const isUnspaced = piece.split("*").some((part) => part !== "" && parts(part).some(({ unspaced }) => unspaced));
   const fits = wildcard(isUnspaced ? `*${piece}*` : piece);
-  return (text) => runs(text).some((run) => (isUnspaced ? fits(run) : parts(run).some((part) => fits(part.text))));
+  const letters = piece.split("*").filter((part) => part !== "");
+  return (text) => {
+    const whole = comparableText(text);
+    if (!letters.every((part) => whole.includes(part))) return false;
+    return runsOfText(text).some((run) => (isUnspaced ? fits(run) : parts(run).some((part) => fits(part.text))));
+  };
+}
+
+function remembered<T>(make: (text: string) => T): (text: string) => T {
+  let latest: { readonly text: string; readonly made: T } | undefined;
+  return (text) => {
+    if (text.length > TEXT_REMEMBERED_MAX_CHARACTERS) return make(text);
+    if (latest?.text !== text) latest = { text, made: make(text) };
+    return latest.made;
+  };
 }

@@ -1,0 +1,49 @@
+import { AppError, errorText } from "./errors.ts";
+import { HTTP_JSON_DEPTH_MAX } from "./limits.ts";
+
+/**
+ * Anything that could spell `__proto__` or `constructor`, escaped or not: only such texts pay for the check of every
+ * member.
+ */
+const SUSPICIOUS = /__proto__|constructor|\\u/;
+
+/**
+ * Parses what a client sent: `AppError("syntax")` when it is no JSON; members that would reach a prototype are left
+ * out.
+ */
+export function parseJson(text: string): unknown {
+  checkDepth(text);
+  try {
+    return SUSPICIOUS.test(text) ? JSON.parse(text, withoutPrototypes) : JSON.parse(text);
+  } catch (error) {
+    throw new AppError("syntax", `Not valid JSON: ${errorText(error)}.`, { cause: error });
+  }
+}
+
+/** Whether a text could be a JSON object or list at all. */
+export function looksLikeJson(text: string): boolean {
+  return /^\s*[[{]/.test(text);
+}
+
+function withoutPrototypes(key: string, value: unknown): unknown {
+  if (key === "__proto__") return undefined;
+  if (key === "constructor" && typeof value === "object" && value !== null && "prototype" in value) return undefined;
+  return value;
+}
+
+/** `AppError("too_large")` for what is nested deeper than `HTTP_JSON_DEPTH_MAX`. */
+export function checkDepth(text: string): void {
+  let depth = 0;
+  let quoted = false;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (quoted) {
+      if (code === 92) at++;
+      else if (code === 34) quoted = false;
+    } else if (code === 34) quoted = true;
+    else if (code === 123 || code === 91) depth++;
+    else if (code === 125 || code === 93) depth--;
+    if (depth > HTTP_JSON_DEPTH_MAX)
+      throw new AppError("too_large", `JSON nested deeper than ${String(HTTP_JSON_DEPTH_MAX)} levels.`);
+  }
+}

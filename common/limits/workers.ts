@@ -1,0 +1,19 @@
+/** Limits of worker threads. */
+
+import { MIB } from "./units.ts";
+
+export const WORKER_THREADS_MAX = 64;
+/** The heap of one thread; a task that needs more is ended with it. Buffers lie outside the heap and do not count. */
+export const WORKER_HEAP_MAX_BYTES = 256 * MIB;
+/** Tasks of one tenant that wait for a thread. */
+export const WORKER_QUEUE_TENANT_MAX_TASKS = 256;
+/** Tasks of all tenants that wait for a thread. */
+export const WORKER_QUEUE_MAX_TASKS = 1_024;
+/** Threads that a task is given: a thread may end after a task was sent to it and before the task began. */
+export const WORKER_TASK_THREADS_MAX = 2;
+/** A thread that had no task for so long is ended: each takes some 15 MB even then. */
+export const WORKER_IDLE_MAX_MS = 60_000;
+/** For tasks under way when the controller ends: they may finish within this. */
+export const WORKER_CLOSE_DEADLINE_MS = 2_000;
+/** How long a thread may take to end. Native code, such as one step of V8's regular expressions, is not interrupted. */
+export const WORKER_END_DEADLINE_MS = 1_000;

@@ -1,0 +1,44 @@
+/** The pages of all parts, one after the other. Nothing of a part is read before those of the part before it are. */
+export function chained<T>(parts: readonly AsyncIterable<T>[]): AsyncIterable<T> {
+  const [only] = parts;
+  // Handed on as it is: a step of its own for every page costs as much as a short read.
+  return only !== undefined && parts.length === 1 ? only : allOf(parts);
+}
+
+async function* allOf<T>(parts: readonly AsyncIterable<T>[]): AsyncGenerator<T> {
+  for (const part of parts) for await (const page of part) yield page;
+}
+
+/**
+ * Pages of a source that takes time to find: `open` is called by the first `next`. Its iterator is handed on as it is,
+ * without a step of its own.
+ */
+export function lazyPages<T>(open: () => Promise<AsyncIterable<T>>): AsyncIterable<T> {
+  return { [Symbol.asyncIterator]: () => new LazyIterator(open) };
+}
+
+class LazyIterator<T> implements AsyncIterator<T> {
+  readonly #open: () => Promise<AsyncIterable<T>>;
+  #pages: AsyncIterator<T> | undefined;
+  #isOver = false;
+
+  constructor(open: () => Promise<AsyncIterable<T>>) {
+    this.#open = open;
+  }
+
+  next(): Promise<IteratorResult<T>> {
+    return this.#pages ? this.#pages.next() : this.#first();
+  }
+
+  async return(): Promise<IteratorResult<T>> {
+    this.#isOver = true;
+    await this.#pages?.return?.();
+    return { done: true, value: undefined };
+  }
+
+  async #first(): Promise<IteratorResult<T>> {
+    if (this.#isOver) return { done: true, value: undefined };
+    this.#pages = (await this.#open())[Symbol.asyncIterator]();
+    return this.#pages.next();
+  }
+}

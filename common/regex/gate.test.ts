@@ -1,0 +1,22 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { expect, it } from "vitest";
+
+/** What makes regular expressions of texts that users do not write. */
+const OWN_TEXTS: Readonly<Record<string, string>> = {
+  "common/regex/native.ts": "the gate",
+  "common/search/parse-time.ts": "forms of times, which the program writes",
+  "controller/http/coerce.ts": "patterns of the program's own schemas",
+  "controller/areas/rules/parsers.ts": "the match of a grok, which the gate compiled",
+  "controller/areas/transfer/sheets/markup.ts": "names of attributes, which the program chooses",
+};
+
+it("no user's expression runs but through the gate", () => {
+  const files = ["agent", "common", "controller"]
+    .flatMap((folder) => readdirSync(folder, { recursive: true, encoding: "utf8" }).map((file) => `${folder}/${file}`))
+    .filter((file) => /(?<!\.test|\.d)\.ts$/.test(file) && !file.includes("/contract/"));
+  expect(files.length).toBeGreaterThan(300);
+  // String.match and String.search make an expression of any text they are given.
+  const makes = /\bRegExp\s*\(|\bRE2JS\.compile|\.(?:match|matchAll|search)\(\s*(?!\/|[A-Z][A-Z_0-9]*\b)[\w.]+\s*\)/;
+  const found = files.filter((file) => makes.test(readFileSync(file, "utf8")));
+  expect(found.filter((file) => !Object.hasOwn(OWN_TEXTS, file))).toEqual(["common/regex/re2.ts"]);
+});

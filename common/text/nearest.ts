@@ -1,0 +1,15 @@
+import { FUZZY_CHANGES_MAX, isWithin } from "./distance.ts";
+
+/**
+ * The name that a word was probably meant to be: a few changes away, in any case of letters; the first of those that
+ * are as near.
+ */
+export function nearestName(word: string, names: Iterable<string>): string | undefined {
+  const wanted = Array.from(word.toLowerCase());
+  const candidates = Array.from(names, (name) => ({ name, letters: Array.from(name.toLowerCase()) }));
+  for (let changes = 0; changes <= Math.min(FUZZY_CHANGES_MAX, wanted.length - 1); changes++) {
+    const found = candidates.find(({ letters }) => letters.length > changes && isWithin(wanted, letters, changes));
+    if (found) return found.name;
+  }
+  return undefined;
+}
