@@ -3,7 +3,7 @@ import { readFile, rm } from "node:fs/promises";
 import { request as requestPlain, type IncomingMessage } from "node:http";
 import { request as requestSecure } from "node:https";
 import {
-  certificateProofText,
+  answerProofText,
   parseJoinToken,
   type EnrolAnswer,
   type EnrolRequest,
@@ -33,9 +33,9 @@ interface Pending {
 }
 
 /**
- * Makes a key pair, has it certified, and answers who this host is now. Nothing of the answer is believed before its proof
- * is verified. `AppError` with the controller's own code when it refuses (a used or expired token), `unavailable` when it cannot be
- * reached.
+ * Makes a key pair, has it certified, and answers who this host is now. Nothing of the answer is believed before its
+ * proof is verified. `AppError` with the controller's own code when it refuses (a used or expired token), `unavailable`
+ * when it cannot be reached.
  */
 export async function enrol(options: EnrolOptions): Promise<Identity> {
   const token = parseJoinToken(options.token);
@@ -69,9 +69,7 @@ async function createPending(options: EnrolOptions, token: JoinToken): Promise<P
 }
 
 function verify(answer: EnrolAnswer, token: JoinToken, keyPem: string): void {
-  const certificate = Buffer.from(answer.certificate, "base64");
-  const authorities = answer.authorities.map((der) => Buffer.from(der, "base64"));
-  const expected = mac(token, certificateProofText(certificate, authorities));
+  const expected = mac(token, answerProofText(answer));
   const proof = Buffer.from(answer.proof, "base64");
   if (proof.length !== expected.length || !timingSafeEqual(proof, expected)) {
     throw new AppError(
@@ -79,7 +77,7 @@ function verify(answer: EnrolAnswer, token: JoinToken, keyPem: string): void {
       "The answer to the enrolment does not prove that it comes from the controller that made the token.",
     );
   }
-  requireOwnCertificate(certificate, keyPem);
+  requireOwnCertificate(Buffer.from(answer.certificate, "base64"), keyPem);
 }
 
 function identityOf(answer: EnrolAnswer, keyPem: string, hostname: string): Identity {
@@ -102,10 +100,9 @@ async function post(options: EnrolOptions, body: EnrolRequest): Promise<EnrolAns
     : status >= 500 || status === 429
       ? "unavailable"
       : "invalid";
-  throw new AppError(
-    code,
-    `The controller refused the enrolment (HTTP ${status}): ${String(envelope?.message ?? text.slice(0, 200))}`,
-  );
+  if (envelope?.status === undefined)
+    throw new AppError(code, `${url.origin} answers HTTP ${status}, but not as a controller does. ${WHICH_PORT}`);
+  throw new AppError(code, `The controller refused the enrolment (HTTP ${status}): ${String(envelope.message)}`);
 }
 
 function call(url: URL, body: string, signal: AbortSignal | undefined): Promise<{ status: number; text: string }> {
@@ -117,14 +114,30 @@ function call(url: URL, body: string, signal: AbortSignal | undefined): Promise<
   };
   const within = AbortSignal.any([AbortSignal.timeout(ENROL_CALL_MS), ...(signal ? [signal] : [])]);
   return new Promise((resolve, reject) => {
-    const fail = (error: unknown) =>
-      reject(new AppError("unavailable", `${url.origin} cannot be reached: ${errorText(error)}`, { cause: error }));
+    const fail = (error: unknown) => reject(notReached(url, error));
     const sent = request(url, { method: "POST", headers, signal: within }, (response) => {
       readText(response).then((text) => resolve({ status: response.statusCode ?? 0, text }), fail);
     });
     sent.on("error", fail);
     sent.end(body);
   });
+}
+
+const WHICH_PORT =
+  "The setting of the controller names its HTTP port, 8080 by default; the agent port is told at the enrolment.";
+
+/**
+ * Ends that a peer makes which was spoken to in a protocol it does not know; a bare "socket hang up" helps nobody to
+ * find that out.
+ */
+const OTHER_PROTOCOL = /^(?:ECONNRESET|EPROTO|ERR_SSL_|HPE_)/;
+
+function notReached(url: URL, error: unknown): AppError {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  const hint = OTHER_PROTOCOL.test(code)
+    ? `. What listens there may not speak ${url.protocol.slice(0, -1).toUpperCase()}. ${WHICH_PORT}`
+    : "";
+  return new AppError("unavailable", `${url.origin} cannot be reached: ${errorText(error)}${hint}`, { cause: error });
 }
 
 async function readText(response: IncomingMessage): Promise<string> {

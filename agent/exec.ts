@@ -5,6 +5,7 @@ import type { Readable } from "node:stream";
 import { errorText } from "../common/errors.ts";
 import { EXEC_KILL_GRACE_MS, EXEC_PIPE_GRACE_MS } from "../common/limits.ts";
 import type { Clock } from "../common/time.ts";
+import { COMMAND_VARIABLE, killMarked } from "./descendants.ts";
 import { birthOf } from "./lock.ts";
 
 export interface ExecOptions {
@@ -12,9 +13,9 @@ export interface ExecOptions {
   readonly cwd?: string | undefined;
   readonly env?: Readonly<Record<string, string>>;
   readonly stdin?: Uint8Array | undefined;
-  /** After it the whole process group is ended; none for a process that runs for ever. */
+  /** After it everything the process started is ended; none for a process that runs for ever. */
   readonly timeoutMs?: number | undefined;
-  /** Ends the process group. */
+  /** Ends everything the process started. */
   readonly signal?: AbortSignal | undefined;
   /** Called with one piece at a time; nothing more is read from that pipe until it resolves. */
   readonly onOutput?: (data: Buffer, stderr: boolean) => void | Promise<void>;
@@ -49,27 +50,29 @@ export interface ExecWorld {
 /** The only place that starts processes: a line for the host's shell, in a process group of its own. */
 export function createExec(world: ExecWorld): Exec {
   mkdirSync(world.folder, { recursive: true, mode: 0o700 });
+  let count = 0;
   return async (options) => {
     if (options.signal?.aborted)
       return { ended: "cancelled", code: SIGNAL_BASE + 15, message: "cancelled before it began" };
-    const child = start(options, world);
+    const marker = `${process.pid}-${Math.round(world.clock.nowMs())}-${++count}`;
+    const child = start(options, world, marker);
     const failed = await spawned(child);
     if (failed !== undefined) return { ended: "unstarted", code: 127, message: failed };
-    const note = noteRunning(world.folder, child.pid);
+    const note = noteRunning(world.folder, child.pid, marker);
     try {
-      return await watch(child, options, world.clock);
+      return await watch(child, { ...options, marker }, world.clock);
     } finally {
       if (note) rmSync(note, { force: true });
     }
   };
 }
 
-function start(options: ExecOptions, world: ExecWorld): ChildProcess {
+function start(options: ExecOptions, world: ExecWorld, marker: string): ChildProcess {
   const windows = process.platform === "win32";
   const [shell, args] = windows ? ["cmd.exe", ["/d", "/s", "/c", options.line]] : ["/bin/sh", ["-c", options.line]];
   const child = spawn(shell, args, {
     cwd: options.cwd,
-    env: { ...world.environment, ...options.env },
+    env: { ...world.environment, ...options.env, [COMMAND_VARIABLE]: marker },
     stdio: [options.stdin ? "pipe" : "ignore", "pipe", "pipe"],
     detached: !windows,
     windowsHide: true,
@@ -87,7 +90,12 @@ function spawned(child: ChildProcess): Promise<string | undefined> {
   });
 }
 
-async function watch(child: ChildProcess, options: ExecOptions, clock: Clock): Promise<ExecResult> {
+interface Watched extends ExecOptions {
+  /** Known to everything the process starts. */
+  readonly marker: string;
+}
+
+async function watch(child: ChildProcess, options: Watched, clock: Clock): Promise<ExecResult> {
   let ended: ExecResult["ended"] = "exit";
   const cancels: (() => void)[] = [];
   const end = (reason: "timeout" | "cancelled") => {
@@ -105,8 +113,11 @@ async function watch(child: ChildProcess, options: ExecOptions, clock: Clock): P
   });
   const drained = Promise.all([drain(child.stdout, false, options), drain(child.stderr, true, options)]);
   const { code, message } = await exited;
-  // Whoever is ended is ended with everything it started.
-  if (ended !== "exit") killGroup(child, "SIGKILL");
+  // Ending a process ends everything it started.
+  if (ended !== "exit") {
+    killGroup(child, "SIGKILL");
+    killMarked(options.marker);
+  }
   const pipes = [child.stdout, child.stderr].filter((pipe) => pipe !== null);
   cancels.push(...pipes.map((pipe) => closeWhenSilent(pipe, clock)));
   try {
@@ -123,7 +134,9 @@ function outcome(code: number | null, signal: NodeJS.Signals | null): { code: nu
   return { code: SIGNAL_BASE + (SIGNAL_NUMBERS[signal ?? ""] ?? 0), message: `ended by ${signal ?? "a signal"}` };
 }
 
-/** Reads piece by piece; a failing reader lets the process write into the void, and the failure comes out at the end. */
+/**
+ * Reads piece by piece; a failing reader lets the process write into the void, and the failure comes out at the end.
+ */
 function drain(pipe: Readable | null, stderr: boolean, options: ExecOptions): Promise<void> {
   return new Promise((resolve, reject) => {
     if (!pipe) return resolve();
@@ -146,8 +159,8 @@ function drain(pipe: Readable | null, stderr: boolean, options: ExecOptions): Pr
 }
 
 /**
- * A process that left something running in the background does not hold up its own result: when the pipe was silent and nobody is
- * busy with what came out of it, it is closed.
+ * A process that left something running in the background does not hold up its own result: when the pipe was silent and
+ * nobody is busy with what came out of it, it is closed.
  */
 function closeWhenSilent(pipe: Readable, clock: Clock): () => void {
   let cancel = () => undefined as void;
@@ -175,12 +188,12 @@ function killGroup(child: ChildProcess, signal: NodeJS.Signals): void {
   }
 }
 
-function noteRunning(folder: string, pid: number | undefined): string | undefined {
+function noteRunning(folder: string, pid: number | undefined, marker: string): string | undefined {
   const birth = pid === undefined ? undefined : birthOf(pid);
   if (birth === undefined) return undefined;
   const path = join(folder, String(pid));
   // Not synced: what a power cut forgets here it has ended as well.
-  writeFileSync(path, birth);
+  writeFileSync(path, `${birth}\n${marker}`);
   return path;
 }
 
@@ -189,14 +202,16 @@ export function endLeftovers(folder: string): number {
   let ended = 0;
   for (const name of foldersNames(folder)) {
     const path = join(folder, name);
-    if (birthOf(Number(name)) === readFileSync(path, "utf8")) {
+    const [birth = "", marker] = readFileSync(path, "utf8").split("\n");
+    if (birthOf(Number(name)) === birth) {
       try {
         process.kill(-Number(name), "SIGKILL");
         ended++;
       } catch {
-        // Gone between the look and the signal.
+        // The process ended between the look and the signal.
       }
     }
+    if (marker) killMarked(marker);
     rmSync(path, { force: true });
   }
   return ended;

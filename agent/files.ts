@@ -22,7 +22,10 @@ export async function syncFolder(files: Files, path: string): Promise<void> {
   }
 }
 
-/** A folder whose name is durable. One that is there already may have been made by a program that was killed before it could sync. */
+/**
+ * A folder whose name is durable. One that is there already may have been made by a program that was killed before it
+ * could sync.
+ */
 export async function makeFolder(files: Files, path: string): Promise<void> {
   await files.mkdir(path, { recursive: true, mode: 0o700 });
   for (let name = path; name !== dirname(name); name = dirname(name)) await syncFolder(files, dirname(name));
@@ -51,7 +54,8 @@ async function syncFile(files: Files, path: string): Promise<void> {
 /** The file holds the new content or the old one, never a part; durable when it resolves. Mode 0600. */
 export async function writeAtomically(files: Files, path: string, content: Uint8Array): Promise<void> {
   const beside = `${path}.new`;
-  // Never written in place: after a power cut what a former writing left may be the present content under a second name.
+  // Never written in place: after a power cut what a former writing left may be the present content under a second
+  // name.
   await files.rm(beside, { force: true });
   const file = await files.open(beside, "wx", 0o600);
   try {

@@ -4,7 +4,10 @@ import { CERTIFICATE_RENEW_AT } from "../common/limits.ts";
 import { publicKeyOf } from "./csr.ts";
 import { nodeFiles, readWhole, writeAtomically } from "./files.ts";
 
-/** Who this agent is: its key, the certificate over it, whom it trusts and where to find them. */
+/**
+ * The identity of this agent: its key, the certificate over it, the authorities it trusts and the controllers'
+ * addresses.
+ */
 export interface Identity {
   readonly format: 1;
   readonly host: string;

@@ -19,8 +19,8 @@ interface Noted {
 }
 
 /**
- * Remembers commands by id, before they start and after they end, as marks of the outbox: a command's end and its result are one
- * write, so there is exactly one result whatever happens in between.
+ * Remembers commands by id, before they start and after they end, as marks of the outbox: a command's end and its
+ * result are one write, so there is exactly one result whatever happens in between.
  */
 export class Journal {
   readonly #outbox: Outbox;
@@ -38,7 +38,9 @@ export class Journal {
     return Math.max(this.#highest, Number(this.#outbox.mark(EPOCH) ?? 0));
   }
 
-  /** Throws `AppError("conflict")` for an epoch below the highest seen; a higher one is durable before this resolves. */
+  /**
+   * Throws `AppError("conflict")` for an epoch below the highest seen; a higher one is durable before this resolves.
+   */
   async obey(epoch: number): Promise<void> {
     this.check(epoch);
     this.#highest = Math.max(this.#highest, epoch);

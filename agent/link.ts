@@ -39,7 +39,10 @@ export interface LinkOptions {
 
 const PROTOCOL = 1;
 
-/** Keeps one session with one of the controllers, going from one to the next when it breaks; renews the certificate on the way. */
+/**
+ * Keeps one session with one of the controllers, going from one to the next when it breaks; renews the certificate on
+ * the way.
+ */
 export class Link {
   readonly #options: LinkOptions;
   #identity: Identity;

@@ -2,7 +2,10 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { AppError } from "../common/errors.ts";
 
-/** When the process began, as the kernel counts; a process id alone may have been given again. Undefined where there is no /proc. */
+/**
+ * When the process began, as the kernel counts; a process id alone may have been given again. Undefined where there is
+ * no /proc.
+ */
 export function birthOf(pid: number): string | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
@@ -12,7 +15,10 @@ export function birthOf(pid: number): string | undefined {
   }
 }
 
-/** One agent per folder: `AppError("conflict")` while another lives. What a dead one left behind does not hold anybody up. */
+/**
+ * One agent per folder: `AppError("conflict")` while another lives. What a dead one left behind does not hold anybody
+ * up.
+ */
 export function lockFolder(folder: string): void {
   const path = join(folder, "agent.pid");
   const [pid = "", birth] = read(path).split(" ");

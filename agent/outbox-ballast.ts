@@ -9,8 +9,8 @@ export interface BallastOptions {
 }
 
 /**
- * A file whose content means nothing. It takes space while there is some, so that on a full disk there is enough left for the one
- * new file after which the old ones can be deleted.
+ * A file whose content means nothing. It takes space while there is some, so that on a full disk there is enough left
+ * for the one new file after which the old ones can be deleted.
  */
 export class Ballast {
   readonly #options: BallastOptions;

@@ -32,9 +32,12 @@ describe("an outbox that was deleted", () => {
       ["policy/p/since", "1"],
     ]);
     expect(await told(found.outbox)).toMatchObject([{ reason: "outbox_lost", source: "outbox" }]);
+    const since = expect.stringMatching(/^\d{4}-.*Z$/) as string;
+    expect(found.logged).toEqual([["error", "the outbox was lost", { stream: lost.outbox.streamId, since }]]);
     await found.end();
     // Once, not at every start.
     const again = await open();
+    expect(again.logged).toEqual([]);
     expect(await told(again.outbox)).toHaveLength(1);
     await again.end();
     prove("outbox-lost", { where: "agent/outbox-copy.test.ts" });
@@ -82,20 +85,21 @@ describe("an outbox that was deleted", () => {
 });
 
 async function open() {
+  const logged: unknown[] = [];
   const outbox = await Outbox.open({ folder: join(folder, "outbox"), clock: realClock, random: seededRandom(seed++) });
   const copy = new OutboxCopy({
     path: join(folder, "outbox-marks.json"),
     files: nodeFiles,
     outbox,
     clock: realClock,
-    log: () => undefined,
+    log: (...line) => void logged.push(line),
   });
   await copy.restore();
   const end = async () => {
     await copy.keep(AbortSignal.abort());
     await outbox.close();
   };
-  return { outbox, end };
+  return { outbox, end, logged };
 }
 
 async function openAfterLoss() {

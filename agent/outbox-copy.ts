@@ -24,12 +24,15 @@ export interface OutboxCopyOptions {
   readonly log: Log;
 }
 
-/** Where a file is read, which commands were had, the epoch. Runs of policies are not among them: what became of those is with the controllers. */
+/**
+ * Where a file is read, which commands were had, the epoch. Runs of policies are not among them: what became of those
+ * is with the controllers.
+ */
 const KEPT = /^(?:policy\/.*\/(?:file-\d+|since)|command\/.*|epoch)$/s;
 
 /**
- * What must still be known when the outbox was deleted: marks, beside it, as they were at a moment whose entries all have arrived. It is a
- * little behind, so that after a loss some lines come twice, and none is left out.
+ * What must still be known when the outbox was deleted: marks, beside it, as they were at a moment whose entries all
+ * have arrived. It is a little behind, so that after a loss some lines come twice, and none is left out.
  */
 export class OutboxCopy {
   readonly #options: OutboxCopyOptions;
@@ -40,7 +43,10 @@ export class OutboxCopy {
     this.#options = options;
   }
 
-  /** To be called once, before anything is written into the outbox. An outbox that is new and should not be goes on from here, and says so. */
+  /**
+   * To be called once, before anything is written into the outbox. An outbox that is new and should not be goes on from
+   * here, and says so.
+   */
   async restore(): Promise<void> {
     const { outbox, clock, log } = this.#options;
     const saved = await this.#load();

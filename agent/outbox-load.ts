@@ -85,8 +85,8 @@ function marksOf({ header, groups }: LeftSegment): ReadonlyMap<string, string> {
 }
 
 /**
- * What is here now will be acted on, and a kill may have come between the writing of the last frame and its sync. It is written again: had its
- * sync failed, the system holds it in memory, takes it for written, and would sync nothing.
+ * What is here now will be acted on, and a kill may have come between the writing of the last frame and its sync. It is
+ * written again: had its sync failed, the system holds it in memory, takes it for written, and would sync nothing.
  */
 async function openLast(
   files: Files,

@@ -26,7 +26,10 @@ export class OutboxReader {
     this.#files = files;
   }
 
-  /** At least one entry when any is there, at most `maxEntries`, and no more than `maxBytes` unless the first alone is larger. */
+  /**
+   * At least one entry when any is there, at most `maxEntries`, and no more than `maxBytes` unless the first alone is
+   * larger.
+   */
   async next(maxEntries: number, maxBytes: number): Promise<Entry[]> {
     await this.#letGo();
     if (this.#nextSequence >= this.#outbox.nextSequence) return [];

@@ -4,8 +4,9 @@ import { AppError } from "../common/errors.ts";
 import { OUTBOX_FRAME_MAX_BYTES } from "../common/limits.ts";
 
 /**
- * How the outbox lies on disk. A segment file is a row of frames: length (u32), CRC-32 of the payload (u32), payload. The first
- * payload of a segment is its header with all marks as they were; every other is one group: marks that changed, and entries.
+ * How the outbox lies on disk. A segment file is a row of frames: length (u32), CRC-32 of the payload (u32), payload.
+ * The first payload of a segment is its header with all marks as they were; every other is one group: marks that
+ * changed, and entries.
  */
 
 export type EntryBody = NonNullable<Entry["body"]>;
@@ -99,7 +100,7 @@ export function decodeGroup(payload: Buffer): Group {
   };
 }
 
-/** Of the entries in these payloads, undefined when there are none. */
+/** The last sequence of the entries in these payloads, undefined when there are none. */
 export function lastSequence(groups: readonly Buffer[]): number | undefined {
   for (const payload of groups.toReversed()) {
     const last = decodeGroup(payload).entries.at(-1);
@@ -144,7 +145,7 @@ export interface Scan {
   readonly payloads: readonly Buffer[];
   /** End of the last sound frame: what follows was torn off by a crash. */
   readonly end: number;
-  /** Frames in the middle whose bytes went bad. */
+  /** Frames in the middle with damaged bytes. */
   readonly damaged: number;
 }
 

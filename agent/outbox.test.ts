@@ -76,6 +76,8 @@ describe("an outbox", () => {
     const again = await openOutbox();
     expect(again.tornBytes).toBe(5_000);
     expect(await texts(again, 1)).toEqual(["a"]);
+    await again.close();
+    expect((await openOutbox()).tornBytes).toBe(0);
   });
 
   it("deletes what is acknowledged, and keeps its marks and its place", async () => {
@@ -227,6 +229,19 @@ describe("an outbox", () => {
     expect([last.mark("at"), await texts(last, 1)]).toEqual(["b", ["a", "b"]]);
   });
 
+  it("brings nothing back that was refused, whatever of its removal a power cut leaves", async () => {
+    for (let seed = 1; seed <= 20; seed++) {
+      const disk = new ForgetfulFiles(seed);
+      const fault = { due: false };
+      const outbox = await Outbox.open({ ...onDisk(disk), files: failingLate(disk.boot(), fault) });
+      await outbox.append([text("kept")]);
+      fault.due = true;
+      await expect(outbox.append([text("refused")])).rejects.toMatchObject({ code: "unavailable" });
+      disk.powerCut();
+      expect(await texts(await Outbox.open(onDisk(disk)), 1), `seed ${seed}`).toEqual(["kept"]);
+    }
+  });
+
   it("forgets nothing for a file that could not be finished, whatever of its deletion a power cut leaves", async () => {
     for (let seed = 1; seed <= 20; seed++) {
       const disk = new ForgetfulFiles(seed);
@@ -345,4 +360,23 @@ function filesThat(differ: (file: OpenFile, path: string) => Partial<OpenFile>):
     };
   };
   return { ...nodeFiles, open };
+}
+
+/** A sync that fails once although everything reached the disk: the system tells the failure, not how far it came. */
+function failingLate(files: Files, fault: { due: boolean }): Files {
+  const wrap = (file: OpenFile): OpenFile => ({
+    read: (into, offset, length, position) => file.read(into, offset, length, position),
+    write: (bytes, offset, length, position) => file.write(bytes, offset, length, position),
+    truncate: (bytes) => file.truncate(bytes),
+    sync: () => file.sync(),
+    stat: () => file.stat(),
+    close: () => file.close(),
+    async datasync() {
+      await file.datasync();
+      if (!fault.due) return;
+      fault.due = false;
+      throw new Error("EIO");
+    },
+  });
+  return { ...files, open: async (path, flags, mode) => wrap(await files.open(path, flags, mode)) };
 }

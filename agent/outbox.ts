@@ -35,11 +35,12 @@ interface Waiting {
 }
 
 /**
- * Everything the agent produces, on disk until a controller has it. An append is durable when it resolves; entries get rising
- * sequence numbers without holes. Marks are small named texts that live as long as the outbox: written with the entries they belong
- * to, they make "these records and the file's position" one atomic write.
+ * Everything the agent produces, on disk until a controller has it. An append is durable when it resolves; entries get
+ * rising sequence numbers without holes. Marks are small named texts that live as long as the outbox: written with the
+ * entries they belong to, they make "these records and the file's position" one atomic write.
  *
- * When its bound or the disk is full, `append` is refused with `AppError("limited")` and nothing is changed; `room` waits.
+ * When its bound or the disk is full, `append` is refused with `AppError("limited")` and nothing is changed; `room`
+ * waits.
  */
 export class Outbox {
   readonly #options: OutboxOptions;
@@ -53,7 +54,7 @@ export class Outbox {
   readonly #changes = new Changes();
   #waiting: Waiting[] = [];
   #writing: Promise<void> | undefined;
-  /** Files go one after the other, whoever asks. */
+  /** Serializes the deletion of files. */
   #dropping: Promise<void> = Promise.resolve();
   #file: OpenFile | undefined;
   #streamId = "";
@@ -116,7 +117,7 @@ export class Outbox {
     return this.#marks.get(key);
   }
 
-  /** Those whose key begins with `prefix`. */
+  /** Marks whose key begins with `prefix`. */
   marks(prefix: string): [key: string, value: string][] {
     return [...this.#marks].filter(([key]) => key.startsWith(prefix));
   }
@@ -164,8 +165,8 @@ export class Outbox {
   }
 
   /**
-   * The controllers have seen more of this stream than was ever written here: the folder was set back to an older copy. What it
-   * holds goes on under a new name, rather sent twice than taken for something else.
+   * The controllers have seen more of this stream than was ever written here: the folder was set back to an older copy.
+   * What it holds goes on under a new name, rather sent twice than taken for something else.
    */
   async renewStream(): Promise<void> {
     while (this.#writing) await this.#writing;
@@ -279,8 +280,8 @@ export class Outbox {
   }
 
   /**
-   * The file being written may be what fills the disk, with nothing in it that anybody still needs but the marks: they go on in
-   * a new file. False when there is nothing to gain.
+   * The file being written may be what fills the disk, with nothing in it that anybody still needs but the marks: they
+   * go on in a new file. False when there is nothing to gain.
    */
   async #reclaim(): Promise<boolean> {
     const { bytes, headerBytes } = this.#current();
@@ -311,7 +312,9 @@ export class Outbox {
     }
   }
 
-  /** For good before the next one goes: else a power cut could leave a hole between an older file and those behind it. */
+  /**
+   * For good before the next one goes: else a power cut could leave a hole between an older file and those behind it.
+   */
   async #drop(segment: Segment): Promise<void> {
     try {
       await this.#files.rm(segment.path, { force: true });
@@ -346,7 +349,10 @@ export class Outbox {
     }
   }
 
-  /** What is only partly there must not stay, nor come back after a power cut; when even that fails, nothing more may be written. */
+  /**
+   * What is only partly there must not stay, nor come back after a power cut; when even that fails, nothing more may be
+   * written.
+   */
   async #undo(cause: unknown, takeBack: () => Promise<void>): Promise<void> {
     try {
       await takeBack();

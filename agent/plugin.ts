@@ -24,6 +24,8 @@ export interface PolicyPlugin {
 export interface Runner {
   /** Until the signal fires. A throw is logged and tried again later by the host. */
   run(signal: AbortSignal): Promise<void>;
+  /** What keeps it from its work at present although it runs; it goes on by itself when that is mended. */
+  readonly problem?: string | undefined;
 }
 
 export interface Outcome {

@@ -145,7 +145,9 @@ function start(): void {
   agent = new Program("agent", join(bundle, "agent.mjs"), environment);
 }
 
-/** Numbered lines in bursts, with a rotation by renaming now and then, as a busy program and its log rotation make them. */
+/**
+ * Numbered lines in bursts, with a rotation by renaming now and then, as a busy program and its log rotation make them.
+ */
 async function writeLines(dir: string, count: number): Promise<number> {
   const path = join(dir, "access.log");
   await appendFile(path, "0\n");

@@ -6,7 +6,7 @@ import type { Files } from "../common/files.ts";
 import { wait } from "../common/time.ts";
 import { nodeFiles, writeAtomically } from "./files.ts";
 import { policyMarks, type Host } from "./host.ts";
-import type { PolicyPlugin } from "./plugin.ts";
+import type { PolicyPlugin, Runner } from "./plugin.ts";
 
 export interface SupervisorOptions {
   readonly host: Host;
@@ -29,6 +29,7 @@ export class Supervisor {
   readonly #files: Files;
   readonly #working = new Map<string, Working>();
   readonly #failures = new Map<string, string>();
+  readonly #runners = new Map<string, Runner>();
   #wanted: DesiredState | undefined;
   #applying: Promise<void> | undefined;
   #stopped = false;
@@ -44,9 +45,15 @@ export class Supervisor {
     this.#applying ??= this.#applyAll();
   }
 
-  /** Policies that do not work, by name, and why. */
-  get failures(): ReadonlyMap<string, string> {
-    return this.#failures;
+  /** Every policy that is wanted, by name: `running`, `wanted` before it runs, or `failed: ` and why. */
+  get states(): ReadonlyMap<string, string> {
+    return new Map([...this.#working.keys()].map((name) => [name, this.#stateOf(name)]));
+  }
+
+  #stateOf(name: string): string {
+    const problem = this.#failures.get(name) ?? this.#runners.get(name)?.problem;
+    if (problem !== undefined) return `failed: ${problem}`;
+    return this.#runners.has(name) ? "running" : "wanted";
   }
 
   /** Resolves when the last state given is worked by. */
@@ -134,7 +141,12 @@ export class Supervisor {
     const runner = plugin.create({ policy, spec, folder, depotFolder }, host);
     this.#failures.delete(policy.name);
     host.log("info", "policy at work", { policy: policy.name, revision: policy.revision, kind });
-    await runner.run(signal);
+    this.#runners.set(policy.name, runner);
+    try {
+      await runner.run(signal);
+    } finally {
+      this.#runners.delete(policy.name);
+    }
   }
 
   async #prepare(policy: Policy): Promise<string> {

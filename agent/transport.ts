@@ -10,11 +10,17 @@ export interface Transport {
 
 /** One stream to one controller, with what else goes over the same connection. */
 export interface Wire {
-  /** In the order they were sent, until the controller ends the stream; throws `AppError` when it breaks. To be read once. */
+  /**
+   * In the order they were sent, until the controller ends the stream; throws `AppError` when it breaks. To be read
+   * once.
+   */
   readonly frames: AsyncIterable<ControllerFrame>;
   /** Resolves with the reason as soon as the stream is over, whether or not all frames were read. */
   readonly over: Promise<AppError>;
-  /** False when the buffers are full: then `drained` is to be awaited before much more is sent. What is sent after the end is dropped. */
+  /**
+   * False when the buffers are full: then `drained` is to be awaited before much more is sent. What is sent after the
+   * end is dropped.
+   */
   send(frame: AgentFrame): boolean;
   /** Resolves when there is room again; may never when the stream is over. */
   drained(): Promise<void>;

@@ -1,7 +1,12 @@
 import { join } from "node:path";
 import { AppError, errorText } from "../common/errors.ts";
 import type { Files } from "../common/files.ts";
-import { POLICY_RUN_MAX_MS, SHUTDOWN_DEADLINE_MS } from "../common/limits.ts";
+import {
+  POLICY_RUN_MAX_MS,
+  POLICY_STATE_MAX_CHARACTERS,
+  POLICY_STATES_MAX,
+  SHUTDOWN_DEADLINE_MS,
+} from "../common/limits.ts";
 import { wait, type Clock, type Random } from "../common/time.ts";
 import type { Depot, DesiredState, Facts } from "../proto/gen/agent/v1/agent.ts";
 import { Commands } from "./commands.ts";
@@ -35,7 +40,10 @@ export interface WorkWorld {
   readonly facts: { read(): Promise<Facts>; values(): Promise<Record<string, string>> };
 }
 
-/** How long the end waits for the controllers to take the last entries; what they do not take they get after the next start. */
+/**
+ * How long the end waits for the controllers to take the last entries; what they do not take they get after the next
+ * start.
+ */
 const FLUSH_MS = 2_000;
 
 /** Works for the controllers until the signal fires; everything that happened is then on disk. */
@@ -48,6 +56,7 @@ export async function work(world: WorkWorld, signal: AbortSignal): Promise<void>
   const folders: DepotFolders = new DepotFolders(
     join(folder, "depots"),
     new ContentCache(join(folder, "cache"), (digest, offset, stop) => link.fetch(digest, offset, stop)),
+    random,
   );
   const host = createHost({ log, clock, random, exec, outbox, depots: depotsOf(folders, exec) });
   const supervisor = new Supervisor({ host, plugins: POLICY_PLUGINS, folder: join(folder, "policies"), files });
@@ -70,7 +79,7 @@ export async function work(world: WorkWorld, signal: AbortSignal): Promise<void>
     log,
     version,
     facts: () => facts.read(),
-    values: async () => ({ ...(await facts.values()), ...failuresOf(supervisor) }),
+    values: async () => ({ ...(await facts.values()), ...statesOf(supervisor) }),
     desiredRevision: () => state.revision,
     handler: {
       desired: (wanted) => state.take(wanted),
@@ -133,7 +142,7 @@ class DesiredWork {
       await this.#file.store(state);
       this.revision = state.revision;
     } catch (error) {
-      // It will be sent again, because the revision that is told stays the old one.
+      // It will be sent again, because the reported revision stays the old one.
       this.#log("error", "desired state not kept", { revision: state.revision, error: errorText(error) });
     }
     this.#supervisor.apply(state);
@@ -162,10 +171,15 @@ async function runDepotCommand(work: { depot: Depot; folder: string; exec: Exec;
   if (code !== 0) throw new AppError("unavailable", `The command of the depot ${depot.name} ${message}.`);
 }
 
-function failuresOf(supervisor: Supervisor): Record<string, string> {
-  return supervisor.failures.size === 0
-    ? {}
-    : { policy_failures: JSON.stringify(Object.fromEntries(supervisor.failures)) };
+/** One value for each policy; the one without a name says that these are all. */
+function statesOf(supervisor: Supervisor): Record<string, string> {
+  const states = [...supervisor.states].slice(0, POLICY_STATES_MAX);
+  return {
+    "policy/": String(states.length),
+    ...Object.fromEntries(
+      states.map(([name, state]) => [`policy/${name}`, state.slice(0, POLICY_STATE_MAX_CHARACTERS)]),
+    ),
+  };
 }
 
 async function allTaken(outbox: Outbox): Promise<void> {

@@ -9,8 +9,9 @@ import { realClock, seededRandom } from "../../test/helpers/clock.ts";
 import { runAgent } from "../agent.ts";
 
 /**
- * Golden cases of the plugins. `policy.json` is what a controller sends (`$CASE` is the case's folder), `expected.txt` the records that must
- * come, in order of their files; with `append.txt` its content is appended to the file named in its first line after the first records.
+ * Golden cases of the plugins. `policy.json` is what a controller sends (`$CASE` is the case's folder), `expected.txt`
+ * the records that must come, in order of their files; with `append.txt` its content is appended to the file named in
+ * its first line after the first records.
  */
 const CASES = ["command-policy", "log-policy"].flatMap((plugin) => {
   const folder = join(import.meta.dirname, plugin, "testcases");

@@ -2,7 +2,9 @@ import type { CommandPolicySpec } from "../../../common/api/policies.ts";
 
 type Unit = CommandPolicySpec["unit"];
 
-/** When a policy is due: multiples of its interval counted from the epoch of time, in UTC; calendar months and years. */
+/**
+ * When a policy is due: multiples of its interval counted from the epoch of time, in UTC; calendar months and years.
+ */
 export interface Schedule {
   readonly interval: number;
   readonly unit: Unit;

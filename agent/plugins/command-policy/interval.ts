@@ -13,8 +13,8 @@ import { interruptedRun, Run } from "./run.ts";
 const JUMP_MS = 1_000;
 
 /**
- * Runs a command at its due times, one at a time. Everything up to the mark `due` is accounted for: each due time is the scheduled time
- * of one run or counted in one gap, and the mark moves in the same write.
+ * Runs a command at its due times, one at a time. Everything up to the mark `due` is accounted for: each due time is
+ * the scheduled time of one run or counted in one gap, and the mark moves in the same write.
  */
 export class IntervalRunner implements Runner {
   readonly #work: CommandWork;
@@ -35,7 +35,10 @@ export class IntervalRunner implements Runner {
     await this.#leave();
   }
 
-  /** What fell due while there was no room, before the policy goes: afterwards nobody knows its times. From the reserve or not at all. */
+  /**
+   * What fell due while there was no room, before the policy goes: afterwards nobody knows its times. From the reserve
+   * or not at all.
+   */
   async #leave(): Promise<void> {
     const { host } = this.#work;
     const nowMs = host.clock.nowMs();

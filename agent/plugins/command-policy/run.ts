@@ -43,8 +43,8 @@ function runMark(policy: string): string {
 }
 
 /**
- * One run of a policy: journalled before its start; its records and its end are one write, so that a crash in between neither doubles
- * nor loses. What is too much for one write goes ahead in parts, counted in the journal.
+ * One run of a policy: journalled before its start; its records and its end are one write, so that a crash in between
+ * neither doubles nor loses. What is too much for one write goes ahead in parts, counted in the journal.
  */
 export class Run {
   readonly #options: RunOptions;

@@ -1,13 +1,15 @@
 import { createHash } from "node:crypto";
 import { constants, existsSync, readFileSync, readlinkSync } from "node:fs";
-import { chmod, copyFile, mkdir, readdir, realpath, rename, rm, symlink } from "node:fs/promises";
+import { chmod, copyFile, mkdir, readdir, rename, rm, symlink } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { Depot } from "../../../proto/gen/agent/v1/agent.ts";
 import { AppError } from "../../../common/errors.ts";
 import { DEPOT_FILES_MAX, DEPOT_MAX_BYTES } from "../../../common/limits.ts";
-import { absolutePath, fileName, isInside, relativePath } from "../../../common/paths.ts";
+import { absolutePath, fileName, relativePath } from "../../../common/paths.ts";
+import type { Random } from "../../../common/time.ts";
 import { nodeFiles, syncFolder, syncTree, writeAtomically } from "../../files.ts";
 import type { ContentCache } from "./cache.ts";
+import { putInPlace, takeAway } from "./remote.ts";
 
 /** Beside each built version: what it is made of and where it was put. */
 interface Manifest {
@@ -33,17 +35,19 @@ const CURRENT = "current";
 const MANIFEST = ".manifest.json";
 
 /**
- * Depots on this host. Each version is built beside the others in `<folder>/<name>/<version>-<digest>/` and switched in by replacing the
- * link `current`, so a reader sees the old version or the new one whole. With a remote path the files are put there as
- * well, each by a rename; what else lies there is not touched.
+ * Depots on this host. Each version is built beside the others in `<folder>/<name>/<version>-<digest>/` and switched in
+ * by replacing the link `current`, so a reader sees the old version or the new one whole. With a remote path the files
+ * are put there as well, each by a rename; what else lies there is not touched.
  */
 export class DepotFolders {
   readonly #folder: string;
   readonly #cache: ContentCache;
+  readonly #random: Random;
   #queue: Promise<unknown> = Promise.resolve();
 
-  constructor(folder: string, cache: ContentCache) {
+  constructor(folder: string, cache: ContentCache, random: Random) {
     this.#folder = folder;
+    this.#random = random;
     this.#cache = cache;
   }
 
@@ -83,8 +87,10 @@ export class DepotFolders {
       if (version !== "" && manifest.version !== version) return;
       const target = remotePath === "" ? manifest.remotePath : remotePath;
       if (target !== "")
-        for (const { path } of manifest.files)
-          await rm(join(absolutePath(target), relativePath(path)), { force: true });
+        await takeAway(
+          absolutePath(target),
+          manifest.files.map(({ path }) => relativePath(path)),
+        );
       await rm(join(this.#home(name), CURRENT), { force: true });
       await rm(this.#home(name), { recursive: true, force: true });
       await this.#sweep();
@@ -140,22 +146,8 @@ export class DepotFolders {
     await syncFolder(nodeFiles, this.#home(name));
   }
 
-  async #putThere(from: string, { remotePath, files }: Manifest): Promise<void> {
-    await mkdir(remotePath, { recursive: true });
-    const root = await realpath(remotePath);
-    const targets = files.map(({ path }) => join(remotePath, path));
-    for (const [index, { path }] of files.entries()) {
-      const target = targets[index] ?? "";
-      await mkdir(dirname(target), { recursive: true });
-      // A link in between may lead elsewhere.
-      if (!isInside(root, await realpath(dirname(target))))
-        throw new AppError("invalid", `${path} leads outside ${remotePath}.`);
-      await copyFile(join(from, path), beside(target), constants.COPYFILE_FICLONE);
-    }
-    // Bytes before names: a power cut leaves the old file or the new one.
-    await syncTree(nodeFiles, remotePath, targets.map(beside));
-    for (const target of targets) await rename(beside(target), target);
-    await syncTree(nodeFiles, remotePath, targets);
+  #putThere(from: string, { remotePath, files }: Manifest): Promise<void> {
+    return putInPlace(from, remotePath, { paths: files.map(({ path }) => path), random: this.#random });
   }
 
   async #revert(name: string, built: string, before: string | undefined): Promise<void> {
@@ -224,10 +216,6 @@ export class DepotFolders {
     this.#queue = turn.catch(() => undefined);
     return turn;
   }
-}
-
-function beside(target: string): string {
-  return `${target}.odp-new`;
 }
 
 function versionFolder(manifest: Manifest): string {

@@ -1,21 +1,26 @@
 import { createHash } from "node:crypto";
-import { open, type FileHandle } from "node:fs/promises";
+import type { FileHandle } from "node:fs/promises";
 import { join } from "node:path";
 import { LOG_COMPARE_BYTES, LOG_HEAD_BYTES, LOG_TAIL_BYTES } from "../../../common/limits.ts";
+import { openTrusted } from "../../trusted-path.ts";
+import { matchChain, type Checkpoint } from "./chain.ts";
 import type { FileLook } from "./folder.ts";
+import { readAt } from "./reading.ts";
 
 /**
- * What tells the life of a file from whatever takes its name or its inode: its first bytes, and those before the place up to which it
- * was read. A copy of it, which a rotation may make before it cuts the file off, has them too.
+ * What tells the life of a file from whatever takes its name or its inode: its first bytes, and those before the place
+ * up to which it was read. A copy of it, which a rotation may make before it cuts the file off, has them too.
  */
 export interface Print {
   /** Its first bytes as they are, in base64, at most `LOG_HEAD_BYTES`. */
   readonly head: string;
   readonly offset: number;
   readonly tail: Tail;
+  /** Absent in marks of former versions: then a copy is known by head and tail alone. */
+  readonly chain?: readonly Checkpoint[];
 }
 
-/** The last bytes before `offset`. */
+/** The last bytes before `offset`, at least from the last checkpoint of the chain on. */
 export interface Tail {
   readonly hash: string;
   readonly bytes: number;
@@ -23,23 +28,11 @@ export interface Tail {
 
 export const NO_TAIL: Tail = { hash: "", bytes: 0 };
 
-export function tailOf(bytes: Uint8Array): Tail {
-  const last = bytes.subarray(Math.max(0, bytes.length - LOG_TAIL_BYTES));
+export function tailOf(bytes: Uint8Array, length = LOG_TAIL_BYTES): Tail {
+  const last = bytes.subarray(Math.max(0, bytes.length - length));
   return last.length === 0
     ? NO_TAIL
     : { hash: createHash("sha256").update(last).digest("hex").slice(0, 16), bytes: last.length };
-}
-
-/** Fewer bytes than asked for at the end of the file. */
-export async function readAt(file: FileHandle, position: number, length: number): Promise<Buffer> {
-  const buffer = Buffer.allocUnsafe(Math.max(0, length));
-  let done = 0;
-  while (done < buffer.length) {
-    const { bytesRead } = await file.read(buffer, done, buffer.length - done, position + done);
-    if (bytesRead === 0) break;
-    done += bytesRead;
-  }
-  return buffer.subarray(0, done);
 }
 
 export function headOf(bytes: Uint8Array): string {
@@ -58,7 +51,7 @@ export async function hasHead(file: FileHandle, head: string): Promise<boolean> 
 
 async function hasTail(file: FileHandle, { offset, tail }: Print): Promise<boolean> {
   const bytes = await readAt(file, offset - tail.bytes, tail.bytes);
-  return tailOf(bytes).hash === tail.hash;
+  return tailOf(bytes, tail.bytes).hash === tail.hash;
 }
 
 /** Of a file that is not the one looked at any more, because it was renamed meanwhile, nothing can be said. */
@@ -71,7 +64,10 @@ export interface Same {
   readonly short?: Tail;
 }
 
-/** Whether the file holds what the print speaks of, so that it can be read on from there, or may be a copy of it that was ended before. */
+/**
+ * Whether the file holds what the print speaks of, so that it can be read on from there; a `short` one only begins like
+ * it.
+ */
 export async function compareWith(root: string, at: FileLook, print: Print): Promise<Compared> {
   const compared = await withFile(root, at, async (file): Promise<Compared> => {
     const { size } = await file.stat();
@@ -85,6 +81,26 @@ export async function compareWith(root: string, at: FileLook, print: Print): Pro
   return compared ?? "unknown";
 }
 
+/** What a file has in common with the life of another. */
+export interface CopyProof {
+  readonly same: Same;
+  /** Bytes of what was read that are surely the same. */
+  readonly provenBytes: number;
+}
+
+/**
+ * As `compareWith`, for a file that may be a copy: everything is compared that the print tells of. Undefined when it is
+ * none.
+ */
+export async function proveCopy(root: string, at: FileLook, print: Print): Promise<CopyProof | undefined> {
+  const same = await compareWith(root, at, print);
+  if (typeof same === "string") return undefined;
+  const through = await withFile(root, at, (file) => matchChain(file, print.chain ?? [], same.size));
+  if (through === undefined) return undefined;
+  const headBytes = Math.min(same.size, Buffer.byteLength(print.head, "base64"));
+  return { same, provenBytes: same.short ? Math.max(through, headBytes) : print.offset };
+}
+
 /** Undefined when it is not there any more, or shorter than it was. */
 export function firstBytes(root: string, at: FileLook): Promise<string | undefined> {
   return withFile(root, at, async (file) => {
@@ -93,23 +109,50 @@ export function firstBytes(root: string, at: FileLook): Promise<string | undefin
   });
 }
 
-/** Whether the first file is as the second begins; long ones are compared in part. Undefined when one of them was renamed meanwhile. */
-export async function isBeginningOf(root: string, at: FileLook, other: FileLook): Promise<boolean | undefined> {
+interface Pair {
+  readonly at: FileLook;
+  readonly other: FileLook;
+  /** Bytes that were the same before. */
+  readonly known: number;
+}
+
+/**
+ * Whether `at` is as `other` begins, and how many bytes are the same. Undefined when one of them was renamed meanwhile.
+ */
+export async function isBeginningOf(
+  root: string,
+  { at, other, known }: Pair,
+): Promise<{ same: boolean; bytes: number } | undefined> {
   return withFile(root, at, (file) =>
     withFile(root, other, async (longer) => {
       const { size } = await file.stat();
-      const length = Math.min(size, LOG_COMPARE_BYTES);
-      const [bytes, expected] = [await readAt(file, 0, length), await readAt(longer, 0, length)];
-      return (await longer.stat()).size >= size && bytes.equals(expected);
+      let bytes = known <= size && (await arePartsEqual(file, longer, known)) ? known : 0;
+      while (bytes < size) {
+        const length = Math.min(size - bytes, LOG_COMPARE_BYTES);
+        const [part, expected] = [await readAt(file, bytes, length), await readAt(longer, bytes, length)];
+        if (part.length < length || !part.equals(expected)) return { same: false, bytes };
+        bytes += length;
+      }
+      return { same: (await longer.stat()).size >= size, bytes };
     }),
   );
+}
+
+/** Whether both still begin, and go up to there, alike: a file may have been cut off and written anew. */
+async function arePartsEqual(file: FileHandle, other: FileHandle, through: number): Promise<boolean> {
+  for (const start of [0, Math.max(0, through - LOG_TAIL_BYTES)]) {
+    const length = Math.min(through, LOG_TAIL_BYTES);
+    const [part, expected] = [await readAt(file, start, length), await readAt(other, start, length)];
+    if (part.length < length || !part.equals(expected)) return false;
+  }
+  return true;
 }
 
 /** Undefined when it is not there, or another has its name. */
 async function withFile<T>(root: string, at: FileLook, work: (file: FileHandle) => Promise<T>): Promise<T | undefined> {
   let file: FileHandle;
   try {
-    file = await open(join(root, at.path), "r");
+    file = await openTrusted(join(root, at.path));
   } catch {
     return undefined;
   }

@@ -1,9 +1,26 @@
-import { readdir, stat } from "node:fs/promises";
+import type { Stats } from "node:fs";
+import { lstat, opendir, readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { errorText, isAppError } from "../../../common/errors.ts";
 import { LOG_FOLDERS_MAX, LOG_WALK_ENTRIES_MAX, PATH_DEPTH_MAX } from "../../../common/limits.ts";
+import { trustedTarget } from "../../trusted-path.ts";
 
 /** Text that is not text any more; a rotated file was read before it was packed. */
 const PACKED = /\.(gz|bz2|xz|zst|zip|lz4|Z)$/;
+
+/** Why nothing can be found in a folder; undefined when it can be read. */
+export async function folderProblem(root: string): Promise<string | undefined> {
+  try {
+    await (await opendir(root)).close();
+    return undefined;
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? error.code : undefined;
+    if (code === "ENOENT") return `The folder ${root} is not there.`;
+    return code === "EACCES" || code === "EPERM"
+      ? `The folder ${root} may not be read.`
+      : `The folder ${root} cannot be read: ${errorText(error)}`;
+  }
+}
 
 /** What is below a folder: files by their path relative to it, with slashes. */
 export interface Walk {
@@ -37,22 +54,36 @@ export interface FileLook {
   readonly mtimeMs: number;
 }
 
-/** Undefined when it is not there or no regular file. */
-export async function look(root: string, path: string): Promise<FileLook | undefined> {
+/** Undefined when it is not there, no regular file, or behind a link that is not followed; `refused` is told why. */
+export async function look(
+  root: string,
+  path: string,
+  refused?: (reason: string) => void,
+): Promise<FileLook | undefined> {
   try {
-    const found = await stat(join(root, path));
+    const found = await targetOf(join(root, path));
     return found.isFile()
       ? { path, id: `${found.dev}:${found.ino}`, size: found.size, mtimeMs: found.mtimeMs }
       : undefined;
-  } catch {
+  } catch (error) {
+    if (isAppError(error, "denied")) refused?.(error.message);
     return undefined;
   }
 }
 
-export async function lookAll(root: string, paths: readonly string[]): Promise<FileLook[]> {
+async function targetOf(path: string): Promise<Stats> {
+  const found = await lstat(path);
+  return found.isSymbolicLink() ? (await trustedTarget(path)).found : found;
+}
+
+export async function lookAll(
+  root: string,
+  paths: readonly string[],
+  refused?: (reason: string) => void,
+): Promise<FileLook[]> {
   const looks: FileLook[] = [];
   for (const path of paths) {
-    const at = await look(root, path);
+    const at = await look(root, path, refused);
     if (at) looks.push(at);
   }
   return looks;

@@ -1,13 +1,23 @@
-import { open, type FileHandle } from "node:fs/promises";
+import type { FileHandle } from "node:fs/promises";
 import { join } from "node:path";
 import { isAppError } from "../../../common/errors.ts";
-import { LOG_FINAL_MS, LOG_MISSES_MAX, LOG_READ_BYTES, LOG_READ_MIN_BYTES } from "../../../common/limits.ts";
+import {
+  LOG_FINAL_MS,
+  LOG_MISSES_MAX,
+  LOG_READ_BYTES,
+  LOG_READ_MIN_BYTES,
+  LOG_TAIL_BYTES,
+} from "../../../common/limits.ts";
+import type { Pattern } from "../../../common/regex/pattern.ts";
 import { policyMarks, type EmitOptions } from "../../host.ts";
 import type { Emission } from "../../outbox.ts";
 import type { Mark } from "../../outbox-segment.ts";
 import { packRecords, type RawRecord } from "../../records.ts";
-import { extendsHead, hasHead, headOf, readAt, tailOf, type Print, type Same, type Tail } from "./content.ts";
+import { openTrusted } from "../../trusted-path.ts";
+import { extendChain, type Checkpoint } from "./chain.ts";
+import { extendsHead, hasHead, headOf, tailOf, type Print, type Same, type Tail } from "./content.ts";
 import type { FileLook } from "./folder.ts";
+import { readAt } from "./reading.ts";
 import type { LogWork } from "./work.ts";
 import { lengthBeforeCut } from "./writer.ts";
 
@@ -25,6 +35,7 @@ export interface FileState extends Print {
   /** First byte whose record is not in the outbox. */
   offset: number;
   tail: Tail;
+  chain?: readonly Checkpoint[];
   /** `offset` is in the middle of a record whose beginning was sent, cut. */
   skipping: boolean;
   /** Last size and time seen, and when. */
@@ -40,13 +51,17 @@ export interface FileState extends Print {
 export interface Copy {
   readonly at: FileLook;
   readonly same: Same;
+  /** Bytes that count as read although they may differ from what was. */
+  readonly unprovenBytes?: number;
 }
 
 export function fileMarks(policy: string): string {
   return `${policyMarks(policy)}file-`;
 }
 
-/** Reads one life of a file to its end, again and again; its records and its position go into the outbox in one write. */
+/**
+ * Reads one life of a file to its end, again and again; its records and its position go into the outbox in one write.
+ */
 export class FollowedFile {
   readonly state: FileState;
   /** Deleted; what is open can still be read. */
@@ -125,12 +140,19 @@ export class FollowedFile {
   }
 
   /** It goes on in a copy. What was written behind the copy's end and not read is lost. */
-  async moveTo({ at, same: { size, short } }: Copy, signal: AbortSignal): Promise<void> {
+  async moveTo({ at, same: { size, short }, unprovenBytes = 0 }: Copy, signal: AbortSignal): Promise<void> {
     const { state } = this;
-    const gap = this.gap("truncated", Math.max(0, state.size - Math.max(state.offset, size)));
+    const gap = this.gap("truncated", Math.max(0, state.size - Math.max(state.offset, size)) + unprovenBytes);
     await this.close();
     Object.assign(state, { id: at.id, path: at.path, size, mtimeMs: at.mtimeMs });
-    if (short) Object.assign(state, { offset: size, tail: short, head: cutHead(state.head, size), skipping: false });
+    if (short)
+      Object.assign(state, {
+        offset: size,
+        tail: short,
+        head: cutHead(state.head, size),
+        skipping: false,
+        chain: undefined,
+      });
     await this.#work.host.emit(gap, { marks: [this.mark()], reserve: true, signal });
     this.found();
     this.dirty = true;
@@ -194,27 +216,29 @@ export class FollowedFile {
   async #open(): Promise<FileHandle | undefined> {
     if (this.#handle) return this.#handle;
     try {
-      const handle = await open(join(this.#work.spec.dir, this.state.path), "r");
+      const handle = await openTrusted(join(this.#work.spec.dir, this.state.path));
       const { dev, ino } = await handle.stat();
       if (`${dev}:${ino}` === this.state.id) return (this.#handle = handle);
       // Another took its name between the look and now.
       await handle.close();
     } catch (error) {
-      if (!(error instanceof Error && "code" in error && error.code === "ENOENT")) throw error;
+      const swapped = error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ELOOP");
+      if (!swapped && !isAppError(error, "denied")) throw error;
     }
     return undefined;
   }
 
   /**
-   * What follows the place read, together with what is before it. Undefined when that is not what was read: the file was cut off. The
-   * head is looked at last, so that a file cut off meanwhile is noticed.
+   * What follows the place read, together with what is before it. Undefined when that is not what was read: the file
+   * was cut off. The head is looked at last, so that a file cut off meanwhile is noticed.
    */
   async #nextPiece(handle: FileHandle, size: number): Promise<NextPiece | undefined> {
     const { offset, tail, head } = this.state;
     const from = offset - tail.bytes;
     const expected = Math.min(tail.bytes + this.#pieceBytes, size - from);
     const bytes = await readAt(handle, from, expected);
-    if (bytes.length < expected || tailOf(bytes.subarray(0, tail.bytes)).hash !== tail.hash) return undefined;
+    if (bytes.length < expected || tailOf(bytes.subarray(0, tail.bytes), tail.bytes).hash !== tail.hash)
+      return undefined;
     const seen = from === 0 ? headOf(bytes) : head;
     return extendsHead(seen, head) && (await hasHead(handle, seen))
       ? { bytes, before: tail.bytes, head: seen }
@@ -238,7 +262,7 @@ export class FollowedFile {
       offset: state.offset + start,
       cut,
     }));
-    const next = { offset: state.offset + consumed, skipping, tail: tailOf(bytes.subarray(0, before + consumed)) };
+    const next = { ...this.#printAt(bytes.subarray(0, before + consumed)), skipping };
     try {
       await this.#emit(records, next, { signal, impatient: this.#pieceBytes > LOG_READ_MIN_BYTES });
       this.#pieceBytes = Math.min(LOG_READ_BYTES, 2 * this.#pieceBytes);
@@ -250,6 +274,17 @@ export class FollowedFile {
     return true;
   }
 
+  /** How it is known when it was read up to the end of `bytes`, which begin with its tail. */
+  #printAt(bytes: Buffer): Pick<FileState, "offset" | "tail" | "chain"> {
+    const { state } = this;
+    const from = state.offset - state.tail.bytes;
+    const offset = from + bytes.length;
+    const before = state.offset === 0 ? [] : state.chain;
+    const chain = before && extendChain(before, bytes.subarray((before.at(-1)?.[0] ?? 0) - from));
+    const length = Math.max(Math.min(LOG_TAIL_BYTES, offset), offset - (chain ? (chain.at(-1)?.[0] ?? 0) : offset));
+    return { offset, tail: tailOf(bytes, length), ...(chain && { chain }) };
+  }
+
   /** A record may be longer than a small piece; false when it is the end of the file that is missing. */
   #takeLargerPieces(atEnd: boolean): boolean {
     if (atEnd || this.#pieceBytes >= LOG_READ_BYTES) return false;
@@ -259,11 +294,11 @@ export class FollowedFile {
 
   async #emit(
     records: readonly RawRecord[],
-    next: Pick<FileState, "offset" | "skipping" | "tail">,
+    next: Pick<FileState, "offset" | "skipping" | "tail" | "chain">,
     options: EmitOptions,
   ): Promise<void> {
     const { host, policy, spec, filter } = this.#work;
-    const wanted = filter ? records.filter(({ bytes }) => filter.test(Buffer.from(bytes).toString())) : records;
+    const wanted = filter ? records.filter(({ bytes }) => isWanted(filter, Buffer.from(bytes).toString())) : records;
     const head = {
       policy: policy.name,
       policyRevision: policy.revision,
@@ -298,4 +333,9 @@ interface NextPiece {
 
 function cutHead(head: string, bytes: number): string {
   return Buffer.from(head, "base64").subarray(0, bytes).toString("base64");
+}
+
+/** A record too long for the filter is kept: it must not be lost for what it holds. */
+function isWanted(filter: Pattern, text: string): boolean {
+  return !filter.fits(text) || filter.test(text);
 }

@@ -1,8 +1,14 @@
 import { basename, dirname } from "node:path";
 
+/** A number, or a day with or without its time. */
+const NUMBERED = /^[.-]\d[\d.:T_-]*$/;
+/** What is not a number and still no other log's name. */
+const WORDS = /^(?:~|[._-](?:old|bak|backup|copy|last|orig|prev|previous|rotated|save))$/;
+
 /**
- * The names a rotation may have made this one of: `access.log` for `access.log.1`, `access.log-20260101` and `access-20260101.log`. There may be
- * several; only those that are a followed file's say something.
+ * The names a rotation may have made this one of: `access.log` for `access.log.1`, `access.log-20260101`,
+ * `access.log.old` and `access-20260101.log`. There may be several; only those that are a followed file's say
+ * something.
  */
 export function originsOf(path: string): string[] {
   const name = basename(path);
@@ -10,10 +16,9 @@ export function originsOf(path: string): string[] {
   const dot = name.lastIndexOf(".");
   const origins: string[] = [];
   for (let at = 1; at < name.length; at++) {
-    const mark = name[at];
-    if (mark !== "." && mark !== "-") continue;
-    origins.push(folder + name.slice(0, at));
-    if (mark === "-" && dot > at) origins.push(folder + name.slice(0, at) + name.slice(dot));
+    const added = name.slice(at);
+    if (NUMBERED.test(added) || WORDS.test(added)) origins.push(folder + name.slice(0, at));
+    else if (dot > at && NUMBERED.test(name.slice(at, dot))) origins.push(folder + name.slice(0, at) + name.slice(dot));
   }
   return origins;
 }
@@ -26,7 +31,10 @@ export function isNumbered(path: string, home: string): boolean {
   return dirname(path) === dirname(home) && /^[.-]?\d/.test(name.slice(same));
 }
 
-/** Older first: numbers rise with age, days fall, and the name without either is the youngest. Zero when names tell nothing. */
+/**
+ * Older first: numbers rise with age, days fall, and the name without either is the youngest. Zero when names tell
+ * nothing.
+ */
 export function compareGenerations(a: string, b: string): number {
   const [first, second] = [generationOf(a), generationOf(b)];
   if (first === undefined || second === undefined) return first === second ? 0 : first === undefined ? 1 : -1;

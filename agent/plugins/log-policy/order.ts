@@ -4,15 +4,18 @@ type Spec = Pick<LogPolicySpec, "differentiator" | "priority" | "translation">;
 type Groups = Readonly<Record<string, string>>;
 
 /**
- * Which log a file belongs to. Files of one log are read one after the other, different logs side by side: the differentiator tells them
- * apart; without one, files that have an order are one log, and files without an order are a log each.
+ * Which log a file belongs to. Files of one log are read one after the other, different logs side by side: the
+ * differentiator tells them apart; without one, files that have an order are one log, and files without an order are a
+ * log each.
  */
 export function logOf(spec: Spec, path: string, groups: Groups): string {
   if (spec.differentiator) return `=${groups[spec.differentiator] ?? ""}`;
   return spec.priority && spec.priority.length > 0 ? "" : `/${path}`;
 }
 
-/** A file's place in its log, most significant first: the number its text is translated to, its own number, or the text. */
+/**
+ * A file's place in its log, most significant first: the number its text is translated to, its own number, or the text.
+ */
 export function placeOf(spec: Spec, groups: Groups): (string | number)[] {
   return (spec.priority ?? []).map((group) => {
     const text = groups[group] ?? "";

@@ -1,18 +1,13 @@
-import { appendFile, copyFile, cp, mkdir, mkdtemp, open, rename, rm, truncate, utimes, stat } from "node:fs/promises";
+import { appendFile, copyFile, mkdir, mkdtemp, open, rename, rm, truncate, utimes, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, expect, it } from "vitest";
 import type { LogPolicySpec } from "../../../common/api/policies.ts";
-import type { Clock } from "../../../common/time.ts";
-import { realClock, seededRandom } from "../../../test/helpers/clock.ts";
+import { seededRandom } from "../../../test/helpers/clock.ts";
 import { prove } from "../../../test/helpers/evidence.ts";
-import { createExec } from "../../exec.ts";
-import { createHost } from "../../host.ts";
+import { LogAgent } from "../../../test/helpers/log-agent.ts";
 import type { Log } from "../../log.ts";
-import { Outbox } from "../../outbox.ts";
-import { Supervisor } from "../../supervisor.ts";
-import { logPolicy } from "./log-policy.ts";
 
 /** Seeds that found something once; what they find depends on the moment as well. */
 const FOUND: readonly number[] = [45, 51, 77, 85, 119, 137];
@@ -21,15 +16,7 @@ const SEEDS = process.env["ODP_TEST_SEED"]
   : [...FOUND, ...Array.from({ length: Number(process.env["ODP_ROUNDS"] ?? 18) }, (_, index) => index + 1)];
 const STEPS = 40;
 const GENERATIONS = 5;
-const SPEED = 20;
 const DEADLINE_MS = 30_000;
-
-/** Time that passes faster for whoever waits. */
-const quickClock: Clock = {
-  nowMs: () => Date.now(),
-  monotonicMs: () => performance.now() * SPEED,
-  after: (delayMs, callback) => realClock.after(delayMs / SPEED, callback),
-};
 
 const kept: number[] = [];
 afterAll(() => {
@@ -65,7 +52,7 @@ class History implements AsyncDisposable {
   /** What is rotated once more than this is gone. */
   #rotations = 0;
   #agents = 0;
-  #agent: Agent | undefined;
+  #agent: LogAgent | undefined;
   readonly #trace: string[] = [];
 
   private constructor(folder: string, seed: number) {
@@ -176,7 +163,7 @@ class History implements AsyncDisposable {
     const spec: LogPolicySpec = { name: "p", kind: "log", rule: "/r", dir: this.#logs, match: this.#pattern };
     const log: Log = (level, message, fields) =>
       void this.#trace.push(`[${level} ${message} ${JSON.stringify(fields)}]`);
-    this.#agent = await Agent.start(this.#folder, this.#outbox(this.#agents), { spec, log });
+    this.#agent = await LogAgent.start(this.#folder, this.#outbox(this.#agents), { spec, log });
   }
 
   #outbox(agent: number): string {
@@ -213,81 +200,5 @@ class History implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#agent?.stop();
     await rm(this.#folder, { recursive: true, force: true });
-  }
-}
-
-/** What of an agent follows logs. */
-class Agent {
-  readonly #outbox: Outbox;
-  readonly #supervisor: Supervisor;
-  readonly #folder: string;
-
-  private constructor(outbox: Outbox, supervisor: Supervisor, folder: string) {
-    this.#outbox = outbox;
-    this.#supervisor = supervisor;
-    this.#folder = folder;
-  }
-
-  static async start(
-    folder: string,
-    outboxFolder: string,
-    { spec, log }: { spec: LogPolicySpec; log: Log },
-  ): Promise<Agent> {
-    const random = seededRandom(1);
-    const outbox = await Outbox.open({ folder: outboxFolder, clock: quickClock, random });
-    const exec = createExec({ clock: quickClock, folder: join(folder, "running"), environment: {} });
-    const depots = { folder: () => undefined, ensure: () => Promise.reject(new Error("no depots here")) };
-    const host = createHost({ log, clock: quickClock, random, exec, depots, outbox });
-    const supervisor = new Supervisor({ host, plugins: [logPolicy], folder: join(folder, "policies") });
-    supervisor.apply({
-      revision: 1,
-      policies: [{ name: "p", revision: 1, spec: JSON.stringify(spec), depot: undefined, conf: "" }],
-    });
-    return new Agent(outbox, supervisor, outboxFolder);
-  }
-
-  /** What was rotated away before the policy came is none of its business. */
-  async following(): Promise<void> {
-    for (
-      const end = performance.now() + DEADLINE_MS;
-      this.#outbox.marks("policy/p/file-").length === 0;
-      await pause(5)
-    ) {
-      if (performance.now() > end) throw new Error("The log is not followed.");
-    }
-  }
-
-  /** What its disk holds at this moment is what the next one finds. */
-  async kill(next: string): Promise<void> {
-    await cp(this.#folder, next, { recursive: true });
-    await this.stop();
-  }
-
-  async stop(): Promise<void> {
-    await this.#supervisor.stop();
-    await this.#outbox.close();
-  }
-
-  async lines(): Promise<string[]> {
-    return (await this.#bodies("records")).flatMap(({ records }) => records.map((record) => record.toString()));
-  }
-
-  gaps() {
-    return this.#bodies("gap");
-  }
-
-  async #bodies<C extends "records" | "gap">(kind: C) {
-    const reader = this.#outbox.reader(1);
-    const found = [];
-    for (
-      let entries = await reader.next(1_000, 1 << 20);
-      entries.length > 0;
-      entries = await reader.next(1_000, 1 << 20)
-    ) {
-      for (const { body } of entries)
-        if (body?.$case === kind) found.push(body.value as Extract<typeof body, { $case: C }>["value"]);
-    }
-    await reader.close();
-    return found;
   }
 }

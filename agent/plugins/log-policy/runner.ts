@@ -30,6 +30,10 @@ export class LogRunner implements Runner {
     this.#files = new LogFiles(work);
   }
 
+  get problem(): string | undefined {
+    return this.#files.problem;
+  }
+
   async run(signal: AbortSignal): Promise<void> {
     try {
       await this.#files.load();
@@ -119,6 +123,7 @@ export class LogRunner implements Runner {
     const { clock } = this.#work.host;
     if (this.#files.copying && !this.#files.missing) {
       await wait(clock, LOG_COPY_LOOK_MS, signal);
+      await this.#files.compareCopies();
       return this.#files.touchHomes();
     }
     if (!this.#awake) {

@@ -8,8 +8,8 @@ const ACCESS = 0o3;
 const APPEND = 0o2000;
 
 /**
- * How long a file was before it was cut off: Linux keeps with each open file the place where its last write ended. Undefined where that
- * cannot be seen, where there are several writers, and when there was a write since.
+ * How long a file was before it was cut off: Linux keeps with each open file the place where its last write ended.
+ * Undefined where that cannot be seen, where there are several writers, and when there was a write since.
  */
 export async function lengthBeforeCut(
   root: string,

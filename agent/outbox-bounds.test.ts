@@ -1,0 +1,204 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { OUTBOX_BALLAST_BYTES, OUTBOX_FRAME_MAX_BYTES } from "../common/limits.ts";
+import type { Files } from "../common/files.ts";
+import { writeWholly } from "./files.ts";
+import { realClock, seededRandom } from "../test/helpers/clock.ts";
+import { ForgetfulFiles } from "../test/helpers/forgetful-files.ts";
+import { Outbox, type Emission, type OutboxOptions } from "./outbox.ts";
+
+const FOLDER = "/outbox";
+let disk: ForgetfulFiles;
+let opened: Outbox[];
+
+beforeEach(() => {
+  disk = new ForgetfulFiles(1);
+  opened = [];
+});
+
+afterEach(async () => {
+  for (const outbox of opened) await outbox.close();
+});
+
+describe("the space an outbox takes", () => {
+  it("is kept from the start, so that a disk that fills up has room for one more file", async () => {
+    await openOutbox();
+    expect(disk.contents().get(`${FOLDER}/reserve`)).toHaveLength(OUTBOX_BALLAST_BYTES);
+  });
+
+  it("is used to its end: where the next file does not fit, the one being written takes what still does", async () => {
+    const outbox = await openOutbox({ maxBytes: 1 << 20 });
+    await outbox.append([text("x".repeat(70_000))], { marks: [{ key: "large", value: "m".repeat(20_000) }] });
+    disk.faults.capacityBytes = used() + 10_000;
+    expect(await outbox.append([text("small")])).toBe(2);
+    expect(segments()).toHaveLength(1);
+    expect(await texts(outbox)).toEqual([expect.any(String), "small"]);
+  });
+
+  it("is not given up for a failure of another kind when the next file is begun", async () => {
+    const outbox = await openOutbox({ maxBytes: 1 << 20 });
+    await outbox.append([text("x".repeat(70_000))]);
+    disk.faults.fails = (operation, path) => operation === "open" && path.endsWith("2.seg");
+    await expect(outbox.append([text("small")])).rejects.toMatchObject({ code: "EIO" });
+    disk.faults.fails = () => false;
+    expect(await outbox.append([text("small")])).toBe(2);
+    expect(segments()).toHaveLength(2);
+  });
+
+  it("holds nothing too large for one frame; what was appended at the same time is written", async () => {
+    const outbox = await openOutbox();
+    const huge = text("x".repeat(5 * OUTBOX_FRAME_MAX_BYTES));
+    const appended = [text("small"), huge, text("after")].map((each) => outbox.append([each]));
+    const ended = await Promise.allSettled(appended);
+    expect(ended.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+    expect(await texts(outbox)).toEqual(["small", "after"]);
+  });
+});
+
+describe("an acknowledgement", () => {
+  it("of what was never written, or of less than before, changes nothing", async () => {
+    const outbox = await openOutbox();
+    for (const name of ["a", "b", "c"]) await outbox.append([text(name)]);
+    await outbox.acknowledge(4);
+    expect(outbox.firstSequence).toBe(1);
+    await outbox.acknowledge(2);
+    const { version } = outbox;
+    for (const sequence of [1, 2, 4, 1_000]) await outbox.acknowledge(sequence);
+    expect([outbox.firstSequence, outbox.version]).toEqual([3, version]);
+    await outbox.acknowledge(3);
+    expect([outbox.firstSequence, outbox.version > version]).toEqual([4, true]);
+  });
+
+  it("holds for the old name only: under a new one everything is held again", async () => {
+    const outbox = await openOutbox();
+    for (const name of ["a", "b"]) await outbox.append([text(name)]);
+    await outbox.acknowledge(2);
+    await outbox.renewStream();
+    expect(outbox.firstSequence).toBe(1);
+  });
+});
+
+describe("the end of an outbox", () => {
+  it("refuses what comes later, and lets everybody go who waits", async () => {
+    const outbox = await openOutbox({ maxBytes: 1 << 20 });
+    await expect(fill(outbox)).rejects.toMatchObject({ code: "limited" });
+    const waiting = Promise.all([outbox.room(undefined), outbox.changed(outbox.version)]);
+    await outbox.close();
+    await waiting;
+    await expect(outbox.append([text("late")])).rejects.toMatchObject({ code: "cancelled" });
+    expect(outbox.hasRoom()).toBe(false);
+  });
+
+  it("is not waited for by who was told to stop", async () => {
+    const outbox = await openOutbox({ maxBytes: 1 << 20 });
+    await expect(fill(outbox)).rejects.toMatchObject({ code: "limited" });
+    const stop = new AbortController();
+    const waiting = Promise.all([outbox.room(stop.signal), outbox.changed(outbox.version, stop.signal)]);
+    stop.abort();
+    await waiting;
+    await Promise.all([outbox.room(stop.signal), outbox.changed(outbox.version, stop.signal)]);
+    expect(outbox.hasRoom()).toBe(false);
+  });
+});
+
+describe("a reader", () => {
+  it("takes as many entries and bytes as it is asked for, and a larger one alone", async () => {
+    const outbox = await openOutbox();
+    await outbox.append(["a", "b", "c", "d".repeat(1_000), "e"].map(text));
+    const reader = outbox.reader(1);
+    const next = async (entries: number, bytes: number) => {
+      const taken = await reader.next(entries, bytes);
+      return taken.map(({ sequence }) => sequence);
+    };
+    // An entry of one byte of output weighs 101.
+    expect([
+      await next(1, 1_000),
+      await next(9, 202),
+      await next(9, 500),
+      await next(9, 500),
+      await next(9, 500),
+    ]).toEqual([[1], [2, 3], [4], [5], []]);
+    await reader.close();
+  });
+});
+
+describe("the disk's space", () => {
+  it("comes free with what was acknowledged, though a reader was in the middle of it", async () => {
+    const { files, open } = counting(disk.boot());
+    const outbox = await openOutbox({ files, maxBytes: 1 << 20 });
+    const reader = outbox.reader(1);
+    for (let count = 0; count < 10; count++) await outbox.append([text("x".repeat(20_000))]);
+    const [first, ...later] = segments();
+    await reader.next(1, 1);
+    expect(open.get(first ?? "")).toBe(1);
+    await outbox.acknowledge(10);
+    expect(disk.contents().has(first ?? "")).toBe(false);
+    await reader.next(1, 1);
+    expect(open.get(first ?? ""), "the deleted file is open still").toBe(0);
+    await reader.close();
+    await outbox.close();
+    expect(later.map((path) => open.get(path))).toEqual(later.map(() => 0));
+  });
+});
+
+describe("a folder", () => {
+  it("with files of other names is no outbox of its own", async () => {
+    const before = await openOutbox();
+    await before.append([text("a")]);
+    await before.close();
+    const files = disk.boot();
+    for (const name of ["1.seg", "0000000009.seg.bak", "notes"]) {
+      const file = await files.open(`${FOLDER}/${name}`, "w+");
+      await writeWholly(file, Buffer.from("not ours"), 0);
+      await file.close();
+    }
+    const again = await openOutbox();
+    expect([again.streamId, await texts(again)]).toEqual([before.streamId, ["a"]]);
+    expect([...disk.contents().keys()]).toContain(`${FOLDER}/1.seg`);
+  });
+});
+
+async function openOutbox(options: Partial<OutboxOptions> = {}): Promise<Outbox> {
+  const random = seededRandom(opened.length + 1);
+  const files = options.files ?? disk.boot();
+  const outbox = await Outbox.open({ folder: FOLDER, clock: realClock, random, ...options, files });
+  opened.push(outbox);
+  return outbox;
+}
+
+/** How often each file is open. */
+function counting(files: Files) {
+  const open = new Map<string, number>();
+  const count = (path: string, by: number) => open.set(path, (open.get(path) ?? 0) + by);
+  const counted: Files = {
+    ...files,
+    open: async (path, flags, mode) => {
+      const file = await files.open(path, flags, mode);
+      count(path, 1);
+      return { ...file, close: () => (count(path, -1), file.close()) };
+    },
+  };
+  return { files: counted, open };
+}
+
+async function fill(outbox: Outbox): Promise<never> {
+  for (;;) await outbox.append([text("x".repeat(20_000))]);
+}
+
+function used(): number {
+  return [...disk.contents().values()].reduce((sum, content) => sum + content.length, 0);
+}
+
+function segments(): readonly string[] {
+  return [...disk.contents().keys()].filter((path) => path.endsWith(".seg"));
+}
+
+function text(data: string): Emission {
+  return { body: { $case: "output", value: { commandId: "c", stderr: false, offset: 0, data: Buffer.from(data) } } };
+}
+
+async function texts(outbox: Outbox): Promise<readonly string[]> {
+  const reader = outbox.reader(1);
+  const entries = await reader.next(100, 1 << 24);
+  await reader.close();
+  return entries.map(({ body }) => (body?.$case === "output" ? body.value.data.toString() : ""));
+}
