@@ -1,9 +1,12 @@
+import { createHash } from "node:crypto";
+import { pino } from "pino";
 import { describe, expect, test } from "vitest";
 import { AUDIT_PROBE_MS } from "../../../common/limits.ts";
 import { openTestEngine } from "../../../test/helpers/engine.ts";
 import { MemoryTrail } from "../../../test/helpers/http-app.ts";
 import { realClock } from "../../../test/helpers/clock.ts";
-import { TestClock, testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { TEST_SECRETS, TestClock, testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { secretBox } from "../../secrets/index.ts";
 import { ObjectService } from "../objects/index.ts";
 import { QueryService } from "../query/index.ts";
 import { ChainVerifier, hashOf, type AuditRecord } from "./chain.ts";
@@ -28,14 +31,39 @@ function entry(members: Partial<AuditEntry> = {}): AuditEntry {
 function open() {
   const clock = new TestClock();
   const trail = new MemoryTrail();
-  const audit = new AuditService({ runtime: testRuntime(clock), trail });
+  const audit = new AuditService({ runtime: testRuntime(clock), trail, keys: TEST_SECRETS });
   return { clock, trail, audit };
 }
 
 function problems(records: readonly AuditRecord[]): readonly string[] {
-  const verifier = new ChainVerifier();
+  const verifier = new ChainVerifier(TEST_SECRETS);
   for (const record of records) verifier.add(record);
   return verifier.report().problems;
+}
+
+const FIELDS = [
+  "run",
+  "sequence",
+  "timeMs",
+  "tenant",
+  "user",
+  "permission",
+  "action",
+  "outcome",
+  "code",
+  "remote",
+  "traceparent",
+  "previous",
+] as const;
+
+/** The same entries by another user, every hash and link made anew. */
+function rebuilt(records: readonly AuditRecord[], hashOfBody: (body: AuditRecord) => string): readonly AuditRecord[] {
+  let previous = "0".repeat(64);
+  return records.map((record) => {
+    const body = { ...record, user: "forged", previous };
+    previous = hashOfBody(body);
+    return { ...body, hash: previous };
+  });
 }
 
 describe("the chain", () => {
@@ -45,7 +73,7 @@ describe("the chain", () => {
     expect(trail.records.map(({ action }) => action)).toEqual(Array.from({ length: 100 }, (_, at) => String(at)));
     expect(trail.records.map(({ sequence }) => sequence)).toEqual(Array.from({ length: 100 }, (_, at) => at + 1));
     expect(trail.appends).toBe(1);
-    expect(await audit.verifyChain("matrix")).toEqual({ entries: 100, runs: 1, problems: [] });
+    expect(await audit.verifyChain("matrix")).toEqual({ entries: 100, runs: 1, unkeyed: 0, problems: [] });
   });
 
   test("each tenant has a chain of its own", async () => {
@@ -79,8 +107,56 @@ describe("the chain", () => {
     expect(problems([first, fourth])).toEqual([expect.stringContaining("Entries 2 to 3")]);
     expect(problems([first, second, second])).toEqual([expect.stringContaining("is there twice")]);
     const forged = { ...second, user: "forged" };
-    expect(problems([first, { ...forged, hash: hashOf(forged) }, third])).toEqual([
+    expect(problems([first, { ...forged, hash: hashOf(forged, TEST_SECRETS) }, third])).toEqual([
       expect.stringContaining("does not follow"),
+    ]);
+  });
+
+  test("a trail that was rebuilt by who has the store and not the key is noticed", async () => {
+    const { trail, audit } = open();
+    for (let at = 0; at < 5; at++) await audit.write(entry({ action: String(at) }));
+    const strangers = secretBox([Buffer.alloc(32, 9)]);
+    expect(problems(rebuilt(trail.records, (body) => hashOf(body, strangers)))[0]).toContain("names the key");
+    expect(
+      problems(rebuilt(trail.records, (body) => hashOf(body, strangers).replace(strangers.keyId, TEST_SECRETS.keyId))),
+    ).toHaveLength(5);
+    const plain = rebuilt(trail.records, (body) =>
+      createHash("sha256")
+        .update(JSON.stringify(FIELDS.map((name) => body[name])))
+        .digest("hex"),
+    );
+    const verifier = new ChainVerifier(TEST_SECRETS);
+    for (const record of plain) verifier.add(record);
+    expect(verifier.report()).toMatchObject({ entries: 5, unkeyed: 5, problems: [] });
+    expect(problems([...plain.slice(0, 2), ...trail.records.slice(2)])).toEqual([
+      expect.stringContaining("hash of another kind"),
+    ]);
+  });
+
+  test("entries hold under the key they were made with after another one took its place", async () => {
+    const { trail, audit } = open();
+    await audit.write(entry());
+    const rotated = secretBox([Buffer.alloc(32, 8), Buffer.alloc(32, 7)]);
+    expect(
+      await new AuditService({ runtime: testRuntime(), trail, keys: rotated }).verifyChain("matrix"),
+    ).toMatchObject({ entries: 1, problems: [] });
+  });
+
+  test("a start looks at the newest entries and says loudly what does not hold", async () => {
+    const { trail, audit, clock } = open();
+    const said: unknown[] = [];
+    const runtime = {
+      ...testRuntime(clock),
+      log: pino({ level: "error" }, { write: (line: string) => void said.push(JSON.parse(line)) }),
+    };
+    for (let at = 0; at < 5; at++) await audit.write(entry({ action: String(at) }));
+    const started = new AuditService({ runtime, trail, keys: TEST_SECRETS });
+    await started.verifyNewest("matrix");
+    expect(said).toEqual([]);
+    trail.records.splice(2, 1);
+    await started.verifyNewest("matrix");
+    expect(said).toEqual([
+      expect.objectContaining({ tenant: "matrix", problems: [expect.stringContaining("Entries 3 to 3")] }),
     ]);
   });
 
@@ -113,7 +189,7 @@ describe("while it cannot be written", () => {
       "audit resumed; 1 entries may be missing",
       "POST /host",
     ]);
-    expect(await audit.verifyChain("matrix")).toEqual({ entries: 3, runs: 2, problems: [] });
+    expect(await audit.verifyChain("matrix")).toEqual({ entries: 3, runs: 2, unkeyed: 0, problems: [] });
   });
 
   test("an unknown outcome is tried again and leaves one row", async () => {
@@ -139,12 +215,12 @@ test("entries of a tenant are objects that anyone may query and nobody may chang
     objects,
     ospaceOf: (tenant) => Promise.resolve(`/${tenant}`),
   });
-  const audit = new AuditService({ runtime: testRuntime(realClock), trail });
+  const audit = new AuditService({ runtime: testRuntime(realClock), trail, keys: TEST_SECRETS });
   await audit.ready("matrix");
   await Promise.all(Array.from({ length: 1_200 }, (_, at) => audit.write(entry({ action: String(at) }))));
   await audit.write(entry({ tenant: "second" }));
-  expect(await audit.verifyChain("matrix")).toEqual({ entries: 1_201, runs: 1, problems: [] });
-  expect(await audit.verifyChain("second")).toEqual({ entries: 1, runs: 1, problems: [] });
+  expect(await audit.verifyChain("matrix")).toEqual({ entries: 1_201, runs: 1, unkeyed: 0, problems: [] });
+  expect(await audit.verifyChain("second")).toEqual({ entries: 1, runs: 1, unkeyed: 0, problems: [] });
   const read: number[] = [];
   for await (const records of trail.read("matrix")) read.push(...records.map(({ sequence }) => sequence));
   expect(read, "the newest first, also of one millisecond").toEqual(
@@ -174,7 +250,7 @@ test("what belongs to no tenant lies in the system store, page after page", asyn
     throw new Error("no tenant is asked");
   };
   const trail = new StoredTrail({ clock, stores: engine, objects: undefined as never, ospaceOf: nobody });
-  const audit = new AuditService({ runtime: testRuntime(clock), trail });
+  const audit = new AuditService({ runtime: testRuntime(clock), trail, keys: TEST_SECRETS });
   await Promise.all(Array.from({ length: 1_500 }, (_, at) => audit.write(entry({ tenant: "", action: String(at) }))));
-  expect(await audit.verifyChain("")).toEqual({ entries: 1_500, runs: 1, problems: [] });
+  expect(await audit.verifyChain("")).toEqual({ entries: 1_500, runs: 1, unkeyed: 0, problems: [] });
 });

@@ -1,3 +1,4 @@
+export { auditArea } from "./area.ts";
 export { AuditService, type AuditTrail } from "./service.ts";
-export { AUDIT_CLASS, StoredTrail } from "./store.ts";
+export { StoredTrail } from "./store.ts";
 export type * from "./types.ts";

@@ -1,14 +1,17 @@
 import { setImmediate } from "node:timers/promises";
-import { AppError } from "../../../common/errors.ts";
+import { AppError, isAppError } from "../../../common/errors.ts";
 import {
   AUDIT_BATCH_MAX_ENTRIES,
   AUDIT_PROBE_MS,
+  AUDIT_VERIFIED_AT_START_ENTRIES,
   AUDIT_VERIFY_MAX_ENTRIES,
   AUDIT_WAITING_MAX_ENTRIES,
 } from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
-import { Chain, ChainVerifier, type AuditRecord, type ChainReport } from "./chain.ts";
+import { Chain, ChainVerifier, type AuditRecord, type ChainKeys, type ChainReport } from "./chain.ts";
 import type { Audit, AuditEntry } from "./types.ts";
+
+const PROBLEMS_LOGGED_MAX = 10;
 
 /** Where records are kept. The tenant with the empty name is the installation itself. */
 export interface AuditTrail {
@@ -21,6 +24,8 @@ export interface AuditTrail {
 export interface AuditDependencies {
   readonly runtime: Runtime;
   readonly trail: AuditTrail;
+  /** What chains are sealed with: lies outside the store. */
+  readonly keys: ChainKeys;
 }
 
 /** Writes the audit trail of every tenant: one chain for each in this run of the controller. */
@@ -42,7 +47,7 @@ export class AuditService implements Audit {
 
   /** Reads the whole trail of a tenant and checks that nothing in it was changed, taken out or put in. */
   async verifyChain(tenant: string): Promise<ChainReport> {
-    const verifier = new ChainVerifier();
+    const verifier = new ChainVerifier(this.#dependencies.keys);
     for await (const records of this.#dependencies.trail.read(tenant)) {
       for (const record of records) verifier.add(record);
       if (verifier.entries > AUDIT_VERIFY_MAX_ENTRIES) {
@@ -50,6 +55,23 @@ export class AuditService implements Audit {
       }
     }
     return verifier.report();
+  }
+
+  /** Checks the newest entries of a tenant's trail and says loudly what does not hold. */
+  async verifyNewest(tenant: string): Promise<ChainReport> {
+    const { trail, keys, runtime } = this.#dependencies;
+    const verifier = new ChainVerifier(keys);
+    for await (const records of trail.read(tenant)) {
+      for (const record of records) verifier.add(record);
+      if (verifier.entries >= AUDIT_VERIFIED_AT_START_ENTRIES) break;
+    }
+    const report = verifier.report();
+    if (report.problems.length > 0)
+      runtime.log.error(
+        { tenant, problems: report.problems.slice(0, PROBLEMS_LOGGED_MAX) },
+        "THE AUDIT TRAIL WAS TAMPERED WITH",
+      );
+    return report;
   }
 
   #writer(tenant: string): TrailWriter {
@@ -68,7 +90,10 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** One tenant's chain. Entries that come in one turn, or while others are being written, go together with the next write. */
+/**
+ * One tenant's chain. Entries that come in one turn, or while others are being written, go together with the next
+ * write.
+ */
 class TrailWriter {
   readonly #tenant: string;
   readonly #dependencies: AuditDependencies;
@@ -78,6 +103,8 @@ class TrailWriter {
   /** Not before something was written is the trail known to be writable. */
   #writable = false;
   #lost = 0;
+  /** Why the last write failed. */
+  #failure: unknown;
   #triedMs = -AUDIT_PROBE_MS;
   #probe: Promise<void> | undefined;
 
@@ -89,7 +116,7 @@ class TrailWriter {
 
   async ready(): Promise<void> {
     if (this.#writable) return;
-    if (this.#probe === undefined && this.#nowMs() - this.#triedMs < AUDIT_PROBE_MS) throw notWritable();
+    if (this.#probe === undefined && this.#nowMs() - this.#triedMs < AUDIT_PROBE_MS) throw notWritable(this.#failure);
     this.#probe ??= this.write(this.#opening()).finally(() => (this.#probe = undefined));
     await this.#probe.catch((error: unknown) => {
       throw notWritable(error);
@@ -97,7 +124,7 @@ class TrailWriter {
   }
 
   write(entry: AuditEntry): Promise<void> {
-    if (this.#waiting.length >= AUDIT_WAITING_MAX_ENTRIES) throw notWritable();
+    if (this.#waiting.length >= AUDIT_WAITING_MAX_ENTRIES) throw notWritable(this.#failure);
     return new Promise((resolve, reject) => {
       this.#waiting.push({ entry, resolve, reject });
       if (!this.#writing) void this.#drain();
@@ -107,7 +134,8 @@ class TrailWriter {
   async #drain(): Promise<void> {
     this.#writing = true;
     while (this.#waiting.length > 0) {
-      // Changes that became durable together come one after the other in one turn of the event loop: their entries go together, too.
+      // Changes that became durable together come one after the other in one turn of the event loop: their entries go
+      // together, too.
       await setImmediate();
       await this.#writeBatch(this.#waiting.splice(0, AUDIT_BATCH_MAX_ENTRIES));
     }
@@ -131,6 +159,7 @@ class TrailWriter {
       this.#chain = this.#newChain();
       this.#writable = false;
       this.#lost += batch.length;
+      this.#failure = error;
       for (const { reject } of batch) reject(error);
     }
   }
@@ -156,7 +185,7 @@ class TrailWriter {
   }
 
   #newChain(): Chain {
-    return new Chain(Buffer.from(this.#dependencies.runtime.random.bytes(12)).toString("hex"));
+    return new Chain(Buffer.from(this.#dependencies.runtime.random.bytes(12)).toString("hex"), this.#dependencies.keys);
   }
 
   #nowMs(): number {
@@ -164,10 +193,11 @@ class TrailWriter {
   }
 }
 
-function notWritable(cause?: unknown): AppError {
+function notWritable(cause: unknown): AppError {
+  const reason = isAppError(cause) ? ` ${cause.message}` : "";
   return new AppError(
     "unavailable",
-    "The audit trail cannot be written, so changes are refused; nothing was changed.",
+    `The audit trail cannot be written, so changes are refused; nothing was changed.${reason}`,
     { cause },
   );
 }

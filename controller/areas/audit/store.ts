@@ -18,7 +18,7 @@ const PLATFORM_CID = 1;
 const CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const DAY_MS = 24 * 3_600_000;
 
-/** Nobody but the area writes here, and nobody ever changes or removes a row. */
+/** Only the audit area writes here; rows are never changed or removed. */
 export const AUDIT_CLASS: SystemClass = {
   path: CLASS,
   kind: "record",
@@ -48,7 +48,7 @@ export interface TrailDependencies {
   readonly ospaceOf: (tenant: string) => Promise<string>;
 }
 
-/** Entries of a tenant are objects of its class `/system/audit`; those of nobody's tenant lie in the system store. */
+/** Entries of a tenant are objects of its class `/system/audit`; entries without a tenant lie in the system store. */
 export class StoredTrail implements AuditTrail {
   readonly #dependencies: TrailDependencies;
 
@@ -102,7 +102,7 @@ function identityOf(record: AuditRecord): string {
   return `${record.run}/${String(record.sequence)}`;
 }
 
-/** Of one run and time ids are in the order of its entries. */
+/** Within one run and time, ids are in the order of its entries. */
 function placeOf({ run, sequence }: AuditRecord): { readonly identity: string; readonly ordinal: number } {
   return {
     identity: `${run}/${String(Math.floor(sequence / ULID_ORDINALS_MAX))}`,

@@ -2,7 +2,7 @@
 export interface AuditEntry {
   readonly tenant: string;
   readonly user: string;
-  /** Permission asked for, such as `hosts:write`; `signin` for sign-ins. */
+  /** The permission that was required, such as `hosts:write`; `signin` for sign-ins. */
   readonly permission: string;
   /** `POST /host` and the like, never values of secrets. */
   readonly action: string;
@@ -14,8 +14,8 @@ export interface AuditEntry {
 
 export interface Audit {
   /**
-   * Asked before a change, so that nothing is done that could not be recorded: throws `AppError("unavailable")` while entries of this
-   * tenant cannot be written. It tries again by itself.
+   * Call before a change, so that nothing is done that could not be recorded: throws `AppError("unavailable")` while
+   * entries of this tenant cannot be written. It tries again by itself.
    */
   ready(tenant: string): Promise<void>;
   /** Durable when it resolves; entries of one controller form a hash chain. */

@@ -1,4 +1,4 @@
+export { clusterArea } from "./area.ts";
 export { Membership } from "./membership.ts";
-export { clusterRoutes } from "./routes.ts";
 export { ClusterService } from "./service.ts";
 export type * from "./types.ts";

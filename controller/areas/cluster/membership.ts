@@ -13,12 +13,15 @@ export interface MembershipDependencies {
   /** The system's. */
   readonly kv: KvStore;
   readonly runtime: Runtime;
-  /** Of this controller. */
+  /** The id of this controller. */
   readonly controllerId: string;
   readonly version: string;
 }
 
-/** Which controllers are there: each keeps an entry under its own lease, taken again whenever it is lost, and watches those of the others. */
+/**
+ * Which controllers are there: each keeps an entry under its own lease, taken again whenever it is lost, and watches
+ * those of the others.
+ */
 export class Membership {
   readonly #with: MembershipDependencies;
   readonly #members = new Map<string, Member>();
@@ -43,7 +46,10 @@ export class Membership {
     });
   }
 
-  /** This controller is among the others, and knows all there are, when it resolves. Nobody reaches it before it says where. */
+  /**
+   * Resolves when this controller is registered and knows all others. They cannot reach it before it announces its
+   * address.
+   */
   static async open(dependencies: MembershipDependencies): Promise<Membership> {
     const membership = new Membership(dependencies);
     const lease = await membership.#register();
@@ -74,7 +80,7 @@ export class Membership {
     return id === this.own || this.#members.has(id);
   }
 
-  /** Told after every change. The answer ends it. */
+  /** Calls the listener after every change. The answer unsubscribes it. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);

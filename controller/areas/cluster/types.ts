@@ -1,6 +1,6 @@
 /** A controller that is there, as it lies under `controllers/<id>`. */
 export interface Member {
-  /** Of this run of the controller, new with every start. */
+  /** The id of this run of the controller, new with every start. */
   readonly id: string;
   /** `host:port` of its agent port, as agents and other controllers reach it; empty before it is open. */
   readonly addresses: readonly string[];

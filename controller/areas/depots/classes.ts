@@ -1,7 +1,7 @@
 import { AppError } from "../../../common/errors.ts";
-import { DEPLOYMENT_TTL_DAYS } from "../../../common/limits.ts";
+import { DAY_SECONDS, DEPLOYMENT_TTL_DAYS } from "../../../common/limits.ts";
 import type { Row, Value } from "../../../common/value.ts";
-import type { Edit, Objects, SystemClass } from "../objects/index.ts";
+import { columns, textColumns, type Edit, type SystemClass } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { DepotDescription, DepotSummary } from "./types.ts";
 
@@ -9,19 +9,15 @@ import type { DepotDescription, DepotSummary } from "./types.ts";
 export const DEPOT_PATH = "/system/depot";
 export const DEPLOYMENT_PATH = "/system/deployment";
 
-const DAY_SECONDS = 86_400;
-
 /** What the class of depots needs of their service. */
 interface DepotOwner {
-  list(principal: Principal): Promise<readonly DepotSummary[]>;
+  all(principal: Principal): Promise<readonly DepotSummary[]>;
   edit(principal: Principal, name: string, change: (now: DepotSummary) => Partial<DepotDescription>): Promise<boolean>;
   remove(principal: Principal, name: string): Promise<number>;
 }
 
-/** To be called before any tenant is opened. */
-export function registerDepotClasses(objects: Pick<Objects, "registerSystemClass">, depots: DepotOwner): void {
-  objects.registerSystemClass(depotClass(depots));
-  objects.registerSystemClass(DEPLOYMENT_CLASS);
+export function depotClasses(depots: DepotOwner): readonly SystemClass[] {
+  return [depotClass(depots), DEPLOYMENT_CLASS];
 }
 
 /** Provided from KvStore, so that there is one truth about which versions exist. */
@@ -29,20 +25,20 @@ function depotClass(depots: DepotOwner): SystemClass {
   return {
     path: DEPOT_PATH,
     columns: [
-      { name: "name", type: "varchar" },
-      { name: "version", type: "varchar" },
-      { name: "versions", type: "list", elements: ["varchar"] },
-      { name: "remark", type: "text" },
-      { name: "tags", type: "set", elements: ["varchar"] },
-      { name: "command", type: "text" },
-      { name: "status", type: "varchar" },
-      { name: "filecount", type: "int" },
-      { name: "size", type: "bigint" },
-      { name: "created", type: "timestamp" },
-      { name: "creator", type: "varchar" },
+      ...columns("varchar", "name", "version"),
+      ...textColumns("list", "versions"),
+      ...columns("text", "remark"),
+      ...textColumns("set", "tags"),
+      ...columns("text", "command"),
+      ...columns("varchar", "status"),
+      ...columns("int", "filecount"),
+      ...columns("bigint", "size"),
+      ...columns("timestamp", "created"),
+      ...columns("varchar", "creator"),
     ],
     keys: ["name"],
     guard: {
+      permission: "depots:write",
       update: (principal, id, edits) => depots.edit(principal, nameOf(id), (now) => edited(now, edits)),
       async remove(principal, ids) {
         for (const id of ids) await depots.remove(principal, nameOf(id));
@@ -50,7 +46,7 @@ function depotClass(depots: DepotOwner): SystemClass {
       },
     },
     async *provide(principal) {
-      yield (await depots.list(principal)).map((depot): Row => ({ ...depot }));
+      yield (await depots.all(principal)).map((depot): Row => ({ ...depot }));
     },
   };
 }
@@ -59,16 +55,11 @@ const DEPLOYMENT_CLASS: SystemClass = {
   path: DEPLOYMENT_PATH,
   kind: "record",
   columns: [
-    { name: "action", type: "varchar" },
-    { name: "host", type: "varchar" },
-    { name: "depot", type: "varchar" },
-    { name: "version", type: "varchar" },
-    { name: "state", type: "varchar" },
-    { name: "code", type: "int" },
-    { name: "message", type: "text" },
-    { name: "started", type: "timestamp" },
-    { name: "ended", type: "timestamp" },
-    { name: "username", type: "varchar" },
+    ...columns("varchar", "action", "host", "depot", "version", "state"),
+    ...columns("int", "code"),
+    ...columns("text", "message"),
+    ...columns("timestamp", "started", "ended"),
+    ...columns("varchar", "username"),
   ],
   indexes: ["host", "depot", "state"],
   options: { ttlSeconds: DEPLOYMENT_TTL_DAYS * DAY_SECONDS },

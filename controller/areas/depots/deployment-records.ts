@@ -9,7 +9,10 @@ import { systemPrincipal } from "../permissions/index.ts";
 import { DEPLOYMENT_PATH } from "./classes.ts";
 import type { DeploymentOutcome } from "./types.ts";
 
-/** What is meant to be done on one host, on record before any of it is sent. Lies under `deployments/<id>/<host>` until its rows are written. */
+/**
+ * What is meant to be done on one host, on record before any of it is sent. Lies under `deployments/<id>/<host>` until
+ * its rows are written.
+ */
 export interface OpenDeployment {
   readonly id: string;
   readonly host: string;
@@ -19,7 +22,7 @@ export interface OpenDeployment {
   readonly user: string;
   readonly action: "deploy" | "undeploy";
   readonly deadlineMs: number;
-  /** Of the first target, among all of the deployment. */
+  /** The ordinal of the first target within the deployment. */
   readonly ordinal: number;
   readonly targets: readonly DeploymentTarget[];
   /** How they ended: decided once, one for each target. */
@@ -61,7 +64,7 @@ export class DeploymentRecords {
     return opened;
   }
 
-  /** `undefined` when somebody else decided before: then that stands. */
+  /** `undefined` when another writer decided before: then that decision stands. */
   async decide(
     { open, revision }: VersionedDeployment,
     outcomes: readonly DeploymentOutcome[],
@@ -81,7 +84,10 @@ export class DeploymentRecords {
     return mine ? decided : undefined;
   }
 
-  async find({ tenant, ...open }: OpenDeployment): Promise<VersionedDeployment | undefined> {
+  async find({
+    tenant,
+    ...open
+  }: Pick<OpenDeployment, "tenant" | "id" | "host">): Promise<VersionedDeployment | undefined> {
     const { kv } = await this.#stores.tenant(tenant);
     const entry = await kv.get(keyOf(open));
     return entry && versioned(entry);
@@ -94,7 +100,10 @@ export class DeploymentRecords {
     return found;
   }
 
-  /** Writes what was decided into rows. The platform's, not the caller's: who may deploy need not be able to write records. Safe to repeat. */
+  /**
+   * Writes what was decided into rows. The platform writes them, not the caller: the right to deploy does not include
+   * writing records. Safe to repeat.
+   */
   async settle(open: OpenDeployment): Promise<void> {
     const { id, tenant, ospace, traceparent, user, action } = open;
     const records = (open.outcomes ?? []).map(({ startedMs, endedMs, code, ...rest }, at) => ({

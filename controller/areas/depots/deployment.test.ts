@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { AppError } from "../../../common/errors.ts";
+import { DISPATCH_GRACE_MS } from "../../../common/limits.ts";
 import { prove } from "../../../test/helpers/evidence.ts";
 import { MemoryStores } from "../../../test/helpers/memory-stores.ts";
 import { TestClock, testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
@@ -166,7 +167,7 @@ describe("a host that does not do well", () => {
     });
     await settled();
     expect(sent.map(({ timeoutMs }) => timeoutMs)).toEqual([5_000, 5_000]);
-    clock.advance(6_000);
+    clock.advance(5_000 + DISPATCH_GRACE_MS);
     expect(states(await deploying)).toEqual([
       ["h1", "web", "timeout"],
       ["h1", "db", "timeout"],

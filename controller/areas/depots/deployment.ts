@@ -1,6 +1,6 @@
 import { mapLimited, withinTime } from "../../../common/concurrency.ts";
 import { AppError, errorText, isAppError } from "../../../common/errors.ts";
-import { ulidOf } from "../../../common/ids.ts";
+import { ulidOf, ulidTimeMs } from "../../../common/ids.ts";
 import {
   DEPLOY_DEFAULT_S,
   DEPLOY_DEPOTS_MAX,
@@ -16,9 +16,10 @@ import { absolutePath, fileName } from "../../../common/paths.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { CommandOutcome, FinalState, HostCommand, Hosts, StoredCommands } from "../hosts/index.ts";
-import type { Notifications } from "../notifications/index.ts";
+import type { Notifications, NotifiedObject } from "../notifications/index.ts";
 import type { Objects } from "../objects/index.ts";
 import { requirePermission, systemPrincipal, type Principal } from "../permissions/index.ts";
+import { DEPLOYMENT_PATH } from "./classes.ts";
 import {
   DeploymentRecords,
   type DeploymentTarget,
@@ -62,8 +63,8 @@ interface Run {
 }
 
 /**
- * Every host × depot ends in exactly one final state by the deadline, whatever becomes of the host; what a controller that died had begun is
- * ended by another one, as the agents said or as `expired`.
+ * Every host × depot ends in exactly one final state by the deadline, whatever becomes of the host; another controller
+ * ends what a dead one had begun, as the agents said or as `expired`.
  */
 export class DeploymentService {
   readonly #depots: DeploymentDependencies["depots"];
@@ -123,13 +124,24 @@ export class DeploymentService {
     return ulidOf(clock.nowMs(), random.bytes(10));
   }
 
-  /** Puts decided outcomes on record, and ends what nobody ended well past its deadline. Idempotent; safe on several controllers. */
+  /**
+   * Puts decided outcomes on record, and ends deployments still open well past their deadline. Idempotent; safe on
+   * several controllers.
+   */
   async maintain(tenant: string): Promise<void> {
     const nowMs = this.#runtime.clock.nowMs();
     for (const held of await this.#records.all(tenant)) {
       if (held.open.outcomes) await this.#records.settle(held.open);
       else if (held.open.deadlineMs + DEPLOY_LOST_AFTER_MS <= nowMs) await this.#endLate(held);
     }
+  }
+
+  /** Whether a deployment that is not over gave this command to the host. */
+  async gave(tenant: string, host: string, commandId: string): Promise<boolean> {
+    const [, id] = /^(?:un)?deploy\/([^/]+)\/[^/]+$/.exec(commandId) ?? [];
+    const held =
+      id === undefined || ulidTimeMs(id) === undefined ? undefined : await this.#records.find({ tenant, id, host });
+    return held?.open.targets.some((target) => target.commandId === commandId) ?? false;
   }
 
   /** Hosts side by side; on one host the depots in the order given. Nothing is sent before it is on record. */
@@ -152,7 +164,11 @@ export class DeploymentService {
     const { tenant, ospace, traceparent, user } = principal;
     const { id, action, deadlineMs } = run;
     const targets = run.commands.map(
-      ({ name, version }): DeploymentTarget => ({ depot: name, version, commandId: `${action}/${this.#newId()}` }),
+      ({ name, version }): DeploymentTarget => ({
+        depot: name,
+        version,
+        commandId: `${action}/${id}/${this.#newId()}`,
+      }),
     );
     return {
       id,
@@ -168,7 +184,7 @@ export class DeploymentService {
     };
   }
 
-  /** What stands: this, or what somebody else decided because it took too long. */
+  /** The outcome that stands: this one, or the one another controller decided because this one took too long. */
   async #end(held: VersionedDeployment, outcomes: readonly DeploymentOutcome[]): Promise<readonly DeploymentOutcome[]> {
     try {
       const decided = await this.#records.decide(held, outcomes);
@@ -266,11 +282,28 @@ export class DeploymentService {
       title: `${action} ${target.depot} ${target.version}`,
       reply: "",
       msg: JSON.stringify({ action, ...target }),
+      about: notifiedObject(principal, action, target),
     });
   }
 }
 
-/** Whoever decided has put it on record and forgotten it; this controller was away for minutes, and its caller with it. */
+/** The record that the target is going to have; its id is not known yet. */
+function notifiedObject({ ospace, user }: Principal, action: Action, target: DeploymentOutcome): NotifiedObject {
+  const { startedMs, endedMs, code, ...rest } = target;
+  const values = { action, ...rest, code: code ?? null, started: startedMs, ended: endedMs, username: user };
+  return {
+    permission: "depots:read",
+    class: `${ospace}${DEPLOYMENT_PATH}`,
+    id: undefined,
+    values,
+    vtimeMs: endedMs,
+    ctimeMs: endedMs,
+    told: ["action", "depot", "version", "host"],
+    columns: { startedMs: "started", endedMs: "ended" },
+  };
+}
+
+/** Another controller has recorded and removed it; this one was away for minutes, and its caller with it. */
 function endedElsewhere(outcome: DeploymentOutcome): DeploymentOutcome {
   return { ...outcome, state: "expired", message: "Another controller ended it meanwhile; its record says how." };
 }

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { AppError } from "../../../common/errors.ts";
+import { noClasses } from "../../../test/helpers/memory-objects.ts";
 import { tarOf, uploadFolder } from "../../../test/helpers/archives.ts";
 import { MemoryStores } from "../../../test/helpers/memory-stores.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
 import type { SystemClass } from "../objects/index.ts";
-import { registerDepotClasses } from "./classes.ts";
+import { depotClasses } from "./classes.ts";
 import { DepotService } from "./service.ts";
 
 const admin = testPrincipal();
@@ -21,13 +22,13 @@ beforeAll(async () => {
 afterAll(() => folder.remove());
 beforeEach(() => {
   stores = new MemoryStores();
-  depots = new DepotService({ stores, runtime: testRuntime() });
+  depots = new DepotService({ stores, runtime: testRuntime(), objects: noClasses() });
 });
 
 const web = (version: string) => ({ name: "web", version });
 const script = (text = "#!/bin/sh\necho one\n") => folder.upload("check.sh", text);
 
-/** Contents somebody still marks. */
+/** Contents that still have a mark. */
 const marked = () => stores.marked("matrix");
 
 describe("uploading", () => {
@@ -285,7 +286,7 @@ test("a viewer reads but changes nothing", async () => {
 
 test("depots are rows of /system/depot; MQL changes tags through their owner and inserts nothing", async () => {
   const classes: SystemClass[] = [];
-  registerDepotClasses({ registerSystemClass: (definition) => classes.push(definition) }, depots);
+  classes.push(...depotClasses(depots));
   const depot = classes.find((definition) => definition.path === "/system/depot");
   await depots.create(admin, { ...web("1.0.0"), tags: ["a"] }, [await script()]);
   expect(depot?.guard.insert).toBeUndefined();

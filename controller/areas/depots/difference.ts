@@ -13,7 +13,10 @@ export function textOf(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** `undefined` when the two differ in more than `DEPOT_DIFF_MAX_EDITS` lines: the search for the shortest script is quadratic. */
+/**
+ * `undefined` when the two differ in more than `DEPOT_DIFF_MAX_EDITS` lines: the search for the shortest script is
+ * quadratic.
+ */
 export function unifiedDiff(path: string, before: string, after: string): string | undefined {
   return createTwoFilesPatch(`a/${path}`, `b/${path}`, before, after, undefined, undefined, {
     maxEditLength: DEPOT_DIFF_MAX_EDITS,

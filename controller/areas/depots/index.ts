@@ -1,5 +1,6 @@
+export { depotsArea } from "./area.ts";
 export type * from "./types.ts";
-export { registerDepotClasses } from "./classes.ts";
+export { depotClasses } from "./classes.ts";
 export { DeploymentService } from "./deployment.ts";
 export { depotRoutes } from "./routes.ts";
 export { DepotService } from "./service.ts";

@@ -16,7 +16,7 @@ import {
 } from "../../../common/api/depots.ts";
 import { AppError } from "../../../common/errors.ts";
 import { DEPOT_TEXT_MAX_BYTES } from "../../../common/limits.ts";
-import { endpoint, type Call, type Endpoint, type UploadedFile } from "../../http/endpoint.ts";
+import { endpoint, type Answer, type Call, type Endpoint, type UploadedFile } from "../../http/endpoint.ts";
 import type { DeploymentRequest, DeploymentService } from "./deployment.ts";
 import type { DepotService } from "./service.ts";
 
@@ -148,9 +148,7 @@ function deploymentRoutes(deployments: DeploymentService): readonly Endpoint[] {
       body: "multipart",
       input: Deployment,
       output: Type.Array(DeploymentOutcome),
-      handler: async ({ principal, input }) => ({
-        message: [...(await deployments.deploy(principal, requestOf(input)))],
-      }),
+      handler: async ({ principal, input }) => answerOf(await deployments.deploy(principal, requestOf(input))),
     }),
     endpoint({
       method: "POST",
@@ -160,11 +158,20 @@ function deploymentRoutes(deployments: DeploymentService): readonly Endpoint[] {
       body: "multipart",
       input: Deployment,
       output: Type.Array(DeploymentOutcome),
-      handler: async ({ principal, input }) => ({
-        message: [...(await deployments.undeploy(principal, requestOf(input)))],
-      }),
+      handler: async ({ principal, input }) => answerOf(await deployments.undeploy(principal, requestOf(input))),
     }),
   ];
+}
+
+/** The call was carried out, so its status is ok; which targets were not reached or failed stands beside it. */
+function answerOf(outcomes: readonly DeploymentOutcome[]): Answer<DeploymentOutcome[]> {
+  const warnings = outcomes
+    .filter(({ state }) => state !== "ok")
+    .map(
+      ({ host, depot, version, state, message }) =>
+        `${depot} ${version} on ${host}: ${state}${message === "" ? "." : `, ${message}`}`,
+    );
+  return { message: [...outcomes], ...(warnings.length > 0 && { warnings }) };
 }
 
 function requestOf({ timeout, ...rest }: Static<typeof Deployment>): DeploymentRequest {

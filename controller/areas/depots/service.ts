@@ -12,7 +12,9 @@ import { fileName, relativePath } from "../../../common/paths.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { DepotFile, DepotToDeploy } from "../hosts/index.ts";
+import type { Objects } from "../objects/index.ts";
 import { requirePermission, type Principal } from "../permissions/index.ts";
+import { recordFilter, type RecordFilter } from "../query/index.ts";
 import { DEPOT_PATH } from "./classes.ts";
 import { textOf, unifiedDiff } from "./difference.ts";
 import { DepotStore, type StoredVersion, type VersionEntry } from "./store.ts";
@@ -32,6 +34,7 @@ import { depotVersion } from "./version.ts";
 export interface DepotDependencies {
   readonly stores: Stores;
   readonly runtime: Runtime;
+  readonly objects: Pick<Objects, "catalog">;
 }
 
 /** Brings a version's content under the marks of `owner` and notes each digest in `seen` as soon as it bears one. */
@@ -40,12 +43,14 @@ type Content = (owner: string, seen: string[]) => Promise<readonly DepotFile[]>;
 export class DepotService implements Depots {
   readonly #store: DepotStore;
   readonly #runtime: Runtime;
+  readonly #objects: DepotDependencies["objects"];
   readonly #checks: ((change: DepotChange) => Promise<void>)[] = [];
   readonly #listeners: ((change: DepotChange) => Promise<void>)[] = [];
 
   constructor(dependencies: DepotDependencies) {
     this.#store = new DepotStore(dependencies.stores);
     this.#runtime = dependencies.runtime;
+    this.#objects = dependencies.objects;
   }
 
   beforeRemove(check: (change: DepotChange) => Promise<void>): void {
@@ -66,6 +71,7 @@ export class DepotService implements Depots {
     const checked = checkedDescription(description);
     if (uploads.length === 0) throw new AppError("invalid", "A new depot version needs at least one uploadfile.");
     const existing = await this.#store.list(principal.tenant, checked.name);
+    await this.#refuseOutsideRule(principal, checked.name, existing);
     if (existing.some(({ stored }) => stored.version === checked.version)) throw exists(checked);
     if (existing.length >= DEPOT_VERSIONS_MAX)
       throw new AppError("too_large", `A depot has at most ${DEPOT_VERSIONS_MAX} versions.`);
@@ -74,7 +80,10 @@ export class DepotService implements Depots {
     return this.get(principal, checked.name, checked.version);
   }
 
-  /** Adds the version when it is not there. Without uploads its files stay; with uploads replacing them needs `overwrite`. */
+  /**
+   * Adds the version when it is not there. Without uploads its files stay; with uploads replacing them needs
+   * `overwrite`.
+   */
   async update(
     principal: Principal,
     description: DepotDescription,
@@ -82,6 +91,7 @@ export class DepotService implements Depots {
   ): Promise<DepotRecord> {
     requirePermission(principal, "depots:write");
     const checked = checkedDescription(description);
+    await this.#refuseOutsideRule(principal, checked.name, await this.#store.list(principal.tenant, checked.name));
     const existing = await this.#store.get(principal.tenant, checked.name, checked.version);
     if (existing === undefined) return this.create(principal, checked, options.uploads);
     if (options.uploads.length === 0) await this.#describe(principal, checked, existing);
@@ -109,7 +119,14 @@ export class DepotService implements Depots {
     return true;
   }
 
+  /** Those there are for the principal, without what is hidden from it. */
   async list(principal: Principal): Promise<readonly DepotSummary[]> {
+    const { sees, shown } = await this.#filter(principal);
+    return (await this.all(principal)).filter((depot) => sees(depot)).map(shown);
+  }
+
+  /** For the class of depots, over which the rules for rows and columns are laid where it is queried. */
+  async all(principal: Principal): Promise<readonly DepotSummary[]> {
     requirePermission(principal, "depots:read");
     const byName = new Map<string, VersionEntry[]>();
     for (const entry of await this.#store.list(principal.tenant)) {
@@ -123,22 +140,22 @@ export class DepotService implements Depots {
 
   async get(principal: Principal, name: string, version?: string): Promise<DepotRecord> {
     requirePermission(principal, "depots:read");
-    const versions = await this.#store.list(principal.tenant, fileName(name));
+    const versions = await this.#visible(principal, name);
     const entry = chosen(versions, name, version);
     const files = await this.#store.manifest(principal.tenant, entry.stored);
-    return { ...summary(principal, versions, entry), files: [...files] };
+    return (await this.#filter(principal)).shown({ ...summary(principal, versions, entry), files: [...files] });
   }
 
   async exists(principal: Principal, name: string, version?: string): Promise<boolean> {
     requirePermission(principal, "depots:read");
-    const versions = await this.#store.list(principal.tenant, fileName(name));
+    const versions = await this.#visible(principal, name);
     return versions.some(({ stored }) => version === undefined || stored.version === version);
   }
 
   /** One version, or all of them; answers how many there were. */
   async remove(principal: Principal, name: string, version?: string): Promise<number> {
     requirePermission(principal, "depots:write");
-    const versions = await this.#store.list(principal.tenant, fileName(name));
+    const versions = await this.#visible(principal, name);
     const doomed = version === undefined ? versions : [chosen(versions, name, version)];
     if (doomed.length === 0) throw unknownDepot(name, version);
     for (const { stored } of doomed) await this.#askChecks(principal, stored);
@@ -153,7 +170,7 @@ export class DepotService implements Depots {
   /** The content of a text file. */
   async readFile(principal: Principal, name: string, version: string | undefined, filepath: string): Promise<string> {
     requirePermission(principal, "depots:read");
-    const entry = await this.#find(principal.tenant, name, version);
+    const entry = await this.#findVisible(principal, name, version);
     const file = fileOf(await this.#store.manifest(principal.tenant, entry.stored), filepath, entry.stored);
     if (file.size > DEPOT_TEXT_MAX_BYTES) {
       throw new AppError(
@@ -169,7 +186,7 @@ export class DepotService implements Depots {
   /** Makes `newVersion` from `version` with one file modified, added or deleted. */
   async changeFile(principal: Principal, change: DepotFileChange): Promise<DepotRecord> {
     requirePermission(principal, "depots:write");
-    const source = await this.#find(principal.tenant, change.name, change.version);
+    const source = await this.#findVisible(principal, change.name, change.version);
     const { remark, tags, command } = source.stored;
     const description = checkedDescription({
       name: change.name,
@@ -209,6 +226,7 @@ export class DepotService implements Depots {
   }
 
   async toDeploy(principal: Principal, name: string, version?: string): Promise<DepotToDeploy> {
+    await this.#findVisible(principal, name, version);
     return this.deployable(principal.tenant, name, version);
   }
 
@@ -223,6 +241,28 @@ export class DepotService implements Depots {
     };
   }
 
+  /** Versions of the depot; none when it does not exist for the principal. */
+  async #visible(principal: Principal, name: string): Promise<readonly VersionEntry[]> {
+    const versions = await this.#store.list(principal.tenant, fileName(name));
+    if (versions.length === 0) return [];
+    return (await this.#filter(principal)).sees(summary(principal, versions, undefined)) ? versions : [];
+  }
+
+  async #findVisible(principal: Principal, name: string, version: string | undefined): Promise<VersionEntry> {
+    if ((await this.#visible(principal, name)).length === 0) throw unknownDepot(name, version);
+    return this.#find(principal.tenant, name, version);
+  }
+
+  #filter(principal: Principal): Promise<RecordFilter> {
+    return recordFilter(principal, this.#objects, `${principal.ospace}${DEPOT_PATH}`);
+  }
+
+  /** The caller must be able to see the version he adds to or replaces. */
+  async #refuseOutsideRule(principal: Principal, name: string, versions: readonly VersionEntry[]): Promise<void> {
+    if (versions.length === 0 || (await this.#filter(principal)).sees(summary(principal, versions, undefined))) return;
+    throw new AppError("denied", `The depot ${name} is not among the depots that this user may change.`);
+  }
+
   async #find(tenant: string, name: string, version: string | undefined): Promise<VersionEntry> {
     if (version === undefined) return chosen(await this.#store.list(tenant, fileName(name)), name, version);
     const entry = await this.#store.get(tenant, fileName(name), depotVersion(version));
@@ -231,7 +271,7 @@ export class DepotService implements Depots {
   }
 
   async #files(principal: Principal, name: string, version: string): Promise<ReadonlyMap<string, DepotFile>> {
-    const entry = await this.#find(principal.tenant, name, version);
+    const entry = await this.#findVisible(principal, name, version);
     const files = await this.#store.manifest(principal.tenant, entry.stored);
     return new Map(files.map((file) => [file.path, file]));
   }
@@ -265,7 +305,10 @@ export class DepotService implements Depots {
     };
   }
 
-  /** Writes content first and the record last; whatever goes wrong before that takes its marks back. Absent when somebody was faster. */
+  /**
+   * Writes content first and the record last; a failure before that removes its marks. Absent when another writer was
+   * faster.
+   */
   async #fill(
     principal: Principal,
     description: DepotDescription,

@@ -9,9 +9,9 @@ import type { KvEntry } from "../../store/kv.ts";
 import { compareVersions } from "./version.ts";
 
 /**
- * How depots lie in the stores. The key `depots/<name>/<version>` in KvStore decides that a version exists; it names the manifest, a
- * blob of JSON. Manifest and files are marked for `owner`, which is new with every upload, so that the loser of a race takes
- * back only its own marks.
+ * How depots lie in the stores. The key `depots/<name>/<version>` in KvStore decides that a version exists; it names
+ * the manifest, a blob of JSON. Manifest and files are marked for `owner`, which is new with every upload, so that the
+ * loser of a race takes back only its own marks.
  */
 export interface StoredVersion {
   readonly name: string;
@@ -48,7 +48,7 @@ export class DepotStore {
     return entry && decoded(entry);
   }
 
-  /** Ascending by version; of one depot, or of all. */
+  /** Ascending by version; of one depot, or of all depots. */
   async list(tenant: string, name?: string): Promise<readonly VersionEntry[]> {
     const { kv } = await this.#stores.tenant(tenant);
     const prefix = name === undefined ? PREFIX : `${PREFIX}${name}/`;
@@ -58,8 +58,8 @@ export class DepotStore {
   }
 
   /**
-   * True when this write made it; false when another one was there first (`ifRevision` 0: the version exists). An unknown outcome is
-   * cleared up by looking whose owner the record bears.
+   * True when this write made it; false when another one was first (`ifRevision` 0: the version exists). The owner in
+   * the record resolves an unknown outcome.
    */
   async put(tenant: string, stored: StoredVersion, ifRevision: number): Promise<boolean> {
     const { kv } = await this.#stores.tenant(tenant);
@@ -113,7 +113,7 @@ export class DepotStore {
     return Buffer.concat(pieces);
   }
 
-  /** Takes the marks of `owner` off, so that a sweep may remove what nobody else has. */
+  /** Removes the marks of `owner`, so that a sweep may remove content without other owners. */
   async release(tenant: string, owner: string, digests: Iterable<string>): Promise<void> {
     const { blobs } = await this.#stores.tenant(tenant);
     await mapLimited([...new Set(digests)], DEPOT_PARALLEL_FILES, (digest) => blobs.unmark(digest, owner));

@@ -2,8 +2,8 @@ import { AppError } from "../../../common/errors.ts";
 import { TAR_HEADER_MAX_BYTES } from "../../../common/limits.ts";
 
 /**
- * Reads tar archives (POSIX ustar and pax, GNU long names) from a stream, entry by entry. Source of the format: POSIX.1-2017, pax,
- * and the GNU tar manual, "Basic Tar Format".
+ * Reads tar archives (POSIX ustar and pax, GNU long names) from a stream, entry by entry. Source of the format:
+ * POSIX.1-2017, pax, and the GNU tar manual, "Basic Tar Format".
  */
 export interface TarEntry {
   /** As it stands in the archive: not a path to trust. */
@@ -11,7 +11,7 @@ export interface TarEntry {
   readonly type: "file" | "folder" | "link" | "special";
   readonly mode: number;
   readonly size: number;
-  /** To be read before the next entry is asked for; what is left unread is skipped. */
+  /** Read it before requesting the next entry; unread content is skipped. */
   readonly content: AsyncIterable<Uint8Array>;
 }
 

@@ -40,12 +40,14 @@ export interface DepotChange {
 }
 
 export interface Depots {
-  /** What a deployment of that version consists of; the newest version when none is named. `AppError("not_found")` else. */
+  /**
+   * What a deployment of that version consists of; the newest version when none is named. `AppError("not_found")` else.
+   */
   toDeploy(principal: Principal, name: string, version?: string): Promise<DepotToDeploy>;
-  /** The same for the controller itself, where nobody asks. */
+  /** The same for the controller itself, without a check of rights. */
   deployable(tenant: string, name: string, version?: string): Promise<DepotToDeploy>;
-  /** Asked before a version goes; a check that throws keeps it. */
+  /** Called before a version is removed; a check that throws keeps it. */
   beforeRemove(check: (change: DepotChange) => Promise<void>): void;
-  /** Told after the content or command of an existing version was replaced. Must not throw. */
+  /** Called after the content or command of an existing version was replaced. Must not throw. */
   onReplaced(listener: (change: DepotChange) => Promise<void>): void;
 }

@@ -132,6 +132,24 @@ test("a bomb is stopped by its ratio, long before it is unpacked", async () => {
   });
 });
 
+test.each([
+  ["zeros behind its end", (zeros: Buffer) => Buffer.concat([tarOf([{ name: "a", content: "x" }]), zeros])],
+  [
+    "headers that belong to no file",
+    (zeros: Buffer) => {
+      const header = tarHeader({ name: "pax", flag: "g" }, 60 * 1024);
+      const padded = Buffer.concat([header, zeros.subarray(0, 60 * 1024)]);
+      return Buffer.concat([
+        ...Array.from({ length: Math.floor(zeros.length / padded.length) }, () => padded),
+        tarOf([{ name: "a", content: "x" }]),
+      ]);
+    },
+  ],
+])("a bomb made of %s is stopped by the same ratio", async (_what, make) => {
+  const bomb = gzipSync(make(Buffer.alloc(64 * 1024 * 1024)));
+  await expect(unpack("bomb.tgz", bomb)).rejects.toMatchObject({ code: "too_large" });
+});
+
 test("a tar header that lies about its size or checksum is refused", async () => {
   const lying = Buffer.concat([tarHeader({ name: "a" }, 10_000_000), Buffer.alloc(512, "x")]);
   await expect(unpack("a.tar", lying)).rejects.toThrow(/cut off/);

@@ -31,15 +31,16 @@ interface IncomingFile {
 }
 
 /**
- * Turns uploads into a depot's files. Archives (`.zip .tar .tar.gz .tgz`) are unpacked, everything else is a file of its own; archives
- * inside archives stay files. Links, devices, encrypted entries, paths that leave the folder, and whatever passes a limit refuse the whole.
+ * Turns uploads into a depot's files. Archives (`.zip .tar .tar.gz .tgz`) are unpacked, everything else is a file of
+ * its own; archives inside archives stay files. Links, devices, encrypted entries, paths that leave the folder, and
+ * whatever passes a limit refuse the whole.
  */
 export async function unpackUploads(uploads: readonly DepotUpload[], save: SaveContent): Promise<readonly DepotFile[]> {
   const intake = new Intake(save);
   try {
     for (const upload of uploads) await takeUpload(upload, intake);
   } finally {
-    // Also after a failure: whoever takes the content back must not be overtaken by what is still being written.
+    // Also after a failure: the removal of the content must not be overtaken by a write still under way.
     await intake.settled();
   }
   refuseFileAsFolder(intake.paths);
@@ -81,7 +82,7 @@ class Intake {
 
   /** What follows comes out of this upload, whose size bounds what it may unpack to. */
   begin(upload: DepotUpload): void {
-    this.#leftOfUpload = upload.size * DEPOT_RATIO_MAX + DEPOT_RATIO_FREE_BYTES;
+    this.#leftOfUpload = mostUnpacked(upload);
   }
 
   async take(incoming: IncomingFile): Promise<void> {
@@ -165,11 +166,16 @@ function tooLarge(): AppError {
   );
 }
 
+function mostUnpacked(upload: DepotUpload): number {
+  return upload.size * DEPOT_RATIO_MAX + DEPOT_RATIO_FREE_BYTES;
+}
+
 function filesOf(upload: DepotUpload): AsyncIterable<IncomingFile> {
   const name = upload.filename.toLowerCase();
   if (name.endsWith(".zip")) return zipFiles(upload.path);
-  if (name.endsWith(".tar")) return tarFiles(() => createReadStream(upload.path));
-  if (name.endsWith(".tar.gz") || name.endsWith(".tgz")) return tarFiles(() => gunzipped(upload.path));
+  if (name.endsWith(".tar")) return tarFiles(() => createReadStream(upload.path), mostUnpacked(upload));
+  if (name.endsWith(".tar.gz") || name.endsWith(".tgz"))
+    return tarFiles(() => gunzipped(upload.path), mostUnpacked(upload));
   return plainFile(upload);
 }
 
@@ -187,11 +193,21 @@ function gunzipped(path: string): Readable {
   return pipeline(createReadStream(path), createGunzip(), () => {});
 }
 
-async function* tarFiles(open: () => Readable): AsyncGenerator<IncomingFile> {
+/** Headers, and what stands behind the end, count as well: they are unpacked like files, and cost nothing to pack. */
+async function* bounded(bytes: AsyncIterable<Uint8Array>, maxBytes: number): AsyncGenerator<Uint8Array> {
+  let left = maxBytes;
+  for await (const piece of bytes) {
+    left -= piece.length;
+    if (left < 0) throw tooLarge();
+    yield piece;
+  }
+}
+
+async function* tarFiles(open: () => Readable, maxBytes: number): AsyncGenerator<IncomingFile> {
   const bytes = open();
   let entries = 0;
   try {
-    for await (const entry of tarEntries(bytes)) {
+    for await (const entry of tarEntries(bounded(bytes, maxBytes))) {
       refuseTooManyEntries(++entries);
       refuseOddTarEntry(entry);
       if (entry.type === "file") yield { name: entry.name, mode: entry.mode, content: entry.content };

@@ -1,2 +1,2 @@
-export { fileRoutes } from "./routes.ts";
+export { filesArea } from "./area.ts";
 export { FileService } from "./service.ts";

@@ -7,8 +7,10 @@ import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts
 import { prove } from "../../../test/helpers/evidence.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
 import type { BlobStore } from "../../store/blobs.ts";
+import type { Workers } from "../../workers/index.ts";
 import { ObjectService } from "../objects/index.ts";
-import { FileParser, RuleService } from "../rules/index.ts";
+import { FileParser, RuleService, type RuleTasks } from "../rules/index.ts";
+import { FILE_CLASS } from "./classes.ts";
 import { FileService } from "./service.ts";
 
 const admin = testPrincipal();
@@ -22,6 +24,7 @@ let files: FileService;
 beforeAll(async () => {
   engine = await openTestEngine();
   objects = new ObjectService({ stores: engine, runtime: testRuntime(realClock) });
+  objects.registerSystemClass(FILE_CLASS);
   files = new FileService({ stores: engine, objects, nowMs: () => realClock.nowMs(), random: RANDOM });
 });
 afterAll(async () => {
@@ -95,6 +98,7 @@ test("who is late to let go of the old content does not take it from who has wri
   };
   const tenant = () => Promise.resolve({ kv, objects: store, blobs: late });
   const otherObjects = new ObjectService({ stores: engine, runtime: testRuntime(realClock) });
+  otherObjects.registerSystemClass(FILE_CLASS);
   const lateFiles = new FileService({
     stores: { tenant, system: tenant },
     objects: otherObjects,
@@ -138,7 +142,7 @@ test("what is no text is not given as one", async () => {
 
 test("a file parsed with a rule becomes records, and parsed again the same ones", async () => {
   const rules = new RuleService({ stores: engine, objects });
-  const parser = new FileParser({ rules, objects, files });
+  const parser = new FileParser({ rules, objects, files, clock: realClock });
   await objects.createClass(admin, {
     path: "/matrix/parsed",
     kind: "record",
@@ -168,6 +172,57 @@ test("a file parsed with a rule becomes records, and parsed again the same ones"
     count += page.length;
   }
   expect([count, names.size]).toEqual([lines.length - 1, lines.length - 1]);
+});
+
+test("columns of a file that the class lacks are told, each with the number of records that have it", async () => {
+  const rules = new RuleService({ stores: engine, objects });
+  const parser = new FileParser({ rules, objects, files, clock: realClock });
+  await objects.createClass(admin, {
+    path: "/matrix/narrow",
+    kind: "record",
+    columns: [
+      { name: "name", type: "varchar" },
+      { name: "size", type: "int" },
+    ],
+  });
+  await rules.put(
+    admin,
+    "/matrix/rules/narrow",
+    "--class=/matrix/narrow\n--parser=csv\n--fields=name,bytes,colour\n--var_size=field bytes\n",
+  );
+  await files.write(admin, user("narrow.csv"), { text: "a,1,red\nb,2,green\n" });
+  const request = {
+    rule: "/matrix/rules/narrow",
+    filename: "narrow.csv",
+    space: "user",
+    signal: new AbortController().signal,
+  } as const;
+  expect(await parser.parse(admin, request)).toMatchObject({
+    records: 2,
+    failed: 0,
+    warnings: ["/matrix/narrow has no column for colour, which 2 records have: left out."],
+  });
+});
+
+test("long lines of a file are parsed by threads for the caller's tenant, until the caller goes", async () => {
+  const rules = new RuleService({ stores: engine, objects });
+  const given: unknown[] = [];
+  const run: Workers<RuleTasks>["run"] = (_name, _input, options) => {
+    given.push(options);
+    return Promise.reject(new AppError("cancelled", "The task was cancelled."));
+  };
+  const parser = new FileParser({ rules, objects, files, clock: realClock, workers: { run } });
+  await objects.createClass(admin, {
+    path: "/matrix/long",
+    kind: "record",
+    columns: [{ name: "name", type: "varchar" }],
+  });
+  await rules.put(admin, "/matrix/rules/long", "--class=/matrix/long\n--parser=grok\n--pattern_1=^%{WORD:name}\n");
+  await files.write(admin, user("long.txt"), { text: `short\nlong ${"x".repeat(5_000)}\n` });
+  const { signal } = new AbortController();
+  const request = { rule: "/matrix/rules/long", filename: "long.txt", space: "user", signal } as const;
+  await expect(parser.parse(admin, request)).rejects.toMatchObject({ code: "cancelled" });
+  expect(given).toMatchObject([{ tenant: "matrix", signal }]);
 });
 
 function missing(): never {

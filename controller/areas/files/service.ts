@@ -4,9 +4,10 @@ import { FILE_TEXT_MAX_BYTES } from "../../../common/limits.ts";
 import { relativePath } from "../../../common/paths.ts";
 import type { Random } from "../../../common/time.ts";
 import type { Stores } from "../../store/engine.ts";
-import type { ObjectRow, Objects, SystemClass } from "../objects/index.ts";
+import type { ObjectRow, Objects } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { FileSource, OpenFile } from "../rules/index.ts";
+import { FILE_CLASS } from "./classes.ts";
 
 /** The user's file space and the system's are two trees. */
 export type Space = "user" | "system";
@@ -19,25 +20,6 @@ export interface FileName {
 /** A file's content comes from a text or from an uploaded part. */
 export type Content = { readonly text: string } | { readonly file: string };
 
-const FILE_CLASS = {
-  path: "/filesystem",
-  columns: [
-    { name: "space", type: "varchar", title: "File space" },
-    { name: "fullname", type: "varchar", title: "Path" },
-    { name: "name", type: "varchar", title: "Name" },
-    { name: "parent", type: "varchar", title: "Folder" },
-    { name: "ftype", type: "varchar", title: "Type" },
-    { name: "size", type: "bigint", title: "Bytes" },
-    { name: "owner", type: "varchar", title: "Owner" },
-    { name: "digest", type: "varchar", title: "SHA-256 of the content" },
-    { name: "modified", type: "timestamp", title: "Last change of the content" },
-    { name: "mark", type: "varchar", sealed: true },
-  ],
-  keys: ["space", "fullname"],
-  indexes: ["name", "parent", "ftype"],
-  guard: {},
-} as const satisfies SystemClass;
-
 const MARK_BYTES = 12;
 
 interface Dependencies {
@@ -47,7 +29,10 @@ interface Dependencies {
   readonly random: Random;
 }
 
-/** What a row says of its content. The mark is new with every write, so that who replaces a content lets go of nobody else's. */
+/**
+ * What a row says of its content. The mark is new with every write, so that replacing a content never releases another
+ * writer's.
+ */
 interface Held {
   readonly digest: string;
   readonly mark: string;
@@ -59,10 +44,9 @@ export class FileService implements FileSource {
 
   constructor(dependencies: Dependencies) {
     this.#dependencies = dependencies;
-    dependencies.objects.registerSystemClass(FILE_CLASS);
   }
 
-  /** Inserts or replaces; the old content stays until nobody refers to it. */
+  /** Inserts or replaces; the old content stays until it has no reference. */
   async write(principal: Principal, name: FileName, content: Content): Promise<void> {
     const { stores, objects, nowMs, random } = this.#dependencies;
     const fullname = fullName(name.path);

@@ -13,7 +13,7 @@ export function freshEntries(entries: readonly Entry[], acknowledged: number): r
   return fresh;
 }
 
-/** The first of these entries that go together: up to a hole, to the end of what somebody had begun before, or to a bound. */
+/** The first of these entries that go together: up to a hole, to the end of a batch begun before, or to a bound. */
 export function nextBatch(entries: readonly Entry[], mark: Mark): readonly Entry[] {
   const first = entries[0]?.sequence ?? 0;
   const edge = mark.begun && first <= mark.begun.last ? mark.begun.last : Infinity;
@@ -32,6 +32,16 @@ export function nextBatch(entries: readonly Entry[], mark: Mark): readonly Entry
 
 export function ruleKeys(entries: readonly Entry[]): ReadonlySet<string> {
   return new Set(entries.flatMap((entry) => ruleKey(entry) ?? []));
+}
+
+/** Policies that runs and gaps name. A gap of the agent itself names none. */
+export function policyNames(entries: readonly Entry[]): ReadonlySet<string> {
+  return new Set(entries.flatMap((entry) => policyName(entry) ?? []));
+}
+
+export function policyName({ body }: Entry): string | undefined {
+  if (body?.$case === "run") return body.value.policy;
+  return body?.$case === "gap" && body.value.policy !== "" ? body.value.policy : undefined;
 }
 
 /** Absent where no rule is named, and where the name cannot be one. */

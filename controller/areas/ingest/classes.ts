@@ -1,3 +1,4 @@
+import { DAY_SECONDS, RULE_LOG_TTL_DAYS } from "../../../common/limits.ts";
 import type { SystemClass } from "../objects/index.ts";
 
 /** What a rule has to say while it parses: above all, which records it could not make anything of. */
@@ -14,7 +15,7 @@ export const RULE_LOG_CLASS = {
     { name: "count", type: "bigint", title: "Records this stands for" },
   ],
   indexes: ["name", "level", "host"],
-  options: { ttlSeconds: 30 * 86_400 },
+  options: { ttlSeconds: RULE_LOG_TTL_DAYS * DAY_SECONDS },
   guard: {},
 } as const satisfies SystemClass;
 

@@ -12,9 +12,9 @@ export interface ClaimOptions {
 }
 
 /**
- * A stream as its holder knows it: whoever claimed it last. Every write of the mark is conditional on the one before, so the writes of a
- * former holder fail, however long it slept; and nothing of a batch is stored before the mark names the batch, so whatever a former
- * holder still stores is known to the present one.
+ * A stream as its holder knows it: the session that claimed it last. Every write of the mark is conditional on the one
+ * before, so the writes of a former holder fail, even after a long pause; and nothing of a batch is stored before the
+ * mark names the batch, so the present holder knows every batch a former one may still store.
  */
 export class HeldStream {
   readonly #with: ClaimOptions;
@@ -30,6 +30,7 @@ export class HeldStream {
     const { marks, streamId, host, claim } = options;
     for (let attempt = 0; attempt < INGEST_CLAIM_ATTEMPTS_MAX; attempt++) {
       const found = await marks.load(streamId, host);
+      if (found.revision === 0) await marks.register(streamId, host);
       const mark: Mark = { ...found.mark, claim };
       const revision = await marks.save(streamId, mark, found.revision);
       if (revision !== undefined) return new HeldStream(options, { mark, revision });
@@ -79,7 +80,9 @@ export class HeldStream {
   }
 }
 
-/** The time of a row's write: rises with the sequence and, inside an entry, with the ordinal; the same whoever writes it. */
+/**
+ * The time of a row's write: rises with the sequence and, inside an entry, with the ordinal; the same for every holder.
+ */
 export function writeTimeUs(begun: BegunBatch, sequence: number, ordinal: number): number {
   return begun.writeUs + (sequence - begun.first) * INGEST_WRITE_SPAN_US + Math.min(ordinal, INGEST_WRITE_SPAN_US - 1);
 }

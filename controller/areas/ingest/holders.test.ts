@@ -182,8 +182,9 @@ async function errorsByFirst(): Promise<Map<string, number>> {
 const values = async (path: string) => new Map((await world.rows(path)).map((row) => [String(row["name"]), row["n"]]));
 
 /**
- * One agent's stream with a few entries. Its sessions move between three controllers; a session that was left goes on with what it had,
- * as a controller does that was paused. A rule is edited and removed meanwhile, calls fail and lose their answers.
+ * One agent's stream with a few entries. Its sessions move between three controllers; a session that was left goes on
+ * with what it had, as a controller does that was paused. A rule is edited and removed meanwhile, calls fail and lose
+ * their answers.
  */
 class History {
   readonly #seed: number;

@@ -1,15 +1,24 @@
 import { setImmediate } from "node:timers/promises";
 import { AppError, errorText, isAppError } from "../../../common/errors.ts";
-import { CHANGE_BATCH_MAX, INGEST_CHUNKS_IN_FLIGHT_MAX, INGEST_ERRORS_KEPT_PER_ENTRY } from "../../../common/limits.ts";
+import {
+  CHANGE_BATCH_MAX,
+  COMMAND_ID_MAX_CHARACTERS,
+  INGEST_CHUNKS_IN_FLIGHT_MAX,
+  INGEST_ERRORS_KEPT_PER_ENTRY,
+  INGEST_FAULT_MAX_CHARACTERS,
+} from "../../../common/limits.ts";
+import type { Clock } from "../../../common/time.ts";
 import type { Row } from "../../../common/value.ts";
 import type { Entry, Records } from "../../../proto/gen/agent/v1/agent.ts";
 import type { EntrySource } from "../hosts/index.ts";
 import type { NewRecord, Objects } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
-import type { RawRecord, Rule } from "../rules/index.ts";
+import type { Workers } from "../../workers/index.ts";
+import { ParseSlices, type RawRecord, type Rule, type RuleTasks } from "../rules/index.ts";
 import { LEVEL_ERROR, RULE_LOG_CLASS } from "./classes.ts";
 import { writeTimeUs } from "./held-stream.ts";
 import { InFlight } from "./in-flight.ts";
+import { policyName } from "./batches.ts";
 import type { BegunBatch } from "./store.ts";
 
 /** Entries of one stream, to be stored together, with the rules they are parsed with. */
@@ -18,6 +27,10 @@ export interface Batch {
   readonly source: EntrySource;
   readonly entries: readonly Entry[];
   readonly rules: ReadonlyMap<string, Rule | AppError>;
+  /** Policies that entries name and the host was never sent. */
+  readonly foreign: ReadonlySet<string>;
+  /** Commands that entries name and the host was not given. */
+  readonly foreignCommands: ReadonlySet<string>;
   /** What the mark says of them; absent when none of them has a rule. */
   readonly begun?: BegunBatch;
   /** Entries missing between what was acknowledged and the first of these: lost, and never in silence. */
@@ -30,36 +43,51 @@ export interface PolicyClasses {
   readonly gaps: string;
 }
 
+interface RecordWriterOptions {
+  readonly objects: Pick<Objects, "ingest">;
+  readonly classes: PolicyClasses;
+  readonly clock: Clock;
+  /** For what is costly to parse. */
+  readonly workers?: Workers<RuleTasks>;
+}
+
 /** Turns entries into rows and stores them under ids that a repetition makes again. */
 export class RecordWriter {
-  readonly #objects: Objects;
+  readonly #objects: Pick<Objects, "ingest">;
   readonly #classes: PolicyClasses;
+  readonly #clock: Clock;
+  readonly #workers: Workers<RuleTasks> | undefined;
   readonly #decoder = new TextDecoder("utf-8");
 
-  constructor({ objects, classes }: { readonly objects: Objects; readonly classes: PolicyClasses }) {
+  constructor({ objects, classes, clock, workers }: RecordWriterOptions) {
     this.#objects = objects;
+    this.#clock = clock;
+    this.#workers = workers;
     this.#classes = classes;
-    objects.registerSystemClass(RULE_LOG_CLASS);
   }
 
   async write(batch: Batch): Promise<void> {
     const faults = new Faults(batch);
     const storing = new InFlight(INGEST_CHUNKS_IN_FLIGHT_MAX);
+    const slices = new ParseSlices({ clock: this.#clock, tenant: batch.principal.tenant, workers: this.#workers });
     try {
-      await this.#writeRows({ batch, faults, storing, rows: new RowsByClass() });
+      await this.#writeRows({ batch, faults, storing, rows: new RowsByClass(), slices });
     } finally {
       await storing.end();
     }
     await this.#writeFaults(batch, faults);
   }
 
-  /** While what is parsed is being stored, the next is parsed. The order in which rows get there does not matter: their ids and times are settled. */
+  /**
+   * While what is parsed is being stored, the next is parsed. The order in which rows get there does not matter: their
+   * ids and times are settled.
+   */
   async #writeRows(work: Work): Promise<void> {
     const { batch, rows, storing } = work;
     if (batch.missing > 0) rows.add(`${batch.principal.ospace}${this.#classes.gaps}`, missingEntries(batch));
     let parsed = 0;
     for (const entry of batch.entries) {
-      this.#collect(entry, work);
+      await this.#collect(entry, work);
       for (const [path, records] of rows.take(CHANGE_BATCH_MAX))
         await storing.begin(() => this.#ingest(path, records, work));
       parsed += entry.body?.$case === "records" ? entry.body.value.records.length : 0;
@@ -71,12 +99,15 @@ export class RecordWriter {
     for (const [path, records] of rows.take(0)) await storing.begin(() => this.#ingest(path, records, work));
   }
 
-  #collect(entry: Entry, { batch, rows, faults }: Work): void {
+  async #collect(entry: Entry, work: Work): Promise<void> {
+    const { batch, rows, faults } = work;
     const { ospace } = batch.principal;
     const { host } = batch.source;
+    const policy = policyName(entry);
+    if (policy !== undefined && batch.foreign.has(policy)) return faults.entry(entry, foreignPolicy(policy, batch));
     switch (entry.body?.$case) {
       case "records":
-        this.#collectRecords(entry, entry.body.value, { batch, rows, faults });
+        await this.#collectRecords(entry, entry.body.value, work);
         break;
       case "run": {
         const { policy, scheduledMs, state, code, message, startedMs, endedMs, records } = entry.body.value;
@@ -109,16 +140,18 @@ export class RecordWriter {
         });
         break;
       }
+      case "output":
+      case "result":
+        if (entry.body.value.commandId.length > COMMAND_ID_MAX_CHARACTERS) faults.entry(entry, COMMAND_ID_TOO_LONG);
+        else if (batch.foreignCommands.has(entry.body.value.commandId))
+          faults.entry(entry, foreignCommand(entry.body.value.commandId, batch));
+        break;
       default:
         break;
     }
   }
 
-  #collectRecords(
-    entry: Entry,
-    records: Records,
-    { batch, rows, faults }: Pick<Work, "batch" | "rows" | "faults">,
-  ): void {
+  async #collectRecords(entry: Entry, records: Records, { batch, rows, faults, slices }: Work): Promise<void> {
     const rule =
       batch.rules.get(records.rule) ?? new AppError("invalid", `The policy ${records.policy} names no rule.`);
     const raw = records.records.map(
@@ -133,7 +166,7 @@ export class RecordWriter {
     if (rule instanceof AppError) return faults.whole({ entry, records, error: rule.message, raw });
     const identity = entryIdentity(batch, entry);
     const { timeMs } = entry;
-    for (const parsed of rule.parse(raw)) {
+    for (const parsed of await slices.parse(rule, raw)) {
       const { ordinal } = parsed;
       if (parsed.ok)
         rows.add(
@@ -176,6 +209,7 @@ interface Work {
   readonly rows: RowsByClass;
   readonly faults: Faults;
   readonly storing: InFlight;
+  readonly slices: ParseSlices;
 }
 
 interface Placed {
@@ -206,13 +240,13 @@ class RowsByClass {
 
 interface Fault {
   readonly entry: Entry;
-  readonly records: Records;
+  readonly records: Pick<Records, "rule" | "source">;
   readonly error: string;
 }
 
 /**
- * What could not be stored, as rows of the rule log: of each entry the first ones with their text, the rest as a count. Counted by
- * entry and not by batch, so that a repetition in other batches makes the same rows.
+ * What could not be stored, as rows of the rule log: of each entry the first ones with their text, the rest as a count.
+ * Counted by entry and not by batch, so that a repetition in other batches makes the same rows.
  */
 class Faults {
   readonly #batch: Batch;
@@ -242,6 +276,14 @@ class Faults {
   whole({ raw, ...fault }: Fault & { readonly raw: readonly RawRecord[] }): void {
     const identity = `fault/${identityOf(this.#batch, fault.entry, 0)}`;
     this.#push(fault, { raw: kept(raw[0]?.text ?? ""), count: raw.length, identity });
+  }
+
+  /** An entry that is not taken at all. */
+  entry(entry: Entry, error: string): void {
+    this.#push(
+      { entry, records: NO_RECORDS, error },
+      { raw: "", count: 1, identity: `fault/${identityOf(this.#batch, entry, 0)}` },
+    );
   }
 
   /** A row the object database did not take. */
@@ -282,11 +324,20 @@ function kept(raw: string): string {
   return raw.slice(0, RAW_KEPT_CHARACTERS);
 }
 
+const COMMAND_ID_TOO_LONG = `The id of a command has at most ${COMMAND_ID_MAX_CHARACTERS} characters.`;
 const RAW_KEPT_CHARACTERS = 1_000;
 const NO_RECORDS = { rule: "", source: "" } as const;
 
 function rowOf({ records, error }: { records: Pick<Records, "rule" | "source">; error: string }, batch: Batch): Row {
   return { name: records.rule, level: LEVEL_ERROR, msg: error, host: batch.source.host, source: records.source };
+}
+
+function foreignCommand(commandId: string, { source }: Batch): string {
+  return `No command ${commandId.slice(0, INGEST_FAULT_MAX_CHARACTERS)} of ${source.host} is on record.`;
+}
+
+function foreignPolicy(policy: string, { source }: Batch): string {
+  return `The policy ${policy.slice(0, INGEST_FAULT_MAX_CHARACTERS)} was never sent to ${source.host}.`;
 }
 
 function missingEntries({ source, entries, missing }: Batch): NewRecord {

@@ -2,17 +2,21 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { AppError } from "../../../common/errors.ts";
 import type { Entry } from "../../../proto/gen/agent/v1/agent.ts";
 import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
-import { BASE_MS, GAPS, recordsEntry, RUNS } from "../../../test/helpers/ingest.ts";
+import { BASE_MS, EVERYTHING_SENT, GAPS, recordsEntry, RUNS } from "../../../test/helpers/ingest.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
 import { realClock, seededRandom } from "../../../test/helpers/clock.ts";
 import { again } from "../../store/contract/harness.ts";
 import { ObjectService, type Objects } from "../objects/index.ts";
-import { RuleService } from "../rules/index.ts";
+import type { Workers } from "../../workers/index.ts";
+import { RuleService, type RuleTasks } from "../rules/index.ts";
+import { RULE_TASKS } from "../rules/tasks.ts";
+import { RULE_LOG_CLASS } from "./classes.ts";
 import { IngestService, RecordWriter } from "./index.ts";
 
 const ADMIN = testPrincipal();
 const SOURCE = { tenant: "matrix", host: "web-1", streamId: "stream-0001" };
 const KEY = "/matrix/rules/line";
+const CLASSES = [RUNS, GAPS, RULE_LOG_CLASS];
 const RUNTIME = testRuntime(realClock);
 
 let engine: TestEngine;
@@ -22,8 +26,7 @@ let rules: RuleService;
 beforeEach(async () => {
   engine = await openTestEngine();
   objects = new ObjectService({ stores: engine, runtime: testRuntime(realClock) });
-  objects.registerSystemClass(RUNS);
-  objects.registerSystemClass(GAPS);
+  for (const definition of CLASSES) objects.registerSystemClass(definition);
   rules = new RuleService({ stores: engine, objects });
 });
 
@@ -32,8 +35,8 @@ afterEach(async () => {
   await engine[Symbol.asyncDispose]();
 });
 
-async function prepared(): Promise<IngestService> {
-  const ingest = newIngest(objects);
+async function prepared(workers?: Workers<RuleTasks>): Promise<IngestService> {
+  const ingest = newIngest(objects, workers);
   const columns = [
     { name: "name", type: "varchar" },
     { name: "n", type: "int" },
@@ -45,18 +48,17 @@ async function prepared(): Promise<IngestService> {
 }
 
 /** A controller's view of the same stores: a second one stands for the controller after a restart. */
-function newIngest(over: Objects): IngestService {
-  const records = new RecordWriter({
-    objects: over,
-    classes: { runs: "/system/policyrun", gaps: "/system/policygap" },
-  });
-  const commands = { accept: () => Promise.resolve() };
+function newIngest(over: Pick<Objects, "ingest">, workers?: Workers<RuleTasks>): IngestService {
+  const classes = { runs: "/system/policyrun", gaps: "/system/policygap" };
+  const records = new RecordWriter({ objects: over, classes, clock: RUNTIME.clock, workers });
+  const commands = { accept: () => Promise.resolve(new Set<string>()) };
   return new IngestService({
     stores: engine,
     runtime: RUNTIME,
     rules,
     records,
     commands,
+    sent: EVERYTHING_SENT,
     ospaceOf: (tenant) => Promise.resolve(`/${tenant}`),
   });
 }
@@ -91,7 +93,7 @@ describe("ingest", () => {
     const entries = [entry(1, ["a,1", "b,2"]), entry(2, ["c,3"]), entry(3, ["d,4"])];
     await ingest.accept(SOURCE, entries);
     await (await engine.tenant("matrix")).kv.delete(`ingest/${SOURCE.streamId}`);
-    const restarted = newIngest(unregistered(objects));
+    const restarted = newIngest(objects);
     await restarted.acknowledged(SOURCE);
     await restarted.accept(SOURCE, entries.slice(0, 2));
     await restarted.accept(SOURCE, entries.slice(1));
@@ -105,7 +107,7 @@ describe("ingest", () => {
     // The mark is written, the rows are not all: as when the controller dies in the middle.
     await expect(newIngest(failing()).accept(SOURCE, [entry(2, ["b,2"])])).rejects.toThrow("away");
     await rules.put(ADMIN, KEY, "--class=/matrix/line\n--parser=csv\n--fields=n,name\n");
-    const restarted = newIngest(unregistered(objects));
+    const restarted = newIngest(objects);
     await restarted.acknowledged(SOURCE);
     await restarted.accept(SOURCE, [entry(2, ["b,2"]), entry(3, ["3,c"])]);
     expect(await rowsOf("/matrix/line")).toEqual([
@@ -191,8 +193,12 @@ describe("ingest", () => {
         stores: nasty,
         runtime: { ...testRuntime(realClock), random: seededRandom(seed) },
       });
-      for (const definition of [RUNS, GAPS]) over.registerSystemClass(definition);
-      const records = new RecordWriter({ objects: over, classes: { runs: RUNS.path, gaps: GAPS.path } });
+      for (const definition of CLASSES) over.registerSystemClass(definition);
+      const records = new RecordWriter({
+        objects: over,
+        classes: { runs: RUNS.path, gaps: GAPS.path },
+        clock: RUNTIME.clock,
+      });
       const texts = new RuleService({ stores: nasty, objects: over });
       const columns = [
         { name: "name", type: "varchar" },
@@ -206,7 +212,8 @@ describe("ingest", () => {
           runtime: RUNTIME,
           rules: texts,
           records,
-          commands: { accept: () => Promise.resolve() },
+          commands: { accept: () => Promise.resolve(new Set()) },
+          sent: EVERYTHING_SENT,
           ospaceOf: () => Promise.resolve("/matrix"),
         });
       const entries = Array.from({ length: 120 }, (_, at) => entry(at + 1, [`a${at},${at}`, `b${at},${at}`]));
@@ -235,6 +242,30 @@ describe("ingest", () => {
     },
   );
 
+  it("acknowledges nothing of a batch whose thread ended, and stores it once when it is repeated", async () => {
+    const tenants: string[] = [];
+    let broken = true;
+    const run: Workers<{ parseRecords: RuleTasks["parseRecords"] }>["run"] = (name, input, { tenant }) => {
+      tenants.push(tenant);
+      if (broken) return Promise.reject(new AppError("internal", "The thread ended."));
+      return Promise.resolve(RULE_TASKS[name](input) as never);
+    };
+    const ingest = await prepared({ run: run });
+    await rules.put(ADMIN, KEY, "--class=/matrix/line\n--parser=grok\n--pattern_1=^%{WORD:name},%{INT:n:int}\n");
+    const batch = [entry(1, ["a,1"]), entry(2, ["b,2"]), entry(3, [`c,3${" ".repeat(9_000)}`, "d,4"])];
+    await expect(ingest.accept(SOURCE, batch)).rejects.toMatchObject({ code: "internal" });
+    broken = false;
+    expect(await ingest.acknowledged(SOURCE)).toBe(0);
+    expect(await ingest.accept(SOURCE, batch)).toBe(3);
+    expect((await rowsOf("/matrix/line")).map(({ name, n }) => [name, n])).toEqual([
+      ["a", 1],
+      ["b", 2],
+      ["c", 3],
+      ["d", 4],
+    ]);
+    expect(tenants).toEqual(["matrix", "matrix"]);
+  });
+
   it("gives a stream to the host that began it only", async () => {
     const ingest = await prepared();
     await ingest.accept(SOURCE, [entry(1, ["a,1"])]);
@@ -248,22 +279,7 @@ describe("ingest", () => {
   });
 });
 
-/** The classes are registered once; a second controller in the same process brings no second registration. */
-function unregistered(over: ObjectService): Objects {
-  return new Proxy(over, {
-    get: (target, name) => (name === "registerSystemClass" ? () => undefined : bound(target, name)),
-  });
-}
-
 /** Takes no rows. */
-function failing(): Objects {
-  return {
-    registerSystemClass: () => undefined,
-    ingest: () => Promise.reject(new AppError("unavailable", "away")),
-  } as unknown as Objects;
-}
-
-function bound(target: ObjectService, name: string | symbol): unknown {
-  const value: unknown = Reflect.get(target, name);
-  return typeof value === "function" ? (value as () => unknown).bind(target) : value;
+function failing(): Pick<Objects, "ingest"> {
+  return { ingest: () => Promise.reject(new AppError("unavailable", "away")) };
 }

@@ -10,10 +10,11 @@ import type { Stores } from "../../store/engine.ts";
 import type { EntrySink, EntrySource } from "../hosts/index.ts";
 import { systemPrincipal, type Principal } from "../permissions/index.ts";
 import type { Rule, Rules } from "../rules/index.ts";
-import { freshEntries, nextBatch, ruleKeys } from "./batches.ts";
+import { freshEntries, nextBatch, policyNames, ruleKeys } from "./batches.ts";
 import { HeldStream } from "./held-stream.ts";
 import type { Batch, RecordWriter } from "./records.ts";
 import { MarkStore, type BegunBatch, type PinnedRule } from "./store.ts";
+import type { SentPolicies } from "./sent-policies.ts";
 import type { CommandEntrySink } from "./types.ts";
 
 interface Dependencies {
@@ -22,21 +23,27 @@ interface Dependencies {
   readonly rules: Rules;
   readonly records: RecordWriter;
   readonly commands: CommandEntrySink;
+  /** The policies an agent may name: those that were sent to its host. */
+  readonly sent: Pick<SentPolicies, "missing" | "look">;
   readonly ospaceOf: (tenant: string) => Promise<string>;
 }
 
 /** A batch with what its entries are parsed with. */
 interface Prepared {
+  /** Policies that entries name and the host was never sent. */
+  readonly foreign: ReadonlySet<string>;
   readonly rules: ReadonlyMap<string, Rule | AppError>;
   readonly begun?: BegunBatch;
 }
 
 const CLAIM_BYTES = 12;
+const NONE: ReadonlySet<string> = new Set();
 
 /**
- * From the outbox of an agent to stored objects, each entry once in effect. The order is the promise: claim the stream with its session;
- * name the batch and its rules in the mark; store everything of it under ids made of (stream, sequence, ordinal); write the mark; only
- * then acknowledge. Whoever lost the claim fails with `AppError("conflict")` at its next write of the mark.
+ * From the outbox of an agent to stored objects, each entry once in effect. The order is the promise: claim the stream
+ * with its session; name the batch and its rules in the mark; store everything of it under ids made of (stream,
+ * sequence, ordinal); write the mark; only then acknowledge. A holder that lost the claim fails with
+ * `AppError("conflict")` at its next write of the mark.
  */
 export class IngestService implements EntrySink {
   readonly #dependencies: Dependencies;
@@ -48,9 +55,10 @@ export class IngestService implements EntrySink {
     this.#dependencies = dependencies;
   }
 
-  /** Claims the stream: whoever held it before, here or on another controller, can no longer acknowledge anything. */
+  /** Claims the stream: its former holder, here or on another controller, can no longer acknowledge anything. */
   async acknowledged(source: EntrySource): Promise<number> {
-    const { runtime, stores } = this.#dependencies;
+    const { runtime, stores, sent } = this.#dependencies;
+    sent.look(source.tenant, source.host);
     const held = await HeldStream.claim({
       marks: new MarkStore((await stores.tenant(source.tenant)).kv),
       streamId: source.streamId,
@@ -80,34 +88,44 @@ export class IngestService implements EntrySink {
     if (!first || !last) throw new AppError("internal", "A batch without entries was taken.");
     const principal = await this.#principal(source, last);
     const missing = first.sequence - held.mark.acknowledged - 1;
-    const prepared = await this.#prepare(principal, held, entries);
+    const prepared = await this.#prepare(principal, held, { source, entries });
     await this.#store({ principal, source, entries, missing, ...prepared });
     await held.finish(last.sequence);
   }
 
-  async #store(batch: Batch): Promise<void> {
+  async #store(batch: Omit<Batch, "foreignCommands">): Promise<void> {
     const commandEntries = batch.entries.filter(({ body }) => body?.$case === "output" || body?.$case === "result");
-    if (commandEntries.length > 0) await this.#dependencies.commands.accept(batch.source, commandEntries);
-    await this.#dependencies.records.write(batch);
+    const foreignCommands =
+      commandEntries.length > 0 ? await this.#dependencies.commands.accept(batch.source, commandEntries) : NONE;
+    await this.#dependencies.records.write({ ...batch, foreignCommands });
   }
 
-  /** What the mark says of a batch that somebody had begun; else the rules as they are now, once the mark names them. */
-  async #prepare(principal: Principal, held: HeldStream, entries: readonly Entry[]): Promise<Prepared> {
+  /** The rules in the mark of a batch already begun; else the present rules, once the mark names them. */
+  async #prepare(
+    principal: Principal,
+    held: HeldStream,
+    { source, entries }: Pick<Batch, "source" | "entries">,
+  ): Promise<Prepared> {
     const [first, last] = [entries[0]?.sequence ?? 0, entries.at(-1)?.sequence ?? 0];
     const earlier = held.mark.begun && last <= held.mark.begun.last ? held.mark.begun : undefined;
     const rules = new Map<string, Rule | AppError>();
     const pins: Record<string, PinnedRule> = { ...earlier?.rules };
-    for (const key of ruleKeys(entries)) {
-      const pinned = earlier?.rules[key];
+    const keys = [...ruleKeys(entries)];
+    const asked = { policies: policyNames(entries), rules: new Set(keys.filter((key) => !earlier?.rules[key])) };
+    const unsent = await this.#dependencies.sent.missing(source.tenant, source.host, asked);
+    for (const key of keys) {
+      const pinned = earlier?.rules[key] ?? (unsent.rules.has(key) ? { error: notSent(key, source) } : undefined);
       const rule = pinned ? await this.#pinned(principal, key, pinned) : await this.#current(principal, key);
       rules.set(key, rule);
       pins[key] ??= rule instanceof AppError ? { error: rule.message } : { digest: rule.digest };
     }
     // Entries without a rule make the same rows at all times.
-    if (rules.size === 0) return { rules };
+    const foreign = unsent.policies;
+    if (rules.size === 0) return { rules, foreign };
     const known = earlier && [...rules.keys()].every((key) => earlier.rules[key]);
     return {
       rules,
+      foreign,
       begun: known ? earlier : await held.begin({ first, last: Math.max(last, earlier?.last ?? 0), rules: pins }),
     };
   }
@@ -117,7 +135,7 @@ export class IngestService implements EntrySink {
     return usable(this.#dependencies.rules.pinned(principal, key, pinned.digest));
   }
 
-  /** Its text is kept for repetitions before anybody depends on it. */
+  /** Its text is kept for repetitions before anything depends on it. */
   async #current(principal: Principal, key: string): Promise<Rule | AppError> {
     const rule = await usable(this.#dependencies.rules.load(principal, key));
     if (rule instanceof AppError) return new AppError("invalid", rule.message.slice(0, INGEST_FAULT_MAX_CHARACTERS));
@@ -147,6 +165,10 @@ export class IngestService implements EntrySink {
   async #principal(source: EntrySource, entry: Entry): Promise<Principal> {
     return systemPrincipal(source.tenant, await this.#dependencies.ospaceOf(source.tenant), entry.traceparent);
   }
+}
+
+function notSent(rule: string, { host }: EntrySource): string {
+  return `The rule ${rule.slice(0, INGEST_FAULT_MAX_CHARACTERS)} belongs to no policy that was sent to ${host}.`;
 }
 
 /** A rule that cannot be used is an answer here: its records become error records, the stream goes on. */

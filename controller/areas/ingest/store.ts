@@ -1,18 +1,19 @@
 import { AppError, isAppError } from "../../../common/errors.ts";
+import { INGEST_CLAIM_ATTEMPTS_MAX, INGEST_STREAMS_PER_HOST_MAX } from "../../../common/limits.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { KvStore, KvWriteResult } from "../../store/kv.ts";
 
 /**
- * How far one stream of one agent is safe, who may go on with it, and what was perhaps begun beyond. What was begun is repeated with
- * the very same rules and times, so that it writes the very same rows, whoever repeats it.
+ * How far one stream of one agent is safe, which session may continue it, and which batch was perhaps begun beyond.
+ * That batch is repeated with the same rules and times, so that any holder writes the same rows.
  */
 export interface Mark {
   readonly host: string;
-  /** New with each session of the stream; only who wrote the latest one writes on. */
+  /** New with each session of the stream; only the session that wrote the latest one may write. */
   readonly claim: string;
   /** Every entry up to this sequence is stored. */
   readonly acknowledged: number;
-  /** Absent: nobody began anything beyond `acknowledged`. */
+  /** Absent: no batch was begun beyond `acknowledged`. */
   readonly begun?: BegunBatch;
   /** Above every time that was given to a write of this stream, in microseconds. */
   readonly nextWriteUs: number;
@@ -24,7 +25,7 @@ export interface BegunBatch {
   readonly last: number;
   /** By rule key. */
   readonly rules: Readonly<Record<string, PinnedRule>>;
-  /** Of the writes of keyed objects: the time that entry `first` has. */
+  /** For the writes of keyed objects: the time of entry `first`. */
   readonly writeUs: number;
 }
 
@@ -37,7 +38,7 @@ export interface VersionedMark {
   readonly revision: number;
 }
 
-/** Marks lie under `ingest/<stream id>`. */
+/** Marks lie under `ingest/<stream id>`; which streams a host has, the oldest first, under `ingest-streams/<host>`. */
 export class MarkStore {
   readonly #kv: KvStore;
 
@@ -54,18 +55,55 @@ export class MarkStore {
     return { mark, revision: entry.revision };
   }
 
-  /** Its new revision; `undefined` when somebody else wrote the mark after `revision`. */
+  /**
+   * Call before the first mark of a stream is saved. Forgets the oldest streams of the host beyond
+   * `INGEST_STREAMS_PER_HOST_MAX`: their holders fail with their next write, and what they acknowledged is not known
+   * any more. Idempotent.
+   */
+  async register(streamId: string, host: string): Promise<void> {
+    for (let attempt = 0; attempt < INGEST_CLAIM_ATTEMPTS_MAX; attempt++) {
+      const entry = await this.#kv.get(streamsKey(host));
+      const known = entry ? decodeStored<readonly string[]>(entry.value) : [];
+      if (known.includes(streamId)) return;
+      const kept = await this.#forgetOldest(known);
+      if (
+        kept &&
+        (await this.#put(streamsKey(host), encodeJson([...kept, streamId]), entry?.revision ?? 0)) !== undefined
+      )
+        return;
+    }
+    throw new AppError("unavailable", `The stream ${streamId} could not be noted: others of ${host} keep beginning.`);
+  }
+
+  /** Leaves room for one more; `undefined` when one that was to be forgotten went on meanwhile. */
+  async #forgetOldest(known: readonly string[]): Promise<readonly string[] | undefined> {
+    let kept = known;
+    while (kept.length >= INGEST_STREAMS_PER_HOST_MAX) {
+      const marks = await Promise.all(kept.map((streamId) => this.#kv.get(markKey(streamId))));
+      const idle = marks.findIndex((entry) => !entry || decodeStored<Mark>(entry.value).begun === undefined);
+      const at = Math.max(0, idle);
+      const mark = marks[at];
+      if (mark && !(await this.#kv.delete(mark.key, { ifRevision: mark.revision })).ok) return undefined;
+      kept = kept.toSpliced(at, 1);
+    }
+    return kept;
+  }
+
+  /** Its new revision; `undefined` when another holder wrote the mark after `revision`. */
   async save(streamId: string, mark: Mark, revision: number): Promise<number | undefined> {
-    const value = encodeJson(mark);
-    const written = await repeated(() => this.#kv.put(markKey(streamId), value, { ifRevision: revision }));
+    return this.#put(markKey(streamId), encodeJson(mark), revision);
+  }
+
+  async #put(key: string, value: Uint8Array, revision: number): Promise<number | undefined> {
+    const written = await repeated(() => this.#kv.put(key, value, { ifRevision: revision }));
     if (written.ok) return written.revision;
-    // The first of two attempts may have succeeded: nobody else writes this claim.
+    // The first of two attempts may have succeeded: no other session writes this claim.
     const mine = written.current !== undefined && Buffer.compare(written.current.value, value) === 0;
     return mine ? written.current.revision : undefined;
   }
 }
 
-/** Of marks written before claims were known. */
+/** For marks written before claims existed. */
 const NO_WRITES = { claim: "", nextWriteUs: 0 } as const;
 
 async function repeated(write: () => Promise<KvWriteResult>): Promise<KvWriteResult> {
@@ -75,6 +113,10 @@ async function repeated(write: () => Promise<KvWriteResult>): Promise<KvWriteRes
     if (isAppError(error, "unknown_outcome")) return write();
     throw error;
   }
+}
+
+function streamsKey(host: string): string {
+  return `ingest-streams/${encodeURIComponent(host)}`;
 }
 
 function markKey(streamId: string): string {

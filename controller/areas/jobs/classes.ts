@@ -1,7 +1,7 @@
 import type { JobRecord } from "../../../common/api/jobs.ts";
-import { JOB_RUN_TTL_DAYS } from "../../../common/limits.ts";
+import { DAY_SECONDS, JOB_RUN_TTL_DAYS } from "../../../common/limits.ts";
 import type { Row } from "../../../common/value.ts";
-import type { ColumnSpec, Objects, SystemClass } from "../objects/index.ts";
+import { columns, textColumns, type SystemClass } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 
 /** Relative to the tenant's ospace. */
@@ -9,18 +9,14 @@ export const JOB_DEFINITION_PATH = "/jobs/jobdef";
 /** One object for each execution and host. */
 export const JOB_RUN_PATH = "/jobs/jobrun";
 
-const DAY_SECONDS = 86_400;
-
 /** What the class of job definitions needs of their service. */
 interface JobOwner {
-  list(principal: Principal): Promise<readonly JobRecord[]>;
+  all(principal: Principal): Promise<readonly JobRecord[]>;
   remove(principal: Principal, fullName: string): Promise<void>;
 }
 
-/** To be called before any tenant is opened. */
-export function registerJobClasses(objects: Pick<Objects, "registerSystemClass">, jobs: JobOwner): void {
-  objects.registerSystemClass(definitionClass(jobs));
-  objects.registerSystemClass(RUN_CLASS);
+export function jobClasses(jobs: JobOwner): readonly SystemClass[] {
+  return [definitionClass(jobs), RUN_CLASS];
 }
 
 function definitionClass(jobs: JobOwner): SystemClass {
@@ -43,18 +39,19 @@ function definitionClass(jobs: JobOwner): SystemClass {
       ...columns("text", "description", "begin", "end"),
       ...columns("int", "timeout", "limit", "enable"),
       { name: "system", type: "boolean" },
-      ...["host", "exec", "arg", "tag"].map((name): ColumnSpec => ({ name, type: "list", elements: ["varchar"] })),
+      ...textColumns("list", "host", "exec", "arg", "tag"),
       ...columns("timestamp", "created", "changed"),
     ],
     keys: ["fullname"],
     guard: {
+      permission: "jobs:write",
       async remove(principal, ids) {
         for (const id of ids) await jobs.remove(principal, id.slice(id.indexOf(":") + 1));
         return ids.length;
       },
     },
     async *provide(principal) {
-      yield (await jobs.list(principal)).map((job): Row => ({ ...job }));
+      yield (await jobs.all(principal)).map((job): Row => ({ ...job }));
     },
   };
 }
@@ -65,7 +62,7 @@ const RUN_CLASS: SystemClass = {
   columns: [
     ...columns("varchar", "runid", "host", "name", "dir", "source", "sid", "status", "type"),
     ...columns("int", "pid", "code"),
-    { name: "cmds", type: "list", elements: ["varchar"] },
+    ...textColumns("list", "cmds"),
     ...columns("text", "out", "err", "message"),
     { name: "outputsize", type: "bigint" },
     ...columns("timestamp", "stime", "etime", "deadline"),
@@ -75,7 +72,3 @@ const RUN_CLASS: SystemClass = {
   options: { ttlSeconds: JOB_RUN_TTL_DAYS * DAY_SECONDS },
   guard: {},
 };
-
-function columns(type: ColumnSpec["type"], ...names: readonly string[]): readonly ColumnSpec[] {
-  return names.map((name) => ({ name, type }));
-}

@@ -23,8 +23,8 @@ export interface StandingEnd {
 }
 
 /**
- * The rows of runs. Each write of a row bears a time that was settled with the run, so that whoever writes it late, twice or after another
- * changes nothing. The end is decided in the KvStore, once, before any row says it.
+ * The rows of runs. Each write of a row bears a time that was settled with the run, so that whoever writes it late,
+ * twice or after another changes nothing. The end is decided in the KvStore, once, before any row says it.
  */
 export class RunEndings {
   readonly #store: JobStore;
@@ -111,11 +111,12 @@ function platformOf({ order }: Pick<OpenRun, "order">): Principal {
   return systemPrincipal(tenant, ospace, traceparent);
 }
 
-function pathOf({ order }: OpenRun): string {
+export function pathOf({ order }: OpenRun): string {
   return `${order.principal.ospace}${JOB_RUN_PATH}`;
 }
 
-function startRow({ runId, host, order, startedMs, deadlineMs }: OpenRun): Row {
+/** The row as it is when the run begins. */
+export function startRow({ runId, host, order, startedMs, deadlineMs }: OpenRun): Row {
   return {
     runid: runId,
     host,

@@ -1,5 +1,7 @@
+export { jobsArea } from "./area.ts";
 export type * from "./types.ts";
-export { registerJobClasses } from "./classes.ts";
-export { jobRoutes } from "./routes.ts";
+export { jobClasses } from "./classes.ts";
+export { OutputFollowing } from "./following.ts";
+export { jobRoutes, jobSockets } from "./routes.ts";
 export { JobRuns } from "./runs.ts";
 export { JobService } from "./service.ts";

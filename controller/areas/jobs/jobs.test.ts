@@ -1,14 +1,17 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { AppError } from "../../../common/errors.ts";
+import { DISPATCH_GRACE_MS } from "../../../common/limits.ts";
 import type { Row } from "../../../common/value.ts";
+import { noClasses } from "../../../test/helpers/memory-objects.ts";
 import { MemoryStores } from "../../../test/helpers/memory-stores.ts";
 import { TestClock, testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
 import type { CommandOutcome, DispatchOptions, HostCommand } from "../hosts/index.ts";
 import type { Notification } from "../notifications/index.ts";
 import type { ObjectRow, SystemClass } from "../objects/index.ts";
-import { registerJobClasses } from "./classes.ts";
+import { jobClasses } from "./classes.ts";
 import { JobRuns } from "./runs.ts";
 import { JobService } from "./service.ts";
+import { JobStore } from "./store.ts";
 
 const admin = testPrincipal();
 const other = testPrincipal("administrator", "other");
@@ -96,7 +99,7 @@ beforeEach(() => {
   published = [];
   present = new Set(["a", "b"]);
   const runtime = testRuntime(clock);
-  jobs = new JobService({ stores, runtime });
+  jobs = new JobService({ stores, runtime, objects: noClasses() });
   runs = newRuns();
 });
 
@@ -187,7 +190,7 @@ describe("definitions", () => {
 
   test("are rows of /jobs/jobdef that MQL may only delete", async () => {
     const classes: SystemClass[] = [];
-    registerJobClasses({ registerSystemClass: (definition) => classes.push(definition) }, jobs);
+    classes.push(...jobClasses(jobs));
     await define();
     const [definition] = classes;
     for await (const page of definition?.provide?.(admin) ?? []) {
@@ -230,11 +233,10 @@ describe("an execution", () => {
       },
     ]);
     expect(rows.of("h1")[0]?.["sid"]).toMatch(/^M\d{12}:\d+$/);
-    const part = await runs.output(admin, { runId: execution.runId, host: "h1" }, { offset: 4, maxBytes: 100 });
+    const run = { runId: execution.runId, host: "h1" };
+    const part = await new JobStore(stores).readOutput("matrix", run, { offset: 4, maxBytes: 100 });
     expect(new TextDecoder().decode(part.bytes)).toBe("warn\ntwo\n");
-    expect((await runs.output(other, { runId: execution.runId, host: "h1" }, { offset: 0, maxBytes: 100 })).size).toBe(
-      0,
-    );
+    expect((await new JobStore(stores).readOutput("other", run, { offset: 0, maxBytes: 100 })).size).toBe(0);
   });
 
   test("is on record as running before its end, and says start and end on the subject jobrun", async () => {
@@ -253,7 +255,7 @@ describe("an execution", () => {
     const { finished } = await remote({ cmd: "sleep", "HOST!": "h1", timeout: 5 });
     await settled();
     expect(hosts.sent[0]?.timeoutMs).toBe(5_000);
-    clock.advance(6_000);
+    clock.advance(5_000 + DISPATCH_GRACE_MS);
     expect(await finished).toMatchObject([{ host: "h1", state: "timeout" }]);
     expect(rows.of("h1")).toMatchObject([{ status: "timeout" }]);
     expect(published.map((each) => (JSON.parse(each.msg) as { status: string }).status)).toEqual([
@@ -360,7 +362,8 @@ describe("an execution", () => {
     const [run] = await finished;
     expect(run?.output).toMatch(/\n\[19922944 more bytes\]$/);
     expect(rows.of("h1")[0]).toMatchObject({ outputsize: 20 * 1024 * 1024 });
-    expect((await runs.output(admin, { runId, host: "h1" }, { offset: 0, maxBytes: 1 })).size).toBe(16 * 1024 * 1024);
+    const part = await new JobStore(stores).readOutput("matrix", { runId, host: "h1" }, { offset: 0, maxBytes: 1 });
+    expect(part.size).toBe(16 * 1024 * 1024);
   });
 
   test("is recorded after a store that was away for a moment", async () => {
@@ -401,6 +404,9 @@ describe("an execution", () => {
       await define({ ...change, host: "host" in change ? [...change.host] : ["h1"] });
       await expect(runs.execute(admin, "backup@common/x", {})).rejects.toMatchObject({ code });
     }
+    await define({ group: "web", host: ["h1"] });
+    const { finished } = await runs.execute(admin, "backup@common/x", {});
+    expect(await finished, "hosts beside a group").toMatchObject([{ host: "h1", state: "ok" }]);
   });
 
   test("beyond the number of runs under way is refused, and room is given back", async () => {
@@ -419,16 +425,14 @@ describe("an execution", () => {
 });
 
 describe("the controller's own end", () => {
-  test("cancels what is under way and puts it on record", async () => {
-    hosts.behaviour = ({ signal }) =>
-      new Promise((resolve) =>
-        signal?.addEventListener("abort", () => resolve({ state: "cancelled", message: "cancelled" })),
-      );
+  test("begins nothing new, lets go of what is under way and leaves it open on record", async () => {
+    hosts.behaviour = never;
     const { finished } = await remote({ cmd: "x", "HOST!": "h1" });
+    const told = expect(finished).rejects.toMatchObject({ code: "deadline" });
     await settled();
     await runs.close();
-    expect(await finished).toMatchObject([{ state: "cancelled" }]);
-    expect(rows.of("h1")).toMatchObject([{ status: "cancelled" }]);
+    await told;
+    expect(rows.of("h1")).toMatchObject([{ status: "running" }]);
     await expect(remote({ cmd: "x", "HOST!": "h1" })).rejects.toMatchObject({ code: "unavailable" });
   });
 

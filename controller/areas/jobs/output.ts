@@ -5,8 +5,8 @@ import type { OutputPiece } from "../hosts/index.ts";
 export type AppendOutput = (offset: number, bytes: Uint8Array) => Promise<unknown>;
 
 /**
- * Output of one run as it comes: everything up to `JOB_OUTPUT_MAX_BYTES` goes to the stream in order, the first parts are kept for the
- * run's row and for the answer. What is beyond a bound is counted.
+ * Output of one run as it comes: everything up to `JOB_OUTPUT_MAX_BYTES` goes to the stream in order, the first parts
+ * are kept for the run's row and for the answer. What is beyond a bound is counted.
  */
 export class RunOutput {
   readonly #append: AppendOutput;

@@ -16,9 +16,9 @@ const STEERING =
   /^(PATH|IFS|ENV|HOME|SHELL|USER|LOGNAME|PWD|OLDPWD|TERM|TMPDIR|CDPATH|PS\d|PROMPT_COMMAND|EDITOR|PAGER|COMSPEC|SYSTEMROOT|PATHEXT|LD_.*|DYLD_.*|BASH.*|NODE_.*|NPM_.*|PYTHON.*|PERL.*|RUBY.*|JAVA_.*|JDK_.*|GIT_.*|SSH_.*|GCONV_PATH|LOCPATH|NLSPATH|HOSTALIASES|ODP_.*)$/i;
 
 /**
- * Members whose name ends in `!` override the job. Every other member is given to the command as the environment variable `ODP_PARAM_<NAME>`
- * (upper case, other characters as `_`), and as a variable of its own name when it can be one and steers nothing. The text never
- * becomes part of a command line.
+ * Members whose name ends in `!` override the job. Every other member is given to the command as the environment
+ * variable `ODP_PARAM_<NAME>` (upper case, other characters as `_`), and as a variable of its own name when it can be
+ * one and steers nothing. The text never becomes part of a command line.
  */
 export function parseParameters(param: string | undefined): Parameters {
   if (param === undefined || param.trim() === "") return { environment: {} };

@@ -1,21 +1,72 @@
 import { Type, type Static } from "typebox";
-import { JobExecution, JobInput, JobList, JobRecord, JobSelect } from "../../../common/api/jobs.ts";
+import {
+  JobExecution,
+  JobInput,
+  JobList,
+  JobOutputPart,
+  JobOutputSelect,
+  JobRecord,
+  JobSelect,
+} from "../../../common/api/jobs.ts";
 import { AppError, type ErrorCode } from "../../../common/errors.ts";
+import { HTTP_CALL_DEADLINE_MS, JOB_CALL_GRACE_MS, JOB_MAX_S } from "../../../common/limits.ts";
 import { endpoint, type Answer, type Call, type Endpoint } from "../../http/endpoint.ts";
+import { followedEvents, followOnSocket, positionOf } from "../../http/following.ts";
+import { socketEndpoint, type SocketEndpoint } from "../../http/socket.ts";
 import type { Audit } from "../audit/index.ts";
 import type { FinalState } from "../hosts/index.ts";
+import type { OutputFollowing } from "./following.ts";
 import type { JobRuns } from "./runs.ts";
 import type { JobService } from "./service.ts";
-import type { HostRun } from "./types.ts";
+import { OutputStream } from "./stream.ts";
+import type { ExecutionRequest, HostRun } from "./types.ts";
 
 export interface JobRouteDependencies {
   readonly jobs: JobService;
   readonly runs: JobRuns;
+  readonly following: OutputFollowing;
   readonly audit: Pick<Audit, "ready" | "write">;
 }
 
 export function jobRoutes(dependencies: JobRouteDependencies): readonly Endpoint[] {
-  return [...definitionRoutes(dependencies), ...executionRoutes(dependencies)];
+  return [...definitionRoutes(dependencies), ...executionRoutes(dependencies), outputRoute(dependencies)];
+}
+
+const OUTPUT_PATH = "/job/output/:runid/:host";
+const OUTPUT_SUMMARY = "Follows the output of a run on one host from a position until the run is over";
+
+function outputRoute({ following }: JobRouteDependencies): Endpoint {
+  return endpoint({
+    method: "GET",
+    path: OUTPUT_PATH,
+    permission: "jobs:read",
+    events: true,
+    summary: OUTPUT_SUMMARY,
+    input: JobOutputSelect,
+    output: JobOutputPart,
+    statuses: { 204: { summary: "The client has all of it" } },
+    handler: async ({ principal, input: { runid: runId, host, from }, client, signal, present }) => {
+      const position = positionOf(client.lastEventId, from);
+      if (position === undefined) return { empty: 204 };
+      const parts = await following.follow({ runId, host }, { principal, from: position, signal, present });
+      return { events: followedEvents(parts) };
+    },
+  });
+}
+
+export function jobSockets({ following }: Pick<JobRouteDependencies, "following">): readonly SocketEndpoint[] {
+  return [
+    socketEndpoint({
+      path: OUTPUT_PATH,
+      permission: "jobs:read",
+      summary: `${OUTPUT_SUMMARY}, as JSON text frames`,
+      input: JobOutputSelect,
+      open: ({ principal, input: { runid: runId, host, from = 0 }, line, present }) => {
+        const reader = { principal, from, signal: line.closed, present };
+        void followOnSocket(line, () => following.follow({ runId, host }, reader));
+      },
+    }),
+  ];
 }
 
 function definitionRoutes({ jobs }: JobRouteDependencies): readonly Endpoint[] {
@@ -37,7 +88,10 @@ function definitionRoutes({ jobs }: JobRouteDependencies): readonly Endpoint[] {
       body: "form",
       input: JobInput,
       output: JobRecord,
-      handler: async ({ principal, input }) => ({ message: await jobs.save(principal, input) }),
+      handler: async ({ principal, input }) => ({
+        message: await jobs.save(principal, input),
+        warnings: withoutEffect(input),
+      }),
     }),
     endpoint({
       method: "DELETE",
@@ -54,6 +108,14 @@ function definitionRoutes({ jobs }: JobRouteDependencies): readonly Endpoint[] {
   ];
 }
 
+const NO_EFFECT_YET = ["schedule", "group", "begin", "end"] as const;
+
+/** What is kept of a job and not executed yet. */
+function withoutEffect(input: Static<typeof JobInput>): readonly string[] {
+  const given = NO_EFFECT_YET.filter((name) => (input[name] ?? "").trim() !== "");
+  return given.map((name) => `${name} is kept, but has no effect yet.`);
+}
+
 function executionRoutes({ jobs, runs, audit }: JobRouteDependencies): readonly Endpoint[] {
   return [
     endpoint({
@@ -63,6 +125,7 @@ function executionRoutes({ jobs, runs, audit }: JobRouteDependencies): readonly 
       summary: "Executes the job <name>@<dir>",
       input: JobExecution,
       output: Type.Unknown(),
+      deadlineMs: waitsFor,
       handler: (call) => execute(runs, call),
     }),
     endpoint({
@@ -72,9 +135,10 @@ function executionRoutes({ jobs, runs, audit }: JobRouteDependencies): readonly 
       summary: "The job <name>@<dir>; with param, its execution",
       input: JobExecution,
       output: Type.Unknown(),
+      deadlineMs: waitsFor,
       handler: async (call) => {
         const { principal, input } = call;
-        if (input.param === undefined && input.receive_output === undefined)
+        if (input.param === undefined && input.receive_output === undefined && input.stream === undefined)
           return { message: await jobs.get(principal, input["*"]) };
         return audited(audit, call, () => execute(runs, call));
       },
@@ -84,12 +148,37 @@ function executionRoutes({ jobs, runs, audit }: JobRouteDependencies): readonly 
 
 type ExecutionCall = Call<Static<typeof JobExecution>>;
 
-/** The output when it was asked for, else the run's id at once. */
-async function execute(runs: JobRuns, { principal, input, signal }: ExecutionCall): Promise<Answer<unknown>> {
+/** A call that waits for output waits as long as the run may take. */
+function waitsFor({ stream, receive_output, timeout = 0 }: Static<typeof JobExecution>): number {
+  if (stream) return 1_000 * JOB_MAX_S + JOB_CALL_GRACE_MS;
+  const runMs = receive_output ? 1_000 * Math.min(Math.max(timeout, 0), JOB_MAX_S) : 0;
+  return Math.max(HTTP_CALL_DEADLINE_MS, runMs + JOB_CALL_GRACE_MS);
+}
+
+/** Who goes away before the end cancels the commands. */
+async function streamed(runs: JobRuns, { principal, input, signal }: ExecutionCall): Promise<Answer<unknown>> {
+  const output = new OutputStream();
   const execution = await runs.execute(principal, input["*"], {
+    ...requestOf(input),
+    signal,
+    onOutput: (host, piece) => output.take(host, piece),
+  });
+  output.follow(execution);
+  return { content: output.content, contentType: "application/x-ndjson" };
+}
+
+function requestOf(input: Static<typeof JobExecution>): ExecutionRequest {
+  return {
     ...(input.param === undefined ? {} : { param: input.param }),
     ...(input.timeout === undefined ? {} : { timeoutSeconds: input.timeout }),
-  });
+  };
+}
+
+/** The output when it was asked for, else the run's id at once. */
+async function execute(runs: JobRuns, call: ExecutionCall): Promise<Answer<unknown>> {
+  const { principal, input, signal } = call;
+  if (input.stream) return streamed(runs, call);
+  const execution = await runs.execute(principal, input["*"], requestOf(input));
   const { runId } = execution;
   if (!input.receive_output) return { message: runId, meta: { runid: runId } };
   const finished = await untilAborted(execution.finished, signal, runId);

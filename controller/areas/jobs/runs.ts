@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import { mapLimited, withinTime } from "../../../common/concurrency.ts";
 import { AppError, errorText, isAppError } from "../../../common/errors.ts";
 import { ulidOf } from "../../../common/ids.ts";
@@ -17,17 +18,19 @@ import {
 import { wait } from "../../../common/time.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
+import { Appends } from "../../store/tail.ts";
 import type { CommandOutcome, FinalState, Hosts, StoredCommands } from "../hosts/index.ts";
 import type { Notifications } from "../notifications/index.ts";
 import type { Objects } from "../objects/index.ts";
 import { requirePermission, type Principal } from "../permissions/index.ts";
-import { RunEndings, type StandingEnd } from "./endings.ts";
+import { pathOf, RunEndings, startRow, type StandingEnd } from "./endings.ts";
 import { contextId, formatJobName } from "./names.ts";
 import { RunOutput } from "./output.ts";
 import { parseParameters, type Parameters } from "./parameters.ts";
 import { REMOTE_COMMAND, type JobService } from "./service.ts";
 import {
   JobStore,
+  keyOf,
   type OpenRun,
   type RunEnd,
   type RunName,
@@ -40,7 +43,7 @@ import type { Execution, ExecutionRequest, HostRun } from "./types.ts";
 export interface RunDependencies {
   readonly stores: Stores;
   readonly runtime: Runtime;
-  readonly jobs: Pick<JobService, "find">;
+  readonly jobs: Pick<JobService, "visible">;
   readonly hosts: Pick<Hosts, "dispatch">;
   readonly stored: Pick<StoredCommands, "outcome">;
   readonly objects: Pick<Objects, "insert" | "get">;
@@ -58,6 +61,8 @@ export interface Controllers {
 
 /** One execution: what is the same for all its hosts. */
 interface Run {
+  /** Who waits for it here; absent when nobody does, as of a run that was taken over. */
+  readonly watcher?: Pick<ExecutionRequest, "onOutput" | "signal">;
   readonly id: string;
   readonly order: RunOrder;
   /** By the wall clock and by the monotonic one. */
@@ -72,9 +77,19 @@ interface HostEnd {
   readonly mine: boolean;
 }
 
+/** Thrown where a run is left as it is, open, because this controller ends. */
+class LetGo extends AppError {
+  constructor(runId: string) {
+    super(
+      "deadline",
+      `The job run ${runId} goes on and its end will be on record, but the controller that was asked is shutting down.`,
+    );
+  }
+}
+
 /**
- * Executes jobs. Every host of an execution ends in exactly one final state, decided once for all controllers. A run whose controller is gone
- * is taken over: its commands are sent again under their ids, which runs none of them twice.
+ * Executes jobs. Every host of an execution ends in exactly one final state, decided once for all controllers. A run
+ * whose controller is gone is taken over: its commands are sent again under their ids, which runs none of them twice.
  */
 export class JobRuns {
   readonly #store: JobStore;
@@ -85,6 +100,8 @@ export class JobRuns {
   readonly #stored: RunDependencies["stored"];
   readonly #notifications: RunDependencies["notifications"];
   readonly #controllers: Controllers;
+  /** Told of output that is stored, and of runs that are over, by `keyOf` of the run. */
+  readonly appends = new Appends();
   readonly #closing = new AbortController();
   readonly #executions = new Set<Promise<unknown>>();
   /** What is worked on here and now. */
@@ -92,6 +109,7 @@ export class JobRuns {
   #inFlight = 0;
 
   constructor(dependencies: RunDependencies) {
+    setMaxListeners(JOB_RUNS_IN_FLIGHT_MAX, this.#closing.signal);
     this.#store = new JobStore(dependencies.stores);
     this.#endings = new RunEndings({ ...dependencies, store: this.#store });
     this.#runtime = dependencies.runtime;
@@ -102,11 +120,17 @@ export class JobRuns {
     this.#controllers = dependencies.controllers;
   }
 
+  /** Whether a run gave this command to the host, however long ago that is as far as its output is kept. */
+  async gave(tenant: string, host: string, commandId: string): Promise<boolean> {
+    const run = runOf(commandId);
+    return run?.host === host && this.#store.knows(tenant, run);
+  }
+
   /** Resolves when the execution is on record and on its way; it goes on whether or not anybody waits for it. */
   async execute(principal: Principal, fullName: string, request: ExecutionRequest): Promise<Execution> {
     requirePermission(principal, "jobs:run");
     if (this.#closing.signal.aborted) throw new AppError("unavailable", "The controller is shutting down.");
-    const job = await this.#jobs.find(principal.tenant, fullName);
+    const job = await this.#jobs.visible(principal, fullName);
     const run = this.#plan(principal, job, { request, parameters: parseParameters(request.param) });
     const { hosts, groupmode } = run.order;
     if (this.#inFlight + hosts.length > JOB_RUNS_IN_FLIGHT_MAX) {
@@ -127,19 +151,10 @@ export class JobRuns {
     }
   }
 
-  /** First `maxBytes` of what the run wrote on that host from `offset` on, and how much there is. */
-  async output(
-    principal: Principal,
-    run: { readonly runId: string; readonly host: string },
-    part: { offset: number; maxBytes: number },
-  ) {
-    requirePermission(principal, "jobs:read");
-    return this.#store.readOutput(principal.tenant, run, part);
-  }
-
   /**
-   * Takes over runs whose controller is gone, ends those that nobody ended well past their deadline, puts decided ends on record, and removes
-   * outputs that are too old. Called at the start, from time to time and when a controller went; safe on several controllers.
+   * Takes over runs whose controller is gone, ends those that nobody ended well past their deadline, puts decided ends
+   * on record, and removes outputs that are too old. Called at the start, from time to time and when a controller went;
+   * safe on several controllers.
    */
   async maintain(tenant: string): Promise<void> {
     const executions = new Map<string, VersionedRun[]>();
@@ -155,7 +170,11 @@ export class JobRuns {
     await this.#store.sweepOutputs(tenant, this.#runtime.clock.nowMs());
   }
 
-  /** Cancels what is under way and waits until it is on record. */
+  /**
+   * Lets go of what is under way: commands go on, and whichever controller is there next takes the runs over as after a
+   * crash. Ends that are known are put on record. To be called while the agents are still connected, so that a lost
+   * connection is not taken for an end.
+   */
   async close(): Promise<void> {
     this.#closing.abort();
     await withinTime(this.#runtime.clock, Promise.allSettled(this.#executions), SHUTDOWN_DEADLINE_MS);
@@ -232,6 +251,7 @@ export class JobRuns {
     const id = ulidOf(startedMs, random.bytes(10));
     return {
       id,
+      watcher: request,
       order: {
         principal,
         hosts,
@@ -266,10 +286,14 @@ export class JobRuns {
       this.#executions.delete(tracked);
     });
     this.#executions.add(tracked);
-    tracked.catch((error: unknown) =>
-      this.#runtime.log.error({ err: error, run: run.id }, "a job execution broke off"),
-    );
+    tracked.catch((error: unknown) => this.#toldBreak(run, error));
     return tracked;
+  }
+
+  #toldBreak(run: Run, error: unknown): void {
+    if (error instanceof LetGo)
+      this.#runtime.log.info({ run: run.id }, "a job execution was let go of, to be taken over");
+    else this.#runtime.log.error({ err: error, run: run.id }, "a job execution broke off");
   }
 
   async #runAll(run: Run, held: readonly VersionedRun[]): Promise<readonly HostRun[]> {
@@ -307,16 +331,17 @@ export class JobRuns {
       return await this.#toItsEnd(run, held);
     } finally {
       this.#running.delete(key);
+      this.appends.tell(key);
     }
   }
 
   async #toItsEnd(run: Run, held: VersionedRun): Promise<HostEnd> {
     const { open } = held;
-    if (open.attempt === 0) this.#publish(run, open.host, { status: "running" });
+    if (open.attempt === 0) this.#publish(open, { status: "running" });
     const output = this.#output(open);
-    const outcome = await this.#commands(run, open, output);
+    const outcome = await this.#commands(run, open, output).finally(() => output.finish());
     const end = await this.#finish(held, { outcome, output });
-    if (end.mine) this.#publish(run, open.host, { status: end.state, code: end.code, message: end.message });
+    if (end.mine) this.#publish(open, { status: end.state, code: end.code, message: end.message });
     const told = {
       host: open.host,
       state: end.state,
@@ -328,9 +353,10 @@ export class JobRuns {
   }
 
   #output(open: OpenRun): RunOutput {
-    return new RunOutput((offset, bytes) =>
-      this.#store.appendOutput(open.order.principal.tenant, open, { offset, bytes }),
-    );
+    return new RunOutput(async (offset, bytes) => {
+      await this.#store.appendOutput(open.order.principal.tenant, open, { offset, bytes });
+      this.appends.tell(keyOf(open));
+    });
   }
 
   /** The job's command lines in their order; the first that does not end well is the last. */
@@ -346,7 +372,9 @@ export class JobRuns {
     return last;
   }
 
-  /** Where a controller went, its agents are on their way to another one: a run that was taken over waits for its host. */
+  /**
+   * Where a controller went, its agents are on their way to another one: a run that was taken over waits for its host.
+   */
   async #reach(run: Run, open: OpenRun, dispatch: () => Promise<CommandOutcome>): Promise<CommandOutcome> {
     const { clock } = this.#runtime;
     const untilMs = Math.min(run.deadlineMonotonicMs, clock.monotonicMs() + JOB_HOST_RETURN_MS);
@@ -354,7 +382,7 @@ export class JobRuns {
       const outcome = await dispatch();
       if (outcome.state !== "unreachable" || open.attempt === 0 || clock.monotonicMs() >= untilMs) return outcome;
       await wait(clock, JOB_HOST_RETURN_PAUSE_MS, this.#closing.signal);
-      if (this.#closing.signal.aborted) return outcome;
+      if (this.#closing.signal.aborted) throw new LetGo(run.id);
     }
   }
 
@@ -373,32 +401,56 @@ export class JobRuns {
       endedMs: clock.nowMs(),
     });
     const timeoutMs = run.deadlineMonotonicMs - clock.monotonicMs();
-    if (this.#closing.signal.aborted) return ended("cancelled", "The controller is shutting down.");
     if (timeoutMs <= 0) return ended("timeout", "Its turn did not come before the deadline.");
     try {
-      const work = this.#hosts.dispatch(
-        principal,
-        host,
-        { kind: "exec", line, environment },
-        {
-          timeoutMs,
-          commandId,
-          signal: this.#closing.signal,
-          onOutput: (piece) => output.take(piece),
-        },
+      const work = this.#untilClosing(run.id, () =>
+        this.#hosts.dispatch(
+          principal,
+          host,
+          { kind: "exec", line, environment },
+          {
+            ...(run.watcher?.signal && { signal: run.watcher.signal }),
+            timeoutMs,
+            commandId,
+            onOutput: (piece) => {
+              if (this.#closing.signal.aborted) return;
+              output.take(piece);
+              run.watcher?.onOutput?.(host, piece);
+            },
+          },
+        ),
       );
       return (
         (await withinTime(clock, work, timeoutMs + DISPATCH_GRACE_MS)) ??
         ended("timeout", "The host did not answer in time.")
       );
     } catch (error) {
+      if (error instanceof LetGo) throw error;
       if (isAppError(error, "not_found")) return ended("unreachable", `There is no host ${host}.`);
       this.#runtime.log.warn({ err: error, host, commandId }, "a job could not be sent");
       return ended("failed", errorText(error));
     }
   }
 
-  /** Puts the end on record. A store that is away for a moment is waited for; the open entry outlives this controller. */
+  /** The work itself is not told to stop: whoever takes the run over finds the command as it is by then. */
+  async #untilClosing<T>(runId: string, begin: () => Promise<T>): Promise<T> {
+    const { signal } = this.#closing;
+    if (signal.aborted) throw new LetGo(runId);
+    let letGo = (): void => {};
+    const closing = new Promise<never>((_, reject) => {
+      letGo = () => reject(new LetGo(runId));
+      signal.addEventListener("abort", letGo, { once: true });
+    });
+    try {
+      return await Promise.race([begin(), closing]);
+    } finally {
+      signal.removeEventListener("abort", letGo);
+    }
+  }
+
+  /**
+   * Puts the end on record. A store that is away for a moment is waited for; the open entry outlives this controller.
+   */
   async #finish(
     held: VersionedRun,
     { outcome, output }: { outcome: CommandOutcome; output: RunOutput },
@@ -446,21 +498,35 @@ export class JobRuns {
     }
   }
 
-  #publish(
-    run: Run,
-    host: string,
-    state: { readonly status: string; readonly code?: number | undefined; readonly message?: string },
-  ): void {
-    const { principal, name, sid } = run.order;
+  #publish(open: OpenRun, state: NotifiedState): void {
+    const { runId, host, order } = open;
+    const { principal, name, sid } = order;
+    const { status, code = null, message = "" } = state;
     this.#notifications.publish(principal.tenant, {
       keyspace: principal.ospace,
       source: host,
       subject: "jobrun",
       title: name,
       reply: "",
-      msg: JSON.stringify({ runid: run.id, sid, host, name, ...state }),
+      msg: JSON.stringify({ runid: runId, sid, host, name, ...state }),
+      about: {
+        permission: "jobs:read",
+        class: pathOf(open),
+        id: undefined,
+        values: { ...startRow(open), status, code, message },
+        vtimeMs: this.#runtime.clock.nowMs(),
+        ctimeMs: open.startedMs,
+        told: ["host", "name"],
+      },
     });
   }
+}
+
+/** What a notification says of a run on one host. */
+interface NotifiedState {
+  readonly status: string;
+  readonly code?: number | undefined;
+  readonly message?: string;
 }
 
 function refuseUnrunnable(job: StoredJob): void {
@@ -496,6 +562,8 @@ function commandIdOf({ runId, host }: RunName, index: number): string {
   return `job/${runId}/${host}/${index}`;
 }
 
-function keyOf({ runId, host }: RunName): string {
-  return `${runId}/${host}`;
+/** Of the id of a command; `undefined` for one that no run can have. */
+function runOf(commandId: string): RunName | undefined {
+  const [, runId = "", host = ""] = /^job\/([^/]+)\/(.+)\/\d+$/.exec(commandId) ?? [];
+  return host === "" ? undefined : { runId, host };
 }

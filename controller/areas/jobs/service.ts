@@ -3,7 +3,9 @@ import { AppError, isAppError } from "../../../common/errors.ts";
 import { JOB_COMMANDS_MAX, JOB_HOSTS_MAX } from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
+import type { Objects } from "../objects/index.ts";
 import { requirePermission, type Principal } from "../permissions/index.ts";
+import { recordFilter, type RecordFilter } from "../query/index.ts";
 import { JOB_DEFINITION_PATH } from "./classes.ts";
 import { formatJobName, isSystemDir, jobName, parseJobName, type JobName } from "./names.ts";
 import { JobStore, type StoredJob } from "./store.ts";
@@ -19,8 +21,14 @@ export const REMOTE_COMMAND: StoredJob = {
 export class JobService {
   readonly #store: JobStore;
   readonly #runtime: Runtime;
+  readonly #objects: Pick<Objects, "catalog">;
 
-  constructor(dependencies: { readonly stores: Stores; readonly runtime: Runtime }) {
+  constructor(dependencies: {
+    readonly stores: Stores;
+    readonly runtime: Runtime;
+    readonly objects: Pick<Objects, "catalog">;
+  }) {
+    this.#objects = dependencies.objects;
     this.#store = new JobStore(dependencies.stores);
     this.#runtime = dependencies.runtime;
   }
@@ -35,6 +43,8 @@ export class JobService {
     if (exec.length > JOB_COMMANDS_MAX)
       throw new AppError("too_large", `A job has at most ${JOB_COMMANDS_MAX} commands.`);
     const existing = await this.#store.definition(principal.tenant, formatJobName(name));
+    const { sees, shown } = await this.#filter(principal);
+    if (existing && !sees(record(principal, existing.job))) throw outsideRule(name);
     const nowMs = this.#runtime.clock.nowMs();
     const job: StoredJob = {
       ...emptyJob(name),
@@ -46,24 +56,33 @@ export class JobService {
       changedMs: nowMs,
       creator: existing?.job.creator ?? principal.user,
     };
+    if (!sees(record(principal, job))) throw outsideRule(name);
     const change = { job, ifRevision: existing?.revision ?? 0 };
     if (!(await this.#store.putDefinition(principal.tenant, formatJobName(name), change))) throw changedMeanwhile(name);
-    return record(principal, job);
+    return shown(record(principal, job));
   }
 
+  /** Those there are for the principal, without what is hidden from it. */
   async list(principal: Principal): Promise<readonly JobRecord[]> {
+    const { sees, shown } = await this.#filter(principal);
+    return (await this.all(principal)).filter((job) => sees(job)).map(shown);
+  }
+
+  /** For the class of jobs, over which the rules for rows and columns are laid where it is queried. */
+  async all(principal: Principal): Promise<readonly JobRecord[]> {
     requirePermission(principal, "jobs:read");
     return [...(await this.#store.definitions(principal.tenant)), REMOTE_COMMAND].map((job) => record(principal, job));
   }
 
   async get(principal: Principal, fullName: string): Promise<JobRecord> {
     requirePermission(principal, "jobs:read");
-    return record(principal, await this.find(principal.tenant, fullName));
+    const { shown } = await this.#filter(principal);
+    return shown(record(principal, await this.visible(principal, fullName)));
   }
 
   async remove(principal: Principal, fullName: string): Promise<void> {
     requirePermission(principal, "jobs:write");
-    const name = formatJobName(await this.find(principal.tenant, fullName));
+    const name = formatJobName(await this.visible(principal, fullName));
     refuseSystem(parseJobName(name));
     const existing = await this.#store.definition(principal.tenant, name);
     if (existing === undefined) throw unknownJob(fullName);
@@ -71,8 +90,19 @@ export class JobService {
       throw changedMeanwhile(parseJobName(name));
   }
 
-  /** For whoever executes it. */
-  async find(tenant: string, fullName: string): Promise<StoredJob> {
+  /** For whoever executes it. `AppError("not_found")` also when there is none for the principal. */
+  async visible(principal: Principal, fullName: string): Promise<StoredJob> {
+    const job = await this.#find(principal.tenant, fullName);
+    const { sees } = await this.#filter(principal);
+    if (!sees(record(principal, job))) throw unknownJob(fullName);
+    return job;
+  }
+
+  #filter(principal: Principal): Promise<RecordFilter> {
+    return recordFilter(principal, this.#objects, `${principal.ospace}${JOB_DEFINITION_PATH}`);
+  }
+
+  async #find(tenant: string, fullName: string): Promise<StoredJob> {
     const name = formatted(fullName);
     if (name === formatJobName(REMOTE_COMMAND)) return REMOTE_COMMAND;
     const found = name === undefined ? undefined : await this.#store.definition(tenant, name);
@@ -147,6 +177,10 @@ function record(principal: Principal, { createdMs, changedMs, ...job }: StoredJo
 function refuseSystem({ name, dir }: JobName): void {
   if (isSystemDir(dir))
     throw new AppError("denied", `The job ${formatJobName({ name, dir })} belongs to the platform.`);
+}
+
+function outsideRule(name: JobName): AppError {
+  return new AppError("denied", `The job ${formatJobName(name)} is not among the jobs that this user may change.`);
 }
 
 function unknownJob(fullName: string): AppError {

@@ -9,9 +9,10 @@ import type { FinalState } from "../hosts/index.ts";
 import type { Principal } from "../permissions/index.ts";
 
 /**
- * How jobs lie in the stores. KvStore: `jobs/definition/<name>@<dir>`; `jobs/open/<run>/<host>` until the end of a run is in its row;
- * `jobs/output/<day>/<run>/<host>` for every run that has an output stream, by the day it may go. BlobStore: stream `jobs/<run>/<host>` of the
- * controller that began the run, `jobs/<run>/<host>/<n>` of those that took it over.
+ * How jobs lie in the stores. KvStore: `jobs/definition/<name>@<dir>`; `jobs/open/<run>/<host>` until the end of a run
+ * is in its row; `jobs/output/<day>/<run>/<host>` for every run that has an output stream, by the day it may go.
+ * BlobStore: stream `jobs/<run>/<host>` of the controller that began the run, `jobs/<run>/<host>/<n>` of those that
+ * took it over.
  */
 export interface StoredJob {
   readonly name: string;
@@ -38,7 +39,9 @@ export interface StoredJob {
   readonly creator: string;
 }
 
-/** A run on one host that is not wholly over: what any controller needs to go on with it, or to put its end on record. */
+/**
+ * A run on one host that is not wholly over: what any controller needs to go on with it, or to put its end on record.
+ */
 export interface OpenRun extends RunName {
   readonly startedMs: number;
   /** By the wall clock of the controller that began it. */
@@ -190,6 +193,12 @@ export class JobStore {
     return blobs.readStream(streamOf(run, attempt), part.offset, part.maxBytes);
   }
 
+  /** Whether there is or was such a run on this host, as long as its output is kept. */
+  async knows(tenant: string, run: RunName): Promise<boolean> {
+    const { kv } = await this.#stores.tenant(tenant);
+    return ulidTimeMs(run.runId) !== undefined && (await kv.get(outputKey(run))) !== undefined;
+  }
+
   /** Removes outputs whose day is past; answers how many. */
   async sweepOutputs(tenant: string, nowMs: number): Promise<number> {
     const { kv, blobs } = await this.#stores.tenant(tenant);
@@ -262,4 +271,8 @@ function streamOf(run: RunName, attempt: number): string {
 
 function day(timeMs: number): string {
   return new Date(timeMs).toISOString().slice(0, 10);
+}
+
+export function keyOf({ runId, host }: RunName): string {
+  return `${runId}/${host}`;
 }

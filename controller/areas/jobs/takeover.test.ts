@@ -11,6 +11,7 @@ import { Turns } from "../../../test/helpers/turns.ts";
 import type { Stores } from "../../store/engine.ts";
 import {
   COMMAND_CLASS,
+  COMMAND_CLASSES,
   OUTPUT_CLASS,
   StoredCommands,
   type CommandOutcome,
@@ -18,9 +19,10 @@ import {
   type Hosts,
 } from "../hosts/index.ts";
 import { ObjectService, type Objects } from "../objects/index.ts";
-import { registerJobClasses } from "./classes.ts";
+import { jobClasses } from "./classes.ts";
 import { JobRuns } from "./runs.ts";
 import { JobService } from "./service.ts";
+import { JobStore } from "./store.ts";
 
 const ADMIN = testPrincipal();
 const HOUR_MS = 3_600_000;
@@ -36,36 +38,8 @@ let jobs: JobService;
 beforeAll(async () => {
   engine = await openTestEngine();
   objects = new ObjectService({ stores: engine, runtime: RUNTIME });
-  jobs = new JobService({ stores: engine, runtime: RUNTIME });
-  registerJobClasses(objects, jobs);
-  const text = { type: "varchar" } as const;
-  objects.registerSystemClass({
-    path: COMMAND_CLASS,
-    kind: "record",
-    guard: {},
-    indexes: ["command"],
-    columns: [
-      { name: "command", ...text },
-      { name: "host", ...text },
-      { name: "state", ...text },
-      { name: "code", type: "int" },
-      { name: "message", type: "text" },
-      { name: "ended", type: "timestamp" },
-    ],
-  });
-  objects.registerSystemClass({
-    path: OUTPUT_CLASS,
-    kind: "record",
-    guard: {},
-    indexes: ["command"],
-    columns: [
-      { name: "command", ...text },
-      { name: "host", ...text },
-      { name: "stderr", type: "boolean" },
-      { name: "offset", type: "bigint" },
-      { name: "data", type: "blob" },
-    ],
-  });
+  jobs = new JobService({ stores: engine, runtime: RUNTIME, objects });
+  for (const definition of [...jobClasses(jobs), ...COMMAND_CLASSES]) objects.registerSystemClass(definition);
 });
 afterAll(async () => {
   await objects.close();
@@ -162,11 +136,16 @@ async function rowsOf(runId: string) {
   return found;
 }
 
-const outputOf = async (runs: JobRuns, runId: string, host: string) =>
-  new TextDecoder().decode((await runs.output(ADMIN, { runId, host }, { offset: 0, maxBytes: 1_000 })).bytes);
+const outputOf = async (runId: string, host: string) =>
+  new TextDecoder().decode(
+    (await new JobStore(engine).readOutput("matrix", { runId, host }, { offset: 0, maxBytes: 1_000 })).bytes,
+  );
 
 const openKeys = async (runId: string) =>
   (await (await engine.tenant("matrix")).kv.list(`jobs/open/${runId}/`)).entries.map(({ key }) => key);
+
+/** Resolves when the end of the run is on record. */
+const closed = (runId: string) => expect.poll(() => openKeys(runId)).toEqual([]);
 
 test("a run whose controller is gone is taken over under the same command ids, with its whole output; when that one wakes it tells its caller the same end", async () => {
   const asleep = held<Partial<CommandOutcome>>({ state: "timeout", message: "slept" });
@@ -188,15 +167,92 @@ test("a run whose controller is gone is taken over under the same command ids, w
     },
   });
   await b.maintain("matrix");
-  await b.close();
+  await closed(runId);
   expect(await rowsOf(runId)).toMatchObject([{ status: "ok", code: 0, out: "one two" }]);
   asleep.release();
   expect(await finished).toMatchObject([{ host: "h1", state: "ok", code: 0 }]);
   expect(new Set(seen)).toEqual(new Set([`job/${runId}/h1/0`]));
   expect(seen).toHaveLength(2);
   expect(await rowsOf(runId)).toMatchObject([{ status: "ok", out: "one two", outputsize: 7 }]);
-  expect(await outputOf(a, runId, "h1")).toBe("one two");
+  expect(await outputOf(runId, "h1")).toBe("one two");
   expect(await openKeys(runId)).toEqual([]);
+});
+
+test("the orderly end of a controller ends no run: its commands go on, and whichever controller is next takes the run over with its whole output", async () => {
+  const asleep = held<Partial<CommandOutcome>>({ state: "timeout", message: "the connection was closed" });
+  const cancels: unknown[] = [];
+  let tell: DispatchOptions["onOutput"];
+  const a = controller("a", {
+    dispatch: async (_host, { onOutput, signal }) => {
+      signal?.addEventListener("abort", () => cancels.push("cancelled"));
+      tell = onOutput;
+      onOutput?.(bytes("one "));
+      return asleep.wait();
+    },
+  });
+  const { runId, finished } = await execute(a, "h1");
+  const told = expect(finished).rejects.toMatchObject({ code: "deadline", message: expect.stringContaining(runId) });
+  await asleep.asleep;
+  await a.close();
+  tell?.(bytes("too late for this one"));
+  asleep.release();
+  await told;
+  expect(cancels).toEqual([]);
+  expect(await rowsOf(runId)).toMatchObject([{ status: "running" }]);
+  const ids: string[] = [];
+  const next = controller("next", {
+    dispatch: (_host, { commandId, onOutput }) => {
+      ids.push(commandId);
+      for (const text of ["one ", "two"]) onOutput?.(bytes(text));
+      return Promise.resolve({});
+    },
+  });
+  await next.maintain("matrix");
+  await closed(runId);
+  expect(await rowsOf(runId)).toMatchObject([{ status: "ok", out: "one two" }]);
+  expect(await outputOf(runId, "h1")).toBe("one two");
+  expect(ids).toEqual([`job/${runId}/h1/0`]);
+});
+
+test("an orderly end while a taken-over run waits for its host leaves the run open, too", async () => {
+  const asleep = held<Partial<CommandOutcome>>({});
+  const a = controller("a", { dispatch: asleep.wait });
+  const { runId } = await execute(a, "h1");
+  await asleep.asleep;
+  await a.close();
+  const tried = held<Partial<CommandOutcome>>({ state: "unreachable" });
+  const b = controller("b", { dispatch: tried.wait });
+  await b.maintain("matrix");
+  await tried.asleep;
+  const closing = b.close();
+  tried.release();
+  await closing;
+  expect(await rowsOf(runId)).toMatchObject([{ status: "running" }]);
+  await controller("c").maintain("matrix");
+  await closed(runId);
+  expect(await rowsOf(runId)).toMatchObject([{ status: "ok" }]);
+});
+
+test("whoever wakes and finds a host unreachable leaves the next host to the controller that took the run over", async () => {
+  await jobs.save(ADMIN, { name: "either", dir: "", exec: ["x"], host: ["h1", "h2"], groupmode: "one" });
+  const asleep = held<Partial<CommandOutcome>>({ state: "unreachable" });
+  const asked: string[] = [];
+  const a = controller("a", { dispatch: (host) => (asked.push(`a ${host}`), asleep.wait()) });
+  const { runId, finished } = await a.execute(ADMIN, "either", {});
+  await asleep.asleep;
+  const taken = held<Partial<CommandOutcome>>({});
+  const b = controller("b", {
+    dispatch: (host) => (
+      asked.push(`b ${host}`), host === "h1" ? Promise.resolve({ state: "unreachable" }) : taken.wait()
+    ),
+  });
+  await b.maintain("matrix");
+  await taken.asleep;
+  asleep.release();
+  expect(await finished).toMatchObject([{ host: "h1", state: "unreachable" }]);
+  taken.release();
+  await closed(runId);
+  expect(asked.filter((each) => each !== "b h1")).toEqual(["a h1", "b h2"]);
 });
 
 test("runs of a controller that is there are left alone", async () => {
@@ -248,9 +304,8 @@ test("who falls asleep before the row of the start does not bring back a run tha
     "h1",
   );
   await asleep.asleep;
-  const b = controller("b");
-  await b.maintain("matrix");
-  await b.close();
+  await controller("b").maintain("matrix");
+  await expect.poll(async () => (await (await engine.tenant("matrix")).kv.list("jobs/open/")).entries).toEqual([]);
   asleep.release();
   const { runId, finished } = await executing;
   expect(await finished).toMatchObject([{ state: "ok" }]);
@@ -272,7 +327,7 @@ test.each([
     dispatch: (_host, { timeoutMs }) => (left.push(timeoutMs), Promise.resolve({})),
   });
   await b.maintain("matrix");
-  await b.close();
+  await closed(runId);
   const tookMs = Date.now() - beganMs;
   asleep.release();
   expect(await finished).toMatchObject([{ state }]);
@@ -314,7 +369,7 @@ test("what the agent said decides, not that the controller was gone; without a w
     { host: "h1", status: "failed", code: 7, out: "one two", etime: 1_000_000 },
     { host: "h2", status: "expired" },
   ]);
-  expect(await outputOf(b, runId, "h1")).toBe("one two");
+  expect(await outputOf(runId, "h1")).toBe("one two");
   asleep.release();
   expect((await finished).map(({ state }) => state)).toEqual(["failed", "expired"]);
 });
@@ -392,7 +447,7 @@ test("in sequence goes on in order and one after the other, in mode one with the
   });
   await b.maintain("matrix");
   await last.asleep;
-  await b.close();
+  for (const { runId } of runs) await closed(runId);
   for (const { asleep } of runs) asleep.release();
   const [one, sequence] = [await runs[0]?.finished, await runs[1]?.finished];
   const of = (at: number) =>
@@ -432,8 +487,8 @@ test(`a run has one final state, which every caller is told and no row ever leav
 }, 240_000);
 
 /**
- * One run among three controllers that come and go for each other as the seed says; each may sleep before any of its calls. The host does the
- * command once, whoever sends it, and not every sender learns how it ended.
+ * One run among three controllers that come and go for each other as the seed says; each may sleep before any of its
+ * calls. The host does the command once, whoever sends it, and not every sender learns how it ended.
  */
 class History {
   readonly #seed: number;

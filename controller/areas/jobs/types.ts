@@ -1,9 +1,13 @@
-import type { FinalState } from "../hosts/index.ts";
+import type { FinalState, OutputPiece } from "../hosts/index.ts";
 
 export interface ExecutionRequest {
   /** JSON text of an object. */
   readonly param?: string;
   readonly timeoutSeconds?: number;
+  /** Told of what commands write, as it comes. */
+  readonly onOutput?: (host: string, piece: OutputPiece) => void;
+  /** Ends the commands on their hosts; the runs are `cancelled`. */
+  readonly signal?: AbortSignal;
 }
 
 /** One execution, begun: its rows can be queried. */

@@ -1,3 +1,5 @@
-export { notificationSockets } from "./routes.ts";
+export { notificationsArea } from "./area.ts";
+export { publishChanges, wantsChanges } from "./changes.ts";
+export { NotificationRights } from "./rights.ts";
 export { NotificationHub } from "./service.ts";
 export type * from "./types.ts";

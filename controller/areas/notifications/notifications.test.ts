@@ -6,13 +6,25 @@ import { WebSocket } from "ws";
 import { WEBSOCKET_CLOSE_GRACE_MS, WEBSOCKET_PING_MS } from "../../../common/limits.ts";
 import { openTestHttp, PASSWORD, type TestHttp } from "../../../test/helpers/http-app.ts";
 import { TestClock, testRuntime } from "../../../test/helpers/runtime.ts";
+import type { Principal } from "../permissions/index.ts";
 import { NotificationHub } from "./service.ts";
 import { notificationSockets } from "./routes.ts";
 import type { Notification } from "./types.ts";
 
 function notification(members: Partial<Notification> = {}): Notification {
-  return { keyspace: "/matrix", source: "s", subject: "alerts", title: "t", reply: "", msg: "m", ...members };
+  return {
+    keyspace: "/matrix",
+    source: "s",
+    subject: "alerts",
+    title: "t",
+    reply: "",
+    msg: "m",
+    about: undefined,
+    ...members,
+  };
 }
+
+const seesAll = { visible: (_principal: Principal, notification: Notification) => Promise.resolve(notification) };
 
 describe("the hub", () => {
   test("tenant, subject, source and title decide; absent and empty mean any", () => {
@@ -70,7 +82,10 @@ describe("sockets", () => {
   async function start(): Promise<Started> {
     const clock = new TestClock();
     const hub = new NotificationHub({ log: pino({ level: "silent" }) });
-    const started = await openTestHttp({ sockets: notificationSockets(hub), runtime: testRuntime(clock) });
+    const started = await openTestHttp({
+      sockets: notificationSockets({ notifications: hub, rights: seesAll, log: pino({ level: "silent" }) }),
+      runtime: testRuntime(clock),
+    });
     http = started;
     await started.app.listen({ port: 0, host: "127.0.0.1" });
     const { port } = started.app.server.address() as AddressInfo;

@@ -1,18 +1,35 @@
+import type { Logger } from "pino";
 import { type NotificationFrame, WebSocketInput } from "../../../common/api/notifications.ts";
 import { socketEndpoint, type SocketEndpoint } from "../../http/socket.ts";
+import { Delivery } from "./delivery.ts";
+import type { NotificationRights } from "./rights.ts";
 import type { Notification, Notifications } from "./types.ts";
 
-export function notificationSockets(notifications: Notifications): readonly SocketEndpoint[] {
+export interface NotificationSocketDependencies {
+  readonly notifications: Notifications;
+  readonly rights: Pick<NotificationRights, "visible">;
+  readonly log: Logger;
+}
+
+export function notificationSockets({
+  notifications,
+  rights,
+  log,
+}: NotificationSocketDependencies): readonly SocketEndpoint[] {
   const frames = new WeakMap<Notification, string>();
+  const textOf = (notification: Notification): string => frameOf(frames, notification);
   return [
     socketEndpoint({
       path: "/websocket/:subject",
       permission: "notifications:read",
       summary: "Notifications of a subject as JSON text frames",
       input: WebSocketInput,
-      open: ({ principal, input, line }) => {
+      open: ({ principal, input, line, present }) => {
+        const visible: NotificationRights["visible"] = (receiver, notification) =>
+          rights.visible(receiver, notification);
+        const delivery = new Delivery({ log, line, present, textOf, visible });
         const end = notifications.subscribe({ tenant: principal.tenant, ...input }, (notification) =>
-          line.send(frameOf(frames, notification)),
+          delivery.take(notification),
         );
         line.closed.addEventListener("abort", end, { once: true });
       },

@@ -8,8 +8,8 @@ interface Receiver {
 }
 
 /**
- * Brings notifications to those who listen: to receivers here, and once to each other controller that has receivers. Keeps nothing: who is
- * not there misses them.
+ * Brings notifications to those who listen: to receivers here, and once to each other controller that has receivers.
+ * Keeps nothing: who is not there misses them.
  */
 export class NotificationHub implements Notifications {
   readonly #log: Logger;

@@ -1,4 +1,7 @@
-/** A frame as sockets receive it; all members are text. */
+import type { Row } from "../../../common/value.ts";
+import type { Permission } from "../permissions/index.ts";
+
+/** A frame as sockets receive it; all members but `about` are text. */
 export interface Notification {
   readonly keyspace: string;
   readonly source: string;
@@ -6,6 +9,36 @@ export interface Notification {
   readonly title: string;
   readonly reply: string;
   readonly msg: string;
+  /**
+   * The object that the frame tells of: each receiver gets what he may see of it. `undefined`: it tells of none. No
+   * part of the frame.
+   */
+  readonly about: NotifiedObject | undefined;
+}
+
+/** Plain data, as it also goes from controller to controller. */
+export interface NotifiedObject {
+  /** Without it nothing is told. */
+  readonly permission: Permission;
+  /** Class path. */
+  readonly class: string;
+  /** Whole; `undefined`: made of its key columns, or not known yet. */
+  readonly id: string | undefined;
+  /**
+   * As far as it is known, without sealed columns: row conditions are asked of it, and what is not there does not
+   * fulfil them.
+   */
+  readonly values: Row;
+  readonly vtimeMs: number;
+  readonly ctimeMs: number;
+  /** Columns that source and title tell: to whom one of them is hidden, nothing is told. */
+  readonly told: readonly string[];
+  /** The member of `msg` that has columns and relations of the object by name; `msg` itself when absent. */
+  readonly member?: string;
+  /** Column of each member in there that is called otherwise. */
+  readonly columns?: Readonly<Record<string, string>>;
+  /** Members in there that are relations: lists of whole ids, of which those are told that the receiver may see. */
+  readonly relations?: readonly string[];
 }
 
 /** Empty text, or nothing at all, narrows nothing. */

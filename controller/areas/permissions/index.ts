@@ -1,2 +1,13 @@
-export { classAccess, requirePermission, ROLES, systemPrincipal, type RoleName } from "./principal.ts";
+export { currentRights } from "./current.ts";
+export {
+  allows,
+  classAccess,
+  readingOnly,
+  requireDefining,
+  requireMayChange,
+  requirePermission,
+  ROLES,
+  systemPrincipal,
+  type RoleName,
+} from "./principal.ts";
 export type { ClassAccess, DataRule, Permission, Principal } from "./types.ts";

@@ -24,9 +24,36 @@ export function allows(principal: Principal, permission: Permission): boolean {
   return principal.grants.some((grant) => grant === permission || grant === `*:${verb}` || grant === `${area}:*`);
 }
 
+/**
+ * The same user without any right to change or run something: grants and data rules are narrowed, so that every check
+ * of them, now or later, refuses. The caller gets `reason`.
+ */
+export function readingOnly(principal: Principal, reason: string): Principal {
+  return {
+    ...principal,
+    grants: principal.grants.flatMap(readingPart),
+    data: principal.data.map((rule) => (rule.access === "write" ? { ...rule, access: "read" } : rule)),
+    readsOnlyBecause: reason,
+  };
+}
+
+function readingPart(grant: string): readonly string[] {
+  const [area, verb] = grant.split(":");
+  return verb === "read" || verb === "*" ? [`${area}:read`] : [];
+}
+
+/**
+ * Throws `AppError("denied")` for a principal that reads only: for changes that need no permission, such as ending
+ * one's own session.
+ */
+export function requireMayChange(principal: Principal): void {
+  if (principal.readsOnlyBecause !== undefined) throw new AppError("denied", principal.readsOnlyBecause);
+}
+
 /** Throws `AppError("denied")` that names the missing permission. */
 export function requirePermission(principal: Principal, permission: Permission): void {
   if (allows(principal, permission)) return;
+  if (!permission.endsWith(":read")) requireMayChange(principal);
   throw new AppError("denied", `${principal.user} lacks the permission ${permission}.`, { details: { permission } });
 }
 
@@ -40,6 +67,28 @@ export function classAccess(principal: Pick<Principal, "data">, path: string): C
     where: rule?.where,
     hidden: new Set(rule?.hidden),
   };
+}
+
+/**
+ * Throws `AppError("denied")` unless the principal may define the class at `path`: make, alter or drop it. A definition
+ * reaches every row and every column of the class and of those below it, so it takes reading and writing them all
+ * without a restriction.
+ */
+export function requireDefining(principal: Principal, path: string): void {
+  requirePermission(principal, "objects:write");
+  if (isUnrestricted(principal.data, path)) return;
+  const text = `${principal.user} may not define ${path}: that takes reading and writing all of it, and of the classes below it.`;
+  throw new AppError("denied", text, { details: { class: path } });
+}
+
+function isUnrestricted(rules: readonly DataRule[], path: string): boolean {
+  const deciding = decidingRule(rules, path);
+  const below = rules.filter((rule) => rule.class !== path && covers(path, rule.class));
+  return deciding !== undefined && [deciding, ...below].every(isWhole);
+}
+
+function isWhole({ access, where, hidden = [] }: DataRule): boolean {
+  return access === "write" && where === undefined && hidden.length === 0;
 }
 
 function decidingRule(rules: readonly DataRule[], path: string): DataRule | undefined {

@@ -1,4 +1,4 @@
-/** Who asks. Every service function takes one; there is no other source of rights. */
+/** The caller. Every service function takes one; there is no other source of rights. */
 export interface Principal {
   readonly tenant: string;
   /** The tenant's name space, such as `/matrix`. */
@@ -7,15 +7,45 @@ export interface Principal {
   readonly groups: readonly string[];
   /** `area:verb` each; `*` stands for any area or any verb, as in `*:read`. */
   readonly grants: readonly string[];
-  /** What may be seen and changed of objects. The rule of the longest matching class path decides; without one: nothing. */
+  /**
+   * What may be seen and changed of objects. The rule of the longest matching class path decides; without one: nothing.
+   */
   readonly data: readonly DataRule[];
   /** W3C trace context of the call, carried into every message, record and log line it causes. */
   readonly traceparent: string;
+  /** Address the call came from; absent for calls of the controller itself. */
+  readonly remote?: string;
+  /** Why this principal reads only, whatever the user may do otherwise: `readingOnly` made it. */
+  readonly readsOnlyBecause?: string;
 }
 
-/** `read` looks, `write` changes what is kept, `run` makes something happen on hosts. */
-export type Verb = "read" | "write" | "run";
-export type Permission = `${string}:${Verb}`;
+/**
+ * Every permission there is, as `area:verb`: `read` looks, `write` changes what is kept, `run` makes something happen
+ * on hosts. A name that does not stand here does not compile.
+ */
+export type Permission =
+  | "audit:read"
+  | "cluster:read"
+  | "depots:read"
+  | "depots:run"
+  | "depots:write"
+  | "files:read"
+  | "files:write"
+  | "hosts:read"
+  | "hosts:run"
+  | "hosts:write"
+  | "jobs:read"
+  | "jobs:run"
+  | "jobs:write"
+  | "notifications:read"
+  | "objects:read"
+  | "objects:write"
+  | "policies:read"
+  | "policies:run"
+  | "policies:write"
+  | "rules:read"
+  | "rules:write"
+  | "users:write";
 
 export interface DataRule {
   /** Class path; holds for the class and its subclasses. `/` is every class. */

@@ -1,6 +1,6 @@
-import { POLICY_RUN_TTL_DAYS } from "../../../common/limits.ts";
+import { DAY_SECONDS, POLICY_RUN_TTL_DAYS } from "../../../common/limits.ts";
 import type { Row } from "../../../common/value.ts";
-import type { ColumnSpec, Objects, SystemClass } from "../objects/index.ts";
+import { columns, textColumns, type SystemClass } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { PolicyRecord } from "./types.ts";
 
@@ -11,22 +11,17 @@ export const POLICY_RUN_PATH = "/system/policyrun";
 /** Something that should be there and is not, with its count. */
 export const POLICY_GAP_PATH = "/system/policygap";
 
-const DAY_SECONDS = 86_400;
-
 /** What the class of policies needs of their service. */
 interface PolicyOwner {
-  list(principal: Principal): Promise<readonly PolicyRecord[]>;
+  all(principal: Principal): Promise<readonly PolicyRecord[]>;
   remove(principal: Principal, name: string): Promise<void>;
 }
 
-/** To be called before any tenant is opened. */
-export function registerPolicyClasses(objects: Pick<Objects, "registerSystemClass">, policies: PolicyOwner): void {
-  objects.registerSystemClass(policyClass(policies));
-  objects.registerSystemClass(RUN_CLASS);
-  objects.registerSystemClass(GAP_CLASS);
+export function policyClasses(policies: PolicyOwner): readonly SystemClass[] {
+  return [policyClass(policies), RUN_CLASS, GAP_CLASS];
 }
 
-/** Provided from KvStore, so that what an agent is told and what MQL shows cannot differ. */
+/** Provided from KvStore, so that agents and MQL get the same. */
 function policyClass(policies: PolicyOwner): SystemClass {
   return {
     path: POLICY_PATH,
@@ -46,22 +41,23 @@ function policyClass(policies: PolicyOwner): SystemClass {
       ...columns("text", "command", "depotcommand", "delimiter", "dir", "match", "matchregexp"),
       ...columns("int", "ctype", "interval"),
       ...columns("boolean", "split", "delimitereol", "isdaemon"),
-      { name: "priority", type: "list", elements: ["varchar"] },
+      ...textColumns("list", "priority"),
       { name: "translation", type: "map", elements: ["varchar", "text"] },
       { name: "attrs", type: "map", elements: ["varchar", "varchar"] },
-      { name: "hosts", type: "list", elements: ["varchar"] },
-      { name: "tags", type: "set", elements: ["varchar"] },
+      ...textColumns("list", "hosts"),
+      ...textColumns("set", "tags"),
       ...columns("timestamp", "created", "changed"),
     ],
     keys: ["name"],
     guard: {
+      permission: "policies:write",
       async remove(principal, ids) {
         for (const id of ids) await policies.remove(principal, id.slice(id.indexOf(":") + 1));
         return ids.length;
       },
     },
     async *provide(principal) {
-      yield (await policies.list(principal)).map(rowOf);
+      yield (await policies.all(principal)).map(rowOf);
     },
   };
 }
@@ -94,12 +90,8 @@ const GAP_CLASS: SystemClass = {
   guard: {},
 };
 
-function columns(type: ColumnSpec["type"], ...names: readonly string[]): readonly ColumnSpec[] {
-  return names.map((name) => ({ name, type }));
-}
-
 /** A map column holds texts; absent members are left out. */
-function rowOf({ translation, ...record }: PolicyRecord): Row {
+export function rowOf({ translation, ...record }: PolicyRecord): Row {
   const row: Record<string, Row[string] | undefined> = { ...record };
   if (translation) {
     row["translation"] = Object.fromEntries(

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { isAppError } from "../../../common/errors.ts";
+import { noClasses } from "../../../test/helpers/memory-objects.ts";
 import { seededRandom } from "../../../test/helpers/clock.ts";
 import { onCluster, openTestEngine } from "../../../test/helpers/engine.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
@@ -12,7 +13,7 @@ const HOSTS = ["h1", "h2", "h3", "h4"];
 const NAMES = ["a", "b"];
 const STEPS = 60;
 
-/** Repeats as a person would who is told that it did not work. What was removed by the time before is no longer found. */
+/** Repeats as a person would after an error. What the attempt before removed is no longer found. */
 function insist(action: () => Promise<unknown>): Promise<unknown> {
   return again(() =>
     action().catch((error: unknown) => {
@@ -31,9 +32,11 @@ test.each(onCluster ? [1] : [1, 2, 3, 4])(
       stores: engine,
       runtime: testRuntime(),
       rules: { load: () => Promise.resolve({} as Rule) },
+      objects: noClasses(),
       hosts: { exists: () => Promise.resolve(true), refresh: () => undefined },
       depots: {
         deployable: () => Promise.reject(new Error("not asked")),
+        toDeploy: () => Promise.reject(new Error("not asked")),
         beforeRemove: () => undefined,
         onReplaced: () => undefined,
       },

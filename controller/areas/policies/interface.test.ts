@@ -32,6 +32,11 @@ test("a command policy is made from JSON, deployed to its hosts, undeployed, dep
   });
   expect(await desired("h1")).toEqual(["uptime"]);
   expect(await call("GET", "/monitoring/policy")).toMatchObject({ message: [{ name: "uptime", kind: "command" }] });
+  const misspelt = await call("POST", "/monitoring/policy", { ...command, host: ["h1"] });
+  expect(misspelt).toMatchObject({
+    status: "ok",
+    warnings: ["host is not known here and was ignored; did you mean hosts?"],
+  });
   expect(await call("POST", "/monitoring/policy/undeploy/uptime")).toMatchObject({
     status: "ok",
     message: { status: "undeployed" },

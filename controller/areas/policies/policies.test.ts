@@ -1,14 +1,19 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { PolicySpec } from "../../../common/api/policies.ts";
 import { AppError } from "../../../common/errors.ts";
+import type { DepotToDeploy } from "../hosts/index.ts";
+import { noClasses } from "../../../test/helpers/memory-objects.ts";
 import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
 import { MemoryStores } from "../../../test/helpers/memory-stores.ts";
+import { wrappedKv } from "../../../test/helpers/wrapped-kv.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
 import type { DepotChange } from "../depots/index.ts";
 import type { SystemClass } from "../objects/index.ts";
 import type { Rule } from "../rules/index.ts";
 import type { Stores } from "../../store/engine.ts";
-import { registerPolicyClasses } from "./classes.ts";
+import { decodeStored, encodeJson } from "../../store/format.ts";
+import type { KvTxn } from "../../store/kv.ts";
+import { policyClasses } from "./classes.ts";
 import { PolicyService } from "./service.ts";
 
 const admin = testPrincipal();
@@ -22,14 +27,23 @@ let engine: TestEngine | undefined;
 let stores: Stores;
 let policies: PolicyService;
 
+function depotOf(name: string, version = "1.0.0"): Promise<DepotToDeploy> {
+  if (name !== "web") return Promise.reject(new AppError("not_found", `There is no depot ${name}.`));
+  return Promise.resolve({ name, version, files: [], command: "own" });
+}
+
 beforeEach(async () => {
   refreshed = [];
   depotChecks = [];
   depotListeners = [];
   engine = onCluster ? await openTestEngine() : undefined;
   stores = engine ?? new MemoryStores();
-  policies = new PolicyService({
-    stores,
+  policies = serviceOver(stores);
+});
+
+function serviceOver(over: Stores): PolicyService {
+  return new PolicyService({
+    stores: over,
     runtime: testRuntime(),
     rules: {
       load: (_principal, key) =>
@@ -37,20 +51,19 @@ beforeEach(async () => {
           ? Promise.reject(new AppError("not_found", `no rule ${key}`))
           : Promise.resolve({} as Rule),
     },
+    objects: noClasses(),
     hosts: {
       exists: (_principal, host) => Promise.resolve(/^h\d+$/.test(host)),
       refresh: (tenant, hosts) => void refreshed.push({ tenant, hosts }),
     },
     depots: {
-      deployable(_tenant, name, version = "1.0.0") {
-        if (name !== "web") return Promise.reject(new AppError("not_found", `There is no depot ${name}.`));
-        return Promise.resolve({ name, version, files: [], command: "own" });
-      },
+      deployable: (_tenant, name, version) => depotOf(name, version),
+      toDeploy: (_principal, name, version) => depotOf(name, version),
       beforeRemove: (check) => void depotChecks.push(check),
       onReplaced: (listener) => void depotListeners.push(listener),
     },
   });
-});
+}
 
 afterEach(() => engine?.close());
 
@@ -215,7 +228,37 @@ describe("removing", () => {
     await expect(policies.remove(admin, "uptime")).rejects.toMatchObject({ code: "not_found" });
     await expect(policies.deploy(admin, "uptime")).rejects.toMatchObject({ code: "not_found" });
   });
+
+  test("stops it also where another controller, which died, was about to: made again it runs nowhere else", async () => {
+    await onHosts(command(), "h1");
+    const { kv, ...store } = await stores.tenant("matrix");
+    let settled = 0;
+    const txn: typeof kv.txn = async (request) => {
+      const answer = await kv.txn(request);
+      if (!settles(request) || settled++ > 0) return answer;
+      await kv.put("policies/host/h2", encodeJson({ policies: ["uptime"] }));
+      await kv.put(
+        "policies/targets/uptime",
+        encodeJson({ hosts: ["h1", "h2"], deployed: false, tags: [], unsettled: ["h1", "h2"] }),
+      );
+      return answer;
+    };
+    const between: Stores = {
+      system: () => stores.system(),
+      tenant: () => Promise.resolve({ ...store, kv: wrappedKv(kv, { txn }) }),
+    };
+    await serviceOver(between).remove(admin, "uptime");
+    expect(settled).toBe(2);
+    await onHosts(command(), "h1");
+    expect([await names("h1"), await names("h2")]).toEqual([["uptime"], []]);
+  });
 });
+
+/** Whether it notes that all hosts' lists follow the targets. */
+function settles({ then }: KvTxn): boolean {
+  const targets = then.find(({ key }) => key === "policies/targets/uptime");
+  return targets?.kind === "put" && !("unsettled" in decodeStored<object>(targets.value));
+}
 
 describe("its depot", () => {
   const web = { tenant: "matrix", name: "web", version: "1.0.0" };
@@ -258,7 +301,7 @@ test("a viewer reads and changes nothing; who may not run may write but not depl
 
 test("policies are rows of /system/policy that MQL may only delete", async () => {
   const classes: SystemClass[] = [];
-  registerPolicyClasses({ registerSystemClass: (definition) => classes.push(definition) }, policies);
+  classes.push(...policyClasses(policies));
   expect(classes.map((definition) => definition.path)).toEqual([
     "/system/policy",
     "/system/policyrun",

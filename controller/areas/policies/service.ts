@@ -12,9 +12,11 @@ import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { DepotChange, Depots } from "../depots/index.ts";
 import type { DepotToDeploy, DesiredPolicy, DesiredStateSource, Hosts } from "../hosts/index.ts";
+import type { Objects } from "../objects/index.ts";
 import { requirePermission, type Principal } from "../permissions/index.ts";
+import { recordFilter, type RecordFilter } from "../query/index.ts";
 import type { Rules } from "../rules/index.ts";
-import { POLICY_PATH } from "./classes.ts";
+import { POLICY_PATH, rowOf } from "./classes.ts";
 import { PolicyStore, type StoredDefinition, type StoredPolicy, type StoredTargets, type Versioned } from "./store.ts";
 import type { PolicyInput } from "./types.ts";
 import { checkSpec } from "./validation.ts";
@@ -23,8 +25,9 @@ export interface PolicyDependencies {
   readonly stores: Stores;
   readonly runtime: Runtime;
   readonly rules: Pick<Rules, "load">;
-  readonly depots: Pick<Depots, "deployable" | "beforeRemove" | "onReplaced">;
+  readonly depots: Pick<Depots, "deployable" | "toDeploy" | "beforeRemove" | "onReplaced">;
   readonly hosts: Pick<Hosts, "exists" | "refresh">;
+  readonly objects: Pick<Objects, "catalog">;
 }
 
 /** Both parts of a policy that exists. */
@@ -42,6 +45,7 @@ export class PolicyService implements DesiredStateSource {
   readonly #rules: PolicyDependencies["rules"];
   readonly #depots: PolicyDependencies["depots"];
   readonly #hosts: PolicyDependencies["hosts"];
+  readonly #objects: PolicyDependencies["objects"];
 
   constructor(dependencies: PolicyDependencies) {
     this.#store = new PolicyStore(dependencies.stores);
@@ -49,13 +53,15 @@ export class PolicyService implements DesiredStateSource {
     this.#rules = dependencies.rules;
     this.#depots = dependencies.depots;
     this.#hosts = dependencies.hosts;
+    this.#objects = dependencies.objects;
     this.#depots.beforeRemove((change) => this.#refuseWhenUsed(change));
     this.#depots.onReplaced((change) => this.#depotReplaced(change));
   }
 
   /**
-   * Creates the policy, or replaces the one of that name. With hosts it is deployed to just these: hosts of the former one that are no
-   * longer named stop. The same spec again leaves the definition and its revision alone, so that nothing is restarted.
+   * Creates the policy, or replaces the one of that name. With hosts it is deployed to just these: hosts of the former
+   * one that are no longer named stop. The same spec again leaves the definition and its revision alone, so that
+   * nothing is restarted.
    */
   async save(principal: Principal, input: PolicyInput): Promise<PolicyRecord> {
     requirePermission(principal, "policies:write");
@@ -63,6 +69,7 @@ export class PolicyService implements DesiredStateSource {
     await this.#check(principal, input.spec);
     const hosts = input.hosts && (await this.#knownHosts(principal, input.hosts));
     const seen = await this.#store.get(principal.tenant, name);
+    if (seen.definition.value) await this.#refuseOutsideRule(principal, seen.definition.value, seen.targets.value);
     const former = seen.targets.value ?? NO_TARGETS;
     const targets = toSettle(former, {
       ...former,
@@ -71,13 +78,22 @@ export class PolicyService implements DesiredStateSource {
     });
     if (targets.deployed) requirePermission(principal, "policies:run");
     const definition = this.#definition(principal, seen.definition.value, input.spec);
+    const next = definition.definition ?? seen.definition.value;
+    if (next) await this.#refuseOutsideRule(principal, next, targets);
     if (!(await this.#store.write(principal.tenant, name, { seen, targets, ...definition })))
       throw changedMeanwhile(name);
     await this.#settle(principal.tenant, name);
     return this.get(principal, name);
   }
 
+  /** Those there are for the principal, without what is hidden from it. */
   async list(principal: Principal): Promise<readonly PolicyRecord[]> {
+    const { sees, shown } = await this.#filter(principal);
+    return (await this.all(principal)).filter((policy) => sees(policy, rowOf(policy))).map(shown);
+  }
+
+  /** For the class of policies, over which the rules for rows and columns are laid where it is queried. */
+  async all(principal: Principal): Promise<readonly PolicyRecord[]> {
     requirePermission(principal, "policies:read");
     const targets = await this.#store.allTargets(principal.tenant);
     const definitions = await this.#store.definitions(principal.tenant);
@@ -88,13 +104,14 @@ export class PolicyService implements DesiredStateSource {
 
   async get(principal: Principal, name: string): Promise<PolicyRecord> {
     requirePermission(principal, "policies:read");
-    const { definition, targets } = await this.#find(principal.tenant, name);
-    return record(principal, definition, targets);
+    const { definition, targets } = await this.#visible(principal, name);
+    return (await this.#filter(principal)).shown(record(principal, definition, targets));
   }
 
   /** Stops it everywhere, then forgets it. The depot stays where it is. */
   async remove(principal: Principal, name: string): Promise<void> {
     requirePermission(principal, "policies:write");
+    await this.#visible(principal, name);
     for (let race = 0; race < POLICY_RACES_MAX; race++) {
       await this.#setTargets(principal, name, (now) => ({ ...now, deployed: false }));
       const { seen, targets } = await this.#find(principal.tenant, name);
@@ -107,7 +124,7 @@ export class PolicyService implements DesiredStateSource {
   /** To its hosts; hosts given here are added to them. */
   async deploy(principal: Principal, name: string, hosts: readonly string[] = []): Promise<PolicyRecord> {
     requirePermission(principal, "policies:run");
-    const { definition } = await this.#find(principal.tenant, name);
+    const { definition } = await this.#visible(principal, name);
     await this.#check(principal, definition.spec);
     const added = await this.#knownHosts(principal, hosts);
     await this.#setTargets(principal, name, (now) => {
@@ -122,13 +139,14 @@ export class PolicyService implements DesiredStateSource {
   /** From all its hosts; which they are is kept for the next deployment. */
   async undeploy(principal: Principal, name: string): Promise<PolicyRecord> {
     requirePermission(principal, "policies:run");
+    await this.#visible(principal, name);
     await this.#setTargets(principal, name, (now) => ({ ...now, deployed: false }));
     return this.get(principal, name);
   }
 
   /**
-   * The revision rises with every change for that host: it is the greatest of the host's list and of the policies in it, and whoever
-   * takes a policy off a list writes that list.
+   * The revision rises with every change for that host: it is the greatest of the host's list and of the policies in
+   * it, and taking a policy off a list writes that list.
    */
   async desired(
     tenant: string,
@@ -191,7 +209,7 @@ export class PolicyService implements DesiredStateSource {
       });
     }
     if (spec.kind === "command" && spec.ctype === 0)
-      await this.#depots.deployable(principal.tenant, spec.depotname ?? "", spec.depotversion);
+      await this.#depots.toDeploy(principal, spec.depotname ?? "", spec.depotversion);
   }
 
   async #knownHosts(principal: Principal, hosts: readonly string[]): Promise<readonly string[]> {
@@ -206,10 +224,32 @@ export class PolicyService implements DesiredStateSource {
     );
   }
 
+  /** `AppError("not_found")` also for a policy that is none for the principal. */
+  async #visible(principal: Principal, name: string): Promise<Found> {
+    const found = await this.#find(principal.tenant, name);
+    const policy = record(principal, found.definition, found.targets);
+    if ((await this.#filter(principal)).sees(policy, rowOf(policy))) return found;
+    throw unknownPolicy(name);
+  }
+
+  #filter(principal: Principal): Promise<RecordFilter> {
+    return recordFilter(principal, this.#objects, `${principal.ospace}${POLICY_PATH}`);
+  }
+
+  async #refuseOutsideRule(
+    principal: Principal,
+    definition: StoredDefinition,
+    targets: StoredTargets = NO_TARGETS,
+  ): Promise<void> {
+    const policy = record(principal, definition, targets);
+    if ((await this.#filter(principal)).sees(policy, rowOf(policy))) return;
+    throw new AppError("denied", `The policy ${policy.name} is not among the policies that this user may change.`);
+  }
+
   async #find(tenant: string, name: string): Promise<Found> {
     const seen = await this.#store.get(tenant, fileName(name));
     const definition = seen.definition.value;
-    if (definition === undefined) throw new AppError("not_found", `There is no policy ${name}.`);
+    if (definition === undefined) throw unknownPolicy(name);
     return { seen, definition, targets: seen.targets.value ?? NO_TARGETS };
   }
 
@@ -223,7 +263,10 @@ export class PolicyService implements DesiredStateSource {
     throw changedMeanwhile(name);
   }
 
-  /** Lets the lists follow what was written, then notes that they do. Whoever fails in between leaves the rest to the next one. */
+  /**
+   * Updates the lists to what was written, then notes that they are. A writer that fails in between leaves the rest to
+   * the next one.
+   */
   async #settle(tenant: string, name: string): Promise<void> {
     for (let race = 0; race < POLICY_RACES_MAX; race++) {
       const seen = await this.#store.get(tenant, name);
@@ -247,7 +290,7 @@ export class PolicyService implements DesiredStateSource {
     };
   }
 
-  /** Makes the lists of these hosts what the policy's targets say, and tells the hosts. Safe to repeat. */
+  /** Makes the lists of these hosts what the policy's targets say, and notifies the hosts. Safe to repeat. */
   async #follow(tenant: string, name: string, hosts: readonly string[]): Promise<void> {
     const names = [...new Set(hosts)];
     await mapLimited(names, POLICY_PARALLEL_HOSTS, (host) => this.#followOne(tenant, name, host));
@@ -335,6 +378,10 @@ function record(principal: Principal, definition: StoredDefinition, targets: Sto
     changed: changedMs,
     creator,
   };
+}
+
+function unknownPolicy(name: string): AppError {
+  return new AppError("not_found", `There is no policy ${name}.`);
 }
 
 function tooManyHosts(): AppError {

@@ -5,8 +5,9 @@ import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { KvCondition, KvOperation } from "../../store/kv.ts";
 
 /**
- * How policies lie in KvStore: `policies/definition/<name>` says what a policy does, `policies/targets/<name>` where it is meant to
- * run. From targets follows `policies/host/<host>`, the names of a host's policies; it is made right after every change.
+ * How policies lie in KvStore: `policies/definition/<name>` says what a policy does, `policies/targets/<name>` where it
+ * is meant to run. From targets follows `policies/host/<host>`, the names of a host's policies; it is made right after
+ * every change.
  */
 export interface StoredDefinition {
   /** Without hosts and tags: a change of these must not restart anything. */
@@ -20,7 +21,7 @@ export interface StoredTargets {
   readonly hosts: readonly string[];
   readonly deployed: boolean;
   readonly tags: readonly string[];
-  /** Hosts whose lists may not follow these targets yet; absent once they all do. */
+  /** Hosts whose lists may not match these targets yet; absent once all do. */
   readonly unsettled?: readonly string[];
 }
 
@@ -77,7 +78,7 @@ export class PolicyStore {
     return this.#all(tenant, TARGETS);
   }
 
-  /** Both together or none; an absent member stays. False when somebody changed the policy after `seen`. */
+  /** Both together or none; an absent member stays. False when another writer changed the policy after `seen`. */
   async write(
     tenant: string,
     name: string,
@@ -89,7 +90,7 @@ export class PolicyStore {
     return this.#txn(tenant, unchanged(name, change.seen), then);
   }
 
-  /** False when somebody changed the policy after `seen`. */
+  /** False when another writer changed the policy after `seen`. */
   async erase(tenant: string, name: string, seen: StoredPolicy): Promise<boolean> {
     return this.#txn(tenant, unchanged(name, seen), [
       { kind: "delete", key: DEFINITIONS + name },
@@ -97,7 +98,10 @@ export class PolicyStore {
     ]);
   }
 
-  /** An assignment is never deleted, only emptied, so that its revision never falls. False when the targets or it changed meanwhile. */
+  /**
+   * An assignment is never deleted, only emptied, so that its revision never falls. False when the targets or it
+   * changed meanwhile.
+   */
   async assign(
     tenant: string,
     host: string,

@@ -2,7 +2,10 @@ import type { PolicySpec } from "../../../common/api/policies.ts";
 
 export type { PolicyRecord, PolicySpec } from "../../../common/api/policies.ts";
 
-/** A policy as its author gives it: what it does, and where. Absent hosts or tags keep what was there; of a new policy: none. */
+/**
+ * A policy as its author gives it: what it does, and where. Absent hosts or tags keep what was there; in a new policy:
+ * none.
+ */
 export interface PolicyInput {
   /** Without hosts and tags. */
   readonly spec: PolicySpec;

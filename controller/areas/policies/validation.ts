@@ -4,7 +4,10 @@ import { AppError, errorText, isAppError } from "../../../common/errors.ts";
 import { fileName } from "../../../common/paths.ts";
 import { compilePattern, type Pattern } from "../../../common/regex/pattern.ts";
 
-/** Throws `AppError("invalid")` that names the member and what is wrong with it. Says nothing about rule, depot and hosts. */
+/**
+ * Throws `AppError("invalid")` that names the member and what is wrong with it. Says nothing about rule, depot and
+ * hosts.
+ */
 export function checkSpec(spec: PolicySpec): void {
   const schema = spec.kind === "command" ? CommandPolicySpec : LogPolicySpec;
   const [first] = Value.Errors(schema, spec);
@@ -24,7 +27,7 @@ function checkCommand(spec: CommandPolicySpec): void {
     throw new AppError("invalid", "A command policy with ctype 0 runs in a depot's folder: depotversion is missing.");
 }
 
-/** Of POSIX, a drive, or a share. */
+/** An absolute folder of POSIX, of a drive, or of a share. */
 const ABSOLUTE_FOLDER = /^(\/|[A-Za-z]:[\\/]|\\\\)/;
 
 function checkLog(spec: LogPolicySpec): void {

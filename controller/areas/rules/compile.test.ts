@@ -1,9 +1,12 @@
-import { describe, expect, it } from "vitest";
-import type { ClassView, Column, ColumnType } from "../objects/index.ts";
+import v8 from "node:v8";
+import { beforeAll, describe, expect, it } from "vitest";
+import { RECORD_MAX_BYTES } from "../../../common/limits.ts";
+import { REGEXP_V8_FLAGS } from "../../../common/regex/pattern.ts";
+import { classView } from "../../../test/helpers/class-views.ts";
 import { checkRuleText, compileRule, ruleClass } from "./compile.ts";
 import type { ParsedRecord, RawRecord } from "./types.ts";
 
-const access = classWith({
+const access = classView("/ns/access", {
   client: "varchar",
   verb: "varchar",
   path: "varchar",
@@ -12,36 +15,6 @@ const access = classWith({
   host: "varchar",
   note: "map",
 });
-
-function classWith(columns: Readonly<Record<string, ColumnType>>): ClassView {
-  const made = Object.entries(columns).map(([name, type], number): Column => {
-    return { name, type, number, definedBy: "/ns/access", indexed: false, key: false };
-  });
-  const options = {
-    keyMode: "uuid",
-    ttlSeconds: undefined,
-    version: false,
-    autosearch: false,
-    alias: undefined,
-    nickname: undefined,
-    remedy: undefined,
-    hints: {},
-  } as const;
-  return {
-    cid: 7,
-    path: "/ns/access",
-    label: "access",
-    parent: "/ns",
-    kind: "record",
-    columns: made,
-    keys: [],
-    options,
-    modifiedAtMs: 0,
-    system: false,
-    guard: undefined,
-    column: (name) => made.find((column) => column.name === name),
-  };
-}
 
 function raw(text: string): RawRecord {
   return { text, timeMs: 1_000, host: "web-1", source: "/var/log/a.log", groups: { site: "shop" } };
@@ -93,7 +66,6 @@ describe("option lines", () => {
   });
 
   it.each([
-    ["", /no option --class/],
     ["--class=/ns/later\n--parser=xml", /no parser named xml/],
     ["--class=/ns/later\n--parser=grok\n--pattern_1=%{NOPE:a}", /no grok pattern named NOPE/],
     ["--class=/ns/later\n--parser=json\nreturn 1", /script body/],
@@ -241,4 +213,74 @@ describe("var lines", () => {
 
 it("a rule with --ignore stores nothing", () => {
   expect(parse("--class=/ns/access\n--parser=json\n--ignore", '{"status":1}')).toEqual([]);
+});
+
+describe("lines that a host logs to slow the controller down", () => {
+  beforeAll(() => {
+    for (const flag of REGEXP_V8_FLAGS) v8.setFlagsFromString(flag);
+  });
+
+  const LINE = '203.0.113.7 - frank [10/Oct/2025:13:55:36 +0000] "GET /a HTTP/1.1" 200 2326 "-" "curl/8"';
+  const grok = (...patterns: readonly string[]): string =>
+    `--class=/ns/access\n--parser=grok\n${patterns.map((pattern, at) => `--pattern_${at + 1}=${pattern}\n`).join("")}--var_client=field clientip`;
+
+  it.each([
+    ["%{COMBINEDAPACHELOG}", "a"],
+    ["%{COMBINEDAPACHELOG}", LINE.slice(0, 60)],
+    ["%{COMBINEDAPACHELOG}", "1:"],
+    ["%{IP:clientip} x", "1:"],
+    ["%{IP:clientip} x", "1"],
+    ["%{SYSLOGLINE}", "Oct 11 22:14:15 a"],
+    ["%{URI:clientip} x", "http://a:b"],
+    ["%{EMAILADDRESS:clientip} x", "a.@"],
+    ["%{PATH:clientip} x", "/a"],
+  ])("are kept as errors within a second of the processor: %s, 256 KB of %j", (pattern, piece) => {
+    const rule = compileRule("/ns/rules/test", grok(pattern), access);
+    const before = process.cpuUsage();
+    const [parsed] = rule.parse([raw(piece.repeat(RECORD_MAX_BYTES / piece.length))]);
+    expect(parsed).toMatchObject({
+      ok: false,
+      error: expect.stringMatching(
+        /No pattern of the rule matches it|regular expression searches at most \d+|too many/,
+      ) as string,
+    });
+    expect(process.cpuUsage(before).user).toBeLessThan(1_000_000);
+  });
+
+  it("are not tried with all patterns of a rule when that is too much, and say so", () => {
+    const rule = grok(...Array.from({ length: 60 }, (_, at) => `%{COMBINEDAPACHELOG} ${at}`));
+    expect(parse(rule, "a".repeat(4_000))).toMatchObject([
+      { ok: false, error: expect.stringContaining("too many to try all patterns") as string },
+    ]);
+    expect(parse(rule, `${LINE} 59`)).toMatchObject([{ ok: true, values: { client: "203.0.113.7" } }]);
+  });
+
+  it("long and honest ones are parsed as short ones are", () => {
+    const long = LINE.replace("/a", `/${"abc/%20".repeat(2_000)}`);
+    expect(parse(grok("%{COMBINEDAPACHELOG}"), LINE, long)).toMatchObject([
+      { ok: true, values: { client: "203.0.113.7" } },
+      { ok: true, values: { client: "203.0.113.7" } },
+    ]);
+  });
+});
+
+describe("parsing is costly", () => {
+  const costly = (rule: string, ...lengths: readonly number[]): boolean =>
+    compileRule("/ns/rules/test", `--class=/ns/access\n${rule}`, access).isCostly(
+      lengths.map((length) => raw("x".repeat(length))),
+    );
+  const grok = (patterns: number): string =>
+    `--parser=grok\n${Array.from({ length: patterns }, (_, at) => `--pattern_${at + 1}=%{WORD:path} ${at}`).join("\n")}`;
+
+  it("from a length of a record on that falls with the number of patterns", () => {
+    expect([costly(grok(1), 3_999), costly(grok(1), 10, 4_000, 10)]).toEqual([false, true]);
+    expect([costly(grok(4), 1_999), costly(grok(4), 2_000)]).toEqual([false, true]);
+    expect(costly("--parser=grok\n--fields=%{WORD:path}", 4_000)).toBe(true);
+  });
+
+  it("never where the fields are as long to copy as to parse, or nothing is kept", () => {
+    for (const parser of ["text\n--fields=path", "json", "csv"])
+      expect(costly(`--parser=${parser}`, 200_000)).toBe(false);
+    expect(costly(`--ignore\n${grok(1)}`, 200_000)).toBe(false);
+  });
 });

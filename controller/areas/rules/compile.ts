@@ -1,9 +1,8 @@
 import { AppError } from "../../../common/errors.ts";
-import { GROK_PATTERNS_PER_RULE_MAX } from "../../../common/limits.ts";
+import { GROK_PATTERNS_PER_RULE_MAX, PARSE_THREAD_MIN_STEPS } from "../../../common/limits.ts";
 import type { Row, Value } from "../../../common/value.ts";
-import type { ClassView } from "../objects/index.ts";
 import { compileGrok } from "./grok.ts";
-import { mappingOf, type Mapping } from "./mapping.ts";
+import { fieldsTaken, mappingOf, type Mapping } from "./mapping.ts";
 import { names, readRuleText, single, type RuleText } from "./options.ts";
 import {
   csvParser,
@@ -15,50 +14,74 @@ import {
   type FieldsOrError,
   type Parser,
 } from "./parsers.ts";
-import type { ParsedRecord, RawRecord } from "./types.ts";
+import type { ParsedRecord, RawRecord, Rule, RuleTarget } from "./types.ts";
 
 /** A rule text made ready to parse with. */
-export interface CompiledRule {
-  readonly class: string;
-  parse(records: readonly RawRecord[]): readonly ParsedRecord[];
-}
+export type CompiledRule = Pick<Rule, "class" | "columns" | "parse" | "isCostly">;
 
 /** Options that are known and not offered yet. */
 const NOT_OFFERED = ["mqltmpl", "mqltmpl_fields", "forward"];
 
 /**
- * The class path that `--class` names. `AppError("unsupported")` for what only scripts can do, `syntax` or `invalid` for what
- * cannot be used at all.
+ * The class path that `--class` names. `AppError("unsupported")` for what only scripts can do, `syntax` or `invalid`
+ * for what cannot be used at all.
  */
 export function ruleClass(text: string): string {
   const rule = readRuleText(text);
   const path = single(rule, "class");
-  if (!path) throw new AppError("invalid", "The rule has no option --class, so nobody knows where its records go.");
+  if (!path) throw new AppError("invalid", NO_CLASS);
   return path.replace(/\/+$/, "");
 }
 
-/** What can be said about a rule whose class is not there yet. */
+/**
+ * What can be said about a rule whose class is not there yet. An option that is missing is an error only when the rule
+ * is used.
+ */
 export function checkRuleText(key: string, text: string): void {
   const rule = readRuleText(text);
   refuseWhatIsNotOffered(key, rule);
-  ruleClass(text);
+  single(rule, "class");
   // The class to come will have the columns that the rule goes without.
-  parserOf(rule, ["text"]);
+  if (hasParser(rule)) parserOf(rule, ["text"]);
+}
+
+const NO_CLASS = "The rule has no option --class, so it is not known where its records go.";
+const NO_PARSER = "The rule has no option --parser (text, json, csv or grok).";
+const NO_PATTERN = "The grok rule has no pattern: give --pattern_1=… or a grok expression in --fields.";
+
+/** What a rule lacks before it can be used. */
+export function missingOption(rule: RuleText): string | undefined {
+  if (!single(rule, "class")) return NO_CLASS;
+  if (!single(rule, "parser")) return NO_PARSER;
+  return hasParser(rule) ? undefined : NO_PATTERN;
+}
+
+/** Whether the parser and what it cannot do without are there. */
+function hasParser(rule: RuleText): boolean {
+  return (single(rule, "parser") ?? "") !== "" && (!isGrok(rule) || expressionsOf(rule).length > 0);
+}
+
+function isGrok(rule: RuleText): boolean {
+  return single(rule, "parser")?.toLowerCase() === "grok";
 }
 
 /** Compiles the rule `key` for its class. */
-export function compileRule(key: string, text: string, view: ClassView): CompiledRule {
+export function compileRule(key: string, text: string, target: RuleTarget): CompiledRule {
   const rule = readRuleText(text);
   refuseWhatIsNotOffered(key, rule);
-  const parser = parserOf(
-    rule,
-    view.columns.map((column) => column.name),
-  );
-  const mapping = mappingOf(rule, view);
+  const columns = target.columns.map(({ name }) => name);
+  const parser = parserOf(rule, columns);
+  const mapping = mappingOf(rule, target);
+  const taken = fieldsTaken(rule, target);
+  const patterns = isGrok(rule) ? expressionsOf(rule).length : 0;
   const ignored = /^(true|1|yes)?$/i.test(single(rule, "ignore") ?? "false");
   return {
-    class: view.path,
-    parse: (records) => (ignored ? [] : parseRecords(records, { parser, mapping })),
+    class: target.path,
+    columns,
+    isCostly: (records) =>
+      !ignored && records.some(({ text: { length } }) => length * length * patterns >= PARSE_THREAD_MIN_STEPS),
+    parse: (records, onUnused) =>
+      ignored ? [] : parseRecords(records, { parser: onUnused ? watched(parser, taken, onUnused) : parser, mapping }),
   };
 }
 
@@ -92,7 +115,7 @@ function parserOf(rule: RuleText, columns: readonly string[]): Parser {
         types,
       );
     case "":
-      throw new AppError("invalid", "The rule has no option --parser (text, json, csv or grok).");
+      throw new AppError("invalid", NO_PARSER);
     case "bitlog":
       throw new AppError("unsupported", "The parser bitlog is not offered yet.");
     default:
@@ -116,12 +139,15 @@ function typesOf(rule: RuleText): readonly FieldType[] {
 }
 
 /** `--pattern_1`, `--pattern_2`, … in the order written; or the expression in `--fields` itself. */
-function expressions(rule: RuleText): readonly string[] {
+function expressionsOf(rule: RuleText): readonly string[] {
   const patterns = rule.options.filter(({ name }) => name.startsWith("pattern_")).map(({ value }) => value);
   const inline = single(rule, "fields");
-  const all = patterns.length > 0 ? patterns : inline?.includes("%{") ? [inline] : [];
-  if (all.length === 0)
-    throw new AppError("invalid", "The grok rule has no pattern: give --pattern_1=… or a grok expression in --fields.");
+  return patterns.length > 0 ? patterns : inline?.includes("%{") ? [inline] : [];
+}
+
+function expressions(rule: RuleText): readonly string[] {
+  const all = expressionsOf(rule);
+  if (all.length === 0) throw new AppError("invalid", NO_PATTERN);
   if (all.length > GROK_PATTERNS_PER_RULE_MAX) {
     throw new AppError("too_large", `The rule has more than ${GROK_PATTERNS_PER_RULE_MAX} patterns.`);
   }
@@ -143,6 +169,18 @@ function parseRecords(
     if (record && !isEmpty(result)) parsed.push(mapped(result, { record, ordinal, mapping }));
   });
   return parsed;
+}
+
+/** The parser, which reports each field that no column takes. */
+function watched(parser: Parser, taken: ReadonlySet<string>, onUnused: (field: string) => void): Parser {
+  return (texts) => {
+    const results = parser(texts);
+    for (const result of results) {
+      if ("error" in result || result.fields === undefined) continue;
+      for (const name of Object.keys(result.fields)) if (!taken.has(name)) onUnused(name);
+    }
+    return results;
+  };
 }
 
 function isEmpty(result: FieldsOrError): boolean {

@@ -1,13 +1,18 @@
 import { AppError } from "../../../common/errors.ts";
-import { GROK_DEPTH_MAX } from "../../../common/limits.ts";
+import { GROK_DEPTH_MAX, PATTERN_MAX_CHARACTERS } from "../../../common/limits.ts";
 import { compilePattern, type Pattern } from "../../../common/regex/pattern.ts";
 import { GROK_PATTERNS } from "./grok-patterns.ts";
 
 /** A compiled grok expression: what it captures, by name. */
 export interface Grok {
   readonly captures: readonly string[];
-  /** Captured texts by name, undefined when the line does not match. `%{IP}` is kept under `IP`, `%{IP:client}` under `client`. */
+  /**
+   * Captured texts by name, undefined when the line does not match. `%{IP}` is kept under `IP`, `%{IP:client}` under
+   * `client`.
+   */
   match(line: string): Readonly<Record<string, string | number>> | undefined;
+  /** What `match` costs at most, as `Pattern.steps` has it. */
+  steps(line: string): number;
 }
 
 interface Capture {
@@ -19,8 +24,8 @@ interface Capture {
 const REFERENCE = /%\{([A-Za-z0-9_]+)(?::([^:{}]+))?(?::(int|float|string))?\}/g;
 
 /**
- * Expands references and compiles through the regular-expression gate. `AppError("invalid")` for an unknown pattern, a circle, or
- * an expression that is not usable.
+ * Expands references and compiles through the regular-expression gate. `AppError("invalid")` for an unknown pattern, a
+ * circle, or an expression that is not usable.
  */
 export function compileGrok(expression: string, own: Readonly<Record<string, string>> = {}): Grok {
   const captures: Capture[] = [];
@@ -33,7 +38,7 @@ interface Expansion {
   readonly own: Readonly<Record<string, string>>;
   readonly captures: Capture[];
   readonly depth: number;
-  /** Groups that have names are asked for by them, which costs several times as much. */
+  /** Reading groups by name costs several times as much. */
   readonly named: boolean;
 }
 
@@ -44,8 +49,22 @@ function expand(expression: string, expansion: Expansion): string {
       `Grok patterns refer to each other more than ${GROK_DEPTH_MAX} deep, or in a circle.`,
     );
   }
-  return expression.replace(REFERENCE, (_whole, pattern: string, name: string | undefined, type: string | undefined) =>
-    expandReference({ pattern, name, type }, expansion),
+  refuseTooLong(expression);
+  const expanded = expression.replace(
+    REFERENCE,
+    (_whole, pattern: string, name: string | undefined, type: string | undefined) =>
+      expandReference({ pattern, name, type }, expansion),
+  );
+  refuseTooLong(expanded);
+  return expanded;
+}
+
+/** At each level, so that patterns that name others many times do not grow from one to the next. */
+function refuseTooLong(expression: string): void {
+  if (expression.length <= PATTERN_MAX_CHARACTERS) return;
+  throw new AppError(
+    "invalid",
+    `The grok expression has more than ${PATTERN_MAX_CHARACTERS} characters, with the patterns it names.`,
   );
 }
 
@@ -74,6 +93,7 @@ function own(table: Readonly<Record<string, string>>, name: string): string | un
 function grokByNumber(pattern: Pattern, captures: readonly Capture[]): Grok {
   return {
     captures: [...new Set(captures.map((capture) => capture.name))],
+    steps: (line) => pattern.steps(line),
     match(line) {
       const found = pattern.captures(line);
       if (!found) return undefined;
@@ -93,6 +113,7 @@ function grokByName(pattern: Pattern, captures: readonly Capture[]): Grok {
   const written = pattern.groupNames.filter((name) => !/^g\d+$/.test(name));
   return {
     captures: [...new Set([...captures.map((capture) => capture.name), ...written])],
+    steps: (line) => pattern.steps(line),
     match(line) {
       const found = pattern.exec(line);
       if (!found) return undefined;

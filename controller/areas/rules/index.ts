@@ -1,4 +1,6 @@
+export { rulesArea } from "./area.ts";
 export { FileParser, type FileSource, type OpenFile } from "./parse-file.ts";
-export { ruleRoutes } from "./routes.ts";
+export { ParseSlices } from "./slices.ts";
 export { RuleService } from "./service.ts";
+export type { RuleTasks } from "./tasks.ts";
 export type * from "./types.ts";

@@ -1,8 +1,7 @@
 import { AppError } from "../../../common/errors.ts";
 import type { Value } from "../../../common/value.ts";
-import type { ClassView } from "../objects/index.ts";
 import { names, type RuleOption, type RuleText } from "./options.ts";
-import type { RawRecord } from "./types.ts";
+import type { RawRecord, RuleTarget } from "./types.ts";
 
 /** Where a class column gets its value from. */
 type Source = (fields: Readonly<Record<string, Value>>, record: RawRecord) => Value | undefined;
@@ -11,20 +10,28 @@ type Source = (fields: Readonly<Record<string, Value>>, record: RawRecord) => Va
 export type Mapping = readonly (readonly [column: string, source: Source])[];
 
 /**
- * Each column gets the field of its own name, unless a line `--var_<column>` says where its value comes from. The raw record's facts
- * `_host`, `_source`, `_time`, `_raw` and the named groups of the log policy's file match count as fields.
+ * Each column gets the field of its own name, unless a line `--var_<column>` says where its value comes from. The raw
+ * record's facts `_host`, `_source`, `_time`, `_raw` and the named groups of the log policy's file match count as
+ * fields.
  */
-export function mappingOf(rule: RuleText, view: ClassView): Mapping {
-  const mapping = new Map<string, Source>(view.columns.map((column) => [column.name, field(column.name)]));
+export function mappingOf(rule: RuleText, target: RuleTarget): Mapping {
+  const mapping = new Map<string, Source>(target.columns.map((column) => [column.name, field(column.name)]));
   for (const line of rule.options.filter(({ name }) => name.startsWith("var_")))
-    mapping.set(columnOf(line, view), sourceOf(line));
+    mapping.set(columnOf(line, target), sourceOf(line));
   return [...mapping];
 }
 
-function columnOf(line: RuleOption, view: ClassView): string {
+/** Names of the fields that some column gets its value from. */
+export function fieldsTaken(rule: RuleText, target: RuleTarget): ReadonlySet<string> {
+  const named = rule.options.filter(({ name }) => name.startsWith("var_"));
+  const operands = named.flatMap(({ value }) => value.split(/[\s,:]+/)).map((word) => word.replace(/^OBJECT\./, ""));
+  return new Set([...target.columns.map((column) => column.name), ...operands]);
+}
+
+function columnOf(line: RuleOption, target: RuleTarget): string {
   const name = line.name.slice("var_".length);
-  if (name !== "tags" && !view.column(name)) {
-    throw new AppError("not_found", `Line ${line.line}: the class ${view.path} has no column ${name}.`);
+  if (name !== "tags" && !target.columns.some((column) => column.name === name)) {
+    throw new AppError("not_found", `Line ${line.line}: the class ${target.path} has no column ${name}.`);
   }
   return name;
 }

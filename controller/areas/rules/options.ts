@@ -1,8 +1,8 @@
 import { AppError } from "../../../common/errors.ts";
 
 /**
- * A rule is a Lua text whose first comment lines are options: `--class=/ns/x`, also written `--class /x` or `--class: /x`,
- * with spaces allowed after `--`. This reads those lines; what follows them is the script.
+ * A rule is a Lua text whose first comment lines are options: `--class=/ns/x`, also written `--class /x` or `--class:
+ * /x`, with spaces allowed after `--`. This reads those lines; what follows them is the script.
  */
 export interface RuleText {
   /** In the order written; an option given twice is there twice. */
@@ -36,6 +36,7 @@ const EXACT = new Set([
   "retry_interval",
 ]);
 const FAMILIES = ["var_", "pattern_"];
+export const ALL_OPTIONS: readonly string[] = [...EXACT, ...FAMILIES];
 
 export function readRuleText(text: string): RuleText {
   const options: RuleOption[] = [];
@@ -80,7 +81,7 @@ function readOption(line: string, number: number): RuleOption | undefined {
   return { name: isField ? keepCase(match[1] ?? name) : name, value: (match[2] ?? "").trim(), line: number };
 }
 
-function isOption(name: string): boolean {
+export function isOption(name: string): boolean {
   return EXACT.has(name) || FAMILIES.some((family) => name.startsWith(family) && name.length > family.length);
 }
 

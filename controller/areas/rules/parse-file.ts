@@ -1,8 +1,12 @@
 import { createHash } from "node:crypto";
 import { AppError, errorText, isAppError } from "../../../common/errors.ts";
 import { CHANGE_BATCH_MAX, PARSE_FILE_MAX_BYTES, RECORD_MAX_BYTES } from "../../../common/limits.ts";
+import type { Clock } from "../../../common/time.ts";
 import type { NewRecord, Objects } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
+import type { Workers } from "../../workers/index.ts";
+import { ParseSlices } from "./slices.ts";
+import type { RuleTasks } from "./tasks.ts";
 import type { ParsedRecord, Rule, Rules } from "./types.ts";
 
 /** Where `parsefile` gets its file from. */
@@ -33,19 +37,25 @@ export interface ParseFileResult {
   readonly failed: number;
   /** The first faults, with line numbers from 1. */
   readonly errors: { line: number; error: string }[];
+  /** Fields that the records have and no column takes, with the number of these records. */
+  readonly warnings: readonly string[];
 }
 
 const ERRORS_SHOWN = 20;
+/** More different names are no headings of columns. */
+const UNUSED_FIELDS_COUNTED = 20;
 
 interface Dependencies {
   readonly rules: Rules;
   readonly objects: Objects;
   readonly files: FileSource;
+  readonly clock: Clock;
+  readonly workers?: Workers<RuleTasks>;
 }
 
 /**
- * Parses a file line by line and stores the records. A record's identity is the file's content and its line, so parsing the same
- * file with the same rule again writes the same rows.
+ * Parses a file line by line and stores the records. A record's identity is the file's content and its line, so parsing
+ * the same file with the same rule again writes the same rows.
  */
 export class FileParser {
   readonly #dependencies: Dependencies;
@@ -55,16 +65,17 @@ export class FileParser {
   }
 
   async parse(principal: Principal, request: ParseFileRequest): Promise<ParseFileResult> {
-    const { rules, files } = this.#dependencies;
+    const { rules, files, clock, workers } = this.#dependencies;
     const rule = await rules.load(principal, request.rule);
     const file = await files.open(principal, request.filename, request.space);
     if (file.size > PARSE_FILE_MAX_BYTES)
       throw new AppError("too_large", `A file to parse has at most ${PARSE_FILE_MAX_BYTES} bytes.`);
-    const run = new FileRun({ principal, rule, source: request.filename, timeMs: file.modifiedMs });
+    const slices = new ParseSlices({ clock, workers, tenant: principal.tenant, signal: request.signal });
+    const run = new FileRun({ principal, rule, source: request.filename, timeMs: file.modifiedMs, slices });
     const identity = createHash("sha256").update(`${file.digest}\n${rule.key}\n${rule.digest}`).digest("hex");
     for await (const lines of batches(file.bytes)) {
       request.signal.throwIfAborted();
-      await this.#store(run, run.parse(lines), identity);
+      await this.#store(run, await run.parse(lines), identity);
     }
     return run.result();
   }
@@ -101,35 +112,50 @@ export class FileParser {
   }
 }
 
+interface FileRunOptions {
+  readonly principal: Principal;
+  readonly rule: Rule;
+  readonly source: string;
+  readonly timeMs: number;
+  readonly slices: ParseSlices;
+}
+
 class FileRun {
   readonly principal: Principal;
   readonly rule: Rule;
   readonly timeMs: number;
   readonly #source: string;
+  readonly #slices: ParseSlices;
   /** Line number of the batch's first line. */
   first = 1;
   #next = 1;
   #records = 0;
   #failed = 0;
   readonly #errors: { line: number; error: string }[] = [];
+  readonly #unused = new Map<string, number>();
 
-  constructor({
-    principal,
-    rule,
-    source,
-    timeMs,
-  }: { principal: Principal; rule: Rule; source: string; timeMs: number }) {
+  constructor({ principal, rule, source, timeMs, slices }: FileRunOptions) {
     this.principal = principal;
     this.rule = rule;
     this.timeMs = timeMs;
     this.#source = source;
+    this.#slices = slices;
   }
 
-  parse(lines: readonly string[]): readonly ParsedRecord[] {
+  parse(lines: readonly string[]): Promise<readonly ParsedRecord[]> {
     this.first = this.#next;
     this.#next += lines.length;
     const place = { timeMs: this.timeMs, host: "", source: this.#source, groups: {} };
-    return this.rule.parse(lines.map((text) => ({ text, ...place })));
+    return this.#slices.parse(
+      this.rule,
+      lines.map((text) => ({ text, ...place })),
+      (field) => this.#countUnused(field),
+    );
+  }
+
+  #countUnused(field: string): void {
+    const before = this.#unused.get(field);
+    if (before !== undefined || this.#unused.size < UNUSED_FIELDS_COUNTED) this.#unused.set(field, (before ?? 0) + 1);
   }
 
   stored(count: number): void {
@@ -142,7 +168,11 @@ class FileRun {
   }
 
   result(): ParseFileResult {
-    return { class: this.rule.class, records: this.#records, failed: this.#failed, errors: this.#errors };
+    const warnings = Array.from(
+      this.#unused,
+      ([field, count]) => `${this.rule.class} has no column for ${field}, which ${count} records have: left out.`,
+    );
+    return { class: this.rule.class, records: this.#records, failed: this.#failed, errors: this.#errors, warnings };
   }
 }
 

@@ -1,5 +1,7 @@
 import Papa from "papaparse";
 import { AppError, errorText, isAppError } from "../../../common/errors.ts";
+import { GROK_STEPS_MAX } from "../../../common/limits.ts";
+import { parseJson } from "../../../common/json.ts";
 import type { Value } from "../../../common/value.ts";
 import type { Grok } from "./grok.ts";
 
@@ -20,7 +22,7 @@ export function textParser(field: string): Parser {
 
 export function jsonParser(): Parser {
   return each((text) => {
-    const value: unknown = JSON.parse(text);
+    const value = parseJson(text);
     if (typeof value !== "object" || value === null || Array.isArray(value))
       throw new AppError("invalid", "It is no JSON object.");
     return value as Record<string, Value>;
@@ -45,11 +47,20 @@ export function csvParser(fields: readonly string[], types: readonly FieldType[]
 /** The first grok that matches a line gives its fields. */
 export function grokParser(groks: readonly Grok[], fields: readonly string[], types: readonly FieldType[]): Parser {
   return each((text) => {
+    let steps = 0;
     for (const grok of groks) {
+      steps += grok.steps(text);
+      if (steps > GROK_STEPS_MAX) throw tooLong(text);
       const match = grok.match(text);
       if (match) return types.length === 0 ? match : typed(Object.entries(match), fields, types);
     }
     throw new AppError("invalid", "No pattern of the rule matches it.");
+  });
+}
+
+function tooLong(text: string): AppError {
+  return new AppError("too_large", `It has ${text.length} characters, too many to try all patterns of the rule.`, {
+    details: { limit: "GROK_STEPS_MAX" },
   });
 }
 

@@ -37,10 +37,10 @@ export function ruleRoutes({
       input: RulePut,
       output: Type.String(),
       body: "form",
-      handler: async ({ principal, input }) => {
-        await rules.put(principal, input.key, input.value);
-        return { message: "" };
-      },
+      handler: async ({ principal, input }) => ({
+        message: "",
+        warnings: await rules.put(principal, input.key, input.value),
+      }),
     }),
     endpoint({
       method: "DELETE",
@@ -71,14 +71,15 @@ export function ruleRoutes({
       summary: "Parse a file of the file system into the class of a rule",
       input: ParseFileQuery,
       output: ParseFileReply,
-      handler: async ({ principal, input, signal }) => ({
-        message: await fileParser.parse(principal, {
+      handler: async ({ principal, input, signal }) => {
+        const { warnings, ...message } = await fileParser.parse(principal, {
           rule: input.rule,
           filename: input.filename,
           space: (input.$issys ?? input.issys) ? "system" : "user",
           signal,
-        }),
-      }),
+        });
+        return { message, warnings };
+      },
     }),
   ];
 }

@@ -83,3 +83,40 @@ test("a rule follows its class when that is made anew", async () => {
   await objects.dropClass(admin, renewed.path);
   await expect(rules.load(admin, key)).rejects.toMatchObject({ code: "not_found" });
 });
+
+test("a rule is stored without option lines, and is an error when it is used", async () => {
+  const key = "/matrix/rules/later";
+  for (const [value, missing] of [
+    ["", "no option --class"],
+    ["-- to be written\n", "no option --class"],
+    ["--class=/matrix/line\n", "no option --parser"],
+    ["--parser=csv\n", "no option --class"],
+    ["--class=/matrix/line\n--parser=grok\n", "no pattern"],
+  ] as const) {
+    expect(await rules.put(admin, key, value), value).toEqual([expect.stringContaining(missing)]);
+    await expect(rules.load(admin, key), value).rejects.toMatchObject({
+      code: "invalid",
+      message: expect.stringContaining(missing) as string,
+    });
+  }
+  for (const value of [
+    "--parser=xml\n",
+    "--class=/a\n--class=/b\n",
+    "--parser=grok\n--pattern_1=%{NOPE:a}\n",
+    "this is no script",
+  ]) {
+    await expect(rules.put(admin, key, value), value).rejects.toMatchObject({ message: expect.any(String) as string });
+  }
+  expect((await rules.list(admin)).find((rule) => rule.key === key)?.value).toContain("--parser=grok");
+});
+
+test("what a rule says without effect is told with its line when it is stored", async () => {
+  const value = `-- Access log: the shop's\n${text("name,n")}--nonsense=1\n--feilds=a\n-- pasrer = csv\n--retry=3\n`;
+  expect(await rules.put(admin, "/matrix/rules/told", value)).toEqual([
+    "Line 8: --retry is accepted, but has no effect.",
+    "Line 5: --nonsense is no option and was ignored.",
+    "Line 6: --feilds is no option and was ignored; did you mean --fields?",
+    "Line 7: --pasrer is no option and was ignored; did you mean --parser?",
+  ]);
+  expect(await rules.put(admin, "/matrix/rules/told", text("name,n"))).toEqual([]);
+});

@@ -2,14 +2,15 @@ import { AppError, isAppError } from "../../../common/errors.ts";
 import { RULE_CACHE_MAX_ENTRIES, RULE_TEXT_MAX_BYTES } from "../../../common/limits.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { ClassView, Objects } from "../objects/index.ts";
-import type { Principal } from "../permissions/index.ts";
-import { checkRuleText, compileRule, ruleClass, type CompiledRule } from "./compile.ts";
+import { classAccess, type Principal } from "../permissions/index.ts";
+import { checkRuleText, compileRule, missingOption, ruleClass, type CompiledRule } from "./compile.ts";
 import { compileGrok } from "./grok.ts";
 import { readRuleText, writeRuleText } from "./options.ts";
 import { RuleStore, type StoredRule } from "./store.ts";
 import type { Rule, Rules } from "./types.ts";
+import { ruleWarnings } from "./warnings.ts";
 
-/** What `rule/new` is told. `fields` and `mapping` belong to grok: pattern names, and class field to captured name. */
+/** The input of `rule/new`. `fields` and `mapping` belong to grok: pattern names, and class field to captured name. */
 export interface NewRule {
   readonly class: string;
   readonly type: "text" | "json" | "csv" | "grok";
@@ -38,7 +39,7 @@ export class RuleService implements Rules {
   async load(principal: Principal, key: string): Promise<Rule> {
     checkKey(principal, key);
     const stored = await (await this.#store(principal)).find(key);
-    if (!stored) throw new AppError("not_found", `There is no rule ${key}.`);
+    if (!stored || !isReadable(principal, stored.text)) throw new AppError("not_found", `There is no rule ${key}.`);
     return this.#compile(principal, stored);
   }
 
@@ -50,34 +51,43 @@ export class RuleService implements Rules {
     await (await this.#store(principal)).pin(rule);
   }
 
-  /** Rules whose records go to the class, all rules without one. A rule that names no class is listed with an empty one. */
+  /**
+   * Rules whose records go to the class, all rules without one. A rule that names no class is listed with an empty one;
+   * a rule of a class that the principal may not read is left out.
+   */
   async list(principal: Principal, path?: string): Promise<readonly RuleListing[]> {
     const rules = await (await this.#store(principal)).list(principal.ospace);
-    return rules.map(listing).filter((rule) => path === undefined || rule.class === path.replace(/\/+$/, ""));
+    const seen = rules.map(listing).filter((rule) => rule.class === "" || classAccess(principal, rule.class).readable);
+    return seen.filter((rule) => path === undefined || rule.class === path.replace(/\/+$/, ""));
   }
 
   /**
-   * Inserts or replaces. Refuses a text that does not parse or uses what is not offered; a class that is not there yet is
-   * an error only when the rule is used.
+   * Inserts or replaces; answers warnings. Refuses a text that does not parse or uses what is not offered; a class that
+   * is not there yet and options that are missing are an error only when the rule is used.
    */
-  async put(principal: Principal, key: string, text: string): Promise<void> {
+  async put(principal: Principal, key: string, text: string): Promise<readonly string[]> {
     checkKey(principal, key);
     if (Buffer.byteLength(text) > RULE_TEXT_MAX_BYTES) {
       throw new AppError("too_large", `A rule has at most ${RULE_TEXT_MAX_BYTES} bytes.`);
     }
     await this.#check(principal, key, text);
+    await this.#refuseOfOthers(principal, key, text);
     await (await this.#store(principal)).put(key, text);
+    return ruleWarnings(text);
   }
 
   async remove(principal: Principal, key: string): Promise<void> {
     checkKey(principal, key);
-    const found = await (await this.#store(principal)).remove(key);
+    const stored = await (await this.#store(principal)).find(key);
+    const found =
+      stored !== undefined && isReadable(principal, stored.text) && (await (await this.#store(principal)).remove(key));
     if (!found) throw new AppError("not_found", `There is no rule ${key}.`);
   }
 
   /** Makes, or replaces, the rule of a class and type; answers its key. */
   async create(principal: Principal, rule: NewRule): Promise<string> {
     const view = await this.#class(principal, rule.class);
+    if (!classAccess(principal, view.path).readable) throw classNotFound(rule.class);
     const key = `${principal.ospace}/rules${view.path.slice(principal.ospace.length)}/${rule.type}`;
     const text = writeRuleText([
       ["class", view.path],
@@ -89,8 +99,16 @@ export class RuleService implements Rules {
     return key;
   }
 
+  /** Neither a rule of a class that may not be read is replaced, nor one for such a class made. */
+  async #refuseOfOthers(principal: Principal, key: string, text: string): Promise<void> {
+    const former = await (await this.#store(principal)).find(key);
+    const unreadable = [text, former?.text ?? ""].some((one) => !isReadable(principal, one));
+    if (unreadable) throw new AppError("denied", `The rule ${key} is of a class that ${principal.user} may not read.`);
+  }
+
   async #check(principal: Principal, key: string, text: string): Promise<void> {
     checkRuleText(key, text);
+    if (missingOption(readRuleText(text)) !== undefined) return;
     const view = (await this.#objects.catalog(principal)).get(ruleClass(text));
     if (view) compileRule(key, text, view);
   }
@@ -114,7 +132,7 @@ export class RuleService implements Rules {
 
   async #class(principal: Principal, path: string): Promise<ClassView> {
     const view = (await this.#objects.catalog(principal)).get(path.replace(/\/+$/, ""));
-    if (!view) throw new AppError("not_found", `class : ${path} not find !`);
+    if (!view) throw classNotFound(path);
     return view;
   }
 
@@ -132,6 +150,15 @@ function checkKey(principal: Principal, key: string): void {
       `A rule is named by its configuration key, such as ${prefix}access, not ${key || "nothing"}.`,
     );
   }
+}
+
+function isReadable(principal: Principal, text: string): boolean {
+  const path = classOrEmpty(text);
+  return path === "" || classAccess(principal, path.replace(/\/+$/, "")).readable;
+}
+
+function classNotFound(path: string): AppError {
+  return new AppError("not_found", `class : ${path} not find !`);
 }
 
 function listing({ key, text }: StoredRule): RuleListing {

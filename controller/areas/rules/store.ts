@@ -12,8 +12,9 @@ export interface StoredRule {
 }
 
 /**
- * Rules are configuration entries: `config<key>`, so `config/matrix/rules/access`. Texts that ingest has pinned lie once more under
- * `rule-text/<digest>`, because a batch that was begun with a text must be repeatable with just that text.
+ * Rules are configuration entries: `config<key>`, so `config/matrix/rules/access`. Texts that ingest has pinned lie
+ * once more under `rule-text/<digest>`, because a batch that was begun with a text must be repeatable with just that
+ * text.
  */
 export class RuleStore {
   readonly #kv: KvStore;

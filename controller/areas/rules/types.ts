@@ -11,10 +11,21 @@ export interface RawRecord {
   readonly groups: Readonly<Record<string, string>>;
 }
 
-/** A record as a row of the rule's class, or why it is none. A record the rule leaves out (`--ignore`, blank line) is absent. */
+/**
+ * A record as a row of the rule's class, or why it is none. A record the rule leaves out (`--ignore`, blank line) is
+ * absent.
+ */
 export type ParsedRecord =
   | { readonly ok: true; readonly ordinal: number; readonly values: Row }
   | { readonly ok: false; readonly ordinal: number; readonly error: string };
+
+export type OnUnused = (field: string) => void;
+
+/** What a rule has to know of its class. */
+export interface RuleTarget {
+  readonly path: string;
+  readonly columns: readonly { readonly name: string }[];
+}
 
 export interface Rule {
   /** Its configuration key, such as `/matrix/rules/access`. */
@@ -24,8 +35,15 @@ export interface Rule {
   readonly text: string;
   /** Class path the records go to. */
   readonly class: string;
-  /** In the order given; `ordinal` is the index of the raw record. Never throws for what a record holds. */
-  parse(records: readonly RawRecord[]): readonly ParsedRecord[];
+  /** Names of the columns of the class that the rule was compiled for. */
+  readonly columns: readonly string[];
+  /** Whether `parse` may hold the thread for milliseconds, so that a copy to another thread and back costs less. */
+  isCostly(records: readonly RawRecord[]): boolean;
+  /**
+   * In the order given; `ordinal` is the index of the raw record. Never throws for the content of a record. `onUnused`
+   * gets the name of each field of a record that no column takes.
+   */
+  parse(records: readonly RawRecord[], onUnused?: OnUnused): readonly ParsedRecord[];
 }
 
 export interface Rules {

@@ -23,17 +23,25 @@ export interface Step {
 
 interface Target {
   readonly view: ClassView;
+  /** With its members called as they are defined. */
+  readonly object: Row;
   readonly set: readonly string[];
-  /** Of the object of an update. */
+  /** The id of the updated object. */
   readonly id?: Value;
 }
 
-/** What an action does, in the order of its objects. Names and values of all are checked; an error names the object as `data[n]`. */
+/**
+ * What an action does, in the order of its objects. Names and values of all are checked; an error names the object as
+ * `data[n]`.
+ */
 export function stepsOf(action: Action, schema: VisibleSchema): readonly Step[] {
   const steps: { signature: string; step: Step & { readonly values: (readonly Value[])[] } }[] = [];
   action.objects.forEach((object, index) => {
     const target = named(index, () => targetOf(action.kind, object, schema));
-    const values = [...target.set.map((name) => object[name] ?? null), ...(target.id === undefined ? [] : [target.id])];
+    const values = [
+      ...target.set.map((name) => target.object[name] ?? null),
+      ...(target.id === undefined ? [] : [target.id]),
+    ];
     const signature = JSON.stringify([target.view.cid, target.set]);
     const last = steps.at(-1);
     if (last?.signature === signature && last.step.values.length < QUERY_VALUE_ROWS_MAX) last.step.values.push(values);
@@ -56,15 +64,18 @@ function named<T>(index: number, work: () => T): T {
   }
 }
 
-function targetOf(kind: Action["kind"], object: Row, schema: VisibleSchema): Target {
-  const view = classOf(object, schema);
+function targetOf(kind: Action["kind"], given: Row, schema: VisibleSchema): Target {
+  const view = classOf(given, schema);
+  const object = Object.fromEntries(
+    Object.entries(given).map(([name, value]) => [schema.memberName(view, name), value]),
+  );
   for (const [name, value] of Object.entries(object)) checkMember(name, value, { view, schema });
   const columns = Object.keys(object).filter((name) => !isPseudo(name));
-  if (kind === "insert") return { view, set: object.id === undefined ? columns : ["id", ...columns] };
+  if (kind === "insert") return { view, object, set: object.id === undefined ? columns : ["id", ...columns] };
   const id = isGiven(object.id) ? object.id : idOf(object, view);
   const set = isGiven(object.id) ? columns : columns.filter((name) => !view.keys.includes(name));
   if (set.length === 0) throw new AppError("invalid", "[Valid] there is nothing to change in the object.");
-  return { view, set, ...(id !== undefined && { id }) };
+  return { view, object, set, ...(id !== undefined && { id }) };
 }
 
 /** By the member `class`, else by the part of the id before its first colon. */

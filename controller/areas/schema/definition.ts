@@ -18,7 +18,7 @@ import { isPseudo } from "../query/index.ts";
 const CLASS_PATH = /^(\/[\p{L}\p{N}_]+)+$/u;
 const TYPE = /^\s*(\w+)\s*(?:<\s*(\w+(?:\s*,\s*\w+)*)\s*>)?\s*$/;
 
-/** A class as somebody posts it, made definite. */
+/** A posted class with its defaults filled in. */
 interface Wanted {
   readonly path: string;
   readonly columns: readonly ColumnDefinition[];
@@ -39,10 +39,13 @@ export function classRef(path: string): ClassRef {
   return { kind: "class", path: classPath(path), subtree: false, alias: undefined, span: NOWHERE };
 }
 
-/** `CREATE CLASS` for a class that is not there. */
-export function creation(info: ClassInfo): CreateClass {
+/** `CREATE CLASS` for a class that does not exist, below the superclass whose options it takes. */
+export function creation(info: ClassInfo, above: ClassView | undefined): CreateClass {
   const { path, columns, keys, indexes } = wanted(info);
-  const options = [...optionsOf(info), ...(info.kind === undefined ? [] : [option("kind", info.kind)])];
+  const options = [
+    ...optionsOf(info, undefined, above),
+    ...(info.kind === undefined ? [] : [option("kind", info.kind)]),
+  ];
   return {
     kind: "createClass",
     ifNotExists: false,
@@ -145,18 +148,19 @@ function isMissing(column: ColumnDefinition, known: Column | undefined): boolean
   });
 }
 
-/** Those that say something else than what the class has. */
-function optionsOf(info: ClassInfo, view?: ClassView): readonly ClassOption[] {
+/** Those that say something else than what the class has, or what a new one takes from the class above. */
+function optionsOf(info: ClassInfo, view: ClassView | undefined, above = view): readonly ClassOption[] {
   const now = view?.options;
+  const inherited = above?.options;
   const options: ClassOption[] = [];
   const add = (name: string, value: Value | undefined, before: Value | undefined) => {
     if (value !== undefined && value !== (before ?? "")) options.push(option(name, value));
   };
   for (const name of ["alias", "nickname", "remedy"] as const) add(name, info[name], now?.[name]);
   add("key", info.keymode, now?.keyMode);
-  add("ttl", info.ttl, String(now?.ttlSeconds ?? -1));
-  add("autosearch", info.autosearch, now?.autosearch ?? false);
-  add("version", info.version, now?.version ?? false);
+  add("ttl", info.ttl, String(inherited?.ttlSeconds ?? -1));
+  add("autosearch", info.autosearch, inherited?.autosearch ?? false);
+  add("version", info.version, inherited?.version ?? false);
   for (const [name, value] of Object.entries(info.loption ?? {})) {
     const isKept = now !== undefined && JSON.stringify(now.hints[name]) === JSON.stringify(value);
     if (!isKept) options.push(option(name, value as Value));

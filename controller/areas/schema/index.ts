@@ -1,2 +1,3 @@
+export { schemaArea } from "./area.ts";
 export { schemaRoutes } from "./routes.ts";
 export { SchemaService } from "./service.ts";

@@ -1,8 +1,8 @@
 import type { ClassDetails, ClassRecord, FieldRecord, Indexing } from "../../../common/api/schema.ts";
 import { AppError } from "../../../common/errors.ts";
-import type { ClassCatalog, ClassView, Column, IndexStatus } from "../objects/index.ts";
+import { type ClassCatalog, type ClassView, type Column, type IndexStatus, nameAmong } from "../objects/index.ts";
 import { classAccess, type Principal } from "../permissions/index.ts";
-import { PSEUDO_FIELDS, pseudoType } from "../query/index.ts";
+import { isPseudo, PSEUDO_FIELDS, pseudoType } from "../query/index.ts";
 import { baseType, indexOption, typeParameters } from "./field-types.ts";
 
 /** The classes and fields of a tenant as one principal sees them: what it may not read does not exist. */
@@ -12,7 +12,7 @@ export class VisibleSchema {
   readonly #indexes: ReadonlyMap<string, IndexStatus>;
   #below: ReadonlyMap<number, readonly ClassView[]> | undefined;
 
-  /** Without `indexes` nothing is told of how far they are. */
+  /** Without `indexes` the records leave out the state of the indexes. */
   constructor(principal: Principal, catalog: ClassCatalog, indexes: readonly IndexStatus[] = []) {
     this.#principal = principal;
     this.#catalog = catalog;
@@ -45,6 +45,15 @@ export class VisibleSchema {
     return view && this.#isReadable(view) ? view : undefined;
   }
 
+  /** The class at the path, or the next one above it that is there. */
+  nearest(path: string): ClassView | undefined {
+    for (let at = path; at !== ""; at = at.slice(0, at.lastIndexOf("/"))) {
+      const view = this.find(at);
+      if (view) return view;
+    }
+    return undefined;
+  }
+
   byLabel(label: string): readonly ClassView[] {
     return this.#catalog.byLabel(label).filter((view) => this.#isReadable(view));
   }
@@ -62,6 +71,25 @@ export class VisibleSchema {
   column(view: ClassView, name: string): Column | undefined {
     const column = view.column(name);
     return column && !column.sealed && !classAccess(this.#principal, view.path).hidden.has(name) ? column : undefined;
+  }
+
+  /**
+   * What a member that is written in any case stands for in objects of the class: a column, else an edge type, else
+   * itself.
+   */
+  memberName(view: ClassView, written: string): string {
+    if (isPseudo(written) || this.column(view, written) || this.isEdgeType(written)) return written;
+    const pseudo = written.toLowerCase();
+    if (isPseudo(pseudo)) return pseudo;
+    const columns = this.columns(view).map((column) => column.name);
+    return (
+      nameAmong(columns, written) ??
+      nameAmong(
+        this.#catalog.edgeTypes().map((type) => type.name),
+        written,
+      ) ??
+      written
+    );
   }
 
   isEdgeType(name: string): boolean {
@@ -141,9 +169,12 @@ export class VisibleSchema {
     return { ...record, fparam: typeParameters(column), isindex: indexed, iskey: key, ...this.#indexing(view, name) };
   }
 
-  /** Of a column, or of the words of the class; an own index that is ready beats an inherited one that is not. */
+  /**
+   * The index of a column, or of the words of the class; an own index that is ready beats an inherited one that is not.
+   */
   #indexing(view: ClassView, column: string | undefined): { readonly indexing?: Indexing } {
     const found: IndexStatus[] = [];
+    if (column === undefined && !view.options.autosearch) return {};
     for (
       let at: ClassView | undefined = view;
       at;
@@ -151,7 +182,7 @@ export class VisibleSchema {
     ) {
       const status = this.#indexes.get(indexKey(at.path, column));
       if (status) found.push(status);
-      if (column === undefined) break;
+      if (status && column === undefined) break;
     }
     const best = found.find((status) => status.state === "ready") ?? found[0];
     if (!best) return {};
@@ -223,6 +254,7 @@ function fieldRecord({ name, title, type, path, mtime }: PlainField): FieldRecor
     colname: name,
     title,
     dispname: title,
+    type,
     ftype: type,
     loption: indexOption(type),
     fparam: [],

@@ -17,7 +17,7 @@ import type { Row } from "../../../common/value.ts";
 import { type Call, endpoint, type Endpoint } from "../../http/endpoint.ts";
 import { parseUrlEncoded } from "../../http/fields.ts";
 import { readInput } from "../../http/input.ts";
-import { looksLikeJson, parseJson } from "../../http/json.ts";
+import { looksLikeJson, parseJson } from "../../../common/json.ts";
 import type { SchemaService } from "./service.ts";
 
 export function schemaRoutes(schema: SchemaService): readonly Endpoint[] {

@@ -174,6 +174,7 @@ test("a field record has what clients read, id and class among them", async () =
     colname: "host",
     title: "Host",
     dispname: "Host",
+    type: "varchar",
     ftype: "varchar",
     loption: { type: "string" },
     fparam: [],
@@ -199,7 +200,8 @@ test("a field record has what clients read, id and class among them", async () =
   });
   const whole = await get("schema/class?class=/matrix/ent/box/rack");
   expect(whole).toMatchObject({ message: { name: "/matrix/ent/box/rack", fields: answer.message } });
-  expect(whole.message).not.toHaveProperty("indexing");
+  expect(whole).toMatchObject({ message: { autosearch: 1, indexing: { state: "ready" } } });
+  expect((await get("schema/class?class=/matrix/ent")).message).not.toHaveProperty("indexing");
   expect(await get("schema/class?class=/matrix/ent/box")).toMatchObject({ message: { indexing: { state: "ready" } } });
 });
 
@@ -332,6 +334,27 @@ test("a class is dropped by number, not while it has objects or classes below", 
   expect(await remove(await cidOf("/matrix/system/vault"))).toMatchObject({ code: "denied" });
 });
 
+test("a posted class takes the options of the class above, but for those it says otherwise; records show what holds", async () => {
+  const top = "/matrix/ent/heard";
+  const options = { autosearch: true, version: true, ttl: "60" };
+  expect(
+    await post("schema/class", { class: top, fields: [{ name: "note", type: "text" }], ...options }),
+  ).toMatchObject({ status: "ok" });
+  expect(await post("schema/class", { class: `${top}/plain`, fields: [] })).toMatchObject({
+    message: { autosearch: 1, version: 1, ttl: 60, indexing: { state: "ready" } },
+  });
+  expect(
+    await post("schema/class", { class: `${top}/deaf`, fields: [], autosearch: false, version: true, ttl: "-1" }),
+  ).toMatchObject({ message: { autosearch: 0, version: 1, ttl: -1 } });
+  await query.rows(principal, `alter class ${top} set ttl=90, version=false`);
+  expect(await get(`schema/class?class=${top}/plain`)).toMatchObject({
+    message: { autosearch: 1, version: 0, ttl: 90 },
+  });
+  expect(await get(`schema/class?class=${top}/deaf`)).toMatchObject({
+    message: { autosearch: 0, version: 0, ttl: -1 },
+  });
+});
+
 test("objects are inserted and updated as MQL would, found by id or keys", async () => {
   const act = (data: unknown, ctype?: string, session?: string) =>
     post("actiontoclass", form({ data: JSON.stringify(data), ...(ctype && { ctype }) }), {
@@ -363,6 +386,11 @@ test("objects are inserted and updated as MQL would, found by id or keys", async
     { id: "app:b", port: 11, tags: ["x"] },
     { id: "app:c", port: null, tags: null },
   ]);
+  expect(await act({ class: app, HOST: "b", Port: 12 }, "update")).toMatchObject({
+    status: "ok",
+    message: { count: 1 },
+  });
+  expect(await query.rows(principal, `select port from ${app} where id = 'app:b'`)).toEqual([{ port: 12 }]);
   expect(await post("actiontoclass", { data: { class: app, host: "d" }, ctype: "insert" })).toMatchObject({
     status: "ok",
   });
@@ -406,6 +434,7 @@ test("an action that cannot be done wholly says at which object, and begins noth
   expect(await act({ class: app, host: "v" }, "insert", viewer)).toMatchObject({ code: "denied" });
   expect(await act({ class: app, host: "forbidden" }, "insert", narrow)).toMatchObject({ code: "denied" });
   expect(await act({ class: app, host: "v", secret: "s" }, "insert", narrow)).toMatchObject({ code: "not_found" });
+  expect(await act({ class: app, host: "v", SECRET: "s" }, "insert", narrow)).toMatchObject({ code: "not_found" });
   expect(await act({ class: app, host: "allowed" }, "insert", narrow)).toMatchObject({ status: "ok" });
   expect(await act({ class: "/matrix/ent/box", host: "v" }, "insert", narrow)).toMatchObject({ code: "not_found" });
 });

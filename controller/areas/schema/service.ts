@@ -77,13 +77,14 @@ export class SchemaService {
   }
 
   /**
-   * Makes the class, or gives one that is there what it lacks; nothing is taken away. The steps of an extension are made one after the
-   * other: after a failure the same call goes on where it stopped.
+   * Makes the class, or gives one that is there what it lacks; nothing is taken away. The steps of an extension are
+   * made one after the other: after a failure the same call goes on where it stopped.
    */
   async save(principal: Principal, info: ClassInfo): Promise<ClassDetails> {
     const path = classPath(info.class ?? info.name ?? "");
-    const known = (await this.#visible(principal)).find(path);
-    await this.#run(principal, known ? extension(info, known) : [creation(info)]);
+    const schema = await this.#visible(principal);
+    const known = schema.find(path);
+    await this.#run(principal, known ? extension(info, known) : [creation(info, schema.nearest(path))]);
     return this.get(principal, path);
   }
 
@@ -93,8 +94,9 @@ export class SchemaService {
   }
 
   /**
-   * Inserts objects, or updates those that are there: found by `id`, else by the id that their keys make. Everything is checked before the first
-   * write; `AppError("not_found")` when some of an update are not there, after the others were written.
+   * Inserts objects, or updates those that are there: found by `id`, else by the id that their keys make. Everything is
+   * checked before the first write; `AppError("not_found")` when some of an update are not there, after the others were
+   * written.
    */
   async act(principal: Principal, action: Action, signal?: AbortSignal): Promise<ActionAnswer> {
     const steps = stepsOf(action, await this.#visible(principal));
@@ -162,7 +164,7 @@ function typeOf(value: unknown): string {
   return Array.isArray(value) ? "list" : typeof value === "object" ? "map" : "varchar";
 }
 
-/** Each execution of an update tells how many objects it changed. */
+/** Each execution of an update reports how many objects it changed. */
 function requireAll(steps: readonly Step[], answered: readonly (readonly Row[])[]): void {
   const missing = steps.flatMap((step, index) =>
     (answered[index] ?? []).flatMap((row, at) => (row.count === 0 ? [`data[${step.from + at}]`] : [])),

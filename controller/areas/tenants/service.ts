@@ -1,4 +1,4 @@
-import { AppError } from "../../../common/errors.ts";
+import { AppError, isAppError } from "../../../common/errors.ts";
 import { TENANTS_MAX } from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Engine } from "../../store/engine.ts";
@@ -43,6 +43,19 @@ export class TenantService implements Tenants {
         `The tenant ${name} has the name space ${tenant.ospace}, which cannot become ${ospace}.`,
       );
     return tenant;
+  }
+
+  async requireStores(): Promise<void> {
+    for (const { name } of await this.list()) {
+      await this.#dependencies.engine.tenant(name).catch((error: unknown) => {
+        if (!isAppError(error, "not_found")) throw error;
+        throw new AppError(
+          "unavailable",
+          `The tenant ${name} is registered, but its store is gone. Restore it from a backup.`,
+          { cause: error },
+        );
+      });
+    }
   }
 
   get(name: string): Promise<Tenant | undefined> {

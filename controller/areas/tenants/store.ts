@@ -1,3 +1,5 @@
+import { AppError } from "../../../common/errors.ts";
+import { TENANT_REGISTER_ATTEMPTS_MAX } from "../../../common/limits.ts";
 import type { Stores } from "../../store/engine.ts";
 import { entriesUnder } from "../../store/entries.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
@@ -22,9 +24,12 @@ export class TenantStore {
   /** The tenant as registered: the given one, or the one that was there already. */
   async register(tenant: Tenant): Promise<Tenant> {
     const { kv } = await this.#stores.system();
-    const written = await kv.put(PREFIX + tenant.name, encodeJson(tenant), { ifRevision: 0 });
-    if (written.ok) return tenant;
-    return written.current === undefined ? this.register(tenant) : decodeStored<Tenant>(written.current.value);
+    for (let attempt = 1; attempt <= TENANT_REGISTER_ATTEMPTS_MAX; attempt++) {
+      const written = await kv.put(PREFIX + tenant.name, encodeJson(tenant), { ifRevision: 0 });
+      if (written.ok) return tenant;
+      if (written.current !== undefined) return decodeStored<Tenant>(written.current.value);
+    }
+    throw new AppError("conflict", `Others register and remove the tenant ${tenant.name} all the time.`);
   }
 
   async list(limit: number): Promise<readonly Tenant[]> {

@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
+import { TENANT_REGISTER_ATTEMPTS_MAX } from "../../../common/limits.ts";
 import { openTestEngine } from "../../../test/helpers/engine.ts";
 import { testRuntime } from "../../../test/helpers/runtime.ts";
+import { wrappedKv } from "../../../test/helpers/wrapped-kv.ts";
 import { TenantService } from "./service.ts";
 
 test("a tenant is made once, with its stores, and keeps its name space", async () => {
@@ -21,6 +23,32 @@ test("a tenant is made once, with its stores, and keeps its name space", async (
   await expect(tenants.ospaceOf("fifth")).rejects.toMatchObject({ code: "not_found" });
 });
 
+test("registering goes on after lost races, as often as its bound says", async () => {
+  await using engine = await openTestEngine();
+  const system = await engine.system();
+  const most = TENANT_REGISTER_ATTEMPTS_MAX;
+  for (const [races, name] of [
+    [most - 1, "third"],
+    [most, "fourth"],
+  ] as const) {
+    let attempts = 0;
+    // The conflicting tenant no longer exists when the store answers.
+    const kv = wrappedKv(system.kv, {
+      put: async (...put) => (attempts++ < races ? { ok: false, current: undefined } : system.kv.put(...put)),
+    });
+    const stores = {
+      system: () => Promise.resolve({ ...system, kv }),
+      tenant: (tenant: string) => engine.tenant(tenant),
+      createTenant: (tenant: string) => engine.createTenant(tenant),
+    };
+    const tenants = new TenantService({ runtime: testRuntime(), engine: stores });
+    const made = tenants.ensureTenant({ name, ospace: "/ns" });
+    if (races < most) expect(await made).toMatchObject({ name });
+    else await expect(made).rejects.toMatchObject({ code: "conflict" });
+    expect(attempts).toBe(most);
+  }
+});
+
 test("names that a store could not keep are refused", async () => {
   await using engine = await openTestEngine();
   const tenants = new TenantService({ runtime: testRuntime(), engine });
@@ -30,4 +58,16 @@ test("names that a store could not keep are refused", async () => {
   }
   for (const ospace of ["", "a", "/", "/a/b", "/a b"])
     await expect(tenants.ensureTenant({ name: "a", ospace })).rejects.toMatchObject({ code: "invalid" });
+});
+
+test("a tenant that is registered and has no store is named", async () => {
+  await using engine = await openTestEngine();
+  const tenants = new TenantService({ runtime: testRuntime(), engine });
+  await tenants.ensureTenant({ name: "third", ospace: "/third" });
+  await tenants.requireStores();
+  await engine.dropTenant("third");
+  await expect(tenants.requireStores()).rejects.toMatchObject({
+    code: "unavailable",
+    message: expect.stringContaining("tenant third"),
+  });
 });

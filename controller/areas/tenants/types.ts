@@ -17,8 +17,13 @@ export interface NewTenant {
 }
 
 export interface Tenants {
-  /** Makes the tenant with its stores when there is none of that name; `AppError("conflict")` when it has another name space. */
+  /**
+   * Makes the tenant with its stores when there is none of that name; `AppError("conflict")` when it has another name
+   * space.
+   */
   ensureTenant(tenant: NewTenant): Promise<Tenant>;
+  /** `AppError("unavailable")` names a tenant whose store is missing or damaged. */
+  requireStores(): Promise<void>;
   get(name: string): Promise<Tenant | undefined>;
   /** In the order of names. */
   list(): Promise<readonly Tenant[]>;

@@ -1,9 +1,9 @@
 import { AppError } from "../../../common/errors.ts";
 import { IMPORT_FAULTS_MAX } from "../../../common/limits.ts";
-import type { Statement } from "../../../common/mql/index.ts";
+import { atOnce, type Statement } from "../../../common/mql/index.ts";
 import type { Clock } from "../../../common/time.ts";
 import type { Objects, Rehearsal } from "../objects/index.ts";
-import { classAccess, type Principal } from "../permissions/index.ts";
+import type { Principal } from "../permissions/index.ts";
 import {
   bindInsert,
   bindInsertJson,
@@ -25,8 +25,9 @@ export interface CheckContext {
 }
 
 /**
- * Goes through a whole script without writing: grammar, names, values, rights and classes of edge targets, by the definitions that the script
- * itself would make. Answers how many parts it has. Faults are told together, up to `IMPORT_FAULTS_MAX`.
+ * Goes through a whole script without writing: grammar, names, values, rights and classes of edge targets, by the
+ * definitions that the script itself would make. Answers how many parts it has. Faults are reported together, up to
+ * `IMPORT_FAULTS_MAX`.
  */
 export async function checkScript(parts: AsyncIterable<ScriptPart>, context: CheckContext): Promise<number> {
   const slices = new Slices({ ...context, tenant: context.principal.tenant });
@@ -74,7 +75,6 @@ async function checkStatement(statement: Statement, context: PartContext): Promi
     case "createClass":
       return rehearsal.createClass(classSpec(statement, []), { ifNotExists: statement.ifNotExists });
     case "alterClass":
-      requireReadable(context.principal, statement.class.path);
       return rehearsal.alterClass(statement.class.path, classChange(statement, []));
     case "createEdgeType":
       return rehearsal.createEdgeType(
@@ -100,18 +100,14 @@ export function insertWorks(
   context: Pick<CheckContext, "principal"> & Pick<Rehearsal, "catalog">,
 ): readonly InsertWork[] {
   const target = { principal: context.principal, catalog: context.catalog, executions: [[]] };
-  return statement.kind === "insert" ? bindInsert(statement, target) : bindInsertJson(statement, target);
+  return atOnce(statement.kind === "insert" ? bindInsert(statement, target) : bindInsertJson(statement, target));
 }
 
-/** What an owner's guard would refuse only it can tell. */
+/** Only the guard of the owning area knows what it would refuse. */
 async function checkRows(work: InsertWork, { rehearsal, objects, clock, part, targets }: PartContext): Promise<void> {
   const { view } = work;
   if (view.system) return;
   for (const row of work.rows)
     targets.note(row, { id: rehearsal.checkRow(view.path, row), part, view, catalog: rehearsal.catalog });
   await checkRowCondition(work, { objects, clock });
-}
-
-function requireReadable(principal: Principal, path: string): void {
-  if (!classAccess(principal, path).readable) throw new AppError("not_found", `[NotExist] class : ${path} not find !`);
 }

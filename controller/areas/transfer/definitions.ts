@@ -44,17 +44,18 @@ function columnDefinition({ name, type, elements = [], labels, options, title }:
   };
 }
 
-/** Only what differs from a class without options. */
+/** Only what differs from a class without options of its own. */
 function optionNodes(exported: ExportedClass, parent: ClassView | undefined): readonly ClassOption[] {
   const { view } = exported;
+  const inherited = parent?.options;
   const { keyMode, ttlSeconds, version, autosearch, alias, nickname, remedy, hints } = view.options;
   const texts = { alias, nickname, remedy };
   return [
     ...(view.kind === "record" ? [option("kind", textNode("record"))] : []),
     ...(keyMode === defaultKeyMode(exported, parent) ? [] : [option("key", textNode(keyMode))]),
-    ...(ttlSeconds === undefined ? [] : [option("ttl", valueNode(ttlSeconds))]),
-    ...(version ? [option("version", valueNode(true))] : []),
-    ...(autosearch ? [option("autosearch", valueNode(true))] : []),
+    ...(ttlSeconds === inherited?.ttlSeconds ? [] : [option("ttl", valueNode(ttlSeconds ?? -1))]),
+    ...(version === (inherited?.version ?? false) ? [] : [option("version", valueNode(version))]),
+    ...(autosearch === (inherited?.autosearch ?? false) ? [] : [option("autosearch", valueNode(autosearch))]),
     ...Object.entries(texts).flatMap(([name, text]) => (text === undefined ? [] : [option(name, textNode(text))])),
     ...hintNodes(hints),
   ];

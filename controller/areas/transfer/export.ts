@@ -15,7 +15,10 @@ export class ExportService {
     this.#dependencies = dependencies;
   }
 
-  /** An MQL script: edge types, classes with those they inherit from first, objects by class and id with what they are related to. */
+  /**
+   * An MQL script: edge types, classes with those they inherit from first, objects by class and id with what they are
+   * related to.
+   */
   async script(principal: Principal, request: ExportRequest): Promise<AsyncIterable<string>> {
     return inPieces(this.#statements(await this.#content(principal, request)));
   }
@@ -77,7 +80,7 @@ interface Content {
   readonly classes: readonly ExportedClass[];
   /** By name. */
   readonly edgeTypes: readonly EdgeType[];
-  /** Of the classes, by path. */
+  /** The superclasses of the classes, by path. */
   readonly parents: ReadonlyMap<string, ClassView>;
 }
 

@@ -21,7 +21,12 @@ let transfer: TestTransfer;
 beforeAll(async () => {
   engine = await openTestEngine();
   transfer = new TestTransfer(engine, {
-    guards: { "/guarded": { insert: () => Promise.reject(new AppError("invalid", "its owner does not like it")) } },
+    guards: {
+      "/guarded": {
+        permission: "objects:write",
+        insert: () => Promise.reject(new AppError("invalid", "its owner does not like it")),
+      },
+    },
   });
 });
 afterAll(async () => {
@@ -203,7 +208,8 @@ test("an import whose controller dies is gone on with by another one, once", asy
     `create class /matrix/made (n int); create class /matrix/seen (n int) with kind='record';\n${lines}`,
   );
   dying.catch(() => undefined);
-  // The object of the import, the first chunk, the object again: the next is in the middle of the second chunk, whose records are written.
+  // The object of the import, the first chunk, the object again: the next is in the middle of the second chunk, whose
+  // records are written.
   const arrived = () =>
     Promise.race([stores.hold("change"), dying.then(() => Promise.reject(new Error("the import has ended")))]);
   for (let passed = 0; passed < 3; passed += 1) (await arrived()).goOn();
@@ -236,7 +242,7 @@ async function diesAt(mortality: Mortality, script: string): Promise<boolean> {
       return { kv: mortality.mortal(kv), blobs: mortality.mortal(blobs), objects };
     },
   };
-  const objects = mortality.mortal(transfer.objects, { registerSystemClass: () => undefined });
+  const objects = mortality.mortal(transfer.objects);
   const imports = new ImportService({
     stores: dying,
     objects,

@@ -11,7 +11,7 @@ import type { Notifications } from "../notifications/index.ts";
 import type { Objects, Rehearsals } from "../objects/index.ts";
 import { requirePermission, type Principal } from "../permissions/index.ts";
 import { checkScript } from "./check.ts";
-import { reportOf, TRANSFER_CLASS, TRANSFER_PATH, TransferRecords } from "./records.ts";
+import { reportOf, TRANSFER_PATH, TransferRecords } from "./records.ts";
 import { ImportRuns } from "./runs.ts";
 import { scriptParts, type ScriptPart } from "./source.ts";
 import { workbookParts } from "./sheets/index.ts";
@@ -29,7 +29,7 @@ export interface ImportDependencies {
 /** A script, however it came. */
 export interface Upload {
   readonly name: string;
-  /** What is stored and written by: an MQL script. Asked for several times. */
+  /** The MQL script to store and execute. Called several times. */
   content(): AsyncIterable<Uint8Array>;
   /** The same in parts that know where they stand in what the client sent. */
   parts(): AsyncIterable<ScriptPart>;
@@ -64,18 +64,17 @@ export class ImportService {
   readonly #runs: ImportRuns;
   #underWay = 0;
 
-  /** To be made before any tenant is opened. */
   constructor(dependencies: ImportDependencies) {
     this.#dependencies = dependencies;
     this.#store = new TransferStore(dependencies.stores);
     this.#records = new TransferRecords(dependencies);
     this.#runs = new ImportRuns({ ...dependencies, store: this.#store, records: this.#records });
-    dependencies.objects.registerSystemClass(TRANSFER_CLASS);
   }
 
   /**
-   * Resolves when all of it is written. A fault of the upload is told before anything is; one that shows only while it is written is told with how
-   * far that went. `AppError("deadline")`: it goes on, and its object under `/system/transfer` tells how it ends.
+   * Resolves when all of it is written. A fault of the upload is reported before anything is written; one that appears
+   * during writing is reported with the progress so far. `AppError("deadline")`: it continues, and its object under
+   * `/system/transfer` tells how it ends.
    */
   async import(principal: Principal, upload: Upload, options: ImportOptions = {}): Promise<TransferReport> {
     requirePermission(principal, "objects:write");
@@ -86,7 +85,7 @@ export class ImportService {
     const untilMs = clock.monotonicMs() + IMPORT_ANSWER_MS;
     const begun = this.#begin(principal, upload, options.signal);
     const ended = begun.then((held) => this.#runs.start(held)).finally(() => (this.#underWay -= 1));
-    // Who does not wait for the end is not told of it; the object of the import is.
+    // A caller that does not wait for the end gets no error; the object of the import has it.
     ended.catch(() => undefined);
     const held = await begun;
     if (options.wait === false) return reportOf(held.open);
@@ -119,7 +118,7 @@ export class ImportService {
     }
   }
 
-  /** On record before its content is kept, so that nothing is kept of which nobody knows. */
+  /** Recorded before its content is kept, so that no content is kept without a record. */
   async #stage(open: OpenImport, upload: Upload): Promise<VersionedImport> {
     const begun = await this.#store.begin(open);
     if (!begun) throw new AppError("internal", `The import ${open.id} was begun twice.`);

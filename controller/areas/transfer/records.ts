@@ -1,4 +1,4 @@
-import { TRANSFER_RECORD_TTL_DAYS } from "../../../common/limits.ts";
+import { DAY_SECONDS, TRANSFER_RECORD_TTL_DAYS } from "../../../common/limits.ts";
 import type { Notifications } from "../notifications/index.ts";
 import type { ColumnSpec, Objects, SystemClass } from "../objects/index.ts";
 import { systemPrincipal } from "../permissions/index.ts";
@@ -7,8 +7,6 @@ import type { TransferReport } from "./types.ts";
 
 /** Relative to the tenant's ospace: one object for each import that began to write. */
 export const TRANSFER_PATH = "/system/transfer";
-
-const DAY_SECONDS = 86_400;
 
 export const TRANSFER_CLASS: SystemClass = {
   path: TRANSFER_PATH,
@@ -34,7 +32,10 @@ interface Dependencies {
   readonly notifications: Pick<Notifications, "publish">;
 }
 
-/** Where an import can be followed: its object, and notifications of the subject `transfer` with the import's id as title. */
+/**
+ * Where an import can be followed: its object, and notifications of the subject `transfer` with the import's id as
+ * title.
+ */
 export class TransferRecords {
   readonly #dependencies: Dependencies;
 
@@ -56,17 +57,26 @@ export class TransferRecords {
       started: startedMs,
       ...(end && { ended: end.endedMs }),
     };
-    // Rows belong to the platform: who may import need not be able to write them.
+    // Rows belong to the platform: the right to import does not include writing them.
     const platform = systemPrincipal(principal.tenant, principal.ospace, principal.traceparent);
-    await this.#dependencies.objects.insert(platform, `${principal.ospace}${TRANSFER_PATH}`, [row], { atMs: notedMs });
-    const msg = JSON.stringify(reportOf(open));
+    const path = `${principal.ospace}${TRANSFER_PATH}`;
+    const [objectId = ""] = await this.#dependencies.objects.insert(platform, path, [row], { atMs: notedMs });
     this.#dependencies.notifications.publish(principal.tenant, {
       keyspace: principal.ospace,
       source: "transfer",
       subject: "transfer",
       title: id,
       reply: "",
-      msg,
+      msg: JSON.stringify(reportOf(open)),
+      about: {
+        permission: "objects:read",
+        class: path,
+        id: objectId,
+        values: row,
+        vtimeMs: notedMs,
+        ctimeMs: startedMs,
+        told: ["transfer"],
+      },
     });
   }
 }

@@ -8,7 +8,7 @@ import type { Row } from "../../../common/value.ts";
 import type { Principal } from "../permissions/index.ts";
 
 const admin = testPrincipal();
-/** Of the other tenant, which has nothing of the first. */
+/** The principal of the other tenant, which has nothing of the first. */
 const other = testPrincipal("administrator", "second");
 
 let engine: TestEngine;

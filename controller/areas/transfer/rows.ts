@@ -27,8 +27,9 @@ export interface ExportedObject {
 }
 
 /**
- * The objects of one class in the order of their ids, as the principal sees them. No snapshot: what is written meanwhile may be in it or not. Memory
- * is bounded whatever their number: when there are more ids than may be held, the class is looked through again for those behind the last.
+ * The objects of one class in the order of their ids, as the principal sees them. No snapshot: what is written
+ * meanwhile may be in it or not. Memory is bounded whatever their number: when there are more ids than may be held, the
+ * class is looked through again for those behind the last.
  */
 export async function* orderedObjects(
   dependencies: RowsDependencies,
@@ -110,7 +111,7 @@ function sortedTargets(byType: ReadonlyMap<string, ReadonlySet<string>>): Readon
   return new Map(types.map((type) => [type, [...(byType.get(type) ?? [])].sort(byText)]));
 }
 
-/** Whoever sees only some objects of a class is not told of the others by the edges that lead to them. */
+/** A reader who sees only some objects of a class must not learn of the others by the edges that lead to them. */
 async function visibleEdges(
   { query }: RowsDependencies,
   principal: Principal,

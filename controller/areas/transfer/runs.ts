@@ -8,7 +8,7 @@ import {
 } from "../../../common/limits.ts";
 import { wait } from "../../../common/time.ts";
 import type { Runtime } from "../../runtime.ts";
-import { isPassing, type Controllers } from "../../store/journal.ts";
+import { isTransient, type Controllers } from "../../store/journal.ts";
 import type { Objects } from "../objects/index.ts";
 import type { TransferRecords } from "./records.ts";
 import { scriptParts } from "./source.ts";
@@ -23,12 +23,12 @@ export interface RunDependencies {
   readonly controllers: Controllers;
 }
 
-/** Somebody else goes on with the import, or nobody has to. */
+/** Another controller continues the import, or nothing is left to do. */
 class Lost extends Error {}
 
 /**
- * Writes imports that are checked and staged. One that is interrupted stays open: whichever controller sees it without an owner goes on where the
- * last note says, and its end is decided once.
+ * Writes imports that are checked and staged. One that is interrupted stays open: whichever controller sees it without
+ * an owner goes on where the last note says, and its end is decided once.
  */
 export class ImportRuns {
   readonly #dependencies: RunDependencies;
@@ -40,13 +40,13 @@ export class ImportRuns {
     this.#dependencies = dependencies;
   }
 
-  /** Until the answer is called nobody here takes the import for one that nobody works on. */
+  /** Until the answer is called, this controller does not treat the import as abandoned. */
   hold(id: string): () => void {
     this.#held.add(id);
     return () => this.#held.delete(id);
   }
 
-  /** Resolves with the import as it is when it has ended, or rests, or somebody else has it. */
+  /** Resolves with the import when it has ended or rests, or when another controller has it. */
   start(mine: VersionedImport): Promise<OpenImport> {
     const { id } = mine.open;
     const release = this.hold(id);
@@ -61,7 +61,7 @@ export class ImportRuns {
     return running;
   }
 
-  /** Goes on with what nobody works on. To be called from time to time and when a controller went; safe on several controllers. */
+  /** Continues abandoned imports. Call it from time to time and when a controller went; safe on several controllers. */
   async maintain(tenant: string): Promise<void> {
     const { store, controllers } = this.#dependencies;
     for (const found of await store.all(tenant)) {
@@ -84,7 +84,7 @@ export class ImportRuns {
     await withinTime(this.#dependencies.runtime.clock, this.settled(), SHUTDOWN_DEADLINE_MS);
   }
 
-  /** Of one that was never staged nobody was told anything but an error. */
+  /** A client of an import that was never staged got nothing but an error. */
   async #attend(held: VersionedImport): Promise<void> {
     if (!held.open.staged) await this.#dependencies.store.remove(held.open);
     else void this.start(held).catch(() => undefined);
@@ -96,7 +96,7 @@ export class ImportRuns {
       if (!journal.open.end) await journal.decide(await this.#write(journal));
       await journal.settle();
     } catch (error) {
-      if (!(error instanceof Lost) && !isPassing(error)) throw error;
+      if (!(error instanceof Lost) && !isTransient(error)) throw error;
     }
     return journal.open;
   }
@@ -110,7 +110,7 @@ export class ImportRuns {
         await this.#writeOnce(journal);
         return { state: "done", message: "" };
       } catch (error) {
-        if (isAppError(error) && !isPassing(error))
+        if (isAppError(error) && !isTransient(error))
           return { state: "failed", code: error.code, message: error.message };
         if (journal.open.notedMs > before) attempt = 1;
         if (

@@ -7,8 +7,9 @@ import type { ExportedClass, ExportRequest } from "./types.ts";
 const TAGS_COLUMN = "tags";
 
 /**
- * The classes of an export in the order of their paths, which puts every class behind what it inherits from. Classes above the one that was asked
- * for come without objects. Classes of the platform are everywhere already: they come only when one of them is asked for by name.
+ * The classes of an export in the order of their paths, which puts every class behind what it inherits from. Classes
+ * above the selected one come without objects. Classes of the platform are everywhere already: they come only when
+ * selected by name.
  */
 export function selectClasses(
   request: ExportRequest,

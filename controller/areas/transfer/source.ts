@@ -1,6 +1,6 @@
 import { AppError, isAppError } from "../../../common/errors.ts";
 import { parseScript, StatementSplitter, type Statement, type StatementText } from "../../../common/mql/index.ts";
-import { isPassing } from "../../store/journal.ts";
+import { isTransient } from "../../store/journal.ts";
 import type { Place } from "./types.ts";
 
 /** A piece of an upload that is done whole: a statement, or a batch. */
@@ -39,7 +39,7 @@ export function parsePart(part: ScriptPart): readonly Statement[] {
 
 /** What is wrong with a part, with where in the upload that is. What is no fault of the upload is thrown as it is. */
 export function faultOf(part: ScriptPart, error: unknown): AppError {
-  if (!isAppError(error) || isPassing(error)) throw error;
+  if (!isAppError(error) || isTransient(error)) throw error;
   const { line, column } = error.details ?? {};
   const fault =
     typeof line === "number" && typeof column === "number"
@@ -64,7 +64,7 @@ function partOf({ text, start }: StatementText): ScriptPart {
   };
 }
 
-/** Of the first word. */
+/** The place of the first word. */
 function placeText(text: string, start: StatementText["start"]): Place {
   const before = /^\s*/.exec(text)?.[0] ?? "";
   const lines = before.split("\n");

@@ -5,11 +5,12 @@ import type { Principal } from "../permissions/index.ts";
 import type { Progress } from "./write.ts";
 
 /**
- * An import that is not over, with all that another controller needs to go on. KvStore: `transfer/open/<id>`. BlobStore: the script, with the mark
- * `transfer/<id>`; for a short while before it is `staged` perhaps without that content.
+ * An import that is not over, with all that another controller needs to go on. KvStore: `transfer/open/<id>`.
+ * BlobStore: the script, with the mark `transfer/<id>`; for a short while before it is `staged` perhaps without that
+ * content.
  */
 export interface OpenImport extends Progress, OpenWork {
-  /** Who asked for it, with the rights of then. */
+  /** The user who started it, with the rights of that time. */
   readonly principal: Principal;
   /** As the client called the upload. */
   readonly name: string;
@@ -20,13 +21,13 @@ export interface OpenImport extends Progress, OpenWork {
   readonly staged: boolean;
   /** When this was noted; the object of the import never shows an older state for a newer one. */
   readonly notedMs: number;
-  /** How it ended: decided once, then put on record by whoever sees it. */
+  /** How it ended: decided once, then recorded by any controller that finds it. */
   readonly end?: ImportEnd;
 }
 
 export interface ImportEnd {
   readonly state: "done" | "failed";
-  /** Of the error it failed with. */
+  /** The code of the error it failed with. */
   readonly code?: ErrorCode;
   readonly message: string;
   readonly endedMs: number;
@@ -47,7 +48,7 @@ export class TransferStore {
     return this.#journal.begin(open.principal.tenant, open);
   }
 
-  /** `undefined` when somebody changed or ended it since it was read. */
+  /** `undefined` when another writer changed or ended it since it was read. */
   change(held: VersionedImport, changes: Partial<OpenImport>): Promise<VersionedImport | undefined> {
     return this.#journal.change(held.open.principal.tenant, held, changes);
   }
@@ -66,7 +67,7 @@ export class TransferStore {
     yield* blobs.read(open.digest);
   }
 
-  /** Lets go of the script first: who dies in between is followed by somebody who does it again. */
+  /** Releases the script first: after a crash in between, another controller repeats it. */
   async remove(open: OpenImport): Promise<void> {
     const { tenant } = open.principal;
     const { blobs } = await this.#stores.tenant(tenant);

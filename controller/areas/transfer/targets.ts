@@ -7,8 +7,8 @@ import type { Principal } from "../permissions/index.ts";
 import { faultOf, type ScriptPart } from "./source.ts";
 
 /**
- * Members of a row that relate it to ids which several classes can have. Which class is meant is told only by the object being there, so these are
- * written when all objects are.
+ * Members of a row that relate it to ids which several classes can have. Only the existing object decides which class
+ * is meant, so these are written after all objects.
  */
 export function openRelations(row: Row, view: ClassView, catalog: ClassCatalog): readonly string[] {
   return Object.keys(row).filter(
@@ -21,7 +21,7 @@ export class OpenTargets {
   readonly #wanted = new Map<string, ScriptPart>();
   readonly #brought = new Set<string>();
 
-  /** `id`: of the row, where it is known. */
+  /** `id`: the id of the row, if known. */
   note(
     row: Row,
     of: {

@@ -31,7 +31,7 @@ export interface ExportedClass {
 /** How far a transfer is. */
 export type TransferState = "running" | "done" | "failed";
 
-/** What is told of an import that has begun to write. */
+/** The state of an import that has begun to write. */
 export interface TransferReport {
   readonly id: string;
   readonly state: TransferState;

@@ -2,7 +2,7 @@ import { textNode, type ValueNode, valueNode } from "../../../common/mql/index.t
 import type { Value } from "../../../common/value.ts";
 import type { ColumnType } from "../objects/index.ts";
 
-/** Whatever JSON they hold, these take it as JSON text. */
+/** These types take any JSON, as JSON text. */
 const JSON_TYPES: ReadonlySet<ColumnType> = new Set(["bucket", "bitlog"]);
 
 /** A value of a column as a script writes it, so that reading it gives just this value again. */

@@ -16,7 +16,7 @@ export interface Progress {
   /** Parts. */
   readonly done: number;
   readonly rows: number;
-  /** First all objects, then again those whose relations had to wait until all objects are there. */
+  /** First all objects, then again those with relations to objects written later. */
   readonly pass: "objects" | "relations";
   /** Whether any relations had to wait so far. */
   readonly isRelated: boolean;
@@ -53,8 +53,9 @@ interface Chunk {
 }
 
 /**
- * Writes a script that was checked. What is written again after an interruption is the same: rows without a key of their own get ids made of the
- * import and their place in it, definitions that are there stay. A chunk that is repeated wins over what others wrote into its objects meanwhile.
+ * Writes a script that was checked. What is written again after an interruption is the same: rows without a key of
+ * their own get ids made of the import and their place in it, definitions that are there stay. A chunk that is repeated
+ * wins over what others wrote into its objects meanwhile.
  */
 export class ScriptWriter {
   readonly #dependencies: WriterDependencies;
@@ -74,7 +75,10 @@ export class ScriptWriter {
     this.#isRelated = from.isRelated;
   }
 
-  /** Calls `saved` after each chunk, and goes on when that resolves. Ends with what the signal says when that fires; what is saved then is written. */
+  /**
+   * Calls `saved` after each chunk, and goes on when that resolves. Ends with what the signal says when that fires;
+   * what is saved then is written.
+   */
   async write(
     parts: () => AsyncIterable<ScriptPart>,
     saved: (progress: Progress) => Promise<void>,

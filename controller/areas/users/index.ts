@@ -1,3 +1,4 @@
+export { usersArea } from "./area.ts";
 export { userRoutes } from "./routes.ts";
-export { UserService } from "./service.ts";
+export { UserService, type Administrator } from "./service.ts";
 export type * from "./types.ts";

@@ -7,8 +7,9 @@ interface Entry<T> {
 }
 
 /**
- * Answers what was read a moment ago, so that a program that calls often costs the store nothing. An answer is never older than
- * `SIGN_IN_CACHE_MS`, counted from before it was read, whatever happens to the store. What is written through `written` is seen at once.
+ * Answers what was read a moment ago, so that a program that calls often costs the store nothing. An answer is never
+ * older than `SIGN_IN_CACHE_MS`, counted from before it was read, even while the store is away. What is written through
+ * `written` is seen at once.
  */
 export class RecentReads<T> {
   readonly #clock: Clock;

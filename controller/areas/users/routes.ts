@@ -9,6 +9,7 @@ import {
 } from "../../../common/api/users.ts";
 import { AppError, isAppError } from "../../../common/errors.ts";
 import { endpoint, type Answer, type Call, type Endpoint } from "../../http/endpoint.ts";
+import { requireMayChange } from "../permissions/index.ts";
 import type { Tenants } from "../tenants/index.ts";
 import { homePage, loginPage } from "./pages.ts";
 import type { SignedIn, Users } from "./types.ts";
@@ -95,7 +96,8 @@ function pageRoutes({ users, tenants }: UserRouteServices): readonly Endpoint[] 
 }
 
 function logoutRoutes({ users }: UserRouteServices): readonly Endpoint[] {
-  const logout = async ({ client }: Call<unknown>): Promise<Answer<string>> => {
+  const logout = async ({ client, principal }: Call<unknown>): Promise<Answer<string>> => {
+    requireMayChange(principal);
     if (client.session !== undefined) await users.signOut(client.session);
     return { redirect: LOGIN_PATH, session: {} };
   };

@@ -5,6 +5,7 @@ import {
   BASIC_CACHE_MS,
   SESSION_REMEMBERED_MS,
   SESSION_SWEEP_MS,
+  USER_CHANGE_ATTEMPTS_MAX,
   USERNAME_MAX_CHARACTERS,
 } from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
@@ -27,7 +28,7 @@ export interface UserDependencies {
 
 export interface Administrator {
   readonly username: string;
-  /** Of a new administrator for whom none was given: to be shown once. */
+  /** The generated password of a new administrator: to be shown once. */
   readonly generatedPassword?: string;
   readonly created: boolean;
 }
@@ -133,8 +134,8 @@ export class UserService implements Users {
   }
 
   /**
-   * Makes the tenant's administrator when there is no user of that name. Without a password one is generated and answered. One who is
-   * there already stays as is.
+   * Makes the tenant's administrator when there is no user of that name. Without a password one is generated and
+   * answered. An existing one stays as is.
    */
   async ensureAdministrator(wanted: {
     readonly tenant: string;
@@ -143,7 +144,7 @@ export class UserService implements Users {
   }): Promise<Administrator> {
     const { tenant, username } = wanted;
     if ((await this.find(tenant, username)) !== undefined) return { username, created: false };
-    const password = wanted.password ?? Buffer.from(this.#runtime.random.bytes(15)).toString("base64url");
+    const password = wanted.password ?? this.#newPassword();
     try {
       await this.create({ tenant, username, password, rights: { role: "administrator" } });
     } catch (error) {
@@ -152,6 +153,28 @@ export class UserService implements Users {
       throw error;
     }
     return { username, created: true, ...(wanted.password === undefined && { generatedPassword: password }) };
+  }
+
+  /**
+   * For an operator with access to the store, not for the network: a lost password is replaced by a generated one,
+   * which is answered. Every session of the user ends. Refused while it could not be put on record.
+   */
+  async resetPassword(tenant: string, username: string): Promise<string> {
+    if ((await this.#tenants.get(tenant)) === undefined)
+      throw new AppError("not_found", `There is no tenant ${tenant}.`);
+    await this.#audit.ready(tenant);
+    const password = this.#newPassword();
+    await this.setPassword(tenant, username, password);
+    const entry = {
+      tenant,
+      user: "",
+      permission: "users:write",
+      action: `reset the password of ${username}`,
+      remote: "",
+      traceparent: "",
+    };
+    await this.#audit.write({ ...entry, outcome: "ok", code: "ok" });
+    return password;
   }
 
   async create(user: NewUser): Promise<User> {
@@ -198,12 +221,14 @@ export class UserService implements Users {
   }
 
   async #change(tenant: string, username: string, edit: (record: UserRecord) => UserRecord): Promise<User> {
-    const stored = isUsername(username) ? await this.#users.get(tenant, username) : undefined;
-    if (stored === undefined) throw new AppError("not_found", `There is no user ${username}.`);
-    const changed = { ...edit(stored.record), changedMs: this.#runtime.clock.nowMs() };
-    // Somebody else changed the user meanwhile: the edit is made again on what is there now.
-    if (!(await this.#users.put(changed, stored.revision))) return this.#change(tenant, username, edit);
-    return visible(changed);
+    // After a lost race the edit is made again, on what the other write left.
+    for (let attempt = 1; attempt <= USER_CHANGE_ATTEMPTS_MAX; attempt++) {
+      const stored = isUsername(username) ? await this.#users.get(tenant, username) : undefined;
+      if (stored === undefined) throw new AppError("not_found", `There is no user ${username}.`);
+      const changed = { ...edit(stored.record), changedMs: this.#runtime.clock.nowMs() };
+      if (await this.#users.put(changed, stored.revision)) return visible(changed);
+    }
+    throw new AppError("conflict", `Others change the user ${username} all the time.`);
   }
 
   /** The user while active and unchanged since `epoch`. */
@@ -212,7 +237,9 @@ export class UserService implements Users {
     return record !== undefined && record.active && record.epoch === epoch ? record : undefined;
   }
 
-  /** Equal attempts at the same time are one: a page that loads with many Basic calls costs one check and counts once. */
+  /**
+   * Equal attempts at the same time are one: a page that loads with many Basic calls costs one check and counts once.
+   */
   #check(attempt: Attempt): Promise<Verified | undefined> {
     const key = this.#digest(`${attempt.remote} ${attempt.tenant?.name ?? ""} ${attempt.username}`, attempt.password);
     let check = this.#checks.get(key);
@@ -256,7 +283,7 @@ export class UserService implements Users {
     try {
       await this.#audit.write(entry);
     } catch (error) {
-      // Signing in stays possible, or nobody could look at what is wrong; changes are refused by the gate.
+      // Signing in stays possible so that users can inspect the fault; the gate refuses changes.
       this.#runtime.log.error({ err: error, entry }, "an audit record could not be written");
     }
   }
@@ -304,6 +331,10 @@ export class UserService implements Users {
     return createHmac("sha256", this.#digestKey)
       .update(JSON.stringify([login, password]))
       .digest("base64");
+  }
+
+  #newPassword(): string {
+    return Buffer.from(this.#runtime.random.bytes(15)).toString("base64url");
   }
 
   #newEpoch(): string {

@@ -7,6 +7,7 @@ import {
   SIGN_IN_FREE_FAILURES_PER_USER,
   SIGN_IN_TABLE_MAX_ENTRIES,
 } from "../../../common/limits.ts";
+import { networkOf } from "../../network.ts";
 import type { Clock } from "../../../common/time.ts";
 
 interface Failures {
@@ -16,33 +17,45 @@ interface Failures {
 }
 
 /**
- * Slows down guessing: failures of one user from one address, and of one address altogether, cost waiting time that doubles.
- * Others are not kept out by it. Bounded; the oldest is forgotten first.
+ * Slows down guessing: failures of one user from one network, and of one network altogether, cost waiting time that
+ * doubles. Others are not kept out by it, nor are users who signed in from that network before: of those only their own
+ * failures count. Bounded; the oldest is forgotten first.
  */
 export class SignInSlowdown {
   readonly #clock: Clock;
   readonly #table = new Map<string, Failures>();
+  /** User and network of successful sign-ins, the latest last. */
+  readonly #known = new Set<string>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
   /**
-   * Counts an attempt as failed until `succeeded` says otherwise, so that many at once count as many. Throws `AppError("limited")`,
-   * uncounted, while the caller has to wait.
+   * Counts an attempt as failed until `succeeded` says otherwise, so that many at once count as many. Throws
+   * `AppError("limited")`, uncounted, while the caller has to wait.
    */
   attempt(user: string, remote: string): { readonly succeeded: () => void } {
-    const byUser = `${remote} ${user}`;
+    const network = networkOf(remote);
+    const byUser = `${network} ${user}`;
     this.#refuseWhileBlocked(byUser);
-    this.#refuseWhileBlocked(remote);
+    if (!this.#known.has(byUser)) this.#refuseWhileBlocked(network);
     this.#count(byUser, SIGN_IN_FREE_FAILURES_PER_USER);
-    this.#count(remote, SIGN_IN_FREE_FAILURES_PER_ADDRESS);
+    this.#count(network, SIGN_IN_FREE_FAILURES_PER_ADDRESS);
     return {
       succeeded: () => {
         this.#table.delete(byUser);
-        this.#forgive(remote);
+        this.#forgive(network);
+        this.#know(byUser);
       },
     };
+  }
+
+  #know(byUser: string): void {
+    this.#known.delete(byUser);
+    this.#known.add(byUser);
+    const [oldest] = this.#known;
+    if (this.#known.size > SIGN_IN_TABLE_MAX_ENTRIES && oldest !== undefined) this.#known.delete(oldest);
   }
 
   #refuseWhileBlocked(key: string): void {

@@ -47,13 +47,13 @@ export class UserStore {
       : { record: decodeStored<UserRecord>(entry.value), revision: entry.revision };
   }
 
-  /** False when somebody else was first. `revision` 0: the user must be new. */
+  /** False when another writer was first. `revision` 0: the user must be new. */
   async put(record: UserRecord, revision: number): Promise<boolean> {
     const { kv } = await this.#stores.tenant(record.tenant);
     const value = encodeJson(record);
     const put = () => repeated(() => kv.put(USERS + record.username, value, { ifRevision: revision }));
     const written = await this.#recent.written(JSON.stringify([record.tenant, record.username]), put);
-    // What is there instead may be this very write, whose first answer got lost.
+    // The stored value may be this very write, whose first answer got lost.
     return written.ok || (written.current !== undefined && Buffer.compare(written.current.value, value) === 0);
   }
 
@@ -83,7 +83,7 @@ export interface StoredSession {
   readonly revision: number;
 }
 
-/** Sessions lie in the system store, under a digest: whoever reads the store cannot use them. */
+/** Sessions lie in the system store under a digest: a reader of the store cannot use them. */
 export class SessionStore {
   readonly #stores: Stores;
   readonly #recent: RecentReads<StoredSession>;
@@ -138,7 +138,7 @@ export class SessionStore {
   }
 }
 
-/** A write whose outcome is not known is safe to repeat, once: the caller is told of the next failure. */
+/** A write whose outcome is not known is safe to repeat, once: the caller gets the next failure. */
 async function repeated(write: () => Promise<KvWriteResult>): Promise<KvWriteResult> {
   try {
     return await write();

@@ -7,7 +7,7 @@ export interface User {
   readonly fullname: string;
   readonly groups: readonly string[];
   readonly rights: Rights;
-  /** One who is not active cannot sign in, and open sessions end. */
+  /** An inactive user cannot sign in, and open sessions end. */
   readonly active: boolean;
   readonly createdMs: number;
   readonly changedMs: number;
@@ -48,21 +48,27 @@ export interface SignInRequest {
 
 export interface SignedIn {
   readonly session: string;
-  /** Present when the session was asked to outlive the browser. */
+  /** Present when the client wants the session to outlive the browser. */
   readonly lastingMs?: number;
 }
 
 /** Users of all tenants and their sessions. */
 export interface Users {
-  /** `AppError("denied")` for anything wrong with company, name or password, without saying what; `limited` after too many failures. */
+  /**
+   * `AppError("denied")` for anything wrong with company, name or password, without saying what; `limited` after too
+   * many failures.
+   */
   signIn(request: SignInRequest): Promise<SignedIn>;
   /** Ends a session, on other controllers within `SIGN_IN_CACHE_MS`; one that is unknown is no error. */
   signOut(session: string): Promise<void>;
-  /** Undefined for a session that is unknown, over, or of a user who changed since. */
+  /** Undefined for a session that is unknown or over, or whose user changed since. */
   bySession(session: string, traceparent: string): Promise<Principal | undefined>;
   /** `AppError("conflict")` when the name is taken. */
   create(user: NewUser): Promise<User>;
-  /** `AppError("not_found")` for an unknown user. Ends the user's sessions when rights or activity change, as `signOut` does. */
+  /**
+   * `AppError("not_found")` for an unknown user. Ends the user's sessions when rights or activity change, as `signOut`
+   * does.
+   */
   update(tenant: string, username: string, change: UserChange): Promise<User>;
   /** Ends the user's sessions, as `signOut` does. */
   setPassword(tenant: string, username: string, password: string): Promise<void>;

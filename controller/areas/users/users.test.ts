@@ -6,10 +6,14 @@ import {
   SESSION_REMEMBERED_MS,
   SESSION_SWEEP_MS,
   SIGN_IN_CACHE_MS,
+  SIGN_IN_FREE_FAILURES_PER_ADDRESS,
+  USER_CHANGE_ATTEMPTS_MAX,
 } from "../../../common/limits.ts";
 import { openTestHttp, PASSWORD, type TestHttp } from "../../../test/helpers/http-app.ts";
 import { TestClock, testRuntime } from "../../../test/helpers/runtime.ts";
 import { AppError } from "../../../common/errors.ts";
+import { wrappedKv } from "../../../test/helpers/wrapped-kv.ts";
+import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { KvStore } from "../../store/kv.ts";
 import { UserService } from "./service.ts";
 
@@ -93,6 +97,28 @@ describe("signing in", () => {
     clock.advance(1_000);
     expect(await guess("attacker", PASSWORD)).toBe("in");
     expect(await guess("attacker")).toBe("denied");
+  });
+
+  test("a network full of wrong passwords keeps nobody out who signed in from there before", async () => {
+    const from = (at: number) => `2001:db8::${at.toString(16)}`;
+    await signIn({ company: "matrix", remote: from(0) });
+    const codes: string[] = [];
+    for (let at = 1; at <= SIGN_IN_FREE_FAILURES_PER_ADDRESS + 2; at++) {
+      codes.push(
+        await signIn({ company: "matrix", username: `guess${String(at)}`, remote: from(at) }).then(
+          () => "in",
+          (error: { code: string }) => error.code,
+        ),
+      );
+    }
+    expect(codes.at(-1), "an address of IPv6 more is no client more").toBe("limited");
+    await expect(signIn({ company: "matrix", username: "viewer", remote: from(1) })).rejects.toMatchObject({
+      code: "limited",
+    });
+    await expect(signIn({ company: "matrix", remote: from(2) })).resolves.toHaveProperty("session");
+    await expect(signIn({ company: "matrix", username: "viewer", remote: "2001:db8:0:1::1" })).resolves.toHaveProperty(
+      "session",
+    );
   });
 
   test("many guesses at once count as many", async () => {
@@ -215,6 +241,29 @@ describe("users", () => {
     await signIn({ company: "second", username: "boss", password: made.generatedPassword });
   });
 
+  test("a lost password is replaced by a generated one: the old one and every session are over, and it is on record", async () => {
+    const lost = await http.users.ensureAdministrator({ tenant: "second", username: "forgetful" });
+    const { session } = await signIn({ company: "second", username: "forgetful", password: lost.generatedPassword });
+    const before = http.trail.records.length;
+    const password = await http.users.resetPassword("second", "forgetful");
+    clock.advance(SIGN_IN_CACHE_MS + 1);
+    expect(await http.users.bySession(session, "")).toBeUndefined();
+    await expect(
+      signIn({ company: "second", username: "forgetful", password: lost.generatedPassword }),
+    ).rejects.toThrow();
+    await signIn({ company: "second", username: "forgetful", password });
+    const [entry] = http.trail.records.slice(before);
+    expect(entry).toMatchObject({
+      tenant: "second",
+      permission: "users:write",
+      action: "reset the password of forgetful",
+      outcome: "ok",
+    });
+    expect(JSON.stringify(http.trail.records)).not.toContain(password);
+    await expect(http.users.resetPassword("second", "nobody")).rejects.toMatchObject({ code: "not_found" });
+    await expect(http.users.resetPassword("nowhere", "admin")).rejects.toMatchObject({ code: "not_found" });
+  });
+
   test("bad names and passwords, and names that are taken, are refused", async () => {
     const create = (username: string, password = PASSWORD) =>
       http.users.create({ tenant: "matrix", username, password, rights: { role: "viewer" } });
@@ -233,6 +282,40 @@ describe("users", () => {
     ]);
     expect(await http.users.find("matrix", "viewer")).toMatchObject({ fullname: "V. Iewer", groups: ["ops"] });
     expect(await basic("matrix.viewer", "another password")).toBeDefined();
+  });
+
+  /** The users of a store where others write the same user before each of so many changes. */
+  async function contested(races: number): Promise<{ readonly users: UserService; readonly lost: () => number }> {
+    const inner = (await http.engine.tenant("matrix")).kv;
+    let lost = 0;
+    const kv = wrappedKv(inner, {
+      async put(key, value, options) {
+        const current = lost < races ? await inner.get(key) : undefined;
+        if (current === undefined) return inner.put(key, value, options);
+        lost++;
+        const theirs = { ...decodeStored<object>(current.value), fullname: `writer ${lost}` };
+        await inner.put(key, encodeJson(theirs), { ifRevision: current.revision });
+        return inner.put(key, value, options);
+      },
+    });
+    const tenant = async (name: string) => ({ ...(await http.engine.tenant(name)), kv });
+    const stores = { system: () => http.engine.system(), tenant };
+    const users = new UserService({ runtime: testRuntime(clock), stores, tenants: http.tenants, audit: http.audit });
+    return { users, lost: () => lost };
+  }
+
+  test("a change is made again on what others wrote meanwhile, as often as its bound says", async () => {
+    const { users, lost } = await contested(USER_CHANGE_ATTEMPTS_MAX - 1);
+    expect(await users.update("matrix", "viewer", { groups: ["ops"] })).toMatchObject({ groups: ["ops"] });
+    expect(lost()).toBe(USER_CHANGE_ATTEMPTS_MAX - 1);
+    expect(await users.find("matrix", "viewer")).toMatchObject({ groups: ["ops"], fullname: `writer ${lost()}` });
+  });
+
+  test("a change that loses every race is refused, and nothing of it is kept", async () => {
+    const { users, lost } = await contested(Infinity);
+    await expect(users.update("matrix", "viewer", { groups: ["ops"] })).rejects.toMatchObject({ code: "conflict" });
+    expect(lost()).toBe(USER_CHANGE_ATTEMPTS_MAX);
+    expect(await users.find("matrix", "viewer")).toMatchObject({ groups: [], fullname: `writer ${lost()}` });
   });
 
   test("a write whose answer got lost is no conflict", async () => {

@@ -9,7 +9,10 @@ import {
 } from "../../../../common/limits.ts";
 import { MarkupReader, type Markup } from "./markup.ts";
 
-/** A spreadsheet file. What its parts say of their sizes is bounded before one is unpacked, and holds: unpacking more is an error. */
+/**
+ * A spreadsheet file. What its parts say of their sizes is bounded before one is unpacked, and holds: unpacking more is
+ * an error.
+ */
 export class Archive implements AsyncDisposable {
   readonly #zip: ZipFile;
   readonly #entries: ReadonlyMap<string, Entry>;

@@ -61,7 +61,7 @@ export async function sharedTexts(archive: Archive): Promise<readonly string[]> 
   return texts;
 }
 
-/** The rows of a sheet as they come. A formula is refused: nobody here works it out. */
+/** The rows of a sheet as they come. A formula is refused: it is not evaluated here. */
 export async function* rowsOf(archive: Archive, sheet: SheetName, shared: readonly string[]): AsyncGenerator<SheetRow> {
   const reader = new RowReader(sheet.name, shared);
   for await (const some of archive.read(sheet.part)) {
@@ -72,7 +72,7 @@ export async function* rowsOf(archive: Archive, sheet: SheetName, shared: readon
   }
 }
 
-/** The texts of `t` inside something, without those that tell how it is pronounced. */
+/** The texts of `t` inside an element, without those that give the pronunciation. */
 class TextReader {
   text = "";
   #isText = false;

@@ -9,14 +9,14 @@ export type Markup =
 
 const TAG = /<(\/?)(?:[^\s/>"'=:]*:)?([^\s/>"'=:]+)((?:[^<>"']|"[^"]*"|'[^']*')*)>/y;
 const ENTITIES: Readonly<Record<string, string>> = { lt: "<", gt: ">", amp: "&", quot: '"', apos: "'" };
-/** Of a character that cannot stand in XML: `_x0000_`. */
+/** The escape of a character that cannot stand in XML: `_x0000_`. */
 const ESCAPED = /_x([0-9a-fA-F]{4})_/g;
 const NOT_IN_XML = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\r\ufffe\uffff]/g;
 const SIGNS: Readonly<Record<string, string>> = { "<": "&lt;", ">": "&gt;", "&": "&amp;", '"': "&quot;" };
 
 /**
- * Reads XML that comes in pieces, without ever looking outside of it: a document type, and so every entity of its own, is refused. Holds at most
- * `SHEET_MARKUP_MAX_CHARACTERS` of what is not complete yet.
+ * Reads XML that comes in pieces, without ever looking outside of it: a document type, and so every entity of its own,
+ * is refused. Holds at most `SHEET_MARKUP_MAX_CHARACTERS` of what is not complete yet.
  */
 export class MarkupReader {
   #held = "";
@@ -82,7 +82,7 @@ export class MarkupReader {
   }
 }
 
-/** Of a tag, whatever the prefix of the name. */
+/** The attribute of a tag, with any prefix of the name. */
 export function attributeOf(attributes: string, name: string): string | undefined {
   const match = new RegExp(`(?:^|[\\s:])${name}\\s*=\\s*(?:"([^"]*)"|'([^']*)')`).exec(attributes);
   const value = match?.[1] ?? match?.[2];

@@ -10,8 +10,9 @@ import {
 } from "../../../../common/mql/index.ts";
 
 /**
- * A sheet holds one class. Its first rows, by what column A says: `class` and its path; `keys`, `indexes` and `options`, one in each cell; `name`,
- * `title` and `type` of the columns, from B on. Below them one object a row, its id in A. The type `relation` stands for an edge type.
+ * A sheet holds one class. Its first rows, by what column A says: `class` and its path; `keys`, `indexes` and
+ * `options`, one in each cell; `name`, `title` and `type` of the columns, from B on. Below them one object a row, its
+ * id in A. The type `relation` stands for an edge type.
  */
 export const HEAD_ROWS = ["class", "keys", "indexes", "options", "name", "title", "type"] as const;
 export type HeadRow = (typeof HEAD_ROWS)[number];

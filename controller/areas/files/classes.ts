@@ -1,0 +1,20 @@
+import type { SystemClass } from "../objects/index.ts";
+
+export const FILE_CLASS = {
+  path: "/filesystem",
+  columns: [
+    { name: "space", type: "varchar", title: "File space" },
+    { name: "fullname", type: "varchar", title: "Path" },
+    { name: "name", type: "varchar", title: "Name" },
+    { name: "parent", type: "varchar", title: "Folder" },
+    { name: "ftype", type: "varchar", title: "Type" },
+    { name: "size", type: "bigint", title: "Bytes" },
+    { name: "owner", type: "varchar", title: "Owner" },
+    { name: "digest", type: "varchar", title: "SHA-256 of the content" },
+    { name: "modified", type: "timestamp", title: "Last change of the content" },
+    { name: "mark", type: "varchar", sealed: true },
+  ],
+  keys: ["space", "fullname"],
+  indexes: ["name", "parent", "ftype"],
+  guard: {},
+} as const satisfies SystemClass;

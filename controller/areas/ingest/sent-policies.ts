@@ -1,0 +1,161 @@
+import { AppError, isAppError } from "../../../common/errors.ts";
+import {
+  SENT_HOSTS_KNOWN_MAX,
+  SENT_POLICIES_KEPT_MAX,
+  SENT_POLICIES_MAX_BYTES,
+  SENT_RACES_MAX,
+} from "../../../common/limits.ts";
+import type { Stores } from "../../store/engine.ts";
+import { decodeStored, encodeJson } from "../../store/format.ts";
+import type { DesiredPolicy, DesiredStateSource } from "../hosts/index.ts";
+
+interface Dependencies {
+  readonly stores: Stores;
+  /** What is sent to a host. */
+  readonly desired: DesiredStateSource;
+}
+
+/** What a host was ever sent, the latest last. */
+interface Sent {
+  readonly policies: readonly string[];
+  readonly rules: readonly string[];
+}
+
+interface Known {
+  sent: Sent;
+  /** The store and the present policies were read since the last change: a name missing here was not sent. */
+  complete: boolean;
+}
+
+/** Names that an agent's entries use. */
+export interface Asked {
+  readonly policies: ReadonlySet<string>;
+  readonly rules: ReadonlySet<string>;
+}
+
+const NOTHING: Sent = { policies: [], rules: [] };
+
+/**
+ * Which policies were sent to which host, and by which rules their records are parsed. It is stored before the policies
+ * are sent and outlives them, because an outbox may hold records of a policy that the host no longer has. Lies under
+ * `sent/<host>`.
+ */
+export class SentPolicies implements DesiredStateSource {
+  readonly #stores: Stores;
+  readonly #desired: DesiredStateSource;
+  readonly #known = new Map<string, Known>();
+
+  constructor({ stores, desired }: Dependencies) {
+    this.#stores = stores;
+    this.#desired = desired;
+  }
+
+  /** What the host is to be sent, noted. */
+  async desired(tenant: string, host: string): ReturnType<DesiredStateSource["desired"]> {
+    const state = await this.#desired.desired(tenant, host);
+    const known = this.#known.get(keyOf(tenant, host));
+    const noted = known !== undefined && withPolicies(known.sent, state.policies) === known.sent;
+    const sent = noted ? known.sent : await this.#note(tenant, host, state.policies);
+    this.#remember(tenant, host, { sent, complete: false });
+    return state;
+  }
+
+  /** Those of the given names that the host was not sent. */
+  async missing(tenant: string, host: string, asked: Asked): Promise<Asked> {
+    const known = this.#known.get(keyOf(tenant, host)) ?? { sent: NOTHING, complete: false };
+    const missing = missingOf(asked, known.sent);
+    if (known.complete || missing.policies.size + missing.rules.size === 0) return missing;
+    await this.desired(tenant, host);
+    const now = this.#known.get(keyOf(tenant, host));
+    if (now) now.complete = true;
+    return missingOf(asked, now?.sent ?? NOTHING);
+  }
+
+  /** A new session of the host: another controller may have sent it more. */
+  look(tenant: string, host: string): void {
+    this.#known.delete(keyOf(tenant, host));
+  }
+
+  async forget(tenant: string, host: string): Promise<void> {
+    this.look(tenant, host);
+    await (await this.#stores.tenant(tenant)).kv.delete(storeKey(host));
+  }
+
+  async #note(tenant: string, host: string, policies: readonly DesiredPolicy[]): Promise<Sent> {
+    const { kv } = await this.#stores.tenant(tenant);
+    for (let race = 0; race < SENT_RACES_MAX; race++) {
+      const entry = await kv.get(storeKey(host));
+      const before = entry ? decodeStored<Sent>(entry.value) : NOTHING;
+      const sent = withPolicies(before, policies);
+      if (sent === before) return before;
+      const written = await orUnknown(kv.put(storeKey(host), encodeJson(sent), { ifRevision: entry?.revision ?? 0 }));
+      if (written?.ok) return sent;
+    }
+    throw new AppError("unavailable", `The policies sent to ${host} could not be noted: others keep noting.`);
+  }
+
+  #remember(tenant: string, host: string, known: Known): void {
+    const key = keyOf(tenant, host);
+    const oldest = this.#known.keys().next();
+    if (this.#known.size >= SENT_HOSTS_KNOWN_MAX && !oldest.done) this.#known.delete(oldest.value);
+    this.#known.delete(key);
+    this.#known.set(key, known);
+  }
+}
+
+/** An unknown outcome is looked at again. */
+async function orUnknown<T>(write: Promise<T>): Promise<T | undefined> {
+  try {
+    return await write;
+  } catch (error) {
+    if (isAppError(error, "unknown_outcome")) return undefined;
+    throw error;
+  }
+}
+
+/** The same object when there is nothing new. */
+function withPolicies(before: Sent, policies: readonly DesiredPolicy[]): Sent {
+  const names = policies.map(({ name }) => name);
+  const rules = policies.flatMap(({ spec }) => ruleOf(spec) ?? []);
+  const isNew =
+    names.some((name) => !before.policies.includes(name)) || rules.some((rule) => !before.rules.includes(rule));
+  if (!isNew) return before;
+  return bounded({ policies: latest(before.policies, names), rules: latest(before.rules, rules) });
+}
+
+function latest(before: readonly string[], now: readonly string[]): readonly string[] {
+  const present = new Set(now);
+  return [...before.filter((one) => !present.has(one)), ...present].slice(-SENT_POLICIES_KEPT_MAX);
+}
+
+/** What was sent longest ago goes first. */
+function bounded(sent: Sent): Sent {
+  let { policies, rules } = sent;
+  while (Buffer.byteLength(JSON.stringify({ policies, rules })) > SENT_POLICIES_MAX_BYTES) {
+    policies = policies.slice(Math.ceil(policies.length / 8));
+    rules = rules.slice(Math.ceil(rules.length / 8));
+  }
+  return { policies, rules };
+}
+
+function ruleOf(spec: string): string | undefined {
+  const value: unknown = JSON.parse(spec);
+  const rule = typeof value === "object" && value !== null && "rule" in value ? value.rule : undefined;
+  return typeof rule === "string" && rule !== "" ? rule : undefined;
+}
+
+function missingOf({ policies, rules }: Asked, sent: Sent): Asked {
+  return { policies: without(policies, sent.policies), rules: without(rules, sent.rules) };
+}
+
+function without(asked: ReadonlySet<string>, sent: readonly string[]): ReadonlySet<string> {
+  return new Set([...asked].filter((one) => !sent.includes(one)));
+}
+
+function keyOf(tenant: string, host: string): string {
+  return `${tenant}/${host}`;
+}
+
+function storeKey(host: string): string {
+  return `sent/${host}`;
+}

@@ -1,0 +1,292 @@
+import { once } from "node:events";
+import { request, type IncomingMessage } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { WebSocket } from "ws";
+import type { JobOutputEnd, JobOutputPart } from "../../../common/api/jobs.ts";
+import { FOLLOW_PIECE_BYTES } from "../../../common/limits.ts";
+import { realClock } from "../../../test/helpers/clock.ts";
+import { PASSWORD } from "../../../test/helpers/http-app.ts";
+import { openMonitoring } from "../../../test/helpers/monitoring.ts";
+import { testPrincipal } from "../../../test/helpers/runtime.ts";
+import { Appends } from "../../store/tail.ts";
+import type { CommandOutcome, DispatchOptions } from "../hosts/index.ts";
+import type { DataRule } from "../permissions/index.ts";
+import { OutputFollowing } from "./following.ts";
+
+/** Output of a run, followed over both transports from a position to the end. */
+
+/** Of tests that move megabytes through a real cluster beside other suites. */
+const LONG_MS = 180_000;
+
+let world: Awaited<ReturnType<typeof openMonitoring>>;
+let admin: string;
+let address: string;
+/** The server's ends of connections. */
+let accepted: Socket[];
+const sockets: WebSocket[] = [];
+
+beforeEach(async () => {
+  world = await openMonitoring();
+  admin = await world.http.signIn("admin");
+  accepted = [];
+  world.http.app.server.on("connection", (socket) => accepted.push(socket));
+  await world.http.app.listen({ host: "127.0.0.1", port: 0 });
+  address = `127.0.0.1:${String((world.http.app.server.address() as AddressInfo).port)}`;
+});
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) socket.terminate();
+  world.http.app.server.closeAllConnections();
+  await world[Symbol.asyncDispose]();
+});
+
+interface StartedRun {
+  readonly runId: string;
+  /** Writes and goes on when the output was taken in. */
+  readonly write: (text: string) => void;
+  readonly end: (outcome?: Partial<CommandOutcome>) => void;
+}
+
+async function startRun(): Promise<StartedRun> {
+  let started: (options: DispatchOptions) => void = () => undefined;
+  let end: StartedRun["end"] = () => undefined;
+  const options = new Promise<DispatchOptions>((resolve) => (started = resolve));
+  const ended = new Promise<Partial<CommandOutcome>>((resolve) => (end = (outcome = {}) => resolve(outcome)));
+  world.hosts.dispatch = async (_principal, host, _command, given) => {
+    started(given);
+    const outcome = await ended;
+    return { host, state: "ok", code: 0, message: "", startedMs: 1, endedMs: Date.now(), ...outcome };
+  };
+  const param = encodeURIComponent(JSON.stringify({ cmd: "work", "HOST!": "h1" }));
+  const { message } = await world.http.call(admin, { url: `/job/exec/remote_command@system/common?param=${param}` });
+  const { onOutput } = await options;
+  return { runId: String(message), write: (text) => onOutput?.({ stderr: false, data: Buffer.from(text) }), end };
+}
+
+/** What a reader got; every part begins where the one before ended. */
+class Reading {
+  text = "";
+  position: number;
+  end: JobOutputEnd | undefined;
+  /** How the transport closed, once it has. */
+  closed: string | undefined;
+
+  constructor(from: number) {
+    this.position = from;
+  }
+
+  take(part: JobOutputPart): void {
+    if (part.end !== undefined) {
+      this.end = part.end;
+      return;
+    }
+    const bytes = Buffer.from(part.data ?? "", "base64");
+    expect(part.from).toBe(this.position);
+    expect(part.to).toBe(this.position + bytes.length);
+    expect(bytes.length).toBeLessThanOrEqual(FOLLOW_PIECE_BYTES);
+    this.position += bytes.length;
+    this.text += bytes.toString();
+  }
+
+  async reads(text: string): Promise<void> {
+    await expect.poll(() => this.text, { timeout: LONG_MS }).toBe(text);
+  }
+
+  async over(how: string): Promise<void> {
+    await expect.poll(() => this.closed, { timeout: LONG_MS }).toBe(how);
+  }
+}
+
+interface Asked {
+  readonly from?: number;
+  readonly headers?: Record<string, string>;
+}
+
+const path = (runId: string, from: number): string => `/job/output/${runId}/h1?from=${String(from)}`;
+const signedIn = (): Record<string, string> => ({ cookie: `matrixSession=${admin}` });
+
+async function events(runId: string, { from = 0, headers = signedIn() }: Asked = {}) {
+  const sent = request(`http://${address}${path(runId, from)}`, { headers, agent: false });
+  sent.on("error", () => undefined);
+  sent.end();
+  const [response] = (await once(sent, "response")) as [IncomingMessage];
+  const reading = new Reading(Number(headers["last-event-id"] ?? from));
+  let rest = "";
+  response.setEncoding("utf8").on("data", (text: string) => {
+    const parts = (rest + text).split("\n\n");
+    rest = parts.pop() ?? "";
+    for (const part of parts) {
+      const data = /^data: (.*)$/m.exec(part)?.[1];
+      if (data !== undefined) reading.take(JSON.parse(data) as JobOutputPart);
+    }
+  });
+  response.on("end", () => (reading.closed = "whole")).on("error", () => (reading.closed = "broken"));
+  return { reading, response, pause: () => response.pause(), resume: () => response.resume() };
+}
+
+async function socket(runId: string, { from = 0, headers = signedIn() }: Asked = {}) {
+  const opened = new WebSocket(`ws://${address}${path(runId, from)}`, { headers });
+  sockets.push(opened);
+  const reading = new Reading(from);
+  opened.on("error", () => undefined);
+  opened.on("message", (data: Buffer) => reading.take(JSON.parse(String(data)) as JobOutputPart));
+  opened.on("close", (code) => (reading.closed = String(code)));
+  await once(opened, "open");
+  return { reading, pause: () => opened.pause(), resume: () => opened.resume() };
+}
+
+const TRANSPORTS = [
+  ["event stream", events, "whole"],
+  ["WebSocket", socket, "1000"],
+] as const;
+
+describe.each(TRANSPORTS)("by %s", (_name, follow, whole) => {
+  test("10,000 pieces come without a hole and nothing twice, whenever the reader came and from wherever", async () => {
+    const run = await startRun();
+    const lines = Array.from({ length: 10_000 }, (_, at) => `line ${String(at)}\n`);
+    const text = lines.join("");
+    const readers = [await follow(run.runId)];
+    for (const [at, line] of lines.entries()) {
+      run.write(line);
+      if (at % 100 === 0) await new Promise((resolve) => setImmediate(resolve));
+      // From the past, in the middle of what is being written, and from what is not written yet.
+      if (at === 5_000) for (const from of [17, 50_000, 80_000]) readers.push(await follow(run.runId, { from }));
+    }
+    run.end({ state: "failed", code: 3, message: "exit code 3" });
+    for (const { reading } of readers) await reading.over(whole);
+    readers.push(await follow(run.runId), await follow(run.runId, { from: text.length }));
+    for (const [at, { reading }] of readers.entries()) {
+      await reading.over(whole);
+      const from = [0, 17, 50_000, 80_000, 0, text.length][at];
+      expect(reading.text === text.slice(from), `reader ${String(at)}`).toBe(true);
+      expect(reading.end).toEqual({ state: "failed", code: 3, message: "exit code 3" });
+    }
+  });
+
+  test(
+    "a reader that stalls holds up neither the run nor others, has little waiting, and misses nothing",
+    async () => {
+      const run = await startRun();
+      const stalled = await follow(run.runId);
+      const [server] = accepted;
+      run.write("begin");
+      await stalled.reading.reads("begin");
+      stalled.pause();
+      const large = "x".repeat(10 * 1_048_576);
+      run.write(large);
+      run.end();
+      const other = await follow(run.runId);
+      await other.reading.over(whole);
+      await expect.poll(() => server?.writableLength ?? 0).toBeGreaterThan(0);
+      expect(server?.writableLength).toBeLessThan(8 * FOLLOW_PIECE_BYTES);
+      stalled.resume();
+      await stalled.reading.over(whole);
+      expect(stalled.reading.text === `begin${large}`).toBe(true);
+    },
+    LONG_MS,
+  );
+
+  test("rights that are taken away end it before the next piece", async () => {
+    const run = await startRun();
+    const { reader, update } = await user([{ class: "/", access: "read" }]);
+    const { reading } = await follow(run.runId, { headers: reader });
+    run.write("seen");
+    await reading.reads("seen");
+    await update([{ class: "/", access: "read", where: "host = 'h2'" }]);
+    run.write("unseen");
+    await expect.poll(() => reading.closed).toBe(follow === socket ? "1008" : "broken");
+    expect(reading.text).toBe("seen");
+    run.end();
+  });
+});
+
+let users = 0;
+
+async function user(data: readonly DataRule[], grants: readonly string[] = ["jobs:read", "objects:read"]) {
+  const username = `reader${String(users++)}`;
+  await world.http.users.create({ tenant: "matrix", username, password: PASSWORD, rights: { grants, data } });
+  const authorization = `Basic ${Buffer.from(`matrix.${username}:${PASSWORD}`).toString("base64")}`;
+  const update = (rules: readonly DataRule[]) =>
+    world.http.users.update("matrix", username, { rights: { grants, data: rules } });
+  return { reader: { authorization }, update };
+}
+
+test("who may not see the run, or its output, is told nothing on either way", async () => {
+  const run = await startRun();
+  run.write("secret");
+  const all: DataRule = { class: "/", access: "read" };
+  const cases: readonly (readonly [code: string, data: readonly DataRule[], grants?: readonly string[]])[] = [
+    ["denied", [all], ["objects:read"]],
+    ["denied", [{ ...all, hidden: ["out"] }]],
+    ["not_found", [{ ...all, where: "host = 'h2'" }]],
+    ["not_found", [all, { class: "/matrix/jobs", access: "none" }]],
+  ];
+  for (const [code, data, grants] of cases) {
+    const { reader } = await user(data, grants);
+    const { body, statusCode } = await world.http.app.inject({ url: path(run.runId, 0), headers: reader });
+    expect([statusCode, (JSON.parse(body) as { code: string }).code], code).toEqual([500, code]);
+    const opened = new WebSocket(`ws://${address}${path(run.runId, 0)}`, { headers: reader });
+    sockets.push(opened);
+    const heard: unknown[] = [];
+    opened.on("message", (data: Buffer) => heard.push(String(data))).on("error", () => undefined);
+    await new Promise((resolve) => opened.on("close", resolve));
+    expect(heard).toEqual([]);
+  }
+  const second = await world.http.signIn("admin", "second");
+  expect(await world.http.call(second, { url: path(run.runId, 0) })).toMatchObject({ code: "not_found" });
+  run.end();
+});
+
+test("a client that comes back goes on where it was, and one that has the end is told to stay away", async () => {
+  const run = await startRun();
+  run.write("0123456789");
+  const first = await events(run.runId, { from: 2 });
+  await first.reading.reads("23456789");
+  first.response.destroy();
+  run.write("more");
+  run.end();
+  const { reading } = await events(run.runId, { from: 2, headers: { ...signedIn(), "last-event-id": "10" } });
+  await reading.over("whole");
+  expect(reading).toMatchObject({ text: "more", end: { state: "ok" } });
+  const { response } = await events(run.runId, { headers: { ...signedIn(), "last-event-id": "end" } });
+  expect(response.statusCode).toBe(204);
+  const wrong = { url: path(run.runId, 0), headers: { "last-event-id": "-1" } };
+  expect(await world.http.call(admin, wrong)).toMatchObject({ code: "invalid" });
+});
+
+test("a controller that stops ends both in good order and without the end of the run", async () => {
+  const run = await startRun();
+  run.write("until here");
+  const [stream, line] = [await events(run.runId), await socket(run.runId)];
+  for (const { reading } of [stream, line]) await reading.reads("until here");
+  await world.http.app.close();
+  await stream.reading.over("whole");
+  await line.reading.over("1001");
+  expect([stream.reading.end, line.reading.end]).toEqual([undefined, undefined]);
+  run.end();
+});
+
+test("what another controller appends is found by looking", async () => {
+  const { engine: stores, objects } = world;
+  const elsewhere = new OutputFollowing({ stores, objects, clock: realClock, appends: new Appends() });
+  const run = await startRun();
+  const principal = testPrincipal();
+  const reader = { principal, from: 0, signal: AbortSignal.timeout(50_000), present: () => Promise.resolve(principal) };
+  const parts = await elsewhere.follow({ runId: run.runId, host: "h1" }, reader);
+  const reading = new Reading(0);
+  const finished = (async () => {
+    for await (const part of parts) reading.take(part);
+  })();
+  run.write("first ");
+  await reading.reads("first ");
+  run.write("second");
+  run.end();
+  await finished;
+  expect(reading).toMatchObject({ text: "first second", end: { state: "ok" } });
+});
+
+test("a job whose directory has the same words is still itself", async () => {
+  await world.jobs.save(testPrincipal(), { name: "job", dir: "output/a/b", exec: ["run"] });
+  const found = await world.http.call(admin, { url: "/job/job@output/a/b" });
+  expect(found).toMatchObject({ message: { fullname: "job@output/a/b" } });
+});

@@ -1,0 +1,97 @@
+import { AppError } from "../../../common/errors.ts";
+import type { JobOutputEnd, JobOutputPart } from "../../../common/api/jobs.ts";
+import type { Clock } from "../../../common/time.ts";
+import type { Row } from "../../../common/value.ts";
+import type { Stores } from "../../store/engine.ts";
+import { tail, type Appends, type Growing } from "../../store/tail.ts";
+import { idFromColumns, type Objects } from "../objects/index.ts";
+import { currentRights, requirePermission, type Principal } from "../permissions/index.ts";
+import { rowFilter } from "../query/index.ts";
+import { JOB_RUN_PATH } from "./classes.ts";
+import { JobStore, keyOf, type RunName } from "./store.ts";
+
+export interface FollowingDependencies {
+  readonly stores: Stores;
+  readonly objects: Pick<Objects, "catalog" | "get">;
+  readonly clock: Clock;
+  readonly appends: Appends;
+}
+
+/** Who follows, from where, and for how long. */
+export interface OutputReader {
+  readonly principal: Principal;
+  /** Bytes of the output that the reader has. */
+  readonly from: number;
+  readonly signal: AbortSignal;
+  readonly present: () => Promise<Principal | undefined>;
+}
+
+/** Output of runs as it is stored, for readers who may see the run and both columns of its output. */
+export class OutputFollowing {
+  readonly #store: JobStore;
+  readonly #with: FollowingDependencies;
+
+  constructor(dependencies: FollowingDependencies) {
+    this.#store = new JobStore(dependencies.stores);
+    this.#with = dependencies;
+  }
+
+  /**
+   * The output from there on, its end at last; ends early when the signal fires. `AppError("not_found")` before
+   * anything is read when there is no such run for the principal, `AppError("denied")` when its output is hidden; in
+   * the middle the same when rights change.
+   */
+  async follow(run: RunName, reader: OutputReader): Promise<AsyncGenerator<JobOutputPart>> {
+    await this.#visible(reader.principal, run);
+    return this.#parts(run, reader);
+  }
+
+  async *#parts(run: RunName, { principal, from, signal, present }: OutputReader): AsyncGenerator<JobOutputPart> {
+    const mayRead = currentRights(present, async (now) => void (await this.#visible(now, run)));
+    const source = this.#source(principal.tenant, run);
+    for await (const { from: at, to, bytes } of tail(source, { from, signal, mayRead, clock: this.#with.clock })) {
+      yield { from: at, to, data: Buffer.from(bytes).toString("base64") };
+    }
+    const now = signal.aborted ? undefined : await present();
+    if (now !== undefined) yield { end: endOf(await this.#visible(now, run)) };
+  }
+
+  #source(tenant: string, run: RunName): Growing {
+    return {
+      read: (offset, maxBytes) => this.#store.readOutput(tenant, run, { offset, maxBytes }),
+      // Closed once its end is in the row, after the last of its output.
+      isOver: async () => (await this.#store.find(tenant, run)) === undefined,
+      onAppend: (callback) => this.#with.appends.on(keyOf(run), callback),
+    };
+  }
+
+  /** The run's row as the principal sees it. */
+  async #visible(principal: Principal, run: RunName): Promise<Row> {
+    requirePermission(principal, "jobs:read");
+    const path = `${principal.ospace}${JOB_RUN_PATH}`;
+    const catalog = await this.#with.objects.catalog(principal);
+    const view = catalog.get(path);
+    const id = view && idFromColumns(view, { runid: run.runId, host: run.host });
+    const [object] = id === undefined ? [] : await this.#with.objects.get(principal, [{ id, class: path }]);
+    const { hidden, sees } = rowFilter(principal, catalog, path);
+    if (object === undefined || !sees(object)) throw unknownRun(run);
+    if (hidden.has("out") || hidden.has("err")) throw hiddenOutput();
+    return Object.fromEntries(Object.entries(object.values).filter(([name]) => !hidden.has(name)));
+  }
+}
+
+function unknownRun({ runId, host }: RunName): AppError {
+  return new AppError("not_found", `There is no run ${runId} on ${host}.`);
+}
+
+function hiddenOutput(): AppError {
+  return new AppError("denied", "The output of runs is hidden from this user.");
+}
+
+function endOf({ status, code, message }: Row): JobOutputEnd {
+  return {
+    state: typeof status === "string" ? status : "",
+    message: typeof message === "string" ? message : "",
+    ...(typeof code === "number" && { code }),
+  };
+}

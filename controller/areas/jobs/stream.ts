@@ -1,0 +1,43 @@
+import { Readable } from "node:stream";
+import { errorText } from "../../../common/errors.ts";
+import { JOB_STREAM_BUFFER_BYTES } from "../../../common/limits.ts";
+import type { OutputPiece } from "../hosts/index.ts";
+import type { Execution, HostRun } from "./types.ts";
+
+/**
+ * What a run writes, as lines of JSON for one caller: `{host, stream, data}` as it comes, at last `{runid, runs,
+ * skipped}`.
+ */
+export class OutputStream {
+  readonly content = new Readable({ read: () => undefined });
+  /** Bytes that were left out because the caller read too slowly. They are on record all the same. */
+  #skipped = 0;
+
+  take(host: string, { stderr, data }: OutputPiece): void {
+    if (this.content.destroyed) return;
+    if (this.content.readableLength > JOB_STREAM_BUFFER_BYTES) this.#skipped += data.length;
+    else this.#line({ host, stream: stderr ? "stderr" : "stdout", data: Buffer.from(data).toString("base64") });
+  }
+
+  /** Ends the content with the end of the execution. */
+  follow({ runId, finished }: Execution): void {
+    finished.then(
+      (runs) => this.#end({ runid: runId, runs: runs.map(endOf), skipped: this.#skipped }),
+      (error: unknown) => this.#end({ runid: runId, runs: [], skipped: this.#skipped, message: errorText(error) }),
+    );
+  }
+
+  #end(last: unknown): void {
+    if (this.content.destroyed) return;
+    this.#line(last);
+    this.content.push(null);
+  }
+
+  #line(value: unknown): void {
+    this.content.push(`${JSON.stringify(value)}\n`);
+  }
+}
+
+function endOf({ host, state, code, message }: HostRun): Omit<HostRun, "output"> {
+  return { host, state, message, ...(code === undefined ? {} : { code }) };
+}

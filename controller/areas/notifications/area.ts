@@ -1,0 +1,6 @@
+import type { Area } from "../../area.ts";
+import { notificationSockets, type NotificationSocketDependencies } from "./routes.ts";
+
+export function notificationsArea(parts: NotificationSocketDependencies): Area {
+  return { name: "notifications", sockets: notificationSockets(parts) };
+}

@@ -1,0 +1,33 @@
+import type { ObjectChange } from "../objects/index.ts";
+import type { Notifications } from "./types.ts";
+
+const SUBJECT = "datachange";
+
+/** A frame for each changed object, for those who listen to `datachange`. */
+export function publishChanges(
+  notifications: Pick<Notifications, "publish" | "wanted">,
+  changes: readonly ObjectChange[],
+): void {
+  for (const { tenant, class: path, id, action, fields, object, relations } of changes) {
+    if (!notifications.wanted(tenant, SUBJECT)) continue;
+    notifications.publish(tenant, {
+      keyspace: ospaceIn(path),
+      source: "objects",
+      subject: SUBJECT,
+      title: path,
+      reply: "",
+      msg: JSON.stringify({ class: path, id, action, fields }),
+      about: { permission: "objects:read", class: path, id, ...object, told: [], member: "fields", relations },
+    });
+  }
+}
+
+/** Whether changes of the tenant's objects are to be told. */
+export function wantsChanges(notifications: Pick<Notifications, "wanted">, tenant: string): boolean {
+  return notifications.wanted(tenant, SUBJECT);
+}
+
+/** A class path begins with its tenant's name space. */
+function ospaceIn(path: string): string {
+  return `/${path.split("/")[1] ?? ""}`;
+}

@@ -1,0 +1,271 @@
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import { pino } from "pino";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { WebSocket } from "ws";
+import { realClock } from "../../../test/helpers/clock.ts";
+import { openTestHttp, PASSWORD, type TestHttp } from "../../../test/helpers/http-app.ts";
+import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { ObjectService } from "../objects/index.ts";
+import type { DataRule } from "../permissions/index.ts";
+import { QueryService } from "../query/index.ts";
+import { publishChanges, wantsChanges } from "./changes.ts";
+import { NotificationRights } from "./rights.ts";
+import { notificationSockets } from "./routes.ts";
+import { NotificationHub } from "./service.ts";
+import type { Notification } from "./types.ts";
+
+const admin = testPrincipal();
+const log = pino({ level: "silent" });
+const hub = new NotificationHub({ log });
+let http: TestHttp;
+let objects: ObjectService;
+let query: QueryService;
+let rights: NotificationRights;
+let url: string;
+
+beforeAll(async () => {
+  const runtime = testRuntime(realClock);
+  const sockets = notificationSockets({
+    notifications: hub,
+    log,
+    rights: { visible: async (principal, notification) => rights.visible(principal, notification) },
+  });
+  http = await openTestHttp({ sockets, runtime });
+  objects = new ObjectService({ stores: http.engine, runtime });
+  objects.registerSystemClass({
+    path: "/system/keeper",
+    columns: [
+      { name: "name", type: "varchar" },
+      { name: "key", type: "text", sealed: true },
+    ],
+    keys: ["name"],
+    guard: {},
+  });
+  objects.onChange(
+    (changes) => publishChanges(hub, changes),
+    (tenant) => wantsChanges(hub, tenant),
+  );
+  rights = new NotificationRights({ objects });
+  query = new QueryService({ objects, runtime });
+  await mql(`create edgetype uplink;
+    create class /matrix/ent/box (host varchar, owner varchar, secret varchar, size int, keys(host));
+    create class /matrix/vault (code varchar, keys(code));
+    create class /matrix/free (word varchar, keys(word))`);
+  await http.app.listen({ port: 0, host: "127.0.0.1" });
+  url = `ws://127.0.0.1:${String((http.app.server.address() as AddressInfo).port)}/websocket`;
+});
+afterAll(async () => {
+  await objects.close();
+  await http[Symbol.asyncDispose]();
+});
+
+const FREE: DataRule = { class: "/matrix/free", access: "read" };
+const BOB: readonly DataRule[] = [
+  { class: "/matrix/ent", access: "read", where: "owner = 'bob'", hidden: ["secret"] },
+  FREE,
+];
+let users = 0;
+let fences = 0;
+
+function mql(text: string): Promise<unknown> {
+  return query.rows(admin, text);
+}
+
+interface Listener {
+  readonly username: string;
+  readonly socket: WebSocket;
+  /** What was told until now, after what was published before. */
+  readonly heard: () => Promise<readonly unknown[]>;
+}
+
+/** A user with these rights who listens with credentials of his own. */
+async function listener(
+  data: readonly DataRule[],
+  more: { grants?: readonly string[]; subject?: string } = {},
+): Promise<Listener> {
+  const username = `listener${users++}`;
+  const grants = more.grants ?? ["notifications:read", "objects:read"];
+  await http.users.create({ tenant: "matrix", username, password: PASSWORD, rights: { grants, data } });
+  const authorization = `Basic ${Buffer.from(`matrix.${username}:${PASSWORD}`).toString("base64")}`;
+  const socket = new WebSocket(`${url}/${more.subject ?? "datachange"}`, { headers: { authorization } });
+  await once(socket, "open");
+  let frames: unknown[] = [];
+  const told = (data: Buffer): unknown => JSON.parse((JSON.parse(String(data)) as Notification).msg);
+  socket.on("message", (data: Buffer) => frames.push(told(data)));
+  return {
+    username,
+    socket,
+    async heard() {
+      const word = `fence${fences++}`;
+      hub.publish("matrix", {
+        keyspace: "",
+        source: "",
+        subject: more.subject ?? "datachange",
+        title: "",
+        reply: "",
+        msg: `"${word}"`,
+        about: undefined,
+      });
+      await expect.poll(() => frames.at(-1)).toBe(word);
+      const before = frames.filter((frame) => typeof frame === "object");
+      frames = [];
+      return before;
+    },
+  };
+}
+
+const change = (action: string, id: string, fields: object) => ({ class: "/matrix/ent/box", id, action, fields });
+
+test("a socket is told of rows that its user may see, without the columns that are hidden from it", async () => {
+  const all = await listener([{ class: "/", access: "read" }]);
+  const bob = await listener(BOB);
+  await mql("insert into /matrix/ent/box (host, owner, secret) values ('a', 'ann', 's1'), ('b', 'bob', 's2')");
+  expect(await bob.heard()).toEqual([change("INSERT", "box:b", { host: "b", owner: "bob" })]);
+  await mql("update /matrix/ent/box set secret='s3'; update /matrix/ent/box set size=3");
+  expect(await bob.heard()).toEqual([change("UPDATE", "box:b", {}), change("UPDATE", "box:b", { size: 3 })]);
+  await mql(
+    "update /matrix/ent/box set owner='ann' where host='b'; update /matrix/ent/box set owner='bob' where host='a'",
+  );
+  expect(await bob.heard()).toEqual([change("UPDATE", "box:a", { owner: "bob" })]);
+  await mql("delete from /matrix/ent/box");
+  expect(await bob.heard()).toEqual([change("DELETE", "box:a", {})]);
+  expect(await all.heard()).toHaveLength(10);
+});
+
+test("records are told like entities, and what is removed of them too", async () => {
+  await mql("create class /matrix/ent/line (owner varchar, secret varchar) with kind='record'");
+  const bob = await listener(BOB);
+  await mql("insert into /matrix/ent/line (owner, secret) values ('ann', 's'), ('bob', 's')");
+  await mql("delete from /matrix/ent/line");
+  const told = await bob.heard();
+  expect(told).toMatchObject([
+    { action: "INSERT", fields: { owner: "bob" } },
+    { action: "DELETE", fields: {} },
+  ]);
+  expect(JSON.stringify(told)).not.toContain("secret");
+});
+
+test("nothing is told of classes that may not be read, nor to who may not read objects at all", async () => {
+  const bob = await listener(BOB);
+  const blind = await listener([{ class: "/", access: "read" }], { grants: ["notifications:read"] });
+  await mql("insert into /matrix/vault code='gold'; insert into /matrix/free word='open'");
+  expect(await bob.heard()).toMatchObject([{ class: "/matrix/free" }]);
+  expect(await blind.heard()).toEqual([]);
+});
+
+test("relations are told as far as their targets may be seen", async () => {
+  await mql(
+    "insert into /matrix/ent/box (host, owner) values ('hers', 'ann'), ('his', 'bob'); insert into /matrix/vault code='deep'",
+  );
+  const bob = await listener(BOB);
+  const seer = await listener([
+    { class: "/", access: "read" },
+    { class: "/matrix/vault", access: "none" },
+  ]);
+  const uplink = (ids: readonly string[]) => [
+    change("INSERT", "box:edge", { host: "edge", owner: "bob", uplink: ids }),
+  ];
+  await query.rows(admin, "insert json ?", [
+    JSON.stringify({
+      class: "/matrix/ent/box",
+      host: "edge",
+      owner: "bob",
+      uplink: ["box:hers", "box:his", "vault:deep"],
+    }),
+  ]);
+  expect(await bob.heard()).toEqual(uplink(["box:his"]));
+  expect(await seer.heard()).toEqual(uplink(["box:hers", "box:his"]));
+});
+
+test("rights are those of now: what is taken away while the socket is open is not told any more", async () => {
+  const bob = await listener(BOB);
+  await mql("insert into /matrix/ent/box (host, owner, secret, size) values ('now', 'bob', 's', 1)");
+  expect(await bob.heard()).toHaveLength(1);
+  const rights = {
+    grants: ["notifications:read", "objects:read"],
+    data: [{ class: "/matrix/ent", access: "read", hidden: ["size", "secret"] } as const],
+  };
+  await http.users.update("matrix", bob.username, { rights });
+  await mql("insert into /matrix/ent/box (host, owner, size) values ('later', 'ann', 1)");
+  expect(await bob.heard()).toEqual([change("INSERT", "box:later", { host: "later", owner: "ann" })]);
+  const closed = once(bob.socket, "close");
+  await http.users.update("matrix", bob.username, { rights: { ...rights, grants: ["objects:read"] } });
+  await mql("insert into /matrix/ent/box (host, owner) values ('last', 'bob')");
+  expect((await closed)[0]).toBe(1008);
+});
+
+test("a session whose user changed hears nothing more", async () => {
+  const { username } = await listener(BOB);
+  const { session } = await http.users.signIn({
+    company: "matrix",
+    username,
+    password: PASSWORD,
+    remote: "test",
+    traceparent: "",
+  });
+  const socket = new WebSocket(`${url}/datachange?sessionid=${session}`);
+  await once(socket, "open");
+  const heard: unknown[] = [];
+  socket.on("message", (data) => heard.push(data));
+  const closed = once(socket, "close");
+  await http.users.update("matrix", username, { active: false });
+  await mql("insert into /matrix/ent/box (host, owner) values ('gone', 'bob')");
+  expect((await closed)[0]).toBe(1008);
+  expect(heard).toEqual([]);
+});
+
+test("a condition that cannot be used tells nothing", async () => {
+  const lost = await listener([{ class: "/matrix/ent", access: "read", where: "nothing like this" }, FREE]);
+  await mql("insert into /matrix/ent/box (host, owner) values ('lost', 'bob')");
+  expect(await lost.heard()).toEqual([]);
+});
+
+test("what comes from another controller is told by the rights here, and has no sealed column", async () => {
+  const published: Notification[] = [];
+  const detach = hub.attach({ wants: () => true, send: (_tenant, notification) => published.push(notification) });
+  await objects.insert(admin, "/matrix/system/keeper", [{ name: "k", key: "sealed text" }]);
+  await mql("insert into /matrix/ent/box (host, owner, secret) values ('far', 'ann', 's'), ('near', 'bob', 's')");
+  await objects.remove(admin, [{ id: "keeper:k" }]);
+  detach();
+  expect(JSON.stringify(published)).not.toContain("sealed text");
+  expect(published).toHaveLength(4);
+  const bob = await listener(BOB);
+  for (const notification of published) hub.receive("matrix", JSON.parse(JSON.stringify(notification)) as Notification);
+  expect(await bob.heard()).toEqual([change("INSERT", "box:near", { host: "near", owner: "bob" })]);
+});
+
+test("frames of runs, deployments and imports tell of objects, too", async () => {
+  const run = (host: string): Notification => ({
+    keyspace: "/matrix",
+    source: host,
+    subject: "jobrun",
+    title: "j@d",
+    reply: "",
+    msg: JSON.stringify({ host, name: "j@d", message: "m", startedMs: 1 }),
+    about: {
+      permission: "jobs:read",
+      class: "/matrix/ent/box",
+      id: undefined,
+      values: { host, owner: host },
+      vtimeMs: 1,
+      ctimeMs: 1,
+      told: ["host"],
+      columns: { startedMs: "started" },
+    },
+  });
+  const grants = ["notifications:read", "jobs:read"];
+  const where = "id = 'box:bob'";
+  const [some, hidden, none, blind] = await Promise.all([
+    listener([{ class: "/matrix/ent", access: "read", where, hidden: ["message", "started"] }], {
+      grants,
+      subject: "jobrun",
+    }),
+    listener([{ class: "/matrix/ent", access: "read", hidden: ["host"] }], { grants, subject: "jobrun" }),
+    listener([FREE], { grants, subject: "jobrun" }),
+    listener([{ class: "/", access: "read" }], { grants: ["notifications:read"], subject: "jobrun" }),
+  ]);
+  for (const host of ["ann", "bob"]) hub.publish("matrix", run(host));
+  expect(await some.heard()).toEqual([{ host: "bob", name: "j@d" }]);
+  for (const blinded of [hidden, none, blind]) expect(await blinded.heard()).toEqual([]);
+});

@@ -1,0 +1,78 @@
+import type { Row, Value } from "../../../common/value.ts";
+import { type ClassCatalog, idFromColumns, type Objects } from "../objects/index.ts";
+import { allows, type Principal } from "../permissions/index.ts";
+import { rowFilter } from "../query/index.ts";
+import type { Notification, NotifiedObject } from "./types.ts";
+
+/** What each receiver may see of a frame that tells of an object: what it could query of it. */
+export class NotificationRights {
+  readonly #objects: Pick<Objects, "catalog" | "get">;
+  /** Receivers with the same data rules see the same, so each frame is looked through once for all of them. */
+  readonly #seen = new WeakMap<Notification, WeakMap<Principal["data"], Promise<Notification | undefined>>>();
+
+  constructor({ objects }: { readonly objects: Pick<Objects, "catalog" | "get"> }) {
+    this.#objects = objects;
+  }
+
+  /** The frame without what does not exist for the principal; `undefined` when it is told nothing. */
+  async visible(principal: Principal, notification: Notification): Promise<Notification | undefined> {
+    const { about } = notification;
+    if (about === undefined) return notification;
+    if (!allows(principal, about.permission)) return undefined;
+    const byRights =
+      this.#seen.get(notification) ?? new WeakMap<Principal["data"], Promise<Notification | undefined>>();
+    this.#seen.set(notification, byRights);
+    let seen = byRights.get(principal.data);
+    if (seen === undefined) byRights.set(principal.data, (seen = this.#visible(principal, notification, about)));
+    return seen;
+  }
+
+  async #visible(
+    principal: Principal,
+    notification: Notification,
+    about: NotifiedObject,
+  ): Promise<Notification | undefined> {
+    const catalog = await this.#objects.catalog(principal);
+    const { hidden, sees } = rowFilter(principal, catalog, about.class);
+    if (about.told.some((column) => hidden.has(column)) || !sees({ ...about, id: idOf(about, catalog) }))
+      return undefined;
+    const relations = (about.relations ?? []).filter((name) => !hidden.has(name));
+    if (hidden.size === 0 && relations.length === 0) return notification;
+    const body = JSON.parse(notification.msg) as Row;
+    const part = about.member === undefined ? body : (body[about.member] as Row);
+    const shown: Row = Object.fromEntries(
+      Object.entries(part).filter(([name]) => !hidden.has(about.columns?.[name] ?? name)),
+    );
+    for (const name of relations) shown[name] = await this.#seenIds(principal, shown[name]);
+    return {
+      ...notification,
+      msg: JSON.stringify(about.member === undefined ? shown : { ...body, [about.member]: shown }),
+    };
+  }
+
+  /** Ids of objects that there are for the principal. */
+  async #seenIds(principal: Principal, value: Value | undefined): Promise<Value> {
+    const ids = Array.isArray(value) ? (value as readonly Value[]).map(String) : [];
+    if (seesAllObjects(principal)) return ids;
+    const found = await this.#objects.get(
+      principal,
+      ids.map((id) => ({ id })),
+    );
+    const catalog = await this.#objects.catalog(principal);
+    return ids.filter((_, at) => {
+      const row = found[at];
+      return row !== undefined && rowFilter(principal, catalog, row.class.path).sees(row);
+    });
+  }
+}
+
+function idOf({ class: path, id, values }: NotifiedObject, catalog: ClassCatalog): string {
+  const view = catalog.get(path);
+  return id ?? (view && idFromColumns(view, values)) ?? "";
+}
+
+function seesAllObjects({ data }: Principal): boolean {
+  return (
+    data.some((rule) => rule.class === "/") && data.every((rule) => rule.access !== "none" && rule.where === undefined)
+  );
+}

@@ -1,0 +1,20 @@
+import { AppError } from "../../../common/errors.ts";
+import type { Principal } from "./types.ts";
+
+/**
+ * For what goes on after its call was let in. The answered function asks who it is now, and asks `check` again when the
+ * rights changed; it throws what `check` throws, and `AppError("denied")` when the user may not listen any more.
+ */
+export function currentRights(
+  present: () => Promise<Principal | undefined>,
+  check: (principal: Principal) => Promise<void>,
+): () => Promise<void> {
+  let checked: Principal | undefined;
+  return async () => {
+    const now = await present();
+    if (now === undefined) throw new AppError("denied", "The user is signed out, or lost the permission.");
+    if (checked?.data === now.data && checked.grants === now.grants) return;
+    await check(now);
+    checked = now;
+  };
+}

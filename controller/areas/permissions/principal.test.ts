@@ -1,0 +1,123 @@
+import { describe, expect, test } from "vitest";
+import { testPrincipal } from "../../../test/helpers/runtime.ts";
+import { allows, classAccess, readingOnly, requireDefining, requireMayChange, requirePermission } from "./principal.ts";
+import type { DataRule, Permission, Principal } from "./types.ts";
+
+function granted(...grants: readonly string[]): Principal {
+  return { ...testPrincipal(), user: "bob", grants };
+}
+
+function ruled(...data: readonly DataRule[]): Principal {
+  return { ...testPrincipal(), user: "bob", data };
+}
+
+describe("a permission is granted", () => {
+  test("by its own name", () => {
+    expect(allows(granted("jobs:read"), "jobs:read")).toBe(true);
+  });
+
+  test("by its verb in any area", () => {
+    expect(allows(granted("*:read"), "jobs:read")).toBe(true);
+  });
+
+  test("by its area with any verb", () => {
+    for (const permission of ["jobs:read", "jobs:write", "jobs:run"] as const)
+      expect(allows(granted("jobs:*"), permission)).toBe(true);
+  });
+
+  test("by nothing else", () => {
+    for (const grant of ["jobs:write", "*:write", "job:*", "jobs", "*", "", ":read", "objects:*"]) {
+      expect(allows(granted(grant), "jobs:read"), grant).toBe(false);
+    }
+    expect(() => requirePermission(granted(), "jobs:read")).toThrow("bob lacks the permission jobs:read.");
+  });
+});
+
+describe("a principal that reads only", () => {
+  test.each<[grant: string, kept: readonly Permission[]]>([
+    ["jobs:read", ["jobs:read"]],
+    ["jobs:*", ["jobs:read"]],
+    ["*:read", ["jobs:read", "hosts:read"]],
+    ["jobs:write", []],
+    ["jobs:run", []],
+    ["*:write", []],
+    ["*:run", []],
+  ])("keeps of the grant %s what it may read: %j", (grant, kept) => {
+    const principal = readingOnly(granted(grant), "No proof.");
+    const all = ["jobs:read", "jobs:write", "jobs:run", "hosts:read", "hosts:write", "hosts:run"] as const;
+    expect(all.filter((permission) => allows(principal, permission))).toEqual(kept);
+  });
+
+  test("writes no class, sees the rows and columns it saw before, and reads nothing that was closed to it", () => {
+    const principal = readingOnly(
+      ruled(
+        { class: "/m/own", access: "write", where: "a = 1", hidden: ["b"] },
+        { class: "/m/seen", access: "read" },
+        { class: "/m/closed", access: "none" },
+      ),
+      "No proof.",
+    );
+    const own = { readable: true, writable: false, where: "a = 1", hidden: new Set(["b"]) };
+    expect(classAccess(principal, "/m/own")).toEqual(own);
+    expect(classAccess(principal, "/m/seen")).toMatchObject({ readable: true, writable: false });
+    expect(classAccess(principal, "/m/closed")).toMatchObject({ readable: false, writable: false });
+  });
+
+  test("is told why it may not change anything, and which permission it lacks to read", () => {
+    const principal = readingOnly(granted("jobs:*"), "No proof.");
+    expect(() => requirePermission(principal, "jobs:write")).toThrow("No proof.");
+    expect(() => requirePermission(principal, "jobs:run")).toThrow("No proof.");
+    expect(() => requirePermission(principal, "hosts:read")).toThrow("bob lacks the permission hosts:read.");
+    expect(() => requireMayChange(principal)).toThrow("No proof.");
+    expect(() => requireMayChange(granted())).not.toThrow();
+  });
+});
+
+describe("of the data rules", () => {
+  const write: DataRule = { class: "/", access: "write" };
+
+  test("the longest path decides, whole components count, and without one there is no access", () => {
+    const principal = ruled(
+      write,
+      { class: "/m/ent", access: "read", where: "a = 1", hidden: ["b"] },
+      { class: "/m/ent/open", access: "write" },
+    );
+    expect(classAccess(principal, "/m/ent/box")).toEqual({
+      readable: true,
+      writable: false,
+      where: "a = 1",
+      hidden: new Set(["b"]),
+    });
+    expect(classAccess(principal, "/m/ent/open")).toMatchObject({ writable: true, where: undefined });
+    expect(classAccess(principal, "/m/entry")).toMatchObject({ writable: true, where: undefined });
+    const shorterLast = ruled({ class: "/m/ent", access: "read" }, write);
+    expect(classAccess(shorterLast, "/m/ent")).toMatchObject({ writable: false });
+    expect(classAccess(ruled({ class: "/m/ent", access: "write" }), "/m")).toMatchObject({
+      readable: false,
+      writable: false,
+    });
+  });
+
+  test("one that restricts a class, or one below it, keeps its holder from defining it", () => {
+    const restricted: readonly Partial<DataRule>[] = [
+      { access: "none" },
+      { access: "read" },
+      { where: "a = 1" },
+      { hidden: ["b"] },
+    ];
+    for (const path of ["/m/ent", "/m/ent/box"]) {
+      for (const restriction of restricted) {
+        const rule: DataRule = { class: path, access: "write", ...restriction };
+        expect(() => requireDefining(ruled(write, rule), "/m/ent"), JSON.stringify(rule)).toThrow(
+          "may not define /m/ent",
+        );
+      }
+    }
+    expect(() => requireDefining(ruled(), "/m/ent"), "without any rule").toThrow("may not define /m/ent");
+    requireDefining(
+      ruled(write, { class: "/m/entry", access: "none" }, { class: "/m/ent/box", access: "write", hidden: [] }),
+      "/m/ent",
+    );
+    expect(() => requireDefining({ ...ruled(write), grants: ["*:read"] }, "/m/ent")).toThrow("objects:write");
+  });
+});

@@ -1,0 +1,82 @@
+import { setImmediate } from "node:timers/promises";
+import { isAppError } from "../../../common/errors.ts";
+import { PARSE_PIECE_MAX_CHARACTERS, PARSE_SLICE_MAX_MS, PARSE_THREAD_TIMEOUT_MS } from "../../../common/limits.ts";
+import type { Clock } from "../../../common/time.ts";
+import type { RunOptions, Workers } from "../../workers/index.ts";
+import type { PlainRule, RuleTasks } from "./tasks.ts";
+import type { OnUnused, ParsedRecord, RawRecord, Rule } from "./types.ts";
+
+export interface ParseOptions {
+  readonly clock: Clock;
+  readonly tenant: string;
+  /** Threads for what is costly; absent: everything is parsed in this one. */
+  readonly workers?: Workers<RuleTasks>;
+  readonly signal?: AbortSignal;
+}
+
+/** Parses in slices of time, so that many long records do not hold the thread. One for all that belongs together. */
+export class ParseSlices {
+  readonly #options: ParseOptions;
+  #beganMs: number;
+
+  constructor(options: ParseOptions) {
+    this.#options = options;
+    this.#beganMs = options.clock.monotonicMs();
+  }
+
+  /** As `rule.parse`, which it gives a few records at a time, or a worker thread. */
+  async parse(rule: Rule, records: readonly RawRecord[], onUnused?: OnUnused): Promise<readonly ParsedRecord[]> {
+    const parsed: ParsedRecord[] = [];
+    for (let first = 0; first < records.length; ) {
+      await this.#pause();
+      const next = endOfPiece(records, first);
+      const piece = await this.#parsePiece(rule, records.slice(first, next), onUnused);
+      for (const record of piece) parsed.push({ ...record, ordinal: first + record.ordinal });
+      first = next;
+    }
+    return parsed;
+  }
+
+  async #parsePiece(rule: Rule, records: readonly RawRecord[], onUnused?: OnUnused): Promise<readonly ParsedRecord[]> {
+    const { workers } = this.#options;
+    if (!workers || !rule.isCostly(records)) return rule.parse(records, onUnused);
+    try {
+      const { parsed, unused } = await workers.run("parseRecords", { rule: plain(rule), records }, this.#runOptions());
+      for (const field of unused) onUnused?.(field);
+      return parsed;
+    } catch (error) {
+      // Other errors came of the parsing itself, which may do here what it did there.
+      if (!isAppError(error, "limited", "unavailable")) throw error;
+      return rule.parse(records, onUnused);
+    }
+  }
+
+  #runOptions(): RunOptions {
+    const { tenant, signal } = this.#options;
+    return { tenant, timeoutMs: PARSE_THREAD_TIMEOUT_MS, signal };
+  }
+
+  async #pause(): Promise<void> {
+    const { clock } = this.#options;
+    if (clock.monotonicMs() - this.#beganMs < PARSE_SLICE_MAX_MS) return;
+    await setImmediate();
+    this.#beganMs = clock.monotonicMs();
+  }
+}
+
+/** What a thread makes the rule of again. */
+function plain({ key, digest, text, class: path, columns }: Rule): PlainRule {
+  return { key, digest, text, class: path, columns };
+}
+
+/** At least one record, however long. */
+function endOfPiece(records: readonly RawRecord[], first: number): number {
+  let characters = 0;
+  let next = first;
+  while (next < records.length) {
+    characters += records[next]?.text.length ?? 0;
+    if (next > first && characters > PARSE_PIECE_MAX_CHARACTERS) break;
+    next += 1;
+  }
+  return next;
+}

@@ -1,0 +1,40 @@
+import { PARSE_THREAD_RULES_MAX } from "../../../common/limits.ts";
+import { compileRule, type CompiledRule } from "./compile.ts";
+import type { ParsedRecord, RawRecord, Rule } from "./types.ts";
+
+export type PlainRule = Pick<Rule, "key" | "digest" | "text" | "class" | "columns">;
+
+interface ParseInput {
+  readonly rule: PlainRule;
+  readonly records: readonly RawRecord[];
+}
+
+interface ParseOutput {
+  readonly parsed: readonly ParsedRecord[];
+  /** Names of fields that no column takes, once for each record that has it. */
+  readonly unused: readonly string[];
+}
+
+/** What this area gives to worker threads. Nothing here may lead to stores, HTTP or services. */
+export const RULE_TASKS = { parseRecords } as const;
+export type RuleTasks = typeof RULE_TASKS;
+
+/** The rules of this thread by text, class and columns; the oldest leaves first. */
+const compiled = new Map<string, CompiledRule>();
+
+function parseRecords({ rule, records }: ParseInput): ParseOutput {
+  const unused: string[] = [];
+  const parsed = compiledRule(rule).parse(records, (field) => unused.push(field));
+  return { parsed, unused };
+}
+
+function compiledRule({ key, digest, text, class: path, columns }: PlainRule): CompiledRule {
+  const name = [digest, path, ...columns].join("\n");
+  const known = compiled.get(name);
+  if (known) return known;
+  const made = compileRule(key, text, { path, columns: columns.map((column) => ({ name: column })) });
+  const oldest = compiled.keys().next();
+  if (compiled.size >= PARSE_THREAD_RULES_MAX && !oldest.done) compiled.delete(oldest.value);
+  compiled.set(name, made);
+  return made;
+}

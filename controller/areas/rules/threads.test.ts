@@ -1,0 +1,75 @@
+import { join } from "node:path";
+import v8 from "node:v8";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { PARSE_THREAD_RULES_MAX } from "../../../common/limits.ts";
+import { REGEXP_V8_FLAGS } from "../../../common/regex/pattern.ts";
+import { bundle } from "../../../test/helpers/bundle.ts";
+import { realClock } from "../../../test/helpers/clock.ts";
+import { testRuntime } from "../../../test/helpers/runtime.ts";
+import type { ControllerTasks } from "../../worker.ts";
+import { WorkerPool } from "../../workers/index.ts";
+import { compileRule } from "./compile.ts";
+import { ParseSlices } from "./slices.ts";
+import { RULE_TASKS } from "./tasks.ts";
+import type { ParsedRecord, RawRecord, Rule } from "./types.ts";
+
+/** The thread that ships, built of its sources. */
+let pool: WorkerPool<ControllerTasks>;
+
+beforeAll(async () => {
+  for (const flag of REGEXP_V8_FLAGS) v8.setFlagsFromString(flag);
+  const file = await bundle(join(import.meta.dirname, "../../worker.ts"), `workers/controller-${process.pid}.mjs`);
+  pool = new WorkerPool({ file, threads: 1, clock: realClock, log: testRuntime().log });
+});
+afterAll(() => pool.close(0));
+
+function ruleOf(options: string, columns: readonly string[] = ["a", "b"]): Rule {
+  const text = `--class=/m/c\n${options}\n`;
+  const target = { path: "/m/c", columns: columns.map((name) => ({ name })) };
+  return { key: "/m/rules/r", digest: options, text, ...compileRule("/m/rules/r", text, target) };
+}
+
+function raw(text: string): RawRecord {
+  return { text, timeMs: 5, host: "h", source: "/var/log/a", groups: { site: "shop" } };
+}
+
+const LONG = "x".repeat(5_000);
+const JSON_TEXT = '{"a":1,"c":[2,null,{"d":true}]}';
+const TEXTS = ["", "one 1", `two ${LONG}`, LONG, "1,2", JSON_TEXT, "\u{1f600} \ud800 lone", "no\0thing"];
+
+test.each([
+  ["grok", "--parser=grok\n--pattern_1=^%{WORD:a} %{INT:b:int}$\n--pattern_2=^%{WORD:a} %{GREEDYDATA:c}$"],
+  ["grok of an engine for long texts", "--parser=grok\n--pattern_1=^(?<a>(x+)+)$"],
+  ["csv", "--parser=csv\n--fields=a,b"],
+  ["json", "--parser=json"],
+  ["mapping", "--parser=text\n--fields=a\n--var_b=join _host,site,_time"],
+])("a thread parses as this one does: %s", async (_name, options) => {
+  const rule = { ...ruleOf(options), isCostly: () => true };
+  const parse = async (workers?: typeof pool): Promise<readonly [readonly ParsedRecord[], readonly string[]]> => {
+    const unused: string[] = [];
+    const slices = new ParseSlices({ clock: realClock, tenant: "m", ...(workers && { workers }) });
+    return [await slices.parse(rule, TEXTS.map(raw), (field) => unused.push(field)), unused];
+  };
+  const here = await parse();
+  expect(await parse(pool)).toEqual(here);
+  expect(here[0].length).toBeGreaterThan(0);
+  expect(pool).toMatchObject({ threads: 1, ended: 0 });
+});
+
+test("one text is another rule when its class has other columns", () => {
+  const records = [raw('{"a":1,"b":2}')];
+  const ruleWith = (columns: readonly string[]): Rule => ruleOf("--parser=json", columns);
+  const parse = (columns: readonly string[]) => RULE_TASKS.parseRecords({ rule: ruleWith(columns), records });
+  expect(parse(["a"])).toEqual({ parsed: [{ ok: true, ordinal: 0, values: { a: 1 } }], unused: ["b"] });
+  expect(parse(["b"])).toEqual({ parsed: [{ ok: true, ordinal: 0, values: { b: 2 } }], unused: ["a"] });
+});
+
+test("more rules than a thread keeps are parsed all the same", () => {
+  for (const round of [0, 1]) {
+    for (let at = 0; at <= PARSE_THREAD_RULES_MAX; at++) {
+      const rule = ruleOf(`--parser=grok\n--pattern_1=^(?<a>r${at})$`);
+      const { parsed } = RULE_TASKS.parseRecords({ rule, records: [raw(`r${at}`)] });
+      expect([round, parsed]).toEqual([round, [{ ok: true, ordinal: 0, values: { a: `r${at}` } }]]);
+    }
+  }
+});

@@ -1,0 +1,36 @@
+import { nearestName } from "../../../common/text/nearest.ts";
+import { missingOption } from "./compile.ts";
+import { ALL_OPTIONS, isOption, readRuleText } from "./options.ts";
+
+const WITHOUT_EFFECT = new Set(["keyspace", "direct", "cache_classes", "retry", "retry_total", "retry_interval"]);
+
+/**
+ * A comment that looks like an option: prose has neither a name at the very beginning nor a sign behind its first word.
+ */
+const LIKE_OPTION = /^\s*--(?:([a-z_]\w*)\s*[=:]|\s+([a-z_]\w*)\s*=)/i;
+
+/** What a rule text says without effect, and what it lacks before it can be used. */
+export function ruleWarnings(text: string): readonly string[] {
+  const rule = readRuleText(text);
+  const missing = missingOption(rule);
+  const idle = rule.options
+    .filter(({ name }) => WITHOUT_EFFECT.has(name))
+    .map(({ name, line }) => `Line ${line}: --${name} is accepted, but has no effect.`);
+  return [
+    ...(missing === undefined ? [] : [`${missing} Until it has, its records are errors.`]),
+    ...idle,
+    ...unknownOptions(text),
+  ];
+}
+
+function unknownOptions(text: string): readonly string[] {
+  return text.split(/\r?\n/).flatMap((line, at) => {
+    const match = LIKE_OPTION.exec(line);
+    const name = match?.[1] ?? match?.[2];
+    if (name === undefined || isOption(name.toLowerCase())) return [];
+    const meant = nearestName(name, ALL_OPTIONS);
+    return [
+      `Line ${at + 1}: --${name} is no option and was ignored${meant === undefined ? "." : `; did you mean --${meant}?`}`,
+    ];
+  });
+}
