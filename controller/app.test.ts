@@ -4,7 +4,7 @@ import { Readable } from "node:stream";
 import { Type } from "typebox";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { AppError } from "../common/errors.ts";
-import { HTTP_CALL_DEADLINE_MS } from "../common/limits.ts";
+import { HTTP_CALL_DEADLINE_MS, SIGN_IN_FREE_FAILURES_PER_USER } from "../common/limits.ts";
 import { openTestHttp, PASSWORD, type TestHttp } from "../test/helpers/http-app.ts";
 import { TestClock, testRuntime } from "../test/helpers/runtime.ts";
 import { buildHttp } from "./app.ts";
@@ -17,7 +17,7 @@ const things: readonly Endpoint[] = [
   endpoint({
     method: "GET",
     path: "/thing/:name",
-    permission: "things:read",
+    permission: "objects:read",
     summary: "one thing",
     input: Type.Object({ name: Type.String() }),
     output: Type.Object({ name: Type.String() }),
@@ -26,7 +26,7 @@ const things: readonly Endpoint[] = [
   endpoint({
     method: "POST",
     path: "/thing",
-    permission: "things:write",
+    permission: "objects:write",
     summary: "makes one",
     body: "json",
     input: Type.Object({ name: Type.String(), company: Type.Optional(Type.String()) }),
@@ -38,7 +38,7 @@ const things: readonly Endpoint[] = [
   endpoint({
     method: "GET",
     path: "/tree/*",
-    permission: "things:read",
+    permission: "objects:read",
     summary: "takes the rest",
     input: Type.Object({ "*": Type.String() }),
     output: Type.String(),
@@ -47,7 +47,7 @@ const things: readonly Endpoint[] = [
   endpoint({
     method: "POST",
     path: "/upload",
-    permission: "things:write",
+    permission: "objects:write",
     summary: "reads files back",
     body: "multipart",
     input: Type.Object({ name: Type.Optional(Type.String()), hosts: Type.Optional(Type.Array(Type.String())) }),
@@ -69,7 +69,7 @@ const things: readonly Endpoint[] = [
   endpoint({
     method: "GET",
     path: "/fail/:code",
-    permission: "things:read",
+    permission: "objects:read",
     summary: "fails",
     input: Type.Object({ code: Type.String() }),
     output: Type.Unknown(),
@@ -81,7 +81,7 @@ const things: readonly Endpoint[] = [
   endpoint({
     method: "GET",
     path: "/rows",
-    permission: "things:read",
+    permission: "objects:read",
     summary: "many rows",
     input: Type.Object({ count: Type.Integer(), failAt: Type.Optional(Type.Integer()) }),
     output: Type.Array(Type.Object({ n: Type.Integer() })),
@@ -90,7 +90,7 @@ const things: readonly Endpoint[] = [
   endpoint({
     method: "GET",
     path: "/file",
-    permission: "things:read",
+    permission: "objects:read",
     summary: "bare bytes",
     input: Type.Object({}),
     output: Type.String(),
@@ -103,16 +103,16 @@ const things: readonly Endpoint[] = [
   endpoint({
     method: "GET",
     path: "/hang",
-    permission: "things:read",
+    permission: "objects:read",
     summary: "never answers",
     input: Type.Object({}),
     output: Type.String(),
-    handler: () => new Promise(() => {}),
+    handler: () => new Promise<never>(() => {}),
   }),
   endpoint({
     method: "POST",
     path: "/text",
-    permission: "things:run",
+    permission: "jobs:run",
     summary: "free text",
     body: "text",
     bodyMaxBytes: 100,
@@ -211,13 +211,13 @@ describe("the HTTP interface", () => {
       expect(refused).toMatchObject({
         status: "error",
         code: "denied",
-        message: expect.stringContaining("things:write"),
+        message: expect.stringContaining("objects:write"),
       });
       const [record, ...more] = http.trail.records.slice(before);
       expect(record).toMatchObject({
         tenant: "matrix",
         user: "viewer",
-        permission: "things:write",
+        permission: "objects:write",
         action: "POST /thing",
         outcome: "denied",
         code: "denied",
@@ -402,6 +402,41 @@ describe("the HTTP interface", () => {
       expect(await http.call(admin, { method: "POST", url: "/upload", ...many })).toMatchObject({ code: "too_large" });
     });
 
+    test("a file that was not chosen makes no difference to the others", async () => {
+      const none = `--B\r\nContent-Disposition: form-data; name="first"; filename=""\r\nContent-Type: application/octet-stream\r\n\r\n\r\n`;
+      const payload = `${none}--B\r\nContent-Disposition: form-data; name="second"; filename="b"\r\n\r\nbytes\r\n${none}--B--\r\n`;
+      const answer = await http.call(admin, {
+        method: "POST",
+        url: "/upload",
+        payload,
+        headers: { "content-type": "multipart/form-data; boundary=B" },
+      });
+      expect(answer).toEqual({
+        status: "ok",
+        message: { files: [{ field: "second", filename: "b", size: 5, text: "bytes" }] },
+      });
+    });
+
+    test("a part without a name, and fields nested without end, are refused in our words", async () => {
+      const send = async (type: string, payload: string) =>
+        http.call(admin, { method: "POST", url: "/upload", payload, headers: { "content-type": type } });
+      const nameless = (more: string) =>
+        send("multipart/form-data; boundary=B", `--B\r\nContent-Disposition: form-data${more}\r\n\r\nx\r\n--B--\r\n`);
+      for (const more of ["", '; filename="a"'])
+        expect(await nameless(more)).toMatchObject({ code: "invalid", message: "A part of the form has no name." });
+      const deep = `name${"[a]".repeat(3_000)}=x`;
+      expect(await send("application/x-www-form-urlencoded", deep)).toMatchObject({
+        code: "too_large",
+        message: expect.stringContaining("nested deeper than 64"),
+      });
+      expect(
+        await send(
+          "multipart/form-data; boundary=B",
+          `--B\r\nContent-Disposition: form-data; name="a${"[]".repeat(300)}"\r\n\r\nx\r\n--B--\r\n`,
+        ),
+      ).toMatchObject({ code: "too_large" });
+    });
+
     test("no file is taken from a stranger", async () => {
       const response = await http.app.inject({ method: "POST", url: "/upload", ...multipart(file("a", "x")) });
       expect(response.json()).toMatchObject({ status: "signin" });
@@ -460,11 +495,23 @@ describe("the HTTP interface", () => {
     expect(metrics).toContain("process_resident_memory_bytes");
     const document = (await http.app.inject({ url: "/openapi.json" })).json();
     expect(document.paths["/thing/{name}"].get).toMatchObject({
-      "x-permission": "things:read",
+      "x-permission": "objects:read",
       parameters: [{ name: "name", in: "path", required: true }],
     });
     expect(document.paths["/upload"].post.requestBody.content).toHaveProperty("multipart/form-data");
     expect(document.paths["/user/signin"].post.security).toEqual([]);
+    expect(document.servers).toEqual([expect.objectContaining({ url: "/" })]);
+    expect(Object.keys(document.paths["/text"].post.requestBody.content)).toEqual([
+      "text/plain",
+      "application/x-www-form-urlencoded",
+      "application/json",
+    ]);
+    expect(
+      document.paths["/upload"].post.requestBody.content["multipart/form-data"].schema.additionalProperties
+        .contentMediaType,
+    ).toBe("application/octet-stream");
+    expect(document).toHaveProperty("x-websockets");
+    expect(document.info.description).toContain("application/problem+json");
   });
 });
 
@@ -510,6 +557,62 @@ describe("bounds", () => {
     });
     expect(http.trail.records.map(({ action }) => action)).toContain("audit resumed; 1 entries may be missing");
     expect(await http.audit.verifyChain("matrix")).toMatchObject({ problems: [], runs: 2 });
+  });
+});
+
+describe("behind a proxy", () => {
+  const signIn = (http: TestHttp, client: string, password: string) =>
+    http.app.inject({
+      method: "POST",
+      url: "/user/signin",
+      remoteAddress: "10.0.0.1",
+      payload: { company: "matrix", username: "admin", password },
+      headers: { "x-forwarded-for": client, "x-forwarded-proto": "https" },
+    });
+
+  const guess = async (http: TestHttp): Promise<string> => {
+    for (let failures = 0; failures <= SIGN_IN_FREE_FAILURES_PER_USER; failures++)
+      await signIn(http, "192.0.2.1", "wrong");
+    return (await signIn(http, "192.0.2.1", "wrong")).json<{ code: string }>().code;
+  };
+
+  test("that is trusted, a client who guesses passwords locks nobody else out, and cookies are for HTTPS only", async () => {
+    await using http = await openTestHttp({
+      runtime: testRuntime(new TestClock()),
+      settings: { trustedProxies: ["10.0.0.0/8"] },
+    });
+    expect(await guess(http)).toBe("limited");
+    const other = await signIn(http, "192.0.2.2", PASSWORD);
+    expect(other.json()).toMatchObject({ status: "ok" });
+    expect(other.headers["set-cookie"]).toMatch(/; Secure/);
+    expect(http.trail.records.map(({ remote }) => remote)).toContain("192.0.2.2");
+  });
+
+  test("that nobody trusts, what it says counts for nothing", async () => {
+    await using http = await openTestHttp({ runtime: testRuntime(new TestClock()) });
+    expect(await guess(http)).toBe("limited");
+    expect((await signIn(http, "192.0.2.2", PASSWORD)).json()).toMatchObject({ code: "limited" });
+    expect(http.trail.records.map(({ remote }) => remote)).not.toContain("192.0.2.1");
+  });
+});
+
+describe("metrics", () => {
+  test("are for the machine itself, unless a setting names others", async () => {
+    const read = async (http: TestHttp, remoteAddress: string, headers = {}) =>
+      (await http.app.inject({ url: "/metrics", remoteAddress, headers })).body;
+    await using http = await openTestHttp();
+    for (const address of ["127.0.0.1", "::1", "::ffff:127.0.0.1"])
+      expect(await read(http, address)).toContain("odp_http_calls_total");
+    expect(await read(http, "192.0.2.1")).toMatch(/"code":"denied"/);
+    expect(await read(http, "127.0.0.1", { "x-forwarded-for": "127.0.0.1" }), "through a proxy nobody trusts").toMatch(
+      /"code":"denied"/,
+    );
+    await using open = await openTestHttp({
+      settings: { metricsReaders: ["192.0.2.0/24"], trustedProxies: ["127.0.0.1"] },
+    });
+    expect(await read(open, "192.0.2.1")).toContain("odp_http_calls_total");
+    expect(await read(open, "127.0.0.1", { "x-forwarded-for": "192.0.2.1" })).toContain("odp_http_calls_total");
+    expect(await read(open, "127.0.0.1")).toMatch(/"code":"denied"/);
   });
 });
 

@@ -1,30 +1,35 @@
 import { rm } from "node:fs/promises";
-import type { Socket } from "node:net";
 import { join } from "node:path";
 import cookie from "@fastify/cookie";
 import multipart from "@fastify/multipart";
 import fastify, { type FastifyInstance, type FastifyRequest } from "fastify";
 import { AppError } from "../common/errors.ts";
 import {
-  HTTP_HEAD_DEADLINE_MS,
-  HTTP_KEEP_ALIVE_MS,
   HTTP_PATH_PARAMETER_MAX_CHARACTERS,
-  HTTP_RECEIVE_DEADLINE_MS,
   HTTP_UPLOAD_MAX_BYTES,
+  STRANGER_CALLS_IN_FLIGHT_MAX,
+  STRANGER_CALLS_WAITING_MAX,
   TENANT_CALLS_IN_FLIGHT_MAX,
   TENANT_CALLS_WAITING_MAX,
 } from "../common/limits.ts";
+import { Networks } from "./network.ts";
 import type { Audit } from "./areas/audit/index.ts";
 import { Admission } from "./http/admission.ts";
 import { checkInterface } from "./http/check.ts";
 import type { Endpoint } from "./http/endpoint.ts";
+import { documentSender } from "./http/compress.ts";
+import { EventStreams } from "./http/events.ts";
 import type {} from "./http/exchange.ts";
 import { asAppError, failureEnvelope, logFault, sendFailure } from "./http/failure.ts";
 import { parseUrlEncoded } from "./http/fields.ts";
 import { HttpMetrics, type Level } from "./http/metrics.ts";
 import { openApiDocument } from "./http/openapi.ts";
+import { Peers } from "./http/peer.ts";
+import { Pipelines } from "./http/pipeline.ts";
 import { pathOf, serve } from "./http/serve.ts";
+import { boundedServer, refuseGarbage, type ServerBounds, type ServerDeadlines } from "./http/server.ts";
 import type { SignIn } from "./http/signin.ts";
+import { SilenceWatch } from "./http/silence.ts";
 import type { SocketEndpoint } from "./http/socket.ts";
 import { traceparentOf } from "./http/trace.ts";
 import { Upgrades } from "./http/upgrade.ts";
@@ -41,10 +46,13 @@ export interface HttpSettings {
   /** Uploads lie in `uploads` below it; what an earlier run left there is removed. */
   readonly dataDir: string;
   readonly version: string;
-  /** Addresses of proxies whose `X-Forwarded-*` are believed; none when absent. */
-  readonly trustProxy?: readonly string[];
-  /** Host names this installation is known under, for the origin check of WebSockets. */
+  /** Addresses and networks of proxies whose `X-Forwarded-For`, `-Host` and `-Proto` are believed; none when absent. */
+  readonly trustedProxies?: readonly string[];
+  /** Addresses and networks that may read `/metrics`; the machine itself when absent. */
+  readonly metricsReaders?: readonly string[];
+  /** Host names this installation is known under: pages of theirs are pages of ours. */
   readonly publicNames?: readonly string[];
+  readonly deadlines?: ServerDeadlines;
   readonly callsInFlightMax?: number;
   readonly callsWaitingMax?: number;
 }
@@ -63,49 +71,60 @@ export interface HttpParts {
 export async function buildHttp(parts: HttpParts): Promise<FastifyInstance> {
   const { runtime, endpoints, sockets, services, settings } = parts;
   checkInterface(endpoints, sockets);
+  const { signIn, audit } = services;
+  const { publicNames = [] } = settings;
   const uploads = join(settings.dataDir, "uploads");
   await rm(uploads, { recursive: true, force: true });
   const admission = new Admission({
     inFlightMax: settings.callsInFlightMax ?? TENANT_CALLS_IN_FLIGHT_MAX,
     waitingMax: settings.callsWaitingMax ?? TENANT_CALLS_WAITING_MAX,
   });
+  const strangers = new Admission({
+    inFlightMax: STRANGER_CALLS_IN_FLIGHT_MAX,
+    waitingMax: STRANGER_CALLS_WAITING_MAX,
+  });
   const metrics = new HttpMetrics(admission, parts.levels ?? []);
-  const app = createServer(settings, runtime);
+  const pipelines = new Pipelines();
+  const peers = new Peers(settings.trustedProxies ?? []);
+  const bounds = { pipelines, silence: new SilenceWatch(runtime), deadlines: settings.deadlines };
+  const app = createServer(bounds, { runtime, peers });
   await acceptAnyBody(app);
   // Only to set them: who is signed in by one is read by the gate.
   await app.register(cookie, { hook: false });
-  observe(app, runtime, metrics);
+  observe(app, { runtime, peers }, metrics);
   answerFailures(app, runtime);
-  addProbes(app, services, metrics);
-  const document = openApiDocument(endpoints, { version: settings.version });
-  app.get("/openapi.json", (_request, reply) => reply.send(document));
+  addProbes(app, services);
+  addMetrics(app, metrics, new Networks(settings.metricsReaders ?? LOOPBACK));
+  // Made once, and the same bytes for everyone: it is large, and anybody may ask for it.
+  const document = Buffer.from(JSON.stringify(openApiDocument(endpoints, { version: settings.version, sockets })));
+  app.get("/openapi.json", documentSender(document, "application/json; charset=utf-8"));
+  const eventStreams = new EventStreams();
+  const serving = { runtime, signIn, audit, admission, strangers, eventStreams, uploads, publicNames };
   for (const endpoint of endpoints) {
     const { method, path: url } = endpoint;
-    app.route({
-      method,
-      url,
-      handler: serve({ runtime, signIn: services.signIn, audit: services.audit, admission, uploads }, endpoint),
-    });
+    app.route({ method, url, handler: serve(serving, endpoint) });
   }
   answerOptions(app, endpoints);
-  const upgrades = new Upgrades(
-    { runtime, signIn: services.signIn, audit: services.audit, publicNames: settings.publicNames ?? [] },
-    sockets,
-  );
+  const upgrades = new Upgrades({ runtime, signIn, audit, pipelines, peers, publicNames }, sockets);
   upgrades.attach(app.server);
-  app.addHook("preClose", async () => upgrades.close());
+  app.addHook("preClose", async () => {
+    upgrades.close();
+    eventStreams.close();
+  });
   await app.ready();
   return app;
 }
 
-function createServer(settings: HttpSettings, runtime: Runtime): FastifyInstance {
+interface Beginning {
+  readonly runtime: Runtime;
+  readonly peers: Peers;
+}
+
+function createServer(bounds: ServerBounds, beginning: Beginning): FastifyInstance {
   return fastify({
     logger: false,
-    trustProxy: settings.trustProxy === undefined ? false : [...settings.trustProxy],
     bodyLimit: HTTP_UPLOAD_MAX_BYTES,
-    requestTimeout: HTTP_RECEIVE_DEADLINE_MS,
-    keepAliveTimeout: HTTP_KEEP_ALIVE_MS,
-    http: { headersTimeout: HTTP_HEAD_DEADLINE_MS },
+    serverFactory: (handle) => boundedServer(handle, bounds),
     forceCloseConnections: "idle",
     return503OnClosing: false,
     routerOptions: {
@@ -115,7 +134,7 @@ function createServer(settings: HttpSettings, runtime: Runtime): FastifyInstance
     },
     clientErrorHandler: refuseGarbage,
     frameworkErrors: (error, request, reply) => {
-      begin(request, runtime);
+      begin(request, beginning);
       sendFailure(request, reply, asAppError(error));
     },
   });
@@ -128,9 +147,10 @@ async function acceptAnyBody(app: FastifyInstance): Promise<void> {
   await app.register(multipart);
 }
 
-function observe(app: FastifyInstance, runtime: Runtime, metrics: HttpMetrics): void {
+function observe(app: FastifyInstance, beginning: Beginning, metrics: HttpMetrics): void {
+  const { runtime } = beginning;
   app.addHook("onRequest", (request, reply, done) => {
-    begin(request, runtime);
+    begin(request, beginning);
     void reply.headers({
       traceparent: request.exchange.traceparent,
       "x-content-type-options": "nosniff",
@@ -155,7 +175,7 @@ function observe(app: FastifyInstance, runtime: Runtime, metrics: HttpMetrics): 
         elapsedMs,
         tenant,
         user,
-        remote: request.ip,
+        remote: exchange.peer.remote,
         traceparent,
       },
       "request",
@@ -164,10 +184,11 @@ function observe(app: FastifyInstance, runtime: Runtime, metrics: HttpMetrics): 
   });
 }
 
-function begin(request: FastifyRequest, runtime: Runtime): void {
+function begin(request: FastifyRequest, { runtime, peers }: Beginning): void {
   const { headers } = request.raw;
   const contentType = headers["content-type"] ?? "";
   request.exchange = {
+    peer: peers.of(request.raw),
     traceparent: traceparentOf(headers.traceparent, runtime.random),
     startedMs: runtime.clock.monotonicMs(),
     contentType,
@@ -190,38 +211,12 @@ function answerFailures(app: FastifyInstance, runtime: Runtime): void {
   );
 }
 
-/** What is not even HTTP. */
-function refuseGarbage(error: Error & { readonly code?: string }, socket: Socket): void {
-  if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
-  const { status, failure } = garbage(error.code);
-  const body = JSON.stringify(failureEnvelope(failure, ""));
-  socket.end(
-    `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${String(Buffer.byteLength(body))}\r\nConnection: close\r\n\r\n${body}`,
-  );
-}
-
-function garbage(code: string | undefined): { readonly status: string; readonly failure: AppError } {
-  switch (code) {
-    case "HPE_HEADER_OVERFLOW":
-      return {
-        status: "431 Request Header Fields Too Large",
-        failure: new AppError("too_large", "The head of the request is too large."),
-      };
-    case "ERR_HTTP_REQUEST_TIMEOUT":
-      return {
-        status: "408 Request Timeout",
-        failure: new AppError("deadline", "The request did not arrive in time."),
-      };
-    default:
-      return { status: "400 Bad Request", failure: new AppError("invalid", "This is not a valid HTTP request.") };
-  }
-}
-
-function addProbes(app: FastifyInstance, services: HttpServices, metrics: HttpMetrics): void {
+function addProbes(app: FastifyInstance, services: HttpServices): void {
   app.get("/healthz", (_request, reply) => reply.send({ status: "ok" }));
+  const ready = shared(() => services.ready());
   app.get("/readyz", async (request, reply) => {
     try {
-      await services.ready();
+      await ready();
       return await reply.send({ status: "ok" });
     } catch (error) {
       const failure = asAppError(error);
@@ -229,7 +224,26 @@ function addProbes(app: FastifyInstance, services: HttpServices, metrics: HttpMe
       return reply.code(503).send(failureEnvelope(failure, request.exchange.traceparent));
     }
   });
-  app.get("/metrics", async (_request, reply) => reply.type(metrics.contentType).send(await metrics.text()));
+}
+
+const LOOPBACK = ["127.0.0.0/8", "::1"];
+
+/** Scrapers have no password, and the figures name tenants and routes: the address decides. */
+function addMetrics(app: FastifyInstance, metrics: HttpMetrics, readers: Networks): void {
+  const text = shared(() => metrics.text());
+  app.get("/metrics", async (request, reply) => {
+    const { remote, isForwardedByOthers } = request.exchange.peer;
+    // Through a proxy that is not trusted the whole world comes from the proxy's address.
+    if (!readers.includes(remote) || isForwardedByOthers)
+      throw new AppError("denied", `${remote} may not read metrics: the setting metrics_readers says who may.`);
+    return reply.type(metrics.contentType).send(await text());
+  });
+}
+
+/** Who asks while the same work is under way gets its result: it is done once, however many ask at once. */
+function shared<T>(work: () => Promise<T>): () => Promise<T> {
+  let underWay: Promise<T> | undefined;
+  return () => (underWay ??= work().finally(() => (underWay = undefined)));
 }
 
 function answerOptions(app: FastifyInstance, endpoints: readonly Endpoint[]): void {

@@ -1,74 +1,95 @@
 import { join } from "node:path";
 import type { FastifyInstance } from "fastify";
-import { BLOB_SWEEP_GRACE_MS, BLOB_SWEEP_INTERVAL_MS, MAINTENANCE_INTERVAL_MS } from "../common/limits.ts";
-import { buildHttp } from "./app.ts";
-import { AUDIT_CLASS, AuditService, StoredTrail } from "./areas/audit/index.ts";
-import { ClusterService, clusterRoutes, Membership } from "./areas/cluster/index.ts";
-import { DeploymentService, depotRoutes, DepotService, registerDepotClasses } from "./areas/depots/index.ts";
-import { FileService, fileRoutes } from "./areas/files/index.ts";
 import {
-  hostRoutes,
+  BLOB_SWEEP_GRACE_MS,
+  BLOB_SWEEP_INTERVAL_MS,
+  MAINTENANCE_INTERVAL_MS,
+  WORKER_CLOSE_DEADLINE_MS,
+} from "../common/limits.ts";
+import { buildHttp } from "./app.ts";
+import { checkAreas, closeAreas, partsOf, type Area } from "./area.ts";
+import { auditArea, AuditService, StoredTrail } from "./areas/audit/index.ts";
+import { clusterArea, ClusterService, Membership } from "./areas/cluster/index.ts";
+import { DeploymentService, depotsArea, DepotService } from "./areas/depots/index.ts";
+import { filesArea, FileService } from "./areas/files/index.ts";
+import {
+  entranceOf,
+  hostsArea,
   HostService,
   ownAddresses,
   StoredCommands,
   type EntrySink,
   type Peers,
 } from "./areas/hosts/index.ts";
-import { IngestService, RecordWriter } from "./areas/ingest/index.ts";
-import { JobRuns, jobRoutes, JobService, registerJobClasses } from "./areas/jobs/index.ts";
-import { NotificationHub, notificationSockets } from "./areas/notifications/index.ts";
-import { ObjectService, type ObjectChangeEvent } from "./areas/objects/index.ts";
-import { systemPrincipal } from "./areas/permissions/index.ts";
+import { ingestArea, IngestService, RecordWriter, SentPolicies } from "./areas/ingest/index.ts";
+import { JobRuns, jobsArea, JobService, OutputFollowing } from "./areas/jobs/index.ts";
 import {
-  POLICY_GAP_PATH,
-  POLICY_RUN_PATH,
-  policyRoutes,
-  PolicyService,
-  registerPolicyClasses,
-} from "./areas/policies/index.ts";
-import { queryRoutes, QueryService, searchRoutes, SearchService } from "./areas/query/index.ts";
-import { FileParser, ruleRoutes, RuleService } from "./areas/rules/index.ts";
-import { schemaRoutes, SchemaService } from "./areas/schema/index.ts";
+  NotificationHub,
+  NotificationRights,
+  notificationsArea,
+  publishChanges,
+  wantsChanges,
+} from "./areas/notifications/index.ts";
+import { ObjectService } from "./areas/objects/index.ts";
+import { systemPrincipal } from "./areas/permissions/index.ts";
+import { policiesArea, POLICY_GAP_PATH, POLICY_RUN_PATH, PolicyService } from "./areas/policies/index.ts";
+import { queryArea, QueryService, SearchService } from "./areas/query/index.ts";
+import { FileParser, rulesArea, RuleService } from "./areas/rules/index.ts";
+import { schemaArea, SchemaService } from "./areas/schema/index.ts";
 import { TenantService } from "./areas/tenants/index.ts";
-import { ExportService, ImportService, transferRoutes } from "./areas/transfer/index.ts";
-import { userRoutes, UserService } from "./areas/users/index.ts";
+import { ExportService, ImportService, transferArea } from "./areas/transfer/index.ts";
+import { usersArea, UserService } from "./areas/users/index.ts";
 import { AgentServer, PeerLinks, type DialPeer, type PeerServices } from "./grpc/index.ts";
-import type { Endpoint } from "./http/endpoint.ts";
 import { Maintenance } from "./maintenance.ts";
 import type { Runtime } from "./runtime.ts";
 import type { SecretBox } from "./secrets/index.ts";
 import type { Engine } from "./store/engine.ts";
+import type { ControllerTasks } from "./worker.ts";
+import { WorkerPool } from "./workers/index.ts";
 
 /** What `main.ts` has to bring. */
 export interface AssemblyOptions {
   readonly engine: Engine;
   readonly runtime: Runtime;
   readonly secrets: SecretBox;
-  /** Of this run of this controller. */
+  /** The id of this run of this controller. */
   readonly controllerId: string;
   readonly publicNames: readonly string[];
+  /** None when absent. */
+  readonly trustedProxies?: readonly string[];
+  /** This machine when absent. */
+  readonly metricsReaders?: readonly string[];
   readonly dataDir: string;
   readonly version: string;
+  /** Whether the key an SSH host shows first is recorded; true when absent. */
+  readonly sshTrustFirstKey?: boolean;
   /** The agent port, once it listens. */
   readonly agentPort: () => number;
+  /** Where the HTTP interface is listened for, once it is; absent: hosts are not told where to join. */
+  readonly listening?: () => { readonly host: string; readonly port: number };
+  /** The built `worker.ts` and how many threads may run it; absent: every task takes the time of this thread. */
+  readonly workers?: { readonly file: URL; readonly threads: number };
   /** The way to other controllers: gRPC when absent. */
   readonly dialPeer?: DialPeer;
 }
 
-/** Every service, tied to those it needs, and nothing listening yet. The lists below are the controller's table of contents. */
+/**
+ * Every service, tied to those it needs, and nothing listening yet. The lists below are the controller's table of
+ * contents.
+ */
 export type Assembly = Awaited<ReturnType<typeof assemble>>;
 
 export async function assemble(options: AssemblyOptions) {
-  const { engine, runtime, secrets, controllerId, publicNames, agentPort } = options;
+  const { engine, runtime, secrets, controllerId, publicNames, agentPort, listening } = options;
   const stores = engine;
   const notifications = new NotificationHub({ log: runtime.log });
   const tenants = new TenantService({ runtime, engine });
   const ospaceOf = (tenant: string): Promise<string> => tenants.ospaceOf(tenant);
 
   const objects = new ObjectService({ stores, runtime });
-  objects.registerSystemClass(AUDIT_CLASS);
   const audit = new AuditService({
     runtime,
+    keys: secrets,
     trail: new StoredTrail({ clock: runtime.clock, stores, objects, ospaceOf }),
   });
   const users = new UserService({ runtime, stores, tenants, audit });
@@ -89,10 +110,13 @@ export async function assemble(options: AssemblyOptions) {
   const search = new SearchService({ objects, runtime, audit, sortFolder });
   const rules = new RuleService({ stores, objects });
   const files = new FileService({ stores, objects, nowMs: () => runtime.clock.nowMs(), random: runtime.random });
-  const fileParser = new FileParser({ rules, objects, files });
+  const workers =
+    options.workers && new WorkerPool<ControllerTasks>({ ...options.workers, clock: runtime.clock, log: runtime.log });
+  const fileParser = new FileParser({ rules, objects, files, clock: runtime.clock, workers });
   const cluster = new ClusterService({ engine });
 
-  // Hosts, policies, ingest and the other controllers know each other; what is asked for later is reached through these.
+  // Hosts, policies, ingest and the other controllers know each other; what is asked for later is reached through
+  // these.
   const sink: EntrySink = {
     acknowledged: (source) => ingest.acknowledged(source),
     accept: (source, entries) => ingest.accept(source, entries),
@@ -102,7 +126,7 @@ export async function assemble(options: AssemblyOptions) {
     refresh: (controller, tenant, names) => links.refresh(controller, tenant, names),
   };
   const otherAddresses = () => membership.others().map(({ addresses }) => addresses);
-  const desired = { desired: (tenant: string, host: string) => policies.desired(tenant, host) };
+  const sent = new SentPolicies({ stores, desired: { desired: (tenant, host) => policies.desired(tenant, host) } });
   const actAs = async (tenant: string, traceparent: string) =>
     systemPrincipal(tenant, await ospaceOf(tenant), traceparent);
   const hosts = await HostService.open({
@@ -113,12 +137,16 @@ export async function assemble(options: AssemblyOptions) {
     runtime,
     controllerId,
     actAs,
-    desired,
+    desired: sent,
     sink,
     publicNames,
     agentPort,
     peers,
     otherAddresses,
+    given: async (tenant, host, commandId) =>
+      (await runs.gave(tenant, host, commandId)) || deployments.gave(tenant, host, commandId),
+    onRemoved: (tenant, host) => sent.forget(tenant, host),
+    ...(options.sshTrustFirstKey !== undefined && { sshTrustFirstKey: options.sshTrustFirstKey }),
   });
   const links = new PeerLinks({
     runtime,
@@ -130,25 +158,57 @@ export async function assemble(options: AssemblyOptions) {
     ...(options.dialPeer && { dial: options.dialPeer }),
   });
   notifications.onInterests(() => links.tellInterests());
-  const depots = new DepotService({ stores, runtime });
+  const depots = new DepotService({ stores, runtime, objects });
   const stored = new StoredCommands({ objects, actAs });
   const deployments = new DeploymentService({ depots, hosts, stores, stored, objects, notifications, runtime });
-  const policies = new PolicyService({ stores, runtime, rules, depots, hosts });
-  const jobs = new JobService({ stores, runtime });
+  const policies = new PolicyService({ stores, runtime, rules, depots, hosts, objects });
+  const jobs = new JobService({ stores, runtime, objects });
   const runs = new JobRuns({ stores, runtime, jobs, hosts, stored, objects, notifications, controllers: membership });
+  const following = new OutputFollowing({ stores, objects, clock: runtime.clock, appends: runs.appends });
   const exports = new ExportService({ query, objects });
   const imports = new ImportService({ stores, objects, notifications, runtime, controllers: membership });
-  registerDepotClasses(objects, depots);
-  registerPolicyClasses(objects, policies);
-  registerJobClasses(objects, jobs);
-  const records = new RecordWriter({ objects, classes: { runs: POLICY_RUN_PATH, gaps: POLICY_GAP_PATH } });
-  const ingest = new IngestService({ stores, runtime, rules, records, commands: hosts.commands, ospaceOf });
+  const records = new RecordWriter({
+    objects,
+    classes: { runs: POLICY_RUN_PATH, gaps: POLICY_GAP_PATH },
+    clock: runtime.clock,
+    workers,
+  });
+  const ingest = new IngestService({ stores, runtime, rules, records, commands: hosts.commands, sent, ospaceOf });
+  const entrance = listening && (() => entranceOf({ ...listening(), publicNames }));
+  const rights = new NotificationRights({ objects });
+  // In the order in which they outlive each other: the last ends first.
+  const areas = checkAreas([
+    auditArea(audit),
+    {
+      name: "objects",
+      levels: [
+        {
+          name: "odp_object_changes_waiting",
+          help: "Changes of objects that are stored and not taken by their subscribers.",
+          value: () => objects.changesWaiting,
+        },
+      ],
+      close: () => objects.close(),
+    },
+    ...(workers ? [workersPart(workers)] : []),
+    hostsArea({ hosts, entrance }),
+    clusterArea({ cluster, membership }),
+    { name: "peers", close: () => links.close() },
+    ingestArea(),
+    jobsArea({ jobs, runs, following, audit }),
+    depotsArea({ depots, deployments }),
+    policiesArea(policies),
+    queryArea({ query, search }),
+    transferArea({ exports, imports }),
+    schemaArea(new SchemaService({ objects, query })),
+    rulesArea({ rules, fileParser }),
+    filesArea(files),
+    notificationsArea({ notifications, rights, log: runtime.log }),
+    usersArea({ users, tenants }),
+  ]);
+  for (const definition of partsOf(areas, ({ classes }) => classes)) objects.registerSystemClass(definition);
   const maintain = async (tenant: string): Promise<void> => {
-    await runs.maintain(tenant);
-    await deployments.maintain(tenant);
-    await policies.maintain(tenant);
-    await query.maintain(tenant);
-    await imports.maintain(tenant);
+    for (const area of areas) await area.maintain?.(tenant);
   };
   const sweep = async (tenant: string): Promise<void> =>
     void (await (await stores.tenant(tenant)).blobs.sweep(BLOB_SWEEP_GRACE_MS));
@@ -159,26 +219,13 @@ export async function assemble(options: AssemblyOptions) {
   ];
   objects.onChange(
     (events) => publishChanges(notifications, events),
-    (tenant) => notifications.wanted(tenant, "datachange"),
+    (tenant) => wantsChanges(notifications, tenant),
   );
 
-  const endpoints: readonly Endpoint[] = [
-    ...userRoutes({ users, tenants }),
-    ...queryRoutes({ query }),
-    ...searchRoutes({ search }),
-    ...schemaRoutes(new SchemaService({ objects, query })),
-    ...ruleRoutes({ rules, fileParser }),
-    ...hostRoutes(hosts),
-    ...depotRoutes(depots, deployments),
-    ...policyRoutes(policies),
-    ...jobRoutes({ jobs, runs, audit }),
-    ...fileRoutes({ files }),
-    ...transferRoutes({ exports, imports }),
-    ...clusterRoutes(cluster),
-  ];
-  const sockets = notificationSockets(notifications);
+  const endpoints = partsOf(areas, (area) => area.endpoints);
+  const sockets = partsOf(areas, (area) => area.sockets);
   const peerServices: PeerServices = {
-    serve: (watch, teller) => hosts.serve(watch, teller),
+    serve: (watch, listener) => hosts.serve(watch, listener),
     refreshHere: (tenant, names) => hosts.refreshHere(tenant, names),
     attach: (outlet) => notifications.attach(outlet),
   };
@@ -193,6 +240,7 @@ export async function assemble(options: AssemblyOptions) {
 
   return {
     endpoints,
+    sockets,
     agents,
     tenants,
     users,
@@ -211,31 +259,24 @@ export async function assemble(options: AssemblyOptions) {
         endpoints,
         sockets,
         services: { signIn: users, audit, ready: () => engine.ready() },
-        settings: { dataDir: options.dataDir, version: options.version, publicNames },
-        levels: [
-          {
-            name: "odp_object_changes_waiting",
-            help: "Changes of objects that are stored and not taken by their subscribers.",
-            value: () => objects.changesWaiting,
-          },
-          { name: "odp_agent_sessions", help: "Agents connected to this controller.", value: () => hosts.sessionCount },
-          {
-            name: "odp_agent_entries_waiting_bytes",
-            help: "What agents sent and is not stored yet.",
-            value: () => hosts.waitingBytes,
-          },
-        ],
+        settings: {
+          dataDir: options.dataDir,
+          version: options.version,
+          publicNames,
+          ...(options.trustedProxies && { trustedProxies: options.trustedProxies }),
+          ...(options.metricsReaders && { metricsReaders: options.metricsReaders }),
+        },
+        levels: partsOf(areas, (area) => area.levels),
       }),
-    /** What a crash left half done in a tenant is set right. */
+    /** Repairs what a crash left half done in a tenant. */
     async repair(tenant: string): Promise<void> {
-      await hosts.reconcile(tenant);
-      await policies.repair(tenant);
-      await runs.maintain(tenant);
-      await deployments.maintain(tenant);
-      await query.maintain(tenant);
-      await imports.maintain(tenant);
+      for (const area of areas) await area.repair?.(tenant);
+      await maintain(tenant);
     },
-    /** Tells the others and the agents where this controller is reached, and dials the others; to be called when its ports are open. */
+    /**
+     * Tells the others and the agents where this controller is reached, and dials the others; to be called when its
+     * ports are open.
+     */
     async join(url: string): Promise<void> {
       membership.onChange(() => {
         // What a controller that went was working on is taken over.
@@ -248,41 +289,31 @@ export async function assemble(options: AssemblyOptions) {
     },
     /** What recurs, until `close`. */
     start(): void {
-      users.start();
+      for (const area of areas) area.start?.();
       for (const work of maintenance) work.start();
     },
     /** In the order that lets each finish with what it needs still there; the ports are closed before. */
     async close(): Promise<void> {
-      users.stop();
-      await query.close();
+      for (const area of areas) await area.stop?.();
       for (const work of maintenance) await work.stop();
-      await runs.close();
-      await imports.close();
-      links.close();
-      await membership.close();
-      await hosts.close();
-      await objects.close();
+      await closeAreas(areas);
     },
   };
 }
 
-/** A frame per changed object, for those who listen to `datachange`; made for nobody otherwise. */
-function publishChanges(notifications: NotificationHub, events: readonly ObjectChangeEvent[]): void {
-  for (const { tenant, class: path, id, action, fields } of events) {
-    if (!notifications.wanted(tenant, "datachange")) continue;
-    const msg = JSON.stringify({ class: path, id, action, fields });
-    notifications.publish(tenant, {
-      keyspace: ospaceIn(path),
-      source: "objects",
-      subject: "datachange",
-      title: path,
-      reply: "",
-      msg,
-    });
-  }
-}
-
-/** A class path begins with its tenant's name space. */
-function ospaceIn(path: string): string {
-  return `/${path.split("/")[1] ?? ""}`;
+function workersPart(workers: WorkerPool<ControllerTasks>): Area {
+  return {
+    name: "workers",
+    levels: [
+      { name: "odp_worker_threads", help: "Worker threads that are there.", value: () => workers.threads },
+      {
+        name: "odp_worker_threads_ended",
+        help: "Worker threads that broke off or were ended.",
+        value: () => workers.ended,
+      },
+      { name: "odp_worker_tasks_running", help: "Tasks that worker threads are at.", value: () => workers.running },
+      { name: "odp_worker_tasks_waiting", help: "Tasks that wait for a worker thread.", value: () => workers.waiting },
+    ],
+    close: () => workers.close(WORKER_CLOSE_DEADLINE_MS),
+  };
 }

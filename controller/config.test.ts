@@ -37,7 +37,6 @@ describe("settings", () => {
   });
 
   it.each([
-    [{ ODP_PROT: "1" }, /There is no setting ODP_PROT/],
     [
       { ODP_PORT: "70000" },
       /The setting port \(ODP_PORT\) is wrong: it must be a whole number from 0 to 65535, not 70000/,
@@ -48,6 +47,8 @@ describe("settings", () => {
     [{ ODP_STORE: "cluster" }, /The setting secret_key_file .* must share one/],
     [{ ODP_TENANT: "Acme" }, /The setting tenant/],
     [{ ODP_ETCD_ENDPOINTS: "localhost" }, /The setting etcd_endpoints/],
+    [{ ODP_TRUSTED_PROXIES: "10.0.0.1, proxy.example" }, /The setting trusted_proxies .* not proxy.example/],
+    [{ ODP_METRICS_READERS: "10.0.0.0/40" }, /The setting metrics_readers .* not 10.0.0.0\/40/],
     [{ ODP_DEMO: "yes" }, /The setting demo .* one of 0, 1, not yes/],
     [{ ODP_CONFIG: "/nowhere/odp.toml" }, /\/nowhere\/odp.toml cannot be read/],
   ])("refuse %j by name", (environment, message) => {
@@ -57,6 +58,18 @@ describe("settings", () => {
   it("refuse what a file says wrong", () => {
     expect(() => readSettings({ ODP_CONFIG: fileWith("prot = 1\n") })).toThrow(/There is no setting prot in/);
     expect(() => readSettings({ ODP_CONFIG: fileWith("port = \n") })).toThrow(/is not TOML/);
+  });
+
+  it("leave out variables that are another program's, and say so", () => {
+    const warnings: string[] = [];
+    const settings = readSettings(
+      { ODP_PROT: "1", ODP_PORT: "tcp://10.0.0.1:8080", ODP_SERVICE_HOST: "10.0.0.1" },
+      (text) => warnings.push(text),
+    );
+    expect(settings.port).toBe(8080);
+    expect(warnings.map((text) => text.split(" ")[2])).toEqual(["ODP_PROT", "ODP_PORT", "ODP_SERVICE_HOST"]);
+    expect(warnings[0]).toMatch(/did you mean port\?$/);
+    expect(warnings[2]).toMatch(/Known: .*store/);
   });
 
   it("leave the variables of agents and tests alone", () => {

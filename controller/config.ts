@@ -1,8 +1,11 @@
 import { readFileSync } from "node:fs";
-import { homedir } from "node:os";
+import { availableParallelism, homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { parse } from "smol-toml";
 import { AppError, errorText } from "../common/errors.ts";
+import { WORKER_THREADS_MAX } from "../common/limits.ts";
+import { nearestName } from "../common/text/nearest.ts";
+import { isNetwork } from "./network.ts";
 
 /** Everything that can be set, made definite. */
 export interface Settings {
@@ -10,6 +13,8 @@ export interface Settings {
   readonly port: number;
   readonly agentPort: number;
   readonly publicNames: readonly string[];
+  readonly trustedProxies: readonly string[];
+  readonly metricsReaders: readonly string[];
   readonly dataDir: string;
   readonly tenant: string;
   readonly ospace: string;
@@ -24,14 +29,21 @@ export interface Settings {
   readonly cassandraReplicationFactor: number | undefined;
   readonly clusterPrefix: string;
   readonly demo: boolean;
+  readonly sshTrustFirstKey: boolean;
   readonly localAgent: boolean;
+  /** Absent: the controller's own. */
+  readonly localAgentUser: string | undefined;
+  readonly workerThreads: number;
   readonly logLevel: LogLevel;
 }
 
 export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** One setting: how it is called in the file (the variable is `ODP_` and the same in capitals), what it means, what it may be. */
+/**
+ * One setting: how it is called in the file (the variable is `ODP_` and the same in capitals), what it means, what it
+ * may be.
+ */
 export interface Setting {
   readonly name: string;
   readonly meaning: string;
@@ -51,6 +63,16 @@ export const SETTINGS = [
     name: "public_names",
     meaning: "Names or addresses agents and other controllers reach this controller by",
     default: "the host",
+  },
+  {
+    name: "trusted_proxies",
+    meaning: "Addresses or networks (`10.0.0.0/8`) of proxies in front, whose X-Forwarded-For, -Host and -Proto count",
+    default: "none",
+  },
+  {
+    name: "metrics_readers",
+    meaning: "Addresses or networks that may read `/metrics`, which names tenants",
+    default: "127.0.0.0/8,::1",
   },
   { name: "data_dir", meaning: "Folder of the embedded store, keys and temporary files", default: "data" },
   { name: "tenant", meaning: "The first tenant", default: "matrix" },
@@ -76,8 +98,25 @@ export const SETTINGS = [
     meaning: "Begins every key and keyspace: sets installations on one cluster apart",
     default: "odp",
   },
+  {
+    name: "ssh_trust_first_key",
+    meaning:
+      "1 records the key that an SSH host shows first, 0 refuses a host until its key is on its record (`sshkey`)",
+    default: "1",
+  },
   { name: "demo", meaning: "1 seeds a small demonstration, 0 leaves it out", default: "1" },
   { name: "local_agent", meaning: "1 runs an agent for this host beside the controller", default: "1" },
+  {
+    name: "local_agent_user",
+    meaning:
+      "User (a name, or uid:gid) the agent beside the controller runs as; the controller must be root, and the user able to reach dist and data_dir",
+    default: "the controller's",
+  },
+  {
+    name: "worker_threads",
+    meaning: `Threads for work that would hold up the others, such as parsing long records by grok: 1 to ${WORKER_THREADS_MAX}; each begins when needed`,
+    default: "one less than processors",
+  },
   { name: "log_level", meaning: LOG_LEVELS.join(", "), default: "info" },
 ] as const satisfies readonly Setting[];
 
@@ -88,20 +127,31 @@ type Given = ReadonlyMap<SettingName, string>;
 const VARIABLES_OF_OTHERS =
   /^ODP_(AGENT_(CONTROLLER|TOKEN|DIR|NAME|OUTBOX_MAX_BYTES)|URL|USER|PASSWORD|REQUIRE_CLUSTER|LOCAL_CACHE|CRASH_ROUNDS|TEST_[A-Z_]+)$/;
 
+/** Kubernetes gives every container the addresses of services as variables: of one called odp they have our prefix. */
+const SERVICE_ADDRESS = /^(tcp|udp|sctp):\/\//;
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
 /**
- * Reads the variables and the configuration file; variables win. `AppError("invalid")` names the setting that is unknown or wrong.
+ * Reads the variables and the configuration file; variables win. `AppError("invalid")` names the setting that is wrong,
+ * and one of the file that is unknown. A variable that is unknown may be another program's: it is told and left out.
  */
-export function readSettings(environment: Readonly<Record<string, string | undefined>>): Settings {
-  const variables = fromEnvironment(environment);
+export function readSettings(environment: Environment, warn: (text: string) => void = () => {}): Settings {
+  const variables = fromEnvironment(environment, warn);
   const file = variables.get("config");
   return settle(new Map([...fromFile(file ?? "odp.toml", file !== undefined), ...variables]));
 }
 
-function fromEnvironment(environment: Readonly<Record<string, string | undefined>>): Given {
+function fromEnvironment(environment: Environment, warn: (text: string) => void): Given {
   const given = new Map<SettingName, string>();
   for (const [variable, value] of Object.entries(environment)) {
     if (!variable.startsWith("ODP_") || value === undefined || VARIABLES_OF_OTHERS.test(variable)) continue;
-    given.set(known(variable.slice("ODP_".length).toLowerCase(), variable), value);
+    const name = variable.slice("ODP_".length).toLowerCase();
+    const setting = SETTINGS.find((candidate) => candidate.name === name);
+    if (setting === undefined) warn(`The variable ${variable} is left out: there is no setting ${name}${meant(name)}`);
+    else if (SERVICE_ADDRESS.test(value))
+      warn(`The variable ${variable} is left out: ${value} is the address of a service, as Kubernetes sets it.`);
+    else given.set(setting.name, value);
   }
   return given;
 }
@@ -139,12 +189,15 @@ function textOf(name: string, value: unknown): string {
 
 function known(name: string, shown: string): SettingName {
   const setting = SETTINGS.find((candidate) => candidate.name === name);
-  if (!setting)
-    throw new AppError(
-      "invalid",
-      `There is no setting ${shown}. Known: ${SETTINGS.map((one) => one.name).join(", ")}.`,
-    );
+  if (!setting) throw new AppError("invalid", `There is no setting ${shown}${meant(name)}`);
   return setting.name;
+}
+
+/** The end of a sentence that says that there is no such setting. */
+function meant(name: string): string {
+  const names = SETTINGS.map((one) => one.name);
+  const nearest = nearestName(name, names);
+  return nearest === undefined ? `. Known: ${names.join(", ")}.` : `; did you mean ${nearest}?`;
 }
 
 function settle(given: Given): Settings {
@@ -166,6 +219,8 @@ function settle(given: Given): Settings {
     port,
     agentPort: portOf(given, "agent_port", port === 0 ? 0 : port + 1),
     publicNames: list(text("public_names", host)),
+    trustedProxies: networks("trusted_proxies", text("trusted_proxies", "")),
+    metricsReaders: networks("metrics_readers", text("metrics_readers", "127.0.0.0/8,::1")),
     dataDir,
     tenant,
     ospace: matching("ospace", text("ospace", `/${tenant}`), /^\/[\p{L}\p{N}_]+$/u, "a / and one name"),
@@ -188,8 +243,11 @@ function settle(given: Given): Settings {
       /^[a-z][a-z0-9]{0,19}$/,
       "1 to 20 lower-case letters and digits",
     ),
+    sshTrustFirstKey: yesOrNo("ssh_trust_first_key", text("ssh_trust_first_key", "1")),
     demo: yesOrNo("demo", text("demo", "1")),
     localAgent: yesOrNo("local_agent", text("local_agent", "1")),
+    localAgentUser: given.get("local_agent_user") || undefined,
+    workerThreads: whole("worker_threads", text("worker_threads", usualThreads()), { from: 1, to: WORKER_THREADS_MAX }),
     logLevel: oneOf("log_level", text("log_level", "info"), LOG_LEVELS),
   };
 }
@@ -203,6 +261,11 @@ function whole(name: SettingName, text: string, { from, to }: { from: number; to
   if (!/^\d+$/.test(text) || value < from || value > to)
     throw wrong(name, `it must be a whole number from ${from} to ${to}, not ${text}`);
   return value;
+}
+
+/** One processor is left to the thread that answers calls. */
+function usualThreads(): string {
+  return String(Math.min(Math.max(availableParallelism() - 1, 1), WORKER_THREADS_MAX));
 }
 
 function replicas(text: string | undefined): number | undefined {
@@ -229,6 +292,14 @@ function list(text: string): readonly string[] {
     .split(",")
     .map((part) => part.trim())
     .filter((part) => part !== "");
+}
+
+function networks(name: SettingName, text: string): readonly string[] {
+  const all = list(text);
+  const wrongOne = all.find((one) => !isNetwork(one));
+  if (wrongOne !== undefined)
+    throw wrong(name, `it must be addresses or networks such as 10.0.0.0/8, separated by commas, not ${wrongOne}`);
+  return all;
 }
 
 function endpoints(name: SettingName, text: string): readonly string[] {

@@ -2,7 +2,7 @@ import { accessSync, constants } from "node:fs";
 import { mkdtemp, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { errorText } from "../common/errors.ts";
-import { DEMO_DEADLINE_MS, DEMO_POLL_MS } from "../common/limits.ts";
+import { DAY_SECONDS, DEMO_DEADLINE_MS, DEMO_POLL_MS } from "../common/limits.ts";
 import { wait } from "../common/time.ts";
 import type { Assembly } from "./assembly.ts";
 import type { ClassSpec } from "./areas/objects/index.ts";
@@ -22,8 +22,6 @@ export interface DemonstrationOptions {
 
 const DEPOT = { name: "odp-demo", version: "1.0.0" } as const;
 const SYSTEM_LOGS = ["/var/log/syslog", "/var/log/messages"];
-const DAY_SECONDS = 86_400;
-
 /** Prints one line: host, load, percent of memory used. */
 const SCRIPT = `#!/bin/sh
 host=$(hostname)
@@ -38,9 +36,9 @@ printf '%s,%s,%s\\n' "$host" "$load" "$memory"
 `;
 
 /**
- * The main job, done once by the program itself: classes, rules, a depot, a policy that runs its script on this very host and one that
- * follows a log this host really writes. Everything is made through the services, as a user would, and made
- * again at every start: `ODP_DEMO=0` leaves it out.
+ * The main job, done once by the program itself: classes, rules, a depot, a policy that runs its script on this very
+ * host and one that follows a log this host really writes. Everything is made through the services, as a user would,
+ * and made again at every start: `ODP_DEMO=0` leaves it out.
  */
 export class Demonstration {
   readonly #options: DemonstrationOptions;

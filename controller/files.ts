@@ -16,8 +16,8 @@ export async function syncFolder(files: Files, folder: string): Promise<void> {
 }
 
 /**
- * A folder whose name is durable. One that is there already may have been made by a program that was killed before it could sync. What
- * lies above and may not be read was there before.
+ * A folder whose name is durable. One that is there already may have been made by a program that was killed before it
+ * could sync. What lies above and may not be read was there before.
  */
 export async function makeFolder(files: Files, path: string): Promise<void> {
   await files.mkdir(path, { recursive: true, mode: 0o700 });
@@ -27,6 +27,17 @@ export async function makeFolder(files: Files, path: string): Promise<void> {
     } catch (error) {
       if (!isCode(error, "EACCES") && !isCode(error, "EPERM")) throw error;
     }
+  }
+}
+
+/** False only when it is certain that there is nothing of that name. */
+export async function isThere(files: Files, path: string): Promise<boolean> {
+  try {
+    await files.stat(path);
+    return true;
+  } catch (error) {
+    if (isMissing(error)) return false;
+    throw error;
   }
 }
 

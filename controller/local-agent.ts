@@ -1,5 +1,4 @@
 import { spawn, type ChildProcess } from "node:child_process";
-import { join } from "node:path";
 import {
   LOCAL_AGENT_RESTART_MAX_MS,
   LOCAL_AGENT_RESTART_MIN_MS,
@@ -7,6 +6,7 @@ import {
 } from "../common/limits.ts";
 import { wait } from "../common/time.ts";
 import { LogFile } from "./log-file.ts";
+import type { LocalUser } from "./local-user.ts";
 import type { Runtime } from "./runtime.ts";
 
 export interface LocalAgentOptions {
@@ -15,6 +15,10 @@ export interface LocalAgentOptions {
   readonly file: string;
   /** Its folder: identity, outbox, depots. */
   readonly dir: string;
+  /** Not in its folder: whoever runs as the agent could put a link there. */
+  readonly logPath: string;
+  /** The controller's own when absent. */
+  readonly user: LocalUser | undefined;
   readonly host: string;
   /** Where it finds the controller. */
   readonly url: string;
@@ -33,7 +37,7 @@ export class LocalAgent {
 
   constructor(options: LocalAgentOptions) {
     this.#options = options;
-    this.#log = new LogFile(join(options.dir, "agent.log"));
+    this.#log = new LogFile(options.logPath);
     this.#running = this.#keepRunning();
   }
 
@@ -60,11 +64,11 @@ export class LocalAgent {
   }
 
   async #runOnce(): Promise<string> {
-    const { file, dir, host, url, environment } = this.#options;
+    const { file, dir, host, url, environment, user } = this.#options;
     const token = await this.#options.token();
     const env = {
       PATH: environment["PATH"],
-      HOME: environment["HOME"],
+      HOME: user?.home ?? environment["HOME"],
       LANG: environment["LANG"],
       TZ: environment["TZ"],
     };
@@ -72,6 +76,7 @@ export class LocalAgent {
     const child = spawn(process.execPath, ["--max-semi-space-size=1", "--v8-pool-size=1", file], {
       env: { ...env, ...own },
       stdio: ["ignore", "pipe", "pipe"],
+      ...(user && { uid: user.uid, gid: user.gid, cwd: dir }),
     });
     this.#child = child;
     for (const stream of [child.stdout, child.stderr])

@@ -3,13 +3,16 @@ import { dirname } from "node:path";
 import { LOG_FILE_GENERATIONS, LOG_FILE_MAX_BYTES } from "../common/limits.ts";
 
 /**
- * The controller's own log as a file of bounded size: at `LOG_FILE_MAX_BYTES` it becomes `.1`, that one `.2`, and so on; the
- * oldest of `LOG_FILE_GENERATIONS` goes. Written synchronously, so that the last line before a crash is there.
+ * The controller's own log as a file of bounded size: at `LOG_FILE_MAX_BYTES` it becomes `.1`, that one `.2`, and so
+ * on; the oldest of `LOG_FILE_GENERATIONS` goes. Written synchronously, so that the last line before a crash is there.
+ * What the disk refuses is left out and counted: a log is no reason for a program to end.
  */
 export class LogFile {
   readonly path: string;
   #descriptor: number;
   #size: number;
+  #missing = 0;
+  #isTorn = false;
 
   constructor(path: string) {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
@@ -20,18 +23,50 @@ export class LogFile {
 
   /** The form a pino destination has. */
   write(line: string): void {
-    const length = Buffer.byteLength(line);
-    if (this.#size > 0 && this.#size + length > LOG_FILE_MAX_BYTES) this.#rotate();
-    this.#size += writeSync(this.#descriptor, line);
+    try {
+      if (this.#missing > 0) this.#tellMissing();
+      this.#append(line);
+    } catch {
+      this.#missing += 1;
+    }
+  }
+
+  #tellMissing(): void {
+    this.#append(
+      `${this.#isTorn ? "\n" : ""}${JSON.stringify({ msg: "lines of this log could not be written", lines: this.#missing })}\n`,
+    );
+    this.#missing = 0;
+  }
+
+  #append(line: string): void {
+    const bytes = Buffer.from(line);
+    if (this.#size > 0 && this.#size + bytes.length > LOG_FILE_MAX_BYTES) this.#rotate();
+    for (let done = 0; done < bytes.length; ) {
+      const count = writeSync(this.#descriptor, bytes, done);
+      done += count;
+      this.#size += count;
+      this.#isTorn = done < bytes.length;
+    }
   }
 
   #rotate(): void {
-    closeSync(this.#descriptor);
     for (let generation = LOG_FILE_GENERATIONS - 1; generation >= 1; generation -= 1) {
       renameIfThere(generation === 1 ? this.path : `${this.path}.${generation - 1}`, `${this.path}.${generation}`);
     }
-    this.#descriptor = openSync(this.path, "a", 0o600);
+    const full = this.#descriptor;
+    this.#descriptor = this.#openNext();
     this.#size = 0;
+    closeSync(full);
+  }
+
+  /** Without room for the next file the full one keeps its name. */
+  #openNext(): number {
+    try {
+      return openSync(this.path, "a", 0o600);
+    } catch (error) {
+      renameIfThere(`${this.path}.1`, this.path);
+      throw error;
+    }
   }
 }
 

@@ -10,9 +10,12 @@ import { REGEXP_V8_FLAGS } from "../common/regex/pattern.ts";
 import { wait, type Clock, type Random } from "../common/time.ts";
 import { assemble, type Assembly } from "./assembly.ts";
 import { systemPrincipal } from "./areas/permissions/index.ts";
+import type { Tenant } from "./areas/tenants/index.ts";
+import type { Administrator } from "./areas/users/index.ts";
 import { readSettings, type Settings } from "./config.ts";
 import { Demonstration } from "./demo.ts";
 import { LocalAgent } from "./local-agent.ts";
+import { findLocalUser, giveFolder } from "./local-user.ts";
 import { LogFile } from "./log-file.ts";
 import type { Runtime } from "./runtime.ts";
 import { openSecretKey } from "./secrets/index.ts";
@@ -36,38 +39,81 @@ const random: Random = { next: () => Math.random(), bytes: pooledBytes() };
 for (const flag of REGEXP_V8_FLAGS) setFlagsFromString(flag);
 
 try {
-  await run(readSettings(process.env));
+  await commandNamed(process.argv[2])(
+    readSettings(process.env, (text) => console.error(`warning: ${text}`)),
+    process.argv.slice(3),
+  );
 } catch (error) {
   console.error(`odp cannot start: ${errorText(error)}`);
   if (!(error instanceof AppError)) console.error(error);
   process.exit(1);
 }
 
+type Command = (settings: Settings, words: readonly string[]) => Promise<void>;
+
+function commandNamed(name: string | undefined): Command {
+  if (name === undefined) return run;
+  if (name === "check") return check;
+  if (name === "reset-password") return resetPassword;
+  throw new AppError(
+    "invalid",
+    `There is no command ${name}. Known: check, reset-password [tenant] [user]; none starts the controller.`,
+  );
+}
+
+/** For a password that is lost. The embedded store must be at rest; a cluster may be at work. */
+async function resetPassword(
+  settings: Settings,
+  [tenant = settings.tenant, user = settings.adminUser]: readonly string[],
+): Promise<void> {
+  const runtime: Runtime = { clock, random, log: pino({ level: "warn" }, terminalLog(process.stderr)) };
+  const { engine, assembly } = await prepare(settings, { runtime, createKey: false, agentPort: () => 0 });
+  try {
+    const password = await assembly.users.resetPassword(tenant, user);
+    console.log(`tenant    ${tenant}\nuser      ${user}\npassword  ${password}\nEvery session of this user has ended.`);
+  } finally {
+    await assembly.close();
+    await engine.close();
+  }
+  process.exit();
+}
+
+/** Reads the embedded store of a controller that does not run, and ends with 1 when something in it is damaged. */
+async function check(settings: Settings): Promise<void> {
+  if (settings.store !== "embedded")
+    throw new AppError("unsupported", "A cluster's stores are checked by etcd's and Cassandra's own tools.");
+  const { checkStore } = await import("./store/embedded/index.ts");
+  const { lines, faults } = await checkStore(storeFolder(settings), { clock, random });
+  for (const line of lines) console.log(line);
+  console.log(
+    faults === 0 ? "Nothing is damaged." : `${faults} things are damaged. Restore the data folder from a backup.`,
+  );
+  process.exit(faults === 0 ? 0 : 1);
+}
+
+function storeFolder({ dataDir }: Settings): string {
+  return join(dataDir, "store");
+}
+
 async function run(settings: Settings): Promise<void> {
   const logFile = new LogFile(join(settings.dataDir, "log", "controller.log"));
   const runtime: Runtime = { clock, random, log: openLog(settings, logFile) };
-  const secrets = await openSecretKey({ file: settings.secretKeyFile, create: settings.store === "embedded" });
-  const engine = await openEngine(settings, runtime);
-  let agentPort = settings.agentPort;
-  const controllerId = randomBytes(8).toString("hex");
-  const { publicNames, dataDir } = settings;
-  const assembly = await assemble({
-    engine,
+  let { agentPort, port } = settings;
+  const { engine, assembly } = await prepare(settings, {
     runtime,
-    secrets,
-    controllerId,
-    publicNames,
-    dataDir,
-    version: VERSION,
+    createKey: settings.store === "embedded",
     agentPort: () => agentPort,
+    listening: () => ({ host: settings.host, port }),
   });
-  const password = await firstTenant(assembly, settings, runtime);
+  const administrator = await firstTenant(assembly, settings, runtime);
   const http = await assembly.http();
   agentPort = await assembly.agents.listen(settings.host, settings.agentPort);
   const url = await http.listen({ host: settings.host, port: settings.port, backlog: HTTP_BACKLOG_CONNECTIONS });
+  // A URL leaves out the usual port.
+  port = Number(new URL(url).port || 80);
   await assembly.join(url);
-  announce(settings, url, password);
-  const localAgent = settings.localAgent ? startLocalAgent(assembly, { settings, runtime, url }) : undefined;
+  announce(settings, url, administrator);
+  const localAgent = settings.localAgent ? await startLocalAgent(assembly, { settings, runtime, url }) : undefined;
   const demonstration = settings.demo
     ? new Demonstration({ assembly, settings, runtime, host: hostname(), logPath: logFile.path })
     : undefined;
@@ -75,12 +121,49 @@ async function run(settings: Settings): Promise<void> {
 
   endOn(["SIGTERM", "SIGINT"], runtime.log, async () => {
     demonstration?.stop();
+    // Before any connection ends: a job run that loses its agent then would end with it.
+    await assembly.runs.close();
     await localAgent?.stop();
     await http.close();
     await assembly.agents.close();
     await assembly.close();
     await engine.close();
   });
+}
+
+interface Preparation {
+  readonly runtime: Runtime;
+  readonly createKey: boolean;
+  readonly agentPort: () => number;
+  readonly listening?: () => { readonly host: string; readonly port: number };
+}
+
+/** Every service over its stores, and nothing listening. */
+async function prepare(
+  settings: Settings,
+  { runtime, createKey, agentPort, listening }: Preparation,
+): Promise<{ readonly engine: Engine; readonly assembly: Assembly }> {
+  const secrets = await openSecretKey({ file: settings.secretKeyFile, create: createKey });
+  const engine = await openEngine(settings, runtime);
+  const controllerId = randomBytes(8).toString("hex");
+  const { publicNames, trustedProxies, metricsReaders, dataDir, sshTrustFirstKey } = settings;
+  const workers = { file: new URL("controller-worker.js", import.meta.url), threads: settings.workerThreads };
+  const assembly = await assemble({
+    engine,
+    runtime,
+    secrets,
+    controllerId,
+    publicNames,
+    trustedProxies,
+    metricsReaders,
+    dataDir,
+    sshTrustFirstKey,
+    version: VERSION,
+    agentPort,
+    workers,
+    ...(listening && { listening }),
+  });
+  return { engine, assembly };
 }
 
 /** Unpredictable bytes, fetched from the system many at a time: every request wants some. */
@@ -111,19 +194,18 @@ function openLog(settings: Settings, file: LogFile): Logger {
 async function openEngine(settings: Settings, runtime: Runtime): Promise<Engine> {
   if (settings.store === "embedded") {
     const { openEmbeddedEngine } = await import("./store/embedded/index.ts");
-    return openEmbeddedEngine({ dir: join(settings.dataDir, "store"), runtime });
+    return openEmbeddedEngine({ dir: storeFolder(settings), runtime });
   }
   const { openClusterEngine } = await import("./store/cluster/index.ts");
   const { etcdEndpoints, cassandraContactPoints, cassandraDatacenter, clusterPrefix: prefix } = settings;
   return openClusterEngine({ etcdEndpoints, cassandraContactPoints, cassandraDatacenter, prefix, runtime });
 }
 
-/** Answers the administrator's password when one was generated. */
 async function firstTenant(
   { tenants, users, repair, start }: Assembly,
   settings: Settings,
   runtime: Runtime,
-): Promise<string | undefined> {
+): Promise<Administrator> {
   const { tenant, ospace, adminUser, adminPassword, cassandraReplicationFactor } = settings;
   const wanted = {
     name: tenant,
@@ -131,11 +213,12 @@ async function firstTenant(
     ...(cassandraReplicationFactor && { replicationFactor: cassandraReplicationFactor }),
   };
   await patiently(runtime, () => tenants.ensureTenant(wanted));
+  await tenants.requireStores();
   const given = adminPassword === undefined ? {} : { password: adminPassword };
   const administrator = await users.ensureAdministrator({ tenant, username: adminUser, ...given });
   for (const { name } of await tenants.list()) await patiently(runtime, () => repair(name));
   start();
-  return administrator.generatedPassword;
+  return administrator;
 }
 
 /** A controller may start while a part of its stores is away: what is safe to repeat is repeated for a while. */
@@ -156,13 +239,20 @@ async function patiently<T>({ clock, log }: Runtime, step: () => Promise<T>): Pr
   }
 }
 
-function announce(settings: Settings, url: string, password: string | undefined): void {
-  const { tenant, adminUser, adminPassword } = settings;
-  const shown = password ?? (adminPassword === undefined ? "as printed at the first start" : "as set");
+function announce(settings: Settings, url: string, administrator: Administrator): void {
+  const { tenant, adminUser } = settings;
+  const shown = shownPassword(administrator, settings.adminPassword !== undefined);
   console.log(
     `odp is ready     ${url}\n  tenant         ${tenant}\n  administrator  ${adminUser}\n  password       ${shown}`,
   );
   console.log(`  ready after    ${(performance.now() / 1_000).toFixed(2)} s\n`);
+}
+
+/** A password that is set counts for a new administrator only: of one who is there the old one holds. */
+function shownPassword({ created, generatedPassword }: Administrator, isSet: boolean): string {
+  if (created) return generatedPassword ?? "as set";
+  const why = isSet ? "unchanged: ODP_ADMIN_PASSWORD is for a new administrator only" : "as printed at the first start";
+  return `${why} (lost? stop the controller, then: node dist/controller.js reset-password)`;
 }
 
 interface LocalAgentStart {
@@ -171,20 +261,45 @@ interface LocalAgentStart {
   readonly url: string;
 }
 
-function startLocalAgent({ hosts, tenants }: Assembly, { settings, runtime, url }: LocalAgentStart): LocalAgent {
+async function startLocalAgent(assembly: Assembly, { settings, runtime, url }: LocalAgentStart): Promise<LocalAgent> {
+  const { hosts, tenants } = assembly;
   const host = hostname();
+  const dir = join(settings.dataDir, "agent");
+  const user = settings.localAgentUser === undefined ? undefined : await findLocalUser(settings.localAgentUser);
+  if (user !== undefined) await giveFolder(dir, user);
+  if (user === undefined || user.uid === process.getuid?.()) await warnOfSharedUser(assembly, runtime.log, host);
   return new LocalAgent({
     runtime,
     url,
     host,
     file: fileURLToPath(new URL("agent.js", import.meta.url)),
-    dir: join(settings.dataDir, "agent"),
+    dir,
+    logPath: join(settings.dataDir, "log", "agent.log"),
+    user,
     environment: process.env,
     token: async () => {
       const principal = systemPrincipal(settings.tenant, await tenants.ospaceOf(settings.tenant), "");
       return (await hosts.createToken(principal, { host })).token;
     },
   });
+}
+
+/** Alone on one machine it does not matter who reads the keys; with others in the store it does. */
+async function warnOfSharedUser({ hosts, tenants }: Assembly, log: Logger, host: string): Promise<void> {
+  const all = await tenants.list();
+  if (all.length < 2 && !(await hasOtherHosts(hosts, all, host))) return;
+  log.warn(
+    "the agent beside the controller runs as the controller's own user: whoever may run jobs on this host can read the keys and the stores of all tenants. " +
+      "Start the controller as root with local_agent_user=<another user>, or with local_agent=0",
+  );
+}
+
+async function hasOtherHosts(hosts: Assembly["hosts"], tenants: readonly Tenant[], own: string): Promise<boolean> {
+  for (const { name, ospace } of tenants) {
+    for await (const page of hosts.list(systemPrincipal(name, ospace, ""), {}))
+      if (page.some(({ host }) => host !== own)) return true;
+  }
+  return false;
 }
 
 function endOn(signals: readonly NodeJS.Signals[], log: Logger, close: () => Promise<void>): void {

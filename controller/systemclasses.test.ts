@@ -42,7 +42,10 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** What MQL may do to objects of the platform's classes, by way of the service they belong to. A new class has to be thought about here. */
+/**
+ * What MQL may do to objects of the platform's classes, by way of the service they belong to. A new class has to be
+ * thought about here.
+ */
 const OFFERED: Readonly<Record<string, string>> = {
   "/matrix/consolelog/rule": "",
   "/matrix/filesystem": "",
@@ -108,6 +111,40 @@ test("who may not write writes nothing of the platform's", async () => {
     for (const text of [`insert into ${path} id='x'`, `update ${path} set tags=null`, `delete from ${path}`]) {
       await expect(assembly.query.rows(viewer, text), text).rejects.toMatchObject({ code: "denied" });
     }
+  }
+});
+
+test("who may write objects, and lacks the permission of the owner's own service, changes nothing of what owners offer", async () => {
+  const writer = { ...admin, user: "writer", grants: ["*:read", "objects:write"] };
+  const offering = systemClasses.filter(({ guard }) => guard?.insert ?? guard?.update ?? guard?.remove);
+  expect(offering.length).toBeGreaterThan(3);
+  for (const view of offering) {
+    const { path, guard, label } = view;
+    const id = `${label}:x`;
+    const row = { host: "x" };
+    const refused = {
+      code: "denied",
+      message: expect.stringContaining(`writer lacks the permission ${guard?.permission}`),
+    };
+    if (guard?.insert) {
+      await expect(guard.insert(writer, [row]), path).rejects.toMatchObject(refused);
+      await expect(
+        assembly.query.rows(writer, `insert into ${path} (${view.keys.join(", ")}) values ('y')`),
+        path,
+      ).rejects.toMatchObject(refused);
+    }
+    if (guard?.update) await expect(guard.update(writer, id, []), path).rejects.toMatchObject(refused);
+    if (guard?.remove) await expect(guard.remove(writer, [id]), path).rejects.toMatchObject(refused);
+    if (!(await assembly.objects.get(admin, [{ id, class: path }]))[0]) continue;
+    if (guard?.update)
+      await expect(
+        assembly.query.rows(writer, `update ${path} tags = tags + 'y' where id='${id}'`),
+        path,
+      ).rejects.toMatchObject(refused);
+    if (guard?.remove)
+      await expect(assembly.query.rows(writer, `delete from ${path} where id='${id}'`), path).rejects.toMatchObject(
+        refused,
+      );
   }
 });
 

@@ -10,8 +10,9 @@ export interface TurnLimits {
 }
 
 /**
- * Lets work begin in turns of the event loop, only so much in each, and of those who wait each name in rotation: who comes with one piece
- * of work never waits behind all that another one brought. With nobody waiting, work begins at once.
+ * Lets work begin in turns of the event loop, only so much in each, and of those who wait each name in rotation: who
+ * comes with one piece of work never waits behind all that another one brought. With nobody waiting, work begins at
+ * once.
  */
 export class Turns {
   readonly #limits: TurnLimits;
@@ -21,7 +22,7 @@ export class Turns {
   #number = 0;
   #lookedAtMs: number | undefined;
   #scheduled = false;
-  /** Who began something last, and who did before that. */
+  /** The name that began something last, and the one before it. */
   #latest = { name: "", turn: 0 };
   #other: { readonly name: string; readonly turn: number } | undefined;
 
@@ -29,7 +30,7 @@ export class Turns {
     this.#limits = limits;
   }
 
-  /** Of the present turn of the event loop: another one as soon as the loop has turned. */
+  /** The number of the present turn of the event loop. */
   get number(): number {
     this.#schedule();
     return this.#number;
@@ -93,7 +94,7 @@ export class Turns {
   }
 }
 
-/** Of the thread, which there is one of: names are tenants. */
+/** The turns of this thread; names are tenants. */
 export const THREAD_TURNS = new Turns({
   alone: CALLS_BEGUN_PER_TURN,
   shared: CALLS_BEGUN_PER_TURN_SHARED,

@@ -1,25 +1,42 @@
 import { Command } from "commander";
 import { Client } from "../../common/client/client.ts";
 import { errorText } from "../../common/errors.ts";
+import packageJson from "../../package.json" with { type: "json" };
+import { exec } from "./exec.ts";
+import { joinLine, type JoinToken } from "./join.ts";
 import { table } from "./table.ts";
 
 /** `odp`: the command line. A client of the HTTP interface like any other. */
 
 const CALL_TIMEOUT_MS = 120_000;
+/** As a shell says of what SIGINT ended. */
+const CANCELLED = 130;
+const { version } = packageJson;
 
 const program = new Command("odp")
   .description("Operations data platform, from the command line")
   .option("--url <url>", "the controller", process.env["ODP_URL"] ?? "http://127.0.0.1:8080")
   .option("--user <tenant.user>", "who asks", process.env["ODP_USER"] ?? "matrix.admin")
   .option("--json", "answer as JSON")
+  .version(version)
+  .enablePositionalOptions()
   .addHelpText("after", "\nThe password is read from ODP_PASSWORD.");
 
 program
   .command("mql <statement>")
   .description("run MQL and show the rows of its last statement")
-  .action(async (statement: string) =>
-    show(await client().call("POST", "/mxobject/mql", { body: { mql: statement } })),
-  );
+  .action(async (statement: string) => {
+    let more = false;
+    const onMore = (): void => {
+      more = true;
+    };
+    const rows = await client().call("POST", "/mxobject/mql", { body: { mql: statement }, onMore, onWarning });
+    show(rows);
+    if (more)
+      console.error(
+        `${Array.isArray(rows) ? rows.length : 0} rows; there are more: add LIMIT n, or LIMIT -1 for all of them.`,
+      );
+  });
 
 program
   .command("hosts")
@@ -28,17 +45,40 @@ program
 
 program
   .command("token [host]")
-  .description("make a one-time token with which an agent joins")
-  .action(async (host?: string) => show(await client().call("POST", "/agent/token", { body: { host } })));
+  .description("make a one-time token and show the line by which an agent joins with it")
+  .action(async (host?: string) => {
+    const answer = await client().call("POST", "/agent/token", { body: { host }, onWarning });
+    const { json, url } = program.opts<{ json?: boolean; url: string }>();
+    if (json) return show(answer);
+    console.error(`On ${host ?? "the host"}, beside agent.js (dist/agent.js of the controller):`);
+    console.log(joinLine(answer as JoinToken, host, url));
+  });
 
 program
   .command("exec <host> <command...>")
-  .description("run a command on a host and show its output")
-  .option("--timeout <seconds>", "how long it may take", "60")
+  .description(
+    "run a command on a host, with its output as it comes and its exit code (124: no end in time, 130: cancelled, 255: not reached)",
+  )
+  .option("--timeout <seconds>", "how long it may take; before the host", "60")
+  .passThroughOptions()
   .action(async (host: string, command: readonly string[], { timeout }: { timeout: string }) => {
-    const param = JSON.stringify({ cmd: command.join(" "), "HOST!": host, timeout: Number(timeout) });
-    const query = { param, receive_output: "true", timeout };
-    show(await client().call("GET", "/job/remote_command@system/common", { query }));
+    const cancelled = new AbortController();
+    for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => cancelled.abort());
+    const write = (stream: "stdout" | "stderr", data: Uint8Array) => void process[stream].write(data);
+    try {
+      const { signal } = cancelled;
+      process.exitCode = await exec({
+        client: client(),
+        host,
+        command,
+        timeoutSeconds: Number(timeout),
+        signal,
+        write,
+      });
+    } catch (error) {
+      if (!cancelled.signal.aborted) throw error;
+      process.exitCode = CANCELLED;
+    }
   });
 
 try {
@@ -52,6 +92,10 @@ function client(): Client {
   const { url, user } = program.opts<{ url: string; user: string }>();
   const credentials = Buffer.from(`${user}:${process.env["ODP_PASSWORD"] ?? ""}`).toString("base64");
   return new Client({ url, authorization: `Basic ${credentials}`, fetch, timeoutMs: CALL_TIMEOUT_MS });
+}
+
+function onWarning(text: string): void {
+  console.error(`warning: ${text}`);
 }
 
 function show(answer: unknown): void {

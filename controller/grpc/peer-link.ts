@@ -14,7 +14,7 @@ import { wait } from "../../common/time.ts";
 import { PeerLinkClient, type PeerEvent, type PeerRequest } from "../../proto/gen/peer/v1/peer.ts";
 import type { Member } from "../areas/cluster/index.ts";
 import type { PeerCall, PeerWatch, PeerWatcher } from "../areas/hosts/index.ts";
-import type { Interest, Notification } from "../areas/notifications/index.ts";
+import type { Interest, Notification, NotifiedObject } from "../areas/notifications/index.ts";
 import type { Runtime } from "../runtime.ts";
 
 type Request = NonNullable<PeerRequest["request"]>;
@@ -172,8 +172,11 @@ export class PeerLink {
         this.#answered = true;
         return this.tellInterests();
       case "notification": {
-        const { tenant, ...notification } = event.value;
-        return this.#with.receive(tenant, notification);
+        const { tenant, about, ...notification } = event.value;
+        return this.#with.receive(tenant, {
+          ...notification,
+          about: about === "" ? undefined : (JSON.parse(about) as NotifiedObject),
+        });
       }
       case "lost":
         for (const watcher of [...this.#watchers.values()]) watcher.lost();

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { PEER_BEAT_MS, PEER_QUEUE_MAX_BYTES, PEER_QUEUE_MAX_FRAMES, PEER_SILENCE_MAX_MS } from "../../common/limits.ts";
 import type { PeerEvent, PeerRequest } from "../../proto/gen/peer/v1/peer.ts";
 import { TestClock, testRuntime } from "../../test/helpers/runtime.ts";
-import type { CommandTeller } from "../areas/hosts/index.ts";
+import type { CommandListener } from "../areas/hosts/index.ts";
 import type { Outlet } from "../areas/notifications/index.ts";
 import { PeerStream, type PeerServerCall } from "./peer-stream.ts";
 
@@ -37,10 +37,13 @@ class SlowCall extends EventEmitter {
 function open() {
   const call = new SlowCall();
   const clock = new TestClock();
-  const given: { teller?: CommandTeller; outlet?: Outlet; ended: number; over: boolean } = { ended: 0, over: false };
+  const given: { listener?: CommandListener; outlet?: Outlet; ended: number; over: boolean } = {
+    ended: 0,
+    over: false,
+  };
   const services = {
-    serve: (_watch: unknown, teller: CommandTeller) => {
-      given.teller = teller;
+    serve: (_watch: unknown, listener: CommandListener) => {
+      given.listener = listener;
       return { epoch: 7, cancel: () => undefined, end: () => void given.ended++ };
     },
     refreshHere: () => undefined,
@@ -64,15 +67,15 @@ describe("a controller that reads slowly", () => {
     call.ask(hello);
     call.ask(watch);
     const piece = (bytes: number) => ({ commandId: "c", stderr: false, offset: 0, data: Buffer.alloc(bytes) });
-    for (let count = 0; count < PEER_QUEUE_MAX_FRAMES * 2; count++) given.teller?.output(piece(1));
+    for (let count = 0; count < PEER_QUEUE_MAX_FRAMES * 2; count++) given.listener?.output(piece(1));
     expect(call.events).toHaveLength(PEER_QUEUE_MAX_FRAMES);
-    given.teller?.result({ commandId: "c", state: "ok", code: 0, message: "", startedMs: 0, endedMs: 0 });
+    given.listener?.result({ commandId: "c", state: "ok", code: 0, message: "", startedMs: 0, endedMs: 0 });
     expect(call.kinds()).not.toContain("result");
     call.read();
     expect(call.kinds().filter((kind) => kind === "lost")).toHaveLength(1);
     call.read();
     const before = call.events.length;
-    for (let count = 0; count < 100; count++) given.teller?.output(piece(PEER_QUEUE_MAX_BYTES / 4));
+    for (let count = 0; count < 100; count++) given.listener?.output(piece(PEER_QUEUE_MAX_BYTES / 4));
     expect(call.events.length - before).toBe(4);
     call.read();
     expect(call.kinds().at(-1)).toBe("lost");

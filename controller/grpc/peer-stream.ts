@@ -9,7 +9,7 @@ import {
   PEER_SUBJECTS_MAX,
 } from "../../common/limits.ts";
 import type { PeerEvent, PeerRequest, Watch } from "../../proto/gen/peer/v1/peer.ts";
-import type { CommandTeller, PeerCall, PeerWatch } from "../areas/hosts/index.ts";
+import type { CommandListener, PeerCall, PeerWatch } from "../areas/hosts/index.ts";
 import type { Interest, Outlet } from "../areas/notifications/index.ts";
 import type { Runtime } from "../runtime.ts";
 
@@ -31,13 +31,16 @@ const PROTOCOL = 1;
 /** What this controller does for others. */
 export interface PeerServices {
   /** `undefined` when the session is not here. */
-  readonly serve: (watch: PeerWatch, teller: CommandTeller) => (PeerCall & { readonly epoch: number }) | undefined;
+  readonly serve: (watch: PeerWatch, listener: CommandListener) => (PeerCall & { readonly epoch: number }) | undefined;
   readonly refreshHere: (tenant: string, hosts: readonly string[]) => void;
   /** Sends what is published here to the outlet; the answer ends it. */
   readonly attach: (outlet: Outlet) => () => void;
 }
 
-/** One other controller that dialled this one and is told what it waits for. When it reads too slowly events are left out, and it is told that. */
+/**
+ * One other controller that dialled this one and is told what it waits for. When it reads too slowly events are left
+ * out, and it is told that.
+ */
 export class PeerStream {
   readonly #call: PeerServerWire;
   readonly #services: PeerServices;
@@ -125,9 +128,10 @@ export class PeerStream {
       wants: (tenant, subject) => this.#wanted.has(keyOf({ tenant, subject })),
       send: (tenant, notification) => {
         const { keyspace, source, subject, title, reply, msg } = notification;
+        const about = notification.about === undefined ? "" : JSON.stringify(notification.about);
         this.#send(
-          { $case: "notification", value: { tenant, keyspace, source, subject, title, reply, msg } },
-          msg.length,
+          { $case: "notification", value: { tenant, keyspace, source, subject, title, reply, msg, about } },
+          msg.length + about.length,
         );
       },
     });
@@ -136,13 +140,13 @@ export class PeerStream {
 
   #watch({ call, tenant, host, command }: Watch): void {
     const room = command !== undefined && this.#calls.size < AGENT_COMMANDS_WAITING_MAX;
-    const served = room ? this.#services.serve({ tenant, host, command }, this.#teller(call)) : undefined;
+    const served = room ? this.#services.serve({ tenant, host, command }, this.#listener(call)) : undefined;
     if (!served) return this.#send({ $case: "notHeld", value: { call } });
     this.#calls.set(call, served);
     this.#send({ $case: "watching", value: { call, epoch: served.epoch } });
   }
 
-  #teller(call: number): CommandTeller {
+  #listener(call: number): CommandListener {
     return {
       output: (output) => this.#send({ $case: "output", value: { call, output } }, output.data.length),
       result: (result) => this.#send({ $case: "result", value: { call, result } }),

@@ -206,7 +206,15 @@ describe("controllers", () => {
     b.notifications.subscribe({ tenant: "second", subject: "s" }, ({ msg }) => heard.push(`second ${msg}`));
     await eventually("a knows what b wants", DEADLINE_MS, () => a.notifications.wanted("second", "s") || undefined);
     const publish = (at: TestHosts, msg: string) =>
-      at.notifications.publish("matrix", { keyspace: "/matrix", source: "", subject: "s", title: "", reply: "", msg });
+      at.notifications.publish("matrix", {
+        keyspace: "/matrix",
+        source: "",
+        subject: "s",
+        title: "",
+        reply: "",
+        msg,
+        about: undefined,
+      });
     publish(a, "1");
     publish(b, "2");
     await eventually("both are heard", DEADLINE_MS, () => heard.length >= 4 || undefined);
@@ -215,6 +223,32 @@ describe("controllers", () => {
     publish(b, "fence");
     await eventually("what is published later is heard", DEADLINE_MS, () => heard.includes("a fence") || undefined);
     expect(heard.filter((one) => !one.includes("fence")).sort()).toEqual(["a 1", "a 2", "b 1", "b 2"]);
+  });
+
+  it("bring along what decides who is told, so that receivers are looked at where they are", async () => {
+    const about = {
+      permission: "objects:read",
+      class: "/matrix/box",
+      id: "box:1",
+      values: { owner: "bob" },
+      vtimeMs: 1,
+      ctimeMs: 1,
+      told: [],
+    } as const;
+    const heard: unknown[] = [];
+    b.notifications.subscribe({ tenant: "matrix", subject: "objects" }, (notification) =>
+      heard.push(notification.about),
+    );
+    await eventually(
+      "a knows what b wants",
+      DEADLINE_MS,
+      () => a.notifications.wanted("matrix", "objects") || undefined,
+    );
+    const frame = { keyspace: "/matrix", source: "", subject: "objects", title: "", reply: "", msg: "" };
+    a.notifications.publish("matrix", { ...frame, about });
+    a.notifications.publish("matrix", { ...frame, about: undefined });
+    await eventually("both are heard", DEADLINE_MS, () => heard.length === 2 || undefined);
+    expect(heard).toEqual([about, undefined]);
   });
 
   it("take a certificate of a controller for peers alone, and one of an agent for agents alone", async () => {

@@ -9,7 +9,7 @@ import {
   SESSION_MESSAGE_MAX_BYTES,
   SHUTDOWN_DEADLINE_MS,
 } from "../../common/limits.ts";
-import { AgentLinkService, type FetchChunk, type FetchRequest, type Hello } from "../../proto/gen/agent/v1/agent.ts";
+import type { FetchChunk, FetchRequest, Hello } from "../../proto/gen/agent/v1/agent.ts";
 import {
   controllerOf,
   identityOf,
@@ -21,6 +21,7 @@ import type { Runtime } from "../runtime.ts";
 import type { BlobStore } from "../store/blobs.ts";
 import { PeerLinkService } from "../../proto/gen/peer/v1/peer.ts";
 import { PeerStream, type PeerServerCall, type PeerServices } from "./peer-stream.ts";
+import { BOUNDED_AGENT_LINK } from "./agent-frame.ts";
 import { ServerCertificate, type IssuedServerCertificate } from "./server-certificate.ts";
 import { SessionStream, type SessionCall } from "./session-stream.ts";
 
@@ -40,7 +41,9 @@ export interface AgentServerDependencies {
   readonly sessionsMax?: number;
 }
 
-/** The agent port: gRPC over TLS that asks for a certificate of our authority. Who calls is what the certificate says. */
+/**
+ * The agent port: gRPC over TLS that asks for a certificate of our authority. The certificate identifies the caller.
+ */
 export class AgentServer {
   readonly #with: AgentServerDependencies;
   readonly #server: Server;
@@ -60,7 +63,7 @@ export class AgentServer {
       "grpc.keepalive_time_ms": SESSION_KEEPALIVE_MS,
       "grpc.keepalive_timeout_ms": SESSION_KEEPALIVE_MS,
     });
-    this.#server.addService(AgentLinkService, {
+    this.#server.addService(BOUNDED_AGENT_LINK, {
       session: (call: SessionCall) => this.#session(call),
       fetch: (call: ServerWritableStream<FetchRequest, FetchChunk>) => void this.#fetch(call),
     });

@@ -4,6 +4,7 @@ import { AGENT_HELLO_DEADLINE_MS, AGENT_SEND_QUEUE_MAX_FRAMES } from "../../comm
 import type { AgentFrame, ControllerFrame, Hello } from "../../proto/gen/agent/v1/agent.ts";
 import type { AgentChannel, AgentIdentity, AgentSession } from "../areas/hosts/index.ts";
 import type { Runtime } from "../runtime.ts";
+import type { ReadFrame } from "./agent-frame.ts";
 
 export type SessionCall = ServerDuplexStream<AgentFrame, ControllerFrame>;
 
@@ -45,7 +46,7 @@ export class SessionStream implements AgentChannel {
     this.#stopTimer = dependencies.runtime.clock.after(AGENT_HELLO_DEADLINE_MS, () => {
       if (!this.#greeted) this.close({ code: "deadline", message: "No hello came in time." });
     });
-    call.on("data", (frame: AgentFrame) => void this.#read(frame));
+    call.on("data", (frame: ReadFrame) => void this.#read(frame));
     call.on("end", () => this.close());
     call.on("cancelled", () => void this.#end());
     call.on("close", () => void this.#end());
@@ -72,10 +73,11 @@ export class SessionStream implements AgentChannel {
     void this.#end();
   }
 
-  async #read(frame: AgentFrame): Promise<void> {
+  async #read(frame: ReadFrame): Promise<void> {
     if (this.#closing) return;
     this.#call.pause();
     try {
+      if (frame.refused) throw frame.refused;
       await (this.#greeted ? this.#session?.receive(frame) : this.#greet(frame));
     } catch (error) {
       this.#refuse(error);

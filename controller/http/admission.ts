@@ -12,8 +12,8 @@ interface Gate {
 }
 
 /**
- * Bounds how much of something one tenant, or whatever the name stands for, does at once; the rest waits in order. What is admitted
- * begins in turns with what others do.
+ * Bounds how much of something one tenant, or whatever the name stands for, does at once; the rest waits in order. What
+ * is admitted begins in turns with what others do.
  */
 export class Admission {
   readonly #limits: AdmissionLimits;

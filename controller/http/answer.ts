@@ -2,42 +2,85 @@ import { addAbortSignal, Readable } from "node:stream";
 import { finished } from "node:stream/promises";
 import type { FastifyReply } from "fastify";
 import type { TSchema } from "typebox";
-import { HTTP_ROWS_BUFFER_BYTES } from "../../common/limits.ts";
-import type { Answer, SessionChange } from "./endpoint.ts";
+import { HTTP_PIECE_BYTES, HTTP_ROWS_BUFFER_BYTES } from "../../common/limits.ts";
+import { compressed, isCompressible } from "./compress.ts";
+import type { Answer, ContentAnswer, Endpoint, RowsAnswer, SessionChange } from "./endpoint.ts";
+import { sendEvents, type Listening } from "./events.ts";
 import { outputFilter, type Filter } from "./filter.ts";
+import { headWriter, type HeadWriter } from "./head.ts";
 
 export const SESSION_COOKIE = "matrixSession";
+/** Rows were left out by a limit that the caller did not give. */
+const MORE_HEADER = "x-odp-more";
 const JSON_TYPE = "application/json; charset=utf-8";
 
 export interface AnswerOptions {
   readonly signal: AbortSignal;
   readonly secure: boolean;
+  readonly takesGzip: boolean;
+  /** Makes the call one that listens. `AppError("limited")` when too many do. */
+  readonly listen: () => Listening;
+  /** Told when a body goes out as its reader takes it: from here on the deadline of sending holds. */
+  readonly onSending: () => void;
   /** Told of a stream that broke after its head was sent; the client sees its connection end. */
   readonly onBroken: (error: unknown) => void;
 }
 
-/** Makes the sender of one endpoint's answers. A sender resolves when the last byte was handed over; it throws only before the first. */
-export function answerSender(
-  output: TSchema,
-): (reply: FastifyReply, answer: Answer<unknown>, options: AnswerOptions) => Promise<void> {
+type Sender = (reply: FastifyReply, answer: Answer<unknown>, options: AnswerOptions) => Promise<void>;
+
+/**
+ * Makes the sender of one endpoint's answers. A sender resolves when the last byte was handed over; it throws only
+ * before the first.
+ */
+export function answerSender({ output, statuses }: Pick<Endpoint, "output" | "statuses">): Sender {
   const filter = outputFilter(output);
+  const writeHead = headWriter(statuses);
   const items = (output as { readonly items?: TSchema }).items;
   const rowFilter = items === undefined ? undefined : outputFilter(items);
   return async (reply, answer, options) => {
+    if ("events" in answer) {
+      return sendEvents(reply, answer.events, { listening: options.listen(), filter, onBroken: options.onBroken });
+    }
+    if ("rows" in answer) return sendRows(reply, answer, { ...options, writeHead, filter: rowFilter });
+    if (!("redirect" in answer)) writeHead(reply, "empty" in answer ? { ...answer, status: answer.empty } : answer);
     if ("session" in answer && answer.session !== undefined) setSession(reply, answer.session, options.secure);
     if ("redirect" in answer) void reply.redirect(answer.redirect, 302);
+    else if ("empty" in answer) void reply.send();
     else if ("content" in answer) await sendContent(reply, answer, options);
-    else if ("rows" in answer) await sendRows(reply, answer, { ...options, filter: rowFilter });
-    else sendMessage(reply, filter === undefined ? answer.message : filter(answer.message), answer.meta);
+    else {
+      const { meta, warnings } = answer;
+      const message = (filter === undefined ? answer.message : filter(answer.message)) ?? "";
+      await sendWhole(envelope(reply), JSON.stringify({ status: "ok", message, meta, warnings }), options);
+    }
   };
 }
 
-function sendMessage(reply: FastifyReply, message: unknown, meta: unknown): void {
-  sendJson(reply, JSON.stringify({ status: "ok", message: message ?? "", meta }));
+/** What is all there. A large body goes in pieces, so that it shows whether its reader takes any of it. */
+async function sendWhole(reply: FastifyReply, body: string | Uint8Array, options: AnswerOptions): Promise<void> {
+  const bytes = bytesOf(body);
+  const isPacked = options.takesGzip && isCompressible(reply, bytes.length);
+  if (bytes.length <= HTTP_PIECE_BYTES && !isPacked) return void vary(reply, bytes.length).send(bytes);
+  options.onSending();
+  await sendStream(reply.header("content-length", bytes.length), Readable.from(pieces(bytes)), options);
 }
 
-function sendJson(reply: FastifyReply, body: string): void {
-  void reply.header("cache-control", "no-store").type(JSON_TYPE).send(body);
+/** Caches ask again for who accepts other encodings. */
+function vary(reply: FastifyReply, bytes?: number): FastifyReply {
+  return isCompressible(reply, bytes) ? reply.header("vary", "accept-encoding") : reply;
+}
+
+function bytesOf(body: string | Uint8Array): Buffer {
+  return typeof body === "string" ? Buffer.from(body) : Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+}
+
+function* pieces(bytes: Buffer): Generator<Buffer> {
+  for (let at = 0; at < bytes.length; at += HTTP_PIECE_BYTES) yield bytes.subarray(at, at + HTTP_PIECE_BYTES);
+}
+
+/** Nothing keeps an envelope, unless its endpoint says how. */
+function envelope(reply: FastifyReply): FastifyReply {
+  if (!reply.hasHeader("cache-control")) void reply.header("cache-control", "no-store");
+  return reply.type(JSON_TYPE);
 }
 
 function setSession(reply: FastifyReply, session: SessionChange, secure: boolean): void {
@@ -51,18 +94,13 @@ function setSession(reply: FastifyReply, session: SessionChange, secure: boolean
     );
 }
 
-type ContentAnswer = Extract<Answer<unknown>, { content: unknown }>;
-type RowsAnswer = Extract<Answer<unknown>, { rows: unknown }>;
-
 async function sendContent(reply: FastifyReply, answer: ContentAnswer, options: AnswerOptions): Promise<void> {
   void reply.type(answer.contentType);
   if (answer.filename !== undefined) void reply.header("content-disposition", disposition(answer.filename));
   const { content } = answer;
-  if (content instanceof Readable) await sendStream(reply, content, options);
-  else
-    void reply.send(
-      typeof content === "string" ? content : Buffer.from(content.buffer, content.byteOffset, content.byteLength),
-    );
+  if (!(content instanceof Readable)) return sendWhole(reply, content, options);
+  options.onSending();
+  await sendStream(reply, content, options);
 }
 
 /** RFC 6266: a plain name for old clients, the true one encoded. */
@@ -75,18 +113,20 @@ function disposition(filename: string): string {
   return `attachment; filename="${plain}"; filename*=UTF-8''${encoded}`;
 }
 
-async function sendStream(reply: FastifyReply, stream: Readable, options: AnswerOptions): Promise<void> {
+async function sendStream(reply: FastifyReply, source: Readable, options: AnswerOptions): Promise<void> {
+  vary(reply);
   if (reply.request.method === "HEAD") {
-    stream.destroy();
+    source.destroy();
     void reply.send(Readable.from([]));
     return;
   }
-  addAbortSignal(options.signal, stream);
+  addAbortSignal(options.signal, source);
+  const stream = options.takesGzip && isCompressible(reply) ? compressed(reply, source) : source;
   void reply.send(stream);
   await finished(stream).catch(options.onBroken);
 }
 
-type RowsOptions = AnswerOptions & { readonly filter: Filter | undefined };
+type RowsOptions = AnswerOptions & { readonly filter: Filter | undefined; readonly writeHead: HeadWriter };
 
 /** The first rows are awaited before the head is sent, so that most failures still get their envelope. */
 async function sendRows(reply: FastifyReply, answer: RowsAnswer, options: RowsOptions): Promise<void> {
@@ -94,15 +134,20 @@ async function sendRows(reply: FastifyReply, answer: RowsAnswer, options: RowsOp
   const parts = new RowTexts(pages, options.filter);
   try {
     const head = `{"status":"ok","message":[${await parts.next()}`;
+    options.writeHead(reply, answer);
+    if (answer.more?.()) void reply.header(MORE_HEADER, "true");
     // Parts of meta are known only when all rows are taken.
-    const end = (): string => `]${answer.meta === undefined ? "" : `,"meta":${JSON.stringify(answer.meta)}`}}`;
-    if (parts.isOver) return sendJson(reply, head + end());
-    reply.header("cache-control", "no-store").type(JSON_TYPE);
-    await sendStream(reply, Readable.from(joined(head, parts, end)), options);
+    const end = (): string => `]${member("meta", answer.meta)}${member("warnings", answer.warnings)}}`;
+    if (parts.isOver) return await sendWhole(envelope(reply), head + end(), options);
+    await sendStream(envelope(reply), Readable.from(joined(head, parts, end)), options);
   } finally {
     // Whoever produces the rows is told when they are not wanted any more. Not awaited: a page may still be on its way.
     if (!parts.isOver) pages.return?.().catch(options.onBroken);
   }
+}
+
+function member(name: string, value: unknown): string {
+  return value === undefined ? "" : `,${JSON.stringify(name)}:${JSON.stringify(value)}`;
 }
 
 /** Pages of rows as the insides of one JSON list, in pieces: the text of a page may be large, and who reads it slow. */

@@ -4,7 +4,7 @@ import { HTTP_BODY_MAX_BYTES } from "../../common/limits.ts";
 import type { Endpoint, UploadedFile } from "./endpoint.ts";
 import { addField, parseUrlEncoded, type Fields } from "./fields.ts";
 import { membersOf, pathParameters } from "./input.ts";
-import { looksLikeJson, parseJson } from "./json.ts";
+import { looksLikeJson, parseJson } from "../../common/json.ts";
 
 /** A body as read, whatever it claimed to be. */
 export interface Body {
@@ -68,8 +68,8 @@ function decode(bytes: Uint8Array, contentType: string): string {
 }
 
 /**
- * What a body means to an endpoint. The content type is only a hint, because clients send JSON as text, text as JSON, and
- * free text as a form; what is in it and what the endpoint asks for decide.
+ * What a body means to an endpoint. The content type is only a hint, because clients send JSON as text, text as JSON,
+ * and free text as a form; what is in it and what the endpoint asks for decide.
  */
 export function interpret(endpoint: Reader, text: string, contentType: string): Body {
   const body = meaning(endpoint, text, contentType);

@@ -2,7 +2,7 @@ import type { TSchema } from "typebox";
 import { Compile, type Validator } from "typebox/compile";
 import { isAppError } from "../../common/errors.ts";
 import { assemble, Bracketed } from "./fields.ts";
-import { looksLikeJson, parseJson } from "./json.ts";
+import { looksLikeJson, parseJson } from "../../common/json.ts";
 
 /** The parts of a schema that decide how text becomes a value. */
 interface Shape {
@@ -24,8 +24,8 @@ const FALSE = new Set(["false", "0", "off", "no"]);
 const validators = new WeakMap<TSchema, Validator>();
 
 /**
- * One value out of everything sent under one name, made what the schema wants where that is possible; the check comes later.
- * In forms and queries the words `undefined` and `null` stand for nothing; `exact` sources mean what they say.
+ * One value out of everything sent under one name, made what the schema wants where that is possible; the check comes
+ * later. In forms and queries the words `undefined` and `null` stand for nothing; `exact` sources mean what they say.
  */
 export function coerceMember(schema: TSchema, values: readonly unknown[], exact = false): unknown {
   const value = gather(schema, values, exact);
@@ -33,7 +33,8 @@ export function coerceMember(schema: TSchema, values: readonly unknown[], exact 
   return result === ABSENT && "default" in schema ? schema.default : result;
 }
 
-function gather(schema: TSchema, values: readonly unknown[], exact: boolean): unknown {
+/** Everything sent under one name, as one value. */
+export function gather(schema: TSchema, values: readonly unknown[], exact: boolean): unknown {
   const bracketed = values.filter((value) => value instanceof Bracketed);
   if (bracketed.length > 0) return assemble(bracketed);
   const sent = values.filter((value) => value !== undefined && value !== null && (exact || !isAbsentWord(value)));
@@ -165,7 +166,8 @@ export function schemaOfMember(shape: Shape, name: string): TSchema | true | und
   return more === true ? true : undefined;
 }
 
-function fromJsonText(value: unknown): unknown {
+/** Of a text that is JSON what it says. */
+export function fromJsonText(value: unknown): unknown {
   if (typeof value !== "string" || !looksLikeJson(value) || value === "[object Object]") return value;
   try {
     return parseJson(value);

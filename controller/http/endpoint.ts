@@ -3,8 +3,9 @@ import type { Static, TSchema } from "typebox";
 import type { Permission, Principal } from "../areas/permissions/index.ts";
 
 /**
- * One row of the HTTP interface. An area's `routes.ts` answers a list of them; `http/` does everything that is the same for all: reading
- * whatever form the input comes in, signing in, permission, admission, validation, audit, envelope, OpenAPI.
+ * One row of the HTTP interface. An area's `routes.ts` answers a list of them; `http/` does everything that is the same
+ * for all: reading whatever form the input comes in, signing in, permission, admission, validation, audit, envelope,
+ * OpenAPI.
  */
 export interface Endpoint<I extends TSchema = TSchema, O extends TSchema = TSchema> {
   readonly method: "GET" | "POST" | "PUT" | "DELETE";
@@ -14,18 +15,34 @@ export interface Endpoint<I extends TSchema = TSchema, O extends TSchema = TSche
   readonly permission: Permission | "public";
   readonly summary: string;
   /**
-   * One object: path parameters, query and body members together (body over query over path). Forms arrive as text and are
-   * converted by this schema: `"5"` to 5, `"true"` to true, one value to a list, `name[]` to `name`, `"null"` and
-   * `"undefined"` to absent. Members it does not name are dropped.
+   * One object: path parameters, query and body members together (body over query over path). Forms arrive as text and
+   * are converted by this schema: `"5"` to 5, `"true"` to true, one value to a list, `name[]` to `name`, `"null"` and
+   * `"undefined"` to absent. Members it does not name are dropped, and told in `warnings`.
    */
   readonly input: I;
   /** Of the envelope's `message`; also an output filter: members it does not name are not sent. */
   readonly output: O;
+  /**
+   * Answers are server-sent events, and `output` is of the data of each. Of a GET that is not public. Listening takes
+   * the proof of origin that a change takes, no place among the tenant's calls, and has no deadline.
+   */
+  readonly events?: true;
+  /** What is answered besides a bare 200: answers name only what stands here. Failures are `AppError`s. */
+  readonly statuses?: Readonly<Record<number, StatusNote>>;
   /** How the body is documented; whatever form it really comes in is accepted. */
   readonly body?: "form" | "json" | "multipart" | "text";
   /** Of a body that is no upload; `HTTP_BODY_MAX_BYTES` when absent. */
   readonly bodyMaxBytes?: number;
+  /** Of calls that wait for something long; `HTTP_CALL_DEADLINE_MS` when absent. */
+  readonly deadlineMs?: (input: Static<I>) => number;
   readonly handler: (call: Call<Static<I>>) => Promise<Answer<Static<O>>>;
+}
+
+/** One status of an endpoint, for the OpenAPI document. */
+export interface StatusNote {
+  readonly summary: string;
+  /** By name, with what each says. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 export interface Call<I> {
@@ -34,11 +51,15 @@ export interface Call<I> {
   readonly input: I;
   /** Uploaded parts in the order they came; removed after the call. */
   readonly files: readonly UploadedFile[];
-  /** The body as it came when it was neither a form nor JSON, else undefined. An endpoint of body `text` always gets it. */
+  /**
+   * The body as it came when it was neither a form nor JSON, else undefined. An endpoint of body `text` always gets it.
+   */
   readonly text: string | undefined;
   readonly client: Client;
-  /** Fires when the client goes away or `HTTP_CALL_DEADLINE_MS` passes. */
+  /** Fires when the client goes away or `HTTP_CALL_DEADLINE_MS` passes; for events also when the stream ends. */
   readonly signal: AbortSignal;
+  /** Who calls with the rights of now; `undefined` when signed out or without the permission. Cheap: for any event. */
+  readonly present: () => Promise<Principal | undefined>;
 }
 
 /** Who is on the other end of the wire. */
@@ -48,6 +69,10 @@ export interface Client {
   readonly session: string | undefined;
   /** Asks for HTML: better sent to a page than given an envelope. */
   readonly browser: boolean;
+  /** Whether the client has the version with this ETag (quotes included), by `If-None-Match`: 304 is enough for it. */
+  readonly holds: (etag: string) => boolean;
+  /** The id of the last event that a client has which comes back to an event stream. */
+  readonly lastEventId: string | undefined;
 }
 
 export interface UploadedFile {
@@ -59,12 +84,64 @@ export interface UploadedFile {
   readonly size: number;
 }
 
-/** What a handler answers. `rows` streams as the array `message`; `content` is sent bare, without an envelope. */
-export type Answer<O> =
-  | { readonly message: O; readonly meta?: unknown; readonly session?: SessionChange }
-  | { readonly rows: AsyncIterable<readonly unknown[]>; readonly meta?: unknown }
-  | { readonly redirect: string; readonly session?: SessionChange }
-  | { readonly content: Readable | Uint8Array | string; readonly contentType: string; readonly filename?: string };
+/**
+ * What a handler answers. `rows` streams as the array `message`; `content` is sent bare, without an envelope. `more`
+ * tells, once the first rows are there, that others were left out. `warnings` say what was accepted and does not do
+ * what its sender may expect; the envelope has that member only when there are some.
+ */
+export type Answer<O> = MessageAnswer<O> | RowsAnswer | ContentAnswer | EventsAnswer | EmptyAnswer | RedirectAnswer;
+
+interface Envelope extends AnswerHead {
+  readonly meta?: unknown;
+  readonly warnings?: readonly string[];
+}
+
+export interface MessageAnswer<O> extends Envelope {
+  readonly message: O;
+  readonly session?: SessionChange;
+}
+
+export interface RowsAnswer extends Envelope {
+  readonly rows: AsyncIterable<readonly unknown[]>;
+  readonly more?: () => boolean;
+}
+
+/** A text may be compressed; one that is told as it comes is of a type like `application/x-ndjson`, which never is. */
+export interface ContentAnswer extends AnswerHead {
+  readonly content: Readable | Uint8Array | string;
+  readonly contentType: string;
+  readonly filename?: string;
+}
+
+/** Ends when `events` does, and ends `events` when it is not listened to any more. */
+export interface EventsAnswer {
+  readonly events: AsyncIterable<ServerEvent>;
+}
+
+export interface ServerEvent {
+  /** What a client that comes back names as the last event it has. */
+  readonly id?: string;
+  /** `message` when absent. */
+  readonly event?: string;
+  /** Sent as JSON. */
+  readonly data: unknown;
+}
+
+export interface EmptyAnswer extends Pick<AnswerHead, "headers"> {
+  readonly empty: 204 | 304;
+}
+
+export interface RedirectAnswer {
+  readonly redirect: string;
+  readonly session?: SessionChange;
+}
+
+/** What an answer names besides its body; the endpoint's `statuses` declare it. */
+interface AnswerHead {
+  /** 200 when absent. */
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+}
 
 /** Sets the session cookie, or clears it when `id` is absent. `lastingMs` makes it outlive the browser. */
 export interface SessionChange {

@@ -1,5 +1,8 @@
+import type { Peer } from "./peer.ts";
+
 /** What one request and its answer gather on their way, for the log, the metrics and the error form. */
 export interface Exchange {
+  readonly peer: Peer;
   readonly traceparent: string;
   readonly startedMs: number;
   /** As the client sent it: a hint only. */

@@ -6,7 +6,10 @@ import { traceIdOf } from "./trace.ts";
 /** Where those who are not signed in are sent. */
 export const SIGN_IN_PATH = "/user/login";
 
-/** Whatever was thrown, as the one error the outside knows. What is no `AppError` and no fault of the request is `internal`. */
+/**
+ * Whatever was thrown, as the one error the outside knows. What is no `AppError` and no fault of the request is
+ * `internal`.
+ */
 export function asAppError(error: unknown): AppError {
   if (error instanceof AppError) return error;
   const { statusCode, code } = error as { readonly statusCode?: unknown; readonly code?: unknown };
@@ -21,11 +24,15 @@ export function asAppError(error: unknown): AppError {
   return new AppError(ofRequest ? "invalid" : "internal", errorText(error), { cause: error });
 }
 
-/** Sends the failure in the form the client asked for. Faults of ours go to the log, with the details nobody else sees. */
+/**
+ * Sends the failure in the form the client asked for. Faults of ours go to the log, with the details nobody else sees.
+ */
 export function sendFailure(request: FastifyRequest, reply: FastifyReply, error: AppError): FastifyReply {
   request.exchange.code = error.code;
   const { traceparent } = request.exchange;
   void reply.header("cache-control", "no-store");
+  const { retryAfterSeconds } = error.details ?? {};
+  if (typeof retryAfterSeconds === "number") void reply.header("retry-after", String(Math.ceil(retryAfterSeconds)));
   if (wantsProblem(request)) return sendProblem(reply, error, traceparent);
   if (error.code === "signin") return reply.code(200).send({ status: "signin", message: SIGN_IN_PATH });
   return reply.code(500).send(failureEnvelope(error, traceparent));

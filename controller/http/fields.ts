@@ -1,7 +1,10 @@
 import { AppError } from "../../common/errors.ts";
-import { HTTP_FORM_MAX_FIELDS } from "../../common/limits.ts";
+import { HTTP_FORM_MAX_FIELDS, HTTP_JSON_DEPTH_MAX } from "../../common/limits.ts";
 
-/** Named values in the order they came: of a query, a form, a multipart body, a JSON object. A map, so that no name is special. */
+/**
+ * Named values in the order they came: of a query, a form, a multipart body, a JSON object. A map, so that no name is
+ * special.
+ */
 export type Fields = ReadonlyMap<string, readonly unknown[]>;
 
 /** A value sent as `name[key]…=value`, as jQuery writes objects. */
@@ -35,6 +38,8 @@ export function addField(fields: Map<string, unknown[]>, name: string, value: un
   const match = BRACKETS.exec(name);
   const base = match?.[1] ?? name;
   const keys = match?.[2]?.slice(1, -1).split("][") ?? [];
+  if (keys.length > HTTP_JSON_DEPTH_MAX)
+    throw new AppError("too_large", `A field nested deeper than ${String(HTTP_JSON_DEPTH_MAX)} levels.`);
   const list = keys.length === 0 || (keys.length === 1 && keys[0] === "");
   push(fields, base, list ? value : new Bracketed(keys, value));
 }

@@ -6,7 +6,7 @@ import type { Endpoint } from "./endpoint.ts";
 import { parseUrlEncoded } from "./fields.ts";
 import { outputFilter } from "./filter.ts";
 import { readInput } from "./input.ts";
-import { parseJson } from "./json.ts";
+import { parseJson } from "../../common/json.ts";
 
 interface Sent {
   readonly query?: string;

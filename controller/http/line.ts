@@ -6,12 +6,20 @@ import {
   WEBSOCKET_QUEUE_MAX_FRAMES,
 } from "../../common/limits.ts";
 import type { Clock } from "../../common/time.ts";
-import type { SocketLine } from "./socket.ts";
+import type { LineEnd, SocketLine } from "./socket.ts";
 
 /** Close codes of RFC 6455 and its registry. */
 const GOING_AWAY = 1001;
 const POLICY = 1008;
 const TRY_AGAIN_LATER = 1013;
+
+const ENDS: Readonly<Record<LineEnd, readonly [code: number, reason: string]>> = {
+  over: [1000, "over"],
+  "signed out": [POLICY, "signed out"],
+  "not permitted": [POLICY, "not there, or not permitted"],
+  "too slow": [TRY_AGAIN_LATER, "too slow: notifications were lost, connect again"],
+  broken: [TRY_AGAIN_LATER, "it broke off, connect again"],
+};
 
 export interface LineOptions {
   readonly clock: Clock;
@@ -47,11 +55,22 @@ export class Line implements SocketLine {
   send(text: string): void {
     if (this.#socket.readyState !== this.#socket.OPEN) return;
     if (this.#unsent >= WEBSOCKET_QUEUE_MAX_FRAMES || this.#socket.bufferedAmount > WEBSOCKET_QUEUE_MAX_BYTES) {
-      this.#close(TRY_AGAIN_LATER, "too slow: notifications were lost, connect again");
+      this.end("too slow");
       return;
     }
     this.#unsent++;
     this.#socket.send(text, () => this.#unsent--);
+  }
+
+  sent(text: string): Promise<boolean> {
+    if (this.#socket.readyState !== this.#socket.OPEN) return Promise.resolve(false);
+    return new Promise((resolve) => {
+      this.#socket.send(text, () => resolve(this.#socket.readyState === this.#socket.OPEN));
+    });
+  }
+
+  end(reason: LineEnd): void {
+    this.#close(...ENDS[reason]);
   }
 
   /** The controller goes; the client should find another one. */
@@ -78,6 +97,6 @@ export class Line implements SocketLine {
     const allowed = await this.#options.stillAllowed().catch(() => true);
     if (this.#socket.readyState !== this.#socket.OPEN) return;
     if (allowed) this.#schedulePing();
-    else this.#close(POLICY, "signed out");
+    else this.end("signed out");
   }
 }

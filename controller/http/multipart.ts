@@ -32,8 +32,10 @@ export async function readMultipart(request: FastifyRequest, options: MultipartO
   const reading = new MultipartReading(options);
   try {
     for await (const part of request.parts({ limits: LIMITS, preservePath: true })) {
-      if (part.type === "file") await reading.takeFile(part.fieldname, part.filename, part.file);
-      else reading.takeField(part.fieldname, part.value);
+      // The types promise a name that a client may leave out.
+      const { fieldname } = part as { readonly fieldname?: string };
+      if (part.type === "file") await reading.takeFile(fieldname, part.filename, part.file);
+      else reading.takeField(fieldname, part.value);
     }
     return reading.body();
   } catch (error) {
@@ -59,13 +61,16 @@ class MultipartReading {
   readonly #files: UploadedFile[] = [];
   #fieldBytes = 0;
   #fileBytes = 0;
+  /** Parts with a file so far, also those that were left out. */
+  #taken = 0;
   #open = false;
 
   constructor(options: MultipartOptions) {
     this.#options = options;
   }
 
-  takeField(name: string, value: unknown): void {
+  takeField(name: string | undefined, value: unknown): void {
+    if (name === undefined) throw nameless();
     this.#fieldBytes += name.length + (typeof value === "string" ? Buffer.byteLength(value) : 0);
     const max = this.#options.fieldsMaxBytes ?? HTTP_BODY_MAX_BYTES;
     if (this.#fieldBytes > max)
@@ -73,11 +78,16 @@ class MultipartReading {
     addField(this.#fields, name, value);
   }
 
-  async takeFile(field: string, filename: string | undefined, file: Readable & { truncated?: boolean }): Promise<void> {
+  async takeFile(
+    field: string | undefined,
+    filename: string | undefined,
+    file: Readable & { truncated?: boolean },
+  ): Promise<void> {
     // Until somebody listens an error of the part would end the process.
     file.on("error", ignore);
+    if (field === undefined) throw nameless();
     if (!this.#open) await this.#openFolder();
-    const path = join(this.#options.folder, String(this.#files.length));
+    const path = join(this.#options.folder, String(this.#taken++));
     const before = this.#fileBytes;
     await pipeline(file, this.#counter(), createWriteStream(path, { flags: "wx", mode: 0o600 }));
     if (file.truncated === true) throw uploadTooLarge();
@@ -109,6 +119,10 @@ class MultipartReading {
 }
 
 function ignore(): void {}
+
+function nameless(): AppError {
+  return new AppError("invalid", "A part of the form has no name.");
+}
 
 function uploadTooLarge(): AppError {
   return new AppError("too_large", `The upload is larger than ${String(HTTP_UPLOAD_MAX_BYTES)} bytes.`);

@@ -1,11 +1,14 @@
 import type { TSchema } from "typebox";
 import { SESSION_COOKIE } from "./answer.ts";
 import { SESSION_FIELD } from "./body.ts";
-import type { Endpoint } from "./endpoint.ts";
+import { EVENTS_TYPE } from "./events.ts";
+import type { Endpoint, StatusNote } from "./endpoint.ts";
 import { membersOf, pathParameters } from "./input.ts";
+import type { SocketEndpoint } from "./socket.ts";
 
 export interface OpenApiOptions {
   readonly version: string;
+  readonly sockets?: readonly SocketEndpoint[];
 }
 
 type Json = Readonly<Record<string, unknown>>;
@@ -28,19 +31,38 @@ export function openApiDocument(endpoints: readonly Endpoint[], options: OpenApi
     openapi: "3.1.0",
     info: {
       title: "Operations data platform",
+      description: DESCRIPTION,
       version: options.version,
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
     },
+    servers: [{ url: "/", description: "The controller that serves this document." }],
     security: [{ cookie: [] }, { session: [] }, { basic: [] }],
     paths,
+    "x-websockets": (options.sockets ?? []).map(socketEntry),
     components: { securitySchemes: SECURITY, schemas: { Failure: FAILURE, Problem: PROBLEM } },
   };
+}
+
+const DESCRIPTION =
+  "Answers are an envelope {status, message}. Clients that name application/problem+json in Accept get failures as RFC 9457 problems with precise HTTP codes. " +
+  "A failure that says when to come again has Retry-After. " +
+  "A call by cookie that changes or runs something proves its origin by Origin, Referer, Sec-Fetch-Site or the header X-Requested-With. " +
+  "WebSockets, which OpenAPI does not describe, are listed in x-websockets.";
+
+function socketEntry({ path, permission, summary, input }: SocketEndpoint): Json {
+  return { path: path.replace(/:(\w+)/g, "{$1}"), summary, "x-permission": permission, input };
 }
 
 const SECURITY: Json = {
   cookie: { type: "apiKey", in: "cookie", name: SESSION_COOKIE },
   session: { type: "apiKey", in: "query", name: SESSION_FIELD },
   basic: { type: "http", scheme: "basic", description: "User name: <company>.<username>" },
+};
+
+const FILE_PART: Json = {
+  type: "string",
+  contentMediaType: "application/octet-stream",
+  description: "Files are parts with a file name, under any name.",
 };
 
 const FAILURE: Json = {
@@ -79,7 +101,7 @@ function operation(endpoint: Endpoint): Json {
     tags: [isPublic ? "public" : endpoint.permission.split(":", 1)[0]],
     ...(isPublic ? { security: [] } : { "x-permission": endpoint.permission }),
     ...parametersAndBody(endpoint),
-    responses: responses(endpoint.output),
+    responses: responses(endpoint),
   };
 }
 
@@ -98,6 +120,7 @@ function parametersAndBody(endpoint: Endpoint): Json {
       required: true,
       schema: known.get(name) ?? { type: "string" },
     })),
+    ...(endpoint.events ? [LAST_EVENT_ID] : []),
     ...inQuery.map(([name, schema]) => ({ name, in: "query", required: required.has(name), schema })),
   ];
   return {
@@ -106,32 +129,60 @@ function parametersAndBody(endpoint: Endpoint): Json {
   };
 }
 
+const LAST_EVENT_ID: Json = {
+  name: "Last-Event-ID",
+  in: "header",
+  required: false,
+  schema: { type: "string" },
+  description: "The last event that the client has.",
+};
+
 function requestBody(
   endpoint: Endpoint,
   members: readonly (readonly [string, TSchema])[],
   required: ReadonlySet<string>,
 ): Json {
   const type = BODY_TYPES[endpoint.body ?? "form"];
-  if (endpoint.body === "text") return { content: { [type]: { schema: { type: "string" } } } };
   const schema = {
     type: "object",
     properties: Object.fromEntries(members),
     required: members.map(([name]) => name).filter((name) => required.has(name)),
   };
-  return { content: { [type]: { schema } } };
+  // A text may also come as a member of a form or of JSON.
+  if (endpoint.body === "text")
+    return {
+      content: { [type]: { schema: { type: "string" } }, [BODY_TYPES.form]: { schema }, [BODY_TYPES.json]: { schema } },
+    };
+  return {
+    content: {
+      [type]: { schema: endpoint.body === "multipart" ? { ...schema, additionalProperties: FILE_PART } : schema },
+    },
+  };
 }
 
-function responses(message: TSchema): Json {
+const WARNINGS: Json = {
+  type: "array",
+  items: { type: "string" },
+  description: "What was accepted and ignored, or does not do what was meant; only when there is any.",
+};
+
+const TEXT: Json = { type: "string" };
+
+function responses({ output, events, statuses = {} }: Endpoint): Json {
+  const status = { enum: ["ok", "signin"] };
+  const properties = { status, message: output, meta: { type: "object" }, warnings: WARNINGS };
   const envelope = {
-    type: "object",
-    required: ["status", "message"],
-    properties: { status: { enum: ["ok", "signin"] }, message, meta: { type: "object" } },
+    ...(events && { [EVENTS_TYPE]: { schema: output } }),
+    "application/json": { schema: { type: "object", required: ["status", "message"], properties } },
   };
+  const { 200: plain, ...others } = statuses;
+  const usual = events ? "Events, each with data as JSON" : "The envelope";
+  const summary = `${plain?.summary ?? usual}; status \`signin\` when nobody is signed in.`;
+  const contentOf = (code: string): Json | undefined => (hasBody(code) ? envelope : undefined);
+  const declared = Object.entries(others).map(([code, note]) => [code, response(note, contentOf(code))]);
   return {
-    "200": {
-      description: "The envelope; status `signin` when nobody is signed in.",
-      content: { "application/json": { schema: envelope } },
-    },
+    "200": response({ ...plain, summary }, envelope),
+    ...(Object.fromEntries(declared) as Json),
     "500": {
       description: "Any failure.",
       content: { "application/json": { schema: { $ref: "#/components/schemas/Failure" } } },
@@ -141,4 +192,14 @@ function responses(message: TSchema): Json {
       content: { "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } } },
     },
   };
+}
+
+function response({ summary, headers }: StatusNote, content: Json | undefined): Json {
+  const described = Object.entries(headers ?? {}).map(([name, description]) => [name, { description, schema: TEXT }]);
+  const named = described.length > 0 && { headers: Object.fromEntries(described) as Json };
+  return { description: summary, ...named, ...(content && { content }) };
+}
+
+function hasBody(status: string): boolean {
+  return status !== "204" && !status.startsWith("3");
 }

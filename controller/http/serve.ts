@@ -2,25 +2,39 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { AppError, isAppError } from "../../common/errors.ts";
-import { HTTP_ANONYMOUS_BODY_MAX_BYTES, HTTP_CALL_DEADLINE_MS, HTTP_RECEIVE_DEADLINE_MS } from "../../common/limits.ts";
+import {
+  HTTP_ANONYMOUS_BODY_MAX_BYTES,
+  HTTP_CALL_DEADLINE_MS,
+  HTTP_RECEIVE_DEADLINE_MS,
+  HTTP_SEND_DEADLINE_MS,
+} from "../../common/limits.ts";
+import { networkOf } from "../network.ts";
 import type { Audit } from "../areas/audit/index.ts";
-import { requirePermission, type Principal } from "../areas/permissions/index.ts";
+import { allows, requireMayChange, requirePermission, type Principal } from "../areas/permissions/index.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Admission } from "./admission.ts";
-import { answerSender } from "./answer.ts";
+import { answerSender, type AnswerOptions } from "./answer.ts";
 import { interpret, NO_BODY, readText, type Body } from "./body.ts";
+import { acceptsGzip } from "./compress.ts";
 import type { Answer, Call, Endpoint } from "./endpoint.ts";
+import type { EventStreams, Listening } from "./events.ts";
 import { asAppError, logFault, sendFailure } from "./failure.ts";
 import { type Fields, parseUrlEncoded } from "./fields.ts";
+import { namesVersion } from "./head.ts";
 import { readInput } from "./input.ts";
 import { readMultipart } from "./multipart.ts";
-import { identify, identifyByForm, type Identity, type SignIn } from "./signin.ts";
+import { identify, identifyByForm, type Caller, type Identity, type SignIn } from "./signin.ts";
+import { ignoredMembers, ignoredNames, withWarnings } from "./warnings.ts";
 
 export interface ServeDependencies {
   readonly runtime: Runtime;
   readonly signIn: SignIn;
   readonly audit: Audit;
   readonly admission: Admission;
+  /** Of calls nobody is signed in for, by address: one stranger takes no place of others. */
+  readonly strangers: Admission;
+  readonly eventStreams: EventStreams;
+  readonly publicNames: readonly string[];
   /** Uploads lie here for the time of their call. */
   readonly uploads: string;
 }
@@ -29,7 +43,7 @@ export type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<
 
 /** Everything that is the same for all endpoints, around the handler of one. */
 export function serve(dependencies: ServeDependencies, endpoint: Endpoint): Handler {
-  const send = answerSender(endpoint.output);
+  const send = answerSender(endpoint);
   return async (request, reply) => {
     const visit = new Visit(dependencies, endpoint, request, reply);
     try {
@@ -37,7 +51,7 @@ export function serve(dependencies: ServeDependencies, endpoint: Endpoint): Hand
       await visit.permit();
       const { answer, leave } = await visit.run();
       try {
-        await send(reply, answer, visit.answerOptions());
+        await send(reply, answer, visit.answerOptions(leave));
       } finally {
         leave();
       }
@@ -61,6 +75,7 @@ class Visit {
   readonly #query: Fields;
   readonly #abort = new AbortController();
   #cancelDeadline: () => void = () => {};
+  #deadlineMs = 0;
   #folder: string | undefined;
   /** Why the call is over before its work is done. */
   #over: AppError | undefined;
@@ -69,6 +84,8 @@ class Visit {
   #identity: Identity | undefined;
   #body: Body | undefined;
   #working = false;
+  /** From here on it is settled who calls: the rights of that principal were asked. */
+  #permitted = false;
 
   constructor(dependencies: ServeDependencies, endpoint: Endpoint, request: FastifyRequest, reply: FastifyReply) {
     this.#dependencies = dependencies;
@@ -86,18 +103,10 @@ class Visit {
   }
 
   async signIn(): Promise<void> {
-    const { headers, exchange, ip } = this.#request;
-    const { signIn } = this.#dependencies;
-    this.#identity = await identify(signIn, {
-      headers,
-      query: this.#query,
-      remote: ip,
-      traceparent: exchange.traceparent,
-    });
+    this.#identity = await identify(this.#dependencies.signIn, this.#caller());
     if (this.#identity === undefined && !this.#isPublic() && mayCarrySession(this.#request)) await this.#readForm();
     if (this.#identity === undefined && !this.#isPublic()) throw notSignedIn();
-    exchange.tenant = this.#principal().tenant;
-    exchange.user = this.#principal().user;
+    this.#note();
   }
 
   /** Refuses who lacks the permission, and every change while it could not be recorded. */
@@ -105,19 +114,24 @@ class Visit {
     const { permission } = this.#endpoint;
     if (permission === "public") return;
     try {
+      if (this.#identity?.isProven === false && mayCarrySession(this.#request)) await this.#readForm();
       requirePermission(this.#principal(), permission);
-      if (this.#isChange() && this.#identity?.byCookie === true) checkSite(this.#request);
+      if (this.#endpoint.events) requireMayChange(this.#principal());
     } catch (error) {
-      await this.#record("denied", "denied");
+      if (isAppError(error, "denied")) await this.#record("denied", "denied");
       throw error;
     }
+    this.#permitted = true;
     if (this.#isChange()) await this.#dependencies.audit.ready(this.#principal().tenant);
   }
 
   /** `leave` is to be called when the answer is sent; it gives back what the call held. */
   async run(): Promise<{ readonly answer: Answer<unknown>; readonly leave: () => void }> {
     const { signal } = this.#abort;
-    const exit = await this.#dependencies.admission.enter(this.#principal().tenant, signal);
+    const { admission, strangers } = this.#dependencies;
+    const exit = await (this.#identity === undefined
+      ? strangers.enter(networkOf(this.#remote()), signal)
+      : admission.enter(this.#principal().tenant, signal));
     const leave = (): void => {
       exit();
       this.#removeUploads();
@@ -136,10 +150,14 @@ class Visit {
     }
   }
 
-  answerOptions(): { signal: AbortSignal; secure: boolean; onBroken: (error: unknown) => void } {
+  answerOptions(leave: () => void): AnswerOptions {
     return {
+      listen: () => this.#listen(leave),
       signal: this.#abort.signal,
-      secure: this.#request.protocol === "https",
+      // To a page of another site that makes a browser ask, the length of what is compressed could tell what is in it.
+      takesGzip: acceptsGzip(this.#request.headers["accept-encoding"]) && this.#identity?.isProven !== false,
+      secure: this.#request.exchange.peer.protocol === "https",
+      onSending: () => this.#setDeadline(Math.max(HTTP_SEND_DEADLINE_MS, this.#deadlineMs)),
       onBroken: (error) => {
         const { exchange } = this.#request;
         exchange.code = asAppError(error).code;
@@ -153,11 +171,32 @@ class Visit {
 
   end(): void {
     this.#cancelDeadline();
+    if (this.#endpoint.events) this.#end(new AppError("cancelled", "The event stream is over."));
     if (!this.#working) this.#removeUploads();
+  }
+
+  /** From here on the call is an open stream, whose place among the tenant's calls is given back. */
+  #listen(leave: () => void): Listening {
+    const { runtime, eventStreams } = this.#dependencies;
+    const stops = (): void => this.#end(new AppError("unavailable", "The controller stops."));
+    const gone = eventStreams.enter(this.#principal().tenant, stops);
+    this.#abort.signal.addEventListener("abort", gone);
+    this.#cancelDeadline();
+    leave();
+    const stillAllowed = async (): Promise<boolean> => (await this.#present()) !== undefined;
+    return { clock: runtime.clock, over: this.#abort.signal, stillAllowed };
+  }
+
+  async #present(): Promise<Principal | undefined> {
+    const { permission } = this.#endpoint;
+    const now = await identify(this.#dependencies.signIn, this.#caller());
+    if (now === undefined || permission === "public" || !allows(now.principal, permission)) return undefined;
+    return now.principal;
   }
 
   #setDeadline(afterMs: number): void {
     this.#cancelDeadline();
+    this.#deadlineMs = afterMs;
     this.#cancelDeadline = this.#dependencies.runtime.clock.after(afterMs, () => {
       this.#end(new AppError("deadline", `Not done within ${String(afterMs)} ms.`));
     });
@@ -182,7 +221,10 @@ class Visit {
     if (this.#over === undefined) this.#setDeadline(HTTP_CALL_DEADLINE_MS);
     const body = this.#body ?? NO_BODY;
     const path = pathFields(this.#request.params as Readonly<Record<string, string>>);
-    const input = readInput(this.#endpoint, { path, query: this.#query, body: body.fields, bodyIsJson: body.isJson });
+    const sources = { path, query: this.#query, body: body.fields, bodyIsJson: body.isJson };
+    const input = readInput(this.#endpoint, sources);
+    const { deadlineMs } = this.#endpoint;
+    if (this.#over === undefined && deadlineMs) this.#setDeadline(deadlineMs(input as never));
     const call: Call<unknown> = {
       principal: this.#principal(),
       input,
@@ -190,22 +232,41 @@ class Visit {
       text: body.text,
       client: this.#client(),
       signal: this.#abort.signal,
+      present: () => this.#present(),
     };
-    return this.#endpoint.handler(call as Call<never>);
+    const ignored = [...ignoredNames(this.#endpoint, sources), ...ignoredMembers(this.#endpoint, sources)];
+    return withWarnings(await this.#endpoint.handler(call as Call<never>), ignored);
   }
 
   #client(): Call<unknown>["client"] {
-    const { headers, ip } = this.#request;
-    return { remote: ip, session: this.#identity?.session, browser: /text\/html/i.test(headers.accept ?? "") };
+    const { headers } = this.#request;
+    const holds = (etag: string): boolean => namesVersion(headers["if-none-match"], etag);
+    const browser = /text\/html/i.test(headers.accept ?? "");
+    const lastEventId = headers["last-event-id"];
+    return {
+      remote: this.#remote(),
+      session: this.#identity?.session,
+      browser,
+      holds,
+      lastEventId: typeof lastEventId === "string" ? lastEventId : undefined,
+    };
   }
 
-  /** For the session it may carry: what else may be wrong with the body is no stranger's business. */
+  #caller(): Caller {
+    const {
+      headers,
+      exchange: { peer, traceparent },
+    } = this.#request;
+    const own = { host: peer.host, protocol: peer.protocol, publicNames: this.#dependencies.publicNames };
+    return { headers, query: this.#query, own, remote: peer.remote, traceparent };
+  }
+
+  /** For the session it may carry: what else may be wrong with the body is told only to who may make the call. */
   async #readForm(): Promise<void> {
     try {
       await this.#readBody();
     } catch (error) {
-      if (isAppError(error, "invalid", "syntax")) throw notSignedIn();
-      throw error;
+      if (!isAppError(error, "invalid", "syntax")) throw error;
     }
   }
 
@@ -218,6 +279,7 @@ class Visit {
       const beforeFiles = async (fields: Fields): Promise<void> => {
         await this.#signInByForm(fields);
         if (this.#identity === undefined) throw notSignedIn();
+        requireMayChange(this.#identity.principal);
       };
       this.#folder = join(
         this.#dependencies.uploads,
@@ -236,11 +298,23 @@ class Visit {
   }
 
   async #signInByForm(fields: Fields): Promise<void> {
-    this.#identity ??= await identifyByForm(this.#dependencies.signIn, fields, this.#request.exchange.traceparent);
+    if (this.#identity?.isProven === true || (this.#identity !== undefined && this.#permitted)) return;
+    const call = { remote: this.#remote(), traceparent: this.#request.exchange.traceparent };
+    this.#identity = (await identifyByForm(this.#dependencies.signIn, fields, call)) ?? this.#identity;
+    this.#note();
+  }
+
+  #note(): void {
+    const { tenant, user } = this.#principal();
+    Object.assign(this.#request.exchange, { tenant, user });
   }
 
   #principal(): Principal {
     return this.#identity?.principal ?? nobody(this.#request.exchange.traceparent);
+  }
+
+  #remote(): string {
+    return this.#request.exchange.peer.remote;
   }
 
   #isPublic(): boolean {
@@ -267,7 +341,7 @@ class Visit {
       action,
       outcome,
       code,
-      remote: this.#request.ip,
+      remote: this.#remote(),
       traceparent,
     };
     try {
@@ -313,10 +387,4 @@ function nobody(traceparent: string): Principal {
 
 function mayCarrySession(request: FastifyRequest): boolean {
   return request.isMultipart() || /^application\/(x-www-form-urlencoded|json)/i.test(request.exchange.contentType);
-}
-
-/** A link on a page of another site carries the browser's cookie along; many calls that change something are plain GETs. */
-function checkSite(request: FastifyRequest): void {
-  if (request.headers["sec-fetch-site"] !== "cross-site") return;
-  throw new AppError("denied", "A page of another site may not make changes here.");
 }

@@ -1,8 +1,9 @@
 import type { IncomingHttpHeaders } from "node:http";
-import type { Principal } from "../areas/permissions/index.ts";
+import { readingOnly, type Principal } from "../areas/permissions/index.ts";
 import { SESSION_COOKIE } from "./answer.ts";
 import { SESSION_FIELD } from "./body.ts";
 import type { Fields } from "./fields.ts";
+import { NO_PROOF, provesOrigin, type OwnAddress } from "./origin.ts";
 
 /** What the sign-in gate needs of the area `users`. */
 export interface SignIn {
@@ -21,40 +22,54 @@ export interface Credentials {
 export interface Identity {
   readonly principal: Principal;
   readonly session: string | undefined;
-  /** Came with a cookie alone, which a browser sends for other pages too. */
-  readonly byCookie: boolean;
+  /**
+   * False when a browser may have sent the credentials by itself for a page of another site. Such a principal reads
+   * only, so that whatever a call turns out to do is refused where its rights are asked.
+   */
+  readonly isProven: boolean;
 }
 
 export interface Caller {
   readonly headers: IncomingHttpHeaders;
   readonly query: Fields;
+  readonly own: OwnAddress;
   readonly remote: string;
   readonly traceparent: string;
 }
 
-/** Who calls, by the first of query, cookie and Basic credentials that holds. */
+/**
+ * Who calls, by the first of query, cookie and Basic credentials that holds; what proves its origin goes before what
+ * does not.
+ */
 export async function identify(signIn: SignIn, caller: Caller): Promise<Identity | undefined> {
-  for (const session of sessionsIn(caller.query)) {
-    const principal = await signIn.bySession(session, caller.traceparent);
-    if (principal !== undefined) return { principal, session, byCookie: false };
-  }
-  const cookie = cookieSession(caller.headers.cookie);
-  if (cookie !== undefined) {
-    const principal = await signIn.bySession(cookie, caller.traceparent);
-    if (principal !== undefined) return { principal, session: cookie, byCookie: true };
-  }
-  return byBasic(signIn, caller);
+  const named = await bySessions(signIn, sessionsIn(caller.query), caller);
+  if (named !== undefined) return named;
+  const cookie = await bySessions(signIn, cookieSessions(caller.headers.cookie), caller);
+  if (cookie !== undefined && provesOrigin(caller.headers, caller.own, "cookie")) return cookie;
+  const basic = await byBasic(signIn, caller);
+  if (basic !== undefined && provesOrigin(caller.headers, caller.own, "basic")) return basic;
+  return unproven(cookie ?? basic);
 }
 
+function unproven(identity: Identity | undefined): Identity | undefined {
+  return identity && { ...identity, principal: readingOnly(identity.principal, NO_PROOF), isProven: false };
+}
+
+type Call = Pick<Caller, "remote" | "traceparent">;
+
 /** Who calls, by a session that came as a field of a form. */
-export async function identifyByForm(
+export function identifyByForm(signIn: SignIn, fields: Fields, call: Call): Promise<Identity | undefined> {
+  return bySessions(signIn, sessionsIn(fields), call);
+}
+
+async function bySessions(
   signIn: SignIn,
-  fields: Fields,
-  traceparent: string,
+  sessions: readonly string[],
+  { remote, traceparent }: Call,
 ): Promise<Identity | undefined> {
-  for (const session of sessionsIn(fields)) {
+  for (const session of sessions) {
     const principal = await signIn.bySession(session, traceparent);
-    if (principal !== undefined) return { principal, session, byCookie: false };
+    if (principal !== undefined) return { principal: { ...principal, remote }, session, isProven: true };
   }
   return undefined;
 }
@@ -64,12 +79,12 @@ function sessionsIn(fields: Fields): readonly string[] {
   return values.filter((value) => typeof value === "string" && value !== "").slice(0, 2) as string[];
 }
 
-function cookieSession(header: string | undefined): string | undefined {
+function cookieSessions(header: string | undefined): readonly string[] {
   for (const pair of header?.split(";") ?? []) {
     const [name, value] = pair.split("=", 2);
-    if (name?.trim() === SESSION_COOKIE && value !== undefined && value !== "") return value.trim();
+    if (name?.trim() === SESSION_COOKIE && value !== undefined && value !== "") return [value.trim()];
   }
-  return undefined;
+  return [];
 }
 
 async function byBasic(signIn: SignIn, caller: Caller): Promise<Identity | undefined> {
@@ -80,5 +95,5 @@ async function byBasic(signIn: SignIn, caller: Caller): Promise<Identity | undef
   if (colon < 1) return undefined;
   const credentials = { login: text.slice(0, colon), password: text.slice(colon + 1), remote: caller.remote };
   const principal = await signIn.byPassword(credentials, caller.traceparent);
-  return principal === undefined ? undefined : { principal, session: undefined, byCookie: false };
+  return principal && { principal: { ...principal, remote: caller.remote }, session: undefined, isProven: true };
 }

@@ -16,12 +16,24 @@ export interface SocketCall<I> {
   readonly principal: Principal;
   readonly input: I;
   readonly line: SocketLine;
+  /**
+   * Who it is with the rights of now; `undefined` when signed out, or without the permission. Cheap: it may be asked
+   * for every frame.
+   */
+  readonly present: () => Promise<Principal | undefined>;
 }
+
+/** `over`: there is no more to come. `broken`: there may be, for who connects again. */
+export type LineEnd = "too slow" | "signed out" | "not permitted" | "over" | "broken";
 
 /** The sending side of a socket. What clients say is read and dropped. */
 export interface SocketLine {
   /** Never waits. A receiver that leaves too much unread is closed. */
   send(text: string): void;
+  /** Resolves when the network took the text; false when the socket is closed or closing. */
+  sent(text: string): Promise<boolean>;
+  /** What could not be sent any more is lost; the receiver is told why. */
+  end(reason: LineEnd): void;
   /** Fires when the socket is closed, whoever did it. */
   readonly closed: AbortSignal;
 }

@@ -4,7 +4,10 @@ const TRACEPARENT = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/;
 const NO_TRACE = "0".repeat(32);
 const NO_SPAN = "0".repeat(16);
 
-/** The W3C trace context of one call: the caller's trace when the header is sound, a new one else; always a span of our own. */
+/**
+ * The W3C trace context of one call: the caller's trace when the header is sound, a new one else; always a span of our
+ * own.
+ */
 export function traceparentOf(header: string | string[] | undefined, random: Random): string {
   const match = typeof header === "string" ? TRACEPARENT.exec(header) : null;
   const sound = match !== null && match[1] !== NO_TRACE && match[2] !== NO_SPAN;

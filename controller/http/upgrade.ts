@@ -4,13 +4,18 @@ import { WebSocketServer } from "ws";
 import { AppError } from "../../common/errors.ts";
 import { WEBSOCKET_RECEIVED_MAX_BYTES, WEBSOCKETS_PER_TENANT_MAX } from "../../common/limits.ts";
 import type { Audit } from "../areas/audit/index.ts";
-import { requirePermission } from "../areas/permissions/index.ts";
+import { allows, requireMayChange, requirePermission, type Principal } from "../areas/permissions/index.ts";
 import type { Runtime } from "../runtime.ts";
+import { THREAD_TURNS } from "../turns.ts";
 import { asAppError, failureEnvelope, logFault, SIGN_IN_PATH } from "./failure.ts";
 import type { Fields } from "./fields.ts";
+import { takeInTurns } from "./incoming.ts";
 import { readInput } from "./input.ts";
 import { Line } from "./line.ts";
+import type { Peers } from "./peer.ts";
+import type { Pipelines } from "./pipeline.ts";
 import { notSignedIn, pathOf, queryOf } from "./serve.ts";
+import { namesOneHost } from "./server.ts";
 import { identify, type Identity, type SignIn } from "./signin.ts";
 import type { SocketEndpoint } from "./socket.ts";
 import { traceparentOf } from "./trace.ts";
@@ -19,6 +24,8 @@ export interface UpgradeDependencies {
   readonly runtime: Runtime;
   readonly signIn: SignIn;
   readonly audit: Audit;
+  readonly pipelines: Pipelines;
+  readonly peers: Peers;
   /** Host names pages of ours are served under besides the one in the request. */
   readonly publicNames: readonly string[];
 }
@@ -46,15 +53,23 @@ export class Upgrades {
 
   attach(server: Server): void {
     server.on("upgrade", (request, socket, head) => {
-      if (request.headers.upgrade?.toLowerCase() !== "websocket") return replay(server, request, { socket, head });
-      const traceparent = traceparentOf(request.headers.traceparent, this.#dependencies.runtime.random);
       const ignore = (): void => {};
       socket.on("error", ignore);
-      this.#upgrade(request, { socket, head, traceparent }).catch((error: unknown) => {
-        const failure = asAppError(error);
-        logFault(this.#dependencies.runtime.log, failure, traceparent);
-        refuse(socket, failure, traceparent);
+      // Answers to calls that came before on this connection go first.
+      this.#dependencies.pipelines.whenAnswered(socket, () => {
+        if (request.headers.upgrade?.toLowerCase() === "websocket") return this.#answer(request, { socket, head });
+        socket.off("error", ignore);
+        replay(server, request, { socket, head });
       });
+    });
+  }
+
+  #answer(request: IncomingMessage, { socket, head }: { readonly socket: Duplex; readonly head: Buffer }): void {
+    const traceparent = traceparentOf(request.headers.traceparent, this.#dependencies.runtime.random);
+    this.#upgrade(request, { socket, head, traceparent }).catch((error: unknown) => {
+      const failure = asAppError(error);
+      logFault(this.#dependencies.runtime.log, failure, traceparent);
+      refuse(socket, failure, traceparent);
     });
   }
 
@@ -72,14 +87,13 @@ export class Upgrades {
     wire: { readonly socket: Duplex; readonly head: Buffer; readonly traceparent: string },
   ): Promise<void> {
     const target = request.url ?? "/";
+    if (!namesOneHost(request)) throw new AppError("invalid", "The request has more than one Host header.");
     const found = this.#find(pathOf(target));
     if (found === undefined) throw new AppError("not_found", `There is no WebSocket at ${pathOf(target)}.`);
-    const caller = {
-      headers: request.headers,
-      query: queryOf(target),
-      remote: request.socket.remoteAddress ?? "",
-      traceparent: wire.traceparent,
-    };
+    const { headers } = request;
+    const { remote, host, protocol } = this.#dependencies.peers.of(request);
+    const own = { host, protocol, publicNames: this.#dependencies.publicNames };
+    const caller = { headers, query: queryOf(target), own, remote, traceparent: wire.traceparent };
     const identity = await identify(this.#dependencies.signIn, caller);
     if (identity === undefined) throw notSignedIn();
     await this.#permit(request, found.endpoint, identity);
@@ -92,12 +106,17 @@ export class Upgrades {
     const { tenant } = identity.principal;
     if (this.count(tenant) >= WEBSOCKETS_PER_TENANT_MAX)
       throw new AppError("limited", "The tenant has too many open WebSockets.");
-    const stillAllowed = async (): Promise<boolean> =>
-      (await identify(this.#dependencies.signIn, caller)) !== undefined;
+    const present = async (): Promise<Principal | undefined> => {
+      const now = await identify(this.#dependencies.signIn, caller);
+      return now !== undefined && allows(now.principal, found.endpoint.permission) ? now.principal : undefined;
+    };
+    const stillAllowed = async (): Promise<boolean> => (await present()) !== undefined;
     this.#server.handleUpgrade(request, wire.socket, wire.head, (socket) => {
+      // Apart from the calls of the tenant, so that these do not wait behind what its sockets say.
+      takeInTurns(wire.socket, () => THREAD_TURNS.next(`${tenant} sockets`));
       const line = new Line(socket, { clock: this.#dependencies.runtime.clock, stillAllowed });
       this.#keep(tenant, line);
-      found.endpoint.open({ principal: identity.principal, input: input as never, line });
+      found.endpoint.open({ principal: identity.principal, input: input as never, line, present });
     });
   }
 
@@ -105,11 +124,12 @@ export class Upgrades {
     const { principal } = identity;
     try {
       requirePermission(principal, endpoint.permission);
-      if (identity.byCookie) this.#checkOrigin(request);
+      // A browser opens sockets for any page and lets it read: listening, too, takes the proof that a change takes.
+      requireMayChange(principal);
     } catch (error) {
       const { tenant, user, traceparent } = principal;
       const action = `WEBSOCKET ${pathOf(request.url ?? "/")}`;
-      const remote = request.socket.remoteAddress ?? "";
+      const { remote } = this.#dependencies.peers.of(request);
       await this.#dependencies.audit.write({
         tenant,
         user,
@@ -122,16 +142,6 @@ export class Upgrades {
       });
       throw error;
     }
-  }
-
-  /** A browser sends its cookie for any page that opens a socket here; only our own pages may. */
-  #checkOrigin(request: IncomingMessage): void {
-    const { origin, host } = request.headers;
-    if (origin === undefined || !URL.canParse(origin)) return;
-    const from = new URL(origin);
-    const forwarded = request.headers["x-forwarded-host"];
-    if (from.host === host || from.host === forwarded || this.#dependencies.publicNames.includes(from.hostname)) return;
-    throw new AppError("denied", `Pages of ${from.host} may not open WebSockets here.`);
   }
 
   #find(path: string): Found | undefined {
@@ -153,8 +163,8 @@ export class Upgrades {
 }
 
 /**
- * Some clients offer HTTP/2 with every request (`Upgrade: h2c`), which a server may ignore. Node cannot once anybody listens for upgrades,
- * so the request is put back without its offer and read again.
+ * Some clients offer HTTP/2 with every request (`Upgrade: h2c`), which a server may ignore. Node cannot once anybody
+ * listens for upgrades, so the request is put back without its offer and read again.
  */
 function replay(
   server: Server,

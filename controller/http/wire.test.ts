@@ -1,15 +1,28 @@
-import { once } from "node:events";
+import { once, setMaxListeners } from "node:events";
 import { request as httpRequest } from "node:http";
 import { connect, type AddressInfo, type Socket } from "node:net";
+import { PassThrough } from "node:stream";
 import { Type } from "typebox";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { HTTP_BODY_MAX_BYTES } from "../../common/limits.ts";
+import {
+  HTTP_BODY_MAX_BYTES,
+  HTTP_PIPELINED_AT_ONCE_MAX,
+  HTTP_PIPELINED_MAX,
+  STRANGER_CALLS_IN_FLIGHT_MAX,
+  STRANGER_CALLS_WAITING_MAX,
+  WEBSOCKET_PIECE_BYTES,
+} from "../../common/limits.ts";
 import { openTestHttp, type TestHttp } from "../../test/helpers/http-app.ts";
 import { endpoint, type Endpoint } from "./endpoint.ts";
+import { takeInTurns } from "./incoming.ts";
 
-/** What only shows on a real socket: broken bytes, clients that go away, answers that break off, receivers that do not read. */
+/**
+ * What only shows on a real socket: broken bytes, clients that go away, answers that break off, receivers that do not
+ * read.
+ */
 
-const produced = { pages: 0, ended: false, aborted: undefined as string | undefined };
+const LARGE = "x".repeat(1_000_000);
+const produced = { answers: 0, pages: 0, ended: false, aborted: undefined as string | undefined };
 
 async function* endless(failAfter: number): AsyncGenerator<readonly unknown[]> {
   const row = { text: "x".repeat(1_000) };
@@ -26,7 +39,7 @@ const endpoints: readonly Endpoint[] = [
   endpoint({
     method: "POST",
     path: "/echo",
-    permission: "things:write",
+    permission: "objects:write",
     summary: "",
     input: Type.Object({ name: Type.Optional(Type.String()) }),
     output: Type.Unknown(),
@@ -35,7 +48,7 @@ const endpoints: readonly Endpoint[] = [
   endpoint({
     method: "GET",
     path: "/stream",
-    permission: "things:read",
+    permission: "objects:read",
     summary: "",
     input: Type.Object({ failAfter: Type.Integer() }),
     output: Type.Array(Type.Unknown()),
@@ -47,8 +60,38 @@ const endpoints: readonly Endpoint[] = [
   }),
   endpoint({
     method: "GET",
+    path: "/large",
+    permission: "objects:read",
+    summary: "",
+    input: Type.Object({}),
+    output: Type.String(),
+    handler: async () => {
+      produced.answers++;
+      return { message: LARGE };
+    },
+  }),
+  endpoint({
+    method: "GET",
+    path: "/stranger",
+    permission: "public",
+    summary: "",
+    input: Type.Object({}),
+    output: Type.String(),
+    handler: ({ signal }) => new Promise((resolve) => signal.addEventListener("abort", () => resolve({ message: "" }))),
+  }),
+  endpoint({
+    method: "GET",
+    path: "/open",
+    permission: "public",
+    summary: "",
+    input: Type.Object({}),
+    output: Type.String(),
+    handler: async () => ({ message: "" }),
+  }),
+  endpoint({
+    method: "GET",
     path: "/wait",
-    permission: "things:read",
+    permission: "objects:read",
     summary: "",
     input: Type.Object({}),
     output: Type.Unknown(),
@@ -152,7 +195,125 @@ describe("broken bytes", () => {
   });
 });
 
+describe("calls that are sent before earlier ones are answered", () => {
+  const call = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
+
+  test("are worked on as fast as their answers are read, and all answered in order", async () => {
+    const socket = await open();
+    socket.pause();
+    const count = 100;
+    produced.answers = 0;
+    socket.write(call(`/large?sessionid=${session}`).repeat(count));
+    await expect.poll(() => produced.answers).toBeGreaterThan(0);
+    // The system takes some megabytes on both sides before anything has to wait.
+    let before = -1;
+    await expect
+      .poll(
+        () => {
+          const still = produced.answers === before;
+          before = produced.answers;
+          return still;
+        },
+        { interval: 200 },
+      )
+      .toBe(true);
+    expect(produced.answers).toBeLessThan(HTTP_PIPELINED_AT_ONCE_MAX + 30);
+    let bytes = 0;
+    socket.on("data", (chunk: Buffer) => (bytes += chunk.length)).resume();
+    await expect.poll(() => bytes, { timeout: 30_000 }).toBeGreaterThan(count * LARGE.length);
+    expect(produced.answers).toBe(count);
+    socket.destroy();
+  });
+
+  test("are answered up to a bound, and the connection is closed in good order", async () => {
+    const answer = await exchange(call("/healthz").repeat(HTTP_PIPELINED_MAX * 4));
+    const answered = answer.match(/HTTP\/1\.1 200 OK/g)?.length ?? 0;
+    expect(answered).toBeGreaterThanOrEqual(HTTP_PIPELINED_MAX);
+    expect(answered).toBeLessThan(HTTP_PIPELINED_MAX * 4);
+    expect(answer.match(/connection: close/gi)).toHaveLength(1);
+  });
+});
+
+describe("connections", () => {
+  test("two Host headers are refused, for sockets too", async () => {
+    expect(await exchange("GET /healthz HTTP/1.1\r\nHost: x\r\nhost: y\r\n\r\n")).toMatch(
+      /^HTTP\/1\.1 400 .*more than one Host header/s,
+    );
+    const upgrade =
+      "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n";
+    expect(await exchange(`GET /any HTTP/1.1\r\nHost: x\r\nHost: x\r\n${upgrade}\r\n`)).toContain(
+      "more than one Host header",
+    );
+  });
+
+  test("a head that does not arrive ends the connection when its deadline is over", async () => {
+    await using impatient = await openTestHttp({ settings: { deadlines: { headMs: 100 } } });
+    await impatient.app.listen({ port: 0, host: "127.0.0.1" });
+    const socket = connect((impatient.app.server.address() as AddressInfo).port, "127.0.0.1");
+    socket.write("GET /healthz HTTP/1.1\r\nHost:");
+    const [answer] = (await Promise.race([once(socket, "data"), once(AbortSignal.timeout(20_000), "abort")])) as [
+      unknown,
+    ];
+    expect(String(answer)).toMatch(/^HTTP\/1\.1 408 /);
+    socket.destroy();
+  });
+
+  test("strangers of one address take no place of others", async () => {
+    const gone = new AbortController();
+    setMaxListeners(0, gone.signal);
+    const ask = (remoteAddress: string) =>
+      http.app.inject({ url: "/stranger", remoteAddress, signal: gone.signal }).catch(() => undefined);
+    const many = Array.from({ length: STRANGER_CALLS_IN_FLIGHT_MAX + STRANGER_CALLS_WAITING_MAX }, (_, at) =>
+      ask(`2001:db8::${at.toString(16)}`),
+    );
+    await expect
+      .poll(
+        async () =>
+          (await http.app.inject({ url: "/open", remoteAddress: "2001:db8::ffff" })).json<{ code?: string }>().code,
+      )
+      .toBe("limited");
+    expect((await http.app.inject({ url: "/open", remoteAddress: "2001:db8:0:1::1" })).json()).toMatchObject({
+      status: "ok",
+    });
+    expect((await http.app.inject({ url: "/open", remoteAddress: "192.0.2.1" })).json()).toMatchObject({
+      status: "ok",
+    });
+    gone.abort();
+    await Promise.all(many);
+  });
+
+  test("what a socket says is taken in pieces, one in a turn, in order, and no more is read meanwhile", async () => {
+    const source = new PassThrough();
+    const turns: (() => void)[] = [];
+    const taken: Buffer[] = [];
+    source.on("data", (piece: Buffer) => taken.push(piece));
+    takeInTurns(source, () => new Promise((resolve) => turns.push(resolve)));
+    const sent = Buffer.from(Array.from({ length: WEBSOCKET_PIECE_BYTES * 3 + 1 }, (_, at) => at % 251));
+    source.write(sent.subarray(0, WEBSOCKET_PIECE_BYTES + 1));
+    source.write(sent.subarray(WEBSOCKET_PIECE_BYTES + 1));
+    await expect.poll(() => turns.length).toBe(1);
+    expect(source.isPaused()).toBe(true);
+    while (Buffer.concat(taken).length < sent.length) {
+      const pieces = taken.length;
+      await expect.poll(() => turns.length).toBe(1);
+      turns.shift()?.();
+      await expect.poll(() => taken.length).toBe(pieces + 1);
+    }
+    expect(Buffer.concat(taken).equals(sent)).toBe(true);
+    expect(Math.max(...taken.map(({ length }) => length))).toBe(WEBSOCKET_PIECE_BYTES);
+  });
+});
+
 describe("offers of HTTP/2", () => {
+  test("are ignored each, however many come at once", async () => {
+    const offer =
+      "Host: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n";
+    const paths = ["/healthz", `/echo-none`, "/healthz", "/openapi.json", "/healthz"];
+    const last = "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    const answer = await exchange(paths.map((path) => `GET ${path} HTTP/1.1\r\n${offer}`).join("") + last);
+    expect(answer.match(/HTTP\/1\.1 (200|500)/g)).toHaveLength(6);
+  });
+
   test("are ignored, with and without a body", async () => {
     const offer = "Connection: Upgrade, HTTP2-Settings, close\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n";
     const get = await exchange(

@@ -15,8 +15,9 @@ export interface KeyFileOptions {
 }
 
 /**
- * Reads the key file: one `odp-key-1:<base64 of 32 bytes>` per line, the first seals, older ones below it still open. Empty lines and
- * lines that begin with `#` do not count. With `create` a missing file is made (mode 0600); of several that make it at once one wins.
+ * Reads the key file: one `odp-key-1:<base64 of 32 bytes>` per line, the first seals, older ones below it still open.
+ * Empty lines and lines that begin with `#` do not count. With `create` a missing file is made (mode 0600); of several
+ * that make it at once one wins.
  */
 export async function openSecretKey(options: KeyFileOptions): Promise<SecretBox> {
   const files = options.files ?? nodeFiles;

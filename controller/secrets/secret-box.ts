@@ -9,7 +9,10 @@ const TAG_BYTES = 16;
 export interface SecretBox {
   /** Of the key that seals now; it stands beside everything sealed. */
   readonly keyId: string;
-  /** `context` says what the secret belongs to, such as `matrix/host/web-1/password`; the text opens only under the same one. */
+  /**
+   * `context` says what the secret belongs to, such as `matrix/host/web-1/password`; the text opens only under the same
+   * one.
+   */
   seal(secret: string | Uint8Array, context: string): string;
   open(sealed: string, context: string): string;
   openBytes(sealed: string, context: string): Uint8Array;

@@ -1,0 +1,51 @@
+import { describe, expect, test } from "vitest";
+import { exec, exitCodeOf, lineOf } from "./exec.ts";
+
+describe("odp exec", () => {
+  test("passes on the two streams apart and in order, and ends as the command did", async () => {
+    const written: string[] = [];
+    const asked: unknown[] = [];
+    const code = await exec({
+      client: {
+        async *lines(_method, _path, { query }) {
+          asked.push(query);
+          yield { host: "vm", stream: "stdout", data: Buffer.from("out\n").toString("base64") };
+          yield { host: "vm", stream: "stderr", data: Buffer.from("err\n").toString("base64") };
+          yield await Promise.resolve({
+            runid: "r",
+            runs: [{ host: "vm", state: "failed", code: 2, message: "The command ended with code 2." }],
+            skipped: 0,
+          });
+        },
+      },
+      host: "vm",
+      command: ["ls", "-la", "a b"],
+      timeoutSeconds: 130,
+      signal: new AbortController().signal,
+      write: (stream, data) => written.push(`${stream}:${Buffer.from(data).toString()}`),
+    });
+    expect({ code, written }).toEqual({ code: 2, written: ["stdout:out\n", "stderr:err\n"] });
+    expect(asked).toEqual([
+      { stream: "true", timeout: "130", param: JSON.stringify({ cmd: "ls -la 'a b'", "HOST!": "vm", timeout: 130 }) },
+    ]);
+  });
+
+  test("one argument is a line for the shell, several are passed on as typed", () => {
+    expect(lineOf(["echo out; exit 2"])).toBe("echo out; exit 2");
+    expect(lineOf(["echo", "$HOME", "it's", ""])).toBe(`echo '$HOME' 'it'\\''s' ''`);
+  });
+
+  test("the worst of several hosts is the exit code of the call", () => {
+    const end = (state: string, code?: number) => ({
+      host: "h",
+      state,
+      message: "",
+      ...(code === undefined ? {} : { code }),
+    });
+    expect(exitCodeOf([end("ok", 0), end("ok", 0)])).toBe(0);
+    expect(exitCodeOf([end("ok", 0), end("failed", 3)])).toBe(3);
+    expect(exitCodeOf([end("timeout"), end("failed", 3)])).toBe(124);
+    expect(exitCodeOf([end("unreachable"), end("cancelled")])).toBe(255);
+    expect(exitCodeOf([end("failed")])).toBe(1);
+  });
+});

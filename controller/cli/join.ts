@@ -1,0 +1,18 @@
+export interface JoinToken {
+  readonly token: string;
+  /** Where hosts reach the controller; absent from one that does not know it. */
+  readonly controller?: string;
+}
+
+/** The line that makes a host join, as it is typed there. */
+export function joinLine({ token, controller }: JoinToken, host: string | undefined, askedUrl: string): string {
+  const values = {
+    ODP_AGENT_CONTROLLER: controller ?? askedUrl,
+    ODP_AGENT_TOKEN: token,
+    ...(host !== undefined && { ODP_AGENT_NAME: host }),
+    ODP_AGENT_DIR: "/var/lib/odp-agent",
+  };
+  return `${Object.entries(values)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(" ")} node agent.js`;
+}

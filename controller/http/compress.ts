@@ -1,0 +1,48 @@
+import { pipeline, type Readable } from "node:stream";
+import { createGzip, gzipSync } from "node:zlib";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { HTTP_COMPRESS_MIN_BYTES } from "../../common/limits.ts";
+
+/** Fast, and of memory that hundreds of answers at once may take: 128 KiB each. */
+const GZIP = { level: 4, windowBits: 14, memLevel: 7 } as const;
+/** Text that is sent as a whole. Lines and events that are told as they come would wait in a compressor. */
+const TEXT = /^(text\/(?!event-stream\b)|application\/(json|xml|javascript)\b|[a-z]+\/[\w.-]+\+(json|xml)\b)/i;
+
+/** Whether the client takes gzip: by name or by `*`, unless with the weight 0 (RFC 9110, 12.5.3). */
+export function acceptsGzip(acceptEncoding: string | undefined): boolean {
+  let byAny = false;
+  for (const part of (acceptEncoding ?? "").toLowerCase().split(",")) {
+    const [name, ...parameters] = part.split(";").map((text) => text.trim());
+    const isTaken = !parameters.some((parameter) => /^q\s*=\s*0(\.0*)?$/.test(parameter));
+    if (name === "gzip" || name === "x-gzip") return isTaken;
+    if (name === "*") byAny = isTaken;
+  }
+  return byAny;
+}
+
+/** Whether a body of so many bytes, unknown when absent, and of the type that is set is worth compressing. */
+export function isCompressible(reply: FastifyReply, bytes = HTTP_COMPRESS_MIN_BYTES): boolean {
+  if (bytes < HTTP_COMPRESS_MIN_BYTES || reply.hasHeader("content-encoding")) return false;
+  if (/\bno-transform\b/i.test(String(reply.getHeader("cache-control") ?? ""))) return false;
+  return TEXT.test(String(reply.getHeader("content-type") ?? ""));
+}
+
+/** The body as it is to be sent, with the head that says so. An error of the one ends the other. */
+export function compressed(reply: FastifyReply, body: Readable): Readable {
+  const etag = reply.getHeader("etag");
+  // The same version in other bytes.
+  if (typeof etag === "string" && etag.startsWith('"')) void reply.header("etag", `W/${etag}`);
+  void reply.removeHeader("content-length").header("content-encoding", "gzip");
+  // What went wrong is told by the end of the answer.
+  return pipeline(body, createGzip(GZIP), () => {});
+}
+
+/** Answers of one text that never changes: compressed once. */
+export function documentSender(text: Buffer, type: string) {
+  const packed = gzipSync(text);
+  return (request: FastifyRequest, reply: FastifyReply): FastifyReply => {
+    void reply.type(type).header("vary", "accept-encoding");
+    if (!acceptsGzip(request.headers["accept-encoding"])) return reply.send(text);
+    return reply.header("content-encoding", "gzip").send(packed);
+  };
+}

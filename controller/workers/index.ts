@@ -1,0 +1,3 @@
+export { WorkerPool } from "./pool.ts";
+export { serveTasks } from "./serve.ts";
+export type { RunOptions, Workers } from "./types.ts";

@@ -1,0 +1,251 @@
+import type { Logger } from "pino";
+import { withinTime } from "../../common/concurrency.ts";
+import { AppError, errorText } from "../../common/errors.ts";
+import {
+  WORKER_END_DEADLINE_MS,
+  WORKER_HEAP_MAX_BYTES,
+  WORKER_IDLE_MAX_MS,
+  WORKER_QUEUE_MAX_TASKS,
+  WORKER_QUEUE_TENANT_MAX_TASKS,
+  WORKER_TASK_THREADS_MAX,
+} from "../../common/limits.ts";
+import type { Clock } from "../../common/time.ts";
+import { TenantQueue } from "./queue.ts";
+import { cancelled, Task } from "./task.ts";
+import { isOutOfMemory, TaskThread } from "./thread.ts";
+import type { CloneableTasks, Input, Output, RunOptions, Tasks, ThreadMessage, ThrownError, Workers } from "./types.ts";
+
+export interface PoolOptions {
+  /** The built file that calls `serveTasks` with the same table of tasks. */
+  readonly file: URL | string;
+  /** Threads at most; each begins when there is a task for it. */
+  readonly threads: number;
+  readonly clock: Clock;
+  readonly log: Pick<Logger, "warn">;
+  /** As the bounds of `common/limits` say where absent. */
+  readonly limits?: Partial<PoolLimits>;
+}
+
+export interface PoolLimits {
+  readonly tenantTasks: number;
+  readonly tasks: number;
+  readonly heapBytes: number;
+}
+
+const LIMITS: PoolLimits = {
+  tenantTasks: WORKER_QUEUE_TENANT_MAX_TASKS,
+  tasks: WORKER_QUEUE_MAX_TASKS,
+  heapBytes: WORKER_HEAP_MAX_BYTES,
+};
+
+/** A thread and the task it has. */
+interface Place {
+  readonly thread: TaskThread;
+  task: Task | undefined;
+  /** Stops the clock of an idle thread. */
+  wake?: () => void;
+  /** Whether it was told to end because it was idle. */
+  retired?: boolean;
+}
+
+/**
+ * Runs tasks in threads, one at a time in each, the tenants in rotation. A task is stopped by ending its thread.
+ * Whatever ends a thread fails the task that it had begun and no other: the next ones get a new thread.
+ */
+export class WorkerPool<T extends Tasks & CloneableTasks<T>> implements Workers<T> {
+  readonly #options: PoolOptions;
+  readonly #limits: PoolLimits;
+  readonly #queue: TenantQueue<Task>;
+  /** Threads that are not gone, also those that are told to end. */
+  readonly #places = new Set<Place>();
+  readonly #idle = new Set<Place>();
+  #ended = 0;
+  #closed = false;
+
+  constructor(options: PoolOptions) {
+    this.#options = options;
+    this.#limits = { ...LIMITS, ...options.limits };
+    this.#queue = new TenantQueue(this.#limits);
+  }
+
+  /** Tasks that a thread has. */
+  get running(): number {
+    return this.#running().length;
+  }
+
+  /** Tasks without a thread. */
+  get waiting(): number {
+    return this.#queue.size;
+  }
+
+  /** Threads that are there. */
+  get threads(): number {
+    return this.#places.size;
+  }
+
+  /** Threads that broke off or had to be ended since the pool was made. */
+  get ended(): number {
+    return this.#ended;
+  }
+
+  async run<N extends keyof T & string>(name: N, input: Input<T, N>, options: RunOptions): Promise<Output<T, N>> {
+    if (options.signal?.aborted) throw cancelled(name);
+    if (this.#closed) throw closing();
+    const { clock } = this.#options;
+    const task = new Task({ ...options, name, input, clock, onGivenUp: (given, error) => this.#giveUp(given, error) });
+    try {
+      this.#queue.add(task);
+    } catch (error) {
+      task.fail(error as AppError);
+    }
+    this.#dispatch();
+    return (await task.answer) as Output<T, N>;
+  }
+
+  /**
+   * Nothing new begins, and what waits fails as `unavailable`. What runs has `timeoutMs`; then it is ended and fails so
+   * too. Idempotent.
+   */
+  async close(timeoutMs: number): Promise<void> {
+    const { clock } = this.#options;
+    this.#closed = true;
+    for (let task = this.#queue.take(); task; task = this.#queue.take()) task.fail(closing());
+    await withinTime(clock, Promise.allSettled(this.#running().map(({ answer }) => answer)), timeoutMs);
+    for (const task of this.#running()) task.fail(closing());
+    const exits = Array.from(this.#places, ({ thread }) => {
+      thread.end();
+      return thread.exited;
+    });
+    await withinTime(clock, Promise.all(exits), WORKER_END_DEADLINE_MS);
+  }
+
+  #running(): readonly Task[] {
+    return Array.from(this.#places, ({ task }) => task).filter((task) => task !== undefined && !task.settled) as Task[];
+  }
+
+  #dispatch(): void {
+    while (this.#queue.size > 0) {
+      const [idle] = this.#idle;
+      if (!idle && this.#places.size >= this.#options.threads) return;
+      const task = this.#queue.take();
+      if (task) this.#begin(task, idle);
+    }
+  }
+
+  #newPlace(): Place {
+    const thread = new TaskThread({
+      file: this.#options.file,
+      heapMaxBytes: this.#limits.heapBytes,
+      onMessage: (message) => this.#hear(place, message),
+      onExit: (error) => this.#lose(place, error),
+    });
+    const place: Place = { thread, task: undefined };
+    this.#places.add(place);
+    return place;
+  }
+
+  #begin(task: Task, idle: Place | undefined): void {
+    try {
+      this.#send(task, idle ?? this.#newPlace());
+    } catch (error) {
+      task.fail(notBegun(task.name, error));
+    }
+  }
+
+  #send(task: Task, place: Place): void {
+    this.#leaveIdle(place);
+    task.threads += 1;
+    task.begun = false;
+    try {
+      place.thread.send(task);
+    } catch (error) {
+      this.#rest(place);
+      return task.fail(unsendable(task, error));
+    }
+    place.task = task;
+  }
+
+  #rest(place: Place): void {
+    place.task = undefined;
+    place.wake = this.#options.clock.after(WORKER_IDLE_MAX_MS, () => this.#retire(place));
+    this.#idle.add(place);
+  }
+
+  #leaveIdle(place: Place): void {
+    this.#idle.delete(place);
+    place.wake?.();
+  }
+
+  #retire(place: Place): void {
+    this.#leaveIdle(place);
+    place.retired = true;
+    place.thread.end();
+  }
+
+  #hear(place: Place, message: ThreadMessage): void {
+    const { task } = place;
+    // Given up: its thread is told to end and gets no other task.
+    if (!task || task.settled) return;
+    if (message.kind === "begun") {
+      task.begun = true;
+      return;
+    }
+    this.#rest(place);
+    if (message.kind === "done") task.done(message.output);
+    else task.fail(errorOf(task, message.error));
+    this.#dispatch();
+  }
+
+  #giveUp(task: Task, error: AppError): void {
+    task.fail(error);
+    this.#queue.delete(task);
+    for (const place of this.#places) if (place.task === task) place.thread.end();
+  }
+
+  /** The thread is gone. */
+  #lose(place: Place, error: Error | undefined): void {
+    const { task } = place;
+    this.#places.delete(place);
+    this.#leaveIdle(place);
+    if (!this.#closed && !place.retired) {
+      this.#ended += 1;
+      const facts = { task: task?.name, tenant: task?.tenant, ...(error && { err: error }) };
+      this.#options.log.warn(facts, "a worker thread ended");
+    }
+    if (task && !task.settled) this.#lostWith(task, error);
+    this.#dispatch();
+  }
+
+  #lostWith(task: Task, error: Error | undefined): void {
+    if (!this.#closed && !task.begun && task.threads < WORKER_TASK_THREADS_MAX) this.#queue.putBack(task);
+    else task.fail(this.#lost(task, error));
+  }
+
+  #lost({ name, begun }: Task, cause: Error | undefined): AppError {
+    if (!isOutOfMemory(cause)) return begun ? brokenOff(name, cause) : notBegun(name, cause);
+    const message = `The task ${name} needs more than the ${this.#limits.heapBytes} bytes that a thread's heap has.`;
+    return new AppError("too_large", message, { cause, details: { limit: "WORKER_HEAP_MAX_BYTES" } });
+  }
+}
+
+function closing(): AppError {
+  return new AppError("unavailable", "The worker threads are being ended.");
+}
+
+function brokenOff(name: string, cause: Error | undefined): AppError {
+  return new AppError("internal", `The task ${name} failed: its thread ended.`, { cause });
+}
+
+function notBegun(name: string, cause: unknown): AppError {
+  return new AppError("unavailable", `No thread began the task ${name}.`, { cause });
+}
+
+function unsendable({ name }: Task, cause: unknown): AppError {
+  return new AppError("internal", `The input of the task ${name} cannot be sent: ${errorText(cause)}`, { cause });
+}
+
+function errorOf({ name }: Task, { code, message, stack, details }: ThrownError): AppError {
+  if (code) return new AppError(code, message, details && { details });
+  const cause = Object.assign(new Error(message), stack !== undefined && { stack });
+  return new AppError("internal", `The task ${name} failed: ${message}`, { cause });
+}

@@ -1,0 +1,38 @@
+import { parentPort } from "node:worker_threads";
+import { AppError, errorText } from "../../common/errors.ts";
+import type { CloneableTasks, TaskMessage, Tasks, ThreadMessage, ThrownError } from "./types.ts";
+
+/** Makes this thread one of a pool. To be called once, by the thread's main file. */
+export function serveTasks<const T extends Tasks & CloneableTasks<T>>(tasks: T): void {
+  const port = parentPort;
+  if (port === null) throw new Error("This file runs in a worker thread.");
+  const post = (message: ThreadMessage): void => port.postMessage(message);
+  port.on("message", ({ name, input }: TaskMessage) => {
+    post({ kind: "begun" });
+    try {
+      post({ kind: "done", output: runTask(tasks, name, input) });
+    } catch (error) {
+      postFailure(post, thrown(error));
+    }
+  });
+}
+
+function runTask(tasks: Tasks, name: string, input: unknown): unknown {
+  const task = tasks[name];
+  if (task === undefined) throw new AppError("internal", `The thread knows no task ${name}.`);
+  return task(input as never);
+}
+
+function thrown(error: unknown): ThrownError {
+  if (error instanceof AppError) return { message: error.message, code: error.code, details: error.details };
+  return { message: errorText(error), stack: error instanceof Error ? error.stack : undefined };
+}
+
+/** Details hold whatever a program put there: an error that cannot be sent with them is sent without. */
+function postFailure(post: (message: ThreadMessage) => void, error: ThrownError): void {
+  try {
+    post({ kind: "failed", error });
+  } catch {
+    post({ kind: "failed", error: { ...error, details: undefined } });
+  }
+}

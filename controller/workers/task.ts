@@ -1,0 +1,71 @@
+import { AppError } from "../../common/errors.ts";
+import type { Clock } from "../../common/time.ts";
+import type { RunOptions } from "./types.ts";
+
+interface TaskOptions extends RunOptions {
+  readonly name: string;
+  readonly input: unknown;
+  readonly clock: Clock;
+  /** At its deadline or by its signal, before it is settled otherwise. */
+  readonly onGivenUp: (task: Task, error: AppError) => void;
+}
+
+/** One task from the call to its answer. It is settled once; what comes later has no effect. */
+export class Task {
+  readonly name: string;
+  readonly input: unknown;
+  readonly tenant: string;
+  readonly answer: Promise<unknown>;
+  /** Threads it was given. */
+  threads = 0;
+  /** Whether the present thread has begun it. */
+  begun = false;
+  #settled = false;
+  #resolve!: (output: unknown) => void;
+  #reject!: (error: AppError) => void;
+  readonly #release: () => void;
+
+  constructor({ name, input, tenant, timeoutMs, signal, clock, onGivenUp }: TaskOptions) {
+    this.name = name;
+    this.input = input;
+    this.tenant = tenant;
+    this.answer = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    const abort = (): void => onGivenUp(this, cancelled(name));
+    const stopClock = clock.after(timeoutMs, () => onGivenUp(this, late(name, timeoutMs)));
+    signal?.addEventListener("abort", abort);
+    this.#release = () => {
+      stopClock();
+      signal?.removeEventListener("abort", abort);
+    };
+  }
+
+  get settled(): boolean {
+    return this.#settled;
+  }
+
+  done(output: unknown): void {
+    this.#settle();
+    this.#resolve(output);
+  }
+
+  fail(error: AppError): void {
+    this.#settle();
+    this.#reject(error);
+  }
+
+  #settle(): void {
+    this.#settled = true;
+    this.#release();
+  }
+}
+
+function late(name: string, timeoutMs: number): AppError {
+  return new AppError("deadline", `The task ${name} was not done within ${timeoutMs} ms.`);
+}
+
+export function cancelled(name: string): AppError {
+  return new AppError("cancelled", `The task ${name} was cancelled.`);
+}
