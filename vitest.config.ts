@@ -1,25 +1,33 @@
 import { defineConfig } from "vitest/config";
 
-/** Tests of areas that keep something in a store: `unit` runs them over the embedded engine, `areas-cluster` over etcd and Cassandra. */
+/**
+ * Tests of areas that keep something in a store: `unit` runs them over the embedded engine, `areas-cluster` over etcd
+ * and Cassandra.
+ */
 const AREAS_ON_CLUSTER = [
   "controller/areas/{audit,cluster,files,ingest,policies,schema,tenants,users}/*.test.ts",
   "controller/areas/query/search/*.test.ts",
   "controller/areas/rules/service.test.ts",
-  "controller/areas/objects/{catalog,changes,definitions,edges,history,indexing,model,races,service}.test.ts",
+  "controller/areas/objects/{model,service}.test.ts",
+  "controller/areas/objects/{definitions/{catalog,definitions,inherited},changes/changes,reading/edges,history/history,indexing/indexing,writing/races}.test.ts",
   "controller/areas/{depots,jobs}/interface.test.ts",
+  "controller/areas/jobs/{following,stream}.test.ts",
+  "controller/areas/notifications/rights.test.ts",
+  "test/security/{owned-records,ways-out}.test.ts",
   "controller/areas/jobs/takeover.test.ts",
   "controller/areas/transfer/{import,roundtrip,sheets}.test.ts",
-  "controller/areas/hosts/{agent,enrolment,records,routes}.test.ts",
+  "controller/areas/hosts/{agent,credentials,enrolment,records,routes}.test.ts",
   "controller/grpc/{peers,server}.test.ts",
-  "controller/areas/query/{asof,batch/batch,graph/graph}.test.ts",
+  "controller/areas/query/{asof,more,batch/batch,graph/graph}.test.ts",
   "controller/systemclasses.test.ts",
   "test/mql/{random,scripts}.test.ts",
 ];
 
 /**
- * Projects by what they need: `unit` nothing, `cluster` and `areas-cluster` a real etcd and Cassandra, `e2e` built bundles and processes, `ring`
- * three of each, `sim` processor time. They run one after the other: what is measured against a deadline should not wait for another suite's work.
- * `npm test` runs `sim` beside `ring`, at the lowest priority (`test/tools/test.ts`).
+ * Projects by what they need: `unit` nothing, `cluster` and `areas-cluster` a real etcd and Cassandra, `e2e` built
+ * bundles and processes, `ring` three of each, `sim` processor time. They run one after the other: what is measured
+ * against a deadline should not wait for another suite's work. `npm test` runs `sim` beside `ring`, at the lowest
+ * priority (`test/tools/test.ts`).
  */
 export default defineConfig({
   test: {

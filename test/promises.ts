@@ -1,4 +1,7 @@
-/** What odp promises under failure, by what it is proved, and what the proof has brought to light. The page of promises is made of this. */
+/**
+ * What odp promises under failure, by what it is proved, and what the proof has brought to light. The page of promises
+ * is made of this.
+ */
 export interface FailurePromise {
   readonly promise: string;
   /** Test files, from the root of the project. */
@@ -76,7 +79,7 @@ export const PROMISES = {
   "controllers-lose-nothing": {
     promise:
       "Of several controllers that write one object at the same moment, one of them five seconds behind, none loses an attribute, element, entry or edge that was answered with ok; nothing removed comes back; every indexed value and word finds its object.",
-    tests: ["controller/areas/objects/races.test.ts"],
+    tests: ["controller/areas/objects/writing/races.test.ts"],
     found: [
       "A word that two columns share fell out of the index when two controllers edited both. Now it is dropped with the time of what was read, and whoever added it looks once more.",
       "An object inserted by a controller whose clock is behind stayed covered by the removal before. Now a removal leaves its time behind, and the next object of that name is written above it.",
@@ -130,7 +133,7 @@ export const PROMISES = {
   },
   "simulated-histories": {
     promise:
-      "In ten thousand short histories with cuts, delays, silent and half-open lines, crashes, power cuts, held-up controllers and failing stores nothing acknowledged is lost, no record is doubled, every due run is accounted for once, every target has one final state, no command runs twice or under an epoch that has passed; and each history replays exactly from its seed.",
+      "In thousands of short histories with cuts, delays, silent and half-open lines, crashes, power cuts, held-up controllers and failing stores nothing acknowledged is lost, no record is doubled, every due run is accounted for once, every target has one final state, no command runs twice or under an epoch that has passed; and each history replays exactly from its seed.",
     tests: ["test/sim/histories.test.ts", "test/sim/scenarios.test.ts"],
     found: [
       "A piece of job output that came after a failed write of the piece before made the controller go round in circles for ever. Now nothing more is written after a failure.",
@@ -241,7 +244,7 @@ export const PROMISES = {
   "definitions-across-a-pause": {
     promise:
       "A change of class definitions is known to every controller when it is answered; what a controller that was stopped meanwhile answers with ok is right by the new definitions, and it harms nothing.",
-    tests: ["controller/areas/objects/definitions.test.ts", "test/e2e/two-controllers.test.ts"],
+    tests: ["controller/areas/objects/definitions/definitions.test.ts", "test/e2e/two-controllers.test.ts"],
     found: [
       "An object inserted on one controller while another dropped its class stayed as an orphan and was answered with ok. Now a class is marked first, and goes when every controller has acknowledged the mark or its lease is over.",
       "A controller that woke from a pause wrote by old definitions until its timers fired. Now a lease is asked by the clock, before a write and between the write and its answer; what was written is brought to the new definitions or refused.",

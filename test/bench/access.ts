@@ -28,7 +28,10 @@ export function combinedLines(from: number, count: number): string {
   return Array.from({ length: count }, (_, at) => combinedLine(from + at)).join("");
 }
 
-/** A controller, an agent `web-1`, a record class of eleven columns with two indexes, and a policy that follows `access.log` in the folder answered. */
+/**
+ * A controller, an agent `web-1`, a record class of eleven columns with two indexes, and a policy that follows
+ * `access.log` in the folder answered.
+ */
 export async function followAccessLog(odp: Installation): Promise<string> {
   const folder = join(odp.folder, "logs");
   await mkdir(folder);

@@ -5,7 +5,10 @@ import { ulidSeries } from "../../common/ids.ts";
 import type { ClusterSettings } from "../../deploy/local/cluster.ts";
 import { perSecond } from "./frame.ts";
 
-/** The rows our store makes of an access log, written by the bare driver into a table of the same form, in batches of the same form. */
+/**
+ * The rows our store makes of an access log, written by the bare driver into a table of the same form, in batches of
+ * the same form.
+ */
 
 const LINE = /^(\S+) (\S+) (\S+) \[([^\]]+)\] "(\S+) (\S+) HTTP\/([\d.]+)" (\d+) (\d+) ("[^"]*") ("[^"]*")$/;
 const ROWS_PER_BATCH = 32;

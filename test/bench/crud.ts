@@ -17,7 +17,10 @@ interface Operation {
   readonly theirs: (peer: PocketBase, n: number) => Promise<unknown>;
 }
 
-/** One object at a time over HTTP, as a user with a row condition and two hidden fields, beside a route that does nothing and beside PocketBase. */
+/**
+ * One object at a time over HTTP, as a user with a row condition and two hidden fields, beside a route that does
+ * nothing and beside PocketBase.
+ */
 export const crudBench: Bench = {
   name: "crud",
   async run() {

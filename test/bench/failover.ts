@@ -13,7 +13,10 @@ const LIMIT_MS = 10_000;
 const DEADLINE_MS = 180_000;
 const HOST = "web-1";
 
-/** Of two controllers the one that holds the agent goes: how long until the other runs a command on the host and finds a line written since. */
+/**
+ * Of two controllers the one that holds the agent goes: how long until the other runs a command on the host and finds a
+ * line written since.
+ */
 export const failoverBench: Bench = {
   name: "failover",
   run: () =>

@@ -7,7 +7,10 @@ import { inTurns, perSecond, type Bench } from "./frame.ts";
 const CALLS = 4_000;
 const AT_ONCE = 32;
 
-/** An authenticated call that does next to nothing, through the whole program, beside a bare node:http server that answers the same bytes. */
+/**
+ * An authenticated call that does next to nothing, through the whole program, beside a bare node:http server that
+ * answers the same bytes.
+ */
 export const httpBench: Bench = {
   name: "http",
   async run() {

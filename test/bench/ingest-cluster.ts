@@ -11,7 +11,10 @@ const LINES_PER_ROUND = 50_000;
 const POLL_MS = 100;
 const ROUND_DEADLINE_MS = 300_000;
 
-/** From the bytes of a followed file to objects on one Cassandra node, by the clock, beside the bare driver that has nothing to do but to write the rows. */
+/**
+ * From the bytes of a followed file to objects on one Cassandra node, by the clock, beside the bare driver that has
+ * nothing to do but to write the rows.
+ */
 export const ingestClusterBench: Bench = {
   name: "ingest-cluster",
   run: () =>

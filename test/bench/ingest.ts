@@ -14,7 +14,9 @@ const POLL_MS = 500;
 const ROUND_DEADLINE_MS = 300_000;
 const MIB = 1_024 * 1_024;
 
-/** From the bytes of a followed file to acknowledged objects, by the processor time of agent and controller together. */
+/**
+ * From the bytes of a followed file to acknowledged objects, by the processor time of agent and controller together.
+ */
 export const ingestBench: Bench = {
   name: "ingest",
   async run() {

@@ -5,10 +5,13 @@ import { UserService } from "../../controller/areas/users/index.ts";
 import { openEmbeddedEngine } from "../../controller/store/embedded/index.ts";
 import type { Installation } from "../e2e/installation.ts";
 import { realClock } from "../helpers/clock.ts";
-import { testRuntime } from "../helpers/runtime.ts";
+import { TEST_SECRETS, testRuntime } from "../helpers/runtime.ts";
 import { Calls, succeeding } from "./calls.ts";
 
-/** What a program reads and writes one by one: a class of eight columns with two indexes, and a user who may not see all of it. */
+/**
+ * What a program reads and writes one by one: a class of eight columns with two indexes, and a user who may not see all
+ * of it.
+ */
 
 export const ITEM_CLASS = "/matrix/bench/item";
 export const ITEMS = 10_000;
@@ -51,7 +54,10 @@ export function visibleItem(n: number): number {
   return at % 10 === 0 ? at + 1 : at;
 }
 
-/** Fills the class and makes the user: in three nested groups, with one row condition and two hidden fields. Answers its session. */
+/**
+ * Fills the class and makes the user: in three nested groups, with one row condition and two hidden fields. Answers its
+ * session.
+ */
 export async function fillItems(odp: Installation): Promise<string> {
   await odp.mql(
     `create class ${ITEM_CLASS} (code varchar, grp varchar, owner varchar, label varchar, note varchar, amount int, cost varchar, margin varchar, keys(code), index(grp, amount))`,
@@ -83,7 +89,7 @@ async function createUser(dataDir: string): Promise<void> {
     runtime,
     stores: engine,
     tenants,
-    audit: new AuditService({ runtime, trail: nowhere }),
+    audit: new AuditService({ runtime, trail: nowhere, keys: TEST_SECRETS }),
   });
   const data = [
     { class: "/matrix/bench", access: "write" as const, where: "owner != 'other'", hidden: ["cost", "margin"] },

@@ -4,6 +4,7 @@ import { classesBench } from "./classes.ts";
 import { crudBench } from "./crud.ts";
 import { failoverBench } from "./failover.ts";
 import { line, machine, type Bench } from "./frame.ts";
+import { hostileBench } from "./hostile.ts";
 import { httpBench } from "./http.ts";
 import { ingestClusterBench } from "./ingest-cluster.ts";
 import { ingestBench } from "./ingest.ts";
@@ -17,7 +18,10 @@ import { clusterStoreBench } from "./store-cluster.ts";
 import { embeddedStoreBench } from "./store-embedded.ts";
 import { transferBench } from "./transfer.ts";
 
-/** Run by `npm run bench [-- name …]`: figures as ratios inside one run. It judges nobody: a missed goal is printed, not an error. */
+/**
+ * Run by `npm run bench [-- name …]`: figures as ratios inside one run. It judges nobody: a missed goal is printed, not
+ * an error.
+ */
 const BENCHES: readonly Bench[] = [
   httpBench,
   mqlBench,
@@ -36,6 +40,7 @@ const BENCHES: readonly Bench[] = [
   cassandraQueriesBench,
   transferBench,
   classesBench,
+  hostileBench,
 ];
 
 const wanted = process.argv.slice(2);

@@ -21,7 +21,10 @@ const USER = {
 const RULE = '@request.auth.id != "" && owner != "other"';
 const RECORDS = "/api/collections/items/records";
 
-/** PocketBase with the same rows, indexes, hidden fields and a rule on every row. It answers a write before it is flushed to the disk. */
+/**
+ * PocketBase with the same rows, indexes, hidden fields and a rule on every row. It answers a write before it is
+ * flushed to the disk.
+ */
 export class PocketBase {
   readonly #folder: string;
   readonly #stop: () => void;

@@ -2,7 +2,10 @@ import { readFileSync } from "node:fs";
 
 const CLOCK_TICKS_PER_SECOND = 100;
 
-/** What a process has cost so far and holds now, as Linux counts it; so that figures hold on a machine that others use as well. */
+/**
+ * What a process has cost so far and holds now, as Linux counts it; so that figures hold on a machine that others use
+ * as well.
+ */
 
 /** User and system time of all threads (proc(5), fields 14 and 15 of stat, in clock ticks). */
 export function cpuSeconds(pid: number): number {

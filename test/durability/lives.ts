@@ -28,7 +28,10 @@ export interface LivesOptions {
 const STUCK_MS = 60_000;
 const STEP_MS = 1_000;
 
-/** One history: life after life on the same disk, then a last one that nothing cuts short. The same seed is the same history. */
+/**
+ * One history: life after life on the same disk, then a last one that nothing cuts short. The same seed is the same
+ * history.
+ */
 export async function liveThrough({ seed, lives, operationsMax, live }: LivesOptions): Promise<void> {
   const random = seededRandom(seed);
   const disk = new ForgetfulFiles(seed);

@@ -126,7 +126,7 @@ class World {
       try {
         await journal.start(id, 1_000, "");
       } catch (error) {
-        if (isPassing(error)) continue;
+        if (isTransient(error)) continue;
         throw error;
       }
       this.#started.add(id);
@@ -191,12 +191,12 @@ async function persistently(write: () => Promise<void>): Promise<void> {
     try {
       return await write();
     } catch (error) {
-      if (!isPassing(error)) throw error;
+      if (!isTransient(error)) throw error;
     }
   }
 }
 
-function isPassing(error: unknown): boolean {
+function isTransient(error: unknown): boolean {
   return (
     error instanceof Error &&
     "code" in error &&

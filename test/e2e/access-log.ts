@@ -29,9 +29,12 @@ const GENERATIONS_KEPT = 20;
 /** A slow copy, and a while before what was copied is cut off. */
 const COPY_PIECE_BYTES = 64 * 1024;
 const COPY_PAUSE_MS = 5;
-const CUT_PAUSE_MS = 100;
+const CUT_PAUSE_MS = 400;
 
-/** Line `n` holds its number, so that sums and counts tell whether each arrived exactly once; a line cut off in the middle is none. */
+/**
+ * Line `n` holds its number, so that sums and counts tell whether each arrived exactly once; a line cut off in the
+ * middle is none.
+ */
 export function accessLine(n: number): string {
   return `10.0.${(n >> 8) & 255}.${n & 255} - - [21/Nov/2026:13:55:36 +0000] "GET /item/${n} HTTP/1.1" 200 ${n}\n`;
 }
@@ -141,7 +144,8 @@ class RotatedLog {
       await to.write(piece, 0, bytes.bytesRead);
       await pause(COPY_PAUSE_MS);
     }
-    // The writer goes on meanwhile.
+    // The writer goes on meanwhile, and the agent compares the copy to its end: what it could not compare it counts as
+    // lost.
     await pause(CUT_PAUSE_MS);
     // So that there is something nobody can have looked at.
     if (!this.#closing) await new Promise<void>((resolve) => (this.#begun = resolve));

@@ -206,7 +206,10 @@ class Strikes {
   }
 }
 
-/** Waits until as many lines are counted as were written; with `last`, until the last one is there, whatever is missing before it. */
+/**
+ * Waits until as many lines are counted as were written; with `last`, until the last one is there, whatever is missing
+ * before it.
+ */
 export async function settled(
   odp: Installation,
   lines: number,

@@ -21,8 +21,8 @@ import { Installation, type Envelope } from "./installation.ts";
 import { everyRunOnce } from "./scheduled-runs.ts";
 
 /**
- * Whoever behaves badly is told so or cut off; the others' calls are all answered well meanwhile, and a well-behaved agent neither loses its
- * session nor a run. How much slower they get is the business of `npm run bench -- neighbours`.
+ * Whoever behaves badly is told so or cut off; the others' calls are all answered well meanwhile, and a well-behaved
+ * agent neither loses its session nor a run. How much slower they get is the business of `npm run bench -- neighbours`.
  */
 
 const TICK_CLASS = "/matrix/neighbours/tick";

@@ -8,7 +8,10 @@ import { writeAccessLog } from "./access-log.ts";
 import { Installation } from "./installation.ts";
 import { everyRunOnce } from "./scheduled-runs.ts";
 
-/** More than 20 seconds of writing, and three times what the small disk holds, which is less than the agent writes at once. */
+/**
+ * More than 20 seconds of writing, and three times what the small disk holds, which is less than the agent writes at
+ * once.
+ */
 const LINES = 30_000;
 const LINES_PER_BURST = 150;
 const SMALL_DISK_KIB = 768;

@@ -11,8 +11,9 @@ interface Account {
 }
 
 /**
- * Each second from a policy's first run to one that begins after now is in exactly one run record, or counted by one gap. What an agent
- * sends arrives in its order, so with that last run everything before it is there, but for what is being stored together with it.
+ * Each second from a policy's first run to one that begins after now is in exactly one run record, or counted by one
+ * gap. What an agent sends arrives in its order, so with that last run everything before it is there, but for what is
+ * being stored together with it.
  */
 export async function everyRunOnce(odp: Installation, policy: string): Promise<Account> {
   const nowMs = Date.now();

@@ -109,13 +109,21 @@ describe.skipIf(!sshd)("a host reached over SSH", () => {
     const other = await startSshd();
     if (!other) throw new Error("The second server did not start.");
     try {
-      await odp.ok("POST", "/host", hostRecord("bare", { privatekey: other.privateKey }, other.port));
+      const elsewhere = JSON.parse(hostRecord("bare", { privatekey: other.privateKey }, other.port)) as Record<
+        string,
+        unknown
+      >;
+      await odp.ok("POST", "/host", JSON.stringify({ ...elsewhere, sshkey: server.fingerprint }));
       expect(await execute("bare", "echo reached")).toMatchObject({
         status: "error",
         message: expect.stringContaining(`is ${other.fingerprint}, its record says ${server.fingerprint}`),
       });
       expect(await place("deploy", "bare", "1.0.0")).toMatchObject([{ state: "unreachable" }]);
-      await odp.ok("POST", "/host", JSON.stringify({ host: "bare", sshkey: other.fingerprint }));
+      await odp.ok(
+        "POST",
+        "/host",
+        JSON.stringify({ host: "bare", sshkey: other.fingerprint, config: { privatekey: other.privateKey } }),
+      );
       expect(await execute("bare", "echo reached")).toMatchObject({
         status: "ok",
         message: expect.stringContaining("reached"),

@@ -21,8 +21,8 @@ const touched = new Map<number, Set<string>>();
 let admin: Promise<ClusterAdmin> | undefined;
 
 /**
- * An empty installation on the cluster, with the tenants `matrix` and `second`. Closed, it is the next one's to use. Undefined when there
- * is no cluster; every test is skipped then.
+ * An empty installation on the cluster, with the tenants `matrix` and `second`. Closed, it is the next one's to use.
+ * Undefined when there is no cluster; every test is skipped then.
  */
 export async function openAreasCluster(): Promise<Engine | undefined> {
   if (!clusterProvision().available) return undefined;

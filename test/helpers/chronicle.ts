@@ -21,8 +21,8 @@ export interface Found {
 }
 
 /**
- * Who wrote what to one object, from when to when. What is found in the end must be the write of somebody who was not overtaken: nobody began
- * to write the same piece after he had ended.
+ * Who wrote what to one object, from when to when. What is found in the end must be the write of somebody who was not
+ * overtaken: nobody began to write the same piece after he had ended.
  */
 export class Chronicle {
   readonly #operations: Operation[] = [];

@@ -11,6 +11,15 @@ export const realClock: Clock = {
   },
 };
 
+/** The same clock with another time of day. */
+export function shiftedClock(clock: Clock, byMs: number): Clock {
+  return {
+    nowMs: () => clock.nowMs() + byMs,
+    monotonicMs: () => clock.monotonicMs(),
+    after: (delayMs, callback) => clock.after(delayMs, callback),
+  };
+}
+
 /** The same numbers for the same seed (mulberry32). */
 export function seededRandom(seed: number): Random {
   let state = seed >>> 0;

@@ -4,9 +4,11 @@ import type { Clock } from "../../common/time.ts";
 import type { Engine } from "../../controller/store/engine.ts";
 import type { ContractSubject } from "../../controller/store/contract/harness.ts";
 import { Etcd } from "../../controller/store/cluster/etcd.ts";
+import { EtcdKvStore } from "../../controller/store/cluster/kv.ts";
+import type { KvStore } from "../../controller/store/kv.ts";
 import { openClusterEngine } from "../../controller/store/cluster/index.ts";
 import type { ClusterSettings } from "../../deploy/local/cluster.ts";
-import { realClock } from "./clock.ts";
+import { realClock, shiftedClock } from "./clock.ts";
 import { ClusterAdmin, clusterRuntime } from "./cluster-admin.ts";
 import type { ClusterProvision } from "./cluster-setup.ts";
 
@@ -46,7 +48,9 @@ export interface TestClusterOptions {
   readonly clock?: Clock;
 }
 
-/** Keys and keyspaces of its own with the tenants `matrix` and `second`; disposing removes them all, the system's too. */
+/**
+ * Keys and keyspaces of its own with the tenants `matrix` and `second`; disposing removes them all, the system's too.
+ */
 export async function openTestClusterEngine(options: TestClusterOptions = {}): Promise<TestClusterEngine> {
   const prefix = options.prefix ?? `t${randomBytes(5).toString("hex")}`;
   const settings = options.settings ?? clusterSettings();
@@ -81,18 +85,50 @@ export async function openTestClusterEngine(options: TestClusterOptions = {}): P
 export async function openClusterSubject(): Promise<ContractSubject> {
   const engine = await openTestClusterEngine();
   const etcd = new Etcd(clusterSettings().etcdEndpoints, clusterRuntime);
+  const kvs = new ShiftedKvs(engine.prefix);
   const [store, other] = await Promise.all([engine.tenant("matrix"), engine.tenant("second")]);
   return {
     store,
     other,
     clock: realClock,
+    at: (offsetMs) => kvs.at(offsetMs),
     compactKv: async () => {
       const { revision } = await store.kv.list("");
       await etcd.kv.compact({ revision, physical: true });
     },
     close: async () => {
       etcd.close();
+      kvs.close();
       await engine[Symbol.asyncDispose]();
     },
   };
+}
+
+/** The tenant `matrix` for controllers whose time of day differs. */
+class ShiftedKvs {
+  readonly #prefix: string;
+  readonly #open = new Map<number, { readonly etcd: Etcd; readonly kv: EtcdKvStore }>();
+
+  constructor(prefix: string) {
+    this.#prefix = prefix;
+  }
+
+  at(offsetMs: number): KvStore {
+    const opened = this.#open.get(offsetMs) ?? this.#connect(offsetMs);
+    this.#open.set(offsetMs, opened);
+    return opened.kv;
+  }
+
+  #connect(offsetMs: number): { readonly etcd: Etcd; readonly kv: EtcdKvStore } {
+    const runtime = { ...clusterRuntime, clock: shiftedClock(realClock, offsetMs) };
+    const etcd = new Etcd(clusterSettings().etcdEndpoints, runtime);
+    return { etcd, kv: new EtcdKvStore(etcd, `${this.#prefix}/tenant/matrix/`) };
+  }
+
+  close(): void {
+    for (const { etcd, kv } of this.#open.values()) {
+      kv.close();
+      etcd.close();
+    }
+  }
 }

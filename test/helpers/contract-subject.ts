@@ -5,25 +5,63 @@ import type { ContractSubject } from "../../controller/store/contract/harness.ts
 import { EmbeddedKvStore } from "../../controller/store/embedded/kv.ts";
 import { EmbeddedObjectStore } from "../../controller/store/embedded/objects.ts";
 import { openEmbeddedEngine } from "../../controller/store/embedded/index.ts";
-import { faulty } from "../../controller/store/faulty.ts";
+import { faulty, faultyStore } from "../../controller/store/faulty.ts";
 import { seededRandom } from "./clock.ts";
+import type { KvStore } from "../../controller/store/kv.ts";
 import { TestClock } from "./runtime.ts";
+import { wrappedKv } from "./wrapped-kv.ts";
+
+/** Its time of day may be set. */
+class JumpingClock extends TestClock {
+  #offsetMs = 0;
+
+  override nowMs(): number {
+    return super.nowMs() + this.#offsetMs;
+  }
+
+  /** Only as long as `action` runs before it waits: every call of a store takes the time of day when it begins. */
+  during<T>(offsetMs: number, action: () => T): T {
+    this.#offsetMs = offsetMs;
+    try {
+      return action();
+    } finally {
+      this.#offsetMs = 0;
+    }
+  }
+}
+
+/** An embedded store has one controller: its clock is set for every call and set back. */
+function atTimeOfDay(kv: KvStore, clock: JumpingClock, offsetMs: number): KvStore {
+  return wrappedKv(kv, {
+    get: (key) => clock.during(offsetMs, () => kv.get(key)),
+    put: (key, value, options) => clock.during(offsetMs, () => kv.put(key, value, options)),
+    delete: (key, options) => clock.during(offsetMs, () => kv.delete(key, options)),
+    list: (prefix, options) => clock.during(offsetMs, () => kv.list(prefix, options)),
+    txn: (request) => clock.during(offsetMs, () => kv.txn(request)),
+  });
+}
 
 /** The embedded engine with a clock the contract can move; with `faultySeed` behind the faulty wrapper. */
 export async function openEmbeddedSubject(faultySeed?: number): Promise<ContractSubject> {
   const dir = await mkdtemp(join(tmpdir(), "odp-contract-"));
-  const clock = new TestClock(Date.now());
+  const clock = new JumpingClock(Date.now());
   const engine = await openEmbeddedEngine({ dir, runtime: { clock, random: seededRandom(Date.now()) } });
   await engine.createTenant("matrix");
   await engine.createTenant("second");
-  const seen = faultySeed === undefined ? engine : faulty(engine, { random: seededRandom(faultySeed) });
-  const { kv, objects } = await engine.tenant("matrix");
+  const faults = faultySeed === undefined ? undefined : { random: seededRandom(faultySeed) };
+  const seen = faults === undefined ? engine : faulty(engine, faults);
+  const inner = await engine.tenant("matrix");
+  const { kv, objects } = inner;
   if (!(kv instanceof EmbeddedKvStore && objects instanceof EmbeddedObjectStore))
     throw new Error("Another engine than expected.");
   return {
     store: await seen.tenant("matrix"),
     other: await seen.tenant("second"),
     clock,
+    at(offsetMs) {
+      const there = { ...inner, kv: atTimeOfDay(kv, clock, offsetMs) };
+      return (faults === undefined ? there : faultyStore(there, faults)).kv;
+    },
     async advance(ms) {
       clock.advance(ms);
       // What the timers began is before this in the queue of writes.

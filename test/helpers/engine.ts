@@ -8,7 +8,10 @@ import type { Engine } from "../../controller/store/engine.ts";
 import { faulty } from "../../controller/store/faulty.ts";
 import { realClock, seededRandom } from "./clock.ts";
 
-/** Whether these tests run over a real etcd and Cassandra: the project `areas-cluster` of vitest. Time cannot be moved there. */
+/**
+ * Whether these tests run over a real etcd and Cassandra: the project `areas-cluster` of vitest. Time cannot be moved
+ * there.
+ */
 export const onCluster = process.env.ODP_TEST_ENGINE === "cluster";
 
 export interface TestEngineOptions {
@@ -60,8 +63,8 @@ async function openEmbedded(dir: string, clock: Clock): Promise<Engine> {
 }
 
 /**
- * Tools use this file too: what belongs to vitest is loaded only here. Where tests are skipped for want of a cluster, hooks of a
- * whole file run all the same, and get an embedded engine.
+ * Tools use this file too: what belongs to vitest is loaded only here. Where tests are skipped for want of a cluster,
+ * hooks of a whole file run all the same, and get an embedded engine.
  */
 async function openOnCluster(): Promise<Engine | undefined> {
   const { openAreasCluster } = await import("./areas-cluster.ts");

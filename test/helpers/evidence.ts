@@ -7,7 +7,10 @@ export type Evidence = Readonly<Record<string, string | number | readonly (strin
 
 export const EVIDENCE_FOLDER = join(import.meta.dirname, "../../.evidence");
 
-/** Puts on record that a promise was kept in this run; `npm run promises` makes the page of it. To be called when nothing can fail any more. */
+/**
+ * Puts on record that a promise was kept in this run; `npm run promises` makes the page of it. To be called when
+ * nothing can fail any more.
+ */
 export function prove(promise: PromiseId, evidence: Evidence): void {
   mkdirSync(EVIDENCE_FOLDER, { recursive: true });
   appendFileSync(join(EVIDENCE_FOLDER, `${promise}.jsonl`), `${JSON.stringify(evidence)}\n`);

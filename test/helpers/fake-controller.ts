@@ -3,12 +3,7 @@ import { createHmac, randomBytes, webcrypto } from "node:crypto";
 import { createServer, type IncomingMessage, type Server as HttpServer, type ServerResponse } from "node:http";
 import { Server, ServerCredentials, status, type ServerDuplexStream, type ServerWritableStream } from "@grpc/grpc-js";
 import * as x509 from "@peculiar/x509";
-import {
-  certificateProofText,
-  printJoinToken,
-  type EnrolAnswer,
-  type EnrolRequest,
-} from "../../common/agent/enrolment.ts";
+import { answerProofText, printJoinToken, type EnrolAnswer, type EnrolRequest } from "../../common/agent/enrolment.ts";
 import {
   AgentLinkService,
   type AgentFrame,
@@ -32,7 +27,10 @@ type Body = NonNullable<Entry["body"]>;
 type ValueOf<C extends Body["$case"]> = Extract<Body, { $case: C }>["value"];
 type Call = ServerDuplexStream<AgentFrame, ControllerFrame>;
 
-/** The controller's side of the agent link, real in its TLS and its frames, simple in everything else. What it keeps outlives its sessions. */
+/**
+ * The controller's side of the agent link, real in its TLS and its frames, simple in everything else. What it keeps
+ * outlives its sessions.
+ */
 export class FakeController {
   readonly contents = new Map<string, Buffer>();
   readonly hellos: Hello[] = [];
@@ -321,18 +319,15 @@ export class FakeController {
     const body: EnrolRequest = JSON.parse(Buffer.concat(chunks).toString());
     const csr = Buffer.from(body.csr, "base64");
     if (body.id !== this.token.id || body.proof !== this.#mac(csr)) throw new Error("the proof is wrong");
-    const certificate = Buffer.from((await this.#certify(csr)).rawData);
-    const authorities = [this.#authorityDer()];
-    const proof = this.#mac(this.spoilProof ? csr : certificateProofText(certificate, authorities));
-    const message: EnrolAnswer = {
-      certificate: certificate.toString("base64"),
-      authorities: authorities.map((der) => der.toString("base64")),
+    const answer = {
+      certificate: Buffer.from((await this.#certify(csr)).rawData).toString("base64"),
+      authorities: [this.#authorityDer().toString("base64")],
       agentPort: this.#agentPort,
       controllers: [],
       host: "web-1",
       tenant: "matrix",
-      proof,
     };
+    const message: EnrolAnswer = { ...answer, proof: this.#mac(this.spoilProof ? csr : answerProofText(answer)) };
     response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify({ status: "ok", message }));
   }
 

@@ -29,9 +29,9 @@ export interface Faults {
 }
 
 /**
- * A disk in memory that forgets. Contents are safe once their file was synced, names once their folder was; `powerCut` loses of the rest
- * what the seed says: all, none, the later part, or any sectors; names in their order or not. No real time and no real input or output:
- * the same seed and the same calls give the same disk.
+ * A disk in memory that forgets. Contents are safe once their file was synced, names once their folder was; `powerCut`
+ * loses of the rest what the seed says: all, none, the later part, or any sectors; names in their order or not. No real
+ * time and no real input or output: the same seed and the same calls give the same disk.
  */
 export class ForgetfulFiles {
   readonly faults: Faults = {};

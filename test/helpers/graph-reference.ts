@@ -1,4 +1,7 @@
-/** MATCH over a few objects in its plainest form: every situation a walk can be in, and every step from it. Right by inspection, slow on purpose. */
+/**
+ * MATCH over a few objects in its plainest form: every situation a walk can be in, and every step from it. Right by
+ * inspection, slow on purpose.
+ */
 
 export interface PlainEdge {
   readonly type: string;
@@ -75,7 +78,9 @@ export class GraphReference {
     return this.#starts(chain).flatMap((start) => grow([start]));
   }
 
-  /** The walks with the fewest edges for each pair of ends: all walks of one length are made before those of the next. */
+  /**
+   * The walks with the fewest edges for each pair of ends: all walks of one length are made before those of the next.
+   */
   shortest(chain: PlainChain): readonly Walk[] {
     return this.#starts(chain).flatMap((start) => {
       const found = new Map<string, readonly Walk[]>();

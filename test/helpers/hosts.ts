@@ -5,11 +5,12 @@ import type { AddressInfo } from "node:net";
 import { credentials } from "@grpc/grpc-js";
 import { pino } from "pino";
 import { createKeyPem, createRequest } from "../../agent/csr.ts";
-import { certificateProofText, parseJoinToken, type EnrolAnswer } from "../../common/agent/enrolment.ts";
+import { answerProofText, parseJoinToken, type EnrolAnswer } from "../../common/agent/enrolment.ts";
 import { isAppError } from "../../common/errors.ts";
 import { Membership } from "../../controller/areas/cluster/index.ts";
 import { NotificationHub } from "../../controller/areas/notifications/index.ts";
 import {
+  hostClasses,
   HostService,
   ownAddresses,
   type DesiredStateSource,
@@ -23,7 +24,6 @@ import { QueryService } from "../../controller/areas/query/index.ts";
 import { AgentServer, PeerLinks } from "../../controller/grpc/index.ts";
 import type { Runtime } from "../../controller/runtime.ts";
 import type { Stores } from "../../controller/store/engine.ts";
-import { secretBox } from "../../controller/secrets/index.ts";
 import {
   AgentLinkClient,
   type AgentFrame,
@@ -33,6 +33,7 @@ import {
 } from "../../proto/gen/agent/v1/agent.ts";
 import { realClock } from "./clock.ts";
 import { openTestEngine, type TestEngine } from "./engine.ts";
+import { TEST_SECRETS } from "./runtime.ts";
 
 /** Acknowledges what it keeps in memory; commands' entries go where they belong. */
 export class MemorySink implements EntrySink {
@@ -61,7 +62,7 @@ export class MemorySink implements EntrySink {
 }
 
 interface EntrySinkPart {
-  accept(source: EntrySource, entries: readonly Entry[]): Promise<void>;
+  accept(source: EntrySource, entries: readonly Entry[]): Promise<unknown>;
 }
 
 export interface TestHosts extends AsyncDisposable {
@@ -96,8 +97,6 @@ export interface TestHostsOptions
   /** Runs beside an earlier one, on its stores. */
   readonly beside?: TestHosts;
 }
-
-const KEY = Buffer.alloc(32, 7);
 
 export function testPrincipalOf(tenant = "matrix", role: RoleName = "administrator"): Principal {
   const traceparent = `00-${randomBytes(16).toString("hex")}-${randomBytes(8).toString("hex")}-01`;
@@ -138,10 +137,11 @@ export async function openTestHosts(options: TestHostsOptions = {}): Promise<Tes
       refresh: (controller, tenant, names) => links.refresh(controller, tenant, names),
     },
     otherAddresses: () => membership.others().map(({ addresses }) => addresses),
-    secrets: secretBox([KEY]),
+    secrets: TEST_SECRETS,
     actAs: (tenant) => Promise.resolve(testPrincipalOf(tenant)),
     desired: { desired: async (tenant, host) => desired.get(`${tenant}/${host}`) ?? { revision: 0, policies: [] } },
   });
+  if (!options.beside) for (const definition of hostClasses(hosts)) objects.registerSystemClass(definition);
   const links = new PeerLinks({
     runtime,
     others: () => membership.others(),
@@ -158,7 +158,7 @@ export async function openTestHosts(options: TestHostsOptions = {}): Promise<Tes
     certificate: () => hosts.serverCertificate(),
     authorities: hosts.authorities,
     peers: {
-      serve: (watch, teller) => hosts.serve(watch, teller),
+      serve: (watch, listener) => hosts.serve(watch, listener),
       refreshHere: (tenant, names) => hosts.refreshHere(tenant, names),
       attach: (outlet) => notifications.attach(outlet),
     },
@@ -237,11 +237,9 @@ export function enrolRequest(token: string, csr: Uint8Array): { id: string; csr:
 
 /** Whether the answer comes from whoever made the token. */
 export function answerProven(token: string, answer: EnrolAnswer): boolean {
-  const text = certificateProofText(
-    Buffer.from(answer.certificate, "base64"),
-    answer.authorities.map((one) => Buffer.from(one, "base64")),
+  return (
+    createHmac("sha256", parseJoinToken(token).secret).update(answerProofText(answer)).digest("base64") === answer.proof
   );
-  return createHmac("sha256", parseJoinToken(token).secret).update(text).digest("base64") === answer.proof;
 }
 
 async function enrolAs(

@@ -9,7 +9,7 @@ import type { SocketEndpoint } from "../../controller/http/socket.ts";
 import type { Runtime } from "../../controller/runtime.ts";
 import { AppError } from "../../common/errors.ts";
 import { openTestEngine, type TestEngine } from "./engine.ts";
-import { testRuntime } from "./runtime.ts";
+import { TEST_SECRETS, testRuntime } from "./runtime.ts";
 import { realClock } from "./clock.ts";
 
 export const PASSWORD = "correct horse";
@@ -61,7 +61,7 @@ export async function openTestHttp(options: TestHttpOptions = {}): Promise<TestH
   const engine = await openTestEngine({ clock: runtime.clock });
   const tenants = new TenantService({ runtime, engine });
   const trail = new MemoryTrail();
-  const audit = new AuditService({ runtime, trail });
+  const audit = new AuditService({ runtime, trail, keys: TEST_SECRETS });
   const users = new UserService({ runtime, stores: engine, tenants, audit });
   await populate(tenants, users);
   const app = await buildHttp({

@@ -1,6 +1,7 @@
 import type { Entry, Records } from "../../proto/gen/agent/v1/agent.ts";
 import type { Row } from "../../common/value.ts";
-import { IngestService, RecordWriter } from "../../controller/areas/ingest/index.ts";
+import { IngestService, RecordWriter, RULE_LOG_CLASS, type SentPolicies } from "../../controller/areas/ingest/index.ts";
+import type { CommandEntrySink } from "../../controller/areas/ingest/types.ts";
 import { ObjectService, type Objects, type SystemClass } from "../../controller/areas/objects/index.ts";
 import { RuleService } from "../../controller/areas/rules/index.ts";
 import type { Stores } from "../../controller/store/engine.ts";
@@ -67,15 +68,34 @@ export function recordsEntry(sequence: number, lines: readonly string[], rule: s
   return { sequence, timeMs: BASE_MS + sequence, traceparent: "", body: { $case: "records", value: records } };
 }
 
-/** Ingest over a real engine, with the record classes `/matrix/line` and `/matrix/other` and `/matrix/keyed`, whose key is `name`. */
+/** What is sent to every host: whatever policy and rule a test thinks of. */
+export const EVERYTHING_SENT: Pick<SentPolicies, "missing" | "look"> = {
+  missing: () => Promise.resolve({ policies: new Set<string>(), rules: new Set<string>() }),
+  look: () => undefined,
+};
+
+/**
+ * What a test puts in the place of the real stores and objects, of commands that take everything, and of
+ * `EVERYTHING_SENT`.
+ */
+interface TestIngestOptions {
+  readonly stores?: Stores;
+  readonly objects?: Pick<Objects, "ingest">;
+  readonly commands?: CommandEntrySink;
+  readonly sent?: Pick<SentPolicies, "missing" | "look">;
+}
+
+/**
+ * Ingest over a real engine, with the record classes `/matrix/line` and `/matrix/other` and `/matrix/keyed`, whose key
+ * is `name`.
+ */
 export async function openTestIngest() {
   const engine = await openTestEngine();
   const objects = new ObjectService({ stores: engine, runtime: RUNTIME });
-  for (const definition of [RUNS, GAPS]) objects.registerSystemClass(definition);
+  for (const definition of [RUNS, GAPS, RULE_LOG_CLASS]) objects.registerSystemClass(definition);
   const rules = new RuleService({ stores: engine, objects });
-  const writer = (over: Objects) => new RecordWriter({ objects: over, classes: { runs: RUNS.path, gaps: GAPS.path } });
-  // Registers what ingest itself keeps, before a tenant is opened.
-  writer(objects);
+  const writer = (over: Pick<Objects, "ingest">) =>
+    new RecordWriter({ objects: over, classes: { runs: RUNS.path, gaps: GAPS.path }, clock: RUNTIME.clock });
   for (const path of ["/matrix/line", "/matrix/other"])
     await objects.createClass(ADMIN, { path, kind: "record", columns: COLUMNS });
   await objects.createClass(ADMIN, { path: "/matrix/keyed", columns: COLUMNS, keys: ["name"] });
@@ -83,17 +103,15 @@ export async function openTestIngest() {
     engine,
     objects,
     rules,
-    /** One controller's ingest, over stores and objects that may be wrapped. */
-    controller: (over: { readonly stores?: Stores; readonly objects?: Pick<Objects, "ingest"> } = {}) =>
+    /** One controller's ingest. */
+    controller: (over: TestIngestOptions = {}) =>
       new IngestService({
         stores: over.stores ?? engine,
         runtime: RUNTIME,
         rules,
-        records: writer({
-          ...unused,
-          ingest: (principal, path, records) => (over.objects ?? objects).ingest(principal, path, records),
-        }),
-        commands: { accept: () => Promise.resolve() },
+        records: writer(over.objects ?? objects),
+        commands: over.commands ?? { accept: () => Promise.resolve(new Set<string>()) },
+        sent: over.sent ?? EVERYTHING_SENT,
         ospaceOf: (tenant) => Promise.resolve(`/${tenant}`),
       }),
     rows: async (path: string): Promise<readonly Row[]> => {
@@ -108,6 +126,3 @@ export async function openTestIngest() {
     },
   };
 }
-
-/** What ingest does not use of the object database; classes are registered once. */
-const unused = { registerSystemClass: () => undefined } as unknown as Objects;

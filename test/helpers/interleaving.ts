@@ -4,13 +4,16 @@ import { AppError } from "../../common/errors.ts";
 import type { Stores, TenantStore } from "../../controller/store/engine.ts";
 import type { ObjectStore } from "../../controller/store/objects.ts";
 
-/** How likely a write is answered with an unknown outcome although it was done, and how likely it arrives a second time, later. */
+/**
+ * How likely a write is answered with an unknown outcome although it was done, and how likely it arrives a second time,
+ * later.
+ */
 const LOST_ANSWER_RATE = 0.05;
 const ECHO_RATE = 0.1;
 
 /**
- * Calls of several writers, let through one at a time in an order that a seed says: each waits for its turn before it reaches the store, so
- * that any other may come in between.
+ * Calls of several writers, let through one at a time in an order that a seed says: each waits for its turn before it
+ * reaches the store, so that any other may come in between.
  */
 export class Interleaving {
   readonly #random: Random;
@@ -78,7 +81,10 @@ export class Interleaving {
   }
 }
 
-/** The same stores, where objects are reached only by turns, and not at all after `callsMax`. Definitions and queries are not delayed. */
+/**
+ * The same stores, where objects are reached only by turns, and not at all after `callsMax`. Definitions and queries
+ * are not delayed.
+ */
 export function interleaved(stores: Stores, turns: Interleaving, callsMax = Infinity): Stores {
   const wrap = ({ kv, blobs, objects }: TenantStore): TenantStore => ({
     kv,

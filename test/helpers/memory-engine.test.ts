@@ -2,7 +2,9 @@ import { blobsContract } from "../../controller/store/contract/blobs.ts";
 import type { ContractSubject } from "../../controller/store/contract/harness.ts";
 import { kvContract } from "../../controller/store/contract/kv.ts";
 import { objectsContract } from "../../controller/store/contract/objects.ts";
-import { MemoryDatabase } from "./memory-engine.ts";
+import { shiftedClock } from "./clock.ts";
+import { AT_ONCE, MemoryDatabase } from "./memory-engine.ts";
+import { MemoryKvStore } from "./memory-kv.ts";
 import { TestClock } from "./runtime.ts";
 
 /** What the simulation stands on is as good a store as the real ones. */
@@ -13,6 +15,10 @@ async function openMemorySubject(): Promise<ContractSubject> {
   database.create("second");
   const engine = database.engine({ clock });
   return {
+    at(offsetMs) {
+      const state = database.tenant("matrix").kv;
+      return new MemoryKvStore({ state, call: AT_ONCE, clock: shiftedClock(clock, offsetMs) });
+    },
     store: await engine.tenant("matrix"),
     other: await engine.tenant("second"),
     clock,

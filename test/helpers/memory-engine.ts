@@ -5,7 +5,7 @@ import { MemoryBlobState, MemoryBlobStore } from "./memory-blob-store.ts";
 import { MemoryKvState, MemoryKvStore } from "./memory-kv.ts";
 import { MemoryObjectState, MemoryObjectStore, noTenant } from "./memory-object-store.ts";
 
-const AT_ONCE: StoreCall = {
+export const AT_ONCE: StoreCall = {
   read: (_name, action) => Promise.resolve().then(action),
   write: (_name, action) => Promise.resolve().then(action),
   watch: (action) => Promise.resolve().then(action),
@@ -17,7 +17,10 @@ interface TenantState {
   readonly blobs: MemoryBlobState;
 }
 
-/** What all clients share: the stores of a whole installation, in maps. It keeps the store contract, and forgets all when it goes. */
+/**
+ * What all clients share: the stores of a whole installation, in maps. It keeps the store contract, and forgets all
+ * when it goes.
+ */
 export class MemoryDatabase {
   readonly #clock: Clock;
   readonly #tenants = new Map<string, TenantState>();

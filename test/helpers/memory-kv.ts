@@ -22,6 +22,7 @@ import type {
   KvWatchOptions,
   KvWriteResult,
 } from "../../controller/store/kv.ts";
+import { checkExpiry, hasExpired } from "../../controller/store/kv-expiry.ts";
 import type { StoreCall } from "./memory-call.ts";
 
 /** A lease is kept alive this many times in its span. */
@@ -56,12 +57,14 @@ export class MemoryKvState {
     return copy;
   }
 
-  get(key: string): KvEntry | undefined {
+  /** `nowMs`, here and below, is the client's time of day: what has expired by it is removed first. */
+  get(key: string, nowMs = this.#clock.nowMs()): KvEntry | undefined {
     checkKey(key);
+    this.#endExpired([key], nowMs);
     return this.#entries.get(key);
   }
 
-  list(prefix: string, options: KvListOptions): KvPage {
+  list(prefix: string, options: KvListOptions, nowMs = this.#clock.nowMs()): KvPage {
     const limit = options.limit ?? KV_PAGE_MAX_ENTRIES;
     if (!(Number.isInteger(limit) && limit >= 1 && limit <= KV_PAGE_MAX_ENTRIES))
       throw new AppError("invalid", `A page has 1 to ${KV_PAGE_MAX_ENTRIES} entries.`);
@@ -70,6 +73,7 @@ export class MemoryKvState {
     );
     keys.sort(byBytes);
     const page = keys.slice(0, limit);
+    this.#endExpired(page, nowMs);
     const entries = page.flatMap((key) => this.#entries.get(key) ?? []);
     const last = page.at(-1);
     return {
@@ -79,15 +83,20 @@ export class MemoryKvState {
     };
   }
 
-  single(operation: KvOperation, ifRevision: number | undefined): KvWriteResult {
+  single(operation: KvOperation, ifRevision: number | undefined, nowMs: number): KvWriteResult {
     checkOperation(operation);
+    this.#endExpired([operation.key], nowMs);
     const current = this.#entries.get(operation.key);
     if (ifRevision !== undefined && ifRevision !== (current?.revision ?? 0)) return { ok: false, current };
     return { ok: true, revision: this.#apply([operation]) };
   }
 
-  txn(request: KvTxn): { ok: boolean; revision: number } {
+  txn(request: KvTxn, nowMs: number): { ok: boolean; revision: number } {
     checkTxn(request);
+    this.#endExpired(
+      [...request.if, ...request.then].map(({ key }) => key),
+      nowMs,
+    );
     if (!request.if.every((condition) => this.#holds(condition))) return { ok: false, revision: this.#revision };
     return { ok: true, revision: this.#apply(request.then) };
   }
@@ -157,6 +166,11 @@ export class MemoryKvState {
     return condition.revision === (entry?.revision ?? 0);
   }
 
+  #endExpired(keys: readonly string[], nowMs: number): void {
+    const expired = [...new Set(keys)].filter((key) => hasExpired(this.#entries.get(key) ?? {}, nowMs));
+    this.#apply(expired.map((key) => ({ kind: "delete", key })));
+  }
+
   #apply(operations: readonly KvOperation[]): number {
     for (const operation of operations) {
       if (operation.kind === "put" && operation.lease !== undefined && !this.#leases.has(operation.lease))
@@ -175,13 +189,10 @@ export class MemoryKvState {
     const { key } = operation;
     const current = this.#entries.get(key);
     if (operation.kind === "delete") return this.#entries.delete(key) ? { kind: "delete", key, revision } : undefined;
-    const bare = {
-      key,
-      value: new Uint8Array(operation.value),
-      createRevision: current?.createRevision ?? revision,
-      revision,
-    };
-    const entry: KvEntry = operation.lease === undefined ? bare : { ...bare, lease: operation.lease };
+    const { lease, expiresAtMs } = operation;
+    const bound = { ...(lease !== undefined && { lease }), ...(expiresAtMs !== undefined && { expiresAtMs }) };
+    const createRevision = current?.createRevision ?? revision;
+    const entry: KvEntry = { key, value: new Uint8Array(operation.value), createRevision, revision, ...bound };
     this.#entries.set(key, entry);
     return { kind: "put", entry };
   }
@@ -190,7 +201,7 @@ export class MemoryKvState {
 export interface MemoryKvOptions {
   readonly state: MemoryKvState;
   readonly call: StoreCall;
-  /** The client's: keeps its leases alive by it. */
+  /** The client's: keeps its leases alive by it, and tells what has expired. */
   readonly clock: Clock;
 }
 
@@ -207,29 +218,28 @@ export class MemoryKvStore implements KvStore {
   }
 
   get(key: string): Promise<KvEntry | undefined> {
-    return this.#call.read(`kv.get ${key}`, () => this.#state.get(key));
+    return this.#call.read(`kv.get ${key}`, () => this.#state.get(key, this.#clock.nowMs()));
   }
 
   put(key: string, value: Uint8Array, options: KvPutOptions = {}): Promise<KvWriteResult> {
-    const operation: KvOperation = {
-      kind: "put",
-      key,
-      value: new Uint8Array(value),
-      ...(options.lease === undefined ? {} : { lease: options.lease }),
-    };
-    return this.#call.write(`kv.put ${key}`, () => this.#state.single(operation, options.ifRevision));
+    const { ifRevision, ...bound } = options;
+    const operation: KvOperation = { kind: "put", key, value: new Uint8Array(value), ...bound };
+    return this.#call.write(`kv.put ${key}`, () => this.#state.single(operation, ifRevision, this.#clock.nowMs()));
   }
 
   delete(key: string, options: { readonly ifRevision?: number } = {}): Promise<KvWriteResult> {
-    return this.#call.write(`kv.delete ${key}`, () => this.#state.single({ kind: "delete", key }, options.ifRevision));
+    const operation: KvOperation = { kind: "delete", key };
+    const { ifRevision } = options;
+    return this.#call.write(`kv.delete ${key}`, () => this.#state.single(operation, ifRevision, this.#clock.nowMs()));
   }
 
   list(prefix: string, options: KvListOptions = {}): Promise<KvPage> {
-    return this.#call.read(`kv.list ${prefix}`, () => this.#state.list(prefix, options));
+    return this.#call.read(`kv.list ${prefix}`, () => this.#state.list(prefix, options, this.#clock.nowMs()));
   }
 
   txn(request: KvTxn): Promise<{ readonly ok: boolean; readonly revision: number }> {
-    return this.#call.write(`kv.txn ${request.then.map(({ key }) => key).join(" ")}`, () => this.#state.txn(request));
+    const keys = request.then.map(({ key }) => key).join(" ");
+    return this.#call.write(`kv.txn ${keys}`, () => this.#state.txn(request, this.#clock.nowMs()));
   }
 
   async *watch(prefix: string, { sinceRevision, signal }: KvWatchOptions): AsyncIterable<readonly KvEvent[]> {
@@ -341,8 +351,9 @@ function checkKey(key: string): void {
 
 function checkOperation(operation: KvOperation): void {
   checkKey(operation.key);
-  if (operation.kind === "put" && operation.value.length > KV_VALUE_MAX_BYTES)
-    throw new AppError("too_large", "The value is too large.");
+  if (operation.kind === "delete") return;
+  if (operation.value.length > KV_VALUE_MAX_BYTES) throw new AppError("too_large", "The value is too large.");
+  checkExpiry(operation.expiresAtMs);
 }
 
 function checkTxn(request: KvTxn): void {

@@ -16,18 +16,18 @@ import {
   type Edit,
   type IndexStatus,
   type NewRecord,
-  type ObjectChangeEvent,
+  type ObjectChange,
   type ObjectEdge,
   type ObjectRef,
   type ObjectRow,
   type Objects,
   type Pushdown,
-  type ReadPlan,
+  type ReadExplanation,
   type ReadRequest,
   type SystemClass,
 } from "../../controller/areas/objects/index.ts";
 import { classAccess, type Principal, requirePermission } from "../../controller/areas/permissions/index.ts";
-import { withEdits } from "../../controller/areas/query/edits.ts";
+import { withEdits } from "../../controller/areas/query/write/edits.ts";
 import { MemoryEdges } from "./memory-edges.ts";
 
 export interface MemoryObjectsOptions {
@@ -49,6 +49,11 @@ interface Tenant {
   readonly rows: Map<string, Map<string, ObjectRow>>;
   readonly numbers: Map<string, number>;
   views: Map<string, ClassView>;
+}
+
+/** For services that ask it for the classes of row conditions alone. */
+export function noClasses(): MemoryObjects {
+  return new MemoryObjects({ nowMs: () => 0 });
 }
 
 /** The object database in its simplest form: maps and loops. What a query over it answers is right by inspection. */
@@ -148,6 +153,10 @@ export class MemoryObjects implements Objects {
   // Versions are not kept here.
   history(): AsyncIterable<never> {
     throw new AppError("unsupported", "Versions are not kept here.");
+  }
+
+  async *removedObjects(): AsyncIterable<never> {
+    // Nothing is left of what is removed.
   }
 
   removed(): AsyncIterable<never> {
@@ -269,11 +278,11 @@ export class MemoryObjects implements Objects {
     }
   }
 
-  plan(_principal: Principal, request: ReadRequest): Promise<ReadPlan> {
+  explain(_principal: Principal, request: ReadRequest): Promise<ReadExplanation> {
     return Promise.resolve({ steps: [`scan of class ${request.class}${request.subtree ? "/" : ""}`], used: [] });
   }
 
-  onChange(_listener: (events: readonly ObjectChangeEvent[]) => void): () => void {
+  onChange(_listener: (events: readonly ObjectChange[]) => void): () => void {
     return () => undefined;
   }
 
@@ -379,6 +388,17 @@ const DEFAULT_OPTIONS: ClassOptions = {
   hints: {},
 };
 
+/** Of classes in the order from above. */
+function inheritedOptions(lineage: readonly Pick<ClassSpec, "options">[]): Partial<ClassOptions> {
+  const inherited: { -readonly [K in keyof ClassOptions]?: ClassOptions[K] } = {};
+  for (const { options = {} } of lineage) {
+    if (options.version !== undefined) inherited.version = options.version;
+    if (options.autosearch !== undefined) inherited.autosearch = options.autosearch;
+    if ("ttlSeconds" in options) inherited.ttlSeconds = options.ttlSeconds;
+  }
+  return inherited;
+}
+
 function viewOf(path: string, tenant: Tenant): ClassView {
   const spec = tenant.specs.get(path);
   if (!spec) throw notFound(path);
@@ -411,7 +431,12 @@ function viewOf(path: string, tenant: Tenant): ClassView {
     kind: spec.kind ?? "entity",
     columns: [...columns.values()],
     keys,
-    options: { ...DEFAULT_OPTIONS, keyMode: keys.length > 0 ? "manu" : "uuid", ...spec.options },
+    options: {
+      ...DEFAULT_OPTIONS,
+      keyMode: keys.length > 0 ? "manu" : "uuid",
+      ...inheritedOptions(lineage),
+      ...spec.options,
+    },
     modifiedAtMs: spec.modifiedAtMs,
     system: spec.guard !== undefined,
     guard: spec.guard,

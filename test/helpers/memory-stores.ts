@@ -5,7 +5,10 @@ import { wrappedKv } from "./wrapped-kv.ts";
 
 const PAGE_MAX_ENTRIES = 3;
 
-/** Stores in memory for the tests of an area: tenants come as they are asked for, and lists have small pages, so that nobody forgets to read on. */
+/**
+ * Stores in memory for the tests of an area: tenants come as they are asked for, and lists have small pages, so that
+ * nobody forgets to read on.
+ */
 export class MemoryStores implements Stores {
   readonly #clock = new TestClock();
   readonly #database = new MemoryDatabase(this.#clock);

@@ -1,14 +1,16 @@
-import {
-  DeploymentService,
-  DepotService,
-  depotRoutes,
-  registerDepotClasses,
-} from "../../controller/areas/depots/index.ts";
+import { DeploymentService, DepotService, depotRoutes, depotClasses } from "../../controller/areas/depots/index.ts";
 import type { CommandOutcome, DispatchOptions, HostCommand, Hosts } from "../../controller/areas/hosts/index.ts";
-import { jobRoutes, JobRuns, JobService, registerJobClasses } from "../../controller/areas/jobs/index.ts";
+import {
+  jobClasses,
+  jobRoutes,
+  JobRuns,
+  JobService,
+  jobSockets,
+  OutputFollowing,
+} from "../../controller/areas/jobs/index.ts";
 import type { Notification } from "../../controller/areas/notifications/index.ts";
 import { ObjectService } from "../../controller/areas/objects/index.ts";
-import { PolicyService, policyRoutes, registerPolicyClasses } from "../../controller/areas/policies/index.ts";
+import { PolicyService, policyRoutes, policyClasses } from "../../controller/areas/policies/index.ts";
 import { QueryService } from "../../controller/areas/query/index.ts";
 import type { Row } from "../../common/value.ts";
 import { AppError } from "../../common/errors.ts";
@@ -58,7 +60,9 @@ export class ScriptedHosts implements Pick<Hosts, "dispatch" | "noteDepot" | "ex
   }
 }
 
-/** Depots, policies and jobs behind the real gate, over the real object database and query engine on an embedded store. */
+/**
+ * Depots, policies and jobs behind the real gate, over the real object database and query engine on an embedded store.
+ */
 export async function openMonitoring() {
   const runtime = testRuntime(realClock);
   const engine = await openTestEngine();
@@ -66,7 +70,7 @@ export async function openMonitoring() {
   const hosts = new ScriptedHosts();
   const published: Notification[] = [];
   const notifications = { publish: (_tenant: string, notification: Notification) => void published.push(notification) };
-  const depots = new DepotService({ stores: engine, runtime });
+  const depots = new DepotService({ stores: engine, runtime, objects });
   const stored = { outcome: () => Promise.resolve(undefined) };
   const deployments = new DeploymentService({ depots, hosts, stores: engine, stored, objects, notifications, runtime });
   const rules = {
@@ -75,8 +79,8 @@ export async function openMonitoring() {
         ? Promise.reject(new AppError("not_found", `There is no rule ${key}.`))
         : Promise.resolve({} as Rule),
   };
-  const policies = new PolicyService({ stores: engine, runtime, rules, depots, hosts });
-  const jobs = new JobService({ stores: engine, runtime });
+  const policies = new PolicyService({ stores: engine, runtime, rules, depots, hosts, objects });
+  const jobs = new JobService({ stores: engine, runtime, objects });
   const runs = new JobRuns({
     stores: engine,
     runtime,
@@ -87,17 +91,14 @@ export async function openMonitoring() {
     notifications,
     controllers: { own: "this", has: () => true },
   });
-  registerDepotClasses(objects, depots);
-  registerPolicyClasses(objects, policies);
-  registerJobClasses(objects, jobs);
+  for (const definition of [...depotClasses(depots), ...policyClasses(policies), ...jobClasses(jobs)])
+    objects.registerSystemClass(definition);
+  const following = new OutputFollowing({ stores: engine, objects, clock: runtime.clock, appends: runs.appends });
   const query = new QueryService({ objects, runtime });
   const audit = { ready: () => Promise.resolve(), write: () => Promise.resolve() };
-  const endpoints = [
-    ...depotRoutes(depots, deployments),
-    ...policyRoutes(policies),
-    ...jobRoutes({ jobs, runs, audit }),
-  ];
-  const http = await openTestHttp({ endpoints });
+  const ofJobs = jobRoutes({ jobs, runs, following, audit });
+  const endpoints = [...depotRoutes(depots, deployments), ...policyRoutes(policies), ...ofJobs];
+  const http = await openTestHttp({ endpoints, sockets: jobSockets({ following }) });
   return {
     hosts,
     depots,
@@ -107,6 +108,7 @@ export async function openMonitoring() {
     published,
     http,
     engine,
+    objects,
     mql: (text: string, tenant = "matrix"): Promise<readonly Row[]> =>
       query.rows(testPrincipal("administrator", tenant), text),
     change: (text: string) => query.run(testPrincipal(), text),

@@ -12,8 +12,8 @@ import type { Row, Value } from "../../common/value.ts";
 import type { PlainClass, PlainRights, PlainRow, World } from "./mql-world.ts";
 
 /**
- * SELECT over a few plain objects: all rows of all classes, conditions as their definition says, groups as lists of rows. It knows no index, no page
- * and no plan, and only what the generator beside it says.
+ * SELECT over a few plain objects: all rows of all classes, conditions as their definition says, groups as lists of
+ * rows. It knows no index, no page and no plan, and only what the generator beside it says.
  */
 
 /** True, false, or undefined for unknown. */

@@ -6,7 +6,10 @@ import { QueryService } from "../../controller/areas/query/index.ts";
 import { realClock } from "./clock.ts";
 import { testPrincipal } from "./runtime.ts";
 
-/** Classes and objects drawn by chance: few and small, so that conditions meet, groups have members and joins find partners. */
+/**
+ * Classes and objects drawn by chance: few and small, so that conditions meet, groups have members and joins find
+ * partners.
+ */
 
 export const COLUMN_TYPES = {
   n1: "int",

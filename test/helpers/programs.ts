@@ -2,7 +2,10 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { createServer } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 
-/** Real processes for end-to-end tests: started from the built bundles, killed without mercy, their output kept for the failure message. */
+/**
+ * Real processes for end-to-end tests: started from the built bundles, killed without mercy, their output kept for the
+ * failure message.
+ */
 
 const START_DEADLINE_MS = 240_000;
 const EXIT_DEADLINE_MS = 20_000;

@@ -17,8 +17,9 @@ export type Ring = LocalCluster;
 export type SmallDisk = (typeof SMALL_DISKS)[number];
 
 /**
- * Three Cassandra nodes and three etcd members: `cassandra-1` … `etcd-3`. The first who asks starts them; all others get the same ring, mended: what
- * was killed runs again, what was paused goes on, no disk is full, and every member counts all others as up.
+ * Three Cassandra nodes and three etcd members: `cassandra-1` … `etcd-3`. The first who asks starts them; all others
+ * get the same ring, mended: what was killed runs again, what was paused goes on, no disk is full, and every member
+ * counts all others as up.
  */
 export async function openRing(): Promise<Ring> {
   const { dir } = inject("ring");

@@ -1,6 +1,7 @@
 import { pino } from "pino";
 import type { Clock } from "../../common/time.ts";
 import { ROLES, type Principal, type RoleName } from "../../controller/areas/permissions/index.ts";
+import { secretBox } from "../../controller/secrets/index.ts";
 import type { Runtime } from "../../controller/runtime.ts";
 
 /** A clock that only a test moves. */
@@ -43,6 +44,9 @@ export class TestClock implements Clock {
     return this.#timers.size;
   }
 }
+
+/** What a controller of a test seals with. */
+export const TEST_SECRETS = secretBox([Buffer.alloc(32, 7)]);
 
 /** Quiet, with a clock that stands still and randomness that repeats. */
 export function testRuntime(clock: Clock = new TestClock()): Runtime {

@@ -11,8 +11,9 @@ export interface HeldCall {
 type Writing = "change" | "append" | "trace" | "txn";
 
 /**
- * The stores of one controller that can be stopped as a process is by SIGSTOP: in the middle of a write, while its lease runs out for everybody
- * else and no timer of its own tells it so. Until it goes on it asks nothing of the stores and hears no answer.
+ * The stores of one controller that can be stopped as a process is by SIGSTOP: in the middle of a write, while its
+ * lease runs out for everybody else and no timer of its own tells it so. Until it goes on it asks nothing of the stores
+ * and hears no answer.
  */
 export class StoppableStores implements Stores {
   readonly #stores: Stores;

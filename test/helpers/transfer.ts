@@ -4,7 +4,7 @@ import type { Notification } from "../../controller/areas/notifications/types.ts
 import { ObjectService, type ClassGuard } from "../../controller/areas/objects/index.ts";
 import type { Principal } from "../../controller/areas/permissions/index.ts";
 import { QueryService } from "../../controller/areas/query/index.ts";
-import { ExportService, ImportService } from "../../controller/areas/transfer/index.ts";
+import { ExportService, ImportService, TRANSFER_CLASS } from "../../controller/areas/transfer/index.ts";
 import { scriptParts } from "../../controller/areas/transfer/source.ts";
 import type { ExportRequest, TransferReport } from "../../controller/areas/transfer/types.ts";
 import type { Runtime } from "../../controller/runtime.ts";
@@ -38,6 +38,7 @@ export class TestTransfer {
     this.objects = new ObjectService({ stores, runtime });
     for (const [path, guard] of Object.entries(guards))
       this.objects.registerSystemClass({ path, columns: [{ name: "a", type: "int" }], guard });
+    this.objects.registerSystemClass(TRANSFER_CLASS);
     this.query = new QueryService({ objects: this.objects, runtime });
     this.exports = new ExportService(this);
     const controllers = { own, has: (id: string) => present.has(id) };

@@ -1,9 +1,10 @@
 import type { Random } from "../../common/time.ts";
 
 /**
- * Lets pieces of work take turns at the calls that are handed to `turn`: one call at a time, which one a seed says. So a piece may
- * stand still before any of its calls for as long as the others take. As long as a piece makes one call after the other and does nothing else
- * that others see, the same seed gives the same order; with several at once more pieces go on at a time.
+ * Lets pieces of work take turns at the calls that are handed to `turn`: one call at a time, which one a seed says. So
+ * a piece may stand still before any of its calls for as long as the others take. As long as a piece makes one call
+ * after the other and does nothing else that others see, the same seed gives the same order; with several at once more
+ * pieces go on at a time.
  */
 export class Turns {
   readonly #random: Random;

@@ -27,7 +27,10 @@ const QUERIES_PER_RIGHTS = 25;
 /** Kept by the platform; when the reference would have to repeat how. */
 const KEPT = new Set(["day", "vtime", "ctime", "mtime", "k"]);
 
-/** Random worlds, askers and queries by a seed, until there were so many queries: each answered by the query area and by plain evaluation. */
+/**
+ * Random worlds, askers and queries by a seed, until there were so many queries: each answered by the query area and by
+ * plain evaluation.
+ */
 export async function compareMany(
   objects: Objects,
   { seed, queries, perWorld, canKeepVersions = true }: Amount,

@@ -50,7 +50,9 @@ export function parseBlocks(source: string): readonly Block[] {
   return blocks;
 }
 
-/** Runs a script over a query service that knows an empty database, and compares; `UPDATE=1` writes what came instead. */
+/**
+ * Runs a script over a query service that knows an empty database, and compares; `UPDATE=1` writes what came instead.
+ */
 export async function runScript(file: string, query: Query): Promise<void> {
   const source = await readFile(file, "utf8");
   const actual: string[] = [];

@@ -31,6 +31,8 @@ const ENTITIES_PER_WRITER = 6;
 const RECORDS_PER_BATCH = 10;
 const STREAM_PIECE_BYTES = 512;
 const LEASE_TTL_MS = 15_000;
+/** One phase of a load, on a machine that does other work beside it. */
+const PHASE_DEADLINE_MS = 200_000;
 /** So much faster than the slowest may a worker be: what readers have to read stays bounded. */
 const ROUNDS_AHEAD_MAX = 25;
 /** Where a whole seam is away its workers do no rounds, and must be at it all the same. */
@@ -38,9 +40,9 @@ const ROUNDS_AHEAD_OF_FAULTS_MAX = 150;
 const ULID_CHARACTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
 /**
- * Writers and readers of all three seams, each doing one thing after the other as every caller must: what was answered with `unavailable` or
- * `unknown_outcome` is done again, the same write, until it is answered. Any other fault, a call past its deadline and a read that lacks what
- * was acknowledged before it ends the load with that complaint.
+ * Writers and readers of all three seams, each doing one thing after the other as every caller must: what was answered
+ * with `unavailable` or `unknown_outcome` is done again, the same write, until it is answered. Any other fault, a call
+ * past its deadline and a read that lacks what was acknowledged before it ends the load with that complaint.
  */
 export class Load {
   readonly tally: Tally = { writes: 0, reads: 0, unavailable: 0, unknown: 0, longestMs: 0 };
@@ -105,26 +107,42 @@ export class Load {
   async goOn(rounds: number): Promise<void> {
     const before = new Map(this.#rounds);
     const done = (): boolean => [...this.#rounds].every(([name, count]) => count - (before.get(name) ?? 0) >= rounds);
-    while (!done()) {
-      if (this.#complaints.length > 0) throw new Error(this.#complaints.join("\n"));
-      await this.#moment();
-    }
+    await this.#until(`${rounds} rounds more of every worker`, done);
   }
 
   /** Waits until so many calls more have been answered with a fault. */
   async fail(faults: number): Promise<void> {
     const before = this.faults.length;
     this.#roundsAheadMax = ROUNDS_AHEAD_OF_FAULTS_MAX;
-    while (this.faults.length - before < faults) {
+    await this.#until(`${faults} faults more`, () => this.faults.length - before >= faults);
+  }
+
+  async #until(what: string, done: () => boolean): Promise<void> {
+    const end = performance.now() + PHASE_DEADLINE_MS;
+    while (!done()) {
       if (this.#complaints.length > 0) throw new Error(this.#complaints.join("\n"));
+      if (performance.now() > end)
+        throw new Error(`Within ${PHASE_DEADLINE_MS} ms there were not ${what}: ${this.#standing()}`);
       await this.#moment();
     }
   }
 
-  /** Lets everybody finish what they are at, and compares what is there with what was acknowledged. Answers what is wrong. */
+  /** What every worker has done, for whoever looks for the one that holds the others up. */
+  #standing(): string {
+    return `${JSON.stringify(Object.fromEntries(this.#rounds))}, ${JSON.stringify(this.tally)}, last faults: ${JSON.stringify(this.faults.slice(-5))}`;
+  }
+
+  /**
+   * Lets everybody finish what they are at, and compares what is there with what was acknowledged. Answers what is
+   * wrong.
+   */
   async end(): Promise<readonly string[]> {
     this.#ended = true;
-    await Promise.all(this.#working);
+    let left = this.#working.length;
+    await Promise.all([
+      ...this.#working.map((work) => work.finally(() => void left--)),
+      this.#until("an end of every worker", () => left === 0),
+    ]);
     await this.#checkEntities();
     await this.#checkRecords();
     await this.#checkKeys();

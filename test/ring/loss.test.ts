@@ -10,7 +10,10 @@ import { Load, type LoadOptions } from "./load.ts";
 
 /** Rounds that every worker of the load does at least, in each phase. */
 const ROUNDS = { before: 3, during: 10, after: 4 } as const;
-/** Calls answered with a fault while two of three are lost: more than the load has workers, so that each has repeated a call. */
+/**
+ * Calls answered with a fault while two of three are lost: more than the load has workers, so that each has repeated a
+ * call.
+ */
 const FAULTS = 12;
 /** While one of three is lost, no call has to be made again more often. */
 const FAULTS_PER_CALL_MAX = 3;

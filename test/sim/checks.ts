@@ -77,7 +77,9 @@ function wrongRuns(
   return [...wrong, ...[...covered.keys()].map((timeMs) => `${host} ran at ${timeMs / 1_000}, which was not due`)];
 }
 
-/** One row for each target that was opened, in a final state, which is what whoever asked was told; run at most once. */
+/**
+ * One row for each target that was opened, in a final state, which is what whoever asked was told; run at most once.
+ */
 function wrongJobs({ jobs, ledger }: History, rows: readonly ObjectRow[], results: readonly ObjectRow[]): string[] {
   const wrong: string[] = [];
   for (const { values } of rows)

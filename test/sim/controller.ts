@@ -24,7 +24,10 @@ export interface ControllerOptions {
   readonly network: Network;
 }
 
-/** A controller that is started, held up, killed and started again: the real services over a store that all of them share. */
+/**
+ * A controller that is started, held up, killed and started again: the real services over a store that all of them
+ * share.
+ */
 export class Controller {
   readonly name: string;
   readonly faults: StoreFaults = { ...NO_STORE_FAULTS };

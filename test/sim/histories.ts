@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
-import { build } from "esbuild";
+import { bundle } from "../helpers/bundle.ts";
 import type { Outcome } from "./run.ts";
 import type { WorkerNews, WorkerTask } from "./worker.ts";
 
@@ -24,7 +24,9 @@ export interface Summary {
   readonly wrong: ReadonlyMap<number, readonly string[]>;
 }
 
-/** Runs all seeds from `from` on, in threads of their own: one that goes round in circles is told by its seed and ended. */
+/**
+ * Runs all seeds from `from` on, in threads of their own: one that goes round in circles is told by its seed and ended.
+ */
 export async function runHistories({ from, count, workers = 2, onOutcome }: Histories): Promise<Summary> {
   const total = { histories: 0, lines: 0, jobs: 0, events: 0 };
   const wrong = new Map<number, readonly string[]>();
@@ -38,18 +40,10 @@ export async function runHistories({ from, count, workers = 2, onOutcome }: Hist
     { length: workers },
     (_, at): WorkerTask => ({ from: from + at, count: count - at, step: workers }),
   );
-  const file = await workerFile();
+  // Threads of Node 20 load no TypeScript.
+  const file = await bundle(join(import.meta.dirname, "worker.ts"), `sim/worker-${process.pid}.mjs`, "inline");
   await Promise.all(tasks.map((task) => runWorker({ file, task }, take, wrong)));
   return { ...total, wrong };
-}
-
-/** Threads of Node 20 load no TypeScript. */
-async function workerFile(): Promise<string> {
-  const outfile = join(import.meta.dirname, "../../node_modules/.cache/sim", `worker-${process.pid}.mjs`);
-  const entry = join(import.meta.dirname, "worker.ts");
-  const form = { bundle: true, platform: "node", target: "node20.19", format: "esm", packages: "external" } as const;
-  await build({ ...form, entryPoints: [entry], outfile, sourcemap: "inline", logLevel: "error" });
-  return outfile;
 }
 
 function runWorker(

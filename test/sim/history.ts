@@ -135,15 +135,16 @@ export class History {
     this.world.note("all is well again");
     this.network.heal();
     this.network.latency = { fromMs: 0.2, toMs: 5 };
-    const slowestMs = Math.max(...this.controllers.map(({ faults }) => faults.slowMaxMs));
+    const slowestMs = Math.max(...this.controllers.map(({ faults }) => 2 * faults.slowMaxMs), this.network.slowestMs);
     for (const controller of this.controllers) {
       Object.assign(controller.faults, NO_STORE_FAULTS);
       controller.resume();
       if (!controller.process?.alive) await controller.start();
     }
     for (const host of this.hosts) if (!host.running) host.start();
-    // A call that was under way when all became well still fails, after its way there and back.
-    await this.world.advance(2 * slowestMs);
+    // A call that was under way when all became well still fails, after its way there and back; a frame that was keeps
+    // those behind it waiting.
+    await this.world.advance(slowestMs);
   }
 
   #follow(asked: AskedJob, { runId, finished }: Execution): void {

@@ -25,6 +25,12 @@ export interface Observer {
   toAgent(host: string, frame: ControllerFrame): void;
 }
 
+/** How long a frame is on its way. */
+interface Latency {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
 /** All streams between hosts and controllers. */
 export class Network {
   readonly #world: World;
@@ -36,11 +42,22 @@ export class Network {
   }>();
   readonly #cut = new Set<string>();
   readonly #observer: Observer;
-  latency = { fromMs: 0.2, toMs: 5 };
+  #latency: Latency = { fromMs: 0.2, toMs: 5 };
+  #slowestMs = 0;
 
   constructor(world: World, observer: Observer) {
     this.#world = world;
     this.#observer = observer;
+  }
+
+  set latency(latency: Latency) {
+    this.#latency = latency;
+    this.#slowestMs = Math.max(this.#slowestMs, latency.toMs);
+  }
+
+  /** No frame of this history was ever longer on its way; 0 while nothing was slow. */
+  get slowestMs(): number {
+    return this.#slowestMs;
   }
 
   listen(address: string, port: Port): void {
@@ -115,7 +132,7 @@ export class Network {
     const world = this.#world;
     const connection = new Connection({
       world,
-      latency: () => world.between(this.latency.fromMs, this.latency.toMs),
+      latency: () => world.between(this.#latency.fromMs, this.#latency.toMs),
       client: process,
     });
     const entry = { host: from, address, connection };

@@ -10,8 +10,8 @@ export interface ProcessOptions {
 }
 
 /**
- * One life of a program. It touches the world only through its clock, its disk, its network and its store, and all of these let it go
- * on by `turn`: so it can be stopped between any two of its turns, for a while or for good.
+ * One life of a program. It touches the world only through its clock, its disk, its network and its store, and all of
+ * these let it go on by `turn`: so it can be stopped between any two of its turns, for a while or for good.
  */
 export class Process {
   readonly name: string;

@@ -33,7 +33,10 @@ interface Work<T> {
   readonly partly?: ((count: (of: number) => number) => void) | undefined;
 }
 
-/** The way of a program's calls to the store that all share. What was sent arrives, also when the sender has died meanwhile. */
+/**
+ * The way of a program's calls to the store that all share. What was sent arrives, also when the sender has died
+ * meanwhile.
+ */
 export function storeCall({ world, process, faults, onCall }: StoreCallOptions): StoreCall {
   const delay = (): number => (world.chance(faults().slow) ? world.between(0.1, faults().slowMaxMs) : 0);
   const perform = <T>(work: Work<T>): Promise<T> => {

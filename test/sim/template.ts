@@ -39,7 +39,10 @@ export function ruleText(path: string): string {
   return `--class=${path}\n--parser=csv\n--fields=name,n\n`;
 }
 
-/** `tick` runs at every third second and prints two lines, `beat` at every second and prints one; `tail` prints all the time. */
+/**
+ * `tick` runs at every third second and prints two lines, `beat` at every second and prints one; `tail` prints all the
+ * time.
+ */
 export const POLICIES: readonly CommandPolicySpec[] = [
   {
     kind: "command",

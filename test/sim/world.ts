@@ -18,8 +18,9 @@ export interface WorldOptions {
 }
 
 /**
- * Time and order of everything that happens. Nothing happens but what was planned here, one event after the other, each only when all
- * that the one before set going has come to rest: all promise turns are over, nothing waits but for time. So the seed says it all.
+ * Time and order of everything that happens. Nothing happens but what was planned here, one event after the other, each
+ * only when all that the one before set going has come to rest: all promise turns are over, nothing waits but for time.
+ * So the seed says it all.
  */
 export class World {
   readonly random: Random;
@@ -58,7 +59,10 @@ export class World {
     return () => void (event.cancelled = true);
   }
 
-  /** Lets real time pass until the work is done, while here everything stands still: for cryptography that is done by other threads. */
+  /**
+   * Lets real time pass until the work is done, while here everything stands still: for cryptography that is done by
+   * other threads.
+   */
   async outside<T>(work: Promise<T>): Promise<T> {
     this.#outside.add(work);
     try {

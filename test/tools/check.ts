@@ -1,7 +1,12 @@
 import { spawn } from "node:child_process";
 
-/** `npm run check`: types, lint, import rules and dead code, side by side; each tool's output only when it complains. */
+/**
+ * `npm run check`: form, types, lint, import rules, checksums and dead code, side by side; each tool's output only when
+ * it complains.
+ */
 const STEPS: readonly (readonly [name: string, command: string])[] = [
+  // `npm run format` mends what this complains of.
+  ["form", "biome format"],
   // The native compiler checks several times faster; the one in JavaScript is what the lint rules are built on.
   ["types", "../typescript-7/bin/tsc -p tsconfig.json"],
   ["types of common", "../typescript-7/bin/tsc -p common/tsconfig.json"],
@@ -10,6 +15,7 @@ const STEPS: readonly (readonly [name: string, command: string])[] = [
     "import rules",
     "depcruise --config .dependency-cruiser.cjs --output-type err-long common controller agent deploy test",
   ],
+  ["lock file", "tsx test/tools/lockfile.ts"],
   ["dead code", "knip --no-progress"],
 ];
 

@@ -34,7 +34,7 @@ async function openApi(): Promise<unknown> {
   await assembly.close();
   await engine[Symbol.asyncDispose]();
   rmSync(folder, { recursive: true });
-  return openApiDocument(assembly.endpoints, { version });
+  return openApiDocument(assembly.endpoints, { version, sockets: assembly.sockets });
 }
 
 function settings(): string {

@@ -4,8 +4,9 @@ import { PROMISES, type FailurePromise, type PromiseId } from "../promises.ts";
 import { EVIDENCE_FOLDER, type Evidence } from "../helpers/evidence.ts";
 
 /**
- * `npm run promises`: the page of promises under failure, made of what the runs of the tests put on record since `.evidence` was last removed. With
- * `--check` nothing is written: it fails when a promise was not proved by these runs, or when the committed page has other promises than the tests.
+ * `npm run promises`: the page of promises under failure, made of what the runs of the tests put on record since
+ * `.evidence` was last removed. With `--check` nothing is written: it fails when a promise was not proved by these
+ * runs, or when the committed page has other promises than the tests.
  */
 const PAGE = "deploy/docs/promises.md";
 const SHOWN = "Shown: ";

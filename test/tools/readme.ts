@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { eventually, freePort } from "../helpers/programs.ts";
 
 /**
- * Does what the README says, as someone new would: clones into an empty folder, `npm ci && npm start`, then every command of
- * "First steps" against the running program. Fails when one of them does.
+ * Does what the README says, as someone new would: clones into an empty folder, `npm ci && npm start`, then every
+ * command of "First steps" against the running program. Fails when one of them does.
  */
 const READY_DEADLINE_MS = 60_000;
 const DEMO_DEADLINE_MS = 60_000;

@@ -1,17 +1,54 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { parseArgs } from "node:util";
+import { runHistories } from "../sim/histories.ts";
 import { crashRounds } from "./crash/rounds.ts";
 
-/** `npm run soak -- --seed N [--rounds N]`: the seeded crash rounds in numbers too large for every day. */
+/**
+ * `npm run soak -- [--seed N] [--rounds N] [--queries N] [--histories N]`: what CI does in small numbers, in numbers
+ * too large for every day: crash rounds of the stores, random queries, simulated histories. 0 leaves one out.
+ */
 const { values } = parseArgs({
-  options: { seed: { type: "string", default: "1" }, rounds: { type: "string", default: "1000" } },
+  options: {
+    seed: { type: "string", default: "1" },
+    rounds: { type: "string", default: "1000" },
+    queries: { type: "string", default: "100000" },
+    histories: { type: "string", default: "10000" },
+  },
 });
+const [seed, rounds, queries, histories] = [values.seed, values.rounds, values.queries, values.histories].map(Number);
 
-const started = performance.now();
-await crashRounds({
-  rounds: Number(values.rounds),
-  seed: Number(values.seed),
-  log: (line: string) => console.log(line),
-});
-console.log(
-  `${values.rounds} rounds from seed ${values.seed} in ${((performance.now() - started) / 1_000).toFixed(0)} s: nothing lost, nothing torn`,
+await timed(`${rounds} crash rounds from seed ${seed}`, rounds, (count) =>
+  crashRounds({ rounds: count, seed: seed ?? 1, log: (line: string) => console.log(line) }),
 );
+await timed(`${queries} random queries`, queries, compareQueries);
+await timed(`${histories} histories from seed ${seed}`, histories, simulate);
+
+async function timed(
+  what: string,
+  count: number | undefined,
+  work: (count: number) => Promise<unknown>,
+): Promise<void> {
+  if (!count) return;
+  const started = performance.now();
+  await work(count);
+  console.log(`${what} in ${((performance.now() - started) / 1_000).toFixed(0)} s: nothing lost, nothing wrong`);
+}
+
+/** What `test/mql/random.test.ts` compares by itself. */
+const QUERIES_AT_ONCE = 10_000;
+
+async function compareQueries(count: number): Promise<void> {
+  const command = ["node_modules/vitest/vitest.mjs", "run", "--project", "unit", "test/mql/random.test.ts"];
+  const child = spawn(process.execPath, command, {
+    stdio: "inherit",
+    env: { ...process.env, ODP_RANDOM_TIMES: String(Math.ceil(count / QUERIES_AT_ONCE)) },
+  });
+  const [code] = (await once(child, "close")) as [number | null];
+  if (code !== 0) throw new Error(`The comparison of ${count} queries ended with ${code}.`);
+}
+
+async function simulate(count: number): Promise<void> {
+  const { wrong } = await runHistories({ from: seed ?? 1, count });
+  if (wrong.size > 0) throw new Error(`Histories that went wrong: ${[...wrong.keys()].join(", ")}`);
+}

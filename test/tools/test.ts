@@ -3,9 +3,9 @@ import { constants, setPriority } from "node:os";
 import config from "../../vitest.config.ts";
 
 /**
- * `npm test`: all projects of vitest, those that are measured against deadlines one after the other. The last of them mostly wait for programs and
- * members, and the simulation waits for nothing and has no deadlines: it runs beside them with what they leave of the processors. What is given
- * after `npm test --` goes to vitest.
+ * `npm test`: all projects of vitest, those that are measured against deadlines one after the other. The last of them
+ * mostly wait for programs and members, and the simulation waits for nothing and has no deadlines: it runs beside them
+ * with what they leave of the processors. What is given after `npm test --` goes to vitest.
  */
 const LAST = ["e2e", "ring"];
 const BESIDE = "sim";

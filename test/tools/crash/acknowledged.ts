@@ -13,5 +13,8 @@ export function streamBytes(stream: string, offset: number, length: number): Uin
   return Uint8Array.from({ length }, (_, i) => ((offset + i) * 131 + salt + ((offset + i) >> 8)) & 0xff);
 }
 
-/** Of the outbox that the child fills: where it lies in the child's folder, how large it may get, and the mark that counts its entries. */
+/**
+ * Of the outbox that the child fills: where it lies in the child's folder, how large it may get, and the mark that
+ * counts its entries.
+ */
 export const OUTBOX = { folder: "outbox", maxBytes: 256 * 1024, mark: "written" } as const;

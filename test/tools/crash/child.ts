@@ -10,8 +10,8 @@ import { realClock, seededRandom } from "../../helpers/clock.ts";
 import { OUTBOX, streamBytes, type Acknowledged } from "./acknowledged.ts";
 
 /**
- * Writes to every store as fast as it can until it is killed, and says what was acknowledged: folder, round, seed, and after how many
- * acknowledgements it kills itself.
+ * Writes to every store as fast as it can until it is killed, and says what was acknowledged: folder, round, seed, and
+ * after how many acknowledgements it kills itself.
  */
 const [dir = "", round = "0", seed = "1", last = "Infinity"] = process.argv.slice(2);
 const random = seededRandom(Number(seed));

@@ -5,8 +5,8 @@ import { ForgetfulFiles } from "../../helpers/forgetful-files.ts";
 import type { DiskEvent } from "./strace.ts";
 
 /**
- * The disk as a power cut after these events may have left it: what was synced is there, of the rest what the seed says. `folder` and
- * what lies above it were there before.
+ * The disk as a power cut after these events may have left it: what was synced is there, of the rest what the seed
+ * says. `folder` and what lies above it were there before.
  */
 export async function diskAfter(events: readonly DiskEvent[], folder: string, seed: number): Promise<ForgetfulFiles> {
   const disk = new ForgetfulFiles(seed);

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { Outbox } from "../../../agent/outbox.ts";
 import { Environment } from "../../../controller/store/embedded/environment.ts";
@@ -9,11 +10,10 @@ import { disagreements } from "./verify.ts";
 
 /** What is missing, torn or contradicts itself in the store that a writer left in `dir`: nothing. */
 export async function inspect(dir: string, acknowledged: readonly Acknowledged[]): Promise<readonly string[]> {
-  const env = new Environment(join(dir, "tenants", "matrix", "lmdb"), realClock);
-  const findings = [...disagreements(env)];
-  await env.close();
+  const findings = [...(await contradictions(join(dir, "tenants", "matrix", "lmdb")))];
   const engine = await openEmbeddedEngine({ dir, runtime: { clock: realClock, random: seededRandom(1) } });
   try {
+    await engine.createTenant("matrix");
     const store = await engine.tenant("matrix");
     for (const write of latest(acknowledged)) {
       const finding = await missing({ store, dir }, write);
@@ -23,6 +23,17 @@ export async function inspect(dir: string, acknowledged: readonly Acknowledged[]
     await engine.close();
   }
   return findings;
+}
+
+/** A tenant whose making was cut off has no environment yet. */
+async function contradictions(folder: string): Promise<readonly string[]> {
+  if (!existsSync(join(folder, "data.mdb"))) return [];
+  const env = new Environment(folder, realClock);
+  try {
+    return disagreements(env);
+  } finally {
+    await env.close();
+  }
 }
 
 /** Of writes that replace one another only the last acknowledged one. */

@@ -1,10 +1,10 @@
 import { spawn, type ChildProcess } from "node:child_process";
-import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { build } from "esbuild";
 import pLimit from "p-limit";
+import { bundle } from "../../helpers/bundle.ts";
 import { seededRandom } from "../../helpers/clock.ts";
 import type { Acknowledged } from "./acknowledged.ts";
 import { inspect } from "./inspect.ts";
@@ -15,8 +15,6 @@ const ACKNOWLEDGED_MIN = 20;
 const ACKNOWLEDGED_SPREAD = 800;
 /** On one store, one after the other; then a new one, so that looking does not get longer and longer. */
 const ROUNDS_PER_STORE = 10;
-/** Inside the project, so that the packages are found which no bundle can hold. */
-const BUNDLES = join(import.meta.dirname, "../../../node_modules/.cache/odp-crash");
 
 export interface CrashRounds {
   readonly rounds: number;
@@ -25,8 +23,9 @@ export interface CrashRounds {
 }
 
 /**
- * Kills a process with -9 while it writes to an embedded store and an agent's outbox, opens them again and looks: nothing that was
- * acknowledged may be missing, nothing may be half there. Throws with every finding; the seed replays the moments, not the machine's timing.
+ * Kills a process with -9 while it writes to an embedded store and an agent's outbox, opens them again and looks:
+ * nothing that was acknowledged may be missing, nothing may be half there. Throws with every finding; the seed replays
+ * the moments, not the machine's timing.
  */
 export async function crashRounds({ rounds, seed, log }: CrashRounds): Promise<{ readonly acknowledged: number }> {
   await using writer = await bundled();
@@ -76,20 +75,8 @@ async function onOneStore({ writer, seed, first, last, log }: StoreRounds): Prom
 
 /** Starts in a fraction of the time its sources take. */
 async function bundled(): Promise<{ readonly file: string } & AsyncDisposable> {
-  await mkdir(BUNDLES, { recursive: true });
-  const folder = await mkdtemp(join(BUNDLES, "child-"));
-  const file = join(folder, "child.mjs");
-  await build({
-    entryPoints: [join(import.meta.dirname, "child.ts")],
-    outfile: file,
-    bundle: true,
-    platform: "node",
-    format: "esm",
-    target: "node20.19",
-    packages: "external",
-    logLevel: "silent",
-  });
-  return { file, [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }) };
+  const file = await bundle(join(import.meta.dirname, "child.ts"), `crash/child-${process.pid}.mjs`);
+  return { file, [Symbol.asyncDispose]: () => rm(file, { force: true }) };
 }
 
 /** What the child had said by the time it was dead. */

@@ -79,7 +79,10 @@ export async function readTrace(file: string, folder: string, output?: string): 
   return reader.events;
 }
 
-/** `<unfinished ...>` and `resumed` put together, at the place of the second; a write to a file counts from its beginning. */
+/**
+ * `<unfinished ...>` and `resumed` put together, at the place of the second; a write to a file counts from its
+ * beginning.
+ */
 function* joined(lines: readonly string[]): Iterable<string> {
   const begun = new Map<string, string>();
   for (const line of lines) {

@@ -10,7 +10,9 @@ import { indexedTerms } from "../../../controller/store/terms.ts";
 const whole = (): { readonly start: Uint8Array } => ({ start: Uint8Array.of(0) });
 const ULID_LENGTH = 26;
 
-/** What does not agree between the tables of one environment: nothing, whatever happened to the process that wrote them. */
+/**
+ * What does not agree between the tables of one environment: nothing, whatever happened to the process that wrote them.
+ */
 export function disagreements(env: Environment): readonly string[] {
   return [
     ...entityDisagreements(env),

@@ -1,0 +1,59 @@
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { eventually } from "../helpers/programs.ts";
+import { mountSmallDisk } from "../helpers/small-disk.ts";
+import { Installation } from "./installation.ts";
+
+const SMALL_DISK_KIB = 8_192;
+const RECOVERY_DEADLINE_MS = 60_000;
+const REFUSALS = 200;
+
+const disk = await mountSmallDisk(SMALL_DISK_KIB);
+
+describe.skipIf(disk === undefined)("a controller whose disk is full", () => {
+  let odp: Installation;
+
+  beforeAll(async () => {
+    odp = await Installation.start({ ODP_STORE: "embedded", ODP_DATA_DIR: join(disk!.folder, "data") });
+    await odp.mql("create class /matrix/full (name varchar)");
+    await odp.mql("insert into /matrix/full name='before'");
+  });
+
+  afterAll(async () => {
+    await disk!.makeRoom();
+    await odp.stop();
+    await disk![Symbol.asyncDispose]();
+  });
+
+  test("stays up, answers queries, refuses changes by name, and takes them again when there is room", async () => {
+    await disk!.fill();
+    for (let i = 0; i < REFUSALS; i += 1) {
+      const refused = await odp.call(
+        "POST",
+        "/mxobject/mql",
+        new URLSearchParams({ mql: `insert into /matrix/full name='refused-${i}-${"x".repeat(2_000)}'` }),
+      );
+      if (refused.status === "ok") continue;
+      expect(refused).toMatchObject({ code: "unavailable", message: expect.stringContaining("disk is full") });
+    }
+    expect(await odp.mql("select name from /matrix/full where name='before'")).toMatchObject([{ name: "before" }]);
+    expect(odp.controller.running).toBe(true);
+    await disk!.makeRoom();
+    await eventually("the store takes changes again", RECOVERY_DEADLINE_MS, async () => {
+      return (
+        (await odp.call("POST", "/mxobject/mql", new URLSearchParams({ mql: "insert into /matrix/full name='after'" })))
+          .status === "ok" || undefined
+      );
+    });
+    expect(await odp.mql("select name from /matrix/full where name='after'")).toMatchObject([{ name: "after" }]);
+  });
+
+  test("is refused a start that has no room, with the reason, and starts when there is some", async () => {
+    await odp.controller.kill("SIGKILL");
+    await disk!.fill();
+    await expect(odp.startController()).rejects.toThrow(/disk is full/);
+    await disk!.makeRoom();
+    await odp.startController();
+    expect(await odp.mql("select name from /matrix/full where name='before'")).toMatchObject([{ name: "before" }]);
+  });
+});

@@ -1,0 +1,48 @@
+import { execFileSync } from "node:child_process";
+import { mkdtemp, rm, statfs, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** A file system of its own with little room. Only the superuser may mount one. */
+export interface SmallDisk extends AsyncDisposable {
+  readonly folder: string;
+  /** Takes all the room there is; a second time what became free since. */
+  fill(): Promise<void>;
+  /** Gives back what `fill` took. */
+  makeRoom(): Promise<void>;
+}
+
+/** Undefined where nothing may be mounted. */
+export async function mountSmallDisk(sizeKib: number): Promise<SmallDisk | undefined> {
+  const folder = await mkdtemp(join(tmpdir(), "odp-small-disk-"));
+  if (!isMounted(folder, sizeKib)) {
+    await rm(folder, { recursive: true });
+    return undefined;
+  }
+  const ballast: string[] = [];
+  return {
+    folder,
+    async fill() {
+      const { bavail, bsize } = await statfs(folder);
+      const path = join(folder, `ballast-${ballast.length}`);
+      ballast.push(path);
+      await writeFile(path, Buffer.alloc(bavail * bsize));
+    },
+    async makeRoom() {
+      for (const path of ballast.splice(0)) await rm(path);
+    },
+    async [Symbol.asyncDispose]() {
+      execFileSync("umount", ["-l", folder]);
+      await rm(folder, { recursive: true });
+    },
+  };
+}
+
+function isMounted(folder: string, sizeKib: number): boolean {
+  try {
+    execFileSync("mount", ["-t", "tmpfs", "-o", `size=${sizeKib}k`, "tmpfs", folder], { stdio: "ignore" });
+    return true;
+  } catch {
+    return false;
+  }
+}

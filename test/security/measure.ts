@@ -1,0 +1,91 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { isAppError } from "../../common/errors.ts";
+import type { QueryResult } from "../../controller/areas/query/index.ts";
+import { QUERY_TENANT_MEMORY_MAX_BYTES } from "../../common/limits.ts";
+import { testPrincipal } from "../helpers/runtime.ts";
+import type { HostileRequest } from "./hostile.ts";
+import type { World } from "./objects.ts";
+
+const viewer = testPrincipal("viewer");
+const writer = testPrincipal();
+const SAMPLE_MS = 2;
+/** A request that works in slices may go on for long: then its caller leaves. */
+const PATIENCE_MS = 600;
+/** Besides what queries may hold there are the text, its tree, and what was not collected yet. */
+export const HELD_HEAP_MAX_MB = (2 * QUERY_TENANT_MEMORY_MAX_BYTES) / 1_048_576;
+
+export interface Held {
+  /** For which the event loop did not turn and this process worked: what it waited for a processor is not counted. */
+  readonly stopMs: number;
+  /** More than before, at most. */
+  readonly heapMb: number;
+  /** What became of the request: `ok`, or the code of its error. */
+  readonly outcome: string;
+}
+
+setFlagsFromString("--expose-gc");
+const collectGarbage = runInNewContext("gc") as () => void;
+
+/** What one request does to the thread and the memory of everybody else. */
+export async function held(world: World, request: HostileRequest): Promise<Held> {
+  const text = request.text();
+  const values = request.values?.();
+  const cursor = request.cursor?.();
+  collectGarbage();
+  const before = process.memoryUsage().heapUsed;
+  const seen = { stopMs: 0, heapMb: 0, last: now() };
+  const look = (): void => {
+    const { wallMs, workedMs } = now();
+    seen.stopMs = Math.max(seen.stopMs, Math.min(wallMs - seen.last.wallMs - SAMPLE_MS, workedMs - seen.last.workedMs));
+    seen.heapMb = Math.max(seen.heapMb, (process.memoryUsage().heapUsed - before) / 1_048_576);
+    seen.last = now();
+  };
+  await turn();
+  seen.last = now();
+  const timer = setInterval(look, SAMPLE_MS);
+  const outcome = await outcomeOf(() => ask(world, request, { text, values, cursor }));
+  await turn();
+  look();
+  clearInterval(timer);
+  return { stopMs: seen.stopMs, heapMb: seen.heapMb, outcome };
+}
+
+interface Asked {
+  readonly text: string;
+  readonly values: ReturnType<NonNullable<HostileRequest["values"]>> | undefined;
+  readonly cursor: string | undefined;
+}
+
+function ask(
+  { query, search }: World,
+  { language, by }: HostileRequest,
+  { text, values, cursor }: Asked,
+): Promise<QueryResult> {
+  const principal = by === "writer" ? writer : viewer;
+  const signal = AbortSignal.timeout(PATIENCE_MS);
+  if (language === "search") return search.search(principal, text, { signal });
+  return query.run(principal, text, {
+    signal,
+    ...(values ? { values } : {}),
+    ...(cursor === undefined ? {} : { cursor }),
+  });
+}
+
+async function outcomeOf(work: () => Promise<QueryResult>): Promise<string> {
+  try {
+    for await (const page of (await work()).rows) if (page.length === 0) await turn();
+    return "ok";
+  } catch (error) {
+    return isAppError(error) ? error.code : `not an AppError: ${String(error)}`;
+  }
+}
+
+function now(): { readonly wallMs: number; readonly workedMs: number } {
+  const { user, system } = process.cpuUsage();
+  return { wallMs: performance.now(), workedMs: (user + system) / 1_000 };
+}
+
+function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

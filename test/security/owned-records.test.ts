@@ -1,0 +1,252 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { DataRule } from "../../controller/areas/permissions/index.ts";
+import { PASSWORD } from "../helpers/http-app.ts";
+import { testPrincipal } from "../helpers/runtime.ts";
+import { openWorld, type World } from "./world.ts";
+
+/**
+ * Jobs, policies and depots are objects of the platform's classes, and their own interface shows what a query shows.
+ * Rules go with their class.
+ */
+
+let world: World;
+const admin = testPrincipal();
+const ALL: DataRule = { class: "/", access: "write" };
+const USERS: Readonly<Record<string, readonly DataRule[]>> = {
+  rows: [
+    ALL,
+    ...["jobs/jobdef", "system/policy", "system/depot"].map(
+      (path): DataRule => ({ class: `/matrix/${path}`, access: "write", where: "name = 'mine'" }),
+    ),
+  ],
+  columns: [
+    ALL,
+    { class: "/matrix/jobs/jobdef", access: "write", hidden: ["exec", "creator"] },
+    { class: "/matrix/system/policy", access: "write", hidden: ["command", "hosts"] },
+    { class: "/matrix/system/depot", access: "write", hidden: ["remark"] },
+  ],
+  unseen: [
+    ALL,
+    { class: "/matrix/jobs", access: "none" },
+    { class: "/matrix/system/policy", access: "none" },
+    { class: "/matrix/system/depot", access: "none" },
+    { class: "/matrix/vault", access: "none" },
+  ],
+};
+const sessions = new Map<string, string>();
+
+beforeAll(async () => {
+  world = await openWorld();
+  const { assembly } = world;
+  await assembly.query.rows(admin, "create class /matrix/vault (line text); create class /matrix/open (line text)");
+  for (const name of ["open", "vault"])
+    await assembly.rules.put(admin, `/matrix/rules/${name}`, `--class=/matrix/${name}\n--parser=text\n--fields=line`);
+  for (const name of ["mine", "theirs"]) {
+    await assembly.jobs.save(admin, { name, dir: "d", exec: ["true"], host: ["h"] });
+    const spec = {
+      kind: "command",
+      name,
+      rule: "/matrix/rules/open",
+      command: "secret",
+      ctype: 1,
+      interval: 1,
+      unit: "minute",
+    } as const;
+    await assembly.policies.save(admin, { spec });
+  }
+  await upload("admin", "mine");
+  await upload("admin", "theirs");
+  for (const [username, data] of Object.entries(USERS)) {
+    await assembly.users.create({
+      tenant: "matrix",
+      username,
+      password: PASSWORD,
+      rights: { grants: ["*:read", "*:write", "*:run"], data },
+    });
+  }
+}, 120_000);
+afterAll(() => world[Symbol.asyncDispose]());
+
+interface Answer {
+  readonly status: string;
+  readonly code?: string;
+  readonly message: unknown;
+}
+
+interface Request {
+  readonly method?: "GET" | "POST" | "PUT" | "DELETE";
+  readonly url: string;
+  readonly type?: string;
+  readonly payload?: string;
+}
+
+async function call(user: string, { method = "GET", url, type, payload }: Request): Promise<Answer> {
+  let session = sessions.get(user);
+  if (session === undefined) {
+    session = (
+      await world.assembly.users.signIn({
+        company: "matrix",
+        username: user,
+        password: PASSWORD,
+        remote: "test",
+        traceparent: "",
+      })
+    ).session;
+    sessions.set(user, session);
+  }
+  const whole = `${url}${url.includes("?") ? "&" : "?"}sessionid=${session}`;
+  return (
+    await world.app.inject({
+      method,
+      url: whole,
+      ...(type && { headers: { "content-type": type }, payload: payload ?? "" }),
+    })
+  ).json();
+}
+
+function form(fields: Readonly<Record<string, string>>): Pick<Request, "type" | "payload"> {
+  return { type: "application/x-www-form-urlencoded", payload: new URLSearchParams(fields).toString() };
+}
+
+function parts(fields: Readonly<Record<string, string>>, file?: string): Pick<Request, "type" | "payload"> {
+  const texts = Object.entries(fields).map(
+    ([name, value]) => `--edge\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`,
+  );
+  const content =
+    file === undefined
+      ? ""
+      : `--edge\r\ncontent-disposition: form-data; name="uploadfile"; filename="a.sh"\r\n\r\n${file}\r\n`;
+  return { type: "multipart/form-data; boundary=edge", payload: `${texts.join("")}${content}--edge--\r\n` };
+}
+
+async function upload(user: string, name: string, version = "1.0.0"): Promise<Answer> {
+  return call(user, {
+    method: "POST",
+    url: "/monitoring/depot",
+    ...parts({ name, version, remark: "secret" }, "echo secret"),
+  });
+}
+
+const json = (value: unknown): Pick<Request, "type" | "payload"> => ({
+  type: "application/json",
+  payload: JSON.stringify(value),
+});
+const policy = (name: string, command = "x") => ({
+  name,
+  rule: "/matrix/rules/open",
+  command,
+  ctype: 1,
+  interval: 1,
+  unit: "minute",
+});
+
+/** Everything that says, shows, uses or changes the one of that name. */
+const CALLS: Readonly<Record<string, (name: string) => readonly Request[]>> = {
+  "/job": (name) => [
+    { url: `/job/${name}@d` },
+    { url: `/job/exec/${name}@d` },
+    { url: `/job/${name}@d?param={}` },
+    { method: "DELETE", url: `/job/${name}@d` },
+    { method: "POST", url: "/job", ...form({ name, dir: "d", exec: "false" }) },
+  ],
+  "/monitoring/policy": (name) => [
+    { url: `/monitoring/policy/${name}` },
+    { method: "POST", url: `/monitoring/policy/deploy/${name}` },
+    { method: "POST", url: `/monitoring/policy/undeploy/${name}` },
+    { method: "DELETE", url: `/monitoring/policy/${name}` },
+    { method: "POST", url: "/monitoring/policy", ...json(policy(name)) },
+  ],
+  "/monitoring/depot": (name) => [
+    { url: `/monitoring/depot/${name}` },
+    { url: `/monitoring/depot/file/${name}?version=1.0.0&filepath=a.sh` },
+    { url: `/monitoring/depot/diff/${name}?version=1.0.0&compareVersion=1.0.0` },
+    { method: "DELETE", url: `/monitoring/depot/${name}` },
+    { method: "POST", url: "/monitoring/depot", ...parts({ name, version: "2.0.0" }, "x") },
+    { method: "PUT", url: "/monitoring/depot", ...parts({ name, version: "1.0.0", remark: "x" }) },
+    {
+      method: "PUT",
+      url: "/monitoring/depot/file",
+      ...parts({ name, version: "1.0.0", newVersion: "3.0.0", filepath: "a.sh", type: "M", content: "x" }),
+    },
+    { method: "POST", url: "/monitoring/deploy", ...parts({ hosts: "h", depots: name, versions: "1.0.0" }) },
+    {
+      method: "POST",
+      url: "/monitoring/policy",
+      ...json({ ...policy(`with-${name}`), ctype: 0, depotname: name, depotversion: "1.0.0" }),
+    },
+  ],
+};
+
+async function listed(user: string, path: string): Promise<readonly Record<string, unknown>[]> {
+  const { message } = await call(user, { url: path });
+  return message as readonly Record<string, unknown>[];
+}
+
+describe.each(Object.keys(CALLS))("%s", (path) => {
+  test("lists what a query finds", async () => {
+    expect((await listed("rows", path)).map(({ name }) => name)).toEqual(["mine"]);
+    expect(await listed("unseen", path)).toEqual([]);
+    expect((await listed("admin", path)).map(({ name }) => name)).toEqual(expect.arrayContaining(["mine", "theirs"]));
+  });
+
+  test("what does not exist for the caller is neither shown nor used nor changed", async () => {
+    const before = await listed("admin", path);
+    for (const [user, name] of [
+      ["rows", "theirs"],
+      ["unseen", "mine"],
+    ] as const) {
+      for (const request of CALLS[path]?.(name) ?? []) {
+        const what = `${user}: ${request.method ?? "GET"} ${request.url}`;
+        const answer = await call(user, request);
+        expect(["not_found", "denied"], `${what} was answered ${JSON.stringify(answer)}`).toContain(answer.code);
+        expect(JSON.stringify(answer), what).not.toContain("secret");
+      }
+    }
+    expect(await listed("admin", path)).toEqual(before);
+  });
+
+  test("hidden columns are left out, of lists and of single ones", async () => {
+    const hidden =
+      { "/job": ["exec", "creator"], "/monitoring/policy": ["command", "hosts"], "/monitoring/depot": ["remark"] }[
+        path
+      ] ?? [];
+    const one = (await call("columns", CALLS[path]?.("mine")[0] as Request)).message as Record<string, unknown>;
+    for (const record of [...(await listed("columns", path)), one])
+      for (const column of hidden) expect(Object.keys(record)).not.toContain(column);
+    expect(one).toMatchObject({ name: "mine" });
+  });
+});
+
+test("a depot that does not exist for the caller is said not to", async () => {
+  expect(await call("rows", { url: "/monitoring/depot/exist/theirs" })).toMatchObject({ message: false });
+  expect(await call("rows", { url: "/monitoring/depot/exist/mine" })).toMatchObject({ message: true });
+});
+
+test("nothing is made that its maker could not see", async () => {
+  for (const request of [
+    { method: "POST", url: "/job", ...form({ name: "other", dir: "d", exec: "x" }) },
+    { method: "POST", url: "/monitoring/policy", ...json(policy("other")) },
+  ] as const) {
+    expect(await call("rows", request)).toMatchObject({ code: "denied" });
+  }
+});
+
+test("rules of a class that may not be read are not there", async () => {
+  const keys = async (user: string) => (await listed(user, "/mxobject/rule")).map(({ key }) => key);
+  expect(await keys("admin")).toEqual(expect.arrayContaining(["/matrix/rules/open", "/matrix/rules/vault"]));
+  expect(await keys("unseen")).toEqual(["/matrix/rules/open"]);
+  const key = "/matrix/rules/vault";
+  for (const request of [
+    { method: "DELETE", url: `/mxobject/rule?key=${key}` },
+    { method: "PUT", url: "/mxobject/rule", ...form({ key, value: "--class=/matrix/open\n--parser=text" }) },
+    {
+      method: "PUT",
+      url: "/mxobject/rule",
+      ...form({ key: "/matrix/rules/new", value: "--class=/matrix/vault\n--parser=text" }),
+    },
+    { method: "POST", url: "/mxobject/rule/new", ...json({ class: "/matrix/vault", type: "text" }) },
+    { method: "POST", url: "/monitoring/policy", ...json({ ...policy("vaulted"), rule: key }) },
+  ] as const) {
+    expect(["not_found", "denied"], request.url).toContain((await call("unseen", request)).code);
+  }
+});

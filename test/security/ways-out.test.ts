@@ -1,0 +1,327 @@
+import type { InjectOptions } from "fastify";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Condition, Statement } from "../../common/mql/index.ts";
+import type { Segment } from "../../common/search/index.ts";
+import type { DataRule } from "../../controller/areas/permissions/index.ts";
+import type { Endpoint } from "../../controller/http/endpoint.ts";
+import { PASSWORD } from "../helpers/http-app.ts";
+import { testPrincipal } from "../helpers/runtime.ts";
+import { openWorld, type World } from "./world.ts";
+
+/**
+ * What a data rule hides comes out nowhere: every statement, condition, search and reading endpoint, for every kind of
+ * rule.
+ */
+
+const ENT = "/matrix/ent";
+const PAST = "2025-01-01 12:00:00";
+
+/**
+ * Texts of every kind of statement, and ways to write it; a new kind does not compile without one. They stand for
+ * reading, and changes that answer.
+ */
+const STATEMENTS: Readonly<Record<Statement["kind"], readonly string[]>> = {
+  select: [
+    `select * from ${ENT}/`,
+    "select * from /matrix/",
+    `select id, note, size from ${ENT}/box limit 1 cursor ''`,
+    `select note, count(*) from ${ENT}/box group by note`,
+    `select distinct owner from ${ENT}/box order by owner`,
+    `select max(note), min(note), count(*), sum(size), avg(size) from ${ENT}/box`,
+    `select * from ${ENT}/box a join ${ENT}/box b on a.size = b.size`,
+    `select a.note, c.code from ${ENT}/box a join /matrix/vault c on a.size = c.size`,
+    `select * from ${ENT}/box as of '${PAST}'`,
+    `select * from ${ENT}/box order by size desc`,
+    `select secret from ${ENT}/box`,
+    `select * from ${ENT}/box where 1=1 or note like '*'`,
+    "select * from /system/class",
+    "select * from /matrix/vault",
+    `select max(secret) from ${ENT}/box`,
+    `select size from ${ENT}/box order by secret`,
+    `select secret, count(*) from ${ENT}/box group by secret`,
+    `select SECRET from ${ENT}/box`,
+    `select a.secret from ${ENT}/box a join ${ENT}/box b on a.secret = b.secret`,
+  ],
+  union: [
+    `select note from ${ENT}/box union select note from ${ENT}/box`,
+    `select note from ${ENT}/box union all select code from /matrix/vault`,
+    `select secret from ${ENT}/box union select note from ${ENT}/box`,
+  ],
+  selectEdgeTypes: ["select edgetype"],
+  match: [
+    "match (:box)",
+    "match (:box)-[]->()",
+    "match ()-[*]->()",
+    `match ("box:b")-[*]->() return note, size`,
+    `match ("box:ROWa")<-[]-()`,
+    "match (:vault)",
+    `match (:${ENT}/box where size > 0) return note`,
+    `match (:${ENT}/box where secret = 'HIDDENb')`,
+    "match (:box) return secret",
+    `match (:box)-[]->() as of '${PAST}'`,
+    "match path a, b (a:box)-[]->(b)",
+  ],
+  explain: [
+    `explain select * from ${ENT}/box where note = 'x'`,
+    `explain select * from ${ENT}/box where size = 1`,
+    `explain select secret from ${ENT}/box`,
+    "explain select * from /matrix/vault",
+  ],
+  insert: [
+    `insert into ${ENT}/box host='ROWa', owner='bob'`,
+    `insert into ${ENT}/box host='b', owner='bob', size='many'`,
+    `insert into ${ENT}/box (host, owner) values ('b', 'bob')`,
+    "insert into /matrix/vault code='x'",
+  ],
+  insertJson: [
+    `insert json '{"class":"${ENT}/box","host":"ROWa","owner":"bob"}'`,
+    `insert json '{"class":"/matrix/vault","code":"x"}'`,
+  ],
+  update: [
+    `update ${ENT}/box set size=size where host='ROWa'`,
+    `update ${ENT}/box set owner='bob' where id='box:ROWa'`,
+    `update ${ENT}/box refresh`,
+    `update ${ENT}/box set secret='x' where secret='HIDDENb'`,
+  ],
+  delete: [
+    `delete from ${ENT}/box where id='box:ROWa'`,
+    `delete from ${ENT}/box where secret='HIDDENb'`,
+    `delete secret from ${ENT}/box`,
+  ],
+  createClass: [`create class ${ENT}/box (secret int)`],
+  dropClass: [`drop class ${ENT}/box`, "drop class /matrix/vault"],
+  alterClass: [`alter class ${ENT} drop column secret`, `alter class ${ENT} add column secret int`],
+  createEdgeType: ["create edge type uplink"],
+  dropEdgeType: ["drop edge type uplink"],
+  batch: [`begin select * from ${ENT}/box; select note from ${ENT}/box; end`],
+};
+
+/** Every kind of condition on the hidden column; with one that answers, values could be guessed one after the other. */
+const PROBES: Readonly<Record<Condition["kind"], string>> = {
+  and: "secret = 'HIDDENb' and size > 0",
+  or: "secret = 'HIDDENb' or size < 0",
+  not: "not secret = 'HIDDENb'",
+  compare: "secret > 'A'",
+  in: "secret in ('HIDDENb')",
+  like: "secret like 'HID*'",
+  between: "secret between 'A' and 'Z'",
+  isNull: "secret is not null",
+  contains: "secret contains 'H'",
+  textMatch: "secret match 'HIDDENb'",
+};
+
+/** Searches with every kind of segment. */
+const SEARCHES: Readonly<Record<Segment["kind"], readonly string[]>> = {
+  match: [
+    `#${ENT}/box: | ROWa`,
+    `#${ENT}/box: | HIDDENb`,
+    `#${ENT}/box: | secret=HIDDENb`,
+    "# ROWnote;HIDDENb;VAULTone;SEENb",
+    `${ENT}/box: | HIDDENold;ROWpast;HID*;ROW*`,
+    "#/matrix/vault: | VAULT*",
+  ],
+  top: [`#${ENT}/box: | top 100`],
+  sort: [`#${ENT}/box: | sort note`, `#${ENT}/box: | sort secret`],
+  print: [`#${ENT}/box: | print host, note`, `#${ENT}/box: | print secret`],
+  uniq: [`#${ENT}/box: | uniq note`, `#${ENT}/box: | uniq secret`],
+  group: [`#${ENT}/box: | group note`, `#${ENT}/box: | group secret`],
+  time: [`${ENT}/box: | at ${PAST}`, `${ENT}/box: | last year`],
+  call: [`#${ENT}/box: | call graph`, `#${ENT}/box: | call tree {"fields":["note"]}`],
+  lua: [],
+  delete: [
+    `#${ENT}/box: | secret=HIDDENb | delete`,
+    "#/matrix/vault: | VAULT* | delete",
+    `#${ENT}/box: | ROWa | delete`,
+  ],
+};
+
+const BASE: DataRule = { class: "/", access: "write" };
+const NO_VAULT: DataRule = { class: "/matrix/vault", access: "none" };
+const ROWS = { where: "owner = 'bob'" };
+const COLUMNS = { hidden: ["secret"] };
+
+interface User {
+  readonly data: readonly DataRule[];
+  /** What must not come out. */
+  readonly markers: RegExp;
+  readonly hidesColumn: boolean;
+}
+
+const USERS: Readonly<Record<string, User>> = {
+  rows: {
+    data: [BASE, NO_VAULT, { class: ENT, access: "read", ...ROWS }],
+    markers: /ROW|HIDDENa|HIDDENold|VAULT/,
+    hidesColumn: false,
+  },
+  columns: {
+    data: [BASE, NO_VAULT, { class: ENT, access: "read", ...COLUMNS }],
+    markers: /HIDDEN|VAULT/,
+    hidesColumn: true,
+  },
+  both: {
+    data: [BASE, NO_VAULT, { class: ENT, access: "write", ...ROWS, ...COLUMNS }],
+    markers: /ROW|HIDDEN|VAULT/,
+    hidesColumn: true,
+  },
+  readonly: { data: [{ class: "/", access: "read" }, NO_VAULT], markers: /VAULT/, hidesColumn: false },
+};
+
+let world: World;
+const sessions = new Map<string, string>();
+const admin = testPrincipal();
+
+beforeAll(async () => {
+  world = await openWorld();
+  const { assembly } = world;
+  await assembly.query.rows(
+    admin,
+    `create edge type uplink;
+    create class ${ENT} (host varchar, owner varchar, secret varchar, note varchar, size int, keys(host), index(secret, note)) with version=true, autosearch=true;
+    create class ${ENT}/box (rack varchar) with version=true, autosearch=true;
+    create class /matrix/vault (code varchar, size int, keys(code)) with autosearch=true;
+    insert into ${ENT}/box (host, owner, secret, note) values ('m', 'ann', 'HIDDENold', 'ROWpast') at '2025-01-01 00:00:00';
+    insert into /matrix/vault code='VAULTone', size=1;
+    insert into ${ENT}/box (host, owner, secret, note, size) values ('ROWa', 'ann', 'HIDDENa', 'ROWnote', 1), ('b', 'bob', 'HIDDENb', 'SEENb', 1), ('m', 'bob', 'HIDDENm', 'SEENm', 2);
+    update ${ENT}/box set uplink='box:ROWa' where host='b'; update ${ENT}/box set uplink='vault:VAULTone' where host='m'`,
+  );
+  for (const [username, { data }] of Object.entries(USERS)) {
+    await assembly.users.create({
+      tenant: "matrix",
+      username,
+      password: PASSWORD,
+      rights: { grants: ["*:read", "objects:write"], data },
+    });
+    sessions.set(
+      username,
+      (
+        await assembly.users.signIn({
+          company: "matrix",
+          username,
+          password: PASSWORD,
+          remote: "test",
+          traceparent: "",
+        })
+      ).session,
+    );
+  }
+  sessions.set("admin", await world.signIn());
+}, 120_000);
+afterAll(() => world[Symbol.asyncDispose]());
+
+async function call(user: string, options: InjectOptions & { readonly url: string }): Promise<string> {
+  const url = `${options.url}${options.url.includes("?") ? "&" : "?"}sessionid=${sessions.get(user) ?? ""}`;
+  return (await world.app.inject({ ...options, url })).body;
+}
+
+const mql = (user: string, text: string): Promise<string> =>
+  call(user, { method: "POST", url: "/mxobject/mql?meta=true", payload: text });
+const search = (user: string, text: string): Promise<string> =>
+  call(user, { method: "POST", url: "/mxobject/search?meta=true", payload: text });
+
+/** The answer without what the caller said himself. */
+function beyond(answer: string, said: string): string {
+  let rest = answer;
+  for (const word of said.match(/\w+/g) ?? []) if (/^(ROW|HIDDEN|VAULT)/.test(word)) rest = rest.replaceAll(word, "");
+  return rest;
+}
+
+function script(text: string): Pick<InjectOptions, "headers" | "payload"> {
+  const head = 'content-disposition: form-data; name="uploadfile"; filename="script.mql"';
+  return {
+    headers: { "content-type": "multipart/form-data; boundary=edge" },
+    payload: `--edge\r\n${head}\r\n\r\n${text};\r\n--edge--\r\n`,
+  };
+}
+
+const MEMBERS: Readonly<Record<string, readonly string[]>> = {
+  class: [ENT, `${ENT}/box`, "/matrix/vault", "/matrix/"],
+  id: [`${ENT}/box`, "/matrix/vault", "-1"],
+  filetype: ["mql"],
+  recursive: ["true"],
+};
+
+/** Every reading endpoint with its members, those that name a class with each of them. */
+function readingCalls(endpoints: readonly Endpoint[]): readonly string[] {
+  return endpoints
+    .filter(({ method, permission }) => method === "GET" && permission.endsWith(":read"))
+    .flatMap(({ path, input }) => {
+      const { properties = {} } = input as { readonly properties?: Readonly<Record<string, unknown>> };
+      const url = path.replace(/:\w+/g, "field").replace(/\*$/, "any@any");
+      const named = Object.keys(properties).filter((name) => name === "class" || name === "id");
+      const plain = Object.keys(properties)
+        .filter((name) => name === "filetype" || name === "recursive")
+        .map((name) => `${name}=${MEMBERS[name]?.[0] ?? ""}`);
+      return [
+        url,
+        ...named.flatMap((name) =>
+          (MEMBERS[name] ?? []).map((value) => `${url}?${[`${name}=${value}`, ...plain].join("&")}`),
+        ),
+      ];
+    });
+}
+
+test("who may see everything is shown what the others are looked through for", async () => {
+  const all =
+    (await Promise.all(STATEMENTS.select.slice(0, 4).map((text) => mql("admin", text)))).join("") +
+    (await search("admin", `${ENT}/box: | HIDDENold;ROWpast`));
+  for (const marker of ["ROWa", "ROWnote", "HIDDENa", "HIDDENold", "ROWpast", "VAULTone", "SEENb"])
+    expect(all).toContain(marker);
+  expect(await mql("admin", "match ()-[*]->()")).toContain("VAULTone");
+  expect(await call("admin", { url: "/mxobject/export?class=/matrix/" })).toContain("HIDDENa");
+});
+
+describe.each(Object.entries(USERS).filter(([, { hidesColumn }]) => hidesColumn))(
+  "the rule %s, which hides a column,",
+  (user) => {
+    test.each(Object.entries(PROBES))("answers no condition on it: %s", async (_kind, condition) => {
+      const refused = /"code":"not_found"/;
+      expect(await mql(user, `select id from ${ENT}/box where ${condition}`), condition).toMatch(refused);
+      expect(await mql(user, `delete from ${ENT}/box where ${condition}`), condition).toMatch(
+        /"code":"(not_found|denied)"/,
+      );
+      expect(await mql(user, `match (:${ENT}/box where ${condition})`), condition).toMatch(refused);
+      expect(await mql(user, `explain select id from ${ENT}/box where ${condition}`), condition).toMatch(refused);
+    });
+  },
+);
+
+describe.each(Object.entries(USERS))("the rule %s", (user, { markers, hidesColumn }) => {
+  test.each(Object.entries(STATEMENTS))("lets nothing out by %s", async (_kind, texts) => {
+    for (const text of texts) expect(beyond(await mql(user, text), text), text).not.toMatch(markers);
+  });
+
+  test.each(Object.entries(SEARCHES))("lets nothing out by a search with %s", async (_kind, texts) => {
+    for (const text of texts) expect(beyond(await search(user, text), text), text).not.toMatch(markers);
+  });
+
+  test("lets nothing out by any reading endpoint, and no hidden column among the fields of a class", async () => {
+    for (const url of readingCalls(world.assembly.endpoints)) {
+      const answer = await call(user, { url });
+      expect(beyond(answer, url), url).not.toMatch(markers);
+      if (hidesColumn && url.includes("schema")) expect(answer, url).not.toContain("secret");
+    }
+  });
+
+  test("lets nothing out by what an import is told", async () => {
+    for (const text of [
+      ...STATEMENTS.insert,
+      ...STATEMENTS.insertJson,
+      ...STATEMENTS.createClass,
+      ...STATEMENTS.alterClass,
+    ]) {
+      expect(
+        beyond(await call(user, { method: "POST", url: "/mxobject/import", ...script(text) }), text),
+        text,
+      ).not.toMatch(markers);
+    }
+  });
+
+  test("has left what it does not show", async () => {
+    const kept = await world.assembly.query.rows(
+      admin,
+      `select host, owner, secret, note from ${ENT}/box where host = 'ROWa'`,
+    );
+    expect(kept).toEqual([{ host: "ROWa", owner: "ann", secret: "HIDDENa", note: "ROWnote" }]);
+    expect(await world.assembly.query.rows(admin, "select code from /matrix/vault")).toEqual([{ code: "VAULTone" }]);
+  });
+});

@@ -1,0 +1,108 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { FastifyInstance } from "fastify";
+import { assemble, type Assembly } from "../../controller/assembly.ts";
+import { openSecretKey } from "../../controller/secrets/index.ts";
+import type { Engine, TenantStore } from "../../controller/store/engine.ts";
+import { realClock } from "../helpers/clock.ts";
+import { openTestEngine } from "../helpers/engine.ts";
+import { PASSWORD } from "../helpers/http-app.ts";
+import { testRuntime } from "../helpers/runtime.ts";
+
+/** A whole controller without ports and agents, with an administrator, that counts what is written. */
+export interface World extends AsyncDisposable {
+  readonly app: FastifyInstance;
+  readonly assembly: Assembly;
+  /** Writes so far, those of sessions and of the audit trail apart. */
+  readonly written: () => number;
+  /** A new session of the administrator. */
+  readonly signIn: () => Promise<string>;
+}
+
+export async function openWorld(): Promise<World> {
+  const engine = await openTestEngine();
+  const folder = await mkdtemp(join(tmpdir(), "odp-security-"));
+  const counted = counting(engine);
+  const secrets = await openSecretKey({ file: join(folder, "secret.key"), create: true });
+  const assembly = await assemble({
+    engine: counted.engine,
+    secrets,
+    version: "test",
+    runtime: testRuntime(realClock),
+    controllerId: "security",
+    publicNames: ["odp.example"],
+    dataDir: folder,
+    agentPort: () => 0,
+  });
+  await assembly.tenants.ensureTenant({ name: "matrix", ospace: "/matrix" });
+  await assembly.users.ensureAdministrator({ tenant: "matrix", username: "admin", password: PASSWORD });
+  const app = await assembly.http();
+  return {
+    app,
+    assembly,
+    written: () => counted.writes,
+    async signIn() {
+      const { session } = await assembly.users.signIn({
+        company: "matrix",
+        username: "admin",
+        password: PASSWORD,
+        remote: "test",
+        traceparent: "",
+      });
+      return session;
+    },
+    async [Symbol.asyncDispose]() {
+      await app.close();
+      await assembly.close();
+      await engine[Symbol.asyncDispose]();
+      await rm(folder, { recursive: true });
+    },
+  };
+}
+
+interface Counted {
+  readonly engine: Engine;
+  writes: number;
+}
+
+function counting(inner: Engine): Counted {
+  const counted: Counted = {
+    writes: 0,
+    engine: {
+      kind: inner.kind,
+      system: async () => watched(await inner.system()),
+      tenant: async (name) => watched(await inner.tenant(name)),
+      createTenant: (name, options) => inner.createTenant(name, options),
+      dropTenant: (name) => inner.dropTenant(name),
+      nodes: () => inner.nodes(),
+      ready: () => inner.ready(),
+      close: () => inner.close(),
+    },
+  };
+  const watched = ({ kv, objects, blobs }: TenantStore): TenantStore => ({
+    kv: recording(kv, { put: ([key]) => !isSession(key), delete: ([key]) => !isSession(key), txn: () => true }),
+    objects: recording(objects, { change: () => true, removeRecords: () => true }),
+    blobs: recording(blobs, { put: () => true, append: () => true, unmark: () => true, removeStream: () => true }),
+  });
+  const recording = <T extends object>(
+    store: T,
+    counts: Readonly<Record<string, (args: readonly unknown[]) => boolean>>,
+  ): T =>
+    new Proxy(store, {
+      get(target, name) {
+        const member: unknown = Reflect.get(target, name, target);
+        if (typeof member !== "function") return member;
+        const method = member as (...args: readonly unknown[]) => unknown;
+        return (...args: readonly unknown[]): unknown => {
+          if (typeof name === "string" && counts[name]?.(args)) counted.writes++;
+          return method.apply(target, [...args]);
+        };
+      },
+    });
+  return counted;
+}
+
+function isSession(key: unknown): boolean {
+  return String(key).includes("session");
+}

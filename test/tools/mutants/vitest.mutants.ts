@@ -1,0 +1,38 @@
+import { readFileSync } from "node:fs";
+import { defineConfig } from "vitest/config";
+import { mutated, type Mutation } from "./mutations.ts";
+
+/** What `npm run mutants` asks one run of vitest to try. */
+export interface Trial {
+  /** Absolute. */
+  readonly file: string;
+  /** Absent in the run that shows that the tests pass as they are. */
+  readonly mutation?: Mutation;
+  /** Relative to the project. */
+  readonly tests: readonly string[];
+}
+
+const trial = JSON.parse(process.env.ODP_TEST_MUTANT ?? "{}") as Trial;
+
+/**
+ * Runs the tests near a file with one change of that file, made on its way to the tests: the file itself stays as it
+ * is.
+ */
+export default defineConfig({
+  plugins: [
+    {
+      name: "odp-mutant",
+      enforce: "pre",
+      load: (id) =>
+        id === trial.file && trial.mutation ? mutated(readFileSync(id, "utf8"), trial.mutation) : undefined,
+    },
+  ],
+  test: {
+    include: [...trial.tests],
+    exclude: ["**/*.cluster.test.ts"],
+    testTimeout: 20_000,
+    hookTimeout: 20_000,
+    pool: "forks",
+    bail: 1,
+  },
+});
