@@ -2,8 +2,27 @@
 const areas = "^controller/areas/([^/]+)/";
 const tests = "\\.test\\.ts$|^test/";
 
+/** Folders of big areas, the lowest first: each imports itself, those before it and two files on top. */
+const floors = {
+  objects: ["definitions", "values", "reading", "history", "changes", "writing", "indexing"],
+  query: ["expressions", "plan", "run", "write", "batch", "graph", "search"],
+};
+
+const floorRules = Object.entries(floors).flatMap(([area, folders]) =>
+  folders.map((folder, at) => ({
+    name: `${area}-${folder}-imports-lower-folders`,
+    severity: "error",
+    from: { path: `^controller/areas/${area}/${folder}/`, pathNot: tests },
+    to: {
+      path: `^controller/areas/${area}/`,
+      pathNot: `^controller/areas/${area}/((${folders.slice(0, at + 1).join("|")})/|(types|audited)\\.ts$)`,
+    },
+  })),
+);
+
 module.exports = {
   forbidden: [
+    ...floorRules,
     { name: "no-cycles", severity: "error", from: {}, to: { circular: true } },
     { name: "unresolved", severity: "error", from: {}, to: { couldNotResolve: true } },
     {
@@ -46,8 +65,31 @@ module.exports = {
     {
       name: "outside-sees-area-index-only",
       severity: "error",
-      from: { path: "^controller/", pathNot: `^controller/areas/|${tests}` },
+      from: { path: "^controller/", pathNot: `^controller/areas/|^controller/worker\\.ts$|${tests}` },
       to: { path: areas, pathNot: "/index\\.ts$" },
+    },
+    {
+      name: "threads-get-tasks-only",
+      comment: "The main file of worker threads takes from areas what they put into tasks.ts.",
+      severity: "error",
+      from: { path: "^controller/worker\\.ts$" },
+      to: { pathNot: "^controller/workers/|^controller/areas/[^/]+/tasks\\.ts$" },
+    },
+    {
+      name: "tasks-are-pure",
+      comment: "What runs in a worker thread has no store, no connection and no service.",
+      severity: "error",
+      from: { path: "^controller/areas/[^/]+/tasks\\.ts$" },
+      to: {
+        path: "^controller/(store|http|grpc|secrets)/|/service\\.ts$|^node_modules/(fastify|lmdb|etcd3|cassandra-driver)/",
+        reachable: true,
+      },
+    },
+    {
+      name: "only-workers-starts-threads",
+      severity: "error",
+      from: { path: "^(controller|agent|common)/", pathNot: `^controller/workers/|${tests}` },
+      to: { path: "^(node:)?worker_threads$" },
     },
     {
       name: "services-know-no-http",

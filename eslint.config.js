@@ -7,7 +7,7 @@ const CLOCK_AND_CHANCE = [
 ];
 
 export default tseslint.config(
-  { ignores: ["proto/gen/**", "dist/**", "node_modules/**"] },
+  { ignores: ["dist/**", ".builds/**", "node_modules/**"] },
   ...tseslint.configs.recommended,
   {
     languageOptions: { parserOptions: { project: "./tsconfig.json" } },

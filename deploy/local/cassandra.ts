@@ -28,7 +28,10 @@ export interface CassandraPorts {
   readonly storage: number;
 }
 
-/** One node on a loopback address, answering CQL when this resolves. Starting again in the same folder finds the same data. */
+/**
+ * One node on a loopback address, answering CQL when this resolves. Starting again in the same folder finds the same
+ * data.
+ */
 export async function startCassandra(node: CassandraNode): Promise<Daemon> {
   await mkdir(node.dir, { recursive: true, mode: 0o700 });
   const configFile = join(node.dir, "cassandra.yaml");
@@ -100,9 +103,9 @@ commitlog_sync_period: 10000ms
 `;
 
 /**
- * Nodes that start together share out the ring by given tokens, and have nothing to bring over from each other. A write is answered when it
- * is on disk: what is only in memory goes when a majority is killed at once. Reads end early enough for odp to ask another node within its
- * own deadline.
+ * Nodes that start together share out the ring by given tokens, and have nothing to bring over from each other. A write
+ * is answered when it is on disk: what is only in memory goes when a majority is killed at once. Reads end early enough
+ * for odp to ask another node within its own deadline.
  */
 const RING_YAML = `auto_bootstrap: false
 commitlog_sync: group

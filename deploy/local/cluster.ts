@@ -79,7 +79,10 @@ export async function findLocalCluster(dir: string): Promise<LocalCluster | unde
   return text === undefined ? undefined : new LocalCluster(dir, JSON.parse(text) as ClusterState);
 }
 
-/** For the moment in which a process ends and can wait for nothing: the processes of the cluster in `dir`, if there is one. */
+/**
+ * For the moment in which a process ends and can wait for nothing: the processes of the cluster in `dir`, if there is
+ * one.
+ */
 export function daemonsIn(dir: string): readonly Daemon[] {
   try {
     const state = JSON.parse(readFileSync(join(dir, STATE_FILE), "utf8")) as ClusterState;
@@ -89,7 +92,9 @@ export function daemonsIn(dir: string): readonly Daemon[] {
   }
 }
 
-/** A cluster on loopback. Its members are killed, paused and started again by name, such as `etcd-1` or `cassandra-3`. */
+/**
+ * A cluster on loopback. Its members are killed, paused and started again by name, such as `etcd-1` or `cassandra-3`.
+ */
 export class LocalCluster {
   readonly settings: ClusterSettings;
   readonly #dir: string;
@@ -121,7 +126,10 @@ export class LocalCluster {
     await stopDaemon(this.#get(name).daemon, { now: true });
   }
 
-  /** Starts one that has ended, in its folder and on its ports; it serves when this resolves, and may still have to catch up. */
+  /**
+   * Starts one that has ended, in its folder and on its ports; it serves when this resolves, and may still have to
+   * catch up.
+   */
   async restart(name: string): Promise<void> {
     const { member, daemon } = this.#get(name);
     if (await isAlive(daemon)) throw new Error(`${name} runs.`);

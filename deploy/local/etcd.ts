@@ -23,7 +23,10 @@ export interface EtcdPorts {
   readonly peer: number;
 }
 
-/** One member on 127.0.0.1; it answers once a majority of its peers does. Starting again in the same folder finds the same data. */
+/**
+ * One member on 127.0.0.1; it answers once a majority of its peers does. Starting again in the same folder finds the
+ * same data.
+ */
 export async function startEtcd(member: EtcdMember): Promise<Daemon> {
   await mkdir(member.dir, { recursive: true, mode: 0o700 });
   return startDaemon(etcdSpec(member));

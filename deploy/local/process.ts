@@ -40,7 +40,9 @@ export async function startDaemon(spec: DaemonSpec): Promise<Daemon> {
   }
 }
 
-/** Polls until `answers` says yes; throws with the end of the log when the process ends before, or the deadline passes. */
+/**
+ * Polls until `answers` says yes; throws with the end of the log when the process ends before, or the deadline passes.
+ */
 export async function waitUntilUp(daemon: Daemon, answers: () => Promise<boolean>, deadlineMs: number): Promise<void> {
   const end = performance.now() + deadlineMs;
   while (!(await answers())) {
@@ -109,7 +111,10 @@ export async function freePorts(count: number, addresses: readonly string[] = ["
   }
 }
 
-/** Holds it by servers, which are the caller's to close. Undefined when what is free on the first address is taken on another. */
+/**
+ * Holds it by servers, which are the caller's to close. Undefined when what is free on the first address is taken on
+ * another.
+ */
 async function freePort(addresses: readonly string[], servers: Server[]): Promise<number | undefined> {
   let port = 0;
   for (const address of addresses) {

@@ -130,6 +130,8 @@ export interface Notification {
   title: string;
   reply: string;
   msg: string;
+  /** JSON of the object it tells of, which decides who is told what; empty: of none */
+  about: string;
 }
 
 /** The reader was slow, and events were left out: read what is stored. */
@@ -1305,7 +1307,7 @@ export const State: MessageFns<State> = {
 };
 
 function createBaseNotification(): Notification {
-  return { tenant: "", keyspace: "", source: "", subject: "", title: "", reply: "", msg: "" };
+  return { tenant: "", keyspace: "", source: "", subject: "", title: "", reply: "", msg: "", about: "" };
 }
 
 export const Notification: MessageFns<Notification> = {
@@ -1330,6 +1332,9 @@ export const Notification: MessageFns<Notification> = {
     }
     if (message.msg !== "") {
       writer.uint32(58).string(message.msg);
+    }
+    if (message.about !== "") {
+      writer.uint32(66).string(message.about);
     }
     return writer;
   },
@@ -1403,6 +1408,14 @@ export const Notification: MessageFns<Notification> = {
             message.msg = reader.string();
             continue;
           }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.about = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1427,6 +1440,7 @@ export const Notification: MessageFns<Notification> = {
     message.title = object.title ?? "";
     message.reply = object.reply ?? "";
     message.msg = object.msg ?? "";
+    message.about = object.about ?? "";
     return message;
   },
 };
