@@ -1,0 +1,32 @@
+import { appendFileSync } from "node:fs";
+import type { Reporter, SerializedError, TestCase, TestModule } from "vitest/node";
+
+/** The file that failures are appended to, a text each; unset, nothing is written. */
+export const FAILURES_FILE = "TEST_FAILURES_FILE";
+
+/** A reporter of vitest that keeps what failed, so that `npm test` can print it after all projects have ended. */
+export default class Failures implements Reporter {
+  onTestRunEnd(modules: readonly TestModule[], errors: readonly SerializedError[]): void {
+    const file = process.env[FAILURES_FILE];
+    if (file === undefined) return;
+    const texts = [
+      ...modules.flatMap((module) => [
+        ...module.errors().map((error) => failure(module.relativeModuleId, error)),
+        ...[...module.children.allTests("failed")].flatMap(failuresOf),
+      ]),
+      ...errors.map((error) => failure("outside of every test", error)),
+    ];
+    if (texts.length > 0) appendFileSync(file, texts.map((text) => `${text}\n`).join(""));
+  }
+}
+
+function failuresOf(test: TestCase): readonly string[] {
+  const name = `${test.project.name} ${test.module.relativeModuleId} > ${test.fullName}`;
+  return (test.result().errors ?? []).map((error) => failure(name, error));
+}
+
+function failure(where: string, error: SerializedError): string {
+  const diff = error.diff === undefined ? "" : `\n${error.diff}`;
+  const lines = (error.stack ?? error.message).split("\n").filter((line) => !line.includes("/node_modules/"));
+  return `FAILED ${where}\n${lines.join("\n")}${diff}`;
+}
