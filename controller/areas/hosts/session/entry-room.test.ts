@@ -54,6 +54,25 @@ test("a batch larger than the bound goes alone", async () => {
   expect(next.admitted).toBe(false);
 });
 
+test("what fills a bound to the last byte has room, of a session and of all", async () => {
+  const weighed = new EntryRoom({ maxBytes: 100 * KIB, sessionMaxBytes: 100 * KIB });
+  await weighed.open().take([entryOf(KIB)]);
+  const entryBytes = weighed.heldBytes;
+  for (const sessionMaxBytes of [2 * entryBytes, 2 * entryBytes - 1]) {
+    const room = new EntryRoom({ maxBytes: 100 * KIB, sessionMaxBytes });
+    const place = room.open();
+    const taken = [watched(place.take([entryOf(KIB)])), watched(place.take([entryOf(KIB)]))];
+    await turn();
+    expect(taken.map(({ admitted }) => admitted)).toEqual([true, sessionMaxBytes === 2 * entryBytes]);
+  }
+  for (const maxBytes of [2 * entryBytes, 2 * entryBytes - 1]) {
+    const room = new EntryRoom({ maxBytes, sessionMaxBytes: 100 * KIB });
+    const taken = [watched(room.open().take([entryOf(KIB)])), watched(room.open().take([entryOf(KIB)]))];
+    await turn();
+    expect(taken.map(({ admitted }) => admitted)).toEqual([true, maxBytes === 2 * entryBytes]);
+  }
+});
+
 test("a session that ends gives back what it held, and lets go who waits for it", async () => {
   const room = new EntryRoom({ maxBytes: 10 * KIB, sessionMaxBytes: 10 * KIB });
   const [gone, other] = [room.open(), room.open()];

@@ -1,0 +1,494 @@
+import { setImmediate as turn } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+import { AppError } from "../../../../common/errors.ts";
+import {
+  AGENT_HELLOS_PER_MINUTE,
+  AGENT_RENEW_MIN_INTERVAL_MS,
+  DESIRED_RECHECK_MS,
+  HOST_FACTS_MIN_INTERVAL_MS,
+  HOST_STATES_MIN_INTERVAL_MS,
+  SESSION_AGENT_SILENCE_MAX_MS,
+  SESSION_HEARTBEAT_MS,
+  SESSION_WINDOW_ENTRIES,
+  SESSION_WINDOW_MAX_BYTES,
+} from "../../../../common/limits.ts";
+import type { AgentFrame, ControllerFrame, Entry, Hello } from "../../../../proto/gen/agent/v1/agent.ts";
+import { MemoryDatabase } from "../../../../test/helpers/memory-engine.ts";
+import { TestClock, testRuntime } from "../../../../test/helpers/runtime.ts";
+import { wrappedKv } from "../../../../test/helpers/wrapped-kv.ts";
+import type { KvStore } from "../../../store/kv.ts";
+import type { AgentChannel, AgentIdentity, AgentSession, DesiredStateSource } from "../types.ts";
+import { AgentSessions, type AgentSessionsDependencies } from "./agent-sessions.ts";
+import { Presence } from "./presence.ts";
+
+type Frame = NonNullable<ControllerFrame["frame"]>;
+type Desired = Awaited<ReturnType<DesiredStateSource["desired"]>>;
+type Facts = Readonly<Record<string, string>>;
+
+const STREAM = "stream-of-a-test";
+const HELLO: Hello = {
+  protocol: 1,
+  agentVersion: "test",
+  streamId: STREAM,
+  firstSequence: 1,
+  facts: undefined,
+  desiredRevision: 0,
+  highestEpoch: 0,
+};
+const NO_DEPOT = { name: "p", revision: 1, spec: "{}", conf: "" };
+
+/** The agent's end of a session. */
+class Wire implements AgentChannel {
+  readonly frames: Frame[] = [];
+  refused: { readonly code: string; readonly message: string } | undefined;
+
+  send({ frame }: ControllerFrame): void {
+    if (frame) this.frames.push(frame);
+  }
+
+  close(reason?: { readonly code: string; readonly message: string }): void {
+    this.refused ??= reason;
+  }
+
+  of<C extends Frame["$case"]>(kind: C): readonly Extract<Frame, { $case: C }>["value"][] {
+    return this.frames.flatMap((frame) => (frame.$case === kind ? [frame.value as never] : []));
+  }
+}
+
+interface Controller extends AsyncDisposable {
+  readonly sessions: AgentSessions;
+  readonly presence: Presence;
+  /** Facts as they are written to the host's record. */
+  readonly facts: Facts[];
+  /** Entries that the sink was given. */
+  readonly kept: Entry[];
+  /** What the sink waits for. */
+  gate: Promise<void>;
+  desired: Desired;
+  /** How often the desired state was read. */
+  reads: number;
+  come(host: string, hello?: Partial<Hello>): Promise<{ readonly session: AgentSession; readonly wire: Wire }>;
+}
+
+class World {
+  readonly clock = new TestClock();
+  readonly runtime = testRuntime(this.clock);
+  readonly #database = new MemoryDatabase(this.clock);
+
+  /** In steps, so that the lease of a controller lives on. */
+  async pass(ms: number, step: () => Promise<void> = () => Promise.resolve()): Promise<void> {
+    for (let passed = 0; passed < ms; passed += SESSION_HEARTBEAT_MS) {
+      this.clock.advance(SESSION_HEARTBEAT_MS);
+      await step();
+      await settled();
+    }
+  }
+
+  async kv(): Promise<KvStore> {
+    return (await this.#database.engine({ clock: this.clock }).system()).kv;
+  }
+
+  async controller(
+    name = "one",
+    instead: Partial<KvStore> = {},
+    dependencies: Partial<AgentSessionsDependencies> = {},
+  ): Promise<Controller> {
+    const kv = wrappedKv(await this.kv(), instead);
+    const presence = new Presence({ kv, runtime: this.runtime });
+    await presence.start();
+    const sessions: AgentSessions = new AgentSessions({
+      kv,
+      presence,
+      runtime: this.runtime,
+      controllerId: name,
+      controllers: () => [`${name}:1`],
+      admit: () => Promise.resolve(),
+      opened: () => Promise.resolve(),
+      commandState: () => undefined,
+      renew: () => Promise.resolve({ certificate: Buffer.from("new"), authorities: [] }),
+      facts: (_session, values) => Promise.resolve(void made.facts.push(values)),
+      desired: {
+        desired: () => {
+          made.reads += 1;
+          return Promise.resolve(made.desired);
+        },
+      },
+      sink: {
+        acknowledged: () => Promise.resolve(0),
+        accept: async (_source, entries) => {
+          await made.gate;
+          made.kept.push(...entries);
+          return entries.at(-1)?.sequence ?? 0;
+        },
+      },
+      ...dependencies,
+    });
+    const made: Controller = {
+      sessions,
+      presence,
+      facts: [],
+      kept: [],
+      gate: Promise.resolve(),
+      desired: { revision: 1, policies: [] },
+      reads: 0,
+      come: async (host, hello = {}) => {
+        const wire = new Wire();
+        const session = await sessions.open(identityOf(host), { ...HELLO, ...hello }, wire);
+        await settled();
+        return { session, wire };
+      },
+      [Symbol.asyncDispose]: async () => {
+        await sessions.close();
+        await presence.close();
+      },
+    };
+    return made;
+  }
+}
+
+function identityOf(host: string): AgentIdentity {
+  return { tenant: "matrix", host, serial: "1" };
+}
+
+/** Everything that is under way in memory has come to its end, or waits for a test. */
+async function settled(): Promise<void> {
+  for (let turns = 0; turns < 5; turns++) await turn();
+}
+
+function heard(values: Facts = {}): AgentFrame {
+  return { frame: { $case: "heartbeat", value: { timeMs: 1, values } } };
+}
+
+function batch(sequences: readonly number[], bytes = 0): AgentFrame {
+  const entries = sequences.map((sequence): Entry => {
+    const value = { commandId: "c", stderr: false, offset: 0, data: Buffer.alloc(bytes) };
+    return { sequence, timeMs: 0, traceparent: "", body: { $case: "output", value } };
+  });
+  return { frame: { $case: "batch", value: { streamId: STREAM, entries } } };
+}
+
+function gate(): { readonly closed: Promise<void>; open(): void } {
+  let open = (): void => undefined;
+  const closed = new Promise<void>((resolve) => (open = resolve));
+  return { closed, open: () => open() };
+}
+
+describe("a hello", () => {
+  test.each([
+    ["another protocol", { protocol: 2 }, "unsupported"],
+    ["no stream", { streamId: "" }, "invalid"],
+    ["another host", { facts: { host: "else", os: "", arch: "", addresses: [], pid: 1, values: {} } }, "denied"],
+  ])("with %s is refused, and leaves nothing behind", async (_what, hello, code) => {
+    const world = new World();
+    await using controller = await world.controller();
+    await expect(controller.come("web", hello)).rejects.toMatchObject({ code });
+    expect(controller.sessions.count).toBe(0);
+    expect(controller.presence.isOnline("matrix", "web")).toBe(false);
+  });
+
+  test("opens a session, also without facts: welcome first, then what the host is to do", async () => {
+    const world = new World();
+    await using controller = await world.controller();
+    const { session, wire } = await controller.come("web");
+    expect(wire.frames.map(({ $case }) => $case)).toEqual(["welcome", "desired"]);
+    expect(wire.of("welcome")[0]).toMatchObject({ epoch: session.epoch, controllers: ["one:1"] });
+    expect(wire.refused).toBeUndefined();
+  });
+
+  test("comes so often a minute of one host and not oftener; others, and the next minute, are free", async () => {
+    const world = new World();
+    await using controller = await world.controller();
+    for (let count = 0; count < AGENT_HELLOS_PER_MINUTE; count++) await (await controller.come("loop")).session.ended();
+    await expect(controller.come("loop")).rejects.toMatchObject({ code: "limited" });
+    await controller.come("calm");
+    await expect(controller.come("loop")).rejects.toMatchObject({ code: "limited" });
+    world.clock.advance(60_000);
+    await controller.come("loop");
+  });
+
+  test("of a host that is removed meanwhile leaves no session and no entry", async () => {
+    const world = new World();
+    let asked = 0;
+    const admit = (): Promise<void> => {
+      asked += 1;
+      return asked === 1 ? Promise.resolve() : Promise.reject(new AppError("denied", "removed"));
+    };
+    await using controller = await world.controller("one", {}, { admit });
+    await expect(controller.come("gone")).rejects.toMatchObject({ code: "denied" });
+    expect(controller.sessions.count).toBe(0);
+    expect(await (await world.kv()).get("sessions/matrix/gone")).toBeUndefined();
+  });
+});
+
+describe("one session per host", () => {
+  test("a newer one ends the older one, here and on another controller", async () => {
+    const world = new World();
+    await using one = await world.controller("one");
+    await using two = await world.controller("two");
+    const first = await one.come("web");
+    const second = await one.come("web");
+    expect(first.wire.refused).toMatchObject({ code: "conflict" });
+    expect(second.wire.refused).toBeUndefined();
+    await first.session.ended();
+    const third = await two.come("web");
+    expect(second.wire.refused).toMatchObject({ code: "conflict" });
+    await second.session.ended();
+    await settled();
+    expect(third.wire.refused).toBeUndefined();
+    for (const { presence } of [one, two])
+      expect(presence.holderOf("matrix", "web")).toEqual({ epoch: third.session.epoch, controller: "two" });
+  });
+
+  test("of two that register at once the later one stays, though the former hears of its place last", async () => {
+    const world = new World();
+    const answer = gate();
+    let puts = 0;
+    const inner = await world.kv();
+    const put: KvStore["put"] = async (...call) => {
+      const slow = call[0].startsWith("sessions/") && ++puts === 1;
+      const written = await inner.put(...call);
+      if (slow) await answer.closed;
+      return written;
+    };
+    await using controller = await world.controller("one", { put });
+    const former = new Wire();
+    const opening = controller.sessions.open(identityOf("web"), HELLO, former);
+    await settled();
+    const later = await controller.come("web");
+    answer.open();
+    const { epoch } = await opening;
+    expect(epoch).toBeLessThan(later.session.epoch);
+    expect(former.refused).toMatchObject({ code: "conflict" });
+    expect(later.wire.refused).toBeUndefined();
+    expect(controller.sessions.live("matrix", "web")?.epoch).toBe(later.session.epoch);
+  });
+
+  test.each([
+    ["was written", true],
+    ["was not written", false],
+  ])("an entry whose outcome is unknown and that %s is one session: no other sees it end", async (_what, isWritten) => {
+    const world = new World();
+    const inner = await world.kv();
+    let puts = 0;
+    const put: KvStore["put"] = async (...call) => {
+      if (!call[0].startsWith("sessions/") || ++puts > 1) return inner.put(...call);
+      if (isWritten) await inner.put(...call);
+      throw new AppError("unknown_outcome", "no answer");
+    };
+    await using watching = await world.controller("two");
+    const told: boolean[] = [];
+    watching.presence.onChange(({ online }) => told.push(online));
+    await using controller = await world.controller("one", { put });
+    const { session } = await controller.come("web");
+    expect(told).toEqual([true]);
+    expect(watching.presence.holderOf("matrix", "web")?.epoch).toBe(session.epoch);
+  });
+
+  test("what is told late of an older session does not touch the present one", async () => {
+    const world = new World();
+    const kv = await world.kv();
+    const late = gate();
+    async function* watch(...call: Parameters<KvStore["watch"]>): ReturnType<KvStore["watch"]> {
+      await late.closed;
+      yield* kv.watch(...call);
+    }
+    await using other = await world.controller("two");
+    await using controller = await world.controller("one", { watch });
+    const told: string[] = [];
+    controller.presence.onChange(({ host, online }) => told.push(`${host} ${online ? "online" : "offline"}`));
+    controller.presence.onMove((_tenant, host) => told.push(`${host} moved`));
+    const older = await controller.come("web");
+    const present = await controller.come("web");
+    await older.session.ended();
+    await other.come("last");
+    late.open();
+    await settled();
+    expect(told).toEqual(["web online", "web moved", "web moved", "last online", "last moved"]);
+    expect(controller.presence.holderOf("matrix", "web")).toEqual({
+      epoch: present.session.epoch,
+      controller: "one",
+    });
+    expect(present.wire.refused).toBeUndefined();
+  });
+
+  test("an end that the store tells is one for all: by the entry, by the lease", async () => {
+    const world = new World();
+    await using one = await world.controller("one");
+    await using two = await world.controller("two");
+    const { wire } = await one.come("web");
+    await one.come("db");
+    expect(two.presence.isOnline("matrix", "web")).toBe(true);
+    await (await world.kv()).delete("sessions/matrix/web");
+    await settled();
+    expect(wire.refused).toMatchObject({ code: "conflict" });
+    expect(two.presence.isOnline("matrix", "web")).toBe(false);
+    expect(two.presence.isOnline("matrix", "db")).toBe(true);
+    await one.sessions.close();
+    await settled();
+    expect(two.presence.isOnline("matrix", "db")).toBe(false);
+  });
+});
+
+describe("entries", () => {
+  test("are kept once each and acknowledged; what is sent again is passed over", async () => {
+    const world = new World();
+    await using controller = await world.controller();
+    const { session, wire } = await controller.come("web");
+    await session.receive(batch([1, 2]));
+    await settled();
+    await session.receive(batch([1, 2]));
+    await session.receive(batch([2, 3]));
+    await settled();
+    expect(controller.kept.map(({ sequence }) => sequence)).toEqual([1, 2, 3]);
+    expect(wire.of("acknowledge").map(({ throughSequence }) => throughSequence)).toEqual([2, 3]);
+    expect(controller.sessions.waitingBytes).toBe(0);
+  });
+
+  test("beyond two windows end the session; within them they wait", async () => {
+    const world = new World();
+    await using controller = await world.controller();
+    const hold = gate();
+    controller.gate = hold.closed;
+    const { session } = await controller.come("web");
+    const window = Array.from({ length: SESSION_WINDOW_ENTRIES }, (_, at) => at + 1);
+    await session.receive(batch(window));
+    await session.receive(batch(window.map((sequence) => sequence + SESSION_WINDOW_ENTRIES)));
+    await expect(session.receive(batch([2 * SESSION_WINDOW_ENTRIES + 1]))).rejects.toMatchObject({ code: "limited" });
+    hold.open();
+  });
+
+  test("of a session that is over take no room, and none of it is taken any more", async () => {
+    const world = new World();
+    await using controller = await world.controller();
+    const hold = gate();
+    controller.gate = hold.closed;
+    const { session } = await controller.come("web");
+    await session.receive(batch([1], 1_000));
+    expect(controller.sessions.waitingBytes).toBeGreaterThan(1_000);
+    await session.ended();
+    expect(controller.sessions.waitingBytes).toBe(0);
+    await session.receive(batch([2], 1_000));
+    await session.receive(heard({ late: "1" }));
+    hold.open();
+    await settled();
+    expect(controller.kept.map(({ sequence }) => sequence)).toEqual([1]);
+    expect(controller.facts).toEqual([]);
+    expect(controller.sessions.waitingBytes).toBe(0);
+  });
+
+  test("that wait for room are not taken for silence", async () => {
+    const world = new World();
+    await using controller = await world.controller();
+    const hold = gate();
+    controller.gate = hold.closed;
+    const { session, wire } = await controller.come("web");
+    await session.receive(batch([1], SESSION_WINDOW_MAX_BYTES));
+    const waiting = session.receive(batch([2], 1));
+    await world.pass(2 * SESSION_AGENT_SILENCE_MAX_MS);
+    expect(wire.refused).toBeUndefined();
+    hold.open();
+    await waiting;
+    await settled();
+    expect(controller.kept.map(({ sequence }) => sequence)).toEqual([1, 2]);
+    await world.pass(2 * SESSION_AGENT_SILENCE_MAX_MS);
+    expect(wire.refused).toMatchObject({ code: "deadline" });
+  });
+});
+
+describe("a session in the course of time", () => {
+  test("lives as long as its agent is heard, which hears of the controller meanwhile", async () => {
+    const world = new World();
+    await using controller = await world.controller();
+    const { session, wire } = await controller.come("web");
+    await world.pass(4 * SESSION_AGENT_SILENCE_MAX_MS, () => session.receive(heard()));
+    expect(wire.refused).toBeUndefined();
+    const before = wire.of("heartbeat").length;
+    await world.pass(4 * SESSION_HEARTBEAT_MS);
+    expect(wire.of("heartbeat")).toHaveLength(before + 4);
+    await world.pass(SESSION_AGENT_SILENCE_MAX_MS);
+    expect(wire.refused).toMatchObject({ code: "deadline" });
+  });
+
+  test("reads the desired state again now and then, and sends it when another controller changed it", async () => {
+    const world = new World();
+    await using controller = await world.controller();
+    const { session, wire } = await controller.come("web");
+    const pass = (ms: number): Promise<void> => world.pass(ms, () => session.receive(heard()));
+    await pass(DESIRED_RECHECK_MS / 2);
+    expect(controller.reads).toBe(1);
+    await pass(DESIRED_RECHECK_MS);
+    expect(controller.reads).toBe(2);
+    expect(wire.of("desired")).toHaveLength(1);
+    controller.desired = { revision: 2, policies: [NO_DEPOT] };
+    await pass(DESIRED_RECHECK_MS);
+    expect(wire.of("desired").map(({ revision }) => revision)).toEqual([1, 2]);
+  });
+
+  test("sends the same desired state again to who asks for it", async () => {
+    const world = new World();
+    await using controller = await world.controller();
+    const { wire } = await controller.come("web");
+    await controller.sessions.live("matrix", "web")?.refresh();
+    expect(wire.of("desired").map(({ revision }) => revision)).toEqual([1, 1]);
+  });
+
+  test("refers to the contents of what its host is to have, and to those of nothing else", async () => {
+    const world = new World();
+    await using controller = await world.controller();
+    const file = { path: "run.sh", digest: "d1", size: 1, executable: true };
+    const depot = { name: "d", version: "1.0.0", files: [file] };
+    controller.desired = { revision: 1, policies: [NO_DEPOT, { ...NO_DEPOT, name: "q", depot }] };
+    await controller.come("web");
+    const live = controller.sessions.live("matrix", "web");
+    expect([live?.refersTo("d1"), live?.refersTo("d2")]).toEqual([true, false]);
+    controller.desired = { revision: 2, policies: [NO_DEPOT] };
+    await live?.refresh();
+    expect(live?.refersTo("d1")).toBe(false);
+  });
+
+  test("renews a certificate, and not again at once", async () => {
+    const world = new World();
+    await using controller = await world.controller();
+    const { session, wire } = await controller.come("web");
+    const renew: AgentFrame = { frame: { $case: "renew", value: { csr: Buffer.from("csr") } } };
+    await session.receive(renew);
+    await expect(session.receive(renew)).rejects.toMatchObject({ code: "limited" });
+    world.clock.advance(AGENT_RENEW_MIN_INTERVAL_MS);
+    await session.receive(renew);
+    expect(wire.of("renewed").map(({ certificate }) => certificate.toString())).toEqual(["new", "new"]);
+  });
+});
+
+describe("facts", () => {
+  test("are written at once, then the latest of them now and then", async () => {
+    const world = new World();
+    await using controller = await world.controller();
+    const { session } = await controller.come("web");
+    await session.receive(heard());
+    await session.receive(heard({ cpu: "1" }));
+    await session.receive(heard({ cpu: "2", disk: "7" }));
+    expect(controller.facts).toEqual([{ cpu: "1" }]);
+    world.clock.advance(HOST_FACTS_MIN_INTERVAL_MS - SESSION_AGENT_SILENCE_MAX_MS);
+    await session.receive(heard({ cpu: "3" }));
+    expect(controller.facts).toHaveLength(1);
+    world.clock.advance(SESSION_AGENT_SILENCE_MAX_MS);
+    await session.receive(heard());
+    expect(controller.facts).toEqual([{ cpu: "1" }, { cpu: "3", disk: "7" }]);
+  });
+
+  test("that are the states of policies are written soon, and only those told last", async () => {
+    const world = new World();
+    await using controller = await world.controller();
+    const { session } = await controller.come("web");
+    await session.receive(heard({ cpu: "1", "policy/": "", "policy/a": "running" }));
+    await session.receive(heard({ "policy/": "", "policy/a": "running", "policy/b": "failed" }));
+    await session.receive(heard({ "policy/": "", "policy/c": "running" }));
+    expect(controller.facts).toHaveLength(1);
+    world.clock.advance(HOST_STATES_MIN_INTERVAL_MS);
+    await session.receive(heard({ cpu: "2" }));
+    expect(controller.facts.slice(1)).toEqual([{ cpu: "2", "policy/": "", "policy/c": "running" }]);
+    world.clock.advance(HOST_STATES_MIN_INTERVAL_MS);
+    await session.receive(heard({ "policy/": "", "policy/c": "running" }));
+    expect(controller.facts).toHaveLength(2);
+  });
+});
