@@ -17,7 +17,7 @@ export function selectMeta(
   plan: SelectPlan,
   { told, cursor }: { readonly told: Told; readonly cursor?: () => string | undefined },
 ): QueryMeta {
-  return lazyMeta({ rootclass: plan.scope.root, told, ...(plan.paging ? { cursor } : {}) }, () => describe(plan));
+  return lazyMeta({ rootclass: plan.scope.root, told, cursor }, () => describe(plan));
 }
 
 /** Rows of a join are of no class: their columns are described under the class after FROM. */

@@ -25,3 +25,14 @@ test("neither long texts nor wrong ones are kept", async () => {
   for (let round = 0; round < 2; round += 1) await expect(texts.parsed("select", slices)).rejects.toThrow("[Parser]");
   expect(texts.characters).toBe(0);
 });
+
+test("texts that fill the place to the last character are all kept", async () => {
+  const texts = new ParsedTexts();
+  const length = QUERY_PARSED_TEXT_MAX_CHARACTERS;
+  const count = QUERY_PARSED_MAX_CHARACTERS / length;
+  const textOf = (index: number): string => `select * from /a${index} -- `.padEnd(length, "x");
+  const scripts = [];
+  for (let index = 0; index < count; index += 1) scripts.push(await texts.parsed(textOf(index), slices));
+  expect(texts.characters).toBe(QUERY_PARSED_MAX_CHARACTERS);
+  for (const [index, script] of scripts.entries()) expect(await texts.parsed(textOf(index), slices)).toBe(script);
+});

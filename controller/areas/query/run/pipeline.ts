@@ -139,7 +139,7 @@ async function* sortedOnDisk<R>(
     }
     for await (const page of sorter.pages()) {
       yield page;
-      if (input.slices.isOver()) await input.slices.pause();
+      if (input.slices.isOverNow()) await input.slices.pause();
     }
   } finally {
     await sorter.close();

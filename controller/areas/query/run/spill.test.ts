@@ -2,6 +2,7 @@ import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { OBJECT_PAGE_MAX } from "../../../../common/limits.ts";
 import type { Row } from "../../../../common/value.ts";
 import { seededRandom } from "../../../../test/helpers/clock.ts";
 import { PROCESS_MEMORY } from "../expressions/memory.ts";
@@ -24,7 +25,10 @@ async function sort(keys: readonly (readonly SortKey[])[], sorter: SpillingSorte
       if (sorter.isFull) await sorter.spill();
     }
     const rows: Row[] = [];
-    for await (const page of sorter.pages()) rows.push(...page);
+    for await (const page of sorter.pages()) {
+      expect(page.length).toBeLessThanOrEqual(OBJECT_PAGE_MAX);
+      rows.push(...page);
+    }
     return rows;
   } finally {
     expect(await readdir(folder)).toEqual([]);
