@@ -1,11 +1,12 @@
 import { mapLimited } from "../../../common/concurrency.ts";
-import { AppError, isAppError } from "../../../common/errors.ts";
+import { AppError } from "../../../common/errors.ts";
 import { DEPOT_PARALLEL_FILES } from "../../../common/limits.ts";
 import type { DepotFile } from "../hosts/index.ts";
 import type { Stores } from "../../store/engine.ts";
 import { entriesUnder } from "../../store/entries.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { KvEntry } from "../../store/kv.ts";
+import { putOnce } from "../../store/once.ts";
 import { compareVersions } from "./version.ts";
 
 /**
@@ -59,20 +60,12 @@ export class DepotStore {
 
   /**
    * True when this write made it; false when another one was first (`ifRevision` 0: the version exists). The owner in
-   * the record resolves an unknown outcome.
+   * the record tells it from others.
    */
   async put(tenant: string, stored: StoredVersion, ifRevision: number): Promise<boolean> {
     const { kv } = await this.#stores.tenant(tenant);
     const key = keyOf(stored.name, stored.version);
-    const value = encodeJson(stored);
-    try {
-      return (await kv.put(key, value, { ifRevision })).ok;
-    } catch (error) {
-      if (!isAppError(error, "unknown_outcome")) throw error;
-      const now = await kv.get(key);
-      if (now && sameBytes(now.value, value)) return true;
-      return (await kv.put(key, value, { ifRevision })).ok;
-    }
+    return (await putOnce(kv, { key, value: encodeJson(stored), ifRevision })).ok;
   }
 
   async remove(tenant: string, entry: VersionEntry): Promise<boolean> {
@@ -131,8 +124,4 @@ function keyOf(name: string, version: string): string {
 
 function decoded(entry: KvEntry): VersionEntry {
   return { revision: entry.revision, stored: decodeStored<StoredVersion>(entry.value) };
-}
-
-function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
-  return Buffer.compare(a, b) === 0;
 }

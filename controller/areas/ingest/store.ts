@@ -1,7 +1,8 @@
-import { AppError, isAppError } from "../../../common/errors.ts";
+import { AppError } from "../../../common/errors.ts";
 import { INGEST_CLAIM_ATTEMPTS_MAX, INGEST_STREAMS_PER_HOST_MAX } from "../../../common/limits.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
-import type { KvStore, KvWriteResult } from "../../store/kv.ts";
+import type { KvStore } from "../../store/kv.ts";
+import { putOnce } from "../../store/once.ts";
 
 /**
  * How far one stream of one agent is safe, which session may continue it, and which batch was perhaps begun beyond.
@@ -89,31 +90,19 @@ export class MarkStore {
     return kept;
   }
 
-  /** Its new revision; `undefined` when another holder wrote the mark after `revision`. */
+  /** Its new revision; `undefined` when another session, with a claim of its own, wrote the mark after `revision`. */
   async save(streamId: string, mark: Mark, revision: number): Promise<number | undefined> {
     return this.#put(markKey(streamId), encodeJson(mark), revision);
   }
 
-  async #put(key: string, value: Uint8Array, revision: number): Promise<number | undefined> {
-    const written = await repeated(() => this.#kv.put(key, value, { ifRevision: revision }));
-    if (written.ok) return written.revision;
-    // The first of two attempts may have succeeded: no other session writes this claim.
-    const mine = written.current !== undefined && Buffer.compare(written.current.value, value) === 0;
-    return mine ? written.current.revision : undefined;
+  async #put(key: string, value: Uint8Array, ifRevision: number): Promise<number | undefined> {
+    const written = await putOnce(this.#kv, { key, value, ifRevision });
+    return written.ok ? written.revision : undefined;
   }
 }
 
 /** For marks written before claims existed. */
 const NO_WRITES = { claim: "", nextWriteUs: 0 } as const;
-
-async function repeated(write: () => Promise<KvWriteResult>): Promise<KvWriteResult> {
-  try {
-    return await write();
-  } catch (error) {
-    if (isAppError(error, "unknown_outcome")) return write();
-    throw error;
-  }
-}
 
 function streamsKey(host: string): string {
   return `ingest-streams/${encodeURIComponent(host)}`;

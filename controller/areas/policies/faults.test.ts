@@ -1,10 +1,13 @@
 import { expect, test } from "vitest";
-import { isAppError } from "../../../common/errors.ts";
+import { AppError, isAppError } from "../../../common/errors.ts";
 import { noClasses } from "../../../test/helpers/memory-objects.ts";
 import { seededRandom } from "../../../test/helpers/clock.ts";
 import { onCluster, openTestEngine } from "../../../test/helpers/engine.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { wrappedKv } from "../../../test/helpers/wrapped-kv.ts";
 import { again } from "../../store/contract/harness.ts";
+import type { Stores } from "../../store/engine.ts";
+import type { KvTxn } from "../../store/kv.ts";
 import type { Rule } from "../rules/index.ts";
 import { PolicyService } from "./service.ts";
 
@@ -12,6 +15,24 @@ const admin = testPrincipal();
 const HOSTS = ["h1", "h2", "h3", "h4"];
 const NAMES = ["a", "b"];
 const STEPS = 60;
+
+const serviceOver = (stores: Stores) =>
+  new PolicyService({
+    stores,
+    runtime: testRuntime(),
+    rules: { load: () => Promise.resolve({} as Rule) },
+    objects: noClasses(),
+    hosts: { exists: () => Promise.resolve(true), refresh: () => undefined },
+    depots: {
+      deployable: () => Promise.reject(new Error("not asked")),
+      toDeploy: () => Promise.reject(new Error("not asked")),
+      beforeRemove: () => undefined,
+      onReplaced: () => undefined,
+    },
+  });
+
+const specOf = (name: string, interval: number) =>
+  ({ kind: "command", name, rule: "/matrix/rules/a", command: "true", ctype: 1, interval, unit: "second" }) as const;
 
 /** Repeats as a person would after an error. What the attempt before removed is no longer found. */
 function insist(action: () => Promise<unknown>): Promise<unknown> {
@@ -28,29 +49,7 @@ test.each(onCluster ? [1] : [1, 2, 3, 4])(
     await using engine = await openTestEngine({ faultySeed: seed });
     const random = seededRandom(seed);
     const one = <T>(all: readonly T[]): T => all[Math.floor(random.next() * all.length)] as T;
-    const policies = new PolicyService({
-      stores: engine,
-      runtime: testRuntime(),
-      rules: { load: () => Promise.resolve({} as Rule) },
-      objects: noClasses(),
-      hosts: { exists: () => Promise.resolve(true), refresh: () => undefined },
-      depots: {
-        deployable: () => Promise.reject(new Error("not asked")),
-        toDeploy: () => Promise.reject(new Error("not asked")),
-        beforeRemove: () => undefined,
-        onReplaced: () => undefined,
-      },
-    });
-    const spec = (name: string, interval: number) =>
-      ({
-        kind: "command",
-        name,
-        rule: "/matrix/rules/a",
-        command: "true",
-        ctype: 1,
-        interval,
-        unit: "second",
-      }) as const;
+    const policies = serviceOver(engine);
     const wanted = new Map<string, { hosts: readonly string[]; deployed: boolean }>();
     for (let step = 0; step < STEPS; step++) {
       const name = one(NAMES);
@@ -58,7 +57,7 @@ test.each(onCluster ? [1] : [1, 2, 3, 4])(
       const roll = random.next();
       if (now === undefined || roll < 0.4) {
         const hosts = HOSTS.filter(() => random.next() < 0.5);
-        await insist(() => policies.save(admin, { spec: spec(name, 1 + (step % 3)), hosts }));
+        await insist(() => policies.save(admin, { spec: specOf(name, 1 + (step % 3)), hosts }));
         wanted.set(name, { hosts, deployed: hosts.length > 0 });
       } else if (roll < 0.6) {
         await insist(() => policies.undeploy(admin, name));
@@ -84,3 +83,29 @@ test.each(onCluster ? [1] : [1, 2, 3, 4])(
     }
   },
 );
+
+test("a change whose every answer is lost is made, and is no conflict", async () => {
+  await using engine = await openTestEngine();
+  const lossy = async (name: string) => {
+    const store = await engine.tenant(name);
+    let isTold = false;
+    const txn = async (request: KvTxn) => {
+      // The repetition is told again, so that each write loses just one answer.
+      const answer = await store.kv.txn(request);
+      isTold = !isTold;
+      if (isTold && answer.ok) throw new AppError("unknown_outcome", "done, not told");
+      return answer;
+    };
+    return { ...store, kv: wrappedKv(store.kv, { txn }) };
+  };
+  const policies = serviceOver({ system: () => engine.system(), tenant: lossy });
+  const desired = async () => (await policies.desired("matrix", "h1")).policies.map(({ name }) => name);
+  expect(await policies.save(admin, { spec: specOf("p", 1), hosts: ["h1"] })).toMatchObject({ hosts: ["h1"] });
+  expect(await desired()).toEqual(["p"]);
+  expect(await policies.undeploy(admin, "p")).toMatchObject({ status: "undeployed" });
+  expect(await desired()).toEqual([]);
+  expect(await policies.deploy(admin, "p")).toMatchObject({ status: "deployed" });
+  expect(await desired()).toEqual(["p"]);
+  await policies.remove(admin, "p");
+  expect([await desired(), await policies.list(admin)]).toEqual([[], []]);
+});

@@ -3,6 +3,7 @@ import type { Stores } from "../../store/engine.ts";
 import { entriesUnder } from "../../store/entries.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { KvCondition, KvOperation } from "../../store/kv.ts";
+import { txnOnce } from "../../store/once.ts";
 
 /**
  * How policies lie in KvStore: `policies/definition/<name>` says what a policy does, `policies/targets/<name>` where it
@@ -125,7 +126,7 @@ export class PolicyStore {
 
   async #txn(tenant: string, conditions: readonly KvCondition[], then: readonly KvOperation[]): Promise<boolean> {
     const { kv } = await this.#stores.tenant(tenant);
-    return (await kv.txn({ if: conditions, then })).ok;
+    return (await txnOnce(kv, { if: conditions, then })).ok;
   }
 
   async #read<T>(tenant: string, key: string): Promise<Versioned<T>> {

@@ -4,7 +4,8 @@ import type { Clock } from "../../../common/time.ts";
 import type { Stores } from "../../store/engine.ts";
 import { entriesUnder } from "../../store/entries.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
-import type { KvStore, KvWriteResult } from "../../store/kv.ts";
+import type { KvStore } from "../../store/kv.ts";
+import { putOnce } from "../../store/once.ts";
 import { RecentReads } from "./recent.ts";
 import type { User } from "./types.ts";
 
@@ -50,11 +51,9 @@ export class UserStore {
   /** False when another writer was first. `revision` 0: the user must be new. */
   async put(record: UserRecord, revision: number): Promise<boolean> {
     const { kv } = await this.#stores.tenant(record.tenant);
-    const value = encodeJson(record);
-    const put = () => repeated(() => kv.put(USERS + record.username, value, { ifRevision: revision }));
-    const written = await this.#recent.written(JSON.stringify([record.tenant, record.username]), put);
-    // The stored value may be this very write, whose first answer got lost.
-    return written.ok || (written.current !== undefined && Buffer.compare(written.current.value, value) === 0);
+    const put = { key: USERS + record.username, value: encodeJson(record), ifRevision: revision };
+    const known = JSON.stringify([record.tenant, record.username]);
+    return (await this.#recent.written(known, () => putOnce(kv, put, repeated))).ok;
   }
 
   async #kv(tenant: string): Promise<KvStore | undefined> {
@@ -138,8 +137,8 @@ export class SessionStore {
   }
 }
 
-/** A write whose outcome is not known is safe to repeat, once: the caller gets the next failure. */
-async function repeated(write: () => Promise<KvWriteResult>): Promise<KvWriteResult> {
+/** Once; the caller gets the next failure. */
+async function repeated<T>(write: () => Promise<T>): Promise<T> {
   try {
     return await write();
   } catch (error) {

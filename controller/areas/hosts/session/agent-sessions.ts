@@ -1,4 +1,4 @@
-import { AppError, errorText, isAppError } from "../../../../common/errors.ts";
+import { AppError, errorText } from "../../../../common/errors.ts";
 import {
   AGENT_HELLOS_PER_MINUTE,
   AGENT_REGISTER_ATTEMPTS_MAX,
@@ -10,8 +10,9 @@ import {
 } from "../../../../common/limits.ts";
 import type { ControllerFrame, Hello, Welcome } from "../../../../proto/gen/agent/v1/agent.ts";
 import type { Runtime } from "../../../runtime.ts";
-import { decodeStored, encodeJson } from "../../../store/format.ts";
-import type { KvEntry, KvLease, KvStore } from "../../../store/kv.ts";
+import { encodeJson } from "../../../store/format.ts";
+import type { KvLease, KvStore } from "../../../store/kv.ts";
+import { putOnce } from "../../../store/once.ts";
 import type { AgentChannel, AgentIdentity, AgentSession } from "../types.ts";
 import { EntryRoom } from "./entry-room.ts";
 import { LiveSession, type LiveSessionDependencies } from "./live-session.ts";
@@ -184,34 +185,23 @@ export class AgentSessions {
   async #register(identity: AgentIdentity, hello: Hello): Promise<number> {
     const { kv, runtime, controllerId } = this.#with;
     const key = sessionKey(identity.tenant, identity.host);
-    const nonce = Buffer.from(runtime.random.bytes(9)).toString("base64url");
     const stored: StoredSession = {
       controller: controllerId,
-      nonce,
+      nonce: Buffer.from(runtime.random.bytes(9)).toString("base64url"),
       agentVersion: hello.agentVersion.slice(0, 100),
       sinceMs: runtime.clock.nowMs(),
     };
     for (let attempt = 0; attempt < AGENT_REGISTER_ATTEMPTS_MAX; attempt += 1) {
       const lease = await this.#openLease();
-      const written = await this.#put(key, stored, lease.id);
+      const written = await putOnce(kv, { key, value: encodeJson(stored), ifRevision: 0, lease: lease.id });
       if (written.ok) return written.revision;
       const { current } = written;
-      if (current && isOf(current, nonce)) return current.createRevision;
       if (current) await kv.delete(key, { ifRevision: current.revision });
     }
     throw new AppError(
       "unavailable",
       `The session of ${identity.host} could not be registered: others of its name keep coming.`,
     );
-  }
-
-  async #put(key: string, stored: StoredSession, lease: string) {
-    try {
-      return await this.#with.kv.put(key, encodeJson(stored), { ifRevision: 0, lease });
-    } catch (error) {
-      if (!isAppError(error, "unknown_outcome")) throw error;
-      return { ok: false as const, current: await this.#with.kv.get(key) };
-    }
   }
 
   /**
@@ -261,8 +251,4 @@ export class AgentSessions {
     }
     this.#with.presence.ended(tenant, host, session.epoch);
   }
-}
-
-function isOf(entry: KvEntry, nonce: string): boolean {
-  return decodeStored<StoredSession>(entry.value).nonce === nonce;
 }
