@@ -56,10 +56,15 @@ export class LogAgent {
   }
 
   /** What was rotated away before the policy came is none of its business. */
-  async following(): Promise<void> {
+  following(): Promise<void> {
+    return this.follows(1);
+  }
+
+  /** Resolves when at least that many lives are followed. */
+  async follows(count: number): Promise<void> {
     for (
       const end = performance.now() + DEADLINE_MS;
-      this.#outbox.marks("policy/p/file-").length === 0;
+      this.#outbox.marks("policy/p/file-").length < count;
       await pause(5)
     ) {
       if (performance.now() > end) throw new Error("The log is not followed.");

@@ -7,8 +7,10 @@ import { Beginnings } from "./beginnings.ts";
 import { compareWith, firstBytes, NO_TAIL, proveCopy } from "./content.ts";
 import { folderProblem, look, lookAll, walk, type FileLook } from "./folder.ts";
 import { fileMarks, FollowedFile, type Copy, type FileState } from "./followed.ts";
+import { Homes } from "./homes.ts";
 import { compareGenerations, isNumbered, originsOf } from "./names.ts";
 import { comparePlaces, logOf, placeOf } from "./order.ts";
+import type { Switches } from "./switches.ts";
 import type { LogWork } from "./work.ts";
 
 /** A file that nobody follows yet, and the name by which it is known. */
@@ -47,9 +49,13 @@ export class LogFiles {
   /** Copies that are being made, by inode, and since when. */
   #copies = new Map<string, number>();
   readonly #beginnings = new Beginnings();
+  readonly #homes: Homes;
+  /** Those whose home may have been another's meanwhile. */
+  readonly #replaced = new Set<FollowedFile>();
 
-  constructor(work: LogWork) {
+  constructor(work: LogWork, switches: Switches) {
     this.#work = work;
+    this.#homes = new Homes(work.spec.dir, switches);
   }
 
   async load(): Promise<void> {
@@ -58,6 +64,7 @@ export class LogFiles {
     if (host.mark(since.key) === undefined) await host.emit([], { marks: [since], reserve: true });
     this.#sinceMs = Number(host.mark(since.key));
     this.#files.clear();
+    this.#replaced.clear();
     for (const [, value] of host.marks(fileMarks(policy.name))) {
       const state: FileState = JSON.parse(value);
       this.#files.set(state.serial, new FollowedFile(this.#work, state));
@@ -101,6 +108,11 @@ export class LogFiles {
     return touched;
   }
 
+  /** Whether what has that path is a log of its own. */
+  mayBeHome(path: string): boolean {
+    return this.#work.match.test(path) || [...this.#files.values()].some(({ state }) => state.home === path);
+  }
+
   touchHomes(): void {
     for (const file of this.#files.values()) if (file.isOpen && file.isHome) file.dirty = true;
   }
@@ -126,10 +138,11 @@ export class LogFiles {
     const { dir } = this.#work.spec;
     const atMs = this.#work.host.clock.nowMs();
     this.#unsure = false;
+    const homes = new Set([...this.#files.values()].map(({ state }) => state.home));
+    this.#homes.beginLook(homes);
     this.#problem = await folderProblem(dir);
     const { files, folders, cut } = await walk(dir);
     if (cut) this.#complain(`${dir} holds too many files; some are not followed`);
-    const homes = new Set([...this.#files.values()].map(({ state }) => state.home));
     const wanted = files.filter((path) => this.#work.match.test(path));
     for (const path of wanted) homes.add(path);
     const rotated = files.filter(
@@ -147,13 +160,14 @@ export class LogFiles {
       taken: new Set(),
     };
     await this.#locate(scene, signal);
-    await this.#keepPaths(signal);
+    await this.#keepPaths(scene, signal);
     const found = await this.#unknown(scene);
     this.#beginnings.endLook();
     if (found.length > 0)
       this.#work.host.log("debug", "files found", { policy: this.#work.policy.name, dir, count: found.length });
-    await this.#closeGone(signal);
+    await this.#closeGone(scene, signal);
     await this.#follow(found, { atMs, signal });
+    await this.#homes.endLook(this.#files.values(), atMs);
     return folders;
   }
 
@@ -189,14 +203,20 @@ export class LogFiles {
       scene.files.filter((path) => folders.has(dirname(path)) && !known.has(path)),
     );
     for (const file of displaced) await this.#search(file, { scene, others, signal });
-    await this.#dropEmpty(displaced, signal);
+    await this.#dropEmpty(displaced, { scene, signal });
   }
 
-  /** Nothing was seen of them, so nothing is lost, and where they went they are found like any other file. */
-  async #dropEmpty(displaced: readonly FollowedFile[], signal: AbortSignal): Promise<void> {
+  /** Where they went they are found like any other file, by a name that tells; else what they got is lost. */
+  async #dropEmpty(
+    displaced: readonly FollowedFile[],
+    { scene, signal }: { scene: Scene; signal: AbortSignal },
+  ): Promise<void> {
     const empty = displaced.filter((file) => file.displaced && file.state.head === "");
     if (empty.length === 0) return;
-    await this.#work.host.emit([], { marks: empty.map((file) => file.unmark()), reserve: true, signal });
+    const named = new Set(scene.looks.map(({ id }) => id));
+    const lost = empty.filter((file) => file.isHome && !named.has(file.state.id));
+    const gaps = lost.flatMap((file) => this.#homes.unknownGap(file));
+    await this.#work.host.emit(gaps, { marks: empty.map((file) => file.unmark()), reserve: true, signal });
     for (const file of empty) {
       await file.close();
       this.#files.delete(file.state.serial);
@@ -204,10 +224,19 @@ export class LogFiles {
   }
 
   /** After a restart it must be known that what is there was not where it began. */
-  async #keepPaths(signal: AbortSignal): Promise<void> {
+  async #keepPaths(scene: Scene, signal: AbortSignal): Promise<void> {
     const marks = [...this.#files.values()].filter((file) => file.moved).map((file) => file.mark());
-    if (marks.length > 0) await this.#work.host.emit([], { marks, reserve: true, signal });
+    const gaps: Emission[] = [];
+    for (const file of this.#replaced) gaps.push(...(await this.#homes.gapAfter(file, scene.looks)));
+    if (marks.length > 0) await this.#work.host.emit(gaps, { marks, reserve: true, signal });
     for (const file of this.#files.values()) file.moved = false;
+    for (const file of this.#replaced) if (file.isHome) file.atHome = this.#homes.beforeLook(file.state.home);
+    this.#replaced.clear();
+  }
+
+  /** Under the names a rotation gives, and those that match, lives between two looks are found. */
+  #tellsOfOthers(path: string, home: string): boolean {
+    return this.#work.match.test(path) || originsOf(path).includes(home);
   }
 
   async #search(
@@ -236,9 +265,10 @@ export class LogFiles {
     // `rotation.test.ts`, seed 7, fails without the path, mostly under load.
     const isOpenThere = file.isOpen && at.path === state.path;
     if (!file.displaced && at.size >= state.size && (isOpenThere || isUnchanged)) return true;
-    // Of a file that was empty there is nothing to know it by under another name.
-    const same =
-      state.head === "" && at.path !== state.path ? "other" : await compareWith(this.#work.spec.dir, at, state);
+    // Of a file that was empty there is nothing to know it by under another name, but that it is open.
+    const isNew = state.head === "" && at.path !== state.path;
+    if (isNew && file.isOpen && !this.#tellsOfOthers(at.path, state.home)) return true;
+    const same = isNew ? "other" : await compareWith(this.#work.spec.dir, at, state);
     if (typeof same === "string" || same.short) {
       if (same !== "unknown") await file.displace();
       return false;
@@ -291,8 +321,12 @@ export class LogFiles {
   #isAt(file: FollowedFile, at: FileLook, scene: Scene): void {
     scene.taken.add(at.id);
     const { state } = file;
-    file.moved ||= state.path !== at.path;
-    state.path = at.path;
+    const left = file.isHome && at.path !== state.home && !this.#tellsOfOthers(at.path, state.home);
+    const relinked = file.isHome && at.path === state.home && at.link !== state.link;
+    if (left || relinked) this.#replaced.add(file);
+    else if (at.path === state.home) file.atHome = this.#homes.beforeLook(state.home);
+    file.moved ||= state.path !== at.path || relinked;
+    Object.assign(state, { path: at.path, link: at.link });
     file.found();
     if (at.size !== state.size || at.mtimeMs !== state.mtimeMs) file.dirty = true;
     // Everything is in the outbox, also before a restart.
@@ -300,12 +334,14 @@ export class LogFiles {
   }
 
   /** What is open is read to its end first; the rest is lost, and counted. */
-  async #closeGone(signal: AbortSignal): Promise<void> {
+  async #closeGone(scene: Scene, signal: AbortSignal): Promise<void> {
     for (const file of [...this.#files.values()]) {
       if (!file.gone) continue;
       if (file.isOpen) await file.read(signal);
       if (file.waiting) continue;
-      await this.#work.host.emit(lossOf(file), { marks: [file.unmark()], reserve: true, signal });
+      const loss = lossOf(file);
+      if (loss.length === 0 && file.isHome) loss.push(...(await this.#homes.gapAfter(file, scene.looks)));
+      await this.#work.host.emit(loss, { marks: [file.unmark()], reserve: true, signal });
       await file.close();
       this.#files.delete(file.state.serial);
     }
@@ -419,7 +455,9 @@ export class LogFiles {
       else created.push(this.#create(at, { ...named, head, seenMs: atMs }));
     }
     if (room < states.length) this.#complain(`more than ${LOG_FILES_MAX} files match; the rest is not followed`);
-    const renumbered = files.map(({ state }) => new FollowedFile(this.#work, { ...state, serial: this.#nextSerial++ }));
+    const renumbered = files.map(
+      ({ state, atHome }) => new FollowedFile(this.#work, { ...state, serial: this.#nextSerial++ }, atHome),
+    );
     const all = [...created, ...renumbered];
     if (all.length === 0) return;
     await host.emit([], { marks: [...marks, ...all.map((file) => file.mark())], reserve: true, signal });
@@ -441,21 +479,13 @@ export class LogFiles {
   }
 
   #create(
-    { id, path, size, mtimeMs }: FileLook,
+    { id, path, size, mtimeMs, link }: FileLook,
     named: Pick<FileState, "home" | "groups" | "place" | "log" | "head" | "seenMs">,
   ): FollowedFile {
     const serial = this.#nextSerial++;
     const nothing = { offset: 0, tail: NO_TAIL, skipping: false };
-    return new FollowedFile(this.#work, {
-      ...named,
-      ...nothing,
-      serial,
-      generation: `${id}:${serial}`,
-      path,
-      id,
-      size,
-      mtimeMs,
-    });
+    const state = { ...named, ...nothing, serial, generation: `${id}:${serial}`, path, id, size, mtimeMs };
+    return new FollowedFile(this.#work, { ...state, ...(link && { link }) }, this.#homes.beforeLook(path));
   }
 
   #complain(message: string): void {

@@ -1,4 +1,3 @@
-import type { Stats } from "node:fs";
 import { lstat, opendir, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { errorText, isAppError } from "../../../common/errors.ts";
@@ -52,6 +51,8 @@ export interface FileLook {
   readonly id: string;
   readonly size: number;
   readonly mtimeMs: number;
+  /** Of a link that led there: changes when it is made anew. */
+  readonly link?: string;
 }
 
 /** Undefined when it is not there, no regular file, or behind a link that is not followed; `refused` is told why. */
@@ -61,19 +62,15 @@ export async function look(
   refused?: (reason: string) => void,
 ): Promise<FileLook | undefined> {
   try {
-    const found = await targetOf(join(root, path));
-    return found.isFile()
-      ? { path, id: `${found.dev}:${found.ino}`, size: found.size, mtimeMs: found.mtimeMs }
-      : undefined;
+    const named = await lstat(join(root, path));
+    const found = named.isSymbolicLink() ? (await trustedTarget(join(root, path))).found : named;
+    if (!found.isFile()) return undefined;
+    const link = named.isSymbolicLink() ? { link: `${named.ino}:${named.ctimeMs}` } : {};
+    return { path, id: `${found.dev}:${found.ino}`, size: found.size, mtimeMs: found.mtimeMs, ...link };
   } catch (error) {
     if (isAppError(error, "denied")) refused?.(error.message);
     return undefined;
   }
-}
-
-async function targetOf(path: string): Promise<Stats> {
-  const found = await lstat(path);
-  return found.isSymbolicLink() ? (await trustedTarget(path)).found : found;
 }
 
 export async function lookAll(

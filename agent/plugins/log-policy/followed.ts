@@ -18,6 +18,7 @@ import { extendChain, type Checkpoint } from "./chain.ts";
 import { extendsHead, hasHead, headOf, tailOf, type Print, type Same, type Tail } from "./content.ts";
 import type { FileLook } from "./folder.ts";
 import { readAt } from "./reading.ts";
+import type { Position } from "./switches.ts";
 import type { LogWork } from "./work.ts";
 import { lengthBeforeCut } from "./writer.ts";
 
@@ -31,6 +32,8 @@ export interface FileState extends Print {
   readonly home: string;
   path: string;
   id: string;
+  /** The link at its home that led to it. */
+  link?: string;
   head: string;
   /** First byte whose record is not in the outbox. */
   offset: number;
@@ -72,6 +75,8 @@ export class FollowedFile {
   moved = false;
   /** It may have changed since it was read. */
   dirty = true;
+  /** Where its home stood when a look last found it there. */
+  atHome: Position | undefined;
   /** A record is held back until the file is silent for a while. */
   waiting = false;
   readonly #work: LogWork;
@@ -82,9 +87,10 @@ export class FollowedFile {
   /** Less than the usual while the outbox has little room. */
   #pieceBytes = LOG_READ_BYTES;
 
-  constructor(work: LogWork, state: FileState) {
+  constructor(work: LogWork, state: FileState, atHome?: Position) {
     this.#work = work;
     this.state = state;
+    this.atHome = atHome;
     this.#changedMs = work.host.clock.monotonicMs();
   }
 
@@ -167,7 +173,11 @@ export class FollowedFile {
   }
 
   /** `count` is what is known to be lost, since the last look; more may have come and gone that nobody can tell. */
-  gap(reason: "truncated" | "vanished", count = Math.max(0, this.state.size - this.state.offset)): Emission[] {
+  gap(
+    reason: "truncated" | "vanished",
+    count = Math.max(0, this.state.size - this.state.offset),
+    fromMs = this.state.seenMs,
+  ): Emission[] {
     const { host, policy, spec } = this.#work;
     const source = join(spec.dir, this.state.home);
     const value = {
@@ -176,7 +186,7 @@ export class FollowedFile {
       reason,
       count,
       unit: "bytes",
-      fromMs: Math.round(this.state.seenMs),
+      fromMs: Math.round(fromMs),
       toMs: host.clock.nowMs(),
     };
     return [{ body: { $case: "gap", value } }];

@@ -13,6 +13,7 @@ import { wait } from "../../../common/time.ts";
 import type { Runner } from "../../plugin.ts";
 import { LogFiles } from "./files.ts";
 import type { FollowedFile } from "./followed.ts";
+import { Switches } from "./switches.ts";
 import type { LogWork } from "./work.ts";
 
 /** Looks after a folder: wakes when something changes there, finds what is new, reads what grew. */
@@ -20,6 +21,7 @@ export class LogRunner implements Runner {
   readonly #work: LogWork;
   readonly #files: LogFiles;
   readonly #watchers = new Map<string, FSWatcher>();
+  readonly #switches = new Switches();
   #unwatched = false;
   #rescan = true;
   #wake: () => void = () => undefined;
@@ -27,7 +29,7 @@ export class LogRunner implements Runner {
 
   constructor(work: LogWork) {
     this.#work = work;
-    this.#files = new LogFiles(work);
+    this.#files = new LogFiles(work, this.#switches);
   }
 
   get problem(): string | undefined {
@@ -37,6 +39,8 @@ export class LogRunner implements Runner {
   async run(signal: AbortSignal): Promise<void> {
     try {
       await this.#files.load();
+      // What happens from the first look on is told.
+      this.#watch([""]);
       while (!signal.aborted) {
         this.#awake = false;
         if (this.#rescan) await this.#scan(signal);
@@ -45,8 +49,7 @@ export class LogRunner implements Runner {
         await this.#sleep(signal);
       }
     } finally {
-      for (const watcher of this.#watchers.values()) watcher.close();
-      this.#watchers.clear();
+      this.#watch([]);
       await this.#files.closeAll();
       this.#rescan = true;
     }
@@ -63,8 +66,7 @@ export class LogRunner implements Runner {
     const wanted = new Set(folders);
     for (const [folder, watcher] of this.#watchers) {
       if (wanted.has(folder)) continue;
-      watcher.close();
-      this.#watchers.delete(folder);
+      this.#unwatch(folder, watcher);
     }
     this.#unwatched = false;
     for (const folder of wanted) if (!this.#watchers.has(folder)) this.#watchOne(folder);
@@ -76,11 +78,11 @@ export class LogRunner implements Runner {
         this.#changed(event, folder, name),
       );
       watcher.on("error", () => {
-        watcher.close();
-        this.#watchers.delete(folder);
+        this.#unwatch(folder, watcher);
         this.#unwatched = true;
       });
       this.#watchers.set(folder, watcher);
+      this.#switches.watch(folder);
       // What was made between the look and the watch.
       this.#rescan = true;
       this.#rouse();
@@ -89,9 +91,18 @@ export class LogRunner implements Runner {
     }
   }
 
+  #unwatch(folder: string, watcher: FSWatcher): void {
+    watcher.close();
+    this.#watchers.delete(folder);
+    this.#switches.unwatch(folder);
+  }
+
   #changed(event: string, folder: string, name: string | null): void {
-    if (event !== "change" || name === null) this.#rescan = true;
-    else if (!this.#files.touch(folder === "" ? name : `${folder}/${name}`)) return;
+    const path = name === null || folder === "" ? name : `${folder}/${name}`;
+    if (event === "change" && path !== null && !this.#files.touch(path)) return;
+    if (event !== "change" || path === null) this.#rescan = true;
+    if (path === null) this.#switches.noteUnknown(folder);
+    else if (event !== "change" && this.#files.mayBeHome(path)) this.#switches.note(folder, path);
     this.#rouse();
   }
 

@@ -1,0 +1,74 @@
+import { setImmediate } from "node:timers/promises";
+import { LOG_FILES_MAX } from "../../../common/limits.ts";
+
+/** What was told of a name so far. Taken before a look, it is followed by all that look does not show. */
+export interface Position {
+  /** Of the watch that tells. */
+  readonly watch: number;
+  readonly changes: number;
+}
+
+/**
+ * How often a name was given to another file, as far as the system told: whether another life may have come and gone
+ * between two looks.
+ */
+export class Switches {
+  readonly #changes = new Map<string, number>();
+  readonly #watches = new Map<string, number>();
+  #lastWatch = 0;
+  #beforeLook: { changes: ReadonlyMap<string, number>; watches: ReadonlyMap<string, number> } | undefined;
+
+  watch(folder: string): void {
+    this.#watches.set(folder, ++this.#lastWatch);
+  }
+
+  unwatch(folder: string): void {
+    this.#watches.delete(folder);
+  }
+
+  note(folder: string, path: string): void {
+    if (this.#changes.size >= LOG_FILES_MAX && !this.#changes.has(path)) this.noteUnknown(folder);
+    else this.#changes.set(path, (this.#changes.get(path) ?? 0) + 1);
+  }
+
+  /** Something was told that says too little: no position in that folder is worth anything. */
+  noteUnknown(folder: string): void {
+    if (this.#watches.has(folder)) this.watch(folder);
+  }
+
+  /** Other names are forgotten: nothing has a position in them. */
+  beginLook(homes: ReadonlySet<string>): void {
+    for (const path of this.#changes.keys()) if (!homes.has(path)) this.#changes.delete(path);
+    this.#beforeLook = { changes: new Map(this.#changes), watches: new Map(this.#watches) };
+  }
+
+  /** Before the present look. Undefined where nothing is told. */
+  beforeLook(path: string): Position | undefined {
+    const watch = this.#beforeLook?.watches.get(folderOf(path));
+    return watch === undefined ? undefined : { watch, changes: this.#beforeLook?.changes.get(path) ?? 0 };
+  }
+
+  now(path: string): Position | undefined {
+    const watch = this.#watches.get(folderOf(path));
+    return watch === undefined ? undefined : { watch, changes: this.#changes.get(path) ?? 0 };
+  }
+
+  /** Changes of that name since. Undefined when there may have been others. */
+  since(position: Position | undefined, path: string): number | undefined {
+    const now = this.now(path);
+    // Other systems tell of several changes at once.
+    const isCounted = process.platform === "linux" && now && now.watch === position?.watch;
+    return isCounted ? now.changes - position.changes : undefined;
+  }
+}
+
+/** Until everything was told that happened before. */
+export async function allTold(): Promise<void> {
+  // The first may end a round whose events were asked for before.
+  await setImmediate();
+  await setImmediate();
+}
+
+function folderOf(path: string): string {
+  return path.slice(0, Math.max(0, path.lastIndexOf("/")));
+}
