@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { appendFile, mkdtemp, rm, truncate, copyFile } from "node:fs/promises";
+import { appendFile, chmod, mkdtemp, rm, truncate, copyFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -96,6 +96,28 @@ describe("a command policy", () => {
     await supervisor.settled();
     expect(await bodies("run")).toMatchObject([{ state: "interrupted" }]);
     expect(outbox.marks("policy/")).toEqual([]);
+  });
+
+  it("whose program is not there fails with that reason until it is", async () => {
+    const program = join(folder, "program");
+    apply(1, command({ command: program, interval: 1, unit: "second" }));
+    await until(() => Promise.resolve(supervisor.states.get("p")?.startsWith("failed: ended with code 127: ")));
+    expect(supervisor.states.get("p")).toContain(`${program}: not found`);
+    await writeFile(program, "#!/bin/sh\n");
+    await until(() => Promise.resolve(supervisor.states.get("p")?.startsWith("failed: ended with code 126: ")));
+    await chmod(program, 0o700);
+    await until(() => Promise.resolve(supervisor.states.get("p") === "running"));
+  });
+
+  it("whose runs fail for reasons of their own runs", async () => {
+    apply(1, command({ command: "exit 1", interval: 1, unit: "second" }));
+    await until(async () => (await bodies("run")).length >= 1);
+    expect(supervisor.states.get("p")).toBe("running");
+  });
+
+  it("that is a daemon whose program is not there fails with that reason", async () => {
+    apply(1, command({ command: "odp-is-not-there", isdaemon: true }));
+    await until(() => Promise.resolve(supervisor.states.get("p")?.includes("odp-is-not-there: not found")));
   });
 
   it("that is a daemon is started again when it ends", async () => {

@@ -8,9 +8,15 @@ import { interruptedRun, Run } from "./run.ts";
 /** Keeps a command running; its pipe blocks while the outbox has no room. */
 export class DaemonRunner implements Runner {
   readonly #work: CommandWork;
+  #problem: string | undefined;
 
   constructor(work: CommandWork) {
     this.#work = work;
+  }
+
+  /** While it waits to be started again. */
+  get problem(): string | undefined {
+    return this.#problem;
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -21,7 +27,10 @@ export class DaemonRunner implements Runner {
     while (!signal.aborted) {
       const startedMs = host.clock.monotonicMs();
       const run = await Run.begin({ host, policy, spec, scheduledMs: host.clock.nowMs(), signal });
-      await run.end(await carryOut(this.#work, run, { signal, atOnce: true }));
+      this.#problem = undefined;
+      const end = await carryOut(this.#work, run, { signal, atOnce: true });
+      this.#problem = end.message || "ended with code 0";
+      await run.end(end);
       const lastedMs = host.clock.monotonicMs() - startedMs;
       pauseMs = lastedMs > POLICY_RESTART_MAX_MS ? POLICY_RESTART_MIN_MS : pauseMs;
       await wait(host.clock, pauseMs * (1 + host.random.next() / 2), signal);

@@ -7,7 +7,7 @@ import type { Runner } from "../../plugin.ts";
 import type { CommandWork } from "./work.ts";
 import { dueAfter, dueBetween } from "./due.ts";
 import { carryOut } from "./output.ts";
-import { interruptedRun, Run } from "./run.ts";
+import { commandProblem, interruptedRun, Run } from "./run.ts";
 
 /** Difference between wall and steady clock that is a jump, not a late timer. */
 const JUMP_MS = 1_000;
@@ -18,9 +18,15 @@ const JUMP_MS = 1_000;
  */
 export class IntervalRunner implements Runner {
   readonly #work: CommandWork;
+  #problem: string | undefined;
 
   constructor(work: CommandWork) {
     this.#work = work;
+  }
+
+  /** Of the last run. */
+  get problem(): string | undefined {
+    return this.#problem;
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -108,6 +114,7 @@ export class IntervalRunner implements Runner {
       { emissions: missed, marks: [this.#mark(due.lastMs)] },
     );
     const end = await carryOut(this.#work, run, { signal, timeoutMs: POLICY_RUN_MAX_MS });
+    this.#problem = commandProblem(end);
     const nowMs = Math.max(host.clock.nowMs(), due.lastMs);
     await run.end(end, { emissions: this.#gap("overrun", nowMs), marks: [this.#mark(nowMs)] });
   }

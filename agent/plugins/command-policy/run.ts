@@ -23,6 +23,14 @@ export interface RunEnd {
   readonly message: string;
 }
 
+/** Of a shell, for what it found no program for, or found and may not run; also of what could not be started at all. */
+const UNUSABLE_CODES = new Set([126, 127]);
+
+/** Why the command itself cannot be used; undefined when it worked or failed by itself. */
+export function commandProblem({ state, code, message }: RunEnd): string | undefined {
+  return state === "failed" && UNUSABLE_CODES.has(code) ? message : undefined;
+}
+
 /** More that belongs into the write that ends or begins a run. */
 export interface Beside {
   readonly emissions?: readonly Emission[];
