@@ -1,9 +1,9 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { AppError, errorText, isAppError } from "../common/errors.ts";
-import { SESSION_BACKOFF_MAX_MS, SESSION_BACKOFF_MIN_MS } from "../common/limits.ts";
 import { wait, type Clock, type Random } from "../common/time.ts";
 import type { AgentConfig } from "./config.ts";
+import { Backoff } from "./backoff.ts";
 import { enrol, forgetPending } from "./enrol.ts";
 import { createExec, endLeftovers } from "./exec.ts";
 import { FactsReader } from "./facts.ts";
@@ -57,7 +57,8 @@ async function whoAmI(config: AgentConfig, world: AgentWorld, signal: AbortSigna
     );
   }
   const pendingPath = join(config.folder, "enrolling.json");
-  for (let failures = 0; !signal.aborted; failures++) {
+  const backoff = new Backoff(world.random);
+  while (!signal.aborted) {
     try {
       const identity = await enrol({ controller, token, name: config.name, pendingPath, signal });
       await storeIdentity(path, identity);
@@ -71,8 +72,7 @@ async function whoAmI(config: AgentConfig, world: AgentWorld, signal: AbortSigna
     } catch (error) {
       if (!isAppError(error, "unavailable", "limited")) throw error;
       if (!signal.aborted) world.log("warn", "not enrolled yet", { error: errorText(error) });
-      const pauseMs = Math.min(SESSION_BACKOFF_MAX_MS, SESSION_BACKOFF_MIN_MS * 2 ** Math.min(failures, 16));
-      await wait(world.clock, pauseMs * (0.5 + world.random.next() / 2), signal);
+      await wait(world.clock, backoff.nextPauseMs(), signal);
     }
   }
   return undefined;

@@ -1,16 +1,10 @@
 import { X509Certificate } from "node:crypto";
 import type { AgentFrame, Controllers, Facts, Renewed, Welcome } from "../proto/gen/agent/v1/agent.ts";
 import { AppError, errorText } from "../common/errors.ts";
-import {
-  CERTIFICATE_RENEW_RETRY_MS,
-  FETCH_CALL_MS,
-  SESSION_BACKOFF_MAX_MS,
-  SESSION_BACKOFF_MIN_MS,
-  SESSION_STEADY_MS,
-  TIMER_MAX_MS,
-} from "../common/limits.ts";
+import { CERTIFICATE_RENEW_RETRY_MS, FETCH_CALL_MS, SESSION_STEADY_MS, TIMER_MAX_MS } from "../common/limits.ts";
 import { wait, type Clock, type Random } from "../common/time.ts";
 import type { Files } from "../common/files.ts";
+import { Backoff, type Attempt } from "./backoff.ts";
 import { createKeyPem, createRequest } from "./csr.ts";
 import { lifetimeOf, requireOwnCertificate, storeIdentity, type Identity } from "./identity.ts";
 import type { Journal } from "./journal.ts";
@@ -65,17 +59,17 @@ export class Link {
   /** Until the signal fires. */
   async run(signal: AbortSignal): Promise<void> {
     const renewal = this.#watchCertificate(signal);
-    let failures = 0;
+    const backoff = new Backoff(this.#options.random);
     while (!signal.aborted) {
       const address = this.#nextAddress();
-      const steady = await this.#hold(address, signal);
-      if (steady) this.#tried.clear();
+      const attempt = await this.#hold(address, signal);
+      if (attempt === "steady") this.#tried.clear();
       this.#tried.add(address);
-      failures = steady ? 0 : failures + 1;
+      backoff.note(attempt);
       // The others at once; a pause when nobody is left to be tried.
       if (this.#identity.controllers.some((other) => !this.#tried.has(other))) continue;
       this.#tried.clear();
-      if (!signal.aborted) await this.#pause(failures, signal);
+      if (!signal.aborted) await wait(this.#options.clock, backoff.nextPauseMs(), signal);
     }
     this.#active?.close();
     await renewal;
@@ -98,8 +92,8 @@ export class Link {
     }
   }
 
-  /** One session and those that take over from it; true when it held for a while. */
-  async #hold(address: string, signal: AbortSignal): Promise<boolean> {
+  /** One session and those that take over from it. */
+  async #hold(address: string, signal: AbortSignal): Promise<Attempt> {
     const { log, clock } = this.#options;
     const startedMs = clock.monotonicMs();
     let session: Session | undefined;
@@ -116,11 +110,11 @@ export class Link {
         reason = await session.finished();
       }
       if (!signal.aborted) log("warn", "disconnected", { controller: address, error: reason.message });
-      return clock.monotonicMs() - startedMs >= SESSION_STEADY_MS;
+      return clock.monotonicMs() - startedMs >= SESSION_STEADY_MS ? "steady" : "short";
     } catch (error) {
       session?.close();
       if (!signal.aborted) log("warn", "not connected", { controller: address, error: errorText(error) });
-      return false;
+      return "none";
     } finally {
       signal.removeEventListener("abort", stop);
       this.#active = undefined;
@@ -175,13 +169,6 @@ export class Link {
     this.#store({ controllers: given }).catch((error: unknown) => {
       this.#options.log("warn", "addresses of the controllers not kept", { error: errorText(error) });
     });
-  }
-
-  async #pause(failures: number, signal: AbortSignal): Promise<void> {
-    const { clock, random } = this.#options;
-    const longestMs = Math.min(SESSION_BACKOFF_MAX_MS, SESSION_BACKOFF_MIN_MS * 2 ** Math.min(failures, 16));
-    // Somewhere between half and all of it, so that a thousand agents do not come back at once.
-    await wait(clock, longestMs * (0.5 + random.next() / 2), signal);
   }
 
   #nextAddress(): string {

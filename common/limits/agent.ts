@@ -68,7 +68,8 @@ export const JOURNAL_KEEP_MS = 24 * 3_600_000;
 // Agent: the link.
 export const SESSION_WELCOME_MS = 10_000;
 export const SESSION_BACKOFF_MIN_MS = 200;
-export const SESSION_BACKOFF_MAX_MS = 30_000;
+/** The longest that controllers are back without an agent trying them: a thousand agents are 130 attempts a second. */
+export const SESSION_BACKOFF_MAX_MS = 10_000;
 /** With the next one: a peer that is paused or unreachable is noticed within six seconds. */
 export const SESSION_HEARTBEAT_MS = 1_500;
 /** Heartbeats of the controller that may fail to come before the session is given up. */
