@@ -55,6 +55,8 @@ export const SSH_COMMAND_MAX_BYTES = 120 * KIB;
 export const SSH_OUTPUT_MAX_BYTES = 64 * MIB;
 export const SSH_UPLOADS_AT_ONCE = 16;
 export const SSH_KILL_GRACE_MS = 1_000;
+/** After a cancel, or at its deadline, a command has this long to be ended and dead; less than `DISPATCH_GRACE_MS`. */
+export const SSH_ENDING_MS = 3_000;
 export const SSH_JOURNAL_KEEP_MS = 24 * 3_600_000;
 
 // Depots: what one version may hold, and what unpacking an upload may cost.

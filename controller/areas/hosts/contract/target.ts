@@ -98,6 +98,22 @@ export function targetContract(name: string, open: () => Promise<TargetUnderTest
       await gone(Number(out));
     });
 
+    it("says that a command is over when it is dead, also one that ignores TERM", async () => {
+      const stubborn = "trap '' TERM; echo $$; while :; do sleep 0.2; done";
+      const late = await exec(stubborn, { timeoutMs: 2_500 });
+      expect([late.outcome.state, isAlive(Number(late.out))]).toEqual(["timeout", false]);
+      const stop = new AbortController();
+      let pid = 0;
+      const cancelled = await exec(stubborn, {
+        signal: stop.signal,
+        onOutput: ({ data }) => {
+          pid = Number(Buffer.from(data).toString());
+          stop.abort();
+        },
+      });
+      expect([cancelled.outcome.state, isAlive(pid)]).toEqual(["cancelled", false]);
+    });
+
     it("ends a command that is cancelled, and does not begin one that already was", async () => {
       const mark = join(folder, "cancelled");
       const stop = new AbortController();

@@ -8,16 +8,19 @@ export function quoted(text: string): string {
 
 /**
  * Runs the script with no input, and beside it a watcher of the channel's input: when that ends (cancelled, timed out,
- * connection lost) everything in the process group is told to end, then killed. Signals over SSH are no way: servers
- * refuse them for root.
+ * connection lost) everything in the process group is told to end, then killed; this shell itself ends after the script.
+ * Signals over SSH are no way: servers refuse them for root.
  */
 const WATCHED = [
   "exec 3<&0 </dev/null",
   "cd 2>/dev/null",
+  "ended=",
+  "trap 'ended=1' TERM",
   `(trap '' TERM; cat <&3 >/dev/null; kill -s TERM 0; sleep 1; kill -s KILL 0) >/dev/null 2>&1 &`,
   "watcher=$!",
   `/bin/sh -c "$1" 3<&-`,
   "code=$?",
+  '[ -z "$ended" ] || kill -s KILL 0',
   "kill -s KILL $watcher",
   "exit $code",
 ].join("\n");

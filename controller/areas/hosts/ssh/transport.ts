@@ -1,6 +1,6 @@
 import pLimit, { type LimitFunction } from "p-limit";
 import { AppError, errorText, isAppError } from "../../../../common/errors.ts";
-import { COMMAND_LINE_MAX_BYTES, SSH_CONNECTIONS_MAX } from "../../../../common/limits.ts";
+import { COMMAND_LINE_MAX_BYTES, SSH_CONNECTIONS_MAX, SSH_ENDING_MS } from "../../../../common/limits.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { BlobStore } from "../../../store/blobs.ts";
 import type { CommandOutcome, DispatchOptions, FinalState, HostCommand, Target, Transport } from "../types.ts";
@@ -81,25 +81,29 @@ export class SshTransport implements Transport {
     }
   }
 
-  /** Whatever happens on the way, the answer comes by the deadline. */
+  /** Whatever happens on the way, the answer comes `SSH_ENDING_MS` after the deadline at the latest. */
   async #timed(work: Omit<Work, "signal">): Promise<Ending> {
     const { options } = work;
     const over = new AbortController();
     const { clock } = this.#with.runtime;
     const reason = () => ending(options.signal?.aborted === true, options.timeoutMs);
     if (options.signal?.aborted) return reason();
+    let begun = false;
     const cancelled = new Promise<Ending>((resolve) => {
       const stop = () => {
         over.abort();
-        resolve(reason());
+        if (!begun) return resolve(reason());
+        // What it still takes to end the command is waited for: it is over when it is dead.
+        clock.after(SSH_ENDING_MS, () => resolve(reason()));
       };
       const stopTimer = clock.after(options.timeoutMs, stop);
       options.signal?.addEventListener("abort", stop, { once: true });
       over.signal.addEventListener("abort", stopTimer, { once: true });
     });
-    const done = this.#limit(() => this.#connected({ ...work, signal: over.signal })).catch((error: unknown) =>
-      this.#failure(work.target, error),
-    );
+    const done = this.#limit(() => {
+      begun = true;
+      return this.#connected({ ...work, signal: over.signal });
+    }).catch((error: unknown) => this.#failure(work.target, error));
     const result = await Promise.race([done, cancelled]);
     const aborted = over.signal.aborted;
     over.abort();
