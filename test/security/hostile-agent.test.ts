@@ -21,6 +21,7 @@ import { openTestEngine, type TestEngine } from "../helpers/engine.ts";
 import { BareAgent, enrolRequest, sha256, type TestIdentity } from "../helpers/hosts.ts";
 import { eventually } from "../helpers/programs.ts";
 import { testPrincipal, testRuntime } from "../helpers/runtime.ts";
+import { StoppableStores } from "../helpers/stoppable-stores.ts";
 
 /** An agent whose machine belongs to somebody else: it holds a good certificate and speaks the protocol by hand. */
 
@@ -35,6 +36,7 @@ const COLUMNS = [
 const DEADLINE_MS = 20_000;
 
 let engine: TestEngine;
+let stores: StoppableStores;
 let folder: string;
 let odp: Assembly;
 let port = 0;
@@ -45,8 +47,9 @@ beforeAll(async () => {
   engine = await openTestEngine();
   folder = await mkdtemp(join(tmpdir(), "odp-hostile-"));
   const secrets = await openSecretKey({ file: join(folder, "secret.key"), create: true });
+  stores = new StoppableStores(engine);
   odp = await assemble({
-    engine,
+    engine: { ...engine, tenant: (name) => stores.tenant(name) },
     secrets,
     version: "test",
     runtime: testRuntime(realClock),
@@ -410,16 +413,20 @@ describe("how much an agent may send", () => {
     await odp.hosts.save(ADMIN, { host: "flood" });
     await odp.policies.save(ADMIN, policy("floods", OWN_RULE, ["flood"]));
     const { agent } = await connected("flood", "flood-stream");
+    // A store that keeps up with the flood would leave nothing unacknowledged.
+    const held = stores.hold("append");
     for (let sequence = 1; sequence <= 10_000; sequence++) {
       const entries = [records(sequence, [`flood,${sequence}`], { policy: "floods" })];
       agent.send({ $case: "batch", value: { streamId: "flood-stream", entries } });
       agent.send({ $case: "command", value: { commandId: `flood-${sequence}`, state: "accepted", message: "" } });
     }
+    const first = await held;
     await othersAreServed();
     expect(await agent.next("refused")).toMatchObject({
       code: "limited",
       message: expect.stringContaining("unacknowledged"),
     });
+    first.goOn();
     await agent.end();
     const next = await connected("flood", "flood-stream");
     next.send(records(10_001, ["flood,0"], { policy: "floods" }));
