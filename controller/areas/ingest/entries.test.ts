@@ -3,7 +3,8 @@ import { AppError } from "../../../common/errors.ts";
 import { CHANGE_BATCH_MAX, COMMAND_ID_MAX_CHARACTERS, INGEST_ERRORS_KEPT_PER_ENTRY } from "../../../common/limits.ts";
 import type { Entry } from "../../../proto/gen/agent/v1/agent.ts";
 import { BASE_MS, openTestIngest, recordsEntry } from "../../../test/helpers/ingest.ts";
-import { testPrincipal } from "../../../test/helpers/runtime.ts";
+import { TestClock, testPrincipal } from "../../../test/helpers/runtime.ts";
+import { RecordWriter } from "./index.ts";
 import type { Asked } from "./sent-policies.ts";
 
 const ADMIN = testPrincipal();
@@ -149,4 +150,48 @@ test("rows are stored in pieces of no more than the bound, all of them once", as
   expect(pieces).toEqual([CHANGE_BATCH_MAX, CHANGE_BATCH_MAX, 5]);
   const names = (await world.rows("/matrix/line")).map(({ name }) => String(name));
   expect(new Set(names.filter((name) => name.startsWith("many-"))).size).toBe(2 * CHANGE_BATCH_MAX + 5);
+});
+
+test("a run that cannot be stored is an error with all it said, and its neighbours are stored", async () => {
+  const source = newSource();
+  const ingest = world.controller({
+    objects: {
+      ingest: (principal, path, records) =>
+        path.endsWith("/policyrun")
+          ? Promise.reject(new AppError("invalid", "no such state"))
+          : world.objects.ingest(principal, path, records),
+    },
+  });
+  expect(await ingest.accept(source, [run(1, "odd"), gap(2, "odd")])).toBe(2);
+  const [error, ...others] = await errorsOf(source.host);
+  expect(others).toEqual([]);
+  expect(error).toMatchObject({ name: "", source: "", msg: "no such state", count: 1 });
+  expect(JSON.parse(String(error?.raw))).toMatchObject({ policy: "odd", state: "ok", host: source.host });
+  expect(await rowsOf("/matrix/system/policygap", source.host)).toHaveLength(1);
+});
+
+test("between the pieces of a long batch others get their turn, however fast it is", async () => {
+  const rule = await world.rules.load(ADMIN, KEY);
+  const turns: number[] = [];
+  let turn = 0;
+  let running = true;
+  const other = (): void => {
+    turn += 1;
+    if (running) setImmediate(other);
+  };
+  const objects = { ingest: () => (turns.push(turn), Promise.resolve([])) };
+  const writer = new RecordWriter({ objects, classes: { runs: "/r", gaps: "/g" }, clock: new TestClock() });
+  const lines = Array.from({ length: CHANGE_BATCH_MAX }, (_, at) => `fast-${at},${at}`);
+  setImmediate(other);
+  await writer.write({
+    principal: ADMIN,
+    source: newSource(),
+    entries: [1, 2, 3, 4].map((sequence) => recordsEntry(sequence, lines, KEY)),
+    rules: new Map([[KEY, rule]]),
+    foreign: new Set(),
+    foreignCommands: new Set(),
+    missing: 0,
+  });
+  running = false;
+  expect(new Set(turns).size).toBe(4);
 });

@@ -3,6 +3,7 @@ import { AppError } from "../../../common/errors.ts";
 import { INGEST_STREAMS_PER_HOST_MAX, INGEST_WRITE_SPAN_US } from "../../../common/limits.ts";
 import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
 import { wrappedKv } from "../../../test/helpers/wrapped-kv.ts";
+import { decodeStored } from "../../store/format.ts";
 import type { KvStore } from "../../store/kv.ts";
 import { HeldStream, writeTimeUs } from "./held-stream.ts";
 import { MarkStore } from "./store.ts";
@@ -155,6 +156,17 @@ describe("the marks of a host", () => {
     const streamId = newStream();
     await claim(streamId, { host: "full" });
     expect([await isKept(oldest.streamId), await isKept(streamId)]).toEqual([false, true]);
+  });
+
+  test("make room, too, where sessions ended before their marks were written", async () => {
+    const marks = new MarkStore(kv);
+    const noted = Array.from({ length: INGEST_STREAMS_PER_HOST_MAX }, () => newStream());
+    for (const streamId of noted) await marks.register(streamId, "brief");
+    const streamId = newStream();
+    await claim(streamId, { host: "brief" });
+    expect(await isKept(streamId)).toBe(true);
+    const { value = Buffer.alloc(0) } = (await kv.get("ingest-streams/brief")) ?? {};
+    expect(decodeStored(value)).toEqual([...noted.slice(1), streamId]);
   });
 
   test("are no other host's, and lie under names that are one component", async () => {

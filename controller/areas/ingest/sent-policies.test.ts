@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { AppError } from "../../../common/errors.ts";
-import { SENT_POLICIES_KEPT_MAX, SENT_POLICIES_MAX_BYTES } from "../../../common/limits.ts";
+import { SENT_HOSTS_KNOWN_MAX, SENT_POLICIES_KEPT_MAX, SENT_POLICIES_MAX_BYTES } from "../../../common/limits.ts";
 import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
+import { MemoryStores } from "../../../test/helpers/memory-stores.ts";
 import { wrappedKv } from "../../../test/helpers/wrapped-kv.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { KvStore } from "../../store/kv.ts";
@@ -37,12 +38,12 @@ async function missing(sent: SentPolicies, host: string, names: readonly string[
 const NONE = { policies: [], rules: [] };
 
 /** The stores, with the store of keys of each tenant changed. */
-function withKv(instead: (kv: KvStore) => Partial<KvStore>): Stores {
+function withKv(instead: (kv: KvStore) => Partial<KvStore>, stores: Stores = engine): Stores {
   const wrapped = async (name: string) => {
-    const store = await engine.tenant(name);
+    const store = await stores.tenant(name);
     return { ...store, kv: wrappedKv(store.kv, instead(store.kv)) };
   };
-  return { system: () => engine.system(), tenant: wrapped };
+  return { system: () => stores.system(), tenant: wrapped };
 }
 
 test("a host was sent what it is to be sent, with the rules of that, and nothing else", async () => {
@@ -143,12 +144,14 @@ test("a new session looks again, because another controller may have sent more",
 });
 
 test("a host that is forgotten was sent nothing, and neither was its namesake in another tenant", async () => {
-  const host = newHost();
-  const sent = controller([policy("a")]);
+  const [host, assigned] = [newHost(), [policy("a")]];
+  const sent = controller(assigned);
   await sent.desired("matrix", host);
   expect(await missing(controller([]), host, ["a"], "second")).toEqual({ policies: ["a"], rules: ["a"] });
+  assigned.splice(0);
   await sent.forget("matrix", host);
-  expect(await missing(controller([]), host, ["a"])).toEqual({ policies: ["a"], rules: ["a"] });
+  for (const asked of [sent, controller([])])
+    expect(await missing(asked, host, ["a"])).toEqual({ policies: ["a"], rules: ["a"] });
 });
 
 test("beyond the number kept, what was sent longest ago goes first; what is sent again is young again", async () => {
@@ -173,4 +176,20 @@ test("names too long to keep all of them take no more than their bound, the late
   expect(entry?.value.length).toBeLessThanOrEqual(SENT_POLICIES_MAX_BYTES + 100);
   const left = await missing(controller([]), host, [names[0] ?? "", names.at(-1) ?? ""]);
   expect(left).toEqual({ policies: [names[0]], rules: [names[0]] });
+});
+
+test("so many hosts are known and no more: of those the store is not asked again, the one asked for longest ago goes", async () => {
+  const reads: string[] = [];
+  const counted = withKv((kv) => ({ get: (key) => (reads.push(key), kv.get(key)) }), new MemoryStores());
+  const sent = controller([], counted);
+  const ask = async (...places: readonly number[]) => {
+    reads.splice(0);
+    for (const at of places) await sent.desired("matrix", `h${at}`);
+    return reads;
+  };
+  await ask(...Array.from({ length: SENT_HOSTS_KNOWN_MAX }, (_, at) => at));
+  expect(await ask(2, 1, 0), "all known").toEqual([]);
+  expect(await ask(SENT_HOSTS_KNOWN_MAX)).toHaveLength(1);
+  expect(await ask(0, 1, 2, 4), "still known").toEqual([]);
+  expect(await ask(3), "gone for the last one").toEqual(["sent/h3"]);
 });

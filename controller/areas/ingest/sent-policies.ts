@@ -96,9 +96,9 @@ export class SentPolicies implements DesiredStateSource {
 
   #remember(tenant: string, host: string, known: Known): void {
     const key = keyOf(tenant, host);
+    this.#known.delete(key);
     const oldest = this.#known.keys().next();
     if (this.#known.size >= SENT_HOSTS_KNOWN_MAX && !oldest.done) this.#known.delete(oldest.value);
-    this.#known.delete(key);
     this.#known.set(key, known);
   }
 }

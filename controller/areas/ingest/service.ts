@@ -149,9 +149,9 @@ export class IngestService implements EntrySink {
 
   /** The state of a stream can be read again at any time, so the oldest one may go. */
   #remember(source: EntrySource, held: HeldStream): void {
+    this.#streams.delete(streamKey(source));
     const oldest = this.#streams.keys().next();
     if (this.#streams.size >= INGEST_STREAMS_KNOWN_MAX && !oldest.done) this.#streams.delete(oldest.value);
-    this.#streams.delete(streamKey(source));
     this.#streams.set(streamKey(source), held);
   }
 
