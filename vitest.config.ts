@@ -14,7 +14,7 @@ const AREAS_ON_CLUSTER = [
   "controller/areas/{depots,jobs}/interface.test.ts",
   "controller/areas/jobs/{following,stream}.test.ts",
   "controller/areas/notifications/rights.test.ts",
-  "test/security/{owned-records,ways-out}.test.ts",
+  "test/security/{neighbours,owned-records,ways-out}.test.ts",
   "controller/areas/jobs/takeover.test.ts",
   "controller/areas/transfer/{import,roundtrip,sheets}.test.ts",
   "controller/areas/hosts/{agent,credentials,enrolment,records,routes}.test.ts",

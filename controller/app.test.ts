@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { AppError } from "../common/errors.ts";
 import { HTTP_CALL_DEADLINE_MS, SIGN_IN_FREE_FAILURES_PER_USER } from "../common/limits.ts";
 import { openTestHttp, PASSWORD, type TestHttp } from "../test/helpers/http-app.ts";
-import { TestClock, testRuntime } from "../test/helpers/runtime.ts";
+import { testPrincipal, TestClock, testRuntime } from "../test/helpers/runtime.ts";
 import { buildHttp } from "./app.ts";
 import { endpoint, type Endpoint } from "./http/endpoint.ts";
 
@@ -194,8 +194,7 @@ describe("the HTTP interface", () => {
         payload: { name: "a", company: "matrix" },
       });
       expect(answer.message).toMatchObject({ tenant: "second" });
-      await http.users.create({
-        tenant: "second",
+      await http.users.create(testPrincipal("administrator", "second"), {
         username: "only-here",
         password: PASSWORD,
         rights: { role: "viewer" },
@@ -252,7 +251,7 @@ describe("the HTTP interface", () => {
         { outcome: "ok", code: "ok", action: "POST /thing" },
         { outcome: "failed", code: "invalid", action: "POST /thing" },
       ]);
-      expect(await http.audit.verifyChain("matrix")).toMatchObject({ problems: [] });
+      expect(await http.audit.verifyChain(testPrincipal())).toMatchObject({ problems: [] });
     });
   });
 
@@ -556,7 +555,7 @@ describe("bounds", () => {
       status: "ok",
     });
     expect(http.trail.records.map(({ action }) => action)).toContain("audit resumed; 1 entries may be missing");
-    expect(await http.audit.verifyChain("matrix")).toMatchObject({ problems: [], runs: 2 });
+    expect(await http.audit.verifyChain(testPrincipal())).toMatchObject({ problems: [], runs: 2 });
   });
 });
 

@@ -161,7 +161,7 @@ export async function assemble(options: AssemblyOptions) {
   const depots = new DepotService({ stores, runtime, objects });
   const stored = new StoredCommands({ objects, actAs });
   const deployments = new DeploymentService({ depots, hosts, stores, stored, objects, notifications, runtime });
-  const policies = new PolicyService({ stores, runtime, rules, depots, hosts, objects });
+  const policies = new PolicyService({ stores, runtime, rules, depots, hosts, objects, actAs });
   const jobs = new JobService({ stores, runtime, objects });
   const runs = new JobRuns({ stores, runtime, jobs, hosts, stored, objects, notifications, controllers: membership });
   const following = new OutputFollowing({ stores, objects, clock: runtime.clock, appends: runs.appends });

@@ -6,6 +6,7 @@ import { prove } from "../../test/helpers/evidence.ts";
 import { BareAgent, openTestHosts, pemOf, type TestHosts, type TestIdentity } from "../../test/helpers/hosts.ts";
 import { eventually } from "../../test/helpers/programs.ts";
 import { encodeJson } from "../store/format.ts";
+import { testPrincipal } from "../../test/helpers/runtime.ts";
 
 const DEADLINE_MS = 30_000;
 
@@ -201,9 +202,11 @@ describe("controllers", () => {
 
   it("bring what is published on one to receivers on all, once, and to nobody else", async () => {
     const heard: string[] = [];
-    const stop = b.notifications.subscribe({ tenant: "matrix", subject: "s" }, ({ msg }) => heard.push(`b ${msg}`));
-    a.notifications.subscribe({ tenant: "matrix", subject: "s" }, ({ msg }) => heard.push(`a ${msg}`));
-    b.notifications.subscribe({ tenant: "second", subject: "s" }, ({ msg }) => heard.push(`second ${msg}`));
+    const stop = b.notifications.subscribe(testPrincipal(), { subject: "s" }, ({ msg }) => heard.push(`b ${msg}`));
+    a.notifications.subscribe(testPrincipal(), { subject: "s" }, ({ msg }) => heard.push(`a ${msg}`));
+    b.notifications.subscribe(testPrincipal("administrator", "second"), { subject: "s" }, ({ msg }) =>
+      heard.push(`second ${msg}`),
+    );
     await eventually("a knows what b wants", DEADLINE_MS, () => a.notifications.wanted("second", "s") || undefined);
     const publish = (at: TestHosts, msg: string) =>
       at.notifications.publish("matrix", {
@@ -236,7 +239,7 @@ describe("controllers", () => {
       told: [],
     } as const;
     const heard: unknown[] = [];
-    b.notifications.subscribe({ tenant: "matrix", subject: "objects" }, (notification) =>
+    b.notifications.subscribe(testPrincipal(), { subject: "objects" }, (notification) =>
       heard.push(notification.about),
     );
     await eventually(

@@ -11,7 +11,7 @@ import {
   HTTP_SILENCE_MS,
 } from "../../common/limits.ts";
 import { openTestHttp, type TestHttp } from "../../test/helpers/http-app.ts";
-import { TestClock, testRuntime } from "../../test/helpers/runtime.ts";
+import { testPrincipal, TestClock, testRuntime } from "../../test/helpers/runtime.ts";
 import { checkInterface } from "./check.ts";
 import { endpoint, type Call, type Endpoint, type ServerEvent } from "./endpoint.ts";
 import { EventStreams } from "./events.ts";
@@ -201,7 +201,7 @@ describe("a stream ends", () => {
     const reader = await listen();
     source.tell({ data: { text: "before" } });
     await reader.reads("before");
-    await http.users.signOut(session);
+    await http.users.signOut(testPrincipal(), session);
     source.tell({ data: { text: "after" } });
     await expect.poll(() => reader.end).toBe("whole");
     expect(reader.text).not.toContain("after");
@@ -212,7 +212,7 @@ describe("a stream ends", () => {
   test("by the next heartbeat when its user is signed out and there are no events", async () => {
     const reader = await listen();
     await reader.reads("retry");
-    await http.users.signOut(session);
+    await http.users.signOut(testPrincipal(), session);
     await beat(reader);
     await expect.poll(() => reader.end).toBe("whole");
   });

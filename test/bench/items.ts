@@ -5,7 +5,7 @@ import { UserService } from "../../controller/areas/users/index.ts";
 import { openEmbeddedEngine } from "../../controller/store/embedded/index.ts";
 import type { Installation } from "../e2e/installation.ts";
 import { realClock } from "../helpers/clock.ts";
-import { TEST_SECRETS, testRuntime } from "../helpers/runtime.ts";
+import { TEST_SECRETS, testPrincipal, testRuntime } from "../helpers/runtime.ts";
 import { Calls, succeeding } from "./calls.ts";
 
 /**
@@ -95,8 +95,7 @@ async function createUser(dataDir: string): Promise<void> {
     { class: "/matrix/bench", access: "write" as const, where: "owner != 'other'", hidden: ["cost", "margin"] },
   ];
   const groups = ["staff", "staff/sales", "staff/sales/north"];
-  await users.create({
-    tenant: USER.company,
+  await users.create(testPrincipal("administrator", USER.company), {
     username: USER.username,
     password: USER.password,
     groups,

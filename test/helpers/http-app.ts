@@ -9,7 +9,7 @@ import type { SocketEndpoint } from "../../controller/http/socket.ts";
 import type { Runtime } from "../../controller/runtime.ts";
 import { AppError } from "../../common/errors.ts";
 import { openTestEngine, type TestEngine } from "./engine.ts";
-import { TEST_SECRETS, testRuntime } from "./runtime.ts";
+import { testPrincipal, TEST_SECRETS, testRuntime } from "./runtime.ts";
 import { realClock } from "./clock.ts";
 
 export const PASSWORD = "correct horse";
@@ -98,6 +98,10 @@ async function populate(tenants: TenantService, users: UserService): Promise<voi
   for (const tenant of ["matrix", "second"]) {
     await tenants.ensureTenant({ name: tenant, ospace: `/${tenant}` });
     await users.ensureAdministrator({ tenant, username: "admin", password: PASSWORD });
-    await users.create({ tenant, username: "viewer", password: PASSWORD, rights: { role: "viewer" } });
+    await users.create(testPrincipal("administrator", tenant), {
+      username: "viewer",
+      password: PASSWORD,
+      rights: { role: "viewer" },
+    });
   }
 }

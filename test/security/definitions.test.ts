@@ -85,8 +85,8 @@ beforeAll(async () => {
     free: [{ class: "/matrix/ent", access: "write" } as const],
   })) {
     const username = name.replaceAll(/[, ]+/g, "-");
-    const user = { tenant: "matrix", username, password: PASSWORD, rights: { grants: ["*:read", "*:write"], data } };
-    await assembly.users.create(user);
+    const user = { username, password: PASSWORD, rights: { grants: ["*:read", "*:write"], data } };
+    await assembly.users.create(testPrincipal(), user);
     const { session } = await assembly.users.signIn({
       company: "matrix",
       username,

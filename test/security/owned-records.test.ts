@@ -57,8 +57,7 @@ beforeAll(async () => {
   await upload("admin", "mine");
   await upload("admin", "theirs");
   for (const [username, data] of Object.entries(USERS)) {
-    await assembly.users.create({
-      tenant: "matrix",
+    await assembly.users.create(testPrincipal(), {
       username,
       password: PASSWORD,
       rights: { grants: ["*:read", "*:write", "*:run"], data },

@@ -185,8 +185,7 @@ beforeAll(async () => {
     update ${ENT}/box set uplink='box:ROWa' where host='b'; update ${ENT}/box set uplink='vault:VAULTone' where host='m'`,
   );
   for (const [username, { data }] of Object.entries(USERS)) {
-    await assembly.users.create({
-      tenant: "matrix",
+    await assembly.users.create(testPrincipal(), {
       username,
       password: PASSWORD,
       rights: { grants: ["*:read", "objects:write"], data },

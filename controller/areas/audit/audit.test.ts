@@ -73,7 +73,7 @@ describe("the chain", () => {
     expect(trail.records.map(({ action }) => action)).toEqual(Array.from({ length: 100 }, (_, at) => String(at)));
     expect(trail.records.map(({ sequence }) => sequence)).toEqual(Array.from({ length: 100 }, (_, at) => at + 1));
     expect(trail.appends).toBe(1);
-    expect(await audit.verifyChain("matrix")).toEqual({ entries: 100, runs: 1, unkeyed: 0, problems: [] });
+    expect(await audit.verifyChain(testPrincipal())).toEqual({ entries: 100, runs: 1, unkeyed: 0, problems: [] });
   });
 
   test("each tenant has a chain of its own", async () => {
@@ -138,7 +138,7 @@ describe("the chain", () => {
     await audit.write(entry());
     const rotated = secretBox([Buffer.alloc(32, 8), Buffer.alloc(32, 7)]);
     expect(
-      await new AuditService({ runtime: testRuntime(), trail, keys: rotated }).verifyChain("matrix"),
+      await new AuditService({ runtime: testRuntime(), trail, keys: rotated }).verifyChain(testPrincipal()),
     ).toMatchObject({ entries: 1, problems: [] });
   });
 
@@ -189,7 +189,7 @@ describe("while it cannot be written", () => {
       "audit resumed; 1 entries may be missing",
       "POST /host",
     ]);
-    expect(await audit.verifyChain("matrix")).toEqual({ entries: 3, runs: 2, unkeyed: 0, problems: [] });
+    expect(await audit.verifyChain(testPrincipal())).toEqual({ entries: 3, runs: 2, unkeyed: 0, problems: [] });
   });
 
   test("an unknown outcome is tried again and leaves one row", async () => {
@@ -219,8 +219,13 @@ test("entries of a tenant are objects that anyone may query and nobody may chang
   await audit.ready("matrix");
   await Promise.all(Array.from({ length: 1_200 }, (_, at) => audit.write(entry({ action: String(at) }))));
   await audit.write(entry({ tenant: "second" }));
-  expect(await audit.verifyChain("matrix")).toEqual({ entries: 1_201, runs: 1, unkeyed: 0, problems: [] });
-  expect(await audit.verifyChain("second")).toEqual({ entries: 1, runs: 1, unkeyed: 0, problems: [] });
+  expect(await audit.verifyChain(testPrincipal())).toEqual({ entries: 1_201, runs: 1, unkeyed: 0, problems: [] });
+  expect(await audit.verifyChain(testPrincipal("administrator", "second"))).toEqual({
+    entries: 1,
+    runs: 1,
+    unkeyed: 0,
+    problems: [],
+  });
   const read: number[] = [];
   for await (const records of trail.read("matrix")) read.push(...records.map(({ sequence }) => sequence));
   expect(read, "the newest first, also of one millisecond").toEqual(
@@ -239,7 +244,7 @@ test("entries of a tenant are objects that anyone may query and nobody may chang
   ]) {
     await expect(query.rows(testPrincipal(), change)).rejects.toThrow();
   }
-  expect(await audit.verifyChain("matrix")).toMatchObject({ entries: 1_201, problems: [] });
+  expect(await audit.verifyChain(testPrincipal())).toMatchObject({ entries: 1_201, problems: [] });
   await objects.close();
 });
 
@@ -252,5 +257,10 @@ test("what belongs to no tenant lies in the system store, page after page", asyn
   const trail = new StoredTrail({ clock, stores: engine, objects: undefined as never, ospaceOf: nobody });
   const audit = new AuditService({ runtime: testRuntime(clock), trail, keys: TEST_SECRETS });
   await Promise.all(Array.from({ length: 1_500 }, (_, at) => audit.write(entry({ tenant: "", action: String(at) }))));
-  expect(await audit.verifyChain("")).toEqual({ entries: 1_500, runs: 1, unkeyed: 0, problems: [] });
+  expect(await audit.verifyChain(testPrincipal("administrator", ""))).toEqual({
+    entries: 1_500,
+    runs: 1,
+    unkeyed: 0,
+    problems: [],
+  });
 });

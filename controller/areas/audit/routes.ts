@@ -13,7 +13,7 @@ export function auditRoutes(audit: AuditService): readonly Endpoint[] {
       input: Type.Object({}),
       output: AuditReport,
       handler: async ({ principal }) => {
-        const report = await audit.verifyChain(principal.tenant);
+        const report = await audit.verifyChain(principal);
         return { message: { ...report, problems: [...report.problems] } };
       },
     }),

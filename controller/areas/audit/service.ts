@@ -8,6 +8,7 @@ import {
   AUDIT_WAITING_MAX_ENTRIES,
 } from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
+import { requirePermission, type Principal } from "../permissions/index.ts";
 import { Chain, ChainVerifier, type AuditRecord, type ChainKeys, type ChainReport } from "./chain.ts";
 import type { Audit, AuditEntry } from "./types.ts";
 
@@ -45,10 +46,11 @@ export class AuditService implements Audit {
     return this.#writer(entry.tenant).write(entry);
   }
 
-  /** Reads the whole trail of a tenant and checks that nothing in it was changed, taken out or put in. */
-  async verifyChain(tenant: string): Promise<ChainReport> {
+  /** Reads the whole trail of the tenant and checks that nothing in it was changed, taken out or put in. */
+  async verifyChain(principal: Principal): Promise<ChainReport> {
+    requirePermission(principal, "audit:read");
     const verifier = new ChainVerifier(this.#dependencies.keys);
-    for await (const records of this.#dependencies.trail.read(tenant)) {
+    for await (const records of this.#dependencies.trail.read(principal.tenant)) {
       for (const record of records) verifier.add(record);
       if (verifier.entries > AUDIT_VERIFY_MAX_ENTRIES) {
         throw new AppError("too_large", `The trail has more than ${String(AUDIT_VERIFY_MAX_ENTRIES)} entries.`);

@@ -11,7 +11,7 @@ export function clusterRoutes(cluster: ClusterService): readonly Endpoint[] {
       summary: "The nodes that hold the data",
       input: ClusterInfoInput,
       output: ClusterInfoOutput,
-      handler: async () => ({ message: { datastore: [...(await cluster.nodes())] } }),
+      handler: async ({ principal }) => ({ message: { datastore: [...(await cluster.nodes(principal))] } }),
     }),
   ];
 }

@@ -1,4 +1,5 @@
 import type { DataNode, Engine } from "../../store/engine.ts";
+import { requirePermission, type Principal } from "../permissions/index.ts";
 
 /** What the installation runs on. */
 export class ClusterService {
@@ -8,7 +9,8 @@ export class ClusterService {
     this.#engine = engine;
   }
 
-  nodes(): Promise<readonly DataNode[]> {
+  async nodes(principal: Principal): Promise<readonly DataNode[]> {
+    requirePermission(principal, "cluster:read");
     return this.#engine.nodes();
   }
 }

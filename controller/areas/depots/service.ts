@@ -13,7 +13,7 @@ import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { DepotFile, DepotToDeploy } from "../hosts/index.ts";
 import type { Objects } from "../objects/index.ts";
-import { requirePermission, type Principal } from "../permissions/index.ts";
+import { requireOneOf, requirePermission, type Principal } from "../permissions/index.ts";
 import { recordFilter, type RecordFilter } from "../query/index.ts";
 import { DEPOT_PATH } from "./classes.ts";
 import { textOf, unifiedDiff } from "./difference.ts";
@@ -121,6 +121,7 @@ export class DepotService implements Depots {
 
   /** Those there are for the principal, without what is hidden from it. */
   async list(principal: Principal): Promise<readonly DepotSummary[]> {
+    requirePermission(principal, "depots:read");
     const { sees, shown } = await this.#filter(principal);
     return (await this.all(principal)).filter((depot) => sees(depot)).map(shown);
   }
@@ -226,13 +227,9 @@ export class DepotService implements Depots {
   }
 
   async toDeploy(principal: Principal, name: string, version?: string): Promise<DepotToDeploy> {
-    await this.#findVisible(principal, name, version);
-    return this.deployable(principal.tenant, name, version);
-  }
-
-  async deployable(tenant: string, name: string, version?: string): Promise<DepotToDeploy> {
-    const { stored } = await this.#find(tenant, name, version);
-    const files = await this.#store.manifest(tenant, stored);
+    requireOneOf(principal, ["depots:run", "policies:run", "policies:write"]);
+    const { stored } = await this.#findVisible(principal, name, version);
+    const files = await this.#store.manifest(principal.tenant, stored);
     return {
       name: stored.name,
       version: stored.version,
@@ -249,8 +246,9 @@ export class DepotService implements Depots {
   }
 
   async #findVisible(principal: Principal, name: string, version: string | undefined): Promise<VersionEntry> {
-    if ((await this.#visible(principal, name)).length === 0) throw unknownDepot(name, version);
-    return this.#find(principal.tenant, name, version);
+    const versions = await this.#visible(principal, name);
+    if (versions.length === 0) throw unknownDepot(name, version);
+    return chosen(versions, name, version === undefined ? undefined : depotVersion(version));
   }
 
   #filter(principal: Principal): Promise<RecordFilter> {
@@ -261,13 +259,6 @@ export class DepotService implements Depots {
   async #refuseOutsideRule(principal: Principal, name: string, versions: readonly VersionEntry[]): Promise<void> {
     if (versions.length === 0 || (await this.#filter(principal)).sees(summary(principal, versions, undefined))) return;
     throw new AppError("denied", `The depot ${name} is not among the depots that this user may change.`);
-  }
-
-  async #find(tenant: string, name: string, version: string | undefined): Promise<VersionEntry> {
-    if (version === undefined) return chosen(await this.#store.list(tenant, fileName(name)), name, version);
-    const entry = await this.#store.get(tenant, fileName(name), depotVersion(version));
-    if (entry === undefined) throw unknownDepot(name, version);
-    return entry;
   }
 
   async #files(principal: Principal, name: string, version: string): Promise<ReadonlyMap<string, DepotFile>> {

@@ -41,11 +41,10 @@ export interface DepotChange {
 
 export interface Depots {
   /**
-   * What a deployment of that version consists of; the newest version when none is named. `AppError("not_found")` else.
+   * What a deployment of that version consists of, for deployments and policies; the newest version when none is named.
+   * `AppError("not_found")` when there is none for the principal.
    */
   toDeploy(principal: Principal, name: string, version?: string): Promise<DepotToDeploy>;
-  /** The same for the controller itself, without a check of rights. */
-  deployable(tenant: string, name: string, version?: string): Promise<DepotToDeploy>;
   /** Called before a version is removed; a check that throws keeps it. */
   beforeRemove(check: (change: DepotChange) => Promise<void>): void;
   /** Called after the content or command of an existing version was replaced. Must not throw. */

@@ -5,7 +5,7 @@ import { relativePath } from "../../../common/paths.ts";
 import type { Random } from "../../../common/time.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { ObjectRow, Objects } from "../objects/index.ts";
-import type { Principal } from "../permissions/index.ts";
+import { requireOneOf, requirePermission, type Principal } from "../permissions/index.ts";
 import type { FileSource, OpenFile } from "../rules/index.ts";
 import { FILE_CLASS } from "./classes.ts";
 
@@ -48,6 +48,7 @@ export class FileService implements FileSource {
 
   /** Inserts or replaces; the old content stays until it has no reference. */
   async write(principal: Principal, name: FileName, content: Content): Promise<void> {
+    requirePermission(principal, "files:write");
     const { stores, objects, nowMs, random } = this.#dependencies;
     const fullname = fullName(name.path);
     const { blobs } = await stores.tenant(principal.tenant);
@@ -75,10 +76,13 @@ export class FileService implements FileSource {
   }
 
   async exists(principal: Principal, name: FileName): Promise<boolean> {
+    requirePermission(principal, "files:read");
     return (await this.#find(principal, name)) !== undefined;
   }
 
+  /** Also for who parses a file by a rule. */
   async open(principal: Principal, path: string, space: Space): Promise<OpenFile & { readonly name: string }> {
+    requireOneOf(principal, ["files:read", "rules:write"]);
     const row = await this.#find(principal, { path, space });
     if (!row) throw new AppError("not_found", `There is no file ${path}.`);
     const { blobs } = await this.#dependencies.stores.tenant(principal.tenant);
@@ -94,6 +98,7 @@ export class FileService implements FileSource {
 
   /** The content as text; `AppError("invalid")` when it is none. */
   async text(principal: Principal, name: FileName): Promise<string> {
+    requirePermission(principal, "files:read");
     const file = await this.open(principal, name.path, name.space);
     if (file.size > FILE_TEXT_MAX_BYTES)
       throw new AppError("too_large", `${name.path} has more than ${FILE_TEXT_MAX_BYTES} bytes: download it.`);
@@ -120,7 +125,7 @@ export class FileService implements FileSource {
   }
 }
 
-/** Rights on files are the gate's work; the metadata is the platform's own. */
+/** Rights on files are permissions; the metadata is the platform's own. */
 function system(principal: Principal): Principal {
   return { ...principal, data: [{ class: "/", access: "write" }] };
 }

@@ -12,7 +12,7 @@ import type { Runtime } from "../../runtime.ts";
 import type { SecretBox } from "../../secrets/index.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { KvEntry, KvStore } from "../../store/kv.ts";
-import { requirePermission, type Principal } from "../permissions/index.ts";
+import type { Principal } from "../permissions/index.ts";
 import type { Authority } from "./authority/authority.ts";
 import { readRequest, type SigningRequest } from "./authority/certificates.ts";
 import { generationOf, newGeneration } from "./authority/identity.ts";
@@ -70,7 +70,6 @@ export class Enrolment {
     principal: Principal,
     wish: { readonly host?: string; readonly minutes?: number },
   ): Promise<{ token: string; expires: number }> {
-    requirePermission(principal, "hosts:write");
     const { kv, secrets, runtime } = this.#with;
     const minutes = Math.min(wish.minutes ?? JOIN_TOKEN_DEFAULT_MINUTES, JOIN_TOKEN_MAX_MINUTES);
     const expires = runtime.clock.nowMs() + minutes * 60_000;

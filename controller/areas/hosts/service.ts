@@ -9,7 +9,7 @@ import type { BlobStore } from "../../store/blobs.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { KvStore } from "../../store/kv.ts";
 import type { Objects } from "../objects/index.ts";
-import type { Principal } from "../permissions/index.ts";
+import { requireOneOf, requirePermission, type Principal } from "../permissions/index.ts";
 import type { Query } from "../query/index.ts";
 import { Authority, CONTROLLER_NAME } from "./authority/authority.ts";
 import { pem } from "./authority/certificates.ts";
@@ -24,6 +24,7 @@ import { SshAccess, hasSshCredentials } from "./ssh/access.ts";
 import { SshJournal } from "./ssh/journal.ts";
 import { SshTransport } from "./ssh/transport.ts";
 import { HostStatus } from "./status.ts";
+import type { HostRecord } from "./store.ts";
 import type {
   AgentChannel,
   AgentIdentity,
@@ -139,23 +140,29 @@ export class HostService implements Hosts {
   // Records.
 
   list(principal: Principal, filter: HostList): AsyncIterable<readonly HostView[]> {
+    requirePermission(principal, "hosts:read");
     return this.#records.list(principal, filter);
   }
 
   async get(principal: Principal, host: string): Promise<HostView> {
+    requirePermission(principal, "hosts:read");
     return this.#records.view(principal, await this.#records.need(principal, host));
   }
 
-  save(principal: Principal, input: HostInput, warn?: (text: string) => void): Promise<HostView> {
+  async save(principal: Principal, input: HostInput, warn?: (text: string) => void): Promise<HostView> {
+    requirePermission(principal, "hosts:write");
     return this.#records.save(principal, input, warn);
   }
 
-  find(principal: Principal, host: string) {
+  /** With what only the controller may know. */
+  async find(principal: Principal, host: string): Promise<HostRecord | undefined> {
+    requirePermission(principal, "hosts:write");
     return this.#records.find(principal, host);
   }
 
   /** The record, the host's certificates and its session. */
   async remove(principal: Principal, host: string): Promise<void> {
+    requirePermission(principal, "hosts:write");
     await this.#records.remove(principal, host);
     await this.#enrolment.forget(principal.tenant, host);
     await this.#sessions.drop(principal.tenant, host, `The host ${host} was removed.`);
@@ -164,6 +171,7 @@ export class HostService implements Hosts {
   }
 
   async exists(principal: Principal, host: string): Promise<boolean> {
+    requireOneOf(principal, ["hosts:read", "policies:run", "policies:write"]);
     return (await this.#records.find(principal, host)) !== undefined;
   }
 
@@ -173,6 +181,7 @@ export class HostService implements Hosts {
     depot: { readonly name: string; readonly version: string },
     present: boolean,
   ): Promise<void> {
+    requirePermission(principal, "depots:run");
     const actor = await this.#with.actAs(principal.tenant, principal.traceparent);
     const value = JSON.stringify([{ version: depot.version }]);
     const edit = present
@@ -183,7 +192,8 @@ export class HostService implements Hosts {
 
   // Agents.
 
-  createToken(principal: Principal, wish: TokenInput): Promise<{ token: string; expires: number }> {
+  async createToken(principal: Principal, wish: TokenInput): Promise<{ token: string; expires: number }> {
+    requirePermission(principal, "hosts:write");
     return this.#enrolment.createToken(principal, wish);
   }
 
@@ -279,6 +289,7 @@ export class HostService implements Hosts {
     command: HostCommand,
     asked: DispatchOptions,
   ): Promise<CommandOutcome> {
+    requireOneOf(principal, ["jobs:run", "depots:run"]);
     // What is left of a caller's time is rarely whole, and the wire knows whole milliseconds only.
     const options = { ...asked, timeoutMs: Math.ceil(asked.timeoutMs) };
     const record = await this.#records.need(principal, host);

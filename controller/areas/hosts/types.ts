@@ -188,7 +188,7 @@ export interface Peers {
 export interface Hosts {
   /**
    * By agent session when there is one, else SSH when the host has credentials, else `unreachable`. Unknown host:
-   * `AppError("not_found")`.
+   * `AppError("not_found")`. A part of jobs and of deployments: takes the permission to run one of them.
    */
   dispatch(principal: Principal, host: string, command: HostCommand, options: DispatchOptions): Promise<CommandOutcome>;
   /** Hosts whose desired state changed: connected ones are told at once, others when they come. */

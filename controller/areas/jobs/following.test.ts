@@ -204,10 +204,10 @@ let users = 0;
 
 async function user(data: readonly DataRule[], grants: readonly string[] = ["jobs:read", "objects:read"]) {
   const username = `reader${String(users++)}`;
-  await world.http.users.create({ tenant: "matrix", username, password: PASSWORD, rights: { grants, data } });
+  await world.http.users.create(testPrincipal(), { username, password: PASSWORD, rights: { grants, data } });
   const authorization = `Basic ${Buffer.from(`matrix.${username}:${PASSWORD}`).toString("base64")}`;
   const update = (rules: readonly DataRule[]) =>
-    world.http.users.update("matrix", username, { rights: { grants, data: rules } });
+    world.http.users.update(testPrincipal(), username, { rights: { grants, data: rules } });
   return { reader: { authorization }, update };
 }
 
@@ -271,8 +271,8 @@ test("what another controller appends is found by looking", async () => {
   const elsewhere = new OutputFollowing({ stores, objects, clock: realClock, appends: new Appends() });
   const run = await startRun();
   const principal = testPrincipal();
-  const reader = { principal, from: 0, signal: AbortSignal.timeout(50_000), present: () => Promise.resolve(principal) };
-  const parts = await elsewhere.follow({ runId: run.runId, host: "h1" }, reader);
+  const reader = { from: 0, signal: AbortSignal.timeout(50_000), present: () => Promise.resolve(principal) };
+  const parts = await elsewhere.follow(principal, { runId: run.runId, host: "h1" }, reader);
   const reading = new Reading(0);
   const finished = (async () => {
     for await (const part of parts) reading.take(part);

@@ -17,9 +17,8 @@ export interface FollowingDependencies {
   readonly appends: Appends;
 }
 
-/** Who follows, from where, and for how long. */
+/** From where the output is followed, and for how long. */
 export interface OutputReader {
-  readonly principal: Principal;
   /** Bytes of the output that the reader has. */
   readonly from: number;
   readonly signal: AbortSignal;
@@ -41,12 +40,17 @@ export class OutputFollowing {
    * anything is read when there is no such run for the principal, `AppError("denied")` when its output is hidden; in
    * the middle the same when rights change.
    */
-  async follow(run: RunName, reader: OutputReader): Promise<AsyncGenerator<JobOutputPart>> {
-    await this.#visible(reader.principal, run);
-    return this.#parts(run, reader);
+  async follow(principal: Principal, run: RunName, reader: OutputReader): Promise<AsyncGenerator<JobOutputPart>> {
+    requirePermission(principal, "jobs:read");
+    await this.#visible(principal, run);
+    return this.#parts(principal, run, reader);
   }
 
-  async *#parts(run: RunName, { principal, from, signal, present }: OutputReader): AsyncGenerator<JobOutputPart> {
+  async *#parts(
+    principal: Principal,
+    run: RunName,
+    { from, signal, present }: OutputReader,
+  ): AsyncGenerator<JobOutputPart> {
     const mayRead = currentRights(present, async (now) => void (await this.#visible(now, run)));
     const source = this.#source(principal.tenant, run);
     for await (const { from: at, to, bytes } of tail(source, { from, signal, mayRead, clock: this.#with.clock })) {

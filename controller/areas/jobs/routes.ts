@@ -48,7 +48,7 @@ function outputRoute({ following }: JobRouteDependencies): Endpoint {
     handler: async ({ principal, input: { runid: runId, host, from }, client, signal, present }) => {
       const position = positionOf(client.lastEventId, from);
       if (position === undefined) return { empty: 204 };
-      const parts = await following.follow({ runId, host }, { principal, from: position, signal, present });
+      const parts = await following.follow(principal, { runId, host }, { from: position, signal, present });
       return { events: followedEvents(parts) };
     },
   });
@@ -62,8 +62,8 @@ export function jobSockets({ following }: Pick<JobRouteDependencies, "following"
       summary: `${OUTPUT_SUMMARY}, as JSON text frames`,
       input: JobOutputSelect,
       open: ({ principal, input: { runid: runId, host, from = 0 }, line, present }) => {
-        const reader = { principal, from, signal: line.closed, present };
-        void followOnSocket(line, () => following.follow({ runId, host }, reader));
+        const reader = { from, signal: line.closed, present };
+        void followOnSocket(line, () => following.follow(principal, { runId, host }, reader));
       },
     }),
   ];

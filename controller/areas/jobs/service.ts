@@ -4,7 +4,7 @@ import { JOB_COMMANDS_MAX, JOB_HOSTS_MAX } from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { Objects } from "../objects/index.ts";
-import { requirePermission, type Principal } from "../permissions/index.ts";
+import { requireOneOf, requirePermission, type Principal } from "../permissions/index.ts";
 import { recordFilter, type RecordFilter } from "../query/index.ts";
 import { JOB_DEFINITION_PATH } from "./classes.ts";
 import { formatJobName, isSystemDir, jobName, parseJobName, type JobName } from "./names.ts";
@@ -64,6 +64,7 @@ export class JobService {
 
   /** Those there are for the principal, without what is hidden from it. */
   async list(principal: Principal): Promise<readonly JobRecord[]> {
+    requirePermission(principal, "jobs:read");
     const { sees, shown } = await this.#filter(principal);
     return (await this.all(principal)).filter((job) => sees(job)).map(shown);
   }
@@ -90,8 +91,9 @@ export class JobService {
       throw changedMeanwhile(parseJobName(name));
   }
 
-  /** For whoever executes it. `AppError("not_found")` also when there is none for the principal. */
+  /** As it is stored, for reading, changing and executing. `AppError("not_found")` also when it is none for the principal. */
   async visible(principal: Principal, fullName: string): Promise<StoredJob> {
+    requireOneOf(principal, ["jobs:read", "jobs:write", "jobs:run"]);
     const job = await this.#find(principal.tenant, fullName);
     const { sees } = await this.#filter(principal);
     if (!sees(record(principal, job))) throw unknownJob(fullName);

@@ -5,7 +5,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { WEBSOCKET_CLOSE_GRACE_MS, WEBSOCKET_PING_MS } from "../../../common/limits.ts";
 import { openTestHttp, PASSWORD, type TestHttp } from "../../../test/helpers/http-app.ts";
-import { TestClock, testRuntime } from "../../../test/helpers/runtime.ts";
+import { testPrincipal, TestClock, testRuntime } from "../../../test/helpers/runtime.ts";
 import type { Principal } from "../permissions/index.ts";
 import { NotificationHub } from "./service.ts";
 import { notificationSockets } from "./routes.ts";
@@ -30,13 +30,13 @@ describe("the hub", () => {
   test("tenant, subject, source and title decide; absent and empty mean any", () => {
     const hub = new NotificationHub({ log: pino({ level: "silent" }) });
     const got: string[] = [];
-    hub.subscribe({ tenant: "matrix", subject: "alerts" }, ({ msg }) => got.push(`any ${msg}`));
-    hub.subscribe({ tenant: "matrix", subject: "alerts", source: "", title: "" }, ({ msg }) =>
-      got.push(`empty ${msg}`),
+    hub.subscribe(testPrincipal(), { subject: "alerts" }, ({ msg }) => got.push(`any ${msg}`));
+    hub.subscribe(testPrincipal(), { subject: "alerts", source: "", title: "" }, ({ msg }) => got.push(`empty ${msg}`));
+    hub.subscribe(testPrincipal(), { subject: "alerts", source: "x" }, ({ msg }) => got.push(`source ${msg}`));
+    hub.subscribe(testPrincipal(), { subject: "alerts", title: "t" }, ({ msg }) => got.push(`title ${msg}`));
+    hub.subscribe(testPrincipal("administrator", "second"), { subject: "alerts" }, ({ msg }) =>
+      got.push(`second ${msg}`),
     );
-    hub.subscribe({ tenant: "matrix", subject: "alerts", source: "x" }, ({ msg }) => got.push(`source ${msg}`));
-    hub.subscribe({ tenant: "matrix", subject: "alerts", title: "t" }, ({ msg }) => got.push(`title ${msg}`));
-    hub.subscribe({ tenant: "second", subject: "alerts" }, ({ msg }) => got.push(`second ${msg}`));
     hub.publish("matrix", notification({ msg: "1" }));
     hub.publish("matrix", notification({ msg: "2", subject: "events" }));
     expect(got).toEqual(["any 1", "empty 1", "title 1"]);
@@ -44,7 +44,7 @@ describe("the hub", () => {
 
   test("knows whether anybody listens, and forgets who left", () => {
     const hub = new NotificationHub({ log: pino({ level: "silent" }) });
-    const end = hub.subscribe({ tenant: "matrix", subject: "alerts" }, () => {});
+    const end = hub.subscribe(testPrincipal(), { subject: "alerts" }, () => {});
     expect([hub.wanted("matrix", "alerts"), hub.wanted("second", "alerts"), hub.wanted("matrix", "events")]).toEqual([
       true,
       false,
@@ -58,10 +58,10 @@ describe("the hub", () => {
   test("a receiver that fails is nobody else's trouble", () => {
     const hub = new NotificationHub({ log: pino({ level: "silent" }) });
     const got: string[] = [];
-    hub.subscribe({ tenant: "matrix", subject: "alerts" }, () => {
+    hub.subscribe(testPrincipal(), { subject: "alerts" }, () => {
       throw new Error("broken");
     });
-    hub.subscribe({ tenant: "matrix", subject: "alerts" }, ({ msg }) => got.push(msg));
+    hub.subscribe(testPrincipal(), { subject: "alerts" }, ({ msg }) => got.push(msg));
     hub.publish("matrix", notification());
     expect(got).toEqual(["m"]);
   });
@@ -153,8 +153,7 @@ describe("sockets", () => {
 
   test("who lacks the permission is refused, and that is on record", async () => {
     const { http, url } = await start();
-    await http.users.create({
-      tenant: "matrix",
+    await http.users.create(testPrincipal(), {
       username: "blind",
       password: PASSWORD,
       rights: { grants: ["hosts:read"], data: [] },
@@ -236,7 +235,7 @@ describe("sockets", () => {
     const { http, clock, url } = await start();
     const session = await http.signIn("admin");
     const out = await opened(`${url}/alerts?sessionid=${session}`);
-    await http.users.signOut(session);
+    await http.users.signOut(testPrincipal(), session);
     const closed = once(out, "close");
     clock.advance(WEBSOCKET_PING_MS);
     expect((await closed)[0]).toBe(1008);

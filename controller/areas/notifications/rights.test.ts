@@ -86,7 +86,7 @@ async function listener(
 ): Promise<Listener> {
   const username = `listener${users++}`;
   const grants = more.grants ?? ["notifications:read", "objects:read"];
-  await http.users.create({ tenant: "matrix", username, password: PASSWORD, rights: { grants, data } });
+  await http.users.create(testPrincipal(), { username, password: PASSWORD, rights: { grants, data } });
   const authorization = `Basic ${Buffer.from(`matrix.${username}:${PASSWORD}`).toString("base64")}`;
   const socket = new WebSocket(`${url}/${more.subject ?? "datachange"}`, { headers: { authorization } });
   await once(socket, "open");
@@ -186,11 +186,11 @@ test("rights are those of now: what is taken away while the socket is open is no
     grants: ["notifications:read", "objects:read"],
     data: [{ class: "/matrix/ent", access: "read", hidden: ["size", "secret"] } as const],
   };
-  await http.users.update("matrix", bob.username, { rights });
+  await http.users.update(testPrincipal(), bob.username, { rights });
   await mql("insert into /matrix/ent/box (host, owner, size) values ('later', 'ann', 1)");
   expect(await bob.heard()).toEqual([change("INSERT", "box:later", { host: "later", owner: "ann" })]);
   const closed = once(bob.socket, "close");
-  await http.users.update("matrix", bob.username, { rights: { ...rights, grants: ["objects:read"] } });
+  await http.users.update(testPrincipal(), bob.username, { rights: { ...rights, grants: ["objects:read"] } });
   await mql("insert into /matrix/ent/box (host, owner) values ('last', 'bob')");
   expect((await closed)[0]).toBe(1008);
 });
@@ -209,7 +209,7 @@ test("a session whose user changed hears nothing more", async () => {
   const heard: unknown[] = [];
   socket.on("message", (data) => heard.push(data));
   const closed = once(socket, "close");
-  await http.users.update("matrix", username, { active: false });
+  await http.users.update(testPrincipal(), username, { active: false });
   await mql("insert into /matrix/ent/box (host, owner) values ('gone', 'bob')");
   expect((await closed)[0]).toBe(1008);
   expect(heard).toEqual([]);

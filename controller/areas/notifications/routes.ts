@@ -28,9 +28,7 @@ export function notificationSockets({
         const visible: NotificationRights["visible"] = (receiver, notification) =>
           rights.visible(receiver, notification);
         const delivery = new Delivery({ log, line, present, textOf, visible });
-        const end = notifications.subscribe({ tenant: principal.tenant, ...input }, (notification) =>
-          delivery.take(notification),
-        );
+        const end = notifications.subscribe(principal, input, (notification) => delivery.take(notification));
         line.closed.addEventListener("abort", end, { once: true });
       },
     }),

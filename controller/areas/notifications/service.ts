@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import { requirePermission, type Principal } from "../permissions/index.ts";
 import type { Interest, Notification, Notifications, Outlet, Subscription } from "./types.ts";
 
 interface Receiver {
@@ -63,8 +64,14 @@ export class NotificationHub implements Notifications {
     return () => void this.#listeners.delete(listener);
   }
 
-  subscribe(subscription: Subscription, receive: (notification: Notification) => void): () => void {
-    const { tenant, subject, source = "", title = "" } = subscription;
+  subscribe(
+    principal: Principal,
+    subscription: Subscription,
+    receive: (notification: Notification) => void,
+  ): () => void {
+    requirePermission(principal, "notifications:read");
+    const { tenant } = principal;
+    const { subject, source = "", title = "" } = subscription;
     const receiver: Receiver = { source, title, receive };
     const subjects = this.#receivers.get(tenant) ?? new Map<string, Set<Receiver>>();
     const receivers = subjects.get(subject) ?? new Set();

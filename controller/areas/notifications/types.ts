@@ -1,5 +1,5 @@
 import type { Row } from "../../../common/value.ts";
-import type { Permission } from "../permissions/index.ts";
+import type { Permission, Principal } from "../permissions/index.ts";
 
 /** A frame as sockets receive it; all members but `about` are text. */
 export interface Notification {
@@ -43,7 +43,6 @@ export interface NotifiedObject {
 
 /** Empty text, or nothing at all, narrows nothing. */
 export interface Subscription {
-  readonly tenant: string;
   readonly subject: string;
   readonly source?: string;
   readonly title?: string;
@@ -66,6 +65,13 @@ export interface Notifications {
   publish(tenant: string, notification: Notification): void;
   /** Whether anybody would receive it, so that costly frames need not be made for nobody. */
   wanted(tenant: string, subject: string): boolean;
-  /** The answer ends it. The receiver must not wait. */
-  subscribe(subscription: Subscription, receive: (notification: Notification) => void): () => void;
+  /**
+   * What is published for the principal's tenant, whole: the receiver narrows it to what the principal may see
+   * (`NotificationRights`). The answer ends it. The receiver must not wait.
+   */
+  subscribe(
+    principal: Principal,
+    subscription: Subscription,
+    receive: (notification: Notification) => void,
+  ): () => void;
 }

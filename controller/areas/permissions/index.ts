@@ -5,6 +5,7 @@ export {
   readingOnly,
   requireDefining,
   requireMayChange,
+  requireOneOf,
   requirePermission,
   ROLES,
   systemPrincipal,

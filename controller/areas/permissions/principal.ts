@@ -50,11 +50,25 @@ export function requireMayChange(principal: Principal): void {
   if (principal.readsOnlyBecause !== undefined) throw new AppError("denied", principal.readsOnlyBecause);
 }
 
-/** Throws `AppError("denied")` that names the missing permission. */
+/**
+ * The gate of every service function that a caller reaches: its first line. Throws `AppError("denied")` that names the
+ * missing permission.
+ */
 export function requirePermission(principal: Principal, permission: Permission): void {
   if (allows(principal, permission)) return;
   if (!permission.endsWith(":read")) requireMayChange(principal);
   throw new AppError("denied", `${principal.user} lacks the permission ${permission}.`, { details: { permission } });
+}
+
+/**
+ * As `requirePermission`, for what is a part of several calls: one of their permissions is enough. The error names the
+ * first.
+ */
+export function requireOneOf(
+  principal: Principal,
+  permissions: readonly [first: Permission, ...others: readonly Permission[]],
+): void {
+  if (!permissions.some((permission) => allows(principal, permission))) requirePermission(principal, permissions[0]);
 }
 
 /** What the principal may do with objects of the class at `path`. */

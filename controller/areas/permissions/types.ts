@@ -45,6 +45,7 @@ export type Permission =
   | "policies:write"
   | "rules:read"
   | "rules:write"
+  | "users:read"
   | "users:write";
 
 export interface DataRule {

@@ -22,9 +22,9 @@ const serviceOver = (stores: Stores) =>
     runtime: testRuntime(),
     rules: { load: () => Promise.resolve({} as Rule) },
     objects: noClasses(),
+    actAs: () => Promise.reject(new Error("not asked")),
     hosts: { exists: () => Promise.resolve(true), refresh: () => undefined },
     depots: {
-      deployable: () => Promise.reject(new Error("not asked")),
       toDeploy: () => Promise.reject(new Error("not asked")),
       beforeRemove: () => undefined,
       onReplaced: () => undefined,

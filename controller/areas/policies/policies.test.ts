@@ -52,12 +52,12 @@ function serviceOver(over: Stores): PolicyService {
           : Promise.resolve({} as Rule),
     },
     objects: noClasses(),
+    actAs: (tenant) => Promise.resolve(testPrincipal("administrator", tenant)),
     hosts: {
       exists: (_principal, host) => Promise.resolve(/^h\d+$/.test(host)),
       refresh: (tenant, hosts) => void refreshed.push({ tenant, hosts }),
     },
     depots: {
-      deployable: (_tenant, name, version) => depotOf(name, version),
       toDeploy: (_principal, name, version) => depotOf(name, version),
       beforeRemove: (check) => void depotChecks.push(check),
       onReplaced: (listener) => void depotListeners.push(listener),

@@ -25,9 +25,11 @@ export interface PolicyDependencies {
   readonly stores: Stores;
   readonly runtime: Runtime;
   readonly rules: Pick<Rules, "load">;
-  readonly depots: Pick<Depots, "deployable" | "toDeploy" | "beforeRemove" | "onReplaced">;
+  readonly depots: Pick<Depots, "toDeploy" | "beforeRemove" | "onReplaced">;
   readonly hosts: Pick<Hosts, "exists" | "refresh">;
   readonly objects: Pick<Objects, "catalog">;
+  /** The controller acting for a tenant by itself. */
+  readonly actAs: (tenant: string, traceparent: string) => Promise<Principal>;
 }
 
 /** Both parts of a policy that exists. */
@@ -46,6 +48,7 @@ export class PolicyService implements DesiredStateSource {
   readonly #depots: PolicyDependencies["depots"];
   readonly #hosts: PolicyDependencies["hosts"];
   readonly #objects: PolicyDependencies["objects"];
+  readonly #actAs: PolicyDependencies["actAs"];
 
   constructor(dependencies: PolicyDependencies) {
     this.#store = new PolicyStore(dependencies.stores);
@@ -54,6 +57,7 @@ export class PolicyService implements DesiredStateSource {
     this.#depots = dependencies.depots;
     this.#hosts = dependencies.hosts;
     this.#objects = dependencies.objects;
+    this.#actAs = dependencies.actAs;
     this.#depots.beforeRemove((change) => this.#refuseWhenUsed(change));
     this.#depots.onReplaced((change) => this.#depotReplaced(change));
   }
@@ -88,6 +92,7 @@ export class PolicyService implements DesiredStateSource {
 
   /** Those there are for the principal, without what is hidden from it. */
   async list(principal: Principal): Promise<readonly PolicyRecord[]> {
+    requirePermission(principal, "policies:read");
     const { sees, shown } = await this.#filter(principal);
     return (await this.all(principal)).filter((policy) => sees(policy, rowOf(policy))).map(shown);
   }
@@ -188,7 +193,7 @@ export class PolicyService implements DesiredStateSource {
   async #depotOf(tenant: string, spec: PolicySpec): Promise<DepotToDeploy | undefined> {
     if (spec.kind !== "command" || spec.ctype !== 0 || !spec.depotname) return undefined;
     try {
-      const depot = await this.#depots.deployable(tenant, spec.depotname, spec.depotversion);
+      const depot = await this.#depots.toDeploy(await this.#actAs(tenant, ""), spec.depotname, spec.depotversion);
       return spec.depotcommand ? { ...depot, command: spec.depotcommand } : depot;
     } catch (error) {
       // One policy without its depot must not keep a host from all the others; its runs fail and say so.

@@ -5,7 +5,7 @@ import type { Row, Value } from "../../../common/value.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Audit } from "../audit/index.ts";
 import type { Objects } from "../objects/index.ts";
-import type { Principal } from "../permissions/index.ts";
+import { requirePermission, type Principal } from "../permissions/index.ts";
 import { audited } from "./audited.ts";
 import type { BatchChange, OpenBatch } from "./batch/run.ts";
 import { BatchRuns, type BatchDependencies } from "./batch/runs.ts";
@@ -56,6 +56,11 @@ export class QueryService implements Query {
   }
 
   async run(principal: Principal, text: string, options: QueryOptions = {}): Promise<QueryResult> {
+    requirePermission(principal, "objects:read");
+    return this.#run(principal, text, options);
+  }
+
+  async #run(principal: Principal, text: string, options: QueryOptions): Promise<QueryResult> {
     const memory = PROCESS_MEMORY.share(principal.tenant);
     try {
       return await this.#runHolding(principal, text, { ...options, memory });
@@ -104,7 +109,7 @@ export class QueryService implements Query {
   }
 
   async rows(principal: Principal, text: string, values?: readonly Value[]): Promise<readonly Row[]> {
-    const result = await this.run(principal, text, values ? { values: [values] } : {});
+    const result = await this.#run(principal, text, values ? { values: [values] } : {});
     const rows: Row[] = [];
     for await (const page of result.rows) {
       rows.push(...page);

@@ -58,7 +58,11 @@ export interface QueryOptions {
 
 /** MQL. Every plan applies the principal's row conditions and hidden columns. */
 export interface Query {
+  /** A text of the caller's own. */
   run(principal: Principal, text: string, options?: QueryOptions): Promise<QueryResult>;
-  /** All rows at once, for callers inside the controller; `AppError("too_large")` past `QUERY_COLLECT_MAX_ROWS`. */
+  /**
+   * All rows at once, for services that ask a text of theirs and checked their own permission; `AppError("too_large")`
+   * past `QUERY_COLLECT_MAX_ROWS`.
+   */
   rows(principal: Principal, text: string, values?: readonly Value[]): Promise<readonly Row[]>;
 }

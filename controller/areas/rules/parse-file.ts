@@ -3,7 +3,7 @@ import { AppError, errorText, isAppError } from "../../../common/errors.ts";
 import { CHANGE_BATCH_MAX, PARSE_FILE_MAX_BYTES, RECORD_MAX_BYTES } from "../../../common/limits.ts";
 import type { Clock } from "../../../common/time.ts";
 import type { NewRecord, Objects } from "../objects/index.ts";
-import type { Principal } from "../permissions/index.ts";
+import { requirePermission, type Principal } from "../permissions/index.ts";
 import type { Workers } from "../../workers/index.ts";
 import { ParseSlices } from "./slices.ts";
 import type { RuleTasks } from "./tasks.ts";
@@ -65,6 +65,7 @@ export class FileParser {
   }
 
   async parse(principal: Principal, request: ParseFileRequest): Promise<ParseFileResult> {
+    requirePermission(principal, "rules:write");
     const { rules, files, clock, workers } = this.#dependencies;
     const rule = await rules.load(principal, request.rule);
     const file = await files.open(principal, request.filename, request.space);

@@ -2,7 +2,7 @@ import { AppError, isAppError } from "../../../common/errors.ts";
 import { RULE_CACHE_MAX_ENTRIES, RULE_TEXT_MAX_BYTES } from "../../../common/limits.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { ClassView, Objects } from "../objects/index.ts";
-import { classAccess, type Principal } from "../permissions/index.ts";
+import { classAccess, requireOneOf, requirePermission, type Principal } from "../permissions/index.ts";
 import { checkRuleText, compileRule, missingOption, ruleClass, type CompiledRule } from "./compile.ts";
 import { compileGrok } from "./grok.ts";
 import { readRuleText, writeRuleText } from "./options.ts";
@@ -37,6 +37,7 @@ export class RuleService implements Rules {
   }
 
   async load(principal: Principal, key: string): Promise<Rule> {
+    requireOneOf(principal, ["rules:write", "policies:write", "policies:run"]);
     checkKey(principal, key);
     const stored = await (await this.#store(principal)).find(key);
     if (!stored || !isReadable(principal, stored.text)) throw new AppError("not_found", `There is no rule ${key}.`);
@@ -44,10 +45,12 @@ export class RuleService implements Rules {
   }
 
   async pinned(principal: Principal, key: string, digest: string): Promise<Rule> {
+    requirePermission(principal, "rules:write");
     return this.#compile(principal, await (await this.#store(principal)).pinned(key, digest));
   }
 
   async pin(principal: Principal, rule: Rule): Promise<void> {
+    requirePermission(principal, "rules:write");
     await (await this.#store(principal)).pin(rule);
   }
 
@@ -56,6 +59,7 @@ export class RuleService implements Rules {
    * a rule of a class that the principal may not read is left out.
    */
   async list(principal: Principal, path?: string): Promise<readonly RuleListing[]> {
+    requirePermission(principal, "rules:read");
     const rules = await (await this.#store(principal)).list(principal.ospace);
     const seen = rules.map(listing).filter((rule) => rule.class === "" || classAccess(principal, rule.class).readable);
     return seen.filter((rule) => path === undefined || rule.class === path.replace(/\/+$/, ""));
@@ -66,6 +70,7 @@ export class RuleService implements Rules {
    * is not there yet and options that are missing are an error only when the rule is used.
    */
   async put(principal: Principal, key: string, text: string): Promise<readonly string[]> {
+    requirePermission(principal, "rules:write");
     checkKey(principal, key);
     if (Buffer.byteLength(text) > RULE_TEXT_MAX_BYTES) {
       throw new AppError("too_large", `A rule has at most ${RULE_TEXT_MAX_BYTES} bytes.`);
@@ -77,6 +82,7 @@ export class RuleService implements Rules {
   }
 
   async remove(principal: Principal, key: string): Promise<void> {
+    requirePermission(principal, "rules:write");
     checkKey(principal, key);
     const stored = await (await this.#store(principal)).find(key);
     const found =
@@ -86,6 +92,7 @@ export class RuleService implements Rules {
 
   /** Makes, or replaces, the rule of a class and type; answers its key. */
   async create(principal: Principal, rule: NewRule): Promise<string> {
+    requirePermission(principal, "rules:write");
     const view = await this.#class(principal, rule.class);
     if (!classAccess(principal, view.path).readable) throw classNotFound(rule.class);
     const key = `${principal.ospace}/rules${view.path.slice(principal.ospace.length)}/${rule.type}`;

@@ -47,7 +47,9 @@ export interface Rule {
 }
 
 export interface Rules {
-  /** The rule as it is now. `AppError("not_found")` without one, `syntax` or `invalid` when it cannot be used. */
+  /**
+   * The rule as it is now, for who parses by it or names it in a policy. `AppError("not_found")` without one, `syntax` or `invalid` when it cannot be used.
+   */
   load(principal: Principal, key: string): Promise<Rule>;
   /** A rule as it was when `load` answered this digest, however often it was edited since. */
   pinned(principal: Principal, key: string, digest: string): Promise<Rule>;

@@ -47,8 +47,7 @@ beforeAll(async () => {
     { class: "/matrix/ent/box/rack", access: "read" as const, hidden: ["secret"] },
     { class: "/matrix/ent/app", access: "write" as const, where: "host != 'forbidden'", hidden: ["secret"] },
   ];
-  await http.users.create({
-    tenant: "matrix",
+  await http.users.create(testPrincipal(), {
     username: "narrow",
     password: PASSWORD,
     rights: { grants: ["*:read"], data },

@@ -4,7 +4,7 @@ import { SCHEMA_PAGE_RECORDS, SCHEMA_TABLE_MAX_RECORDS } from "../../../common/l
 import { NOWHERE, printStatement, type Statement } from "../../../common/mql/index.ts";
 import type { Row } from "../../../common/value.ts";
 import type { Objects } from "../objects/index.ts";
-import type { Principal } from "../permissions/index.ts";
+import { requirePermission, type Principal } from "../permissions/index.ts";
 import type { Query, QueryMeta } from "../query/index.ts";
 import { type Action, type Step, stepsOf } from "./actions.ts";
 import { classPath, classRef, creation, extension } from "./definition.ts";
@@ -34,6 +34,7 @@ export class SchemaService {
 
   /** A number: the classes below; a path: the class and those below; nothing or -1: the root. */
   async list(principal: Principal, id = "-1"): Promise<ClassRecord[]> {
+    requirePermission(principal, "objects:read");
     const schema = await this.#visible(principal);
     if (id === "-1") return schema.roots().map((view) => schema.record(view));
     const view = schema.require(id);
@@ -43,6 +44,7 @@ export class SchemaService {
 
   /** The class and all below it, by path; nothing or -1: all classes. */
   async *tree(principal: Principal, id = "-1"): AsyncGenerator<ClassRecord[]> {
+    requirePermission(principal, "objects:read");
     const schema = await this.#visible(principal);
     const views = id === "-1" ? schema.classes : schema.tree(schema.require(id).path);
     for (let at = 0; at < views.length; at += SCHEMA_PAGE_RECORDS) {
@@ -51,17 +53,19 @@ export class SchemaService {
   }
 
   async fields(principal: Principal, id: string): Promise<FieldRecord[]> {
+    requirePermission(principal, "objects:read");
     const schema = await this.#indexed(principal);
     return schema.fields(schema.require(id));
   }
 
   async get(principal: Principal, id: string): Promise<ClassDetails> {
-    const schema = await this.#indexed(principal);
-    return schema.details(schema.require(id));
+    requirePermission(principal, "objects:read");
+    return this.#details(principal, id);
   }
 
   /** `field`, `ftype` or `class`. `AppError("too_large")` beyond `SCHEMA_TABLE_MAX_RECORDS`. */
   async table(principal: Principal, name: string): Promise<TableAnswer> {
+    requirePermission(principal, "objects:read");
     const schema = await this.#indexed(principal);
     const records = [...bounded(tableRecords(name, schema))];
     const columns = Object.entries(records[0] ?? {}).map(([column, value]) => ({
@@ -81,14 +85,16 @@ export class SchemaService {
    * made one after the other: after a failure the same call goes on where it stopped.
    */
   async save(principal: Principal, info: ClassInfo): Promise<ClassDetails> {
+    requirePermission(principal, "objects:write");
     const path = classPath(info.class ?? info.name ?? "");
     const schema = await this.#visible(principal);
     const known = schema.find(path);
     await this.#run(principal, known ? extension(info, known) : [creation(info, schema.nearest(path))]);
-    return this.get(principal, path);
+    return this.#details(principal, path);
   }
 
   async remove(principal: Principal, id: string): Promise<void> {
+    requirePermission(principal, "objects:write");
     const view = (await this.#visible(principal)).require(id);
     await this.#run(principal, [{ kind: "dropClass", ifExists: false, class: classRef(view.path), span: NOWHERE }]);
   }
@@ -99,6 +105,7 @@ export class SchemaService {
    * written.
    */
   async act(principal: Principal, action: Action, signal?: AbortSignal): Promise<ActionAnswer> {
+    requirePermission(principal, "objects:read");
     const steps = stepsOf(action, await this.#visible(principal));
     const answered: Row[][] = [];
     for (const step of steps) answered.push(await this.#step(principal, step, signal));
@@ -111,6 +118,11 @@ export class SchemaService {
     return new VisibleSchema(principal, await this.#objects.catalog(principal));
   }
 
+  async #details(principal: Principal, id: string): Promise<ClassDetails> {
+    const schema = await this.#indexed(principal);
+    return schema.details(schema.require(id));
+  }
+
   /** With how far every index is. */
   async #indexed(principal: Principal): Promise<VisibleSchema> {
     const [catalog, indexes] = await Promise.all([
@@ -121,7 +133,7 @@ export class SchemaService {
   }
 
   async #run(principal: Principal, statements: readonly Statement[]): Promise<void> {
-    if (statements.length > 0) await this.#query.run(principal, statements.map(printStatement).join("; "));
+    if (statements.length > 0) await this.#query.rows(principal, statements.map(printStatement).join("; "));
   }
 
   async #step(principal: Principal, { statement, values }: Step, signal: AbortSignal | undefined): Promise<Row[]> {

@@ -1,6 +1,6 @@
 import { EXPORT_PIECE_CHARACTERS } from "../../../common/limits.ts";
 import type { ClassView, EdgeType } from "../objects/index.ts";
-import type { Principal } from "../permissions/index.ts";
+import { requirePermission, type Principal } from "../permissions/index.ts";
 import { orderedObjects, type ExportedObject, type RowsDependencies } from "./rows.ts";
 import { classText, edgeTypeText, objectText } from "./script.ts";
 import { classSheet, edgeTypeSheet, workbookBytes } from "./sheets/index.ts";
@@ -20,11 +20,13 @@ export class ExportService {
    * related to.
    */
   async script(principal: Principal, request: ExportRequest): Promise<AsyncIterable<string>> {
+    requirePermission(principal, "objects:read");
     return inPieces(this.#statements(await this.#content(principal, request)));
   }
 
   /** A spreadsheet of the same content: edge types in a sheet of their own, one sheet for each class. */
   async workbook(principal: Principal, request: ExportRequest): Promise<AsyncIterable<Uint8Array>> {
+    requirePermission(principal, "objects:read");
     const content = await this.#content(principal, request);
     const { classes, edgeTypes, parents } = content;
     const sheets = classes.map((exported) =>

@@ -98,7 +98,7 @@ function pageRoutes({ users, tenants }: UserRouteServices): readonly Endpoint[] 
 function logoutRoutes({ users }: UserRouteServices): readonly Endpoint[] {
   const logout = async ({ client, principal }: Call<unknown>): Promise<Answer<string>> => {
     requireMayChange(principal);
-    if (client.session !== undefined) await users.signOut(client.session);
+    if (client.session !== undefined) await users.signOut(principal, client.session);
     return { redirect: LOGIN_PATH, session: {} };
   };
   const common = {

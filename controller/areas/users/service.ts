@@ -11,7 +11,7 @@ import {
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { Audit } from "../audit/index.ts";
-import { ROLES, type Principal } from "../permissions/index.ts";
+import { requireMayChange, requirePermission, ROLES, systemPrincipal, type Principal } from "../permissions/index.ts";
 import type { Tenant, Tenants } from "../tenants/index.ts";
 import { Passwords } from "./passwords.ts";
 import { Sessions } from "./sessions.ts";
@@ -106,7 +106,8 @@ export class UserService implements Users {
     return remember ? { session, lastingMs: SESSION_REMEMBERED_MS } : { session };
   }
 
-  signOut(session: string): Promise<void> {
+  async signOut(principal: Principal, session: string): Promise<void> {
+    requireMayChange(principal);
     return this.#sessions.close(session);
   }
 
@@ -143,10 +144,11 @@ export class UserService implements Users {
     readonly password?: string;
   }): Promise<Administrator> {
     const { tenant, username } = wanted;
-    if ((await this.find(tenant, username)) !== undefined) return { username, created: false };
+    const principal = await this.#system(tenant);
+    if ((await this.find(principal, username)) !== undefined) return { username, created: false };
     const password = wanted.password ?? this.#newPassword();
     try {
-      await this.create({ tenant, username, password, rights: { role: "administrator" } });
+      await this.create(principal, { username, password, rights: { role: "administrator" } });
     } catch (error) {
       // Another controller of the same cluster was first.
       if (isAppError(error, "conflict")) return { username, created: false };
@@ -160,11 +162,10 @@ export class UserService implements Users {
    * which is answered. Every session of the user ends. Refused while it could not be put on record.
    */
   async resetPassword(tenant: string, username: string): Promise<string> {
-    if ((await this.#tenants.get(tenant)) === undefined)
-      throw new AppError("not_found", `There is no tenant ${tenant}.`);
+    const principal = await this.#system(tenant);
     await this.#audit.ready(tenant);
     const password = this.#newPassword();
-    await this.setPassword(tenant, username, password);
+    await this.setPassword(principal, username, password);
     const entry = {
       tenant,
       user: "",
@@ -177,8 +178,9 @@ export class UserService implements Users {
     return password;
   }
 
-  async create(user: NewUser): Promise<User> {
-    const { tenant, username, rights } = user;
+  async create(principal: Principal, user: NewUser): Promise<User> {
+    requirePermission(principal, "users:write");
+    const { username, rights } = user;
     if (!isUsername(username))
       throw new AppError(
         "invalid",
@@ -186,7 +188,7 @@ export class UserService implements Users {
       );
     const nowMs = this.#runtime.clock.nowMs();
     const record: UserRecord = {
-      tenant,
+      tenant: principal.tenant,
       username,
       rights,
       fullname: user.fullname ?? username,
@@ -201,23 +203,31 @@ export class UserService implements Users {
     return visible(record);
   }
 
-  async update(tenant: string, username: string, change: UserChange): Promise<User> {
+  async update(principal: Principal, username: string, change: UserChange): Promise<User> {
+    requirePermission(principal, "users:write");
     const endsSessions = change.rights !== undefined || change.active !== undefined || change.groups !== undefined;
-    return this.#change(tenant, username, (record) => ({
+    return this.#change(principal.tenant, username, (record) => ({
       ...record,
       ...change,
       ...(endsSessions && { epoch: this.#newEpoch() }),
     }));
   }
 
-  async setPassword(tenant: string, username: string, password: string): Promise<void> {
+  async setPassword(principal: Principal, username: string, password: string): Promise<void> {
+    requirePermission(principal, "users:write");
     const hash = await this.#passwords.hash(password);
-    await this.#change(tenant, username, (record) => ({ ...record, hash, epoch: this.#newEpoch() }));
+    await this.#change(principal.tenant, username, (record) => ({ ...record, hash, epoch: this.#newEpoch() }));
   }
 
-  async find(tenant: string, username: string): Promise<User | undefined> {
-    const stored = isUsername(username) ? await this.#users.get(tenant, username) : undefined;
+  async find(principal: Principal, username: string): Promise<User | undefined> {
+    requirePermission(principal, "users:read");
+    const stored = isUsername(username) ? await this.#users.get(principal.tenant, username) : undefined;
     return stored === undefined ? undefined : visible(stored.record);
+  }
+
+  /** `AppError("not_found")` for an unknown tenant. */
+  async #system(tenant: string): Promise<Principal> {
+    return systemPrincipal(tenant, await this.#tenants.ospaceOf(tenant), "");
   }
 
   async #change(tenant: string, username: string, edit: (record: UserRecord) => UserRecord): Promise<User> {

@@ -19,7 +19,6 @@ export type Rights =
   | { readonly grants: readonly string[]; readonly data: readonly DataRule[] };
 
 export interface NewUser {
-  readonly tenant: string;
   readonly username: string;
   readonly password: string;
   readonly rights: Rights;
@@ -59,18 +58,21 @@ export interface Users {
    * many failures.
    */
   signIn(request: SignInRequest): Promise<SignedIn>;
-  /** Ends a session, on other controllers within `SIGN_IN_CACHE_MS`; one that is unknown is no error. */
-  signOut(session: string): Promise<void>;
+  /**
+   * Ends a session, on other controllers within `SIGN_IN_CACHE_MS`; one that is unknown is no error. Takes no
+   * permission, but is refused to a principal that reads only.
+   */
+  signOut(principal: Principal, session: string): Promise<void>;
   /** Undefined for a session that is unknown or over, or whose user changed since. */
   bySession(session: string, traceparent: string): Promise<Principal | undefined>;
-  /** `AppError("conflict")` when the name is taken. */
-  create(user: NewUser): Promise<User>;
+  /** In the principal's tenant, as all below. `AppError("conflict")` when the name is taken. */
+  create(principal: Principal, user: NewUser): Promise<User>;
   /**
    * `AppError("not_found")` for an unknown user. Ends the user's sessions when rights or activity change, as `signOut`
    * does.
    */
-  update(tenant: string, username: string, change: UserChange): Promise<User>;
+  update(principal: Principal, username: string, change: UserChange): Promise<User>;
   /** Ends the user's sessions, as `signOut` does. */
-  setPassword(tenant: string, username: string, password: string): Promise<void>;
-  find(tenant: string, username: string): Promise<User | undefined>;
+  setPassword(principal: Principal, username: string, password: string): Promise<void>;
+  find(principal: Principal, username: string): Promise<User | undefined>;
 }

@@ -10,7 +10,7 @@ import {
   USER_CHANGE_ATTEMPTS_MAX,
 } from "../../../common/limits.ts";
 import { openTestHttp, PASSWORD, type TestHttp } from "../../../test/helpers/http-app.ts";
-import { TestClock, testRuntime } from "../../../test/helpers/runtime.ts";
+import { testPrincipal, TestClock, testRuntime } from "../../../test/helpers/runtime.ts";
 import { AppError } from "../../../common/errors.ts";
 import { wrappedKv } from "../../../test/helpers/wrapped-kv.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
@@ -133,7 +133,11 @@ describe("signing in", () => {
 
 describe("Basic credentials", () => {
   test("name company and user; a user name may have dots", async () => {
-    await http.users.create({ tenant: "second", username: "ann.b", password: PASSWORD, rights: { role: "viewer" } });
+    await http.users.create(testPrincipal("administrator", "second"), {
+      username: "ann.b",
+      password: PASSWORD,
+      rights: { role: "viewer" },
+    });
     expect(await basic("second.ann.b")).toMatchObject({ tenant: "second", user: "ann.b" });
     expect(await basic("matrix.ann.b")).toBeUndefined();
     expect(await basic("admin")).toBeUndefined();
@@ -151,10 +155,10 @@ describe("Basic credentials", () => {
 
   test("that were good are refused from the moment the user changes", async () => {
     expect(await basic("matrix.viewer")).toBeDefined();
-    await http.users.setPassword("matrix", "viewer", "another password");
+    await http.users.setPassword(testPrincipal(), "viewer", "another password");
     expect(await basic("matrix.viewer")).toBeUndefined();
     expect(await basic("matrix.viewer", "another password")).toBeDefined();
-    await http.users.update("matrix", "viewer", { active: false });
+    await http.users.update(testPrincipal(), "viewer", { active: false });
     expect(await basic("matrix.viewer", "another password")).toBeUndefined();
   });
 });
@@ -181,9 +185,9 @@ describe("sessions", () => {
 
   test("end when the user's password, rights or activity change, and only that user's", async () => {
     const changes = [
-      () => http.users.setPassword("matrix", "viewer", PASSWORD),
-      () => http.users.update("matrix", "viewer", { rights: { role: "administrator" } }),
-      () => http.users.update("matrix", "viewer", { active: false }),
+      () => http.users.setPassword(testPrincipal(), "viewer", PASSWORD),
+      () => http.users.update(testPrincipal(), "viewer", { rights: { role: "administrator" } }),
+      () => http.users.update(testPrincipal(), "viewer", { active: false }),
     ];
     const { session: admin } = await signIn({ company: "matrix" });
     const { session: namesake } = await signIn({ company: "second", username: "viewer" });
@@ -205,8 +209,8 @@ describe("sessions", () => {
     });
     const there = async (session: string) => (await other.bySession(session, ""))?.user;
     const ends = [
-      (session: string) => http.users.signOut(session),
-      () => http.users.setPassword("matrix", "viewer", PASSWORD),
+      (session: string) => http.users.signOut(testPrincipal(), session),
+      () => http.users.setPassword(testPrincipal(), "viewer", PASSWORD),
     ];
     for (const end of ends) {
       const { session } = await signIn({ company: "matrix", username: "viewer" });
@@ -266,21 +270,21 @@ describe("users", () => {
 
   test("bad names and passwords, and names that are taken, are refused", async () => {
     const create = (username: string, password = PASSWORD) =>
-      http.users.create({ tenant: "matrix", username, password, rights: { role: "viewer" } });
+      http.users.create(testPrincipal(), { username, password, rights: { role: "viewer" } });
     for (const name of ["", "a/b", "a:b", " a", "a ", "a\u0000", "x".repeat(129)])
       await expect(create(name)).rejects.toMatchObject({ code: "invalid" });
     await expect(create("short", "seven77")).rejects.toMatchObject({ code: "invalid" });
     await expect(create("admin")).rejects.toMatchObject({ code: "conflict" });
-    await expect(http.users.update("matrix", "nobody", {})).rejects.toMatchObject({ code: "not_found" });
+    await expect(http.users.update(testPrincipal(), "nobody", {})).rejects.toMatchObject({ code: "not_found" });
   });
 
   test("changes made at the same time are all kept", async () => {
     await Promise.all([
-      http.users.update("matrix", "viewer", { fullname: "V. Iewer" }),
-      http.users.update("matrix", "viewer", { groups: ["ops"] }),
-      http.users.setPassword("matrix", "viewer", "another password"),
+      http.users.update(testPrincipal(), "viewer", { fullname: "V. Iewer" }),
+      http.users.update(testPrincipal(), "viewer", { groups: ["ops"] }),
+      http.users.setPassword(testPrincipal(), "viewer", "another password"),
     ]);
-    expect(await http.users.find("matrix", "viewer")).toMatchObject({ fullname: "V. Iewer", groups: ["ops"] });
+    expect(await http.users.find(testPrincipal(), "viewer")).toMatchObject({ fullname: "V. Iewer", groups: ["ops"] });
     expect(await basic("matrix.viewer", "another password")).toBeDefined();
   });
 
@@ -306,16 +310,21 @@ describe("users", () => {
 
   test("a change is made again on what others wrote meanwhile, as often as its bound says", async () => {
     const { users, lost } = await contested(USER_CHANGE_ATTEMPTS_MAX - 1);
-    expect(await users.update("matrix", "viewer", { groups: ["ops"] })).toMatchObject({ groups: ["ops"] });
+    expect(await users.update(testPrincipal(), "viewer", { groups: ["ops"] })).toMatchObject({ groups: ["ops"] });
     expect(lost()).toBe(USER_CHANGE_ATTEMPTS_MAX - 1);
-    expect(await users.find("matrix", "viewer")).toMatchObject({ groups: ["ops"], fullname: `writer ${lost()}` });
+    expect(await users.find(testPrincipal(), "viewer")).toMatchObject({
+      groups: ["ops"],
+      fullname: `writer ${lost()}`,
+    });
   });
 
   test("a change that loses every race is refused, and nothing of it is kept", async () => {
     const { users, lost } = await contested(Infinity);
-    await expect(users.update("matrix", "viewer", { groups: ["ops"] })).rejects.toMatchObject({ code: "conflict" });
+    await expect(users.update(testPrincipal(), "viewer", { groups: ["ops"] })).rejects.toMatchObject({
+      code: "conflict",
+    });
     expect(lost()).toBe(USER_CHANGE_ATTEMPTS_MAX);
-    expect(await users.find("matrix", "viewer")).toMatchObject({ groups: [], fullname: `writer ${lost()}` });
+    expect(await users.find(testPrincipal(), "viewer")).toMatchObject({ groups: [], fullname: `writer ${lost()}` });
   });
 
   test("a write whose answer got lost is no conflict", async () => {
@@ -336,12 +345,12 @@ describe("users", () => {
       tenant: async (name: string) => ({ ...(await http.engine.tenant(name)), kv }),
     };
     const users = new UserService({ runtime: testRuntime(clock), stores, tenants: http.tenants, audit: http.audit });
-    await users.create({ tenant: "matrix", username: "lost", password: PASSWORD, rights: { role: "viewer" } });
-    expect([losses, (await users.find("matrix", "lost"))?.username]).toEqual([2, "lost"]);
+    await users.create(testPrincipal(), { username: "lost", password: PASSWORD, rights: { role: "viewer" } });
+    expect([losses, (await users.find(testPrincipal(), "lost"))?.username]).toEqual([2, "lost"]);
   });
 
   test("what is answered of a user holds no hash", async () => {
-    expect(JSON.stringify(await http.users.find("matrix", "admin"))).not.toContain("argon2");
+    expect(JSON.stringify(await http.users.find(testPrincipal(), "admin"))).not.toContain("argon2");
   });
 });
 

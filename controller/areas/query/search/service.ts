@@ -4,7 +4,7 @@ import type { Row } from "../../../../common/value.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { Audit } from "../../audit/index.ts";
 import type { ClassCatalog, Objects } from "../../objects/index.ts";
-import type { Principal } from "../../permissions/index.ts";
+import { requirePermission, type Principal } from "../../permissions/index.ts";
 import { audited } from "../audited.ts";
 import { located } from "../expressions/placing.ts";
 import { plainMeta, selectMeta } from "../run/meta.ts";
@@ -56,6 +56,7 @@ export class SearchService implements Searches {
     text: string,
     { signal }: { readonly signal?: AbortSignal } = {},
   ): Promise<QueryResult> {
+    requirePermission(principal, "objects:read");
     const search = parseSearch(text);
     try {
       return await this.#run(search, { principal, catalog: await this.#objects.catalog(principal), signal });

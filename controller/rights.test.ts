@@ -1,0 +1,138 @@
+import { readdir } from "node:fs/promises";
+import { describe, expect, test } from "vitest";
+import type { Principal } from "./areas/permissions/index.ts";
+
+/**
+ * Every function of every class that an area exports refuses a principal without rights, before it touches anything of
+ * its object: it is called on an object that has nothing. What needs no permission stands below with its reason.
+ */
+
+const EVERY = "*";
+
+/** Functions that take no permission. A class with `EVERY` has none that a route calls. */
+const WITHOUT_PERMISSION: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  AuditService: {
+    ready: "asked by the gate of HTTP and by services before a change",
+    write: "every call leaves its record, also a refused one",
+    verifyNewest: "at the start, for each tenant",
+  },
+  DeploymentService: { maintain: "maintenance", gave: "asked for what an agent says" },
+  DepotService: { beforeRemove: "at the assembly", onReplaced: "at the assembly" },
+  HostService: {
+    close: "at the end",
+    enrol: "the join token is the right",
+    openSession: "the agent's certificate is the right",
+    content: "the agent's certificate is the right",
+    serverCertificate: "for the agent port",
+    peerCertificate: "for the links to other controllers",
+    onPresence: "at the assembly",
+    isOnline: "asked by services",
+    reconcile: "repair",
+    refresh: "tells agents what is stored already",
+    refreshHere: "the peer's certificate is the right",
+    serve: "the peer's certificate is the right",
+    controllersChanged: "tells agents what is stored already",
+  },
+  ImportService: { maintain: "maintenance", settled: "maintenance", close: "at the end" },
+  IngestService: { [EVERY]: "the agent's certificate is the right" },
+  JobRuns: { gave: "asked for what an agent says", maintain: "maintenance", close: "at the end" },
+  Membership: { [EVERY]: "the controllers among themselves" },
+  NotificationHub: {
+    publish: "by services, for what they did",
+    receive: "the peer's certificate is the right",
+    wanted: "asked by services",
+    attach: "the peer's certificate is the right",
+    interests: "told to other controllers",
+    onInterests: "at the assembly",
+  },
+  NotificationRights: { visible: "answers nothing of what the principal may not see" },
+  ObjectService: { [EVERY]: "data rules decide, class by class: `objects/` proves them" },
+  ParseSlices: { [EVERY]: "no service" },
+  PolicyService: { desired: "for the host's agent", repair: "repair", maintain: "maintenance" },
+  QueryService: {
+    rows: "for services that checked a permission of theirs; data rules decide",
+    maintain: "maintenance",
+    close: "at the end",
+  },
+  RecordWriter: { [EVERY]: "the agent's certificate is the right" },
+  SentPolicies: { [EVERY]: "the agent's certificate is the right" },
+  Slices: { [EVERY]: "no service" },
+  StoredCommands: { [EVERY]: "asked by services for what they sent" },
+  StoredTrail: { [EVERY]: "the store of the audit area" },
+  TenantService: { [EVERY]: "before sign-in" },
+  UserService: {
+    start: "at the start",
+    stop: "at the end",
+    signIn: "the password is the right",
+    signOut: "the session is the right; refused to a principal that reads only",
+    bySession: "the session is the right",
+    byPassword: "the password is the right",
+    ensureAdministrator: "at the start",
+    resetPassword: "an operator with access to the store",
+  },
+};
+
+const POWERLESS: Principal = {
+  tenant: "matrix",
+  ospace: "/matrix",
+  user: "powerless",
+  groups: [],
+  grants: [],
+  data: [],
+  traceparent: "",
+};
+
+type Method = (principal: Principal) => unknown;
+
+const classes = await exportedClasses();
+const functions = [...classes].flatMap(([name, prototype]) =>
+  methodsOf(prototype).map(([method, call]) => ({ name, method, call, prototype })),
+);
+const exempt = (name: string, method: string): boolean => {
+  const reasons = WITHOUT_PERMISSION[name] ?? {};
+  return EVERY in reasons || method in reasons;
+};
+
+describe("a principal without rights is refused by", () => {
+  const checked = functions.filter(({ name, method }) => !exempt(name, method));
+  test.each(checked)("$name $method", async ({ call, prototype }) => {
+    await expect(outcomeOf(() => call.call(Object.create(prototype) as object, POWERLESS))).rejects.toMatchObject({
+      code: "denied",
+      details: { permission: expect.stringMatching(/^[a-z]+:(read|write|run)$/) },
+    });
+  });
+});
+
+test("what needs no permission is there", () => {
+  const known = new Set(functions.flatMap(({ name, method }) => [`${name}.${EVERY}`, `${name}.${method}`]));
+  const listed = Object.entries(WITHOUT_PERMISSION).flatMap(([name, reasons]) =>
+    Object.keys(reasons).map((method) => `${name}.${method}`),
+  );
+  expect(listed.filter((name) => !known.has(name))).toEqual([]);
+});
+
+async function exportedClasses(): Promise<ReadonlyMap<string, object>> {
+  const folder = new URL("areas/", import.meta.url);
+  const found = new Map<string, object>();
+  for (const area of await readdir(folder)) {
+    const exported = (await import(new URL(`${area}/index.ts`, folder).href)) as Readonly<Record<string, unknown>>;
+    for (const [name, value] of Object.entries(exported)) {
+      if (typeof value === "function" && typeof value.prototype === "object" && methodsOf(value.prototype).length > 0)
+        found.set(name, value.prototype as object);
+    }
+  }
+  return found;
+}
+
+function methodsOf(prototype: unknown): readonly (readonly [string, Method])[] {
+  return Object.entries(Object.getOwnPropertyDescriptors(prototype as object)).flatMap(([name, { value }]) =>
+    name !== "constructor" && typeof value === "function" ? [[name, value as Method] as const] : [],
+  );
+}
+
+/** Of a function that answers pages the first one. */
+async function outcomeOf(call: () => unknown): Promise<unknown> {
+  const answer = await call();
+  const pages = answer as Partial<AsyncIterable<unknown>> | undefined;
+  return pages?.[Symbol.asyncIterator] ? pages[Symbol.asyncIterator]?.().next() : answer;
+}
