@@ -106,3 +106,18 @@ export const GRAPH_PATH_SEARCH_MAX_STEPS = 500_000;
 export const SCHEMA_PAGE_RECORDS = 200;
 /** Records of a schema table, which is answered as one text. */
 export const SCHEMA_TABLE_MAX_RECORDS = 100_000;
+
+// Conditions on items of collections (`common/where`).
+export const WHERE_TEXT_MAX_CHARACTERS = 64 * KIB;
+/** Values and fields of one condition. */
+export const WHERE_PARTS_MAX = 1_000;
+export const WHERE_PATTERNS_MAX = 16;
+/** Brackets, signs and powers inside each other. */
+export const WHERE_NESTING_MAX = 200;
+/** Of a text that `+` makes. */
+export const WHERE_VALUE_MAX_CHARACTERS = MIB;
+/**
+ * Characters that are looked at, and instructions of regular expressions, for one item: some 40 ms at worst, at which
+ * nothing else runs.
+ */
+export const WHERE_ITEM_STEPS_MAX = 4_000_000;

@@ -187,7 +187,8 @@ export function wordEnd(text: string, start: number): number {
   return at;
 }
 
-function number(text: string, start: number): Token {
+/** Digits, a fraction, an exponent: begins at `start` with a digit. */
+export function number(text: string, start: number): Token {
   let end = digitsEnd(text, start);
   if (text.charCodeAt(end) === DOT && isDigit(text, end + 1)) end = digitsEnd(text, end + 1);
   const exponent = (text.charCodeAt(end) | 32) === 101 ? end + (/[+-]/.test(text.charAt(end + 1)) ? 2 : 1) : -1;

@@ -1,0 +1,30 @@
+import type { Span } from "../mql/index.ts";
+import type { Pattern } from "../regex/pattern.ts";
+
+export type Comparison = "=" | "!=" | ">" | "<" | ">=" | "<=" | "is" | "isnot" | "contains";
+export type Sign = "+" | "-" | "*" | "/" | "%";
+
+/** A condition on one item. Every node holds what a reader could write in brackets. */
+export type Where =
+  | { readonly kind: "any" | "all"; readonly parts: readonly Where[] }
+  | { readonly kind: "compare"; readonly operator: Comparison; readonly left: Where; readonly right: Where }
+  | { readonly kind: "match"; readonly left: Where; readonly pattern: Pattern; readonly negated: boolean }
+  /** From left to right; all signs are of one precedence. */
+  | { readonly kind: "chain"; readonly first: Where; readonly rest: readonly Link[] }
+  | { readonly kind: "power"; readonly base: Where; readonly exponent: Where }
+  | { readonly kind: "negative"; readonly operand: Where }
+  | { readonly kind: "value"; readonly value: string | number | boolean | null }
+  /** Members inside each other, from the outermost. */
+  | { readonly kind: "field"; readonly path: readonly string[] };
+
+export interface Link {
+  readonly sign: Sign;
+  readonly operand: Where;
+}
+
+export interface WhereToken extends Span {
+  /** `name` stands in back-ticks. */
+  readonly kind: "word" | "name" | "text" | "number" | "sign" | "end";
+  /** Without quotes and escapes. */
+  readonly text: string;
+}

@@ -1,0 +1,3 @@
+export type { Where } from "./ast.ts";
+export { compileWhere } from "./compile.ts";
+export { parseWhere } from "./parse.ts";
