@@ -72,6 +72,7 @@ function decode(bytes: Uint8Array, contentType: string): string {
  * and free text as a form; what is in it and what the endpoint asks for decide.
  */
 export function interpret(endpoint: Reader, text: string, contentType: string): Body {
+  if (endpoint.body === "raw") return { ...NO_BODY, text };
   const body = meaning(endpoint, text, contentType);
   return endpoint.body === "text" ? { ...body, text } : body;
 }

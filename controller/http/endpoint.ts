@@ -29,8 +29,11 @@ export interface Endpoint<I extends TSchema = TSchema, O extends TSchema = TSche
   readonly events?: true;
   /** What is answered besides a bare 200: answers name only what stands here. Failures are `AppError`s. */
   readonly statuses?: Readonly<Record<number, StatusNote>>;
-  /** How the body is documented; whatever form it really comes in is accepted. */
-  readonly body?: "form" | "json" | "multipart" | "text";
+  /**
+   * How the body is documented; whatever form it really comes in is accepted. `raw` is a text of whatever content type
+   * that is kept as it is: no member is read from it.
+   */
+  readonly body?: "form" | "json" | "multipart" | "text" | "raw";
   /** Of a body that is no upload; `HTTP_BODY_MAX_BYTES` when absent. */
   readonly bodyMaxBytes?: number;
   /** Of calls that wait for something long; `HTTP_CALL_DEADLINE_MS` when absent. */
@@ -52,7 +55,7 @@ export interface Call<I> {
   /** Uploaded parts in the order they came; removed after the call. */
   readonly files: readonly UploadedFile[];
   /**
-   * The body as it came when it was neither a form nor JSON, else undefined. An endpoint of body `text` always gets it.
+   * The body as it came when it was neither a form nor JSON, else undefined. An endpoint of body `text` or `raw` always gets it.
    */
   readonly text: string | undefined;
   readonly client: Client;

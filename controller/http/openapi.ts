@@ -18,6 +18,7 @@ const BODY_TYPES = {
   json: "application/json",
   multipart: "multipart/form-data",
   text: "text/plain",
+  raw: "text/plain",
 } as const;
 
 /** The whole interface as an OpenAPI 3.1 document. Pure: the same endpoints give the same document. */
@@ -65,6 +66,8 @@ const FILE_PART: Json = {
   description: "Files are parts with a file name, under any name.",
 };
 
+const TEXT: Json = { type: "string" };
+
 const FAILURE: Json = {
   type: "object",
   required: ["status", "message", "error", "code"],
@@ -110,7 +113,9 @@ function parametersAndBody(endpoint: Endpoint): Json {
   const members = Object.entries(membersOf(endpoint.input));
   const required = new Set((endpoint.input as { readonly required?: readonly string[] }).required);
   const hasBody = endpoint.body !== undefined && endpoint.method !== "GET";
-  const inQuery = members.filter(([name]) => !inPath.includes(name) && (!hasBody || endpoint.body === "text"));
+  const inQuery = members.filter(
+    ([name]) => !inPath.includes(name) && (!hasBody || endpoint.body === "text" || endpoint.body === "raw"),
+  );
   const inBody = members.filter(([name]) => !inPath.includes(name));
   const known = new Map(members);
   const parameters = [
@@ -148,6 +153,7 @@ function requestBody(
     properties: Object.fromEntries(members),
     required: members.map(([name]) => name).filter((name) => required.has(name)),
   };
+  if (endpoint.body === "raw") return { content: { [type]: { schema: TEXT }, [BODY_TYPES.json]: { schema: {} } } };
   // A text may also come as a member of a form or of JSON.
   if (endpoint.body === "text")
     return {
@@ -165,8 +171,6 @@ const WARNINGS: Json = {
   items: { type: "string" },
   description: "What was accepted and ignored, or does not do what was meant; only when there is any.",
 };
-
-const TEXT: Json = { type: "string" };
 
 function responses({ output, events, statuses = {} }: Endpoint): Json {
   const status = { enum: ["ok", "signin"] };
