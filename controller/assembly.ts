@@ -36,6 +36,7 @@ import { policiesArea, POLICY_GAP_PATH, POLICY_RUN_PATH, PolicyService } from ".
 import { queryArea, QueryService, SearchService } from "./areas/query/index.ts";
 import { FileParser, rulesArea, RuleService } from "./areas/rules/index.ts";
 import { schemaArea, SchemaService } from "./areas/schema/index.ts";
+import { appcontextArea, AppcontextService } from "./areas/appcontext/index.ts";
 import { TenantService } from "./areas/tenants/index.ts";
 import { ExportService, ImportService, transferArea } from "./areas/transfer/index.ts";
 import { usersArea, UserService } from "./areas/users/index.ts";
@@ -204,6 +205,7 @@ export async function assemble(options: AssemblyOptions) {
     rulesArea({ rules, fileParser }),
     filesArea(files),
     notificationsArea({ notifications, rights, log: runtime.log }),
+    appcontextArea(new AppcontextService({ stores, runtime })),
     usersArea({ users, tenants }),
   ]);
   for (const definition of partsOf(areas, ({ classes }) => classes)) objects.registerSystemClass(definition);

@@ -1,5 +1,7 @@
 /** Limits of classes and objects. */
 
+import { KIB, MIB } from "./units.ts";
+
 // Objects: classes, columns, indexes.
 export const CLASSES_PER_TENANT_MAX = 5_000;
 /** With the inherited ones. */
@@ -84,3 +86,15 @@ export const CHANGE_INTENT_KEEP_MS = 30 * 24 * 3_600_000;
 export const COLLECTION_ELEMENTS_MAX = 10_000;
 /** Longer elements and map keys are named by their hash in the store. */
 export const ELEMENT_NAME_MAX_BYTES = 200;
+
+// Cached variables and collections (`appcontext`).
+export const APPCONTEXT_NAME_MAX_BYTES = 256;
+export const APPCONTEXT_TEXT_MAX_BYTES = MIB - KIB;
+export const APPCONTEXT_ITEM_MAX_BYTES = 256 * KIB;
+export const APPCONTEXT_TTL_MAX_SECONDS = 10 * 365 * 24 * 3_600;
+/** Items that one list answers, put in order at one stretch. */
+export const APPCONTEXT_LIST_MAX_ITEMS = 20_000;
+/** Bytes of items that all lists of one tenant hold until they are sent. */
+export const APPCONTEXT_LISTS_MAX_BYTES = 64 * MIB;
+/** Items read at once. */
+export const APPCONTEXT_PAGE_ITEMS = 256;

@@ -132,6 +132,17 @@ describe("what clients send", () => {
     });
   });
 
+  test("of a raw body nothing is read, whatever it looks like", () => {
+    const Variable = Type.Object({ key: Type.String(), ttl: Type.Optional(Type.Integer()) });
+    for (const body of [`{"key":"yours","ttl":1,"sessionid":"x"}`, "key=yours&ttl=1", "[1]", "{broken"]) {
+      for (const type of [FORM, "application/json", "text/plain", ""])
+        expect(read(Variable, { path: { key: "mine" }, query: "ttl=5", body, type, as: "raw" })).toEqual({
+          key: "mine",
+          ttl: 5,
+        });
+    }
+  });
+
   test("a bare list is the member items", () => {
     const Rows = Type.Object({ name: Type.String(), items: Type.Array(Type.Record(Type.String(), Type.Unknown())) });
     expect(read(Rows, { path: { name: "t" }, body: `[{"a":1}]`, as: "json" })).toEqual({

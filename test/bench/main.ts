@@ -1,6 +1,7 @@
 import { agentBench } from "./agent.ts";
 import { cassandraQueriesBench } from "./cassandra-queries.ts";
 import { classesBench } from "./classes.ts";
+import { contextBench } from "./context.ts";
 import { crudBench } from "./crud.ts";
 import { failoverBench } from "./failover.ts";
 import { line, machine, type Bench } from "./frame.ts";
@@ -40,6 +41,7 @@ const BENCHES: readonly Bench[] = [
   cassandraQueriesBench,
   transferBench,
   classesBench,
+  contextBench,
   hostileBench,
 ];
 

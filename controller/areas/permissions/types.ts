@@ -24,6 +24,8 @@ export interface Principal {
  * on hosts. A name that does not stand here does not compile.
  */
 export type Permission =
+  | "appcontext:read"
+  | "appcontext:write"
   | "audit:read"
   | "cluster:read"
   | "depots:read"

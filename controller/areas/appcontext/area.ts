@@ -1,0 +1,7 @@
+import type { Area } from "../../area.ts";
+import { appcontextRoutes } from "./routes.ts";
+import type { AppcontextService } from "./service.ts";
+
+export function appcontextArea(appcontext: AppcontextService): Area {
+  return { name: "appcontext", endpoints: appcontextRoutes(appcontext) };
+}

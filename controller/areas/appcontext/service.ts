@@ -1,0 +1,172 @@
+import { AppError } from "../../../common/errors.ts";
+import { uuidOf } from "../../../common/ids.ts";
+import { parseJson } from "../../../common/json.ts";
+import {
+  APPCONTEXT_ITEM_MAX_BYTES,
+  APPCONTEXT_LISTS_MAX_BYTES,
+  APPCONTEXT_NAME_MAX_BYTES,
+  APPCONTEXT_TEXT_MAX_BYTES,
+  APPCONTEXT_TTL_MAX_SECONDS,
+} from "../../../common/limits.ts";
+import { compileWhere, parseWhere } from "../../../common/where/index.ts";
+import type { Runtime } from "../../runtime.ts";
+import type { Stores } from "../../store/engine.ts";
+import { requirePermission, type Principal } from "../permissions/index.ts";
+import { Slices } from "../query/index.ts";
+import { HeldBytes } from "./held.ts";
+import { endOf, itemOf, listed, type Selection } from "./listing.ts";
+import { ContextStores } from "./store.ts";
+import type { Item, ItemQuery, ItemText, Written } from "./types.ts";
+
+const UUID_ENTROPY_BYTES = 10;
+
+/** Variables that programs share, and collections of items: texts and JSON objects that may expire. */
+export class AppcontextService {
+  readonly #stores: ContextStores;
+  readonly #runtime: Runtime;
+  readonly #held = new HeldBytes(APPCONTEXT_LISTS_MAX_BYTES);
+
+  constructor({ stores, runtime }: { readonly stores: Stores; readonly runtime: Runtime }) {
+    this.#stores = new ContextStores({ stores, clock: runtime.clock, random: runtime.random });
+    this.#runtime = runtime;
+  }
+
+  /** The text; `AppError("not_found")` when there is none, or not any more. */
+  async variable(principal: Principal, key: string): Promise<string> {
+    requirePermission(principal, "appcontext:read");
+    checkName(key, "key");
+    const stored = await (await this.#stores.of(principal.tenant)).variable(key);
+    if (!stored) throw new AppError("not_found", `There is no variable ${key}.`);
+    return stored.text;
+  }
+
+  /** Inserts or replaces, with the ttl that is given now: 0 or absent is for ever. */
+  async setVariable(
+    principal: Principal,
+    { key, text, ttlSeconds }: { readonly key: string; readonly text: string; readonly ttlSeconds?: number },
+  ): Promise<void> {
+    requirePermission(principal, "appcontext:write");
+    checkName(key, "key");
+    checkSize(text, "A variable", APPCONTEXT_TEXT_MAX_BYTES);
+    const expiresAtMs = this.#expiry(ttlSeconds);
+    await (await this.#stores.of(principal.tenant)).setVariable(key, text, expiresAtMs);
+  }
+
+  /** `ok` also when there is none. */
+  async removeVariable(principal: Principal, key: string): Promise<void> {
+    requirePermission(principal, "appcontext:write");
+    checkName(key, "key");
+    await (await this.#stores.of(principal.tenant)).removeVariable(key);
+  }
+
+  /** A new item. Its id is a UUID that is ordered by time. */
+  async create(principal: Principal, item: ItemText): Promise<Written> {
+    const entropy = this.#runtime.random.bytes(UUID_ENTROPY_BYTES);
+    return this.put(principal, { ...item, id: uuidOf(this.#runtime.clock.nowMs(), entropy) });
+  }
+
+  /** Inserts or replaces the item of that id. An item that is replaced keeps its place in the collection. */
+  put(principal: Principal, item: ItemText & { readonly id: string }): Promise<Written> {
+    return this.#write(principal, item, false);
+  }
+
+  /** Replaces the item of that id; `AppError("not_found")` when there is none, or not any more. */
+  replace(principal: Principal, item: ItemText & { readonly id: string }): Promise<Written> {
+    return this.#write(principal, item, true);
+  }
+
+  async item(principal: Principal, collection: string, id: string): Promise<Item> {
+    requirePermission(principal, "appcontext:read");
+    checkItemName(collection, id);
+    const stored = await (await this.#stores.of(principal.tenant)).item(collection, id);
+    if (!stored) throw itemNotFound(collection, id);
+    return itemOf(id, stored.text);
+  }
+
+  /** `ok` also when there is none. */
+  async removeItem(principal: Principal, collection: string, id: string): Promise<void> {
+    requirePermission(principal, "appcontext:write");
+    checkItemName(collection, id);
+    await (await this.#stores.of(principal.tenant)).removeItem(collection, id);
+  }
+
+  /** Removes the items that are there when it begins; what is made meanwhile may stay. Safe to repeat. */
+  async removeItems(principal: Principal, collection: string): Promise<void> {
+    requirePermission(principal, "appcontext:write");
+    checkName(collection, "name of a collection");
+    await (await this.#stores.of(principal.tenant)).removeItems(collection);
+  }
+
+  /** The oldest first. A collection that nothing was put into is empty. */
+  list(principal: Principal, query: ItemQuery): AsyncIterable<readonly Item[]> {
+    return this.#list(principal, query);
+  }
+
+  /** `undefined` when no item fulfils the condition. */
+  async end(principal: Principal, query: ItemQuery, end: "first" | "last"): Promise<Item | undefined> {
+    return endOf(await this.#selection(principal, query), end);
+  }
+
+  async *#list(principal: Principal, query: ItemQuery): AsyncIterable<readonly Item[]> {
+    yield* listed(await this.#selection(principal, query), this.#held);
+  }
+
+  async #selection(principal: Principal, { collection, where, signal }: ItemQuery): Promise<Selection> {
+    requirePermission(principal, "appcontext:read");
+    checkName(collection, "name of a collection");
+    const condition = where !== undefined && where.trim() !== "" ? compileWhere(parseWhere(where)) : undefined;
+    const store = await this.#stores.of(principal.tenant);
+    const slices = new Slices({ tenant: principal.tenant, clock: this.#runtime.clock, signal });
+    return { pages: store.items(collection), slices, ...(condition && { condition }) };
+  }
+
+  async #write(principal: Principal, item: ItemText & { readonly id: string }, ifThere: boolean): Promise<Written> {
+    requirePermission(principal, "appcontext:write");
+    const { collection, id, ttlSeconds } = item;
+    checkItemName(collection, id);
+    checkSize(item.text, "An item", APPCONTEXT_ITEM_MAX_BYTES);
+    const value = objectIn(item.text);
+    const written = { text: JSON.stringify(value), expiresAtMs: this.#expiry(ttlSeconds), ifThere };
+    const store = await this.#stores.of(principal.tenant);
+    if (!(await store.putItem({ collection, id }, written))) throw itemNotFound(collection, id);
+    const hidden = Object.hasOwn(value, "id") && value["id"] !== id;
+    return { id, warnings: hidden ? [`The member id of an item is its id in the collection, ${id}.`] : [] };
+  }
+
+  #expiry(ttlSeconds = 0): number | undefined {
+    if (ttlSeconds < 0 || ttlSeconds > APPCONTEXT_TTL_MAX_SECONDS) {
+      const text = `ttl is a number of seconds from 1 to ${APPCONTEXT_TTL_MAX_SECONDS}, or 0 for ever.`;
+      throw new AppError("invalid", text, { details: { limit: "APPCONTEXT_TTL_MAX_SECONDS" } });
+    }
+    return ttlSeconds === 0 ? undefined : Math.floor(this.#runtime.clock.nowMs()) + ttlSeconds * 1_000;
+  }
+}
+
+function objectIn(text: string): Readonly<Record<string, unknown>> {
+  const value = parseJson(text);
+  if (typeof value === "object" && value !== null && !Array.isArray(value))
+    return value as Readonly<Record<string, unknown>>;
+  throw new AppError("invalid", "An item is a JSON object.");
+}
+
+function checkItemName(collection: string, id: string): void {
+  checkName(collection, "name of a collection");
+  checkName(id, "id of an item");
+}
+
+function checkName(name: string, what: string): void {
+  if (name === "") throw new AppError("invalid", `The ${what} is empty.`);
+  if (/\p{Cc}|\p{Cs}/u.test(name)) throw new AppError("invalid", `The ${what} has control characters.`);
+  if (Buffer.byteLength(name) <= APPCONTEXT_NAME_MAX_BYTES) return;
+  throw new AppError("too_large", `The ${what} has more than ${APPCONTEXT_NAME_MAX_BYTES} bytes.`, {
+    details: { limit: "APPCONTEXT_NAME_MAX_BYTES" },
+  });
+}
+
+function checkSize(text: string, what: string, maxBytes: number): void {
+  if (Buffer.byteLength(text) > maxBytes) throw new AppError("too_large", `${what} has at most ${maxBytes} bytes.`);
+}
+
+function itemNotFound(collection: string, id: string): AppError {
+  return new AppError("not_found", `The collection ${collection} has no item ${id}.`);
+}

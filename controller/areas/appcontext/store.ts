@@ -1,0 +1,217 @@
+import type { Clock, Random } from "../../../common/time.ts";
+import { APPCONTEXT_PAGE_ITEMS } from "../../../common/limits.ts";
+import type { Stores } from "../../store/engine.ts";
+import { decodeStored, encodePacked } from "../../store/format.ts";
+import type { Entity, EntityChange, EntityKey, ObjectStore } from "../../store/objects.ts";
+import { Retry } from "../../store/retry.ts";
+import { retrying } from "../../store/retrying.ts";
+
+/** Above every class number that the object database gives. */
+const APPCONTEXT_CID = 0x7fff_ffff;
+const CELL = "v";
+/** Holds when the entry expires, so that an index leaves out what has expired and is not cleared up yet. */
+const EXPIRY_SLOT = 1;
+const NEVER_MS = Number.MAX_SAFE_INTEGER;
+const MICROSECONDS = 1_000;
+
+/** A text as it is kept. `madeUs`: when the entry of that name came to be; replacing its text leaves it. */
+export interface StoredText {
+  readonly text: string;
+  readonly madeUs: number;
+}
+
+export interface StoredItem extends StoredText {
+  readonly id: string;
+}
+
+/** Names are without control characters: these end one. */
+const END = "\n";
+
+/**
+ * Variables and items as entities of one cell. Every write brings its own time and can be repeated; of two writes of
+ * one entry the later stays, with its text and its expiry.
+ */
+export class ContextStore {
+  readonly #objects: ObjectStore;
+  readonly #times: WriteTimes;
+  readonly #clock: Clock;
+
+  constructor(objects: ObjectStore, { clock, times }: { readonly clock: Clock; readonly times: WriteTimes }) {
+    this.#objects = objects;
+    this.#clock = clock;
+    this.#times = times;
+  }
+
+  async variable(key: string): Promise<StoredText | undefined> {
+    return this.#get(variableKey(key));
+  }
+
+  async setVariable(key: string, text: string, expiresAtMs: number | undefined): Promise<void> {
+    await this.#put(variableKey(key), { text, expiresAtMs });
+  }
+
+  async removeVariable(key: string): Promise<void> {
+    await this.#remove(variableKey(key));
+  }
+
+  async item(collection: string, id: string): Promise<StoredText | undefined> {
+    return this.#get(itemKey(collection, id));
+  }
+
+  /** False when it is to be there already and is not. */
+  async putItem(
+    { collection, id }: { readonly collection: string; readonly id: string },
+    value: { readonly text: string; readonly expiresAtMs: number | undefined; readonly ifThere: boolean },
+  ): Promise<boolean> {
+    return this.#put(itemKey(collection, id), { ...value, term: termOf(collection) });
+  }
+
+  async removeItem(collection: string, id: string): Promise<void> {
+    await this.#remove(itemKey(collection, id));
+  }
+
+  /** Items of a collection page by page, each once, in no order; a page may be empty. */
+  async *items(collection: string): AsyncIterable<readonly StoredItem[]> {
+    const prefix = itemKey(collection, "").id;
+    for await (const entities of this.#entities(collection)) {
+      yield entities.map((entity) => ({ id: entity.key.id.slice(prefix.length), ...stored(entity) }));
+    }
+  }
+
+  /** Removes what is there when it begins. */
+  async removeItems(collection: string): Promise<void> {
+    for await (const entities of this.#entities(collection)) {
+      await this.#objects.change(
+        entities.map(({ key, lastUs }) => ({
+          key,
+          timeUs: this.#times.above(lastUs),
+          death: true,
+          forgetHistory: true,
+        })),
+      );
+    }
+  }
+
+  async *#entities(collection: string): AsyncIterable<readonly Entity[]> {
+    const prefix = itemKey(collection, "").id;
+    const nowMs = this.#clock.nowMs();
+    const request = { terms: [termOf(collection)], ranges: [{ slot: EXPIRY_SLOT, from: nowMs }] };
+    let cursor: string | undefined;
+    do {
+      const page = await this.#objects.find(request, {
+        limit: APPCONTEXT_PAGE_ITEMS,
+        ...(cursor !== undefined && { cursor }),
+      });
+      yield page.items.filter((entity) => entity.key.id.startsWith(prefix) && !isOver(entity, nowMs));
+      cursor = page.cursor;
+    } while (cursor !== undefined);
+  }
+
+  async #get(key: EntityKey): Promise<StoredText | undefined> {
+    const [entity] = await this.#objects.get([key]);
+    return entity && !isOver(entity, this.#clock.nowMs()) ? stored(entity) : undefined;
+  }
+
+  async #put(
+    key: EntityKey,
+    value: {
+      readonly text: string;
+      readonly expiresAtMs: number | undefined;
+      readonly term?: string;
+      readonly ifThere?: boolean;
+    },
+  ): Promise<boolean> {
+    const [trace] = await this.#objects.trace([key]);
+    const before = trace?.entity && !isOver(trace.entity, this.#clock.nowMs()) ? stored(trace.entity) : undefined;
+    if (value.ifThere && !before) return false;
+    const timeUs = this.#times.above(trace?.lastUs ?? 0);
+    const { text, expiresAtMs, term } = value;
+    await this.#objects.change([entry(key, timeUs, { text, madeUs: before?.madeUs ?? timeUs, expiresAtMs, term })]);
+    return true;
+  }
+
+  async #remove(key: EntityKey): Promise<void> {
+    const [trace] = await this.#objects.trace([key]);
+    const timeUs = this.#times.above(trace?.lastUs ?? 0);
+    if (trace?.entity) await this.#objects.change([{ key, timeUs, death: true, forgetHistory: true }]);
+  }
+}
+
+/** The stores of all tenants, whose calls are repeated while they fail for a passing reason. */
+export class ContextStores {
+  readonly #stores: Stores;
+  readonly #clock: Clock;
+  readonly #retry: Retry;
+  readonly #times: WriteTimes;
+
+  constructor({ stores, clock, random }: { readonly stores: Stores; readonly clock: Clock; readonly random: Random }) {
+    this.#stores = stores;
+    this.#clock = clock;
+    this.#retry = new Retry({ clock, random });
+    this.#times = new WriteTimes(clock, random);
+  }
+
+  async of(tenant: string): Promise<ContextStore> {
+    const { objects } = await this.#stores.tenant(tenant);
+    return new ContextStore(retrying(objects, this.#retry), { clock: this.#clock, times: this.#times });
+  }
+}
+
+/** Times of writes in microseconds, each above the one before. */
+class WriteTimes {
+  readonly #clock: Clock;
+  readonly #random: Random;
+  #lastUs = 0;
+
+  constructor(clock: Clock, random: Random) {
+    this.#clock = clock;
+    this.#random = random;
+  }
+
+  /** The part below the millisecond is random, so that two controllers hardly ever write at the same time. */
+  above(knownUs: number): number {
+    const nowUs = Math.floor(this.#clock.nowMs()) * MICROSECONDS + Math.floor(this.#random.next() * MICROSECONDS);
+    this.#lastUs = Math.max(nowUs, this.#lastUs + 1, knownUs + 1);
+    return this.#lastUs;
+  }
+}
+
+function entry(
+  key: EntityKey,
+  timeUs: number,
+  value: StoredText & { readonly expiresAtMs: number | undefined; readonly term: string | undefined },
+): EntityChange {
+  const { text, madeUs, expiresAtMs, term } = value;
+  return {
+    key,
+    timeUs,
+    birth: true,
+    cells: new Map([[CELL, encodePacked([madeUs, text])]]),
+    numbers: new Map([[EXPIRY_SLOT, expiresAtMs ?? NEVER_MS]]),
+    ...(term !== undefined && { addTerms: [term] }),
+    ...(expiresAtMs !== undefined && { expiresAtMs }),
+  };
+}
+
+function stored(entity: Entity): StoredText {
+  const cell = entity.cells.get(CELL);
+  const [madeUs, text] = cell ? decodeStored<readonly [number, string]>(cell.value) : [entity.birthUs, ""];
+  return { madeUs, text };
+}
+
+/** By the clock of this controller: the store may be late. */
+function isOver({ numbers }: Entity, nowMs: number): boolean {
+  return (numbers[EXPIRY_SLOT] ?? NEVER_MS) <= nowMs;
+}
+
+function variableKey(key: string): EntityKey {
+  return { cid: APPCONTEXT_CID, id: `v${key}` };
+}
+
+function itemKey(collection: string, id: string): EntityKey {
+  return { cid: APPCONTEXT_CID, id: `i${collection}${END}${id}` };
+}
+
+function termOf(collection: string): string {
+  return `app=${collection}`;
+}
