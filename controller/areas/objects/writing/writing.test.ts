@@ -1,0 +1,306 @@
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { OBJECT_PAGE_MAX } from "../../../../common/limits.ts";
+import type { Row } from "../../../../common/value.ts";
+import { realClock, seededRandom } from "../../../../test/helpers/clock.ts";
+import { MemoryDatabase } from "../../../../test/helpers/memory-engine.ts";
+import { testPrincipal, testRuntime } from "../../../../test/helpers/runtime.ts";
+import type { Stores } from "../../../store/engine.ts";
+import type { ObjectStore } from "../../../store/objects.ts";
+import { ObjectService, type ClassSpec, type Pushdown } from "../index.ts";
+import { endEdges, incomingEdges } from "./incomingedges.ts";
+
+const admin = testPrincipal();
+const BOX: ClassSpec = {
+  path: "/matrix/box",
+  columns: [
+    { name: "name", type: "varchar" },
+    { name: "size", type: "int" },
+    { name: "ports", type: "set", elements: ["int"] },
+    { name: "labels", type: "map" },
+    { name: "steps", type: "list" },
+    { name: "note", type: "text" },
+  ],
+  keys: ["name"],
+};
+const ALL = ["size", "ports", "labels", "name"] as const;
+
+let objects: ObjectService;
+let store: ObjectStore;
+/** Names of the calls that reached the store of objects. */
+let calls: string[];
+/** What a call waits for before it is made. */
+let before: Partial<Record<keyof ObjectStore, () => Promise<void>>>;
+
+beforeEach(async () => {
+  calls = [];
+  before = {};
+  const database = new MemoryDatabase(realClock);
+  const engine = database.engine({ clock: realClock });
+  await engine.createTenant("matrix");
+  store = (await engine.tenant("matrix")).objects;
+  const watched = new Proxy(store, {
+    get: (target, name: keyof ObjectStore) => {
+      const call = target[name].bind(target) as (...given: unknown[]) => unknown;
+      return (...given: unknown[]) => {
+        calls.push(name);
+        const wait = before[name];
+        return wait ? wait().then(() => call(...given)) : call(...given);
+      };
+    },
+  });
+  const stores: Stores = {
+    system: () => engine.system(),
+    tenant: async (name) => ({ ...(await engine.tenant(name)), objects: watched }),
+  };
+  objects = new ObjectService({ stores, runtime: { ...testRuntime(realClock), random: seededRandom(1) } });
+  await objects.createEdgeType(admin, { name: "holds", remedy: "" });
+});
+
+afterEach(() => objects.close());
+
+async function found(where: Pushdown, path = BOX.path): Promise<string[]> {
+  const ids: string[] = [];
+  for await (const page of objects.read(admin, { class: path, subtree: false, where: [where] }))
+    ids.push(...page.map(({ id }) => id));
+  return ids.sort();
+}
+
+function equal(column: string, value: string | number): Pushdown {
+  return { kind: "equals", column, values: [value] };
+}
+
+async function valuesOf(id: string): Promise<Row | undefined> {
+  return (await objects.get(admin, [{ id }]))[0]?.values;
+}
+
+async function removedOnes(): Promise<string[]> {
+  const ids: string[] = [];
+  for await (const page of objects.removed(admin, BOX.path)) ids.push(...page.map(({ id }) => id));
+  return ids.sort();
+}
+
+async function keyOf(id: string) {
+  const cid = (await objects.catalog(admin)).get(BOX.path)?.cid ?? 0;
+  return { cid, id: id.slice("box:".length) };
+}
+
+describe("index entries that are written again", () => {
+  test("find objects by every kind of value, as those that were there from the start", async () => {
+    await objects.createClass(admin, { ...BOX, options: { autosearch: true } });
+    await objects.insert(admin, BOX.path, [
+      { name: "a", size: 7, ports: [80, 443], labels: { zone: "x" }, note: "disk full" },
+      { name: "b", size: 9, ports: [], labels: {} },
+    ]);
+    for (const name of ALL) await objects.alterClass(admin, BOX.path, { kind: "add index", name });
+    const refs = ["a", "none", "b"].map((key) => ({ id: `box:${key}` }));
+    expect(await objects.refresh(admin, refs)).toBe(2);
+    const numbers = await columnNumbers();
+    for (const term of [
+      `a${numbers.name}=a`,
+      `a${numbers.size}=7`,
+      `a${numbers.ports}=80`,
+      `a${numbers.ports}=443`,
+      `a${numbers.labels}=zone`,
+    ])
+      expect(await borneBy(term), term).toEqual(["a"]);
+    expect(await borneBy(`a${numbers.labels}=0`)).toEqual([]);
+    expect(await found({ kind: "words", words: ["full"] })).toEqual(["box:a"]);
+    await expect
+      .poll(async () => new Set((await objects.indexStates(admin)).map(({ state }) => state)), { timeout: 30_000 })
+      .toEqual(new Set(["ready"]));
+    expect(await found({ kind: "range", column: "size", from: 8 })).toEqual(["box:b"]);
+  });
+
+  async function columnNumbers(): Promise<Record<string, number>> {
+    const columns = (await objects.catalog(admin)).get(BOX.path)?.columns ?? [];
+    return Object.fromEntries(columns.map(({ name, number }) => [name, number]));
+  }
+
+  /** What the store itself finds, whether or not queries may use the index by now. */
+  async function borneBy(term: string): Promise<string[]> {
+    return (await store.find({ terms: [term] }, { limit: 10 })).items.map(({ key }) => key.id);
+  }
+
+  test("of a record do not bring back what was written over them meanwhile", async () => {
+    const path = "/matrix/line";
+    await objects.createClass(admin, { path, kind: "record", columns: [{ name: "text", type: "varchar" }] });
+    const [id = ""] = await objects.insert(admin, path, [{ text: "old" }]);
+    let reached = (): void => undefined;
+    let goOn = (): void => undefined;
+    const arrived = new Promise<void>((resolve) => (reached = resolve));
+    const held = new Promise<void>((resolve) => (goOn = resolve));
+    before.append = () => {
+      delete before.append;
+      reached();
+      return held;
+    };
+    const refreshing = objects.refresh(admin, [{ id }]);
+    await arrived;
+    const writing = objects.insert(admin, path, [{ id, text: "new" }]);
+    goOn();
+    expect(await refreshing).toBe(1);
+    await writing;
+    expect(await valuesOf(id)).toEqual({ text: "new" });
+  });
+});
+
+describe("a removal", () => {
+  test("is on record where versions are kept, until it is made with them; and counts each object once", async () => {
+    await objects.createClass(admin, { ...BOX, options: { version: true } });
+    await objects.insert(admin, BOX.path, [{ name: "a" }, { name: "b" }, { name: "c" }]);
+    expect(await objects.remove(admin, [{ id: "box:a" }, { id: "box:b" }, { id: "box:a" }])).toBe(2);
+    expect(await removedOnes()).toEqual(["box:a", "box:b"]);
+    await objects.alterClass(admin, BOX.path, { kind: "set options", options: { version: false } });
+    const all = ["a", "c", "never"].map((name) => ({ id: `box:${name}` }));
+    expect(await objects.remove(admin, all, { withVersions: true })).toBe(2);
+    expect(await objects.remove(admin, all, { withVersions: true })).toBe(0);
+    await objects.alterClass(admin, BOX.path, { kind: "set options", options: { version: true } });
+    expect(await removedOnes()).toEqual(["box:b"]);
+    for (const id of ["box:a", "box:c"])
+      expect((await store.history(await keyOf(id), {}, { limit: 10 })).items).toEqual([]);
+  });
+
+  test("takes all edges to the object along, however many pages they are; one made since stays", async () => {
+    await objects.createClass(admin, BOX);
+    const names = Array.from({ length: OBJECT_PAGE_MAX + 2 }, (_, at) => `n${at}`);
+    await objects.insert(admin, BOX.path, [{ name: "hub" }]);
+    await objects.insert(
+      admin,
+      BOX.path,
+      names.map((name) => ({ name, holds: ["box:hub"] })),
+    );
+    const hub = await keyOf("box:hub");
+    const count = async () => {
+      const first = await store.edges(hub, "in", { limit: OBJECT_PAGE_MAX });
+      if (first.cursor === undefined) return first.items.length;
+      const rest = await store.edges(hub, "in", { limit: OBJECT_PAGE_MAX, cursor: first.cursor });
+      return first.items.length + rest.items.length;
+    };
+    expect(await count()).toBe(names.length);
+    await objects.remove(admin, [{ id: "box:hub" }]);
+    await objects.insert(admin, BOX.path, [{ name: "hub" }, { name: "late", holds: ["box:hub"] }]);
+    expect(await count()).toBe(1);
+  });
+
+  test("ends edges it did not keep in mind as well as those it did", async () => {
+    await objects.createClass(admin, BOX);
+    await objects.insert(admin, BOX.path, [{ name: "hub" }, { name: "eye" }]);
+    await objects.insert(
+      admin,
+      BOX.path,
+      ["a", "b", "c"].map((name) => ({ name, holds: ["box:hub", "box:eye"] })),
+    );
+    const targets = [await keyOf("box:hub"), await keyOf("box:eye")];
+    const incoming = await incomingEdges(targets, { store }, 3);
+    expect([incoming.edges.length, incoming.more.size]).toEqual([3, 1]);
+    const catalog = await objects.catalog(admin);
+    await endEdges(incoming, {
+      store,
+      endUs: () => incoming.lastUs,
+      definitions: () => Promise.resolve(catalog as never),
+      change: (changes) => store.change(changes),
+    });
+    for (const target of targets) expect((await store.edges(target, "in", { limit: 10 })).items).toEqual([]);
+  });
+});
+
+describe("edges of an object", () => {
+  test("are replaced by a set, all of them, however many pages they are", async () => {
+    await objects.createClass(admin, BOX);
+    const names = Array.from({ length: OBJECT_PAGE_MAX + 1 }, (_, at) => `n${at}`);
+    await objects.insert(
+      admin,
+      BOX.path,
+      names.map((name) => ({ name })),
+    );
+    await objects.insert(admin, BOX.path, [{ name: "hub", holds: names.map((name) => `box:${name}`) }]);
+    await objects.update(admin, { id: "box:hub" }, [{ column: "holds", operation: "set", value: "box:n0" }]);
+    const { items } = await store.edges(await keyOf("box:hub"), "out", { limit: 10 });
+    expect(items.map(({ to }) => to.id)).toEqual(["n0"]);
+  });
+});
+
+describe("what a source brings", () => {
+  const path = "/matrix/free";
+  const record = (x: number, more: object = {}) => ({
+    values: { x },
+    timeMs: realClock.nowMs(),
+    identity: "s/1/0",
+    ...more,
+  });
+
+  beforeEach(() =>
+    objects.createClass(admin, { path, columns: [{ name: "x", type: "int" }], indexes: ["x"] }).then(() => undefined),
+  );
+
+  test("again under one identity is the same object: born once, found by its present value alone", async () => {
+    const first = record(1);
+    const [id = ""] = await objects.ingest(admin, path, [first]);
+    const [born] = await objects.get(admin, [{ id }]);
+    expect(await objects.ingest(admin, path, [{ ...first, values: { x: 2 } }])).toEqual([id]);
+    expect(await objects.get(admin, [{ id }])).toMatchObject([{ values: { x: 2 }, ctimeMs: born?.ctimeMs }]);
+    expect([await found(equal("x", 1), path), await found(equal("x", 2), path)]).toEqual([[], [id]]);
+  });
+
+  test("for the first time, and says so, is written without a look at what is there", async () => {
+    await objects.ingest(admin, path, [record(1, { isNew: true })]);
+    expect(calls).not.toContain("trace");
+    await objects.ingest(admin, path, [record(1, { isNew: false })]);
+    expect(calls).toContain("trace");
+  });
+});
+
+describe("a write whose time was settled before", () => {
+  const add = (step: string) => [{ column: "steps", operation: "add", value: [step] }] as const;
+  const size = (value: number) => [{ column: "size", operation: "set", value }] as const;
+
+  test("changes nothing when it is made again, and loses to a later one", async () => {
+    await objects.createClass(admin, { ...BOX, indexes: ["size"] });
+    await objects.insert(admin, BOX.path, [{ name: "a", size: 0, steps: ["x"] }]);
+    const ref = { id: "box:a" };
+    const [writeUs = 0, other, fresh] = await objects.writeTimes(admin, [ref, ref, undefined]);
+    expect([other, fresh]).toEqual([writeUs, writeUs]);
+    for (let attempt = 0; attempt < 2; attempt++) {
+      await objects.update(admin, ref, [...size(1), ...add("y")], { writeUs });
+      expect(await valuesOf("box:a")).toMatchObject({ size: 1, steps: ["x", "y"] });
+    }
+    await objects.update(admin, ref, size(2));
+    await objects.update(admin, ref, size(1), { writeUs });
+    expect(await valuesOf("box:a")).toMatchObject({ size: 2 });
+    expect([await found(equal("size", 1)), await found(equal("size", 2))]).toEqual([[], ["box:a"]]);
+  });
+
+  test("gets a later one, and tells it first, only where it would lose what it adds to a list", async () => {
+    await objects.createClass(admin, BOX);
+    await objects.insert(admin, BOX.path, [{ name: "a", steps: ["x"] }]);
+    const ref = { id: "box:a" };
+    const [writeUs = 0] = await objects.writeTimes(admin, [ref]);
+    const told: number[] = [];
+    const retimed = (us: number): Promise<void> => Promise.resolve(void told.push(us));
+    await objects.update(admin, ref, size(1), { writeUs, retimed });
+    await objects.update(admin, ref, [{ column: "ports", operation: "add", value: [1] }], { writeUs, retimed });
+    await objects.update(admin, ref, add("other"));
+    await objects.update(admin, ref, size(2), { writeUs, retimed });
+    expect(told).toEqual([]);
+    await objects.update(admin, ref, add("mine"), { writeUs, retimed });
+    expect(told).toEqual([expect.any(Number)]);
+    expect(told[0]).toBeGreaterThan(writeUs);
+    expect((await valuesOf("box:a"))?.steps).toEqual(["x", "other", "mine"]);
+  });
+
+  test("below later ones is put into the versions at its place; a class without versions reads none for it", async () => {
+    const atMs = realClock.nowMs() - 60_000;
+    await objects.createClass(admin, BOX);
+    await objects.insert(admin, BOX.path, [{ name: "a", size: 2 }]);
+    await objects.insert(admin, BOX.path, [{ name: "a", size: 1, note: "late" }], { atMs });
+    expect(calls).not.toContain("history");
+    expect(await valuesOf("box:a")).toMatchObject({ size: 2, note: "late" });
+    await objects.alterClass(admin, BOX.path, { kind: "set options", options: { version: true } });
+    await objects.insert(admin, BOX.path, [{ name: "b", size: 2 }]);
+    await objects.insert(admin, BOX.path, [{ name: "b", size: 1, note: "late" }], { atMs });
+    const sizes: Row[] = [];
+    for await (const page of objects.history(admin, { id: "box:b" }))
+      sizes.push(...page.map(({ values }) => values ?? {}));
+    expect(sizes).toMatchObject([{ size: 2 }, { size: 1, note: "late" }]);
+  });
+});
