@@ -5,19 +5,21 @@ import { dirname, join } from "node:path";
 const ROOMS = [/^controller\/areas\/[^/]+$/, /^controller\/(?!areas$)[^/]+$/, /^agent\/plugins\/[^/]+$/, /^[^/]+$/];
 
 /**
- * The tests in the folder of a source file and in the folders above it, up to the edge of its room; in stages, as the
- * test that bears the file's name is the likeliest to notice a change, and the cheapest to ask.
+ * The tests in the folder of a source file and in the folders above it, up to the edge of its room, and further ones;
+ * in stages, as the test that bears the file's name is the likeliest to notice a change, and the cheapest to ask, and
+ * those of the same folder come next.
  */
 export function nearTests(file: string, further: readonly string[]): readonly (readonly string[])[] {
-  const near = [...new Set([...inRoom(file), ...further])];
   const own = file.replace(/\.ts$/, ".test.ts");
-  return [near.filter((test) => test === own), near.filter((test) => test !== own)].filter((tests) => tests.length > 0);
+  const asked = new Set<string>();
+  return [[own].filter((test) => existsSync(test)), ...outwards(dirname(file)), further]
+    .map((tests) => tests.filter((test) => !asked.has(test) && asked.add(test)))
+    .filter((tests) => tests.length > 0);
 }
 
-function inRoom(file: string): readonly string[] {
-  const folder = dirname(file);
-  const above = ROOMS.some((room) => room.test(folder)) ? [] : inRoom(folder);
-  return [...testsIn(folder), ...above];
+function outwards(folder: string): readonly (readonly string[])[] {
+  const above = ROOMS.some((room) => room.test(folder)) ? [] : outwards(dirname(folder));
+  return [testsIn(folder), ...above];
 }
 
 export function sourcesBelow(path: string): readonly string[] {
