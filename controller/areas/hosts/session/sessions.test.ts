@@ -390,6 +390,9 @@ describe("entries", () => {
     await waiting;
     await settled();
     expect(controller.kept.map(({ sequence }) => sequence)).toEqual([1, 2]);
+    // The silence is counted from when the stream is read again.
+    await world.pass(SESSION_HEARTBEAT_MS);
+    expect(wire.refused).toBeUndefined();
     await world.pass(2 * SESSION_AGENT_SILENCE_MAX_MS);
     expect(wire.refused).toMatchObject({ code: "deadline" });
   });

@@ -1,0 +1,61 @@
+import { createHash } from "node:crypto";
+import {
+  HOST_FACT_MAX_BYTES,
+  HOST_FACTS_MAX_ENTRIES,
+  HOST_FACTS_MIN_INTERVAL_MS,
+  HOST_STATES_MIN_INTERVAL_MS,
+  POLICY_STATES_MAX,
+} from "../../../../common/limits.ts";
+import type { Clock } from "../../../../common/time.ts";
+import { POLICY_STATE } from "../store.ts";
+
+type Facts = Readonly<Record<string, string>>;
+
+/** What an agent says of its host, held back so that it is written at most once in an interval. */
+export class HostFacts {
+  readonly #clock: Clock;
+  readonly #write: (values: Facts) => Promise<void>;
+  #waiting: Facts = {};
+  #writtenAtMs: number | undefined;
+  /** Hash of the states of policies that the agent sent last. */
+  #receivedStates: string | undefined;
+  #writtenStates: string | undefined;
+
+  constructor(clock: Clock, write: (values: Facts) => Promise<void>) {
+    this.#clock = clock;
+    this.#write = write;
+  }
+
+  /** Facts are written when the last ones are old enough; newer values wait for then. */
+  async note(values: Facts): Promise<void> {
+    const fitting = Object.entries(values).filter(
+      ([name, value]) => name.length + Buffer.byteLength(value) <= HOST_FACT_MAX_BYTES,
+    );
+    const statesChanged = this.#noteStates(values);
+    this.#waiting = {
+      ...this.#waiting,
+      ...Object.fromEntries(fitting.slice(0, HOST_FACTS_MAX_ENTRIES + POLICY_STATES_MAX)),
+    };
+    const nowMs = this.#clock.monotonicMs();
+    const intervalMs = statesChanged ? HOST_STATES_MIN_INTERVAL_MS : HOST_FACTS_MIN_INTERVAL_MS;
+    const dueMs = this.#writtenAtMs === undefined ? nowMs : this.#writtenAtMs + intervalMs;
+    if (nowMs < dueMs || Object.keys(this.#waiting).length === 0) return;
+    this.#writtenAtMs = nowMs;
+    this.#writtenStates = this.#receivedStates;
+    const facts = this.#waiting;
+    this.#waiting = {};
+    await this.#write(facts);
+  }
+
+  /** An agent sends the states of all policies at once: former ones go. True while the last ones are not written. */
+  #noteStates(values: Facts): boolean {
+    if (values[POLICY_STATE] !== undefined) {
+      this.#waiting = Object.fromEntries(
+        Object.entries(this.#waiting).filter(([name]) => !name.startsWith(POLICY_STATE)),
+      );
+      const states = Object.entries(values).filter(([name]) => name.startsWith(POLICY_STATE));
+      this.#receivedStates = createHash("sha256").update(JSON.stringify(states.sort())).digest("base64");
+    }
+    return this.#receivedStates !== this.#writtenStates;
+  }
+}
