@@ -3,17 +3,13 @@ export class KeyedQueue {
   readonly #tails = new Map<string, Promise<void>>();
 
   async run<T>(keys: readonly string[], job: () => Promise<T>): Promise<T> {
-    const before = new Set<Promise<void>>();
+    // All keys are taken in one go, so no two jobs can wait for each other.
+    const before = new Set(keys.flatMap((key) => this.#tails.get(key) ?? []));
     let release = (): void => undefined;
     const mine = new Promise<void>((resolve) => {
       release = resolve;
     });
-    // All keys are taken in one go, so no two jobs can wait for each other.
-    for (const key of keys) {
-      const tail = this.#tails.get(key);
-      if (tail !== undefined && tail !== mine) before.add(tail);
-      this.#tails.set(key, mine);
-    }
+    for (const key of keys) this.#tails.set(key, mine);
     try {
       if (before.size > 0) await Promise.all(before);
       return await job();

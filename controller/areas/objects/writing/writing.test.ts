@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { OBJECT_PAGE_MAX } from "../../../../common/limits.ts";
+import { CHANGE_BATCH_MAX, OBJECT_PAGE_MAX } from "../../../../common/limits.ts";
 import type { Row } from "../../../../common/value.ts";
 import { realClock, seededRandom } from "../../../../test/helpers/clock.ts";
 import { MemoryDatabase } from "../../../../test/helpers/memory-engine.ts";
@@ -194,13 +194,47 @@ describe("a removal", () => {
     const incoming = await incomingEdges(targets, { store }, 3);
     expect([incoming.edges.length, incoming.more.size]).toEqual([3, 1]);
     const catalog = await objects.catalog(admin);
-    await endEdges(incoming, {
-      store,
-      endUs: () => incoming.lastUs,
-      definitions: () => Promise.resolve(catalog as never),
-      change: (changes) => store.change(changes),
-    });
+    let asked = 0;
+    const definitions = () => {
+      asked += 1;
+      return Promise.resolve(catalog as never);
+    };
+    const change: ObjectStore["change"] = (changes) => store.change(changes);
+    await endEdges(incoming, { store, change, definitions, endUs: () => 0 });
+    expect(asked, "all of them were made since").toBe(0);
+    await endEdges(incoming, { store, change, definitions, endUs: () => incoming.lastUs });
     for (const target of targets) expect((await store.edges(target, "in", { limit: 10 })).items).toEqual([]);
+  });
+});
+
+describe("what a write asks of the store", () => {
+  const counted = async (work: () => Promise<unknown>): Promise<Record<string, number>> => {
+    calls.splice(0);
+    await work();
+    const counts: Record<string, number> = {};
+    for (const call of calls) counts[call] = (counts[call] ?? 0) + 1;
+    return counts;
+  };
+
+  test("of words that no other write crosses is one change, of a full batch too", async () => {
+    await objects.createClass(admin, { ...BOX, options: { autosearch: true } });
+    const rows = Array.from({ length: CHANGE_BATCH_MAX }, (_, at) => ({ name: `n${at}`, note: "disk full" }));
+    expect((await counted(() => objects.insert(admin, BOX.path, rows))).change).toBe(1);
+    const full = [{ column: "note", operation: "set", value: "full again" }] as const;
+    expect((await counted(() => objects.update(admin, { id: "box:n0" }, full))).change).toBe(2);
+  });
+
+  test("of records that are removed is their removal, a full batch at a time, and nothing of objects", async () => {
+    const path = "/matrix/line";
+    await objects.createClass(admin, { path, kind: "record", columns: [{ name: "text", type: "varchar" }] });
+    const ids = await objects.insert(
+      admin,
+      path,
+      Array.from({ length: CHANGE_BATCH_MAX }, () => ({ text: "x" })),
+    );
+    const refs = ids.map((id) => ({ id }));
+    const counts = await counted(async () => expect(await objects.remove(admin, refs)).toBe(CHANGE_BATCH_MAX));
+    expect(counts).toEqual({ getRecords: 1, edges: CHANGE_BATCH_MAX, removeRecords: 1 });
   });
 });
 
@@ -278,14 +312,14 @@ describe("a write whose time was settled before", () => {
     const told: number[] = [];
     const retimed = (us: number): Promise<void> => Promise.resolve(void told.push(us));
     await objects.update(admin, ref, size(1), { writeUs, retimed });
+    await objects.update(admin, ref, [...add("other"), { column: "ports", operation: "set", value: [5] }]);
     await objects.update(admin, ref, [{ column: "ports", operation: "add", value: [1] }], { writeUs, retimed });
-    await objects.update(admin, ref, add("other"));
     await objects.update(admin, ref, size(2), { writeUs, retimed });
     expect(told).toEqual([]);
     await objects.update(admin, ref, add("mine"), { writeUs, retimed });
     expect(told).toEqual([expect.any(Number)]);
     expect(told[0]).toBeGreaterThan(writeUs);
-    expect((await valuesOf("box:a"))?.steps).toEqual(["x", "other", "mine"]);
+    expect(await valuesOf("box:a")).toMatchObject({ steps: ["x", "other", "mine"], ports: [5] });
   });
 
   test("below later ones is put into the versions at its place; a class without versions reads none for it", async () => {
