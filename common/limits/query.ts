@@ -5,6 +5,10 @@ import { KIB, MIB } from "./units.ts";
 // Query language and queries.
 export const MQL_TEXT_MAX_CHARACTERS = 4 * MIB;
 export const MQL_TOKENS_MAX = 1_000_000;
+/** A word is read in one piece: beyond the longest name anybody can give. */
+export const MQL_WORD_MAX_CHARACTERS = 65_536;
+/** Between two words: blank characters and comments are skipped in one piece. */
+export const MQL_BLANKS_MAX = 1_000_000;
 /** Parentheses, lists, maps, batches and NOTs inside each other. */
 export const MQL_NESTING_MAX = 200;
 /** Statements of one text. A text with more is imported, statement by statement. */

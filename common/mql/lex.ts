@@ -1,7 +1,7 @@
 import { AppError } from "../errors.ts";
-import { MQL_TEXT_MAX_CHARACTERS, MQL_TOKENS_MAX } from "../limits.ts";
+import { MQL_BLANKS_MAX, MQL_TEXT_MAX_CHARACTERS, MQL_TOKENS_MAX, MQL_WORD_MAX_CHARACTERS } from "../limits.ts";
 import { KEYWORDS } from "./keywords.ts";
-import { syntaxError } from "./position.ts";
+import { errorAt, syntaxError } from "./position.ts";
 
 /** `name` stands in back-ticks. A `path` begins with a slash. */
 export type TokenKind = "word" | "name" | "text" | "number" | "path" | "sign" | "end";
@@ -16,6 +16,7 @@ export interface Token {
   readonly keyword: string;
 }
 
+const LIMITS = { MQL_BLANKS_MAX, MQL_WORD_MAX_CHARACTERS };
 const SPACE = 1;
 const WORD = 2;
 const DIGIT = 3;
@@ -137,7 +138,8 @@ function classOfWide(code: number): number {
 
 function skipBlank(text: string, from: number): number {
   let at = from;
-  while (at < text.length) {
+  for (let blanks = 0; at < text.length; blanks += 1) {
+    if (blanks > MQL_BLANKS_MAX) throw tooMany(text, from, "blanks and comments in a row", "MQL_BLANKS_MAX");
     const code = text.charCodeAt(at);
     const kind = code < 128 ? CLASS_OF[code] : wideClass(text, at);
     if (kind === SPACE) at += 1;
@@ -166,7 +168,10 @@ function commentEnd(text: string, at: number): number {
 }
 
 function word(text: string, start: number): Token {
-  const end = wordEnd(text, start);
+  const end = wordEnd(text, start, start + MQL_WORD_MAX_CHARACTERS + 1);
+  if (end - start > MQL_WORD_MAX_CHARACTERS) {
+    throw tooMany(text, start, "characters in a word", "MQL_WORD_MAX_CHARACTERS");
+  }
   const value = text.slice(start, end);
   return { kind: "word", start, end, text: value, keyword: KEYWORDS.get(value) ?? mixedCaseKeyword(value) };
 }
@@ -175,10 +180,11 @@ function mixedCaseKeyword(value: string): string {
   return value.length <= 10 && MIXED_CASE.test(value) ? (KEYWORDS.get(value.toUpperCase()) ?? "") : "";
 }
 
-/** Where the letters, digits and `_` that begin at `start` end. */
-export function wordEnd(text: string, start: number): number {
+/** Where the letters, digits and `_` that begin at `start` end; at or behind `limit` where they go on beyond it. */
+export function wordEnd(text: string, start: number, limit = text.length): number {
+  const last = Math.min(limit, text.length);
   let at = start;
-  while (at < text.length) {
+  while (at < last) {
     const code = text.charCodeAt(at);
     const kind = code < 128 ? CLASS_OF[code] : wideClass(text, at);
     if (kind !== WORD && kind !== DIGIT) break;
@@ -278,6 +284,11 @@ function textOf(units: Uint16Array): string {
     pieces.push(Reflect.apply(String.fromCharCode, undefined, units.subarray(from, from + PIECE_UNITS)));
   }
   return pieces.join("");
+}
+
+function tooMany(text: string, start: number, what: string, limit: keyof typeof LIMITS): AppError {
+  const complaint = `there are more than ${LIMITS[limit]} ${what}`;
+  return errorAt(text, start, { code: "too_large", complaint, details: { limit } });
 }
 
 function unterminated(text: string, start: number, mark: string): AppError {

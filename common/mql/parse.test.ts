@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { AppError } from "../errors.ts";
-import { MQL_CONDITIONS_MAX, MQL_NESTING_MAX } from "../limits.ts";
+import { MQL_BLANKS_MAX, MQL_CONDITIONS_MAX, MQL_NESTING_MAX, MQL_WORD_MAX_CHARACTERS } from "../limits.ts";
 import { parseConditionText, parseScript, printCondition, printStatement } from "./index.ts";
 
 function parsed(text: string): string[] {
@@ -153,4 +153,20 @@ test("long flat texts do not nest, and one comparison too many is told", () => {
   expect(() => parseConditionText(conditions(MQL_CONDITIONS_MAX + 1))).toThrow(
     `at most ${MQL_CONDITIONS_MAX} comparisons`,
   );
+});
+
+test("what is read in one piece is bounded, and told by its place", () => {
+  const select = "select name from /m/item where name = 1 ";
+  expect(failure(`${select}\nand ${"主".repeat(MQL_WORD_MAX_CHARACTERS + 1)} = 1`)).toMatchObject({
+    code: "too_large",
+    details: { limit: "MQL_WORD_MAX_CHARACTERS", line: 2, column: 5 },
+  });
+  for (const blank of ["\n", "\u3000", "/**/"]) {
+    expect(failure(`${select}${blank.repeat(MQL_BLANKS_MAX + 1)} limit 1`)).toMatchObject({
+      code: "too_large",
+      details: { limit: "MQL_BLANKS_MAX", line: 1 },
+    });
+  }
+  expect(parsed(`${select}${"\n".repeat(MQL_BLANKS_MAX - 2)} limit 1`)).toHaveLength(1);
+  expect(parsed(`select ${"主".repeat(MQL_WORD_MAX_CHARACTERS)} from /m/item`)).toHaveLength(1);
 });
