@@ -110,8 +110,12 @@ export const PROMISES = {
   },
   "truncation-is-told": {
     promise:
-      "A file that is cut off is told by one gap record with the bytes known to be lost and the time nobody looked; what a writer loses that is not halted between copy and truncation lies within.",
-    tests: ["test/e2e/exactly-once.test.ts", "agent/plugins/log-policy/rotation.test.ts"],
+      "A file that is cut off is told by one gap record with the bytes known to be lost, those of a copy that could not be compared in time among them, and the time nobody looked; what a writer loses that is not halted between copy and truncation lies within.",
+    tests: [
+      "test/e2e/exactly-once.test.ts",
+      "agent/plugins/log-policy/rotation.test.ts",
+      "agent/plugins/log-policy/copies.test.ts",
+    ],
     found: [
       "A file cut off of which everything seen had been read was silent about what nobody had seen. Now it is told, and the count goes by the place of the writer's last write, which Linux shows.",
       "The time of the last look was taken after it, so that a line written in between lay outside of the gap. Now it is taken before.",
