@@ -17,7 +17,8 @@ type Txn = Awaited<ReturnType<KvStore["txn"]>>;
  * same condition, so that only one of the two can come to pass, and the value that stands in its place tells whether it
  * was the first one. Two writers that must not both be told `ok` write different values: an owner, a claim, an id.
  *
- * `ok: false`: another write was first, or came right after this one. Throws `unknown_outcome` when the repetition
+ * `ok: false`: another write was first, or came right after this one. A key that is deleted between two attempts with
+ * `ifRevision: 0` is written again. Throws `unknown_outcome` when the repetition
  * failed as well, `unavailable` only when no attempt was perhaps done. Without `repeat` there is one repetition, after
  * `unknown_outcome` only.
  */
@@ -32,20 +33,29 @@ export function putOnce(kv: Pick<KvStore, "put">, put: OncePut, repeat: Repeat =
 
 /**
  * `kv.txn` with a certain answer, as `putOnce`: it was this one when all it puts stands with one revision and all it
- * deletes is absent. At least one condition is on a key that `then` changes.
+ * deletes is absent. The revision is 0 when the answer was lost and nothing was put. At least one condition is on a key that `then` changes.
  */
 export function txnOnce(kv: Pick<KvStore, "txn" | "get">, request: KvTxn, repeat: Repeat = repeatOnce): Promise<Txn> {
   return certain(repeat, async (isDoubtful) => {
     const answer = await kv.txn(request);
-    return answer.ok || !isDoubtful ? answer : resolved(kv, request.then, answer);
+    if (answer.ok || !isDoubtful) return answer;
+    const made = await standing(kv, request.then);
+    return made === undefined ? answer : { ok: true, revision: made };
   });
 }
 
-async function resolved(kv: Pick<KvStore, "get">, then: readonly KvOperation[], answer: Txn): Promise<Txn> {
-  const found = await Promise.all(then.map(({ key }) => kv.get(key)));
-  const isMade = then.every((made, at) => (made.kind === "put" ? holds(found[at], made.value) : !found[at]));
-  const [revision = answer.revision, ...others] = new Set(found.flatMap((entry) => entry?.revision ?? []));
-  return isMade && others.length === 0 ? { ok: true, revision } : answer;
+/**
+ * The revision with which all that these operations put stands, when it stands and what they delete is absent; 0 when
+ * they put nothing.
+ */
+export async function standing(
+  kv: Pick<KvStore, "get">,
+  operations: readonly KvOperation[],
+): Promise<number | undefined> {
+  const found = await Promise.all(operations.map(({ key }) => kv.get(key)));
+  const isMade = operations.every((one, at) => (one.kind === "put" ? holds(found[at], one.value) : !found[at]));
+  const [revision = 0, ...others] = new Set(found.flatMap((entry) => entry?.revision ?? []));
+  return isMade && others.length === 0 ? revision : undefined;
 }
 
 /** `isDoubtful`: an attempt before this one may have come to pass without an answer. */
