@@ -6,7 +6,7 @@ import { ulidOf } from "../../../common/ids.ts";
 import { IMPORT_ANSWER_MS, IMPORTS_UNDER_WAY_MAX } from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
-import type { Controllers } from "../../store/journal.ts";
+import type { Controllers, NewWork } from "../../store/journal/index.ts";
 import type { Notifications } from "../notifications/index.ts";
 import type { Objects, Rehearsals } from "../objects/index.ts";
 import { requirePermission, type Principal } from "../permissions/index.ts";
@@ -15,7 +15,7 @@ import { reportOf, TRANSFER_PATH, TransferRecords } from "./records.ts";
 import { ImportRuns } from "./runs.ts";
 import { scriptParts, type ScriptPart } from "./source.ts";
 import { workbookParts } from "./sheets/index.ts";
-import { TransferStore, type OpenImport, type VersionedImport } from "./store.ts";
+import { importJournal, ScriptStore, type ImportJournal, type OpenImport, type VersionedImport } from "./store.ts";
 import type { TransferReport } from "./types.ts";
 
 export interface ImportDependencies {
@@ -59,16 +59,23 @@ async function* scriptOf(parts: AsyncIterable<ScriptPart>): AsyncGenerator<Uint8
 /** Takes scripts in: checked as a whole, put on record, then written. */
 export class ImportService {
   readonly #dependencies: ImportDependencies;
-  readonly #store: TransferStore;
+  readonly #journal: ImportJournal;
+  readonly #scripts: ScriptStore;
   readonly #records: TransferRecords;
   readonly #runs: ImportRuns;
   #underWay = 0;
 
   constructor(dependencies: ImportDependencies) {
     this.#dependencies = dependencies;
-    this.#store = new TransferStore(dependencies.stores);
+    this.#journal = importJournal(dependencies);
+    this.#scripts = new ScriptStore(dependencies.stores);
     this.#records = new TransferRecords(dependencies);
-    this.#runs = new ImportRuns({ ...dependencies, store: this.#store, records: this.#records });
+    this.#runs = new ImportRuns({
+      ...dependencies,
+      journal: this.#journal,
+      scripts: this.#scripts,
+      records: this.#records,
+    });
   }
 
   /**
@@ -98,11 +105,12 @@ export class ImportService {
 
   /** Resolves when no import that is written here now is so any more: it has ended, or rests until `maintain`. */
   settled(): Promise<void> {
-    return this.#runs.settled();
+    return this.#journal.underWay.settled();
   }
 
+  /** What is under way rests after its chunk. */
   close(): Promise<void> {
-    return this.#runs.close();
+    return this.#journal.underWay.close();
   }
 
   async #begin(principal: Principal, upload: Upload, signal: AbortSignal | undefined): Promise<VersionedImport> {
@@ -110,28 +118,29 @@ export class ImportService {
     const rehearsal = await objects.rehearse(principal);
     const total = await checkScript(upload.parts(), { principal, rehearsal, objects, clock: runtime.clock, signal });
     const open = this.#open(principal, upload, { total, digest: await digestOf(upload.content()) });
-    const release = this.#runs.hold(open.id);
+    // Held until its run is over, so that maintenance of this controller does not take it in between.
+    this.#journal.underWay.hold(open.id);
     try {
       return await this.#stage(open, upload);
-    } finally {
-      release();
+    } catch (error) {
+      this.#journal.underWay.letGo(open.id);
+      throw error;
     }
   }
 
   /** Recorded before its content is kept, so that no content is kept without a record. */
-  async #stage(open: OpenImport, upload: Upload): Promise<VersionedImport> {
-    const begun = await this.#store.begin(open);
-    if (!begun) throw new AppError("internal", `The import ${open.id} was begun twice.`);
-    await this.#store.saveScript(open, upload.content());
-    const staged = await this.#store.change(begun, { staged: true });
+  async #stage(open: NewWork<OpenImport>, upload: Upload): Promise<VersionedImport> {
+    const begun = await this.#journal.begin(open);
+    await this.#scripts.save(open, upload.content());
+    const staged = await this.#journal.step(begun, { staged: true });
     if (!staged)
       throw new AppError("unavailable", "[Exec] The import was held up for too long: nothing was written, try again.");
     await this.#records.tell(staged.open);
     return staged;
   }
 
-  #open(principal: Principal, upload: Upload, of: Pick<OpenImport, "total" | "digest">): OpenImport {
-    const { runtime, controllers } = this.#dependencies;
+  #open(principal: Principal, upload: Upload, of: Pick<OpenImport, "total" | "digest">): NewWork<OpenImport> {
+    const { runtime } = this.#dependencies;
     const startedMs = runtime.clock.nowMs();
     const id = ulidOf(startedMs, runtime.random.bytes(10));
     return {
@@ -146,7 +155,6 @@ export class ImportService {
       pass: "objects",
       isRelated: false,
       staged: false,
-      owner: controllers.own,
     };
   }
 }

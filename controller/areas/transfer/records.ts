@@ -46,6 +46,7 @@ export class TransferRecords {
   async tell(open: OpenImport): Promise<void> {
     const { id, name, principal, startedMs, notedMs, end } = open;
     const { state, total, done, message } = reportOf(open);
+    const atMs = end?.endedMs ?? notedMs;
     const row = {
       transfer: id,
       name,
@@ -60,7 +61,7 @@ export class TransferRecords {
     // Rows belong to the platform: the right to import does not include writing them.
     const platform = systemPrincipal(principal.tenant, principal.ospace, principal.traceparent);
     const path = `${principal.ospace}${TRANSFER_PATH}`;
-    const [objectId = ""] = await this.#dependencies.objects.insert(platform, path, [row], { atMs: notedMs });
+    const [objectId = ""] = await this.#dependencies.objects.insert(platform, path, [row], { atMs });
     this.#dependencies.notifications.publish(principal.tenant, {
       keyspace: principal.ospace,
       source: "transfer",
@@ -73,7 +74,7 @@ export class TransferRecords {
         class: path,
         id: objectId,
         values: row,
-        vtimeMs: notedMs,
+        vtimeMs: atMs,
         ctimeMs: startedMs,
         told: ["transfer"],
       },

@@ -1,26 +1,20 @@
-import { withinTime } from "../../../common/concurrency.ts";
-import { AppError, isAppError } from "../../../common/errors.ts";
-import {
-  IMPORT_CHUNK_ATTEMPTS,
-  IMPORT_CHUNK_RETRY_MS,
-  IMPORT_PROGRESS_MS,
-  SHUTDOWN_DEADLINE_MS,
-} from "../../../common/limits.ts";
+import { isAppError } from "../../../common/errors.ts";
+import { IMPORT_CHUNK_ATTEMPTS, IMPORT_CHUNK_RETRY_MS, IMPORT_PROGRESS_MS } from "../../../common/limits.ts";
 import { wait } from "../../../common/time.ts";
 import type { Runtime } from "../../runtime.ts";
-import { isTransient, type Controllers } from "../../store/journal.ts";
+import { isTransient } from "../../store/journal/index.ts";
 import type { Objects } from "../objects/index.ts";
 import type { TransferRecords } from "./records.ts";
 import { scriptParts } from "./source.ts";
-import type { ImportEnd, OpenImport, TransferStore, VersionedImport } from "./store.ts";
+import type { ImportEnd, ImportJournal, OpenImport, ScriptStore, VersionedImport } from "./store.ts";
 import { ScriptWriter, type Progress } from "./write.ts";
 
 export interface RunDependencies {
-  readonly store: TransferStore;
+  readonly journal: ImportJournal;
+  readonly scripts: ScriptStore;
   readonly records: TransferRecords;
   readonly objects: Objects;
   readonly runtime: Runtime;
-  readonly controllers: Controllers;
 }
 
 /** Another controller continues the import, or nothing is left to do. */
@@ -32,29 +26,15 @@ class Lost extends Error {}
  */
 export class ImportRuns {
   readonly #dependencies: RunDependencies;
-  readonly #closing = new AbortController();
-  readonly #held = new Set<string>();
-  readonly #running = new Set<Promise<OpenImport>>();
 
   constructor(dependencies: RunDependencies) {
     this.#dependencies = dependencies;
   }
 
-  /** Until the answer is called, this controller does not treat the import as abandoned. */
-  hold(id: string): () => void {
-    this.#held.add(id);
-    return () => this.#held.delete(id);
-  }
-
   /** Resolves with the import when it has ended or rests, or when another controller has it. */
   start(mine: VersionedImport): Promise<OpenImport> {
     const { id } = mine.open;
-    const release = this.hold(id);
-    const running = this.#run(mine).finally(() => {
-      release();
-      this.#running.delete(running);
-    });
-    this.#running.add(running);
+    const running = this.#dependencies.journal.underWay.carry([id], () => this.#run(mine));
     running.catch((error: unknown) =>
       this.#dependencies.runtime.log.error({ err: error, transfer: id }, "an import broke off"),
     );
@@ -63,82 +43,59 @@ export class ImportRuns {
 
   /** Continues abandoned imports. Call it from time to time and when a controller went; safe on several controllers. */
   async maintain(tenant: string): Promise<void> {
-    const { store, controllers } = this.#dependencies;
-    for (const found of await store.all(tenant)) {
-      const { id, owner } = found.open;
-      if (this.#closing.signal.aborted || this.#held.has(id) || (owner !== controllers.own && controllers.has(owner)))
-        continue;
-      const mine = await store.change(found, { owner: controllers.own });
-      if (mine) await this.#attend(mine);
+    const { journal } = this.#dependencies;
+    for await (const found of journal.abandoned(tenant)) {
+      const mine = await journal.take(found);
+      if (mine?.open.staged) void this.start(mine).catch(() => undefined);
+      else if (mine) await journal.underWay.carry([mine.open.id], () => remove(mine.open, this.#dependencies));
     }
-  }
-
-  /** Resolves when nothing that is under way now is so any more. */
-  async settled(): Promise<void> {
-    await Promise.allSettled(this.#running);
-  }
-
-  /** What is under way rests after its chunk. */
-  async close(): Promise<void> {
-    this.#closing.abort(new AppError("cancelled", "The controller is shutting down."));
-    await withinTime(this.#dependencies.runtime.clock, this.settled(), SHUTDOWN_DEADLINE_MS);
-  }
-
-  /** A client of an import that was never staged got nothing but an error. */
-  async #attend(held: VersionedImport): Promise<void> {
-    if (!held.open.staged) await this.#dependencies.store.remove(held.open);
-    else void this.start(held).catch(() => undefined);
   }
 
   async #run(held: VersionedImport): Promise<OpenImport> {
-    const journal = new Journal(held, this.#dependencies);
+    const mine = new HeldImport(held, this.#dependencies);
     try {
-      if (!journal.open.end) await journal.decide(await this.#write(journal));
-      await journal.settle();
+      if (!mine.open.end) await mine.decide(await this.#write(mine));
+      await mine.settle();
     } catch (error) {
       if (!(error instanceof Lost) && !isTransient(error)) throw error;
     }
-    return journal.open;
+    return mine.open;
   }
 
   /** Tries again from the last note while the stores are away for a moment; how it ended, unless it has to rest. */
-  async #write(journal: Journal): Promise<Omit<ImportEnd, "endedMs">> {
-    const { clock } = this.#dependencies.runtime;
+  async #write(mine: HeldImport): Promise<Omit<ImportEnd, "endedMs">> {
+    const { journal, runtime } = this.#dependencies;
+    const { stopping } = journal.underWay;
     for (let attempt = 1; ; attempt += 1) {
-      const before = journal.open.notedMs;
+      const before = mine.open.notedMs;
       try {
-        await this.#writeOnce(journal);
+        await this.#writeOnce(mine);
         return { state: "done", message: "" };
       } catch (error) {
         if (isAppError(error) && !isTransient(error))
           return { state: "failed", code: error.code, message: error.message };
-        if (journal.open.notedMs > before) attempt = 1;
-        if (
-          !isAppError(error) ||
-          error.code === "internal" ||
-          this.#closing.signal.aborted ||
-          attempt >= IMPORT_CHUNK_ATTEMPTS
-        )
+        if (mine.open.notedMs > before) attempt = 1;
+        if (!isAppError(error) || error.code === "internal" || stopping.aborted || attempt >= IMPORT_CHUNK_ATTEMPTS)
           throw error;
-        await wait(clock, IMPORT_CHUNK_RETRY_MS * attempt, this.#closing.signal);
+        await wait(runtime.clock, IMPORT_CHUNK_RETRY_MS * attempt, stopping);
       }
     }
   }
 
-  async #writeOnce(journal: Journal): Promise<void> {
-    const { store, objects, runtime } = this.#dependencies;
-    const { open } = journal;
+  async #writeOnce(mine: HeldImport): Promise<void> {
+    const { journal, scripts, objects, runtime } = this.#dependencies;
+    const { open } = mine;
     const writer = new ScriptWriter({ objects, clock: runtime.clock }, open, open);
     await writer.write(
-      () => scriptParts(store.script(open)),
-      (progress) => journal.note(progress),
-      this.#closing.signal,
+      () => scriptParts(scripts.read(open)),
+      (progress) => mine.note(progress),
+      journal.underWay.stopping,
     );
   }
 }
 
-/** What is noted of one import that this controller holds. */
-class Journal {
+/** An import that this controller carries out, as it is noted. */
+class HeldImport {
   readonly #dependencies: RunDependencies;
   #held: VersionedImport;
   #toldMs = -Infinity;
@@ -153,25 +110,23 @@ class Journal {
   }
 
   async note(progress: Progress): Promise<void> {
-    const { clock } = this.#dependencies.runtime;
-    await this.#change({ ...progress, notedMs: this.#nextMs() });
-    if (clock.monotonicMs() - this.#toldMs < IMPORT_PROGRESS_MS) return;
-    this.#toldMs = clock.monotonicMs();
-    await this.#dependencies.records.tell(this.open);
+    const { journal, records, runtime } = this.#dependencies;
+    this.#keep(await journal.step(this.#held, { ...progress, notedMs: this.#nextMs() }));
+    if (runtime.clock.monotonicMs() - this.#toldMs < IMPORT_PROGRESS_MS) return;
+    this.#toldMs = runtime.clock.monotonicMs();
+    await records.tell(this.open);
   }
 
   async decide(end: Omit<ImportEnd, "endedMs">): Promise<void> {
-    const endedMs = this.#nextMs();
-    await this.#change({ notedMs: endedMs, end: { ...end, endedMs } });
+    this.#keep(await this.#dependencies.journal.decide(this.#held, { ...end, endedMs: this.#nextMs() }));
   }
 
   async settle(): Promise<void> {
     await this.#dependencies.records.tell(this.open);
-    await this.#dependencies.store.remove(this.open);
+    await remove(this.open, this.#dependencies);
   }
 
-  async #change(changes: Partial<OpenImport>): Promise<void> {
-    const changed = await this.#dependencies.store.change(this.#held, changes);
+  #keep(changed: VersionedImport | undefined): void {
     if (!changed) throw new Lost();
     this.#held = changed;
   }
@@ -179,4 +134,10 @@ class Journal {
   #nextMs(): number {
     return Math.max(this.#dependencies.runtime.clock.nowMs(), this.open.notedMs + 1);
   }
+}
+
+/** Releases the script first: after a crash in between, another controller repeats it. */
+async function remove(open: OpenImport, { scripts, journal }: RunDependencies): Promise<void> {
+  await scripts.release(open);
+  await journal.end(open);
 }

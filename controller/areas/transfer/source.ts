@@ -1,6 +1,6 @@
 import { AppError, isAppError } from "../../../common/errors.ts";
 import { parseScript, StatementSplitter, type Statement, type StatementText } from "../../../common/mql/index.ts";
-import { isTransient } from "../../store/journal.ts";
+import { isTransient } from "../../store/journal/index.ts";
 import type { Place } from "./types.ts";
 
 /** A piece of an upload that is done whole: a statement, or a batch. */

@@ -1,6 +1,6 @@
 import type { ErrorCode } from "../../../common/errors.ts";
 import type { Stores } from "../../store/engine.ts";
-import { Journal, type Noted, type OpenWork } from "../../store/journal.ts";
+import { Journal, type JournalDependencies, type Noted, type OpenWork } from "../../store/journal/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { Progress } from "./write.ts";
 
@@ -34,48 +34,36 @@ export interface ImportEnd {
 }
 
 export type VersionedImport = Noted<OpenImport>;
+export type ImportJournal = Journal<OpenImport>;
 
-export class TransferStore {
+export function importJournal(dependencies: JournalDependencies): ImportJournal {
+  return new Journal(dependencies, { prefix: "transfer/open/", tenantOf: ({ principal }) => principal.tenant });
+}
+
+/** The scripts of imports, as long as these are not over. */
+export class ScriptStore {
   readonly #stores: Stores;
-  readonly #journal: Journal<OpenImport>;
 
   constructor(stores: Stores) {
     this.#stores = stores;
-    this.#journal = new Journal(stores, "transfer/open/");
   }
 
-  begin(open: OpenImport): Promise<VersionedImport | undefined> {
-    return this.#journal.begin(open.principal.tenant, open);
-  }
-
-  /** `undefined` when another writer changed or ended it since it was read. */
-  change(held: VersionedImport, changes: Partial<OpenImport>): Promise<VersionedImport | undefined> {
-    return this.#journal.change(held.open.principal.tenant, held, changes);
-  }
-
-  all(tenant: string): Promise<readonly VersionedImport[]> {
-    return this.#journal.all(tenant);
-  }
-
-  async saveScript(open: OpenImport, content: AsyncIterable<Uint8Array>): Promise<void> {
+  async save(open: Pick<OpenImport, "id" | "principal">, content: AsyncIterable<Uint8Array>): Promise<void> {
     const { blobs } = await this.#stores.tenant(open.principal.tenant);
     await blobs.put(content, ownerOf(open));
   }
 
-  async *script(open: OpenImport): AsyncGenerator<Uint8Array> {
+  async *read(open: OpenImport): AsyncGenerator<Uint8Array> {
     const { blobs } = await this.#stores.tenant(open.principal.tenant);
     yield* blobs.read(open.digest);
   }
 
-  /** Releases the script first: after a crash in between, another controller repeats it. */
-  async remove(open: OpenImport): Promise<void> {
-    const { tenant } = open.principal;
-    const { blobs } = await this.#stores.tenant(tenant);
+  async release(open: OpenImport): Promise<void> {
+    const { blobs } = await this.#stores.tenant(open.principal.tenant);
     await blobs.unmark(open.digest, ownerOf(open));
-    await this.#journal.remove(tenant, open.id);
   }
 }
 
-function ownerOf({ id }: OpenImport): string {
+function ownerOf({ id }: Pick<OpenImport, "id">): string {
   return `transfer/${id}`;
 }
