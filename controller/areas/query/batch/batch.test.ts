@@ -291,7 +291,7 @@ test("changes that do not look at each other's objects are journalled together",
       const store = await engine.tenant(name);
       const kv = new Proxy(store.kv, {
         get(target, member) {
-          if (member === "put") noted.push(member);
+          if (member === "txn") noted.push(member);
           const found: unknown = Reflect.get(target, member);
           return typeof found === "function" ? (found.bind(target) as unknown) : found;
         },

@@ -1,7 +1,7 @@
 import { AppError, isAppError } from "../../../../common/errors.ts";
 import { NOWHERE, type Span } from "../../../../common/mql/index.ts";
 import type { Row } from "../../../../common/value.ts";
-import { isTransient, type Noted, type OpenWork } from "../../../store/journal.ts";
+import { isTransient, type Noted, type OpenWork } from "../../../store/journal/index.ts";
 import type { Rehearsal, Rehearsals } from "../../objects/index.ts";
 import type { Principal } from "../../permissions/index.ts";
 import type { Arguments } from "../expressions/literal.ts";

@@ -1,12 +1,10 @@
-import { withinTime } from "../../../../common/concurrency.ts";
 import { AppError, isAppError } from "../../../../common/errors.ts";
 import { ulidOf } from "../../../../common/ids.ts";
-import { QUERY_BATCH_JOURNAL_MAX_BYTES, QUERY_BATCH_KEEP_MS, SHUTDOWN_DEADLINE_MS } from "../../../../common/limits.ts";
+import { QUERY_BATCH_JOURNAL_MAX_BYTES, QUERY_BATCH_KEEP_MS } from "../../../../common/limits.ts";
 import type { Row } from "../../../../common/value.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { Stores } from "../../../store/engine.ts";
-import { isTransient, Journal, type Controllers, type Noted } from "../../../store/journal.ts";
-import { Retry } from "../../../store/retry.ts";
+import { isTransient, Journal, type Controllers, type NewWork, type Noted } from "../../../store/journal/index.ts";
 import type { Audit } from "../../audit/index.ts";
 import type { Rehearsals } from "../../objects/index.ts";
 import type { Principal } from "../../permissions/index.ts";
@@ -36,15 +34,13 @@ interface RunOptions {
 export class BatchRuns {
   readonly #dependencies: BatchDependencies;
   readonly #journal: Journal<OpenBatch>;
-  readonly #retry: Retry;
-  readonly #closing = new AbortController();
-  readonly #held = new Set<string>();
-  readonly #running = new Set<Promise<unknown>>();
 
   constructor(dependencies: BatchDependencies) {
     this.#dependencies = dependencies;
-    this.#journal = new Journal(dependencies.stores, "batches/open/");
-    this.#retry = new Retry(dependencies.runtime);
+    this.#journal = new Journal(dependencies, {
+      prefix: "batches/open/",
+      tenantOf: ({ principal }) => principal.tenant,
+    });
   }
 
   /** As far as that can be done without the objects. */
@@ -61,7 +57,7 @@ export class BatchRuns {
     changes: readonly BatchChange[],
     { signal, slices }: RunOptions,
   ): Promise<readonly Row[]> {
-    const { objects, runtime, controllers } = this.#dependencies;
+    const { objects, runtime } = this.#dependencies;
     checkText(order);
     const rehearsal = await objects.rehearse(order.principal);
     const settled = await settle(changes, { rehearsal, signal, slices });
@@ -69,12 +65,11 @@ export class BatchRuns {
     const open = {
       ...order,
       id: ulidOf(startedMs, runtime.random.bytes(10)),
-      owner: controllers.own,
       startedMs,
       done: 0,
       settled,
     };
-    return this.#holding(open.id, () => this.#make(open, changes));
+    return this.#journal.underWay.carry([open.id], () => this.#make(open, changes));
   }
 
   /**
@@ -82,43 +77,22 @@ export class BatchRuns {
    * controllers.
    */
   async maintain(tenant: string): Promise<void> {
-    const { controllers } = this.#dependencies;
-    for (const found of await this.#journal.all(tenant)) {
-      const { id, owner } = found.open;
-      if (this.#closing.signal.aborted || this.#held.has(id) || (owner !== controllers.own && controllers.has(owner)))
-        continue;
-      await this.#holding(id, async () => {
-        const mine = await this.#journal.change(tenant, found, { owner: controllers.own });
-        if (mine) await this.#resume(mine);
-      });
+    for await (const found of this.#journal.abandoned(tenant)) {
+      const mine = await this.#journal.take(found);
+      if (mine) await this.#journal.underWay.carry([mine.open.id], () => this.#resume(mine));
     }
   }
 
   /** Unfinished batches are left to the controller that finds them next. */
-  async close(): Promise<void> {
-    this.#closing.abort(new AppError("cancelled", "The controller is shutting down."));
-    await withinTime(this.#dependencies.runtime.clock, Promise.allSettled(this.#running), SHUTDOWN_DEADLINE_MS);
+  close(): Promise<void> {
+    return this.#journal.underWay.close();
   }
 
-  /** Keeps `maintain` of this controller off the batch. */
-  async #holding<T>(id: string, work: () => Promise<T>): Promise<T> {
-    this.#held.add(id);
-    const running = work();
-    this.#running.add(running);
-    try {
-      return await running;
-    } finally {
-      this.#running.delete(running);
-      this.#held.delete(id);
-    }
-  }
-
-  async #make(open: OpenBatch, changes: readonly BatchChange[]): Promise<readonly Row[]> {
+  async #make(open: NewWork<OpenBatch>, changes: readonly BatchChange[]): Promise<readonly Row[]> {
     checkSize(open);
-    const held = await this.#retry.run(() => this.#journal.begin(open.principal.tenant, open));
-    if (!held) throw new AppError("internal", `The batch ${open.id} was begun twice.`);
+    const held = await this.#journal.begin(open);
     const run = this.#runOf(held, changes, true);
-    return this.#ending(open, () => run.roll()).catch((error: unknown) => run.fail(error));
+    return this.#ending(held.open, () => run.roll()).catch((error: unknown) => run.fail(error));
   }
 
   #runOf(held: Noted<OpenBatch>, changes: readonly BatchChange[], isChecked: boolean): BatchRun {
@@ -127,12 +101,12 @@ export class BatchRuns {
       next: Pick<OpenBatch, "done" | "settled">,
     ): Promise<Noted<OpenBatch> | undefined> => {
       checkSize({ ...before.open, ...next });
-      return this.#retry.run(() => this.#journal.change(before.open.principal.tenant, before, next));
+      return this.#journal.step(before, next);
     };
     return new BatchRun(held, changes, {
       note,
       objects: this.#dependencies.objects,
-      signal: this.#closing.signal,
+      signal: this.#journal.underWay.stopping,
       slices: this.#slicesOf(held),
       isChecked,
     });
@@ -142,7 +116,7 @@ export class BatchRuns {
     return new Slices({
       tenant: open.principal.tenant,
       clock: this.#dependencies.runtime.clock,
-      signal: this.#closing.signal,
+      signal: this.#journal.underWay.stopping,
     });
   }
 
@@ -175,12 +149,12 @@ export class BatchRuns {
   }
 
   /** A controller that still finds the batch makes it once more, which changes nothing. */
-  async #forget({ id, principal }: OpenBatch): Promise<void> {
+  async #forget(open: OpenBatch): Promise<void> {
     try {
-      await this.#retry.run(() => this.#journal.remove(principal.tenant, id));
+      await this.#journal.end(open);
     } catch (error) {
       this.#dependencies.runtime.log.warn(
-        { err: error, batch: id },
+        { err: error, batch: open.id },
         "a batch that is over stays on record until it is found again",
       );
     }
@@ -192,7 +166,7 @@ function checkText({ text }: BatchOrder): void {
   if (text.length > QUERY_BATCH_JOURNAL_MAX_BYTES) throw tooLarge();
 }
 
-function checkSize(open: OpenBatch): void {
+function checkSize(open: NewWork<OpenBatch>): void {
   if (Buffer.byteLength(JSON.stringify(open)) > QUERY_BATCH_JOURNAL_MAX_BYTES) throw tooLarge();
 }
 
