@@ -91,6 +91,11 @@ export const DEPLOY_PARALLEL_HOSTS = 32;
 export const DISPATCH_GRACE_MS = 9_000;
 /** Any controller that finds a deployment still open this long after its deadline ends it. */
 export const DEPLOY_LOST_AFTER_MS = 60_000;
+/** How long what a host says of a deployment that is over is still taken, and of how many commands of a host. */
+export const DEPLOY_LATE_KEEP_MS = 7 * 24 * 3_600_000;
+export const DEPLOY_LATE_PER_HOST_MAX = 1_000;
+/** For so long it is looked whether a host answered while its deployment was being ended. */
+export const DEPLOY_LATE_FRESH_MS = 600_000;
 export const DEPLOY_MESSAGE_MAX_CHARACTERS = 1_000;
 export const DEPLOYMENT_TTL_DAYS = 90;
 

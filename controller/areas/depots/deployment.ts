@@ -26,6 +26,7 @@ import {
   type OpenDeployment,
   type VersionedDeployment,
 } from "./deployment-records.ts";
+import { LateResults } from "./late-results.ts";
 import type { DeploymentOutcome, Depots } from "./types.ts";
 import { depotVersion } from "./version.ts";
 
@@ -71,6 +72,7 @@ export class DeploymentService {
   readonly #hosts: DeploymentDependencies["hosts"];
   readonly #stored: DeploymentDependencies["stored"];
   readonly #records: DeploymentRecords;
+  readonly #late: LateResults;
   readonly #notifications: DeploymentDependencies["notifications"];
   readonly #runtime: Runtime;
 
@@ -79,6 +81,7 @@ export class DeploymentService {
     this.#hosts = dependencies.hosts;
     this.#stored = dependencies.stored;
     this.#records = new DeploymentRecords(dependencies);
+    this.#late = new LateResults(dependencies.stores);
     this.#notifications = dependencies.notifications;
     this.#runtime = dependencies.runtime;
   }
@@ -125,23 +128,40 @@ export class DeploymentService {
   }
 
   /**
-   * Puts decided outcomes on record, and ends deployments still open well past their deadline. Idempotent; safe on
-   * several controllers.
+   * Puts decided outcomes on record, ends deployments still open well past their deadline, and notes on hosts what they
+   * said too late. Idempotent; safe on several controllers.
    */
   async maintain(tenant: string): Promise<void> {
     const nowMs = this.#runtime.clock.nowMs();
     for (const held of await this.#records.all(tenant)) {
-      if (held.open.outcomes) await this.#records.settle(held.open);
+      if (held.open.outcomes) await this.#settle(held.open);
       else if (held.open.deadlineMs + DEPLOY_LOST_AFTER_MS <= nowMs) await this.#endLate(held);
+    }
+    await this.#takeLate(tenant);
+  }
+
+  /** While the depot is being deployed to the host again, that is left to tell what is there. */
+  async #takeLate(tenant: string): Promise<void> {
+    const open = await this.#records.all(tenant);
+    const underWay = new Set(
+      open.flatMap(({ open: { host, targets } }) => targets.map(({ depot }) => `${host}/${depot}`)),
+    );
+    for await (const { late, close } of this.#late.waiting(tenant, this.#runtime.clock.nowMs())) {
+      const { ospace, traceparent, host, depot, version, action } = late;
+      if (underWay.has(`${host}/${depot}`)) continue;
+      const said = await this.#stored.outcome({ tenant, host, traceparent }, late.commandId);
+      if (!said || !(await close()) || said.state !== "ok") continue;
+      await this.#note(systemPrincipal(tenant, ospace, traceparent), action, { ...said, host, depot, version });
     }
   }
 
-  /** Whether a deployment that is not over gave this command to the host. */
+  /** Whether a deployment gave this command to the host: one that is not over, or that ended without the host. */
   async gave(tenant: string, host: string, commandId: string): Promise<boolean> {
     const [, id] = /^(?:un)?deploy\/([^/]+)\/[^/]+$/.exec(commandId) ?? [];
     const held =
       id === undefined || ulidTimeMs(id) === undefined ? undefined : await this.#records.find({ tenant, id, host });
-    return held?.open.targets.some((target) => target.commandId === commandId) ?? false;
+    const isOpen = held?.open.targets.some((target) => target.commandId === commandId) ?? false;
+    return isOpen || (id !== undefined && this.#late.hear(tenant, host, commandId));
   }
 
   /** Hosts side by side; on one host the depots in the order given. Nothing is sent before it is on record. */
@@ -189,7 +209,7 @@ export class DeploymentService {
     try {
       const decided = await this.#records.decide(held, outcomes);
       if (!decided) return (await this.#records.find(held.open))?.open.outcomes ?? outcomes.map(endedElsewhere);
-      await this.#records.settle(decided);
+      await this.#settle(decided);
     } catch (error) {
       // What happened on the hosts happened: the caller must get the states all the same.
       this.#runtime.log.error(
@@ -218,6 +238,12 @@ export class DeploymentService {
     if (!decided) return;
     const platform = systemPrincipal(tenant, ospace, traceparent);
     for (const target of outcomes) if (target.state === "ok") await this.#note(platform, action, target);
+    await this.#settle(decided);
+  }
+
+  /** What is to be expected of the hosts is on record before the deployment goes, so that nothing they say is refused. */
+  async #settle(decided: OpenDeployment): Promise<void> {
+    await this.#late.expect(decided);
     await this.#records.settle(decided);
   }
 

@@ -1,0 +1,125 @@
+import { DEPLOY_LATE_FRESH_MS, DEPLOY_LATE_KEEP_MS, DEPLOY_LATE_PER_HOST_MAX } from "../../../common/limits.ts";
+import type { Stores } from "../../store/engine.ts";
+import { entriesUnder } from "../../store/entries.ts";
+import { decodeStored, encodeJson } from "../../store/format.ts";
+import type { KvEntry } from "../../store/kv.ts";
+import type { OpenDeployment } from "./deployment-records.ts";
+
+/** A command of a deployment that is over, whose host had not said how it ended. */
+export interface LateCommand {
+  readonly tenant: string;
+  readonly ospace: string;
+  readonly traceparent: string;
+  readonly deployment: string;
+  readonly commandId: string;
+  readonly action: "deploy" | "undeploy";
+  readonly host: string;
+  readonly depot: string;
+  readonly version: string;
+  readonly deadlineMs: number;
+  /** The host has said something of it since. */
+  readonly heard: boolean;
+  /** What the host says of it changes nothing any more: it was said, or a later deployment of the depot has ended. */
+  readonly closed: boolean;
+}
+
+const PREFIX = "latedeployments/";
+/** States that the controllers gave because the host was silent. */
+const UNANSWERED: ReadonlySet<string> = new Set(["timeout", "expired"]);
+
+/**
+ * What hosts may still say of deployments that are over. Lies under `latedeployments/<host>/<command>` for
+ * `DEPLOY_LATE_KEEP_MS`; of each host so many as `DEPLOY_LATE_PER_HOST_MAX`, the latest.
+ */
+export class LateResults {
+  readonly #stores: Stores;
+
+  constructor(stores: Stores) {
+    this.#stores = stores;
+  }
+
+  /** Of a deployment whose outcomes are decided. Idempotent. */
+  async expect(open: OpenDeployment): Promise<void> {
+    const { kv } = await this.#stores.tenant(open.tenant);
+    const ended = new Set(open.targets.map(({ depot }) => depot));
+    const known: KvEntry[] = [];
+    for await (const entry of entriesUnder(kv, hostPrefix(open.host))) known.push(entry);
+    for (const entry of known) {
+      const late = decodeStored<LateCommand>(entry.value);
+      if (!late.closed && late.deployment < open.id && ended.has(late.depot))
+        await this.#change(entry, { ...late, closed: true });
+    }
+    const silent = open.targets.filter((_, at) => UNANSWERED.has(open.outcomes?.[at]?.state ?? ""));
+    for (const target of silent) await this.#add(open, target, known);
+    const tooMany = known.length + silent.length - DEPLOY_LATE_PER_HOST_MAX;
+    for (const { key } of known.slice(0, Math.max(0, tooMany))) await kv.delete(key);
+  }
+
+  /** Whether the host was given this command by one of them; to be asked when it says something of it. */
+  async hear(tenant: string, host: string, commandId: string): Promise<boolean> {
+    const { kv } = await this.#stores.tenant(tenant);
+    const entry = await kv.get(keyOf({ host, commandId }));
+    if (!entry) return false;
+    const late = decodeStored<LateCommand>(entry.value);
+    if (late.commandId !== commandId) return false;
+    // Where another writer was first the next entry, or the same one repeated, comes here again.
+    if (!late.heard && !late.closed) await this.#change(entry, { ...late, heard: true });
+    return true;
+  }
+
+  /**
+   * Those of which something may have been said that counts: since the deployment ended, or up to `DEPLOY_LATE_FRESH_MS`
+   * after its deadline, while it did.
+   */
+  async *waiting(
+    tenant: string,
+    nowMs: number,
+  ): AsyncGenerator<{ readonly late: LateCommand; readonly close: () => Promise<boolean> }> {
+    const { kv } = await this.#stores.tenant(tenant);
+    for await (const entry of entriesUnder(kv, PREFIX)) {
+      const late = decodeStored<LateCommand>(entry.value);
+      const said = late.heard || nowMs < late.deadlineMs + DEPLOY_LATE_FRESH_MS;
+      if (said && !late.closed) yield { late, close: () => this.#change(entry, { ...late, closed: true }) };
+    }
+  }
+
+  /** A later deployment may have closed what is repeated here: it stays closed. */
+  async #add(open: OpenDeployment, target: OpenDeployment["targets"][number], known: readonly KvEntry[]) {
+    const { tenant, ospace, traceparent, id, action, host, deadlineMs } = open;
+    const { kv } = await this.#stores.tenant(tenant);
+    const newer = known.some((entry) => {
+      const other = decodeStored<LateCommand>(entry.value);
+      return other.depot === target.depot && other.deployment > id;
+    });
+    const late: LateCommand = {
+      tenant,
+      ospace,
+      traceparent,
+      deployment: id,
+      action,
+      host,
+      ...target,
+      deadlineMs,
+      heard: false,
+      closed: newer,
+    };
+    const expiresAtMs = deadlineMs + DEPLOY_LATE_KEEP_MS;
+    await kv.put(keyOf(late), encodeJson(late), { ifRevision: 0, expiresAtMs });
+  }
+
+  /** False when another writer was first. */
+  async #change({ key, revision, expiresAtMs }: KvEntry, late: LateCommand): Promise<boolean> {
+    const { kv } = await this.#stores.tenant(late.tenant);
+    const kept = expiresAtMs === undefined ? {} : { expiresAtMs };
+    return (await kv.put(key, encodeJson(late), { ifRevision: revision, ...kept })).ok;
+  }
+}
+
+function hostPrefix(host: string): string {
+  return `${PREFIX}${encodeURIComponent(host)}/`;
+}
+
+/** The last part of a command's id is unique and begins with its time. */
+function keyOf({ host, commandId }: Pick<LateCommand, "host" | "commandId">): string {
+  return hostPrefix(host) + encodeURIComponent(commandId.slice(commandId.lastIndexOf("/") + 1));
+}
