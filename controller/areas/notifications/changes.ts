@@ -8,7 +8,7 @@ export function publishChanges(
   notifications: Pick<Notifications, "publish" | "wanted">,
   changes: readonly ObjectChange[],
 ): void {
-  for (const { tenant, class: path, id, action, fields, object, relations } of changes) {
+  for (const { tenant, class: path, id, action, fields, object, before, relations } of changes) {
     if (!notifications.wanted(tenant, SUBJECT)) continue;
     notifications.publish(tenant, {
       keyspace: ospaceIn(path),
@@ -17,7 +17,18 @@ export function publishChanges(
       title: path,
       reply: "",
       msg: JSON.stringify({ class: path, id, action, fields }),
-      about: { permission: "objects:read", class: path, id, ...object, told: [], member: "fields", relations },
+      about: {
+        permission: "objects:read",
+        class: path,
+        id,
+        ...object,
+        ...(before && {
+          before: { ...before, msg: JSON.stringify({ class: path, id, action: "DELETE", fields: {} }) },
+        }),
+        told: [],
+        member: "fields",
+        relations,
+      },
     });
   }
 }

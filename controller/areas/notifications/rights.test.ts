@@ -127,10 +127,32 @@ test("a socket is told of rows that its user may see, without the columns that a
   await mql(
     "update /matrix/ent/box set owner='ann' where host='b'; update /matrix/ent/box set owner='bob' where host='a'",
   );
-  expect(await bob.heard()).toEqual([change("UPDATE", "box:a", { owner: "bob" })]);
+  expect(await bob.heard()).toEqual([change("DELETE", "box:b", {}), change("UPDATE", "box:a", { owner: "bob" })]);
   await mql("delete from /matrix/ent/box");
   expect(await bob.heard()).toEqual([change("DELETE", "box:a", {})]);
   expect(await all.heard()).toHaveLength(10);
+});
+
+test("a row that moves out of sight is gone to who saw it, and to nobody else", async () => {
+  const bob = await listener(BOB);
+  const eve = await listener([{ class: "/matrix/ent", access: "read", where: "owner = 'eve'" }, FREE]);
+  const small = await listener([{ class: "/matrix/ent", access: "read", where: "size < 5", hidden: ["size"] }, FREE]);
+  await mql("insert into /matrix/ent/box (host, owner, size) values ('moving', 'bob', 1)");
+  for (const each of [bob, eve, small]) await each.heard();
+  await mql("update /matrix/ent/box set owner=null where host='moving'");
+  expect(await bob.heard()).toEqual([change("DELETE", "box:moving", {})]);
+  expect(await eve.heard()).toEqual([]);
+  expect(await small.heard()).toEqual([change("UPDATE", "box:moving", { owner: null })]);
+  await mql(
+    "update /matrix/ent/box set size=9 where host='moving'; update /matrix/ent/box set size=10 where host='moving'",
+  );
+  expect(await bob.heard()).toEqual([]);
+  expect(await small.heard()).toEqual([change("DELETE", "box:moving", {})]);
+  await mql("insert into /matrix/ent/box (host, owner) values ('moving', 'eve')");
+  expect(await bob.heard()).toEqual([]);
+  expect(await eve.heard()).toEqual([change("UPDATE", "box:moving", { host: "moving", owner: "eve" })]);
+  await mql("insert into /matrix/ent/box (host, owner) values ('moving', 'ann')");
+  expect(await eve.heard()).toEqual([change("DELETE", "box:moving", {})]);
 });
 
 test("records are told like entities, and what is removed of them too", async () => {

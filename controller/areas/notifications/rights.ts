@@ -34,8 +34,14 @@ export class NotificationRights {
   ): Promise<Notification | undefined> {
     const catalog = await this.#objects.catalog(principal);
     const { hidden, sees } = rowFilter(principal, catalog, about.class);
-    if (about.told.some((column) => hidden.has(column)) || !sees({ ...about, id: idOf(about, catalog) }))
-      return undefined;
+    if (about.told.some((column) => hidden.has(column))) return undefined;
+    const id = idOf(about, catalog);
+    if (!sees({ ...about, id })) {
+      const { before } = about;
+      const saw =
+        before !== undefined && sees({ ...about, ...before, id, values: { ...about.values, ...before.values } });
+      return saw ? { ...notification, msg: before.msg } : undefined;
+    }
     const relations = (about.relations ?? []).filter((name) => !hidden.has(name));
     if (hidden.size === 0 && relations.length === 0) return notification;
     const body = JSON.parse(notification.msg) as Row;

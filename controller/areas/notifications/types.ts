@@ -31,6 +31,8 @@ export interface NotifiedObject {
   readonly values: Row;
   readonly vtimeMs: number;
   readonly ctimeMs: number;
+  /** Before the change: what was otherwise, and `msg` for who saw the object then and does not any more. */
+  readonly before?: { readonly values: Row; readonly vtimeMs: number; readonly msg: string };
   /** Columns that source and title tell: to whom one of them is hidden, nothing is told. */
   readonly told: readonly string[];
   /** The member of `msg` that has columns and relations of the object by name; `msg` itself when absent. */

@@ -315,6 +315,8 @@ export interface ObjectChange extends ObjectChangeEvent {
    * see it.
    */
   readonly object: Pick<ObjectRow, "values" | "vtimeMs" | "ctimeMs">;
+  /** What was otherwise before an update: the columns it wrote, `null` where they were empty. Absent else. */
+  readonly before?: Pick<ObjectRow, "values" | "vtimeMs">;
   /** Members of `fields` that are edge types with ids of targets. */
   readonly relations: readonly string[];
 }

@@ -9,7 +9,7 @@ import { wholeId } from "./identity.ts";
 import type { LinkEdit } from "./rows.ts";
 
 export type WriteEvent = Pick<ObjectChangeEvent, "class" | "id" | "timeMs" | "action" | "fields">;
-export type PublishedEvent = WriteEvent & Pick<ObjectChange, "object" | "relations">;
+export type PublishedEvent = WriteEvent & Pick<ObjectChange, "object" | "before" | "relations">;
 
 export function upsertEvent(write: EntityWrite, row: Row, links: readonly LinkEdit[]): PublishedEvent {
   const { view, key, timeUs, old } = write;
@@ -24,8 +24,14 @@ export function upsertEvent(write: EntityWrite, row: Row, links: readonly LinkEd
     action,
     fields,
     object,
+    ...(old && { before: { values: valuesBefore(write, old.row), vtimeMs: Math.floor(old.entity.lastUs / 1_000) } }),
     relations: links.map(({ type }) => type),
   };
+}
+
+function valuesBefore({ edits }: EntityWrite, row: Row): Row {
+  const written = edits.filter(({ column }) => !column.sealed);
+  return Object.fromEntries(written.map(({ column }) => [column.name, row[column.name] ?? null]));
 }
 
 /** The written columns with their values after the write, without sealed ones; `null` for cleared columns. */
