@@ -146,7 +146,10 @@ export async function assemble(options: AssemblyOptions) {
     otherAddresses,
     given: async (tenant, host, commandId) =>
       (await runs.gave(tenant, host, commandId)) || deployments.gave(tenant, host, commandId),
-    onRemoved: (tenant, host) => sent.forget(tenant, host),
+    onRemoved: async (tenant, host) => {
+      await sent.forget(tenant, host);
+      await ingest.forget(tenant, host);
+    },
     ...(options.sshTrustFirstKey !== undefined && { sshTrustFirstKey: options.sshTrustFirstKey }),
   });
   const links = new PeerLinks({
@@ -195,7 +198,7 @@ export async function assemble(options: AssemblyOptions) {
     hostsArea({ hosts, entrance }),
     clusterArea({ cluster, membership }),
     { name: "peers", close: () => links.close() },
-    ingestArea(),
+    ingestArea(ingest),
     jobsArea({ jobs, runs, following, audit }),
     depotsArea({ depots, deployments }),
     policiesArea(policies),

@@ -32,6 +32,8 @@ export const INGEST_STREAMS_KNOWN_MAX = 20_000;
  * if possible one without a batch under way.
  */
 export const INGEST_STREAMS_PER_HOST_MAX = 32;
+/** How long streams of a host that was removed, and those no list has, are still known to an agent that goes on. */
+export const INGEST_STREAM_RETIRED_MS = 30 * 24 * 3_600_000;
 /** Different rules among the entries of one batch: the mark names them all. */
 export const INGEST_RULES_PER_BATCH_MAX = 256;
 /** Characters of the reason why a rule cannot be used. */

@@ -169,6 +169,59 @@ describe("the marks of a host", () => {
     expect(decodeStored(value)).toEqual([...noted.slice(1), streamId]);
   });
 
+  describe("that are of no use any more", () => {
+    const UNTIL_MS = Date.now() + 86_400_000;
+    const marks = () => new MarkStore(kv);
+    const endOf = async (streamId: string) => (await kv.get(`ingest/${streamId}`))?.expiresAtMs;
+    /** As a version wrote it that kept no list of a host's streams. */
+    const unlisted = async (host: string) => {
+      const { streamId } = await begun(host);
+      await kv.delete(`ingest-streams/${host}`);
+      return streamId;
+    };
+
+    test("end some time after their host was removed, unless its agent goes on", async () => {
+      const [gone, back] = [await begun("removed"), await begun("removed")];
+      const other = await begun("stays");
+      await marks().retire("removed", UNTIL_MS);
+      expect([await endOf(gone.streamId), await endOf(back.streamId)]).toEqual([UNTIL_MS, UNTIL_MS]);
+      expect(await endOf(other.streamId)).toBeUndefined();
+      expect((await kv.get("ingest-streams/removed"))?.expiresAtMs).toBe(UNTIL_MS);
+      expect((await claim(back.streamId, { host: "removed" })).mark.acknowledged).toBe(7);
+      expect([await endOf(gone.streamId), await endOf(back.streamId)]).toEqual([UNTIL_MS, undefined]);
+      expect((await kv.get("ingest-streams/removed"))?.expiresAtMs).toBeUndefined();
+      await marks().retire("never-there", UNTIL_MS);
+    });
+
+    test("end also when a session writes the mark just then", async () => {
+      const { streamId, holder } = await begun("racing");
+      let races = 1;
+      const raced = wrappedKv(kv, {
+        put: async (...call) => {
+          if (call[0] === `ingest/${streamId}` && races-- > 0) await holder.finish(8);
+          return kv.put(...call);
+        },
+      });
+      await new MarkStore(raced).retire("racing", UNTIL_MS);
+      expect(await endOf(streamId)).toBe(UNTIL_MS);
+    });
+
+    test("end when no list has them, once, and are listed when their agent goes on", async () => {
+      const [lost, found] = [await unlisted("former"), await unlisted("former")];
+      const listed = await begun("former");
+      await marks().retireUnlisted(UNTIL_MS);
+      expect([await endOf(lost), await endOf(found)]).toEqual([UNTIL_MS, UNTIL_MS]);
+      expect(await endOf(listed.streamId)).toBeUndefined();
+      const again = await claim(found, { host: "former" });
+      expect([again.mark.acknowledged, await endOf(found)]).toEqual([7, undefined]);
+      await marks().retire("former", UNTIL_MS);
+      expect(await endOf(found)).toBe(UNTIL_MS);
+      const later = await unlisted("later");
+      await marks().retireUnlisted(UNTIL_MS);
+      expect(await endOf(later)).toBeUndefined();
+    });
+  });
+
   test("are no other host's, and lie under names that are one component", async () => {
     const streamId = newStream();
     await claim(streamId, { host: "one" });

@@ -30,7 +30,7 @@ export class HeldStream {
     const { marks, streamId, host, claim } = options;
     for (let attempt = 0; attempt < INGEST_CLAIM_ATTEMPTS_MAX; attempt++) {
       const found = await marks.load(streamId, host);
-      if (found.revision === 0) await marks.register(streamId, host);
+      await marks.register(streamId, host);
       const mark: Mark = { ...found.mark, claim };
       const revision = await marks.save(streamId, mark, found.revision);
       if (revision !== undefined) return new HeldStream(options, { mark, revision });

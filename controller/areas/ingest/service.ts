@@ -1,6 +1,7 @@
 import { AppError } from "../../../common/errors.ts";
 import {
   INGEST_FAULT_MAX_CHARACTERS,
+  INGEST_STREAM_RETIRED_MS,
   INGEST_STREAMS_KNOWN_MAX,
   RULE_CACHE_MAX_ENTRIES,
 } from "../../../common/limits.ts";
@@ -50,6 +51,8 @@ export class IngestService implements EntrySink {
   readonly #streams = new Map<string, HeldStream>();
   /** Rule texts known to be kept for repetitions; they are never removed. */
   readonly #kept = new Set<string>();
+  /** Tenants without marks from before streams were listed. */
+  readonly #listed = new Set<string>();
 
   constructor(dependencies: Dependencies) {
     this.#dependencies = dependencies;
@@ -68,6 +71,23 @@ export class IngestService implements EntrySink {
     });
     this.#remember(source, held);
     return held.mark.acknowledged;
+  }
+
+  /** A host was removed. */
+  async forget(tenant: string, host: string): Promise<void> {
+    const { kv } = await this.#dependencies.stores.tenant(tenant);
+    await new MarkStore(kv).retire(host, this.#retiredUntilMs());
+  }
+
+  async maintain(tenant: string): Promise<void> {
+    if (this.#listed.has(tenant)) return;
+    const { kv } = await this.#dependencies.stores.tenant(tenant);
+    await new MarkStore(kv).retireUnlisted(this.#retiredUntilMs());
+    this.#listed.add(tenant);
+  }
+
+  #retiredUntilMs(): number {
+    return this.#dependencies.runtime.clock.nowMs() + INGEST_STREAM_RETIRED_MS;
   }
 
   async accept(source: EntrySource, entries: readonly Entry[]): Promise<number> {

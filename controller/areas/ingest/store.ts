@@ -1,6 +1,7 @@
 import { AppError } from "../../../common/errors.ts";
 import { INGEST_CLAIM_ATTEMPTS_MAX, INGEST_STREAMS_PER_HOST_MAX } from "../../../common/limits.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
+import { entriesUnder } from "../../store/entries.ts";
 import type { KvStore } from "../../store/kv.ts";
 import { putOnce } from "../../store/once.ts";
 
@@ -57,7 +58,7 @@ export class MarkStore {
   }
 
   /**
-   * Call before the first mark of a stream is saved. Forgets the oldest streams of the host beyond
+   * Call before a session saves its first mark of a stream. Forgets the oldest streams of the host beyond
    * `INGEST_STREAMS_PER_HOST_MAX`: their holders fail with their next write, and what they acknowledged is not known
    * any more. Idempotent.
    */
@@ -65,8 +66,9 @@ export class MarkStore {
     for (let attempt = 0; attempt < INGEST_CLAIM_ATTEMPTS_MAX; attempt++) {
       const entry = await this.#kv.get(streamsKey(host));
       const known = entry ? decodeStored<readonly string[]>(entry.value) : [];
-      if (known.includes(streamId)) return;
-      const kept = await this.#forgetOldest(known);
+      const isListed = known.includes(streamId);
+      if (isListed && entry?.expiresAtMs === undefined) return;
+      const kept = isListed ? known.filter((other) => other !== streamId) : await this.#forgetOldest(known);
       if (
         kept &&
         (await this.#put(streamsKey(host), encodeJson([...kept, streamId]), entry?.revision ?? 0)) !== undefined
@@ -74,6 +76,38 @@ export class MarkStore {
         return;
     }
     throw new AppError("unavailable", `The stream ${streamId} could not be noted: others of ${host} keep beginning.`);
+  }
+
+  /** The streams of a host that is there no more are forgotten at that time, but for those that go on by then. */
+  async retire(host: string, expiresAtMs: number): Promise<void> {
+    const list = await this.#kv.get(streamsKey(host));
+    if (!list) return;
+    for (const streamId of decodeStored<readonly string[]>(list.value))
+      await this.#expire(markKey(streamId), expiresAtMs);
+    await this.#expire(list.key, expiresAtMs);
+  }
+
+  /**
+   * Marks from before streams were listed, of agents that have not come back since, are forgotten at that time. Looks
+   * through all marks once in the life of a tenant.
+   */
+  async retireUnlisted(expiresAtMs: number): Promise<void> {
+    if (await this.#kv.get(ALL_LISTED)) return;
+    for await (const { key, value } of entriesUnder(this.#kv, MARKS)) {
+      const list = await this.#kv.get(streamsKey(decodeStored<Mark>(value).host));
+      const listed = list ? decodeStored<readonly string[]>(list.value) : [];
+      if (!listed.includes(key.slice(MARKS.length))) await this.#expire(key, expiresAtMs);
+    }
+    await this.#kv.put(ALL_LISTED, encodeJson(true));
+  }
+
+  /** A session may write it at the same moment; the next session takes the end away again. */
+  async #expire(key: string, expiresAtMs: number): Promise<void> {
+    for (let attempt = 0; attempt < INGEST_CLAIM_ATTEMPTS_MAX; attempt++) {
+      const entry = await this.#kv.get(key);
+      if (!entry || entry.expiresAtMs !== undefined) return;
+      if ((await this.#kv.put(key, entry.value, { ifRevision: entry.revision, expiresAtMs })).ok) return;
+    }
   }
 
   /** Leaves room for one more; `undefined` when one that was to be forgotten went on meanwhile. */
@@ -101,6 +135,10 @@ export class MarkStore {
   }
 }
 
+const MARKS = "ingest/";
+/** Stands when every mark is listed or has an end. */
+const ALL_LISTED = "ingest-streams-listed";
+
 /** For marks written before claims existed. */
 const NO_WRITES = { claim: "", nextWriteUs: 0 } as const;
 
@@ -111,5 +149,5 @@ function streamsKey(host: string): string {
 function markKey(streamId: string): string {
   if (!/^[A-Za-z0-9_-]{8,64}$/.test(streamId))
     throw new AppError("invalid", "A stream id has 8 to 64 letters, digits, - and _.");
-  return `ingest/${streamId}`;
+  return MARKS + streamId;
 }
