@@ -4,9 +4,10 @@ import type { Row } from "../../../../common/value.ts";
 import { realClock, seededRandom } from "../../../../test/helpers/clock.ts";
 import { MemoryDatabase } from "../../../../test/helpers/memory-engine.ts";
 import { testPrincipal, testRuntime } from "../../../../test/helpers/runtime.ts";
+import { StoppableStores } from "../../../../test/helpers/stoppable-stores.ts";
 import type { Stores } from "../../../store/engine.ts";
 import type { ObjectStore } from "../../../store/objects.ts";
-import { ObjectService, type ClassSpec, type Pushdown } from "../index.ts";
+import { ObjectService, type ClassChange, type ClassSpec, type Pushdown } from "../index.ts";
 import { endEdges, incomingEdges } from "./incomingedges.ts";
 
 const admin = testPrincipal();
@@ -25,9 +26,13 @@ const BOX: ClassSpec = {
 const ALL = ["size", "ports", "labels", "name"] as const;
 
 let objects: ObjectService;
+/** Another controller. */
+let other: ObjectService;
 let store: ObjectStore;
 /** Names of the calls that reached the store of objects. */
 let calls: string[];
+/** Ends the leases of `objects`, as a long pause would. */
+let stoppable: StoppableStores;
 /** What a call waits for before it is made. */
 let before: Partial<Record<keyof ObjectStore, () => Promise<void>>>;
 
@@ -52,11 +57,29 @@ beforeEach(async () => {
     system: () => engine.system(),
     tenant: async (name) => ({ ...(await engine.tenant(name)), objects: watched }),
   };
-  objects = new ObjectService({ stores, runtime: { ...testRuntime(realClock), random: seededRandom(1) } });
+  let nowMs = realClock.nowMs();
+  const clock = { ...realClock, nowMs: () => (nowMs += 1) };
+  stoppable = new StoppableStores(stores);
+  objects = new ObjectService({ stores: stoppable, runtime: { ...testRuntime(clock), random: seededRandom(1) } });
+  other = new ObjectService({ stores: engine, runtime: { ...testRuntime(clock), random: seededRandom(2) } });
   await objects.createEdgeType(admin, { name: "holds", remedy: "" });
 });
 
-afterEach(() => objects.close());
+afterEach(() => Promise.all([objects.close(), other.close()]));
+
+/** Holds the next call of that name just before it is made. */
+function held(name: keyof ObjectStore): { readonly arrived: Promise<void>; goOn(): void } {
+  let reached = (): void => undefined;
+  let goOn = (): void => undefined;
+  const arrived = new Promise<void>((resolve) => (reached = resolve));
+  const opened = new Promise<void>((resolve) => (goOn = resolve));
+  before[name] = () => {
+    delete before[name];
+    reached();
+    return opened;
+  };
+  return { arrived, goOn: () => goOn() };
+}
 
 async function found(where: Pushdown, path = BOX.path): Promise<string[]> {
   const ids: string[] = [];
@@ -125,19 +148,11 @@ describe("index entries that are written again", () => {
     const path = "/matrix/line";
     await objects.createClass(admin, { path, kind: "record", columns: [{ name: "text", type: "varchar" }] });
     const [id = ""] = await objects.insert(admin, path, [{ text: "old" }]);
-    let reached = (): void => undefined;
-    let goOn = (): void => undefined;
-    const arrived = new Promise<void>((resolve) => (reached = resolve));
-    const held = new Promise<void>((resolve) => (goOn = resolve));
-    before.append = () => {
-      delete before.append;
-      reached();
-      return held;
-    };
+    const appending = held("append");
     const refreshing = objects.refresh(admin, [{ id }]);
-    await arrived;
+    await appending.arrived;
     const writing = objects.insert(admin, path, [{ id, text: "new" }]);
-    goOn();
+    appending.goOn();
     expect(await refreshing).toBe(1);
     await writing;
     expect(await valuesOf(id)).toEqual({ text: "new" });
@@ -158,6 +173,26 @@ describe("a removal", () => {
     expect(await removedOnes()).toEqual(["box:b"]);
     for (const id of ["box:a", "box:c"])
       expect((await store.history(await keyOf(id), {}, { limit: 10 })).items).toEqual([]);
+  });
+
+  test("stays one though an update of another controller crosses it, and the next object of that name shows none of it", async () => {
+    await objects.createClass(admin, { ...BOX, indexes: ["size"] });
+    await objects.insert(admin, BOX.path, [{ name: "a" }, { name: "b" }]);
+    await other.catalog(admin);
+    const changing = held("change");
+    const update = objects.update(admin, { id: "box:a" }, [
+      { column: "size", operation: "set", value: 7 },
+      { column: "holds", operation: "set", value: "box:b" },
+    ]);
+    await changing.arrived;
+    expect(await other.remove(admin, [{ id: "box:a" }])).toBe(1);
+    changing.goOn();
+    await update;
+    expect(await valuesOf("box:a")).toBeUndefined();
+    expect(await found(equal("size", 7))).toEqual([]);
+    await other.insert(admin, BOX.path, [{ name: "a" }]);
+    expect(await valuesOf("box:a")).toEqual({ name: "a" });
+    expect((await store.edges(await keyOf("box:a"), "out", { limit: 10 })).items).toEqual([]);
   });
 
   test("takes all edges to the object along, however many pages they are; one made since stays", async () => {
@@ -204,6 +239,60 @@ describe("a removal", () => {
     expect(asked, "all of them were made since").toBe(0);
     await endEdges(incoming, { store, change, definitions, endUs: () => incoming.lastUs });
     for (const target of targets) expect((await store.edges(target, "in", { limit: 10 })).items).toEqual([]);
+  });
+});
+
+describe("a controller that wakes in the middle of a write", () => {
+  const LINE: ClassSpec = { path: "/matrix/line", kind: "record", columns: [{ name: "text", type: "varchar" }] };
+
+  beforeEach(async () => {
+    await objects.createClass(admin, BOX);
+    await objects.createClass(admin, LINE);
+    await objects.insert(admin, BOX.path, [{ name: "old" }]);
+    await other.catalog(admin);
+  });
+
+  /** Before `call` it stands still for longer than its lease lasts, and `change` is made elsewhere. */
+  async function across<T>(
+    call: keyof ObjectStore,
+    { path, change, write }: { readonly path: string; readonly change: ClassChange; write(): Promise<T> },
+  ): Promise<T> {
+    const asleep = held(call);
+    const written = write();
+    await asleep.arrived;
+    await stoppable.stop();
+    await other.alterClass(admin, path, change);
+    asleep.goOn();
+    stoppable.goOn();
+    return written;
+  }
+
+  async function numberOf(path: string, name: string): Promise<number | undefined> {
+    return (await other.catalog(admin)).get(path)?.column(name)?.number;
+  }
+
+  test("gives an object what an index asks for that was made meanwhile", async () => {
+    const change: ClassChange = { kind: "add index", name: "size" };
+    const write = () => objects.insert(admin, BOX.path, [{ name: "new", size: 7 }]);
+    await across("change", { path: BOX.path, change, write });
+    const { items } = await store.find({ terms: [`a${await numberOf(BOX.path, "size")}=7`] }, { limit: 10 });
+    expect(items.map(({ key }) => key.id)).toEqual(["new"]);
+  });
+
+  test("gives a record what an index asks for that was made meanwhile", async () => {
+    const change: ClassChange = { kind: "add index", name: "text" };
+    const write = () => objects.insert(admin, LINE.path, [{ text: "x" }]);
+    const [id = ""] = await across("append", { path: LINE.path, change, write });
+    const cid = (await other.catalog(admin)).get(LINE.path)?.cid ?? 0;
+    const [record] = await store.getRecords([{ cid, id: id.slice("line:".length) }]);
+    expect(record?.terms).toEqual([`a${await numberOf(LINE.path, "text")}=x`]);
+  });
+
+  test("keeps the version of a removal that its class asks for since", async () => {
+    const change: ClassChange = { kind: "set options", options: { version: true } };
+    const write = () => objects.remove(admin, [{ id: "box:old" }]);
+    expect(await across("change", { path: BOX.path, change, write })).toBe(1);
+    expect(await removedOnes()).toEqual(["box:old"]);
   });
 });
 
