@@ -61,17 +61,20 @@ export class AppcontextService {
 
   /** A new item. Its id is a UUID that is ordered by time. */
   async create(principal: Principal, item: ItemText): Promise<Written> {
+    requirePermission(principal, "appcontext:write");
     const entropy = this.#runtime.random.bytes(UUID_ENTROPY_BYTES);
-    return this.put(principal, { ...item, id: uuidOf(this.#runtime.clock.nowMs(), entropy) });
+    return this.#write(principal, { ...item, id: uuidOf(this.#runtime.clock.nowMs(), entropy) }, false);
   }
 
   /** Inserts or replaces the item of that id. An item that is replaced keeps its place in the collection. */
-  put(principal: Principal, item: ItemText & { readonly id: string }): Promise<Written> {
+  async put(principal: Principal, item: ItemText & { readonly id: string }): Promise<Written> {
+    requirePermission(principal, "appcontext:write");
     return this.#write(principal, item, false);
   }
 
   /** Replaces the item of that id; `AppError("not_found")` when there is none, or not any more. */
-  replace(principal: Principal, item: ItemText & { readonly id: string }): Promise<Written> {
+  async replace(principal: Principal, item: ItemText & { readonly id: string }): Promise<Written> {
+    requirePermission(principal, "appcontext:write");
     return this.#write(principal, item, true);
   }
 
@@ -98,21 +101,18 @@ export class AppcontextService {
   }
 
   /** The oldest first. A collection that nothing was put into is empty. */
-  list(principal: Principal, query: ItemQuery): AsyncIterable<readonly Item[]> {
-    return this.#list(principal, query);
+  async *list(principal: Principal, query: ItemQuery): AsyncGenerator<readonly Item[]> {
+    requirePermission(principal, "appcontext:read");
+    yield* listed(await this.#selection(principal, query), this.#held);
   }
 
   /** `undefined` when no item fulfils the condition. */
   async end(principal: Principal, query: ItemQuery, end: "first" | "last"): Promise<Item | undefined> {
+    requirePermission(principal, "appcontext:read");
     return endOf(await this.#selection(principal, query), end);
   }
 
-  async *#list(principal: Principal, query: ItemQuery): AsyncIterable<readonly Item[]> {
-    yield* listed(await this.#selection(principal, query), this.#held);
-  }
-
   async #selection(principal: Principal, { collection, where, signal }: ItemQuery): Promise<Selection> {
-    requirePermission(principal, "appcontext:read");
     checkName(collection, "name of a collection");
     const condition = where !== undefined && where.trim() !== "" ? compileWhere(parseWhere(where)) : undefined;
     const store = await this.#stores.of(principal.tenant);
@@ -121,7 +121,6 @@ export class AppcontextService {
   }
 
   async #write(principal: Principal, item: ItemText & { readonly id: string }, ifThere: boolean): Promise<Written> {
-    requirePermission(principal, "appcontext:write");
     const { collection, id, ttlSeconds } = item;
     checkItemName(collection, id);
     checkSize(item.text, "An item", APPCONTEXT_ITEM_MAX_BYTES);
