@@ -155,8 +155,8 @@ export async function assemble(options: AssemblyOptions) {
   const links = new PeerLinks({
     runtime,
     others: () => membership.others(),
-    certificate: () => hosts.peerCertificate(),
-    authorities: hosts.authorities,
+    certificate: () => hosts.peers.certificate(),
+    authorities: hosts.agents.authorities,
     interests: () => notifications.interests(),
     receive: (tenant, notification) => notifications.receive(tenant, notification),
     ...(options.dialPeer && { dial: options.dialPeer }),
@@ -177,7 +177,15 @@ export async function assemble(options: AssemblyOptions) {
     clock: runtime.clock,
     workers,
   });
-  const ingest = new IngestService({ stores, runtime, rules, records, commands: hosts.commands, sent, ospaceOf });
+  const ingest = new IngestService({
+    stores,
+    runtime,
+    rules,
+    records,
+    commands: hosts.agents.commands,
+    sent,
+    ospaceOf,
+  });
   const entrance = listening && (() => entranceOf({ ...listening(), publicNames }));
   const rights = new NotificationRights({ objects });
   // In the order in which they outlive each other: the last ends first.
@@ -230,16 +238,16 @@ export async function assemble(options: AssemblyOptions) {
   const endpoints = partsOf(areas, (area) => area.endpoints);
   const sockets = partsOf(areas, (area) => area.sockets);
   const peerServices: PeerServices = {
-    serve: (watch, listener) => hosts.serve(watch, listener),
-    refreshHere: (tenant, names) => hosts.refreshHere(tenant, names),
+    serve: (watch, listener) => hosts.peers.serve(watch, listener),
+    refreshHere: (tenant, names) => hosts.peers.refreshHere(tenant, names),
     attach: (outlet) => notifications.attach(outlet),
   };
   const agents = new AgentServer({
     runtime,
-    open: (identity, hello, channel) => hosts.openSession(identity, hello, channel),
-    content: (identity, digest) => hosts.content(identity, digest),
-    certificate: () => hosts.serverCertificate(),
-    authorities: hosts.authorities,
+    open: (identity, hello, channel) => hosts.agents.openSession(identity, hello, channel),
+    content: (identity, digest) => hosts.agents.content(identity, digest),
+    certificate: () => hosts.agents.serverCertificate(),
+    authorities: hosts.agents.authorities,
     peers: peerServices,
   });
 
@@ -287,7 +295,7 @@ export async function assemble(options: AssemblyOptions) {
         // What a controller that went was working on is taken over.
         recurring.soon();
         links.follow();
-        hosts.controllersChanged();
+        hosts.peers.controllersChanged();
       });
       links.follow();
       await membership.announce({ addresses: ownAddresses({ publicNames, agentPort }), url });

@@ -5,6 +5,7 @@ import type { Principal } from "./areas/permissions/index.ts";
 /**
  * Every function of every class that an area exports refuses a principal without rights, before it touches anything of
  * its object: it is called on an object that has nothing. What needs no permission stands below with its reason.
+ * Members of a service that are services themselves (`HostService.agents`, `peers`) take no principal.
  */
 
 const EVERY = "*";
@@ -20,18 +21,10 @@ const WITHOUT_PERMISSION: Readonly<Record<string, Readonly<Record<string, string
   DepotService: { beforeRemove: "at the assembly", onReplaced: "at the assembly" },
   HostService: {
     close: "at the end",
-    enrol: "the join token is the right",
-    openSession: "the agent's certificate is the right",
-    content: "the agent's certificate is the right",
-    serverCertificate: "for the agent port",
-    peerCertificate: "for the links to other controllers",
     onPresence: "at the assembly",
     isOnline: "asked by services",
     reconcile: "repair",
     refresh: "tells agents what is stored already",
-    refreshHere: "the peer's certificate is the right",
-    serve: "the peer's certificate is the right",
-    controllersChanged: "tells agents what is stored already",
   },
   ImportService: { maintain: "maintenance", settled: "maintenance", close: "at the end" },
   IngestService: { [EVERY]: "the agent's certificate is the right" },
@@ -82,7 +75,8 @@ const POWERLESS: Principal = {
   traceparent: "",
 };
 
-type Method = (principal: Principal) => unknown;
+/** Its other parameters may be taken apart before the first line. */
+type Method = (principal: Principal, ...others: readonly object[]) => unknown;
 
 const classes = await exportedClasses();
 const functions = [...classes].flatMap(([name, prototype]) =>
@@ -96,7 +90,9 @@ const exempt = (name: string, method: string): boolean => {
 describe("a principal without rights is refused by", () => {
   const checked = functions.filter(({ name, method }) => !exempt(name, method));
   test.each(checked)("$name $method", async ({ call, prototype }) => {
-    await expect(outcomeOf(() => call.call(Object.create(prototype) as object, POWERLESS))).rejects.toMatchObject({
+    await expect(
+      outcomeOf(() => call.call(Object.create(prototype) as object, POWERLESS, {}, {})),
+    ).rejects.toMatchObject({
       code: "denied",
       details: { permission: expect.stringMatching(/^[a-z]+:(read|write|run)$/) },
     });

@@ -258,7 +258,7 @@ describe("controllers", () => {
     const identity = await a.enrol("curious");
     const agentAtPeers = await linkError(a.agentPort, identity);
     expect(agentAtPeers).toMatchObject({ code: 7, details: "The certificate is not one of a controller." });
-    const { certificate, key } = await b.hosts.peerCertificate();
+    const { certificate, key } = await b.hosts.peers.certificate();
     const der = certificate.replace(/-----[A-Z ]+-----|\s/g, "");
     const stranger = new BareAgent(a.agentPort, { keyPem: key, answer: { ...identity.answer, certificate: der } });
     open.push(stranger);

@@ -121,7 +121,7 @@ export async function openTestHosts(options: TestHostsOptions = {}): Promise<Tes
   const notifications = new NotificationHub({ log: runtime.log });
   const publicNames = ["localhost"];
   const agentPort = () => port;
-  const sink: MemorySink = new MemorySink(() => hosts.commands);
+  const sink: MemorySink = new MemorySink(() => hosts.agents.commands);
   const hosts: HostService = await HostService.open({
     ...options,
     stores,
@@ -145,21 +145,21 @@ export async function openTestHosts(options: TestHostsOptions = {}): Promise<Tes
   const links = new PeerLinks({
     runtime,
     others: () => membership.others(),
-    certificate: () => hosts.peerCertificate(),
-    authorities: hosts.authorities,
+    certificate: () => hosts.peers.certificate(),
+    authorities: hosts.agents.authorities,
     interests: () => notifications.interests(),
     receive: (tenant, notification) => notifications.receive(tenant, notification),
   });
   notifications.onInterests(() => links.tellInterests());
   const server = new AgentServer({
     runtime,
-    open: (identity, hello, channel) => hosts.openSession(identity, hello, channel),
-    content: (identity, digest) => hosts.content(identity, digest),
-    certificate: () => hosts.serverCertificate(),
-    authorities: hosts.authorities,
+    open: (identity, hello, channel) => hosts.agents.openSession(identity, hello, channel),
+    content: (identity, digest) => hosts.agents.content(identity, digest),
+    certificate: () => hosts.agents.serverCertificate(),
+    authorities: hosts.agents.authorities,
     peers: {
-      serve: (watch, listener) => hosts.serve(watch, listener),
-      refreshHere: (tenant, names) => hosts.refreshHere(tenant, names),
+      serve: (watch, listener) => hosts.peers.serve(watch, listener),
+      refreshHere: (tenant, names) => hosts.peers.refreshHere(tenant, names),
       attach: (outlet) => notifications.attach(outlet),
     },
     ...(options.sessionsMax === undefined ? {} : { sessionsMax: options.sessionsMax }),
@@ -168,7 +168,7 @@ export async function openTestHosts(options: TestHostsOptions = {}): Promise<Tes
   const enrolment = await serveEnrolment(hosts);
   membership.onChange(() => {
     links.follow();
-    hosts.controllersChanged();
+    hosts.peers.controllersChanged();
   });
   links.follow();
   await membership.announce({ addresses: ownAddresses({ publicNames, agentPort }), url: enrolment.url });
@@ -204,7 +204,7 @@ async function serveEnrolment(hosts: HostService): Promise<{ readonly url: strin
     const chunks: Buffer[] = [];
     request.on("data", (chunk: Buffer) => chunks.push(chunk));
     request.on("end", () => {
-      const answer = hosts.enrol(JSON.parse(Buffer.concat(chunks).toString()));
+      const answer = hosts.agents.enrol(JSON.parse(Buffer.concat(chunks).toString()));
       answer.then(
         (message) => response.end(JSON.stringify({ status: "ok", message })),
         (error: unknown) => {
@@ -248,7 +248,7 @@ async function enrolAs(
 ): Promise<TestIdentity> {
   const keyPem = createKeyPem();
   const { token } = await hosts.createToken(who.principal, { host: who.host });
-  const answer = await hosts.enrol(enrolRequest(token, createRequest(keyPem, who.host)));
+  const answer = await hosts.agents.enrol(enrolRequest(token, createRequest(keyPem, who.host)));
   return { answer, keyPem };
 }
 

@@ -99,7 +99,7 @@ function policy(name: string, rule: string, hosts: readonly string[]) {
 async function enrolled(host: string, principal = ADMIN): Promise<TestIdentity> {
   const { token } = await odp.hosts.createToken(principal, { host });
   const keyPem = createKeyPem();
-  return { keyPem, answer: await odp.hosts.enrol(enrolRequest(token, createRequest(keyPem, host))) };
+  return { keyPem, answer: await odp.hosts.agents.enrol(enrolRequest(token, createRequest(keyPem, host))) };
 }
 
 async function connected(host: string, streamId = `hostile-stream-${(streams += 1)}`): Promise<Hostile> {

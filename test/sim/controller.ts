@@ -118,8 +118,11 @@ export class Controller {
   }
 
   /** A certificate is made by another thread; time has to wait for it. */
-  async #open({ hosts }: Assembly, hello: Parameters<Assembly["hosts"]["openSession"]>): Promise<AgentSession> {
-    const session = await hosts.openSession(...hello);
+  async #open(
+    { hosts }: Assembly,
+    hello: Parameters<Assembly["hosts"]["agents"]["openSession"]>,
+  ): Promise<AgentSession> {
+    const session = await hosts.agents.openSession(...hello);
     const receive = (frame: AgentFrame): Promise<void> => {
       const work = session.receive(frame);
       return frame.frame?.$case === "renew" ? this.#options.world.outside(work) : work;

@@ -121,7 +121,7 @@ it.each(Array.from({ length: 30 }, (_, at) => at + 1))(
     const history = await begun(["tick", "tail"], { seed: nth, controllers: 2 });
     const { world, controllers, network } = history;
     await world.advance(5_000);
-    const holder = controllers.find(({ services }) => services?.hosts.sessionCount === 1);
+    const holder = controllers.find(({ services }) => services?.hosts.agents.sessionCount === 1);
     let writes = 0;
     if (holder) {
       holder.onCall = (name) => {

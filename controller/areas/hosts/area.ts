@@ -16,11 +16,15 @@ export function hostsArea({ hosts, entrance }: HostParts): Area {
     endpoints: hostRoutes(hosts, entrance),
     classes: hostClasses(hosts),
     levels: [
-      { name: "odp_agent_sessions", help: "Agents connected to this controller.", value: () => hosts.sessionCount },
+      {
+        name: "odp_agent_sessions",
+        help: "Agents connected to this controller.",
+        value: () => hosts.agents.sessionCount,
+      },
       {
         name: "odp_agent_entries_waiting_bytes",
         help: "What agents sent and is not stored yet.",
-        value: () => hosts.waitingBytes,
+        value: () => hosts.agents.waitingBytes,
       },
     ],
     repair: (tenant) => hosts.reconcile(tenant),

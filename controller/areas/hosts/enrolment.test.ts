@@ -25,7 +25,7 @@ describe("enrolment", () => {
   it("gives the holder of a token a short-lived certificate for its host, and proves itself", async () => {
     const { token, expires } = await test.hosts.createToken(admin(), { host: "web-1", minutes: 5 });
     expect(expires - Date.now()).toBeLessThanOrEqual(300_000);
-    const answer = await test.hosts.enrol(enrolRequest(token, csrOf("whatever")));
+    const answer = await test.hosts.agents.enrol(enrolRequest(token, csrOf("whatever")));
     expect(answer).toMatchObject({
       host: "web-1",
       tenant: "matrix",
@@ -43,7 +43,7 @@ describe("enrolment", () => {
 
   it("proves all it answers: who changes a member on the way makes the proof wrong", async () => {
     const { token } = await test.hosts.createToken(admin(), { host: "changed" });
-    const answer = await test.hosts.enrol(enrolRequest(token, csrOf("changed")));
+    const answer = await test.hosts.agents.enrol(enrolRequest(token, csrOf("changed")));
     const changes = [
       { certificate: "" },
       { authorities: [] },
@@ -69,22 +69,24 @@ describe("enrolment", () => {
 
   it("takes the host's own name when the token names none, but never an enrolled host's", async () => {
     const first = await test.hosts.createToken(admin(), {});
-    expect((await test.hosts.enrol(enrolRequest(first.token, csrOf("fresh-1")))).host).toBe("fresh-1");
+    expect((await test.hosts.agents.enrol(enrolRequest(first.token, csrOf("fresh-1")))).host).toBe("fresh-1");
     const second = await test.hosts.createToken(admin(), {});
-    const again = test.hosts.enrol(enrolRequest(second.token, csrOf("fresh-1")));
+    const again = test.hosts.agents.enrol(enrolRequest(second.token, csrOf("fresh-1")));
     await expect(again).rejects.toMatchObject({
       code: "conflict",
       message: "The host fresh-1 is enrolled already: ask for a token that names it.",
     });
-    expect((await test.hosts.enrol(enrolRequest(second.token, csrOf("fresh-2")))).host).toBe("fresh-2");
+    expect((await test.hosts.agents.enrol(enrolRequest(second.token, csrOf("fresh-2")))).host).toBe("fresh-2");
     const third = await test.hosts.createToken(admin(), {});
-    await expect(test.hosts.enrol(enrolRequest(third.token, csrOf("../x")))).rejects.toMatchObject({ code: "invalid" });
+    await expect(test.hosts.agents.enrol(enrolRequest(third.token, csrOf("../x")))).rejects.toMatchObject({
+      code: "invalid",
+    });
   });
 
   it("serves one request: of many at once one wins, the others are told why", async () => {
     const { token } = await test.hosts.createToken(admin(), { host: "raced" });
     const tries = await Promise.allSettled(
-      Array.from({ length: 6 }, () => test.hosts.enrol(enrolRequest(token, csrOf("raced")))),
+      Array.from({ length: 6 }, () => test.hosts.agents.enrol(enrolRequest(token, csrOf("raced")))),
     );
     expect(tries.filter((one) => one.status === "fulfilled")).toHaveLength(1);
     for (const one of tries) {
@@ -99,28 +101,28 @@ describe("enrolment", () => {
   it("answers the same request again with the same certificate, for a while", async () => {
     const { token } = await test.hosts.createToken(admin(), { host: "lost-answer" });
     const request = enrolRequest(token, csrOf("lost-answer"));
-    const answers = await Promise.all([test.hosts.enrol(request), test.hosts.enrol(request)]);
+    const answers = await Promise.all([test.hosts.agents.enrol(request), test.hosts.agents.enrol(request)]);
     expect(answers[0]?.certificate).toBe(answers[1]?.certificate);
-    expect((await test.hosts.enrol(request)).certificate).toBe(answers[0]?.certificate);
+    expect((await test.hosts.agents.enrol(request)).certificate).toBe(answers[0]?.certificate);
     aheadMs = JOIN_TOKEN_REPEAT_MS + 1;
-    await expect(test.hosts.enrol(request)).rejects.toMatchObject({ code: "conflict" });
+    await expect(test.hosts.agents.enrol(request)).rejects.toMatchObject({ code: "conflict" });
     aheadMs = 0;
   });
 
   it("refuses a token that expired, one that nobody made, and a proof by another secret", async () => {
     const { token } = await test.hosts.createToken(admin(), { host: "late", minutes: 1 });
     aheadMs = 61_000;
-    await expect(test.hosts.enrol(enrolRequest(token, csrOf("late")))).rejects.toMatchObject({
+    await expect(test.hosts.agents.enrol(enrolRequest(token, csrOf("late")))).rejects.toMatchObject({
       code: "denied",
       message: "The join token has expired: ask for a new one.",
     });
     aheadMs = 0;
     const made = token.slice(0, -5) + "AAAAA";
-    await expect(test.hosts.enrol(enrolRequest(made, csrOf("late")))).rejects.toMatchObject({
+    await expect(test.hosts.agents.enrol(enrolRequest(made, csrOf("late")))).rejects.toMatchObject({
       code: "denied",
       message: "The join token is wrong.",
     });
-    await expect(test.hosts.enrol({ id: "../../authority/ca", csr: "", proof: "" })).rejects.toMatchObject({
+    await expect(test.hosts.agents.enrol({ id: "../../authority/ca", csr: "", proof: "" })).rejects.toMatchObject({
       code: "denied",
     });
   });
@@ -130,7 +132,7 @@ describe("enrolment", () => {
     const { kv } = await test.engine.system();
     const keptUntil = async () => (await kv.get(`enrolment/tokens/${parseJoinToken(token).id}`))?.expiresAtMs;
     expect(await keptUntil()).toBe(expires + JOIN_TOKEN_REPEAT_MS);
-    await test.hosts.enrol(enrolRequest(token, csrOf("kept")));
+    await test.hosts.agents.enrol(enrolRequest(token, csrOf("kept")));
     expect(await keptUntil()).toBe(expires + JOIN_TOKEN_REPEAT_MS);
   });
 
@@ -139,11 +141,11 @@ describe("enrolment", () => {
     const csr = csrOf("forged");
     const forged = Buffer.from(csr);
     forged[forged.length - 1] = (forged.at(-1) ?? 0) ^ 1;
-    await expect(test.hosts.enrol(enrolRequest(token, forged))).rejects.toThrow(
+    await expect(test.hosts.agents.enrol(enrolRequest(token, forged))).rejects.toThrow(
       /not signed with its own key|cannot be read/,
     );
-    await expect(test.hosts.enrol(enrolRequest(token, Buffer.from("hello")))).rejects.toThrow(/cannot be read/);
-    expect((await test.hosts.enrol(enrolRequest(token, csr))).host).toBe("forged");
+    await expect(test.hosts.agents.enrol(enrolRequest(token, Buffer.from("hello")))).rejects.toThrow(/cannot be read/);
+    expect((await test.hosts.agents.enrol(enrolRequest(token, csr))).host).toBe("forged");
   });
 
   it("is for those who may write hosts", async () => {

@@ -94,7 +94,7 @@ function agentRoutes(hosts: HostService, entrance: (() => Entrance) | undefined)
       body: "json",
       bodyMaxBytes: 64 * 1024,
       handler: async ({ input }) => {
-        const answer = await hosts.enrol(input);
+        const answer = await hosts.agents.enrol(input);
         return { message: { ...answer, authorities: [...answer.authorities], controllers: [...answer.controllers] } };
       },
     }),

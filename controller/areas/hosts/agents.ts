@@ -1,0 +1,61 @@
+import type { EnrolAnswer, EnrolRequest } from "../../../common/agent/enrolment.ts";
+import type { Hello } from "../../../proto/gen/agent/v1/agent.ts";
+import type { BlobStore } from "../../store/blobs.ts";
+import { pem } from "./authority/certificates.ts";
+import { generationOf } from "./authority/identity.ts";
+import type { CommandEntries } from "./commands/commands.ts";
+import type { HostComponents, HostServiceDependencies } from "./components.ts";
+import type { AgentChannel, AgentIdentity, AgentSession } from "./types.ts";
+
+/** What agents reach by their join token or certificate: enrolment, session, contents. */
+export class HostAgents {
+  readonly #with: Pick<HostServiceDependencies, "stores" | "publicNames">;
+  readonly #components: HostComponents;
+
+  constructor(dependencies: Pick<HostServiceDependencies, "stores" | "publicNames">, components: HostComponents) {
+    this.#with = dependencies;
+    this.#components = components;
+  }
+
+  /** Where the sink is to bring entries of the kinds `output` and `result`. */
+  get commands(): CommandEntries {
+    return this.#components.commands;
+  }
+
+  get sessionCount(): number {
+    return this.#components.sessions.count;
+  }
+
+  /** Of entries that agents sent and that are not stored yet. */
+  get waitingBytes(): number {
+    return this.#components.sessions.waitingBytes;
+  }
+
+  enrol(request: EnrolRequest): Promise<EnrolAnswer> {
+    return this.#components.enrolment.enrol(request);
+  }
+
+  openSession(identity: AgentIdentity, hello: Hello, channel: AgentChannel): Promise<AgentSession> {
+    return this.#components.sessions.open(identity, hello, channel);
+  }
+
+  /** Where the content lies, when a policy or a deployment of this host refers to it. */
+  async content(identity: AgentIdentity, digest: string): Promise<BlobStore | undefined> {
+    const { tenant, host } = identity;
+    const session = this.#components.sessions.live(tenant, host);
+    // A certificate renewed in flight belongs to the same enrolment as the session's.
+    if (!session || generationOf(session.identity.serial) !== generationOf(identity.serial)) return undefined;
+    if (!session.refersTo(digest) && !this.#components.commands.refersTo(tenant, host, digest)) return undefined;
+    return (await this.#with.stores.tenant(tenant)).blobs;
+  }
+
+  /** Of the agent port, PEM. */
+  async serverCertificate(): Promise<{ certificate: string; key: string; untilMs: number }> {
+    const { certificate, key, untilMs } = await this.#components.authority.issueServer(this.#with.publicNames);
+    return { certificate: pem("CERTIFICATE", certificate), key: pem("PRIVATE KEY", key), untilMs };
+  }
+
+  get authorities(): string {
+    return this.#components.authority.certificates.map((one) => pem("CERTIFICATE", one)).join("");
+  }
+}

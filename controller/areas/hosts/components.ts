@@ -1,0 +1,199 @@
+import { AppError, isAppError } from "../../../common/errors.ts";
+import { AGENT_CERTIFICATE_LIFETIME_MS } from "../../../common/limits.ts";
+import type { Hello } from "../../../proto/gen/agent/v1/agent.ts";
+import type { Runtime } from "../../runtime.ts";
+import type { SecretBox } from "../../secrets/index.ts";
+import type { Stores } from "../../store/engine.ts";
+import type { KvStore } from "../../store/kv.ts";
+import type { Objects } from "../objects/index.ts";
+import type { Principal } from "../permissions/index.ts";
+import type { Query } from "../query/index.ts";
+import { Authority } from "./authority/authority.ts";
+import { AgentCommands } from "./commands/commands.ts";
+import { Enrolment } from "./enrolment.ts";
+import { HostRecords } from "./records.ts";
+import { AgentSessions } from "./session/agent-sessions.ts";
+import type { LiveSession } from "./session/live-session.ts";
+import { Presence, type PresenceEvent } from "./session/presence.ts";
+import { SshAccess } from "./ssh/access.ts";
+import { SshJournal } from "./ssh/journal.ts";
+import { SshTransport } from "./ssh/transport.ts";
+import { HostStatus } from "./status.ts";
+import type { AgentIdentity, DesiredStateSource, EntrySink, Peers } from "./types.ts";
+
+export interface HostServiceDependencies {
+  readonly stores: Stores;
+  readonly objects: Objects;
+  readonly query: Query;
+  readonly secrets: SecretBox;
+  readonly runtime: Runtime;
+  /** The id of this controller, new with every start. */
+  readonly controllerId: string;
+  /** The controller acting for a tenant by itself. */
+  readonly actAs: (tenant: string, traceparent: string) => Promise<Principal>;
+  readonly desired: DesiredStateSource;
+  /** Everything agents send, `commands` among it: see `HostAgents.commands`. */
+  readonly sink: EntrySink;
+  /** Names and addresses under which agents reach this controller. */
+  readonly publicNames: readonly string[];
+  readonly agentPort: () => number;
+  /** The other controllers; absent: there are none. */
+  readonly peers?: Peers;
+  /** Agent ports of the other controllers, as `host:port`, each the list of one of them. */
+  readonly otherAddresses?: () => readonly (readonly string[])[];
+  /** Whether the issuing area has the command on record for the host; absent: every command counts as given. */
+  readonly given?: (tenant: string, host: string, commandId: string) => Promise<boolean>;
+  /** The host's record is gone; absent: nothing else depends on it. */
+  readonly onRemoved?: (tenant: string, host: string) => Promise<void>;
+  readonly sshTrustFirstKey?: boolean;
+  readonly agentCertificateLifetimeMs?: number;
+}
+
+interface Opened {
+  readonly kv: KvStore;
+  readonly authority: Authority;
+  readonly presence: Presence;
+  readonly records: HostRecords;
+}
+
+/** What the services of this area are made of, each tied to those it needs. */
+export class HostComponents {
+  readonly authority: Authority;
+  readonly records: HostRecords;
+  readonly enrolment: Enrolment;
+  readonly presence: Presence;
+  readonly sessions: AgentSessions;
+  readonly commands: AgentCommands;
+  readonly journal: SshJournal;
+  readonly ssh: SshTransport;
+  readonly status: HostStatus;
+  readonly #with: HostServiceDependencies;
+
+  private constructor(dependencies: HostServiceDependencies, opened: Opened) {
+    this.#with = dependencies;
+    this.authority = opened.authority;
+    this.presence = opened.presence;
+    this.records = opened.records;
+    this.enrolment = this.#makeEnrolment(opened);
+    this.status = new HostStatus({ ...dependencies, ...opened });
+    this.commands = new AgentCommands({
+      ...dependencies,
+      presence: opened.presence,
+      live: (tenant, host) => this.sessions.live(tenant, host),
+    });
+    this.sessions = this.#makeSessions(opened);
+    this.journal = new SshJournal({
+      kv: async (tenant) => (await dependencies.stores.tenant(tenant)).kv,
+      clock: dependencies.runtime.clock,
+    });
+    this.ssh = this.#makeSsh();
+    opened.presence.onChange((event) => this.#presenceChanged(event));
+    opened.presence.onMove((tenant, host) => this.commands.follow(tenant, host));
+  }
+
+  /** Makes the authority when there is none, and knows every agent that is connected anywhere when it resolves. */
+  static async open(dependencies: HostServiceDependencies): Promise<HostComponents> {
+    const { secrets, runtime } = dependencies;
+    const { kv } = await dependencies.stores.system();
+    const agentLifetimeMs = dependencies.agentCertificateLifetimeMs ?? AGENT_CERTIFICATE_LIFETIME_MS;
+    const authority = await Authority.open({ kv, secrets, runtime, agentLifetimeMs });
+    const presence = new Presence({ kv, runtime });
+    await presence.start();
+    const records = new HostRecords({ ...dependencies, isOnline: (tenant, host) => presence.isOnline(tenant, host) });
+    return new HostComponents(dependencies, { kv, authority, presence, records });
+  }
+
+  /** One of each controller before the second of any: an agent that lost one tries the others first. */
+  addresses(): readonly string[] {
+    const all = [ownAddresses(this.#with), ...(this.#with.otherAddresses?.() ?? [])];
+    const seconds = all.flatMap(([, ...more]) => more);
+    return [...new Set([...all.flatMap(([first]) => first ?? []), ...seconds])];
+  }
+
+  #presenceChanged(event: PresenceEvent): void {
+    // Whoever holds the session writes that the host came; that it went, everybody may: the holder may be what went.
+    const mine = this.presence.holderOf(event.tenant, event.host)?.controller === this.#with.controllerId;
+    if (mine || !event.online) this.status.changed(event.tenant, event.host);
+  }
+
+  async #admit(identity: AgentIdentity): Promise<void> {
+    await this.enrolment.admit(identity);
+    const principal = await this.#with.actAs(identity.tenant, "");
+    if ((await this.records.find(principal, identity.host)) !== undefined) return;
+    throw new AppError("denied", `There is no host ${identity.host} any more.`);
+  }
+
+  #makeEnrolment({ kv, authority }: Opened): Enrolment {
+    return new Enrolment({
+      ...this.#with,
+      kv,
+      authority,
+      controllers: () => this.addresses(),
+      onEnrolled: async (tenant, host) => {
+        const principal = await this.#with.actAs(tenant, "");
+        await this.records.save(principal, { host, isagent: 1 });
+        await this.#dropOutdated(tenant, host);
+      },
+    });
+  }
+
+  /** A session that began under an earlier enrolment of its host. */
+  async #dropOutdated(tenant: string, host: string): Promise<void> {
+    const session = this.sessions.live(tenant, host);
+    if (!session)
+      return this.presence.isOnline(tenant, host)
+        ? this.sessions.drop(tenant, host, "The host enrolled again.")
+        : undefined;
+    try {
+      await this.enrolment.admit(session.identity);
+    } catch (error) {
+      if (!isAppError(error, "denied")) throw error;
+      session.close("denied", error.message);
+    }
+  }
+
+  #makeSessions({ kv, presence }: Opened): AgentSessions {
+    return new AgentSessions({
+      ...this.#with,
+      kv,
+      presence,
+      admit: (identity) => this.#admit(identity),
+      controllers: () => this.addresses(),
+      renew: (identity, csr) => this.enrolment.renew(identity, csr),
+      facts: (session, values) => this.status.noteFacts(session.identity, values),
+      commandState: (session, state) => this.commands.state(session, state),
+      opened: (session, hello) => this.#opened(session, hello),
+    });
+  }
+
+  async #opened(session: LiveSession, hello: Hello): Promise<void> {
+    this.commands.follow(session.identity.tenant, session.identity.host);
+    await this.status.connected(session.identity, hello);
+    await session.noteFacts(hello.facts?.values ?? {});
+  }
+
+  #makeSsh(): SshTransport {
+    const { runtime, stores, secrets, actAs } = this.#with;
+    const access = new SshAccess({
+      records: this.records,
+      secrets,
+      actAs,
+      trustFirstKey: this.#with.sshTrustFirstKey ?? true,
+    });
+    return new SshTransport({
+      runtime,
+      address: (target) => access.address(target),
+      checkKey: (target, fingerprint) => access.checkKey(target, fingerprint),
+      blobs: async (tenant) => (await stores.tenant(tenant)).blobs,
+      journal: this.journal,
+    });
+  }
+}
+
+/** `host:port` of this controller's agent port. */
+export function ownAddresses({
+  publicNames,
+  agentPort,
+}: Pick<HostServiceDependencies, "publicNames" | "agentPort">): readonly string[] {
+  return publicNames.map((name) => (name.includes(":") ? `[${name}]:${agentPort()}` : `${name}:${agentPort()}`));
+}
