@@ -114,7 +114,7 @@ export class Commands {
     }
   }
 
-  /** Whoever was told to end did so because of a cancel or because the agent ends. */
+  /** A command that was told to end did so because of a cancel or because the agent ends. */
   #judge(outcome: Outcome, running: Running): Outcome {
     if (outcome.state !== "cancelled" || running.cancelled) return outcome;
     return { ...outcome, state: "interrupted", message: "The agent ended while the command ran." };

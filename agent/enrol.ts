@@ -33,9 +33,9 @@ interface Pending {
 }
 
 /**
- * Makes a key pair, has it certified, and answers who this host is now. Nothing of the answer is believed before its
- * proof is verified. `AppError` with the controller's own code when it refuses (a used or expired token), `unavailable`
- * when it cannot be reached.
+ * Makes a key pair, has it certified, and answers the identity of this host. Nothing of the answer is believed before
+ * its proof is verified. `AppError` with the controller's own code when it refuses (a used or expired token),
+ * `unavailable` when it cannot be reached.
  */
 export async function enrol(options: EnrolOptions): Promise<Identity> {
   const token = parseJoinToken(options.token);
@@ -127,8 +127,8 @@ const WHICH_PORT =
   "The setting of the controller names its HTTP port, 8080 by default; the agent port is told at the enrolment.";
 
 /**
- * Ends that a peer makes which was spoken to in a protocol it does not know; a bare "socket hang up" helps nobody to
- * find that out.
+ * Ends that a peer makes which was spoken to in a protocol it does not know; a bare "socket hang up" would not
+ * tell that.
  */
 const OTHER_PROTOCOL = /^(?:ECONNRESET|EPROTO|ERR_SSL_|HPE_)/;
 

@@ -160,7 +160,7 @@ function drain(pipe: Readable | null, stderr: boolean, options: ExecOptions): Pr
 
 /**
  * A process that left something running in the background does not hold up its own result: when the pipe was silent and
- * nobody is busy with what came out of it, it is closed.
+ * all that came out of it is taken, it is closed.
  */
 function closeWhenSilent(pipe: Readable, clock: Clock): () => void {
   let cancel = () => undefined as void;

@@ -16,7 +16,7 @@ export interface Depots {
 export interface EmitOptions extends AppendOptions {
   /** Gives up waiting for room; then nothing was written. */
   readonly signal?: AbortSignal;
-  /** `AppError("limited")` instead of waiting, for whoever can do with less. */
+  /** `AppError("limited")` instead of waiting, for work that can do with less. */
   readonly impatient?: boolean;
 }
 

@@ -66,7 +66,7 @@ export class Link {
       if (attempt === "steady") this.#tried.clear();
       this.#tried.add(address);
       backoff.note(attempt);
-      // The others at once; a pause when nobody is left to be tried.
+      // The others at once; a pause when all were tried.
       if (this.#identity.controllers.some((other) => !this.#tried.has(other))) continue;
       this.#tried.clear();
       if (!signal.aborted) await wait(this.#options.clock, backoff.nextPauseMs(), signal);

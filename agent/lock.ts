@@ -16,8 +16,8 @@ export function birthOf(pid: number): string | undefined {
 }
 
 /**
- * One agent per folder: `AppError("conflict")` while another lives. What a dead one left behind does not hold anybody
- * up.
+ * One agent per folder: `AppError("conflict")` while another lives. The lock of a dead one counts for
+ * nothing.
  */
 export function lockFolder(folder: string): void {
   const path = join(folder, "agent.pid");

@@ -23,7 +23,7 @@ const random: Random = { next: () => Math.random(), bytes: (count) => randomByte
 const log = createLog(clock, (line) => process.stdout.write(line));
 
 for (const flag of REGEXP_V8_FLAGS) setFlagsFromString(flag);
-// A controller known by its address alone makes a warning that is of no use to anybody here.
+// A controller known by its address alone makes a warning that is of no use here.
 process.noDeprecation = true;
 const ending = new AbortController();
 for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => ending.abort());

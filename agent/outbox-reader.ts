@@ -10,7 +10,7 @@ export interface Readable {
   readonly nextSequence: number;
 }
 
-/** Goes through the entries of an outbox in order, each once, waiting at the end for nobody. */
+/** Goes through the entries of an outbox in order, each once, and ends at the last without waiting. */
 export class OutboxReader {
   readonly #outbox: Readable;
   readonly #files: Files;

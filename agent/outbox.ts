@@ -280,7 +280,7 @@ export class Outbox {
   }
 
   /**
-   * The file being written may be what fills the disk, with nothing in it that anybody still needs but the marks: they
+   * The file being written may be what fills the disk, with nothing in it that is still needed but the marks: they
    * go on in a new file. False when there is nothing to gain.
    */
   async #reclaim(): Promise<boolean> {
@@ -325,7 +325,7 @@ export class Outbox {
     }
   }
 
-  /** Tried when space may have come free: whoever reads a deleted file holds its space a little longer. */
+  /** Tried when space may have come free: a reader of a deleted file holds its space a little longer. */
   async #takeBallast(): Promise<void> {
     if (!this.#ballastDue) return;
     this.#ballastDue = false;

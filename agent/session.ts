@@ -27,7 +27,7 @@ import type { Outbox } from "./outbox.ts";
 import { entryWeight } from "./outbox-segment.ts";
 import type { FetchOptions, Wire } from "./transport.ts";
 
-/** Who acts on what a controller sends; called one after the other, in the order of the frames. */
+/** Acts on what a controller sends; called one after the other, in the order of the frames. */
 export interface SessionHandler {
   desired(state: DesiredState): Promise<void>;
   command(command: Command): Promise<void>;

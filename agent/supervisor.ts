@@ -97,7 +97,7 @@ export class Supervisor {
     this.#failures.delete(working.policy.name);
   }
 
-  /** Marks of policies nobody wants any more, also of those that went while a crash kept us from it. */
+  /** Marks of policies that are removed, also of those whose removal a crash interrupted. */
   async #forgetOthers(wanted: ReadonlyMap<string, Policy>): Promise<void> {
     const { host, plugins } = this.#options;
     const names = new Set(host.marks("policy/").map(([key]) => key.slice("policy/".length, key.lastIndexOf("/"))));

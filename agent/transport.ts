@@ -4,7 +4,7 @@ import type { Identity } from "./identity.ts";
 
 /** The way to the controllers: gRPC in the program, a simulated network in `test/sim`. */
 export interface Transport {
-  /** Returns at once; that nobody is there shows by `over`. */
+  /** Returns at once; a failure to connect shows by `over`. */
   open(address: string, identity: Identity): Wire;
 }
 

@@ -8,7 +8,7 @@ import { PATH_LINKS_MAX } from "../common/limits.ts";
 interface Resolved {
   /** Without links. */
   readonly path: string;
-  /** Whom those links belong to that were made by a user who is neither root nor this program's. */
+  /** Owner of links that were made neither by root nor by this program's user. */
   readonly owners: ReadonlySet<number>;
 }
 

@@ -23,7 +23,7 @@ import { StateFile } from "./state.ts";
 import { Supervisor } from "./supervisor.ts";
 import type { Transport } from "./transport.ts";
 
-/** Everything outside that an agent which knows who it is works with; `test/sim` gives simulated ones. */
+/** Everything outside that an enrolled agent works with; `test/sim` gives simulated ones. */
 export interface WorkWorld {
   readonly clock: Clock;
   readonly random: Random;

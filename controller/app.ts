@@ -89,13 +89,13 @@ export async function buildHttp(parts: HttpParts): Promise<FastifyInstance> {
   const bounds = { pipelines, silence: new SilenceWatch(runtime), deadlines: settings.deadlines };
   const app = createServer(bounds, { runtime, peers });
   await acceptAnyBody(app);
-  // Only to set them: who is signed in by one is read by the gate.
+  // Only to set them: the sign-in gate reads them.
   await app.register(cookie, { hook: false });
   observe(app, { runtime, peers }, metrics);
   answerFailures(app, runtime);
   addProbes(app, services);
   addMetrics(app, metrics, new Networks(settings.metricsReaders ?? LOOPBACK));
-  // Made once, and the same bytes for everyone: it is large, and anybody may ask for it.
+  // Made once, and the same bytes for everyone: it is large, and needs no sign-in.
   const document = Buffer.from(JSON.stringify(openApiDocument(endpoints, { version: settings.version, sockets })));
   app.get("/openapi.json", documentSender(document, "application/json; charset=utf-8"));
   const eventStreams = new EventStreams();
@@ -240,7 +240,7 @@ function addMetrics(app: FastifyInstance, metrics: HttpMetrics, readers: Network
   });
 }
 
-/** Who asks while the same work is under way gets its result: it is done once, however many ask at once. */
+/** Calls at the same time share the work: it is done once, and all get its result. */
 function shared<T>(work: () => Promise<T>): () => Promise<T> {
   let underWay: Promise<T> | undefined;
   return () => (underWay ??= work().finally(() => (underWay = undefined)));

@@ -15,7 +15,7 @@ export interface LocalAgentOptions {
   readonly file: string;
   /** Its folder: identity, outbox, depots. */
   readonly dir: string;
-  /** Not in its folder: whoever runs as the agent could put a link there. */
+  /** Not in its folder: a process of the agent's user could put a link there. */
   readonly logPath: string;
   /** The controller's own when absent. */
   readonly user: LocalUser | undefined;

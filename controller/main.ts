@@ -248,7 +248,7 @@ function announce(settings: Settings, url: string, administrator: Administrator)
   console.log(`  ready after    ${(performance.now() / 1_000).toFixed(2)} s\n`);
 }
 
-/** A password that is set counts for a new administrator only: of one who is there the old one holds. */
+/** A password that is set counts for a new administrator only; an existing one keeps the old password. */
 function shownPassword({ created, generatedPassword }: Administrator, isSet: boolean): string {
   if (created) return generatedPassword ?? "as set";
   const why = isSet ? "unchanged: ODP_ADMIN_PASSWORD is for a new administrator only" : "as printed at the first start";
@@ -284,7 +284,7 @@ async function startLocalAgent(assembly: Assembly, { settings, runtime, url }: L
   });
 }
 
-/** Alone on one machine it does not matter who reads the keys; with others in the store it does. */
+/** Alone on one machine it does not matter that a local user may read the keys; with others in the store it does. */
 async function warnOfSharedUser({ hosts, tenants }: Assembly, log: Logger, host: string): Promise<void> {
   const all = await tenants.list();
   if (all.length < 2 && !(await hasOtherHosts(hosts, all, host))) return;

@@ -33,7 +33,7 @@ function bitsOf(address: string): number {
 
 /**
  * What stands for one client where clients are counted by address: an IPv4 address as it is, of IPv6 the first 64 bits,
- * since whoever has one address has all of them. IPv4 written as IPv6 is IPv4. Other texts stand for themselves.
+ * since one client has all addresses of such a network. IPv4 written as IPv6 is IPv4. Other texts stand for themselves.
  */
 export function networkOf(address: string): string {
   const [text = ""] = address.split("%", 1);

@@ -126,7 +126,7 @@ function methodsOf(prototype: unknown): readonly (readonly [string, Method])[] {
   );
 }
 
-/** Of a function that answers pages the first one. */
+/** The answer; the first page of a function that answers pages. */
 async function outcomeOf(call: () => unknown): Promise<unknown> {
   const answer = await call();
   const pages = answer as Partial<AsyncIterable<unknown>> | undefined;

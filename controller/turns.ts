@@ -10,9 +10,8 @@ export interface TurnLimits {
 }
 
 /**
- * Lets work begin in turns of the event loop, only so much in each, and of those who wait each name in rotation: who
- * comes with one piece of work never waits behind all that another one brought. With nobody waiting, work begins at
- * once.
+ * Lets work begin in turns of the event loop, only so much in each, and takes the waiting names in rotation: the only
+ * piece of work of one name never waits behind all that another name brought. When nothing waits, work begins at once.
  */
 export class Turns {
   readonly #limits: TurnLimits;
@@ -36,7 +35,7 @@ export class Turns {
     return this.#number;
   }
 
-  /** When somebody first asked this in the present turn, by the clock of those who ask. */
+  /** Time of the first question in the present turn, by the caller's clock. */
   beganMs(nowMs: number): number {
     this.#schedule();
     return (this.#lookedAtMs ??= nowMs);

@@ -5,7 +5,7 @@ import { KIB, MIB } from "./units.ts";
 // Query language and queries.
 export const MQL_TEXT_MAX_CHARACTERS = 4 * MIB;
 export const MQL_TOKENS_MAX = 1_000_000;
-/** A word is read in one piece: beyond the longest name anybody can give. */
+/** A word is read in one piece: longer than every name that is allowed. */
 export const MQL_WORD_MAX_CHARACTERS = 65_536;
 /** Between two words: blank characters and comments are skipped in one piece. */
 export const MQL_BLANKS_MAX = 1_000_000;
@@ -118,7 +118,7 @@ export const WHERE_PARTS_MAX = 1_000;
 export const WHERE_PATTERNS_MAX = 16;
 /** Brackets, signs and powers inside each other. */
 export const WHERE_NESTING_MAX = 200;
-/** Of a text that `+` makes. */
+/** Length of a text that `+` makes. */
 export const WHERE_VALUE_MAX_CHARACTERS = MIB;
 /**
  * Characters that are looked at, and instructions of regular expressions, for one item: some 40 ms at worst, at which

@@ -42,7 +42,9 @@ const ITEM: Value = { a: 3, b: "xy", c: { d: "2.5", "e f": ["x", 1], 0: false } 
 /** Classes of precedence, weak to strong; `-` alone and `^` follow. */
 const LEVELS = [["||"], ["&&"], COMPARISONS, ["+", "-"], ["*", "/", "%"]] as const;
 
-/** A text with only the brackets it needs, and one with all: what the first means by its precedence stands in the other. */
+/**
+ * A text with only the brackets it needs, and one with all: what the first means by its precedence stands in the other.
+ */
 interface Twin {
   readonly bare: string;
   readonly whole: string;
@@ -81,7 +83,7 @@ function joined(words: Words, depth: number): Twin {
   const level = words.below(LEVELS.length);
   const operator = words.of(LEVELS[level] ?? []);
   const [left, right] = [twin(words, depth - 1), twin(words, depth - 1)];
-  // Of equals the left one comes first; comparisons have no equals.
+  // Operators of one rank bind to the left; comparisons do not chain.
   const bare = `${within(left, level === 2 ? 3 : level)} ${operator} ${within(right, level + 1)}`;
   return { bare, whole: `(${left.whole} ${operator} ${right.whole})`, level };
 }

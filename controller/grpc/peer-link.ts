@@ -32,7 +32,7 @@ export interface PeerClientWire {
   cancel(): void;
 }
 
-/** Opens a stream to another controller; that nobody is there shows on the stream. */
+/** Opens a stream to another controller. A controller that does not answer ends the stream. */
 export type DialPeer = (member: Member) => Promise<{ readonly stream: PeerClientWire; readonly close: () => void }>;
 
 export interface PeerLinkDependencies {

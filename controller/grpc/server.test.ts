@@ -483,7 +483,7 @@ describe("two controllers on one store", () => {
     const identity = await test.enrol("lonely");
     const agent = agentOf(identity, lonely.agentPort);
     const { epoch } = await agent.hello();
-    // As in a controller that wakes: by the clock the lease is over, and nobody has said so yet.
+    // As in a controller that wakes: the lease is over by the clock, and no timer has fired yet.
     woken = true;
     const late = lonely.hosts.dispatch(
       lonely.principal(),

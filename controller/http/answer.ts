@@ -64,7 +64,7 @@ async function sendWhole(reply: FastifyReply, body: string | Uint8Array, options
   await sendStream(reply.header("content-length", bytes.length), Readable.from(pieces(bytes)), options);
 }
 
-/** Caches ask again for who accepts other encodings. */
+/** Caches ask again for clients that accept other encodings. */
 function vary(reply: FastifyReply, bytes?: number): FastifyReply {
   return isCompressible(reply, bytes) ? reply.header("vary", "accept-encoding") : reply;
 }
@@ -141,7 +141,7 @@ async function sendRows(reply: FastifyReply, answer: RowsAnswer, options: RowsOp
     if (parts.isOver) return await sendWhole(envelope(reply), head + end(), options);
     await sendStream(envelope(reply), Readable.from(joined(head, parts, end)), options);
   } finally {
-    // Whoever produces the rows is told when they are not wanted any more. Not awaited: a page may still be on its way.
+    // The producer of the rows is told when they are not wanted any more. Not awaited: a page may still be on its way.
     if (!parts.isOver) pages.return?.().catch(options.onBroken);
   }
 }
@@ -150,7 +150,7 @@ function member(name: string, value: unknown): string {
   return value === undefined ? "" : `,${JSON.stringify(name)}:${JSON.stringify(value)}`;
 }
 
-/** Pages of rows as the insides of one JSON list, in pieces: the text of a page may be large, and who reads it slow. */
+/** Pages of rows as the insides of one JSON list, in pieces: the text of a page may be large, and its reader slow. */
 class RowTexts {
   readonly #pages: AsyncIterator<readonly unknown[]>;
   readonly #filter: Filter | undefined;

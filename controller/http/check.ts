@@ -74,7 +74,7 @@ function claim(seen: Set<string>, shape: string): void {
   seen.add(shape);
 }
 
-/** Names of parameters make no difference to who answers, nor does a slash at the end. */
+/** Neither the names of parameters nor a slash at the end decide which endpoint answers. */
 function shapeOf(path: string): string {
   return path.replace(/:\w+/g, ":").replace(/(.)\/$/, "$1");
 }

@@ -166,7 +166,7 @@ export function schemaOfMember(shape: Shape, name: string): TSchema | true | und
   return more === true ? true : undefined;
 }
 
-/** Of a text that is JSON what it says. */
+/** The value of a text that is JSON. */
 export function fromJsonText(value: unknown): unknown {
   if (typeof value !== "string" || !looksLikeJson(value) || value === "[object Object]") return value;
   try {

@@ -20,7 +20,7 @@ export interface Endpoint<I extends TSchema = TSchema, O extends TSchema = TSche
    * `"undefined"` to absent. Members it does not name are dropped, and told in `warnings`.
    */
   readonly input: I;
-  /** Of the envelope's `message`; also an output filter: members it does not name are not sent. */
+  /** Schema of the envelope's `message`; also an output filter: members it does not name are not sent. */
   readonly output: O;
   /**
    * Answers are server-sent events, and `output` is of the data of each. Of a GET that is not public. Listening takes
@@ -34,9 +34,9 @@ export interface Endpoint<I extends TSchema = TSchema, O extends TSchema = TSche
    * that is kept as it is: no member is read from it.
    */
   readonly body?: "form" | "json" | "multipart" | "text" | "raw";
-  /** Of a body that is no upload; `HTTP_BODY_MAX_BYTES` when absent. */
+  /** Bound of a body that is no upload; `HTTP_BODY_MAX_BYTES` when absent. */
   readonly bodyMaxBytes?: number;
-  /** Of calls that wait for something long; `HTTP_CALL_DEADLINE_MS` when absent. */
+  /** Deadline of calls that wait for something long; `HTTP_CALL_DEADLINE_MS` when absent. */
   readonly deadlineMs?: (input: Static<I>) => number;
   readonly handler: (call: Call<Static<I>>) => Promise<Answer<Static<O>>>;
 }
@@ -49,23 +49,24 @@ export interface StatusNote {
 }
 
 export interface Call<I> {
-  /** For `public` endpoints whoever is signed in, else a user with an empty name whom nobody granted anything. */
+  /** For `public` endpoints the signed-in user, else a user with an empty name and without rights. */
   readonly principal: Principal;
   readonly input: I;
   /** Uploaded parts in the order they came; removed after the call. */
   readonly files: readonly UploadedFile[];
   /**
-   * The body as it came when it was neither a form nor JSON, else undefined. An endpoint of body `text` or `raw` always gets it.
+   * The body as it came when it was neither a form nor JSON, else undefined. An endpoint of body `text` or `raw` always
+   * gets it.
    */
   readonly text: string | undefined;
   readonly client: Client;
   /** Fires when the client goes away or `HTTP_CALL_DEADLINE_MS` passes; for events also when the stream ends. */
   readonly signal: AbortSignal;
-  /** Who calls with the rights of now; `undefined` when signed out or without the permission. Cheap: for any event. */
+  /** The caller with the rights of now; `undefined` when signed out or without the permission. Cheap: for any event. */
   readonly present: () => Promise<Principal | undefined>;
 }
 
-/** Who is on the other end of the wire. */
+/** The other end of the wire. */
 export interface Client {
   readonly remote: string;
   /** The session that signed this call in. */

@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import { AppError, ERROR_CODES, errorText } from "../../common/errors.ts";
 import { traceIdOf } from "./trace.ts";
 
-/** Where those who are not signed in are sent. */
+/** Where a browser without a session is sent. */
 export const SIGN_IN_PATH = "/user/login";
 
 /**
@@ -25,7 +25,7 @@ export function asAppError(error: unknown): AppError {
 }
 
 /**
- * Sends the failure in the form the client asked for. Faults of ours go to the log, with the details nobody else sees.
+ * Sends the failure in the form the client asked for. Internal faults go to the log; their details go nowhere else.
  */
 export function sendFailure(request: FastifyRequest, reply: FastifyReply, error: AppError): FastifyReply {
   request.exchange.code = error.code;

@@ -20,7 +20,7 @@ export class Bracketed {
 
 const BRACKETS = /^([^[\]]+)((?:\[[^[\]]*\])+)$/;
 
-/** Of `a=1&b[]=2&c[d]=3`. Percent signs that encode nothing stay as they are. */
+/** The fields of `a=1&b[]=2&c[d]=3`. Percent signs that encode nothing stay as they are. */
 export function parseUrlEncoded(text: string): Fields {
   const fields = new Map<string, unknown[]>();
   let count = 0;

@@ -3,8 +3,8 @@ import { WEBSOCKET_PIECE_BYTES } from "../../common/limits.ts";
 
 /**
  * Lets what a client says through in small pieces, each in a turn of its own: a few bytes make a frame, and thousands
- * of frames in one go would hold everybody up. Nothing more is read while pieces wait. To be called once somebody
- * listens to the socket's data.
+ * of frames in one go would hold up all other connections. Nothing more is read while pieces wait. To be called after
+ * the listeners of the socket's data are there.
  */
 export function takeInTurns(socket: Duplex, turn: () => Promise<void>): void {
   const listeners = socket.listeners("data") as ((piece: Buffer) => void)[];

@@ -41,7 +41,7 @@ export class Line implements SocketLine {
     this.closed = closing.signal;
     this.#socket = socket;
     this.#options = options;
-    // A broken socket also closes; there is nothing to tell anybody about its error.
+    // A broken socket also closes; its error needs no answer.
     socket.on("error", () => {});
     socket.on("message", () => (this.#answered = true));
     socket.on("pong", () => (this.#answered = true));
@@ -93,7 +93,7 @@ export class Line implements SocketLine {
     if (!this.#answered) return this.#socket.terminate();
     this.#answered = false;
     this.#socket.ping();
-    // An outage of the store ends nobody's line.
+    // An outage of the store ends no line.
     const allowed = await this.#options.stillAllowed().catch(() => true);
     if (this.#socket.readyState !== this.#socket.OPEN) return;
     if (allowed) this.#schedulePing();

@@ -9,7 +9,7 @@ export interface FinishedCall {
   readonly seconds: number;
 }
 
-/** A level somebody else knows, read whenever `/metrics` is asked. */
+/** A level that its area knows, read whenever `/metrics` is asked. */
 export interface Level {
   readonly name: string;
   readonly help: string;

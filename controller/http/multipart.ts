@@ -19,7 +19,7 @@ import { addField, type Fields } from "./fields.ts";
 export interface MultipartOptions {
   /** Made when the first file comes. */
   readonly folder: string;
-  /** Of all fields together, files not counted. */
+  /** Bytes of all fields together, files not counted. */
   readonly fieldsMaxBytes?: number;
   /** Called once before the first file is taken in, with what came before it; may refuse by throwing. */
   readonly beforeFiles: (fields: Fields) => Promise<void>;
@@ -83,7 +83,7 @@ class MultipartReading {
     filename: string | undefined,
     file: Readable & { truncated?: boolean },
   ): Promise<void> {
-    // Until somebody listens an error of the part would end the process.
+    // An error of the part that has no listener would end the process.
     file.on("error", ignore);
     if (field === undefined) throw nameless();
     if (!this.#open) await this.#openFolder();

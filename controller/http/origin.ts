@@ -4,7 +4,7 @@ import type { IncomingHttpHeaders } from "node:http";
 export interface OwnAddress {
   /** Host and port as the request names them, or as a trusted proxy says the client named them. */
   readonly host: string;
-  /** `http` also stands for TLS that ended at a proxy nobody told us about. */
+  /** `http` also stands for TLS that ended at a proxy that is not configured. */
   readonly protocol: string;
   /** Names this installation is known under besides, by HTTPS on its usual port. */
   readonly publicNames: readonly string[];

@@ -7,7 +7,7 @@ export interface Peer {
   readonly remote: string;
   readonly host: string;
   readonly protocol: "http" | "https";
-  /** Somebody nobody told us to trust says the call came from elsewhere. */
+  /** An address that is not among the trusted proxies says that the call came from elsewhere. */
   readonly isForwardedByOthers: boolean;
 }
 

@@ -4,9 +4,9 @@ import { HTTP_PIPELINED_AT_ONCE_MAX, HTTP_PIPELINED_MAX } from "../../common/lim
 
 /**
  * Bounds what one connection has under way. A client may send calls without waiting for answers: few of them are worked
- * on at once, and the next begins when an answer was taken by the network, so that who does not read is not answered
- * into memory. A connection with `HTTP_PIPELINED_MAX` open calls is closed when those are answered; what came after is
- * the client's to send again.
+ * on at once, and the next begins when an answer was taken by the network, so that answers to a client that
+ * does not read do not pile up in memory. A connection with `HTTP_PIPELINED_MAX` open calls is closed when those are
+ * answered; what came after is the client's to send again.
  */
 export class Pipelines {
   readonly #connections = new WeakMap<Duplex, Pipeline>();

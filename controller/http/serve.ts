@@ -31,7 +31,7 @@ export interface ServeDependencies {
   readonly signIn: SignIn;
   readonly audit: Audit;
   readonly admission: Admission;
-  /** Of calls nobody is signed in for, by address: one stranger takes no place of others. */
+  /** Calls without a session, by address: the calls of one address take no place of others. */
   readonly strangers: Admission;
   readonly eventStreams: EventStreams;
   readonly publicNames: readonly string[];
@@ -45,13 +45,13 @@ export type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<
 export function serve(dependencies: ServeDependencies, endpoint: Endpoint): Handler {
   const send = answerSender(endpoint);
   return async (request, reply) => {
-    const visit = new Visit(dependencies, endpoint, request, reply);
+    const call = new ServedCall(dependencies, endpoint, request, reply);
     try {
-      await visit.signIn();
-      await visit.permit();
-      const { answer, leave } = await visit.run();
+      await call.signIn();
+      await call.permit();
+      const { answer, leave } = await call.run();
       try {
-        await send(reply, answer, visit.answerOptions(leave));
+        await send(reply, answer, call.answerOptions(leave));
       } finally {
         leave();
       }
@@ -60,14 +60,14 @@ export function serve(dependencies: ServeDependencies, endpoint: Endpoint): Hand
       logFault(dependencies.runtime.log, failure, request.exchange.traceparent);
       if (!reply.sent) sendFailure(request, reply, failure);
     } finally {
-      visit.end();
+      call.end();
     }
     return reply;
   };
 }
 
 /** One call of one endpoint, from sign-in to the end of its answer. */
-class Visit {
+class ServedCall {
   readonly #dependencies: ServeDependencies;
   readonly #endpoint: Endpoint;
   readonly #request: FastifyRequest;
@@ -79,12 +79,12 @@ class Visit {
   #folder: string | undefined;
   /** Why the call is over before its work is done. */
   #over: AppError | undefined;
-  /** Tells whoever waits for the work that the call is over. */
+  /** Ends the work of the call. */
   #stop: (reason: AppError) => void = () => {};
   #identity: Identity | undefined;
   #body: Body | undefined;
   #working = false;
-  /** From here on it is settled who calls: the rights of that principal were asked. */
+  /** From here on the caller is known: the rights of that principal were asked. */
   #permitted = false;
 
   constructor(dependencies: ServeDependencies, endpoint: Endpoint, request: FastifyRequest, reply: FastifyReply) {
@@ -109,7 +109,7 @@ class Visit {
     this.#note();
   }
 
-  /** Refuses who lacks the permission, and every change while it could not be recorded. */
+  /** Refuses a caller without the permission, and every change while it could not be recorded. */
   async permit(): Promise<void> {
     const { permission } = this.#endpoint;
     if (permission === "public") return;
@@ -261,7 +261,7 @@ class Visit {
     return { headers, query: this.#query, own, remote: peer.remote, traceparent };
   }
 
-  /** For the session it may carry: what else may be wrong with the body is told only to who may make the call. */
+  /** For the session it may carry. Other faults of the body are reported only to a caller with the permission. */
   async #readForm(): Promise<void> {
     try {
       await this.#readBody();

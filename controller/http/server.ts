@@ -46,7 +46,7 @@ export function boundedServer(handle: RequestListener, { pipelines, silence, dea
 
 const TWO_HOSTS = new AppError("invalid", "The request has more than one Host header.");
 
-/** Of two names a proxy may have judged the one and this server believe the other (RFC 9112, 3.2). */
+/** A proxy may have judged one of two names, and this server would believe the other (RFC 9112, 3.2). */
 export function namesOneHost({ rawHeaders }: IncomingMessage): boolean {
   let count = 0;
   for (let at = 0; at < rawHeaders.length; at += 2) if (rawHeaders[at]?.toLowerCase() === "host") count++;

@@ -7,7 +7,7 @@ import { NO_PROOF, provesOrigin, type OwnAddress } from "./origin.ts";
 
 /** What the sign-in gate needs of the area `users`. */
 export interface SignIn {
-  /** Undefined for a session that is unknown, over, or of a user who changed since. */
+  /** Undefined for a session that is unknown or over, or whose user changed since. */
   bySession(session: string, traceparent: string): Promise<Principal | undefined>;
   /** `login` is `<company>.<username>`. `AppError("limited")` after too many failures. */
   byPassword(credentials: Credentials, traceparent: string): Promise<Principal | undefined>;
@@ -38,7 +38,7 @@ export interface Caller {
 }
 
 /**
- * Who calls, by the first of query, cookie and Basic credentials that holds; what proves its origin goes before what
+ * The caller, by the first of query, cookie and Basic credentials that holds; what proves its origin goes before what
  * does not.
  */
 export async function identify(signIn: SignIn, caller: Caller): Promise<Identity | undefined> {
@@ -57,7 +57,7 @@ function unproven(identity: Identity | undefined): Identity | undefined {
 
 type Call = Pick<Caller, "remote" | "traceparent">;
 
-/** Who calls, by a session that came as a field of a form. */
+/** The caller, by a session that came as a field of a form. */
 export function identifyByForm(signIn: SignIn, fields: Fields, call: Call): Promise<Identity | undefined> {
   return bySessions(signIn, sessionsIn(fields), call);
 }

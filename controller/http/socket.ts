@@ -17,13 +17,13 @@ export interface SocketCall<I> {
   readonly input: I;
   readonly line: SocketLine;
   /**
-   * Who it is with the rights of now; `undefined` when signed out, or without the permission. Cheap: it may be asked
+   * The caller with the rights of now; `undefined` when signed out, or without the permission. Cheap: it may be asked
    * for every frame.
    */
   readonly present: () => Promise<Principal | undefined>;
 }
 
-/** `over`: there is no more to come. `broken`: there may be, for who connects again. */
+/** `over`: there is no more to come. `broken`: there may be, after a new connection. */
 export type LineEnd = "too slow" | "signed out" | "not permitted" | "over" | "broken";
 
 /** The sending side of a socket. What clients say is read and dropped. */
@@ -34,7 +34,7 @@ export interface SocketLine {
   sent(text: string): Promise<boolean>;
   /** What could not be sent any more is lost; the receiver is told why. */
   end(reason: LineEnd): void;
-  /** Fires when the socket is closed, whoever did it. */
+  /** Fires when either end closes the socket. */
   readonly closed: AbortSignal;
 }
 

@@ -163,8 +163,8 @@ export class Upgrades {
 }
 
 /**
- * Some clients offer HTTP/2 with every request (`Upgrade: h2c`), which a server may ignore. Node cannot once anybody
- * listens for upgrades, so the request is put back without its offer and read again.
+ * Some clients offer HTTP/2 with every request (`Upgrade: h2c`), which a server may ignore. Node cannot, once it
+ * has a listener for upgrades, so the request is put back without its offer and read again.
  */
 function replay(
   server: Server,

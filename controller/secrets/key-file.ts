@@ -49,7 +49,7 @@ async function read(files: Files, file: string): Promise<string | undefined> {
   }
 }
 
-/** Written beside and linked into place, so that nobody ever reads half a key. */
+/** Written beside and linked into place, so that no reader finds half a key. */
 async function create(files: Files, file: string): Promise<string | undefined> {
   await makeFolder(files, dirname(file));
   const draft = `${file}.${randomBytes(6).toString("hex")}`;

@@ -5,9 +5,9 @@ const FORM = "sealed1";
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** Keeps secrets in stores that anybody may read: AES-256-GCM under a key that lies outside of them. */
+/** Keeps secrets in stores that others may read: AES-256-GCM under a key that lies outside of them. */
 export interface SecretBox {
-  /** Of the key that seals now; it stands beside everything sealed. */
+  /** Id of the key that seals now; it stands beside everything sealed. */
   readonly keyId: string;
   /**
    * `context` says what the secret belongs to, such as `matrix/host/web-1/password`; the text opens only under the same

@@ -5,7 +5,7 @@ import type { StreamPart } from "./blobs.ts";
 /** Something stored that grows at its end. */
 export interface Growing {
   read(offset: number, maxBytes: number): Promise<StreamPart>;
-  /** True when nothing is appended any more; what was appended before is read by whoever reads after. */
+  /** True when nothing is appended any more; a reader finds all that was appended before. */
   isOver(): Promise<boolean>;
   /** Calls back after an append of this controller, or at the end; the answer ends it. Others' are found by looking. */
   onAppend(callback: () => void): () => void;
@@ -87,7 +87,7 @@ class Bell {
   }
 }
 
-/** Tells who waits in this process of appends, by the name of what grows. */
+/** Notifies readers in this process of appends, by the name of what grows. */
 export class Appends {
   readonly #listeners = new Map<string, Set<() => void>>();
 

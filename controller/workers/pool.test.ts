@@ -333,7 +333,7 @@ test("after ten thousand tasks of two tenants nothing is left of them", async ()
   };
   await Promise.all(signals.map(lane));
   expect(pool).toMatchObject({ running: 0, waiting: 0, threads: 2, ended: 0 });
-  // Of the threads, which are idle.
+  // The timers of the threads, which are idle.
   expect(clock.waiting).toBe(2);
   expect(signals.flatMap((signal) => getEventListeners(signal, "abort"))).toEqual([]);
 });

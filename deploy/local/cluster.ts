@@ -61,7 +61,7 @@ export async function startLocalCluster(options: LocalClusterOptions): Promise<L
     progress(`Starting ${members.map((member) => member.name).join(", ")} …`);
     const cluster = new LocalCluster(options.dir, { settings: settingsOf(members), running: await launch(members) });
     try {
-      // Before they serve, so that whoever ends this process in between finds what was begun.
+      // Before they serve, so that a stop of this process in between finds what was begun.
       await cluster.save();
       await cluster.whole(progress);
       return cluster;

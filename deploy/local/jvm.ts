@@ -51,7 +51,7 @@ export function jvmFlags(options: JvmOptions): string[] {
     `-Dcassandra.config=file://${options.configFile}`,
     `-Dcassandra.storagedir=${options.dataDir}`,
     `-Dlogback.configurationFile=file://${options.logbackFile}`,
-    // A node on loopback has nobody to wait for.
+    // A node on loopback has no other to wait for.
     "-Dcassandra.skip_wait_for_gossip_to_settle=0",
     "-Dcassandra.ring_delay_ms=1000",
     "-Dcassandra.superuser_setup_delay_ms=0",

@@ -24,7 +24,7 @@ export interface DaemonSpec {
   readonly logFile: string;
 }
 
-/** Starts it on its own, its output in the log file; it outlives the one who started it. */
+/** Starts it on its own, its output in the log file; it outlives the process that started it. */
 export async function startDaemon(spec: DaemonSpec): Promise<Daemon> {
   const log = await open(spec.logFile, "a");
   try {
@@ -95,7 +95,7 @@ export async function resumeDaemon(daemon: Daemon): Promise<void> {
   process.kill(daemon.pid, "SIGCONT");
 }
 
-/** So many ports that nobody listens on right now, on none of the addresses. */
+/** So many ports that have no listener right now, on none of the addresses. */
 export async function freePorts(count: number, addresses: readonly string[] = ["127.0.0.1"]): Promise<number[]> {
   const servers: Server[] = [];
   const ports: number[] = [];

@@ -43,7 +43,7 @@ export class BareLmdb {
     return this.#objects.get(key) !== undefined;
   }
 
-  /** Decoded, as whoever asks needs the values. */
+  /** Decoded, as a caller needs the values. */
   find(term: string, limit: number): readonly unknown[] {
     const found: unknown[] = [];
     for (const key of this.#terms.getValues(term, { limit })) {

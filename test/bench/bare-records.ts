@@ -71,7 +71,7 @@ export class BareRecords {
     await this.#client.shutdown();
   }
 
-  /** A node that is short of time answers that it was; whoever writes to it has to repeat. */
+  /** A node that is short of time answers that it was; a writer has to repeat. */
   async #batch(queries: { readonly query: string; readonly params: unknown[] }[]): Promise<void> {
     for (let attempt = 1; ; attempt += 1) {
       try {

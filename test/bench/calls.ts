@@ -14,7 +14,7 @@ export interface CallsOptions {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** HTTP as cheap for the one who calls as it can be: connections that stay, bodies that are made before. */
+/** HTTP as cheap for the caller as it can be: connections that stay, bodies that are made before. */
 export class Calls {
   readonly #options: CallsOptions;
   readonly #agent: Agent;

@@ -14,7 +14,7 @@ const DEADLINE_MS = 180_000;
 const HOST = "web-1";
 
 /**
- * Of two controllers the one that holds the agent goes: how long until the other runs a command on the host and finds a
+ * One of two controllers, which holds the agent, goes: how long until the other runs a command on the host and finds a
  * line written since.
  */
 export const failoverBench: Bench = {

@@ -7,7 +7,7 @@ const STOP_GOAL_MS = 50;
 const HEAP_GOAL_MB = 128;
 
 /**
- * What one request that is made to hurt does to everybody else; the smaller of two, as the first one also compiles the
+ * What one request that is made to hurt does to all others; the smaller of two, as the first one also compiles the
  * code.
  */
 export const hostileBench: Bench = {

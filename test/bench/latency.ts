@@ -11,7 +11,7 @@ const TICK_MS = 100;
 const TICKS = 300;
 /** Not looked for: compilers warm up. */
 const WARMING_TICKS = 50;
-/** Lines looked for at once: who looks for more than that measures his own looking. */
+/** Lines looked for at once: with more the search itself would be measured. */
 const PROBES_MAX = 2;
 const LINES_PER_TICK = (LINES_PER_SECOND * TICK_MS) / 1_000;
 const POLL_MS = 15;

@@ -20,8 +20,8 @@ import { embeddedStoreBench } from "./store-embedded.ts";
 import { transferBench } from "./transfer.ts";
 
 /**
- * Run by `npm run bench [-- name …]`: figures as ratios inside one run. It judges nobody: a missed goal is printed, not
- * an error.
+ * Run by `npm run bench [-- name …]`: figures as ratios inside one run. It judges nothing: a missed goal is printed,
+ * not an error.
  */
 const BENCHES: readonly Bench[] = [
   httpBench,

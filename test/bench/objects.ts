@@ -62,7 +62,7 @@ async function insertFigure(objects: ObjectService, bare: BareLmdb): Promise<Fig
   };
 }
 
-/** An object with a key may be there already: whoever writes it looks first. */
+/** An object with a key may be there already: a write looks first. */
 async function putBare(bare: BareLmdb, numbers: readonly number[]): Promise<void> {
   const rows = numbers.map(bareRow);
   await bare.put(rows.filter((one) => !bare.has(one.key)));

@@ -85,7 +85,7 @@ class World {
   async #append(streams: Streams, name: string, random: Random): Promise<void> {
     for (let count = 0; count < APPENDS_MAX; count++) {
       const known = this.#streams.get(name) ?? 0;
-      // As whoever did not hear an answer: once more from where it was sure.
+      // As a caller without an answer: once more from where it was sure.
       const at = random.next() < 0.3 ? Math.max(0, known - 100) : known;
       const { size } = await streams.append(
         name,

@@ -21,7 +21,7 @@ export interface LivesOptions {
   readonly lives: number;
   /** A life ends after up to so many operations of the disk. */
   readonly operationsMax: number;
-  /** May end before the disk does; whoever waits longer than a minute of the clock is stuck, which is a failure. */
+  /** May end before the disk does; a wait longer than a minute of the clock is stuck, which is a failure. */
   readonly live: (life: Life) => Promise<void>;
 }
 

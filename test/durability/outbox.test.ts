@@ -108,7 +108,7 @@ class World {
     expect(expected, "entries go to the end").toBe(outbox.nextSequence);
   }
 
-  /** Follows its own mark, as whoever reads a log does. */
+  /** Follows its own mark, as a reader of logs does. */
   async #produce(outbox: Outbox, name: string, bytes: number): Promise<void> {
     const key = `at/${name}`;
     for (let n = Number(outbox.mark(key) ?? 0) + 1, count = 0; count < RECORDS_MAX; n++, count++) {

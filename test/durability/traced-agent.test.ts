@@ -23,7 +23,7 @@ const seed = Number(process.env.ODP_TEST_SEED ?? Date.now() % 1_000_000_000);
 const AGENT = join(import.meta.dirname, "../../agent/main.ts");
 
 /** What the agent had told its controller, and when it had been heard. */
-interface Told {
+interface ReportedEntry {
   readonly atMs: number;
   readonly accepted?: string;
   readonly sequence?: number;
@@ -36,7 +36,7 @@ const DEPOT_FILES = { "bin/check": "#!/bin/sh\n".padEnd(3_000, "#"), "lib/data":
 let top = "";
 let folder: string;
 let events: readonly Timed[];
-const told: Told[] = [];
+const told: ReportedEntry[] = [];
 
 beforeAll(async () => {
   if (!canTrace()) return;

@@ -67,7 +67,7 @@ class RotatedLog {
   #cut = false;
   #writing: Promise<void> | undefined;
   #closing = false;
-  /** Whoever waits for the next write is told when it has begun, or when none will come. */
+  /** Resolves waits for the next write when it has begun, or when none will come. */
   #begun: (() => void) | undefined;
   lines = 0;
   rotations = 0;
@@ -147,9 +147,9 @@ class RotatedLog {
     // The writer goes on meanwhile, and the agent compares the copy to its end: what it could not compare it counts as
     // lost.
     await pause(CUT_PAUSE_MS);
-    // So that there is something nobody can have looked at.
+    // So that there is something that no look can have found.
     if (!this.#closing) await new Promise<void>((resolve) => (this.#begun = resolve));
-    // Not in the middle of a write: then who can say on which side of the cut it is.
+    // Not in the middle of a write: its side of the cut would be unknown.
     while (this.#writing) await this.#writing;
     truncateSync(this.#path, 0);
     this.#cut = true;

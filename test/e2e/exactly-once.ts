@@ -42,7 +42,7 @@ export interface Blow {
   readonly blind?: boolean;
 }
 
-export interface Told {
+export interface Outcome {
   readonly rotations: number;
   readonly runs: number;
   readonly skipped: number;
@@ -190,7 +190,7 @@ class Strikes {
     this.#unseen = 0;
     this.#over = false;
     this.#striking = blow.strike().then(() => void (this.#over = true));
-    // Its failure is met by the next who waits for it.
+    // The next wait for it meets its failure.
     this.#striking.catch(() => undefined);
   }
 
@@ -234,7 +234,7 @@ export async function settled(
 }
 
 /** The whole account: of each line, of each run, of what the agent says is missing. */
-export async function everythingOnce(odp: Installation, lines: number): Promise<Omit<Told, "rotations">> {
+export async function everythingOnce(odp: Installation, lines: number): Promise<Omit<Outcome, "rotations">> {
   await settled(odp, lines);
   const { due, runs, skipped } = await everyRunOnce(odp, "tick");
   expect(due).toBe(runs + skipped);

@@ -21,8 +21,9 @@ import { Installation, type Envelope } from "./installation.ts";
 import { everyRunOnce } from "./scheduled-runs.ts";
 
 /**
- * Whoever behaves badly is told so or cut off; the others' calls are all answered well meanwhile, and a well-behaved
- * agent neither loses its session nor a run. How much slower they get is the business of `npm run bench -- neighbours`.
+ * A client that behaves badly is refused or cut off; all calls of others are answered well meanwhile, and a
+ * well-behaved agent neither loses its session nor a run. How much slower they get is the business of `npm run bench --
+ * neighbours`.
  */
 
 const TICK_CLASS = "/matrix/neighbours/tick";
@@ -133,7 +134,7 @@ async function halfRequest(): Promise<Socket> {
   return socket;
 }
 
-/** However it ends. What comes is read: a socket whose last bytes nobody takes is never closed. */
+/** However it ends. What comes is read: a socket whose last bytes are not taken is never closed. */
 async function closed(socket: Socket): Promise<void> {
   socket.resume();
   await eventually("the controller closes a connection", CLOSE_MAX_MS, () => socket.closed || undefined);

@@ -16,7 +16,7 @@ const STANDING_TENANTS: readonly string[] = ["matrix", "second"];
 const ALL = [...STANDING_TENANTS, "system"];
 
 const inUse = new Set<number>();
-/** For each place the tenants somebody asked for since it was emptied; not there means that nobody knows. */
+/** For each place the tenants that were asked for since it was emptied; absent: unknown. */
 const touched = new Map<number, Set<string>>();
 let admin: Promise<ClusterAdmin> | undefined;
 
@@ -56,7 +56,7 @@ export async function openAreasCluster(): Promise<Engine | undefined> {
   };
 }
 
-/** Made when somebody asks: most tests need one of the two. */
+/** Made when it is asked for: most tests need one of the two. */
 async function tenant(engine: Engine, name: string): Promise<TenantStore> {
   if (STANDING_TENANTS.includes(name)) await engine.createTenant(name);
   return engine.tenant(name);

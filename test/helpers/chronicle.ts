@@ -9,7 +9,7 @@ export type Outcome =
 interface Operation {
   readonly name: string;
   readonly start: number;
-  /** Infinity: nobody knows whether or when it took effect. */
+  /** Infinity: whether or when it took effect is unknown. */
   end: number;
   /** As intended, until it is known. */
   outcome: Outcome;
@@ -21,8 +21,8 @@ export interface Found {
 }
 
 /**
- * Who wrote what to one object, from when to when. What is found in the end must be the write of somebody who was not
- * overtaken: nobody began to write the same piece after he had ended.
+ * The writes of one object, from when to when. What is found in the end must be a write that was not overtaken: no
+ * other write of the same piece began after it had ended.
  */
 export class Chronicle {
   readonly #operations: Operation[] = [];
@@ -52,7 +52,7 @@ export class Chronicle {
     return [...existence, ...answers, ...pieces.map(([piece, value]) => `${piece} is ${value ?? "not there"}`)];
   }
 
-  /** What operations wanted to write of which nobody knows whether they did. */
+  /** What operations of unknown outcome wanted to write. */
   unanswered(): string[] {
     const open = this.#operations.filter(({ end }) => end === Infinity);
     return open.flatMap(({ outcome }) =>
@@ -89,7 +89,7 @@ export class Chronicle {
 
 type Reading = (outcome: Outcome) => { readonly wrote: boolean; readonly value: string | undefined };
 
-/** Whoever saw that there was none speaks for a removal before: what was there until then must not come back. */
+/** A read that found none proves a removal before it: what was there until then must not come back. */
 const existenceOf: Reading = ({ kind }) => ({
   wrote: kind !== "update" && kind !== "present",
   value: kind === "insert" ? "there" : undefined,

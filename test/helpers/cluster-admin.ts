@@ -40,7 +40,7 @@ export class ClusterAdmin {
 
   /**
    * Empties the tenants of one installation, graves included, and drops those that are not among `kept`. Tables stay,
-   * since making them takes seconds; those of tenants that nobody `touched` are left alone.
+   * since making them takes seconds; those of tenants that are not `touched` are left alone.
    */
   async empty(
     prefix: string,

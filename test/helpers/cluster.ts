@@ -72,7 +72,7 @@ export async function openTestClusterEngine(options: TestClusterOptions = {}): P
     close: () => inner.close(),
     [Symbol.asyncDispose]: async () => {
       await inner.close();
-      // A second engine on somebody's prefix leaves the cleaning to the first.
+      // A second engine on the same prefix leaves the cleaning to the first.
       if (options.prefix !== undefined) return;
       const admin = await ClusterAdmin.connect(settings);
       await admin.remove(prefix);

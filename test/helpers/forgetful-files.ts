@@ -167,7 +167,7 @@ interface Naming {
   readonly folder: Folder;
   readonly name: string;
   readonly node: Node | undefined;
-  /** Of a removal by renaming: the name given for it. */
+  /** The name that a removal by renaming gives. */
   readonly goesWith?: Naming;
 }
 

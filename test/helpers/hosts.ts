@@ -235,7 +235,7 @@ export function enrolRequest(token: string, csr: Uint8Array): { id: string; csr:
   };
 }
 
-/** Whether the answer comes from whoever made the token. */
+/** Whether the answer comes from the maker of the token. */
 export function answerProven(token: string, answer: EnrolAnswer): boolean {
   return (
     createHmac("sha256", parseJoinToken(token).secret).update(answerProofText(answer)).digest("base64") === answer.proof

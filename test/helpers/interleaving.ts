@@ -54,7 +54,7 @@ export class Interleaving {
     const open = [...operations];
     let running = 0;
     while (open.length + running > 0) {
-      // Whoever can go on without the store does.
+      // A participant that can go on without the store does.
       await setImmediate();
       await setImmediate();
       const place = Math.floor(this.#random.next() * (this.#waiting.length + (open.length > 0 ? 1 : 0)));

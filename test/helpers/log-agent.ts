@@ -14,7 +14,7 @@ import { realClock, seededRandom } from "./clock.ts";
 const SPEED = 20;
 const DEADLINE_MS = 30_000;
 
-/** Time that passes faster for whoever waits. */
+/** A clock whose waits pass faster. */
 const quickClock: Clock = {
   nowMs: () => Date.now(),
   monotonicMs: () => performance.now() * SPEED,

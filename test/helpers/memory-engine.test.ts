@@ -23,7 +23,7 @@ async function openMemorySubject(): Promise<ContractSubject> {
     other: await engine.tenant("second"),
     clock,
     async advance(ms) {
-      // In steps, so that who keeps a lease alive has its turn in between.
+      // In steps, so that a lease is kept alive in between.
       for (let step = 0; step < 100; step++) {
         clock.advance(ms / 100);
         await Promise.resolve();

@@ -273,7 +273,7 @@ interface HeldLeaseOptions extends MemoryKvOptions {
   readonly untilMs: number;
 }
 
-/** Counts from before each question, so that it takes itself for lost before anybody else can see it gone. */
+/** Counts from before each question, so that it takes itself for lost before others can see it gone. */
 class HeldLease implements KvLease {
   readonly #options: HeldLeaseOptions;
   readonly #lost = new AbortController();

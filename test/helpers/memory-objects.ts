@@ -388,7 +388,7 @@ const DEFAULT_OPTIONS: ClassOptions = {
   hints: {},
 };
 
-/** Of classes in the order from above. */
+/** `lineage`: from the topmost class down. */
 function inheritedOptions(lineage: readonly Pick<ClassSpec, "options">[]): Partial<ClassOptions> {
   const inherited: { -readonly [K in keyof ClassOptions]?: ClassOptions[K] } = {};
   for (const { options = {} } of lineage) {

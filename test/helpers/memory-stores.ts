@@ -7,7 +7,7 @@ const PAGE_MAX_ENTRIES = 3;
 
 /**
  * Stores in memory for the tests of an area: tenants come as they are asked for, and lists have small pages, so that
- * nobody forgets to read on.
+ * an area that does not read on fails.
  */
 export class MemoryStores implements Stores {
   readonly #clock = new TestClock();
@@ -33,7 +33,7 @@ export class MemoryStores implements Stores {
       .entries.map(({ key }) => key);
   }
 
-  /** Contents somebody marks. */
+  /** Contents that have a mark. */
   marked(tenant: string): number {
     return this.#database.tenant(tenant).blobs.marked;
   }

@@ -39,7 +39,7 @@ interface Source {
   readonly shared: readonly ColumnName[];
 }
 
-/** Random SELECTs that make sense for who asks: every name is one that it may use. */
+/** Random SELECTs that make sense for the caller: every name is one that it may use. */
 export class QueryGenerator {
   readonly #world: World;
   readonly #rights: PlainRights;
@@ -251,7 +251,7 @@ export class QueryGenerator {
     };
   }
 
-  /** Of the columns the world has, also those that who asks does not see. */
+  /** The columns the world has, also those that the caller does not see. */
   rule(): Condition {
     const names = COLUMN_NAMES.filter((name) => this.#world.classes.some((view) => view.columns.has(name)));
     return this.#condition(

@@ -171,7 +171,7 @@ async function write(objects: Objects, rows: Map<string, PlainRow>, { id, view, 
   rows.set(whole, { id: whole, class: view, values: { ...known?.values, ...values }, writtenMs: atMs });
 }
 
-/** Who asks: what a class shows, and which of its objects. */
+/** The rights of a caller: what a class shows, and which of its objects. */
 export interface PlainRights {
   readonly principal: Principal;
   readonly isReadable: (path: string) => boolean;

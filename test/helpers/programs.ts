@@ -76,7 +76,7 @@ export async function eventually<T>(
   }
 }
 
-/** A port nobody listens on right now. */
+/** A port without a listener right now. */
 export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer();

@@ -17,7 +17,7 @@ export type Ring = LocalCluster;
 export type SmallDisk = (typeof SMALL_DISKS)[number];
 
 /**
- * Three Cassandra nodes and three etcd members: `cassandra-1` … `etcd-3`. The first who asks starts them; all others
+ * Three Cassandra nodes and three etcd members: `cassandra-1` … `etcd-3`. The first caller starts them; all others
  * get the same ring, mended: what was killed runs again, what was paused goes on, no disk is full, and every member
  * counts all others as up.
  */

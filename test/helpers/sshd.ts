@@ -14,7 +14,7 @@ export interface Sshd extends AsyncDisposable {
   readonly privateKey: string;
   /** `SHA256:…` of its host key. */
   readonly fingerprint: string;
-  /** Home of whoever signs in. */
+  /** Home of the user who signs in. */
   readonly home: string;
 }
 

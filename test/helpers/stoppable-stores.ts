@@ -12,7 +12,7 @@ type Writing = "change" | "append" | "trace" | "txn";
 
 /**
  * The stores of one controller that can be stopped as a process is by SIGSTOP: in the middle of a write, while its
- * lease runs out for everybody else and no timer of its own tells it so. Until it goes on it asks nothing of the stores
+ * lease runs out for all others and no timer of its own tells it so. Until it goes on it asks nothing of the stores
  * and hears no answer.
  */
 export class StoppableStores implements Stores {
@@ -43,7 +43,7 @@ export class StoppableStores implements Stores {
     });
   }
 
-  /** From now on nothing is heard of the definitions, and the leases there are end for everybody but their holder. */
+  /** From now on nothing is heard of the definitions, and the leases there are end for all but their holder. */
   async stop(): Promise<void> {
     let end = (): void => undefined;
     const ended = new Promise<void>((resolve) => {

@@ -15,7 +15,7 @@ export interface TestTransferOptions {
   readonly own?: string;
   /** The controllers that are there; may change. */
   readonly present?: ReadonlySet<string>;
-  /** Of system classes with a column `a`, by path without the ospace. */
+  /** Guards of system classes with a column `a`, by path without the ospace. */
   readonly guards?: Readonly<Record<string, ClassGuard>>;
 }
 

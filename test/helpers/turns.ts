@@ -45,7 +45,7 @@ export class Turns {
   #leave(): void {
     this.#running -= 1;
     if (this.#running > 0) return;
-    // Who came last goes on more often, so that some sleep for long.
+    // The last comer goes on more often, so that some sleep for long.
     const place = Math.max(this.#random.next(), this.#random.next());
     const [next] = this.#waiting.splice(Math.floor(place * this.#waiting.length), 1);
     if (next === undefined) return;

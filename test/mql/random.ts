@@ -18,7 +18,7 @@ export const TIMEOUT_MS = 300_000 * TIMES;
 export interface Amount {
   readonly seed: number;
   readonly queries: number;
-  /** Of these over one set of classes and objects. */
+  /** How many of these over one set of classes and objects. */
   readonly perWorld: number;
   readonly canKeepVersions?: boolean;
 }
@@ -43,7 +43,7 @@ export async function compareMany(
     const world = await makeWorld(objects, `w${seed}x${number}`, { dice, canKeepVersions });
     const everything = { principal: testPrincipal(), isReadable: () => true, hidden: new Set<string>() };
     for (let round = 0; round < perWorld; round += QUERIES_PER_RIGHTS) {
-      // Who asks without a pause lets no timer run, and the lease of the definitions ends.
+      // Questions without a pause let no timer run, and the lease of the definitions ends.
       await setImmediate();
       const rule = dice.chance(0.5) ? new QueryGenerator(world, everything, dice).rule() : undefined;
       const rights = drawnRights(world, rule && printCondition(rule), dice);

@@ -5,7 +5,9 @@ import type { Row, Value } from "../../common/value.ts";
 import { type Principal, ROLES } from "../../controller/areas/permissions/index.ts";
 import type { Query } from "../../controller/areas/query/index.ts";
 
-/** One block of a script: who asks, what, and what is expected; the format is in README.md beside this file. */
+/**
+ * One block of a script: the caller, the question, and what is expected; the format is in README.md beside this file.
+ */
 export interface Block {
   /** Everything up to and with the line of dashes, as it stands in the file. */
   readonly head: string;

@@ -46,7 +46,7 @@ const ULID_CHARACTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
  */
 export class Load {
   readonly tally: Tally = { writes: 0, reads: 0, unavailable: 0, unknown: 0, longestMs: 0 };
-  /** What was answered instead of a result, for whoever wants to know why. */
+  /** What was answered instead of a result, for the report. */
   readonly faults: string[] = [];
   readonly #store: TenantStore;
   readonly #random: Random;
@@ -56,7 +56,7 @@ export class Load {
   readonly #cid = uniqueCid();
   readonly #recordCid = uniqueCid();
   readonly #place = `load-${uniqueCid()}`;
-  /** Of each entity: how many writes were acknowledged. */
+  /** Number of acknowledged writes of each entity. */
   readonly #entities = new Map<string, { writes: number; lastUs: number }>();
   readonly #records = new Set<string>();
   readonly #claims = new Map<string, string>();
@@ -127,13 +127,13 @@ export class Load {
     }
   }
 
-  /** What every worker has done, for whoever looks for the one that holds the others up. */
+  /** What every worker has done, to find the one that holds the others up. */
   #standing(): string {
     return `${JSON.stringify(Object.fromEntries(this.#rounds))}, ${JSON.stringify(this.tally)}, last faults: ${JSON.stringify(this.faults.slice(-5))}`;
   }
 
   /**
-   * Lets everybody finish what they are at, and compares what is there with what was acknowledged. Answers what is
+   * Lets all workers finish, and compares what is there with what was acknowledged. Answers what is
    * wrong.
    */
   async end(): Promise<readonly string[]> {
@@ -233,7 +233,7 @@ export class Load {
     this.#plain.set(name, round);
   }
 
-  /** Two workers want the same names: each has one owner, and who was told it owns one does. */
+  /** Two workers want the same names: each has one owner, and a worker that was told it owns one does. */
   async #claim(name: string, round: number): Promise<void> {
     const key = `${this.#place}/claim/${round}`;
     const result = await this.#again("write", () =>
@@ -323,7 +323,7 @@ export class Load {
     const lease = this.#lease;
     const entry = await this.#again("read", () => this.#store.kv.get(`${this.#place}/held`));
     if (this.#keepsLease && (lease?.lost.aborted || entry === undefined)) this.#complain("The lease was lost.");
-    // Once it counts as lost, or earlier, nobody may find the key gone; the other way round it is a second owner.
+    // Once it counts as lost, or earlier, no one else may find the key gone; the other way round it is a second owner.
     if (!lease?.lost.aborted && entry === undefined)
       this.#complain("The key of a lease is gone before its holder knows.");
     await lease?.revoke().catch(() => undefined);

@@ -109,7 +109,7 @@ test.each(SMALL_DISKS)(
     expect(grownMiB, "what the others took until the member gave up").toBeLessThan(GROWTH_MAX_MIB);
     await load.goOn(ROUNDS.during);
     await freeDisk(member);
-    // What has met a full disk has ended itself, or serves nobody until it is started again.
+    // A node that has met a full disk has ended itself, or answers no call until it is started again.
     await ring.kill(member);
     await mendRing(ring);
     await load.goOn(ROUNDS.after);

@@ -6,8 +6,8 @@ import { testPrincipal } from "../helpers/runtime.ts";
 import { openWorld, type World } from "./world.ts";
 
 /**
- * Who may not read and write a class and those below it without restriction defines nothing of it: every rule, every
- * definition, every way.
+ * A user who may not read and write a class and those below it without restriction defines nothing of it: every rule,
+ * every definition, every way.
  */
 
 const ALTERATIONS: Readonly<Record<ClassAlteration["kind"], readonly string[]>> = {
@@ -153,7 +153,7 @@ const SCHEMA_CALLS: Readonly<Record<string, (name: string) => Promise<Answer>>> 
 
 const REFUSALS = ["denied", "not_found", "unsupported"];
 
-/** Dropping what does not exist for somebody, if it exists, is no error and does nothing. */
+/** Dropping, if it exists, what does not exist for the user is no error and does nothing. */
 const isNothing = (name: string, text: string): boolean =>
   /^(no class|everything but)/.test(name) && text.startsWith("drop class if exists");
 const isOfClassBelow = (name: string, text: string): boolean =>

@@ -23,7 +23,7 @@ import { eventually } from "../helpers/programs.ts";
 import { testPrincipal, testRuntime } from "../helpers/runtime.ts";
 import { StoppableStores } from "../helpers/stoppable-stores.ts";
 
-/** An agent whose machine belongs to somebody else: it holds a good certificate and speaks the protocol by hand. */
+/** An agent whose machine an attacker owns: it holds a good certificate and speaks the protocol by hand. */
 
 const ADMIN = testPrincipal();
 const NEIGHBOUR = testPrincipal("administrator", "second");

@@ -2,8 +2,8 @@ import type { Value } from "../../common/value.ts";
 import { ITEM, LETTERS, TEXTS, WIDE } from "./objects.ts";
 
 /**
- * One request that is made to hold the thread or to take memory, by whoever may do least: reads by a viewer, writes by
- * who may write.
+ * One request that is made to hold the thread or to take memory, by the user with the fewest rights for it: reads
+ * by a viewer, writes by a user who may write.
  */
 export interface HostileRequest {
   readonly name: string;

@@ -27,7 +27,7 @@ export interface Held {
 setFlagsFromString("--expose-gc");
 const collectGarbage = runInNewContext("gc") as () => void;
 
-/** What one request does to the thread and the memory of everybody else. */
+/** What one request does to the thread and the memory of all others. */
 export async function held(world: World, request: HostileRequest): Promise<Held> {
   const text = request.text();
   const values = request.values?.();

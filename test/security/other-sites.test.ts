@@ -127,7 +127,7 @@ describe("every endpoint", () => {
   test.each(trusted.map((sender) => [sender.name, sender] as const))(
     "%s: nothing is refused for want of proof",
     async (_name, sender) => {
-      // Ending the session and long calls would end the test; what only reads asks no proof of anybody.
+      // Ending the session and long calls would end the test; what only reads asks for no proof.
       for (const endpoint of world.assembly.endpoints.filter(isChange)) {
         for (const call of calls(endpoint))
           expect(await send(sender, call), `${endpoint.method} ${call.url}`).not.toMatch(NO_PROOF);

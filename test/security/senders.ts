@@ -24,7 +24,7 @@ const remembered = (name: string, isTrusted: boolean, headers: Readonly<Record<s
   headers: () => ({ host: HOST, authorization: basic, ...headers }),
 });
 
-/** Who sends a call with credentials that a browser may have added by itself. */
+/** A sender of calls with credentials that a browser may have added by itself. */
 export const SENDERS: readonly Sender[] = [
   cookie("a page of another site", false, {
     "user-agent": BROWSER,

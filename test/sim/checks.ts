@@ -78,7 +78,7 @@ function wrongRuns(
 }
 
 /**
- * One row for each target that was opened, in a final state, which is what whoever asked was told; run at most once.
+ * One row for each target that was opened, in a final state, which is what the caller was told; run at most once.
  */
 function wrongJobs({ jobs, ledger }: History, rows: readonly ObjectRow[], results: readonly ObjectRow[]): string[] {
   const wrong: string[] = [];

@@ -69,7 +69,7 @@ export class Connection {
     this.#listeners.push(listener);
   }
 
-  /** Nothing arrives any more, and nobody is told until keep-alive finds out. */
+  /** Nothing arrives any more, and neither end knows until keep-alive finds out. */
   fallSilent(): void {
     if (this.#silent || this.#broken) return;
     this.#silent = true;

@@ -151,7 +151,7 @@ export class Controller {
 
 const serials = new Map<string, string>();
 
-/** Of a certificate in DER, base64. Reading one takes longer than most of what else happens here. */
+/** The serial number of a certificate in DER, base64. Reading one takes longer than most of what else happens here. */
 function serialOf(certificate: string): string {
   const known =
     serials.get(certificate) ?? new X509Certificate(Buffer.from(certificate, "base64")).serialNumber.toUpperCase();

@@ -70,7 +70,7 @@ async function print({ script, ending, process, say, next }: Printing): Promise<
     try {
       await say(next(at));
     } catch {
-      // Whoever reads gave up; a program that is to end writes into the void.
+      // The reader gave up; a program that is to end writes into the void.
     }
   }
   await wait(process.clock, stepMs, ending.signal);

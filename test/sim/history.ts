@@ -24,9 +24,9 @@ export interface AskedJob {
   readonly name: string;
   readonly hosts: readonly string[];
   readonly deadlineMs: number;
-  /** Absent when nobody was told that it began. */
+  /** Absent when no answer told that it began. */
   runId?: string;
-  /** Host to final state, as whoever asked was told. */
+  /** Host to final state, as the caller was told. */
   readonly told: Map<string, string>;
 }
 
@@ -130,7 +130,7 @@ export class History {
       .catch((error: unknown) => this.world.note(`rule: ${String(error)}`));
   }
 
-  /** Everything works from now on, and everybody is there. */
+  /** Everything works from now on, and all programs run. */
   async heal(): Promise<void> {
     this.world.note("all is well again");
     this.network.heal();

@@ -82,7 +82,7 @@ export class Process {
   }
 }
 
-/** Four bytes at a time: much of it fills files that nobody looks at. */
+/** Four bytes at a time: much of it fills files that are not read. */
 function quick(random: Random): Random {
   const bytes = (count: number): Uint8Array => {
     const words = Uint32Array.from({ length: Math.ceil(count / 4) }, () => random.next() * 2 ** 32);

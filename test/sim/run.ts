@@ -23,7 +23,7 @@ export interface Outcome {
 }
 
 const TROUBLE_MS = 20_000;
-/** When all is well again, agents are back within this, and runs that nobody holds any more are ended. */
+/** When all is well again, agents are back within this, and runs without a holder are ended. */
 const PATIENCE_MS = 300_000;
 
 /** One history: a while of work and trouble, then calm, then the account. */
@@ -37,7 +37,7 @@ export async function runHistory({ seed, tracing }: RunOptions): Promise<Outcome
     ...(tracing === undefined ? {} : { tracing }),
   });
   const { world } = history;
-  // Nobody's clock is right.
+  // Every clock is wrong.
   for (const one of [...history.controllers, ...history.hosts]) one.skew.ms = Math.round(world.between(-5_000, 5_000));
   await history.begin(seed % 4 === 0 ? ["tick", "tail"] : ["tick"]);
   for (let left = 2 + Math.floor(world.random.next() * 5); left > 0; left--) plan(history, trouble(history));

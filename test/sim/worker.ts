@@ -5,7 +5,7 @@ import { runHistory, type Outcome } from "./run.ts";
 export interface WorkerTask {
   readonly from: number;
   readonly count: number;
-  /** Of several workers each takes every so-manieth seed. */
+  /** Distance of this worker's seeds: each of several workers takes every `step`th one. */
   readonly step: number;
 }
 

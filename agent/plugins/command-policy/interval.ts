@@ -24,7 +24,7 @@ export class IntervalRunner implements Runner {
     this.#work = work;
   }
 
-  /** Of the last run. */
+  /** Time of the last run. */
   get problem(): string | undefined {
     return this.#problem;
   }
@@ -42,7 +42,7 @@ export class IntervalRunner implements Runner {
   }
 
   /**
-   * What fell due while there was no room, before the policy goes: afterwards nobody knows its times. From the reserve
+   * What fell due while there was no room, before the policy goes: its times are lost afterwards. From the reserve
    * or not at all.
    */
   async #leave(): Promise<void> {
@@ -107,7 +107,7 @@ export class IntervalRunner implements Runner {
     const { host, policy, spec } = this.#work;
     const due = dueBetween(spec, this.#through(), host.clock.nowMs());
     if (!due) return;
-    // The latest is run; those before it that nobody ran are counted.
+    // The latest is run; those before it that did not run are counted.
     const missed = due.count > 1 ? this.#gap(reason, due.lastMs - 1) : [];
     const run = await Run.begin(
       { host, policy, spec, scheduledMs: due.lastMs, signal },

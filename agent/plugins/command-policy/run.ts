@@ -23,7 +23,10 @@ export interface RunEnd {
   readonly message: string;
 }
 
-/** Of a shell, for what it found no program for, or found and may not run; also of what could not be started at all. */
+/**
+ * Exit codes of a shell that found no program, or found one that it may not run; also of what could not be started at
+ * all.
+ */
 const UNUSABLE_CODES = new Set([126, 127]);
 
 /** Why the command itself cannot be used; undefined when it worked or failed by itself. */

@@ -55,7 +55,7 @@ function outcomeOf({ ended, code, message }: ExecResult, dropped: number): Outco
   return { state: ended === "exit" && code === 0 ? "ok" : "failed", code, message: note };
 }
 
-/** Output on its way: into the outbox as it comes, or, when nobody looks on, kept for the result. */
+/** Output on its way: into the outbox as it comes, or, when it is not followed, kept for the result. */
 class Output {
   readonly kept: { body: { $case: "output"; value: CommandOutput } }[] = [];
   dropped = 0;

@@ -38,7 +38,7 @@ export class LateResults {
     this.#stores = stores;
   }
 
-  /** Of a deployment whose outcomes are decided. Idempotent. */
+  /** For a deployment whose outcomes are decided. Idempotent. */
   async expect(open: OpenDeployment): Promise<void> {
     const { kv } = await this.#stores.tenant(open.tenant);
     const ended = new Set(open.targets.map(({ depot }) => depot));
@@ -68,8 +68,8 @@ export class LateResults {
   }
 
   /**
-   * Those of which something may have been said that counts: since the deployment ended, or up to `DEPLOY_LATE_FRESH_MS`
-   * after its deadline, while it did.
+   * Those of which something may have been said that counts: since the deployment ended, or up to
+   * `DEPLOY_LATE_FRESH_MS` after its deadline, while it did.
    */
   async *waiting(
     tenant: string,

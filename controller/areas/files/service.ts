@@ -80,7 +80,7 @@ export class FileService implements FileSource {
     return (await this.#find(principal, name)) !== undefined;
   }
 
-  /** Also for who parses a file by a rule. */
+  /** Also a part of parsing a file by a rule. */
   async open(principal: Principal, path: string, space: Space): Promise<OpenFile & { readonly name: string }> {
     requireOneOf(principal, ["files:read", "rules:write"]);
     const row = await this.#find(principal, { path, space });

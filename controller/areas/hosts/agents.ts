@@ -26,7 +26,7 @@ export class HostAgents {
     return this.#components.sessions.count;
   }
 
-  /** Of entries that agents sent and that are not stored yet. */
+  /** Bytes of entries that agents sent and that are not stored yet. */
   get waitingBytes(): number {
     return this.#components.sessions.waitingBytes;
   }
@@ -49,7 +49,7 @@ export class HostAgents {
     return (await this.#with.stores.tenant(tenant)).blobs;
   }
 
-  /** Of the agent port, PEM. */
+  /** The certificate of the agent port, PEM. */
   async serverCertificate(): Promise<{ certificate: string; key: string; untilMs: number }> {
     const { certificate, key, untilMs } = await this.#components.authority.issueServer(this.#with.publicNames);
     return { certificate: pem("CERTIFICATE", certificate), key: pem("PRIVATE KEY", key), untilMs };

@@ -111,7 +111,8 @@ export class HostComponents {
   }
 
   #presenceChanged(event: PresenceEvent): void {
-    // Whoever holds the session writes that the host came; that it went, everybody may: the holder may be what went.
+    // The holder of the session writes that the host came. Every controller may write that it went: the holder may be
+    // gone.
     const mine = this.presence.holderOf(event.tenant, event.host)?.controller === this.#with.controllerId;
     if (mine || !event.online) this.status.changed(event.tenant, event.host);
   }

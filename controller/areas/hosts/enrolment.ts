@@ -58,7 +58,7 @@ export interface EnrolmentDependencies {
   readonly onEnrolled: (tenant: string, host: string) => Promise<void>;
 }
 
-/** Who may become the agent of which host: join tokens, first certificates, renewals, and the end of old ones. */
+/** Admits agents to their hosts: join tokens, first certificates, renewals, and the end of old ones. */
 export class Enrolment {
   readonly #with: EnrolmentDependencies;
 

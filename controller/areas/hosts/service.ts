@@ -8,7 +8,7 @@ import { hasSshCredentials } from "./ssh/access.ts";
 import type { HostRecord } from "./store.ts";
 import type { CommandOutcome, DispatchOptions, HostCommand, Hosts, Target } from "./types.ts";
 
-/** Hosts for those who call: their records, and the one way to have something done on them. */
+/** Hosts for callers: their records, and the one way to run something on them. */
 export class HostService implements Hosts {
   /** For the agent port. */
   readonly agents: HostAgents;

@@ -153,7 +153,7 @@ export interface CommandListener {
 export interface PeerWatch {
   readonly tenant: string;
   readonly host: string;
-  /** Without epoch; its times by the clock of who asks. */
+  /** Without epoch; its times by the clock of the asking controller. */
   readonly command: Command;
 }
 

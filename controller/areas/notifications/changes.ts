@@ -3,7 +3,7 @@ import type { Notifications } from "./types.ts";
 
 const SUBJECT = "datachange";
 
-/** A frame for each changed object, for those who listen to `datachange`. */
+/** A frame for each changed object, for receivers of `datachange`. */
 export function publishChanges(
   notifications: Pick<Notifications, "publish" | "wanted">,
   changes: readonly ObjectChange[],

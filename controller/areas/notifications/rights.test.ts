@@ -79,7 +79,7 @@ interface Listener {
   readonly heard: () => Promise<readonly unknown[]>;
 }
 
-/** A user with these rights who listens with credentials of his own. */
+/** A user with these rights, signed in to listen. */
 async function listener(
   data: readonly DataRule[],
   more: { grants?: readonly string[]; subject?: string } = {},

@@ -9,8 +9,8 @@ interface Receiver {
 }
 
 /**
- * Brings notifications to those who listen: to receivers here, and once to each other controller that has receivers.
- * Keeps nothing: who is not there misses them.
+ * Brings notifications to receivers here, and once to each other controller that has receivers.
+ * Keeps nothing: a receiver that comes later misses them.
  */
 export class NotificationHub implements Notifications {
   readonly #log: Logger;
@@ -89,7 +89,7 @@ export class NotificationHub implements Notifications {
     for (const listener of this.#listeners) listener();
   }
 
-  /** One receiver's fault is nobody else's. */
+  /** A failure of one receiver does not reach the others. */
   #deliver(receiver: Receiver, notification: Notification): void {
     try {
       receiver.receive(notification);

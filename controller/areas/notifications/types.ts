@@ -31,7 +31,7 @@ export interface NotifiedObject {
   readonly values: Row;
   readonly vtimeMs: number;
   readonly ctimeMs: number;
-  /** Before the change: what was otherwise, and `msg` for who saw the object then and does not any more. */
+  /** Before the change: what was otherwise, and `msg` for receivers that may see the object no more. */
   readonly before?: { readonly values: Row; readonly vtimeMs: number; readonly msg: string };
   /** Columns that source and title tell: to whom one of them is hidden, nothing is told. */
   readonly told: readonly string[];
@@ -63,9 +63,11 @@ export interface Outlet {
 }
 
 export interface Notifications {
-  /** To everybody subscribed now, on any controller; nobody is waited for. `keyspace` is the tenant's ospace. */
+  /**
+   * To all receivers subscribed now, on any controller, without waiting for them. `keyspace` is the tenant's ospace.
+   */
   publish(tenant: string, notification: Notification): void;
-  /** Whether anybody would receive it, so that costly frames need not be made for nobody. */
+  /** Whether there is a receiver, so that costly frames are made only when one is. */
   wanted(tenant: string, subject: string): boolean;
   /**
    * What is published for the principal's tenant, whole: the receiver narrows it to what the principal may see

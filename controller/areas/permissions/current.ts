@@ -2,8 +2,9 @@ import { AppError } from "../../../common/errors.ts";
 import type { Principal } from "./types.ts";
 
 /**
- * For what goes on after its call was let in. The answered function asks who it is now, and asks `check` again when the
- * rights changed; it throws what `check` throws, and `AppError("denied")` when the user may not listen any more.
+ * For work that goes on after its call was admitted. The answered function reads the present principal, and asks
+ * `check` again when the rights changed; it throws what `check` throws, and `AppError("denied")` when the user may not
+ * listen any more.
  */
 export function currentRights(
   present: () => Promise<Principal | undefined>,

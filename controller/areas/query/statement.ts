@@ -31,7 +31,7 @@ import { repeatableInsert } from "./batch/rows.ts";
 import type { Arguments } from "./expressions/literal.ts";
 import type { MemoryShare } from "./expressions/memory.ts";
 import { planGraph } from "./graph/reading.ts";
-import { readsOf, type Told } from "./plan/plan.ts";
+import { readsOf, type LeftOut } from "./plan/plan.ts";
 import { isSchemaClass, SCHEMA_CLASS_PATH, schemaRows } from "./plan/schema-class.ts";
 import { scopeOf } from "./plan/scope.ts";
 import { plainMeta } from "./run/meta.ts";
@@ -132,16 +132,16 @@ async function select(statement: Select | Union | Match, context: PrepareContext
   const [first = [], ...others] = context.executions;
   if (others.length > 0 && "cursor" in statement && statement.cursor)
     throw new AppError("invalid", "[Valid] CURSOR goes with one list of values.");
-  const told: Told = { more: false };
-  const reading = readingOf(statement, context, { values: first, told });
+  const leftOut: LeftOut = { more: false };
+  const reading = readingOf(statement, context, { values: first, leftOut });
   const rows = reading.rows(runContext(context));
   await eachChecked(statement, context, (values) =>
-    readingOf(statement, context, { values, told }).rows(runContext(context)),
+    readingOf(statement, context, { values, leftOut }).rows(runContext(context)),
   );
   return {
     meta: reading.meta,
     isRead: true,
-    run: () => Promise.resolve(others.length === 0 ? rows : allExecutions(statement, context, told)),
+    run: () => Promise.resolve(others.length === 0 ? rows : allExecutions(statement, context, leftOut)),
     explain: () => reading.describe((reads) => readSteps(reads, context)),
   };
 }
@@ -149,11 +149,11 @@ async function select(statement: Select | Union | Match, context: PrepareContext
 async function* allExecutions(
   statement: Select | Union | Match,
   context: PrepareContext,
-  told: Told,
+  leftOut: LeftOut,
 ): AsyncIterable<readonly Row[]> {
   for (const values of context.executions) {
     if (context.slices.isOverNow()) await context.slices.pause();
-    yield* readingOf(statement, context, { values, told }).rows(runContext(context));
+    yield* readingOf(statement, context, { values, leftOut }).rows(runContext(context));
   }
 }
 
@@ -176,10 +176,10 @@ async function eachChecked(
 function readingOf(
   statement: Select | Union | Match,
   { principal, catalog, objects }: PrepareContext,
-  { values, told }: { readonly values: Arguments; readonly told: Told },
+  { values, leftOut }: { readonly values: Arguments; readonly leftOut: LeftOut },
 ): Reading {
   if (statement.kind === "match") return planGraph(statement, { principal, catalog, objects, values });
-  return planReading(statement, principal, { catalog, values, told });
+  return planReading(statement, principal, { catalog, values, leftOut });
 }
 
 function edgeTypes(context: PrepareContext): Prepared {

@@ -48,7 +48,8 @@ export interface Rule {
 
 export interface Rules {
   /**
-   * The rule as it is now, for who parses by it or names it in a policy. `AppError("not_found")` without one, `syntax` or `invalid` when it cannot be used.
+   * The rule as it is now, to parse by it or to name it in a policy. `AppError("not_found")` without one, `syntax` or
+   * `invalid` when it cannot be used.
    */
   load(principal: Principal, key: string): Promise<Rule>;
   /** A rule as it was when `load` answered this digest, however often it was edited since. */

@@ -111,7 +111,7 @@ function sortedTargets(byType: ReadonlyMap<string, ReadonlySet<string>>): Readon
   return new Map(types.map((type) => [type, [...(byType.get(type) ?? [])].sort(byText)]));
 }
 
-/** A reader who sees only some objects of a class must not learn of the others by the edges that lead to them. */
+/** A reader that sees only some objects of a class must not learn of the others by the edges that lead to them. */
 async function visibleEdges(
   { query }: RowsDependencies,
   principal: Principal,

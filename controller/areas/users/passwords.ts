@@ -21,7 +21,7 @@ export class Passwords {
     return this.#bounded(() => hash(password, COST));
   }
 
-  /** Takes as long for a user who does not exist (`known` is undefined) as for a wrong password. */
+  /** Takes as long for an unknown user (`known` is undefined) as for a wrong password. */
   async matches(password: string, known: string | undefined): Promise<boolean> {
     if (Buffer.byteLength(password) > PASSWORD_MAX_BYTES) return false;
     this.#decoy ??= hash("nobody has this password", COST);

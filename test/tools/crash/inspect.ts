@@ -36,7 +36,7 @@ async function contradictions(folder: string): Promise<readonly string[]> {
   }
 }
 
-/** Of writes that replace one another only the last acknowledged one. */
+/** Only the last acknowledged one of writes that replace one another. */
 function latest(acknowledged: readonly Acknowledged[]): Iterable<Acknowledged> {
   return new Map(acknowledged.map((write) => [subjectOf(write), write])).values();
 }

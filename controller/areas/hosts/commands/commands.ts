@@ -38,12 +38,12 @@ export interface AgentCommandsDependencies {
   readonly peers?: Pick<Peers, "watch"> | undefined;
   /** The controller acting for a tenant by itself. */
   readonly actAs: (tenant: string, traceparent: string) => Promise<Principal>;
-  /** Whether who gives commands has this one on record for the host; absent: every command counts as given. */
+  /** Whether the issuing area has the command on record for the host; absent: every command counts as given. */
   readonly given?: (tenant: string, host: string, commandId: string) => Promise<boolean>;
 }
 
 /**
- * Where the entries `output` and `result` of agents go: kept before they are acknowledged, then told to whoever waits.
+ * Where the entries `output` and `result` of agents go: kept before they are acknowledged, then passed on to who waits.
  */
 export interface CommandEntries {
   /**
@@ -67,7 +67,7 @@ interface Running {
   place: Place | undefined;
   /** Some session may have got it. */
   sent: boolean;
-  /** Somebody should have taken it by now. */
+  /** Whether the command should have been taken by now. */
   late: boolean;
   stopTimers: () => void;
   stopAgain: (() => void) | undefined;
@@ -145,7 +145,7 @@ export class AgentCommands implements Transport, CommandEntries {
     return foreign;
   }
 
-  /** Ids for which nobody waits here and that nobody has on record as given to the host. */
+  /** Ids that no dispatch here waits for and that no area has on record as given to the host. */
   async #foreign({ tenant, host }: EntrySource, entries: readonly Entry[]): Promise<ReadonlySet<string>> {
     const foreign = new Set<string>();
     const { given } = this.#with;
@@ -365,7 +365,7 @@ export class AgentCommands implements Transport, CommandEntries {
     return sent || place?.kind === "there";
   }
 
-  /** Whether there is somebody to tell. */
+  /** Whether the cancel was sent to a holder of the command. */
   #tellCancel({ place, target, options }: Running): boolean {
     if (place?.kind === "there") {
       place.call.cancel();

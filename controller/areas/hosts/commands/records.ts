@@ -85,7 +85,7 @@ export class CommandRecords {
   }
 }
 
-/** Whoever takes the entries records those that are not. */
+/** Entries with a longer id are left to the caller, which records them. */
 function isNamed({ body }: Entry): boolean {
   return (
     (body?.$case !== "output" && body?.$case !== "result") || body.value.commandId.length <= COMMAND_ID_MAX_CHARACTERS

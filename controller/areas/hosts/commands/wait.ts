@@ -131,7 +131,7 @@ export class CommandWait implements CommandListener {
         await wait(runtime.clock, COMMAND_READ_AGAIN_MS, this.#ending.signal);
       }
     }
-    // In the same turn as the last look at `readAgain`: whoever asks later begins anew.
+    // In the same turn as the last look at `readAgain`: a later request begins anew.
     this.#reading = undefined;
     this.#conclude();
   }

@@ -234,7 +234,7 @@ async function gone(pid: number): Promise<void> {
 
 export function isAlive(pid: number): boolean {
   try {
-    // A process that ended and that nobody waited for is gone as well.
+    // A process that ended and was not waited for is gone as well.
     return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
   } catch {
     return false;

@@ -158,7 +158,7 @@ export class AgentSessions {
     { hello, welcome }: { readonly hello: Hello; readonly welcome: Welcome },
   ): Promise<void> {
     try {
-      // Again, now that whoever removes the host finds the session.
+      // Again, now that a removal of the host finds the session.
       await this.#with.admit(session.identity);
       session.send({ $case: "welcome", value: welcome });
       await session.refresh();

@@ -17,9 +17,9 @@ export interface EntryRoomLimits {
 }
 
 /**
- * Bounds the entries that agents have sent and that are not stored yet, of each session and of all together. Who finds
- * no room waits in order, and its stream is not read meanwhile. Whoever holds nothing may take a batch larger than its
- * own bound.
+ * Bounds the entries that agents have sent and that are not stored yet, of each session and of all together. A
+ * session that finds no room waits in order, and its stream is not read meanwhile. A session that holds nothing may
+ * take a batch larger than its own bound.
  */
 export class EntryRoom {
   readonly #limits: EntryRoomLimits;
@@ -60,8 +60,8 @@ export class EntryRoom {
   }
 
   /**
-   * A session that waits for itself holds up nobody; one that waits for the others is not overtaken, or it might wait
-   * for ever.
+   * A session that waits for its own entries holds up no other; one that waits for the others is not overtaken, or it
+   * might wait for ever.
    */
   #admit(): void {
     let full = false;

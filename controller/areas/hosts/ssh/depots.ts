@@ -113,8 +113,8 @@ const SPREAD = [
   `  case "$real/" in "$ROOT"/*) ;; *) echo "$path leads outside $ROOT" >&2; exit 1 ;; esac`,
   `  target=$real/\${path##*/}`,
   `  if [ -d "$target" ]; then echo "$target is a folder" >&2; exit 1; fi`,
-  // Who owns the folder can plant a link under any name he foresees; the stage is new, closed to him, and entered
-  // before it is used.
+  // The owner of the folder can plant a link under any name that can be foreseen. The stage has a new name, is closed
+  // to others, and is entered before it is used.
   `  stage=$(mktemp -d "$real/.odp-XXXXXXXXXX") || exit 1`,
   `  (cd -P -- "$stage" && cp -p -- "$SOURCE/$path" ./file && mv -f -- ./file "$target") || { rm -rf -- "$stage"; exit 1; }`,
   `  rmdir -- "$stage" || exit 1`,

@@ -33,7 +33,7 @@ export class SshJournal {
     this.#clock = dependencies.clock;
   }
 
-  /** `undefined`: begin. Else how it ended before, or that nobody knows. */
+  /** `undefined`: begin. Else how it ended before, or that its end is unknown. */
   async begin(target: Target, commandId: string): Promise<CommandOutcome | undefined> {
     const kv = await this.#kv(target.tenant);
     const nowMs = this.#clock.nowMs();

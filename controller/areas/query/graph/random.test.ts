@@ -177,7 +177,7 @@ test.each([1, 2, 3])("objects and edges are those of all ways that match, whoeve
       const drawn = [round.chain(), ...(random.next() < 0.3 ? [round.chain()] : [])];
       const until = round.until();
       const text = `match ${drawn.map((one) => one.text).join(" union ")}${until === undefined ? "" : ` until '${until}'`}`;
-      // For who may not see safes an id of one is an error.
+      // The id of a safe is an error for a user who may not see safes.
       const who = random.next() < 0.3 && !text.includes('"safe:') ? restricted : admin;
       const reference = referenceFor(round, who);
       const expected = drawn.map(({ chain }) => reference.found({ ...chain, until: untilTest(until) }));

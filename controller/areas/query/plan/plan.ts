@@ -31,7 +31,7 @@ export interface SelectPlan extends TablePlan, Shape<ObjectRow> {
   readonly relations?: RelationPlan | undefined;
 }
 
-export interface Told {
+export interface LeftOut {
   more: boolean;
 }
 
@@ -39,7 +39,7 @@ export interface PlanContext {
   readonly catalog: ClassCatalog;
   readonly values: Arguments;
   /** Set when the default limit left rows out; shared by all executions of a statement. */
-  readonly told?: Told | undefined;
+  readonly leftOut?: LeftOut | undefined;
   /** For targets without a time of their own. */
   readonly asOf?: ValueNode | undefined;
 }

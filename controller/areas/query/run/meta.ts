@@ -2,7 +2,7 @@ import type { ClassView, Column } from "../../objects/index.ts";
 import type { BoundField, PseudoField } from "../expressions/fields.ts";
 import type { JoinPlan } from "../plan/join.ts";
 import type { AggregatePlan, Expression, GroupPlan, Output, Shape } from "../plan/outputs.ts";
-import type { SelectPlan, Told } from "../plan/plan.ts";
+import type { SelectPlan, LeftOut } from "../plan/plan.ts";
 import { PSEUDO_FIELDS, pseudoType } from "../plan/pseudo.ts";
 import type { Scope } from "../plan/scope.ts";
 import type { ColumnMeta, QueryMeta, StatementType } from "../types.ts";
@@ -15,25 +15,25 @@ const INTEGERS: ReadonlySet<string> = new Set(["int", "bigint", "smallint", "lon
  */
 export function selectMeta(
   plan: SelectPlan,
-  { told, cursor }: { readonly told: Told; readonly cursor?: () => string | undefined },
+  { leftOut, cursor }: { readonly leftOut: LeftOut; readonly cursor?: () => string | undefined },
 ): QueryMeta {
-  return lazyMeta({ rootclass: plan.scope.root, told, cursor }, () => describe(plan));
+  return lazyMeta({ rootclass: plan.scope.root, leftOut, cursor }, () => describe(plan));
 }
 
 /** Rows of a join are of no class: their columns are described under the class after FROM. */
-export function joinMeta(plan: JoinPlan, told: Told): QueryMeta {
+export function joinMeta(plan: JoinPlan, leftOut: LeftOut): QueryMeta {
   const { scopes } = plan.fields;
   const root = scopes[0]?.root ?? "";
-  return lazyMeta({ rootclass: root, told }, () => ({
+  return lazyMeta({ rootclass: root, leftOut }, () => ({
     classes: Object.assign({}, ...scopes.map(classesOf)) as QueryMeta["classes"],
     columns: { [root]: plan.outputs.flatMap((output) => outputOf(output, plan, scopes)) },
   }));
 }
 
 /** The columns of all parts, those of equal names once. */
-export function unionMeta(parts: readonly QueryMeta[], told: Told): QueryMeta {
+export function unionMeta(parts: readonly QueryMeta[], leftOut: LeftOut): QueryMeta {
   const root = parts[0]?.rootclass ?? "";
-  return lazyMeta({ rootclass: root, told }, () => {
+  return lazyMeta({ rootclass: root, leftOut }, () => {
     const columns: Record<string, readonly ColumnMeta[]> = {};
     for (const [path, own] of parts.flatMap((part) => Object.entries(part.columns)))
       columns[path] = byName([...(columns[path] ?? []), ...own]);
@@ -59,11 +59,11 @@ interface Description {
 
 interface Late {
   readonly rootclass: string;
-  readonly told: Told;
+  readonly leftOut: LeftOut;
   readonly cursor?: (() => string | undefined) | undefined;
 }
 
-function lazyMeta({ rootclass, told, cursor }: Late, make: () => Description): QueryMeta {
+function lazyMeta({ rootclass, leftOut, cursor }: Late, make: () => Description): QueryMeta {
   let made: Description | undefined;
   const description = (): Description => (made ??= make());
   return {
@@ -73,7 +73,7 @@ function lazyMeta({ rootclass, told, cursor }: Late, make: () => Description): Q
       return cursor?.();
     },
     get more() {
-      return told.more || undefined;
+      return leftOut.more || undefined;
     },
     get classes() {
       return description().classes;

@@ -13,7 +13,7 @@ import {
   readsOf,
   type SelectPlan,
   type TablePlan,
-  type Told,
+  type LeftOut,
 } from "../plan/plan.ts";
 import type { QueryMeta } from "../types.ts";
 import { joined } from "./hashjoin.ts";
@@ -34,26 +34,26 @@ export interface Reading {
 }
 
 export function planReading(statement: Select | Union, principal: Principal, context: PlanContext): Reading {
-  const { told = { more: false } } = context;
-  if (statement.kind === "union") return unionReading(statement, principal, { ...context, told });
+  const { leftOut = { more: false } } = context;
+  if (statement.kind === "union") return unionReading(statement, principal, { ...context, leftOut });
   return statement.joins.length > 0
-    ? joinReading(planJoin(statement, principal, context), told)
-    : selectReading(planSelect(statement, principal, context), told);
+    ? joinReading(planJoin(statement, principal, context), leftOut)
+    : selectReading(planSelect(statement, principal, context), leftOut);
 }
 
-function selectReading(plan: SelectPlan, told: Told): Reading {
+function selectReading(plan: SelectPlan, leftOut: LeftOut): Reading {
   const filter = filterOf(plan);
   let cursor: string | undefined;
   const onPageEnd = (keys: readonly SortKey[]): void => {
     cursor = plan.paging && cursorAfter(plan.paging, keys);
   };
   return {
-    meta: selectMeta(plan, { told, cursor: () => cursor }),
+    meta: selectMeta(plan, { leftOut, cursor: () => cursor }),
     rows(context) {
       const slices = new Slices(context);
       const found = matching({ reads: plan.reads, filter, slices, rowWork: workOf(plan.where) }, context);
       const source = plan.relations ? withRelations(found, plan.relations, { ...context, slices }) : found;
-      return shaped(plan, { source, slices, onPageEnd, onMore: tells(told), sortFolder: context.sortFolder });
+      return shaped(plan, { source, slices, onPageEnd, onMore: notes(leftOut), sortFolder: context.sortFolder });
     },
     async describe(stepsOf) {
       const edges = plan.relations ? [`edges of ${plan.relations.types.join(", ")}`] : [];
@@ -62,15 +62,15 @@ function selectReading(plan: SelectPlan, told: Told): Reading {
   };
 }
 
-function joinReading(plan: JoinPlan, told: Told): Reading {
+function joinReading(plan: JoinPlan, leftOut: LeftOut): Reading {
   return {
-    meta: joinMeta(plan, told),
+    meta: joinMeta(plan, leftOut),
     rows(context) {
       const slices = new Slices(context);
       return shaped(plan, {
         source: joined(plan, { ...context, slices }),
         slices,
-        onMore: tells(told),
+        onMore: notes(leftOut),
         sortFolder: context.sortFolder,
       });
     },
@@ -86,25 +86,29 @@ function joinReading(plan: JoinPlan, told: Told): Reading {
   };
 }
 
-function unionReading(union: Union, principal: Principal, context: PlanContext & { readonly told: Told }): Reading {
-  const { told } = context;
+function unionReading(
+  union: Union,
+  principal: Principal,
+  context: PlanContext & { readonly leftOut: LeftOut },
+): Reading {
+  const { leftOut } = context;
   const plans = union.selects.map((select) => {
     const whole = { ...select, limit: { kind: "number" as const, text: "-1", span: select.span } };
     const own = { ...context, asOf: union.asOf };
     return select.joins.length > 0 ? planJoin(whole, principal, own) : planSelect(whole, principal, own);
   });
-  const parts = plans.map((plan) => (plan.kind === "join" ? joinReading(plan, told) : selectReading(plan, told)));
+  const parts = plans.map((plan) => (plan.kind === "join" ? joinReading(plan, leftOut) : selectReading(plan, leftOut)));
   const plan = planUnion(union, plans, context.values);
   return {
     meta: unionMeta(
       parts.map((part) => part.meta),
-      told,
+      leftOut,
     ),
     rows: (run) =>
       united(
         plan,
         parts.map((part) => part.rows(run)),
-        { slices: new Slices(run), onMore: tells(told), sortFolder: run.sortFolder },
+        { slices: new Slices(run), onMore: notes(leftOut), sortFolder: run.sortFolder },
       ),
     async describe(stepsOf) {
       const lines: string[] = [];
@@ -119,9 +123,9 @@ function unionReading(union: Union, principal: Principal, context: PlanContext &
   };
 }
 
-function tells(told: Told): () => void {
+function notes(leftOut: LeftOut): () => void {
   return () => {
-    told.more = true;
+    leftOut.more = true;
   };
 }
 

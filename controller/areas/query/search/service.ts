@@ -77,11 +77,11 @@ export class SearchService implements Searches {
   async #read(search: Search, caller: Caller): Promise<QueryResult> {
     const plan = this.#plan(search, caller);
     const context = this.#context(caller);
-    const told = { more: false };
+    const leftOut = { more: false };
     const rows = this.#shaped(plan, context, () => {
-      told.more = true;
+      leftOut.more = true;
     });
-    return { meta: await this.#told(search, selectMeta(plan, { told }), caller), rows };
+    return { meta: await this.#explained(search, selectMeta(plan, { leftOut }), caller), rows };
   }
 
   async #call(call: Call, search: Search, caller: Caller): Promise<QueryResult> {
@@ -103,7 +103,7 @@ export class SearchService implements Searches {
       { name: call.name, title: call.name, type: "map" },
     ]);
     return {
-      meta: await this.#told(search, meta, caller),
+      meta: await this.#explained(search, meta, caller),
       rows: calledRow(call, rows, { edgesOf, slices: context.slices }),
     };
   }
@@ -115,7 +115,7 @@ export class SearchService implements Searches {
     requireSomeWritable(scope);
     const context = this.#context(caller);
     const meta = plainMeta("delete", scope.root, [{ name: "count", title: "count", type: "bigint" }]);
-    const told = await this.#told(search, meta, caller);
+    const shown = await this.#explained(search, meta, caller);
     const limit = segmentOf(search, "top") ? plan.limit : undefined;
     const count = await removeFound(foundRows(plan, context), {
       scope,
@@ -123,7 +123,7 @@ export class SearchService implements Searches {
       withVersions: false,
       context: { objects: this.#objects },
     });
-    return { meta: told, rows: one([{ count }]) };
+    return { meta: shown, rows: one([{ count }]) };
   }
 
   #shaped(plan: SearchPlan, context: RowsContext, onMore?: () => void): AsyncIterable<readonly Row[]> {
@@ -153,7 +153,7 @@ export class SearchService implements Searches {
     };
   }
 
-  async #told(search: Search, meta: QueryResult["meta"], caller: Caller): Promise<QueryResult["meta"]> {
+  async #explained(search: Search, meta: QueryResult["meta"], caller: Caller): Promise<QueryResult["meta"]> {
     if (!search.debug) return meta;
     const plan = await describeSearch(search, this.#plan(search, caller, true), (read) =>
       this.#objects.explain(caller.principal, read),
