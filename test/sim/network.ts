@@ -7,7 +7,7 @@ import { Connection, type Side } from "./connection.ts";
 import type { Process } from "./process.ts";
 import type { World } from "./world.ts";
 
-/** Whom a stream was opened by. */
+/** The host that opened a stream. */
 export interface Caller {
   readonly host: string;
   readonly identity: Identity;

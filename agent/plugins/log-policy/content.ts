@@ -8,8 +8,8 @@ import type { FileLook } from "./folder.ts";
 import { readAt } from "./reading.ts";
 
 /**
- * What tells the life of a file from whatever takes its name or its inode: its first bytes, and those before the place
- * up to which it was read. A copy of it, which a rotation may make before it cuts the file off, has them too.
+ * What tells the life of a file from a file that takes its name or its inode: its first bytes, and those before the
+ * place up to which it was read. A copy of it, which a rotation may make before it cuts the file off, has them too.
  */
 export interface Print {
   /** Its first bytes as they are, in base64, at most `LOG_HEAD_BYTES`. */
@@ -54,13 +54,13 @@ async function hasTail(file: FileHandle, { offset, tail }: Print): Promise<boole
   return tailOf(bytes, tail.bytes).hash === tail.hash;
 }
 
-/** Of a file that is not the one looked at any more, because it was renamed meanwhile, nothing can be said. */
+/** `unknown`: the file was renamed meanwhile, and another one was looked at. */
 type Compared = "other" | "unknown" | Same;
 
 export interface Same {
   /** Present size of the file. */
   readonly size: number;
-  /** Of a copy that ends before the place read: its last bytes. */
+  /** Last bytes of a copy that ends before the place read. */
   readonly short?: Tail;
 }
 

@@ -13,7 +13,7 @@ import { comparePlaces, logOf, placeOf } from "./order.ts";
 import type { Switches } from "./switches.ts";
 import type { LogWork } from "./work.ts";
 
-/** A file that nobody follows yet, and the name by which it is known. */
+/** A file that is not followed yet, and the name by which it is known. */
 interface Found {
   readonly at: FileLook;
   readonly home: string;
@@ -50,7 +50,7 @@ export class LogFiles {
   #copies = new Map<string, number>();
   readonly #beginnings = new Beginnings();
   readonly #homes: Homes;
-  /** Those whose home may have been another's meanwhile. */
+  /** Lives whose home may have belonged to another file meanwhile. */
   readonly #replaced = new Set<FollowedFile>();
 
   constructor(work: LogWork, switches: Switches) {
@@ -72,12 +72,12 @@ export class LogFiles {
     }
   }
 
-  /** Some are nowhere to be found, and may have been renamed while we looked. */
+  /** Lives that the look did not find: a rename during the look hides a file. */
   get missing(): boolean {
     return this.#unsure || [...this.#files.values()].some((file) => file.missing);
   }
 
-  /** What the last look was kept from. */
+  /** What the last look could not do. */
   get problem(): string | undefined {
     return this.#problem;
   }
@@ -133,7 +133,7 @@ export class LogFiles {
     return dirty;
   }
 
-  /** Finds what is new, renamed, cut off or gone; answers the folders to watch. */
+  /** Finds new, renamed, cut off and deleted files; answers the folders to watch. */
   async scan(signal: AbortSignal): Promise<readonly string[]> {
     const { dir } = this.#work.spec;
     const atMs = this.#work.host.clock.nowMs();
@@ -171,7 +171,7 @@ export class LogFiles {
     return folders;
   }
 
-  /** Those that were silent longest are closed; they are opened again when they change. */
+  /** Closes the files that were silent longest; a change opens them again. */
   async closeIdle(openMax: number): Promise<void> {
     const open = [...this.#files.values()].filter((file) => file.isOpen && !file.gone);
     open.sort((a, b) => a.changedMs - b.changedMs);
@@ -187,7 +187,7 @@ export class LogFiles {
     const { dir } = this.#work.spec;
     const byId = new Map(scene.looks.map((at) => [at.id, at]));
     const displaced: FollowedFile[] = [];
-    // Of two lives with the same inode it has been given to the later one.
+    // An inode that two lives bear now belongs to the later one.
     for (const file of [...this.#files.values()].sort((a, b) => b.state.serial - a.state.serial)) {
       file.displaced ||= scene.taken.has(file.state.id);
       const at = byId.get(file.state.id) ?? (await look(dir, file.state.path));
@@ -195,7 +195,7 @@ export class LogFiles {
       else displaced.push(file);
     }
     if (displaced.length === 0) return;
-    // Renamed to what neither matches nor looks like a rotation's work.
+    // Renamed to a name that neither matches nor looks like a rotation's.
     const folders = new Set(displaced.map(({ state }) => dirname(state.path)));
     const known = new Set(scene.looks.map(({ path }) => path));
     const others = await lookAll(
@@ -206,7 +206,10 @@ export class LogFiles {
     await this.#dropEmpty(displaced, { scene, signal });
   }
 
-  /** Where they went they are found like any other file, by a name that tells; else what they got is lost. */
+  /**
+   * Drops displaced files that were empty. Where they went they are found like any other file, by a rotation's name;
+   * else what was written to them is lost.
+   */
   async #dropEmpty(
     displaced: readonly FollowedFile[],
     { scene, signal }: { scene: Scene; signal: AbortSignal },
@@ -252,7 +255,7 @@ export class LogFiles {
     scene.taken.add(copy.at.id);
   }
 
-  /** Not only its inode but its content: an inode is given to others, and a file can be cut off. */
+  /** Compares the content, not only the inode: an inode can go to another file, and a file can be cut off. */
   async #isStill(
     file: FollowedFile,
     at: FileLook,
@@ -265,7 +268,7 @@ export class LogFiles {
     // `rotation.test.ts`, seed 7, fails without the path, mostly under load.
     const isOpenThere = file.isOpen && at.path === state.path;
     if (!file.displaced && at.size >= state.size && (isOpenThere || isUnchanged)) return true;
-    // Of a file that was empty there is nothing to know it by under another name, but that it is open.
+    // A file that was empty has no content to be known by under another name; it is known while it is open.
     const isNew = state.head === "" && at.path !== state.path;
     if (isNew && file.isOpen && !this.#tellsOfOthers(at.path, state.home)) return true;
     const same = isNew ? "other" : await compareWith(this.#work.spec.dir, at, state);
@@ -277,7 +280,7 @@ export class LogFiles {
     return true;
   }
 
-  /** The file made of it by copying, before it was cut off. The youngest of several that are. */
+  /** The copy that was made of the file before it was cut off; the youngest of several. */
   async #copyOf({ state }: FollowedFile, scene: Scene): Promise<Copy | undefined> {
     let partly: Copy | undefined;
     if (state.head === "") return undefined;
@@ -308,7 +311,7 @@ export class LogFiles {
     return !this.#isFollowedForItself(at, scene);
   }
 
-  /** A log of its own is nobody's copy. `app-1.log` beside `app.log` is one as soon as it was followed. */
+  /** A log of its own is no copy. `app-1.log` beside `app.log` is a log of its own as soon as it was followed. */
   #isFollowedForItself({ path, id }: FileLook, { homes }: Scene): boolean {
     if (!this.#work.match.test(path)) return false;
     const origins = originsOf(path).filter((origin) => homes.has(origin));
@@ -333,7 +336,7 @@ export class LogFiles {
     else if (!file.isOpen && !file.waiting && at.size === state.offset) file.dirty = false;
   }
 
-  /** What is open is read to its end first; the rest is lost, and counted. */
+  /** An open file is read to its end first; the rest is lost, and counted. */
   async #closeGone(scene: Scene, signal: AbortSignal): Promise<void> {
     for (const file of [...this.#files.values()]) {
       if (!file.gone) continue;
@@ -347,7 +350,7 @@ export class LogFiles {
     }
   }
 
-  /** Files that nobody follows: those that match, and lives of followed ones that came and went between two looks. */
+  /** Files that are not followed: matching ones, and lives of followed logs that came and went between two looks. */
   async #unknown(scene: Scene): Promise<Found[]> {
     const found: Found[] = [];
     const copies = new Map<string, number>();
@@ -383,9 +386,9 @@ export class LogFiles {
   }
 
   /**
-   * Whether a file is a life of `home` nobody has seen: written since the policy came, and with a number or day for a
-   * name, or beside a log that was rotated. One that matches is a log of its own unless its name says clearly that it
-   * is not.
+   * Whether a file is a life of `home` that no look has found: written since the policy came, and with a number or day
+   * for a name, or beside a log that was rotated. A file that matches is a log of its own unless its name says clearly
+   * that it is not.
    */
   #wasMissed(
     at: FileLook,
@@ -401,30 +404,30 @@ export class LogFiles {
   }
 
   /**
-   * A copy of a file that is followed, or being made of one: that is read where it is, and in the copy once it is cut
-   * off.
+   * Whether the file is a copy of a followed file, or becomes one: the original is read where it is, and the copy once
+   * the original is cut off.
    */
   async #isCopy(at: FileLook, scene: Scene): Promise<boolean> {
     const { dir } = this.#work.spec;
     if (this.#isFollowedForItself(at, scene)) return false;
     const origins = new Set(originsOf(at.path));
-    // What has the inode of one that was cut off is its next life.
+    // A file with the inode of a life that was cut off is its next life.
     const followed = [...this.#files.values()].filter(
       ({ state, displaced }) => origins.has(state.home) && !(displaced && state.id === at.id),
     );
-    // It may be the copy of one that this look has missed.
+    // It may be the copy of a file that this look has missed.
     if (followed.some(({ missing, gone }) => missing && !gone)) return true;
     const others = scene.looks.filter(
       ({ id, path }) => id !== at.id && (origins.has(path) || followed.some(({ state }) => state.id === id)),
     );
     for (const other of others) {
-      // Renamed meanwhile, or begun and finished after the look: the next one tells.
+      // Renamed meanwhile, or begun and finished after the look: the next look decides.
       if ((await this.#beginnings.isBeginning(dir, at, other)) !== false || at.size === 0) return true;
     }
     return at.size > 0 && this.#wasCutOff(followed, scene);
   }
 
-  /** One that was cut off while its copy was compared with it: the next look tells. */
+  /** A file that was cut off while its copy was compared with it: the next look decides. */
   async #wasCutOff(files: readonly FollowedFile[], scene: Scene): Promise<boolean> {
     for (const file of files.filter(({ isHome, state }) => isHome && state.head !== "")) {
       const at = scene.looks.find(({ id }) => id === file.state.id);
@@ -450,7 +453,7 @@ export class LogFiles {
     const created: FollowedFile[] = [];
     for (const { at, ...named } of states.slice(0, room)) {
       const head = await firstBytes(spec.dir, at);
-      // Cut off or renamed since it was looked at: the next look tells.
+      // Cut off or renamed since it was looked at: the next look decides.
       if (head === undefined) this.#unsure = true;
       else created.push(this.#create(at, { ...named, head, seenMs: atMs }));
     }
@@ -468,7 +471,7 @@ export class LogFiles {
     for (const file of all) this.#files.set(file.state.serial, file);
   }
 
-  /** Present lives of which nothing was read: what was found beside them is older. */
+  /** Present lives that were not read yet: a file that is found beside them is older. */
   #before(found: readonly Found[], marks: Mark[]): FollowedFile[] {
     const homes = new Set(found.filter(({ at, home }) => at.path !== home).map(({ home }) => home));
     const files = [...this.#files.values()].filter(
@@ -495,7 +498,8 @@ export class LogFiles {
 }
 
 /**
- * Nothing of one that was empty, was read to its end while it was deleted, or was put away already and read to its end.
+ * Nothing is lost of a life that was empty, was read to its end while it was deleted, or was put away and read to its
+ * end before.
  */
 function lossOf(file: FollowedFile): Emission[] {
   if (file.state.head === "") return [];

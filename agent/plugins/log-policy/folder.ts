@@ -51,7 +51,7 @@ export interface FileLook {
   readonly id: string;
   readonly size: number;
   readonly mtimeMs: number;
-  /** Of a link that led there: changes when it is made anew. */
+  /** Identity of the link that led there: changes when the link is made anew. */
   readonly link?: string;
 }
 

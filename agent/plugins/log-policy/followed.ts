@@ -69,7 +69,7 @@ export class FollowedFile {
   readonly state: FileState;
   /** Deleted; what is open can still be read. */
   gone = false;
-  /** Something else is where it was: the file was cut off, or its inode was given to another. */
+  /** Another content is in its place: the file was cut off, or its inode went to another file. */
   displaced = false;
   /** It was renamed, and its mark does not say so yet. */
   moved = false;
@@ -117,7 +117,7 @@ export class FollowedFile {
     return this.#misses > 0;
   }
 
-  /** One look more without it and it counts as deleted. */
+  /** After one more look without it the file counts as deleted. */
   get lastMiss(): boolean {
     return this.#misses >= LOG_MISSES_MAX - 1;
   }
@@ -126,7 +126,7 @@ export class FollowedFile {
   async displace(): Promise<void> {
     if (this.displaced) return;
     this.displaced = true;
-    // Of one that was empty at every look the copy, too, is a file that nobody knows.
+    // The copy of a file that was empty at every look is unknown as well.
     const length =
       this.isHome && this.state.head !== "" ? await lengthBeforeCut(this.#work.spec.dir, this.state) : undefined;
     this.state.size = Math.max(this.state.size, length ?? 0);
@@ -172,7 +172,7 @@ export class FollowedFile {
     return { key: this.#key() };
   }
 
-  /** `count` is what is known to be lost, since the last look; more may have come and gone that nobody can tell. */
+  /** `count`: bytes known to be lost since the last look; more may have been written and removed unnoticed. */
   gap(
     reason: "truncated" | "vanished",
     count = Math.max(0, this.state.size - this.state.offset),
@@ -193,7 +193,8 @@ export class FollowedFile {
   }
 
   /**
-   * To its present end. `displaced` when the file is not the continuation of what was read: then nothing was read.
+   * Reads to the present end. `displaced` when the file is not the continuation of what was read: then nothing was
+   * read.
    */
   async read(signal: AbortSignal): Promise<"read" | "displaced" | "missing"> {
     const handle = await this.#open();
@@ -284,7 +285,7 @@ export class FollowedFile {
     return true;
   }
 
-  /** How it is known when it was read up to the end of `bytes`, which begin with its tail. */
+  /** The print of the file once it is read up to the end of `bytes`, which begin with its tail. */
   #printAt(bytes: Buffer): Pick<FileState, "offset" | "tail" | "chain"> {
     const { state } = this;
     const from = state.offset - state.tail.bytes;

@@ -187,7 +187,7 @@ class LogFolder implements AsyncDisposable {
 
   async #cutTogether(name: string): Promise<void> {
     const names = [name, ...[...this.#begun].filter((other) => other !== name && this.#dice(2) === 0)];
-    // A life is told from the next by a line of its own that was read.
+    // A line of its own that was read tells a life from the next.
     for (const each of names) await this.write(each, 1);
     await this.caughtUp();
     const away = this.#dice(3) === 0;
@@ -232,7 +232,7 @@ class LogFolder implements AsyncDisposable {
   }
 
   async #away(): Promise<void> {
-    // Of a life of which only the heading was read nothing tells it from the next.
+    // A life whose heading alone was read looks like the next one.
     for (const name of [...this.#begun]) await this.write(name, 1);
     await this.caughtUp();
     await this.kill();

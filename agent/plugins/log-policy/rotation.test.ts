@@ -105,7 +105,7 @@ class History implements AsyncDisposable {
   }
 
   async #shift(): Promise<void> {
-    // One more and what nobody has read yet would be gone.
+    // One more rotation would remove what is not read yet.
     if (this.#rotations >= GENERATIONS - 1) await this.caughtUp();
     this.#rotations++;
     for (let generation = GENERATIONS; generation > 1; generation--) {

@@ -1,9 +1,12 @@
 import { setImmediate } from "node:timers/promises";
 import { LOG_FILES_MAX } from "../../../common/limits.ts";
 
-/** What was told of a name so far. Taken before a look, it is followed by all that look does not show. */
+/**
+ * A position among the changes of a name. One that is taken before a look is followed by all that the look does not
+ * show.
+ */
 export interface Position {
-  /** Of the watch that tells. */
+  /** Number of the watch that reports them. */
   readonly watch: number;
   readonly changes: number;
 }
@@ -31,7 +34,7 @@ export class Switches {
     else this.#changes.set(path, (this.#changes.get(path) ?? 0) + 1);
   }
 
-  /** Something was told that says too little: no position in that folder is worth anything. */
+  /** A report was incomplete: no position in that folder holds any more. */
   noteUnknown(folder: string): void {
     if (this.#watches.has(folder)) this.watch(folder);
   }
@@ -42,7 +45,7 @@ export class Switches {
     this.#beforeLook = { changes: new Map(this.#changes), watches: new Map(this.#watches) };
   }
 
-  /** Before the present look. Undefined where nothing is told. */
+  /** The position before the present look. Undefined where the system reports nothing. */
   beforeLook(path: string): Position | undefined {
     const watch = this.#beforeLook?.watches.get(folderOf(path));
     return watch === undefined ? undefined : { watch, changes: this.#beforeLook?.changes.get(path) ?? 0 };
@@ -56,13 +59,13 @@ export class Switches {
   /** Changes of that name since. Undefined when there may have been others. */
   since(position: Position | undefined, path: string): number | undefined {
     const now = this.now(path);
-    // Other systems tell of several changes at once.
+    // Other systems report several changes at once.
     const isCounted = process.platform === "linux" && now && now.watch === position?.watch;
     return isCounted ? now.changes - position.changes : undefined;
   }
 }
 
-/** Until everything was told that happened before. */
+/** Resolves when all earlier changes are reported. */
 export async function allTold(): Promise<void> {
   // The first may end a round whose events were asked for before: `switches.test.ts` fails with one.
   await setImmediate();

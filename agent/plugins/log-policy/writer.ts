@@ -36,7 +36,7 @@ async function lastAppendedTo(path: string): Promise<number | undefined> {
   return places.size === 1 ? [...places][0] : undefined;
 }
 
-/** Undefined for one who reads. */
+/** Undefined for a reader. */
 async function placeOf(path: string): Promise<number | undefined> {
   const text = await readFile(path, "utf8").catch(() => "");
   const flags = Number.parseInt(/^flags:\s*([0-7]+)/m.exec(text)?.[1] ?? "0", 8);

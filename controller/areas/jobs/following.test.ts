@@ -16,7 +16,7 @@ import { OutputFollowing } from "./following.ts";
 
 /** Output of a run, followed over both transports from a position to the end. */
 
-/** Of tests that move megabytes through a real cluster beside other suites. */
+/** Deadline of tests that move megabytes through a real cluster beside other suites. */
 const LONG_MS = 180_000;
 
 let world: Awaited<ReturnType<typeof openMonitoring>>;

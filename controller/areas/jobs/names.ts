@@ -23,7 +23,7 @@ export function formatJobName({ name, dir }: JobName): string {
   return dir === "" ? name : `${name}@${dir}`;
 }
 
-/** Jobs of the platform; nobody defines or deletes one there. */
+/** Jobs of the platform; users neither define nor delete one there. */
 export function isSystemDir(dir: string): boolean {
   return dir === "system" || dir.startsWith("system/");
 }

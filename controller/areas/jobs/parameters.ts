@@ -3,7 +3,7 @@ import { JOB_HOSTS_MAX, JOB_PARAM_MAX_BYTES } from "../../../common/limits.ts";
 
 /** What the `param` of one execution says. */
 export interface Parameters {
-  /** Of `HOST!`; absent: the job's own. */
+  /** Hosts of `HOST!`; absent: the job's own. */
   readonly hosts?: readonly string[];
   readonly timeoutSeconds?: number;
   readonly cmd?: string;

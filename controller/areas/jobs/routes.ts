@@ -155,7 +155,7 @@ function waitsFor({ stream, receive_output, timeout = 0 }: Static<typeof JobExec
   return Math.max(HTTP_CALL_DEADLINE_MS, runMs + JOB_CALL_GRACE_MS);
 }
 
-/** Who goes away before the end cancels the commands. */
+/** A client that goes away before the end cancels the commands. */
 async function streamed(runs: JobRuns, { principal, input, signal }: ExecutionCall): Promise<Answer<unknown>> {
   const output = new OutputStream();
   const execution = await runs.execute(principal, input["*"], {
@@ -207,7 +207,7 @@ const CODE_OF_STATE: Readonly<Record<Exclude<FinalState, "ok">, ErrorCode>> = {
   expired: "deadline",
 };
 
-/** Of one host its output as it is, also of a command that ended with an exit code; of several one block each. */
+/** The output of one host as it is, also of a command that ended with an exit code; one block for each of several. */
 function outputOf(runs: readonly HostRun[]): string {
   const [only] = runs;
   if (only === undefined || runs.length > 1)
@@ -219,7 +219,7 @@ function outputOf(runs: readonly HostRun[]): string {
   );
 }
 
-/** This route reads by its permission, so that nobody else writes the record of what it makes happen. */
+/** This route reads by its permission, so that no other place writes the record of what it makes happen. */
 async function audited(
   audit: Pick<Audit, "ready" | "write">,
   { principal, input, client }: ExecutionCall,
