@@ -8,11 +8,16 @@ import type { StoredItem } from "./store.ts";
 
 const slices = new Slices({ tenant: "matrix", clock: new TestClock(), signal: undefined });
 
-async function* pagesOf(count: number, text = "{}"): AsyncGenerator<readonly StoredItem[]> {
+async function* pagesOf(count: number, members: object = {}): AsyncGenerator<readonly StoredItem[]> {
   for (let from = 0; from < count; from += 100) {
     const length = Math.min(100, count - from);
-    yield await Promise.resolve(Array.from({ length }, (_, at) => ({ id: `${from + at}`, madeUs: from + at, text })));
+    yield await Promise.resolve(Array.from({ length }, (_, at) => itemAt(from + at, members)));
   }
+}
+
+function itemAt(n: number, members: object): StoredItem {
+  const id = `${n}`;
+  return { id, madeUs: n, text: JSON.stringify({ ...members, id }) };
 }
 
 async function countOf(pages: AsyncIterable<readonly unknown[]>): Promise<number> {
@@ -33,14 +38,14 @@ test("a list has a most of items, and what it held is given back", async () => {
 
 test("all lists of a tenant hold so many bytes together, until who reads them is done or gone", async () => {
   const held = new HeldBytes(30_000);
-  const text = JSON.stringify({ x: "x".repeat(192) });
-  const first = listed({ pages: pagesOf(100, text), slices }, held)[Symbol.asyncIterator]();
+  const members = { x: "x".repeat(192) };
+  const first = listed({ pages: pagesOf(100, members), slices }, held)[Symbol.asyncIterator]();
   await first.next();
   expect(held.of("matrix")).toBeGreaterThan(20_000);
-  const second = () => countOf(listed({ pages: pagesOf(100, text), slices }, held));
+  const second = () => countOf(listed({ pages: pagesOf(100, members), slices }, held));
   await expect(second()).rejects.toMatchObject({ details: { limit: "APPCONTEXT_LISTS_MAX_BYTES" } });
   const neighbour = new Slices({ tenant: "second", clock: new TestClock(), signal: undefined });
-  expect(await countOf(listed({ pages: pagesOf(100, text), slices: neighbour }, held))).toBe(100);
+  expect(await countOf(listed({ pages: pagesOf(100, members), slices: neighbour }, held))).toBe(100);
   await first.return?.(undefined);
   expect(await second()).toBe(100);
   expect([held.of("matrix"), held.of("second")]).toEqual([0, 0]);

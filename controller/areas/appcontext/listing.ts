@@ -1,6 +1,5 @@
 import { AppError } from "../../../common/errors.ts";
 import { APPCONTEXT_LIST_MAX_ITEMS, APPCONTEXT_PAGE_ITEMS } from "../../../common/limits.ts";
-import type { Row } from "../../../common/value.ts";
 import type { Slices } from "../query/index.ts";
 import type { HeldBytes } from "./held.ts";
 import type { StoredItem } from "./store.ts";
@@ -31,7 +30,7 @@ export async function* listed(selection: Selection, held: HeldBytes): AsyncGener
     for (let at = 0; at < items.length; at += APPCONTEXT_PAGE_ITEMS) {
       const page: Item[] = [];
       for (const stored of items.slice(at, at + APPCONTEXT_PAGE_ITEMS)) {
-        page.push(itemOf(stored.id, stored.text));
+        page.push(itemOf(stored));
         if (slices.isOver(workOf(stored))) await slices.pause();
       }
       yield page;
@@ -55,16 +54,16 @@ async function* selected({ pages, condition, slices }: Selection) {
   for await (const page of pages) {
     slices.check();
     for (const stored of page) {
-      const item = itemOf(stored.id, stored.text);
+      const item = itemOf(stored);
       if (condition === undefined || condition(item)) yield { stored, item };
       if (slices.isOver(workOf(stored))) await slices.pause();
     }
   }
 }
 
-/** The text was checked and written anew when it was stored. */
-export function itemOf(id: string, text: string): Item {
-  return Object.assign(JSON.parse(text) as Row, { id });
+/** The text was checked and written anew, with the id in it, when it was stored. */
+export function itemOf({ text }: Pick<StoredItem, "text">): Item {
+  return JSON.parse(text) as Item;
 }
 
 function workOf({ text }: StoredItem): number {

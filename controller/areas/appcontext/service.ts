@@ -83,7 +83,7 @@ export class AppcontextService {
     checkItemName(collection, id);
     const stored = await (await this.#stores.of(principal.tenant)).item(collection, id);
     if (!stored) throw itemNotFound(collection, id);
-    return itemOf(id, stored.text);
+    return itemOf(stored);
   }
 
   /** `ok` also when there is none. */
@@ -125,11 +125,11 @@ export class AppcontextService {
     checkItemName(collection, id);
     checkSize(item.text, "An item", APPCONTEXT_ITEM_MAX_BYTES);
     const value = objectIn(item.text);
-    const written = { text: JSON.stringify(value), expiresAtMs: this.#expiry(ttlSeconds), ifThere };
+    const written = { text: JSON.stringify({ ...value, id }), expiresAtMs: this.#expiry(ttlSeconds), ifThere };
     const store = await this.#stores.of(principal.tenant);
     if (!(await store.putItem({ collection, id }, written))) throw itemNotFound(collection, id);
-    const hidden = Object.hasOwn(value, "id") && value["id"] !== id;
-    return { id, warnings: hidden ? [`The member id of an item is its id in the collection, ${id}.`] : [] };
+    const isReplaced = Object.hasOwn(value, "id") && value["id"] !== id;
+    return { id, warnings: isReplaced ? [`The member id of an item is its id in the collection, ${id}.`] : [] };
   }
 
   #expiry(ttlSeconds = 0): number | undefined {
