@@ -37,6 +37,7 @@ import { queryArea, QueryService, SearchService } from "./areas/query/index.ts";
 import { FileParser, rulesArea, RuleService } from "./areas/rules/index.ts";
 import { schemaArea, SchemaService } from "./areas/schema/index.ts";
 import { appcontextArea, AppcontextService } from "./areas/appcontext/index.ts";
+import { tablesArea, TableService } from "./areas/tables/index.ts";
 import { TenantService } from "./areas/tenants/index.ts";
 import { ExportService, ImportService, transferArea } from "./areas/transfer/index.ts";
 import { usersArea, UserService } from "./areas/users/index.ts";
@@ -217,6 +218,7 @@ export async function assemble(options: AssemblyOptions) {
     filesArea(files),
     notificationsArea({ notifications, rights, log: runtime.log }),
     appcontextArea(new AppcontextService({ stores, runtime })),
+    tablesArea(new TableService({ stores, runtime })),
     usersArea({ users, tenants }),
   ]);
   for (const definition of partsOf(areas, ({ classes }) => classes)) objects.registerSystemClass(definition);

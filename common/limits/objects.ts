@@ -98,3 +98,14 @@ export const APPCONTEXT_LIST_MAX_ITEMS = 20_000;
 export const APPCONTEXT_LISTS_MAX_BYTES = 64 * MIB;
 /** Items read at once. */
 export const APPCONTEXT_PAGE_ITEMS = 256;
+
+// Extension tables. A table is one value of the KvStore.
+export const TABLE_NAME_MAX_BYTES = 512;
+export const TABLES_PER_TENANT_MAX = 256;
+export const TABLE_ROWS_MAX = 20_000;
+/** Its rows as JSON: less than `KV_VALUE_MAX_BYTES`. */
+export const TABLE_MAX_BYTES = MIB - KIB;
+/** A body with blanks, escapes and what it replaces. */
+export const TABLE_BODY_MAX_BYTES = 4 * MIB;
+/** Attempts of one change, each on what another controller wrote meanwhile. */
+export const TABLE_CHANGE_ATTEMPTS_MAX = 16;

@@ -8,6 +8,7 @@ import {
   APPCONTEXT_TEXT_MAX_BYTES,
   APPCONTEXT_TTL_MAX_SECONDS,
 } from "../../../common/limits.ts";
+import { checkName } from "../../../common/names.ts";
 import { compileWhere, parseWhere } from "../../../common/where/index.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
@@ -19,6 +20,10 @@ import { ContextStores } from "./store.ts";
 import type { Item, ItemQuery, ItemText, Written } from "./types.ts";
 
 const UUID_ENTROPY_BYTES = 10;
+const NAME = { maxBytes: APPCONTEXT_NAME_MAX_BYTES, limit: "APPCONTEXT_NAME_MAX_BYTES" };
+const KEY = { ...NAME, what: "key" };
+const COLLECTION = { ...NAME, what: "name of a collection" };
+const ITEM = { ...NAME, what: "id of an item" };
 
 /** Variables that programs share, and collections of items: texts and JSON objects that may expire. */
 export class AppcontextService {
@@ -34,7 +39,7 @@ export class AppcontextService {
   /** The text; `AppError("not_found")` when there is none, or not any more. */
   async variable(principal: Principal, key: string): Promise<string> {
     requirePermission(principal, "appcontext:read");
-    checkName(key, "key");
+    checkName(key, KEY);
     const stored = await (await this.#stores.of(principal.tenant)).variable(key);
     if (!stored) throw new AppError("not_found", `There is no variable ${key}.`);
     return stored.text;
@@ -46,7 +51,7 @@ export class AppcontextService {
     { key, text, ttlSeconds }: { readonly key: string; readonly text: string; readonly ttlSeconds?: number },
   ): Promise<void> {
     requirePermission(principal, "appcontext:write");
-    checkName(key, "key");
+    checkName(key, KEY);
     checkSize(text, "A variable", APPCONTEXT_TEXT_MAX_BYTES);
     const expiresAtMs = this.#expiry(ttlSeconds);
     await (await this.#stores.of(principal.tenant)).setVariable(key, text, expiresAtMs);
@@ -55,7 +60,7 @@ export class AppcontextService {
   /** `ok` also when there is none. */
   async removeVariable(principal: Principal, key: string): Promise<void> {
     requirePermission(principal, "appcontext:write");
-    checkName(key, "key");
+    checkName(key, KEY);
     await (await this.#stores.of(principal.tenant)).removeVariable(key);
   }
 
@@ -96,7 +101,7 @@ export class AppcontextService {
   /** Removes the items that are there when it begins; what is made meanwhile may stay. Safe to repeat. */
   async removeItems(principal: Principal, collection: string): Promise<void> {
     requirePermission(principal, "appcontext:write");
-    checkName(collection, "name of a collection");
+    checkName(collection, COLLECTION);
     await (await this.#stores.of(principal.tenant)).removeItems(collection);
   }
 
@@ -113,7 +118,7 @@ export class AppcontextService {
   }
 
   async #selection(principal: Principal, { collection, where, signal }: ItemQuery): Promise<Selection> {
-    checkName(collection, "name of a collection");
+    checkName(collection, COLLECTION);
     const condition = where !== undefined && where.trim() !== "" ? compileWhere(parseWhere(where)) : undefined;
     const store = await this.#stores.of(principal.tenant);
     const slices = new Slices({ tenant: principal.tenant, clock: this.#runtime.clock, signal });
@@ -149,17 +154,8 @@ function objectIn(text: string): Readonly<Record<string, unknown>> {
 }
 
 function checkItemName(collection: string, id: string): void {
-  checkName(collection, "name of a collection");
-  checkName(id, "id of an item");
-}
-
-function checkName(name: string, what: string): void {
-  if (name === "") throw new AppError("invalid", `The ${what} is empty.`);
-  if (/\p{Cc}|\p{Cs}/u.test(name)) throw new AppError("invalid", `The ${what} has control characters.`);
-  if (Buffer.byteLength(name) <= APPCONTEXT_NAME_MAX_BYTES) return;
-  throw new AppError("too_large", `The ${what} has more than ${APPCONTEXT_NAME_MAX_BYTES} bytes.`, {
-    details: { limit: "APPCONTEXT_NAME_MAX_BYTES" },
-  });
+  checkName(collection, COLLECTION);
+  checkName(id, ITEM);
 }
 
 function checkSize(text: string, what: string, maxBytes: number): void {

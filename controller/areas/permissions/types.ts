@@ -48,6 +48,8 @@ export type Permission =
   | "rules:read"
   | "rules:write"
   | "users:read"
+  | "tables:read"
+  | "tables:write"
   | "users:write";
 
 export interface DataRule {

@@ -1,0 +1,2 @@
+export { tablesArea } from "./area.ts";
+export { TableService } from "./service.ts";
