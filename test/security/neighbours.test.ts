@@ -61,6 +61,9 @@ const INPUTS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   "POST /mxobject/rule/new": { class: "/matrix/vault", type: "text" },
   "GET /action/parsefile": { rule: "/matrix/rules/vault", filename: FILE.fullname },
   "PUT /fs/*": { data: "other" },
+  "GET /appcontext/collection/:name": { where: `note ~= '${MARK}'` },
+  "POST /extend/:name": { items: [{ key: "a", note: "other" }] },
+  "PUT /extend/:name": { items: [{ key: "a", note: "other" }] },
 };
 
 /** Endpoints by which an administrator of `matrix` sees the mark. */
@@ -83,6 +86,10 @@ const SHOWING = [
   "GET /mxobject/export",
   "GET /mxobject/rule",
   "GET /fs/*",
+  "GET /appcontext/:key",
+  "GET /appcontext/collection/:name",
+  "GET /appcontext/collection/:name/:id",
+  "GET /extend/:name",
 ];
 
 /** Names in a path that are not `vault`. */
@@ -149,12 +156,14 @@ async function fill(): Promise<void> {
   expect((await put(`/fs/${FILE.fullname}`, { data: FILE.text })).json()).toMatchObject({ status: "ok" });
   await depots(put);
   const policy = { ...INPUTS["POST /monitoring/policy"], tags: [MARK] };
-  const saved = await world.app.inject({
-    method: "POST",
-    url: `/monitoring/policy?sessionid=${own}`,
-    payload: policy,
-  });
-  expect(saved.json()).toMatchObject({ status: "ok" });
+  await post("/monitoring/policy", policy);
+  for (const path of ["appcontext/vault", "appcontext/collection/vault/vault"]) await post(`/${path}`, { note: MARK });
+  await post("/extend/vault", [{ key: "a", note: MARK }]);
+}
+
+async function post(path: string, payload: object): Promise<void> {
+  const response = await world.app.inject({ method: "POST", url: `${path}?sessionid=${own}`, payload });
+  expect(response.json()).toMatchObject({ status: "ok" });
 }
 
 async function depots(put: (url: string, payload: object) => Promise<{ json(): unknown }>): Promise<void> {
