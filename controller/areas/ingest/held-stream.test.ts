@@ -158,6 +158,22 @@ describe("the marks of a host", () => {
     expect([await isKept(oldest.streamId), await isKept(streamId)]).toEqual([false, true]);
   });
 
+  test("name every stream, though another controller notes one at the same time", async () => {
+    const [first, second] = [newStream(), newStream()];
+    let crossing = true;
+    const crossed = wrappedKv(kv, {
+      put: async (...call) => {
+        const isFirst = crossing;
+        crossing = false;
+        if (isFirst) await new MarkStore(kv).register(second, "twins");
+        return kv.put(...call);
+      },
+    });
+    await new MarkStore(crossed).register(first, "twins");
+    const { value = Buffer.alloc(0) } = (await kv.get("ingest-streams/twins")) ?? {};
+    expect(decodeStored(value)).toEqual([second, first]);
+  });
+
   test("make room, too, where sessions ended before their marks were written", async () => {
     const marks = new MarkStore(kv);
     const noted = Array.from({ length: INGEST_STREAMS_PER_HOST_MAX }, () => newStream());

@@ -17,10 +17,10 @@ const OFFSETS_MS = [0, -5_000, 40] as const;
 const HISTORIES = Number(process.env.ODP_RACE_HISTORIES ?? (onCluster ? 50 : 1_000));
 const SEED = Number(process.env.ODP_TEST_SEED ?? 1);
 /**
- * They find something as soon as a write is not put above what was read (2, once 31), a word not added again (788), an
- * edge of the same write not replaced (5006).
+ * They find something as soon as a write is not put above what was read (2, once 31), an edge of the same write not
+ * replaced (5006).
  */
-const KEPT_SEEDS: readonly number[] = [2, 31, 788, 5006];
+const KEPT_SEEDS: readonly number[] = [2, 31, 5006];
 const WORDS = ["disk", "full", "late"] as const;
 const ELEMENTS = [1, 2] as const;
 const KEYS = ["k1", "k2"] as const;

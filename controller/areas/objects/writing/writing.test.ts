@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { CHANGE_BATCH_MAX, OBJECT_PAGE_MAX } from "../../../../common/limits.ts";
+import type { Clock } from "../../../../common/time.ts";
 import type { Row } from "../../../../common/value.ts";
 import { realClock, seededRandom } from "../../../../test/helpers/clock.ts";
 import { MemoryDatabase } from "../../../../test/helpers/memory-engine.ts";
@@ -26,9 +27,13 @@ const BOX: ClassSpec = {
 const ALL = ["size", "ports", "labels", "name"] as const;
 
 let objects: ObjectService;
-/** Another controller. */
+/** Another controller, whose clock is behind. */
 let other: ObjectService;
 let store: ObjectStore;
+/** A clock five seconds behind the one of `objects`. */
+let behind: Clock;
+/** What `objects` works with: its calls are watched. */
+let watched: Stores;
 /** Names of the calls that reached the store of objects. */
 let calls: string[];
 /** Ends the leases of `objects`, as a long pause would. */
@@ -43,7 +48,7 @@ beforeEach(async () => {
   const engine = database.engine({ clock: realClock });
   await engine.createTenant("matrix");
   store = (await engine.tenant("matrix")).objects;
-  const watched = new Proxy(store, {
+  const calling = new Proxy(store, {
     get: (target, name: keyof ObjectStore) => {
       const call = target[name].bind(target) as (...given: unknown[]) => unknown;
       return (...given: unknown[]) => {
@@ -53,15 +58,16 @@ beforeEach(async () => {
       };
     },
   });
-  const stores: Stores = {
+  watched = {
     system: () => engine.system(),
-    tenant: async (name) => ({ ...(await engine.tenant(name)), objects: watched }),
+    tenant: async (name) => ({ ...(await engine.tenant(name)), objects: calling }),
   };
   let nowMs = realClock.nowMs();
   const clock = { ...realClock, nowMs: () => (nowMs += 1) };
-  stoppable = new StoppableStores(stores);
+  stoppable = new StoppableStores(watched);
   objects = new ObjectService({ stores: stoppable, runtime: { ...testRuntime(clock), random: seededRandom(1) } });
-  other = new ObjectService({ stores: engine, runtime: { ...testRuntime(clock), random: seededRandom(2) } });
+  behind = { ...clock, nowMs: () => clock.nowMs() - 5_000 };
+  other = new ObjectService({ stores: engine, runtime: { ...testRuntime(behind), random: seededRandom(2) } });
   await objects.createEdgeType(admin, { name: "holds", remedy: "" });
 });
 
@@ -242,6 +248,29 @@ describe("a removal", () => {
   });
 });
 
+test("a word that two columns share stays found, though a controller whose clock is ahead drops it for one of them", async () => {
+  const path = "/matrix/note";
+  const columns = ["one", "two"].map((name) => ({ name, type: "text" as const }));
+  await objects.createClass(admin, { path, columns, options: { keyMode: "manu", autosearch: true } });
+  await objects.insert(admin, path, [{ id: "n", one: "disk" }]);
+  const late = new ObjectService({
+    stores: watched,
+    runtime: { ...testRuntime(behind), random: seededRandom(3) },
+  });
+  await late.catalog(admin);
+  const ref = { id: "note:n" };
+  const changing = held("change");
+  const adding = late.update(admin, ref, [{ column: "two", operation: "set", value: "disk" }]);
+  await changing.arrived;
+  for (const value of ["disk full", ""]) await objects.update(admin, ref, [{ column: "one", operation: "set", value }]);
+  changing.goOn();
+  expect(await adding).toBe(true);
+  expect((await valuesOf(ref.id))?.two).toBe("disk");
+  expect(await found({ kind: "words", words: ["disk"] }, path)).toEqual([ref.id]);
+  expect(await found({ kind: "words", words: ["full"] }, path)).toEqual([]);
+  await late.close();
+});
+
 describe("a controller that wakes in the middle of a write", () => {
   const LINE: ClassSpec = { path: "/matrix/line", kind: "record", columns: [{ name: "text", type: "varchar" }] };
 
@@ -271,12 +300,14 @@ describe("a controller that wakes in the middle of a write", () => {
     return (await other.catalog(admin)).get(path)?.column(name)?.number;
   }
 
-  test("gives an object what an index asks for that was made meanwhile", async () => {
-    const change: ClassChange = { kind: "add index", name: "size" };
-    const write = () => objects.insert(admin, BOX.path, [{ name: "new", size: 7 }]);
-    await across("change", { path: BOX.path, change, write });
-    const { items } = await store.find({ terms: [`a${await numberOf(BOX.path, "size")}=7`] }, { limit: 10 });
-    expect(items.map(({ key }) => key.id)).toEqual(["new"]);
+  test("keeps the version of an object that its class asks for since", async () => {
+    const change: ClassChange = { kind: "set options", options: { version: true } };
+    const write = () => objects.update(admin, { id: "box:old" }, [{ column: "size", operation: "set", value: 7 }]);
+    expect(await across("change", { path: BOX.path, change, write })).toBe(true);
+    const versions: Row[] = [];
+    for await (const page of other.history(admin, { id: "box:old" }))
+      versions.push(...page.map(({ values }) => values ?? {}));
+    expect(versions).toMatchObject([{ name: "old", size: 7 }]);
   });
 
   test("gives a record what an index asks for that was made meanwhile", async () => {
