@@ -1,5 +1,6 @@
 /** Every bound of the program, by name and with its unit last; in `limits/`, grouped by the part that keeps it. */
 export * from "./limits/agent.ts";
+export * from "./limits/config.ts";
 export * from "./limits/controller.ts";
 export * from "./limits/general.ts";
 export * from "./limits/hosts.ts";

@@ -10,6 +10,14 @@ import { buildHttp } from "./app.ts";
 import { checkAreas, closeAreas, partsOf, type Area } from "./area.ts";
 import { auditArea, AuditService, StoredTrail } from "./areas/audit/index.ts";
 import { clusterArea, ClusterService, Membership } from "./areas/cluster/index.ts";
+import {
+  configArea,
+  ConfigChanges,
+  ConfigEntries,
+  ConfigHistory,
+  ConfigImport,
+  ConfigService,
+} from "./areas/config/index.ts";
 import { DeploymentService, depotsArea, DepotService } from "./areas/depots/index.ts";
 import { filesArea, FileService } from "./areas/files/index.ts";
 import {
@@ -34,7 +42,7 @@ import { ObjectService } from "./areas/objects/index.ts";
 import { systemPrincipal } from "./areas/permissions/index.ts";
 import { policiesArea, POLICY_GAP_PATH, POLICY_RUN_PATH, PolicyService } from "./areas/policies/index.ts";
 import { queryArea, QueryService, SearchService } from "./areas/query/index.ts";
-import { FileParser, rulesArea, RuleService } from "./areas/rules/index.ts";
+import { FileParser, ruleOwner, rulesArea, RuleService } from "./areas/rules/index.ts";
 import { schemaArea, SchemaService } from "./areas/schema/index.ts";
 import { appcontextArea, AppcontextService } from "./areas/appcontext/index.ts";
 import { tablesArea, TableService } from "./areas/tables/index.ts";
@@ -110,7 +118,10 @@ export async function assemble(options: AssemblyOptions) {
     batches: { stores, controllers: membership, objects, runtime },
   });
   const search = new SearchService({ objects, runtime, audit, sortFolder });
-  const rules = new RuleService({ stores, objects });
+  const entries = new ConfigEntries({ stores, runtime });
+  const changes = new ConfigChanges({ entries, stores, runtime, controllers: membership });
+  const rules = new RuleService({ stores, entries, objects });
+  const configuration = { entries, changes, objects, runtime, secrets, owners: [ruleOwner(rules)] };
   const files = new FileService({ stores, objects, nowMs: () => runtime.clock.nowMs(), random: runtime.random });
   const workers =
     options.workers && new WorkerPool<ControllerTasks>({ ...options.workers, clock: runtime.clock, log: runtime.log });
@@ -215,6 +226,12 @@ export async function assemble(options: AssemblyOptions) {
     transferArea({ exports, imports }),
     schemaArea(new SchemaService({ objects, query })),
     rulesArea({ rules, fileParser }),
+    configArea({
+      changes,
+      config: new ConfigService(configuration),
+      history: new ConfigHistory(configuration),
+      imports: new ConfigImport(configuration),
+    }),
     filesArea(files),
     notificationsArea({ notifications, rights, log: runtime.log }),
     appcontextArea(new AppcontextService({ stores, runtime })),

@@ -17,6 +17,8 @@ const WITHOUT_PERMISSION: Readonly<Record<string, Readonly<Record<string, string
     write: "every call leaves its record, also a refused one",
     verifyNewest: "at the start, for each tenant",
   },
+  ConfigChanges: { [EVERY]: "for the service of configuration, and maintenance" },
+  ConfigEntries: { [EVERY]: "for services that checked a permission of theirs" },
   DeploymentService: { maintain: "maintenance", gave: "asked for what an agent says" },
   DepotService: { beforeRemove: "at the assembly", onReplaced: "at the assembly" },
   HostService: {

@@ -54,6 +54,7 @@ const OFFERED: Readonly<Record<string, string>> = {
   "/matrix/system/audit": "",
   "/matrix/system/command": "",
   "/matrix/system/commandoutput": "",
+  "/matrix/system/config": "insert update remove",
   "/matrix/system/deployment": "",
   "/matrix/system/depot": "update remove",
   "/matrix/system/hostinfo": "insert update remove",

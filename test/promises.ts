@@ -255,6 +255,18 @@ export const PROMISES = {
       "A controller that woke read by an index that was dropped meanwhile, and missed rows. Now it reads the definitions anew first, and an index is dropped in two steps.",
     ],
   },
+  "config-linearizable": {
+    promise:
+      "What clients read, write, delete and let expire in the configuration at several controllers happened one by one, in an order that fits what each of them saw, also where the store loses calls and answers.",
+    tests: ["controller/areas/config/histories.test.ts"],
+    found: [],
+  },
+  "config-change-whole": {
+    promise:
+      "An import into the configuration, or a delete of a directory, that takes several transactions is made whole once its first key is written, each key once, whatever controller dies or sleeps in the middle.",
+    tests: ["controller/areas/config/transfer.test.ts"],
+    found: [],
+  },
   "bad-neighbours": {
     promise:
       "Rubbish, wrong frames, huge messages, agents and clients that never read or never end, floods of agents, entries and calls: others go on, and what waits stays within its bounds.",

@@ -6,6 +6,7 @@ import { ObjectService, type Objects, type SystemClass } from "../../controller/
 import { RuleService } from "../../controller/areas/rules/index.ts";
 import type { Stores } from "../../controller/store/engine.ts";
 import { realClock } from "./clock.ts";
+import { testEntries } from "./config.ts";
 import { openTestEngine } from "./engine.ts";
 import { testPrincipal, testRuntime } from "./runtime.ts";
 
@@ -93,7 +94,7 @@ export async function openTestIngest() {
   const engine = await openTestEngine();
   const objects = new ObjectService({ stores: engine, runtime: RUNTIME });
   for (const definition of [RUNS, GAPS, RULE_LOG_CLASS]) objects.registerSystemClass(definition);
-  const rules = new RuleService({ stores: engine, objects });
+  const rules = new RuleService({ stores: engine, entries: testEntries(engine), objects });
   const writer = (over: Pick<Objects, "ingest">) =>
     new RecordWriter({ objects: over, classes: { runs: RUNS.path, gaps: GAPS.path }, clock: RUNTIME.clock });
   for (const path of ["/matrix/line", "/matrix/other"])

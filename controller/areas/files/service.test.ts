@@ -3,6 +3,7 @@ import { AppError } from "../../../common/errors.ts";
 import { CHANGE_BATCH_MAX } from "../../../common/limits.ts";
 import { uploadFolder } from "../../../test/helpers/archives.ts";
 import { realClock, seededRandom } from "../../../test/helpers/clock.ts";
+import { testEntries } from "../../../test/helpers/config.ts";
 import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
 import { prove } from "../../../test/helpers/evidence.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
@@ -141,7 +142,7 @@ test("what is no text is not given as one", async () => {
 });
 
 test("a file parsed with a rule becomes records, and parsed again the same ones", async () => {
-  const rules = new RuleService({ stores: engine, objects });
+  const rules = new RuleService({ stores: engine, entries: testEntries(engine), objects });
   const parser = new FileParser({ rules, objects, files, clock: realClock });
   await objects.createClass(admin, {
     path: "/matrix/parsed",
@@ -175,7 +176,7 @@ test("a file parsed with a rule becomes records, and parsed again the same ones"
 });
 
 test("columns of a file that the class lacks are told, each with the number of records that have it", async () => {
-  const rules = new RuleService({ stores: engine, objects });
+  const rules = new RuleService({ stores: engine, entries: testEntries(engine), objects });
   const parser = new FileParser({ rules, objects, files, clock: realClock });
   await objects.createClass(admin, {
     path: "/matrix/narrow",
@@ -205,7 +206,7 @@ test("columns of a file that the class lacks are told, each with the number of r
 });
 
 test("long lines of a file are parsed by threads for the caller's tenant, until the caller goes", async () => {
-  const rules = new RuleService({ stores: engine, objects });
+  const rules = new RuleService({ stores: engine, entries: testEntries(engine), objects });
   const given: unknown[] = [];
   const run: Workers<RuleTasks>["run"] = (_name, _input, options) => {
     given.push(options);

@@ -5,6 +5,7 @@ import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts
 import { BASE_MS, EVERYTHING_SENT, GAPS, recordsEntry, RUNS } from "../../../test/helpers/ingest.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
 import { realClock, seededRandom } from "../../../test/helpers/clock.ts";
+import { testEntries } from "../../../test/helpers/config.ts";
 import { again } from "../../store/contract/harness.ts";
 import { ObjectService, type Objects } from "../objects/index.ts";
 import type { Workers } from "../../workers/index.ts";
@@ -27,7 +28,7 @@ beforeEach(async () => {
   engine = await openTestEngine();
   objects = new ObjectService({ stores: engine, runtime: testRuntime(realClock) });
   for (const definition of CLASSES) objects.registerSystemClass(definition);
-  rules = new RuleService({ stores: engine, objects });
+  rules = new RuleService({ stores: engine, entries: testEntries(engine), objects });
 });
 
 afterEach(async () => {
@@ -199,7 +200,7 @@ describe("ingest", () => {
         classes: { runs: RUNS.path, gaps: GAPS.path },
         clock: RUNTIME.clock,
       });
-      const texts = new RuleService({ stores: nasty, objects: over });
+      const texts = new RuleService({ stores: nasty, entries: testEntries(nasty), objects: over });
       const columns = [
         { name: "name", type: "varchar" },
         { name: "n", type: "int" },

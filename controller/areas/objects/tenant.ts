@@ -1,3 +1,4 @@
+import { KeyedQueue } from "../../../common/keyed-queue.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { TenantStore } from "../../store/engine.ts";
 import { Retry } from "../../store/retry.ts";
@@ -9,7 +10,6 @@ import { Indexer } from "./indexing/indexer.ts";
 import { IndexPasses } from "./indexing/indexpasses.ts";
 import { ObjectReader } from "./reading/reader.ts";
 import type { SystemClass } from "./types.ts";
-import { KeyedQueue } from "./writing/queue.ts";
 import { ObjectRemover } from "./writing/remover.ts";
 import { ObjectWriter } from "./writing/writer.ts";
 import { Writing } from "./writing/writing.ts";

@@ -28,6 +28,8 @@ export type Permission =
   | "appcontext:write"
   | "audit:read"
   | "cluster:read"
+  | "config:read"
+  | "config:write"
   | "depots:read"
   | "depots:run"
   | "depots:write"

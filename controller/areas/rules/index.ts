@@ -1,4 +1,5 @@
 export { rulesArea } from "./area.ts";
+export { ruleOwner } from "./owner.ts";
 export { FileParser, type FileSource, type OpenFile } from "./parse-file.ts";
 export { ParseSlices } from "./slices.ts";
 export { RuleService } from "./service.ts";

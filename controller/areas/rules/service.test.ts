@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { KV_PAGE_MAX_ENTRIES } from "../../../common/limits.ts";
 import { realClock } from "../../../test/helpers/clock.ts";
+import { testEntries } from "../../../test/helpers/config.ts";
 import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
 import { ObjectService } from "../objects/index.ts";
@@ -16,7 +17,7 @@ let rules: RuleService;
 beforeAll(async () => {
   engine = await openTestEngine();
   objects = new ObjectService({ stores: engine, runtime: testRuntime(realClock) });
-  rules = new RuleService({ stores: engine, objects });
+  rules = new RuleService({ stores: engine, entries: testEntries(engine), objects });
   await objects.createClass(admin, {
     path: "/matrix/line",
     kind: "record",

@@ -2,6 +2,7 @@ import { AppError, isAppError } from "../../../common/errors.ts";
 import { RULE_CACHE_MAX_ENTRIES, RULE_TEXT_MAX_BYTES } from "../../../common/limits.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { ClassView, Objects } from "../objects/index.ts";
+import { anyKey, type ConfigEntries } from "../config/index.ts";
 import { classAccess, requireOneOf, requirePermission, type Principal } from "../permissions/index.ts";
 import { checkRuleText, compileRule, missingOption, ruleClass, type CompiledRule } from "./compile.ts";
 import { compileGrok } from "./grok.ts";
@@ -26,32 +27,36 @@ export interface RuleListing {
 }
 
 export class RuleService implements Rules {
-  readonly #stores: Stores;
+  readonly #store: RuleStore;
   readonly #objects: Objects;
   /** Compiled rules by tenant, key, text and state of the classes; the oldest leaves first. */
   readonly #compiled = new Map<string, CompiledRule>();
 
-  constructor({ stores, objects }: { readonly stores: Stores; readonly objects: Objects }) {
-    this.#stores = stores;
-    this.#objects = objects;
+  constructor(dependencies: {
+    readonly stores: Stores;
+    readonly entries: ConfigEntries;
+    readonly objects: Objects;
+  }) {
+    this.#store = new RuleStore(dependencies);
+    this.#objects = dependencies.objects;
   }
 
   async load(principal: Principal, key: string): Promise<Rule> {
     requireOneOf(principal, ["rules:write", "policies:write", "policies:run"]);
     checkKey(principal, key);
-    const stored = await (await this.#store(principal)).find(key);
+    const stored = await this.#store.find(principal.tenant, key);
     if (!stored || !isReadable(principal, stored.text)) throw new AppError("not_found", `There is no rule ${key}.`);
     return this.#compile(principal, stored);
   }
 
   async pinned(principal: Principal, key: string, digest: string): Promise<Rule> {
     requirePermission(principal, "rules:write");
-    return this.#compile(principal, await (await this.#store(principal)).pinned(key, digest));
+    return this.#compile(principal, await this.#store.pinned(principal.tenant, key, digest));
   }
 
   async pin(principal: Principal, rule: Rule): Promise<void> {
     requirePermission(principal, "rules:write");
-    await (await this.#store(principal)).pin(rule);
+    await this.#store.pin(principal.tenant, rule);
   }
 
   /**
@@ -60,7 +65,7 @@ export class RuleService implements Rules {
    */
   async list(principal: Principal, path?: string): Promise<readonly RuleListing[]> {
     requirePermission(principal, "rules:read");
-    const rules = await (await this.#store(principal)).list(principal.ospace);
+    const rules = await this.#store.list(principal);
     const seen = rules.map(listing).filter((rule) => rule.class === "" || classAccess(principal, rule.class).readable);
     return seen.filter((rule) => path === undefined || rule.class === path.replace(/\/+$/, ""));
   }
@@ -71,22 +76,29 @@ export class RuleService implements Rules {
    */
   async put(principal: Principal, key: string, text: string): Promise<readonly string[]> {
     requirePermission(principal, "rules:write");
+    const warnings = await this.check(principal, key, text);
+    await this.#store.put(principal, key, text);
+    return warnings;
+  }
+
+  /** Refuses what `put` refuses, and answers its warnings. */
+  async check(principal: Principal, key: string, text: string): Promise<readonly string[]> {
+    requirePermission(principal, "rules:write");
     checkKey(principal, key);
     if (Buffer.byteLength(text) > RULE_TEXT_MAX_BYTES) {
       throw new AppError("too_large", `A rule has at most ${RULE_TEXT_MAX_BYTES} bytes.`);
     }
-    await this.#check(principal, key, text);
+    await this.#checkText(principal, key, text);
     await this.#refuseOfOthers(principal, key, text);
-    await (await this.#store(principal)).put(key, text);
     return ruleWarnings(text);
   }
 
   async remove(principal: Principal, key: string): Promise<void> {
     requirePermission(principal, "rules:write");
     checkKey(principal, key);
-    const stored = await (await this.#store(principal)).find(key);
+    const stored = await this.#store.find(principal.tenant, key);
     const found =
-      stored !== undefined && isReadable(principal, stored.text) && (await (await this.#store(principal)).remove(key));
+      stored !== undefined && isReadable(principal, stored.text) && (await this.#store.remove(principal, key));
     if (!found) throw new AppError("not_found", `There is no rule ${key}.`);
   }
 
@@ -102,18 +114,18 @@ export class RuleService implements Rules {
       ...(rule.type === "grok" ? grokOptions(rule) : fieldOptions(rule, view)),
     ]);
     compileRule(key, text, view);
-    await (await this.#store(principal)).put(key, text);
+    await this.#store.put(principal, key, text);
     return key;
   }
 
   /** Neither a rule of a class that may not be read is replaced, nor one for such a class made. */
   async #refuseOfOthers(principal: Principal, key: string, text: string): Promise<void> {
-    const former = await (await this.#store(principal)).find(key);
+    const former = await this.#store.find(principal.tenant, key);
     const unreadable = [text, former?.text ?? ""].some((one) => !isReadable(principal, one));
     if (unreadable) throw new AppError("denied", `The rule ${key} is of a class that ${principal.user} may not read.`);
   }
 
-  async #check(principal: Principal, key: string, text: string): Promise<void> {
+  async #checkText(principal: Principal, key: string, text: string): Promise<void> {
     checkRuleText(key, text);
     if (missingOption(readRuleText(text)) !== undefined) return;
     const view = (await this.#objects.catalog(principal)).get(ruleClass(text));
@@ -142,24 +154,19 @@ export class RuleService implements Rules {
     if (!view) throw classNotFound(path);
     return view;
   }
-
-  async #store(principal: Principal): Promise<RuleStore> {
-    return new RuleStore((await this.#stores.tenant(principal.tenant)).kv);
-  }
 }
 
-function checkKey(principal: Principal, key: string): void {
-  const prefix = `${principal.ospace}/rules/`;
-  const segments = key.split("/").slice(1);
-  if (!key.startsWith(prefix) || segments.some((segment) => segment === "" || segment === "." || segment === "..")) {
-    throw new AppError(
-      "invalid",
-      `A rule is named by its configuration key, such as ${prefix}access, not ${key || "nothing"}.`,
-    );
-  }
+function checkKey({ ospace }: Principal, key: string): void {
+  const prefix = `${ospace}/rules/`;
+  if (key.startsWith(prefix) && key.length > prefix.length && anyKey(key) === key) return;
+  throw new AppError(
+    "invalid",
+    `A rule is named by its configuration key, such as ${prefix}access, not ${key || "nothing"}.`,
+  );
 }
 
-function isReadable(principal: Principal, text: string): boolean {
+/** Whether there is a rule of this text for the principal. */
+export function isReadable(principal: Principal, text: string): boolean {
   const path = classOrEmpty(text);
   return path === "" || classAccess(principal, path.replace(/\/+$/, "")).readable;
 }

@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
 import { AppError } from "../../../common/errors.ts";
-import { entriesUnder } from "../../store/entries.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
-import type { KvStore } from "../../store/kv.ts";
+import type { Stores } from "../../store/engine.ts";
+import type { ConfigEntries } from "../config/index.ts";
+import type { Principal } from "../permissions/index.ts";
 
 /** A rule text as it lies in the store. */
 export interface StoredRule {
@@ -12,57 +13,58 @@ export interface StoredRule {
 }
 
 /**
- * Rules are configuration entries: `config<key>`, so `config/matrix/rules/access`. Texts that ingest has pinned lie
- * once more under `rule-text/<digest>`, because a batch that was begun with a text must be repeatable with just that
- * text.
+ * Rules are configuration entries, with versions as all of them. Texts that ingest has pinned lie once more under
+ * `rule-text/<digest>`, because a batch that was begun with a text must be repeatable with just that text.
  */
 export class RuleStore {
-  readonly #kv: KvStore;
+  readonly #stores: Stores;
+  readonly #entries: ConfigEntries;
 
-  constructor(kv: KvStore) {
-    this.#kv = kv;
+  constructor({ stores, entries }: { readonly stores: Stores; readonly entries: ConfigEntries }) {
+    this.#stores = stores;
+    this.#entries = entries;
   }
 
-  async find(key: string): Promise<StoredRule | undefined> {
-    const entry = await this.#kv.get(configKey(key));
-    return entry && stored(key, decodeStored<string>(entry.value));
+  async find(tenant: string, key: string): Promise<StoredRule | undefined> {
+    const entry = await this.#entries.get(tenant, key);
+    return entry && stored(key, entry.text ?? "");
   }
 
-  async put(key: string, text: string): Promise<StoredRule> {
-    await this.#kv.put(configKey(key), encodeJson(text));
-    return stored(key, text);
+  async put({ tenant, user }: Principal, key: string, text: string): Promise<void> {
+    await this.#entries.write(tenant, [key], () => () => ({ text }), { by: user });
   }
 
   /** False when there was none. */
-  async remove(key: string): Promise<boolean> {
-    const there = await this.#kv.get(configKey(key));
-    if (there) await this.#kv.delete(configKey(key));
-    return there !== undefined;
+  async remove({ tenant, user }: Principal, key: string): Promise<boolean> {
+    let isThere = false;
+    const decide = (found: unknown): "delete" => {
+      isThere = found !== undefined;
+      return "delete";
+    };
+    await this.#entries.write(tenant, [key], () => decide, { by: user });
+    return isThere;
   }
 
   /** All rules below `/<ospace>/rules/`, in the order of their keys. */
-  async list(ospace: string): Promise<readonly StoredRule[]> {
+  async list({ tenant, ospace }: Principal): Promise<readonly StoredRule[]> {
     const rules: StoredRule[] = [];
-    const prefix = configKey(`${ospace}/rules/`);
-    for await (const { key, value } of entriesUnder(this.#kv, prefix))
-      rules.push(stored(key.slice("config".length), decodeStored<string>(value)));
+    for await (const { key, text = "" } of this.#entries.under(tenant, `${ospace}/rules/`))
+      rules.push(stored(key, text));
     return rules;
   }
 
-  async pin(rule: StoredRule): Promise<void> {
+  async pin(tenant: string, rule: StoredRule): Promise<void> {
+    const { kv } = await this.#stores.tenant(tenant);
     const key = `rule-text/${rule.digest}`;
-    if (!(await this.#kv.get(key))) await this.#kv.put(key, encodeJson(rule.text));
+    if (!(await kv.get(key))) await kv.put(key, encodeJson(rule.text));
   }
 
-  async pinned(key: string, digest: string): Promise<StoredRule> {
-    const entry = await this.#kv.get(`rule-text/${digest}`);
+  async pinned(tenant: string, key: string, digest: string): Promise<StoredRule> {
+    const { kv } = await this.#stores.tenant(tenant);
+    const entry = await kv.get(`rule-text/${digest}`);
     if (!entry) throw new AppError("not_found", `The earlier text ${digest.slice(0, 12)} of rule ${key} is not kept.`);
     return stored(key, decodeStored<string>(entry.value));
   }
-}
-
-function configKey(key: string): string {
-  return `config${key}`;
 }
 
 function stored(key: string, text: string): StoredRule {

@@ -27,6 +27,12 @@ export interface Noted<T> {
   readonly revision: number;
 }
 
+/** See `Journal.stepWithin`. `open` is what stands there afterwards. */
+export interface StepWithin<T> extends Noted<T> {
+  readonly key: string;
+  readonly value: Uint8Array;
+}
+
 /** The controllers of the installation, as far as their work is concerned. */
 export interface Controllers {
   /** The id of this controller, new with every start. */
@@ -128,6 +134,15 @@ export class Journal<T extends OpenWork> {
   /** `undefined` when another writer changed, decided or ended it after `held`. */
   async step(held: Noted<T>, changes: Partial<NewWork<T>>): Promise<Noted<T> | undefined> {
     return held.open.end === undefined ? this.#change(held, { ...held.open, ...changes }) : undefined;
+  }
+
+  /**
+   * A step that its writer puts, in a transaction of its own, together with what the step did: on condition that `key`
+   * has this revision. Then it is noted with the revision of that transaction.
+   */
+  stepWithin({ open, revision }: Noted<T>, changes: Partial<NewWork<T>>): StepWithin<T> {
+    const next = { ...open, ...changes };
+    return { key: this.#keyOf(open.id), revision, value: encodeJson(next), open: next };
   }
 
   /** As `step`; then what the other one wrote stands. */

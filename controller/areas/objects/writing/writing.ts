@@ -4,7 +4,7 @@ import type { EntityChange, EntityKey, ObjectStore } from "../../../store/object
 import { definitionsNow, type WriteDefinitions } from "../definitions/confirm.ts";
 import type { PublishedEvent } from "../values/events.ts";
 import { endEdges, type IncomingEdges } from "./incomingedges.ts";
-import { KeyedQueue } from "./queue.ts";
+import { KeyedQueue } from "../../../../common/keyed-queue.ts";
 import { WriteClock } from "./writeclock.ts";
 
 export interface WritingDependencies {

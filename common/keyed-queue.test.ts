@@ -1,6 +1,6 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { KeyedQueue } from "./queue.ts";
+import { KeyedQueue } from "./keyed-queue.ts";
 
 /** Jobs that note their beginning and wait to be let go. */
 function jobs() {

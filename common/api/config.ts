@@ -1,0 +1,112 @@
+import { Type } from "typebox";
+
+/** Schemas of `/config`. */
+
+const KEY = "A key such as /matrix/etc/mail";
+const Key = Type.String({ minLength: 1, description: KEY });
+const Flag = (description: string) => Type.Optional(Type.Boolean({ description }));
+
+export const ConfigKey = Type.Object({ key: Type.String({ minLength: 1, description: `${KEY}, or / for all` }) });
+
+export const ConfigEntryKey = Type.Object({ key: Key });
+
+/** A node of the tree, in the shape of etcd's: an entry, a directory, or both. */
+export interface ConfigNode {
+  key: string;
+  value?: string;
+  /** The value is secret, and the one here is its mask. */
+  secret?: boolean;
+  /** Seconds that are left. */
+  ttl?: number;
+  dir?: boolean;
+  nodes?: ConfigNode[];
+}
+
+export const ConfigNodeReply = Type.Unsafe<ConfigNode>(
+  Type.Object({
+    key: Type.String(),
+    value: Type.Optional(Type.String({ description: "Of an entry; ******** stands for a secret" })),
+    secret: Flag("The value is secret"),
+    ttl: Type.Optional(Type.Integer({ description: "Seconds that are left" })),
+    dir: Flag("There are nodes below"),
+    nodes: Type.Optional(
+      Type.Array(Type.Record(Type.String(), Type.Unknown()), { description: "Nodes of this same form" }),
+    ),
+  }),
+);
+
+export const ConfigSet = Type.Object({
+  key: Key,
+  value: Type.String({ description: "******** keeps the secret that is there" }),
+  ttl: Type.Optional(Type.Integer({ description: "Seconds; 0, -1 or none: it does not expire" })),
+  secret: Flag("Whether the value is sealed and never shown again; when absent, as the one that is there"),
+});
+
+export const ConfigListInput = Type.Object({
+  key: Type.Optional(Type.String({ description: `${KEY}; everything when absent` })),
+  after: Type.Optional(Type.String({ description: "The member next of the answer's meta: the page behind it" })),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000, description: "Entries in a page; 200 when absent" })),
+});
+
+const Shown = {
+  value: Type.Optional(Type.String()),
+  secret: Type.Optional(Type.Boolean()),
+  author: Type.Optional(Type.String()),
+  changed: Type.Optional(Type.Integer({ description: "Milliseconds since 1970" })),
+  expires: Type.Optional(Type.Integer({ description: "Milliseconds since 1970" })),
+};
+
+export const ConfigListReply = Type.Array(
+  Type.Object({ key: Type.String(), version: Type.Optional(Type.Integer()), ...Shown }),
+);
+
+export const ConfigExportInput = Type.Object({
+  key: Type.Optional(Type.String({ description: `${KEY}; everything when absent` })),
+  relative: Flag("Keys are written relative to the given one, so that they can be imported elsewhere"),
+});
+
+export const ConfigImportInput = Type.Object({
+  key: Type.Optional(
+    Type.String({ description: "What relative keys of the file are relative to, and whole ones have to lie below" }),
+  ),
+  plan: Flag("Only tells what would be done"),
+});
+
+export const ConfigImportReply = Type.Object({
+  total: Type.Integer({ description: "Entries of the file" }),
+  created: Type.Integer(),
+  updated: Type.Integer(),
+  unchanged: Type.Integer(),
+  skipped: Type.Integer({ description: "Told in the warnings" }),
+  changes: Type.Optional(
+    Type.Array(
+      Type.Object({ key: Type.String(), action: Type.String({ description: "create, update, unchanged or skip" }) }),
+      { description: "Of a plan: the first thousand" },
+    ),
+  ),
+});
+
+const Version = Type.Object({
+  version: Type.Integer({ description: "Counts the changes of the key, deletes among them" }),
+  deleted: Type.Optional(Type.Boolean()),
+  ...Shown,
+});
+
+export const ConfigHistoryReply = Type.Array(Version, { description: "The latest first" });
+
+export const ConfigDiffInput = Type.Object({
+  key: Key,
+  from: Type.Integer({ minimum: 0, description: "A version; 0: from nothing" }),
+  to: Type.Integer({ minimum: 1, description: "A version" }),
+});
+
+export const ConfigDiffReply = Type.Object({
+  from: Type.Optional(Version),
+  to: Version,
+  patch: Type.String({ description: "A unified difference of the values" }),
+});
+
+export const ConfigRollback = Type.Object({
+  key: Key,
+  version: Type.Integer({ minimum: 1, description: "What the key is to hold again; a delete deletes it" }),
+});

@@ -1,0 +1,18 @@
+import type { Area } from "../../area.ts";
+import type { ConfigChanges } from "./changes.ts";
+import { configClass } from "./classes.ts";
+import { configRoutes, type ConfigServices } from "./routes.ts";
+
+export interface ConfigParts extends ConfigServices {
+  readonly changes: ConfigChanges;
+}
+
+export function configArea({ changes, ...services }: ConfigParts): Area {
+  return {
+    name: "config",
+    endpoints: configRoutes(services),
+    classes: [configClass(services.config)],
+    maintain: (tenant) => changes.maintain(tenant),
+    close: () => changes.close(),
+  };
+}

@@ -1,0 +1,230 @@
+import { createHash } from "node:crypto";
+import { withinTime } from "../../../common/concurrency.ts";
+import { AppError, errorText } from "../../../common/errors.ts";
+import { ulidOf } from "../../../common/ids.ts";
+import {
+  BLOB_CHUNK_MAX_BYTES,
+  CONFIG_CHANGE_ANSWER_MS,
+  CONFIG_CHANGE_MAX_KEYS,
+  CONFIG_CHANGES_UNDER_WAY_MAX,
+  CONFIG_TXN_MAX_BYTES,
+  CONFIG_TXN_MAX_KEYS,
+} from "../../../common/limits.ts";
+import type { Runtime } from "../../runtime.ts";
+import type { Stores } from "../../store/engine.ts";
+import { decodeStored, encodeJson } from "../../store/format.ts";
+import { isTransient, Journal, type Controllers, type Noted, type OpenWork } from "../../store/journal/index.ts";
+import type { Principal } from "../permissions/index.ts";
+import type { ConfigEntries, Decide } from "./entries.ts";
+import { isDelete, type Content } from "./stored.ts";
+
+/** One key of a change: what it is to hold; nothing: it is deleted. */
+export interface KeyChange extends Content {
+  readonly key: string;
+}
+
+/**
+ * A change of more keys than one transaction takes, from when it is decided until all of them are written. KvStore:
+ * `config-change/<id>`. Its keys lie in the BlobStore with the mark `config/<id>`, for a short while before it is
+ * `staged` perhaps not yet.
+ */
+interface OpenChange extends OpenWork {
+  readonly tenant: string;
+  readonly by: string;
+  readonly digest: string;
+  readonly total: number;
+  /** Keys that are written; noted in the transaction that writes them. */
+  readonly done: number;
+  readonly staged: boolean;
+}
+
+export interface ChangeDependencies {
+  readonly entries: ConfigEntries;
+  readonly stores: Stores;
+  readonly runtime: Runtime;
+  readonly controllers: Controllers;
+}
+
+/** Of a key's two copies in a transaction, beside its content. */
+const KEY_OVERHEAD_BYTES = 1_200;
+
+/**
+ * Changes of many keys, all or nothing: in one transaction where they fit into one, else on record before the first of
+ * them is written, and then written to the end by this controller or another one, each key once.
+ */
+export class ConfigChanges {
+  readonly #with: ChangeDependencies;
+  readonly #journal: Journal<OpenChange>;
+  #underWay = 0;
+
+  constructor(dependencies: ChangeDependencies) {
+    this.#with = dependencies;
+    this.#journal = new Journal(dependencies, { prefix: "config-change/", tenantOf: ({ tenant }) => tenant });
+  }
+
+  /** Resolves when every key is written. `AppError("deadline")`: the change is on record and goes on by itself. */
+  async make(principal: Principal, changes: readonly KeyChange[]): Promise<void> {
+    if (changes.length > CONFIG_CHANGE_MAX_KEYS)
+      throw new AppError("too_large", `One change takes at most ${CONFIG_CHANGE_MAX_KEYS} keys: make it by parts.`);
+    const { tenant, user } = principal;
+    const [first, ...more] = parts(changes);
+    if (first === undefined) return;
+    if (more.length === 0)
+      return void (await this.#with.entries.write(tenant, keysOf(first), decisions(first), { by: user }));
+    if (this.#underWay >= CONFIG_CHANGES_UNDER_WAY_MAX)
+      throw new AppError(
+        "limited",
+        `At most ${CONFIG_CHANGES_UNDER_WAY_MAX} large changes are under way at once; try again later.`,
+      );
+    await this.#makeOnRecord(principal, changes);
+  }
+
+  /** Goes on with changes whose controller is gone, and with those that rest here. */
+  async maintain(tenant: string): Promise<void> {
+    for await (const found of this.#journal.abandoned(tenant)) {
+      const mine = await this.#journal.take(found);
+      if (mine?.open.staged) this.#start(mine).catch(() => undefined);
+      // Who made a change that was never staged got nothing but an error.
+      else if (mine) await this.#journal.underWay.carry([mine.open.id], () => this.#forget(mine.open));
+    }
+  }
+
+  /** Resolves when nothing that is under way now is so any more. */
+  settled(): Promise<void> {
+    return this.#journal.underWay.settled();
+  }
+
+  /** What is under way rests after its transaction. */
+  close(): Promise<void> {
+    return this.#journal.underWay.close();
+  }
+
+  async #makeOnRecord(principal: Principal, changes: readonly KeyChange[]): Promise<void> {
+    const { clock, random } = this.#with.runtime;
+    const untilMs = clock.monotonicMs() + CONFIG_CHANGE_ANSWER_MS;
+    const id = ulidOf(clock.nowMs(), random.bytes(10));
+    const held = await this.#staged(id, principal, changes);
+    const done = this.#start(held).then(() => true, restingOrThrow);
+    if (await withinTime(clock, done, untilMs - clock.monotonicMs())) return;
+    throw new AppError("deadline", `The change ${id} of ${changes.length} keys is on record and goes on by itself.`);
+  }
+
+  async #staged(id: string, principal: Principal, changes: readonly KeyChange[]): Promise<Noted<OpenChange>> {
+    const { underWay } = this.#journal;
+    underWay.hold(id);
+    try {
+      return await this.#stage(id, principal, changes);
+    } catch (error) {
+      underWay.letGo(id);
+      throw error;
+    }
+  }
+
+  /** On record before its content is kept, so that no content is kept without a record. */
+  async #stage(id: string, { tenant, user }: Principal, changes: readonly KeyChange[]): Promise<Noted<OpenChange>> {
+    const bytes = encodeJson(changes);
+    const digest = createHash("sha256").update(bytes).digest("hex");
+    const work = { id, tenant, by: user, digest, total: changes.length, done: 0, staged: false };
+    const begun = await this.#journal.begin(work);
+    await (await this.#with.stores.tenant(tenant)).blobs.put(pieces(bytes), markOf(id));
+    const staged = await this.#journal.step(begun, { staged: true });
+    if (staged) return staged;
+    throw new AppError("unavailable", "The change was held up for too long: nothing was written, try again.");
+  }
+
+  #start(held: Noted<OpenChange>): Promise<void> {
+    const { id } = held.open;
+    this.#underWay += 1;
+    const running = this.#journal.underWay.carry([id], () => this.#run(held)).finally(() => (this.#underWay -= 1));
+    running.catch((error: unknown) => {
+      const { log } = this.#with.runtime;
+      const details = { change: id, reason: errorText(error) };
+      if (isTransient(error)) log.warn(details, "a change of configuration rests until the stores take it");
+      else log.error({ ...details, err: error }, "a change of configuration broke off");
+    });
+    return running;
+  }
+
+  async #run(mine: Noted<OpenChange>): Promise<void> {
+    let held = mine;
+    const { tenant, by, done } = held.open;
+    for (const part of parts((await this.#content(held.open)).slice(done))) {
+      this.#journal.underWay.stopping.throwIfAborted();
+      const fence = this.#journal.stepWithin(held, { done: held.open.done + part.length });
+      const written = await this.#with.entries.write(tenant, keysOf(part), decisions(part), { by, fence });
+      if (!written.held) throw taken(held.open);
+      held = { open: fence.open, revision: written.revision };
+    }
+    await this.#forget(held.open);
+  }
+
+  async #content({ tenant, digest }: OpenChange): Promise<readonly KeyChange[]> {
+    const found: Uint8Array[] = [];
+    for await (const bytes of (await this.#with.stores.tenant(tenant)).blobs.read(digest)) found.push(bytes);
+    return decodeStored<readonly KeyChange[]>(Buffer.concat(found));
+  }
+
+  /** Content first: after a crash in between, another controller repeats it. */
+  async #forget(open: OpenChange): Promise<void> {
+    await (await this.#with.stores.tenant(open.tenant)).blobs.unmark(open.digest, markOf(open.id));
+    await this.#journal.end(open);
+  }
+}
+
+function markOf(id: string): string {
+  return `config/${id}`;
+}
+
+function taken({ id }: OpenChange): AppError {
+  return new AppError("unknown_outcome", `Another controller goes on with the change ${id}.`);
+}
+
+/** False for a change that rests: it is gone on with by itself. */
+function restingOrThrow(error: unknown): false {
+  if (isTransient(error)) return false;
+  throw error;
+}
+
+function keysOf(changes: readonly KeyChange[]): readonly string[] {
+  return changes.map(({ key }) => key);
+}
+
+function decisions(changes: readonly KeyChange[]): (key: string) => Decide {
+  const byKey = new Map(changes.map((change) => [change.key, change]));
+  return (key) => (found) => {
+    const { text, sealed, expiresAtMs } = byKey.get(key) ?? {};
+    const content = {
+      ...(text !== undefined && { text }),
+      ...(sealed !== undefined && { sealed }),
+      ...(expiresAtMs !== undefined && { expiresAtMs }),
+    };
+    if (isDelete(content)) return found && "delete";
+    return found && isSame(found, content) ? undefined : content;
+  };
+}
+
+export function isSame(one: Content, other: Content): boolean {
+  return one.text === other.text && one.sealed === other.sealed && one.expiresAtMs === other.expiresAtMs;
+}
+
+/** In their order, each for one transaction. */
+function parts(changes: readonly KeyChange[]): readonly (readonly KeyChange[])[] {
+  const all: KeyChange[][] = [];
+  let part: KeyChange[] = [];
+  let bytes = 0;
+  for (const change of changes) {
+    const size = 2 * (Buffer.byteLength(JSON.stringify(change)) + KEY_OVERHEAD_BYTES);
+    if (part.length > 0 && (part.length >= CONFIG_TXN_MAX_KEYS || bytes + size > CONFIG_TXN_MAX_BYTES)) {
+      all.push(part);
+      part = [];
+      bytes = 0;
+    }
+    part.push(change);
+    bytes += size;
+  }
+  return part.length > 0 ? [...all, part] : all;
+}
+
+function* pieces(bytes: Uint8Array): Generator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += BLOB_CHUNK_MAX_BYTES) yield bytes.subarray(at, at + BLOB_CHUNK_MAX_BYTES);
+}

@@ -1,0 +1,74 @@
+import { AppError } from "../../../common/errors.ts";
+import type { Row } from "../../../common/value.ts";
+import { columns, type Edit, type SystemClass } from "../objects/index.ts";
+import type { Principal } from "../permissions/index.ts";
+import { CONFIG_PATH } from "./rights.ts";
+
+/** What the class of entries needs of their service. */
+interface EntryOwner {
+  all(principal: Principal): AsyncIterable<readonly Row[]>;
+  set(
+    principal: Principal,
+    entry: { readonly key: string; readonly value: string; readonly mustExist?: boolean },
+  ): Promise<{ readonly key: string; readonly isThere: boolean }>;
+  removeEntries(principal: Principal, keys: readonly string[]): Promise<number>;
+}
+
+/** Provided from the KvStore, so that there is one truth about what is configured. */
+export function configClass(config: EntryOwner): SystemClass {
+  return {
+    path: CONFIG_PATH,
+    columns: [
+      ...columns("varchar", "key", "name", "parent"),
+      ...columns("text", "value"),
+      ...columns("boolean", "secret"),
+      ...columns("bigint", "version"),
+      ...columns("varchar", "author"),
+      ...columns("timestamp", "changed", "expires"),
+    ],
+    keys: ["key"],
+    guard: {
+      permission: "config:write",
+      async insert(principal, rows) {
+        const ids: string[] = [];
+        for (const entry of rows.map(entryOf)) ids.push(`config:${(await config.set(principal, entry)).key}`);
+        return ids;
+      },
+      async update(principal, id, edits) {
+        const set = await config.set(principal, { key: keyOf(id), value: valueAfter(edits), mustExist: true });
+        return set.isThere;
+      },
+      remove: (principal, ids) => config.removeEntries(principal, ids.map(keyOf)),
+    },
+    provide: (principal) => config.all(principal),
+  };
+}
+
+/** Kept by the platform, ignored in what is written. */
+const PSEUDO = new Set(["id", "class", "day", "vtime", "ctime", "mtime"]);
+
+function keyOf(id: string): string {
+  return id.slice(id.indexOf(":") + 1);
+}
+
+function entryOf(row: Row): { readonly key: string; readonly value: string } {
+  const { key, value } = row;
+  const other = Object.keys(row).find((name) => name !== "key" && name !== "value" && !PSEUDO.has(name));
+  if (other !== undefined) throw unwritable(other);
+  if (typeof key !== "string" || typeof value !== "string")
+    throw new AppError("invalid", "An entry of configuration is inserted with key and value, both texts.");
+  return { key, value };
+}
+
+function valueAfter(edits: readonly Edit[]): string {
+  const [edit, second] = edits;
+  const other = edits.find(({ column, operation }) => column !== "value" || operation !== "set");
+  if (other) throw unwritable(other.column);
+  if (edit === undefined || second !== undefined || typeof edit.value !== "string")
+    throw new AppError("invalid", "The value of an entry of configuration is set to one text.");
+  return edit.value;
+}
+
+function unwritable(column: string): AppError {
+  return new AppError("unsupported", `The column ${column} of configuration is kept by the platform, not by MQL.`);
+}

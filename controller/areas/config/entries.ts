@@ -1,0 +1,230 @@
+import { mapLimited } from "../../../common/concurrency.ts";
+import { KeyedQueue } from "../../../common/keyed-queue.ts";
+import { AppError } from "../../../common/errors.ts";
+import {
+  CONFIG_HISTORY_KEEP_DAYS,
+  CONFIG_HISTORY_MAX_ENTRIES,
+  CONFIG_READS_AT_ONCE,
+  CONFIG_WRITE_ATTEMPTS_MAX,
+  DAY_SECONDS,
+} from "../../../common/limits.ts";
+import type { Runtime } from "../../runtime.ts";
+import type { Stores } from "../../store/engine.ts";
+import { entriesUnder } from "../../store/entries.ts";
+import type { KvCondition, KvListOptions, KvOperation, KvStore } from "../../store/kv.ts";
+import { Retry } from "../../store/retry.ts";
+import {
+  decodeVersion,
+  encodeVersion,
+  entryOf,
+  isDelete,
+  slotKey,
+  slotPrefix,
+  valueKey,
+  type Content,
+  type Entry,
+  type Version,
+} from "./stored.ts";
+
+/**
+ * What a key is to hold, given what is there; `"delete"`, or `undefined` to leave it as it is. Called anew when another
+ * writer was faster.
+ */
+export type Decide = (found: Entry | undefined) => Content | "delete" | undefined;
+
+export interface WriteOptions {
+  readonly by: string;
+  /** Written in the same transaction, over just that revision; the write is `lost` when another one is there. */
+  readonly fence?: { readonly key: string; readonly revision: number; readonly value: Uint8Array };
+}
+
+/** What a write came to. */
+export interface Written {
+  /** False: the fence did not hold, and nothing was written. */
+  readonly held: boolean;
+  /** Of the fence after the write; 0 without one. */
+  readonly revision: number;
+}
+
+interface Head {
+  readonly key: string;
+  readonly found: Entry | undefined;
+  /** Number of the latest version, 0 when there was none. */
+  readonly n: number;
+  readonly conditions: readonly KvCondition[];
+}
+
+interface Change {
+  readonly head: Head;
+  readonly version: Version;
+}
+
+export interface EntryPage {
+  readonly entries: readonly Entry[];
+  readonly next?: string;
+}
+
+const HISTORY_KEEP_MS = CONFIG_HISTORY_KEEP_DAYS * DAY_SECONDS * 1_000;
+const ID_BYTES = 9;
+
+/**
+ * The entries of configuration and their versions, with no rights of their own: for the services that own keys. Every
+ * read and write is linearizable; lists are, page by page.
+ */
+export class ConfigEntries {
+  readonly #stores: Stores;
+  readonly #runtime: Pick<Runtime, "clock" | "random">;
+  readonly #retry: Retry;
+  /** Writers of this controller do not race each other. */
+  readonly #queue = new KeyedQueue();
+
+  constructor({
+    stores,
+    runtime,
+  }: {
+    readonly stores: Stores;
+    readonly runtime: Pick<Runtime, "clock" | "random">;
+  }) {
+    this.#stores = stores;
+    this.#runtime = runtime;
+    this.#retry = new Retry(runtime);
+  }
+
+  async get(tenant: string, key: string): Promise<Entry | undefined> {
+    const entry = await (await this.#kv(tenant)).get(valueKey(key));
+    return entry && entryOf(entry);
+  }
+
+  /** Entries whose keys begin with `prefix`, in byte order of keys; `next` is the `after` of the next page. */
+  async page(tenant: string, prefix: string, { after, limit }: KvListOptions = {}): Promise<EntryPage> {
+    const { entries, next } = await (await this.#kv(tenant)).list(valueKey(prefix), {
+      ...(after !== undefined && { after: valueKey(after) }),
+      ...(limit !== undefined && { limit }),
+    });
+    return { entries: entries.map(entryOf), ...(next !== undefined && { next: next.slice(valueKey("").length) }) };
+  }
+
+  async *under(tenant: string, prefix: string): AsyncGenerator<Entry> {
+    for await (const entry of entriesUnder(await this.#kv(tenant), valueKey(prefix))) yield entryOf(entry);
+  }
+
+  /** The latest first: at most `CONFIG_HISTORY_MAX_ENTRIES`, of the last `CONFIG_HISTORY_KEEP_DAYS`. */
+  async versions(tenant: string, key: string): Promise<readonly Version[]> {
+    const found: Version[] = [];
+    for await (const { value } of entriesUnder(await this.#kv(tenant), slotPrefix(key)))
+      found.push(decodeVersion(value));
+    return found.sort((one, other) => other.n - one.n);
+  }
+
+  /**
+   * Changes all of the keys or none of them, each with its version, in one transaction. `AppError("conflict")` when
+   * other controllers were faster `CONFIG_WRITE_ATTEMPTS_MAX` times; `AppError("unknown_outcome")` when the store did
+   * not say how it ended.
+   */
+  write(
+    tenant: string,
+    keys: readonly string[],
+    decide: (key: string) => Decide,
+    options: WriteOptions,
+  ): Promise<Written> {
+    const names = keys.map((key) => `${tenant}${key}`);
+    return this.#queue.run(names, async () => {
+      const kv = await this.#kv(tenant);
+      for (let attempt = 1; attempt <= CONFIG_WRITE_ATTEMPTS_MAX; attempt += 1) {
+        const heads = await mapLimited(keys, CONFIG_READS_AT_ONCE, (key) => this.#head(kv, key));
+        const changes = this.#changes(heads, decide, options.by);
+        const written = await this.#commit(kv, changes, options);
+        if (written !== undefined) return written;
+      }
+      throw new AppError("conflict", `${keys[0] ?? ""} is being changed by others all the time; try again.`);
+    });
+  }
+
+  async #kv(tenant: string): Promise<KvStore> {
+    return (await this.#stores.tenant(tenant)).kv;
+  }
+
+  async #head(kv: KvStore, key: string): Promise<Head> {
+    const entry = await this.#retry.run(() => kv.get(valueKey(key)));
+    const there = { key: valueKey(key), revision: entry?.revision ?? 0 };
+    if (entry && decodeVersion(entry.value).n > 0) {
+      const found = entryOf(entry);
+      return { key, found, n: found.n, conditions: [there] };
+    }
+    return { key, found: entry && entryOf(entry), ...(await this.#former(kv, key, there)) };
+  }
+
+  /**
+   * Of a key that is not there, the version before is in its history. A key that came and went meanwhile has put
+   * something into the slot that the next version is meant for.
+   */
+  async #former(kv: KvStore, key: string, there: KvCondition): Promise<Pick<Head, "n" | "conditions">> {
+    const slots = await this.#retry.run(async () => {
+      const all = new Map<string, { readonly n: number; readonly revision: number }>();
+      for await (const slot of entriesUnder(kv, slotPrefix(key)))
+        all.set(slot.key, { n: decodeVersion(slot.value).n, revision: slot.revision });
+      return all;
+    });
+    const n = Math.max(0, ...[...slots.values()].map((slot) => slot.n));
+    const slot = slotKey(key, n + 1);
+    return { n, conditions: [there, { key: slot, revision: slots.get(slot)?.revision ?? 0 }] };
+  }
+
+  #changes(heads: readonly Head[], decide: (key: string) => Decide, by: string): readonly Change[] {
+    const { clock, random } = this.#runtime;
+    const atMs = clock.nowMs();
+    const id = Buffer.from(random.bytes(ID_BYTES)).toString("base64url");
+    return heads.flatMap((head) => {
+      const content = decide(head.key)(head.found);
+      if (content === undefined || (content === "delete" && head.found === undefined)) return [];
+      const version = { n: head.n + 1, id, by, atMs, ...(content === "delete" ? {} : content) };
+      return [{ head, version }];
+    });
+  }
+
+  /** `undefined` when it has to be decided anew, for what was decided on is not there any more. */
+  async #commit(kv: KvStore, changes: readonly Change[], { fence }: WriteOptions): Promise<Written | undefined> {
+    const [first] = changes;
+    if (first === undefined && fence === undefined) return { held: true, revision: 0 };
+    const conditions = changes.flatMap(({ head }) => head.conditions);
+    const then = changes.flatMap(operations);
+    const request = {
+      if: fence ? [...conditions, { key: fence.key, revision: fence.revision }] : conditions,
+      then: fence ? [...then, { kind: "put", key: fence.key, value: fence.value } as const] : then,
+    };
+    const { ok, revision } = await this.#retry.run(() => kv.txn(request));
+    if (ok) return { held: true, revision: fence ? revision : 0 };
+    // An attempt that got no answer may have come to pass.
+    if (fence) return this.#fenced(kv, fence);
+    return first && (await this.#isThere(kv, first)) ? { held: true, revision: 0 } : undefined;
+  }
+
+  async #fenced(kv: KvStore, fence: NonNullable<WriteOptions["fence"]>): Promise<Written | undefined> {
+    const now = await this.#retry.run(() => kv.get(fence.key));
+    if (now?.revision === fence.revision) return undefined;
+    const isMine = now !== undefined && Buffer.compare(now.value, fence.value) === 0;
+    return { held: isMine, revision: now?.revision ?? 0 };
+  }
+
+  async #isThere(kv: KvStore, { head, version }: Change): Promise<boolean> {
+    const slot = await this.#retry.run(() => kv.get(slotKey(head.key, version.n)));
+    const now = slot && decodeVersion(slot.value);
+    if (now === undefined || now.n < version.n) return false;
+    if (now.n >= version.n + CONFIG_HISTORY_MAX_ENTRIES)
+      throw new AppError("unknown_outcome", `Whether ${head.key} was changed is not known: others changed it often.`);
+    return now.id === version.id;
+  }
+}
+
+function operations({ head, version }: Change): readonly KvOperation[] {
+  const value = encodeVersion(head.key, version);
+  const slot: KvOperation = {
+    kind: "put",
+    key: slotKey(head.key, version.n),
+    value,
+    expiresAtMs: version.atMs + HISTORY_KEEP_MS,
+  };
+  if (isDelete(version)) return [{ kind: "delete", key: valueKey(head.key) }, slot];
+  const { expiresAtMs } = version;
+  return [{ kind: "put", key: valueKey(head.key), value, ...(expiresAtMs !== undefined && { expiresAtMs }) }, slot];
+}

@@ -1,0 +1,126 @@
+import { createTwoFilesPatch, FILE_HEADERS_ONLY } from "diff";
+import { AppError } from "../../../common/errors.ts";
+import { CONFIG_DIFF_MAX_EDITS } from "../../../common/limits.ts";
+import { requirePermission, type Principal } from "../permissions/index.ts";
+import { entryKey } from "./keys.ts";
+import { outsideRule, sightOf, unknownKey, type ConfigSight, type ShownRecord } from "./rights.ts";
+import type { ConfigDependencies } from "./service.ts";
+import { isDelete, type Content, type Entry, type Version } from "./stored.ts";
+import { checkValue } from "./values.ts";
+
+/** A version of a key as it is shown; without `value` it is a delete, or the value is hidden. */
+export interface ShownVersion
+  extends Partial<Pick<ShownRecord, "value" | "secret" | "author" | "changed" | "expires">> {
+  readonly version: number;
+  readonly deleted?: true;
+}
+
+export interface VersionRange {
+  readonly key: string;
+  /** 0: before the first one, when there was nothing. */
+  readonly from: number;
+  readonly to: number;
+}
+
+export interface VersionDifference {
+  readonly from: ShownVersion | undefined;
+  readonly to: ShownVersion;
+  /** Unified; secrets count as their mask. */
+  readonly patch: string;
+}
+
+/** Versions of single keys, as far as they are kept. */
+export class ConfigHistory {
+  readonly #with: ConfigDependencies;
+
+  constructor(dependencies: ConfigDependencies) {
+    this.#with = dependencies;
+  }
+
+  /** The latest first. `AppError("not_found")` when the principal sees none. */
+  async history(principal: Principal, text: string): Promise<readonly ShownVersion[]> {
+    requirePermission(principal, "config:read");
+    const key = entryKey(principal.ospace, text);
+    const sight = await this.#sight(principal);
+    const versions = await this.#versions(principal, sight, key);
+    if (versions.length === 0) throw unknownKey(key);
+    return versions.map((version) => shownVersion(sight, key, version));
+  }
+
+  /** `AppError("too_large")` when they differ in more than `CONFIG_DIFF_MAX_EDITS` lines. */
+  async diff(principal: Principal, range: VersionRange): Promise<VersionDifference> {
+    requirePermission(principal, "config:read");
+    const { key: text, from, to } = range;
+    const key = entryKey(principal.ospace, text);
+    const sight = await this.#sight(principal);
+    const versions = await this.#versions(principal, sight, key);
+    const before = from === 0 ? undefined : pick(versions, key, from);
+    const after = pick(versions, key, to);
+    const shown = { from: before && shownVersion(sight, key, before), to: shownVersion(sight, key, after) };
+    const patch = unifiedDiff(key, shown.from?.value ?? "", shown.to.value ?? "");
+    return { ...shown, patch };
+  }
+
+  /**
+   * Makes the key hold again what it held as of that version, without its ttl, or deletes it where that is a delete:
+   * as a change of its own, by the rules of now.
+   */
+  async rollback(principal: Principal, text: string, number: number): Promise<void> {
+    requirePermission(principal, "config:write");
+    const key = entryKey(principal.ospace, text);
+    const sight = await this.#sight(principal);
+    sight.requireWriting(key);
+    const version = pick(await this.#versions(principal, sight, key), key, number);
+    if (version.text !== undefined) await checkValue(principal, sight, { key, value: version.text });
+    const content = contentOf(version);
+    const decide = (found: Entry | undefined): Content | "delete" => {
+      if (found && !sight.sees(found)) throw outsideRule(principal, key);
+      if (isDelete(content)) return "delete";
+      sight.requireSeenAfter({ key, found, content });
+      return content;
+    };
+    await this.#with.entries.write(principal.tenant, [key], () => decide, { by: principal.user });
+  }
+
+  async #versions(principal: Principal, sight: ConfigSight, key: string): Promise<readonly Version[]> {
+    const versions = await this.#with.entries.versions(principal.tenant, key);
+    return versions.filter((version) => sight.sees({ ...version, key, revision: 0 }));
+  }
+
+  #sight(principal: Principal): Promise<ConfigSight> {
+    const { objects, owners, runtime } = this.#with;
+    return sightOf(principal, { objects, owners, clock: runtime.clock });
+  }
+}
+
+function contentOf({ text, sealed }: Version): Content {
+  return { ...(text !== undefined && { text }), ...(sealed !== undefined && { sealed }) };
+}
+
+function pick(versions: readonly Version[], key: string, number: number): Version {
+  const found = versions.find(({ n }) => n === number);
+  if (found) return found;
+  throw new AppError("not_found", `The version ${number} of ${key} is not kept, or there never was one.`);
+}
+
+function shownVersion(sight: ConfigSight, key: string, version: Version): ShownVersion {
+  const { value, secret, author, changed, expires } = sight.shown({ ...version, key, revision: 0 });
+  const isDeleted = isDelete(version);
+  return {
+    version: version.n,
+    ...(author !== undefined && { author }),
+    ...(changed !== undefined && { changed }),
+    ...(isDeleted ? { deleted: true } : value !== undefined && { value }),
+    ...(secret && { secret }),
+    ...(expires !== undefined && { expires }),
+  };
+}
+
+function unifiedDiff(key: string, before: string, after: string): string {
+  const patch = createTwoFilesPatch(`a${key}`, `b${key}`, before, after, undefined, undefined, {
+    maxEditLength: CONFIG_DIFF_MAX_EDITS,
+    headerOptions: FILE_HEADERS_ONLY,
+  });
+  if (patch !== undefined) return patch;
+  throw new AppError("too_large", `The versions of ${key} differ in more than ${CONFIG_DIFF_MAX_EDITS} lines.`);
+}

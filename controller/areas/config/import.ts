@@ -1,0 +1,204 @@
+import { readFile as readBytes } from "node:fs/promises";
+import { mapLimited } from "../../../common/concurrency.ts";
+import { AppError, isAppError } from "../../../common/errors.ts";
+import {
+  CONFIG_FAULTS_MAX,
+  CONFIG_IMPORT_MAX_BYTES,
+  CONFIG_PLAN_SHOWN_MAX,
+  CONFIG_READS_AT_ONCE,
+  CONFIG_SINGLE_READS_MAX,
+} from "../../../common/limits.ts";
+import { requirePermission, type Principal } from "../permissions/index.ts";
+import { Slices } from "../query/index.ts";
+import { isSame, type KeyChange } from "./changes.ts";
+import { readFile, refuseFaults, type ImportEntry } from "./file.ts";
+import { anyKey, ROOT } from "./keys.ts";
+import { MASK, outsideRule, sightOf, type ConfigSight } from "./rights.ts";
+import type { ConfigDependencies } from "./service.ts";
+import { sealContext, type Content, type Entry } from "./stored.ts";
+import { checkValue, contentOf } from "./values.ts";
+
+export interface ImportRequest {
+  /** Where the upload lies. */
+  readonly path: string;
+  readonly size: number;
+  /** What relative keys are relative to; whole ones have to lie there. */
+  readonly key?: string | undefined;
+  /** Only tells what would be done. */
+  readonly plan: boolean;
+  readonly signal?: AbortSignal;
+}
+
+/** Checking one entry takes as long as some rows that are read. */
+const CHECK_WORK = 4;
+
+type Action = "create" | "update" | "unchanged" | "skip";
+
+interface Planned {
+  readonly key: string;
+  readonly action: Action;
+  readonly change?: KeyChange;
+  readonly warnings: readonly string[];
+}
+
+/** What an import does, or would do. */
+export interface ImportReport {
+  readonly total: number;
+  readonly created: number;
+  readonly updated: number;
+  readonly unchanged: number;
+  /** Secrets that the file masks and that are not there, and entries that have expired; `warnings` name them. */
+  readonly skipped: number;
+  /** Of a plan: at most `CONFIG_PLAN_SHOWN_MAX`, those that change something first. */
+  readonly changes?: readonly { readonly key: string; readonly action: Action }[];
+  readonly warnings: readonly string[];
+}
+
+/**
+ * Imports files: read and checked as a whole, against what is there and the caller's rights; then all of it is written,
+ * or nothing. Keys that the file does not name stay as they are.
+ */
+export class ConfigImport {
+  readonly #with: ConfigDependencies;
+
+  constructor(dependencies: ConfigDependencies) {
+    this.#with = dependencies;
+  }
+
+  async run(principal: Principal, request: ImportRequest): Promise<ImportReport> {
+    requirePermission(principal, "config:write");
+    const { clock } = this.#with.runtime;
+    const slices = new Slices({ tenant: principal.tenant, clock, signal: request.signal });
+    const planned = await this.#plan(principal, await this.#read(principal, request, slices), slices);
+    if (!request.plan)
+      await this.#with.changes.make(
+        principal,
+        planned.flatMap(({ change }) => (change ? [change] : [])),
+      );
+    return reportOf(planned, request.plan);
+  }
+
+  async #read(
+    { ospace }: Principal,
+    { path, size, key }: ImportRequest,
+    slices: Slices,
+  ): Promise<readonly ImportEntry[]> {
+    if (size > CONFIG_IMPORT_MAX_BYTES)
+      throw new AppError("too_large", `An import has at most ${CONFIG_IMPORT_MAX_BYTES} bytes: make it by parts.`);
+    const under = key === undefined || key === "" ? undefined : anyKey(key);
+    return readFile(textOf(await readBytes(path)), { ospace, under, nowMs: this.#with.runtime.clock.nowMs(), slices });
+  }
+
+  async #plan(principal: Principal, entries: readonly ImportEntry[], slices: Slices): Promise<readonly Planned[]> {
+    const { objects, owners, runtime } = this.#with;
+    const sight = await sightOf(principal, { objects, owners, clock: runtime.clock });
+    sight.requireWriting(principal.ospace);
+    const found = await this.#found(principal.tenant, entries);
+    const planned: Planned[] = [];
+    const faults: string[] = [];
+    for (const entry of entries) {
+      if (slices.isOver(CHECK_WORK)) await slices.pause();
+      try {
+        planned.push(await this.#planOne({ principal, sight, entry, found: found.get(entry.key) }));
+      } catch (error) {
+        if (!isAppError(error, "invalid", "syntax", "too_large", "not_found", "unsupported")) throw error;
+        faults.push(`${entry.key}: ${error.message}`);
+        if (faults.length >= CONFIG_FAULTS_MAX) break;
+      }
+    }
+    refuseFaults(faults);
+    return planned;
+  }
+
+  async #planOne({
+    principal,
+    sight,
+    entry,
+    found,
+  }: {
+    readonly principal: Principal;
+    readonly sight: ConfigSight;
+    readonly entry: ImportEntry;
+    readonly found: Entry | undefined;
+  }): Promise<Planned> {
+    const { key, expiresAtMs } = entry;
+    sight.requireWriting(key);
+    if (found && !sight.sees(found)) throw outsideRule(principal, key);
+    const skipped = this.#reasonToSkip(entry, found);
+    if (skipped !== undefined) return { key, action: "skip", warnings: [skipped] };
+    const warnings = await checkValue(principal, sight, entry);
+    const content = {
+      ...this.#content(principal.tenant, entry, found),
+      ...(expiresAtMs !== undefined && { expiresAtMs }),
+    };
+    sight.requireSeenAfter({ key, found, content });
+    if (found && isSame(found, content)) return { key, action: "unchanged", warnings };
+    return { key, action: found ? "update" : "create", change: { key, ...content }, warnings };
+  }
+
+  #reasonToSkip({ key, value, secret, expiresAtMs }: ImportEntry, found: Entry | undefined): string | undefined {
+    if (expiresAtMs !== undefined && expiresAtMs <= this.#with.runtime.clock.nowMs())
+      return `${key} has expired: left out.`;
+    if (secret && value === MASK && found?.sealed === undefined)
+      return `${key} is a secret that the file does not hold and that is not stored here: left out.`;
+    return undefined;
+  }
+
+  /** A secret that is the one which is there is not sealed anew. */
+  #content(tenant: string, entry: ImportEntry, found: Entry | undefined): Content {
+    const { secrets } = this.#with;
+    const isKept =
+      found?.sealed !== undefined &&
+      entry.secret !== false &&
+      secrets.open(found.sealed, sealContext(tenant, entry.key)) === entry.value;
+    return isKept ? { sealed: found.sealed } : contentOf(entry, { tenant, found, secrets });
+  }
+
+  /** Few keys one by one, many in pages of what lies around them. */
+  async #found(tenant: string, wanted: readonly ImportEntry[]): Promise<ReadonlyMap<string, Entry>> {
+    const { entries } = this.#with;
+    const keys = wanted.map(({ key }) => key);
+    const found = new Map<string, Entry>();
+    if (keys.length <= CONFIG_SINGLE_READS_MAX) {
+      const read = await mapLimited(keys, CONFIG_READS_AT_ONCE, (key) => entries.get(tenant, key));
+      for (const entry of read) if (entry) found.set(entry.key, entry);
+      return found;
+    }
+    const asked = new Set(keys);
+    for await (const entry of entries.under(tenant, commonStart(keys)))
+      if (asked.has(entry.key)) found.set(entry.key, entry);
+    return found;
+  }
+}
+
+function commonStart(keys: readonly string[]): string {
+  let start = keys[0] ?? ROOT;
+  for (const key of keys) while (!key.startsWith(start)) start = start.slice(0, -1);
+  return start;
+}
+
+function textOf(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch (error) {
+    throw new AppError("invalid", "The upload is no UTF-8 text.", { cause: error });
+  }
+}
+
+function reportOf(planned: readonly Planned[], isPlan: boolean): ImportReport {
+  const count = (action: Action): number => planned.filter((one) => one.action === action).length;
+  const rank: Readonly<Record<Action, number>> = { create: 0, update: 0, skip: 1, unchanged: 2 };
+  const changes = planned
+    .map(({ key, action }) => ({ key, action }))
+    .sort((one, other) => rank[one.action] - rank[other.action])
+    .slice(0, CONFIG_PLAN_SHOWN_MAX);
+  return {
+    total: planned.length,
+    created: count("create"),
+    updated: count("update"),
+    unchanged: count("unchanged"),
+    skipped: count("skip"),
+    ...(isPlan && { changes }),
+    warnings: planned.flatMap(({ warnings }) => warnings),
+  };
+}

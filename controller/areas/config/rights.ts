@@ -1,0 +1,136 @@
+import { AppError } from "../../../common/errors.ts";
+import { isInside } from "../../../common/paths.ts";
+import type { Clock } from "../../../common/time.ts";
+import type { Objects } from "../objects/index.ts";
+import { allows, classAccess, requirePermission, type Permission, type Principal } from "../permissions/index.ts";
+import { recordFilter } from "../query/index.ts";
+import { nameOf, parentOf } from "./keys.ts";
+import { isDelete, type Content, type Entry } from "./stored.ts";
+
+/** Relative to the tenant's ospace. */
+export const CONFIG_PATH = "/system/config";
+/** Stands for every value that is secret. */
+export const MASK = "********";
+
+/** An area that keeps texts of its own as entries of configuration. */
+export interface ConfigOwner {
+  /** Relative to the ospace, such as `/rules`: every key below it is the owner's. */
+  readonly prefix: string;
+  /** Needed for its entries beside those for configuration. */
+  readonly permissions: { readonly read: Permission; readonly write: Permission };
+  /** Whether there is such an entry for the principal. */
+  sees(principal: Principal, key: string, text: string): boolean;
+  /** Refuses a text that the owner's own interface refuses; answers its warnings. */
+  check(principal: Principal, key: string, text: string): Promise<readonly string[]>;
+}
+
+/** An entry as it is shown: what MQL has as a row. */
+export interface ConfigRecord {
+  readonly id: string;
+  readonly class: string;
+  readonly key: string;
+  readonly name: string;
+  readonly parent: string;
+  readonly value: string;
+  readonly secret: boolean;
+  readonly version: number;
+  readonly author: string;
+  /** Milliseconds since 1970. */
+  readonly changed: number;
+  readonly expires?: number;
+}
+
+/** Without the columns that are hidden from somebody; the key never is. */
+export type ShownRecord = Partial<ConfigRecord> & Pick<ConfigRecord, "key">;
+
+/** What a principal may see and change of configuration: as MQL has it, and as the owners of keys do. */
+export interface ConfigSight {
+  sees(entry: Entry): boolean;
+  /** Without what is hidden from the principal. */
+  shown(entry: Entry): ShownRecord;
+  /** `AppError("denied")` when the principal may not write objects of the class, or not this key. */
+  requireWriting(key: string): void;
+  /** `AppError("denied")` when the principal would not see what it writes. */
+  requireSeenAfter(write: PlannedWrite): void;
+  ownerOf(key: string): ConfigOwner | undefined;
+}
+
+export interface PlannedWrite {
+  readonly key: string;
+  readonly found: Entry | undefined;
+  readonly content: Content;
+}
+
+export interface SightDependencies {
+  readonly clock: Pick<Clock, "nowMs">;
+  readonly objects: Pick<Objects, "catalog">;
+  readonly owners: readonly ConfigOwner[];
+}
+
+/** `AppError("denied")` also for whom the keys are hidden from: nothing could be named. */
+export async function sightOf(
+  principal: Principal,
+  { clock, objects, owners }: SightDependencies,
+): Promise<ConfigSight> {
+  const path = `${principal.ospace}${CONFIG_PATH}`;
+  const { hidden, writable } = classAccess(principal, path);
+  if (hidden.has("key")) throw new AppError("denied", `The keys of configuration are hidden from ${principal.user}.`);
+  const filter = await recordFilter(principal, objects, path);
+  const sees = (entry: Entry): boolean =>
+    ownersSee(owners, principal, entry) && filter.sees(recordOf(principal, entry));
+  return {
+    sees,
+    ownerOf: (key) => ownerOf(owners, principal, key),
+    shown: (entry) => filter.shown(recordOf(principal, entry)),
+    requireSeenAfter({ key, found, content }) {
+      const by = { n: (found?.n ?? 0) + 1, id: "", by: principal.user, atMs: clock.nowMs() };
+      if (!sees({ ...by, ...content, key, revision: 0 })) throw outsideRule(principal, key);
+    },
+    requireWriting(key) {
+      if (!writable) throw new AppError("denied", `${principal.user} may not write objects of ${path}.`);
+      const owner = ownerOf(owners, principal, key);
+      if (owner) requirePermission(principal, owner.permissions.write);
+    },
+  };
+}
+
+/** Whether the owner of the key, if it has one, has such an entry for the principal. */
+export function ownersSee(owners: readonly ConfigOwner[], principal: Principal, entry: Entry): boolean {
+  const owner = ownerOf(owners, principal, entry.key);
+  if (owner === undefined || isDelete(entry)) return true;
+  return allows(principal, owner.permissions.read) && owner.sees(principal, entry.key, entry.text ?? "");
+}
+
+function ownerOf(owners: readonly ConfigOwner[], { ospace }: Principal, key: string): ConfigOwner | undefined {
+  return owners.find(({ prefix }) => key !== ospace + prefix && isInside(ospace + prefix, key));
+}
+
+/** The whole of an entry, as the class has it; for whom the query area narrows it. */
+export function recordOf(principal: Pick<Principal, "ospace">, entry: Entry): ConfigRecord {
+  const { key, n, by, atMs, expiresAtMs } = entry;
+  return {
+    id: `config:${key}`,
+    class: `${principal.ospace}${CONFIG_PATH}`,
+    key,
+    name: nameOf(key),
+    parent: parentOf(key),
+    value: shownText(entry),
+    secret: entry.sealed !== undefined,
+    version: n,
+    author: by,
+    changed: atMs,
+    ...(expiresAtMs !== undefined && { expires: expiresAtMs }),
+  };
+}
+
+export function shownText({ text, sealed }: Pick<Entry, "text" | "sealed">): string {
+  return sealed === undefined ? (text ?? "") : MASK;
+}
+
+export function unknownKey(key: string): AppError {
+  return new AppError("not_found", `There is no configuration ${key}.`);
+}
+
+export function outsideRule({ user }: Principal, key: string): AppError {
+  return new AppError("denied", `${key} is not among the configuration that ${user} may change.`);
+}

@@ -1,0 +1,172 @@
+import { Readable } from "node:stream";
+import { Type, type Static } from "typebox";
+import {
+  ConfigDiffInput,
+  ConfigDiffReply,
+  ConfigEntryKey,
+  ConfigExportInput,
+  ConfigHistoryReply,
+  ConfigImportInput,
+  ConfigImportReply,
+  ConfigKey,
+  ConfigListInput,
+  ConfigListReply,
+  ConfigNodeReply,
+  ConfigRollback,
+  ConfigSet,
+} from "../../../common/api/config.ts";
+import { AppError } from "../../../common/errors.ts";
+import { CONFIG_PAGE_DEFAULT_ENTRIES } from "../../../common/limits.ts";
+import { endpoint, type Answer, type Call, type Endpoint, type UploadedFile } from "../../http/endpoint.ts";
+import { fileOf } from "./file.ts";
+import type { ConfigHistory } from "./history.ts";
+import type { ConfigImport } from "./import.ts";
+import { ROOT } from "./keys.ts";
+import type { ConfigService } from "./service.ts";
+
+export interface ConfigServices {
+  readonly config: ConfigService;
+  readonly history: ConfigHistory;
+  readonly imports: ConfigImport;
+}
+
+export function configRoutes(services: ConfigServices): readonly Endpoint[] {
+  return [...entryRoutes(services), ...transferRoutes(services), ...historyRoutes(services)];
+}
+
+function entryRoutes({ config }: ConfigServices): readonly Endpoint[] {
+  return [
+    endpoint({
+      method: "GET",
+      path: "/config/get",
+      permission: "config:read",
+      summary: "An entry of configuration, or a directory with everything below it",
+      input: ConfigKey,
+      output: ConfigNodeReply,
+      handler: async ({ principal, input, signal }) => ({ message: await config.tree(principal, input.key, signal) }),
+    }),
+    endpoint({
+      method: "GET",
+      path: "/config/list",
+      permission: "config:read",
+      summary: "Entries at and below a key, page by page in the order of keys; meta.next leads on",
+      input: ConfigListInput,
+      output: ConfigListReply,
+      handler: async ({ principal, input: { key = ROOT, after, limit = CONFIG_PAGE_DEFAULT_ENTRIES } }) => {
+        const { records, next } = await config.list(principal, { key, after, limit });
+        return { message: [...records], meta: next === undefined ? {} : { next } };
+      },
+    }),
+    endpoint({
+      method: "POST",
+      path: "/config/set",
+      permission: "config:write",
+      summary: "Write an entry of configuration",
+      input: ConfigSet,
+      output: Type.String(),
+      body: "form",
+      handler: async ({ principal, input: { ttl, ...entry } }) => {
+        const { warnings } = await config.set(principal, { ...entry, ttlSeconds: ttl });
+        return { message: "", warnings };
+      },
+    }),
+    endpoint({
+      method: "POST",
+      path: "/config/del",
+      permission: "config:write",
+      summary: "Delete an entry, or a directory with everything below it",
+      input: ConfigEntryKey,
+      output: Type.String(),
+      body: "form",
+      handler: async ({ principal, input }) => {
+        await config.remove(principal, input.key);
+        return { message: "" };
+      },
+    }),
+  ];
+}
+
+function transferRoutes({ config, imports }: ConfigServices): readonly Endpoint[] {
+  return [
+    endpoint({
+      method: "GET",
+      path: "/config/export",
+      permission: "config:read",
+      summary: "Everything at and below a key as a JSON file that can be imported",
+      input: ConfigExportInput,
+      output: Type.String(),
+      handler: (call) => exported(config, call),
+    }),
+    endpoint({
+      method: "POST",
+      path: "/config/import",
+      permission: "config:write",
+      summary: "Takes entries of a JSON file in, all or nothing, or plans it",
+      input: ConfigImportInput,
+      output: ConfigImportReply,
+      body: "multipart",
+      handler: async ({ principal, input, files, signal }) => {
+        const { path, size } = onlyFile(files);
+        const request = { path, size, key: input.key, plan: input.plan ?? false, signal };
+        const { warnings, changes, ...counts } = await imports.run(principal, request);
+        return { message: { ...counts, ...(changes && { changes: [...changes] }) }, warnings };
+      },
+    }),
+  ];
+}
+
+function historyRoutes({ history }: ConfigServices): readonly Endpoint[] {
+  return [
+    endpoint({
+      method: "GET",
+      path: "/config/history",
+      permission: "config:read",
+      summary: "Versions of an entry with their authors and times",
+      input: ConfigEntryKey,
+      output: ConfigHistoryReply,
+      handler: async ({ principal, input }) => ({ message: [...(await history.history(principal, input.key))] }),
+    }),
+    endpoint({
+      method: "GET",
+      path: "/config/diff",
+      permission: "config:read",
+      summary: "What changed between two versions of an entry",
+      input: ConfigDiffInput,
+      output: ConfigDiffReply,
+      handler: async ({ principal, input }) => {
+        const { from, ...difference } = await history.diff(principal, input);
+        return { message: { ...difference, ...(from && { from }) } };
+      },
+    }),
+    endpoint({
+      method: "POST",
+      path: "/config/rollback",
+      permission: "config:write",
+      summary: "Make an entry hold what it held in an earlier version",
+      input: ConfigRollback,
+      output: Type.String(),
+      body: "form",
+      handler: async ({ principal, input: { key, version } }) => {
+        await history.rollback(principal, key, version);
+        return { message: "" };
+      },
+    }),
+  ];
+}
+
+type ExportCall = Call<Static<typeof ConfigExportInput>>;
+
+/** The first entry is awaited, so that most failures still get their envelope. */
+async function exported(config: ConfigService, { principal, input, signal }: ExportCall): Promise<Answer<string>> {
+  const key = input.key || ROOT;
+  const entries = await config.exported(principal, key, signal);
+  const content = Readable.from(fileOf(entries, { key, relative: input.relative ?? false }), { objectMode: false });
+  const name = key.split("/").findLast((part) => part !== "") ?? "config";
+  return { content, contentType: "application/json; charset=utf-8", filename: `${name}.json` };
+}
+
+function onlyFile(files: readonly UploadedFile[]): UploadedFile {
+  const [file, second] = files;
+  if (file && !second) return file;
+  throw new AppError("invalid", `An import takes one file as uploadfile, not ${files.length}.`);
+}

@@ -1,0 +1,234 @@
+import type { ConfigNode } from "../../../common/api/config.ts";
+import { AppError } from "../../../common/errors.ts";
+import { CONFIG_CHANGE_MAX_KEYS } from "../../../common/limits.ts";
+import { isInside } from "../../../common/paths.ts";
+import type { Row } from "../../../common/value.ts";
+import type { Runtime } from "../../runtime.ts";
+import type { SecretBox } from "../../secrets/index.ts";
+import type { Objects } from "../objects/index.ts";
+import { requirePermission, type Principal } from "../permissions/index.ts";
+import { Slices } from "../query/index.ts";
+import type { ConfigChanges } from "./changes.ts";
+import type { ConfigEntries } from "./entries.ts";
+import { anyKey, below, entryKey, ROOT } from "./keys.ts";
+import {
+  outsideRule,
+  ownersSee,
+  recordOf,
+  sightOf,
+  unknownKey,
+  type ConfigOwner,
+  type ConfigSight,
+  type ShownRecord,
+} from "./rights.ts";
+import type { Content, Entry } from "./stored.ts";
+import { emptyDirectory, treeOf } from "./tree.ts";
+import { checkValue, contentOf, expiryOf } from "./values.ts";
+
+export interface ConfigDependencies {
+  readonly entries: ConfigEntries;
+  readonly changes: ConfigChanges;
+  readonly objects: Pick<Objects, "catalog">;
+  readonly runtime: Runtime;
+  readonly secrets: SecretBox;
+  readonly owners: readonly ConfigOwner[];
+}
+
+export interface SetRequest {
+  readonly key: string;
+  readonly value: string;
+  /** 0, -1 or absent: it does not expire. */
+  readonly ttlSeconds?: number | undefined;
+  /** Absent: secret when what is there is. */
+  readonly secret?: boolean | undefined;
+  /** Changes nothing when there is no such entry for the principal. */
+  readonly mustExist?: boolean;
+}
+
+export interface SetOutcome {
+  /** Normalised. */
+  readonly key: string;
+  readonly isThere: boolean;
+  readonly warnings: readonly string[];
+}
+
+export interface ListRequest {
+  /** Everything at and below this key. */
+  readonly key: string;
+  /** The last key of the page before. */
+  readonly after?: string | undefined;
+  readonly limit: number;
+}
+
+/** Shown entries of one page; `next` is the `after` of the next page. A page may be empty and have one. */
+export interface ListPage {
+  readonly records: readonly ShownRecord[];
+  readonly next?: string;
+}
+
+/** Entries of configuration: read, written and deleted with the rights of a principal. */
+export class ConfigService {
+  readonly #with: ConfigDependencies;
+
+  constructor(dependencies: ConfigDependencies) {
+    this.#with = dependencies;
+  }
+
+  async set(principal: Principal, request: SetRequest): Promise<SetOutcome> {
+    requirePermission(principal, "config:write");
+    const key = entryKey(principal.ospace, request.key);
+    const sight = await this.#sight(principal);
+    sight.requireWriting(key);
+    const warnings = await checkValue(principal, sight, { ...request, key });
+    const expiresAtMs = expiryOf(request.ttlSeconds, this.#with.runtime.clock.nowMs());
+    let isThere = true;
+    const decide = (found: Entry | undefined): Content | undefined => {
+      isThere = found !== undefined && sight.sees(found);
+      if (request.mustExist && !isThere) return undefined;
+      if (found && !isThere) throw outsideRule(principal, key);
+      const held = contentOf({ ...request, key }, { tenant: principal.tenant, found, secrets: this.#with.secrets });
+      const content = { ...held, ...(expiresAtMs !== undefined && { expiresAtMs }) };
+      sight.requireSeenAfter({ key, found, content });
+      return content;
+    };
+    await this.#with.entries.write(principal.tenant, [key], () => decide, { by: principal.user });
+    return { key, isThere, warnings };
+  }
+
+  /**
+   * Deletes the entry and, when it is a directory, everything below it that the principal sees; answers how many.
+   * `AppError("not_found")` when there is nothing. What others write below it meanwhile may stay.
+   */
+  async remove(principal: Principal, text: string): Promise<number> {
+    requirePermission(principal, "config:write");
+    const key = entryKey(principal.ospace, text);
+    const sight = await this.#sight(principal);
+    sight.requireWriting(key);
+    const keys: string[] = [];
+    for await (const entry of this.#at(principal, key)) {
+      if (!sight.sees(entry)) continue;
+      sight.requireWriting(entry.key);
+      if (keys.push(entry.key) > CONFIG_CHANGE_MAX_KEYS)
+        throw new AppError(
+          "too_large",
+          `More than ${CONFIG_CHANGE_MAX_KEYS} keys lie below ${key}: delete it by parts.`,
+        );
+    }
+    if (keys.length === 0) throw unknownKey(key);
+    await this.#with.changes.make(
+      principal,
+      keys.map((one) => ({ key: one })),
+    );
+    return keys.length;
+  }
+
+  /** Deletes just these entries; answers how many there were for the principal. */
+  async removeEntries(principal: Principal, keys: readonly string[]): Promise<number> {
+    requirePermission(principal, "config:write");
+    const sight = await this.#sight(principal);
+    const found: { readonly key: string }[] = [];
+    for (const key of keys) {
+      sight.requireWriting(key);
+      const entry = await this.#with.entries.get(principal.tenant, key);
+      if (entry && sight.sees(entry)) found.push({ key });
+    }
+    await this.#with.changes.make(principal, found);
+    return found.length;
+  }
+
+  /**
+   * The entry with everything below it. A single entry is as it is now; of many each is as it was at some moment of the
+   * call. `AppError("not_found")` when there is nothing; the root and the ospace are always there.
+   */
+  async tree(principal: Principal, text: string, signal?: AbortSignal): Promise<ConfigNode> {
+    requirePermission(principal, "config:read");
+    const key = anyKey(text);
+    const sight = await this.#sight(principal);
+    const tree = await treeOf(key, this.#shown(principal, { key, sight, signal }), this.#with.runtime.clock.nowMs());
+    const node = tree ?? emptyDirectory(key, principal.ospace);
+    if (node) return node;
+    throw unknownKey(key);
+  }
+
+  /** What is at and below the key, in byte order of keys. A page is as it was at one moment; pages are not. */
+  async list(principal: Principal, request: ListRequest): Promise<ListPage> {
+    requirePermission(principal, "config:read");
+    const { key: text, after, limit } = request;
+    const key = anyKey(text);
+    if (after && !isInside(key, after)) throw new AppError("invalid", `after is no key at or below ${key}.`);
+    const sight = await this.#sight(principal);
+    const { tenant } = principal;
+    const own = after === undefined && key !== ROOT ? await this.#with.entries.get(tenant, key) : undefined;
+    const page = await this.#with.entries.page(tenant, below(key), {
+      limit,
+      ...(after !== undefined && { after }),
+    });
+    const entries = [...(own ? [own] : []), ...page.entries].filter((entry) => sight.sees(entry));
+    return {
+      records: entries.map((entry) => sight.shown(entry)),
+      ...(page.next !== undefined && { next: page.next }),
+    };
+  }
+
+  /**
+   * Everything that the principal sees at and below the key, in byte order of keys. `AppError("not_found")` at once when
+   * that is nothing.
+   */
+  async exported(principal: Principal, text: string, signal: AbortSignal): Promise<AsyncIterable<ShownRecord>> {
+    requirePermission(principal, "config:read");
+    const key = anyKey(text);
+    const sight = await this.#sight(principal);
+    const shown = this.#shown(principal, { key, sight, signal });
+    const first = await shown.next();
+    if (first.done && emptyDirectory(key, principal.ospace) === undefined) throw unknownKey(key);
+    return continued(first, shown);
+  }
+
+  /** For the class of entries, over which the rules for rows and columns are laid where it is queried. */
+  async *all(principal: Principal): AsyncGenerator<readonly Row[]> {
+    requirePermission(principal, "config:read");
+    let after: string | undefined;
+    do {
+      const page = await this.#with.entries.page(principal.tenant, ROOT, after === undefined ? {} : { after });
+      yield page.entries
+        .filter((entry) => ownersSee(this.#with.owners, principal, entry))
+        .map((entry): Row => ({ ...recordOf(principal, entry) }));
+      after = page.next;
+    } while (after !== undefined);
+  }
+
+  async *#shown(
+    principal: Principal,
+    {
+      key,
+      sight,
+      signal,
+    }: { readonly key: string; readonly sight: ConfigSight; readonly signal: AbortSignal | undefined },
+  ): AsyncGenerator<ShownRecord> {
+    const slices = new Slices({ tenant: principal.tenant, clock: this.#with.runtime.clock, signal });
+    for await (const entry of this.#at(principal, key)) {
+      if (slices.isOver()) await slices.pause();
+      if (sight.sees(entry)) yield sight.shown(entry);
+    }
+  }
+
+  async *#at(principal: Principal, key: string): AsyncGenerator<Entry> {
+    const { entries } = this.#with;
+    const own = key === ROOT ? undefined : await entries.get(principal.tenant, key);
+    if (own) yield own;
+    yield* entries.under(principal.tenant, below(key));
+  }
+
+  #sight(principal: Principal): Promise<ConfigSight> {
+    const { objects, owners, runtime } = this.#with;
+    return sightOf(principal, { objects, owners, clock: runtime.clock });
+  }
+}
+
+async function* continued<T>(first: IteratorResult<T>, rest: AsyncGenerator<T>): AsyncGenerator<T> {
+  try {
+    for (let next = first; next.done !== true; next = await rest.next()) yield next.value;
+  } finally {
+    await rest.return(undefined);
+  }
+}

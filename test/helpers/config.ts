@@ -1,0 +1,67 @@
+import { randomBytes } from "node:crypto";
+import {
+  ConfigChanges,
+  ConfigEntries,
+  ConfigHistory,
+  ConfigImport,
+  ConfigService,
+  configArea,
+  type ConfigOwner,
+} from "../../controller/areas/config/index.ts";
+import { ObjectService } from "../../controller/areas/objects/index.ts";
+import { RuleService, ruleOwner } from "../../controller/areas/rules/index.ts";
+import type { Runtime } from "../../controller/runtime.ts";
+import type { Stores } from "../../controller/store/engine.ts";
+import type { Controllers } from "../../controller/store/journal/index.ts";
+import type { Clock } from "../../common/time.ts";
+import { realClock } from "./clock.ts";
+import { TEST_SECRETS, testRuntime } from "./runtime.ts";
+
+/** With ids that no other controller of the test makes. */
+function runtimeOf(clock: Clock): Runtime {
+  return {
+    ...testRuntime(clock),
+    random: { next: () => Math.random(), bytes: (count) => new Uint8Array(randomBytes(count)) },
+  };
+}
+
+/** Entries of configuration over these stores, for services that keep texts of their own there. */
+export function testEntries(stores: Stores): ConfigEntries {
+  return new ConfigEntries({ stores, runtime: runtimeOf(realClock) });
+}
+
+export interface ConfigWorldOptions {
+  /** The real one when absent. */
+  readonly clock?: Clock;
+  /** Alone when absent. */
+  readonly controllers?: Controllers;
+  readonly owners?: readonly ConfigOwner[];
+}
+
+/** Configuration and rules of one controller over these stores. */
+export function configWorld(stores: Stores, options: ConfigWorldOptions = {}) {
+  const runtime = runtimeOf(options.clock ?? realClock);
+  const objects = new ObjectService({ stores, runtime });
+  const entries = new ConfigEntries({ stores, runtime });
+  const controllers = options.controllers ?? { own: "this", has: (id: string) => id === "this" };
+  const changes = new ConfigChanges({ entries, stores, runtime, controllers });
+  const rules = new RuleService({ stores, entries, objects });
+  const owners = [ruleOwner(rules), ...(options.owners ?? [])];
+  const dependencies = { entries, changes, objects, runtime, secrets: TEST_SECRETS, owners };
+  const area = configArea({
+    changes,
+    config: new ConfigService(dependencies),
+    history: new ConfigHistory(dependencies),
+    imports: new ConfigImport(dependencies),
+  });
+  for (const definition of area.classes ?? []) objects.registerSystemClass(definition);
+  return {
+    ...dependencies,
+    area,
+    rules,
+    async [Symbol.asyncDispose]() {
+      await changes.close();
+      await objects.close();
+    },
+  };
+}

@@ -1,0 +1,83 @@
+/** One call in a history. Times are of one clock that all callers share. */
+export interface Operation<O> {
+  readonly what: O;
+  readonly invokedMs: number;
+  /** Absent: nobody heard how it ended, and it may come to pass at any later time, or never. */
+  readonly returnedMs?: number;
+}
+
+/** What one thing does when calls come one after the other. */
+export interface Model<S, O> {
+  readonly initial: S;
+  /** The state after the call; `undefined` when it could not have been answered so in this state. */
+  step(state: S, operation: Operation<O>): S | undefined;
+  /** Different for different states. */
+  name(state: S): string;
+}
+
+/**
+ * Whether every call can have taken effect at one moment between its beginning and its end (Wing and Gong, with the
+ * memory of Lowe, "Testing for linearizability", 2017): a search that takes calls one by one, any that began before the
+ * first of the others ended, and never enters the same set of calls with the same state twice.
+ */
+export function isLinearizable<S, O>(history: readonly Operation<O>[], model: Model<S, O>): boolean {
+  const calls = [...history].sort((one, other) => one.invokedMs - other.invokedMs);
+  const seen = new Set<string>();
+  const paths: { readonly taken: bigint; readonly state: S }[] = [{ taken: 0n, state: model.initial }];
+  for (let path = paths.pop(); path !== undefined; path = paths.pop()) {
+    const { taken, state } = path;
+    const open = calls.flatMap((call, at) => ((taken >> BigInt(at)) & 1n ? [] : [{ call, bit: 1n << BigInt(at) }]));
+    if (open.every(({ call }) => call.returnedMs === undefined)) return true;
+    const firstEndMs = Math.min(...open.map(({ call }) => call.returnedMs ?? Infinity));
+    for (const { call, bit } of open) {
+      if (call.invokedMs > firstEndMs) break;
+      const next = model.step(state, call);
+      if (next === undefined) continue;
+      const name = `${(taken | bit).toString(36)} ${model.name(next)}`;
+      if (!seen.has(name)) paths.push({ taken: taken | bit, state: next });
+      seen.add(name);
+    }
+  }
+  return false;
+}
+
+/** A call on one key whose value may expire. */
+export type RegisterCall =
+  | { readonly kind: "set"; readonly value: string; readonly ttlMs?: number }
+  | { readonly kind: "delete"; readonly found: boolean }
+  | { readonly kind: "get"; readonly value: string | undefined };
+
+interface Register {
+  readonly value: string | undefined;
+  /** The earliest moment it may be over, and the one from which it has to be. */
+  readonly ends?: { readonly fromMs: number; readonly byMs: number };
+}
+
+/** `skewMs`: by how much the clocks of those who answer differ at most. */
+export function expiringRegister(skewMs = 0): Model<Register, RegisterCall> {
+  const absent: Register = { value: undefined };
+  const mayBeAbsent = ({ value, ends }: Register, call: Operation<RegisterCall>): boolean =>
+    value === undefined || (ends !== undefined && (call.returnedMs ?? Infinity) >= ends.fromMs);
+  const mayBeThere = ({ value, ends }: Register, call: Operation<RegisterCall>): boolean =>
+    value !== undefined && (ends === undefined || call.invokedMs <= ends.byMs);
+  return {
+    initial: absent,
+    name: ({ value, ends }) => `${value ?? ""} ${ends?.fromMs ?? ""}`,
+    step(state, call) {
+      const { what, invokedMs, returnedMs = Infinity } = call;
+      switch (what.kind) {
+        case "set":
+          if (what.ttlMs === undefined) return { value: what.value };
+          return {
+            value: what.value,
+            ends: { fromMs: invokedMs + what.ttlMs - skewMs, byMs: returnedMs + what.ttlMs + skewMs },
+          };
+        case "delete":
+          return what.found || mayBeAbsent(state, call) ? absent : undefined;
+        case "get":
+          if (what.value === undefined) return mayBeAbsent(state, call) ? absent : undefined;
+          return what.value === state.value && mayBeThere(state, call) ? state : undefined;
+      }
+    },
+  };
+}
