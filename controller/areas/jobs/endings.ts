@@ -1,15 +1,23 @@
-import { JOB_FOLLOW_POLL_MS, JOB_LOST_AFTER_MS, JOB_MESSAGE_MAX_CHARACTERS } from "../../../common/limits.ts";
+import { errorText, isAppError } from "../../../common/errors.ts";
+import {
+  JOB_FINISH_ATTEMPTS,
+  JOB_FINISH_PAUSE_MS,
+  JOB_FOLLOW_POLL_MS,
+  JOB_LOST_AFTER_MS,
+  JOB_MESSAGE_MAX_CHARACTERS,
+} from "../../../common/limits.ts";
 import { wait } from "../../../common/time.ts";
 import type { Row } from "../../../common/value.ts";
 import type { Runtime } from "../../runtime.ts";
-import type { FinalState } from "../hosts/index.ts";
+import type { CommandOutcome, FinalState } from "../hosts/index.ts";
 import type { Objects } from "../objects/index.ts";
 import { systemPrincipal, type Principal } from "../permissions/index.ts";
 import { JOB_RUN_PATH } from "./classes.ts";
-import type { JobStore, OpenRun, RunEnd, VersionedRun } from "./store.ts";
+import type { OpenRun, RunEnd, RunJournal, VersionedRun } from "./open-runs.ts";
+import type { RunOutput } from "./output.ts";
 
 export interface EndingDependencies {
-  readonly store: JobStore;
+  readonly journal: RunJournal;
   readonly objects: Pick<Objects, "insert" | "get">;
   readonly runtime: Runtime;
 }
@@ -27,12 +35,12 @@ export interface StandingEnd {
  * twice or after another changes nothing. The end is decided in the KvStore, once, before any row says it.
  */
 export class RunEndings {
-  readonly #store: JobStore;
+  readonly #journal: RunJournal;
   readonly #objects: EndingDependencies["objects"];
   readonly #runtime: Runtime;
 
-  constructor({ store, objects, runtime }: EndingDependencies) {
-    this.#store = store;
+  constructor({ journal, objects, runtime }: EndingDependencies) {
+    this.#journal = journal;
     this.#objects = objects;
     this.#runtime = runtime;
   }
@@ -42,10 +50,49 @@ export class RunEndings {
     await this.#objects.insert(platformOf(open), pathOf(open), [startRow(open)], { atMs: open.startedMs });
   }
 
-  /** Decides that the run ended so, if nobody was faster, and puts on record what stands. */
+  /**
+   * As `end`, with all of the output. A store that is away for a moment is waited for; the entry outlives this
+   * controller.
+   */
+  async finish(
+    held: VersionedRun,
+    { outcome, output }: { readonly outcome: CommandOutcome; readonly output: RunOutput },
+  ): Promise<StandingEnd> {
+    const lost = await output.finish();
+    const message =
+      lost === undefined
+        ? outcome.message
+        : `${outcome.message} (its output could not be stored: ${errorText(lost)})`.trim();
+    const end = this.endOf(output, { ...outcome, message });
+    try {
+      return await this.#persist(() => this.end(held, end));
+    } catch (error) {
+      const { runId, host } = held.open;
+      this.#runtime.log.error(
+        { err: error, run: runId, host, state: outcome.state },
+        "the end of a job run could not be recorded",
+      );
+      return { ...end, mine: true };
+    }
+  }
+
+  endOf(output: RunOutput, { state, code, message, endedMs }: Omit<CommandOutcome, "host" | "startedMs">): RunEnd {
+    const { out, err, bytes: outputSize } = output;
+    return {
+      state,
+      message,
+      out,
+      err,
+      outputSize,
+      endedMs,
+      decidedMs: this.#runtime.clock.nowMs(),
+      ...(code === undefined ? {} : { code }),
+    };
+  }
+
+  /** Decides that the run ended so, unless another controller was faster, and puts on record what stands. */
   async end(run: VersionedRun, end: RunEnd): Promise<StandingEnd> {
-    const { tenant } = run.open.order.principal;
-    const decided = await this.#store.decide(tenant, run, {
+    const decided = await this.#journal.decide(run, {
       ...end,
       message: end.message.slice(0, JOB_MESSAGE_MAX_CHARACTERS),
     });
@@ -61,7 +108,18 @@ export class RunEndings {
     if (!open.end) return;
     const atMs = Math.max(open.end.decidedMs, open.startedMs + 1);
     await this.#objects.insert(platformOf(open), pathOf(open), [{ ...startRow(open), ...endRow(open.end) }], { atMs });
-    await this.#store.close(open.order.principal.tenant, open);
+    await this.#journal.end(open);
+  }
+
+  async #persist<T>(write: () => Promise<T>): Promise<T> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await write();
+      } catch (error) {
+        if (!isAppError(error, "unavailable", "unknown_outcome") || attempt === JOB_FINISH_ATTEMPTS) throw error;
+        await wait(this.#runtime.clock, JOB_FINISH_PAUSE_MS * 2 ** attempt, this.#journal.underWay.stopping);
+      }
+    }
   }
 
   /** Another controller took the run over, or ended it: what it says is what the caller is told. */
@@ -69,7 +127,7 @@ export class RunEndings {
     const { clock } = this.#runtime;
     const untilMs = open.deadlineMs + 2 * JOB_LOST_AFTER_MS;
     for (;;) {
-      const now = await this.#store.find(open.order.principal.tenant, open);
+      const now = await this.#journal.find(open.order.principal.tenant, open.id);
       if (!now) return this.#recorded(open);
       if (now.open.end) {
         await this.settle(now.open);

@@ -8,7 +8,8 @@ import { idFromColumns, type Objects } from "../objects/index.ts";
 import { currentRights, requirePermission, type Principal } from "../permissions/index.ts";
 import { rowFilter } from "../query/index.ts";
 import { JOB_RUN_PATH } from "./classes.ts";
-import { JobStore, keyOf, type RunName } from "./store.ts";
+import { isOpen } from "./open-runs.ts";
+import { JobOutputs, keyOf, type RunName } from "./outputs.ts";
 
 export interface FollowingDependencies {
   readonly stores: Stores;
@@ -27,11 +28,11 @@ export interface OutputReader {
 
 /** Output of runs as it is stored, for readers who may see the run and both columns of its output. */
 export class OutputFollowing {
-  readonly #store: JobStore;
+  readonly #outputs: JobOutputs;
   readonly #with: FollowingDependencies;
 
   constructor(dependencies: FollowingDependencies) {
-    this.#store = new JobStore(dependencies.stores);
+    this.#outputs = new JobOutputs(dependencies.stores);
     this.#with = dependencies;
   }
 
@@ -62,9 +63,9 @@ export class OutputFollowing {
 
   #source(tenant: string, run: RunName): Growing {
     return {
-      read: (offset, maxBytes) => this.#store.readOutput(tenant, run, { offset, maxBytes }),
+      read: (offset, maxBytes) => this.#outputs.read(tenant, run, { offset, maxBytes }),
       // Closed once its end is in the row, after the last of its output.
-      isOver: async () => (await this.#store.find(tenant, run)) === undefined,
+      isOver: async () => !(await isOpen(this.#with.stores, tenant, run)),
       onAppend: (callback) => this.#with.appends.on(keyOf(run), callback),
     };
   }

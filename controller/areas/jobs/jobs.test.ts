@@ -11,7 +11,7 @@ import type { ObjectRow, SystemClass } from "../objects/index.ts";
 import { jobClasses } from "./classes.ts";
 import { JobRuns } from "./runs.ts";
 import { JobService } from "./service.ts";
-import { JobStore } from "./store.ts";
+import { JobOutputs } from "./outputs.ts";
 
 const admin = testPrincipal();
 const other = testPrincipal("administrator", "other");
@@ -234,9 +234,9 @@ describe("an execution", () => {
     ]);
     expect(rows.of("h1")[0]?.["sid"]).toMatch(/^M\d{12}:\d+$/);
     const run = { runId: execution.runId, host: "h1" };
-    const part = await new JobStore(stores).readOutput("matrix", run, { offset: 4, maxBytes: 100 });
+    const part = await new JobOutputs(stores).read("matrix", run, { offset: 4, maxBytes: 100 });
     expect(new TextDecoder().decode(part.bytes)).toBe("warn\ntwo\n");
-    expect((await new JobStore(stores).readOutput("other", run, { offset: 0, maxBytes: 100 })).size).toBe(0);
+    expect((await new JobOutputs(stores).read("other", run, { offset: 0, maxBytes: 100 })).size).toBe(0);
   });
 
   test("is on record as running before its end, and says start and end on the subject jobrun", async () => {
@@ -362,7 +362,7 @@ describe("an execution", () => {
     const [run] = await finished;
     expect(run?.output).toMatch(/\n\[19922944 more bytes\]$/);
     expect(rows.of("h1")[0]).toMatchObject({ outputsize: 20 * 1024 * 1024 });
-    const part = await new JobStore(stores).readOutput("matrix", { runId, host: "h1" }, { offset: 0, maxBytes: 1 });
+    const part = await new JobOutputs(stores).read("matrix", { runId, host: "h1" }, { offset: 0, maxBytes: 1 });
     expect(part.size).toBe(16 * 1024 * 1024);
   });
 

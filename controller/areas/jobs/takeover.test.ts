@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { mapLimited } from "../../../common/concurrency.ts";
-import { AppError } from "../../../common/errors.ts";
+import { AppError, type ErrorCode } from "../../../common/errors.ts";
 import { JOB_PARALLEL_HOSTS } from "../../../common/limits.ts";
 import type { Clock, Random } from "../../../common/time.ts";
 import { realClock, seededRandom } from "../../../test/helpers/clock.ts";
@@ -8,6 +8,7 @@ import { onCluster, openTestEngine, type TestEngine } from "../../../test/helper
 import { prove } from "../../../test/helpers/evidence.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
 import { Turns } from "../../../test/helpers/turns.ts";
+import { wrappedKv } from "../../../test/helpers/wrapped-kv.ts";
 import type { Stores } from "../../store/engine.ts";
 import {
   COMMAND_CLASS,
@@ -22,7 +23,7 @@ import { ObjectService, type Objects } from "../objects/index.ts";
 import { jobClasses } from "./classes.ts";
 import { JobRuns } from "./runs.ts";
 import { JobService } from "./service.ts";
-import { JobStore } from "./store.ts";
+import { JobOutputs } from "./outputs.ts";
 
 const ADMIN = testPrincipal();
 const HOUR_MS = 3_600_000;
@@ -138,7 +139,7 @@ async function rowsOf(runId: string) {
 
 const outputOf = async (runId: string, host: string) =>
   new TextDecoder().decode(
-    (await new JobStore(engine).readOutput("matrix", { runId, host }, { offset: 0, maxBytes: 1_000 })).bytes,
+    (await new JobOutputs(engine).read("matrix", { runId, host }, { offset: 0, maxBytes: 1_000 })).bytes,
   );
 
 const openKeys = async (runId: string) =>
@@ -335,6 +336,63 @@ test.each([
   // The deadline is the one of the start, seen by the other clock; one clock shows whole milliseconds only.
   expect(left[0]).toBeLessThanOrEqual(60_000 - aheadMs);
   expect(left[0]).toBeGreaterThanOrEqual(60_000 - aheadMs - tookMs - 1);
+});
+
+/** The stores of a controller whose transactions on these keys are refused. */
+const storesRefusing = (code: ErrorCode, isRefused: (key: string) => boolean): Stores => ({
+  system: () => engine.system(),
+  tenant: async (name) => {
+    const store = await engine.tenant(name);
+    const txn: typeof store.kv.txn = (request) =>
+      request.if.some(({ key }) => isRefused(key))
+        ? Promise.reject(new AppError(code, "refused on purpose"))
+        : store.kv.txn(request);
+    return { ...store, kv: wrappedKv(store.kv, { txn }) };
+  },
+});
+
+test("a take-over that fails for one host goes on with the others, and takes that one the next time", async () => {
+  const asleep = held<Partial<CommandOutcome>>({ state: "timeout", message: "slept" });
+  const { runId, finished } = await execute(controller("a", { dispatch: asleep.wait }), "h1", "h2");
+  await asleep.asleep;
+  let isAway = true;
+  const b = controller("b", { stores: storesRefusing("unavailable", (key) => isAway && key.endsWith("/h2")) });
+  await b.maintain("matrix");
+  await expect.poll(() => openKeys(runId)).toEqual([`jobs/open/${runId}/h2`]);
+  isAway = false;
+  await b.maintain("matrix");
+  await closed(runId);
+  asleep.release();
+  expect(await finished).toMatchObject([{ state: "ok" }, { state: "ok" }]);
+});
+
+test("a run that was taken over and whose end could not be recorded is taken again by the same controller", async () => {
+  const asleep = held<Partial<CommandOutcome>>({ state: "timeout", message: "slept" });
+  const { runId, finished } = await execute(controller("a", { dispatch: asleep.wait }), "h1");
+  await asleep.asleep;
+  const refused = held(undefined);
+  const sent: string[] = [];
+  const b = controller("b", {
+    stores: storesRefusing("internal", () => {
+      const isDecision = sent.length === 1;
+      if (isDecision) void refused.wait();
+      return isDecision;
+    }),
+    dispatch: (_host, { commandId }) => (sent.push(commandId), Promise.resolve({})),
+  });
+  await b.maintain("matrix");
+  await refused.asleep;
+  sent.push("by now the store is well");
+  await expect
+    .poll(async () => {
+      await b.maintain("matrix");
+      return openKeys(runId);
+    })
+    .toEqual([]);
+  expect(sent.filter((id) => id === `job/${runId}/h1/0`)).toHaveLength(2);
+  expect(await rowsOf(runId)).toMatchObject([{ status: "ok" }]);
+  asleep.release();
+  expect(await finished).toMatchObject([{ state: "ok" }]);
 });
 
 test("what the agent said decides, not that the controller was gone; without a word it is expired", async () => {

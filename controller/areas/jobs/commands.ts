@@ -1,0 +1,143 @@
+import { withinTime } from "../../../common/concurrency.ts";
+import { AppError, errorText, isAppError } from "../../../common/errors.ts";
+import { DISPATCH_GRACE_MS, JOB_HOST_RETURN_MS, JOB_HOST_RETURN_PAUSE_MS } from "../../../common/limits.ts";
+import { wait } from "../../../common/time.ts";
+import type { Runtime } from "../../runtime.ts";
+import type { CommandOutcome, FinalState, Hosts, StoredCommands } from "../hosts/index.ts";
+import type { OpenRun } from "./open-runs.ts";
+import type { RunOutput } from "./output.ts";
+import type { RunName } from "./outputs.ts";
+import type { Run } from "./plan.ts";
+
+export interface CommandDependencies {
+  readonly runtime: Runtime;
+  readonly hosts: Pick<Hosts, "dispatch">;
+  readonly stored: Pick<StoredCommands, "outcome">;
+}
+
+/** Thrown where a run is left as it is, open, because this controller ends. */
+export class LetGo extends AppError {
+  constructor(runId: string) {
+    super(
+      "deadline",
+      `The job run ${runId} goes on and its end will be on record, but the controller that was asked is shutting down.`,
+    );
+  }
+}
+
+/** The command lines of a run on one host. Sent again under the same ids, none of them is done twice. */
+export class RunCommands {
+  readonly #with: CommandDependencies;
+  readonly #stopping: AbortSignal;
+
+  constructor(dependencies: CommandDependencies, stopping: AbortSignal) {
+    this.#with = dependencies;
+    this.#stopping = stopping;
+  }
+
+  /** In their order; the first that does not end well is the last. `LetGo` when this controller ends. */
+  async run(run: Run, open: OpenRun, output: RunOutput): Promise<CommandOutcome> {
+    let last: CommandOutcome | undefined;
+    for (const [index, line] of run.order.commands.entries()) {
+      const command = { host: open.host, line, output, commandId: commandIdOf(open, index) };
+      last = await this.#reach(run, open, () => this.#dispatch(run, command));
+      if (last.state !== "ok") break;
+    }
+    if (last === undefined) throw new AppError("internal", "A job without commands was started.");
+    return last;
+  }
+
+  /** How they ended, as far as the agent said so; `undefined` when it did not of the last one that is asked. */
+  async stored(open: OpenRun, output: RunOutput): Promise<CommandOutcome | undefined> {
+    const { tenant, traceparent } = open.order.principal;
+    let last: CommandOutcome | undefined;
+    for (const [index] of open.order.commands.entries()) {
+      const of = { tenant, host: open.host, traceparent };
+      last = await this.#with.stored.outcome(of, commandIdOf(open, index), (piece) => output.take(piece));
+      if (last?.state !== "ok") break;
+    }
+    return last;
+  }
+
+  /**
+   * Where a controller went, its agents are on their way to another one: a run that was taken over waits for its host.
+   */
+  async #reach(run: Run, open: OpenRun, dispatch: () => Promise<CommandOutcome>): Promise<CommandOutcome> {
+    const { clock } = this.#with.runtime;
+    const untilMs = Math.min(run.deadlineMonotonicMs, clock.monotonicMs() + JOB_HOST_RETURN_MS);
+    for (;;) {
+      const outcome = await dispatch();
+      if (outcome.state !== "unreachable" || open.attempt === 0 || clock.monotonicMs() >= untilMs) return outcome;
+      await wait(clock, JOB_HOST_RETURN_PAUSE_MS, this.#stopping);
+      if (this.#stopping.aborted) throw new LetGo(run.id);
+    }
+  }
+
+  async #dispatch(
+    run: Run,
+    { host, line, output, commandId }: { host: string; line: string; output: RunOutput; commandId: string },
+  ): Promise<CommandOutcome> {
+    const { hosts, runtime } = this.#with;
+    const { clock, log } = runtime;
+    const { principal, environment } = run.order;
+    const startedMs = clock.nowMs();
+    const ended = (state: FinalState, message: string): CommandOutcome => ({
+      host,
+      state,
+      message,
+      startedMs,
+      endedMs: clock.nowMs(),
+    });
+    const timeoutMs = run.deadlineMonotonicMs - clock.monotonicMs();
+    if (timeoutMs <= 0) return ended("timeout", "Its turn did not come before the deadline.");
+    const options = {
+      ...(run.watcher?.signal && { signal: run.watcher.signal }),
+      timeoutMs,
+      commandId,
+      onOutput: (piece: Parameters<RunOutput["take"]>[0]) => {
+        if (this.#stopping.aborted) return;
+        output.take(piece);
+        run.watcher?.onOutput?.(host, piece);
+      },
+    };
+    try {
+      const work = this.#untilStopping(run.id, () =>
+        hosts.dispatch(principal, host, { kind: "exec", line, environment }, options),
+      );
+      const outcome = await withinTime(clock, work, timeoutMs + DISPATCH_GRACE_MS);
+      return outcome ?? ended("timeout", "The host did not answer in time.");
+    } catch (error) {
+      if (error instanceof LetGo) throw error;
+      if (isAppError(error, "not_found")) return ended("unreachable", `There is no host ${host}.`);
+      log.warn({ err: error, host, commandId }, "a job could not be sent");
+      return ended("failed", errorText(error));
+    }
+  }
+
+  /** The work itself is not told to stop: the controller that takes the run over finds the command as it is by then. */
+  async #untilStopping<T>(runId: string, begin: () => Promise<T>): Promise<T> {
+    const signal = this.#stopping;
+    if (signal.aborted) throw new LetGo(runId);
+    let letGo = (): void => {};
+    const stopping = new Promise<never>((_, reject) => {
+      letGo = () => reject(new LetGo(runId));
+      signal.addEventListener("abort", letGo, { once: true });
+    });
+    try {
+      return await Promise.race([begin(), stopping]);
+    } finally {
+      signal.removeEventListener("abort", letGo);
+    }
+  }
+}
+
+/** The same on whatever controller: by it a host knows what it has done already. */
+function commandIdOf({ runId, host }: RunName, index: number): string {
+  return `job/${runId}/${host}/${index}`;
+}
+
+/** Of the id of a command; `undefined` for one that no run can have. */
+export function runOf(commandId: string): RunName | undefined {
+  const [, runId = "", host = ""] = /^job\/([^/]+)\/(.+)\/\d+$/.exec(commandId) ?? [];
+  return host === "" ? undefined : { runId, host };
+}

@@ -1,0 +1,66 @@
+import type { Stores } from "../../store/engine.ts";
+import { Journal, type JournalDependencies, type Noted, type OpenWork } from "../../store/journal/index.ts";
+import type { FinalState } from "../hosts/index.ts";
+import type { Principal } from "../permissions/index.ts";
+import { nameOf, outputNote, type RunName } from "./outputs.ts";
+
+/**
+ * A run on one host that is not wholly over: what any controller needs to go on with it, or to put its end on record.
+ * KvStore: `jobs/open/<run>/<host>` until its end is in its row. With each take-over output is written anew, from the
+ * first byte.
+ */
+export interface OpenRun extends RunName, OpenWork {
+  readonly startedMs: number;
+  /** By the wall clock of the controller that began it. */
+  readonly deadlineMs: number;
+  readonly order: RunOrder;
+  /** Written into the row by any controller that finds it. */
+  readonly end?: RunEnd;
+}
+
+/** What is the same for all hosts of an execution. */
+export interface RunOrder {
+  /** Who asked for it, with the rights of then. */
+  readonly principal: Principal;
+  readonly sid: string;
+  /** `<name>@<dir>` */
+  readonly name: string;
+  readonly dir: string;
+  readonly commands: readonly string[];
+  readonly environment: Readonly<Record<string, string>>;
+  readonly hosts: readonly string[];
+  readonly groupmode: string;
+}
+
+export interface RunEnd {
+  readonly state: FinalState;
+  readonly code?: number;
+  readonly message: string;
+  readonly out: string;
+  readonly err: string;
+  readonly outputSize: number;
+  /** By the clock of the host, when it said so. */
+  readonly endedMs: number;
+  /** By the clock of who decided it. */
+  readonly decidedMs: number;
+}
+
+export type VersionedRun = Noted<OpenRun>;
+export type RunJournal = Journal<OpenRun>;
+
+const PREFIX = "jobs/open/";
+
+/** An entry and the note whose output is to be read change together. */
+export function runJournal(dependencies: JournalDependencies): RunJournal {
+  return new Journal(dependencies, {
+    prefix: PREFIX,
+    tenantOf: ({ order }) => order.principal.tenant,
+    beside: (open) => [outputNote(open)],
+  });
+}
+
+/** Whether the run is not wholly over, for readers that carry out nothing. */
+export async function isOpen(stores: Stores, tenant: string, run: RunName): Promise<boolean> {
+  const { kv } = await stores.tenant(tenant);
+  return (await kv.get(PREFIX + nameOf(run))) !== undefined;
+}

@@ -1,0 +1,99 @@
+import { ulidTimeMs } from "../../../common/ids.ts";
+import { BLOB_CHUNK_MAX_BYTES, JOB_RUN_TTL_DAYS } from "../../../common/limits.ts";
+import type { Stores } from "../../store/engine.ts";
+import { entriesUnder } from "../../store/entries.ts";
+import { decodeStored, encodeJson } from "../../store/format.ts";
+import type { KvOperation } from "../../store/kv.ts";
+
+export interface RunName {
+  readonly runId: string;
+  readonly host: string;
+}
+
+/** The output of one controller's attempt at a run. */
+interface Attempt extends RunName {
+  readonly attempt: number;
+}
+
+const MS_PER_DAY = 86_400_000;
+const OUTPUT = "jobs/output/";
+
+/**
+ * How outputs of runs lie in the stores. KvStore: `jobs/output/<day>/<run>/<host>` for every run, by the day it may go,
+ * names the attempt that counts. BlobStore: stream `jobs/<run>/<host>` of the controller that began the run,
+ * `jobs/<run>/<host>/<n>` of the n-th that took it over.
+ */
+export class JobOutputs {
+  readonly #stores: Stores;
+
+  constructor(stores: Stores) {
+    this.#stores = stores;
+  }
+
+  async append(tenant: string, run: Attempt, piece: { offset: number; bytes: Uint8Array }): Promise<void> {
+    const { blobs } = await this.#stores.tenant(tenant);
+    for (let at = 0; at < piece.bytes.length; at += BLOB_CHUNK_MAX_BYTES)
+      await blobs.append(streamOf(run), piece.offset + at, piece.bytes.subarray(at, at + BLOB_CHUNK_MAX_BYTES));
+  }
+
+  /** Of the controller that works on it, or that ended it. */
+  async read(tenant: string, run: RunName, part: { offset: number; maxBytes: number }) {
+    const { kv, blobs } = await this.#stores.tenant(tenant);
+    const entry = ulidTimeMs(run.runId) === undefined ? undefined : await kv.get(outputKey(run));
+    const attempt = entry ? decodeStored<Attempt>(entry.value).attempt : 0;
+    return blobs.readStream(streamOf({ ...run, attempt }), part.offset, part.maxBytes);
+  }
+
+  /** Whether there is or was such a run on this host, as long as its output is kept. */
+  async knows(tenant: string, run: RunName): Promise<boolean> {
+    const { kv } = await this.#stores.tenant(tenant);
+    return ulidTimeMs(run.runId) !== undefined && (await kv.get(outputKey(run))) !== undefined;
+  }
+
+  /** Removes outputs whose day is past; answers how many. */
+  async sweep(tenant: string, nowMs: number): Promise<number> {
+    const { kv, blobs } = await this.#stores.tenant(tenant);
+    let removed = 0;
+    for await (const entry of entriesUnder(kv, OUTPUT)) {
+      if (entry.key >= `${OUTPUT}${day(nowMs)}`) break;
+      const last = decodeStored<Attempt>(entry.value);
+      for (let attempt = last.attempt; attempt >= 0; attempt--)
+        await blobs.removeStream(streamOf({ ...last, attempt }));
+      await kv.delete(entry.key);
+      removed++;
+    }
+    return removed;
+  }
+}
+
+/** To be written together with the entry of the run. */
+export function outputNote({ runId, host, attempt }: Attempt): KvOperation {
+  return {
+    kind: "put",
+    key: outputKey({ runId, host }),
+    value: encodeJson({ runId, host, attempt } satisfies Attempt),
+  };
+}
+
+/** Kept a day longer than the row. */
+function outputKey(run: RunName): string {
+  const keepUntilMs = (ulidTimeMs(run.runId) ?? 0) + (JOB_RUN_TTL_DAYS + 1) * MS_PER_DAY;
+  return `${OUTPUT}${day(keepUntilMs)}/${nameOf(run)}`;
+}
+
+export function nameOf({ runId, host }: RunName): string {
+  return `${runId}/${encodeURIComponent(host)}`;
+}
+
+/** Names a run within this process. */
+export function keyOf({ runId, host }: RunName): string {
+  return `${runId}/${host}`;
+}
+
+function streamOf(run: Attempt): string {
+  return run.attempt === 0 ? `jobs/${nameOf(run)}` : `jobs/${nameOf(run)}/${run.attempt}`;
+}
+
+function day(timeMs: number): string {
+  return new Date(timeMs).toISOString().slice(0, 10);
+}
