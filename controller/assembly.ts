@@ -176,7 +176,16 @@ export async function assemble(options: AssemblyOptions) {
   notifications.onInterests(() => links.tellInterests());
   const depots = new DepotService({ stores, runtime, objects });
   const stored = new StoredCommands({ objects, actAs });
-  const deployments = new DeploymentService({ depots, hosts, stores, stored, objects, notifications, runtime });
+  const deployments = new DeploymentService({
+    depots,
+    hosts,
+    stores,
+    stored,
+    objects,
+    notifications,
+    controllers: membership,
+    runtime,
+  });
   const policies = new PolicyService({ stores, runtime, rules, depots, hosts, objects, actAs });
   const jobs = new JobService({ stores, runtime, objects });
   const runs = new JobRuns({ stores, runtime, jobs, hosts, stored, objects, notifications, controllers: membership });

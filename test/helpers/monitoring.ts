@@ -72,7 +72,17 @@ export async function openMonitoring() {
   const notifications = { publish: (_tenant: string, notification: Notification) => void published.push(notification) };
   const depots = new DepotService({ stores: engine, runtime, objects });
   const stored = { outcome: () => Promise.resolve(undefined) };
-  const deployments = new DeploymentService({ depots, hosts, stores: engine, stored, objects, notifications, runtime });
+  const controllers = { own: "this", has: () => true };
+  const deployments = new DeploymentService({
+    depots,
+    hosts,
+    stores: engine,
+    stored,
+    objects,
+    notifications,
+    controllers,
+    runtime,
+  });
   const rules = {
     load: (_principal: unknown, key: string) =>
       key.includes("missing")
@@ -97,7 +107,7 @@ export async function openMonitoring() {
     stored,
     objects,
     notifications,
-    controllers: { own: "this", has: () => true },
+    controllers,
   });
   for (const definition of [...depotClasses(depots), ...policyClasses(policies), ...jobClasses(jobs)])
     objects.registerSystemClass(definition);

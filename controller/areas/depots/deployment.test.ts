@@ -45,6 +45,7 @@ const newDeployments = (by: TestClock) =>
   new DeploymentService({
     runtime: testRuntime(by),
     stores,
+    controllers: { own: "this", has: () => true },
     stored: { outcome: (_target, commandId) => Promise.resolve(said.get(commandId)) },
     depots: {
       toDeploy(_principal, name, version = "") {

@@ -15,6 +15,7 @@ import {
 import { absolutePath, fileName } from "../../../common/paths.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
+import type { Controllers } from "../../store/journal/index.ts";
 import type { CommandOutcome, FinalState, HostCommand, Hosts, StoredCommands } from "../hosts/index.ts";
 import type { Notifications, NotifiedObject } from "../notifications/index.ts";
 import type { Objects } from "../objects/index.ts";
@@ -23,6 +24,7 @@ import { DEPLOYMENT_PATH } from "./classes.ts";
 import {
   DeploymentRecords,
   type DeploymentTarget,
+  type NewDeployment,
   type OpenDeployment,
   type VersionedDeployment,
 } from "./deployment-records.ts";
@@ -37,6 +39,7 @@ export interface DeploymentDependencies {
   readonly stored: Pick<StoredCommands, "outcome">;
   readonly objects: Pick<Objects, "ingest">;
   readonly notifications: Pick<Notifications, "publish">;
+  readonly controllers: Controllers;
   readonly runtime: Runtime;
 }
 
@@ -133,8 +136,8 @@ export class DeploymentService {
    */
   async maintain(tenant: string): Promise<void> {
     const nowMs = this.#runtime.clock.nowMs();
-    for (const held of await this.#records.all(tenant)) {
-      if (held.open.outcomes) await this.#settle(held.open);
+    for await (const held of this.#records.all(tenant)) {
+      if (held.open.end) await this.#settle(held.open);
       else if (held.open.deadlineMs + DEPLOY_LOST_AFTER_MS <= nowMs) await this.#endLate(held);
     }
     await this.#takeLate(tenant);
@@ -142,10 +145,9 @@ export class DeploymentService {
 
   /** While the depot is being deployed to the host again, that is left to tell what is there. */
   async #takeLate(tenant: string): Promise<void> {
-    const open = await this.#records.all(tenant);
-    const underWay = new Set(
-      open.flatMap(({ open: { host, targets } }) => targets.map(({ depot }) => `${host}/${depot}`)),
-    );
+    const underWay = new Set<string>();
+    for await (const { open } of this.#records.all(tenant))
+      for (const { depot } of open.targets) underWay.add(`${open.host}/${depot}`);
     for await (const { late, close } of this.#late.waiting(tenant, this.#runtime.clock.nowMs())) {
       const { ospace, traceparent, host, depot, version, action } = late;
       if (underWay.has(`${host}/${depot}`)) continue;
@@ -157,19 +159,17 @@ export class DeploymentService {
 
   /** Whether a deployment gave this command to the host: one that is not over, or that ended without the host. */
   async gave(tenant: string, host: string, commandId: string): Promise<boolean> {
-    const [, id] = /^(?:un)?deploy\/([^/]+)\/[^/]+$/.exec(commandId) ?? [];
-    const held =
-      id === undefined || ulidTimeMs(id) === undefined ? undefined : await this.#records.find({ tenant, id, host });
-    const isOpen = held?.open.targets.some((target) => target.commandId === commandId) ?? false;
-    return isOpen || (id !== undefined && this.#late.hear(tenant, host, commandId));
+    const [, deployment] = /^(?:un)?deploy\/([^/]+)\/[^/]+$/.exec(commandId) ?? [];
+    if (deployment === undefined) return false;
+    const isId = ulidTimeMs(deployment) !== undefined;
+    const open = isId ? await this.#records.find(tenant, { deployment, host }) : undefined;
+    const isOpen = open?.targets.some((target) => target.commandId === commandId) ?? false;
+    return isOpen || this.#late.hear(tenant, host, commandId);
   }
 
   /** Hosts side by side; on one host the depots in the order given. Nothing is sent before it is on record. */
   async #run(principal: Principal, run: Run): Promise<readonly DeploymentOutcome[]> {
-    const held = await this.#records.open(
-      principal.tenant,
-      run.hosts.map((host, at) => this.#intended(principal, run, { host, at })),
-    );
+    const held = await this.#records.open(run.hosts.map((host, at) => this.#intended(principal, run, { host, at })));
     const byHost = await mapLimited(held, DEPLOY_PARALLEL_HOSTS, async (each) => {
       const outcomes: DeploymentOutcome[] = [];
       for (const [index, target] of each.open.targets.entries()) {
@@ -180,18 +180,18 @@ export class DeploymentService {
     return byHost.flat();
   }
 
-  #intended(principal: Principal, run: Run, { host, at }: { host: string; at: number }): OpenDeployment {
+  #intended(principal: Principal, run: Run, { host, at }: { host: string; at: number }): NewDeployment {
     const { tenant, ospace, traceparent, user } = principal;
-    const { id, action, deadlineMs } = run;
+    const { id: deployment, action, deadlineMs } = run;
     const targets = run.commands.map(
       ({ name, version }): DeploymentTarget => ({
         depot: name,
         version,
-        commandId: `${action}/${id}/${this.#newId()}`,
+        commandId: `${action}/${deployment}/${this.#newId()}`,
       }),
     );
     return {
-      id,
+      deployment,
       host,
       tenant,
       ospace,
@@ -208,12 +208,12 @@ export class DeploymentService {
   async #end(held: VersionedDeployment, outcomes: readonly DeploymentOutcome[]): Promise<readonly DeploymentOutcome[]> {
     try {
       const decided = await this.#records.decide(held, outcomes);
-      if (!decided) return (await this.#records.find(held.open))?.open.outcomes ?? outcomes.map(endedElsewhere);
+      if (!decided) return (await this.#records.find(held.open.tenant, held.open))?.end ?? outcomes.map(endedElsewhere);
       await this.#settle(decided);
     } catch (error) {
       // What happened on the hosts happened: the caller must get the states all the same.
       this.#runtime.log.error(
-        { err: error, deployment: held.open.id, host: held.open.host },
+        { err: error, deployment: held.open.deployment, host: held.open.host },
         "the records of a deployment could not be written yet",
       );
     }

@@ -46,10 +46,10 @@ export class LateResults {
     for await (const entry of entriesUnder(kv, hostPrefix(open.host))) known.push(entry);
     for (const entry of known) {
       const late = decodeStored<LateCommand>(entry.value);
-      if (!late.closed && late.deployment < open.id && ended.has(late.depot))
+      if (!late.closed && late.deployment < open.deployment && ended.has(late.depot))
         await this.#change(entry, { ...late, closed: true });
     }
-    const silent = open.targets.filter((_, at) => UNANSWERED.has(open.outcomes?.[at]?.state ?? ""));
+    const silent = open.targets.filter((_, at) => UNANSWERED.has(open.end?.[at]?.state ?? ""));
     for (const target of silent) await this.#add(open, target, known);
     const tooMany = known.length + silent.length - DEPLOY_LATE_PER_HOST_MAX;
     for (const { key } of known.slice(0, Math.max(0, tooMany))) await kv.delete(key);
@@ -85,17 +85,17 @@ export class LateResults {
 
   /** A later deployment may have closed what is repeated here: it stays closed. */
   async #add(open: OpenDeployment, target: OpenDeployment["targets"][number], known: readonly KvEntry[]) {
-    const { tenant, ospace, traceparent, id, action, host, deadlineMs } = open;
+    const { tenant, ospace, traceparent, deployment, action, host, deadlineMs } = open;
     const { kv } = await this.#stores.tenant(tenant);
     const newer = known.some((entry) => {
       const other = decodeStored<LateCommand>(entry.value);
-      return other.depot === target.depot && other.deployment > id;
+      return other.depot === target.depot && other.deployment > deployment;
     });
     const late: LateCommand = {
       tenant,
       ospace,
       traceparent,
-      deployment: id,
+      deployment,
       action,
       host,
       ...target,
