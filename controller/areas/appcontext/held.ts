@@ -10,16 +10,17 @@ export class HeldBytes {
   }
 
   share(tenant: string): HeldShare {
-    return new HeldShare((bytes) => this.#take(tenant, bytes));
+    return new HeldShare((bytes, share) => this.#take(tenant, bytes, share));
   }
 
   of(tenant: string): number {
     return this.#byTenant.get(tenant) ?? 0;
   }
 
-  #take(tenant: string, bytes: number): void {
+  #take(tenant: string, bytes: number, share: HeldShare): void {
     const held = this.of(tenant) + bytes;
-    if (bytes > 0 && held > this.#maxBytes) throw tooMuch(this.#maxBytes);
+    if (bytes > 0 && share.bytes + bytes > this.#maxBytes) throw tooLarge(this.#maxBytes);
+    if (bytes > 0 && held > this.#maxBytes) throw busy();
     if (held === 0) this.#byTenant.delete(tenant);
     else this.#byTenant.set(tenant, held);
   }
@@ -27,26 +28,38 @@ export class HeldBytes {
 
 /** The part of one list. */
 class HeldShare {
-  readonly #take: (bytes: number) => void;
+  readonly #take: (bytes: number, share: HeldShare) => void;
   #bytes = 0;
 
-  constructor(take: (bytes: number) => void) {
+  constructor(take: (bytes: number, share: HeldShare) => void) {
     this.#take = take;
   }
 
-  /** `AppError("too_large")` when the tenant's lists hold too much together. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /**
+   * `AppError("too_large")` when this list alone holds too much, `AppError("limited")` when the tenant's lists do
+   * together.
+   */
   take(bytes: number): void {
-    this.#take(bytes);
+    this.#take(bytes, this);
     this.#bytes += bytes;
   }
 
   giveBack(): void {
-    this.#take(-this.#bytes);
+    this.#take(-this.#bytes, this);
     this.#bytes = 0;
   }
 }
 
-function tooMuch(maxBytes: number): AppError {
-  const text = `The lists of items that are being answered have more than ${maxBytes} bytes together: narrow them by where.`;
-  return new AppError("too_large", text, { details: { limit: "APPCONTEXT_LISTS_MAX_BYTES" } });
+const DETAILS = { details: { limit: "APPCONTEXT_LISTS_MAX_BYTES" } };
+
+function tooLarge(maxBytes: number): AppError {
+  return new AppError("too_large", `The items have more than ${maxBytes} bytes: narrow them by where.`, DETAILS);
+}
+
+function busy(): AppError {
+  return new AppError("limited", "Too many items are being answered at once; come back later.", DETAILS);
 }

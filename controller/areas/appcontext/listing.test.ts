@@ -43,7 +43,10 @@ test("all lists of a tenant hold so many bytes together, until who reads them is
   await first.next();
   expect(held.of("matrix")).toBeGreaterThan(20_000);
   const second = () => countOf(listed({ pages: pagesOf(100, members), slices }, held));
-  await expect(second()).rejects.toMatchObject({ details: { limit: "APPCONTEXT_LISTS_MAX_BYTES" } });
+  await expect(second()).rejects.toMatchObject({ code: "limited" });
+  const alone = countOf(listed({ pages: pagesOf(1_000, members), slices }, new HeldBytes(30_000)));
+  const details = { limit: "APPCONTEXT_LISTS_MAX_BYTES" };
+  await expect(alone).rejects.toMatchObject({ code: "too_large", details });
   const neighbour = new Slices({ tenant: "second", clock: new TestClock(), signal: undefined });
   expect(await countOf(listed({ pages: pagesOf(100, members), slices: neighbour }, held))).toBe(100);
   await first.return?.(undefined);
