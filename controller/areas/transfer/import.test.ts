@@ -233,6 +233,22 @@ test("an import whose controller dies is gone on with by another one, once", asy
   await second.close();
 });
 
+test("maintenance of the same controller leaves an import alone whose script is being stored", async () => {
+  await transfer.query.rows(admin, "create class if not exists /matrix/stored (n int, keys(n))");
+  let isMaintained = false;
+  const content = async function* () {
+    const { kv } = await engine.tenant("matrix");
+    if ((await kv.list("transfer/open/")).entries.length > 0) {
+      await transfer.imports.maintain("matrix");
+      isMaintained = true;
+    }
+    yield Buffer.from("insert into /matrix/stored n=1;\n");
+  };
+  const upload = { name: "a.mql", content, parts: () => scriptParts(content()) };
+  expect(await transfer.imports.import(admin, upload)).toMatchObject({ state: "done" });
+  expect(isMaintained).toBe(true);
+});
+
 /** An import of three rows by a controller that dies; false when it lived. */
 async function diesAt(mortality: Mortality, script: string): Promise<boolean> {
   const dying: Stores = {

@@ -118,7 +118,7 @@ export class ImportService {
     const rehearsal = await objects.rehearse(principal);
     const total = await checkScript(upload.parts(), { principal, rehearsal, objects, clock: runtime.clock, signal });
     const open = this.#open(principal, upload, { total, digest: await digestOf(upload.content()) });
-    // Held until its run is over, so that maintenance of this controller does not take it in between.
+    // Held until its run is over ("maintenance of the same controller leaves an import alone").
     this.#journal.underWay.hold(open.id);
     try {
       return await this.#stage(open, upload);
