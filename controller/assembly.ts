@@ -17,6 +17,7 @@ import {
   ConfigHistory,
   ConfigImport,
   ConfigService,
+  ConfigWatch,
 } from "./areas/config/index.ts";
 import { DeploymentService, depotsArea, DepotService } from "./areas/depots/index.ts";
 import { filesArea, FileService } from "./areas/files/index.ts";
@@ -240,6 +241,7 @@ export async function assemble(options: AssemblyOptions) {
       config: new ConfigService(configuration),
       history: new ConfigHistory(configuration),
       imports: new ConfigImport(configuration),
+      watch: new ConfigWatch(configuration),
     }),
     filesArea(files),
     notificationsArea({ notifications, rights, log: runtime.log }),

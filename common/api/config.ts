@@ -110,3 +110,7 @@ export const ConfigRollback = Type.Object({
   key: Key,
   version: Type.Integer({ minimum: 1, description: "What the key is to hold again; a delete deletes it" }),
 });
+
+export const ConfigWatchInput = Type.Object({
+  key: Type.Optional(Type.String({ description: `${KEY}; everything when absent` })),
+});

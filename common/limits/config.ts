@@ -38,3 +38,5 @@ export const CONFIG_CHANGES_UNDER_WAY_MAX = 4;
 export const CONFIG_CHANGE_ANSWER_MS = 100_000;
 /** Lines in which two versions differ, beyond which no difference is told: the search is quadratic. */
 export const CONFIG_DIFF_MAX_EDITS = 1_000;
+/** Entries that one watch remembers it told of. */
+export const CONFIG_WATCHED_MAX_ENTRIES = 20_000;

@@ -26,7 +26,7 @@ export function positionOf(lastEventId: string | undefined, from: number | undef
   return Number(lastEventId);
 }
 
-type Open = () => Promise<AsyncIterable<FollowedPart>>;
+type Open = () => Promise<AsyncIterable<object>>;
 
 /** Sends parts as JSON text frames, each when the network took the one before, and closes the socket when they end. */
 export async function followOnSocket(line: SocketLine, open: Open): Promise<void> {

@@ -5,6 +5,7 @@ import {
   ConfigHistory,
   ConfigImport,
   ConfigService,
+  ConfigWatch,
   configArea,
   type ConfigOwner,
 } from "../../controller/areas/config/index.ts";
@@ -53,6 +54,7 @@ export function configWorld(stores: Stores, options: ConfigWorldOptions = {}) {
     config: new ConfigService(dependencies),
     history: new ConfigHistory(dependencies),
     imports: new ConfigImport(dependencies),
+    watch: new ConfigWatch(dependencies),
   });
   for (const definition of area.classes ?? []) objects.registerSystemClass(definition);
   return {

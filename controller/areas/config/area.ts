@@ -1,7 +1,7 @@
 import type { Area } from "../../area.ts";
 import type { ConfigChanges } from "./changes.ts";
 import { configClass } from "./classes.ts";
-import { configRoutes, type ConfigServices } from "./routes.ts";
+import { configRoutes, configSockets, type ConfigServices } from "./routes.ts";
 
 export interface ConfigParts extends ConfigServices {
   readonly changes: ConfigChanges;
@@ -11,6 +11,7 @@ export function configArea({ changes, ...services }: ConfigParts): Area {
   return {
     name: "config",
     endpoints: configRoutes(services),
+    sockets: configSockets(services),
     classes: [configClass(services.config)],
     maintain: (tenant) => changes.maintain(tenant),
     close: () => changes.close(),

@@ -11,13 +11,14 @@ import {
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import { entriesUnder } from "../../store/entries.ts";
-import type { KvCondition, KvListOptions, KvOperation, KvStore } from "../../store/kv.ts";
+import type { KvCondition, KvListOptions, KvOperation, KvStore, KvWatchOptions } from "../../store/kv.ts";
 import { Retry } from "../../store/retry.ts";
 import {
   decodeVersion,
   encodeVersion,
   entryOf,
   isDelete,
+  keyOf,
   slotKey,
   slotPrefix,
   valueKey,
@@ -59,8 +60,17 @@ interface Change {
   readonly version: Version;
 }
 
+export interface EntryEvent {
+  readonly key: string;
+  readonly revision: number;
+  /** Absent: it was deleted, or expired. */
+  readonly entry?: Entry;
+}
+
 export interface EntryPage {
   readonly entries: readonly Entry[];
+  /** Of the store, when the page was read. */
+  readonly revision: number;
   readonly next?: string;
 }
 
@@ -97,11 +107,21 @@ export class ConfigEntries {
 
   /** Entries whose keys begin with `prefix`, in byte order of keys; `next` is the `after` of the next page. */
   async page(tenant: string, prefix: string, { after, limit }: KvListOptions = {}): Promise<EntryPage> {
-    const { entries, next } = await (await this.#kv(tenant)).list(valueKey(prefix), {
+    const { entries, revision, next } = await (await this.#kv(tenant)).list(valueKey(prefix), {
       ...(after !== undefined && { after: valueKey(after) }),
       ...(limit !== undefined && { limit }),
     });
-    return { entries: entries.map(entryOf), ...(next !== undefined && { next: next.slice(valueKey("").length) }) };
+    return { entries: entries.map(entryOf), revision, ...(next !== undefined && { next: keyOf(next) }) };
+  }
+
+  /** Every change of an entry whose key begins with `prefix`, as `KvStore.watch` tells it; an end is a key without one. */
+  async *watch(tenant: string, prefix: string, options: KvWatchOptions): AsyncGenerator<readonly EntryEvent[]> {
+    for await (const events of (await this.#kv(tenant)).watch(valueKey(prefix), options))
+      yield events.map((event) =>
+        event.kind === "put"
+          ? { key: keyOf(event.entry.key), revision: event.entry.revision, entry: entryOf(event.entry) }
+          : { key: keyOf(event.key), revision: event.revision },
+      );
   }
 
   async *under(tenant: string, prefix: string): AsyncGenerator<Entry> {

@@ -6,3 +6,4 @@ export { ConfigImport } from "./import.ts";
 export { anyKey } from "./keys.ts";
 export type { ConfigOwner } from "./rights.ts";
 export { ConfigService } from "./service.ts";
+export { ConfigWatch } from "./watch.ts";

@@ -37,7 +37,7 @@ test("of a hundred thousand keys a list and an export hold no more than a page",
   const { kv } = await engine.tenant("matrix");
   const starts = Array.from({ length: count / PUTS_PER_TXN }, (_, at) => at * PUTS_PER_TXN);
   const keyOf = (at: number): string => `/matrix/many/${String(at).padStart(6, "0")}`;
-  await mapLimited(starts, 8, (start) =>
+  await mapLimited(starts, onCluster ? 2 : 8, (start) =>
     kv.txn({
       if: [],
       then: Array.from({ length: PUTS_PER_TXN }, (_, at) => ({

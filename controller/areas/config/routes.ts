@@ -14,20 +14,42 @@ import {
   ConfigNodeReply,
   ConfigRollback,
   ConfigSet,
+  ConfigWatchInput,
 } from "../../../common/api/config.ts";
 import { AppError } from "../../../common/errors.ts";
 import { CONFIG_PAGE_DEFAULT_ENTRIES } from "../../../common/limits.ts";
 import { endpoint, type Answer, type Call, type Endpoint, type UploadedFile } from "../../http/endpoint.ts";
+import { followOnSocket } from "../../http/following.ts";
+import { socketEndpoint, type SocketEndpoint } from "../../http/socket.ts";
 import { fileOf } from "./file.ts";
 import type { ConfigHistory } from "./history.ts";
 import type { ConfigImport } from "./import.ts";
 import { ROOT } from "./keys.ts";
 import type { ConfigService } from "./service.ts";
+import type { ConfigWatch } from "./watch.ts";
 
 export interface ConfigServices {
   readonly config: ConfigService;
   readonly history: ConfigHistory;
   readonly imports: ConfigImport;
+  readonly watch: ConfigWatch;
+}
+
+/** What is there and every change as JSON text frames, each when the network took the one before. */
+export function configSockets({ watch }: Pick<ConfigServices, "watch">): readonly SocketEndpoint[] {
+  return [
+    socketEndpoint({
+      path: "/config/watch",
+      permission: "config:read",
+      summary:
+        "Entries at and below a key, `{ready: true}`, then every change; a key that goes is `{key, deleted: true}`",
+      input: ConfigWatchInput,
+      open: ({ principal, input: { key = ROOT }, line, present }) => {
+        const frames = (): AsyncIterable<object> => watch.follow(principal, key, { signal: line.closed, present });
+        void followOnSocket(line, () => Promise.resolve(frames()));
+      },
+    }),
+  ];
 }
 
 export function configRoutes(services: ConfigServices): readonly Endpoint[] {

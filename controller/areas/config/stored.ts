@@ -36,6 +36,11 @@ export function valueKey(key: string): string {
   return VALUES + key;
 }
 
+/** Of an entry in the store. */
+export function keyOf(stored: string): string {
+  return stored.slice(VALUES.length);
+}
+
 export function slotPrefix(key: string): string {
   return `${HISTORY}${key}//`;
 }
@@ -62,7 +67,7 @@ export function decodeVersion(bytes: Uint8Array): Version {
 }
 
 export function entryOf({ key, value, revision }: KvEntry): Entry {
-  return { ...decodeVersion(value), key: key.slice(VALUES.length), revision };
+  return { ...decodeVersion(value), key: keyOf(key), revision };
 }
 
 export function isDelete({ text, sealed }: Content): boolean {

@@ -1,0 +1,96 @@
+import { AppError } from "../../../common/errors.ts";
+import { CONFIG_WATCHED_MAX_ENTRIES } from "../../../common/limits.ts";
+import { isInside } from "../../../common/paths.ts";
+import { requirePermission, type Principal } from "../permissions/index.ts";
+import type { EntryEvent } from "./entries.ts";
+import { anyKey, below, ROOT } from "./keys.ts";
+import { sightOf, type ConfigSight, type ShownRecord } from "./rights.ts";
+import type { ConfigDependencies } from "./service.ts";
+
+/** A frame of a watch. */
+export type WatchedChange =
+  | ShownRecord
+  /** It was deleted, has expired, or is not there for the reader any more. */
+  | { readonly key: string; readonly deleted: true }
+  /** All that was there was told; what follows are changes. */
+  | { readonly ready: true };
+
+export interface ConfigReader {
+  readonly signal: AbortSignal;
+  /** As of `SocketCall`. */
+  readonly present: () => Promise<Principal | undefined>;
+}
+
+/** Follows configuration with the rights that the reader has at each moment. */
+export class ConfigWatch {
+  readonly #with: ConfigDependencies;
+
+  constructor(dependencies: ConfigDependencies) {
+    this.#with = dependencies;
+  }
+
+  /**
+   * What is at and below the key now, `ready`, then every change, until the signal fires. Of a key the frames come in
+   * the order of its changes. Throws `AppError("denied")` when the right to read is gone, `AppError("too_large")` beyond
+   * `CONFIG_WATCHED_MAX_ENTRIES`, `AppError("compacted")` for a reader that was too slow: what it missed it is told by
+   * watching anew.
+   */
+  async *follow(principal: Principal, text: string, reader: ConfigReader): AsyncGenerator<WatchedChange> {
+    requirePermission(principal, "config:read");
+    const key = anyKey(text);
+    const { tenant } = principal;
+    const told = new Told();
+    const sinceRevision = yield* this.#present({ tenant, key }, reader, told);
+    yield { ready: true };
+    // What begins with the key, and does not lie below it, is watched along with it.
+    const events = this.#with.entries.watch(tenant, key, { sinceRevision, signal: reader.signal });
+    for await (const batch of events) {
+      const sight = await this.#sight(reader);
+      for (const event of batch) if (isInside(key, event.key)) yield* told.take(event, sight);
+    }
+  }
+
+  /** Answers the revision of the store from which on changes are to be watched. */
+  async *#present(
+    { tenant, key }: { readonly tenant: string; readonly key: string },
+    reader: ConfigReader,
+    told: Told,
+  ): AsyncGenerator<WatchedChange, number> {
+    const { entries } = this.#with;
+    let sinceRevision: number | undefined;
+    let after: string | undefined;
+    do {
+      const sight = await this.#sight(reader);
+      const page = await entries.page(tenant, below(key), after === undefined ? {} : { after });
+      const own = sinceRevision === undefined && key !== ROOT ? await entries.get(tenant, key) : undefined;
+      sinceRevision ??= page.revision;
+      for (const entry of [...(own ? [own] : []), ...page.entries])
+        yield* told.take({ key: entry.key, revision: entry.revision, entry }, sight);
+      after = page.next;
+    } while (after !== undefined);
+    return sinceRevision;
+  }
+
+  async #sight({ present }: ConfigReader): Promise<ConfigSight> {
+    const now = await present();
+    if (now === undefined) throw new AppError("denied", "The user is signed out, or lost the permission.");
+    const { objects, owners, runtime } = this.#with;
+    return sightOf(now, { objects, owners, clock: runtime.clock });
+  }
+}
+
+/** What the reader was told of: with the revision of each entry, so that nothing older follows. */
+class Told {
+  readonly #revisions = new Map<string, number>();
+
+  *take({ key, revision, entry }: EntryEvent, sight: ConfigSight): Generator<WatchedChange> {
+    const known = this.#revisions.get(key);
+    if (known !== undefined && known >= revision) return;
+    if (entry && sight.sees(entry)) {
+      this.#revisions.set(key, revision);
+      if (this.#revisions.size > CONFIG_WATCHED_MAX_ENTRIES)
+        throw new AppError("too_large", `One watch tells of at most ${CONFIG_WATCHED_MAX_ENTRIES} entries.`);
+      yield sight.shown(entry);
+    } else if (this.#revisions.delete(key)) yield { key, deleted: true };
+  }
+}
