@@ -82,19 +82,20 @@ export class SshConnection {
     script: string,
     options: { readonly signal: AbortSignal; readonly onOutput?: (piece: OutputPiece) => void },
   ): Promise<ScriptEnd> {
-    const stream = await this.#exec(watchedScript(script));
     let bytes = 0;
     let tooMuch = false;
-    const take = (stderr: boolean) => (data: Buffer) => {
-      bytes += data.length;
-      if (bytes > SSH_OUTPUT_MAX_BYTES) {
-        tooMuch = true;
-        stream.end();
-      } else options.onOutput?.({ stderr, data });
-    };
-    stream.on("data", take(false));
-    stream.stderr.on("data", take(true));
-    const end = await this.#end(stream, options.signal);
+    const end = await this.#exec(watchedScript(script), (stream) => {
+      const take = (stderr: boolean) => (data: Buffer) => {
+        bytes += data.length;
+        if (bytes > SSH_OUTPUT_MAX_BYTES) {
+          tooMuch = true;
+          stream.end();
+        } else options.onOutput?.({ stderr, data });
+      };
+      stream.on("data", take(false));
+      stream.stderr.on("data", take(true));
+      return this.#end(stream, options.signal);
+    });
     if (tooMuch)
       throw new AppError("too_large", `The command wrote more than ${SSH_OUTPUT_MAX_BYTES} bytes and was ended.`);
     return end;
@@ -114,11 +115,17 @@ export class SshConnection {
     this.#clock.after(SSH_KILL_GRACE_MS, () => this.#client.destroy());
   }
 
-  #exec(command: string): Promise<ClientChannel> {
+  /**
+   * `listen` is called in the turn in which the channel opens: the packet that opens it may hold the end of a short
+   * command as well, and an event before its listener is lost. "The end of a command that is over at once" fails
+   * without.
+   */
+  #exec<T>(command: string, listen: (stream: ClientChannel) => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      this.#client.exec(command, (error, stream) =>
-        error ? reject(unavailable(errorText(error), error)) : resolve(stream),
-      );
+      this.#client.exec(command, (error, stream) => {
+        if (error) reject(unavailable(errorText(error), error));
+        else listen(stream).then(resolve, reject);
+      });
     });
   }
 
