@@ -1,6 +1,7 @@
 import { agentBench } from "./agent.ts";
 import { cassandraQueriesBench } from "./cassandra-queries.ts";
 import { classesBench } from "./classes.ts";
+import { configBench } from "./config.ts";
 import { contextBench } from "./context.ts";
 import { crudBench } from "./crud.ts";
 import { failoverBench } from "./failover.ts";
@@ -41,6 +42,7 @@ const BENCHES: readonly Bench[] = [
   cassandraQueriesBench,
   transferBench,
   classesBench,
+  configBench,
   contextBench,
   hostileBench,
 ];
