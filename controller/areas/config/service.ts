@@ -214,9 +214,12 @@ export class ConfigService {
 
   async *#at(principal: Principal, key: string): AsyncGenerator<Entry> {
     const { entries } = this.#with;
-    const own = key === ROOT ? undefined : await entries.get(principal.tenant, key);
-    if (own) yield own;
-    yield* entries.under(principal.tenant, below(key));
+    const rest = entries.under(principal.tenant, below(key));
+    // Asked for at once: it is one round trip to the store.
+    const own = key === ROOT ? undefined : entries.get(principal.tenant, key);
+    const [entry, first] = await Promise.all([own, rest.next()]);
+    if (entry) yield entry;
+    yield* continued(first, rest);
   }
 
   #sight(principal: Principal): Promise<ConfigSight> {
