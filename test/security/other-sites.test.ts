@@ -143,7 +143,8 @@ describe("every endpoint", () => {
         expect(await send(sender, { method, url: `${url}?sessionid=${session}` }), `${method} ${url}`).not.toMatch(
           NO_PROOF,
         );
-        if (method === "GET") continue;
+        // A body that is kept as it is holds no parameters, and so no session.
+        if (method === "GET" || endpoint.body === "raw") continue;
         const form = {
           method,
           url,
