@@ -19,6 +19,7 @@ const WITHOUT_PERMISSION: Readonly<Record<string, Readonly<Record<string, string
   },
   ConfigChanges: { [EVERY]: "for the service of configuration, and maintenance" },
   ConfigEntries: { [EVERY]: "for services that checked a permission of theirs" },
+  ContextStores: { [EVERY]: "the store of contexts, for services" },
   DeploymentService: { maintain: "maintenance", gave: "asked for what an agent says" },
   DepotService: { beforeRemove: "at the assembly", onReplaced: "at the assembly" },
   HostService: {

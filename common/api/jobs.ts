@@ -103,3 +103,23 @@ export const JobExecution = Type.Object({
   timeout: Type.Optional(Type.Integer({ description: "seconds" })),
 });
 export type JobExecution = Static<typeof JobExecution>;
+
+export const ContextRead = Type.Object({
+  sid: Type.String(),
+  prefix: Type.Optional(Type.String({ description: "only names that begin so" })),
+});
+
+export const ContextWrite = Type.Object({
+  sid: Type.String(),
+  name: Type.String(),
+  value: Type.String(),
+  ttl: Type.Optional(Type.Integer({ description: "seconds; 0 or absent: for ever" })),
+});
+
+export const ContextDelete = Type.Object({
+  sid: Type.String(),
+  name: Type.Optional(Type.String()),
+  clear: Type.Optional(Type.Boolean({ description: "removes all values" })),
+});
+
+export const ContextValues = Type.Record(Type.String(), Type.String());

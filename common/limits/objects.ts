@@ -99,6 +99,12 @@ export const APPCONTEXT_LISTS_MAX_BYTES = 64 * MIB;
 /** Items read at once. */
 export const APPCONTEXT_PAGE_ITEMS = 256;
 
+// Job context: names and texts that the parts of a run share.
+export const JOB_CONTEXT_NAME_MAX_BYTES = 256;
+export const JOB_CONTEXT_VALUE_MAX_BYTES = 64 * KIB;
+/** Bytes of names and values that one read answers. */
+export const JOB_CONTEXT_READ_MAX_BYTES = 8 * MIB;
+
 // Extension tables. A table is one value of the KvStore.
 export const TABLE_NAME_MAX_BYTES = 512;
 export const TABLES_PER_TENANT_MAX = 256;

@@ -1,3 +1,4 @@
 export { appcontextArea } from "./area.ts";
 export { AppcontextService } from "./service.ts";
+export { ContextStores } from "./store.ts";
 export type * from "./types.ts";

@@ -32,7 +32,7 @@ export class AppcontextService {
   readonly #held = new HeldBytes(APPCONTEXT_LISTS_MAX_BYTES);
 
   constructor({ stores, runtime }: { readonly stores: Stores; readonly runtime: Runtime }) {
-    this.#stores = new ContextStores({ stores, clock: runtime.clock, random: runtime.random });
+    this.#stores = new ContextStores({ stores, clock: runtime.clock, random: runtime.random }, "collection");
     this.#runtime = runtime;
   }
 

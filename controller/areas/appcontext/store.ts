@@ -24,6 +24,10 @@ export interface StoredItem extends StoredText {
   readonly id: string;
 }
 
+/** What items lie for: beginnings of their ids and of their terms. */
+const KINDS = { collection: { id: "i", term: "app=" }, jobContext: { id: "j", term: "job=" } } as const;
+export type ItemKind = keyof typeof KINDS;
+
 /** Names are without control characters: these end one. */
 const END = "\n";
 
@@ -35,11 +39,16 @@ export class ContextStore {
   readonly #objects: ObjectStore;
   readonly #times: WriteTimes;
   readonly #clock: Clock;
+  readonly #kind: ItemKind;
 
-  constructor(objects: ObjectStore, { clock, times }: { readonly clock: Clock; readonly times: WriteTimes }) {
+  constructor(
+    objects: ObjectStore,
+    { clock, times, kind }: { readonly clock: Clock; readonly times: WriteTimes; readonly kind: ItemKind },
+  ) {
     this.#objects = objects;
     this.#clock = clock;
     this.#times = times;
+    this.#kind = kind;
   }
 
   async variable(key: string): Promise<StoredText | undefined> {
@@ -55,7 +64,7 @@ export class ContextStore {
   }
 
   async item(collection: string, id: string): Promise<StoredText | undefined> {
-    return this.#get(itemKey(collection, id));
+    return this.#get(this.#itemKey(collection, id));
   }
 
   /** False when it is to be there already and is not. */
@@ -63,16 +72,16 @@ export class ContextStore {
     { collection, id }: { readonly collection: string; readonly id: string },
     value: { readonly text: string; readonly expiresAtMs: number | undefined; readonly ifThere: boolean },
   ): Promise<boolean> {
-    return this.#put(itemKey(collection, id), { ...value, term: termOf(collection) });
+    return this.#put(this.#itemKey(collection, id), { ...value, term: this.#termOf(collection) });
   }
 
   async removeItem(collection: string, id: string): Promise<void> {
-    await this.#remove(itemKey(collection, id));
+    await this.#remove(this.#itemKey(collection, id));
   }
 
   /** Items of a collection page by page, each once, in no order; a page may be empty. */
   async *items(collection: string): AsyncIterable<readonly StoredItem[]> {
-    const prefix = itemKey(collection, "").id;
+    const prefix = this.#itemKey(collection, "").id;
     for await (const entities of this.#entities(collection)) {
       yield entities.map((entity) => ({ id: entity.key.id.slice(prefix.length), ...stored(entity) }));
     }
@@ -93,9 +102,9 @@ export class ContextStore {
   }
 
   async *#entities(collection: string): AsyncIterable<readonly Entity[]> {
-    const prefix = itemKey(collection, "").id;
+    const prefix = this.#itemKey(collection, "").id;
     const nowMs = this.#clock.nowMs();
-    const request = { terms: [termOf(collection)], ranges: [{ slot: EXPIRY_SLOT, from: nowMs }] };
+    const request = { terms: [this.#termOf(collection)], ranges: [{ slot: EXPIRY_SLOT, from: nowMs }] };
     let cursor: string | undefined;
     do {
       const page = await this.#objects.find(request, {
@@ -105,6 +114,14 @@ export class ContextStore {
       yield page.items.filter((entity) => entity.key.id.startsWith(prefix) && !isOver(entity, nowMs));
       cursor = page.cursor;
     } while (cursor !== undefined);
+  }
+
+  #itemKey(collection: string, id: string): EntityKey {
+    return { cid: APPCONTEXT_CID, id: `${KINDS[this.#kind].id}${collection}${END}${id}` };
+  }
+
+  #termOf(collection: string): string {
+    return `${KINDS[this.#kind].term}${collection}`;
   }
 
   async #get(key: EntityKey): Promise<StoredText | undefined> {
@@ -143,9 +160,14 @@ export class ContextStores {
   readonly #clock: Clock;
   readonly #retry: Retry;
   readonly #times: WriteTimes;
+  readonly #kind: ItemKind;
 
-  constructor({ stores, clock, random }: { readonly stores: Stores; readonly clock: Clock; readonly random: Random }) {
+  constructor(
+    { stores, clock, random }: { readonly stores: Stores; readonly clock: Clock; readonly random: Random },
+    kind: ItemKind,
+  ) {
     this.#stores = stores;
+    this.#kind = kind;
     this.#clock = clock;
     this.#retry = new Retry({ clock, random });
     this.#times = new WriteTimes(clock, random);
@@ -153,7 +175,11 @@ export class ContextStores {
 
   async of(tenant: string): Promise<ContextStore> {
     const { objects } = await this.#stores.tenant(tenant);
-    return new ContextStore(retrying(objects, this.#retry), { clock: this.#clock, times: this.#times });
+    return new ContextStore(retrying(objects, this.#retry), {
+      clock: this.#clock,
+      times: this.#times,
+      kind: this.#kind,
+    });
   }
 }
 
@@ -206,12 +232,4 @@ function isOver({ numbers }: Entity, nowMs: number): boolean {
 
 function variableKey(key: string): EntityKey {
   return { cid: APPCONTEXT_CID, id: `v${key}` };
-}
-
-function itemKey(collection: string, id: string): EntityKey {
-  return { cid: APPCONTEXT_CID, id: `i${collection}${END}${id}` };
-}
-
-function termOf(collection: string): string {
-  return `app=${collection}`;
 }

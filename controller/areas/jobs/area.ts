@@ -1,12 +1,13 @@
 import type { Area } from "../../area.ts";
 import { jobClasses } from "./classes.ts";
-import { jobRoutes, jobSockets, type JobRouteDependencies } from "./routes.ts";
+import type { JobContexts } from "./contexts.ts";
+import { contextRoutes, jobRoutes, jobSockets, type JobRouteDependencies } from "./routes.ts";
 
-export function jobsArea(parts: JobRouteDependencies): Area {
-  const { jobs, runs } = parts;
+export function jobsArea(parts: JobRouteDependencies & { readonly contexts: JobContexts }): Area {
+  const { jobs, runs, contexts } = parts;
   return {
     name: "jobs",
-    endpoints: jobRoutes(parts),
+    endpoints: [...jobRoutes(parts), ...contextRoutes(contexts)],
     sockets: jobSockets(parts),
     classes: jobClasses(jobs),
     maintain: (tenant) => runs.maintain(tenant),

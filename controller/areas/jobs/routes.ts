@@ -1,5 +1,9 @@
 import { Type, type Static } from "typebox";
 import {
+  ContextDelete,
+  ContextRead,
+  ContextValues,
+  ContextWrite,
   JobExecution,
   JobInput,
   JobList,
@@ -15,6 +19,7 @@ import { followedEvents, followOnSocket, positionOf } from "../../http/following
 import { socketEndpoint, type SocketEndpoint } from "../../http/socket.ts";
 import type { Audit } from "../audit/index.ts";
 import type { FinalState } from "../hosts/index.ts";
+import type { JobContexts } from "./contexts.ts";
 import type { OutputFollowing } from "./following.ts";
 import type { JobRuns } from "./runs.ts";
 import type { JobService } from "./service.ts";
@@ -64,6 +69,54 @@ export function jobSockets({ following }: Pick<JobRouteDependencies, "following"
       open: ({ principal, input: { runid: runId, host, from = 0 }, line, present }) => {
         const reader = { from, signal: line.closed, present };
         void followOnSocket(line, () => following.follow(principal, { runId, host }, reader));
+      },
+    }),
+  ];
+}
+
+const CONTEXT_PATH = "/job/context/:sid";
+
+export function contextRoutes(contexts: JobContexts): readonly Endpoint[] {
+  const write = (method: "POST" | "PUT"): Endpoint =>
+    endpoint({
+      method,
+      path: CONTEXT_PATH,
+      permission: "jobs:run",
+      summary: "Set one value of a job context",
+      input: ContextWrite,
+      output: Type.String(),
+      body: "form",
+      handler: async ({ principal, input: { sid, name, value, ttl } }) => {
+        await contexts.set(principal, sid, { name, value, ...(ttl !== undefined && { ttlSeconds: ttl }) });
+        return { message: "" };
+      },
+    });
+  return [
+    endpoint({
+      method: "GET",
+      path: CONTEXT_PATH,
+      permission: "jobs:read",
+      summary: "Values of a job context by name",
+      input: ContextRead,
+      output: ContextValues,
+      handler: async ({ principal, input: { sid, prefix } }) => ({
+        message: await contexts.read(principal, sid, prefix),
+      }),
+    }),
+    write("POST"),
+    write("PUT"),
+    endpoint({
+      method: "DELETE",
+      path: CONTEXT_PATH,
+      permission: "jobs:run",
+      summary: "Remove one value of a job context, or with clear all of them",
+      input: ContextDelete,
+      output: Type.String(),
+      handler: async ({ principal, input: { sid, name, clear } }) => {
+        if (clear) await contexts.clear(principal, sid);
+        else if (name !== undefined) await contexts.remove(principal, sid, name);
+        else throw new AppError("invalid", "Nothing is named: give name, or clear=true for the whole context.");
+        return { message: "" };
       },
     }),
   ];

@@ -1,0 +1,99 @@
+import { AppError } from "../../../common/errors.ts";
+import {
+  APPCONTEXT_TTL_MAX_SECONDS,
+  JOB_CONTEXT_NAME_MAX_BYTES,
+  JOB_CONTEXT_READ_MAX_BYTES,
+  JOB_CONTEXT_VALUE_MAX_BYTES,
+} from "../../../common/limits.ts";
+import { checkName } from "../../../common/names.ts";
+import type { Runtime } from "../../runtime.ts";
+import type { Stores } from "../../store/engine.ts";
+import { ContextStores } from "../appcontext/index.ts";
+import { requirePermission, type Principal } from "../permissions/index.ts";
+
+const limit = "JOB_CONTEXT_NAME_MAX_BYTES";
+const ID = { what: "id of a context", maxBytes: JOB_CONTEXT_NAME_MAX_BYTES, limit };
+const NAME = { what: "name in a context", maxBytes: JOB_CONTEXT_NAME_MAX_BYTES, limit };
+
+export interface ContextValue {
+  readonly name: string;
+  readonly value: string;
+  /** 0 or absent: for ever. */
+  readonly ttlSeconds?: number;
+}
+
+/**
+ * Contexts of jobs: texts by name that the parts of a run share. A context needs no creation. Of two writes of one name
+ * the later stays; other names are left as they are. What has expired is not there.
+ */
+export class JobContexts {
+  readonly #texts: ContextStores;
+  readonly #runtime: Runtime;
+
+  constructor({ stores, runtime }: { readonly stores: Stores; readonly runtime: Runtime }) {
+    this.#texts = new ContextStores({ stores, clock: runtime.clock, random: runtime.random }, "jobContext");
+    this.#runtime = runtime;
+  }
+
+  /**
+   * Values by name, in the order of the names; those whose name begins with `prefix`. `AppError("too_large")` beyond
+   * `JOB_CONTEXT_READ_MAX_BYTES`.
+   */
+  async read(principal: Principal, id: string, prefix = ""): Promise<Readonly<Record<string, string>>> {
+    requirePermission(principal, "jobs:read");
+    checkName(id, ID);
+    const found: [name: string, value: string][] = [];
+    let bytes = 0;
+    for await (const page of (await this.#texts.of(principal.tenant)).items(id)) {
+      for (const { id: name, text } of page) {
+        if (!name.startsWith(prefix)) continue;
+        bytes += Buffer.byteLength(name) + Buffer.byteLength(text);
+        if (bytes > JOB_CONTEXT_READ_MAX_BYTES) throw tooMuch();
+        found.push([name, text]);
+      }
+    }
+    return Object.fromEntries(found.sort(([one], [other]) => (one < other ? -1 : 1)));
+  }
+
+  /** Inserts or replaces one value, with the ttl that is given now. */
+  async set(principal: Principal, id: string, { name, value, ttlSeconds = 0 }: ContextValue): Promise<void> {
+    requirePermission(principal, "jobs:run");
+    checkName(id, ID);
+    checkName(name, NAME);
+    if (Buffer.byteLength(value) > JOB_CONTEXT_VALUE_MAX_BYTES)
+      throw new AppError("too_large", `A value has at most ${JOB_CONTEXT_VALUE_MAX_BYTES} bytes.`, {
+        details: { limit: "JOB_CONTEXT_VALUE_MAX_BYTES" },
+      });
+    if (ttlSeconds < 0 || ttlSeconds > APPCONTEXT_TTL_MAX_SECONDS)
+      throw new AppError(
+        "invalid",
+        `ttl is a number of seconds from 1 to ${APPCONTEXT_TTL_MAX_SECONDS}, or 0 for ever.`,
+      );
+    const expiresAtMs = ttlSeconds === 0 ? undefined : Math.floor(this.#runtime.clock.nowMs()) + ttlSeconds * 1_000;
+    const texts = await this.#texts.of(principal.tenant);
+    await texts.putItem({ collection: id, id: name }, { text: value, expiresAtMs, ifThere: false });
+  }
+
+  /** `ok` also when there is none of that name. */
+  async remove(principal: Principal, id: string, name: string): Promise<void> {
+    requirePermission(principal, "jobs:run");
+    checkName(id, ID);
+    checkName(name, NAME);
+    await (await this.#texts.of(principal.tenant)).removeItem(id, name);
+  }
+
+  /** Removes what is there when it begins. Safe to repeat. */
+  async clear(principal: Principal, id: string): Promise<void> {
+    requirePermission(principal, "jobs:run");
+    checkName(id, ID);
+    await (await this.#texts.of(principal.tenant)).removeItems(id);
+  }
+}
+
+function tooMuch(): AppError {
+  return new AppError(
+    "too_large",
+    `The context has more than ${JOB_CONTEXT_READ_MAX_BYTES} bytes: narrow it by a prefix.`,
+    { details: { limit: "JOB_CONTEXT_READ_MAX_BYTES" } },
+  );
+}
