@@ -32,20 +32,20 @@ const STATEMENTS: Readonly<Record<Statement["kind"], readonly string[]>> = {
     `select a.note, c.code from ${ENT}/box a join /matrix/vault c on a.size = c.size`,
     `select * from ${ENT}/box as of '${PAST}'`,
     `select * from ${ENT}/box order by size desc`,
-    `select secret from ${ENT}/box`,
+    `select covert from ${ENT}/box`,
     `select * from ${ENT}/box where 1=1 or note like '*'`,
     "select * from /system/class",
     "select * from /matrix/vault",
-    `select max(secret) from ${ENT}/box`,
-    `select size from ${ENT}/box order by secret`,
-    `select secret, count(*) from ${ENT}/box group by secret`,
+    `select max(covert) from ${ENT}/box`,
+    `select size from ${ENT}/box order by covert`,
+    `select covert, count(*) from ${ENT}/box group by covert`,
     `select SECRET from ${ENT}/box`,
-    `select a.secret from ${ENT}/box a join ${ENT}/box b on a.secret = b.secret`,
+    `select a.covert from ${ENT}/box a join ${ENT}/box b on a.covert = b.covert`,
   ],
   union: [
     `select note from ${ENT}/box union select note from ${ENT}/box`,
     `select note from ${ENT}/box union all select code from /matrix/vault`,
-    `select secret from ${ENT}/box union select note from ${ENT}/box`,
+    `select covert from ${ENT}/box union select note from ${ENT}/box`,
   ],
   selectEdgeTypes: ["select edgetype"],
   match: [
@@ -56,15 +56,15 @@ const STATEMENTS: Readonly<Record<Statement["kind"], readonly string[]>> = {
     `match ("box:ROWa")<-[]-()`,
     "match (:vault)",
     `match (:${ENT}/box where size > 0) return note`,
-    `match (:${ENT}/box where secret = 'HIDDENb')`,
-    "match (:box) return secret",
+    `match (:${ENT}/box where covert = 'HIDDENb')`,
+    "match (:box) return covert",
     `match (:box)-[]->() as of '${PAST}'`,
     "match path a, b (a:box)-[]->(b)",
   ],
   explain: [
     `explain select * from ${ENT}/box where note = 'x'`,
     `explain select * from ${ENT}/box where size = 1`,
-    `explain select secret from ${ENT}/box`,
+    `explain select covert from ${ENT}/box`,
     "explain select * from /matrix/vault",
   ],
   insert: [
@@ -81,16 +81,16 @@ const STATEMENTS: Readonly<Record<Statement["kind"], readonly string[]>> = {
     `update ${ENT}/box set size=size where host='ROWa'`,
     `update ${ENT}/box set owner='bob' where id='box:ROWa'`,
     `update ${ENT}/box refresh`,
-    `update ${ENT}/box set secret='x' where secret='HIDDENb'`,
+    `update ${ENT}/box set covert='x' where covert='HIDDENb'`,
   ],
   delete: [
     `delete from ${ENT}/box where id='box:ROWa'`,
-    `delete from ${ENT}/box where secret='HIDDENb'`,
-    `delete secret from ${ENT}/box`,
+    `delete from ${ENT}/box where covert='HIDDENb'`,
+    `delete covert from ${ENT}/box`,
   ],
-  createClass: [`create class ${ENT}/box (secret int)`],
+  createClass: [`create class ${ENT}/box (covert int)`],
   dropClass: [`drop class ${ENT}/box`, "drop class /matrix/vault"],
-  alterClass: [`alter class ${ENT} drop column secret`, `alter class ${ENT} add column secret int`],
+  alterClass: [`alter class ${ENT} drop column covert`, `alter class ${ENT} add column covert int`],
   createEdgeType: ["create edge type uplink"],
   dropEdgeType: ["drop edge type uplink"],
   batch: [`begin select * from ${ENT}/box; select note from ${ENT}/box; end`],
@@ -98,16 +98,16 @@ const STATEMENTS: Readonly<Record<Statement["kind"], readonly string[]>> = {
 
 /** Every kind of condition on the hidden column; with one that answers, values could be guessed one after the other. */
 const PROBES: Readonly<Record<Condition["kind"], string>> = {
-  and: "secret = 'HIDDENb' and size > 0",
-  or: "secret = 'HIDDENb' or size < 0",
-  not: "not secret = 'HIDDENb'",
-  compare: "secret > 'A'",
-  in: "secret in ('HIDDENb')",
-  like: "secret like 'HID*'",
-  between: "secret between 'A' and 'Z'",
-  isNull: "secret is not null",
-  contains: "secret contains 'H'",
-  textMatch: "secret match 'HIDDENb'",
+  and: "covert = 'HIDDENb' and size > 0",
+  or: "covert = 'HIDDENb' or size < 0",
+  not: "not covert = 'HIDDENb'",
+  compare: "covert > 'A'",
+  in: "covert in ('HIDDENb')",
+  like: "covert like 'HID*'",
+  between: "covert between 'A' and 'Z'",
+  isNull: "covert is not null",
+  contains: "covert contains 'H'",
+  textMatch: "covert match 'HIDDENb'",
 };
 
 /** Searches with every kind of segment. */
@@ -115,21 +115,21 @@ const SEARCHES: Readonly<Record<Segment["kind"], readonly string[]>> = {
   match: [
     `#${ENT}/box: | ROWa`,
     `#${ENT}/box: | HIDDENb`,
-    `#${ENT}/box: | secret=HIDDENb`,
+    `#${ENT}/box: | covert=HIDDENb`,
     "# ROWnote;HIDDENb;VAULTone;SEENb",
     `${ENT}/box: | HIDDENold;ROWpast;HID*;ROW*`,
     "#/matrix/vault: | VAULT*",
   ],
   top: [`#${ENT}/box: | top 100`],
-  sort: [`#${ENT}/box: | sort note`, `#${ENT}/box: | sort secret`],
-  print: [`#${ENT}/box: | print host, note`, `#${ENT}/box: | print secret`],
-  uniq: [`#${ENT}/box: | uniq note`, `#${ENT}/box: | uniq secret`],
-  group: [`#${ENT}/box: | group note`, `#${ENT}/box: | group secret`],
+  sort: [`#${ENT}/box: | sort note`, `#${ENT}/box: | sort covert`],
+  print: [`#${ENT}/box: | print host, note`, `#${ENT}/box: | print covert`],
+  uniq: [`#${ENT}/box: | uniq note`, `#${ENT}/box: | uniq covert`],
+  group: [`#${ENT}/box: | group note`, `#${ENT}/box: | group covert`],
   time: [`${ENT}/box: | at ${PAST}`, `${ENT}/box: | last year`],
   call: [`#${ENT}/box: | call graph`, `#${ENT}/box: | call tree {"fields":["note"]}`],
   lua: [],
   delete: [
-    `#${ENT}/box: | secret=HIDDENb | delete`,
+    `#${ENT}/box: | covert=HIDDENb | delete`,
     "#/matrix/vault: | VAULT* | delete",
     `#${ENT}/box: | ROWa | delete`,
   ],
@@ -138,7 +138,7 @@ const SEARCHES: Readonly<Record<Segment["kind"], readonly string[]>> = {
 const BASE: DataRule = { class: "/", access: "write" };
 const NO_VAULT: DataRule = { class: "/matrix/vault", access: "none" };
 const ROWS = { where: "owner = 'bob'" };
-const COLUMNS = { hidden: ["secret"] };
+const COLUMNS = { hidden: ["covert"] };
 
 interface User {
   readonly data: readonly DataRule[];
@@ -176,12 +176,12 @@ beforeAll(async () => {
   await assembly.query.rows(
     admin,
     `create edge type uplink;
-    create class ${ENT} (host varchar, owner varchar, secret varchar, note varchar, size int, keys(host), index(secret, note)) with version=true, autosearch=true;
+    create class ${ENT} (host varchar, owner varchar, covert varchar, note varchar, size int, keys(host), index(covert, note)) with version=true, autosearch=true;
     create class ${ENT}/box (rack varchar) with version=true, autosearch=true;
     create class /matrix/vault (code varchar, size int, keys(code)) with autosearch=true;
-    insert into ${ENT}/box (host, owner, secret, note) values ('m', 'ann', 'HIDDENold', 'ROWpast') at '2025-01-01 00:00:00';
+    insert into ${ENT}/box (host, owner, covert, note) values ('m', 'ann', 'HIDDENold', 'ROWpast') at '2025-01-01 00:00:00';
     insert into /matrix/vault code='VAULTone', size=1;
-    insert into ${ENT}/box (host, owner, secret, note, size) values ('ROWa', 'ann', 'HIDDENa', 'ROWnote', 1), ('b', 'bob', 'HIDDENb', 'SEENb', 1), ('m', 'bob', 'HIDDENm', 'SEENm', 2);
+    insert into ${ENT}/box (host, owner, covert, note, size) values ('ROWa', 'ann', 'HIDDENa', 'ROWnote', 1), ('b', 'bob', 'HIDDENb', 'SEENb', 1), ('m', 'bob', 'HIDDENm', 'SEENm', 2);
     update ${ENT}/box set uplink='box:ROWa' where host='b'; update ${ENT}/box set uplink='vault:VAULTone' where host='m'`,
   );
   for (const [username, { data }] of Object.entries(USERS)) {
@@ -297,7 +297,7 @@ describe.each(Object.entries(USERS))("the rule %s", (user, { markers, hidesColum
     for (const url of readingCalls(world.assembly.endpoints)) {
       const answer = await call(user, { url });
       expect(beyond(answer, url), url).not.toMatch(markers);
-      if (hidesColumn && url.includes("schema")) expect(answer, url).not.toContain("secret");
+      if (hidesColumn && url.includes("schema")) expect(answer, url).not.toContain("covert");
     }
   });
 
@@ -318,9 +318,9 @@ describe.each(Object.entries(USERS))("the rule %s", (user, { markers, hidesColum
   test("has left what it does not show", async () => {
     const kept = await world.assembly.query.rows(
       admin,
-      `select host, owner, secret, note from ${ENT}/box where host = 'ROWa'`,
+      `select host, owner, covert, note from ${ENT}/box where host = 'ROWa'`,
     );
-    expect(kept).toEqual([{ host: "ROWa", owner: "ann", secret: "HIDDENa", note: "ROWnote" }]);
+    expect(kept).toEqual([{ host: "ROWa", owner: "ann", covert: "HIDDENa", note: "ROWnote" }]);
     expect(await world.assembly.query.rows(admin, "select code from /matrix/vault")).toEqual([{ code: "VAULTone" }]);
   });
 });
