@@ -31,7 +31,7 @@ import {
   type Peers,
 } from "./areas/hosts/index.ts";
 import { ingestArea, IngestService, RecordWriter, SentPolicies } from "./areas/ingest/index.ts";
-import { JobContexts, JobRuns, jobsArea, JobService, OutputFollowing } from "./areas/jobs/index.ts";
+import { JobContexts, JobGroups, JobRuns, jobsArea, JobService, OutputFollowing } from "./areas/jobs/index.ts";
 import {
   NotificationHub,
   NotificationRights,
@@ -229,7 +229,14 @@ export async function assemble(options: AssemblyOptions) {
     clusterArea({ cluster, membership }),
     { name: "peers", close: () => links.close() },
     ingestArea(ingest),
-    jobsArea({ jobs, runs, following, audit, contexts: new JobContexts({ stores, runtime }) }),
+    jobsArea({
+      jobs,
+      runs,
+      following,
+      audit,
+      contexts: new JobContexts({ stores, runtime }),
+      groups: new JobGroups({ stores, secrets, runtime }),
+    }),
     depotsArea({ depots, deployments }),
     policiesArea(policies),
     queryArea({ query, search }),

@@ -123,3 +123,41 @@ export const ContextDelete = Type.Object({
 });
 
 export const ContextValues = Type.Record(Type.String(), Type.String());
+
+const GroupType = Type.Union([Type.Literal("group"), Type.Literal("proxy")], {
+  description: "proxy: its hosts are behind another one",
+});
+
+export const GroupInput = Type.Object({
+  name: Type.String(),
+  gtype: GroupType,
+  hosts: Type.Array(
+    Type.Object({
+      host: Type.String(),
+      proxy: Type.Optional(Type.String({ description: "the host that leads there" })),
+      port: Type.Optional(Type.Union([Type.String(), Type.Integer()])),
+      username: Type.Optional(Type.String()),
+      password: Type.Optional(
+        Type.String({ description: "never answered; missing or masked: the stored one stays, empty: it goes" }),
+      ),
+    }),
+  ),
+});
+export type GroupInput = Static<typeof GroupInput>;
+
+export const GroupSelect = Type.Object({ gtype: GroupType, name: Type.String() });
+
+export const GroupView = Type.Object({
+  name: Type.String(),
+  gtype: GroupType,
+  hosts: Type.Array(
+    Type.Object({
+      host: Type.String(),
+      proxy: Type.String(),
+      port: Type.String(),
+      username: Type.String(),
+      password: Type.String(),
+    }),
+  ),
+});
+export type GroupView = Static<typeof GroupView>;

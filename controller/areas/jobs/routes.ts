@@ -4,6 +4,9 @@ import {
   ContextRead,
   ContextValues,
   ContextWrite,
+  GroupInput,
+  GroupSelect,
+  GroupView,
   JobExecution,
   JobInput,
   JobList,
@@ -20,6 +23,7 @@ import { socketEndpoint, type SocketEndpoint } from "../../http/socket.ts";
 import type { Audit } from "../audit/index.ts";
 import type { FinalState } from "../hosts/index.ts";
 import type { JobContexts } from "./contexts.ts";
+import type { JobGroups } from "./groups.ts";
 import type { OutputFollowing } from "./following.ts";
 import type { JobRuns } from "./runs.ts";
 import type { JobService } from "./service.ts";
@@ -116,6 +120,57 @@ export function contextRoutes(contexts: JobContexts): readonly Endpoint[] {
         if (clear) await contexts.clear(principal, sid);
         else if (name !== undefined) await contexts.remove(principal, sid, name);
         else throw new AppError("invalid", "Nothing is named: give name, or clear=true for the whole context.");
+        return { message: "" };
+      },
+    }),
+  ];
+}
+
+export function groupRoutes(groups: JobGroups): readonly Endpoint[] {
+  const written = {
+    path: "/group",
+    permission: "jobs:write",
+    input: GroupInput,
+    output: Type.String(),
+    body: "json",
+  } as const;
+  return [
+    endpoint({
+      method: "GET",
+      path: "/group",
+      permission: "jobs:read",
+      summary: "Groups of hosts that jobs name",
+      input: Type.Object({}),
+      output: Type.Array(GroupView),
+      handler: async ({ principal }) => ({ message: [...(await groups.list(principal))] }),
+    }),
+    endpoint({
+      ...written,
+      method: "POST",
+      summary: "Make a group, or replace the one of that type and name",
+      handler: async ({ principal, input }) => {
+        const { warnings } = await groups.save(principal, input);
+        return { message: "", warnings };
+      },
+    }),
+    endpoint({
+      ...written,
+      method: "PUT",
+      summary: "Replace the group of that type and name",
+      handler: async ({ principal, input }) => {
+        const { warnings } = await groups.replace(principal, input);
+        return { message: "", warnings };
+      },
+    }),
+    endpoint({
+      method: "DELETE",
+      path: "/group/:gtype/:name",
+      permission: "jobs:write",
+      summary: "Remove a group",
+      input: GroupSelect,
+      output: Type.String(),
+      handler: async ({ principal, input }) => {
+        await groups.remove(principal, input);
         return { message: "" };
       },
     }),

@@ -1,0 +1,167 @@
+import type { GroupInput, GroupView } from "../../../common/api/jobs.ts";
+import { AppError } from "../../../common/errors.ts";
+import {
+  JOB_GROUP_CHANGE_ATTEMPTS_MAX,
+  JOB_GROUP_HOSTS_MAX,
+  JOB_GROUP_NAME_MAX_BYTES,
+  JOB_GROUPS_MAX,
+} from "../../../common/limits.ts";
+import { checkName } from "../../../common/names.ts";
+import type { Runtime } from "../../runtime.ts";
+import type { SecretBox } from "../../secrets/index.ts";
+import type { Stores } from "../../store/engine.ts";
+import { requirePermission, type Principal } from "../permissions/index.ts";
+import { GroupStore, type GroupName, type StoredGroup, type StoredGroupHost } from "./group-store.ts";
+
+const NAME = { what: "name of a group", maxBytes: JOB_GROUP_NAME_MAX_BYTES, limit: "JOB_GROUP_NAME_MAX_BYTES" };
+const HOST = { ...NAME, what: "name of a host" };
+const MASK = "******";
+const WRITE_BYTES = 12;
+
+type HostInput = GroupInput["hosts"][number];
+
+export interface SavedGroup {
+  readonly group: GroupView;
+  /** What the change took away, and what has no effect yet. */
+  readonly warnings: readonly string[];
+}
+
+/**
+ * Groups of hosts that jobs name: of type `group`, or of type `proxy` for hosts behind another one. Passwords are sealed
+ * together with where they are sent, and never answered.
+ */
+export class JobGroups {
+  readonly #stores: Stores;
+  readonly #secrets: SecretBox;
+  readonly #runtime: Runtime;
+
+  constructor({
+    stores,
+    secrets,
+    runtime,
+  }: {
+    readonly stores: Stores;
+    readonly secrets: SecretBox;
+    readonly runtime: Runtime;
+  }) {
+    this.#stores = stores;
+    this.#secrets = secrets;
+    this.#runtime = runtime;
+  }
+
+  /** By type and name. */
+  async list(principal: Principal): Promise<readonly GroupView[]> {
+    requirePermission(principal, "jobs:read");
+    return (await (await this.#store(principal)).all()).map(viewOf);
+  }
+
+  /** Makes the group, or replaces the one of that type and name. */
+  save(principal: Principal, input: GroupInput): Promise<SavedGroup> {
+    requirePermission(principal, "jobs:write");
+    return this.#put(principal, input, false);
+  }
+
+  /** Replaces the group of that type and name; `AppError("not_found")` when there is none. */
+  replace(principal: Principal, input: GroupInput): Promise<SavedGroup> {
+    requirePermission(principal, "jobs:write");
+    return this.#put(principal, input, true);
+  }
+
+  /** `AppError("not_found")` when there is none. */
+  async remove(principal: Principal, name: GroupName): Promise<void> {
+    requirePermission(principal, "jobs:write");
+    if (!(await (await this.#store(principal)).remove(name))) throw groupNotFound(name);
+  }
+
+  async #put(principal: Principal, input: GroupInput, ifThere: boolean): Promise<SavedGroup> {
+    check(input);
+    const store = await this.#store(principal);
+    for (let attempt = 0; attempt < JOB_GROUP_CHANGE_ATTEMPTS_MAX; attempt++) {
+      const before = await store.read(input);
+      if (ifThere && !before) throw groupNotFound(input);
+      if (!before && (await store.count()) >= JOB_GROUPS_MAX) throw tooManyGroups();
+      const warnings: string[] = [];
+      const hosts = input.hosts.map((host) =>
+        this.#hostOf(principal, input, host, {
+          before: before?.group.hosts.find((one) => one.host === host.host),
+          warn: (text) => warnings.push(text),
+        }),
+      );
+      const write = Buffer.from(this.#runtime.random.bytes(WRITE_BYTES)).toString("base64url");
+      const group: StoredGroup = { write, name: input.name, gtype: input.gtype, hosts };
+      if (await store.put(group, before?.revision ?? 0))
+        return { group: viewOf(group), warnings: [...warnings, "The group is kept; jobs do not use groups yet."] };
+    }
+    throw new AppError("conflict", `Others change the group ${input.name} all the time: nothing was changed.`);
+  }
+
+  /** A password that is missing or masked stays, unless the host leads elsewhere now; an empty one goes. */
+  #hostOf(
+    principal: Principal,
+    group: GroupName,
+    input: HostInput,
+    { before, warn }: { readonly before: StoredGroupHost | undefined; readonly warn: (text: string) => void },
+  ): StoredGroupHost {
+    const { host, proxy = "", port = "", username = "", password } = input;
+    const place = { host, proxy, port: String(port), username };
+    if (password !== undefined && password !== "" && !isMask(password))
+      return { ...place, sealed: this.#secrets.seal(password, contextOf(principal, group, place)) };
+    if (password === "" || before?.sealed === undefined) return place;
+    if (placeText(place) === placeText(before)) return { ...place, sealed: before.sealed };
+    warn(`The password of ${host} was removed, because proxy, port or username is another one now.`);
+    return place;
+  }
+
+  async #store({ tenant }: Principal): Promise<GroupStore> {
+    return new GroupStore((await this.#stores.tenant(tenant)).kv, this.#runtime);
+  }
+}
+
+type Place = Omit<StoredGroupHost, "sealed">;
+
+function placeText({ host, proxy, port, username }: Place): string {
+  return JSON.stringify([host, proxy, port, username]);
+}
+
+/** A group that leads elsewhere does not open the password, however it was written. */
+function contextOf({ tenant }: Principal, { gtype, name }: GroupName, place: Place): string {
+  return `${tenant}/group/${JSON.stringify([gtype, name])} for ${placeText(place)}`;
+}
+
+function isMask(text: string): boolean {
+  return /^\*+$/.test(text);
+}
+
+function viewOf({ name, gtype, hosts }: StoredGroup): GroupView {
+  return {
+    name,
+    gtype,
+    hosts: hosts.map(({ sealed, ...place }) => ({ ...place, password: sealed === undefined ? "" : MASK })),
+  };
+}
+
+function check({ name, hosts }: GroupInput): void {
+  checkName(name, NAME);
+  if (hosts.length > JOB_GROUP_HOSTS_MAX)
+    throw new AppError("too_large", `A group has at most ${JOB_GROUP_HOSTS_MAX} hosts.`, {
+      details: { limit: "JOB_GROUP_HOSTS_MAX" },
+    });
+  const names = new Set<string>();
+  for (const { host, port = "" } of hosts) {
+    checkName(host, HOST);
+    if (names.has(host)) throw new AppError("invalid", `The host ${host} stands twice in the group.`);
+    names.add(host);
+    const isPort = /^[0-9]{1,5}$/.test(String(port)) && Number(port) >= 1 && Number(port) <= 65_535;
+    if (port !== "" && !isPort) throw new AppError("invalid", `The port of ${host} is no number from 1 to 65535.`);
+  }
+}
+
+function groupNotFound({ gtype, name }: GroupName): AppError {
+  return new AppError("not_found", `There is no group ${name} of type ${gtype}.`);
+}
+
+function tooManyGroups(): AppError {
+  return new AppError("too_large", `There are ${JOB_GROUPS_MAX} groups already.`, {
+    details: { limit: "JOB_GROUPS_MAX" },
+  });
+}
