@@ -28,6 +28,9 @@ const CALLS =
 /** Longer writes would be cut in the trace. */
 const STRING_MAX_BYTES = 8_000_000;
 
+/** Characters of a line that an error quotes. */
+const LINE_SHOWN = 300;
+
 export interface Traced {
   readonly command: readonly string[];
   /** Where the trace is written. */
@@ -81,16 +84,22 @@ export async function readTrace(file: string, folder: string, output?: string): 
 
 /**
  * `<unfinished ...>` and `resumed` put together, at the place of the second; a write to a file counts from its
- * beginning.
+ * beginning. An end without its beginning is an error, for what the call was given is not known.
  */
 function* joined(lines: readonly string[]): Iterable<string> {
   const begun = new Map<string, string>();
   for (const line of lines) {
-    const [, pid = "", resumed] = /^(\d+) +[\d.]+ <\.\.\. \w+ resumed>(.*)$/.exec(line) ?? [];
+    const [, pid = "", call, resumed = ""] = /^(\d+) +[\d.]+ <\.\.\. (\w+) resumed>(.*)$/.exec(line) ?? [];
     const open = / <unfinished \.\.\.>$/.exec(line);
     if (open) begun.set(line.split(" ", 1)[0] ?? "", line.slice(0, open.index));
-    else if (resumed !== undefined) yield (begun.get(pid) ?? "") + resumed;
-    else yield line;
+    else if (call === undefined) yield line;
+    else {
+      const beginning = begun.get(pid) ?? "";
+      begun.delete(pid);
+      if (!beginning.includes(` ${call}(`))
+        throw new Error(`The trace shows the end of a call without its beginning: ${line.slice(0, LINE_SHOWN)}.`);
+      yield beginning + resumed;
+    }
   }
 }
 
