@@ -4,6 +4,9 @@ import type { Reporter, SerializedError, TestCase, TestModule } from "vitest/nod
 /** The file that failures are appended to, a text each; unset, nothing is written. */
 export const FAILURES_FILE = "TEST_FAILURES_FILE";
 
+/** Characters kept of one failure: those who look at the end of a log see several. */
+const FAILURE_SHOWN_MAX = 1_200;
+
 /** A reporter of vitest that keeps what failed, so that `npm test` can print it after all projects have ended. */
 export default class Failures implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], errors: readonly SerializedError[]): void {
@@ -28,5 +31,5 @@ function failuresOf(test: TestCase): readonly string[] {
 function failure(where: string, error: SerializedError): string {
   const diff = error.diff === undefined ? "" : `\n${error.diff}`;
   const lines = (error.stack ?? error.message).split("\n").filter((line) => !line.includes("/node_modules/"));
-  return `FAILED ${where}\n${lines.join("\n")}${diff}`;
+  return `FAILED ${where}\n${lines.join("\n")}${diff}`.slice(0, FAILURE_SHOWN_MAX);
 }

@@ -14,7 +14,7 @@ import { FAILURES_FILE } from "./failures.ts";
 const LAST = ["e2e", "ring"];
 const BESIDE = "sim";
 /** Characters printed of all failures. */
-const FAILURES_SHOWN_MAX = 20_000;
+const FAILURES_SHOWN_MAX = 10_000;
 
 const given = process.argv.slice(2);
 const children = new Set<ChildProcess>();
