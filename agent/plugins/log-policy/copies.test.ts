@@ -85,19 +85,43 @@ test("what of a copy was not compared counts as well, and no byte less", async (
   expect(count).toBeLessThanOrEqual((30 + 4) * LINE.length);
 });
 
+test("a life that was cut off is not read on in the next one, though that begins alike", async () => {
+  const heading = `${"#".repeat(99)}\n`.repeat(5);
+  await writer.appendFile(heading);
+  await look();
+  truncateSync(log);
+  // Its copy was made and is in no look yet.
+  await files.scan(SIGNAL);
+  await writeFile(`${log}.1`, heading);
+  await writer.appendFile(`${heading}one\ntwo\n`);
+  await read();
+  for (let count = 0; count < 5; count++) await look();
+  expect((await lines()).filter((line) => !line.startsWith("#"))).toEqual(["one", "two"]);
+});
+
 async function look(): Promise<void> {
   await files.scan(SIGNAL);
   await read();
 }
 
 async function read(): Promise<void> {
-  files.touchHomes();
+  files.touch("app.log");
   for (const file of files.dirtyLogs().flat()) if (file.dirty) await file.read(SIGNAL);
 }
 
 async function gapCounts(): Promise<readonly number[]> {
+  return (await entries()).flatMap(({ body }) => (body?.$case === "gap" ? [body.value.count] : []));
+}
+
+async function lines(): Promise<readonly string[]> {
+  return (await entries()).flatMap(({ body }) =>
+    body?.$case === "records" ? body.value.records.map((record) => record.toString()) : [],
+  );
+}
+
+async function entries() {
   const reader = outbox.reader(1);
-  const entries = await reader.next(1_000, 1 << 20);
+  const found = await reader.next(1_000, 1 << 20);
   await reader.close();
-  return entries.flatMap(({ body }) => (body?.$case === "gap" ? [body.value.count] : []));
+  return found;
 }
