@@ -331,7 +331,7 @@ describe("with a store that fails", () => {
     expect(await all(appcontext, { collection: "lost" })).toEqual([{ id, n: 1 }]);
   });
 
-  test.skipIf(onCluster)("what was answered is there after a restart, on its own folder", async () => {
+  test("on a folder of its own, what was answered is there after a restart", async () => {
     const dir = await mkdtemp(join(tmpdir(), "odp-appcontext-"));
     const open = () => openEmbeddedEngine({ dir, runtime: testRuntime(realClock) });
     const before = await open();
