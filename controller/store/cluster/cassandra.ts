@@ -8,6 +8,7 @@ import {
   CLUSTER_SILENT_REQUESTS_MAX,
 } from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
+import { keepControlConnection } from "./control-connection.ts";
 import { Deadline } from "./deadline.ts";
 import { Places } from "./places.ts";
 
@@ -65,6 +66,9 @@ export class Cassandra {
       const client = newClient(options);
       client.on("log", (level: string, part: string, message: string) =>
         options.runtime.log.debug({ level, part }, `Cassandra driver: ${message}`),
+      );
+      keepControlConnection(client, (error) =>
+        options.runtime.log.warn({ reason: errorText(error) }, "the driver's control connection was overtaken"),
       );
       try {
         await client.connect();
