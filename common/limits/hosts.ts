@@ -139,3 +139,15 @@ export const JOB_FOLLOW_POLL_MS = 500;
 export const JOB_HOST_RETURN_MS = 40_000;
 export const JOB_HOST_RETURN_PAUSE_MS = 250;
 export const JOB_MESSAGE_MAX_CHARACTERS = 8_000;
+
+// Job context: names and texts that the parts of a run share.
+export const JOB_CONTEXT_NAME_MAX_BYTES = 256;
+export const JOB_CONTEXT_VALUE_MAX_BYTES = 64 * KIB;
+/** Bytes of names and values that one read answers. */
+export const JOB_CONTEXT_READ_MAX_BYTES = 8 * MIB;
+// Groups of hosts that jobs name. A group is one value of the KvStore.
+export const JOB_GROUP_NAME_MAX_BYTES = 256;
+export const JOB_GROUP_HOSTS_MAX = 1_000;
+export const JOB_GROUPS_MAX = 1_000;
+/** Attempts of one change while others change the same group. */
+export const JOB_GROUP_CHANGE_ATTEMPTS_MAX = 20;

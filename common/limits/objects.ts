@@ -99,18 +99,6 @@ export const APPCONTEXT_LISTS_MAX_BYTES = 64 * MIB;
 /** Items read at once. */
 export const APPCONTEXT_PAGE_ITEMS = 256;
 
-// Job context: names and texts that the parts of a run share.
-export const JOB_CONTEXT_NAME_MAX_BYTES = 256;
-export const JOB_CONTEXT_VALUE_MAX_BYTES = 64 * KIB;
-/** Bytes of names and values that one read answers. */
-export const JOB_CONTEXT_READ_MAX_BYTES = 8 * MIB;
-// Groups of hosts that jobs name. A group is one value of the KvStore.
-export const JOB_GROUP_NAME_MAX_BYTES = 256;
-export const JOB_GROUP_HOSTS_MAX = 1_000;
-export const JOB_GROUPS_MAX = 1_000;
-/** Attempts of one change while others change the same group. */
-export const JOB_GROUP_CHANGE_ATTEMPTS_MAX = 20;
-
 // Extension tables. A table is one value of the KvStore.
 export const TABLE_NAME_MAX_BYTES = 512;
 export const TABLES_PER_TENANT_MAX = 256;

@@ -1,2 +1,3 @@
 export { openSecretKey } from "./key-file.ts";
+export { isMask, MASK } from "./mask.ts";
 export { secretBox, type SecretBox } from "./secret-box.ts";

@@ -6,7 +6,6 @@ import {
   APPCONTEXT_LISTS_MAX_BYTES,
   APPCONTEXT_NAME_MAX_BYTES,
   APPCONTEXT_TEXT_MAX_BYTES,
-  APPCONTEXT_TTL_MAX_SECONDS,
 } from "../../../common/limits.ts";
 import { checkName } from "../../../common/names.ts";
 import { compileWhere, parseWhere } from "../../../common/where/index.ts";
@@ -14,6 +13,7 @@ import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import { requirePermission, type Principal } from "../permissions/index.ts";
 import { Slices } from "../query/index.ts";
+import { expiryOf } from "./expiry.ts";
 import { HeldBytes } from "./held.ts";
 import { endOf, itemOf, listed, type Selection } from "./listing.ts";
 import { ContextStores } from "./store.ts";
@@ -53,7 +53,7 @@ export class AppcontextService {
     requirePermission(principal, "appcontext:write");
     checkName(key, KEY);
     checkSize(text, "A variable", APPCONTEXT_TEXT_MAX_BYTES);
-    const expiresAtMs = this.#expiry(ttlSeconds);
+    const expiresAtMs = expiryOf(this.#runtime.clock, ttlSeconds);
     await (await this.#stores.of(principal.tenant)).setVariable(key, text, expiresAtMs);
   }
 
@@ -130,19 +130,15 @@ export class AppcontextService {
     checkItemName(collection, id);
     checkSize(item.text, "An item", APPCONTEXT_ITEM_MAX_BYTES);
     const value = objectIn(item.text);
-    const written = { text: JSON.stringify({ ...value, id }), expiresAtMs: this.#expiry(ttlSeconds), ifThere };
+    const written = {
+      text: JSON.stringify({ ...value, id }),
+      expiresAtMs: expiryOf(this.#runtime.clock, ttlSeconds),
+      ifThere,
+    };
     const store = await this.#stores.of(principal.tenant);
     if (!(await store.putItem({ collection, id }, written))) throw itemNotFound(collection, id);
     const isReplaced = Object.hasOwn(value, "id") && value["id"] !== id;
     return { id, warnings: isReplaced ? [`The member id of an item is its id in the collection, ${id}.`] : [] };
-  }
-
-  #expiry(ttlSeconds = 0): number | undefined {
-    if (ttlSeconds < 0 || ttlSeconds > APPCONTEXT_TTL_MAX_SECONDS) {
-      const text = `ttl is a number of seconds from 1 to ${APPCONTEXT_TTL_MAX_SECONDS}, or 0 for ever.`;
-      throw new AppError("invalid", text, { details: { limit: "APPCONTEXT_TTL_MAX_SECONDS" } });
-    }
-    return ttlSeconds === 0 ? undefined : Math.floor(this.#runtime.clock.nowMs()) + ttlSeconds * 1_000;
   }
 }
 

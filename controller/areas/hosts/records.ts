@@ -2,7 +2,7 @@ import { AppError } from "../../../common/errors.ts";
 import type { HostInput, HostList, HostView } from "../../../common/api/hosts.ts";
 import { HOST_CONFIG_MAX_ENTRIES, HOST_CONFIG_VALUE_MAX_BYTES } from "../../../common/limits.ts";
 import type { Value } from "../../../common/value.ts";
-import type { SecretBox } from "../../secrets/index.ts";
+import { isMask, MASK, type SecretBox } from "../../secrets/index.ts";
 import type { Edit, Objects } from "../objects/index.ts";
 import { classAccess, type Principal } from "../permissions/index.ts";
 import type { Query } from "../query/index.ts";
@@ -18,7 +18,6 @@ import {
 import { checkHostName, HOST_CLASS, isSecretName, recordOf, rowOf, secretContext, type HostRecord } from "./store.ts";
 
 /** What stands for a secret in answers; sent back it means: leave it. */
-const MASK = "******";
 
 export interface HostRecordsDependencies {
   readonly objects: Objects;
@@ -249,10 +248,6 @@ function matches(view: HostView, filter: HostList): boolean {
 }
 
 /** Empty (`""`, `null`) and starred texts are what masks look like in clients. */
-function isMask(text: string): boolean {
-  return /^\**$/.test(text);
-}
-
 function configText(name: string, value: unknown): string {
   const text = typeof value === "string" ? value : JSON.stringify(value);
   if (Buffer.byteLength(text) > HOST_CONFIG_VALUE_MAX_BYTES)

@@ -1,6 +1,5 @@
 import { AppError } from "../../../common/errors.ts";
 import {
-  APPCONTEXT_TTL_MAX_SECONDS,
   JOB_CONTEXT_NAME_MAX_BYTES,
   JOB_CONTEXT_READ_MAX_BYTES,
   JOB_CONTEXT_VALUE_MAX_BYTES,
@@ -8,7 +7,7 @@ import {
 import { checkName } from "../../../common/names.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
-import { ContextStores } from "../appcontext/index.ts";
+import { ContextStores, expiryOf } from "../appcontext/index.ts";
 import { requirePermission, type Principal } from "../permissions/index.ts";
 
 const limit = "JOB_CONTEXT_NAME_MAX_BYTES";
@@ -56,7 +55,7 @@ export class JobContexts {
   }
 
   /** Inserts or replaces one value, with the ttl that is given now. */
-  async set(principal: Principal, id: string, { name, value, ttlSeconds = 0 }: ContextValue): Promise<void> {
+  async set(principal: Principal, id: string, { name, value, ttlSeconds }: ContextValue): Promise<void> {
     requirePermission(principal, "jobs:run");
     checkName(id, ID);
     checkName(name, NAME);
@@ -64,12 +63,7 @@ export class JobContexts {
       throw new AppError("too_large", `A value has at most ${JOB_CONTEXT_VALUE_MAX_BYTES} bytes.`, {
         details: { limit: "JOB_CONTEXT_VALUE_MAX_BYTES" },
       });
-    if (ttlSeconds < 0 || ttlSeconds > APPCONTEXT_TTL_MAX_SECONDS)
-      throw new AppError(
-        "invalid",
-        `ttl is a number of seconds from 1 to ${APPCONTEXT_TTL_MAX_SECONDS}, or 0 for ever.`,
-      );
-    const expiresAtMs = ttlSeconds === 0 ? undefined : Math.floor(this.#runtime.clock.nowMs()) + ttlSeconds * 1_000;
+    const expiresAtMs = expiryOf(this.#runtime.clock, ttlSeconds);
     const texts = await this.#texts.of(principal.tenant);
     await texts.putItem({ collection: id, id: name }, { text: value, expiresAtMs, ifThere: false });
   }

@@ -8,14 +8,13 @@ import {
 } from "../../../common/limits.ts";
 import { checkName } from "../../../common/names.ts";
 import type { Runtime } from "../../runtime.ts";
-import type { SecretBox } from "../../secrets/index.ts";
+import { isMask, MASK, type SecretBox } from "../../secrets/index.ts";
 import type { Stores } from "../../store/engine.ts";
 import { requirePermission, type Principal } from "../permissions/index.ts";
 import { GroupStore, type GroupName, type StoredGroup, type StoredGroupHost } from "./group-store.ts";
 
 const NAME = { what: "name of a group", maxBytes: JOB_GROUP_NAME_MAX_BYTES, limit: "JOB_GROUP_NAME_MAX_BYTES" };
 const HOST = { ...NAME, what: "name of a host" };
-const MASK = "******";
 const WRITE_BYTES = 12;
 
 type HostInput = GroupInput["hosts"][number];
@@ -104,7 +103,7 @@ export class JobGroups {
   ): StoredGroupHost {
     const { host, proxy = "", port = "", username = "", password } = input;
     const place = { host, proxy, port: String(port), username };
-    if (password !== undefined && password !== "" && !isMask(password))
+    if (password !== undefined && !isMask(password))
       return { ...place, sealed: this.#secrets.seal(password, contextOf(principal, group, place)) };
     if (password === "" || before?.sealed === undefined) return place;
     if (placeText(place) === placeText(before)) return { ...place, sealed: before.sealed };
@@ -126,10 +125,6 @@ function placeText({ host, proxy, port, username }: Place): string {
 /** A group that leads elsewhere does not open the password, however it was written. */
 function contextOf({ tenant }: Principal, { gtype, name }: GroupName, place: Place): string {
   return `${tenant}/group/${JSON.stringify([gtype, name])} for ${placeText(place)}`;
-}
-
-function isMask(text: string): boolean {
-  return /^\*+$/.test(text);
 }
 
 function viewOf({ name, gtype, hosts }: StoredGroup): GroupView {
