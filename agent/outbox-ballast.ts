@@ -20,6 +20,10 @@ export class Ballast {
     this.#options = options;
   }
 
+  get held(): boolean {
+    return this.#held;
+  }
+
   /** On a disk that has no room for it nothing is taken. */
   async take(): Promise<void> {
     if (this.#held) return;

@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { OUTBOX_BALLAST_BYTES, OUTBOX_FRAME_MAX_BYTES } from "../common/limits.ts";
+import { OUTBOX_BALLAST_BYTES, OUTBOX_FRAME_MAX_BYTES, OUTBOX_RETRY_MS } from "../common/limits.ts";
 import type { Files } from "../common/files.ts";
 import { writeWholly } from "./files.ts";
 import { realClock, seededRandom } from "../test/helpers/clock.ts";
+import { TestClock } from "../test/helpers/runtime.ts";
 import { ForgetfulFiles } from "../test/helpers/forgetful-files.ts";
 import { Outbox, type Emission, type OutboxOptions } from "./outbox.ts";
 
@@ -140,6 +141,30 @@ describe("the disk's space", () => {
   });
 });
 
+describe("a disk that is full", () => {
+  it("comes free when all is acknowledged, though it filled up while a deleted file was being read", async () => {
+    const clock = new TestClock();
+    const outbox = await openOutbox({ clock });
+    const fillWholly = async () => {
+      for (const bytes of [20_000, 1_000, 1]) {
+        await expect(fill(outbox, bytes)).rejects.toMatchObject({ details: { reason: "disk_full" } });
+        clock.advance(OUTBOX_RETRY_MS);
+      }
+    };
+    await outbox.append([], { marks: [{ key: "position", value: "p".repeat(1_000) }] });
+    disk.faults.capacityBytes = used() + 100_000;
+    await fillWholly();
+    const reader = outbox.reader(1);
+    await reader.next(1, 1);
+    await outbox.acknowledge(outbox.nextSequence - 1);
+    await fillWholly();
+    await reader.close();
+    await fillWholly();
+    await outbox.acknowledge(outbox.nextSequence - 1);
+    await outbox.append([text("goes on")]);
+  });
+});
+
 describe("a folder", () => {
   it("with files of other names is no outbox of its own", async () => {
     const before = await openOutbox();
@@ -180,8 +205,8 @@ function counting(files: Files) {
   return { files: counted, open };
 }
 
-async function fill(outbox: Outbox): Promise<never> {
-  for (;;) await outbox.append([text("x".repeat(20_000))]);
+async function fill(outbox: Outbox, bytes = 20_000): Promise<never> {
+  for (;;) await outbox.append([text("x".repeat(bytes))]);
 }
 
 function used(): number {

@@ -61,7 +61,6 @@ export class Outbox {
   #nextSequence = 1;
   #acknowledged = 0;
   #diskFull = false;
-  #ballastDue = true;
   #broken: AppError | undefined;
   #closed = false;
 
@@ -87,7 +86,7 @@ export class Outbox {
       outbox.#streamId = Buffer.from(options.random.bytes(16)).toString("hex");
       await outbox.#roll();
     }
-    await outbox.#takeBallast();
+    await outbox.#ballast.take();
     return outbox;
   }
 
@@ -240,7 +239,7 @@ export class Outbox {
 
   async #commit(groups: readonly Waiting[]): Promise<void> {
     if (this.#broken) throw this.#broken;
-    await this.#takeBallast();
+    await this.#holdBallast();
     await this.#rollWhenLarge();
     let sequence = this.#nextSequence;
     const timeMs = this.#options.clock.nowMs();
@@ -274,6 +273,7 @@ export class Outbox {
     } catch (error) {
       if (!isAppError(error, "limited") || !(await this.#reclaim())) throw error;
     }
+    await this.#holdBallast();
     await this.#store(this.#current(), bytes);
     this.#diskFull = false;
     return this.#current();
@@ -294,7 +294,6 @@ export class Outbox {
       throw error;
     }
     await this.#dropAcknowledged();
-    await this.#takeBallast();
     return true;
   }
 
@@ -308,7 +307,6 @@ export class Outbox {
     for (let second = this.#segments[1]; second && second.base - 1 <= this.#acknowledged; second = this.#segments[1]) {
       const [first] = this.#segments.splice(0, 1);
       if (first) await this.#drop(first);
-      this.#ballastDue = true;
     }
   }
 
@@ -325,11 +323,13 @@ export class Outbox {
     }
   }
 
-  /** Tried when space may have come free: a reader of a deleted file holds its space a little longer. */
-  async #takeBallast(): Promise<void> {
-    if (!this.#ballastDue) return;
-    this.#ballastDue = false;
+  /**
+   * Entries that took its place could never be let go of: the disk is full while there is no room for it, for example
+   * because a reader still holds a deleted file.
+   */
+  async #holdBallast(): Promise<void> {
     await this.#ballast.take();
+    if (!this.#ballast.held) throw this.#noteDiskFull();
   }
 
   async #store(segment: Segment, bytes: Buffer): Promise<void> {
@@ -368,7 +368,6 @@ export class Outbox {
     this.#diskFull = true;
     this.#options.clock.after(OUTBOX_RETRY_MS, () => {
       this.#diskFull = false;
-      this.#ballastDue = true;
       this.#changes.note();
     });
     return new AppError("limited", "The disk under the outbox is full.", { details: { reason: "disk_full" } });

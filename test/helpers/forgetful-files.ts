@@ -39,6 +39,8 @@ export class ForgetfulFiles {
   readonly #root = new Folder();
   /** Changes of names that no sync has reached, in their order. */
   #unsynced: Naming[] = [];
+  /** How often each file is open: without a name it takes space until the last is closed. */
+  readonly #open = new Map<Content, number>();
   #boots = 0;
 
   constructor(seed: number) {
@@ -55,6 +57,7 @@ export class ForgetfulFiles {
       root: this.#root,
       named: (naming) => void this.#unsynced.push(naming),
       sync: (node) => this.#sync(node),
+      opened: (content, by) => void this.#open.set(content, (this.#open.get(content) ?? 0) + by),
       room: () => (this.faults.capacityBytes === undefined ? Infinity : this.faults.capacityBytes - this.#used()),
     });
   }
@@ -62,6 +65,7 @@ export class ForgetfulFiles {
   /** Ends the program that runs; nothing it wrote is lost, as long as the machine lives. */
   kill(): void {
     this.#boots++;
+    this.#open.clear();
   }
 
   powerCut(): void {
@@ -144,7 +148,9 @@ export class ForgetfulFiles {
   }
 
   #used(): number {
-    return [...walk(this.#root, "")].reduce((sum, [, content]) => sum + content.now.size, 0);
+    const taking = new Set([...walk(this.#root, "")].map(([, content]) => content));
+    for (const [content, times] of this.#open) if (times > 0) taking.add(content);
+    return [...taking].reduce((sum, { now }) => sum + now.size, 0);
   }
 }
 
@@ -282,6 +288,7 @@ interface Disk {
   find(path: string): Node | undefined;
   named(naming: Naming): void;
   sync(node: Node): void;
+  opened(content: Content, by: 1 | -1): void;
   room(): number;
 }
 
@@ -335,6 +342,8 @@ function handle(disk: Disk, { path, node, through }: Opened): OpenFile {
     return node;
   };
   const sync = (): Promise<void> => disk.perform("sync", path, () => disk.sync(node));
+  let open = node instanceof Content;
+  if (node instanceof Content) disk.opened(node, 1);
   return {
     read: (into, offset, length, position) =>
       disk.perform("read", path, () => {
@@ -356,7 +365,10 @@ function handle(disk: Disk, { path, node, through }: Opened): OpenFile {
     datasync: sync,
     sync,
     stat: () => disk.perform("read", path, () => ({ size: sizeOf(node) })),
-    close: async () => undefined,
+    close: async () => {
+      if (open && node instanceof Content) disk.opened(node, -1);
+      open = false;
+    },
   };
 }
 
