@@ -222,7 +222,7 @@ describe("controllers", () => {
     publish(b, "2");
     await eventually("both are heard", DEADLINE_MS, () => heard.length >= 4 || undefined);
     stop();
-    // Whatever came twice would have come before what is published later.
+    // An event told twice would have come before what is published later.
     publish(b, "fence");
     await eventually("what is published later is heard", DEADLINE_MS, () => heard.includes("a fence") || undefined);
     expect(heard.filter((one) => !one.includes("fence")).sort()).toEqual(["a 1", "a 2", "b 1", "b 2"]);

@@ -68,7 +68,7 @@ async function startLocal(): Promise<Started> {
   const remove = (): Promise<void> => rm(dir, { recursive: true, force: true, maxRetries: 3 });
   try {
     const cluster = await startLocalCluster({ dir, progress: say });
-    // Whatever ends this process must not leave a Cassandra behind.
+    // No way of ending this process may leave a Cassandra behind.
     const kill = (): void => cluster.daemons.forEach((daemon) => killQuietly(daemon.pid));
     process.once("exit", kill);
     const stop = async (): Promise<void> => {

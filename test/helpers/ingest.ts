@@ -69,7 +69,7 @@ export function recordsEntry(sequence: number, lines: readonly string[], rule: s
   return { sequence, timeMs: BASE_MS + sequence, traceparent: "", body: { $case: "records", value: records } };
 }
 
-/** What is sent to every host: whatever policy and rule a test thinks of. */
+/** What is sent to every host: any policy and rule that a test names. */
 export const EVERYTHING_SENT: Pick<SentPolicies, "missing" | "look"> = {
   missing: () => Promise.resolve({ policies: new Set<string>(), rules: new Set<string>() }),
   look: () => undefined,

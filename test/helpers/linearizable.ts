@@ -2,7 +2,7 @@
 export interface Operation<O> {
   readonly what: O;
   readonly invokedMs: number;
-  /** Absent: nobody heard how it ended, and it may come to pass at any later time, or never. */
+  /** Absent: its caller was not told how it ended; it may take effect at any later time, or never. */
   readonly returnedMs?: number;
 }
 
@@ -53,7 +53,7 @@ interface Register {
   readonly ends?: { readonly fromMs: number; readonly byMs: number };
 }
 
-/** `skewMs`: by how much the clocks of those who answer differ at most. */
+/** `skewMs`: by how much the clocks of the members that answer differ at most. */
 export function expiringRegister(skewMs = 0): Model<Register, RegisterCall> {
   const absent: Register = { value: undefined };
   const mayBeAbsent = ({ value, ends }: Register, call: Operation<RegisterCall>): boolean =>

@@ -26,7 +26,7 @@ export async function setup(project: TestProject): Promise<void> {
   if (given !== undefined && given !== "") return project.provide("ring", { dir: given });
   dir = await mkdtemp(join(tmpdir(), "odp-ring-"));
   project.provide("ring", { dir });
-  // Whatever ends this process must not leave six processes behind.
+  // No way of ending this process may leave six processes behind.
   process.once("exit", killAll);
 }
 

@@ -60,7 +60,7 @@ export class RunCommands {
   }
 
   /**
-   * Where a controller went, its agents are on their way to another one: a run that was taken over waits for its host.
+   * Agents of a controller that is gone are on their way to another one: a run that was taken over waits for its host.
    */
   async #reach(run: Run, open: OpenRun, dispatch: () => Promise<CommandOutcome>): Promise<CommandOutcome> {
     const { clock } = this.#with.runtime;
@@ -131,12 +131,12 @@ export class RunCommands {
   }
 }
 
-/** The same on whatever controller: by it a host knows what it has done already. */
+/** The same on every controller: a host knows by it what it has done already. */
 function commandIdOf({ runId, host }: RunName, index: number): string {
   return `job/${runId}/${host}/${index}`;
 }
 
-/** Of the id of a command; `undefined` for one that no run can have. */
+/** The run and host that a command's id names; `undefined` for an id that no run can have. */
 export function runOf(commandId: string): RunName | undefined {
   const [, runId = "", host = ""] = /^job\/([^/]+)\/(.+)\/\d+$/.exec(commandId) ?? [];
   return host === "" ? undefined : { runId, host };

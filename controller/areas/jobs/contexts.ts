@@ -22,8 +22,8 @@ export interface ContextValue {
 }
 
 /**
- * Contexts of jobs: texts by name that the parts of a run share. A context needs no creation. Of two writes of one name
- * the later stays; other names are left as they are. What has expired is not there.
+ * Contexts of jobs: texts by name that the parts of a run share. A context needs no creation. The later of two writes
+ * of one name stays; a write leaves other names as they are. An expired text is absent.
  */
 export class JobContexts {
   readonly #texts: ContextStores;

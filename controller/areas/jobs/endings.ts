@@ -31,8 +31,8 @@ export interface StandingEnd {
 }
 
 /**
- * The rows of runs. Each write of a row bears a time that was settled with the run, so that whoever writes it late,
- * twice or after another changes nothing. The end is decided in the KvStore, once, before any row says it.
+ * The rows of runs. The time of each write of a row is stored with the run, so a write that comes late, twice or after
+ * another controller's changes nothing. The KvStore decides the end, once, before any row says it.
  */
 export class RunEndings {
   readonly #journal: RunJournal;
@@ -51,8 +51,7 @@ export class RunEndings {
   }
 
   /**
-   * As `end`, with all of the output. A store that is away for a moment is waited for; the entry outlives this
-   * controller.
+   * As `end`, with all of the output. Repeats while the store is away for a moment; the entry outlives this controller.
    */
   async finish(
     held: VersionedRun,
@@ -103,7 +102,7 @@ export class RunEndings {
     return this.#follow(run.open);
   }
 
-  /** Writes a decided end into the row and closes the run. Whoever sees it may; safe to repeat. */
+  /** Writes a decided end into the row and closes the run. Any controller may call it; safe to repeat. */
   async settle(open: OpenRun): Promise<void> {
     if (!open.end) return;
     const atMs = Math.max(open.end.decidedMs, open.startedMs + 1);
@@ -122,7 +121,7 @@ export class RunEndings {
     }
   }
 
-  /** Another controller took the run over, or ended it: what it says is what the caller is told. */
+  /** Another controller took the run over, or ended it: the caller is told what that controller decided. */
   async #follow(open: OpenRun): Promise<StandingEnd> {
     const { clock } = this.#runtime;
     const untilMs = open.deadlineMs + 2 * JOB_LOST_AFTER_MS;
@@ -163,7 +162,7 @@ function standing({ state, code, message }: RunEnd, mine: boolean): StandingEnd 
   return { state, message, mine, ...(code === undefined ? {} : { code }) };
 }
 
-/** Rows belong to the platform: who may run a job need not be able to write objects. */
+/** Rows belong to the platform: a user who may run a job need not be able to write objects. */
 function platformOf({ order }: Pick<OpenRun, "order">): Principal {
   const { tenant, ospace, traceparent } = order.principal;
   return systemPrincipal(tenant, ospace, traceparent);

@@ -20,7 +20,7 @@ export interface OpenRun extends RunName, OpenWork {
 
 /** What is the same for all hosts of an execution. */
 export interface RunOrder {
-  /** Who asked for it, with the rights of then. */
+  /** The user who asked for it, with the rights of that time. */
   readonly principal: Principal;
   readonly sid: string;
   /** `<name>@<dir>` */
@@ -41,7 +41,7 @@ export interface RunEnd {
   readonly outputSize: number;
   /** By the clock of the host, when it said so. */
   readonly endedMs: number;
-  /** By the clock of who decided it. */
+  /** By the clock of the controller that decided it. */
   readonly decidedMs: number;
 }
 

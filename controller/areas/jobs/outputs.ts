@@ -36,7 +36,7 @@ export class JobOutputs {
       await blobs.append(streamOf(run), piece.offset + at, piece.bytes.subarray(at, at + BLOB_CHUNK_MAX_BYTES));
   }
 
-  /** Of the controller that works on it, or that ended it. */
+  /** The attempt of the controller that works on the run, or that ended it. */
   async read(tenant: string, run: RunName, part: { offset: number; maxBytes: number }) {
     const { kv, blobs } = await this.#stores.tenant(tenant);
     const entry = ulidTimeMs(run.runId) === undefined ? undefined : await kv.get(outputKey(run));

@@ -51,18 +51,18 @@ export class JobRuns {
     this.#takeover = new RunTakeover({ ...dependencies, journal, carrying, commands, endings });
   }
 
-  /** Told of output that is stored, and of runs that are over, by `keyOf` of the run. */
+  /** Tells of stored output and of ended runs, by `keyOf` of the run. */
   get appends(): Appends {
     return this.#carrying.appends;
   }
 
-  /** Whether a run gave this command to the host, however long ago that is as far as its output is kept. */
+  /** Whether a run gave this command to the host; known for as long as the run's output is kept. */
   async gave(tenant: string, host: string, commandId: string): Promise<boolean> {
     const run = runOf(commandId);
     return run?.host === host && this.#outputs.knows(tenant, run);
   }
 
-  /** Resolves when the execution is on record and on its way; it goes on whether or not anybody waits for it. */
+  /** Resolves when the execution is on record and begun; it goes on when the caller does not wait for its end. */
   async execute(principal: Principal, fullName: string, request: ExecutionRequest): Promise<Execution> {
     requirePermission(principal, "jobs:run");
     if (this.#journal.underWay.stopping.aborted) throw new AppError("unavailable", "The controller is shutting down.");
@@ -81,7 +81,7 @@ export class JobRuns {
       return { runId: run.id, finished: this.#carrying.start(run, open, hosts.length) };
     } catch (error) {
       this.#carrying.leave(hosts.length);
-      // What was opened before it failed, or is being opened still, is abandoned: maintenance ends it.
+      // Maintenance ends the runs that were opened before the failure, or are being opened still.
       throw error;
     }
   }
@@ -97,9 +97,9 @@ export class JobRuns {
   }
 
   /**
-   * Lets go of what is under way: commands go on, and whichever controller is there next takes the runs over as after a
-   * crash. Ends that are known are put on record. To be called while the agents are still connected, so that a lost
-   * connection is not taken for an end.
+   * Lets go of what is under way: commands go on, and the next controller takes the runs over as after a crash. Known
+   * ends are put on record. Call it while the agents are still connected, so that a lost connection is not taken for an
+   * end.
    */
   close(): Promise<void> {
     return this.#journal.underWay.close();

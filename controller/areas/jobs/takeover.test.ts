@@ -546,7 +546,7 @@ test(`a run has one final state, which every caller is told and no row ever leav
 
 /**
  * One run among three controllers that come and go for each other as the seed says; each may sleep before any of its
- * calls. The host does the command once, whoever sends it, and not every sender learns how it ended.
+ * calls. The host does the command once, however many controllers send it, and not every sender learns how it ended.
  */
 class History {
   readonly #seed: number;

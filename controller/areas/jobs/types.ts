@@ -13,7 +13,7 @@ export interface ExecutionRequest {
 /** One execution, begun: its rows can be queried. */
 export interface Execution {
   readonly runId: string;
-  /** Whatever happens to a host is its state; fails only when the stores fail. Need not be waited for. */
+  /** A host's failure is its state: this fails only when the stores fail. Need not be waited for. */
   readonly finished: Promise<readonly HostRun[]>;
 }
 

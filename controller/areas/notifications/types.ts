@@ -33,7 +33,7 @@ export interface NotifiedObject {
   readonly ctimeMs: number;
   /** Before the change: what was otherwise, and `msg` for receivers that may see the object no more. */
   readonly before?: { readonly values: Row; readonly vtimeMs: number; readonly msg: string };
-  /** Columns that source and title tell: to whom one of them is hidden, nothing is told. */
+  /** Columns that source and title show: a user from whom one of them is hidden is told nothing. */
   readonly told: readonly string[];
   /** The member of `msg` that has columns and relations of the object by name; `msg` itself when absent. */
   readonly member?: string;

@@ -16,7 +16,7 @@ import { decodeStored } from "../format.ts";
 import type { KvStore } from "../kv.ts";
 import { Journal, type Noted, type OpenWork } from "./index.ts";
 
-/** A count that is to reach `goal`, each step by one who says so, and then to be put on record under `counts/<id>`. */
+/** A count that is to reach `goal`; each step names its controller. Its end is recorded under `counts/<id>`. */
 interface Count extends OpenWork {
   readonly tenant: string;
   readonly goal: number;
@@ -25,7 +25,7 @@ interface Count extends OpenWork {
 }
 
 let engine: TestEngine;
-/** Of this file's tests, each with a prefix of its own. */
+/** The keys of one test of this file. */
 let prefix: string;
 
 beforeAll(async () => {
@@ -255,7 +255,7 @@ describe("in one process", () => {
 /** What becomes of a write: a code is thrown before it is made, `lost` after it. */
 type Fate = "lost" | ErrorCode;
 
-/** Stores of which the next write fares so. */
+/** Stores whose next writes have these fates. */
 function unlucky(over?: Stores) {
   let fates: Fate[] = [];
   const write = async <T>(make: () => Promise<T>): Promise<T> => {
@@ -355,7 +355,7 @@ describe("a beginning", () => {
   });
 });
 
-/** What is done with a count, by whichever controller has it: the same for all. Ends with it, or when it was lost. */
+/** The work of a controller that has the count, the same on all. Ends with the count, or when the count was lost. */
 async function carryOut(journal: Journal<Count>, by: string, { held, stores, told = [] }: Carried): Promise<void> {
   let now: Noted<Count> | undefined = held;
   while (now && !now.open.end && now.open.steps.length < now.open.goal) {
@@ -493,7 +493,7 @@ async function history(seed: number): Promise<number> {
   }
   await turns.finished();
   expect(failures, `seed ${seed}`).toEqual([]);
-  // Whatever is left, on a store that is well again.
+  // The rest of the work, on a store that is well again.
   const last = journalOf("last", { under });
   for (const found of await abandonedIn(last))
     await carryOut(last, "last", { held: sure(await last.take(found)), stores: engine });

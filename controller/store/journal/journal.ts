@@ -65,17 +65,18 @@ export type NewWork<T extends OpenWork> = Omit<T, "owner" | "attempt" | "end">;
  *
  * - **Begun**: an entry is written before anything of the work is done. Work without an entry was not begun.
  * - **Taken**: by one controller at a time. The owner holds its own work for as long as its lease lasts; then any other
- *   may take it, of several that try one does, and in one process one caller.
- * - **Steps** and the **decision** are conditional on the revision that their writer read or wrote. Who was overtaken,
- *   also after a long sleep, gets `undefined` and changes nothing.
+ *   may take it. One of several that try succeeds, and one caller in a process.
+ * - **Steps** and the **decision** are conditional on the revision that their writer read or wrote. A writer that was
+ *   overtaken, also after a long sleep, gets `undefined` and changes nothing.
  * - **Decided** once: no step and no second decision follow, though the entry may be taken for its end to be recorded.
- * - **Ended** by removal, after its end is on record elsewhere. Who finds a decided entry records the same end again.
- * - Who takes work over has in hand every step and decision that a former owner was told as written.
+ * - **Ended** by removal, after its end is on record elsewhere. A controller that finds a decided entry records the same
+ *   end again.
+ * - A controller that takes work over has every step and decision that a former owner was told as written.
  *
- * Writes are repeated while the store is away (`Retry`), and an unknown outcome is resolved: of a change by the same
- * change again, which its condition makes safe; of a beginning by reading only, because where another controller took
- * and ended the work meanwhile, beginning again would do it twice. What an error leaves open is decided by the entry as
- * it is read next: `unavailable` when nothing was written, else `unknown_outcome`.
+ * Writes are repeated while the store is away (`Retry`), and an unknown outcome is resolved. A change is made again,
+ * which its condition makes safe. A beginning is only read: if another controller took and ended the work meanwhile,
+ * beginning again would do it twice. The entry as it is read next decides what an error left open: `unavailable` when
+ * nothing was written, else `unknown_outcome`.
  */
 export class Journal<T extends OpenWork> {
   /** What this controller carries out now. `take` holds work there, its `carry` lets go of it. */

@@ -13,7 +13,7 @@ export class UnderWay {
 
   constructor(clock: Clock) {
     this.#clock = clock;
-    // Every piece of work may listen; how many there are is bounded by who admits them.
+    // Every piece of work may listen; the areas that admit work bound their number.
     setMaxListeners(0, this.stopping);
   }
 
@@ -37,7 +37,7 @@ export class UnderWay {
     this.#held.delete(id);
   }
 
-  /** Holds these ids, whoever held them before, until the work is over; `close` waits for it. */
+  /** Holds these ids until the work is over, also when another call held them before; `close` waits for it. */
   async carry<R>(ids: readonly string[], work: () => Promise<R>): Promise<R> {
     for (const id of ids) this.#held.add(id);
     const carried = work();

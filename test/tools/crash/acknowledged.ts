@@ -14,7 +14,7 @@ export function streamBytes(stream: string, offset: number, length: number): Uin
 }
 
 /**
- * Of the outbox that the child fills: where it lies in the child's folder, how large it may get, and the mark that
+ * The outbox that the child fills: where it lies in the child's folder, how large it may get, and the mark that
  * counts its entries.
  */
 export const OUTBOX = { folder: "outbox", maxBytes: 256 * 1024, mark: "written" } as const;

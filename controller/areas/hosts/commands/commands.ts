@@ -43,7 +43,8 @@ export interface AgentCommandsDependencies {
 }
 
 /**
- * Where the entries `output` and `result` of agents go: kept before they are acknowledged, then passed on to who waits.
+ * Where the entries `output` and `result` of agents go: kept before they are acknowledged, then passed on to the waiting
+ * caller.
  */
 export interface CommandEntries {
   /**

@@ -21,7 +21,7 @@ export const TIME: Kind = { type: "time", element: undefined };
 const DATE: Kind = { type: "date", element: undefined };
 /** Text in which case does not count. */
 const CODE: Kind = { type: "code", element: undefined };
-/** Whatever the value itself is: members of maps without declared types, buckets. */
+/** The kind of the value itself: members of maps without declared types, buckets. */
 export const ANY: Kind = { type: "any", element: undefined };
 
 const SCALARS: Readonly<Partial<Record<ColumnType, Kind>>> = {
