@@ -257,8 +257,8 @@ export const PROMISES = {
   },
   "config-linearizable": {
     promise:
-      "What clients read, write, delete and let expire in the configuration at several controllers happened one by one, in an order that fits what each of them saw, also where the store loses calls and answers.",
-    tests: ["controller/areas/config/histories.test.ts"],
+      "What clients read, write, delete and let expire in the configuration at several controllers happened one by one, in an order that fits what each of them saw, also where the store loses calls and answers, and while members of etcd are killed and paused.",
+    tests: ["controller/areas/config/histories.test.ts", "test/ring/config.test.ts"],
     found: [],
   },
   "config-change-whole": {

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { describe, inject } from "vitest";
-import type { Clock } from "../../common/time.ts";
+import type { Clock, Random } from "../../common/time.ts";
 import type { Engine } from "../../controller/store/engine.ts";
 import type { ContractSubject } from "../../controller/store/contract/harness.ts";
 import { Etcd } from "../../controller/store/cluster/etcd.ts";
@@ -46,6 +46,8 @@ export interface TestClusterOptions {
   readonly tenants?: readonly string[];
   /** The real one when absent. */
   readonly clock?: Clock;
+  /** Chance itself when absent; the first number, from 0 to 1, says which member of etcd is used first. */
+  readonly random?: Random;
 }
 
 /**
@@ -57,7 +59,7 @@ export async function openTestClusterEngine(options: TestClusterOptions = {}): P
   const inner = await openClusterEngine({
     ...settings,
     prefix,
-    runtime: { ...clusterRuntime, clock: options.clock ?? realClock },
+    runtime: { ...clusterRuntime, clock: options.clock ?? realClock, random: options.random ?? clusterRuntime.random },
   });
   for (const tenant of options.tenants ?? ["matrix", "second"]) await inner.createTenant(tenant);
   return {

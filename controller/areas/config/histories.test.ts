@@ -1,16 +1,11 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { AppError, isAppError } from "../../../common/errors.ts";
 import { CONFIG_HISTORY_MAX_ENTRIES } from "../../../common/limits.ts";
-import { realClock, seededRandom } from "../../../test/helpers/clock.ts";
+import { seededRandom } from "../../../test/helpers/clock.ts";
+import { ConfigClients, valueOf } from "../../../test/helpers/config-clients.ts";
 import { configWorld } from "../../../test/helpers/config.ts";
 import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
 import { prove } from "../../../test/helpers/evidence.ts";
-import {
-  expiringRegister,
-  isLinearizable,
-  type Operation,
-  type RegisterCall,
-} from "../../../test/helpers/linearizable.ts";
 import { testPrincipal } from "../../../test/helpers/runtime.ts";
 import { wrappedKv } from "../../../test/helpers/wrapped-kv.ts";
 import { faulty } from "../../store/faulty.ts";
@@ -30,76 +25,21 @@ beforeAll(async () => {
 });
 afterAll(() => engine[Symbol.asyncDispose]());
 
-type Recorded = Operation<RegisterCall>;
-
-/** One client's calls, one after the other; what was refused for sure is not among them. */
-async function client(config: ConfigService, keys: readonly string[], seed: number): Promise<Map<string, Recorded[]>> {
-  const random = seededRandom(seed);
-  const made = new Map<string, Recorded[]>(keys.map((key) => [key, []]));
-  for (let at = 0; at < CALLS; at += 1) {
-    const key = keys[Math.floor(random.next() * keys.length)] ?? "";
-    const recorded = await call(config, key, { value: `${seed}.${at}`, chance: random.next() });
-    if (recorded) made.get(key)?.push(recorded);
-  }
-  return made;
-}
-
-const TTL_SECONDS = 1;
-
-async function call(
-  config: ConfigService,
-  key: string,
-  { value, chance }: { readonly value: string; readonly chance: number },
-): Promise<Recorded | undefined> {
-  const invokedMs = realClock.nowMs();
-  const done = (what: RegisterCall): Recorded => ({ what, invokedMs, returnedMs: realClock.nowMs() + 1 });
-  try {
-    if (chance < 0.4) return done({ kind: "get", value: await valueOf(config, key) });
-    if (chance < 0.6) return done({ kind: "delete", found: await isRemoved(config, key) });
-    const ttl = chance < 0.75 ? { ttlSeconds: TTL_SECONDS } : {};
-    await config.set(admin, { key, value, ...ttl });
-    return done({ kind: "set", value, ...(chance < 0.75 && { ttlMs: TTL_SECONDS * 1_000 }) });
-  } catch (error) {
-    if (isAppError(error, "unavailable", "conflict")) return undefined;
-    if (!isAppError(error, "unknown_outcome")) throw error;
-    if (chance < 0.4) return undefined;
-    if (chance < 0.6) return { invokedMs, what: { kind: "delete", found: true } };
-    return { invokedMs, what: { kind: "set", value, ...(chance < 0.75 && { ttlMs: TTL_SECONDS * 1_000 }) } };
-  }
-}
-
-async function valueOf(config: ConfigService, key: string): Promise<string | undefined> {
-  try {
-    return (await config.tree(admin, key)).value;
-  } catch (error) {
-    if (isAppError(error, "not_found")) return undefined;
-    throw error;
-  }
-}
-
-async function isRemoved(config: ConfigService, key: string): Promise<boolean> {
-  try {
-    return (await config.remove(admin, key)) > 0;
-  } catch (error) {
-    if (isAppError(error, "not_found")) return false;
-    throw error;
-  }
-}
-
 test.each([1, 2, 3, 4])("what clients at two controllers saw can have happened one by one (seed %i)", async (seed) => {
   const keys = ["a", "b", "c"].map((name) => `/matrix/linear/${seed}/${name}`);
   const worlds = [1, 2].map((n) => configWorld(faulty(engine, { random: seededRandom(seed * 10 + n) })));
   const services = worlds.map((world) => new ConfigService(world));
-  const clients = Array.from({ length: CLIENTS }, (_, at) => client(services[at % 2]!, keys, seed * 100 + at));
-  const made = await Promise.all(clients);
-  let calls = 0;
-  for (const key of keys) {
-    const history = made.flatMap((one) => one.get(key) ?? []);
-    calls += history.length;
-    expect(isLinearizable(history, expiringRegister()), `${key}\n${JSON.stringify(history)}`).toBe(true);
-  }
+  const clients = new ConfigClients({ services, keys, clients: CLIENTS, seed });
+  await clients.make(CALLS);
+  expect(clients.impossible()).toEqual([]);
   for (const world of worlds) await world[Symbol.asyncDispose]();
-  prove("config-linearizable", { engine: engine.kind, seed, clients: CLIENTS, controllers: 2, calls });
+  prove("config-linearizable", {
+    engine: engine.kind,
+    seed,
+    clients: CLIENTS,
+    controllers: 2,
+    calls: clients.tally.calls,
+  });
 });
 
 test("of writes at two controllers at once every one has a version of its own, without a gap", async () => {
