@@ -5,7 +5,7 @@ import { defineConfig } from "vitest/config";
  * and Cassandra.
  */
 const AREAS_ON_CLUSTER = [
-  "controller/areas/{appcontext,audit,cluster,files,ingest,policies,schema,tables,tenants,users}/*.test.ts",
+  "controller/areas/{appcontext,audit,cluster,files,ingest,policies,schema,tables,tags,tenants,users}/*.test.ts",
   "controller/store/{once,journal/journal}.test.ts",
   "controller/areas/config/*.test.ts",
   "controller/areas/query/search/*.test.ts",

@@ -47,6 +47,7 @@ import { FileParser, ruleOwner, rulesArea, RuleService } from "./areas/rules/ind
 import { schemaArea, SchemaService } from "./areas/schema/index.ts";
 import { appcontextArea, AppcontextService } from "./areas/appcontext/index.ts";
 import { tablesArea, TableService } from "./areas/tables/index.ts";
+import { tagsArea, TagService } from "./areas/tags/index.ts";
 import { TenantService } from "./areas/tenants/index.ts";
 import { ExportService, ImportService, transferArea } from "./areas/transfer/index.ts";
 import { usersArea, UserService } from "./areas/users/index.ts";
@@ -254,6 +255,7 @@ export async function assemble(options: AssemblyOptions) {
     notificationsArea({ notifications, rights, log: runtime.log }),
     appcontextArea(new AppcontextService({ stores, runtime })),
     tablesArea(new TableService({ stores, runtime })),
+    tagsArea(new TagService({ stores, runtime })),
     usersArea({ users, tenants }),
   ]);
   for (const definition of partsOf(areas, ({ classes }) => classes)) objects.registerSystemClass(definition);

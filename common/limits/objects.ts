@@ -109,3 +109,15 @@ export const TABLE_MAX_BYTES = MIB - KIB;
 export const TABLE_BODY_MAX_BYTES = 4 * MIB;
 /** Attempts of one change, each on what another controller wrote meanwhile. */
 export const TABLE_CHANGE_ATTEMPTS_MAX = 16;
+
+// Tags. All trees of a tenant are one value of the KvStore.
+export const TAG_DOMAIN_MAX_BYTES = 128;
+/** Of a tag's whole path, so that no term of it is cut. */
+export const TAG_PATH_MAX_BYTES = 240;
+export const TAG_DEPTH_MAX = 16;
+/** Of all domains, with those above others. */
+export const TAGS_PER_TENANT_MAX = 20_000;
+/** All trees as JSON: less than `KV_VALUE_MAX_BYTES`. */
+export const TAG_TREES_MAX_BYTES = MIB - KIB;
+/** Attempts of one change, each on what another controller wrote meanwhile. */
+export const TAG_CHANGE_ATTEMPTS_MAX = 16;

@@ -52,6 +52,8 @@ export type Permission =
   | "users:read"
   | "tables:read"
   | "tables:write"
+  | "tags:read"
+  | "tags:write"
   | "users:write";
 
 export interface DataRule {

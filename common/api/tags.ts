@@ -1,0 +1,30 @@
+import { Type } from "typebox";
+
+/** Schemas of `/tagdir` and of tags on objects. */
+
+const Domain = Type.String({ description: "Tree of tags; it need not be made" });
+const TagPath = Type.String({ description: "Whole path of a tag, as in `a/b/c`" });
+const System = Type.Optional(Type.Boolean({ description: "Without effect: all users of the tenant share its trees" }));
+
+export const TagTreeGet = Type.Object({
+  domain: Domain,
+  tagpath: Type.Optional(Type.String({ description: "Only what lies below this tag" })),
+  system: System,
+});
+
+export const TagNamed = Type.Object({ domain: Domain, tagpath: TagPath, system: System });
+
+export const TagMove = Type.Object({
+  domain: Domain,
+  tagpath: TagPath,
+  topath: Type.String({ description: "The whole new path" }),
+  system: System,
+});
+
+/** A node of a tree; the root has an empty name. */
+export const TagTree = Type.Object({
+  name: Type.String({ description: "Last part of the path" }),
+  nodes: Type.Array(Type.Record(Type.String(), Type.Unknown()), {
+    description: "By name; nodes of this same form, which have `path` and `domain` besides",
+  }),
+});

@@ -1,0 +1,2 @@
+export { tagsArea } from "./area.ts";
+export { TagService } from "./service.ts";

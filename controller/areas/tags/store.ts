@@ -1,0 +1,54 @@
+import { AppError } from "../../../common/errors.ts";
+import { TAG_TREES_MAX_BYTES } from "../../../common/limits.ts";
+import type { Random } from "../../../common/time.ts";
+import { decodeStored, encodeJson } from "../../store/format.ts";
+import type { KvStore } from "../../store/kv.ts";
+import { putOnce } from "../../store/once.ts";
+import type { Retry } from "../../store/retry.ts";
+import { TagTrees, type StoredTrees } from "./tree.ts";
+
+const TREES = "tags/trees";
+const WRITE_BYTES = 12;
+
+/** `write` is new with every write, so that a writer knows its own. */
+interface Stored {
+  readonly write: string;
+  readonly trees: StoredTrees;
+}
+
+/** The trees as they were read. Revision 0: there are none. */
+export interface TreesState {
+  readonly revision: number;
+  readonly trees: TagTrees;
+}
+
+/** The trees of a tenant in its KvStore: one value, so that a tag changes in all domains at once. */
+export class TagStore {
+  readonly #kv: KvStore;
+  readonly #retry: Retry;
+  readonly #random: Random;
+
+  constructor(kv: KvStore, { retry, random }: { readonly retry: Retry; readonly random: Random }) {
+    this.#kv = kv;
+    this.#retry = retry;
+    this.#random = random;
+  }
+
+  async read(): Promise<TreesState> {
+    const entry = await this.#retry.run(() => this.#kv.get(TREES));
+    const trees = TagTrees.of(entry ? decodeStored<Stored>(entry.value).trees : []);
+    return { revision: entry?.revision ?? 0, trees };
+  }
+
+  /** False when the trees are not as they were read any more. */
+  async write({ revision }: TreesState, trees: TagTrees): Promise<boolean> {
+    const write = Buffer.from(this.#random.bytes(WRITE_BYTES)).toString("base64url");
+    const value = encodeJson({ write, trees: trees.stored() } satisfies Stored);
+    if (value.length > TAG_TREES_MAX_BYTES)
+      throw new AppError("too_large", `All tags of a tenant have at most ${TAG_TREES_MAX_BYTES} bytes as JSON.`, {
+        details: { limit: "TAG_TREES_MAX_BYTES" },
+      });
+    const { ok } = await putOnce(this.#kv, { key: TREES, value, ifRevision: revision }, (put) => this.#retry.run(put));
+    return ok;
+  }
+}
