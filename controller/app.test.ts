@@ -632,7 +632,7 @@ describe("an interface with gaps is refused at the start", () => {
       sockets: [],
       services: {
         signIn: { bySession: async () => undefined, byPassword: async () => undefined },
-        audit: { ready: async () => {}, write: async () => {} },
+        audit: { ready: async () => {}, write: async () => {}, record: async () => {} },
         ready: async () => {},
       },
       settings: { dataDir: "/nonexistent", version: "0" },

@@ -40,6 +40,8 @@ export interface HttpServices {
   readonly audit: Audit;
   /** Throws `AppError("unavailable")` that names what is away; for `/readyz`. */
   readonly ready: () => Promise<void>;
+  /** See `Engine.isRemote`; false when absent. */
+  readonly storesAreRemote?: boolean;
 }
 
 export interface HttpSettings {
@@ -71,7 +73,7 @@ export interface HttpParts {
 export async function buildHttp(parts: HttpParts): Promise<FastifyInstance> {
   const { runtime, endpoints, sockets, services, settings } = parts;
   checkInterface(endpoints, sockets);
-  const { signIn, audit } = services;
+  const { signIn, audit, storesAreRemote = false } = services;
   const { publicNames = [] } = settings;
   const uploads = join(settings.dataDir, "uploads");
   await rm(uploads, { recursive: true, force: true });
@@ -99,7 +101,7 @@ export async function buildHttp(parts: HttpParts): Promise<FastifyInstance> {
   const document = Buffer.from(JSON.stringify(openApiDocument(endpoints, { version: settings.version, sockets })));
   app.get("/openapi.json", documentSender(document, "application/json; charset=utf-8"));
   const eventStreams = new EventStreams();
-  const serving = { runtime, signIn, audit, admission, strangers, eventStreams, uploads, publicNames };
+  const serving = { runtime, signIn, audit, admission, strangers, eventStreams, storesAreRemote, uploads, publicNames };
   for (const endpoint of endpoints) {
     const { method, path: url } = endpoint;
     app.route({ method, url, handler: serve(serving, endpoint) });

@@ -310,7 +310,7 @@ export async function assemble(options: AssemblyOptions) {
         runtime,
         endpoints,
         sockets,
-        services: { signIn: users, audit, ready: () => engine.ready() },
+        services: { signIn: users, audit, ready: () => engine.ready(), storesAreRemote: engine.isRemote },
         settings: {
           dataDir: options.dataDir,
           version: options.version,

@@ -15,6 +15,7 @@ const WITHOUT_PERMISSION: Readonly<Record<string, Readonly<Record<string, string
   AuditService: {
     ready: "asked by the gate of HTTP and by services before a change",
     write: "every call leaves its record, also a refused one",
+    record: "every call leaves its record, also a refused one",
     verifyNewest: "at the start, for each tenant",
   },
   ConfigChanges: { [EVERY]: "for the service of configuration, and maintenance" },

@@ -4,6 +4,13 @@ import { KIB } from "./units.ts";
 
 // Waiting.
 export const STORE_CALL_DEADLINE_MS = 12_000;
+/**
+ * How long a call from outside waits, in all it asks for, for stores that do not answer: one that reads or signs in, and
+ * one that changes something. Its store calls end a little earlier, so that its answer says what was away.
+ */
+export const CALL_READ_WAIT_MS = 12_000;
+export const CALL_CHANGE_WAIT_MS = 30_000;
+export const CALL_ANSWER_RESERVE_MS = 500;
 export const SHUTDOWN_DEADLINE_MS = 10_000;
 /**
  * How long a start goes on while its stores are away or do not say how a write ended, and its pause between two

@@ -122,6 +122,8 @@ export const AUDIT_BATCH_MAX_ENTRIES = 500;
 export const AUDIT_WAITING_MAX_ENTRIES = 10_000;
 export const AUDIT_KEEP_SECONDS = 400 * 24 * 3_600;
 export const AUDIT_PROBE_MS = 2_000;
+/** So long a call waits for another attempt when the last entries were not written. */
+export const AUDIT_PATIENCE_MS = 1_000;
 /** Newest entries of each tenant that a start checks. */
 export const AUDIT_VERIFIED_AT_START_ENTRIES = 1_000;
 export const AUDIT_VERIFY_MAX_ENTRIES = 2_000_000;

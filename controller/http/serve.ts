@@ -3,6 +3,8 @@ import { join } from "node:path";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { AppError, isAppError } from "../../common/errors.ts";
 import {
+  CALL_CHANGE_WAIT_MS,
+  CALL_READ_WAIT_MS,
   HTTP_ANONYMOUS_BODY_MAX_BYTES,
   HTTP_CALL_DEADLINE_MS,
   HTTP_RECEIVE_DEADLINE_MS,
@@ -12,6 +14,7 @@ import { networkOf } from "../network.ts";
 import type { Audit } from "../areas/audit/index.ts";
 import { allows, requireMayChange, requirePermission, type Principal } from "../areas/permissions/index.ts";
 import type { Runtime } from "../runtime.ts";
+import { CallDeadline } from "../store/call-deadline.ts";
 import type { Admission } from "./admission.ts";
 import { answerSender, type AnswerOptions } from "./answer.ts";
 import { interpret, NO_BODY, readText, type Body } from "./body.ts";
@@ -35,6 +38,8 @@ export interface ServeDependencies {
   readonly strangers: Admission;
   readonly eventStreams: EventStreams;
   readonly publicNames: readonly string[];
+  /** The stores are other programs, which may be away: each call gets a `CallDeadline`. */
+  readonly storesAreRemote: boolean;
   /** Uploads lie here for the time of their call. */
   readonly uploads: string;
 }
@@ -46,7 +51,7 @@ export function serve(dependencies: ServeDependencies, endpoint: Endpoint): Hand
   const send = answerSender(endpoint);
   return async (request, reply) => {
     const call = new ServedCall(dependencies, endpoint, request, reply);
-    try {
+    const served = async (): Promise<void> => {
       await call.signIn();
       await call.permit();
       const { answer, leave } = await call.run();
@@ -55,6 +60,9 @@ export function serve(dependencies: ServeDependencies, endpoint: Endpoint): Hand
       } finally {
         leave();
       }
+    };
+    try {
+      await (dependencies.storesAreRemote ? call.storeDeadline.run(served) : served());
     } catch (error) {
       const failure = asAppError(error);
       logFault(dependencies.runtime.log, failure, request.exchange.traceparent);
@@ -68,6 +76,8 @@ export function serve(dependencies: ServeDependencies, endpoint: Endpoint): Hand
 
 /** One call of one endpoint, from sign-in to the end of its answer. */
 class ServedCall {
+  /** For all the stores are asked for by this call. */
+  readonly storeDeadline: CallDeadline;
   readonly #dependencies: ServeDependencies;
   readonly #endpoint: Endpoint;
   readonly #request: FastifyRequest;
@@ -93,6 +103,13 @@ class ServedCall {
     this.#request = request;
     this.#reply = reply;
     this.#query = request.query as Fields;
+    const lengthMs = this.#mayWaitForChange() ? CALL_CHANGE_WAIT_MS : CALL_READ_WAIT_MS;
+    this.storeDeadline = new CallDeadline({
+      clock: dependencies.runtime.clock,
+      lengthMs,
+      atEnd: (parts) =>
+        this.#end(new AppError("deadline", `${parts} did not answer in the ${String(lengthMs)} ms this call has.`)),
+    });
     // A long upload over a thin line is no slow call: the call's own time begins when its body is there.
     this.#setDeadline(
       request.body === undefined && !request.isMultipart() ? HTTP_CALL_DEADLINE_MS : HTTP_RECEIVE_DEADLINE_MS,
@@ -171,6 +188,7 @@ class ServedCall {
 
   end(): void {
     this.#cancelDeadline();
+    this.storeDeadline.end();
     if (this.#endpoint.events) this.#end(new AppError("cancelled", "The event stream is over."));
     if (!this.#working) this.#removeUploads();
   }
@@ -182,6 +200,7 @@ class ServedCall {
     const gone = eventStreams.enter(this.#principal().tenant, stops);
     this.#abort.signal.addEventListener("abort", gone);
     this.#cancelDeadline();
+    this.storeDeadline.end();
     leave();
     const stillAllowed = async (): Promise<boolean> => (await this.#present()) !== undefined;
     return { clock: runtime.clock, over: this.#abort.signal, stillAllowed };
@@ -325,12 +344,16 @@ class ServedCall {
     return !this.#isPublic() && !this.#endpoint.permission.endsWith(":read");
   }
 
+  /** A change, or a call that waits for something long. */
+  #mayWaitForChange(): boolean {
+    return this.#isChange() || this.#endpoint.deadlineMs !== undefined;
+  }
+
   async #recordChange(code: string): Promise<void> {
     if (!this.#isChange()) return;
     await this.#record(code === "ok" ? "ok" : code === "denied" ? "denied" : "failed", code);
   }
 
-  /** What was done cannot be undone because its record failed; the audit area refuses the next change. */
   async #record(outcome: "ok" | "denied" | "failed", code: string): Promise<void> {
     const { tenant, user, traceparent } = this.#principal();
     const action = `${this.#request.method} ${pathOf(this.#request.url)}`;
@@ -344,11 +367,7 @@ class ServedCall {
       remote: this.#remote(),
       traceparent,
     };
-    try {
-      await this.#dependencies.audit.write(entry);
-    } catch (error) {
-      this.#dependencies.runtime.log.error({ err: error, entry }, "an audit record could not be written");
-    }
+    await this.#dependencies.audit.record(entry);
   }
 
   #removeUploads(): void {

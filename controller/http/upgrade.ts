@@ -130,7 +130,7 @@ export class Upgrades {
       const { tenant, user, traceparent } = principal;
       const action = `WEBSOCKET ${pathOf(request.url ?? "/")}`;
       const { remote } = this.#dependencies.peers.of(request);
-      await this.#dependencies.audit.write({
+      await this.#dependencies.audit.record({
         tenant,
         user,
         permission: endpoint.permission,

@@ -20,6 +20,8 @@ export interface Stores {
 /** One way to store. `main.ts` and tests choose; no other code knows which one it is. */
 export interface Engine extends Stores {
   readonly kind: "embedded" | "cluster";
+  /** Its parts are other programs: who calls from outside gives each call a `CallDeadline`. */
+  readonly isRemote: boolean;
   /** Idempotent. A name is 1 to 48 lower-case letters, digits and underscores, and begins with a letter. */
   createTenant(name: string, options?: { readonly replicationFactor?: number }): Promise<void>;
   /** Removes the tenant with everything in it. Idempotent. */

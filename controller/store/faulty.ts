@@ -33,6 +33,7 @@ export function faulty(engine: Engine, options: FaultyOptions): Engine {
   };
   return {
     kind: engine.kind,
+    isRemote: engine.isRemote,
     system: async () => wrap(await engine.system()),
     tenant: async (name) => wrap(await engine.tenant(name)),
     createTenant: (name, tenantOptions) => engine.createTenant(name, tenantOptions),

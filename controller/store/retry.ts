@@ -1,6 +1,7 @@
 import { isAppError } from "../../common/errors.ts";
 import { STORE_ATTEMPTS_MAX, STORE_CALL_DEADLINE_MS, STORE_RETRY_MIN_MS } from "../../common/limits.ts";
 import { wait, type Clock, type Random } from "../../common/time.ts";
+import { CallDeadline } from "./call-deadline.ts";
 
 /**
  * Repeats a call that is safe to repeat while the store is away or does not say how it ended; then its error goes on:
@@ -22,7 +23,8 @@ export class Retry {
       try {
         return await call();
       } catch (error) {
-        const isOverdue = this.#clock.monotonicMs() - startMs > STORE_CALL_DEADLINE_MS;
+        const isOverdue =
+          this.#clock.monotonicMs() - startMs > STORE_CALL_DEADLINE_MS || CallDeadline.current()?.leftMs() === 0;
         if (isAppError(error, "unknown_outcome")) perhapsDone = error;
         else if (!isAppError(error, "unavailable")) throw error;
         if (attempt >= STORE_ATTEMPTS_MAX || isOverdue) throw perhapsDone ?? error;

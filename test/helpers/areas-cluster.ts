@@ -37,6 +37,7 @@ export async function openAreasCluster(): Promise<Engine | undefined> {
   const inner = await openClusterEngine({ ...clusterSettings(), prefix, runtime: clusterRuntime });
   return {
     kind: inner.kind,
+    isRemote: inner.isRemote,
     system: () => {
       tenants.add("system");
       return inner.system();

@@ -64,6 +64,7 @@ export async function openTestClusterEngine(options: TestClusterOptions = {}): P
   for (const tenant of options.tenants ?? ["matrix", "second"]) await inner.createTenant(tenant);
   return {
     kind: inner.kind,
+    isRemote: inner.isRemote,
     prefix,
     system: () => inner.system(),
     tenant: (name) => inner.tenant(name),

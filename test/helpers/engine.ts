@@ -43,6 +43,7 @@ export async function openTestEngine(options: TestEngineOptions = {}): Promise<T
   };
   return {
     kind: inner.kind,
+    isRemote: inner.isRemote,
     dir,
     system: () => inner.system(),
     tenant: (name) => inner.tenant(name),

@@ -75,6 +75,7 @@ export class MemoryDatabase {
     };
     return {
       kind: "cluster",
+      isRemote: false,
       system: () => Promise.resolve().then(() => storeOf("")),
       tenant: (name) => Promise.resolve().then(() => storeOf(name)),
       createTenant: (name) => Promise.resolve().then(() => this.create(name)),

@@ -113,7 +113,7 @@ export async function openMonitoring() {
     objects.registerSystemClass(definition);
   const following = new OutputFollowing({ stores: engine, objects, clock: runtime.clock, appends: runs.appends });
   const query = new QueryService({ objects, runtime });
-  const audit = { ready: () => Promise.resolve(), write: () => Promise.resolve() };
+  const audit = { ready: () => Promise.resolve(), record: () => Promise.resolve() };
   const ofJobs = jobRoutes({ jobs, runs, following, audit });
   const endpoints = [...depotRoutes(depots, deployments), ...policyRoutes(policies), ...ofJobs];
   const http = await openTestHttp({ endpoints, sockets: jobSockets({ following }) });

@@ -71,6 +71,7 @@ function counting(inner: Engine): Counted {
     writes: 0,
     engine: {
       kind: inner.kind,
+      isRemote: inner.isRemote,
       system: async () => watched(await inner.system()),
       tenant: async (name) => watched(await inner.tenant(name)),
       createTenant: (name, options) => inner.createTenant(name, options),

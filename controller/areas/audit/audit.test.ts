@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { pino } from "pino";
 import { describe, expect, test } from "vitest";
-import { AUDIT_PROBE_MS } from "../../../common/limits.ts";
+import { AUDIT_PATIENCE_MS, AUDIT_PROBE_MS, STORE_CALL_DEADLINE_MS } from "../../../common/limits.ts";
 import { openTestEngine } from "../../../test/helpers/engine.ts";
 import { MemoryTrail } from "../../../test/helpers/http-app.ts";
 import { realClock } from "../../../test/helpers/clock.ts";
@@ -190,6 +190,33 @@ describe("while it cannot be written", () => {
       "POST /host",
     ]);
     expect(await audit.verifyChain(testPrincipal())).toEqual({ entries: 3, runs: 2, unkeyed: 0, problems: [] });
+  });
+
+  test("nobody waits long for a trail that does not answer, and what waits in it is kept when it answers", async () => {
+    const { trail, audit, clock } = open();
+    await audit.ready("matrix");
+    const append = trail.append.bind(trail);
+    let answer = (): void => undefined;
+    const away = new Promise<void>((resolve) => (answer = resolve));
+    let asked = 0;
+    trail.append = async (tenant, records) => {
+      asked++;
+      await away;
+      return append(tenant, records);
+    };
+    const hanging = audit.write(entry({ action: "POST /a" }));
+    await expect.poll(() => asked).toBe(1);
+    await audit.ready("matrix");
+    clock.advance(STORE_CALL_DEADLINE_MS + 1);
+    await expect(audit.ready("matrix")).rejects.toMatchObject({ code: "unavailable" });
+    const denied = audit.write(entry({ action: "POST /b", outcome: "denied" }));
+    clock.advance(AUDIT_PATIENCE_MS);
+    await expect(denied).rejects.toMatchObject({ code: "unavailable" });
+    answer();
+    await hanging;
+    await audit.ready("matrix");
+    await expect.poll(() => trail.records.map(({ action }) => action)).toEqual(["audit opened", "POST /a", "POST /b"]);
+    expect(await audit.verifyChain(testPrincipal())).toMatchObject({ runs: 1, problems: [] });
   });
 
   test("an unknown outcome is tried again and leaves one row", async () => {

@@ -2,17 +2,22 @@ import { setImmediate } from "node:timers/promises";
 import { AppError, isAppError } from "../../../common/errors.ts";
 import {
   AUDIT_BATCH_MAX_ENTRIES,
+  AUDIT_PATIENCE_MS,
   AUDIT_PROBE_MS,
   AUDIT_VERIFIED_AT_START_ENTRIES,
   AUDIT_VERIFY_MAX_ENTRIES,
   AUDIT_WAITING_MAX_ENTRIES,
+  STORE_CALL_DEADLINE_MS,
 } from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
+import { CallDeadline } from "../../store/call-deadline.ts";
 import { requirePermission, type Principal } from "../permissions/index.ts";
 import { Chain, ChainVerifier, type AuditRecord, type ChainKeys, type ChainReport } from "./chain.ts";
 import type { Audit, AuditEntry } from "./types.ts";
 
 const PROBLEMS_LOGGED_MAX = 10;
+/** What calls are told they wait for. */
+const TRAIL = "The audit trail";
 
 /** Where records are kept. The tenant with the empty name is the installation itself. */
 export interface AuditTrail {
@@ -42,8 +47,16 @@ export class AuditService implements Audit {
     return this.#writer(tenant).ready();
   }
 
-  write(entry: AuditEntry): Promise<void> {
+  async write(entry: AuditEntry): Promise<void> {
     return this.#writer(entry.tenant).write(entry);
+  }
+
+  async record(entry: AuditEntry): Promise<void> {
+    try {
+      await this.write(entry);
+    } catch (error) {
+      this.#dependencies.runtime.log.error({ err: error, entry }, "an audit record could not be written");
+    }
   }
 
   /** Reads the whole trail of the tenant and checks that nothing in it was changed, taken out or put in. */
@@ -108,6 +121,8 @@ class TrailWriter {
   /** Why the last write failed. */
   #failure: unknown;
   #triedMs = -AUDIT_PROBE_MS;
+  /** Since when the entries wait that are being written. */
+  #writingMs: number | undefined;
   #probe: Promise<void> | undefined;
 
   constructor(tenant: string, dependencies: AuditDependencies) {
@@ -117,20 +132,48 @@ class TrailWriter {
   }
 
   async ready(): Promise<void> {
+    if (this.#isSilent()) throw notWritable(this.#failure);
     if (this.#writable) return;
     if (this.#probe === undefined && this.#nowMs() - this.#triedMs < AUDIT_PROBE_MS) throw notWritable(this.#failure);
-    this.#probe ??= this.write(this.#opening()).finally(() => (this.#probe = undefined));
-    await this.#probe.catch((error: unknown) => {
+    this.#probe ??= this.#queue(this.#opening()).finally(() => (this.#probe = undefined));
+    await this.#within(this.#probe).catch((error: unknown) => {
       throw notWritable(error);
     });
   }
 
   write(entry: AuditEntry): Promise<void> {
     if (this.#waiting.length >= AUDIT_WAITING_MAX_ENTRIES) throw notWritable(this.#failure);
+    return this.#within(this.#queue(entry));
+  }
+
+  #queue(entry: AuditEntry): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ entry, resolve, reject });
-      if (!this.#writing) void this.#drain();
+      // The entries of many calls go together, so they are written in the time of none of them.
+      if (!this.#writing) void CallDeadline.outside(() => this.#drain());
     });
+  }
+
+  /** Waits as long as the call it is for may, and not for long when the last entries were not written. */
+  async #within(work: Promise<void>): Promise<void> {
+    const call = CallDeadline.current();
+    const waiting = call === undefined ? work : call.wait(TRAIL, work);
+    if (this.#failure === undefined && !this.#isSilent()) return waiting;
+    let cancel = (): void => undefined;
+    const late = new Promise<never>((_, reject) => {
+      const { clock } = this.#dependencies.runtime;
+      cancel = clock.after(AUDIT_PATIENCE_MS, () => reject(notWritable(this.#failure)));
+    });
+    try {
+      await Promise.race([waiting, late]);
+    } finally {
+      cancel();
+    }
+  }
+
+  /** What was to be written has not ended in the time of a store call. */
+  #isSilent(): boolean {
+    return this.#writingMs !== undefined && this.#nowMs() - this.#writingMs > STORE_CALL_DEADLINE_MS;
   }
 
   async #drain(): Promise<void> {
@@ -150,10 +193,12 @@ class TrailWriter {
       this.#dependencies.runtime.clock.nowMs(),
     );
     this.#triedMs = this.#nowMs();
+    this.#writingMs = this.#triedMs;
     try {
       await this.#append(records);
       this.#chain.kept(records);
       this.#writable = true;
+      this.#failure = undefined;
       this.#lost = 0;
       for (const { resolve } of batch) resolve();
     } catch (error) {
@@ -163,6 +208,8 @@ class TrailWriter {
       this.#lost += batch.length;
       this.#failure = error;
       for (const { reject } of batch) reject(error);
+    } finally {
+      this.#writingMs = undefined;
     }
   }
 

@@ -14,10 +14,18 @@ export interface AuditEntry {
 
 export interface Audit {
   /**
-   * Call before a change, so that nothing is done that could not be recorded: throws `AppError("unavailable")` while
-   * entries of this tenant cannot be written. It tries again by itself.
+   * Call before a change, so that nothing is done that could not be recorded: throws `AppError("unavailable")` within
+   * `AUDIT_PATIENCE_MS` while entries of this tenant are known not to be written. It tries again by itself.
    */
   ready(tenant: string): Promise<void>;
-  /** Durable when it resolves; entries of one controller form a hash chain. */
+  /**
+   * Durable when it resolves; entries of one controller form a hash chain. While entries are known not to be written it
+   * throws within `AUDIT_PATIENCE_MS`, and goes on to try.
+   */
   write(entry: AuditEntry): Promise<void>;
+  /**
+   * `write` of what is over and cannot be undone because its entry failed: never throws. What could not be written is
+   * logged, and the next change refused.
+   */
+  record(entry: AuditEntry): Promise<void>;
 }

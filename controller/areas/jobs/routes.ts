@@ -34,7 +34,7 @@ export interface JobRouteDependencies {
   readonly jobs: JobService;
   readonly runs: JobRuns;
   readonly following: OutputFollowing;
-  readonly audit: Pick<Audit, "ready" | "write">;
+  readonly audit: Pick<Audit, "ready" | "record">;
 }
 
 export function jobRoutes(dependencies: JobRouteDependencies): readonly Endpoint[] {
@@ -329,7 +329,7 @@ function outputOf(runs: readonly HostRun[]): string {
 
 /** This route reads by its permission, so that no other place writes the record of what it makes happen. */
 async function audited(
-  audit: Pick<Audit, "ready" | "write">,
+  audit: Pick<Audit, "ready" | "record">,
   { principal, input, client }: ExecutionCall,
   work: () => Promise<Answer<unknown>>,
 ): Promise<Answer<unknown>> {
@@ -342,13 +342,14 @@ async function audited(
     traceparent: principal.traceparent,
   };
   await audit.ready(principal.tenant);
+  let answer: Answer<unknown>;
   try {
-    const answer = await work();
-    await audit.write({ ...entry, outcome: "ok", code: "" });
-    return answer;
+    answer = await work();
   } catch (error) {
     const code = error instanceof AppError ? error.code : "internal";
-    await audit.write({ ...entry, outcome: code === "denied" ? "denied" : "failed", code });
+    await audit.record({ ...entry, outcome: code === "denied" ? "denied" : "failed", code });
     throw error;
   }
+  await audit.record({ ...entry, outcome: "ok", code: "" });
+  return answer;
 }

@@ -3,7 +3,7 @@ import type { Audit } from "../audit/index.ts";
 import type { Principal } from "../permissions/index.ts";
 
 export interface AuditedChange {
-  readonly audit: Pick<Audit, "ready" | "write"> | undefined;
+  readonly audit: Pick<Audit, "ready" | "record"> | undefined;
   readonly principal: Principal;
   /** Kinds of statements and classes, never values. */
   readonly action: string;
@@ -12,14 +12,15 @@ export interface AuditedChange {
 /** Makes a change and writes an audit entry, also when it fails. */
 export async function audited<T>(change: AuditedChange, work: () => Promise<T>): Promise<T> {
   await change.audit?.ready(change.principal.tenant);
+  let result: T;
   try {
-    const result = await work();
-    await record(change, undefined);
-    return result;
+    result = await work();
   } catch (error) {
     await record(change, error);
     throw error;
   }
+  await record(change, undefined);
+  return result;
 }
 
 /** The entry about a change that ended well, or with the error. */
@@ -27,5 +28,5 @@ export async function record({ audit, principal, action }: AuditedChange, error:
   const code = error === undefined ? "ok" : isAppError(error) ? error.code : "internal";
   const outcome = error === undefined ? "ok" : code === "denied" ? "denied" : "failed";
   const { tenant, user, remote = "", traceparent } = principal;
-  await audit?.write({ tenant, user, permission: "objects:write", action, outcome, code, remote, traceparent });
+  await audit?.record({ tenant, user, permission: "objects:write", action, outcome, code, remote, traceparent });
 }

@@ -34,7 +34,7 @@ beforeEach(() => {
   audited = [];
   const audit = {
     ready: () => Promise.resolve(),
-    write(entry: AuditEntry) {
+    record(entry: AuditEntry) {
       audited.push(entry);
       return Promise.resolve();
     },

@@ -32,7 +32,7 @@ export interface QueryDependencies {
   readonly objects: Objects;
   readonly runtime: Pick<Runtime, "clock">;
   /** Gets an entry for every statement that changes something, also for refused ones. */
-  readonly audit?: Pick<Audit, "ready" | "write">;
+  readonly audit?: Pick<Audit, "ready" | "record">;
   /** Where sorts may put what memory should not hold; absent: they are refused beyond `QUERY_SORT_MAX_ROWS`. */
   readonly sortFolder?: string;
   /** Records batches before they are made; absent: they are checked and made without a record. */
@@ -42,7 +42,7 @@ export interface QueryDependencies {
 export class QueryService implements Query {
   readonly #objects: Objects;
   readonly #runtime: Pick<Runtime, "clock">;
-  readonly #audit: Pick<Audit, "ready" | "write"> | undefined;
+  readonly #audit: Pick<Audit, "ready" | "record"> | undefined;
   readonly #sortFolder: string | undefined;
   readonly #texts = new ParsedTexts();
   readonly #batches: BatchRuns | undefined;

@@ -35,7 +35,7 @@ beforeAll(async () => {
   });
   const audit = {
     ready: () => Promise.resolve(),
-    write: (entry: AuditEntry) => (audited.push(entry), Promise.resolve()),
+    record: (entry: AuditEntry) => (audited.push(entry), Promise.resolve()),
   };
   query = new QueryService({ objects, runtime, audit });
   http = await openTestHttp({ endpoints: schemaRoutes(new SchemaService({ objects, query })) });

@@ -290,12 +290,8 @@ export class UserService implements Users {
       traceparent,
       ...outcome,
     };
-    try {
-      await this.#audit.write(entry);
-    } catch (error) {
-      // Signing in stays possible so that users can inspect the fault; the gate refuses changes.
-      this.#runtime.log.error({ err: error, entry }, "an audit record could not be written");
-    }
+    // Signing in stays possible without it, so that users can inspect the fault; the gate refuses changes.
+    await this.#audit.record(entry);
   }
 
   async #tenantOf(company: string | undefined): Promise<Tenant | undefined> {

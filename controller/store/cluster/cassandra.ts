@@ -8,6 +8,7 @@ import {
   CLUSTER_SILENT_REQUESTS_MAX,
 } from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
+import { CallDeadline } from "../call-deadline.ts";
 import { keepControlConnection } from "./control-connection.ts";
 import { Deadline } from "./deadline.ts";
 import { Places } from "./places.ts";
@@ -133,7 +134,9 @@ export class Cassandra {
 
   /** Changes definitions; every statement must be repeatable (`IF NOT EXISTS`). Waits until all nodes agree. */
   async define(query: string): Promise<void> {
-    const deadline = new Deadline(this.#runtime.clock, this.#runtime.random, CLUSTER_SCHEMA_DEADLINE_MS);
+    const { clock, random } = this.#runtime;
+    // Longer than a call from outside may wait: what it begins is made to its end.
+    const deadline = CallDeadline.outside(() => new Deadline(clock, random, CLUSTER_SCHEMA_DEADLINE_MS));
     const result = await this.#repeat("write", deadline, () =>
       this.#client.execute(query, [], { readTimeout: deadline.leftMs(), isIdempotent: true }),
     );
@@ -159,19 +162,26 @@ export class Cassandra {
     deadline: Deadline,
     attempt: (readTimeoutMs: number) => Promise<T>,
   ): Promise<T> {
+    const silence = deadline.silence("Cassandra");
     let maybeSent = false;
-    for (;;) {
-      try {
-        return await this.#attempt(deadline, attempt);
-      } catch (error) {
-        const fault = faultOf(error);
-        if (fault === "answer") throw answerError(error);
-        maybeSent ||= fault === "maybe_sent";
-        if (await deadline.pause()) continue;
-        if (kind === "write" && maybeSent)
-          throw new AppError("unknown_outcome", `Cassandra did not tell how a write ended: ${reasonOf(error)}`);
-        throw new AppError("unavailable", `Cassandra does not answer: ${reasonOf(error)}`);
+    try {
+      for (;;) {
+        silence.attempt();
+        try {
+          return await this.#attempt(deadline, attempt);
+        } catch (error) {
+          const fault = faultOf(error);
+          if (fault === "answer") throw answerError(error);
+          silence.unanswered();
+          maybeSent ||= fault === "maybe_sent";
+          if (await deadline.pause()) continue;
+          if (kind === "write" && maybeSent)
+            throw new AppError("unknown_outcome", `Cassandra did not tell how a write ended: ${reasonOf(error)}`);
+          throw new AppError("unavailable", `Cassandra does not answer: ${reasonOf(error)}`);
+        }
       }
+    } finally {
+      silence.over();
     }
   }
 
@@ -185,7 +195,7 @@ export class Cassandra {
     const leftMs = deadline.leftMs();
     if (leftMs === 0) {
       this.#places.leave();
-      return Promise.reject(noPlaceInTime());
+      return Promise.reject(new NoTimeLeft("the call it is for has waited for too long"));
     }
     const work = attempt(Math.ceil(Math.min(leftMs, CLUSTER_ATTEMPT_DEADLINE_MS)));
     // The driver tries one node after the other, each for this long.

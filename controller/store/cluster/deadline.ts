@@ -1,14 +1,19 @@
 import { STORE_CALL_DEADLINE_MS } from "../../../common/limits.ts";
 import { wait, type Clock, type Random } from "../../../common/time.ts";
+import { CallDeadline } from "../call-deadline.ts";
 
 const FIRST_PAUSE_MS = 20;
 const PAUSE_MAX_MS = 1_000;
 
-/** The end of one call, handed down through everything it does. Counts the pauses between its attempts. */
+/**
+ * The end of one store call, handed down through everything it does, and at the latest that of the call from outside
+ * which it is made for. Counts the pauses between its attempts.
+ */
 export class Deadline {
   readonly #clock: Clock;
   readonly #random: Random;
   readonly #endMs: number;
+  readonly #call = CallDeadline.current();
   #pauseMs = FIRST_PAUSE_MS;
 
   constructor(clock: Clock, random: Random, lengthMs: number = STORE_CALL_DEADLINE_MS) {
@@ -18,11 +23,17 @@ export class Deadline {
   }
 
   leftMs(): number {
-    return Math.max(0, this.#endMs - this.#clock.monotonicMs());
+    const ownMs = Math.max(0, this.#endMs - this.#clock.monotonicMs());
+    return Math.min(ownMs, this.#call?.leftMs() ?? ownMs);
   }
 
   passed(): boolean {
     return this.leftMs() === 0;
+  }
+
+  /** For the attempts of one request to `part`; see `Silence`. */
+  silence(part: string): Silence {
+    return new Silence(part, this.#clock, this.#call);
   }
 
   /** Calls back once at the end of the time, unless it is cancelled by the answer before. */
@@ -55,5 +66,34 @@ export class Deadline {
     if (pauseMs >= this.leftMs()) return false;
     await wait(this.#clock, pauseMs);
     return true;
+  }
+}
+
+/** From the beginning of a request's first attempt that nothing answered to its end, the call from outside waits. */
+export class Silence {
+  readonly #part: string;
+  readonly #clock: Clock;
+  readonly #call: CallDeadline | undefined;
+  #beganMs = 0;
+  #isKept = false;
+
+  constructor(part: string, clock: Clock, call: CallDeadline | undefined) {
+    this.#part = part;
+    this.#clock = clock;
+    this.#call = call;
+  }
+
+  attempt(): void {
+    if (this.#call !== undefined) this.#beganMs = this.#clock.monotonicMs();
+  }
+
+  unanswered(): void {
+    if (this.#isKept) return;
+    this.#isKept = true;
+    this.#call?.silent(this.#part, this.#beganMs);
+  }
+
+  over(): void {
+    if (this.#isKept) this.#call?.answers(this.#part);
   }
 }

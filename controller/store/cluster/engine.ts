@@ -46,6 +46,7 @@ interface OpenTenant extends TenantStore {
 
 class ClusterEngine implements Engine {
   readonly kind = "cluster";
+  readonly isRemote = true;
   readonly #etcd: Etcd;
   readonly #cassandra: Cassandra;
   readonly #prefix: string;

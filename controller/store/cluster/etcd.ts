@@ -5,7 +5,7 @@ import { AppError, errorText } from "../../../common/errors.ts";
 import { CLUSTER_ATTEMPT_DEADLINE_MS, ETCD_PROBE_DEADLINE_MS, ETCD_PROBE_INTERVAL_MS } from "../../../common/limits.ts";
 import { wait } from "../../../common/time.ts";
 import type { Runtime } from "../../runtime.ts";
-import { Deadline } from "./deadline.ts";
+import { Deadline, type Silence } from "./deadline.ts";
 import { EtcdMember } from "./etcd-member.ts";
 
 /** What every call to etcd is given, so that it can be ended. */
@@ -71,8 +71,24 @@ export class Etcd {
   async call<T extends object>(kind: "read" | "write", invoke: (call: EtcdCall) => Promise<T>): Promise<T> {
     const { clock, random } = this.#runtime;
     const deadline = new Deadline(clock, random);
+    const silence = deadline.silence("etcd");
+    try {
+      return await this.#repeat(kind, { deadline, silence }, invoke);
+    } finally {
+      silence.over();
+    }
+  }
+
+  async #repeat<T extends object>(
+    kind: "read" | "write",
+    { deadline, silence }: { readonly deadline: Deadline; readonly silence: Silence },
+    invoke: (call: EtcdCall) => Promise<T>,
+  ): Promise<T> {
+    // What is ended at its beginning could not be told from what was sent.
+    if (deadline.passed()) throw new AppError("unavailable", "There was no time left to ask etcd.");
     for (;;) {
       const member = this.#member;
+      silence.attempt();
       try {
         const answer = await this.#attempt(
           Math.min(deadline.leftMs(), CLUSTER_ATTEMPT_DEADLINE_MS),
@@ -84,6 +100,7 @@ export class Etcd {
       } catch (error) {
         const fault = faultOf(error);
         if (fault === "answer") throw answerError(error);
+        silence.unanswered();
         this.#leave(member);
         if (kind === "write" && fault === "maybe_sent")
           throw new AppError("unknown_outcome", `etcd did not tell how a write ended: ${errorText(error)}`);

@@ -43,6 +43,7 @@ export async function openEmbeddedEngine(options: EmbeddedOptions): Promise<Embe
  */
 export class EmbeddedEngine implements Engine {
   readonly kind = "embedded";
+  readonly isRemote = false;
   readonly #options: EmbeddedOptions;
   readonly #unlock: () => void;
   readonly #open = new Map<string, Promise<EmbeddedTenant>>();

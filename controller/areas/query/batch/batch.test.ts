@@ -51,7 +51,7 @@ function queryOf(own: string, parts: Parts = {}): QueryService {
   const of = { objects, stores: engine, present: new Set([own]), ...parts };
   const audit = {
     ready: () => Promise.resolve(),
-    write: (entry: AuditEntry) => Promise.resolve(void entries.push(entry)),
+    record: (entry: AuditEntry) => Promise.resolve(void entries.push(entry)),
   };
   const controllers = { own, has: (id: string) => of.present.has(id) };
   return new QueryService({

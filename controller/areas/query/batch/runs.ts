@@ -17,7 +17,7 @@ export interface BatchDependencies {
   readonly controllers: Controllers;
   readonly objects: Rehearsals;
   readonly runtime: Runtime;
-  readonly audit: Pick<Audit, "ready" | "write"> | undefined;
+  readonly audit: Pick<Audit, "ready" | "record"> | undefined;
   /** The changes of an unfinished batch, from the first that is not recorded as made. */
   readonly changesOf: (open: OpenBatch) => Promise<readonly BatchChange[]>;
 }

@@ -47,7 +47,7 @@ beforeAll(async () => {
   objects = new ObjectService({ stores: engine, runtime });
   const audit = {
     ready: () => Promise.resolve(),
-    write(entry: AuditEntry) {
+    record(entry: AuditEntry) {
       audited.push(entry);
       return Promise.resolve();
     },

@@ -22,7 +22,7 @@ export interface SearchDependencies {
   readonly objects: Objects;
   readonly runtime: Pick<Runtime, "clock">;
   /** Gets an entry for every search that deletes. */
-  readonly audit?: Pick<Audit, "ready" | "write">;
+  readonly audit?: Pick<Audit, "ready" | "record">;
   /** Where large sorts may put what memory should not hold; absent: nowhere. */
   readonly sortFolder?: string;
 }
