@@ -94,13 +94,13 @@ module.exports = {
     {
       name: "services-know-no-http",
       severity: "error",
-      from: { path: `${areas}(?!routes\\.ts|index\\.ts)`, pathNot: tests },
+      from: { path: `${areas}(?!routes\\.ts|[a-z]+-routes\\.ts|index\\.ts)`, pathNot: tests },
       to: { path: "^controller/http/|^node_modules/(fastify|@fastify)/" },
     },
     {
       name: "routes-know-no-store",
       severity: "error",
-      from: { path: "/routes\\.ts$" },
+      from: { path: "/(routes|[a-z]+-routes)\\.ts$" },
       to: { path: "^controller/store/|/store\\.ts$" },
     },
     {

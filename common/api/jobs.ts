@@ -4,32 +4,55 @@ import { JOB_COMMANDS_MAX, JOB_DEFAULT_S, JOB_HOSTS_MAX } from "../limits.ts";
 const Name = Type.String({ minLength: 1, maxLength: 600, description: "<name>@<dir>" });
 const Text = (maxLength: number) => Type.String({ maxLength });
 
-/** Everything a job is defined by; what is not executed yet (schedule, groups, begin and end scripts) is kept. */
-const definition = {
-  name: Type.String({ minLength: 1, maxLength: 200 }),
-  dir: Type.Optional(Text(300)),
+const members = {
   description: Type.Optional(Text(4_000)),
-  group: Type.Optional(Text(200)),
+  group: Type.Optional(Type.String({ maxLength: 4_000, description: "groups of hosts, separated by commas" })),
   groupmode: Type.Optional(
     Type.Union([Type.Literal("one"), Type.Literal("parallel"), Type.Literal("sequence"), Type.Literal("")]),
   ),
   host: Type.Optional(Type.Array(Text(255), { maxItems: JOB_HOSTS_MAX })),
   begin: Type.Optional(Text(64_000)),
   end: Type.Optional(Text(64_000)),
-  exec: Type.Array(Text(8_000), { maxItems: JOB_COMMANDS_MAX, description: "command lines for the host's shell" }),
-  arg: Type.Optional(Type.Array(Text(8_000), { maxItems: JOB_COMMANDS_MAX })),
+  arg: Type.Optional(
+    Type.Array(Text(8_000), { maxItems: JOB_COMMANDS_MAX, description: "appended to every exec, each as one word" }),
+  ),
   argenc: Type.Optional(Text(100)),
   schedule: Type.Optional(Text(500)),
-  timeout: Type.Optional(Type.Integer({ default: JOB_DEFAULT_S, description: "seconds" })),
   algorithm: Type.Optional(Text(100)),
   limit: Type.Optional(Type.Integer()),
-  enable: Type.Optional(Type.Integer({ minimum: 0, maximum: 1, default: 1 })),
   queue: Type.Optional(Text(200)),
   tag: Type.Optional(Type.Array(Text(500), { maxItems: 1_000 })),
 };
+const naming = {
+  name: Type.String({ minLength: 1, maxLength: 200 }),
+  dir: Type.Optional(Text(300)),
+};
+const Commands = Type.Array(Text(8_000), {
+  maxItems: JOB_COMMANDS_MAX,
+  description: "command lines for the host's shell",
+});
+const Timeout = (more: object) => Type.Optional(Type.Integer({ ...more, description: "seconds" }));
+const Enable = (more: object) => Type.Optional(Type.Integer({ ...more, minimum: 0, maximum: 1 }));
 
-export const JobInput = Type.Object(definition);
+/** Everything a job is defined by. */
+export const JobInput = Type.Object({
+  ...naming,
+  ...members,
+  exec: Commands,
+  timeout: Timeout({ default: JOB_DEFAULT_S }),
+  enable: Enable({ default: 1 }),
+});
 export type JobInput = Static<typeof JobInput>;
+
+/** The members of a job that change; others stay as they are. */
+export const JobChange = Type.Object({
+  ...naming,
+  ...members,
+  exec: Type.Optional(Commands),
+  timeout: Timeout({}),
+  enable: Enable({}),
+});
+export type JobChange = Static<typeof JobChange>;
 
 /** A job as it is read: every member is there. */
 export const JobRecord = Type.Object({

@@ -112,6 +112,12 @@ export const RULE_LOG_TTL_DAYS = 30;
 // Jobs.
 export const JOB_HOSTS_MAX = 500;
 export const JOB_COMMANDS_MAX = 50;
+/** A definition is one value of the KvStore. */
+export const JOB_DEFINITION_MAX_BYTES = 256 * KIB;
+/** An `exec` with its `arg`, quoted: a shell takes 128 KiB as one text. */
+export const JOB_LINE_MAX_BYTES = 64 * KIB;
+/** Attempts of one change while others change the same definition. */
+export const JOB_CHANGE_ATTEMPTS_MAX = 20;
 export const JOB_PARAM_MAX_BYTES = 64 * KIB;
 export const JOB_DEFAULT_S = 60;
 export const JOB_MAX_S = 86_400;

@@ -4,6 +4,7 @@ export { COMMAND_CLASSES, hostClasses } from "./classes.ts";
 export { controllerOf, identityOf } from "./authority/identity.ts";
 export { entranceOf } from "./entrance.ts";
 export { ownAddresses, type HostServiceDependencies } from "./components.ts";
+export { quoted } from "./ssh/shell.ts";
 export { HostService } from "./service.ts";
 export { StoredCommands } from "./commands/stored.ts";
 export { COMMAND_CLASS, OUTPUT_CLASS } from "./store.ts";

@@ -12,7 +12,7 @@ import { JobGroups } from "./groups.ts";
 import { groupRoutes } from "./routes.ts";
 
 const CHANGES = onCluster ? 100 : 10_000;
-const KEPT = "The group is kept; jobs do not use groups yet.";
+const KEPT = "The group is kept; jobs do not use groups of type proxy yet.";
 const admin = testPrincipal();
 const runtime = testRuntime(realClock);
 

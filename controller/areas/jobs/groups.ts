@@ -89,7 +89,7 @@ export class JobGroups {
       const write = Buffer.from(this.#runtime.random.bytes(WRITE_BYTES)).toString("base64url");
       const group: StoredGroup = { write, name: input.name, gtype: input.gtype, hosts };
       if (await store.put(group, before?.revision ?? 0))
-        return { group: viewOf(group), warnings: [...warnings, "The group is kept; jobs do not use groups yet."] };
+        return { group: viewOf(group), warnings: [...warnings, ...withoutEffect(group)] };
     }
     throw new AppError("conflict", `Others change the group ${input.name} all the time: nothing was changed.`);
   }
@@ -133,6 +133,14 @@ function viewOf({ name, gtype, hosts }: StoredGroup): GroupView {
     gtype,
     hosts: hosts.map(({ sealed, ...place }) => ({ ...place, password: sealed === undefined ? "" : MASK })),
   };
+}
+
+function withoutEffect({ gtype, hosts }: StoredGroup): readonly string[] {
+  if (gtype === "proxy") return ["The group is kept; jobs do not use groups of type proxy yet."];
+  const isPlain = hosts.every(({ proxy, port, username, sealed }) => !(proxy || port || username || sealed));
+  return isPlain
+    ? []
+    : ["In a group of type group only the names of hosts count; each host's own record says how it is reached."];
 }
 
 function check({ name, hosts }: GroupInput): void {

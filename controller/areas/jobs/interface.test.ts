@@ -100,8 +100,6 @@ test("what is wrong or not offered is a clear error", async () => {
     ["/job/exec/remote_command@system/common?param=%7B", "invalid"],
     ["/job/exec/remote_command@system/common", "invalid"],
     ["/job/exec/none@x", "not_found"],
-    ["/job/exist/remote_command@system/common", "not_found"],
-    ["/job/sync", "not_found"],
   ] as const) {
     expect(await call("GET", url)).toMatchObject({ status: "error", code });
   }

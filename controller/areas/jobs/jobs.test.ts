@@ -162,7 +162,7 @@ describe("definitions", () => {
       system: false,
       creator: "administrator",
     });
-    expect(await define({ exec: ["other"] })).toMatchObject({ exec: ["other"], schedule: "" });
+    expect(await define({ exec: ["other"] })).toMatchObject({ job: { exec: ["other"], schedule: "" } });
     expect((await jobs.list(admin)).map((job) => job.fullname)).toEqual([
       "backup@common/x",
       "remote_command@system/common",
@@ -393,20 +393,6 @@ describe("an execution", () => {
     const request = { param: typeof param === "string" ? param : JSON.stringify(param) };
     await expect(runs.execute(admin, "remote_command@system/common", request)).rejects.toThrow(reason);
     expect(rows.rows.size).toBe(0);
-  });
-
-  test("of a job that needs what is not offered, or is disabled, is refused", async () => {
-    for (const [change, code] of [
-      [{ begin: "x=1" }, "unsupported"],
-      [{ host: [], group: "web" }, "unsupported"],
-      [{ enable: 0 }, "conflict"],
-    ] as const) {
-      await define({ ...change, host: "host" in change ? [...change.host] : ["h1"] });
-      await expect(runs.execute(admin, "backup@common/x", {})).rejects.toMatchObject({ code });
-    }
-    await define({ group: "web", host: ["h1"] });
-    const { finished } = await runs.execute(admin, "backup@common/x", {});
-    expect(await finished, "hosts beside a group").toMatchObject([{ host: "h1", state: "ok" }]);
   });
 
   test("beyond the number of runs under way is refused, and room is given back", async () => {

@@ -1,9 +1,10 @@
 import { AppError } from "../../../common/errors.ts";
 import { ulidOf } from "../../../common/ids.ts";
-import { JOB_DEFAULT_S, JOB_MAX_S } from "../../../common/limits.ts";
+import { JOB_DEFAULT_S, JOB_HOSTS_MAX, JOB_MAX_S, JOB_RUNS_IN_FLIGHT_MAX } from "../../../common/limits.ts";
 import type { Clock } from "../../../common/time.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Principal } from "../permissions/index.ts";
+import { commandLines, refuseScripts } from "./definition.ts";
 import { contextId, formatJobName } from "./names.ts";
 import type { OpenRun, RunOrder, VersionedRun } from "./open-runs.ts";
 import { parseParameters, type Parameters } from "./parameters.ts";
@@ -23,18 +24,27 @@ export interface Run {
   readonly deadlineMonotonicMs: number;
 }
 
+export interface Planning {
+  readonly request: ExecutionRequest;
+  readonly runtime: Runtime;
+  /** The hosts that the job's definition stands for. */
+  readonly targets: (job: StoredJob) => Promise<readonly string[]>;
+}
+
 /** What the request makes of the job; refuses what cannot be executed. */
-export function plannedRun(
+export async function plannedRun(
   principal: Principal,
   job: StoredJob,
-  { request, runtime }: { readonly request: ExecutionRequest; readonly runtime: Runtime },
-): Run {
+  { request, runtime, targets }: Planning,
+): Promise<Run> {
   const { clock, random } = runtime;
   const parameters = parseParameters(request.param);
-  refuseUnrunnable(job);
-  const hosts = [...new Set(parameters.hosts ?? job.host)];
+  // Stored by a controller that did not refuse them.
+  refuseScripts(job);
+  const hosts = parameters.hosts ?? (await targets(job));
   if (hosts.length === 0)
     throw new AppError("invalid", `The job ${formatJobName(job)} has no host, and param gives none as HOST!.`);
+  refuseTooMany(hosts.length, job.groupmode);
   const timeoutMs = 1_000 * timeoutSeconds([request.timeoutSeconds, parameters.timeoutSeconds, job.timeout]);
   const startedMs = clock.nowMs();
   const id = ulidOf(startedMs, random.bytes(10));
@@ -68,17 +78,22 @@ export function inOrder({ order: { hosts } }: Run, held: readonly VersionedRun[]
   return [...held].sort((a, b) => hosts.indexOf(a.open.host) - hosts.indexOf(b.open.host));
 }
 
-function refuseUnrunnable(job: StoredJob): void {
-  const name = formatJobName(job);
-  if (job.enable === 0) throw new AppError("conflict", `The job ${name} is disabled.`);
-  if (job.begin !== "" || job.end !== "")
-    throw new AppError("unsupported", `The job ${name} has begin or end scripts, which are not offered yet.`);
-  if (job.group !== "" && job.host.length === 0)
-    throw new AppError("unsupported", `The job ${name} runs on a job group, which is not offered yet.`);
+/** So many hosts at once as an execution has under way. */
+export function roomOf({ hosts, groupmode }: Pick<RunOrder, "hosts" | "groupmode">): number {
+  return groupmode === "one" ? 1 : hosts.length;
+}
+
+function refuseTooMany(hosts: number, groupmode: string): void {
+  const [max, limit] =
+    groupmode === "one" ? [JOB_HOSTS_MAX, "JOB_HOSTS_MAX"] : [JOB_RUNS_IN_FLIGHT_MAX, "JOB_RUNS_IN_FLIGHT_MAX"];
+  if (hosts > max)
+    throw new AppError("too_large", `An execution of this groupmode has at most ${max} hosts, not ${hosts}.`, {
+      details: { limit },
+    });
 }
 
 function commandsOf(job: StoredJob, { cmd }: Parameters): readonly string[] {
-  if (job !== REMOTE_COMMAND) return job.exec;
+  if (job !== REMOTE_COMMAND) return commandLines(job);
   if (cmd === undefined || cmd.trim() === "")
     throw new AppError("invalid", `${formatJobName(job)} needs a command line as cmd in param.`);
   return [cmd];

@@ -8,12 +8,8 @@ import {
   GroupSelect,
   GroupView,
   JobExecution,
-  JobInput,
-  JobList,
   JobOutputPart,
   JobOutputSelect,
-  JobRecord,
-  JobSelect,
 } from "../../../common/api/jobs.ts";
 import { AppError, type ErrorCode } from "../../../common/errors.ts";
 import { HTTP_CALL_DEADLINE_MS, JOB_CALL_GRACE_MS, JOB_MAX_S } from "../../../common/limits.ts";
@@ -23,6 +19,7 @@ import { socketEndpoint, type SocketEndpoint } from "../../http/socket.ts";
 import type { Audit } from "../audit/index.ts";
 import type { FinalState } from "../hosts/index.ts";
 import type { JobContexts } from "./contexts.ts";
+import { definitionRoutes } from "./definition-routes.ts";
 import type { JobGroups } from "./groups.ts";
 import type { OutputFollowing } from "./following.ts";
 import type { JobRuns } from "./runs.ts";
@@ -38,7 +35,7 @@ export interface JobRouteDependencies {
 }
 
 export function jobRoutes(dependencies: JobRouteDependencies): readonly Endpoint[] {
-  return [...definitionRoutes(dependencies), ...executionRoutes(dependencies), outputRoute(dependencies)];
+  return [...definitionRoutes(dependencies.jobs), ...executionRoutes(dependencies), outputRoute(dependencies)];
 }
 
 const OUTPUT_PATH = "/job/output/:runid/:host";
@@ -175,53 +172,6 @@ export function groupRoutes(groups: JobGroups): readonly Endpoint[] {
       },
     }),
   ];
-}
-
-function definitionRoutes({ jobs }: JobRouteDependencies): readonly Endpoint[] {
-  return [
-    endpoint({
-      method: "GET",
-      path: "/job",
-      permission: "jobs:read",
-      summary: "Lists the jobs",
-      input: JobList,
-      output: Type.Array(JobRecord),
-      handler: async ({ principal }) => ({ message: [...(await jobs.list(principal))] }),
-    }),
-    endpoint({
-      method: "POST",
-      path: "/job",
-      permission: "jobs:write",
-      summary: "Adds a job, or replaces the one of that name",
-      body: "form",
-      input: JobInput,
-      output: JobRecord,
-      handler: async ({ principal, input }) => ({
-        message: await jobs.save(principal, input),
-        warnings: withoutEffect(input),
-      }),
-    }),
-    endpoint({
-      method: "DELETE",
-      path: "/job/*",
-      permission: "jobs:write",
-      summary: "Deletes the job <name>@<dir>",
-      input: JobSelect,
-      output: Type.String(),
-      handler: async ({ principal, input }) => {
-        await jobs.remove(principal, input["*"]);
-        return { message: "" };
-      },
-    }),
-  ];
-}
-
-const NO_EFFECT_YET = ["schedule", "group", "begin", "end"] as const;
-
-/** What is kept of a job and not executed yet. */
-function withoutEffect(input: Static<typeof JobInput>): readonly string[] {
-  const given = NO_EFFECT_YET.filter((name) => (input[name] ?? "").trim() !== "");
-  return given.map((name) => `${name} is kept, but has no effect yet.`);
 }
 
 function executionRoutes({ jobs, runs, audit }: JobRouteDependencies): readonly Endpoint[] {

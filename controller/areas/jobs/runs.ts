@@ -14,9 +14,11 @@ import { RunCommands, runOf } from "./commands.ts";
 import { RunEndings } from "./endings.ts";
 import { runJournal, type RunJournal } from "./open-runs.ts";
 import { JobOutputs } from "./outputs.ts";
-import { plannedRun } from "./plan.ts";
+import { plannedRun, roomOf } from "./plan.ts";
 import type { JobService } from "./service.ts";
+import type { StoredJob } from "./store.ts";
 import { RunTakeover } from "./takeover.ts";
+import { JobTargets } from "./targets.ts";
 import type { Execution, ExecutionRequest } from "./types.ts";
 
 export interface RunDependencies {
@@ -38,6 +40,7 @@ export class JobRuns {
   readonly #with: RunDependencies;
   readonly #journal: RunJournal;
   readonly #outputs: JobOutputs;
+  readonly #targets: JobTargets;
   readonly #carrying: RunCarrying;
   readonly #takeover: RunTakeover;
 
@@ -45,6 +48,7 @@ export class JobRuns {
     this.#with = dependencies;
     const journal = (this.#journal = runJournal(dependencies));
     const outputs = (this.#outputs = new JobOutputs(dependencies.stores));
+    this.#targets = new JobTargets(dependencies);
     const endings = new RunEndings({ ...dependencies, journal });
     const commands = new RunCommands(dependencies, journal.underWay.stopping);
     const carrying = (this.#carrying = new RunCarrying({ ...dependencies, journal, outputs, commands, endings }));
@@ -67,9 +71,11 @@ export class JobRuns {
     requirePermission(principal, "jobs:run");
     if (this.#journal.underWay.stopping.aborted) throw new AppError("unavailable", "The controller is shutting down.");
     const job = await this.#with.jobs.visible(principal, fullName);
-    const run = plannedRun(principal, job, { request, runtime: this.#with.runtime });
+    const targets = (of: StoredJob): Promise<readonly string[]> => this.#targets.of(principal.tenant, of);
+    const run = await plannedRun(principal, job, { request, runtime: this.#with.runtime, targets });
     const { hosts, groupmode } = run.order;
-    if (!this.#carrying.enter(hosts.length)) {
+    const room = roomOf(run.order);
+    if (!this.#carrying.enter(room)) {
       throw new AppError(
         "limited",
         `At most ${JOB_RUNS_IN_FLIGHT_MAX} job runs can be under way at once; try again later.`,
@@ -78,9 +84,9 @@ export class JobRuns {
     try {
       const first = groupmode === "one" ? hosts.slice(0, 1) : hosts;
       const open = await mapLimited(first, JOB_PARALLEL_HOSTS, (host) => this.#carrying.open(run, host));
-      return { runId: run.id, finished: this.#carrying.start(run, open, hosts.length) };
+      return { runId: run.id, finished: this.#carrying.start(run, open, room) };
     } catch (error) {
-      this.#carrying.leave(hosts.length);
+      this.#carrying.leave(room);
       // Maintenance ends the runs that were opened before the failure, or are being opened still.
       throw error;
     }

@@ -1,12 +1,13 @@
-import type { JobInput, JobRecord } from "../../../common/api/jobs.ts";
+import type { JobChange, JobInput, JobRecord } from "../../../common/api/jobs.ts";
 import { AppError, isAppError } from "../../../common/errors.ts";
-import { JOB_COMMANDS_MAX, JOB_HOSTS_MAX } from "../../../common/limits.ts";
+import { JOB_CHANGE_ATTEMPTS_MAX } from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { Objects } from "../objects/index.ts";
 import { requireOneOf, requirePermission, type Principal } from "../permissions/index.ts";
 import { recordFilter, type RecordFilter } from "../query/index.ts";
 import { JOB_DEFINITION_PATH } from "./classes.ts";
+import { changedJob, emptyJob, withoutEffect } from "./definition.ts";
 import { formatJobName, isSystemDir, jobName, parseJobName, type JobName } from "./names.ts";
 import { JobStore, type StoredJob } from "./store.ts";
 
@@ -16,6 +17,18 @@ export const REMOTE_COMMAND: StoredJob = {
   description: "Runs the command line of param.cmd on the host of param.HOST!",
   creator: "system",
 };
+
+/** What stands in the place of a job's whole name in a path of the interface. */
+const SYNC = "sync";
+
+export interface SavedJob {
+  readonly job: JobRecord;
+  /** What of the definition has no effect yet. */
+  readonly warnings: readonly string[];
+}
+
+/** The definition to be, of the one that stands. */
+type Make = (before: StoredJob | undefined) => StoredJob;
 
 /** Definitions of jobs. */
 export class JobService {
@@ -33,33 +46,50 @@ export class JobService {
     this.#runtime = dependencies.runtime;
   }
 
-  /** Adds the job, or replaces the one of that name. */
-  async save(principal: Principal, input: JobInput): Promise<JobRecord> {
+  /** Adds the job, or replaces the one of that name; `AppError("conflict")` when another writer was first. */
+  async save(principal: Principal, input: JobInput): Promise<SavedJob> {
     requirePermission(principal, "jobs:write");
-    const name = jobName(input.name, input.dir ?? "");
-    refuseSystem(name);
-    const exec = input.exec.filter((line) => line.trim() !== "");
-    if (exec.length === 0) throw new AppError("invalid", "A job needs at least one exec.");
-    if (exec.length > JOB_COMMANDS_MAX)
-      throw new AppError("too_large", `A job has at most ${JOB_COMMANDS_MAX} commands.`);
-    const existing = await this.#store.definition(principal.tenant, formatJobName(name));
-    const { sees, shown } = await this.#filter(principal);
-    if (existing && !sees(record(principal, existing.job))) throw outsideRule(name);
-    const nowMs = this.#runtime.clock.nowMs();
-    const job: StoredJob = {
-      ...emptyJob(name),
-      ...given(input),
-      ...name,
-      exec,
-      host: hostsOf(input),
-      createdMs: existing?.job.createdMs ?? nowMs,
-      changedMs: nowMs,
-      creator: existing?.job.creator ?? principal.user,
-    };
-    if (!sees(record(principal, job))) throw outsideRule(name);
-    const change = { job, ifRevision: existing?.revision ?? 0 };
-    if (!(await this.#store.putDefinition(principal.tenant, formatJobName(name), change))) throw changedMeanwhile(name);
-    return shown(record(principal, job));
+    const name = definableName(input);
+    const saved = await this.#write(principal, name, (before) => changedJob(this.#new(principal, name, before), input));
+    if (!saved) throw changedMeanwhile(name);
+    return saved;
+  }
+
+  /** Changes the members that are given; `AppError("not_found")` when there is no such job for the principal. */
+  async edit(principal: Principal, change: JobChange): Promise<SavedJob> {
+    requirePermission(principal, "jobs:write");
+    const name = definableName(change);
+    await this.visible(principal, formatJobName(name));
+    return this.#change(principal, name, (before) => {
+      if (!before) throw unknownJob(formatJobName(name));
+      return changedJob(before, change);
+    });
+  }
+
+  /** As `edit`; a job that is not there is added, for which it takes an `exec`. */
+  async merge(principal: Principal, change: JobChange): Promise<SavedJob> {
+    requirePermission(principal, "jobs:write");
+    const name = definableName(change);
+    return this.#change(principal, name, (before) => changedJob(before ?? this.#new(principal, name), change));
+  }
+
+  /** Whether schedules start the job; on request it starts in any case. */
+  async enable(principal: Principal, fullName: string, enable: boolean): Promise<SavedJob> {
+    requirePermission(principal, "jobs:write");
+    const { name, dir } = await this.visible(principal, fullName);
+    return this.edit(principal, { name, dir, enable: enable ? 1 : 0 });
+  }
+
+  /** Whether there is such a job for the principal. */
+  async exists(principal: Principal, fullName: string): Promise<boolean> {
+    requirePermission(principal, "jobs:read");
+    try {
+      await this.visible(principal, fullName);
+      return true;
+    } catch (error) {
+      if (isAppError(error, "not_found")) return false;
+      throw error;
+    }
   }
 
   /** Those there are for the principal, without what is hidden from it. */
@@ -100,6 +130,35 @@ export class JobService {
     return job;
   }
 
+  /** Again while others change the same job, so that of several changes to different members none is lost. */
+  async #change(principal: Principal, name: JobName, make: Make): Promise<SavedJob> {
+    for (let attempt = 0; attempt < JOB_CHANGE_ATTEMPTS_MAX; attempt++) {
+      const saved = await this.#write(principal, name, make);
+      if (saved) return saved;
+    }
+    throw changedMeanwhile(name);
+  }
+
+  /** `undefined`: another writer was first, nothing was changed. */
+  async #write(principal: Principal, name: JobName, make: Make): Promise<SavedJob | undefined> {
+    const { tenant } = principal;
+    const existing = await this.#store.definition(tenant, formatJobName(name));
+    const { sees, shown } = await this.#filter(principal);
+    if (existing && !sees(record(principal, existing.job))) throw outsideRule(name);
+    const job: StoredJob = { ...make(existing?.job), changedMs: this.#runtime.clock.nowMs() };
+    if (!sees(record(principal, job))) throw outsideRule(name);
+    const written = await this.#store.putDefinition(tenant, formatJobName(name), {
+      job,
+      ifRevision: existing?.revision ?? 0,
+    });
+    return written ? { job: shown(record(principal, job)), warnings: withoutEffect(job) } : undefined;
+  }
+
+  #new(principal: Principal, name: JobName, before?: StoredJob): StoredJob {
+    const { createdMs = this.#runtime.clock.nowMs(), creator = principal.user } = before ?? {};
+    return { ...emptyJob(name), createdMs, creator };
+  }
+
   #filter(principal: Principal): Promise<RecordFilter> {
     return recordFilter(principal, this.#objects, `${principal.ospace}${JOB_DEFINITION_PATH}`);
   }
@@ -111,42 +170,6 @@ export class JobService {
     if (found === undefined) throw unknownJob(fullName);
     return found.job;
   }
-}
-
-function emptyJob(name: JobName): StoredJob {
-  return {
-    ...name,
-    description: "",
-    group: "",
-    groupmode: "",
-    host: [],
-    begin: "",
-    end: "",
-    exec: [],
-    arg: [],
-    argenc: "",
-    schedule: "",
-    timeout: 0,
-    algorithm: "",
-    limit: 0,
-    enable: 1,
-    queue: "",
-    tag: [],
-    createdMs: 0,
-    changedMs: 0,
-    creator: "",
-  };
-}
-
-/** The members that are really there. */
-function given(input: JobInput): Partial<JobInput> {
-  return Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined));
-}
-
-function hostsOf(input: JobInput): readonly string[] {
-  const hosts = [...new Set((input.host ?? []).map((host) => host.trim()).filter((host) => host !== ""))];
-  if (hosts.length > JOB_HOSTS_MAX) throw new AppError("too_large", `A job has at most ${JOB_HOSTS_MAX} hosts.`);
-  return hosts;
 }
 
 /** `undefined` for what cannot be a job's name. */
@@ -174,6 +197,15 @@ function record(principal: Principal, { createdMs, changedMs, ...job }: StoredJo
     created: createdMs,
     changed: changedMs,
   };
+}
+
+/** Refuses names under which the job could not be reached, and those of the platform. */
+function definableName(input: Pick<JobChange, "name" | "dir">): JobName {
+  const name = jobName(input.name, input.dir ?? "");
+  refuseSystem(name);
+  if (formatJobName(name) === SYNC)
+    throw new AppError("invalid", `/job/${SYNC} means something else: a job of this name needs a dir.`);
+  return name;
 }
 
 function refuseSystem({ name, dir }: JobName): void {

@@ -1,0 +1,109 @@
+import type { JobChange } from "../../../common/api/jobs.ts";
+import { AppError } from "../../../common/errors.ts";
+import {
+  JOB_COMMANDS_MAX,
+  JOB_DEFINITION_MAX_BYTES,
+  JOB_HOSTS_MAX,
+  JOB_LINE_MAX_BYTES,
+} from "../../../common/limits.ts";
+import { quoted } from "../hosts/index.ts";
+import { formatJobName, type JobName } from "./names.ts";
+import type { StoredJob } from "./store.ts";
+
+/** What every member is that nobody gave. */
+export function emptyJob(name: JobName): StoredJob {
+  return {
+    ...name,
+    description: "",
+    group: "",
+    groupmode: "",
+    host: [],
+    begin: "",
+    end: "",
+    exec: [],
+    arg: [],
+    argenc: "",
+    schedule: "",
+    timeout: 0,
+    algorithm: "",
+    limit: 0,
+    enable: 1,
+    queue: "",
+    tag: [],
+    createdMs: 0,
+    changedMs: 0,
+    creator: "",
+  };
+}
+
+/** The definition with the members that are given; refuses what cannot be executed. */
+export function changedJob(before: StoredJob, change: JobChange): StoredJob {
+  refuseScripts(change);
+  const { name, dir } = before;
+  const members = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined)) as JobChange;
+  const job: StoredJob = {
+    ...before,
+    ...members,
+    name,
+    dir,
+    exec: (members.exec ?? before.exec).filter((line) => line.trim() !== ""),
+    host: namesIn(members.host ?? before.host),
+  };
+  check(job);
+  return job;
+}
+
+/** What is kept of a definition and not carried out, in words for its author. */
+export function withoutEffect(job: StoredJob): readonly string[] {
+  const kept = (["schedule", "queue", "algorithm", "argenc"] as const).filter((name) => job[name].trim() !== "");
+  return [...kept, ...(job.limit > 0 ? ["limit"] : [])].map((name) => `${name} is kept, but has no effect yet.`);
+}
+
+/** The command lines for the shell, with the arguments, each as one word whatever it holds. */
+export function commandLines({ exec, arg }: Pick<StoredJob, "exec" | "arg">): readonly string[] {
+  return arg.length === 0 ? exec : exec.map((line) => [line.trimEnd(), ...arg.map(quoted)].join(" "));
+}
+
+/** Names out of a list of texts, each once. */
+export function namesIn(texts: readonly string[]): readonly string[] {
+  return [...new Set(texts.map((text) => text.trim()).filter((text) => text !== ""))];
+}
+
+interface Scripts {
+  readonly begin?: string | undefined;
+  readonly end?: string | undefined;
+  readonly exec?: readonly string[] | undefined;
+}
+
+/** Refuses what the controller itself would have to run. */
+export function refuseScripts({ begin = "", end = "", exec = [] }: Scripts): void {
+  const isServerJs = exec.length === 1 && /^\s*serverjs\s/.test(exec[0] ?? "");
+  const named = [
+    ...(begin.trim() && ["begin"]),
+    ...(end.trim() && ["end"]),
+    ...(isServerJs ? ["an exec of serverjs"] : []),
+  ];
+  if (named.length > 0)
+    throw new AppError("unsupported", `Scripts of jobs are not offered yet: ${named.join(" and ")} cannot be run.`);
+}
+
+function check(job: StoredJob): void {
+  const { exec, arg, host } = job;
+  if (exec.length === 0) throw new AppError("invalid", "A job needs at least one exec.");
+  if (exec.length > JOB_COMMANDS_MAX)
+    throw tooLarge(`A job has at most ${JOB_COMMANDS_MAX} commands.`, "JOB_COMMANDS_MAX");
+  if (host.length > JOB_HOSTS_MAX) throw tooLarge(`A job has at most ${JOB_HOSTS_MAX} hosts.`, "JOB_HOSTS_MAX");
+  const lines = commandLines({ exec, arg });
+  if (lines.some((line) => line.includes("\0"))) throw new AppError("invalid", "exec or arg contains NUL.");
+  if (lines.some((line) => Buffer.byteLength(line) > JOB_LINE_MAX_BYTES))
+    throw tooLarge(`An exec has with its arg more than ${JOB_LINE_MAX_BYTES} bytes.`, "JOB_LINE_MAX_BYTES");
+  if (Buffer.byteLength(JSON.stringify(job)) > JOB_DEFINITION_MAX_BYTES)
+    throw tooLarge(
+      `The definition of ${formatJobName(job)} has more than ${JOB_DEFINITION_MAX_BYTES} bytes.`,
+      "JOB_DEFINITION_MAX_BYTES",
+    );
+}
+
+function tooLarge(message: string, limit: string): AppError {
+  return new AppError("too_large", message, { details: { limit } });
+}
