@@ -12,6 +12,7 @@ import { auditArea, AuditService, StoredTrail } from "./areas/audit/index.ts";
 import { clusterArea, ClusterService, Membership } from "./areas/cluster/index.ts";
 import {
   configArea,
+  ConfigCache,
   ConfigChanges,
   ConfigEntries,
   ConfigHistory,
@@ -121,9 +122,10 @@ export async function assemble(options: AssemblyOptions) {
   });
   const search = new SearchService({ objects, runtime, audit, sortFolder });
   const entries = new ConfigEntries({ stores, runtime });
+  const cache = new ConfigCache({ entries, runtime });
   const changes = new ConfigChanges({ entries, stores, runtime, controllers: membership });
   const rules = new RuleService({ stores, entries, objects });
-  const configuration = { entries, changes, objects, runtime, secrets, owners: [ruleOwner(rules)] };
+  const configuration = { entries, cache, changes, objects, runtime, secrets, owners: [ruleOwner(rules)] };
   const files = new FileService({ stores, objects, nowMs: () => runtime.clock.nowMs(), random: runtime.random });
   const workers =
     options.workers && new WorkerPool<ControllerTasks>({ ...options.workers, clock: runtime.clock, log: runtime.log });
@@ -245,6 +247,7 @@ export async function assemble(options: AssemblyOptions) {
     schemaArea(new SchemaService({ objects, query })),
     rulesArea({ rules, fileParser }),
     configArea({
+      cache,
       changes,
       config: new ConfigService(configuration),
       history: new ConfigHistory(configuration),

@@ -6,7 +6,10 @@ const KEY = "A key such as /matrix/etc/mail";
 const Key = Type.String({ minLength: 1, description: KEY });
 const Flag = (description: string) => Type.Optional(Type.Boolean({ description }));
 
-export const ConfigKey = Type.Object({ key: Type.String({ minLength: 1, description: `${KEY}, or / for all` }) });
+export const ConfigGetInput = Type.Object({
+  key: Type.String({ minLength: 1, description: `${KEY}, or / for all` }),
+  cached: Flag("The answer may be as old as two seconds, and comes sooner; without it, it is what was written last"),
+});
 
 export const ConfigEntryKey = Type.Object({ key: Key });
 

@@ -38,5 +38,11 @@ export const CONFIG_CHANGES_UNDER_WAY_MAX = 4;
 export const CONFIG_CHANGE_ANSWER_MS = 100_000;
 /** Lines in which two versions differ, beyond which no difference is told: the search is quadratic. */
 export const CONFIG_DIFF_MAX_EDITS = 1_000;
+/** Reads that are kept for callers to whom an answer may be so old; see `ConfigCache`. */
+export const CONFIG_CACHED_MAX_AGE_MS = 2_000;
+export const CONFIG_CACHED_READS_MAX = 10_000;
+export const CONFIG_CACHED_MAX_BYTES = 32 * MIB;
+/** Larger trees are not kept, but read anew. */
+export const CONFIG_CACHED_TREE_MAX_ENTRIES = 1_000;
 /** Entries that one watch remembers it told of. */
 export const CONFIG_WATCHED_MAX_ENTRIES = 20_000;

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import {
+  ConfigCache,
   ConfigChanges,
   ConfigEntries,
   ConfigHistory,
@@ -44,12 +45,14 @@ export function configWorld(stores: Stores, options: ConfigWorldOptions = {}) {
   const runtime = runtimeOf(options.clock ?? realClock);
   const objects = new ObjectService({ stores, runtime });
   const entries = new ConfigEntries({ stores, runtime });
+  const cache = new ConfigCache({ entries, runtime });
   const controllers = options.controllers ?? { own: "this", has: (id: string) => id === "this" };
   const changes = new ConfigChanges({ entries, stores, runtime, controllers });
   const rules = new RuleService({ stores, entries, objects });
   const owners = [ruleOwner(rules), ...(options.owners ?? [])];
-  const dependencies = { entries, changes, objects, runtime, secrets: TEST_SECRETS, owners };
+  const dependencies = { entries, cache, changes, objects, runtime, secrets: TEST_SECRETS, owners };
   const area = configArea({
+    cache,
     changes,
     config: new ConfigService(dependencies),
     history: new ConfigHistory(dependencies),
@@ -62,7 +65,7 @@ export function configWorld(stores: Stores, options: ConfigWorldOptions = {}) {
     area,
     rules,
     async [Symbol.asyncDispose]() {
-      await changes.close();
+      await area.close?.();
       await objects.close();
     },
   };

@@ -1,19 +1,24 @@
 import type { Area } from "../../area.ts";
+import type { ConfigCache } from "./cache.ts";
 import type { ConfigChanges } from "./changes.ts";
 import { configClass } from "./classes.ts";
 import { configRoutes, configSockets, type ConfigServices } from "./routes.ts";
 
 export interface ConfigParts extends ConfigServices {
+  readonly cache: ConfigCache;
   readonly changes: ConfigChanges;
 }
 
-export function configArea({ changes, ...services }: ConfigParts): Area {
+export function configArea({ cache, changes, ...services }: ConfigParts): Area {
   return {
     name: "config",
     endpoints: configRoutes(services),
     sockets: configSockets(services),
     classes: [configClass(services.config)],
     maintain: (tenant) => changes.maintain(tenant),
-    close: () => changes.close(),
+    close: async () => {
+      await changes.close();
+      await cache.close();
+    },
   };
 }

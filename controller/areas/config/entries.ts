@@ -13,6 +13,7 @@ import type { Stores } from "../../store/engine.ts";
 import { entriesUnder } from "../../store/entries.ts";
 import type { KvCondition, KvListOptions, KvOperation, KvStore, KvWatchOptions } from "../../store/kv.ts";
 import { Retry } from "../../store/retry.ts";
+import { below, ROOT } from "./keys.ts";
 import {
   decodeVersion,
   encodeVersion,
@@ -124,6 +125,16 @@ export class ConfigEntries {
       );
   }
 
+  /** Entries at and below the key, in byte order of keys: each as it was at some moment meanwhile. */
+  async *at(tenant: string, key: string): AsyncGenerator<Entry> {
+    const rest = this.under(tenant, below(key));
+    // Asked for at once: it is one round trip to the store.
+    const own = key === ROOT ? undefined : this.get(tenant, key);
+    const [entry, first] = await Promise.all([own, rest.next()]);
+    if (entry) yield entry;
+    yield* continued(first, rest);
+  }
+
   async *under(tenant: string, prefix: string): AsyncGenerator<Entry> {
     for await (const entry of entriesUnder(await this.#kv(tenant), valueKey(prefix))) yield entryOf(entry);
   }
@@ -233,6 +244,15 @@ export class ConfigEntries {
     if (now.n >= version.n + CONFIG_HISTORY_MAX_ENTRIES)
       throw new AppError("unknown_outcome", `Whether ${head.key} was changed is not known: others changed it often.`);
     return now.id === version.id;
+  }
+}
+
+/** A generator whose first answer was taken already, to its end. */
+export async function* continued<T>(first: IteratorResult<T>, rest: AsyncGenerator<T>): AsyncGenerator<T> {
+  try {
+    for (let next = first; next.done !== true; next = await rest.next()) yield next.value;
+  } finally {
+    await rest.return(undefined);
   }
 }
 

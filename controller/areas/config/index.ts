@@ -1,4 +1,5 @@
 export { configArea } from "./area.ts";
+export { ConfigCache } from "./cache.ts";
 export { ConfigChanges } from "./changes.ts";
 export { ConfigEntries } from "./entries.ts";
 export { ConfigHistory } from "./history.ts";

@@ -8,7 +8,7 @@ import {
   ConfigHistoryReply,
   ConfigImportInput,
   ConfigImportReply,
-  ConfigKey,
+  ConfigGetInput,
   ConfigListInput,
   ConfigListReply,
   ConfigNodeReply,
@@ -63,9 +63,11 @@ function entryRoutes({ config }: ConfigServices): readonly Endpoint[] {
       path: "/config/get",
       permission: "config:read",
       summary: "An entry of configuration, or a directory with everything below it",
-      input: ConfigKey,
+      input: ConfigGetInput,
       output: ConfigNodeReply,
-      handler: async ({ principal, input, signal }) => ({ message: await config.tree(principal, input.key, signal) }),
+      handler: async ({ principal, input: { key, cached = false }, signal }) => ({
+        message: await config.tree(principal, key, { cached, signal }),
+      }),
     }),
     endpoint({
       method: "GET",

@@ -8,8 +8,9 @@ import type { SecretBox } from "../../secrets/index.ts";
 import type { Objects } from "../objects/index.ts";
 import { requirePermission, type Principal } from "../permissions/index.ts";
 import { Slices } from "../query/index.ts";
+import type { ConfigCache } from "./cache.ts";
 import type { ConfigChanges } from "./changes.ts";
-import type { ConfigEntries } from "./entries.ts";
+import { continued, type ConfigEntries } from "./entries.ts";
 import { anyKey, below, entryKey, ROOT } from "./keys.ts";
 import {
   outsideRule,
@@ -27,6 +28,7 @@ import { checkValue, contentOf, expiryOf } from "./values.ts";
 
 export interface ConfigDependencies {
   readonly entries: ConfigEntries;
+  readonly cache: ConfigCache;
   readonly changes: ConfigChanges;
   readonly objects: Pick<Objects, "catalog">;
   readonly runtime: Runtime;
@@ -58,6 +60,11 @@ export interface ListRequest {
   /** The last key of the page before. */
   readonly after?: string | undefined;
   readonly limit: number;
+}
+
+export interface TreeOptions {
+  readonly cached?: boolean;
+  readonly signal?: AbortSignal;
 }
 
 /** Shown entries of one page; `next` is the `after` of the next page. A page may be empty and have one. */
@@ -105,7 +112,7 @@ export class ConfigService {
     const sight = await this.#sight(principal);
     sight.requireWriting(key);
     const keys: string[] = [];
-    for await (const entry of this.#at(principal, key)) {
+    for await (const entry of this.#with.entries.at(principal.tenant, key)) {
       if (!sight.sees(entry)) continue;
       sight.requireWriting(entry.key);
       if (keys.push(entry.key) > CONFIG_CHANGE_MAX_KEYS)
@@ -138,13 +145,17 @@ export class ConfigService {
 
   /**
    * The entry with everything below it. A single entry is as it is now; of many each is as it was at some moment of the
-   * call. `AppError("not_found")` when there is nothing; the root and the ospace are always there.
+   * call. `cached`: each may be as it was up to `CONFIG_CACHED_MAX_AGE_MS` before. `AppError("not_found")` when there is
+   * nothing; the root and the ospace are always there.
    */
-  async tree(principal: Principal, text: string, signal?: AbortSignal): Promise<ConfigNode> {
+  async tree(principal: Principal, text: string, options: TreeOptions = {}): Promise<ConfigNode> {
     requirePermission(principal, "config:read");
     const key = anyKey(text);
     const sight = await this.#sight(principal);
-    const tree = await treeOf(key, this.#shown(principal, { key, sight, signal }), this.#with.runtime.clock.nowMs());
+    const { signal, cached = false } = options;
+    const held = cached ? await this.#with.cache.at(principal.tenant, key) : undefined;
+    const shown = held ? shownOf(held, sight) : this.#shown(principal, { key, sight, signal });
+    const tree = await treeOf(key, shown, this.#with.runtime.clock.nowMs());
     const node = tree ?? emptyDirectory(key, principal.ospace);
     if (node) return node;
     throw unknownKey(key);
@@ -206,20 +217,10 @@ export class ConfigService {
     }: { readonly key: string; readonly sight: ConfigSight; readonly signal: AbortSignal | undefined },
   ): AsyncGenerator<ShownRecord> {
     const slices = new Slices({ tenant: principal.tenant, clock: this.#with.runtime.clock, signal });
-    for await (const entry of this.#at(principal, key)) {
+    for await (const entry of this.#with.entries.at(principal.tenant, key)) {
       if (slices.isOver()) await slices.pause();
       if (sight.sees(entry)) yield sight.shown(entry);
     }
-  }
-
-  async *#at(principal: Principal, key: string): AsyncGenerator<Entry> {
-    const { entries } = this.#with;
-    const rest = entries.under(principal.tenant, below(key));
-    // Asked for at once: it is one round trip to the store.
-    const own = key === ROOT ? undefined : entries.get(principal.tenant, key);
-    const [entry, first] = await Promise.all([own, rest.next()]);
-    if (entry) yield entry;
-    yield* continued(first, rest);
   }
 
   #sight(principal: Principal): Promise<ConfigSight> {
@@ -228,10 +229,6 @@ export class ConfigService {
   }
 }
 
-async function* continued<T>(first: IteratorResult<T>, rest: AsyncGenerator<T>): AsyncGenerator<T> {
-  try {
-    for (let next = first; next.done !== true; next = await rest.next()) yield next.value;
-  } finally {
-    await rest.return(undefined);
-  }
+function shownOf(entries: readonly Entry[], sight: ConfigSight): readonly ShownRecord[] {
+  return entries.filter((entry) => sight.sees(entry)).map((entry) => sight.shown(entry));
 }

@@ -11,7 +11,7 @@ import type { ShownRecord } from "./rights.ts";
  */
 export async function treeOf(
   key: string,
-  entries: AsyncIterable<ShownRecord>,
+  entries: AsyncIterable<ShownRecord> | Iterable<ShownRecord>,
   nowMs: number,
 ): Promise<ConfigNode | undefined> {
   const tree = new Tree(key);

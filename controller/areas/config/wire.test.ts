@@ -43,6 +43,16 @@ async function postForm(path: string, form: FormData, session = admin) {
   return http.call(session, { method: "POST", url: path, headers, payload: Buffer.from(await body.arrayBuffer()) });
 }
 
+test("a read may ask for what was read before", async () => {
+  await post("/config/set", { key: "/matrix/etc/cached", value: "1" });
+  const url = "/config/get?key=/matrix/etc/cached&cached=true";
+  expect(await http.call(admin, { url })).toEqual({
+    status: "ok",
+    message: { key: "/matrix/etc/cached", value: "1" },
+  });
+  expect(await http.call(admin, { url: `${url}x` })).toMatchObject({ status: "error", code: "invalid" });
+});
+
 test("set and get: a form with an empty ttl, with one, and without", async () => {
   expect(await post("/config/set", { key: "/matrix/etc/a", value: "x=1&y", ttl: "" })).toEqual({
     status: "ok",

@@ -1,0 +1,144 @@
+import {
+  CONFIG_CACHED_MAX_AGE_MS,
+  CONFIG_CACHED_MAX_BYTES,
+  CONFIG_CACHED_READS_MAX,
+  CONFIG_CACHED_TREE_MAX_ENTRIES,
+} from "../../../common/limits.ts";
+import { errorText } from "../../../common/errors.ts";
+import type { Runtime } from "../../runtime.ts";
+import type { ConfigEntries } from "./entries.ts";
+import { parentOf, ROOT } from "./keys.ts";
+import type { Entry } from "./stored.ts";
+
+/** What lies at and below one key of a tenant, as it was read. */
+interface Read {
+  readonly beganMs: number;
+  /** `undefined`: more than `CONFIG_CACHED_TREE_MAX_ENTRIES`. */
+  readonly entries: Promise<readonly Entry[] | undefined>;
+  /** 0 until it is known. */
+  bytes: number;
+}
+
+/** Of an entry beside its texts. */
+const ENTRY_OVERHEAD_BYTES = 256;
+
+/**
+ * Reads of configuration that are answered again for as long as they are young, and forgotten as soon as the watch of
+ * their tenant tells of a change there. The age alone bounds how old an answer is: what a watch misses or brings late
+ * is `CONFIG_CACHED_MAX_AGE_MS` old at most, by the monotonic clock.
+ */
+export class ConfigCache {
+  readonly #entries: Pick<ConfigEntries, "at" | "page" | "watch">;
+  readonly #runtime: Pick<Runtime, "clock" | "log">;
+  /** By tenant and key, the one that was used last at the end. */
+  readonly #reads = new Map<string, Read>();
+  readonly #watches = new Map<string, Promise<void>>();
+  readonly #closed = new AbortController();
+  #bytes = 0;
+
+  constructor({ entries, runtime }: { readonly entries: ConfigEntries; readonly runtime: Runtime }) {
+    this.#entries = entries;
+    this.#runtime = runtime;
+  }
+
+  /**
+   * Entries at and below the key in byte order of keys, as they were at moments of the last `CONFIG_CACHED_MAX_AGE_MS`,
+   * without those that have expired; `undefined` for a tree that is too large to be kept.
+   */
+  async at(tenant: string, key: string): Promise<readonly Entry[] | undefined> {
+    this.#follow(tenant);
+    const name = tenant + key;
+    const known = this.#reads.get(name);
+    const isYoung = known && this.#runtime.clock.monotonicMs() - known.beganMs < CONFIG_CACHED_MAX_AGE_MS;
+    const read = isYoung ? known : this.#read(tenant, key);
+    if (isYoung) {
+      this.#reads.delete(name);
+      this.#reads.set(name, known);
+    }
+    const entries = await read.entries;
+    const nowMs = this.#runtime.clock.nowMs();
+    return entries?.filter(({ expiresAtMs = Infinity }) => expiresAtMs > nowMs);
+  }
+
+  /** Ends its watches. */
+  async close(): Promise<void> {
+    this.#closed.abort();
+    await Promise.all(this.#watches.values());
+  }
+
+  #read(tenant: string, key: string): Read {
+    const name = tenant + key;
+    this.#forget(name);
+    const read = { beganMs: this.#runtime.clock.monotonicMs(), entries: this.#collect(tenant, key), bytes: 0 };
+    this.#reads.set(name, read);
+    read.entries.then(
+      (entries) => this.#keep(name, read, entries ?? []),
+      () => this.#reads.get(name) === read && this.#forget(name),
+    );
+    this.#evict();
+    return read;
+  }
+
+  async #collect(tenant: string, key: string): Promise<readonly Entry[] | undefined> {
+    const found: Entry[] = [];
+    for await (const entry of this.#entries.at(tenant, key))
+      if (found.push(entry) > CONFIG_CACHED_TREE_MAX_ENTRIES) return undefined;
+    return found;
+  }
+
+  /** Unless a change was told meanwhile. */
+  #keep(name: string, read: Read, entries: readonly Entry[]): void {
+    if (this.#reads.get(name) !== read) return;
+    read.bytes = entries.reduce((sum, entry) => sum + sizeOf(entry), ENTRY_OVERHEAD_BYTES);
+    this.#bytes += read.bytes;
+    this.#evict();
+  }
+
+  #evict(): void {
+    for (const name of this.#reads.keys()) {
+      if (this.#reads.size <= CONFIG_CACHED_READS_MAX && this.#bytes <= CONFIG_CACHED_MAX_BYTES) return;
+      this.#forget(name);
+    }
+  }
+
+  #forget(name: string): void {
+    this.#bytes -= this.#reads.get(name)?.bytes ?? 0;
+    this.#reads.delete(name);
+  }
+
+  #forgetTenant(tenant: string): void {
+    for (const name of this.#reads.keys()) if (name.startsWith(`${tenant}/`)) this.#forget(name);
+  }
+
+  #follow(tenant: string): void {
+    if (this.#watches.has(tenant) || this.#closed.signal.aborted) return;
+    const watch = this.#watch(tenant).catch((error: unknown) => {
+      const details = { tenant, reason: errorText(error) };
+      if (!this.#closed.signal.aborted) this.#runtime.log.warn(details, "a watch of configuration broke");
+    });
+    this.#watches.set(
+      tenant,
+      watch.finally(() => this.#watches.delete(tenant)),
+    );
+  }
+
+  /** Until it breaks; the next read begins another one. */
+  async #watch(tenant: string): Promise<void> {
+    const { revision } = await this.#entries.page(tenant, ROOT, { limit: 1 });
+    // What changed since they were read, and before the watch begins, is not told.
+    this.#forgetTenant(tenant);
+    const events = this.#entries.watch(tenant, ROOT, { sinceRevision: revision, signal: this.#closed.signal });
+    for await (const batch of events) for (const { key } of batch) this.#changed(tenant, key);
+  }
+
+  #changed(tenant: string, key: string): void {
+    for (let at = key; ; at = parentOf(at)) {
+      this.#forget(tenant + at);
+      if (at === ROOT) return;
+    }
+  }
+}
+
+function sizeOf({ key, text = "", sealed = "" }: Entry): number {
+  return ENTRY_OVERHEAD_BYTES + Buffer.byteLength(key) + Buffer.byteLength(text) + Buffer.byteLength(sealed);
+}
