@@ -1,5 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { realClock } from "../test/helpers/clock.ts";
@@ -10,6 +9,7 @@ import type { Row, Value } from "../common/value.ts";
 import type { ClassView, Column } from "./areas/objects/index.ts";
 import { assemble, type Assembly } from "./assembly.ts";
 import { openSecretKey } from "./secrets/index.ts";
+import { storeFolder } from "../test/helpers/folders.ts";
 
 const admin = testPrincipal();
 const viewer = testPrincipal("viewer");
@@ -20,7 +20,7 @@ let systemClasses: readonly ClassView[];
 
 beforeAll(async () => {
   engine = await openTestEngine();
-  folder = await mkdtemp(join(tmpdir(), "odp-classes-"));
+  folder = await storeFolder("odp-classes-");
   const secrets = await openSecretKey({ file: join(folder, "secret.key"), create: true });
   assembly = await assemble({
     engine,

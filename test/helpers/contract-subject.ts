@@ -1,6 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { rm } from "node:fs/promises";
 import type { ContractSubject } from "../../controller/store/contract/harness.ts";
 import { EmbeddedKvStore } from "../../controller/store/embedded/kv.ts";
 import { EmbeddedObjectStore } from "../../controller/store/embedded/objects.ts";
@@ -10,6 +8,7 @@ import { seededRandom } from "./clock.ts";
 import type { KvStore } from "../../controller/store/kv.ts";
 import { TestClock } from "./runtime.ts";
 import { wrappedKv } from "./wrapped-kv.ts";
+import { storeFolder } from "./folders.ts";
 
 /** Its time of day may be set. */
 class JumpingClock extends TestClock {
@@ -43,7 +42,7 @@ function atTimeOfDay(kv: KvStore, clock: JumpingClock, offsetMs: number): KvStor
 
 /** The embedded engine with a clock the contract can move; with `faultySeed` behind the faulty wrapper. */
 export async function openEmbeddedSubject(faultySeed?: number): Promise<ContractSubject> {
-  const dir = await mkdtemp(join(tmpdir(), "odp-contract-"));
+  const dir = await storeFolder("odp-contract-");
   const clock = new JumpingClock(Date.now());
   const engine = await openEmbeddedEngine({ dir, runtime: { clock, random: seededRandom(Date.now()) } });
   await engine.createTenant("matrix");

@@ -1,12 +1,11 @@
 import { randomBytes } from "node:crypto";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { rm } from "node:fs/promises";
 import type { Clock, Random } from "../../common/time.ts";
 import { openEmbeddedEngine } from "../../controller/store/embedded/index.ts";
 import type { Engine } from "../../controller/store/engine.ts";
 import { faulty } from "../../controller/store/faulty.ts";
 import { realClock, seededRandom } from "./clock.ts";
+import { storeFolder } from "./folders.ts";
 
 /**
  * Whether these tests run over a real etcd and Cassandra: the project `areas-cluster` of vitest. Time cannot be moved
@@ -32,7 +31,7 @@ const realRandom: Random = {
 };
 
 export async function openTestEngine(options: TestEngineOptions = {}): Promise<TestEngine> {
-  const dir = await mkdtemp(join(tmpdir(), "odp-test-"));
+  const dir = await storeFolder("odp-test-");
   const plain =
     (onCluster ? await openOnCluster() : undefined) ?? (await openEmbedded(dir, options.clock ?? realClock));
   const inner: Engine =

@@ -1,6 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { createKeyPem, createRequest } from "../../agent/csr.ts";
 import {
@@ -22,6 +21,7 @@ import { BareAgent, enrolRequest, sha256, type TestIdentity } from "../helpers/h
 import { eventually } from "../helpers/programs.ts";
 import { testPrincipal, testRuntime } from "../helpers/runtime.ts";
 import { StoppableStores } from "../helpers/stoppable-stores.ts";
+import { storeFolder } from "../helpers/folders.ts";
 
 /** An agent whose machine an attacker owns: it holds a good certificate and speaks the protocol by hand. */
 
@@ -45,7 +45,7 @@ const agents: BareAgent[] = [];
 
 beforeAll(async () => {
   engine = await openTestEngine();
-  folder = await mkdtemp(join(tmpdir(), "odp-hostile-"));
+  folder = await storeFolder("odp-hostile-");
   const secrets = await openSecretKey({ file: join(folder, "secret.key"), create: true });
   stores = new StoppableStores(engine);
   odp = await assemble({

@@ -1,5 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { FastifyInstance } from "fastify";
 import { assemble, type Assembly } from "../../controller/assembly.ts";
@@ -9,6 +8,7 @@ import { realClock } from "../helpers/clock.ts";
 import { openTestEngine } from "../helpers/engine.ts";
 import { PASSWORD } from "../helpers/http-app.ts";
 import { testRuntime } from "../helpers/runtime.ts";
+import { storeFolder } from "../helpers/folders.ts";
 
 /** A whole controller without ports and agents, with an administrator, that counts what is written. */
 export interface World extends AsyncDisposable {
@@ -22,7 +22,7 @@ export interface World extends AsyncDisposable {
 
 export async function openWorld(): Promise<World> {
   const engine = await openTestEngine();
-  const folder = await mkdtemp(join(tmpdir(), "odp-security-"));
+  const folder = await storeFolder("odp-security-");
   const counted = counting(engine);
   const secrets = await openSecretKey({ file: join(folder, "secret.key"), create: true });
   const assembly = await assemble({

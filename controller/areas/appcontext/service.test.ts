@@ -1,6 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { rm } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { AppError } from "../../../common/errors.ts";
 import {
@@ -17,6 +15,7 @@ import type { Stores } from "../../store/engine.ts";
 import type { ObjectStore } from "../../store/objects.ts";
 import { AppcontextService } from "./service.ts";
 import type { Item, ItemQuery } from "./types.ts";
+import { storeFolder } from "../../../test/helpers/folders.ts";
 
 const admin = testPrincipal();
 const neighbour = testPrincipal("administrator", "second");
@@ -332,7 +331,7 @@ describe("with a store that fails", () => {
   });
 
   test("on a folder of its own, what was answered is there after a restart", async () => {
-    const dir = await mkdtemp(join(tmpdir(), "odp-appcontext-"));
+    const dir = await storeFolder("odp-appcontext-");
     const open = () => openEmbeddedEngine({ dir, runtime: testRuntime(realClock) });
     const before = await open();
     await before.createTenant("matrix");

@@ -1,11 +1,11 @@
-import { cp, mkdtemp, readFile, rm, stat, truncate, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { cp, readFile, rm, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { realClock, seededRandom } from "../../../test/helpers/clock.ts";
 import { encodePacked } from "../format.ts";
 import { checkStore } from "./check.ts";
 import { openEmbeddedEngine } from "./index.ts";
+import { storeFolder } from "../../../test/helpers/folders.ts";
 
 const PAGE_BYTES = 4_096;
 const RECORDS = 1_500;
@@ -18,7 +18,7 @@ let digest: string;
 const dataOf = (dir: string, store = "tenants/matrix"): string => join(dir, store, "lmdb", "data.mdb");
 
 beforeAll(async () => {
-  whole = await mkdtemp(join(tmpdir(), "odp-damage-"));
+  whole = await storeFolder("odp-damage-");
   const engine = await openEmbeddedEngine({ dir: join(whole, "store"), runtime });
   await engine.createTenant("matrix");
   const { kv, objects, blobs } = await engine.tenant("matrix");

@@ -1,5 +1,4 @@
-import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import {
@@ -16,6 +15,7 @@ import type { KvEvent, KvStore } from "../kv.ts";
 import { Environment } from "./environment.ts";
 import { openEmbeddedEngine, type EmbeddedEngine } from "./index.ts";
 import { textBytes } from "./keys.ts";
+import { storeFolder } from "../../../test/helpers/folders.ts";
 
 let dir: string;
 let clock: SleepyClock;
@@ -35,7 +35,7 @@ class SleepyClock extends TestClock {
 }
 
 beforeEach(async () => {
-  dir = await mkdtemp(join(tmpdir(), "odp-embedded-"));
+  dir = await storeFolder("odp-embedded-");
   clock = new SleepyClock();
 });
 

@@ -1,5 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { seededRandom } from "../../../test/helpers/clock.ts";
@@ -15,6 +14,7 @@ import { openEmbeddedEngine } from "./index.ts";
 import { KeyLists } from "./key-lists.ts";
 import { textBytes } from "./keys.ts";
 import { entityKeyBytes, expiryKey, EXPIRY_KINDS } from "./object-keys.ts";
+import { storeFolder } from "../../../test/helpers/folders.ts";
 
 const NOW_MS = Date.UTC(2026, 0, 1);
 const NOW_US = NOW_MS * 1_000;
@@ -47,7 +47,7 @@ async function leaveOld(folder: string, clock: TestClock): Promise<void> {
 }
 
 test("what a version of format 2 wrote is read, found, written on, and vanishes when it is to", async () => {
-  const dir = await mkdtemp(join(tmpdir(), "odp-form-"));
+  const dir = await storeFolder("odp-form-");
   const clock = new TestClock(NOW_MS);
   const open = () => openEmbeddedEngine({ dir, runtime: { clock, random: seededRandom(1) } });
   try {
