@@ -1,19 +1,19 @@
 import { test } from "vitest";
 import { prove } from "../helpers/evidence.ts";
+import { TIMES } from "../helpers/times.ts";
 import type { PromiseId } from "../promises.ts";
 
 export interface Histories {
   readonly promise: PromiseId;
   /** What is put through them, as a title says it. */
   readonly part: string;
+  /** In every run; `npm run soak` makes more. */
   readonly count: number;
   /** Seeds that once failed, by what they showed. */
   readonly found: readonly (readonly [what: string, seed: number])[];
   readonly history: (seed: number) => Promise<void>;
 }
 
-/** `ODP_TEST_SEED` replays from a seed, `ODP_DURABILITY_TIMES` multiplies the count. */
-const TIMES = Number(process.env.ODP_DURABILITY_TIMES ?? 1);
 const HISTORY_MAX_MS = 1_000;
 
 export function histories({ promise, part, count, found, history }: Histories): void {

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { seededRandom } from "../helpers/clock.ts";
 import { prove } from "../helpers/evidence.ts";
+import { TIMES } from "../helpers/times.ts";
 import type { Acknowledged } from "../tools/crash/acknowledged.ts";
 import { diskAfter, dump } from "../tools/crash/images.ts";
 import { inspect } from "../tools/crash/inspect.ts";
@@ -12,7 +13,7 @@ import { canTrace, readTrace, startTraced, type Timed } from "../tools/crash/str
 const ANSWERS = 400;
 /** Calls by which it makes its first environment, and some more. */
 const FIRST_MOMENTS = 60;
-const IMAGES = Number(process.env.ODP_CRASH_IMAGES ?? 60);
+const IMAGES = 40 * TIMES;
 const seed = Number(process.env.ODP_TEST_SEED ?? Date.now() % 1_000_000_000);
 const WRITER = join(import.meta.dirname, "../tools/crash/child.ts");
 

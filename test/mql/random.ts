@@ -9,9 +9,8 @@ import { QueryGenerator } from "../helpers/mql-queries.ts";
 import { type Expected, order, Reference, rowText } from "../helpers/mql-reference.ts";
 import { Dice, drawnRights, makeWorld } from "../helpers/mql-world.ts";
 import { testPrincipal, testRuntime } from "../helpers/runtime.ts";
+import { TIMES } from "../helpers/times.ts";
 
-/** How many times as many queries as usual: 10 for a long run of a million. */
-export const TIMES = Number(process.env.ODP_RANDOM_TIMES ?? 1);
 /** For one test. */
 export const TIMEOUT_MS = 300_000 * TIMES;
 

@@ -5,31 +5,44 @@ import { runHistories } from "../sim/histories.ts";
 import { crashRounds } from "./crash/rounds.ts";
 
 /**
- * `npm run soak -- [--seed N] [--rounds N] [--queries N] [--histories N] [--ring N]`: what CI does in small numbers, in
- * numbers too large for every day: crash rounds of the stores, random queries, simulated histories, rounds of losses on
- * a ring of etcd under readers and writers of configuration. 0 leaves one out.
+ * `npm run soak -- [--seed N] [--rounds N] [--times N] [--histories N] [--ring N]`: what CI does in small numbers, in
+ * numbers too large for every day: crash rounds of the stores, random tests with so many times their cases, simulated
+ * histories, rounds of losses on a ring of etcd under readers and writers of configuration. 0 leaves one out.
  */
 const { values } = parseArgs({
   options: {
     seed: { type: "string", default: "1" },
     rounds: { type: "string", default: "1000" },
-    queries: { type: "string", default: "100000" },
+    times: { type: "string", default: "10" },
     histories: { type: "string", default: "10000" },
     ring: { type: "string", default: "20" },
   },
 });
-const [seed, rounds, queries, histories, ring] = [
+const [seed, rounds, times, histories, ring] = [
   values.seed,
   values.rounds,
-  values.queries,
+  values.times,
   values.histories,
   values.ring,
 ].map(Number);
 
+/** Those that multiply their cases by `TIMES` of test/helpers/times.ts. */
+const RANDOM_TESTS = [
+  "agent/plugins/log-policy/lookalikes.test.ts",
+  "agent/plugins/log-policy/rotation.test.ts",
+  "controller/areas/objects/writing/races.test.ts",
+  "controller/areas/query/search/random.test.ts",
+  "controller/store/journal/journal.test.ts",
+  "test/durability",
+  "test/mql/random.test.ts",
+];
+/** For a test that states no time of its own. */
+const TEST_MAX_MS = 3_600_000;
+
 await timed(`${rounds} crash rounds from seed ${seed}`, rounds, (count) =>
   crashRounds({ rounds: count, seed: seed ?? 1, log: (line: string) => console.log(line) }),
 );
-await timed(`${queries} random queries`, queries, compareQueries);
+await timed(`random tests with ${times} times their cases`, times, multiply);
 await timed(`${histories} histories from seed ${seed}`, histories, simulate);
 await timed(`${ring} rounds of losses on a ring`, ring, loseMembers);
 
@@ -44,24 +57,26 @@ async function timed(
   console.log(`${what} in ${((performance.now() - started) / 1_000).toFixed(0)} s: nothing lost, nothing wrong`);
 }
 
-/** What `test/mql/random.test.ts` compares by itself. */
-const QUERIES_AT_ONCE = 10_000;
-
-function compareQueries(count: number): Promise<void> {
-  return tests("unit", "test/mql/random.test.ts", { ODP_RANDOM_TIMES: String(Math.ceil(count / QUERIES_AT_ONCE)) });
+function multiply(count: number): Promise<void> {
+  return tests("unit", RANDOM_TESTS, { ODP_TEST_TIMES: String(count) });
 }
 
 function loseMembers(count: number): Promise<void> {
-  return tests("ring", "test/ring/config.test.ts", { ODP_RING_TIMES: String(count) });
+  return tests("ring", ["test/ring/config.test.ts"], { ODP_RING_TIMES: String(count) });
 }
 
-async function tests(project: string, file: string, numbers: Readonly<Record<string, string>>): Promise<void> {
-  const child = spawn(process.execPath, ["node_modules/vitest/vitest.mjs", "run", "--project", project, file], {
+async function tests(
+  project: string,
+  files: readonly string[],
+  numbers: Readonly<Record<string, string>>,
+): Promise<void> {
+  const vitest = ["node_modules/vitest/vitest.mjs", "run", "--project", project, "--testTimeout", `${TEST_MAX_MS}`];
+  const child = spawn(process.execPath, [...vitest, ...files], {
     stdio: "inherit",
     env: { ...process.env, ...numbers },
   });
   const [code] = (await once(child, "close")) as [number | null];
-  if (code !== 0) throw new Error(`${file} ended with ${code}.`);
+  if (code !== 0) throw new Error(`${files.join(", ")} ended with ${code}.`);
 }
 
 async function simulate(count: number): Promise<void> {

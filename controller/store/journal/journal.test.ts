@@ -7,6 +7,7 @@ import { realClock, seededRandom } from "../../../test/helpers/clock.ts";
 import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
 import { Mortality } from "../../../test/helpers/mortal.ts";
 import { TestClock } from "../../../test/helpers/runtime.ts";
+import { TIMES } from "../../../test/helpers/times.ts";
 import { Turns } from "../../../test/helpers/turns.ts";
 import { wrappedKv } from "../../../test/helpers/wrapped-kv.ts";
 import { uniqueName } from "../contract/harness.ts";
@@ -418,7 +419,7 @@ test.each([false, true])(
   },
 );
 
-const HISTORIES = onCluster ? 20 : 400;
+const HISTORIES = onCluster ? 20 : 150 * TIMES;
 
 test(`any controllers that sleep, die for each other and have a failing store bring work to one end, with every step that was told (${HISTORIES} histories)`, async () => {
   const base = Number(process.env.ODP_TEST_SEED ?? Date.now() % 1_000_000_000);

@@ -10,11 +10,12 @@ import { onCluster, openTestEngine, type TestEngine } from "../../../../test/hel
 import { prove } from "../../../../test/helpers/evidence.ts";
 import { Interleaving, interleaved } from "../../../../test/helpers/interleaving.ts";
 import { testPrincipal, testRuntime } from "../../../../test/helpers/runtime.ts";
+import { TIMES } from "../../../../test/helpers/times.ts";
 import { ObjectService, type ClassSpec, type Edit, type ObjectRow, type Pushdown } from "../index.ts";
 
 /** Clock offsets of two or three controllers: the second is five seconds behind. */
 const OFFSETS_MS = [0, -5_000, 40] as const;
-const HISTORIES = Number(process.env.ODP_RACE_HISTORIES ?? (onCluster ? 50 : 1_000));
+const HISTORIES = Number(process.env.ODP_RACE_HISTORIES ?? (onCluster ? 50 : 300 * TIMES));
 const SEED = Number(process.env.ODP_TEST_SEED ?? 1);
 /**
  * They find something as soon as a write is not put above what was read (2, once 31), an edge of the same write not
@@ -455,7 +456,7 @@ async function runAll(count: number, options: HistoryOptions): Promise<number> {
 }
 
 test("of two or three controllers that write one object in any interleaving, none loses what was answered with ok", {
-  timeout: 900_000,
+  timeout: 300_000 * TIMES,
 }, async () => {
   console.log(
     `interleavings: seeds ${SEED} to ${SEED + HISTORIES - 1} (ODP_TEST_SEED=… ODP_RACE_HISTORIES=1 replays one)`,

@@ -4,13 +4,14 @@ import type { Row, Value } from "../../../../common/value.ts";
 import { realClock, seededRandom } from "../../../../test/helpers/clock.ts";
 import { onCluster, openTestEngine } from "../../../../test/helpers/engine.ts";
 import { testPrincipal, testRuntime } from "../../../../test/helpers/runtime.ts";
+import { TIMES } from "../../../../test/helpers/times.ts";
 import { ObjectService } from "../../objects/index.ts";
 import type { Principal } from "../../permissions/index.ts";
 import { type QueryResult, QueryService } from "../index.ts";
 import { SearchService } from "./index.ts";
 
 /** Random searches over random objects, answered by the area and by a few lines of plain evaluation. */
-const SEARCHES = Number(process.env.ODP_RANDOM_SEARCHES ?? (onCluster ? 12 : 120));
+const SEARCHES = onCluster ? 12 : 120 * TIMES;
 const OBJECTS = onCluster ? 20 : 80;
 const admin = testPrincipal();
 const runtime = testRuntime(realClock);
