@@ -3,7 +3,7 @@ import { cp, mkdtemp, readFile, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { layOut } from "./lay-out.ts";
 
 const PROJECT = resolve(import.meta.dirname, "../../..");
@@ -22,37 +22,35 @@ const COPIED = [
 ];
 const TSC = "node_modules/typescript-7/bin/tsc";
 
+/** One copy for all tests, each of which lays out areas of its own names. */
 let root: string;
-beforeEach(async () => {
+beforeAll(async () => {
   root = await mkdtemp(join(tmpdir(), "odp-new-area-"));
   for (const name of COPIED) await cp(join(PROJECT, name), join(root, name), { recursive: true });
   await symlink(join(PROJECT, "node_modules"), join(root, "node_modules"));
 });
-afterEach(() => rm(root, { recursive: true }));
+afterAll(() => rm(root, { recursive: true }));
 
-test("an area that was laid out compiles, and its tests pass", { timeout: 180_000 }, async () => {
-  const paths = await layOut(root, "shifts");
+test("areas that were laid out have the form that is checked, compile, and their tests pass", {
+  timeout: 180_000,
+}, async () => {
+  const paths = [...(await layOut(root, "shifts")), ...(await layOut(root, "maintenancewindows"))];
   expect(paths).toContain("controller/areas/shifts/service.ts");
   const run = promisify(execFile);
+  const formatted = paths.filter((path) => path.endsWith(".ts"));
+  const checked = await run("node_modules/.bin/biome", ["format", "--vcs-enabled=false", ...paths], { cwd: root });
+  expect(checked.stdout + checked.stderr).toContain(`Checked ${new Set(formatted).size} files`);
   const typed = await run(process.execPath, [TSC, "-p", "tsconfig.json", "--incremental", "false"], {
     cwd: root,
   }).catch((error: { stdout: string }) => error);
   expect(typed.stdout).toBe("");
+  const areas = ["controller/areas/shifts", "controller/areas/maintenancewindows"];
   const { stdout } = await run(
     process.execPath,
-    ["node_modules/vitest/vitest.mjs", "run", "--project", "unit", "controller/areas/shifts"],
+    ["node_modules/vitest/vitest.mjs", "run", "--project", "unit", ...areas],
     { cwd: root },
   );
-  expect(stdout).toMatch(/Tests .*2 passed/);
-});
-
-test.each(["shifts", "maintenancewindows"])("%s: what was laid out has the form that is checked", async (name) => {
-  const paths = await layOut(root, name);
-  const checked = await promisify(execFile)("node_modules/.bin/biome", ["format", "--vcs-enabled=false", ...paths], {
-    cwd: root,
-  });
-  const formatted = paths.filter((path) => path.endsWith(".ts"));
-  expect(checked.stdout + checked.stderr).toContain(`Checked ${formatted.length} files`);
+  expect(stdout).toMatch(/Tests .*4 passed/);
 });
 
 test("a name that is taken, and one that is none, change nothing", async () => {
