@@ -18,6 +18,7 @@ const WITHOUT_PERMISSION: Readonly<Record<string, Readonly<Record<string, string
     record: "every call leaves its record, also a refused one",
     verifyNewest: "at the start, for each tenant",
   },
+  ConfigCache: { [EVERY]: "for the service of configuration, which shows what it answers by rights" },
   ConfigChanges: { [EVERY]: "for the service of configuration, and maintenance" },
   ConfigEntries: { [EVERY]: "for services that checked a permission of theirs" },
   ContextStores: { [EVERY]: "the store of contexts, for services" },
