@@ -1,5 +1,5 @@
 import { Type, type Static } from "typebox";
-import { JOB_COMMANDS_MAX, JOB_DEFAULT_S, JOB_HOSTS_MAX } from "../limits.ts";
+import { JOB_BATCH_MAX, JOB_COMMANDS_MAX, JOB_DEFAULT_S, JOB_HOSTS_MAX } from "../limits.ts";
 
 const Name = Type.String({ minLength: 1, maxLength: 600, description: "<name>@<dir>" });
 const Text = (maxLength: number) => Type.String({ maxLength });
@@ -126,6 +126,46 @@ export const JobExecution = Type.Object({
   timeout: Type.Optional(Type.Integer({ description: "seconds" })),
 });
 export type JobExecution = Static<typeof JobExecution>;
+
+export const JobBatch = Type.Object({
+  jobs: Type.Array(
+    Type.Object({
+      name: Name,
+      param: Type.Optional(Type.String({ description: "JSON text of an object" })),
+      timeout: Type.Optional(Type.Integer({ description: "seconds" })),
+    }),
+    { maxItems: JOB_BATCH_MAX },
+  ),
+  timeout: Type.Optional(
+    Type.Integer({
+      description:
+        "seconds; 0 or more waits for the output, more than 0 is the most that any of the jobs takes; else the ids of the runs are answered at once",
+    }),
+  ),
+});
+export type JobBatch = Static<typeof JobBatch>;
+
+/** What became of the jobs of a batch, in their order. */
+export const JobBatchEnds = Type.Array(
+  Type.Object({
+    name: Type.String(),
+    runid: Type.Optional(Type.String({ description: "absent when it could not be begun" })),
+    status: Type.Union([Type.Literal("ok"), Type.Literal("error")]),
+    code: Type.Optional(Type.String({ description: "of an error" })),
+    message: Type.String({ description: "the output, the text of an error, or the id of the run" }),
+    runs: Type.Optional(
+      Type.Array(
+        Type.Object({
+          host: Type.String(),
+          state: Type.String(),
+          code: Type.Optional(Type.Integer()),
+          message: Type.String(),
+        }),
+      ),
+    ),
+  }),
+);
+export type JobBatchEnds = Static<typeof JobBatchEnds>;
 
 export const ContextRead = Type.Object({
   sid: Type.String(),

@@ -131,6 +131,9 @@ export const JOB_RUNS_IN_FLIGHT_MAX = 256;
 export const JOB_OUTPUT_MAX_BYTES = 16 * MIB;
 /** Output of one run that is answered at once. */
 export const JOB_ANSWER_MAX_BYTES = MIB;
+/** Executions of one batch, and the output of all of them that is answered. */
+export const JOB_BATCH_MAX = 100;
+export const JOB_BATCH_ANSWER_MAX_BYTES = 16 * MIB;
 /** First part of standard output and error kept in the run's row. */
 export const JOB_ROW_OUTPUT_MAX_BYTES = 64 * KIB;
 /** How often, and after which first pause, the end of a run is tried to be recorded while the store is away. */

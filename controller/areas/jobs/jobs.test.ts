@@ -410,6 +410,41 @@ describe("an execution", () => {
   });
 });
 
+test("several executions take room for all of them or for none, and give it back", async () => {
+  const list = (count: number) =>
+    JSON.stringify({ cmd: "x", "HOST!": Array.from({ length: count }, (_, at) => `h${at}`) });
+  const name = "remote_command@system/common";
+  const [half, more] = [
+    { name, param: list(128) },
+    { name, param: list(129) },
+  ];
+  await expect(runs.executeAll(admin, [half, more])).rejects.toMatchObject({ code: "limited" });
+  expect(rows.rows.size).toBe(0);
+  for (let round = 0; round < 2; round++) {
+    const begun = await runs.executeAll(admin, [half, half]);
+    const executions = begun.flatMap((one) => ("execution" in one ? [one.execution.finished] : []));
+    expect((await Promise.all(executions)).flat().filter(({ state }) => state === "ok")).toHaveLength(256);
+  }
+});
+
+test("of several executions the one that cannot be begun fails alone, and gives its room back", async () => {
+  const { insert } = rows;
+  rows.insert = (principal, path, added, options) =>
+    added.some((row) => row["host"] === "h2")
+      ? Promise.reject(new AppError("unavailable", "away"))
+      : insert.call(rows, principal, path, added, options);
+  const param = (host: string) => ({
+    name: "remote_command@system/common",
+    param: JSON.stringify({ cmd: "x", "HOST!": host }),
+  });
+  const many = Array.from({ length: 128 }, (_, at) => `h${at + 2}`).join();
+  for (let round = 0; round < 3; round++) {
+    const [good, bad] = await runs.executeAll(admin, [param("h1"), param(many)]);
+    expect(bad).toMatchObject({ error: { code: "unavailable" } });
+    expect(await (good && "execution" in good ? good.execution.finished : [])).toMatchObject([{ state: "ok" }]);
+  }
+});
+
 describe("the controller's own end", () => {
   test("begins nothing new, lets go of what is under way and leaves it open on record", async () => {
     hosts.behaviour = never;

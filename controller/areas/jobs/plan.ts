@@ -45,7 +45,8 @@ export async function plannedRun(
   if (hosts.length === 0)
     throw new AppError("invalid", `The job ${formatJobName(job)} has no host, and param gives none as HOST!.`);
   refuseTooMany(hosts.length, job.groupmode);
-  const timeoutMs = 1_000 * timeoutSeconds([request.timeoutSeconds, parameters.timeoutSeconds, job.timeout]);
+  const seconds = timeoutSeconds([request.timeoutSeconds, parameters.timeoutSeconds, job.timeout]);
+  const timeoutMs = 1_000 * Math.min(seconds, request.mostSeconds ?? JOB_MAX_S);
   const startedMs = clock.nowMs();
   const id = ulidOf(startedMs, random.bytes(10));
   return {

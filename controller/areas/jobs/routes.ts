@@ -7,25 +7,28 @@ import {
   GroupInput,
   GroupSelect,
   GroupView,
+  JobBatch,
+  JobBatchEnds,
   JobExecution,
   JobOutputPart,
   JobOutputSelect,
 } from "../../../common/api/jobs.ts";
-import { AppError, type ErrorCode } from "../../../common/errors.ts";
+import { AppError } from "../../../common/errors.ts";
 import { HTTP_CALL_DEADLINE_MS, JOB_CALL_GRACE_MS, JOB_MAX_S } from "../../../common/limits.ts";
 import { endpoint, type Answer, type Call, type Endpoint } from "../../http/endpoint.ts";
 import { followedEvents, followOnSocket, positionOf } from "../../http/following.ts";
 import { socketEndpoint, type SocketEndpoint } from "../../http/socket.ts";
 import type { Audit } from "../audit/index.ts";
-import type { FinalState } from "../hosts/index.ts";
+import { runBatch } from "./batch.ts";
 import type { JobContexts } from "./contexts.ts";
 import { definitionRoutes } from "./definition-routes.ts";
 import type { JobGroups } from "./groups.ts";
 import type { OutputFollowing } from "./following.ts";
 import type { JobRuns } from "./runs.ts";
+import { endOf, outputOf, untilAborted } from "./run-answers.ts";
 import type { JobService } from "./service.ts";
 import { OutputStream } from "./stream.ts";
-import type { ExecutionRequest, HostRun } from "./types.ts";
+import type { ExecutionRequest } from "./types.ts";
 
 export interface JobRouteDependencies {
   readonly jobs: JobService;
@@ -35,7 +38,12 @@ export interface JobRouteDependencies {
 }
 
 export function jobRoutes(dependencies: JobRouteDependencies): readonly Endpoint[] {
-  return [...definitionRoutes(dependencies.jobs), ...executionRoutes(dependencies), outputRoute(dependencies)];
+  return [
+    ...definitionRoutes(dependencies.jobs),
+    ...executionRoutes(dependencies),
+    batchRoute(dependencies.runs),
+    outputRoute(dependencies),
+  ];
 }
 
 const OUTPUT_PATH = "/job/output/:runid/:host";
@@ -239,42 +247,25 @@ async function execute(runs: JobRuns, call: ExecutionCall): Promise<Answer<unkno
   const execution = await runs.execute(principal, input["*"], requestOf(input));
   const { runId } = execution;
   if (!input.receive_output) return { message: runId, meta: { runid: runId } };
-  const finished = await untilAborted(execution.finished, signal, runId);
-  const meta = {
-    runid: runId,
-    runs: finished.map(({ host, state, code, message }) => ({ host, state, code, message })),
-  };
-  return { message: outputOf(finished), meta };
+  const finished = await untilAborted(execution.finished, signal, `The job run ${runId} goes on`);
+  return { message: outputOf(finished), meta: { runid: runId, runs: finished.map(endOf) } };
 }
 
-function untilAborted<T>(work: Promise<T>, signal: AbortSignal, runId: string): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const gone = (): void =>
-      reject(new AppError("deadline", `The job run ${runId} goes on, but this call no longer waits for its output.`));
-    if (signal.aborted) return gone();
-    signal.addEventListener("abort", gone, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", gone));
+function batchRoute(runs: JobRuns): Endpoint {
+  return endpoint({
+    method: "POST",
+    path: "/job/batch",
+    permission: "jobs:run",
+    summary: "Executes several jobs side by side; none of them when one is wrong",
+    body: "json",
+    input: JobBatch,
+    output: JobBatchEnds,
+    deadlineMs: ({ timeout = -1 }) => {
+      const waitsS = timeout === 0 ? JOB_MAX_S : Math.min(Math.max(timeout, 0), JOB_MAX_S);
+      return Math.max(HTTP_CALL_DEADLINE_MS, 1_000 * waitsS + JOB_CALL_GRACE_MS);
+    },
+    handler: async ({ principal, input, signal }) => ({ message: await runBatch(runs, principal, { input, signal }) }),
   });
-}
-
-const CODE_OF_STATE: Readonly<Record<Exclude<FinalState, "ok">, ErrorCode>> = {
-  failed: "unavailable",
-  timeout: "deadline",
-  unreachable: "unavailable",
-  cancelled: "cancelled",
-  expired: "deadline",
-};
-
-/** The output of one host as it is, also of a command that ended with an exit code; one block for each of several. */
-function outputOf(runs: readonly HostRun[]): string {
-  const [only] = runs;
-  if (only === undefined || runs.length > 1)
-    return runs.map((run) => `# ${run.host}: ${run.state}\n${run.output || run.message}`).join("\n");
-  if (only.state === "ok" || (only.state === "failed" && only.code !== undefined)) return only.output || only.message;
-  throw new AppError(
-    CODE_OF_STATE[only.state],
-    `${only.host}: ${only.state}: ${only.message}${only.output === "" ? "" : `\n${only.output}`}`,
-  );
 }
 
 /** This route reads by its permission, so that no other place writes the record of what it makes happen. */

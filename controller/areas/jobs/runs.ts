@@ -1,5 +1,5 @@
 import { mapLimited } from "../../../common/concurrency.ts";
-import { AppError } from "../../../common/errors.ts";
+import { AppError, isAppError } from "../../../common/errors.ts";
 import { JOB_PARALLEL_HOSTS, JOB_RUNS_IN_FLIGHT_MAX } from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
@@ -14,12 +14,12 @@ import { RunCommands, runOf } from "./commands.ts";
 import { RunEndings } from "./endings.ts";
 import { runJournal, type RunJournal } from "./open-runs.ts";
 import { JobOutputs } from "./outputs.ts";
-import { plannedRun, roomOf } from "./plan.ts";
+import { plannedRun, roomOf, type Run } from "./plan.ts";
 import type { JobService } from "./service.ts";
 import type { StoredJob } from "./store.ts";
 import { RunTakeover } from "./takeover.ts";
 import { JobTargets } from "./targets.ts";
-import type { Execution, ExecutionRequest } from "./types.ts";
+import type { Begun, Execution, ExecutionRequest, NamedRequest } from "./types.ts";
 
 export interface RunDependencies {
   readonly stores: Stores;
@@ -69,18 +69,54 @@ export class JobRuns {
   /** Resolves when the execution is on record and begun; it goes on when the caller does not wait for its end. */
   async execute(principal: Principal, fullName: string, request: ExecutionRequest): Promise<Execution> {
     requirePermission(principal, "jobs:run");
+    const run = await this.#planned(principal, fullName, request);
+    this.#enter([run]);
+    return this.#begin(run);
+  }
+
+  /**
+   * As `execute`, several side by side, answered in their order. Where one of them is not there or not asked for as it
+   * must be, or where there is no room for all, none is begun. What fails afterwards fails alone.
+   */
+  async executeAll(principal: Principal, requests: readonly NamedRequest[]): Promise<readonly Begun[]> {
+    requirePermission(principal, "jobs:run");
+    const runs = await mapLimited(requests, JOB_PARALLEL_HOSTS, ({ name, ...request }, at) =>
+      this.#planned(principal, name, request).catch((error: unknown) => {
+        throw isAppError(error) ? ofBatch(error, name, at) : error;
+      }),
+    );
+    this.#enter(runs);
+    return Promise.all(
+      runs.map((run) =>
+        this.#begin(run).then(
+          (execution) => ({ execution }),
+          (error: unknown) => {
+            this.#with.runtime.log.warn({ err: error, run: run.id }, "a job of a batch could not be begun");
+            return { error };
+          },
+        ),
+      ),
+    );
+  }
+
+  async #planned(principal: Principal, fullName: string, request: ExecutionRequest): Promise<Run> {
     if (this.#journal.underWay.stopping.aborted) throw new AppError("unavailable", "The controller is shutting down.");
     const job = await this.#with.jobs.visible(principal, fullName);
     const targets = (of: StoredJob): Promise<readonly string[]> => this.#targets.of(principal.tenant, of);
-    const run = await plannedRun(principal, job, { request, runtime: this.#with.runtime, targets });
+    return plannedRun(principal, job, { request, runtime: this.#with.runtime, targets });
+  }
+
+  #enter(runs: readonly Run[]): void {
+    if (this.#carrying.enter(runs.reduce((room, { order }) => room + roomOf(order), 0))) return;
+    throw new AppError(
+      "limited",
+      `At most ${JOB_RUNS_IN_FLIGHT_MAX} job runs can be under way at once; try again later.`,
+    );
+  }
+
+  async #begin(run: Run): Promise<Execution> {
     const { hosts, groupmode } = run.order;
     const room = roomOf(run.order);
-    if (!this.#carrying.enter(room)) {
-      throw new AppError(
-        "limited",
-        `At most ${JOB_RUNS_IN_FLIGHT_MAX} job runs can be under way at once; try again later.`,
-      );
-    }
     try {
       const first = groupmode === "one" ? hosts.slice(0, 1) : hosts;
       const open = await mapLimited(first, JOB_PARALLEL_HOSTS, (host) => this.#carrying.open(run, host));
@@ -110,4 +146,11 @@ export class JobRuns {
   close(): Promise<void> {
     return this.#journal.underWay.close();
   }
+}
+
+function ofBatch(error: AppError, name: string, at: number): AppError {
+  return new AppError(error.code, `Nothing was executed: jobs[${at}], ${name}: ${error.message}`, {
+    cause: error,
+    details: error.details,
+  });
 }

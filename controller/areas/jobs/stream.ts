@@ -2,7 +2,8 @@ import { Readable } from "node:stream";
 import { errorText } from "../../../common/errors.ts";
 import { JOB_STREAM_BUFFER_BYTES } from "../../../common/limits.ts";
 import type { OutputPiece } from "../hosts/index.ts";
-import type { Execution, HostRun } from "./types.ts";
+import { endOf } from "./run-answers.ts";
+import type { Execution } from "./types.ts";
 
 /**
  * What a run writes, as lines of JSON for one caller: `{host, stream, data}` as it comes, at last `{runid, runs,
@@ -36,8 +37,4 @@ export class OutputStream {
   #line(value: unknown): void {
     this.content.push(`${JSON.stringify(value)}\n`);
   }
-}
-
-function endOf({ host, state, code, message }: HostRun): Omit<HostRun, "output"> {
-  return { host, state, message, ...(code === undefined ? {} : { code }) };
 }

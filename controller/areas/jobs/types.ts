@@ -4,6 +4,8 @@ export interface ExecutionRequest {
   /** JSON text of an object. */
   readonly param?: string;
   readonly timeoutSeconds?: number;
+  /** The execution takes no longer, whatever says how long it may. */
+  readonly mostSeconds?: number;
   /** Told of what commands write, as it comes. */
   readonly onOutput?: (host: string, piece: OutputPiece) => void;
   /** Ends the commands on their hosts; the runs are `cancelled`. */
@@ -16,6 +18,14 @@ export interface Execution {
   /** A host's failure is its state: this fails only when the stores fail. Need not be waited for. */
   readonly finished: Promise<readonly HostRun[]>;
 }
+
+/** An execution of the job `<name>@<dir>`. */
+export interface NamedRequest extends ExecutionRequest {
+  readonly name: string;
+}
+
+/** Of several executions one, or why it could not be begun. */
+export type Begun = { readonly execution: Execution } | { readonly error: unknown };
 
 /** How an execution ended on one host. */
 export interface HostRun {

@@ -1,0 +1,38 @@
+import { AppError, type ErrorCode } from "../../../common/errors.ts";
+import type { FinalState } from "../hosts/index.ts";
+import type { HostRun } from "./types.ts";
+
+/** What a caller is told of an execution that ended. */
+export function endOf({ host, state, code, message }: HostRun): Omit<HostRun, "output"> {
+  return { host, state, message, ...(code === undefined ? {} : { code }) };
+}
+
+const CODE_OF_STATE: Readonly<Record<Exclude<FinalState, "ok">, ErrorCode>> = {
+  failed: "unavailable",
+  timeout: "deadline",
+  unreachable: "unavailable",
+  cancelled: "cancelled",
+  expired: "deadline",
+};
+
+/** The output of one host as it is, also of a command that ended with an exit code; one block for each of several. */
+export function outputOf(runs: readonly HostRun[]): string {
+  const [only] = runs;
+  if (only === undefined || runs.length > 1)
+    return runs.map((run) => `# ${run.host}: ${run.state}\n${run.output || run.message}`).join("\n");
+  if (only.state === "ok" || (only.state === "failed" && only.code !== undefined)) return only.output || only.message;
+  throw new AppError(
+    CODE_OF_STATE[only.state],
+    `${only.host}: ${only.state}: ${only.message}${only.output === "" ? "" : `\n${only.output}`}`,
+  );
+}
+
+/** What `work` answers, unless the call ends before; `left` says what becomes of the work then. */
+export function untilAborted<T>(work: Promise<T>, signal: AbortSignal, left: string): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const gone = (): void => reject(new AppError("deadline", `${left}, but this call no longer waits for its output.`));
+    if (signal.aborted) return gone();
+    signal.addEventListener("abort", gone, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", gone));
+  });
+}
