@@ -1,15 +1,16 @@
 import { dirname } from "node:path";
-import { LOG_COPY_MIN_BYTES, LOG_COPY_WATCH_MS, LOG_FILES_MAX, LOG_TIME_GRAIN_MS } from "../../../common/limits.ts";
+import { LOG_FILES_MAX, LOG_TIME_GRAIN_MS } from "../../../common/limits.ts";
 import { policyMarks } from "../../host.ts";
 import type { Emission } from "../../outbox.ts";
 import type { Mark } from "../../outbox-segment.ts";
-import { Beginnings } from "./beginnings.ts";
-import { compareWith, firstBytes, NO_TAIL, proveCopy } from "./content.ts";
+import { compareWith, firstBytes, NO_TAIL } from "./content.ts";
+import { Copies } from "./copies.ts";
 import { folderProblem, look, lookAll, walk, type FileLook } from "./folder.ts";
-import { fileMarks, FollowedFile, type Copy, type FileState } from "./followed.ts";
+import { fileMarks, FollowedFile, type FileState } from "./followed.ts";
 import { Homes } from "./homes.ts";
 import { compareGenerations, isNumbered, originsOf } from "./names.ts";
 import { comparePlaces, logOf, placeOf } from "./order.ts";
+import type { Scene } from "./scene.ts";
 import type { Switches } from "./switches.ts";
 import type { LogWork } from "./work.ts";
 
@@ -17,19 +18,6 @@ import type { LogWork } from "./work.ts";
 interface Found {
   readonly at: FileLook;
   readonly home: string;
-}
-
-/** What a look into the folder showed. */
-interface Scene {
-  readonly atMs: number;
-  /** Every file, by its path. */
-  readonly files: readonly string[];
-  /** Files that match, and those that a rotation may have made of one. */
-  readonly looks: readonly FileLook[];
-  /** Paths of logs: what matches, and where a followed file was first seen. */
-  readonly homes: ReadonlySet<string>;
-  /** Files that are followed, by inode. */
-  readonly taken: Set<string>;
 }
 
 /**
@@ -46,9 +34,7 @@ export class LogFiles {
   #problem: string | undefined;
   /** Something changed while it was looked at. */
   #unsure = false;
-  /** Copies that are being made, by inode, and since when. */
-  #copies = new Map<string, number>();
-  readonly #beginnings = new Beginnings();
+  readonly #copies: Copies;
   readonly #homes: Homes;
   /** Lives whose home may have belonged to another file meanwhile. */
   readonly #replaced = new Set<FollowedFile>();
@@ -56,6 +42,7 @@ export class LogFiles {
   constructor(work: LogWork, switches: Switches) {
     this.#work = work;
     this.#homes = new Homes(work.spec.dir, switches);
+    this.#copies = new Copies(work, this.#files);
   }
 
   async load(): Promise<void> {
@@ -88,13 +75,12 @@ export class LogFiles {
 
   /** A file is being copied and will be cut off: what is written after the copy must be read before. */
   get copying(): boolean {
-    const nowMs = this.#work.host.clock.monotonicMs();
-    return [...this.#copies.values()].some((sinceMs) => nowMs - sinceMs < LOG_COPY_WATCH_MS);
+    return this.#copies.underWay;
   }
 
   /** Compares what copies have grown by, while their originals are there. */
   compareCopies(): Promise<void> {
-    return this.#beginnings.goOn(this.#work.spec.dir);
+    return this.#copies.compare();
   }
 
   /** False when no followed file has that path. */
@@ -140,6 +126,7 @@ export class LogFiles {
     this.#unsure = false;
     const homes = new Set([...this.#files.values()].map(({ state }) => state.home));
     this.#homes.beginLook(homes);
+    this.#copies.beginLook();
     this.#problem = await folderProblem(dir);
     const { files, folders, cut } = await walk(dir);
     if (cut) this.#complain(`${dir} holds too many files; some are not followed`);
@@ -162,7 +149,7 @@ export class LogFiles {
     await this.#locate(scene, signal);
     await this.#keepPaths(scene, signal);
     const found = await this.#unknown(scene);
-    this.#beginnings.endLook();
+    this.#copies.endLook();
     if (found.length > 0)
       this.#work.host.log("debug", "files found", { policy: this.#work.policy.name, dir, count: found.length });
     await this.#closeGone(scene, signal);
@@ -249,7 +236,8 @@ export class LogFiles {
     const { state } = file;
     const renamed = others.find(({ id }) => id === state.id);
     if (renamed && (await this.#isStill(file, renamed, { scene, signal }))) return this.#isAt(file, renamed, scene);
-    const copy = file.isHome && (file.displaced || file.lastMiss) ? await this.#copyOf(file, scene) : undefined;
+    const copy =
+      file.isHome && (file.displaced || file.lastMiss) ? await this.#copies.of(file.state, scene) : undefined;
     if (!copy) return file.miss();
     await file.moveTo(copy, signal);
     scene.taken.add(copy.at.id);
@@ -278,47 +266,6 @@ export class LogFiles {
     }
     if (same.size < state.size) await file.moveTo({ at, same }, signal);
     return true;
-  }
-
-  /** The copy that was made of the file before it was cut off; the youngest of several. */
-  async #copyOf({ state }: FollowedFile, scene: Scene): Promise<Copy | undefined> {
-    let partly: Copy | undefined;
-    if (state.head === "") return undefined;
-    const candidates = scene.looks.filter(
-      (at) => !scene.taken.has(at.id) && at.size > 0 && this.#mayBeCopy(at, state, scene),
-    );
-    candidates.sort((a, b) => compareGenerations(b.path, a.path));
-    for (const at of candidates) {
-      const proof = await proveCopy(this.#work.spec.dir, at, state);
-      if (!proof) continue;
-      const { same } = proof;
-      if (!same.short) return { at, same };
-      // Compared while the original was still there.
-      const provenBytes = Math.max(proof.provenBytes, this.#beginnings.provenBytes(at.id, state.id));
-      const copy = { at, same, unprovenBytes: Math.max(0, same.size - provenBytes) };
-      if (
-        provenBytes >= LOG_COPY_MIN_BYTES &&
-        provenBytes > (partly ? partly.same.size - (partly.unprovenBytes ?? 0) : 0)
-      )
-        partly = copy;
-    }
-    return partly;
-  }
-
-  /** By its name. Its time says nothing: a writer that is not halted writes to the original after the copy was made. */
-  #mayBeCopy(at: FileLook, { id, home }: FileState, scene: Scene): boolean {
-    if (at.id === id || at.path === home || !originsOf(at.path).includes(home)) return false;
-    return !this.#isFollowedForItself(at, scene);
-  }
-
-  /** A log of its own is no copy. `app-1.log` beside `app.log` is a log of its own as soon as it was followed. */
-  #isFollowedForItself({ path, id }: FileLook, { homes }: Scene): boolean {
-    if (!this.#work.match.test(path)) return false;
-    const origins = originsOf(path).filter((origin) => homes.has(origin));
-    if (origins.some((origin) => path.startsWith(origin))) return false;
-    return (
-      origins.length === 0 || [...this.#files.values()].some(({ state }) => state.home === path && state.id === id)
-    );
   }
 
   #isAt(file: FollowedFile, at: FileLook, scene: Scene): void {
@@ -353,7 +300,6 @@ export class LogFiles {
   /** Files that are not followed: matching ones, and lives of followed logs that came and went between two looks. */
   async #unknown(scene: Scene): Promise<Found[]> {
     const found: Found[] = [];
-    const copies = new Map<string, number>();
     const lives = this.#livesByHome();
     const fresh = scene.looks.filter(({ id }) => !scene.taken.has(id));
     const newHomes = new Set(fresh.filter(({ path }) => !lives.has(path)).map(({ path }) => path));
@@ -364,14 +310,10 @@ export class LogFiles {
           this.#wasMissed(at, origin, { lives: lives.get(origin), isNew: newHomes.has(origin) }),
         ) ?? this.#asItself(at);
       if (home === undefined) continue;
-      if (await this.#isCopy(at, scene)) {
-        copies.set(at.id, this.#copies.get(at.id) ?? this.#work.host.clock.monotonicMs());
-        continue;
-      }
+      if (await this.#copies.includes(at, scene)) continue;
       scene.taken.add(at.id);
       found.push({ at, home });
     }
-    this.#copies = copies;
     return found;
   }
 
@@ -401,43 +343,6 @@ export class LogFiles {
     if (at.mtimeMs < this.#sinceMs - LOG_TIME_GRAIN_MS) return false;
     if (!lives) return isNew;
     return numbered || lives.some((file) => file.missing || file.displaced || !file.isHome);
-  }
-
-  /**
-   * Whether the file is a copy of a followed file, or becomes one: the original is read where it is, and the copy once
-   * the original is cut off.
-   */
-  async #isCopy(at: FileLook, scene: Scene): Promise<boolean> {
-    const { dir } = this.#work.spec;
-    if (this.#isFollowedForItself(at, scene)) return false;
-    const origins = new Set(originsOf(at.path));
-    // A file with the inode of a life that was cut off is its next life.
-    const followed = [...this.#files.values()].filter(
-      ({ state, displaced }) => origins.has(state.home) && !(displaced && state.id === at.id),
-    );
-    // It may be the copy of a file that this look has missed.
-    if (followed.some(({ missing, gone }) => missing && !gone)) return true;
-    const others = scene.looks.filter(
-      ({ id, path }) => id !== at.id && (origins.has(path) || followed.some(({ state }) => state.id === id)),
-    );
-    for (const other of others) {
-      // Renamed meanwhile, or begun and finished after the look: the next look decides.
-      if ((await this.#beginnings.isBeginning(dir, at, other)) !== false || at.size === 0) return true;
-    }
-    return at.size > 0 && this.#wasCutOff(followed, scene);
-  }
-
-  /** A file that was cut off while its copy was compared with it: the next look decides. */
-  async #wasCutOff(files: readonly FollowedFile[], scene: Scene): Promise<boolean> {
-    for (const file of files.filter(({ isHome, state }) => isHome && state.head !== "")) {
-      const at = scene.looks.find(({ id }) => id === file.state.id);
-      const same = at && (await compareWith(this.#work.spec.dir, at, file.state));
-      if (typeof same === "object" && !same.short) continue;
-      if (same !== undefined && same !== "unknown") await file.displace();
-      await file.miss();
-      return true;
-    }
-    return false;
   }
 
   async #follow(found: readonly Found[], { atMs, signal }: { atMs: number; signal: AbortSignal }): Promise<void> {

@@ -1,0 +1,14 @@
+import type { FileLook } from "./folder.ts";
+
+/** What a look into the folder showed. */
+export interface Scene {
+  readonly atMs: number;
+  /** Every file, by its path. */
+  readonly files: readonly string[];
+  /** Files that match, and those that a rotation may have made of one. */
+  readonly looks: readonly FileLook[];
+  /** Paths of logs: what matches, and where a followed file was first seen. */
+  readonly homes: ReadonlySet<string>;
+  /** Files that are followed, by inode. */
+  readonly taken: Set<string>;
+}
