@@ -1,9 +1,10 @@
-import { expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { seededRandom } from "../../../../test/helpers/clock.ts";
 import { PROCESS_MEMORY } from "./memory.ts";
 import { Sorter, type SortKey } from "./sort.ts";
 
 const memory = PROCESS_MEMORY.share("matrix");
+afterAll(() => memory.close());
 const ROWS = 20_000;
 const KEPT = 50;
 

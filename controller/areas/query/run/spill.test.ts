@@ -1,7 +1,7 @@
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterAll, afterEach, beforeEach, expect, test } from "vitest";
 import { OBJECT_PAGE_MAX } from "../../../../common/limits.ts";
 import type { Row } from "../../../../common/value.ts";
 import { seededRandom } from "../../../../test/helpers/clock.ts";
@@ -17,6 +17,7 @@ beforeEach(async () => {
 });
 
 afterEach(() => rm(folder, { recursive: true }));
+afterAll(() => memory.close());
 
 async function sort(keys: readonly (readonly SortKey[])[], sorter: SpillingSorter): Promise<readonly Row[]> {
   try {
