@@ -7,18 +7,33 @@ export const COMMAND_VARIABLE = "ODP_COMMAND_PROCESS";
  * Ends what a command started and what these started, wherever they went; those that took the variable out of their
  * environment are not found. Linux alone shows the environment of processes; elsewhere nothing is found.
  */
-export function killMarked(value: string): void {
-  // One that is just being started by another is found the next time.
-  for (let ended = killOnce(value), rounds = 1; ended > 0 && rounds < ROUNDS_MAX; rounds++) ended = killOnce(value);
+export function killMarked(value: string, pause: () => void = pauseForStarts): void {
+  for (let round = 0; round < ROUNDS_MAX; round++) {
+    const { ended, isUnsure } = killOnce(value);
+    if (ended === 0 && !isUnsure) return;
+    // What one that was ended has just started is found by the next round.
+    if (ended === 0) pause();
+  }
 }
 
 const ROUNDS_MAX = 8;
+/** A program takes the place of another one within it, also on a busy host. */
+const START_PAUSE_MS = 10;
 
-function killOnce(value: string): number {
+/** Commands seldom end this way: nothing else of the agent is worth going on meanwhile. */
+function pauseForStarts(): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, START_PAUSE_MS);
+}
+
+/** `isUnsure` when a process has no environment to look at: another program is just taking its place, or it has none. */
+function killOnce(value: string): { readonly ended: number; readonly isUnsure: boolean } {
   const marker = Buffer.from(`\0${COMMAND_VARIABLE}=${value}\0`);
   let ended = 0;
+  let isUnsure = false;
   for (const pid of processes()) {
-    if (!environmentOf(pid).includes(marker)) continue;
+    const environment = environmentOf(pid);
+    if (environment?.length === 0) isUnsure ||= isProgram(pid);
+    if (!environment || !Buffer.concat([Buffer.of(0), environment]).includes(marker)) continue;
     try {
       process.kill(pid, "SIGKILL");
       ended++;
@@ -26,7 +41,7 @@ function killOnce(value: string): number {
       // It has ended already.
     }
   }
-  return ended;
+  return { ended, isUnsure };
 }
 
 function processes(): number[] {
@@ -40,11 +55,25 @@ function processes(): number[] {
   }
 }
 
-/** Begins and ends with a zero; empty for one that ended, or that is not for us to see. */
-function environmentOf(pid: number): Buffer {
+/** Variables that end in a zero; `undefined` for a process that ended, or that is not for us to see. */
+function environmentOf(pid: number): Buffer | undefined {
   try {
-    return Buffer.concat([Buffer.of(0), readFileSync(`/proc/${pid}/environ`)]);
+    return readFileSync(`/proc/${pid}/environ`);
   } catch {
-    return Buffer.alloc(0);
+    return undefined;
+  }
+}
+
+/** `PF_KTHREAD` of the kernel's `sched.h`. */
+const KERNEL_THREAD = 0x00200000;
+
+/** Neither ended nor a thread of the kernel: `proc(5)`, state and flags in `stat`. */
+function isProgram(pid: number): boolean {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
+    const [state = "Z", , , , , , flags] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    return !"ZX".includes(state) && (Number(flags) & KERNEL_THREAD) === 0;
+  } catch {
+    return false;
   }
 }
