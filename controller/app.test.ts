@@ -4,7 +4,7 @@ import { Readable } from "node:stream";
 import { Type } from "typebox";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { AppError } from "../common/errors.ts";
-import { HTTP_CALL_DEADLINE_MS, SIGN_IN_FREE_FAILURES_PER_USER } from "../common/limits.ts";
+import { HTTP_CALL_DEADLINE_MS, READY_KEPT_MS, SIGN_IN_FREE_FAILURES_PER_USER } from "../common/limits.ts";
 import { openTestHttp, PASSWORD, type TestHttp } from "../test/helpers/http-app.ts";
 import { testPrincipal, TestClock, testRuntime } from "../test/helpers/runtime.ts";
 import { buildHttp } from "./app.ts";
@@ -557,6 +557,38 @@ describe("bounds", () => {
     expect(http.trail.records.map(({ action }) => action)).toContain("audit resumed; 1 entries may be missing");
     expect(await http.audit.verifyChain(testPrincipal())).toMatchObject({ problems: [], runs: 2 });
   });
+});
+
+test("what a look at the stores found holds for a second, a failure too, and for all who ask at once", async () => {
+  const clock = new TestClock();
+  let looks = 0;
+  const looked = (): Promise<void> =>
+    ++looks === 1 ? Promise.reject(new AppError("unavailable", "etcd is not ready: no leader")) : Promise.resolve();
+  const app = await buildHttp({
+    runtime: testRuntime(clock),
+    endpoints: [],
+    sockets: [],
+    services: {
+      signIn: { bySession: async () => undefined, byPassword: async () => undefined },
+      audit: { ready: async () => {}, write: async () => {}, record: async () => {} },
+      ready: looked,
+    },
+    settings: { dataDir: "/nonexistent", version: "0" },
+  });
+  const ask = async (): Promise<readonly [number, unknown]> => {
+    const answer = await app.inject({ url: "/readyz" });
+    return [answer.statusCode, answer.json()];
+  };
+  const failed = [503, expect.objectContaining({ code: "unavailable", message: "etcd is not ready: no leader" })];
+  expect(await Promise.all([ask(), ask()])).toEqual([failed, failed]);
+  clock.advance(READY_KEPT_MS - 1);
+  expect(await ask()).toEqual(failed);
+  expect(looks).toBe(1);
+  clock.advance(1);
+  expect(await ask()).toEqual([200, { status: "ok" }]);
+  expect(await ask()).toEqual([200, { status: "ok" }]);
+  expect(looks).toBe(2);
+  await app.close();
 });
 
 describe("behind a proxy", () => {

@@ -7,11 +7,13 @@ import { AppError } from "../common/errors.ts";
 import {
   HTTP_PATH_PARAMETER_MAX_CHARACTERS,
   HTTP_UPLOAD_MAX_BYTES,
+  READY_KEPT_MS,
   STRANGER_CALLS_IN_FLIGHT_MAX,
   STRANGER_CALLS_WAITING_MAX,
   TENANT_CALLS_IN_FLIGHT_MAX,
   TENANT_CALLS_WAITING_MAX,
 } from "../common/limits.ts";
+import type { Clock } from "../common/time.ts";
 import { Networks } from "./network.ts";
 import type { Audit } from "./areas/audit/index.ts";
 import { Admission } from "./http/admission.ts";
@@ -95,7 +97,7 @@ export async function buildHttp(parts: HttpParts): Promise<FastifyInstance> {
   await app.register(cookie, { hook: false });
   observe(app, { runtime, peers }, metrics);
   answerFailures(app, runtime);
-  addProbes(app, services);
+  addProbes(app, services, runtime.clock);
   addMetrics(app, metrics, new Networks(settings.metricsReaders ?? LOOPBACK));
   // Made once, and the same bytes for everyone: it is large, and needs no sign-in.
   const document = Buffer.from(JSON.stringify(openApiDocument(endpoints, { version: settings.version, sockets })));
@@ -213,9 +215,9 @@ function answerFailures(app: FastifyInstance, runtime: Runtime): void {
   );
 }
 
-function addProbes(app: FastifyInstance, services: HttpServices): void {
+function addProbes(app: FastifyInstance, services: HttpServices, clock: Clock): void {
   app.get("/healthz", (_request, reply) => reply.send({ status: "ok" }));
-  const ready = shared(() => services.ready());
+  const ready = shared(() => services.ready(), { clock, keptMs: READY_KEPT_MS });
   app.get("/readyz", async (request, reply) => {
     try {
       await ready();
@@ -242,10 +244,24 @@ function addMetrics(app: FastifyInstance, metrics: HttpMetrics, readers: Network
   });
 }
 
-/** Calls at the same time share the work: it is done once, and all get its result. */
-function shared<T>(work: () => Promise<T>): () => Promise<T> {
-  let underWay: Promise<T> | undefined;
-  return () => (underWay ??= work().finally(() => (underWay = undefined)));
+interface Kept {
+  readonly clock: Clock;
+  readonly keptMs: number;
+}
+
+/** Calls at the same time share the work, and those that come soon after its end: all get its result, also a failure. */
+function shared<T>(work: () => Promise<T>, kept?: Kept): () => Promise<T> {
+  let last: Promise<T> | undefined;
+  let untilMs = Number.POSITIVE_INFINITY;
+  return () => {
+    if (last !== undefined && (kept === undefined || kept.clock.monotonicMs() < untilMs)) return last;
+    untilMs = Number.POSITIVE_INFINITY;
+    last = work().finally(() => {
+      if (kept === undefined) last = undefined;
+      else untilMs = kept.clock.monotonicMs() + kept.keptMs;
+    });
+    return last;
+  };
 }
 
 function answerOptions(app: FastifyInstance, endpoints: readonly Endpoint[]): void {

@@ -11,6 +11,9 @@ export const STORE_CALL_DEADLINE_MS = 12_000;
 export const CALL_READ_WAIT_MS = 12_000;
 export const CALL_CHANGE_WAIT_MS = 30_000;
 export const CALL_ANSWER_RESERVE_MS = 500;
+/** A look at whether the stores are ready waits so long, and what it found holds so long. */
+export const READY_WAIT_MS = 5_000;
+export const READY_KEPT_MS = 1_000;
 export const SHUTDOWN_DEADLINE_MS = 10_000;
 /**
  * How long a start goes on while its stores are away or do not say how a write ended, and its pause between two

@@ -28,7 +28,10 @@ export interface Engine extends Stores {
   dropTenant(name: string): Promise<void>;
   /** The data nodes behind this engine. */
   nodes(): Promise<readonly DataNode[]>;
-  /** Resolves when every part answers, else throws `AppError("unavailable")` that names the part. */
+  /**
+   * Resolves when every part does what the next call needs of it: agreed writes and reads. Else it throws
+   * `AppError("unavailable")` that names the part and the reason, within `READY_WAIT_MS` of its silence.
+   */
   ready(): Promise<void>;
   close(): Promise<void>;
 }

@@ -1,4 +1,6 @@
 import { AppError, errorText } from "../../../common/errors.ts";
+import { READY_WAIT_MS } from "../../../common/limits.ts";
+import { CallDeadline } from "../call-deadline.ts";
 import type { DataNode, Engine, TenantStore } from "../engine.ts";
 import type { Runtime } from "../../runtime.ts";
 import { CassandraBlobStore } from "./blobs.ts";
@@ -8,6 +10,7 @@ import { Etcd } from "./etcd.ts";
 import { EtcdKvStore } from "./kv.ts";
 import { CassandraObjectStore } from "./objects.ts";
 import { dataNodes } from "./nodes.ts";
+import { cassandraIsReady, etcdIsReady, readinessDefinition } from "./readiness.ts";
 import { TenantRegistry } from "./registry.ts";
 import { keyspaceOf } from "./schema.ts";
 
@@ -62,7 +65,7 @@ class ClusterEngine implements Engine {
 
   system(): Promise<TenantStore> {
     return this.#opened(SYSTEM, async () => {
-      await this.#registry.create(SYSTEM);
+      await this.#registry.create(SYSTEM, { others: [readinessDefinition(keyspaceOf(this.#prefix, SYSTEM))] });
       return this.#store(SYSTEM);
     });
   }
@@ -77,7 +80,7 @@ class ClusterEngine implements Engine {
 
   async createTenant(name: string, options: { readonly replicationFactor?: number } = {}): Promise<void> {
     checkName(name);
-    await this.#registry.create(name, options.replicationFactor);
+    await this.#registry.create(name, options);
   }
 
   async dropTenant(name: string): Promise<void> {
@@ -93,12 +96,25 @@ class ClusterEngine implements Engine {
   }
 
   async ready(): Promise<void> {
-    await Promise.all([
-      this.#answers("etcd", () => this.#registry.has(SYSTEM)),
-      this.#answers("Cassandra", () =>
-        this.#cassandra.read({ query: "SELECT key FROM system.local", params: [] }, this.#cassandra.deadline()),
-      ),
-    ]);
+    const { clock } = this.#etcd.runtime;
+    const call = new CallDeadline({ clock, lengthMs: READY_WAIT_MS, atEnd: () => undefined });
+    try {
+      await call.run(() => this.#isReady());
+    } finally {
+      call.end();
+    }
+  }
+
+  async #isReady(): Promise<void> {
+    const keyspace = keyspaceOf(this.#prefix, SYSTEM);
+    const parts = { etcd: this.#etcd, cassandra: this.#cassandra, kv: this.#registry.kv, keyspace };
+    await isReady("etcd", () => etcdIsReady(parts));
+    await isReady("Cassandra", async () => {
+      await this.system();
+      for (const { tenant, keyspace } of await this.#registry.lost())
+        throw new AppError("unavailable", `the keyspace ${keyspace} of the tenant ${tenant} is gone.`);
+      await cassandraIsReady(parts);
+    });
   }
 
   async close(): Promise<void> {
@@ -133,13 +149,13 @@ class ClusterEngine implements Engine {
       },
     };
   }
+}
 
-  async #answers(part: string, ask: () => Promise<unknown>): Promise<void> {
-    try {
-      await ask();
-    } catch (error) {
-      throw new AppError("unavailable", `${part} does not answer: ${errorText(error)}`, { cause: error });
-    }
+async function isReady(part: string, ask: () => Promise<void>): Promise<void> {
+  try {
+    await ask();
+  } catch (error) {
+    throw new AppError("unavailable", `${part} is not ready: ${errorText(error)}`, { cause: error });
   }
 }
 

@@ -1,6 +1,13 @@
 import { Duplex } from "node:stream";
 import { InterceptingCall, status as grpcStatus, type CallOptions } from "@grpc/grpc-js";
-import { ClientClosedError, EtcdLeaseInvalidError, type KVClient, type LeaseClient, type WatchClient } from "etcd3";
+import {
+  ClientClosedError,
+  EtcdLeaseInvalidError,
+  type KVClient,
+  type LeaseClient,
+  type MaintenanceClient,
+  type WatchClient,
+} from "etcd3";
 import { AppError, errorText } from "../../../common/errors.ts";
 import { CLUSTER_ATTEMPT_DEADLINE_MS, ETCD_PROBE_DEADLINE_MS, ETCD_PROBE_INTERVAL_MS } from "../../../common/limits.ts";
 import { wait } from "../../../common/time.ts";
@@ -58,6 +65,10 @@ export class Etcd {
     return this.#member.client.watchClient;
   }
 
+  get maintenance(): MaintenanceClient {
+    return this.#member.client.maintenance;
+  }
+
   /** The greatest revision seen in any answer. */
   get revision(): number {
     return this.#revision;
@@ -95,7 +106,8 @@ export class Etcd {
           kind === "read" ? member : undefined,
           invoke,
         );
-        if ("header" in answer) this.saw(Number((answer.header as { readonly revision: string }).revision));
+        const { header } = answer as { readonly header?: { readonly revision: string } | null };
+        if (header) this.saw(Number(header.revision));
         return answer;
       } catch (error) {
         const fault = faultOf(error);

@@ -1,5 +1,6 @@
 import { AppError, isAppError } from "../../../common/errors.ts";
 import { CLUSTER_SCHEMA_DEADLINE_MS } from "../../../common/limits.ts";
+import { entriesUnder } from "../entries.ts";
 import { decodeStored, encodeJson } from "../format.ts";
 import type { KvLease } from "../kv.ts";
 import type { Cassandra } from "./cassandra.ts";
@@ -13,6 +14,7 @@ import { keyspaceOf, tenantDefinitions } from "./schema.ts";
 const FORMAT = 1;
 const LOCK_TTL_MS = 15_000;
 const LOCK_KEY = "lock/definitions";
+const TENANTS = "tenant/";
 const REPLICATION_FACTOR_MAX = 3;
 
 interface TenantEntry {
@@ -20,11 +22,17 @@ interface TenantEntry {
   readonly replicationFactor: number;
 }
 
+interface NewKeyspace {
+  readonly replicationFactor?: number | undefined;
+  readonly others?: readonly string[];
+}
+
 /** Which tenants there are, in etcd, and their keyspaces. One controller at a time changes definitions. */
 export class TenantRegistry {
   readonly #etcd: Etcd;
   readonly #cassandra: Cassandra;
-  readonly #kv: EtcdKvStore;
+  /** Keys of the installation. */
+  readonly kv: EtcdKvStore;
   readonly #prefix: string;
   readonly #datacenter: string;
 
@@ -33,11 +41,11 @@ export class TenantRegistry {
     this.#cassandra = cassandra;
     this.#prefix = place.prefix;
     this.#datacenter = place.datacenter;
-    this.#kv = new EtcdKvStore(etcd, `${place.prefix}/installation/`);
+    this.kv = new EtcdKvStore(etcd, `${place.prefix}/installation/`);
   }
 
   async has(name: string): Promise<boolean> {
-    const entry = await this.#kv.get(tenantKey(name));
+    const entry = await this.kv.get(tenantKey(name));
     if (entry === undefined) return false;
     const { format } = decodeStored<TenantEntry>(entry.value);
     if (format > FORMAT)
@@ -45,22 +53,37 @@ export class TenantRegistry {
     return true;
   }
 
-  /** Makes keyspace and tables unless they are there. Repeating it after a crash completes what is missing. */
-  async create(name: string, replicationFactor?: number): Promise<void> {
+  /** Tenants whose keyspace is not there, with its name. */
+  async lost(): Promise<readonly { readonly tenant: string; readonly keyspace: string }[]> {
+    const tenants: string[] = [];
+    for await (const { key } of entriesUnder(this.kv, TENANTS)) tenants.push(key.slice(TENANTS.length));
+    const query = "SELECT keyspace_name FROM system_schema.keyspaces";
+    const rows = await this.#cassandra.read({ query, params: [] }, this.#cassandra.deadline());
+    const there = new Set(rows.map((row) => String(row.keyspace_name)));
+    const missing = tenants
+      .map((tenant) => ({ tenant, keyspace: keyspaceOf(this.#prefix, tenant) }))
+      .filter(({ keyspace }) => !there.has(keyspace));
+    // One that is being dropped has no entry any more.
+    const known = await Promise.all(missing.map(({ tenant }) => this.has(tenant)));
+    return missing.filter((_, at) => known[at]);
+  }
+
+  /**
+   * Makes keyspace and tables unless they are there, with `others` besides those of every tenant. Repeating it after a
+   * crash completes what is missing.
+   */
+  async create(name: string, { replicationFactor, others = [] }: NewKeyspace = {}): Promise<void> {
     if (await this.has(name)) return;
     await this.#locked(async (lost) => {
       if (await this.has(name)) return;
       const factor = replicationFactor ?? Math.min(REPLICATION_FACTOR_MAX, this.#nodesHere());
       const keyspace = keyspaceOf(this.#prefix, name);
-      for (const definition of tenantDefinitions({
-        keyspace,
-        datacenter: this.#datacenter,
-        replicationFactor: factor,
-      })) {
+      const tables = tenantDefinitions({ keyspace, datacenter: this.#datacenter, replicationFactor: factor });
+      for (const definition of [...tables, ...others]) {
         if (lost.aborted) throw new AppError("unavailable", "The lock on definitions was lost.");
         await this.#cassandra.define(definition);
       }
-      await this.#kv.put(
+      await this.kv.put(
         tenantKey(name),
         encodeJson({ format: FORMAT, replicationFactor: factor } satisfies TenantEntry),
       );
@@ -70,7 +93,7 @@ export class TenantRegistry {
   /** Removes the entry first, so that no caller opens the tenant any more, then what the entry named. */
   async drop(name: string): Promise<void> {
     await this.#locked(async () => {
-      await this.#kv.delete(tenantKey(name));
+      await this.kv.delete(tenantKey(name));
       await this.#cassandra.define(`DROP KEYSPACE IF EXISTS ${keyspaceOf(this.#prefix, name)}`);
       const keys = Buffer.from(`${this.#prefix}/tenant/${name}/`);
       const end = Buffer.from(`${this.#prefix}/tenant/${name}0`);
@@ -84,7 +107,7 @@ export class TenantRegistry {
   }
 
   async #locked(work: (lost: AbortSignal) => Promise<void>): Promise<void> {
-    const lease = await this.#kv.lease(LOCK_TTL_MS);
+    const lease = await this.kv.lease(LOCK_TTL_MS);
     try {
       await this.#acquire(lease);
       await work(lease.lost);
@@ -97,7 +120,7 @@ export class TenantRegistry {
     const { clock, random } = this.#etcd.runtime;
     const deadline = new Deadline(clock, random, CLUSTER_SCHEMA_DEADLINE_MS);
     for (;;) {
-      const won = await this.#kv
+      const won = await this.kv
         .put(LOCK_KEY, encodeJson(lease.id), { ifRevision: 0, lease: lease.id })
         .catch(undefinedIfUnknown);
       // After an unknown outcome the lock may be ours although a later put loses.
@@ -113,5 +136,5 @@ function undefinedIfUnknown(error: unknown): undefined {
 }
 
 function tenantKey(name: string): string {
-  return `tenant/${name}`;
+  return TENANTS + name;
 }
