@@ -4,10 +4,10 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { setFlagsFromString } from "node:v8";
 import { multistream, pino, type Logger } from "pino";
-import { AppError, errorText, isAppError } from "../common/errors.ts";
-import { HTTP_BACKLOG_CONNECTIONS, SHUTDOWN_DEADLINE_MS, START_AGAIN_MS, START_PATIENCE_MS } from "../common/limits.ts";
+import { AppError, errorText } from "../common/errors.ts";
+import { HTTP_BACKLOG_CONNECTIONS, SHUTDOWN_DEADLINE_MS } from "../common/limits.ts";
 import { REGEXP_V8_FLAGS } from "../common/regex/pattern.ts";
-import { wait, type Clock, type Random } from "../common/time.ts";
+import type { Clock, Random } from "../common/time.ts";
 import { assemble, type Assembly } from "./assembly.ts";
 import { systemPrincipal } from "./areas/permissions/index.ts";
 import type { Tenant } from "./areas/tenants/index.ts";
@@ -18,12 +18,14 @@ import { LocalAgent } from "./local-agent.ts";
 import { findLocalUser, giveFolder } from "./local-user.ts";
 import { LogFile } from "./log-file.ts";
 import type { Runtime } from "./runtime.ts";
+import { StartPatience } from "./patience.ts";
 import { openSecretKey } from "./secrets/index.ts";
 import type { Engine } from "./store/engine.ts";
 import { terminalLog } from "./terminal.ts";
 
 const VERSION = "0.1.0";
 const RANDOM_POOL_BYTES = 4_096;
+const AWAKE_MS = 60_000;
 
 const clock: Clock = {
   nowMs: () => Date.now(),
@@ -38,6 +40,8 @@ const random: Random = { next: () => Math.random(), bytes: pooledBytes() };
 
 for (const flag of REGEXP_V8_FLAGS) setFlagsFromString(flag);
 
+// Timers of the clock keep no process alive, and while a store is away there is nothing else that does.
+const awake = setInterval(() => undefined, AWAKE_MS);
 try {
   await commandNamed(process.argv[2])(
     readSettings(process.env, (text) => console.error(`warning: ${text}`)),
@@ -48,6 +52,7 @@ try {
   if (!(error instanceof AppError)) console.error(error);
   process.exit(1);
 }
+clearInterval(awake);
 
 type Command = (settings: Settings, words: readonly string[]) => Promise<void>;
 
@@ -67,7 +72,8 @@ async function resetPassword(
   [tenant = settings.tenant, user = settings.adminUser]: readonly string[],
 ): Promise<void> {
   const runtime: Runtime = { clock, random, log: pino({ level: "warn" }, terminalLog(process.stderr)) };
-  const { engine, assembly } = await prepare(settings, { runtime, createKey: false, agentPort: () => 0 });
+  const patience = new StartPatience(runtime);
+  const { engine, assembly } = await prepare(settings, { runtime, patience, createKey: false, agentPort: () => 0 });
   try {
     const password = await assembly.users.resetPassword(tenant, user);
     console.log(`tenant    ${tenant}\nuser      ${user}\npassword  ${password}\nEvery session of this user has ended.`);
@@ -99,13 +105,15 @@ async function run(settings: Settings): Promise<void> {
   const logFile = new LogFile(join(settings.dataDir, "log", "controller.log"));
   const runtime: Runtime = { clock, random, log: openLog(settings, logFile) };
   let { agentPort, port } = settings;
+  const patience = new StartPatience(runtime);
   const { engine, assembly } = await prepare(settings, {
     runtime,
+    patience,
     createKey: settings.store === "embedded",
     agentPort: () => agentPort,
     listening: () => ({ host: settings.host, port }),
   });
-  const administrator = await firstTenant(assembly, settings, runtime);
+  const administrator = await firstTenant(assembly, settings, patience);
   const http = await assembly.http();
   agentPort = await assembly.agents.listen(settings.host, settings.agentPort);
   const url = await http.listen({ host: settings.host, port: settings.port, backlog: HTTP_BACKLOG_CONNECTIONS });
@@ -133,6 +141,7 @@ async function run(settings: Settings): Promise<void> {
 
 interface Preparation {
   readonly runtime: Runtime;
+  readonly patience: StartPatience;
   readonly createKey: boolean;
   readonly agentPort: () => number;
   readonly listening?: () => { readonly host: string; readonly port: number };
@@ -141,10 +150,11 @@ interface Preparation {
 /** Every service over its stores, and nothing listening. */
 async function prepare(
   settings: Settings,
-  { runtime, createKey, agentPort, listening }: Preparation,
+  { runtime, patience, createKey, agentPort, listening }: Preparation,
 ): Promise<{ readonly engine: Engine; readonly assembly: Assembly }> {
   const secrets = await openSecretKey({ file: settings.secretKeyFile, create: createKey });
-  const engine = await openEngine(settings, runtime);
+  const engine = await patience.during(() => openEngine(settings, runtime));
+  await patience.during(() => engine.ready());
   const controllerId = randomBytes(8).toString("hex");
   const { publicNames, trustedProxies, metricsReaders, dataDir, sshTrustFirstKey } = settings;
   const workers = { file: new URL("controller-worker.js", import.meta.url), threads: settings.workerThreads };
@@ -204,7 +214,7 @@ async function openEngine(settings: Settings, runtime: Runtime): Promise<Engine>
 async function firstTenant(
   { tenants, users, repair, start }: Assembly,
   settings: Settings,
-  runtime: Runtime,
+  patience: StartPatience,
 ): Promise<Administrator> {
   const { tenant, ospace, adminUser, adminPassword, cassandraReplicationFactor } = settings;
   const wanted = {
@@ -212,31 +222,13 @@ async function firstTenant(
     ospace,
     ...(cassandraReplicationFactor && { replicationFactor: cassandraReplicationFactor }),
   };
-  await patiently(runtime, () => tenants.ensureTenant(wanted));
+  await patience.during(() => tenants.ensureTenant(wanted));
   await tenants.requireStores();
   const given = adminPassword === undefined ? {} : { password: adminPassword };
   const administrator = await users.ensureAdministrator({ tenant, username: adminUser, ...given });
-  for (const { name } of await tenants.list()) await patiently(runtime, () => repair(name));
+  for (const { name } of await tenants.list()) await patience.during(() => repair(name));
   start();
   return administrator;
-}
-
-/** A controller may start while a part of its stores is away: what is safe to repeat is repeated for a while. */
-async function patiently<T>({ clock, log }: Runtime, step: () => Promise<T>): Promise<T> {
-  const startMs = clock.monotonicMs();
-  for (;;) {
-    try {
-      return await step();
-    } catch (error) {
-      if (
-        !isAppError(error, "unavailable", "unknown_outcome", "deadline") ||
-        clock.monotonicMs() - startMs > START_PATIENCE_MS
-      )
-        throw error;
-      log.warn({ reason: errorText(error) }, "the start waits for the stores");
-      await wait(clock, START_AGAIN_MS);
-    }
-  }
 }
 
 function announce(settings: Settings, url: string, administrator: Administrator): void {

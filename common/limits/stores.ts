@@ -70,6 +70,8 @@ export const CLUSTER_SILENT_REQUESTS_MAX = 8;
 /** A member of etcd that is silent for so long at a look every so often is left for another. */
 export const ETCD_PROBE_INTERVAL_MS = 1_500;
 export const ETCD_PROBE_DEADLINE_MS = 2_000;
+/** Attempts to connect for the first time, before whoever starts says for what it waits and goes on. */
+export const CLUSTER_CONNECT_DEADLINE_MS = 12_000;
 export const CLUSTER_HANDSHAKE_DEADLINE_MS = 3_000;
 export const CLUSTER_REQUESTS_IN_FLIGHT_MAX = 128;
 /** Definitions of tables take 60 ms each on one node, seconds on a ring under load. */

@@ -34,6 +34,13 @@ export class Installation {
 
   /** Settings choose the engine; the rest is the same: no demonstration, no agent of its own, a known password. */
   static async start(settings: Readonly<Record<string, string>>): Promise<Installation> {
+    const installation = await Installation.begin(settings);
+    await installation.ready();
+    return installation;
+  }
+
+  /** As `start`, without waiting until the controller is ready. */
+  static async begin(settings: Readonly<Record<string, string>>): Promise<Installation> {
     const folder = await mkdtemp(join(tmpdir(), "odp-e2e-"));
     const installation = new Installation(folder, await freePort(), {
       ODP_DATA_DIR: join(folder, "data"),
@@ -45,7 +52,7 @@ export class Installation {
       ...settings,
     });
     await writeFile(join(folder, "secret.key"), `odp-key-1:${randomBytes(32).toString("base64")}\n`, { mode: 0o600 });
-    await installation.startController();
+    installation.#begin({});
     return installation;
   }
 
@@ -65,9 +72,17 @@ export class Installation {
   }
 
   async startController(changed: Readonly<Record<string, string>> = {}): Promise<void> {
+    this.#begin(changed);
+    await this.ready();
+  }
+
+  async ready(): Promise<void> {
+    await this.controller.printed(/is ready/);
+  }
+
+  #begin(changed: Readonly<Record<string, string>>): void {
     const environment = { ODP_PORT: String(this.port), ...this.#settings, ...changed };
     this.#controller = new Program("controller", "dist/controller.js", environment);
-    await this.#controller.printed(/is ready/);
     this.#session = "";
   }
 

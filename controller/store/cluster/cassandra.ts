@@ -2,6 +2,7 @@ import cassandra from "cassandra-driver";
 import { AppError, errorText } from "../../../common/errors.ts";
 import {
   CLUSTER_ATTEMPT_DEADLINE_MS,
+  CLUSTER_CONNECT_DEADLINE_MS,
   CLUSTER_HANDSHAKE_DEADLINE_MS,
   CLUSTER_REQUESTS_IN_FLIGHT_MAX,
   CLUSTER_SCHEMA_DEADLINE_MS,
@@ -62,7 +63,7 @@ export class Cassandra {
 
   /** Tries until a node answers or the deadline passes. */
   static async connect(options: CassandraOptions): Promise<Cassandra> {
-    const deadline = new Deadline(options.runtime.clock, options.runtime.random);
+    const deadline = new Deadline(options.runtime.clock, options.runtime.random, CLUSTER_CONNECT_DEADLINE_MS);
     for (;;) {
       const client = newClient(options);
       client.on("log", (level: string, part: string, message: string) =>
@@ -77,7 +78,7 @@ export class Cassandra {
       } catch (error) {
         await client.shutdown().catch(() => undefined);
         if (!(await deadline.pause()))
-          throw new AppError("unavailable", `Cassandra does not answer: ${errorText(error)}`);
+          throw new AppError("unavailable", `Cassandra does not answer: ${reasonOf(error)}`);
       }
     }
   }
