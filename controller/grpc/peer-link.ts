@@ -54,6 +54,8 @@ export class PeerLink {
   readonly #stop = new AbortController();
   readonly #watchers = new Map<number, PeerWatcher>();
   #answered = false;
+  /** That it is away was told; the attempts after that are no news. */
+  #isAway = false;
   /** There once the other controller answered. */
   #ready: PeerClientWire | undefined;
   #calls = 0;
@@ -107,10 +109,11 @@ export class PeerLink {
       const address = addresses[turn % addresses.length] ?? "";
       const reason = await this.#hold(address).catch(errorText);
       if (signal.aborted) return;
-      runtime.log.warn(
+      runtime.log[this.#isAway ? "debug" : "warn"](
         { controller: id, address, reason },
         "the link to another controller is over; it is dialled again",
       );
+      this.#isAway = true;
       pauseMs = this.#answered ? PEER_BACKOFF_MIN_MS : Math.min(PEER_BACKOFF_MAX_MS, pauseMs * 2);
       this.#answered = false;
       await wait(runtime.clock, pauseMs * (0.5 + runtime.random.next() / 2), signal);
@@ -170,6 +173,9 @@ export class PeerLink {
         if (this.#ready === stream) return;
         this.#ready = stream;
         this.#answered = true;
+        if (this.#isAway)
+          this.#with.runtime.log.info({ controller: this.#member.id }, "another controller is reached again");
+        this.#isAway = false;
         return this.tellInterests();
       case "notification": {
         const { tenant, about, ...notification } = event.value;
