@@ -17,8 +17,10 @@ import {
   ConfigEntries,
   ConfigHistory,
   ConfigImport,
+  ConfigSchemas,
   ConfigService,
   ConfigWatch,
+  schemaOwner,
 } from "./areas/config/index.ts";
 import { DeploymentService, depotsArea, DepotService } from "./areas/depots/index.ts";
 import { filesArea, FileService } from "./areas/files/index.ts";
@@ -125,7 +127,8 @@ export async function assemble(options: AssemblyOptions) {
   const cache = new ConfigCache({ entries, runtime });
   const changes = new ConfigChanges({ entries, stores, runtime, controllers: membership });
   const rules = new RuleService({ stores, entries, objects });
-  const configuration = { entries, cache, changes, objects, runtime, secrets, owners: [ruleOwner(rules)] };
+  const configuration = { entries, cache, changes, objects, runtime, secrets, owners: [ruleOwner(rules), schemaOwner] };
+  const config = new ConfigService(configuration);
   const files = new FileService({ stores, objects, nowMs: () => runtime.clock.nowMs(), random: runtime.random });
   const workers =
     options.workers && new WorkerPool<ControllerTasks>({ ...options.workers, clock: runtime.clock, log: runtime.log });
@@ -249,7 +252,8 @@ export async function assemble(options: AssemblyOptions) {
     configArea({
       cache,
       changes,
-      config: new ConfigService(configuration),
+      config,
+      schemas: new ConfigSchemas(configuration, config),
       history: new ConfigHistory(configuration),
       imports: new ConfigImport(configuration),
       watch: new ConfigWatch(configuration),

@@ -44,5 +44,9 @@ export const CONFIG_CACHED_READS_MAX = 10_000;
 export const CONFIG_CACHED_MAX_BYTES = 32 * MIB;
 /** Larger trees are not kept, but read anew. */
 export const CONFIG_CACHED_TREE_MAX_ENTRIES = 1_000;
+/** Values that a schema enumerates. */
+export const CONFIG_SCHEMA_VALUES_MAX = 1_000;
+/** Up to so many schemas are read before an import, more when a key needs them. */
+export const CONFIG_SCHEMAS_PRELOADED_MAX = 1_000;
 /** Entries that one watch remembers it told of. */
 export const CONFIG_WATCHED_MAX_ENTRIES = 20_000;

@@ -5,9 +5,11 @@ import {
   ConfigEntries,
   ConfigHistory,
   ConfigImport,
+  ConfigSchemas,
   ConfigService,
   ConfigWatch,
   configArea,
+  schemaOwner,
   type ConfigOwner,
 } from "../../controller/areas/config/index.ts";
 import { ObjectService } from "../../controller/areas/objects/index.ts";
@@ -49,12 +51,14 @@ export function configWorld(stores: Stores, options: ConfigWorldOptions = {}) {
   const controllers = options.controllers ?? { own: "this", has: (id: string) => id === "this" };
   const changes = new ConfigChanges({ entries, stores, runtime, controllers });
   const rules = new RuleService({ stores, entries, objects });
-  const owners = [ruleOwner(rules), ...(options.owners ?? [])];
+  const owners = [ruleOwner(rules), schemaOwner, ...(options.owners ?? [])];
   const dependencies = { entries, cache, changes, objects, runtime, secrets: TEST_SECRETS, owners };
+  const config = new ConfigService(dependencies);
   const area = configArea({
     cache,
     changes,
-    config: new ConfigService(dependencies),
+    config,
+    schemas: new ConfigSchemas(dependencies, config),
     history: new ConfigHistory(dependencies),
     imports: new ConfigImport(dependencies),
     watch: new ConfigWatch(dependencies),

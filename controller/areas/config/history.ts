@@ -5,8 +5,9 @@ import { requirePermission, type Principal } from "../permissions/index.ts";
 import { entryKey } from "./keys.ts";
 import { outsideRule, sightOf, unknownKey, type ConfigSight, type ShownRecord } from "./rights.ts";
 import type { ConfigDependencies } from "./service.ts";
-import { isDelete, type Content, type Entry, type Version } from "./stored.ts";
-import { checkValue } from "./values.ts";
+import { isDelete, sealContext, type Content, type Entry, type Version } from "./stored.ts";
+import { conforming, TypedKeys } from "./typed.ts";
+import { checkValue, contentOf as sealedOrText } from "./values.ts";
 
 /** A version of a key as it is shown; without `value` it is a delete, or the value is hidden. */
 export interface ShownVersion
@@ -72,7 +73,8 @@ export class ConfigHistory {
     sight.requireWriting(key);
     const version = pick(await this.#versions(principal, sight, key), key, number);
     if (version.text !== undefined) await checkValue(principal, sight, { key, value: version.text });
-    const content = contentOf(version);
+    const schema = await new TypedKeys(this.#with.entries, principal).of(key);
+    const content = this.#conforming(principal.tenant, schema, { ...version, key, revision: 0 });
     const decide = (found: Entry | undefined): Content | "delete" => {
       if (found && !sight.sees(found)) throw outsideRule(principal, key);
       if (isDelete(content)) return "delete";
@@ -80,6 +82,18 @@ export class ConfigHistory {
       return content;
     };
     await this.#with.entries.write(principal.tenant, [key], () => decide, { by: principal.user });
+  }
+
+  /** As the schema of now has it: a value that was readable is sealed where it is to be secret. */
+  #conforming(tenant: string, schema: Awaited<ReturnType<TypedKeys["of"]>>, version: Entry): Content {
+    const content = contentOf(version);
+    if (schema === undefined || isDelete(content)) return content;
+    const { secrets } = this.#with;
+    const { key, text, sealed } = version;
+    if (sealed !== undefined)
+      conforming(schema, { key, value: secrets.open(sealed, sealContext(tenant, key)) }, undefined);
+    if (text === undefined) return content;
+    return sealedOrText(conforming(schema, { key, value: text }, undefined), { tenant, found: undefined, secrets });
   }
 
   async #versions(principal: Principal, sight: ConfigSight, key: string): Promise<readonly Version[]> {

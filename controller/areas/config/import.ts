@@ -16,7 +16,8 @@ import { anyKey, ROOT } from "./keys.ts";
 import { MASK, outsideRule, sightOf, type ConfigSight } from "./rights.ts";
 import type { ConfigDependencies } from "./service.ts";
 import { sealContext, type Content, type Entry } from "./stored.ts";
-import { checkValue, contentOf } from "./values.ts";
+import { conforming, TypedKeys } from "./typed.ts";
+import { checkValue, contentOf, type Wanted } from "./values.ts";
 
 export interface ImportRequest {
   /** Where the upload lies. */
@@ -94,12 +95,14 @@ export class ConfigImport {
     const sight = await sightOf(principal, { objects, owners, clock: runtime.clock });
     sight.requireWriting(principal.ospace);
     const found = await this.#found(principal.tenant, entries);
+    const typed = new TypedKeys(this.#with.entries, principal);
+    if (entries.length > CONFIG_SINGLE_READS_MAX) await typed.preload();
     const planned: Planned[] = [];
     const faults: string[] = [];
     for (const entry of entries) {
       if (slices.isOver(CHECK_WORK)) await slices.pause();
       try {
-        planned.push(await this.#planOne({ principal, sight, entry, found: found.get(entry.key) }));
+        planned.push(await this.#planOne({ principal, sight, typed, entry, found: found.get(entry.key) }));
       } catch (error) {
         if (!isAppError(error, "invalid", "syntax", "too_large", "not_found", "unsupported")) throw error;
         faults.push(`${entry.key}: ${error.message}`);
@@ -113,11 +116,13 @@ export class ConfigImport {
   async #planOne({
     principal,
     sight,
+    typed,
     entry,
     found,
   }: {
     readonly principal: Principal;
     readonly sight: ConfigSight;
+    readonly typed: TypedKeys;
     readonly entry: ImportEntry;
     readonly found: Entry | undefined;
   }): Promise<Planned> {
@@ -127,8 +132,9 @@ export class ConfigImport {
     const skipped = this.#reasonToSkip(entry, found);
     if (skipped !== undefined) return { key, action: "skip", warnings: [skipped] };
     const warnings = await checkValue(principal, sight, entry);
+    const wanted = conforming(await typed.of(key), entry, found);
     const content = {
-      ...this.#content(principal.tenant, entry, found),
+      ...this.#content(principal.tenant, wanted, found),
       ...(expiresAtMs !== undefined && { expiresAtMs }),
     };
     sight.requireSeenAfter({ key, found, content });
@@ -145,7 +151,7 @@ export class ConfigImport {
   }
 
   /** A secret that is the one which is there is not sealed anew. */
-  #content(tenant: string, entry: ImportEntry, found: Entry | undefined): Content {
+  #content(tenant: string, entry: Wanted, found: Entry | undefined): Content {
     const { secrets } = this.#with;
     const isKept =
       found?.sealed !== undefined &&

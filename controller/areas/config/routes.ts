@@ -16,6 +16,7 @@ import {
   ConfigSet,
   ConfigWatchInput,
 } from "../../../common/api/config.ts";
+import { ConfigSchemaInput, ConfigSchemaKey, ConfigSchemaReply } from "../../../common/api/config-schema.ts";
 import { AppError } from "../../../common/errors.ts";
 import { CONFIG_PAGE_DEFAULT_ENTRIES } from "../../../common/limits.ts";
 import { endpoint, type Answer, type Call, type Endpoint, type UploadedFile } from "../../http/endpoint.ts";
@@ -25,6 +26,7 @@ import { fileOf } from "./file.ts";
 import type { ConfigHistory } from "./history.ts";
 import type { ConfigImport } from "./import.ts";
 import { ROOT } from "./keys.ts";
+import type { ConfigSchemas } from "./schemas.ts";
 import type { ConfigService } from "./service.ts";
 import type { ConfigWatch } from "./watch.ts";
 
@@ -32,6 +34,7 @@ export interface ConfigServices {
   readonly config: ConfigService;
   readonly history: ConfigHistory;
   readonly imports: ConfigImport;
+  readonly schemas: ConfigSchemas;
   readonly watch: ConfigWatch;
 }
 
@@ -53,7 +56,7 @@ export function configSockets({ watch }: Pick<ConfigServices, "watch">): readonl
 }
 
 export function configRoutes(services: ConfigServices): readonly Endpoint[] {
-  return [...entryRoutes(services), ...transferRoutes(services), ...historyRoutes(services)];
+  return [...entryRoutes(services), ...transferRoutes(services), ...historyRoutes(services), ...schemaRoutes(services)];
 }
 
 function entryRoutes({ config }: ConfigServices): readonly Endpoint[] {
@@ -172,6 +175,45 @@ function historyRoutes({ history }: ConfigServices): readonly Endpoint[] {
       body: "form",
       handler: async ({ principal, input: { key, version } }) => {
         await history.rollback(principal, key, version);
+        return { message: "" };
+      },
+    }),
+  ];
+}
+
+function schemaRoutes({ schemas }: ConfigServices): readonly Endpoint[] {
+  return [
+    endpoint({
+      method: "GET",
+      path: "/config/schema",
+      permission: "config:read",
+      summary: "What the values of a key may be, by its schema or that of the nearest directory above",
+      input: ConfigSchemaKey,
+      output: ConfigSchemaReply,
+      handler: async ({ principal, input }) => ({ message: await schemas.get(principal, input.key) }),
+    }),
+    endpoint({
+      method: "POST",
+      path: "/config/schema",
+      permission: "config:write",
+      summary: "Say what the values of a key, or of all keys below a directory, may be from now on",
+      input: ConfigSchemaInput,
+      output: Type.String(),
+      body: "json",
+      handler: async ({ principal, input: { key, ...rules } }) => {
+        await schemas.set(principal, key, rules);
+        return { message: "" };
+      },
+    }),
+    endpoint({
+      method: "DELETE",
+      path: "/config/schema",
+      permission: "config:write",
+      summary: "Remove the schema of a key or a directory",
+      input: ConfigSchemaKey,
+      output: Type.String(),
+      handler: async ({ principal, input }) => {
+        await schemas.remove(principal, input.key);
         return { message: "" };
       },
     }),

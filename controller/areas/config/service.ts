@@ -24,6 +24,7 @@ import {
 } from "./rights.ts";
 import type { Content, Entry } from "./stored.ts";
 import { emptyDirectory, treeOf } from "./tree.ts";
+import { conforming, TypedKeys } from "./typed.ts";
 import { checkValue, contentOf, expiryOf } from "./values.ts";
 
 export interface ConfigDependencies {
@@ -87,13 +88,15 @@ export class ConfigService {
     const sight = await this.#sight(principal);
     sight.requireWriting(key);
     const warnings = await checkValue(principal, sight, { ...request, key });
+    const schema = await new TypedKeys(this.#with.entries, principal).of(key);
     const expiresAtMs = expiryOf(request.ttlSeconds, this.#with.runtime.clock.nowMs());
     let isThere = true;
     const decide = (found: Entry | undefined): Content | undefined => {
       isThere = found !== undefined && sight.sees(found);
       if (request.mustExist && !isThere) return undefined;
       if (found && !isThere) throw outsideRule(principal, key);
-      const held = contentOf({ ...request, key }, { tenant: principal.tenant, found, secrets: this.#with.secrets });
+      const wanted = conforming(schema, { ...request, key }, found);
+      const held = contentOf(wanted, { tenant: principal.tenant, found, secrets: this.#with.secrets });
       const content = { ...held, ...(expiresAtMs !== undefined && { expiresAtMs }) };
       sight.requireSeenAfter({ key, found, content });
       return content;
