@@ -7,6 +7,7 @@ import {
   ROOT_CID,
   TAGS,
   TAGS_COLUMN,
+  TAGS_INDEX_NUMBER,
   canBeIndexed,
   parentPath,
   type ClassDefinition,
@@ -32,7 +33,8 @@ const NO_OPTIONS: OptionsDefinition = { hints: {} };
 
 /** The root of a tenant, made before anything else. */
 export function ensureRoot(draft: Draft, ospace: string): void {
-  if (draft.class(ospace) !== undefined) return;
+  const known = draft.class(ospace);
+  if (known !== undefined) return ensureBranches(draft, known);
   checkClassPath(ospace, ospace);
   const cid = draft.takeCid();
   if (cid !== ROOT_CID)
@@ -40,8 +42,17 @@ export function ensureRoot(draft: Draft, ospace: string): void {
   draft.putClass({
     ...plainClass(cid, ospace, draft),
     columns: [TAGS],
-    indexes: [{ column: TAGS_COLUMN, state: "ready" }],
+    indexes: [{ column: TAGS_COLUMN, state: "ready", number: TAGS_INDEX_NUMBER }],
   });
+}
+
+/** An index of tags without branches is filled once more. */
+function ensureBranches(draft: Draft, root: ClassDefinition): void {
+  if (root.indexes.every(({ column, number }) => column !== TAGS_COLUMN || number === TAGS_INDEX_NUMBER)) return;
+  const indexes = root.indexes.map((index) =>
+    index.column === TAGS_COLUMN ? { ...index, state: "write-only" as const, number: TAGS_INDEX_NUMBER } : index,
+  );
+  draft.putClass({ ...root, indexes });
 }
 
 export function createClass(draft: Draft, spec: ClassSpec, ospace: string): void {

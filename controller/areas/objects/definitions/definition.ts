@@ -123,6 +123,12 @@ export const TAGS: ColumnDefinition = {
   number: 1,
 };
 
+/**
+ * Its index at the root, since it has branches (`branchTerms`). Without a number it is one of before: objects lack
+ * them.
+ */
+export const TAGS_INDEX_NUMBER = 1;
+
 /** Kept by the platform, not stored as columns; ignored when written. */
 export const PSEUDO_COLUMNS: ReadonlySet<string> = new Set(["id", "class", "day", "vtime", "ctime", "mtime"]);
 

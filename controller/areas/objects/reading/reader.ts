@@ -4,13 +4,13 @@ import { chained } from "../../../../common/pages.ts";
 import type { Row } from "../../../../common/value.ts";
 import type { Entity, ObjectStore, StoredRecord } from "../../../store/objects.ts";
 import type { Principal } from "../../permissions/index.ts";
-import { PSEUDO_COLUMNS } from "../definitions/definition.ts";
+import { PSEUDO_COLUMNS, TAGS } from "../definitions/definition.ts";
 import type { Snapshot } from "../definitions/snapshot.ts";
 import type { LoadedClass } from "../definitions/views.ts";
 import type { ObjectRow, ReadRequest } from "../types.ts";
 import { entityObject } from "../values/entity.ts";
 import { recordObject } from "../values/records.ts";
-import { MORE_WORDS_TERM, valueTerms, wordTerms } from "../values/terms.ts";
+import { MORE_WORDS_TERM, branchTerms, valueTerms, wordTerms } from "../values/terms.ts";
 import { canonicalText } from "../values/values.ts";
 import { inPages, type Place } from "./locate.ts";
 import type { Branch, Find, ReadPlan } from "./readplan.ts";
@@ -143,6 +143,7 @@ function isOfUnion(
   if (union === undefined) return true;
   const column = view.columnByNumber(union.column.number);
   const borne = new Set(column === undefined ? [] : valueTerms(column, of.object.values[column.name]));
+  if (column?.number === TAGS.number) for (const term of branchTerms(of.object.values)) borne.add(term);
   return union.terms.findIndex((term) => borne.has(term)) === of.find.unionAt;
 }
 

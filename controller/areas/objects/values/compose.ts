@@ -1,10 +1,20 @@
 import type { Row, Value } from "../../../../common/value.ts";
 import type { EdgeEnd, Entity, EntityChange } from "../../../store/objects.ts";
+import { TAGS } from "../definitions/definition.ts";
 import type { LoadedClass, LoadedColumn } from "../definitions/views.ts";
 import { CREATED_CELL } from "./celllayout.ts";
 import { ASSIGNED_CELL, CLEARED_CELL, elementCellKey, encodeCell, isClearedBase } from "./codec.ts";
 import { createdMs, elementCells } from "./entity.ts";
-import { checkIndexedValues, countIndexedValues, mayBeCut, slotNumber, valueTerms, wordTerms } from "./terms.ts";
+import {
+  branchTerms,
+  checkIndexedValues,
+  countIndexedValues,
+  mayBeCut,
+  sharedTerms,
+  slotNumber,
+  valueTerms,
+  wordTerms,
+} from "./terms.ts";
 import { canonicalText, isObject } from "./values.ts";
 import { encodeVersion } from "./versions.ts";
 
@@ -109,6 +119,7 @@ class Parts {
   readonly row: Row;
   readonly #write: EntityWrite;
   #wordsTouched = false;
+  #tagsTouched = false;
   #indexTouched = false;
 
   constructor(write: EntityWrite) {
@@ -128,6 +139,7 @@ class Parts {
     else if (after !== undefined) this.cells.set(column.cellKey, encodeCell(column.type, after, column.name));
     else if (this.#write.old !== undefined || this.cells.has(column.cellKey)) this.cells.set(column.cellKey, undefined);
     if (column.indexed) this.#index(edit, before, after);
+    this.#tagsTouched ||= column.number === TAGS.number;
     this.#wordsTouched ||=
       this.#write.view.wordColumns.length > 0 && (column.type === "varchar" || column.type === "text");
   }
@@ -136,7 +148,12 @@ class Parts {
     const { view, old, birth } = this.#write;
     if (this.#indexTouched) checkIndexedValues(view, countIndexedValues(view, this.row));
     if (this.#wordsTouched)
-      this.#exchangeWords(old === undefined ? [] : wordTerms(view, old.row), wordTerms(view, this.row));
+      this.#exchangeShared(old === undefined ? [] : wordTerms(view, old.row), wordTerms(view, this.row));
+    const before = this.#tagsTouched && old !== undefined ? branchTerms(old.row) : [];
+    const after = this.#tagsTouched ? branchTerms(this.row) : [];
+    this.#exchangeShared(before, after);
+    // Tags without branches share nothing: service.test.ts, "of many writers on one object".
+    if (this.#wordsTouched || before.length > 0 || after.length > 0) this.shared = new Set(sharedTerms(view, this.row));
     if (birth && old !== undefined)
       this.cells.set(CREATED_CELL, encodeCell("timestamp", createdMs(old.entity), "ctime"));
   }
@@ -186,10 +203,12 @@ class Parts {
       );
   }
 
-  #exchangeWords(before: readonly string[], after: readonly string[]): void {
+  #exchangeShared(before: readonly string[], after: readonly string[]): void {
     const staying = new Set(after);
-    this.shared = staying;
-    for (const term of after) this.addTerms.add(term);
+    for (const term of after) {
+      this.addTerms.add(term);
+      this.dropTerms.delete(term);
+    }
     for (const term of before) if (!staying.has(term)) this.dropShared.add(term);
   }
 

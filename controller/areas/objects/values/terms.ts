@@ -1,7 +1,13 @@
 import { AppError } from "../../../../common/errors.ts";
-import { INDEXED_VALUES_PER_OBJECT_MAX, TERM_MAX_BYTES, WORDS_PER_OBJECT_MAX } from "../../../../common/limits.ts";
+import {
+  INDEXED_VALUES_PER_OBJECT_MAX,
+  TAG_DEPTH_MAX,
+  TERM_MAX_BYTES,
+  WORDS_PER_OBJECT_MAX,
+} from "../../../../common/limits.ts";
 import { collectTokens } from "../../../../common/text/tokens.ts";
 import type { Row, Value } from "../../../../common/value.ts";
+import { TAGS } from "../definitions/definition.ts";
 import type { LoadedClass, LoadedColumn } from "../definitions/views.ts";
 import { canonicalText, isObject } from "./values.ts";
 
@@ -14,6 +20,29 @@ export function valueTerms(column: LoadedColumn, value: Value | undefined): stri
   if (Array.isArray(value)) return value.map((element: Value) => valueTerm(column.number, canonicalText(element)));
   if (isObject(value)) return Object.keys(value).map((key) => valueTerm(column.number, key));
   return [valueTerm(column.number, canonicalText(value))];
+}
+
+/**
+ * For each tag the branches it lies in, as `a1=os/` and `a1=os/linux/` for `os/linux/web`: what lies below a tag is
+ * found by the tag with a slash. Several tags of an object share them.
+ */
+export function branchTerms({ tags }: Row): string[] {
+  if (!Array.isArray(tags)) return [];
+  const branches = new Set<string>();
+  for (const tag of tags) for (const branch of branchesOf(canonicalText(tag as Value))) branches.add(branch);
+  return Array.from(branches, (branch) => valueTerm(TAGS.number, branch));
+}
+
+export function branchesOf(tag: string): string[] {
+  const branches: string[] = [];
+  for (let at = tag.indexOf("/"); at >= 0 && branches.length < TAG_DEPTH_MAX; at = tag.indexOf("/", at + 1))
+    branches.push(tag.slice(0, at + 1));
+  return branches;
+}
+
+/** Terms that several values of an object can need. */
+export function sharedTerms(view: LoadedClass, row: Row): string[] {
+  return [...wordTerms(view, row), ...branchTerms(row)];
 }
 
 export function valueTerm(columnNumber: number, text: string): string {
@@ -43,13 +72,14 @@ export function contentTerms(view: LoadedClass, row: Row): string[] {
   for (const column of view.columns) {
     if (column.indexed && row[column.name] !== undefined) terms.push(...valueTerms(column, row[column.name]));
   }
+  terms.push(...branchTerms(row));
   checkIndexedValues(view, terms.length);
   return terms.concat(wordTerms(view, row));
 }
 
-/** Values of indexed columns an object has. */
+/** Values of indexed columns an object has, and branches of its tags. */
 export function countIndexedValues(view: LoadedClass, row: Row): number {
-  let count = 0;
+  let count = branchTerms(row).length;
   for (const column of view.columns) {
     if (!column.indexed) continue;
     const value = row[column.name];

@@ -8,16 +8,16 @@ import {
   checkIndexedValues,
   contentTerms,
   countIndexedValues,
+  sharedTerms,
   slotNumber,
   valueTerm,
   valueTerms,
-  wordTerms,
 } from "../values/terms.ts";
 import { canonicalText, isObject } from "../values/values.ts";
 
 /**
- * All terms and numbers of an entity by its class, to be written again. Each has the time of its cell, words the time
- * of the latest write, so that concurrent and later writes overtake them. `AppError("too_large")` when there are more
+ * All terms and numbers of an entity by its class, to be written again. Each has the time of its cell, words and branches
+ * of tags the time of the latest write, so that concurrent and later writes overtake them. `AppError("too_large")` when there are more
  * indexed values than are kept.
  */
 export function indexEntries(view: LoadedClass, entity: Entity): EntityChange[] {
@@ -27,7 +27,7 @@ export function indexEntries(view: LoadedClass, entity: Entity): EntityChange[] 
   for (const term of view.terms) entries.at(entity.birthUs).terms.push(term);
   for (const column of view.columns) if (column.indexed) addValue(entries, column, { entity, value: row[column.name] });
   const latest = entries.at(entity.lastUs);
-  latest.terms.push(...wordTerms(view, row));
+  latest.terms.push(...sharedTerms(view, row));
   latest.numbers.set(0, Math.floor(entity.lastUs / 1_000));
   return entries.changes(view, entity);
 }

@@ -3,7 +3,7 @@ import { SHARED_TERMS_ATTEMPTS_MAX } from "../../../../common/limits.ts";
 import type { EntityChange, EntityKey, EntityTrace, ObjectStore } from "../../../store/objects.ts";
 import type { LoadedClass } from "../definitions/views.ts";
 import { entityRow } from "../values/entity.ts";
-import { wordTerms } from "../values/terms.ts";
+import { sharedTerms } from "../values/terms.ts";
 import type { WriteClock } from "./writeclock.ts";
 
 /** A write that added terms which other columns of the object may need too. */
@@ -17,7 +17,7 @@ export interface SharedTermsWrite {
 /**
  * Call after such writes. Another controller that did not see this write may have dropped a term of the same object,
  * with the time of what it had read. If that time can be above the one of this write, the object bears a later time
- * when it is read now; then all its words are added again, above that time.
+ * when it is read now; then all its words and branches of tags are added again, above that time.
  */
 export async function keepSharedTerms(
   writes: readonly SharedTermsWrite[],
@@ -42,7 +42,7 @@ function repaired(
   clock: WriteClock,
 ): SharedTermsWrite | undefined {
   if (trace?.entity === undefined) return undefined;
-  const needed = wordTerms(write.view, entityRow(write.view, trace.entity));
+  const needed = sharedTerms(write.view, entityRow(write.view, trace.entity));
   if (trace.lastUs <= write.timeUs && needed.every((term) => write.terms.has(term))) return undefined;
   return { ...write, timeUs: clock.nextUs(trace.lastUs), terms: new Set(needed) };
 }

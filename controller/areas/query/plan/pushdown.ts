@@ -1,6 +1,6 @@
 import type { Condition, Contains, Operand } from "../../../../common/mql/index.ts";
 import type { Value } from "../../../../common/value.ts";
-import { hasWords, type Pushdown } from "../../objects/index.ts";
+import { branchesOf, hasWords, type Pushdown, TAGS_COLUMN } from "../../objects/index.ts";
 import type { BoundField } from "../expressions/fields.ts";
 import { type Comparable, type Kind, kindOf, TIME, toComparable, toValue } from "../expressions/kind.ts";
 import { type Arguments, isList, isMap, literal, literals } from "../expressions/literal.ts";
@@ -70,7 +70,7 @@ interface Wanted {
   readonly values: readonly Value[];
 }
 
-/** `f = v`, `f IN (…)`, `f CONTAINS v`, and several of these about one field joined by OR. */
+/** `f = v`, `f IN (…)`, `f CONTAINS v`, what lies below a tag, and several of these about one field joined by OR. */
 function equalValues(condition: Condition, scope: Scope, values: Arguments): Wanted | undefined {
   switch (condition.kind) {
     case "compare":
@@ -83,11 +83,25 @@ function equalValues(condition: Condition, scope: Scope, values: Arguments): Wan
         : wantedOf(condition.operand, literals(condition.values, values), { scope, values });
     case "contains":
       return containedValues(condition, scope, values);
+    case "like":
+      return belowTag(condition, scope, values);
     case "or":
       return eitherOf(condition.items.map((item) => equalValues(item, scope, values)));
     default:
       return undefined;
   }
+}
+
+type Like = Extract<Condition, { kind: "like" }>;
+
+/** `tags LIKE 'os/linux/*'`: the objects with a tag in that branch. */
+function belowTag(condition: Like, scope: Scope, values: Arguments): Wanted | undefined {
+  const pattern = literal(condition.pattern, values);
+  if (condition.negated || typeof pattern !== "string" || !/^[^*%]*\/[*%]$/.test(pattern)) return undefined;
+  const branch = pattern.slice(0, -1);
+  const wanted =
+    branchesOf(branch).at(-1) === branch ? wantedOf(condition.operand, [[branch]], { scope, values }) : undefined;
+  return wanted?.field.name === TAGS_COLUMN && wanted.field.members.length === 0 ? wanted : undefined;
 }
 
 function wantedOf(
