@@ -262,7 +262,7 @@ export async function assemble(options: AssemblyOptions) {
     notificationsArea({ notifications, rights, log: runtime.log }),
     appcontextArea(new AppcontextService({ stores, runtime })),
     tablesArea(new TableService({ stores, runtime })),
-    tagsArea(new TagService({ stores, runtime })),
+    tagsArea(new TagService({ stores, objects, query, runtime, controllers: membership })),
     usersArea({ users, tenants }),
   ]);
   for (const definition of partsOf(areas, ({ classes }) => classes)) objects.registerSystemClass(definition);

@@ -57,6 +57,7 @@ const WITHOUT_PERMISSION: Readonly<Record<string, Readonly<Record<string, string
   Slices: { [EVERY]: "no service" },
   StoredCommands: { [EVERY]: "asked by services for what they sent" },
   StoredTrail: { [EVERY]: "the store of the audit area" },
+  TagService: { maintain: "maintenance", settled: "maintenance", close: "at the end" },
   TenantService: { [EVERY]: "before sign-in" },
   UserService: {
     start: "at the start",

@@ -48,8 +48,8 @@ afterAll(async () => {
  */
 const OFFERED: Readonly<Record<string, string>> = {
   "/matrix/consolelog/rule": "",
-  "/matrix/filesystem": "",
-  "/matrix/jobs/jobdef": "remove",
+  "/matrix/filesystem": "update",
+  "/matrix/jobs/jobdef": "update remove",
   "/matrix/jobs/jobrun": "",
   "/matrix/system/audit": "",
   "/matrix/system/command": "",
@@ -61,6 +61,7 @@ const OFFERED: Readonly<Record<string, string>> = {
   "/matrix/system/policy": "remove",
   "/matrix/system/policygap": "",
   "/matrix/system/policyrun": "",
+  "/matrix/system/tagmove": "",
   "/matrix/system/transfer": "",
 };
 

@@ -21,6 +21,13 @@ export const TagMove = Type.Object({
   system: System,
 });
 
+export const TaggingInput = Type.Object({
+  domain: Domain,
+  tag: Type.Array(TagPath),
+  id: Type.Array(Type.String({ description: "Whole id of an object, as in `hostinfo:web-1`" })),
+  system: System,
+});
+
 /** A node of a tree; the root has an empty name. */
 export const TagTree = Type.Object({
   name: Type.String({ description: "Last part of the path" }),

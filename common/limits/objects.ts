@@ -121,3 +121,22 @@ export const TAGS_PER_TENANT_MAX = 20_000;
 export const TAG_TREES_MAX_BYTES = MIB - KIB;
 /** Attempts of one change, each on what another controller wrote meanwhile. */
 export const TAG_CHANGE_ATTEMPTS_MAX = 16;
+/** Of one call that adds tags to objects or takes them. */
+export const TAGS_PER_CALL_MAX = 100;
+export const TAGGED_IDS_PER_CALL_MAX = 1_000;
+/** Moves and removals of tags of one tenant that are under way. */
+export const TAG_MOVES_OPEN_MAX = 16;
+/** Objects that a move writes at the same time. */
+export const TAG_MOVE_WRITES_AT_ONCE = 32;
+/** A pass finds what got the old tag during the one before. */
+export const TAG_MOVE_PASSES_MAX = 16;
+/** Objects that refuse the new tag; with more the move ends. */
+export const TAG_MOVE_REFUSED_MAX = 1_000;
+/** Attempts of a move while the stores are away for a moment; then it rests until maintenance goes on with it. */
+export const TAG_MOVE_ATTEMPTS = 5;
+export const TAG_MOVE_RETRY_MS = 500;
+/** The shortest interval between two notes of how far a move is. */
+export const TAG_MOVE_PROGRESS_MS = 1_000;
+/** A call waits for its move so long, less than `HTTP_CALL_DEADLINE_MS`. */
+export const TAG_MOVE_ANSWER_MS = 100_000;
+export const TAG_MOVE_RECORD_TTL_DAYS = 90;

@@ -32,7 +32,7 @@ export class Calls {
     return this.#call("POST", path, { type: FORM, text: new URLSearchParams(fields).toString() });
   }
 
-  json(path: string, value: unknown, method: "POST" | "PATCH" = "POST"): Promise<Reply> {
+  json(path: string, value: unknown, method: "POST" | "PUT" | "PATCH" = "POST"): Promise<Reply> {
     return this.#call(method, path, { type: JSON_TYPE, text: JSON.stringify(value) });
   }
 

@@ -18,6 +18,7 @@ import { objectsBench } from "./objects.ts";
 import { recoveryBench } from "./recovery.ts";
 import { clusterStoreBench } from "./store-cluster.ts";
 import { embeddedStoreBench } from "./store-embedded.ts";
+import { tagsBench } from "./tags.ts";
 import { transferBench } from "./transfer.ts";
 
 /**
@@ -44,6 +45,7 @@ const BENCHES: readonly Bench[] = [
   classesBench,
   configBench,
   contextBench,
+  tagsBench,
   hostileBench,
 ];
 

@@ -1,4 +1,5 @@
-import type { SystemClass } from "../objects/index.ts";
+import type { Edit, SystemClass } from "../objects/index.ts";
+import type { Principal } from "../permissions/index.ts";
 
 export const FILE_CLASS = {
   path: "/filesystem",
@@ -18,3 +19,15 @@ export const FILE_CLASS = {
   indexes: ["name", "parent", "ftype"],
   guard: {},
 } as const satisfies SystemClass;
+
+/** What the class of files needs of their service. */
+interface FileOwner {
+  retag(principal: Principal, id: string, edits: readonly Edit[]): Promise<boolean>;
+}
+
+export function fileClass(files: FileOwner): SystemClass {
+  return {
+    ...FILE_CLASS,
+    guard: { permission: "files:write", update: (principal, id, edits) => files.retag(principal, id, edits) },
+  };
+}

@@ -4,7 +4,7 @@ import { FILE_TEXT_MAX_BYTES } from "../../../common/limits.ts";
 import { relativePath } from "../../../common/paths.ts";
 import type { Random } from "../../../common/time.ts";
 import type { Stores } from "../../store/engine.ts";
-import type { ObjectRow, Objects } from "../objects/index.ts";
+import { TAGS_COLUMN, type Edit, type ObjectRow, type Objects } from "../objects/index.ts";
 import { requireOneOf, requirePermission, type Principal } from "../permissions/index.ts";
 import type { FileSource, OpenFile } from "../rules/index.ts";
 import { FILE_CLASS } from "./classes.ts";
@@ -73,6 +73,16 @@ export class FileService implements FileSource {
       },
     ]);
     if (before) await blobs.unmark(before.digest, before.mark);
+  }
+
+  /** Changes the tags of a file, by the id of its object; false when there is none. */
+  async retag(principal: Principal, id: string, edits: readonly Edit[]): Promise<boolean> {
+    requirePermission(principal, "files:write");
+    const other = edits.find(({ column }) => column !== TAGS_COLUMN);
+    if (other)
+      throw new AppError("unsupported", `The column ${other.column} of files is kept by the platform, not by MQL.`);
+    const ref = { id, class: `${principal.ospace}${FILE_CLASS.path}` };
+    return this.#dependencies.objects.update(system(principal), ref, edits);
   }
 
   async exists(principal: Principal, name: FileName): Promise<boolean> {

@@ -2,7 +2,7 @@ import { Value as Check } from "typebox/value";
 import { HostInput } from "../../../common/api/hosts.ts";
 import { AppError } from "../../../common/errors.ts";
 import type { Row, Value } from "../../../common/value.ts";
-import type { ClassGuard, Edit } from "../objects/index.ts";
+import { TAGS_COLUMN, type ClassGuard, type Edit } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { HostRecord } from "./store.ts";
 
@@ -11,6 +11,8 @@ export interface HostWrites {
   save(principal: Principal, input: HostInput): Promise<{ readonly id: string }>;
   remove(principal: Principal, host: string): Promise<void>;
   find(principal: Principal, host: string): Promise<HostRecord | undefined>;
+  /** Adds tags and takes them, beside others that do; false when there is no such host any more. */
+  retag(principal: Principal, host: string, edits: readonly Edit[]): Promise<boolean>;
 }
 
 const SETTABLE = new Set(Object.keys(HostInput.properties));
@@ -29,6 +31,8 @@ export function hostGuard(writes: HostWrites): ClassGuard {
     update: async (principal, id, edits) => {
       const record = await writes.find(principal, hostOf(id));
       if (!record) return false;
+      if (edits.every(({ column, operation }) => column === TAGS_COLUMN && operation !== "set"))
+        return writes.retag(principal, record.host, edits);
       await writes.save(principal, inputOf({ host: record.host, ...changed(record, edits) }));
       return true;
     },

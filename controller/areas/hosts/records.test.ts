@@ -67,6 +67,20 @@ describe("host records", () => {
     expect(await listed({ tag: "special", status: false })).toEqual(["tagged"]);
   });
 
+  it("keeps the tags that several add to a host by MQL at once, and those that stay when one takes some", async () => {
+    const admin = test.principal();
+    await test.hosts.save(admin, { host: "shared", tags: ["old", "kept"] });
+    const query = new QueryService({ objects: test.objects, runtime: test.runtime });
+    const changed = ["tags + 'a'", "tags + 'b'", "tags + 'c'", "tags - 'old'"];
+    await Promise.all(
+      changed.map((change) =>
+        query.rows(admin, `update /matrix/system/hostinfo tags = ${change} where id = 'hostinfo:shared'`),
+      ),
+    );
+    const { tags } = await test.hosts.get(admin, "shared");
+    expect([...tags].sort()).toEqual(["a", "b", "c", "kept"]);
+  });
+
   it("says clearly what is wrong", async () => {
     const admin = test.principal();
     await expect(test.hosts.get(admin, "nobody")).rejects.toMatchObject({

@@ -1,4 +1,5 @@
 import type { HostInput, HostList, HostView, TokenInput } from "../../../common/api/hosts.ts";
+import type { Edit } from "../objects/index.ts";
 import { requireOneOf, requirePermission, type Principal } from "../permissions/index.ts";
 import { HostAgents } from "./agents.ts";
 import { HostComponents, type HostServiceDependencies } from "./components.ts";
@@ -64,6 +65,11 @@ export class HostService implements Hosts {
     await this.#components.sessions.drop(principal.tenant, host, `The host ${host} was removed.`);
     await this.#components.journal.forget(principal.tenant, host);
     await this.#with.onRemoved?.(principal.tenant, host);
+  }
+
+  async retag(principal: Principal, host: string, edits: readonly Edit[]): Promise<boolean> {
+    requirePermission(principal, "hosts:write");
+    return this.#components.records.note(principal, host, edits);
   }
 
   async exists(principal: Principal, host: string): Promise<boolean> {

@@ -1,7 +1,8 @@
 import type { JobRecord } from "../../../common/api/jobs.ts";
+import { AppError } from "../../../common/errors.ts";
 import { DAY_SECONDS, JOB_RUN_TTL_DAYS } from "../../../common/limits.ts";
 import type { Row } from "../../../common/value.ts";
-import { columns, textColumns, type SystemClass } from "../objects/index.ts";
+import { columns, TAGS_COLUMN, textColumns, type Edit, type SystemClass } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 
 /** Relative to the tenant's ospace. */
@@ -13,6 +14,7 @@ export const JOB_RUN_PATH = "/jobs/jobrun";
 interface JobOwner {
   all(principal: Principal): Promise<readonly JobRecord[]>;
   remove(principal: Principal, fullName: string): Promise<void>;
+  retag(principal: Principal, fullName: string, change: (tags: readonly string[]) => readonly string[]): Promise<void>;
 }
 
 export function jobClasses(jobs: JobOwner): readonly SystemClass[] {
@@ -49,11 +51,22 @@ function definitionClass(jobs: JobOwner): SystemClass {
         for (const id of ids) await jobs.remove(principal, id.slice(id.indexOf(":") + 1));
         return ids.length;
       },
+      async update(principal, id, edits) {
+        await jobs.retag(principal, id.slice(id.indexOf(":") + 1), (tags) => edits.reduce(editedTags, tags));
+        return true;
+      },
     },
     async *provide(principal) {
-      yield (await jobs.all(principal)).map((job): Row => ({ ...job }));
+      yield (await jobs.all(principal)).map((job): Row => ({ ...job, tags: [...job.tag] }));
     },
   };
+}
+
+function editedTags(tags: readonly string[], { column, operation, value }: Edit): readonly string[] {
+  if (column !== TAGS_COLUMN) throw new AppError("unsupported", `The column ${column} of jobs is not changed by MQL.`);
+  const given = (Array.isArray(value) ? value : value === undefined ? [] : [value]).map(String);
+  if (operation === "set") return given;
+  return operation === "add" ? [...new Set([...tags, ...given])] : tags.filter((tag) => !given.includes(tag));
 }
 
 /** An entity, because it changes once: from running to its final state. */

@@ -111,6 +111,21 @@ export class JobService {
     return shown(record(principal, await this.visible(principal, fullName)));
   }
 
+  /** Beside others that do; `AppError("not_found")`. */
+  async retag(
+    principal: Principal,
+    fullName: string,
+    change: (tags: readonly string[]) => readonly string[],
+  ): Promise<void> {
+    requirePermission(principal, "jobs:write");
+    const { name, dir } = await this.visible(principal, fullName);
+    refuseSystem({ name, dir });
+    await this.#change(principal, { name, dir }, (before) => {
+      if (!before) throw unknownJob(fullName);
+      return { ...before, tag: change(before.tag) };
+    });
+  }
+
   async remove(principal: Principal, fullName: string): Promise<void> {
     requirePermission(principal, "jobs:write");
     const name = formatJobName(await this.visible(principal, fullName));

@@ -41,7 +41,7 @@ export function isAtOrBelow(path: string, root: string): boolean {
   return path === root || path.startsWith(`${root}/`);
 }
 
-/** Where a path at or below `from` lies when `from` lies at `to`. `AppError("too_large")` where nothing can lie. */
+/** Where a path at or below `from` lies when `from` lies at `to`. */
 export function movedPath(path: string, { from, to }: { readonly from: string; readonly to: string }): string {
-  return tagPath(to + path.slice(from.length));
+  return to + path.slice(from.length);
 }

@@ -1,21 +1,25 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { realClock } from "../../../test/helpers/clock.ts";
 import { openTestHttp, type TestHttp } from "../../../test/helpers/http-app.ts";
-import { testRuntime } from "../../../test/helpers/runtime.ts";
+import { testPrincipal } from "../../../test/helpers/runtime.ts";
+import { tagController, type TagController } from "../../../test/helpers/tags.ts";
 import type { Stores } from "../../store/engine.ts";
 import { tagRoutes } from "./routes.ts";
-import { TagService } from "./service.ts";
 
 let http: TestHttp;
 let admin: string;
+let controller: TagController;
 
 beforeAll(async () => {
   // The engine comes with the HTTP side, which wants the routes: it is asked for when the first call arrives.
   const stores: Stores = { system: () => http.engine.system(), tenant: (name) => http.engine.tenant(name) };
-  http = await openTestHttp({ endpoints: tagRoutes(new TagService({ stores, runtime: testRuntime(realClock) })) });
+  controller = tagController(stores);
+  http = await openTestHttp({ endpoints: tagRoutes(controller.tags) });
   admin = await http.signIn("admin");
 });
-afterAll(() => http[Symbol.asyncDispose]());
+afterAll(async () => {
+  await controller[Symbol.asyncDispose]();
+  await http[Symbol.asyncDispose]();
+});
 
 type Fields = Readonly<Record<string, string>>;
 
@@ -76,6 +80,42 @@ test.each([
   const domain = name.replaceAll(" ", "-");
   expect(await http.call(admin, { method: "POST", url: `/tagdir/${domain}`, ...body })).toMatchObject(DONE);
   expect(await tree(domain)).toEqual({ name: "", nodes: [node(domain, "forms", [node(domain, "forms/a")])] });
+});
+
+test("tags are added to objects and taken from them by ids, in all spellings", async () => {
+  const principal = testPrincipal();
+  await controller.query.rows(principal, "create class /matrix/ent/box (host varchar, keys(host))");
+  await controller.query.rows(principal, "insert into /matrix/ent/box (host) values ('a')");
+  await controller.query.rows(principal, "insert into /matrix/ent/box (host) values ('b')");
+  const tagged = async () =>
+    (await controller.query.rows(principal, "select id, tags from /matrix/ent/box order by id")).map(({ tags }) => [
+      ...((tags ?? []) as readonly string[]),
+    ]);
+  const nodata = async (path: string) =>
+    (await http.call(admin, { url: `/tagdir/box/nodata?tagpath=${encodeURIComponent(path)}` })).message;
+  const form = { headers: { "content-type": "application/x-www-form-urlencoded" } };
+  expect(await nodata("t")).toBe(true);
+  const payload = "tag=t/x&tag=y&id=box:a&id=box:b&system=false";
+  expect(await http.call(admin, { method: "PUT", url: "/box/addtags", payload, ...form })).toEqual(DONE);
+  expect((await tagged()).map((tags) => tags.sort())).toEqual([
+    ["t/x", "y"],
+    ["t/x", "y"],
+  ]);
+  expect(await nodata("t")).toBe(false);
+  expect(await tree("box")).toEqual({ name: "", nodes: [node("box", "t", [node("box", "t/x")]), node("box", "y")] });
+  const one = "/box/deletetags?tag=t/x&id=box:a";
+  expect(await http.call(admin, { method: "DELETE", url: one })).toEqual(DONE);
+  const url = "/tagdir/box/deletetags";
+  expect(await http.call(admin, { method: "PUT", url, ...multipart({ "tag[]": "t/x", id: "box:b" }) })).toEqual(DONE);
+  expect(
+    await http.call(admin, { method: "DELETE", url: "/box/deletetags", payload: "tag=y&id=box:a", ...form }),
+  ).toEqual(DONE);
+  expect(await tagged()).toEqual([[], ["y"]]);
+  expect(await nodata("t")).toBe(true);
+  expect(await send("PUT", "/tagdir/box", { tagpath: "y", topath: "z" })).toEqual(DONE);
+  expect(await tagged()).toEqual([[], ["z"]]);
+  expect(await send("PUT", "/box/addtags", { tag: "t" })).toMatchObject({ code: "invalid" });
+  expect(await send("PUT", "/box/addtags", { tag: "t", id: "box:none" })).toMatchObject({ code: "not_found" });
 });
 
 test("what is missing or wrong is said by name", async () => {

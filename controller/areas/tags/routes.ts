@@ -1,5 +1,5 @@
 import { Type } from "typebox";
-import { TagMove, TagNamed, TagTree, TagTreeGet } from "../../../common/api/tags.ts";
+import { TaggingInput, TagMove, TagNamed, TagTree, TagTreeGet } from "../../../common/api/tags.ts";
 import { endpoint, type Endpoint } from "../../http/endpoint.ts";
 import type { TagService } from "./service.ts";
 
@@ -41,21 +41,61 @@ export function tagRoutes(tags: TagService): readonly Endpoint[] {
       method: "DELETE",
       path: "/tagdir/:domain",
       permission: "tags:write",
-      summary: "Remove a tag with all below it",
+      summary: "Remove a tag with all below it, also from all that bears it and no other domain shows",
       input: TagNamed,
       output: Type.String(),
       handler: async ({ principal, input: { domain, tagpath } }) => {
-        await tags.remove(principal, { domain, path: tagpath });
-        return { message: "" };
+        return { message: "", warnings: await tags.remove(principal, { domain, path: tagpath }) };
       },
     }),
     ...["/tagdir/:domain", "/tagdir/:domain/rename"].map((path) =>
       endpoint({
         ...moving,
         path,
-        summary: "Move or rename a tag with all below it: topath is its whole new path",
+        summary: "Move or rename a tag with all below it, also on all that bears it: topath is its whole new path",
         handler: async ({ principal, input: { domain, tagpath, topath } }) => {
-          await tags.move(principal, { domain, path: tagpath }, topath);
+          return { message: "", warnings: await tags.move(principal, { domain, path: tagpath }, topath) };
+        },
+      }),
+    ),
+    endpoint({
+      method: "GET",
+      path: "/tagdir/:domain/nodata",
+      permission: "tags:read",
+      summary: "Whether nothing bears a tag or one below it",
+      input: TagNamed,
+      output: Type.Boolean(),
+      handler: async ({ principal, input: { tagpath } }) => ({ message: await tags.isUnused(principal, tagpath) }),
+    }),
+    endpoint({
+      method: "PUT",
+      path: "/:domain/addtags",
+      permission: "tags:write",
+      summary: "Add tags to objects by their ids, and to the domain where it lacks them",
+      input: TaggingInput,
+      output: Type.String(),
+      body: "form",
+      handler: async ({ principal, input: { domain, tag, id } }) => {
+        await tags.addTo(principal, domain, { ids: id, tags: tag });
+        return { message: "" };
+      },
+    }),
+    ...(
+      [
+        ["DELETE", "/:domain/deletetags"],
+        ["PUT", "/tagdir/:domain/deletetags"],
+      ] as const
+    ).map(([method, path]) =>
+      endpoint({
+        method,
+        path,
+        permission: "tags:write",
+        summary: "Take tags from objects by their ids",
+        input: TaggingInput,
+        output: Type.String(),
+        body: "form",
+        handler: async ({ principal, input: { domain, tag, id } }) => {
+          await tags.takeFrom(principal, domain, { ids: id, tags: tag });
           return { message: "" };
         },
       }),

@@ -1,12 +1,22 @@
+import { withinTime } from "../../../common/concurrency.ts";
 import { AppError } from "../../../common/errors.ts";
-import { TAG_CHANGE_ATTEMPTS_MAX } from "../../../common/limits.ts";
+import { ulidOf } from "../../../common/ids.ts";
+import { TAG_MOVE_ANSWER_MS, TAG_MOVES_OPEN_MAX } from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
-import { Retry } from "../../store/retry.ts";
-import { requirePermission, type Principal } from "../permissions/index.ts";
-import { checkDomain, tagPath } from "./paths.ts";
-import { TagStore } from "./store.ts";
-import type { TagNode, TagTrees } from "./tree.ts";
+import type { Controllers, NewWork } from "../../store/journal/index.ts";
+import type { Objects } from "../objects/index.ts";
+import { requirePermission, systemPrincipal, type Principal } from "../permissions/index.ts";
+import type { Query } from "../query/index.ts";
+import { bearersOf } from "./bearers.ts";
+import { TAG_MOVE_PATH } from "./classes.ts";
+import { TagMoves } from "./moves.ts";
+import { moveJournal, type MoveJournal, type NotedMove, type OpenMove } from "./open-moves.ts";
+import { checkDomain, isAtOrBelow, tagPath } from "./paths.ts";
+import type { TreesState } from "./store.ts";
+import { ObjectTagging, type Tagging } from "./tagging.ts";
+import { TreesChanges } from "./trees.ts";
+import type { MovingTag, TagNode, TagTrees } from "./tree.ts";
 
 /** A tag of a domain, as the caller writes it. */
 export interface TagName {
@@ -14,21 +24,28 @@ export interface TagName {
   readonly path: string;
 }
 
-/**
- * Trees of tags, one for each domain. Every read asks the store, so that a change holds for all controllers as soon as
- * it is answered.
- */
-export class TagService {
-  readonly #stores: Stores;
-  readonly #runtime: Runtime;
-  readonly #retry: Retry;
-  /** The last change under way of each tenant: its changes follow each other here. */
-  readonly #changes = new Map<string, Promise<unknown>>();
+export interface TagDependencies {
+  readonly stores: Stores;
+  readonly objects: Objects;
+  readonly query: Pick<Query, "rows">;
+  readonly runtime: Runtime;
+  readonly controllers: Controllers;
+}
 
-  constructor({ stores, runtime }: { readonly stores: Stores; readonly runtime: Runtime }) {
-    this.#stores = stores;
-    this.#runtime = runtime;
-    this.#retry = new Retry({ clock: runtime.clock, random: runtime.random });
+/** Trees of tags, one for each domain, and the tags of objects. */
+export class TagService {
+  readonly #with: TagDependencies;
+  readonly #trees: TreesChanges;
+  readonly #tagging: ObjectTagging;
+  readonly #journal: MoveJournal;
+  readonly #moves: TagMoves;
+
+  constructor(dependencies: TagDependencies) {
+    this.#with = dependencies;
+    this.#trees = new TreesChanges(dependencies);
+    this.#tagging = new ObjectTagging(dependencies);
+    this.#journal = moveJournal(dependencies);
+    this.#moves = new TagMoves({ ...dependencies, journal: this.#journal, trees: this.#trees });
   }
 
   /** Empty for a domain or a tag that is not there. `below`: only what lies below that tag. */
@@ -36,63 +53,165 @@ export class TagService {
     requirePermission(principal, "tags:read");
     checkDomain(domain);
     const root = below === "" || below === "/" ? undefined : tagPath(below);
-    const { trees } = await (await this.#store(principal.tenant)).read();
-    return trees.view(domain, root);
+    return (await this.#trees.trees(principal.tenant)).view(domain, root);
   }
 
   /** With all tags above it. A tag that is there already stays. */
   async add(principal: Principal, { domain, path }: TagName): Promise<void> {
     requirePermission(principal, "tags:write");
     checkDomain(domain);
-    const added = tagPath(path);
-    await this.#change(principal.tenant, (trees) => (trees.has(domain, added) ? trees : trees.with(domain, [added])));
-  }
-
-  /** The tag and all below it. `AppError("not_found")`. */
-  async remove(principal: Principal, { domain, path }: TagName): Promise<void> {
-    requirePermission(principal, "tags:write");
-    checkDomain(domain);
-    const removed = tagPath(path);
-    await this.#change(principal.tenant, (trees) => trees.without(domain, removed));
+    await this.#show(principal.tenant, domain, [tagPath(path)]);
   }
 
   /**
-   * The tag and all below it lie at the whole new path `to`, in every domain that shows the tag. `AppError("conflict")`
-   * when this domain has the new path.
+   * The tag and all below it go from the domain and, where no other domain shows them, from all that bears them; goes on
+   * as `move`. Answers warnings. `AppError("not_found")`.
    */
-  async move(principal: Principal, { domain, path }: TagName, to: string): Promise<void> {
+  async remove(principal: Principal, { domain, path }: TagName): Promise<readonly string[]> {
+    requirePermission(principal, "tags:write");
+    checkDomain(domain);
+    const from = tagPath(path);
+    return this.#change(principal, { domain, from }, (trees) => trees.without(domain, from));
+  }
+
+  /**
+   * The tag and all below it lie at the whole new path `to`, in every domain that shows the tag and on all that bears
+   * it. Answers warnings, of objects that refuse it among them. `AppError("conflict")` when this domain has the new path,
+   * or one of both is being moved; `AppError("deadline")`: the trees are changed, and it goes on with what bears the tag.
+   */
+  async move(principal: Principal, { domain, path }: TagName, to: string): Promise<readonly string[]> {
     requirePermission(principal, "tags:write");
     checkDomain(domain);
     const move = { from: tagPath(path), to: tagPath(to) };
-    await this.#change(principal.tenant, (trees) => trees.moved(domain, move));
+    return this.#change(principal, { domain, ...move }, (trees) => trees.moved(domain, move));
   }
 
-  /** Attempts follow each other until one answers: of two controllers that change trees one has to begin anew. */
-  #change(tenant: string, make: (trees: TagTrees) => TagTrees): Promise<void> {
-    return this.#after(tenant, async () => {
-      const store = await this.#store(tenant);
-      for (let count = 0; count < TAG_CHANGE_ATTEMPTS_MAX; count++) {
-        const before = await store.read();
-        const trees = make(before.trees);
-        if (trees === before.trees || (await store.write(before, trees))) return;
-      }
-      throw new AppError("conflict", "Others change tags all the time: nothing was changed.");
-    });
+  /** Whether nothing in the tenant bears the tag or one below it, also nothing that the caller may not see. */
+  async isUnused(principal: Principal, path: string): Promise<boolean> {
+    requirePermission(principal, "tags:read");
+    const { tenant, ospace, traceparent } = principal;
+    const platform = systemPrincipal(tenant, ospace, traceparent);
+    for await (const _ of bearersOf(this.#with.objects, platform, { path: tagPath(path) })) return false;
+    return true;
   }
 
-  async #after(tenant: string, work: () => Promise<void>): Promise<void> {
-    const mine = (this.#changes.get(tenant) ?? Promise.resolve()).then(work);
-    const settled = mine.catch(() => undefined);
-    this.#changes.set(tenant, settled);
+  /** Makes the tags in the domain where they are missing. `AppError("not_found")` that names an id; then nothing is changed. */
+  async addTo(principal: Principal, domain: string, { ids, tags }: Tagging): Promise<void> {
+    requirePermission(principal, "tags:write");
+    checkDomain(domain);
+    const paths = tags.map(tagPath);
+    await this.#tagging.add(principal, { ids, tags: paths });
+    // Last: a tag that was moved away meanwhile is there again, as what was tagged after it.
+    await this.#show(principal.tenant, domain, paths);
+  }
+
+  /** Takes just these tags, and none below them. */
+  async takeFrom(principal: Principal, domain: string, { ids, tags }: Tagging): Promise<void> {
+    requirePermission(principal, "tags:write");
+    checkDomain(domain);
+    await this.#tagging.take(principal, { ids, tags: tags.map(tagPath) });
+  }
+
+  maintain(tenant: string): Promise<void> {
+    return this.#moves.maintain(tenant);
+  }
+
+  /** Resolves when no move that is carried out here now is so any more. */
+  settled(): Promise<void> {
+    return this.#journal.underWay.settled();
+  }
+
+  /** What is under way rests, to be taken by another controller or the next. */
+  close(): Promise<void> {
+    return this.#journal.underWay.close();
+  }
+
+  #show(tenant: string, domain: string, paths: readonly string[]): Promise<void> {
+    return this.#trees.change(tenant, ({ trees, moves }) =>
+      paths.every((path) => trees.has(domain, path)) ? undefined : { trees: trees.with(domain, paths), moves },
+    );
+  }
+
+  /** Noted before the trees change, so that no change of them is without what has to follow. */
+  async #change(
+    principal: Principal,
+    tag: Omit<MovingTag, "id"> & Pick<OpenMove, "domain">,
+    make: (trees: TagTrees) => TagTrees,
+  ): Promise<readonly string[]> {
+    const { clock } = this.#with.runtime;
+    const untilMs = clock.monotonicMs() + TAG_MOVE_ANSWER_MS;
+    make(await this.#trees.trees(principal.tenant));
+    if (tag.to === tag.from) return [];
+    const open = this.#open(principal, tag);
+    this.#journal.underWay.hold(open.id);
+    const begun = await this.#begin(open, (before) => ({
+      trees: make(before.trees),
+      moves: [...before.moves, movingOf(open, before)],
+    }));
+    const ended = this.#moves.start(begun);
+    // A caller that does not wait for the end gets no error; the object of the move has it.
+    ended.catch(() => undefined);
+    return outcome(begun, await withinTime(clock, ended, untilMs - clock.monotonicMs()));
+  }
+
+  async #begin(
+    open: NewWork<OpenMove>,
+    change: (before: TreesState) => Omit<TreesState, "revision">,
+  ): Promise<NotedMove> {
+    let begun: NotedMove | undefined;
     try {
-      await mine;
-    } finally {
-      if (this.#changes.get(tenant) === settled) this.#changes.delete(tenant);
+      begun = await this.#journal.begin(open);
+      await this.#trees.change(open.tenant, change);
+      return begun;
+    } catch (error) {
+      this.#journal.underWay.letGo(open.id);
+      // What is in doubt is left to maintenance.
+      if (begun && error instanceof AppError && ["conflict", "invalid", "not_found", "too_large"].includes(error.code))
+        await this.#journal.end(begun.open);
+      throw error;
     }
   }
 
-  async #store(tenant: string): Promise<TagStore> {
-    const { kv } = await this.#stores.tenant(tenant);
-    return new TagStore(kv, { retry: this.#retry, random: this.#runtime.random });
+  #open(
+    { tenant, ospace, user, traceparent }: Principal,
+    tag: Omit<MovingTag, "id"> & Pick<OpenMove, "domain">,
+  ): NewWork<OpenMove> {
+    const { clock, random } = this.#with.runtime;
+    const startedMs = clock.nowMs();
+    const id = ulidOf(startedMs, random.bytes(10));
+    return { id, tenant, ospace, user, traceparent, ...tag, startedMs, notedMs: startedMs, done: 0 };
   }
+}
+
+/** `AppError("conflict")` when it meets another that is under way: which comes first would be open for some objects. */
+function movingOf({ id, from, to }: NewWork<OpenMove>, { moves }: TreesState): MovingTag {
+  const pathsOf = (move: Omit<MovingTag, "id">): readonly string[] => [
+    move.from,
+    ...(move.to === undefined ? [] : [move.to]),
+  ];
+  const meets = (one: string, other: string): boolean => isAtOrBelow(one, other) || isAtOrBelow(other, one);
+  const own = { id, from, ...(to !== undefined && { to }) };
+  const met = moves.find((move) => pathsOf(move).some((one) => pathsOf(own).some((other) => meets(one, other))));
+  if (met)
+    throw new AppError("conflict", `The tag ${met.from} is being moved or removed: try again when that has ended.`, {
+      details: { move: met.id },
+    });
+  if (moves.length >= TAG_MOVES_OPEN_MAX)
+    throw new AppError("limited", `At most ${TAG_MOVES_OPEN_MAX} tags are moved or removed at once; try again later.`);
+  return own;
+}
+
+function outcome({ open: begun }: NotedMove, open: OpenMove | undefined): readonly string[] {
+  const { id, end, done, ospace } = open ?? begun;
+  if (end?.state === "done") return end.message === "" ? [] : [end.message];
+  const details = { move: id, done };
+  if (end) throw new AppError(end.code ?? "internal", end.message, { details });
+  const where = `tagmove:${id} of ${ospace}${TAG_MOVE_PATH}`;
+  throw new AppError(
+    "deadline",
+    `The tree is changed and the objects are still being changed: ${where} tells how it ends.`,
+    {
+      details,
+    },
+  );
 }

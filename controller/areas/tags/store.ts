@@ -5,7 +5,7 @@ import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { KvStore } from "../../store/kv.ts";
 import { putOnce } from "../../store/once.ts";
 import type { Retry } from "../../store/retry.ts";
-import { TagTrees, type StoredTrees } from "./tree.ts";
+import { TagTrees, type MovingTag, type StoredTrees } from "./tree.ts";
 
 const TREES = "tags/trees";
 const WRITE_BYTES = 12;
@@ -14,12 +14,16 @@ const WRITE_BYTES = 12;
 interface Stored {
   readonly write: string;
   readonly trees: StoredTrees;
+  /** Absent: none. */
+  readonly moves?: readonly MovingTag[];
 }
 
 /** The trees as they were read. Revision 0: there are none. */
 export interface TreesState {
   readonly revision: number;
   readonly trees: TagTrees;
+  /** Changes of trees that are still to come to what bears the tags. */
+  readonly moves: readonly MovingTag[];
 }
 
 /** The trees of a tenant in its KvStore: one value, so that a tag changes in all domains at once. */
@@ -36,14 +40,14 @@ export class TagStore {
 
   async read(): Promise<TreesState> {
     const entry = await this.#retry.run(() => this.#kv.get(TREES));
-    const trees = TagTrees.of(entry ? decodeStored<Stored>(entry.value).trees : []);
-    return { revision: entry?.revision ?? 0, trees };
+    const { trees, moves = [] } = entry ? decodeStored<Stored>(entry.value) : { trees: [] };
+    return { revision: entry?.revision ?? 0, trees: TagTrees.of(trees), moves };
   }
 
   /** False when the trees are not as they were read any more. */
-  async write({ revision }: TreesState, trees: TagTrees): Promise<boolean> {
+  async write({ revision }: TreesState, { trees, moves }: Omit<TreesState, "revision">): Promise<boolean> {
     const write = Buffer.from(this.#random.bytes(WRITE_BYTES)).toString("base64url");
-    const value = encodeJson({ write, trees: trees.stored() } satisfies Stored);
+    const value = encodeJson({ write, trees: trees.stored(), ...(moves.length > 0 && { moves }) } satisfies Stored);
     if (value.length > TAG_TREES_MAX_BYTES)
       throw new AppError("too_large", `All tags of a tenant have at most ${TAG_TREES_MAX_BYTES} bytes as JSON.`, {
         details: { limit: "TAG_TREES_MAX_BYTES" },

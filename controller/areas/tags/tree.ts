@@ -1,6 +1,6 @@
 import { AppError } from "../../../common/errors.ts";
 import { TAGS_PER_TENANT_MAX } from "../../../common/limits.ts";
-import { isAtOrBelow, lineOf, movedPath } from "./paths.ts";
+import { isAtOrBelow, lineOf, movedPath, tagPath } from "./paths.ts";
 
 /** The root has an empty name and no path. */
 export interface TagNode {
@@ -13,6 +13,13 @@ export interface TagNode {
 export interface TagMove {
   readonly from: string;
   readonly to: string;
+}
+
+/** A tag whose objects are being changed; without `to` it is taken from them. */
+export interface MovingTag {
+  readonly id: string;
+  readonly from: string;
+  readonly to?: string;
 }
 
 /** Paths by domain; with each path, all above it are there. */
@@ -47,6 +54,11 @@ export class TagTrees {
 
   has(domain: string, path: string): boolean {
     return this.#domains.get(domain)?.has(path) ?? false;
+  }
+
+  /** Whether any domain shows it. */
+  shows(path: string): boolean {
+    return [...this.#domains.values()].some((paths) => paths.has(path));
   }
 
   /** With these paths and all above them. */
@@ -90,7 +102,7 @@ export class TagTrees {
 
   #movedIn(domain: string, move: TagMove): TagTrees {
     const paths = this.paths(domain).flatMap((path) =>
-      isAtOrBelow(path, move.from) ? lineOf(movedPath(path, move)) : [path],
+      isAtOrBelow(path, move.from) ? lineOf(tagPath(movedPath(path, move))) : [path],
     );
     return this.#changed(domain, new Set(paths));
   }

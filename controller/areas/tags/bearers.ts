@@ -1,0 +1,88 @@
+import { mapLimited } from "../../../common/concurrency.ts";
+import { AppError, isAppError } from "../../../common/errors.ts";
+import { TAG_MOVE_REFUSED_MAX, TAG_MOVE_WRITES_AT_ONCE } from "../../../common/limits.ts";
+import { isTransient } from "../../store/journal/index.ts";
+import { TAGS_COLUMN, type Edit, type ObjectRow, type Objects } from "../objects/index.ts";
+import type { Principal } from "../permissions/index.ts";
+import { isAtOrBelow } from "./paths.ts";
+
+/** What becomes of a tag: its new path, nothing when it goes, or itself when it stays. */
+export type TagChange = (tag: string) => string | undefined;
+
+/** The tags of an object, in no form that is promised: MQL writes what it likes. */
+export function tagsOf({ values }: ObjectRow): readonly string[] {
+  const tags = values[TAGS_COLUMN];
+  return Array.isArray(tags) ? tags.filter((tag): tag is string => typeof tag === "string") : [];
+}
+
+/** Objects that bear the tag or one below it, of every class: an indexed read, and the rows that owners provide. */
+export async function* bearersOf(
+  objects: Pick<Objects, "read">,
+  platform: Principal,
+  { path, signal }: { readonly path: string; readonly signal?: AbortSignal },
+): AsyncGenerator<readonly ObjectRow[]> {
+  const where = [{ kind: "equals", column: TAGS_COLUMN, values: [path, `${path}/`] } as const];
+  const request = { class: "/", subtree: true, where, ...(signal && { signal }) };
+  for await (const rows of objects.read(platform, request)) {
+    const found = rows.filter((row) => tagsOf(row).some((tag) => isAtOrBelow(tag, path)));
+    if (found.length > 0) yield found;
+  }
+}
+
+/** Changes the tags of objects, as the platform: who may rename a tag renames it wherever it is. */
+export class BearerChanges {
+  readonly #objects: Pick<Objects, "update">;
+  readonly #platform: Principal;
+  /** Objects that keep their tags, and why the first of them does. */
+  readonly #refused = new Set<string>();
+  #reason = "";
+
+  constructor(objects: Pick<Objects, "update">, platform: Principal) {
+    this.#objects = objects;
+    this.#platform = platform;
+  }
+
+  get refused(): { readonly count: number; readonly reason: string } {
+    return { count: this.#refused.size, reason: this.#reason };
+  }
+
+  /** How many objects were changed. One that refused is not asked again. */
+  async make(rows: readonly ObjectRow[], change: TagChange): Promise<number> {
+    const done = await mapLimited(rows, TAG_MOVE_WRITES_AT_ONCE, (row) => this.#one(row, change));
+    return done.filter(Boolean).length;
+  }
+
+  async #one(row: ObjectRow, change: TagChange): Promise<boolean> {
+    const taken = tagsOf(row).filter((tag) => change(tag) !== tag);
+    const name = `${row.class.cid} ${row.id}`;
+    if (taken.length === 0 || this.#refused.has(name)) return false;
+    const added = taken.flatMap((tag) => change(tag) ?? []);
+    try {
+      return await this.#write(row, [
+        ...(added.length > 0 ? [{ column: TAGS_COLUMN, operation: "add", value: added } as const] : []),
+        { column: TAGS_COLUMN, operation: "take", value: taken },
+      ]);
+    } catch (error) {
+      if (isTransient(error) || !isAppError(error)) throw error;
+      this.#refuse(name, error);
+      return false;
+    }
+  }
+
+  /** The rows of some system classes are no objects: their owner changes them. */
+  async #write({ id, class: view }: ObjectRow, edits: readonly Edit[]): Promise<boolean> {
+    if (await this.#objects.update(this.#platform, { id, class: view.path }, edits)) return true;
+    if (!view.system) return false;
+    if (!view.guard?.update) throw new AppError("unsupported", `Tags of ${view.path} are kept by its owner.`);
+    return view.guard.update(this.#platform, id, edits);
+  }
+
+  #refuse(name: string, error: AppError): void {
+    if (this.#refused.size === 0) this.#reason = error.message;
+    this.#refused.add(name);
+    if (this.#refused.size > TAG_MOVE_REFUSED_MAX)
+      throw new AppError("too_large", `More than ${TAG_MOVE_REFUSED_MAX} objects keep the tag: ${this.#reason}`, {
+        details: { limit: "TAG_MOVE_REFUSED_MAX" },
+      });
+  }
+}

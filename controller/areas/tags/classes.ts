@@ -1,0 +1,42 @@
+import { DAY_SECONDS, TAG_MOVE_RECORD_TTL_DAYS } from "../../../common/limits.ts";
+import type { Row } from "../../../common/value.ts";
+import { columns, type Objects, type SystemClass } from "../objects/index.ts";
+import { systemPrincipal } from "../permissions/index.ts";
+import type { OpenMove } from "./open-moves.ts";
+
+/** Relative to the tenant's ospace: one object for each move or removal that objects bore the tag of. */
+export const TAG_MOVE_PATH = "/system/tagmove";
+
+export const TAG_MOVE_CLASS: SystemClass = {
+  path: TAG_MOVE_PATH,
+  columns: [
+    ...columns("varchar", "move", "domain", "tagpath", "topath", "user", "state"),
+    ...columns("bigint", "done", "refused"),
+    ...columns("text", "message"),
+    ...columns("timestamp", "started", "ended"),
+  ],
+  keys: ["move"],
+  indexes: ["state"],
+  options: { ttlSeconds: TAG_MOVE_RECORD_TTL_DAYS * DAY_SECONDS },
+  guard: {},
+};
+
+/** Writes how far a move is. */
+export async function tellMove(objects: Pick<Objects, "insert">, open: OpenMove): Promise<void> {
+  const { id, domain, from, to = "", user, done, startedMs, notedMs, end } = open;
+  const row: Row = {
+    move: id,
+    domain,
+    tagpath: from,
+    topath: to,
+    user,
+    state: end?.state ?? "running",
+    done,
+    refused: end?.refused ?? 0,
+    message: end?.message ?? "",
+    started: startedMs,
+    ...(end && { ended: end.endedMs }),
+  };
+  const platform = systemPrincipal(open.tenant, open.ospace, open.traceparent);
+  await objects.insert(platform, open.ospace + TAG_MOVE_PATH, [row], { atMs: end?.endedMs ?? notedMs });
+}

@@ -1,0 +1,189 @@
+import { isAppError } from "../../../common/errors.ts";
+import {
+  TAG_MOVE_ATTEMPTS,
+  TAG_MOVE_PASSES_MAX,
+  TAG_MOVE_PROGRESS_MS,
+  TAG_MOVE_RETRY_MS,
+} from "../../../common/limits.ts";
+import { wait } from "../../../common/time.ts";
+import type { Runtime } from "../../runtime.ts";
+import { isTransient } from "../../store/journal/index.ts";
+import type { Objects } from "../objects/index.ts";
+import { systemPrincipal } from "../permissions/index.ts";
+import { BearerChanges, bearersOf, type TagChange } from "./bearers.ts";
+import { tellMove } from "./classes.ts";
+import type { MoveEnd, MoveJournal, NotedMove, OpenMove } from "./open-moves.ts";
+import { isAtOrBelow, movedPath } from "./paths.ts";
+import type { TagTrees } from "./tree.ts";
+
+export interface MoveDependencies {
+  readonly journal: MoveJournal;
+  readonly objects: Pick<Objects, "read" | "update" | "insert">;
+  readonly runtime: Runtime;
+  readonly trees: MoveTrees;
+}
+
+/** What a move needs of the trees. */
+export interface MoveTrees {
+  trees(tenant: string): Promise<TagTrees>;
+  /** Whether the trees name the move; when they do not, they never will. */
+  isBegun(tenant: string, id: string): Promise<boolean>;
+  /** The trees name it no more. Idempotent. */
+  forget(tenant: string, id: string): Promise<void>;
+}
+
+/** Another controller continues the move, or nothing is left to do. */
+class Lost extends Error {}
+
+/**
+ * Carries moves that stand in the trees to what bears their tags. An object that is changed does not bear the old tag any
+ * more, so a move that is interrupted goes on by being begun again, on whichever controller.
+ */
+export class TagMoves {
+  readonly #with: MoveDependencies;
+
+  constructor(dependencies: MoveDependencies) {
+    this.#with = dependencies;
+  }
+
+  /** Resolves with the move when it has ended or rests, or when another controller has it. */
+  start(mine: NotedMove): Promise<OpenMove> {
+    return this.#start(mine, () => new MoveRun(mine, this.#with).run());
+  }
+
+  #start({ open: { id } }: NotedMove, run: () => Promise<OpenMove>): Promise<OpenMove> {
+    const running = this.#with.journal.underWay.carry([id], run);
+    running.catch((error: unknown) =>
+      this.#with.runtime.log.error({ err: error, move: id }, "a move of a tag broke off"),
+    );
+    return running;
+  }
+
+  /** Continues abandoned moves. Call it from time to time and when a controller went; safe on several controllers. */
+  async maintain(tenant: string): Promise<void> {
+    const { journal } = this.#with;
+    for await (const found of journal.abandoned(tenant)) {
+      const mine = await journal.take(found);
+      if (mine) void this.#start(mine, () => this.#goOn(mine)).catch(() => undefined);
+    }
+  }
+
+  /** What the trees do not name was noted and never came to pass. */
+  async #goOn(mine: NotedMove): Promise<OpenMove> {
+    const { journal, trees } = this.#with;
+    const { id, tenant, end } = mine.open;
+    if (end || (await trees.isBegun(tenant, id))) return new MoveRun(mine, this.#with).run();
+    await journal.end(mine.open);
+    return mine.open;
+  }
+}
+
+/** A move that this controller carries out, as it is noted. */
+class MoveRun {
+  readonly #with: MoveDependencies;
+  #held: NotedMove;
+  #done: number;
+  #toldMs: number;
+
+  constructor(held: NotedMove, dependencies: MoveDependencies) {
+    this.#with = dependencies;
+    this.#held = held;
+    this.#done = held.open.done;
+    this.#toldMs = dependencies.runtime.clock.monotonicMs();
+  }
+
+  async run(): Promise<OpenMove> {
+    const { journal } = this.#with;
+    try {
+      if (!this.#open.end) {
+        const end = await this.#carry();
+        this.#keep(await journal.decide(this.#held, end));
+      }
+      await this.#settle();
+    } catch (error) {
+      if (!(error instanceof Lost) && !isTransient(error)) throw error;
+    }
+    return this.#open;
+  }
+
+  get #open(): OpenMove {
+    return this.#held.open;
+  }
+
+  /** Tries again while the stores are away for a moment; how it ended, unless it has to rest. */
+  async #carry(): Promise<MoveEnd> {
+    const { journal, runtime } = this.#with;
+    const { stopping } = journal.underWay;
+    for (let attempt = 1; ; attempt += 1) {
+      const before = this.#done;
+      try {
+        return await this.#carryOnce();
+      } catch (error) {
+        if (isAppError(error) && !isTransient(error)) return this.#ended("failed", error);
+        if (this.#done > before) attempt = 1;
+        if (!isAppError(error) || error.code === "internal" || stopping.aborted || attempt >= TAG_MOVE_ATTEMPTS)
+          throw error;
+        await wait(runtime.clock, TAG_MOVE_RETRY_MS * attempt, stopping);
+      }
+    }
+  }
+
+  /** Until a pass finds no object that was not changed: some got the tag while others were changed. */
+  async #carryOnce(): Promise<MoveEnd> {
+    const { objects, journal } = this.#with;
+    const { tenant, ospace, traceparent, from } = this.#open;
+    const platform = systemPrincipal(tenant, ospace, traceparent);
+    const changes = new BearerChanges(objects, platform);
+    for (let pass = 0; pass < TAG_MOVE_PASSES_MAX; pass++) {
+      const change = this.#change(await this.#with.trees.trees(tenant));
+      const before = this.#done;
+      for await (const rows of bearersOf(objects, platform, { path: from, signal: journal.underWay.stopping })) {
+        this.#done += await changes.make(rows, change);
+        await this.#note();
+      }
+      if (this.#done === before) break;
+      await this.#step();
+    }
+    const { count, reason } = changes.refused;
+    return this.#ended("done", { message: count > 0 ? `${count} objects keep the tag: ${reason}` : "" }, count);
+  }
+
+  #change(trees: TagTrees): TagChange {
+    const { from, to } = this.#open;
+    if (to !== undefined) return (tag) => (isAtOrBelow(tag, from) ? movedPath(tag, { from, to }) : tag);
+    return (tag) => (isAtOrBelow(tag, from) && !trees.shows(tag) ? undefined : tag);
+  }
+
+  async #note(): Promise<void> {
+    const { runtime, objects } = this.#with;
+    if (runtime.clock.monotonicMs() - this.#toldMs < TAG_MOVE_PROGRESS_MS) return;
+    await this.#step();
+    await tellMove(objects, this.#open);
+    this.#toldMs = runtime.clock.monotonicMs();
+  }
+
+  async #step(): Promise<void> {
+    this.#keep(await this.#with.journal.step(this.#held, { done: this.#done, notedMs: this.#nextMs() }));
+  }
+
+  async #settle(): Promise<void> {
+    const { journal, objects, trees } = this.#with;
+    const { tenant, id, done, end } = this.#open;
+    await trees.forget(tenant, id);
+    if (done > 0 || end?.message !== "") await tellMove(objects, this.#open);
+    await journal.end(this.#open);
+  }
+
+  #ended(state: MoveEnd["state"], of: Pick<MoveEnd, "code" | "message">, refused = 0): MoveEnd {
+    return { state, refused, message: of.message, ...(of.code && { code: of.code }), endedMs: this.#nextMs() };
+  }
+
+  #keep(changed: NotedMove | undefined): void {
+    if (!changed) throw new Lost();
+    this.#held = changed;
+  }
+
+  #nextMs(): number {
+    return Math.max(this.#with.runtime.clock.nowMs(), this.#open.notedMs + 1);
+  }
+}
