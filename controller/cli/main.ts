@@ -3,6 +3,7 @@ import { Client } from "../../common/client/client.ts";
 import { errorText } from "../../common/errors.ts";
 import packageJson from "../../package.json" with { type: "json" };
 import { exec } from "./exec.ts";
+import { makeKeyFile } from "./key.ts";
 import { joinLine, type JoinToken } from "./join.ts";
 import { table } from "./table.ts";
 
@@ -52,6 +53,14 @@ program
     if (json) return show(answer);
     console.error(`On ${host ?? "the host"}, beside agent.js (dist/agent.js of the controller):`);
     console.log(joinLine(answer as JoinToken, host, url));
+  });
+
+program
+  .command("key <file>")
+  .description("make the key file that seals secrets; all controllers of a cluster need the same")
+  .action(async (file: string) => {
+    await makeKeyFile(file);
+    console.error(`${file} is made. Every controller of a cluster needs a copy; without one, what is sealed is lost.`);
   });
 
 program

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { dirname } from "node:path";
 import { AppError } from "../../common/errors.ts";
 import type { Files } from "../../common/files.ts";
+import { SECRET_KEY_BYTES, secretKeyLine } from "../../common/secret-key.ts";
 import { isCode, isMissing, makeFolder, nodeFiles, syncFolder, writeWholly } from "../files.ts";
 import { secretBox, type SecretBox } from "./secret-box.ts";
 
@@ -22,7 +23,11 @@ export interface KeyFileOptions {
 export async function openSecretKey(options: KeyFileOptions): Promise<SecretBox> {
   const files = options.files ?? nodeFiles;
   const text = (await read(files, options.file)) ?? (options.create ? await create(files, options.file) : undefined);
-  if (text === undefined) throw new AppError("invalid", `There is no key file ${options.file} (ODP_SECRET_KEY_FILE).`);
+  if (text === undefined)
+    throw new AppError(
+      "invalid",
+      `There is no key file ${options.file} (ODP_SECRET_KEY_FILE). For a new cluster, make one: node dist/odp.js key ${options.file}`,
+    );
   // Its maker may have been killed before the name was durable, and secrets are about to be sealed with it.
   if (options.create) await syncFolder(files, dirname(options.file));
   return secretBox(parse(text, options.file));
@@ -53,7 +58,7 @@ async function read(files: Files, file: string): Promise<string | undefined> {
 async function create(files: Files, file: string): Promise<string | undefined> {
   await makeFolder(files, dirname(file));
   const draft = `${file}.${randomBytes(6).toString("hex")}`;
-  await writeDurably(files, draft, `odp-key-1:${randomBytes(32).toString("base64")}\n`);
+  await writeDurably(files, draft, secretKeyLine(randomBytes(SECRET_KEY_BYTES)));
   try {
     await files.link(draft, file);
   } catch (error) {
