@@ -1,6 +1,8 @@
 import { mapLimited } from "../../../common/concurrency.ts";
 import { JOB_PARALLEL_HOSTS, JOB_RUNS_IN_FLIGHT_MAX } from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
+import type { NewWork } from "../../store/journal/index.ts";
+import type { KvTxn } from "../../store/kv.ts";
 import { Appends } from "../../store/tail.ts";
 import type { Notifications } from "../notifications/index.ts";
 import { LetGo, type RunCommands } from "./commands.ts";
@@ -51,16 +53,15 @@ export class RunCarrying {
 
   /** Entry first, so that a run never has a row that no controller would end. */
   async open(run: Run, host: string): Promise<VersionedRun> {
-    const { id: runId, order, startedMs, deadlineMs } = run;
-    const held = await this.#with.journal.begin({
-      id: nameOf({ runId, host }),
-      runId,
-      host,
-      order,
-      startedMs,
-      deadlineMs,
-    });
+    const held = await this.#with.journal.begin(workOf(run, host));
     await this.#with.endings.begin(held.open);
+    return held;
+  }
+
+  /** As `open`, in one transaction with `within`; `undefined`: a condition of it does not hold, nothing was opened. */
+  async openWithin(run: Run, host: string, within: KvTxn): Promise<VersionedRun | undefined> {
+    const held = await this.#with.journal.beginWithin(workOf(run, host), within);
+    if (held) await this.#with.endings.begin(held.open);
     return held;
   }
 
@@ -136,4 +137,8 @@ export class RunCarrying {
     if (error instanceof LetGo) log.info({ run: run.id }, "a job execution was let go of, to be taken over");
     else log.error({ err: error, run: run.id }, "a job execution broke off");
   }
+}
+
+function workOf({ id: runId, order, startedMs, deadlineMs }: Run, host: string): NewWork<OpenRun> {
+  return { id: nameOf({ runId, host }), runId, host, order, startedMs, deadlineMs };
 }

@@ -56,7 +56,7 @@ export function changedJob(before: StoredJob, change: JobChange): StoredJob {
 /** What is kept of a definition and not carried out, in words for its author. */
 export function withoutEffect(job: StoredJob): readonly string[] {
   const kept = (["schedule", "queue", "algorithm", "argenc"] as const).filter((name) => job[name].trim() !== "");
-  return [...kept, ...(job.limit > 0 ? ["limit"] : [])].map((name) => `${name} is kept, but has no effect yet.`);
+  return kept.map((name) => `${name} is kept, but has no effect yet.`);
 }
 
 /** The command lines for the shell, with the arguments, each as one word whatever it holds. */

@@ -64,3 +64,9 @@ export async function isOpen(stores: Stores, tenant: string, run: RunName): Prom
   const { kv } = await stores.tenant(tenant);
   return (await kv.get(PREFIX + nameOf(run))) !== undefined;
 }
+
+/** Whether any host of an execution is not wholly over. */
+export async function hasOpen(stores: Stores, tenant: string, runId: string): Promise<boolean> {
+  const { kv } = await stores.tenant(tenant);
+  return (await kv.list(`${PREFIX}${runId}/`, { limit: 1 })).entries.length > 0;
+}

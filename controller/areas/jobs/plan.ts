@@ -18,6 +18,8 @@ export interface Run {
   readonly watcher?: Pick<ExecutionRequest, "onOutput" | "signal">;
   readonly id: string;
   readonly order: RunOrder;
+  /** Most executions of the job at once; 0: any number. */
+  readonly limit: number;
   /** By the wall clock and by the monotonic one. */
   readonly startedMs: number;
   readonly deadlineMs: number;
@@ -52,6 +54,7 @@ export async function plannedRun(
   return {
     id,
     watcher: request,
+    limit: Math.max(0, job.limit),
     order: {
       principal,
       hosts,
@@ -71,7 +74,7 @@ export async function plannedRun(
 /** As it was begun elsewhere; what is left of its time is what this wall clock says. */
 export function resumedRun({ runId, order, startedMs, deadlineMs }: OpenRun, clock: Clock): Run {
   const deadlineMonotonicMs = clock.monotonicMs() + deadlineMs - clock.nowMs();
-  return { id: runId, order, startedMs, deadlineMs, deadlineMonotonicMs };
+  return { id: runId, order, limit: 0, startedMs, deadlineMs, deadlineMonotonicMs };
 }
 
 /** The hosts in the order of the execution. */

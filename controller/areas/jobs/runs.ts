@@ -12,8 +12,9 @@ import { requirePermission, type Principal } from "../permissions/index.ts";
 import { RunCarrying } from "./carrying.ts";
 import { RunCommands, runOf } from "./commands.ts";
 import { RunEndings } from "./endings.ts";
-import { runJournal, type RunJournal } from "./open-runs.ts";
+import { runJournal, type RunJournal, type VersionedRun } from "./open-runs.ts";
 import { JobOutputs } from "./outputs.ts";
+import { JobPlaces } from "./places.ts";
 import { plannedRun, roomOf, type Run } from "./plan.ts";
 import type { JobService } from "./service.ts";
 import type { StoredJob } from "./store.ts";
@@ -41,6 +42,7 @@ export class JobRuns {
   readonly #journal: RunJournal;
   readonly #outputs: JobOutputs;
   readonly #targets: JobTargets;
+  readonly #places: JobPlaces;
   readonly #carrying: RunCarrying;
   readonly #takeover: RunTakeover;
 
@@ -49,6 +51,7 @@ export class JobRuns {
     const journal = (this.#journal = runJournal(dependencies));
     const outputs = (this.#outputs = new JobOutputs(dependencies.stores));
     this.#targets = new JobTargets(dependencies);
+    this.#places = new JobPlaces(dependencies);
     const endings = new RunEndings({ ...dependencies, journal });
     const commands = new RunCommands(dependencies, journal.underWay.stopping);
     const carrying = (this.#carrying = new RunCarrying({ ...dependencies, journal, outputs, commands, endings }));
@@ -115,17 +118,37 @@ export class JobRuns {
   }
 
   async #begin(run: Run): Promise<Execution> {
-    const { hosts, groupmode } = run.order;
     const room = roomOf(run.order);
     try {
-      const first = groupmode === "one" ? hosts.slice(0, 1) : hosts;
-      const open = await mapLimited(first, JOB_PARALLEL_HOSTS, (host) => this.#carrying.open(run, host));
-      return { runId: run.id, finished: this.#carrying.start(run, open, room) };
+      const open = await this.#open(run);
+      return { runId: run.id, finished: this.#withPlace(run, this.#carrying.start(run, open, room)) };
     } catch (error) {
       this.#carrying.leave(room);
       // Maintenance ends the runs that were opened before the failure, or are being opened still.
       throw error;
     }
+  }
+
+  async #open(run: Run): Promise<readonly VersionedRun[]> {
+    const hosts = run.order.hosts.slice(0, roomOf(run.order));
+    const openAll = (some: readonly string[]): Promise<VersionedRun[]> =>
+      mapLimited(some, JOB_PARALLEL_HOSTS, (host) => this.#carrying.open(run, host));
+    if (run.limit === 0) return openAll(hosts);
+    const [first = "", ...others] = hosts;
+    const taken = await this.#places.take(run, (within) => this.#carrying.openWithin(run, first, within));
+    return [taken, ...(await openAll(others))];
+  }
+
+  /** An execution that is let go of keeps its place: its runs are open. */
+  #withPlace<T>(run: Run, finished: Promise<T>): Promise<T> {
+    if (run.limit === 0) return finished;
+    const ended = finished.then(async (told) => {
+      await this.#places.giveBack(run);
+      return told;
+    });
+    // A failure is logged where the execution is carried out, and not every caller waits for it.
+    ended.catch(() => undefined);
+    return ended;
   }
 
   /**

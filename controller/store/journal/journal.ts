@@ -4,7 +4,7 @@ import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../engine.ts";
 import { entriesUnder } from "../entries.ts";
 import { decodeStored, encodeJson } from "../format.ts";
-import type { KvEntry, KvOperation } from "../kv.ts";
+import type { KvEntry, KvOperation, KvTxn } from "../kv.ts";
 import { standing, txnOnce } from "../once.ts";
 import { Retry } from "../retry.ts";
 import { UnderWay } from "./under-way.ts";
@@ -104,13 +104,24 @@ export class Journal<T extends OpenWork> {
     return noted;
   }
 
+  /**
+   * As `begin`, in one transaction with `within`. `undefined`: a condition of `within` does not hold, nothing was
+   * written.
+   */
+  async beginWithin(work: NewWork<T>, within: KvTxn): Promise<Noted<T> | undefined> {
+    const open = this.#own(work);
+    const revision = await this.#create([open], within);
+    return revision === undefined ? undefined : { open, revision };
+  }
+
   /** Work of one tenant. Where this fails, some of it may be on record. */
   async beginAll(works: readonly NewWork<T>[]): Promise<readonly Noted<T>[]> {
-    const { own } = this.#controllers;
-    const opens = works.map((work) => ({ ...work, owner: own, attempt: 0 }) as unknown as T);
+    const opens = works.map((work) => this.#own(work));
     const begun: Noted<T>[] = [];
     for (const some of this.#portions(opens)) {
       const revision = await this.#create(some);
+      if (revision === undefined)
+        throw new AppError("internal", `Work was begun twice: ${some.map(({ id }) => id).join(", ")}.`);
       begun.push(...some.map((open) => ({ open, revision })));
     }
     return begun;
@@ -194,20 +205,24 @@ export class Journal<T extends OpenWork> {
     return written.ok ? { open: next, revision: written.revision } : undefined;
   }
 
-  /** All of them or none. Never repeated once it was perhaps done. */
-  async #create(opens: readonly T[]): Promise<number> {
+  #own(work: NewWork<T>): T {
+    return { ...work, owner: this.#controllers.own, attempt: 0 } as unknown as T;
+  }
+
+  /**
+   * All of them or none. Never repeated once it was perhaps done. `undefined`: a condition does not hold, nothing was
+   * written.
+   */
+  async #create(opens: readonly T[], within: KvTxn = { if: [], then: [] }): Promise<number | undefined> {
     const [first] = opens;
     if (!first) return 0;
     const { kv } = await this.#stores.tenant(this.#form.tenantOf(first));
     const request = {
-      if: opens.map(({ id }) => ({ key: this.#keyOf(id), revision: 0 })),
-      then: opens.flatMap((open) => this.#puts(open)),
+      if: [...opens.map(({ id }) => ({ key: this.#keyOf(id), revision: 0 })), ...within.if],
+      then: [...opens.flatMap((open) => this.#puts(open)), ...within.then],
     };
     const attempt = await this.#retry.run(() => kv.txn(request).catch(doubtOf));
-    if ("ok" in attempt) {
-      if (attempt.ok) return attempt.revision;
-      throw new AppError("internal", `Work was begun twice: ${opens.map(({ id }) => id).join(", ")}.`);
-    }
+    if ("ok" in attempt) return attempt.ok ? attempt.revision : undefined;
     // What cannot be looked at stays in doubt.
     const revision = await standing(kv, request.then).catch(() => undefined);
     if (revision === undefined) throw attempt.doubt;

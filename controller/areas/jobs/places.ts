@@ -1,0 +1,121 @@
+import { AppError } from "../../../common/errors.ts";
+import { JOB_CHANGE_ATTEMPTS_MAX } from "../../../common/limits.ts";
+import { KeyedQueue } from "../../../common/keyed-queue.ts";
+import type { Runtime } from "../../runtime.ts";
+import type { Stores } from "../../store/engine.ts";
+import { decodeStored, encodeJson } from "../../store/format.ts";
+import type { Controllers } from "../../store/journal/index.ts";
+import type { KvStore, KvTxn } from "../../store/kv.ts";
+import { hasOpen, type VersionedRun } from "./open-runs.ts";
+import type { Run } from "./plan.ts";
+
+/** An execution that counts. */
+interface Place {
+  readonly runId: string;
+  /** The controller that began it. */
+  readonly owner: string;
+  /** Goes from host to host, with no run open between two of them. */
+  readonly one: boolean;
+}
+
+/** Opens the first run of an execution in one transaction with a change; `undefined`: its condition does not hold. */
+type Open = (within: KvTxn) => Promise<VersionedRun | undefined>;
+
+const PLACES = "jobs/places/";
+
+/**
+ * How many executions of a job with a `limit` there are at once. A place is taken in the transaction that opens the first
+ * run, so that no controller, however slow, begins one too many. It is given back at the end; one that was not is free
+ * as soon as nothing of its execution is open.
+ */
+export class JobPlaces {
+  readonly #stores: Stores;
+  readonly #controllers: Controllers;
+  readonly #log: Runtime["log"];
+  readonly #queue = new KeyedQueue();
+  /** Executions that this controller began and that are not over. */
+  readonly #mine = new Set<string>();
+
+  constructor({
+    stores,
+    controllers,
+    runtime,
+  }: { readonly stores: Stores; readonly controllers: Controllers; readonly runtime: Runtime }) {
+    this.#stores = stores;
+    this.#controllers = controllers;
+    this.#log = runtime.log;
+  }
+
+  /** `AppError("limited")` when as many executions of the job go on as there may be: then nothing was opened. */
+  take(run: Run, open: Open): Promise<VersionedRun> {
+    return this.#queue.run([queueOf(run)], async () => {
+      const { kv } = await this.#stores.tenant(run.order.principal.tenant);
+      for (let attempt = 0; attempt < JOB_CHANGE_ATTEMPTS_MAX; attempt++) {
+        const { revision, places } = await read(kv, run);
+        const others = places.length < run.limit ? places : await this.#held(run, places);
+        if (others.length >= run.limit)
+          throw new AppError("limited", `${run.order.name} is executed ${run.limit} times at once already.`);
+        const place: Place = { runId: run.id, owner: this.#controllers.own, one: run.order.groupmode === "one" };
+        const opened = await open({
+          if: [{ key: keyOf(run), revision }],
+          then: [{ kind: "put", key: keyOf(run), value: encodeJson([...others, place]) }],
+        });
+        if (!opened) continue;
+        this.#mine.add(run.id);
+        return opened;
+      }
+      throw new AppError("limited", `${run.order.name} is begun by other controllers all the time; try again later.`);
+    });
+  }
+
+  /** Never fails: a place that could not be given back is found free. */
+  giveBack(run: Run): Promise<void> {
+    return this.#queue.run([queueOf(run)], async () => {
+      this.#mine.delete(run.id);
+      try {
+        await this.#remove(run);
+      } catch (error) {
+        this.#log.warn({ err: error, run: run.id }, "the place of a job execution could not be given back");
+      }
+    });
+  }
+
+  async #remove(run: Run): Promise<void> {
+    const { kv } = await this.#stores.tenant(run.order.principal.tenant);
+    const key = keyOf(run);
+    for (let attempt = 0; attempt < JOB_CHANGE_ATTEMPTS_MAX; attempt++) {
+      const { revision, places } = await read(kv, run);
+      const others = places.filter(({ runId }) => runId !== run.id);
+      if (others.length === places.length) return;
+      const then =
+        others.length === 0
+          ? ({ kind: "delete", key } as const)
+          : ({ kind: "put", key, value: encodeJson(others) } as const);
+      if ((await kv.txn({ if: [{ key, revision }], then: [then] })).ok) return;
+    }
+  }
+
+  async #held(run: Run, places: readonly Place[]): Promise<readonly Place[]> {
+    const { tenant } = run.order.principal;
+    const { own } = this.#controllers;
+    const goesOn = ({ runId, owner }: Place): boolean =>
+      owner === own ? this.#mine.has(runId) : this.#controllers.has(owner);
+    const isHeld = await Promise.all(
+      places.map(async (place) => (place.one && goesOn(place)) || hasOpen(this.#stores, tenant, place.runId)),
+    );
+    return places.filter((_, at) => isHeld[at]);
+  }
+}
+
+async function read(kv: KvStore, run: Run): Promise<{ readonly revision: number; readonly places: readonly Place[] }> {
+  const entry = await kv.get(keyOf(run));
+  return entry ? { revision: entry.revision, places: decodeStored<Place[]>(entry.value) } : { revision: 0, places: [] };
+}
+
+function queueOf(run: Run): string {
+  return `${run.order.principal.tenant}/${keyOf(run)}`;
+}
+
+function keyOf({ order }: Run): string {
+  return PLACES + order.name;
+}
