@@ -45,7 +45,7 @@ export interface ObjectStore {
 
   /**
    * Writes records, at most `CHANGE_BATCH_MAX`; durable when it resolves. Same id and bytes: same row, with the terms
-   * it is given last.
+   * it is given last. An id that was removed stays removed: see `removeRecords`.
    */
   append(records: readonly StoredRecord[]): Promise<void>;
 
@@ -53,7 +53,11 @@ export interface ObjectStore {
   timeline(request: TimelineRequest, page: PageRequest): Promise<Page<StoredRecord>>;
 
   getRecords(keys: readonly EntityKey[]): Promise<readonly (StoredRecord | undefined)[]>;
-  /** For good: whether appending a removed record again brings it back is left to the engine. */
+  /**
+   * For good: a producer that repeats itself does not bring back what was removed. For `OBJECT_TOMBSTONE_KEEP_MS`
+   * appending under these ids resolves and writes nothing, whether there was such a record at the removal or not;
+   * afterwards that is left to the engine.
+   */
   removeRecords(keys: readonly EntityKey[]): Promise<void>;
 }
 

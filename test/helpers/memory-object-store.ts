@@ -1,5 +1,5 @@
 import { ulidTimeMs } from "../../common/ids.ts";
-import { NUMBER_SLOTS } from "../../common/limits.ts";
+import { NUMBER_SLOTS, OBJECT_TOMBSTONE_KEEP_MS } from "../../common/limits.ts";
 import type { Clock } from "../../common/time.ts";
 import { AppError } from "../../common/errors.ts";
 import { checkBatch, checkChange, checkFind, checkRecord } from "../../controller/store/checks.ts";
@@ -52,6 +52,8 @@ export class MemoryObjectState {
   readonly #clock: Clock;
   readonly #entities = new Map<string, Kept>();
   readonly #records = new Map<number, Map<string, StoredRecord>>();
+  /** Until when ids of removed records take nothing. */
+  readonly #removedUntilMs = new Map<string, number>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -68,6 +70,7 @@ export class MemoryObjectState {
       });
     }
     for (const [cid, records] of this.#records) copy.#records.set(cid, new Map(records));
+    for (const [name, untilMs] of this.#removedUntilMs) copy.#removedUntilMs.set(name, untilMs);
     return copy;
   }
 
@@ -141,7 +144,9 @@ export class MemoryObjectState {
   }
 
   append(records: readonly StoredRecord[]): void {
+    const nowMs = this.#clock.nowMs();
     for (const record of records) {
+      if ((this.#removedUntilMs.get(nameOf(record)) ?? 0) > nowMs) continue;
       const ofClass = this.#records.get(record.cid) ?? new Map<string, StoredRecord>();
       this.#records.set(record.cid, ofClass.set(record.id, { ...record, terms: [...indexedTerms(record.terms)] }));
     }
@@ -152,8 +157,9 @@ export class MemoryObjectState {
     return record && !over(record.expiresAtMs ?? 0, this.#clock.nowMs()) ? record : undefined;
   }
 
-  removeRecord({ cid, id }: EntityKey): void {
-    this.#records.get(cid)?.delete(id);
+  removeRecord(key: EntityKey): void {
+    this.#records.get(key.cid)?.delete(key.id);
+    this.#removedUntilMs.set(nameOf(key), this.#clock.nowMs() + OBJECT_TOMBSTONE_KEEP_MS);
   }
 
   /** Newest first. */

@@ -102,6 +102,30 @@ export function recordsContract(subject: () => ContractSubject): void {
       ]);
     });
 
+    test("what was removed is not brought back by appending it again, whatever it holds", async () => {
+      const cid = uniqueCid();
+      const [gone, early, other] = [1, 2, 3].map((i) => ({
+        cid,
+        id: ulid(startMs(), i),
+        value: bytes("first"),
+        terms: ["t"],
+      })) as [StoredRecord, StoredRecord, StoredRecord];
+      await append(gone, other);
+      await again(() => subject().store.objects.removeRecords([gone, early]));
+      const expiresAtMs = subject().clock.nowMs() + DAY_MS;
+      await append(gone, early, other);
+      await append({ ...gone, value: bytes("second"), terms: ["t", "more"], expiresAtMs });
+      for (const terms of [[], ["t"], ["more"]]) {
+        const found = await timeline({ cid, fromMs: 0, toMs: startMs() + DAY_MS, terms });
+        expect(found.filter((id) => id !== other.id)).toEqual([]);
+      }
+      expect(await again(() => subject().store.objects.getRecords([gone, early, other]))).toMatchObject([
+        undefined,
+        undefined,
+        { id: other.id },
+      ]);
+    });
+
     test("a record vanishes when its time has come", async () => {
       const cid = uniqueCid();
       const [brief, lasting] = [ulid(startMs(), 1), ulid(startMs(), 2)];

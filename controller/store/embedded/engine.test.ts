@@ -195,6 +195,7 @@ describe("clearing up", () => {
       { key: { cid: 1, id: "dead" }, timeUs: 2, death: true },
     ]);
     await objects.append([{ cid: 2, id: "01ARZ3NDEKTSV4RRFFQ69G5FAV", value: bytes("r"), terms: ["t"], expiresAtMs }]);
+    await objects.removeRecords([{ cid: 2, id: "01ARZ3NDEKTSV4RRFFQ69G5FAW" }]);
     for (const ms of [
       EXPIRY_SWEEP_EVERY_MS,
       OBJECT_TOMBSTONE_KEEP_MS + EXPIRY_SWEEP_EVERY_MS,

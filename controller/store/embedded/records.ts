@@ -1,4 +1,4 @@
-import { OBJECT_PAGE_EXAMINED_MAX, OBJECT_PAGE_MAX_BYTES } from "../../../common/limits.ts";
+import { OBJECT_PAGE_EXAMINED_MAX, OBJECT_PAGE_MAX_BYTES, OBJECT_TOMBSTONE_KEEP_MS } from "../../../common/limits.ts";
 import { decodeStored, encodePacked } from "../format.ts";
 import type { EntityKey, Page, PageRequest, StoredRecord, TimelineRequest } from "../objects.ts";
 import { Cursors } from "./cursor.ts";
@@ -8,11 +8,13 @@ import { compareBytes, concat, textBytes, u32 } from "./keys.ts";
 import { indexedTerms } from "../terms.ts";
 import { entityKeyBytes, EXPIRY_KINDS, parseEntityKey, recordTermPrefix, ulidBoundary } from "./object-keys.ts";
 
-type Packed = readonly [value: Uint8Array, terms: readonly string[], expiresAtMs: number];
+/** What was removed has no value and no terms, and is forgotten at `expiresAtMs`. */
+type Packed = readonly [value: Uint8Array, terms: readonly string[], expiresAtMs: number, removed?: true];
 
 const CID_BYTES = 4;
 const ULID_LENGTH = 26;
 const PRESENT = encodePacked(1);
+const NOTHING = new Uint8Array();
 /** Terms of a request are counted up to here to find the rarest. */
 const COUNT_MAX = 200;
 
@@ -39,7 +41,9 @@ export class Records {
       const stored = table.get(key);
       if (stored !== undefined) {
         if (compareBytes(stored, value) === 0) continue;
-        this.#drop(key, decodeStored<Packed>(stored));
+        const packed = decodeStored<Packed>(stored);
+        if (packed[3] && packed[2] > this.#nowMs()) continue;
+        this.#drop(key, packed);
       }
       void table.put(key, value);
       for (const term of indexedTerms(record.terms)) void recordTerms.put(keys.under(term), PRESENT);
@@ -52,6 +56,9 @@ export class Records {
     const bytes = entityKeyBytes(key);
     const stored = this.#env.tables.records.get(bytes);
     if (stored !== undefined) this.#drop(bytes, decodeStored<Packed>(stored));
+    const forgottenAtMs = Math.ceil(this.#nowMs()) + OBJECT_TOMBSTONE_KEEP_MS;
+    void this.#env.tables.records.put(bytes, encodePacked([NOTHING, [], forgottenAtMs, true] satisfies Packed));
+    this.#expiry.add(forgottenAtMs, EXPIRY_KINDS.record, bytes);
   }
 
   /** Inside a write transaction. */
@@ -116,8 +123,8 @@ export class Records {
     return counted.reduce((best, next) => (next.count < best.count ? next : best)).term;
   }
 
-  #visible(key: EntityKey, [value, terms, expiresAtMs]: Packed): StoredRecord | undefined {
-    if (expiresAtMs > 0 && expiresAtMs <= this.#nowMs()) return undefined;
+  #visible(key: EntityKey, [value, terms, expiresAtMs, removed]: Packed): StoredRecord | undefined {
+    if (removed || (expiresAtMs > 0 && expiresAtMs <= this.#nowMs())) return undefined;
     const record = { cid: key.cid, id: key.id, value: new Uint8Array(value), terms };
     return expiresAtMs > 0 ? { ...record, expiresAtMs } : record;
   }
