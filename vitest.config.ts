@@ -7,7 +7,7 @@ import { defineConfig } from "vitest/config";
 const AREAS_ON_CLUSTER = [
   "controller/areas/{appcontext,audit,cluster,files,ingest,policies,schema,tables,tags,tenants,users}/*.test.ts",
   "controller/store/{once,journal/journal}.test.ts",
-  "controller/areas/config/*.test.ts",
+  "controller/areas/{config,consolelog}/*.test.ts",
   "controller/areas/query/search/*.test.ts",
   "controller/areas/rules/service.test.ts",
   "controller/areas/objects/{model,service}.test.ts",

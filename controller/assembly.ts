@@ -22,6 +22,7 @@ import {
   ConfigWatch,
   schemaOwner,
 } from "./areas/config/index.ts";
+import { consoleLogArea, ConsoleLogService } from "./areas/consolelog/index.ts";
 import { DeploymentService, depotsArea, DepotService } from "./areas/depots/index.ts";
 import { filesArea, FileService } from "./areas/files/index.ts";
 import {
@@ -199,7 +200,9 @@ export async function assemble(options: AssemblyOptions) {
   const following = new OutputFollowing({ stores, objects, clock: runtime.clock, appends: runs.appends });
   const exports = new ExportService({ query, objects });
   const imports = new ImportService({ stores, objects, notifications, runtime, controllers: membership });
+  const consoleLogs = new ConsoleLogService({ objects, clock: runtime.clock });
   const records = new RecordWriter({
+    onFaults: (tenant) => consoleLogs.stored(tenant, "rule"),
     objects,
     classes: { runs: POLICY_RUN_PATH, gaps: POLICY_GAP_PATH },
     clock: runtime.clock,
@@ -235,6 +238,7 @@ export async function assemble(options: AssemblyOptions) {
     clusterArea({ cluster, membership }),
     { name: "peers", close: () => links.close() },
     ingestArea(ingest),
+    consoleLogArea(consoleLogs),
     jobsArea({
       jobs,
       runs,

@@ -21,6 +21,7 @@ const WITHOUT_PERMISSION: Readonly<Record<string, Readonly<Record<string, string
   ConfigCache: { [EVERY]: "for the service of configuration, which shows what it answers by rights" },
   ConfigChanges: { [EVERY]: "for the service of configuration, and maintenance" },
   ConfigEntries: { [EVERY]: "for services that checked a permission of theirs" },
+  ConsoleLogService: { stored: "tells followers, who ask for themselves" },
   ContextStores: { [EVERY]: "the store of contexts, for services" },
   DeploymentService: { maintain: "maintenance", gave: "asked for what an agent says" },
   DepotService: { beforeRemove: "at the assembly", onReplaced: "at the assembly" },

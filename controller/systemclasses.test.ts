@@ -48,6 +48,8 @@ afterAll(async () => {
  */
 const OFFERED: Readonly<Record<string, string>> = {
   "/matrix/consolelog/rule": "",
+  "/matrix/consolelog/serverjs": "",
+  "/matrix/consolelog/trigger": "",
   "/matrix/filesystem": "update",
   "/matrix/jobs/jobdef": "update remove",
   "/matrix/jobs/jobrun": "",

@@ -106,8 +106,16 @@ export const POLICY_PARALLEL_HOSTS = 16;
 /** Attempts at a change that loses races against other writers. */
 export const POLICY_RACES_MAX = 50;
 export const POLICY_RUN_TTL_DAYS = 30;
-/** What rules had to say of records they could not parse. */
-export const RULE_LOG_TTL_DAYS = 30;
+
+// Console logs.
+export const CONSOLE_LOG_TTL_DAYS = 30;
+export const CONSOLE_LOG_PAGE_ROWS = 200;
+export const CONSOLE_LOG_PAGE_MAX_ROWS = 1_000;
+export const CONSOLE_LOG_NAME_MAX_CHARACTERS = 1_024;
+/** An entry that is stored so long after its time is still told by the position of an earlier read. */
+export const CONSOLE_LOG_SETTLED_MS = 120_000;
+/** Latest entries that a position names one by one; before them nothing is looked for any more. */
+export const CONSOLE_LOG_POSITION_MAX_IDS = 64;
 
 // Jobs.
 export const JOB_HOSTS_MAX = 500;

@@ -34,6 +34,6 @@ export async function followOnSocket(line: SocketLine, open: Open): Promise<void
     for await (const part of await open()) if (!(await line.sent(JSON.stringify(part)))) return;
     line.end("over");
   } catch (error) {
-    line.end(isAppError(error, "denied", "not_found") ? "not permitted" : "broken");
+    line.end(isAppError(error, "denied", "not_found", "invalid") ? "not permitted" : "broken");
   }
 }

@@ -53,7 +53,7 @@ export async function* tail(source: Growing, { from, clock, signal, mayRead }: T
 }
 
 /** Remembers that it was rung until it is silenced. */
-class Bell {
+export class Bell {
   readonly #clock: Clock;
   #isRung = false;
   #wake: () => void = () => {};

@@ -1,6 +1,7 @@
 import type { Entry, Records } from "../../proto/gen/agent/v1/agent.ts";
 import type { Row } from "../../common/value.ts";
-import { IngestService, RecordWriter, RULE_LOG_CLASS, type SentPolicies } from "../../controller/areas/ingest/index.ts";
+import { CONSOLE_LOG_CLASSES } from "../../controller/areas/consolelog/index.ts";
+import { IngestService, RecordWriter, type SentPolicies } from "../../controller/areas/ingest/index.ts";
 import type { CommandEntrySink } from "../../controller/areas/ingest/types.ts";
 import { ObjectService, type Objects, type SystemClass } from "../../controller/areas/objects/index.ts";
 import { RuleService } from "../../controller/areas/rules/index.ts";
@@ -93,7 +94,7 @@ interface TestIngestOptions {
 export async function openTestIngest() {
   const engine = await openTestEngine();
   const objects = new ObjectService({ stores: engine, runtime: RUNTIME });
-  for (const definition of [RUNS, GAPS, RULE_LOG_CLASS]) objects.registerSystemClass(definition);
+  for (const definition of [RUNS, GAPS, ...CONSOLE_LOG_CLASSES]) objects.registerSystemClass(definition);
   const rules = new RuleService({ stores: engine, entries: testEntries(engine), objects });
   const writer = (over: Pick<Objects, "ingest">) =>
     new RecordWriter({ objects: over, classes: { runs: RUNS.path, gaps: GAPS.path }, clock: RUNTIME.clock });

@@ -1,5 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import { AppError, errorText, isAppError } from "../../../common/errors.ts";
+import { ULID_ORDINALS_MAX } from "../../../common/ids.ts";
 import {
   CHANGE_BATCH_MAX,
   COMMAND_ID_MAX_CHARACTERS,
@@ -10,12 +11,12 @@ import {
 import type { Clock } from "../../../common/time.ts";
 import type { Row } from "../../../common/value.ts";
 import type { Entry, Records } from "../../../proto/gen/agent/v1/agent.ts";
+import { consoleLogPath, levelOf } from "../consolelog/index.ts";
 import type { EntrySource } from "../hosts/index.ts";
 import type { NewRecord, Objects } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { Workers } from "../../workers/index.ts";
 import { ParseSlices, type RawRecord, type Rule, type RuleTasks } from "../rules/index.ts";
-import { LEVEL_ERROR, RULE_LOG_CLASS } from "./classes.ts";
 import { writeTimeUs } from "./held-stream.ts";
 import { InFlight } from "./in-flight.ts";
 import { policyName } from "./batches.ts";
@@ -49,6 +50,8 @@ interface RecordWriterOptions {
   readonly clock: Clock;
   /** For what is costly to parse. */
   readonly workers?: Workers<RuleTasks>;
+  /** Entries were added to the rules' console log of a tenant. */
+  readonly onFaults?: (tenant: string) => void;
 }
 
 /** Turns entries into rows and stores them under ids that a repetition makes again. */
@@ -57,12 +60,14 @@ export class RecordWriter {
   readonly #classes: PolicyClasses;
   readonly #clock: Clock;
   readonly #workers: Workers<RuleTasks> | undefined;
+  readonly #onFaults: (tenant: string) => void;
   readonly #decoder = new TextDecoder("utf-8");
 
-  constructor({ objects, classes, clock, workers }: RecordWriterOptions) {
+  constructor({ objects, classes, clock, workers, onFaults = () => {} }: RecordWriterOptions) {
     this.#objects = objects;
     this.#clock = clock;
     this.#workers = workers;
+    this.#onFaults = onFaults;
     this.#classes = classes;
   }
 
@@ -198,8 +203,9 @@ export class RecordWriter {
 
   async #writeFaults(batch: Batch, faults: Faults): Promise<void> {
     const records = faults.records();
-    if (records.length > 0)
-      await this.#objects.ingest(batch.principal, `${batch.principal.ospace}${RULE_LOG_CLASS.path}`, records);
+    if (records.length === 0) return;
+    await this.#objects.ingest(batch.principal, `${batch.principal.ospace}${consoleLogPath("rule")}`, records);
+    this.#onFaults(batch.principal.tenant);
   }
 }
 
@@ -245,8 +251,10 @@ interface Fault {
 }
 
 /**
- * What could not be stored, as rows of the rule log: of each entry the first ones with their text, the rest as a count.
- * Counted by entry and not by batch, so that a repetition in other batches makes the same rows.
+ * What could not be stored, as rows of the rules' console log: of each entry the first ones with their text, the rest as
+ * a count. Counted by entry and not by batch, so that a repetition in other batches makes the same rows. Their time is
+ * that of the batch, as the mark has it, and not that of the raw record: who reads on finds what comes from a host that
+ * was away behind what was read.
  */
 class Faults {
   readonly #batch: Batch;
@@ -264,46 +272,40 @@ class Faults {
     this.#entry = fault.entry;
     this.#kept += 1;
     if (this.#kept > INGEST_ERRORS_KEPT_PER_ENTRY) this.#countMore(fault);
-    else
-      this.#push(fault, {
-        raw: kept(raw),
-        count: 1,
-        identity: `fault/${identityOf(this.#batch, fault.entry, ordinal)}`,
-      });
+    else this.#push(fault, { raw: kept(raw), count: 1, ordinal });
   }
 
   /** All records of an entry, for a rule that cannot be used. */
   whole({ raw, ...fault }: Fault & { readonly raw: readonly RawRecord[] }): void {
-    const identity = `fault/${identityOf(this.#batch, fault.entry, 0)}`;
-    this.#push(fault, { raw: kept(raw[0]?.text ?? ""), count: raw.length, identity });
+    this.#push(fault, { raw: kept(raw[0]?.text ?? ""), count: raw.length, ordinal: 0 });
   }
 
   /** An entry that is not taken at all. */
   entry(entry: Entry, error: string): void {
-    this.#push(
-      { entry, records: NO_RECORDS, error },
-      { raw: "", count: 1, identity: `fault/${identityOf(this.#batch, entry, 0)}` },
-    );
+    this.#push({ entry, records: NO_RECORDS, error }, { raw: "", count: 1, ordinal: 0 });
   }
 
   /** A row the object database did not take. */
   refused({ record, from }: Placed, error: string): void {
-    const values = {
-      ...rowOf({ records: from ?? NO_RECORDS, error }, this.#batch),
-      raw: kept(JSON.stringify(record.values)),
-      count: 1,
-    };
-    const identity = record.ordinal === undefined ? record.identity : `${record.identity}/${record.ordinal}`;
-    this.#records.push({ values, timeMs: record.timeMs, identity: `fault/${identity}` });
+    const { timeMs, writeUs, ordinal, identity } = record;
+    const fault = { records: from ?? NO_RECORDS, error, sttime: timeMs };
+    const edtime = writeUs === undefined ? timeMs : Math.floor(writeUs / US_PER_MS);
+    const values = { ...rowOf(fault, this.#batch), edtime, raw: kept(JSON.stringify(record.values)), count: 1 };
+    this.#records.push({
+      values,
+      timeMs: edtime,
+      identity: `fault/${identity}`,
+      ...(ordinal !== undefined && { ordinal }),
+    });
   }
 
   records(): readonly NewRecord[] {
-    const counts = [...this.#more.values()].map(({ fault, count }): NewRecord => {
+    for (const [entry, { fault, count }] of this.#more) {
       const error = `${count} more records of this entry could not be parsed.`;
-      const values = { ...rowOf({ ...fault, error }, this.#batch), raw: "", count };
-      return { values, timeMs: fault.entry.timeMs, identity: `faults/${identityOf(this.#batch, fault.entry, 0)}` };
-    });
-    return [...this.#records, ...counts];
+      this.#push({ ...fault, entry, error }, { raw: "", count, ordinal: MORE_ORDINAL });
+    }
+    this.#more.clear();
+    return this.#records;
   }
 
   #countMore(fault: Fault): void {
@@ -313,12 +315,19 @@ class Faults {
   }
 
   #push(
-    fault: Fault,
-    { identity, ...extra }: { readonly raw: string; readonly count: number; readonly identity: string },
+    { entry, ...fault }: Fault,
+    { ordinal, ...extra }: { readonly raw: string; readonly count: number; readonly ordinal: number },
   ): void {
-    this.#records.push({ values: { ...rowOf(fault, this.#batch), ...extra }, timeMs: fault.entry.timeMs, identity });
+    const { begun } = this.#batch;
+    const edtime = begun ? Math.floor(writeTimeUs(begun, entry.sequence, 0) / US_PER_MS) : entry.timeMs;
+    const values = { ...rowOf({ ...fault, sttime: entry.timeMs }, this.#batch), edtime, ...extra };
+    this.#records.push({ values, timeMs: edtime, identity: `fault/${entryIdentity(this.#batch, entry)}`, ordinal });
   }
 }
+
+const US_PER_MS = 1_000;
+/** Behind all records of an entry. */
+const MORE_ORDINAL = ULID_ORDINALS_MAX - 1;
 
 function kept(raw: string): string {
   return raw.slice(0, RAW_KEPT_CHARACTERS);
@@ -328,8 +337,15 @@ const COMMAND_ID_TOO_LONG = `The id of a command has at most ${COMMAND_ID_MAX_CH
 const RAW_KEPT_CHARACTERS = 1_000;
 const NO_RECORDS = { rule: "", source: "" } as const;
 
-function rowOf({ records, error }: { records: Pick<Records, "rule" | "source">; error: string }, batch: Batch): Row {
-  return { name: records.rule, level: LEVEL_ERROR, msg: error, host: batch.source.host, source: records.source };
+function rowOf({ records, error, sttime }: Omit<Fault, "entry"> & { readonly sttime: number }, batch: Batch): Row {
+  return {
+    name: records.rule,
+    level: levelOf("error"),
+    msg: error,
+    sttime,
+    host: batch.source.host,
+    source: records.source,
+  };
 }
 
 function foreignCommand(commandId: string, { source }: Batch): string {

@@ -9,15 +9,15 @@ import { testEntries } from "../../../test/helpers/config.ts";
 import { again } from "../../store/contract/harness.ts";
 import { ObjectService, type Objects } from "../objects/index.ts";
 import type { Workers } from "../../workers/index.ts";
+import { CONSOLE_LOG_CLASSES, ConsoleLogService } from "../consolelog/index.ts";
 import { RuleService, type RuleTasks } from "../rules/index.ts";
 import { RULE_TASKS } from "../rules/tasks.ts";
-import { RULE_LOG_CLASS } from "./classes.ts";
 import { IngestService, RecordWriter } from "./index.ts";
 
 const ADMIN = testPrincipal();
 const SOURCE = { tenant: "matrix", host: "web-1", streamId: "stream-0001" };
 const KEY = "/matrix/rules/line";
-const CLASSES = [RUNS, GAPS, RULE_LOG_CLASS];
+const CLASSES = [RUNS, GAPS, ...CONSOLE_LOG_CLASSES];
 const RUNTIME = testRuntime(realClock);
 
 let engine: TestEngine;
@@ -143,6 +143,23 @@ describe("ingest", () => {
     expect(log).toContainEqual(
       expect.objectContaining({ name: KEY, host: "web-1", source: "/var/log/a", raw: "x0,1,too,many", count: 1 }),
     );
+  });
+
+  it("tells what comes late of a host that was away behind what a reader of the log has, line by line", async () => {
+    const ingest = await prepared();
+    const logs = new ConsoleLogService({ objects, clock: RUNTIME.clock });
+    const read = (position = "") => logs.read(ADMIN, { kind: "rule", name: KEY, levels: [] }, { position });
+    await ingest.accept(SOURCE, [entry(1, ["x,1,too,many"])]);
+    const { position } = await read();
+    const agoMs = BASE_MS - 3_600_000;
+    const lines = Array.from({ length: 30 }, (_, index) => `y${index},1,too,many`);
+    const late = { ...SOURCE, streamId: "stream-0002" };
+    await ingest.accept(late, [{ ...entry(1, lines), timeMs: agoMs }]);
+    const found = (await read(position)).logs;
+    const counted = "10 more records of this entry could not be parsed.";
+    expect(found.map(({ raw, msg }) => (raw === "" ? msg : raw))).toEqual([...lines.slice(0, 20), counted]);
+    expect(new Set(found.map(({ sttime }) => sttime))).toEqual(new Set([agoMs]));
+    for (const { edtime } of found) expect(edtime).toBeGreaterThanOrEqual(BASE_MS);
   });
 
   it("goes on when a rule cannot be used, and says so with the number of records", async () => {

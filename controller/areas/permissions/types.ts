@@ -30,6 +30,8 @@ export type Permission =
   | "cluster:read"
   | "config:read"
   | "config:write"
+  | "consolelog:read"
+  | "consolelog:write"
   | "depots:read"
   | "depots:run"
   | "depots:write"

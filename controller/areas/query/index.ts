@@ -5,7 +5,7 @@ export { queryRoutes, searchRoutes } from "./routes.ts";
 export { SearchService } from "./search/index.ts";
 export { isPseudo, PSEUDO_FIELDS, pseudoType } from "./plan/pseudo.ts";
 export { recordFilter, type RecordFilter } from "./record-filter.ts";
-export { rowFilter } from "./row-filter.ts";
+export { rowFilter, type RowFilter } from "./row-filter.ts";
 export { QueryService } from "./service.ts";
 export type * from "./types.ts";
 export { Slices } from "./run/slice.ts";

@@ -104,12 +104,13 @@ export function recordsContract(subject: () => ContractSubject): void {
 
     test("what was removed is not brought back by appending it again, whatever it holds", async () => {
       const cid = uniqueCid();
-      const [gone, early, other] = [1, 2, 3].map((i) => ({
+      const record = (number: number): StoredRecord => ({
         cid,
-        id: ulid(startMs(), i),
+        id: ulid(startMs(), number),
         value: bytes("first"),
         terms: ["t"],
-      })) as [StoredRecord, StoredRecord, StoredRecord];
+      });
+      const [gone, early, other] = [record(1), record(2), record(3)];
       await append(gone, other);
       await again(() => subject().store.objects.removeRecords([gone, early]));
       const expiresAtMs = subject().clock.nowMs() + DAY_MS;

@@ -1,0 +1,50 @@
+import { Type } from "typebox";
+import { CONSOLE_LOG_NAME_MAX_CHARACTERS, CONSOLE_LOG_PAGE_MAX_ROWS, CONSOLE_LOG_PAGE_ROWS } from "../limits.ts";
+
+/** Schemas of `/consolelog/<kind>`. */
+
+const Name = Type.String({
+  minLength: 1,
+  maxLength: CONSOLE_LOG_NAME_MAX_CHARACTERS,
+  description: "Configuration key of a rule, path of a script, `<class>#<trigger>`",
+});
+const Levels = Type.Array(Type.String(), { description: "Numbers 0 to 6 or English names; all when absent" });
+const TimeMs = Type.Integer({ minimum: 0, description: "Milliseconds since 1970; belongs to the range" });
+const Position = Type.String({ description: "As an earlier read with the same name, levels and times answered it" });
+
+const selection = {
+  name: Name,
+  level: Type.Optional(Levels),
+  levels: Type.Optional(Levels),
+  mintime: Type.Optional(TimeMs),
+  maxtime: Type.Optional(TimeMs),
+  position: Type.Optional(Position),
+};
+
+export const ConsoleLogFollow = Type.Object(selection);
+
+export const ConsoleLogRead = Type.Object({
+  ...selection,
+  limit: Type.Integer({ minimum: 1, maximum: CONSOLE_LOG_PAGE_MAX_ROWS, default: CONSOLE_LOG_PAGE_ROWS }),
+});
+
+export const ConsoleLogName = Type.Object({ name: Name });
+
+/** A member that is hidden from the reader is absent. */
+const ConsoleLogEntry = Type.Object({
+  edtime: Type.Integer({ description: "When it was said, in milliseconds since 1970" }),
+  sttime: Type.Optional(
+    Type.Integer({ description: "When that began which it was said of; of a raw record, its time" }),
+  ),
+  level: Type.Optional(Type.Integer({ description: "0 trace, 1 debug, 2 info, 3 warn, 4 error, 5 fatal, 6 panic" })),
+  msg: Type.Optional(Type.String()),
+  host: Type.Optional(Type.String()),
+  source: Type.Optional(Type.String()),
+  raw: Type.Optional(Type.String({ description: "Raw record, as far as it is kept" })),
+  count: Type.Optional(Type.Integer({ description: "Records this stands for" })),
+});
+
+export const ConsoleLogPage = Type.Object({
+  logs: Type.Array(ConsoleLogEntry, { description: "The oldest first" }),
+  position: Type.String({ description: "The next read goes on behind these" }),
+});

@@ -1,0 +1,13 @@
+import type { Area } from "../../area.ts";
+import { CONSOLE_LOG_CLASSES } from "./classes.ts";
+import { consoleLogRoutes, consoleLogSockets } from "./routes.ts";
+import type { ConsoleLogService } from "./service.ts";
+
+export function consoleLogArea(logs: ConsoleLogService): Area {
+  return {
+    name: "consolelog",
+    classes: CONSOLE_LOG_CLASSES,
+    endpoints: consoleLogRoutes(logs),
+    sockets: consoleLogSockets(logs),
+  };
+}

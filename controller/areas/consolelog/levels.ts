@@ -1,0 +1,24 @@
+import { AppError } from "../../../common/errors.ts";
+
+/** By their numbers. */
+export const LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "panic"] as const;
+
+export function levelOf(name: (typeof LEVELS)[number]): number {
+  return LEVELS.indexOf(name);
+}
+
+/** The numbers of levels that are named by number or name, in any case, in rising order; all when none is named. */
+export function readLevels(texts: readonly string[]): readonly number[] {
+  const numbers = new Set(texts.length === 0 ? LEVELS.keys() : texts.map(readLevel));
+  return [...numbers].sort((a, b) => a - b);
+}
+
+function readLevel(text: string): number {
+  const word = text.trim().toLowerCase();
+  const number = /^\d$/.test(word) ? Number(word) : (LEVELS as readonly string[]).indexOf(word);
+  if (number in LEVELS) return number;
+  throw new AppError(
+    "invalid",
+    `There is no level ${text.slice(0, 100)}: 0 to ${LEVELS.length - 1}, or ${LEVELS.join(", ")}.`,
+  );
+}

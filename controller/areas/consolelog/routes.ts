@@ -1,0 +1,106 @@
+import { Type, type Static } from "typebox";
+import { ConsoleLogFollow, ConsoleLogName, ConsoleLogPage, ConsoleLogRead } from "../../../common/api/consolelog.ts";
+import { endpoint, type Endpoint, type ServerEvent } from "../../http/endpoint.ts";
+import { followOnSocket } from "../../http/following.ts";
+import { socketEndpoint, type SocketEndpoint } from "../../http/socket.ts";
+import { CONSOLE_LOG_KINDS, type ConsoleLogKind } from "./classes.ts";
+import type { ConsoleLogService, LogPage, LogSelection } from "./service.ts";
+
+const SAID_BY: Readonly<Record<ConsoleLogKind, string>> = {
+  rule: "a rule",
+  serverjs: "a script",
+  trigger: "a trigger",
+};
+
+export function consoleLogRoutes(logs: ConsoleLogService): readonly Endpoint[] {
+  return CONSOLE_LOG_KINDS.flatMap((kind) => [
+    endpoint({
+      method: "GET",
+      path: `/consolelog/${kind}`,
+      permission: "consolelog:read",
+      summary: `What ${SAID_BY[kind]} had to say, the oldest first, from a position on`,
+      input: ConsoleLogRead,
+      output: ConsoleLogPage,
+      handler: async ({ principal, input, signal }) => ({
+        message: await logs.read(principal, selectionOf(kind, input), { ...input, signal }),
+      }),
+    }),
+    endpoint({
+      method: "DELETE",
+      path: `/consolelog/${kind}`,
+      permission: "consolelog:write",
+      summary: `Remove what ${SAID_BY[kind]} had to say`,
+      input: ConsoleLogName,
+      output: Type.String(),
+      handler: async ({ principal, input: { name }, signal }) => {
+        await logs.remove(principal, { kind, name }, signal);
+        return { message: "" };
+      },
+    }),
+    endpoint({
+      method: "DELETE",
+      path: `/consolelog/${kind}/truncate`,
+      permission: "consolelog:write",
+      summary: `Remove all entries of the kind ${kind}`,
+      input: Type.Object({}),
+      output: Type.String(),
+      handler: async ({ principal, signal }) => {
+        await logs.truncate(principal, kind, signal);
+        return { message: "" };
+      },
+    }),
+    endpoint({
+      method: "GET",
+      path: followPath(kind),
+      permission: "consolelog:read",
+      events: true,
+      summary: followSummary(kind),
+      input: ConsoleLogFollow,
+      output: ConsoleLogPage,
+      handler: async ({ principal, input, client, signal, present }) => {
+        // What a client has goes before its address.
+        const reader = { position: client.lastEventId ?? input.position, signal, present };
+        return { events: eventsOf(await logs.follow(principal, selectionOf(kind, input), reader)) };
+      },
+    }),
+  ]);
+}
+
+export function consoleLogSockets(logs: ConsoleLogService): readonly SocketEndpoint[] {
+  return CONSOLE_LOG_KINDS.map((kind) =>
+    socketEndpoint({
+      path: followPath(kind),
+      permission: "consolelog:read",
+      summary: `${followSummary(kind)}, as JSON text frames`,
+      input: ConsoleLogFollow,
+      open: ({ principal, input, line, present }) => {
+        const reader = { position: input.position, signal: line.closed, present };
+        void followOnSocket(line, () => logs.follow(principal, selectionOf(kind, input), reader));
+      },
+    }),
+  );
+}
+
+function followPath(kind: ConsoleLogKind): string {
+  return `/consolelog/${kind}/follow`;
+}
+
+function followSummary(kind: ConsoleLogKind): string {
+  return `Follows what ${SAID_BY[kind]} has to say, from a position on`;
+}
+
+function selectionOf(kind: ConsoleLogKind, input: Static<typeof ConsoleLogFollow>): LogSelection {
+  const { name, level = [], levels = [], mintime, maxtime } = input;
+  return {
+    kind,
+    name,
+    levels: [...level, ...levels],
+    ...(mintime !== undefined && { mintime }),
+    ...(maxtime !== undefined && { maxtime }),
+  };
+}
+
+/** The id of each is the position behind it, so that a client comes back to where it was. */
+async function* eventsOf(pages: AsyncIterable<LogPage>): AsyncGenerator<ServerEvent> {
+  for await (const page of pages) yield { id: page.position, data: page };
+}

@@ -1,0 +1,263 @@
+import { AppError } from "../../../common/errors.ts";
+import { parseObjectId, ULID_TIME_MAX_MS } from "../../../common/ids.ts";
+import { CHANGE_BATCH_MAX, CONSOLE_LOG_PAGE_ROWS, CONSOLE_LOG_TTL_DAYS, DAY_SECONDS } from "../../../common/limits.ts";
+import type { Clock } from "../../../common/time.ts";
+import { Appends, Bell } from "../../store/tail.ts";
+import type { ObjectRow, Objects, Pushdown } from "../objects/index.ts";
+import { classAccess, requirePermission, systemPrincipal, type Principal } from "../permissions/index.ts";
+import { rowFilter, type RowFilter } from "../query/index.ts";
+import { consoleLogPath, type ConsoleLogKind } from "./classes.ts";
+import { readLevels } from "./levels.ts";
+import { oldest, type TimeRange } from "./oldest.ts";
+import { baseTimeMs, BEGINNING, nextPosition, readPosition, writePosition, type Position } from "./position.ts";
+
+/** Whose log is read, and which of its entries. */
+export interface LogSelection {
+  readonly kind: ConsoleLogKind;
+  readonly name: string;
+  /** Numbers or names; all when empty. */
+  readonly levels: readonly string[];
+  /** Milliseconds; both belong to the range. */
+  readonly mintime?: number;
+  readonly maxtime?: number;
+}
+
+export interface LogEntry {
+  readonly edtime: number;
+  readonly sttime?: number;
+  readonly level?: number;
+  readonly msg?: string;
+  /** Of the kind `rule`. */
+  readonly host?: string;
+  readonly source?: string;
+  readonly raw?: string;
+  readonly count?: number;
+}
+
+export interface LogPage {
+  /** The oldest first. */
+  readonly logs: LogEntry[];
+  readonly position: string;
+}
+
+interface ReadOptions {
+  readonly limit?: number;
+  /** From the oldest entry on when absent. */
+  readonly position?: string;
+  readonly signal?: AbortSignal;
+}
+
+export interface LogReader {
+  readonly position?: string;
+  readonly signal: AbortSignal;
+  /** As of `Call`. */
+  readonly present: () => Promise<Principal | undefined>;
+}
+
+interface Dependencies {
+  readonly objects: Pick<Objects, "catalog" | "read" | "remove">;
+  readonly clock: Clock;
+}
+
+/** What to read, checked, and from where. */
+interface Reading {
+  readonly kind: ConsoleLogKind;
+  readonly name: string;
+  readonly levels: ReadonlySet<number>;
+  readonly fromMs: number;
+  readonly toMs: number;
+  /** Tells this reading from others. */
+  readonly asked: string;
+  readonly position: Position;
+}
+
+/** Rows of one log that the principal may see. */
+interface Sight extends RowFilter {
+  readonly path: string;
+}
+
+/** Console logs of rules, scripts and triggers: rows of the classes `/consolelog/<kind>`, with the reader's rights. */
+export class ConsoleLogService {
+  readonly #objects: Dependencies["objects"];
+  readonly #clock: Clock;
+  readonly #appends = new Appends();
+
+  constructor({ objects, clock }: Dependencies) {
+    this.#objects = objects;
+    this.#clock = clock;
+  }
+
+  /**
+   * Entries behind a position, the oldest first. `AppError("invalid")` for a level there is not, or a position of
+   * another selection; `AppError("denied")` when the class of the log may not be read.
+   */
+  async read(principal: Principal, selection: LogSelection, options: ReadOptions = {}): Promise<LogPage> {
+    requirePermission(principal, "consolelog:read");
+    const reading = readingOf(principal, selection, options.position);
+    const { page } = await this.#page(principal, reading, options);
+    return page;
+  }
+
+  /**
+   * Pages behind a position, then new entries as they are stored by any controller, until the signal fires. Refuses what
+   * `read` refuses before anything is read, and in the middle when rights change.
+   */
+  async follow(principal: Principal, selection: LogSelection, reader: LogReader): Promise<AsyncGenerator<LogPage>> {
+    requirePermission(principal, "consolelog:read");
+    const reading = readingOf(principal, selection, reader.position);
+    await this.#sight(principal, selection.kind);
+    return this.#pages(principal.tenant, reading, reader);
+  }
+
+  /** Removes all entries of that name that the principal sees; answers how many. */
+  async remove(principal: Principal, { kind, name }: Pick<LogSelection, "kind" | "name">, signal?: AbortSignal) {
+    requirePermission(principal, "consolelog:write");
+    return this.#remove(principal, {
+      kind,
+      where: [named(name)],
+      isMeant: (row) => row.values["name"] === name,
+      signal,
+    });
+  }
+
+  /** Removes all entries of that kind that the principal sees; answers how many. */
+  async truncate(principal: Principal, kind: ConsoleLogKind, signal?: AbortSignal): Promise<number> {
+    requirePermission(principal, "consolelog:write");
+    return this.#remove(principal, { kind, where: [], isMeant: () => true, signal });
+  }
+
+  /** Wakes followers: this controller stored entries. */
+  stored(tenant: string, kind: ConsoleLogKind): void {
+    this.#appends.tell(`${tenant}/${kind}`);
+  }
+
+  async *#pages(tenant: string, first: Reading, { signal, present }: LogReader): AsyncGenerator<LogPage> {
+    const bell = new Bell(this.#clock);
+    const leave = this.#appends.on(`${tenant}/${first.kind}`, () => bell.ring());
+    try {
+      for (let reading = first; !signal.aborted; ) {
+        const now = await present();
+        if (now === undefined) throw new AppError("denied", "The user is signed out, or lost the permission.");
+        // Before the read: what is stored after it rings.
+        bell.silence();
+        const { page, position } = await this.#page(now, reading, {});
+        reading = { ...reading, position };
+        if (page.logs.length > 0) yield page;
+        else await bell.rung(signal);
+      }
+    } finally {
+      leave();
+    }
+  }
+
+  async #page(principal: Principal, reading: Reading, { limit = CONSOLE_LOG_PAGE_ROWS, signal }: ReadOptions) {
+    const { levels, asked, name } = reading;
+    const sight = await this.#sight(principal, reading.kind);
+    const nowMs = this.#clock.nowMs();
+    const told = new Set(reading.position.told);
+    const isNew = (row: ObjectRow): boolean =>
+      row.values["name"] === name &&
+      levels.has(Number(row.values["level"])) &&
+      ulidOfRow(row) > reading.position.base &&
+      !told.has(ulidOfRow(row)) &&
+      sight.sees(row);
+    const rows = await oldest({
+      limit,
+      nowMs,
+      fromMs: Math.max(
+        reading.fromMs,
+        baseTimeMs(reading.position),
+        nowMs - CONSOLE_LOG_TTL_DAYS * DAY_SECONDS * 1_000,
+      ),
+      toMs: reading.toMs,
+      read: (range) => this.#rows(principal, { sight, reading, range, limit, signal, isNew }),
+    });
+    const step = { from: reading.position, ids: rows.map(ulidOfRow), isFull: rows.length >= limit, nowMs };
+    const position = nextPosition(step);
+    const logs = rows.map((row) => entryOf(row, sight));
+    return { position, page: { logs, position: writePosition(position, asked) } };
+  }
+
+  async *#rows(principal: Principal, window: Window): AsyncGenerator<readonly ObjectRow[]> {
+    const { sight, reading, range, limit, signal, isNew } = window;
+    const [only, ...others] = reading.levels;
+    const where: Pushdown[] = [
+      named(reading.name),
+      { kind: "range", column: "vtime", from: range.fromMs, to: range.toMs },
+      // Of several levels each would be looked for by itself.
+      ...(only !== undefined && others.length === 0
+        ? [{ kind: "equals", column: "level", values: [only] } as const]
+        : []),
+    ];
+    const request = { class: sight.path, subtree: false, where, newestFirst: true, expected: limit + 1, signal };
+    for await (const page of this.#objects.read(principal, request)) yield page.filter(isNew);
+  }
+
+  async #remove(principal: Principal, { kind, where, isMeant, signal }: Removal): Promise<number> {
+    const sight = await this.#sight(principal, kind);
+    // The permission is the right: who has it needs none to write the class.
+    const system = systemPrincipal(principal.tenant, principal.ospace, principal.traceparent);
+    const request = { class: sight.path, subtree: false, where, expected: CHANGE_BATCH_MAX, signal };
+    let removed = 0;
+    for await (const page of this.#objects.read(principal, request)) {
+      const refs = page.filter((row) => isMeant(row) && sight.sees(row)).map(({ id }) => ({ id, class: sight.path }));
+      removed += await this.#objects.remove(system, refs);
+    }
+    return removed;
+  }
+
+  async #sight(principal: Principal, kind: ConsoleLogKind): Promise<Sight> {
+    const path = `${principal.ospace}${consoleLogPath(kind)}`;
+    const catalog = await this.#objects.catalog(principal);
+    if (!classAccess(principal, path).readable)
+      throw new AppError("denied", `${principal.user} may not read ${path}.`, { details: { class: path } });
+    return { ...rowFilter(principal, catalog, path), path };
+  }
+}
+
+interface Window {
+  readonly sight: Sight;
+  readonly reading: Reading;
+  readonly range: TimeRange;
+  readonly limit: number;
+  readonly signal: AbortSignal | undefined;
+  readonly isNew: (row: ObjectRow) => boolean;
+}
+
+interface Removal {
+  readonly kind: ConsoleLogKind;
+  readonly where: readonly Pushdown[];
+  readonly isMeant: (row: ObjectRow) => boolean;
+  readonly signal: AbortSignal | undefined;
+}
+
+function readingOf(principal: Principal, selection: LogSelection, position: string | undefined): Reading {
+  const { kind, name, mintime = 0, maxtime = ULID_TIME_MAX_MS } = selection;
+  const levels = readLevels(selection.levels);
+  const asked = JSON.stringify([principal.tenant, kind, name, levels, mintime, maxtime]);
+  return {
+    kind,
+    name,
+    levels: new Set(levels),
+    fromMs: mintime,
+    toMs: maxtime,
+    asked,
+    position: position === undefined || position === "" ? BEGINNING : readPosition(position, asked),
+  };
+}
+
+function named(name: string): Pushdown {
+  return { kind: "equals", column: "name", values: [name] };
+}
+
+function ulidOfRow({ id }: ObjectRow): string {
+  return parseObjectId(id)?.key ?? "";
+}
+
+const SHOWN = ["sttime", "level", "msg", "host", "source", "raw", "count"] as const;
+
+/** Members that are hidden from the reader, and those a log does not have, are absent. */
+function entryOf({ values, vtimeMs }: ObjectRow, { hidden }: Sight): LogEntry {
+  const shown = SHOWN.flatMap((name) => (hidden.has(name) || values[name] === undefined ? [] : [[name, values[name]]]));
+  return { edtime: vtimeMs, ...(Object.fromEntries(shown) as Partial<LogEntry>) };
+}
