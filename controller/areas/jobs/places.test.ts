@@ -1,10 +1,13 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { openMonitoring } from "../../../test/helpers/monitoring.ts";
-import { realClock } from "../../../test/helpers/clock.ts";
+import { realClock, seededRandom } from "../../../test/helpers/clock.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { wrappedKv } from "../../../test/helpers/wrapped-kv.ts";
+import type { Stores } from "../../store/engine.ts";
 import { encodeJson } from "../../store/format.ts";
 import { entriesUnder } from "../../store/entries.ts";
 import { JobRuns } from "./runs.ts";
+import type { Execution } from "./types.ts";
 
 const admin = testPrincipal();
 const neighbour = testPrincipal("administrator", "second");
@@ -12,6 +15,7 @@ const NAME = "narrow@d";
 const LIMITED = { code: "limited" };
 
 let monitoring: Awaited<ReturnType<typeof openMonitoring>>;
+let controllers = 0;
 /** Controllers that are there. */
 let present: Set<string>;
 let one: JobRuns;
@@ -19,10 +23,11 @@ let other: JobRuns;
 /** Lets the commands end that were sent and are to be sent. */
 let letGo: () => void;
 
-const controller = (own: string): JobRuns =>
+const controller = (own: string, stores: Stores = monitoring.engine): JobRuns =>
   new JobRuns({
-    stores: monitoring.engine,
-    runtime: testRuntime(realClock),
+    stores,
+    // Of its own, so that no two controllers give a run the same id.
+    runtime: { ...testRuntime(realClock), random: seededRandom(++controllers) },
     jobs: monitoring.jobs,
     hosts: monitoring.hosts,
     stored: { outcome: () => Promise.resolve(undefined) },
@@ -91,6 +96,30 @@ test("of many that begin side by side at two controllers just as many begin as m
   expect(new Set(open)).toEqual(new Set(begun.map(({ runId }) => runId)));
   letGo();
   await Promise.all(begun.map(({ finished }) => finished));
+});
+
+test("who read the places before another controller took the last one begins nothing", async () => {
+  await limit(1);
+  let taken: Promise<Execution> | undefined;
+  const late = controller("b", {
+    system: () => monitoring.engine.system(),
+    tenant: async (name) => {
+      const store = await monitoring.engine.tenant(name);
+      const get: typeof store.kv.get = async (key) => {
+        const entry = await store.kv.get(key);
+        if (key.startsWith("jobs/places/")) await (taken ??= start(one));
+        return entry;
+      };
+      return { ...store, kv: wrappedKv(store.kv, { get }) };
+    },
+  });
+  await expect(start(late)).rejects.toMatchObject(LIMITED);
+  const begun = await taken;
+  const open: string[] = [];
+  for await (const { key } of entriesUnder(await kv(), `jobs/open/`)) open.push(key.split("/")[2] ?? "");
+  expect(new Set(open)).toEqual(new Set([begun?.runId]));
+  letGo();
+  await begun?.finished;
 });
 
 test("a batch begins as many of one job as may be, and says so of the others", async () => {
