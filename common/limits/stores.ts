@@ -83,3 +83,27 @@ export const RECORD_BATCH_MAX_ROWS = 64;
 export const RECORD_BATCH_MAX_BYTES = 256 * KIB;
 /** Partitions of records one page of a timeline looks into before it is handed out short. */
 export const TIMELINE_PARTITIONS_PER_PAGE = 64;
+/** Powers of two of the partitions a term is spread over, each made for about 4,096 ids. */
+export const POSTING_LEVEL_MAX = 10;
+/** Terms above level 0 that a controller remembers; of what it forgets it learns again. */
+export const POSTING_LEVELS_KNOWN_MAX = 100_000;
+export const POSTING_TERMS_PER_READ = 100;
+/** Cassandra warns of batches over more partitions. */
+export const POSTINGS_PER_WRITE = 10;
+/** Where several terms are compared: fewer rows would tell too little about how frequent they are. */
+export const POSTINGS_PER_READ_MIN = 256;
+/** A term that is so many times as frequent as the rarest does not narrow it: reading entities in vain costs less. */
+export const POSTING_DENSITY_RATIO_MAX = 8;
+/** Steps through the buckets of a term before a page is handed out short. */
+export const POSTING_READS_PER_PAGE_MAX = 64;
+/** Entities of one class read by one statement. */
+export const ENTITIES_PER_READ = 20;
+/** Partitions the edges of an object are spread over, each way. A changed number is a changed format. */
+export const EDGE_BUCKETS = 8;
+/** Days of versions one page of a history looks into before it is handed out short, and at once. */
+export const VERSION_DAYS_PER_PAGE = 64;
+export const VERSION_DAYS_AT_ONCE = 8;
+/** As we count them; Cassandra refuses batches over several partitions from 50 KiB. */
+export const LOGGED_BATCH_MAX_BYTES = 24 * KIB;
+/** How often a page looks for more, each time at twice as many, where few of the entities fit. */
+export const FIND_ROUNDS_PER_PAGE_MAX = 6;

@@ -7,6 +7,16 @@ export function indexedTerms(terms: readonly string[]): readonly string[] {
   return [...new Set(terms.map(cutTerm))];
 }
 
+const CLASS_TERM = /^[cs]\d+$/;
+
+/**
+ * Whether it names a class, by the forms `c17` and `s17`. An entity gets these at birth and keeps them while it lives,
+ * and millions may share one.
+ */
+export function isClassTerm(term: string): boolean {
+  return CLASS_TERM.test(term);
+}
+
 /** Up to here comparing each with each is cheaper than a set. */
 const FEW_TERMS = 8;
 

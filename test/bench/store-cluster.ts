@@ -3,11 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Client, types } from "cassandra-driver";
 import { openClusterEngine } from "../../controller/store/cluster/index.ts";
-import type { ObjectStore } from "../../controller/store/objects.ts";
+import type { EntityKey, ObjectStore } from "../../controller/store/objects.ts";
 import { startLocalCluster, type ClusterSettings } from "../../deploy/local/cluster.ts";
 import { testRuntime } from "../helpers/runtime.ts";
 import { realClock } from "../helpers/clock.ts";
-import { inTurns, perSecond, type Bench, type Figure } from "./frame.ts";
+import { inTurns, median, perSecond, type Bench, type Figure } from "./frame.ts";
 import { benchCells, benchChange, benchTerms, BENCH_CID } from "./rows.ts";
 
 const ROWS_PER_ROUND = 3_000;
@@ -15,8 +15,14 @@ const FINDS_PER_ROUND = 500;
 const AT_ONCE = 64;
 const FINDS_AT_ONCE = 16;
 const FOUND_MAX = 20;
+const REWRITES = 150;
+const WORDS_PER_REWRITE = 800;
+const READS_ALONE = 50;
 
-/** ObjectStore on one Cassandra node beside the bare driver that writes the same rows into a table of the same form. */
+/**
+ * ObjectStore on one Cassandra node beside the bare driver that writes the same rows into one table with an index over
+ * sets of terms; and what an object reads like that was changed for years, beside a fresh one.
+ */
 export const clusterStoreBench: Bench = {
   name: "store-cluster",
   async run() {
@@ -27,7 +33,7 @@ export const clusterStoreBench: Bench = {
     try {
       await engine.createTenant("matrix");
       const { objects } = await engine.tenant("matrix");
-      return [await putFigure(objects, bare), await findFigure(objects, bare)];
+      return [await putFigure(objects, bare), await findFigure(objects, bare), await ageFigure(objects)];
     } finally {
       await bare.close();
       await engine.close();
@@ -68,6 +74,39 @@ async function findFigure(objects: ObjectStore, bare: BareTable): Promise<Figure
     againstName: "the bare driver",
     kind: "ratio",
     goal: 0.6,
+  };
+}
+
+/** Medians in ms of reads by id and by an indexed value, of an object whose words all changed again and again. */
+async function ageFigure(objects: ObjectStore): Promise<Figure> {
+  const aged = { cid: BENCH_CID + 1, id: "aged" };
+  const fresh = { cid: BENCH_CID + 1, id: "fresh" };
+  for (const key of [aged, fresh]) await objects.change([{ key, timeUs: 1, birth: true, addTerms: [`a1=${key.id}`] }]);
+  const words = (n: number): string[] => Array.from({ length: WORDS_PER_REWRITE }, (_, at) => `w${n}-${at}`);
+  for (let n = 1; n <= REWRITES; n += 1)
+    await objects.change([{ key: aged, timeUs: 10 + n, addTerms: words(n), dropTerms: words(n - 1) }]);
+  const read = async (key: EntityKey): Promise<number> => {
+    const times: number[] = [];
+    for (let n = 0; n < READS_ALONE; n += 1) {
+      const began = performance.now();
+      await objects.get([key]);
+      await objects.find({ terms: [`a1=${key.id}`] }, { limit: FOUND_MAX });
+      times.push(performance.now() - began);
+    }
+    return median(times);
+  };
+  const { ours, against } = await inTurns(
+    () => read(aged),
+    () => read(fresh),
+  );
+  return {
+    name: `read by id and by value after ${REWRITES * WORDS_PER_REWRITE} words came and went`,
+    unit: "ms",
+    ours,
+    against: 2 * against,
+    againstName: "twice a fresh object",
+    kind: "most",
+    goal: 1,
   };
 }
 

@@ -13,7 +13,16 @@ export const clusterRuntime: Runtime = {
 };
 
 /** Tables that have rows, or had some, only when the first of them has. */
-const TABLES_TOGETHER = [["edges_in"], ["record_days", "records"], ["contents", "chunks"]] as const;
+const TABLES_TOGETHER = [
+  ["edges_in"],
+  ["posting_levels"],
+  ["version_days"],
+  ["record_days", "records"],
+  ["contents", "chunks"],
+] as const;
+
+/** Graves in these are not seen, and would swallow what is written at a time of its own. */
+const TABLES_OF_GRAVES = ["present", "postings", "versions", "edges_out"] as const;
 
 /** Cleans up behind tests, past the engine. */
 export class ClusterAdmin {
@@ -64,14 +73,13 @@ export class ClusterAdmin {
   }
 
   async #truncateAll(keyspace: string): Promise<void> {
-    // Graves of entities are not seen, and would swallow what is written at a time of its own.
-    const entities = this.#cassandra.define(`TRUNCATE ${keyspace}.entities`);
+    const entities = TABLES_OF_GRAVES.map((table) => this.#cassandra.define(`TRUNCATE ${keyspace}.${table}`));
     const others = TABLES_TOGETHER.map(async (tables) => {
       const statement = { query: `SELECT * FROM ${keyspace}.${tables[0]} LIMIT 1`, params: [] };
       const rows = await this.#cassandra.read(statement, this.#cassandra.deadline());
       if (rows.length > 0) for (const table of tables) await this.#cassandra.define(`TRUNCATE ${keyspace}.${table}`);
     });
-    await Promise.all([entities, ...others]);
+    await Promise.all([...entities, ...others]);
   }
 
   async #keyspaces(prefix: string): Promise<readonly string[]> {

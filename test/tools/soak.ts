@@ -5,9 +5,11 @@ import { runHistories } from "../sim/histories.ts";
 import { crashRounds } from "./crash/rounds.ts";
 
 /**
- * `npm run soak -- [--seed N] [--rounds N] [--times N] [--histories N] [--ring N]`: what CI does in small numbers, in
+ * `npm run soak -- [--seed N] [--rounds N] [--times N] [--histories N] [--ring N]
+ * [--age N]`: what CI does in small numbers, in
  * numbers too large for every day: crash rounds of the stores, random tests with so many times their cases, simulated
- * histories, rounds of losses on a ring of etcd under readers and writers of configuration. 0 leaves one out.
+ * histories, rounds of losses on a ring of etcd under readers and writers of configuration, N times the changes of the tests of age
+ * on Cassandra. 0 leaves one out.
  */
 const { values } = parseArgs({
   options: {
@@ -16,14 +18,16 @@ const { values } = parseArgs({
     times: { type: "string", default: "10" },
     histories: { type: "string", default: "10000" },
     ring: { type: "string", default: "20" },
+    age: { type: "string", default: "20" },
   },
 });
-const [seed, rounds, times, histories, ring] = [
+const [seed, rounds, times, histories, ring, age] = [
   values.seed,
   values.rounds,
   values.times,
   values.histories,
   values.ring,
+  values.age,
 ].map(Number);
 
 /** Those that multiply their cases by `TIMES` of test/helpers/times.ts. */
@@ -45,6 +49,7 @@ await timed(`${rounds} crash rounds from seed ${seed}`, rounds, (count) =>
 await timed(`random tests with ${times} times their cases`, times, multiply);
 await timed(`${histories} histories from seed ${seed}`, histories, simulate);
 await timed(`${ring} rounds of losses on a ring`, ring, loseMembers);
+await timed(`${age} times the changes of age`, age, grow);
 
 async function timed(
   what: string,
@@ -63,6 +68,10 @@ function multiply(count: number): Promise<void> {
 
 function loseMembers(count: number): Promise<void> {
   return tests("ring", ["test/ring/config.test.ts"], { ODP_RING_TIMES: String(count) });
+}
+
+function grow(count: number): Promise<void> {
+  return tests("cluster", ["controller/store/cluster/age.cluster.test.ts"], { ODP_TEST_AGE: String(count) });
 }
 
 async function tests(

@@ -76,7 +76,7 @@ export class ContextStore {
   }
 
   async removeItem(collection: string, id: string): Promise<void> {
-    await this.#remove(this.#itemKey(collection, id));
+    await this.#remove(this.#itemKey(collection, id), [this.#termOf(collection)]);
   }
 
   /** Items of a collection page by page, each once, in no order; a page may be empty. */
@@ -96,6 +96,7 @@ export class ContextStore {
           timeUs: this.#times.above(lastUs),
           death: true,
           forgetHistory: true,
+          dropTerms: [this.#termOf(collection)],
         })),
       );
     }
@@ -147,10 +148,10 @@ export class ContextStore {
     return true;
   }
 
-  async #remove(key: EntityKey): Promise<void> {
+  async #remove(key: EntityKey, dropTerms: readonly string[] = []): Promise<void> {
     const [trace] = await this.#objects.trace([key]);
     const timeUs = this.#times.above(trace?.lastUs ?? 0);
-    if (trace?.entity) await this.#objects.change([{ key, timeUs, death: true, forgetHistory: true }]);
+    if (trace?.entity) await this.#objects.change([{ key, timeUs, death: true, forgetHistory: true, dropTerms }]);
   }
 }
 

@@ -121,15 +121,19 @@ export class Cassandra {
     return { rows: result.rows ?? [], ...(result.pageState ? { state: result.pageState } : {}) };
   }
 
-  /** All statements must be of one partition: then they happen together or not at all. */
-  async write(statements: readonly Statement[], deadline: Deadline): Promise<void> {
+  /** Statements of one partition happen together or not at all; those of several only when they are logged. */
+  async write(
+    statements: readonly Statement[],
+    deadline: Deadline,
+    { logged = false }: { readonly logged?: boolean } = {},
+  ): Promise<void> {
     const queries = statements.map(({ query, params }) => ({ query, params: params.map(driverValue) }));
     const [first, ...others] = queries;
     if (first === undefined) return;
     await this.#repeat("write", deadline, (readTimeout) =>
       others.length === 0
         ? this.#execute(first, { readTimeout })
-        : this.#client.batch(queries, { prepare: true, logged: false, isIdempotent: true, readTimeout }),
+        : this.#client.batch(queries, { prepare: true, logged, isIdempotent: true, readTimeout }),
     );
   }
 

@@ -1,24 +1,30 @@
 import { errorText } from "../../../common/errors.ts";
+import { EDGE_BUCKETS } from "../../../common/limits.ts";
 import type { Edge, EdgeEnd, EntityChange, EntityKey, Page, PageRequest } from "../objects.ts";
 import type { CqlValue, Statement } from "./cassandra.ts";
 import type { Deadline } from "./deadline.ts";
 import { pageBefore, readCursor, requestText } from "./cursor.ts";
-import { readEdgeValue } from "./entities.ts";
+import { plainBytes, type EntityTable, type FoundEntity } from "./entities.ts";
+import { hashOf } from "./hashes.ts";
 import { ttlSeconds, type Tables } from "./tables.ts";
 
 const EDGES_PER_READ = 1_000;
-/** When an entity is removed, this many derived rows are removed at once; readers detect the others. */
+/** When an entity is removed, this many of its edges are removed at once; readers detect the others. */
 const EDGES_ENDED_MAX = 100_000;
+const BUCKETS = Array.from({ length: EDGE_BUCKETS }, (_, bucket) => bucket).join(", ");
 
 /**
- * Edges lie with their source, in `entities`. `edges_in` is derived from that, by target: a row is added before the
- * edge and removed after it, so it may say too much, never too little, and what it says is checked at the source.
+ * Edges in `edges_out` by source, each end in buckets. `edges_in` is derived from that, by target: a row is added before
+ * the edge and removed after it, so it may say too much, never too little, and what it says is checked at the source.
+ * The removal of a source hides its edges at once, and removes them afterwards.
  */
 export class EdgeTable {
   readonly #tables: Tables;
+  readonly #entities: EntityTable;
 
-  constructor(tables: Tables) {
+  constructor(tables: Tables, entities: EntityTable) {
     this.#tables = tables;
+    this.#entities = entities;
   }
 
   async edges(
@@ -34,16 +40,30 @@ export class EdgeTable {
     const found = await cassandra.page(statement, place, deadline);
     const edges =
       direction === "out"
-        ? found.rows.map((row) => outgoingEdge(key, row))
+        ? await this.#living(key, found.rows, deadline)
         : await this.#checked(key, found.rows, deadline);
     const items = edges.filter((edge) => edge !== undefined);
     return found.state === undefined ? { items } : pageBefore(items, request, found.state);
   }
 
+  /** What a change does to the edges of its source. */
+  statements({ key, timeUs, addEdges = [], dropEdges = [], expiresAtMs }: EntityChange): Statement[] {
+    const table = `${this.#tables.keyspace}.edges_out`;
+    const time = BigInt(timeUs);
+    const ttl = ttlSeconds(this.#tables.cassandra.runtime.clock, expiresAtMs);
+    const row = "cid = ? AND id = ? AND bucket = ? AND type = ? AND to_cid = ? AND to_id = ?";
+    const added = addEdges.map((edge) => ({
+      query: `UPDATE ${table} USING TIMESTAMP ? AND TTL ? SET value = ? WHERE ${row}`,
+      params: [time, ttl, edgeValue(edge.value), ...outgoingKey(key, edge)],
+    }));
+    const query = `DELETE FROM ${table} USING TIMESTAMP ? WHERE ${row}`;
+    return [...added, ...dropEdges.map((edge) => ({ query, params: [time, ...outgoingKey(key, edge)] }))];
+  }
+
   /** To be called before the change itself is written. */
   async announce(change: EntityChange, deadline: Deadline): Promise<void> {
     const ttl = ttlSeconds(this.#tables.cassandra.runtime.clock, change.expiresAtMs);
-    const query = `UPDATE ${this.#tables.keyspace}.edges_in USING TIMESTAMP ? AND TTL ? SET present = true WHERE to_cid = ? AND to_id = ? AND type = ? AND cid = ? AND id = ?`;
+    const query = `UPDATE ${this.#tables.keyspace}.edges_in USING TIMESTAMP ? AND TTL ? SET present = true WHERE to_cid = ? AND to_id = ? AND bucket = ? AND type = ? AND cid = ? AND id = ?`;
     await this.#writeAll(
       (change.addEdges ?? []).map((edge) => ({
         query,
@@ -53,21 +73,18 @@ export class EdgeTable {
     );
   }
 
-  /** The edges that a change removes. Read before the change is written, while a removed entity still shows them. */
-  async endedBy(change: EntityChange, deadline: Deadline): Promise<readonly EdgeEnd[]> {
-    if (!change.death) return change.dropEdges ?? [];
-    const ended: EdgeEnd[] = [...(change.dropEdges ?? [])];
+  /** The edges that a removal covers. */
+  async #endedBy({ key, timeUs }: EntityChange, deadline: Deadline): Promise<readonly EdgeEnd[]> {
+    const ended: EdgeEnd[] = [];
     let state: string | undefined;
     do {
       const found = await this.#tables.cassandra.page(
-        this.#outgoing(change.key, undefined),
+        this.#outgoing(key, undefined),
         { size: EDGES_PER_READ, state },
         deadline,
       );
-      const covered = found.rows.filter((row) => Number(row.time_us) <= change.timeUs);
-      ended.push(
-        ...covered.map((row) => ({ type: String(row.type), to: { cid: Number(row.to_cid), id: String(row.to_id) } })),
-      );
+      const covered = found.rows.filter((row) => Number(row.time_us) <= timeUs);
+      ended.push(...covered.map((row) => ({ type: String(row.type), to: targetOf(row) })));
       state = found.state;
     } while (state !== undefined && ended.length < EDGES_ENDED_MAX);
     return ended;
@@ -77,57 +94,58 @@ export class EdgeTable {
    * To be called after the change is written. What is left over is found out by every reader, so a failure is only
    * logged.
    */
-  async retract(change: EntityChange, ended: readonly EdgeEnd[], deadline: Deadline): Promise<void> {
-    const query = `DELETE FROM ${this.#tables.keyspace}.edges_in USING TIMESTAMP ? WHERE to_cid = ? AND to_id = ? AND type = ? AND cid = ? AND id = ?`;
-    const statements = ended.map((edge) => ({
-      query,
-      params: [BigInt(change.timeUs), ...incomingKey(change.key, edge)],
-    }));
+  async retract(change: EntityChange, deadline: Deadline): Promise<void> {
     try {
-      await this.#writeAll(statements, deadline);
+      const ended = change.death ? await this.#endedBy(change, deadline) : [];
+      // First what tells where the others are.
+      await this.#retractIncoming(change, [...ended, ...(change.dropEdges ?? [])], deadline);
+      const outgoing = this.statements({ key: change.key, timeUs: change.timeUs, dropEdges: ended });
+      await this.#writeAll(outgoing, deadline);
     } catch (error) {
-      this.#tables.cassandra.runtime.log.warn(
-        { reason: errorText(error), edges: statements.length },
-        "derived rows of ended edges stay behind",
-      );
+      this.#tables.cassandra.runtime.log.warn({ reason: errorText(error) }, "rows of ended edges stay behind");
     }
   }
 
-  async #checked(
-    target: EntityKey,
-    rows: readonly Record<string, unknown>[],
-    deadline: Deadline,
-  ): Promise<(Edge | undefined)[]> {
-    return Promise.all(
-      rows.map(async (row) => {
-        const from = { cid: Number(row.cid), id: String(row.id) };
-        const statement = this.#outgoing(from, String(row.type), target);
-        const [source] = await this.#tables.cassandra.read(statement, deadline);
-        return source === undefined ? undefined : outgoingEdge(from, source);
-      }),
+  async #retractIncoming({ key, timeUs }: EntityChange, ended: readonly EdgeEnd[], deadline: Deadline): Promise<void> {
+    const query = `DELETE FROM ${this.#tables.keyspace}.edges_in USING TIMESTAMP ? WHERE to_cid = ? AND to_id = ? AND bucket = ? AND type = ? AND cid = ? AND id = ?`;
+    await this.#writeAll(
+      ended.map((edge) => ({ query, params: [BigInt(timeUs), ...incomingKey(key, edge)] })),
+      deadline,
     );
   }
 
-  #outgoing(key: EntityKey, type: string | undefined, to?: EntityKey): Statement {
-    const conditions = ["cid = ? AND id = ? AND section = 2 AND time = 0"];
-    const params: CqlValue[] = [key.cid, key.id];
-    if (type !== undefined) {
-      conditions.push("type = ?");
-      params.push(type);
-    }
-    if (to !== undefined) {
-      conditions.push("to_cid = ? AND to_id = ?");
-      params.push(to.cid, to.id);
-    }
-    const columns = "birth, type, to_cid, to_id, value, WRITETIME(value) AS time_us";
-    return {
-      query: `SELECT ${columns} FROM ${this.#tables.keyspace}.entities WHERE ${conditions.join(" AND ")}`,
-      params,
-    };
+  async #living(from: EntityKey, rows: readonly Row[], deadline: Deadline): Promise<(Edge | undefined)[]> {
+    const [source] = await this.#entities.find([from], deadline);
+    return rows.map((row) => outgoingEdge(from, source, row));
+  }
+
+  async #checked(target: EntityKey, rows: readonly Row[], deadline: Deadline): Promise<(Edge | undefined)[]> {
+    const keys = rows.map((row) => ({ cid: Number(row.cid), id: String(row.id) }));
+    const [sources, edges] = await Promise.all([
+      this.#entities.find(keys, deadline),
+      Promise.all(
+        rows.map((row, at) => {
+          const statement = this.#single(keys[at] ?? target, { type: String(row.type), to: target });
+          return this.#tables.cassandra.read(statement, deadline);
+        }),
+      ),
+    ]);
+    return keys.map((from, at) => outgoingEdge(from, sources[at], edges[at]?.[0]));
+  }
+
+  #outgoing(key: EntityKey, type: string | undefined): Statement {
+    const query = `SELECT type, to_cid, to_id, value, WRITETIME(value) AS time_us FROM ${this.#tables.keyspace}.edges_out WHERE cid = ? AND id = ? AND bucket IN (${BUCKETS})`;
+    if (type === undefined) return { query, params: [key.cid, key.id] };
+    return { query: `${query} AND type = ?`, params: [key.cid, key.id, type] };
+  }
+
+  #single(from: EntityKey, edge: EdgeEnd): Statement {
+    const query = `SELECT type, to_cid, to_id, value, WRITETIME(value) AS time_us FROM ${this.#tables.keyspace}.edges_out WHERE cid = ? AND id = ? AND bucket = ? AND type = ? AND to_cid = ? AND to_id = ?`;
+    return { query, params: outgoingKey(from, edge) };
   }
 
   #incoming(key: EntityKey, type: string | undefined): Statement {
-    const query = `SELECT type, cid, id FROM ${this.#tables.keyspace}.edges_in WHERE to_cid = ? AND to_id = ?`;
+    const query = `SELECT type, cid, id FROM ${this.#tables.keyspace}.edges_in WHERE to_cid = ? AND to_id = ? AND bucket IN (${BUCKETS})`;
     if (type === undefined) return { query, params: [key.cid, key.id] };
     return { query: `${query} AND type = ?`, params: [key.cid, key.id, type] };
   }
@@ -137,19 +155,34 @@ export class EdgeTable {
   }
 }
 
-function incomingKey(from: EntityKey, edge: EdgeEnd): CqlValue[] {
-  return [edge.to.cid, edge.to.id, edge.type, from.cid, from.id];
+type Row = Record<string, unknown>;
+
+function outgoingKey({ cid, id }: EntityKey, { type, to }: EdgeEnd): CqlValue[] {
+  return [cid, id, hashOf(type, to.cid, to.id) % EDGE_BUCKETS, type, to.cid, to.id];
 }
 
-/** Undefined when the source is dead. A partition without edges answers its static columns alone. */
-function outgoingEdge(from: EntityKey, row: Record<string, unknown>): Edge | undefined {
-  if (typeof row.birth !== "bigint" || !Buffer.isBuffer(row.value)) return undefined;
+function incomingKey({ cid, id }: EntityKey, { type, to }: EdgeEnd): CqlValue[] {
+  return [to.cid, to.id, hashOf(type, cid, id) % EDGE_BUCKETS, type, cid, id];
+}
+
+function targetOf(row: Row): EntityKey {
+  return { cid: Number(row.to_cid), id: String(row.to_id) };
+}
+
+/** Undefined when there is none, or the removal of its source covers it. */
+function outgoingEdge(from: EntityKey, source: FoundEntity | undefined, row: Row | undefined): Edge | undefined {
+  if (source === undefined || row === undefined || !Buffer.isBuffer(row.value)) return undefined;
+  const timeUs = Number(row.time_us);
+  if (timeUs <= source.diedUs) return undefined;
   const value = readEdgeValue(row.value);
-  return {
-    from,
-    type: String(row.type),
-    to: { cid: Number(row.to_cid), id: String(row.to_id) },
-    timeUs: Number(row.time_us),
-    ...(value === undefined ? {} : { value }),
-  };
+  return { from, type: String(row.type), to: targetOf(row), timeUs, ...(value === undefined ? {} : { value }) };
+}
+
+/** An edge row must have a value to exist; its first byte says whether the edge has one. */
+function edgeValue(value: Uint8Array | undefined): Uint8Array {
+  return value === undefined ? Uint8Array.of(0) : Buffer.concat([Uint8Array.of(1), value]);
+}
+
+function readEdgeValue(stored: Buffer): Uint8Array | undefined {
+  return stored[0] === 0 ? undefined : plainBytes(stored.subarray(1));
 }

@@ -1,4 +1,5 @@
 import { AppError, isAppError } from "../../../common/errors.ts";
+import { LOGGED_BATCH_MAX_BYTES } from "../../../common/limits.ts";
 import { checkBatch, checkChange, checkFind, checkRecord, checkRecordId } from "../checks.ts";
 import type {
   Edge,
@@ -15,22 +16,33 @@ import type {
   TimelineRequest,
   TimeRangeUs,
 } from "../objects.ts";
+import { indexedTerms, isClassTerm } from "../terms.ts";
+import type { CqlValue, Statement } from "./cassandra.ts";
 import type { Deadline } from "./deadline.ts";
 import { EdgeTable } from "./edges.ts";
 import { EntityTable } from "./entities.ts";
+import { Finder } from "./finder.ts";
+import { PostingTable } from "./postings.ts";
 import { RecordTable } from "./records.ts";
-import type { Tables } from "./tables.ts";
+import { ttlSeconds, type Tables } from "./tables.ts";
+import { VersionTable } from "./versions.ts";
 
 export class CassandraObjectStore implements ObjectStore {
   readonly #tables: Tables;
   readonly #entities: EntityTable;
+  readonly #postings: PostingTable;
+  readonly #finder: Finder;
+  readonly #versions: VersionTable;
   readonly #edges: EdgeTable;
   readonly #records: RecordTable;
 
   constructor(tables: Tables) {
     this.#tables = tables;
     this.#entities = new EntityTable(tables);
-    this.#edges = new EdgeTable(tables);
+    this.#postings = new PostingTable(tables);
+    this.#finder = new Finder({ tables, entities: this.#entities, postings: this.#postings });
+    this.#versions = new VersionTable(tables);
+    this.#edges = new EdgeTable(tables, this.#entities);
     this.#records = new RecordTable(tables);
   }
 
@@ -53,7 +65,7 @@ export class CassandraObjectStore implements ObjectStore {
 
   async find(request: FindRequest, page: PageRequest): Promise<Page<Entity>> {
     checkFind(request);
-    return this.#entities.find(request, page);
+    return this.#finder.find(request, page);
   }
 
   scan(page: PageRequest): Promise<Page<Entity>> {
@@ -61,7 +73,7 @@ export class CassandraObjectStore implements ObjectStore {
   }
 
   history(key: EntityKey, range: TimeRangeUs, page: PageRequest): Promise<Page<EntityVersion>> {
-    return this.#entities.history(key, range, page);
+    return this.#versions.history(key, range, page);
   }
 
   edges(key: EntityKey, direction: "out" | "in", page: PageRequest & { readonly type?: string }): Promise<Page<Edge>> {
@@ -92,18 +104,67 @@ export class CassandraObjectStore implements ObjectStore {
     await allWritten(keys.map((key) => this.#records.remove(key, deadline)));
   }
 
+  /**
+   * What is derived is written before the change where it is added, and after it where it is taken away. What the removal
+   * of an entity leaves behind it hides.
+   */
   async #changeOne(change: EntityChange, deadline: Deadline): Promise<void> {
     const { cassandra } = this.#tables;
-    if (!touchesEdges(change)) return cassandra.write(this.#entities.statements(change), deadline);
-    const ended = await this.#edges.endedBy(change, deadline);
-    await this.#edges.announce(change, deadline);
-    await cassandra.write(this.#entities.statements(change), deadline);
-    await this.#edges.retract(change, ended, deadline);
+    const { key, timeUs } = change;
+    const ttl = ttlSeconds(cassandra.runtime.clock, change.expiresAtMs);
+    await Promise.all([
+      this.#edges.announce(change, deadline),
+      this.#postings.add({ key, terms: postingTerms(change.addTerms), timeUs, ttl }, deadline),
+    ]);
+    const besides = [...this.#edges.statements(change), ...this.#versions.statements(change)];
+    await this.#writeTogether(besides, this.#entities.statements(change), deadline);
+    const retracts = change.death === true || (change.dropEdges ?? []).length > 0;
+    await Promise.all([
+      retracts ? this.#edges.retract(change, deadline) : undefined,
+      this.#postings.remove({ key, terms: postingTerms(change.dropTerms), timeUs }, deadline),
+      change.forgetHistory ? this.#versions.forget(change, deadline) : undefined,
+    ]);
+  }
+
+  /** In one logged batch, unless Cassandra would find it too large: then the entity comes last. */
+  async #writeTogether(besides: readonly Statement[], entity: readonly Statement[], deadline: Deadline): Promise<void> {
+    const { cassandra } = this.#tables;
+    if (besides.length === 0) return cassandra.write(entity, deadline);
+    const all = [...besides, ...entity];
+    if (sizeOf(all) <= LOGGED_BATCH_MAX_BYTES) return cassandra.write(all, deadline, { logged: true });
+    await Promise.all(besides.map((statement) => cassandra.write([statement], deadline)));
+    await cassandra.write(entity, deadline);
   }
 }
 
-function touchesEdges({ death, addEdges, dropEdges }: EntityChange): boolean {
-  return death === true || (addEdges ?? []).length > 0 || (dropEdges ?? []).length > 0;
+/** What Cassandra counts for a statement or an entry of a map besides the values, at least. */
+const OVERHEAD_BYTES = 128;
+
+function sizeOf(statements: readonly Statement[]): number {
+  let size = 0;
+  for (const { params } of statements) {
+    size += OVERHEAD_BYTES;
+    for (const value of params) size += sizeOfValue(value);
+  }
+  return size;
+}
+
+function sizeOfValue(value: CqlValue): number {
+  if (typeof value === "string") return value.length * 3;
+  if (value instanceof Uint8Array) return value.length;
+  if (value instanceof Map) {
+    let size = 0;
+    for (const [name, bytes] of value as ReadonlyMap<string, Uint8Array>)
+      size += OVERHEAD_BYTES + name.length * 3 + bytes.length;
+    return size;
+  }
+  if (Array.isArray(value))
+    return value.reduce((size: number, text: string) => size + OVERHEAD_BYTES + text.length * 3, 0);
+  return 8;
+}
+
+function postingTerms(terms: readonly string[] | undefined): readonly string[] {
+  return indexedTerms((terms ?? []).filter((term) => !isClassTerm(term)));
 }
 
 /** Waits for all. When some were written and others were not, the whole has an unknown outcome. */

@@ -22,24 +22,38 @@ export interface KeyspaceOptions {
 }
 
 /**
- * The fixed handful of tables every tenant has; none per class, none made while people work. Sections of a partition of
- * `entities`: 1 versions by time, 2 outgoing edges. What an entity is now lies in its static columns: a partition is an
- * entity.
+ * Postings, and edges by target, are checked where they point to, so a removed one that comes back is harmless. Its mark
+ * need only outlast the hints that nodes keep for each other, three hours unless set otherwise.
  */
+const CHECKED_GRACE_SECONDS = 4 * 3_600;
+
+/** The fixed handful of tables every tenant has; none per class, none made while people work. */
 export function tenantDefinitions(options: KeyspaceOptions): string[] {
   const { keyspace } = options;
-  const numbers = SLOTS.map((slot) => `n${slot} double static`).join(", ");
+  const numbers = SLOTS.map((slot) => `n${slot} double`).join(", ");
   return [
     `CREATE KEYSPACE IF NOT EXISTS ${keyspace} WITH replication = {'class': 'NetworkTopologyStrategy', '${options.datacenter}': ${options.replicationFactor}}`,
-    `CREATE TABLE IF NOT EXISTS ${keyspace}.entities (
-       cid int, id text, section tinyint, time bigint, type text, to_cid int, to_id text,
-       birth bigint static, last bigint static, attrs map<text, blob> static, terms set<text> static, ${numbers}, value blob,
-       PRIMARY KEY ((cid, id), section, time, type, to_cid, to_id)
-     ) WITH CLUSTERING ORDER BY (section ASC, time DESC, type ASC, to_cid ASC, to_id ASC)`,
-    ...["terms", ...SLOTS.map((slot) => `n${slot}`)].map((column) => indexOf(keyspace, "entities", column)),
+    `CREATE TABLE IF NOT EXISTS ${keyspace}.present (
+       cid int, id text, birth bigint, last bigint, died bigint, attrs map<text, blob>, classes set<text>, ${numbers},
+       PRIMARY KEY ((cid, id)))`,
+    ...["classes", ...SLOTS.map((slot) => `n${slot}`)].map((column) => indexOf(keyspace, "present", column)),
+    `CREATE TABLE IF NOT EXISTS ${keyspace}.postings (
+       term text, bucket int, hash int, cid int, id text, time bigint,
+       PRIMARY KEY ((term, bucket), hash, cid, id)) WITH gc_grace_seconds = ${CHECKED_GRACE_SECONDS}`,
+    `CREATE TABLE IF NOT EXISTS ${keyspace}.posting_levels (
+       term text, sample int, level int static, present boolean, PRIMARY KEY ((term), sample))`,
+    `CREATE TABLE IF NOT EXISTS ${keyspace}.versions (
+       cid int, id text, day int, time bigint, value blob,
+       PRIMARY KEY ((cid, id, day), time)) WITH CLUSTERING ORDER BY (time DESC)`,
+    `CREATE TABLE IF NOT EXISTS ${keyspace}.version_days (
+       cid int, id text, day int, until int, present boolean,
+       PRIMARY KEY ((cid, id), day, until)) WITH CLUSTERING ORDER BY (day DESC, until DESC)`,
+    `CREATE TABLE IF NOT EXISTS ${keyspace}.edges_out (
+       cid int, id text, bucket int, type text, to_cid int, to_id text, value blob,
+       PRIMARY KEY ((cid, id, bucket), type, to_cid, to_id))`,
     `CREATE TABLE IF NOT EXISTS ${keyspace}.edges_in (
-       to_cid int, to_id text, type text, cid int, id text, present boolean,
-       PRIMARY KEY ((to_cid, to_id), type, cid, id))`,
+       to_cid int, to_id text, bucket int, type text, cid int, id text, present boolean,
+       PRIMARY KEY ((to_cid, to_id, bucket), type, cid, id)) WITH gc_grace_seconds = ${CHECKED_GRACE_SECONDS}`,
     `CREATE TABLE IF NOT EXISTS ${keyspace}.records (
        cid int, day int, shard tinyint, id text, value blob, expires bigint, terms set<text>,
        PRIMARY KEY ((cid, day, shard), id)

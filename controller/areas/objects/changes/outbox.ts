@@ -78,7 +78,12 @@ export class Outbox {
   }
 
   async remove(intents: readonly Intent[]): Promise<void> {
-    const deaths = intents.map(({ key, timeUs }) => ({ key, timeUs: timeUs + 1, death: true as const }));
+    const deaths = intents.map(({ box, key, timeUs }) => ({
+      key,
+      timeUs: timeUs + 1,
+      death: true as const,
+      dropTerms: [boxTerm(box.name)],
+    }));
     await this.#store.objects.change(deaths);
   }
 

@@ -77,18 +77,18 @@ export async function marksEnd(
   timeUs: number,
   source: HistorySource,
 ): Promise<EntityChange[]> {
-  const keys = new Map<string, EntityKey>();
+  const ends = new Map<string, EntityChange>();
+  const end = (key: EntityKey, dropTerms: readonly string[]): unknown =>
+    ends.set(key.id, { key, timeUs, death: true, forgetHistory: true, dropTerms });
   for (const place of places) {
-    const loss = lossKey(place.key);
-    keys.set(loss.id, loss);
+    end(lossKey(place.key), []);
     for await (const versions of versionsAt(place, {}, source)) {
       for (const { type, to } of versions.flatMap((version) => version.added)) {
-        const key = markKey({ from: place.key, type, to });
-        keys.set(key.id, key);
+        end(markKey({ from: place.key, type, to }), [targetTerm(to)]);
       }
     }
   }
-  return [...keys.values()].map((key) => ({ key, timeUs, death: true, forgetHistory: true }));
+  return [...ends.values()];
 }
 
 /** Edges that ever went to an object from those of classes with versions. Pages, which may be empty. */

@@ -3,6 +3,7 @@ import {
   INDEXED_VALUES_PER_OBJECT_MAX,
   TAG_DEPTH_MAX,
   TERM_MAX_BYTES,
+  TERMS_PER_OBJECT_MAX,
   WORDS_PER_OBJECT_MAX,
 } from "../../../../common/limits.ts";
 import { collectTokens } from "../../../../common/text/tokens.ts";
@@ -68,13 +69,25 @@ export function wordTerms(view: LoadedClass, row: Row): string[] {
 
 /** All terms of an object but those of its class. `AppError("too_large")` when indexed collections are too long. */
 export function contentTerms(view: LoadedClass, row: Row): string[] {
+  const terms = indexTerms(view, row);
+  checkIndexedValues(view, terms.length);
+  return terms.concat(wordTerms(view, row));
+}
+
+/**
+ * What a removal drops, so that no entry is left that points nowhere. Entries beyond the limit may stay: they are
+ * rechecked.
+ */
+export function droppedTerms(view: LoadedClass, row: Row): string[] {
+  return indexTerms(view, row).concat(wordTerms(view, row)).slice(0, TERMS_PER_OBJECT_MAX);
+}
+
+function indexTerms(view: LoadedClass, row: Row): string[] {
   const terms: string[] = [];
   for (const column of view.columns) {
     if (column.indexed && row[column.name] !== undefined) terms.push(...valueTerms(column, row[column.name]));
   }
-  terms.push(...branchTerms(row));
-  checkIndexedValues(view, terms.length);
-  return terms.concat(wordTerms(view, row));
+  return terms.concat(branchTerms(row));
 }
 
 /** Values of indexed columns an object has, and branches of its tags. */

@@ -26,3 +26,8 @@ export function tombstoneKey({ cid, id }: EntityKey): EntityKey {
 export function tombstoneOf(view: LoadedClass, key: string, timeUs: number): EntityChange {
   return { key: tombstoneKey({ cid: view.cid, id: key }), timeUs, birth: true, addTerms: [tombstoneTerm(view.cid)] };
 }
+
+/** Removes the tombstone of an object. */
+export function tombstoneEnd(of: EntityKey, timeUs: number): EntityChange {
+  return { key: tombstoneKey(of), timeUs, death: true, dropTerms: [tombstoneTerm(of.cid)] };
+}

@@ -5,10 +5,11 @@ import type { Snapshot } from "../definitions/snapshot.ts";
 import { marksEnd } from "../history/formeredges.ts";
 import { findEntities, inPages, placeText, type Place } from "../reading/locate.ts";
 import type { PresetTime } from "../types.ts";
-import { entityObject } from "../values/entity.ts";
+import { entityObject, entityRow } from "../values/entity.ts";
 import { deleteEvent } from "../values/events.ts";
 import { recordObject } from "../values/records.ts";
-import { tombstoneKey, tombstoneOf } from "../values/tombstones.ts";
+import { droppedTerms } from "../values/terms.ts";
+import { tombstoneEnd, tombstoneKey, tombstoneOf } from "../values/tombstones.ts";
 import { REMOVED_VERSION } from "../values/versions.ts";
 import { incomingEdges } from "./incomingedges.ts";
 import { greatest, type WriteContext, type Writing } from "./writing.ts";
@@ -22,6 +23,8 @@ interface RemovalWrite {
   readonly withVersions: boolean;
   /** Whether the object was removed before and has versions, even if its class keeps none now. */
   hasTombstone(place: Place): boolean;
+  /** Terms the object had when it was read; none where it was not living. */
+  termsOf(place: Place): readonly string[];
 }
 
 /** Removes objects of one tenant. */
@@ -61,6 +64,10 @@ export class ObjectRemover {
       const traces = await this.#writing.store.trace(dead.map((place) => place.key));
       const tombstones = await this.#tombstonesOf(dead);
       const hasTombstone = (place: Place): boolean => tombstones.has(placeText(place));
+      const termsOf = (place: Place): readonly string[] => {
+        const entity = living.get(placeText(place))?.entity;
+        return entity === undefined ? [] : droppedTerms(place.view, entityRow(place.view, entity));
+      };
       const forgotten = dead.filter((place) => place.view.options.version || hasTombstone(place));
       const places = [...[...living.values()].map((entry) => entry.place), ...forgotten];
       const incoming = await incomingEdges(
@@ -75,14 +82,11 @@ export class ObjectRemover {
       const timeUs = writeUs ?? this.#writing.clock.nextUs(lastUs);
       const events = () =>
         [...living.values()].map(({ place, entity }) => deleteEvent(entityObject(place.view, entity), timeUs));
+      const write = { timeUs, withVersions, hasTombstone, termsOf };
       await context.publish(events, async () => {
-        await this.#writeRemoval(places, { timeUs, withVersions, hasTombstone });
+        await this.#writeRemoval(places, write);
         await confirmed(context, (now) =>
-          this.#writeRemoval(placesNow(withVersions ? named.flat() : places, now), {
-            timeUs,
-            withVersions,
-            hasTombstone,
-          }),
+          this.#writeRemoval(placesNow(withVersions ? named.flat() : places, now), write),
         );
         await this.#writing.endEdges(context, incoming, () => timeUs);
       });
@@ -100,19 +104,21 @@ export class ObjectRemover {
   }
 
   /** Writes the tombstones first: a removed object with versions can be found again after an interruption. */
-  async #writeRemoval(places: readonly Place[], { timeUs, withVersions, hasTombstone }: RemovalWrite): Promise<void> {
+  async #writeRemoval(places: readonly Place[], write: RemovalWrite): Promise<void> {
+    const { timeUs, withVersions, hasTombstone, termsOf } = write;
     const versioned = places.filter((place) => place.view.options.version || hasTombstone(place));
     const marks = withVersions ? await marksEnd(versioned, timeUs, this.#writing.source) : [];
     if (!withVersions)
       await this.#writing.change(versioned.map((place) => tombstoneOf(place.view, place.key.id, timeUs)));
     await this.#writing.change(
-      places.map(({ view, key }): EntityChange => {
-        if (withVersions) return { key, timeUs, death: true, forgetHistory: true };
-        return { key, timeUs, death: true, ...(view.options.version ? { version: REMOVED_VERSION } : {}) };
+      places.map((place): EntityChange => {
+        const { view, key } = place;
+        const death = { key, timeUs, death: true as const, dropTerms: termsOf(place) };
+        if (withVersions) return { ...death, forgetHistory: true };
+        return { ...death, ...(view.options.version ? { version: REMOVED_VERSION } : {}) };
       }),
     );
-    if (withVersions)
-      await this.#writing.change(versioned.map(({ key }) => ({ key: tombstoneKey(key), timeUs, death: true })));
+    if (withVersions) await this.#writing.change(versioned.map(({ key }) => tombstoneEnd(key, timeUs)));
     await this.#writing.change(marks);
   }
 

@@ -1,0 +1,121 @@
+import { OBJECT_PAGE_MAX, FIND_ROUNDS_PER_PAGE_MAX } from "../../../common/limits.ts";
+import type { Entity, FindRequest, Page, PageRequest } from "../objects.ts";
+import { indexedTerms, isClassTerm } from "../terms.ts";
+import type { EntityTable, FoundEntity } from "./entities.ts";
+import { pageBefore, readCursor, requestText } from "./cursor.ts";
+import type { Deadline } from "./deadline.ts";
+import type { Posting, Position } from "./posting-stream.ts";
+import type { PostingTable } from "./postings.ts";
+import type { Tables } from "./tables.ts";
+
+export interface FinderParts {
+  readonly tables: Tables;
+  readonly entities: EntityTable;
+  readonly postings: PostingTable;
+}
+
+/** Where a page goes on: a position among postings, or what the driver gave for an index of `present`. */
+type Place = { readonly position: Position } | { readonly state: string } | undefined;
+
+/**
+ * Finds entities by terms and ranges. Terms lie in postings, classes and numbers under indexes of `present`. Postings
+ * lead where there are any, but for a frequent term together with a range, which may be the rarer of the two.
+ */
+export class Finder {
+  readonly #of: FinderParts;
+
+  constructor(of: FinderParts) {
+    this.#of = of;
+  }
+
+  async find(request: FindRequest, page: PageRequest): Promise<Page<Entity>> {
+    const { cassandra, keyspace } = this.#of.tables;
+    const text = requestText(keyspace, "find", request);
+    const place = placeOf(readCursor(text, page));
+    const deadline = cassandra.deadline();
+    const terms = indexedTerms(request.terms);
+    const plain = terms.filter((term) => !isClassTerm(term));
+    const classes = terms.filter(isClassTerm);
+    if (await this.#byPostings(request, { plain, place }, deadline)) {
+      const after = place !== undefined && "position" in place ? place.position : undefined;
+      const { items, next } = await this.#narrowed({ request, plain, classes, after, limit: page.limit }, deadline);
+      return next === undefined ? { items } : pageBefore(items, text, textOf({ position: next }));
+    }
+    const size = Math.min(page.limit, OBJECT_PAGE_MAX);
+    const state = place !== undefined && "state" in place ? place.state : undefined;
+    const found = await this.#of.entities.search({ classes, ranges: request.ranges ?? [] }, { size, state });
+    return found.state === undefined
+      ? { items: found.items }
+      : pageBefore(found.items, text, textOf({ state: found.state }));
+  }
+
+  async #byPostings(
+    { ranges = [] }: FindRequest,
+    { plain, place }: { readonly plain: readonly string[]; readonly place: Place },
+    deadline: Deadline,
+  ): Promise<boolean> {
+    if (plain.length === 0) return false;
+    if (place !== undefined) return "position" in place;
+    return ranges.length === 0 || (await this.#of.postings.level(plain, deadline)) === 0;
+  }
+
+  /** Goes on where few fit, with more at a time, but hands out what it has before a call takes long. */
+  async #narrowed(search: Search, deadline: Deadline): Promise<{ readonly items: Entity[]; readonly next?: Position }> {
+    const items: Entity[] = [];
+    let { after, limit } = search;
+    for (let round = 0; round < FIND_ROUNDS_PER_PAGE_MAX; round += 1) {
+      const { postings, next } = await this.#of.postings.find({ terms: search.plain, after, limit }, deadline);
+      const fitting = await this.#fitting(postings, search, deadline);
+      const room = search.limit - items.length;
+      items.push(...fitting.slice(0, room).map(({ entity }) => entity));
+      const last = fitting[room - 1];
+      if (last !== undefined && fitting.length > room) return { items, next: last.posting };
+      if (next === undefined) return { items };
+      after = next;
+      if (fitting.length === room) break;
+      limit = Math.min(OBJECT_PAGE_MAX, 2 * limit);
+    }
+    return { items, ...(after === undefined ? {} : { next: after }) };
+  }
+
+  /** Those that live, whose postings are not of a life before, in the classes and ranges. */
+  async #fitting(
+    postings: readonly Posting[],
+    { request, classes }: Search,
+    deadline: Deadline,
+  ): Promise<readonly { readonly posting: Posting; readonly entity: Entity }[]> {
+    const found = await this.#of.entities.find(postings, deadline);
+    return postings.flatMap((posting, at) => {
+      const one = found[at];
+      return one !== undefined && posting.timeUs > one.diedUs && fits(one, request, classes)
+        ? [{ posting, entity: { ...one.entity, key: { cid: posting.cid, id: posting.id } } }]
+        : [];
+    });
+  }
+}
+
+interface Search {
+  readonly request: FindRequest;
+  readonly plain: readonly string[];
+  readonly classes: readonly string[];
+  readonly after: Position | undefined;
+  readonly limit: number;
+}
+
+function fits(found: FoundEntity, { ranges = [] }: FindRequest, classes: readonly string[]): boolean {
+  return (
+    classes.every((term) => found.classes.includes(term)) &&
+    ranges.every(({ slot, from = -Infinity, to = Infinity }) => {
+      const number = found.entity.numbers[slot];
+      return number !== undefined && number >= from && number <= to;
+    })
+  );
+}
+
+function textOf(place: Exclude<Place, undefined>): string {
+  return JSON.stringify(place);
+}
+
+function placeOf(text: string | undefined): Place {
+  return text === undefined ? undefined : (JSON.parse(text) as Place);
+}

@@ -1,0 +1,91 @@
+import type { EntityKey } from "../objects.ts";
+import { HASH_BITS } from "./hashes.ts";
+import { bucketOf, bucketWidth } from "./posting-levels.ts";
+
+/** A place in the order of all postings of a term: by hash, class and the bytes of the id. */
+export interface Position extends EntityKey {
+  readonly hash: number;
+}
+
+export interface Posting extends Position {
+  /** The time of the value that the posting stands for. */
+  readonly timeUs: number;
+}
+
+/** Before all postings. */
+export const BEGINNING: Position = { hash: 0, cid: -1, id: "" };
+/** After all postings. */
+export const END: Position = { hash: 2 ** HASH_BITS, cid: -1, id: "" };
+
+/** Postings of one bucket behind a position, in order. */
+export type ReadBucket = (bucket: number, after: Position) => Promise<readonly Posting[]>;
+
+interface Level {
+  rows: Posting[];
+  /** What lies up to here is in `rows`, or was handed out. */
+  upTo: Position;
+}
+
+/**
+ * The postings of one term in their order, merged from the buckets of all levels: an id that was written at several
+ * levels comes once, with its latest time.
+ */
+export class PostingStream {
+  readonly #read: ReadBucket;
+  readonly #rowsPerRead: number;
+  readonly #levels: Level[];
+  /** Everything up to here was handed out. */
+  reached: Position;
+
+  constructor(of: { readonly read: ReadBucket; readonly rowsPerRead: number; level: number; after: Position }) {
+    this.#read = of.read;
+    this.#rowsPerRead = of.rowsPerRead;
+    this.reached = of.after;
+    this.#levels = Array.from({ length: of.level + 1 }, () => ({ rows: [], upTo: of.after }));
+  }
+
+  get ended(): boolean {
+    return compare(this.reached, END) >= 0;
+  }
+
+  /** Those that follow, as far as one read of each level tells. May be none. */
+  async next(): Promise<readonly Posting[]> {
+    await Promise.all(this.#levels.map((level, at) => this.#refill(level, at)));
+    this.reached = this.#levels.map(({ upTo }) => upTo).reduce((a, b) => (compare(a, b) <= 0 ? a : b));
+    const ready = this.#levels.flatMap((level) => taken(level, this.reached));
+    ready.sort(compare);
+    const latest: Posting[] = [];
+    for (const posting of ready) {
+      const before = latest.at(-1);
+      if (before === undefined || compare(before, posting) !== 0) latest.push(posting);
+      else if (before.timeUs < posting.timeUs) latest[latest.length - 1] = posting;
+    }
+    return latest;
+  }
+
+  async #refill(level: Level, at: number): Promise<void> {
+    if (compare(level.upTo, this.reached) > 0 || this.ended) return;
+    const { hash } = level.upTo;
+    const rows = await this.#read(bucketOf(hash, at), level.upTo);
+    const width = bucketWidth(at);
+    level.rows = [...rows];
+    const last = rows.at(-1);
+    level.upTo =
+      last !== undefined && rows.length >= this.#rowsPerRead
+        ? last
+        : { ...END, hash: (Math.floor(hash / width) + 1) * width };
+  }
+}
+
+/** Takes the rows of a level up to a position out of it. */
+function taken(level: Level, upTo: Position): Posting[] {
+  const beyond = level.rows.findIndex((row) => compare(row, upTo) > 0);
+  return level.rows.splice(0, beyond < 0 ? level.rows.length : beyond);
+}
+
+/** As Cassandra orders them. */
+export function compare(a: Position, b: Position): number {
+  if (a.hash !== b.hash) return a.hash - b.hash;
+  if (a.cid !== b.cid) return a.cid - b.cid;
+  return a.id === b.id ? 0 : Buffer.compare(Buffer.from(a.id), Buffer.from(b.id));
+}

@@ -1,0 +1,109 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import {
+  clusterRuntime,
+  clusterSettings,
+  describeCluster,
+  openTestClusterEngine,
+  type TestClusterEngine,
+} from "../../../test/helpers/cluster.ts";
+import { all } from "../contract/harness.ts";
+import type { EntityChange, EntityKey, ObjectStore } from "../objects.ts";
+import { Cassandra } from "./cassandra.ts";
+import { keyHash } from "./hashes.ts";
+import { PostingLevels } from "./posting-levels.ts";
+import { keyspaceOf } from "./schema.ts";
+
+const CID = 5;
+const BASE_US = 1_700_000_000_000_000;
+
+/** Ids that are counted, of which one in 256 is: a few stand for thousands. */
+function samples(count: number): EntityKey[] {
+  const keys: EntityKey[] = [];
+  for (let n = 0; keys.length < count; n += 1) {
+    const key = { cid: CID, id: `n${n}` };
+    if (keyHash(key) % 256 === 0) keys.push(key);
+  }
+  return keys;
+}
+
+describeCluster("postings of a frequent term", () => {
+  let engine: TestClusterEngine;
+  let second: TestClusterEngine;
+  let one: ObjectStore;
+  let other: ObjectStore;
+  let cassandra: Cassandra;
+  beforeAll(async () => {
+    engine = await openTestClusterEngine({ tenants: ["matrix"] });
+    second = await openTestClusterEngine({ prefix: engine.prefix, tenants: [] });
+    one = (await engine.tenant("matrix")).objects;
+    other = (await second.tenant("matrix")).objects;
+    const { cassandraContactPoints: contactPoints, cassandraDatacenter: datacenter } = clusterSettings();
+    cassandra = await Cassandra.connect({ contactPoints, datacenter, runtime: clusterRuntime });
+  });
+  afterAll(async () => {
+    await cassandra?.close();
+    await second?.[Symbol.asyncDispose]();
+    await engine?.[Symbol.asyncDispose]();
+  });
+
+  const level = async (term: string): Promise<number> => {
+    const levels = new PostingLevels({ cassandra, keyspace: keyspaceOf(engine.prefix, "matrix") });
+    return (await levels.stored([term], cassandra.deadline())).get(term) ?? 0;
+  };
+  const birth = (key: EntityKey, term: string): EntityChange => ({
+    key,
+    timeUs: BASE_US,
+    birth: true,
+    addTerms: [term],
+  });
+  const found = async (objects: ObjectStore, terms: readonly string[], limit: number): Promise<readonly string[]> =>
+    (await all(limit, (page) => objects.find({ terms }, page))).map(({ key }) => key.id).sort();
+
+  test("are spread over more partitions as more ids come, and both controllers find and remove all of them", async () => {
+    const term = "a1=frequent";
+    const keys = samples(80);
+    const others = Array.from({ length: 40 }, (_, n) => ({ cid: CID, id: `other ${n}` }));
+    expect(await level(term)).toBe(0);
+    for (const key of keys) await one.change([birth(key, term)]);
+    const raised = await level(term);
+    expect(raised).toBe(3);
+    // The second controller has not heard of that: it writes where few would lie, and some for the second time.
+    await other.change([...others, ...keys.slice(0, 20)].map((key) => ({ ...birth(key, term), timeUs: BASE_US + 1 })));
+    const ids = [...keys, ...others].map(({ id }) => id).sort();
+    for (const objects of [one, other])
+      for (const limit of [3, 1_000]) expect(await found(objects, [term], limit)).toEqual(ids);
+    const left = keys.slice(10, 60);
+    await other.change(left.map((key) => ({ key, timeUs: BASE_US + 2, dropTerms: [term] })));
+    const leftIds = new Set(left.map(({ id }) => id));
+    for (const objects of [one, other])
+      expect(await found(objects, [term], 7)).toEqual(ids.filter((id) => !leftIds.has(id)));
+    expect(await level(term)).toBe(raised);
+  });
+
+  test("do not rise by ids that come and go again and again", async () => {
+    const term = "a1=flipping";
+    const keys = samples(10);
+    for (let flip = 0; flip < 6; flip += 1) {
+      const timeUs = BASE_US + 10 + 2 * flip;
+      await one.change(keys.map((key) => ({ ...birth(key, term), timeUs })));
+      await one.change(keys.map((key) => ({ key, timeUs: timeUs + 1, dropTerms: [term] })));
+    }
+    expect(await level(term)).toBe(0);
+    expect(await found(one, [term], 10)).toEqual([]);
+  });
+
+  test("narrow each other, and a rare term is not narrowed by a frequent one", async () => {
+    const [frequent, half, rare] = ["a2=frequent", "a3=half", "a4=rare"];
+    const keys = Array.from({ length: 600 }, (_, n) => ({ cid: 6, id: `k${n}` }));
+    await one.change(
+      keys.map((key, n) => ({
+        ...birth(key, frequent),
+        addTerms: [frequent, ...(n % 2 === 0 ? [half] : []), ...(n % 300 === 0 ? [rare] : [])],
+      })),
+    );
+    const even = keys.filter((_, n) => n % 2 === 0).map(({ id }) => id);
+    for (const limit of [11, 1_000]) expect(await found(one, [frequent, half], limit)).toEqual([...even].sort());
+    expect(await found(one, [frequent, rare], 10)).toEqual(["k0", "k300"]);
+    expect(await found(one, [frequent, "a4=none"], 10)).toEqual([]);
+  });
+});

@@ -1,0 +1,243 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { mapLimited } from "../../../common/concurrency.ts";
+import type { EntityChange, EntityKey, ObjectStore } from "../objects.ts";
+import { again, all, bytes, uniqueCid, uniqueName, type ContractSubject, type OpenSubject } from "./harness.ts";
+
+/**
+ * How many times the numbers of the short form, in which Cassandra would only warn of what it refuses in the long one.
+ * `npm run soak` sets it.
+ */
+const AGE = Number(process.env.ODP_TEST_AGE ?? 1);
+const REWRITES = 12 * AGE;
+const WORDS_PER_REWRITE = 900;
+const VERSIONS = 300 * AGE;
+const EDGES = 400 * AGE;
+const OBJECTS = 300;
+const FLIPS = 5 * AGE;
+const LIVES = 40 * AGE;
+const PASSERS_BY = 3_000 * AGE;
+const STAYING = 40;
+const AT_ONCE = 32;
+const BATCH = 100;
+const TIMEOUT_MS = 300_000 * AGE;
+
+export interface AgeOptions {
+  /** Rewrites of all words of one object; absent: `REWRITES`. */
+  readonly rewrites?: number;
+  /** What reads were warned of by the store since it was asked last; absent where a store has no such thing. */
+  readonly warnings?: () => readonly string[];
+}
+
+/** What holds for a fresh object holds for one that was changed for years. */
+export function ageContract(name: string, open: OpenSubject, options: AgeOptions = {}): void {
+  const { rewrites = REWRITES } = options;
+  describe(`age: ${name}`, () => {
+    let subject: ContractSubject;
+    let objects: ObjectStore;
+    let baseUs: number;
+    beforeAll(async () => {
+      subject = await open();
+      objects = subject.store.objects;
+      baseUs = subject.clock.nowMs() * 1_000;
+    });
+    afterAll(async () => subject?.close());
+
+    const write = (...changes: EntityChange[]): Promise<void> => again(() => objects.change(changes));
+    const find = async (terms: readonly string[], limit = 100): Promise<readonly string[]> => {
+      const found = await all(limit, (page) => objects.find({ terms }, page));
+      const ids = found.map(({ key }) => key.id);
+      expect(new Set(ids).size, "each is found once").toBe(ids.length);
+      return ids.sort();
+    };
+    const isThere = async (key: EntityKey): Promise<boolean> =>
+      (await again(() => objects.get([key])))[0] !== undefined;
+    const inOrder = async (count: number, step: (n: number) => EntityChange): Promise<void> => {
+      for (let from = 0; from < count; from += BATCH)
+        await write(...Array.from({ length: Math.min(BATCH, count - from) }, (_, n) => step(from + n)));
+    };
+    /** A class of its own with one object that nothing happens to. */
+    const fresh = async (): Promise<{
+      cid: number;
+      key: EntityKey;
+      neighbour: EntityKey;
+      mark: string;
+      kind: string;
+    }> => {
+      const cid = uniqueCid();
+      const [key, neighbour] = [
+        { cid, id: "aged" },
+        { cid, id: "neighbour" },
+      ];
+      const [mark, kind] = [uniqueName("a7=mark"), `c${cid}`];
+      for (const one of [key, neighbour])
+        await write({ key: one, timeUs: baseUs + 1, birth: true, addTerms: [mark, kind], numbers: new Map([[0, 1]]) });
+      return { cid, key, neighbour, mark, kind };
+    };
+    const holds = async ({ key, neighbour, mark, kind }: Awaited<ReturnType<typeof fresh>>): Promise<void> => {
+      options.warnings?.();
+      expect(await isThere(key)).toBe(true);
+      for (const terms of [[mark], [kind], [mark, kind]])
+        expect(await find(terms), terms.join(" and ")).toEqual([key.id, neighbour.id]);
+      expect(await find([mark], 1)).toEqual([key.id, neighbour.id]);
+      const ranged = await all(10, (page) =>
+        objects.find({ terms: [kind], ranges: [{ slot: 0, from: 1, to: 1 }] }, page),
+      );
+      expect(ranged.map(({ key: { id } }) => id).sort()).toEqual([key.id, neighbour.id]);
+      expect(options.warnings?.() ?? []).toEqual([]);
+    };
+
+    test(
+      "an object whose words are new with every change is read, found by its words and its value, and not by former ones",
+      async () => {
+        const aged = await fresh();
+        const mark = uniqueName("w");
+        const words = (n: number): string[] =>
+          Array.from({ length: WORDS_PER_REWRITE }, (_, at) => `${mark}-${n}-${at}`);
+        for (let n = 0; n < rewrites; n += 1)
+          await write({
+            key: aged.key,
+            timeUs: baseUs + 10 + n,
+            cells: new Map([["1", bytes(`text ${n}`)]]),
+            addTerms: words(n),
+            ...(n === 0 ? {} : { dropTerms: words(n - 1) }),
+          });
+        await holds(aged);
+        const last = words(rewrites - 1);
+        expect(await find(last.slice(0, 3))).toEqual([aged.key.id]);
+        expect(await find([...last.slice(-2), aged.kind])).toEqual([aged.key.id]);
+        expect(await find([words(rewrites - 2)[0]!])).toEqual([]);
+      },
+      TIMEOUT_MS,
+    );
+
+    test(
+      "an object with many versions and edges both ways is found, and they are read page by page",
+      async () => {
+        const aged = await fresh();
+        const { cid, key } = aged;
+        await inOrder(VERSIONS, (n) => ({ key, timeUs: baseUs + 10 + n, version: bytes(`v${n}`) }));
+        const versions = await all(400, (page) => objects.history(key, {}, page));
+        expect(versions.map(({ timeUs }) => timeUs - baseUs - 10)).toEqual(
+          Array.from({ length: VERSIONS }, (_, n) => VERSIONS - 1 - n),
+        );
+        await inOrder(EDGES, (n) => ({
+          key,
+          timeUs: baseUs + VERSIONS + 20 + n,
+          addEdges: [{ type: n % 2 === 0 ? "even" : "odd", to: { cid: cid + 1, id: `t${n}` } }],
+        }));
+        await inOrder(EDGES, (n) => ({
+          key: { cid: cid + 1, id: `s${n}` },
+          timeUs: baseUs + 20,
+          birth: true,
+          addEdges: [{ type: "to", to: key }],
+        }));
+        await holds(aged);
+        const out = await all(700, (page) => objects.edges(key, "out", page));
+        expect(new Set(out.map(({ to }) => to.id)).size).toBe(EDGES);
+        expect(await all(700, (page) => objects.edges(key, "out", { ...page, type: "odd" }))).toHaveLength(EDGES / 2);
+        expect(await all(700, (page) => objects.edges(key, "in", page))).toHaveLength(EDGES);
+        await inOrder(EDGES - 1, (n) => ({
+          key,
+          timeUs: baseUs + VERSIONS + EDGES + 30 + n,
+          dropEdges: [{ type: n % 2 === 0 ? "even" : "odd", to: { cid: cid + 1, id: `t${n}` } }],
+        }));
+        expect((await all(10, (page) => objects.edges(key, "out", page))).map(({ to }) => to.id)).toEqual([
+          `t${EDGES - 1}`,
+        ]);
+        await holds(aged);
+      },
+      TIMEOUT_MS,
+    );
+
+    test(
+      "many objects whose status flips between two values are found by the one they have",
+      async () => {
+        const cid = uniqueCid();
+        const [open, closed] = [uniqueName("a9=open"), uniqueName("a9=closed")];
+        const keys = Array.from({ length: OBJECTS }, (_, n) => ({ cid, id: `f${n}` }));
+        for (let flip = 0; flip < FLIPS; flip += 1) {
+          const [now, before] = flip % 2 === 0 ? [open, closed] : [closed, open];
+          const changes = keys.map(
+            (key): EntityChange => ({
+              key,
+              timeUs: baseUs + 10 + flip,
+              ...(flip === 0 ? { birth: true } : { dropTerms: [before] }),
+              cells: new Map([["9", bytes(now)]]),
+              addTerms: [now],
+            }),
+          );
+          await write(...changes);
+        }
+        const [now, before] = FLIPS % 2 === 1 ? [open, closed] : [closed, open];
+        const ids = keys.map(({ id }) => id).sort();
+        for (const limit of [37, 1_000]) expect(await find([now], limit)).toEqual(ids);
+        expect(await find([before])).toEqual([]);
+      },
+      TIMEOUT_MS,
+    );
+
+    test(
+      "an object that was removed and inserted again many times is what it was inserted as last",
+      async () => {
+        const aged = await fresh();
+        const { key, mark, kind } = aged;
+        const former = uniqueName("a8=former");
+        const edge = { type: "lived", to: aged.neighbour };
+        for (let life = 0; life < LIVES; life += 1) {
+          const timeUs = baseUs + 10 + 2 * life;
+          await write({ key, timeUs, death: true, forgetHistory: true });
+          await write({
+            key,
+            timeUs: timeUs + 1,
+            birth: true,
+            cells: new Map([[`${life % 50}`, bytes("alive")]]),
+            addTerms: life === LIVES - 1 ? [mark, kind] : [mark, kind, `${former}${life}`],
+            numbers: new Map([[0, 1]]),
+            version: bytes("alive"),
+            ...(life === LIVES - 1 ? {} : { addEdges: [edge] }),
+          });
+        }
+        await holds(aged);
+        const [entity] = await again(() => objects.get([key]));
+        expect(entity?.cells.keys).toEqual([`${(LIVES - 1) % 50}`]);
+        expect(await find([`${former}${LIVES - 2}`])).toEqual([]);
+        expect(await all(10, (page) => objects.edges(key, "out", page))).toEqual([]);
+        expect(await all(10, (page) => objects.edges(aged.neighbour, "in", page))).toEqual([]);
+        expect(await all(10, (page) => objects.history(key, {}, page))).toHaveLength(1);
+      },
+      TIMEOUT_MS,
+    );
+
+    test(
+      "objects that took a value once and left it, by a change or by their removal, do not hide those that have it",
+      async () => {
+        const cid = uniqueCid();
+        const [value, next] = [uniqueName("a5=here"), uniqueName("a5=gone")];
+        const keys = Array.from({ length: PASSERS_BY }, (_, n) => ({ cid, id: `p${n}` }));
+        const inBatches = async (
+          some: readonly EntityKey[],
+          change: (key: EntityKey) => EntityChange,
+        ): Promise<void> => {
+          const batches = Array.from({ length: Math.ceil(some.length / AT_ONCE) }, (_, n) =>
+            some.slice(n * AT_ONCE, (n + 1) * AT_ONCE),
+          );
+          await mapLimited(batches, 2, (batch) => write(...batch.map(change)));
+        };
+        await inBatches(keys, (key) => ({ key, timeUs: baseUs + 1, birth: true, addTerms: [value, `c${cid}`] }));
+        expect(await find([value], 1_000)).toEqual(keys.map(({ id }) => id).sort());
+        const [leaving, removed] = [keys.slice(STAYING, PASSERS_BY / 2), keys.slice(PASSERS_BY / 2)];
+        await inBatches(leaving, (key) => ({ key, timeUs: baseUs + 2, addTerms: [next], dropTerms: [value] }));
+        await inBatches(removed, (key) => ({ key, timeUs: baseUs + 2, death: true, dropTerms: [value] }));
+        const staying = keys
+          .slice(0, STAYING)
+          .map(({ id }) => id)
+          .sort();
+        for (const limit of [7, 1_000]) expect(await find([value], limit)).toEqual(staying);
+        expect(await find([value, `c${cid}`])).toEqual(staying);
+        const living = [...staying, ...leaving.map(({ id }) => id)].sort();
+        expect(await find([`c${cid}`], 1_000)).toEqual(living);
+      },
+      TIMEOUT_MS,
+    );
+  });
+}
