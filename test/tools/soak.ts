@@ -5,11 +5,10 @@ import { runHistories } from "../sim/histories.ts";
 import { crashRounds } from "./crash/rounds.ts";
 
 /**
- * `npm run soak -- [--seed N] [--rounds N] [--times N] [--histories N] [--ring N]
- * [--age N]`: what CI does in small numbers, in
- * numbers too large for every day: crash rounds of the stores, random tests with so many times their cases, simulated
- * histories, rounds of losses on a ring of etcd under readers and writers of configuration, N times the changes of the tests of age
- * on Cassandra. 0 leaves one out.
+ * `npm run soak -- [--seed N] [--rounds N] [--times N] [--histories N] [--ring N] [--age N]`: what CI does in small
+ * numbers, in numbers too large for every day: crash rounds of the stores, random tests with so many times their cases,
+ * simulated histories, rounds of losses on a ring of etcd under readers and writers of configuration, N times the
+ * changes of the tests of age on Cassandra. 0 leaves one out.
  */
 const { values } = parseArgs({
   options: {
