@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import type { InjectOptions } from "fastify";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { TSchema } from "typebox";
 import { WebSocket } from "ws";
 import type { Statement } from "../../common/mql/index.ts";
 import type { Segment } from "../../common/search/index.ts";
@@ -279,15 +280,22 @@ describe("every WebSocket", () => {
   test("opens for whoever could make a change, and for nobody else", async () => {
     const url = (await world.app.listen({ host: "127.0.0.1", port: 0 })).replace("http:", "ws:");
     expect(world.assembly.sockets.length).toBeGreaterThan(0);
-    for (const { path } of world.assembly.sockets) {
-      const address = url + path.replace(/:\w+/g, "any");
+    for (const { path, input } of world.assembly.sockets) {
+      const address = url + path.replace(/:\w+/g, "any") + queryOf(path, input);
       for (const sender of SENDERS) {
         expect(await answered(address, sender.headers(session)), `${path} by ${sender.name}`).toBe(
           sender.isTrusted ? "open" : "refused",
         );
       }
       const own = { host: HOST, origin: "https://evil.example" };
-      expect(await answered(`${address}?sessionid=${session}`, own)).toBe("open");
+      expect(await answered(`${address}&sessionid=${session}`, own)).toBe("open");
     }
   });
+
+  /** What the socket must be told and its path does not say. */
+  function queryOf(path: string, input: TSchema): string {
+    const { required = [] } = input as TSchema & { readonly required?: readonly string[] };
+    const missing = required.filter((member) => !path.includes(`:${member}`));
+    return `?${missing.map((member) => `${member}=any`).join("&")}`;
+  }
 });

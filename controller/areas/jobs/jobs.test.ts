@@ -7,7 +7,7 @@ import { MemoryStores } from "../../../test/helpers/memory-stores.ts";
 import { TestClock, testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
 import type { CommandOutcome, DispatchOptions, HostCommand } from "../hosts/index.ts";
 import type { Notification } from "../notifications/index.ts";
-import type { ObjectRow, SystemClass } from "../objects/index.ts";
+import { TAGS_COLUMN, type ObjectRow, type SystemClass } from "../objects/index.ts";
 import { jobClasses } from "./classes.ts";
 import { JobRuns } from "./runs.ts";
 import { JobService } from "./service.ts";
@@ -188,18 +188,21 @@ describe("definitions", () => {
       await expect(jobs.get(admin, name)).rejects.toMatchObject({ code: "not_found" });
   });
 
-  test("are rows of /jobs/jobdef that MQL may only delete", async () => {
+  test("are rows of /jobs/jobdef that MQL may delete and tag only", async () => {
     const classes: SystemClass[] = [];
     classes.push(...jobClasses(jobs));
     await define();
     const [definition] = classes;
     for await (const page of definition?.provide?.(admin) ?? []) {
       expect(page.map((row) => row["id"])).toEqual(["jobdef:backup@common/x", "jobdef:remote_command@system/common"]);
-      const known = new Set([...(definition?.columns.map((column) => column.name) ?? []), "id", "class"]);
+      const known = new Set([...(definition?.columns.map((column) => column.name) ?? []), "id", "class", TAGS_COLUMN]);
       expect(Object.keys(page[0] ?? {}).filter((name) => !known.has(name))).toEqual([]);
     }
-    expect(await definition?.guard.remove?.(admin, ["jobdef:backup@common/x"])).toBe(1);
-    expect([definition?.guard.insert, definition?.guard.update]).toEqual([undefined, undefined]);
+    const id = "jobdef:backup@common/x";
+    const edit = { column: "timeout", operation: "set", value: 5 } as const;
+    await expect(definition?.guard.update?.(admin, id, [edit])).rejects.toMatchObject({ code: "unsupported" });
+    expect(await definition?.guard.remove?.(admin, [id])).toBe(1);
+    expect(definition?.guard.insert).toBeUndefined();
   });
 });
 
