@@ -127,7 +127,7 @@ export const TAGGED_IDS_PER_CALL_MAX = 1_000;
 /** Moves and removals of tags of one tenant that are under way. */
 export const TAG_MOVES_OPEN_MAX = 16;
 /** Objects that a move writes at the same time. */
-export const TAG_MOVE_WRITES_AT_ONCE = 256;
+export const TAG_MOVE_WRITES_AT_ONCE = 32;
 /** A pass finds what got the old tag during the one before. */
 export const TAG_MOVE_PASSES_MAX = 16;
 /** Objects that refuse the new tag; with more the move ends. */
