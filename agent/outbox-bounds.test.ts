@@ -163,6 +163,31 @@ describe("a disk that is full", () => {
     await outbox.acknowledge(outbox.nextSequence - 1);
     await outbox.append([text("goes on")]);
   });
+
+  it("takes nothing in the place that was kept, when others have filled it", async () => {
+    const outbox = await openOutbox();
+    await outbox.append([text("x".repeat(5_000))]);
+    await outbox.acknowledge(1);
+    disk.faults.capacityBytes = used();
+    await expect(outbox.append([text("x".repeat(20_000))])).rejects.toMatchObject({ code: "limited" });
+    expect(disk.contents().get(`${FOLDER}/reserve`)).toHaveLength(OUTBOX_BALLAST_BYTES);
+  });
+
+  it("comes free as soon as there is room for one more file, though others took the place that was kept", async () => {
+    const clock = new TestClock();
+    const outbox = await openOutbox({ clock });
+    await outbox.append([text("x".repeat(300_000))]);
+    await outbox.acknowledge(1);
+    disk.faults.capacityBytes = used();
+    disk.faults.happened = (operation, path) => {
+      if (operation === "truncate" && path.endsWith("reserve")) disk.faults.capacityBytes = used();
+    };
+    await expect(outbox.append([text("late")])).rejects.toMatchObject({ code: "limited" });
+    delete disk.faults.happened;
+    disk.faults.capacityBytes = used() + 5_000;
+    clock.advance(OUTBOX_RETRY_MS);
+    expect(await outbox.append([text("late")])).toBe(2);
+  });
 });
 
 describe("a folder", () => {

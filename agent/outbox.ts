@@ -329,6 +329,7 @@ export class Outbox {
    */
   async #holdBallast(): Promise<void> {
     await this.#ballast.take();
+    if (!this.#ballast.held && (await this.#reclaim())) await this.#ballast.take();
     if (!this.#ballast.held) throw this.#noteDiskFull();
   }
 
