@@ -18,7 +18,8 @@
 export interface ObjectStore {
   /**
    * Applies changes, at most `CHANGE_BATCH_MAX`. Each is atomic and durable on its own when the promise resolves;
-   * together they are not: after an error any of them may have happened.
+   * together they are not: after an error any of them may have happened. A change of more than `LOGGED_BATCH_MAX_BYTES`
+   * may leave its version or edges without the rest when its controller is killed.
    */
   change(changes: readonly EntityChange[]): Promise<void>;
 

@@ -1,3 +1,5 @@
+import type { Stores, TenantStore } from "../../controller/store/engine.ts";
+
 /** Names of calls that change something, of stores and of the object database. */
 const WRITES: ReadonlySet<string | symbol> = new Set([
   "put",
@@ -45,4 +47,26 @@ export class Mortality {
     this.#die();
     return new Promise(() => undefined);
   }
+}
+
+/** The keys of a process and its objects, which die together at one of its writes; `mortality` is that of its life now. */
+export function mortalStores(
+  stores: Stores,
+  mortality: () => Mortality,
+): { readonly keys: Stores; readonly data: Stores } {
+  const storesOf = (part: (store: TenantStore) => Partial<TenantStore>): Stores => ({
+    system: () => stores.system(),
+    tenant: async (name) => {
+      const store = await stores.tenant(name);
+      return { ...store, ...part(store) };
+    },
+  });
+  return {
+    keys: storesOf(({ kv }) => ({ kv: mortality().mortal(kv) })),
+    data: storesOf((store) => ({
+      objects: new Proxy(store.objects, {
+        get: (target, name) => Reflect.get(mortality().mortal(target), name) as unknown,
+      }),
+    })),
+  };
 }

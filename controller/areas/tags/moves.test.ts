@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Mortality } from "../../../test/helpers/mortal.ts";
+import { Mortality, mortalStores } from "../../../test/helpers/mortal.ts";
 import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
 import { testPrincipal } from "../../../test/helpers/runtime.ts";
 import { tagController, tagRuntime, type TagController } from "../../../test/helpers/tags.ts";
 import { AppError } from "../../../common/errors.ts";
-import type { Stores, TenantStore } from "../../store/engine.ts";
+import type { Stores } from "../../store/engine.ts";
 import { entriesUnder } from "../../store/entries.ts";
 import { ObjectService, type SystemClass } from "../objects/index.ts";
 import { TAG_MOVE_CLASS } from "./classes.ts";
@@ -156,30 +156,11 @@ describe("a tag that is removed", () => {
   });
 });
 
-/** Its keys and its objects die together, at one of their writes. */
-function mortalStores(mortality: () => Mortality): { readonly keys: Stores; readonly data: Stores } {
-  const storesOf = (part: (store: TenantStore) => Partial<TenantStore>): Stores => ({
-    system: () => engine.system(),
-    tenant: async (name) => {
-      const store = await engine.tenant(name);
-      return { ...store, ...part(store) };
-    },
-  });
-  return {
-    keys: storesOf(({ kv }) => ({ kv: mortality().mortal(kv) })),
-    data: storesOf((store) => ({
-      objects: new Proxy(store.objects, {
-        get: (target, name) => Reflect.get(mortality().mortal(target), name) as unknown,
-      }),
-    })),
-  };
-}
-
 test.each(onCluster ? [true] : [true, false])(
   "at whatever write its controller dies, a tag is moved to the end by another one or was never begun (that write came to pass: %j)",
   async (isWritten) => {
     let mortality = new Mortality(Infinity, isWritten);
-    const { keys, data } = mortalStores(() => mortality);
+    const { keys, data } = mortalStores(engine, () => mortality);
     const runtime = tagRuntime();
     const objects = new ObjectService({ stores: data, runtime });
     objects.registerSystemClass(TAG_MOVE_CLASS);

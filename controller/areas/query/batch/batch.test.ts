@@ -4,10 +4,10 @@ import { QUERY_BATCH_KEEP_MS } from "../../../../common/limits.ts";
 import { realClock } from "../../../../test/helpers/clock.ts";
 import { onCluster, openTestEngine, type TestEngine } from "../../../../test/helpers/engine.ts";
 import { prove } from "../../../../test/helpers/evidence.ts";
-import { Mortality } from "../../../../test/helpers/mortal.ts";
+import { Mortality, mortalStores } from "../../../../test/helpers/mortal.ts";
 import { testPrincipal, testRuntime } from "../../../../test/helpers/runtime.ts";
 import { StoppableStores } from "../../../../test/helpers/stoppable-stores.ts";
-import type { Stores, TenantStore } from "../../../store/engine.ts";
+import type { Stores } from "../../../store/engine.ts";
 import { decodeStored } from "../../../store/format.ts";
 import type { AuditEntry } from "../../audit/index.ts";
 import { ObjectService } from "../../objects/index.ts";
@@ -116,30 +116,11 @@ async function historyOf(run: number): Promise<typeof HISTORY> {
   return { versions, edges } as typeof HISTORY;
 }
 
-/** Its stores and its journal die together, at one of their writes. */
-function mortalStores(mortality: () => Mortality): { readonly journal: Stores; readonly data: Stores } {
-  const storesOf = (part: (store: TenantStore) => Partial<TenantStore>): Stores => ({
-    system: () => engine.system(),
-    tenant: async (name) => {
-      const store = await engine.tenant(name);
-      return { ...store, ...part(store) };
-    },
-  });
-  return {
-    journal: storesOf(({ kv }) => ({ kv: mortality().mortal(kv) })),
-    data: storesOf((store) => ({
-      objects: new Proxy(store.objects, {
-        get: (target, name) => Reflect.get(mortality().mortal(target), name) as unknown,
-      }),
-    })),
-  };
-}
-
 test.each(onCluster ? [true] : [true, false])(
   "at whatever write its controller dies, a batch is made whole by another one or was never begun (that write came to pass: %j)",
   async (isWritten) => {
     let mortality = new Mortality(Infinity, isWritten);
-    const { journal, data } = mortalStores(() => mortality);
+    const { keys: journal, data } = mortalStores(engine, () => mortality);
     const mortal = new ObjectService({ stores: data, runtime });
     await mortal.catalog(admin);
     const dying = queryOf("dying", { objects: mortal, stores: journal });
