@@ -284,6 +284,28 @@ describe("following", () => {
     }
   });
 
+  test("tells what is stored while it reads, though nothing wakes it later", async () => {
+    let isStored = false;
+    const reading = new Proxy(objects, {
+      get(target, name) {
+        const member: unknown = Reflect.get(target, name);
+        if (name === "read") return readThenStore;
+        return typeof member === "function" ? (member.bind(target) as unknown) : member;
+      },
+    });
+    const quiet = new ConsoleLogService({ objects: reading, clock: { ...realClock, after: () => () => undefined } });
+    async function* readThenStore(...request: Parameters<ObjectService["read"]>): ReturnType<ObjectService["read"]> {
+      yield* objects.read(...request);
+      if (isStored) return;
+      isStored = true;
+      await say({ msg: "meanwhile", atMs: Date.now() });
+      quiet.stored("matrix", "rule");
+    }
+    // From here on all lies in one window, which is read once.
+    const { position } = await logs.read(ADMIN, ALL);
+    expect((await next(await followed(quiet, asAdmin, position))).texts).toEqual(["meanwhile"]);
+  });
+
   test("has the rights of the moment, and ends with them", async () => {
     await say({ msg: "a", host: "mine", atMs: Date.now() }, { msg: "b", host: "theirs", atMs: Date.now() });
     let now: Principal | undefined = rightsOf({ where: "host = 'mine'" });
