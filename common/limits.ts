@@ -7,6 +7,7 @@ export * from "./limits/hosts.ts";
 export * from "./limits/http.ts";
 export * from "./limits/objects.ts";
 export * from "./limits/query.ts";
+export * from "./limits/scripting.ts";
 export * from "./limits/stores.ts";
 export * from "./limits/transfer.ts";
 export { DAY_SECONDS } from "./limits/units.ts";

@@ -1,19 +1,74 @@
 import { Type } from "typebox";
 
 const Flag = Type.Optional(Type.Boolean());
+const Path = {
+  "*": Type.String(),
+  issys: Type.Optional(Type.Boolean({ description: "In the space of the system, not of the users" })),
+};
+const Notes = {
+  attr: Type.Optional(Type.String({ description: "Attributes: the JSON text of an object, empty for none" })),
+  tags: Type.Optional(Type.Array(Type.String())),
+  index: Type.Optional(Type.Boolean({ description: "Without effect yet: contents are not searched" })),
+};
 
-export const FilePath = Type.Object({ "*": Type.String(), issys: Flag });
+export const FilePath = Type.Object(Path);
 
 export const FileRead = Type.Object({
-  "*": Type.String(),
-  issys: Flag,
+  ...Path,
+  index: Flag,
   type: Type.Optional(
-    Type.String({ description: "file: the text as message; open, download: the bytes; check: whether it is there" }),
+    Type.String({
+      description:
+        "dir: what lies in the folder; file: the text as message; open, download: the bytes; check: whether it is there; attr: its attributes, JSON text; tag: its tags. open when absent",
+    }),
   ),
 });
 
 export const FileWrite = Type.Object({
-  "*": Type.String(),
-  issys: Flag,
-  data: Type.String({ description: "The new content" }),
+  ...Path,
+  ...Notes,
+  data: Type.Optional(
+    Type.String({ description: "The content. Absent: a file that is there keeps its own, a new one is empty" }),
+  ),
+  type: Type.Optional(
+    Type.String({ description: "dir: a folder; attr, tag: set only these; else the type of the file, its extension" }),
+  ),
 });
+
+export const FileMove = Type.Object({
+  srcpath: Type.String(),
+  dstpath: Type.String({ description: "Of rename the whole new path, of copy and move the folder" }),
+  issys: Flag,
+});
+
+/** The root folder has no path of its own. */
+export const RootRead = Type.Omit(FileRead, ["*"]);
+export const RootWrite = Type.Omit(FileWrite, ["*"]);
+
+/** One file or folder of a listing. */
+export const FileRecord = Type.Object({
+  id: Type.String(),
+  class: Type.String(),
+  name: Type.String(),
+  parent: Type.String(),
+  fullname: Type.String(),
+  ftype: Type.String({ description: "dir for a folder" }),
+  isdir: Type.Boolean(),
+  attr: Type.String({ description: "JSON text, or empty" }),
+  size: Type.Number(),
+  ctime: Type.Number({ description: "Milliseconds" }),
+  mtime: Type.Number({ description: "Last change of the content, milliseconds" }),
+  vtime: Type.Number({ description: "Last change of the content, its attributes or tags, milliseconds" }),
+  owner: Type.String(),
+  username: Type.String(),
+  status: Type.String(),
+  tags: Type.Array(Type.String()),
+  ispublic: Type.Boolean(),
+});
+
+export const FileAnswer = Type.Union([
+  Type.String(),
+  Type.Boolean(),
+  Type.Array(Type.String()),
+  Type.Array(FileRecord),
+]);

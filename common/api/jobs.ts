@@ -1,5 +1,11 @@
 import { Type, type Static } from "typebox";
-import { JOB_BATCH_MAX, JOB_COMMANDS_MAX, JOB_DEFAULT_S, JOB_HOSTS_MAX } from "../limits.ts";
+import {
+  JOB_BATCH_MAX,
+  JOB_COMMANDS_MAX,
+  JOB_DEFAULT_S,
+  JOB_HOSTS_MAX,
+  SCHEDULE_TEXT_MAX_CHARACTERS,
+} from "../limits.ts";
 
 const Name = Type.String({ minLength: 1, maxLength: 600, description: "<name>@<dir>" });
 const Text = (maxLength: number) => Type.String({ maxLength });
@@ -17,8 +23,16 @@ const members = {
     Type.Array(Text(8_000), { maxItems: JOB_COMMANDS_MAX, description: "appended to every exec, each as one word" }),
   ),
   argenc: Type.Optional(Text(100)),
-  schedule: Type.Optional(Text(500)),
-  algorithm: Type.Optional(Text(100)),
+  schedule: Type.Optional(
+    Type.String({
+      maxLength: SCHEDULE_TEXT_MAX_CHARACTERS,
+      description:
+        "[cron] with five or six fields, every 30s|5m|2h|1d, or at <time>; then, each after ;: tz=<zone> missed=skip|last|all overlap=skip|queue|allow jitter=<duration>",
+    }),
+  ),
+  algorithm: Type.Optional(
+    Type.String({ maxLength: 100, description: "of groupmode one: roundrobin, leastload, random or sticky" }),
+  ),
   limit: Type.Optional(Type.Integer()),
   queue: Type.Optional(Text(200)),
   tag: Type.Optional(Type.Array(Text(500), { maxItems: 1_000 })),
@@ -76,6 +90,7 @@ export const JobRecord = Type.Object({
   limit: Type.Integer(),
   enable: Type.Integer(),
   queue: Type.String(),
+  next: Type.Optional(Type.Array(Type.Integer(), { description: "when its schedule comes next, in milliseconds" })),
   tag: Type.Array(Type.String()),
   system: Type.Boolean({ description: "belongs to the platform" }),
   created: Type.Integer(),

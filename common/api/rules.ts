@@ -49,3 +49,17 @@ export const ParseFileReply = Type.Object({
   failed: Type.Integer({ description: "Lines that could not be parsed or stored" }),
   errors: Type.Array(Type.Object({ line: Type.Integer(), error: Type.String() })),
 });
+
+export const ExtensionPath = Type.Object({ "*": Type.String({ description: "Configuration key of the rule" }) });
+
+export const PatternName = Type.Object({ name: Type.String() });
+
+export const PatternPut = Type.Object({
+  name: Type.String(),
+  pattern: Type.String({ description: "A regular expression that names others as %{NAME} or %{NAME:field}" }),
+  eg: Type.Optional(Type.String({ description: "A sample that the pattern is tried on" })),
+});
+
+export const Pattern = Type.Object({ name: Type.String(), pattern: Type.String(), eg: Type.String() });
+
+export const PatternList = Type.Array(Pattern);

@@ -1,4 +1,5 @@
 import { Type } from "typebox";
+import { TOKEN_DAYS_DEFAULT, TOKEN_DAYS_MAX, TOKEN_SCOPES_MAX } from "../limits.ts";
 
 const Text = (maxLength: number) => Type.String({ maxLength });
 
@@ -28,3 +29,130 @@ export const LoginPageInput = Type.Object({ error: Type.Optional(Text(50)) });
 export const LogoutInput = Type.Object({ name: Type.Optional(Text(200)) });
 
 export const NamedLogoutInput = Type.Object({ name: Text(4_096) });
+
+/** As sign-in for programs, but a browser is sent on: to `redirect`, a path of this site, or the user's start page. */
+export const GoAuthInput = Type.Object({
+  ...SignInInput.properties,
+  redirect: Type.Optional(Text(1_000)),
+});
+
+/** The password is the raw body. */
+export const PasswordCheckInput = Type.Object({});
+
+/** Empty: acceptable. Else why not. */
+export const PasswordCheckReply = Type.String();
+
+export const HomeInput = Type.Object({
+  home: Type.Optional(Type.String({ description: "Path of a page of this site; empty or absent: none of one's own" })),
+});
+
+export const UserTreeInput = Type.Object({
+  fullname: Type.Optional(Type.String({ description: "Path of an organisation or a user; / or absent: all" })),
+});
+
+const Contacts = Type.Array(Text(256), { maxItems: 32 });
+const Flag = Type.Optional(Type.Boolean());
+
+const DetailMembers = {
+  auth: Type.Optional(Text(64)),
+  grpset: Type.Optional(Type.Array(Text(1_000), { maxItems: 256 })),
+  lastname: Type.Optional(Text(256)),
+  firstname: Type.Optional(Text(256)),
+  gender: Type.Optional(Text(64)),
+  address: Type.Optional(Text(1_000)),
+  email: Type.Optional(Contacts),
+  imaccount: Type.Optional(Text(256)),
+  wechat: Type.Optional(Type.String({ maxLength: 256, description: "Another name of imaccount" })),
+  mobile: Type.Optional(Contacts),
+  telephone: Type.Optional(Contacts),
+  remark: Type.Optional(Text(4_000)),
+  status: Type.Optional(Type.Integer({ minimum: -2_147_483_648, maximum: 2_147_483_647 })),
+  isadmin: Flag,
+  isactive: Flag,
+  config: Type.Optional(Type.Record(Text(256), Text(4_000), { maxProperties: 64 })),
+};
+
+export const UserCreateInput = Type.Object({
+  parent: Type.Optional(Type.String({ maxLength: 8_000, description: "Path or id of an organisation; absent: /" })),
+  username: Text(200),
+  passwd: Type.Optional(Type.String({ maxLength: 4_096, description: "Required for a user" })),
+  otype: Type.Union([Type.Literal("usr"), Type.Literal("org")]),
+  ...DetailMembers,
+});
+
+const UserId = Text(20);
+
+export const UserUpdateInput = Type.Object({
+  userid: UserId,
+  passwd: Type.Optional(Text(4_096)),
+  ...DetailMembers,
+});
+
+export const UserIdInput = Type.Object({ userid: UserId });
+
+export const UserMoveInput = Type.Object({
+  userid: UserId,
+  to: Type.String({ description: "Id or path of the organisation to move to" }),
+});
+
+export const UserIdReply = Type.String({ description: "19 or 20 decimal digits" });
+
+export const UserNodeReply = Type.Object({
+  id: UserIdReply,
+  username: Type.String({ description: "/ for the root" }),
+  fullname: Type.String({ description: "Path from the root" }),
+  parent: Type.String({ description: "Path of the organisation it is in; empty for the root" }),
+  otype: Type.String({ description: "usr or org" }),
+  isadmin: Type.Boolean(),
+  isactive: Type.Boolean(),
+  status: Type.Integer(),
+  firstname: Type.String(),
+  lastname: Type.String(),
+  gender: Type.String(),
+  address: Type.String(),
+  imaccount: Type.String(),
+  wechat: Type.String(),
+  remark: Type.String(),
+  auth: Type.String(),
+  email: Type.Array(Type.String()),
+  mobile: Type.Array(Type.String()),
+  telephone: Type.Array(Type.String()),
+  grpset: Type.Array(Type.String()),
+  config: Type.Record(Type.String(), Type.String()),
+  nodes: Type.Array(Type.Record(Type.String(), Type.Unknown()), {
+    description: "Organisations, then users, by name; nodes of this same form",
+  }),
+});
+
+export const OwnIdInput = Type.Object({ id: Type.String({ pattern: "^[0-9a-f]{64}$" }) });
+
+export const SessionsReply = Type.Array(
+  Type.Object({
+    id: Type.String({ description: "Names the session; it does not sign in" }),
+    createdMs: Type.Integer(),
+    remote: Type.String({ description: "Address it was made from" }),
+  }),
+);
+
+export const TokenInput = Type.Object({
+  name: Type.String({ minLength: 1, maxLength: 200 }),
+  scopes: Type.Array(Text(100), {
+    minItems: 1,
+    maxItems: TOKEN_SCOPES_MAX,
+    description: "Grants such as hosts:read, hosts:* or *:read, each within those of its maker",
+  }),
+  days: Type.Optional(Type.Integer({ minimum: 1, maximum: TOKEN_DAYS_MAX, default: TOKEN_DAYS_DEFAULT })),
+});
+
+export const TokenReply = Type.String({ description: "The token, told once: for Bearer, or as password for Basic" });
+
+export const TokensReply = Type.Array(
+  Type.Object({
+    id: Type.String({ description: "Names the token; it does not sign in" }),
+    name: Type.String(),
+    scopes: Type.Array(Type.String()),
+    createdMs: Type.Integer(),
+    expiresMs: Type.Integer(),
+    remote: Type.String({ description: "Address it was made from" }),
+  }),
+);

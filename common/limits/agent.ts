@@ -20,6 +20,17 @@ export const GROK_DEPTH_MAX = 16;
 /** What trying the patterns of a rule on one record may cost, as `PATTERN_STEPS_MAX` has it: well below a second. */
 export const GROK_STEPS_MAX = 80_000_000;
 export const GROK_PATTERNS_PER_RULE_MAX = 64;
+/** Users' own patterns of a tenant. All as JSON are less than `KV_VALUE_MAX_BYTES`. */
+export const GROK_OWN_PATTERNS_MAX = 1_000;
+export const GROK_OWN_PATTERNS_MAX_BYTES = 256 * KIB;
+export const GROK_PATTERN_NAME_MAX_CHARACTERS = 128;
+/** The sample of a pattern. */
+export const GROK_SAMPLE_MAX_CHARACTERS = 16 * KIB;
+/** Attempts of one change of patterns, each on what another controller wrote meanwhile. */
+export const GROK_PATTERN_CHANGE_ATTEMPTS_MAX = 16;
+/** The extension table of a rule, as LTSV. It is pinned with the rule, in less than `KV_VALUE_MAX_BYTES`. */
+export const RULE_EXTENSION_MAX_BYTES = 128 * KIB;
+export const RULE_EXTENSION_ROWS_MAX = 10_000;
 /** A raw record longer than this is parsed as far as it goes and marked. */
 export const RECORD_MAX_BYTES = 256 * KIB;
 export const INGEST_BATCH_MAX_ENTRIES = 1_000;

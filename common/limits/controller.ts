@@ -1,6 +1,6 @@
 /** Limits of one controller, and between controllers. */
 
-import { MIB } from "./units.ts";
+import { KIB, MIB } from "./units.ts";
 
 // Recurring work of a controller.
 export const MAINTENANCE_INTERVAL_MS = 60_000;
@@ -46,3 +46,21 @@ export const LOG_FILE_GENERATIONS = 4;
 // The demonstration.
 export const DEMO_DEADLINE_MS = 60_000;
 export const DEMO_POLL_MS = 200;
+
+// Groups and API permissions. A record is one value of the KvStore.
+export const GROUPS_PER_TENANT_MAX = 5_000;
+/** Groups that one transaction changes. */
+export const GROUPS_PER_CHANGE_MAX = 50;
+export const API_PERMISSIONS_PER_TENANT_MAX = 1_000;
+export const GROUP_NAME_MAX_BYTES = 256;
+/** A record as JSON: less than `KV_VALUE_MAX_BYTES`. */
+export const GROUP_RECORD_MAX_BYTES = 768 * KIB;
+export const GROUP_BODY_MAX_BYTES = 2 * MIB;
+/** Attempts of one change, each on what another controller wrote meanwhile. */
+export const GROUP_CHANGE_ATTEMPTS_MAX = 16;
+/** Attempts to read all definitions of a tenant while others change them. */
+export const GROUP_READ_ATTEMPTS_MAX = 8;
+/** Sets of groups whose rights are kept compiled, for each tenant. */
+export const GROUP_SETS_KEPT_MAX = 1_000;
+/** Users of each group that an explanation names. */
+export const EXPLAINED_USERS_MAX = 100;

@@ -1,6 +1,6 @@
 /** Limits of hosts as the controller sees them, and of work on hosts. */
 
-import { KIB, MIB } from "./units.ts";
+import { DAY_SECONDS, KIB, MIB } from "./units.ts";
 
 // Hosts, enrolment and the controller's end of the agent link.
 export const HOST_CONFIG_MAX_ENTRIES = 256;
@@ -156,6 +156,31 @@ export const JOB_FOLLOW_POLL_MS = 500;
 export const JOB_HOST_RETURN_MS = 40_000;
 export const JOB_HOST_RETURN_PAUSE_MS = 250;
 export const JOB_MESSAGE_MAX_CHARACTERS = 8_000;
+
+// Schedules of jobs.
+export const SCHEDULE_TEXT_MAX_CHARACTERS = 500;
+export const SCHEDULE_PERIOD_MAX_S = 366 * DAY_SECONDS;
+export const SCHEDULE_JITTER_MAX_S = DAY_SECONDS;
+/** A time that came so long ago was missed; one that is less late is fired as if it were not. */
+export const SCHEDULE_LATE_MS = 60_000;
+/** The controller that fires is another one so long after it went away. */
+export const SCHEDULER_LEASE_MS = 10_000;
+/** How often the others look whether one fires. */
+export const SCHEDULER_LOOK_MS = 2_000;
+/** Firings that are decided at the same time; how often one that failed is tried again. */
+export const SCHEDULE_PARALLEL = 64;
+export const SCHEDULE_AGAIN_MS = 1_000;
+/** With schedules there, the time of day is looked at this often: it may have been set. */
+export const SCHEDULE_LOOK_MS = 1_000;
+// Executions that wait for others of their queue.
+export const JOB_QUEUE_MAX = 1_000;
+/** The next in a queue looks this often whether its turn has come, those behind it less often, at least so often. */
+export const JOB_QUEUE_LOOK_MS = 1_000;
+export const JOB_QUEUE_LOOK_MAX_MS = 15_000;
+/** An execution whose turn has not come by then ends as `expired`. */
+export const JOB_QUEUE_WAIT_MAX_MS = 86_400_000;
+/** Times that are shown of those to come. */
+export const SCHEDULE_PREVIEW_MAX = 5;
 
 // Job context: names and texts that the parts of a run share.
 export const JOB_CONTEXT_NAME_MAX_BYTES = 256;

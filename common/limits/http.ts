@@ -83,7 +83,20 @@ export const WEBSOCKET_CLOSE_GRACE_MS = 5_000;
 export const USERNAME_MAX_CHARACTERS = 128;
 /** Attempts of one change of a user, each on what others wrote meanwhile. */
 export const USER_CHANGE_ATTEMPTS_MAX = 16;
+/** Users of one tenant; those made at the same moment count one after the other. */
+export const USERS_PER_TENANT_MAX = 20_000;
+export const ORGANIZATIONS_PER_TENANT_MAX = 2_000;
+/** Organisations above one another, the root apart. */
+export const USER_TREE_DEPTH_MAX = 32;
+/** Attempts of one change of the tree of users, each on the tree that others left. */
+export const USER_TREE_ATTEMPTS_MAX = 32;
+/** Length of a start page's path. */
+export const USER_HOME_MAX_CHARACTERS = 1_000;
 export const PASSWORD_MAX_BYTES = KIB;
+/** The strength of a password is that of its first characters: the estimate takes more than linear time. */
+export const PASSWORD_ESTIMATED_MAX_CHARACTERS = 48;
+/** From 0 to 4: 3 stands for 10^8 guesses. */
+export const PASSWORD_SCORE_MIN = 3;
 export const PASSWORD_MIN_CHARACTERS = 8;
 export const SESSION_IDLE_MS = 12 * 3_600_000;
 export const SESSION_REMEMBERED_MS = 30 * 24 * 3_600_000;
@@ -100,6 +113,13 @@ export const BASIC_CACHE_MAX_ENTRIES = 10_000;
  */
 export const SIGN_IN_CACHE_MS = 1_000;
 export const SIGN_IN_CACHE_MAX_ENTRIES = 10_000;
+export const TOKENS_PER_USER_MAX = 100;
+export const TOKEN_DAYS_DEFAULT = 90;
+export const TOKEN_DAYS_MAX = 366;
+/** Grants a token is confined to. */
+export const TOKEN_SCOPES_MAX = 64;
+/** A watch of users that broke begins again after this long. */
+export const USER_WATCH_AGAIN_MS = 1_000;
 export const PASSWORD_CHECKS_IN_FLIGHT_MAX = 2;
 export const PASSWORD_CHECKS_WAITING_MAX = 64;
 /** Failures that cost nothing yet, for one user from one address and for one address. */
@@ -116,6 +136,26 @@ export const TENANTS_MAX = 10_000;
  * Attempts to register a tenant: each loses to another tenant of the same name that no longer exists when it is read.
  */
 export const TENANT_REGISTER_ATTEMPTS_MAX = 8;
+/** How long the data of a deleted tenant is kept, to be restored. */
+export const TENANT_GRACE_MS = 7 * 24 * 3_600_000;
+/** How long a deletion waits for other controllers to say that nothing of the tenant goes on there. */
+export const TENANT_LEAVE_WAIT_MS = 10_000;
+/** How long one part of a controller may take to end what goes on for a deleted tenant; its stores are closed anyway. */
+export const TENANT_LEAVE_STEP_MS = 3_000;
+/** A controller that was silent for so long counts as gone: it serves nobody without the store. */
+export const TENANT_FOLLOWER_LEASE_MS = 10_000;
+/** How often a controller that lost its place among those that follow the tenants takes it again. */
+export const TENANT_FOLLOWER_AGAIN_MS = 1_000;
+/** Of each text of a tenant's record. */
+export const TENANT_TEXT_MAX_CHARACTERS = 1_024;
+/** Of `icon` and of `logo`. */
+export const TENANT_IMAGE_MAX_BYTES = 256 * 1_024;
+/** Of a tenant's `config` as JSON. */
+export const TENANT_CONFIG_MAX_BYTES = 16 * 1_024;
+/** Of a call that makes or changes a tenant: its images are in it. */
+export const TENANT_BODY_MAX_BYTES = 1_024 * 1_024;
+/** Making a tenant makes tables, which takes a cluster seconds. */
+export const TENANT_MAKE_DEADLINE_MS = 120_000;
 
 // Audit.
 export const AUDIT_BATCH_MAX_ENTRIES = 500;
@@ -127,3 +167,13 @@ export const AUDIT_PATIENCE_MS = 1_000;
 /** Newest entries of each tenant that a start checks. */
 export const AUDIT_VERIFIED_AT_START_ENTRIES = 1_000;
 export const AUDIT_VERIFY_MAX_ENTRIES = 2_000_000;
+
+// Licences.
+/** Of a document. */
+export const LICENCE_MAX_BYTES = 16 * 1_024;
+/** Attempts to put a licence in the place of another one: each loses to an import at the same moment. */
+export const LICENCE_IMPORT_ATTEMPTS_MAX = 8;
+/** Days before its end from which a licence is warned of. */
+export const LICENCE_WARNED_DAYS = 30;
+/** Share of a limit from which it is warned of. */
+export const LICENCE_WARNED_SHARE = 0.9;

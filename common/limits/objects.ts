@@ -82,6 +82,30 @@ export const CHANGE_PAGE_INTENTS = 100;
 export const CHANGE_TAKEOVER_INTERVAL_MS = 10_000;
 /** Intents that no controller takes for this long are deleted. */
 export const CHANGE_INTENT_KEEP_MS = 30 * 24 * 3_600_000;
+export const TRIGGERS_PER_CLASS_MAX = 100;
+export const TRIGGERS_PER_TENANT_MAX = 1_000;
+export const TRIGGER_NAME_MAX_CHARACTERS = 128;
+/** Triggers that may run one by the other: a write that the last of them makes is refused. */
+export const TRIGGER_CHAIN_STEPS_MAX = 16;
+export const TRIGGER_TEXT_MAX_BYTES = 64 * 1_024;
+/** One run, waiting for a thread and for host calls included. */
+export const TRIGGER_RUN_MAX_MS = 10_000;
+/** Runs after a change of which none succeeded; then the change is set aside. */
+export const TRIGGER_ATTEMPTS_MAX = 5;
+export const TRIGGER_AGAIN_MIN_MS = 100;
+export const TRIGGER_AGAIN_MAX_MS = 2_000;
+/** So long changes are kept from other triggers by one that takes its time; then what waits for it is set aside. */
+export const TRIGGER_PATIENCE_MS = 3_000;
+/** Changes that wait in memory for one trigger; others wait set aside. */
+export const TRIGGER_WAITING_MAX = 1_000;
+export const TRIGGER_ASIDE_TTL_DAYS = 30;
+/** What one run may say, and how long each line of it is. */
+export const TRIGGER_LOG_LINES_MAX = 100;
+export const TRIGGER_LOG_LINE_MAX_CHARACTERS = 4_000;
+/** Runs whose lines are being written. */
+export const TRIGGER_LOG_RUNS_MAX = 1_000;
+/** How often a trigger that stands still for its author says so. */
+export const TRIGGER_STOPPED_TOLD_MS = 60_000;
 /** Sets, lists and maps of one attribute. */
 export const COLLECTION_ELEMENTS_MAX = 10_000;
 /** Longer elements and map keys are named by their hash in the store. */

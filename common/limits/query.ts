@@ -19,6 +19,8 @@ export const MQL_STEP_TOKENS_MAX = 40_000;
 export const MQL_CONDITIONS_MAX = 5_000;
 /** The share for MATCH, PHRASE, PREFIX and FUZZY: each looks at every word of a text. */
 export const MQL_TEXT_CONDITIONS_MAX = 50;
+/** Values that one function is given. */
+export const MQL_EXPRESSION_OPERANDS_MAX = 100;
 /** Fields and functions in one select list. */
 export const MQL_OUTPUTS_MAX = 5_000;
 export const MQL_GROUP_KEYS_MAX = 1_000;
@@ -48,6 +50,8 @@ export const QUERY_SORT_MAX_ROWS = 100_000;
 export const QUERY_SORT_SPILL_MAX_BYTES = 1024 * MIB;
 /** ORDER BY with LIMIT (and OFFSET) up to this keeps only the best rows. */
 export const QUERY_TOP_MAX_ROWS = 2_000;
+/** Values that `top`, and steps that `histogram` answers. */
+export const QUERY_TOP_VALUES_MAX = 1_000;
 export const QUERY_GROUPS_MAX = 100_000;
 /** Objects of joined classes that one JOIN holds in memory; the first class streams. */
 export const QUERY_JOIN_MAX_ROWS = 100_000;
@@ -89,6 +93,10 @@ export const QUERY_BATCH_KEEP_MS = 5 * 24 * 3_600_000;
 export const QUERY_PARSED_MAX_CHARACTERS = 256 * 1024;
 /** Longer texts are parsed anew each time. */
 export const QUERY_PARSED_TEXT_MAX_CHARACTERS = 4_096;
+/** Characters that a function of a row makes at most; beyond, its result is null. */
+export const QUERY_FUNCTION_TEXT_MAX_CHARACTERS = 1024 * 1024;
+/** Regular expressions that come from rows and are kept compiled, for one place of a statement. */
+export const QUERY_PATTERNS_KEPT_MAX = 100;
 /** Class trees kept, as the principals of equal rights see them. */
 export const QUERY_TREES_KEPT_MAX = 256;
 /** A query works no longer than this before it lets others have the thread. */

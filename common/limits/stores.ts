@@ -103,7 +103,5 @@ export const EDGE_BUCKETS = 8;
 /** Days of versions one page of a history looks into before it is handed out short, and at once. */
 export const VERSION_DAYS_PER_PAGE = 64;
 export const VERSION_DAYS_AT_ONCE = 8;
-/** As we count them; Cassandra refuses batches over several partitions from 50 KiB. */
-export const LOGGED_BATCH_MAX_BYTES = 24 * KIB;
 /** How often a page looks for more, each time at twice as many, where few of the entities fit. */
 export const FIND_ROUNDS_PER_PAGE_MAX = 6;

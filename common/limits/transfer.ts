@@ -44,3 +44,21 @@ export const SHEET_MARKUP_MAX_CHARACTERS = 8 * MIB;
 // Files.
 /** A file larger than this is downloaded, not answered as text. */
 export const FILE_TEXT_MAX_BYTES = 8 * MIB;
+/** The attributes of a file as JSON text. */
+export const FILE_ATTR_MAX_BYTES = 64 * KIB;
+export const FILE_TAGS_MAX = 100;
+/** Marks of contents that are set or taken off at the same time for one call. */
+export const FILE_BLOB_CALLS_IN_FLIGHT = 8;
+/** Copies, moves and removals of one tenant that are under way. */
+export const FILE_WORKS_OPEN_MAX = 16;
+/** Attempts of one to begin, each beside another that began meanwhile. */
+export const FILE_WORK_BEGIN_ATTEMPTS_MAX = 16;
+/** Files that one writes at once. */
+export const FILE_WORK_BATCH_MAX = 64;
+/** A pass over a folder finds what was written into it during the one before. */
+export const FILE_WORK_PASSES_MAX = 16;
+/** Attempts while the stores are away for a moment; then it rests until maintenance goes on with it. */
+export const FILE_WORK_ATTEMPTS = 5;
+export const FILE_WORK_RETRY_MS = 500;
+/** A call waits so long for what it began, less than `HTTP_CALL_DEADLINE_MS`. */
+export const FILE_WORK_ANSWER_MS = 100_000;

@@ -17,3 +17,10 @@ export const WORKER_IDLE_MAX_MS = 60_000;
 export const WORKER_CLOSE_DEADLINE_MS = 2_000;
 /** How long a thread may take to end. Native code, such as one step of V8's regular expressions, is not interrupted. */
 export const WORKER_END_DEADLINE_MS = 1_000;
+
+/** Whether a Lua text is to end is asked every so many instructions. */
+export const LUA_HOOK_INSTRUCTIONS = 1_000;
+/** A Lua VM that has more after a run is not kept for the next one. */
+export const LUA_VM_KEPT_MAX_BYTES = 16 * MIB;
+/** Lua VMs that a thread keeps, each of one owner and text; the one used longest ago leaves first. */
+export const LUA_VMS_PER_THREAD_MAX = 8;

@@ -101,16 +101,43 @@ export interface Call extends At {
   readonly name: string;
   readonly distinct: boolean;
   /** Absent for `*`. */
-  readonly argument: Field | undefined;
-  /** Width of the steps of a time series, as in `avg(load, '5 minute')`. */
+  readonly argument: Field | Expression | undefined;
+  /** Width of the steps of a time series, as in `avg(load, '5 minute')`, or what the aggregate needs to know. */
   readonly step?: ValueNode;
 }
 
-export type Operand = Field | Call | ValueNode;
+/** A value made of others, by a sign or by a function: `size * 2`, `lower(name)`, `cast(size AS text)`. */
+export interface Computed extends At {
+  readonly kind: "computed";
+  /** `+ - * / ||`, or the function's name in lower case. */
+  readonly name: string;
+  readonly operands: readonly Operand[];
+}
+
+/** `CASE WHEN a > 1 THEN 'many' ELSE 'few' END`. */
+export interface Case extends At {
+  readonly kind: "case";
+  readonly branches: readonly Branch[];
+  readonly otherwise: Operand | undefined;
+}
+
+export interface Branch {
+  readonly when: Condition;
+  readonly then: Operand;
+}
+
+/** A condition as a value: null where it is unknown. */
+export interface Truth extends At {
+  readonly kind: "truth";
+  readonly condition: Condition;
+}
+
+export type Expression = Computed | Case | Truth;
+export type Operand = Field | Call | ValueNode | Expression;
 export type CompareOperator = "=" | "!=" | ">" | "<" | ">=" | "<=";
 export type TextOperator = "MATCH" | "PHRASE" | "PREFIX" | "FUZZY";
 
-export type Condition = And | Or | Not | Compare | In | Like | Between | IsNull | Contains | TextMatch;
+export type Condition = And | Or | Not | Compare | Relate | In | Like | Between | IsNull | Contains | TextMatch;
 
 export interface And extends At {
   readonly kind: "and";
@@ -132,6 +159,14 @@ export interface Compare extends At {
   readonly operator: CompareOperator;
   readonly left: Operand;
   readonly right: ValueNode;
+}
+
+/** A comparison with what is no value before a row is there: `a > b * 2`. */
+export interface Relate extends At {
+  readonly kind: "relate";
+  readonly operator: CompareOperator;
+  readonly left: Operand;
+  readonly right: Operand;
 }
 
 export interface In extends At {
@@ -199,7 +234,7 @@ export interface Star extends At {
 
 export interface Item extends At {
   readonly kind: "item";
-  readonly value: Field | Call;
+  readonly value: Operand;
   readonly alias: string | undefined;
 }
 
@@ -212,7 +247,7 @@ export interface Join extends At {
 
 export interface OrderItem extends At {
   readonly kind: "order";
-  readonly value: Field | Call;
+  readonly value: Operand;
   readonly descending: boolean;
 }
 
@@ -235,7 +270,7 @@ export interface Select extends At, Tail {
   readonly joins: readonly Join[];
   readonly asOf: ValueNode | undefined;
   readonly where: Condition | undefined;
-  readonly groupBy: readonly Field[];
+  readonly groupBy: readonly Operand[];
   readonly having: Condition | undefined;
 }
 

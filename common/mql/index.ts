@@ -4,4 +4,5 @@ export { parseConditionText, parseScript, parseScriptInSteps } from "./parse.ts"
 export { atOnce, type Steps } from "./reader.ts";
 export { positionAt } from "./position.ts";
 export { StatementSplitter, type StatementText } from "./split.ts";
-export { printCall, printCondition, printField, printStatement } from "./print.ts";
+export { printCall, printCondition, printField, printOperand, printStatement } from "./print.ts";
+export { mapCondition, mapOperand, operandsOf, partsOf, partsOfCondition } from "./walk.ts";

@@ -58,6 +58,11 @@ export class Lexer {
     this.#text = text;
   }
 
+  /** Goes on at that place of the text. */
+  turnTo(at: number): void {
+    this.#at = at;
+  }
+
   /** Behind the last token always `end`. */
   next(): Token {
     const text = this.#text;

@@ -1,7 +1,8 @@
-import { MQL_NESTING_MAX } from "../limits.ts";
-import type { Call, CompareOperator, Condition, Field, Operand, TextOperator, TimeWindow, ValueNode } from "./ast.ts";
-import { beginsValue, parseTextOrPlaceholder, parseValue } from "./parse-value.ts";
+import type { CompareOperator, Condition, Operand, TextOperator, ValueNode } from "./ast.ts";
+import { type Grammar, parseCompared, parseSum } from "./parse-expression.ts";
+import { parseValue } from "./parse-value.ts";
 import type { TokenReader } from "./reader.ts";
+import { isValueNode } from "./walk.ts";
 
 /** Words that join conditions, the weakest first. Comparisons bind stronger than all of them. */
 const LEVELS = [
@@ -10,68 +11,44 @@ const LEVELS = [
 ] as const;
 
 const COMPARE_OPERATORS: ReadonlySet<string> = new Set<CompareOperator>(["=", "!=", ">", "<", ">=", "<="]);
+const WORDS = ["IS", "ISNOT", "NOT", "IN", "LIKE", "CONTAINS", "BETWEEN"];
 const TEXT_OPERATORS: ReadonlySet<string> = new Set<TextOperator>(["MATCH", "PHRASE", "PREFIX", "FUZZY"]);
+const COMPARING: ReadonlySet<string> = new Set([...WORDS, ...TEXT_OPERATORS, "NOTMATCH"]);
+const GRAMMAR: Grammar = { any: parseExpression, condition: parseCondition };
 
-export function parseCondition(reader: TokenReader, level = 0): Condition {
+export function parseCondition(reader: TokenReader): Condition {
+  return asCondition(reader, anyOf(reader, 0));
+}
+
+/** A field, a value or what is computed of them; a condition as `Truth`. */
+export function parseExpression(reader: TokenReader): Operand {
+  return anyOf(reader, 0);
+}
+
+function anyOf(reader: TokenReader, level: number): Operand {
   const joined = LEVELS[level];
   if (!joined) return negation(reader);
   const start = reader.token.start;
-  const first = parseCondition(reader, level + 1);
+  const first = anyOf(reader, level + 1);
   if (!reader.isKeyword(joined.word)) {
-    reader.accept(joined.word);
+    if (first.kind === "truth") reader.accept(joined.word);
     return first;
   }
-  const items = [first];
-  while (reader.accept(joined.word)) items.push(parseCondition(reader, level + 1));
-  return { kind: joined.kind, items, span: reader.spanFrom(start) };
+  const items = [asCondition(reader, first)];
+  while (reader.accept(joined.word)) items.push(asCondition(reader, anyOf(reader, level + 1)));
+  return truth({ kind: joined.kind, items, span: reader.spanFrom(start) });
 }
 
-/** A column, perhaps with an alias in front and members of a map behind: `a.config.os`, `config['os']`. */
-export function parseField(reader: TokenReader): Field {
-  const start = reader.token.start;
-  const parts = [reader.expectName("a field")];
-  for (;;) {
-    if (parts.length > MQL_NESTING_MAX)
-      throw reader.tooLarge(`a field has at most ${MQL_NESTING_MAX} members inside each other`, "MQL_NESTING_MAX");
-    if (reader.isSign(".")) {
-      reader.advance();
-      parts.push(reader.expectName("a field after the dot"));
-    } else if (reader.isSign("[")) {
-      const window = bracket(reader, parts);
-      if (window) return { kind: "field", parts, window, span: reader.spanFrom(start) };
-    } else return { kind: "field", parts, span: reader.spanFrom(start) };
-  }
+/** What can be computed stands for itself being true; of a lone field that is not taken for granted. */
+function asCondition(reader: TokenReader, operand: Operand): Condition {
+  if (operand.kind === "truth") return operand.condition;
+  if (operand.kind !== "computed" && operand.kind !== "case") throw reader.fail(...WORDS, ...COMPARE_OPERATORS);
+  const { span } = operand;
+  return { kind: "compare", operator: "=", left: operand, right: { kind: "constant", value: true, span }, span };
 }
 
-/** `['os']`, a member, or `['2026-01-01':'2026-01-02']`, a window of time, which ends the field. */
-function bracket(reader: TokenReader, parts: string[]): TimeWindow | undefined {
-  const start = reader.token.start;
-  reader.expectSign("[");
-  const isMember = reader.token.kind === "text" && reader.peek(1).text === "]";
-  if (isMember) {
-    parts.push(reader.expectText());
-    reader.expectSign("]");
-    return undefined;
-  }
-  const from = reader.isSign(":") ? undefined : parseValue(reader);
-  reader.expectSign(":");
-  const to = reader.isSign("]") ? undefined : parseValue(reader);
-  reader.expectSign("]");
-  return { kind: "window", from, to, span: reader.spanFrom(start) };
-}
-
-/** A field, or a function of one: `max(size)`, `count(*)`, `count(distinct host)`. */
-export function parseFieldOrCall(reader: TokenReader): Field | Call {
-  const next = reader.peek(1);
-  if (!(reader.token.kind === "word" && next.kind === "sign" && next.text === "(")) return parseField(reader);
-  const start = reader.token.start;
-  const name = reader.advance().text.toLowerCase();
-  reader.expectSign("(");
-  const distinct = reader.isKeyword("DISTINCT") && !reader.isName() && reader.accept("DISTINCT");
-  const argument = !distinct && reader.acceptSign("*") ? undefined : parseField(reader);
-  const step = argument && reader.acceptSign(",") ? { step: parseTextOrPlaceholder(reader) } : {};
-  reader.expectSign(")");
-  return { kind: "call", name, distinct, argument, ...step, span: reader.spanFrom(start) };
+function truth(condition: Condition): Operand {
+  return { kind: "truth", condition, span: condition.span };
 }
 
 /** `(value, …)`, or one `?` or `[…]` that stands for the list. */
@@ -87,48 +64,39 @@ export function parseValueList(reader: TokenReader): readonly ValueNode[] {
   return values;
 }
 
-function negation(reader: TokenReader): Condition {
+function negation(reader: TokenReader): Operand {
   const start = reader.token.start;
-  if (reader.isKeyword("NOT") && !reader.isName()) {
-    reader.enter();
-    reader.advance();
-    const operand = negation(reader);
-    reader.leave();
-    return { kind: "not", operand, span: reader.spanFrom(start) };
-  }
-  return reader.isSign("(") ? group(reader) : comparison(reader);
-}
-
-function group(reader: TokenReader): Condition {
+  if (!reader.isKeyword("NOT") || reader.isName()) return comparison(reader);
   reader.enter();
-  reader.expectSign("(");
-  const inner = parseCondition(reader);
-  reader.expectSign(")");
+  reader.advance();
+  const operand = asCondition(reader, negation(reader));
   reader.leave();
-  return inner;
+  return truth({ kind: "not", operand, span: reader.spanFrom(start) });
 }
 
-function comparison(reader: TokenReader): Condition {
-  reader.countCondition();
+function comparison(reader: TokenReader): Operand {
   const start = reader.token.start;
-  const operand = parseOperand(reader);
+  const operand = parseSum(reader, GRAMMAR);
   const sign = reader.token;
   if (sign.kind === "sign" && COMPARE_OPERATORS.has(sign.text)) {
+    reader.countCondition();
     reader.advance();
-    const right = parseValue(reader);
-    return {
-      kind: "compare",
-      operator: sign.text as CompareOperator,
-      left: operand,
-      right,
-      span: reader.spanFrom(start),
-    };
+    return truth(compared(reader, { operator: sign.text as CompareOperator, left: operand, start }));
   }
-  return worded(reader, operand, start);
+  if (!COMPARING.has(sign.keyword)) return operand;
+  reader.countCondition();
+  return truth(worded(reader, operand, start));
 }
 
-function parseOperand(reader: TokenReader): Operand {
-  return beginsValue(reader) ? parseValue(reader) : parseFieldOrCall(reader);
+function compared(
+  reader: TokenReader,
+  { operator, left, start }: { readonly operator: CompareOperator; readonly left: Operand; readonly start: number },
+): Condition {
+  const right = parseCompared(reader, GRAMMAR);
+  const span = reader.spanFrom(start);
+  return isValueNode(right)
+    ? { kind: "compare", operator, left, right, span }
+    : { kind: "relate", operator, left, right, span };
 }
 
 function worded(reader: TokenReader, operand: Operand, start: number): Condition {
@@ -143,7 +111,7 @@ function worded(reader: TokenReader, operand: Operand, start: number): Condition
     return { kind: "contains", operand, value: parseValue(reader), negated, span: reader.spanFrom(start) };
   if (reader.accept("BETWEEN")) return between(reader, operand, { start, negated });
   const text = textOperator(reader);
-  if (text === undefined) throw reader.fail(...(negated ? [] : COMPARE_OPERATORS));
+  if (text === undefined) throw reader.fail();
   reader.countTextCondition();
   return {
     kind: "textMatch",
@@ -180,8 +148,19 @@ function between(
   operand: Operand,
   at: { readonly start: number; readonly negated: boolean },
 ): Condition {
-  const low = parseValue(reader);
+  const low = parseCompared(reader, GRAMMAR);
   reader.expect("AND");
-  const high = parseValue(reader);
-  return { kind: "between", operand, low, high, negated: at.negated, span: reader.spanFrom(at.start) };
+  const high = parseCompared(reader, GRAMMAR);
+  const span = reader.spanFrom(at.start);
+  if (isValueNode(low) && isValueNode(high)) return { kind: "between", operand, low, high, negated: at.negated, span };
+  const bounds = [bound(">=", operand, low), bound("<=", operand, high)];
+  const both: Condition = { kind: "and", items: bounds, span };
+  return at.negated ? { kind: "not", operand: both, span } : both;
+}
+
+function bound(operator: CompareOperator, left: Operand, right: Operand): Condition {
+  const { span } = right;
+  return isValueNode(right)
+    ? { kind: "compare", operator, left, right, span }
+    : { kind: "relate", operator, left, right, span };
 }

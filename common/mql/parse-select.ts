@@ -20,7 +20,8 @@ import type {
   ValueNode,
 } from "./ast.ts";
 import { RESERVED } from "./keywords.ts";
-import { parseCondition, parseField, parseFieldOrCall } from "./parse-condition.ts";
+import { parseCondition, parseExpression } from "./parse-condition.ts";
+import { parseField } from "./parse-field.ts";
 import { parseCount, parseTextOrPlaceholder, parseValue } from "./parse-value.ts";
 import { type ListBound, listOf, type TokenReader } from "./reader.ts";
 
@@ -82,7 +83,7 @@ function select(reader: TokenReader): Select {
     joins.push(join(reader));
   }
   const where = parseWhere(reader);
-  const groupBy = by(reader, "GROUP") ? listOf(reader, parseField, GROUP_KEYS) : [];
+  const groupBy = by(reader, "GROUP") ? listOf(reader, parseExpression, GROUP_KEYS) : [];
   const having = reader.accept("HAVING") ? parseCondition(reader) : undefined;
   return {
     kind: "select",
@@ -145,7 +146,7 @@ function item(reader: TokenReader): SelectItem {
   const start = reader.token.start;
   const star = parseStar(reader);
   if (star) return star;
-  const value = parseFieldOrCall(reader);
+  const value = parseExpression(reader);
   const name = reader.accept("AS") ? (reader.acceptText() ?? reader.expectName("a name")) : undefined;
   const result: Item = { kind: "item", value, alias: name, span: reader.spanFrom(start) };
   return result;
@@ -165,7 +166,7 @@ function parseStar(reader: TokenReader): SelectItem | undefined {
 
 function orderItem(reader: TokenReader): OrderItem {
   const start = reader.token.start;
-  const value = parseFieldOrCall(reader);
+  const value = parseExpression(reader);
   const descending = reader.accept("DESC");
   if (!descending) reader.accept("ASC");
   return { kind: "order", value, descending, span: reader.spanFrom(start) };

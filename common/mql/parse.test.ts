@@ -95,7 +95,7 @@ test("edges without brackets are one step of any type", () => {
 
 test.each([
   ["select * form /x", 1, 10, 'expected "," or FROM but found form'],
-  ["select *\nfrom /x\n where a = b", 3, 12, "expected a value but found b"],
+  ["select *\nfrom /x\n where a = b", 3, 12, "expected a value, or a column in brackets, but found b"],
   ["select * from /x where a like", 1, 30, "expected a value but found the end"],
   ["select 'abc", 1, 8, "expected a closing ' for the text that begins here but found the end"],
   ["select a b from /x", 1, 10, 'expected AS, "," or FROM but found b'],

@@ -1,10 +1,12 @@
 import type {
   AlterClass,
   Call,
+  Case,
   Chain,
   ClassOption,
   ClassRef,
   ColumnDefinition,
+  Computed,
   Condition,
   CreateClass,
   Delete,
@@ -86,19 +88,21 @@ export function printCondition(node: Condition): string {
     case "not":
       return `NOT ${nested(node.operand)}`;
     case "compare":
-      return `${operand(node.left)} ${node.operator} ${printValue(node.right)}`;
+      return `${compared(node.left)} ${node.operator} ${printValue(node.right)}`;
+    case "relate":
+      return `${compared(node.left)} ${node.operator} ${node.right.kind === "field" ? `(${printField(node.right)})` : compared(node.right)}`;
     case "in":
-      return `${operand(node.operand)} ${not(node)}IN (${node.values.map(printValue).join(", ")})`;
+      return `${compared(node.operand)} ${not(node)}IN (${node.values.map(printValue).join(", ")})`;
     case "like":
-      return `${operand(node.operand)} ${not(node)}LIKE ${printValue(node.pattern)}`;
+      return `${compared(node.operand)} ${not(node)}LIKE ${printValue(node.pattern)}`;
     case "between":
-      return `${operand(node.operand)} ${not(node)}BETWEEN ${printValue(node.low)} AND ${printValue(node.high)}`;
+      return `${compared(node.operand)} ${not(node)}BETWEEN ${printValue(node.low)} AND ${printValue(node.high)}`;
     case "isNull":
-      return `${operand(node.operand)} IS ${not(node)}NULL`;
+      return `${compared(node.operand)} IS ${not(node)}NULL`;
     case "contains":
-      return `${operand(node.operand)} ${not(node)}CONTAINS ${printValue(node.value)}`;
+      return `${compared(node.operand)} ${not(node)}CONTAINS ${printValue(node.value)}`;
     case "textMatch":
-      return `${operand(node.operand)} ${not(node)}${node.operator} ${printValue(node.value)}`;
+      return `${compared(node.operand)} ${not(node)}${node.operator} ${printValue(node.value)}`;
   }
 }
 
@@ -109,7 +113,7 @@ export function printField(node: Field): string {
 }
 
 export function printCall(node: Call): string {
-  const argument = node.argument ? printField(node.argument) : "*";
+  const argument = node.argument ? printOperand(node.argument) : "*";
   return `${node.name}(${node.distinct ? "DISTINCT " : ""}${argument}${optional(", ", node.step, printValue)})`;
 }
 
@@ -122,9 +126,60 @@ function nested(node: Condition): string {
   return isJoined ? `(${printCondition(node)})` : printCondition(node);
 }
 
-function operand(node: Operand): string {
-  if (node.kind === "field") return printField(node);
-  return node.kind === "call" ? printCall(node) : printValue(node);
+export function printOperand(node: Operand): string {
+  switch (node.kind) {
+    case "field":
+      return printField(node);
+    case "call":
+      return printCall(node);
+    case "computed":
+      return printComputed(node);
+    case "case":
+      return printCase(node);
+    case "truth":
+      return printCondition(node.condition);
+    default:
+      return printValue(node);
+  }
+}
+
+/** The signs by how strong they bind. */
+const RANKS: ReadonlyMap<string, number> = new Map([
+  ["+", 1],
+  ["-", 1],
+  ["||", 1],
+  ["*", 2],
+  ["/", 2],
+]);
+
+function printComputed({ name: sign, operands }: Computed): string {
+  const rank = RANKS.get(sign);
+  const [first, second] = operands;
+  if (rank !== undefined && first && second) return `${inside(first, rank)} ${sign} ${inside(second, rank + 1)}`;
+  if (sign === "-" && first) return `-(${printOperand(first)})`;
+  if (sign === "cast" && first && second?.kind === "text")
+    return `cast(${printOperand(first)} AS ${name(second.value)})`;
+  return `${sign}(${operands.map(printOperand).join(", ")})`;
+}
+
+/** In brackets where it binds weaker than what it stands in. */
+function inside(node: Operand, rank: number): string {
+  const own = node.kind === "truth" ? 0 : isSigned(node) ? (RANKS.get(node.name) ?? 0) : rank;
+  return own < rank ? `(${printOperand(node)})` : printOperand(node);
+}
+
+function isSigned(node: Operand): node is Computed {
+  return node.kind === "computed" && RANKS.has(node.name) && node.operands.length === 2;
+}
+
+function printCase({ branches, otherwise }: Case): string {
+  const parts = branches.map(({ when, then }) => `WHEN ${printCondition(when)} THEN ${printOperand(then)}`);
+  return `CASE ${parts.join(" ")}${optional(" ELSE ", otherwise, printOperand)} END`;
+}
+
+/** On a side of a comparison. */
+function compared(node: Operand): string {
+  return node.kind === "truth" ? `(${printOperand(node)})` : printOperand(node);
 }
 
 /** Back-ticks where the bare word would mean something else. */
@@ -159,7 +214,7 @@ function select(node: Select): string {
     `SELECT ${node.distinct ? "DISTINCT " : ""}${node.items.map(item).join(", ")} FROM ${from(node)}`,
     ...joins,
     optional(" WHERE ", node.where, printCondition),
-    listed(" GROUP BY ", node.groupBy, printField),
+    listed(" GROUP BY ", node.groupBy, printOperand),
     optional(" HAVING ", node.having, printCondition),
     tail({ ...node, asOf: undefined }),
   ].join("");
@@ -171,7 +226,7 @@ function from(node: Select): string {
 
 function tail(node: Tail & { readonly asOf: ValueNode | undefined }): string {
   return [
-    listed(" ORDER BY ", node.orderBy, (order) => `${operand(order.value)}${order.descending ? " DESC" : ""}`),
+    listed(" ORDER BY ", node.orderBy, (order) => `${printOperand(order.value)}${order.descending ? " DESC" : ""}`),
     optional(" LIMIT ", node.limit, printValue),
     optional(" OFFSET ", node.offset, printValue),
     optional(" CURSOR ", node.cursor, printValue),
@@ -182,7 +237,7 @@ function tail(node: Tail & { readonly asOf: ValueNode | undefined }): string {
 function item(node: SelectItem): string {
   return node.kind === "star"
     ? `${optional("", node.alias, (alias) => `${name(alias)}.`)}*`
-    : `${operand(node.value)}${optional(" AS ", node.alias, name)}`;
+    : `${printOperand(node.value)}${optional(" AS ", node.alias, name)}`;
 }
 
 function insert(node: Insert): string {

@@ -146,6 +146,15 @@ export class TokenReader {
     if (!this.acceptSign(sign)) throw this.fail();
   }
 
+  /** Takes the slash that a path begins with for the sign of a division: what is behind it is read anew. */
+  divide(): void {
+    const { start } = this.token;
+    this.#lexer.turnTo(start + 1);
+    this.#ahead.length = 0;
+    this.advance();
+    this.#end = start + 1;
+  }
+
   acceptText(): string | undefined {
     if (this.token.kind === "text") return this.advance().text;
     this.#missed?.add("a quoted text");
@@ -192,19 +201,23 @@ export class TokenReader {
     throw this.tooLarge(`nested deeper than ${MQL_NESTING_MAX} levels`, "MQL_NESTING_MAX");
   }
 
-  leave(): void {
-    this.#depth -= 1;
+  leave(levels = 1): void {
+    this.#depth -= levels;
   }
 
   /** The error that nothing of what was looked for stands here. */
   fail(...expected: readonly string[]): Error {
+    return this.#missed ? this.failAt(this.token, [...this.#missed, ...expected]) : AGAIN;
+  }
+
+  /** The same for a token that was read already. */
+  failAt(token: Token, expected: readonly string[]): Error {
     if (!this.#missed) return AGAIN;
-    const all = [...this.#missed, ...expected];
     return syntaxError(
       this.#text,
-      this.token.start,
-      all.length === 0 ? "something else" : list(all),
-      describe(this.token),
+      token.start,
+      expected.length === 0 ? "something else" : list(expected),
+      describe(token),
     );
   }
 

@@ -22,6 +22,8 @@ const AWKWARD = [
   "\n-- a; comment\n# b;\n/* c; 'd */ select * from /a//e;\n",
   "select `a;b` from /x/end/begin where `begin`=1",
   "begin batch insert into /a b=1; begin; select `end` from /a; end; insert into /a end='z' END",
+  "begin select case when a = 1 then case b when 2 then 3 end else 4 end, c from /a; select `case` from /a end",
+  "select case when a = 1 then 2 end as b, lower(c) from /a where case = 1 and end = 2",
   "update /a set b = '中文；😀\n' where id = 'a:1'",
 ];
 

@@ -12,10 +12,12 @@ export interface StatementText {
 type Enclosure = "'" | '"' | "`" | "\n" | "*/";
 
 /** This many characters after a place decide what begins there. */
-const LOOKAHEAD_CHARACTERS = 8;
-/** A word beside letters, in a path or before a sign that makes it a name opens and closes nothing. */
+const LOOKAHEAD_CHARACTERS = 80;
+/** A word beside letters or in a path opens and closes nothing; `case` opens before `when`, or a word and `when`. */
 const MARKS =
-  /['"`;；#]|--|\/\/|\/\*|(?<![\p{L}\p{N}\p{M}_/.])(?:begin(?![\p{L}\p{N}\p{M}_])|end(?![\p{L}\p{N}\p{M}_]|\s*[=<>!,).]))/giu;
+  /['"`;；#]|--|\/\/|\/\*|(?<![\p{L}\p{N}\p{M}_/.])(?:begin(?![\p{L}\p{N}\p{M}_])|case(?=\s{1,8}(?:[^\s;'"`]{1,56}\s{1,8})?when(?![\p{L}\p{N}\p{M}_]))|end(?![\p{L}\p{N}\p{M}_]))/giu;
+/** Signs that make a name of the word before them, where no CASE is open. */
+const AFTER_NAME = /\s*[=<>!,).]/y;
 const BLANK = /\s+|(?:--|\/\/|#)[^\n]*|\/\*[^]*?\*\/|batch(?=\s)/giy;
 /** In a text between `"` a backslash takes the sign behind it along. */
 const CLOSINGS: Readonly<Record<Enclosure, RegExp>> = {
@@ -48,6 +50,8 @@ export class StatementSplitter {
   /** Where the statement that is looked at begins, inside a batch as well. */
   #begin = 0;
   #depth = 0;
+  /** CASEs that are open in the statement. */
+  #cases = 0;
   #enclosure: Enclosure | undefined;
 
   /** The statements that this piece completes. */
@@ -91,15 +95,23 @@ export class StatementSplitter {
 
   #separator(at: number): StatementText[] {
     this.#begin = at + 1;
+    this.#cases = 0;
     return this.#depth > 0 ? [] : this.#cut(at);
   }
 
   #word(word: string, at: number): void {
-    if (word === "end") this.#depth = Math.max(0, this.#depth - 1);
+    if (word === "end") this.#endWord();
+    else if (word === "case") this.#cases += 1;
     else if (firstSign(this.#held, this.#begin) === at) {
       this.#depth += 1;
       this.#begin = this.#at;
     }
+  }
+
+  #endWord(): void {
+    AFTER_NAME.lastIndex = this.#at;
+    if (this.#cases > 0) this.#cases -= 1;
+    else if (!AFTER_NAME.test(this.#held)) this.#depth = Math.max(0, this.#depth - 1);
   }
 
   /** Two quotes in a row end a text and begin another, which comes to the same. */

@@ -1,0 +1,39 @@
+import { Type } from "typebox";
+
+/** Schemas of `/script/exec/js` and of the functions that scripts find. */
+
+const Members = {
+  filepath: Type.Optional(Type.String({ maxLength: 4_096, description: "File below /script of the file space" })),
+  input: Type.Optional(
+    Type.Unknown({ description: "What the script finds as INPUT: text, or any JSON in a JSON body" }),
+  ),
+  isfile: Type.Optional(Type.Boolean({ description: "Whether the body is the path of a file" })),
+  rawdata: Type.Optional(Type.Boolean({ description: "Answer the bare result, without an envelope" })),
+  issys: Type.Optional(Type.Boolean({ description: "The file lies in the system's file space" })),
+};
+
+export const ScriptInput = Type.Object(Members);
+
+/** Whatever the script put into OUTPUT; empty text when nothing. */
+export const ScriptOutput = Type.Unknown();
+
+export const FunctionsInput = Type.Object({});
+
+export const FunctionList = Type.Array(
+  Type.Object({
+    name: Type.String({ description: "As it is called: <object>.<function>" }),
+    object: Type.String(),
+    summary: Type.String(),
+    parameters: Type.Array(
+      Type.Object({
+        name: Type.String(),
+        type: Type.String(),
+        title: Type.String(),
+        optional: Type.Boolean(),
+        list: Type.Boolean({ description: "It takes all arguments from here on" }),
+      }),
+    ),
+    returns: Type.String(),
+    example: Type.String(),
+  }),
+);

@@ -1,0 +1,60 @@
+import { Type } from "typebox";
+
+/** Schemas of `/companys`. */
+
+const Text = Type.Optional(Type.String());
+
+export const CompanyName = Type.Object({ name: Type.String() });
+
+export const CompanyList = Type.Object({
+  deleted: Type.Optional(
+    Type.Boolean({ description: "Deleted ones whose data is kept, instead of those that are there" }),
+  ),
+});
+
+export const CompanyRemoval = Type.Object({
+  name: Type.String(),
+  purge: Type.Optional(Type.Boolean({ description: "Removes the data soon, without keeping it for a while" })),
+});
+
+const members = {
+  name: Type.String(),
+  fullname: Text,
+  ospace: Type.Optional(Type.String({ description: "Name space: a slash and one name; the name when absent" })),
+  title: Text,
+  web: Text,
+  logo: Type.Optional(Type.String({ description: "Data URI with an image in base64" })),
+  icon: Type.Optional(Type.String({ description: "Data URI with an image in base64" })),
+  config: Type.Optional(
+    Type.Record(Type.String(), Type.String(), { description: "`replication_factor` is settled when it is made" }),
+  ),
+};
+
+export const CompanyUpdate = Type.Object(members);
+
+export const CompanyCreation = Type.Object({
+  ...members,
+  password: Type.Optional(Type.String({ description: "Of the administrator; generated when absent" })),
+});
+
+export const CompanyView = Type.Object({
+  name: Type.String(),
+  fullname: Type.String(),
+  ospace: Type.String(),
+  title: Type.String(),
+  web: Type.String(),
+  logo: Type.String(),
+  icon: Type.String(),
+  config: Type.Record(Type.String(), Type.String()),
+  license: Type.String({ description: "JSON: expire, server, agent; -1 is no limit" }),
+  purgeAtMs: Type.Optional(Type.Number({ description: "Of a deleted one: when its data goes" })),
+});
+
+export const CompanyViews = Type.Array(CompanyView);
+
+export const CompanyAdministrator = Type.Object({
+  username: Type.String(),
+  password: Type.Optional(Type.String({ description: "When it was generated: told once" })),
+});
+
+export const CompanyRemoved = Type.String();

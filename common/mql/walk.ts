@@ -1,0 +1,118 @@
+import type { Call, Condition, Field, Operand } from "./ast.ts";
+
+/** What a comparison is about: its sides that are no plain values. Empty for conditions that join others. */
+export function operandsOf(condition: Condition): readonly Operand[] {
+  switch (condition.kind) {
+    case "and":
+    case "or":
+    case "not":
+      return [];
+    case "compare":
+      return [condition.left];
+    case "relate":
+      return [condition.left, condition.right];
+    default:
+      return [condition.operand];
+  }
+}
+
+/** Fields and calls that the operand is made of, from left to right; those inside a call only with the call. */
+export function partsOf(operand: Operand): readonly (Field | Call)[] {
+  switch (operand.kind) {
+    case "field":
+    case "call":
+      return [operand];
+    case "computed":
+      return operand.operands.flatMap(partsOf);
+    case "case":
+      return [
+        ...operand.branches.flatMap(({ when, then }) => [...partsOfCondition(when), ...partsOf(then)]),
+        ...(operand.otherwise ? partsOf(operand.otherwise) : []),
+      ];
+    case "truth":
+      return partsOfCondition(operand.condition);
+    default:
+      return [];
+  }
+}
+
+export function partsOfCondition(condition: Condition): readonly (Field | Call)[] {
+  if (condition.kind === "and" || condition.kind === "or") return condition.items.flatMap(partsOfCondition);
+  if (condition.kind === "not") return partsOfCondition(condition.operand);
+  return operandsOf(condition).flatMap(partsOf);
+}
+
+/** The same with every operand replaced, those inside others first. What stays as it is is not made anew. */
+export function mapOperand(operand: Operand, map: (operand: Operand) => Operand): Operand {
+  switch (operand.kind) {
+    case "computed": {
+      const operands = mapped(operand.operands, (item) => mapOperand(item, map));
+      return map(operands === operand.operands ? operand : { ...operand, operands });
+    }
+    case "case": {
+      const branches = mapped(operand.branches, (branch) => {
+        const when = mapCondition(branch.when, map);
+        const then = mapOperand(branch.then, map);
+        return when === branch.when && then === branch.then ? branch : { when, then };
+      });
+      const otherwise = operand.otherwise && mapOperand(operand.otherwise, map);
+      const isSame = branches === operand.branches && otherwise === operand.otherwise;
+      return map(isSame ? operand : { ...operand, branches, otherwise });
+    }
+    case "truth": {
+      const condition = mapCondition(operand.condition, map);
+      return map(condition === operand.condition ? operand : { ...operand, condition });
+    }
+    case "call": {
+      const argument = operand.argument && mapOperand(operand.argument, map);
+      const isArgument = argument === undefined || argument.kind === "field" || isExpression(argument);
+      return map(argument === operand.argument || !isArgument ? operand : { ...operand, argument });
+    }
+    default:
+      return map(operand);
+  }
+}
+
+export function mapCondition(condition: Condition, map: (operand: Operand) => Operand): Condition {
+  switch (condition.kind) {
+    case "and":
+    case "or": {
+      const items = mapped(condition.items, (item) => mapCondition(item, map));
+      return items === condition.items ? condition : { ...condition, items };
+    }
+    case "not": {
+      const operand = mapCondition(condition.operand, map);
+      return operand === condition.operand ? condition : { ...condition, operand };
+    }
+    case "compare": {
+      const left = mapOperand(condition.left, map);
+      return left === condition.left ? condition : { ...condition, left };
+    }
+    case "relate": {
+      const left = mapOperand(condition.left, map);
+      const right = mapOperand(condition.right, map);
+      if (isValueNode(right)) return { ...condition, kind: "compare", left, right };
+      return left === condition.left && right === condition.right ? condition : { ...condition, left, right };
+    }
+    default: {
+      const operand = mapOperand(condition.operand, map);
+      return operand === condition.operand ? condition : { ...condition, operand };
+    }
+  }
+}
+
+function mapped<T>(items: readonly T[], map: (item: T) => T): readonly T[] {
+  const made = items.map(map);
+  return made.every((item, at) => item === items[at]) ? items : made;
+}
+
+function isExpression(operand: Operand): operand is Extract<Operand, { kind: "computed" | "case" | "truth" }> {
+  return operand.kind === "computed" || operand.kind === "case" || operand.kind === "truth";
+}
+
+/** Whether it is written as a value, and no field or computed. */
+export function isValueNode(
+  operand: Operand,
+): operand is Exclude<Operand, { kind: "field" | "call" | "computed" | "case" | "truth" }> {
+  return operand.kind !== "field" && operand.kind !== "call" && !isExpression(operand);
+}

@@ -1,0 +1,2 @@
+export { parseSchedule, type Schedule } from "./schedule.ts";
+export { jitterMs, lastTime, nextTimes } from "./times.ts";

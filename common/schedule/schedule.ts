@@ -1,0 +1,113 @@
+import { AppError } from "../errors.ts";
+import { SCHEDULE_JITTER_MAX_S, SCHEDULE_PERIOD_MAX_S, SCHEDULE_TEXT_MAX_CHARACTERS } from "../limits.ts";
+import { parseTimestamp } from "../timestamps.ts";
+import { CronTimes } from "./cron.ts";
+import { Zone } from "./zone.ts";
+
+/** What becomes of times that came while no controller was there. */
+const MISSED = ["skip", "last", "all"] as const;
+/** What becomes of a time that comes while the run of an earlier one goes on. */
+const OVERLAP = ["skip", "queue", "allow"] as const;
+
+type Missed = (typeof MISSED)[number];
+type Overlap = (typeof OVERLAP)[number];
+
+export interface Schedule {
+  readonly missed: Missed;
+  readonly overlap: Overlap;
+  /** Each firing comes up to so much later. */
+  readonly jitterMs: number;
+  /** The first due time after this moment, both in milliseconds since 1970; `undefined`: none comes any more. */
+  next(afterMs: number): number | undefined;
+}
+
+const SECONDS = { s: 1, m: 60, h: 3_600, d: 86_400 } as const;
+const OPTIONS = ["tz", "missed", "overlap", "jitter"] as const;
+type Options = Partial<Record<(typeof OPTIONS)[number], string>>;
+
+/**
+ * `[cron] <five or six fields>`, `every <n>s|m|h|d` (counted from 1970) or `at <time>`, then, each after `;`, any of
+ * `tz=<zone>` (else `zone`), `missed=skip|last|all` (else `last`), `overlap=skip|queue|allow` (else `skip`),
+ * `jitter=<n>s|m|h|d`. `undefined`: the text is empty. `AppError("invalid")` says what of it cannot be read.
+ */
+export function parseSchedule(text: string, zone: string): Schedule | undefined {
+  if (text.length > SCHEDULE_TEXT_MAX_CHARACTERS)
+    throw new AppError("too_large", `A schedule has at most ${SCHEDULE_TEXT_MAX_CHARACTERS} characters.`, {
+      details: { limit: "SCHEDULE_TEXT_MAX_CHARACTERS" },
+    });
+  const [times = "", ...rest] = text.split(";").map((part) => part.trim());
+  const options = optionsOf(rest);
+  if (times === "") {
+    if (rest.some((part) => part !== "")) throw new AppError("invalid", "A schedule has its times before its options.");
+    return undefined;
+  }
+  return {
+    missed: oneOf("missed", MISSED, options.missed ?? "last"),
+    overlap: oneOf("overlap", OVERLAP, options.overlap ?? "skip"),
+    jitterMs: options.jitter === undefined ? 0 : durationMs("jitter", options.jitter, SCHEDULE_JITTER_MAX_S),
+    next: nextOf(times, zoneOf(options.tz ?? zone)),
+  };
+}
+
+function optionsOf(parts: readonly string[]): Options {
+  const options: Options = {};
+  for (const part of parts) {
+    if (part === "") continue;
+    const [, word = "", value = ""] = /^(\w+)\s*=\s*(.*)$/.exec(part) ?? [];
+    const name = OPTIONS.find((known) => known === word);
+    if (name === undefined)
+      throw new AppError("invalid", `${JSON.stringify(part)} is no option of a schedule: ${OPTIONS.join(", ")}.`);
+    if (options[name] !== undefined) throw new AppError("invalid", `A schedule says ${name} twice.`);
+    options[name] = value;
+  }
+  return options;
+}
+
+function oneOf<T extends string>(name: string, known: readonly T[], value: string): T {
+  const found = known.find((one) => one === value);
+  if (found !== undefined) return found;
+  throw new AppError("invalid", `${name} of a schedule is ${known.join(", ")}, not ${JSON.stringify(value)}.`);
+}
+
+function zoneOf(name: string): Zone {
+  try {
+    return new Zone(name);
+  } catch (error) {
+    throw new AppError("invalid", `There is no time zone ${JSON.stringify(name)}.`, { cause: error });
+  }
+}
+
+function nextOf(text: string, zone: Zone): Schedule["next"] {
+  const [word = "", ...rest] = text.split(/\s+/);
+  if (word === "every") return every(rest.join(" "));
+  if (word === "at") return at(rest.join(" "), zone);
+  const times = new CronTimes(word === "cron" ? rest.join(" ") : text, zone);
+  return (afterMs) => times.next(afterMs);
+}
+
+function every(text: string): Schedule["next"] {
+  const periodMs = durationMs("every", text, SCHEDULE_PERIOD_MAX_S);
+  if (periodMs === 0) throw new AppError("invalid", "every of a schedule is at least 1s.");
+  return (afterMs) => (Math.floor(afterMs / periodMs) + 1) * periodMs;
+}
+
+/** A time with a zone of its own, or in that of the schedule. */
+function at(text: string, zone: Zone): Schedule["next"] {
+  const asUtc = parseTimestamp(text);
+  if (asUtc === undefined)
+    throw new AppError(
+      "invalid",
+      `at of a schedule is followed by YYYY-MM-DD[ HH:mm[:ss]], not ${JSON.stringify(text)}.`,
+    );
+  const isLocal = !/^-?\d+$|Z$|[+-]\d\d:?\d\d$/.test(text);
+  const dueMs = isLocal ? zone.momentMs(asUtc) : asUtc;
+  return (afterMs) => (dueMs > afterMs ? dueMs : undefined);
+}
+
+function durationMs(name: string, text: string, maxSeconds: number): number {
+  const [, count = "", unit = ""] = /^(\d{1,9})([smhd])$/.exec(text) ?? [];
+  const seconds = unit === "" ? Number.NaN : Number(count) * SECONDS[unit as keyof typeof SECONDS];
+  if (seconds <= maxSeconds) return seconds * 1_000;
+  const what = `${name} of a schedule is a number with s, m, h or d, at most ${maxSeconds}s`;
+  throw new AppError("invalid", `${what}, not ${JSON.stringify(text)}.`);
+}
