@@ -41,6 +41,11 @@ export class EventStreams {
     };
   }
 
+  /** Ends the streams of a tenant that was deleted. */
+  leave(tenant: string): void {
+    for (const end of this.#open.get(tenant) ?? []) end();
+  }
+
   close(): void {
     for (const ends of this.#open.values()) for (const end of ends) end();
   }

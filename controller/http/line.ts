@@ -23,7 +23,7 @@ const ENDS: Readonly<Record<LineEnd, readonly [code: number, reason: string]>> =
 
 export interface LineOptions {
   readonly clock: Clock;
-  /** Asked at every ping: false ends the line, as when the session is over. */
+  /** Asked at every ping and by `ask`: false ends the line, as when the session is over. */
   readonly stillAllowed: () => Promise<boolean>;
 }
 
@@ -73,6 +73,11 @@ export class Line implements SocketLine {
     this.#close(...ENDS[reason]);
   }
 
+  /** Ends the line unless it is still allowed. An outage of the store ends none. */
+  async ask(): Promise<void> {
+    if (!(await this.#options.stillAllowed().catch(() => true))) this.end("signed out");
+  }
+
   /** The controller goes; the client should find another one. */
   leave(): void {
     this.#close(GOING_AWAY, "the controller stops");
@@ -93,10 +98,7 @@ export class Line implements SocketLine {
     if (!this.#answered) return this.#socket.terminate();
     this.#answered = false;
     this.#socket.ping();
-    // An outage of the store ends no line.
-    const allowed = await this.#options.stillAllowed().catch(() => true);
-    if (this.#socket.readyState !== this.#socket.OPEN) return;
-    if (allowed) this.#schedulePing();
-    else this.end("signed out");
+    await this.ask();
+    if (this.#socket.readyState === this.#socket.OPEN) this.#schedulePing();
   }
 }

@@ -27,6 +27,7 @@ import { namesVersion } from "./head.ts";
 import { readInput } from "./input.ts";
 import { readMultipart } from "./multipart.ts";
 import { identify, identifyByForm, type Caller, type Identity, type SignIn } from "./signin.ts";
+import type { Standing } from "./standing.ts";
 import { ignoredMembers, ignoredNames, withWarnings } from "./warnings.ts";
 
 export interface ServeDependencies {
@@ -37,6 +38,7 @@ export interface ServeDependencies {
   /** Calls without a session, by address: the calls of one address take no place of others. */
   readonly strangers: Admission;
   readonly eventStreams: EventStreams;
+  readonly standing: Standing;
   readonly publicNames: readonly string[];
   /** The stores are other programs, which may be away: each call gets a `CallDeadline`. */
   readonly storesAreRemote: boolean;
@@ -85,6 +87,7 @@ class ServedCall {
   readonly #query: Fields;
   readonly #abort = new AbortController();
   #cancelDeadline: () => void = () => {};
+  #leaveStanding: () => void = () => {};
   #deadlineMs = 0;
   #folder: string | undefined;
   /** Why the call is over before its work is done. */
@@ -153,6 +156,7 @@ class ServedCall {
       exit();
       this.#removeUploads();
     };
+    this.#stand();
     const work = this.#work();
     this.#working = true;
     try {
@@ -188,6 +192,7 @@ class ServedCall {
 
   end(): void {
     this.#cancelDeadline();
+    this.#leaveStanding();
     this.storeDeadline.end();
     if (this.#endpoint.events) this.#end(new AppError("cancelled", "The event stream is over."));
     if (!this.#working) this.#removeUploads();
@@ -204,6 +209,29 @@ class ServedCall {
     leave();
     const stillAllowed = async (): Promise<boolean> => (await this.#present()) !== undefined;
     return { clock: runtime.clock, over: this.#abort.signal, stillAllowed };
+  }
+
+  /** A call that only reads, streams among them, ends with the right to it. A change is made to its end. */
+  #stand(): void {
+    if (this.#identity === undefined || this.#isPublic() || this.#isChange()) return;
+    this.#leaveStanding = this.#dependencies.standing.enter(this.#principal(), () => void this.#ask());
+  }
+
+  async #ask(): Promise<void> {
+    // An outage of the store ends no call.
+    const isAllowed = await this.#isStillAllowed().catch(() => true);
+    if (!isAllowed) this.#end(new AppError("denied", "The user is signed out, or lost the permission."));
+  }
+
+  async #isStillAllowed(): Promise<boolean> {
+    const { permission } = this.#endpoint;
+    const session = this.#identity?.session;
+    // A session of a form is not found again where calls name theirs.
+    const now =
+      session === undefined
+        ? await this.#present()
+        : await this.#dependencies.signIn.bySession(session, this.#request.exchange.traceparent);
+    return now !== undefined && permission !== "public" && allows(now, permission);
   }
 
   async #present(): Promise<Principal | undefined> {

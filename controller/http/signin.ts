@@ -4,6 +4,7 @@ import { SESSION_COOKIE } from "./answer.ts";
 import { SESSION_FIELD } from "./body.ts";
 import type { Fields } from "./fields.ts";
 import { NO_PROOF, provesOrigin, type OwnAddress } from "./origin.ts";
+import type { RightsChange } from "./standing.ts";
 
 /** What the sign-in gate needs of the area `users`. */
 export interface SignIn {
@@ -11,6 +12,10 @@ export interface SignIn {
   bySession(session: string, traceparent: string): Promise<Principal | undefined>;
   /** `login` is `<company>.<username>`. `AppError("limited")` after too many failures. */
   byPassword(credentials: Credentials, traceparent: string): Promise<Principal | undefined>;
+  /** Undefined for what is no token, or none any more. */
+  byToken(token: string, traceparent: string): Promise<Principal | undefined>;
+  /** Tells of users whose rights or sessions changed at any controller, once what the others answer here shows it. */
+  onChange(listener: (change: RightsChange) => void): void;
 }
 
 export interface Credentials {
@@ -38,12 +43,14 @@ export interface Caller {
 }
 
 /**
- * The caller, by the first of query, cookie and Basic credentials that holds; what proves its origin goes before what
+ * The caller, by the first of query, Bearer token, cookie and Basic credentials that holds; what proves its origin goes before what
  * does not.
  */
 export async function identify(signIn: SignIn, caller: Caller): Promise<Identity | undefined> {
   const named = await bySessions(signIn, sessionsIn(caller.query), caller);
   if (named !== undefined) return named;
+  const token = await byBearer(signIn, caller);
+  if (token !== undefined) return token;
   const cookie = await bySessions(signIn, cookieSessions(caller.headers.cookie), caller);
   if (cookie !== undefined && provesOrigin(caller.headers, caller.own, "cookie")) return cookie;
   const basic = await byBasic(signIn, caller);
@@ -85,6 +92,13 @@ function cookieSessions(header: string | undefined): readonly string[] {
     if (name?.trim() === SESSION_COOKIE && value !== undefined && value !== "") return [value.trim()];
   }
   return [];
+}
+
+/** A page of another site cannot make a browser send one. */
+async function byBearer(signIn: SignIn, { headers, remote, traceparent }: Caller): Promise<Identity | undefined> {
+  const token = /^bearer +([\w.~+/-]+=*)$/i.exec(headers.authorization ?? "")?.[1];
+  const principal = token === undefined ? undefined : await signIn.byToken(token, traceparent);
+  return principal && { principal: { ...principal, remote }, session: undefined, isProven: true };
 }
 
 async function byBasic(signIn: SignIn, caller: Caller): Promise<Identity | undefined> {

@@ -18,6 +18,7 @@ import { notSignedIn, pathOf, queryOf } from "./serve.ts";
 import { namesOneHost } from "./server.ts";
 import { identify, type Identity, type SignIn } from "./signin.ts";
 import type { SocketEndpoint } from "./socket.ts";
+import type { Standing } from "./standing.ts";
 import { traceparentOf } from "./trace.ts";
 
 export interface UpgradeDependencies {
@@ -28,6 +29,7 @@ export interface UpgradeDependencies {
   readonly peers: Peers;
   /** Host names pages of ours are served under besides the one in the request. */
   readonly publicNames: readonly string[];
+  readonly standing: Standing;
 }
 
 interface Found {
@@ -78,6 +80,11 @@ export class Upgrades {
     for (const lines of this.#lines.values()) for (const line of lines) line.leave();
   }
 
+  /** Ends the sockets of a tenant that was deleted. */
+  leave(tenant: string): void {
+    for (const line of this.#lines.get(tenant) ?? []) line.end("signed out");
+  }
+
   count(tenant: string): number {
     return this.#lines.get(tenant)?.size ?? 0;
   }
@@ -115,7 +122,7 @@ export class Upgrades {
       // Apart from the calls of the tenant, so that these do not wait behind what its sockets say.
       takeInTurns(wire.socket, () => THREAD_TURNS.next(`${tenant} sockets`));
       const line = new Line(socket, { clock: this.#dependencies.runtime.clock, stillAllowed });
-      this.#keep(tenant, line);
+      this.#keep(identity.principal, line);
       found.endpoint.open({ principal: identity.principal, input: input as never, line, present });
     });
   }
@@ -152,10 +159,12 @@ export class Upgrades {
     return undefined;
   }
 
-  #keep(tenant: string, line: Line): void {
+  #keep({ tenant, user }: Principal, line: Line): void {
+    const leave = this.#dependencies.standing.enter({ tenant, user }, () => void line.ask());
     const lines = this.#lines.get(tenant) ?? new Set();
     this.#lines.set(tenant, lines.add(line));
     line.closed.addEventListener("abort", () => {
+      leave();
       lines.delete(line);
       if (lines.size === 0 && this.#lines.get(tenant) === lines) this.#lines.delete(tenant);
     });

@@ -5,7 +5,15 @@ import type { BlobStore } from "./blobs.ts";
 import { checkBatch, checkChange, checkRecord } from "./checks.ts";
 import type { Engine, TenantStore } from "./engine.ts";
 import type { KvEvent, KvStore } from "./kv.ts";
-import type { FindRequest, ObjectStore, Page, PageRequest, TimelineRequest } from "./objects.ts";
+import type {
+  EntityChange,
+  EntityKey,
+  FindRequest,
+  ObjectStore,
+  Page,
+  PageRequest,
+  TimelineRequest,
+} from "./objects.ts";
 
 export interface FaultyOptions {
   /** A seeded one replays the same faults for the same calls. */
@@ -145,6 +153,11 @@ function revisionOf(event: KvEvent): number {
 }
 
 function faultyObjects(objects: ObjectStore, faults: Faults): ObjectStore {
+  const leftovers = new Leftovers();
+  const made = async (changes: readonly EntityChange[]): Promise<void> => {
+    await objects.change(leftovers.due(changes));
+    await objects.change(changes);
+  };
   const paging =
     <T>(
       name: string,
@@ -159,8 +172,8 @@ function faultyObjects(objects: ObjectStore, faults: Faults): ObjectStore {
       checkBatch(changes.length);
       changes.forEach(checkChange);
       await faults.write(
-        () => objects.change(changes),
-        () => objects.change(changes.slice(0, faults.some(changes.length + 1) - 1)),
+        () => made(changes),
+        () => made(leftovers.part(changes, faults.some(changes.length + 1) - 1)),
       );
     },
     get: (keys) => faults.read(() => objects.get(keys)),
@@ -194,6 +207,54 @@ function faultyObjects(objects: ObjectStore, faults: Faults): ObjectStore {
     getRecords: (keys) => faults.read(() => objects.getRecords(keys)),
     removeRecords: (keys) => faults.write(() => objects.removeRecords(keys)),
   };
+}
+
+/** What changes leave that were given up in the middle: their versions and edges, which appear with a later change. */
+class Leftovers {
+  readonly #byKey = new Map<string, readonly EntityChange[]>();
+
+  /** What is made of changes when they are given up after the first so many. */
+  part(changes: readonly EntityChange[], count: number): readonly EntityChange[] {
+    const whole = changes.slice(0, count);
+    const halfway = changes[count];
+    if (halfway === undefined) return whole;
+    const { dropEdges = [], ...before } = halfway;
+    if (dropEdges.length > 0) return [...whole, before];
+    this.#keep(halfway);
+    return whole;
+  }
+
+  /** What appears with these. A change that is made at last leaves nothing. */
+  due(changes: readonly EntityChange[]): readonly EntityChange[] {
+    return changes.flatMap(({ key, timeUs }) => {
+      const left = this.#of(key);
+      this.#byKey.set(
+        keyText(key),
+        left.filter((change) => change.timeUs > timeUs),
+      );
+      return left.filter((change) => change.timeUs < timeUs);
+    });
+  }
+
+  #keep({ key, timeUs, version, addEdges = [], expiresAtMs }: EntityChange): void {
+    if (version === undefined && addEdges.length === 0) return;
+    const left = {
+      key,
+      timeUs,
+      addEdges,
+      ...(version === undefined ? {} : { version }),
+      ...(expiresAtMs === undefined ? {} : { expiresAtMs }),
+    };
+    this.#byKey.set(keyText(key), [...this.#of(key), left]);
+  }
+
+  #of(key: EntityKey): readonly EntityChange[] {
+    return this.#byKey.get(keyText(key)) ?? [];
+  }
+}
+
+function keyText({ cid, id }: EntityKey): string {
+  return `${cid}:${id}`;
 }
 
 /** How many terms there are, and how many must stay so that at least one condition remains. */

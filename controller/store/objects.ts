@@ -17,9 +17,13 @@
  */
 export interface ObjectStore {
   /**
-   * Applies changes, at most `CHANGE_BATCH_MAX`. Each is atomic and durable on its own when the promise resolves;
-   * together they are not: after an error any of them may have happened. A change of more than `LOGGED_BATCH_MAX_BYTES`
-   * may leave its version or edges without the rest when its controller is killed.
+   * Applies changes, at most `CHANGE_BATCH_MAX`. Each is durable on its own when the promise resolves; together they
+   * are not: after an error any of them may have happened.
+   *
+   * A change is made at once: with its cells and numbers, the version and the edges that it adds are there, and none of
+   * them before. One that ends as `unknown_outcome`, or whose controller is killed, may stay half way until it is
+   * repeated. Either nothing of it is there, but its version and the edges it adds will be as soon as a change of a
+   * later time is made; or it is there with edges that it drops.
    */
   change(changes: readonly EntityChange[]): Promise<void>;
 

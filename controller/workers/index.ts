@@ -1,3 +1,4 @@
-export { WorkerPool } from "./pool.ts";
-export { serveTasks } from "./serve.ts";
+export { CallEnd, type CallLine, type CallRequest, openCallLine } from "./calls.ts";
+export { type PoolLimits, WorkerPool } from "./pool.ts";
+export { serveTasks, threadData } from "./serve.ts";
 export type { RunOptions, Workers } from "./types.ts";

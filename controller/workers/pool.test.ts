@@ -83,8 +83,10 @@ test("names, inputs and outputs are checked by the compiler", () => {
     void new WorkerPool<{ call: (input: { run: () => void }) => null }>({} as PoolOptions);
     // @ts-expect-error what has methods cannot be cloned
     void new WorkerPool<{ make: (input: string) => URL }>({} as PoolOptions);
-    // @ts-expect-error a promise cannot be cloned
-    void new WorkerPool<{ wait: (input: string) => Promise<string> }>({} as PoolOptions);
+    // @ts-expect-error nor can it when it is promised
+    void new WorkerPool<{ make: (input: string) => Promise<URL> }>({} as PoolOptions);
+    // @ts-expect-error a promise in the answer cannot be cloned
+    void new WorkerPool<{ wait: (input: string) => { readonly all: Promise<string> } }>({} as PoolOptions);
     type Fine = (input: ReadonlyMap<string, readonly { at?: Date }[]>) => Uint8Array | undefined;
     void new WorkerPool<{ fine: Fine }>({} as PoolOptions);
   };
@@ -115,6 +117,16 @@ test("so many tasks run at once as there are threads", async () => {
   expect(await third).toBe(2);
   held[0]?.release();
   expect(await Promise.all(held.map(({ answer }) => answer))).toEqual(["released", "released"]);
+});
+
+test("a tenant has at most its share of the threads, and others get the rest", async () => {
+  const pool = open({ threads: 2, limits: { tenantThreads: 1 } });
+  const held = await holdThread(pool);
+  const second = pool.run("add", { a: 1, b: 1 }, MINE);
+  expect(await pool.run("add", { a: 1, b: 2 }, OTHER)).toBe(3);
+  expect(pool).toMatchObject({ running: 1, waiting: 1 });
+  held.release();
+  expect(await second).toBe(2);
 });
 
 test("a task that never ends is ended at its deadline, and no other with it", async () => {

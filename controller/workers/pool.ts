@@ -20,6 +20,8 @@ export interface PoolOptions {
   readonly file: URL | string;
   /** Threads at most; each begins when there is a task for it. */
   readonly threads: number;
+  /** For every thread, as its `workerData`. */
+  readonly data?: unknown;
   readonly clock: Clock;
   readonly log: Pick<Logger, "warn">;
   /** As the bounds of `common/limits` say where absent. */
@@ -30,12 +32,15 @@ export interface PoolLimits {
   readonly tenantTasks: number;
   readonly tasks: number;
   readonly heapBytes: number;
+  /** Threads that tasks of one tenant have at once. */
+  readonly tenantThreads: number;
 }
 
 const LIMITS: PoolLimits = {
   tenantTasks: WORKER_QUEUE_TENANT_MAX_TASKS,
   tasks: WORKER_QUEUE_MAX_TASKS,
   heapBytes: WORKER_HEAP_MAX_BYTES,
+  tenantThreads: Number.POSITIVE_INFINITY,
 };
 
 /** A thread and the task it has. */
@@ -59,6 +64,7 @@ export class WorkerPool<T extends Tasks & CloneableTasks<T>> implements Workers<
   /** Threads that are not gone, also those that are told to end. */
   readonly #places = new Set<Place>();
   readonly #idle = new Set<Place>();
+  readonly #mayBegin = (tenant: string): boolean => this.#threadsOf(tenant) < this.#limits.tenantThreads;
   #ended = 0;
   #closed = false;
 
@@ -127,15 +133,24 @@ export class WorkerPool<T extends Tasks & CloneableTasks<T>> implements Workers<
     while (this.#queue.size > 0) {
       const [idle] = this.#idle;
       if (!idle && this.#places.size >= this.#options.threads) return;
-      const task = this.#queue.take();
-      if (task) this.#begin(task, idle);
+      const task = this.#queue.take(this.#mayBegin);
+      if (!task) return;
+      this.#begin(task, idle);
     }
+  }
+
+  /** Those that have a task which is given up count until they are gone. */
+  #threadsOf(tenant: string): number {
+    let threads = 0;
+    for (const { task } of this.#places) if (task?.tenant === tenant) threads += 1;
+    return threads;
   }
 
   #newPlace(): Place {
     const thread = new TaskThread({
       file: this.#options.file,
       heapMaxBytes: this.#limits.heapBytes,
+      data: this.#options.data,
       onMessage: (message) => this.#hear(place, message),
       onExit: (error) => this.#lose(place, error),
     });

@@ -39,15 +39,17 @@ export class TenantQueue<T extends { readonly tenant: string }> {
     this.#size += 1;
   }
 
-  take(): T | undefined {
-    const [next] = this.#waiting;
-    const [task] = next?.[1] ?? [];
-    if (!next || !task) return undefined;
-    const [tenant, ofTenant] = next;
-    this.delete(task);
-    // At the end of the rotation.
-    if (this.#waiting.delete(tenant)) this.#waiting.set(tenant, ofTenant);
-    return task;
+  /** The next task of the next tenant that may have one. */
+  take(may: (tenant: string) => boolean = () => true): T | undefined {
+    for (const [tenant, ofTenant] of this.#waiting) {
+      const [task] = ofTenant;
+      if (!task || !may(tenant)) continue;
+      this.delete(task);
+      // At the end of the rotation.
+      if (this.#waiting.delete(tenant)) this.#waiting.set(tenant, ofTenant);
+      return task;
+    }
+    return undefined;
   }
 
   delete(task: T): void {

@@ -1,4 +1,4 @@
-import { parentPort } from "node:worker_threads";
+import { parentPort, workerData } from "node:worker_threads";
 import { AppError, errorText } from "../../common/errors.ts";
 import type { CloneableTasks, TaskMessage, Tasks, ThreadMessage, ThrownError } from "./types.ts";
 
@@ -9,12 +9,21 @@ export function serveTasks<const T extends Tasks & CloneableTasks<T>>(tasks: T):
   const post = (message: ThreadMessage): void => port.postMessage(message);
   port.on("message", ({ name, input }: TaskMessage) => {
     post({ kind: "begun" });
+    const done = (output: unknown): void => post({ kind: "done", output });
+    const failed = (error: unknown): void => postFailure(post, thrown(error));
     try {
-      post({ kind: "done", output: runTask(tasks, name, input) });
+      const output = runTask(tasks, name, input);
+      if (output instanceof Promise) output.then(done).catch(failed);
+      else done(output);
     } catch (error) {
-      postFailure(post, thrown(error));
+      failed(error);
     }
   });
+}
+
+/** What the pool was given as `data`. */
+export function threadData(): unknown {
+  return workerData;
 }
 
 function runTask(tasks: Tasks, name: string, input: unknown): unknown {

@@ -14,6 +14,7 @@ interface TaskOptions extends RunOptions {
 export class Task {
   readonly name: string;
   readonly input: unknown;
+  readonly transfer: RunOptions["transfer"];
   readonly tenant: string;
   readonly answer: Promise<unknown>;
   /** Threads it was given. */
@@ -25,9 +26,10 @@ export class Task {
   #reject!: (error: AppError) => void;
   readonly #release: () => void;
 
-  constructor({ name, input, tenant, timeoutMs, signal, clock, onGivenUp }: TaskOptions) {
+  constructor({ name, input, transfer, tenant, timeoutMs, signal, clock, onGivenUp }: TaskOptions) {
     this.name = name;
     this.input = input;
+    this.transfer = transfer;
     this.tenant = tenant;
     this.answer = new Promise((resolve, reject) => {
       this.#resolve = resolve;

@@ -5,6 +5,8 @@ import type { TaskMessage, ThreadMessage } from "./types.ts";
 export interface ThreadOptions {
   readonly file: URL | string;
   readonly heapMaxBytes: number;
+  /** What the thread's main file finds as `workerData`. */
+  readonly data?: unknown;
   readonly onMessage: (message: ThreadMessage) => void;
   /** Once, when the thread is gone. With the error that ended it; without one it was told to end or ended itself. */
   readonly onExit: (error: Error | undefined) => void;
@@ -15,13 +17,14 @@ export class TaskThread {
   readonly #worker: Worker;
   readonly exited: Promise<void>;
 
-  constructor({ file, heapMaxBytes, onMessage, onExit }: ThreadOptions) {
+  constructor({ file, heapMaxBytes, data, onMessage, onExit }: ThreadOptions) {
     let failure: Error | undefined;
     this.#worker = new Worker(file, {
       name: "odp-worker",
       // Neither settings nor what the environment may hold of secrets is needed there.
       env: {},
       execArgv: [],
+      workerData: data,
       resourceLimits: { maxOldGenerationSizeMb: Math.ceil(heapMaxBytes / MIB) },
     });
     this.#worker.unref();
@@ -40,8 +43,8 @@ export class TaskThread {
   }
 
   /** Throws when the message cannot be cloned; then the thread has heard nothing of it. */
-  send({ name, input }: TaskMessage): void {
-    this.#worker.postMessage({ name, input } satisfies TaskMessage);
+  send({ name, input, transfer = [] }: TaskMessage): void {
+    this.#worker.postMessage({ name, input } satisfies TaskMessage, transfer);
   }
 
   end(): void {

@@ -1,15 +1,17 @@
+import type { MessagePort } from "node:worker_threads";
 import type { AppErrorOptions, ErrorCode } from "../../common/errors.ts";
 import type { Value } from "../../common/value.ts";
 
 /**
- * Tasks by name. A task runs from start to end without a turn for others. It may run twice: its answer is all it does.
+ * Tasks by name. A thread has one task at a time, also while that one waits. A task may run twice: its answer is all it
+ * does.
  */
 export type Tasks = Readonly<Record<string, (input: never) => unknown>>;
 
 export type Input<T extends Tasks, N extends keyof T> = Parameters<T[N]>[0];
-export type Output<T extends Tasks, N extends keyof T> = ReturnType<T[N]>;
+export type Output<T extends Tasks, N extends keyof T> = Awaited<ReturnType<T[N]>>;
 
-type Carried = Value | undefined | bigint | Date | ArrayBuffer | SharedArrayBuffer | ArrayBufferView;
+type Carried = Value | undefined | bigint | Date | ArrayBuffer | SharedArrayBuffer | ArrayBufferView | MessagePort;
 
 /** The type as structured cloning brings it to the other side; `never` for functions, symbols and what has methods. */
 export type Cloned<T> = T extends Carried
@@ -41,6 +43,8 @@ export interface RunOptions {
   /** From the call to the answer, waiting included. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
+  /** Ports of the input, which go over to the thread. */
+  readonly transfer?: readonly MessagePort[];
 }
 
 /** What areas are given of the pool. */
@@ -58,6 +62,7 @@ export interface Workers<T extends Tasks> {
 export interface TaskMessage {
   readonly name: string;
   readonly input: unknown;
+  readonly transfer?: readonly MessagePort[] | undefined;
 }
 
 /** From a thread to the pool: `begun` once for each task, then one of the others. */

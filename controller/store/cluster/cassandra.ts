@@ -121,19 +121,19 @@ export class Cassandra {
     return { rows: result.rows ?? [], ...(result.pageState ? { state: result.pageState } : {}) };
   }
 
-  /** Statements of one partition happen together or not at all; those of several only when they are logged. */
-  async write(
-    statements: readonly Statement[],
-    deadline: Deadline,
-    { logged = false }: { readonly logged?: boolean } = {},
-  ): Promise<void> {
+  /**
+   * Statements of one partition, which happen together or not at all. Never those of several in a logged batch: its
+   * coordinator keeps it at two other nodes and waits for both, so that on a ring of three it fails while one of them
+   * is lost and not yet counted as down.
+   */
+  async write(statements: readonly Statement[], deadline: Deadline): Promise<void> {
     const queries = statements.map(({ query, params }) => ({ query, params: params.map(driverValue) }));
     const [first, ...others] = queries;
     if (first === undefined) return;
     await this.#repeat("write", deadline, (readTimeout) =>
       others.length === 0
         ? this.#execute(first, { readTimeout })
-        : this.#client.batch(queries, { prepare: true, logged, isIdempotent: true, readTimeout }),
+        : this.#client.batch(queries, { prepare: true, logged: false, isIdempotent: true, readTimeout }),
     );
   }
 

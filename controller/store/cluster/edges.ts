@@ -13,10 +13,15 @@ const EDGES_PER_READ = 1_000;
 const EDGES_ENDED_MAX = 100_000;
 const BUCKETS = Array.from({ length: EDGE_BUCKETS }, (_, bucket) => bucket).join(", ");
 
+/** One row each, by `outgoingKey` and `incomingKey`. */
+const OUTGOING_KEY = "cid = ? AND id = ? AND bucket = ? AND type = ? AND to_cid = ? AND to_id = ?";
+const INCOMING_KEY = "to_cid = ? AND to_id = ? AND bucket = ? AND type = ? AND cid = ? AND id = ?";
+
 /**
  * Edges in `edges_out` by source, each end in buckets. `edges_in` is derived from that, by target: a row is added before
  * the edge and removed after it, so it may say too much, never too little, and what it says is checked at the source.
- * The removal of a source hides its edges at once, and removes them afterwards.
+ * An edge is added before its source is written, and is not there until the source bears its time or a later one; it is
+ * dropped after that. The removal of a source hides its edges at once, and removes them afterwards.
  */
 export class EdgeTable {
   readonly #tables: Tables;
@@ -46,35 +51,22 @@ export class EdgeTable {
     return found.state === undefined ? { items } : pageBefore(items, request, found.state);
   }
 
-  /** What a change does to the edges of its source. */
-  statements({ key, timeUs, addEdges = [], dropEdges = [], expiresAtMs }: EntityChange): Statement[] {
-    const table = `${this.#tables.keyspace}.edges_out`;
-    const time = BigInt(timeUs);
-    const ttl = ttlSeconds(this.#tables.cassandra.runtime.clock, expiresAtMs);
-    const row = "cid = ? AND id = ? AND bucket = ? AND type = ? AND to_cid = ? AND to_id = ?";
-    const added = addEdges.map((edge) => ({
-      query: `UPDATE ${table} USING TIMESTAMP ? AND TTL ? SET value = ? WHERE ${row}`,
-      params: [time, ttl, edgeValue(edge.value), ...outgoingKey(key, edge)],
-    }));
-    const query = `DELETE FROM ${table} USING TIMESTAMP ? WHERE ${row}`;
-    return [...added, ...dropEdges.map((edge) => ({ query, params: [time, ...outgoingKey(key, edge)] }))];
-  }
-
-  /** To be called before the change itself is written. */
-  async announce(change: EntityChange, deadline: Deadline): Promise<void> {
-    const ttl = ttlSeconds(this.#tables.cassandra.runtime.clock, change.expiresAtMs);
-    const query = `UPDATE ${this.#tables.keyspace}.edges_in USING TIMESTAMP ? AND TTL ? SET present = true WHERE to_cid = ? AND to_id = ? AND bucket = ? AND type = ? AND cid = ? AND id = ?`;
-    await this.#writeAll(
-      (change.addEdges ?? []).map((edge) => ({
-        query,
-        params: [BigInt(change.timeUs), ttl, ...incomingKey(change.key, edge)],
-      })),
-      deadline,
-    );
+  /** To be made before the source itself is written. */
+  writes(change: EntityChange, deadline: Deadline): Promise<void>[] {
+    const { cassandra, keyspace } = this.#tables;
+    const { key, timeUs, addEdges = [], expiresAtMs } = change;
+    const times = [BigInt(timeUs), ttlSeconds(cassandra.runtime.clock, expiresAtMs)];
+    const incoming = `UPDATE ${keyspace}.edges_in USING TIMESTAMP ? AND TTL ? SET present = true WHERE ${INCOMING_KEY}`;
+    const outgoing = `UPDATE ${keyspace}.edges_out USING TIMESTAMP ? AND TTL ? SET value = ? WHERE ${OUTGOING_KEY}`;
+    return addEdges.map(async (edge) => {
+      await cassandra.write([{ query: incoming, params: [...times, ...incomingKey(key, edge)] }], deadline);
+      const params = [...times, edgeValue(edge.value), ...outgoingKey(key, edge)];
+      await cassandra.write([{ query: outgoing, params }], deadline);
+    });
   }
 
   /** The edges that a removal covers. */
-  async #endedBy({ key, timeUs }: EntityChange, deadline: Deadline): Promise<readonly EdgeEnd[]> {
+  async #endedBy({ key, timeUs }: Omit<Drop, "edge">, deadline: Deadline): Promise<readonly EdgeEnd[]> {
     const ended: EdgeEnd[] = [];
     let state: string | undefined;
     do {
@@ -91,27 +83,35 @@ export class EdgeTable {
   }
 
   /**
-   * To be called after the change is written. What is left over is found out by every reader, so a failure is only
-   * logged.
+   * To be called after the source is written: takes away what the change drops. What a removal covers every reader finds
+   * out, so a failure with that is only logged.
    */
-  async retract(change: EntityChange, deadline: Deadline): Promise<void> {
+  async retract({ key, timeUs, dropEdges = [], death }: EntityChange, deadline: Deadline): Promise<void> {
+    await Promise.all(dropEdges.map((edge) => this.#drop({ key, timeUs, edge }, deadline)));
+    if (death !== true) return;
     try {
-      const ended = change.death ? await this.#endedBy(change, deadline) : [];
+      const ended = await this.#endedBy({ key, timeUs }, deadline);
       // First what tells where the others are.
-      await this.#retractIncoming(change, [...ended, ...(change.dropEdges ?? [])], deadline);
-      const outgoing = this.statements({ key: change.key, timeUs: change.timeUs, dropEdges: ended });
-      await this.#writeAll(outgoing, deadline);
+      await Promise.all(ended.map((edge) => this.#dropIncoming({ key, timeUs, edge }, deadline)));
+      await Promise.all(ended.map((edge) => this.#dropOutgoing({ key, timeUs, edge }, deadline)));
     } catch (error) {
       this.#tables.cassandra.runtime.log.warn({ reason: errorText(error) }, "rows of ended edges stay behind");
     }
   }
 
-  async #retractIncoming({ key, timeUs }: EntityChange, ended: readonly EdgeEnd[], deadline: Deadline): Promise<void> {
-    const query = `DELETE FROM ${this.#tables.keyspace}.edges_in USING TIMESTAMP ? WHERE to_cid = ? AND to_id = ? AND bucket = ? AND type = ? AND cid = ? AND id = ?`;
-    await this.#writeAll(
-      ended.map((edge) => ({ query, params: [BigInt(timeUs), ...incomingKey(key, edge)] })),
-      deadline,
-    );
+  async #drop(drop: Drop, deadline: Deadline): Promise<void> {
+    await this.#dropOutgoing(drop, deadline);
+    await this.#dropIncoming(drop, deadline);
+  }
+
+  #dropOutgoing({ key, timeUs, edge }: Drop, deadline: Deadline): Promise<void> {
+    const query = `DELETE FROM ${this.#tables.keyspace}.edges_out USING TIMESTAMP ? WHERE ${OUTGOING_KEY}`;
+    return this.#tables.cassandra.write([{ query, params: [BigInt(timeUs), ...outgoingKey(key, edge)] }], deadline);
+  }
+
+  #dropIncoming({ key, timeUs, edge }: Drop, deadline: Deadline): Promise<void> {
+    const query = `DELETE FROM ${this.#tables.keyspace}.edges_in USING TIMESTAMP ? WHERE ${INCOMING_KEY}`;
+    return this.#tables.cassandra.write([{ query, params: [BigInt(timeUs), ...incomingKey(key, edge)] }], deadline);
   }
 
   async #living(from: EntityKey, rows: readonly Row[], deadline: Deadline): Promise<(Edge | undefined)[]> {
@@ -140,7 +140,7 @@ export class EdgeTable {
   }
 
   #single(from: EntityKey, edge: EdgeEnd): Statement {
-    const query = `SELECT type, to_cid, to_id, value, WRITETIME(value) AS time_us FROM ${this.#tables.keyspace}.edges_out WHERE cid = ? AND id = ? AND bucket = ? AND type = ? AND to_cid = ? AND to_id = ?`;
+    const query = `SELECT type, to_cid, to_id, value, WRITETIME(value) AS time_us FROM ${this.#tables.keyspace}.edges_out WHERE ${OUTGOING_KEY}`;
     return { query, params: outgoingKey(from, edge) };
   }
 
@@ -149,10 +149,12 @@ export class EdgeTable {
     if (type === undefined) return { query, params: [key.cid, key.id] };
     return { query: `${query} AND type = ?`, params: [key.cid, key.id, type] };
   }
+}
 
-  async #writeAll(statements: readonly Statement[], deadline: Deadline): Promise<void> {
-    await Promise.all(statements.map((statement) => this.#tables.cassandra.write([statement], deadline)));
-  }
+interface Drop {
+  readonly key: EntityKey;
+  readonly timeUs: number;
+  readonly edge: EdgeEnd;
 }
 
 type Row = Record<string, unknown>;
@@ -169,11 +171,11 @@ function targetOf(row: Row): EntityKey {
   return { cid: Number(row.to_cid), id: String(row.to_id) };
 }
 
-/** Undefined when there is none, or the removal of its source covers it. */
+/** Undefined when there is none, the removal of its source covers it, or its change was not made. */
 function outgoingEdge(from: EntityKey, source: FoundEntity | undefined, row: Row | undefined): Edge | undefined {
   if (source === undefined || row === undefined || !Buffer.isBuffer(row.value)) return undefined;
   const timeUs = Number(row.time_us);
-  if (timeUs <= source.diedUs) return undefined;
+  if (timeUs <= source.diedUs || timeUs > source.writtenUs) return undefined;
   const value = readEdgeValue(row.value);
   return { from, type: String(row.type), to: targetOf(row), timeUs, ...(value === undefined ? {} : { value }) };
 }

@@ -42,6 +42,8 @@ export interface FoundEntity {
   readonly entity: Entity;
   /** Everything of times up to this one was removed; 0 when no removal is remembered. */
   readonly diedUs: number;
+  /** The greatest time of a change that was made; infinite where it is no longer known. */
+  readonly writtenUs: number;
   readonly classes: readonly string[];
 }
 
@@ -52,6 +54,7 @@ export class EntityTable {
   /** Made once: the driver knows a statement by its text. */
   readonly #select: string;
   readonly #selectMany: string;
+  readonly #selectWritten: string;
   /** By what is written: a bit for each of `ASSIGNMENTS`. */
   readonly #updates: string[] = [];
 
@@ -59,6 +62,7 @@ export class EntityTable {
     this.#tables = tables;
     this.#table = `${tables.keyspace}.present`;
     this.#select = `SELECT ${PRESENT} FROM ${this.#table} WHERE cid = ? AND id = ?`;
+    this.#selectWritten = `SELECT last FROM ${this.#table} WHERE cid = ? AND id = ?`;
     this.#selectMany = `SELECT cid, id, classes, ${PRESENT} FROM ${this.#table} WHERE cid = ? AND id IN ?`;
   }
 
@@ -96,8 +100,19 @@ export class EntityTable {
       const row = found.get(`${key.cid}:${key.id}`);
       const entity = row === undefined ? undefined : toEntity(key, row);
       if (row === undefined || entity === undefined) return undefined;
-      return { entity, diedUs: diedUs(row), classes: (row.classes as readonly string[] | null) ?? [] };
+      return {
+        entity,
+        diedUs: diedUs(row),
+        writtenUs: writtenUs(row),
+        classes: (row.classes as readonly string[] | null) ?? [],
+      };
     });
+  }
+
+  /** The greatest time of a change that was made; infinite where it is no longer known. */
+  async writtenUs({ cid, id }: EntityKey, deadline: Deadline): Promise<number> {
+    const [row] = await this.#tables.cassandra.read({ query: this.#selectWritten, params: [cid, id] }, deadline);
+    return row === undefined ? Infinity : writtenUs(row);
   }
 
   /** One or none. */
@@ -230,6 +245,11 @@ function toEntity(key: EntityKey, row: types.Row): Entity | undefined {
 
 function diedUs(row: types.Row): number {
   return Number(row.died ?? 0);
+}
+
+/** A removal takes `last` along, and so may its expiry, however late the changes before were. */
+function writtenUs({ last }: types.Row): number {
+  return last === null ? Infinity : Number(last);
 }
 
 function readCells(row: types.Row): Cells {

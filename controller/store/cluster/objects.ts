@@ -1,5 +1,4 @@
 import { AppError, isAppError } from "../../../common/errors.ts";
-import { LOGGED_BATCH_MAX_BYTES } from "../../../common/limits.ts";
 import { checkBatch, checkChange, checkFind, checkRecord, checkRecordId } from "../checks.ts";
 import type {
   Edge,
@@ -17,7 +16,6 @@ import type {
   TimeRangeUs,
 } from "../objects.ts";
 import { indexedTerms, isClassTerm } from "../terms.ts";
-import type { CqlValue, Statement } from "./cassandra.ts";
 import type { Deadline } from "./deadline.ts";
 import { EdgeTable } from "./edges.ts";
 import { EntityTable } from "./entities.ts";
@@ -41,7 +39,7 @@ export class CassandraObjectStore implements ObjectStore {
     this.#entities = new EntityTable(tables);
     this.#postings = new PostingTable(tables);
     this.#finder = new Finder({ tables, entities: this.#entities, postings: this.#postings });
-    this.#versions = new VersionTable(tables);
+    this.#versions = new VersionTable(tables, this.#entities);
     this.#edges = new EdgeTable(tables, this.#entities);
     this.#records = new RecordTable(tables);
   }
@@ -105,62 +103,40 @@ export class CassandraObjectStore implements ObjectStore {
   }
 
   /**
-   * What is derived is written before the change where it is added, and after it where it is taken away. What the removal
-   * of an entity leaves behind it hides.
+   * A change is made with the entity, which bears its time from then on: readers do not see what an earlier step has
+   * added. So what is added comes before it, and what is taken away after it. What the removal of an entity leaves
+   * behind it hides.
    */
   async #changeOne(change: EntityChange, deadline: Deadline): Promise<void> {
     const { cassandra } = this.#tables;
     const { key, timeUs } = change;
+    const besides = [...this.#versions.writes(change, deadline), ...this.#edges.writes(change, deadline)];
+    const terms = postingTerms(change.addTerms);
     const ttl = ttlSeconds(cassandra.runtime.clock, change.expiresAtMs);
-    await Promise.all([
-      this.#edges.announce(change, deadline),
-      this.#postings.add({ key, terms: postingTerms(change.addTerms), timeUs, ttl }, deadline),
+    await allWritten([
+      ...besides,
+      ...(terms.length > 0 ? [this.#postings.add({ key, terms, timeUs, ttl }, deadline)] : []),
     ]);
-    const besides = [...this.#edges.statements(change), ...this.#versions.statements(change)];
-    await this.#writeTogether(besides, this.#entities.statements(change), deadline);
-    const retracts = change.death === true || (change.dropEdges ?? []).length > 0;
-    await Promise.all([
-      retracts ? this.#edges.retract(change, deadline) : undefined,
-      this.#postings.remove({ key, terms: postingTerms(change.dropTerms), timeUs }, deadline),
-      change.forgetHistory ? this.#versions.forget(change, deadline) : undefined,
-    ]);
-  }
-
-  /** In one logged batch, unless Cassandra would find it too large: then the entity comes last. */
-  async #writeTogether(besides: readonly Statement[], entity: readonly Statement[], deadline: Deadline): Promise<void> {
-    const { cassandra } = this.#tables;
-    if (besides.length === 0) return cassandra.write(entity, deadline);
-    const all = [...besides, ...entity];
-    if (sizeOf(all) <= LOGGED_BATCH_MAX_BYTES) return cassandra.write(all, deadline, { logged: true });
-    await Promise.all(besides.map((statement) => cassandra.write([statement], deadline)));
-    await cassandra.write(entity, deadline);
+    const entity = cassandra.write(this.#entities.statements(change), deadline);
+    await (besides.length > 0 ? afterOthers(entity) : entity);
+    await afterOthers(
+      Promise.all([
+        this.#edges.retract(change, deadline),
+        this.#postings.remove({ key, terms: postingTerms(change.dropTerms), timeUs }, deadline),
+        change.forgetHistory ? this.#versions.forget(change, deadline) : undefined,
+      ]),
+    );
   }
 }
 
-/** What Cassandra counts for a statement or an entry of a map besides the values, at least. */
-const OVERHEAD_BYTES = 128;
-
-function sizeOf(statements: readonly Statement[]): number {
-  let size = 0;
-  for (const { params } of statements) {
-    size += OVERHEAD_BYTES;
-    for (const value of params) size += sizeOfValue(value);
+/** What was written before these stays, so that of the whole it is not known that nothing was done. */
+async function afterOthers(writes: Promise<unknown>): Promise<void> {
+  try {
+    await writes;
+  } catch (error) {
+    if (!isAppError(error, "unavailable")) throw error;
+    throw new AppError("unknown_outcome", `A change was written in part: ${error.message}`, { cause: error });
   }
-  return size;
-}
-
-function sizeOfValue(value: CqlValue): number {
-  if (typeof value === "string") return value.length * 3;
-  if (value instanceof Uint8Array) return value.length;
-  if (value instanceof Map) {
-    let size = 0;
-    for (const [name, bytes] of value as ReadonlyMap<string, Uint8Array>)
-      size += OVERHEAD_BYTES + name.length * 3 + bytes.length;
-    return size;
-  }
-  if (Array.isArray(value))
-    return value.reduce((size: number, text: string) => size + OVERHEAD_BYTES + text.length * 3, 0);
-  return 8;
 }
 
 function postingTerms(terms: readonly string[] | undefined): readonly string[] {

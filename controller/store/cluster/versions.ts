@@ -3,7 +3,7 @@ import type { EntityChange, EntityKey, EntityVersion, Page, PageRequest, TimeRan
 import type { Statement } from "./cassandra.ts";
 import { pageBefore, readCursor, requestText } from "./cursor.ts";
 import type { Deadline } from "./deadline.ts";
-import { plainBytes } from "./entities.ts";
+import { plainBytes, type EntityTable } from "./entities.ts";
 import { ttlSeconds, type Tables } from "./tables.ts";
 
 const DAY_US = 86_400_000_000;
@@ -16,19 +16,29 @@ interface TimesUs {
   readonly to: number;
 }
 
-/** Versions of entities in `versions`: a partition for each object and day, listed in `version_days`. */
+/**
+ * Versions of entities in `versions`: a partition for each object and day, listed in `version_days`. One is written
+ * before the entity; readers do not see those that are later than all that is written of the entity.
+ */
 export class VersionTable {
   readonly #tables: Tables;
+  readonly #entities: EntityTable;
   readonly #days: string;
   readonly #versions: string;
 
-  constructor(tables: Tables) {
+  constructor(tables: Tables, entities: EntityTable) {
     this.#tables = tables;
+    this.#entities = entities;
     this.#days = `${tables.keyspace}.version_days`;
     this.#versions = `${tables.keyspace}.versions`;
   }
 
-  statements({ key: { cid, id }, timeUs, version, expiresAtMs }: EntityChange): Statement[] {
+  /** To be made before the change itself is written. */
+  writes(change: EntityChange, deadline: Deadline): Promise<void>[] {
+    return this.#statements(change).map((statement) => this.#tables.cassandra.write([statement], deadline));
+  }
+
+  #statements({ key: { cid, id }, timeUs, version, expiresAtMs }: EntityChange): Statement[] {
     if (version === undefined) return [];
     const { clock } = this.#tables.cassandra.runtime;
     const time = BigInt(timeUs);
@@ -72,13 +82,17 @@ export class VersionTable {
       from: Math.max(Math.ceil(range.fromUs ?? 0), 0),
       to: Math.min(before === undefined ? (range.toUs ?? Infinity) : Number(before) - 1, Number.MAX_SAFE_INTEGER),
     };
-    const days = await this.#daysOf(key, times, deadline);
+    const [writtenUs, days] = await Promise.all([
+      this.#entities.writtenUs(key, deadline),
+      this.#daysOf(key, times, deadline),
+    ]);
+    const made = { ...times, to: Math.min(times.to, writtenUs) };
     const items: EntityVersion[] = [];
     let looked = 0;
     for (let atOnce = 1; looked < days.length && items.length < page.limit; atOnce = VERSION_DAYS_AT_ONCE) {
       const group = days.slice(looked, looked + atOnce);
       const found = await Promise.all(
-        group.map((day) => this.#ofDay(key, { day, times, limit: page.limit }, deadline)),
+        group.map((day) => this.#ofDay(key, { day, times: made, limit: page.limit }, deadline)),
       );
       items.push(...found.flat());
       looked += group.length;

@@ -431,6 +431,26 @@ export function objectsContract(name: string, open: OpenSubject): void {
         expect(await find({ terms: [term] })).toEqual([]);
       });
 
+      test("a change that expires takes no version and no edge of an earlier one along", async () => {
+        const key = newKey();
+        const edge = { type: "stays", to: newKey() };
+        await write({ key, timeUs: at(1), birth: true });
+        await write({ key, timeUs: at(2), version: bytes("stays"), addEdges: [edge] });
+        await write({
+          key,
+          timeUs: at(3),
+          cells: cells({ "1": "goes" }),
+          expiresAtMs: subject.clock.nowMs() + TTL_MS,
+        });
+        await passTime(subject, TTL_MS + 1_000, async () => Object.keys((await values(key)) ?? {}).length === 0);
+        expect((await all(5, (page) => objects.history(key, {}, page))).map(({ timeUs }) => timeUs)).toEqual([at(2)]);
+        for (const [end, direction] of [
+          [key, "out"],
+          [edge.to, "in"],
+        ] as const)
+          expect(await all(5, (page) => objects.edges(end, direction, page))).toHaveLength(1);
+      });
+
       test("a birth mark that vanishes takes the entity along", async () => {
         const key = newKey();
         const term = uniqueName("brief");

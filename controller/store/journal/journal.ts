@@ -114,6 +114,21 @@ export class Journal<T extends OpenWork> {
     return revision === undefined ? undefined : { open, revision };
   }
 
+  /**
+   * What begins work in a transaction of the caller's, together with what that is to change: `opens` is what stands
+   * there afterwards, with the revision of the transaction.
+   */
+  beginning(works: readonly NewWork<T>[]): { readonly opens: readonly T[]; readonly within: KvTxn } {
+    const opens = works.map((work) => this.#own(work));
+    return {
+      opens,
+      within: {
+        if: opens.map(({ id }) => ({ key: this.#keyOf(id), revision: 0 })),
+        then: opens.flatMap((open) => this.#puts(open)),
+      },
+    };
+  }
+
   /** Work of one tenant. Where this fails, some of it may be on record. */
   async beginAll(works: readonly NewWork<T>[]): Promise<readonly Noted<T>[]> {
     const opens = works.map((work) => this.#own(work));

@@ -1,0 +1,216 @@
+import { setImmediate as turn } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { AppError } from "../../../common/errors.ts";
+import {
+  SCRIPT_CALLS_MAX,
+  SCRIPT_DEPTH_MAX,
+  SCRIPT_SOURCE_MAX_BYTES,
+  SCRIPT_STOP_GRACE_MS,
+} from "../../../common/limits.ts";
+import { TestClock } from "../../../test/helpers/runtime.ts";
+import type { Value } from "../../../common/value.ts";
+import type { HostFunctionName, ScriptCall, ScriptEngine, ScriptHost, ScriptLanguage } from "../types.ts";
+
+/** The same small scripts in each language; `IN` and `OUT` are global variables. */
+export interface LanguageTexts {
+  readonly language: ScriptLanguage;
+  /** `OUT = IN`. */
+  readonly echo: string;
+  /** Sets the global `leak`, and answers whether it, or a change of the library, was there before. */
+  readonly leak: string;
+  /** `OUT = host.add(IN[0], IN[1])`. */
+  readonly add: string;
+  /** Calls `host.refuse()` and lets its error pass, on line 2. */
+  readonly refused: string;
+  /** Calls `host.refuse()`, catches the error, answers its message. */
+  readonly caught: string;
+  /** `OUT = host.nested(IN)`. */
+  readonly nested: string;
+  /** Calls `host.wait()`, and does it again where it fails. */
+  readonly waiting: string;
+  /** Uses what is not there, on line 3. */
+  readonly mistake: string;
+  /** Does not parse, on line 2. */
+  readonly unparsable: string;
+  /** Never end. */
+  readonly endless: readonly string[];
+  /** Computes for minutes without a moment at which it can be stopped. */
+  readonly stuck: string;
+  /** Use up memory. */
+  readonly greedy: readonly string[];
+  /** Answers a text of `IN` characters. */
+  readonly long: string;
+  /** Calls `host.add(1, 1)` `IN` times. */
+  readonly calls: string;
+}
+
+export const CONTRACT_FUNCTIONS: readonly HostFunctionName[] = [
+  { object: "host", name: "add" },
+  { object: "host", name: "refuse" },
+  { object: "host", name: "nested" },
+  { object: "host", name: "wait" },
+  { object: "host", name: "where", positioned: true },
+];
+
+const FOR_EVER_MS = 3_600_000;
+const DEADLINE_MS = 500;
+const THREADS = 2;
+
+export interface ContractEngine {
+  (options: { readonly clock: TestClock; readonly threads: number }): ScriptEngine & { readonly ended: number };
+}
+
+/** What every language promises. */
+export function scriptEngineContract(open: ContractEngine, texts: LanguageTexts): void {
+  describe(`scripts in ${texts.language}`, () => {
+    const clock = new TestClock();
+    let engine: ReturnType<ContractEngine>;
+    beforeAll(() => (engine = open({ clock, threads: THREADS })));
+    afterAll(() => engine.close());
+
+    const callOf = (source: string, input: Value = null, options: Partial<ScriptCall> = {}): ScriptCall => ({
+      tenant: "mine",
+      language: texts.language,
+      name: "/ns/a.js",
+      source,
+      globals: { IN: input },
+      results: ["OUT"],
+      timeoutMs: FOR_EVER_MS,
+      ...options,
+    });
+    const run = async (source: string, input?: Value, options?: Partial<ScriptCall>): Promise<Value | undefined> =>
+      (await engine.run(callOf(source, input, options), HOST)).results["OUT"];
+    const refused = (answer: Promise<unknown>): Promise<AppError> =>
+      answer.then(
+        (value) => expect.fail(`It answered ${JSON.stringify(value)}.`),
+        (error: unknown) => error as AppError,
+      );
+
+    test("a script finds its globals and answers its results", async () => {
+      const value = { text: "grün \u{1f600} \u0000", number: -1.5, yes: true, list: [1, "2", { three: [3] }] };
+      expect(await run(texts.echo, value)).toEqual(value);
+      expect(await run("", 1)).toBeUndefined();
+    });
+
+    test("a script finds nothing that another left", async () => {
+      for (let round = 0; round < 2 * THREADS; round++) expect(await run(texts.leak)).toBe(false);
+    });
+
+    test("a host call answers at once, as the script sees it", async () => {
+      expect(await run(texts.add, [2, 3])).toBe(5);
+    });
+
+    test("what a host call refuses is thrown in the script, and keeps its code", async () => {
+      expect(await run(texts.caught)).toContain("Not for you.");
+      const error = await refused(run(texts.refused));
+      expect(error).toMatchObject({ code: "denied", details: { permission: "x:read", line: 2 } });
+      expect(error.message).toContain("Not for you.");
+    });
+
+    test("a mistake is told with file and line", async () => {
+      expect(await refused(run(texts.mistake))).toMatchObject({
+        code: "invalid",
+        message: expect.stringContaining("/ns/a.js:3"),
+        details: { file: "/ns/a.js", line: 3 },
+      });
+      expect(await refused(run(texts.unparsable))).toMatchObject({ code: "syntax", details: { line: 2 } });
+    });
+
+    /** A run that tells when it has begun. */
+    const begin = (source: string): { readonly began: Promise<void>; readonly answer: Promise<AppError> } => {
+      let answer!: Promise<AppError>;
+      const began = new Promise<void>((resolve) => {
+        const host: ScriptHost = { call: async () => (resolve(), null) };
+        answer = refused(engine.run(callOf(`${texts.calls}\n${source}`, 1, { timeoutMs: DEADLINE_MS }), host));
+      });
+      return { began, answer };
+    };
+
+    test.each(texts.endless)("a script that never ends is stopped at its deadline: %s", async (source) => {
+      const { began, answer } = begin(source);
+      await began;
+      clock.advance(DEADLINE_MS);
+      expect(await answer).toMatchObject({ code: "deadline" });
+      expect(engine.ended).toBe(0);
+    });
+
+    test("a script that waits for a host call is stopped by its signal, and hears nothing of the answer", async () => {
+      let answerLate!: (value: null) => void;
+      const late = new Promise<null>((resolve) => (answerLate = resolve));
+      const abort = new AbortController();
+      let answer!: Promise<AppError>;
+      const signal = await new Promise<AbortSignal>((resolve) => {
+        const host: ScriptHost = { call: (call) => (resolve(call.signal), late) };
+        answer = refused(engine.run(callOf(texts.waiting, null, { signal: abort.signal }), host));
+      });
+      abort.abort();
+      expect(await answer).toMatchObject({ code: "cancelled" });
+      expect(signal.aborted).toBe(true);
+      answerLate(null);
+      expect(await run(texts.add, [1, 1])).toBe(2);
+    });
+
+    test("a script that cannot be stopped is ended with its thread, and no other with it", async () => {
+      const { began, answer } = begin(texts.stuck);
+      await began;
+      const others = Array.from({ length: THREADS }, (_, at) => run(texts.add, [at, 1], { tenant: "other" }));
+      expect(await Promise.all(others)).toEqual(others.map((_, at) => at + 1));
+      clock.advance(DEADLINE_MS);
+      clock.advance(SCRIPT_STOP_GRACE_MS);
+      expect(await answer).toMatchObject({ code: "deadline" });
+      expect(await run(texts.add, [1, 1])).toBe(2);
+      // The end of a thread is heard of later than that of its script.
+      while (engine.ended === 0) await turn();
+      expect(engine.ended).toBe(1);
+    });
+
+    test.each(texts.greedy)("a script that wants all memory fails, and no other with it: %s", async (source) => {
+      const [greedy, other] = await Promise.all([refused(run(source)), run(texts.add, [1, 2], { tenant: "other" })]);
+      expect(greedy.code).toMatch(/^(too_large|invalid)$/);
+      expect(other).toBe(3);
+    });
+
+    test("an answer of 16 MiB passes, one that is too large is refused", async () => {
+      expect(await run(texts.long, 16 * 1_024 * 1_024)).toHaveLength(16 * 1_024 * 1_024);
+      expect(await refused(run(texts.long, 25 * 1_024 * 1_024))).toMatchObject({ code: "too_large" });
+    });
+
+    test("host calls, depth and the text have bounds", async () => {
+      expect(await refused(run(texts.calls, SCRIPT_CALLS_MAX + 1))).toMatchObject({
+        code: "too_large",
+        details: { limit: "SCRIPT_CALLS_MAX" },
+      });
+      const deep = run(texts.echo, 1, { depth: SCRIPT_DEPTH_MAX + 1 });
+      expect(await refused(deep)).toMatchObject({ code: "limited", details: { limit: "SCRIPT_DEPTH_MAX" } });
+      const huge = run(" ".repeat(SCRIPT_SOURCE_MAX_BYTES + 1));
+      expect(await refused(huge)).toMatchObject({ code: "too_large", details: { limit: "SCRIPT_SOURCE_MAX_BYTES" } });
+    });
+
+    test("more scripts than threads, each of which runs another in a host call, all answer", async () => {
+      const nesting = (depth: number): ScriptHost => ({
+        call: async ({ args: [left] }) => {
+          if (left === 0) return depth;
+          const inner = callOf(texts.nested, Number(left) - 1, { depth: depth + 1 });
+          return (await engine.run(inner, nesting(depth + 1))).results["OUT"] ?? null;
+        },
+      });
+      const runs = Array.from({ length: 3 * THREADS }, () => engine.run(callOf(texts.nested, 2), nesting(0)));
+      expect((await Promise.all(runs)).map(({ results }) => results["OUT"])).toEqual(runs.map(() => 2));
+    });
+  });
+}
+
+const HOST: ScriptHost = {
+  call: async ({ name, args, at }) => {
+    switch (name) {
+      case "host.add":
+        return Number(args[0]) + Number(args[1]);
+      case "host.where":
+        return at ?? "";
+      case "host.refuse":
+        throw new AppError("denied", "Not for you.", { details: { permission: "x:read" } });
+      default:
+        throw new AppError("unsupported", `There is no ${name}.`);
+    }
+  },
+};

@@ -1,0 +1,199 @@
+import type { Logger } from "pino";
+import { AppError, type ErrorCode, ERROR_CODES, errorText, isAppError } from "../../common/errors.ts";
+import {
+  SCRIPT_CALL_MAX_CHARACTERS,
+  SCRIPT_DEPTH_MAX,
+  SCRIPT_SOURCE_MAX_BYTES,
+  SCRIPT_STOP_GRACE_MS,
+  SCRIPT_TENANT_THREADS,
+  SCRIPT_THREADS,
+  WORKER_CLOSE_DEADLINE_MS,
+} from "../../common/limits.ts";
+import type { Clock, Random } from "../../common/time.ts";
+import type { Value } from "../../common/value.ts";
+import { type CallRequest, openCallLine, type PoolLimits, WorkerPool } from "../workers/index.ts";
+import type { CallFailure, ScriptFailure, ScriptTask } from "./task.ts";
+import type { HostFunctionName, ScriptCall, ScriptEngine, ScriptHost, ScriptLanguage, ScriptOutcome } from "./types.ts";
+
+type LanguageTasks = { readonly [language in ScriptLanguage]: ScriptTask };
+
+export interface ScriptEngineOptions {
+  /** The built `script-worker.ts`. */
+  readonly file: URL | string;
+  readonly languages: readonly ScriptLanguage[];
+  /** Asked once, before the first script. */
+  readonly functions: () => readonly HostFunctionName[];
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Pick<Logger, "warn">;
+  /** For each depth; `SCRIPT_THREADS` when absent. */
+  readonly threads?: number;
+  readonly limits?: Partial<PoolLimits>;
+}
+
+/** Runs scripts in threads: of each depth those of a pool of its own. */
+export class ThreadScripts implements ScriptEngine {
+  readonly #options: ScriptEngineOptions;
+  /** By depth. */
+  readonly #pools = new Map<number, WorkerPool<LanguageTasks>>();
+  #closed = false;
+
+  constructor(options: ScriptEngineOptions) {
+    this.#options = options;
+  }
+
+  /** Threads that are there. */
+  get threads(): number {
+    return this.#sum((pool) => pool.threads);
+  }
+
+  /** Threads that had to be ended. */
+  get ended(): number {
+    return this.#sum((pool) => pool.ended);
+  }
+
+  get running(): number {
+    return this.#sum((pool) => pool.running);
+  }
+
+  get waiting(): number {
+    return this.#sum((pool) => pool.waiting);
+  }
+
+  async run(call: ScriptCall, host: ScriptHost): Promise<ScriptOutcome> {
+    const { clock } = this.#options;
+    this.#check(call);
+    const pool = this.#pool(call.depth ?? 0);
+    const over = new AbortController();
+    const line = openCallLine((request) => answerOf(host, request, over.signal));
+    let reason: AppError | undefined;
+    let forget = (): void => {};
+    const end = new AbortController();
+    const stop = (why: AppError): void => {
+      if (reason) return;
+      reason = why;
+      over.abort(why);
+      line.stop();
+      forget = clock.after(SCRIPT_STOP_GRACE_MS, () => end.abort());
+    };
+    const cancel = (): void => stop(new AppError("cancelled", `${call.name} was cancelled.`));
+    const late = clock.after(call.timeoutMs, () => stop(tooLate(call)));
+    call.signal?.addEventListener("abort", cancel, { once: true });
+    try {
+      const report = await pool.run(call.language, this.#input(call, line), {
+        tenant: call.tenant,
+        timeoutMs: call.timeoutMs + 2 * SCRIPT_STOP_GRACE_MS,
+        signal: end.signal,
+        transfer: [line.port],
+      });
+      if ("results" in report) return { results: JSON.parse(report.results) as Record<string, Value> };
+      throw errorOf(report.failure, reason);
+    } catch (error) {
+      throw reason ?? error;
+    } finally {
+      late();
+      forget();
+      call.signal?.removeEventListener("abort", cancel);
+      over.abort();
+      line.close();
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await Promise.all(Array.from(this.#pools.values(), (pool) => pool.close(WORKER_CLOSE_DEADLINE_MS)));
+  }
+
+  #input(
+    { name, source, globals, results, tenant, owner }: ScriptCall,
+    { port, state }: ReturnType<typeof openCallLine>,
+  ) {
+    const [a = 0, b = 0, c = 0, d = 0] = this.#options.random.bytes(4);
+    const seed = (a << 24) | (b << 16) | (c << 8) | d;
+    return {
+      name,
+      source,
+      globals: JSON.stringify(globals),
+      results,
+      seed,
+      line: { port, state },
+      owner: owner && `${tenant}/${owner}`,
+    };
+  }
+
+  #check({ name, language, source, depth = 0, signal }: ScriptCall): void {
+    if (signal?.aborted) throw new AppError("cancelled", `${name} was cancelled.`);
+    if (this.#closed) throw new AppError("unavailable", "The controller stops.");
+    if (!this.#options.languages.includes(language))
+      throw new AppError("unsupported", `Scripts in ${language} are not offered here.`);
+    if (source.length > SCRIPT_SOURCE_MAX_BYTES)
+      throw tooLarge(`${name} has more than ${SCRIPT_SOURCE_MAX_BYTES} characters.`, "SCRIPT_SOURCE_MAX_BYTES");
+    if (depth <= SCRIPT_DEPTH_MAX) return;
+    const message = `${name} would be the ${depth + 1}th script of a chain in which each waits for the next.`;
+    throw new AppError("limited", message, { details: { limit: "SCRIPT_DEPTH_MAX" } });
+  }
+
+  #pool(depth: number): WorkerPool<LanguageTasks> {
+    const known = this.#pools.get(depth);
+    if (known) return known;
+    const { file, functions, clock, log, threads = SCRIPT_THREADS, limits } = this.#options;
+    const pool = new WorkerPool<LanguageTasks>({
+      file,
+      threads,
+      clock,
+      log,
+      data: { functions: functions() },
+      limits: { tenantThreads: SCRIPT_TENANT_THREADS, ...limits },
+    });
+    this.#pools.set(depth, pool);
+    return pool;
+  }
+
+  #sum(of: (pool: WorkerPool<LanguageTasks>) => number): number {
+    let sum = 0;
+    for (const pool of this.#pools.values()) sum += of(pool);
+    return sum;
+  }
+}
+
+async function answerOf(host: ScriptHost, { name, args, at }: CallRequest, signal: AbortSignal): Promise<string> {
+  try {
+    const value = await host.call({ name, args: JSON.parse(args) as readonly Value[], at, signal });
+    if (value === undefined) return "";
+    const text = JSON.stringify(value);
+    if (text.length > SCRIPT_CALL_MAX_CHARACTERS)
+      throw tooLarge(`The answer of ${name} is too large.`, "SCRIPT_CALL_MAX_CHARACTERS");
+    return `=${text}`;
+  } catch (error) {
+    return `!${JSON.stringify(callFailure(error))}`;
+  }
+}
+
+function callFailure(error: unknown): CallFailure {
+  if (!isAppError(error)) return { message: errorText(error), code: "internal" };
+  const details = Object.entries(error.details ?? {}).filter(([, value]) =>
+    ["string", "number", "boolean"].includes(typeof value),
+  ) as [string, string | number | boolean][];
+  return { message: error.message, code: error.code, details: Object.fromEntries(details) };
+}
+
+function errorOf(failure: ScriptFailure, reason: AppError | undefined): AppError {
+  const { kind, message, code, details, file, line, column } = failure;
+  if (kind === "stopped") return reason ?? new AppError("internal", message);
+  if (kind === "memory") return tooLarge(message, "SCRIPT_MEMORY_MAX_BYTES");
+  if (kind === "output") return tooLarge(message, "SCRIPT_OUTPUT_MAX_CHARACTERS");
+  const place = file === undefined ? {} : { file, line, column };
+  const where = file === undefined ? "" : `${file}:${line}:${column}: `;
+  const known = code !== undefined && code in ERROR_CODES ? (code as ErrorCode) : "invalid";
+  return new AppError(kind === "syntax" ? "syntax" : known, `${where}${message}`, {
+    details: { ...details, ...place },
+  });
+}
+
+function tooLarge(message: string, limit: string): AppError {
+  return new AppError("too_large", message, { details: { limit } });
+}
+
+function tooLate({ name, timeoutMs }: ScriptCall): AppError {
+  return new AppError("deadline", `${name} was not done within ${timeoutMs} ms.`);
+}

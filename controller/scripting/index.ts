@@ -1,0 +1,11 @@
+export { ThreadScripts } from "./engine.ts";
+export {
+  type FunctionDescription,
+  type HostContext,
+  type HostFunction,
+  hostFunction,
+  type HostObject,
+  HostObjects,
+  type ScriptKind,
+} from "./objects.ts";
+export type * from "./types.ts";

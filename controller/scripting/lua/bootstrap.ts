@@ -1,0 +1,310 @@
+/** Errors that no text can catch, wherever in the message. The second one is Lua's own. */
+export const FINAL_ERRORS = { time: "the time is over", memory: "not enough memory" } as const;
+
+/**
+ * Runs once in each Lua VM, before any text of a user. Answers the functions `compile` and `run`, takes away what
+ * reaches out of the VM, and keeps the rest where a call cannot change it for the next one: a call sees the libraries
+ * through tables of its own.
+ */
+export const BOOTSTRAP = String.raw`
+local host = __host
+__host = nil
+
+local type, tostring, tonumber, pairs, ipairs, next, select, error = type, tostring, tonumber, pairs, ipairs, next, select, error
+local setmetatable, getmetatable, rawget, setfenv, loadstring, unpack = setmetatable, getmetatable, rawget, setfenv, loadstring, unpack
+local rawpcall, rawresume = pcall, coroutine.resume
+local find, sub, byte, char, format, gsub = string.find, string.sub, string.byte, string.char, string.format, string.gsub
+local match, gmatch, concat = string.match, string.gmatch, table.concat
+local floor, huge = math.floor, math.huge
+
+local TIME, MEMORY = "${FINAL_ERRORS.time}", "${FINAL_ERRORS.memory}"
+
+-- What ends a run must not be caught: only its first place in the text differs.
+local function isFinal(message)
+  return type(message) == "string"
+    and (find(message, TIME, 1, true) or find(message, MEMORY, 1, true)) ~= nil
+end
+local function passed(ok, first, ...)
+  if not ok and isFinal(first) then error(first, 0) end
+  return ok, first, ...
+end
+local function pcall(f, ...) return passed(rawpcall(f, ...)) end
+-- The handler runs after the text was left: during the error nothing looks at the clock.
+local function handled(handler, ok, first, ...)
+  if ok then return ok, first, ... end
+  return false, handler(first)
+end
+local function xpcall(f, handler) return handled(handler, pcall(f)) end
+local function resume(...) return passed(rawresume(...)) end
+
+-- JSON ------------------------------------------------------------------------------------------------------------
+local ESCAPES = { ['"'] = '\\"', ["\\"] = "\\\\", ["\b"] = "\\b", ["\f"] = "\\f", ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t" }
+local DEPTH_MAX = 100
+
+local function escaped(c) return ESCAPES[c] or format("\\u%04x", byte(c)) end
+local function quoted(text) return '"' .. gsub(text, '[%c"\\]', escaped) .. '"' end
+
+local function numberText(value)
+  if value ~= value or value == huge or value == -huge then error("a number that is none has no JSON", 0) end
+  if value == floor(value) and value > -1e15 and value < 1e15 then return format("%.0f", value) end
+  local short = format("%.14g", value)
+  return tonumber(short) == value and short or format("%.17g", value)
+end
+
+local encode
+local function encodeTable(value, depth)
+  if depth > DEPTH_MAX then error("a table is nested too deeply, or holds itself", 0) end
+  local count, parts = 0, {}
+  for _ in next, value do count = count + 1 end
+  local isList = count > 0
+  for at = 1, count do
+    if value[at] == nil then isList = false break end
+  end
+  if isList then
+    for at = 1, count do parts[at] = encode(value[at], depth + 1) end
+    return "[" .. concat(parts, ",") .. "]"
+  end
+  for key, entry in next, value do
+    local name = type(key) == "number" and numberText(key) or key
+    if type(name) ~= "string" then error("a key of a table is no text", 0) end
+    parts[#parts + 1] = quoted(name) .. ":" .. encode(entry, depth + 1)
+  end
+  return "{" .. concat(parts, ",") .. "}"
+end
+
+function encode(value, depth)
+  local kind = type(value)
+  if kind == "nil" then return "null" end
+  if kind == "boolean" then return value and "true" or "false" end
+  if kind == "number" then return numberText(value) end
+  if kind == "string" then return quoted(value) end
+  if kind == "table" then return encodeTable(value, depth or 1) end
+  error("a " .. kind .. " has no JSON", 0)
+end
+
+local UNESCAPES = { ['"'] = '"', ["\\"] = "\\", ["/"] = "/", b = "\b", f = "\f", n = "\n", r = "\r", t = "\t" }
+
+local function utf8(code)
+  if code < 0x80 then return char(code) end
+  if code < 0x800 then return char(0xC0 + floor(code / 0x40), 0x80 + code % 0x40) end
+  if code < 0x10000 then return char(0xE0 + floor(code / 0x1000), 0x80 + floor(code / 0x40) % 0x40, 0x80 + code % 0x40) end
+  return char(0xF0 + floor(code / 0x40000), 0x80 + floor(code / 0x1000) % 0x40, 0x80 + floor(code / 0x40) % 0x40, 0x80 + code % 0x40)
+end
+
+local function fault(at) error("no JSON at character " .. at, 0) end
+
+local function decodeString(text, at)
+  local stop = find(text, '["\\]', at)
+  if not stop then fault(at) end
+  if byte(text, stop) == 34 then return sub(text, at, stop - 1), stop + 1 end
+  local parts = {}
+  while true do
+    if not stop then fault(at) end
+    parts[#parts + 1] = sub(text, at, stop - 1)
+    if byte(text, stop) == 34 then return concat(parts), stop + 1 end
+    local c = sub(text, stop + 1, stop + 1)
+    if c == "u" then
+      local code = tonumber(match(text, "^%x%x%x%x", stop + 2) or fault(stop), 16)
+      at = stop + 6
+      if code >= 0xD800 and code < 0xDC00 then
+        local low = match(text, "^\\u([dD][c-fC-F]%x%x)", at)
+        if low then
+          code = 0x10000 + (code - 0xD800) * 0x400 + tonumber(low, 16) - 0xDC00
+          at = at + 6
+        end
+      end
+      parts[#parts + 1] = utf8(code)
+    else
+      parts[#parts + 1] = UNESCAPES[c] or fault(stop)
+      at = stop + 2
+    end
+    stop = find(text, '["\\]', at)
+  end
+end
+
+local decodeValue
+local function skip(text, at) return find(text, "[^ \t\r\n]", at) or fault(at) end
+
+local function decodeList(text, at, depth)
+  local list, count = {}, 0
+  at = skip(text, at)
+  if byte(text, at) == 93 then return list, at + 1 end
+  while true do
+    count = count + 1
+    list[count], at = decodeValue(text, at, depth)
+    at = skip(text, at)
+    local c = byte(text, at)
+    if c == 93 then return list, at + 1 end
+    if c ~= 44 then fault(at) end
+    at = skip(text, at + 1)
+  end
+end
+
+local function decodeObject(text, at, depth)
+  local object = {}
+  at = skip(text, at)
+  if byte(text, at) == 125 then return object, at + 1 end
+  while true do
+    if byte(text, at) ~= 34 then fault(at) end
+    local key
+    key, at = decodeString(text, at + 1)
+    at = skip(text, at)
+    if byte(text, at) ~= 58 then fault(at) end
+    object[key], at = decodeValue(text, skip(text, at + 1), depth)
+    at = skip(text, at)
+    local c = byte(text, at)
+    if c == 125 then return object, at + 1 end
+    if c ~= 44 then fault(at) end
+    at = skip(text, at + 1)
+  end
+end
+
+function decodeValue(text, at, depth)
+  if depth > DEPTH_MAX then error("the JSON is nested too deeply", 0) end
+  local c = byte(text, at)
+  if c == 34 then return decodeString(text, at + 1) end
+  if c == 123 then return decodeObject(text, at + 1, depth + 1) end
+  if c == 91 then return decodeList(text, at + 1, depth + 1) end
+  if sub(text, at, at + 3) == "true" then return true, at + 4 end
+  if sub(text, at, at + 4) == "false" then return false, at + 5 end
+  if sub(text, at, at + 3) == "null" then return nil, at + 4 end
+  local number = match(text, "^-?%d+%.?%d*[eE]?[+-]?%d*", at)
+  local value = number and tonumber(number)
+  if not value then fault(at) end
+  return value, at + #number
+end
+
+local function decode(text)
+  if type(text) ~= "string" then error("JSON is parsed from text, not from a " .. type(text), 0) end
+  local value, at = decodeValue(text, skip(text, 1), 1)
+  if find(text, "[^ \t\r\n]", at) then fault(at) end
+  return value
+end
+
+-- What a text may call --------------------------------------------------------------------------------------------
+local function called(name, ...)
+  local arguments = {}
+  for at = 1, select("#", ...) do arguments[at] = encode((select(at, ...))) end
+  local answer = host(name, "[" .. concat(arguments, ",") .. "]")
+  local kind = byte(answer)
+  if kind == 33 then error(sub(answer, 2), 3) end
+  if kind == 61 then return decode(sub(answer, 2)) end
+end
+
+local strings = {}
+function strings.split(value, separator)
+  local parts = {}
+  if separator == nil or separator == "" then
+    for c in gmatch(value, "[%z\1-\127\194-\244][\128-\191]*") do parts[#parts + 1] = c end
+    return parts
+  end
+  local from = 1
+  while true do
+    local at, to = find(value, separator, from, true)
+    parts[#parts + 1] = sub(value, from, (at or 0) - 1)
+    if not at then return parts end
+    from = to + 1
+  end
+end
+function strings.replace(value, old, new, count)
+  local parts, from, done = {}, 1, 0
+  while old ~= "" and (count == nil or count < 0 or done < count) do
+    local at, to = find(value, old, from, true)
+    if not at then break end
+    parts[#parts + 1] = sub(value, from, at - 1)
+    parts[#parts + 1] = new
+    from, done = to + 1, done + 1
+  end
+  parts[#parts + 1] = sub(value, from)
+  return concat(parts)
+end
+function strings.trim(value, cutset)
+  if cutset == nil then return (match(value, "^%s*(.-)%s*$")) end
+  local set = {}
+  for _, c in ipairs(strings.split(cutset)) do set[c] = true end
+  local parts = strings.split(value)
+  local from, to = 1, #parts
+  while set[parts[from]] do from = from + 1 end
+  while to >= from and set[parts[to]] do to = to - 1 end
+  return concat(parts, "", from, to)
+end
+function strings.join(parts, separator) return concat(parts, separator or "") end
+function strings.fields(value)
+  local parts = {}
+  for part in gmatch(value, "%S+") do parts[#parts + 1] = part end
+  return parts
+end
+
+local json = { parse = decode, string = function(value) return encode(value) end }
+
+string.dump, string.gfind = nil, nil
+coroutine.resume = resume
+getmetatable("").__metatable = false
+
+local LIBRARIES = { string = string, table = table, math = math, coroutine = coroutine, strings = strings, json = json }
+local FUNCTIONS = {
+  assert = assert, error = error, getmetatable = getmetatable, ipairs = ipairs, next = next, pairs = pairs, pcall = pcall,
+  rawequal = rawequal, rawget = rawget, rawset = rawset, select = select, setmetatable = setmetatable,
+  tonumber = tonumber, tostring = tostring, type = type, unpack = unpack, xpcall = xpcall, _VERSION = _VERSION,
+}
+
+local function closed() error("the libraries cannot be changed", 2) end
+local function closedOver(library) return setmetatable({}, { __index = library, __newindex = closed, __metatable = false }) end
+
+local function objectOf(name, functions)
+  local object = {}
+  for _, member in ipairs(functions) do
+    local whole = name .. "." .. member
+    object[member] = function(...) return called(whole, ...) end
+  end
+  return object
+end
+
+local function environment(input, objects)
+  local globals = {}
+  for name, value in next, FUNCTIONS do globals[name] = value end
+  for name, library in next, LIBRARIES do globals[name] = closedOver(library) end
+  for name, functions in next, objects do
+    local object = objectOf(name, functions)
+    for member, own in next, LIBRARIES[name] or {} do object[member] = own end
+    globals[name] = closedOver(object)
+  end
+  if objects.log then globals.print = globals.log.info end
+  local env = setmetatable({}, { __index = globals, __metatable = false })
+  globals._G = env
+  for name, value in next, input do env[name] = value end
+  return env
+end
+
+local compiled = {}
+local function compile(name, source)
+  if byte(source) == 27 then return "lua:1: a text is no bytecode" end
+  local chunk, message = loadstring(source, "=lua")
+  compiled[name] = chunk
+  return chunk ~= nil or message
+end
+
+local function shown(message)
+  if type(message) ~= "table" then return tostring(message) end
+  local told, as = rawpcall(encode, message)
+  return told and as or "an error without a text"
+end
+
+-- The answer: R and the wanted variables by name as JSON, or E and the text of the error.
+local function run(name, globals, objects, wanted)
+  local chunk = compiled[name]
+  local env = environment(decode(globals), decode(objects))
+  setfenv(chunk, env)
+  local ok, message = rawpcall(chunk)
+  if not ok then return "E" .. shown(message) end
+  local left = {}
+  for _, global in ipairs(decode(wanted)) do left[global] = rawget(env, global) end
+  local encoded, results = rawpcall(encode, left)
+  return (encoded and "R" or "E") .. shown(results)
+end
+
+-- Nothing of this is left for a text to reach.
+local globals = _G
+for name in next, globals do globals[name] = nil end
+return { compile, run }
+`;

@@ -1,0 +1,47 @@
+import { join } from "node:path";
+import { bundle } from "../../../test/helpers/bundle.ts";
+import { type TestClock, testRuntime } from "../../../test/helpers/runtime.ts";
+import { CONTRACT_FUNCTIONS, scriptEngineContract } from "../contract/engine.ts";
+import { ThreadScripts } from "../index.ts";
+
+const file = await bundle(join(import.meta.dirname, "../../script-worker.ts"), `scripts/lua-${process.pid}.mjs`);
+
+function open(options: { readonly clock: TestClock; readonly threads: number }): ThreadScripts {
+  const { log, random } = testRuntime();
+  return new ThreadScripts({
+    file,
+    languages: ["lua"],
+    functions: () => CONTRACT_FUNCTIONS,
+    random,
+    log,
+    limits: { tenantThreads: options.threads },
+    ...options,
+  });
+}
+
+scriptEngineContract(open, {
+  language: "lua",
+  echo: "OUT = IN",
+  leak: `OUT = leak ~= nil or string.rep == 1 or rawget(string, "rep") == 1 or ("x").rep == 1
+    leak = 1 rawset(string, "rep", 1) pcall(function() getmetatable("").__index = {rep = 1} end)`,
+  add: "OUT = host.add(IN[1], IN[2])",
+  refused: "local a\nhost.refuse()",
+  caught: "local _, e = pcall(host.refuse) OUT = e",
+  nested: "OUT = host.nested(IN)",
+  waiting: "while true do pcall(host.wait) end",
+  mistake: "local a = 1\n\nOUT = a + missing",
+  unparsable: "local a = 1\nlocal = 2",
+  endless: [
+    "while true do end",
+    "while true do pcall(function() while true do end end) end",
+    "while true do xpcall(function() while true do end end, function() while true do end end) end",
+    "while true do coroutine.resume(coroutine.create(function() while true do end end)) end",
+    "local t = setmetatable({}, {__index = function() while true do end end}) local x = t.a",
+    "local t = setmetatable({}, {__tostring = function() while true do end end}) tostring(t)",
+    "local function f() return f() end f()",
+  ],
+  stuck: "local s = ('a'):rep(1e4) s:find(('a*'):rep(8) .. 'b')",
+  greedy: ["local t = {} for i = 1, 1e9 do t[i] = {i} end", "local s = 'xxxxxxxx' while true do s = s .. s end"],
+  long: "local t = {} for i = 1, 1000 do t[i] = 'x' end local s = table.concat(t) local n = {} for i = 1, IN / 1000 do n[i] = s end OUT = table.concat(n) .. s:sub(1, IN % 1000)",
+  calls: "for n = 1, IN do host.add(1, 1) end",
+});

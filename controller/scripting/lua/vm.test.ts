@@ -1,0 +1,143 @@
+import { describe, expect, test } from "vitest";
+import { SCRIPT_MEMORY_MAX_BYTES } from "../../../common/limits.ts";
+import { LuaVm, type LuaReport } from "./vm.ts";
+
+interface Options {
+  readonly globals?: object;
+  readonly host?: (name: string, args: string) => string;
+  /** How often it may be asked whether it is over. */
+  readonly steps?: number;
+}
+
+/** The global `answer` after the text. */
+function run(vm: LuaVm, text: string, { globals = {}, host = noHost, steps = 100_000 }: Options = {}): LuaReport {
+  let asked = 0;
+  const name = `t${texts++}`;
+  const error = vm.compile(name, text);
+  if (error !== undefined) return { kind: "thrown", message: error };
+  return vm.run(name, {
+    globals: JSON.stringify(globals),
+    results: ["answer"],
+    objects: '{"odb":["mql"],"log":["info"]}',
+    host,
+    isOver: () => asked++ > steps,
+  });
+}
+
+let texts = 0;
+const SMALL_BYTES = 2_000_000;
+const noHost = (): string => "!nobody is there";
+
+async function answerOf(text: string, options?: Options): Promise<unknown> {
+  const report = run(await LuaVm.open(SCRIPT_MEMORY_MAX_BYTES), text, options);
+  if (!("results" in report)) throw new Error(report.message);
+  return (JSON.parse(report.results) as { answer?: unknown }).answer;
+}
+
+async function errorOf(text: string, options?: Options): Promise<string> {
+  const report = run(await LuaVm.open(SCRIPT_MEMORY_MAX_BYTES), text, options);
+  if ("results" in report) throw new Error(`It answered ${report.results}.`);
+  return report.message;
+}
+
+describe("a text of Lua 5.1", () => {
+  test.each<[text: string, answer: unknown]>([
+    ["answer = 10 / 2", 5],
+    ["answer = {unpack({1, 2.5, 0.1})}", [1, 2.5, 0.1]],
+    ["answer = tostring(10 / 2)", "5"],
+    ["answer = ('x'):rep(3) .. #'abc'", "xxx3"],
+    ["answer = {a = {b = {}}, c = true}", { a: { b: {} }, c: true }],
+    ["given.x = 'ü\\n\\0'; answer = given", { list: [1, "ü"], x: "ü\n\0" }],
+    ["answer = strings.split('a,b,,c', ',')", ["a", "b", "", "c"]],
+    [
+      "answer = strings.join(strings.fields(' a  b '), '+') .. strings.trim('  x ') .. strings.replace('aXbX', 'X', '-', 1)",
+      "a+bxa-bX",
+    ],
+    ["answer = strings.trim('--x-', '-')", "x"],
+    ['answer = json.parse(\'{"a":[1,"\\\\u00fc\\\\ud83d\\\\ude00"]}\').a', [1, "ü😀"]],
+    ["answer = json.string({a = 1e20, b = 0.1})", undefined],
+    ["local co = coroutine.wrap(function(a) local b = coroutine.yield(a + 1) answer = b end) answer = co(1)", 2],
+    ["local ok, err = pcall(error, 'no') answer = {ok, err}", [false, "no"]],
+  ])("%s", async (text, answer) => {
+    if (answer === undefined) expect(JSON.parse((await answerOf(text)) as string)).toEqual({ a: 1e20, b: 0.1 });
+    else expect(await answerOf(text, { globals: { given: { list: [1, "ü"] } } })).toEqual(answer);
+  });
+
+  test("calls its host where it stands, and is told its errors with the line", async () => {
+    const host = (name: string, args: string): string => (args === "[1]" ? `={"name":"${name}"}` : "!it is too much");
+    expect(await answerOf("answer = odb.mql(1).name", { host })).toBe("odb.mql");
+    expect(await errorOf("local x\nodb.mql(2)", { host })).toMatch(/^lua:2: it is too much$/);
+    expect(await answerOf("local ok, e = pcall(odb.mql, 2) answer = e", { host })).toContain("it is too much");
+  });
+
+  test.each([
+    ["x = (", /^lua:1: unexpected symbol near '<eof>'$/],
+    ["local x\nx.y = 1", /^lua:2: attempt to index local 'x' \(a nil value\)$/],
+    ["error({code = 5})", /^\{"code":5\}$/],
+    ["answer = function() end", /a function has no JSON/],
+    ["answer = {} answer[1] = answer", /nested too deeply/],
+    ["answer = 0 / 0", /has no JSON/],
+    ["\u001bLua", /no bytecode/],
+    ["json.parse('[1,')", /no JSON at character/],
+  ])("%s is refused with its reason", async (text, reason) => {
+    expect(await errorOf(text)).toMatch(reason);
+  });
+});
+
+describe("out of its VM", () => {
+  test.each([
+    "answer = os or io or debug or package or load or loadstring or loadfile or dofile or require or module",
+    "answer = newproxy or collectgarbage or gcinfo or setfenv or getfenv",
+    "answer = string.dump or string.gfind or __host or ('x').dump",
+    "answer = getmetatable('') or getmetatable(string) or getmetatable(_G)",
+    "answer = rawget(string, 'rep')",
+    "local ok = pcall(setmetatable, string, {}) answer = ok or nil",
+    "local ok = pcall(setmetatable, _G, {}) answer = ok or nil",
+    "string.rep = 1",
+    "log.info = 1",
+  ])("nothing is reached by: %s", async (text) => {
+    const report = run(await LuaVm.open(SCRIPT_MEMORY_MAX_BYTES), text);
+    if ("results" in report) expect(["{}", '{"answer":false}']).toContain(report.results);
+    else expect(report.message).toContain("cannot be changed");
+  });
+
+  test("a run leaves nothing for the next one", async () => {
+    const vm = await LuaVm.open(SCRIPT_MEMORY_MAX_BYTES);
+    const hostile = `mine = 1; rawset(string, 'rep', function() return 'mine' end); rawset(_G, 'type', 'mine')
+      table.insert(string, 'mine'); pcall(function() getmetatable('').__index = {} end); _G.pairs = 'mine'`;
+    expect(run(vm, hostile)).toMatchObject({ results: "{}" });
+    const text = "answer = {tostring(mine), type(pairs), type(type), ('x'):rep(2), string.rep('x', 2), #string}";
+    expect(run(vm, text)).toEqual({ results: '{"answer":["nil","function","function","xx","xx",0]}' });
+  });
+});
+
+describe("a text that does not end is ended", () => {
+  test.each([
+    ["while true do end"],
+    ["while true do pcall(function() while true do end end) end"],
+    ["while true do xpcall(function() while true do end end, function(e) while true do end end) end"],
+    ["while true do coroutine.resume(coroutine.create(function() while true do end end)) end"],
+    ["local function f() return f() end f()"],
+    ["local t = setmetatable({}, {__index = function(t, k) while true do end end}) local x = t.a"],
+    ["error(setmetatable({}, {__tostring = function() while true do end end}))"],
+    ["for i = 1, 1e12 do local s = ('x'):find('y') end"],
+  ])("%s", async (text) => {
+    const vm = await LuaVm.open(SCRIPT_MEMORY_MAX_BYTES);
+    const report = run(vm, text, { steps: 50 });
+    if (!text.startsWith("error(")) expect(report).toMatchObject({ kind: "stopped" });
+    expect(run(vm, "answer = 1")).toEqual({ results: '{"answer":1}' });
+  });
+});
+
+describe("a text that takes all memory breaks its VM and nothing else", () => {
+  test.each([
+    ["local t = {} for i = 1, 1e7 do t[i] = {i} end"],
+    ["local t = {} while true do pcall(function() for i = 1, 1e7 do t[#t + 1] = {i} end end) end"],
+    ["local s = 'x' while true do s = s .. s end"],
+    ["local s = 'x' while true do pcall(function() s = s .. s end) end"],
+  ])("%s", async (text) => {
+    const vm = await LuaVm.open(SMALL_BYTES);
+    expect(run(vm, text)).toMatchObject({ kind: "memory" });
+    expect(vm.isBroken).toBe(true);
+  });
+});

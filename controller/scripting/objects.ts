@@ -1,0 +1,196 @@
+import type { Static, TSchema } from "typebox";
+import { Compile, type Validator } from "typebox/compile";
+import { AppError } from "../../common/errors.ts";
+import type { Value } from "../../common/value.ts";
+import type { Principal } from "../areas/permissions/index.ts";
+import type { HostCall, HostFunctionName, ScriptHost } from "./types.ts";
+
+/** What runs a script, and decides which host objects it finds. */
+export type ScriptKind = "serverjs" | "trigger" | "rule";
+
+export interface HostParameter {
+  readonly name: string;
+  readonly schema: TSchema;
+  readonly optional?: boolean;
+  /** Takes all arguments from here on, as a list. */
+  readonly rest?: boolean;
+}
+
+/** What a host function is told of the run that calls it. */
+export interface HostContext {
+  /** The rights of the script; whatever is run with it counts as one script deeper. */
+  readonly principal: Principal;
+  readonly kind: ScriptKind;
+  /** `/path.js:line:column` of the call, for functions that are `positioned`. */
+  readonly at: string;
+  readonly signal: AbortSignal;
+  /** Makes an entry in the script's console log. */
+  readonly log: (level: number, message: string) => void;
+  /** Another host call of the same run. */
+  readonly call: (name: string, args: readonly Value[]) => Promise<Value | undefined>;
+}
+
+/** One function, described once: for its check, its types and its documentation. */
+export interface HostFunction {
+  readonly name: string;
+  readonly summary: string;
+  readonly parameters: readonly HostParameter[];
+  readonly returns: string;
+  /** A script that runs as it stands. */
+  readonly example: string;
+  /** It changes something that no service records by itself: the run leaves an audit entry. */
+  readonly changes?: boolean;
+  /** It is told where it was called. */
+  readonly positioned?: boolean;
+  readonly call: (context: HostContext, ...args: never[]) => Promise<Value | undefined>;
+}
+
+export interface HostObject {
+  readonly name: string;
+  readonly summary: string;
+  /** Scripts that find it; all when absent. */
+  readonly kinds?: readonly ScriptKind[];
+  readonly functions: readonly HostFunction[];
+}
+
+type Argument<P extends HostParameter> = P extends { readonly rest: true }
+  ? readonly Static<P["schema"]>[]
+  : P extends { readonly optional: true }
+    ? Static<P["schema"]> | undefined
+    : Static<P["schema"]>;
+
+type Arguments<P extends readonly HostParameter[]> = { [K in keyof P]: Argument<P[K]> };
+
+type Definition<P extends readonly HostParameter[]> = Omit<HostFunction, "parameters" | "call"> & {
+  readonly parameters: P;
+  readonly call: (context: HostContext, ...args: Arguments<P>) => Promise<Value | undefined>;
+};
+
+/** Infers the arguments of a host function from its parameters. */
+export function hostFunction<const P extends readonly HostParameter[]>(definition: Definition<P>): HostFunction {
+  return definition as unknown as HostFunction;
+}
+
+/** As `/rule/funcs` and `/trigger/funcs` answer it. */
+export interface FunctionDescription {
+  readonly name: string;
+  readonly object: string;
+  readonly summary: string;
+  readonly parameters: {
+    readonly name: string;
+    readonly type: string;
+    readonly title: string;
+    readonly optional: boolean;
+    readonly list: boolean;
+  }[];
+  readonly returns: string;
+  readonly example: string;
+}
+
+/** One run, as its host objects see it. */
+export interface HostRun extends Pick<HostContext, "principal" | "kind" | "log"> {
+  /** Before the first change that the run's audit entry tells of. */
+  readonly beforeChange: () => Promise<void>;
+  /** The script at a path that another requires. */
+  readonly load: (path: string, from: string) => Promise<{ readonly name: string; readonly source: string }>;
+}
+
+interface Known {
+  readonly object: HostObject;
+  readonly declared: HostFunction;
+  readonly validators: readonly Validator[];
+}
+
+/** All host objects that areas declare. */
+export class HostObjects {
+  readonly #functions = new Map<string, Known>();
+
+  constructor(objects: readonly HostObject[]) {
+    for (const object of objects)
+      for (const declared of object.functions) this.#add(`${object.name}.${declared.name}`, { object, declared });
+  }
+
+  #add(name: string, { object, declared }: Omit<Known, "validators">): void {
+    if (this.#functions.has(name)) throw new Error(`The host function ${name} is declared twice.`);
+    const validators = declared.parameters.map(({ schema }) => Compile(schema));
+    this.#functions.set(name, { object, declared, validators });
+  }
+
+  /** For the engine. */
+  get names(): readonly HostFunctionName[] {
+    return Array.from(this.#functions.values(), ({ object, declared }) => ({
+      object: object.name,
+      name: declared.name,
+      positioned: declared.positioned === true,
+    }));
+  }
+
+  /** By object and name. */
+  described(kind: ScriptKind): readonly FunctionDescription[] {
+    return [...this.#functions]
+      .filter(([, { object }]) => isFor(object, kind))
+      .map(([name, known]) => description(name, known))
+      .sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  /** What one run reaches, and the names of the functions by which it changed something. */
+  bind(run: HostRun): ScriptHost & { readonly changed: ReadonlySet<string> } {
+    const principal = { ...run.principal, scriptDepth: (run.principal.scriptDepth ?? 0) + 1 };
+    const changed = new Set<string>();
+    const call = async ({ name, args, at = "", signal }: HostCall): Promise<Value | undefined> => {
+      if (name === "require") return run.load(String(args[0]), String(args[1]));
+      const known = this.#known(name, run.kind);
+      const checked = argumentsOf(name, known, args);
+      if (known.declared.changes) {
+        await run.beforeChange();
+        changed.add(name);
+      }
+      const context: HostContext = {
+        principal,
+        kind: run.kind,
+        at,
+        signal,
+        log: run.log,
+        call: (other, given) => call({ name: other, args: given, at, signal }),
+      };
+      return known.declared.call(context, ...(checked as never[]));
+    };
+    return { call, changed };
+  }
+
+  #known(name: string, kind: ScriptKind): Known {
+    const known = this.#functions.get(name);
+    if (known && isFor(known.object, kind)) return known;
+    throw new AppError("unsupported", `There is no function ${name} for scripts of the kind ${kind}.`);
+  }
+}
+
+function isFor({ kinds }: HostObject, kind: ScriptKind): boolean {
+  return kinds === undefined || kinds.includes(kind);
+}
+
+function argumentsOf(name: string, { declared, validators }: Known, args: readonly Value[]): readonly unknown[] {
+  return declared.parameters.map((parameter, at) => {
+    const given = parameter.rest ? args.slice(at) : [args[at]];
+    const values = given.map((value) => (value === null && parameter.optional ? undefined : value));
+    for (const value of values) {
+      if (value === undefined && parameter.optional) continue;
+      if (value === undefined) throw new AppError("invalid", `${name} needs ${parameter.name}.`);
+      const [fault] = validators[at]?.Errors(value) ?? [];
+      if (fault) throw new AppError("invalid", `${name}: ${parameter.name}${fault.instancePath} ${fault.message}.`);
+    }
+    return parameter.rest ? values : values[0];
+  });
+}
+
+function description(name: string, { object, declared }: Known): FunctionDescription {
+  const parameters = declared.parameters.map(({ name: parameter, schema, optional = false, rest = false }) => {
+    const { type = "any", description: title = "" } = schema as {
+      readonly type?: string;
+      readonly description?: string;
+    };
+    return { name: parameter, type, title, optional, list: rest };
+  });
+  const { summary, returns, example } = declared;
+  return { name, object: object.name, summary, parameters, returns, example };
+}
