@@ -27,7 +27,8 @@ export function simulatedExec({
   readonly ledger: Ledger;
 }): Exec {
   return async (options) => {
-    const script = parse(options.line);
+    // A job that a schedule runs again and again is told apart by its run.
+    const script = parse(options.line.replace("$ODP_RUN_ID", options.env?.ODP_RUN_ID ?? ""));
     const isJob = options.env?.ODP_POLICY === undefined;
     if (options.signal?.aborted) return { ...CANCELLED, message: "cancelled before it began" };
     if (isJob) ledger.begin(host, script.name);

@@ -22,7 +22,7 @@ export interface Outcome {
   readonly jobs: number;
 }
 
-const TROUBLE_MS = 20_000;
+export const TROUBLE_MS = 20_000;
 /** When all is well again, agents are back within this, and runs without a holder are ended. */
 const PATIENCE_MS = 300_000;
 
@@ -67,7 +67,8 @@ function job(history: History): void {
   });
 }
 
-function trouble(history: History): () => void {
+/** Something goes wrong, for a while. */
+export function trouble(history: History): () => void {
   const { world, network, controllers, hosts } = history;
   const [controller, host] = [
     world.pick([controllers[0]!, ...controllers.slice(1)]),

@@ -86,7 +86,10 @@ async function make(): Promise<Template> {
     network: new Network(world, { toAgent: () => undefined }),
   });
   const services = await controller.start();
-  await world.settle(services.tenants.ensureTenant({ name: TENANT, ospace: `/${TENANT}` }));
+  const { tenants, users } = services;
+  await world.settle(tenants.ensureTenant({ name: TENANT, ospace: `/${TENANT}` }));
+  // Schedules run with the rights of the user who saved them.
+  await world.outside(users.ensureAdministrator({ tenant: TENANT, username: ADMIN.user, password: "sim-Pass-w0rd" }));
   const columns = [
     { name: "name", type: "varchar" },
     { name: "n", type: "int" },

@@ -35,8 +35,24 @@ export class HostAgents {
     return this.#components.enrolment.enrol(request);
   }
 
+  /** How many hosts of the tenant have an agent. */
+  async enrolledCount(tenant: string): Promise<number> {
+    return (await this.#components.enrolment.enrolledHosts(tenant)).length;
+  }
+
   openSession(identity: AgentIdentity, hello: Hello, channel: AgentChannel): Promise<AgentSession> {
     return this.#components.sessions.open(identity, hello, channel);
+  }
+
+  /** The tenant is there no more: ends the sessions of its hosts that this controller holds. */
+  leave(tenant: string): Promise<void> {
+    return this.#components.sessions.leave(tenant);
+  }
+
+  /** Keys of the system's KvStore that belong to the tenant: enrolments, join tokens and sessions. */
+  async *keysOf(tenant: string): AsyncGenerator<string> {
+    yield* this.#components.enrolment.keysOf(tenant);
+    yield* this.#components.sessions.keysOf(tenant);
   }
 
   /** Where the content lies, when a policy or a deployment of this host refers to it. */

@@ -28,6 +28,8 @@ export function hostsArea({ hosts, entrance }: HostParts): Area {
       },
     ],
     repair: (tenant) => hosts.reconcile(tenant),
+    leave: (tenant) => hosts.agents.leave(tenant),
+    keysOf: (tenant) => hosts.agents.keysOf(tenant),
     close: () => hosts.close(),
   };
 }

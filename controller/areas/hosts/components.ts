@@ -17,6 +17,7 @@ import type { LiveSession } from "./session/live-session.ts";
 import { Presence, type PresenceEvent } from "./session/presence.ts";
 import { SshAccess } from "./ssh/access.ts";
 import { SshJournal } from "./ssh/journal.ts";
+import { HostRoom, type HostLimits } from "./room.ts";
 import { SshTransport } from "./ssh/transport.ts";
 import { HostStatus } from "./status.ts";
 import type { AgentIdentity, DesiredStateSource, EntrySink, Peers } from "./types.ts";
@@ -45,9 +46,13 @@ export interface HostServiceDependencies {
   readonly given?: (tenant: string, host: string, commandId: string) => Promise<boolean>;
   /** The host's record is gone; absent: nothing else depends on it. */
   readonly onRemoved?: (tenant: string, host: string) => Promise<void>;
+  /** How many hosts a tenant may have; throws where it may have no more. Absent: as many as it likes. */
+  readonly limits?: (tenant: string) => Promise<HostLimits>;
   readonly sshTrustFirstKey?: boolean;
   readonly agentCertificateLifetimeMs?: number;
 }
+
+const UNLIMITED: HostLimits = { agents: Infinity, servers: Infinity };
 
 interface Opened {
   readonly kv: KvStore;
@@ -67,6 +72,7 @@ export class HostComponents {
   readonly journal: SshJournal;
   readonly ssh: SshTransport;
   readonly status: HostStatus;
+  readonly room: HostRoom;
   readonly #with: HostServiceDependencies;
 
   private constructor(dependencies: HostServiceDependencies, opened: Opened) {
@@ -74,6 +80,11 @@ export class HostComponents {
     this.authority = opened.authority;
     this.presence = opened.presence;
     this.records = opened.records;
+    this.room = new HostRoom({
+      limits: dependencies.limits ?? (() => Promise.resolve(UNLIMITED)),
+      actAs: dependencies.actAs,
+      records: opened.records,
+    });
     this.enrolment = this.#makeEnrolment(opened);
     this.status = new HostStatus({ ...dependencies, ...opened });
     this.commands = new AgentCommands({
@@ -129,6 +140,7 @@ export class HostComponents {
       ...this.#with,
       kv,
       authority,
+      room: this.room,
       controllers: () => this.addresses(),
       onEnrolled: async (tenant, host) => {
         const principal = await this.#with.actAs(tenant, "");

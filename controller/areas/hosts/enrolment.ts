@@ -10,18 +10,28 @@ import { ulidOf } from "../../../common/ids.ts";
 import { JOIN_TOKEN_DEFAULT_MINUTES, JOIN_TOKEN_MAX_MINUTES, JOIN_TOKEN_REPEAT_MS } from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { SecretBox } from "../../secrets/index.ts";
+import { entriesUnder } from "../../store/entries.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
-import type { KvEntry, KvStore } from "../../store/kv.ts";
+import type { KvEntry, KvStore, KvTxn } from "../../store/kv.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { Authority } from "./authority/authority.ts";
 import { readRequest, type SigningRequest } from "./authority/certificates.ts";
 import { generationOf, newGeneration } from "./authority/identity.ts";
+import { full, type HostRoom } from "./room.ts";
 import { checkHostName } from "./store.ts";
 import type { AgentIdentity } from "./types.ts";
 
 const TOKENS = "enrolment/tokens/";
 const HOSTS = "enrolment/hosts/";
 const TOKEN_ID = /^[0-9A-HJKMNP-TV-Z]{26}$/;
+
+/** What an enrolment is made under besides its token. */
+interface Room extends KvTxn {
+  /** Whether another host was admitted since. */
+  readonly isLost?: () => Promise<boolean>;
+}
+
+const NO_CONDITION: Room = { if: [], then: [] };
 
 /** Nothing secret: the token's secret is made anew from its id and the key outside the store. */
 interface StoredToken {
@@ -52,6 +62,8 @@ export interface EnrolmentDependencies {
   readonly authority: Authority;
   readonly runtime: Runtime;
   readonly agentPort: () => number;
+  /** Whether there may be one more host. */
+  readonly room: Pick<HostRoom, "agents" | "requireServer">;
   /** `host:port` of the agent ports of all controllers, as agents reach them; empty: where they enrolled. */
   readonly controllers: () => readonly string[];
   /** Makes sure the host's record exists, and ends what runs under an older enrolment. Idempotent. */
@@ -123,6 +135,23 @@ export class Enrolment {
     await this.#with.kv.delete(hostKey(tenant, host));
   }
 
+  /** Names of the hosts with an agent. */
+  async enrolledHosts(tenant: string): Promise<readonly string[]> {
+    const prefix = hostKey(tenant, "");
+    const hosts: string[] = [];
+    for await (const { key } of entriesUnder(this.#with.kv, prefix)) hosts.push(key.slice(prefix.length));
+    return hosts;
+  }
+
+  /** Enrolments and join tokens of a tenant. */
+  async *keysOf(tenant: string): AsyncGenerator<string> {
+    const { kv } = this.#with;
+    for await (const { key } of entriesUnder(kv, hostKey(tenant, ""))) yield key;
+    yield roomKey(tenant);
+    for await (const { key, value } of entriesUnder(kv, TOKENS))
+      if (decodeStored<StoredToken>(value).tenant === tenant) yield key;
+  }
+
   #secret(id: string, keyId: string | undefined): string {
     return Buffer.from(this.#with.secrets.derive(`enrolment/token/${id}`, keyId)).toString("base64url");
   }
@@ -139,11 +168,13 @@ export class Enrolment {
     const request = await readRequest(csr);
     const host = checkHostName(token.host ?? request.commonName ?? "");
     const generation = newGeneration((count) => runtime.random.bytes(count));
+    const room = await this.#roomFor(token.tenant, host);
     const used = await this.#issue({ request, csr, tenant: token.tenant, host, generation });
     const { ok } = await kv.txn({
       // Only a token that names the host may take the place of an earlier enrolment.
       if: [
         { key: entry.key, revision: entry.revision },
+        ...room.if,
         ...(token.host === undefined ? [{ key: hostKey(token.tenant, host), revision: 0 }] : []),
       ],
       then: [
@@ -154,9 +185,33 @@ export class Enrolment {
           value: encodeJson({ ...token, used } satisfies StoredToken),
         },
         { kind: "put", key: hostKey(token.tenant, host), value: encodeJson({ generation } satisfies StoredEnrolment) },
+        ...room.then,
       ],
     });
-    return ok ? used : this.#lost(entry.key, host);
+    if (ok) return used;
+    // Another host of the tenant was enrolled meanwhile: both may fit, or one.
+    if (room.isLost && (await room.isLost())) return this.#consume(taken);
+    return this.#lost(entry.key, host);
+  }
+
+  /**
+   * One more enrolled host: counted, and on condition that no other one is admitted between. A host that is enrolled
+   * already takes no more room.
+   */
+  async #roomFor(tenant: string, host: string): Promise<Room> {
+    const { kv, room } = this.#with;
+    await room.requireServer(tenant, host);
+    if ((await kv.get(hostKey(tenant, host))) !== undefined) return NO_CONDITION;
+    const most = await room.agents(tenant);
+    if (most === Infinity) return NO_CONDITION;
+    const guard = await kv.get(roomKey(tenant));
+    const revision = guard?.revision ?? 0;
+    if ((await this.enrolledHosts(tenant)).length >= most) throw full("agent", most);
+    return {
+      if: [{ key: roomKey(tenant), revision }],
+      then: [{ kind: "put", key: roomKey(tenant), value: encodeJson(host) }],
+      isLost: async () => ((await kv.get(roomKey(tenant)))?.revision ?? 0) !== revision,
+    };
   }
 
   async #issue(wish: {
@@ -206,6 +261,10 @@ export class Enrolment {
 /** As long as the request of its last moment may be answered again. */
 function keptUntilMs(token: StoredToken): number {
   return token.expiresAtMs + JOIN_TOKEN_REPEAT_MS;
+}
+
+function roomKey(tenant: string): string {
+  return `enrolment/room/${tenant}`;
 }
 
 function hostKey(tenant: string, host: string): string {

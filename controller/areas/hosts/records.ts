@@ -5,7 +5,7 @@ import type { Value } from "../../../common/value.ts";
 import { isMask, MASK, type SecretBox } from "../../secrets/index.ts";
 import type { Edit, Objects } from "../objects/index.ts";
 import { classAccess, type Principal } from "../permissions/index.ts";
-import type { Query } from "../query/index.ts";
+import { recordFilter, type Query } from "../query/index.ts";
 import {
   destinationOf,
   isCredential,
@@ -39,7 +39,8 @@ export class HostRecords {
     const where = filter.tag === undefined ? [] : [{ kind: "equals", column: "tags", values: [filter.tag] } as const];
     const request = { class: classPath(principal), subtree: false, where };
     for await (const rows of this.#with.objects.read(principal, request)) {
-      const views = rows.filter((row) => visible(row.id)).map((row) => this.view(principal, recordOf(row)));
+      const records = rows.filter((row) => visible(row.id)).map(recordOf);
+      const views = await this.#views(principal, records);
       yield views.filter((view) => matches(view, filter));
     }
   }
@@ -83,9 +84,23 @@ export class HostRecords {
     return this.#with.objects.update(principal, { id: idOf(host), class: classPath(principal) }, edits);
   }
 
-  view(principal: Principal, record: HostRecord): HostView {
+  async view(principal: Principal, record: HostRecord): Promise<HostView> {
+    const [view] = await this.#views(principal, [record]);
+    if (view === undefined) throw new RangeError("a record has a view");
+    return view;
+  }
+
+  async #views(principal: Principal, records: readonly HostRecord[]): Promise<readonly HostView[]> {
+    const filter = await recordFilter(principal, this.#with.objects, classPath(principal));
+    return records.map((record) => {
+      const { id, class: path, host } = record;
+      return { ...filled(filter.shown(this.#whole(principal, record))), id, class: path, host };
+    });
+  }
+
+  #whole(principal: Principal, record: HostRecord): HostView {
     const secrets = Object.fromEntries(Object.keys(record.credentials).map((name) => [name, MASK]));
-    const view: HostView = {
+    return {
       id: record.id,
       class: record.class,
       host: record.host,
@@ -103,7 +118,6 @@ export class HostRecords {
       config: { ...record.config, ...secrets },
       status: this.#with.isOnline(principal.tenant, record.host) ? "online" : "offline",
     };
-    return blank(view, classAccess(principal, record.class).hidden);
   }
 
   /** A record that the principal may not see is not taken for one that is not there: it would be written over. */
@@ -275,12 +289,8 @@ function takeEdit(column: string, names: readonly string[]): Edit[] {
 }
 
 /** Hidden columns do not exist for the principal: they are shown as if nothing was ever set. */
-function blank(view: HostView, hidden: ReadonlySet<string>): HostView {
-  if (hidden.size === 0) return view;
-  const empty: HostView = {
-    id: view.id,
-    class: view.class,
-    host: view.host,
+function filled(shown: Partial<HostView>): Omit<HostView, "id" | "class" | "host"> {
+  return {
     iplist: [],
     domain: "",
     hostgroups: [],
@@ -294,7 +304,6 @@ function blank(view: HostView, hidden: ReadonlySet<string>): HostView {
     policies: {},
     status: "offline",
     tags: [],
+    ...shown,
   };
-  const shown = Object.entries(view).filter(([name]) => !hidden.has(name));
-  return { ...empty, ...Object.fromEntries(shown) };
 }

@@ -41,6 +41,13 @@ export class HostService implements Hosts {
     return this.#components.records.list(principal, filter);
   }
 
+  async count(principal: Principal): Promise<number> {
+    requirePermission(principal, "hosts:read");
+    let count = 0;
+    for await (const page of this.#components.records.list(principal, {})) count += page.length;
+    return count;
+  }
+
   async get(principal: Principal, host: string): Promise<HostView> {
     requirePermission(principal, "hosts:read");
     return this.#components.records.view(principal, await this.#components.records.need(principal, host));
@@ -48,6 +55,7 @@ export class HostService implements Hosts {
 
   async save(principal: Principal, input: HostInput, warn?: (text: string) => void): Promise<HostView> {
     requirePermission(principal, "hosts:write");
+    await this.#components.room.requireServer(principal.tenant, input.host);
     return this.#components.records.save(principal, input, warn);
   }
 

@@ -139,6 +139,6 @@ export class RunCarrying {
   }
 }
 
-function workOf({ id: runId, order, startedMs, deadlineMs }: Run, host: string): NewWork<OpenRun> {
+export function workOf({ id: runId, order, startedMs, deadlineMs }: Run, host: string): NewWork<OpenRun> {
   return { id: nameOf({ runId, host }), runId, host, order, startedMs, deadlineMs };
 }

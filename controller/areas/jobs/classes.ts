@@ -78,7 +78,7 @@ const RUN_CLASS: SystemClass = {
     ...textColumns("list", "cmds"),
     ...columns("text", "out", "err", "message"),
     { name: "outputsize", type: "bigint" },
-    ...columns("timestamp", "stime", "etime", "deadline"),
+    ...columns("timestamp", "stime", "etime", "deadline", "due"),
   ],
   keys: ["runid", "host"],
   indexes: ["runid", "host", "name", "status"],

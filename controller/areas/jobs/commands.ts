@@ -3,9 +3,12 @@ import { AppError, errorText, isAppError } from "../../../common/errors.ts";
 import { DISPATCH_GRACE_MS, JOB_HOST_RETURN_MS, JOB_HOST_RETURN_PAUSE_MS } from "../../../common/limits.ts";
 import { wait } from "../../../common/time.ts";
 import type { Runtime } from "../../runtime.ts";
-import type { CommandOutcome, FinalState, Hosts, StoredCommands } from "../hosts/index.ts";
+import type { SecretBox } from "../../secrets/index.ts";
+import type { CommandOutcome, FinalState, Hosts, OutputPiece, StoredCommands } from "../hosts/index.ts";
+import { encodedLine, OutputText } from "./encoding.ts";
 import type { OpenRun } from "./open-runs.ts";
 import type { RunOutput } from "./output.ts";
+import { openedEnvironment } from "./parameters.ts";
 import type { RunName } from "./outputs.ts";
 import type { Run } from "./plan.ts";
 
@@ -13,6 +16,7 @@ export interface CommandDependencies {
   readonly runtime: Runtime;
   readonly hosts: Pick<Hosts, "dispatch">;
   readonly stored: Pick<StoredCommands, "outcome">;
+  readonly secrets: Pick<SecretBox, "open">;
 }
 
 /** Thrown where a run is left as it is, open, because this controller ends. */
@@ -38,25 +42,53 @@ export class RunCommands {
   /** In their order; the first that does not end well is the last. `LetGo` when this controller ends. */
   async run(run: Run, open: OpenRun, output: RunOutput): Promise<CommandOutcome> {
     let last: CommandOutcome | undefined;
-    for (const [index, line] of run.order.commands.entries()) {
-      const command = { host: open.host, line, output, commandId: commandIdOf(open, index) };
+    const { encoding = "utf-8", commands } = run.order;
+    const { take, rest } = this.#taking(run, open.host, output);
+    for (const [index, text] of commands.entries()) {
+      const line = encodedLine(text, encoding);
+      const command = { host: open.host, line, take, commandId: commandIdOf(open, index) };
       last = await this.#reach(run, open, () => this.#dispatch(run, command));
       if (last.state !== "ok") break;
     }
+    rest();
     if (last === undefined) throw new AppError("internal", "A job without commands was started.");
     return last;
   }
 
   /** How they ended, as far as the agent said so; `undefined` when it did not of the last one that is asked. */
   async stored(open: OpenRun, output: RunOutput): Promise<CommandOutcome | undefined> {
-    const { tenant, traceparent } = open.order.principal;
+    const { principal, encoding } = open.order;
+    const { tenant, traceparent } = principal;
+    const text = encoding === undefined ? undefined : new OutputText(encoding);
     let last: CommandOutcome | undefined;
     for (const [index] of open.order.commands.entries()) {
       const of = { tenant, host: open.host, traceparent };
-      last = await this.#with.stored.outcome(of, commandIdOf(open, index), (piece) => output.take(piece));
+      last = await this.#with.stored.outcome(of, commandIdOf(open, index), (piece) =>
+        output.take(text?.take(piece) ?? piece),
+      );
       if (last?.state !== "ok") break;
     }
+    for (const piece of text?.rest() ?? []) output.take(piece);
     return last;
+  }
+
+  /** What is done with output of a host, and with what is left of it at the end. */
+  #taking(
+    run: Run,
+    host: string,
+    output: RunOutput,
+  ): { readonly take: (piece: OutputPiece) => void; readonly rest: () => void } {
+    const { encoding } = run.order;
+    const text = encoding === undefined ? undefined : new OutputText(encoding);
+    const keep = (piece: OutputPiece): void => {
+      if (this.#stopping.aborted) return;
+      output.take(piece);
+      run.watcher?.onOutput?.(host, piece);
+    };
+    return {
+      take: (piece) => keep(text?.take(piece) ?? piece),
+      rest: () => text?.rest().forEach(keep),
+    };
   }
 
   /**
@@ -75,11 +107,16 @@ export class RunCommands {
 
   async #dispatch(
     run: Run,
-    { host, line, output, commandId }: { host: string; line: string; output: RunOutput; commandId: string },
+    {
+      host,
+      line,
+      take,
+      commandId,
+    }: { host: string; line: string; take: (piece: OutputPiece) => void; commandId: string },
   ): Promise<CommandOutcome> {
-    const { hosts, runtime } = this.#with;
+    const { hosts, runtime, secrets } = this.#with;
     const { clock, log } = runtime;
-    const { principal, environment } = run.order;
+    const { principal, sealed } = run.order;
     const startedMs = clock.nowMs();
     const ended = (state: FinalState, message: string): CommandOutcome => ({
       host,
@@ -94,13 +131,10 @@ export class RunCommands {
       ...(run.watcher?.signal && { signal: run.watcher.signal }),
       timeoutMs,
       commandId,
-      onOutput: (piece: Parameters<RunOutput["take"]>[0]) => {
-        if (this.#stopping.aborted) return;
-        output.take(piece);
-        run.watcher?.onOutput?.(host, piece);
-      },
+      onOutput: take,
     };
     try {
+      const environment = openedEnvironment(secrets, { tenant: principal.tenant, runId: run.id }, sealed);
       const work = this.#untilStopping(run.id, () =>
         hosts.dispatch(principal, host, { kind: "exec", line, environment }, options),
       );

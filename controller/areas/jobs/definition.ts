@@ -7,6 +7,7 @@ import {
   JOB_LINE_MAX_BYTES,
 } from "../../../common/limits.ts";
 import { quoted } from "../hosts/index.ts";
+import { encodedLine, encodingOf } from "./encoding.ts";
 import { formatJobName, type JobName } from "./names.ts";
 import type { StoredJob } from "./store.ts";
 
@@ -36,6 +37,10 @@ export function emptyJob(name: JobName): StoredJob {
   };
 }
 
+const ALGORITHMS: readonly string[] = ["roundrobin", "leastload", "random", "sticky"];
+/** Members that change nothing of what is executed. */
+const BESIDES: readonly string[] = ["name", "dir", "description", "enable", "tag"];
+
 /** The definition with the members that are given; refuses what cannot be executed. */
 export function changedJob(before: StoredJob, change: JobChange): StoredJob {
   refuseScripts(change);
@@ -53,10 +58,9 @@ export function changedJob(before: StoredJob, change: JobChange): StoredJob {
   return job;
 }
 
-/** What is kept of a definition and not carried out, in words for its author. */
-export function withoutEffect(job: StoredJob): readonly string[] {
-  const kept = (["schedule", "queue", "algorithm", "argenc"] as const).filter((name) => job[name].trim() !== "");
-  return kept.map((name) => `${name} is kept, but has no effect yet.`);
+/** Whether what is sent says something of what is executed. */
+export function saysWhatIsExecuted(change: JobChange): boolean {
+  return Object.entries(change).some(([name, value]) => value !== undefined && !BESIDES.includes(name));
 }
 
 /** The command lines for the shell, with the arguments, each as one word whatever it holds. */
@@ -88,14 +92,18 @@ export function refuseScripts({ begin = "", end = "", exec = [] }: Scripts): voi
 }
 
 function check(job: StoredJob): void {
-  const { exec, arg, host } = job;
+  const { exec, arg, argenc, host, algorithm } = job;
   if (exec.length === 0) throw new AppError("invalid", "A job needs at least one exec.");
   if (exec.length > JOB_COMMANDS_MAX)
     throw tooLarge(`A job has at most ${JOB_COMMANDS_MAX} commands.`, "JOB_COMMANDS_MAX");
   if (host.length > JOB_HOSTS_MAX) throw tooLarge(`A job has at most ${JOB_HOSTS_MAX} hosts.`, "JOB_HOSTS_MAX");
+  if (algorithm !== "" && !ALGORITHMS.includes(algorithm))
+    throw new AppError("invalid", `algorithm is ${ALGORITHMS.join(", ")}, not ${JSON.stringify(algorithm)}.`);
   const lines = commandLines({ exec, arg });
   if (lines.some((line) => line.includes("\0"))) throw new AppError("invalid", "exec or arg contains NUL.");
-  if (lines.some((line) => Buffer.byteLength(line) > JOB_LINE_MAX_BYTES))
+  const encoded = argenc === "" ? lines : lines.map((line) => encodedLine(line, argenc));
+  if (argenc !== "") encodingOf(argenc);
+  if (encoded.some((line) => Buffer.byteLength(line) > JOB_LINE_MAX_BYTES))
     throw tooLarge(`An exec has with its arg more than ${JOB_LINE_MAX_BYTES} bytes.`, "JOB_LINE_MAX_BYTES");
   if (Buffer.byteLength(JSON.stringify(job)) > JOB_DEFINITION_MAX_BYTES)
     throw tooLarge(

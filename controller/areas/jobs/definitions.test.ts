@@ -90,7 +90,6 @@ test("PUT and merge change the members that are sent, and only those", async () 
     expect(unchanged.message).toMatchObject({ ...before, changed: expect.any(Number) as number });
     expect(await call(method, url, "name=part&dir=d&host[]=h2&host[]=h3&queue=")).toMatchObject({
       message: { ...before, host: ["h2", "h3"], queue: "", changed: expect.any(Number) as number },
-      warnings: ["schedule is kept, but has no effect yet."],
     });
     await call(method, url, "name=part&dir=d&host=h1&queue=q");
   }

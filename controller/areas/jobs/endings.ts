@@ -13,7 +13,7 @@ import type { CommandOutcome, FinalState } from "../hosts/index.ts";
 import type { Objects } from "../objects/index.ts";
 import { systemPrincipal, type Principal } from "../permissions/index.ts";
 import { JOB_RUN_PATH } from "./classes.ts";
-import type { OpenRun, RunEnd, RunJournal, VersionedRun } from "./open-runs.ts";
+import type { OpenRun, RunEnd, RunJournal, RunOrder, VersionedRun } from "./open-runs.ts";
 import type { RunOutput } from "./output.ts";
 
 export interface EndingDependencies {
@@ -102,6 +102,13 @@ export class RunEndings {
     return this.#follow(run.open);
   }
 
+  /** A row that tells of an execution that no host was given. */
+  async note(order: NotedOrder, { runId, status, message }: RunNote): Promise<void> {
+    const atMs = this.#runtime.clock.nowMs();
+    const row = { ...rowOf(order), runid: runId, host: NO_HOST, status, message, stime: atMs, etime: atMs };
+    await this.#objects.insert(platformOf({ order }), pathOf({ order }), [row], { atMs });
+  }
+
   /** Writes a decided end into the row and closes the run. Any controller may call it; safe to repeat. */
   async settle(open: OpenRun): Promise<void> {
     if (!open.end) return;
@@ -162,31 +169,45 @@ function standing({ state, code, message }: RunEnd, mine: boolean): StandingEnd 
   return { state, message, mine, ...(code === undefined ? {} : { code }) };
 }
 
+/** In a row that tells of an execution that no host was given. */
+const NO_HOST = "-";
+
+/** What rows say of an order. */
+type NotedOrder = Pick<RunOrder, "name" | "dir" | "sid" | "dueMs"> & {
+  readonly principal: Pick<Principal, "tenant" | "ospace" | "user" | "traceparent">;
+};
+
+interface RunNote {
+  readonly runId: string;
+  readonly status: string;
+  readonly message: string;
+}
+
 /** Rows belong to the platform: a user who may run a job need not be able to write objects. */
-function platformOf({ order }: Pick<OpenRun, "order">): Principal {
+function platformOf({ order }: { readonly order: NotedOrder }): Principal {
   const { tenant, ospace, traceparent } = order.principal;
   return systemPrincipal(tenant, ospace, traceparent);
 }
 
-export function pathOf({ order }: OpenRun): string {
+export function pathOf({ order }: { readonly order: NotedOrder }): string {
   return `${order.principal.ospace}${JOB_RUN_PATH}`;
 }
 
 /** The row as it is when the run begins. */
 export function startRow({ runId, host, order, startedMs, deadlineMs }: OpenRun): Row {
   return {
+    ...rowOf(order),
     runid: runId,
     host,
-    sid: order.sid,
-    name: order.name,
-    dir: order.dir,
-    source: order.principal.user,
-    type: "job",
     status: "running",
     cmds: [...order.commands],
     stime: startedMs,
     deadline: deadlineMs,
   };
+}
+
+function rowOf({ name, dir, sid, dueMs, principal }: NotedOrder): Row {
+  return { name, dir, sid, source: principal.user, type: "job", ...(dueMs !== undefined && { due: dueMs }) };
 }
 
 function endRow({ state, code, message, out, err, outputSize, endedMs }: RunEnd): Row {

@@ -78,8 +78,9 @@ export class OutputFollowing {
     const view = catalog.get(path);
     const id = view && idFromColumns(view, { runid: run.runId, host: run.host });
     const [object] = id === undefined ? [] : await this.#with.objects.get(principal, [{ id, class: path }]);
-    const { hidden, sees } = rowFilter(principal, catalog, path);
+    const { hiddenIn, sees } = rowFilter(principal, catalog, path);
     if (object === undefined || !sees(object)) throw unknownRun(run);
+    const hidden = hiddenIn(object);
     if (hidden.has("out") || hidden.has("err")) throw hiddenOutput();
     return Object.fromEntries(Object.entries(object.values).filter(([name]) => !hidden.has(name)));
   }

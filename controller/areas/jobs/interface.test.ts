@@ -43,13 +43,10 @@ test("a job is defined by a form as clients send it, listed, read and deleted un
   expect(await call("GET", "/job/backup@common/x")).toMatchObject({ status: "error", code: "not_found" });
 });
 
-test("what is kept of a job and has no effect yet is told when it is saved, a name that is not known as well", async () => {
-  const saved = await call("POST", "/job", "name=told&exec=run&schedule=cron+0&hosts=h1&begin=&queue=undefined");
-  expect(saved).toHaveProperty("warnings", [
-    "hosts is not known here and was ignored; did you mean host?",
-    "schedule is kept, but has no effect yet.",
-  ]);
-  expect(await call("POST", "/job", "name=told&exec=run&schedule=")).not.toHaveProperty("warnings");
+test("a name that is not known is told when a job is saved", async () => {
+  const saved = await call("POST", "/job", "name=told&exec=run&argenc=gbk&hosts=h1&begin=&queue=undefined");
+  expect(saved).toHaveProperty("warnings", ["hosts is not known here and was ignored; did you mean host?"]);
+  expect(await call("POST", "/job", "name=told&exec=run&argenc=")).not.toHaveProperty("warnings");
 });
 
 test("both ways to execute answer the output, and leave a row that MQL shows", async () => {

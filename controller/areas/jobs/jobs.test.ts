@@ -4,7 +4,7 @@ import { DISPATCH_GRACE_MS } from "../../../common/limits.ts";
 import type { Row } from "../../../common/value.ts";
 import { noClasses } from "../../../test/helpers/memory-objects.ts";
 import { MemoryStores } from "../../../test/helpers/memory-stores.ts";
-import { TestClock, testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { TEST_SECRETS, TestClock, testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
 import type { CommandOutcome, DispatchOptions, HostCommand } from "../hosts/index.ts";
 import type { Notification } from "../notifications/index.ts";
 import { TAGS_COLUMN, type ObjectRow, type SystemClass } from "../objects/index.ts";
@@ -110,6 +110,7 @@ const newRuns = (
   over: { readonly clock?: TestClock; readonly hosts?: FakeHosts; readonly objects?: FakeRows } = {},
 ) =>
   new JobRuns({
+    secrets: TEST_SECRETS,
     stores,
     jobs,
     runtime: testRuntime(over.clock ?? clock),
@@ -138,10 +139,10 @@ describe("definitions", () => {
       queue: "q",
       tag: ["a"],
       arg: ["1"],
-      argenc: "json",
+      argenc: "gbk",
       timeout: 7,
       limit: 3,
-      algorithm: "rr",
+      algorithm: "random",
     });
     const record = await jobs.get(admin, "backup@common/x");
     expect(record).toMatchObject({

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Row } from "../../../common/value.ts";
 import { noClasses } from "../../../test/helpers/memory-objects.ts";
 import { MemoryStores } from "../../../test/helpers/memory-stores.ts";
-import { TestClock, testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { TEST_SECRETS, TestClock, testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
 import type { CommandOutcome } from "../hosts/index.ts";
 import { JobRuns } from "./runs.ts";
 import { JobService } from "./service.ts";
@@ -28,6 +28,7 @@ async function world(said: Said = []) {
   const silence = new Promise<never>(() => {});
   const controller = (own: string, { at = clock, result = silence }: Controller = {}) =>
     new JobRuns({
+      secrets: TEST_SECRETS,
       stores,
       jobs,
       runtime: testRuntime(at),

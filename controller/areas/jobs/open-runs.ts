@@ -27,9 +27,14 @@ export interface RunOrder {
   readonly name: string;
   readonly dir: string;
   readonly commands: readonly string[];
-  readonly environment: Readonly<Record<string, string>>;
+  /** The environment of the commands, with parameters of the caller: a sealed JSON text (`parameters.ts`). */
+  readonly sealed: string;
   readonly hosts: readonly string[];
   readonly groupmode: string;
+  /** In which commands are read and write on their hosts; absent: UTF-8. */
+  readonly encoding?: string;
+  /** When its schedule was due; absent: a caller asked for it. */
+  readonly dueMs?: number;
 }
 
 export interface RunEnd {
@@ -48,12 +53,12 @@ export interface RunEnd {
 export type VersionedRun = Noted<OpenRun>;
 export type RunJournal = Journal<OpenRun>;
 
-const PREFIX = "jobs/open/";
+export const OPEN_RUNS = "jobs/open/";
 
 /** An entry and the note whose output is to be read change together. */
 export function runJournal(dependencies: JournalDependencies): RunJournal {
   return new Journal(dependencies, {
-    prefix: PREFIX,
+    prefix: OPEN_RUNS,
     tenantOf: ({ order }) => order.principal.tenant,
     beside: (open) => [outputNote(open)],
   });
@@ -62,11 +67,11 @@ export function runJournal(dependencies: JournalDependencies): RunJournal {
 /** Whether the run is not wholly over, for readers that carry out nothing. */
 export async function isOpen(stores: Stores, tenant: string, run: RunName): Promise<boolean> {
   const { kv } = await stores.tenant(tenant);
-  return (await kv.get(PREFIX + nameOf(run))) !== undefined;
+  return (await kv.get(OPEN_RUNS + nameOf(run))) !== undefined;
 }
 
 /** Whether any host of an execution is not wholly over. */
-export async function hasOpen(stores: Stores, tenant: string, runId: string): Promise<boolean> {
+export async function hasOpenHosts(stores: Stores, tenant: string, runId: string): Promise<boolean> {
   const { kv } = await stores.tenant(tenant);
-  return (await kv.list(`${PREFIX}${runId}/`, { limit: 1 })).entries.length > 0;
+  return (await kv.list(`${OPEN_RUNS}${runId}/`, { limit: 1 })).entries.length > 0;
 }

@@ -1,5 +1,6 @@
 import { AppError } from "../../../common/errors.ts";
 import { JOB_HOSTS_MAX, JOB_PARAM_MAX_BYTES } from "../../../common/limits.ts";
+import type { SecretBox } from "../../secrets/index.ts";
 
 /** What the `param` of one execution says. */
 export interface Parameters {
@@ -34,6 +35,29 @@ export function parseParameters(param: string | undefined): Parameters {
     ...(timeoutSeconds === undefined ? {} : { timeoutSeconds }),
     ...(typeof cmd === "string" ? { cmd } : {}),
   };
+}
+
+/** Sealed for one run, so that what reads the store does not read what callers gave. */
+export function sealedEnvironment(secrets: Pick<SecretBox, "seal">, of: Sealed): string {
+  return secrets.seal(JSON.stringify(of.environment), contextOf(of));
+}
+
+export function openedEnvironment(
+  secrets: Pick<SecretBox, "open">,
+  of: Omit<Sealed, "environment">,
+  sealed: string,
+): Readonly<Record<string, string>> {
+  return JSON.parse(secrets.open(sealed, contextOf(of))) as Record<string, string>;
+}
+
+interface Sealed {
+  readonly tenant: string;
+  readonly runId: string;
+  readonly environment: Parameters["environment"];
+}
+
+function contextOf({ tenant, runId }: Omit<Sealed, "environment">): string {
+  return `${tenant}/jobs/run/${runId}/environment`;
 }
 
 function object(param: string): Readonly<Record<string, unknown>> {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { openMonitoring } from "../../../test/helpers/monitoring.ts";
 import { realClock, seededRandom } from "../../../test/helpers/clock.ts";
-import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { TEST_SECRETS, testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
 import { wrappedKv } from "../../../test/helpers/wrapped-kv.ts";
 import type { Stores } from "../../store/engine.ts";
 import { encodeJson } from "../../store/format.ts";
@@ -25,6 +25,7 @@ let letGo: () => void;
 
 const controller = (own: string, stores: Stores = monitoring.engine): JobRuns =>
   new JobRuns({
+    secrets: TEST_SECRETS,
     stores,
     // Of its own, so that no two controllers give a run the same id.
     runtime: { ...testRuntime(realClock), random: seededRandom(++controllers) },

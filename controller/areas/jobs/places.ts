@@ -6,7 +6,7 @@ import type { Stores } from "../../store/engine.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { Controllers } from "../../store/journal/index.ts";
 import type { KvStore, KvTxn } from "../../store/kv.ts";
-import { hasOpen, type VersionedRun } from "./open-runs.ts";
+import { hasOpen } from "./executions.ts";
 import type { Run } from "./plan.ts";
 
 /** An execution that counts. */
@@ -19,7 +19,9 @@ interface Place {
 }
 
 /** Opens the first run of an execution in one transaction with a change; `undefined`: its condition does not hold. */
-type Open = (within: KvTxn) => Promise<VersionedRun | undefined>;
+type Open<T> = (within: KvTxn) => Promise<T | undefined>;
+/** An execution, as far as its place is concerned. */
+type Placed = Pick<Run, "id" | "order">;
 
 const PLACES = "jobs/places/";
 
@@ -47,7 +49,7 @@ export class JobPlaces {
   }
 
   /** `AppError("limited")` when as many executions of the job go on as there may be: then nothing was opened. */
-  take(run: Run, open: Open): Promise<VersionedRun> {
+  take<T>(run: Run, open: Open<T>): Promise<T> {
     return this.#queue.run([queueOf(run)], async () => {
       const { kv } = await this.#stores.tenant(run.order.principal.tenant);
       for (let attempt = 0; attempt < JOB_CHANGE_ATTEMPTS_MAX; attempt++) {
@@ -69,7 +71,7 @@ export class JobPlaces {
   }
 
   /** Never fails: a place that could not be given back is found free. */
-  giveBack(run: Run): Promise<void> {
+  giveBack(run: Placed): Promise<void> {
     return this.#queue.run([queueOf(run)], async () => {
       this.#mine.delete(run.id);
       try {
@@ -80,7 +82,7 @@ export class JobPlaces {
     });
   }
 
-  async #remove(run: Run): Promise<void> {
+  async #remove(run: Placed): Promise<void> {
     const { kv } = await this.#stores.tenant(run.order.principal.tenant);
     const key = keyOf(run);
     for (let attempt = 0; attempt < JOB_CHANGE_ATTEMPTS_MAX; attempt++) {
@@ -95,7 +97,7 @@ export class JobPlaces {
     }
   }
 
-  async #held(run: Run, places: readonly Place[]): Promise<readonly Place[]> {
+  async #held(run: Placed, places: readonly Place[]): Promise<readonly Place[]> {
     const { tenant } = run.order.principal;
     const { own } = this.#controllers;
     const goesOn = ({ runId, owner }: Place): boolean =>
@@ -107,15 +109,18 @@ export class JobPlaces {
   }
 }
 
-async function read(kv: KvStore, run: Run): Promise<{ readonly revision: number; readonly places: readonly Place[] }> {
+async function read(
+  kv: KvStore,
+  run: Placed,
+): Promise<{ readonly revision: number; readonly places: readonly Place[] }> {
   const entry = await kv.get(keyOf(run));
   return entry ? { revision: entry.revision, places: decodeStored<Place[]>(entry.value) } : { revision: 0, places: [] };
 }
 
-function queueOf(run: Run): string {
+function queueOf(run: Placed): string {
   return `${run.order.principal.tenant}/${keyOf(run)}`;
 }
 
-function keyOf({ order }: Run): string {
+function keyOf({ order }: Placed): string {
   return PLACES + order.name;
 }

@@ -3,11 +3,13 @@ import { ulidOf } from "../../../common/ids.ts";
 import { JOB_DEFAULT_S, JOB_HOSTS_MAX, JOB_MAX_S, JOB_RUNS_IN_FLIGHT_MAX } from "../../../common/limits.ts";
 import type { Clock } from "../../../common/time.ts";
 import type { Runtime } from "../../runtime.ts";
+import type { SecretBox } from "../../secrets/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import { commandLines, refuseScripts } from "./definition.ts";
+import { encodedLine } from "./encoding.ts";
 import { contextId, formatJobName } from "./names.ts";
 import type { OpenRun, RunOrder, VersionedRun } from "./open-runs.ts";
-import { parseParameters, type Parameters } from "./parameters.ts";
+import { parseParameters, sealedEnvironment, type Parameters } from "./parameters.ts";
 import { REMOTE_COMMAND } from "./service.ts";
 import type { StoredJob } from "./store.ts";
 import type { ExecutionRequest } from "./types.ts";
@@ -20,6 +22,8 @@ export interface Run {
   readonly order: RunOrder;
   /** Most executions of the job at once; 0: any number. */
   readonly limit: number;
+  /** Executions of one queue go one after another; empty: it waits for none. */
+  readonly queue: string;
   /** By the wall clock and by the monotonic one. */
   readonly startedMs: number;
   readonly deadlineMs: number;
@@ -29,15 +33,20 @@ export interface Run {
 export interface Planning {
   readonly request: ExecutionRequest;
   readonly runtime: Runtime;
+  readonly secrets: Pick<SecretBox, "seal">;
+  /** When its schedule was due; absent: a caller asked for it. */
+  readonly dueMs?: number | undefined;
   /** The hosts that the job's definition stands for. */
   readonly targets: (job: StoredJob) => Promise<readonly string[]>;
+  /** In the order in which mode one tries them. */
+  readonly ordered: (job: StoredJob, hosts: readonly string[]) => Promise<readonly string[]>;
 }
 
 /** What the request makes of the job; refuses what cannot be executed. */
 export async function plannedRun(
   principal: Principal,
   job: StoredJob,
-  { request, runtime, targets }: Planning,
+  { request, runtime, secrets, dueMs, targets, ordered }: Planning,
 ): Promise<Run> {
   const { clock, random } = runtime;
   const parameters = parseParameters(request.param);
@@ -47,6 +56,9 @@ export async function plannedRun(
   if (hosts.length === 0)
     throw new AppError("invalid", `The job ${formatJobName(job)} has no host, and param gives none as HOST!.`);
   refuseTooMany(hosts.length, job.groupmode);
+  const commands = commandsOf(job, parameters);
+  // Stored by a controller that took any name of an encoding.
+  for (const line of commands) encodedLine(line, job.argenc === "" ? "utf-8" : job.argenc);
   const seconds = timeoutSeconds([request.timeoutSeconds, parameters.timeoutSeconds, job.timeout]);
   const timeoutMs = 1_000 * Math.min(seconds, request.mostSeconds ?? JOB_MAX_S);
   const startedMs = clock.nowMs();
@@ -55,15 +67,22 @@ export async function plannedRun(
     id,
     watcher: request,
     limit: Math.max(0, job.limit),
+    queue: job.queue.trim(),
     order: {
       principal,
-      hosts,
+      hosts: job.groupmode === "one" ? await ordered(job, hosts) : hosts,
       name: formatJobName(job),
       dir: job.dir,
       groupmode: job.groupmode,
       sid: contextId(startedMs, random.bytes(6)),
-      commands: commandsOf(job, parameters),
-      environment: { ...parameters.environment, ODP_RUN_ID: id },
+      commands,
+      sealed: sealedEnvironment(secrets, {
+        tenant: principal.tenant,
+        runId: id,
+        environment: { ...parameters.environment, ODP_RUN_ID: id },
+      }),
+      ...(job.argenc !== "" && { encoding: job.argenc }),
+      ...(dueMs !== undefined && { dueMs }),
     },
     startedMs,
     deadlineMs: startedMs + timeoutMs,
@@ -74,7 +93,7 @@ export async function plannedRun(
 /** As it was begun elsewhere; what is left of its time is what this wall clock says. */
 export function resumedRun({ runId, order, startedMs, deadlineMs }: OpenRun, clock: Clock): Run {
   const deadlineMonotonicMs = clock.monotonicMs() + deadlineMs - clock.nowMs();
-  return { id: runId, order, limit: 0, startedMs, deadlineMs, deadlineMonotonicMs };
+  return { id: runId, order, limit: 0, queue: "", startedMs, deadlineMs, deadlineMonotonicMs };
 }
 
 /** The hosts in the order of the execution. */

@@ -2,30 +2,38 @@ import { mapLimited } from "../../../common/concurrency.ts";
 import { AppError, isAppError } from "../../../common/errors.ts";
 import { JOB_PARALLEL_HOSTS, JOB_RUNS_IN_FLIGHT_MAX } from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
+import type { SecretBox } from "../../secrets/index.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { Controllers } from "../../store/journal/index.ts";
+import type { KvTxn } from "../../store/kv.ts";
 import type { Appends } from "../../store/tail.ts";
 import type { Hosts, StoredCommands } from "../hosts/index.ts";
 import type { Notifications } from "../notifications/index.ts";
 import type { Objects } from "../objects/index.ts";
 import { requirePermission, type Principal } from "../permissions/index.ts";
 import { RunCarrying } from "./carrying.ts";
+import { inOrderOf } from "./choosing.ts";
 import { RunCommands, runOf } from "./commands.ts";
 import { RunEndings } from "./endings.ts";
+import { executionJournal, hasOpen, type ExecutionJournal, type VersionedExecution } from "./executions.ts";
+import { formatJobName } from "./names.ts";
 import { runJournal, type RunJournal, type VersionedRun } from "./open-runs.ts";
 import { JobOutputs } from "./outputs.ts";
 import { JobPlaces } from "./places.ts";
 import { plannedRun, roomOf, type Run } from "./plan.ts";
+import { namedQueue, queueOfSchedule } from "./queues.ts";
 import type { JobService } from "./service.ts";
 import type { StoredJob } from "./store.ts";
 import { RunTakeover } from "./takeover.ts";
 import { JobTargets } from "./targets.ts";
 import type { Begun, Execution, ExecutionRequest, NamedRequest } from "./types.ts";
+import { WholeExecutions } from "./whole.ts";
 
 export interface RunDependencies {
   readonly stores: Stores;
   readonly runtime: Runtime;
   readonly jobs: Pick<JobService, "visible">;
+  readonly secrets: Pick<SecretBox, "seal" | "open">;
   readonly hosts: Pick<Hosts, "dispatch">;
   readonly stored: Pick<StoredCommands, "outcome">;
   readonly objects: Pick<Objects, "insert" | "get">;
@@ -45,17 +53,22 @@ export class JobRuns {
   readonly #places: JobPlaces;
   readonly #carrying: RunCarrying;
   readonly #takeover: RunTakeover;
+  readonly #executions: ExecutionJournal;
+  readonly #whole: WholeExecutions;
+  readonly endings: RunEndings;
 
   constructor(dependencies: RunDependencies) {
     this.#with = dependencies;
     const journal = (this.#journal = runJournal(dependencies));
     const outputs = (this.#outputs = new JobOutputs(dependencies.stores));
     this.#targets = new JobTargets(dependencies);
-    this.#places = new JobPlaces(dependencies);
-    const endings = new RunEndings({ ...dependencies, journal });
+    const places = (this.#places = new JobPlaces(dependencies));
+    const endings = (this.endings = new RunEndings({ ...dependencies, journal }));
     const commands = new RunCommands(dependencies, journal.underWay.stopping);
     const carrying = (this.#carrying = new RunCarrying({ ...dependencies, journal, outputs, commands, endings }));
     this.#takeover = new RunTakeover({ ...dependencies, journal, carrying, commands, endings });
+    const executions = (this.#executions = executionJournal(dependencies));
+    this.#whole = new WholeExecutions({ ...dependencies, executions, journal, carrying, endings, places });
   }
 
   /** Tells of stored output and of ended runs, by `keyOf` of the run. */
@@ -102,15 +115,61 @@ export class JobRuns {
     );
   }
 
-  async #planned(principal: Principal, fullName: string, request: ExecutionRequest): Promise<Run> {
+  /**
+   * Begins the run of a schedule in one transaction with its ticket; false: a condition of that does not hold, nothing
+   * was begun. Where another controller must go on with it, all of its hosts are run.
+   */
+  async fire(principal: Principal, fullName: string, { dueMs, ticket, waits }: Firing): Promise<boolean> {
+    requirePermission(principal, "jobs:run");
+    const run = await this.#planned(principal, fullName, { dueMs });
+    const queueKey = run.queue === "" && waits ? queueOfSchedule(run.order.name) : queueKeyOf(run);
+    const held = await this.#beginWhole(run, queueKey, ticket(run.id));
+    if (held) this.#whole.carry(held).catch(() => undefined);
+    return held !== undefined;
+  }
+
+  /** Whether an execution is not over on all of its hosts. */
+  goesOn(tenant: string, runId: string): Promise<boolean> {
+    return hasOpen(this.#with.stores, tenant, runId);
+  }
+
+  async #beginWhole(run: Run, queueKey: string, ticket: KvTxn): Promise<VersionedExecution | undefined> {
+    if (run.limit === 0) return this.#whole.begin(run, queueKey, ticket);
+    const { tenant } = run.order.principal;
+    const held = await this.#places.take<VersionedExecution | "used">(run, async ({ if: conditions, then }) => {
+      const within = { if: [...conditions, ...ticket.if], then: [...then, ...ticket.then] };
+      // Else the place would be tried again and again for a ticket that is not good any more.
+      return (
+        (await this.#whole.begin(run, queueKey, within)) ?? ((await this.#holds(tenant, ticket)) ? undefined : "used")
+      );
+    });
+    return held === "used" ? undefined : held;
+  }
+
+  async #holds(tenant: string, ticket: KvTxn): Promise<boolean> {
+    const { kv } = await this.#with.stores.tenant(tenant);
+    return (await kv.txn({ if: ticket.if, then: [] })).ok;
+  }
+
+  async #planned(
+    principal: Principal,
+    fullName: string,
+    request: ExecutionRequest & { readonly dueMs?: number },
+  ): Promise<Run> {
     if (this.#journal.underWay.stopping.aborted) throw new AppError("unavailable", "The controller is shutting down.");
     const job = await this.#with.jobs.visible(principal, fullName);
     const targets = (of: StoredJob): Promise<readonly string[]> => this.#targets.of(principal.tenant, of);
-    return plannedRun(principal, job, { request, runtime: this.#with.runtime, targets });
+    const { runtime, secrets, stores } = this.#with;
+    const ordered = async (of: StoredJob, hosts: readonly string[]): Promise<readonly string[]> => {
+      const { kv } = await stores.tenant(principal.tenant);
+      return inOrderOf(hosts, { kv, random: runtime.random, job: formatJobName(of), algorithm: of.algorithm });
+    };
+    return plannedRun(principal, job, { request, runtime, secrets, targets, ordered, dueMs: request.dueMs });
   }
 
   #enter(runs: readonly Run[]): void {
-    if (this.#carrying.enter(runs.reduce((room, { order }) => room + roomOf(order), 0))) return;
+    const begun = runs.filter(({ queue }) => queue === "");
+    if (this.#carrying.enter(begun.reduce((room, { order }) => room + roomOf(order), 0))) return;
     throw new AppError(
       "limited",
       `At most ${JOB_RUNS_IN_FLIGHT_MAX} job runs can be under way at once; try again later.`,
@@ -118,6 +177,7 @@ export class JobRuns {
   }
 
   async #begin(run: Run): Promise<Execution> {
+    if (run.queue !== "") return this.#beginInQueue(run);
     const room = roomOf(run.order);
     try {
       const open = await this.#open(run);
@@ -127,6 +187,12 @@ export class JobRuns {
       // Maintenance ends the runs that were opened before the failure, or are being opened still.
       throw error;
     }
+  }
+
+  async #beginInQueue(run: Run): Promise<Execution> {
+    const held = await this.#beginWhole(run, queueKeyOf(run), { if: [], then: [] });
+    if (!held) throw new AppError("internal", `The job run ${run.id} was begun twice.`);
+    return { runId: run.id, finished: this.#whole.carry(held, run.watcher) };
   }
 
   async #open(run: Run): Promise<readonly VersionedRun[]> {
@@ -158,6 +224,7 @@ export class JobRuns {
    */
   async maintain(tenant: string): Promise<void> {
     await this.#takeover.attend(tenant);
+    await this.#whole.attend(tenant);
     await this.#outputs.sweep(tenant, this.#with.runtime.clock.nowMs());
   }
 
@@ -166,9 +233,22 @@ export class JobRuns {
    * ends are put on record. Call it while the agents are still connected, so that a lost connection is not taken for an
    * end.
    */
-  close(): Promise<void> {
-    return this.#journal.underWay.close();
+  async close(): Promise<void> {
+    await Promise.all([this.#journal.underWay.close(), this.#executions.underWay.close()]);
   }
+}
+
+/** The run of a schedule. */
+export interface Firing {
+  readonly dueMs: number;
+  /** What is written with it, and on which conditions. */
+  readonly ticket: (runId: string) => KvTxn;
+  /** Whether it waits for the run before it. */
+  readonly waits: boolean;
+}
+
+function queueKeyOf({ queue }: Run): string {
+  return queue === "" ? "" : namedQueue(queue);
 }
 
 function ofBatch(error: AppError, name: string, at: number): AppError {

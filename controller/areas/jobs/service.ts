@@ -1,15 +1,17 @@
 import type { JobChange, JobInput, JobRecord } from "../../../common/api/jobs.ts";
 import { AppError, isAppError } from "../../../common/errors.ts";
-import { JOB_CHANGE_ATTEMPTS_MAX } from "../../../common/limits.ts";
+import { listed } from "../../../common/text/listed.ts";
+import { JOB_CHANGE_ATTEMPTS_MAX, SCHEDULE_PREVIEW_MAX } from "../../../common/limits.ts";
+import { nextTimes, parseSchedule, type Schedule } from "../../../common/schedule/index.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { Objects } from "../objects/index.ts";
-import { requireOneOf, requirePermission, type Principal } from "../permissions/index.ts";
+import { allows, requireAllOwnGrants, requireOneOf, requirePermission, type Principal } from "../permissions/index.ts";
 import { recordFilter, type RecordFilter } from "../query/index.ts";
 import { JOB_DEFINITION_PATH } from "./classes.ts";
-import { changedJob, emptyJob, withoutEffect } from "./definition.ts";
+import { changedJob, emptyJob, saysWhatIsExecuted } from "./definition.ts";
 import { formatJobName, isSystemDir, jobName, parseJobName, type JobName } from "./names.ts";
-import { JobStore, type StoredJob } from "./store.ts";
+import { authorOf, JobStore, type StoredJob } from "./store.ts";
 
 /** Runs the command line given in `param.cmd`; always there. */
 export const REMOTE_COMMAND: StoredJob = {
@@ -23,25 +25,33 @@ const SYNC = "sync";
 
 export interface SavedJob {
   readonly job: JobRecord;
-  /** What of the definition has no effect yet. */
+  /** What of the definition has no effect. */
   readonly warnings: readonly string[];
 }
 
-/** The definition to be, of the one that stands. */
-type Make = (before: StoredJob | undefined) => StoredJob;
+interface Change {
+  /** The definition to be, of the one that stands. */
+  readonly make: (before: StoredJob | undefined) => StoredJob;
+  /** Whether the principal answers for what is executed from then on. */
+  readonly adopts: boolean;
+}
 
 /** Definitions of jobs. */
 export class JobService {
   readonly #store: JobStore;
   readonly #runtime: Runtime;
   readonly #objects: Pick<Objects, "catalog">;
+  readonly #zone: string;
 
   constructor(dependencies: {
     readonly stores: Stores;
     readonly runtime: Runtime;
     readonly objects: Pick<Objects, "catalog">;
+    /** Of schedules that name none; UTC when absent. */
+    readonly zone?: string;
   }) {
     this.#objects = dependencies.objects;
+    this.#zone = dependencies.zone ?? "UTC";
     this.#store = new JobStore(dependencies.stores);
     this.#runtime = dependencies.runtime;
   }
@@ -50,7 +60,8 @@ export class JobService {
   async save(principal: Principal, input: JobInput): Promise<SavedJob> {
     requirePermission(principal, "jobs:write");
     const name = definableName(input);
-    const saved = await this.#write(principal, name, (before) => changedJob(this.#new(principal, name, before), input));
+    const make: Change["make"] = (before) => changedJob(this.#new(principal, name, before), input);
+    const saved = await this.#write(principal, name, { make, adopts: true });
     if (!saved) throw changedMeanwhile(name);
     return saved;
   }
@@ -60,17 +71,19 @@ export class JobService {
     requirePermission(principal, "jobs:write");
     const name = definableName(change);
     await this.visible(principal, formatJobName(name));
-    return this.#change(principal, name, (before) => {
+    const make: Change["make"] = (before) => {
       if (!before) throw unknownJob(formatJobName(name));
       return changedJob(before, change);
-    });
+    };
+    return this.#change(principal, name, { make, adopts: saysWhatIsExecuted(change) });
   }
 
   /** As `edit`; a job that is not there is added, for which it takes an `exec`. */
   async merge(principal: Principal, change: JobChange): Promise<SavedJob> {
     requirePermission(principal, "jobs:write");
     const name = definableName(change);
-    return this.#change(principal, name, (before) => changedJob(before ?? this.#new(principal, name), change));
+    const make: Change["make"] = (before) => changedJob(before ?? this.#new(principal, name), change);
+    return this.#change(principal, name, { make, adopts: saysWhatIsExecuted(change) });
   }
 
   /** Whether schedules start the job; on request it starts in any case. */
@@ -105,10 +118,22 @@ export class JobService {
     return [...(await this.#store.definitions(principal.tenant)), REMOTE_COMMAND].map((job) => record(principal, job));
   }
 
+  /** What stops when the user goes, as far as the principal may see it. */
+  async endsWith(principal: Principal, username: string): Promise<readonly string[]> {
+    requirePermission(principal, "users:write");
+    if (!allows(principal, "jobs:read")) return [];
+    const { sees } = await this.#filter(principal);
+    const own = (await this.#store.definitions(principal.tenant)).filter(
+      (job) => job.schedule !== "" && authorOf(job) === username && sees(record(principal, job)),
+    );
+    if (own.length === 0) return [];
+    return [`Schedules stop until another user saves them: ${listed(own.map(formatJobName))}.`];
+  }
+
   async get(principal: Principal, fullName: string): Promise<JobRecord> {
     requirePermission(principal, "jobs:read");
     const { shown } = await this.#filter(principal);
-    return shown(record(principal, await this.visible(principal, fullName)));
+    return this.#withNext(shown(record(principal, await this.visible(principal, fullName))));
   }
 
   /** Beside others that do; `AppError("not_found")`. */
@@ -120,10 +145,11 @@ export class JobService {
     requirePermission(principal, "jobs:write");
     const { name, dir } = await this.visible(principal, fullName);
     refuseSystem({ name, dir });
-    await this.#change(principal, { name, dir }, (before) => {
+    const make: Change["make"] = (before) => {
       if (!before) throw unknownJob(fullName);
       return { ...before, tag: change(before.tag) };
-    });
+    };
+    await this.#change(principal, { name, dir }, { make, adopts: false });
   }
 
   async remove(principal: Principal, fullName: string): Promise<void> {
@@ -146,27 +172,64 @@ export class JobService {
   }
 
   /** Again while others change the same job, so that of several changes to different members none is lost. */
-  async #change(principal: Principal, name: JobName, make: Make): Promise<SavedJob> {
+  async #change(principal: Principal, name: JobName, change: Change): Promise<SavedJob> {
     for (let attempt = 0; attempt < JOB_CHANGE_ATTEMPTS_MAX; attempt++) {
-      const saved = await this.#write(principal, name, make);
+      const saved = await this.#write(principal, name, change);
       if (saved) return saved;
     }
     throw changedMeanwhile(name);
   }
 
   /** `undefined`: another writer was first, nothing was changed. */
-  async #write(principal: Principal, name: JobName, make: Make): Promise<SavedJob | undefined> {
+  async #write(principal: Principal, name: JobName, change: Change): Promise<SavedJob | undefined> {
     const { tenant } = principal;
     const existing = await this.#store.definition(tenant, formatJobName(name));
     const { sees, shown } = await this.#filter(principal);
     if (existing && !sees(record(principal, existing.job))) throw outsideRule(name);
-    const job: StoredJob = { ...make(existing?.job), changedMs: this.#runtime.clock.nowMs() };
+    const job = this.#changed(principal, change, existing?.job);
     if (!sees(record(principal, job))) throw outsideRule(name);
     const written = await this.#store.putDefinition(tenant, formatJobName(name), {
       job,
       ifRevision: existing?.revision ?? 0,
     });
-    return written ? { job: shown(record(principal, job)), warnings: withoutEffect(job) } : undefined;
+    if (!written) return undefined;
+    return {
+      job: this.#withNext(shown(record(principal, job))),
+      warnings: this.#unreached(job),
+    };
+  }
+
+  #changed(principal: Principal, { make, adopts }: Change, before: StoredJob | undefined): StoredJob {
+    const nowMs = this.#runtime.clock.nowMs();
+    const job = make(before);
+    const isSet = job.schedule !== before?.schedule;
+    if (isSet) this.#checkSchedule(job.schedule, nowMs);
+    const isStarted = isSet || (job.enable !== 0 && before.enable === 0);
+    if ((adopts || isSet) && job.schedule !== "") requireAllOwnGrants(principal);
+    const savedBy = adopts || before?.savedBy === undefined ? principal.user : before.savedBy;
+    return { ...job, savedBy, scheduledMs: isStarted ? nowMs : (before.scheduledMs ?? nowMs), changedMs: nowMs };
+  }
+
+  #checkSchedule(text: string, nowMs: number): void {
+    const schedule = parseSchedule(text, this.#zone);
+    if (!schedule || schedule.next(nowMs) !== undefined || isOnce(text)) return;
+    throw new AppError("invalid", `The times of the schedule ${JSON.stringify(text)} never come.`);
+  }
+
+  #unreached({ schedule }: StoredJob): readonly string[] {
+    return isOnce(schedule) && this.#nextOf(schedule).length === 0
+      ? ["The time of the schedule is over: it starts the job no more."]
+      : [];
+  }
+
+  #withNext<T extends Partial<JobRecord>>(job: T): T {
+    const next = job.schedule === undefined || job.enable === 0 ? [] : this.#nextOf(job.schedule);
+    return next.length === 0 ? job : { ...job, next: [...next] };
+  }
+
+  #nextOf(text: string): readonly number[] {
+    const schedule = readable(text, this.#zone);
+    return schedule ? nextTimes(schedule, this.#runtime.clock.nowMs(), SCHEDULE_PREVIEW_MAX) : [];
   }
 
   #new(principal: Principal, name: JobName, before?: StoredJob): StoredJob {
@@ -187,6 +250,20 @@ export class JobService {
   }
 }
 
+function isOnce(schedule: string): boolean {
+  return /^\s*at\s/.test(schedule);
+}
+
+/** `undefined` also for what was stored before it had to be readable. */
+function readable(text: string, zone: string): Schedule | undefined {
+  try {
+    return parseSchedule(text, zone);
+  } catch (error) {
+    if (isAppError(error, "invalid", "too_large")) return undefined;
+    throw error;
+  }
+}
+
 /** `undefined` for what cannot be a job's name. */
 function formatted(fullName: string): string | undefined {
   try {
@@ -197,7 +274,10 @@ function formatted(fullName: string): string | undefined {
   }
 }
 
-function record(principal: Principal, { createdMs, changedMs, ...job }: StoredJob): JobRecord {
+function record(
+  principal: Principal,
+  { createdMs, changedMs, savedBy: _by, scheduledMs: _since, ...job }: StoredJob,
+): JobRecord {
   const fullname = formatJobName(job);
   return {
     ...job,

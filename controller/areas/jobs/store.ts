@@ -27,9 +27,24 @@ export interface StoredJob {
   readonly createdMs: number;
   readonly changedMs: number;
   readonly creator: string;
+  /** The user who saved what is executed; its schedule runs with the rights that user has then. */
+  readonly savedBy?: string;
+  /** Times of the schedule count after this moment: it was set, or switched on, then. */
+  readonly scheduledMs?: number;
 }
 
-const DEFINITIONS = "jobs/definition/";
+export const DEFINITIONS = "jobs/definition/";
+
+export function definitionKey(fullName: string): string {
+  return DEFINITIONS + fullName;
+}
+
+export const SCHEDULES = "jobs/schedule/";
+
+/** Where the state of its schedule lies. */
+export function scheduleKey(fullName: string): string {
+  return SCHEDULES + fullName;
+}
 
 export class JobStore {
   readonly #stores: Stores;
@@ -68,6 +83,12 @@ export class JobStore {
   /** False when it was changed or removed meanwhile. */
   async removeDefinition(tenant: string, fullName: string, ifRevision: number): Promise<boolean> {
     const { kv } = await this.#stores.tenant(tenant);
-    return (await kv.delete(DEFINITIONS + fullName, { ifRevision })).ok;
+    const then = [definitionKey(fullName), scheduleKey(fullName)].map((key) => ({ kind: "delete", key }) as const);
+    return (await kv.txn({ if: [{ key: definitionKey(fullName), revision: ifRevision }], then })).ok;
   }
+}
+
+/** With whose rights a schedule runs. */
+export function authorOf({ savedBy, creator }: StoredJob): string {
+  return savedBy ?? creator;
 }

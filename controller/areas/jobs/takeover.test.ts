@@ -6,7 +6,7 @@ import type { Clock, Random } from "../../../common/time.ts";
 import { realClock, seededRandom } from "../../../test/helpers/clock.ts";
 import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
 import { prove } from "../../../test/helpers/evidence.ts";
-import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { TEST_SECRETS, testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
 import { Turns } from "../../../test/helpers/turns.ts";
 import { wrappedKv } from "../../../test/helpers/wrapped-kv.ts";
 import type { Stores } from "../../store/engine.ts";
@@ -73,6 +73,7 @@ function controller(own: string, options: ControllerOptions = {}): JobRuns {
     }),
   };
   return new JobRuns({
+    secrets: TEST_SECRETS,
     jobs,
     hosts,
     stored: new StoredCommands({ objects, actAs: () => Promise.resolve(ADMIN) }),

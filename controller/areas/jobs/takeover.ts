@@ -54,7 +54,8 @@ export class RunTakeover {
   /** What this controller began and did not carry out failed for its caller: it is not executed behind his back. */
   #isOrphan(open: OpenRun): boolean {
     const { journal, controllers } = this.#with;
-    return journal.isAbandoned(open) && (open.owner !== controllers.own || open.attempt > 0);
+    const hasNoCaller = open.owner !== controllers.own || open.attempt > 0 || open.order.dueMs !== undefined;
+    return journal.isAbandoned(open) && hasNoCaller;
   }
 
   async #takeOver(orphans: readonly VersionedRun[]): Promise<void> {

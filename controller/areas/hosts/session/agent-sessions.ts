@@ -10,6 +10,7 @@ import {
 } from "../../../../common/limits.ts";
 import type { ControllerFrame, Hello, Welcome } from "../../../../proto/gen/agent/v1/agent.ts";
 import type { Runtime } from "../../../runtime.ts";
+import { entriesUnder } from "../../../store/entries.ts";
 import { encodeJson } from "../../../store/format.ts";
 import type { KvLease, KvStore } from "../../../store/kv.ts";
 import { putOnce } from "../../../store/once.ts";
@@ -94,6 +95,16 @@ export class AgentSessions {
   async drop(tenant: string, host: string, reason: string): Promise<void> {
     this.live(tenant, host)?.close("denied", reason);
     await this.#with.kv.delete(sessionKey(tenant, host));
+  }
+
+  /** Ends the sessions of a tenant's hosts here; it was deleted. */
+  async leave(tenant: string): Promise<void> {
+    const hosts = [...this.#live.values()].map(({ identity }) => identity).filter((one) => one.tenant === tenant);
+    for (const { host } of hosts) await this.drop(tenant, host, `The tenant ${tenant} was deleted.`);
+  }
+
+  async *keysOf(tenant: string): AsyncGenerator<string> {
+    for await (const { key } of entriesUnder(this.#with.kv, sessionKey(tenant, ""))) yield key;
   }
 
   async close(): Promise<void> {

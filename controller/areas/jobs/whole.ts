@@ -1,0 +1,237 @@
+import { mapLimited } from "../../../common/concurrency.ts";
+import { AppError } from "../../../common/errors.ts";
+import {
+  JOB_FOLLOW_POLL_MS,
+  JOB_LOST_AFTER_MS,
+  JOB_PARALLEL_HOSTS,
+  JOB_QUEUE_WAIT_MAX_MS,
+  KV_TXN_MAX_OPERATIONS,
+} from "../../../common/limits.ts";
+import { wait } from "../../../common/time.ts";
+import type { Runtime } from "../../runtime.ts";
+import type { Stores } from "../../store/engine.ts";
+import type { Controllers } from "../../store/journal/index.ts";
+import type { KvTxn } from "../../store/kv.ts";
+import { txnOnce } from "../../store/once.ts";
+import { Retry } from "../../store/retry.ts";
+import { workOf, type RunCarrying } from "./carrying.ts";
+import { LetGo } from "./commands.ts";
+import type { RunEndings } from "./endings.ts";
+import { hasOpen, type ExecutionJournal, type OpenExecution, type VersionedExecution } from "./executions.ts";
+import { hasOpenHosts, type RunJournal, type VersionedRun } from "./open-runs.ts";
+import type { JobPlaces } from "./places.ts";
+import { roomOf, type Run } from "./plan.ts";
+import { JobQueues } from "./queues.ts";
+import type { HostRun } from "./types.ts";
+
+export interface WholeDependencies {
+  readonly stores: Stores;
+  readonly runtime: Runtime;
+  readonly controllers: Controllers;
+  readonly executions: ExecutionJournal;
+  readonly journal: RunJournal;
+  readonly carrying: RunCarrying;
+  readonly endings: RunEndings;
+  readonly places: JobPlaces;
+}
+
+/** An entry of a run: its condition, itself and the note of its output; beside the entry of the execution. */
+const PORTION = Math.floor((KV_TXN_MAX_OPERATIONS - 2) / 3);
+const NOTHING: KvTxn = { if: [], then: [] };
+
+/** Thrown where another controller took an execution over. */
+class Overtaken extends AppError {
+  constructor(runId: string) {
+    super("deadline", `The job run ${runId} goes on at another controller.`);
+  }
+}
+
+/**
+ * Carries out executions that have an entry of their own, each as a whole: it waits for its turn in its queue, opens its
+ * hosts, and is over when the last of them has ended. Hosts are opened in transactions on condition of the entry, in
+ * which it notes how many: the controller that takes the execution over opens the others, and the one that wakes none.
+ */
+export class WholeExecutions {
+  readonly #with: WholeDependencies;
+  readonly #queues: JobQueues;
+  readonly #retry: Retry;
+
+  constructor(dependencies: WholeDependencies) {
+    this.#with = dependencies;
+    this.#queues = new JobQueues({ stores: dependencies.stores, clock: dependencies.runtime.clock });
+    this.#retry = new Retry(dependencies.runtime);
+  }
+
+  /**
+   * Puts it on record in one transaction with `within`, behind all others of its queue; `undefined`: a condition of
+   * `within` does not hold, nothing was written.
+   */
+  begin(run: Run, queueKey: string, within: KvTxn = NOTHING): Promise<VersionedExecution | undefined> {
+    const { id, order, limit, startedMs: askedMs } = run;
+    const { tenant } = order.principal;
+    const timeoutMs = run.deadlineMs - askedMs;
+    const work = { id, order, limit, queueKey, askedMs, timeoutMs, opened: 0 };
+    const write = (beside: KvTxn): Promise<VersionedExecution | undefined> =>
+      this.#with.executions.beginWithin(work, {
+        if: [...within.if, ...beside.if],
+        then: [...within.then, ...beside.then],
+      });
+    return queueKey === "" ? write(NOTHING) : this.#queues.enter({ tenant, key: queueKey, runId: id }, write);
+  }
+
+  /** Goes on whether or not it is awaited. */
+  carry(held: VersionedExecution, watcher?: Run["watcher"]): Promise<readonly HostRun[]> {
+    const { executions, runtime } = this.#with;
+    const carried = executions.underWay.carry([held.open.id], () => this.#all(held, watcher));
+    carried.catch((error: unknown) => {
+      const run = held.open.id;
+      if (error instanceof LetGo || error instanceof Overtaken) runtime.log.info({ run }, error.message);
+      else runtime.log.error({ err: error, run }, "a job execution broke off, to be gone on with");
+    });
+    return carried;
+  }
+
+  /** Goes on with those whose controller is gone. Safe on several controllers. */
+  async attend(tenant: string): Promise<void> {
+    const { executions, controllers } = this.#with;
+    for await (const found of executions.abandoned(tenant)) {
+      const { owner, attempt, order, opened } = found.open;
+      // What failed for its caller is not executed behind his back.
+      const failed = owner === controllers.own && attempt === 0 && order.dueMs === undefined;
+      if (failed && opened === 0) await this.#end(found.open);
+      else {
+        const mine = await executions.take(found);
+        if (mine) void this.carry(mine).catch(() => undefined);
+      }
+    }
+  }
+
+  async #all(held: VersionedExecution, watcher: Run["watcher"]): Promise<readonly HostRun[]> {
+    const { open } = held;
+    if (!(await this.#turn(open))) return this.#expire(open);
+    const { carrying } = this.#with;
+    const room = roomOf(open.order);
+    await this.#enter(open.id, room);
+    const run = this.#runOf(open, watcher);
+    const opened = await this.#open(run, held).catch((error: unknown) => {
+      carrying.leave(room);
+      throw error;
+    });
+    if (opened.length === 0) carrying.leave(room);
+    const told = opened.length === 0 ? [] : await carrying.start(run, opened, room);
+    await this.#othersEnded(run);
+    await this.#end(open);
+    return told;
+  }
+
+  /** False: it did not come in time. */
+  async #turn({ id, order, queueKey, askedMs, startedMs }: OpenExecution): Promise<boolean> {
+    if (queueKey === "" || startedMs !== undefined) return true;
+    const { tenant } = order.principal;
+    const signal = this.#with.executions.underWay.stopping;
+    const came = await this.#queues.turn(
+      { tenant, key: queueKey, runId: id },
+      {
+        signal,
+        untilMs: askedMs + JOB_QUEUE_WAIT_MAX_MS,
+        goesOn: (runId) => hasOpen(this.#with.stores, tenant, runId),
+      },
+    );
+    if (!came && signal.aborted) throw new LetGo(id);
+    return came;
+  }
+
+  async #expire(open: OpenExecution): Promise<readonly HostRun[]> {
+    const message = "Its turn in the queue did not come.";
+    await this.#with.endings.note(open.order, { runId: open.id, status: "expired", message });
+    await this.#end(open);
+    return open.order.hosts.map((host) => ({ host, state: "expired", message, output: "" }));
+  }
+
+  async #enter(runId: string, room: number): Promise<void> {
+    const { carrying, executions, runtime } = this.#with;
+    const { stopping } = executions.underWay;
+    while (!carrying.enter(room)) {
+      await wait(runtime.clock, JOB_FOLLOW_POLL_MS, stopping);
+      if (stopping.aborted) throw new LetGo(runId);
+    }
+  }
+
+  #runOf({ id, order, limit, timeoutMs, startedMs }: OpenExecution, watcher: Run["watcher"]): Run {
+    const { clock } = this.#with.runtime;
+    const nowMs = clock.nowMs();
+    const beganMs = startedMs ?? nowMs;
+    const deadlineMs = beganMs + timeoutMs;
+    const deadlineMonotonicMs = clock.monotonicMs() + deadlineMs - nowMs;
+    const run = { id, order, limit, queue: "", startedMs: beganMs, deadlineMs, deadlineMonotonicMs };
+    return watcher ? { ...run, watcher } : run;
+  }
+
+  /** Those that were not opened yet; in mode one the first. */
+  async #open(run: Run, held: VersionedExecution): Promise<readonly VersionedRun[]> {
+    const { journal, endings } = this.#with;
+    const opened: VersionedRun[] = [];
+    let now = held;
+    const hosts = run.order.hosts.slice(held.open.opened, roomOf(run.order));
+    try {
+      for (let at = 0; at < hosts.length; at += PORTION) {
+        const portion = await this.#openPortion(run, now, hosts.slice(at, at + PORTION));
+        now = portion.now;
+        opened.push(...portion.opened);
+      }
+      await mapLimited(opened, JOB_PARALLEL_HOSTS, ({ open }) => endings.begin(open));
+      return opened;
+    } catch (error) {
+      for (const { open } of opened) journal.underWay.letGo(open.id);
+      throw error;
+    }
+  }
+
+  async #openPortion(run: Run, held: VersionedExecution, hosts: readonly string[]) {
+    const { journal, executions, stores } = this.#with;
+    const { opens, within } = journal.beginning(hosts.map((host) => workOf(run, host)));
+    const step = executions.stepWithin(held, {
+      startedMs: run.startedMs,
+      opened: held.open.opened + hosts.length,
+    });
+    const { kv } = await stores.tenant(run.order.principal.tenant);
+    // Else maintenance would find them with no work going on, and take them.
+    for (const { id } of opens) journal.underWay.hold(id);
+    try {
+      const { ok, revision } = await txnOnce(
+        kv,
+        {
+          if: [{ key: step.key, revision: step.revision }, ...within.if],
+          then: [{ kind: "put", key: step.key, value: step.value }, ...within.then],
+        },
+        (write) => this.#retry.run(write),
+      );
+      if (!ok) throw new Overtaken(run.id);
+      return { now: { open: step.open, revision }, opened: opens.map((open) => ({ open, revision })) };
+    } catch (error) {
+      for (const { id } of opens) journal.underWay.letGo(id);
+      throw error;
+    }
+  }
+
+  /** Hosts that were opened before this controller took the execution over are gone on with one by one. */
+  async #othersEnded({ id, order, deadlineMs }: Run): Promise<void> {
+    const { stores, runtime, executions } = this.#with;
+    const { stopping } = executions.underWay;
+    while (await hasOpenHosts(stores, order.principal.tenant, id)) {
+      if (runtime.clock.nowMs() > deadlineMs + 3 * JOB_LOST_AFTER_MS)
+        throw new AppError("deadline", `Hosts of the job run ${id} have not ended by its deadline.`);
+      await wait(runtime.clock, JOB_FOLLOW_POLL_MS, stopping);
+      if (stopping.aborted) throw new LetGo(id);
+    }
+  }
+
+  /** Its entry last: what is left of it then is done by the controller that finds it. */
+  async #end(open: OpenExecution): Promise<void> {
+    const { id, order, queueKey, limit } = open;
+    const { tenant } = order.principal;
+    if (limit > 0) await this.#with.places.giveBack({ id, order });
+    if (queueKey !== "") await this.#queues.leave({ tenant, key: queueKey, runId: id });
+    await this.#with.executions.end(open);
+  }
+}
