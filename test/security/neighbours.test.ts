@@ -130,12 +130,16 @@ test("services change users of the own tenant only", async () => {
   const { users } = world.assembly;
   const foreign = testPrincipal("administrator", "second");
   const rights = { role: "viewer" } as const;
-  await users.create(testPrincipal(), { username: "ann", password: PASSWORD, rights, fullname: MARK });
+  await users.create(testPrincipal(), { username: "ann", password: PASSWORD, rights, details: { remark: MARK } });
   expect(await users.find(foreign, "ann")).toBeUndefined();
   await expect(users.update(foreign, "ann", { active: false })).rejects.toMatchObject({ code: "not_found" });
   await expect(users.setPassword(foreign, "ann", "another password")).rejects.toMatchObject({ code: "not_found" });
   await users.create(foreign, { username: "ann", password: "another password", rights });
-  expect(await users.find(testPrincipal(), "ann")).toMatchObject({ tenant: "matrix", fullname: MARK, active: true });
+  expect(await users.find(testPrincipal(), "ann")).toMatchObject({
+    tenant: "matrix",
+    details: { remark: MARK },
+    active: true,
+  });
   await expect(signedIn("matrix", "ann")).resolves.toEqual(expect.any(String));
 });
 

@@ -2,6 +2,7 @@ import type { InjectOptions } from "fastify";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Condition, Statement } from "../../common/mql/index.ts";
 import type { Segment } from "../../common/search/index.ts";
+import type { GroupContent } from "../../controller/areas/groups/index.ts";
 import type { DataRule } from "../../controller/areas/permissions/index.ts";
 import type { Endpoint } from "../../controller/http/endpoint.ts";
 import { PASSWORD } from "../helpers/http-app.ts";
@@ -33,6 +34,13 @@ const STATEMENTS: Readonly<Record<Statement["kind"], readonly string[]>> = {
     `select * from ${ENT}/box as of '${PAST}'`,
     `select * from ${ENT}/box order by size desc`,
     `select covert from ${ENT}/box`,
+    `select lower(covert) || note as both from ${ENT}/box`,
+    `select case when covert = 'HIDDENb' then 1 else 2 end as guess, upper(note) from ${ENT}/box`,
+    `select length(note) as n, top(covert, 3) from ${ENT}/box group by n`,
+    `select size from ${ENT}/box order by coalesce(covert, note)`,
+    `select top(note, 5), top(host, 5), percentile(size, 50), histogram(size, 3) from ${ENT}/box`,
+    `select host || note as both, count(*) from ${ENT}/box group by both having max(length(covert)) > 1`,
+    `select * from ${ENT}/box where size > length(note) and regexp_match(covert, 'HID')`,
     `select * from ${ENT}/box where 1=1 or note like '*'`,
     "select * from /system/class",
     "select * from /matrix/vault",
@@ -102,6 +110,7 @@ const PROBES: Readonly<Record<Condition["kind"], string>> = {
   or: "covert = 'HIDDENb' or size < 0",
   not: "not covert = 'HIDDENb'",
   compare: "covert > 'A'",
+  relate: "size > length(covert)",
   in: "covert in ('HIDDENb')",
   like: "covert like 'HID*'",
   between: "covert between 'A' and 'Z'",
@@ -142,6 +151,8 @@ const COLUMNS = { hidden: ["covert"] };
 
 interface User {
   readonly data: readonly DataRule[];
+  /** Groups of which only this user is a member. */
+  readonly groups?: Readonly<Record<string, GroupContent>>;
   /** What must not come out. */
   readonly markers: RegExp;
   readonly hidesColumn: boolean;
@@ -164,6 +175,28 @@ const USERS: Readonly<Record<string, User>> = {
     hidesColumn: true,
   },
   readonly: { data: [{ class: "/", access: "read" }, NO_VAULT], markers: /VAULT/, hidesColumn: false },
+  // One group has the rows, another one the column: no value of it is in both.
+  groups: {
+    data: [{ class: "/matrix/system", access: "read" }],
+    groups: {
+      some: { writable: [ENT], readexps: [`${ENT}: owner = 'bob'`], fields: { [ENT]: "-covert" } },
+      column: { readexps: [`${ENT}: owner = 'bob' and note = 'none'`] },
+    },
+    markers: /ROW|HIDDEN|VAULT/,
+    hidesColumn: false,
+  },
+  listed: {
+    data: [{ class: "/matrix/system", access: "read" }],
+    groups: {
+      listed: {
+        readonly: [ENT],
+        readexps: ["owner = 'bob'"],
+        fields: { [ENT]: "host,owner,note,size", [`${ENT}/box`]: "*,-covert,-rack" },
+      },
+    },
+    markers: /ROW|HIDDEN|VAULT/,
+    hidesColumn: true,
+  },
 };
 
 let world: World;
@@ -184,7 +217,9 @@ beforeAll(async () => {
     insert into ${ENT}/box (host, owner, covert, note, size) values ('ROWa', 'ann', 'HIDDENa', 'ROWnote', 1), ('b', 'bob', 'HIDDENb', 'SEENb', 1), ('m', 'bob', 'HIDDENm', 'SEENm', 2);
     update ${ENT}/box set uplink='box:ROWa' where host='b'; update ${ENT}/box set uplink='vault:VAULTone' where host='m'`,
   );
-  for (const [username, { data }] of Object.entries(USERS)) {
+  for (const [username, { data, groups = {} }] of Object.entries(USERS)) {
+    for (const [name, content] of Object.entries(groups))
+      await assembly.groups.create(admin, { ...content, name, member: [`U/${username}`] });
     await assembly.users.create(testPrincipal(), {
       username,
       password: PASSWORD,
@@ -283,6 +318,44 @@ describe.each(Object.entries(USERS).filter(([, { hidesColumn }]) => hidesColumn)
     });
   },
 );
+
+describe("where one group has the rows and another one the column,", () => {
+  test("the rows are seen, without it", async () => {
+    const answer = await mql("groups", `select id, note, covert from ${ENT}/ where owner = 'bob' order by id`);
+    expect(JSON.parse(answer)).toMatchObject({
+      message: [
+        { id: "box:b", note: "SEENb", covert: null },
+        { id: "box:m", note: "SEENm", covert: null },
+      ],
+    });
+  });
+
+  test.each(Object.entries(PROBES))("no row fulfils a condition on it: %s", async (kind, condition) => {
+    const found = kind === "or" ? `(${condition}) and size < 0` : condition;
+    for (const text of [
+      `select id from ${ENT}/box where ${found}`,
+      `select id from ${ENT}/box where not (${found}) and covert is not null`,
+      `select a.id from ${ENT}/box a join ${ENT}/box b on a.covert = b.covert`,
+      `update ${ENT}/box set note = 'x' where ${found}`,
+      `delete from ${ENT}/box where ${found}`,
+    ])
+      expect(await mql("groups", text), text).not.toMatch(/box:|"count":[1-9]|"updated":[1-9]/);
+  });
+
+  test("it cannot be written, cleared or brought by an import", async () => {
+    for (const text of [
+      `update ${ENT}/box set covert = 'x' where host = 'b'`,
+      `delete covert from ${ENT}/box where host = 'b'`,
+      `insert into ${ENT}/box host='b', owner='bob', covert='x'`,
+      `insert into ${ENT}/box host='new', owner='bob', covert='x'`,
+      `insert json '{"class":"${ENT}/box","host":"b","owner":"bob","covert":"x"}'`,
+      `begin update ${ENT}/box set covert = 'x' where host = 'b'; end`,
+    ])
+      expect(await mql("groups", text), text).toMatch(/"code":"denied"/);
+    const imported = script(`insert into ${ENT}/box host='b', owner='bob', covert='x'`);
+    expect(await call("groups", { method: "POST", url: "/mxobject/import", ...imported })).toMatch(/"code":"denied"/);
+  });
+});
 
 describe.each(Object.entries(USERS))("the rule %s", (user, { markers, hidesColumn }) => {
   test.each(Object.entries(STATEMENTS))("lets nothing out by %s", async (_kind, texts) => {

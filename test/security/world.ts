@@ -20,7 +20,13 @@ export interface World extends AsyncDisposable {
   readonly signIn: () => Promise<string>;
 }
 
-export async function openWorld(): Promise<World> {
+export interface WorldOptions {
+  readonly licenseKeys?: readonly string[];
+  /** The built `script-worker.ts`; absent: no script runs. */
+  readonly scripts?: URL;
+}
+
+export async function openWorld(options: WorldOptions = {}): Promise<World> {
   const engine = await openTestEngine();
   const folder = await storeFolder("odp-security-");
   const counted = counting(engine);
@@ -34,6 +40,7 @@ export async function openWorld(): Promise<World> {
     publicNames: ["odp.example"],
     dataDir: folder,
     agentPort: () => 0,
+    ...options,
   });
   await assembly.tenants.ensureTenant({ name: "matrix", ospace: "/matrix" });
   await assembly.users.ensureAdministrator({ tenant: "matrix", username: "admin", password: PASSWORD });

@@ -8,6 +8,7 @@ export function auditArea(audit: AuditService): Area {
     name: "audit",
     endpoints: auditRoutes(audit),
     classes: [AUDIT_CLASS],
+    leave: (tenant) => audit.leave(tenant),
     repair: async (tenant) => void (await audit.verifyNewest(tenant)),
   };
 }

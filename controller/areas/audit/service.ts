@@ -43,6 +43,11 @@ export class AuditService implements Audit {
     this.#dependencies = dependencies;
   }
 
+  /** The tenant is there no more; its chain ends with what is written. */
+  leave(tenant: string): void {
+    this.#writers.delete(tenant);
+  }
+
   ready(tenant: string): Promise<void> {
     return this.#writer(tenant).ready();
   }

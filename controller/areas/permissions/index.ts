@@ -1,14 +1,27 @@
+export { classAccess, decidingRules } from "./access.ts";
 export { currentRights } from "./current.ts";
 export {
   allows,
-  classAccess,
+  pathAllowed,
+  pathVisible,
   readingOnly,
+  requireAllOwnGrants,
   requireDefining,
   requireMayChange,
   requireOneOf,
+  requirePath,
   requirePermission,
   ROLES,
   systemPrincipal,
   type RoleName,
 } from "./principal.ts";
-export type { ClassAccess, DataRule, Permission, Principal } from "./types.ts";
+export type {
+  AccessPart,
+  ClassAccess,
+  DataRule,
+  FieldCondition,
+  HiddenColumns,
+  Permission,
+  Principal,
+  TriggerChain,
+} from "./types.ts";

@@ -1,5 +1,7 @@
 import { AppError } from "../../../common/errors.ts";
-import type { ClassAccess, DataRule, Permission, Principal } from "./types.ts";
+import { isInside } from "../../../common/paths.ts";
+import { isUnrestricted } from "./access.ts";
+import type { DataRule, Permission, Principal } from "./types.ts";
 
 interface Role {
   readonly grants: readonly string[];
@@ -19,7 +21,7 @@ export function systemPrincipal(tenant: string, ospace: string, traceparent: str
   return { tenant, ospace, user: "system", groups: [], ...ROLES.administrator, traceparent };
 }
 
-export function allows(principal: Principal, permission: Permission): boolean {
+export function allows(principal: Pick<Principal, "grants">, permission: Permission): boolean {
   const [area, verb] = permission.split(":");
   return principal.grants.some((grant) => grant === permission || grant === `*:${verb}` || grant === `${area}:*`);
 }
@@ -51,6 +53,16 @@ export function requireMayChange(principal: Principal): void {
 }
 
 /**
+ * For what runs later with the rights that its author has then: throws `AppError("denied")` for a token that has only a
+ * part of them, as it would have the others by what it leaves behind.
+ */
+export function requireAllOwnGrants(principal: Principal): void {
+  if (principal.byToken !== "part") return;
+  const text = `This goes on with all rights of ${principal.user}, of which the token has a part: sign in, or use a token with all of them.`;
+  throw new AppError("denied", text);
+}
+
+/**
  * The gate of every service function that a caller reaches: its first line. Throws `AppError("denied")` that names the
  * missing permission.
  */
@@ -71,18 +83,6 @@ export function requireOneOf(
   if (!permissions.some((permission) => allows(principal, permission))) requirePermission(principal, permissions[0]);
 }
 
-/** What the principal may do with objects of the class at `path`. */
-export function classAccess(principal: Pick<Principal, "data">, path: string): ClassAccess {
-  const rule = decidingRule(principal.data, path);
-  const access = rule?.access ?? "none";
-  return {
-    readable: access !== "none",
-    writable: access === "write",
-    where: rule?.where,
-    hidden: new Set(rule?.hidden),
-  };
-}
-
 /**
  * Throws `AppError("denied")` unless the principal may define the class at `path`: make, alter or drop it. A definition
  * reaches every row and every column of the class and of those below it, so it takes reading and writing them all
@@ -90,29 +90,24 @@ export function classAccess(principal: Pick<Principal, "data">, path: string): C
  */
 export function requireDefining(principal: Principal, path: string): void {
   requirePermission(principal, "objects:write");
-  if (isUnrestricted(principal.data, path)) return;
+  requirePermission(principal, "schema:write");
+  if (isUnrestricted(principal, path)) return;
   const text = `${principal.user} may not define ${path}: that takes reading and writing all of it, and of the classes below it.`;
   throw new AppError("denied", text, { details: { class: path } });
 }
 
-function isUnrestricted(rules: readonly DataRule[], path: string): boolean {
-  const deciding = decidingRule(rules, path);
-  const below = rules.filter((rule) => rule.class !== path && covers(path, rule.class));
-  return deciding !== undefined && [deciding, ...below].every(isWhole);
+/** Whether the path of a script or a file, absolute and normalised, is open to the principal. */
+export function pathAllowed({ paths }: Pick<Principal, "paths">, path: string): boolean {
+  return paths === undefined || paths.some((open) => isInside(open, path));
 }
 
-function isWhole({ access, where, hidden = [] }: DataRule): boolean {
-  return access === "write" && where === undefined && hidden.length === 0;
+/** Whether the path is open to the principal, or a folder on the way to one that is: such a folder shows that way only. */
+export function pathVisible(principal: Pick<Principal, "paths">, path: string): boolean {
+  return pathAllowed(principal, path) || (principal.paths ?? []).some((open) => isInside(path, open));
 }
 
-function decidingRule(rules: readonly DataRule[], path: string): DataRule | undefined {
-  let best: DataRule | undefined;
-  for (const rule of rules) {
-    if (covers(rule.class, path) && rule.class.length >= (best?.class.length ?? 0)) best = rule;
-  }
-  return best;
-}
-
-function covers(root: string, path: string): boolean {
-  return root === "/" || path === root || path.startsWith(`${root}/`);
+/** As `pathAllowed`; `AppError("denied")` where it is closed. */
+export function requirePath(principal: Principal, path: string): void {
+  if (pathAllowed(principal, path)) return;
+  throw new AppError("denied", `The path ${path} is not open to ${principal.user}.`, { details: { path } });
 }

@@ -3,7 +3,7 @@ import { TENANTS_MAX } from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Engine } from "../../store/engine.ts";
 import { TenantStore } from "./store.ts";
-import type { NewTenant, Tenant, Tenants } from "./types.ts";
+import type { NewTenant, Tenant, TenantRecord, Tenants } from "./types.ts";
 
 export interface TenantDependencies {
   readonly runtime: Runtime;
@@ -13,10 +13,11 @@ export interface TenantDependencies {
 const NAME = /^[a-z][a-z0-9_]{0,47}$/;
 const OSPACE = /^\/[\p{L}_][\p{L}\p{N}_]{0,63}$/u;
 
+/** The tenants there are for calls, and those the settings ask for. `CompanyService` is what manages them. */
 export class TenantService implements Tenants {
   readonly #dependencies: TenantDependencies;
   readonly #store: TenantStore;
-  /** A name space never changes. */
+  /** A name space never changes while the tenant is there. */
   readonly #ospaces = new Map<string, string>();
 
   constructor(dependencies: TenantDependencies) {
@@ -26,28 +27,26 @@ export class TenantService implements Tenants {
 
   async ensureTenant(wanted: NewTenant): Promise<Tenant> {
     const { name, ospace, replicationFactor } = wanted;
-    if (!NAME.test(name))
-      throw new AppError(
-        "invalid",
-        `${name} is no tenant name: 1 to 48 lower-case letters, digits and underscores, a letter first.`,
-      );
-    if (!OSPACE.test(ospace))
-      throw new AppError("invalid", `${ospace} is no name space: a slash and one name, such as /matrix.`);
-    const known = await this.#store.get(name);
+    checkTenantName(name);
+    checkOspace(ospace);
+    const known = await this.#store.find(name);
     if (known === undefined)
       await this.#dependencies.engine.createTenant(name, replicationFactor === undefined ? {} : { replicationFactor });
-    const tenant = known ?? (await this.#store.register(this.#fresh(wanted)));
-    if (tenant.ospace !== ospace)
+    const { record } = known ?? (await this.#store.register(this.#fresh(wanted)));
+    if (record.life !== undefined)
+      throw new AppError("conflict", `The tenant ${name} is ${PHASES[record.life.phase]}.`);
+    if (record.ospace !== ospace)
       throw new AppError(
         "conflict",
-        `The tenant ${name} has the name space ${tenant.ospace}, which cannot become ${ospace}.`,
+        `The tenant ${name} has the name space ${record.ospace}, which cannot become ${ospace}.`,
       );
-    return tenant;
+    await this.#store.noteFirst(name);
+    return tenantOf(record);
   }
 
   async requireStores(): Promise<void> {
-    for (const { name } of await this.list()) {
-      await this.#dependencies.engine.tenant(name).catch((error: unknown) => {
+    for await (const { name, store = name } of this.#open()) {
+      await this.#dependencies.engine.tenant(store).catch((error: unknown) => {
         if (!isAppError(error, "not_found")) throw error;
         throw new AppError(
           "unavailable",
@@ -58,29 +57,54 @@ export class TenantService implements Tenants {
     }
   }
 
-  get(name: string): Promise<Tenant | undefined> {
-    return NAME.test(name) ? this.#store.get(name) : Promise.resolve(undefined);
+  async get(name: string): Promise<Tenant | undefined> {
+    const record = isTenantName(name) ? (await this.#store.find(name))?.record : undefined;
+    return record && record.life === undefined ? tenantOf(record) : undefined;
   }
 
   list(): Promise<readonly Tenant[]> {
-    return this.#store.list(TENANTS_MAX);
+    return this.#some(TENANTS_MAX);
   }
 
   async only(): Promise<Tenant | undefined> {
-    const some = await this.#store.list(2);
+    const some = await this.#some(2);
     return some.length === 1 ? some[0] : undefined;
   }
 
   async ospaceOf(name: string): Promise<string> {
     const known = this.#ospaces.get(name);
     if (known !== undefined) return known;
-    const tenant = await this.get(name);
-    if (tenant === undefined) throw new AppError("not_found", `There is no tenant ${name}.`);
-    this.#ospaces.set(name, tenant.ospace);
-    return tenant.ospace;
+    const record = isTenantName(name) ? (await this.#store.find(name))?.record : undefined;
+    const phase = record?.life?.phase;
+    if (record === undefined || phase === "deleted" || phase === "purging") throw tenantNotFound(name);
+    if (phase === undefined) this.#ospaces.set(name, record.ospace);
+    return record.ospace;
   }
 
-  #fresh({ name, ospace, fullname, title }: NewTenant): Tenant {
+  /** Whether administrators of the tenant manage the others. */
+  async isFirst(name: string): Promise<boolean> {
+    return name === (await this.#store.first());
+  }
+
+  /** What is known of a tenant that is no longer there. */
+  forget(name: string): void {
+    this.#ospaces.delete(name);
+  }
+
+  async #some(limit: number): Promise<readonly Tenant[]> {
+    const tenants: Tenant[] = [];
+    for await (const record of this.#open()) {
+      if (tenants.length >= limit) break;
+      tenants.push(tenantOf(record));
+    }
+    return tenants;
+  }
+
+  async *#open(): AsyncGenerator<TenantRecord> {
+    for await (const { record } of this.#store.all()) if (record.life === undefined) yield record;
+  }
+
+  #fresh({ name, ospace, fullname, title }: NewTenant): TenantRecord {
     return {
       name,
       ospace,
@@ -89,4 +113,40 @@ export class TenantService implements Tenants {
       createdMs: this.#dependencies.runtime.clock.nowMs(),
     };
   }
+}
+
+/** As errors call them. */
+export const PHASES = {
+  making: "being made",
+  deleted: "deleted, and its data is kept: restore it, or have the data removed, before",
+  purging: "deleted, and its data is being removed",
+} as const;
+
+export function isTenantName(name: string): boolean {
+  return NAME.test(name);
+}
+
+/** `AppError("invalid")`: names are what both engines can keep. */
+export function checkTenantName(name: string): void {
+  if (!isTenantName(name))
+    throw new AppError(
+      "invalid",
+      `${JSON.stringify(name.slice(0, 100))} is no tenant name: 1 to 48 lower-case letters, digits and underscores, a letter first.`,
+    );
+}
+
+export function checkOspace(ospace: string): void {
+  if (!OSPACE.test(ospace))
+    throw new AppError(
+      "invalid",
+      `${JSON.stringify(ospace.slice(0, 100))} is no name space: a slash and one name, such as /matrix.`,
+    );
+}
+
+export function tenantNotFound(name: string): AppError {
+  return new AppError("not_found", `There is no tenant ${name.slice(0, 100)}.`);
+}
+
+function tenantOf({ life: _life, store: _store, ...tenant }: TenantRecord): Tenant {
+  return tenant;
 }

@@ -3,42 +3,107 @@ import { TENANT_REGISTER_ATTEMPTS_MAX } from "../../../common/limits.ts";
 import type { Stores } from "../../store/engine.ts";
 import { entriesUnder } from "../../store/entries.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
-import type { Tenant } from "./types.ts";
+import type { KvEntry, KvStore } from "../../store/kv.ts";
+import { putOnce } from "../../store/once.ts";
+import type { TenantRecord } from "./types.ts";
 
-const PREFIX = "tenants/";
+export const TENANTS_PREFIX = "tenants/";
+const FIRST = "installation/first-tenant";
+const IMAGES = "tenant-images/";
 
-/** The registry of tenants in the system store. */
+/** A record as it was read or written; what is written next is conditional on its revision. */
+export interface Noted {
+  readonly record: TenantRecord;
+  readonly revision: number;
+}
+
+/** Data URIs or addresses; empty when there is none. */
+export interface Images {
+  readonly icon: string;
+  readonly logo: string;
+}
+
+/** The registry of tenants in the system store, whatever phase of their life they are in. */
 export class TenantStore {
-  readonly #stores: Stores;
+  readonly #stores: Pick<Stores, "system">;
 
-  constructor(stores: Stores) {
+  constructor(stores: Pick<Stores, "system">) {
     this.#stores = stores;
   }
 
-  async get(name: string): Promise<Tenant | undefined> {
-    const { kv } = await this.#stores.system();
-    const entry = await kv.get(PREFIX + name);
-    return entry === undefined ? undefined : decodeStored<Tenant>(entry.value);
+  async find(name: string): Promise<Noted | undefined> {
+    const entry = await (await this.#kv()).get(TENANTS_PREFIX + name);
+    return entry && notedOf(entry);
   }
 
   /** The tenant as registered: the given one, or the one that was there already. */
-  async register(tenant: Tenant): Promise<Tenant> {
-    const { kv } = await this.#stores.system();
+  async register(record: TenantRecord): Promise<Noted> {
     for (let attempt = 1; attempt <= TENANT_REGISTER_ATTEMPTS_MAX; attempt++) {
-      const written = await kv.put(PREFIX + tenant.name, encodeJson(tenant), { ifRevision: 0 });
-      if (written.ok) return tenant;
-      if (written.current !== undefined) return decodeStored<Tenant>(written.current.value);
+      const written = await (await this.#kv()).put(TENANTS_PREFIX + record.name, encodeJson(record), { ifRevision: 0 });
+      if (written.ok) return { record, revision: written.revision };
+      if (written.current !== undefined) return notedOf(written.current);
     }
-    throw new AppError("conflict", `Others register and remove the tenant ${tenant.name} all the time.`);
+    throw new AppError("conflict", `Others register and remove the tenant ${record.name} all the time.`);
   }
 
-  async list(limit: number): Promise<readonly Tenant[]> {
-    const { kv } = await this.#stores.system();
-    const tenants: Tenant[] = [];
-    for await (const { value } of entriesUnder(kv, PREFIX)) {
-      if (tenants.length >= limit) break;
-      tenants.push(decodeStored<Tenant>(value));
-    }
-    return tenants;
+  /** `undefined`: it is not as it was read any more, nothing was written. Revision 0: there must be none. */
+  async replace(revision: number, record: TenantRecord): Promise<Noted | undefined> {
+    const put = { key: TENANTS_PREFIX + record.name, value: encodeJson(record), ifRevision: revision };
+    const written = await putOnce(await this.#kv(), put);
+    return written.ok ? { record, revision: written.revision } : undefined;
   }
+
+  /** The last step of a removal. */
+  async remove({ record, revision }: Noted): Promise<void> {
+    await (await this.#kv()).delete(TENANTS_PREFIX + record.name, { ifRevision: revision });
+  }
+
+  /** In the order of names. */
+  async *all(): AsyncGenerator<Noted> {
+    for await (const entry of entriesUnder(await this.#kv(), TENANTS_PREFIX)) yield notedOf(entry);
+  }
+
+  /** The tenant whose administrators manage the others: the first that was ever made. */
+  async first(): Promise<string | undefined> {
+    const entry = await (await this.#kv()).get(FIRST);
+    return entry && decodeStored<string>(entry.value);
+  }
+
+  /** Unless there is one. */
+  async noteFirst(name: string): Promise<void> {
+    await (await this.#kv()).put(FIRST, encodeJson(name), { ifRevision: 0 });
+  }
+
+  async images(name: string): Promise<Images> {
+    const kv = await this.#kv();
+    const [icon, logo] = await Promise.all([kv.get(imageKey(name, "icon")), kv.get(imageKey(name, "logo"))]);
+    return { icon: icon ? decodeStored<string>(icon.value) : "", logo: logo ? decodeStored<string>(logo.value) : "" };
+  }
+
+  /** Those that are named. An empty one is removed. */
+  async putImages(name: string, images: { readonly [kind in keyof Images]?: string | undefined }): Promise<void> {
+    const kv = await this.#kv();
+    for (const kind of ["icon", "logo"] as const) {
+      const image = images[kind];
+      if (image === undefined) continue;
+      if (image === "") await kv.delete(imageKey(name, kind));
+      else await kv.put(imageKey(name, kind), encodeJson(image));
+    }
+  }
+
+  async #kv(): Promise<KvStore> {
+    return (await this.#stores.system()).kv;
+  }
+}
+
+export function imageKeys(name: string): readonly string[] {
+  return [imageKey(name, "icon"), imageKey(name, "logo")];
+}
+
+export function notedOf({ value, revision }: Pick<KvEntry, "value" | "revision">): Noted {
+  return { record: decodeStored<TenantRecord>(value), revision };
+}
+
+function imageKey(name: string, kind: keyof Images): string {
+  return `${IMAGES}${name}/${kind}`;
 }

@@ -1,12 +1,16 @@
 import type { Area } from "../../area.ts";
+import { userClass } from "./classes.ts";
 import { userRoutes, type UserRouteServices } from "./routes.ts";
-import type { UserService } from "./service.ts";
 
-export interface UserParts extends UserRouteServices {
-  readonly users: UserService;
-}
-
-export function usersArea(parts: UserParts): Area {
+export function usersArea(parts: UserRouteServices): Area {
   const { users } = parts;
-  return { name: "users", endpoints: userRoutes(parts), start: () => users.start(), stop: () => users.stop() };
+  return {
+    name: "users",
+    endpoints: userRoutes(parts),
+    classes: [userClass(users.directory)],
+    start: () => users.start(),
+    repair: (tenant) => users.directory.repair(tenant),
+    maintain: (tenant) => users.directory.repair(tenant),
+    stop: () => users.stop(),
+  };
 }

@@ -4,11 +4,13 @@ import {
   PASSWORD_CHECKS_IN_FLIGHT_MAX,
   PASSWORD_CHECKS_WAITING_MAX,
   PASSWORD_MAX_BYTES,
-  PASSWORD_MIN_CHARACTERS,
 } from "../../../common/limits.ts";
+import { passwordFault } from "./policy.ts";
 
 /** argon2id as OWASP recommends it: 19 MiB, two passes. */
 const COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const;
+/** How every hash of that cost begins. */
+const PREFIX = `$argon2id$v=19$m=${String(COST.memoryCost)},t=${String(COST.timeCost)},p=${String(COST.parallelism)}$`;
 
 /** Hashes and checks passwords, a bounded number at a time, because each takes memory and a core. */
 export class Passwords {
@@ -16,9 +18,21 @@ export class Passwords {
   readonly #waiting: (() => void)[] = [];
   #decoy: Promise<string> | undefined;
 
-  async hash(password: string): Promise<string> {
-    checkStrength(password);
+  /** `AppError("invalid")` for a password that is not accepted; `known` as of `passwordFault`. */
+  async hash(password: string, known: readonly string[]): Promise<string> {
+    const fault = passwordFault(password, known);
+    if (fault !== "") throw new AppError("invalid", fault);
+    return this.hashGenerated(password);
+  }
+
+  /** Of a password that no person chose. */
+  hashGenerated(password: string): Promise<string> {
     return this.#bounded(() => hash(password, COST));
+  }
+
+  /** A hash of the present cost in place of one of another; undefined when it has that already. */
+  async renewed(password: string, known: string): Promise<string | undefined> {
+    return known.startsWith(PREFIX) ? undefined : this.#bounded(() => hash(password, COST));
   }
 
   /** Takes as long for an unknown user (`known` is undefined) as for a wrong password. */
@@ -47,11 +61,4 @@ export class Passwords {
       throw new AppError("limited", "Too many sign-ins at once; come back later.");
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
-}
-
-function checkStrength(password: string): void {
-  if ([...password].length < PASSWORD_MIN_CHARACTERS)
-    throw new AppError("invalid", `A password has at least ${String(PASSWORD_MIN_CHARACTERS)} characters.`);
-  if (Buffer.byteLength(password) > PASSWORD_MAX_BYTES)
-    throw new AppError("too_large", `A password has at most ${String(PASSWORD_MAX_BYTES)} bytes.`);
 }

@@ -41,6 +41,15 @@ export class RecentReads<T> {
     }
   }
 
+  /** What another writer changed is read again. */
+  forget(key: string): void {
+    this.#entries.delete(key);
+  }
+
+  forgetAll(): void {
+    this.#entries.clear();
+  }
+
   #keep(key: string, entry: Entry<T>): void {
     this.#entries.delete(key);
     const [oldest] = this.#entries.keys();

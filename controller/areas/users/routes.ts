@@ -1,5 +1,6 @@
 import { Type } from "typebox";
 import {
+  GoAuthInput,
   LoginInput,
   LoginPageInput,
   LogoutInput,
@@ -11,19 +12,32 @@ import { AppError, isAppError } from "../../../common/errors.ts";
 import { endpoint, type Answer, type Call, type Endpoint } from "../../http/endpoint.ts";
 import { requireMayChange } from "../permissions/index.ts";
 import type { Tenants } from "../tenants/index.ts";
+import { directoryRoutes } from "./directory-routes.ts";
+import { isOwnPath } from "./homes.ts";
 import { homePage, loginPage } from "./pages.ts";
-import type { SignedIn, Users } from "./types.ts";
+import type { UserService } from "./service.ts";
+import { signInsRoutes } from "./signins-routes.ts";
+import type { SignedIn } from "./types.ts";
 
 const LOGIN_PATH = "/user/login";
 const HTML = "text/html; charset=utf-8";
 
 export interface UserRouteServices {
-  readonly users: Users;
+  readonly users: UserService;
   readonly tenants: Tenants;
 }
 
 export function userRoutes(services: UserRouteServices): readonly Endpoint[] {
-  return [...signInRoutes(services), ...pageRoutes(services), ...logoutRoutes(services)];
+  const { users } = services;
+  const setTenantHome = users.setTenantHome.bind(users);
+  return [
+    ...signInRoutes(services),
+    goAuthRoute(services),
+    ...pageRoutes(services),
+    ...logoutRoutes(services),
+    ...signInsRoutes(users),
+    ...directoryRoutes({ directory: users.directory, setTenantHome }),
+  ];
 }
 
 function signInRoutes({ users }: UserRouteServices): readonly Endpoint[] {
@@ -42,6 +56,29 @@ function signInRoutes({ users }: UserRouteServices): readonly Endpoint[] {
       },
     });
   return [define("GET"), define("POST")];
+}
+
+function goAuthRoute({ users }: UserRouteServices): Endpoint {
+  return endpoint({
+    method: "POST",
+    path: "/user/goauth",
+    permission: "public",
+    summary: "Signs in and goes on to a page of this site",
+    input: GoAuthInput,
+    output: Type.String(),
+    body: "form",
+    handler: async (call) => {
+      const { redirect = "" } = call.input;
+      if (redirect !== "" && !isOwnPath(redirect))
+        throw new AppError("invalid", "redirect must be the path of a page of this site.");
+      try {
+        const signedIn = await users.signIn({ ...call.input, ...originOf(call) });
+        return { redirect: redirect || signedIn.home, session: cookieOf(signedIn) };
+      } catch (error) {
+        return backToForm(call, error);
+      }
+    },
+  });
 }
 
 function pageRoutes({ users, tenants }: UserRouteServices): readonly Endpoint[] {
@@ -86,7 +123,7 @@ function pageRoutes({ users, tenants }: UserRouteServices): readonly Endpoint[] 
           const { username = call.input.user_name ?? "", password = "" } = call.input;
           if (username === "" || password === "") throw new AppError("invalid", "username or password are missing.");
           const signedIn = await users.signIn({ ...call.input, username, password, ...originOf(call) });
-          return { redirect: "/", session: cookieOf(signedIn) };
+          return { redirect: signedIn.home, session: cookieOf(signedIn) };
         } catch (error) {
           return backToForm(call, error);
         }

@@ -5,25 +5,46 @@ import {
   BASIC_CACHE_MS,
   SESSION_REMEMBERED_MS,
   SESSION_SWEEP_MS,
-  USER_CHANGE_ATTEMPTS_MAX,
   USERNAME_MAX_CHARACTERS,
 } from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { Audit } from "../audit/index.ts";
+import type { GroupService } from "../groups/index.ts";
 import { requireMayChange, requirePermission, ROLES, systemPrincipal, type Principal } from "../permissions/index.ts";
 import type { Tenant, Tenants } from "../tenants/index.ts";
+import { isName, shown, UserDirectory } from "./directory.ts";
+import { UserChanges, type ChangedUser } from "./changes.ts";
+import { Homes } from "./homes.ts";
 import { Passwords } from "./passwords.ts";
 import { Sessions } from "./sessions.ts";
 import { SignInSlowdown } from "./slowdown.ts";
 import { SessionStore, UserStore, type UserRecord } from "./store.ts";
-import type { NewUser, SignedIn, SignInRequest, User, UserChange, Users } from "./types.ts";
+import { confined, requireAtLeast, requireOwnSignIn, requireScopes } from "./powers.ts";
+import { Tokens } from "./tokens.ts";
+import { TreeStore } from "./tree-store.ts";
+import type {
+  AuthoredWork,
+  NewToken,
+  NewUser,
+  SessionView,
+  SignedIn,
+  SignInRequest,
+  TokenView,
+  User,
+  UserChange,
+  Users,
+} from "./types.ts";
 
 export interface UserDependencies {
   readonly runtime: Runtime;
   readonly stores: Stores;
   readonly tenants: Tenants;
   readonly audit: Audit;
+  /** None when absent. */
+  readonly authored?: readonly AuthoredWork[];
+  /** What users may do as members of groups; absent: only what they were given themselves. */
+  readonly groups?: Pick<GroupService, "rightsOf" | "forget">;
 }
 
 export interface Administrator {
@@ -42,6 +63,11 @@ interface Attempt {
   readonly action: string;
 }
 
+interface Named {
+  readonly tenant: Tenant | undefined;
+  readonly username: string;
+}
+
 interface Verified {
   readonly tenant: Tenant;
   readonly user: UserRecord;
@@ -54,15 +80,16 @@ interface CachedLogin {
   readonly untilMs: number;
 }
 
-// No control characters, no colon (it ends the name in Basic credentials), no slash, no space at the ends.
-const USERNAME = /^(?! )[^\p{C}/:]+(?<! )$/u;
 const WRONG = "Company, user name or password are wrong.";
 
 export class UserService implements Users {
+  readonly directory: UserDirectory;
   readonly #runtime: Runtime;
   readonly #tenants: Tenants;
   readonly #audit: Audit;
+  readonly #groups: UserDependencies["groups"];
   readonly #users: UserStore;
+  readonly #homes: Homes;
   readonly #sessions: Sessions;
   readonly #passwords = new Passwords();
   readonly #slowdown: SignInSlowdown;
@@ -70,40 +97,86 @@ export class UserService implements Users {
   readonly #logins = new Map<string, CachedLogin>();
   readonly #checks = new Map<string, Promise<Verified | undefined>>();
   readonly #digestKey: Uint8Array;
+  readonly #changes: UserChanges;
+  readonly #sessionStore: SessionStore;
+  readonly #tokens: Tokens;
+  readonly #listeners: ((change: ChangedUser) => void)[] = [];
   #cancelSweep: () => void = () => {};
 
-  constructor({ runtime, stores, tenants, audit }: UserDependencies) {
+  constructor({ runtime, stores, tenants, audit, groups, authored = [] }: UserDependencies) {
     this.#runtime = runtime;
     this.#tenants = tenants;
     this.#audit = audit;
+    this.#groups = groups;
     this.#users = new UserStore(stores, runtime.clock);
-    this.#sessions = new Sessions({ runtime, store: new SessionStore(stores, runtime.clock) });
+    this.#homes = new Homes(stores);
+    this.directory = new UserDirectory({
+      runtime,
+      users: this.#users,
+      tree: new TreeStore(stores, runtime.random),
+      passwords: this.#passwords,
+      authored,
+      groups,
+    });
+    this.#sessionStore = new SessionStore(stores, runtime.clock);
+    this.#sessions = new Sessions({ runtime, store: this.#sessionStore });
+    this.#tokens = new Tokens({ stores, runtime });
+    this.#changes = new UserChanges({
+      stores,
+      runtime,
+      told: (change) => this.#changed(change),
+      missed: () => this.#forget(undefined),
+    });
     this.#slowdown = new SignInSlowdown(runtime.clock);
     this.#digestKey = runtime.random.bytes(32);
   }
 
-  /** Begins to sweep away sessions that are over, until `stop`. */
+  /** Begins to watch for changes of other controllers, and to sweep away sessions that are over, until `stop`. */
   start(): void {
+    this.#changes.start();
+    this.#sweepLater();
+  }
+
+  async stop(): Promise<void> {
+    this.#cancelSweep();
+    await this.#changes.stop();
+  }
+
+  /** As of `SignIn`; tells nothing before `start`. */
+  onChange(listener: (change: ChangedUser) => void): void {
+    this.#listeners.push(listener);
+  }
+
+  #changed({ tenant, user, digest }: ChangedUser): void {
+    if (digest === undefined) this.#users.forget(tenant, user);
+    else this.#forget(digest);
+    for (const listener of this.#listeners) listener(user === undefined ? { tenant } : { tenant, user });
+  }
+
+  #forget(digest: string | undefined): void {
+    this.#sessionStore.forget(digest);
+    this.#tokens.forget(digest);
+  }
+
+  #sweepLater(): void {
     this.#cancelSweep = this.#runtime.clock.after(SESSION_SWEEP_MS, () => {
       this.#sessions
         .sweep()
         .catch((error: unknown) => this.#runtime.log.warn({ err: error }, "sessions could not be swept"));
-      this.start();
+      this.#sweepLater();
     });
   }
 
-  stop(): void {
-    this.#cancelSweep();
-  }
-
   async signIn(request: SignInRequest): Promise<SignedIn> {
-    const { username, password, remote, traceparent } = request;
-    const tenant = await this.#tenantOf(request.company);
+    const { password, remote, traceparent } = request;
+    const { tenant, username } = await this.#named(request);
     const verified = await this.#check({ tenant, username, password, remote, traceparent, action: "sign in" });
     if (verified === undefined) throw new AppError("denied", WRONG);
     const remember = request.remember === true;
-    const session = await this.#sessions.open(verified.user, { ospace: verified.tenant.ospace, remember });
-    return remember ? { session, lastingMs: SESSION_REMEMBERED_MS } : { session };
+    const { ospace } = verified.tenant;
+    const session = await this.#sessions.open(verified.user, { ospace, remember, remote });
+    const home = verified.user.home ?? (await this.#homes.get(verified.tenant.name));
+    return { session, home, ...(remember && { lastingMs: SESSION_REMEMBERED_MS }) };
   }
 
   async signOut(principal: Principal, session: string): Promise<void> {
@@ -115,7 +188,112 @@ export class UserService implements Users {
     const record = await this.#sessions.use(session);
     if (record === undefined) return undefined;
     const user = await this.#current(record.tenant, record.username, record.epoch);
-    return user === undefined ? undefined : principalOf(user, record.ospace, traceparent);
+    return user === undefined ? undefined : this.#principalOf(user, record.ospace, traceparent);
+  }
+
+  /** With the rights the user has now, for what was stored by it; `undefined` for one that is unknown or inactive. */
+  async present(tenant: string, username: string): Promise<Principal | undefined> {
+    const record = (await this.#users.recent(tenant, username))?.record;
+    if (!record?.active) return undefined;
+    const found = await this.#tenants.get(tenant);
+    return found && this.#principalOf(record, found.ospace, "");
+  }
+
+  /** For the sign-in gate: the user who made the token, confined to its scopes. */
+  async byToken(token: string, traceparent: string): Promise<Principal | undefined> {
+    const record = await this.#tokens.use(token);
+    if (record === undefined) return undefined;
+    this.#changes.follow(record.tenant);
+    const user = (await this.#users.recent(record.tenant, record.username))?.record;
+    if (user === undefined || !user.active || user.id !== record.userId) return undefined;
+    const principal = await this.#principalOf(user, record.ospace, traceparent);
+    return principal && confined(principal, record.scopes);
+  }
+
+  /**
+   * For the caller himself, who need not have a permission: the token, told once, which may no more than its scopes, and
+   * never more than its maker at the time. It outlives a change of the password.
+   */
+  async makeToken(principal: Principal, wanted: NewToken): Promise<string> {
+    requireOwnSignIn(principal);
+    requireScopes(principal, wanted.scopes);
+    const { tenant, ospace, user: username } = principal;
+    const stored = await this.#users.get(tenant, username);
+    if (stored === undefined) throw new AppError("not_found", `There is no user ${username}.`);
+    return this.#recorded(principal, `make the token ${wanted.name}`, () =>
+      this.#tokens.make(stored.record, { ...wanted, ospace }),
+    );
+  }
+
+  /** The caller's own. */
+  tokens({ tenant, user: username }: Principal): Promise<readonly TokenView[]> {
+    return this.#tokens.list({ tenant, username });
+  }
+
+  /** One of the caller's own; `AppError("not_found")` when it is not there. */
+  async removeToken(principal: Principal, id: string): Promise<void> {
+    requireOwnSignIn(principal);
+    const { tenant, user: username } = principal;
+    const remove = (): Promise<boolean> => this.#tokens.remove({ tenant, username }, id);
+    if (!(await this.#recorded(principal, "remove a token", remove)))
+      throw new AppError("not_found", "There is no such token.");
+  }
+
+  /** The caller's own, at most a page. */
+  sessions({ tenant, user }: Principal): Promise<readonly SessionView[]> {
+    return this.#sessionsOf(tenant, user);
+  }
+
+  /** One of the caller's own; `AppError("not_found")` when it is not there. */
+  async endSession(principal: Principal, id: string): Promise<void> {
+    requireOwnSignIn(principal);
+    const { tenant, user: username } = principal;
+    const end = (): Promise<boolean> => this.#sessionStore.removeOf({ tenant, username }, id);
+    if (!(await this.#recorded(principal, "end a session", end)))
+      throw new AppError("not_found", "There is no such session.");
+  }
+
+  /** Those of another user. */
+  async sessionsOf(principal: Principal, id: string): Promise<readonly SessionView[]> {
+    requirePermission(principal, "users:read");
+    return this.#sessionsOf(principal.tenant, await this.directory.usernameOf(principal, id));
+  }
+
+  /** Ends all sessions and tokens of a user; his password stays. Answers how many. */
+  async endAll(principal: Principal, id: string): Promise<number> {
+    requirePermission(principal, "users:write");
+    const { tenant } = principal;
+    const username = await this.directory.usernameOf(principal, id);
+    const stored = await this.#users.get(tenant, username);
+    if (stored !== undefined) requireAtLeast(principal, stored.record.rights);
+    const [sessions, tokens] = await Promise.all([
+      this.#sessionStore.of(tenant, username),
+      this.#tokens.list({ tenant, username }),
+    ]);
+    for (const { digest } of sessions) await this.#sessionStore.removeOf({ tenant, username }, digest);
+    for (const token of tokens) await this.#tokens.remove({ tenant, username }, token.id);
+    return sessions.length + tokens.length;
+  }
+
+  async #sessionsOf(tenant: string, username: string): Promise<readonly SessionView[]> {
+    const found = await this.#sessionStore.of(tenant, username);
+    return found.map(({ digest: id, createdMs, remote }) => ({ id, createdMs, remote }));
+  }
+
+  /** A change of one's own, for which no permission is asked, is on record like any other. */
+  async #recorded<T>(principal: Principal, action: string, change: () => Promise<T>): Promise<T> {
+    const { tenant, user, remote = "", traceparent } = principal;
+    const entry = { tenant, user, permission: "signin", action, remote, traceparent };
+    await this.#audit.ready(tenant);
+    try {
+      const answer = await change();
+      await this.#audit.record({ ...entry, outcome: "ok", code: "ok" });
+      return answer;
+    } catch (error) {
+      const code = isAppError(error) ? error.code : "internal";
+      await this.#audit.record({ ...entry, outcome: "failed", code });
+      throw error;
+    }
   }
 
   /** For the sign-in gate: `login` is `<company>.<username>`. */
@@ -124,6 +302,8 @@ export class UserService implements Users {
     traceparent: string,
   ): Promise<Principal | undefined> {
     const { login, password, remote } = credentials;
+    const token = await this.#byTokenOf(login, password, traceparent);
+    if (token !== undefined) return token;
     const digest = this.#digest(login, password);
     const cached = await this.#cachedLogin(digest, traceparent);
     if (cached !== undefined) return cached;
@@ -131,7 +311,7 @@ export class UserService implements Users {
     const verified = await this.#check({ tenant, username, password, remote, traceparent, action: "basic sign-in" });
     if (verified === undefined) return undefined;
     this.#keepLogin(digest, verified);
-    return principalOf(verified.user, verified.tenant.ospace, traceparent);
+    return this.#principalOf(verified.user, verified.tenant.ospace, traceparent);
   }
 
   /**
@@ -148,7 +328,8 @@ export class UserService implements Users {
     if ((await this.find(principal, username)) !== undefined) return { username, created: false };
     const password = wanted.password ?? this.#newPassword();
     try {
-      await this.create(principal, { username, password, rights: { role: "administrator" } });
+      const isGenerated = wanted.password === undefined;
+      await this.create(principal, { username, password, isGenerated, rights: { role: "administrator" } });
     } catch (error) {
       // Another controller of the same cluster was first.
       if (isAppError(error, "conflict")) return { username, created: false };
@@ -165,7 +346,7 @@ export class UserService implements Users {
     const principal = await this.#system(tenant);
     await this.#audit.ready(tenant);
     const password = this.#newPassword();
-    await this.setPassword(principal, username, password);
+    await this.directory.setPassword(principal, username, password, true);
     const entry = {
       tenant,
       user: "",
@@ -180,49 +361,37 @@ export class UserService implements Users {
 
   async create(principal: Principal, user: NewUser): Promise<User> {
     requirePermission(principal, "users:write");
-    const { username, rights } = user;
-    if (!isUsername(username))
-      throw new AppError(
-        "invalid",
-        `${JSON.stringify(username)} is no user name: up to ${String(USERNAME_MAX_CHARACTERS)} characters, none of them / or :.`,
-      );
-    const nowMs = this.#runtime.clock.nowMs();
-    const record: UserRecord = {
-      tenant: principal.tenant,
-      username,
-      rights,
-      fullname: user.fullname ?? username,
-      groups: user.groups ?? [],
-      active: user.active ?? true,
-      createdMs: nowMs,
-      changedMs: nowMs,
-      hash: await this.#passwords.hash(user.password),
-      epoch: this.#newEpoch(),
-    };
-    if (!(await this.#users.put(record, 0))) throw new AppError("conflict", `There is already a user ${username}.`);
-    return visible(record);
+    return this.directory.create(principal, user);
   }
 
   async update(principal: Principal, username: string, change: UserChange): Promise<User> {
     requirePermission(principal, "users:write");
-    const endsSessions = change.rights !== undefined || change.active !== undefined || change.groups !== undefined;
-    return this.#change(principal.tenant, username, (record) => ({
-      ...record,
-      ...change,
-      ...(endsSessions && { epoch: this.#newEpoch() }),
-    }));
+    return this.directory.update(principal, username, change);
   }
 
   async setPassword(principal: Principal, username: string, password: string): Promise<void> {
     requirePermission(principal, "users:write");
-    const hash = await this.#passwords.hash(password);
-    await this.#change(principal.tenant, username, (record) => ({ ...record, hash, epoch: this.#newEpoch() }));
+    return this.directory.setPassword(principal, username, password);
   }
 
   async find(principal: Principal, username: string): Promise<User | undefined> {
     requirePermission(principal, "users:read");
-    const stored = isUsername(username) ? await this.#users.get(principal.tenant, username) : undefined;
-    return stored === undefined ? undefined : visible(stored.record);
+    const stored = isName(username) ? await this.#users.get(principal.tenant, username) : undefined;
+    return stored && shown(stored.record);
+  }
+
+  /** The start page of those users of the caller's tenant who have none of their own; an empty path: `/`. */
+  async setTenantHome(principal: Principal, home: string): Promise<void> {
+    requirePermission(principal, "users:write");
+    return this.#homes.set(principal.tenant, home);
+  }
+
+  /** A token in place of the password: of that user alone. */
+  async #byTokenOf(login: string, token: string, traceparent: string): Promise<Principal | undefined> {
+    const principal = await this.byToken(token, traceparent);
+    if (principal === undefined) return undefined;
+    const { tenant, username } = await this.#splitLogin(login);
+    return tenant?.name === principal.tenant && username === principal.user ? principal : undefined;
   }
 
   /** `AppError("not_found")` for an unknown tenant. */
@@ -230,19 +399,9 @@ export class UserService implements Users {
     return systemPrincipal(tenant, await this.#tenants.ospaceOf(tenant), "");
   }
 
-  async #change(tenant: string, username: string, edit: (record: UserRecord) => UserRecord): Promise<User> {
-    // After a lost race the edit is made again, on what the other write left.
-    for (let attempt = 1; attempt <= USER_CHANGE_ATTEMPTS_MAX; attempt++) {
-      const stored = isUsername(username) ? await this.#users.get(tenant, username) : undefined;
-      if (stored === undefined) throw new AppError("not_found", `There is no user ${username}.`);
-      const changed = { ...edit(stored.record), changedMs: this.#runtime.clock.nowMs() };
-      if (await this.#users.put(changed, stored.revision)) return visible(changed);
-    }
-    throw new AppError("conflict", `Others change the user ${username} all the time.`);
-  }
-
   /** The user while active and unchanged since `epoch`. */
   async #current(tenant: string, username: string, epoch: string): Promise<UserRecord | undefined> {
+    this.#changes.follow(tenant);
     const record = (await this.#users.recent(tenant, username))?.record;
     return record !== undefined && record.active && record.epoch === epoch ? record : undefined;
   }
@@ -267,15 +426,28 @@ export class UserService implements Users {
       remote,
     );
     const user =
-      tenant === undefined || !isUsername(username)
-        ? undefined
-        : (await this.#users.get(tenant.name, username))?.record;
+      tenant === undefined || !isName(username) ? undefined : (await this.#users.get(tenant.name, username))?.record;
     const matches = await this.#passwords.matches(password, user?.hash);
     const verified =
       tenant !== undefined && user !== undefined && matches && user.active ? { tenant, user } : undefined;
-    if (verified !== undefined) counted.succeeded();
+    if (verified !== undefined) {
+      counted.succeeded();
+      await this.#renewHash(verified.user, password);
+    }
     await this.#recordAttempt(attempt, verified !== undefined);
     return verified;
+  }
+
+  /** The epoch stays: what was verified with the old hash holds. A lost race leaves it to the next sign-in. */
+  async #renewHash(user: UserRecord, password: string): Promise<void> {
+    const hash = await this.#passwords.renewed(password, user.hash);
+    if (hash === undefined) return;
+    try {
+      const stored = await this.#users.get(user.tenant, user.username);
+      if (stored?.record.hash === user.hash) await this.#users.put({ ...stored.record, hash }, stored.revision);
+    } catch (error) {
+      this.#runtime.log.warn({ err: error }, "the hash of a password could not be renewed");
+    }
   }
 
   async #recordAttempt(attempt: Attempt, ok: boolean): Promise<void> {
@@ -294,16 +466,16 @@ export class UserService implements Users {
     await this.#audit.record(entry);
   }
 
-  async #tenantOf(company: string | undefined): Promise<Tenant | undefined> {
-    if (company !== undefined && company !== "") return this.#tenants.get(company);
-    const only = await this.#tenants.only();
-    if (only === undefined)
+  async #named({ company = "", username }: SignInRequest): Promise<Named> {
+    if (company !== "") return { tenant: await this.#tenants.get(company), username };
+    const named = await this.#splitLogin(username);
+    if (named.tenant === undefined && !username.includes("."))
       throw new AppError("invalid", "company is missing: there are several.", { details: { fields: ["company"] } });
-    return only;
+    return named;
   }
 
   /** User names may have dots, company names may not; where there is only one company its name may be left out. */
-  async #splitLogin(login: string): Promise<{ readonly tenant: Tenant | undefined; readonly username: string }> {
+  async #splitLogin(login: string): Promise<Named> {
     const dot = login.indexOf(".");
     const named = dot > 0 ? await this.#tenants.get(login.slice(0, dot)) : undefined;
     if (named !== undefined) return { tenant: named, username: login.slice(dot + 1) };
@@ -317,7 +489,7 @@ export class UserService implements Users {
       login.untilMs > this.#runtime.clock.monotonicMs()
         ? await this.#current(login.tenant.name, login.username, login.epoch)
         : undefined;
-    if (user !== undefined) return principalOf(user, login.tenant.ospace, traceparent);
+    if (user !== undefined) return this.#principalOf(user, login.tenant.ospace, traceparent);
     this.#logins.delete(digest);
     return undefined;
   }
@@ -339,25 +511,16 @@ export class UserService implements Users {
       .digest("base64");
   }
 
+  async #principalOf(user: UserRecord, ospace: string, traceparent: string): Promise<Principal | undefined> {
+    const { tenant, username, rights, groups } = user;
+    const own = "role" in rights ? ROLES[rights.role] : rights;
+    const member = { username, isAdministrator: own === ROLES.administrator, groups, own };
+    const { grants, data } = own;
+    const given = this.#groups ? await this.#groups.rightsOf(tenant, member) : { groups, grants, data };
+    return given && { tenant, ospace, user: username, ...given, traceparent };
+  }
+
   #newPassword(): string {
     return Buffer.from(this.#runtime.random.bytes(15)).toString("base64url");
   }
-
-  #newEpoch(): string {
-    return Buffer.from(this.#runtime.random.bytes(12)).toString("base64url");
-  }
-}
-
-function isUsername(text: string): boolean {
-  return text.length <= USERNAME_MAX_CHARACTERS && USERNAME.test(text);
-}
-
-function visible(record: UserRecord): User {
-  const { tenant, username, fullname, groups, rights, active, createdMs, changedMs } = record;
-  return { tenant, username, fullname, groups, rights, active, createdMs, changedMs };
-}
-
-function principalOf(user: UserRecord, ospace: string, traceparent: string): Principal {
-  const { grants, data } = "role" in user.rights ? ROLES[user.rights.role] : user.rights;
-  return { tenant: user.tenant, ospace, user: user.username, groups: user.groups, grants, data, traceparent };
 }

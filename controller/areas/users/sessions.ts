@@ -7,6 +7,12 @@ export interface SessionDependencies {
   readonly store: SessionStore;
 }
 
+interface OpenOptions {
+  readonly ospace: string;
+  readonly remember: boolean;
+  readonly remote: string;
+}
+
 /** Sessions with an end that slides while they are used, up to a last one. */
 export class Sessions {
   readonly #runtime: Runtime;
@@ -18,20 +24,14 @@ export class Sessions {
   }
 
   /** The id of a new session: 256 unpredictable bits. */
-  async open(user: UserRecord, options: { readonly ospace: string; readonly remember: boolean }): Promise<string> {
+  async open(user: UserRecord, options: OpenOptions): Promise<string> {
     const id = Buffer.from(this.#runtime.random.bytes(32)).toString("base64url");
     const createdMs = this.#nowMs();
     const idleMs = options.remember ? SESSION_REMEMBERED_MS : SESSION_IDLE_MS;
     const { tenant, username, epoch } = user;
-    await this.#store.add(id, {
-      tenant,
-      ospace: options.ospace,
-      username,
-      epoch,
-      createdMs,
-      idleMs,
-      expiresMs: createdMs + idleMs,
-    });
+    const { ospace, remote } = options;
+    const record = { tenant, ospace, username, epoch, createdMs, idleMs, expiresMs: createdMs + idleMs };
+    await this.#store.add(id, record, { createdMs, remote });
     return id;
   }
 

@@ -5,7 +5,9 @@ import type { Stores } from "../../store/engine.ts";
 import { entriesUnder } from "../../store/entries.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { KvStore } from "../../store/kv.ts";
-import { putOnce } from "../../store/once.ts";
+import { putOnce, txnOnce } from "../../store/once.ts";
+import { NO_DETAILS } from "./details.ts";
+import { ROOT_ID } from "./organizations.ts";
 import { RecentReads } from "./recent.ts";
 import type { User } from "./types.ts";
 
@@ -17,13 +19,17 @@ export interface UserRecord extends User {
   readonly epoch: string;
 }
 
+type BeforeTree = Omit<UserRecord, "id" | "parent" | "details">;
+
 export interface StoredUser {
   readonly record: UserRecord;
   readonly revision: number;
 }
 
-const USERS = "users/";
+export const USERS = "users/";
 const SESSIONS = "sessions/";
+/** Sessions and tokens by whose they are. */
+export const SIGN_INS = "signins/";
 
 /** Users lie in their tenant's key-value store. */
 export class UserStore {
@@ -40,20 +46,39 @@ export class UserStore {
     return this.#recent.read(JSON.stringify([tenant, username]), () => this.get(tenant, username));
   }
 
+  /** What another controller changed is read again: a user, or all when none is named. */
+  forget(tenant: string, username: string | undefined): void {
+    if (username === undefined) this.#recent.forgetAll();
+    else this.#recent.forget(JSON.stringify([tenant, username]));
+  }
+
   async get(tenant: string, username: string): Promise<StoredUser | undefined> {
     const kv = await this.#kv(tenant);
     const entry = await kv?.get(USERS + username);
-    return entry === undefined
-      ? undefined
-      : { record: decodeStored<UserRecord>(entry.value), revision: entry.revision };
+    return entry && { record: decodeUser(entry.value), revision: entry.revision };
+  }
+
+  /** All users of a tenant, by name, a page at a time. */
+  async *pages(tenant: string): AsyncGenerator<readonly StoredUser[]> {
+    const { kv } = await this.#stores.tenant(tenant);
+    let after: string | undefined;
+    do {
+      const page = await kv.list(USERS, after === undefined ? {} : { after });
+      yield page.entries.map(({ value, revision }) => ({ record: decodeUser(value), revision }));
+      after = page.next;
+    } while (after !== undefined);
   }
 
   /** False when another writer was first. `revision` 0: the user must be new. */
   async put(record: UserRecord, revision: number): Promise<boolean> {
     const { kv } = await this.#stores.tenant(record.tenant);
     const put = { key: USERS + record.username, value: encodeJson(record), ifRevision: revision };
-    const known = JSON.stringify([record.tenant, record.username]);
-    return (await this.#recent.written(known, () => putOnce(kv, put, repeated))).ok;
+    return (await this.written(record, () => putOnce(kv, put, repeated))).ok;
+  }
+
+  /** Around every write of a user: what was read of it before is not answered any more. */
+  written<R>({ tenant, username }: Pick<UserRecord, "tenant" | "username">, write: () => Promise<R>): Promise<R> {
+    return this.#recent.written(JSON.stringify([tenant, username]), write);
   }
 
   async #kv(tenant: string): Promise<KvStore | undefined> {
@@ -66,6 +91,12 @@ export class UserStore {
   }
 }
 
+/** A user stored before there was a tree has no id until its tenant is repaired. */
+function decodeUser(value: Uint8Array): UserRecord {
+  const stored = decodeStored<UserRecord | BeforeTree>(value);
+  return "id" in stored ? stored : { ...stored, id: "", parent: ROOT_ID, details: NO_DETAILS };
+}
+
 export interface SessionRecord {
   readonly tenant: string;
   readonly ospace: string;
@@ -74,6 +105,33 @@ export interface SessionRecord {
   readonly createdMs: number;
   readonly idleMs: number;
   readonly expiresMs: number;
+}
+
+/** Where a session or token was made. */
+export interface SignInOrigin {
+  readonly createdMs: number;
+  readonly remote: string;
+}
+
+const SESSION = "session";
+
+/** Where the sessions and tokens of a user are found, and watched. */
+export function signInsOf({ tenant, username }: Pick<SessionRecord, "tenant" | "username">): string {
+  return `${SIGN_INS}${tenant}/${username}/`;
+}
+
+function indexKey(record: SessionRecord, key: string): string {
+  return `${signInsOf(record)}${SESSION}/${key.slice(SESSIONS.length)}`;
+}
+
+/** What a key below `SIGN_INS` names. */
+export function signInOf(
+  key: string,
+): { readonly tenant: string; readonly username: string; readonly digest: string } | undefined {
+  const [, tenant, username, , digest] = key.split("/");
+  return tenant === undefined || username === undefined || digest === undefined
+    ? undefined
+    : { tenant, username, digest };
 }
 
 export interface StoredSession {
@@ -106,9 +164,30 @@ export class SessionStore {
       : { key, record: decodeStored<SessionRecord>(entry.value), revision: entry.revision };
   }
 
-  async add(id: string, record: SessionRecord): Promise<void> {
+  async add(id: string, record: SessionRecord, origin: SignInOrigin): Promise<void> {
     const { kv } = await this.#stores.system();
-    await repeated(() => kv.put(keyOf(id), encodeJson(record)));
+    const key = keyOf(id);
+    const puts = [
+      { kind: "put", key, value: encodeJson(record) },
+      { kind: "put", key: indexKey(record, key), value: encodeJson(origin) },
+    ] as const;
+    await txnOnce(kv, { if: [{ key, revision: 0 }], then: puts }, repeated);
+  }
+
+  /** Sessions of a user, in no order, at most a page of them. */
+  async of(tenant: string, username: string): Promise<readonly (SignInOrigin & { readonly digest: string })[]> {
+    const { kv } = await this.#stores.system();
+    const { entries } = await kv.list(`${signInsOf({ tenant, username })}${SESSION}/`);
+    return entries.map(({ key, value }) => ({
+      ...decodeStored<SignInOrigin>(value),
+      digest: signInOf(key)?.digest ?? "",
+    }));
+  }
+
+  /** What another controller ended is read again: a session by its digest, or all. */
+  forget(digest: string | undefined): void {
+    if (digest === undefined) this.#recent.forgetAll();
+    else this.#recent.forget(SESSIONS + digest);
   }
 
   /** Does nothing when the session changed or ended meanwhile. */
@@ -119,15 +198,32 @@ export class SessionStore {
     );
   }
 
-  async remove(id: string): Promise<void> {
-    const { kv } = await this.#stores.system();
-    const key = keyOf(id);
-    await this.#recent.written(key, () => repeated(() => kv.delete(key)));
+  remove(id: string): Promise<void> {
+    return this.#remove(keyOf(id));
   }
 
-  async removeIf(session: StoredSession): Promise<void> {
+  /** False when that user has no such session. */
+  async removeOf(user: Pick<SessionRecord, "tenant" | "username">, digest: string): Promise<boolean> {
+    const record = (await this.#get(SESSIONS + digest))?.record;
+    if (record === undefined || record.tenant !== user.tenant || record.username !== user.username) return false;
+    await this.#remove(SESSIONS + digest);
+    return true;
+  }
+
+  async removeIf({ key, record, revision }: StoredSession): Promise<void> {
     const { kv } = await this.#stores.system();
-    await this.#recent.written(session.key, () => kv.delete(session.key, { ifRevision: session.revision }));
+    const then = [key, indexKey(record, key)].map((one) => ({ kind: "delete", key: one }) as const);
+    await this.#recent.written(key, () => kv.txn({ if: [{ key, revision }], then }));
+  }
+
+  async #remove(key: string): Promise<void> {
+    const { kv } = await this.#stores.system();
+    await this.#recent.written(key, async () => {
+      const record = (await this.#get(key))?.record;
+      if (record === undefined) return;
+      const then = [key, indexKey(record, key)].map((one) => ({ kind: "delete", key: one }) as const);
+      await repeated(() => kv.txn({ if: [], then }));
+    });
   }
 
   async *all(): AsyncIterable<StoredSession> {
@@ -138,7 +234,7 @@ export class SessionStore {
 }
 
 /** Once; the caller gets the next failure. */
-async function repeated<T>(write: () => Promise<T>): Promise<T> {
+export async function repeated<T>(write: () => Promise<T>): Promise<T> {
   try {
     return await write();
   } catch (error) {

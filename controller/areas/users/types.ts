@@ -1,14 +1,41 @@
 import type { DataRule, Principal, RoleName } from "../permissions/index.ts";
 
+export type NodeKind = "usr" | "org";
+
+/** What the tree tells of a user or an organisation, besides its place and its rights. */
+export interface Details {
+  readonly firstname: string;
+  readonly lastname: string;
+  readonly gender: string;
+  readonly address: string;
+  readonly imaccount: string;
+  readonly remark: string;
+  /** How the user is meant to sign in; kept for clients, without effect. */
+  readonly auth: string;
+  readonly email: readonly string[];
+  readonly mobile: readonly string[];
+  readonly telephone: readonly string[];
+  /** Of the client's meaning. */
+  readonly status: number;
+  readonly config: Readonly<Record<string, string>>;
+}
+
 /** A user as others may see one. */
 export interface User {
   readonly tenant: string;
   readonly username: string;
-  readonly fullname: string;
+  /** 19 or 20 decimal digits, given once. */
+  readonly id: string;
+  /** Id of the organisation the user is in. */
+  readonly parent: string;
+  readonly details: Details;
+  /** Groups as named in `grpset`. */
   readonly groups: readonly string[];
   readonly rights: Rights;
   /** An inactive user cannot sign in, and open sessions end. */
   readonly active: boolean;
+  /** Path of the page that signing in leads to; absent: the tenant's. */
+  readonly home?: string;
   readonly createdMs: number;
   readonly changedMs: number;
 }
@@ -21,21 +48,66 @@ export type Rights =
 export interface NewUser {
   readonly username: string;
   readonly password: string;
+  /** The password was made by the platform: how easily it is guessed is not asked. */
+  readonly isGenerated?: boolean;
   readonly rights: Rights;
-  readonly fullname?: string;
+  /** Path or id of an organisation; the root when absent. */
+  readonly parent?: string;
+  readonly details?: Partial<Details>;
   readonly groups?: readonly string[];
   readonly active?: boolean;
 }
 
+export interface NewOrganization {
+  readonly username: string;
+  readonly parent?: string;
+  readonly details?: Partial<Details>;
+  readonly active?: boolean;
+}
+
 export interface UserChange {
-  readonly fullname?: string;
+  readonly details?: Partial<Details>;
   readonly groups?: readonly string[];
   readonly rights?: Rights;
   readonly active?: boolean;
 }
 
+/** A change of a node of the tree; what is absent stays as it is. */
+export interface NodeChange {
+  readonly details?: Partial<Details>;
+  readonly groups?: readonly string[];
+  /** False takes the role of administrator away, and leaves other rights as they are. */
+  readonly isAdmin?: boolean;
+  readonly active?: boolean;
+  readonly password?: string;
+}
+
+/** One node of the tree as told to those who may see users. */
+export interface UserNode extends Details {
+  readonly id: string;
+  /** `/` for the root. */
+  readonly username: string;
+  /** Its path from the root. */
+  readonly fullname: string;
+  /** Path of the organisation it is in; empty for the root. */
+  readonly parent: string;
+  readonly otype: NodeKind;
+  readonly isadmin: boolean;
+  readonly isactive: boolean;
+  readonly wechat: string;
+  readonly grpset: readonly string[];
+  /** By name, organisations first. */
+  readonly nodes: readonly UserNode[];
+}
+
+/** What stops working when a user goes: told to who deletes one. */
+export interface AuthoredWork {
+  /** One sentence for each kind of work, such as `2 rules stop: …`. */
+  endsWith(principal: Principal, username: string): Promise<readonly string[]>;
+}
+
 export interface SignInRequest {
-  /** The installation's only tenant when absent or empty. */
+  /** When absent or empty: the company before the first dot of `username`, else the installation's only tenant. */
   readonly company?: string;
   readonly username: string;
   readonly password: string;
@@ -49,6 +121,35 @@ export interface SignedIn {
   readonly session: string;
   /** Present when the client wants the session to outlive the browser. */
   readonly lastingMs?: number;
+  /** Path of the user's start page. */
+  readonly home: string;
+}
+
+export interface NewToken {
+  readonly name: string;
+  /** Grants as of `Principal.grants`, each within those of its maker. */
+  readonly scopes: readonly string[];
+  readonly days: number;
+  readonly remote: string;
+}
+
+export interface TokenView {
+  /** Names it, and does not sign in. */
+  readonly id: string;
+  readonly name: string;
+  readonly scopes: readonly string[];
+  readonly createdMs: number;
+  readonly expiresMs: number;
+  /** Where it was made. */
+  readonly remote: string;
+}
+
+export interface SessionView {
+  /** Names it, and does not sign in. */
+  readonly id: string;
+  readonly createdMs: number;
+  /** Where it was made. */
+  readonly remote: string;
 }
 
 /** Users of all tenants and their sessions. */

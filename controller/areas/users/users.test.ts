@@ -14,7 +14,6 @@ import { testPrincipal, TestClock, testRuntime } from "../../../test/helpers/run
 import { AppError } from "../../../common/errors.ts";
 import { wrappedKv } from "../../../test/helpers/wrapped-kv.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
-import type { KvStore } from "../../store/kv.ts";
 import { UserService } from "./service.ts";
 
 let http: TestHttp;
@@ -34,12 +33,12 @@ const user = async (session: string) => (await http.users.bySession(session, "")
 describe("signing in", () => {
   test("gives a session of just that user and tenant", async () => {
     const { session } = await signIn({ company: "second", username: "viewer" });
-    expect(await http.users.bySession(session, "trace")).toEqual({
+    expect(await http.users.bySession(session, "trace")).toMatchObject({
       tenant: "second",
       ospace: "/second",
       user: "viewer",
-      groups: [],
-      grants: ["*:read"],
+      groups: ["/everyone"],
+      grants: ["*:read", "files:read", "scripts:read"],
       data: [{ class: "/", access: "read" }],
       traceparent: "trace",
     });
@@ -225,12 +224,12 @@ describe("sessions", () => {
   test("cannot be used by who reads the store, and are swept away when they are over", async () => {
     const { session } = await signIn({ company: "matrix" });
     const { kv } = await http.engine.system();
-    const sessions = async () => (await kv.list("sessions/")).entries;
+    const sessions = async () => [...(await kv.list("sessions/")).entries, ...(await kv.list("signins/")).entries];
     expect(JSON.stringify(await sessions())).not.toContain(session);
     http.users.start();
     clock.advance(SESSION_IDLE_MS + SESSION_SWEEP_MS);
     await expect.poll(async () => (await sessions()).length).toBe(0);
-    http.users.stop();
+    await http.users.stop();
   });
 });
 
@@ -280,11 +279,14 @@ describe("users", () => {
 
   test("changes made at the same time are all kept", async () => {
     await Promise.all([
-      http.users.update(testPrincipal(), "viewer", { fullname: "V. Iewer" }),
+      http.users.update(testPrincipal(), "viewer", { details: { firstname: "V." } }),
       http.users.update(testPrincipal(), "viewer", { groups: ["ops"] }),
       http.users.setPassword(testPrincipal(), "viewer", "another password"),
     ]);
-    expect(await http.users.find(testPrincipal(), "viewer")).toMatchObject({ fullname: "V. Iewer", groups: ["ops"] });
+    expect(await http.users.find(testPrincipal(), "viewer")).toMatchObject({
+      details: { firstname: "V." },
+      groups: ["ops"],
+    });
     expect(await basic("matrix.viewer", "another password")).toBeDefined();
   });
 
@@ -297,7 +299,7 @@ describe("users", () => {
         const current = lost < races ? await inner.get(key) : undefined;
         if (current === undefined) return inner.put(key, value, options);
         lost++;
-        const theirs = { ...decodeStored<object>(current.value), fullname: `writer ${lost}` };
+        const theirs = { ...decodeStored<object>(current.value), home: `/writer${lost}` };
         await inner.put(key, encodeJson(theirs), { ifRevision: current.revision });
         return inner.put(key, value, options);
       },
@@ -314,7 +316,7 @@ describe("users", () => {
     expect(lost()).toBe(USER_CHANGE_ATTEMPTS_MAX - 1);
     expect(await users.find(testPrincipal(), "viewer")).toMatchObject({
       groups: ["ops"],
-      fullname: `writer ${lost()}`,
+      home: `/writer${lost()}`,
     });
   });
 
@@ -324,22 +326,19 @@ describe("users", () => {
       code: "conflict",
     });
     expect(lost()).toBe(USER_CHANGE_ATTEMPTS_MAX);
-    expect(await users.find(testPrincipal(), "viewer")).toMatchObject({ groups: [], fullname: `writer ${lost()}` });
+    expect(await users.find(testPrincipal(), "viewer")).toMatchObject({ groups: [], home: `/writer${lost()}` });
   });
 
   test("a write whose answer got lost is no conflict", async () => {
     const inner = (await http.engine.tenant("matrix")).kv;
     let losses = 0;
-    const kv = Object.create(inner, {
-      get: { value: inner.get.bind(inner) },
-      put: {
-        value: async (...args: Parameters<KvStore["put"]>) => {
-          const written = await inner.put(...args);
-          if (losses++ === 0) throw new AppError("unknown_outcome", "the answer got lost");
-          return written;
-        },
+    const kv = wrappedKv(inner, {
+      async txn(request) {
+        const written = await inner.txn(request);
+        if (losses++ === 0) throw new AppError("unknown_outcome", "the answer got lost");
+        return written;
       },
-    }) as KvStore;
+    });
     const stores = {
       system: () => http.engine.system(),
       tenant: async (name: string) => ({ ...(await http.engine.tenant(name)), kv }),

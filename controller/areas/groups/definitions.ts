@@ -1,0 +1,178 @@
+import { ROLES, type DataRule, type Principal } from "../permissions/index.ts";
+import { GROUP_SETS_KEPT_MAX } from "../../../common/limits.ts";
+import { ADMINISTRATORS_ID, EVERYONE_ID, FILLED_BY_THEMSELVES, GRANTS_BY_GROUP } from "./builtin.ts";
+import { rulesOf } from "./compile.ts";
+import type { Stored } from "./store.ts";
+import type { ApiPermission, Group, GroupRecord, PathRecord } from "./types.ts";
+
+/** Who asks for rights. */
+export interface Member {
+  /** The last part of the full name by which groups name their members: no two users of a tenant share it. */
+  readonly username: string;
+  readonly isAdministrator: boolean;
+  /** Full names or ids of groups that the user's own record names; those that are not there count for nothing. */
+  readonly groups?: readonly string[];
+  /** What the user was given without groups. */
+  readonly own?: Pick<Principal, "grants" | "data">;
+}
+
+export type Rights = Pick<Principal, "groups" | "grants" | "data" | "paths">;
+
+const NOTHING: NonNullable<Member["own"]> = { grants: [], data: [] };
+
+/** All groups and API permissions of a tenant at one moment, and the rights that follow; never changes. */
+export class Definitions {
+  readonly stored: Stored;
+  readonly #groups: ReadonlyMap<string, GroupRecord>;
+  readonly #fullnames = new Map<string, string>();
+  readonly #byFullname = new Map<string, GroupRecord>();
+  /** Ids of the groups that name a member, by the member as it is stored. */
+  readonly #holders: ReadonlyMap<string, readonly string[]>;
+  readonly #rules = new Map<string, readonly DataRule[]>();
+  /** By the user's own rights, then by the ids of the groups: equal sets share all that is compiled of them. */
+  readonly #rights = new WeakMap<readonly DataRule[], Map<string, Rights>>();
+
+  constructor(stored: Stored) {
+    this.stored = stored;
+    this.#groups = new Map(stored.groups.map((group) => [group.id, group]));
+    for (const group of stored.groups) this.#byFullname.set(this.fullname(group.id), group);
+    this.#holders = holdersOf(stored.groups);
+  }
+
+  get(id: string): GroupRecord | undefined {
+    return this.#groups.get(id);
+  }
+
+  named(fullname: string): GroupRecord | undefined {
+    return this.#byFullname.get(fullname);
+  }
+
+  /** Empty for a group that is gone. */
+  fullname(id: string): string {
+    const known = this.#fullnames.get(id);
+    if (known !== undefined) return known;
+    const group = this.#groups.get(id);
+    const name = group ? `${group.parent === "" ? "" : this.fullname(group.parent)}/${group.name}` : "";
+    this.#fullnames.set(id, name);
+    return name;
+  }
+
+  view(group: GroupRecord): Group {
+    const { id, name, readonly, writable, readexps, fields, tags } = group;
+    return {
+      ...{ id, name, readonly, writable, readexps, fields, tags },
+      fullname: this.fullname(id),
+      parent: this.fullname(group.parent),
+      member: group.member.flatMap((member) => this.#memberView(member)),
+      hasChildren: this.stored.groups.some(({ parent }) => parent === id),
+    };
+  }
+
+  apiView({ name, paths, groups }: PathRecord): ApiPermission {
+    const names = groups.map((id) => this.fullname(id)).filter((fullname) => fullname !== "");
+    return { name, paths, groups: names.sort() };
+  }
+
+  /** Ids of all groups that a user is in, directly or by way of other groups. */
+  groupsOf({ username, isAdministrator, groups = [] }: Member): ReadonlySet<string> {
+    const found = new Set([EVERYONE_ID, ...(isAdministrator ? [ADMINISTRATORS_ID] : [])]);
+    const named = groups.flatMap((name) => this.#groups.get(name)?.id ?? this.named(name)?.id ?? []);
+    for (const id of named) if (!FILLED_BY_THEMSELVES.has(id)) found.add(id);
+    for (const id of this.#holders.get(`U/${username}`) ?? []) found.add(id);
+    // A set may grow while it is gone through: what is added is met later, and once, so that circles end.
+    for (const id of found) for (const holder of this.#holders.get(`G${id}`) ?? []) found.add(holder);
+    return found;
+  }
+
+  /** Ids of the groups whose members are members of the group, itself among them. */
+  below(id: string): ReadonlySet<string> {
+    const found = new Set([id]);
+    for (const one of found) {
+      for (const member of this.#groups.get(one)?.member ?? []) if (member.startsWith("G")) found.add(member.slice(1));
+    }
+    return found;
+  }
+
+  /** The same objects for users of the same groups and own rights. */
+  rightsOf(member: Member): Rights {
+    const own = member.own ?? NOTHING;
+    const ids = [...this.groupsOf(member)].sort();
+    const bySet = this.#rights.get(own.data) ?? new Map<string, Rights>();
+    this.#rights.set(own.data, bySet);
+    // The home folder is the user's alone; administrators are not narrowed by paths.
+    const key = JSON.stringify([ids, own.grants]);
+    let rights = bySet.get(key);
+    if (rights === undefined) {
+      if (bySet.size >= GROUP_SETS_KEPT_MAX) bySet.clear();
+      bySet.set(key, (rights = this.#rightsOfSet(ids, own)));
+    }
+    if (rights.paths === undefined) return rights;
+    return { ...rights, paths: [...rights.paths, `/home/${member.username}`] };
+  }
+
+  /** What the group alone gives; administrators' rights are not made of rules. */
+  rightsOfGroup(id: string): Rights {
+    return this.#rightsOfSet([id], NOTHING);
+  }
+
+  /** Names of users, as they are written, that are members of the group or of those below it; at most so many. */
+  usersIn(id: string, max: number): readonly string[] {
+    const found = new Set<string>();
+    for (const group of this.below(id)) {
+      for (const member of this.#groups.get(group)?.member ?? []) {
+        if (found.size >= max) return [...found];
+        if (member.startsWith("U")) found.add(member.slice(1));
+      }
+    }
+    return [...found];
+  }
+
+  #rightsOfSet(ids: readonly string[], own: NonNullable<Member["own"]>): Rights {
+    const groups = ids.map((id) => this.fullname(id));
+    if (ids.includes(ADMINISTRATORS_ID)) return { groups, ...ROLES.administrator };
+    const rules = ids.flatMap((id) => this.#rulesOfGroup(id));
+    const paths = this.stored.paths.filter((one) => one.groups.some((id) => ids.includes(id)));
+    const grants = new Set([...own.grants, ...ids.flatMap((id) => GRANTS_BY_GROUP.get(id) ?? []), ...grantsBy(rules)]);
+    // Paths narrow these.
+    if (ids.includes(EVERYONE_ID)) grants.add("files:read").add("scripts:read");
+    return {
+      groups,
+      grants: [...grants],
+      data: rules.length === 0 ? own.data : [...own.data, ...rules],
+      paths: [...new Set(paths.flatMap((one) => one.paths))],
+    };
+  }
+
+  #rulesOfGroup(id: string): readonly DataRule[] {
+    const group = this.#groups.get(id);
+    let rules = this.#rules.get(id);
+    if (rules === undefined) this.#rules.set(id, (rules = group ? rulesOf(id, group) : []));
+    return rules;
+  }
+
+  #memberView(member: string): readonly string[] {
+    if (member.startsWith("U")) return [member];
+    const fullname = this.fullname(member.slice(1));
+    return fullname === "" ? [] : [`G${fullname}`];
+  }
+}
+
+/** Who may read or write objects may call the endpoints that do it. */
+function grantsBy(rules: readonly DataRule[]): readonly string[] {
+  const opening = rules.filter(({ access }) => access !== "none");
+  const writing = opening.some(({ access }) => access === "write");
+  return [...(opening.length > 0 ? ["objects:read"] : []), ...(writing ? ["objects:write"] : [])];
+}
+
+function holdersOf(groups: readonly GroupRecord[]): ReadonlyMap<string, readonly string[]> {
+  const holders = new Map<string, string[]>();
+  for (const { id, member } of groups) {
+    for (const one of member) {
+      const key = one.startsWith("U") ? `U${one.slice(one.lastIndexOf("/"))}` : one;
+      const known = holders.get(key);
+      if (known) known.push(id);
+      else holders.set(key, [id]);
+    }
+  }
+  return holders;
+}

@@ -1,0 +1,78 @@
+import { AppError } from "../../../common/errors.ts";
+import { GROUP_NAME_MAX_BYTES } from "../../../common/limits.ts";
+import { checkName } from "../../../common/names.ts";
+import { BUILT_IN_GROUPS, FILLED_BY_THEMSELVES } from "./builtin.ts";
+import { rulesOf } from "./compile.ts";
+import type { Definitions } from "./definitions.ts";
+import type { GroupEdit, GroupRecord } from "./types.ts";
+
+const NAME = { what: "name of a group", maxBytes: GROUP_NAME_MAX_BYTES, limit: "GROUP_NAME_MAX_BYTES" };
+const EMPTY = { parent: "", member: [], readonly: [], writable: [], readexps: [], fields: {}, tags: [] };
+
+/** `AppError("not_found")` when there is none of that full name. */
+export function groupIn(definitions: Definitions, fullname: string): GroupRecord {
+  const group = definitions.named(fullname);
+  if (group === undefined) throw new AppError("not_found", `There is no group ${fullname}.`);
+  return group;
+}
+
+/**
+ * The group of that id after an edit, or a new one. Refuses names that are taken, members that are not there, circles
+ * of members or of names, and rights that do not parse.
+ */
+export function edited(definitions: Definitions, id: string, edit: GroupEdit): GroupRecord {
+  const before = definitions.get(id);
+  const { name = before?.name ?? "", readonly, writable, readexps, fields, tags } = edit;
+  const record: GroupRecord = {
+    ...(before ?? EMPTY),
+    ...(readonly && { readonly }),
+    ...(writable && { writable }),
+    ...(readexps && { readexps }),
+    ...(fields && { fields }),
+    ...(tags && { tags }),
+    ...(edit.member && { member: membersOf(definitions, id, edit.member) }),
+    id,
+    name,
+    parent: parentOf(definitions, edit.parent, before),
+  };
+  checkPlace(definitions, record, before);
+  // Compiled once here, so that what cannot be used is refused before it is stored.
+  rulesOf(id, record);
+  return record;
+}
+
+function parentOf(definitions: Definitions, parent: string | undefined, before: GroupRecord | undefined): string {
+  if (parent === undefined) return before?.parent ?? "";
+  return parent === "" || parent === "/" ? "" : groupIn(definitions, parent).id;
+}
+
+function checkPlace(definitions: Definitions, record: GroupRecord, before: GroupRecord | undefined): void {
+  const { id, name, parent } = record;
+  checkName(name, NAME);
+  if (name.includes("/") || name.trim() !== name)
+    throw new AppError("invalid", `${JSON.stringify(name)} is no name of a group: no slash, no space at its ends.`);
+  const isMoved = before !== undefined && (before.name !== name || before.parent !== parent);
+  if (isMoved && BUILT_IN_GROUPS.some((one) => one.id === id))
+    throw new AppError("invalid", `The group /${before.name} is built in and keeps its name.`);
+  for (let above = parent; above !== ""; above = definitions.get(above)?.parent ?? "") {
+    if (above === id) throw new AppError("invalid", `${definitions.fullname(id)} cannot lie below itself.`);
+  }
+  const taken = definitions.stored.groups.find((one) => one.name === name && one.parent === parent && one.id !== id);
+  if (taken) throw new AppError("conflict", `There is already a group ${definitions.fullname(taken.id)}.`);
+}
+
+function membersOf(definitions: Definitions, id: string, members: readonly string[]): readonly string[] {
+  if (FILLED_BY_THEMSELVES.has(id) && members.length > 0)
+    throw new AppError("invalid", `The members of ${definitions.fullname(id)} come by themselves.`);
+  return [...new Set(members.map((member) => memberOf(definitions, id, member.trim())))];
+}
+
+function memberOf(definitions: Definitions, id: string, member: string): string {
+  if (/^U\/[^\p{C}]+$/u.test(member)) return member;
+  if (!member.startsWith("G/"))
+    throw new AppError("invalid", `member: ${JSON.stringify(member.slice(0, 200))} is neither U/<user> nor G/<group>.`);
+  const group = groupIn(definitions, member.slice(1));
+  if (definitions.below(group.id).has(id))
+    throw new AppError("invalid", `member: ${member} would make the group a member of itself.`);
+  return `G${group.id}`;
+}

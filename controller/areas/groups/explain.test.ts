@@ -1,0 +1,91 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { openTestHttp, PASSWORD, type TestHttp } from "../../../test/helpers/http-app.ts";
+import { testPrincipal } from "../../../test/helpers/runtime.ts";
+import { ExplainService } from "./explain.ts";
+import { groupRoutes } from "./routes.ts";
+
+let http: TestHttp;
+let explaining: ExplainService;
+const admin = testPrincipal();
+
+beforeAll(async () => {
+  http = await openTestHttp();
+  const { groups, users } = http;
+  explaining = new ExplainService({ groups, users, endpoints: () => groupRoutes(groups) });
+  const rights = { grants: [], data: [] };
+  await users.create(admin, { username: "bob", password: PASSWORD, rights });
+  const opened = { writable: ["/matrix/box"], readexps: ["/matrix/box: a = 1"], fields: { "/matrix/box": "-b" } };
+  await groups.create(admin, { name: "noc", member: ["U/bob"], ...opened });
+  await groups.create(admin, { name: "all", member: ["G/noc"], readonly: ["/matrix/box"] });
+  await groups.createApiPermission(admin, "tools", ["/opt/tools"]);
+  await groups.addGroups(admin, "tools", ["/all"]);
+});
+afterAll(() => http[Symbol.asyncDispose]());
+
+const NOC = { group: "/noc", how: "write /matrix/box, rows where a = 1, without b", member: ["/bob"] };
+
+test("of a class it says which groups open it, how, and to whom", async () => {
+  const writing = await explaining.explain(admin, { user: "bob", class: "/matrix/box/", write: true });
+  expect(writing).toMatchObject({
+    user: "bob",
+    allowed: true,
+    why: ["/noc gives writing objects of /matrix/box: write /matrix/box, rows where a = 1, without b."],
+  });
+  expect(new Set(writing.groups)).toEqual(new Set(["/everyone", "/noc", "/all"]));
+  expect(writing.who.map(({ group }) => group).sort()).toEqual(["/administrators", "/authors", "/noc", "/operators"]);
+  expect(writing.who).toContainEqual(NOC);
+  const reading = await explaining.explain(admin, { user: "bob", class: "/matrix/box" });
+  expect(reading.who).toContainEqual({ group: "/all", how: "read /matrix/box", member: ["/bob"] });
+  expect(await explaining.explain(admin, { user: "bob", class: "/matrix/other" })).toMatchObject({
+    allowed: false,
+    why: [expect.stringContaining("bob lacks reading objects of /matrix/other")],
+  });
+  expect(await explaining.explain(admin, { user: "viewer", class: "/matrix/other" })).toMatchObject({
+    allowed: true,
+    why: ["viewer has reading objects of /matrix/other by rights of his own: read /."],
+  });
+});
+
+test("of a path, by which API permission's path; of the home folder, that it is the user's own", async () => {
+  expect(await explaining.explain(admin, { user: "bob", path: "/opt/tools/a.js" })).toMatchObject({
+    allowed: true,
+    why: ["/all gives the path /opt/tools/a.js: /opt/tools."],
+  });
+  expect(await explaining.explain(admin, { user: "bob", path: "/opt/toolsmith" })).toMatchObject({ allowed: false });
+  expect(await explaining.explain(admin, { user: "bob", path: "/home/bob/x" })).toMatchObject({
+    allowed: true,
+    why: ["the path /home/bob/x is bob's own."],
+  });
+});
+
+test("of an endpoint, by which permission", async () => {
+  const question = { user: "bob", endpoint: "delete /admin/perms/api/public?x=1" };
+  expect(await explaining.explain(admin, question)).toMatchObject({
+    allowed: false,
+    why: ["bob lacks the permission perms:write for DELETE /admin/perms/api/:name."],
+    who: [{ group: "/administrators", how: "the permission perms:write", member: [] }],
+  });
+  expect(await explaining.explain(admin, { user: "admin", endpoint: "GET /admin/perms/group" })).toMatchObject({
+    allowed: true,
+    why: ["/administrators gives GET /admin/perms/group: the permission perms:read."],
+  });
+});
+
+test("it asks for one thing that is there, by who may look at permissions and users", async () => {
+  const refused: readonly (readonly [object, string])[] = [
+    [{}, "invalid"],
+    [{ class: "/a", path: "/b" }, "invalid"],
+    [{ endpoint: "GET /none" }, "not_found"],
+    [{ user: "nobody", class: "/a" }, "not_found"],
+    [{ path: "a/../b" }, "invalid"],
+  ];
+  for (const [question, code] of refused)
+    await expect(
+      explaining.explain(admin, { user: "bob", ...question }),
+      JSON.stringify(question),
+    ).rejects.toMatchObject({
+      code,
+    });
+  const unable = { ...admin, grants: ["perms:read"] };
+  await expect(explaining.explain(unable, { user: "bob", class: "/a" })).rejects.toMatchObject({ code: "denied" });
+});

@@ -1,0 +1,183 @@
+import { AppError } from "../../../common/errors.ts";
+import { EXPLAINED_USERS_MAX } from "../../../common/limits.ts";
+import { absolutePath } from "../../../common/paths.ts";
+import {
+  allows,
+  decidingRules,
+  pathAllowed,
+  requirePermission,
+  ROLES,
+  type DataRule,
+  type Permission,
+  type Principal,
+  type RoleName,
+} from "../permissions/index.ts";
+import { ADMINISTRATORS_ID } from "./builtin.ts";
+import type { Definitions, Member, Rights } from "./definitions.ts";
+import type { GroupService } from "./service.ts";
+
+export interface Question {
+  /** The caller when absent. */
+  readonly user?: string;
+  /** One of these three. */
+  readonly class?: string;
+  readonly path?: string;
+  /** Method and path. */
+  readonly endpoint?: string;
+  /** Of a class: to write its objects, not to read them. */
+  readonly write?: boolean;
+}
+
+export interface Explanation {
+  readonly user: string;
+  /** Full names of the groups the user is in. */
+  readonly groups: readonly string[];
+  readonly allowed: boolean;
+  /** What gives the right, or what is missing; one sentence each. */
+  readonly why: readonly string[];
+  /** Groups that give the right, how, and some of the users in them as groups name them. */
+  readonly who: readonly { readonly group: string; readonly how: string; readonly member: readonly string[] }[];
+}
+
+interface ExplainedUser {
+  readonly username: string;
+  readonly groups: readonly string[];
+  readonly rights: { readonly role: RoleName } | Pick<Principal, "grants" | "data">;
+}
+
+interface ExplainedEndpoint {
+  readonly method: string;
+  readonly path: string;
+  readonly permission: Permission | "public";
+}
+
+export interface ExplainDependencies {
+  readonly groups: Pick<GroupService, "definitions">;
+  readonly users: { find(principal: Principal, username: string): Promise<ExplainedUser | undefined> };
+  readonly endpoints: () => readonly ExplainedEndpoint[];
+}
+
+/** What is asked about: how some rights give it, or undefined when they do not. */
+interface Matter {
+  readonly what: string;
+  readonly missing: string;
+  readonly how: (rights: Rights) => string | undefined;
+}
+
+/** Tells why a user may or may not do something, and which groups give that right. */
+export class ExplainService {
+  readonly #with: ExplainDependencies;
+
+  constructor(dependencies: ExplainDependencies) {
+    this.#with = dependencies;
+  }
+
+  /** `AppError("not_found")` for a user or an endpoint that is not there. */
+  async explain(principal: Principal, question: Question): Promise<Explanation> {
+    requirePermission(principal, "perms:read");
+    const definitions = await this.#with.groups.definitions(principal);
+    const matter = this.#matterOf(question);
+    const member = await this.#member(principal, question.user ?? principal.user);
+    const rights = definitions.rightsOf(member);
+    const ids = definitions.groupsOf(member);
+    const own = { groups: [], paths: [], ...(member.own ?? { grants: [], data: [] }) };
+    const ownHow = member.isAdministrator ? undefined : matter.how(own);
+    const who = definitions.stored.groups.flatMap((group) => giverOf(definitions, group.id, matter));
+    const giving = who.filter(({ id }) => ids.has(id));
+    const allowed = matter.how(rights) !== undefined;
+    const reasons = [
+      ...(ownHow === undefined ? [] : [`${member.username} has ${matter.what} by rights of his own: ${ownHow}.`]),
+      ...giving.map(({ group, how }) => `${group} gives ${matter.what}: ${how}.`),
+    ];
+    const home = allowed && reasons.length === 0 ? [`${matter.what} is ${member.username}'s own.`] : reasons;
+    return {
+      user: member.username,
+      groups: rights.groups,
+      allowed,
+      why: allowed ? home : [`${member.username} lacks ${matter.missing}.`],
+      who: who.map(({ group, how, member: users }) => ({ group, how, member: users })),
+    };
+  }
+
+  async #member(principal: Principal, username: string): Promise<Member> {
+    const user = await this.#with.users.find(principal, username);
+    if (user === undefined) throw new AppError("not_found", `There is no user ${username}.`);
+    const { rights, groups } = user;
+    const own = "role" in rights ? ROLES[rights.role] : rights;
+    return { username: user.username, groups, isAdministrator: own === ROLES.administrator, own };
+  }
+
+  #matterOf({ class: path, path: file, endpoint, write = false }: Question): Matter {
+    const given = [path, file, endpoint].filter((one) => one !== undefined);
+    if (given.length !== 1) throw new AppError("invalid", "Ask about one thing: class, path or endpoint.");
+    if (path !== undefined) return classMatter(path.replace(/(?<=.)\/+$/, ""), write);
+    if (file !== undefined) return pathMatter(absolutePath(file));
+    return this.#endpointMatter(endpoint ?? "");
+  }
+
+  #endpointMatter(text: string): Matter {
+    const [method = "", path = ""] = text.trim().split(/\s+/);
+    const found = this.#with.endpoints().find((one) => one.method === method.toUpperCase() && fits(one.path, path));
+    if (found === undefined) throw new AppError("not_found", `There is no endpoint ${text}.`);
+    const { permission } = found;
+    return {
+      what: `${found.method} ${found.path}`,
+      missing: `the permission ${permission} for ${found.method} ${found.path}`,
+      how: ({ grants }) =>
+        permission === "public" || allows({ grants }, permission) ? `the permission ${permission}` : undefined,
+    };
+  }
+}
+
+function giverOf(definitions: Definitions, id: string, { how: howOf }: Matter) {
+  const how = howOf(definitions.rightsOfGroup(id));
+  if (how === undefined) return [];
+  const users = id === ADMINISTRATORS_ID ? [] : definitions.usersIn(id, EXPLAINED_USERS_MAX);
+  return [{ id, group: definitions.fullname(id), how, member: users }];
+}
+
+function classMatter(path: string, write: boolean): Matter {
+  const verb = write ? "writing" : "reading";
+  return {
+    what: `${verb} objects of ${path}`,
+    missing: `${verb} objects of ${path}: no group of the user, and no right of his own, opens the class`,
+    how: (rights) => {
+      const opening = decidingRules(rights, path).filter(
+        ({ access }) => access === "write" || (!write && access === "read"),
+      );
+      return opening.length === 0 ? undefined : opening.map(ruleText).join("; ");
+    },
+  };
+}
+
+function ruleText({ access, class: path, where, anywhere = [], hidden = [], shown }: DataRule): string {
+  const conditions = [...(where === undefined ? [] : [where]), ...anywhere.map((one) => one.where)];
+  return [
+    `${access} ${path}`,
+    ...(conditions.length === 0 ? [] : [`rows where ${conditions.join(" or ")}`]),
+    ...(shown === undefined ? [] : [`columns ${shown.join(", ")}`]),
+    ...(hidden.length === 0 ? [] : [`without ${hidden.join(", ")}`]),
+  ].join(", ");
+}
+
+function pathMatter(path: string): Matter {
+  return {
+    what: `the path ${path}`,
+    missing: `the path ${path}: no API permission of a group of the user covers it`,
+    how: (rights) => {
+      if (!pathAllowed(rights, path)) return undefined;
+      return rights.paths === undefined
+        ? "every path"
+        : rights.paths.filter((one) => pathAllowed({ paths: [one] }, path)).join(", ");
+    },
+  };
+}
+
+/** Whether a path is one of a pattern with `:name` and a last `*`. */
+function fits(pattern: string, path: string): boolean {
+  const [wanted, given] = [pattern.split("/"), (path.split("?")[0] ?? "").split("/")];
+  const isOpen = wanted.at(-1) === "*";
+  const fixed = isOpen ? wanted.slice(0, -1) : wanted;
+  if (isOpen ? given.length < wanted.length : given.length !== wanted.length) return false;
+  return fixed.every((part, at) => part === given[at] || (part.startsWith(":") && given[at] !== ""));
+}

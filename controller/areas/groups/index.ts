@@ -1,0 +1,5 @@
+export { groupsArea } from "./area.ts";
+export { ExplainService } from "./explain.ts";
+export { groupRoutes } from "./routes.ts";
+export { GroupService } from "./service.ts";
+export type { GroupContent } from "./types.ts";

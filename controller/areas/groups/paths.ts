@@ -1,0 +1,8 @@
+import { AppError } from "../../../common/errors.ts";
+import { absolutePath } from "../../../common/paths.ts";
+
+/** Normalised and without repetitions; `/` is every path. `AppError("invalid")` for what is no path. */
+export function apiPaths(paths: readonly string[]): readonly string[] {
+  if (paths.length === 0) throw new AppError("invalid", "path is missing: a folder or a file.");
+  return [...new Set(paths.map((path) => (path.trim() === "/" ? "/" : absolutePath(path.trim()))))];
+}

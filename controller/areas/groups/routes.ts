@@ -1,0 +1,228 @@
+import { Type } from "typebox";
+import {
+  ApiCreate,
+  ApiGroups,
+  ApiName,
+  ApiPaths,
+  ApiReplies,
+  ApiReply,
+  Explain,
+  ExplainReply,
+  GroupChange,
+  GroupCreate,
+  GroupId,
+  GroupList,
+  GroupReplies,
+  GroupReply,
+} from "../../../common/api/perms.ts";
+import { GROUP_BODY_MAX_BYTES } from "../../../common/limits.ts";
+import { endpoint, type Endpoint } from "../../http/endpoint.ts";
+import type { ExplainService } from "./explain.ts";
+import type { GroupService } from "./service.ts";
+import type { ApiPermission, Group } from "./types.ts";
+
+export function groupRoutes(groups: GroupService): readonly Endpoint[] {
+  return [...ownRoutes(groups), ...apiRoutes(groups), ...refreshRoutes(groups)];
+}
+
+export function explainRoutes(explaining: ExplainService): readonly Endpoint[] {
+  return [
+    endpoint({
+      method: "GET",
+      path: "/admin/perms/explain",
+      permission: "perms:read",
+      summary: "Why a user may or may not use a class, a path or an endpoint, and which groups may",
+      input: Explain,
+      output: ExplainReply,
+      handler: async ({ principal, input }) => {
+        const { groups, why, who, ...rest } = await explaining.explain(principal, input);
+        const givers = who.map((one) => ({ ...one, member: [...one.member] }));
+        return { message: { ...rest, groups: [...groups], why: [...why], who: givers } };
+      },
+    }),
+  ];
+}
+
+function ownRoutes(groups: GroupService): readonly Endpoint[] {
+  const path = "/admin/perms/group";
+  return [
+    endpoint({
+      method: "POST",
+      path,
+      permission: "perms:write",
+      summary: "Make a group; the message is its id",
+      input: GroupCreate,
+      output: Type.String(),
+      bodyMaxBytes: GROUP_BODY_MAX_BYTES,
+      handler: async ({ principal, input }) => ({ message: (await groups.create(principal, input)).id }),
+    }),
+    endpoint({
+      method: "PUT",
+      path,
+      permission: "perms:write",
+      summary: "Change a group: members that are absent stay; the message is its id",
+      input: GroupChange,
+      output: Type.String(),
+      body: "json",
+      bodyMaxBytes: GROUP_BODY_MAX_BYTES,
+      handler: async ({ principal, input }) => ({ message: (await groups.update(principal, input)).id }),
+    }),
+    endpoint({
+      method: "GET",
+      path,
+      permission: "perms:read",
+      summary: "Groups below a group, or those below none",
+      input: GroupList,
+      output: GroupReplies,
+      handler: async ({ principal, input }) => ({ message: (await groups.list(principal, input.parent)).map(reply) }),
+    }),
+    endpoint({
+      method: "GET",
+      path: `${path}/:id`,
+      permission: "perms:read",
+      summary: "One group",
+      input: GroupId,
+      output: GroupReply,
+      handler: async ({ principal, input }) => ({ message: reply(await groups.find(principal, input.id)) }),
+    }),
+    endpoint({
+      method: "DELETE",
+      path: `${path}/:id`,
+      permission: "perms:write",
+      summary: "Delete a group; what it opened is closed at once",
+      input: GroupId,
+      output: Type.String(),
+      handler: async ({ principal, input }) => {
+        await groups.remove(principal, input.id);
+        return { message: "" };
+      },
+    }),
+  ];
+}
+
+function apiRoutes(groups: GroupService): readonly Endpoint[] {
+  const path = "/admin/perms/api";
+  const one = `${path}/:name`;
+  return [
+    endpoint({
+      method: "POST",
+      path,
+      permission: "perms:write",
+      summary: "Make an API permission for paths of scripts and files; it has no group yet",
+      input: ApiCreate,
+      output: Type.String(),
+      body: "multipart",
+      handler: async ({ principal, input }) => {
+        await groups.createApiPermission(principal, input.name, input.path);
+        return { message: "" };
+      },
+    }),
+    endpoint({
+      method: "GET",
+      path,
+      permission: "perms:read",
+      summary: "All API permissions",
+      input: Type.Object({}),
+      output: ApiReplies,
+      handler: async ({ principal }) => ({ message: (await groups.apiPermissions(principal)).map(apiReply) }),
+    }),
+    endpoint({
+      method: "GET",
+      path: one,
+      permission: "perms:read",
+      summary: "One API permission",
+      input: ApiName,
+      output: ApiReply,
+      handler: async ({ principal, input }) => ({
+        message: apiReply(await groups.apiPermission(principal, input.name)),
+      }),
+    }),
+    endpoint({
+      method: "DELETE",
+      path: one,
+      permission: "perms:write",
+      summary: "Delete an API permission; its paths are closed at once",
+      input: ApiName,
+      output: Type.String(),
+      handler: async ({ principal, input }) => {
+        await groups.removeApiPermission(principal, input.name);
+        return { message: "" };
+      },
+    }),
+    endpoint({
+      method: "PUT",
+      path: one,
+      permission: "perms:write",
+      summary: "Replace the paths of an API permission",
+      input: ApiPaths,
+      output: Type.String(),
+      body: "multipart",
+      handler: async ({ principal, input }) => {
+        await groups.setPaths(principal, input.name, input.path);
+        return { message: "" };
+      },
+    }),
+    endpoint({
+      method: "PUT",
+      path: `${one}/group`,
+      permission: "perms:write",
+      summary: "Open the paths of an API permission to groups, beside those that have it",
+      input: ApiGroups,
+      output: Type.String(),
+      body: "multipart",
+      handler: async ({ principal, input }) => {
+        await groups.addGroups(principal, input.name, input.group);
+        return { message: "" };
+      },
+    }),
+    endpoint({
+      method: "DELETE",
+      path: `${one}/group`,
+      permission: "perms:write",
+      summary: "Close the paths of an API permission to groups",
+      input: ApiGroups,
+      output: Type.String(),
+      handler: async ({ principal, input }) => {
+        await groups.removeGroups(principal, input.name, input.group);
+        return { message: "" };
+      },
+    }),
+  ];
+}
+
+function refreshRoutes(groups: GroupService): readonly Endpoint[] {
+  return (["GET", "POST"] as const).map((method) =>
+    endpoint({
+      method,
+      path: "/admin/perms/app/refresh",
+      permission: "perms:write",
+      summary: "Let every controller read groups and permissions anew",
+      input: Type.Object({}),
+      output: Type.String(),
+      handler: async ({ principal }) => {
+        await groups.refresh(principal);
+        return { message: "" };
+      },
+    }),
+  );
+}
+
+function reply(group: Group) {
+  const { id, name, fullname, parent, hasChildren } = group;
+  const { member, fields, readexps, readonly, writable, tags } = group;
+  return {
+    ...{ id, name, fullname, parent },
+    fields: { ...fields },
+    member: [...member],
+    readexps: [...readexps],
+    readonly: [...readonly],
+    writable: [...writable],
+    tags: [...tags],
+    isParent: hasChildren,
+    isldap: false,
+  };
+}
+
+function apiReply({ name, paths, groups }: ApiPermission) {
+  return { name, pprefix: [...paths], _group: { _all: [...groups] } };
+}

@@ -1,0 +1,276 @@
+import { AppError, isAppError } from "../../../common/errors.ts";
+import {
+  API_PERMISSIONS_PER_TENANT_MAX,
+  GROUP_CHANGE_ATTEMPTS_MAX,
+  GROUP_NAME_MAX_BYTES,
+  GROUPS_PER_CHANGE_MAX,
+  GROUPS_PER_TENANT_MAX,
+} from "../../../common/limits.ts";
+import { checkName } from "../../../common/names.ts";
+import type { Runtime } from "../../runtime.ts";
+import type { Stores } from "../../store/engine.ts";
+import { requirePermission, type Principal } from "../permissions/index.ts";
+import { BUILT_IN_GROUPS } from "./builtin.ts";
+import { CurrentDefinitions } from "./current.ts";
+import { Definitions, type Member, type Rights } from "./definitions.ts";
+import { edited, groupIn } from "./edits.ts";
+import { GroupStore, type StoredChange } from "./store.ts";
+import { apiPaths } from "./paths.ts";
+import type { ApiPermission, Group, GroupEdit, NewGroup, PathRecord } from "./types.ts";
+
+const API_NAME = { what: "name of an API permission", maxBytes: GROUP_NAME_MAX_BYTES, limit: "GROUP_NAME_MAX_BYTES" };
+const MARK_BYTES = 12;
+const ID_STEPS = 1_000_000;
+
+/** Groups of users, API permissions, and the rights that follow from them. */
+export class GroupService {
+  readonly #runtime: Runtime;
+  readonly #store: GroupStore;
+  readonly #current = new Map<string, CurrentDefinitions>();
+  readonly #listeners: ((change: { readonly tenant: string }) => void)[] = [];
+
+  constructor({ runtime, stores }: { readonly runtime: Runtime; readonly stores: Stores }) {
+    this.#runtime = runtime;
+    this.#store = new GroupStore(stores);
+  }
+
+  /**
+   * For the sign-in of every call: as the definitions were at most `SIGN_IN_CACHE_MS` ago. Undefined where the tenant is
+   * not there any more.
+   */
+  async rightsOf(tenant: string, member: Member): Promise<Rights | undefined> {
+    try {
+      return (await this.#of(tenant).read()).rightsOf(member);
+    } catch (error) {
+      if (!isAppError(error, "not_found")) throw error;
+      await this.leave(tenant);
+      return undefined;
+    }
+  }
+
+  /** Without `parent`, and with an empty one or `/`, those that have none. In the order of their names. */
+  async list(principal: Principal, parent = ""): Promise<readonly Group[]> {
+    requirePermission(principal, "perms:read");
+    const definitions = await this.#of(principal.tenant).read();
+    const above = parent === "" || parent === "/" ? "" : groupIn(definitions, parent).id;
+    const found = definitions.stored.groups.filter((group) => group.parent === above);
+    return found.map((group) => definitions.view(group)).sort((a, b) => (a.fullname < b.fullname ? -1 : 1));
+  }
+
+  /** By id or full name. */
+  async find(principal: Principal, id: string): Promise<Group> {
+    requirePermission(principal, "perms:read");
+    const definitions = await this.#of(principal.tenant).read();
+    return definitions.view(definitions.get(id) ?? groupIn(definitions, id));
+  }
+
+  /** Answers the new group. `AppError("conflict")` when there is one of that name. */
+  async create(principal: Principal, group: NewGroup): Promise<Group> {
+    requirePermission(principal, "perms:write");
+    return this.#change(principal.tenant, (definitions) => {
+      checkCount(definitions.stored.groups, GROUPS_PER_TENANT_MAX, "GROUPS_PER_TENANT_MAX");
+      const record = edited(definitions, this.#newId(definitions), { ...group });
+      return { change: { groups: [record] }, answer: (after) => after.view(record) };
+    });
+  }
+
+  /** Members that are absent stay as they are. `AppError("not_found")` when there is no such group. */
+  async update(principal: Principal, edit: GroupEdit): Promise<Group> {
+    requirePermission(principal, "perms:write");
+    return this.#change(principal.tenant, (definitions) => {
+      const record = edited(definitions, idOf(definitions, edit), edit);
+      return { change: { groups: [record] }, answer: (after) => after.view(record) };
+    });
+  }
+
+  /** Its members lose what it opens to them. Those that are built in, and those with groups below them, stay. */
+  async remove(principal: Principal, id: string): Promise<void> {
+    requirePermission(principal, "perms:write");
+    await this.#change(principal.tenant, (definitions) => {
+      const group = definitions.get(id) ?? groupIn(definitions, id);
+      const { fullname, hasChildren } = definitions.view(group);
+      if (BUILT_IN_GROUPS.some((one) => one.id === group.id))
+        throw new AppError("invalid", `The group ${fullname} is built in and cannot be deleted.`);
+      if (hasChildren) throw new AppError("conflict", `There are groups below ${fullname}: delete or move them first.`);
+      return { change: { goneGroups: [group.id] }, answer: () => undefined };
+    });
+  }
+
+  /** No group names the user any more: a new one of that name gets nothing of who is about to go. */
+  async forget(tenant: string, username: string): Promise<void> {
+    const isNamed = (member: string): boolean => member.startsWith("U") && member.endsWith(`/${username}`);
+    let left = true;
+    while (left) {
+      left = await this.#change(tenant, ({ stored }) => {
+        const naming = stored.groups.filter(({ member }) => member.some(isNamed));
+        const groups = naming.slice(0, GROUPS_PER_CHANGE_MAX).map((group) => {
+          return { ...group, member: group.member.filter((member) => !isNamed(member)) };
+        });
+        return { change: { groups }, answer: () => naming.length > groups.length };
+      });
+    }
+  }
+
+  /** In the order of their names. */
+  async apiPermissions(principal: Principal): Promise<readonly ApiPermission[]> {
+    requirePermission(principal, "perms:read");
+    const definitions = await this.#of(principal.tenant).read();
+    return definitions.stored.paths.map((one) => definitions.apiView(one)).sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  async apiPermission(principal: Principal, name: string): Promise<ApiPermission> {
+    requirePermission(principal, "perms:read");
+    const definitions = await this.#of(principal.tenant).read();
+    return definitions.apiView(pathsIn(definitions, name));
+  }
+
+  /** Of no group yet. `AppError("conflict")` when there is one of that name. */
+  async createApiPermission(principal: Principal, name: string, paths: readonly string[]): Promise<void> {
+    requirePermission(principal, "perms:write");
+    checkName(name, API_NAME);
+    const record = { name, paths: apiPaths(paths), groups: [] };
+    await this.#change(principal.tenant, ({ stored }) => {
+      checkCount(stored.paths, API_PERMISSIONS_PER_TENANT_MAX, "API_PERMISSIONS_PER_TENANT_MAX");
+      if (stored.paths.some((one) => one.name === name))
+        throw new AppError("conflict", `There is already an API permission ${name}.`);
+      return { change: { paths: [record] }, answer: () => undefined };
+    });
+  }
+
+  /** Replaces its paths. */
+  async setPaths(principal: Principal, name: string, paths: readonly string[]): Promise<void> {
+    requirePermission(principal, "perms:write");
+    const wanted = apiPaths(paths);
+    await this.#changePaths(principal.tenant, name, (record) => ({ ...record, paths: wanted }));
+  }
+
+  /** Opens its paths to these groups, beside those that have it already. */
+  async addGroups(principal: Principal, name: string, groups: readonly string[]): Promise<void> {
+    requirePermission(principal, "perms:write");
+    await this.#changePaths(principal.tenant, name, (record, definitions) => {
+      const ids = groups.map((group) => groupIn(definitions, group).id);
+      return { ...record, groups: [...new Set([...record.groups, ...ids])] };
+    });
+  }
+
+  /** Takes it from these groups; `ok` also for one that does not have it. */
+  async removeGroups(principal: Principal, name: string, groups: readonly string[]): Promise<void> {
+    requirePermission(principal, "perms:write");
+    await this.#changePaths(principal.tenant, name, (record, definitions) => {
+      const ids = new Set(groups.map((group) => groupIn(definitions, group).id));
+      return { ...record, groups: record.groups.filter((id) => !ids.has(id)) };
+    });
+  }
+
+  async removeApiPermission(principal: Principal, name: string): Promise<void> {
+    requirePermission(principal, "perms:write");
+    await this.#change(principal.tenant, (definitions) => {
+      pathsIn(definitions, name);
+      return { change: { gonePaths: [name] }, answer: () => undefined };
+    });
+  }
+
+  /** Every controller reads the definitions of the tenant anew and compiles the rights again. */
+  async refresh(principal: Principal): Promise<void> {
+    requirePermission(principal, "perms:write");
+    this.#of(principal.tenant).drop();
+    await this.#change(principal.tenant, () => ({ change: {}, answer: () => undefined }));
+  }
+
+  /** As they were at most `SIGN_IN_CACHE_MS` ago. */
+  async definitions(principal: Principal): Promise<Definitions> {
+    requirePermission(principal, "perms:read");
+    return this.#of(principal.tenant).read();
+  }
+
+  /** Told when rights of the users of a tenant may have changed, here or at another controller. */
+  onChange(listener: (change: { readonly tenant: string }) => void): void {
+    this.#listeners.push(listener);
+  }
+
+  /** Forgets a tenant that is deleted. */
+  async leave(tenant: string): Promise<void> {
+    const current = this.#current.get(tenant);
+    this.#current.delete(tenant);
+    await current?.close();
+  }
+
+  async close(): Promise<void> {
+    for (const current of this.#current.values()) await current.close();
+  }
+
+  #of(tenant: string): CurrentDefinitions {
+    let current = this.#current.get(tenant);
+    if (current === undefined) {
+      const told = (): void => this.#listeners.forEach((listener) => listener({ tenant }));
+      current = new CurrentDefinitions({ store: this.#store, runtime: this.#runtime, tenant, told });
+      this.#current.set(tenant, current);
+    }
+    return current;
+  }
+
+  #changePaths(
+    tenant: string,
+    name: string,
+    edit: (record: PathRecord, definitions: Definitions) => PathRecord,
+  ): Promise<undefined> {
+    return this.#change(tenant, (definitions) => {
+      const record = edit(pathsIn(definitions, name), definitions);
+      return { change: { paths: [record] }, answer: () => undefined };
+    });
+  }
+
+  /** After a lost race the change is made again, on what the other one left. */
+  async #change<T>(tenant: string, make: (definitions: Definitions) => Change<T>): Promise<T> {
+    for (let attempt = 0; attempt < GROUP_CHANGE_ATTEMPTS_MAX; attempt++) {
+      const on = new Definitions(await this.#store.load(tenant));
+      const { change, answer } = make(on);
+      const mark = Buffer.from(this.#runtime.random.bytes(MARK_BYTES)).toString("base64url");
+      try {
+        if (await this.#store.change(tenant, on.stored, { change, mark })) return answer(changed(on, change));
+      } finally {
+        this.#of(tenant).doubt();
+      }
+    }
+    throw new AppError("conflict", "Others change the groups of this tenant all the time: nothing was changed.");
+  }
+
+  /** A decimal number that no group has. */
+  #newId(definitions: Definitions): string {
+    const { clock, random } = this.#runtime;
+    let id = BigInt(Math.floor(clock.nowMs())) * BigInt(ID_STEPS) + BigInt(Math.floor(random.next() * ID_STEPS));
+    while (definitions.get(String(id)) !== undefined) id++;
+    return String(id);
+  }
+}
+
+interface Change<T> {
+  readonly change: StoredChange;
+  readonly answer: (after: Definitions) => T;
+}
+
+function changed({ stored }: Definitions, { groups = [], paths = [] }: StoredChange): Definitions {
+  const ids = new Set(groups.map(({ id }) => id));
+  return new Definitions({
+    ...stored,
+    groups: [...stored.groups.filter(({ id }) => !ids.has(id)), ...groups],
+    paths: [...stored.paths, ...paths],
+  });
+}
+
+function idOf(definitions: Definitions, { id, name, parent = "" }: GroupEdit): string {
+  if (id !== undefined && id !== "") return (definitions.get(id) ?? groupIn(definitions, id)).id;
+  if (name === undefined) throw new AppError("invalid", "Which group: id, or name and parent, is missing.");
+  return groupIn(definitions, `${parent === "/" ? "" : parent}/${name}`).id;
+}
+
+function pathsIn({ stored }: Definitions, name: string): PathRecord {
+  const record = stored.paths.find((one) => one.name === name);
+  if (record === undefined) throw new AppError("not_found", `There is no API permission ${name}.`);
+  return record;
+}
+
+function checkCount(records: readonly unknown[], max: number, limit: string): void {
+  if (records.length < max) return;
+  throw new AppError("too_large", `There are ${max} of them already.`, { details: { limit } });
+}

@@ -1,0 +1,97 @@
+import { AppError } from "../../../common/errors.ts";
+import { GROUP_READ_ATTEMPTS_MAX, GROUP_RECORD_MAX_BYTES } from "../../../common/limits.ts";
+import type { Stores } from "../../store/engine.ts";
+import { entriesUnder } from "../../store/entries.ts";
+import { decodeStored, encodeJson } from "../../store/format.ts";
+import type { KvOperation, KvStore } from "../../store/kv.ts";
+import { txnOnce } from "../../store/once.ts";
+import { BUILT_IN_GROUPS, PUBLIC_PERMISSION } from "./builtin.ts";
+import type { GroupRecord, PathRecord } from "./types.ts";
+
+/** All definitions of a tenant as they were at one moment. */
+export interface Stored {
+  /** Of the latest change; 0 before the first. Rises with every change. */
+  readonly revision: number;
+  readonly groups: readonly GroupRecord[];
+  readonly paths: readonly PathRecord[];
+}
+
+export interface StoredChange {
+  readonly groups?: readonly GroupRecord[];
+  readonly goneGroups?: readonly string[];
+  readonly paths?: readonly PathRecord[];
+  readonly gonePaths?: readonly string[];
+}
+
+const GROUPS = "perms/groups/";
+const PATHS = "perms/paths/";
+/** Written by every change: a change is made on what its maker read, or not at all. */
+export const REVISION_KEY = "perms/revision";
+
+/** Groups and API permissions in their tenants' key-value stores. */
+export class GroupStore {
+  readonly #stores: Stores;
+
+  constructor(stores: Stores) {
+    this.#stores = stores;
+  }
+
+  async kv(tenant: string): Promise<KvStore> {
+    return (await this.#stores.tenant(tenant)).kv;
+  }
+
+  async revision(tenant: string): Promise<number> {
+    return (await (await this.kv(tenant)).get(REVISION_KEY))?.revision ?? 0;
+  }
+
+  /** `AppError("unavailable")` when others change them all the while. */
+  async load(tenant: string): Promise<Stored> {
+    const kv = await this.kv(tenant);
+    let revision = await this.revision(tenant);
+    for (let attempt = 0; attempt < GROUP_READ_ATTEMPTS_MAX; attempt++) {
+      const groups = await all<GroupRecord>(kv, GROUPS);
+      const paths = await all<PathRecord>(kv, PATHS);
+      const after = await this.revision(tenant);
+      if (after === revision)
+        return revision === 0
+          ? { revision, groups: BUILT_IN_GROUPS, paths: [PUBLIC_PERMISSION] }
+          : { revision, groups, paths };
+      revision = after;
+    }
+    throw new AppError("unavailable", "The groups of this tenant change all the time: none could be read.");
+  }
+
+  /** False when the definitions are others than those of `on`. `mark` is different for every change. */
+  async change(tenant: string, on: Stored, { change, mark }: { change: StoredChange; mark: string }): Promise<boolean> {
+    const fresh = on.revision === 0 ? on : { groups: [], paths: [] };
+    const puts = new Map<string, Uint8Array>();
+    for (const group of [...fresh.groups, ...(change.groups ?? [])]) puts.set(GROUPS + group.id, encoded(group));
+    for (const path of [...fresh.paths, ...(change.paths ?? [])]) puts.set(PATHS + path.name, encoded(path));
+    const gone = [
+      ...(change.goneGroups ?? []).map((id) => GROUPS + id),
+      ...(change.gonePaths ?? []).map((name) => PATHS + name),
+    ];
+    for (const key of gone) puts.delete(key);
+    const operations: KvOperation[] = [
+      { kind: "put", key: REVISION_KEY, value: encodeJson({ mark }) },
+      ...[...puts].map(([key, value]) => ({ kind: "put" as const, key, value })),
+      ...gone.map((key) => ({ kind: "delete" as const, key })),
+    ];
+    const conditions = [{ key: REVISION_KEY, revision: on.revision }];
+    return (await txnOnce(await this.kv(tenant), { if: conditions, then: operations })).ok;
+  }
+}
+
+async function all<T>(kv: KvStore, prefix: string): Promise<readonly T[]> {
+  const records: T[] = [];
+  for await (const { value } of entriesUnder(kv, prefix)) records.push(decodeStored<T>(value));
+  return records;
+}
+
+function encoded(record: GroupRecord | PathRecord): Uint8Array {
+  const value = encodeJson(record);
+  if (value.byteLength <= GROUP_RECORD_MAX_BYTES) return value;
+  throw new AppError("too_large", `${record.name} has more than ${GROUP_RECORD_MAX_BYTES} bytes.`, {
+    details: { limit: "GROUP_RECORD_MAX_BYTES" },
+  });
+}

@@ -1,0 +1,2 @@
+export { licencesArea } from "./area.ts";
+export { LicenceService } from "./service.ts";

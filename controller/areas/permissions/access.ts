@@ -1,0 +1,147 @@
+import { isInside } from "../../../common/paths.ts";
+import type { AccessPart, ClassAccess, DataRule, HiddenColumns, Principal } from "./types.ts";
+
+/** A class as far as rules ask of it. */
+interface RuledClass {
+  readonly path: string;
+  /** Absent: which fields it has is not known here, and it is taken to have those that a condition asks for. */
+  readonly columns?: readonly { readonly name: string }[];
+}
+
+type Rights = Pick<Principal, "data">;
+
+/** What the principal may do with objects of a class. */
+export function classAccess({ data }: Rights, target: string | RuledClass): ClassAccess {
+  const view = typeof target === "string" ? { path: target } : target;
+  const parts: AccessPart[] = [];
+  for (const rules of ruleSets(data)) {
+    const rule = decidingRule(rules, view.path);
+    const part = rule && partOf(rule, view);
+    if (part && !parts.some((other) => covers(other, part))) {
+      const kept = parts.filter((other) => !covers(part, other));
+      parts.splice(0, parts.length, ...kept, part);
+    }
+  }
+  return accessOf(parts);
+}
+
+/** Of each group, and of the user's own rules, the one that decides for the class, if there is one. */
+export function decidingRules({ data }: Rights, path: string): readonly DataRule[] {
+  return ruleSets(data).flatMap((rules) => decidingRule(rules, path) ?? []);
+}
+
+/** Whether one group alone opens all rows and columns of the class and of those below it for writing. */
+export function isUnrestricted({ data }: Rights, path: string): boolean {
+  return ruleSets(data).some((rules) => {
+    const deciding = decidingRule(rules, path);
+    const below = rules.filter((rule) => rule.class !== path && isInside(path, rule.class));
+    return deciding !== undefined && [deciding, ...below].every(isWhole);
+  });
+}
+
+function isWhole({ access, where, hidden = [], shown, anywhere = [] }: DataRule): boolean {
+  return (
+    access === "write" && where === undefined && hidden.length === 0 && shown === undefined && anywhere.length === 0
+  );
+}
+
+/** By group, in the order in which the groups come. */
+const sets = new WeakMap<Principal["data"], readonly (readonly DataRule[])[]>();
+
+function ruleSets(data: Principal["data"]): readonly (readonly DataRule[])[] {
+  let known = sets.get(data);
+  if (known === undefined) {
+    const byGroup = new Map<string | undefined, DataRule[]>();
+    for (const rule of data) byGroup.set(rule.group, [...(byGroup.get(rule.group) ?? []), rule]);
+    sets.set(data, (known = [...byGroup.values()]));
+  }
+  return known;
+}
+
+function decidingRule(rules: readonly DataRule[], path: string): DataRule | undefined {
+  let best: DataRule | undefined;
+  for (const rule of rules) {
+    if (isInside(rule.class, path) && rule.class.length >= (best?.class.length ?? 0)) best = rule;
+  }
+  return best;
+}
+
+function partOf(rule: DataRule, view: RuledClass): AccessPart | undefined {
+  if (rule.access === "none") return undefined;
+  const asked = (rule.anywhere ?? []).filter(({ fields }) => fields.every((name) => isField(view, name)));
+  const conditions = [...(rule.where === undefined ? [] : [rule.where]), ...asked.map(({ where }) => where)];
+  if (rule.rowsOnly && conditions.length === 0) return undefined;
+  return { writable: rule.access === "write", where: either(conditions), hidden: hiddenBy(rule) };
+}
+
+/** Fields that every object has, whatever its class. */
+const FIELDS_OF_ALL: ReadonlySet<string> = new Set(["id", "class", "day", "vtime", "ctime", "mtime"]);
+
+/** As names in conditions are found: in any case. */
+function isField({ columns }: RuledClass, name: string): boolean {
+  const lower = name.toLowerCase();
+  if (columns === undefined || FIELDS_OF_ALL.has(lower)) return true;
+  return columns.some((column) => column.name.toLowerCase() === lower);
+}
+
+const NONE_HIDDEN: HiddenColumns = new Set<string>();
+
+function hiddenBy({ hidden = [], shown }: DataRule): HiddenColumns {
+  if (shown !== undefined) return new AllBut(shown, hidden);
+  return hidden.length === 0 ? NONE_HIDDEN : new Set(hidden);
+}
+
+class AllBut implements HiddenColumns {
+  readonly size = Infinity;
+  readonly #shown: ReadonlySet<string>;
+
+  constructor(shown: readonly string[], hidden: readonly string[]) {
+    this.#shown = new Set(shown.filter((name) => !hidden.includes(name)));
+  }
+
+  has(column: string): boolean {
+    return !this.#shown.has(column) && !FIELDS_OF_ALL.has(column);
+  }
+
+  /** Whether every column that the other one shows is shown by this, too. */
+  showsAllOf(other: HiddenColumns): boolean {
+    return other instanceof AllBut && [...other.#shown].every((name) => this.#shown.has(name));
+  }
+}
+
+/** Whether the other part opens nothing that this one does not. */
+function covers(part: AccessPart, other: AccessPart): boolean {
+  const hasRows = part.where === undefined || part.where === other.where;
+  return hasRows && (part.writable || !other.writable) && hasColumns(part.hidden, other.hidden);
+}
+
+function hasColumns(hidden: HiddenColumns, other: HiddenColumns): boolean {
+  if (hidden instanceof AllBut) return hidden.showsAllOf(other);
+  if (hidden.size === 0) return true;
+  return [...(hidden as ReadonlySet<string>)].every((name) => other.has(name));
+}
+
+const NO_ACCESS: ClassAccess = { readable: false, writable: false, where: undefined, hidden: NONE_HIDDEN, parts: [] };
+
+function accessOf(parts: readonly AccessPart[]): ClassAccess {
+  const [first, second] = parts;
+  if (first === undefined) return NO_ACCESS;
+  if (second === undefined) return { ...first, readable: true, parts };
+  const conditions = new Set(parts.map(({ where }) => where));
+  return {
+    readable: true,
+    writable: parts.some(({ writable }) => writable),
+    where: conditions.has(undefined) ? undefined : either([...conditions].filter((text) => text !== undefined)),
+    hidden: hiddenInAll(parts),
+    parts,
+  };
+}
+
+function hiddenInAll(parts: readonly AccessPart[]): HiddenColumns {
+  if (parts.some(({ hidden }) => hidden.size === 0)) return NONE_HIDDEN;
+  return { size: Infinity, has: (column) => parts.every(({ hidden }) => hidden.has(column)) };
+}
+
+function either(conditions: readonly string[]): string | undefined {
+  return conditions.length > 1 ? conditions.map((text) => `(${text})`).join(" OR ") : conditions[0];
+}

@@ -1,0 +1,78 @@
+import type { TenantStore } from "../../store/engine.ts";
+import type { BlobStore } from "../../store/blobs.ts";
+import type { KvStore } from "../../store/kv.ts";
+import type { ObjectStore } from "../../store/objects.ts";
+
+/** Throws when the stores are closed. A promise where that has to be looked up first. */
+export type Check = () => void | Promise<void>;
+
+/**
+ * The same stores for as long as `closed` has not fired; from then on every call throws what `check` throws, whoever
+ * holds them, and watches end.
+ */
+export function closable(store: TenantStore, closed: AbortSignal, check: Check): TenantStore {
+  return {
+    kv: closableKv(store.kv, closed, check),
+    objects: closableObjects(store.objects, check),
+    blobs: closableBlobs(store.blobs, check),
+  };
+}
+
+/** Async, so that a refusal is always a rejection. */
+async function open<T>(check: Check, call: () => Promise<T>): Promise<T> {
+  const looked = check();
+  if (looked) await looked;
+  return call();
+}
+
+function closableKv(kv: KvStore, closed: AbortSignal, check: Check): KvStore {
+  return {
+    get: (key) => open(check, () => kv.get(key)),
+    put: (key, value, options) => open(check, () => kv.put(key, value, options)),
+    delete: (key, options) => open(check, () => kv.delete(key, options)),
+    list: (prefix, options) => open(check, () => kv.list(prefix, options)),
+    lease: (ttlMs) => open(check, () => kv.lease(ttlMs)),
+    txn: (request) => open(check, () => kv.txn(request)),
+    async *watch(prefix, options) {
+      await check();
+      yield* kv.watch(prefix, { ...options, signal: AbortSignal.any([options.signal, closed]) });
+      if (!options.signal.aborted) await check();
+    },
+  };
+}
+
+function closableObjects(objects: ObjectStore, check: Check): ObjectStore {
+  return {
+    change: (changes) => open(check, () => objects.change(changes)),
+    get: (keys) => open(check, () => objects.get(keys)),
+    trace: (keys) => open(check, () => objects.trace(keys)),
+    find: (request, page) => open(check, () => objects.find(request, page)),
+    scan: (page) => open(check, () => objects.scan(page)),
+    history: (key, range, page) => open(check, () => objects.history(key, range, page)),
+    edges: (key, direction, page) => open(check, () => objects.edges(key, direction, page)),
+    append: (records) => open(check, () => objects.append(records)),
+    timeline: (request, page) => open(check, () => objects.timeline(request, page)),
+    getRecords: (keys) => open(check, () => objects.getRecords(keys)),
+    removeRecords: (keys) => open(check, () => objects.removeRecords(keys)),
+  };
+}
+
+function closableBlobs(blobs: BlobStore, check: Check): BlobStore {
+  return {
+    put: (bytes, owner) => open(check, () => blobs.put(bytes, owner)),
+    stat: (digest) => open(check, () => blobs.stat(digest)),
+    mark: (digest, owner) => open(check, () => blobs.mark(digest, owner)),
+    unmark: (digest, owner) => open(check, () => blobs.unmark(digest, owner)),
+    sweep: (graceMs) => open(check, () => blobs.sweep(graceMs)),
+    append: (stream, offset, bytes) => open(check, () => blobs.append(stream, offset, bytes)),
+    readStream: (stream, offset, maxBytes) => open(check, () => blobs.readStream(stream, offset, maxBytes)),
+    removeStream: (stream) => open(check, () => blobs.removeStream(stream)),
+    async *read(digest, range) {
+      await check();
+      for await (const part of blobs.read(digest, range)) {
+        await check();
+        yield part;
+      }
+    },
+  };
+}

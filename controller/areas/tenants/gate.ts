@@ -1,0 +1,191 @@
+import type { Runtime } from "../../runtime.ts";
+import type { Stores, TenantStore as TenantStores } from "../../store/engine.ts";
+import { FollowedKeys } from "../../store/follow.ts";
+import type { KvStore } from "../../store/kv.ts";
+import { withinTime } from "../../../common/concurrency.ts";
+import { AppError, errorText } from "../../../common/errors.ts";
+import { TENANT_LEAVE_STEP_MS } from "../../../common/limits.ts";
+import { closable } from "./doors.ts";
+import { TenantFollowers } from "./followers.ts";
+import { tenantNotFound } from "./service.ts";
+import { notedOf, TENANTS_PREFIX, TenantStore, type Noted } from "./store.ts";
+
+export interface GateOptions {
+  readonly stores: Stores;
+  readonly runtime: Runtime;
+  readonly controllerId: string;
+}
+
+/** A tenant whose stores were handed out, until it is left. */
+interface Door {
+  readonly closed: AbortController;
+  readonly stores: Promise<TenantStores>;
+}
+
+/** Ends what goes on for a tenant on this controller, and forgets what is known of it. Idempotent. */
+export type LeaveListener = (tenant: string) => Promise<void> | void;
+
+/**
+ * What stands between the services and the stores of tenants. It follows the registry: when a tenant is deleted, on
+ * this controller or another one, every call on its stores is refused from then on, whoever holds them, what is open
+ * is ended, and only then the deletion is acknowledged. A restored tenant, or a new one of the same name, gets stores
+ * of its own.
+ */
+export class TenantGate implements Stores {
+  readonly #with: GateOptions;
+  readonly #registry: TenantStore;
+  readonly #followers: TenantFollowers;
+  readonly #followed: FollowedKeys;
+  readonly #known = new Map<string, Noted>();
+  readonly #doors = new Map<string, Door>();
+  readonly #leaving: LeaveListener[] = [];
+  readonly #entering: ((tenant: string) => void)[] = [];
+  #left: Promise<unknown> = Promise.resolve();
+
+  private constructor(options: GateOptions, kv: KvStore) {
+    this.#with = options;
+    this.#registry = new TenantStore(options.stores);
+    this.#followers = new TenantFollowers({ ...options, kv });
+    this.#followed = new FollowedKeys({
+      kv,
+      runtime: options.runtime,
+      prefix: TENANTS_PREFIX,
+      put: (entry) => this.note(notedOf(entry)),
+      end: (key, revision) => this.#ended(key.slice(TENANTS_PREFIX.length), revision),
+    });
+  }
+
+  /** Resolves when every tenant is known. */
+  static async open(options: GateOptions): Promise<TenantGate> {
+    const gate = new TenantGate(options, (await options.stores.system()).kv);
+    await gate.#followers.join();
+    await gate.#followed.start();
+    return gate;
+  }
+
+  system(): Promise<TenantStores> {
+    return this.#with.stores.system();
+  }
+
+  async tenant(name: string): Promise<TenantStores> {
+    await this.#lookUp(name);
+    const record = this.#known.get(name)?.record;
+    if (record && isClosed(record)) throw tenantNotFound(name);
+    const known = this.#doors.get(name);
+    if (known) return known.stores;
+    const closed = new AbortController();
+    const check = (): void | Promise<void> => {
+      if (closed.signal.aborted) throw tenantNotFound(name);
+      if (this.#followers.held()) return;
+      return this.#lookUp(name).then(() => {
+        if (closed.signal.aborted) throw tenantNotFound(name);
+      });
+    };
+    const stores = this.#with.stores
+      .tenant(record?.store ?? name)
+      .then((inner) => closable(inner, closed.signal, check));
+    const door = { closed, stores };
+    this.#doors.set(name, door);
+    // The next caller tries a failed one again.
+    stores.catch(() => this.#doors.get(name) === door && this.#doors.delete(name));
+    return stores;
+  }
+
+  /** Whether calls of the tenant are served: false from the moment this controller hears that it is deleted. */
+  async isOpen(name: string): Promise<boolean> {
+    await this.#lookUp(name);
+    return this.#known.get(name)?.record.life === undefined;
+  }
+
+  /** What is opened for a tenant that is deleted meanwhile is left with the rest of it. */
+  async whileOpen<T>(name: string, open: () => Promise<T>): Promise<T> {
+    if (!(await this.isOpen(name))) throw new AppError("denied", `There is no tenant ${name} any more.`);
+    const opened = await open();
+    if (await this.isOpen(name)) return opened;
+    for (const listener of this.#leaving) await this.#told(name, listener);
+    throw new AppError("denied", `There is no tenant ${name} any more.`);
+  }
+
+  /** What was read or written of the registry. What is older than what is known is left out. */
+  note(noted: Noted): void {
+    const { record, revision } = noted;
+    const before = this.#known.get(record.name);
+    if (before && before.revision >= revision) return;
+    this.#known.set(record.name, noted);
+    const wasOpen = before !== undefined && before.record.life === undefined;
+    if (isClosed(record)) this.#leave(record.name, revision);
+    else this.#acknowledge(revision);
+    if (record.life === undefined && !wasOpen) for (const entered of this.#entering) entered(record.name);
+  }
+
+  /** Called for each tenant that is deleted from now on, in order, before the deletion is acknowledged. */
+  onLeave(listener: LeaveListener): void {
+    this.#leaving.push(listener);
+  }
+
+  /** Called for each tenant that begins to be there from now on: new, or restored. */
+  onEnter(listener: (tenant: string) => void): void {
+    this.#entering.push(listener);
+  }
+
+  /** True once no controller serves what the registry said before `revision`; false when the signal fires before. */
+  acknowledged(revision: number, signal: AbortSignal): Promise<boolean> {
+    return this.#followers.acknowledged(revision, signal);
+  }
+
+  /** Resolves when nothing of the tenants left so far goes on here. */
+  async settled(): Promise<void> {
+    await this.#left;
+  }
+
+  async close(): Promise<void> {
+    await this.#followed.close();
+    await this.#left;
+    await this.#followers.close();
+  }
+
+  /** Reads the registry where what is known may be old, or nothing is. */
+  async #lookUp(name: string): Promise<void> {
+    if (this.#known.has(name) && this.#followers.held()) return;
+    const noted = await this.#registry.find(name);
+    if (noted) this.note(noted);
+  }
+
+  #ended(name: string, revision: number): void {
+    const known = this.#known.get(name);
+    if (known && known.revision > revision) return;
+    this.#known.delete(name);
+    this.#leave(name, revision);
+  }
+
+  #leave(name: string, revision: number): void {
+    this.#doors.get(name)?.closed.abort();
+    this.#doors.delete(name);
+    this.#left = this.#left.then(async () => {
+      for (const listener of this.#leaving) await this.#told(name, listener);
+      this.#followers.acknowledge(revision);
+    });
+  }
+
+  /** After everything that is left before. */
+  #acknowledge(revision: number): void {
+    this.#left = this.#left.then(() => this.#followers.acknowledge(revision));
+  }
+
+  /** A listener that hangs holds up neither the deletion nor the next tenant's. */
+  async #told(tenant: string, listener: LeaveListener): Promise<void> {
+    const { clock, log } = this.#with.runtime;
+    try {
+      const ending = Promise.resolve(listener(tenant)).then(() => true);
+      if (!(await withinTime(clock, ending, TENANT_LEAVE_STEP_MS)))
+        log.warn({ tenant, timeoutMs: TENANT_LEAVE_STEP_MS }, "something of a deleted tenant has not ended in time");
+    } catch (error) {
+      // Its stores are closed to it all the same.
+      log.warn({ tenant, reason: errorText(error) }, "something of a deleted tenant did not end in good order");
+    }
+  }
+}
+
+function isClosed({ life }: Noted["record"]): boolean {
+  return life?.phase === "deleted" || life?.phase === "purging";
+}

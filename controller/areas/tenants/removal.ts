@@ -1,0 +1,123 @@
+import { isAppError } from "../../../common/errors.ts";
+import { KV_TXN_MAX_OPERATIONS, MAINTENANCE_INTERVAL_MS } from "../../../common/limits.ts";
+import { wait } from "../../../common/time.ts";
+import type { Runtime } from "../../runtime.ts";
+import type { Engine } from "../../store/engine.ts";
+import { txnOnce } from "../../store/once.ts";
+import type { TenantGate } from "./gate.ts";
+import { imageKeys, TENANTS_PREFIX, TenantStore, type Noted } from "./store.ts";
+
+/** Keys of the system's KvStore that an area keeps for a tenant. */
+type KeysOfTenant = (tenant: string) => AsyncIterable<string>;
+
+export interface RemovalDependencies {
+  readonly engine: Pick<Engine, "system" | "dropTenant">;
+  readonly runtime: Runtime;
+  readonly gate: TenantGate;
+  readonly controllers: { readonly own: string; has(id: string): boolean };
+  /** What areas keep there. */
+  readonly keysOf: () => readonly KeysOfTenant[];
+}
+
+/**
+ * Removes the data of deleted tenants whose grace is over. Each step is on record or can be repeated: whatever the
+ * controller was killed in, the next maintenance of any controller goes on. Stores have names that are never used
+ * again, and keys of the system go only while the registry still says that this tenant is being removed; so a
+ * controller that comes late does no harm to a new tenant of the same name.
+ */
+export class TenantRemoval {
+  readonly #with: RemovalDependencies;
+  readonly #store: TenantStore;
+  readonly #stopping = new AbortController();
+  #soon = new AbortController();
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(dependencies: RemovalDependencies) {
+    this.#with = dependencies;
+    this.#store = new TenantStore(dependencies.engine);
+  }
+
+  /** Begins to look for what is due, every `MAINTENANCE_INTERVAL_MS`, until `stop`. */
+  start(): void {
+    this.#running = this.#recur();
+  }
+
+  /** The next time is now, or right after what is being done. */
+  soon(): void {
+    this.#soon.abort();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#running;
+  }
+
+  async #recur(): Promise<void> {
+    const { clock, log } = this.#with.runtime;
+    const { signal } = this.#stopping;
+    for (;;) {
+      await wait(clock, MAINTENANCE_INTERVAL_MS, AbortSignal.any([signal, this.#soon.signal]));
+      if (signal.aborted) return;
+      this.#soon = new AbortController();
+      await this.run(signal).catch((error: unknown) =>
+        log.warn({ err: error }, "deleted tenants are looked for later"),
+      );
+    }
+  }
+
+  /** Ends with what is due, or when the signal fires. What fails is tried again the next time. */
+  async run(signal: AbortSignal): Promise<void> {
+    for await (const noted of this.#store.all()) {
+      if (signal.aborted) return;
+      if (this.#isDue(noted)) await this.#purge(noted).catch((error: unknown) => this.#warn(noted, error));
+    }
+  }
+
+  #isDue({ record: { life } }: Noted): boolean {
+    const { controllers, runtime } = this.#with;
+    if (life?.phase === "deleted") return life.purgeAtMs <= runtime.clock.nowMs();
+    return life?.phase === "purging" && (life.owner === controllers.own || !controllers.has(life.owner));
+  }
+
+  async #purge(found: Noted): Promise<void> {
+    const { engine, gate, controllers } = this.#with;
+    const { name } = found.record;
+    const noted = await this.#store.replace(found.revision, {
+      ...found.record,
+      life: { phase: "purging", owner: controllers.own },
+    });
+    // Restored, or another controller was first.
+    if (noted === undefined) return;
+    gate.note(noted);
+    await gate.settled();
+    await engine.dropTenant(noted.record.store ?? name);
+    for (const keysOf of this.#with.keysOf()) await this.#removeKeys(noted, keysOf(name));
+    await this.#removeKeys(noted, imageKeys(name));
+    await this.#store.remove(noted);
+  }
+
+  /** Only while the registry stands as `noted`. */
+  async #removeKeys(noted: Noted, keys: AsyncIterable<string> | Iterable<string>): Promise<void> {
+    const { kv } = await this.#with.engine.system();
+    const condition = { key: TENANTS_PREFIX + noted.record.name, revision: noted.revision };
+    let some: string[] = [];
+    const remove = async (): Promise<void> => {
+      const then = some.map((key) => ({ kind: "delete", key }) as const);
+      some = [];
+      if (then.length > 0) await txnOnce(kv, { if: [condition], then });
+    };
+    for await (const key of keys) {
+      some.push(key);
+      if (some.length === KV_TXN_MAX_OPERATIONS - 1) await remove();
+    }
+    await remove();
+  }
+
+  #warn({ record }: Noted, error: unknown): void {
+    const code = isAppError(error) ? error.code : "internal";
+    this.#with.runtime.log.warn(
+      { err: error, code, tenant: record.name },
+      "the data of a deleted tenant is removed later",
+    );
+  }
+}

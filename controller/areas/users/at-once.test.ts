@@ -1,0 +1,241 @@
+import { once } from "node:events";
+import { request, type IncomingMessage } from "node:http";
+import type { AddressInfo } from "node:net";
+import { Type } from "typebox";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { WebSocket } from "ws";
+import { seededRandom } from "../../../test/helpers/clock.ts";
+import { openTestHttp, PASSWORD, type TestHttp } from "../../../test/helpers/http-app.ts";
+import { testPrincipal, TestClock, testRuntime } from "../../../test/helpers/runtime.ts";
+import { wrappedKv } from "../../../test/helpers/wrapped-kv.ts";
+import { AppError } from "../../../common/errors.ts";
+import { endpoint } from "../../http/endpoint.ts";
+import { socketEndpoint } from "../../http/socket.ts";
+import type { KvStore } from "../../store/kv.ts";
+import { UserService } from "./service.ts";
+
+/**
+ * The clock of both controllers stands still: nothing is asked again because time passes, no ping and no heartbeat is
+ * sent. What ends, ends because the watch told.
+ */
+
+const admin = testPrincipal();
+const output = Type.Object({});
+const input = Type.Object({});
+const silent = (signal: AbortSignal) =>
+  new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
+
+const endpoints = [
+  endpoint({
+    method: "GET",
+    path: "/stream",
+    permission: "objects:read",
+    summary: "",
+    input,
+    output,
+    events: true,
+    handler: ({ signal }) =>
+      Promise.resolve({
+        events: (async function* () {
+          yield { data: {} };
+          await silent(signal);
+        })(),
+      }),
+  }),
+  endpoint({
+    method: "GET",
+    path: "/long",
+    permission: "objects:read",
+    summary: "",
+    input,
+    output,
+    handler: async ({ signal }) => {
+      reached();
+      await silent(signal);
+      return { message: {} };
+    },
+  }),
+];
+const sockets = [socketEndpoint({ path: "/socket", permission: "objects:read", summary: "", input, open: () => {} })];
+
+let reached: () => void = () => {};
+let http: TestHttp;
+let other: UserService;
+let port: number;
+
+beforeEach(async () => {
+  http = await openTestHttp({ endpoints, sockets, runtime: testRuntime(new TestClock()) });
+  await http.users.create(admin, { username: "ann", password: PASSWORD, rights: { role: "viewer" } });
+  http.users.start();
+  other = new UserService({
+    runtime: { ...testRuntime(new TestClock()), random: seededRandom(1) },
+    stores: http.engine,
+    tenants: http.tenants,
+    audit: http.audit,
+  });
+  await http.app.listen({ port: 0, host: "127.0.0.1" });
+  port = (http.app.server.address() as AddressInfo).port;
+});
+afterEach(async () => {
+  await http.users.stop();
+  await http[Symbol.asyncDispose]();
+});
+
+async function session(username = "ann"): Promise<string> {
+  const request = { company: "matrix", username, password: PASSWORD, remote: "", traceparent: "" };
+  return (await http.users.signIn(request)).session;
+}
+
+/** A socket, a stream and a long call of one session, all of them under way; and how they end. */
+async function standing(id: string) {
+  const socket = new WebSocket(`ws://127.0.0.1:${String(port)}/socket?sessionid=${id}`);
+  await once(socket, "open");
+  const closed = once(socket, "close").then(([code]) => code as number);
+  const ask = request({ port, path: `/stream?sessionid=${id}` }).end();
+  const [stream] = (await once(ask, "response")) as [IncomingMessage];
+  await once(stream, "data");
+  stream.resume();
+  const streamed = once(stream, "end").then(() => "over");
+  const working = new Promise<void>((resolve) => (reached = resolve));
+  const called = http.app
+    .inject({ url: `/long?sessionid=${id}` })
+    .then((answer) => answer.json<{ code: string }>().code);
+  await working;
+  return Promise.all([closed, streamed, called]);
+}
+
+const idOf = async (name: string) => (await other.directory.subtree(admin, `/${name}`)).id;
+const principal = { ...admin, user: "ann" };
+
+describe("at another controller", () => {
+  const ends: readonly (readonly [string, (id: string) => Promise<unknown>])[] = [
+    ["the user is deleted", async () => other.directory.remove(admin, await idOf("ann"))],
+    ["the user is made inactive", async () => other.directory.change(admin, await idOf("ann"), { active: false })],
+    ["the password changes", () => other.setPassword(admin, "ann", "another password")],
+    ["the rights change", () => other.update(admin, "ann", { rights: { grants: ["hosts:read"], data: [] } })],
+    ["the session ends", (id) => other.signOut(principal, id)],
+  ];
+  test.each(ends)("%s: sockets, streams, calls and sign-ins end here", async (_what, change) => {
+    const id = await session();
+    expect(await http.users.bySession(id, "")).toMatchObject({ user: "ann" });
+    const over = standing(id);
+    const others = await session("viewer");
+    const stays = new WebSocket(`ws://127.0.0.1:${String(port)}/socket?sessionid=${others}`);
+    await once(stays, "open");
+    await expect.poll(() => http.users.bySession(id, "")).toMatchObject({ user: "ann" });
+    await started();
+    await change(id);
+    expect(await over).toEqual([1008, "over", "denied"]);
+    expect(await http.users.bySession(id, "")).toBeUndefined();
+    expect(stays.readyState).toBe(WebSocket.OPEN);
+    stays.terminate();
+  });
+
+  test("a change that leaves rights as they are ends nothing", async () => {
+    const id = await session();
+    const socket = new WebSocket(`ws://127.0.0.1:${String(port)}/socket?sessionid=${id}`);
+    await once(socket, "open");
+    await started();
+    await other.directory.change(admin, await idOf("ann"), { details: { remark: "seen" } });
+    // The sign-out of another session comes after it on the same way.
+    await other.update(admin, "viewer", { active: false });
+    await expect.poll(async () => http.users.bySession(id, "")).toMatchObject({ user: "ann" });
+    expect(socket.readyState).toBe(WebSocket.OPEN);
+    socket.terminate();
+  });
+
+  /** Resolves when the watch of this controller tells of what the other one writes. */
+  async function started(): Promise<void> {
+    let isTold = false;
+    http.users.onChange(({ user }) => (isTold ||= user === "admin"));
+    const request = { company: "matrix", username: "admin", password: PASSWORD, remote: "", traceparent: "" };
+    await expect
+      .poll(async () => {
+        await other.signOut(principal, (await other.signIn(request)).session);
+        return isTold;
+      })
+      .toBe(true);
+  }
+});
+
+test("a tenant that is deleted is told once, however often it is asked for afterwards", async () => {
+  let isThere = true;
+  let end: (() => void) | undefined;
+  const kv = (inner: KvStore): KvStore =>
+    wrappedKv(inner, {
+      async *watch() {
+        await new Promise<void>((resolve) => (end = resolve));
+        yield [];
+        throw new AppError("not_found", "There is no tenant matrix.");
+      },
+    });
+  const users = new UserService({
+    runtime: testRuntime(new TestClock()),
+    stores: {
+      system: () => http.engine.system(),
+      tenant: async (name) => {
+        if (!isThere) throw new AppError("not_found", `There is no tenant ${name}.`);
+        const store = await http.engine.tenant(name);
+        return { ...store, kv: kv(store.kv) };
+      },
+    },
+    tenants: http.tenants,
+    audit: http.audit,
+  });
+  const id = await session();
+  const told: unknown[] = [];
+  const asked: Promise<unknown>[] = [];
+  users.start();
+  await users.bySession(id, "");
+  await expect.poll(() => end !== undefined).toBe(true);
+  users.onChange((change) => {
+    told.push(change);
+    asked.push(users.bySession(id, ""));
+  });
+  isThere = false;
+  end?.();
+  await expect.poll(() => told.length).toBeGreaterThan(0);
+  for (let asking = 0; asking < 5; asking++) expect(await users.bySession(id, "")).toBeUndefined();
+  await Promise.all(asked);
+  expect(told).toEqual([{ tenant: "matrix" }]);
+  await users.stop();
+});
+
+test("what a broken watch may have missed is asked again when it is there again", async () => {
+  let broken: ((error: Error) => void) | undefined;
+  const kv = (inner: KvStore): KvStore =>
+    wrappedKv(inner, {
+      async *watch(_prefix, { signal }) {
+        await new Promise((resolve, reject) => {
+          broken = reject;
+          signal.addEventListener("abort", resolve);
+        });
+        yield [];
+      },
+    });
+  const clock = new TestClock();
+  const users = new UserService({
+    runtime: { ...testRuntime(clock), random: seededRandom(2) },
+    stores: {
+      system: () => http.engine.system(),
+      tenant: async (name) => {
+        const store = await http.engine.tenant(name);
+        return { ...store, kv: kv(store.kv) };
+      },
+    },
+    tenants: http.tenants,
+    audit: http.audit,
+  });
+  const changes: unknown[] = [];
+  users.onChange((change) => changes.push(change));
+  users.start();
+  await users.bySession(await session(), "");
+  await expect.poll(() => broken !== undefined).toBe(true);
+  const before = changes.length;
+  await http.users.update(admin, "ann", { active: false });
+  broken?.(new AppError("compacted", "the history is gone"));
+  await expect.poll(() => clock.waiting).toBeGreaterThan(1);
+  clock.advance(1_000);
+  await expect.poll(() => changes.slice(before)).toContainEqual({ tenant: "matrix" });
+  await users.stop();
+});

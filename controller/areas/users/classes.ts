@@ -1,0 +1,34 @@
+import type { Row } from "../../../common/value.ts";
+import { columns, textColumns, type SystemClass } from "../objects/index.ts";
+import type { Principal } from "../permissions/index.ts";
+import type { UserNode } from "./types.ts";
+
+/** What the class of users needs of their service. */
+interface NodeOwner {
+  nodes(principal: Principal): AsyncIterable<readonly UserNode[]>;
+}
+
+/** Users and organisations, provided from where they are kept: nothing of a password is among it. */
+export function userClass(owner: NodeOwner): SystemClass {
+  return {
+    path: "/ldap",
+    columns: [
+      ...columns("varchar", "username", "fullname", "parent", "otype"),
+      ...columns("boolean", "isadmin", "isactive"),
+      ...columns("int", "status"),
+      ...columns("varchar", "firstname", "lastname", "gender", "address", "wechat", "imaccount", "remark", "auth"),
+      ...textColumns("list", "email", "mobile", "telephone", "grpset"),
+      { name: "config", type: "map", elements: ["varchar", "text"] },
+    ],
+    keys: ["fullname"],
+    options: { keyMode: "manu" },
+    guard: {},
+    async *provide(principal) {
+      for await (const nodes of owner.nodes(principal)) yield nodes.map((node) => rowOf(node, principal.ospace));
+    },
+  };
+}
+
+function rowOf({ nodes: _nodes, ...node }: UserNode, ospace: string): Row {
+  return { ...node, id: `ldap:${node.id}`, class: `${ospace}/ldap` };
+}

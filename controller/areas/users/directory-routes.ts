@@ -1,0 +1,182 @@
+import { Type, type Static } from "typebox";
+import {
+  HomeInput,
+  PasswordCheckInput,
+  PasswordCheckReply,
+  UserCreateInput,
+  UserIdInput,
+  UserIdReply,
+  UserMoveInput,
+  UserNodeReply,
+  UserTreeInput,
+  UserUpdateInput,
+} from "../../../common/api/users.ts";
+import { AppError } from "../../../common/errors.ts";
+import { endpoint, type Endpoint } from "../../http/endpoint.ts";
+import type { Principal } from "../permissions/index.ts";
+import type { UserDirectory } from "./directory.ts";
+import { ROOT_PATH } from "./organizations.ts";
+import { passwordFault } from "./policy.ts";
+import { NO_RIGHTS } from "./powers.ts";
+import type { Details } from "./types.ts";
+
+export interface DirectoryRouteServices {
+  readonly directory: UserDirectory;
+  readonly setTenantHome: (principal: Principal, home: string) => Promise<void>;
+}
+
+export function directoryRoutes(services: DirectoryRouteServices): readonly Endpoint[] {
+  return [...treeRoutes(services), ...homeRoutes(services), ...passwordRoutes()];
+}
+
+function treeRoutes({ directory }: DirectoryRouteServices): readonly Endpoint[] {
+  return [
+    endpoint({
+      method: "GET",
+      path: "/admin/users",
+      permission: "users:read",
+      summary: "Users and organisations as a tree, from a path downwards",
+      input: UserTreeInput,
+      output: UserNodeReply,
+      handler: async ({ principal, input: { fullname = ROOT_PATH } }) => ({
+        message: (await directory.subtree(principal, fullname)) as unknown as Static<typeof UserNodeReply>,
+      }),
+    }),
+    endpoint({
+      method: "POST",
+      path: "/admin/users/new",
+      permission: "users:write",
+      summary: "Make a user or an organisation; answers its id",
+      input: UserCreateInput,
+      output: UserIdReply,
+      body: "json",
+      handler: async ({ principal, input }) => ({ message: await created(directory, principal, input) }),
+    }),
+    endpoint({
+      method: "POST",
+      path: "/admin/users/:userid",
+      permission: "users:write",
+      summary: "Change the members that are sent",
+      input: UserUpdateInput,
+      output: Type.String(),
+      body: "json",
+      handler: async ({ principal, input }) => {
+        await directory.change(principal, input.userid, {
+          details: detailsOf(input),
+          ...(input.passwd !== undefined && input.passwd !== "" && { password: input.passwd }),
+          ...(input.grpset !== undefined && { groups: input.grpset }),
+          ...(input.isadmin !== undefined && { isAdmin: input.isadmin }),
+          ...(input.isactive !== undefined && { active: input.isactive }),
+        });
+        return { message: "" };
+      },
+    }),
+    endpoint({
+      method: "DELETE",
+      path: "/admin/users/:userid",
+      permission: "users:write",
+      summary: "Delete a user, or an organisation with nothing in it; warnings tell what stops with the user",
+      input: UserIdInput,
+      output: Type.String(),
+      handler: async ({ principal, input: { userid } }) => ({
+        message: "",
+        warnings: await directory.remove(principal, userid),
+      }),
+    }),
+    endpoint({
+      method: "GET",
+      path: "/admin/users/:userid",
+      permission: "users:write",
+      summary: "Move a user or an organisation to another organisation; answers the id",
+      input: UserMoveInput,
+      output: UserIdReply,
+      handler: async ({ principal, input: { userid, to } }) => ({
+        message: await directory.move(principal, userid, to),
+      }),
+    }),
+  ];
+}
+
+function homeRoutes({ directory, setTenantHome }: DirectoryRouteServices): readonly Endpoint[] {
+  return [
+    endpoint({
+      method: "POST",
+      path: "/admin/users/home",
+      permission: "users:write",
+      summary: "Set the start page of users without one of their own",
+      input: HomeInput,
+      output: Type.String(),
+      body: "form",
+      handler: async ({ principal, input: { home = "" } }) => {
+        await setTenantHome(principal, home);
+        return { message: "" };
+      },
+    }),
+    endpoint({
+      method: "POST",
+      path: "/user/settings/home",
+      permission: "public",
+      summary: "Set one's own start page; for any signed-in user",
+      input: HomeInput,
+      output: Type.String(),
+      body: "form",
+      handler: async ({ principal, input: { home = "" } }) => {
+        requireSignedIn(principal);
+        await directory.setOwnHome(principal, home);
+        return { message: "" };
+      },
+    }),
+  ];
+}
+
+function passwordRoutes(): readonly Endpoint[] {
+  const define = (of: Pick<Endpoint, "path" | "permission" | "summary">): Endpoint =>
+    endpoint({
+      ...of,
+      method: "POST",
+      input: PasswordCheckInput,
+      output: PasswordCheckReply,
+      body: "raw",
+      handler: ({ principal, text = "" }) =>
+        Promise.resolve({ message: passwordFault(text, [principal.user, principal.tenant]) }),
+    });
+  return [
+    define({
+      path: "/user/vali_password",
+      permission: "public",
+      summary: "Whether a password is acceptable: an empty message, or why it is not",
+    }),
+    define({
+      path: "/admin/users",
+      permission: "users:read",
+      summary: "Whether a password is acceptable, as /user/vali_password",
+    }),
+  ];
+}
+
+type Input = Static<typeof UserCreateInput>;
+
+async function created(directory: UserDirectory, principal: Principal, input: Input): Promise<string> {
+  const { username, parent = ROOT_PATH, otype, passwd = "", grpset = [], isadmin = false, isactive = true } = input;
+  const common = { username, parent, details: detailsOf(input), active: isactive };
+  if (otype === "usr") {
+    const rights = isadmin ? ({ role: "administrator" } as const) : NO_RIGHTS;
+    return (await directory.create(principal, { ...common, password: passwd, rights, groups: grpset })).id;
+  }
+  if (passwd !== "" || isadmin || grpset.length > 0)
+    throw new AppError("invalid", "An organisation has no password, no groups and no rights.");
+  return directory.createOrganization(principal, common);
+}
+
+/** The details that are sent. */
+function detailsOf(input: Partial<Input>): Partial<Details> {
+  const { auth, lastname, firstname, gender, address, email, mobile, telephone, remark, status, config } = input;
+  const imaccount = input.imaccount ?? input.wechat;
+  const names = { auth, lastname, firstname, gender, address, imaccount, remark };
+  const given = { ...names, email, mobile, telephone, status, config };
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as Partial<Details>;
+}
+
+export function requireSignedIn({ user }: Principal): void {
+  if (user === "") throw new AppError("signin", "Nobody is signed in.");
+}

@@ -1,0 +1,28 @@
+import { ZxcvbnFactory } from "@zxcvbn-ts/core";
+import {
+  PASSWORD_ESTIMATED_MAX_CHARACTERS,
+  PASSWORD_MAX_BYTES,
+  PASSWORD_MIN_CHARACTERS,
+  PASSWORD_SCORE_MIN,
+} from "../../../common/limits.ts";
+import { COMMON_PASSWORDS, KEYBOARD } from "./common-passwords.ts";
+
+const ESTIMATE = new ZxcvbnFactory({
+  dictionary: { passwords: [...COMMON_PASSWORDS] },
+  graphs: { keyboard: KEYBOARD },
+  maxLength: PASSWORD_ESTIMATED_MAX_CHARACTERS,
+});
+
+/**
+ * Why a password is not accepted, as its author may read it; empty when it is. `known` are words that a guesser tries
+ * first, such as the names of the user and the company.
+ */
+export function passwordFault(password: string, known: readonly string[] = []): string {
+  if ([...password].length < PASSWORD_MIN_CHARACTERS)
+    return `A password has at least ${String(PASSWORD_MIN_CHARACTERS)} characters.`;
+  if (Buffer.byteLength(password) > PASSWORD_MAX_BYTES)
+    return `A password has at most ${String(PASSWORD_MAX_BYTES)} bytes.`;
+  const words = known.filter((word) => word !== "").map((word) => word.slice(0, PASSWORD_ESTIMATED_MAX_CHARACTERS));
+  const { score } = ESTIMATE.check(password.slice(0, PASSWORD_ESTIMATED_MAX_CHARACTERS), words);
+  return score >= PASSWORD_SCORE_MIN ? "" : "The password is too easy to guess: make it longer, of unrelated words.";
+}

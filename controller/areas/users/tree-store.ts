@@ -1,0 +1,126 @@
+import { AppError } from "../../../common/errors.ts";
+import { KeyedQueue } from "../../../common/keyed-queue.ts";
+import { USER_TREE_ATTEMPTS_MAX } from "../../../common/limits.ts";
+import type { Random } from "../../../common/time.ts";
+import type { Stores } from "../../store/engine.ts";
+import { entriesUnder } from "../../store/entries.ts";
+import { decodeStored, encodeJson } from "../../store/format.ts";
+import type { KvCondition, KvOperation, KvStore } from "../../store/kv.ts";
+import { txnOnce } from "../../store/once.ts";
+import { Organizations, type PlacedOrganization } from "./organizations.ts";
+import { repeated } from "./store.ts";
+import type { Details, NodeKind } from "./types.ts";
+
+/** An organisation as kept. */
+export interface OrganizationRecord extends PlacedOrganization {
+  readonly details: Details;
+  readonly active: boolean;
+  readonly createdMs: number;
+  readonly changedMs: number;
+}
+
+/** Where a node of an id is found. */
+export interface Located {
+  readonly otype: NodeKind;
+  readonly username: string;
+}
+
+/** One change of the tree, planned on the tree as it is. */
+export interface Restructuring<T> {
+  /** Besides that the tree is as it was when this was planned. */
+  readonly if: readonly KvCondition[];
+  readonly then: readonly KvOperation[];
+  /** Users that are there afterwards, less those before. */
+  readonly users: number;
+  readonly answer: T;
+}
+
+/** The tree while a change of it is planned: what is read of it holds when the change is made. */
+export interface TreeView {
+  readonly kv: KvStore;
+  readonly organizations: Organizations<OrganizationRecord>;
+  readonly users: number;
+}
+
+interface Guard {
+  readonly users: number;
+  /** New with every change. */
+  readonly change: string;
+}
+
+const GUARD = "usertree";
+const ORGANIZATIONS = "organizations/";
+const IDS = "userids/";
+const MEMBERS = "members/";
+const CHANGE_BYTES = 9;
+
+export const organizationKey = (id: string): string => ORGANIZATIONS + id;
+export const idKey = (id: string): string => IDS + id;
+export const membersOf = (parent: string): string => `${MEMBERS}${parent}/`;
+export const memberKey = (parent: string, username: string): string => membersOf(parent) + username;
+
+/**
+ * The tree of users of each tenant: organisations, what is in them, and users by id. Every change of its shape is one
+ * transaction under the revision of one key, so that changes made by several controllers at the same time follow each
+ * other, and none is made on a tree that another one has changed.
+ */
+export class TreeStore {
+  readonly #stores: Stores;
+  readonly #random: Random;
+  readonly #queue = new KeyedQueue();
+
+  constructor(stores: Stores, random: Random) {
+    this.#stores = stores;
+    this.#random = random;
+  }
+
+  async organizations(tenant: string): Promise<Organizations<OrganizationRecord>> {
+    const { kv } = await this.#stores.tenant(tenant);
+    return organizationsIn(kv);
+  }
+
+  async locate(tenant: string, id: string): Promise<Located | undefined> {
+    const { kv } = await this.#stores.tenant(tenant);
+    return located(kv, id);
+  }
+
+  /** `plan` is called anew when another controller changed the tree meanwhile; what it throws ends the change. */
+  restructure<T>(tenant: string, plan: (tree: TreeView) => Promise<Restructuring<T>>): Promise<T> {
+    return this.#queue.run([tenant], async () => {
+      const { kv } = await this.#stores.tenant(tenant);
+      for (let attempt = 1; attempt <= USER_TREE_ATTEMPTS_MAX; attempt++) {
+        const guard = await kv.get(GUARD);
+        const users = guard === undefined ? 0 : decodeStored<Guard>(guard.value).users;
+        const change = await plan({ kv, organizations: await organizationsIn(kv), users });
+        const next: Guard = { users: users + change.users, change: this.#newChange() };
+        const { ok } = await txnOnce(
+          kv,
+          {
+            if: [{ key: GUARD, revision: guard?.revision ?? 0 }, ...change.if],
+            then: [{ kind: "put", key: GUARD, value: encodeJson(next) }, ...change.then],
+          },
+          repeated,
+        );
+        if (ok) return change.answer;
+      }
+      throw new AppError("conflict", "Others change the tree of users all the time: nothing was changed.");
+    });
+  }
+
+  #newChange(): string {
+    return Buffer.from(this.#random.bytes(CHANGE_BYTES)).toString("base64url");
+  }
+}
+
+export async function located(kv: KvStore, id: string): Promise<Located | undefined> {
+  const [user, organization] = await Promise.all([kv.get(idKey(id)), kv.get(organizationKey(id))]);
+  if (user !== undefined) return { otype: "usr", username: decodeStored<{ username: string }>(user.value).username };
+  if (organization === undefined) return undefined;
+  return { otype: "org", username: decodeStored<OrganizationRecord>(organization.value).username };
+}
+
+async function organizationsIn(kv: KvStore): Promise<Organizations<OrganizationRecord>> {
+  const found: OrganizationRecord[] = [];
+  for await (const { value } of entriesUnder(kv, ORGANIZATIONS)) found.push(decodeStored<OrganizationRecord>(value));
+  return new Organizations(found);
+}
