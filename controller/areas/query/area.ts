@@ -1,4 +1,5 @@
 import type { Area } from "../../area.ts";
+import { queryHostObject } from "./host-objects.ts";
 import { queryRoutes, searchRoutes } from "./routes.ts";
 import type { SearchService } from "./search/index.ts";
 import type { QueryService } from "./service.ts";
@@ -11,6 +12,7 @@ export interface QueryParts {
 export function queryArea({ query, search }: QueryParts): Area {
   return {
     name: "query",
+    hostObjects: [queryHostObject({ query, search })],
     endpoints: [...queryRoutes({ query }), ...searchRoutes({ search })],
     maintain: (tenant) => query.maintain(tenant),
     // Batches are resumed by the maintenance, which waits for them.

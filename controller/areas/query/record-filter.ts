@@ -1,6 +1,6 @@
 import type { Row } from "../../../common/value.ts";
 import type { Objects } from "../objects/index.ts";
-import { classAccess, type Principal } from "../permissions/index.ts";
+import { classAccess, type HiddenColumns, type Principal } from "../permissions/index.ts";
 import { rowFilter } from "./row-filter.ts";
 
 /** A record as its owner keeps and answers it: with the id that it has as an object. */
@@ -23,17 +23,20 @@ export async function recordFilter(
   objects: Pick<Objects, "catalog">,
   path: string,
 ): Promise<RecordFilter> {
-  const { readable, where, hidden } = classAccess(principal, path);
-  const shown = <R extends OwnedRecord>(record: R): R => (hidden.size === 0 ? record : without(record, hidden));
-  if (!readable || where === undefined) return { shown, sees: () => readable };
+  const { readable, where, hidden, parts } = classAccess(principal, path);
+  if (!readable || (where === undefined && parts.length === 1))
+    return { sees: () => readable, shown: (record) => without(record, hidden) };
   const filter = rowFilter(principal, await objects.catalog(principal), path);
+  const objectOf = (record: OwnedRecord, row?: Row) => {
+    return { id: record.id, values: row ?? (record as unknown as Row), vtimeMs: 0, ctimeMs: 0 };
+  };
   return {
-    shown,
-    sees: (record, row) =>
-      filter.sees({ id: record.id, values: row ?? (record as unknown as Row), vtimeMs: 0, ctimeMs: 0 }),
+    shown: (record) => without(record, filter.hiddenIn(objectOf(record))),
+    sees: (record, row) => filter.sees(objectOf(record, row)),
   };
 }
 
-function without<R extends OwnedRecord>(record: R, hidden: ReadonlySet<string>): R {
+function without<R extends OwnedRecord>(record: R, hidden: HiddenColumns): R {
+  if (hidden.size === 0) return record;
   return Object.fromEntries(Object.entries(record).filter(([name]) => !hidden.has(name))) as unknown as R;
 }

@@ -30,6 +30,7 @@ import type { Repeatable } from "./batch/repeatable.ts";
 import { repeatableInsert } from "./batch/rows.ts";
 import type { Arguments } from "./expressions/literal.ts";
 import type { MemoryShare } from "./expressions/memory.ts";
+import { settled } from "./expressions/settled.ts";
 import { planGraph } from "./graph/reading.ts";
 import { readsOf, type LeftOut } from "./plan/plan.ts";
 import { isSchemaClass, SCHEMA_CLASS_PATH, schemaRows } from "./plan/schema-class.ts";
@@ -174,10 +175,11 @@ async function eachChecked(
 }
 
 function readingOf(
-  statement: Select | Union | Match,
-  { principal, catalog, objects }: PrepareContext,
+  written: Select | Union | Match,
+  { principal, catalog, objects, clock }: PrepareContext,
   { values, leftOut }: { readonly values: Arguments; readonly leftOut: LeftOut },
 ): Reading {
+  const statement = settled(written, { nowMs: clock.nowMs(), values });
   if (statement.kind === "match") return planGraph(statement, { principal, catalog, objects, values });
   return planReading(statement, principal, { catalog, values, leftOut });
 }
@@ -242,17 +244,19 @@ async function change(
     },
     async explain() {
       const scope = scopeOf(context.principal, catalog, statement.class);
-      const reads = readsOf(scope, statement.where, { values: first, veiled: true });
+      const { where } = settled(statement, { nowMs: context.clock.nowMs(), values: first });
+      const reads = readsOf(scope, where, { values: first, veiled: true });
       return [
         ...(await readSteps(reads, context)),
-        ...(statement.where ? [`filter ${printCondition(statement.where)}`] : []),
+        ...(where ? [`filter ${printCondition(where)}`] : []),
         `${type} what is found`,
       ];
     },
   };
 }
 
-function bindChange(statement: Update | Delete, context: PrepareContext, values: Arguments): Change {
+function bindChange(written: Update | Delete, context: PrepareContext, values: Arguments): Change {
+  const statement = settled(written, { nowMs: context.clock.nowMs(), values });
   const scope = scopeOf(context.principal, context.catalog, statement.class);
   if (statement.kind === "update") return bindUpdate(statement, { scope, values });
   if (statement.column !== undefined) return bindClear(statement, statement.column, { scope, values });

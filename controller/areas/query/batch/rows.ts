@@ -2,7 +2,7 @@ import type { Row } from "../../../../common/value.ts";
 import type { NewRecord, ReadRequest, Rehearsal } from "../../objects/index.ts";
 import { Slices } from "../run/slice.ts";
 import { checkRowCondition, type InsertWork } from "../write/insert.ts";
-import type { WriteContext } from "../write/write.ts";
+import { isRuledByRow, type WriteContext } from "../write/write.ts";
 import type { Making, Repeatable, Settled, Settlement } from "./repeatable.ts";
 
 type Ids = readonly (string | undefined)[];
@@ -30,7 +30,7 @@ class RepeatableInsert implements Repeatable {
   /** Only a row condition looks at what there is. */
   reads(): readonly ReadRequest[] {
     return this.#works.flatMap(({ scope, view }, at) => {
-      return scope.rowCondition(view) === undefined ? [] : [{ class: view.path, subtree: false, ids: this.#known(at) }];
+      return !isRuledByRow(scope, view) ? [] : [{ class: view.path, subtree: false, ids: this.#known(at) }];
     });
   }
 

@@ -1,13 +1,18 @@
 import { AppError } from "../../../../common/errors.ts";
-import { QUERY_GROUPS_MAX } from "../../../../common/limits.ts";
+import { QUERY_GROUPS_MAX, QUERY_TOP_VALUES_MAX } from "../../../../common/limits.ts";
 import type { Value } from "../../../../common/value.ts";
-import { ANY, compare, type Comparable, type Kind, NUMBER, toComparable } from "./kind.ts";
+import { numberValue } from "./arithmetic.ts";
+import { ANY, compare, type Comparable, type Kind, LIST_OF_ANY, NUMBER, toComparable } from "./kind.ts";
 import { bytesOf, type MemoryShare } from "./memory.ts";
-import type { Source } from "./predicate.ts";
+import type { Source } from "./source.ts";
+import { Quantiles } from "./quantiles.ts";
 import { canonical } from "./questions.ts";
 import { Sum } from "./sum.ts";
 
-export const AGGREGATES = ["count", "min", "max", "sum", "avg", "first", "last"] as const;
+/** Also put the points of one time series together. */
+export const STEPPED_AGGREGATES = ["count", "min", "max", "sum", "avg", "first", "last"] as const;
+export const AGGREGATES = [...STEPPED_AGGREGATES, "stddev", "percentile", "top", "histogram"] as const;
+export type SteppedAggregate = (typeof STEPPED_AGGREGATES)[number];
 export type AggregateName = (typeof AGGREGATES)[number];
 
 export interface AggregateSpec<R> {
@@ -15,6 +20,8 @@ export interface AggregateSpec<R> {
   /** Absent for `count(*)`. */
   readonly source: Source<R> | undefined;
   readonly distinct: boolean;
+  /** What `percentile`, `top` and `histogram` need to know besides the field. */
+  readonly parameter: number;
   /** Time of the last write of the object that the value belongs to. */
   readonly writtenMs: (row: R) => number;
 }
@@ -45,8 +52,46 @@ export function isAggregate(name: string): name is AggregateName {
 }
 
 /** The kind of an aggregate's result. */
-export function aggregateKind<R>(spec: AggregateSpec<R>): Kind {
-  return spec.name === "count" || spec.name === "sum" || spec.name === "avg" ? NUMBER : onlyKind(spec.source);
+export function aggregateKind<R>({ name, source }: AggregateSpec<R>): Kind {
+  if (name === "top" || name === "histogram") return LIST_OF_ANY;
+  return NUMBERS.has(name) ? NUMBER : onlyKind(source);
+}
+
+const NUMBERS: ReadonlySet<AggregateName> = new Set(["count", "sum", "avg", "stddev", "percentile"]);
+
+/** Whether it is about numbers only. */
+export function needsNumbers(name: AggregateName): boolean {
+  return name === "sum" || name === "avg" || name === "stddev" || name === "percentile" || name === "histogram";
+}
+
+interface Parameter {
+  readonly least: number;
+  readonly most: number;
+  readonly isWhole: boolean;
+  /** When none is written; none: it has to be. */
+  readonly otherwise?: number;
+}
+
+const PARAMETERS: Readonly<Partial<Record<AggregateName, Parameter>>> = {
+  percentile: { least: 0, most: 100, isWhole: false },
+  top: { least: 1, most: QUERY_TOP_VALUES_MAX, isWhole: true, otherwise: 10 },
+  histogram: { least: 1, most: QUERY_TOP_VALUES_MAX, isWhole: true, otherwise: 10 },
+};
+
+/** The parameter as a number; throws `AppError("invalid")` for one that the aggregate does not take. */
+export function parameterOf(name: AggregateName, given: Value | undefined): number {
+  const wanted = PARAMETERS[name];
+  if (!wanted && given === undefined) return 0;
+  const number = given === undefined ? wanted?.otherwise : toComparable(NUMBER, given);
+  const isFit =
+    wanted &&
+    typeof number === "number" &&
+    number >= wanted.least &&
+    number <= wanted.most &&
+    (!wanted.isWhole || Number.isInteger(number));
+  if (isFit) return number;
+  const range = wanted ? `a${wanted.isWhole ? " whole" : ""} number from ${wanted.least} to ${wanted.most}` : "nothing";
+  throw new AppError("invalid", `[Valid] ${name}() takes ${range} besides the field.`);
 }
 
 export function onlyKind<R>(source: Source<R> | undefined): Kind {
@@ -104,6 +149,13 @@ function accumulatorOf<R>(spec: AggregateSpec<R>, memory: Memory): Accumulator<R
     case "sum":
     case "avg":
       return sum(spec);
+    case "stddev":
+      return deviation(spec);
+    case "percentile":
+    case "histogram":
+      return distribution(spec, memory);
+    case "top":
+      return mostFrequent(spec, memory);
     case "min":
     case "max":
       return extreme(spec, memory);
@@ -153,6 +205,86 @@ function sum<R>(spec: AggregateSpec<R>): Accumulator<R> {
     },
     result: () => (total.count === 0 ? null : spec.name === "sum" ? total.total() : total.mean()),
   };
+}
+
+/** Of a sample, by Welford's way: one pass, and no difference of great sums. */
+function deviation<R>(spec: AggregateSpec<R>): Accumulator<R> {
+  let count = 0;
+  let mean = 0;
+  let squares = 0;
+  return {
+    add(row) {
+      const number = numberOfRow(spec, row);
+      if (number === undefined) return;
+      count += 1;
+      const before = number - mean;
+      mean += before / count;
+      squares += before * (number - mean);
+    },
+    result: () => (count < 2 ? null : numberValue(Math.sqrt(squares / (count - 1)))),
+  };
+}
+
+/** `percentile`: one number; `histogram`: `[from, to, count]` of so many steps of equal width, the last with its end. */
+function distribution<R>(spec: AggregateSpec<R>, memory: Memory): Accumulator<R> {
+  const numbers = new Quantiles(memory);
+  return {
+    add(row) {
+      const number = numberOfRow(spec, row);
+      if (number !== undefined) numbers.add(number);
+    },
+    result: () =>
+      spec.name === "percentile" ? numberValue(numbers.at(spec.parameter / 100)) : steps(numbers, spec.parameter),
+  };
+}
+
+function steps(numbers: Quantiles, wanted: number): Value {
+  if (numbers.count === 0) return null;
+  const { least, greatest } = numbers;
+  const width = (greatest - least) / wanted;
+  const count = width > 0 ? wanted : 1;
+  let below = 0;
+  return Array.from({ length: count }, (_, at): Value => {
+    const from = least + at * width;
+    const to = at === count - 1 ? greatest : least + (at + 1) * width;
+    const upTo = at === count - 1 ? numbers.count : numbers.below(to);
+    const inside = upTo - below;
+    below = upTo;
+    return [from, to, inside];
+  });
+}
+
+/** `[value, count]` of the most frequent values, ties in the order of the values' texts. */
+function mostFrequent<R>(spec: AggregateSpec<R>, memory: Memory): Accumulator<R> {
+  const counts = new Map<string, { readonly value: Value; count: number }>();
+  return {
+    add(row) {
+      const value = spec.source?.read(row);
+      if (!isSet(value)) return;
+      const name = canonical(value);
+      const known = counts.get(name);
+      if (known) known.count += 1;
+      else {
+        if (counts.size >= QUERY_GROUPS_MAX)
+          throw new AppError("too_large", `[Exec] top() sees more than ${QUERY_GROUPS_MAX} values.`, {
+            details: { limit: "QUERY_GROUPS_MAX" },
+          });
+        memory.take(bytesOf(name) + bytesOf(value));
+        counts.set(name, { value, count: 1 });
+      }
+    },
+    result: () => {
+      if (counts.size === 0) return null;
+      const all = [...counts].sort(([left, a], [right, b]) => b.count - a.count || (left < right ? -1 : 1));
+      return all.slice(0, spec.parameter).map(([, { value, count }]): Value => [value, count]);
+    },
+  };
+}
+
+function numberOfRow<R>({ source }: AggregateSpec<R>, row: R): number | undefined {
+  const value = source?.read(row);
+  const number = isSet(value) ? toComparable(NUMBER, value) : undefined;
+  return typeof number === "number" || typeof number === "bigint" ? Number(number) : undefined;
 }
 
 function extreme<R>(spec: AggregateSpec<R>, memory: Memory): Accumulator<R> {

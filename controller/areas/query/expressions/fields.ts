@@ -1,8 +1,8 @@
-import type { Field } from "../../../../common/mql/index.ts";
+import type { Call, Field, Operand } from "../../../../common/mql/index.ts";
 import type { Row } from "../../../../common/value.ts";
 import type { Kind } from "./kind.ts";
 import type { Arguments } from "./literal.ts";
-import type { Source } from "./predicate.ts";
+import type { Source } from "./source.ts";
 import type { SeriesPart } from "./timeseries.ts";
 
 /** Fields that every object has besides its columns. A column of the same name does not hide them. */
@@ -24,6 +24,8 @@ export interface BoundField {
   readonly isRelation?: boolean;
   /** Set for a time series. */
   readonly series?: SeriesPart | undefined;
+  /** It is no field but what is made of several. */
+  readonly computed?: { readonly node: Exclude<Operand, Field | Call>; readonly values: Arguments };
 }
 
 /** Meaning of names in a statement. */

@@ -18,7 +18,7 @@ export const TEXT: Kind = { type: "text", element: undefined };
 export const BOOLEAN: Kind = { type: "boolean", element: undefined };
 export const TIME: Kind = { type: "time", element: undefined };
 /** Kept as `YYYY-MM-DD`. */
-const DATE: Kind = { type: "date", element: undefined };
+export const DATE: Kind = { type: "date", element: undefined };
 /** Text in which case does not count. */
 const CODE: Kind = { type: "code", element: undefined };
 /** The kind of the value itself: members of maps without declared types, buckets. */
@@ -50,6 +50,7 @@ const INTEGER_TEXT = /^[+-]?\d+$/;
 
 /** The ids that a relation leads to. */
 export const LIST_OF_TEXT: Kind = once(LISTS, "list", TEXT);
+export const LIST_OF_ANY: Kind = once(LISTS, "list", ANY);
 
 export function kindOf(column: Pick<Column, "type" | "elements">): Kind {
   if (column.type === "list" || column.type === "set") return once(LISTS, "list", elementKind(column.elements?.[0]));
@@ -115,7 +116,9 @@ export function numberOf(text: string): number | bigint | undefined {
 function dateOf(value: Value): string | undefined {
   if (typeof value === "string" && PLAIN_DATE.test(value)) return value;
   const timeMs = toComparable(TIME, value);
-  return typeof timeMs === "number" ? dayOf(timeMs) : undefined;
+  const day = typeof timeMs === "number" ? dayOf(timeMs) : "";
+  // Years beyond 9999 have more digits.
+  return PLAIN_DATE.test(day) ? day : undefined;
 }
 
 function booleanOf(text: string): boolean | undefined {

@@ -1,30 +1,20 @@
 import { AppError, isAppError } from "../../../../common/errors.ts";
-import type { Condition, Operand, ValueNode } from "../../../../common/mql/index.ts";
-import type { Value } from "../../../../common/value.ts";
-import { ANY, type Kind } from "./kind.ts";
+import type { Call, Condition, Expression, Field, Operand } from "../../../../common/mql/index.ts";
+import { related } from "./arithmetic.ts";
+import { computedSource, constantSource } from "./computed.ts";
+import type { Kind } from "./kind.ts";
 import { type Arguments, literal, literals } from "./literal.ts";
 import { about } from "./placing.ts";
 import { type Question, type Test, testFor } from "./questions.ts";
+import type { Predicate, Source, Truth } from "./source.ts";
 
-/** Undefined: unknown, as about a column that is not set or that the row's class lacks. Only true lets a row pass. */
-export type Truth = boolean | undefined;
-export type Predicate<R> = (row: R) => Truth;
-
-/** The left side of a comparison: where its value comes from. */
-export interface Source<R> {
-  /** For messages. */
-  readonly label: string;
-  /** Every kind the value can have over all rows. */
-  readonly kinds: readonly Kind[];
-  /** Null: not set. Undefined: the row's class has no such column. */
-  read(row: R): Value | undefined;
-  /** One of `kinds`; asked only when the value is set. */
-  kind(row: R): Kind;
-}
+export type { Predicate, Source } from "./source.ts";
 
 export interface PredicateContext<R> {
   readonly values: Arguments;
-  readonly resolve: (operand: Exclude<Operand, ValueNode>) => Source<R>;
+  readonly resolve: (operand: Field | Call) => Source<R>;
+  /** What is there already of what would be computed; nothing when absent. */
+  readonly known?: (operand: Expression) => Source<R> | undefined;
 }
 
 /** Binds a condition: unknown fields and values that fit no column are errors now, not when a row comes. */
@@ -37,7 +27,11 @@ export function compilePredicate<R>(condition: Condition, context: PredicateCont
     case "not":
       return negate(compilePredicate(condition.operand, context));
     case "isNull":
-      return about(condition.span, () => isNull(sourceOf(condition.operand, context), condition.negated));
+      return about(condition.span, () => isNull(compileOperand(condition.operand, context), condition.negated));
+    case "relate":
+      return about(condition.span, () =>
+        related(condition.operator, compileOperand(condition.left, context), compileOperand(condition.right, context)),
+      );
     case "textMatch":
     case "compare":
     case "in":
@@ -52,7 +46,7 @@ type Leaf = Extract<Condition, { kind: "compare" | "in" | "like" | "between" | "
 
 function leaf<R>(condition: Leaf, context: PredicateContext<R>): Predicate<R> {
   const operand = condition.kind === "compare" ? condition.left : condition.operand;
-  const source = sourceOf(operand, context);
+  const source = compileOperand(operand, context);
   const question = questionOf(condition, context.values);
   if (question.kind === "compare" && question.value === null) return comparedWithNull(source, question.operator);
   const test = asked(source, question);
@@ -111,10 +105,25 @@ function isNull<R>(source: Source<R>, negated: boolean): Predicate<R> {
   };
 }
 
-function sourceOf<R>(operand: Operand, context: PredicateContext<R>): Source<R> {
-  if (operand.kind === "field" || operand.kind === "call") return context.resolve(operand);
-  const value = literal(operand, context.values);
-  return { label: JSON.stringify(value), kinds: [ANY], read: () => value, kind: () => ANY };
+/** The value of an operand. Errors of names and types are told now, not when a row comes. */
+export function compileOperand<R>(operand: Operand, context: PredicateContext<R>): Source<R> {
+  switch (operand.kind) {
+    case "field":
+    case "call":
+      return context.resolve(operand);
+    case "computed":
+    case "case":
+    case "truth":
+      return (
+        context.known?.(operand) ??
+        computedSource(operand, {
+          operand: (inner) => compileOperand(inner, context),
+          condition: (inner) => compilePredicate(inner, context),
+        })
+      );
+    default:
+      return constantSource(literal(operand, context.values));
+  }
 }
 
 function all<R>(predicates: readonly Predicate<R>[]): Predicate<R> {

@@ -1,7 +1,7 @@
 import { AppError } from "../../../../common/errors.ts";
 import { type Call, printCall, type TimeWindow } from "../../../../common/mql/index.ts";
 import type { Value } from "../../../../common/value.ts";
-import { AGGREGATES, type AggregateName, isAggregate } from "./aggregate.ts";
+import { STEPPED_AGGREGATES, type SteppedAggregate } from "./aggregate.ts";
 import { durationSeconds } from "./duration.ts";
 import { compare, NUMBER, TIME, toComparable } from "./kind.ts";
 import { type Arguments, isList, literal } from "./literal.ts";
@@ -18,7 +18,7 @@ export interface SeriesPart {
 }
 
 export interface Steps {
-  readonly name: AggregateName;
+  readonly name: SteppedAggregate;
   readonly widthMs: number;
 }
 
@@ -37,8 +37,11 @@ export function windowOf({ from, to }: TimeWindow, values: Arguments): SeriesPar
 export function stepsOf(call: Call, values: Arguments): Steps | undefined {
   if (!call.step) return undefined;
   const { name } = call;
-  if (!isAggregate(name) || call.distinct)
-    throw new AppError("invalid", `[Valid] ${printCall(call)}: points are put together by ${AGGREGATES.join(", ")}.`);
+  if (!isStepped(name) || call.distinct)
+    throw new AppError(
+      "invalid",
+      `[Valid] ${printCall(call)}: points are put together by ${STEPPED_AGGREGATES.join(", ")}.`,
+    );
   const width = literal(call.step, values);
   const [amount = "", unit = "", ...more] = String(width).trim().split(/\s+/);
   const seconds = more.length === 0 ? durationSeconds(amount, unit) : undefined;
@@ -47,6 +50,10 @@ export function stepsOf(call: Call, values: Arguments): Steps | undefined {
     "invalid",
     `[Valid] ${JSON.stringify(width)} is no width of steps: a whole number and a unit, such as '5 minute'.`,
   );
+}
+
+function isStepped(name: string): name is SteppedAggregate {
+  return (STEPPED_AGGREGATES as readonly string[]).includes(name);
 }
 
 /** Absent points make an absent series: null. What is no point is left out. */
@@ -84,7 +91,7 @@ function inSteps(points: readonly Point[], widthMs: number): readonly (readonly 
   return [...steps].sort(([left], [right]) => left - right);
 }
 
-function aggregated(points: readonly Point[], name: AggregateName): Value {
+function aggregated(points: readonly Point[], name: SteppedAggregate): Value {
   const set = points.filter(({ value }) => value !== null);
   switch (name) {
     case "count":

@@ -4,6 +4,7 @@ import {
   type Field,
   type GraphNode,
   type Match,
+  partsOfCondition,
   printCondition,
 } from "../../../../common/mql/index.ts";
 
@@ -43,15 +44,5 @@ function nameOf(condition: Condition, names: ReadonlySet<string>): string | unde
 }
 
 function fieldsOf(condition: Condition): readonly Field[] {
-  switch (condition.kind) {
-    case "and":
-    case "or":
-      return condition.items.flatMap(fieldsOf);
-    case "not":
-      return fieldsOf(condition.operand);
-    default: {
-      const operand = condition.kind === "compare" ? condition.left : condition.operand;
-      return operand.kind === "field" ? [operand] : [];
-    }
-  }
+  return partsOfCondition(condition).filter((part) => part.kind === "field");
 }

@@ -85,7 +85,7 @@ function classesOfIds(ids: readonly string[], principal: Principal, catalog: Cla
   if (labels.has(undefined)) return catalog.tree("/");
   const views = [...labels]
     .flatMap((label = "") => catalog.byLabel(label))
-    .filter((view) => classAccess(principal, view.path).readable);
+    .filter((view) => classAccess(principal, view).readable);
   if (views.length > 0) return views;
   throw new AppError("not_found", `[NotExist] Not Found Class For ID ${ids.join(", ")}`);
 }

@@ -5,7 +5,7 @@ import type { ObjectRow, Objects } from "../../objects/index.ts";
 import type { Principal } from "../../permissions/index.ts";
 import { bytesOf, type MemoryShare } from "../expressions/memory.ts";
 import { matching, type RunContext } from "../run/run.ts";
-import { visibility } from "../plan/scope.ts";
+import { cellsOf, visibility } from "../plan/scope.ts";
 import type { Slices } from "../run/slice.ts";
 import { type GraphPlan, type Hop, tooLarge } from "./plan.ts";
 import type { NodePattern } from "./patterns.ts";
@@ -175,7 +175,8 @@ export class GraphReader {
 
   #shown(row: ObjectRow): Row {
     const { scope, returns } = this.#plan;
-    const name = scope.column(row.class, "name") ? row.values.name : undefined;
+    const isNamed = scope.column(row.class, "name") && !cellsOf(scope)?.hiddenIn(row).has("name");
+    const name = isNamed ? row.values.name : undefined;
     const shown: Row = { id: row.id, class: row.class.path, name: name ?? parseObjectId(row.id)?.key ?? row.id };
     for (const field of returns) {
       const value = scope.source(field).read(row);

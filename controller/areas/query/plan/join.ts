@@ -1,17 +1,16 @@
 import { AppError } from "../../../../common/errors.ts";
 import {
-  type Call,
   type Condition,
   type Field,
   type Join,
   NOWHERE,
-  type Operand,
+  partsOfCondition,
   type Select,
-  type ValueNode,
 } from "../../../../common/mql/index.ts";
 import type { Row } from "../../../../common/value.ts";
 import type { ObjectRow } from "../../objects/index.ts";
 import type { Principal } from "../../permissions/index.ts";
+import { sourceOfField } from "../expressions/bind.ts";
 import type { Fields } from "../expressions/fields.ts";
 import type { BoundField } from "../expressions/fields.ts";
 import { ANY, type Kind, TEXT } from "../expressions/kind.ts";
@@ -102,7 +101,7 @@ export class JoinedFields implements Fields<Joined> {
   }
 
   kindsOf(field: BoundField): readonly Kind[] {
-    return this.#scope(field.table).kindsOf(field);
+    return field.computed ? this.source(field).kinds : this.#scope(field.table).kindsOf(field);
   }
 
   definedName(): undefined {
@@ -125,7 +124,11 @@ export class JoinedFields implements Fields<Joined> {
     });
   }
 
-  source(field: BoundField): Source<Joined> {
+  source(bound: BoundField): Source<Joined> {
+    return sourceOfField(bound, this, (field) => this.#plainSource(field));
+  }
+
+  #plainSource(field: BoundField): Source<Joined> {
     const { table } = field;
     const inner = this.#scope(table).source(field);
     return {
@@ -216,15 +219,8 @@ function splitByTable(where: Condition | undefined, fields: JoinedFields, values
 
 function tablesOf(condition: Condition, fields: JoinedFields, values: Arguments): ReadonlySet<number> {
   return new Set(
-    operands(condition).flatMap((operand) => (operand.kind === "field" ? [fields.bind(operand, values).table] : [])),
+    partsOfCondition(condition).flatMap((part) => (part.kind === "field" ? [fields.bind(part, values).table] : [])),
   );
-}
-
-function operands(condition: Condition): readonly (Field | Call | ValueNode)[] {
-  if (condition.kind === "and" || condition.kind === "or") return condition.items.flatMap(operands);
-  if (condition.kind === "not") return operands(condition.operand);
-  const operand: Operand = condition.kind === "compare" ? condition.left : condition.operand;
-  return [operand];
 }
 
 function together(parts: readonly Part[]): Condition | undefined {

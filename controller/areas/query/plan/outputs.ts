@@ -2,15 +2,19 @@ import { AppError } from "../../../../common/errors.ts";
 import {
   type Call,
   type Condition,
-  type Field,
+  type Operand,
+  operandsOf,
   type OrderItem,
+  partsOf,
   printCall,
+  printOperand,
   type Select,
   type SelectItem,
 } from "../../../../common/mql/index.ts";
-import { AGGREGATES, type AggregateName, isAggregate } from "../expressions/aggregate.ts";
+import { AGGREGATES, type AggregateName, isAggregate, needsNumbers, parameterOf } from "../expressions/aggregate.ts";
+import { bindOperand, definedField, isOfGroup, isSteps } from "../expressions/bind.ts";
 import type { BoundField, Fields, Names } from "../expressions/fields.ts";
-import type { Arguments } from "../expressions/literal.ts";
+import { type Arguments, literal } from "../expressions/literal.ts";
 import { about } from "../expressions/placing.ts";
 import type { SortKey } from "../expressions/sort.ts";
 import { stepsOf } from "../expressions/timeseries.ts";
@@ -69,13 +73,15 @@ export interface AggregatePlan {
   readonly name: AggregateName;
   readonly field: BoundField | undefined;
   readonly distinct: boolean;
+  readonly parameter: number;
 }
 
-/** Where a value comes from: the row, or a key or an aggregate of the group. */
+/** Where a value comes from: the row, or a key or an aggregate of the group, or what is computed of these. */
 export type Expression =
   | { readonly kind: "field"; readonly field: BoundField }
   | { readonly kind: "key"; readonly index: number }
-  | { readonly kind: "aggregate"; readonly index: number };
+  | { readonly kind: "aggregate"; readonly index: number }
+  | { readonly kind: "computed"; readonly node: Operand };
 
 export type Output =
   | { readonly kind: "star" }
@@ -112,10 +118,15 @@ export class OutputBinder {
     this.#isGrouped =
       select.groupBy.length > 0 || select.items.some((item) => item.kind === "item" && isOfGroup(item.value));
     const aliased = aliasedFields(select);
-    this.#keys = select.groupBy.map((field) => about(field.span, () => names.bind(unaliased(field, aliased), values)));
+    this.#keys = select.groupBy.map((key) => about(key.span, () => this.#key(unaliased(key, aliased))));
     this.#keyPlaces = firstPlaces(this.#keys.map((key) => key.label));
     if (select.having && !this.#isGrouped)
       throw new AppError("invalid", "[Valid] HAVING needs GROUP BY or an aggregate.");
+  }
+
+  #key(operand: Operand): BoundField {
+    if (operand.kind !== "call" && !isOfGroup(operand)) return bindOperand(operand, this.#names, this.#values);
+    throw new AppError("invalid", `[Valid] ${printOperand(operand)} is about a group: it cannot make one.`);
   }
 
   grouping(): GroupPlan | undefined {
@@ -153,7 +164,7 @@ export class OutputBinder {
       item.value.kind === "field" && item.value.parts.length === 1
         ? this.#aliases.get(item.value.parts[0] ?? "")
         : undefined;
-    const label = item.value.kind === "call" ? printCall(item.value) : item.value.parts.join(".");
+    const label = item.value.kind === "field" ? item.value.parts.join(".") : printOperand(item.value);
     return { label, value: alias ?? this.#expression(item.value), descending: item.descending };
   }
 
@@ -166,9 +177,10 @@ export class OutputBinder {
       return [{ kind: "value", name: item.alias, value }];
     }
     if (relation) return [{ kind: "value", value, field: relation }];
-    if (item.value.kind === "field")
-      return [{ kind: "value", value, field: this.#names.bind(item.value, this.#values) }];
-    return [{ kind: "value", value, name: callName(definedCall(item.value, this.#names, this.#values)) }];
+    if (item.value.kind === "call")
+      return [{ kind: "value", value, name: callName(definedCall(item.value, this.#names, this.#values)) }];
+    if (isOfGroup(item.value)) return [{ kind: "value", value, name: printOperand(item.value) }];
+    return [{ kind: "value", value, field: bindOperand(item.value, this.#names, this.#values) }];
   }
 
   #star(alias: string | undefined): readonly Draft[] {
@@ -184,23 +196,45 @@ export class OutputBinder {
     if (condition.kind === "and" || condition.kind === "or")
       return condition.items.forEach((item) => this.#collect(item));
     if (condition.kind === "not") return this.#collect(condition.operand);
-    const operand = condition.kind === "compare" ? condition.left : condition.operand;
-    if (operand.kind === "call") this.#aggregate(operand);
+    for (const part of operandsOf(condition).flatMap(partsOf)) if (part.kind === "call") this.#aggregate(part);
   }
 
-  #expression(value: Field | Call): Expression {
-    if (value.kind === "call" && isOfGroup(value)) return this.#aggregate(value);
-    const field = value.kind === "call" ? this.#steps(value) : this.#names.bind(value, this.#values);
+  #expression(value: Operand): Expression {
+    if (value.kind === "call" && !isSteps(value)) return this.#aggregate(value);
+    if (isOfGroup(value)) return this.#ofGroup(value);
+    const field = value.kind === "call" ? this.#steps(value) : bindOperand(value, this.#names, this.#values);
     if (!this.#isGrouped) return { kind: "field", field };
     const index = this.#keyPlaces.get(field.label);
-    if (index === undefined)
-      throw new AppError("invalid", `[Valid] ${field.label} must stand in GROUP BY or inside an aggregate.`);
-    return { kind: "key", index };
+    if (index !== undefined) return { kind: "key", index };
+    if (!field.computed) throw ungrouped(field.label);
+    return this.#ofGroup(value);
+  }
+
+  /** Computed of keys and aggregates, which are there when the group is complete. */
+  #ofGroup(node: Operand): Expression {
+    this.#requireGrouped(node);
+    return { kind: "computed", node };
+  }
+
+  #requireGrouped(node: Operand): void {
+    if (node.kind === "call") {
+      this.#aggregate(node);
+      return;
+    }
+    const label = isOfGroup(node) ? undefined : bindOperand(node, this.#names, this.#values).label;
+    if (label !== undefined && this.#keyPlaces.has(label)) return;
+    if (node.kind === "field") throw ungrouped(label ?? "");
+    if (node.kind === "computed") node.operands.forEach((operand) => this.#requireGrouped(operand));
+    if (node.kind === "case" || node.kind === "truth") partsOf(node).forEach((part) => this.#requireGrouped(part));
+    if (node.kind === "case")
+      [...node.branches.map(({ then }) => then), ...(node.otherwise ? [node.otherwise] : [])].forEach((operand) =>
+        this.#requireGrouped(operand),
+      );
   }
 
   /** The steps of one object's time series. */
   #steps(call: Call): BoundField {
-    const field = call.argument && this.#names.bind(call.argument, this.#values);
+    const field = call.argument && bindOperand(call.argument, this.#names, this.#values);
     if (!field?.series)
       throw new AppError("invalid", `[Valid] ${printCall(call)} needs a time series, a column of the type bucket.`);
     const defined = definedCall(call, this.#names, this.#values);
@@ -213,7 +247,7 @@ export class OutputBinder {
   }
 
   #aggregate(call: Call): Expression {
-    if (call.step)
+    if (isSteps(call))
       throw new AppError(
         "invalid",
         `[Valid] ${printCall(call)} is about one object: it stands in a select list without aggregates.`,
@@ -224,20 +258,26 @@ export class OutputBinder {
     const label = printCall(definedCall(call, this.#names, this.#values));
     const known = this.#aggregatePlaces.get(label);
     if (known !== undefined) return { kind: "aggregate", index: known };
-    const index = this.#aggregates.push({ label, name, field: this.#argument(call), distinct: call.distinct }) - 1;
+    const parameter = parameterOf(name, call.step && literal(call.step, this.#values));
+    const field = this.#argument(call, name);
+    const index = this.#aggregates.push({ label, name, field, distinct: call.distinct, parameter }) - 1;
     this.#aggregatePlaces.set(label, index);
     return { kind: "aggregate", index };
   }
 
-  #argument(call: Call): BoundField | undefined {
+  #argument(call: Call, name: AggregateName): BoundField | undefined {
     if (!call.argument) {
       if (call.name !== "count")
         throw new AppError("invalid", `[Valid] ${call.name}(*) means nothing: it needs a field.`);
       return undefined;
     }
-    const field = this.#names.bind(call.argument, this.#values);
-    const adds = call.name === "sum" || call.name === "avg";
-    if (adds && !this.#names.kindsOf(field).some((kind) => kind.type === "number" || kind.type === "any")) {
+    if (isOfGroup(call.argument))
+      throw new AppError("invalid", `[Valid] ${printCall(call)}: an aggregate stands in no other one.`);
+    const field = bindOperand(call.argument, this.#names, this.#values);
+    if (
+      needsNumbers(name) &&
+      !this.#names.kindsOf(field).some((kind) => kind.type === "number" || kind.type === "any")
+    ) {
       throw new AppError("invalid", `[Valid] ${call.name}(${field.label}) needs numbers.`);
     }
     return field;
@@ -245,17 +285,21 @@ export class OutputBinder {
 }
 
 /** GROUP BY may name an alias of the select list: the first of that name counts. */
-function aliasedFields({ items }: Select): ReadonlyMap<string, Field> {
-  const aliased = new Map<string, Field>();
+function aliasedFields({ items }: Select): ReadonlyMap<string, Operand> {
+  const aliased = new Map<string, Operand>();
   for (const item of items.toReversed()) {
-    if (item.kind === "item" && item.alias !== undefined && item.value.kind === "field")
+    if (item.kind === "item" && item.alias !== undefined && item.value.kind !== "call" && !isOfGroup(item.value))
       aliased.set(item.alias, item.value);
   }
   return aliased;
 }
 
-function unaliased(field: Field, aliased: ReadonlyMap<string, Field>): Field {
-  return field.parts.length === 1 ? (aliased.get(field.parts[0] ?? "") ?? field) : field;
+function unaliased(key: Operand, aliased: ReadonlyMap<string, Operand>): Operand {
+  return key.kind === "field" && key.parts.length === 1 ? (aliased.get(key.parts[0] ?? "") ?? key) : key;
+}
+
+function ungrouped(label: string): AppError {
+  return new AppError("invalid", `[Valid] ${label} must stand in GROUP BY or inside an aggregate.`);
 }
 
 function firstPlaces(labels: readonly string[]): ReadonlyMap<string, number> {
@@ -272,19 +316,12 @@ function repeatedTexts(texts: readonly string[]): ReadonlySet<string> {
 /** The call with its field called as it is defined. */
 export function definedCall(call: Call, names: Names, values: Arguments): Call {
   const { argument } = call;
-  if (!argument) return call;
-  const { name, members } = names.bind(argument, values);
-  return { ...call, argument: { ...argument, parts: argument.parts.with(-1 - members.length, name) } };
+  return argument?.kind === "field" ? { ...call, argument: definedField(argument, names, values) } : call;
 }
 
 function aggregateName(call: Call): AggregateName {
   if (isAggregate(call.name)) return call.name;
   throw new AppError("invalid", `[Valid] There is no function ${call.name}: ${AGGREGATES.join(", ")}.`);
-}
-
-/** Whether it is about several objects: not so the steps of a time series. */
-function isOfGroup(value: Field | Call): boolean {
-  return value.kind === "call" && !value.step;
 }
 
 /** Clients read `count` for `count(*)` and `system.max(size)` for the others. */

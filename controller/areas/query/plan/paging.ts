@@ -3,6 +3,7 @@ import { AppError } from "../../../../common/errors.ts";
 import { QUERY_CURSOR_MAX_CHARACTERS } from "../../../../common/limits.ts";
 import { type Condition, NOWHERE, printStatement, type Select } from "../../../../common/mql/index.ts";
 import type { Value } from "../../../../common/value.ts";
+import { isOfGroup } from "../expressions/bind.ts";
 import { type Arguments, isList, literal } from "../expressions/literal.ts";
 import { packedKey, type SortKey, unpackedKey } from "../expressions/sort.ts";
 import type { OrderPlan, Paging } from "./outputs.ts";
@@ -23,7 +24,7 @@ export function pagingOf(
     select.joins.length > 0 ||
     select.distinct ||
     select.groupBy.length > 0 ||
-    select.items.some((item) => item.kind === "item" && item.value.kind === "call" && !item.value.step)
+    select.items.some((item) => item.kind === "item" && isOfGroup(item.value))
   ) {
     throw pagingRefused();
   }
@@ -79,7 +80,7 @@ export function cursorAfter({ statement }: Paging, keys: readonly SortKey[]): st
 /** Holds for all rows of the page; narrows the read only, as the rows themselves are compared. */
 export function pageCondition(paging: Paging, [first]: readonly OrderPlan[]): Condition | undefined {
   const key = paging.after?.[0];
-  if (first?.value.kind !== "field" || typeof key !== "number") return undefined;
+  if (first?.value.kind !== "field" || first.value.field.computed || typeof key !== "number") return undefined;
   const { name, members, pseudo } = first.value.field;
   // Rows without a value come last where the order descends, and a range has none of them.
   if (first.descending && !pseudo) return undefined;

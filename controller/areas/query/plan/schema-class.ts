@@ -1,5 +1,5 @@
 import type { ClassCatalog, ClassView, Column, ColumnType, ObjectRow } from "../../objects/index.ts";
-import { classAccess, type Principal } from "../../permissions/index.ts";
+import { classAccess, type HiddenColumns, type Principal } from "../../permissions/index.ts";
 
 /**
  * The table of classes that clients read by MQL. It lies outside every tenant's name space and shows what its reader
@@ -85,12 +85,12 @@ export function isSchemaClass(view: ClassView): boolean {
 /** One row for each class the principal may read, without the columns it may not see. */
 export function schemaRows(principal: Principal, catalog: ClassCatalog): readonly ObjectRow[] {
   return catalog.tree("/").flatMap((view) => {
-    const { readable, hidden } = classAccess(principal, view.path);
+    const { readable, hidden } = classAccess(principal, view);
     return readable && !isSchemaClass(view) ? [schemaRow(view, hidden, catalog)] : [];
   });
 }
 
-function schemaRow(view: ClassView, hidden: ReadonlySet<string>, catalog: ClassCatalog): ObjectRow {
+function schemaRow(view: ClassView, hidden: HiddenColumns, catalog: ClassCatalog): ObjectRow {
   const seen = (name: string): boolean => !hidden.has(name) && !view.column(name)?.sealed;
   const { alias = "", nickname = "", remedy = "", ttlSeconds = -1 } = view.options;
   const parent = view.parent === undefined ? undefined : catalog.get(view.parent);

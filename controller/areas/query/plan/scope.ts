@@ -10,11 +10,13 @@ import {
 import type { Row, Value } from "../../../../common/value.ts";
 import { type ClassCatalog, type ClassView, type Column, nameAmong, type ObjectRow } from "../../objects/index.ts";
 import type { ClassAccess, Principal } from "../../permissions/index.ts";
+import { sourceOfField } from "../expressions/bind.ts";
 import type { BoundField, Fields, Names } from "../expressions/fields.ts";
 import { ANY, type Kind, kindOf } from "../expressions/kind.ts";
 import { type Arguments, isMap } from "../expressions/literal.ts";
 import { compilePredicate, type Predicate, type Source } from "../expressions/predicate.ts";
 import { partOf, WHOLE_SERIES, windowOf } from "../expressions/timeseries.ts";
+import { Cells } from "./cells.ts";
 import { isPseudo, PSEUDO_FIELDS, pseudoSource, readPseudo } from "./pseudo.ts";
 import { relationSource } from "./related.ts";
 import { type VisibleTree, visibleTree } from "./tree.ts";
@@ -154,13 +156,20 @@ export class Scope implements Fields<ObjectRow> {
   /** Columns a row's class lacks are left out; columns that are not set are null. */
   wholeRow(): (row: ObjectRow, result: Row) => void {
     const { tree } = this;
+    const cells = cellsOf(this);
     return (row, result) => {
+      const hidden = cells?.hiddenIn(row);
       for (const pseudo of PSEUDO_FIELDS) result[pseudo] = readPseudo(pseudo, row);
-      for (const { name } of tree.columnsOf(row.class)) result[name] = row.values[name] ?? null;
+      for (const { name } of tree.columnsOf(row.class))
+        result[name] = hidden?.has(name) ? null : (row.values[name] ?? null);
     };
   }
 
-  source(field: BoundField): Source<ObjectRow> {
+  source(bound: BoundField): Source<ObjectRow> {
+    return sourceOfField(bound, this, (field) => this.#plainSource(field));
+  }
+
+  #plainSource(field: BoundField): Source<ObjectRow> {
     if (field.pseudo) return pseudoSource(field.pseudo, field.label);
     return field.isRelation ? relationSource(field.name, field.label) : new ColumnSource(this, field);
   }
@@ -177,12 +186,14 @@ class ColumnSource implements Source<ObjectRow> {
   readonly kinds: readonly Kind[];
   readonly #scope: Scope;
   readonly #field: BoundField;
+  readonly #cells: Cells | undefined;
   #class: ClassView | undefined;
   #kind: Kind | undefined;
 
   constructor(scope: Scope, field: BoundField) {
     this.#scope = scope;
     this.#field = field;
+    this.#cells = cellsOf(scope);
     this.label = field.label;
     this.kinds = [...new Set(scope.columnsNamed(field.name).map((column) => memberKind(column, field.members.length)))];
   }
@@ -190,6 +201,7 @@ class ColumnSource implements Source<ObjectRow> {
   read(row: ObjectRow): Value | undefined {
     if (row.class !== this.#class) this.#turnTo(row.class);
     if (this.#kind === undefined) return undefined;
+    if (this.#cells?.hiddenIn(row).has(this.#field.name)) return null;
     const value = row.values[this.#field.name] ?? null;
     const { members, series } = this.#field;
     if (series && series !== WHOLE_SERIES) return partOf(value, series);
@@ -243,6 +255,22 @@ function visibilityOf(scope: Scope): Predicate<ObjectRow> {
     return text === undefined || conditions.get(text)?.(row);
   };
 }
+
+/** Absent where of every class of the scope the same columns are seen, and written, in all of its rows. */
+export function cellsOf(scope: Scope): Cells | undefined {
+  const { tree } = scope;
+  if (!cells.has(tree)) {
+    const isVarying = !tree.isUnveiled && scope.classes.some((view) => tree.access(view).parts.length > 1);
+    const rules = {
+      access: (view: ClassView) => tree.access(view),
+      compile: (where: string) => rowPredicate(scope, where),
+    };
+    cells.set(tree, isVarying ? new Cells(rules) : undefined);
+  }
+  return cells.get(tree);
+}
+
+const cells = new WeakMap<VisibleTree, Cells | undefined>();
 
 /** The one row condition that holds for every class of the scope, so that a read can be narrowed by it. */
 export function commonRowCondition(scope: Scope): string | undefined {

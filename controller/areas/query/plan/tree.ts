@@ -164,7 +164,7 @@ function treesOf(catalog: ClassCatalog, data: Principal["data"]): Map<string, Vi
 
 /** All principals may read the schema table, as it shows only what its reader may see. */
 function accessOf(rights: Rights, view: ClassView): ClassAccess {
-  const access = classAccess(rights, view.path);
+  const access = classAccess(rights, view);
   return view.path === "/system/class" && !view.path.startsWith(`${rights.ospace}/`)
     ? { ...access, readable: true, writable: false }
     : access;

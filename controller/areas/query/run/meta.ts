@@ -1,5 +1,6 @@
 import type { ClassView, Column } from "../../objects/index.ts";
-import type { BoundField, PseudoField } from "../expressions/fields.ts";
+import type { BoundField, Names, PseudoField } from "../expressions/fields.ts";
+import type { Kind } from "../expressions/kind.ts";
 import type { JoinPlan } from "../plan/join.ts";
 import type { AggregatePlan, Expression, GroupPlan, Output, Shape } from "../plan/outputs.ts";
 import type { SelectPlan, LeftOut } from "../plan/plan.ts";
@@ -106,10 +107,12 @@ function classesOf(scope: Scope): Record<string, unknown> {
 /** Describes an output that rows of any class may have. */
 function outputOf(
   output: Output,
-  plan: Pick<Shape<never>, "grouping">,
+  plan: Pick<Shape<never>, "grouping" | "fields">,
   scopes: readonly Scope[],
 ): readonly ColumnMeta[] {
-  if (plan.grouping) return groupedMeta(output, plan.grouping, scopes);
+  const field = output.kind === "value" && output.value.kind === "field" ? output.value.field : undefined;
+  if (output.kind === "value" && field?.computed) return [computedMeta(output.name, plan.fields.kindsOf(field))];
+  if (plan.grouping) return groupedMeta(output, plan.grouping, { scopes, names: plan.fields });
   const table = output.kind === "value" && output.value.kind === "field" ? output.value.field.table : 0;
   return scopes.slice(table, table + 1).flatMap((scope) => outputMeta(output, rootFirst(scope), scope));
 }
@@ -138,6 +141,7 @@ function fieldMeta(
   where: { readonly views: readonly ClassView[]; readonly scope: Scope },
 ): readonly ColumnMeta[] {
   if (field.pseudo) return [pseudoMeta(field.pseudo, name)];
+  if (field.computed) return [computedMeta(name, where.scope.kindsOf(field))];
   if (field.isRelation) return [{ name, title: name, type: "set" }];
   for (const view of where.views) {
     const column = where.scope.column(view, field.name);
@@ -146,10 +150,33 @@ function fieldMeta(
   return [];
 }
 
-function groupedMeta(output: Output, grouping: GroupPlan, scopes: readonly Scope[]): readonly ColumnMeta[] {
+/** The types of what is computed, by how it is compared. */
+const TYPES: Readonly<Record<Kind["type"], string>> = {
+  number: "double",
+  text: "varchar",
+  code: "varchar",
+  boolean: "boolean",
+  time: "timestamp",
+  date: "date",
+  list: "list",
+  map: "map",
+  any: "varchar",
+};
+
+function computedMeta(name: string, kinds: readonly Kind[]): ColumnMeta {
+  const [only] = kinds;
+  return { name, title: name, type: kinds.length === 1 && only ? TYPES[only.type] : "varchar" };
+}
+
+function groupedMeta(
+  output: Output,
+  grouping: GroupPlan,
+  { scopes, names }: { readonly scopes: readonly Scope[]; readonly names: Names },
+): readonly ColumnMeta[] {
   if (output.kind === "star") return [];
   const { value, name } = output;
   const field = groupedField(value, grouping);
+  if (field?.computed) return [computedMeta(name, names.kindsOf(field))];
   const scope = scopes[field?.table ?? 0];
   if (field && scope) return fieldMeta(name, field, { views: rootFirst(scope), scope });
   const aggregate = value.kind === "aggregate" ? grouping.aggregates[value.index] : undefined;

@@ -3,10 +3,17 @@ import { OBJECT_PAGE_MAX, QUERY_DISTINCT_MAX_ROWS } from "../../../../common/lim
 import { type Call, type Field, printCall } from "../../../../common/mql/index.ts";
 import type { Row, Value } from "../../../../common/value.ts";
 import { aggregateKind, type AggregateSpec, type GroupRow, Grouping, onlyKind } from "../expressions/aggregate.ts";
+import { bindOperand, isOfGroup } from "../expressions/bind.ts";
 import type { Fields } from "../expressions/fields.ts";
-import type { Kind } from "../expressions/kind.ts";
+import { ANY, type Kind } from "../expressions/kind.ts";
 import { bytesOf, freeing, type MemoryShare, PROCESS_MEMORY } from "../expressions/memory.ts";
-import { compilePredicate, type Predicate } from "../expressions/predicate.ts";
+import {
+  compileOperand,
+  compilePredicate,
+  type Predicate,
+  type PredicateContext,
+  type Source,
+} from "../expressions/predicate.ts";
 import { canonical } from "../expressions/questions.ts";
 import { orderOf, type SortEntry, Sorter, sortKey, type SortKey } from "../expressions/sort.ts";
 import { definedCall, type Expression, type GroupPlan, type Output, type Paging, type Shape } from "../plan/outputs.ts";
@@ -166,8 +173,8 @@ async function addUntil<R>({ source, slices, rowWork }: HoldingInput<R>, add: (r
 function grouped<R>(shape: Shape<R>, group: GroupPlan, input: HoldingInput<R>): AsyncIterable<readonly Row[]> {
   const { fields } = shape;
   const keys = group.keys.map((field) => fields.source(field));
-  const specs = group.aggregates.map(({ name, field, distinct }): AggregateSpec<R> => {
-    return { name, distinct, source: field && fields.source(field), writtenMs: fields.writtenMs(field) };
+  const specs = group.aggregates.map(({ name, field, distinct, parameter }): AggregateSpec<R> => {
+    return { name, distinct, parameter, source: field && fields.source(field), writtenMs: fields.writtenMs(field) };
   });
   const groups: Groups = {
     shape,
@@ -176,9 +183,15 @@ function grouped<R>(shape: Shape<R>, group: GroupPlan, input: HoldingInput<R>): 
     keyKinds: keys.map(onlyKind),
     resultKinds: specs.map(aggregateKind),
   };
-  const passes = havingOf(groups);
+  const answer = {
+    passes: havingOf(groups),
+    outputs: shape.outputs.flatMap((output) =>
+      output.kind === "value" ? [{ name: output.name, source: sourceOfGroup(output.value, groups) }] : [],
+    ),
+    orders: shape.orderBy.map((item) => sourceOfGroup(item.value, groups)),
+  };
   return collected(input, new Grouping(keys, specs, input.memory), (grouping) =>
-    groupRows(grouping.rows(), groups, passes),
+    groupRows(grouping.rows(), groups, answer),
   );
 }
 
@@ -199,65 +212,68 @@ interface Groups {
   readonly resultKinds: readonly Kind[];
 }
 
-function* groupRows(rows: Iterable<GroupRow>, groups: Groups, passes: Predicate<GroupRow>): Iterable<Row> {
+/** What is made of each group. */
+interface GroupAnswer {
+  readonly passes: Predicate<GroupRow>;
+  readonly outputs: readonly { readonly name: string; readonly source: Source<GroupRow> }[];
+  readonly orders: readonly Source<GroupRow>[];
+}
+
+function* groupRows(rows: Iterable<GroupRow>, groups: Groups, answer: GroupAnswer): Iterable<Row> {
   const { shape, memory } = groups;
   const isNew = shape.distinct ? distinctRows(memory) : () => true;
   const sorter = shape.orderBy.length > 0 ? sorterOf(shape, memory) : undefined;
   for (const row of rows) {
-    if (passes(row) !== true) continue;
-    const result = groupOutput(shape.outputs, row);
+    if (answer.passes(row) !== true) continue;
+    const result: Row = {};
+    for (const { name, source } of answer.outputs) result[name] = source.read(row) ?? null;
     if (!isNew(result)) continue;
     if (!sorter) yield result;
-    else
-      sorter.add({
-        keys: shape.orderBy.map((item) => sortKey(groupKind(item.value, groups), groupValue(item.value, row))),
-        row: result,
-      });
+    else sorter.add({ keys: answer.orders.map((order) => sortKey(order.kind(row), order.read(row))), row: result });
   }
   if (sorter) yield* sorter.rows();
 }
 
-function groupOutput(outputs: readonly Output[], row: GroupRow): Row {
-  const result: Row = {};
-  for (const output of outputs)
-    if (output.kind === "value") result[output.name] = groupValue(output.value, row) ?? null;
-  return result;
+function sourceOfGroup(value: Expression, groups: Groups): Source<GroupRow> {
+  switch (value.kind) {
+    case "key":
+      return columnOfGroup((row) => row.keys[value.index], groups.keyKinds[value.index]);
+    case "aggregate":
+      return columnOfGroup((row) => row.results[value.index], groups.resultKinds[value.index]);
+    case "computed":
+      return compileOperand(value.node, contextOf(groups));
+    case "field":
+      throw new RangeError("a grouped query has only keys and aggregates");
+  }
 }
 
-function groupValue(value: Expression, row: GroupRow): Value | undefined {
-  return value.kind === "key"
-    ? row.keys[value.index]
-    : value.kind === "aggregate"
-      ? row.results[value.index]
-      : undefined;
-}
-
-function groupKind(value: Expression, groups: Groups): Kind {
-  const kind =
-    value.kind === "key"
-      ? groups.keyKinds[value.index]
-      : value.kind === "aggregate"
-        ? groups.resultKinds[value.index]
-        : undefined;
-  if (!kind) throw new RangeError("a grouped query has only keys and aggregates");
-  return kind;
+function columnOfGroup(read: (row: GroupRow) => Value | undefined, kind: Kind = ANY): Source<GroupRow> {
+  return { label: "", kinds: [kind], read: (row) => read(row) ?? null, kind: () => kind };
 }
 
 function havingOf(groups: Groups): Predicate<GroupRow> {
   const { having } = groups.group;
-  if (!having) return () => true;
-  return compilePredicate(having, {
-    values: groups.shape.values,
-    resolve(operand) {
-      const value = havingExpression(operand, groups);
-      const kind = groupKind(value, groups);
-      const label = operand.kind === "call" ? printCall(operand) : operand.parts.join(".");
-      return { label, kinds: [kind], read: (row) => groupValue(value, row) ?? null, kind: () => kind };
-    },
-  });
+  return having ? compilePredicate(having, contextOf(groups)) : () => true;
 }
 
-function havingExpression(operand: Field | Call, { shape, group }: Groups): Expression {
+/** The meaning of names about a group. */
+function contextOf(groups: Groups): PredicateContext<GroupRow> {
+  const { shape, group } = groups;
+  return {
+    values: shape.values,
+    resolve(operand) {
+      const label = operand.kind === "call" ? printCall(operand) : operand.parts.join(".");
+      return { ...sourceOfGroup(expressionOfGroup(operand, groups), groups), label };
+    },
+    known(operand) {
+      if (isOfGroup(operand)) return undefined;
+      const index = group.places.keys.get(bindOperand(operand, shape.fields, shape.values).label);
+      return index === undefined ? undefined : sourceOfGroup({ kind: "key", index }, groups);
+    },
+  };
+}
+
+function expressionOfGroup(operand: Field | Call, { shape, group }: Groups): Expression {
   if (operand.kind === "call") {
     const label = printCall(definedCall(operand, shape.fields, shape.values));
     return { kind: "aggregate", index: group.places.aggregates.get(label) ?? -1 };

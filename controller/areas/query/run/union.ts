@@ -1,6 +1,6 @@
 import { AppError } from "../../../../common/errors.ts";
 import { QUERY_DEFAULT_LIMIT_ROWS } from "../../../../common/limits.ts";
-import type { OrderItem, Union } from "../../../../common/mql/index.ts";
+import { type Operand, type OrderItem, printOperand, type Union } from "../../../../common/mql/index.ts";
 import { chained } from "../../../../common/pages.ts";
 import type { Row } from "../../../../common/value.ts";
 import { nameAmong } from "../../objects/index.ts";
@@ -84,13 +84,18 @@ async function* distinct(pages: AsyncIterable<readonly Row[]>, memory: MemorySha
 }
 
 function orderOf(item: OrderItem, parts: readonly Part[]): UnionOrder {
-  const written = item.value.kind === "call" ? callName(item.value) : item.value.parts.join(".");
+  const written = writtenName(item.value);
   const name = answeredName(written, parts);
   const kinds = new Set(parts.flatMap((part) => part.outputs.flatMap((output) => kindsOf(output, name, part))));
   if (kinds.size === 0)
     throw new AppError("not_found", `Field ${written} Not Exist: a UNION is ordered by what its parts answer.`);
   const [only = ANY] = kinds;
   return { name, kind: kinds.size === 1 ? only : ANY, descending: item.descending };
+}
+
+function writtenName(value: Operand): string {
+  if (value.kind === "call") return callName(value);
+  return value.kind === "field" ? value.parts.join(".") : printOperand(value);
 }
 
 /** As the parts answer it, whatever case it is written in; the exact one wins. */

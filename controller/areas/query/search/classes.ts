@@ -18,7 +18,7 @@ export function searchScope(
 ): Scope {
   if (search.class) return scopeOf(principal, catalog, { ...search.class, alias: undefined });
   const isWanted = (view: ClassView): boolean => view.options.autosearch && (!ofState || keepsVersions(view));
-  const found = catalog.tree("/").filter((view) => isWanted(view) && classAccess(principal, view.path).readable);
+  const found = catalog.tree("/").filter((view) => isWanted(view) && classAccess(principal, view).readable);
   if (found.length > 0) {
     const content = { found, relations: relationsOf(catalog) };
     return new Scope(

@@ -3,7 +3,7 @@ import { type WantedText, wantedPhrase, wantedWord } from "../../../../common/te
 import type { Value } from "../../../../common/value.ts";
 import { hasWords, type ClassView, type ObjectRow } from "../../objects/index.ts";
 import { about } from "../expressions/placing.ts";
-import type { Scope } from "../plan/scope.ts";
+import { cellsOf, type Scope } from "../plan/scope.ts";
 
 /** `AppError("invalid")` for a text without letters and digits. */
 export function wantedText({ text, quoted, span }: Word): WantedText {
@@ -13,10 +13,13 @@ export function wantedText({ text, quoted, span }: Word): WantedText {
 /** Whether an object has all the words, each in one of the columns that its reader sees. */
 export function wordsFilter(words: readonly WantedText[], scope: Scope): (row: ObjectRow) => boolean {
   const columns = new Map<ClassView, readonly string[]>();
+  const cells = cellsOf(scope);
   return (row) => {
     let names = columns.get(row.class);
     if (!names) columns.set(row.class, (names = wordColumns(row.class, scope)));
-    return words.every((word) => names.some((name) => isText(row.values[name]) && word.isIn(row.values[name])));
+    const hidden = cells?.hiddenIn(row);
+    const seen = hidden ? names.filter((name) => !hidden.has(name)) : names;
+    return words.every((word) => seen.some((name) => isText(row.values[name]) && word.isIn(row.values[name])));
   };
 }
 

@@ -20,7 +20,16 @@ import { isPseudo } from "../plan/pseudo.ts";
 import { type Scope, scopeOf, visibility } from "../plan/scope.ts";
 import type { Slices } from "../run/slice.ts";
 import type { WrittenRelation } from "./missing-ends.ts";
-import { canonicalRow, guarded, missingField, outsideRule, requireWritable, type WriteContext } from "./write.ts";
+import {
+  canonicalRow,
+  guarded,
+  isRuledByRow,
+  missingField,
+  outsideRule,
+  requireWritable,
+  requireWriting,
+  type WriteContext,
+} from "./write.ts";
 
 /** Rows for one class, checked as far as names and rights go. */
 export interface InsertWork {
@@ -81,7 +90,7 @@ export function* bindInsertJson(statement: InsertJson, target: InsertTarget): St
     for (const object of isList(given) ? given : [given]) {
       const { path, row } = jsonObject(object);
       const last = works.at(-1);
-      const isSame = last?.view.path === path && last.scope.rowCondition(last.view) === undefined;
+      const isSame = last?.view.path === path && !isRuledByRow(last.scope, last.view);
       const work = isSame ? last : { ...writableClass(path, target), rows: [], atMs: undefined };
       if (!isSame) works.push(work);
       const made = jsonRow(row, work.scope);
@@ -197,7 +206,7 @@ export async function checkRowCondition(
   context: Pick<WriteContext, "objects" | "clock">,
 ): Promise<void> {
   const { scope, view, rows } = work;
-  if (scope.rowCondition(view) === undefined) return;
+  if (!isRuledByRow(scope, view)) return;
   const visible = visibility(scope);
   for (let from = 0; from < rows.length; from += OBJECT_PAGE_MAX) {
     const candidates = rows.slice(from, from + OBJECT_PAGE_MAX).map((row) => candidateOf(view, row));
@@ -205,8 +214,9 @@ export async function checkRowCondition(
     for (const candidate of candidates) {
       const found = there.get(candidate.id);
       if (found && visible(found) !== true) throw outsideRule(scope, view);
-      if (visible(written(candidate, found, { view, nowMs: context.clock.nowMs() })) !== true)
-        throw outsideRule(scope, view);
+      const after = written(candidate, found, { view, nowMs: context.clock.nowMs() });
+      if (visible(after) !== true) throw outsideRule(scope, view);
+      requireWriting(scope, view, Object.keys(candidate.values), { before: found, after });
     }
   }
 }

@@ -18,7 +18,8 @@ import { type Arguments, literal, rowCount } from "../expressions/literal.ts";
 import type { Predicate } from "../expressions/predicate.ts";
 import { readsOf } from "../plan/plan.ts";
 import { isPseudo } from "../plan/pseudo.ts";
-import { type Scope, visibility } from "../plan/scope.ts";
+import type { RowChange } from "../plan/cells.ts";
+import { cellsOf, type Scope, visibility } from "../plan/scope.ts";
 import { filterOf, matching, type RunContext, workOf } from "../run/run.ts";
 import { Slices } from "../run/slice.ts";
 import { withEdits } from "./edits.ts";
@@ -118,7 +119,7 @@ export function bindDelete(statement: Delete, scope: Scope, values: Arguments): 
     reads,
     edits: () => [],
     run: (context) => removeFound(found(context), { ...removal, limit, context }),
-    find: (context) => collect(limited(found(context), limit), (row) => requireWritable(scope, row.class)),
+    find: (context) => collect(limited(found(context), limit), (row) => requireRemovable(scope, row)),
     make: (refs, context) => removeAll(refs, { ...removal, context }),
   };
 }
@@ -151,8 +152,8 @@ export async function removeFound(
 ): Promise<number> {
   const { scope, limit } = removal;
   const pages = limited(found, limit);
-  const isUniform = scope.classes.every((view) => scope.access(view).writable);
-  const batches = isUniform ? pages : whole(collect(pages, (row) => requireWritable(scope, row.class)));
+  const isUniform = scope.classes.every((view) => scope.access(view).writable) && cellsOf(scope) === undefined;
+  const batches = isUniform ? pages : whole(collect(pages, (row) => requireRemovable(scope, row)));
   let count = 0;
   for await (const rows of batches) count += await removeAll(rows, removal);
   return count;
@@ -217,9 +218,35 @@ function checkEditedRow(
   edits: readonly Edit[],
   rule: { readonly scope: Scope; readonly visible: Predicate<ObjectRow> },
 ): void {
-  requireWritable(rule.scope, row.class);
-  if (rule.scope.rowCondition(row.class) === undefined) return;
-  if (rule.visible({ ...row, values: withEdits(row, edits) }) !== true) throw outsideRule(rule.scope, row.class);
+  const { scope, visible } = rule;
+  requireWritable(scope, row.class);
+  if (!isRuledByRow(scope, row.class)) return;
+  const after = { ...row, values: withEdits(row, edits) };
+  if (visible(after) !== true) throw outsideRule(scope, row.class);
+  const columns = edits.map(({ column }) => column).filter((name) => !scope.isRelation(name));
+  requireWriting(scope, row.class, columns, { before: row, after });
+}
+
+/** Whether it depends on an object of the class, as it is and will be, what of it may be written. */
+export function isRuledByRow(scope: Scope, view: ClassView): boolean {
+  const { where, parts } = scope.access(view);
+  return where !== undefined || parts.length > 1;
+}
+
+/** `AppError("denied")` where no group alone has the object, before and after, and the column. */
+export function requireWriting(scope: Scope, view: ClassView, columns: readonly string[], change: RowChange): void {
+  const cells = cellsOf(scope);
+  if (cells === undefined || cells.mayWrite(view, columns, change)) return;
+  const closed = columns.filter((name) => !cells.mayWrite(view, [name], change));
+  const what = closed.length > 0 ? `${closed.join(", ")} of this object` : "this object";
+  throw new AppError("denied", `${scope.principal.user} may not write ${what} of ${view.path}.`, {
+    details: { class: view.path },
+  });
+}
+
+function requireRemovable(scope: Scope, row: ObjectRow): void {
+  requireWritable(scope, row.class);
+  requireWriting(scope, row.class, [], { before: row });
 }
 
 async function collect(

@@ -1,0 +1,169 @@
+import { AppError } from "../../../../common/errors.ts";
+import type { CompareOperator } from "../../../../common/mql/index.ts";
+import type { Value } from "../../../../common/value.ts";
+import { compare, type Kind, NUMBER, TIME, toComparable, toValue } from "./kind.ts";
+import { canonical } from "./questions.ts";
+import type { Predicate, Source } from "./source.ts";
+
+/** Signs between two numbers; `+` and `-` also between a time and milliseconds, `-` between two times. */
+export type Sign = "+" | "-" | "*" | "/";
+
+type Numeric = number | bigint;
+
+/**
+ * The source of `left sign right`. Integers are exact as long as both sides are integers and the sign is no `/`; what
+ * has no result (no number, a division by 0, beyond what a double holds) is null. Throws `AppError("invalid")` where a
+ * side can be no number and no time in any class.
+ */
+export function arithmetic<R>(sign: Sign, left: Source<R>, right: Source<R>): Source<R> {
+  const times = [isTime(left) || isTimeText(left, right, sign), isTime(right) || isTimeText(right, left, sign)];
+  const kind = times[0] === times[1] || sign === "*" || sign === "/" ? NUMBER : TIME;
+  const isAllowed = (!times[0] && !times[1]) || sign === "-" || (sign === "+" && !(times[0] && times[1]));
+  if (!isAllowed || (times[1] && !times[0] && sign === "-"))
+    throw invalid(
+      `${left.label} ${sign} ${right.label}: of times there are differences, and times so many milliseconds before and behind`,
+    );
+  const read = [
+    numeric(left, { sign, isTime: times[0] === true }),
+    numeric(right, { sign, isTime: times[1] === true }),
+  ] as const;
+  return {
+    label: `${left.label} ${sign} ${right.label}`,
+    kinds: [kind],
+    kind: () => kind,
+    read(row) {
+      const first = read[0](row);
+      const second = first === undefined ? undefined : read[1](row);
+      if (first === undefined || second === undefined) return null;
+      return numberValue(calculate(sign, first, second));
+    },
+  };
+}
+
+/** `-x`. */
+export function negative<R>(source: Source<R>): Source<R> {
+  const read = numeric(source, { sign: "-", isTime: false });
+  return {
+    label: `-(${source.label})`,
+    kinds: [NUMBER],
+    kind: () => NUMBER,
+    read(row) {
+      const value = read(row);
+      return value === undefined ? null : numberValue(-value);
+    },
+  };
+}
+
+/** A number as it stands in a row: integers that a double does not hold as text; null for what is none. */
+export function numberValue(number: Numeric | undefined): Value {
+  if (typeof number === "number") return Number.isFinite(number) ? number : null;
+  if (number === undefined) return null;
+  const double = Number(number);
+  return Number.isSafeInteger(double) ? double : toValue(number);
+}
+
+function calculate(sign: Sign, left: Numeric, right: Numeric): Numeric | undefined {
+  if (sign === "/") return Number(right) === 0 ? undefined : Number(left) / Number(right);
+  if (typeof left === "number" && typeof right === "number") {
+    const result = sign === "+" ? left + right : sign === "-" ? left - right : left * right;
+    const isExact = Number.isSafeInteger(result) || !Number.isInteger(left) || !Number.isInteger(right);
+    return isExact || !Number.isSafeInteger(left) || !Number.isSafeInteger(right)
+      ? result
+      : exactly(sign, BigInt(left), BigInt(right));
+  }
+  const [first, second] = [integer(left), integer(right)];
+  if (first !== undefined && second !== undefined) return exactly(sign, first, second);
+  return calculate(sign, Number(left), Number(right));
+}
+
+function exactly(sign: Exclude<Sign, "/">, left: bigint, right: bigint): bigint {
+  return sign === "+" ? left + right : sign === "-" ? left - right : left * right;
+}
+
+function integer(value: Numeric): bigint | undefined {
+  return typeof value === "bigint" ? value : Number.isSafeInteger(value) ? BigInt(value) : undefined;
+}
+
+function isTime<R>(source: Source<R>): boolean {
+  return source.kinds.length > 0 && source.kinds.every(({ type }) => type === "time" || type === "date");
+}
+
+/** A time that is written as a text, in a difference from a time. */
+function isTimeText<R>(source: Source<R>, other: Source<R>, sign: Sign): boolean {
+  const { constant } = source;
+  return sign === "-" && isTime(other) && typeof constant === "string" && toComparable(TIME, constant) !== undefined;
+}
+
+function numeric<R>(
+  source: Source<R>,
+  as: { readonly sign: Sign; readonly isTime: boolean },
+): (row: R) => Numeric | undefined {
+  const { sign } = as;
+  const kind = as.isTime ? TIME : NUMBER;
+  const types = kind === TIME ? ["time", "date"] : ["number", "any"];
+  const isPossible =
+    source.constant === undefined || source.constant === null
+      ? source.constant === null || source.kinds.length === 0 || source.kinds.some(({ type }) => types.includes(type))
+      : toComparable(kind, source.constant) !== undefined;
+  if (!isPossible) throw invalid(`${source.label} ${sign}: ${needs(source)}`);
+  return (row) => {
+    const value = source.read(row);
+    const number = value === undefined || value === null ? undefined : toComparable(kind, value);
+    return typeof number === "number" || typeof number === "bigint" ? number : undefined;
+  };
+}
+
+function needs<R>(source: Source<R>): string {
+  const [kind] = source.kinds;
+  const hint = kind?.type === "text" ? "; || puts texts together, cast(x as double) makes a number of one" : "";
+  return `it is no number but ${source.constant === undefined ? (kind?.type ?? "nothing") : "a text"}${hint}`;
+}
+
+/** `left operator right`, both of the row; unknown where one is not set, or where they are of kinds that have no order. */
+export function related<R>(operator: CompareOperator, left: Source<R>, right: Source<R>): Predicate<R> {
+  const isEquality = operator === "=" || operator === "!=";
+  const mixed = [...left.kinds, ...right.kinds].find(({ type }) => type === "list" || type === "map");
+  if (mixed && !isEquality) throw invalid(`${left.label} ${operator} ${right.label}: a ${mixed.type} has no order`);
+  return (row) => {
+    const first = left.read(row);
+    const second = right.read(row);
+    if (first === undefined || first === null || second === undefined || second === null) return undefined;
+    const order = orderOf(kindOfBoth(left.kind(row), right.kind(row)), first, second);
+    return order === undefined ? undefined : holds(operator, order);
+  };
+}
+
+/** A number, a time or a boolean also equals its text. */
+function kindOfBoth(left: Kind, right: Kind): Kind {
+  if (left === right) return left;
+  const isLoose = left.type === "text" || left.type === "any";
+  return isLoose ? right : left;
+}
+
+function orderOf(kind: Kind, left: Value, right: Value): number | undefined {
+  if (kind.type === "list" || kind.type === "map") return canonical(left) === canonical(right) ? 0 : 1;
+  const first = toComparable(kind, left);
+  const second = toComparable(kind, right);
+  return first === undefined || second === undefined ? undefined : compare(first, second);
+}
+
+function holds(operator: CompareOperator, order: number): boolean {
+  switch (operator) {
+    case "=":
+      return order === 0;
+    case "!=":
+      return order !== 0;
+    case "<":
+      return order < 0;
+    case "<=":
+      return order <= 0;
+    case ">":
+      return order > 0;
+    case ">=":
+      return order >= 0;
+  }
+}
+
+function invalid(complaint: string): AppError {
+  return new AppError("invalid", `[Valid] ${complaint}.`);
+}

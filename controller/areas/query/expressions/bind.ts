@@ -1,0 +1,72 @@
+import { AppError } from "../../../../common/errors.ts";
+import {
+  type Call,
+  type Field,
+  mapOperand,
+  type Operand,
+  partsOf,
+  printOperand,
+  valueNode,
+} from "../../../../common/mql/index.ts";
+import { STEPPED_AGGREGATES } from "./aggregate.ts";
+import type { BoundField, Fields, Names } from "./fields.ts";
+import { type Arguments, literal } from "./literal.ts";
+import { compileOperand, type Source } from "./predicate.ts";
+
+/**
+ * An operand made definite: a field, or what is computed of fields, called by its text. Equal texts mean the same, in
+ * whatever case its names are written. Throws as `Names.bind`.
+ */
+export function bindOperand(operand: Exclude<Operand, Call>, names: Names, values: Arguments): BoundField {
+  if (operand.kind === "field") return names.bind(operand, values);
+  const label = printOperand(mapOperand(operand, (inner) => defined(inner, names, values)));
+  return {
+    label,
+    short: label,
+    name: label,
+    table: 0,
+    pseudo: undefined,
+    members: [],
+    computed: { node: operand, values },
+  };
+}
+
+/** The same with its field called as it is defined, and values instead of placeholders. */
+function defined(operand: Operand, names: Names, values: Arguments): Operand {
+  if (operand.kind === "placeholder") return valueNode(literal(operand, values));
+  return operand.kind === "field" ? definedField(operand, names, values) : operand;
+}
+
+export function definedField(field: Field, names: Names, values: Arguments): Field {
+  const { name, members } = names.bind(field, values);
+  return { ...field, parts: field.parts.with(-1 - members.length, name) };
+}
+
+/** The source of a field that may be computed of others. */
+export function sourceOfField<R>(
+  field: BoundField,
+  fields: Fields<R>,
+  plain: (field: BoundField) => Source<R>,
+): Source<R> {
+  if (!field.computed) return plain(field);
+  const { node, values } = field.computed;
+  const source = compileOperand(node, { values, resolve: (operand) => plain(fields.bind(onlyField(operand), values)) });
+  return { ...source, label: field.label, read: (row) => source.read(row), kind: (row) => source.kind(row) };
+}
+
+function onlyField(operand: Field | Call): Field {
+  if (operand.kind === "field") return operand;
+  throw new AppError("invalid", `[Valid] ${printOperand(operand)} is no part of what is computed for each object.`);
+}
+
+const STEPPED: ReadonlySet<string> = new Set(STEPPED_AGGREGATES);
+
+/** `avg(load, '5 minute')`: about one object, not about a group. */
+export function isSteps(call: Call): boolean {
+  return call.step !== undefined && STEPPED.has(call.name);
+}
+
+/** Whether it is about several objects. */
+export function isOfGroup(operand: Operand): boolean {
+  return partsOf(operand).some((part) => part.kind === "call" && !isSteps(part));
+}

@@ -1,0 +1,79 @@
+import { AppError } from "../../../../common/errors.ts";
+import type { Value } from "../../../../common/value.ts";
+import { numberValue } from "./arithmetic.ts";
+import { dateAt } from "./calendar.ts";
+import { BOOLEAN, DATE, type Kind, NUMBER, numberOf, TEXT, TIME, toComparable, toValue } from "./kind.ts";
+import type { Source } from "./source.ts";
+
+interface Cast {
+  readonly kind: Kind;
+  /** Null for what cannot be one. */
+  readonly make: (value: Value, from: Kind) => Value;
+}
+
+const WHOLE: Cast = { kind: NUMBER, make: (value) => wholeOf(value) };
+const DOUBLE: Cast = { kind: NUMBER, make: (value) => doubleOf(value) };
+const TEXTS: Cast = { kind: TEXT, make: textOf };
+const CASTS: Readonly<Record<string, Cast>> = {
+  int: WHOLE,
+  bigint: WHOLE,
+  long: WHOLE,
+  double: DOUBLE,
+  float: DOUBLE,
+  text: TEXTS,
+  varchar: TEXTS,
+  boolean: scalar(BOOLEAN),
+  timestamp: scalar(TIME),
+  date: scalar(DATE),
+};
+
+/** Names of the types that there are casts to. */
+export const CAST_TYPES: readonly string[] = Object.keys(CASTS);
+
+/** `cast(source AS type)`; null where a value cannot be of that type. */
+export function castTo<R>(type: Value | undefined, source: Source<R>): Source<R> {
+  const cast = typeof type === "string" ? CASTS[type] : undefined;
+  if (!cast) throw new AppError("invalid", `[Valid] There is no cast to ${String(type)}: ${CAST_TYPES.join(", ")}.`);
+  return {
+    label: `cast(${source.label} AS ${String(type)})`,
+    kinds: [cast.kind],
+    kind: () => cast.kind,
+    read(row) {
+      const value = source.read(row);
+      return value === undefined || value === null ? null : cast.make(value, source.kind(row));
+    },
+  };
+}
+
+/** A time as `YYYY-MM-DD HH:mm:ss.SSS`, in UTC; lists and maps as JSON. */
+function textOf(value: Value, from: Kind): Value {
+  const timeMs = from === TIME ? toComparable(TIME, value) : undefined;
+  const date = typeof timeMs === "number" ? dateAt(timeMs) : undefined;
+  if (date) return date.toISOString().slice(0, -1).replace("T", " ");
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+}
+
+function wholeOf(value: Value): Value {
+  const number = numeric(value);
+  return typeof number === "number" ? numberValue(Math.trunc(number)) : numberValue(number);
+}
+
+function doubleOf(value: Value): Value {
+  const number = numeric(value);
+  return number === undefined ? null : numberValue(Number(number));
+}
+
+function numeric(value: Value): number | bigint | undefined {
+  if (typeof value === "boolean") return value ? 1 : 0;
+  return typeof value === "number" ? value : typeof value === "string" ? numberOf(value) : undefined;
+}
+
+function scalar(kind: Kind): Cast {
+  return {
+    kind,
+    make(value) {
+      const comparable = toComparable(kind, value);
+      return comparable === undefined ? null : toValue(comparable);
+    },
+  };
+}

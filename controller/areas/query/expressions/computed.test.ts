@@ -1,0 +1,137 @@
+import { expect, test } from "vitest";
+import { seededRandom } from "../../../../test/helpers/clock.ts";
+import { isAppError } from "../../../../common/errors.ts";
+import { NOWHERE, type Operand, parseConditionText, printOperand, valueNode } from "../../../../common/mql/index.ts";
+import type { Value } from "../../../../common/value.ts";
+import { CAST_TYPES } from "./cast.ts";
+import { FUNCTIONS } from "./functions.ts";
+import { ANY, BOOLEAN, DATE, type Kind, kindOf, LIST_OF_TEXT, NUMBER, TEXT, TIME, toComparable } from "./kind.ts";
+import { compileOperand, type PredicateContext } from "./predicate.ts";
+
+interface Column {
+  readonly kind: Kind;
+  readonly values: readonly Value[];
+}
+
+/** A column of each kind, with values that are hard to compute with. */
+const COLUMNS: Readonly<Record<string, Column>> = {
+  number: {
+    kind: NUMBER,
+    values: [0, -1, 1.5, 1e308, -1e308, 5e-324, "9007199254740993", "-99999999999999999999", null],
+  },
+  text: {
+    kind: TEXT,
+    values: ["", "12", "x", "a b a", "😀", "(", "\\d+", "5 minutes", "2026-02-30", "x".repeat(5_000), null],
+  },
+  boolean: { kind: BOOLEAN, values: [true, false, null] },
+  time: { kind: TIME, values: [0, -1, 8.64e15, -8.64e15, 1.7e12, null] },
+  date: { kind: DATE, values: ["2026-02-28", "0000-01-01", null] },
+  list: { kind: LIST_OF_TEXT, values: [[], ["a"], ["a", "b", "1"], null] },
+  map: {
+    kind: kindOf({ type: "map", elements: ["varchar", "int"] }),
+    values: [{}, { a: 1 }, { __proto__x: 2, a: null }, null],
+  },
+  any: { kind: ANY, values: [1, "1", true, [1], { a: 1 }, null] },
+};
+
+type Row = Readonly<Record<string, Value>>;
+
+const CONTEXT: PredicateContext<Row> = {
+  values: [],
+  resolve(operand) {
+    const name = operand.kind === "field" ? (operand.parts[0] ?? "") : "";
+    const kind = COLUMNS[name]?.kind ?? ANY;
+    return { label: name, kinds: [kind], kind: () => kind, read: (row) => row[name] ?? null };
+  },
+};
+
+const CONSTANTS: readonly Value[] = [0, 2, -3, 0.5, "", "a", "a+", "1 hour", "2026-01-01 00:00:00", true, null];
+const SIGNS = ["+", "-", "*", "/", "||", "coalesce"];
+
+class Expressions {
+  readonly #random: { next(): number };
+
+  constructor(seed: number) {
+    this.#random = seededRandom(seed);
+  }
+
+  pick<T>(items: readonly T[]): T {
+    return items[Math.floor(this.#random.next() * items.length)] as T;
+  }
+
+  operand(depth: number): Operand {
+    if (depth === 0 || this.#random.next() < 0.3)
+      return this.#random.next() < 0.3
+        ? valueNode(this.pick(CONSTANTS))
+        : { kind: "field", parts: [this.pick(Object.keys(COLUMNS))], span: NOWHERE };
+    const next = (): Operand => this.operand(depth - 1);
+    const name = this.pick([...SIGNS, "cast", "case", ...Object.keys(FUNCTIONS)]);
+    if (name === "cast") return computed(name, [next(), valueNode(this.pick(CAST_TYPES))]);
+    if (name === "case") {
+      const when = parseConditionText(this.pick(["number > 1", "text like 'a*'", "boolean = true", "map is null"]));
+      return { kind: "case", branches: [{ when, then: next() }], otherwise: next(), span: NOWHERE };
+    }
+    const { accepts = ["any", "any"], least = accepts.length } = FUNCTIONS[name] ?? {};
+    const count = least + Math.floor(this.#random.next() * (accepts.length - least + 1));
+    return computed(name, Array.from({ length: count }, next));
+  }
+}
+
+function computed(name: string, operands: readonly Operand[]): Operand {
+  return { kind: "computed", name, operands, span: NOWHERE };
+}
+
+/** A row for each place of the columns' values. */
+const ROWS: readonly Row[] = Array.from({ length: 11 }, (_, at) =>
+  Object.fromEntries(Object.entries(COLUMNS).map(([name, { values }]) => [name, values[at % values.length] ?? null])),
+);
+
+/** Scalars of a kind are comparable as that kind; lists and maps are lists and maps. */
+function isOfKind(kind: Kind, value: Value): boolean {
+  if (kind.type === "list") return Array.isArray(value);
+  if (kind.type === "map") return typeof value === "object" && !Array.isArray(value);
+  return kind.type === "any" || toComparable(kind, value) !== undefined;
+}
+
+test.each([1, 2, 3, 4])(
+  "what planning accepts never fails for its type, and is of the kind it says (seed %i)",
+  (seed) => {
+    const expressions = new Expressions(seed);
+    let accepted = 0;
+    for (let round = 0; round < 5_000; round += 1) {
+      const operand = expressions.operand(3);
+      const told = `seed ${seed} round ${round}: ${printOperand(operand)}`;
+      const source = planned(operand, told);
+      if (!source) continue;
+      accepted += 1;
+      for (const row of ROWS) {
+        const value = source.read(row);
+        if (value === undefined || value === null) continue;
+        const kind = source.kind(row);
+        expect(source.kinds, told).toContain(kind);
+        expect(isOfKind(kind, value), `${told} is ${JSON.stringify(value).slice(0, 100)} and no ${kind.type}`).toBe(
+          true,
+        );
+        if (typeof value === "number") expect(Number.isFinite(value), told).toBe(true);
+      }
+    }
+    expect(accepted).toBeGreaterThan(1_000);
+  },
+);
+
+function planned(operand: Operand, told: string) {
+  try {
+    return compileOperand(operand, CONTEXT);
+  } catch (error) {
+    if (isAppError(error, "invalid")) return undefined;
+    throw new Error(told, { cause: error });
+  }
+}
+
+test("a text that grows beyond what texts may be is null", () => {
+  const long = valueNode("a".repeat(2_000));
+  const replaced = computed("replace", [long, valueNode("a"), valueNode("b".repeat(2_000))]);
+  const doubled = Array.from({ length: 12 }).reduce<Operand>((text) => computed("||", [text, text]), long);
+  expect(compileOperand(replaced, CONTEXT).read({})).toBeNull();
+  expect(compileOperand(doubled, CONTEXT).read({})).toBeNull();
+});

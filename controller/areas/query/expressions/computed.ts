@@ -1,0 +1,104 @@
+import { AppError } from "../../../../common/errors.ts";
+import type { Case, Computed, Condition, Expression, Operand } from "../../../../common/mql/index.ts";
+import type { Value } from "../../../../common/value.ts";
+import { arithmetic, negative, type Sign } from "./arithmetic.ts";
+import { castTo } from "./cast.ts";
+import { callFunction } from "./functions.ts";
+import { boundedText } from "./functions-texts.ts";
+import { ANY, BOOLEAN, type Kind, TEXT, toComparable } from "./kind.ts";
+import { about } from "./placing.ts";
+import type { Predicate, Source } from "./source.ts";
+
+/** How the operands and conditions inside an expression are compiled. */
+export interface Within<R> {
+  readonly operand: (operand: Operand) => Source<R>;
+  readonly condition: (condition: Condition) => Predicate<R>;
+}
+
+/** The value of an expression. What it says of names and types is checked now: no row makes it fail. */
+export function computedSource<R>(node: Expression, within: Within<R>): Source<R> {
+  switch (node.kind) {
+    case "computed":
+      return about(node.span, () => computed(node, within));
+    case "case":
+      return caseSource(node, within);
+    case "truth":
+      return truthSource(within.condition(node.condition));
+  }
+}
+
+export function constantSource<R>(value: Value): Source<R> {
+  return { label: JSON.stringify(value), kinds: [ANY], constant: value, read: () => value, kind: () => ANY };
+}
+
+function computed<R>(node: Computed, within: Within<R>): Source<R> {
+  const operands = node.operands.map(within.operand);
+  const [first, second] = operands;
+  switch (node.name) {
+    case "+":
+    case "-":
+    case "*":
+    case "/":
+      if (first && second) return arithmetic(node.name satisfies Sign, first, second);
+      return negative(first ?? constantSource(null));
+    case "||":
+      return joined(operands);
+    case "coalesce":
+      return firstSet(operands);
+    case "cast":
+      return castTo(second?.constant, first ?? constantSource(null));
+    default:
+      return callFunction(node.name, operands);
+  }
+}
+
+/** Texts one behind the other; null where one of them is. */
+function joined<R>(operands: readonly Source<R>[]): Source<R> {
+  return {
+    label: operands.map(({ label }) => label).join(" || "),
+    kinds: [TEXT],
+    kind: () => TEXT,
+    read(row) {
+      const texts: string[] = [];
+      for (const operand of operands) {
+        const value = operand.read(row);
+        const part = value === undefined || value === null ? undefined : toComparable(TEXT, value);
+        if (part === undefined) return null;
+        texts.push(String(part));
+      }
+      return boundedText(texts);
+    },
+  };
+}
+
+function firstSet<R>(operands: readonly Source<R>[]): Source<R> {
+  if (operands.length === 0) throw new AppError("invalid", "[Valid] coalesce() needs at least one value.");
+  const isSet = (operand: Source<R>, row: R): boolean => (operand.read(row) ?? null) !== null;
+  return chosen("coalesce", operands, (row) => operands.find((operand) => isSet(operand, row)));
+}
+
+function caseSource<R>(node: Case, within: Within<R>): Source<R> {
+  const branches = node.branches.map(({ when, then }) => {
+    return { holds: within.condition(when), then: within.operand(then) };
+  });
+  const otherwise = node.otherwise && within.operand(node.otherwise);
+  const choices = [...branches.map(({ then }) => then), ...(otherwise ? [otherwise] : [])];
+  return chosen("CASE", choices, (row) => branches.find(({ holds }) => holds(row) === true)?.then ?? otherwise);
+}
+
+/** One of several sources, another one for each row. */
+function chosen<R>(label: string, choices: readonly Source<R>[], choose: (row: R) => Source<R> | undefined): Source<R> {
+  const kinds = [...new Set(choices.filter(({ constant }) => constant !== null).flatMap((choice) => choice.kinds))];
+  const [only] = kinds;
+  const kindOf = (row: R): Kind => choose(row)?.kind(row) ?? ANY;
+  return {
+    label,
+    kinds: kinds.length === 0 ? [ANY] : kinds,
+    read: (row) => choose(row)?.read(row) ?? null,
+    kind: kinds.length === 1 && only ? () => only : kindOf,
+  };
+}
+
+function truthSource<R>(holds: Predicate<R>): Source<R> {
+  return { label: "condition", kinds: [BOOLEAN], kind: () => BOOLEAN, read: (row) => holds(row) ?? null };
+}

@@ -1,0 +1,25 @@
+import type { Value } from "../../../../common/value.ts";
+import type { Kind } from "./kind.ts";
+
+/** What a function takes at one place; `several`: a text, a list or a map. Numbers come as doubles, times as milliseconds. */
+export type Accepted = "any" | "number" | "text" | "time" | "list" | "map" | "several";
+
+/** A function of one row. It is given values that are set and of the kinds it takes, and never throws. */
+export interface FunctionSpec {
+  /** What it takes, place by place. */
+  readonly accepts: readonly Accepted[];
+  /** How many values it needs; all when absent. */
+  readonly least?: number;
+  /** The last place may be repeated. */
+  readonly repeats?: boolean;
+  /** The kind of its result. */
+  readonly result: Kind | ((given: readonly { readonly kinds: readonly Kind[] }[]) => Kind);
+  /** One line for the reference, and a call whose result stands beside it. */
+  readonly about: string;
+  readonly example: string;
+  /**
+   * What is done for each row. `constants` are the values that are the same for all rows; throws
+   * `AppError("invalid")` for one that cannot be used.
+   */
+  make(constants: readonly (Value | undefined)[]): (values: readonly Value[]) => Value;
+}

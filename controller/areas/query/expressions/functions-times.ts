@@ -1,0 +1,66 @@
+import { AppError } from "../../../../common/errors.ts";
+import type { Value } from "../../../../common/value.ts";
+import { dateAt } from "./calendar.ts";
+import { durationSeconds } from "./duration.ts";
+import type { FunctionSpec } from "./function.ts";
+import { NUMBER, TIME } from "./kind.ts";
+
+export const TIME_FUNCTIONS: Readonly<Record<string, FunctionSpec>> = {
+  year: part("year('2026-03-01 10:04:59')", "The year of the time.", (date) => date.getUTCFullYear()),
+  month: part("month('2026-03-01 10:04:59')", "The month, 1 to 12.", (date) => date.getUTCMonth() + 1),
+  day: part("day('2026-03-01 10:04:59')", "The day of the month, 1 to 31.", (date) => date.getUTCDate()),
+  hour: part("hour('2026-03-01 10:04:59')", "The hour, 0 to 23.", (date) => date.getUTCHours()),
+  minute: part("minute('2026-03-01 10:04:59')", "The minute, 0 to 59.", (date) => date.getUTCMinutes()),
+  second: part("second('2026-03-01 10:04:59')", "The second, 0 to 59.", (date) => date.getUTCSeconds()),
+  weekday: part(
+    "weekday('2026-03-01')",
+    "The day of the week: 1 is Monday, 7 is Sunday.",
+    (date) => date.getUTCDay() || 7,
+  ),
+  bucket: {
+    accepts: ["time", "text"],
+    result: TIME,
+    example: "cast(bucket('2026-03-01 10:04:59', '5 minutes') AS text)",
+    about:
+      "The beginning of the step that the time lies in; steps such as '5 minutes' begin at multiples of their width since 1970.",
+    make(constants) {
+      const width = constants[1];
+      const constantMs = width === undefined || width === null ? undefined : requireWidth(width);
+      return ([time, text]) => {
+        const widthMs = constantMs ?? durationMs(text);
+        return widthMs === undefined ? null : Math.floor(Number(time) / widthMs) * widthMs;
+      };
+    },
+  },
+};
+
+function part(example: string, about: string, make: (date: Date) => number): FunctionSpec {
+  return {
+    accepts: ["time"],
+    result: NUMBER,
+    about: `${about} In UTC.`,
+    example,
+    make:
+      () =>
+      ([time]) => {
+        const date = dateAt(Number(time));
+        return date ? make(date) : null;
+      },
+  };
+}
+
+/** Milliseconds of `'5 minutes'`; undefined for what is no duration above 0. */
+export function durationMs(value: Value | undefined): number | undefined {
+  const [amount = "", unit, ...more] = String(value).trim().split(/\s+/);
+  const seconds = more.length === 0 && unit !== undefined ? durationSeconds(amount, unit) : undefined;
+  return seconds !== undefined && seconds > 0 ? seconds * 1_000 : undefined;
+}
+
+export function requireWidth(value: Value): number {
+  const widthMs = durationMs(value);
+  if (widthMs !== undefined) return widthMs;
+  throw new AppError(
+    "invalid",
+    `[Valid] ${JSON.stringify(value)} is no duration: a whole number and a unit, such as '5 minutes'.`,
+  );
+}

@@ -1,0 +1,126 @@
+import { AppError } from "../../../../common/errors.ts";
+import type { Value } from "../../../../common/value.ts";
+import { LIST_FUNCTIONS } from "./functions-lists.ts";
+import { NUMBER_FUNCTIONS } from "./functions-numbers.ts";
+import { TEXT_FUNCTIONS } from "./functions-texts.ts";
+import { TIME_FUNCTIONS } from "./functions-times.ts";
+import { AGGREGATES } from "./aggregate.ts";
+import type { Accepted, FunctionSpec } from "./function.ts";
+import { type Kind, NUMBER, TEXT, TIME, toComparable } from "./kind.ts";
+import { isList, isMap } from "./literal.ts";
+import type { Source } from "./source.ts";
+
+/** The functions of one row by their names, in the order of the reference. */
+export const FUNCTIONS: Readonly<Record<string, FunctionSpec>> = {
+  ...TEXT_FUNCTIONS,
+  ...NUMBER_FUNCTIONS,
+  ...TIME_FUNCTIONS,
+  ...LIST_FUNCTIONS,
+};
+
+/** Handled where values are chosen, not computed; `now` and `ago` before anything is read. */
+const OTHER_NAMES = ["coalesce", "cast", "now", "ago"];
+
+/**
+ * The source of a call. Throws `AppError("invalid")` for a name that is no function, a wrong number of values, and a
+ * value that can never be of the kind that the function needs. A value that is not set makes the result null.
+ */
+export function callFunction<R>(name: string, operands: readonly Source<R>[]): Source<R> {
+  const spec = FUNCTIONS[name];
+  if (!spec || !Object.hasOwn(FUNCTIONS, name)) throw unknownFunction(name);
+  requireCount(name, spec, operands.length);
+  const label = `${name}(${operands.map((operand) => operand.label).join(", ")})`;
+  const readers = operands.map((operand, at) => readerOf(operand, acceptedAt(spec, at), name));
+  const evaluate = spec.make(operands.map(({ constant }) => constant));
+  const kind = typeof spec.result === "function" ? spec.result(operands) : spec.result;
+  const values: Value[] = operands.map(() => null);
+  return {
+    label,
+    kinds: [kind],
+    kind: () => kind,
+    read(row) {
+      for (let at = 0; at < readers.length; at += 1) {
+        const value = readers[at]?.(row);
+        if (value === undefined || value === null) return null;
+        values[at] = value;
+      }
+      return evaluate(values);
+    },
+  };
+}
+
+export function unknownFunction(name: string): AppError {
+  return new AppError(
+    "invalid",
+    `[Valid] There is no function ${name}: ${[...AGGREGATES, ...Object.keys(FUNCTIONS), ...OTHER_NAMES].join(", ")}.`,
+  );
+}
+
+function requireCount(name: string, { accepts, least = accepts.length, repeats }: FunctionSpec, count: number): void {
+  if (count >= least && (repeats || count <= accepts.length)) return;
+  const wanted = repeats
+    ? `at least ${least}`
+    : least === accepts.length
+      ? `${least}`
+      : `${least} to ${accepts.length}`;
+  throw new AppError("invalid", `[Valid] ${name}() takes ${wanted} values and was given ${count}.`);
+}
+
+function acceptedAt({ accepts }: FunctionSpec, at: number): Accepted {
+  return accepts[Math.min(at, accepts.length - 1)] ?? "any";
+}
+
+const TYPES: Readonly<Record<Accepted, readonly Kind["type"][]>> = {
+  any: ["number", "text", "code", "boolean", "time", "date", "list", "map", "any"],
+  number: ["number", "any"],
+  text: ["number", "text", "code", "boolean", "time", "date", "any"],
+  time: ["time", "date", "number", "any"],
+  list: ["list", "any"],
+  map: ["map", "any"],
+  several: ["list", "map", "text", "code", "any"],
+};
+
+function readerOf<R>(source: Source<R>, accepted: Accepted, name: string): (row: R) => Value | undefined {
+  const { constant } = source;
+  const isPossible =
+    constant === undefined
+      ? source.kinds.length === 0 || source.kinds.some(({ type }) => TYPES[accepted].includes(type))
+      : constant === null || converted(accepted, constant) !== undefined;
+  if (!isPossible) {
+    const own = constant === undefined ? `is a ${source.kinds[0]?.type ?? ""}` : "is none";
+    throw new AppError(
+      "invalid",
+      `[Valid] ${name}() needs a ${accepted === "several" ? "text, list or map" : accepted}: ${source.label} ${own}.`,
+    );
+  }
+  return (row) => {
+    const value = source.read(row);
+    return value === undefined || value === null ? null : converted(accepted, value);
+  };
+}
+
+/** The value as the function gets it; undefined when it is none of that kind. */
+function converted(accepted: Accepted, value: Value): Value | undefined {
+  switch (accepted) {
+    case "any":
+      return value;
+    case "number": {
+      const number = toComparable(NUMBER, value);
+      return number === undefined ? undefined : Number(number);
+    }
+    case "text": {
+      const text = value === null ? undefined : toComparable(TEXT, value);
+      return typeof text === "string" ? text : undefined;
+    }
+    case "time": {
+      const timeMs = toComparable(TIME, value);
+      return typeof timeMs === "number" ? timeMs : undefined;
+    }
+    case "list":
+      return isList(value) ? value : undefined;
+    case "map":
+      return isMap(value) ? value : undefined;
+    case "several":
+      return isList(value) || isMap(value) || typeof value === "string" ? value : undefined;
+  }
+}

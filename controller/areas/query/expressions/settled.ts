@@ -1,0 +1,139 @@
+import { AppError } from "../../../../common/errors.ts";
+import {
+  type Chain,
+  type Condition,
+  type Delete,
+  type GraphNode,
+  type Item,
+  mapCondition,
+  mapOperand,
+  type Match,
+  type Operand,
+  partsOf,
+  printOperand,
+  type Select,
+  type Span,
+  type Union,
+  type Update,
+  valueNode,
+} from "../../../../common/mql/index.ts";
+import type { Value } from "../../../../common/value.ts";
+import { requireWidth } from "./functions-times.ts";
+import type { Arguments } from "./literal.ts";
+import { about } from "./placing.ts";
+import { compileOperand } from "./predicate.ts";
+
+type Settled = Select | Union | Match | Update | Delete;
+
+/** What is the same for every row of one execution. */
+export interface Present {
+  readonly nowMs: number;
+  readonly values: Arguments;
+}
+
+/**
+ * The statement with `now()` and `ago('1 hour')` as times, and with a value on the right of a comparison where it says
+ * how to compute one, so that it can narrow a read as any value. A statement without these is answered as it is.
+ */
+export function settled<S extends Settled>(statement: S, present: Present): S;
+export function settled(statement: Settled, present: Present): Settled {
+  switch (statement.kind) {
+    case "select":
+      return settledSelect(statement, present);
+    case "union":
+      return { ...statement, selects: statement.selects.map((select) => settledSelect(select, present)) };
+    case "match":
+      return {
+        ...statement,
+        where: statement.where && settledCondition(statement.where, present),
+        chains: statement.chains.map((chain) => settledChain(chain, present)),
+      };
+    case "update":
+    case "delete":
+      return statement.where ? { ...statement, where: settledCondition(statement.where, present) } : statement;
+  }
+}
+
+function settledSelect(select: Select, present: Present): Select {
+  const operand = (node: Operand): Operand => mapOperand(node, (inner) => timeOf(inner, select, present));
+  const condition = (node: Condition): Condition =>
+    folded(
+      mapCondition(node, (inner) => timeOf(inner, select, present)),
+      present.values,
+    );
+  return {
+    ...select,
+    items: select.items.map((item) => (item.kind === "item" ? settledItem(item, operand) : item)),
+    where: select.where && condition(select.where),
+    groupBy: select.groupBy.map(operand),
+    having: select.having && condition(select.having),
+    orderBy: select.orderBy.map((order) => ({ ...order, value: operand(order.value) })),
+  };
+}
+
+/** Called as it is written. */
+function settledItem(item: Item, operand: (node: Operand) => Operand): Item {
+  const value = operand(item.value);
+  return value === item.value ? item : { ...item, value, alias: item.alias ?? printOperand(item.value) };
+}
+
+function settledChain(chain: Chain, present: Present): Chain {
+  const node = (one: GraphNode): GraphNode =>
+    one.where ? { ...one, where: settledCondition(one.where, present) } : one;
+  return { ...chain, start: node(chain.start), steps: chain.steps.map((step) => ({ ...step, node: node(step.node) })) };
+}
+
+function settledCondition(condition: Condition, present: Present): Condition {
+  return folded(
+    mapCondition(condition, (inner) => timeOf(inner, undefined, present)),
+    present.values,
+  );
+}
+
+function timeOf(operand: Operand, select: Select | undefined, { nowMs, values }: Present): Operand {
+  if (operand.kind !== "computed" || (operand.name !== "now" && operand.name !== "ago")) return operand;
+  const { name, operands, span } = operand;
+  return about(span, () => {
+    if (select?.cursor)
+      throw new AppError("invalid", `[Valid] ${name}() is another time on each page: with CURSOR give a time.`);
+    if (name === "now" && operands.length === 0) return timeNode(nowMs, span);
+    const [width] = operands;
+    const value = name === "ago" && operands.length === 1 && width ? constantOf(width, values) : undefined;
+    if (value === undefined)
+      throw new AppError("invalid", "[Valid] now() takes nothing, ago() a duration such as '1 hour'.");
+    return timeNode(nowMs - requireWidth(value), span);
+  });
+}
+
+function timeNode(timeMs: number, span: Span): Operand {
+  const operands: readonly Operand[] = [valueNode(timeMs), { kind: "text", value: "timestamp", span }];
+  return { kind: "computed", name: "cast", operands, span };
+}
+
+function folded(condition: Condition, values: Arguments): Condition {
+  switch (condition.kind) {
+    case "and":
+    case "or":
+      return { ...condition, items: condition.items.map((item) => folded(item, values)) };
+    case "not":
+      return { ...condition, operand: folded(condition.operand, values) };
+    case "relate": {
+      const value = constantOf(condition.right, values);
+      return value === undefined ? condition : { ...condition, kind: "compare", right: valueNode(value) };
+    }
+    default:
+      return condition;
+  }
+}
+
+/** The value of what needs no row; undefined for anything else. */
+function constantOf(operand: Operand, values: Arguments): Value | undefined {
+  if (partsOf(operand).length > 0) return undefined;
+  const source = compileOperand(operand, {
+    values,
+    resolve: (part) => {
+      throw new RangeError(`${printOperand(part)} needs a row`);
+    },
+  });
+  return source.read(undefined);
+}

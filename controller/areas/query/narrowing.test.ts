@@ -1,0 +1,36 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
+import { realClock } from "../../../test/helpers/clock.ts";
+import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { ObjectService } from "../objects/index.ts";
+import { QueryService } from "./index.ts";
+
+const admin = testPrincipal();
+let engine: TestEngine;
+let query: QueryService;
+
+beforeAll(async () => {
+  engine = await openTestEngine();
+  const runtime = testRuntime(realClock);
+  query = new QueryService({ objects: new ObjectService({ stores: engine, runtime }), runtime });
+  await query.rows(
+    admin,
+    "create class /matrix/log (host varchar, level int, msg text, keys(host), index(host, level))",
+  );
+});
+
+afterAll(() => engine[Symbol.asyncDispose]());
+
+test.each([
+  ["a right side without fields is a value", "level = 1 + 2", "index level = 3 in class /matrix/log"],
+  ["a function of values too", "host = lower('B')", "index host = b in class /matrix/log"],
+  ["an expression beside it", "level = 3 and length(msg) > 2", "index level = 3 in class /matrix/log"],
+  [
+    "an expression that stands for itself",
+    "level = 3 and regexp_match(msg, 'x')",
+    "index level = 3 in class /matrix/log",
+  ],
+])("a condition on an indexed column narrows the read: %s", async (_, where, step) => {
+  const [first] = await query.rows(admin, `explain select host from /matrix/log where ${where}`);
+  expect(first?.work).toBe(step);
+});
