@@ -2,6 +2,7 @@ import type { Area } from "../../area.ts";
 import type { ConfigCache } from "./cache.ts";
 import type { ConfigChanges } from "./changes.ts";
 import { configClass } from "./classes.ts";
+import { configHostObject } from "./host-objects.ts";
 import { configRoutes, configSockets, type ConfigServices } from "./routes.ts";
 
 export interface ConfigParts extends ConfigServices {
@@ -14,8 +15,10 @@ export function configArea({ cache, changes, ...services }: ConfigParts): Area {
     name: "config",
     endpoints: configRoutes(services),
     sockets: configSockets(services),
+    hostObjects: [configHostObject(services.config)],
     classes: [configClass(services.config)],
     maintain: (tenant) => changes.maintain(tenant),
+    leave: (tenant) => cache.leave(tenant),
     close: async () => {
       await changes.close();
       await cache.close();

@@ -60,6 +60,11 @@ export class ConfigCache {
     return entries?.filter(({ expiresAtMs = Infinity }) => expiresAtMs > nowMs);
   }
 
+  /** The tenant is there no more; its watch ends with its stores. */
+  leave(tenant: string): void {
+    this.#forgetTenant(tenant);
+  }
+
   /** Ends its watches. */
   async close(): Promise<void> {
     this.#closed.abort();

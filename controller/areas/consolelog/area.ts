@@ -1,5 +1,6 @@
 import type { Area } from "../../area.ts";
 import { CONSOLE_LOG_CLASSES } from "./classes.ts";
+import { LOG_HOST_OBJECT } from "./host-objects.ts";
 import { consoleLogRoutes, consoleLogSockets } from "./routes.ts";
 import type { ConsoleLogService } from "./service.ts";
 
@@ -7,6 +8,7 @@ export function consoleLogArea(logs: ConsoleLogService): Area {
   return {
     name: "consolelog",
     classes: CONSOLE_LOG_CLASSES,
+    hostObjects: [LOG_HOST_OBJECT],
     endpoints: consoleLogRoutes(logs),
     sockets: consoleLogSockets(logs),
   };

@@ -1,4 +1,4 @@
 export { consoleLogArea } from "./area.ts";
 export { CONSOLE_LOG_CLASSES, consoleLogPath } from "./classes.ts";
-export { levelOf } from "./levels.ts";
-export { ConsoleLogService } from "./service.ts";
+export { LEVELS, levelOf } from "./levels.ts";
+export { ConsoleLogService, type SaidEntry } from "./service.ts";

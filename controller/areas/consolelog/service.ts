@@ -1,6 +1,12 @@
 import { AppError } from "../../../common/errors.ts";
 import { parseObjectId, ULID_TIME_MAX_MS } from "../../../common/ids.ts";
-import { CHANGE_BATCH_MAX, CONSOLE_LOG_PAGE_ROWS, CONSOLE_LOG_TTL_DAYS, DAY_SECONDS } from "../../../common/limits.ts";
+import {
+  CHANGE_BATCH_MAX,
+  CONSOLE_LOG_NAME_MAX_CHARACTERS,
+  CONSOLE_LOG_PAGE_ROWS,
+  CONSOLE_LOG_TTL_DAYS,
+  DAY_SECONDS,
+} from "../../../common/limits.ts";
 import type { Clock } from "../../../common/time.ts";
 import { Appends, Bell } from "../../store/tail.ts";
 import type { ObjectRow, Objects, Pushdown } from "../objects/index.ts";
@@ -54,8 +60,23 @@ export interface LogReader {
   readonly present: () => Promise<Principal | undefined>;
 }
 
+/** What one run said. */
+export interface Said {
+  readonly kind: ConsoleLogKind;
+  readonly name: string;
+  /** Unique text of the run. */
+  readonly run: string;
+  readonly entries: readonly SaidEntry[];
+}
+
+export interface SaidEntry {
+  readonly level: number;
+  readonly msg: string;
+  readonly timeMs: number;
+}
+
 interface Dependencies {
-  readonly objects: Pick<Objects, "catalog" | "read" | "remove">;
+  readonly objects: Pick<Objects, "catalog" | "ingest" | "read" | "remove">;
   readonly clock: Clock;
 }
 
@@ -124,6 +145,25 @@ export class ConsoleLogService {
   async truncate(principal: Principal, kind: ConsoleLogKind, signal?: AbortSignal): Promise<number> {
     requirePermission(principal, "consolelog:write");
     return this.#remove(principal, { kind, where: [], isMeant: () => true, signal });
+  }
+
+  /** Stores what a script or trigger said, in that order, and wakes followers. */
+  async append(principal: Principal, { kind, name, run, entries }: Said): Promise<void> {
+    if (entries.length === 0) return;
+    const { tenant, ospace, traceparent } = principal;
+    const records = entries.map(({ level, msg, timeMs }, ordinal) => ({
+      values: { name: name.slice(0, CONSOLE_LOG_NAME_MAX_CHARACTERS), level, msg, edtime: timeMs },
+      timeMs,
+      identity: run,
+      ordinal,
+      isNew: true,
+    }));
+    await this.#objects.ingest(
+      systemPrincipal(tenant, ospace, traceparent),
+      `${ospace}${consoleLogPath(kind)}`,
+      records,
+    );
+    this.stored(tenant, kind);
   }
 
   /** Wakes followers: this controller stored entries. */
@@ -257,7 +297,9 @@ function ulidOfRow({ id }: ObjectRow): string {
 const SHOWN = ["sttime", "level", "msg", "host", "source", "raw", "count"] as const;
 
 /** Members that are hidden from the reader, and those a log does not have, are absent. */
-function entryOf({ values, vtimeMs }: ObjectRow, { hidden }: Sight): LogEntry {
+function entryOf(row: ObjectRow, sight: Sight): LogEntry {
+  const { values, vtimeMs } = row;
+  const hidden = sight.hiddenIn(row);
   const shown = SHOWN.flatMap((name) => (hidden.has(name) || values[name] === undefined ? [] : [[name, values[name]]]));
   return { edtime: vtimeMs, ...(Object.fromEntries(shown) as Partial<LogEntry>) };
 }

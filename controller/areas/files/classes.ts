@@ -11,6 +11,7 @@ export const FILE_CLASS = {
     { name: "ftype", type: "varchar", title: "Type" },
     { name: "size", type: "bigint", title: "Bytes" },
     { name: "owner", type: "varchar", title: "Owner" },
+    { name: "attr", type: "varchar", title: "Attributes, JSON text" },
     { name: "digest", type: "varchar", title: "SHA-256 of the content" },
     { name: "modified", type: "timestamp", title: "Last change of the content" },
     { name: "mark", type: "varchar", sealed: true },

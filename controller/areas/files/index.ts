@@ -1,2 +1,6 @@
 export { filesArea } from "./area.ts";
+/**
+ * For what reads files: `read(principal, path, space)` answers `{ text, digest }`, `list(principal, name)` pages of
+ * entries; `write`, `copy` and `move` change them. Paths begin at the root of their space, with or without a slash.
+ */
 export { FileService } from "./service.ts";

@@ -17,7 +17,8 @@ import { FileService } from "./service.ts";
 const admin = testPrincipal();
 const other = testPrincipal("administrator", "second");
 const MIB = 1_048_576;
-const RANDOM = seededRandom(1);
+const runtime = { ...testRuntime(realClock), random: seededRandom(1) };
+const ALONE = { own: "one", has: () => true };
 
 let engine: TestEngine;
 let objects: ObjectService;
@@ -26,7 +27,7 @@ beforeAll(async () => {
   engine = await openTestEngine();
   objects = new ObjectService({ stores: engine, runtime: testRuntime(realClock) });
   objects.registerSystemClass(FILE_CLASS);
-  files = new FileService({ stores: engine, objects, nowMs: () => realClock.nowMs(), random: RANDOM });
+  files = new FileService({ stores: engine, objects, runtime, controllers: ALONE });
 });
 afterAll(async () => {
   await objects.close();
@@ -34,13 +35,14 @@ afterAll(async () => {
 });
 
 const user = (path: string) => ({ path, space: "user" as const });
+const textOf = async (path: string, space: "user" | "system" = "user") => (await files.read(admin, path, space)).text;
 const digestOf = async (path: string) => (await files.open(admin, path, "user")).digest;
 
 test("a file is read as it was written, and again after it was replaced", async () => {
   await files.write(admin, user("/a/b/note.TXT"), { text: "one\n" });
-  expect(await files.text(admin, user("a/b/note.TXT"))).toBe("one\n");
+  expect(await textOf("a/b/note.TXT")).toBe("one\n");
   await files.write(admin, user("a/b/note.TXT"), { text: "two 二\n" });
-  expect(await files.text(admin, user("/a/b/note.TXT"))).toBe("two 二\n");
+  expect(await textOf("/a/b/note.TXT")).toBe("two 二\n");
   const [row] = await objects.get(admin, [{ id: "filesystem:user:/a/b/note.TXT", class: "/matrix/filesystem" }]);
   expect(row?.values).toMatchObject({
     name: "note.TXT",
@@ -67,11 +69,11 @@ test("content stays while a file names it, and is swept when none does any more"
   const shared = await digestOf("first");
   await files.write(admin, user("first"), { text: "own" });
   await blobs.sweep(0);
-  expect(await files.text(admin, user("second"))).toBe("shared");
+  expect(await textOf("second")).toBe("shared");
   await files.write(admin, user("second"), { text: "own" });
   await blobs.sweep(0);
   expect(await blobs.stat(shared)).toBeUndefined();
-  expect(await files.text(admin, user("second"))).toBe("own");
+  expect(await textOf("second")).toBe("own");
 });
 
 test("who is late to let go of the old content does not take it from who has written it again", async () => {
@@ -103,8 +105,8 @@ test("who is late to let go of the old content does not take it from who has wri
   const lateFiles = new FileService({
     stores: { tenant, system: tenant },
     objects: otherObjects,
-    nowMs: () => realClock.nowMs(),
-    random: RANDOM,
+    runtime,
+    controllers: ALONE,
   });
   await files.write(admin, user("contested"), { text: "X" });
   const slow = lateFiles.write(admin, user("contested"), { text: "Y" });
@@ -114,7 +116,7 @@ test("who is late to let go of the old content does not take it from who has wri
   await expect(slow).rejects.toThrow("dead");
   await otherObjects.close();
   await blobs.sweep(0);
-  expect(await files.text(admin, user("contested"))).toBe("X");
+  expect(await textOf("contested")).toBe("X");
   prove("files-keep-their-content", {
     engine: engine.kind,
     cases: ["the old content is let go of late, and the writer dies"],
@@ -124,10 +126,7 @@ test("who is late to let go of the old content does not take it from who has wri
 test("the two spaces, the tenants and the world outside a space are apart", async () => {
   await files.write(admin, user("same"), { text: "user's" });
   await files.write(admin, { path: "same", space: "system" }, { text: "system's" });
-  expect([await files.text(admin, user("same")), await files.text(admin, { path: "same", space: "system" })]).toEqual([
-    "user's",
-    "system's",
-  ]);
+  expect([await textOf("same"), await textOf("same", "system")]).toEqual(["user's", "system's"]);
   expect(await files.exists(other, user("same"))).toBe(false);
   await expect(files.open(other, "same", "user")).rejects.toMatchObject({ code: "not_found" });
   await expect(files.write(admin, user("../same"), { text: "" })).rejects.toMatchObject({ code: "invalid" });
@@ -138,7 +137,7 @@ test("what is no text is not given as one", async () => {
   const { path: file } = await folder.upload("bytes", Buffer.from([0xff, 0xfe, 0x00]));
   await files.write(admin, user("bytes"), { file });
   await folder.remove();
-  await expect(files.text(admin, user("bytes"))).rejects.toMatchObject({ code: "invalid" });
+  await expect(files.read(admin, "bytes")).rejects.toMatchObject({ code: "invalid" });
 });
 
 test("a file parsed with a rule becomes records, and parsed again the same ones", async () => {

@@ -1,7 +1,20 @@
 import type { Area } from "../../area.ts";
+import type { SentPolicies } from "./sent-policies.ts";
 import type { IngestService } from "./service.ts";
 
+export interface IngestParts {
+  readonly ingest: Pick<IngestService, "maintain" | "leave">;
+  readonly sent: Pick<SentPolicies, "leave">;
+}
+
 /** Entries come over the agent port: it has no endpoints. */
-export function ingestArea(ingest: Pick<IngestService, "maintain">): Area {
-  return { name: "ingest", maintain: (tenant) => ingest.maintain(tenant) };
+export function ingestArea({ ingest, sent }: IngestParts): Area {
+  return {
+    name: "ingest",
+    maintain: (tenant) => ingest.maintain(tenant),
+    leave: (tenant) => {
+      ingest.leave(tenant);
+      sent.leave(tenant);
+    },
+  };
 }

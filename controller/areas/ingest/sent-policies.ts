@@ -76,6 +76,11 @@ export class SentPolicies implements DesiredStateSource {
     this.#known.delete(keyOf(tenant, host));
   }
 
+  /** The tenant is there no more. */
+  leave(tenant: string): void {
+    for (const key of this.#known.keys()) if (key.startsWith(keyOf(tenant, ""))) this.#known.delete(key);
+  }
+
   async forget(tenant: string, host: string): Promise<void> {
     this.look(tenant, host);
     await (await this.#stores.tenant(tenant)).kv.delete(storeKey(host));

@@ -10,7 +10,7 @@ import { again } from "../../store/contract/harness.ts";
 import { ObjectService, type Objects } from "../objects/index.ts";
 import type { Workers } from "../../workers/index.ts";
 import { CONSOLE_LOG_CLASSES, ConsoleLogService } from "../consolelog/index.ts";
-import { RuleService, type RuleTasks } from "../rules/index.ts";
+import { PatternService, RuleService, type RuleTasks } from "../rules/index.ts";
 import { RULE_TASKS } from "../rules/tasks.ts";
 import { IngestService, RecordWriter } from "./index.ts";
 
@@ -115,6 +115,36 @@ describe("ingest", () => {
       { name: "a", n: 1 },
       { name: "b", n: 2 },
       { name: "c", n: 3 },
+    ]);
+  });
+
+  it("repeats what was begun with the patterns and the table it was begun with, on every controller", async () => {
+    const ingest = await prepared();
+    await ingest.acknowledged(SOURCE);
+    const second = new RuleService({ stores: engine, entries: testEntries(engine), objects });
+    const patterns = new PatternService({ stores: engine, runtime: { ...RUNTIME, random: seededRandom(1) } });
+    const putPattern = (pattern: string) => patterns.put(ADMIN, { name: "OWN", pattern, eg: "" });
+    await putPattern("(?:a|b)");
+    await rules.put(
+      ADMIN,
+      KEY,
+      "--class=/matrix/line\n--parser=grok\n--pattern_1=^%{OWN:name}$\n--var_n=lookup name\n",
+    );
+    await rules.putExtension(ADMIN, KEY, "key:a\tval:1\nkey:b\tval:2\n");
+    const first = await second.load(ADMIN, KEY);
+    await ingest.accept(SOURCE, [entry(1, ["a"])]);
+    await expect(newIngest(failing()).accept(SOURCE, [entry(2, ["b", "c"])])).rejects.toThrow("away");
+    await putPattern("(?:b|c)");
+    await rules.putExtension(ADMIN, KEY, "key:b\tval:20\nkey:c\tval:30\n");
+    const next = await second.load(ADMIN, KEY);
+    expect(next.digest).not.toBe(first.digest);
+    const restarted = newIngest(objects);
+    await restarted.acknowledged(SOURCE);
+    await restarted.accept(SOURCE, [entry(2, ["b", "c"]), entry(3, ["c"])]);
+    expect(await rowsOf("/matrix/line")).toEqual([
+      { name: "a", n: 1 },
+      { name: "b", n: 2 },
+      { name: "c", n: 30 },
     ]);
   });
 

@@ -79,6 +79,13 @@ export class IngestService implements EntrySink {
     await new MarkStore(kv).retire(host, this.#retiredUntilMs());
   }
 
+  /** The tenant is there no more. */
+  leave(tenant: string): void {
+    for (const key of this.#streams.keys()) if (key.startsWith(`${tenant}/`)) this.#streams.delete(key);
+    this.#listed.delete(tenant);
+    this.#kept.clear();
+  }
+
   async maintain(tenant: string): Promise<void> {
     if (this.#listed.has(tenant)) return;
     const { kv } = await this.#dependencies.stores.tenant(tenant);

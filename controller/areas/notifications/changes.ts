@@ -3,13 +3,14 @@ import type { Notifications } from "./types.ts";
 
 const SUBJECT = "datachange";
 
-/** A frame for each changed object, for receivers of `datachange`. */
+/** A frame for each changed object that a trigger wants told, for receivers of `datachange`. */
 export function publishChanges(
   notifications: Pick<Notifications, "publish" | "wanted">,
   changes: readonly ObjectChange[],
 ): void {
-  for (const { tenant, class: path, id, action, fields, object, before, relations } of changes) {
-    if (!notifications.wanted(tenant, SUBJECT)) continue;
+  for (const change of changes) {
+    const { tenant, class: path, id, action, fields, object, before, relations, announced } = change;
+    if (!announced || !notifications.wanted(tenant, SUBJECT)) continue;
     notifications.publish(tenant, {
       keyspace: ospaceIn(path),
       source: "objects",

@@ -43,7 +43,11 @@ beforeAll(async () => {
     guard: {},
   });
   objects.onChange(
-    (changes) => publishChanges(hub, changes),
+    (changes) =>
+      publishChanges(
+        hub,
+        changes.map((change) => ({ ...change, announced: true })),
+      ),
     (tenant) => wantsChanges(hub, tenant),
   );
   rights = new NotificationRights({ objects });

@@ -33,15 +33,18 @@ export class NotificationRights {
     about: NotifiedObject,
   ): Promise<Notification | undefined> {
     const catalog = await this.#objects.catalog(principal);
-    const { hidden, sees } = rowFilter(principal, catalog, about.class);
-    if (about.told.some((column) => hidden.has(column))) return undefined;
+    const { hiddenIn, sees } = rowFilter(principal, catalog, about.class);
     const id = idOf(about, catalog);
-    if (!sees({ ...about, id })) {
+    const object = { ...about, id };
+    if (!sees(object)) {
       const { before } = about;
-      const saw =
-        before !== undefined && sees({ ...about, ...before, id, values: { ...about.values, ...before.values } });
+      if (before === undefined) return undefined;
+      const was = { ...about, ...before, id, values: { ...about.values, ...before.values } };
+      const saw = sees(was) && !about.told.some((column) => hiddenIn(was).has(column));
       return saw ? { ...notification, msg: before.msg } : undefined;
     }
+    const hidden = hiddenIn(object);
+    if (about.told.some((column) => hidden.has(column))) return undefined;
     const relations = (about.relations ?? []).filter((name) => !hidden.has(name));
     if (hidden.size === 0 && relations.length === 0) return notification;
     const body = JSON.parse(notification.msg) as Row;
@@ -79,6 +82,7 @@ function idOf({ class: path, id, values }: NotifiedObject, catalog: ClassCatalog
 
 function seesAllObjects({ data }: Principal): boolean {
   return (
-    data.some((rule) => rule.class === "/") && data.every((rule) => rule.access !== "none" && rule.where === undefined)
+    data.some((rule) => rule.class === "/") &&
+    data.every((rule) => rule.access !== "none" && rule.where === undefined && rule.anywhere === undefined)
   );
 }

@@ -22,6 +22,7 @@ import type {
   ReadExplanation,
   ReadRequest,
   SystemClass,
+  TriggerDefinition,
 } from "./types.ts";
 
 /** Durable subscriptions of changes. Rights: the permission `objects:write`. */
@@ -130,6 +131,29 @@ export interface Objects {
    * throw and must not wait. A write does no work for a listener whose `wants` refuses its tenant.
    */
   onChange(listener: (events: readonly ObjectChange[]) => void, wants?: (tenant: string) => boolean): () => void;
+}
+
+/** Triggers as parts of class definitions. Changing one takes `requireDefining` of its class. */
+export interface ClassTriggers {
+  /** Of just this class; `AppError("not_found")` for a class that the principal may not read. */
+  triggers(principal: Principal, path: string): Promise<readonly TriggerDefinition[]>;
+  /** Those that the user stored, of classes that the principal may read. */
+  triggersBy(principal: Principal, author: string): Promise<readonly TriggerDefinition[]>;
+  /**
+   * Inserts or replaces. When it resolves, every controller runs it and none the one before. `AppError("unavailable")`
+   * when a controller did not acknowledge in time; then it is stored.
+   */
+  putTrigger(
+    principal: Principal,
+    trigger: Omit<TriggerDefinition, "author" | "modifiedAtMs">,
+  ): Promise<TriggerDefinition>;
+  /** As `putTrigger`; `AppError("not_found")` when there is none of that name. */
+  dropTrigger(principal: Principal, trigger: Pick<TriggerDefinition, "class" | "name">): Promise<void>;
+  /**
+   * Takes part in the delivery of changes to triggers, also of those that another controller left. Call from time to
+   * time; idempotent.
+   */
+  followTriggers(principal: Principal): Promise<void>;
 }
 
 /**

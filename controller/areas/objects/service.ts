@@ -1,4 +1,5 @@
 import { AppError } from "../../../common/errors.ts";
+import { TRIGGER_CHAIN_STEPS_MAX } from "../../../common/limits.ts";
 import { lazyPages } from "../../../common/pages.ts";
 import type { Row } from "../../../common/value.ts";
 import type { Runtime } from "../../runtime.ts";
@@ -11,12 +12,13 @@ import type { Draft } from "./definitions/draft.ts";
 import { permitted } from "./definitions/permitted.ts";
 import type { Snapshot } from "./definitions/snapshot.ts";
 import { putSubscription } from "./definitions/subscriptions.ts";
+import { dropTrigger, putTrigger, TRIGGER_SUBSCRIPTION } from "./definitions/triggers.ts";
 import { classNotFound, type LoadedClass } from "./definitions/views.ts";
 import { planAsOfRead, explainAsOf, readAsOf } from "./history/asof.ts";
 import { edgesAsOf } from "./history/edgesasof.ts";
 import { keepsVersions, lastMicrosecond, lastStates, versionsOf, withoutVersions } from "./history/history.ts";
 import { removedAmong, removedPlaces } from "./history/removed.ts";
-import type { ObjectChanges, Objects, Rehearsal, Rehearsals } from "./interface.ts";
+import type { ClassTriggers, ObjectChanges, Objects, Rehearsal, Rehearsals } from "./interface.ts";
 import { edgesOf } from "./reading/edges.ts";
 import { placesOf, type Place } from "./reading/locate.ts";
 import { planRead } from "./reading/readplan.ts";
@@ -39,14 +41,17 @@ import type {
   ObjectEdge,
   ObjectRef,
   ObjectRow,
+  ObjectTriggers,
   ObjectVersion,
   PresetTime,
   PresetUpdate,
   ReadExplanation,
   ReadRequest,
   SystemClass,
+  TriggerDefinition,
 } from "./types.ts";
 import { wholeId } from "./values/identity.ts";
+import { BeforeTriggers } from "./writing/beforetriggers.ts";
 import type { WriteContext } from "./writing/writing.ts";
 
 type ChangeListener = (events: readonly ObjectChange[]) => void;
@@ -61,12 +66,15 @@ interface Reading {
 export interface ObjectServiceDependencies {
   readonly stores: Stores;
   readonly runtime: Runtime;
+  /** Absent: no trigger runs, and none can be stored. */
+  readonly triggers?: ObjectTriggers;
 }
 
 /** The object database: classes and objects of all tenants. Each tenant is opened when it is first asked for. */
-export class ObjectService implements Objects, ObjectChanges, Rehearsals {
+export class ObjectService implements Objects, ObjectChanges, ClassTriggers, Rehearsals {
   readonly #stores: Stores;
   readonly #runtime: Runtime;
+  readonly #triggers: ObjectTriggers | undefined;
   readonly #systemClasses = new Map<string, SystemClass>();
   readonly #tenants = new Map<string, Promise<TenantObjects>>();
   readonly #opened = new Map<string, TenantObjects>();
@@ -76,6 +84,7 @@ export class ObjectService implements Objects, ObjectChanges, Rehearsals {
   constructor(of: ObjectServiceDependencies) {
     this.#stores = of.stores;
     this.#runtime = of.runtime;
+    this.#triggers = of.triggers;
   }
 
   registerSystemClass(definition: SystemClass): void {
@@ -312,9 +321,55 @@ export class ObjectService implements Objects, ObjectChanges, Rehearsals {
     changes.detach(name);
   }
 
+  async triggers(principal: Principal, path: string): Promise<readonly TriggerDefinition[]> {
+    const { snapshot, readable } = await this.#reading(principal);
+    const view = snapshot.get(path);
+    if (view === undefined || !readable(view)) throw classNotFound(path);
+    return [...snapshot.definitions.triggers.values()].filter((trigger) => trigger.class === path);
+  }
+
+  async triggersBy(principal: Principal, author: string): Promise<readonly TriggerDefinition[]> {
+    const { snapshot, readable } = await this.#reading(principal);
+    return [...snapshot.definitions.triggers.values()].filter((trigger) => {
+      const view = snapshot.get(trigger.class);
+      return trigger.author === author && view !== undefined && readable(view);
+    });
+  }
+
+  async putTrigger(
+    principal: Principal,
+    trigger: Omit<TriggerDefinition, "author" | "modifiedAtMs">,
+  ): Promise<TriggerDefinition> {
+    requireDefiner(principal, trigger.class);
+    const stored = { ...trigger, author: principal.user, modifiedAtMs: this.#runtime.clock.nowMs() };
+    await this.#changeTriggers(principal, (draft) => putTrigger(draft, stored));
+    return stored;
+  }
+
+  async dropTrigger(principal: Principal, trigger: Pick<TriggerDefinition, "class" | "name">): Promise<void> {
+    requireDefiner(principal, trigger.class);
+    await this.#changeTriggers(principal, (draft) => dropTrigger(draft, trigger));
+  }
+
+  async followTriggers(principal: Principal): Promise<void> {
+    const { changes, catalog } = await this.#tenant(principal);
+    this.#attachTriggers({ changes, catalog });
+  }
+
   /** Stored events of all tenants on this controller that are not delivered to all subscriptions. */
   get changesWaiting(): number {
     return [...this.#opened.values()].reduce((waiting, { changes }) => waiting + changes.waiting, 0);
+  }
+
+  /** The tenant is there no more: stops following its definitions. A later one of that name is opened anew. */
+  async leave(tenant: string): Promise<void> {
+    const opening = this.#tenants.get(tenant);
+    if (!opening) return;
+    this.#tenants.delete(tenant);
+    const opened = await opening.catch(() => undefined);
+    if (!opened) return;
+    if (this.#opened.get(tenant) === opened) this.#opened.delete(tenant);
+    await closeTenant(opened);
   }
 
   /** Stops following definitions; afterwards every call is refused. The stores stay open. */
@@ -343,7 +398,7 @@ export class ObjectService implements Objects, ObjectChanges, Rehearsals {
     const opening = this.#open(principal);
     this.#tenants.set(principal.tenant, opening);
     // The next call tries again; this one's caller gets the error.
-    opening.catch(() => this.#tenants.delete(principal.tenant));
+    opening.catch(() => this.#tenants.get(principal.tenant) === opening && this.#tenants.delete(principal.tenant));
     return opening;
   }
 
@@ -375,6 +430,37 @@ export class ObjectService implements Objects, ObjectChanges, Rehearsals {
     return view;
   }
 
+  /** When it resolves, every controller runs the changed triggers and none the former. */
+  async #changeTriggers(principal: Principal, edit: (draft: Draft) => void): Promise<void> {
+    const { catalog, changes } = await this.#defining(principal);
+    const revision = await catalog.change(edit);
+    this.#attachTriggers({ changes, catalog });
+    if (await catalog.acknowledged(revision)) return;
+    throw new AppError(
+      "unavailable",
+      "The trigger is changed, but another controller does not say that it knows. Try again.",
+    );
+  }
+
+  /** Takes part in the delivery to triggers if there are any, and ends it when there are none any more. */
+  #attachTriggers({ changes, catalog }: Pick<TenantObjects, "changes" | "catalog">): void {
+    const runner = this.#triggers;
+    const subscription = catalog.current().definitions.subscriptions.get(TRIGGER_SUBSCRIPTION);
+    const isAttached = changes.isAttached(TRIGGER_SUBSCRIPTION);
+    if (runner === undefined || isAttached === (subscription !== undefined)) return;
+    if (subscription === undefined) return changes.detach(TRIGGER_SUBSCRIPTION);
+    const triggersOf = (path: string): readonly TriggerDefinition[] => {
+      const view = catalog.current().get(path);
+      return view === undefined
+        ? []
+        : catalog
+            .current()
+            .triggersFor(view)
+            .filter(({ before }) => !before);
+    };
+    changes.attach({ ...subscription, deliver: (events) => runner.after(events, triggersOf) });
+  }
+
   async #writing<T>(
     principal: Principal,
     work: (tenant: TenantObjects, context: WriteContext) => Promise<T>,
@@ -383,21 +469,38 @@ export class ObjectService implements Objects, ObjectChanges, Rehearsals {
     const write = await tenant.catalog.begin();
     try {
       const definitions = { snapshot: write.snapshot, held: write, resumed: () => tenant.catalog.resumed() };
-      const context = { publish: this.#publisher(principal, tenant, definitions), ...definitions };
+      const triggers = this.#beforeTriggers(principal, write.snapshot);
+      const context = { publish: this.#publisher(principal, tenant, definitions), triggers, ...definitions };
       return await work(tenant, context);
     } finally {
       write.end();
     }
   }
 
+  #beforeTriggers(principal: Principal, snapshot: Snapshot): BeforeTriggers | undefined {
+    const runner = this.#triggers;
+    const { chain } = principal;
+    if (chain !== undefined && chain.steps >= TRIGGER_CHAIN_STEPS_MAX) {
+      throw new AppError(
+        "invalid",
+        `[Valid] A chain of triggers ends after ${TRIGGER_CHAIN_STEPS_MAX} steps: nothing was written.`,
+        { details: { limit: "TRIGGER_CHAIN_STEPS_MAX" } },
+      );
+    }
+    if (runner === undefined || (chain === undefined && snapshot.definitions.triggers.size === 0)) return undefined;
+    const first = () => ({ id: Buffer.from(this.#runtime.random.bytes(12)).toString("hex"), steps: 0, holds: [] });
+    return new BeforeTriggers({ principal, runner, snapshot, chain: chain ?? first() });
+  }
+
   #publisher(
-    { tenant, traceparent }: Principal,
-    { changes }: TenantObjects,
+    { tenant, traceparent, chain }: Principal,
+    { changes, catalog }: TenantObjects,
     definitions: WriteDefinitions,
   ): WriteContext["publish"] {
     const listeners = [...this.#listeners].filter(({ wants }) => wants(tenant));
     return async (events, write) => {
-      await changes.publish({ definitions, traceparent, events, write });
+      this.#attachTriggers({ changes, catalog });
+      await changes.publish({ definitions, traceparent, steps: chain?.steps ?? 0, events, write });
       if (listeners.length === 0) return;
       const whole = events().map((event) => ({ ...event, tenant, traceparent }));
       for (const { listener } of listeners) listener(whole);
@@ -426,11 +529,11 @@ function writableClass(principal: Principal, snapshot: Snapshot, path: string): 
 }
 
 function isReadable(principal: Principal, view: LoadedClass): boolean {
-  return classAccess(principal, view.path).readable;
+  return classAccess(principal, view).readable;
 }
 
 function requireWritable(principal: Principal, view: LoadedClass): void {
-  if (classAccess(principal, view.path).writable) return;
+  if (classAccess(principal, view).writable) return;
   throw new AppError("denied", `${principal.user} may not change objects of ${view.path}.`, {
     details: { class: view.path },
   });
@@ -439,7 +542,7 @@ function requireWritable(principal: Principal, view: LoadedClass): void {
 /** Skips classes that do not exist for the principal; refuses if only classes remain that it may see but not change. */
 function writablePlaces(principal: Principal, snapshot: Snapshot, ref: ObjectRef): readonly Place[] {
   const places = placesOf(snapshot, ref, (view) => isReadable(principal, view));
-  const writable = places.filter((place) => classAccess(principal, place.view.path).writable);
+  const writable = places.filter((place) => classAccess(principal, place.view).writable);
   const [first] = places;
   if (writable.length === 0 && first !== undefined) requireWritable(principal, first.view);
   return writable;

@@ -306,19 +306,79 @@ export interface ObjectChangeEvent {
   readonly action: "INSERT" | "UPDATE" | "DELETE";
   readonly fields: Row;
   readonly traceparent: string;
+  /** Number of triggers whose writes led to this one; absent: none. */
+  readonly steps?: number;
+  /** For subscriptions to whole objects. Absent where it was too large to be stored with the event. */
+  readonly whole?: WholeChange;
 }
 
-/** A change for listeners in this process. */
-export interface ObjectChange extends ObjectChangeEvent {
-  /**
-   * The object after the write, or before its removal, without sealed columns: enough to decide whether a principal may
-   * see it.
-   */
+/** An object around a change, without sealed columns. */
+export interface WholeChange {
+  /** After the write, or before the removal. */
   readonly object: Pick<ObjectRow, "values" | "vtimeMs" | "ctimeMs">;
   /** What was otherwise before an update: the columns it wrote, `null` where they were empty. Absent else. */
   readonly before?: Pick<ObjectRow, "values" | "vtimeMs">;
   /** Members of `fields` that are edge types with ids of targets. */
   readonly relations: readonly string[];
+}
+
+/** A change for listeners in this process. */
+export interface ObjectChange extends Omit<ObjectChangeEvent, "whole">, WholeChange {
+  /** A trigger that ran before the write wants it told. */
+  readonly announced?: boolean;
+}
+
+/** A text that runs before or after each write of an object of a class and of its subclasses. */
+export interface TriggerDefinition {
+  /** Class path. */
+  readonly class: string;
+  readonly name: string;
+  readonly text: string;
+  readonly language: "lua" | "javascript";
+  /** Runs before the write, which it may change and refuse; else after it. */
+  readonly before: boolean;
+  /** Triggers run from the lowest level to the highest. */
+  readonly level: number;
+  readonly disabled: boolean;
+  /** The user with whose present rights it runs. */
+  readonly author: string;
+  readonly modifiedAtMs: number;
+}
+
+/** A write that is about to be made, as triggers see it: without sealed columns. */
+export interface TriggeredWrite {
+  readonly action: "INSERT" | "UPDATE" | "DELETE";
+  readonly class: string;
+  /** Whole. */
+  readonly id: string;
+  /** As it would be written, with the relations that the write names; for a removal what goes. */
+  readonly object: Row;
+  /** Absent for a new one. */
+  readonly old: Row | undefined;
+}
+
+export interface TriggerOutcome {
+  /** The object as it is to be written. */
+  readonly object: Row;
+  /** Whether the change is to be told. */
+  readonly announced: boolean;
+}
+
+/** Runs the triggers of classes; given at the assembly. */
+export interface ObjectTriggers {
+  /**
+   * In their order, each on what the one before left. `AppError("invalid")` refuses the write. The principal's `chain`
+   * has this step; the object waits for the end of it.
+   */
+  before(principal: Principal, triggers: readonly TriggerDefinition[], write: TriggeredWrite): Promise<TriggerOutcome>;
+  /**
+   * Takes changes of one tenant, as `ChangeSubscription.deliver`. `triggersOf`: those that run after writes of a class
+   * now, in their order.
+   */
+  after(
+    events: readonly ObjectChangeEvent[],
+    triggersOf: (path: string) => readonly TriggerDefinition[],
+  ): Promise<void>;
 }
 
 /** Receives every change of the objects of some classes, even if the controller that made it fails. */

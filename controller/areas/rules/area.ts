@@ -1,13 +1,20 @@
 import type { Area } from "../../area.ts";
 import type { FileParser } from "./parse-file.ts";
+import { patternRoutes } from "./pattern-routes.ts";
+import type { PatternService } from "./patterns.ts";
 import { ruleRoutes } from "./routes.ts";
 import type { RuleService } from "./service.ts";
 
 export interface RuleParts {
   readonly rules: RuleService;
   readonly fileParser: FileParser;
+  readonly patterns: PatternService;
 }
 
 export function rulesArea(parts: RuleParts): Area {
-  return { name: "rules", endpoints: ruleRoutes(parts) };
+  return {
+    name: "rules",
+    endpoints: [...ruleRoutes(parts), ...patternRoutes(parts.patterns)],
+    leave: () => parts.rules.leave(),
+  };
 }

@@ -14,6 +14,7 @@ import {
   type FieldsOrError,
   type Parser,
 } from "./parsers.ts";
+import { NO_SUPPLEMENTS, type Supplements } from "./supplements.ts";
 import type { ParsedRecord, RawRecord, Rule, RuleTarget } from "./types.ts";
 
 /** A rule text made ready to parse with. */
@@ -37,12 +38,12 @@ export function ruleClass(text: string): string {
  * What can be said about a rule whose class is not there yet. An option that is missing is an error only when the rule
  * is used.
  */
-export function checkRuleText(key: string, text: string): void {
+export function checkRuleText(key: string, text: string, supplements = NO_SUPPLEMENTS): void {
   const rule = readRuleText(text);
   refuseWhatIsNotOffered(key, rule);
   single(rule, "class");
   // The class to come will have the columns that the rule goes without.
-  if (hasParser(rule)) parserOf(rule, ["text"]);
+  if (hasParser(rule)) parserOf(rule, ["text"], supplements);
 }
 
 const NO_CLASS = "The rule has no option --class, so it is not known where its records go.";
@@ -65,13 +66,23 @@ function isGrok(rule: RuleText): boolean {
   return single(rule, "parser")?.toLowerCase() === "grok";
 }
 
+/** The grok expressions of a rule text; none of other rules. */
+export function grokExpressions(text: string): readonly string[] {
+  const rule = readRuleText(text);
+  return isGrok(rule) ? expressionsOf(rule) : [];
+}
+
+/** What a rule is compiled for, and what it uses besides its text. */
+type CompileTarget = RuleTarget & { readonly supplements?: Supplements };
+
 /** Compiles the rule `key` for its class. */
-export function compileRule(key: string, text: string, target: RuleTarget): CompiledRule {
+export function compileRule(key: string, text: string, target: CompileTarget): CompiledRule {
+  const { supplements = NO_SUPPLEMENTS } = target;
   const rule = readRuleText(text);
   refuseWhatIsNotOffered(key, rule);
   const columns = target.columns.map(({ name }) => name);
-  const parser = parserOf(rule, columns);
-  const mapping = mappingOf(rule, target);
+  const parser = parserOf(rule, columns, supplements);
+  const mapping = mappingOf(rule, target, supplements.extension);
   const taken = fieldsTaken(rule, target);
   const patterns = isGrok(rule) ? expressionsOf(rule).length : 0;
   const ignored = /^(true|1|yes)?$/i.test(single(rule, "ignore") ?? "false");
@@ -97,7 +108,7 @@ function refuseWhatIsNotOffered(key: string, rule: RuleText): void {
     );
 }
 
-function parserOf(rule: RuleText, columns: readonly string[]): Parser {
+function parserOf(rule: RuleText, columns: readonly string[], { patterns }: Supplements): Parser {
   const kind = (single(rule, "parser") ?? "").toLowerCase();
   const fields = fieldsOf(rule, kind, columns);
   const types = typesOf(rule);
@@ -110,7 +121,7 @@ function parserOf(rule: RuleText, columns: readonly string[]): Parser {
       return csvParser(fields, types);
     case "grok":
       return grokParser(
-        expressions(rule).map((expression) => compileGrok(expression)),
+        expressions(rule).map((expression) => compileGrok(expression, patterns)),
         fields,
         types,
       );

@@ -34,6 +34,29 @@ export function compileGrok(expression: string, own: Readonly<Record<string, str
   return grokByNumber(compilePattern(expand(expression, { own, captures: [], depth: 0, named: false })), captures);
 }
 
+/** The patterns among `all` that the expressions name, and those that these name, by name. */
+export function patternsReached(
+  expressions: readonly string[],
+  all: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
+  const reached = new Map<string, string>();
+  const open = [...expressions];
+  for (let expression = open.pop(); expression !== undefined; expression = open.pop()) {
+    for (const [, name = ""] of expression.matchAll(REFERENCE)) {
+      const text = own(all, name);
+      if (text === undefined || reached.has(name)) continue;
+      reached.set(name, text);
+      open.push(text);
+    }
+  }
+  return Object.fromEntries(reached);
+}
+
+/** Whether an expression names a pattern that is not of the standard set. */
+export function namesOwnPattern(expression: string): boolean {
+  return [...expression.matchAll(REFERENCE)].some(([, name = ""]) => !Object.hasOwn(GROK_PATTERNS, name));
+}
+
 interface Expansion {
   readonly own: Readonly<Record<string, string>>;
   readonly captures: Capture[];

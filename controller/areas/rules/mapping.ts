@@ -1,10 +1,13 @@
 import { AppError } from "../../../common/errors.ts";
 import type { Value } from "../../../common/value.ts";
+import { readExtension, type ExtensionRows } from "./extension.ts";
 import { names, type RuleOption, type RuleText } from "./options.ts";
 import type { RawRecord, RuleTarget } from "./types.ts";
 
 /** Where a class column gets its value from. */
 type Source = (fields: Readonly<Record<string, Value>>, record: RawRecord) => Value | undefined;
+
+const NO_ROWS: ExtensionRows = new Map();
 
 /** Column name and source, for every column that the rule fills. */
 export type Mapping = readonly (readonly [column: string, source: Source])[];
@@ -14,11 +17,17 @@ export type Mapping = readonly (readonly [column: string, source: Source])[];
  * record's facts `_host`, `_source`, `_time`, `_raw` and the named groups of the log policy's file match count as
  * fields.
  */
-export function mappingOf(rule: RuleText, target: RuleTarget): Mapping {
+export function mappingOf(rule: RuleText, target: RuleTarget, extension = ""): Mapping {
+  const rows = looksUp(rule) ? readExtension(extension) : NO_ROWS;
   const mapping = new Map<string, Source>(target.columns.map((column) => [column.name, field(column.name)]));
   for (const line of rule.options.filter(({ name }) => name.startsWith("var_")))
-    mapping.set(columnOf(line, target), sourceOf(line));
+    mapping.set(columnOf(line, target), sourceOf(line, rows));
   return [...mapping];
+}
+
+/** Whether the rule joins its extension table. */
+export function looksUp(rule: RuleText): boolean {
+  return rule.options.some(({ name, value }) => name.startsWith("var_") && /^lookup\s/i.test(value));
 }
 
 /** Names of the fields that some column gets its value from. */
@@ -36,12 +45,15 @@ function columnOf(line: RuleOption, target: RuleTarget): string {
   return name;
 }
 
-/** `field f` · `join a,b` · `array a,b` · `map k:a,l:b` · `'constant'` · `OBJECT.a` · a field's bare name. */
-function sourceOf(line: RuleOption): Source {
+/**
+ * `field f` · `join a,b` · `array a,b` · `map k:a,l:b` · `lookup f,label` · `'constant'` · `OBJECT.a` · a field's bare
+ * name.
+ */
+function sourceOf(line: RuleOption, rows: ExtensionRows): Source {
   const value = line.value;
   const constant = /^'(.*)'$/s.exec(value);
   if (constant) return () => constant[1] ?? "";
-  const form = /^(field|join|array|map)\s+(.+)$/i.exec(value);
+  const form = /^(field|join|array|map|lookup)\s+(.+)$/i.exec(value);
   switch (form?.[1]?.toLowerCase()) {
     case "field":
       return operand(form?.[2] ?? "");
@@ -51,11 +63,13 @@ function sourceOf(line: RuleOption): Source {
       return listed(names(form?.[2]).map(operand));
     case "map":
       return mappedOver(names(form?.[2]), line);
+    case "lookup":
+      return lookedUp(names(form?.[2]), rows, line);
     default:
       if (/^[\w.-]+$/.test(value)) return operand(value);
       throw new AppError(
         "syntax",
-        `Line ${line.line}: expected field f, join a,b, array a,b, map k:a or 'constant' but found: ${value}`,
+        `Line ${line.line}: expected field f, join a,b, array a,b, map k:a, lookup f,label or 'constant' but found: ${value}`,
       );
   }
 }
@@ -72,6 +86,15 @@ function joined(parts: readonly Source[]): Source {
 
 function listed(parts: readonly Source[]): Source {
   return (fields, record) => parts.map((part) => part(fields, record)).filter((value) => value !== undefined);
+}
+
+/** The value with that label, `val` without one, of the row whose key is the field's value; nothing without such a row. */
+function lookedUp(operands: readonly string[], rows: ExtensionRows, line: RuleOption): Source {
+  const [key, label = "val", ...more] = operands;
+  if (key === undefined || more.length > 0)
+    throw new AppError("syntax", `Line ${line.line}: expected lookup field,label but found: ${line.value}`);
+  const from = operand(key);
+  return (fields, record) => rows.get(text(from(fields, record)))?.get(label);
 }
 
 function mappedOver(pairs: readonly string[], line: RuleOption): Source {

@@ -1,5 +1,6 @@
 import { Type } from "typebox";
 import {
+  ExtensionPath,
   ParseFileQuery,
   ParseFileReply,
   RuleKey,
@@ -63,6 +64,28 @@ export function ruleRoutes({
       output: Type.String(),
       body: "json",
       handler: async ({ principal, input }) => ({ message: await rules.create(principal, input) }),
+    }),
+    endpoint({
+      method: "GET",
+      path: "/monitoring/policy/extend/*",
+      permission: "rules:read",
+      summary: "The extension table of a rule, LTSV; empty without one",
+      input: ExtensionPath,
+      output: Type.String(),
+      handler: async ({ principal, input }) => ({ message: await rules.extension(principal, `/${input["*"]}`) }),
+    }),
+    endpoint({
+      method: "POST",
+      path: "/monitoring/policy/extend/*",
+      permission: "rules:write",
+      summary: "Replace the extension table of a rule by the body, LTSV",
+      input: ExtensionPath,
+      output: Type.String(),
+      body: "raw",
+      handler: async ({ principal, input, text = "" }) => {
+        await rules.putExtension(principal, `/${input["*"]}`, text);
+        return { message: "" };
+      },
     }),
     endpoint({
       method: "GET",

@@ -5,10 +5,11 @@ import type { ClassView, Objects } from "../objects/index.ts";
 import { anyKey, type ConfigEntries } from "../config/index.ts";
 import { classAccess, requireOneOf, requirePermission, type Principal } from "../permissions/index.ts";
 import { checkRuleText, compileRule, missingOption, ruleClass, type CompiledRule } from "./compile.ts";
+import { readExtension } from "./extension.ts";
 import { compileGrok } from "./grok.ts";
 import { readRuleText, writeRuleText } from "./options.ts";
-import { RuleStore, type StoredRule } from "./store.ts";
-import type { Rule, Rules } from "./types.ts";
+import { RuleStore, type StoredRule, type SupplementedRule } from "./store.ts";
+import type { Rule, Rules, RuleTarget } from "./types.ts";
 import { ruleWarnings } from "./warnings.ts";
 
 /** The input of `rule/new`. `fields` and `mapping` belong to grok: pattern names, and class field to captured name. */
@@ -29,7 +30,7 @@ export interface RuleListing {
 export class RuleService implements Rules {
   readonly #store: RuleStore;
   readonly #objects: Objects;
-  /** Compiled rules by tenant, key, text and state of the classes; the oldest leaves first. */
+  /** Compiled rules by tenant, key, digest and state of the classes; the oldest leaves first. */
   readonly #compiled = new Map<string, CompiledRule>();
 
   constructor(dependencies: {
@@ -41,12 +42,15 @@ export class RuleService implements Rules {
     this.#objects = dependencies.objects;
   }
 
+  /** A tenant is there no more: what was compiled is compiled anew. */
+  leave(): void {
+    this.#compiled.clear();
+  }
+
   async load(principal: Principal, key: string): Promise<Rule> {
     requireOneOf(principal, ["rules:write", "policies:write", "policies:run"]);
-    checkKey(principal, key);
-    const stored = await this.#store.find(principal.tenant, key);
-    if (!stored || !isReadable(principal, stored.text)) throw new AppError("not_found", `There is no rule ${key}.`);
-    return this.#compile(principal, stored);
+    const stored = await this.#readable(principal, key);
+    return this.#compile(principal, await this.#store.supplement(principal.tenant, stored));
   }
 
   async pinned(principal: Principal, key: string, digest: string): Promise<Rule> {
@@ -100,22 +104,68 @@ export class RuleService implements Rules {
     const found =
       stored !== undefined && isReadable(principal, stored.text) && (await this.#store.remove(principal, key));
     if (!found) throw new AppError("not_found", `There is no rule ${key}.`);
+    await this.#store.putExtension(principal.tenant, key, "");
+  }
+
+  /** The rule's extension table as LTSV text, empty without one. `AppError("not_found")` without the rule. */
+  async extension(principal: Principal, key: string): Promise<string> {
+    requirePermission(principal, "rules:read");
+    await this.#readable(principal, key);
+    return this.#store.extension(principal.tenant, key);
+  }
+
+  /**
+   * Replaces the rule's extension table, or removes it by an empty text: for batches that begin from then on.
+   * `AppError("syntax")` for what is no LTSV, `not_found` without the rule.
+   */
+  async putExtension(principal: Principal, key: string, text: string): Promise<void> {
+    requirePermission(principal, "rules:write");
+    await this.#readable(principal, key);
+    readExtension(text);
+    await this.#store.putExtension(principal.tenant, key, text);
+  }
+
+  async #readable(principal: Principal, key: string): Promise<StoredRule> {
+    checkKey(principal, key);
+    const stored = await this.#store.find(principal.tenant, key);
+    if (!stored || !isReadable(principal, stored.text)) throw new AppError("not_found", `There is no rule ${key}.`);
+    return stored;
   }
 
   /** Makes, or replaces, the rule of a class and type; answers its key. */
   async create(principal: Principal, rule: NewRule): Promise<string> {
     requirePermission(principal, "rules:write");
     const view = await this.#class(principal, rule.class);
-    if (!classAccess(principal, view.path).readable) throw classNotFound(rule.class);
+    if (!classAccess(principal, view).readable) throw classNotFound(rule.class);
     const key = `${principal.ospace}/rules${view.path.slice(principal.ospace.length)}/${rule.type}`;
     const text = writeRuleText([
       ["class", view.path],
       ["parser", rule.type],
-      ...(rule.type === "grok" ? grokOptions(rule) : fieldOptions(rule, view)),
+      ...(rule.type === "grok" ? await this.#grokOptions(principal, rule) : fieldOptions(rule, view)),
     ]);
-    compileRule(key, text, view);
+    await this.#compileWith(principal, { key, text }, view);
     await this.#store.put(principal, key, text);
     return key;
+  }
+
+  async #grokOptions(
+    { tenant }: Principal,
+    { fields, mapping }: NewRule,
+  ): Promise<readonly (readonly [string, string])[]> {
+    if (!fields || fields.length === 0)
+      throw new AppError("invalid", "A grok rule needs fields: the names of its patterns.");
+    if (!mapping || Object.keys(mapping).length === 0)
+      throw new AppError("invalid", "A grok rule needs a mapping of class fields to patterns.");
+    const own = await this.#store.patterns(tenant);
+    const captured = new Set(fields.flatMap((name) => compileGrok(`%{${name}}`, own).captures));
+    for (const [field, name] of Object.entries(mapping)) {
+      if (!captured.has(name))
+        throw new AppError("invalid", `The mapping of ${field}: no pattern of the rule captures ${name}.`);
+    }
+    return [
+      ...fields.map((name, index) => [`pattern_${index + 1}`, `%{${name}}`] as const),
+      ...Object.entries(mapping).map(([field, name]) => [`var_${field}`, `field ${name}`] as const),
+    ];
   }
 
   /** Neither a rule of a class that may not be read is replaced, nor one for such a class made. */
@@ -126,18 +176,25 @@ export class RuleService implements Rules {
   }
 
   async #checkText(principal: Principal, key: string, text: string): Promise<void> {
-    checkRuleText(key, text);
+    const { supplements } = await this.#store.supplement(principal.tenant, { key, text });
+    checkRuleText(key, text, supplements);
     if (missingOption(readRuleText(text)) !== undefined) return;
     const view = (await this.#objects.catalog(principal)).get(ruleClass(text));
-    if (view) compileRule(key, text, view);
+    if (view) compileRule(key, text, { ...targetOf(view), supplements });
   }
 
-  async #compile(principal: Principal, stored: StoredRule): Promise<Rule> {
+  async #compileWith({ tenant }: Principal, rule: StoredRule, view: ClassView): Promise<void> {
+    const { supplements } = await this.#store.supplement(tenant, rule);
+    compileRule(rule.key, rule.text, { ...targetOf(view), supplements });
+  }
+
+  async #compile(principal: Principal, stored: SupplementedRule): Promise<Rule> {
     const catalog = await this.#objects.catalog(principal);
     const name = [principal.tenant, stored.key, stored.digest, catalog.revision].join("\n");
     let compiled = this.#compiled.get(name);
     if (!compiled) {
-      compiled = compileRule(stored.key, stored.text, await this.#class(principal, ruleClass(stored.text)));
+      const view = await this.#class(principal, ruleClass(stored.text));
+      compiled = compileRule(stored.key, stored.text, { ...targetOf(view), supplements: stored.supplements });
       this.#remember(name, compiled);
     }
     return { ...stored, ...compiled };
@@ -171,6 +228,10 @@ export function isReadable(principal: Principal, text: string): boolean {
   return path === "" || classAccess(principal, path.replace(/\/+$/, "")).readable;
 }
 
+function targetOf({ path, columns }: ClassView): RuleTarget {
+  return { path, columns };
+}
+
 function classNotFound(path: string): AppError {
   return new AppError("not_found", `class : ${path} not find !`);
 }
@@ -197,20 +258,4 @@ function fieldOptions(rule: NewRule, view: ClassView): readonly (readonly [strin
   const unknown = rule.fields?.find((field) => !view.column(field));
   if (unknown !== undefined) throw new AppError("not_found", `The class ${view.path} has no column ${unknown}.`);
   return rule.fields && rule.fields.length > 0 ? [["fields", rule.fields.join(",")]] : [];
-}
-
-function grokOptions({ fields, mapping }: NewRule): readonly (readonly [string, string])[] {
-  if (!fields || fields.length === 0)
-    throw new AppError("invalid", "A grok rule needs fields: the names of its patterns.");
-  if (!mapping || Object.keys(mapping).length === 0)
-    throw new AppError("invalid", "A grok rule needs a mapping of class fields to patterns.");
-  const captured = new Set(fields.flatMap((name) => compileGrok(`%{${name}}`).captures));
-  for (const [field, name] of Object.entries(mapping)) {
-    if (!captured.has(name))
-      throw new AppError("invalid", `The mapping of ${field}: no pattern of the rule captures ${name}.`);
-  }
-  return [
-    ...fields.map((name, index) => [`pattern_${index + 1}`, `%{${name}}`] as const),
-    ...Object.entries(mapping).map(([field, name]) => [`var_${field}`, `field ${name}`] as const),
-  ];
 }

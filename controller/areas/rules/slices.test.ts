@@ -3,6 +3,7 @@ import { AppError } from "../../../common/errors.ts";
 import { PARSE_PIECE_MAX_CHARACTERS, PARSE_SLICE_MAX_MS, PARSE_THREAD_TIMEOUT_MS } from "../../../common/limits.ts";
 import { TestClock } from "../../../test/helpers/runtime.ts";
 import type { Workers } from "../../workers/index.ts";
+import { NO_SUPPLEMENTS } from "./supplements.ts";
 import { ParseSlices } from "./slices.ts";
 import type { RuleTasks } from "./tasks.ts";
 import type { OnUnused, ParsedRecord, RawRecord, Rule } from "./types.ts";
@@ -19,7 +20,8 @@ function slowRule(clock: TestClock, msPerRecord: number) {
       text === "" ? [] : [{ ok: true, ordinal, values: { text } } as const],
     );
   };
-  const known = { key: "/m/rules/slow", digest: "d", text: "", class: "/m/c", columns: ["text"] };
+  const supplements = NO_SUPPLEMENTS;
+  const known = { key: "/m/rules/slow", digest: "d", text: "", supplements, class: "/m/c", columns: ["text"] };
   return { ...known, isCostly: () => false, parse, given };
 }
 
@@ -92,8 +94,8 @@ test("costly pieces are parsed by a thread, the others here, and each record kee
   const values = records.map(({ text }, at) => ({ text, where: wheres[at] }));
   expect(parsed).toEqual(values.map((row, ordinal) => ({ ok: true, ordinal, values: row })));
   expect(unused).toEqual(wheres);
-  const { key, digest, text, class: path, columns } = COSTLY;
-  const rule = { key, digest, text, class: path, columns };
+  const { key, digest, text, class: path, columns, supplements } = COSTLY;
+  const rule = { key, digest, text, class: path, columns, supplements };
   expect(calls).toEqual(
     [1, 3].map((at) => [
       "parseRecords",

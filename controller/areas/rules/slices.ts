@@ -65,8 +65,8 @@ export class ParseSlices {
 }
 
 /** What a thread makes the rule of again. */
-function plain({ key, digest, text, class: path, columns }: Rule): PlainRule {
-  return { key, digest, text, class: path, columns };
+function plain({ key, digest, text, class: path, columns, supplements }: Rule): PlainRule {
+  return { key, digest, text, class: path, columns, supplements };
 }
 
 /** At least one record, however long. */

@@ -1,16 +1,32 @@
-import { createHash } from "node:crypto";
 import { AppError } from "../../../common/errors.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { ConfigEntries } from "../config/index.ts";
 import type { Principal } from "../permissions/index.ts";
+import { grokExpressions } from "./compile.ts";
+import { namesOwnPattern, patternsReached } from "./grok.ts";
+import { looksUp } from "./mapping.ts";
+import { readRuleText } from "./options.ts";
+import { readPatterns } from "./pattern-store.ts";
+import { textsOf } from "./patterns.ts";
+import { digestOf, isSupplemented, NO_SUPPLEMENTS, type Supplements } from "./supplements.ts";
+
+const EXTENSIONS = "rule-extension";
 
 /** A rule text as it lies in the store. */
 export interface StoredRule {
   readonly key: string;
   readonly text: string;
+}
+
+/** A rule text with all that decides how it parses. */
+export interface SupplementedRule extends StoredRule {
+  readonly supplements: Supplements;
   readonly digest: string;
 }
+
+/** A pinned text; where the rule uses something besides, with that. */
+type Pinned = string | { readonly text: string; readonly supplements: Supplements };
 
 /**
  * Rules are configuration entries, with versions as all of them. Texts that ingest has pinned lie once more under
@@ -27,7 +43,7 @@ export class RuleStore {
 
   async find(tenant: string, key: string): Promise<StoredRule | undefined> {
     const entry = await this.#entries.get(tenant, key);
-    return entry && stored(key, entry.text ?? "");
+    return entry && { key, text: entry.text ?? "" };
   }
 
   async put({ tenant, user }: Principal, key: string, text: string): Promise<void> {
@@ -48,25 +64,52 @@ export class RuleStore {
   /** All rules below `/<ospace>/rules/`, in the order of their keys. */
   async list({ tenant, ospace }: Principal): Promise<readonly StoredRule[]> {
     const rules: StoredRule[] = [];
-    for await (const { key, text = "" } of this.#entries.under(tenant, `${ospace}/rules/`))
-      rules.push(stored(key, text));
+    for await (const { key, text = "" } of this.#entries.under(tenant, `${ospace}/rules/`)) rules.push({ key, text });
     return rules;
   }
 
-  async pin(tenant: string, rule: StoredRule): Promise<void> {
-    const { kv } = await this.#stores.tenant(tenant);
-    const key = `rule-text/${rule.digest}`;
-    if (!(await kv.get(key))) await kv.put(key, encodeJson(rule.text));
+  /** The rule with what it uses as that is now. */
+  async supplement(tenant: string, rule: StoredRule): Promise<SupplementedRule> {
+    const expressions = grokExpressions(rule.text);
+    const isOwn = expressions.some(namesOwnPattern);
+    const patterns = isOwn ? patternsReached(expressions, await this.patterns(tenant)) : {};
+    const extension = looksUp(readRuleText(rule.text)) ? await this.extension(tenant, rule.key) : undefined;
+    const supplements = { patterns, ...(extension !== undefined && { extension }) };
+    return { ...rule, supplements, digest: digestOf(rule.text, supplements) };
   }
 
-  async pinned(tenant: string, key: string, digest: string): Promise<StoredRule> {
+  /** Users' grok patterns by name. */
+  async patterns(tenant: string): Promise<Readonly<Record<string, string>>> {
+    const { kv } = await this.#stores.tenant(tenant);
+    return textsOf((await readPatterns(kv)).patterns);
+  }
+
+  /** Empty when there is none. */
+  async extension(tenant: string, key: string): Promise<string> {
+    const { kv } = await this.#stores.tenant(tenant);
+    const entry = await kv.get(EXTENSIONS + key);
+    return entry ? decodeStored<string>(entry.value) : "";
+  }
+
+  async putExtension(tenant: string, key: string, text: string): Promise<void> {
+    const { kv } = await this.#stores.tenant(tenant);
+    if (text === "") await kv.delete(EXTENSIONS + key);
+    else await kv.put(EXTENSIONS + key, encodeJson(text));
+  }
+
+  async pin(tenant: string, { text, supplements, digest }: Omit<SupplementedRule, "key">): Promise<void> {
+    const { kv } = await this.#stores.tenant(tenant);
+    const key = `rule-text/${digest}`;
+    const pinned: Pinned = isSupplemented(supplements) ? { text, supplements } : text;
+    if (!(await kv.get(key))) await kv.put(key, encodeJson(pinned));
+  }
+
+  async pinned(tenant: string, key: string, digest: string): Promise<SupplementedRule> {
     const { kv } = await this.#stores.tenant(tenant);
     const entry = await kv.get(`rule-text/${digest}`);
     if (!entry) throw new AppError("not_found", `The earlier text ${digest.slice(0, 12)} of rule ${key} is not kept.`);
-    return stored(key, decodeStored<string>(entry.value));
+    const pinned = decodeStored<Pinned>(entry.value);
+    const of = typeof pinned === "string" ? { text: pinned, supplements: NO_SUPPLEMENTS } : pinned;
+    return { key, ...of, digest };
   }
-}
-
-function stored(key: string, text: string): StoredRule {
-  return { key, text, digest: createHash("sha256").update(text).digest("hex") };
 }

@@ -2,7 +2,7 @@ import { PARSE_THREAD_RULES_MAX } from "../../../common/limits.ts";
 import { compileRule, type CompiledRule } from "./compile.ts";
 import type { ParsedRecord, RawRecord, Rule } from "./types.ts";
 
-export type PlainRule = Pick<Rule, "key" | "digest" | "text" | "class" | "columns">;
+export type PlainRule = Pick<Rule, "key" | "digest" | "text" | "class" | "columns" | "supplements">;
 
 interface ParseInput {
   readonly rule: PlainRule;
@@ -19,7 +19,7 @@ interface ParseOutput {
 export const RULE_TASKS = { parseRecords } as const;
 export type RuleTasks = typeof RULE_TASKS;
 
-/** The rules of this thread by text, class and columns; the oldest leaves first. */
+/** The rules of this thread by digest, class and columns; the oldest leaves first. */
 const compiled = new Map<string, CompiledRule>();
 
 function parseRecords({ rule, records }: ParseInput): ParseOutput {
@@ -28,11 +28,12 @@ function parseRecords({ rule, records }: ParseInput): ParseOutput {
   return { parsed, unused };
 }
 
-function compiledRule({ key, digest, text, class: path, columns }: PlainRule): CompiledRule {
+function compiledRule({ key, digest, text, class: path, columns, supplements }: PlainRule): CompiledRule {
   const name = [digest, path, ...columns].join("\n");
   const known = compiled.get(name);
   if (known) return known;
-  const made = compileRule(key, text, { path, columns: columns.map((column) => ({ name: column })) });
+  const target = { path, columns: columns.map((column) => ({ name: column })), supplements };
+  const made = compileRule(key, text, target);
   const oldest = compiled.keys().next();
   if (compiled.size >= PARSE_THREAD_RULES_MAX && !oldest.done) compiled.delete(oldest.value);
   compiled.set(name, made);

@@ -10,6 +10,7 @@ import type { ControllerTasks } from "../../worker.ts";
 import { WorkerPool } from "../../workers/index.ts";
 import { compileRule } from "./compile.ts";
 import { ParseSlices } from "./slices.ts";
+import { digestOf, NO_SUPPLEMENTS } from "./supplements.ts";
 import { RULE_TASKS } from "./tasks.ts";
 import type { ParsedRecord, RawRecord, Rule } from "./types.ts";
 
@@ -23,10 +24,11 @@ beforeAll(async () => {
 });
 afterAll(() => pool.close(0));
 
-function ruleOf(options: string, columns: readonly string[] = ["a", "b"]): Rule {
+function ruleOf(options: string, columns: readonly string[] = ["a", "b"], supplements = NO_SUPPLEMENTS): Rule {
   const text = `--class=/m/c\n${options}\n`;
-  const target = { path: "/m/c", columns: columns.map((name) => ({ name })) };
-  return { key: "/m/rules/r", digest: options, text, ...compileRule("/m/rules/r", text, target) };
+  const target = { path: "/m/c", columns: columns.map((name) => ({ name })), supplements };
+  const digest = digestOf(text, supplements);
+  return { key: "/m/rules/r", digest, text, supplements, ...compileRule("/m/rules/r", text, target) };
 }
 
 function raw(text: string): RawRecord {
@@ -62,6 +64,25 @@ test("one text is another rule when its class has other columns", () => {
   const parse = (columns: readonly string[]) => RULE_TASKS.parseRecords({ rule: ruleWith(columns), records });
   expect(parse(["a"])).toEqual({ parsed: [{ ok: true, ordinal: 0, values: { a: 1 } }], unused: ["b"] });
   expect(parse(["b"])).toEqual({ parsed: [{ ok: true, ordinal: 0, values: { b: 2 } }], unused: ["a"] });
+});
+
+test("one text is another rule when its patterns or its table are others, in a thread as here", async () => {
+  const text = "--parser=grok\n--pattern_1=^%{OWN:a}$\n--var_b=lookup a";
+  const slices = new ParseSlices({ clock: realClock, tenant: "m", workers: pool });
+  for (const [OWN, val] of [
+    ["x+", "one"],
+    ["y+", "one"],
+    ["y+", "two"],
+  ]) {
+    const rule = ruleOf(text, ["a", "b"], {
+      patterns: { OWN: OWN ?? "" },
+      extension: `key:xx\tval:${val}\nkey:yy\tval:${val}`,
+    });
+    const here = rule.parse([raw("xx"), raw("yy")]);
+    expect(await slices.parse({ ...rule, isCostly: () => true }, [raw("xx"), raw("yy")])).toEqual(here);
+    const a = OWN === "x+" ? "xx" : "yy";
+    expect(here.flatMap((record) => (record.ok ? [record.values] : []))).toEqual([{ a, b: val }]);
+  }
 });
 
 test("more rules than a thread keeps are parsed all the same", () => {

@@ -1,5 +1,6 @@
 import type { Row } from "../../../common/value.ts";
 import type { Principal } from "../permissions/index.ts";
+import type { Supplements } from "./supplements.ts";
 
 /** A raw record with where it comes from. */
 export interface RawRecord {
@@ -30,9 +31,10 @@ export interface RuleTarget {
 export interface Rule {
   /** Its configuration key, such as `/matrix/rules/access`. */
   readonly key: string;
-  /** SHA-256 of its text: the same digest parses the same way. */
+  /** SHA-256 of its text and of what it uses besides: the same digest parses the same way. */
   readonly digest: string;
   readonly text: string;
+  readonly supplements: Supplements;
   /** Class path the records go to. */
   readonly class: string;
   /** Names of the columns of the class that the rule was compiled for. */
@@ -54,6 +56,6 @@ export interface Rules {
   load(principal: Principal, key: string): Promise<Rule>;
   /** A rule as it was when `load` answered this digest, however often it was edited since. */
   pinned(principal: Principal, key: string, digest: string): Promise<Rule>;
-  /** Keeps the text of a loaded rule for `pinned`. Idempotent. */
+  /** Keeps the text of a loaded rule, and what it uses besides, for `pinned`. Idempotent. */
   pin(principal: Principal, rule: Rule): Promise<void>;
 }

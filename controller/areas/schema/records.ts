@@ -70,7 +70,7 @@ export class VisibleSchema {
 
   column(view: ClassView, name: string): Column | undefined {
     const column = view.column(name);
-    return column && !column.sealed && !classAccess(this.#principal, view.path).hidden.has(name) ? column : undefined;
+    return column && !column.sealed && !classAccess(this.#principal, view).hidden.has(name) ? column : undefined;
   }
 
   /**
@@ -198,7 +198,7 @@ export class VisibleSchema {
   }
 
   #isReadable(view: ClassView): boolean {
-    return classAccess(this.#principal, view.path).readable;
+    return classAccess(this.#principal, view).readable;
   }
 
   /** -1 when no visible class is above. */

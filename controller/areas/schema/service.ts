@@ -1,5 +1,6 @@
 import type { ActionAnswer, ClassDetails, ClassInfo, ClassRecord, FieldRecord } from "../../../common/api/schema.ts";
 import { AppError } from "../../../common/errors.ts";
+import { listed } from "../../../common/text/listed.ts";
 import { SCHEMA_PAGE_RECORDS, SCHEMA_TABLE_MAX_RECORDS } from "../../../common/limits.ts";
 import { NOWHERE, printStatement, type Statement } from "../../../common/mql/index.ts";
 import type { Row } from "../../../common/value.ts";
@@ -182,10 +183,7 @@ function requireAll(steps: readonly Step[], answered: readonly (readonly Row[])[
     (answered[index] ?? []).flatMap((row, at) => (row.count === 0 ? [`data[${step.from + at}]`] : [])),
   );
   if (missing.length === 0) return;
-  const more = missing.length > 10 ? ` and ${missing.length - 10} more` : "";
-  throw new AppError(
-    "not_found",
-    `[NotExist] There is no object of ${missing.slice(0, 10).join(", ")}${more}; the others are updated.`,
-    { details: { fields: missing.slice(0, 10) } },
-  );
+  throw new AppError("not_found", `[NotExist] There is no object of ${listed(missing)}; the others are updated.`, {
+    details: { fields: missing.slice(0, 10) },
+  });
 }

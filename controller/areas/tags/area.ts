@@ -1,5 +1,6 @@
 import type { Area } from "../../area.ts";
 import { TAG_MOVE_CLASS } from "./classes.ts";
+import { tagsHostObject } from "./host-objects.ts";
 import { tagRoutes } from "./routes.ts";
 import type { TagService } from "./service.ts";
 
@@ -7,6 +8,7 @@ export function tagsArea(tags: TagService): Area {
   return {
     name: "tags",
     endpoints: tagRoutes(tags),
+    hostObjects: [tagsHostObject(tags)],
     classes: [TAG_MOVE_CLASS],
     maintain: (tenant) => tags.maintain(tenant),
     close: () => tags.close(),

@@ -19,7 +19,7 @@ function open(own: string): TagController {
   return tagController(engine, {
     own,
     classes: (objects) => {
-      files = new FileService({ stores: engine, objects, nowMs: () => runtime.clock.nowMs(), random: runtime.random });
+      files = new FileService({ stores: engine, objects, runtime, controllers: { own, has: () => true } });
       jobs = new JobService({ stores: engine, runtime, objects });
       return [...(filesArea(files).classes ?? []), ...jobClasses(jobs)];
     },

@@ -117,7 +117,7 @@ async function visibleEdges(
   principal: Principal,
   edges: readonly ObjectEdge[],
 ): Promise<readonly ObjectEdge[]> {
-  if (!principal.data.some(({ where }) => where !== undefined)) return edges;
+  if (!principal.data.some(({ where, anywhere }) => where !== undefined || anywhere !== undefined)) return edges;
   const visible = new Set<string>();
   for (const path of new Set(edges.map(({ targetClass }) => targetClass))) {
     const ids = [...new Set(edges.flatMap(({ target, targetClass }) => (targetClass === path ? [target] : [])))];

@@ -21,7 +21,7 @@ export function selectClasses(
   if (!root || !classAccess(principal, path).readable)
     throw new AppError("not_found", `[NotExist] class : ${path} not find !`);
   const wanted = (isTree ? catalog.tree(path) : [root]).filter((view) => isWanted(view, { root, request, principal }));
-  const above = lineage(root, catalog).filter((view) => classAccess(principal, view.path).readable);
+  const above = lineage(root, catalog).filter((view) => classAccess(principal, view).readable);
   const ordered = [...above, ...wanted].sort((a, b) => (a.path < b.path ? -1 : 1));
   const selected: ExportedClass[] = [];
   const printed = new Map<string, ClassView>();
@@ -47,7 +47,7 @@ interface Asked {
 }
 
 function isWanted(view: ClassView, { root, request, principal }: Asked & { readonly root: ClassView }): boolean {
-  if (!classAccess(principal, view.path).readable) return false;
+  if (!classAccess(principal, view).readable) return false;
   if (view.system && !root.system) return false;
   return !(request.ignoredClasses ?? []).some((path) => view.path === path || view.path.startsWith(`${path}/`));
 }
@@ -61,7 +61,7 @@ function lineage(view: ClassView, catalog: ClassCatalog): readonly ClassView[] {
 type Wanted = Asked & { readonly parents: ReadonlyMap<string, ClassView>; readonly hasRows: boolean };
 
 function exportedClass(view: ClassView, { request, principal, parents, hasRows }: Wanted): ExportedClass {
-  const { hidden } = classAccess(principal, view.path);
+  const { hidden } = classAccess(principal, view);
   const ignored = new Set(request.ignoredFields);
   const key = view.keys.find((name) => ignored.has(name));
   if (key !== undefined)

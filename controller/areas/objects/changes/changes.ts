@@ -26,6 +26,8 @@ export interface ChangesDependencies {
 export interface PublishedWrite {
   readonly definitions: WriteDefinitions;
   readonly traceparent: string;
+  /** Triggers that led to the write. */
+  readonly steps: number;
   /** Called before the write, and only if a subscription or a listener wants the events. */
   readonly events: () => readonly PublishedEvent[];
   readonly write: () => Promise<void>;
@@ -69,6 +71,11 @@ export class Changes {
     this.#takeover.start();
   }
 
+  /** Whether this controller delivers to the subscription. */
+  isAttached(name: string): boolean {
+    return this.#dispatcher.isAttached(name);
+  }
+
   /** Call when the definitions do not have the subscription any more. */
   detach(name: string): void {
     this.#dispatcher.detach(name);
@@ -95,13 +102,18 @@ export class Changes {
     await this.#outbox.close(this.waiting === 0);
   }
 
-  async #intend({ events, traceparent }: PublishedWrite, snapshot: Snapshot): Promise<readonly Intent[]> {
+  async #intend({ events, traceparent, steps }: PublishedWrite, snapshot: Snapshot): Promise<readonly Intent[]> {
     if (snapshot.definitions.subscriptions.size === 0) return [];
     const subscriptions = [...snapshot.definitions.subscriptions.values()];
     const wanted = events().filter((event) => subscriptions.some((subscription) => covers(subscription, event.class)));
     if (wanted.length === 0) return [];
     if (this.waiting >= CHANGE_EVENTS_WAITING_MAX) throw backlog();
-    const intents = await this.#outbox.put(wanted.map((event) => ({ ...storedEvent(event), traceparent })));
+    const whole = subscriptions.filter((subscription) => subscription.whole);
+    const stored = wanted.map((event) => {
+      const isWhole = whole.some((subscription) => covers(subscription, event.class));
+      return { ...storedEvent(event, isWhole), traceparent, ...(steps > 0 && { steps }) };
+    });
+    const intents = await this.#outbox.put(stored);
     this.#dispatcher.hold(intents);
     return intents;
   }

@@ -47,6 +47,10 @@ export class ChangeDispatcher {
     this.dispatchParked();
   }
 
+  isAttached(name: string): boolean {
+    return this.#deliveries.has(name);
+  }
+
   /** Call when the subscription is over: its undelivered events count as delivered. */
   detach(name: string): void {
     this.#deliveries.get(name)?.end();

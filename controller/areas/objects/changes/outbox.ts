@@ -29,6 +29,7 @@ export interface Box {
 
 export interface IntentEvent extends WriteEvent {
   readonly traceparent: string;
+  readonly steps?: number;
 }
 
 /** The events of a write, stored before it. */
@@ -223,10 +224,14 @@ function intentOf(box: Box, { key, birthUs, cells }: Entity): Intent {
   };
 }
 
-/** An event whose fields need more than a cell is stored without them. */
+/** What needs more than a cell is stored without the whole object, then without its fields. */
 function encodeEvent(event: IntentEvent): Uint8Array {
-  const bytes = encodePacked(event);
-  return bytes.length <= CELL_MAX_BYTES ? bytes : encodePacked({ ...event, fields: {} });
+  const { whole, ...rest } = event;
+  for (const form of [event, ...(whole === undefined ? [] : [rest])]) {
+    const bytes = encodePacked(form);
+    if (bytes.length <= CELL_MAX_BYTES) return bytes;
+  }
+  return encodePacked({ ...rest, fields: {} });
 }
 
 /** Events that fit together into one entity. */

@@ -28,6 +28,7 @@ import {
   wordsOf,
 } from "./indexchanges.ts";
 import { checkClassPath, checkColumnName, checkEdgeTypeName } from "./naming.ts";
+import { subscribeTriggers } from "./triggers.ts";
 
 const NO_OPTIONS: OptionsDefinition = { hints: {} };
 
@@ -129,6 +130,7 @@ const COLUMN_CHANGES: Readonly<
 export function dropClass(draft: Draft, path: string): void {
   checkDrop(draft, path);
   draft.deleteClass(path);
+  subscribeTriggers(draft);
 }
 
 export function checkDrop(draft: Draft, path: string): void {

@@ -1,5 +1,5 @@
 import type { Value } from "../../../../common/value.ts";
-import type { ClassKind, ColumnSpec, ColumnType, EdgeType, KeyMode } from "../types.ts";
+import type { ClassKind, ColumnSpec, ColumnType, EdgeType, KeyMode, TriggerDefinition } from "../types.ts";
 
 /** A class as it lies in the key-value store, without what it inherits. */
 export interface ClassDefinition {
@@ -92,6 +92,8 @@ export interface Definitions {
   readonly dropping: ReadonlyMap<string, DroppingMark>;
   /** By name. */
   readonly subscriptions: ReadonlyMap<string, SubscriptionDefinition>;
+  /** By `triggerName`. */
+  readonly triggers: ReadonlyMap<string, TriggerDefinition>;
 }
 
 /** A durable subscription to changes of objects. */
@@ -99,6 +101,8 @@ export interface SubscriptionDefinition {
   readonly name: string;
   /** Paths; one with a slash at its end stands for the class and all below it. */
   readonly classes: readonly string[];
+  /** Its events bear the whole object, and what it was before. */
+  readonly whole?: boolean;
 }
 
 export interface DroppingMark {

@@ -1,8 +1,15 @@
 import { decodeStored } from "../../../store/format.ts";
 import type { KvEntry, KvEvent } from "../../../store/kv.ts";
-import type { EdgeType } from "../types.ts";
+import type { EdgeType, TriggerDefinition } from "../types.ts";
 import type { ClassDefinition, Counter, Definitions, DroppingMark, SubscriptionDefinition } from "./definition.ts";
-import { CLASS_PREFIX, COUNTER_KEY, DROPPING_PREFIX, EDGE_TYPE_PREFIX, SUBSCRIPTION_PREFIX } from "./draft.ts";
+import {
+  CLASS_PREFIX,
+  COUNTER_KEY,
+  DROPPING_PREFIX,
+  EDGE_TYPE_PREFIX,
+  SUBSCRIPTION_PREFIX,
+  TRIGGER_PREFIX,
+} from "./draft.ts";
 
 const RECENT_CHANGES = 256;
 
@@ -14,6 +21,7 @@ export class DefinitionLog {
   #edgeTypes = new Map<string, EdgeType>();
   #dropping = new Map<string, DroppingMark>();
   #subscriptions = new Map<string, SubscriptionDefinition>();
+  #triggers = new Map<string, TriggerDefinition>();
   #counter: Counter | undefined;
   #definitions: Definitions | undefined;
   #revision = 0;
@@ -35,6 +43,7 @@ export class DefinitionLog {
       edgeTypes: new Map(this.#edgeTypes),
       dropping: new Map(this.#dropping),
       subscriptions: new Map(this.#subscriptions),
+      triggers: new Map(this.#triggers),
     };
     return this.#definitions;
   }
@@ -51,6 +60,7 @@ export class DefinitionLog {
     this.#edgeTypes.clear();
     this.#dropping.clear();
     this.#subscriptions.clear();
+    this.#triggers.clear();
     this.#counter = undefined;
     this.#definitions = undefined;
     for (const entry of entries) this.#take(entry);
@@ -75,6 +85,8 @@ export class DefinitionLog {
       this.#edgeTypes.set(key.slice(EDGE_TYPE_PREFIX.length), decodeStored<EdgeType>(entry.value));
     else if (key.startsWith(SUBSCRIPTION_PREFIX))
       this.#subscriptions.set(key.slice(SUBSCRIPTION_PREFIX.length), decodeStored<SubscriptionDefinition>(entry.value));
+    else if (key.startsWith(TRIGGER_PREFIX))
+      this.#triggers.set(key.slice(TRIGGER_PREFIX.length), decodeStored<TriggerDefinition>(entry.value));
     else if (key.startsWith(DROPPING_PREFIX))
       this.#dropping.set(key.slice(DROPPING_PREFIX.length), { revision: entry.revision, lease: entry.lease });
     else if (key.startsWith(CLASS_PREFIX))
@@ -94,6 +106,7 @@ export class DefinitionLog {
     this.#revisions.delete(key);
     if (key.startsWith(EDGE_TYPE_PREFIX)) this.#edgeTypes.delete(key.slice(EDGE_TYPE_PREFIX.length));
     else if (key.startsWith(SUBSCRIPTION_PREFIX)) this.#subscriptions.delete(key.slice(SUBSCRIPTION_PREFIX.length));
+    else if (key.startsWith(TRIGGER_PREFIX)) this.#triggers.delete(key.slice(TRIGGER_PREFIX.length));
     else if (key.startsWith(DROPPING_PREFIX)) this.#dropping.delete(key.slice(DROPPING_PREFIX.length));
     else if (key.startsWith(CLASS_PREFIX)) this.#classes.delete(key.slice(CLASS_PREFIX.length));
   }

@@ -1,7 +1,8 @@
 import { AppError } from "../../../../common/errors.ts";
 import { encodeJson } from "../../../store/format.ts";
 import type { KvCondition, KvOperation, KvTxn } from "../../../store/kv.ts";
-import type { ColumnSpec, EdgeType } from "../types.ts";
+import type { ColumnSpec, EdgeType, TriggerDefinition } from "../types.ts";
+import { triggerName } from "./naming.ts";
 import {
   FIRST_COLUMN_NUMBER,
   ROOT_CID,
@@ -18,6 +19,7 @@ export const COUNTER_KEY = `${DEFINITIONS_PREFIX}counter`;
 export const CLASS_PREFIX = `${DEFINITIONS_PREFIX}class`;
 export const EDGE_TYPE_PREFIX = `${DEFINITIONS_PREFIX}edgetype/`;
 export const SUBSCRIPTION_PREFIX = `${DEFINITIONS_PREFIX}subscription/`;
+export const TRIGGER_PREFIX = `${DEFINITIONS_PREFIX}trigger`;
 /**
  * Marks of classes that are about to be dropped, under the lease of the controller that drops them: they take no
  * objects.
@@ -33,6 +35,7 @@ export class Draft {
   readonly #classes: Map<string, ClassDefinition>;
   readonly #edgeTypes: Map<string, EdgeType>;
   readonly #subscriptions: Map<string, SubscriptionDefinition>;
+  readonly #triggers: Map<string, TriggerDefinition>;
   readonly #puts = new Map<string, unknown>();
   readonly #deletes = new Set<string>();
   readonly #marks = new Map<string, unknown>();
@@ -48,6 +51,7 @@ export class Draft {
     this.#classes = new Map(definitions.classes);
     this.#edgeTypes = new Map(definitions.edgeTypes);
     this.#subscriptions = new Map(definitions.subscriptions);
+    this.#triggers = new Map(definitions.triggers);
     this.#nextCid = definitions.counter?.nextCid ?? ROOT_CID;
     this.#nextColumn = definitions.counter?.nextColumn ?? FIRST_COLUMN_NUMBER;
   }
@@ -62,6 +66,7 @@ export class Draft {
       edgeTypes: this.#edgeTypes,
       dropping: this.#dropping,
       subscriptions: this.#subscriptions,
+      triggers: this.#triggers,
     };
   }
 
@@ -75,6 +80,10 @@ export class Draft {
 
   get subscriptionCount(): number {
     return this.#subscriptions.size;
+  }
+
+  get triggers(): ReadonlyMap<string, TriggerDefinition> {
+    return this.#triggers;
   }
 
   class(path: string): ClassDefinition | undefined {
@@ -145,6 +154,7 @@ export class Draft {
   deleteClass(path: string): void {
     this.#classes.delete(path);
     this.#delete(CLASS_PREFIX + path);
+    for (const trigger of [...this.#triggers.values()]) if (trigger.class === path) this.deleteTrigger(trigger);
     if (this.#dropping.has(path)) this.#delete(DROPPING_PREFIX + path);
   }
 
@@ -165,6 +175,16 @@ export class Draft {
 
   deleteSubscription(name: string): void {
     if (this.#subscriptions.delete(name)) this.#delete(SUBSCRIPTION_PREFIX + name);
+  }
+
+  putTrigger(trigger: TriggerDefinition): void {
+    this.#triggers.set(triggerName(trigger), trigger);
+    this.#put(TRIGGER_PREFIX + triggerName(trigger), trigger);
+  }
+
+  deleteTrigger(trigger: Pick<TriggerDefinition, "class" | "name">): void {
+    this.#triggers.delete(triggerName(trigger));
+    this.#delete(TRIGGER_PREFIX + triggerName(trigger));
   }
 
   /**

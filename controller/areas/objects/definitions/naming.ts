@@ -5,12 +5,14 @@ import {
   CLASS_PATH_MAX_BYTES,
   COLUMN_NAME_MAX_CHARACTERS,
   EDGE_TYPE_NAME_MAX_CHARACTERS,
+  TRIGGER_NAME_MAX_CHARACTERS,
 } from "../../../../common/limits.ts";
 import { isBelow } from "./definition.ts";
 
 const CLASS_PATH = /^(\/[\p{L}\p{N}_]+)+$/u;
 const COLUMN_NAME = /^[^\p{Cc}'"`/\\]+$/u;
 const SUBSCRIPTION_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
+const TRIGGER_NAME = /^[\p{L}\p{N}_.-]+$/u;
 const EDGE_TYPE_NAME = /^[\p{L}\p{N}_]+(\.[\p{L}\p{N}_]+)*$/u;
 
 /** Throws when the path has a wrong form, is too long or too deep, or lies outside the tenant's name space. */
@@ -37,6 +39,16 @@ export function checkColumnName(name: string): void {
 export function checkEdgeTypeName(name: string): void {
   if (name.length <= EDGE_TYPE_NAME_MAX_CHARACTERS && EDGE_TYPE_NAME.test(name) && !(name in Object.prototype)) return;
   throw new AppError("invalid", `[Valid] "${name}" is no name for an edge type.`);
+}
+
+/** As a trigger is called wherever one is named: `<class>#<trigger>`. */
+export function triggerName({ class: path, name }: { readonly class: string; readonly name: string }): string {
+  return `${path}#${name}`;
+}
+
+export function checkTriggerName(name: string): void {
+  if (name.length <= TRIGGER_NAME_MAX_CHARACTERS && TRIGGER_NAME.test(name) && !(name in Object.prototype)) return;
+  throw new AppError("invalid", `[Valid] "${name}" is no name for a trigger.`);
 }
 
 export function checkSubscriptionName(name: string): void {

@@ -15,6 +15,7 @@ function definitionsOf(classes: ReadonlyMap<string, ClassDefinition>): Definitio
     edgeTypes: new Map(),
     dropping: new Map(),
     subscriptions: new Map(),
+    triggers: new Map(),
   };
 }
 

@@ -1,6 +1,9 @@
-import type { ClassCatalog, EdgeType, SystemClass } from "../types.ts";
+import type { ClassCatalog, EdgeType, SystemClass, TriggerDefinition } from "../types.ts";
 import { isBelow, parentPath, type ClassDefinition, type Definitions } from "./definition.ts";
+import { triggersOf } from "./triggers.ts";
 import { LoadedClass } from "./views.ts";
+
+const NO_TRIGGERS: readonly TriggerDefinition[] = [];
 
 /** Inputs of a snapshot: the one before, most of which it shares, and the owners of system classes. */
 export interface SnapshotOrigin {
@@ -17,6 +20,7 @@ export class Snapshot implements ClassCatalog {
   readonly #byCid: Map<number, LoadedClass>;
   readonly #byLabel: Map<string, readonly LoadedClass[]>;
   readonly #children: Map<string, readonly LoadedClass[]>;
+  readonly #triggers = new Map<LoadedClass, readonly TriggerDefinition[]>();
   #all: readonly LoadedClass[] | undefined;
 
   constructor(definitions: Definitions, revision: number, { before, owners }: SnapshotOrigin) {
@@ -74,6 +78,16 @@ export class Snapshot implements ClassCatalog {
   /** The class is about to be dropped and takes no objects. */
   isDropping(path: string): boolean {
     return this.definitions.dropping.has(path);
+  }
+
+  /** Those that run for objects of the class, in their order. */
+  triggersFor(view: LoadedClass): readonly TriggerDefinition[] {
+    if (this.definitions.triggers.size === 0) return NO_TRIGGERS;
+    const known = this.#triggers.get(view);
+    if (known !== undefined) return known;
+    const found = triggersOf(view, this);
+    this.#triggers.set(view, found);
+    return found;
   }
 
   hasEdgeType(name: string): boolean {

@@ -2,16 +2,18 @@ import { ulidTimeMs } from "../../../../common/ids.ts";
 import type { Row } from "../../../../common/value.ts";
 import type { StoredRecord } from "../../../store/objects.ts";
 import type { LoadedClass } from "../definitions/views.ts";
-import type { ClassView, ObjectChange, ObjectChangeEvent, ObjectRow } from "../types.ts";
+import type { ClassView, ObjectChange, ObjectChangeEvent, ObjectRow, WholeChange } from "../types.ts";
 import type { EntityWrite } from "./compose.ts";
 import { createdMs } from "./entity.ts";
 import { wholeId } from "./identity.ts";
-import type { LinkEdit } from "./rows.ts";
+import type { CheckedRow, LinkEdit } from "./rows.ts";
 
-export type WriteEvent = Pick<ObjectChangeEvent, "class" | "id" | "timeMs" | "action" | "fields">;
-export type PublishedEvent = WriteEvent & Pick<ObjectChange, "object" | "before" | "relations">;
+type WrittenRow = Pick<CheckedRow, "links" | "announced">;
 
-export function upsertEvent(write: EntityWrite, row: Row, links: readonly LinkEdit[]): PublishedEvent {
+export type WriteEvent = Pick<ObjectChangeEvent, "class" | "id" | "timeMs" | "action" | "fields" | "whole">;
+export type PublishedEvent = Omit<WriteEvent, "whole"> & WholeChange & Pick<ObjectChange, "announced">;
+
+export function upsertEvent(write: EntityWrite, row: Row, { links, announced }: WrittenRow): PublishedEvent {
   const { view, key, timeUs, old } = write;
   const action = old === undefined ? "INSERT" : "UPDATE";
   const fields = writtenFields(write, row, links);
@@ -26,6 +28,7 @@ export function upsertEvent(write: EntityWrite, row: Row, links: readonly LinkEd
     object,
     ...(old && { before: { values: valuesBefore(write, old.row), vtimeMs: Math.floor(old.entity.lastUs / 1_000) } }),
     relations: links.map(({ type }) => type),
+    ...(announced && { announced }),
   };
 }
 
@@ -42,7 +45,8 @@ function writtenFields({ edits }: EntityWrite, row: Row, links: readonly LinkEdi
   return fields;
 }
 
-export function insertEvent(view: LoadedClass, record: StoredRecord, row: Row): PublishedEvent {
+/** Pass `announced` as a trigger wants it. */
+export function insertEvent(view: LoadedClass, record: StoredRecord, row: Row, announced = false): PublishedEvent {
   const timeMs = ulidTimeMs(record.id) ?? 0;
   const values = unsealed(view, row);
   const object = { values, vtimeMs: timeMs, ctimeMs: timeMs };
@@ -54,20 +58,33 @@ export function insertEvent(view: LoadedClass, record: StoredRecord, row: Row): 
     fields: values,
     object,
     relations: [],
+    ...(announced && { announced }),
   };
 }
 
-export function deleteEvent({ id, class: view, values, vtimeMs, ctimeMs }: ObjectRow, timeUs: number): PublishedEvent {
+export function deleteEvent(row: ObjectRow, timeUs: number, announced = false): PublishedEvent {
+  const { id, class: view, values, vtimeMs, ctimeMs } = row;
   const object = { values: unsealed(view, values), vtimeMs, ctimeMs };
-  return { class: view.path, id, timeMs: timeUs / 1_000, action: "DELETE", fields: {}, object, relations: [] };
+  return {
+    class: view.path,
+    id,
+    timeMs: timeUs / 1_000,
+    action: "DELETE",
+    fields: {},
+    object,
+    relations: [],
+    ...(announced && { announced }),
+  };
 }
 
-/** The part that is stored until every durable subscription took it; the object itself would be stored twice. */
-export function storedEvent({ class: path, id, timeMs, action, fields }: PublishedEvent): WriteEvent {
-  return { class: path, id, timeMs, action, fields };
+/** The part that is stored until every durable subscription took it. Only some of these want the whole object. */
+export function storedEvent(event: PublishedEvent, isWhole: boolean): WriteEvent {
+  const { class: path, id, timeMs, action, fields, object, before, relations } = event;
+  const whole = { object, ...(before && { before }), relations };
+  return { class: path, id, timeMs, action, fields, ...(isWhole && { whole }) };
 }
 
-function unsealed(view: ClassView, row: Row): Row {
+export function unsealed(view: ClassView, row: Row): Row {
   if (!view.columns.some((column) => column.sealed)) return row;
   return Object.fromEntries(Object.entries(row).filter(([name]) => view.column(name)?.sealed !== true));
 }

@@ -22,6 +22,8 @@ export interface LinkEdit {
 export interface CheckedEdits {
   readonly edits: readonly ColumnEdit[];
   readonly links: readonly LinkEdit[];
+  /** A trigger wants the write told. */
+  readonly announced?: boolean;
 }
 
 export interface CheckedRow extends CheckedEdits {
@@ -97,9 +99,22 @@ function checkOne<T, R>(row: T, at: number, check: (row: T) => R): R {
   try {
     return check(row);
   } catch (error) {
-    if (!(error instanceof AppError)) throw error;
-    throw new AppError(error.code, error.message, { cause: error, details: { ...error.details, row: at } });
+    throw inRow(error, at);
   }
+}
+
+/** The answer of `work`; an error names the row. */
+export async function ofRow<R>(at: number, work: () => Promise<R>): Promise<R> {
+  try {
+    return await work();
+  } catch (error) {
+    throw inRow(error, at);
+  }
+}
+
+function inRow(error: unknown, at: number): unknown {
+  if (!(error instanceof AppError)) return error;
+  return new AppError(error.code, error.message, { cause: error, details: { ...error.details, row: at } });
 }
 
 function editValue(column: LoadedColumn, edit: Edit): Value | undefined {

@@ -4,7 +4,7 @@ import { confirmed } from "../definitions/confirm.ts";
 import type { Snapshot } from "../definitions/snapshot.ts";
 import { marksEnd } from "../history/formeredges.ts";
 import { findEntities, inPages, placeText, type Place } from "../reading/locate.ts";
-import type { PresetTime } from "../types.ts";
+import type { ObjectRow, PresetTime } from "../types.ts";
 import { entityObject, entityRow } from "../values/entity.ts";
 import { deleteEvent } from "../values/events.ts";
 import { recordObject } from "../values/records.ts";
@@ -55,10 +55,16 @@ export class ObjectRemover {
       .map((places) => places.filter((place) => place.view.kind === "entity"))
       .filter((places) => places.length > 0);
     if (named.length === 0) return 0;
-    return this.#writing.queue.run(named.flat().map(placeText), async () => {
+    const held = named.flat().map(placeText);
+    return this.#writing.queue.run(held, context.triggers?.chain, async () => {
       const found = await findEntities(this.#writing.store, named);
       const living = new Map(
         found.flatMap((entry) => (entry === undefined ? [] : [[placeText(entry.place), entry] as const])),
+      );
+      const announced = await announcedOf(
+        context,
+        [...living.values()].map(({ place, entity }) => entityObject(place.view, entity)),
+        held,
       );
       const dead = withVersions ? named.flat().filter((place) => !living.has(placeText(place))) : [];
       const traces = await this.#writing.store.trace(dead.map((place) => place.key));
@@ -81,7 +87,9 @@ export class ObjectRemover {
       );
       const timeUs = writeUs ?? this.#writing.clock.nextUs(lastUs);
       const events = () =>
-        [...living.values()].map(({ place, entity }) => deleteEvent(entityObject(place.view, entity), timeUs));
+        [...living.values()].map(({ place, entity }, at) =>
+          deleteEvent(entityObject(place.view, entity), timeUs, announced[at]),
+        );
       const write = { timeUs, withVersions, hasTombstone, termsOf };
       await context.publish(events, async () => {
         await this.#writeRemoval(places, write);
@@ -130,7 +138,9 @@ export class ObjectRemover {
         .map((place) => [placeText(place), place]),
     );
     if (places.size === 0) return 0;
-    return this.#writing.queue.run([...places.keys()], () => this.#removeLivingRecords(context, [...places.values()]));
+    return this.#writing.queue.run([...places.keys()], context.triggers?.chain, () =>
+      this.#removeLivingRecords(context, [...places.values()]),
+    );
   }
 
   async #removeLivingRecords(context: WriteContext, all: readonly Place[]): Promise<number> {
@@ -143,12 +153,18 @@ export class ObjectRemover {
       return record === undefined ? [] : [{ place, record }];
     });
     if (living.length === 0) return 0;
+    const announced = await announcedOf(
+      context,
+      living.map(({ place, record }) => recordObject(place.view, record)),
+      all.map(placeText),
+    );
     const incoming = await incomingEdges(
       living.map(({ place }) => place.key),
       this.#writing.source,
     );
     const timeUs = this.#writing.clock.nextUs(incoming.lastUs);
-    const events = () => living.map(({ place, record }) => deleteEvent(recordObject(place.view, record), timeUs));
+    const events = () =>
+      living.map(({ place, record }, at) => deleteEvent(recordObject(place.view, record), timeUs, announced[at]));
     await context.publish(events, async () => {
       await this.#eraseRecords(living.map(({ place }) => place));
       await this.#writing.endEdges(context, incoming, () => timeUs);
@@ -162,6 +178,20 @@ export class ObjectRemover {
       await this.#writing.store.removeRecords(keys);
     }
   }
+}
+
+/** Runs the triggers of removals, and answers which of them are to be told. */
+async function announcedOf(
+  { triggers }: WriteContext,
+  objects: readonly ObjectRow[],
+  held: readonly string[],
+): Promise<readonly boolean[]> {
+  const announced: boolean[] = [];
+  for (const { id, class: view, values } of objects) {
+    const loaded = triggers?.has(view) ? triggers : undefined;
+    announced.push((await loaded?.removal(view, { id, values }, held)) ?? false);
+  }
+  return announced;
 }
 
 /** The places in classes that keep versions by the current definitions: their removals get tombstones. */

@@ -1,4 +1,3 @@
-import { AppError } from "../../../../common/errors.ts";
 import { ulidOf } from "../../../../common/ids.ts";
 import { CHANGE_BATCH_MAX, INDEX_FILL_PAGE_ROWS } from "../../../../common/limits.ts";
 import type { Row } from "../../../../common/value.ts";
@@ -12,10 +11,11 @@ import type { Edit, NewRecord, PresetUpdate } from "../types.ts";
 import { compose, type ComposedWrite, type EntityWrite } from "../values/compose.ts";
 import { entityRow } from "../values/entity.ts";
 import { insertEvent, upsertEvent } from "../values/events.ts";
-import { keyFromColumns, RepeatableIds, wholeId, type IdSource } from "../values/identity.ts";
+import { RepeatableIds, wholeId, type IdSource } from "../values/identity.ts";
 import { recordId, recordOf } from "../values/records.ts";
-import { checkAll, checkEdits, checkRecordRow, checkRow, type CheckedRow } from "../values/rows.ts";
+import { checkAll, checkEdits, checkRecordRow, checkRow, ofRow, type CheckedRow } from "../values/rows.ts";
 import { withPast } from "./backdated.ts";
+import { checkKeyKept } from "./beforetriggers.ts";
 import { incomingEdges } from "./incomingedges.ts";
 import { indexEntries, withIndexEntries } from "./indexentries.ts";
 import { linkTargets, linkWrite, type LinkWrite } from "./links.ts";
@@ -30,6 +30,7 @@ interface MadeRecord {
   readonly row: Row;
   /** The id was given, so the record may exist. */
   readonly isNamed: boolean;
+  readonly announced: boolean;
 }
 
 interface PresetEdits extends PresetUpdate {
@@ -90,12 +91,17 @@ export class ObjectWriter {
 
   /** False when none of the places has an object. */
   async update(context: WriteContext, places: readonly Place[], { edits, ...preset }: PresetEdits): Promise<boolean> {
-    return this.#writing.queue.run(places.map(placeText), async () => {
+    const { triggers } = context;
+    const held = places.map(placeText);
+    return this.#writing.queue.run(held, triggers?.chain, async () => {
       const [found] = await findEntities(this.#writing.store, [places]);
       if (found === undefined) return false;
       const { view, key } = found.place;
-      const checked = checkEdits(view, context.snapshot, edits);
       const old = { entity: found.entity, row: entityRow(view, found.entity) };
+      const asked = checkEdits(view, context.snapshot, edits);
+      const checked = triggers?.has(view)
+        ? await triggers.entity({ view, key: key.id, checked: asked, old }, held)
+        : asked;
       const targets = await linkTargets(context.snapshot, checked.links, this.#writing.source);
       const links = await linkWrite(key, { links: checked.links, targets, exists: true, ...this.#writing.source });
       const laterUs = () => this.#writing.clock.nextUs(Math.max(found.entity.lastUs, links.lastUs));
@@ -114,7 +120,7 @@ export class ObjectWriter {
       const composed = compose(write);
       checkKeyKept(view, key.id, { before: old.row, after: composed.row });
       await context.publish(
-        () => [upsertEvent(write, composed.row, checked.links)],
+        () => [upsertEvent(write, composed.row, checked)],
         () => this.#write(context, [write], [composed]),
       );
       return true;
@@ -147,7 +153,7 @@ export class ObjectWriter {
 
   /** The same for records; removed ones stay removed. Answers their number. */
   reindexRecords(view: LoadedClass, keys: readonly EntityKey[]): Promise<number> {
-    return this.#writing.queue.run(keys.map(keyText), async () => {
+    return this.#writing.queue.run(keys.map(keyText), undefined, async () => {
       const records = await inPages(keys, (page) => this.#writing.store.getRecords(page));
       const there = records.filter((record) => record !== undefined);
       await this.#appendAll(there.map((record) => withIndexEntries(view, record)));
@@ -163,20 +169,52 @@ export class ObjectWriter {
     const made = await checkAll(rows, ({ values, source }): MadeRecord => {
       const row = checkRecordRow(view, context.snapshot, values);
       const given = Object.hasOwn(values, "id") ? values.id : undefined;
-      return { row, record: recordOf(view, recordId(view, given, source), row), isNamed: given !== undefined };
+      return {
+        row,
+        record: recordOf(view, recordId(view, given, source), row),
+        isNamed: given !== undefined,
+        announced: false,
+      };
     });
+    const { triggers } = context;
     for (let from = 0; from < made.length; from += CHANGE_BATCH_MAX) {
       const batch = made.slice(from, from + CHANGE_BATCH_MAX);
-      const named = batch.filter(({ isNamed }) => isNamed).map(({ record }) => keyText(record));
-      await context.publish(
-        () => batch.map(({ record, row }) => insertEvent(view, record, row)),
-        async () => {
-          await this.#writing.queue.run(named, () => this.#appendAll(batch.map(({ record }) => record)));
-          await confirmed(context, (now) => this.#bringRecords(view, batch, now));
-        },
-      );
+      const waiting = batch
+        .filter(({ isNamed }) => isNamed || triggers?.has(view))
+        .map(({ record }) => keyText(record));
+      await this.#writing.queue.run(waiting, triggers?.chain, () => this.#appendBatch(context, view, batch));
     }
     return made.map(({ record }) => wholeId(view, record.id));
+  }
+
+  async #appendBatch(context: WriteContext, view: LoadedClass, asked: readonly MadeRecord[]): Promise<void> {
+    const batch = await this.#triggeredRecords(context, view, asked);
+    await context.publish(
+      () => batch.map(({ record, row, announced }) => insertEvent(view, record, row, announced)),
+      async () => {
+        await this.#appendAll(batch.map(({ record }) => record));
+        await confirmed(context, (now) => this.#bringRecords(view, batch, now));
+      },
+    );
+  }
+
+  async #triggeredRecords(
+    { triggers, snapshot }: WriteContext,
+    view: LoadedClass,
+    asked: readonly MadeRecord[],
+  ): Promise<readonly MadeRecord[]> {
+    if (!triggers?.has(view)) return asked;
+    const held = asked.map(({ record }) => keyText(record));
+    const made: MadeRecord[] = [];
+    for (const one of asked) {
+      const { id } = one.record;
+      const left = await ofRow(made.length, async () => {
+        const { values, announced } = await triggers.record(view, { id, values: one.row }, held);
+        return { row: checkRecordRow(view, snapshot, values), announced };
+      });
+      made.push({ ...one, ...left, record: recordOf(view, id, left.row) });
+    }
+    return made;
   }
 
   async #upsert(
@@ -186,14 +224,19 @@ export class ObjectWriter {
     atMs: number | undefined,
   ): Promise<string[]> {
     for (const batch of batches(rows)) {
-      const known = batch.filter((row) => !row.fresh).map((row) => `${view.cid}:${row.key}`);
-      await this.#writing.queue.run(known, () => this.#upsertBatch(context, { view, rows: batch, atMs }));
+      const { triggers } = context;
+      const waiting = batch.filter((row) => !row.fresh || triggers?.has(view)).map((row) => `${view.cid}:${row.key}`);
+      await this.#writing.queue.run(waiting, triggers?.chain, () =>
+        this.#upsertBatch(context, { view, rows: batch, atMs }),
+      );
     }
     return rows.map((row) => wholeId(view, row.key));
   }
 
-  async #upsertBatch(context: WriteContext, { view, rows, atMs }: Batch): Promise<void> {
-    const traces = await this.#traces(rows.filter((row) => !row.fresh).map((row) => ({ cid: view.cid, id: row.key })));
+  async #upsertBatch(context: WriteContext, { view, rows: asked, atMs }: Batch): Promise<void> {
+    const known = asked.filter((row) => !row.fresh).map((row) => ({ cid: view.cid, id: row.key }));
+    const traces = await this.#traces(known);
+    const rows = await triggered(context, { view, rows: asked }, traces);
     const links = rows.some((row) => row.links.length > 0) ? await this.#links(context, { view, rows }, traces) : [];
     const lastUs = Math.max(greatest(traces.values()), greatest(links));
     const timeUs = atMs === undefined ? this.#writing.clock.nextUs(lastUs) : Math.floor(atMs * 1_000);
@@ -211,7 +254,7 @@ export class ObjectWriter {
     });
     const writes = await withPast(made, traces, this.#writing.source);
     const composed = writes.map(compose);
-    const events = () => writes.map((write, at) => upsertEvent(write, composed[at]?.row ?? {}, rows[at]?.links ?? []));
+    const events = () => writes.map((write, at) => upsertEvent(write, composed[at]?.row ?? {}, rows[at] ?? NO_LINKS));
     const recreated = recreatedOf(traces);
     if (recreated.size > 0) await this.#clearBefore(context, view, recreated);
     await context.publish(events, async () => {
@@ -306,6 +349,25 @@ export class ObjectWriter {
   }
 }
 
+/** The rows as the triggers of their class leave them, on what is there now. */
+async function triggered(
+  { triggers }: WriteContext,
+  { view, rows }: Pick<Batch, "view" | "rows">,
+  traces: Traces,
+): Promise<readonly CheckedRow[]> {
+  if (!triggers?.has(view)) return rows;
+  const held = rows.map(({ key }) => `${view.cid}:${key}`);
+  const left: CheckedRow[] = [];
+  for (const [at, row] of rows.entries()) {
+    const entity = { view, key: row.key, checked: row, old: loaded(view, traces.get(row.key)) };
+    const checked = await ofRow(at, () => triggers.entity(entity, held));
+    left.push({ ...row, ...checked });
+  }
+  return left;
+}
+
+const NO_LINKS = { links: [] };
+
 function edgeMarks({ view, key, addEdges = [], timeUs }: EntityWrite): EntityChange[] {
   return marksOf({ view, key: { cid: view.cid, id: key } }, addEdges, timeUs);
 }
@@ -331,13 +393,4 @@ function loaded(
   trace: EntityTrace | undefined,
 ): { readonly entity: Entity; readonly row: Row } | undefined {
   return trace?.entity === undefined ? undefined : { entity: trace.entity, row: entityRow(view, trace.entity) };
-}
-
-/** An object whose id is made of its key columns keeps them. */
-function checkKeyKept(view: LoadedClass, key: string, rows: { readonly before: Row; readonly after: Row }): void {
-  if (keyFromColumns(view, rows.before) !== key || keyFromColumns(view, rows.after) === key) return;
-  throw new AppError(
-    "invalid",
-    `[Valid] class ${view.path}: the key columns ${view.keys.join(", ")} make the id and cannot be changed.`,
-  );
 }

@@ -4,7 +4,8 @@ import type { EntityChange, EntityKey, ObjectStore } from "../../../store/object
 import { definitionsNow, type WriteDefinitions } from "../definitions/confirm.ts";
 import type { PublishedEvent } from "../values/events.ts";
 import { endEdges, type IncomingEdges } from "./incomingedges.ts";
-import { KeyedQueue } from "../../../../common/keyed-queue.ts";
+import type { BeforeTriggers } from "./beforetriggers.ts";
+import { ChainQueue } from "./chainqueue.ts";
 import { WriteClock } from "./writeclock.ts";
 
 export interface WritingDependencies {
@@ -20,6 +21,8 @@ export interface WriteContext extends WriteDefinitions {
    * them wants it.
    */
   readonly publish: (events: () => readonly PublishedEvent[], write: () => Promise<void>) => Promise<void>;
+  /** Absent: no class of the tenant has triggers, and none led to this write. */
+  readonly triggers: BeforeTriggers | undefined;
 }
 
 /** State shared by all writes of one tenant. */
@@ -27,7 +30,7 @@ export class Writing {
   readonly store: ObjectStore;
   readonly runtime: Runtime;
   /** By `<class number>:<key>`: writes of one object run one after the other. */
-  readonly queue = new KeyedQueue();
+  readonly queue = new ChainQueue();
   readonly clock: WriteClock;
 
   constructor(of: WritingDependencies) {

@@ -1,0 +1,51 @@
+import { Readable } from "node:stream";
+import type { Answer, Client, StatusNote } from "../../http/endpoint.ts";
+import type { Principal } from "../permissions/index.ts";
+import { contentTypeOf } from "./content-types.ts";
+import { extensionOf, nameOf, type FileName } from "./names.ts";
+import type { FileService } from "./service.ts";
+
+/**
+ * Pages and pictures that users stored run in an origin of their own: neither the session of who looks at them nor what
+ * it answers is theirs, and no page of another site may take them in.
+ */
+const HEADERS = {
+  "cache-control": "private, no-cache",
+  "content-security-policy": "sandbox allow-scripts allow-forms allow-popups allow-modals allow-downloads",
+  "cross-origin-resource-policy": "same-origin",
+};
+
+const DECLARED = {
+  etag: "The version of the content",
+  "cache-control": "Kept by the client, and asked for again",
+  "content-security-policy": "What the content may do in a browser",
+  "cross-origin-resource-policy": "Which pages may take it in",
+};
+
+export const CONTENT_STATUSES: Readonly<Record<number, StatusNote>> = {
+  200: { summary: "The bytes", headers: DECLARED },
+  304: { summary: "The client has this version", headers: DECLARED },
+};
+
+interface ContentRequest {
+  readonly principal: Principal;
+  readonly name: FileName;
+  readonly client: Client;
+  readonly isDownload?: boolean;
+}
+
+/** The bytes of a file, bare. */
+export async function contentAnswer(
+  files: FileService,
+  { principal, name, client, isDownload = false }: ContentRequest,
+): Promise<Answer<never>> {
+  const file = await files.open(principal, name.path, name.space);
+  const headers = { ...HEADERS, etag: `"${file.digest}"` };
+  if (client.holds(headers.etag)) return { empty: 304, headers };
+  return {
+    content: Readable.from(file.bytes),
+    contentType: contentTypeOf(extensionOf(file.fullname)),
+    headers,
+    ...(isDownload && { filename: nameOf(file.fullname) }),
+  };
+}

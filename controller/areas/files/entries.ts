@@ -1,0 +1,63 @@
+import type { Row } from "../../../common/value.ts";
+import { TAGS_COLUMN, type ObjectRef, type ObjectRow } from "../objects/index.ts";
+import type { Principal } from "../permissions/index.ts";
+import { FILE_CLASS } from "./classes.ts";
+import { nameOf, parentOf, type Place, type Space } from "./names.ts";
+
+/** What a row says of the content. */
+export interface HeldContent {
+  readonly digest: string;
+  /** New with every write, so that replacing a content never releases another writer's. */
+  readonly mark: string;
+}
+
+/** A file or folder as it is kept. */
+export interface FileEntry extends Place {
+  readonly id: string;
+  /** Absent: a folder. */
+  readonly content: HeldContent | undefined;
+  readonly ftype: string;
+  readonly size: number;
+  readonly owner: string;
+  /** JSON text of an object, or empty. */
+  readonly attr: string;
+  readonly tags: readonly string[];
+  readonly modifiedMs: number;
+  readonly createdMs: number;
+  readonly versionMs: number;
+}
+
+export function entryOf({ id, values, vtimeMs, ctimeMs }: ObjectRow): FileEntry {
+  const { space, fullname, digest, mark, ftype, size, owner, attr, modified } = values;
+  const tags = values[TAGS_COLUMN];
+  const place = { space: String(space) as Space, fullname: String(fullname) };
+  return {
+    id,
+    ...place,
+    content:
+      typeof digest === "string" ? { digest, mark: typeof mark === "string" ? mark : formerMark(place) } : undefined,
+    ftype: String(ftype ?? ""),
+    size: Number(size ?? 0),
+    owner: String(owner ?? ""),
+    attr: String(attr ?? ""),
+    tags: Array.isArray(tags) ? tags.map(String) : [],
+    modifiedMs: Number(modified ?? vtimeMs),
+    createdMs: ctimeMs,
+    versionMs: vtimeMs,
+  };
+}
+
+/** Files written before marks were told apart bear the one of their name. */
+function formerMark({ space, fullname }: Place): string {
+  return `file/${space}${fullname}`;
+}
+
+/** The columns that follow from the place. */
+export function placeColumns({ space, fullname }: Place): Row {
+  return { space, fullname, name: nameOf(fullname), parent: parentOf(fullname) };
+}
+
+export function refOf({ ospace }: Principal, { space, fullname }: Place): ObjectRef & { readonly class: string } {
+  const key = `${space}:${fullname.replace(/[\\:]/g, "\\$&")}`;
+  return { id: `filesystem:${key}`, class: `${ospace}${FILE_CLASS.path}` };
+}

@@ -1,0 +1,199 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { isAppError } from "../../../common/errors.ts";
+import { PATH_DEPTH_MAX } from "../../../common/limits.ts";
+import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
+import { fileController, type FileController } from "../../../test/helpers/files.ts";
+import { testPrincipal } from "../../../test/helpers/runtime.ts";
+import { Interleaving, interleaved } from "../../../test/helpers/interleaving.ts";
+import { seededRandom } from "../../../test/helpers/clock.ts";
+
+const admin = testPrincipal();
+
+let engine: TestEngine;
+let one: FileController;
+let two: FileController;
+beforeAll(async () => {
+  engine = await openTestEngine();
+  one = fileController(engine);
+  two = fileController(engine, { own: "two" });
+});
+afterAll(async () => {
+  await one[Symbol.asyncDispose]();
+  await two[Symbol.asyncDispose]();
+  await engine.close();
+});
+
+const write = (path: string, text = path) => one.files.write(admin, one.user(path), { text });
+const text = async (path: string) => (await one.files.read(admin, path)).text;
+const tree = (path: string) => one.tree(admin, path);
+
+describe("a folder", () => {
+  test("is there with the first file in it, with all above it, and is listed", async () => {
+    await write("/list/a/b/one.txt");
+    await one.files.makeFolder(admin, one.user("list/empty/"), { attr: '{"icon":"x"}', tags: ["t"] });
+    expect(await tree("/list")).toEqual(["/list/a/", "/list/a/b/", "/list/a/b/one.txt", "/list/empty/"]);
+    expect(await one.files.about(admin, one.user("/list/empty"))).toMatchObject({
+      content: undefined,
+      ftype: "dir",
+      attr: '{"icon":"x"}',
+      tags: ["t"],
+    });
+    expect(await tree("/list/empty")).toEqual([]);
+    await expect(tree("/list/none")).rejects.toMatchObject({ code: "not_found" });
+    await expect(tree("/list/a/b/one.txt")).rejects.toMatchObject({ code: "invalid" });
+    await expect(one.files.read(admin, "/list/a")).rejects.toMatchObject({ code: "invalid" });
+  });
+
+  test("takes no file's place, nor a file its", async () => {
+    await write("/kinds/file");
+    await one.files.makeFolder(admin, one.user("/kinds/folder"));
+    await expect(write("/kinds/folder")).rejects.toMatchObject({ code: "conflict" });
+    await expect(write("/kinds/file/below")).rejects.toMatchObject({ code: "conflict" });
+    await expect(one.files.makeFolder(admin, one.user("/kinds/file"))).rejects.toMatchObject({ code: "conflict" });
+    expect(await tree("/kinds")).toEqual(["/kinds/file", "/kinds/folder/"]);
+  });
+
+  test("called like an extension is none: a file of that name stays a file", async () => {
+    await write("/kinds/x.dir");
+    await one.files.write(admin, one.user("/kinds/y"), { text: "y" }, { ftype: "dir" });
+    for (const name of ["/kinds/x.dir", "/kinds/y"])
+      expect(await one.files.about(admin, one.user(name))).toMatchObject({ ftype: "" });
+  });
+});
+
+describe("a write", () => {
+  test("without content keeps what is there, and begins an empty file", async () => {
+    await one.files.write(admin, one.user("/kept.js"));
+    expect(await text("/kept.js")).toBe("");
+    await write("/kept.js", "content");
+    await one.files.write(admin, one.user("/kept.js"), undefined, { attr: '{"title":"K"}', tags: ["a", " a", ""] });
+    expect(await text("/kept.js")).toBe("content");
+    expect(await one.files.about(admin, one.user("/kept.js"))).toMatchObject({
+      attr: '{"title":"K"}',
+      tags: ["a"],
+      size: 7,
+    });
+  });
+
+  test("sets attributes and tags, and refuses what is none", async () => {
+    await write("/noted.txt");
+    const note = (notes: object) => one.files.note(admin, one.user("/noted.txt"), notes);
+    await note({ attr: '{"remark":"r"}' });
+    await note({ tags: ["x/y"] });
+    expect(await one.files.about(admin, one.user("/noted.txt"))).toMatchObject({
+      attr: '{"remark":"r"}',
+      tags: ["x/y"],
+    });
+    await note({ attr: '""', tags: [] });
+    expect(await one.files.about(admin, one.user("/noted.txt"))).toMatchObject({ attr: "", tags: [] });
+    await expect(note({ attr: "{" })).rejects.toMatchObject({ code: "syntax" });
+    await expect(note({ attr: "[1]" })).rejects.toMatchObject({ code: "invalid" });
+    await expect(note({ attr: JSON.stringify({ a: "x".repeat(70_000) }) })).rejects.toMatchObject({
+      code: "too_large",
+    });
+    await expect(note({ tags: Array.from({ length: 101 }, (_, at) => String(at)) })).rejects.toMatchObject({
+      code: "too_large",
+    });
+    await expect(one.files.note(admin, one.user("/none"), { attr: "" })).rejects.toMatchObject({ code: "not_found" });
+  });
+
+  test.each([
+    "../up",
+    "a/../../b",
+    "a\\b",
+    "a\u0000b",
+    "a\u202eb",
+    "C:/x",
+    "",
+    "/",
+    "x/".repeat(PATH_DEPTH_MAX + 1),
+    "n".repeat(300),
+  ])("refuses the name %j", async (path) => {
+    await expect(write(path, "")).rejects.toMatchObject({ code: "invalid" });
+    await expect(one.files.makeFolder(admin, one.user(path))).rejects.toMatchObject({ code: "invalid" });
+    await expect(one.files.remove(admin, one.user(path))).rejects.toMatchObject({ code: "invalid" });
+    await write("/harmless");
+    await expect(one.files.rename(admin, one.user("/harmless"), path)).rejects.toMatchObject({ code: "invalid" });
+  });
+
+  test.each(["constructor", "__proto__", "a:b", 'it\'s "q" 100%', "中文 file", "-rf"])(
+    "takes the name %j as it is",
+    async (name) => {
+      await write(`/names/${name}`, name);
+      expect(await text(`/names/${name}`)).toBe(name);
+      expect(await tree("/names")).toContain(`/names/${name}`);
+    },
+  );
+
+  test("reads what another controller wrote", async () => {
+    await two.files.write(admin, two.user("/shared/x"), { text: "two" });
+    expect(await text("/shared/x")).toBe("two");
+  });
+});
+
+describe("a removal", () => {
+  test("takes a file, and of a folder all that lies below it, and no neighbour", async () => {
+    for (const path of ["/rm/a/1", "/rm/a/b/2", "/rm/ab/3", "/rm/c"]) await write(path);
+    await one.files.remove(admin, one.user("/rm/c"));
+    await one.files.remove(admin, one.user("/rm/a"));
+    expect(await tree("/rm")).toEqual(["/rm/ab/", "/rm/ab/3"]);
+    await expect(one.files.remove(admin, one.user("/rm/a"))).rejects.toMatchObject({ code: "not_found" });
+    await write("/rm/a", "now a file");
+    expect(await text("/rm/a")).toBe("now a file");
+  });
+
+  test("lets the content go, unless another file has it", async () => {
+    const { blobs } = await engine.tenant("matrix");
+    await write("/gone/1", "of two");
+    await write("/stays", "of two");
+    await write("/gone/2", "of one");
+    const [shared, own] = await Promise.all(
+      ["/gone/1", "/gone/2"].map(async (path) => (await one.files.read(admin, path)).digest),
+    );
+    await one.files.remove(admin, one.user("/gone"));
+    await blobs.sweep(0);
+    expect([await text("/stays"), await blobs.stat(own ?? "")]).toEqual(["of two", undefined]);
+    await one.files.remove(admin, one.user("/stays"));
+    await blobs.sweep(0);
+    expect(await blobs.stat(shared ?? "")).toBeUndefined();
+  });
+
+  test("beside a write leaves the file in its folder or neither, in any interleaving", async () => {
+    for (let seed = 1; seed <= (onCluster ? 5 : 25); seed++) {
+      const folder = `/race/${seed}/in`;
+      await write(`${folder}/old`);
+      const turns = new Interleaving(seededRandom(seed));
+      const [writer, remover] = ["w", "r"].map((own) =>
+        fileController(interleaved(engine, turns, Infinity), { own: `${own}${seed}` }),
+      );
+      let isAnswered = true;
+      const unanswered = (error: unknown): void => {
+        if (!isAppError(error, "unknown_outcome", "unavailable", "not_found")) throw error;
+        isAnswered = false;
+      };
+      await turns.run([
+        async () => writer?.files.write(admin, one.user(`${folder}/new`), { text: "new" }).catch(unanswered),
+        async () => remover?.files.remove(admin, one.user(`/race/${seed}`)).catch(unanswered),
+      ]);
+      await writer?.[Symbol.asyncDispose]();
+      await remover?.[Symbol.asyncDispose]();
+      if (!isAnswered) continue;
+      const isThere = await one.files.exists(admin, one.user(`${folder}/new`));
+      const listed = isThere ? await tree(folder) : [];
+      expect(listed, `seed ${seed}`).toEqual(isThere ? [`${folder}/new`] : []);
+      if (isThere) expect(await tree("/race")).toContain(`${folder}/new`);
+    }
+  });
+});
+
+test("a neighbour and a user without the permission see and change nothing", async () => {
+  await write("/private/x");
+  const neighbour = testPrincipal("administrator", "second");
+  const viewer = testPrincipal("viewer");
+  expect(await one.files.exists(neighbour, one.user("/private/x"))).toBe(false);
+  await expect(one.tree(neighbour, "/private")).rejects.toMatchObject({ code: "not_found" });
+  await expect(one.files.remove(neighbour, one.user("/private"))).rejects.toMatchObject({ code: "not_found" });
+  await expect(one.files.write(viewer, one.user("/private/y"), { text: "" })).rejects.toMatchObject({ code: "denied" });
+  await expect(one.files.remove(viewer, one.user("/private/x"))).rejects.toMatchObject({ code: "denied" });
+  expect(await text("/private/x")).toBe("/private/x");
+});

@@ -1,0 +1,130 @@
+import { mapLimited } from "../../../common/concurrency.ts";
+import { AppError } from "../../../common/errors.ts";
+import { FILE_BLOB_CALLS_IN_FLIGHT } from "../../../common/limits.ts";
+import type { Row } from "../../../common/value.ts";
+import type { Stores } from "../../store/engine.ts";
+import { TAGS_COLUMN, type Objects } from "../objects/index.ts";
+import type { Principal } from "../permissions/index.ts";
+import { FILE_CLASS } from "./classes.ts";
+import { entryOf, placeColumns, refOf, type FileEntry, type HeldContent } from "./entries.ts";
+import { foldersAbove, type Place } from "./names.ts";
+
+interface Dependencies {
+  readonly stores: Stores;
+  readonly objects: Pick<Objects, "get" | "read" | "insert" | "remove" | "writeTimes">;
+  readonly nowMs: () => number;
+}
+
+/**
+ * Files and folders as they lie: rows of `/filesystem` and contents in the blob store. Rights on files are permissions;
+ * the rows are the platform's own.
+ */
+export class FileStore {
+  readonly #with: Dependencies;
+
+  constructor(dependencies: Dependencies) {
+    this.#with = dependencies;
+  }
+
+  async find(principal: Principal, place: Place): Promise<FileEntry | undefined> {
+    return (await this.get(principal, [place]))[0];
+  }
+
+  /** In the order of `places`. */
+  async get(principal: Principal, places: readonly Place[]): Promise<readonly (FileEntry | undefined)[]> {
+    const refs = places.map((place) => refOf(principal, place));
+    const rows = await this.#with.objects.get(platform(principal), refs);
+    return rows.map((row) => row && entryOf(row));
+  }
+
+  /** What lies in a folder, page by page, in no order. */
+  async *in(principal: Principal, folder: Place, signal?: AbortSignal): AsyncGenerator<readonly FileEntry[]> {
+    const where = [{ kind: "equals", column: "parent", values: [folder.fullname] } as const];
+    const request = { class: principal.ospace + FILE_CLASS.path, subtree: false, where, ...(signal && { signal }) };
+    for await (const rows of this.#with.objects.read(platform(principal), request)) {
+      const found = rows.filter(
+        ({ values }) => values["parent"] === folder.fullname && values["space"] === folder.space,
+      );
+      if (found.length > 0) yield found.map(entryOf);
+    }
+  }
+
+  async insert(principal: Principal, rows: readonly Row[]): Promise<void> {
+    await this.#with.objects.insert(platform(principal), principal.ospace + FILE_CLASS.path, rows);
+  }
+
+  /** Makes those that are not there. `AppError("conflict")` when one is a file. */
+  async makeFolders(principal: Principal, places: readonly Place[]): Promise<void> {
+    const found = await this.get(principal, places);
+    const file = found.find((entry) => entry?.content);
+    if (file) throw new AppError("conflict", `${file.fullname} is a file, and nothing lies in a file.`);
+    const missing = places.filter((_, at) => !found[at]);
+    if (missing.length > 0)
+      await this.insert(
+        principal,
+        missing.map((place) => this.folderRow(principal, place)),
+      );
+  }
+
+  /** Makes the folders that the place lies in. */
+  makeFoldersAbove(principal: Principal, place: Place): Promise<void> {
+    return this.makeFolders(principal, foldersAbove(place));
+  }
+
+  folderRow(principal: Principal, place: Place): Row {
+    const { nowMs } = this.#with;
+    return { ...placeColumns(place), ftype: "dir", size: 0, owner: principal.user, modified: nowMs() };
+  }
+
+  /**
+   * The entries of these places, and a way to remove them as they were read: what is written to one of them later than
+   * this call stays.
+   */
+  async toTake(principal: Principal, places: readonly Place[]): Promise<Taking> {
+    const refs = places.map((place) => refOf(principal, place));
+    // Before the rows are read: what is written after that time outlives a removal at it.
+    const times = await this.#with.objects.writeTimes(platform(principal), refs);
+    const entries = (await this.get(principal, places)).filter((entry) => entry !== undefined);
+    const timeOf = new Map(refs.map(({ id }, at) => [id, times[at]]));
+    return { entries, take: (taken) => this.#take(principal, taken, timeOf) };
+  }
+
+  /** The marks go first: a controller that dies in between leaves rows, which the next try finds, and no lost marks. */
+  async #take(principal: Principal, entries: readonly FileEntry[], timeOf: ReadonlyMap<string, number | undefined>) {
+    await this.unmark(
+      principal,
+      entries.flatMap(({ content }) => content ?? []),
+    );
+    for (const writeUs of new Set(entries.map(({ id }) => timeOf.get(id)))) {
+      const refs = entries.filter(({ id }) => timeOf.get(id) === writeUs).map((entry) => refOf(principal, entry));
+      await this.#with.objects.remove(platform(principal), refs, writeUs === undefined ? {} : { writeUs });
+    }
+  }
+
+  async mark(principal: Principal, contents: readonly HeldContent[]): Promise<void> {
+    const { blobs } = await this.#with.stores.tenant(principal.tenant);
+    await mapLimited(contents, FILE_BLOB_CALLS_IN_FLIGHT, ({ digest, mark }) => blobs.mark(digest, mark));
+  }
+
+  async unmark(principal: Principal, contents: readonly HeldContent[]): Promise<void> {
+    const { blobs } = await this.#with.stores.tenant(principal.tenant);
+    await mapLimited(contents, FILE_BLOB_CALLS_IN_FLIGHT, ({ digest, mark }) => blobs.unmark(digest, mark));
+  }
+}
+
+/** See `FileStore.toTake`. */
+export interface Taking {
+  readonly entries: readonly FileEntry[];
+  readonly take: (entries: readonly FileEntry[]) => Promise<void>;
+}
+
+/** The row of an entry at another place, with another mark of its content. */
+export function rowAt(place: Place, entry: FileEntry, content: HeldContent | undefined): Row {
+  const { ftype, size, owner, attr, tags, modifiedMs } = entry;
+  const own = { ftype, size, owner, attr, [TAGS_COLUMN]: [...tags], modified: modifiedMs };
+  return { ...placeColumns(place), ...own, ...content };
+}
+
+function platform(principal: Principal): Principal {
+  return { ...principal, data: [{ class: "/", access: "write" }] };
+}

@@ -1,0 +1,88 @@
+import { AppError, type ErrorCode } from "../../../common/errors.ts";
+import { FILE_WORK_BEGIN_ATTEMPTS_MAX, FILE_WORKS_OPEN_MAX } from "../../../common/limits.ts";
+import { isInside } from "../../../common/paths.ts";
+import { encodeJson } from "../../store/format.ts";
+import {
+  Journal,
+  type JournalDependencies,
+  type NewWork,
+  type Noted,
+  type OpenWork,
+} from "../../store/journal/index.ts";
+import type { Space } from "./names.ts";
+
+/** A copy, move or removal of a file or a folder with all below it. KvStore: `files/open/<id>`. */
+export interface OpenFileWork extends OpenWork {
+  readonly tenant: string;
+  readonly ospace: string;
+  readonly user: string;
+  readonly traceparent: string;
+  readonly kind: "copy" | "move" | "remove";
+  readonly space: Space;
+  readonly from: string;
+  /** The whole new path; absent for a removal. */
+  readonly to?: string;
+  /** The folder, `from` or below it, that is worked in. What lies beside its ancestors was perhaps not reached yet. */
+  readonly at: string;
+  readonly startedMs: number;
+  readonly end?: FileWorkEnd;
+}
+
+export interface FileWorkEnd {
+  /** Absent: all is done. */
+  readonly code?: ErrorCode;
+  readonly message: string;
+}
+
+export type NotedFileWork = Noted<OpenFileWork>;
+
+/** Rewritten whenever work begins, so that of two that begin at once one sees the other. */
+const ORDER = "files/order";
+
+/** Work of a tenant whose paths lie in each other does not go on at the same time. */
+export class FileWorkJournal extends Journal<OpenFileWork> {
+  readonly #stores: JournalDependencies["stores"];
+
+  constructor(dependencies: JournalDependencies) {
+    super(dependencies, { prefix: "files/open/", tenantOf: ({ tenant }) => tenant });
+    this.#stores = dependencies.stores;
+  }
+
+  /** `AppError("conflict")` beside work on the same paths, `limited` beside too much other. */
+  async beginAlone(work: NewWork<OpenFileWork>): Promise<NotedFileWork> {
+    const { kv } = await this.#stores.tenant(work.tenant);
+    for (let attempt = 0; attempt < FILE_WORK_BEGIN_ATTEMPTS_MAX; attempt++) {
+      const revision = (await kv.get(ORDER))?.revision ?? 0;
+      await this.#refuseBesideOthers(work);
+      const order = { kind: "put", key: ORDER, value: encodeJson(work.id) } as const;
+      const begun = await this.beginWithin(work, { if: [{ key: ORDER, revision }], then: [order] });
+      if (begun) return begun;
+    }
+    throw new AppError("conflict", "Too much is copied, moved and removed at once: try again.");
+  }
+
+  async #refuseBesideOthers(work: NewWork<OpenFileWork>): Promise<void> {
+    let open = 0;
+    for await (const { open: other } of this.all(work.tenant)) {
+      open += 1;
+      if (meet(work, other))
+        throw new AppError(
+          "conflict",
+          `${other.from} is being copied, moved or removed: try again when that has ended.`,
+        );
+    }
+    if (open >= FILE_WORKS_OPEN_MAX)
+      throw new AppError(
+        "limited",
+        `At most ${FILE_WORKS_OPEN_MAX} files or folders are copied, moved or removed at once.`,
+      );
+  }
+}
+
+function meet(one: NewWork<OpenFileWork>, other: OpenFileWork): boolean {
+  const paths = ({ from, to }: NewWork<OpenFileWork>): readonly string[] => (to === undefined ? [from] : [from, to]);
+  return (
+    one.space === other.space &&
+    paths(one).some((path) => paths(other).some((second) => isInside(path, second) || isInside(second, path)))
+  );
+}

@@ -1,0 +1,226 @@
+import { createHash } from "node:crypto";
+import { AppError, isAppError } from "../../../common/errors.ts";
+import {
+  FILE_WORK_ATTEMPTS,
+  FILE_WORK_BATCH_MAX,
+  FILE_WORK_PASSES_MAX,
+  FILE_WORK_RETRY_MS,
+} from "../../../common/limits.ts";
+import type { Row } from "../../../common/value.ts";
+import { wait } from "../../../common/time.ts";
+import type { Runtime } from "../../runtime.ts";
+import { isTransient } from "../../store/journal/index.ts";
+import { systemPrincipal, type Principal } from "../permissions/index.ts";
+import type { FileEntry, HeldContent } from "./entries.ts";
+import { parentOf, type Place } from "./names.ts";
+import { rowAt, type FileStore } from "./store.ts";
+import type { FileWorkEnd, FileWorkJournal, NotedFileWork, OpenFileWork } from "./work-journal.ts";
+
+export interface FileWorkDependencies {
+  readonly journal: FileWorkJournal;
+  readonly store: FileStore;
+  readonly runtime: Runtime;
+}
+
+/** Another controller continues the work, or nothing is left to do. */
+class Lost extends Error {}
+
+/**
+ * Copies, moves and removes files, and folders with all below them. A folder goes before what lies in it, so that what is
+ * written into it meanwhile is found, or makes the folder anew; the folder that is worked in is noted before.
+ */
+export class FileWorks {
+  readonly #with: FileWorkDependencies;
+
+  constructor(dependencies: FileWorkDependencies) {
+    this.#with = dependencies;
+  }
+
+  /** Resolves with the work when it has ended or rests, or when another controller has it. */
+  start(mine: NotedFileWork): Promise<OpenFileWork> {
+    const { journal, runtime } = this.#with;
+    const running = journal.underWay.carry([mine.open.id], () => new FileWorkRun(mine, this.#with).run());
+    running.catch((error: unknown) =>
+      runtime.log.error({ err: error, work: mine.open.id }, "the copy, move or removal of files broke off"),
+    );
+    return running;
+  }
+
+  /** Continues abandoned work. Call it from time to time and when a controller went; safe on several controllers. */
+  async maintain(tenant: string): Promise<void> {
+    const { journal } = this.#with;
+    for await (const found of journal.abandoned(tenant)) {
+      const mine = await journal.take(found);
+      if (mine) void this.start(mine).catch(() => undefined);
+    }
+  }
+}
+
+/** Work that this controller carries out, as it is noted. */
+class FileWorkRun {
+  readonly #with: FileWorkDependencies;
+  readonly #platform: Principal;
+  #held: NotedFileWork;
+
+  constructor(held: NotedFileWork, dependencies: FileWorkDependencies) {
+    const { tenant, ospace, traceparent, user } = held.open;
+    this.#with = dependencies;
+    this.#held = held;
+    this.#platform = { ...systemPrincipal(tenant, ospace, traceparent), user };
+  }
+
+  async run(): Promise<OpenFileWork> {
+    const { journal } = this.#with;
+    try {
+      if (!this.#open.end) {
+        const end = await this.#carry();
+        this.#keep(await journal.decide(this.#held, end));
+      }
+      await journal.end(this.#open);
+    } catch (error) {
+      if (!(error instanceof Lost) && !isTransient(error)) throw error;
+    }
+    return this.#open;
+  }
+
+  get #open(): OpenFileWork {
+    return this.#held.open;
+  }
+
+  get #signal(): AbortSignal {
+    return this.#with.journal.underWay.stopping;
+  }
+
+  /** Tries again while the stores are away for a moment; how it ended, unless it has to rest. */
+  async #carry(): Promise<FileWorkEnd> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        await this.#carryOnce();
+        return { message: "" };
+      } catch (error) {
+        if (!isAppError(error)) throw error;
+        if (!isTransient(error)) return { code: error.code, message: error.message };
+        if (error.code === "internal" || this.#signal.aborted || attempt >= FILE_WORK_ATTEMPTS) throw error;
+        await wait(this.#with.runtime.clock, FILE_WORK_RETRY_MS * attempt, this.#signal);
+      }
+    }
+  }
+
+  /** From the folder that was noted up to the one it began with. A copy takes nothing away and begins anew. */
+  async #carryOnce(): Promise<void> {
+    const { from, at, to, kind, space } = this.#open;
+    if (to !== undefined) await this.#with.store.makeFoldersAbove(this.#platform, { space, fullname: to });
+    await this.#pass([{ space, fullname: from }]);
+    let folder = kind === "copy" ? from : at;
+    for (;;) {
+      await this.#empty({ space, fullname: folder });
+      if (folder === from) return;
+      folder = parentOf(folder);
+    }
+  }
+
+  /** All that lies in a folder and below it. */
+  async #empty(folder: Place): Promise<void> {
+    for (let pass = 0; pass < FILE_WORK_PASSES_MAX; pass++) {
+      const folders = await this.#passFiles(folder);
+      if (folders === undefined) return;
+      for (const below of folders) {
+        await this.#note(below.fullname);
+        await this.#pass([below]);
+        await this.#empty(below);
+      }
+      if (this.#open.kind === "copy") return;
+    }
+    throw new AppError("conflict", `${folder.fullname} is written to all the time: stop that, and begin again.`);
+  }
+
+  /** Its files; answers its folders, `undefined` when nothing lies in it. */
+  async #passFiles(folder: Place): Promise<readonly Place[] | undefined> {
+    const folders: Place[] = [];
+    let isEmpty = true;
+    for await (const page of this.#with.store.in(this.#platform, folder, this.#signal)) {
+      isEmpty = false;
+      const files = page.filter(({ content }) => content !== undefined);
+      for (let from = 0; from < files.length; from += FILE_WORK_BATCH_MAX)
+        await this.#pass(files.slice(from, from + FILE_WORK_BATCH_MAX));
+      for (const { content, space, fullname } of page) if (!content) folders.push({ space, fullname });
+    }
+    return isEmpty ? undefined : folders;
+  }
+
+  /** Brings just these entries to where they go. Those that are gone are left out, so a repetition does no harm. */
+  async #pass(places: readonly Place[]): Promise<void> {
+    this.#signal.throwIfAborted();
+    const { store } = this.#with;
+    if (this.#open.kind === "copy") {
+      return this.#put((await store.get(this.#platform, places)).filter((entry) => entry !== undefined));
+    }
+    const { entries, take } = await store.toTake(this.#platform, places);
+    if (this.#open.kind === "move") await this.#put(entries);
+    await take(entries);
+  }
+
+  async #put(entries: readonly FileEntry[]): Promise<void> {
+    const { store } = this.#with;
+    const targets = entries.map((entry) => this.#targetOf(entry));
+    const replaced = await store.get(this.#platform, targets);
+    // A folder that is there already stays as it is.
+    const put = entries.flatMap((entry, at) => {
+      const [target, former] = [targets[at], replaced[at]];
+      if (former && !former.content !== !entry.content) throw otherKind(former);
+      if (!target || (former && !entry.content)) return [];
+      return [{ target, entry, former, content: entry.content && this.#newContent(entry, entry.content) }];
+    });
+    if (put.length === 0) return;
+    await store.mark(
+      this.#platform,
+      put.flatMap(({ content }) => content ?? []),
+    );
+    await store.insert(
+      this.#platform,
+      put.map(({ target, entry, content }) => this.#row(target, entry, content)),
+    );
+    await store.unmark(
+      this.#platform,
+      put.flatMap(({ former, content }) =>
+        former?.content && !isSame(former.content, content) ? [former.content] : [],
+      ),
+    );
+  }
+
+  /** A copy belongs to its maker. */
+  #row(target: Place, entry: FileEntry, content: HeldContent | undefined): Row {
+    const { kind, user } = this.#open;
+    return rowAt(target, kind === "copy" ? { ...entry, owner: user } : entry, content);
+  }
+
+  /** The same in every attempt, so that no attempt leaves a mark behind. */
+  #newContent({ fullname }: FileEntry, { digest }: HeldContent): HeldContent {
+    const mark = createHash("sha256").update(`${this.#open.id} ${fullname}`).digest("base64url");
+    return { digest, mark: `file/${mark}` };
+  }
+
+  #targetOf({ space, fullname }: Place): Place {
+    const { from, to = "" } = this.#open;
+    return { space, fullname: to + fullname.slice(from.length) };
+  }
+
+  async #note(at: string): Promise<void> {
+    if (this.#open.kind === "copy") return;
+    this.#keep(await this.#with.journal.step(this.#held, { at }));
+  }
+
+  #keep(changed: NotedFileWork | undefined): void {
+    if (!changed) throw new Lost();
+    this.#held = changed;
+  }
+}
+
+function otherKind({ fullname, content }: FileEntry): AppError {
+  const [is, comes] = content ? ["file", "folder"] : ["folder", "file"];
+  return new AppError("conflict", `${fullname} is a ${is}, and a ${comes} was to come there.`);
+}
+
+function isSame(one: HeldContent, other: HeldContent | undefined): boolean {
+  return one.digest === other?.digest && one.mark === other.mark;
+}

@@ -1,0 +1,77 @@
+import { AppError } from "../../../../common/errors.ts";
+import { TRIGGERS_PER_CLASS_MAX, TRIGGERS_PER_TENANT_MAX } from "../../../../common/limits.ts";
+import type { TriggerDefinition } from "../types.ts";
+import { parentPath, type Definitions } from "./definition.ts";
+import type { Draft } from "./draft.ts";
+import { checkTriggerName, triggerName } from "./naming.ts";
+import type { LoadedClass } from "./views.ts";
+
+/** The durable subscription of a tenant's triggers that run after a write. There is one while there are such triggers. */
+export const TRIGGER_SUBSCRIPTION = "triggers";
+
+/** A class with this hint set to `false` runs no triggers of the classes above it. */
+const INHERITANCE_HINT = "inherittriggers";
+
+/** Classes and triggers at one moment. */
+interface Defined {
+  readonly definitions: Definitions;
+  get(path: string): LoadedClass | undefined;
+}
+
+export function putTrigger(draft: Draft, trigger: TriggerDefinition): void {
+  checkTriggerName(trigger.name);
+  const definition = draft.requireClass(trigger.class);
+  if (definition.system)
+    throw new AppError("denied", `[Valid] class ${trigger.class} belongs to the platform and takes no triggers.`);
+  if (!draft.triggers.has(triggerName(trigger))) checkCount(draft, trigger.class);
+  draft.putTrigger(trigger);
+  subscribeTriggers(draft);
+}
+
+export function dropTrigger(draft: Draft, trigger: Pick<TriggerDefinition, "class" | "name">): void {
+  if (!draft.triggers.has(triggerName(trigger)))
+    throw new AppError("not_found", `[NotExist] class ${trigger.class} has no trigger ${trigger.name}.`);
+  draft.deleteTrigger(trigger);
+  subscribeTriggers(draft);
+}
+
+/** Makes the subscription cover just the classes whose changes triggers run after. */
+export function subscribeTriggers(draft: Draft): void {
+  const after = [...draft.triggers.values()].filter(({ before, disabled }) => !before && !disabled);
+  const classes = [...new Set(after.map(({ class: path }) => `${path}/`))].sort();
+  if (classes.length === 0) return draft.deleteSubscription(TRIGGER_SUBSCRIPTION);
+  const known = draft.subscription(TRIGGER_SUBSCRIPTION);
+  if (known?.classes.join() === classes.join()) return;
+  draft.putSubscription({ name: TRIGGER_SUBSCRIPTION, classes, whole: true });
+}
+
+/** The triggers that run for objects of the class, in the order of their levels, then of their names. */
+export function triggersOf(view: LoadedClass, defined: Defined): readonly TriggerDefinition[] {
+  const all = [...defined.definitions.triggers.values()];
+  const lineage = lineageOf(view, defined);
+  return all
+    .filter(({ class: path, disabled }) => !disabled && lineage.has(path))
+    .sort((one, other) => one.level - other.level || (triggerName(one) < triggerName(other) ? -1 : 1));
+}
+
+/** The class and those above it whose triggers it runs. The platform's own classes run none. */
+function lineageOf(view: LoadedClass, defined: Defined): ReadonlySet<string> {
+  const paths = new Set<string>();
+  if (view.system) return paths;
+  for (let at: LoadedClass | undefined = view; at !== undefined; at = defined.get(parentPath(at.path) ?? "")) {
+    paths.add(at.path);
+    if (String(at.options.hints[INHERITANCE_HINT]).toLowerCase() === "false") break;
+  }
+  return paths;
+}
+
+function checkCount(draft: Draft, path: string): void {
+  const mine = [...draft.triggers.values()].filter((trigger) => trigger.class === path).length;
+  if (mine >= TRIGGERS_PER_CLASS_MAX) throw tooMany("class", "TRIGGERS_PER_CLASS_MAX", TRIGGERS_PER_CLASS_MAX);
+  if (draft.triggers.size >= TRIGGERS_PER_TENANT_MAX)
+    throw tooMany("tenant", "TRIGGERS_PER_TENANT_MAX", TRIGGERS_PER_TENANT_MAX);
+}
+
+function tooMany(of: string, limit: string, count: number): AppError {
+  return new AppError("too_large", `[Valid] A ${of} has at most ${count} triggers.`, { details: { limit } });
+}

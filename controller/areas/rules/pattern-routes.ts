@@ -1,0 +1,52 @@
+import { Type } from "typebox";
+import { Pattern, PatternList, PatternName, PatternPut } from "../../../common/api/rules.ts";
+import { endpoint, type Endpoint } from "../../http/endpoint.ts";
+import type { PatternService } from "./patterns.ts";
+
+export function patternRoutes(patterns: PatternService): readonly Endpoint[] {
+  return [
+    endpoint({
+      method: "GET",
+      path: "/pattern",
+      permission: "rules:read",
+      summary: "Grok patterns of users",
+      input: Type.Object({}),
+      output: PatternList,
+      handler: async ({ principal }) => ({ message: [...(await patterns.list(principal))] }),
+    }),
+    endpoint({
+      method: "GET",
+      path: "/pattern/:name",
+      permission: "rules:read",
+      summary: "One grok pattern, also of the standard set",
+      input: PatternName,
+      output: Pattern,
+      handler: async ({ principal, input }) => ({ message: await patterns.find(principal, input.name) }),
+    }),
+    endpoint({
+      method: "POST",
+      path: "/pattern/:name",
+      permission: "rules:write",
+      summary: "Insert or replace a grok pattern, tried on its sample; meta tells what that gave",
+      input: PatternPut,
+      output: Type.String(),
+      body: "form",
+      handler: async ({ principal, input: { name, pattern, eg = "" } }) => ({
+        message: "",
+        meta: { sample: await patterns.put(principal, { name, pattern, eg }) },
+      }),
+    }),
+    endpoint({
+      method: "DELETE",
+      path: "/pattern/:name",
+      permission: "rules:write",
+      summary: "Remove a grok pattern that no other uses",
+      input: PatternName,
+      output: Type.String(),
+      handler: async ({ principal, input }) => {
+        await patterns.remove(principal, input.name);
+        return { message: "" };
+      },
+    }),
+  ];
+}

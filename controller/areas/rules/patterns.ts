@@ -1,0 +1,167 @@
+import { setImmediate } from "node:timers/promises";
+import { AppError, isAppError } from "../../../common/errors.ts";
+import {
+  GROK_OWN_PATTERNS_MAX,
+  GROK_PATTERN_CHANGE_ATTEMPTS_MAX,
+  GROK_PATTERN_NAME_MAX_CHARACTERS,
+  GROK_SAMPLE_MAX_CHARACTERS,
+  GROK_STEPS_MAX,
+} from "../../../common/limits.ts";
+import type { Runtime } from "../../runtime.ts";
+import type { Stores } from "../../store/engine.ts";
+import { Retry } from "../../store/retry.ts";
+import { requirePermission, type Principal } from "../permissions/index.ts";
+import { GROK_PATTERNS } from "./grok-patterns.ts";
+import { compileGrok, patternsReached } from "./grok.ts";
+import { readPatterns, writePatterns, type PatternsState, type StoredPattern } from "./pattern-store.ts";
+
+export interface NamedPattern extends StoredPattern {
+  readonly name: string;
+}
+
+/** What a sample gave, by name. */
+export type SampleFields = Readonly<Record<string, string | number>>;
+
+/**
+ * Grok patterns of users, beside the standard set. Every use asks the store, so that a change holds for what is parsed
+ * from then on, on every controller; a batch that was begun before is parsed by what it pinned.
+ */
+export class PatternService {
+  readonly #stores: Stores;
+  readonly #runtime: Runtime;
+  readonly #retry: Retry;
+
+  constructor({ stores, runtime }: { readonly stores: Stores; readonly runtime: Runtime }) {
+    this.#stores = stores;
+    this.#runtime = runtime;
+    this.#retry = new Retry(runtime);
+  }
+
+  /** Users' own, by their names. */
+  async list(principal: Principal): Promise<readonly NamedPattern[]> {
+    requirePermission(principal, "rules:read");
+    const { patterns } = await this.#read(principal);
+    return Array.from(patterns, ([name, pattern]) => ({ name, ...pattern }));
+  }
+
+  /** Also of the standard set. `AppError("not_found")`. */
+  async find(principal: Principal, name: string): Promise<NamedPattern> {
+    requirePermission(principal, "rules:read");
+    if (isStandard(name)) return { name, pattern: GROK_PATTERNS[name] ?? "", eg: "" };
+    const found = (await this.#read(principal)).patterns.get(name);
+    if (!found) throw notFound(name);
+    return { name, ...found };
+  }
+
+  /**
+   * Inserts or replaces; answers what the sample gave. Refuses what does not compile, also with the patterns that use
+   * it, a sample that it does not match, and names of the standard set.
+   */
+  async put(principal: Principal, { name, pattern, eg }: NamedPattern): Promise<SampleFields> {
+    requirePermission(principal, "rules:write");
+    checkName(name);
+    if (pattern === "") throw new AppError("invalid", "The pattern is empty.");
+    return this.#change(principal, async ({ patterns }) => {
+      if (!patterns.has(name) && patterns.size >= GROK_OWN_PATTERNS_MAX)
+        throw new AppError("too_large", `There are ${GROK_OWN_PATTERNS_MAX} patterns already.`);
+      const next = new Map(patterns).set(name, { pattern, eg });
+      const fields = tried(name, eg, textsOf(next));
+      await checkUsers(name, textsOf(next));
+      return { next, answer: fields };
+    });
+  }
+
+  /** `AppError("not_found")`; `conflict` while another pattern uses it. Rules that use it fail from then on. */
+  async remove(principal: Principal, name: string): Promise<void> {
+    requirePermission(principal, "rules:write");
+    if (isStandard(name)) throw standard(name);
+    await this.#change(principal, ({ patterns }) => {
+      if (!patterns.has(name)) throw notFound(name);
+      const [user] = usersOf(name, textsOf(patterns));
+      if (user !== undefined) throw new AppError("conflict", `The pattern ${user} uses ${name}: change that first.`);
+      const next = new Map(patterns);
+      next.delete(name);
+      return Promise.resolve({ next, answer: undefined });
+    });
+  }
+
+  /** Made over what was read, or begun anew. */
+  async #change<T>(
+    { tenant }: Principal,
+    make: (before: PatternsState) => Promise<{ readonly next: PatternsState["patterns"]; readonly answer: T }>,
+  ): Promise<T> {
+    const { kv } = await this.#stores.tenant(tenant);
+    for (let attempt = 0; attempt < GROK_PATTERN_CHANGE_ATTEMPTS_MAX; attempt++) {
+      const before = await this.#retry.run(() => readPatterns(kv));
+      const { next, answer } = await make(before);
+      const state = { revision: before.revision, patterns: next };
+      if (await writePatterns(kv, state, { retry: this.#retry, random: this.#runtime.random })) return answer;
+    }
+    throw new AppError("conflict", "Others change the patterns all the time: nothing was changed.");
+  }
+
+  async #read({ tenant }: Principal): Promise<PatternsState> {
+    const { kv } = await this.#stores.tenant(tenant);
+    return this.#retry.run(() => readPatterns(kv));
+  }
+}
+
+/** Pattern texts by name. */
+export function textsOf(patterns: PatternsState["patterns"]): Readonly<Record<string, string>> {
+  return Object.fromEntries(Array.from(patterns, ([name, { pattern }]) => [name, pattern]));
+}
+
+function tried(name: string, eg: string, own: Readonly<Record<string, string>>): SampleFields {
+  const grok = compileGrok(`%{${name}}`, own);
+  if (eg === "") return {};
+  if (eg.length > GROK_SAMPLE_MAX_CHARACTERS || grok.steps(eg) > GROK_STEPS_MAX)
+    throw new AppError(
+      "too_large",
+      `A sample has at most ${GROK_SAMPLE_MAX_CHARACTERS} characters, fewer for costly patterns.`,
+    );
+  const fields = grok.match(eg);
+  if (!fields) throw new AppError("invalid", `The pattern ${name} does not match its sample.`);
+  return fields;
+}
+
+/** A pattern that others use must go on to be usable there. */
+async function checkUsers(name: string, own: Readonly<Record<string, string>>): Promise<void> {
+  for (const user of usersOf(name, own)) {
+    try {
+      compileGrok(`%{${user}}`, own);
+    } catch (error) {
+      if (!isAppError(error)) throw error;
+      throw new AppError("conflict", `The pattern ${user} uses ${name} and would not be usable: ${error.message}`, {
+        cause: error,
+      });
+    }
+    // Each compilation takes milliseconds.
+    await setImmediate();
+  }
+}
+
+/** Other patterns that reach this one. */
+function usersOf(name: string, own: Readonly<Record<string, string>>): readonly string[] {
+  return Object.keys(own).filter((other) => other !== name && name in patternsReached([`%{${other}}`], own));
+}
+
+function isStandard(name: string): boolean {
+  return Object.hasOwn(GROK_PATTERNS, name);
+}
+
+function checkName(name: string): void {
+  if (!/^[A-Za-z0-9_]+$/.test(name) || name.length > GROK_PATTERN_NAME_MAX_CHARACTERS || name === "__proto__")
+    throw new AppError(
+      "invalid",
+      `A pattern's name has letters, digits and _, at most ${GROK_PATTERN_NAME_MAX_CHARACTERS}.`,
+    );
+  if (isStandard(name)) throw standard(name);
+}
+
+function standard(name: string): AppError {
+  return new AppError("conflict", `${name} is a pattern of the standard set, which stays as it is.`);
+}
+
+function notFound(name: string): AppError {
+  return new AppError("not_found", `There is no pattern ${name}.`);
+}

@@ -1,0 +1,18 @@
+import type { Value } from "../../../common/value.ts";
+import type { Principal } from "../permissions/index.ts";
+import type { Tenants } from "../tenants/index.ts";
+import type { UserDirectory } from "../users/index.ts";
+
+interface Dependencies {
+  readonly directory: Pick<UserDirectory, "self">;
+  readonly tenants: Pick<Tenants, "get">;
+}
+
+/** The identity object that clients read when they begin. The platform itself has a name and a company only. */
+export async function identityOf({ directory, tenants }: Dependencies, principal: Principal): Promise<Value> {
+  const [node, tenant] = await Promise.all([directory.self(principal), tenants.get(principal.tenant)]);
+  const user = { ...(node ?? { username: principal.user, isadmin: false }), nodes: [] };
+  const { name = principal.tenant, fullname = name, title = name, web = "", config = {} } = tenant ?? {};
+  const company = { name, fullname, ospace: principal.ospace, title, web, logo: "", icon: "", license: "" };
+  return { ...(user as { readonly [member: string]: Value }), Company: { ...company, ...config } };
+}

@@ -1,0 +1,3 @@
+export { scriptsArea } from "./area.ts";
+export { identityOf } from "./identity.ts";
+export { ScriptService } from "./service.ts";

@@ -1,0 +1,179 @@
+import { AppError, errorText, isAppError } from "../../../common/errors.ts";
+import { SCRIPT_RUN_DEADLINE_MS } from "../../../common/limits.ts";
+import type { Value } from "../../../common/value.ts";
+import type { Runtime } from "../../runtime.ts";
+import type { FunctionDescription, HostObjects, ScriptEngine, ScriptKind } from "../../scripting/index.ts";
+import type { Audit } from "../audit/index.ts";
+import type { ConsoleLogService } from "../consolelog/index.ts";
+import type { FileService } from "../files/index.ts";
+import {
+  pathAllowed,
+  requireMayChange,
+  requirePath,
+  requirePermission,
+  systemPrincipal,
+  type Principal,
+} from "../permissions/index.ts";
+import { candidates, filePath, isPath, requiredPaths } from "./paths.ts";
+import { RunLog } from "./run-log.ts";
+import { STARTUP_SCRIPTS } from "./startup.ts";
+
+/** A script as a client asks for it: a file when there is a path, else the text. */
+export interface ScriptRequest {
+  readonly filepath?: string | undefined;
+  readonly text?: string | undefined;
+  /** Whether the text is a path; absent: by its looks. */
+  readonly isFile?: boolean | undefined;
+  readonly input?: Value | undefined;
+  readonly system?: boolean | undefined;
+  readonly signal?: AbortSignal;
+}
+
+interface Script {
+  readonly name: string;
+  readonly source: string;
+}
+
+interface Dependencies {
+  /** Absent: this controller runs no scripts. */
+  readonly engine: ScriptEngine | undefined;
+  readonly hostObjects: () => HostObjects;
+  readonly files: Pick<FileService, "read">;
+  readonly logs: Pick<ConsoleLogService, "append">;
+  readonly audit: Pick<Audit, "ready" | "record">;
+  readonly runtime: Runtime;
+}
+
+/** Texts that are not a file have this name in errors and console logs; they are open to whom all of `/script` is. */
+const UNNAMED = "/inline.js";
+const RUN_BYTES = 16;
+
+/** serverJS: files below `/script`, and texts, run with the rights of their caller. */
+export class ScriptService {
+  readonly #with: Dependencies;
+
+  constructor(dependencies: Dependencies) {
+    this.#with = dependencies;
+  }
+
+  /**
+   * What the script put into OUTPUT; undefined when nothing. Its console log has what it said, and its failure. A run
+   * that changed something, but for what services record by themselves, leaves one audit entry. Errors: those of
+   * `ScriptEngine.run`; `not_found` for a file that is not there.
+   */
+  async run(principal: Principal, request: ScriptRequest): Promise<Value | undefined> {
+    requirePermission(principal, "scripts:read");
+    requireMayChange(principal);
+    const { engine } = this.#with;
+    if (!engine) throw new AppError("unsupported", "This controller runs no scripts.");
+    const { signal, input = "", system = false } = request;
+    return this.#run(principal, await this.#requested(principal, request), { engine, signal, input, system });
+  }
+
+  /** What scripts of a kind find, by name. */
+  functions(principal: Principal, kind: ScriptKind): readonly FunctionDescription[] {
+    requirePermission(principal, kind === "rule" ? "rules:read" : "scripts:read");
+    return this.#with.hostObjects().described(kind);
+  }
+
+  async #run(principal: Principal, { name, source }: Script, options: RunOptions): Promise<Value | undefined> {
+    const { audit, hostObjects, runtime } = this.#with;
+    const { engine, input, signal, system } = options;
+    const log = new RunLog(runtime.clock);
+    const host = hostObjects().bind({
+      principal,
+      kind: "serverjs",
+      log: log.add,
+      beforeChange: () => audit.ready(principal.tenant),
+      load: (path, from) => this.#first(principal, requiredPaths(path, from), system),
+    });
+    let code = "ok";
+    try {
+      const { results } = await engine.run(
+        {
+          tenant: principal.tenant,
+          language: "javascript",
+          name,
+          source,
+          globals: { INPUT: typeof input === "string" ? input : JSON.stringify(input), input },
+          results: ["OUTPUT"],
+          timeoutMs: SCRIPT_RUN_DEADLINE_MS,
+          depth: principal.scriptDepth ?? 0,
+          ...(signal && { signal }),
+        },
+        host,
+      );
+      return results["OUTPUT"];
+    } catch (error) {
+      code = isAppError(error) ? error.code : "internal";
+      log.fail(errorText(error));
+      throw error;
+    } finally {
+      await this.#tell(principal, name, log);
+      if (host.changed.size > 0) await this.#record(principal, `${name} ${[...host.changed].sort().join(" ")}`, code);
+    }
+  }
+
+  async #requested(principal: Principal, { filepath, text, isFile, system = false }: ScriptRequest): Promise<Script> {
+    if (filepath !== undefined && filepath.trim() !== "") return this.#first(principal, [filepath], system);
+    if (text === undefined || text.trim() === "")
+      throw new AppError("invalid", "There is no script: give the path of a file as filepath, or a text as the body.");
+    if (isFile ?? isPath(text)) return this.#first(principal, [text], system);
+    requireOpen(principal, [UNNAMED]);
+    return { name: UNNAMED, source: text };
+  }
+
+  /** The first that is there. */
+  async #first(principal: Principal, paths: readonly string[], system: boolean): Promise<Script> {
+    // Who may run scripts need not read files; which of them he may run, their grants say.
+    const reader = systemPrincipal(principal.tenant, principal.ospace, principal.traceparent);
+    const tried = paths.flatMap((path) => candidates(path, principal.ospace));
+    for (const name of tried) {
+      const source = await this.#file(reader, name, system);
+      if (source === undefined) continue;
+      requireOpen(principal, [name, ...paths]);
+      return { name, source };
+    }
+    throw new AppError("not_found", `There is no script ${paths[0]}.`);
+  }
+
+  async #file(reader: Principal, name: string, system: boolean): Promise<string | undefined> {
+    try {
+      return (await this.#with.files.read(reader, filePath(name), system ? "system" : "user")).text;
+    } catch (error) {
+      if (!isAppError(error, "not_found")) throw error;
+    }
+    return name.startsWith(`${reader.ospace}/`) ? STARTUP_SCRIPTS.get(name.slice(reader.ospace.length)) : undefined;
+  }
+
+  /** A log that cannot be kept fails no run. */
+  async #tell(principal: Principal, name: string, log: RunLog): Promise<void> {
+    const { logs, runtime } = this.#with;
+    const run = Buffer.from(runtime.random.bytes(RUN_BYTES)).toString("base64url");
+    try {
+      await logs.append(principal, { kind: "serverjs", name, run, entries: log.entries() });
+    } catch (error) {
+      runtime.log.warn({ err: error, script: name, tenant: principal.tenant }, "a console log could not be kept");
+    }
+  }
+
+  async #record({ tenant, user, remote = "", traceparent }: Principal, what: string, code: string): Promise<void> {
+    const outcome = code === "ok" ? "ok" : code === "denied" ? "denied" : "failed";
+    const action = `SCRIPT ${what}`;
+    const permission = "scripts:read";
+    await this.#with.audit.record({ tenant, user, permission, action, outcome, code, remote, traceparent });
+  }
+}
+
+/** Grants name a script as clients do, below `/script`, or as a file. */
+function requireOpen(principal: Principal, names: readonly string[]): void {
+  const open = names.some((name) => pathAllowed(principal, name) || pathAllowed(principal, filePath(name)));
+  if (!open) requirePath(principal, filePath(names[0] ?? ""));
+}
+
+interface RunOptions {
+  readonly engine: ScriptEngine;
+  readonly input: Value;
+  readonly system: boolean;
+  readonly signal: AbortSignal | undefined;
+}

@@ -1,0 +1,25 @@
+import { LEVELS } from "../consolelog/index.ts";
+
+const LEVEL_NAMES = Object.fromEntries(LEVELS.map((name, level) => [level, [name, name]]));
+
+/**
+ * Scripts that clients run when they begin, by their path below the ospace; a file of that path takes the place of one.
+ * `getAppNameByUrl` looks among the applications that are installed.
+ */
+export const STARTUP_SCRIPTS: ReadonlyMap<string, string> = new Map([
+  ["/user/signedUser.js", "OUTPUT = webcontext.user();"],
+  ["/utils/global.js", `OUTPUT = { register: { consolelog: { level: ${JSON.stringify(LEVEL_NAMES)} } } };`],
+  ["/lang/getLangList.js", 'OUTPUT = [{ name: "en", title: "English" }];'],
+  [
+    "/system/getAppNameByUrl.js",
+    `var wanted = typeof input === "string" ? JSON.parse(decodeURIComponent(input || "{}")) : input;
+var tools = webcontext.user().Company.ospace + "/portal/tools";
+OUTPUT = "";
+try {
+  var found = odb.mql("SELECT name FROM " + tools + " WHERE url = ? LIMIT 1", String(wanted.url)).data;
+  if (found.length > 0) OUTPUT = found[0].name;
+} catch (error) {
+  if (error.code !== "not_found") throw error;
+}`,
+  ],
+]);

@@ -1,0 +1,54 @@
+import { AppError } from "../../../common/errors.ts";
+import { DAY_SECONDS, TRIGGER_ASIDE_TTL_DAYS } from "../../../common/limits.ts";
+import { columns, type ClassGuard, type Edit, type Objects, type SystemClass } from "../objects/index.ts";
+import { systemPrincipal, type Principal } from "../permissions/index.ts";
+
+/** Relative to the tenant's ospace: changes that a trigger did not take yet, or failed to. */
+export const ASIDE_PATH = "/system/triggerevent";
+
+/** `waiting`: is run by the controller that has it, or by maintenance. `failed`: until somebody sets it to waiting. */
+export type AsideState = "waiting" | "failed";
+
+export function asideClass(objects: Pick<Objects, "update" | "remove">): SystemClass {
+  return {
+    path: ASIDE_PATH,
+    columns: [
+      ...columns("varchar", "trigger", "class", "object", "action", "state", "owner"),
+      ...columns("timestamp", "time"),
+      ...columns("int", "attempts"),
+      ...columns("text", "error", "event"),
+    ],
+    keys: ["trigger", "object", "time", "action"],
+    indexes: ["trigger", "state"],
+    options: { keyMode: "md5", ttlSeconds: TRIGGER_ASIDE_TTL_DAYS * DAY_SECONDS },
+    guard: asideGuard(objects),
+  };
+}
+
+/** MQL may run an entry again, `SET state='waiting'`, and remove it. */
+function asideGuard(objects: Pick<Objects, "update" | "remove">): ClassGuard {
+  return {
+    permission: "triggers:write",
+    update: (principal, id, edits) => {
+      if (!edits.every(isAgain))
+        throw new AppError("unsupported", "Of a change that was set aside only the state can be set, to 'waiting'.");
+      return objects.update(platform(principal), { id, class: principal.ospace + ASIDE_PATH }, [
+        { column: "state", operation: "set", value: "waiting" },
+        { column: "owner", operation: "set", value: null },
+      ]);
+    },
+    remove: (principal, ids) =>
+      objects.remove(
+        platform(principal),
+        ids.map((id) => ({ id, class: principal.ospace + ASIDE_PATH })),
+      ),
+  };
+}
+
+function isAgain({ column, operation, value }: Edit): boolean {
+  return column === "state" && operation === "set" && value === "waiting";
+}
+
+function platform({ tenant, ospace, traceparent }: Principal): Principal {
+  return systemPrincipal(tenant, ospace, traceparent);
+}

@@ -1,0 +1,3 @@
+export { triggersArea } from "./area.ts";
+export { triggerHost } from "./host.ts";
+export { TriggerService } from "./service.ts";

@@ -1,0 +1,81 @@
+import { AppError, isAppError } from "../../../common/errors.ts";
+import { TRIGGER_RUN_MAX_MS } from "../../../common/limits.ts";
+import type { Row, Value } from "../../../common/value.ts";
+import type { ScriptEngine, ScriptHost } from "../../scripting/index.ts";
+import { triggerName, type TriggerDefinition, type TriggeredWrite, type TriggerOutcome } from "../objects/index.ts";
+import type { Principal } from "../permissions/index.ts";
+
+export interface RunOptions {
+  readonly engine: Pick<ScriptEngine, "run">;
+  readonly host: ScriptHost;
+  /** The author, with his present rights and the chain that led here. */
+  readonly principal: Principal;
+}
+
+/** The outcome of one run; `isRefused` when the text returned `false`. */
+export interface RunOutcome extends TriggerOutcome {
+  readonly isRefused: boolean;
+}
+
+type Text = Pick<TriggerDefinition, "class" | "name" | "text" | "language">;
+
+/** On one line with the text, so that lines keep their numbers. */
+const FRAMES = {
+  lua: { begin: "RETURN=(function() ", check: "do return end ", end: "\nend)()" },
+  javascript: { begin: "var RETURN=(function(){", check: "return;", end: "\n})()" },
+} as const;
+
+/** Throws what the text threw, as the engine says it. */
+export async function runTrigger(trigger: Text, write: TriggeredWrite, of: RunOptions): Promise<RunOutcome> {
+  const { begin, end } = FRAMES[trigger.language];
+  const { action, id, object, old } = write;
+  const about = { id, class: write.class };
+  const { results } = await of.engine.run(
+    {
+      ...callOf(trigger, of.principal),
+      source: begin + trigger.text + end,
+      globals: {
+        OBJECT: { ...object, ...about },
+        ACTION: action,
+        DATACHANGE: false,
+        ...(old && { OLD: { ...old, ...about } }),
+      },
+      results: ["OBJECT", "DATACHANGE", "RETURN"],
+    },
+    of.host,
+  );
+  return {
+    object: objectOf(results["OBJECT"], trigger),
+    announced: results["DATACHANGE"] === true,
+    isRefused: results["RETURN"] === false,
+  };
+}
+
+/** `AppError("syntax")` for a text that does not parse. Nothing of it runs. */
+export async function checkTrigger(trigger: Text, of: RunOptions): Promise<void> {
+  const { begin, check, end } = FRAMES[trigger.language];
+  const source = begin + check + trigger.text + end;
+  await of.engine.run({ ...callOf(trigger, of.principal), source, globals: {}, results: [] }, of.host);
+}
+
+/** Whether the text is not to blame: the same run may succeed later. */
+export function isPassing(error: unknown): boolean {
+  return isAppError(error, "unavailable", "limited", "cancelled", "unknown_outcome");
+}
+
+function callOf(trigger: Text, { tenant, user, scriptDepth = 0 }: Principal) {
+  return {
+    tenant,
+    language: trigger.language,
+    name: triggerName(trigger),
+    timeoutMs: TRIGGER_RUN_MAX_MS,
+    depth: scriptDepth,
+    owner: user,
+  } as const;
+}
+
+function objectOf(value: Value | undefined, trigger: Text): Row {
+  if (typeof value === "object" && value !== null && (!Array.isArray(value) || value.length === 0))
+    return { ...(value as Row) };
+  throw new AppError("invalid", `The trigger ${triggerName(trigger)} left no OBJECT.`);
+}

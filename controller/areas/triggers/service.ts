@@ -1,0 +1,287 @@
+import { AppError, errorText, isAppError } from "../../../common/errors.ts";
+import { listed } from "../../../common/text/listed.ts";
+import { TRIGGER_ATTEMPTS_MAX, TRIGGER_STOPPED_TOLD_MS, TRIGGER_TEXT_MAX_BYTES } from "../../../common/limits.ts";
+import type { Row } from "../../../common/value.ts";
+import type { Runtime } from "../../runtime.ts";
+import type { ScriptEngine, ScriptHost } from "../../scripting/index.ts";
+import type { Controllers } from "../../store/journal/index.ts";
+import {
+  triggerName,
+  type ClassTriggers,
+  type ObjectChange,
+  type ObjectChangeEvent,
+  type Objects,
+  type ObjectTriggers,
+  type TriggerDefinition,
+  type TriggeredWrite,
+  type TriggerOutcome,
+} from "../objects/index.ts";
+import {
+  allows,
+  requireAllOwnGrants,
+  requireDefining,
+  requirePermission,
+  systemPrincipal,
+  type Principal,
+} from "../permissions/index.ts";
+import { levelOf } from "../consolelog/index.ts";
+import { Aside } from "./aside.ts";
+import { Lanes, type Errand } from "./lanes.ts";
+import { TriggerLog, type RunLog } from "./log.ts";
+import { checkTrigger, isPassing, runTrigger, type RunOutcome } from "./run.ts";
+import { listing, readTrigger, type TriggerInput, type TriggerListing } from "./wire.ts";
+
+export interface TriggerDependencies {
+  readonly objects: Objects & ClassTriggers;
+  /** Absent: texts are not run here, and none can be stored. */
+  readonly engine: Pick<ScriptEngine, "run"> | undefined;
+  /** What the principal's texts reach; `log` gets what they say. */
+  readonly host: (principal: Principal, log: RunLog) => ScriptHost;
+  /** The user with his present rights; `undefined` unless he is there and active. */
+  readonly author: (tenant: string, user: string) => Promise<Principal | undefined>;
+  readonly ospaceOf: (tenant: string) => Promise<string>;
+  readonly controllers: Controllers;
+  readonly runtime: Runtime;
+  /** Entries were added to the console log of triggers of a tenant. */
+  readonly logged: (tenant: string) => void;
+  /** Tells changes to those who listen. */
+  readonly announce: (changes: readonly ObjectChange[]) => void;
+}
+
+/** Triggers of classes: kept as parts of the classes' definitions, run before and after writes of their objects. */
+export class TriggerService implements ObjectTriggers {
+  readonly #with: TriggerDependencies;
+  readonly #log: TriggerLog;
+  readonly #aside: Aside;
+  readonly #lanes: Lanes;
+  /** When each trigger without an author last said so. */
+  readonly #stopped = new Map<string, number>();
+
+  constructor(dependencies: TriggerDependencies) {
+    const { objects, runtime, ospaceOf, controllers, logged } = dependencies;
+    this.#with = dependencies;
+    this.#log = new TriggerLog({ objects, runtime, stored: logged });
+    this.#aside = new Aside({ objects, ospaceOf });
+    this.#lanes = new Lanes({
+      runtime,
+      run: (errand) => this.#runAfter(errand),
+      keep: (errand, isMine) => this.#aside.put(errand, { state: "waiting", owner: isMine ? controllers.own : "" }),
+      done: (errand) => this.#aside.remove(errand),
+      failed: (errand, error) => this.#fail(errand, error),
+    });
+  }
+
+  /** What stops when the user goes, as far as the principal may see it. */
+  async endsWith(principal: Principal, username: string): Promise<readonly string[]> {
+    requirePermission(principal, "users:write");
+    if (!allows(principal, "triggers:read")) return [];
+    const own = (await this.#with.objects.triggersBy(principal, username)).map(triggerName);
+    return own.length === 0 ? [] : [`Triggers stop until another user saves them: ${listed(own)}.`];
+  }
+
+  /** Of just this class. */
+  async list(principal: Principal, path: string): Promise<TriggerListing> {
+    requirePermission(principal, "triggers:read");
+    const name = path.replace(/\/+$/, "");
+    return listing(name, await this.#with.objects.triggers(principal, name));
+  }
+
+  /**
+   * Inserts or replaces; the caller becomes its author. When it resolves, every controller runs it.
+   * `AppError("syntax")` for a text that does not parse.
+   */
+  async put(principal: Principal, input: TriggerInput): Promise<void> {
+    requirePermission(principal, "triggers:write");
+    const trigger = readTrigger(input);
+    requireDefining(principal, trigger.class);
+    requireAllOwnGrants(principal);
+    if (Buffer.byteLength(trigger.text) > TRIGGER_TEXT_MAX_BYTES)
+      throw new AppError("too_large", `A trigger has at most ${TRIGGER_TEXT_MAX_BYTES} bytes.`, {
+        details: { limit: "TRIGGER_TEXT_MAX_BYTES" },
+      });
+    await checkTrigger(trigger, { engine: this.#engine(), host: NO_HOST, principal });
+    await this.#with.objects.putTrigger(principal, trigger);
+  }
+
+  /** When it resolves, no controller runs it. */
+  async remove(principal: Principal, trigger: { readonly class: string; readonly name: string }): Promise<void> {
+    requirePermission(principal, "triggers:write");
+    await this.#with.objects.dropTrigger(principal, { ...trigger, class: trigger.class.replace(/\/+$/, "") });
+  }
+
+  async before(
+    principal: Principal,
+    triggers: readonly TriggerDefinition[],
+    write: TriggeredWrite,
+  ): Promise<TriggerOutcome> {
+    let { object } = write;
+    let announced = false;
+    for (const trigger of triggers) {
+      const author = await this.#author(trigger, principal);
+      if (author === undefined) continue;
+      const outcome = await this.#said(trigger, author, (log) =>
+        this.#run(trigger, { ...write, object }, { author, log }),
+      );
+      object = outcome.object;
+      announced ||= outcome.announced;
+    }
+    return { object, announced };
+  }
+
+  async after(
+    events: readonly ObjectChangeEvent[],
+    triggersOf: (path: string) => readonly TriggerDefinition[],
+  ): Promise<void> {
+    await this.#lanes.take(
+      events.flatMap((event) => triggersOf(event.class).map((trigger): Errand => ({ event, trigger }))),
+    );
+  }
+
+  /** Goes on with changes that wait for triggers and that no controller has. */
+  async maintain(tenant: string): Promise<void> {
+    const { objects, ospaceOf, controllers } = this.#with;
+    const platform = systemPrincipal(tenant, await ospaceOf(tenant), "");
+    await objects.followTriggers(platform);
+    for await (const { event, trigger: named, owner } of this.#aside.waiting(tenant)) {
+      if (owner !== "" && owner !== controllers.own && controllers.has(owner)) continue;
+      const trigger = await this.#present(platform, named);
+      if (trigger === undefined) {
+        await this.#aside.remove({ event, trigger: named });
+        continue;
+      }
+      if (!this.#lanes.canResume({ event, trigger })) continue;
+      // Before it runs, as the run may remove it.
+      await this.#aside.put({ event, trigger }, { state: "waiting", owner: controllers.own });
+      this.#lanes.resume({ event, trigger });
+    }
+  }
+
+  /** Resolves when what was said by triggers so far is stored. */
+  settled(): Promise<void> {
+    return this.#log.settled();
+  }
+
+  async close(): Promise<void> {
+    await this.#lanes.close();
+    await this.#log.settled();
+  }
+
+  async #present(platform: Principal, named: Pick<TriggerDefinition, "class" | "name">) {
+    try {
+      const triggers = await this.#with.objects.triggers(platform, named.class);
+      return triggers.find(({ name }) => name === named.name);
+    } catch (error) {
+      if (isAppError(error, "not_found")) return undefined;
+      throw error;
+    }
+  }
+
+  async #runAfter({ event, trigger }: Errand): Promise<void> {
+    const { id, tenant, steps = 0, traceparent } = event;
+    const ospace = await this.#with.ospaceOf(tenant);
+    const chain = {
+      id: Buffer.from(this.#with.runtime.random.bytes(12)).toString("hex"),
+      steps: steps + 1,
+      holds: await this.#keyOf(event, ospace),
+    };
+    const author = await this.#author(trigger, { ...systemPrincipal(tenant, ospace, traceparent), chain });
+    if (author === undefined) throw new AppError("denied", `Its author ${trigger.author} is not active.`);
+    const write = writeOf(event, await this.#objectOf(event, author));
+    const outcome = await this.#said(trigger, author, (log) => this.#run(trigger, write, { author, log }));
+    if (outcome.announced && event.whole !== undefined)
+      this.#with.announce([{ ...event, ...event.whole, announced: true }]);
+    this.#with.runtime.log.debug({ trigger: triggerName(trigger), id }, "a trigger ran after a change");
+  }
+
+  /** How the queue of objects calls it: the trigger may not write it. */
+  async #keyOf(
+    { class: path, id, tenant, traceparent }: ObjectChangeEvent,
+    ospace: string,
+  ): Promise<readonly string[]> {
+    const catalog = await this.#with.objects.catalog(systemPrincipal(tenant, ospace, traceparent));
+    const view = catalog.get(path);
+    return view === undefined ? [] : [`${view.cid}:${id.slice(id.indexOf(":") + 1)}`];
+  }
+
+  /** As the event has it; else as it is now. */
+  async #objectOf({ whole, class: path, id }: ObjectChangeEvent, author: Principal): Promise<Row> {
+    if (whole !== undefined) return whole.object.values;
+    const [now] = await this.#with.objects.get(author, [{ id, class: path }]);
+    return now?.values ?? {};
+  }
+
+  async #run(
+    trigger: TriggerDefinition,
+    write: TriggeredWrite,
+    { author, log }: { readonly author: Principal; readonly log: RunLog },
+  ): Promise<RunOutcome> {
+    const host = this.#with.host(author, log);
+    const outcome = await runTrigger(trigger, write, { engine: this.#engine(), host, principal: author });
+    if (outcome.isRefused && trigger.before)
+      throw new AppError("invalid", `The trigger ${triggerName(trigger)} refused the write.`);
+    return outcome;
+  }
+
+  #engine(): Pick<ScriptEngine, "run"> {
+    const { engine } = this.#with;
+    if (engine === undefined) throw new AppError("unavailable", "No trigger is run here.");
+    return engine;
+  }
+
+  /** With the log of the run, in which a failure is an entry. */
+  async #said<T>(trigger: TriggerDefinition, author: Principal, work: (log: RunLog) => Promise<T>): Promise<T> {
+    const name = triggerName(trigger);
+    const log = this.#log.begin(author, name);
+    try {
+      return await work(log);
+    } catch (error) {
+      log.say(levelOf("error"), errorText(error));
+      throw isPassing(error) || !isAppError(error) ? error : refusal(error, name);
+    } finally {
+      log.end();
+    }
+  }
+
+  /** The author as the one who runs it; without one the trigger stands still, and its log says so. */
+  async #author(trigger: TriggerDefinition, by: Principal): Promise<Principal | undefined> {
+    const { tenant, traceparent, chain, scriptDepth } = by;
+    const author = await this.#with.author(tenant, trigger.author);
+    if (author !== undefined)
+      return { ...author, traceparent, ...(chain && { chain }), ...(scriptDepth && { scriptDepth }) };
+    const name = triggerName(trigger);
+    const nowMs = this.#with.runtime.clock.nowMs();
+    if (nowMs - (this.#stopped.get(`${tenant} ${name}`) ?? -Infinity) >= TRIGGER_STOPPED_TOLD_MS) {
+      this.#stopped.set(`${tenant} ${name}`, nowMs);
+      const log = this.#log.begin(by, name);
+      log.say(levelOf("error"), `It does not run: its author ${trigger.author} is not active.`);
+      log.end();
+    }
+    return undefined;
+  }
+
+  async #fail(errand: Errand, error: string): Promise<void> {
+    const { event, trigger } = errand;
+    const attempts = TRIGGER_ATTEMPTS_MAX;
+    await this.#aside.put(errand, { state: "failed", owner: "", attempts, error });
+    const ospace = await this.#with.ospaceOf(event.tenant);
+    const log = this.#log.begin({ tenant: event.tenant, ospace, traceparent: event.traceparent }, triggerName(trigger));
+    log.say(levelOf("error"), `The change of ${event.id} is set aside after ${attempts} runs that failed: ${error}`);
+    log.end();
+  }
+}
+
+/** A text that is only checked calls nothing. */
+const NO_HOST: ScriptHost = { call: () => Promise.reject(new AppError("unsupported", "Nothing is called here.")) };
+
+function refusal({ message, details }: AppError, trigger: string): AppError {
+  return new AppError("invalid", message, { details: { ...details, trigger } });
+}
+
+/** The change as the trigger sees it: what was otherwise before is laid over what is. */
+function writeOf({ action, class: path, id, whole }: ObjectChangeEvent, object: Row): TriggeredWrite {
+  const write = { action, class: path, id, object };
+  if (action === "DELETE") return { ...write, old: object };
+  if (action === "INSERT" || whole?.before === undefined) return { ...write, old: undefined };
+  const old = Object.entries({ ...object, ...whole.before.values }).filter(([, value]) => value !== null);
+  return { ...write, old: Object.fromEntries(old) };
+}

@@ -1,0 +1,457 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { realClock, seededRandom } from "../../../test/helpers/clock.ts";
+import { bundle } from "../../../test/helpers/bundle.ts";
+import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
+import { openTestHttp } from "../../../test/helpers/http-app.ts";
+import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { AppError } from "../../../common/errors.ts";
+import { partsOf } from "../../area.ts";
+import { HostObjects, ThreadScripts } from "../../scripting/index.ts";
+import { CONSOLE_LOG_CLASSES, consoleLogArea, ConsoleLogService } from "../consolelog/index.ts";
+import { ObjectService, type ObjectChange } from "../objects/index.ts";
+import type { Principal } from "../permissions/index.ts";
+import { queryArea, QueryService, SearchService } from "../query/index.ts";
+import { asideClass } from "./classes.ts";
+import { triggerHost } from "./host.ts";
+import { triggerRoutes } from "./routes.ts";
+import { TriggerService } from "./service.ts";
+
+const admin = testPrincipal();
+const CLASSES = `create class /matrix/box (name varchar, size int, notes list<varchar>, owner varchar, keys(name));
+  create class /matrix/box/crate (depth int);
+  create class /matrix/copy (of varchar, what varchar, size int, keys(of));
+  create class /matrix/event (text varchar);
+  create class /matrix/line (text varchar) with kind='record'`;
+
+let engine: TestEngine;
+let scripts: ThreadScripts;
+let controllers: Controller[] = [];
+
+beforeAll(async () => {
+  const file = await bundle("controller/script-worker.ts", `triggers-${process.pid}.mjs`);
+  const { clock, random, log } = testRuntime(realClock);
+  scripts = new ThreadScripts({
+    file,
+    languages: ["lua", "javascript"],
+    functions: () => controllers[0]?.hostObjects.names ?? [],
+    clock,
+    random,
+    log,
+  });
+});
+
+beforeEach(async () => {
+  engine = await openTestEngine();
+});
+
+afterEach(async () => {
+  for (const controller of controllers) await controller.close();
+  controllers = [];
+  await engine[Symbol.asyncDispose]();
+});
+
+afterAll(() => scripts.close());
+
+class Controller {
+  readonly objects: ObjectService;
+  readonly triggers: TriggerService;
+  readonly query: QueryService;
+  readonly hostObjects: HostObjects;
+  readonly told: ObjectChange[] = [];
+  readonly authors = new Map<string, Principal | undefined>([["administrator", admin]]);
+  #waiting: (() => void)[] = [];
+
+  constructor(own: string, present: ReadonlySet<string> = new Set([own])) {
+    const runtime = { ...testRuntime(realClock), random: seededRandom(controllers.length + 1) };
+    const objects = new ObjectService({
+      stores: engine,
+      runtime,
+      triggers: {
+        before: (...call) => this.triggers.before(...call),
+        after: (...call) => this.triggers.after(...call),
+      },
+    });
+    for (const definition of [...CONSOLE_LOG_CLASSES, asideClass(objects)]) objects.registerSystemClass(definition);
+    this.objects = objects;
+    this.query = new QueryService({ objects, runtime });
+    const search = new SearchService({ objects, runtime });
+    const logs = new ConsoleLogService({ objects, clock: realClock });
+    this.hostObjects = new HostObjects(
+      partsOf([queryArea({ query: this.query, search }), consoleLogArea(logs)], (area) => area.hostObjects),
+    );
+    this.triggers = new TriggerService({
+      objects,
+      engine: scripts,
+      host: (principal, log) => triggerHost(this.hostObjects, principal, log),
+      author: (_, user) => Promise.resolve(this.authors.get(user)),
+      ospaceOf: (tenant) => Promise.resolve(`/${tenant}`),
+      controllers: { own, has: (id) => present.has(id) },
+      runtime,
+      logged: () => undefined,
+      announce: (changes) => {
+        this.told.push(...changes);
+        this.#changed();
+      },
+    });
+    objects.onChange((events) => {
+      this.told.push(...events.filter(({ announced }) => announced));
+      this.#changed();
+    });
+    controllers.push(this);
+  }
+
+  #changed(): void {
+    for (const resolve of this.#waiting.splice(0)) resolve();
+  }
+
+  async put(
+    name: string,
+    script: string,
+    { of = "/matrix/box", ...attr }: { of?: string } & Record<string, string> = {},
+  ) {
+    await this.triggers.put(admin, { class: of, name, script, attr });
+  }
+
+  mql(text: string, principal = admin) {
+    return this.query.rows(principal, text);
+  }
+
+  /** Reads after each change of this controller, until the answer fulfils the condition. */
+  async until<T>(read: () => Promise<T>, isMeant: (answer: T) => boolean): Promise<T> {
+    for (;;) {
+      const changed = new Promise<void>((resolve) => this.#waiting.push(resolve));
+      const answer = await read();
+      if (isMeant(answer)) return answer;
+      await changed;
+    }
+  }
+
+  async log(name: string): Promise<readonly (readonly unknown[])[]> {
+    await this.triggers.settled();
+    const rows = await this.mql(
+      `select level, msg from /matrix/consolelog/trigger where name='${name}' order by vtime`,
+    );
+    return rows.map(({ level, msg }) => [level, msg]);
+  }
+
+  async close(): Promise<void> {
+    await this.triggers.close();
+    await this.objects.close();
+  }
+}
+
+async function opened(): Promise<Controller> {
+  const controller = new Controller("first");
+  await controller.mql(CLASSES);
+  return controller;
+}
+
+const BOXES = "select name, size, notes, owner from /matrix/box/ order by name";
+
+describe("a trigger before a write", () => {
+  test.each([
+    [
+      "lua",
+      "OBJECT.size = (OBJECT.size or 0) * 2; OBJECT.notes = {ACTION, OLD and OLD.size or 'new'}; OBJECT.owner = nil",
+    ],
+    [
+      "javascript",
+      "OBJECT.size = (OBJECT.size || 0) * 2; OBJECT.notes = [ACTION, typeof OLD === 'undefined' ? 'new' : String(OLD.size)]; delete OBJECT.owner",
+    ],
+  ])("changes what is written, in %s", async (language, script) => {
+    const { mql, ...controller } = bound(await opened());
+    await controller.put("double", script, { language });
+    await mql("insert into /matrix/box (name, size, owner) values ('a', 1, 'me'), ('b', 2, 'me')");
+    await mql("update /matrix/box set size = 5 where name = 'a'");
+    expect(await mql(BOXES)).toEqual([
+      { name: "a", size: 10, notes: ["UPDATE", "2"], owner: null },
+      { name: "b", size: 4, notes: ["INSERT", "new"], owner: null },
+    ]);
+  });
+
+  test.each([
+    ["return OBJECT.size ~= 3", "The trigger /matrix/box#guard refused the write."],
+    ["if OBJECT.size == 3 then error('three is too much', 0) end", "three is too much"],
+    ["if OBJECT.size == 3 then local x = nil + 1 end", "lua"],
+    ["if OBJECT.size == 3 then OBJECT.nothing = 1 end", "Field nothing Not Exist"],
+    ["if OBJECT.size == 3 then OBJECT.size = 'many' end", "size"],
+    ["if OBJECT.size == 3 then OBJECT.name = 'other' end", "cannot be changed"],
+    ["if OBJECT.size == 3 then OBJECT = nil end", "left no OBJECT"],
+  ])("refuses it: %s", async (script, text) => {
+    const { mql, ...controller } = bound(await opened());
+    await controller.put("guard", script);
+    await mql("insert into /matrix/box name='a', size=1");
+    await expect(mql("insert into /matrix/box name='b', size=3")).rejects.toThrow(text === "lua" ? /arithmetic/ : text);
+    await expect(mql("update /matrix/box set size=3 where name='a'")).rejects.toMatchObject({
+      code: expect.any(String) as string,
+    });
+    expect(await mql("select name, size from /matrix/box")).toEqual([{ name: "a", size: 1 }]);
+  });
+
+  test("refuses a removal, and sees what goes; records have triggers too", async () => {
+    const { mql, ...controller } = bound(await opened());
+    await controller.put(
+      "keep",
+      "if ACTION == 'DELETE' then log.info(OLD.name, OBJECT.size) return OBJECT.size > 1 end",
+    );
+    await controller.put("line", "OBJECT.text = OBJECT.text .. '!'", { of: "/matrix/line" });
+    await mql("insert into /matrix/box (name, size) values ('a', 1), ('b', 2); insert into /matrix/line text='x'");
+    await expect(mql("delete from /matrix/box where name='a'")).rejects.toThrow("refused the write");
+    await mql("delete from /matrix/box where name='b'");
+    expect(await mql("select name from /matrix/box")).toEqual([{ name: "a" }]);
+    expect(await mql("select text from /matrix/line")).toEqual([{ text: "x!" }]);
+    expect((await controller.log("/matrix/box#keep")).filter(([level]) => level === 2)).toEqual([
+      [2, "a 1"],
+      [2, "b 2"],
+    ]);
+  });
+
+  test("runs from the lowest level to the highest, also in subclasses that do not opt out, unless it is disabled", async () => {
+    const { mql, ...controller } = bound(await opened());
+    const add = (text: string): string => `OBJECT.notes = OBJECT.notes or {} table.insert(OBJECT.notes, '${text}')`;
+    await controller.put("a", add("high"), { level: "10" });
+    await controller.put("b", add("low"), { level: "-2" });
+    await controller.put("c", add("off"), { disable: "true" });
+    await controller.put("d", add("crate"), { of: "/matrix/box/crate", level: "1" });
+    await mql("create class /matrix/box/own (x int) with inherittriggers=false");
+    await mql(
+      "insert into /matrix/box name='1'; insert into /matrix/box/crate name='2'; insert into /matrix/box/own name='3'",
+    );
+    expect((await mql(BOXES)).map(({ notes }) => notes)).toEqual([["low", "high"], ["low", "crate", "high"], null]);
+  });
+
+  test("may write other objects; not the one it was called for, nor a batch's rows, and no circle waits for ever", async () => {
+    const { mql, ...controller } = bound(await opened());
+    await controller.put(
+      "copy",
+      "if OBJECT.size == 1 then odb.mql('insert into /matrix/copy of=?, size=?', OBJECT.name, 7) end",
+    );
+    await mql("insert into /matrix/box name='a', size=1");
+    expect(await mql("select of, size from /matrix/copy")).toEqual([{ of: "a", size: 7 }]);
+    await controller.put("copy", "if OBJECT.size == 1 then odb.mql(\"insert into /matrix/box name='b', size=2\") end");
+    await expect(mql("insert into /matrix/box name='b', size=1")).rejects.toThrow("may not write the object");
+    await expect(mql("insert into /matrix/box (name, size) values ('c', 1), ('b', 5)")).rejects.toThrow(
+      "may not write",
+    );
+    await controller.put("copy", "odb.mql('insert into /matrix/box name=?', OBJECT.name == 'x' and 'y' or 'x')");
+    await expect(mql("insert into /matrix/box name='x'")).rejects.toThrow("may not write the object");
+    await controller.put(
+      "copy",
+      "if OBJECT.size then odb.mql('insert into /matrix/box name=?', OBJECT.name == 'x' and 'y' or 'x') end",
+    );
+    const both = await Promise.allSettled(
+      ["x", "y"].map((name) => mql(`insert into /matrix/box name='${name}', size=1`)),
+    );
+    expect(both.map(({ status }) => status)).toContain("fulfilled");
+  });
+
+  test("a chain ends after its steps", async () => {
+    const { mql, first, ...controller } = bound(await opened());
+    await controller.put("next", "odb.mql('insert into /matrix/box name=?', OBJECT.name .. 'x')");
+    const chain = { id: "mine", steps: 15, holds: [] };
+    const text = "insert into /matrix/box name='x'";
+    await expect(first.mql(text, { ...admin, chain })).rejects.toThrow("A chain of triggers ends after 16 steps");
+    await controller.put("next", "odb.mql('insert into /matrix/box name=?', OBJECT.name .. 'x')", { before: "false" });
+    await mql(text);
+    const aside = "select error, object from /matrix/system/triggerevent where state='failed'";
+    const [refused] = await first.until(
+      () => mql(aside),
+      (rows) => rows.length === 1,
+    );
+    expect(refused).toEqual({ error: expect.stringContaining("16 steps") as string, object: `box:${"x".repeat(16)}` });
+    expect(await mql("select name from /matrix/box")).toHaveLength(16);
+  });
+
+  test("has the present rights of its author, and stands still without him", async () => {
+    const { mql, first, ...controller } = bound(await opened());
+    await controller.put("copy", "odb.mql('insert into /matrix/copy of=?', OBJECT.name)");
+    first.authors.set("administrator", { ...admin, data: [{ class: "/matrix/box", access: "write" }] });
+    await expect(mql("insert into /matrix/box name='a'")).rejects.toMatchObject({ code: "invalid" });
+    first.authors.set("administrator", undefined);
+    await mql("insert into /matrix/box name='b'");
+    expect(await controller.log("/matrix/box#copy")).toContainEqual([
+      4,
+      "It does not run: its author administrator is not active.",
+    ]);
+  });
+});
+
+describe("a trigger after a write", () => {
+  const COPY = `local old = OLD and (OLD.size or 0) or -1
+    odb.mql('insert into /matrix/copy of=?, what=?, size=?', OBJECT.name .. ACTION, old .. '>' .. OBJECT.size, OBJECT.size)`;
+
+  test("gets the whole object and what it was, also of a removal, and cannot write it", async () => {
+    const { mql, first, ...controller } = bound(await opened());
+    await controller.put("copy", COPY, { before: "false" });
+    await controller.put("self", "odb.mql('update /matrix/box set size=9 where name=?', OBJECT.name)", {
+      before: "false",
+      disable: "true",
+    });
+    await mql(
+      "insert into /matrix/box name='a', size=1; update /matrix/box set owner='x', size=2; delete from /matrix/box",
+    );
+    const copies = await first.until(
+      () => mql("select of, what from /matrix/copy order by of"),
+      (rows) => rows.length === 3,
+    );
+    expect(copies.map(({ of, what }) => [of, what])).toEqual([
+      ["aDELETE", "2>2"],
+      ["aINSERT", "-1>1"],
+      ["aUPDATE", "1>2"],
+    ]);
+  });
+
+  test("that fails sets the change aside, to be run again; others go on", async () => {
+    const { mql, first, ...controller } = bound(await opened());
+    await controller.put("fails", "if OBJECT.size == 1 then error('not yet', 0) end", { before: "false" });
+    await controller.put("copy", COPY, { before: "false" });
+    await mql("insert into /matrix/box name='a', size=1");
+    await first.until(
+      () => mql("select of from /matrix/copy"),
+      (rows) => rows.length === 1,
+    );
+    const aside = "select state, attempts, error, object from /matrix/system/triggerevent";
+    const [failed] = await first.until(
+      () => mql(aside),
+      (rows) => rows[0]?.["state"] === "failed",
+    );
+    expect(failed).toMatchObject({ state: "failed", attempts: 5, error: "not yet", object: "box:a" });
+    expect((await controller.log("/matrix/box#fails")).at(-1)?.[1]).toContain("set aside after 5 runs");
+    await controller.put("fails", "odb.mql(\"insert into /matrix/event text='again'\")", { before: "false" });
+    await mql("update /matrix/system/triggerevent set state='waiting'");
+    await first.triggers.maintain("matrix");
+    await first.until(
+      () => mql("select text from /matrix/event"),
+      (rows) => rows.length === 1,
+    );
+    await first.until(
+      () => mql(aside),
+      (rows) => rows.length === 0,
+    );
+  });
+
+  test("changes of a controller that is gone reach the triggers by another one", async () => {
+    const first = await opened();
+    await first.put("copy", COPY, { before: "false" });
+    first.triggers.after = () => Promise.reject(new Error("it ends before"));
+    await first.mql("insert into /matrix/box name='a', size=1");
+    await first.close();
+    controllers = [];
+    const second = new Controller("second");
+    await second.triggers.maintain("matrix");
+    const copies = await second.until(
+      () => second.mql("select of from /matrix/copy"),
+      (rows) => rows.length === 1,
+    );
+    expect(copies).toMatchObject([{ of: "aINSERT" }]);
+  });
+});
+
+test("only changes that a trigger wants told are told", async () => {
+  const { mql, first, ...controller } = bound(await opened());
+  await mql("insert into /matrix/box name='silent'");
+  await controller.put("tell", "DATACHANGE = OBJECT.size == 1");
+  await mql("insert into /matrix/box (name, size) values ('a', 1), ('b', 2)");
+  await controller.put("tell", "DATACHANGE = true odb.mql('insert into /matrix/event text=?', ACTION)", {
+    before: "false",
+  });
+  await mql("delete from /matrix/box where name='a'");
+  await first.until(
+    () => mql("select text from /matrix/event"),
+    (rows) => rows.length === 1,
+  );
+  await first.until(
+    () => Promise.resolve(first.told),
+    (told) => told.length === 2,
+  );
+  expect(first.told.map(({ action, id }) => [action, id])).toEqual([
+    ["INSERT", "box:a"],
+    ["DELETE", "box:a"],
+  ]);
+});
+
+test("every controller works by a trigger once it is stored", async () => {
+  const first = await opened();
+  const second = new Controller("second");
+  await second.mql(BOXES);
+  await first.put("guard", "return false");
+  await expect(second.mql("insert into /matrix/box name='a'")).rejects.toThrow("refused");
+  await first.triggers.remove(admin, { class: "/matrix/box", name: "guard" });
+  await second.mql("insert into /matrix/box name='a'");
+});
+
+describe("the interface", () => {
+  test("answers sources and attributes as texts, and takes them back", async () => {
+    const { triggers } = await opened();
+    await using http = await openTestHttp({ endpoints: triggerRoutes(triggers) });
+    const session = await http.signIn("admin");
+    const attr = { disable: "false", before: "true", level: "5" };
+    const payload = { class: "/matrix/box", name: "t", script: "-- nothing", attr };
+    expect(await http.call(session, { url: "/mxobject/trigger", method: "PUT", payload })).toMatchObject({
+      status: "ok",
+    });
+    const url = "/mxobject/trigger?class=/matrix/box";
+    const listed = await http.call(session, { url });
+    expect(listed).toMatchObject({
+      message: [{ class: "/matrix/box", vtime: expect.any(Number) as number, script: { t: "-- nothing" } }],
+    });
+    const [entry] = (listed as { message: [{ attr: Record<string, string> }] }).message;
+    expect(JSON.parse(entry.attr["t"] ?? "")).toEqual({ ...attr, language: "lua" });
+    expect(await http.call(session, { url: `${url}&name=t`, method: "DELETE" })).toMatchObject({ status: "ok" });
+    expect(await http.call(session, { url })).toMatchObject({ message: [{ script: {}, attr: {}, vtime: 0 }] });
+    expect(await http.call(session, { url: `${url}&name=t`, method: "DELETE" })).toMatchObject({ code: "not_found" });
+  });
+
+  test.each([
+    [{ script: "x = (" }, "syntax"],
+    [{ script: "while true do end return" }, undefined],
+    [{ script: "// language: javascript\nvar x = (" }, "syntax"],
+    [{ script: "x", attr: { language: "perl" } }, "invalid"],
+    [{ script: "", attr: { before: "maybe" } }, "invalid"],
+    [{ script: "", attr: { level: "high" } }, "invalid"],
+    [{ script: "", name: "a/b" }, "invalid"],
+    [{ script: "", class: "/matrix/none" }, "not_found"],
+    [{ script: "", class: "/matrix/system/triggerevent" }, "denied"],
+    [{ script: `--${"x".repeat(70_000)}` }, "too_large"],
+  ])("%j is answered with %s", async (given, code) => {
+    const { triggers } = await opened();
+    const stored = triggers.put(admin, { class: "/matrix/box", name: "t", ...given });
+    if (code === undefined) await stored;
+    else await expect(stored).rejects.toMatchObject({ code });
+  });
+
+  test("that stop with a user are told to who deletes him, as far as they may be seen", async () => {
+    const controller = await opened();
+    await controller.put("keep", "", {});
+    expect(await controller.triggers.endsWith(admin, "administrator")).toEqual([
+      "Triggers stop until another user saves them: /matrix/box#keep.",
+    ]);
+    expect(await controller.triggers.endsWith(admin, "other")).toEqual([]);
+    expect(await controller.triggers.endsWith({ ...admin, grants: ["users:write"] }, "administrator")).toEqual([]);
+    expect(await controller.triggers.endsWith({ ...admin, data: [] }, "administrator")).toEqual([]);
+  });
+
+  test("takes unrestricted rights on the class and those below it, and the permission", async () => {
+    const { triggers } = await opened();
+    const input = { class: "/matrix/box", name: "t", script: "" };
+    const narrow = { ...admin, data: [...admin.data, { class: "/matrix/box/crate", access: "read" } as const] };
+    await expect(triggers.put(narrow, input)).rejects.toBeInstanceOf(AppError);
+    await expect(triggers.put(testPrincipal("viewer"), input)).rejects.toMatchObject({ code: "denied" });
+    await expect(triggers.put({ ...testPrincipal(), byToken: "part" }, input)).rejects.toMatchObject({
+      code: "denied",
+      message: expect.stringContaining("of which the token has a part") as string,
+    });
+    await expect(triggers.remove(narrow, { class: "/matrix/box", name: "t" })).rejects.toMatchObject({
+      code: "denied",
+    });
+  });
+});
+
+function bound(first: Controller) {
+  return {
+    first,
+    mql: (text: string) => first.mql(text),
+    put: (...of: Parameters<Controller["put"]>) => first.put(...of),
+    log: (name: string) => first.log(name),
+  };
+}
