@@ -76,6 +76,19 @@ module.exports = {
       to: { pathNot: "^controller/workers/|^controller/areas/[^/]+/tasks\\.ts$" },
     },
     {
+      name: "script-threads-see-no-controller",
+      comment: "What runs in the thread of a script reaches the controller by host calls only.",
+      severity: "error",
+      from: { path: "^controller/(script-worker\\.ts$|scripting/(javascript|lua)/)", pathNot: tests },
+      to: { path: "^controller/", pathNot: "^controller/(workers|scripting)/" },
+    },
+    {
+      name: "script-languages-stay-in-their-room",
+      severity: "error",
+      from: { pathNot: `^controller/scripting/|${tests}` },
+      to: { path: "^node_modules/(quickjs-wasi|wasmoon-lua5\\.1)/" },
+    },
+    {
       name: "tasks-are-pure",
       comment: "What runs in a worker thread has no store, no connection and no service.",
       severity: "error",

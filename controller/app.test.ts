@@ -569,7 +569,12 @@ test("what a look at the stores found holds for a second, a failure too, and for
     endpoints: [],
     sockets: [],
     services: {
-      signIn: { bySession: async () => undefined, byPassword: async () => undefined },
+      signIn: {
+        bySession: async () => undefined,
+        byPassword: async () => undefined,
+        byToken: async () => undefined,
+        onChange: () => {},
+      },
       audit: { ready: async () => {}, write: async () => {}, record: async () => {} },
       ready: looked,
     },
@@ -663,7 +668,12 @@ describe("an interface with gaps is refused at the start", () => {
       endpoints: endpoints as Endpoint[],
       sockets: [],
       services: {
-        signIn: { bySession: async () => undefined, byPassword: async () => undefined },
+        signIn: {
+          bySession: async () => undefined,
+          byPassword: async () => undefined,
+          byToken: async () => undefined,
+          onChange: () => {},
+        },
         audit: { ready: async () => {}, write: async () => {}, record: async () => {} },
         ready: async () => {},
       },

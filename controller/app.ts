@@ -33,6 +33,7 @@ import { boundedServer, refuseGarbage, type ServerBounds, type ServerDeadlines }
 import type { SignIn } from "./http/signin.ts";
 import { SilenceWatch } from "./http/silence.ts";
 import type { SocketEndpoint } from "./http/socket.ts";
+import { Standing } from "./http/standing.ts";
 import { traceparentOf } from "./http/trace.ts";
 import { Upgrades } from "./http/upgrade.ts";
 import type { Runtime } from "./runtime.ts";
@@ -44,6 +45,8 @@ export interface HttpServices {
   readonly ready: () => Promise<void>;
   /** See `Engine.isRemote`; false when absent. */
   readonly storesAreRemote?: boolean;
+  /** Subscribes to tenants that are deleted, whose sockets and event streams then end. */
+  readonly onTenantLeft?: (listener: (tenant: string) => void) => void;
 }
 
 export interface HttpSettings {
@@ -103,14 +106,21 @@ export async function buildHttp(parts: HttpParts): Promise<FastifyInstance> {
   const document = Buffer.from(JSON.stringify(openApiDocument(endpoints, { version: settings.version, sockets })));
   app.get("/openapi.json", documentSender(document, "application/json; charset=utf-8"));
   const eventStreams = new EventStreams();
-  const serving = { runtime, signIn, audit, admission, strangers, eventStreams, storesAreRemote, uploads, publicNames };
+  const standing = new Standing();
+  signIn.onChange((change) => standing.changed(change));
+  const admitting = { admission, strangers, eventStreams, standing };
+  const serving = { runtime, signIn, audit, ...admitting, storesAreRemote, uploads, publicNames };
   for (const endpoint of endpoints) {
     const { method, path: url } = endpoint;
     app.route({ method, url, handler: serve(serving, endpoint) });
   }
   answerOptions(app, endpoints);
-  const upgrades = new Upgrades({ runtime, signIn, audit, pipelines, peers, publicNames }, sockets);
+  const upgrades = new Upgrades({ runtime, signIn, audit, pipelines, peers, publicNames, standing }, sockets);
   upgrades.attach(app.server);
+  services.onTenantLeft?.((tenant) => {
+    upgrades.leave(tenant);
+    eventStreams.leave(tenant);
+  });
   app.addHook("preClose", async () => {
     upgrades.close();
     eventStreams.close();

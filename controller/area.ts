@@ -2,6 +2,7 @@ import type { SystemClass } from "./areas/objects/index.ts";
 import type { Endpoint } from "./http/endpoint.ts";
 import type { Level } from "./http/metrics.ts";
 import type { SocketEndpoint } from "./http/socket.ts";
+import type { HostObject } from "./scripting/index.ts";
 
 /**
  * What an area gives to the controller that holds it. `assembly.ts` makes the services, lists the areas and loops over
@@ -13,6 +14,8 @@ export interface Area {
   readonly sockets?: readonly SocketEndpoint[];
   /** Registered before any tenant is opened. */
   readonly classes?: readonly SystemClass[];
+  /** What scripts find of it. */
+  readonly hostObjects?: readonly HostObject[];
   /** For `/metrics`. */
   readonly levels?: readonly Level[];
   /** Begins what runs by itself; called when every tenant is repaired, before the ports open. */
@@ -27,6 +30,13 @@ export interface Area {
    * other controllers do the same.
    */
   maintain?(tenant: string): Promise<void>;
+  /**
+   * The tenant was deleted: its stores refuse every call from now on. Ends what is open of it on this controller and
+   * forgets what is kept of it in memory; a tenant of the same name may come later. Idempotent.
+   */
+  leave?(tenant: string): Promise<void> | void;
+  /** What the area keeps of a tenant in the system's KvStore: keys that go when its data is removed. */
+  keysOf?(tenant: string): AsyncIterable<string>;
   /**
    * Takes up no work any more, and ends what `maintain` may be waiting for; called while everything else still runs.
    */

@@ -6,6 +6,7 @@ import {
   MAINTENANCE_INTERVAL_MS,
   WORKER_CLOSE_DEADLINE_MS,
 } from "../common/limits.ts";
+import { isAppError } from "../common/errors.ts";
 import { buildHttp } from "./app.ts";
 import { checkAreas, closeAreas, partsOf, type Area } from "./area.ts";
 import { auditArea, AuditService, StoredTrail } from "./areas/audit/index.ts";
@@ -25,6 +26,7 @@ import {
 import { consoleLogArea, ConsoleLogService } from "./areas/consolelog/index.ts";
 import { DeploymentService, depotsArea, DepotService } from "./areas/depots/index.ts";
 import { filesArea, FileService } from "./areas/files/index.ts";
+import { ExplainService, groupsArea, GroupService } from "./areas/groups/index.ts";
 import {
   entranceOf,
   hostsArea,
@@ -34,8 +36,18 @@ import {
   type EntrySink,
   type Peers,
 } from "./areas/hosts/index.ts";
+import { licencesArea, LicenceService } from "./areas/licences/index.ts";
 import { ingestArea, IngestService, RecordWriter, SentPolicies } from "./areas/ingest/index.ts";
-import { JobContexts, JobGroups, JobRuns, jobsArea, JobService, OutputFollowing } from "./areas/jobs/index.ts";
+import {
+  Firings,
+  JobContexts,
+  JobGroups,
+  JobRuns,
+  jobsArea,
+  JobScheduler,
+  JobService,
+  OutputFollowing,
+} from "./areas/jobs/index.ts";
 import {
   NotificationHub,
   NotificationRights,
@@ -44,20 +56,24 @@ import {
   wantsChanges,
 } from "./areas/notifications/index.ts";
 import { ObjectService } from "./areas/objects/index.ts";
-import { systemPrincipal } from "./areas/permissions/index.ts";
+import { systemPrincipal, type Principal } from "./areas/permissions/index.ts";
 import { policiesArea, POLICY_GAP_PATH, POLICY_RUN_PATH, PolicyService } from "./areas/policies/index.ts";
 import { queryArea, QueryService, SearchService } from "./areas/query/index.ts";
-import { FileParser, ruleOwner, rulesArea, RuleService } from "./areas/rules/index.ts";
+import { FileParser, PatternService, ruleOwner, rulesArea, RuleService } from "./areas/rules/index.ts";
 import { schemaArea, SchemaService } from "./areas/schema/index.ts";
 import { appcontextArea, AppcontextService } from "./areas/appcontext/index.ts";
+import { identityOf, scriptsArea, ScriptService } from "./areas/scripts/index.ts";
 import { tablesArea, TableService } from "./areas/tables/index.ts";
 import { tagsArea, TagService } from "./areas/tags/index.ts";
-import { TenantService } from "./areas/tenants/index.ts";
+import { CompanyService, TenantGate, TenantRemoval, tenantsArea, TenantService } from "./areas/tenants/index.ts";
+import { triggerHost, triggersArea, TriggerService } from "./areas/triggers/index.ts";
 import { ExportService, ImportService, transferArea } from "./areas/transfer/index.ts";
-import { usersArea, UserService } from "./areas/users/index.ts";
+import { passwordFault, usersArea, UserService } from "./areas/users/index.ts";
 import { AgentServer, PeerLinks, type DialPeer, type PeerServices } from "./grpc/index.ts";
+import type { SignIn } from "./http/signin.ts";
 import { Maintenance } from "./maintenance.ts";
 import type { Runtime } from "./runtime.ts";
+import { HostObjects, ThreadScripts } from "./scripting/index.ts";
 import type { SecretBox } from "./secrets/index.ts";
 import type { Engine } from "./store/engine.ts";
 import type { ControllerTasks } from "./worker.ts";
@@ -77,6 +93,8 @@ export interface AssemblyOptions {
   readonly metricsReaders?: readonly string[];
   readonly dataDir: string;
   readonly version: string;
+  /** The time zone of schedules that name none; UTC when absent. */
+  readonly zone?: string;
   /** Whether the key an SSH host shows first is recorded; true when absent. */
   readonly sshTrustFirstKey?: boolean;
   /** The agent port, once it listens. */
@@ -85,6 +103,10 @@ export interface AssemblyOptions {
   readonly listening?: () => { readonly host: string; readonly port: number };
   /** The built `worker.ts` and how many threads may run it; absent: every task takes the time of this thread. */
   readonly workers?: { readonly file: URL; readonly threads: number };
+  /** The built `script-worker.ts`; absent: no script runs. */
+  readonly scripts?: URL;
+  /** Public keys by which licences are signed; none when absent. */
+  readonly licenseKeys?: readonly string[];
   /** The way to other controllers: gRPC when absent. */
   readonly dialPeer?: DialPeer;
 }
@@ -97,18 +119,33 @@ export type Assembly = Awaited<ReturnType<typeof assemble>>;
 
 export async function assemble(options: AssemblyOptions) {
   const { engine, runtime, secrets, controllerId, publicNames, agentPort, listening } = options;
-  const stores = engine;
+  const stores = await TenantGate.open({ stores: engine, runtime, controllerId });
   const notifications = new NotificationHub({ log: runtime.log });
   const tenants = new TenantService({ runtime, engine });
   const ospaceOf = (tenant: string): Promise<string> => tenants.ospaceOf(tenant);
 
-  const objects = new ObjectService({ stores, runtime });
+  const objects: ObjectService = new ObjectService({
+    stores,
+    runtime,
+    triggers: { before: (...write) => triggers.before(...write), after: (...events) => triggers.after(...events) },
+  });
   const audit = new AuditService({
     runtime,
     keys: secrets,
     trail: new StoredTrail({ clock: runtime.clock, stores, objects, ospaceOf }),
   });
-  const users = new UserService({ runtime, stores, tenants, audit });
+  const groups = new GroupService({ runtime, stores });
+  const users = new UserService({
+    runtime,
+    stores,
+    tenants,
+    audit,
+    groups,
+    authored: [
+      { endsWith: (principal, username) => jobs.endsWith(principal, username) },
+      { endsWith: (principal, username) => triggers.endsWith(principal, username) },
+    ],
+  });
   const sortFolder = join(options.dataDir, "sorts");
   const membership = await Membership.open({
     kv: (await stores.system()).kv,
@@ -130,11 +167,32 @@ export async function assemble(options: AssemblyOptions) {
   const rules = new RuleService({ stores, entries, objects });
   const configuration = { entries, cache, changes, objects, runtime, secrets, owners: [ruleOwner(rules), schemaOwner] };
   const config = new ConfigService(configuration);
-  const files = new FileService({ stores, objects, nowMs: () => runtime.clock.nowMs(), random: runtime.random });
+  const files = new FileService({ stores, objects, runtime, controllers: membership });
   const workers =
     options.workers && new WorkerPool<ControllerTasks>({ ...options.workers, clock: runtime.clock, log: runtime.log });
   const fileParser = new FileParser({ rules, objects, files, clock: runtime.clock, workers });
   const cluster = new ClusterService({ engine });
+  const licences: LicenceService = new LicenceService({
+    stores,
+    runtime,
+    keys: options.licenseKeys ?? [],
+    isFirst: (tenant) => tenants.isFirst(tenant),
+    requireTenant: async (tenant) => void (await tenants.ospaceOf(tenant)),
+    hosts: {
+      agents: (tenant) => hosts.agents.enrolledCount(tenant),
+      servers: async (tenant) => hosts.count(await actAs(tenant, "")),
+    },
+  });
+  const companies = new CompanyService({
+    engine,
+    runtime,
+    gate: stores,
+    users,
+    controllers: membership,
+    passwordFault,
+    onDue: () => removal.soon(),
+    licenseOf: (tenant) => licences.shownOf(tenant),
+  });
 
   // Hosts, policies, ingest and the other controllers know each other; what is asked for later is reached through
   // these.
@@ -170,6 +228,7 @@ export async function assemble(options: AssemblyOptions) {
       await sent.forget(tenant, host);
       await ingest.forget(tenant, host);
     },
+    limits: (tenant) => licences.limits(tenant),
     ...(options.sshTrustFirstKey !== undefined && { sshTrustFirstKey: options.sshTrustFirstKey }),
   });
   const links = new PeerLinks({
@@ -195,8 +254,27 @@ export async function assemble(options: AssemblyOptions) {
     runtime,
   });
   const policies = new PolicyService({ stores, runtime, rules, depots, hosts, objects, actAs });
-  const jobs = new JobService({ stores, runtime, objects });
-  const runs = new JobRuns({ stores, runtime, jobs, hosts, stored, objects, notifications, controllers: membership });
+  const jobs = new JobService({ stores, runtime, objects, ...(options.zone && { zone: options.zone }) });
+  const runs = new JobRuns({
+    stores,
+    runtime,
+    secrets,
+    jobs,
+    hosts,
+    stored,
+    objects,
+    notifications,
+    controllers: membership,
+  });
+  const firings = new Firings({
+    stores,
+    runtime,
+    runs,
+    endings: runs.endings,
+    authors: users,
+    ospaceOf,
+    zone: options.zone ?? "UTC",
+  });
   const following = new OutputFollowing({ stores, objects, clock: runtime.clock, appends: runs.appends });
   const exports = new ExportService({ query, objects });
   const imports = new ImportService({ stores, objects, notifications, runtime, controllers: membership });
@@ -217,13 +295,52 @@ export async function assemble(options: AssemblyOptions) {
     sent,
     ospaceOf,
   });
+  const scripts =
+    options.scripts &&
+    new ThreadScripts({
+      file: options.scripts,
+      languages: ["lua", "javascript"],
+      functions: () => hostObjects.names,
+      clock: runtime.clock,
+      random: runtime.random,
+      log: runtime.log,
+    });
+  const serverScripts = new ScriptService({
+    engine: scripts,
+    hostObjects: () => hostObjects,
+    files,
+    logs: consoleLogs,
+    audit,
+    runtime,
+  });
   const entrance = listening && (() => entranceOf({ ...listening(), publicNames }));
   const rights = new NotificationRights({ objects });
+  const triggers: TriggerService = new TriggerService({
+    objects,
+    engine: scripts,
+    host: (author, log) => triggerHost(hostObjects, author, log),
+    author: (tenant, user) => users.present(tenant, user),
+    ospaceOf,
+    controllers: membership,
+    runtime,
+    logged: (tenant) => consoleLogs.stored(tenant, "trigger"),
+    announce: (told) => publishChanges(notifications, told),
+  });
+  const removal = new TenantRemoval({
+    engine,
+    runtime,
+    gate: stores,
+    controllers: membership,
+    keysOf: () => areas.flatMap((area) => area.keysOf?.bind(area) ?? []),
+  });
   // In the order in which they outlive each other: the last ends first.
-  const areas = checkAreas([
+  const areas: readonly Area[] = checkAreas([
+    tenantsArea({ companies, gate: stores, removal }),
+    licencesArea(licences),
     auditArea(audit),
     {
       name: "objects",
+      leave: (tenant) => objects.leave(tenant),
       levels: [
         {
           name: "odp_object_changes_waiting",
@@ -234,16 +351,18 @@ export async function assemble(options: AssemblyOptions) {
       close: () => objects.close(),
     },
     ...(workers ? [workersPart(workers)] : []),
+    ...(scripts ? [scriptThreadsPart(scripts)] : []),
     hostsArea({ hosts, entrance }),
     clusterArea({ cluster, membership }),
     { name: "peers", close: () => links.close() },
-    ingestArea(ingest),
+    ingestArea({ ingest, sent }),
     consoleLogArea(consoleLogs),
     jobsArea({
       jobs,
       runs,
       following,
       audit,
+      scheduler: new JobScheduler({ stores, runtime, controllers: membership, tenants, firings }),
       contexts: new JobContexts({ stores, runtime }),
       groups: new JobGroups({ stores, secrets, runtime }),
     }),
@@ -252,7 +371,7 @@ export async function assemble(options: AssemblyOptions) {
     queryArea({ query, search }),
     transferArea({ exports, imports }),
     schemaArea(new SchemaService({ objects, query })),
-    rulesArea({ rules, fileParser }),
+    rulesArea({ rules, fileParser, patterns: new PatternService({ stores, runtime }) }),
     configArea({
       cache,
       changes,
@@ -267,11 +386,23 @@ export async function assemble(options: AssemblyOptions) {
     appcontextArea(new AppcontextService({ stores, runtime })),
     tablesArea(new TableService({ stores, runtime })),
     tagsArea(new TagService({ stores, objects, query, runtime, controllers: membership })),
+    groupsArea({ groups, explaining: new ExplainService({ groups, users, endpoints: () => endpoints }) }),
+    triggersArea({ triggers, objects }),
     usersArea({ users, tenants }),
+    scriptsArea({
+      scripts: serverScripts,
+      audit,
+      identity: (principal) => identityOf({ directory: users.directory, tenants }, principal),
+    }),
   ]);
+  const hostObjects = new HostObjects(partsOf(areas, (area) => area.hostObjects));
   for (const definition of partsOf(areas, ({ classes }) => classes)) objects.registerSystemClass(definition);
   const maintain = async (tenant: string): Promise<void> => {
     for (const area of areas) await area.maintain?.(tenant);
+  };
+  const repair = async (tenant: string): Promise<void> => {
+    for (const area of areas) await area.repair?.(tenant);
+    await maintain(tenant);
   };
   const sweep = async (tenant: string): Promise<void> =>
     void (await (await stores.tenant(tenant)).blobs.sweep(BLOB_SWEEP_GRACE_MS));
@@ -280,6 +411,8 @@ export async function assemble(options: AssemblyOptions) {
     recurring,
     new Maintenance({ runtime, tenants, intervalMs: BLOB_SWEEP_INTERVAL_MS, maintain: sweep }),
   ];
+  stores.onLeave((tenant) => tenants.forget(tenant));
+  for (const area of [...areas].reverse()) stores.onLeave((tenant) => area.leave?.(tenant));
   objects.onChange(
     (events) => publishChanges(notifications, events),
     (tenant) => wantsChanges(notifications, tenant),
@@ -294,7 +427,8 @@ export async function assemble(options: AssemblyOptions) {
   };
   const agents = new AgentServer({
     runtime,
-    open: (identity, hello, channel) => hosts.agents.openSession(identity, hello, channel),
+    open: (identity, hello, channel) =>
+      stores.whileOpen(identity.tenant, () => hosts.agents.openSession(identity, hello, channel)),
     content: (identity, digest) => hosts.agents.content(identity, digest),
     certificate: () => hosts.agents.serverCertificate(),
     authorities: hosts.agents.authorities,
@@ -307,6 +441,7 @@ export async function assemble(options: AssemblyOptions) {
     agents,
     tenants,
     users,
+    groups,
     objects,
     query,
     rules,
@@ -321,7 +456,13 @@ export async function assemble(options: AssemblyOptions) {
         runtime,
         endpoints,
         sockets,
-        services: { signIn: users, audit, ready: () => engine.ready(), storesAreRemote: engine.isRemote },
+        services: {
+          signIn: signInOf(users, groups, stores),
+          audit,
+          ready: () => engine.ready(),
+          storesAreRemote: engine.isRemote,
+          onTenantLeft: (listener) => stores.onLeave(listener),
+        },
         settings: {
           dataDir: options.dataDir,
           version: options.version,
@@ -332,10 +473,7 @@ export async function assemble(options: AssemblyOptions) {
         levels: partsOf(areas, (area) => area.levels),
       }),
     /** Repairs what a crash left half done in a tenant. */
-    async repair(tenant: string): Promise<void> {
-      for (const area of areas) await area.repair?.(tenant);
-      await maintain(tenant);
-    },
+    repair,
     /**
      * Tells the others and the agents where this controller is reached, and dials the others; to be called when its
      * ports are open.
@@ -352,6 +490,11 @@ export async function assemble(options: AssemblyOptions) {
     },
     /** What recurs, until `close`. */
     start(): void {
+      stores.onEnter((tenant) => {
+        repair(tenant).catch((error: unknown) =>
+          runtime.log.warn({ err: error, tenant }, "a new tenant is maintained later"),
+        );
+      });
       for (const area of areas) area.start?.();
       for (const work of maintenance) work.start();
     },
@@ -361,6 +504,42 @@ export async function assemble(options: AssemblyOptions) {
       for (const work of maintenance) await work.stop();
       await closeAreas(areas);
     },
+  };
+}
+
+/** Nobody is signed in at a tenant that was deleted, whatever is remembered of its users. */
+function signInOf(users: SignIn, groups: Pick<GroupService, "onChange">, gate: TenantGate): SignIn {
+  const present = async (found: Promise<Principal | undefined>): Promise<Principal | undefined> => {
+    try {
+      const principal = await found;
+      return principal && (await gate.isOpen(principal.tenant)) ? principal : undefined;
+    } catch (error) {
+      // What belongs to the user is asked of stores that are closed.
+      if (isAppError(error, "not_found")) return undefined;
+      throw error;
+    }
+  };
+  return {
+    bySession: async (session, traceparent) => present(users.bySession(session, traceparent)),
+    byPassword: async (credentials, traceparent) => present(users.byPassword(credentials, traceparent)),
+    byToken: async (token, traceparent) => present(users.byToken(token, traceparent)),
+    onChange: (listener) => {
+      users.onChange(listener);
+      groups.onChange(listener);
+    },
+  };
+}
+
+function scriptThreadsPart(engine: ThreadScripts): Area {
+  return {
+    name: "script threads",
+    levels: [
+      { name: "odp_script_threads", help: "Threads of scripts that are there.", value: () => engine.threads },
+      { name: "odp_script_threads_ended", help: "Threads of scripts that had to be ended.", value: () => engine.ended },
+      { name: "odp_scripts_running", help: "Scripts that run.", value: () => engine.running },
+      { name: "odp_scripts_waiting", help: "Scripts that wait for a thread.", value: () => engine.waiting },
+    ],
+    close: () => engine.close(),
   };
 }
 

@@ -30,6 +30,7 @@ export interface Settings {
   readonly clusterPrefix: string;
   readonly demo: boolean;
   readonly sshTrustFirstKey: boolean;
+  readonly licenseKeys: readonly string[];
   readonly localAgent: boolean;
   /** Absent: the controller's own. */
   readonly localAgentUser: string | undefined;
@@ -103,6 +104,11 @@ export const SETTINGS = [
     meaning:
       "1 records the key that an SSH host shows first, 0 refuses a host until its key is on its record (`sshkey`)",
     default: "1",
+  },
+  {
+    name: "license_keys",
+    meaning: "Public Ed25519 keys (base64) that sign licences; without one there are none and nothing is limited",
+    default: "none",
   },
   { name: "demo", meaning: "1 seeds a small demonstration, 0 leaves it out", default: "1" },
   { name: "local_agent", meaning: "1 runs an agent for this host beside the controller", default: "1" },
@@ -245,6 +251,9 @@ function settle(given: Given): Settings {
     ),
     sshTrustFirstKey: yesOrNo("ssh_trust_first_key", text("ssh_trust_first_key", "1")),
     demo: yesOrNo("demo", text("demo", "1")),
+    licenseKeys: list(text("license_keys", "")).map((key) =>
+      matching("license_keys", key, /^[A-Za-z0-9+/]{43}=$/, "base64 of 32 bytes, several separated by commas"),
+    ),
     localAgent: yesOrNo("local_agent", text("local_agent", "1")),
     localAgentUser: given.get("local_agent_user") || undefined,
     workerThreads: whole("worker_threads", text("worker_threads", usualThreads()), { from: 1, to: WORKER_THREADS_MAX }),

@@ -156,7 +156,7 @@ async function prepare(
   const engine = await patience.during(() => openEngine(settings, runtime));
   await patience.during(() => engine.ready());
   const controllerId = randomBytes(8).toString("hex");
-  const { publicNames, trustedProxies, metricsReaders, dataDir, sshTrustFirstKey } = settings;
+  const { publicNames, trustedProxies, metricsReaders, dataDir, sshTrustFirstKey, licenseKeys } = settings;
   const workers = { file: new URL("controller-worker.js", import.meta.url), threads: settings.workerThreads };
   const assembly = await assemble({
     engine,
@@ -168,9 +168,12 @@ async function prepare(
     metricsReaders,
     dataDir,
     sshTrustFirstKey,
+    licenseKeys,
+    zone: Intl.DateTimeFormat().resolvedOptions().timeZone,
     version: VERSION,
     agentPort,
     workers,
+    scripts: new URL("controller-script-worker.js", import.meta.url),
     ...(listening && { listening }),
   });
   return { engine, assembly };

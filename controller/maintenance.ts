@@ -35,6 +35,11 @@ export class Maintenance {
     await this.#running;
   }
 
+  /** What fails for one tenant, such as one that was deleted meanwhile, keeps no other from its turn. */
+  #warn(error: unknown, tenant?: string): void {
+    this.#options.runtime.log.warn({ err: error, tenant }, "maintenance is tried again later");
+  }
+
   async #run(): Promise<void> {
     const { runtime, tenants, intervalMs, maintain } = this.#options;
     const { signal } = this.#stopping;
@@ -43,9 +48,10 @@ export class Maintenance {
       if (signal.aborted) return;
       this.#soon = new AbortController();
       try {
-        for (const { name } of await tenants.list()) await maintain(name);
+        for (const { name } of await tenants.list())
+          await maintain(name).catch((error: unknown) => this.#warn(error, name));
       } catch (error) {
-        runtime.log.warn({ err: error }, "maintenance is tried again later");
+        this.#warn(error);
       }
     }
   }

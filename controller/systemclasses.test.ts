@@ -53,6 +53,7 @@ const OFFERED: Readonly<Record<string, string>> = {
   "/matrix/filesystem": "update",
   "/matrix/jobs/jobdef": "update remove",
   "/matrix/jobs/jobrun": "",
+  "/matrix/ldap": "",
   "/matrix/system/audit": "",
   "/matrix/system/command": "",
   "/matrix/system/commandoutput": "",
@@ -65,6 +66,7 @@ const OFFERED: Readonly<Record<string, string>> = {
   "/matrix/system/policyrun": "",
   "/matrix/system/tagmove": "",
   "/matrix/system/transfer": "",
+  "/matrix/system/triggerevent": "update remove",
 };
 
 test("what the owners of the platform's classes offer to MQL", () => {

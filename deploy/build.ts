@@ -3,7 +3,7 @@ import { buildInto } from "./builds.ts";
 
 /**
  * One bundle per program in `dist/`. The controller keeps its packages outside (some carry binaries), its engines and
- * the main file of its worker threads apart; the agent is a single file with nothing beside it, so that a host needs
+ * the main files of its threads apart; the agent is a single file with nothing beside it, so that a host needs
  * Node and this file.
  */
 const COMMON: BuildOptions = {
@@ -32,6 +32,12 @@ await buildInto("dist", name, async (outdir) => {
   await Promise.all([
     build({ ...COMMON, entryPoints: { controller: "controller/main.ts" }, outdir, packages: "external", ...SPLIT }),
     build({ ...COMMON, entryPoints: { "controller-worker": "controller/worker.ts" }, outdir, packages: "external" }),
+    build({
+      ...COMMON,
+      entryPoints: { "controller-script-worker": "controller/script-worker.ts" },
+      outdir,
+      packages: "external",
+    }),
     build({ ...COMMON, entryPoints: { odp: "controller/cli/main.ts" }, outdir, banner: { js: REQUIRE } }),
     build({
       ...COMMON,

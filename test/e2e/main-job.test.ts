@@ -87,6 +87,8 @@ describe.each(engines)("the main job on the %s engine", (_name, settings) => {
   });
 
   it("counts every line and every run exactly once, though the log rotates and both programs are killed", async () => {
+    const tell = { class: "/matrix/e2e/tick", name: "tell", script: "DATACHANGE = true", attr: { before: "true" } };
+    await odp.ok("PUT", "/mxobject/trigger", JSON.stringify(tell));
     const heard = await odp.listen("datachange");
     await odp.ok(
       "POST",

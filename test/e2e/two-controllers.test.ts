@@ -149,6 +149,8 @@ describe.skipIf(settings === undefined)("of two controllers", () => {
       "create class if not exists /matrix/e2e/access (client varchar, path varchar, status int, n bigint, index(client)) with kind='record'",
     );
     await a.mql("create class if not exists /matrix/e2e/tick (text varchar) with kind='record'");
+    const tell = { class: "/matrix/e2e/tick", name: "tell", script: "DATACHANGE = true", attr: { before: "true" } };
+    await a.ok("PUT", "/mxobject/trigger", JSON.stringify(tell));
     await a.mql("create class if not exists /matrix/e2e/note (said varchar) with key='manu'");
     const grok =
       '--class=/matrix/e2e/access\n--parser=grok\n--pattern_1=%{IP:client} - - \\[%{HTTPDATE}\\] "%{WORD} %{NOTSPACE:path}[^"]*" %{INT:status:int} %{INT:n:int}\n';

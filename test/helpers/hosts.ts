@@ -90,7 +90,9 @@ export interface TestIdentity {
 }
 
 export interface TestHostsOptions
-  extends Partial<Pick<HostServiceDependencies, "sshTrustFirstKey" | "agentCertificateLifetimeMs" | "runtime">> {
+  extends Partial<
+    Pick<HostServiceDependencies, "sshTrustFirstKey" | "agentCertificateLifetimeMs" | "runtime" | "limits">
+  > {
   readonly sessionsMax?: number;
   /** What the hosts see of the stores. */
   readonly stores?: (engine: TestEngine) => Stores;

@@ -2,9 +2,11 @@ import type { FastifyInstance, InjectOptions } from "fastify";
 import { buildHttp, type HttpSettings } from "../../controller/app.ts";
 import type { AuditRecord } from "../../controller/areas/audit/chain.ts";
 import { AuditService, type AuditTrail } from "../../controller/areas/audit/index.ts";
+import { groupRoutes, GroupService } from "../../controller/areas/groups/index.ts";
 import { TenantService } from "../../controller/areas/tenants/index.ts";
 import { userRoutes, UserService } from "../../controller/areas/users/index.ts";
 import type { Endpoint } from "../../controller/http/endpoint.ts";
+import type { SignIn } from "../../controller/http/signin.ts";
 import type { SocketEndpoint } from "../../controller/http/socket.ts";
 import type { Runtime } from "../../controller/runtime.ts";
 import { AppError } from "../../common/errors.ts";
@@ -36,6 +38,7 @@ export interface TestHttp extends AsyncDisposable {
   readonly app: FastifyInstance;
   readonly engine: TestEngine;
   readonly users: UserService;
+  readonly groups: GroupService;
   readonly tenants: TenantService;
   readonly trail: MemoryTrail;
   readonly audit: AuditService;
@@ -62,19 +65,21 @@ export async function openTestHttp(options: TestHttpOptions = {}): Promise<TestH
   const tenants = new TenantService({ runtime, engine });
   const trail = new MemoryTrail();
   const audit = new AuditService({ runtime, trail, keys: TEST_SECRETS });
-  const users = new UserService({ runtime, stores: engine, tenants, audit });
+  const groups = new GroupService({ runtime, stores: engine });
+  const users = new UserService({ runtime, stores: engine, tenants, audit, groups });
   await populate(tenants, users);
   const app = await buildHttp({
     runtime,
-    endpoints: [...userRoutes({ users, tenants }), ...(options.endpoints ?? [])],
+    endpoints: [...userRoutes({ users, tenants }), ...groupRoutes(groups), ...(options.endpoints ?? [])],
     sockets: options.sockets ?? [],
-    services: { signIn: users, audit, ready: () => engine.ready() },
+    services: { signIn: signInOf(users, groups), audit, ready: () => engine.ready() },
     settings: { dataDir: engine.dir, version: "0.0.0", ...options.settings },
   });
   return {
     app,
     engine,
     users,
+    groups,
     tenants,
     trail,
     audit,
@@ -89,7 +94,20 @@ export async function openTestHttp(options: TestHttpOptions = {}): Promise<TestH
     },
     async [Symbol.asyncDispose]() {
       await app.close();
+      await groups.close();
       await engine.close();
+    },
+  };
+}
+
+function signInOf(users: UserService, groups: GroupService): SignIn {
+  return {
+    bySession: (session, traceparent) => users.bySession(session, traceparent),
+    byPassword: (credentials, traceparent) => users.byPassword(credentials, traceparent),
+    byToken: (token, traceparent) => users.byToken(token, traceparent),
+    onChange: (listener) => {
+      users.onChange(listener);
+      groups.onChange(listener);
     },
   };
 }

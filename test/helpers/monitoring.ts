@@ -18,7 +18,7 @@ import type { Rule } from "../../controller/areas/rules/index.ts";
 import { realClock } from "./clock.ts";
 import { openTestEngine } from "./engine.ts";
 import { openTestHttp } from "./http-app.ts";
-import { testPrincipal, testRuntime } from "./runtime.ts";
+import { TEST_SECRETS, testPrincipal, testRuntime } from "./runtime.ts";
 
 /** Hosts `h1`, `h2`, …; what is sent to them is kept, and answered as `behaviour` says. */
 export class ScriptedHosts implements Pick<Hosts, "dispatch" | "noteDepot" | "exists" | "refresh"> {
@@ -100,6 +100,7 @@ export async function openMonitoring() {
   });
   const jobs = new JobService({ stores: engine, runtime, objects });
   const runs = new JobRuns({
+    secrets: TEST_SECRETS,
     stores: engine,
     runtime,
     jobs,

@@ -3,9 +3,11 @@ import type {
   ClassRef,
   Condition,
   Count,
+  Expression,
   Field,
   Item,
   Join,
+  Operand,
   OrderItem,
   Select,
   SelectItem,
@@ -197,7 +199,7 @@ export class QueryGenerator {
   }
 
   /** Ordered by all of the keys or by none; a window only of what is ordered, so that the answer is one. */
-  #tail(keys: readonly (Field | Call)[]): Tail {
+  #tail(keys: readonly Operand[]): Tail {
     if (keys.length === 0 || this.#dice.chance(0.4)) return { ...OPEN, limit: number(-1) };
     const orderBy = keys.map(
       (value): OrderItem => ({ kind: "order", value, descending: this.#dice.chance(0.4), span }),
@@ -214,8 +216,47 @@ export class QueryGenerator {
   #items(choices: readonly { readonly field: Field }[]): readonly SelectItem[] {
     const chosen = this.#dice.some(choices, 0.4);
     return (chosen.length > 0 ? chosen : choices.slice(0, 1)).map((one, at) =>
-      item(one.field, this.#dice.chance(0.2) ? `a${at}` : undefined),
+      item(this.#perhapsComputed(one.field), this.#dice.chance(0.2) ? `a${at}` : undefined),
     );
+  }
+
+  #perhapsComputed(of: Field): Operand {
+    return this.#dice.chance(0.2) ? (this.#computed(of) ?? of) : of;
+  }
+
+  /** Of a number or a text, by what the reference defines; undefined for any other field. */
+  #computed(of: Field): Expression | undefined {
+    const name = of.parts.at(-1) ?? "";
+    const call = (function_: string, ...operands: readonly Operand[]): Expression => {
+      return { kind: "computed", name: function_, operands: [of, ...operands], span };
+    };
+    if (NUMBERS.includes(name as ColumnName)) {
+      const other = this.#dice.chance(0.4) ? of : number(this.#dice.below(4) - 1);
+      return this.#dice.pick([
+        call("+", other),
+        call("-", other),
+        call("*", other),
+        call("/", other),
+        call("-"),
+        call("abs"),
+        call("coalesce", number(7)),
+        this.#case(of, call("*", number(2))),
+      ]);
+    }
+    if (!isText(name) || name === "x1") return undefined;
+    return this.#dice.pick([
+      call("||", text("-z")),
+      call("upper"),
+      call("length"),
+      call("substring", number(2)),
+      call("coalesce", text("none")),
+      this.#case(of, call("upper")),
+    ]);
+  }
+
+  #case(of: Field, then: Operand): Expression {
+    const otherwise = this.#dice.chance(0.5) ? of : undefined;
+    return { kind: "case", branches: [{ when: this.#leaf(of), then }], otherwise, span };
   }
 
   #call(names: readonly ColumnName[]): Call {
@@ -275,6 +316,8 @@ export class QueryGenerator {
     const name = operand.parts.at(-1) ?? "";
     const negated = this.#dice.chance(0.3);
     const value = () => this.#valueFor(name);
+    const computed = this.#dice.chance(0.15) ? this.#computed(operand) : undefined;
+    if (computed) return this.#related(operand, computed);
     if (this.#dice.chance(0.12)) return { kind: "isNull", operand, negated, span };
     if (this.#dice.chance(0.2)) return { kind: "in", operand, values: [value(), value(), value()], negated, span };
     if (SEVERAL.includes(name as ColumnName)) return this.#ofSeveral(operand, name, negated);
@@ -290,6 +333,15 @@ export class QueryGenerator {
       right: value(),
       span,
     };
+  }
+
+  /** An expression beside its own field, or beside a value. */
+  #related(of: Field, computed: Expression): Condition {
+    const operator = this.#dice.pick(["=", "!=", "<", "<=", ">", ">="] as const);
+    const isLength = computed.kind === "computed" && computed.name === "length";
+    if (isLength) return { kind: "compare", operator, left: computed, right: number(this.#dice.below(4)), span };
+    if (this.#dice.chance(0.5)) return { kind: "relate", operator, left: of, right: computed, span };
+    return { kind: "compare", operator, left: computed, right: this.#valueFor(of.parts.at(-1) ?? ""), span };
   }
 
   #ofSeveral(operand: Field, name: string, negated: boolean): Condition {
@@ -338,8 +390,8 @@ function isText(name: string): boolean {
   return TEXTS.includes(name as ColumnName) || name === "id" || name === "class";
 }
 
-function isSingle(value: Field | Call): boolean {
-  return value.kind === "call" || isScalar(value.parts.at(-1) ?? "");
+function isSingle(value: Operand): boolean {
+  return value.kind !== "field" || isScalar(value.parts.at(-1) ?? "");
 }
 
 /** Aliases apart, no two outputs have one name. */
@@ -354,7 +406,7 @@ function unlike(items: readonly Item[]): readonly Item[] {
   }));
 }
 
-function output(one: Item): Field | Call {
+function output(one: Item): Operand {
   return one.alias === undefined ? one.value : field([one.alias]);
 }
 
@@ -362,7 +414,7 @@ function star(): SelectItem {
   return { kind: "star", alias: undefined, span };
 }
 
-function item(value: Field, alias?: string): Item {
+function item(value: Operand, alias?: string): Item {
   return { kind: "item", value, alias, span };
 }
 

@@ -2,8 +2,11 @@ import {
   type Call,
   type Condition,
   type Field,
+  type Operand,
   type OrderItem,
+  partsOf,
   printCall,
+  printOperand,
   type Select,
   type Union,
   type ValueNode,
@@ -48,7 +51,8 @@ export class Reference {
       (env) => !select.where || this.#truth(select.where, (operand) => this.#read(operand, env)) === true,
     );
     const isGrouped =
-      select.groupBy.length > 0 || select.items.some((item) => item.kind === "item" && item.value.kind === "call");
+      select.groupBy.length > 0 ||
+      select.items.some((item) => item.kind === "item" && partsOf(item.value).some((part) => part.kind === "call"));
     const made = isGrouped ? this.#groups(select, envs) : envs.map((env) => this.#made(select, env));
     return { ...arranged(select.distinct ? distinct(made) : made, select.orderBy), ...windowOf(select, isGrouped) };
   }
@@ -86,12 +90,27 @@ export class Reference {
   }
 
   /** Undefined: the class has no such column. */
-  #read(field: Field | Call, env: Env): Value | undefined {
-    if (field.kind === "call") return undefined;
+  #read(operand: Operand, env: Env): Value | undefined {
+    if (operand.kind === "call") return undefined;
+    if (operand.kind !== "field") return this.#computed(operand, (inner) => this.#read(inner, env));
+    const field = operand;
     const [first = "", ...rest] = field.parts;
     const named = rest.length > 0 ? env[first] : undefined;
     const row = named ?? Object.values(env)[0];
     return row && valueOf(row, named ? rest : field.parts, this.#seen(row.class));
+  }
+
+  /** By the definitions of the signs and functions that the generator draws. */
+  #computed(operand: Exclude<Operand, Field | Call>, read: (operand: Field | Call) => Value | undefined): Value {
+    const value = (inner: Operand): Value =>
+      (inner.kind === "field" || inner.kind === "call" ? read(inner) : this.#computed(inner, read)) ?? null;
+    if (operand.kind === "truth") return this.#truth(operand.condition, read) ?? null;
+    if (operand.kind === "case") {
+      const branch = operand.branches.find(({ when }) => this.#truth(when, read) === true);
+      const chosen = branch ? branch.then : operand.otherwise;
+      return chosen ? value(chosen) : null;
+    }
+    return operand.kind === "computed" ? computed(operand.name, operand.operands.map(value)) : plain(operand);
   }
 
   #seen(view: PlainClass): ReadonlySet<string> {
@@ -130,7 +149,7 @@ export class Reference {
     }
     const read =
       (members: readonly Env[]) =>
-      (value: Field | Call): Value =>
+      (value: Operand): Value =>
         this.#ofGroup(aliased(value, select), members);
     const kept = [...groups.values()].filter(
       (members) => !select.having || this.#truth(select.having, read(members)) === true,
@@ -143,9 +162,11 @@ export class Reference {
     });
   }
 
-  #ofGroup(value: Field | Call, members: readonly Env[]): Value {
+  #ofGroup(value: Operand, members: readonly Env[]): Value {
     const [first] = members;
-    if (value.kind === "field") return (first && this.#read(value, first)) ?? null;
+    if (value.kind !== "call" && partsOf(value).some((part) => part.kind === "call") && value.kind !== "field")
+      return this.#computed(value, (part) => this.#ofGroup(part, members));
+    if (value.kind !== "call") return (first && this.#read(value, first)) ?? null;
     const { argument } = value;
     if (!argument) return members.length;
     const known = members
@@ -165,7 +186,9 @@ export class Reference {
       case "not":
         return opposite(this.#truth(condition.operand, read));
       default:
-        return leafTruth(condition, read);
+        return leafTruth(condition, (operand) =>
+          operand.kind === "field" || operand.kind === "call" ? read(operand) : this.#computed(operand, read),
+        );
     }
   }
 }
@@ -177,9 +200,13 @@ interface Made {
 
 type Leaf = Exclude<Condition, { kind: "and" | "or" | "not" }>;
 
-function leafTruth(condition: Leaf, read: (operand: Field | Call) => Value | undefined): Truth {
-  const operand = condition.kind === "compare" ? condition.left : condition.operand;
-  const own = operand.kind === "field" || operand.kind === "call" ? read(operand) : plain(operand);
+function leafTruth(condition: Leaf, read: (operand: Operand) => Value | undefined): Truth {
+  if (condition.kind === "relate") {
+    const left = read(condition.left) ?? null;
+    const right = read(condition.right) ?? null;
+    return left === null || right === null ? undefined : compared(condition.operator, left, right);
+  }
+  const own = read(condition.kind === "compare" ? condition.left : condition.operand);
   if (own === undefined) return undefined;
   if (condition.kind === "isNull") return (own === null) !== condition.negated;
   if (own === null) return undefined;
@@ -187,7 +214,7 @@ function leafTruth(condition: Leaf, read: (operand: Field | Call) => Value | und
   return condition.kind === "compare" ? holds : holds !== condition.negated;
 }
 
-function affirmed(condition: Exclude<Leaf, { kind: "isNull" }>, own: Value): boolean {
+function affirmed(condition: Exclude<Leaf, { kind: "isNull" | "relate" }>, own: Value): boolean {
   const held = heldBy(own);
   switch (condition.kind) {
     case "in":
@@ -206,6 +233,34 @@ function affirmed(condition: Exclude<Leaf, { kind: "isNull" }>, own: Value): boo
       return matches(condition.operator, held.map(String), String(plain(condition.value)));
     case "compare":
       return compared(condition.operator, own, plain(condition.right));
+  }
+}
+
+function computed(name: string, values: readonly Value[]): Value {
+  const [first = null, second = null] = values;
+  if (name === "coalesce") return values.find((value) => value !== null) ?? null;
+  if (values.includes(null)) return null;
+  switch (name) {
+    case "+":
+      return Number(first) + Number(second);
+    case "-":
+      return values.length === 1 ? 0 - Number(first) : Number(first) - Number(second);
+    case "*":
+      return Number(first) * Number(second);
+    case "/":
+      return Number(second) === 0 ? null : Number(first) / Number(second);
+    case "||":
+      return `${String(first)}${String(second)}`;
+    case "upper":
+      return String(first).toUpperCase();
+    case "length":
+      return String(first).length;
+    case "abs":
+      return Math.abs(Number(first));
+    case "substring":
+      return String(first).slice(Number(second) - 1);
+    default:
+      throw new Error(`${name} is not defined here`);
   }
 }
 
@@ -325,13 +380,14 @@ function opposite(truth: Truth): Truth {
   return truth === undefined ? undefined : !truth;
 }
 
-function nameOf(value: Field | Call): string {
+function nameOf(value: Operand): string {
   if (value.kind === "field") return value.parts.join(".");
+  if (value.kind !== "call") return printOperand(value);
   return value.name === "count" && !value.argument ? "count" : `system.${printCall(value)}`;
 }
 
 /** What an alias of the select list stands for. */
-function aliased(value: Field | Call, { items }: Select): Field | Call {
+function aliased(value: Operand, { items }: Select): Operand {
   const item = items.find(
     (one) => one.kind === "item" && value.kind === "field" && value.parts.length === 1 && one.alias === value.parts[0],
   );

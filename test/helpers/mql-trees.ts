@@ -5,6 +5,7 @@ import type {
   ColumnDefinition,
   Condition,
   Count,
+  Expression,
   Field,
   GraphNode,
   Operand,
@@ -100,6 +101,7 @@ export class TreeGenerator {
     const operand = this.#operand();
     const makers: readonly (() => Condition)[] = [
       () => ({ kind: "compare", operator: this.#pick(COMPARE), left: operand, right: this.#value(2), span }),
+      () => ({ kind: "relate", operator: this.#pick(COMPARE), left: operand, right: this.#related(), span }),
       () => ({ kind: "in", operand, values: this.#some(0, 3, () => this.#value(1)), negated, span }),
       () => ({ kind: "like", operand, pattern: this.#value(0), negated, span }),
       () => ({ kind: "between", operand, low: this.#value(0), high: this.#value(0), negated, span }),
@@ -133,7 +135,7 @@ export class TreeGenerator {
       joins,
       asOf: this.#asOf(),
       where: this.#where(),
-      groupBy: this.#some(0, 2, () => this.#field()),
+      groupBy: this.#some(0, 2, () => this.#single(1)),
       having: this.#where(),
       ...this.#tail(),
       span,
@@ -144,7 +146,7 @@ export class TreeGenerator {
     return {
       orderBy: this.#some(0, 2, () => ({
         kind: "order" as const,
-        value: this.#call(),
+        value: this.#single(1),
         descending: this.#coin(),
         span,
       })),
@@ -301,16 +303,21 @@ export class TreeGenerator {
 
   #item(): SelectItem {
     if (this.#next() < 0.2) return { kind: "star", alias: this.#maybe(() => this.#name()), span };
-    return { kind: "item", value: this.#call(), alias: this.#maybe(() => this.#name()), span };
+    return {
+      kind: "item",
+      value: this.#coin() ? this.#call() : this.#operand(2),
+      alias: this.#maybe(() => this.#name()),
+      span,
+    };
   }
 
   #call(): Extract<Operand, { kind: "field" | "call" }> {
     if (this.#next() < 0.7) return this.#field();
-    const argument = this.#maybe(() => this.#field());
+    const argument = this.#maybe(() => (this.#coin() ? this.#field() : this.#expression(1)));
     const step = argument && this.#coin() ? { step: { kind: "text" as const, value: this.#pick(TEXTS), span } } : {};
     return {
       kind: "call",
-      name: this.#pick(["count", "max", "foo"]),
+      name: this.#pick(["count", "max", "top"]),
       distinct: argument !== undefined && this.#coin(),
       argument,
       ...step,
@@ -318,8 +325,47 @@ export class TreeGenerator {
     };
   }
 
-  #operand(): Operand {
-    return this.#next() < 0.15 ? this.#value(0) : this.#call();
+  /** What stands on the right of a comparison and is no value; a field there is in brackets. */
+  #related(): Operand {
+    return this.#coin() ? this.#field() : this.#expression(2);
+  }
+
+  #single(depth: number): Operand {
+    return this.#coin() ? this.#field() : this.#expression(depth);
+  }
+
+  #operand(depth = 1): Operand {
+    if (this.#next() < 0.15) return this.#value(0);
+    return depth > 0 && this.#next() < 0.3 ? this.#expression(depth) : this.#call();
+  }
+
+  #expression(depth: number): Expression {
+    const operand = (): Operand => this.#operand(depth - 1);
+    const type: ValueNode = { kind: "text", value: this.#pick(["int", "text", "a b"]), span };
+    const makers: readonly (() => Expression)[] = [
+      () => ({
+        kind: "computed",
+        name: this.#pick(["+", "-", "*", "/", "||"]),
+        operands: [operand(), operand()],
+        span,
+      }),
+      () => ({ kind: "computed", name: "-", operands: [this.#coin() ? this.#field() : this.#call()], span }),
+      () => ({
+        kind: "computed",
+        name: this.#pick(["lower", "now", "contains"]),
+        operands: this.#some(0, 3, operand),
+        span,
+      }),
+      () => ({ kind: "computed", name: "cast", operands: [operand(), type], span }),
+      () => ({
+        kind: "case",
+        branches: this.#some(1, 2, () => ({ when: this.condition(0), then: operand() })),
+        otherwise: this.#maybe(operand),
+        span,
+      }),
+      () => ({ kind: "truth", condition: this.condition(Math.max(0, depth - 1)), span }),
+    ];
+    return this.#pick(makers)();
   }
 
   #field(): Field {

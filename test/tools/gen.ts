@@ -9,12 +9,14 @@ import { openSecretKey } from "../../controller/secrets/index.ts";
 import { openTestEngine } from "../helpers/engine.ts";
 import { realClock } from "../helpers/clock.ts";
 import { testRuntime } from "../helpers/runtime.ts";
+import { mqlFunctions } from "./mql-functions.ts";
 import packageJson from "../../package.json" with { type: "json" };
 
 /** `npm run gen`: everything generated that is committed. CI fails when running it makes a difference. */
 execFileSync(join(process.cwd(), "node_modules/.bin/buf"), ["generate"], { cwd: "proto", stdio: "inherit" });
 writeFileSync("deploy/docs/openapi.json", `${JSON.stringify(await openApi(), undefined, 2)}\n`);
 writeFileSync("deploy/docs/settings.md", settings());
+writeFileSync("deploy/docs/mql-functions.md", mqlFunctions());
 
 async function openApi(): Promise<unknown> {
   const engine = await openTestEngine();

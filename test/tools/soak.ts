@@ -33,6 +33,7 @@ const [seed, rounds, times, histories, ring, age] = [
 const RANDOM_TESTS = [
   "agent/plugins/log-policy/lookalikes.test.ts",
   "agent/plugins/log-policy/rotation.test.ts",
+  "common/schedule/zones.test.ts",
   "controller/areas/objects/writing/races.test.ts",
   "controller/areas/query/search/random.test.ts",
   "controller/store/journal/journal.test.ts",

@@ -48,7 +48,7 @@ function lines({ name, type }: AreaNames): readonly Line[] {
   return [
     {
       file: assembly,
-      before: "import { TenantService }",
+      before: "import { tablesArea,",
       text: `import { ${name}Area, ${type}Service } from "./areas/${name}/index.ts";\n`,
     },
     { file: assembly, before: "    usersArea(", text: `    ${name}Area(new ${type}Service({ stores })),\n` },
