@@ -252,6 +252,9 @@ describe("two controllers", () => {
 });
 
 describe("rights", () => {
+  const NO_RIGHTS = { grants: [], data: [] };
+  const signsIn = async (username: string, password: string): Promise<boolean> =>
+    (await http.users.byPassword({ login: `matrix.${username}`, password, remote: "r" }, "")) !== undefined;
   const limited: Principal = { ...admin, user: "clerk", grants: ["users:read", "users:write"], data: [] };
 
   test("no user gives more than the own rights, nor changes one who has more", async () => {
@@ -274,6 +277,56 @@ describe("rights", () => {
     await make({ grants: ["users:read"], data: [] });
     await directory().change(limited, ann, { active: false, password: "another password" });
     expect(await directory().subtree(admin, "/ann")).toMatchObject({ isadmin: false, isactive: false });
+  });
+
+  test("what groups give counts as the own rights of their members do", async () => {
+    const boss = { code: "denied", message: expect.stringContaining("beyond the own ones") };
+    const gus = await user("gus");
+    await http.users.create(admin, { username: "ivy", password: PASSWORD, rights: NO_RIGHTS, groups: ["/operators"] });
+    const ivy = (await directory().subtree(admin, "/ivy")).id;
+    await http.groups.create(admin, { name: "crew", member: ["U/gus", "U/later"] });
+    await http.groups.update(admin, { name: "operators", member: ["G/crew"] });
+    const password = "another password";
+    for (const id of [gus, ivy]) {
+      await expect(directory().change(limited, id, { password })).rejects.toMatchObject(boss);
+      await expect(directory().change(limited, id, { details: { email: ["clerk@b"] } })).rejects.toMatchObject(boss);
+      await expect(directory().remove(limited, id)).rejects.toMatchObject(boss);
+      await expect(directory().move(limited, id, "/")).rejects.toMatchObject(boss);
+      await expect(http.users.endAll(limited, id)).rejects.toMatchObject(boss);
+    }
+    await expect(http.users.setPassword(limited, "gus", password)).rejects.toMatchObject(boss);
+    await expect(http.users.update(limited, "gus", { active: false })).rejects.toMatchObject(boss);
+    const later = { username: "later", password: PASSWORD, rights: NO_RIGHTS };
+    await expect(http.users.create(limited, later), "a group names the user already").rejects.toMatchObject(boss);
+    expect(await signsIn("gus", PASSWORD)).toBe(true);
+  });
+
+  test("who has all that a member of a group has may change the member", async () => {
+    const gus = await user("gus");
+    await user("clerk");
+    await http.groups.create(admin, { name: "crew", member: ["U/gus"], readonly: ["/matrix/a"], readexps: ["a = 1"] });
+    const password = "another password";
+    const clerk = async (): Promise<Principal> => {
+      const present = await http.users.present("matrix", "clerk");
+      return { ...limited, ...present, grants: [...limited.grants, ...(present?.grants ?? [])] };
+    };
+    await expect(directory().change(await clerk(), gus, { password })).rejects.toMatchObject({ code: "denied" });
+    await http.groups.update(admin, { name: "crew", member: ["U/gus", "U/clerk"] });
+    await directory().change(await clerk(), gus, { password });
+    expect(await signsIn("gus", password)).toBe(true);
+    await http.groups.createApiPermission(admin, "tools", ["/script/tools"]);
+    await http.groups.create(admin, { name: "tools", member: ["U/gus"] });
+    await http.groups.addGroups(admin, "tools", ["/tools"]);
+    await expect(directory().change(await clerk(), gus, { password })).rejects.toMatchObject({ code: "denied" });
+  });
+
+  test("all permissions without all data are not those of an administrator", async () => {
+    const most: Principal = { ...admin, user: "most", data: [{ class: "/matrix/a", access: "write" }] };
+    const boss = (await directory().subtree(admin, "/admin")).id;
+    const denied = { code: "denied" };
+    await expect(directory().change(most, boss, { password: "another password" })).rejects.toMatchObject(denied);
+    const eve = { username: "eve", password: PASSWORD, rights: { role: "administrator" } as const };
+    await expect(directory().create(most, eve)).rejects.toMatchObject(denied);
   });
 
   test("a user without the right to read users sees the own node alone", async () => {

@@ -16,7 +16,7 @@ import { checkHome } from "./homes.ts";
 import { bareNode, organizationNode, userNode } from "./nodes.ts";
 import { ROOT_ID } from "./organizations.ts";
 import type { Passwords } from "./passwords.ts";
-import { isAdministrator, NO_RIGHTS, requireAtLeast, requireGrouping } from "./powers.ts";
+import { isAdministrator, NO_RIGHTS, requireGrouping, requireRights, type UserPowers } from "./powers.ts";
 import { USERS, type StoredUser, type UserRecord, type UserStore } from "./store.ts";
 import {
   idKey,
@@ -45,6 +45,7 @@ export interface DirectoryDependencies {
   readonly passwords: Passwords;
   readonly authored: readonly AuthoredWork[];
   readonly groups?: Pick<GroupService, "forget"> | undefined;
+  readonly powers: UserPowers;
 }
 
 // No control characters, no colon (it ends the name in Basic credentials), no slash, no space at the ends.
@@ -53,7 +54,7 @@ const NAME = /^(?! )[^\p{C}/:]+(?<! )$/u;
 const ID_BASE = 10n ** 18n;
 
 type ChosenPassword = Pick<NewUser, "username" | "password" | "isGenerated">;
-type Edit = (record: UserRecord) => UserRecord;
+type Edit = (record: UserRecord) => Promise<UserRecord>;
 
 /** Users and organisations of each tenant, as a tree. */
 export class UserDirectory {
@@ -63,14 +64,16 @@ export class UserDirectory {
   readonly #passwords: Passwords;
   readonly #groups: DirectoryDependencies["groups"];
   readonly #authored: readonly AuthoredWork[];
+  readonly #powers: UserPowers;
 
-  constructor({ runtime, users, tree, passwords, authored, groups }: DirectoryDependencies) {
+  constructor({ runtime, users, tree, passwords, authored, groups, powers }: DirectoryDependencies) {
     this.#runtime = runtime;
     this.#users = users;
     this.#tree = tree;
     this.#passwords = passwords;
     this.#authored = authored;
     this.#groups = groups;
+    this.#powers = powers;
   }
 
   /**
@@ -115,8 +118,10 @@ export class UserDirectory {
     requirePermission(principal, "users:write");
     const { username, rights, groups = [] } = user;
     checkName(username);
-    requireAtLeast(principal, rights);
+    requireRights(principal, rights);
     requireGrouping(principal, { groups: [] }, groups);
+    // Groups may name a user before there is one.
+    await this.#powers.requireAtLeast(principal, { tenant: principal.tenant, username, rights, groups });
     const nowMs = this.#runtime.clock.nowMs();
     const record: UserRecord = {
       tenant: principal.tenant,
@@ -174,9 +179,9 @@ export class UserDirectory {
   async update(principal: Principal, username: string, change: UserChange): Promise<User> {
     requirePermission(principal, "users:write");
     const { details, ...others } = change;
-    if (change.rights !== undefined) requireAtLeast(principal, change.rights);
-    return this.#edit(principal, username, (record) => {
-      requireAtLeast(principal, record.rights);
+    if (change.rights !== undefined) requireRights(principal, change.rights);
+    return this.#edit(principal, username, async (record) => {
+      await this.#powers.requireAtLeast(principal, record);
       requireGrouping(principal, record, change.groups ?? record.groups);
       const next = { ...record, ...others, details: { ...record.details, ...details } };
       return { ...next, ...(hasOtherPowers(record, next) && { epoch: this.#newEpoch() }) };
@@ -186,8 +191,8 @@ export class UserDirectory {
   async setPassword(principal: Principal, username: string, password: string, isGenerated = false): Promise<void> {
     requirePermission(principal, "users:write");
     const hash = await this.#hash(principal, { username, password, isGenerated });
-    await this.#edit(principal, username, (record) => {
-      requireAtLeast(principal, record.rights);
+    await this.#edit(principal, username, async (record) => {
+      await this.#powers.requireAtLeast(principal, record);
       return { ...record, hash, epoch: this.#newEpoch() };
     });
   }
@@ -200,10 +205,10 @@ export class UserDirectory {
     const { isAdmin, password, ...others } = change;
     const { username } = found;
     const hash = password === undefined ? undefined : await this.#hash(principal, { username, password });
-    if (isAdmin === true) requireAtLeast(principal, { role: "administrator" });
-    await this.#edit(principal, username, (record) => {
+    if (isAdmin === true) requireRights(principal, { role: "administrator" });
+    await this.#edit(principal, username, async (record) => {
       if (record.id !== id) throw unknownNode(id);
-      requireAtLeast(principal, record.rights);
+      await this.#powers.requireAtLeast(principal, record);
       requireGrouping(principal, record, change.groups ?? record.groups);
       const next = {
         ...record,
@@ -231,7 +236,7 @@ export class UserDirectory {
       this.#tree.restructure(principal.tenant, async () => {
         const { record, revision } = await this.#required(principal.tenant, username);
         if (record.id !== id) throw unknownNode(id);
-        requireAtLeast(principal, record.rights);
+        await this.#powers.requireAtLeast(principal, record);
         await this.#requireOther(record);
         // First: `directory.test.ts`, "that cannot leave its groups stays".
         await this.#groups?.forget(principal.tenant, username);
@@ -268,10 +273,9 @@ export class UserDirectory {
   async setOwnHome(principal: Principal, home: string): Promise<void> {
     requireMayChange(principal);
     checkHome(home);
-    await this.#edit(principal, principal.user, ({ home: _before, ...record }) => ({
-      ...record,
-      ...(home !== "" && { home }),
-    }));
+    await this.#edit(principal, principal.user, ({ home: _before, ...record }) =>
+      Promise.resolve({ ...record, ...(home !== "" && { home }) }),
+    );
   }
 
   /** Gives users of before the tree an id and a place. Idempotent. */
@@ -310,7 +314,7 @@ export class UserDirectory {
     // After a lost race the edit is made again, on what the other write left.
     for (let attempt = 1; attempt <= USER_CHANGE_ATTEMPTS_MAX; attempt++) {
       const { record, revision } = await this.#required(tenant, username);
-      const changed = { ...edit(record), changedMs: this.#runtime.clock.nowMs() };
+      const changed = { ...(await edit(record)), changedMs: this.#runtime.clock.nowMs() };
       if (isActiveAdministrator(record) && !isActiveAdministrator(changed)) return this.#demote(tenant, username, edit);
       if (await this.#users.put(changed, revision)) return shown(changed);
     }
@@ -322,7 +326,7 @@ export class UserDirectory {
     return this.#users.written({ tenant, username }, () =>
       this.#tree.restructure(tenant, async () => {
         const { record, revision } = await this.#required(tenant, username);
-        const changed = { ...edit(record), changedMs: this.#runtime.clock.nowMs() };
+        const changed = { ...(await edit(record)), changedMs: this.#runtime.clock.nowMs() };
         await this.#requireOther(record);
         const put = { kind: "put", key: USERS + username, value: encodeJson(changed) } as const;
         return { if: [{ key: USERS + username, revision }], then: [put], users: 0, answer: shown(changed) };
@@ -371,7 +375,7 @@ export class UserDirectory {
   ) {
     const { record, revision } = await this.#required(principal.tenant, username);
     if (record.id !== id) throw unknownNode(id);
-    requireAtLeast(principal, record.rights);
+    await this.#powers.requireAtLeast(principal, record);
     const parent = parentIn(tree, to);
     const condition: KvCondition = { key: USERS + username, revision };
     if (parent === record.parent) return { if: [condition], then: [], users: 0, answer: id };

@@ -1,5 +1,14 @@
 import { AppError } from "../../../common/errors.ts";
-import { allows, requireMayChange, ROLES, type DataRule, type Principal } from "../permissions/index.ts";
+import { isInside } from "../../../common/paths.ts";
+import type { GroupService } from "../groups/index.ts";
+import {
+  allows,
+  isUnrestricted,
+  requireMayChange,
+  ROLES,
+  type DataRule,
+  type Principal,
+} from "../permissions/index.ts";
 import type { Rights, User } from "./types.ts";
 
 /** What a user has who was given nothing. */
@@ -9,18 +18,68 @@ export function isAdministrator(rights: Rights): boolean {
   return "role" in rights && rights.role === "administrator";
 }
 
-function hasAll(principal: Principal): boolean {
-  return ROLES.administrator.grants.every((grant) => principal.grants.includes(grant));
+type Powers = Pick<Principal, "groups" | "grants" | "data" | "paths">;
+type Empowered = Pick<User, "tenant" | "username" | "rights" | "groups">;
+
+/** What users may do: by what they were given themselves, and as members of groups. */
+export class UserPowers {
+  readonly #groups: Pick<GroupService, "rightsOf"> | undefined;
+
+  /** Absent: only what they were given themselves. */
+  constructor(groups: Pick<GroupService, "rightsOf"> | undefined) {
+    this.#groups = groups;
+  }
+
+  /** Undefined where the tenant is not there any more. */
+  async of({ tenant, username, rights, groups }: Empowered): Promise<Powers | undefined> {
+    const own = ownOf(rights);
+    const member = { username, isAdministrator: own === ROLES.administrator, groups, own };
+    return this.#groups === undefined ? { groups, ...own } : this.#groups.rightsOf(tenant, member);
+  }
+
+  /**
+   * Throws `AppError("denied")` unless the principal has all that the user has: a user is made, changed or deleted only
+   * by one who can do at least as much, so that changing users is no way to rights of one's own. What every user has
+   * counts for nothing.
+   */
+  async requireAtLeast(principal: Principal, user: Empowered): Promise<void> {
+    if (hasAll(principal)) return;
+    const { tenant, username } = user;
+    const powers = await this.of(user);
+    const everyones = await this.of({ tenant, username: "", rights: NO_RIGHTS, groups: [] });
+    if (powers === undefined || everyones === undefined)
+      throw new AppError("not_found", `There is no tenant ${tenant}.`);
+    const paths = principal.paths && [...principal.paths, ...(everyones.paths ?? []), `/home/${username}`];
+    const grants = [...principal.grants, ...everyones.grants];
+    requireAllOf(
+      { ...principal, grants, data: [...principal.data, ...everyones.data], ...(paths && { paths }) },
+      powers,
+    );
+  }
 }
 
-/**
- * Throws `AppError("denied")` unless the principal has all that these rights give: a user is made, changed or deleted
- * only by one who can do at least as much, so that changing users is no way to rights of one's own.
- */
-export function requireAtLeast(principal: Principal, rights: Rights): void {
-  if (hasAll(principal)) return;
-  if ("role" in rights || rights.data.length > 0 || !rights.grants.every((grant) => covers(principal, grant)))
-    throw new AppError("denied", `${principal.user} may not give or change rights beyond the own ones.`);
+function ownOf(rights: Rights): Pick<Principal, "grants" | "data"> {
+  return "role" in rights ? ROLES[rights.role] : rights;
+}
+
+function hasAll(principal: Principal): boolean {
+  const hasGrants = ROLES.administrator.grants.every((grant) => principal.grants.includes(grant));
+  return hasGrants && principal.paths === undefined && isUnrestricted(principal, "/");
+}
+
+/** Throws `AppError("denied")` unless the principal has all that these rights give. */
+export function requireRights(principal: Principal, rights: Rights): void {
+  if (!hasAll(principal)) requireAllOf(principal, { ...ownOf(rights), paths: [] });
+}
+
+function requireAllOf(principal: Principal, { grants, data, paths }: Omit<Powers, "groups">): void {
+  const held = new Set(principal.data.map((rule) => JSON.stringify(rule)));
+  const open = principal.paths;
+  const hasPaths = open === undefined || (paths?.every((path) => open.some((one) => isInside(one, path))) ?? false);
+  // Rules of groups add up, so whoever has them too has as much. A user's own ones narrow each other.
+  const hasData = data.every((rule) => rule.group !== undefined && held.has(JSON.stringify(rule)));
+  if (hasPaths && hasData && grants.every((grant) => covers(principal, grant))) return;
+  throw new AppError("denied", `${principal.user} may not give or change rights beyond the own ones.`);
 }
 
 /** Groups give rights as well. */

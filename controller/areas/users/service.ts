@@ -11,7 +11,7 @@ import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { Audit } from "../audit/index.ts";
 import type { GroupService } from "../groups/index.ts";
-import { requireMayChange, requirePermission, ROLES, systemPrincipal, type Principal } from "../permissions/index.ts";
+import { requireMayChange, requirePermission, systemPrincipal, type Principal } from "../permissions/index.ts";
 import type { Tenant, Tenants } from "../tenants/index.ts";
 import { isName, shown, UserDirectory } from "./directory.ts";
 import { UserChanges, type ChangedUser } from "./changes.ts";
@@ -20,7 +20,7 @@ import { Passwords } from "./passwords.ts";
 import { Sessions } from "./sessions.ts";
 import { SignInSlowdown } from "./slowdown.ts";
 import { SessionStore, UserStore, type UserRecord } from "./store.ts";
-import { confined, requireAtLeast, requireOwnSignIn, requireScopes } from "./powers.ts";
+import { confined, requireOwnSignIn, requireScopes, UserPowers } from "./powers.ts";
 import { Tokens } from "./tokens.ts";
 import { TreeStore } from "./tree-store.ts";
 import type {
@@ -87,7 +87,7 @@ export class UserService implements Users {
   readonly #runtime: Runtime;
   readonly #tenants: Tenants;
   readonly #audit: Audit;
-  readonly #groups: UserDependencies["groups"];
+  readonly #powers: UserPowers;
   readonly #users: UserStore;
   readonly #homes: Homes;
   readonly #sessions: Sessions;
@@ -107,7 +107,7 @@ export class UserService implements Users {
     this.#runtime = runtime;
     this.#tenants = tenants;
     this.#audit = audit;
-    this.#groups = groups;
+    this.#powers = new UserPowers(groups);
     this.#users = new UserStore(stores, runtime.clock);
     this.#homes = new Homes(stores);
     this.directory = new UserDirectory({
@@ -117,6 +117,7 @@ export class UserService implements Users {
       passwords: this.#passwords,
       authored,
       groups,
+      powers: this.#powers,
     });
     this.#sessionStore = new SessionStore(stores, runtime.clock);
     this.#sessions = new Sessions({ runtime, store: this.#sessionStore });
@@ -265,7 +266,7 @@ export class UserService implements Users {
     const { tenant } = principal;
     const username = await this.directory.usernameOf(principal, id);
     const stored = await this.#users.get(tenant, username);
-    if (stored !== undefined) requireAtLeast(principal, stored.record.rights);
+    if (stored !== undefined) await this.#powers.requireAtLeast(principal, stored.record);
     const [sessions, tokens] = await Promise.all([
       this.#sessionStore.of(tenant, username),
       this.#tokens.list({ tenant, username }),
@@ -512,11 +513,8 @@ export class UserService implements Users {
   }
 
   async #principalOf(user: UserRecord, ospace: string, traceparent: string): Promise<Principal | undefined> {
-    const { tenant, username, rights, groups } = user;
-    const own = "role" in rights ? ROLES[rights.role] : rights;
-    const member = { username, isAdministrator: own === ROLES.administrator, groups, own };
-    const { grants, data } = own;
-    const given = this.#groups ? await this.#groups.rightsOf(tenant, member) : { groups, grants, data };
+    const { tenant, username } = user;
+    const given = await this.#powers.of(user);
     return given && { tenant, ospace, user: username, ...given, traceparent };
   }
 
