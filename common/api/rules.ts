@@ -46,6 +46,7 @@ export const ParseFileQuery = Type.Object({
 export const ParseFileReply = Type.Object({
   class: Type.String(),
   records: Type.Integer({ description: "Records stored" }),
+  removed: Type.Integer({ description: "Records that were removed after an earlier run, and stay so" }),
   failed: Type.Integer({ description: "Lines that could not be parsed or stored" }),
   errors: Type.Array(Type.Object({ line: Type.Integer(), error: Type.String() })),
 });

@@ -10,6 +10,7 @@ import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
 import type { BlobStore } from "../../store/blobs.ts";
 import type { Workers } from "../../workers/index.ts";
 import { ObjectService } from "../objects/index.ts";
+import type { Principal } from "../permissions/index.ts";
 import { FileParser, RuleService, type RuleTasks } from "../rules/index.ts";
 import { FILE_CLASS } from "./classes.ts";
 import { FileService } from "./service.ts";
@@ -172,6 +173,59 @@ test("a file parsed with a rule becomes records, and parsed again the same ones"
     count += page.length;
   }
   expect([count, names.size]).toEqual([lines.length - 1, lines.length - 1]);
+});
+
+test("a file is parsed with the caller's row condition and columns, and what was removed is not counted as stored", async () => {
+  const rules = new RuleService({ stores: engine, entries: testEntries(engine), objects });
+  const parser = new FileParser({ rules, objects, files, clock: realClock });
+  const columns = [
+    { name: "name", type: "varchar" },
+    { name: "region", type: "varchar" },
+  ] as const;
+  await objects.createClass(admin, { path: "/matrix/ruled", columns, keys: ["name"] });
+  await objects.createClass(admin, { path: "/matrix/passing", kind: "record", columns });
+  await objects.insert(admin, "/matrix/ruled", [{ name: "theirs", region: "south" }]);
+  const lines = ["mine,north", "foreign,south", "theirs,north", ",north"];
+  await files.write(admin, user("ruled.csv"), { text: `${lines.join("\n")}\n` });
+  const rule = async (path: string, fields: string): Promise<string> => {
+    await rules.put(admin, "/matrix/rules/ruled", `--class=${path}\n--parser=csv\n--fields=${fields}\n`);
+    return "/matrix/rules/ruled";
+  };
+  const { signal } = new AbortController();
+  const parse = async (principal: Principal, path: string, fields = "name,region") =>
+    parser.parse(principal, { rule: await rule(path, fields), filename: "ruled.csv", space: "system", signal });
+  await files.write(admin, { path: "ruled.csv", space: "system" }, { text: `${lines.join("\n")}\n` });
+  const north = {
+    ...admin,
+    user: "bob",
+    data: [{ class: "/matrix", access: "write", where: "region = 'north'" }],
+  } as const;
+  expect(await parse(north, "/matrix/ruled")).toMatchObject({
+    records: 1,
+    failed: 3,
+    errors: [{ line: 2 }, { line: 3 }, { line: 4 }],
+  });
+  expect(await parse(north, "/matrix/passing")).toMatchObject({ records: 3, removed: 0, failed: 1 });
+  const rows = [];
+  for await (const page of objects.read(admin, { class: "/matrix/ruled", subtree: false })) rows.push(...page);
+  expect(rows.map(({ values }) => values)).toEqual(
+    expect.arrayContaining([
+      { name: "theirs", region: "south" },
+      { name: "mine", region: "north" },
+    ]),
+  );
+  expect(rows).toHaveLength(2);
+  const blind = { ...admin, user: "eve", data: [{ class: "/matrix", access: "write", hidden: ["region"] }] } as const;
+  await expect(parse(blind, "/matrix/passing")).rejects.toMatchObject({ code: "not_found" });
+  const reader = { ...admin, data: [{ class: "/matrix", access: "read" }] } as const;
+  await expect(parse(reader, "/matrix/passing")).rejects.toMatchObject({ code: "denied" });
+  const passed = [];
+  for await (const page of objects.read(admin, { class: "/matrix/passing", subtree: false })) passed.push(...page);
+  await objects.remove(
+    admin,
+    passed.slice(0, 1).map(({ id }) => ({ id, class: "/matrix/passing" })),
+  );
+  expect(await parse(north, "/matrix/passing")).toMatchObject({ records: 2, removed: 1, failed: 1 });
 });
 
 test("columns of a file that the class lacks are told, each with the number of records that have it", async () => {

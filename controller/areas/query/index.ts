@@ -1,6 +1,13 @@
 export { queryArea } from "./area.ts";
 export { classChange, classSpec } from "./write/define.ts";
-export { bindInsert, bindInsertJson, checkRowCondition, type InsertWork } from "./write/insert.ts";
+export {
+  bindInsert,
+  bindInsertJson,
+  checkRowCondition,
+  rowGate,
+  type InsertWork,
+  type RowGate,
+} from "./write/insert.ts";
 export { queryRoutes, searchRoutes } from "./routes.ts";
 export { SearchService } from "./search/index.ts";
 export { isPseudo, PSEUDO_FIELDS, pseudoType } from "./plan/pseudo.ts";

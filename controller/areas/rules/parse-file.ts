@@ -2,7 +2,8 @@ import { createHash } from "node:crypto";
 import { AppError, errorText, isAppError } from "../../../common/errors.ts";
 import { CHANGE_BATCH_MAX, PARSE_FILE_MAX_BYTES, RECORD_MAX_BYTES } from "../../../common/limits.ts";
 import type { Clock } from "../../../common/time.ts";
-import type { NewRecord, Objects } from "../objects/index.ts";
+import type { NewRecord, ObjectRow, Objects } from "../objects/index.ts";
+import { rowGate, type RowGate } from "../query/index.ts";
 import { requirePermission, type Principal } from "../permissions/index.ts";
 import type { Workers } from "../../workers/index.ts";
 import { ParseSlices } from "./slices.ts";
@@ -34,6 +35,8 @@ export interface ParseFileRequest {
 export interface ParseFileResult {
   readonly class: string;
   readonly records: number;
+  /** Records that were removed after an earlier run, and stay so. */
+  readonly removed: number;
   readonly failed: number;
   /** The first faults, with line numbers from 1. */
   readonly errors: { line: number; error: string }[];
@@ -72,7 +75,9 @@ export class FileParser {
     if (file.size > PARSE_FILE_MAX_BYTES)
       throw new AppError("too_large", `A file to parse has at most ${PARSE_FILE_MAX_BYTES} bytes.`);
     const slices = new ParseSlices({ clock, workers, tenant: principal.tenant, signal: request.signal });
-    const run = new FileRun({ principal, rule, source: request.filename, timeMs: file.modifiedMs, slices });
+    const { objects } = this.#dependencies;
+    const gate = rowGate({ principal, catalog: await objects.catalog(principal) }, rule.class, { objects, clock });
+    const run = new FileRun({ principal, rule, gate, source: request.filename, timeMs: file.modifiedMs, slices });
     const identity = createHash("sha256").update(`${file.digest}\n${rule.key}\n${rule.digest}`).digest("hex");
     for await (const lines of batches(file.bytes)) {
       request.signal.throwIfAborted();
@@ -92,21 +97,29 @@ export class FileParser {
           record: { values: record.values, timeMs: run.timeMs, identity: `file/${identity}/${line}` },
         });
     }
-    await this.#ingest(run, good);
+    if (run.gate.isByRow) for (const record of good) await this.#ingest(run, [record]);
+    else await this.#ingest(run, good);
   }
 
   /** One bad value must not keep a thousand good records out: then they go one by one. */
   async #ingest(run: FileRun, records: readonly { record: NewRecord; line: number }[]): Promise<void> {
     if (records.length === 0) return;
     try {
-      await this.#dependencies.objects.ingest(
-        run.principal,
-        run.rule.class,
+      await run.gate.check(records.map(({ record }) => record.values));
+      const { objects } = this.#dependencies;
+      const { principal, rule } = run;
+      const ids = await objects.ingest(
+        principal,
+        rule.class,
         records.map(({ record }) => record),
       );
-      run.stored(records.length);
+      const found = await objects.get(
+        principal,
+        ids.map((id) => ({ id, class: rule.class })),
+      );
+      run.stored(found);
     } catch (error) {
-      if (!isAppError(error, "invalid", "too_large")) throw error;
+      if (!isAppError(error, "invalid", "too_large", "denied")) throw error;
       if (records.length === 1) run.fail(records[0]?.line ?? 0, errorText(error));
       else for (const record of records) await this.#ingest(run, [record]);
     }
@@ -116,6 +129,8 @@ export class FileParser {
 interface FileRunOptions {
   readonly principal: Principal;
   readonly rule: Rule;
+  /** What the principal may write of the rule's class. */
+  readonly gate: RowGate;
   readonly source: string;
   readonly timeMs: number;
   readonly slices: ParseSlices;
@@ -124,6 +139,7 @@ interface FileRunOptions {
 class FileRun {
   readonly principal: Principal;
   readonly rule: Rule;
+  readonly gate: RowGate;
   readonly timeMs: number;
   readonly #source: string;
   readonly #slices: ParseSlices;
@@ -131,13 +147,15 @@ class FileRun {
   first = 1;
   #next = 1;
   #records = 0;
+  #removed = 0;
   #failed = 0;
   readonly #errors: { line: number; error: string }[] = [];
   readonly #unused = new Map<string, number>();
 
-  constructor({ principal, rule, source, timeMs, slices }: FileRunOptions) {
+  constructor({ principal, rule, gate, source, timeMs, slices }: FileRunOptions) {
     this.principal = principal;
     this.rule = rule;
+    this.gate = gate;
     this.timeMs = timeMs;
     this.#source = source;
     this.#slices = slices;
@@ -159,8 +177,11 @@ class FileRun {
     if (before !== undefined || this.#unused.size < UNUSED_FIELDS_COUNTED) this.#unused.set(field, (before ?? 0) + 1);
   }
 
-  stored(count: number): void {
-    this.#records += count;
+  /** As they are found when they were written. */
+  stored(found: readonly (ObjectRow | undefined)[]): void {
+    const there = found.filter((row) => row !== undefined).length;
+    this.#records += there;
+    this.#removed += found.length - there;
   }
 
   fail(line: number, error: string): void {
@@ -173,7 +194,14 @@ class FileRun {
       this.#unused,
       ([field, count]) => `${this.rule.class} has no column for ${field}, which ${count} records have: left out.`,
     );
-    return { class: this.rule.class, records: this.#records, failed: this.#failed, errors: this.#errors, warnings };
+    return {
+      class: this.rule.class,
+      records: this.#records,
+      removed: this.#removed,
+      failed: this.#failed,
+      errors: this.#errors,
+      warnings,
+    };
   }
 }
 

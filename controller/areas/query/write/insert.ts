@@ -221,6 +221,35 @@ export async function checkRowCondition(
   }
 }
 
+/** What decides whether rows that come another way than by a statement may be written. */
+export interface RowGate {
+  /** Rows are to be checked and written one by one, as a row condition may be met only by what one before wrote. */
+  readonly isByRow: boolean;
+  /** Refuses what an INSERT of these rows would be refused for: class, columns, row condition. */
+  check(rows: readonly Row[]): Promise<void>;
+}
+
+/** `AppError("denied")` for a class whose objects the principal may not insert. */
+export function rowGate(
+  target: Pick<InsertTarget, "principal" | "catalog">,
+  path: string,
+  context: Pick<WriteContext, "objects" | "clock">,
+): RowGate {
+  const { scope, view } = writableClass(path, { ...target, executions: [] });
+  const known = new Set<string>();
+  return {
+    isByRow: isRuledByRow(scope, view),
+    check: async (rows) => {
+      for (const name of rows.flatMap((row) => Object.keys(row))) {
+        if (known.has(name)) continue;
+        insertedName(name, scope);
+        known.add(name);
+      }
+      await checkRowCondition({ scope, view, rows, atMs: undefined }, context);
+    },
+  };
+}
+
 /** The object that a row would make. */
 interface Candidate {
   /** Absent: it is made up with the insert. */
