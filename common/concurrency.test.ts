@@ -22,6 +22,17 @@ test("one failure fails all, and nothing to do is done at once", async () => {
   expect(await mapLimited([], 4, () => Promise.resolve(1))).toEqual([]);
 });
 
+test("after a failure nothing more begins", async () => {
+  const begun: number[] = [];
+  const work = (item: number): Promise<void> => {
+    begun.push(item);
+    return item === 1 ? Promise.reject(new Error("one")) : Promise.resolve();
+  };
+  await expect(mapLimited([1, 2, 3, 4, 5, 6], 2, work)).rejects.toThrow("one");
+  for (let turn = 0; turn < 20; turn++) await Promise.resolve();
+  expect(begun).toEqual([1, 2]);
+});
+
 test("work that is late is answered as absent, work that fails fails", async () => {
   const callbacks: (() => void)[] = [];
   const clock: Clock = {

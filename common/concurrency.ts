@@ -9,8 +9,13 @@ export async function mapLimited<T, R>(
   const answers = new Array<R>(items.length);
   let next = 0;
   async function lane(): Promise<void> {
-    for (let index = next++; index < items.length; index = next++)
-      answers[index] = await work(items[index] as T, index);
+    try {
+      for (let index = next++; index < items.length; index = next++)
+        answers[index] = await work(items[index] as T, index);
+    } catch (error) {
+      next = items.length;
+      throw error;
+    }
   }
   await Promise.all(Array.from({ length: Math.min(limit, items.length) }, lane));
   return answers;

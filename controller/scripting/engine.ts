@@ -86,8 +86,8 @@ export class ThreadScripts implements ScriptEngine {
         signal: end.signal,
         transfer: [line.port],
       });
-      if ("results" in report) return { results: JSON.parse(report.results) as Record<string, Value> };
-      throw errorOf(report.failure, reason);
+      if ("results" in report && !reason) return { results: JSON.parse(report.results) as Record<string, Value> };
+      throw "results" in report ? reason : errorOf(report.failure);
     } catch (error) {
       throw reason ?? error;
     } finally {
@@ -177,9 +177,9 @@ function callFailure(error: unknown): CallFailure {
   return { message: error.message, code: error.code, details: Object.fromEntries(details) };
 }
 
-function errorOf(failure: ScriptFailure, reason: AppError | undefined): AppError {
+function errorOf(failure: ScriptFailure): AppError {
   const { kind, message, code, details, file, line, column } = failure;
-  if (kind === "stopped") return reason ?? new AppError("internal", message);
+  if (kind === "stopped") return new AppError("internal", message);
   if (kind === "memory") return tooLarge(message, "SCRIPT_MEMORY_MAX_BYTES");
   if (kind === "output") return tooLarge(message, "SCRIPT_OUTPUT_MAX_CHARACTERS");
   const place = file === undefined ? {} : { file, line, column };

@@ -138,11 +138,13 @@ export class HostObjects {
     const principal = { ...run.principal, scriptDepth: (run.principal.scriptDepth ?? 0) + 1 };
     const changed = new Set<string>();
     const call = async ({ name, args, at = "", signal }: HostCall): Promise<Value | undefined> => {
+      requireUnderWay(name, signal);
       if (name === "require") return run.load(String(args[0]), String(args[1]));
       const known = this.#known(name, run.kind);
       const checked = argumentsOf(name, known, args);
       if (known.declared.changes) {
         await run.beforeChange();
+        requireUnderWay(name, signal);
         changed.add(name);
       }
       const context: HostContext = {
@@ -163,6 +165,11 @@ export class HostObjects {
     if (known && isFor(known.object, kind)) return known;
     throw new AppError("unsupported", `There is no function ${name} for scripts of the kind ${kind}.`);
   }
+}
+
+/** What a run has not begun when it is over, it does not begin. */
+function requireUnderWay(name: string, signal: AbortSignal): void {
+  if (signal.aborted) throw new AppError("cancelled", `${name} was not called: its script is over.`);
 }
 
 function isFor({ kinds }: HostObject, kind: ScriptKind): boolean {

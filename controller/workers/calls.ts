@@ -8,8 +8,9 @@ export interface CallLine {
   /** For the task's input, and to be transferred with it. */
   readonly port: MessagePort;
   readonly state: SharedArrayBuffer;
-  /** Wakes a task that waits; it makes no call from here on. */
+  /** Wakes a task that waits. No call is made from here on, also none that is on its way. */
   stop(): void;
+  /** Stops it, if it is not. */
   close(): void;
 }
 
@@ -34,7 +35,12 @@ export function openCallLine(answer: (request: CallRequest) => Promise<string>):
     Atomics.add(cells, ANSWERS, 1);
     Atomics.notify(cells, ANSWERS);
   };
+  const stop = (): void => {
+    Atomics.store(cells, STOPPED, 1);
+    wake();
+  };
   port1.on("message", (request: CallRequest) => {
+    if (Atomics.load(cells, STOPPED) === 1) return;
     void answer(request).then((text) => {
       port1.postMessage(text);
       wake();
@@ -44,11 +50,11 @@ export function openCallLine(answer: (request: CallRequest) => Promise<string>):
   return {
     port: port2,
     state,
-    stop: () => {
-      Atomics.store(cells, STOPPED, 1);
-      wake();
+    stop,
+    close: () => {
+      stop();
+      port1.close();
     },
-    close: () => port1.close(),
   };
 }
 

@@ -26,11 +26,24 @@ export const CONCURRENT_HOST_OBJECT: HostObject = {
       ],
       returns: "list of the answers, in the order of the lists",
       example: 'OUTPUT = concurrent.run("appcontext.rawget", [["a"], ["b"]])',
-      call: ({ call }, name, lists) =>
-        mapLimited(lists, SCRIPT_CONCURRENT_AT_ONCE, async (args) => (await call(name, args as Value[])) ?? null),
+      call: ({ call }, name, lists) => allOf(lists, async (args) => (await call(name, args as Value[])) ?? null),
     }),
   ],
 };
+
+/** When one failed, those that had begun are done before the script hears of it. */
+async function allOf<T>(lists: readonly T[], work: (list: T) => Promise<Value>): Promise<Value> {
+  const begun: Promise<Value>[] = [];
+  try {
+    return await mapLimited(lists, SCRIPT_CONCURRENT_AT_ONCE, (list) => {
+      const answer = work(list);
+      begun.push(answer);
+      return answer;
+    });
+  } finally {
+    await Promise.allSettled(begun);
+  }
+}
 
 export interface WebContextParts {
   /** The identity that clients know, of the caller. */

@@ -28,6 +28,10 @@ export interface LanguageTexts {
   readonly nested: string;
   /** Calls `host.wait()`, and does it again where it fails. */
   readonly waiting: string;
+  /** Calls `host.wait()` and then, whether it fails or not, `host.add(1, 1)`; `OUT = "done"`. */
+  readonly goesOn: string;
+  /** Throw what the engine itself throws at the deadline. */
+  readonly pretending: readonly string[];
   /** Uses what is not there, on line 3. */
   readonly mistake: string;
   /** Does not parse, on line 2. */
@@ -148,6 +152,25 @@ export function scriptEngineContract(open: ContractEngine, texts: LanguageTexts)
       expect(signal.aborted).toBe(true);
       answerLate(null);
       expect(await run(texts.add, [1, 1])).toBe(2);
+    });
+
+    test("a script that is stopped in a host call answers nothing and calls nothing more, though it ends", async () => {
+      const abort = new AbortController();
+      const called: string[] = [];
+      const host: ScriptHost = {
+        call: ({ name }) => {
+          called.push(name);
+          abort.abort();
+          return Promise.resolve(null);
+        },
+      };
+      const answer = await refused(engine.run(callOf(texts.goesOn, null, { signal: abort.signal }), host));
+      expect(answer).toMatchObject({ code: "cancelled" });
+      expect(called).toEqual(["host.wait"]);
+    });
+
+    test("a script that says itself that it was stopped failed, as any other", async () => {
+      for (const source of texts.pretending) expect(await refused(run(source))).toMatchObject({ code: "invalid" });
     });
 
     test("a script that cannot be stopped is ended with its thread, and no other with it", async () => {

@@ -33,6 +33,8 @@ scriptEngineContract(open, {
   caught: "try { host.refuse() } catch (error) { OUT = error.message }",
   nested: "OUT = host.nested(IN)",
   waiting: "for (;;) try { host.wait() } catch (error) {}",
+  goesOn: "try { host.wait() } catch (error) {} try { host.add(1, 1) } catch (error) {} OUT = 'done'",
+  pretending: ["throw new InternalError('interrupted')", "throw { message: 'interrupted' }"],
   mistake: "var a = 1;\n\nOUT = a + missing;",
   unparsable: "var a = 1;\nvar = 2;",
   endless: [

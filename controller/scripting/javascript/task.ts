@@ -26,14 +26,20 @@ function run(machine: Machine, input: ScriptInput, end: CallEnd): ScriptReport {
     machine.begin(globals, seed, name);
     machine.evaluate(source, name);
     const text = machine.finish(results);
+    // A call that was not answered any more may have left it with half of what it needs.
+    if (end.stopped) return stopped(name);
     if (text.length <= SCRIPT_OUTPUT_MAX_CHARACTERS) return { results: text };
     return { failure: { kind: "output", message: `${name} answers more than a script may.` } };
   } catch (error) {
-    if (end.stopped) return { failure: { kind: "stopped", message: `${name} was stopped.` } };
+    if (end.stopped) return stopped(name);
     return { failure: failureOf(machine, error, name) };
   } finally {
     dispose(machine);
   }
+}
+
+function stopped(name: string): ScriptReport {
+  return { failure: { kind: "stopped", message: `${name} was stopped.` } };
 }
 
 /** A machine whose memory is used up may fail even in this; the next one knows nothing of it. */

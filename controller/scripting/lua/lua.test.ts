@@ -29,6 +29,8 @@ scriptEngineContract(open, {
   caught: "local _, e = pcall(host.refuse) OUT = e",
   nested: "OUT = host.nested(IN)",
   waiting: "while true do pcall(host.wait) end",
+  goesOn: "pcall(host.wait) pcall(host.add, 1, 1) OUT = 'done'",
+  pretending: ["error('the time is over')", "error('the time is over', 0)"],
   mistake: "local a = 1\n\nOUT = a + missing",
   unparsable: "local a = 1\nlocal = 2",
   endless: [

@@ -66,7 +66,6 @@ function reportOf(report: LuaReport, name: string, failures: ReadonlyMap<string,
     if (report.results.length <= SCRIPT_OUTPUT_MAX_CHARACTERS) return report;
     return { failure: { kind: "output", message: `${name} answers more than a script may.` } };
   }
-  if (report.kind === "stopped") return { failure: { kind: "stopped", message: `${name} was stopped.` } };
   if (report.kind === "memory")
     return { failure: { kind: "memory", message: `${name} needs more memory than a script has.` } };
   const thrown = placed(report.message, name);
