@@ -71,6 +71,8 @@ export interface Client {
   readonly remote: string;
   /** The session that signed this call in. */
   readonly session: string | undefined;
+  /** False for what a page or a link of another site may have made a browser send: see `maySignIn`. */
+  readonly maySignIn: boolean;
   /** Asks for HTML: better sent to a page than given an envelope. */
   readonly browser: boolean;
   /** Whether the client has the version with this ETag (quotes included), by `If-None-Match`: 304 is enough for it. */

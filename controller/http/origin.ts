@@ -28,6 +28,15 @@ export function provesOrigin(headers: IncomingHttpHeaders, own: OwnAddress, cred
 }
 
 /**
+ * Whether the call may sign in whoever sent it: not for a page or a link of another site, whose author would have the
+ * victim work under the author's name. The password stands in the call itself, so programs need no proof.
+ */
+export function maySignIn(headers: IncomingHttpHeaders, own: OwnAddress): boolean {
+  const proof = proofIn(headers, own);
+  return proof === "proven" || (proof === "unknown" && headers.referer === undefined);
+}
+
+/**
  * A Referer is believed last: it stays the same on a detour over another site, and in a sandboxed frame, where the
  * others do not.
  */

@@ -26,6 +26,7 @@ import { type Fields, parseUrlEncoded } from "./fields.ts";
 import { namesVersion } from "./head.ts";
 import { readInput } from "./input.ts";
 import { readMultipart } from "./multipart.ts";
+import { maySignIn, type OwnAddress } from "./origin.ts";
 import { identify, identifyByForm, type Caller, type Identity, type SignIn } from "./signin.ts";
 import type { Standing } from "./standing.ts";
 import { ignoredMembers, ignoredNames, withWarnings } from "./warnings.ts";
@@ -293,6 +294,7 @@ class ServedCall {
     return {
       remote: this.#remote(),
       session: this.#identity?.session,
+      maySignIn: maySignIn(headers, this.#own()),
       browser,
       holds,
       lastEventId: typeof lastEventId === "string" ? lastEventId : undefined,
@@ -304,8 +306,12 @@ class ServedCall {
       headers,
       exchange: { peer, traceparent },
     } = this.#request;
-    const own = { host: peer.host, protocol: peer.protocol, publicNames: this.#dependencies.publicNames };
-    return { headers, query: this.#query, own, remote: peer.remote, traceparent };
+    return { headers, query: this.#query, own: this.#own(), remote: peer.remote, traceparent };
+  }
+
+  #own(): OwnAddress {
+    const { host, protocol } = this.#request.exchange.peer;
+    return { host, protocol, publicNames: this.#dependencies.publicNames };
   }
 
   /** For the session it may carry. Other faults of the body are reported only to a caller with the permission. */

@@ -7,7 +7,14 @@ import type { Principal } from "../permissions/index.ts";
 import { QueryService, queryRoutes } from "./index.ts";
 
 const objects = new MemoryObjects({ nowMs: () => 0 });
-const client = { remote: "", session: undefined, browser: false, holds: () => false, lastEventId: undefined };
+const client = {
+  remote: "",
+  session: undefined,
+  maySignIn: true,
+  browser: false,
+  holds: () => false,
+  lastEventId: undefined,
+};
 const endpoints = queryRoutes({ query: new QueryService({ objects, runtime: { clock: realClock } }) });
 
 async function call(

@@ -25,6 +25,7 @@ const PROBLEMS: Readonly<Record<string, string>> = {
   denied: "Company, user name or password are wrong.",
   limited: "Too many failed sign-ins. Please wait a little and try again.",
   invalid: "Please fill in company, user name and password.",
+  foreign: "The form came from another site and was not used. Please sign in on this page.",
 };
 
 export function loginPage(options: { readonly error: string | undefined; readonly company: string }): string {

@@ -153,12 +153,15 @@ function logoutRoutes({ users }: UserRouteServices): readonly Endpoint[] {
 
 /** A person goes back to the form and reads why; a program gets its error. */
 function backToForm(call: Call<unknown>, error: unknown): Answer<string> {
+  if (call.client.browser && !call.client.maySignIn) return { redirect: `${LOGIN_PATH}?error=foreign` };
   if (call.client.browser && isAppError(error, "denied", "limited", "invalid"))
     return { redirect: `${LOGIN_PATH}?error=${error.code}` };
   throw error;
 }
 
+/** `AppError("denied")` for a call by which a page of another site would sign its reader in as somebody else. */
 function originOf(call: Call<unknown>): { readonly remote: string; readonly traceparent: string } {
+  if (!call.client.maySignIn) throw new AppError("denied", "A page or link of another site signs nobody in here.");
   return { remote: call.client.remote, traceparent: call.principal.traceparent };
 }
 
