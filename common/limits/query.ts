@@ -95,6 +95,8 @@ export const QUERY_PARSED_MAX_CHARACTERS = 256 * 1024;
 export const QUERY_PARSED_TEXT_MAX_CHARACTERS = 4_096;
 /** Characters that a function of a row makes at most; beyond, its result is null. */
 export const QUERY_FUNCTION_TEXT_MAX_CHARACTERS = 1024 * 1024;
+/** Characters that all functions of one row read and make together: they are worked through at one stretch. */
+export const QUERY_ROW_CHARACTERS_MAX = 4 * MIB;
 /** Regular expressions that come from rows and are kept compiled, for one place of a statement. */
 export const QUERY_PATTERNS_KEPT_MAX = 100;
 /** Class trees kept, as the principals of equal rights see them. */

@@ -5,4 +5,4 @@ export { atOnce, type Steps } from "./reader.ts";
 export { positionAt } from "./position.ts";
 export { StatementSplitter, type StatementText } from "./split.ts";
 export { printCall, printCondition, printField, printOperand, printStatement } from "./print.ts";
-export { mapCondition, mapOperand, operandsOf, partsOf, partsOfCondition } from "./walk.ts";
+export { insideOf, mapCondition, mapOperand, operandsOf, partsOf, partsOfCondition, stepsOf } from "./walk.ts";

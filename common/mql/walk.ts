@@ -1,12 +1,13 @@
 import type { Call, Condition, Field, Operand } from "./ast.ts";
 
-/** What a comparison is about: its sides that are no plain values. Empty for conditions that join others. */
+/** What the comparisons of a condition are about, from left to right: their sides that are no plain values. */
 export function operandsOf(condition: Condition): readonly Operand[] {
   switch (condition.kind) {
     case "and":
     case "or":
+      return condition.items.flatMap(operandsOf);
     case "not":
-      return [];
+      return operandsOf(condition.operand);
     case "compare":
       return [condition.left];
     case "relate":
@@ -16,30 +17,35 @@ export function operandsOf(condition: Condition): readonly Operand[] {
   }
 }
 
-/** Fields and calls that the operand is made of, from left to right; those inside a call only with the call. */
-export function partsOf(operand: Operand): readonly (Field | Call)[] {
+/** The operands that it is made of, one level down. What stands inside a call is about each row of a group: it is none. */
+export function insideOf(operand: Operand): readonly Operand[] {
   switch (operand.kind) {
-    case "field":
-    case "call":
-      return [operand];
     case "computed":
-      return operand.operands.flatMap(partsOf);
+      return operand.operands;
     case "case":
       return [
-        ...operand.branches.flatMap(({ when, then }) => [...partsOfCondition(when), ...partsOf(then)]),
-        ...(operand.otherwise ? partsOf(operand.otherwise) : []),
+        ...operand.branches.flatMap(({ when, then }) => [...operandsOf(when), then]),
+        ...(operand.otherwise ? [operand.otherwise] : []),
       ];
     case "truth":
-      return partsOfCondition(operand.condition);
+      return operandsOf(operand.condition);
     default:
       return [];
   }
 }
 
+/** Fields and calls that the operand is made of, from left to right; those inside a call only with the call. */
+export function partsOf(operand: Operand): readonly (Field | Call)[] {
+  return operand.kind === "field" || operand.kind === "call" ? [operand] : insideOf(operand).flatMap(partsOf);
+}
+
 export function partsOfCondition(condition: Condition): readonly (Field | Call)[] {
-  if (condition.kind === "and" || condition.kind === "or") return condition.items.flatMap(partsOfCondition);
-  if (condition.kind === "not") return partsOfCondition(condition.operand);
   return operandsOf(condition).flatMap(partsOf);
+}
+
+/** How many fields, values, signs and functions one evaluation of the operand takes at most. */
+export function stepsOf(operand: Operand): number {
+  return insideOf(operand).reduce((steps, inner) => steps + stepsOf(inner), 1);
 }
 
 /** The same with every operand replaced, those inside others first. What stays as it is is not made anew. */

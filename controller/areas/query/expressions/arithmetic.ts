@@ -4,6 +4,7 @@ import type { Value } from "../../../../common/value.ts";
 import { compare, type Kind, NUMBER, TIME, toComparable, toValue } from "./kind.ts";
 import { canonical } from "./questions.ts";
 import type { Predicate, Source } from "./source.ts";
+import { THREAD_TEXT_WORK } from "./textwork.ts";
 
 /** Signs between two numbers; `+` and `-` also between a time and milliseconds, `-` between two times. */
 export type Sign = "+" | "-" | "*" | "/";
@@ -128,6 +129,8 @@ export function related<R>(operator: CompareOperator, left: Source<R>, right: So
     const first = left.read(row);
     const second = right.read(row);
     if (first === undefined || first === null || second === undefined || second === null) return undefined;
+    THREAD_TEXT_WORK.charge(row, first);
+    THREAD_TEXT_WORK.charge(row, second);
     const order = orderOf(kindOfBoth(left.kind(row), right.kind(row)), first, second);
     return order === undefined ? undefined : holds(operator, order);
   };

@@ -4,6 +4,7 @@ import { numberValue } from "./arithmetic.ts";
 import { dateAt } from "./calendar.ts";
 import { BOOLEAN, DATE, type Kind, NUMBER, numberOf, TEXT, TIME, toComparable, toValue } from "./kind.ts";
 import type { Source } from "./source.ts";
+import { THREAD_TEXT_WORK } from "./textwork.ts";
 
 interface Cast {
   readonly kind: Kind;
@@ -40,7 +41,9 @@ export function castTo<R>(type: Value | undefined, source: Source<R>): Source<R>
     kind: () => cast.kind,
     read(row) {
       const value = source.read(row);
-      return value === undefined || value === null ? null : cast.make(value, source.kind(row));
+      if (value === undefined || value === null) return null;
+      THREAD_TEXT_WORK.charge(row, value);
+      return cast.make(value, source.kind(row));
     },
   };
 }

@@ -1,12 +1,22 @@
 import { expect, test } from "vitest";
 import { seededRandom } from "../../../../test/helpers/clock.ts";
 import { isAppError } from "../../../../common/errors.ts";
-import { NOWHERE, type Operand, parseConditionText, printOperand, valueNode } from "../../../../common/mql/index.ts";
+import { QUERY_FUNCTION_TEXT_MAX_CHARACTERS } from "../../../../common/limits.ts";
+import {
+  type Condition,
+  NOWHERE,
+  type Operand,
+  parseConditionText,
+  parseScript,
+  printOperand,
+  valueNode,
+} from "../../../../common/mql/index.ts";
 import type { Value } from "../../../../common/value.ts";
 import { CAST_TYPES } from "./cast.ts";
 import { FUNCTIONS } from "./functions.ts";
 import { ANY, BOOLEAN, DATE, type Kind, kindOf, LIST_OF_TEXT, NUMBER, TEXT, TIME, toComparable } from "./kind.ts";
 import { compileOperand, type PredicateContext } from "./predicate.ts";
+import { settled } from "./settled.ts";
 
 interface Column {
   readonly kind: Kind;
@@ -131,7 +141,64 @@ function planned(operand: Operand, told: string) {
 test("a text that grows beyond what texts may be is null", () => {
   const long = valueNode("a".repeat(2_000));
   const replaced = computed("replace", [long, valueNode("a"), valueNode("b".repeat(2_000))]);
-  const doubled = Array.from({ length: 12 }).reduce<Operand>((text) => computed("||", [text, text]), long);
+  const joined = computed("||", Array<Operand>(600).fill(long));
   expect(compileOperand(replaced, CONTEXT).read({})).toBeNull();
-  expect(compileOperand(doubled, CONTEXT).read({})).toBeNull();
+  expect(compileOperand(joined, CONTEXT).read({})).toBeNull();
+});
+
+test("what functions read and make for one row is bounded, and every row begins anew", () => {
+  const text = "a".repeat(QUERY_FUNCTION_TEXT_MAX_CHARACTERS);
+  const once = compileOperand(computed("upper", [valueNode(text)]), CONTEXT);
+  const often = compileOperand(
+    computed("coalesce", [
+      computed("regexp_match", [computed("concat", Array<Operand>(3).fill(valueNode(text))), valueNode("b")]),
+    ]),
+    CONTEXT,
+  );
+  for (const row of ROWS) expect(once.read(row)).toBe(text.toUpperCase());
+  const row = {};
+  once.read(row);
+  once.read(row);
+  expect(() => once.read(row)).toThrow(expect.objectContaining({ code: "too_large" }));
+  expect(() => often.read({})).not.toThrow();
+});
+
+test("what a statement computes before any row is bounded as that of one row", () => {
+  const text = "a".repeat(QUERY_FUNCTION_TEXT_MAX_CHARACTERS);
+  const [statement] = parseScript(
+    `select k from /a where ${Array.from({ length: 3 }, () => `k = upper(?)`).join(" or ")}`,
+  ).statements;
+  if (statement?.kind !== "select") throw new Error("a SELECT was written");
+  const present = { nowMs: 0, values: [text, "a", "b"] };
+  expect(() => settled(statement, present)).not.toThrow();
+  expect(() => settled(statement, { ...present, values: [text, text, text] })).toThrow(
+    expect.objectContaining({ code: "too_large" }),
+  );
+});
+
+test.each([
+  ["coalesce", (inner: Operand) => computed("coalesce", [inner, valueNode("x")])],
+  [
+    "CASE",
+    (inner: Operand): Operand => {
+      const when: Condition = { kind: "compare", operator: "!=", left: inner, right: valueNode("y"), span: NOWHERE };
+      return { kind: "case", branches: [{ when, then: valueNode(1) }], otherwise: valueNode("x"), span: NOWHERE };
+    },
+  ],
+])("%s reads each of its operands once for a row, however deep it stands in others", (_, around) => {
+  let reads = 0;
+  const context: PredicateContext<object> = {
+    values: [],
+    resolve: () => {
+      return { label: "f", kinds: [TEXT, NUMBER], kind: () => TEXT, read: () => `${(reads += 1)}` };
+    },
+  };
+  const field: Operand = { kind: "field", parts: ["f"], span: NOWHERE };
+  const source = compileOperand(Array.from({ length: 20 }).reduce<Operand>(around, field), context);
+  for (const row of [{}, {}]) {
+    reads = 0;
+    expect(source.read(row)).not.toBeNull();
+    source.kind(row);
+    expect(reads).toBe(1);
+  }
 });

@@ -5,9 +5,10 @@ import { arithmetic, negative, type Sign } from "./arithmetic.ts";
 import { castTo } from "./cast.ts";
 import { callFunction } from "./functions.ts";
 import { boundedText } from "./functions-texts.ts";
-import { ANY, BOOLEAN, type Kind, TEXT, toComparable } from "./kind.ts";
+import { ANY, BOOLEAN, TEXT, toComparable } from "./kind.ts";
 import { about } from "./placing.ts";
 import type { Predicate, Source } from "./source.ts";
+import { THREAD_TEXT_WORK } from "./textwork.ts";
 
 /** How the operands and conditions inside an expression are compiled. */
 export interface Within<R> {
@@ -64,7 +65,9 @@ function joined<R>(operands: readonly Source<R>[]): Source<R> {
         const value = operand.read(row);
         const part = value === undefined || value === null ? undefined : toComparable(TEXT, value);
         if (part === undefined) return null;
-        texts.push(String(part));
+        const text = String(part);
+        THREAD_TEXT_WORK.charge(row, text);
+        texts.push(text);
       }
       return boundedText(texts);
     },
@@ -73,8 +76,13 @@ function joined<R>(operands: readonly Source<R>[]): Source<R> {
 
 function firstSet<R>(operands: readonly Source<R>[]): Source<R> {
   if (operands.length === 0) throw new AppError("invalid", "[Valid] coalesce() needs at least one value.");
-  const isSet = (operand: Source<R>, row: R): boolean => (operand.read(row) ?? null) !== null;
-  return chosen("coalesce", operands, (row) => operands.find((operand) => isSet(operand, row)));
+  return chosen("coalesce", operands, (row) => {
+    for (const source of operands) {
+      const value = source.read(row) ?? null;
+      if (value !== null) return { source, value };
+    }
+    return undefined;
+  });
 }
 
 function caseSource<R>(node: Case, within: Within<R>): Source<R> {
@@ -83,19 +91,34 @@ function caseSource<R>(node: Case, within: Within<R>): Source<R> {
   });
   const otherwise = node.otherwise && within.operand(node.otherwise);
   const choices = [...branches.map(({ then }) => then), ...(otherwise ? [otherwise] : [])];
-  return chosen("CASE", choices, (row) => branches.find(({ holds }) => holds(row) === true)?.then ?? otherwise);
+  return chosen("CASE", choices, (row) => {
+    const source = branches.find(({ holds }) => holds(row) === true)?.then ?? otherwise;
+    return source && { source, value: source.read(row) ?? null };
+  });
 }
 
-/** One of several sources, another one for each row. */
-function chosen<R>(label: string, choices: readonly Source<R>[], choose: (row: R) => Source<R> | undefined): Source<R> {
+interface Choice<R> {
+  readonly source: Source<R>;
+  readonly value: Value;
+}
+
+/**
+ * One of several sources, another one for each row. It is chosen once for a row, whose value and kind are asked for one
+ * after the other: else a choice in a choice would double the work at each level.
+ */
+function chosen<R>(label: string, choices: readonly Source<R>[], choose: (row: R) => Choice<R> | undefined): Source<R> {
   const kinds = [...new Set(choices.filter(({ constant }) => constant !== null).flatMap((choice) => choice.kinds))];
   const [only] = kinds;
-  const kindOf = (row: R): Kind => choose(row)?.kind(row) ?? ANY;
+  let latest: { readonly row: R; readonly choice: Choice<R> | undefined } | undefined;
+  const choiceFor = (row: R): Choice<R> | undefined => {
+    if (latest?.row !== row) latest = { row, choice: choose(row) };
+    return latest.choice;
+  };
   return {
     label,
     kinds: kinds.length === 0 ? [ANY] : kinds,
-    read: (row) => choose(row)?.read(row) ?? null,
-    kind: kinds.length === 1 && only ? () => only : kindOf,
+    read: (row) => choiceFor(row)?.value ?? null,
+    kind: kinds.length === 1 && only ? () => only : (row) => choiceFor(row)?.source.kind(row) ?? ANY,
   };
 }
 

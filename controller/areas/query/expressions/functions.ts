@@ -9,6 +9,7 @@ import type { Accepted, FunctionSpec } from "./function.ts";
 import { type Kind, NUMBER, TEXT, TIME, toComparable } from "./kind.ts";
 import { isList, isMap } from "./literal.ts";
 import type { Source } from "./source.ts";
+import { THREAD_TEXT_WORK } from "./textwork.ts";
 
 /** The functions of one row by their names, in the order of the reference. */
 export const FUNCTIONS: Readonly<Record<string, FunctionSpec>> = {
@@ -42,9 +43,12 @@ export function callFunction<R>(name: string, operands: readonly Source<R>[]): S
       for (let at = 0; at < readers.length; at += 1) {
         const value = readers[at]?.(row);
         if (value === undefined || value === null) return null;
+        THREAD_TEXT_WORK.charge(row, value);
         values[at] = value;
       }
-      return evaluate(values);
+      const result = evaluate(values);
+      THREAD_TEXT_WORK.charge(row, result);
+      return result;
     },
   };
 }

@@ -33,7 +33,9 @@ export interface Present {
 
 /**
  * The statement with `now()` and `ago('1 hour')` as times, and with a value on the right of a comparison where it says
- * how to compute one, so that it can narrow a read as any value. A statement without these is answered as it is.
+ * how to compute one, so that it can narrow a read as any value. Throws `AppError("invalid")` for a function that does not
+ * exist or is given wrong values there, for `now()` and `ago()` in a page of a SELECT, and for a placeholder without a
+ * value; `too_large` where all these values together take more characters than one row may.
  */
 export function settled<S extends Settled>(statement: S, present: Present): S;
 export function settled(statement: Settled, present: Present): Settled {
@@ -59,7 +61,7 @@ function settledSelect(select: Select, present: Present): Select {
   const condition = (node: Condition): Condition =>
     folded(
       mapCondition(node, (inner) => timeOf(inner, select, present)),
-      present.values,
+      present,
     );
   return {
     ...select,
@@ -86,22 +88,22 @@ function settledChain(chain: Chain, present: Present): Chain {
 function settledCondition(condition: Condition, present: Present): Condition {
   return folded(
     mapCondition(condition, (inner) => timeOf(inner, undefined, present)),
-    present.values,
+    present,
   );
 }
 
-function timeOf(operand: Operand, select: Select | undefined, { nowMs, values }: Present): Operand {
+function timeOf(operand: Operand, select: Select | undefined, present: Present): Operand {
   if (operand.kind !== "computed" || (operand.name !== "now" && operand.name !== "ago")) return operand;
   const { name, operands, span } = operand;
   return about(span, () => {
     if (select?.cursor)
       throw new AppError("invalid", `[Valid] ${name}() is another time on each page: with CURSOR give a time.`);
-    if (name === "now" && operands.length === 0) return timeNode(nowMs, span);
+    if (name === "now" && operands.length === 0) return timeNode(present.nowMs, span);
     const [width] = operands;
-    const value = name === "ago" && operands.length === 1 && width ? constantOf(width, values) : undefined;
+    const value = name === "ago" && operands.length === 1 && width ? constantOf(width, present) : undefined;
     if (value === undefined)
       throw new AppError("invalid", "[Valid] now() takes nothing, ago() a duration such as '1 hour'.");
-    return timeNode(nowMs - requireWidth(value), span);
+    return timeNode(present.nowMs - requireWidth(value), span);
   });
 }
 
@@ -110,15 +112,15 @@ function timeNode(timeMs: number, span: Span): Operand {
   return { kind: "computed", name: "cast", operands, span };
 }
 
-function folded(condition: Condition, values: Arguments): Condition {
+function folded(condition: Condition, present: Present): Condition {
   switch (condition.kind) {
     case "and":
     case "or":
-      return { ...condition, items: condition.items.map((item) => folded(item, values)) };
+      return { ...condition, items: condition.items.map((item) => folded(item, present)) };
     case "not":
-      return { ...condition, operand: folded(condition.operand, values) };
+      return { ...condition, operand: folded(condition.operand, present) };
     case "relate": {
-      const value = constantOf(condition.right, values);
+      const value = constantOf(condition.right, present);
       return value === undefined ? condition : { ...condition, kind: "compare", right: valueNode(value) };
     }
     default:
@@ -126,14 +128,14 @@ function folded(condition: Condition, values: Arguments): Condition {
   }
 }
 
-/** The value of what needs no row; undefined for anything else. */
-function constantOf(operand: Operand, values: Arguments): Value | undefined {
+/** The value of what needs no row; undefined for anything else. All of them count as those of one row. */
+function constantOf(operand: Operand, present: Present): Value | undefined {
   if (partsOf(operand).length > 0) return undefined;
-  const source = compileOperand(operand, {
-    values,
+  const source = compileOperand<Present>(operand, {
+    values: present.values,
     resolve: (part) => {
       throw new RangeError(`${printOperand(part)} needs a row`);
     },
   });
-  return source.read(undefined);
+  return source.read(present);
 }

@@ -4,7 +4,8 @@ import type { ClassCatalog, ClassView, ObjectRow, ReadRequest } from "../../obje
 import { classAccess, type Principal } from "../../permissions/index.ts";
 import { type Arguments, rowCount } from "../expressions/literal.ts";
 import { readsOf } from "../plan/plan.ts";
-import { filterOf, workOf } from "../run/run.ts";
+import { filterOf } from "../run/run.ts";
+import { workOf } from "../run/work.ts";
 import { Scope } from "../plan/scope.ts";
 import { relationsOf, VisibleTree } from "../plan/tree.ts";
 import { idsMatcher, isPattern, labelOf } from "./ids.ts";

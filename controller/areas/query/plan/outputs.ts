@@ -2,10 +2,10 @@ import { AppError } from "../../../../common/errors.ts";
 import {
   type Call,
   type Condition,
+  insideOf,
   type Operand,
-  operandsOf,
   type OrderItem,
-  partsOf,
+  partsOfCondition,
   printCall,
   printOperand,
   type Select,
@@ -193,10 +193,7 @@ export class OutputBinder {
 
   /** Makes sure that every aggregate in the condition is computed. */
   #collect(condition: Condition): void {
-    if (condition.kind === "and" || condition.kind === "or")
-      return condition.items.forEach((item) => this.#collect(item));
-    if (condition.kind === "not") return this.#collect(condition.operand);
-    for (const part of operandsOf(condition).flatMap(partsOf)) if (part.kind === "call") this.#aggregate(part);
+    for (const part of partsOfCondition(condition)) if (part.kind === "call") this.#aggregate(part);
   }
 
   #expression(value: Operand): Expression {
@@ -224,12 +221,7 @@ export class OutputBinder {
     const label = isOfGroup(node) ? undefined : bindOperand(node, this.#names, this.#values).label;
     if (label !== undefined && this.#keyPlaces.has(label)) return;
     if (node.kind === "field") throw ungrouped(label ?? "");
-    if (node.kind === "computed") node.operands.forEach((operand) => this.#requireGrouped(operand));
-    if (node.kind === "case" || node.kind === "truth") partsOf(node).forEach((part) => this.#requireGrouped(part));
-    if (node.kind === "case")
-      [...node.branches.map(({ then }) => then), ...(node.otherwise ? [node.otherwise] : [])].forEach((operand) =>
-        this.#requireGrouped(operand),
-      );
+    insideOf(node).forEach((operand) => this.#requireGrouped(operand));
   }
 
   /** The steps of one object's time series. */

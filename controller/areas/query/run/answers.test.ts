@@ -7,7 +7,7 @@ import { MemoryObjects } from "../../../../test/helpers/memory-objects.ts";
 import { testPrincipal } from "../../../../test/helpers/runtime.ts";
 import type { ObjectEdge, ObjectRow } from "../../objects/index.ts";
 import { QueryService } from "../index.ts";
-import { workOf } from "./run.ts";
+import { workOf } from "./work.ts";
 
 const admin = testPrincipal();
 let objects: MemoryObjects;

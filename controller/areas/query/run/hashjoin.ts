@@ -12,8 +12,9 @@ import { compilePredicate, type Predicate, type Source } from "../expressions/pr
 import type { Joined, JoinPlan, Link } from "../plan/join.ts";
 import type { TablePlan } from "../plan/plan.ts";
 import { equalTo } from "../plan/pushdown.ts";
-import { filterOf, matching, type RunContext, sourceInWhere, workOf } from "./run.ts";
+import { filterOf, matching, type RunContext, sourceInWhere } from "./run.ts";
 import type { Slices } from "./slice.ts";
+import { workOf } from "./work.ts";
 
 export interface JoinContext extends RunContext {
   readonly slices: Slices;
@@ -76,14 +77,15 @@ async function buildAll(work: Work, head: Head): Promise<readonly Built[]> {
 async function* matched(
   firsts: readonly ObjectRow[],
   steps: Steps,
-  { passes, produced, context: { slices } }: Work,
+  { plan, passes, produced, context: { slices } }: Work,
 ): AsyncIterable<readonly Joined[]> {
+  const rowWork = workOf(plan.where);
   let page: Joined[] = [];
   for (const row of allCombined(firsts, steps)) {
     produced.rows += 1;
     if (produced.rows > QUERY_JOINED_ROWS_MAX) throw tooManyJoined();
     if (passes(row) === true) page.push(row);
-    if (slices.isOver()) await slices.pause();
+    if (slices.isOver(rowWork)) await slices.pause();
     if (page.length < OBJECT_PAGE_MAX) continue;
     yield page;
     page = [];

@@ -1,5 +1,5 @@
 import { AppError } from "../../../../common/errors.ts";
-import { OBJECT_PAGE_MAX, QUERY_DISTINCT_MAX_ROWS } from "../../../../common/limits.ts";
+import { QUERY_DISTINCT_MAX_ROWS } from "../../../../common/limits.ts";
 import { type Call, type Field, printCall } from "../../../../common/mql/index.ts";
 import type { Row, Value } from "../../../../common/value.ts";
 import { aggregateKind, type AggregateSpec, type GroupRow, Grouping, onlyKind } from "../expressions/aggregate.ts";
@@ -17,8 +17,10 @@ import {
 import { canonical } from "../expressions/questions.ts";
 import { orderOf, type SortEntry, Sorter, sortKey, type SortKey } from "../expressions/sort.ts";
 import { definedCall, type Expression, type GroupPlan, type Output, type Paging, type Shape } from "../plan/outputs.ts";
+import { cutAt, paged, projected, windowed } from "./pages.ts";
 import type { Slices } from "./slice.ts";
 import { SpillingSorter } from "./spill.ts";
+import { rowWorkOf } from "./work.ts";
 
 /** The answer made of the rows that fulfil the condition, page by page. */
 export function shaped<R>(shape: Shape<R>, given: Input<R>): AsyncIterable<readonly Row[]> {
@@ -67,15 +69,6 @@ export interface HoldingInput<R> extends Input<R> {
   readonly rowWork: number;
 }
 
-/** So many fields are read in the time in which an ordinary row is. */
-const FIELDS_PER_ROW = 8;
-
-function rowWorkOf({ outputs, orderBy, grouping }: Pick<Shape<never>, "outputs" | "orderBy" | "grouping">): number {
-  const stars = outputs.filter((output) => output.kind === "star").length;
-  const fields = outputs.length + orderBy.length + (grouping ? grouping.keys.length + grouping.aggregates.length : 0);
-  return 1 + stars + Math.floor(fields / FIELDS_PER_ROW);
-}
-
 function ordered<R>(shape: Shape<R>, input: HoldingInput<R>): AsyncIterable<readonly Row[]> {
   const project = projection(shape.outputs, shape.fields);
   const isNew = shape.distinct ? distinctRows(input.memory) : () => true;
@@ -91,10 +84,11 @@ function ordered<R>(shape: Shape<R>, input: HoldingInput<R>): AsyncIterable<read
 
 async function* different<R>(input: HoldingInput<R>, project: (row: R) => Row): AsyncIterable<readonly Row[]> {
   const isNew = distinctRows(input.memory);
-  for await (const page of input.source) {
-    for await (const rows of inPieces(page, { project, rowWork: input.rowWork, slices: input.slices }))
-      yield rows.filter(isNew);
-  }
+  const projectNew = (row: R): Row | undefined => {
+    const result = project(row);
+    return isNew(result) ? result : undefined;
+  };
+  for await (const page of input.source) yield* paged(projected(page, projectNew), input.slices, input.rowWork);
 }
 
 /** Nothing for a row that is left out. `isBeyond` tells which keys need no row, as enough are before them. */
@@ -198,7 +192,7 @@ function grouped<R>(shape: Shape<R>, group: GroupPlan, input: HoldingInput<R>): 
 async function* collected<R>(
   input: HoldingInput<R>,
   grouping: Grouping<R>,
-  rowsOf: (grouping: Grouping<R>) => Iterable<Row>,
+  rowsOf: (grouping: Grouping<R>) => Iterable<Row | undefined>,
 ): AsyncIterable<readonly Row[]> {
   await addAll(input, (row) => grouping.add(row));
   yield* paged(rowsOf(grouping), input.slices, input.rowWork);
@@ -219,19 +213,25 @@ interface GroupAnswer {
   readonly orders: readonly Source<GroupRow>[];
 }
 
-function* groupRows(rows: Iterable<GroupRow>, groups: Groups, answer: GroupAnswer): Iterable<Row> {
+/** Undefined for each group that makes no row at once. */
+function* groupRows(rows: Iterable<GroupRow>, groups: Groups, answer: GroupAnswer): Iterable<Row | undefined> {
   const { shape, memory } = groups;
   const isNew = shape.distinct ? distinctRows(memory) : () => true;
   const sorter = shape.orderBy.length > 0 ? sorterOf(shape, memory) : undefined;
   for (const row of rows) {
-    if (answer.passes(row) !== true) continue;
-    const result: Row = {};
-    for (const { name, source } of answer.outputs) result[name] = source.read(row) ?? null;
-    if (!isNew(result)) continue;
-    if (!sorter) yield result;
-    else sorter.add({ keys: answer.orders.map((order) => sortKey(order.kind(row), order.read(row))), row: result });
+    const result = answer.passes(row) === true ? rowOfGroup(row, answer) : undefined;
+    const isAnswered = result !== undefined && isNew(result);
+    if (isAnswered && sorter)
+      sorter.add({ keys: answer.orders.map((order) => sortKey(order.kind(row), order.read(row))), row: result });
+    yield isAnswered && !sorter ? result : undefined;
   }
   if (sorter) yield* sorter.rows();
+}
+
+function rowOfGroup(row: GroupRow, { outputs }: GroupAnswer): Row {
+  const result: Row = {};
+  for (const { name, source } of outputs) result[name] = source.read(row) ?? null;
+  return result;
 }
 
 function sourceOfGroup(value: Expression, groups: Groups): Source<GroupRow> {
@@ -374,78 +374,4 @@ export function distinctRows(memory: MemoryShare): (row: Row) => boolean {
     seen.add(name);
     return true;
   };
-}
-
-async function* paged(rows: Iterable<Row>, slices: Slices, rowWork = 1): AsyncIterable<readonly Row[]> {
-  let page: Row[] = [];
-  for (const row of rows) {
-    page.push(row);
-    if (slices.isOver(rowWork)) await slices.pause();
-    if (page.length * rowWork < OBJECT_PAGE_MAX) continue;
-    yield page;
-    page = [];
-  }
-  if (page.length > 0) yield page;
-}
-
-type Extent = Pick<Shape<never>, "offset" | "limit">;
-
-interface Projecting<R> {
-  readonly project: (row: R) => Row;
-  readonly rowWork: number;
-  readonly slices: Slices;
-}
-
-/** OFFSET and LIMIT, of rows or of what `project` makes rows of; stops reading as soon as enough are there. */
-export function windowed(pages: AsyncIterable<readonly Row[]>, extent: Extent): AsyncIterable<readonly Row[]>;
-export function windowed<R>(
-  pages: AsyncIterable<readonly R[]>,
-  extent: Extent,
-  projecting: Projecting<R>,
-): AsyncIterable<readonly Row[]>;
-export async function* windowed<R>(
-  pages: AsyncIterable<readonly R[]>,
-  { offset, limit }: Extent,
-  projecting?: Projecting<R>,
-): AsyncIterable<readonly (R | Row)[]> {
-  let skip = offset;
-  let left = limit ?? Infinity;
-  if (left === 0) return;
-  for await (const page of pages) {
-    const rows = page.slice(skip, skip + left);
-    skip = Math.max(0, skip - page.length);
-    left -= rows.length;
-    if (rows.length > 0 && !projecting) yield rows;
-    else if (projecting && rows.length > 0) yield* inPieces(rows, projecting);
-    if (left <= 0) return;
-  }
-}
-
-/** The first `limit` rows, which are few. They are answered when it is known whether there is another one. */
-export async function* cutAt(
-  pages: AsyncIterable<readonly Row[]>,
-  limit: number,
-  onMore: (() => void) | undefined,
-): AsyncIterable<readonly Row[]> {
-  const rows: Row[] = [];
-  for await (const page of pages) {
-    for (const row of page) rows.push(row);
-    if (rows.length <= limit) continue;
-    onMore?.();
-    break;
-  }
-  if (rows.length > 0) yield rows.slice(0, limit);
-}
-
-/** Wide rows are made, and later sent, a few at a time. */
-async function* inPieces<R>(
-  rows: readonly R[],
-  { project, rowWork, slices }: Projecting<R>,
-): AsyncIterable<readonly Row[]> {
-  const size = Math.max(1, Math.floor(OBJECT_PAGE_MAX / rowWork));
-  for (let from = 0; from < rows.length; from += size) {
-    const piece = rows.slice(from, from + size);
-    yield piece.map(project);
-    if (slices.isOver(piece.length * rowWork)) await slices.pause();
-  }
 }

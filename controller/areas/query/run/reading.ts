@@ -20,9 +20,10 @@ import { joined } from "./hashjoin.ts";
 import { joinMeta, selectMeta, unionMeta } from "./meta.ts";
 import { shaped } from "./pipeline.ts";
 import { withRelations } from "./relatedrows.ts";
-import { filterOf, matching, type RunContext, workOf } from "./run.ts";
+import { filterOf, matching, type RunContext } from "./run.ts";
 import { Slices } from "./slice.ts";
 import { planUnion, united } from "./union.ts";
+import { workOf } from "./work.ts";
 
 /** A SELECT or UNION whose names, values and rights are checked. */
 export interface Reading {

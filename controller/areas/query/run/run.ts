@@ -1,5 +1,5 @@
 import { AppError } from "../../../../common/errors.ts";
-import { type Call, type Condition, type Field, printCall } from "../../../../common/mql/index.ts";
+import { type Call, type Field, printCall } from "../../../../common/mql/index.ts";
 import type { ObjectRow, Objects, ReadRequest } from "../../objects/index.ts";
 import type { Fields } from "../expressions/fields.ts";
 import type { Arguments } from "../expressions/literal.ts";
@@ -39,19 +39,6 @@ export async function* matching(
       if (kept.length > 0) yield kept;
     }
   }
-}
-
-/** So many comparisons are made in the time in which an ordinary row is read, and so few where words are looked for. */
-const COMPARISONS_PER_ROW = 8;
-const TEXT_MATCHES_PER_ROW = 0.1;
-
-/** How many ordinary rows one is worth that this condition is asked of. */
-export function workOf(condition: Condition | undefined): number {
-  if (!condition) return 1;
-  if (condition.kind === "and" || condition.kind === "or")
-    return condition.items.reduce((work, item) => work + workOf(item) - 1, 1);
-  if (condition.kind === "not") return workOf(condition.operand);
-  return 1 + 1 / (condition.kind === "textMatch" ? TEXT_MATCHES_PER_ROW : COMPARISONS_PER_ROW);
 }
 
 /** Bound now, so that a wrong name or value is an error before anything is read. */

@@ -1,6 +1,9 @@
 import { expect, test } from "vitest";
 import { CALLS_BEGUN_PER_TURN, QUERY_SLICE_MAX_MS } from "../../../../common/limits.ts";
 import { TestClock, testRuntime } from "../../../../test/helpers/runtime.ts";
+import type { Row } from "../../../../common/value.ts";
+import { THREAD_TEXT_WORK } from "../expressions/textwork.ts";
+import { paged } from "./pages.ts";
 import { Slices } from "./slice.ts";
 
 const { clock } = testRuntime();
@@ -66,4 +69,39 @@ test("queries whose answers come in one turn of the loop share a slice", async (
   expect(areOver).toEqual([false, false, true, true, true]);
   await turn();
   expect(queries.map((slices) => slices.isOverNow())).toEqual([false, false, false, false, false]);
+});
+
+test("long texts that functions read make a look at the clock due sooner", () => {
+  const time = new TestClock();
+  const looks = (value: string): number => {
+    const slices = new Slices({ tenant: "crowd", clock: time, signal: undefined });
+    time.advance(QUERY_SLICE_MAX_MS);
+    for (let rows = 1; ; rows += 1) {
+      THREAD_TEXT_WORK.charge({}, value);
+      if (slices.isOver()) return rows;
+    }
+  };
+  expect(looks("x")).toBeGreaterThan(50);
+  expect(looks("x".repeat(120_000))).toBeLessThan(4);
+  expect(looks("x".repeat(1_000_000))).toBe(1);
+});
+
+test("between two rows that are made there is a pause, also where they make no row of the answer", async () => {
+  const time = new TestClock();
+  const slices = new Slices({ tenant: "crowd", clock: time, signal: undefined });
+  const turns: number[] = [];
+  let turn = 0;
+  const made = function* (): Iterable<Row | undefined> {
+    for (let at = 0; at < 3; at += 1) {
+      turns.push(turn);
+      setImmediate(() => (turn += 1));
+      THREAD_TEXT_WORK.charge({}, "x".repeat(1_000_000));
+      time.advance(QUERY_SLICE_MAX_MS);
+      yield at === 1 ? { at } : undefined;
+    }
+  };
+  const pages: (readonly Row[])[] = [];
+  for await (const page of paged(made(), slices)) pages.push(page);
+  expect(pages).toEqual([[{ at: 1 }]]);
+  expect(turns).toEqual([0, 1, 2]);
 });

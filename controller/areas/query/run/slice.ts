@@ -3,10 +3,13 @@ import { AppError } from "../../../../common/errors.ts";
 import { QUERY_SLICE_MAX_MS } from "../../../../common/limits.ts";
 import type { Clock } from "../../../../common/time.ts";
 import type { MemoryShare } from "../expressions/memory.ts";
+import { THREAD_TEXT_WORK } from "../expressions/textwork.ts";
 import { THREAD_TURNS } from "../../../turns.ts";
 
 /** Rows between two looks at the clock. */
 const ROWS_PER_LOOK = 64;
+/** Functions read and make so many characters in the time in which an ordinary row is read. */
+const CHARACTERS_PER_ROW = 4_096;
 /** A statement or a row of one takes as long as some rows that are read. */
 const STEP_WORK = 8;
 
@@ -38,9 +41,12 @@ export class Slices {
     return this.#context.tenant;
   }
 
-  /** Call once for every row; when true, await `pause`. `work` says how many ordinary rows a row is worth. */
+  /**
+   * Call once for every row; when true, await `pause`. `work` says how many ordinary rows a row is worth, without the
+   * texts that its functions read and made.
+   */
   isOver(work = 1): boolean {
-    this.#rows += work;
+    this.#rows += work + THREAD_TEXT_WORK.take() / CHARACTERS_PER_ROW;
     if (this.#rows < ROWS_PER_LOOK) return false;
     this.#rows = 0;
     return this.isOverNow();

@@ -12,7 +12,8 @@ import { type SortEntry, sortKey } from "../expressions/sort.ts";
 import { callName, type Output, type Shape } from "../plan/outputs.ts";
 import { pagingRefused } from "../plan/paging.ts";
 import { sortOf } from "../plan/plan.ts";
-import { cutAt, distinctRows, type HoldingInput, type Input, sorted, windowed } from "./pipeline.ts";
+import { cutAt, windowed } from "./pages.ts";
+import { distinctRows, type HoldingInput, type Input, sorted } from "./pipeline.ts";
 
 /** What is done with the rows of all parts together. Columns match by name; a row has those of its own part. */
 export interface UnionPlan {

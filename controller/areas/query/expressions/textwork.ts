@@ -1,0 +1,58 @@
+import { AppError } from "../../../../common/errors.ts";
+import { QUERY_ROW_CHARACTERS_MAX } from "../../../../common/limits.ts";
+import type { Value } from "../../../../common/value.ts";
+import { isList } from "./literal.ts";
+
+/**
+ * Counts the characters that functions read and make: with one long text they take as long as with thousands of
+ * ordinary rows. Whoever goes from row to row takes the count, and pauses the sooner.
+ */
+export class TextWork {
+  #row: unknown;
+  #ofRow = 0;
+  #sinceTaken = 0;
+
+  /** Throws `AppError("too_large")` beyond `QUERY_ROW_CHARACTERS_MAX` for one row: within it there is no pause. */
+  charge(row: unknown, value: Value): void {
+    const characters = charactersOf(value);
+    if (row !== this.#row) {
+      this.#row = row;
+      this.#ofRow = 0;
+    }
+    this.#ofRow += characters;
+    this.#sinceTaken += characters;
+    if (this.#ofRow > QUERY_ROW_CHARACTERS_MAX) throw tooLarge();
+  }
+
+  /** What was charged since it was last taken. The limit of the row begins anew. */
+  take(): number {
+    const characters = this.#sinceTaken;
+    this.#sinceTaken = 0;
+    this.#row = undefined;
+    return characters;
+  }
+}
+
+/**
+ * One for the whole thread, which works for one query from a pause to the next. No query has its own: row conditions
+ * are compiled once for all.
+ */
+export const THREAD_TEXT_WORK = new TextWork();
+
+/** Elements and entries count as a character each, besides their own. */
+function charactersOf(value: Value): number {
+  if (typeof value === "string") return value.length;
+  if (typeof value !== "object" || value === null) return 0;
+  if (isList(value)) return value.reduce<number>((sum, element) => sum + 1 + charactersOf(element), 0);
+  let sum = 0;
+  for (const name in value) sum += 1 + charactersOf(value[name] ?? null);
+  return sum;
+}
+
+function tooLarge(): AppError {
+  return new AppError(
+    "too_large",
+    `[Exec] For one row functions would read and make more than ${QUERY_ROW_CHARACTERS_MAX} characters: use fewer of them on long texts.`,
+    { details: { limit: "QUERY_ROW_CHARACTERS_MAX" } },
+  );
+}
