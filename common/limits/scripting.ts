@@ -18,6 +18,11 @@ export const SCRIPT_DEPTH_MAX = 16;
 export const SCRIPT_THREADS = 4;
 /** Threads of one step that scripts of one tenant have at once. */
 export const SCRIPT_TENANT_THREADS = 2;
+/** A script whose host call takes longer stands still: what it waits for may need a thread of the same step. */
+export const SCRIPT_STANDING_AFTER_MS = 20;
+/** Threads of one step there may be besides, while as many scripts stand still; in all, and of one tenant. */
+export const SCRIPT_STANDING_THREADS = 32;
+export const SCRIPT_TENANT_STANDING_THREADS = 16;
 /** A script that is told to stop has so long; then its thread is ended. */
 export const SCRIPT_STOP_GRACE_MS = 1_000;
 /** From its call to its answer, of a script that a client runs; the call itself has `HTTP_CALL_DEADLINE_MS`. */

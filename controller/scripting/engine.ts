@@ -4,7 +4,10 @@ import {
   SCRIPT_CALL_MAX_CHARACTERS,
   SCRIPT_DEPTH_MAX,
   SCRIPT_SOURCE_MAX_BYTES,
+  SCRIPT_STANDING_AFTER_MS,
+  SCRIPT_STANDING_THREADS,
   SCRIPT_STOP_GRACE_MS,
+  SCRIPT_TENANT_STANDING_THREADS,
   SCRIPT_TENANT_THREADS,
   SCRIPT_THREADS,
   WORKER_CLOSE_DEADLINE_MS,
@@ -65,7 +68,17 @@ export class ThreadScripts implements ScriptEngine {
     this.#check(call);
     const pool = this.#pool(call.depth ?? 0);
     const over = new AbortController();
-    const line = openCallLine((request) => answerOf(host, request, over.signal));
+    let stands = false;
+    const line = openCallLine(async (request) => {
+      const leave = clock.after(SCRIPT_STANDING_AFTER_MS, () => {
+        stands = true;
+        pool.heed();
+      });
+      const answer = await answerOf(host, request, over.signal);
+      leave();
+      stands = false;
+      return answer;
+    });
     let reason: AppError | undefined;
     let forget = (): void => {};
     const end = new AbortController();
@@ -84,6 +97,7 @@ export class ThreadScripts implements ScriptEngine {
         tenant: call.tenant,
         timeoutMs: call.timeoutMs + 2 * SCRIPT_STOP_GRACE_MS,
         signal: end.signal,
+        stands: () => stands,
         transfer: [line.port],
       });
       if ("results" in report && !reason) return { results: JSON.parse(report.results) as Record<string, Value> };
@@ -143,7 +157,12 @@ export class ThreadScripts implements ScriptEngine {
       clock,
       log,
       data: { functions: functions() },
-      limits: { tenantThreads: SCRIPT_TENANT_THREADS, ...limits },
+      limits: {
+        tenantThreads: SCRIPT_TENANT_THREADS,
+        standingThreads: SCRIPT_STANDING_THREADS,
+        tenantStandingThreads: SCRIPT_TENANT_STANDING_THREADS,
+        ...limits,
+      },
     });
     this.#pools.set(depth, pool);
     return pool;

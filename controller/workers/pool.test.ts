@@ -129,6 +129,30 @@ test("a tenant has at most its share of the threads, and others get the rest", a
   expect(await second).toBe(2);
 });
 
+test("a task that stands still leaves its thread to others, as far as the limits go", async () => {
+  const pool = open({ limits: { tenantThreads: 1, standingThreads: 2, tenantStandingThreads: 1 } });
+  const mark = new SharedArrayBuffer(4);
+  let stands = false;
+  const standing = pool.run("hold", mark, { ...MINE, stands: () => stands });
+  await begun(mark);
+  const second = new SharedArrayBuffer(4);
+  const waiting = pool.run("hold", second, { ...MINE, stands: () => stands });
+  expect(pool).toMatchObject({ threads: 1, waiting: 1 });
+  stands = true;
+  pool.heed();
+  await begun(second);
+  expect(pool).toMatchObject({ threads: 2, waiting: 0 });
+  const third = pool.run("add", { a: 1, b: 1 }, MINE);
+  pool.heed();
+  expect(pool).toMatchObject({ threads: 2, waiting: 1 });
+  expect(await pool.run("add", { a: 1, b: 2 }, OTHER)).toBe(3);
+  for (const held of [mark, second]) {
+    Atomics.store(new Int32Array(held), 0, 2);
+    Atomics.notify(new Int32Array(held), 0);
+  }
+  expect(await Promise.all([standing, waiting, third])).toEqual(["released", "released", 2]);
+});
+
 test("a task that never ends is ended at its deadline, and no other with it", async () => {
   const clock = new TestClock();
   const pool = open({ clock });

@@ -34,6 +34,9 @@ export interface PoolLimits {
   readonly heapBytes: number;
   /** Threads that tasks of one tenant have at once. */
   readonly tenantThreads: number;
+  /** Threads there may be besides, while as many stand still; in all, and of one tenant. */
+  readonly standingThreads: number;
+  readonly tenantStandingThreads: number;
 }
 
 const LIMITS: PoolLimits = {
@@ -41,6 +44,8 @@ const LIMITS: PoolLimits = {
   tasks: WORKER_QUEUE_MAX_TASKS,
   heapBytes: WORKER_HEAP_MAX_BYTES,
   tenantThreads: Number.POSITIVE_INFINITY,
+  standingThreads: 0,
+  tenantStandingThreads: 0,
 };
 
 /** A thread and the task it has. */
@@ -64,7 +69,10 @@ export class WorkerPool<T extends Tasks & CloneableTasks<T>> implements Workers<
   /** Threads that are not gone, also those that are told to end. */
   readonly #places = new Set<Place>();
   readonly #idle = new Set<Place>();
-  readonly #mayBegin = (tenant: string): boolean => this.#threadsOf(tenant) < this.#limits.tenantThreads;
+  readonly #mayBegin = (tenant: string): boolean => {
+    const { tenantThreads, tenantStandingThreads } = this.#limits;
+    return counted(this.#tasksOf(tenant), tenantStandingThreads) < tenantThreads;
+  };
   #ended = 0;
   #closed = false;
 
@@ -108,6 +116,11 @@ export class WorkerPool<T extends Tasks & CloneableTasks<T>> implements Workers<
     return (await task.answer) as Output<T, N>;
   }
 
+  /** A task stands still: another one may begin. */
+  heed(): void {
+    this.#dispatch();
+  }
+
   /**
    * Nothing new begins, and what waits fails as `unavailable`. What runs has `timeoutMs`; then it is ended and fails so
    * too. Idempotent.
@@ -132,18 +145,22 @@ export class WorkerPool<T extends Tasks & CloneableTasks<T>> implements Workers<
   #dispatch(): void {
     while (this.#queue.size > 0) {
       const [idle] = this.#idle;
-      if (!idle && this.#places.size >= this.#options.threads) return;
+      if (counted(this.#busy(), this.#limits.standingThreads) >= this.#options.threads) return;
       const task = this.#queue.take(this.#mayBegin);
       if (!task) return;
       this.#begin(task, idle);
     }
   }
 
-  /** Those that have a task which is given up count until they are gone. */
-  #threadsOf(tenant: string): number {
-    let threads = 0;
-    for (const { task } of this.#places) if (task?.tenant === tenant) threads += 1;
-    return threads;
+  /** Of each thread that is not idle the task it has; those that end count until they are gone. */
+  #busy(): readonly (Task | undefined)[] {
+    return Array.from(this.#places)
+      .filter((place) => !this.#idle.has(place))
+      .map(({ task }) => task);
+  }
+
+  #tasksOf(tenant: string): readonly (Task | undefined)[] {
+    return this.#busy().filter((task) => task?.tenant === tenant);
   }
 
   #newPlace(): Place {
@@ -241,6 +258,11 @@ export class WorkerPool<T extends Tasks & CloneableTasks<T>> implements Workers<
     const message = `The task ${name} needs more than the ${this.#limits.heapBytes} bytes that a thread's heap has.`;
     return new AppError("too_large", message, { cause, details: { limit: "WORKER_HEAP_MAX_BYTES" } });
   }
+}
+
+/** Without those that stand still, as far as these may be left out. */
+function counted(tasks: readonly (Task | undefined)[], standingMax: number): number {
+  return tasks.length - Math.min(standingMax, tasks.filter((task) => task?.stands).length);
 }
 
 function closing(): AppError {

@@ -16,6 +16,7 @@ export class Task {
   readonly input: unknown;
   readonly transfer: RunOptions["transfer"];
   readonly tenant: string;
+  readonly #stands: RunOptions["stands"];
   readonly answer: Promise<unknown>;
   /** Threads it was given. */
   threads = 0;
@@ -26,11 +27,12 @@ export class Task {
   #reject!: (error: AppError) => void;
   readonly #release: () => void;
 
-  constructor({ name, input, transfer, tenant, timeoutMs, signal, clock, onGivenUp }: TaskOptions) {
+  constructor({ name, input, transfer, tenant, timeoutMs, signal, stands, clock, onGivenUp }: TaskOptions) {
     this.name = name;
     this.input = input;
     this.transfer = transfer;
     this.tenant = tenant;
+    this.#stands = stands;
     this.answer = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
@@ -46,6 +48,10 @@ export class Task {
 
   get settled(): boolean {
     return this.#settled;
+  }
+
+  get stands(): boolean {
+    return !this.#settled && this.#stands?.() === true;
   }
 
   done(output: unknown): void {

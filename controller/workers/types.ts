@@ -43,6 +43,8 @@ export interface RunOptions {
   /** From the call to the answer, waiting included. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
+  /** Whether the task stands still just now, for what others do: within limits its thread then counts for nobody. */
+  readonly stands?: () => boolean;
   /** Ports of the input, which go over to the thread. */
   readonly transfer?: readonly MessagePort[];
 }

@@ -245,6 +245,18 @@ describe("a trigger before a write", () => {
     expect(both.map(({ status }) => status)).toContain("fulfilled");
   });
 
+  test("writes that wait for an object never hold the threads of those that have it", async () => {
+    const { mql, ...controller } = bound(await opened());
+    await controller.put("sum", "OBJECT.size = (OLD and OLD.size or 0) + 1");
+    await controller.put("count", "odb.mql(\"insert into /matrix/box name='sum'\")", { of: "/matrix/copy" });
+    const writes = Array.from({ length: 6 }, (_, at) => [
+      mql(`insert into /matrix/copy of='${at}'`),
+      mql("insert into /matrix/box name='sum'"),
+    ]);
+    expect((await Promise.allSettled(writes.flat())).filter(({ status }) => status === "rejected")).toEqual([]);
+    expect(await mql("select size from /matrix/box")).toEqual([{ size: 12 }]);
+  });
+
   test("a chain ends after its steps", async () => {
     const { mql, first, ...controller } = bound(await opened());
     await controller.put("next", "odb.mql('insert into /matrix/box name=?', OBJECT.name .. 'x')");
