@@ -362,6 +362,7 @@ export async function assemble(options: AssemblyOptions) {
       runs,
       following,
       audit,
+      query,
       scheduler: new JobScheduler({ stores, runtime, controllers: membership, tenants, firings }),
       contexts: new JobContexts({ stores, runtime }),
       groups: new JobGroups({ stores, secrets, runtime }),

@@ -6,6 +6,7 @@ export {
   hostFunction,
   type HostObject,
   HostObjects,
+  membersOf,
   type ScriptKind,
 } from "./objects.ts";
 export type * from "./types.ts";

@@ -1,5 +1,6 @@
-import type { Static, TSchema } from "typebox";
+import type { Static, TObject, TSchema } from "typebox";
 import { Compile, type Validator } from "typebox/compile";
+import { Default, Errors } from "typebox/value";
 import { AppError } from "../../common/errors.ts";
 import type { Value } from "../../common/value.ts";
 import type { Principal } from "../areas/permissions/index.ts";
@@ -69,6 +70,20 @@ type Definition<P extends readonly HostParameter[]> = Omit<HostFunction, "parame
 /** Infers the arguments of a host function from its parameters. */
 export function hostFunction<const P extends readonly HostParameter[]>(definition: Definition<P>): HostFunction {
   return definition as unknown as HostFunction;
+}
+
+/**
+ * The members that a schema names, with its defaults, as HTTP reads them. `AppError("invalid")` names the member at
+ * fault.
+ */
+export function membersOf<S extends TObject>(schema: S, given: object): Static<S> {
+  const named = Object.keys(schema.properties).filter((name) => name in given);
+  const members = Object.fromEntries(named.map((name) => [name, (given as Readonly<Record<string, unknown>>)[name]]));
+  const value: unknown = Default(schema, members);
+  const [fault] = Errors(schema, value);
+  const member = fault?.instancePath.slice(1).replaceAll("/", ".") || "The object";
+  if (fault) throw new AppError("invalid", `${member} ${fault.message}.`);
+  return value as Static<S>;
 }
 
 /** As `/rule/funcs` and `/trigger/funcs` answer it. */

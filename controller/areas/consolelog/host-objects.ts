@@ -1,7 +1,10 @@
 import { Type } from "typebox";
+import { CONSOLE_LOG_PAGE_MAX_ROWS } from "../../../common/limits.ts";
 import type { Value } from "../../../common/value.ts";
-import { hostFunction, type HostFunction, type HostObject } from "../../scripting/index.ts";
+import { hostFunction, type HostFunction, type HostObject, membersOf } from "../../scripting/index.ts";
+import { CONSOLE_LOG_KINDS } from "./classes.ts";
 import { LEVELS, levelOf } from "./levels.ts";
+import type { ConsoleLogService } from "./service.ts";
 
 /** `log`: the script's own console log. */
 export const LOG_HOST_OBJECT: HostObject = {
@@ -24,6 +27,78 @@ function logFunction(name: (typeof LEVELS)[number]): HostFunction {
       return undefined;
     },
   });
+}
+
+const KIND = {
+  name: "kind",
+  schema: Type.Union(
+    CONSOLE_LOG_KINDS.map((kind) => Type.Literal(kind)),
+    { description: "rule, serverjs or trigger" },
+  ),
+} as const;
+const NAME = {
+  name: "name",
+  schema: Type.String({ description: "Whose log: path of a script, key of a rule" }),
+} as const;
+
+const Selection = Type.Object({
+  levels: Type.Array(Type.String({ description: "Numbers or names; all when absent" }), { default: [] }),
+  mintime: Type.Optional(Type.Integer({ minimum: 0 })),
+  maxtime: Type.Optional(Type.Integer({ minimum: 0 })),
+  position: Type.Optional(Type.String()),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: CONSOLE_LOG_PAGE_MAX_ROWS })),
+});
+
+/** `consolelog`: what scripts, rules and triggers had to say. */
+export function consoleLogHostObject(logs: ConsoleLogService): HostObject {
+  return {
+    name: "consolelog",
+    summary: "Console logs of rules, scripts and triggers, with the rights of the script",
+    functions: [
+      hostFunction({
+        name: "read",
+        summary: "Entries of a log, the oldest first",
+        parameters: [
+          KIND,
+          NAME,
+          {
+            name: "options",
+            schema: Type.Object({}, { description: "{levels, mintime, maxtime in milliseconds, position, limit}" }),
+            optional: true,
+          },
+        ],
+        returns: "{logs: [{edtime, level, msg, …}], position}; from the position the next read goes on",
+        example: 'OUTPUT = consolelog.read("serverjs", "/inline.js", { levels: ["error"], limit: 10 }).logs.length',
+        call: async ({ principal, signal }, kind, name, options = {}) => {
+          const { limit, position, ...selection } = membersOf(Selection, options);
+          const page = await logs.read(
+            principal,
+            { kind, name, ...selection },
+            { signal, ...(limit !== undefined && { limit }), ...(position !== undefined && { position }) },
+          );
+          return page as unknown as Value;
+        },
+      }),
+      hostFunction({
+        name: "delete",
+        summary: "Removes the entries of a log",
+        parameters: [KIND, NAME],
+        returns: "how many",
+        example: 'OUTPUT = consolelog.delete("serverjs", "/none.js")',
+        changes: true,
+        call: ({ principal, signal }, kind, name) => logs.remove(principal, { kind, name }, signal),
+      }),
+      hostFunction({
+        name: "truncate",
+        summary: "Removes all entries of a kind",
+        parameters: [KIND],
+        returns: "how many",
+        example: 'OUTPUT = consolelog.truncate("trigger")',
+        changes: true,
+        call: ({ principal, signal }, kind) => logs.truncate(principal, kind, signal),
+      }),
+    ],
+  };
 }
 
 function textOf(value: Value): string {

@@ -1,6 +1,7 @@
 import type { Area } from "../../area.ts";
 import { depotClasses } from "./classes.ts";
 import type { DeploymentService } from "./deployment.ts";
+import { depotHostObject } from "./host-objects.ts";
 import { depotRoutes } from "./routes.ts";
 import type { DepotService } from "./service.ts";
 
@@ -13,6 +14,7 @@ export function depotsArea({ depots, deployments }: DepotParts): Area {
   return {
     name: "depots",
     endpoints: depotRoutes(depots, deployments),
+    hostObjects: [depotHostObject({ depots, deployments })],
     classes: depotClasses(depots),
     maintain: (tenant) => deployments.maintain(tenant),
   };

@@ -1,5 +1,6 @@
 import type { Area } from "../../area.ts";
 import type { ExplainService } from "./explain.ts";
+import { permHostObject } from "./host-objects.ts";
 import { explainRoutes, groupRoutes } from "./routes.ts";
 import type { GroupService } from "./service.ts";
 
@@ -12,6 +13,7 @@ export function groupsArea({ groups, explaining }: GroupParts): Area {
   return {
     name: "groups",
     endpoints: [...groupRoutes(groups), ...explainRoutes(explaining)],
+    hostObjects: [permHostObject(groups)],
     leave: (tenant) => groups.leave(tenant),
     close: () => groups.close(),
   };

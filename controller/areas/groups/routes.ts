@@ -19,7 +19,8 @@ import { GROUP_BODY_MAX_BYTES } from "../../../common/limits.ts";
 import { endpoint, type Endpoint } from "../../http/endpoint.ts";
 import type { ExplainService } from "./explain.ts";
 import type { GroupService } from "./service.ts";
-import type { ApiPermission, Group } from "./types.ts";
+import { groupReply } from "./shown.ts";
+import type { ApiPermission } from "./types.ts";
 
 export function groupRoutes(groups: GroupService): readonly Endpoint[] {
   return [...ownRoutes(groups), ...apiRoutes(groups), ...refreshRoutes(groups)];
@@ -74,7 +75,9 @@ function ownRoutes(groups: GroupService): readonly Endpoint[] {
       summary: "Groups below a group, or those below none",
       input: GroupList,
       output: GroupReplies,
-      handler: async ({ principal, input }) => ({ message: (await groups.list(principal, input.parent)).map(reply) }),
+      handler: async ({ principal, input }) => ({
+        message: (await groups.list(principal, input.parent)).map(groupReply),
+      }),
     }),
     endpoint({
       method: "GET",
@@ -83,7 +86,7 @@ function ownRoutes(groups: GroupService): readonly Endpoint[] {
       summary: "One group",
       input: GroupId,
       output: GroupReply,
-      handler: async ({ principal, input }) => ({ message: reply(await groups.find(principal, input.id)) }),
+      handler: async ({ principal, input }) => ({ message: groupReply(await groups.find(principal, input.id)) }),
     }),
     endpoint({
       method: "DELETE",
@@ -205,22 +208,6 @@ function refreshRoutes(groups: GroupService): readonly Endpoint[] {
       },
     }),
   );
-}
-
-function reply(group: Group) {
-  const { id, name, fullname, parent, hasChildren } = group;
-  const { member, fields, readexps, readonly, writable, tags } = group;
-  return {
-    ...{ id, name, fullname, parent },
-    fields: { ...fields },
-    member: [...member],
-    readexps: [...readexps],
-    readonly: [...readonly],
-    writable: [...writable],
-    tags: [...tags],
-    isParent: hasChildren,
-    isldap: false,
-  };
 }
 
 function apiReply({ name, paths, groups }: ApiPermission) {

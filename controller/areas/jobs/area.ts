@@ -1,7 +1,9 @@
 import type { Area } from "../../area.ts";
+import type { Query } from "../query/index.ts";
 import { jobClasses } from "./classes.ts";
 import type { JobContexts } from "./contexts.ts";
 import type { JobGroups } from "./groups.ts";
+import { jobHostObject } from "./host-objects.ts";
 import type { JobScheduler } from "./scheduler.ts";
 import { contextRoutes, groupRoutes, jobRoutes, jobSockets, type JobRouteDependencies } from "./routes.ts";
 
@@ -10,6 +12,7 @@ export function jobsArea(
     readonly contexts: JobContexts;
     readonly groups: JobGroups;
     readonly scheduler: JobScheduler;
+    readonly query: Pick<Query, "rows">;
   },
 ): Area {
   const { jobs, runs, contexts, groups, scheduler } = parts;
@@ -17,6 +20,7 @@ export function jobsArea(
     name: "jobs",
     endpoints: [...jobRoutes(parts), ...contextRoutes(contexts), ...groupRoutes(groups)],
     sockets: jobSockets(parts),
+    hostObjects: [jobHostObject(parts)],
     classes: jobClasses(jobs),
     start: () => scheduler.start(),
     stop: () => scheduler.stop(),

@@ -1,5 +1,6 @@
 import type { Area } from "../../area.ts";
 import { policyClasses } from "./classes.ts";
+import { policyHostObject } from "./host-objects.ts";
 import { policyRoutes } from "./routes.ts";
 import type { PolicyService } from "./service.ts";
 
@@ -7,6 +8,7 @@ export function policiesArea(policies: PolicyService): Area {
   return {
     name: "policies",
     endpoints: policyRoutes(policies),
+    hostObjects: [policyHostObject(policies)],
     classes: policyClasses(policies),
     repair: (tenant) => policies.repair(tenant),
     maintain: (tenant) => policies.maintain(tenant),

@@ -8,8 +8,8 @@ import {
   PolicySelect,
 } from "../../../common/api/policies.ts";
 import { endpoint, type Endpoint } from "../../http/endpoint.ts";
+import { policyInput } from "./input.ts";
 import type { PolicyService } from "./service.ts";
-import type { PolicyInput } from "./types.ts";
 
 export function policyRoutes(policies: PolicyService): readonly Endpoint[] {
   return [...savingRoutes(policies), ...readingRoutes(policies), ...placingRoutes(policies)];
@@ -25,7 +25,9 @@ function savingRoutes(policies: PolicyService): readonly Endpoint[] {
       body: "json",
       input: CommandPolicyInput,
       output: PolicyRecord,
-      handler: async ({ principal, input }) => ({ message: await policies.save(principal, commandInput(input)) }),
+      handler: async ({ principal, input }) => ({
+        message: await policies.save(principal, policyInput("command", input)),
+      }),
     }),
     endpoint({
       method: "POST",
@@ -35,7 +37,7 @@ function savingRoutes(policies: PolicyService): readonly Endpoint[] {
       body: "json",
       input: LogPolicyInput,
       output: PolicyRecord,
-      handler: async ({ principal, input }) => ({ message: await policies.save(principal, logInput(input)) }),
+      handler: async ({ principal, input }) => ({ message: await policies.save(principal, policyInput("log", input)) }),
     }),
     endpoint({
       method: "DELETE",
@@ -96,16 +98,4 @@ function placingRoutes(policies: PolicyService): readonly Endpoint[] {
       handler: async ({ principal, input }) => ({ message: await policies.undeploy(principal, input.name) }),
     }),
   ];
-}
-
-function commandInput({ hosts, tags, ...spec }: CommandPolicyInput): PolicyInput {
-  return { spec: { kind: "command", ...spec }, ...places(hosts, tags) };
-}
-
-function logInput({ hosts, tags, ...spec }: LogPolicyInput): PolicyInput {
-  return { spec: { kind: "log", ...spec }, ...places(hosts, tags) };
-}
-
-function places(hosts: readonly string[] | undefined, tags: readonly string[] | undefined): Omit<PolicyInput, "spec"> {
-  return { ...(hosts && { hosts: hosts.filter((host) => host !== "") }), ...(tags && { tags }) };
 }

@@ -1,4 +1,5 @@
 import type { Area } from "../../area.ts";
+import { ruleHostObject } from "./host-objects.ts";
 import type { FileParser } from "./parse-file.ts";
 import { patternRoutes } from "./pattern-routes.ts";
 import type { PatternService } from "./patterns.ts";
@@ -15,6 +16,7 @@ export function rulesArea(parts: RuleParts): Area {
   return {
     name: "rules",
     endpoints: [...ruleRoutes(parts), ...patternRoutes(parts.patterns)],
+    hostObjects: [ruleHostObject(parts)],
     leave: () => parts.rules.leave(),
   };
 }

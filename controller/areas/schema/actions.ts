@@ -1,8 +1,9 @@
 import { AppError, isAppError } from "../../../common/errors.ts";
+import { formatObjectId, parseObjectId } from "../../../common/ids.ts";
 import { QUERY_VALUE_ROWS_MAX } from "../../../common/limits.ts";
 import { type Condition, type Insert, NOWHERE, type Placeholder, type Update } from "../../../common/mql/index.ts";
 import type { Row, Value } from "../../../common/value.ts";
-import { canonicalValue, type ClassView, idFromColumns } from "../objects/index.ts";
+import { canonicalText, canonicalValue, type ClassView, idFromColumns } from "../objects/index.ts";
 import { isPseudo } from "../query/index.ts";
 import { classRef } from "./definition.ts";
 import type { VisibleSchema } from "./records.ts";
@@ -66,9 +67,7 @@ function named<T>(index: number, work: () => T): T {
 
 function targetOf(kind: Action["kind"], given: Row, schema: VisibleSchema): Target {
   const view = classOf(given, schema);
-  const object = Object.fromEntries(
-    Object.entries(given).map(([name, value]) => [schema.memberName(view, name), value]),
-  );
+  const object = withNames(given, view, schema);
   for (const [name, value] of Object.entries(object)) checkMember(name, value, { view, schema });
   const columns = Object.keys(object).filter((name) => !isPseudo(name));
   if (kind === "insert") return { view, object, set: object.id === undefined ? columns : ["id", ...columns] };
@@ -105,8 +104,21 @@ function checkMember(
   else if (!where.schema.isEdgeType(name)) throw new AppError("not_found", `Field ${name} Not Exist`);
 }
 
+/** The id that an insert of the object would give it, with its member `class`. */
+export function idOfObject(given: Row, schema: VisibleSchema): string {
+  const view = classOf(given, schema);
+  const object = withNames(given, view, schema);
+  if (!isGiven(object.id)) return idOf(object, view, "getid");
+  const id = canonicalText(object.id ?? "");
+  return parseObjectId(id)?.label === view.label ? id : formatObjectId(view.label, id);
+}
+
+function withNames(given: Row, view: ClassView, schema: VisibleSchema): Row {
+  return Object.fromEntries(Object.entries(given).map(([name, value]) => [schema.memberName(view, name), value]));
+}
+
 /** As an insert of the object would make it. */
-function idOf(object: Row, view: ClassView): string {
+function idOf(object: Row, view: ClassView, what = "an update"): string {
   const keys = view.keys.flatMap((name) => {
     const column = view.column(name);
     const value = column && isGiven(object[name]) ? canonicalValue(column, object[name] ?? null) : undefined;
@@ -116,7 +128,7 @@ function idOf(object: Row, view: ClassView): string {
   if (id !== undefined) return id;
   throw new AppError(
     "invalid",
-    `[Valid] an update needs the id${view.keys.length > 0 ? ` or the keys ${view.keys.join(", ")}` : ""} of its object.`,
+    `[Valid] ${what} needs the id${view.keys.length > 0 ? ` or the keys ${view.keys.join(", ")}` : ""} of its object.`,
   );
 }
 

@@ -7,7 +7,7 @@ import type { Row } from "../../../common/value.ts";
 import type { Objects } from "../objects/index.ts";
 import { requirePermission, type Principal } from "../permissions/index.ts";
 import type { Query, QueryMeta } from "../query/index.ts";
-import { type Action, type Step, stepsOf } from "./actions.ts";
+import { type Action, idOfObject, type Step, stepsOf } from "./actions.ts";
 import { classPath, classRef, creation, extension } from "./definition.ts";
 import { baseType, COLUMN_TYPES, indexOption } from "./field-types.ts";
 import { VisibleSchema } from "./records.ts";
@@ -62,6 +62,18 @@ export class SchemaService {
   async get(principal: Principal, id: string): Promise<ClassDetails> {
     requirePermission(principal, "objects:read");
     return this.#details(principal, id);
+  }
+
+  /** What a column may be, by name. */
+  fieldTypes(principal: Principal): Readonly<Record<string, FieldType>> {
+    requirePermission(principal, "objects:read");
+    return Object.fromEntries(fieldTypes().map((type) => [type.name, type]));
+  }
+
+  /** The id that an insert of the object would give it. `AppError("invalid")` where that is not settled before. */
+  async idOf(principal: Principal, object: Row): Promise<string> {
+    requirePermission(principal, "objects:read");
+    return idOfObject(object, await this.#visible(principal));
   }
 
   /** `field`, `ftype` or `class`. `AppError("too_large")` beyond `SCHEMA_TABLE_MAX_RECORDS`. */
@@ -148,15 +160,26 @@ export class SchemaService {
 function* tableRecords(name: string, schema: VisibleSchema): Generator<object> {
   if (name === "field") yield* schema.allFields();
   else if (name === "class") for (const view of schema.classes) yield schema.record(view);
-  else if (name === "ftype")
-    yield* COLUMN_TYPES.map((type) => ({
-      name: type,
-      title: type,
-      loption: indexOption(type),
-      fparam: [],
-      btype: baseType(type),
-    }));
+  else if (name === "ftype") yield* fieldTypes();
   else throw new AppError("not_found", `[NotExist] There is no table ${name}: field, ftype and class are there.`);
+}
+
+interface FieldType {
+  readonly name: string;
+  readonly title: string;
+  readonly loption: Readonly<Record<string, string>>;
+  readonly fparam: readonly string[];
+  readonly btype: string;
+}
+
+function fieldTypes(): readonly FieldType[] {
+  return COLUMN_TYPES.map((type) => ({
+    name: type,
+    title: type,
+    loption: indexOption(type),
+    fparam: [],
+    btype: baseType(type),
+  }));
 }
 
 function* bounded(records: Iterable<object>): Generator<object> {

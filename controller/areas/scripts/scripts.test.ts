@@ -2,7 +2,6 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { InjectOptions } from "fastify";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { FunctionDescription } from "../../scripting/index.ts";
 import { bundle } from "../../../test/helpers/bundle.ts";
 import { PASSWORD } from "../../../test/helpers/http-app.ts";
 import { testPrincipal } from "../../../test/helpers/runtime.ts";
@@ -122,15 +121,6 @@ describe("each way in which clients call", () => {
     expect((await call({ url: `${EXEC}?filepath=/ns/none.js` })).code).toBe("not_found");
     expect((await call({ url: `${EXEC}?filepath=/../../etc/passwd` })).status).toBe("error");
   });
-});
-
-test("every function that scripts find runs as its example says", async () => {
-  const { message } = await call({ url: "/api/trigger/funcs" });
-  const functions = message as readonly FunctionDescription[];
-  expect(functions.map(({ name }) => name)).toEqual(expect.arrayContaining(["odb.mql", "log.info", "tagdir.get"]));
-  for (const { name, example } of functions) {
-    expect([name, (await run(example)).status]).toEqual([name, "ok"]);
-  }
 });
 
 test("functions are listed with and without /api, by name, with what they take", async () => {

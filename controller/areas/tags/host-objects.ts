@@ -86,6 +86,19 @@ tagdir.addtags("example", "", [found[0].id], ["os/linux"])`,
           return undefined;
         },
       }),
+      hostFunction({
+        name: "deletetags",
+        summary: "Takes tags from objects, and none below them",
+        parameters: [list("ids", "Ids of the objects"), list("tags", "Paths in their trees")],
+        returns: "nothing",
+        example: `dfs.write("/tmp/example.txt", "text"); var found = odb.mql("SELECT id FROM /matrix/filesystem LIMIT 1").data;
+tagdir.deletetags([found[0].id], ["os/linux"])`,
+        changes: true,
+        call: async ({ principal }, ids, given) => {
+          await tags.takeFrom(principal, undefined, { ids, tags: given });
+          return undefined;
+        },
+      }),
     ],
   };
 }

@@ -105,10 +105,10 @@ export class TagService {
     await this.#show(principal.tenant, domain, paths);
   }
 
-  /** Takes just these tags, and none below them. */
-  async takeFrom(principal: Principal, domain: string, { ids, tags }: Tagging): Promise<void> {
+  /** Takes just these tags, and none below them; a tag is the same in every domain, of which some callers name one. */
+  async takeFrom(principal: Principal, domain: string | undefined, { ids, tags }: Tagging): Promise<void> {
     requirePermission(principal, "tags:write");
-    checkDomain(domain);
+    if (domain !== undefined) checkDomain(domain);
     await this.#tagging.take(principal, { ids, tags: tags.map(tagPath) });
   }
 

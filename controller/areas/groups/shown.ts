@@ -1,0 +1,18 @@
+import type { Group } from "./types.ts";
+
+/** A group as clients get it. */
+export function groupReply(group: Group) {
+  const { id, name, fullname, parent, hasChildren } = group;
+  const { member, fields, readexps, readonly, writable, tags } = group;
+  return {
+    ...{ id, name, fullname, parent },
+    fields: { ...fields },
+    member: [...member],
+    readexps: [...readexps],
+    readonly: [...readonly],
+    writable: [...writable],
+    tags: [...tags],
+    isParent: hasChildren,
+    isldap: false,
+  };
+}

@@ -1,0 +1,142 @@
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { HostObjects, type ScriptHost } from "./index.ts";
+import type { Value } from "../../common/value.ts";
+import type { Principal } from "../areas/permissions/index.ts";
+import { bundle } from "../../test/helpers/bundle.ts";
+import { testPrincipal } from "../../test/helpers/runtime.ts";
+import { openWorld, type World } from "../../test/security/world.ts";
+
+/** What the scripts of these tests called, by function: the arguments of its last call. */
+const called = new Map<string, readonly Value[]>();
+const reached: { hosts?: HostObjects } = {};
+let world: World;
+let admin: string;
+
+beforeAll(async () => {
+  recordCalls();
+  const file = await bundle(join(import.meta.dirname, "../script-worker.ts"), `scripts/hosts-${process.pid}.mjs`);
+  world = await openWorld({ scripts: pathToFileURL(file) });
+  admin = await world.signIn();
+});
+afterAll(async () => {
+  vi.restoreAllMocks();
+  await world[Symbol.asyncDispose]();
+});
+
+function recordCalls(): void {
+  const bind = HostObjects.prototype.bind;
+  vi.spyOn(HostObjects.prototype, "bind").mockImplementation(function (this: HostObjects, run) {
+    reached.hosts = this;
+    const host = bind.call(this, run);
+    return {
+      changed: host.changed,
+      call(call) {
+        called.set(call.name, call.args);
+        return host.call(call);
+      },
+    };
+  });
+}
+
+interface Answer {
+  readonly status: string;
+  readonly message: unknown;
+  readonly code?: string;
+}
+
+async function run(payload: string): Promise<Answer> {
+  const url = `/script/exec/js?sessionid=${admin}`;
+  return (
+    await world.app.inject({ method: "POST", url, headers: { "content-type": "text/plain" }, payload })
+  ).json<Answer>();
+}
+
+function allHosts(): HostObjects {
+  if (!reached.hosts) throw new Error("No script ran.");
+  return reached.hosts;
+}
+
+function hostOf(principal: Principal): ScriptHost {
+  return allHosts().bind({
+    principal,
+    kind: "serverjs",
+    log: () => {},
+    beforeChange: () => Promise.resolve(),
+    load: () => Promise.reject(new Error("nothing is required")),
+  });
+}
+
+/** They answer what belongs to the script or its user, or nothing. */
+const OPEN_TO_ALL = ["odb.refresh", "perm.ui", "webcontext.user", "webcontext.writeOperLog"];
+
+test("every function runs as its example says, and whoever has no rights cannot do by it what he may not", async () => {
+  await run("OUTPUT = 1");
+  const functions = allHosts().described("serverjs");
+  for (const { name, example } of functions) {
+    const { status, message } = await run(example);
+    expect([name, status, status === "ok" ? "" : message]).toEqual([name, "ok", ""]);
+  }
+  expect(functions.filter(({ name }) => !called.has(name))).toEqual([]);
+
+  const host = hostOf({ ...testPrincipal("viewer"), user: "nobody", grants: ["scripts:read"], data: [] });
+  const { signal } = new AbortController();
+  const open: string[] = [];
+  const written = world.written();
+  for (const { name } of functions) {
+    const code = await host.call({ name, args: called.get(name) ?? [], signal }).then(
+      () => "open",
+      (error: unknown) => (error as { readonly code?: string }).code,
+    );
+    if (code !== "denied") open.push(name);
+  }
+  expect(open.filter((name) => !name.startsWith("log."))).toEqual(OPEN_TO_ALL);
+  expect(world.written()).toBe(written);
+});
+
+test("an argument that does not fit is refused where it is given, with file, line and column", async () => {
+  const cases = [
+    ["odb.getid('x')", "odb.getid: object must be object."],
+    ["job.define({ name: 'x' })", "The object must have required properties exec."],
+    ["job.execute('x', {}, 'soon')", "job.execute: timeout must be integer."],
+    ["consolelog.read('none', '/x.js')", "consolelog.read: kind"],
+    [
+      "policy.save({ name: 'x', rule: '/matrix/rules/x', command: 'date', ctype: 7, interval: 1, unit: 'day' })",
+      "ctype must be <= 1.",
+    ],
+    ["rule.create({ class: '/matrix/x', type: 'xml' })", "type must be"],
+  ] as const;
+  for (const [text, expected] of cases) {
+    const answer = await run(`OUTPUT = 1;\n  ${text}`);
+    expect(answer).toMatchObject({ status: "error", code: "invalid", message: expect.stringContaining(expected) });
+    expect(answer.message).toContain("/inline.js:2:");
+  }
+});
+
+test("what hangs on a member that no interface names is left out, as over HTTP", async () => {
+  const text = 'OUTPUT = job.define({ name: "named", exec: ["date"], creator: "somebody", system: true })';
+  expect((await run(text)).message).toMatchObject({ creator: "admin", system: false, timeout: expect.any(Number) });
+});
+
+test("odb tells classes, fields and ids as they are", async () => {
+  await run('odb.mql("CREATE CLASS /matrix/known (key varchar, n int, keys(key))")');
+  const text = `odb.refresh(); var cid = odb.getclassid("/matrix/known");
+    OUTPUT = [odb.classlist(1).some(function (c) { return c.cid === cid; }), odb.classlist("/matrix/known")[0].keys,
+      _.pluck(odb.classfields(cid), "name").slice(-2), odb.fieldtypes()["enum"].btype,
+      odb.getid({ class: "/matrix/known", id: "b" })]`;
+  expect((await run(text)).message).toEqual([true, ["key"], ["key", "n"], "smallint", "known:b"]);
+  const keyed = `odb.mql("INSERT INTO /matrix/known (key, n) VALUES ('a', 1)");
+    OUTPUT = odb.mql("SELECT id FROM /matrix/known").data[0].id === odb.getid({ CLASS: "x", class: "/matrix/known", key: "a" })`;
+  expect((await run(keyed)).message).toBe(true);
+  expect((await run('odb.getid({ class: "/matrix/known" })')).message).toContain("getid needs the id or the keys key");
+});
+
+test("a run leaves one entry in the audit trail, whatever it changed by how many calls", async () => {
+  const text = `rule.put("/matrix/rules/told", "--class=/matrix/consolelog/rule\\n--parser=text\\n--fields=msg");
+    job.define({ name: "told", exec: ["date"] }); job.delete("told"); rule.delete("/matrix/rules/told")`;
+  expect((await run(text)).status).toBe("ok");
+  const { message } = await run('OUTPUT = _.pluck(odb.mql("SELECT action FROM /matrix/system/audit").data, "action")');
+  const told = (message as readonly string[]).filter((action) => action.includes("job.delete rule.delete"));
+  expect(told).toEqual(["SCRIPT /inline.js job.define job.delete rule.delete rule.put"]);
+});
