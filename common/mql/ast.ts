@@ -240,6 +240,8 @@ export interface Item extends At {
 
 export interface Join extends At {
   readonly kind: "join";
+  /** LEFT JOIN: what finds no partner stays, without one. */
+  readonly outer: boolean;
   readonly class: ClassRef;
   readonly left: Field;
   readonly right: Field;

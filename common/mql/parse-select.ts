@@ -77,10 +77,10 @@ function select(reader: TokenReader): Select {
   const early = parseAsOf(reader);
   const from: ClassRef = { ...plainClass, alias: alias(reader) };
   const joins: Join[] = [];
-  while (reader.accept("JOIN")) {
+  for (let outer = joinWords(reader); outer !== undefined; outer = joinWords(reader)) {
     if (joins.length >= MQL_JOINS_MAX)
       throw reader.tooLarge(`at most ${MQL_JOINS_MAX} JOINs in one SELECT`, "MQL_JOINS_MAX");
-    joins.push(join(reader));
+    joins.push(join(reader, outer));
   }
   const where = parseWhere(reader);
   const groupBy = by(reader, "GROUP") ? listOf(reader, parseExpression, GROUP_KEYS) : [];
@@ -176,14 +176,31 @@ function alias(reader: TokenReader): string | undefined {
   const { kind, keyword, text } = reader.token;
   const next = reader.peek(1);
   const isCursor = keyword === "CURSOR" && (next.kind === "text" || next.text === "?");
-  const isAlias = kind === "name" || (kind === "word" && !RESERVED.has(keyword) && !isCursor);
+  const isAlias =
+    kind === "name" || (kind === "word" && !RESERVED.has(keyword) && !isCursor && !beginsLeftJoin(reader));
   if (!isAlias) return undefined;
   reader.advance();
   return text;
 }
 
+/** `JOIN`, or `LEFT [OUTER] JOIN`: whether it is an outer one; undefined where no join begins. */
+function joinWords(reader: TokenReader): boolean | undefined {
+  if (reader.accept("JOIN")) return false;
+  if (!beginsLeftJoin(reader)) return undefined;
+  reader.advance();
+  reader.accept("OUTER");
+  reader.expect("JOIN");
+  return true;
+}
+
+function beginsLeftJoin(reader: TokenReader): boolean {
+  const next = reader.peek(1);
+  const isJoin = next.keyword === "JOIN" || (next.keyword === "OUTER" && reader.peek(2).keyword === "JOIN");
+  return reader.isKeyword("LEFT") && isJoin;
+}
+
 /** `(alias:/class) ON a.x = b.y` after the word JOIN. */
-function join(reader: TokenReader): Join {
+function join(reader: TokenReader, outer: boolean): Join {
   const start = reader.token.start;
   reader.expectSign("(");
   const name = reader.expectName("an alias");
@@ -194,5 +211,5 @@ function join(reader: TokenReader): Join {
   const left: Field = parseField(reader);
   reader.expectSign("=");
   const right: Field = parseField(reader);
-  return { kind: "join", class: { ...target, alias: name }, left, right, span: reader.spanFrom(start) };
+  return { kind: "join", outer, class: { ...target, alias: name }, left, right, span: reader.spanFrom(start) };
 }

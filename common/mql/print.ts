@@ -208,7 +208,7 @@ function classRef(node: ClassRef): string {
 function select(node: Select): string {
   const joins = node.joins.map(
     (join) =>
-      ` JOIN (${name(join.class.alias ?? "")}:${classRef({ ...join.class, alias: undefined })}) ON ${printField(join.left)} = ${printField(join.right)}`,
+      `${join.outer ? " LEFT" : ""} JOIN (${name(join.class.alias ?? "")}:${classRef({ ...join.class, alias: undefined })}) ON ${printField(join.left)} = ${printField(join.right)}`,
   );
   return [
     `SELECT ${node.distinct ? "DISTINCT " : ""}${node.items.map(item).join(", ")} FROM ${from(node)}`,
@@ -221,7 +221,12 @@ function select(node: Select): string {
 }
 
 function from(node: Select): string {
-  return `${classRef({ ...node.from, alias: undefined })}${optional(" AS OF ", node.asOf, printValue)}${optional(" ", node.from.alias, name)}`;
+  return `${classRef({ ...node.from, alias: undefined })}${optional(" AS OF ", node.asOf, printValue)}${optional(" ", node.from.alias, aliasName)}`;
+}
+
+/** LEFT before JOIN would be no alias. */
+function aliasName(value: string): string {
+  return value.toUpperCase() === "LEFT" ? `\`${value}\`` : name(value);
 }
 
 function tail(node: Tail & { readonly asOf: ValueNode | undefined }): string {

@@ -168,7 +168,7 @@ export class QueryGenerator {
     const left = field([partner.alias, name === undefined ? "id" : this.#dice.pick(others)]);
     const right = field([own.alias, name ?? "id"]);
     const sides = this.#dice.chance(0.5) ? { left, right } : { left: right, right: left };
-    return { kind: "join", class: own.ref, ...sides, span };
+    return { kind: "join", outer: this.#dice.chance(0.4), class: own.ref, ...sides, span };
   }
 
   #plain({ ref, names }: Source): Select {

@@ -22,8 +22,8 @@ import type { PlainClass, PlainRights, PlainRow, World } from "./mql-world.ts";
 /** True, false, or undefined for unknown. */
 type Truth = boolean | undefined;
 
-/** An object of each class that is joined, by the name it has there. */
-type Env = Readonly<Record<string, PlainRow>>;
+/** An object of each class that is joined, by the name it has there; null where a LEFT JOIN finds none. */
+type Env = Readonly<Record<string, PlainRow | null>>;
 
 export interface Expected {
   readonly rows: readonly Row[];
@@ -68,8 +68,12 @@ export class Reference {
     let envs: readonly Env[] = this.#rows(select.from, isEarlier).map((row) => ({ [select.from.alias ?? ""]: row }));
     for (const join of select.joins) {
       const rows = this.#rows(join.class, isEarlier);
-      const pairs = envs.flatMap((env) => rows.map((row) => ({ ...env, [join.class.alias ?? ""]: row })));
-      envs = pairs.filter((env) => isSame(this.#read(join.left, env), this.#read(join.right, env)));
+      const name = join.class.alias ?? "";
+      envs = envs.flatMap((env): readonly Env[] => {
+        const pairs = rows.map((row) => ({ ...env, [name]: row }));
+        const found = pairs.filter((pair) => isSame(this.#read(join.left, pair), this.#read(join.right, pair)));
+        return found.length === 0 && join.outer ? [{ ...env, [name]: null }] : found;
+      });
     }
     return envs;
   }
@@ -96,6 +100,7 @@ export class Reference {
     const field = operand;
     const [first = "", ...rest] = field.parts;
     const named = rest.length > 0 ? env[first] : undefined;
+    if (named === null) return null;
     const row = named ?? Object.values(env)[0];
     return row && valueOf(row, named ? rest : field.parts, this.#seen(row.class));
   }

@@ -122,6 +122,7 @@ export class TreeGenerator {
   #select(): Select {
     const joins = this.#some(0, 1, () => ({
       kind: "join" as const,
+      outer: this.#coin(),
       class: { ...this.#class(), alias: this.#name() },
       left: this.#field(),
       right: this.#field(),

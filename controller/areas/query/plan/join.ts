@@ -24,8 +24,8 @@ import { PSEUDO_FIELDS } from "./pseudo.ts";
 import { conjuncts } from "./pushdown.ts";
 import { type Scope, scopeOf } from "./scope.ts";
 
-/** One object of each class, in the order in which the statement names the classes. */
-export type Joined = readonly ObjectRow[];
+/** One object of each class, in the order in which the statement names the classes; undefined where a LEFT JOIN found none. */
+export type Joined = readonly (ObjectRow | undefined)[];
 
 /** How a SELECT over joined classes is going to be done, as data. */
 export interface JoinPlan extends Shape<Joined> {
@@ -34,12 +34,14 @@ export interface JoinPlan extends Shape<Joined> {
   readonly tables: readonly TablePlan[];
   /** `links[0]` joins `tables[1]` to what stands before it, and so on. */
   readonly links: readonly Link[];
-  /** The rest of the condition: parts about several classes, or about none. */
+  /** The rest of the condition: parts about several classes, about none, or about what a LEFT JOIN may not have found. */
   readonly where: Condition | undefined;
   readonly fields: JoinedFields;
 }
 
 export interface Link {
+  /** A row that finds no object stays, without one. */
+  readonly isOuter: boolean;
   /** A field of a class before. */
   readonly earlier: BoundField;
   readonly own: BoundField;
@@ -57,7 +59,7 @@ export function planJoin(select: Select, principal: Principal, context: PlanCont
   const fields = new JoinedFields(scopes);
   const links = select.joins.map((join, index) => about(join.span, () => linkOf(join, index + 1, fields)));
   const asOfMs = timeOfState(select.asOf ?? context.asOf, values);
-  const split = splitByTable(select.where, fields, values);
+  const split = splitByTable(select.where, { fields, values, links });
   const tables = scopes.map((scope, table): TablePlan => {
     const where = together(split.filter((part) => part.table === table));
     return { scope, values, where, reads: readsOf(scope, where, { values, asOfMs }) };
@@ -134,14 +136,20 @@ export class JoinedFields implements Fields<Joined> {
     return {
       label: field.label,
       kinds: inner.kinds,
-      read: (row) => inner.read(part(row, table)),
-      kind: (row) => inner.kind(part(row, table)),
+      read(row) {
+        const own = row[table];
+        return own ? inner.read(own) : null;
+      },
+      kind(row) {
+        const own = row[table];
+        return own ? inner.kind(own) : ANY;
+      },
     };
   }
 
   writtenMs(field: BoundField | undefined): (row: Joined) => number {
     const table = field?.table ?? 0;
-    return (row) => part(row, table).vtimeMs;
+    return (row) => row[table]?.vtimeMs ?? 0;
   }
 
   /** A star stands for a list of fields here. */
@@ -172,12 +180,6 @@ export class JoinedFields implements Fields<Joined> {
   }
 }
 
-function part(row: Joined, table: number): ObjectRow {
-  const own = row[table];
-  if (!own) throw new RangeError("a joined row has an object of every class");
-  return own;
-}
-
 function linkOf(join: Join, table: number, fields: JoinedFields): Link {
   const sides = [fields.bind(join.left), fields.bind(join.right)];
   const own = sides.find((side) => side.table === table);
@@ -188,7 +190,7 @@ function linkOf(join: Join, table: number, fields: JoinedFields): Link {
       `[Valid] ON has to compare a field of ${join.class.alias ?? ""} with one of a class before it.`,
     );
   }
-  return { own, earlier, kind: linkKind(own, earlier, fields) };
+  return { isOuter: join.outer, own, earlier, kind: linkKind(own, earlier, fields) };
 }
 
 /** A number also equals its text, as in conditions. */
@@ -205,15 +207,23 @@ function linkKind(own: BoundField, earlier: BoundField, fields: JoinedFields): K
 
 interface Part {
   readonly condition: Condition;
-  /** Absent: about several classes, or about none. */
+  /** Absent: it is asked of the joined rows. */
   readonly table: number | undefined;
 }
 
-function splitByTable(where: Condition | undefined, fields: JoinedFields, values: Arguments): readonly Part[] {
+interface Splitting {
+  readonly fields: JoinedFields;
+  readonly values: Arguments;
+  readonly links: readonly Link[];
+}
+
+function splitByTable(where: Condition | undefined, { fields, values, links }: Splitting): readonly Part[] {
+  const outer = new Set(links.flatMap(({ isOuter, own }) => (isOuter ? [own.table] : [])));
   return conjuncts(where).map((condition) => {
     const tables = about(condition.span, () => tablesOf(condition, fields, values));
     const [only] = tables;
-    return { condition, table: tables.size === 1 ? only : undefined };
+    const isOfOne = only !== undefined && tables.size === 1 && !outer.has(only);
+    return { condition, table: isOfOne ? only : undefined };
   });
 }
 

@@ -26,10 +26,13 @@ const ROW_BYTES = 128;
 
 /** By the value that joins them. */
 type Built = ReadonlyMap<Comparable, readonly ObjectRow[]>;
+/** What a LEFT JOIN goes on with where it finds no object. */
+const NO_OBJECT: readonly undefined[] = [undefined];
 
 /**
  * The joined rows: every class but the first is held in memory by the value that joins it (a hash join), the first
- * streams past them. Where what is joined to has few different values, only objects with one of these are read.
+ * streams past them. Where what is joined to has few different values, only objects with one of these are read. What
+ * finds no partner goes on without one in a LEFT JOIN.
  */
 export function joined(plan: JoinPlan, context: Omit<JoinContext, "memory">): AsyncIterable<readonly Joined[]> {
   const filters = plan.tables.map((table) => filterOf(table));
@@ -55,9 +58,9 @@ async function* stream(work: Work): AsyncIterable<readonly Joined[]> {
     const head = await headOf(first);
     const built = await buildAll(work, head);
     const keys = work.plan.links.map((link) => keyOf(work.plan.fields.source(link.earlier), link));
-    yield* matched(head.rows, { built, keys }, work);
-    for (let next = await first.next(); !next.done; next = await first.next())
-      yield* matched(next.value, { built, keys }, work);
+    const steps = { built, keys, links: work.plan.links };
+    yield* matched(head.rows, steps, work);
+    for (let next = await first.next(); !next.done; next = await first.next()) yield* matched(next.value, steps, work);
   } finally {
     await first.return?.();
   }
@@ -194,6 +197,7 @@ function keyOf(source: Source<Joined>, link: Link): (row: Joined) => Comparable 
 interface Steps {
   readonly built: readonly Built[];
   readonly keys: readonly ((row: Joined) => Comparable | undefined)[];
+  readonly links: readonly Link[];
 }
 
 function* allCombined(firsts: readonly ObjectRow[], steps: Steps): Iterable<Joined> {
@@ -203,13 +207,14 @@ function* allCombined(firsts: readonly ObjectRow[], steps: Steps): Iterable<Join
 /** Every way to go on from the objects that are joined so far. */
 function* combined(row: Joined, steps: Steps): Iterable<Joined> {
   const at = row.length - 1;
-  const [built, keyOfRow] = [steps.built[at], steps.keys[at]];
-  if (!built || !keyOfRow) {
+  const [built, keyOfRow, link] = [steps.built[at], steps.keys[at], steps.links[at]];
+  if (!built || !keyOfRow || !link) {
     yield row;
     return;
   }
   const key = keyOfRow(row);
-  for (const own of key === undefined ? [] : (built.get(key) ?? [])) yield* combined([...row, own], steps);
+  const found = key === undefined ? undefined : built.get(key);
+  for (const own of found ?? (link.isOuter ? NO_OBJECT : [])) yield* combined([...row, own], steps);
 }
 
 function tooManyJoined(): AppError {

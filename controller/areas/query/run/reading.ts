@@ -80,7 +80,10 @@ function joinReading(plan: JoinPlan, leftOut: LeftOut): Reading {
       for (const [index, table] of plan.tables.entries()) {
         lines.push(...describeTable(table, await stepsOf(veiledReads(table))));
         const link = plan.links[index - 1];
-        if (link) lines.push(`join by ${link.own.label} = ${link.earlier.label}, ${table.scope.root} held in memory`);
+        if (link)
+          lines.push(
+            `${link.isOuter ? "left join" : "join"} by ${link.own.label} = ${link.earlier.label}, ${table.scope.root} held in memory`,
+          );
       }
       return [...lines, ...(plan.where ? [`filter ${printCondition(plan.where)}`] : []), ...describeShape(plan)];
     },
