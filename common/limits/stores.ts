@@ -96,6 +96,8 @@ export const POSTINGS_PER_READ_MIN = 256;
 export const POSTING_DENSITY_RATIO_MAX = 8;
 /** Steps through the buckets of a term before a page is handed out short. */
 export const POSTING_READS_PER_PAGE_MAX = 64;
+/** With more single keys and prefixes than this, a reader on Cassandra gets all cells of an object. */
+export const CELLS_CHOSEN_MAX = 16;
 /** Entities of one class read by one statement. */
 export const ENTITIES_PER_READ = 20;
 /** Partitions the edges of an object are spread over, each way. A changed number is a changed format. */

@@ -1,4 +1,4 @@
-import type { Cells, StoredCell } from "./objects.ts";
+import type { CellChoice, Cells, StoredCell } from "./objects.ts";
 
 /** Cells of a store that keeps each by itself. */
 export class SingleCells implements Cells {
@@ -39,6 +39,11 @@ export class SingleCells implements Cells {
 }
 
 export const NO_CELLS: Cells = new SingleCells(new Map());
+
+/** Whether a cell is among those that are needed. */
+export function isChosen(key: string, { keys, prefixes }: CellChoice): boolean {
+  return keys.includes(key) || prefixes.some((prefix) => key.startsWith(prefix));
+}
 
 /** Each cell by its key. */
 export function cellMap(cells: Cells): Map<string, StoredCell> {

@@ -2,10 +2,13 @@ import { createHash } from "node:crypto";
 import { AppError } from "../../common/errors.ts";
 import type { Random } from "../../common/time.ts";
 import type { BlobStore } from "./blobs.ts";
+import { cellMap, isChosen, SingleCells } from "./cells.ts";
 import { checkBatch, checkChange, checkRecord } from "./checks.ts";
 import type { Engine, TenantStore } from "./engine.ts";
 import type { KvEvent, KvStore } from "./kv.ts";
 import type {
+  CellChoice,
+  Entity,
   EntityChange,
   EntityKey,
   FindRequest,
@@ -176,12 +179,21 @@ function faultyObjects(objects: ObjectStore, faults: Faults): ObjectStore {
         () => made(leftovers.part(changes, faults.some(changes.length + 1) - 1)),
       );
     },
-    get: (keys) => faults.read(() => objects.get(keys)),
+    get: (keys, cells) =>
+      faults.read(async () =>
+        (await objects.get(keys, cells)).map((entity) =>
+          entity === undefined ? undefined : onlyChosen(entity, cells),
+        ),
+      ),
     trace: (keys) => faults.read(() => objects.trace(keys)),
     find: (request, page) =>
       paging(
         JSON.stringify(["find", request]),
-        (inner, kept) => objects.find(fewer(request, kept), inner),
+        async (inner, kept) => {
+          const found = await objects.find(fewer(request, kept), inner);
+          const items = found.items.map((entity) => onlyChosen(entity, request.cells));
+          return found.cursor === undefined ? { items } : { items, cursor: found.cursor };
+        },
         kept(request),
       )(page),
     scan: paging("scan", (inner) => objects.scan(inner)),
@@ -207,6 +219,14 @@ function faultyObjects(objects: ObjectStore, faults: Faults): ObjectStore {
     getRecords: (keys) => faults.read(() => objects.getRecords(keys)),
     removeRecords: (keys) => faults.write(() => objects.removeRecords(keys)),
   };
+}
+
+/** Without the cells that nobody asked for. */
+function onlyChosen(entity: Entity, choice: CellChoice | undefined): Entity {
+  if (choice === undefined) return entity;
+  const { key, birthUs, lastUs, numbers } = entity;
+  const cells = new SingleCells(new Map([...cellMap(entity.cells)].filter(([name]) => isChosen(name, choice))));
+  return { key, birthUs, lastUs, numbers, cells };
 }
 
 /** What changes leave that were given up in the middle: their versions and edges, which appear with a later change. */

@@ -27,8 +27,11 @@ export interface ObjectStore {
    */
   change(changes: readonly EntityChange[]): Promise<void>;
 
-  /** In the order of `keys`; `undefined` for an entity that does not exist (never born, dead, or expired). */
-  get(keys: readonly EntityKey[]): Promise<readonly (Entity | undefined)[]>;
+  /**
+   * In the order of `keys`; `undefined` for an entity that does not exist (never born, dead, or expired). `cells`: those
+   * that are needed; absent: all.
+   */
+  get(keys: readonly EntityKey[], cells?: CellChoice): Promise<readonly (Entity | undefined)[]>;
 
   /**
    * The same with what is known of entities that do not exist, so that the next one of that name can be written above
@@ -177,6 +180,15 @@ export interface StoredRecord {
 export interface FindRequest {
   readonly terms: readonly string[];
   readonly ranges?: readonly NumberRange[];
+  /** Those that are needed of what is found; absent: all. */
+  readonly cells?: CellChoice;
+}
+
+/** Some cells of each entity. A store may hand out more; what is told of the whole entity stays what it is. */
+export interface CellChoice {
+  readonly keys: readonly string[];
+  /** The cells whose keys begin with one of these; each ends in a slash. */
+  readonly prefixes: readonly string[];
 }
 
 /** Both ends belong to the range; an absent end is open. */

@@ -8,7 +8,7 @@ import type { Retry } from "./retry.ts";
 export function retrying(store: ObjectStore, retry: Retry): ObjectStore {
   return {
     change: (changes) => retry.run(() => store.change(changes)),
-    get: (keys) => retry.run(() => store.get(keys)),
+    get: (keys, cells) => retry.run(() => store.get(keys, cells)),
     trace: (keys) => retry.run(() => store.trace(keys)),
     find: (request, page) => retry.run(() => store.find(request, page)),
     scan: (page) => retry.run(() => store.scan(page)),

@@ -208,6 +208,8 @@ export interface ReadRequest {
   readonly subtree: boolean;
   readonly ids?: readonly string[];
   readonly where?: readonly Pushdown[];
+  /** Names of the columns that the caller looks at: rows may lack the values of all others. Absent: it may look at any. */
+  readonly columns?: readonly string[];
   /** Records newest first over all classes of the tree. Entities: no promise of order. */
   readonly newestFirst?: boolean;
   /** How many rows the caller will take at most; only a hint for page sizes. */

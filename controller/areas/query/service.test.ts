@@ -348,7 +348,7 @@ describe("reading", () => {
   ])("a condition narrows the read: %s", async (where, expected) => {
     objects.reads.length = 0;
     await query.rows(admin, `select host from /matrix/ent/box where ${where} limit -1`);
-    expect(objects.reads).toEqual([{ class: "/matrix/ent/box", subtree: false, ...expected }]);
+    expect(objects.reads).toMatchObject([{ class: "/matrix/ent/box", subtree: false, ...expected }]);
   });
 
   test.each([
@@ -365,7 +365,30 @@ describe("reading", () => {
   ])("a condition that cannot narrow does not: %s", async (where) => {
     objects.reads.length = 0;
     await query.rows(admin, `select host from /matrix/ent/box where ${where} limit -1`);
-    expect(objects.reads).toEqual([{ class: "/matrix/ent/box", subtree: false }]);
+    expect(objects.reads).toMatchObject([{ class: "/matrix/ent/box", subtree: false }]);
+    expect(objects.reads[0]).not.toHaveProperty("where");
+  });
+
+  test.each<[string, readonly string[] | undefined]>([
+    ["select host from /matrix/ent/box where size > 1 order by state", ["host", "state", "size"]],
+    ["select count(*), max(size) from /matrix/ent/box group by HOST having min(state) > 0", ["size", "host", "state"]],
+    [
+      "select b.host as h, case when b.size > 1 then b.state end as s from /matrix/ent/box b",
+      ["host", "size", "state"],
+    ],
+    ["select id, vtime from /matrix/ent/box", ["id", "vtime"]],
+    ["select id from /matrix/ent/box where host = 'a' limit 2 cursor ''", ["id", "host"]],
+    ["select * from /matrix/ent/box where size = 1", undefined],
+  ])("a read names the columns that its answer follows from: %s", async (text, columns) => {
+    objects.reads.length = 0;
+    await query.rows(admin, text);
+    expect(objects.reads.map((read) => read.columns)).toEqual([columns]);
+  });
+
+  test("the columns of a row condition are read too", async () => {
+    objects.reads.length = 0;
+    await query.rows(ruled({ class: "/", access: "read", where: "state = 1" }), "select host from /matrix/ent/box");
+    expect(objects.reads[0]?.columns).toEqual(["host", "state"]);
   });
 
   test("a condition on the class narrows the classes that are read", async () => {

@@ -44,7 +44,7 @@ function closableKv(kv: KvStore, closed: AbortSignal, check: Check): KvStore {
 function closableObjects(objects: ObjectStore, check: Check): ObjectStore {
   return {
     change: (changes) => open(check, () => objects.change(changes)),
-    get: (keys) => open(check, () => objects.get(keys)),
+    get: (keys, cells) => open(check, () => objects.get(keys, cells)),
     trace: (keys) => open(check, () => objects.trace(keys)),
     find: (request, page) => open(check, () => objects.find(request, page)),
     scan: (page) => open(check, () => objects.scan(page)),

@@ -3,6 +3,7 @@ import { AppError } from "../../../common/errors.ts";
 import { ENTITIES_PER_READ, OBJECT_TOMBSTONE_KEEP_MS } from "../../../common/limits.ts";
 import { NO_CELLS } from "../cells.ts";
 import type {
+  CellChoice,
   Cells,
   Entity,
   EntityChange,
@@ -15,14 +16,15 @@ import type {
 } from "../objects.ts";
 import type { CqlValue, Statement } from "./cassandra.ts";
 import type { Deadline } from "./deadline.ts";
-import { stampedCell, StampedCells } from "./cells.ts";
+import { stampedCell } from "./cells.ts";
 import { pageBefore, readCursor, requestText } from "./cursor.ts";
 import { SLOTS } from "./schema.ts";
+import { selectionOf, WHOLE, type Selection } from "./selection.ts";
 import { ttlSeconds, type Tables } from "./tables.ts";
 import { isClassTerm } from "../terms.ts";
 
 const NUMBERS = SLOTS.map((slot) => `n${slot}`);
-const PRESENT = ["birth", "last", "died", "attrs", ...NUMBERS].join(", ");
+const PRESENT = ["birth", "last", "died", ...NUMBERS].join(", ");
 /** What a change can write of the present, in the order of `presentValues`. */
 const ASSIGNMENTS = [
   "birth = ?",
@@ -35,7 +37,7 @@ const ASSIGNMENTS = [
 ];
 
 /** What an index query asks for: all that is in a class, in ranges of numbers, or both. */
-type IndexRequest = Pick<FindRequest, "ranges"> & { readonly classes: readonly string[] };
+type IndexRequest = Pick<FindRequest, "ranges" | "cells"> & { readonly classes: readonly string[] };
 
 /** What is known of one key. */
 export interface FoundEntity {
@@ -51,9 +53,6 @@ export interface FoundEntity {
 export class EntityTable {
   readonly #tables: Tables;
   readonly #table: string;
-  /** Made once: the driver knows a statement by its text. */
-  readonly #select: string;
-  readonly #selectMany: string;
   readonly #selectWritten: string;
   /** By what is written: a bit for each of `ASSIGNMENTS`. */
   readonly #updates: string[] = [];
@@ -61,9 +60,7 @@ export class EntityTable {
   constructor(tables: Tables) {
     this.#tables = tables;
     this.#table = `${tables.keyspace}.present`;
-    this.#select = `SELECT ${PRESENT} FROM ${this.#table} WHERE cid = ? AND id = ?`;
     this.#selectWritten = `SELECT last FROM ${this.#table} WHERE cid = ? AND id = ?`;
-    this.#selectMany = `SELECT cid, id, classes, ${PRESENT} FROM ${this.#table} WHERE cid = ? AND id IN ?`;
   }
 
   /** Statements on one partition. */
@@ -73,40 +70,48 @@ export class EntityTable {
     return [...this.#presentStatement(change, time, ttl), ...(change.death ? this.#deathStatements(change, time) : [])];
   }
 
-  async get(key: EntityKey, deadline: Deadline): Promise<Entity | undefined> {
-    const [row] = await this.#rows(key, deadline);
-    return row === undefined ? undefined : toEntity(key, row);
+  async get(key: EntityKey, deadline: Deadline, selection = WHOLE): Promise<Entity | undefined> {
+    const [row] = await this.#rows(key, deadline, selection);
+    if (row === undefined) return undefined;
+    return isUntimed(row, selection) ? this.get(key, deadline) : toEntity(key, row, selection);
   }
 
   async trace(key: EntityKey, deadline: Deadline): Promise<EntityTrace> {
     const [row] = await this.#rows(key, deadline);
     if (row === undefined) return { entity: undefined, lastUs: 0, leftover: NO_CELLS };
-    const entity = toEntity(key, row);
+    const entity = toEntity(key, row, WHOLE);
     if (entity !== undefined) return { entity, lastUs: entity.lastUs, leftover: NO_CELLS };
-    const leftover = readCells(row);
+    const leftover = WHOLE.cells(row);
     const lastUs = Math.max(Number(row.last ?? 0), diedUs(row));
     return { entity, lastUs: latest(lastUs, leftover), leftover };
   }
 
   /** In the order of `keys`; `undefined` for one that does not live. */
-  async find(keys: readonly EntityKey[], deadline: Deadline): Promise<readonly (FoundEntity | undefined)[]> {
+  async find(
+    keys: readonly EntityKey[],
+    deadline: Deadline,
+    cells?: CellChoice,
+  ): Promise<readonly (FoundEntity | undefined)[]> {
+    const selection = selectionOf(cells);
+    const query = `SELECT cid, id, classes, ${PRESENT}${selection.text} FROM ${this.#table} WHERE cid = ? AND id IN ?`;
     const rows = await Promise.all(
       groupsOfClass(keys).map(({ cid, ids }) =>
-        this.#tables.cassandra.read({ query: this.#selectMany, params: [cid, ids] }, deadline),
+        this.#tables.cassandra.read({ query, params: [...selection.params, cid, ids] }, deadline),
       ),
     );
-    const found = new Map(rows.flat().map((row) => [`${String(row.cid)}:${String(row.id)}`, row]));
-    return keys.map((key) => {
-      const row = found.get(`${key.cid}:${key.id}`);
-      const entity = row === undefined ? undefined : toEntity(key, row);
-      if (row === undefined || entity === undefined) return undefined;
-      return {
-        entity,
-        diedUs: diedUs(row),
-        writtenUs: writtenUs(row),
-        classes: (row.classes as readonly string[] | null) ?? [],
-      };
-    });
+    const entities = await this.#entities(rows.flat(), selection, deadline);
+    const found = new Map(
+      entities.map(({ row, entity }) => [
+        `${entity.key.cid}:${entity.key.id}`,
+        {
+          entity,
+          diedUs: diedUs(row),
+          writtenUs: writtenUs(row),
+          classes: (row.classes as readonly string[] | null) ?? [],
+        },
+      ]),
+    );
+    return keys.map((key) => found.get(`${key.cid}:${key.id}`));
   }
 
   /** The greatest time of a change that was made; infinite where it is no longer known. */
@@ -116,8 +121,9 @@ export class EntityTable {
   }
 
   /** One or none. */
-  #rows(key: EntityKey, deadline: Deadline): Promise<readonly types.Row[]> {
-    return this.#tables.cassandra.read({ query: this.#select, params: [key.cid, key.id] }, deadline);
+  #rows(key: EntityKey, deadline: Deadline, { text, params }: Selection = WHOLE): Promise<readonly types.Row[]> {
+    const query = `SELECT ${PRESENT}${text} FROM ${this.#table} WHERE cid = ? AND id = ?`;
+    return this.#tables.cassandra.read({ query, params: [...params, key.cid, key.id] }, deadline);
   }
 
   /** By the indexes of the table itself, which all nodes are asked for. */
@@ -127,25 +133,41 @@ export class EntityTable {
       ...rangeConditions(request.ranges ?? []),
     ];
     const where = conditions.map((condition) => condition.text).join(" AND ");
-    const query = `SELECT cid, id, ${PRESENT} FROM ${this.#table} WHERE ${where} ALLOW FILTERING`;
-    return this.#pageOfEntities({ query, params: conditions.map((condition) => condition.value) }, page);
+    const selection = selectionOf(request.cells);
+    const query = `SELECT cid, id, ${PRESENT}${selection.text} FROM ${this.#table} WHERE ${where} ALLOW FILTERING`;
+    const params = [...selection.params, ...conditions.map((condition) => condition.value)];
+    return this.#pageOfEntities({ query, params }, page, selection);
   }
 
   async scan(page: PageRequest): Promise<Page<Entity>> {
     const request = requestText(this.#tables.keyspace, "scan");
-    const statement = { query: `SELECT cid, id, ${PRESENT} FROM ${this.#table}`, params: [] };
+    const statement = { query: `SELECT cid, id, ${PRESENT}${WHOLE.text} FROM ${this.#table}`, params: [] };
     const place = { size: page.limit, state: readCursor(request, page) };
-    const { items, state } = await this.#pageOfEntities(statement, place);
+    const { items, state } = await this.#pageOfEntities(statement, place, WHOLE);
     return state === undefined ? { items } : pageBefore(items, request, state);
   }
 
-  async #pageOfEntities(statement: Statement, page: DriverPage): Promise<PageOfEntities> {
+  async #pageOfEntities(statement: Statement, page: DriverPage, selection: Selection): Promise<PageOfEntities> {
     const { cassandra } = this.#tables;
-    const { rows, state } = await cassandra.page(statement, page, cassandra.deadline());
-    const items = rows
-      .map((row) => toEntity({ cid: row.cid as number, id: row.id as string }, row))
-      .filter((entity) => entity !== undefined);
+    const deadline = cassandra.deadline();
+    const { rows, state } = await cassandra.page(statement, page, deadline);
+    const items = (await this.#entities(rows, selection, deadline)).map(({ entity }) => entity);
     return { items, ...(state === undefined ? {} : { state }) };
+  }
+
+  /** Those of the rows that live. */
+  async #entities(
+    rows: readonly types.Row[],
+    selection: Selection,
+    deadline: Deadline,
+  ): Promise<readonly ReadEntity[]> {
+    const untimed = rows.filter((row) => isUntimed(row, selection));
+    const read = await Promise.all(untimed.map((row) => this.get(keyOf(row), deadline)));
+    const whole = new Map(untimed.map((row, at) => [row, read[at]]));
+    return rows.flatMap((row) => {
+      const entity = whole.has(row) ? whole.get(row) : toEntity(keyOf(row), row, selection);
+      return entity === undefined ? [] : [{ row, entity }];
+    });
   }
 
   /** All columns in one statement: half the work of one for each. */
@@ -182,6 +204,11 @@ export class EntityTable {
     };
     return [present, memory];
   }
+}
+
+interface ReadEntity {
+  readonly row: types.Row;
+  readonly entity: Entity;
 }
 
 export interface DriverPage {
@@ -232,10 +259,14 @@ function groupsOfClass(keys: readonly EntityKey[]): { readonly cid: number; read
   return groups;
 }
 
+function keyOf(row: types.Row): EntityKey {
+  return { cid: row.cid as number, id: row.id as string };
+}
+
 /** Undefined for a partition without a birth mark: never born, or dead. */
-function toEntity(key: EntityKey, row: types.Row): Entity | undefined {
+function toEntity(key: EntityKey, row: types.Row, selection: Selection): Entity | undefined {
   if (row.birth === null || row.birth === undefined) return undefined;
-  const cells = readCells(row);
+  const cells = selection.cells(row);
   const birthUs = Number(row.birth);
   // Every writer of cells writes their time to `last` as well; only its expiry can hide an older one.
   const lastUs = row.last === null ? latest(birthUs, cells) : Math.max(birthUs, Number(row.last));
@@ -252,8 +283,9 @@ function writtenUs({ last }: types.Row): number {
   return last === null ? Infinity : Number(last);
 }
 
-function readCells(row: types.Row): Cells {
-  return new StampedCells((row.attrs as ReadonlyMap<string, Buffer> | null) ?? new Map());
+/** Its latest time has expired, so that only all of its cells tell it. */
+function isUntimed({ birth, last }: types.Row, { isWhole }: Selection): boolean {
+  return !isWhole && birth !== null && last === null;
 }
 
 function latest(lastUs: number, cells: Cells): number {

@@ -43,7 +43,7 @@ export class Finder {
     }
     const size = Math.min(page.limit, OBJECT_PAGE_MAX);
     const state = place !== undefined && "state" in place ? place.state : undefined;
-    const found = await this.#of.entities.search({ classes, ranges: request.ranges ?? [] }, { size, state });
+    const found = await this.#of.entities.search({ ...request, classes }, { size, state });
     return found.state === undefined
       ? { items: found.items }
       : pageBefore(found.items, text, textOf({ state: found.state }));
@@ -84,7 +84,7 @@ export class Finder {
     { request, classes }: Search,
     deadline: Deadline,
   ): Promise<readonly { readonly posting: Posting; readonly entity: Entity }[]> {
-    const found = await this.#of.entities.find(postings, deadline);
+    const found = await this.#of.entities.find(postings, deadline, request.cells);
     return postings.flatMap((posting, at) => {
       const one = found[at];
       return one !== undefined && posting.timeUs > one.diedUs && fits(one, request, classes)

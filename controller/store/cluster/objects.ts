@@ -1,6 +1,7 @@
 import { AppError, isAppError } from "../../../common/errors.ts";
 import { checkBatch, checkChange, checkFind, checkRecord, checkRecordId } from "../checks.ts";
 import type {
+  CellChoice,
   Edge,
   Entity,
   EntityChange,
@@ -22,6 +23,7 @@ import { EntityTable } from "./entities.ts";
 import { Finder } from "./finder.ts";
 import { PostingTable } from "./postings.ts";
 import { RecordTable } from "./records.ts";
+import { selectionOf } from "./selection.ts";
 import { ttlSeconds, type Tables } from "./tables.ts";
 import { VersionTable } from "./versions.ts";
 
@@ -51,9 +53,10 @@ export class CassandraObjectStore implements ObjectStore {
     await allWritten(changes.map((change) => this.#changeOne(change, deadline)));
   }
 
-  async get(keys: readonly EntityKey[]): Promise<readonly (Entity | undefined)[]> {
+  async get(keys: readonly EntityKey[], cells?: CellChoice): Promise<readonly (Entity | undefined)[]> {
     const deadline = this.#tables.cassandra.deadline();
-    return Promise.all(keys.map((key) => this.#entities.get(key, deadline)));
+    const selection = selectionOf(cells);
+    return Promise.all(keys.map((key) => this.#entities.get(key, deadline, selection)));
   }
 
   async trace(keys: readonly EntityKey[]): Promise<readonly EntityTrace[]> {

@@ -12,6 +12,7 @@ import { entityObject } from "../values/entity.ts";
 import { recordObject } from "../values/records.ts";
 import { MORE_WORDS_TERM, branchTerms, valueTerms, wordTerms } from "../values/terms.ts";
 import { canonicalText } from "../values/values.ts";
+import { cellsOf } from "./columns.ts";
 import { inPages, type Place } from "./locate.ts";
 import type { Branch, Find, ReadPlan } from "./readplan.ts";
 import { mergedTimelines } from "./timelines.ts";
@@ -53,7 +54,7 @@ export class ObjectReader {
     const { request } = context;
     const check = () => checkSignal(request.signal);
     for (const view of plan.provided) yield this.#provided(view, context);
-    if (plan.byId !== undefined) yield this.#byId(plan.byId, check);
+    if (plan.byId !== undefined) yield this.#byId(plan.byId, plan.columns, check);
     for (const branch of plan.branches) {
       for (const find of branch.finds) yield this.#find(context, branch, find);
     }
@@ -68,10 +69,14 @@ export class ObjectReader {
     }
   }
 
-  async *#byId(places: readonly Place[], check: () => void): AsyncGenerator<readonly ObjectRow[]> {
+  async *#byId(
+    places: readonly Place[],
+    columns: ReadonlySet<string> | undefined,
+    check: () => void,
+  ): AsyncGenerator<readonly ObjectRow[]> {
     for (let from = 0; from < places.length; from += OBJECT_PAGE_MAX) {
       check();
-      const objects = await this.#load(places.slice(from, from + OBJECT_PAGE_MAX));
+      const objects = await this.#load(places.slice(from, from + OBJECT_PAGE_MAX), columns);
       const rows = objects.filter((object) => object !== undefined);
       if (rows.length > 0) yield rows;
     }
@@ -93,25 +98,31 @@ export class ObjectReader {
     } while (cursor !== undefined);
   }
 
-  async #load(places: readonly Place[]): Promise<(ObjectRow | undefined)[]> {
-    const entityKeys = places.filter((place) => place.view.kind === "entity").map((place) => place.key);
+  async #load(places: readonly Place[], columns?: ReadonlySet<string> | undefined): Promise<(ObjectRow | undefined)[]> {
+    const living = places.filter((place) => place.view.kind === "entity");
+    const entityKeys = living.map((place) => place.key);
+    const cells = columns && cellsOf([...new Set(living.map(({ view }) => view))], columns);
     const recordKeys = places.filter((place) => place.view.kind === "record").map((place) => place.key);
-    const entities = entityKeys.length === 0 ? [] : await inPages(entityKeys, (keys) => this.#store.get(keys));
+    const entities = entityKeys.length === 0 ? [] : await inPages(entityKeys, (keys) => this.#store.get(keys, cells));
     const records = recordKeys.length === 0 ? [] : await inPages(recordKeys, (keys) => this.#store.getRecords(keys));
-    return inOrder(places, { entities, records });
+    return inOrder(places, { entities, records, columns });
   }
 }
 
 function inOrder(
   places: readonly Place[],
-  of: { readonly entities: readonly (Entity | undefined)[]; readonly records: readonly (StoredRecord | undefined)[] },
+  of: {
+    readonly entities: readonly (Entity | undefined)[];
+    readonly records: readonly (StoredRecord | undefined)[];
+    readonly columns: ReadonlySet<string> | undefined;
+  },
 ): (ObjectRow | undefined)[] {
   let entityAt = 0;
   let recordAt = 0;
   return places.map(({ view }) => {
     if (view.kind === "entity") {
       const entity = of.entities[entityAt++];
-      return entity === undefined ? undefined : entityObject(view, entity);
+      return entity === undefined ? undefined : entityObject(view, entity, of.columns);
     }
     const record = of.records[recordAt++];
     return record === undefined ? undefined : recordObject(view, record);
@@ -128,7 +139,7 @@ function objectsOf(
   for (const entity of entities) {
     const view = find.cids.has(entity.key.cid) ? snapshot.byCid(entity.key.cid) : undefined;
     if (view === undefined) continue;
-    const object = entityObject(view, entity);
+    const object = entityObject(view, entity, branch.columns);
     if (isOfUnion(view, branch, { object, find }) && isOfWords(view, branch, { object, find })) objects.push(object);
   }
   return objects;

@@ -5,12 +5,15 @@ import type { Snapshot } from "../definitions/snapshot.ts";
 import { belowTerm, ownTerm, type LoadedClass } from "../definitions/views.ts";
 import type { Pushdown, ReadExplanation, ReadRequest } from "../types.ts";
 import { MORE_WORDS_TERM } from "../values/terms.ts";
+import { cellsOf, columnsRead } from "./columns.ts";
 import { placesOf, type Place } from "./locate.ts";
 import { narrow, shortText, type Narrowing } from "./narrowing.ts";
 
 /** The steps of a read, in their order. */
 export interface ReadPlan {
   readonly byId: readonly Place[] | undefined;
+  /** Names of the columns that are read by id; absent: all. */
+  readonly columns: ReadonlySet<string> | undefined;
   readonly provided: readonly LoadedClass[];
   readonly branches: readonly Branch[];
   readonly timelines: readonly Timeline[];
@@ -20,6 +23,8 @@ export interface ReadPlan {
 /** Entities of classes whose indexes narrow the condition in the same way. */
 export interface Branch {
   readonly narrowing: Narrowing;
+  /** Names of the columns that are read; absent: all. */
+  readonly columns: ReadonlySet<string> | undefined;
   readonly finds: readonly Find[];
 }
 
@@ -47,7 +52,8 @@ export function planRead(snapshot: Snapshot, request: ReadRequest, readable: (vi
   if (views.length === 0) throw new AppError("denied", `Reading the class ${request.class} is not allowed.`);
   const provided = views.filter((view) => view.provide !== undefined);
   const stored = views.filter((view) => view.provide === undefined);
-  if (request.ids !== undefined) return planByIds(snapshot, request.ids, { stored, provided });
+  const { ids } = request;
+  if (ids !== undefined) return planByIds(snapshot, { ...request, ids }, { stored, provided });
   const where = request.where ?? [];
   const groups = grouped(
     stored.filter((view) => view.kind === "entity"),
@@ -66,6 +72,7 @@ export function planRead(snapshot: Snapshot, request: ReadRequest, readable: (vi
   ]);
   return {
     byId: undefined,
+    columns: undefined,
     provided,
     branches,
     timelines,
@@ -83,16 +90,18 @@ export function scopeOf(snapshot: Snapshot, request: ReadRequest): readonly Load
 
 function planByIds(
   snapshot: Snapshot,
-  ids: readonly string[],
+  request: ReadRequest & { readonly ids: readonly string[] },
   of: { readonly stored: readonly LoadedClass[]; readonly provided: readonly LoadedClass[] },
 ): ReadPlan {
   const views = new Set(of.stored);
+  const { ids } = request;
   const byId = [...new Set(ids)].flatMap((id) => placesOf(snapshot, { id }, (view) => views.has(view)));
   const explanation = {
     steps: [`ids (${ids.length})`, ...of.provided.map((view) => `rows of ${view.path} from its owner`)],
     used: [],
   };
-  return { byId, provided: of.provided, branches: [], timelines: [], explanation };
+  const columns = columnsRead(request);
+  return { byId, columns, provided: of.provided, branches: [], timelines: [], explanation };
 }
 
 interface Group {
@@ -115,15 +124,18 @@ function grouped(views: readonly LoadedClass[], where: readonly Pushdown[]): Gro
 
 function branchOf(snapshot: Snapshot, request: ReadRequest, group: Group): Branch {
   const { narrowing } = group;
+  const { ranges } = narrowing;
+  const columns = columnsRead(request, narrowing);
+  const cells = columns && cellsOf(group.views, columns);
+  const chosen = cells === undefined ? {} : { cells };
   const finds: Find[] = [];
   for (const { terms: scopeTerms, cids } of scopesOf(snapshot, request, group)) {
     for (const [unionAt, unionTerm] of narrowing.union === undefined
       ? [[undefined, undefined] as const]
       : narrowing.union.terms.entries()) {
       const terms = [...narrowing.terms, ...(unionTerm === undefined ? [] : [unionTerm])];
-      const { ranges } = narrowing;
       finds.push({
-        request: { terms: [...terms, ...narrowing.words, ...scopeTerms], ranges },
+        request: { terms: [...terms, ...narrowing.words, ...scopeTerms], ranges, ...chosen },
         cids,
         unionAt,
         moreWords: false,
@@ -137,7 +149,7 @@ function branchOf(snapshot: Snapshot, request: ReadRequest, group: Group): Branc
       });
     }
   }
-  return { narrowing, finds };
+  return { narrowing, columns, finds };
 }
 
 /** Part of a group's classes, and the term that its objects bear; none where the other terms are enough. */

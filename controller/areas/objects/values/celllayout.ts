@@ -32,6 +32,18 @@ export function layoutOf(view: LoadedClass, keys: readonly string[]): CellLayout
   return layout;
 }
 
+const partial = new WeakMap<ReadonlySet<string>, WeakMap<CellLayout, CellLayout>>();
+
+/** The same without the columns of other names. */
+export function layoutOnly(layout: CellLayout, names: ReadonlySet<string>): CellLayout {
+  let ofNames = partial.get(names);
+  if (ofNames === undefined) partial.set(names, (ofNames = new WeakMap()));
+  let only = ofNames.get(layout);
+  if (only === undefined)
+    ofNames.set(layout, (only = { ...layout, columns: layout.columns.filter(({ column }) => names.has(column.name)) }));
+  return only;
+}
+
 function makeLayout(view: LoadedClass, keys: readonly string[]): CellLayout {
   const parts = new Map<LoadedColumn, { place: number; elements: number[] }>();
   for (const [place, key] of keys.entries()) {
@@ -46,7 +58,7 @@ function makeLayout(view: LoadedClass, keys: readonly string[]): CellLayout {
   const columns = Array.from(parts, ([column, { place, elements }]) => ({
     column,
     place,
-    elements: isCollection(column) ? byName(elements, keys) : undefined,
+    elements: hasElementCells(column) ? byName(elements, keys) : undefined,
   }));
   const known = columns.filter(({ place, elements }) => place >= 0 || elements !== undefined);
   return {
@@ -55,7 +67,8 @@ function makeLayout(view: LoadedClass, keys: readonly string[]): CellLayout {
   };
 }
 
-function isCollection({ type }: LoadedColumn): boolean {
+/** Whether each element lies in a cell of its own. */
+export function hasElementCells({ type }: LoadedColumn): boolean {
   return type === "set" || type === "map";
 }
 

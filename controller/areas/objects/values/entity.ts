@@ -2,7 +2,7 @@ import type { Row, Value } from "../../../../common/value.ts";
 import type { Cells, Entity } from "../../../store/objects.ts";
 import type { LoadedClass, LoadedColumn } from "../definitions/views.ts";
 import type { ObjectRow } from "../types.ts";
-import { CREATED_CELL, layoutOf, type CellLayout, type CollectionCells } from "./celllayout.ts";
+import { CREATED_CELL, layoutOf, layoutOnly, type CellLayout, type CollectionCells } from "./celllayout.ts";
 import { decodeCell, encodeCell, isClearedBase } from "./codec.ts";
 import { wholeId } from "./identity.ts";
 import { canonicalText, isObject } from "./values.ts";
@@ -12,9 +12,11 @@ export function entityRow(view: LoadedClass, { cells }: Pick<Entity, "cells">): 
   return rowOfCells(layoutOf(view, cells.keys), cells);
 }
 
-export function entityObject(view: LoadedClass, entity: Entity): ObjectRow {
+/** `wanted`: names of the only columns whose values are made; absent: all. */
+export function entityObject(view: LoadedClass, entity: Entity, wanted?: ReadonlySet<string>): ObjectRow {
   const { cells } = entity;
-  const layout = layoutOf(view, cells.keys);
+  const whole = layoutOf(view, cells.keys);
+  const layout = wanted === undefined ? whole : layoutOnly(whole, wanted);
   return {
     id: wholeId(view, entity.key.id),
     class: view,

@@ -8,6 +8,7 @@ import type { BoundField } from "../expressions/fields.ts";
 import { TIME, toComparable } from "../expressions/kind.ts";
 import { type Arguments, literal, rowCount } from "../expressions/literal.ts";
 import { about } from "../expressions/placing.ts";
+import { columnsOf } from "./columns.ts";
 import { type OrderPlan, OutputBinder, type Shape } from "./outputs.ts";
 import { pageCondition, pagedOrder, pagingOf } from "./paging.ts";
 import { narrow, type Narrowing } from "./pushdown.ts";
@@ -57,7 +58,12 @@ export function planSelect(select: Select, principal: Principal, context: PlanCo
   const last = limit === undefined ? undefined : offset + limit + (isCut ? 1 : 0);
   const sort = sortOf(orderBy.length, stored, last);
   const isWhole = sort === "all" || sort === "top" || grouping !== undefined || distinct || limit === undefined;
-  const reads = requests(scope, asked, { newestFirst: stored, expected: isWhole ? undefined : last, asOfMs });
+  const reads = requests(scope, asked, {
+    columns: columnsOf(select, scope),
+    newestFirst: stored,
+    expected: isWhole ? undefined : last,
+    asOfMs,
+  });
   return { kind: "select", fields: scope, scope, reads, where: select.where, ...bound, sort, relations };
 }
 
@@ -80,7 +86,7 @@ function planPage(
   const reads = readsOf(
     scope,
     { kind: "and", items: where, span: select.span },
-    { values, asOfMs, newestFirst: stored },
+    { values, columns: columnsOf(select, scope), asOfMs, newestFirst: stored },
   );
   const relations = relationPlan(bound.outputs, { principal: scope.principal, catalog: context.catalog, asOfMs });
   const sort = sortOf(orderBy.length, false, bound.limit);
@@ -111,6 +117,8 @@ export function bindOutputs(select: Select, binder: OutputBinder, values: Argume
 }
 
 export interface ReadOptions {
+  /** Names of the columns that the answer follows from; absent: perhaps all. */
+  readonly columns?: readonly string[] | undefined;
   readonly newestFirst?: boolean;
   readonly expected?: number | undefined;
   /** The state of that time instead of the current one. */
@@ -140,6 +148,7 @@ function requests(scope: Scope, asked: Narrowing, options: ReadOptions): readonl
   const rest = {
     ...(ids ? { ids } : {}),
     ...(pushdowns.length > 0 ? { where: pushdowns } : {}),
+    ...(options.columns ? { columns: options.columns } : {}),
     ...(options.newestFirst ? { newestFirst: true } : {}),
     ...(options.expected === undefined
       ? {}

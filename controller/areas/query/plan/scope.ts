@@ -302,7 +302,7 @@ export function parseRowCondition(text: string): Condition {
 }
 
 /** Errors of a row condition are not shown to the principal whom it restricts. */
-function usable<T>(make: () => T): T {
+export function usable<T>(make: () => T): T {
   try {
     return make();
   } catch (error) {

@@ -1,0 +1,32 @@
+import type { CellChoice } from "../../../store/objects.ts";
+import type { LoadedClass } from "../definitions/views.ts";
+import type { ReadRequest } from "../types.ts";
+import { CREATED_CELL, hasElementCells } from "../values/celllayout.ts";
+import type { Narrowing } from "./narrowing.ts";
+
+/**
+ * Names of the columns that a read follows from: those that its caller looks at, and those by which it keeps the answers
+ * of its finds apart. Absent: all, as for words, which may be of any column.
+ */
+export function columnsRead(
+  { columns }: ReadRequest,
+  narrowing?: Pick<Narrowing, "union" | "words">,
+): ReadonlySet<string> | undefined {
+  if (columns === undefined || (narrowing?.words.length ?? 0) > 0) return undefined;
+  return new Set(narrowing?.union === undefined ? columns : [...columns, narrowing.union.column.name]);
+}
+
+/** Where the columns lie in the objects of these classes. */
+export function cellsOf(views: readonly LoadedClass[], columns: ReadonlySet<string>): CellChoice {
+  const keys = new Set([CREATED_CELL]);
+  const prefixes = new Set<string>();
+  for (const name of columns) {
+    for (const view of views) {
+      const column = view.column(name);
+      if (column === undefined) continue;
+      keys.add(column.cellKey);
+      if (hasElementCells(column)) prefixes.add(`${column.cellKey}/`);
+    }
+  }
+  return { keys: [...keys], prefixes: [...prefixes] };
+}

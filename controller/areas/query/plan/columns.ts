@@ -1,0 +1,59 @@
+import {
+  type Condition,
+  type Field,
+  type Operand,
+  partsOf,
+  partsOfCondition,
+  type Select,
+} from "../../../../common/mql/index.ts";
+import { about } from "../expressions/placing.ts";
+import { cellsOf, parseRowCondition, type Scope, unveiled, usable } from "./scope.ts";
+import type { VisibleTree } from "./tree.ts";
+
+/**
+ * Names of the columns that the answer of a SELECT over one class tree follows from, the row conditions of its principal
+ * included; undefined where it may follow from all.
+ */
+export function columnsOf(select: Select, scope: Scope): readonly string[] | undefined {
+  const items = select.items.flatMap((item) => (item.kind === "item" ? [item.value] : []));
+  // Which values of a row are seen may follow from any of them.
+  if (items.length < select.items.length || cellsOf(scope) !== undefined) return undefined;
+  const operands = [...items, ...select.groupBy, ...select.orderBy.map(({ value }) => value)];
+  const conditions = [select.where, select.having].filter((condition) => condition !== undefined);
+  const own = [...operands.flatMap(fieldsOf), ...conditions.flatMap(fieldsOfCondition)];
+  return [...new Set([...namesOf(own, scope), ...ruledColumns(scope)])];
+}
+
+/** What the name of an output means is among the fields of the output. */
+function namesOf(fields: readonly Field[], scope: Scope): readonly string[] {
+  return fields.flatMap(({ parts, span }) => {
+    const [first = "", second = ""] = parts;
+    const written = parts.length > 1 && first === scope.alias ? second : first;
+    return about(span, () => scope.definedName(written)) ?? [];
+  });
+}
+
+function fieldsOf(operand: Operand): readonly Field[] {
+  return partsOf(operand).flatMap((part) => {
+    if (part.kind === "field") return [part];
+    return part.argument === undefined ? [] : fieldsOf(part.argument);
+  });
+}
+
+function fieldsOfCondition(condition: Condition): readonly Field[] {
+  return partsOfCondition(condition).flatMap(fieldsOf);
+}
+
+const ruled = new WeakMap<VisibleTree, readonly string[]>();
+
+/** Columns of the row conditions, also those that the principal does not see. */
+function ruledColumns(scope: Scope): readonly string[] {
+  let names = ruled.get(scope.tree);
+  if (names === undefined) {
+    const texts = new Set(scope.classes.map((view) => scope.rowCondition(view)).filter((text) => text !== undefined));
+    const inner = unveiled(scope);
+    names = usable(() => [...texts].flatMap((text) => namesOf(fieldsOfCondition(parseRowCondition(text)), inner)));
+    ruled.set(scope.tree, names);
+  }
+  return names;
+}
