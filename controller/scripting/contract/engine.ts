@@ -9,7 +9,7 @@ import {
 } from "../../../common/limits.ts";
 import { TestClock } from "../../../test/helpers/runtime.ts";
 import type { Value } from "../../../common/value.ts";
-import type { HostFunctionName, ScriptCall, ScriptEngine, ScriptHost, ScriptLanguage } from "../types.ts";
+import type { ScriptCall, ScriptEngine, ScriptHost, ScriptLanguage } from "../types.ts";
 
 /** The same small scripts in each language; `IN` and `OUT` are global variables. */
 export interface LanguageTexts {
@@ -47,14 +47,6 @@ export interface LanguageTexts {
   /** Calls `host.add(1, 1)` `IN` times. */
   readonly calls: string;
 }
-
-export const CONTRACT_FUNCTIONS: readonly HostFunctionName[] = [
-  { object: "host", name: "add" },
-  { object: "host", name: "refuse" },
-  { object: "host", name: "nested" },
-  { object: "host", name: "wait" },
-  { object: "host", name: "where", positioned: true },
-];
 
 const FOR_EVER_MS = 3_600_000;
 const DEADLINE_MS = 500;

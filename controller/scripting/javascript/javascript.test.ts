@@ -1,27 +1,12 @@
-import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { AppError } from "../../../common/errors.ts";
 import type { Value } from "../../../common/value.ts";
-import { bundle } from "../../../test/helpers/bundle.ts";
-import { TestClock, testRuntime } from "../../../test/helpers/runtime.ts";
-import { CONTRACT_FUNCTIONS, scriptEngineContract } from "../contract/engine.ts";
-import { ThreadScripts } from "../index.ts";
-import type { ScriptHost } from "../index.ts";
+import { TestClock } from "../../../test/helpers/runtime.ts";
+import { scriptEngineContract } from "../contract/engine.ts";
+import { threadScripts } from "../contract/threads.ts";
+import type { ScriptHost, ThreadScripts } from "../index.ts";
 
-const file = await bundle(join(import.meta.dirname, "../../script-worker.ts"), `scripts/javascript-${process.pid}.mjs`);
-
-function open(options: { readonly clock: TestClock; readonly threads: number }): ThreadScripts {
-  const { log, random } = testRuntime();
-  return new ThreadScripts({
-    file,
-    languages: ["javascript"],
-    functions: () => CONTRACT_FUNCTIONS,
-    random,
-    log,
-    limits: { tenantThreads: options.threads },
-    ...options,
-  });
-}
+const open = await threadScripts("javascript");
 
 scriptEngineContract(open, {
   language: "javascript",

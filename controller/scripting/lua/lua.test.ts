@@ -1,23 +1,7 @@
-import { join } from "node:path";
-import { bundle } from "../../../test/helpers/bundle.ts";
-import { type TestClock, testRuntime } from "../../../test/helpers/runtime.ts";
-import { CONTRACT_FUNCTIONS, scriptEngineContract } from "../contract/engine.ts";
-import { ThreadScripts } from "../index.ts";
+import { scriptEngineContract } from "../contract/engine.ts";
+import { threadScripts } from "../contract/threads.ts";
 
-const file = await bundle(join(import.meta.dirname, "../../script-worker.ts"), `scripts/lua-${process.pid}.mjs`);
-
-function open(options: { readonly clock: TestClock; readonly threads: number }): ThreadScripts {
-  const { log, random } = testRuntime();
-  return new ThreadScripts({
-    file,
-    languages: ["lua"],
-    functions: () => CONTRACT_FUNCTIONS,
-    random,
-    log,
-    limits: { tenantThreads: options.threads },
-    ...options,
-  });
-}
+const open = await threadScripts("lua");
 
 scriptEngineContract(open, {
   language: "lua",
