@@ -1,0 +1,37 @@
+import type { InjectOptions } from "fastify";
+import type { Endpoint } from "../../controller/http/endpoint.ts";
+import { PASSWORD } from "../helpers/http-app.ts";
+import { testPrincipal } from "../helpers/runtime.ts";
+import type { World } from "./world.ts";
+
+/** Headers by which a call is that of a user; by no session, so that no call can end it. */
+export type Credentials = Readonly<Record<string, string>>;
+
+export function credentialsOf(username: string, company = "matrix"): Credentials {
+  return { authorization: `Basic ${Buffer.from(`${company}.${username}:${PASSWORD}`).toString("base64")}` };
+}
+
+/** A user without rights of its own, who is a member of one group. */
+export async function join(world: World, username: string, group: string): Promise<Credentials> {
+  await world.assembly.users.create(testPrincipal(), {
+    username,
+    password: PASSWORD,
+    rights: { grants: [], data: [] },
+    groups: [group],
+  });
+  return credentialsOf(username);
+}
+
+/** A second tenant, whose administrator manages no others. */
+export async function neighbourOf(world: World): Promise<Credentials> {
+  const { tenants, users } = world.assembly;
+  await tenants.ensureTenant({ name: "second", ospace: "/second" });
+  await users.ensureAdministrator({ tenant: "second", username: "admin", password: PASSWORD });
+  return credentialsOf("admin", "second");
+}
+
+export function nameOf({ method, path }: Pick<Endpoint, "method" | "path">): string {
+  return `${method} ${path}`;
+}
+
+export type Call = InjectOptions & { readonly url: string };
