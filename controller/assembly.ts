@@ -141,6 +141,7 @@ export async function assemble(options: AssemblyOptions) {
     tenants,
     audit,
     groups,
+    secrets,
     authored: [
       { endsWith: (principal, username) => jobs.endsWith(principal, username) },
       { endsWith: (principal, username) => triggers.endsWith(principal, username) },

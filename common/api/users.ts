@@ -3,12 +3,17 @@ import { TOKEN_DAYS_DEFAULT, TOKEN_DAYS_MAX, TOKEN_SCOPES_MAX } from "../limits.
 
 const Text = (maxLength: number) => Type.String({ maxLength });
 
+const Code = Type.Optional(
+  Type.String({ maxLength: 64, description: "One-time password or recovery code, for a user with a second factor" }),
+);
+
 /** Sign-in for programs: query, form or JSON. */
 export const SignInInput = Type.Object({
   /** The installation's only tenant when absent. */
   company: Type.Optional(Text(48)),
   username: Type.String({ minLength: 1, maxLength: 200 }),
   password: Type.String({ minLength: 1, maxLength: 4_096 }),
+  code: Code,
   remember: Type.Optional(Type.Boolean()),
 });
 
@@ -21,6 +26,10 @@ export const LoginInput = Type.Object({
   username: Type.Optional(Text(200)),
   user_name: Type.Optional(Text(200)),
   password: Type.Optional(Text(4_096)),
+  code: Code,
+  ticket: Type.Optional(
+    Type.String({ maxLength: 8_000, description: "Of the page that asks for the code: stands for name and password" }),
+  ),
   remember: Type.Optional(Type.Boolean()),
 });
 
@@ -156,3 +165,19 @@ export const TokensReply = Type.Array(
     remote: Type.String({ description: "Address it was made from" }),
   }),
 );
+
+export const OwnPasswordInput = Type.Object({ password: Type.String({ minLength: 1, maxLength: 4_096 }) });
+
+export const SecondFactorReply = Type.Object({
+  active: Type.Boolean(),
+  recoverycodes: Type.Integer({ description: "How many are left" }),
+});
+
+export const NewSecondFactorReply = Type.Object({
+  uri: Type.String({ description: "otpauth://totp/…, for a QR code; told once" }),
+  secret: Type.String({ description: "The same secret in base32, to be typed" }),
+});
+
+export const SecondFactorCodeInput = Type.Object({ code: Type.String({ minLength: 1, maxLength: 64 }) });
+
+export const RecoveryCodesReply = Type.Array(Type.String(), { description: "Good once each; told once" });

@@ -129,6 +129,20 @@ export const SIGN_IN_DELAY_MIN_MS = 1_000;
 export const SIGN_IN_DELAY_MAX_MS = 300_000;
 export const SIGN_IN_FORGET_MS = 900_000;
 export const SIGN_IN_TABLE_MAX_ENTRIES = 10_000;
+/** From the password to the code of the second factor. */
+export const SIGN_IN_TICKET_MS = 300_000;
+export const SECOND_FACTOR_SECRET_BYTES = 20;
+export const SECOND_FACTOR_PERIOD_SECONDS = 30;
+/** So many periods the clock of a device may be off. */
+export const SECOND_FACTOR_STEPS_OFF = 1;
+/** From the secret to the code that confirms it. */
+export const SECOND_FACTOR_PENDING_MS = 900_000;
+/** Wrong codes of one user that cost nothing yet, from wherever they come. */
+export const SECOND_FACTOR_FREE_FAILURES = 10;
+export const SECOND_FACTOR_DELAY_MIN_MS = 10_000;
+export const SECOND_FACTOR_DELAY_MAX_MS = 900_000;
+export const RECOVERY_CODES = 10;
+export const RECOVERY_CODE_BYTES = 10;
 
 // Tenants.
 export const TENANTS_MAX = 10_000;

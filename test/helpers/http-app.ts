@@ -66,7 +66,7 @@ export async function openTestHttp(options: TestHttpOptions = {}): Promise<TestH
   const trail = new MemoryTrail();
   const audit = new AuditService({ runtime, trail, keys: TEST_SECRETS });
   const groups = new GroupService({ runtime, stores: engine });
-  const users = new UserService({ runtime, stores: engine, tenants, audit, groups });
+  const users = new UserService({ runtime, stores: engine, tenants, audit, groups, secrets: TEST_SECRETS });
   await populate(tenants, users);
   const app = await buildHttp({
     runtime,

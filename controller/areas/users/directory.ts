@@ -12,6 +12,7 @@ import type { KvCondition, KvOperation } from "../../store/kv.ts";
 import type { GroupService } from "../groups/index.ts";
 import { requireMayChange, requirePermission, type Principal } from "../permissions/index.ts";
 import { NO_DETAILS } from "./details.ts";
+import { factorKey } from "./factor-store.ts";
 import { checkHome } from "./homes.ts";
 import { bareNode, organizationNode, userNode } from "./nodes.ts";
 import { ROOT_ID } from "./organizations.ts";
@@ -240,7 +241,7 @@ export class UserDirectory {
         await this.#requireOther(record);
         // First: `directory.test.ts`, "that cannot leave its groups stays".
         await this.#groups?.forget(principal.tenant, username);
-        const keys = [USERS + username, idKey(id), memberKey(record.parent, username)];
+        const keys = [USERS + username, idKey(id), memberKey(record.parent, username), factorKey(id)];
         return { if: [{ key: USERS + username, revision }], then: keys.map(deletion), users: -1, answer: undefined };
       }),
     );

@@ -1,4 +1,4 @@
-/** The two pages that are there before any console: they work without JavaScript. */
+/** The pages that are there before any console: they work without JavaScript. */
 
 const STYLE = `
 :root{color-scheme:light dark;--ink:#1c2430;--soft:#5b6675;--paper:#f4f6f9;--card:#fff;--line:#d5dbe3;--accent:#1f5fbf;--wrong:#a3262a}
@@ -10,6 +10,8 @@ h1{margin:0 0 .25rem;font-size:1.375rem;line-height:1.3}
 p{margin:0 0 1.25rem;color:var(--soft)}
 label{display:block;margin:1rem 0 .25rem;font-weight:600}
 input:not([type=checkbox]){width:100%;padding:.6rem .75rem;font:inherit;color:inherit;background:var(--paper);border:1px solid var(--soft);border-radius:.4rem}
+.code{font-variant-numeric:tabular-nums;letter-spacing:.15em}
+.aside{margin:1.25rem 0 0;text-align:center}
 .check{display:flex;gap:.6rem;align-items:center;font-weight:400}
 .check input{width:1.15rem;height:1.15rem;margin:0}
 button,.button{display:block;width:100%;margin-top:1.5rem;padding:.7rem;font:inherit;font-weight:600;text-align:center;text-decoration:none;color:var(--card);background:var(--accent);border:0;border-radius:.4rem;cursor:pointer}
@@ -26,6 +28,7 @@ const PROBLEMS: Readonly<Record<string, string>> = {
   limited: "Too many failed sign-ins. Please wait a little and try again.",
   invalid: "Please fill in company, user name and password.",
   foreign: "The form came from another site and was not used. Please sign in on this page.",
+  deadline: "That took too long. Please sign in again.",
 };
 
 export function loginPage(options: { readonly error: string | undefined; readonly company: string }): string {
@@ -48,6 +51,24 @@ ${problem}
 <label class="check"><input type="checkbox" name="remember" value="true"> Stay signed in on this device</label>
 <button type="submit">Sign in</button>
 </form>`,
+  );
+}
+
+/** The second step: the ticket stands for name and password. */
+export function codePage({ ticket, isWrong }: { readonly ticket: string; readonly isWrong: boolean }): string {
+  const problem = `<p class="wrong" role="alert" id="problem">This code is wrong, or was used before.</p>`;
+  return page(
+    "Sign in",
+    `<h1>One more step</h1>
+<p>Type the code that your authenticator shows, or one of your recovery codes.</p>
+${isWrong ? problem : ""}
+<form method="post" action="/user/login">
+<input type="hidden" name="ticket" value="${escape(ticket)}">
+<label for="code">Code</label>
+<input id="code" class="code" name="code" required autofocus autocomplete="one-time-code" autocapitalize="none" spellcheck="false" maxlength="64"${isWrong ? ` aria-describedby="problem"` : ""}>
+<button type="submit">Sign in</button>
+</form>
+<p class="aside"><a href="/user/login">Begin again</a></p>`,
   );
 }
 

@@ -1,4 +1,4 @@
-import { Type } from "typebox";
+import { Type, type Static } from "typebox";
 import {
   GoAuthInput,
   LoginInput,
@@ -14,9 +14,11 @@ import { requireMayChange } from "../permissions/index.ts";
 import type { Tenants } from "../tenants/index.ts";
 import { directoryRoutes } from "./directory-routes.ts";
 import { isOwnPath } from "./homes.ts";
-import { homePage, loginPage } from "./pages.ts";
+import { factorRoutes } from "./factor-routes.ts";
+import { codePage, homePage, loginPage } from "./pages.ts";
 import type { UserService } from "./service.ts";
 import { signInsRoutes } from "./signins-routes.ts";
+import { CodeNeeded } from "./tickets.ts";
 import type { SignedIn } from "./types.ts";
 
 const LOGIN_PATH = "/user/login";
@@ -36,6 +38,7 @@ export function userRoutes(services: UserRouteServices): readonly Endpoint[] {
     ...pageRoutes(services),
     ...logoutRoutes(services),
     ...signInsRoutes(users),
+    ...factorRoutes(users),
     ...directoryRoutes({ directory: users.directory, setTenantHome }),
   ];
 }
@@ -73,7 +76,7 @@ function goAuthRoute({ users }: UserRouteServices): Endpoint {
         throw new AppError("invalid", "redirect must be the path of a page of this site.");
       try {
         const signedIn = await users.signIn({ ...call.input, ...originOf(call) });
-        return { redirect: redirect || signedIn.home, session: cookieOf(signedIn) };
+        return { redirect: signedIn.home, session: cookieOf(signedIn) };
       } catch (error) {
         return backToForm(call, error);
       }
@@ -120,9 +123,7 @@ function pageRoutes({ users, tenants }: UserRouteServices): readonly Endpoint[] 
       body: "form",
       handler: async (call) => {
         try {
-          const { username = call.input.user_name ?? "", password = "" } = call.input;
-          if (username === "" || password === "") throw new AppError("invalid", "username or password are missing.");
-          const signedIn = await users.signIn({ ...call.input, username, password, ...originOf(call) });
+          const signedIn = await signInByForm(users, call);
           return { redirect: signedIn.home, session: cookieOf(signedIn) };
         } catch (error) {
           return backToForm(call, error);
@@ -151,10 +152,18 @@ function logoutRoutes({ users }: UserRouteServices): readonly Endpoint[] {
   ];
 }
 
-/** A person goes back to the form and reads why; a program gets its error. */
+function signInByForm(users: UserService, call: Call<Static<typeof LoginInput>>): Promise<SignedIn> {
+  const { username = call.input.user_name ?? "", password = "", ticket = "", code = "" } = call.input;
+  if (ticket !== "") return users.signInByCode({ ticket, code, ...originOf(call) });
+  if (username === "" || password === "") throw new AppError("invalid", "username or password are missing.");
+  return users.signIn({ ...call.input, username, password, ...originOf(call) });
+}
+
+/** A person goes back to the form and reads why, or on to the code; a program gets its error. */
 function backToForm(call: Call<unknown>, error: unknown): Answer<string> {
   if (call.client.browser && !call.client.maySignIn) return { redirect: `${LOGIN_PATH}?error=foreign` };
-  if (call.client.browser && isAppError(error, "denied", "limited", "invalid"))
+  if (call.client.browser && error instanceof CodeNeeded) return { content: codePage(error), contentType: HTML };
+  if (call.client.browser && isAppError(error, "denied", "limited", "invalid", "deadline"))
     return { redirect: `${LOGIN_PATH}?error=${error.code}` };
   throw error;
 }

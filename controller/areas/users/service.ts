@@ -8,6 +8,7 @@ import {
   USERNAME_MAX_CHARACTERS,
 } from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
+import type { SecretBox } from "../../secrets/index.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { Audit } from "../audit/index.ts";
 import type { GroupService } from "../groups/index.ts";
@@ -15,16 +16,21 @@ import { requireMayChange, requirePermission, systemPrincipal, type Principal } 
 import type { Tenant, Tenants } from "../tenants/index.ts";
 import { isName, shown, UserDirectory } from "./directory.ts";
 import { UserChanges, type ChangedUser } from "./changes.ts";
+import { FactorStore } from "./factor-store.ts";
 import { Homes } from "./homes.ts";
 import { Passwords } from "./passwords.ts";
+import { SecondFactors } from "./second-factor.ts";
 import { Sessions } from "./sessions.ts";
 import { SignInSlowdown } from "./slowdown.ts";
 import { SessionStore, UserStore, type UserRecord } from "./store.ts";
 import { confined, requireOwnSignIn, requireScopes, UserPowers } from "./powers.ts";
+import { CodeNeeded, Tickets, tooLate, type Ticket } from "./tickets.ts";
 import { Tokens } from "./tokens.ts";
 import { TreeStore } from "./tree-store.ts";
 import type {
   AuthoredWork,
+  CodeRequest,
+  NewSecondFactor,
   NewToken,
   NewUser,
   SessionView,
@@ -45,6 +51,8 @@ export interface UserDependencies {
   readonly authored?: readonly AuthoredWork[];
   /** What users may do as members of groups; absent: only what they were given themselves. */
   readonly groups?: Pick<GroupService, "rightsOf" | "forget">;
+  /** Seals second factors; absent: nobody enrols one. */
+  readonly secrets?: SecretBox;
 }
 
 export interface Administrator {
@@ -100,10 +108,12 @@ export class UserService implements Users {
   readonly #changes: UserChanges;
   readonly #sessionStore: SessionStore;
   readonly #tokens: Tokens;
+  readonly #factors: SecondFactors;
+  readonly #tickets: Tickets | undefined;
   readonly #listeners: ((change: ChangedUser) => void)[] = [];
   #cancelSweep: () => void = () => {};
 
-  constructor({ runtime, stores, tenants, audit, groups, authored = [] }: UserDependencies) {
+  constructor({ runtime, stores, tenants, audit, groups, secrets, authored = [] }: UserDependencies) {
     this.#runtime = runtime;
     this.#tenants = tenants;
     this.#audit = audit;
@@ -122,6 +132,8 @@ export class UserService implements Users {
     this.#sessionStore = new SessionStore(stores, runtime.clock);
     this.#sessions = new Sessions({ runtime, store: this.#sessionStore });
     this.#tokens = new Tokens({ stores, runtime });
+    this.#factors = new SecondFactors({ store: new FactorStore(stores, this.#users), runtime, secrets });
+    this.#tickets = secrets && new Tickets(secrets, runtime.clock);
     this.#changes = new UserChanges({
       stores,
       runtime,
@@ -169,15 +181,110 @@ export class UserService implements Users {
   }
 
   async signIn(request: SignInRequest): Promise<SignedIn> {
-    const { password, remote, traceparent } = request;
+    const { password, remote, traceparent, code, remember = false, redirect = "" } = request;
     const { tenant, username } = await this.#named(request);
     const verified = await this.#check({ tenant, username, password, remote, traceparent, action: "sign in" });
     if (verified === undefined) throw new AppError("denied", WRONG);
-    const remember = request.remember === true;
-    const { ospace } = verified.tenant;
-    const session = await this.#sessions.open(verified.user, { ospace, remember, remote });
-    const home = verified.user.home ?? (await this.#homes.get(verified.tenant.name));
+    const { user } = verified;
+    const ticket = { tenant: user.tenant, username: user.username, epoch: user.epoch, remember, redirect };
+    if (user.secondFactor) await this.#requireCode(verified, ticket, { code, remote, traceparent });
+    return this.#opened(verified, { remember, redirect, remote });
+  }
+
+  /**
+   * The second step of `signIn`, with the ticket of the error it ended with. `AppError("deadline")` when that is too old
+   * or the user changed since.
+   */
+  async signInByCode({ ticket: text, code, remote, traceparent }: CodeRequest): Promise<SignedIn> {
+    const ticket = this.#tickets?.open(text);
+    const tenant = ticket && (await this.#tenants.get(ticket.tenant));
+    const user = ticket && (await this.#users.get(ticket.tenant, ticket.username))?.record;
+    if (!ticket || !tenant || !user?.active || user.epoch !== ticket.epoch || !user.secondFactor) throw tooLate();
+    await this.#requireCode({ tenant, user }, ticket, { code, remote, traceparent });
+    return this.#opened({ tenant, user }, { ...ticket, remote });
+  }
+
+  async #opened(
+    { tenant, user }: Verified,
+    { remember, redirect, remote }: { readonly remember: boolean; readonly redirect: string; readonly remote: string },
+  ): Promise<SignedIn> {
+    const session = await this.#sessions.open(user, { ospace: tenant.ospace, remember, remote });
+    const home = redirect || (user.home ?? (await this.#homes.get(tenant.name)));
     return { session, home, ...(remember && { lastingMs: SESSION_REMEMBERED_MS }) };
+  }
+
+  /** Asked of every attempt by itself: of equal ones at the same time one alone may have the code. */
+  async #requireCode(
+    { tenant, user }: Verified,
+    ticket: Ticket,
+    given: { readonly code: string | undefined; readonly remote: string; readonly traceparent: string },
+  ): Promise<void> {
+    const { code = "", remote, traceparent } = given;
+    const needed = (isWrong: boolean) => new CodeNeeded(isWrong, this.#tickets?.make(ticket) ?? "");
+    if (code === "") throw needed(false);
+    const counted = this.#slowdown.attempt(`${tenant.name}/${user.username}`, remote);
+    const isRight = await this.#factors.accepts(user, code);
+    if (isRight) counted.succeeded();
+    const attempt = { tenant, username: user.username, password: "", remote, traceparent, action: "sign in: code" };
+    await this.#recordAttempt(attempt, isRight);
+    if (!isRight) throw needed(true);
+  }
+
+  /**
+   * The caller's own, and begun only with the password: a found session is not enough. Without effect until it is
+   * confirmed. `AppError("conflict")` when there is one.
+   */
+  async beginSecondFactor(principal: Principal, password: string): Promise<NewSecondFactor> {
+    requireOwnSignIn(principal);
+    return this.#recorded(principal, "begin a second factor", async () =>
+      this.#factors.begin(await this.#byOwnPassword(principal, password)),
+    );
+  }
+
+  /** Signing in by password takes a code from here on. Answers recovery codes, told once and good once each. */
+  async confirmSecondFactor(principal: Principal, code: string): Promise<readonly string[]> {
+    requireOwnSignIn(principal);
+    return this.#recorded(principal, "confirm a second factor", async () =>
+      this.#factors.confirm(await this.#ownRecord(principal), code),
+    );
+  }
+
+  /** The caller's own, with the password. */
+  async removeSecondFactor(principal: Principal, password: string): Promise<void> {
+    requireOwnSignIn(principal);
+    await this.#recorded(principal, "remove the second factor", async () =>
+      this.#factors.remove(await this.#byOwnPassword(principal, password)),
+    );
+  }
+
+  /** Recovery codes the caller has left; undefined without a second factor. */
+  async secondFactor(principal: Principal): Promise<number | undefined> {
+    return this.#factors.left(await this.#ownRecord(principal));
+  }
+
+  /** Of another user, who lost the device. */
+  async dropSecondFactor(principal: Principal, id: string): Promise<void> {
+    requirePermission(principal, "users:write");
+    const username = await this.directory.usernameOf(principal, id);
+    const user = await this.#ownRecord({ ...principal, user: username });
+    await this.#powers.requireAtLeast(principal, user);
+    await this.#factors.remove(user);
+  }
+
+  async #ownRecord({ tenant, user: username }: Pick<Principal, "tenant" | "user">): Promise<UserRecord> {
+    const stored = await this.#users.get(tenant, username);
+    if (stored === undefined) throw new AppError("not_found", `There is no user ${username}.`);
+    return stored.record;
+  }
+
+  /** The password is guessed here as slowly as in signing in. */
+  async #byOwnPassword(principal: Principal, password: string): Promise<UserRecord> {
+    const { tenant: name, user: username, remote = "", traceparent } = principal;
+    const tenant = await this.#tenants.get(name);
+    const action = "give the password again";
+    const verified = await this.#check({ tenant, username, password, remote, traceparent, action });
+    if (verified === undefined) throw new AppError("denied", "The password is wrong.");
+    return verified.user;
   }
 
   async signOut(principal: Principal, session: string): Promise<void> {
@@ -218,11 +325,10 @@ export class UserService implements Users {
   async makeToken(principal: Principal, wanted: NewToken): Promise<string> {
     requireOwnSignIn(principal);
     requireScopes(principal, wanted.scopes);
-    const { tenant, ospace, user: username } = principal;
-    const stored = await this.#users.get(tenant, username);
-    if (stored === undefined) throw new AppError("not_found", `There is no user ${username}.`);
+    const { ospace } = principal;
+    const record = await this.#ownRecord(principal);
     return this.#recorded(principal, `make the token ${wanted.name}`, () =>
-      this.#tokens.make(stored.record, { ...wanted, ospace }),
+      this.#tokens.make(record, { ...wanted, ospace }),
     );
   }
 
@@ -312,6 +418,7 @@ export class UserService implements Users {
     const verified = await this.#check({ tenant, username, password, remote, traceparent, action: "basic sign-in" });
     if (verified === undefined) return undefined;
     this.#keepLogin(digest, verified);
+    requireOneFactor(verified.user);
     return this.#principalOf(verified.user, verified.tenant.ospace, traceparent);
   }
 
@@ -341,13 +448,15 @@ export class UserService implements Users {
 
   /**
    * For an operator with access to the store, not for the network: a lost password is replaced by a generated one,
-   * which is answered. Every session of the user ends. Refused while it could not be put on record.
+   * which is answered, and a second factor is removed. Every session of the user ends. Refused while it could not be put
+   * on record.
    */
   async resetPassword(tenant: string, username: string): Promise<string> {
     const principal = await this.#system(tenant);
     await this.#audit.ready(tenant);
     const password = this.#newPassword();
     await this.directory.setPassword(principal, username, password, true);
+    await this.#factors.remove(await this.#ownRecord({ tenant, user: username }));
     const entry = {
       tenant,
       user: "",
@@ -432,7 +541,9 @@ export class UserService implements Users {
     const verified =
       tenant !== undefined && user !== undefined && matches && user.active ? { tenant, user } : undefined;
     if (verified !== undefined) {
-      counted.succeeded();
+      // The password is one of two: who has it alone is not in yet.
+      if (verified.user.secondFactor) counted.withdrawn();
+      else counted.succeeded();
       await this.#renewHash(verified.user, password);
     }
     await this.#recordAttempt(attempt, verified !== undefined);
@@ -490,7 +601,10 @@ export class UserService implements Users {
       login.untilMs > this.#runtime.clock.monotonicMs()
         ? await this.#current(login.tenant.name, login.username, login.epoch)
         : undefined;
-    if (user !== undefined) return this.#principalOf(user, login.tenant.ospace, traceparent);
+    if (user !== undefined) {
+      requireOneFactor(user);
+      return this.#principalOf(user, login.tenant.ospace, traceparent);
+    }
     this.#logins.delete(digest);
     return undefined;
   }
@@ -521,4 +635,10 @@ export class UserService implements Users {
   #newPassword(): string {
     return Buffer.from(this.#runtime.random.bytes(15)).toString("base64url");
   }
+}
+
+/** Programs repeat what they send, which a code does not allow: they sign in by a token. */
+function requireOneFactor(user: UserRecord): void {
+  if (user.secondFactor)
+    throw new AppError("denied", "This user has a second factor: a program sends a token in place of the password.");
 }

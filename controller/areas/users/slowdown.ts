@@ -16,6 +16,12 @@ interface Failures {
   blockedUntilMs: number;
 }
 
+interface CountedAttempt {
+  readonly succeeded: () => void;
+  /** It was neither good nor bad: nothing is forgiven but itself. */
+  readonly withdrawn: () => void;
+}
+
 /**
  * Slows down guessing: failures of one user from one network, and of one network altogether, cost waiting time that
  * doubles. Others are not kept out by it, nor are users who signed in from that network before: of those only their own
@@ -35,7 +41,7 @@ export class SignInSlowdown {
    * Counts an attempt as failed until `succeeded` says otherwise, so that many at once count as many. Throws
    * `AppError("limited")`, uncounted, while the caller has to wait.
    */
-  attempt(user: string, remote: string): { readonly succeeded: () => void } {
+  attempt(user: string, remote: string): CountedAttempt {
     const network = networkOf(remote);
     const byUser = `${network} ${user}`;
     this.#refuseWhileBlocked(byUser);
@@ -47,6 +53,10 @@ export class SignInSlowdown {
         this.#table.delete(byUser);
         this.#forgive(network);
         this.#know(byUser);
+      },
+      withdrawn: () => {
+        this.#forgive(byUser);
+        this.#forgive(network);
       },
     };
   }

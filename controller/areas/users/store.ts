@@ -17,6 +17,8 @@ export interface UserRecord extends User {
   readonly hash: string;
   /** New whenever password, rights or activity change: what carries an older one is over. */
   readonly epoch: string;
+  /** Signing in by password takes a code besides. */
+  readonly secondFactor?: boolean;
 }
 
 type BeforeTree = Omit<UserRecord, "id" | "parent" | "details">;

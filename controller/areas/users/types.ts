@@ -111,10 +111,30 @@ export interface SignInRequest {
   readonly company?: string;
   readonly username: string;
   readonly password: string;
+  /** One-time password or recovery code, for a user with a second factor. */
+  readonly code?: string;
   /** A session that outlives the browser. */
   readonly remember?: boolean;
+  /** Path of a page of this site to go to in place of the start page. */
+  readonly redirect?: string;
   readonly remote: string;
   readonly traceparent: string;
+}
+
+/** The second step of a sign-in, without the password. */
+export interface CodeRequest {
+  readonly ticket: string;
+  readonly code: string;
+  readonly remote: string;
+  readonly traceparent: string;
+}
+
+/** Told once. */
+export interface NewSecondFactor {
+  /** `otpauth://totp/…`: what authenticators read from a QR code. */
+  readonly uri: string;
+  /** The same secret in base32, to be typed. */
+  readonly secret: string;
 }
 
 export interface SignedIn {
@@ -155,8 +175,8 @@ export interface SessionView {
 /** Users of all tenants and their sessions. */
 export interface Users {
   /**
-   * `AppError("denied")` for anything wrong with company, name or password, without saying what; `limited` after too
-   * many failures.
+   * `AppError("denied")` for anything wrong with company, name or password, without saying what, and after a right
+   * password for a missing or wrong code; `limited` after too many failures.
    */
   signIn(request: SignInRequest): Promise<SignedIn>;
   /**
