@@ -11,6 +11,8 @@ export interface FactorRecord {
   /** The shared secret, sealed. */
   readonly sealed: string;
   readonly isConfirmed: boolean;
+  /** Until when it may be confirmed: stores drop what expired later than that. */
+  readonly untilMs: number;
   /** Latest time step of which a code was taken: no code of it or of one before is good any more. */
   readonly lastStep: number;
   /** Digests of the recovery codes that are left. */

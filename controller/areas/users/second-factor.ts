@@ -56,16 +56,17 @@ export class SecondFactors {
       throw new AppError("conflict", "There is a second factor already: remove it first.");
     const bytes = Uint8Array.from(this.#runtime.random.bytes(SECOND_FACTOR_SECRET_BYTES));
     const secret = new Secret({ buffer: bytes.buffer });
+    const expiresAtMs = this.#runtime.clock.nowMs() + SECOND_FACTOR_PENDING_MS;
     const record: FactorRecord = {
       sealed: this.#box().seal(secret.base32, contextOf(user)),
       isConfirmed: false,
+      untilMs: expiresAtMs,
       lastStep: 0,
       recovery: [],
       failures: 0,
       blockedUntilMs: 0,
       change: this.#newChange(),
     };
-    const expiresAtMs = this.#runtime.clock.nowMs() + SECOND_FACTOR_PENDING_MS;
     if (!(await this.#store.put(user, record, { revision: before?.revision ?? 0, expiresAtMs }))) throw raced();
     return { uri: totp(user, secret).toString(), secret: secret.base32 };
   }
@@ -73,7 +74,8 @@ export class SecondFactors {
   /** From here on signing in takes a code. Answers the recovery codes, which are told once. */
   async confirm(user: UserRecord, code: string): Promise<readonly string[]> {
     const stored = await this.#store.get(user);
-    if (stored === undefined || stored.record.isConfirmed)
+    const isLate = stored === undefined || stored.record.untilMs <= this.#runtime.clock.nowMs();
+    if (isLate || stored.record.isConfirmed)
       throw new AppError("conflict", "No second factor waits to be confirmed: begin again.");
     const lastStep = this.#stepOf(user, stored.record, code);
     if (lastStep === undefined) throw new AppError("invalid", "The code is wrong: look at the clock of the device.");
