@@ -76,7 +76,9 @@ async function resetPassword(
   const { engine, assembly } = await prepare(settings, { runtime, patience, createKey: false, agentPort: () => 0 });
   try {
     const password = await assembly.users.resetPassword(tenant, user);
-    console.log(`tenant    ${tenant}\nuser      ${user}\npassword  ${password}\nEvery session of this user has ended.`);
+    console.log(
+      `tenant    ${tenant}\nuser      ${user}\npassword  ${password}\nEvery session of this user has ended, and a second factor is removed.`,
+    );
   } finally {
     await assembly.close();
     await engine.close();
