@@ -6,7 +6,7 @@ import {
   MAINTENANCE_INTERVAL_MS,
   WORKER_CLOSE_DEADLINE_MS,
 } from "../common/limits.ts";
-import { isAppError } from "../common/errors.ts";
+import { AppError, isAppError } from "../common/errors.ts";
 import { buildHttp } from "./app.ts";
 import { checkAreas, closeAreas, partsOf, type Area } from "./area.ts";
 import { auditArea, AuditService, StoredTrail } from "./areas/audit/index.ts";
@@ -58,8 +58,16 @@ import {
 import { ObjectService } from "./areas/objects/index.ts";
 import { systemPrincipal, type Principal } from "./areas/permissions/index.ts";
 import { policiesArea, POLICY_GAP_PATH, POLICY_RUN_PATH, PolicyService } from "./areas/policies/index.ts";
-import { queryArea, QueryService, SearchService } from "./areas/query/index.ts";
-import { FileParser, PatternService, ruleOwner, rulesArea, RuleService } from "./areas/rules/index.ts";
+import { queryArea, QueryService, rowGate, SearchService } from "./areas/query/index.ts";
+import {
+  FileParser,
+  PatternService,
+  RuleBodies,
+  RuleMemory,
+  ruleOwner,
+  rulesArea,
+  RuleService,
+} from "./areas/rules/index.ts";
 import { schemaArea, SchemaService } from "./areas/schema/index.ts";
 import { appcontextArea, AppcontextService } from "./areas/appcontext/index.ts";
 import { identityOf, scriptsArea, ScriptService } from "./areas/scripts/index.ts";
@@ -165,13 +173,27 @@ export async function assemble(options: AssemblyOptions) {
   const entries = new ConfigEntries({ stores, runtime });
   const cache = new ConfigCache({ entries, runtime });
   const changes = new ConfigChanges({ entries, stores, runtime, controllers: membership });
-  const rules = new RuleService({ stores, entries, objects });
+  const tables = new TableService({ stores, runtime });
+  const rules = new RuleService({
+    stores,
+    entries,
+    objects,
+    engine: { run: (call, host) => requireScripts(scripts).run(call, host) },
+    tables: async (tenant, name) => {
+      try {
+        return await tables.rows(await actAs(tenant, ""), name);
+      } catch (error) {
+        if (isAppError(error, "not_found", "invalid")) return undefined;
+        throw error;
+      }
+    },
+  });
+  const ruleMemory = new RuleMemory(runtime.clock);
   const configuration = { entries, cache, changes, objects, runtime, secrets, owners: [ruleOwner(rules), schemaOwner] };
   const config = new ConfigService(configuration);
   const files = new FileService({ stores, objects, runtime, controllers: membership });
   const workers =
     options.workers && new WorkerPool<ControllerTasks>({ ...options.workers, clock: runtime.clock, log: runtime.log });
-  const fileParser = new FileParser({ rules, objects, files, clock: runtime.clock, workers });
   const cluster = new ClusterService({ engine });
   const licences: LicenceService = new LicenceService({
     stores,
@@ -280,7 +302,33 @@ export async function assemble(options: AssemblyOptions) {
   const exports = new ExportService({ query, objects });
   const imports = new ImportService({ stores, objects, notifications, runtime, controllers: membership });
   const consoleLogs = new ConsoleLogService({ objects, clock: runtime.clock });
+  const scripts: ThreadScripts | undefined =
+    options.scripts &&
+    new ThreadScripts({
+      file: options.scripts,
+      languages: ["lua", "javascript"],
+      functions: () => hostObjects.names,
+      clock: runtime.clock,
+      random: runtime.random,
+      log: runtime.log,
+    });
+  const bodies =
+    scripts &&
+    new RuleBodies({
+      engine: scripts,
+      hostObjects: () => hostObjects,
+      author: (tenant, user) => users.present(tenant, user),
+      objects,
+      rules,
+      logs: consoleLogs,
+      memory: ruleMemory,
+      runtime,
+    });
+  const fileParser = new FileParser({ rules, objects, files, clock: runtime.clock, workers, bodies });
   const records = new RecordWriter({
+    ...(bodies && { bodies }),
+    gate: async (principal, path) =>
+      rowGate({ principal, catalog: await objects.catalog(principal) }, path, { objects, clock: runtime.clock }),
     onFaults: (tenant) => consoleLogs.stored(tenant, "rule"),
     objects,
     classes: { runs: POLICY_RUN_PATH, gaps: POLICY_GAP_PATH },
@@ -296,16 +344,6 @@ export async function assemble(options: AssemblyOptions) {
     sent,
     ospaceOf,
   });
-  const scripts =
-    options.scripts &&
-    new ThreadScripts({
-      file: options.scripts,
-      languages: ["lua", "javascript"],
-      functions: () => hostObjects.names,
-      clock: runtime.clock,
-      random: runtime.random,
-      log: runtime.log,
-    });
   const serverScripts = new ScriptService({
     engine: scripts,
     hostObjects: () => hostObjects,
@@ -373,7 +411,7 @@ export async function assemble(options: AssemblyOptions) {
     queryArea({ query, search }),
     transferArea({ exports, imports }),
     schemaArea(new SchemaService({ objects, query })),
-    rulesArea({ rules, fileParser, patterns: new PatternService({ stores, runtime }) }),
+    rulesArea({ rules, fileParser, memory: ruleMemory, patterns: new PatternService({ stores, runtime }) }),
     configArea({
       cache,
       changes,
@@ -386,7 +424,7 @@ export async function assemble(options: AssemblyOptions) {
     filesArea(files),
     notificationsArea({ notifications, rights, log: runtime.log }),
     appcontextArea(new AppcontextService({ stores, runtime })),
-    tablesArea(new TableService({ stores, runtime })),
+    tablesArea(tables),
     tagsArea(new TagService({ stores, objects, query, runtime, controllers: membership })),
     groupsArea({ groups, explaining: new ExplainService({ groups, users, endpoints: () => endpoints }) }),
     triggersArea({ triggers, objects }),
@@ -530,6 +568,11 @@ function signInOf(users: SignIn, groups: Pick<GroupService, "onChange">, gate: T
       groups.onChange(listener);
     },
   };
+}
+
+function requireScripts(engine: ThreadScripts | undefined): ThreadScripts {
+  if (engine) return engine;
+  throw new AppError("unsupported", "This controller runs no scripts.");
 }
 
 function scriptThreadsPart(engine: ThreadScripts): Area {

@@ -25,6 +25,26 @@ export const SCRIPT_STANDING_THREADS = 32;
 export const SCRIPT_TENANT_STANDING_THREADS = 16;
 /** A script that is told to stop has so long; then its thread is ended. */
 export const SCRIPT_STOP_GRACE_MS = 1_000;
+/**
+ * How often the run of a rule's body for one record may be asked whether it is to stop: in Lua after 1,000 instructions
+ * each (`LUA_HOOK_INSTRUCTIONS`), in JavaScript after some 10,000 loops or calls.
+ */
+export const RULE_STEPS_MAX = { lua: 5_000, javascript: 500 } as const;
+/** Records that a rule's body is run for at once, on one thread, and from the call to the answer of all of them. */
+export const RULE_SERIES_MAX_RECORDS = 250;
+export const RULE_SERIES_MAX_CHARACTERS = MIB;
+export const RULE_SERIES_DEADLINE_MS = 30_000;
+/** What the body of a rule makes of one record, as JSON. */
+export const RULE_RESULT_MAX_CHARACTERS = 128 * 1_024;
+export const RULE_ROWS_PER_RECORD_MAX = 100;
+/** Records that one record is passed on as, and how many rules it goes through one after the other. */
+export const RULE_FORWARDS_PER_RECORD_MAX = 16;
+export const RULE_FORWARD_DEPTH_MAX = 8;
+/** Rules that one rule reaches by passing records on, and the texts that are pinned with it, as JSON. */
+export const RULE_FORWARDED_RULES_MAX = 16;
+export const RULE_PINNED_MAX_BYTES = 512 * 1_024;
+/** What bodies keep by `setcache`, of one tenant, in the memory of a controller. */
+export const RULE_CACHED_TENANT_MAX_CHARACTERS = 4 * MIB;
 /** From its call to its answer, of a script that a client runs; the call itself has `HTTP_CALL_DEADLINE_MS`. */
 export const SCRIPT_RUN_DEADLINE_MS = 100_000;
 /** Entries that one run leaves in its console log; what is beyond is counted in one more. */

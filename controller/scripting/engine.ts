@@ -15,8 +15,16 @@ import {
 import type { Clock, Random } from "../../common/time.ts";
 import type { Value } from "../../common/value.ts";
 import { type CallRequest, openCallLine, type PoolLimits, WorkerPool } from "../workers/index.ts";
-import type { CallFailure, ScriptFailure, ScriptTask } from "./task.ts";
-import type { HostFunctionName, ScriptCall, ScriptEngine, ScriptHost, ScriptLanguage, ScriptOutcome } from "./types.ts";
+import type { CallFailure, ScriptFailure, ScriptInput, ScriptReport, ScriptTask } from "./task.ts";
+import type {
+  HostFunctionName,
+  ScriptCall,
+  ScriptEngine,
+  ScriptHost,
+  ScriptLanguage,
+  ScriptOutcome,
+  ScriptSeries,
+} from "./types.ts";
 
 type LanguageTasks = { readonly [language in ScriptLanguage]: ScriptTask };
 
@@ -64,6 +72,25 @@ export class ThreadScripts implements ScriptEngine {
   }
 
   async run(call: ScriptCall, host: ScriptHost): Promise<ScriptOutcome> {
+    const report = await this.#report(call, { globals: JSON.stringify(call.globals) }, host);
+    if ("results" in report) return outcomeOf(report.results);
+    throw new AppError("internal", `${call.name} was run as a series.`);
+  }
+
+  async runEach(series: ScriptSeries, host: ScriptHost): Promise<readonly (ScriptOutcome | AppError)[]> {
+    const { each, stepsMax, outputMaxCharacters } = series;
+    const runs = { globals: "{}", each: each.map((globals) => JSON.stringify(globals)), stepsMax, outputMaxCharacters };
+    const report = await this.#report(series, runs, host);
+    if (!("reports" in report)) throw new AppError("internal", `${series.name} was not run as a series.`);
+    return report.reports.map((one) => ("results" in one ? outcomeOf(one.results) : errorOf(one.failure)));
+  }
+
+  /** What a thread made of it; throws why all of it failed. */
+  async #report(
+    call: Omit<ScriptCall, "globals">,
+    runs: RunsInput,
+    host: ScriptHost,
+  ): Promise<Exclude<ScriptReport, { readonly failure: ScriptFailure }>> {
     const { clock } = this.#options;
     this.#check(call);
     const pool = this.#pool(call.depth ?? 0);
@@ -93,15 +120,15 @@ export class ThreadScripts implements ScriptEngine {
     const late = clock.after(call.timeoutMs, () => stop(tooLate(call)));
     call.signal?.addEventListener("abort", cancel, { once: true });
     try {
-      const report = await pool.run(call.language, this.#input(call, line), {
+      const report = await pool.run(call.language, this.#input(call, runs, line), {
         tenant: call.tenant,
         timeoutMs: call.timeoutMs + 2 * SCRIPT_STOP_GRACE_MS,
         signal: end.signal,
         stands: () => stands,
         transfer: [line.port],
       });
-      if ("results" in report && !reason) return { results: JSON.parse(report.results) as Record<string, Value> };
-      throw "results" in report ? reason : errorOf(report.failure);
+      if (!("failure" in report) && !reason) return report;
+      throw "failure" in report ? errorOf(report.failure) : reason;
     } catch (error) {
       throw reason ?? error;
     } finally {
@@ -119,7 +146,8 @@ export class ThreadScripts implements ScriptEngine {
   }
 
   #input(
-    { name, source, globals, results, tenant, owner }: ScriptCall,
+    { name, source, results, tenant, owner }: Omit<ScriptCall, "globals">,
+    runs: RunsInput,
     { port, state }: ReturnType<typeof openCallLine>,
   ) {
     const [a = 0, b = 0, c = 0, d = 0] = this.#options.random.bytes(4);
@@ -127,7 +155,7 @@ export class ThreadScripts implements ScriptEngine {
     return {
       name,
       source,
-      globals: JSON.stringify(globals),
+      ...runs,
       results,
       seed,
       line: { port, state },
@@ -135,7 +163,7 @@ export class ThreadScripts implements ScriptEngine {
     };
   }
 
-  #check({ name, language, source, depth = 0, signal }: ScriptCall): void {
+  #check({ name, language, source, depth = 0, signal }: Omit<ScriptCall, "globals">): void {
     if (signal?.aborted) throw new AppError("cancelled", `${name} was cancelled.`);
     if (this.#closed) throw new AppError("unavailable", "The controller stops.");
     if (!this.#options.languages.includes(language))
@@ -175,6 +203,12 @@ export class ThreadScripts implements ScriptEngine {
   }
 }
 
+type RunsInput = Pick<ScriptInput, "globals" | "each" | "stepsMax" | "outputMaxCharacters">;
+
+function outcomeOf(results: string): ScriptOutcome {
+  return { results: JSON.parse(results) as Record<string, Value> };
+}
+
 async function answerOf(host: ScriptHost, { name, args, at }: CallRequest, signal: AbortSignal): Promise<string> {
   try {
     const value = await host.call({ name, args: JSON.parse(args) as readonly Value[], at, signal });
@@ -200,6 +234,7 @@ function errorOf(failure: ScriptFailure): AppError {
   const { kind, message, code, details, file, line, column } = failure;
   if (kind === "stopped") return new AppError("internal", message);
   if (kind === "memory") return tooLarge(message, "SCRIPT_MEMORY_MAX_BYTES");
+  if (kind === "endless") return tooLarge(message, "RULE_STEPS_MAX");
   if (kind === "output") return tooLarge(message, "SCRIPT_OUTPUT_MAX_CHARACTERS");
   const place = file === undefined ? {} : { file, line, column };
   const where = file === undefined ? "" : `${file}:${line}:${column}: `;
@@ -213,6 +248,6 @@ function tooLarge(message: string, limit: string): AppError {
   return new AppError("too_large", message, { details: { limit } });
 }
 
-function tooLate({ name, timeoutMs }: ScriptCall): AppError {
+function tooLate({ name, timeoutMs }: Pick<ScriptCall, "name" | "timeoutMs">): AppError {
   return new AppError("deadline", `${name} was not done within ${timeoutMs} ms.`);
 }

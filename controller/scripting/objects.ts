@@ -27,6 +27,8 @@ export interface HostContext {
   readonly signal: AbortSignal;
   /** Makes an entry in the script's console log. */
   readonly log: (level: number, message: string) => void;
+  /** What the run is about, for the functions of its own kind. */
+  readonly about?: unknown;
   /** Another host call of the same run. */
   readonly call: (name: string, args: readonly Value[]) => Promise<Value | undefined>;
 }
@@ -51,6 +53,8 @@ export interface HostObject {
   readonly summary: string;
   /** Scripts that find it; all when absent. */
   readonly kinds?: readonly ScriptKind[];
+  /** Its functions stand in the text around the script, which no host call leaves: described here, and nothing else. */
+  readonly isLocal?: boolean;
   readonly functions: readonly HostFunction[];
 }
 
@@ -103,7 +107,7 @@ export interface FunctionDescription {
 }
 
 /** One run, as its host objects see it. */
-export interface HostRun extends Pick<HostContext, "principal" | "kind" | "log"> {
+export interface HostRun extends Pick<HostContext, "principal" | "kind" | "log" | "about"> {
   /** Before the first change that the run's audit entry tells of. */
   readonly beforeChange: () => Promise<void>;
   /** The script at a path that another requires. */
@@ -122,7 +126,7 @@ export class HostObjects {
 
   constructor(objects: readonly HostObject[]) {
     for (const object of objects)
-      for (const declared of object.functions) this.#add(`${object.name}.${declared.name}`, { object, declared });
+      for (const declared of object.functions) this.#add(wholeName(object, declared), { object, declared });
   }
 
   #add(name: string, { object, declared }: Omit<Known, "validators">): void {
@@ -133,7 +137,8 @@ export class HostObjects {
 
   /** For the engine. */
   get names(): readonly HostFunctionName[] {
-    return Array.from(this.#functions.values(), ({ object, declared }) => ({
+    const called = Array.from(this.#functions.values()).filter(({ object }) => !object.isLocal);
+    return called.map(({ object, declared }) => ({
       object: object.name,
       name: declared.name,
       positioned: declared.positioned === true,
@@ -168,6 +173,7 @@ export class HostObjects {
         at,
         signal,
         log: run.log,
+        about: run.about,
         call: (other, given) => call({ name: other, args: given, at, signal }),
       };
       return known.declared.call(context, ...(checked as never[]));
@@ -177,7 +183,7 @@ export class HostObjects {
 
   #known(name: string, kind: ScriptKind): Known {
     const known = this.#functions.get(name);
-    if (known && isFor(known.object, kind)) return known;
+    if (known && !known.object.isLocal && isFor(known.object, kind)) return known;
     throw new AppError("unsupported", `There is no function ${name} for scripts of the kind ${kind}.`);
   }
 }
@@ -185,6 +191,11 @@ export class HostObjects {
 /** What a run has not begun when it is over, it does not begin. */
 function requireUnderWay(name: string, signal: AbortSignal): void {
   if (signal.aborted) throw new AppError("cancelled", `${name} was not called: its script is over.`);
+}
+
+/** Functions of no object are global ones. */
+function wholeName({ name }: HostObject, declared: HostFunction): string {
+  return name === "" ? declared.name : `${name}.${declared.name}`;
 }
 
 function isFor({ kinds }: HostObject, kind: ScriptKind): boolean {

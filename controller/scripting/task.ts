@@ -8,6 +8,12 @@ export interface ScriptInput {
   /** JSON of the object of globals. */
   readonly globals: string;
   readonly results: readonly string[];
+  /** JSON of the globals of each run, of a series; `globals` are those of one run. */
+  readonly each?: readonly string[];
+  /** As in `ScriptSeries`; absent: only the deadline ends a run. */
+  readonly stepsMax?: number;
+  /** `SCRIPT_OUTPUT_MAX_CHARACTERS` when absent. */
+  readonly outputMaxCharacters?: number;
   /** As in `ScriptCall`, unique among tenants. */
   readonly owner?: string | undefined;
   /** Of the numbers it draws. */
@@ -16,11 +22,13 @@ export interface ScriptInput {
 }
 
 /** JSON of the results, or why there are none. */
-export type ScriptReport = { readonly results: string } | { readonly failure: ScriptFailure };
+export type RunReport = { readonly results: string } | { readonly failure: ScriptFailure };
+/** Of a series, what came of each run. */
+export type ScriptReport = RunReport | { readonly reports: readonly RunReport[] };
 
 export interface ScriptFailure {
-  /** `stopped`: by the deadline or the signal. */
-  readonly kind: "syntax" | "thrown" | "memory" | "output" | "stopped";
+  /** `stopped`: by the deadline or the signal; `endless`: by `stepsMax`. */
+  readonly kind: "syntax" | "thrown" | "memory" | "output" | "stopped" | "endless";
   readonly message: string;
   /** Of what a host call threw. */
   readonly code?: string | undefined;
@@ -31,6 +39,8 @@ export interface ScriptFailure {
 }
 
 export type ScriptTask = (input: ScriptInput) => Promise<ScriptReport>;
+/** Of one set of globals. */
+export type RunTask = (input: Omit<ScriptInput, "each">) => Promise<RunReport>;
 
 /** For every thread. */
 export interface ScriptThreadData {

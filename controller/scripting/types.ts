@@ -1,3 +1,4 @@
+import type { AppError } from "../../common/errors.ts";
 import type { Value } from "../../common/value.ts";
 
 export type ScriptLanguage = "javascript" | "lua";
@@ -47,6 +48,16 @@ export interface ScriptOutcome {
   readonly results: Readonly<Record<string, Value>>;
 }
 
+/** One text to run for many records; `globals` of the call are left out, `timeoutMs` is that of all runs together. */
+export interface ScriptSeries extends Omit<ScriptCall, "globals"> {
+  /** The global variables of each run. */
+  readonly each: readonly Readonly<Record<string, Value>>[];
+  /** How often one run is asked whether it is to stop; one that goes on beyond fails. A count, not a time: it is the same when the run is repeated. */
+  readonly stepsMax: number;
+  /** What one run answers, as JSON. */
+  readonly outputMaxCharacters: number;
+}
+
 /** Names of the functions a host answers. */
 export interface HostFunctionName {
   readonly object: string;
@@ -67,6 +78,12 @@ export interface ScriptEngine {
    * beyond `SCRIPT_DEPTH_MAX`; `unsupported` for a language that is not offered; `unavailable` when the engine closes.
    */
   run(call: ScriptCall, host: ScriptHost): Promise<ScriptOutcome>;
+  /**
+   * Runs a text once for each set of globals, one after the other on one thread, as if each run had been called alone.
+   * In their order: the outcome of each, or why it has none. Errors of the whole are those of `run`; by the deadline and
+   * the signal all of it ends.
+   */
+  runEach(series: ScriptSeries, host: ScriptHost): Promise<readonly (ScriptOutcome | AppError)[]>;
   /** What runs has a moment to end. Idempotent. */
   close(): Promise<void>;
 }

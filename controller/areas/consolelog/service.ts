@@ -148,9 +148,9 @@ export class ConsoleLogService {
   }
 
   /** Stores what a script or trigger said, in that order, and wakes followers. */
-  async append(principal: Principal, { kind, name, run, entries }: Said): Promise<void> {
+  async append(of: Pick<Principal, "tenant" | "ospace" | "traceparent">, { kind, name, run, entries }: Said) {
     if (entries.length === 0) return;
-    const { tenant, ospace, traceparent } = principal;
+    const { tenant, ospace, traceparent } = of;
     const records = entries.map(({ level, msg, timeMs }, ordinal) => ({
       values: { name: name.slice(0, CONSOLE_LOG_NAME_MAX_CHARACTERS), level, msg, edtime: timeMs },
       timeMs,

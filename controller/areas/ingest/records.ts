@@ -16,7 +16,8 @@ import type { EntrySource } from "../hosts/index.ts";
 import type { NewRecord, Objects } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { Workers } from "../../workers/index.ts";
-import { ParseSlices, type RawRecord, type Rule, type RuleTasks } from "../rules/index.ts";
+import type { RowGate } from "../query/index.ts";
+import { ParseSlices, type RawRecord, type Rule, type RuleBodies, type RuleTasks } from "../rules/index.ts";
 import { writeTimeUs } from "./held-stream.ts";
 import { InFlight } from "./in-flight.ts";
 import { policyName } from "./batches.ts";
@@ -49,7 +50,11 @@ interface RecordWriterOptions {
   readonly classes: PolicyClasses;
   readonly clock: Clock;
   /** For what is costly to parse. */
-  readonly workers?: Workers<RuleTasks>;
+  readonly workers?: Workers<RuleTasks> | undefined;
+  /** Runs bodies of rules; absent: their records are errors. */
+  readonly bodies?: Pick<RuleBodies, "work">;
+  /** What the author of a body may write of a class; absent: bodies store nothing. */
+  readonly gate?: (author: Principal, path: string) => Promise<RowGate>;
   /** Entries were added to the rules' console log of a tenant. */
   readonly onFaults?: (tenant: string) => void;
 }
@@ -60,10 +65,14 @@ export class RecordWriter {
   readonly #classes: PolicyClasses;
   readonly #clock: Clock;
   readonly #workers: Workers<RuleTasks> | undefined;
+  readonly #bodies: RecordWriterOptions["bodies"];
+  readonly #gate: RecordWriterOptions["gate"];
   readonly #onFaults: (tenant: string) => void;
   readonly #decoder = new TextDecoder("utf-8");
 
-  constructor({ objects, classes, clock, workers, onFaults = () => {} }: RecordWriterOptions) {
+  constructor({ objects, classes, clock, workers, bodies, gate, onFaults = () => {} }: RecordWriterOptions) {
+    this.#bodies = bodies;
+    this.#gate = gate;
     this.#objects = objects;
     this.#clock = clock;
     this.#workers = workers;
@@ -74,7 +83,8 @@ export class RecordWriter {
   async write(batch: Batch): Promise<void> {
     const faults = new Faults(batch);
     const storing = new InFlight(INGEST_CHUNKS_IN_FLIGHT_MAX);
-    const slices = new ParseSlices({ clock: this.#clock, tenant: batch.principal.tenant, workers: this.#workers });
+    const { tenant } = batch.principal;
+    const slices = new ParseSlices({ clock: this.#clock, tenant, workers: this.#workers, bodies: this.#bodies });
     try {
       await this.#writeRows({ batch, faults, storing, rows: new RowsByClass(), slices });
     } finally {
@@ -94,14 +104,14 @@ export class RecordWriter {
     for (const entry of batch.entries) {
       await this.#collect(entry, work);
       for (const [path, records] of rows.take(CHANGE_BATCH_MAX))
-        await storing.begin(() => this.#ingest(path, records, work));
+        await storing.begin(() => this.#store(path, records, work));
       parsed += entry.body?.$case === "records" ? entry.body.value.records.length : 0;
       if (parsed < CHANGE_BATCH_MAX) continue;
       // Others get their turn.
       await setImmediate();
       parsed = 0;
     }
-    for (const [path, records] of rows.take(0)) await storing.begin(() => this.#ingest(path, records, work));
+    for (const [path, records] of rows.take(0)) await storing.begin(() => this.#store(path, records, work));
   }
 
   async #collect(entry: Entry, work: Work): Promise<void> {
@@ -172,27 +182,49 @@ export class RecordWriter {
     const identity = entryIdentity(batch, entry);
     const { timeMs } = entry;
     for (const parsed of await slices.parse(rule, raw)) {
-      const { ordinal } = parsed;
-      if (parsed.ok)
+      const { ordinal, part = "" } = parsed;
+      if (!parsed.ok) faults.one({ entry, records, error: parsed.error, raw: raw[ordinal]?.text ?? "", ordinal, part });
+      else {
+        const made = { values: parsed.values, timeMs, identity: identity + part, ordinal };
         rows.add(
-          rule.class,
-          { values: parsed.values, timeMs, identity, ordinal, ...writeTime(batch, entry, ordinal) },
-          records,
+          parsed.class ?? rule.class,
+          { ...made, ...writeTime(batch, entry, ordinal) },
+          { records, by: parsed.by },
         );
-      else faults.one({ entry, records, error: parsed.error, raw: raw[ordinal]?.text ?? "", ordinal });
+      }
     }
   }
 
-  /** One bad value must not keep its neighbours out: halves are tried until the bad ones stand alone. */
-  async #ingest(path: string, rows: readonly Placed[], context: Pick<Work, "batch" | "faults">): Promise<void> {
+  /** What the body of a rule made is written with the rights of its author. */
+  async #store(path: string, rows: readonly Placed[], context: Pick<Work, "batch" | "faults">): Promise<void> {
+    const by = rows[0]?.by;
+    if (by === undefined) return this.#ingest(path, rows, context);
     try {
+      const gate = await this.#gateOf(by, path);
+      const rest = gate.isByRow ? rows.map((row) => [row]) : [rows];
+      for (const some of rest) await this.#ingest(path, some, { ...context, gate });
+    } catch (error) {
+      if (!isAppError(error, "denied", "not_found")) throw error;
+      for (const row of rows) context.faults.refused(row, errorText(error));
+    }
+  }
+
+  #gateOf(author: Principal, path: string): Promise<RowGate> {
+    if (this.#gate === undefined) throw new AppError("denied", "What bodies of rules make is not stored here.");
+    return this.#gate(author, path);
+  }
+
+  /** One bad value must not keep its neighbours out: halves are tried until the bad ones stand alone. */
+  async #ingest(path: string, rows: readonly Placed[], context: Storing): Promise<void> {
+    try {
+      await context.gate?.check(rows.map(({ record }) => record.values));
       await this.#objects.ingest(
-        context.batch.principal,
+        rows[0]?.by ?? context.batch.principal,
         path,
         rows.map(({ record }) => record),
       );
     } catch (error) {
-      if (!isAppError(error, "invalid", "too_large", "not_found")) throw error;
+      if (!isAppError(error, "invalid", "too_large", "not_found", "denied")) throw error;
       const half = rows.length >> 1;
       const [only] = rows;
       if (half === 0 || !only) return only && context.faults.refused(only, errorText(error));
@@ -218,26 +250,40 @@ interface Work {
   readonly slices: ParseSlices;
 }
 
+interface Storing extends Pick<Work, "batch" | "faults"> {
+  /** Of rows that are written with the rights of an author. */
+  readonly gate?: RowGate;
+}
+
+/** What a row was parsed from, and with whose rights it is written where these are not the platform's. */
+interface Origin {
+  readonly records: Records;
+  readonly by: Principal | undefined;
+}
+
 interface Placed {
   readonly record: NewRecord;
   /** What it was parsed from; absent for runs and gaps. */
   readonly from: Records | undefined;
+  readonly by: Principal | undefined;
 }
 
 class RowsByClass {
-  readonly #rows = new Map<string, Placed[]>();
+  /** By class, and whose rights they are written with. */
+  readonly #rows = new Map<string, { readonly path: string; readonly rows: Placed[] }>();
 
-  add(path: string, record: NewRecord, from?: Records): void {
-    const rows = this.#rows.get(path);
-    if (rows) rows.push({ record, from });
-    else this.#rows.set(path, [{ record, from }]);
+  add(path: string, record: NewRecord, { records: from, by }: Partial<Origin> = {}): void {
+    const key = `${path}\n${by?.user ?? ""}`;
+    const known = this.#rows.get(key);
+    if (known) known.rows.push({ record, from, by });
+    else this.#rows.set(key, { path, rows: [{ record, from, by }] });
   }
 
   /** Takes the rows of classes that have at least so many, in pieces of what is taken at once. */
   *take(atLeast: number): Generator<readonly [path: string, rows: readonly Placed[]]> {
-    for (const [path, rows] of this.#rows) {
+    for (const [key, { path, rows }] of this.#rows) {
       if (rows.length < atLeast) continue;
-      this.#rows.delete(path);
+      this.#rows.delete(key);
       for (let from = 0; from < rows.length; from += CHANGE_BATCH_MAX)
         yield [path, rows.slice(from, from + CHANGE_BATCH_MAX)];
     }
@@ -267,12 +313,12 @@ class Faults {
     this.#batch = batch;
   }
 
-  one({ raw, ordinal, ...fault }: Fault & { readonly raw: string; readonly ordinal: number }): void {
+  one({ raw, ordinal, part, ...fault }: Fault & RawFault): void {
     if (this.#entry !== fault.entry) this.#kept = 0;
     this.#entry = fault.entry;
     this.#kept += 1;
     if (this.#kept > INGEST_ERRORS_KEPT_PER_ENTRY) this.#countMore(fault);
-    else this.#push(fault, { raw: kept(raw), count: 1, ordinal });
+    else this.#push(fault, { raw: kept(raw), count: 1, ordinal, part });
   }
 
   /** All records of an entry, for a rule that cannot be used. */
@@ -316,13 +362,25 @@ class Faults {
 
   #push(
     { entry, ...fault }: Fault,
-    { ordinal, ...extra }: { readonly raw: string; readonly count: number; readonly ordinal: number },
+    { ordinal, part = "", ...extra }: Partial<RawFault> & { readonly count: number; readonly ordinal: number },
   ): void {
     const { begun } = this.#batch;
     const edtime = begun ? Math.floor(writeTimeUs(begun, entry.sequence, 0) / US_PER_MS) : entry.timeMs;
     const values = { ...rowOf({ ...fault, sttime: entry.timeMs }, this.#batch), edtime, ...extra };
-    this.#records.push({ values, timeMs: edtime, identity: `fault/${entryIdentity(this.#batch, entry)}`, ordinal });
+    this.#records.push({
+      values,
+      timeMs: edtime,
+      identity: `fault/${entryIdentity(this.#batch, entry)}${part}`,
+      ordinal,
+    });
   }
+}
+
+interface RawFault {
+  readonly raw: string;
+  readonly ordinal: number;
+  /** As of `ParsedRecord`. */
+  readonly part: string;
 }
 
 const US_PER_MS = 1_000;

@@ -1,5 +1,7 @@
 import type { Area } from "../../area.ts";
 import { ruleHostObject } from "./host-objects.ts";
+import { RECORD_HOST_OBJECT, RULE_LOCAL_OBJECT, WEBSOCKET_HOST_OBJECT } from "./body-objects.ts";
+import type { RuleMemory } from "./memory.ts";
 import type { FileParser } from "./parse-file.ts";
 import { patternRoutes } from "./pattern-routes.ts";
 import type { PatternService } from "./patterns.ts";
@@ -8,6 +10,7 @@ import type { RuleService } from "./service.ts";
 
 export interface RuleParts {
   readonly rules: RuleService;
+  readonly memory: RuleMemory;
   readonly fileParser: FileParser;
   readonly patterns: PatternService;
 }
@@ -16,7 +19,10 @@ export function rulesArea(parts: RuleParts): Area {
   return {
     name: "rules",
     endpoints: [...ruleRoutes(parts), ...patternRoutes(parts.patterns)],
-    hostObjects: [ruleHostObject(parts)],
-    leave: () => parts.rules.leave(),
+    hostObjects: [ruleHostObject(parts), RECORD_HOST_OBJECT, WEBSOCKET_HOST_OBJECT, RULE_LOCAL_OBJECT],
+    leave: (tenant) => {
+      parts.rules.leave();
+      parts.memory.leave(tenant);
+    },
   };
 }

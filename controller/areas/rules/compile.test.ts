@@ -45,11 +45,17 @@ describe("option lines", () => {
     expect(() => ruleClass("--class=/a\n--class=/b")).toThrow(/line 2: the option --class stands twice/);
   });
 
-  it("refuse by name what only scripts can do, and what is not offered yet", () => {
-    expect(() => parse('--class=/ns/access\n--parser=json\nsetvar("a", 1)')).toThrow(
-      /\/ns\/rules\/test has a script body/,
-    );
-    expect(() => parse("--class=/ns/access\n--parser=json\n--forward=/ns/rules/b")).toThrow(/uses --forward in line 3/);
+  it("refuse by name what is not offered yet", () => {
+    expect(() => parse("--class=/ns/access\n--parser=json\n--mqltmpl=x")).toThrow(/uses --mqltmpl in line 3/);
+  });
+
+  it("end where a body begins, whose lines keep their numbers; with --direct there is none", () => {
+    const text = '--class=/ns/access\n\n--parser=json\nsetvar("a", 1)\n-- class=/x';
+    const compiled = compileRule("/ns/rules/test", text, access);
+    expect(compiled.body).toEqual({ language: "lua", script: '\n\n\nsetvar("a", 1)\n-- class=/x', isIgnored: false });
+    expect(compileRule("/ns/rules/test", `--direct\n${text}`, access).body).toBeUndefined();
+    const javascript = compileRule("/ns/rules/test", "// --class: /ns/access\n//--language=js\nvar a = 1;", access);
+    expect(javascript.body).toMatchObject({ language: "javascript", script: "\n\nvar a = 1;" });
   });
 
   it.each([
@@ -68,7 +74,7 @@ describe("option lines", () => {
   it.each([
     ["--class=/ns/later\n--parser=xml", /no parser named xml/],
     ["--class=/ns/later\n--parser=grok\n--pattern_1=%{NOPE:a}", /no grok pattern named NOPE/],
-    ["--class=/ns/later\n--parser=json\nreturn 1", /script body/],
+    ["--class=/ns/later\n--parser=json\n--language=perl\nreturn 1", /lua or javascript, not in perl/],
   ])("are looked at before their class is there: %j", (rule, message) => {
     expect(() => checkRuleText("/ns/rules/test", rule)).toThrow(message);
     expect(() => checkRuleText("/ns/rules/test", "--class=/ns/later\n--parser=text")).not.toThrow();

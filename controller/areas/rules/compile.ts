@@ -3,7 +3,7 @@ import { GROK_PATTERNS_PER_RULE_MAX, PARSE_THREAD_MIN_STEPS } from "../../../com
 import type { Row, Value } from "../../../common/value.ts";
 import { compileGrok } from "./grok.ts";
 import { fieldsTaken, mappingOf, type Mapping } from "./mapping.ts";
-import { names, readRuleText, single, type RuleText } from "./options.ts";
+import { bodyOf, isOn, names, readRuleText, single, type RuleText } from "./options.ts";
 import {
   csvParser,
   FIELD_TYPES,
@@ -18,10 +18,10 @@ import { NO_SUPPLEMENTS, type Supplements } from "./supplements.ts";
 import type { ParsedRecord, RawRecord, Rule, RuleTarget } from "./types.ts";
 
 /** A rule text made ready to parse with. */
-export type CompiledRule = Pick<Rule, "class" | "columns" | "parse" | "isCostly">;
+export type CompiledRule = Pick<Rule, "class" | "columns" | "body" | "forwardTo" | "parse" | "isCostly">;
 
 /** Options that are known and not offered yet. */
-const NOT_OFFERED = ["mqltmpl", "mqltmpl_fields", "forward"];
+const NOT_OFFERED = ["mqltmpl", "mqltmpl_fields"];
 
 /**
  * The class path that `--class` names. `AppError("unsupported")` for what only scripts can do, `syntax` or `invalid`
@@ -30,6 +30,7 @@ const NOT_OFFERED = ["mqltmpl", "mqltmpl_fields", "forward"];
 export function ruleClass(text: string): string {
   const rule = readRuleText(text);
   const path = single(rule, "class");
+  if (!path && bodyOf(rule)) return "";
   if (!path) throw new AppError("invalid", NO_CLASS);
   return path.replace(/\/+$/, "");
 }
@@ -42,6 +43,7 @@ export function checkRuleText(key: string, text: string, supplements = NO_SUPPLE
   const rule = readRuleText(text);
   refuseWhatIsNotOffered(key, rule);
   single(rule, "class");
+  bodyOf(rule);
   // The class to come will have the columns that the rule goes without.
   if (hasParser(rule)) parserOf(rule, ["text"], supplements);
 }
@@ -52,6 +54,8 @@ const NO_PATTERN = "The grok rule has no pattern: give --pattern_1=… or a grok
 
 /** What a rule lacks before it can be used. */
 export function missingOption(rule: RuleText): string | undefined {
+  // A body may name classes, and read the raw record itself.
+  if (bodyOf(rule)) return isGrok(rule) && expressionsOf(rule).length === 0 ? NO_PATTERN : undefined;
   if (!single(rule, "class")) return NO_CLASS;
   if (!single(rule, "parser")) return NO_PARSER;
   return hasParser(rule) ? undefined : NO_PATTERN;
@@ -64,6 +68,17 @@ function hasParser(rule: RuleText): boolean {
 
 function isGrok(rule: RuleText): boolean {
   return single(rule, "parser")?.toLowerCase() === "grok";
+}
+
+/** Rules that get each raw record, as `--forward` names them. */
+export function forwardedTo(rule: RuleText): readonly string[] {
+  return rule.options.filter(({ name }) => name === "forward").flatMap(({ value }) => names(value));
+}
+
+/** Whether something runs with the rights of who stored the text. */
+export function hasAuthor(text: string): boolean {
+  const rule = readRuleText(text);
+  return bodyOf(rule) !== undefined || forwardedTo(rule).length > 0;
 }
 
 /** The grok expressions of a rule text; none of other rules. */
@@ -85,21 +100,28 @@ export function compileRule(key: string, text: string, target: CompileTarget): C
   const mapping = mappingOf(rule, target, supplements.extension);
   const taken = fieldsTaken(rule, target);
   const patterns = isGrok(rule) ? expressionsOf(rule).length : 0;
-  const ignored = /^(true|1|yes)?$/i.test(single(rule, "ignore") ?? "false");
+  const ignored = isOn(rule, "ignore");
+  const body = bodyOf(rule);
   return {
     class: target.path,
     columns,
+    body,
+    forwardTo: forwardedTo(rule),
     isCostly: (records) =>
-      !ignored && records.some(({ text: { length } }) => length * length * patterns >= PARSE_THREAD_MIN_STEPS),
+      !(ignored && body === undefined) &&
+      records.some(({ text: { length } }) => length * length * patterns >= PARSE_THREAD_MIN_STEPS),
     parse: (records, onUnused) =>
-      ignored ? [] : parseRecords(records, { parser: onUnused ? watched(parser, taken, onUnused) : parser, mapping }),
+      ignored && body === undefined
+        ? []
+        : parseRecords(records, {
+            parser: onUnused && !body ? watched(parser, taken, onUnused) : parser,
+            mapping,
+            hasBody: body !== undefined,
+          }),
   };
 }
 
 function refuseWhatIsNotOffered(key: string, rule: RuleText): void {
-  if (rule.script !== "") {
-    throw new AppError("unsupported", `The rule ${key} has a script body; rules work by their option lines so far.`);
-  }
   const option = rule.options.find(({ name }) => NOT_OFFERED.includes(name));
   if (option)
     throw new AppError(
@@ -126,6 +148,7 @@ function parserOf(rule: RuleText, columns: readonly string[], { patterns }: Supp
         types,
       );
     case "":
+      if (bodyOf(rule)) return textParser(RAW_FIELD);
       throw new AppError("invalid", NO_PARSER);
     case "bitlog":
       throw new AppError("unsupported", "The parser bitlog is not offered yet.");
@@ -170,14 +193,21 @@ function required(field: string | undefined, kind: string): string {
   return field;
 }
 
-function parseRecords(
-  records: readonly RawRecord[],
-  { parser, mapping }: { parser: Parser; mapping: Mapping },
-): readonly ParsedRecord[] {
+/** What a body without a parser finds in `OBJECT`. */
+const RAW_FIELD = "_raw";
+
+interface ParseWay {
+  readonly parser: Parser;
+  readonly mapping: Mapping;
+  /** The body decides what becomes of a record that fills no column. */
+  readonly hasBody: boolean;
+}
+
+function parseRecords(records: readonly RawRecord[], { parser, mapping, hasBody }: ParseWay): readonly ParsedRecord[] {
   const parsed: ParsedRecord[] = [];
   parser(records.map((record) => record.text)).forEach((result, ordinal) => {
     const record = records[ordinal];
-    if (record && !isEmpty(result)) parsed.push(mapped(result, { record, ordinal, mapping }));
+    if (record && !isEmpty(result)) parsed.push(mapped(result, { record, ordinal, mapping, hasBody }));
   });
   return parsed;
 }
@@ -198,19 +228,19 @@ function isEmpty(result: FieldsOrError): boolean {
   return "fields" in result && result.fields === undefined;
 }
 
-interface Place {
+interface Place extends Omit<ParseWay, "parser"> {
   readonly record: RawRecord;
   readonly ordinal: number;
-  readonly mapping: Mapping;
 }
 
-function mapped(result: FieldsOrError, { record, ordinal, mapping }: Place): ParsedRecord {
+function mapped(result: FieldsOrError, { record, ordinal, mapping, hasBody }: Place): ParsedRecord {
   if ("error" in result) return { ok: false, ordinal, error: result.error };
   const values: Row = {};
   for (const [column, from] of mapping) {
     const value: Value | undefined = from(result.fields ?? {}, record);
     if (value !== undefined && value !== null) values[column] = value;
   }
+  if (hasBody) return { ok: true, ordinal, values, fields: result.fields ?? {} };
   return Object.keys(values).length > 0
     ? { ok: true, ordinal, values }
     : { ok: false, ordinal, error: "It holds no field of the rule's class." };

@@ -1,4 +1,6 @@
 export { rulesArea } from "./area.ts";
+export { RuleBodies } from "./bodies.ts";
+export { RuleMemory } from "./memory.ts";
 export { ruleOwner } from "./owner.ts";
 export { FileParser, type FileSource, type OpenFile } from "./parse-file.ts";
 export { PatternService } from "./patterns.ts";

@@ -7,8 +7,18 @@ import { AppError } from "../../../common/errors.ts";
 export interface RuleText {
   /** In the order written; an option given twice is there twice. */
   readonly options: readonly RuleOption[];
-  /** Empty when the rule works by its options alone. */
+  /** Empty when the rule works by its options alone. Its lines have the numbers they have in the text. */
   readonly script: string;
+}
+
+export type RuleLanguage = "lua" | "javascript";
+
+/** What runs for each record. */
+export interface RuleBody {
+  readonly language: RuleLanguage;
+  readonly script: string;
+  /** `--ignore`: it runs, and no row is stored. */
+  readonly isIgnored: boolean;
 }
 
 export interface RuleOption {
@@ -21,6 +31,7 @@ export interface RuleOption {
 /** Names that have a meaning, exactly or up to `_` and a number or field. */
 const EXACT = new Set([
   "class",
+  "language",
   "keyspace",
   "parser",
   "fields",
@@ -35,6 +46,9 @@ const EXACT = new Set([
   "retry_total",
   "retry_interval",
 ]);
+/** In JavaScript a comment begins otherwise. */
+const OPTION_LINE = /^\s*(?:--(?!\[\[)|\/\/)/;
+const LANGUAGES: Readonly<Record<string, RuleLanguage>> = { lua: "lua", javascript: "javascript", js: "javascript" };
 const FAMILIES = ["var_", "pattern_"];
 export const ALL_OPTIONS: readonly string[] = [...EXACT, ...FAMILIES];
 
@@ -45,11 +59,26 @@ export function readRuleText(text: string): RuleText {
   for (; next < lines.length; next += 1) {
     const line = lines[next] ?? "";
     if (line.trim() === "") continue;
-    if (!line.trimStart().startsWith("--")) break;
+    if (!OPTION_LINE.test(line)) break;
     const option = readOption(line, next + 1);
     if (option) options.push(option);
   }
-  return { options, script: scriptOf(lines.slice(next)) };
+  return { options, script: scriptOf(lines, next) };
+}
+
+/** `--direct`: the options alone do it, whatever stands behind them. `AppError("invalid")` for another language. */
+export function bodyOf(rule: RuleText): RuleBody | undefined {
+  const name = (single(rule, "language") ?? "lua").toLowerCase();
+  const language = Object.hasOwn(LANGUAGES, name) ? LANGUAGES[name] : undefined;
+  if (language === undefined) throw new AppError("invalid", `A rule is written in lua or javascript, not in ${name}.`);
+  return rule.script === "" || isOn(rule, "direct")
+    ? undefined
+    : { language, script: rule.script, isIgnored: isOn(rule, "ignore") };
+}
+
+/** Whether an option stands that is yes without a value. */
+export function isOn(rule: RuleText, name: string): boolean {
+  return /^(true|1|yes)?$/i.test(single(rule, name) ?? "false");
 }
 
 /** The value of an option that may stand once; `AppError("syntax")` when it stands twice. */
@@ -74,7 +103,7 @@ export function writeRuleText(options: readonly (readonly [name: string, value: 
 
 /** A comment that is no known option is just a comment. */
 function readOption(line: string, number: number): RuleOption | undefined {
-  const match = /^\s*--\s*([a-z_]\w*)\s*(?:[=:]\s*|\s+|$)(.*)$/i.exec(line);
+  const match = /^\s*(?:--|\/\/\s*(?:--)?)\s*([a-z_]\w*)\s*(?:[=:]\s*|\s+|$)(.*)$/i.exec(line);
   const name = match?.[1]?.toLowerCase();
   if (!match || !name || !isOption(name)) return undefined;
   const isField = FAMILIES.some((family) => name.startsWith(family));
@@ -90,7 +119,7 @@ function keepCase(name: string): string {
   return name.slice(0, underscore).toLowerCase() + name.slice(underscore);
 }
 
-function scriptOf(lines: readonly string[]): string {
-  const code = lines.filter((line) => line.trim() !== "" && !/^\s*--(?!\[\[)/.test(line));
-  return code.length === 0 ? "" : lines.join("\n");
+function scriptOf(lines: readonly string[], from: number): string {
+  const code = lines.slice(from).filter((line) => line.trim() !== "" && !OPTION_LINE.test(line));
+  return code.length === 0 ? "" : "\n".repeat(from) + lines.slice(from).join("\n");
 }

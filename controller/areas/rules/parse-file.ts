@@ -6,6 +6,7 @@ import type { NewRecord, ObjectRow, Objects } from "../objects/index.ts";
 import { rowGate, type RowGate } from "../query/index.ts";
 import { requirePermission, type Principal } from "../permissions/index.ts";
 import type { Workers } from "../../workers/index.ts";
+import type { RuleBodies } from "./bodies.ts";
 import { ParseSlices } from "./slices.ts";
 import type { RuleTasks } from "./tasks.ts";
 import type { ParsedRecord, Rule, Rules } from "./types.ts";
@@ -53,7 +54,8 @@ interface Dependencies {
   readonly objects: Objects;
   readonly files: FileSource;
   readonly clock: Clock;
-  readonly workers?: Workers<RuleTasks>;
+  readonly workers?: Workers<RuleTasks> | undefined;
+  readonly bodies?: Pick<RuleBodies, "work"> | undefined;
 }
 
 /**
@@ -74,10 +76,17 @@ export class FileParser {
     const file = await files.open(principal, request.filename, request.space);
     if (file.size > PARSE_FILE_MAX_BYTES)
       throw new AppError("too_large", `A file to parse has at most ${PARSE_FILE_MAX_BYTES} bytes.`);
-    const slices = new ParseSlices({ clock, workers, tenant: principal.tenant, signal: request.signal });
-    const { objects } = this.#dependencies;
-    const gate = rowGate({ principal, catalog: await objects.catalog(principal) }, rule.class, { objects, clock });
-    const run = new FileRun({ principal, rule, gate, source: request.filename, timeMs: file.modifiedMs, slices });
+    const { tenant } = principal;
+    const slices = new ParseSlices({
+      clock,
+      workers,
+      tenant,
+      signal: request.signal,
+      bodies: this.#dependencies.bodies,
+    });
+    const run = new FileRun({ principal, rule, source: request.filename, timeMs: file.modifiedMs, slices });
+    // A caller who may write nothing of the class is told so before anything is parsed.
+    if (rule.class !== "") await this.#gates(run, { class: rule.class });
     const identity = createHash("sha256").update(`${file.digest}\n${rule.key}\n${rule.digest}`).digest("hex");
     for await (const lines of batches(file.bytes)) {
       request.signal.throwIfAborted();
@@ -87,50 +96,88 @@ export class FileParser {
   }
 
   async #store(run: FileRun, parsed: readonly ParsedRecord[], identity: string): Promise<void> {
-    const good: { record: NewRecord; line: number }[] = [];
+    const good = new Map<string, FileRow[]>();
     for (const record of parsed) {
       const line = run.first + record.ordinal;
-      if (!record.ok) run.fail(line, record.error);
-      else
-        good.push({
-          line,
-          record: { values: record.values, timeMs: run.timeMs, identity: `file/${identity}/${line}` },
-        });
+      if (!record.ok) {
+        run.fail(line, record.error);
+        continue;
+      }
+      const { values, by, class: path = run.rule.class, part = "" } = record;
+      const made = { values, timeMs: run.timeMs, identity: `file/${identity}/${line}${part}` };
+      const key = `${path}\n${by?.user ?? ""}`;
+      const row = { line, class: path, by, record: made };
+      const same = good.get(key);
+      if (same) same.push(row);
+      else good.set(key, [row]);
     }
-    if (run.gate.isByRow) for (const record of good) await this.#ingest(run, [record]);
-    else await this.#ingest(run, good);
+    for (const rows of good.values()) await this.#ingestAll(run, rows);
+  }
+
+  async #ingestAll(run: FileRun, rows: readonly FileRow[]): Promise<void> {
+    const [first] = rows;
+    if (first === undefined) return;
+    try {
+      const gates = await this.#gates(run, first);
+      if (gates.some(({ isByRow }) => isByRow)) for (const row of rows) await this.#ingest(run, [row], gates);
+      else await this.#ingest(run, rows, gates);
+    } catch (error) {
+      if (first.by === undefined || !isAppError(error, "denied", "not_found")) throw error;
+      for (const { line } of rows) run.fail(line, errorText(error));
+    }
+  }
+
+  /** Both the caller and the author of a body may write what is written. */
+  async #gates(run: FileRun, { class: path, by }: Pick<FileRow, "class" | "by">): Promise<readonly RowGate[]> {
+    const { objects, clock } = this.#dependencies;
+    const gates: RowGate[] = [];
+    for (const principal of by === undefined ? [run.principal] : [run.principal, by])
+      gates.push(await run.gate(principal, path, { objects, clock }));
+    return gates;
   }
 
   /** One bad value must not keep a thousand good records out: then they go one by one. */
-  async #ingest(run: FileRun, records: readonly { record: NewRecord; line: number }[]): Promise<void> {
-    if (records.length === 0) return;
+  async #ingest(run: FileRun, records: readonly FileRow[], gates: readonly RowGate[]): Promise<void> {
     try {
-      await run.gate.check(records.map(({ record }) => record.values));
+      for (const gate of gates) await gate.check(records.map(({ record }) => record.values));
       const { objects } = this.#dependencies;
-      const { principal, rule } = run;
+      const { principal } = run;
+      const path = records[0]?.class ?? run.rule.class;
       const ids = await objects.ingest(
         principal,
-        rule.class,
+        path,
         records.map(({ record }) => record),
       );
       const found = await objects.get(
         principal,
-        ids.map((id) => ({ id, class: rule.class })),
+        ids.map((id) => ({ id, class: path })),
       );
       run.stored(found);
     } catch (error) {
       if (!isAppError(error, "invalid", "too_large", "denied")) throw error;
       if (records.length === 1) run.fail(records[0]?.line ?? 0, errorText(error));
-      else for (const record of records) await this.#ingest(run, [record]);
+      else for (const record of records) await this.#ingest(run, [record], gates);
     }
   }
+}
+
+/** A row of a line. */
+interface FileRow {
+  readonly line: number;
+  readonly record: NewRecord;
+  readonly class: string;
+  /** The author of the body that made it. */
+  readonly by?: Principal | undefined;
+}
+
+interface GateContext {
+  readonly objects: Objects;
+  readonly clock: Clock;
 }
 
 interface FileRunOptions {
   readonly principal: Principal;
   readonly rule: Rule;
-  /** What the principal may write of the rule's class. */
-  readonly gate: RowGate;
   readonly source: string;
   readonly timeMs: number;
   readonly slices: ParseSlices;
@@ -139,8 +186,8 @@ interface FileRunOptions {
 class FileRun {
   readonly principal: Principal;
   readonly rule: Rule;
-  readonly gate: RowGate;
   readonly timeMs: number;
+  readonly #gates = new Map<string, RowGate>();
   readonly #source: string;
   readonly #slices: ParseSlices;
   /** Line number of the batch's first line. */
@@ -152,13 +199,22 @@ class FileRun {
   readonly #errors: { line: number; error: string }[] = [];
   readonly #unused = new Map<string, number>();
 
-  constructor({ principal, rule, gate, source, timeMs, slices }: FileRunOptions) {
+  constructor({ principal, rule, source, timeMs, slices }: FileRunOptions) {
     this.principal = principal;
     this.rule = rule;
-    this.gate = gate;
     this.timeMs = timeMs;
     this.#source = source;
     this.#slices = slices;
+  }
+
+  /** What a principal may write of a class, asked once for the file. */
+  async gate(principal: Principal, path: string, context: GateContext): Promise<RowGate> {
+    const key = `${principal.user}\n${path}`;
+    const known = this.#gates.get(key);
+    if (known) return known;
+    const gate = rowGate({ principal, catalog: await context.objects.catalog(principal) }, path, context);
+    this.#gates.set(key, gate);
+    return gate;
   }
 
   parse(lines: readonly string[]): Promise<readonly ParsedRecord[]> {

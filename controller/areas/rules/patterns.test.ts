@@ -8,6 +8,7 @@ import type { Stores } from "../../store/engine.ts";
 import { ObjectService } from "../objects/index.ts";
 import { rulesArea } from "./area.ts";
 import { FileParser } from "./parse-file.ts";
+import { RuleMemory } from "./memory.ts";
 import { PatternService } from "./patterns.ts";
 import { RuleService } from "./service.ts";
 
@@ -31,7 +32,9 @@ beforeAll(async () => {
   others = new PatternService({ stores, runtime: { ...runtime, random: seededRandom(2) } });
   const files = { open: () => Promise.reject(new Error("not asked in this test")) };
   const fileParser = new FileParser({ rules, objects, files, clock: realClock });
-  http = await openTestHttp({ endpoints: rulesArea({ rules, fileParser, patterns }).endpoints ?? [] });
+  http = await openTestHttp({
+    endpoints: rulesArea({ rules, fileParser, patterns, memory: new RuleMemory(realClock) }).endpoints ?? [],
+  });
   session = await http.signIn("admin");
   await objects.createClass(admin, {
     path: "/matrix/line",

@@ -1,14 +1,22 @@
 import { AppError, isAppError } from "../../../common/errors.ts";
-import { RULE_CACHE_MAX_ENTRIES, RULE_TEXT_MAX_BYTES } from "../../../common/limits.ts";
-import type { Stores } from "../../store/engine.ts";
+import { RULE_CACHE_MAX_ENTRIES, RULE_TEXT_MAX_BYTES, TRIGGER_RUN_MAX_MS } from "../../../common/limits.ts";
 import type { ClassView, Objects } from "../objects/index.ts";
-import { anyKey, type ConfigEntries } from "../config/index.ts";
-import { classAccess, requireOneOf, requirePermission, type Principal } from "../permissions/index.ts";
-import { checkRuleText, compileRule, missingOption, ruleClass, type CompiledRule } from "./compile.ts";
+import { anyKey } from "../config/index.ts";
+import {
+  classAccess,
+  requireAllOwnGrants,
+  requireOneOf,
+  requirePermission,
+  type Principal,
+} from "../permissions/index.ts";
+import type { ScriptEngine } from "../../scripting/index.ts";
+import { checkRuleText, compileRule, hasAuthor, missingOption, ruleClass, type CompiledRule } from "./compile.ts";
 import { readExtension } from "./extension.ts";
 import { compileGrok } from "./grok.ts";
-import { readRuleText, writeRuleText } from "./options.ts";
-import { RuleStore, type StoredRule, type SupplementedRule } from "./store.ts";
+import { checkedOnly } from "./frames.ts";
+import { bodyOf, readRuleText, writeRuleText } from "./options.ts";
+import { RuleStore, type RuleStoreParts, type StoredRule, type SupplementedRule } from "./store.ts";
+import { digestOf } from "./supplements.ts";
 import type { Rule, Rules, RuleTarget } from "./types.ts";
 import { ruleWarnings } from "./warnings.ts";
 
@@ -27,19 +35,26 @@ export interface RuleListing {
   readonly value: string;
 }
 
+export interface RuleDependencies extends Pick<RuleStoreParts, "stores" | "entries"> {
+  readonly objects: Objects;
+  /** Without them no body finds one. */
+  readonly tables?: RuleStoreParts["tables"];
+  /** Absent: no body is checked when it is stored. */
+  readonly engine?: Pick<ScriptEngine, "run"> | undefined;
+}
+
 export class RuleService implements Rules {
   readonly #store: RuleStore;
   readonly #objects: Objects;
   /** Compiled rules by tenant, key, digest and state of the classes; the oldest leaves first. */
   readonly #compiled = new Map<string, CompiledRule>();
+  readonly #engine: RuleDependencies["engine"];
 
-  constructor(dependencies: {
-    readonly stores: Stores;
-    readonly entries: ConfigEntries;
-    readonly objects: Objects;
-  }) {
-    this.#store = new RuleStore(dependencies);
+  constructor(dependencies: RuleDependencies) {
+    const { tables = () => Promise.resolve(undefined) } = dependencies;
+    this.#store = new RuleStore({ ...dependencies, tables });
     this.#objects = dependencies.objects;
+    this.#engine = dependencies.engine;
   }
 
   /** A tenant is there no more: what was compiled is compiled anew. */
@@ -56,6 +71,17 @@ export class RuleService implements Rules {
   async pinned(principal: Principal, key: string, digest: string): Promise<Rule> {
     requirePermission(principal, "rules:write");
     return this.#compile(principal, await this.#store.pinned(principal.tenant, key, digest));
+  }
+
+  async forwarded(principal: Principal, rule: Rule, key: string): Promise<Rule> {
+    requireOneOf(principal, ["rules:read", "rules:write"]);
+    const { forwards = {} } = rule.supplements;
+    const found = Object.hasOwn(forwards, key) ? forwards[key] : undefined;
+    if (found === undefined)
+      throw new AppError("not_found", `There is no rule ${key}, or its key does not stand in the text of ${rule.key}.`);
+    const supplements = { ...found.supplements, ...(found.supplements.author !== undefined && { forwards }) };
+    const { text } = found;
+    return this.#compile(principal, { key, text, supplements, digest: digestOf(text, supplements) });
   }
 
   async pin(principal: Principal, rule: Rule): Promise<void> {
@@ -93,6 +119,8 @@ export class RuleService implements Rules {
       throw new AppError("too_large", `A rule has at most ${RULE_TEXT_MAX_BYTES} bytes.`);
     }
     await this.#checkText(principal, key, text);
+    refuseForeign(principal, text);
+    await this.#checkBody(principal, key, text);
     await this.#refuseOfOthers(principal, key, text);
     return ruleWarnings(text);
   }
@@ -183,6 +211,29 @@ export class RuleService implements Rules {
     if (view) compileRule(key, text, { ...targetOf(view), supplements });
   }
 
+  /** Something that runs later with all rights of who stores it is stored by nobody who has but a part of them. */
+  async #checkBody(principal: Principal, key: string, text: string): Promise<void> {
+    if (!hasAuthor(text)) return;
+    requireAllOwnGrants(principal);
+    const body = bodyOf(readRuleText(text));
+    if (body === undefined || this.#engine === undefined) return;
+    const { tenant, user, scriptDepth = 0 } = principal;
+    await this.#engine.run(
+      {
+        tenant,
+        language: body.language,
+        name: key,
+        source: checkedOnly(body),
+        globals: {},
+        results: [],
+        timeoutMs: TRIGGER_RUN_MAX_MS,
+        depth: scriptDepth,
+        owner: user,
+      },
+      { call: () => Promise.reject(new AppError("unsupported", "Nothing is called here.")) },
+    );
+  }
+
   async #compileWith({ tenant }: Principal, rule: StoredRule, view: ClassView): Promise<void> {
     const { supplements } = await this.#store.supplement(tenant, rule);
     compileRule(rule.key, rule.text, { ...targetOf(view), supplements });
@@ -193,8 +244,9 @@ export class RuleService implements Rules {
     const name = [principal.tenant, stored.key, stored.digest, catalog.revision].join("\n");
     let compiled = this.#compiled.get(name);
     if (!compiled) {
-      const view = await this.#class(principal, ruleClass(stored.text));
-      compiled = compileRule(stored.key, stored.text, { ...targetOf(view), supplements: stored.supplements });
+      const path = ruleClass(stored.text);
+      const target = path === "" ? NO_TARGET : targetOf(await this.#class(principal, path));
+      compiled = compileRule(stored.key, stored.text, { ...target, supplements: stored.supplements });
       this.#remember(name, compiled);
     }
     return { ...stored, ...compiled };
@@ -230,6 +282,16 @@ export function isReadable(principal: Principal, text: string): boolean {
 
 function targetOf({ path, columns }: ClassView): RuleTarget {
   return { path, columns };
+}
+
+/** A body names classes itself. */
+const NO_TARGET: RuleTarget = { path: "", columns: [] };
+
+/** Rules work in the tenant they are of. */
+function refuseForeign({ tenant, ospace }: Principal, text: string): void {
+  const keyspace = lenient(readRuleText(text), "keyspace") ?? "";
+  if (keyspace === "" || keyspace === tenant || keyspace === ospace) return;
+  throw new AppError("denied", `--keyspace=${keyspace} is another tenant than ${tenant}.`);
 }
 
 function classNotFound(path: string): AppError {

@@ -22,7 +22,7 @@ function slowRule(clock: TestClock, msPerRecord: number) {
   };
   const supplements = NO_SUPPLEMENTS;
   const known = { key: "/m/rules/slow", digest: "d", text: "", supplements, class: "/m/c", columns: ["text"] };
-  return { ...known, isCostly: () => false, parse, given };
+  return { ...known, body: undefined, forwardTo: [], isCostly: () => false, parse, given };
 }
 
 test("others get their turn between long records, also of several entries", async () => {

@@ -3,6 +3,7 @@ import { isAppError } from "../../../common/errors.ts";
 import { PARSE_PIECE_MAX_CHARACTERS, PARSE_SLICE_MAX_MS, PARSE_THREAD_TIMEOUT_MS } from "../../../common/limits.ts";
 import type { Clock } from "../../../common/time.ts";
 import type { RunOptions, Workers } from "../../workers/index.ts";
+import type { RuleBodies } from "./bodies.ts";
 import type { PlainRule, RuleTasks } from "./tasks.ts";
 import type { OnUnused, ParsedRecord, RawRecord, Rule } from "./types.ts";
 
@@ -10,7 +11,11 @@ export interface ParseOptions {
   readonly clock: Clock;
   readonly tenant: string;
   /** Threads for what is costly; absent: everything is parsed in this one. */
-  readonly workers?: Workers<RuleTasks>;
+  readonly workers?: Workers<RuleTasks> | undefined;
+  /** Runs bodies; absent: their records are errors. */
+  readonly bodies?: Pick<RuleBodies, "work"> | undefined;
+  /** As in `BodyWork`. */
+  readonly trial?: (level: number, message: string) => void;
   readonly signal?: AbortSignal;
 }
 
@@ -26,6 +31,24 @@ export class ParseSlices {
 
   /** As `rule.parse`, which it gives a few records at a time, or a worker thread. */
   async parse(rule: Rule, records: readonly RawRecord[], onUnused?: OnUnused): Promise<readonly ParsedRecord[]> {
+    return this.#parse(rule, records, { onUnused, chain: [] });
+  }
+
+  async #parse(
+    rule: Rule,
+    records: readonly RawRecord[],
+    { onUnused, chain }: { readonly onUnused?: OnUnused | undefined; readonly chain: readonly string[] },
+  ): Promise<readonly ParsedRecord[]> {
+    const parsed = await this.#parseAll(rule, records, onUnused);
+    if (rule.body === undefined && rule.forwardTo.length === 0) return parsed;
+    const { bodies, tenant, signal, trial } = this.#options;
+    if (bodies === undefined) return parsed.map(({ ordinal }) => ({ ok: false, ordinal, error: NO_BODIES }));
+    const parse = (target: Rule, passed: readonly RawRecord[]) =>
+      this.#parse(target, passed, { chain: [...chain, rule.key] });
+    return bodies.work({ rule, records, parsed, tenant, chain, signal, parse, ...(trial && { trial }) });
+  }
+
+  async #parseAll(rule: Rule, records: readonly RawRecord[], onUnused?: OnUnused): Promise<readonly ParsedRecord[]> {
     const parsed: ParsedRecord[] = [];
     for (let first = 0; first < records.length; ) {
       await this.#pause();
@@ -64,9 +87,13 @@ export class ParseSlices {
   }
 }
 
+const NO_BODIES = "This controller runs no bodies of rules.";
+
 /** What a thread makes the rule of again. */
 function plain({ key, digest, text, class: path, columns, supplements }: Rule): PlainRule {
-  return { key, digest, text, class: path, columns, supplements };
+  const { patterns, extension } = supplements;
+  const used = extension === undefined ? { patterns } : { patterns, extension };
+  return { key, digest, text, class: path, columns, supplements: used };
 }
 
 /** At least one record, however long. */

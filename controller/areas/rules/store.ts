@@ -1,15 +1,25 @@
 import { AppError } from "../../../common/errors.ts";
+import { RULE_FORWARDED_RULES_MAX, RULE_PINNED_MAX_BYTES } from "../../../common/limits.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { ConfigEntries } from "../config/index.ts";
 import type { Principal } from "../permissions/index.ts";
-import { grokExpressions } from "./compile.ts";
+import type { TableRow } from "../tables/index.ts";
+import { grokExpressions, hasAuthor } from "./compile.ts";
 import { namesOwnPattern, patternsReached } from "./grok.ts";
 import { looksUp } from "./mapping.ts";
 import { readRuleText } from "./options.ts";
 import { readPatterns } from "./pattern-store.ts";
 import { textsOf } from "./patterns.ts";
-import { digestOf, isSupplemented, NO_SUPPLEMENTS, type Supplements } from "./supplements.ts";
+import { rulesNamed, tablesNamed } from "./named.ts";
+import {
+  digestOf,
+  type ForwardedRule,
+  isSupplemented,
+  NO_SUPPLEMENTS,
+  type PinnedTable,
+  type Supplements,
+} from "./supplements.ts";
 
 const EXTENSIONS = "rule-extension";
 
@@ -17,6 +27,8 @@ const EXTENSIONS = "rule-extension";
 export interface StoredRule {
   readonly key: string;
   readonly text: string;
+  /** Who stored it. */
+  readonly by?: string;
 }
 
 /** A rule text with all that decides how it parses. */
@@ -28,6 +40,13 @@ export interface SupplementedRule extends StoredRule {
 /** A pinned text; where the rule uses something besides, with that. */
 type Pinned = string | { readonly text: string; readonly supplements: Supplements };
 
+export interface RuleStoreParts {
+  readonly stores: Stores;
+  readonly entries: ConfigEntries;
+  /** Rows of a table of `/extend`; `undefined` without it. */
+  readonly tables: (tenant: string, name: string) => Promise<readonly TableRow[] | undefined>;
+}
+
 /**
  * Rules are configuration entries, with versions as all of them. Texts that ingest has pinned lie once more under
  * `rule-text/<digest>`, because a batch that was begun with a text must be repeatable with just that text.
@@ -35,15 +54,17 @@ type Pinned = string | { readonly text: string; readonly supplements: Supplement
 export class RuleStore {
   readonly #stores: Stores;
   readonly #entries: ConfigEntries;
+  readonly #tables: RuleStoreParts["tables"];
 
-  constructor({ stores, entries }: { readonly stores: Stores; readonly entries: ConfigEntries }) {
+  constructor({ stores, entries, tables }: RuleStoreParts) {
+    this.#tables = tables;
     this.#stores = stores;
     this.#entries = entries;
   }
 
   async find(tenant: string, key: string): Promise<StoredRule | undefined> {
     const entry = await this.#entries.get(tenant, key);
-    return entry && { key, text: entry.text ?? "" };
+    return entry && { key, text: entry.text ?? "", by: entry.by };
   }
 
   async put({ tenant, user }: Principal, key: string, text: string): Promise<void> {
@@ -70,12 +91,54 @@ export class RuleStore {
 
   /** The rule with what it uses as that is now. */
   async supplement(tenant: string, rule: StoredRule): Promise<SupplementedRule> {
+    const alone = await this.supplementAlone(tenant, rule);
+    const supplements = alone.author === undefined ? alone : await this.#authored(tenant, rule, alone);
+    return { key: rule.key, text: rule.text, supplements, digest: digestOf(rule.text, supplements) };
+  }
+
+  /** What a body, and rules that get records from this one, use. */
+  async #authored(tenant: string, rule: StoredRule, alone: Supplements): Promise<Supplements> {
+    const forwards: Record<string, ForwardedRule> = {};
+    const supplements = { ...alone, forwards };
+    const waiting = [...rulesNamed(rule.text)];
+    for (let key = waiting.pop(); key !== undefined; key = waiting.pop()) {
+      if (key === rule.key || Object.hasOwn(forwards, key)) continue;
+      const next = await this.find(tenant, key);
+      if (next === undefined) continue;
+      if (Object.keys(forwards).length >= RULE_FORWARDED_RULES_MAX)
+        throw tooMuch(
+          `The rule ${rule.key} reaches more than ${RULE_FORWARDED_RULES_MAX} others.`,
+          "RULE_FORWARDED_RULES_MAX",
+        );
+      const own = await this.supplementAlone(tenant, next);
+      forwards[key] = { text: next.text, supplements: own };
+      waiting.push(...rulesNamed(next.text));
+    }
+    if (Buffer.byteLength(JSON.stringify([rule.text, supplements])) > RULE_PINNED_MAX_BYTES)
+      throw tooMuch(
+        `What the rule ${rule.key} uses has more than ${RULE_PINNED_MAX_BYTES} bytes.`,
+        "RULE_PINNED_MAX_BYTES",
+      );
+    return supplements;
+  }
+
+  /** Without the rules it passes records on to. */
+  async supplementAlone(tenant: string, rule: StoredRule): Promise<Supplements> {
     const expressions = grokExpressions(rule.text);
     const isOwn = expressions.some(namesOwnPattern);
     const patterns = isOwn ? patternsReached(expressions, await this.patterns(tenant)) : {};
     const extension = looksUp(readRuleText(rule.text)) ? await this.extension(tenant, rule.key) : undefined;
-    const supplements = { patterns, ...(extension !== undefined && { extension }) };
-    return { ...rule, supplements, digest: digestOf(rule.text, supplements) };
+    const plain = { patterns, ...(extension !== undefined && { extension }) };
+    return hasAuthor(rule.text) ? this.#bodySupplements(tenant, rule, plain) : plain;
+  }
+
+  async #bodySupplements(tenant: string, rule: StoredRule, plain: Supplements): Promise<Supplements> {
+    const tables: Record<string, PinnedTable> = {};
+    for (const name of tablesNamed(rule.text)) {
+      const table = name.startsWith("/") ? await this.extension(tenant, name) : await this.#tables(tenant, name);
+      if (table !== undefined && table !== "") tables[name] = table as PinnedTable;
+    }
+    return { ...plain, author: rule.by ?? "", ...(Object.keys(tables).length > 0 && { tables }) };
   }
 
   /** Users' grok patterns by name. */
@@ -112,4 +175,8 @@ export class RuleStore {
     const of = typeof pinned === "string" ? { text: pinned, supplements: NO_SUPPLEMENTS } : pinned;
     return { key, ...of, digest };
   }
+}
+
+function tooMuch(message: string, limit: string): AppError {
+  return new AppError("too_large", message, { details: { limit } });
 }

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { Value } from "../../../common/value.ts";
 
 /** What a rule uses besides its text: pinned with it, so that a batch that is repeated is parsed the same way. */
 export interface Supplements {
@@ -6,12 +7,26 @@ export interface Supplements {
   readonly patterns: Readonly<Record<string, string>>;
   /** The rule's extension table as LTSV text, where the rule looks something up; absent: it looks up nothing. */
   readonly extension?: string;
+  /** Who stored the text, where something runs with his rights: its body, or rules that it passes records on to. */
+  readonly author?: string;
+  /** Tables that the body looks up, by the names that stand in it. */
+  readonly tables?: Readonly<Record<string, PinnedTable>>;
+  /** Rules that records are passed on to, by their keys: all that are reached. */
+  readonly forwards?: Readonly<Record<string, ForwardedRule>>;
+}
+
+/** An extension table of a rule as LTSV text, or rows of a table of `/extend`. */
+export type PinnedTable = string | readonly Readonly<Record<string, Value>>[];
+
+export interface ForwardedRule {
+  readonly text: string;
+  readonly supplements: Supplements;
 }
 
 export const NO_SUPPLEMENTS: Supplements = { patterns: {} };
 
-export function isSupplemented({ patterns, extension }: Supplements): boolean {
-  return Object.keys(patterns).length > 0 || extension !== undefined;
+export function isSupplemented({ patterns, extension, author }: Supplements): boolean {
+  return Object.keys(patterns).length > 0 || extension !== undefined || author !== undefined;
 }
 
 /** SHA-256 of all that decides how a rule parses; of the text alone where it uses nothing else. */
@@ -21,7 +36,14 @@ export function digestOf(text: string, supplements: Supplements): string {
     .digest("hex");
 }
 
-function canonical(text: string, { patterns, extension }: Supplements): string {
-  const sorted = Object.entries(patterns).sort(([one], [other]) => (one < other ? -1 : 1));
-  return JSON.stringify([text, sorted, extension ?? null]);
+function canonical(text: string, supplements: Supplements): string {
+  const { patterns, extension, author, tables = {}, forwards = {} } = supplements;
+  const parts = [text, sorted(patterns), extension ?? null];
+  if (author === undefined) return JSON.stringify(parts);
+  const passed = sorted(forwards).map(([key, rule]) => [key, canonical(rule.text, rule.supplements)]);
+  return JSON.stringify([...parts, author, sorted(tables), passed]);
+}
+
+function sorted<T>(named: Readonly<Record<string, T>>): readonly (readonly [string, T])[] {
+  return Object.entries(named).sort(([one], [other]) => (one < other ? -1 : 1));
 }

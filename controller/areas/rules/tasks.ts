@@ -1,8 +1,12 @@
 import { PARSE_THREAD_RULES_MAX } from "../../../common/limits.ts";
 import { compileRule, type CompiledRule } from "./compile.ts";
+import type { Supplements } from "./supplements.ts";
 import type { ParsedRecord, RawRecord, Rule } from "./types.ts";
 
-export type PlainRule = Pick<Rule, "key" | "digest" | "text" | "class" | "columns" | "supplements">;
+export interface PlainRule extends Pick<Rule, "key" | "digest" | "text" | "class" | "columns"> {
+  /** What the parser uses. */
+  readonly supplements: Pick<Supplements, "patterns" | "extension">;
+}
 
 interface ParseInput {
   readonly rule: PlainRule;

@@ -1,5 +1,6 @@
-import type { Row } from "../../../common/value.ts";
+import type { Row, Value } from "../../../common/value.ts";
 import type { Principal } from "../permissions/index.ts";
+import type { RuleBody } from "./options.ts";
 import type { Supplements } from "./supplements.ts";
 
 /** A raw record with where it comes from. */
@@ -16,9 +17,28 @@ export interface RawRecord {
  * A record as a row of the rule's class, or why it is none. A record the rule leaves out (`--ignore`, blank line) is
  * absent.
  */
-export type ParsedRecord =
-  | { readonly ok: true; readonly ordinal: number; readonly values: Row }
-  | { readonly ok: false; readonly ordinal: number; readonly error: string };
+export type ParsedRecord = ParsedRow | ParseFault;
+
+export interface ParsedRow {
+  readonly ok: true;
+  readonly ordinal: number;
+  readonly values: Row;
+  /** All that the parser found, for the body of a rule; absent where it has none. */
+  readonly fields?: Readonly<Record<string, Value>>;
+  /** Absent: the class of the rule. */
+  readonly class?: string;
+  /** Tells the rows of one record from each other; absent for the first. */
+  readonly part?: string;
+  /** With whose rights it is written, too: the author of a body. */
+  readonly by?: Principal;
+}
+
+export interface ParseFault {
+  readonly ok: false;
+  readonly ordinal: number;
+  readonly error: string;
+  readonly part?: string;
+}
 
 export type OnUnused = (field: string) => void;
 
@@ -35,10 +55,14 @@ export interface Rule {
   readonly digest: string;
   readonly text: string;
   readonly supplements: Supplements;
-  /** Class path the records go to. */
+  /** Class path the records go to; empty where only the body names classes. */
   readonly class: string;
   /** Names of the columns of the class that the rule was compiled for. */
   readonly columns: readonly string[];
+  /** What runs for each record when it is parsed; absent: the options alone do it. */
+  readonly body: RuleBody | undefined;
+  /** Rules that get each raw record, too. */
+  readonly forwardTo: readonly string[];
   /** Whether `parse` may hold the thread for milliseconds, so that a copy to another thread and back costs less. */
   isCostly(records: readonly RawRecord[]): boolean;
   /**
@@ -49,6 +73,8 @@ export interface Rule {
 }
 
 export interface Rules {
+  /** A rule that another one passes records on to, as it was pinned with that one. */
+  forwarded(principal: Principal, rule: Rule, key: string): Promise<Rule>;
   /**
    * The rule as it is now, to parse by it or to name it in a policy. `AppError("not_found")` without one, `syntax` or
    * `invalid` when it cannot be used.

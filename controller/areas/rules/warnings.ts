@@ -2,12 +2,12 @@ import { nearestName } from "../../../common/text/nearest.ts";
 import { missingOption } from "./compile.ts";
 import { ALL_OPTIONS, isOption, readRuleText } from "./options.ts";
 
-const WITHOUT_EFFECT = new Set(["keyspace", "direct", "cache_classes", "retry", "retry_total", "retry_interval"]);
+const WITHOUT_EFFECT = new Set(["cache_classes", "retry", "retry_total", "retry_interval"]);
 
 /**
  * A comment that looks like an option: prose has neither a name at the very beginning nor a sign behind its first word.
  */
-const LIKE_OPTION = /^\s*--(?:([a-z_]\w*)\s*[=:]|\s+([a-z_]\w*)\s*=)/i;
+const LIKE_OPTION = /^\s*(?:--|\/\/\s*--)(?:([a-z_]\w*)\s*[=:]|\s+([a-z_]\w*)\s*=)/i;
 
 /** What a rule text says without effect, and what it lacks before it can be used. */
 export function ruleWarnings(text: string): readonly string[] {
@@ -24,7 +24,10 @@ export function ruleWarnings(text: string): readonly string[] {
 }
 
 function unknownOptions(text: string): readonly string[] {
-  return text.split(/\r?\n/).flatMap((line, at) => {
+  const [head = ""] = [/^\n*/.exec(readRuleText(text).script)?.[0]];
+  const lines = text.split(/\r?\n/);
+  // In a body a comment is a comment.
+  return lines.slice(0, head === "" ? lines.length : head.length).flatMap((line, at) => {
     const match = LIKE_OPTION.exec(line);
     const name = match?.[1] ?? match?.[2];
     if (name === undefined || isOption(name.toLowerCase())) return [];

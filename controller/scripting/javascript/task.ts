@@ -1,37 +1,46 @@
 import { JSException, type JSValueHandle } from "quickjs-wasi";
 import { SCRIPT_CALL_MAX_CHARACTERS, SCRIPT_CALLS_MAX, SCRIPT_OUTPUT_MAX_CHARACTERS } from "../../../common/limits.ts";
 import { CallEnd } from "../../workers/index.ts";
-import type { ScriptFailure, ScriptInput, ScriptReport, ScriptTask, ScriptThreadData } from "../task.ts";
+import { eachOf } from "../each.ts";
+import { steps, type Steps } from "../steps.ts";
+import type { RunReport, ScriptFailure, ScriptInput, ScriptTask, ScriptThreadData } from "../task.ts";
 import { Machine, prepareMachine, type PreparedMachine, UnhandledRejection } from "./machine.ts";
 import { positionIn } from "./position.ts";
 
 /** Runs JavaScript, each text in a machine of its own. */
 export function javascriptTask({ functions }: ScriptThreadData): ScriptTask {
   let prepared: Promise<PreparedMachine> | undefined;
-  return async (input) => {
+  return eachOf(async (input) => {
     const end = new CallEnd(input.line);
+    const taken = steps(input.stepsMax);
     const machine = await Machine.open(await (prepared ??= prepareMachine(functions)), {
       call: limitedCalls(end),
       get stopped() {
-        return end.stopped;
+        return end.stopped || taken.more();
       },
     });
-    return run(machine, input, end);
-  };
+    return run(machine, input, { end, taken });
+  });
 }
 
-function run(machine: Machine, input: ScriptInput, end: CallEnd): ScriptReport {
-  const { name, source, globals, results, seed } = input;
+interface Bounds {
+  readonly end: CallEnd;
+  readonly taken: Steps;
+}
+
+function run(machine: Machine, input: Omit<ScriptInput, "each">, { end, taken }: Bounds): RunReport {
+  const { name, source, globals, results, seed, outputMaxCharacters = SCRIPT_OUTPUT_MAX_CHARACTERS } = input;
   try {
     machine.begin(globals, seed, name);
     machine.evaluate(source, name);
     const text = machine.finish(results);
     // A call that was not answered any more may have left it with half of what it needs.
     if (end.stopped) return stopped(name);
-    if (text.length <= SCRIPT_OUTPUT_MAX_CHARACTERS) return { results: text };
+    if (text.length <= outputMaxCharacters) return { results: text };
     return { failure: { kind: "output", message: `${name} answers more than a script may.` } };
   } catch (error) {
     if (end.stopped) return stopped(name);
+    if (taken.isOver) return { failure: { kind: "endless", message: `${name} takes too many steps for one record.` } };
     return { failure: failureOf(machine, error, name) };
   } finally {
     dispose(machine);

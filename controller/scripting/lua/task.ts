@@ -8,7 +8,9 @@ import {
   SCRIPT_OUTPUT_MAX_CHARACTERS,
 } from "../../../common/limits.ts";
 import { CallEnd } from "../../workers/index.ts";
-import type { CallFailure, ScriptFailure, ScriptInput, ScriptReport, ScriptTask, ScriptThreadData } from "../task.ts";
+import { eachOf } from "../each.ts";
+import { steps } from "../steps.ts";
+import type { CallFailure, RunReport, ScriptFailure, ScriptInput, ScriptTask, ScriptThreadData } from "../task.ts";
 import { LuaVm, type LuaReport } from "./vm.ts";
 
 /** Runs Lua 5.1. Texts of one owner that are the same share a VM; every run has variables of its own. */
@@ -16,8 +18,10 @@ export function luaTask({ functions }: ScriptThreadData): ScriptTask {
   const objects: Record<string, string[]> = {};
   for (const { object, name } of functions) (objects[object] ??= []).push(name);
   const machines = new Machines(JSON.stringify(objects));
-  return (input) => machines.run(input);
+  return eachOf((input) => machines.run(input));
 }
+
+type RunInput = Omit<ScriptInput, "each">;
 
 /** The VMs of this thread by owner and text; the one used longest ago leaves first. */
 class Machines {
@@ -28,7 +32,7 @@ class Machines {
     this.#objects = objects;
   }
 
-  async run(input: ScriptInput): Promise<ScriptReport> {
+  async run(input: RunInput): Promise<RunReport> {
     const key = keyOf(input);
     const vm = this.#machines.get(key) ?? (await LuaVm.open(SCRIPT_MEMORY_MAX_BYTES));
     this.#machines.delete(key);
@@ -45,25 +49,34 @@ class Machines {
   }
 }
 
-function keyOf({ owner = "", name, source }: ScriptInput): string {
+function keyOf({ owner = "", name, source }: RunInput): string {
   return JSON.stringify([owner, name, createHash("sha256").update(source).digest("base64")]);
 }
 
-function runIn(vm: LuaVm, { name, source, globals, results, line }: ScriptInput, objects: string): ScriptReport {
+function runIn(vm: LuaVm, input: RunInput, objects: string): RunReport {
+  const { name, source, globals, results, line, stepsMax, outputMaxCharacters = SCRIPT_OUTPUT_MAX_CHARACTERS } = input;
   const end = new CallEnd(line);
   const wrong = vm.compile(name, source);
   if (wrong !== undefined) return { failure: { kind: "syntax", ...placed(wrong, name) } };
   const failures = new Map<string, CallFailure>();
   const host = limitedCalls(end, failures);
-  const report = vm.run(name, { globals, objects, results, host, isOver: () => end.stopped });
+  const taken = steps(stepsMax);
+  const report = vm.run(name, { globals, objects, results, host, isOver: () => end.stopped || taken.more() });
   // A call that was not answered any more may have left it with half of what it needs.
   if (end.stopped) return { failure: { kind: "stopped", message: `${name} was stopped.` } };
-  return reportOf(report, name, failures);
+  if (taken.isOver) return { failure: { kind: "endless", message: `${name} takes too many steps for one record.` } };
+  return reportOf(report, { name, failures, outputMaxCharacters });
 }
 
-function reportOf(report: LuaReport, name: string, failures: ReadonlyMap<string, CallFailure>): ScriptReport {
+interface Told {
+  readonly name: string;
+  readonly failures: ReadonlyMap<string, CallFailure>;
+  readonly outputMaxCharacters: number;
+}
+
+function reportOf(report: LuaReport, { name, failures, outputMaxCharacters }: Told): RunReport {
   if ("results" in report) {
-    if (report.results.length <= SCRIPT_OUTPUT_MAX_CHARACTERS) return report;
+    if (report.results.length <= outputMaxCharacters) return report;
     return { failure: { kind: "output", message: `${name} answers more than a script may.` } };
   }
   if (report.kind === "memory")

@@ -1,0 +1,404 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { AppError } from "../../../common/errors.ts";
+import { bundle } from "../../../test/helpers/bundle.ts";
+import { realClock, seededRandom } from "../../../test/helpers/clock.ts";
+import { testEntries } from "../../../test/helpers/config.ts";
+import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
+import { BASE_MS, EVERYTHING_SENT, GAPS, recordsEntry, RUNS } from "../../../test/helpers/ingest.ts";
+import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { HostObjects, ThreadScripts, type HostObject } from "../../scripting/index.ts";
+import { CONSOLE_LOG_CLASSES, consoleLogArea, ConsoleLogService } from "../consolelog/index.ts";
+import { ObjectService, type Objects } from "../objects/index.ts";
+import type { Principal } from "../permissions/index.ts";
+import { rowGate } from "../query/index.ts";
+import { RuleBodies, RuleMemory, RuleService } from "../rules/index.ts";
+import { RECORD_HOST_OBJECT, RULE_LOCAL_OBJECT, WEBSOCKET_HOST_OBJECT } from "../rules/body-objects.ts";
+import { IngestService, RecordWriter } from "./index.ts";
+
+const ADMIN = testPrincipal();
+const SOURCE = { tenant: "matrix", host: "web-1", streamId: "stream-0001" };
+const KEY = "/matrix/rules/body";
+const LINE = "--class=/matrix/line\n--parser=csv\n--fields=name,n\n--fields_type=VAR,INT\n";
+
+let engine: TestEngine;
+let scripts: ThreadScripts;
+let objects: ObjectService;
+let rules: RuleService;
+let logs: ConsoleLogService;
+let authors: Map<string, Principal>;
+let objectsOfHost: HostObjects;
+
+/** As the area of notifications has it. */
+const MESSAGE: HostObject = {
+  name: "message",
+  summary: "",
+  functions: [
+    {
+      name: "send",
+      summary: "",
+      parameters: [],
+      returns: "",
+      example: "",
+      call: () => Promise.resolve(undefined),
+    },
+  ],
+};
+
+beforeAll(async () => {
+  const file = await bundle("controller/script-worker.ts", `rule-bodies-${process.pid}.mjs`);
+  const { clock, random, log } = testRuntime(realClock);
+  scripts = new ThreadScripts({
+    file,
+    languages: ["lua", "javascript"],
+    functions: () => objectsOfHost.names,
+    clock,
+    random,
+    log,
+  });
+});
+afterAll(() => scripts.close());
+
+beforeEach(async () => {
+  engine = await openTestEngine();
+  const runtime = { ...testRuntime(realClock), random: seededRandom(1) };
+  objects = new ObjectService({ stores: engine, runtime });
+  for (const definition of [RUNS, GAPS, ...CONSOLE_LOG_CLASSES]) objects.registerSystemClass(definition);
+  authors = new Map([["administrator", ADMIN]]);
+  logs = new ConsoleLogService({ objects, clock: realClock });
+  rules = new RuleService({
+    stores: engine,
+    entries: testEntries(engine),
+    objects,
+    engine: scripts,
+    tables: (_tenant, name) =>
+      Promise.resolve(
+        name === "owners"
+          ? [
+              { key: "a", val: "ann" },
+              { key: "b", val: "bob" },
+            ]
+          : undefined,
+      ),
+  });
+  objectsOfHost = new HostObjects([
+    RECORD_HOST_OBJECT,
+    RULE_LOCAL_OBJECT,
+    WEBSOCKET_HOST_OBJECT,
+    MESSAGE,
+    ...(consoleLogArea(logs).hostObjects ?? []),
+  ]);
+  const columns = [
+    { name: "name", type: "varchar" },
+    { name: "n", type: "int" },
+    { name: "note", type: "varchar" },
+  ] as const;
+  for (const path of ["/matrix/line", "/matrix/other"])
+    await objects.createClass(ADMIN, { path, kind: "record", columns });
+  await objects.createClass(ADMIN, { path: "/matrix/keyed", columns, keys: ["name"] });
+});
+
+afterEach(async () => {
+  await objects.close();
+  await engine[Symbol.asyncDispose]();
+});
+
+/** A controller: a second one stands for the controller after a restart. */
+function controller(over: Pick<Objects, "ingest"> = objects): IngestService {
+  const runtime = { ...testRuntime(realClock), random: seededRandom(2) };
+  const bodies = new RuleBodies({
+    engine: scripts,
+    hostObjects: () => objectsOfHost,
+    author: (_tenant, user) => Promise.resolve(authors.get(user)),
+    objects,
+    rules,
+    logs,
+    memory: new RuleMemory(realClock),
+    runtime,
+  });
+  const records = new RecordWriter({
+    objects: over,
+    classes: { runs: "/system/policyrun", gaps: "/system/policygap" },
+    clock: realClock,
+    bodies,
+    gate: async (principal, path) =>
+      rowGate({ principal, catalog: await objects.catalog(principal) }, path, { objects, clock: realClock }),
+  });
+  return new IngestService({
+    stores: engine,
+    runtime,
+    rules,
+    records,
+    commands: { accept: () => Promise.resolve(new Set<string>()) },
+    sent: EVERYTHING_SENT,
+    ospaceOf: (tenant) => Promise.resolve(`/${tenant}`),
+  });
+}
+
+async function rowsOf(path: string): Promise<readonly Record<string, unknown>[]> {
+  const rows: Record<string, unknown>[] = [];
+  for await (const page of objects.read(ADMIN, { class: path, subtree: false }))
+    rows.push(...page.map((row) => row.values));
+  return rows.sort((a, b) => String(a["name"]).localeCompare(String(b["name"])));
+}
+
+async function said(name = KEY): Promise<readonly (string | undefined)[]> {
+  return (await logs.read(ADMIN, { kind: "rule", name, levels: [] })).logs.map(({ msg }) => msg);
+}
+
+/** Stores the rule and takes lines by it; answers the rows of `/matrix/line`. */
+async function take(text: string, lines: readonly string[], by = ADMIN) {
+  await rules.put(by, KEY, text);
+  await controller().accept(SOURCE, [recordsEntry(1, lines, KEY)]);
+  return rowsOf("/matrix/line");
+}
+
+describe.each([
+  ["lua", LINE],
+  ["javascript", `${LINE}--language=javascript\n`],
+])("a body in %s", (language, head) => {
+  const isLua = language === "lua";
+  const either = (lua: string, javascript: string): string => head + (isLua ? lua : javascript);
+
+  test("sets columns by variables and by setvar, over what the options say", async () => {
+    const body = either(
+      '_note = OBJECT.name .. "!"\nsetvar("n", getvar("n") * 2)',
+      'var _note = OBJECT.name + "!";\nsetvar("n", getvar("n") * 2);',
+    );
+    expect(await take(body, ["a,1", "b,2"])).toEqual([
+      { name: "a", n: 2, note: "a!" },
+      { name: "b", n: 4, note: "b!" },
+    ]);
+  });
+
+  test("finds nothing of the record before it", async () => {
+    const body = either(
+      "seen = (seen or 0) + 1\nstring.mark = nil\n_note = tostring(seen)",
+      'seen = (typeof seen === "undefined" ? 0 : seen) + 1; Array.prototype.mark = (Array.prototype.mark || 0) + 1;\n_note = String(seen + [].mark);',
+    ).replace("string.mark = nil\n", "");
+    const rows = await take(body, ["a,1", "b,2", "c,3"]);
+    expect(new Set(rows.map(({ note }) => note))).toEqual(new Set([isLua ? "1" : "2"]));
+  });
+
+  test("makes several rows, in several classes, each once however often the batch comes", async () => {
+    const text = either(
+      '_note = "first"\nsetClass("/matrix/other")\n_note = "second"\nsetClass("/matrix/other")\n_name = "third"',
+      '_note = "first";\nsetClass("/matrix/other");\n_note = "second";\nsetClass("/matrix/other");\n_name = "third";',
+    );
+    await rules.put(ADMIN, KEY, text);
+    const entries = [recordsEntry(1, ["a,1", "b,2"], KEY), recordsEntry(2, ["c,3"], KEY)];
+    let calls = 0;
+    const dying = {
+      ingest: (...[principal, path, records]: Parameters<Objects["ingest"]>) => {
+        calls += 1;
+        return calls === 2
+          ? Promise.reject(new AppError("unavailable", "away"))
+          : objects.ingest(principal, path, records);
+      },
+    };
+    await expect(controller(dying).accept(SOURCE, entries)).rejects.toMatchObject({ code: "unavailable" });
+    // The text is another by now: what was begun goes on as it was.
+    await rules.put(ADMIN, KEY, `${LINE}_note = "edited"`);
+    const second = controller();
+    await second.acknowledged(SOURCE);
+    expect(await second.accept(SOURCE, entries)).toBe(2);
+    expect((await rowsOf("/matrix/line")).map(({ note }) => note)).toEqual(["first", "first", "first"]);
+    expect((await rowsOf("/matrix/other")).map(({ name, note }) => note ?? name).sort()).toEqual([
+      "second",
+      "second",
+      "second",
+      "third",
+      "third",
+      "third",
+    ]);
+  });
+
+  test("drops records, and its failure is an error of that record at its line", async () => {
+    const body = either(
+      'if OBJECT.name == "drop" then _IGNORE = true end\nif OBJECT.name == "bad" then error("no good") end',
+      'if (OBJECT.name === "drop") _IGNORE = true;\nif (OBJECT.name === "bad") throw new Error("no good");',
+    );
+    expect(await take(body, ["a,1", "drop,2", "bad,3", "z,4"])).toMatchObject([{ name: "a" }, { name: "z" }]);
+    expect(await said()).toEqual([expect.stringMatching(/^\/matrix\/rules\/body:(6|7):\d+: .*no good$/) as string]);
+  });
+
+  test("that never ends, grows or eats the memory fails its record alone", async () => {
+    const body = either(
+      'if OBJECT.name == "loop" then while true do end end\nif OBJECT.name == "grow" then _note = ("x"):rep(200000) end\n' +
+        'if OBJECT.name == "eat" then local t = {} while true do t[#t + 1] = ("x"):rep(100000) .. #t end end\n' +
+        'if OBJECT.name == "rows" then for i = 1, 101 do setClass("/matrix/other") _n = i end end',
+      'if (OBJECT.name === "loop") while (true) {}\nif (OBJECT.name === "grow") _note = "x".repeat(200000);\n' +
+        'if (OBJECT.name === "eat") { var t = []; while (true) t.push(new Array(10000).fill(t.length)); }\n' +
+        'if (OBJECT.name === "rows") for (var i = 1; i < 102; i++) { setClass("/matrix/other"); _n = i; }',
+    );
+    const rows = await take(body, ["a,1", "loop,2", "grow,3", "eat,4", "rows,5", "z,6"]);
+    expect(rows.map(({ name }) => name)).toEqual(["a", "z"]);
+    expect(await said()).toHaveLength(4);
+    expect(scripts.ended).toBe(0);
+  });
+
+  test("logs into the console log of kind rule, under the key of the rule", async () => {
+    await take(either('log.info("saw", OBJECT.name)', 'log.info("saw", OBJECT.name);'), ["a,1"]);
+    expect(await said()).toEqual([expect.stringContaining("saw a") as string]);
+  });
+});
+
+describe("rights", () => {
+  test("a body writes what its author may write at that moment, row by row", async () => {
+    const own = { ...ADMIN, user: "bob", data: [{ class: "/matrix/line", access: "write", where: "n < 3" }] } as const;
+    authors.set("bob", own);
+    await rules.put(own, KEY, `${LINE}if OBJECT.name == "c" then setClass("/matrix/other") _note = "x" end`);
+    await controller().accept(SOURCE, [recordsEntry(1, ["a,1", "b,3", "c,1"], KEY)]);
+    expect(await rowsOf("/matrix/line")).toMatchObject([{ name: "a" }]);
+    expect(await rowsOf("/matrix/other")).toEqual([]);
+    expect((await said()).sort()).toEqual([
+      "bob may not write this object of /matrix/line: it does not fulfil the row condition.",
+      "class : /matrix/other not find !",
+    ]);
+    authors.set("bob", { ...own, data: [{ class: "/matrix/line", access: "read" }] });
+    await controller().accept(SOURCE, [recordsEntry(2, ["d,1"], KEY)]);
+    expect(await rowsOf("/matrix/line")).toHaveLength(1);
+  });
+
+  test("without an active author its records wait, and its log says so", async () => {
+    await rules.put({ ...ADMIN, user: "gone" }, KEY, `${LINE}_note = "x"`);
+    const ingest = controller();
+    await expect(ingest.accept(SOURCE, [recordsEntry(1, ["a,1"], KEY)])).rejects.toMatchObject({ code: "unavailable" });
+    expect(await said()).toEqual([`The rule ${KEY} stands still: its author gone is not active.`]);
+    authors.set("gone", ADMIN);
+    expect(await ingest.accept(SOURCE, [recordsEntry(1, ["a,1"], KEY)])).toBe(1);
+    expect(await rowsOf("/matrix/line")).toHaveLength(1);
+  });
+
+  test("another tenant's keyspace is refused, and a text that does not parse, where it is stored", async () => {
+    await expect(rules.put(ADMIN, KEY, `--keyspace=second\n${LINE}_n = 1`)).rejects.toMatchObject({ code: "denied" });
+    expect(await rules.put(ADMIN, KEY, `--keyspace=matrix\n${LINE}_n = 1`)).toEqual([]);
+    await expect(rules.put(ADMIN, KEY, `${LINE}if then`)).rejects.toMatchObject({
+      code: "syntax",
+      message: expect.stringContaining(`${KEY}:5:`) as string,
+    });
+    await expect(rules.put(ADMIN, KEY, `${LINE}--language=javascript\nvar = 1`)).rejects.toMatchObject({
+      code: "syntax",
+    });
+    await expect(rules.put(ADMIN, KEY, `${LINE}--language=perl\nx`)).rejects.toMatchObject({ code: "invalid" });
+  });
+});
+
+describe("records that are passed on", () => {
+  const next = "/matrix/rules/next";
+
+  test("are parsed by the other rule as it was when the batch was begun, each once", async () => {
+    await rules.put(ADMIN, next, "--class=/matrix/other\n--parser=csv\n--fields=name,n\n--var_note='old'\n");
+    await rules.put(
+      ADMIN,
+      KEY,
+      `--forward=${next}\n${LINE}if OBJECT.n > 1 then forward("${next}", OBJECT.name .. "2,9") end`,
+    );
+    let isAway = true;
+    const dying = {
+      ingest: (...[principal, path, records]: Parameters<Objects["ingest"]>) =>
+        isAway && path === "/matrix/other"
+          ? Promise.reject(new AppError("unavailable", "away"))
+          : objects.ingest(principal, path, records),
+    };
+    const entries = [recordsEntry(1, ["a,1", "b,2"], KEY)];
+    await expect(controller(dying).accept(SOURCE, entries)).rejects.toMatchObject({ code: "unavailable" });
+    isAway = false;
+    await rules.put(ADMIN, next, "--class=/matrix/other\n--parser=csv\n--fields=name,n\n--var_note='new'\n");
+    const second = controller();
+    await second.acknowledged(SOURCE);
+    await second.accept(SOURCE, entries);
+    expect(await rowsOf("/matrix/line")).toEqual([{ name: "a", n: 1 }]);
+    expect(await rowsOf("/matrix/other")).toEqual([
+      { name: "a", n: 1, note: "old" },
+      { name: "b", n: 2, note: "old" },
+      { name: "b2", n: 9, note: "old" },
+    ]);
+    await second.accept(SOURCE, [recordsEntry(2, ["c,1"], KEY)]);
+    expect((await rowsOf("/matrix/other")).at(-1)).toMatchObject({ name: "c", note: "new" });
+  });
+
+  test("never go in a circle, nor to a rule that does not stand in the text", async () => {
+    await rules.put(ADMIN, next, `--class=/matrix/other\n--parser=csv\n--fields=name,n\n--forward=${KEY}\n`);
+    expect(await take(`${LINE}--forward=${next}\n`, ["a,1"])).toMatchObject([{ name: "a" }]);
+    expect(await rowsOf("/matrix/other")).toMatchObject([{ name: "a" }]);
+    expect(await said()).toEqual([`${KEY} → ${next} → ${KEY}: records go in a circle.`]);
+    await rules.put(ADMIN, KEY, `${LINE}cforward("/matrix" .. "/rules/next")`);
+    await controller().accept(SOURCE, [recordsEntry(2, ["b,1"], KEY)]);
+    expect((await said()).at(-1)).toContain("does not stand in the text");
+  });
+
+  test("get nowhere where the author may not write", async () => {
+    await rules.put(ADMIN, next, "--class=/matrix/other\n--parser=csv\n--fields=name,n\n");
+    const own = { ...ADMIN, user: "bob", data: [{ class: "/matrix/line", access: "write" }] } as const;
+    authors.set("bob", own);
+    expect(await take(`${LINE}cforward("${next}")`, ["a,1"], own)).toMatchObject([{ name: "a" }]);
+    expect(await rowsOf("/matrix/other")).toEqual([]);
+  });
+});
+
+describe("every function of rules", () => {
+  const examples = [RULE_LOCAL_OBJECT, RECORD_HOST_OBJECT, WEBSOCKET_HOST_OBJECT].flatMap(({ functions }) => functions);
+
+  test.each(examples.map(({ name, example }) => [name, example] as const))(
+    "%s does what its example shows",
+    async (name, example) => {
+      for (const [key, parser] of [
+        ["next", "csv"],
+        ["json", "json"],
+      ])
+        await rules.put(ADMIN, `/matrix/rules/${key}`, `--class=/matrix/other\n--parser=${parser}\n--fields=name,n\n`);
+      await rules.put(ADMIN, "/matrix/rules/hosts", "");
+      await rules.putExtension(ADMIN, "/matrix/rules/hosts", "key:web-1\tval:front\n");
+      const rows = [...(await take(LINE + example, ["a,1"])), ...(await rowsOf("/matrix/other"))];
+      expect(await said()).toEqual([]);
+      const day = new Date(BASE_MS).toISOString().replace(/\D/g, "");
+      const expected: Readonly<Record<string, unknown>> = {
+        setvar: [{ name: "a", n: 1, note: "seen" }],
+        getvar: [{ name: "a", n: 1, note: "a,1" }],
+        setClass: [{ name: "b", n: 1 }],
+        getattr: [{ name: "a", n: 1, note: "/var/log/a" }],
+        hostname: [{ name: "a", n: 1, note: "web-1" }],
+        gettimekey: [{ name: "a", n: 1, note: day.slice(0, 10) }],
+        forward: [{ name: "a", n: 1 }],
+        cforward: [
+          { name: "a", n: 1 },
+          { name: "x", n: 1 },
+        ],
+        dforward: [{ name: "a", n: 1 }, { name: "d" }],
+        "omnibus.extract": [{ name: "a", n: 1, note: "B" }],
+        lookup: [{ name: "a", n: 1, note: "front" }],
+        setcache: [{ name: "a", n: 1 }],
+        getcache: [{ name: "a", n: 1 }],
+        ipinfo: [{ name: "a", n: 1, note: "private" }],
+        send: [{ name: "a", n: 1 }],
+      };
+      expect(rows).toEqual(expected[name]);
+    },
+  );
+
+  test("they are in JavaScript what they are in Lua", async () => {
+    await rules.put(ADMIN, "/matrix/rules/next", "--class=/matrix/other\n--parser=csv\n--fields=name,n\n");
+    await rules.put(ADMIN, "/matrix/rules/hosts", "");
+    await rules.putExtension(ADMIN, "/matrix/rules/hosts", "key:web-1\tval:front\n");
+    const body = `var seen = [hostname(), getattr("source"), gettimekey("year").length, lookup("/matrix/rules/hosts", {key: hostname()}).val,
+      lookup("owners", {key: "b"}).val, lookup("owners", {key: "none"}) === undefined, ipinfo("::1").scope, getcache("k") === undefined,
+      omnibus.trim(" x "), omnibus.substr("abcd", 2, 2), omnibus.split("a,b", ",").length, omnibus.int("7.9")];
+      setcache("k", {v: 1}); seen.push(getcache("k").v); setvar("note", seen.join(" ")); cforward("/matrix/rules/next", "x,1");
+      setClass("/matrix/keyed"); dforward("/matrix/rules/next", {}); _IGNORE = false;`;
+    const rows = await take(`${LINE}--language=javascript\n${body}`, ["a,1"]);
+    expect(rows).toEqual([{ name: "a", n: 1, note: "web-1 /var/log/a 4 front bob true loopback true x bc 2 7 1" }]);
+    expect(await rowsOf("/matrix/keyed")).toEqual([{ name: "a", n: 1 }]);
+    expect((await rowsOf("/matrix/other")).map(({ name }) => name)).toEqual(["{}", "x"]);
+  });
+
+  test("a body reads raw records without any option line, and must name a class", async () => {
+    await rules.put(
+      ADMIN,
+      KEY,
+      'if getvar("_raw") ~= "none" then setClass("/matrix/other") _name = getvar("_raw") end',
+    );
+    await controller().accept(SOURCE, [recordsEntry(1, ["x y", "none"], KEY)]);
+    expect(await rowsOf("/matrix/other")).toEqual([{ name: "x y" }]);
+    expect(await said()).toEqual(["The rule has no option --class, and its body names no class."]);
+  });
+});

@@ -1,0 +1,275 @@
+import { AppError, errorText, isAppError } from "../../../common/errors.ts";
+import {
+  RULE_FORWARD_DEPTH_MAX,
+  RULE_RESULT_MAX_CHARACTERS,
+  RULE_SERIES_DEADLINE_MS,
+  RULE_SERIES_MAX_CHARACTERS,
+  RULE_SERIES_MAX_RECORDS,
+  RULE_STEPS_MAX,
+  TRIGGER_STOPPED_TOLD_MS,
+} from "../../../common/limits.ts";
+import type { Value } from "../../../common/value.ts";
+import type { Runtime } from "../../runtime.ts";
+import type { HostObjects, ScriptEngine, ScriptOutcome } from "../../scripting/index.ts";
+import { levelOf, type ConsoleLogService } from "../consolelog/index.ts";
+import type { ClassCatalog, Objects } from "../objects/index.ts";
+import { readingOnly, type Principal } from "../permissions/index.ts";
+import { framed } from "./frames.ts";
+import type { RuleRun } from "./body-objects.ts";
+import type { RuleMemory } from "./memory.ts";
+import type { RuleBody } from "./options.ts";
+import { readResult, rowsOf, type Passed } from "./results.ts";
+import { RuleLog } from "./rule-log.ts";
+import type { ParsedRecord, ParsedRow, RawRecord, Rule, Rules } from "./types.ts";
+
+export interface BodyDependencies {
+  readonly engine: Pick<ScriptEngine, "runEach">;
+  readonly hostObjects: () => HostObjects;
+  /** The user with his present rights; `undefined` unless he is there and active. */
+  readonly author: (tenant: string, user: string) => Promise<Principal | undefined>;
+  readonly objects: Pick<Objects, "catalog">;
+  readonly rules: Pick<Rules, "forwarded">;
+  readonly logs: Pick<ConsoleLogService, "append">;
+  readonly memory: RuleMemory;
+  readonly runtime: Runtime;
+}
+
+/** Records of one rule, parsed by its options, for what its body and other rules make of them. */
+export interface BodyWork {
+  readonly rule: Rule;
+  readonly records: readonly RawRecord[];
+  readonly parsed: readonly ParsedRecord[];
+  readonly tenant: string;
+  /** Keys of the rules that passed the records on. */
+  readonly chain: readonly string[];
+  readonly signal?: AbortSignal | undefined;
+  /** Nothing is changed, and what the body says is told here instead of kept. */
+  readonly trial?: (level: number, message: string) => void;
+  /** Parses by another rule, to which this one passes records on. */
+  readonly parse: (rule: Rule, records: readonly RawRecord[]) => Promise<readonly ParsedRecord[]>;
+}
+
+interface BodyRecord {
+  readonly record: RawRecord;
+  readonly row: ParsedRow;
+}
+
+/** Runs the bodies of rules with the rights of their authors, and passes records on to other rules. */
+export class RuleBodies {
+  readonly #with: BodyDependencies;
+  /** When each rule without an author last said so. */
+  readonly #stopped = new Map<string, number>();
+
+  constructor(dependencies: BodyDependencies) {
+    this.#with = dependencies;
+  }
+
+  /**
+   * `AppError("unavailable")` while the author is not active, and for what may succeed later. What a body does wrong is
+   * the outcome of its record.
+   */
+  async work(work: BodyWork): Promise<readonly ParsedRecord[]> {
+    const { rule, records, parsed, tenant } = work;
+    const author = await this.#author(work);
+    const catalog = await this.#with.objects.catalog(author);
+    const passed: Passed[] = records.flatMap(({ text }, ordinal) =>
+      text.trim() === "" ? [] : rule.forwardTo.map((key) => ({ ordinal, rule: key, text })),
+    );
+    const made =
+      rule.body === undefined
+        ? parsed.map((one) => (one.ok ? { ...one, by: author } : one))
+        : await this.#run({ ...work, body: rule.body, author, catalog, passed });
+    return passed.length === 0 ? made : [...made, ...(await this.#passOn(passed, { ...work, author, tenant }))];
+  }
+
+  /** What each body leaves; adds to `passed`. */
+  async #run(run: Running): Promise<readonly ParsedRecord[]> {
+    const { parsed, records, rule, author, tenant } = run;
+    const log = new RuleLog(this.#with.runtime.clock);
+    const about: RuleRun = { rule, memory: this.#with.memory };
+    const host = this.#with.hostObjects().bind({
+      principal: author,
+      kind: "rule",
+      about,
+      log: run.trial ?? log.add,
+      beforeChange: () => Promise.resolve(),
+      load: (path) => Promise.reject(new AppError("unsupported", `A rule requires no other text such as ${path}.`)),
+    });
+    const call = {
+      tenant,
+      language: run.body.language,
+      name: rule.key,
+      source: framed(run.body),
+      results: ["RESULT"],
+      timeoutMs: RULE_SERIES_DEADLINE_MS,
+      depth: author.scriptDepth ?? 0,
+      owner: author.user,
+      stepsMax: RULE_STEPS_MAX[run.body.language],
+      outputMaxCharacters: RULE_RESULT_MAX_CHARACTERS,
+      ...(run.signal && { signal: run.signal }),
+    } as const;
+    const outcomes = new Map<number, ParsedRecord[]>();
+    const series = async (piece: readonly BodyRecord[]): Promise<void> => {
+      for (const [at, outcome] of (
+        await this.#series(piece, (each) => this.#with.engine.runEach({ ...call, each }, host))
+      ).entries()) {
+        const one = piece[at];
+        if (one === undefined) continue;
+        const { ordinal } = one.row;
+        outcomes.set(ordinal, outcomeOf(outcome, one, run));
+      }
+    };
+    try {
+      for (const piece of pieces(parsed, records)) await series(piece);
+    } finally {
+      if (!run.trial) await this.#tell(author, rule, log);
+    }
+    return parsed.flatMap((one): readonly ParsedRecord[] => (one.ok ? (outcomes.get(one.ordinal) ?? []) : [one]));
+  }
+
+  /** A record that ends the run of all is found by halves, and is the only one that has no outcome of its own. */
+  async #series(
+    piece: readonly BodyRecord[],
+    run: (each: readonly Readonly<Record<string, Value>>[]) => Promise<readonly (ScriptOutcome | AppError)[]>,
+  ): Promise<readonly (ScriptOutcome | AppError)[]> {
+    try {
+      return await run(piece.map(globalsOf));
+    } catch (error) {
+      if (!isAppError(error) || isAppError(error, "unavailable", "limited", "cancelled")) throw error;
+      if (isAppError(error, "syntax", "unsupported")) return piece.map(() => error);
+      const half = piece.length >> 1;
+      if (half === 0) return [error];
+      return [...(await this.#series(piece.slice(0, half), run)), ...(await this.#series(piece.slice(half), run))];
+    }
+  }
+
+  async #passOn(passed: readonly Passed[], work: BodyWork & { readonly author: Principal }): Promise<ParsedRecord[]> {
+    const { rule, records, chain, author } = work;
+    const made: ParsedRecord[] = [];
+    for (const [key, group] of byRule(passed)) {
+      try {
+        const target = await this.#target(key, { rule, chain: [...chain, rule.key], author });
+        const raw = group.flatMap(({ ordinal, text }) => {
+          const record = records[ordinal];
+          return record === undefined ? [] : [{ ...record, text }];
+        });
+        for (const one of await work.parse(target, raw)) {
+          const from = group[one.ordinal];
+          const part = `>${key}#${one.ordinal}${one.part ?? ""}`;
+          made.push(passedRow(one, { part, ordinal: from?.ordinal ?? 0, target, author }));
+        }
+      } catch (error) {
+        if (!isAppError(error) || isAppError(error, "unavailable", "limited", "cancelled", "deadline")) throw error;
+        for (const { ordinal } of group) made.push({ ok: false, ordinal, error: errorText(error), part: `>${key}` });
+      }
+    }
+    return made;
+  }
+
+  async #target(
+    key: string,
+    { rule, chain, author }: { readonly rule: Rule; readonly chain: readonly string[]; readonly author: Principal },
+  ): Promise<Rule> {
+    if (chain.includes(key)) throw new AppError("invalid", `${chain.join(" → ")} → ${key}: records go in a circle.`);
+    if (chain.length > RULE_FORWARD_DEPTH_MAX)
+      throw new AppError("limited", `A record goes through at most ${RULE_FORWARD_DEPTH_MAX} rules.`);
+    return this.#with.rules.forwarded(author, rule, key);
+  }
+
+  /** The author as the one who runs it; without one nothing does, and the rule's log says so. */
+  async #author({ rule, tenant, trial }: BodyWork): Promise<Principal> {
+    const { author: user = "" } = rule.supplements;
+    const author = await this.#with.author(tenant, user);
+    if (author !== undefined) return trial ? readingOnly(author, "the rule is tried, and nothing changed") : author;
+    const message = `The rule ${rule.key} stands still: its author ${user} is not active.`;
+    const { clock } = this.#with.runtime;
+    const name = `${tenant} ${rule.key}`;
+    if (clock.nowMs() - (this.#stopped.get(name) ?? -Infinity) >= TRIGGER_STOPPED_TOLD_MS) {
+      this.#stopped.set(name, clock.nowMs());
+      const log = new RuleLog(clock);
+      log.add(levelOf("error"), message);
+      const ospace = rule.key.slice(0, rule.key.indexOf("/rules/"));
+      await this.#tell({ tenant, ospace, traceparent: "" }, rule, log);
+    }
+    throw new AppError("unavailable", message);
+  }
+
+  /** A log that cannot be kept fails no record. */
+  async #tell(of: Pick<Principal, "tenant" | "ospace" | "traceparent">, { key }: Rule, log: RuleLog): Promise<void> {
+    const { logs, runtime } = this.#with;
+    const run = Buffer.from(runtime.random.bytes(RUN_BYTES)).toString("base64url");
+    try {
+      await logs.append(of, { kind: "rule", name: key, run, entries: log.entries() });
+    } catch (error) {
+      runtime.log.warn({ err: error, rule: key, tenant: of.tenant }, "a console log could not be kept");
+    }
+  }
+}
+
+const RUN_BYTES = 16;
+
+interface Running extends BodyWork {
+  readonly body: RuleBody;
+  readonly author: Principal;
+  readonly catalog: ClassCatalog;
+  readonly passed: Passed[];
+}
+
+function byRule(passed: readonly Passed[]): ReadonlyMap<string, readonly Passed[]> {
+  const groups = new Map<string, Passed[]>();
+  for (const one of passed) {
+    const group = groups.get(one.rule);
+    if (group) group.push(one);
+    else groups.set(one.rule, [one]);
+  }
+  return groups;
+}
+
+function outcomeOf(outcome: ScriptOutcome | AppError, { row }: BodyRecord, run: Running): ParsedRecord[] {
+  const { ordinal } = row;
+  if (outcome instanceof AppError) return [{ ok: false, ordinal, error: errorText(outcome) }];
+  try {
+    const result = readResult(outcome.results["RESULT"]);
+    for (const { rule, text } of result.passed) run.passed.push({ ordinal, rule, text });
+    return result.isDropped || run.body.isIgnored ? [] : [...rowsOf(result, { row, ...run })];
+  } catch (error) {
+    if (!isAppError(error)) throw error;
+    return [{ ok: false, ordinal, error: errorText(error) }];
+  }
+}
+
+function passedRow(
+  one: ParsedRecord,
+  { part, ordinal, target, author }: { part: string; ordinal: number; target: Rule; author: Principal },
+): ParsedRecord {
+  // Who passes a record on can do by it no more than he may.
+  return one.ok ? { ...one, ordinal, part, class: one.class ?? target.class, by: author } : { ...one, ordinal, part };
+}
+
+function* pieces(parsed: readonly ParsedRecord[], records: readonly RawRecord[]): Generator<readonly BodyRecord[]> {
+  let piece: BodyRecord[] = [];
+  let characters = 0;
+  for (const row of parsed) {
+    const record = row.ok ? records[row.ordinal] : undefined;
+    if (!row.ok || record === undefined) continue;
+    const isFull =
+      piece.length >= RULE_SERIES_MAX_RECORDS || characters + record.text.length > RULE_SERIES_MAX_CHARACTERS;
+    if (isFull && piece.length > 0) {
+      yield piece;
+      piece = [];
+      characters = 0;
+    }
+    piece.push({ record, row });
+    characters += record.text.length;
+  }
+  if (piece.length > 0) yield piece;
+}
+
+function globalsOf({ record, row }: BodyRecord): Readonly<Record<string, Value>> {
+  const { text, timeMs, host, source, groups } = record;
+  const digits = new Date(timeMs).toISOString().replace(/\D/g, "");
+  return {
+    OBJECT: row.fields ?? {},
+    RECORD: { _raw: text, _host: host, _source: source, _time: timeMs, digits, groups },
+  };
+}

@@ -1,0 +1,123 @@
+import { AppError } from "../../../common/errors.ts";
+import { RULE_FORWARDS_PER_RECORD_MAX, RULE_ROWS_PER_RECORD_MAX } from "../../../common/limits.ts";
+import type { Row, Value } from "../../../common/value.ts";
+import type { ClassCatalog } from "../objects/index.ts";
+import { classAccess, type Principal } from "../permissions/index.ts";
+import type { ParsedRow, Rule } from "./types.ts";
+
+/** A record as it goes to another rule. */
+export interface Passed {
+  readonly ordinal: number;
+  readonly rule: string;
+  readonly text: string;
+}
+
+/** What a body left of one record. */
+export interface BodyResult {
+  readonly rows: readonly BodyRow[];
+  readonly passed: readonly Pick<Passed, "rule" | "text">[];
+  readonly isDropped: boolean;
+}
+
+interface BodyRow {
+  /** Absent: the class of the rule. */
+  readonly class: string | undefined;
+  readonly set: Readonly<Record<string, Value>>;
+}
+
+/** The frame wrote it, but the body may have written over the frame. */
+export function readResult(value: Value | undefined): BodyResult {
+  const { rows, forwards, dropped } = objectOf(value);
+  const made = listOf(rows).map((row): BodyRow => {
+    const { class: path, set } = objectOf(row);
+    return { class: typeof path === "string" ? path.replace(/\/+$/, "") : undefined, set: objectOf(set) };
+  });
+  if (made.length > RULE_ROWS_PER_RECORD_MAX)
+    throw tooMany(`The rule makes ${made.length} rows of one record.`, "RULE_ROWS_PER_RECORD_MAX");
+  const passed = listOf(forwards).map((one) => {
+    const { rule, text } = objectOf(one);
+    return { rule: String(rule), text: String(text) };
+  });
+  if (passed.length > RULE_FORWARDS_PER_RECORD_MAX)
+    throw tooMany(`The rule passes one record on ${passed.length} times.`, "RULE_FORWARDS_PER_RECORD_MAX");
+  return { rows: made, passed, isDropped: dropped === true };
+}
+
+interface Of {
+  readonly row: ParsedRow;
+  readonly rule: Rule;
+  readonly author: Principal;
+  readonly catalog: ClassCatalog;
+}
+
+/** Rows as they are stored: what the options say of the rule's class, or fields by their names; over it what was set. */
+export function* rowsOf({ rows, passed }: BodyResult, of: Of): Generator<ParsedRow> {
+  const { row, author } = of;
+  let made = 0;
+  for (const [at, one] of rows.entries()) {
+    if (one.class === undefined && of.rule.class === "" && Object.keys(one.set).length === 0) continue;
+    const target = targetOf(one.class ?? of.rule.class, of);
+    const values: Row = target.path === of.rule.class ? { ...row.values } : namedFields(row, target.columns);
+    for (const [name, value] of Object.entries(one.set)) {
+      const column = columnOf(name, target);
+      if (value === null) delete values[column];
+      else values[column] = value;
+    }
+    if (Object.keys(values).length === 0) continue;
+    made += 1;
+    yield { ok: true, ordinal: row.ordinal, values, class: target.path, by: author, ...(at > 0 && { part: `+${at}` }) };
+  }
+  if (made > 0 || passed.length > 0) return;
+  throw new AppError(
+    "invalid",
+    of.rule.class === "" ? "The rule has no option --class, and its body names no class." : NOTHING,
+  );
+}
+
+const NOTHING = "It holds no field of the rule's class.";
+
+interface Target {
+  readonly path: string;
+  readonly columns: readonly string[];
+}
+
+function targetOf(path: string, { rule, author, catalog }: Of): Target {
+  if (path === "") throw new AppError("invalid", "The rule has no option --class, and its body names no class.");
+  if (path === rule.class) return { path, columns: rule.columns };
+  const view = catalog.get(path);
+  if (view === undefined || !classAccess(author, view).readable)
+    throw new AppError("not_found", `class : ${path} not find !`);
+  return { path: view.path, columns: view.columns.map(({ name }) => name) };
+}
+
+/** A variable that begins with `_` stands for the column of its name, with that or without. */
+function columnOf(name: string, { path, columns }: Target): string {
+  if (columns.includes(name) || name === "tags") return name;
+  const bare = name.startsWith("_") ? name.slice(1) : name;
+  if (columns.includes(bare) || bare === "tags") return bare;
+  throw new AppError("not_found", `The class ${path} has no column ${bare}.`);
+}
+
+function namedFields({ fields = {} }: ParsedRow, columns: readonly string[]): Row {
+  const values: Row = {};
+  for (const column of columns) {
+    const value = Object.hasOwn(fields, column) ? fields[column] : undefined;
+    if (value !== undefined && value !== null) values[column] = value;
+  }
+  return values;
+}
+
+function objectOf(value: Value | undefined): Readonly<Record<string, Value>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value)
+    ? (value as Readonly<Record<string, Value>>)
+    : {};
+}
+
+/** An empty table of Lua is no list. */
+function listOf(value: Value | undefined): readonly Value[] {
+  return Array.isArray(value) ? (value as readonly Value[]) : [];
+}
+
+function tooMany(message: string, limit: string): AppError {
+  return new AppError("too_large", message, { details: { limit } });
+}
