@@ -73,6 +73,8 @@ const WITHOUT_PERMISSION: Readonly<Record<string, Readonly<Record<string, string
   NotificationRights: { visible: "answers nothing of what the principal may not see" },
   ObjectService: { [EVERY]: "data rules decide, class by class: `objects/` proves them" },
   ParseSlices: { [EVERY]: "no service" },
+  RuleBodies: { [EVERY]: "for services that checked a permission of theirs; a body has the rights of its author" },
+  RuleMemory: { [EVERY]: "no service" },
   PolicyService: { desired: "for the host's agent", repair: "repair", maintain: "maintenance" },
   QueryService: {
     rows: "for services that checked a permission of theirs; data rules decide",

@@ -116,3 +116,17 @@ test("what a rule says without effect is told with its line when it is stored", 
   ]);
   expect(await rules.put(admin, "/matrix/rules/told", text("name,n"))).toEqual([]);
 });
+
+test("a rule removed as configuration leaves its table, as the text can be brought back; its own interface takes both", async () => {
+  const key = "/matrix/rules/tabled";
+  const table = "key:a\tval:1";
+  await rules.put(admin, key, text("name,n"));
+  await rules.putExtension(admin, key, table);
+  await testEntries(engine).write("matrix", [key], () => () => "delete", { by: "administrator" });
+  await expect(rules.extension(admin, key)).rejects.toMatchObject({ code: "not_found" });
+  await rules.put(admin, key, text("name,n"));
+  expect(await rules.extension(admin, key)).toBe(table);
+  await rules.remove(admin, key);
+  await rules.put(admin, key, text("name,n"));
+  expect(await rules.extension(admin, key)).toBe("");
+});

@@ -47,7 +47,7 @@ function run(machine: Machine, input: Omit<ScriptInput, "each">, { end, taken }:
   }
 }
 
-function stopped(name: string): ScriptReport {
+function stopped(name: string): RunReport {
   return { failure: { kind: "stopped", message: `${name} was stopped.` } };
 }
 
