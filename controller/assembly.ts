@@ -80,6 +80,7 @@ import { passwordFault, usersArea, UserService } from "./areas/users/index.ts";
 import { AgentServer, PeerLinks, type DialPeer, type PeerServices } from "./grpc/index.ts";
 import type { SignIn } from "./http/signin.ts";
 import { Maintenance } from "./maintenance.ts";
+import { Outbound } from "./outbound/index.ts";
 import type { Runtime } from "./runtime.ts";
 import { HostObjects, ThreadScripts } from "./scripting/index.ts";
 import type { SecretBox } from "./secrets/index.ts";
@@ -99,6 +100,8 @@ export interface AssemblyOptions {
   readonly trustedProxies?: readonly string[];
   /** This machine when absent. */
   readonly metricsReaders?: readonly string[];
+  /** Networks that scripts reach besides public addresses; none when absent. */
+  readonly outboundNetworks?: readonly string[];
   readonly dataDir: string;
   readonly version: string;
   /** The time zone of schedules that name none; UTC when absent. */
@@ -431,6 +434,7 @@ export async function assemble(options: AssemblyOptions) {
     usersArea({ users, tenants }),
     scriptsArea({
       scripts: serverScripts,
+      outbound: new Outbound({ networks: options.outboundNetworks ?? [], clock: runtime.clock }),
       audit,
       identity: (principal) => identityOf({ directory: users.directory, tenants }, principal),
     }),

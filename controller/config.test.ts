@@ -49,6 +49,7 @@ describe("settings", () => {
     [{ ODP_ETCD_ENDPOINTS: "localhost" }, /The setting etcd_endpoints/],
     [{ ODP_TRUSTED_PROXIES: "10.0.0.1, proxy.example" }, /The setting trusted_proxies .* not proxy.example/],
     [{ ODP_METRICS_READERS: "10.0.0.0/40" }, /The setting metrics_readers .* not 10.0.0.0\/40/],
+    [{ ODP_OUTBOUND_NETWORKS: "localhost" }, /The setting outbound_networks .* not localhost/],
     [{ ODP_DEMO: "yes" }, /The setting demo .* one of 0, 1, not yes/],
     [{ ODP_CONFIG: "/nowhere/odp.toml" }, /\/nowhere\/odp.toml cannot be read/],
   ])("refuse %j by name", (environment, message) => {

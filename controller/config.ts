@@ -15,6 +15,7 @@ export interface Settings {
   readonly publicNames: readonly string[];
   readonly trustedProxies: readonly string[];
   readonly metricsReaders: readonly string[];
+  readonly outboundNetworks: readonly string[];
   readonly dataDir: string;
   readonly tenant: string;
   readonly ospace: string;
@@ -74,6 +75,12 @@ export const SETTINGS = [
     name: "metrics_readers",
     meaning: "Addresses or networks that may read `/metrics`, which names tenants",
     default: "127.0.0.0/8,::1",
+  },
+  {
+    name: "outbound_networks",
+    meaning:
+      "Addresses or networks that scripts reach by `http` besides public ones: of this machine, private, link-local, reserved",
+    default: "none",
   },
   { name: "data_dir", meaning: "Folder of the embedded store, keys and temporary files", default: "data" },
   { name: "tenant", meaning: "The first tenant", default: "matrix" },
@@ -227,6 +234,7 @@ function settle(given: Given): Settings {
     publicNames: list(text("public_names", host)),
     trustedProxies: networks("trusted_proxies", text("trusted_proxies", "")),
     metricsReaders: networks("metrics_readers", text("metrics_readers", "127.0.0.0/8,::1")),
+    outboundNetworks: networks("outbound_networks", text("outbound_networks", "")),
     dataDir,
     tenant,
     ospace: matching("ospace", text("ospace", `/${tenant}`), /^\/[\p{L}\p{N}_]+$/u, "a / and one name"),

@@ -158,7 +158,8 @@ async function prepare(
   const engine = await patience.during(() => openEngine(settings, runtime));
   await patience.during(() => engine.ready());
   const controllerId = randomBytes(8).toString("hex");
-  const { publicNames, trustedProxies, metricsReaders, dataDir, sshTrustFirstKey, licenseKeys } = settings;
+  const { publicNames, trustedProxies, metricsReaders, outboundNetworks } = settings;
+  const { dataDir, sshTrustFirstKey, licenseKeys } = settings;
   const workers = { file: new URL("controller-worker.js", import.meta.url), threads: settings.workerThreads };
   const assembly = await assemble({
     engine,
@@ -168,6 +169,7 @@ async function prepare(
     publicNames,
     trustedProxies,
     metricsReaders,
+    outboundNetworks,
     dataDir,
     sshTrustFirstKey,
     licenseKeys,

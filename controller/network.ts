@@ -43,6 +43,14 @@ export function networkOf(address: string): string {
   return isMapped(groups) ? dotted(groups) : `${groups.slice(0, 4).join(":")}::/64`;
 }
 
+/** An IPv4 address that is written as IPv6, as IPv4; others as they are, without a zone. */
+export function plainAddress(address: string): string {
+  const [text = ""] = address.split("%", 1);
+  if (!isIPv6(text)) return text;
+  const groups = expanded(new URL(`http://[${text}]`).hostname.slice(1, -1));
+  return isMapped(groups) ? dotted(groups) : text;
+}
+
 function expanded(text: string): readonly string[] {
   const [before = "", after] = text.split("::");
   const [left, right] = [groupsOf(before), groupsOf(after ?? "")];

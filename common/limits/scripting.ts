@@ -56,3 +56,10 @@ export const SCRIPT_MESSAGE_MAX_CHARACTERS = 65_536;
 /** Calls that one `concurrent.run` makes, and how many of them at once. */
 export const SCRIPT_CONCURRENT_MAX_CALLS = 1_000;
 export const SCRIPT_CONCURRENT_AT_ONCE = 8;
+/** Requests of scripts to other servers: bytes of an answer, from the request to its end, redirects. */
+export const SCRIPT_HTTP_MAX_BYTES = 16 * MIB;
+export const SCRIPT_HTTP_DEADLINE_MS = 30_000;
+export const SCRIPT_HTTP_REDIRECTS_MAX = 5;
+/** Under way at once, of all tenants and of one. */
+export const SCRIPT_HTTP_AT_ONCE = 64;
+export const SCRIPT_HTTP_TENANT_AT_ONCE = 16;

@@ -1,3 +1,5 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
@@ -17,7 +19,7 @@ let admin: string;
 beforeAll(async () => {
   recordCalls();
   const file = await bundle(join(import.meta.dirname, "../script-worker.ts"), `scripts/hosts-${process.pid}.mjs`);
-  world = await openWorld({ scripts: pathToFileURL(file) });
+  world = await openWorld({ scripts: pathToFileURL(file), outboundNetworks: ["127.0.0.2/32"] });
   admin = await world.signIn();
 });
 afterAll(async () => {
@@ -139,4 +141,39 @@ test("a run leaves one entry in the audit trail, whatever it changed by how many
   const { message } = await run('OUTPUT = _.pluck(odb.mql("SELECT action FROM /matrix/system/audit").data, "action")');
   const told = (message as readonly string[]).filter((action) => action.includes("job.delete rule.delete"));
   expect(told).toEqual(["SCRIPT /inline.js job.define job.delete rule.delete rule.put"]);
+});
+
+test("http sends what a script gives and calls back with the answer, or with what is closed", async () => {
+  const seen: string[] = [];
+  const server = createServer((request, response) => {
+    let body = "";
+    request.on("data", (part: Buffer) => (body += part.toString()));
+    request.on("end", () => {
+      seen.push(`${request.method} ${request.url} ${request.headers["content-type"] ?? ""} ${body}`.trim());
+      response.end(`answer ${seen.length}`);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.2", resolve));
+  try {
+    const url = `http://127.0.0.2:${(server.address() as AddressInfo).port}/x`;
+    const text = `var told = []; function ok(answer) { told.push(answer.data); } function no(error) { told.push(error.code); }
+      http.get("${url}?a=1", { b: [2, "ü"] }, ok, no); http["delete"]("${url}", null, ok, no);
+      http.post("${url}", { name: ["one", "two"] }, ok, no); http.putjson("${url}", { n: 1 }, ok, no);
+      http["do"]("PATCH", "${url}", { "content-type": "text/plain" }, "text", ok, no);
+      http.get("${url}".replace("127.0.0.2", "127.0.0.1"), {}, ok, no); OUTPUT = told`;
+    const told = ["answer 1", "answer 2", "answer 3", "answer 4", "answer 5", "denied"];
+    expect((await run(text)).message).toEqual(told);
+    expect(seen).toEqual([
+      "GET /x?a=1&b=2&b=%C3%BC",
+      "DELETE /x",
+      "POST /x application/x-www-form-urlencoded name=one&name=two",
+      'PUT /x application/json {"n":1}',
+      "PATCH /x text/plain text",
+    ]);
+    const closed = await run(`\nhttp.get("http://127.0.0.1/")`);
+    expect(closed).toMatchObject({ code: "denied", message: expect.stringContaining("outbound_networks") });
+    expect(closed.message).toContain("/inline.js:2:");
+  } finally {
+    server.close();
+  }
 });

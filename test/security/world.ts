@@ -24,6 +24,8 @@ export interface WorldOptions {
   readonly licenseKeys?: readonly string[];
   /** The built `script-worker.ts`; absent: no script runs. */
   readonly scripts?: URL;
+  /** As of the assembly. */
+  readonly outboundNetworks?: readonly string[];
 }
 
 export async function openWorld(options: WorldOptions = {}): Promise<World> {

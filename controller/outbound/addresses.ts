@@ -1,0 +1,39 @@
+import { isIPv4, isIPv6 } from "node:net";
+import { Networks, plainAddress } from "../network.ts";
+
+/** Not for the public: this machine, private, shared, link-local with the metadata of clouds, tests, groups, reserved. */
+const CLOSED_V4 = new Networks([
+  "0.0.0.0/8",
+  "10.0.0.0/8",
+  "100.64.0.0/10",
+  "127.0.0.0/8",
+  "169.254.0.0/16",
+  "172.16.0.0/12",
+  "192.0.0.0/24",
+  "192.0.2.0/24",
+  "192.88.99.0/24",
+  "192.168.0.0/16",
+  "198.18.0.0/15",
+  "198.51.100.0/24",
+  "203.0.113.0/24",
+  "224.0.0.0/3",
+]);
+const PUBLIC_V6 = new Networks(["2000::/3"]);
+/** Within these: protocols that carry IPv4 addresses, and examples. */
+const CLOSED_V6 = new Networks(["2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"]);
+
+/** Which addresses may be connected to: public ones, and those of the networks that the administrator opened. */
+export class OpenAddresses {
+  readonly #opened: Networks;
+
+  constructor(opened: readonly string[]) {
+    this.#opened = new Networks(opened);
+  }
+
+  includes(address: string): boolean {
+    const plain = plainAddress(address);
+    if (this.#opened.includes(plain)) return true;
+    if (isIPv4(plain)) return !CLOSED_V4.includes(plain);
+    return isIPv6(plain) && PUBLIC_V6.includes(plain) && !CLOSED_V6.includes(plain);
+  }
+}

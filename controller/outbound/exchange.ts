@@ -1,0 +1,84 @@
+import { request as plainRequest, type ClientRequest, type IncomingMessage, type RequestOptions } from "node:http";
+import { request as secureRequest } from "node:https";
+import { isIP, type LookupFunction } from "node:net";
+import { AppError } from "../../common/errors.ts";
+import { SCRIPT_HTTP_MAX_BYTES } from "../../common/limits.ts";
+import type { OpenAddresses } from "./addresses.ts";
+import type { OutboundAnswer, Resolve } from "./types.ts";
+
+export interface Exchange {
+  readonly method: string;
+  readonly url: URL;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | undefined;
+}
+
+export interface ExchangeOptions {
+  readonly open: OpenAddresses;
+  readonly resolve: Resolve;
+  readonly signal: AbortSignal;
+}
+
+/** One request on a connection of its own, to an address that was checked; redirects are not followed. */
+export async function exchange(
+  { method, url, headers, body }: Exchange,
+  { open, resolve, signal }: ExchangeOptions,
+): Promise<OutboundAnswer> {
+  const host = url.hostname.replace(/^\[|\]$/g, "");
+  // No name: nothing is looked up.
+  if (isIP(host) !== 0 && !open.includes(host)) throw closed(host);
+  const options: RequestOptions = { method, headers, agent: false, signal, lookup: checkedLookup(open, resolve) };
+  const request = (url.protocol === "https:" ? secureRequest : plainRequest)(url, options);
+  const response = await answered(request, body);
+  return { status: response.statusCode ?? 0, headers: headersOf(response), data: await textOf(response) };
+}
+
+/** Connects to what it answers: no second look-up comes between the check and the connection. */
+function checkedLookup(open: OpenAddresses, resolve: Resolve): LookupFunction {
+  return (host, { all }, callback) => {
+    const answer = async (): Promise<void> => {
+      const found = (await resolve(host)).filter(({ address }) => open.includes(address));
+      const [first] = found;
+      if (!first) throw closed(host);
+      if (all) callback(null, found);
+      else callback(null, first.address, first.family);
+    };
+    answer().catch((error: unknown) => callback(error as NodeJS.ErrnoException, ""));
+  };
+}
+
+function answered(request: ClientRequest, body: string | undefined): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    request.once("response", resolve);
+    request.on("error", reject);
+    // The server wants another protocol on this connection.
+    request.once("upgrade", (_response, socket) => {
+      socket.destroy();
+      reject(new AppError("unavailable", "http: the server changed the protocol."));
+    });
+    request.end(body);
+  });
+}
+
+async function textOf(response: IncomingMessage): Promise<string> {
+  const parts: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const part of response as AsyncIterable<Uint8Array>) {
+    bytes += part.byteLength;
+    if (bytes > SCRIPT_HTTP_MAX_BYTES)
+      throw new AppError("too_large", `http: the answer has more than ${SCRIPT_HTTP_MAX_BYTES} bytes.`, {
+        details: { limit: "SCRIPT_HTTP_MAX_BYTES" },
+      });
+    parts.push(part);
+  }
+  return Buffer.concat(parts).toString("utf8");
+}
+
+function headersOf({ headers }: IncomingMessage): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value = ""]) => [name, [value].flat().join(", ")]));
+}
+
+function closed(host: string): AppError {
+  const text = `http: ${host} is not open to scripts. An administrator opens networks by the setting outbound_networks.`;
+  return new AppError("denied", text);
+}

@@ -1,0 +1,2 @@
+export { Outbound } from "./client.ts";
+export type * from "./types.ts";

@@ -1,0 +1,23 @@
+export interface OutboundRequest {
+  readonly method: string;
+  /** http or https. */
+  readonly url: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | undefined;
+}
+
+export interface OutboundAnswer {
+  readonly status: number;
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** The body, read as UTF-8. */
+  readonly data: string;
+}
+
+export interface ResolvedAddress {
+  readonly address: string;
+  readonly family: number;
+}
+
+/** The addresses of a name. */
+export type Resolve = (host: string) => Promise<ResolvedAddress[]>;
