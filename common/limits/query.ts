@@ -19,6 +19,8 @@ export const MQL_STEP_TOKENS_MAX = 40_000;
 export const MQL_CONDITIONS_MAX = 5_000;
 /** The share for MATCH, PHRASE, PREFIX and FUZZY: each looks at every word of a text. */
 export const MQL_TEXT_CONDITIONS_MAX = 50;
+/** SELECTs inside the conditions of one statement. */
+export const MQL_SUB_SELECTS_MAX = 16;
 /** Values that one function is given. */
 export const MQL_EXPRESSION_OPERANDS_MAX = 100;
 /** Fields and functions in one select list. */
@@ -55,6 +57,8 @@ export const QUERY_TOP_VALUES_MAX = 1_000;
 export const QUERY_GROUPS_MAX = 100_000;
 /** Objects of joined classes that one JOIN holds in memory; the first class streams. */
 export const QUERY_JOIN_MAX_ROWS = 100_000;
+/** Different values that a SELECT inside a condition answers. */
+export const QUERY_SUB_SELECT_VALUES_MAX = 10_000;
 /** Rows that one JOIN makes, whether they are answered or not. */
 export const QUERY_JOINED_ROWS_MAX = 20_000_000;
 /** A cursor that is longer, as its rows are ordered by long texts, is neither made nor taken. */

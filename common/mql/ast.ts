@@ -137,7 +137,19 @@ export type Operand = Field | Call | ValueNode | Expression;
 export type CompareOperator = "=" | "!=" | ">" | "<" | ">=" | "<=";
 export type TextOperator = "MATCH" | "PHRASE" | "PREFIX" | "FUZZY";
 
-export type Condition = And | Or | Not | Compare | Relate | In | Like | Between | IsNull | Contains | TextMatch;
+export type Condition =
+  | And
+  | Or
+  | Not
+  | Compare
+  | Relate
+  | In
+  | InSelect
+  | Like
+  | Between
+  | IsNull
+  | Contains
+  | TextMatch;
 
 export interface And extends At {
   readonly kind: "and";
@@ -174,6 +186,16 @@ export interface In extends At {
   readonly operand: Operand;
   /** Values, or one placeholder or list that stands for them. */
   readonly values: readonly ValueNode[];
+  /** They come from a SELECT: those that the operand can never equal count for nothing. */
+  readonly areFound?: true;
+  readonly negated: boolean;
+}
+
+/** `f IN (SELECT g FROM …)`. */
+export interface InSelect extends At {
+  readonly kind: "inSelect";
+  readonly operand: Operand;
+  readonly select: Select;
   readonly negated: boolean;
 }
 

@@ -103,8 +103,7 @@ function worded(reader: TokenReader, operand: Operand, start: number): Condition
   if (reader.accept("IS")) return isNull(reader, operand, { start, negated: reader.accept("NOT") });
   if (reader.accept("ISNOT")) return isNull(reader, operand, { start, negated: true });
   const negated = reader.accept("NOT");
-  if (reader.accept("IN"))
-    return { kind: "in", operand, values: parseValueList(reader), negated, span: reader.spanFrom(start) };
+  if (reader.accept("IN")) return among(reader, operand, { start, negated });
   if (reader.accept("LIKE"))
     return { kind: "like", operand, pattern: parseValue(reader), negated, span: reader.spanFrom(start) };
   if (reader.accept("CONTAINS"))
@@ -121,6 +120,23 @@ function worded(reader: TokenReader, operand: Operand, start: number): Condition
     value: parseValue(reader),
     span: reader.spanFrom(start),
   };
+}
+
+function among(
+  reader: TokenReader,
+  operand: Operand,
+  { start, negated }: { readonly start: number; readonly negated: boolean },
+): Condition {
+  const { subSelect } = reader;
+  const isSelect = subSelect && reader.isSign("(") && reader.peek(1).keyword === "SELECT";
+  if (!isSelect) return { kind: "in", operand, values: parseValueList(reader), negated, span: reader.spanFrom(start) };
+  reader.countSubSelect();
+  reader.enter();
+  reader.expectSign("(");
+  const select = subSelect(reader);
+  reader.expectSign(")");
+  reader.leave();
+  return { kind: "inSelect", operand, select, negated, span: reader.spanFrom(start) };
 }
 
 function textOperator(reader: TokenReader): { readonly operator: TextOperator; readonly negated: boolean } | undefined {

@@ -82,9 +82,9 @@ function select(reader: TokenReader): Select {
       throw reader.tooLarge(`at most ${MQL_JOINS_MAX} JOINs in one SELECT`, "MQL_JOINS_MAX");
     joins.push(join(reader, outer));
   }
-  const where = parseWhere(reader);
+  const where = withSubSelects(reader, parseWhere);
   const groupBy = by(reader, "GROUP") ? listOf(reader, parseExpression, GROUP_KEYS) : [];
-  const having = reader.accept("HAVING") ? parseCondition(reader) : undefined;
+  const having = reader.accept("HAVING") ? withSubSelects(reader, parseCondition) : undefined;
   return {
     kind: "select",
     distinct,
@@ -98,6 +98,24 @@ function select(reader: TokenReader): Select {
     ...OPEN,
     span: reader.spanFrom(start),
   };
+}
+
+/** Conditions in which `IN (SELECT …)` may stand. */
+function withSubSelects<T>(reader: TokenReader, parse: (reader: TokenReader) => T): T {
+  const before = reader.subSelect;
+  reader.subSelect = subSelect;
+  const parsed = parse(reader);
+  reader.subSelect = before;
+  return parsed;
+}
+
+/** Up to the bracket that closes it. */
+function subSelect(reader: TokenReader): Select {
+  const first = select(reader);
+  const { cursor, ...closing } = tail(reader);
+  if (cursor) throw reader.complain(cursor.span.start, "CURSOR is for the whole statement");
+  const asOf = first.asOf ?? parseAsOf(reader);
+  return { ...first, ...closing, asOf, span: reader.spanFrom(first.span.start) };
 }
 
 /** A SELECT that stands alone: what closes the statement is its own. */

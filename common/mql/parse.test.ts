@@ -77,6 +77,8 @@ test.each([
   "select a.x, b.y from /c1 a left join (b:/c2) on b.k = a.k join (c:/c3) on c.k = b.k left outer join (d:/c4) on d.k = c.k",
   "select a.x from /c1 `left` join (b:/c2) on b.k = left.k",
   "select left, outer from /c1 left where left = 1 or outer = 2",
+  "select a from /x where b in (select c from /y where d not in (select e from /z limit 3) order by c desc limit 5) or f = 1",
+  "select count(*) from /x group by a having max(b) in (select c from /y as of '2020-01-01')",
   "select distinct a from /x as of '2020-01-01' union all select b from /y",
   "select a.*, b.y from /c1 as of '2020-01-01' a join (b:/c2) on b.k = a.k",
   "select load['2026-01-01':'2026-01-02'], avg(load[:?], '5 minute') as a, config['os'] from /x where load['2026-01-01':] is not null",

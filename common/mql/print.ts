@@ -93,6 +93,8 @@ export function printCondition(node: Condition): string {
       return `${compared(node.left)} ${node.operator} ${node.right.kind === "field" ? `(${printField(node.right)})` : compared(node.right)}`;
     case "in":
       return `${compared(node.operand)} ${not(node)}IN (${node.values.map(printValue).join(", ")})`;
+    case "inSelect":
+      return `${compared(node.operand)} ${not(node)}IN (${select(node.select)})`;
     case "like":
       return `${compared(node.operand)} ${not(node)}LIKE ${printValue(node.pattern)}`;
     case "between":

@@ -4,9 +4,10 @@ import {
   MQL_NESTING_MAX,
   MQL_STATEMENTS_MAX,
   MQL_STEP_TOKENS_MAX,
+  MQL_SUB_SELECTS_MAX,
   MQL_TEXT_CONDITIONS_MAX,
 } from "../limits.ts";
-import type { Span } from "./ast.ts";
+import type { Select, Span } from "./ast.ts";
 import { RESERVED } from "./keywords.ts";
 import { Lexer, type Token } from "./lex.ts";
 import { errorAt, syntaxError } from "./position.ts";
@@ -40,11 +41,14 @@ export class TokenReader {
   #tokens = 0;
   #conditions = 0;
   #textConditions = 0;
+  #subSelects = 0;
   #statements = 0;
   #depth = 0;
   #placeholders = 0;
   /** The token that is next. */
   token: Token;
+  /** Reads the SELECT of `IN (SELECT …)`; undefined where none may stand. */
+  subSelect: ((reader: TokenReader) => Select) | undefined = undefined;
 
   constructor(text: string, explain: boolean) {
     this.#text = text;
@@ -81,6 +85,7 @@ export class TokenReader {
     this.#tokens = 0;
     this.#conditions = 0;
     this.#textConditions = 0;
+    this.#subSelects = 0;
     yield tokens * TREE_TOKEN_BYTES;
   }
 
@@ -104,6 +109,16 @@ export class TokenReader {
     throw this.tooLarge(
       `a statement looks for words at most ${MQL_TEXT_CONDITIONS_MAX} times`,
       "MQL_TEXT_CONDITIONS_MAX",
+    );
+  }
+
+  /** To be called for each SELECT in a condition. */
+  countSubSelect(): void {
+    this.#subSelects += 1;
+    if (this.#subSelects <= MQL_SUB_SELECTS_MAX) return;
+    throw this.tooLarge(
+      `the conditions of a statement have at most ${MQL_SUB_SELECTS_MAX} SELECTs`,
+      "MQL_SUB_SELECTS_MAX",
     );
   }
 

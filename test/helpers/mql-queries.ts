@@ -172,12 +172,17 @@ export class QueryGenerator {
   }
 
   #plain({ ref, names }: Source): Select {
-    const where = this.#dice.chance(0.75)
+    const plain = this.#dice.chance(0.75)
       ? this.#condition(
           ["id", "class", ...names].map((name) => field([name])),
           2,
         )
       : undefined;
+    const among = this.#dice.chance(0.1) ? this.#amongFound(names) : undefined;
+    const where: Condition | undefined =
+      plain && among
+        ? { kind: this.#dice.pick(["and", "or"] as const), items: [plain, among], span }
+        : (among ?? plain);
     return {
       kind: "select",
       distinct: false,
@@ -191,6 +196,16 @@ export class QueryGenerator {
       ...OPEN,
       span,
     };
+  }
+
+  /** One of the columns, or the id, among what a SELECT answers of a column of the same type. */
+  #amongFound(names: readonly ColumnName[]): Condition | undefined {
+    const own = this.#dice.pick(["id" as const, ...names.filter(isScalar)]);
+    const source = this.#dice.pick(this.#sources());
+    const others = own === "id" ? [own] : source.names.filter((name) => COLUMN_TYPES[name] === COLUMN_TYPES[own]);
+    if (others.length === 0) return undefined;
+    const select = { ...this.#plain(source), items: [item(field([this.#dice.pick(others)]))] };
+    return { kind: "inSelect", operand: field([own]), select, negated: this.#dice.chance(0.3), span };
   }
 
   #asOf(): ValueNode | undefined {

@@ -2,6 +2,7 @@ import {
   type Call,
   type Condition,
   type Field,
+  type InSelect,
   type Operand,
   type OrderItem,
   partsOf,
@@ -39,6 +40,7 @@ export class Reference {
   readonly #rights: PlainRights;
   readonly #rule: Condition | undefined;
   readonly #columns = new Map<PlainClass, ReadonlySet<string>>();
+  readonly #found = new Map<InSelect, readonly (Value | undefined)[]>();
 
   constructor(world: World, rights: PlainRights, rule: Condition | undefined) {
     this.#world = world;
@@ -126,6 +128,13 @@ export class Reference {
     return columns;
   }
 
+  #amongFound(condition: InSelect, own: Value | undefined): Truth {
+    if (own === undefined || own === null) return undefined;
+    const found = this.#found.get(condition) ?? this.select(condition.select).rows.map((row) => Object.values(row)[0]);
+    this.#found.set(condition, found);
+    return found.includes(own) !== condition.negated;
+  }
+
   #made(select: Select, env: Env): Made {
     const row: Row = {};
     for (const item of select.items) {
@@ -190,6 +199,8 @@ export class Reference {
       }
       case "not":
         return opposite(this.#truth(condition.operand, read));
+      case "inSelect":
+        return this.#amongFound(condition, condition.operand.kind === "field" ? read(condition.operand) : undefined);
       default:
         return leafTruth(condition, (operand) =>
           operand.kind === "field" || operand.kind === "call" ? read(operand) : this.#computed(operand, read),
@@ -203,7 +214,7 @@ interface Made {
   readonly keys: readonly Value[];
 }
 
-type Leaf = Exclude<Condition, { kind: "and" | "or" | "not" }>;
+type Leaf = Exclude<Condition, { kind: "and" | "or" | "not" | "inSelect" }>;
 
 function leafTruth(condition: Leaf, read: (operand: Operand) => Value | undefined): Truth {
   if (condition.kind === "relate") {

@@ -119,6 +119,12 @@ export class TreeGenerator {
     return this.#pick(makers)();
   }
 
+  /** It stands in the conditions of a SELECT only. */
+  #inSelect(): Condition {
+    const select = { ...this.#select(), cursor: undefined };
+    return { kind: "inSelect", operand: this.#field(), select, negated: this.#coin(), span };
+  }
+
   #select(): Select {
     const joins = this.#some(0, 1, () => ({
       kind: "join" as const,
@@ -135,7 +141,7 @@ export class TreeGenerator {
       from: { ...this.#class(), alias: this.#maybe(() => this.#name()) },
       joins,
       asOf: this.#asOf(),
-      where: this.#where(),
+      where: this.#next() < 0.2 ? this.#inSelect() : this.#where(),
       groupBy: this.#some(0, 2, () => this.#single(1)),
       having: this.#where(),
       ...this.#tail(),

@@ -1,5 +1,5 @@
 import { AppError } from "../../../../common/errors.ts";
-import type { Count, ValueNode } from "../../../../common/mql/index.ts";
+import type { Count, In, ValueNode } from "../../../../common/mql/index.ts";
 import type { Value } from "../../../../common/value.ts";
 
 /** Values of the placeholders of the script, in their order. */
@@ -22,11 +22,11 @@ export function literal(node: ValueNode, values: Arguments): Value {
   }
 }
 
-/** The values of `IN`: a single list stands for its elements. */
-export function literals(nodes: readonly ValueNode[], values: Arguments): readonly Value[] {
+/** The values of `IN`: a single list that is written stands for its elements. */
+export function listed({ values: nodes, areFound }: In, values: Arguments): readonly Value[] {
   const list = nodes.map((node) => literal(node, values));
   const [only] = list;
-  return list.length === 1 && isList(only) ? only : list;
+  return list.length === 1 && isList(only) && !areFound ? only : list;
 }
 
 /** A row count of LIMIT or OFFSET; absent for -1, which means all. */

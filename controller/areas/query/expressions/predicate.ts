@@ -3,7 +3,7 @@ import type { Call, Condition, Expression, Field, Operand } from "../../../../co
 import { related } from "./arithmetic.ts";
 import { computedSource, constantSource } from "./computed.ts";
 import type { Kind } from "./kind.ts";
-import { type Arguments, literal, literals } from "./literal.ts";
+import { type Arguments, listed, literal } from "./literal.ts";
 import { about } from "./placing.ts";
 import { type Question, type Test, testFor } from "./questions.ts";
 import type { Predicate, Source, Truth } from "./source.ts";
@@ -32,6 +32,10 @@ export function compilePredicate<R>(condition: Condition, context: PredicateCont
       return about(condition.span, () =>
         related(condition.operator, compileOperand(condition.left, context), compileOperand(condition.right, context)),
       );
+    case "inSelect":
+      return about(condition.span, () => {
+        throw new AppError("invalid", "[Valid] IN (SELECT …) stands in WHERE and HAVING, not in what is computed.");
+      });
     case "textMatch":
     case "compare":
     case "in":
@@ -58,7 +62,11 @@ function questionOf(condition: Leaf, values: Arguments): Question {
     case "compare":
       return { kind: "compare", operator: condition.operator, value: literal(condition.right, values) };
     case "in":
-      return { kind: "in", values: literals(condition.values, values) };
+      return {
+        kind: "in",
+        values: listed(condition, values),
+        ...(condition.areFound ? { areFound: true } : {}),
+      };
     case "like":
       return { kind: "like", pattern: literal(condition.pattern, values) };
     case "between":

@@ -18,7 +18,8 @@ export type Test = (value: Value) => boolean;
 /** A condition on the value on its left, independent of the kind of that value. */
 export type Question =
   | { readonly kind: "compare"; readonly operator: CompareOperator; readonly value: Value }
-  | { readonly kind: "in"; readonly values: readonly Value[] }
+  /** Found values that no value of the kind equals count for nothing; written ones are errors. */
+  | { readonly kind: "in"; readonly values: readonly Value[]; readonly areFound?: true }
   | { readonly kind: "like"; readonly pattern: Value }
   | { readonly kind: "between"; readonly low: Value; readonly high: Value }
   | { readonly kind: "contains"; readonly value: Value }
@@ -30,7 +31,7 @@ export function testFor(question: Question, kind: Kind, label: string): Test {
     case "compare":
       return compareTest(question.operator, question.value, { kind, label });
     case "in":
-      return inTest(question.values, { kind, label });
+      return inTest(question.areFound ? fitting(question.values, kind) : question.values, { kind, label });
     case "like":
       return likeTest(question.pattern, { kind, label });
     case "between":
@@ -86,6 +87,16 @@ function inTest(values: readonly Value[], subject: Subject): Test {
     values.filter((value) => value !== null).map((value) => comparable(subject, value)),
   );
   return scalarTest(subject.kind, (value) => wanted.has(value));
+}
+
+/** The values that one of the kind, or an element of it, can equal. */
+function fitting(values: readonly Value[], kind: Kind): readonly Value[] {
+  const of = kind.type === "list" ? (kind.element ?? ANY) : kind;
+  return values.filter((value) => {
+    const isSeveral = isList(value) || isMap(value);
+    if (kind.type === "map") return !isList(value);
+    return isSeveral ? kind.type === "list" && isList(value) : value !== null && toComparable(of, value) !== undefined;
+  });
 }
 
 function betweenTest(question: { readonly low: Value; readonly high: Value }, subject: Subject): Test {

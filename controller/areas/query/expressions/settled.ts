@@ -119,6 +119,8 @@ function folded(condition: Condition, present: Present): Condition {
       return { ...condition, items: condition.items.map((item) => folded(item, present)) };
     case "not":
       return { ...condition, operand: folded(condition.operand, present) };
+    case "inSelect":
+      return { ...condition, select: settledSelect(condition.select, present) };
     case "relate": {
       const value = constantOf(condition.right, present);
       return value === undefined ? condition : { ...condition, kind: "compare", right: valueNode(value) };

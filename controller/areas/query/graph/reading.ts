@@ -2,7 +2,7 @@ import type { Match } from "../../../../common/mql/index.ts";
 import type { Objects } from "../../objects/index.ts";
 import { plainMeta } from "../run/meta.ts";
 import { timeOfState } from "../plan/plan.ts";
-import type { Reading } from "../run/reading.ts";
+import type { Reading } from "../run/run.ts";
 import { runMatch } from "./answer.ts";
 import type { PatternContext } from "./patterns.ts";
 import { type ChainPlan, type GraphPlan, type Hop, planMatch } from "./plan.ts";

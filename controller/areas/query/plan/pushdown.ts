@@ -3,7 +3,7 @@ import type { Value } from "../../../../common/value.ts";
 import { branchesOf, hasWords, type Pushdown, TAGS_COLUMN } from "../../objects/index.ts";
 import type { BoundField } from "../expressions/fields.ts";
 import { type Comparable, type Kind, kindOf, TIME, toComparable, toValue } from "../expressions/kind.ts";
-import { type Arguments, isList, isMap, literal, literals } from "../expressions/literal.ts";
+import { type Arguments, isList, isMap, listed, literal } from "../expressions/literal.ts";
 import { about } from "../expressions/placing.ts";
 import { wantedText } from "../expressions/questions.ts";
 import type { Scope } from "./scope.ts";
@@ -78,9 +78,7 @@ function equalValues(condition: Condition, scope: Scope, values: Arguments): Wan
         ? wantedOf(condition.left, [literal(condition.right, values)], { scope, values })
         : undefined;
     case "in":
-      return condition.negated
-        ? undefined
-        : wantedOf(condition.operand, literals(condition.values, values), { scope, values });
+      return condition.negated ? undefined : wantedOf(condition.operand, listed(condition, values), { scope, values });
     case "contains":
       return containedValues(condition, scope, values);
     case "like":

@@ -1,5 +1,4 @@
 import { printCondition, type Select, type Union } from "../../../../common/mql/index.ts";
-import type { Row } from "../../../../common/value.ts";
 import type { ReadRequest } from "../../objects/index.ts";
 import type { Principal } from "../../permissions/index.ts";
 import type { SortKey } from "../expressions/sort.ts";
@@ -15,27 +14,23 @@ import {
   type TablePlan,
   type LeftOut,
 } from "../plan/plan.ts";
-import type { QueryMeta } from "../types.ts";
 import { joined } from "./hashjoin.ts";
 import { joinMeta, selectMeta, unionMeta } from "./meta.ts";
 import { shaped } from "./pipeline.ts";
 import { withRelations } from "./relatedrows.ts";
-import { filterOf, matching, type RunContext } from "./run.ts";
+import { filterOf, matching, type Reading } from "./run.ts";
 import { Slices } from "./slice.ts";
+import { readingWithSubSelects } from "./subselects.ts";
 import { planUnion, united } from "./union.ts";
 import { workOf } from "./work.ts";
 
-/** A SELECT or UNION whose names, values and rights are checked. */
-export interface Reading {
-  readonly meta: QueryMeta;
-  /** Page by page; nothing is read before the first page is asked for. */
-  rows(context: RunContext): AsyncIterable<readonly Row[]>;
-  /** One line for each step. `stepsOf` tells how something will be read. */
-  describe(stepsOf: (reads: readonly ReadRequest[]) => Promise<readonly string[]>): Promise<readonly string[]>;
-}
-
 export function planReading(statement: Select | Union, principal: Principal, context: PlanContext): Reading {
   const { leftOut = { more: false } } = context;
+  const nested = readingWithSubSelects(statement, {
+    whole: (part) => planReading(part, principal, { ...context, leftOut }),
+    inner: (part) => planReading(part, principal, { ...context, leftOut: { more: false } }),
+  });
+  if (nested) return nested;
   if (statement.kind === "union") return unionReading(statement, principal, { ...context, leftOut });
   return statement.joins.length > 0
     ? joinReading(planJoin(statement, principal, context), leftOut)

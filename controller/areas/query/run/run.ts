@@ -1,11 +1,13 @@
 import { AppError } from "../../../../common/errors.ts";
 import { type Call, type Field, printCall } from "../../../../common/mql/index.ts";
+import type { Row } from "../../../../common/value.ts";
 import type { ObjectRow, Objects, ReadRequest } from "../../objects/index.ts";
 import type { Fields } from "../expressions/fields.ts";
 import type { Arguments } from "../expressions/literal.ts";
 import { compilePredicate, type Predicate, type Source } from "../expressions/predicate.ts";
 import type { TablePlan } from "../plan/plan.ts";
 import { visibility } from "../plan/scope.ts";
+import type { QueryMeta } from "../types.ts";
 import type { SliceContext, Slices } from "./slice.ts";
 
 export interface RunContext extends SliceContext {
@@ -14,6 +16,15 @@ export interface RunContext extends SliceContext {
   readonly objects: Pick<Objects, "edges" | "get">;
   /** Where sorts may put what memory should not hold. */
   readonly sortFolder?: string | undefined;
+}
+
+/** A SELECT or UNION whose names, values and rights are checked. */
+export interface Reading {
+  readonly meta: QueryMeta;
+  /** Page by page; nothing is read before the first page is asked for. */
+  rows(context: RunContext): AsyncIterable<readonly Row[]>;
+  /** One line for each step. `stepsOf` tells how something will be read. */
+  describe(stepsOf: (reads: readonly ReadRequest[]) => Promise<readonly string[]>): Promise<readonly string[]>;
 }
 
 /** The rows that exist for the principal and fulfil the condition, whatever the store answered. */

@@ -1,0 +1,40 @@
+import { expect, test } from "vitest";
+import { MQL_SUB_SELECTS_MAX, QUERY_SUB_SELECT_VALUES_MAX } from "../../../../common/limits.ts";
+import { MemoryObjects } from "../../../../test/helpers/memory-objects.ts";
+import { testPrincipal, testRuntime } from "../../../../test/helpers/runtime.ts";
+import { PROCESS_MEMORY } from "../expressions/memory.ts";
+import { QueryService } from "../service.ts";
+
+const principal = testPrincipal();
+
+async function numbers(count: number): Promise<QueryService> {
+  const query = new QueryService({ objects: new MemoryObjects({ nowMs: () => 0 }), runtime: testRuntime() });
+  await query.rows(principal, "create class /matrix/number (n int, keys(n))");
+  for (let from = 0; from < count; from += 5_000) {
+    const rows = Array.from({ length: Math.min(5_000, count - from) }, (_, at) => `(${from + at})`);
+    await query.rows(principal, `insert into /matrix/number (n) values ${rows.join(", ")}`);
+  }
+  return query;
+}
+
+test("a SELECT in a condition answers all its rows, but no more values than may be held, and nothing stays held", async () => {
+  const query = await numbers(QUERY_SUB_SELECT_VALUES_MAX + 1);
+  const asked = (inner: string) =>
+    query.rows(principal, `select count(*) as c from /matrix/number where n in (select ${inner} from /matrix/number)`);
+  await expect(asked("n")).rejects.toMatchObject({ code: "too_large" });
+  expect(await asked("mod(n, 500)")).toEqual([{ c: 500 }]);
+  expect(PROCESS_MEMORY.bytes).toBe(0);
+});
+
+test("a statement has so many SELECTs in its conditions and not one more, also inside each other", async () => {
+  const query = await numbers(3);
+  const side = (count: number) =>
+    Array.from({ length: count }, () => "n in (select n from /matrix/number)").join(" and ");
+  const nested = (count: number): string =>
+    count === 0 ? "n > 0" : `n in (select n from /matrix/number where ${nested(count - 1)})`;
+  for (const where of [side, nested]) {
+    const text = (count: number) => `select n from /matrix/number where ${where(count)}`;
+    expect(await query.rows(principal, text(MQL_SUB_SELECTS_MAX))).not.toHaveLength(0);
+    await expect(query.rows(principal, text(MQL_SUB_SELECTS_MAX + 1))).rejects.toMatchObject({ code: "too_large" });
+  }
+});
