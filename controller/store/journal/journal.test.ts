@@ -43,9 +43,11 @@ interface ControllerOptions {
   /** The others that are alive. */
   readonly sees?: () => readonly string[];
   readonly under?: string;
+  readonly isRepeatable?: true;
 }
 
-function journalOf(own: string, { stores = engine, clock = hasty, sees, under = prefix }: ControllerOptions = {}) {
+function journalOf(own: string, options: ControllerOptions = {}) {
+  const { stores = engine, clock = hasty, sees, under = prefix, isRepeatable } = options;
   return new Journal<Count>(
     {
       stores,
@@ -54,6 +56,7 @@ function journalOf(own: string, { stores = engine, clock = hasty, sees, under = 
     },
     {
       prefix: `${under}/open/`,
+      ...(isRepeatable ? { isRepeatable } : {}),
       tenantOf: ({ tenant }) => tenant,
       beside: ({ id, owner }) => [{ kind: "put", key: `${under}/owner/${id}`, value: new TextEncoder().encode(owner) }],
     },
@@ -327,6 +330,42 @@ describe("a beginning", () => {
     });
     const [found] = await abandonedIn(a);
     expect((await a.take(sure(found)))?.open).toMatchObject({ id: "one", attempt: 1 });
+  });
+
+  test.each<readonly Fate[]>([
+    ["unknown_outcome"],
+    ["lost"],
+    ["unknown_outcome", "lost"],
+    ["lost", "unavailable"],
+    ["unavailable", "unknown_outcome", "unavailable"],
+  ])("of work that may be done twice is certain though it fares %s, %s, %s", async (...fates) => {
+    fresh();
+    const { stores, next } = unlucky();
+    const a = journalOf("a", { stores, isRepeatable: true });
+    next(...fates);
+    const begun = await a.begin(countOf("one"));
+    const repeated = fates.includes("unknown_outcome") && !fates.includes("lost");
+    expect(begun.isRepeated).toBe(repeated ? true : undefined);
+    expect(await openIn(a)).toEqual([{ open: begun.open, revision: begun.revision }]);
+    expect((await a.step(begun, { steps: ["a"] }))?.open.steps).toEqual(["a"]);
+  });
+
+  test("of such work that another controller has meanwhile is left to it", async () => {
+    fresh();
+    const b = journalOf("b");
+    const stores = storesOf((kv) =>
+      wrappedKv(kv, {
+        async txn(request) {
+          const answer = await kv.txn(request);
+          if (!answer.ok) return answer;
+          for (const found of await abandonedIn(b)) await b.take(found);
+          throw new AppError("unknown_outcome", "done, not told");
+        },
+      }),
+    );
+    const begun = journalOf("a", { stores, isRepeatable: true }).begin(countOf("one"));
+    await expect(begun).rejects.toMatchObject({ code: "unknown_outcome" });
+    expect(await openIn(b)).toMatchObject([{ open: { owner: "b", attempt: 1 } }]);
   });
 
   test("that the store is away for is not made, and told so", async () => {

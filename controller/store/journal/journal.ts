@@ -25,7 +25,13 @@ export interface OpenWork {
 export interface Noted<T> {
   readonly open: T;
   readonly revision: number;
+  /**
+   * Of a beginning: it was made again, so that another controller may have taken the work, done it and ended it before.
+   */
+  readonly isRepeated?: true;
 }
+
+type Created = Omit<Noted<unknown>, "open">;
 
 /** See `Journal.stepWithin`. `open` is what stands there afterwards. */
 export interface StepWithin<T> extends Noted<T> {
@@ -54,6 +60,8 @@ export interface JournalForm<T> {
   readonly tenantOf: (open: T) => string;
   /** What is written together with each state of an entry; not removed with it. */
   readonly beside?: (open: T) => readonly KvOperation[];
+  /** Work that is done twice has the effect of one: a beginning whose outcome is unknown is made again. */
+  readonly isRepeatable?: true;
 }
 
 /** What an area states of work that begins; the journal adds the rest. */
@@ -74,8 +82,8 @@ export type NewWork<T extends OpenWork> = Omit<T, "owner" | "attempt" | "end">;
  * - A controller that takes work over has every step and decision that a former owner was told as written.
  *
  * Writes are repeated while the store is away (`Retry`), and an unknown outcome is resolved. A change is made again,
- * which its condition makes safe. A beginning is only read: if another controller took and ended the work meanwhile,
- * beginning again would do it twice. The entry as it is read next decides what an error left open: `unavailable` when
+ * which its condition makes safe. A beginning is only read, unless the work is repeatable: if another controller took and
+ * ended the work meanwhile, beginning again would do it twice. The entry as it is read next decides what an error left open: `unavailable` when
  * nothing was written, else `unknown_outcome`.
  */
 export class Journal<T extends OpenWork> {
@@ -110,8 +118,8 @@ export class Journal<T extends OpenWork> {
    */
   async beginWithin(work: NewWork<T>, within: KvTxn): Promise<Noted<T> | undefined> {
     const open = this.#own(work);
-    const revision = await this.#create([open], within);
-    return revision === undefined ? undefined : { open, revision };
+    const created = await this.#create([open], within);
+    return created && { open, ...created };
   }
 
   /**
@@ -134,10 +142,10 @@ export class Journal<T extends OpenWork> {
     const opens = works.map((work) => this.#own(work));
     const begun: Noted<T>[] = [];
     for (const some of this.#portions(opens)) {
-      const revision = await this.#create(some);
-      if (revision === undefined)
+      const created = await this.#create(some);
+      if (created === undefined)
         throw new AppError("internal", `Work was begun twice: ${some.map(({ id }) => id).join(", ")}.`);
-      begun.push(...some.map((open) => ({ open, revision })));
+      begun.push(...some.map((open) => ({ open, ...created })));
     }
     return begun;
   }
@@ -225,23 +233,32 @@ export class Journal<T extends OpenWork> {
   }
 
   /**
-   * All of them or none. Never repeated once it was perhaps done. `undefined`: a condition does not hold, nothing was
-   * written.
+   * All of them or none. Once it was perhaps done, it is repeated only where the work is repeatable. `undefined`: a
+   * condition does not hold, nothing was written.
    */
-  async #create(opens: readonly T[], within: KvTxn = { if: [], then: [] }): Promise<number | undefined> {
+  async #create(opens: readonly T[], within: KvTxn = { if: [], then: [] }): Promise<Created | undefined> {
     const [first] = opens;
-    if (!first) return 0;
+    if (!first) return { revision: 0 };
     const { kv } = await this.#stores.tenant(this.#form.tenantOf(first));
     const request = {
       if: [...opens.map(({ id }) => ({ key: this.#keyOf(id), revision: 0 })), ...within.if],
       then: [...opens.flatMap((open) => this.#puts(open)), ...within.then],
     };
-    const attempt = await this.#retry.run(() => kv.txn(request).catch(doubtOf));
-    if ("ok" in attempt) return attempt.ok ? attempt.revision : undefined;
+    let doubt: AppError | undefined;
+    const answer = await this.#retry.run(() =>
+      kv.txn(request).catch((error: unknown) => {
+        if (!isAppError(error, "unknown_outcome")) throw error;
+        doubt = error;
+        if (this.#form.isRepeatable) throw error;
+        return undefined;
+      }),
+    );
+    if (answer?.ok) return { revision: answer.revision, ...(doubt === undefined ? {} : { isRepeated: true as const }) };
+    if (doubt === undefined) return undefined;
     // What cannot be looked at stays in doubt.
-    const revision = await standing(kv, request.then).catch(() => undefined);
-    if (revision === undefined) throw attempt.doubt;
-    return revision;
+    const revision = await this.#retry.run(() => standing(kv, request.then)).catch(() => undefined);
+    if (revision === undefined) throw doubt;
+    return { revision };
   }
 
   /** As many as one transaction holds: a condition and the writes of each. */
@@ -265,12 +282,6 @@ export class Journal<T extends OpenWork> {
   #keyOf(id: string): string {
     return this.#form.prefix + id;
   }
-}
-
-/** An unknown outcome is no error to repeat. */
-function doubtOf(error: unknown): { readonly doubt: AppError } {
-  if (isAppError(error, "unknown_outcome")) return { doubt: error };
-  throw error;
 }
 
 function noted<T>({ value, revision }: KvEntry): Noted<T> {

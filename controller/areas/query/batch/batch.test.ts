@@ -7,8 +7,10 @@ import { prove } from "../../../../test/helpers/evidence.ts";
 import { Mortality, mortalStores } from "../../../../test/helpers/mortal.ts";
 import { testPrincipal, testRuntime } from "../../../../test/helpers/runtime.ts";
 import { StoppableStores } from "../../../../test/helpers/stoppable-stores.ts";
+import { wrappedKv } from "../../../../test/helpers/wrapped-kv.ts";
 import type { Stores } from "../../../store/engine.ts";
 import { decodeStored } from "../../../store/format.ts";
+import type { KvStore } from "../../../store/kv.ts";
 import type { AuditEntry } from "../../audit/index.ts";
 import { ObjectService } from "../../objects/index.ts";
 import { QueryService } from "../service.ts";
@@ -299,6 +301,31 @@ test("changes that do not look at each other's objects are journalled together",
     { host: "a", size: 3 },
     { host: "c", size: 4 },
   ]);
+});
+
+test("a batch whose beginning was answered too late, and that another controller made meanwhile, is made once", async () => {
+  let isFirst = true;
+  const stores: Stores = {
+    system: () => engine.system(),
+    tenant: async (name) => {
+      const store = await engine.tenant(name);
+      const txn: KvStore["txn"] = async (request) => {
+        const answer = await store.kv.txn(request);
+        if (!isFirst) return answer;
+        isFirst = false;
+        await queryOf("second").maintain("matrix");
+        await queryOf("third").rows(admin, "update /matrix/box set notes = notes + ['later'] where id='box:8-a'");
+        throw new AppError("unknown_outcome", "done, not told");
+      };
+      return { ...store, kv: wrappedKv(store.kv, { txn }) };
+    },
+  };
+  await queryOf("reader").rows(admin, "insert into /matrix/box (host, run, notes) values ('8-a', 8, ['n'])");
+  const changes =
+    "update /matrix/box set notes = notes + ['x'] where id='box:8-a'; insert into /matrix/event run=8, n=1";
+  await queryOf("first", { stores }).run(admin, `begin ${changes} end`);
+  expect(await openBatches()).toEqual([]);
+  expect(await stateOf(8)).toMatchObject({ box: [{ host: "a", notes: ["n", "x", "later"] }], event: [1] });
 });
 
 test("definitions, and objects whose owners write them, make a script of a batch: nothing is journalled", async () => {

@@ -100,7 +100,7 @@ export class BatchRun {
     this.#context = context;
     this.#first = held.open.done;
     this.#isChecked = context.isChecked;
-    this.#firstOwn = context.isChecked ? 0 : held.open.settled.length;
+    this.#firstOwn = context.isChecked && !held.isRepeated ? 0 : held.open.settled.length;
   }
 
   /** The rows of the last change. Safe to call again, also on another controller, after any error. */

@@ -40,6 +40,7 @@ export class BatchRuns {
     this.#journal = new Journal(dependencies, {
       prefix: "batches/open/",
       tenantOf: ({ principal }) => principal.tenant,
+      isRepeatable: true,
     });
   }
 
