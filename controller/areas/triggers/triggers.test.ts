@@ -1,8 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { realClock, seededRandom } from "../../../test/helpers/clock.ts";
 import { bundle } from "../../../test/helpers/bundle.ts";
-import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
+import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
 import { openTestHttp } from "../../../test/helpers/http-app.ts";
+import { Mortality, mortalStores } from "../../../test/helpers/mortal.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
 import { AppError } from "../../../common/errors.ts";
 import { partsOf } from "../../area.ts";
@@ -11,6 +12,8 @@ import { CONSOLE_LOG_CLASSES, consoleLogArea, ConsoleLogService } from "../conso
 import { ObjectService, type ObjectChange } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import { queryArea, QueryService, SearchService } from "../query/index.ts";
+import type { Stores } from "../../store/engine.ts";
+import type { KvLease } from "../../store/kv.ts";
 import { asideClass } from "./classes.ts";
 import { triggerHost } from "./host.ts";
 import { triggerRoutes } from "./routes.ts";
@@ -61,10 +64,10 @@ class Controller {
   readonly authors = new Map<string, Principal | undefined>([["administrator", admin]]);
   #waiting: (() => void)[] = [];
 
-  constructor(own: string, present: ReadonlySet<string> = new Set([own])) {
+  constructor(own: string, present: ReadonlySet<string> = new Set([own]), stores: Stores = engine) {
     const runtime = { ...testRuntime(realClock), random: seededRandom(controllers.length + 1) };
     const objects = new ObjectService({
-      stores: engine,
+      stores,
       runtime,
       triggers: {
         before: (...call) => this.triggers.before(...call),
@@ -357,6 +360,103 @@ describe("a trigger after a write", () => {
     );
     expect(copies).toMatchObject([{ of: "aINSERT" }]);
   });
+});
+
+/** A controller that dies at one of its writes of objects, and what ends its leases, as time would. */
+function mortalController(isWritten: boolean) {
+  let mortality = new Mortality(Infinity, isWritten);
+  const leases: Promise<KvLease>[] = [];
+  const { data } = mortalStores(engine, () => mortality);
+  const tenant: Stores["tenant"] = async (name) => {
+    const store = await data.tenant(name);
+    const lease = (ttlMs: number): Promise<KvLease> => {
+      const granted = store.kv.lease(ttlMs);
+      leases.push(granted);
+      return granted;
+    };
+    const kv = new Proxy(store.kv, {
+      get: (kept, name) => (name === "lease" ? lease : bindTo(kept, Reflect.get(kept, name))),
+    });
+    return { ...store, kv };
+  };
+  const controller = new Controller("dying", undefined, { ...data, system: () => data.system(), tenant });
+  // Its calls never come back: it cannot be closed as others are.
+  controllers.pop();
+  return {
+    controller,
+    dieAt(writes: number): Promise<void> {
+      mortality = new Mortality(writes, isWritten);
+      return mortality.died;
+    },
+    async bury(): Promise<void> {
+      for (const lease of leases) await (await lease).revoke();
+      controller.close().catch(() => undefined);
+    },
+  };
+}
+
+function bindTo(owner: object, member: unknown): unknown {
+  return typeof member === "function" ? (member.bind(owner) as unknown) : member;
+}
+
+test.each(onCluster ? [true] : [true, false])(
+  "at whatever write its controller dies, a change reaches its trigger by another one (that write came to pass: %j)",
+  async (isWritten) => {
+    const survivor = await opened();
+    await survivor.put("copy", "odb.mql('insert into /matrix/copy of=?, size=?', OBJECT.name, OBJECT.size)", {
+      before: "false",
+    });
+    const copies = "select of, size from /matrix/copy order by of";
+    let deaths = 0;
+    for (; ; deaths += 1) {
+      const dying = mortalController(isWritten);
+      const { controller } = dying;
+      await controller.mql(BOXES);
+      const died = dying.dieAt(deaths);
+      const name = `box${deaths}`;
+      const lived = controller
+        .mql(`insert into /matrix/box name='${name}', size=${deaths}`)
+        .then(() =>
+          controller.until(
+            () => controller.mql(copies),
+            (rows) => rows.some(({ of }) => of === name),
+          ),
+        )
+        .then(() => controller.close())
+        .then(() => true);
+      if (await Promise.race([lived, died.then(() => false)])) break;
+      await dying.bury();
+      const boxes = await survivor.mql(BOXES);
+      const wanted = boxes.map(({ name, size }) => ({ of: name, size }));
+      await survivor.until(
+        () => survivor.mql(copies),
+        (rows) => rows.length >= wanted.length,
+      );
+      expect(await survivor.mql(copies), `dead at write ${deaths}`).toEqual(wanted);
+    }
+    // At the intent, the object, the copy and the end of the intent.
+    expect(deaths).toBeGreaterThanOrEqual(4);
+    expect(await survivor.mql("select id from /matrix/system/triggerevent")).toEqual([]);
+  },
+);
+
+test("of one object's many changes, made by two controllers, each is told once", async () => {
+  const first = await opened();
+  const second = new Controller("second", new Set(["first", "second"]));
+  await second.mql(BOXES);
+  await first.put("tell", "odb.mql('insert into /matrix/event text=?', tostring(OBJECT.size))", { before: "false" });
+  const sizes = Array.from({ length: onCluster ? 60 : 400 }, (_, at) => String(at));
+  for (const size of sizes)
+    await (Number(size) % 2 ? first : second).mql(`insert into /matrix/box name='one', size=${size}`);
+  const rows = "select text from /matrix/event limit 10000";
+  const half = (controller: Controller) =>
+    controller.until(
+      () => controller.mql(rows),
+      (found) => found.length >= sizes.length,
+    );
+  await Promise.race([half(first), half(second)]);
+  const told = (await first.mql(rows)).map(({ text }) => String(text));
+  expect(told.sort((one, other) => Number(one) - Number(other))).toEqual(sizes);
 });
 
 test("only changes that a trigger wants told are told", async () => {
