@@ -291,6 +291,8 @@ export async function assemble(options: AssemblyOptions) {
     objects,
     notifications,
     controllers: membership,
+    scripts: { runOfJob: (...script) => serverScripts.runOfJob(...script) },
+    authors: users,
   });
   const firings = new Firings({
     stores,
@@ -347,7 +349,7 @@ export async function assemble(options: AssemblyOptions) {
     sent,
     ospaceOf,
   });
-  const serverScripts = new ScriptService({
+  const serverScripts: ScriptService = new ScriptService({
     engine: scripts,
     hostObjects: () => hostObjects,
     files,

@@ -129,6 +129,10 @@ export const JOB_CHANGE_ATTEMPTS_MAX = 20;
 export const JOB_PARAM_MAX_BYTES = 64 * KIB;
 export const JOB_DEFAULT_S = 60;
 export const JOB_MAX_S = 86_400;
+/** Of a script that the controller runs for a job, however long the run may take. */
+export const JOB_SCRIPT_MAX_MS = 600_000;
+/** Of a message of a host, as the script at the end of a run is told it. */
+export const JOB_SCRIPT_MESSAGE_MAX_CHARACTERS = 500;
 /** A call that waits for a run ends so long after the run must have. */
 export const JOB_CALL_GRACE_MS = 15_000;
 /** Output that a caller has not read yet; what comes beyond is counted for it. */

@@ -6,7 +6,7 @@ import type { KvTxn } from "../../store/kv.ts";
 import { Appends } from "../../store/tail.ts";
 import type { Notifications } from "../notifications/index.ts";
 import { LetGo, type RunCommands } from "./commands.ts";
-import type { RunEndings } from "./endings.ts";
+import type { PlacedRun, RunEndings } from "./endings.ts";
 import { runNotice, type NotifiedState } from "./notices.ts";
 import type { OpenRun, RunJournal, VersionedRun } from "./open-runs.ts";
 import { RunOutput } from "./output.ts";
@@ -21,12 +21,6 @@ export interface CarryingDependencies {
   readonly endings: RunEndings;
   readonly notifications: Pick<Notifications, "publish">;
   readonly runtime: Runtime;
-}
-
-interface HostEnd {
-  readonly told: HostRun;
-  /** Whether this controller decided it. */
-  readonly mine: boolean;
 }
 
 /** Carries executions out: host after host or side by side, each from its entry in the journal to its decided end. */
@@ -66,7 +60,7 @@ export class RunCarrying {
   }
 
   /** Goes on whether or not it is awaited; `entered` is left with its end. */
-  start(run: Run, held: readonly VersionedRun[], entered: number): Promise<readonly HostRun[]> {
+  start(run: Run, held: readonly VersionedRun[], entered = 0): Promise<readonly HostRun[]> {
     const ids = held.map(({ open }) => open.id);
     const carried = this.#with.journal.underWay
       .carry(ids, () => this.#all(run, inOrder(run, held)))
@@ -76,7 +70,7 @@ export class RunCarrying {
   }
 
   /** What comes of the run's host, to be stored. */
-  output(open: OpenRun): RunOutput {
+  output(open: Pick<OpenRun, "runId" | "host" | "attempt" | "order">): RunOutput {
     return new RunOutput(async (offset, bytes) => {
       await this.#with.outputs.append(open.order.principal.tenant, open, { offset, bytes });
       this.appends.tell(keyOf(open));
@@ -84,25 +78,11 @@ export class RunCarrying {
   }
 
   async #all(run: Run, held: readonly VersionedRun[]): Promise<readonly HostRun[]> {
-    if (run.order.groupmode === "one") return this.#firstReachable(run, held);
     const lanes = run.order.groupmode === "sequence" ? 1 : JOB_PARALLEL_HOSTS;
-    return (await mapLimited(held, lanes, (each) => this.#host(run, each))).map(({ told }) => told);
+    return mapLimited(held, lanes, (each) => this.#host(run, each));
   }
 
-  /** One host after the other, from the one that is open, until one could be reached or another controller goes on. */
-  async #firstReachable(run: Run, [first]: readonly VersionedRun[]): Promise<readonly HostRun[]> {
-    const runs: HostRun[] = [];
-    if (!first) return runs;
-    const { hosts } = run.order;
-    for (const host of hosts.slice(hosts.indexOf(first.open.host))) {
-      const { told, mine } = await this.#host(run, host === first.open.host ? first : await this.open(run, host));
-      runs.push(told);
-      if (told.state !== "unreachable" || !mine) break;
-    }
-    return runs;
-  }
-
-  async #host(run: Run, held: VersionedRun): Promise<HostEnd> {
+  async #host(run: Run, held: VersionedRun): Promise<HostRun> {
     try {
       return await this.#with.journal.underWay.carry([held.open.id], () => this.#toItsEnd(run, held));
     } finally {
@@ -110,24 +90,23 @@ export class RunCarrying {
     }
   }
 
-  async #toItsEnd(run: Run, held: VersionedRun): Promise<HostEnd> {
+  async #toItsEnd(run: Run, held: VersionedRun): Promise<HostRun> {
     const { open } = held;
-    if (open.attempt === 0) this.#publish(open, { status: "running" });
+    if (open.attempt === 0) this.publish(open, { status: "running" });
     const output = this.output(open);
     const outcome = await this.#with.commands.run(run, open, output).finally(() => output.finish());
     const end = await this.#with.endings.finish(held, { outcome, output });
-    if (end.mine) this.#publish(open, { status: end.state, code: end.code, message: end.message });
-    const told = {
+    if (end.mine) this.publish(open, { status: end.state, code: end.code, message: end.message });
+    return {
       host: open.host,
       state: end.state,
       message: end.message,
       output: output.text,
       ...(end.code === undefined ? {} : { code: end.code }),
     };
-    return { told, mine: end.mine };
   }
 
-  #publish(open: OpenRun, state: NotifiedState): void {
+  publish(open: PlacedRun, state: NotifiedState): void {
     const { notifications, runtime } = this.#with;
     notifications.publish(open.order.principal.tenant, runNotice(open, state, runtime.clock.nowMs()));
   }

@@ -29,6 +29,13 @@ export class LetGo extends AppError {
   }
 }
 
+/** Thrown where another controller took an execution over. */
+export class Overtaken extends AppError {
+  constructor(runId: string) {
+    super("deadline", `The job run ${runId} goes on at another controller.`);
+  }
+}
+
 /** The command lines of a run on one host. Sent again under the same ids, none of them is done twice. */
 export class RunCommands {
   readonly #with: CommandDependencies;

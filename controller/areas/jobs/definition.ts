@@ -43,7 +43,6 @@ const BESIDES: readonly string[] = ["name", "dir", "description", "enable", "tag
 
 /** The definition with the members that are given; refuses what cannot be executed. */
 export function changedJob(before: StoredJob, change: JobChange): StoredJob {
-  refuseScripts(change);
   const { name, dir } = before;
   const members = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined)) as JobChange;
   const job: StoredJob = {
@@ -71,24 +70,6 @@ export function commandLines({ exec, arg }: Pick<StoredJob, "exec" | "arg">): re
 /** Names out of a list of texts, each once. */
 export function namesIn(texts: readonly string[]): readonly string[] {
   return [...new Set(texts.map((text) => text.trim()).filter((text) => text !== ""))];
-}
-
-interface Scripts {
-  readonly begin?: string | undefined;
-  readonly end?: string | undefined;
-  readonly exec?: readonly string[] | undefined;
-}
-
-/** Refuses what the controller itself would have to run. */
-export function refuseScripts({ begin = "", end = "", exec = [] }: Scripts): void {
-  const isServerJs = exec.length === 1 && /^\s*serverjs\s/.test(exec[0] ?? "");
-  const named = [
-    ...(begin.trim() && ["begin"]),
-    ...(end.trim() && ["end"]),
-    ...(isServerJs ? ["an exec of serverjs"] : []),
-  ];
-  if (named.length > 0)
-    throw new AppError("unsupported", `Scripts of jobs are not offered yet: ${named.join(" and ")} cannot be run.`);
 }
 
 function check(job: StoredJob): void {

@@ -1,4 +1,5 @@
 import { errorText, isAppError } from "../../../common/errors.ts";
+import { ulidTimeMs } from "../../../common/ids.ts";
 import {
   JOB_FINISH_ATTEMPTS,
   JOB_FINISH_PAUSE_MS,
@@ -15,12 +16,16 @@ import { systemPrincipal, type Principal } from "../permissions/index.ts";
 import { JOB_RUN_PATH } from "./classes.ts";
 import type { OpenRun, RunEnd, RunJournal, RunOrder, VersionedRun } from "./open-runs.ts";
 import type { RunOutput } from "./output.ts";
+import { stageOf } from "./stages.ts";
 
 export interface EndingDependencies {
   readonly journal: RunJournal;
   readonly objects: Pick<Objects, "insert" | "get">;
   readonly runtime: Runtime;
 }
+
+/** What rows say of a run on a host, or of a script. */
+export type PlacedRun = Pick<OpenRun, "runId" | "host" | "order" | "startedMs" | "deadlineMs">;
 
 /** How a run ended, as it stands; `mine` when this call decided it. */
 export interface StandingEnd {
@@ -46,7 +51,7 @@ export class RunEndings {
   }
 
   /** The row says `running`, unless it says an end already. */
-  async begin(open: OpenRun): Promise<void> {
+  async begin(open: PlacedRun): Promise<void> {
     await this.#objects.insert(platformOf(open), pathOf(open), [startRow(open)], { atMs: open.startedMs });
   }
 
@@ -112,9 +117,14 @@ export class RunEndings {
   /** Writes a decided end into the row and closes the run. Any controller may call it; safe to repeat. */
   async settle(open: OpenRun): Promise<void> {
     if (!open.end) return;
-    const atMs = Math.max(open.end.decidedMs, open.startedMs + 1);
-    await this.#objects.insert(platformOf(open), pathOf(open), [{ ...startRow(open), ...endRow(open.end) }], { atMs });
+    await this.record(open, open.end);
     await this.#journal.end(open);
+  }
+
+  /** Writes a decided end into the row; safe to repeat. */
+  async record(open: PlacedRun, end: RunEnd): Promise<void> {
+    const atMs = Math.max(end.decidedMs, open.startedMs + 1);
+    await this.#objects.insert(platformOf(open), pathOf(open), [{ ...startRow(open), ...endRow(end) }], { atMs });
   }
 
   async #persist<T>(write: () => Promise<T>): Promise<T> {
@@ -134,7 +144,7 @@ export class RunEndings {
     const untilMs = open.deadlineMs + 2 * JOB_LOST_AFTER_MS;
     for (;;) {
       const now = await this.#journal.find(open.order.principal.tenant, open.id);
-      if (!now) return this.#recorded(open);
+      if (!now) return this.recorded(open);
       if (now.open.end) {
         await this.settle(now.open);
         return standing(now.open.end, now.open.owner === open.owner && now.open.attempt === open.attempt);
@@ -149,11 +159,11 @@ export class RunEndings {
     }
   }
 
-  async #recorded(open: OpenRun): Promise<StandingEnd> {
-    // The row of the start is a no-op where there is one of the end; it names the object.
-    const [id = ""] = await this.#objects.insert(platformOf(open), pathOf(open), [startRow(open)], {
-      atMs: open.startedMs,
-    });
+  /** How a run ended whose row says so. */
+  async recorded(open: PlacedRun): Promise<StandingEnd> {
+    // Older than all that was written of the run, it changes no row; it names the object.
+    const atMs = (ulidTimeMs(open.runId) ?? open.startedMs) - 1;
+    const [id = ""] = await this.#objects.insert(platformOf(open), pathOf(open), [startRow(open)], { atMs });
     const [row] = await this.#objects.get(platformOf(open), [{ id, class: pathOf(open) }]);
     const { status, code, message } = row?.values ?? {};
     return {
@@ -194,11 +204,12 @@ export function pathOf({ order }: { readonly order: NotedOrder }): string {
 }
 
 /** The row as it is when the run begins. */
-export function startRow({ runId, host, order, startedMs, deadlineMs }: OpenRun): Row {
+export function startRow({ runId, host, order, startedMs, deadlineMs }: PlacedRun): Row {
   return {
     ...rowOf(order),
     runid: runId,
     host,
+    type: stageOf(host) ?? "job",
     status: "running",
     cmds: [...order.commands],
     stime: startedMs,

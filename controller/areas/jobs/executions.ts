@@ -1,10 +1,19 @@
 import type { Stores } from "../../store/engine.ts";
+import { decodeStored } from "../../store/format.ts";
 import { Journal, type JournalDependencies, type Noted, type OpenWork } from "../../store/journal/index.ts";
-import { hasOpenHosts, type RunOrder } from "./open-runs.ts";
+import { hasOpenHosts, isOpen, type RunEnd, type RunOrder } from "./open-runs.ts";
+import type { RunName } from "./outputs.ts";
+import { stageOf, type RunScripts, type Stage } from "./stages.ts";
+
+/** Once it is on record the entry keeps it without its output. */
+export interface StageEnd extends RunEnd {
+  readonly isSettled?: true;
+}
 
 /**
  * An execution that must be gone on with as a whole where its controller goes away before all of its hosts are open:
- * one that a schedule began, or that waits in a queue. KvStore: `jobs/execution/<run>` until its last host has ended.
+ * one that a schedule began, that waits in a queue, has scripts, or goes from host to host. KvStore:
+ * `jobs/execution/<run>` until its last host and its scripts have ended.
  */
 export interface OpenExecution extends OpenWork {
   readonly order: RunOrder;
@@ -17,6 +26,11 @@ export interface OpenExecution extends OpenWork {
   readonly startedMs?: number;
   /** So many of its hosts were opened, the first ones of the order. */
   readonly opened: number;
+  readonly scripts?: RunScripts;
+  /** How its scripts ended, those that did. */
+  readonly stages?: Readonly<Partial<Record<Stage, StageEnd>>>;
+  /** It failed for its caller: no host is given it any more. */
+  readonly isGivenUp?: true;
 }
 
 export type VersionedExecution = Noted<OpenExecution>;
@@ -32,4 +46,13 @@ export function executionJournal(dependencies: JournalDependencies): ExecutionJo
 export async function hasOpen(stores: Stores, tenant: string, runId: string): Promise<boolean> {
   const { kv } = await stores.tenant(tenant);
   return (await kv.get(PREFIX + runId)) !== undefined || hasOpenHosts(stores, tenant, runId);
+}
+
+/** Whether more of the output of a run on a host, or of one of its scripts, may come. */
+export async function isGrowing(stores: Stores, tenant: string, run: RunName): Promise<boolean> {
+  const stage = stageOf(run.host);
+  if (stage === undefined) return isOpen(stores, tenant, run);
+  const { kv } = await stores.tenant(tenant);
+  const entry = await kv.get(PREFIX + run.runId);
+  return entry !== undefined && decodeStored<OpenExecution>(entry.value).stages?.[stage] === undefined;
 }

@@ -8,7 +8,7 @@ import { idFromColumns, type Objects } from "../objects/index.ts";
 import { currentRights, requirePermission, type Principal } from "../permissions/index.ts";
 import { rowFilter } from "../query/index.ts";
 import { JOB_RUN_PATH } from "./classes.ts";
-import { isOpen } from "./open-runs.ts";
+import { isGrowing } from "./executions.ts";
 import { JobOutputs, keyOf, type RunName } from "./outputs.ts";
 
 export interface FollowingDependencies {
@@ -65,7 +65,7 @@ export class OutputFollowing {
     return {
       read: (offset, maxBytes) => this.#outputs.read(tenant, run, { offset, maxBytes }),
       // Closed once its end is in the row, after the last of its output.
-      isOver: async () => !(await isOpen(this.#with.stores, tenant, run)),
+      isOver: async () => !(await isGrowing(this.#with.stores, tenant, run)),
       onAppend: (callback) => this.#with.appends.on(keyOf(run), callback),
     };
   }

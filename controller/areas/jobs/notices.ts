@@ -1,6 +1,5 @@
 import type { Notification } from "../notifications/index.ts";
-import { pathOf, startRow } from "./endings.ts";
-import type { OpenRun } from "./open-runs.ts";
+import { pathOf, startRow, type PlacedRun } from "./endings.ts";
 
 /** What a notification says of a run on one host. */
 export interface NotifiedState {
@@ -9,7 +8,7 @@ export interface NotifiedState {
   readonly message?: string;
 }
 
-export function runNotice(open: OpenRun, state: NotifiedState, nowMs: number): Notification {
+export function runNotice(open: PlacedRun, state: NotifiedState, nowMs: number): Notification {
   const { runId, host, order } = open;
   const { principal, name, sid } = order;
   const { status, code = null, message = "" } = state;

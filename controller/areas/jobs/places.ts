@@ -4,7 +4,6 @@ import { KeyedQueue } from "../../../common/keyed-queue.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
-import type { Controllers } from "../../store/journal/index.ts";
 import type { KvStore, KvTxn } from "../../store/kv.ts";
 import { hasOpen } from "./executions.ts";
 import type { Run } from "./plan.ts";
@@ -12,10 +11,6 @@ import type { Run } from "./plan.ts";
 /** An execution that counts. */
 interface Place {
   readonly runId: string;
-  /** The controller that began it. */
-  readonly owner: string;
-  /** Goes from host to host, with no run open between two of them. */
-  readonly one: boolean;
 }
 
 /** Opens the first run of an execution in one transaction with a change; `undefined`: its condition does not hold. */
@@ -32,19 +27,11 @@ const PLACES = "jobs/places/";
  */
 export class JobPlaces {
   readonly #stores: Stores;
-  readonly #controllers: Controllers;
   readonly #log: Runtime["log"];
   readonly #queue = new KeyedQueue();
-  /** Executions that this controller began and that are not over. */
-  readonly #mine = new Set<string>();
 
-  constructor({
-    stores,
-    controllers,
-    runtime,
-  }: { readonly stores: Stores; readonly controllers: Controllers; readonly runtime: Runtime }) {
+  constructor({ stores, runtime }: { readonly stores: Stores; readonly runtime: Runtime }) {
     this.#stores = stores;
-    this.#controllers = controllers;
     this.#log = runtime.log;
   }
 
@@ -57,14 +44,12 @@ export class JobPlaces {
         const others = places.length < run.limit ? places : await this.#held(run, places);
         if (others.length >= run.limit)
           throw new AppError("limited", `${run.order.name} is executed ${run.limit} times at once already.`);
-        const place: Place = { runId: run.id, owner: this.#controllers.own, one: run.order.groupmode === "one" };
+        const place: Place = { runId: run.id };
         const opened = await open({
           if: [{ key: keyOf(run), revision }],
           then: [{ kind: "put", key: keyOf(run), value: encodeJson([...others, place]) }],
         });
-        if (!opened) continue;
-        this.#mine.add(run.id);
-        return opened;
+        if (opened) return opened;
       }
       throw new AppError("limited", `${run.order.name} is begun by other controllers all the time; try again later.`);
     });
@@ -73,7 +58,6 @@ export class JobPlaces {
   /** Never fails: a place that could not be given back is found free. */
   giveBack(run: Placed): Promise<void> {
     return this.#queue.run([queueOf(run)], async () => {
-      this.#mine.delete(run.id);
       try {
         await this.#remove(run);
       } catch (error) {
@@ -99,12 +83,7 @@ export class JobPlaces {
 
   async #held(run: Placed, places: readonly Place[]): Promise<readonly Place[]> {
     const { tenant } = run.order.principal;
-    const { own } = this.#controllers;
-    const goesOn = ({ runId, owner }: Place): boolean =>
-      owner === own ? this.#mine.has(runId) : this.#controllers.has(owner);
-    const isHeld = await Promise.all(
-      places.map(async (place) => (place.one && goesOn(place)) || hasOpen(this.#stores, tenant, place.runId)),
-    );
+    const isHeld = await Promise.all(places.map(({ runId }) => hasOpen(this.#stores, tenant, runId)));
     return places.filter((_, at) => isHeld[at]);
   }
 }

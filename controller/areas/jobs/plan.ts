@@ -5,13 +5,14 @@ import type { Clock } from "../../../common/time.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { SecretBox } from "../../secrets/index.ts";
 import type { Principal } from "../permissions/index.ts";
-import { commandLines, refuseScripts } from "./definition.ts";
+import { commandLines } from "./definition.ts";
 import { encodedLine } from "./encoding.ts";
 import { contextId, formatJobName } from "./names.ts";
 import type { OpenRun, RunOrder, VersionedRun } from "./open-runs.ts";
 import { parseParameters, sealedEnvironment, type Parameters } from "./parameters.ts";
 import { REMOTE_COMMAND } from "./service.ts";
-import type { StoredJob } from "./store.ts";
+import { serverScriptOf, type RunScripts } from "./stages.ts";
+import { authorOf, type StoredJob } from "./store.ts";
 import type { ExecutionRequest } from "./types.ts";
 
 /** One execution: what is the same for all its hosts. */
@@ -24,6 +25,7 @@ export interface Run {
   readonly limit: number;
   /** Executions of one queue go one after another; empty: it waits for none. */
   readonly queue: string;
+  readonly scripts?: RunScripts;
   /** By the wall clock and by the monotonic one. */
   readonly startedMs: number;
   readonly deadlineMs: number;
@@ -50,13 +52,13 @@ export async function plannedRun(
 ): Promise<Run> {
   const { clock, random } = runtime;
   const parameters = parseParameters(request.param);
-  // Stored by a controller that did not refuse them.
-  refuseScripts(job);
-  const hosts = parameters.hosts ?? (await targets(job));
-  if (hosts.length === 0)
+  const scripts = scriptsOf(job);
+  const isOnHosts = !scripts?.serverjs;
+  const hosts = isOnHosts ? (parameters.hosts ?? (await targets(job))) : [];
+  if (isOnHosts && hosts.length === 0)
     throw new AppError("invalid", `The job ${formatJobName(job)} has no host, and param gives none as HOST!.`);
   refuseTooMany(hosts.length, job.groupmode);
-  const commands = commandsOf(job, parameters);
+  const commands = isOnHosts ? commandsOf(job, parameters) : [];
   // Stored by a controller that took any name of an encoding.
   for (const line of commands) encodedLine(line, job.argenc === "" ? "utf-8" : job.argenc);
   const seconds = timeoutSeconds([request.timeoutSeconds, parameters.timeoutSeconds, job.timeout]);
@@ -68,6 +70,7 @@ export async function plannedRun(
     watcher: request,
     limit: Math.max(0, job.limit),
     queue: job.queue.trim(),
+    ...(scripts && { scripts }),
     order: {
       principal,
       hosts: job.groupmode === "one" ? await ordered(job, hosts) : hosts,
@@ -101,9 +104,19 @@ export function inOrder({ order: { hosts } }: Run, held: readonly VersionedRun[]
   return [...held].sort((a, b) => hosts.indexOf(a.open.host) - hosts.indexOf(b.open.host));
 }
 
-/** So many hosts at once as an execution has under way. */
+/** So many hosts at once as an execution has under way; a script of the controller counts as one. */
 export function roomOf({ hosts, groupmode }: Pick<RunOrder, "hosts" | "groupmode">): number {
-  return groupmode === "one" ? 1 : hosts.length;
+  return groupmode === "one" ? 1 : Math.max(1, hosts.length);
+}
+
+/** Whether it needs an entry of its own, by which another controller goes on with it between two of its steps. */
+export function isWhole({ queue, scripts, order }: Pick<Run, "queue" | "scripts" | "order">): boolean {
+  return queue !== "" || scripts !== undefined || order.groupmode === "one";
+}
+
+function scriptsOf(job: StoredJob): RunScripts | undefined {
+  const [begin, end, serverjs] = [job.begin.trim(), job.end.trim(), serverScriptOf(job.exec)];
+  return begin || end || serverjs ? { begin, end, serverjs, author: authorOf(job) } : undefined;
 }
 
 function refuseTooMany(hosts: number, groupmode: string): void {

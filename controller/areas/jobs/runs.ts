@@ -15,13 +15,16 @@ import { RunCarrying } from "./carrying.ts";
 import { inOrderOf } from "./choosing.ts";
 import { RunCommands, runOf } from "./commands.ts";
 import { RunEndings } from "./endings.ts";
+import { ExecutionEnds } from "./execution-ends.ts";
 import { executionJournal, hasOpen, type ExecutionJournal, type VersionedExecution } from "./executions.ts";
+import type { Authors } from "./firings.ts";
 import { formatJobName } from "./names.ts";
 import { runJournal, type RunJournal, type VersionedRun } from "./open-runs.ts";
 import { JobOutputs } from "./outputs.ts";
 import { JobPlaces } from "./places.ts";
-import { plannedRun, roomOf, type Run } from "./plan.ts";
+import { isWhole, plannedRun, roomOf, type Run } from "./plan.ts";
 import { namedQueue, queueOfSchedule } from "./queues.ts";
+import { ExecutionScripts, type ServerScripts } from "./scripts.ts";
 import type { JobService } from "./service.ts";
 import type { StoredJob } from "./store.ts";
 import { RunTakeover } from "./takeover.ts";
@@ -39,6 +42,9 @@ export interface RunDependencies {
   readonly objects: Pick<Objects, "insert" | "get">;
   readonly notifications: Pick<Notifications, "publish">;
   readonly controllers: Controllers;
+  /** What runs serverJS; absent: this controller runs no scripts. */
+  readonly scripts?: ServerScripts;
+  readonly authors?: Authors;
 }
 
 /**
@@ -68,7 +74,18 @@ export class JobRuns {
     const carrying = (this.#carrying = new RunCarrying({ ...dependencies, journal, outputs, commands, endings }));
     this.#takeover = new RunTakeover({ ...dependencies, journal, carrying, commands, endings });
     const executions = (this.#executions = executionJournal(dependencies));
-    this.#whole = new WholeExecutions({ ...dependencies, executions, journal, carrying, endings, places });
+    const ends = new ExecutionEnds({ ...dependencies, executions, endings, outputs });
+    const scripts = new ExecutionScripts({ ...dependencies, executions, carrying, endings });
+    this.#whole = new WholeExecutions({
+      ...dependencies,
+      executions,
+      journal,
+      carrying,
+      endings,
+      places,
+      scripts,
+      ends,
+    });
   }
 
   /** Tells of stored output and of ended runs, by `keyOf` of the run. */
@@ -177,9 +194,10 @@ export class JobRuns {
   }
 
   async #begin(run: Run): Promise<Execution> {
-    if (run.queue !== "") return this.#beginInQueue(run);
+    if (run.queue !== "") return this.#beginHeld(run, false);
     const room = roomOf(run.order);
     try {
+      if (isWhole(run)) return await this.#beginHeld(run, true);
       const open = await this.#open(run);
       return { runId: run.id, finished: this.#withPlace(run, this.#carrying.start(run, open, room)) };
     } catch (error) {
@@ -189,14 +207,14 @@ export class JobRuns {
     }
   }
 
-  async #beginInQueue(run: Run): Promise<Execution> {
+  async #beginHeld(run: Run, hasRoom: boolean): Promise<Execution> {
     const held = await this.#beginWhole(run, queueKeyOf(run), { if: [], then: [] });
     if (!held) throw new AppError("internal", `The job run ${run.id} was begun twice.`);
-    return { runId: run.id, finished: this.#whole.carry(held, run.watcher) };
+    return { runId: run.id, finished: this.#whole.carry(held, { watcher: run.watcher, hasRoom }) };
   }
 
   async #open(run: Run): Promise<readonly VersionedRun[]> {
-    const hosts = run.order.hosts.slice(0, roomOf(run.order));
+    const { hosts } = run.order;
     const openAll = (some: readonly string[]): Promise<VersionedRun[]> =>
       mapLimited(some, JOB_PARALLEL_HOSTS, (host) => this.#carrying.open(run, host));
     if (run.limit === 0) return openAll(hosts);

@@ -5,9 +5,11 @@ import {
   JOB_LOST_AFTER_MS,
   JOB_PARALLEL_HOSTS,
   JOB_QUEUE_WAIT_MAX_MS,
+  JOB_SCRIPT_MESSAGE_MAX_CHARACTERS,
   KV_TXN_MAX_OPERATIONS,
 } from "../../../common/limits.ts";
 import { wait } from "../../../common/time.ts";
+import type { Value } from "../../../common/value.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { Controllers } from "../../store/journal/index.ts";
@@ -15,13 +17,15 @@ import type { KvTxn } from "../../store/kv.ts";
 import { txnOnce } from "../../store/once.ts";
 import { Retry } from "../../store/retry.ts";
 import { workOf, type RunCarrying } from "./carrying.ts";
-import { LetGo } from "./commands.ts";
+import { LetGo, Overtaken } from "./commands.ts";
 import type { RunEndings } from "./endings.ts";
+import type { ExecutionEnds } from "./execution-ends.ts";
 import { hasOpen, type ExecutionJournal, type OpenExecution, type VersionedExecution } from "./executions.ts";
 import { hasOpenHosts, type RunJournal, type VersionedRun } from "./open-runs.ts";
 import type { JobPlaces } from "./places.ts";
 import { roomOf, type Run } from "./plan.ts";
 import { JobQueues } from "./queues.ts";
+import type { ExecutionScripts } from "./scripts.ts";
 import type { HostRun } from "./types.ts";
 
 export interface WholeDependencies {
@@ -33,17 +37,28 @@ export interface WholeDependencies {
   readonly carrying: RunCarrying;
   readonly endings: RunEndings;
   readonly places: JobPlaces;
+  readonly scripts: ExecutionScripts;
+  readonly ends: ExecutionEnds;
 }
 
 /** An entry of a run: its condition, itself and the note of its output; beside the entry of the execution. */
 const PORTION = Math.floor((KV_TXN_MAX_OPERATIONS - 2) / 3);
 const NOTHING: KvTxn = { if: [], then: [] };
 
-/** Thrown where another controller took an execution over. */
-class Overtaken extends AppError {
-  constructor(runId: string) {
-    super("deadline", `The job run ${runId} goes on at another controller.`);
-  }
+interface Carried {
+  readonly watcher?: Run["watcher"] | undefined;
+  readonly hasRoom?: boolean;
+}
+
+/** What callers are told, and the entry as it stands then. */
+interface Worked {
+  readonly told: readonly HostRun[];
+  readonly now: VersionedExecution;
+}
+
+interface Opened {
+  readonly opened: readonly VersionedRun[];
+  readonly now: VersionedExecution;
 }
 
 /**
@@ -67,10 +82,10 @@ export class WholeExecutions {
    * `within` does not hold, nothing was written.
    */
   begin(run: Run, queueKey: string, within: KvTxn = NOTHING): Promise<VersionedExecution | undefined> {
-    const { id, order, limit, startedMs: askedMs } = run;
+    const { id, order, limit, scripts, startedMs: askedMs } = run;
     const { tenant } = order.principal;
     const timeoutMs = run.deadlineMs - askedMs;
-    const work = { id, order, limit, queueKey, askedMs, timeoutMs, opened: 0 };
+    const work = { id, order, limit, queueKey, askedMs, timeoutMs, opened: 0, ...(scripts && { scripts }) };
     const write = (beside: KvTxn): Promise<VersionedExecution | undefined> =>
       this.#with.executions.beginWithin(work, {
         if: [...within.if, ...beside.if],
@@ -79,16 +94,23 @@ export class WholeExecutions {
     return queueKey === "" ? write(NOTHING) : this.#queues.enter({ tenant, key: queueKey, runId: id }, write);
   }
 
-  /** Goes on whether or not it is awaited. */
-  carry(held: VersionedExecution, watcher?: Run["watcher"]): Promise<readonly HostRun[]> {
+  /** Goes on whether or not it is awaited. `hasRoom`: it was taken, and is left with its end. */
+  carry(held: VersionedExecution, { watcher, hasRoom = false }: Carried = {}): Promise<readonly HostRun[]> {
     const { executions, runtime } = this.#with;
-    const carried = executions.underWay.carry([held.open.id], () => this.#all(held, watcher));
+    const carried = executions.underWay.carry([held.open.id], () => this.#all(held, { watcher, hasRoom }));
     carried.catch((error: unknown) => {
       const run = held.open.id;
       if (error instanceof LetGo || error instanceof Overtaken) runtime.log.info({ run }, error.message);
       else runtime.log.error({ err: error, run }, "a job execution broke off, to be gone on with");
     });
-    return carried;
+    if (!watcher) return carried;
+    const told = carried.catch((error: unknown) => {
+      if (error instanceof Overtaken) return this.#with.ends.follow(this.#runOf(held.open, watcher));
+      throw error;
+    });
+    // Not every caller waits for it.
+    told.catch(() => undefined);
+    return told;
   }
 
   /** Goes on with those whose controller is gone. Safe on several controllers. */
@@ -98,30 +120,55 @@ export class WholeExecutions {
       const { owner, attempt, order, opened } = found.open;
       // What failed for its caller is not executed behind his back.
       const failed = owner === controllers.own && attempt === 0 && order.dueMs === undefined;
-      if (failed && opened === 0) await this.#end(found.open);
+      if (failed && opened === 0 && !found.open.scripts) await this.#end(found.open);
       else {
         const mine = await executions.take(found);
-        if (mine) void this.carry(mine).catch(() => undefined);
+        const goesOn = mine && failed && opened === 0 ? await this.#givenUp(mine) : mine;
+        if (goesOn) void this.carry(goesOn).catch(() => undefined);
       }
     }
   }
 
-  async #all(held: VersionedExecution, watcher: Run["watcher"]): Promise<readonly HostRun[]> {
+  /** What it began is undone by its last script, and nothing else is done. */
+  async #givenUp(mine: VersionedExecution): Promise<VersionedExecution | undefined> {
+    const { executions } = this.#with;
+    try {
+      const noted = await executions.step(mine, { isGivenUp: true });
+      if (!noted) executions.underWay.letGo(mine.open.id);
+      return noted;
+    } catch (error) {
+      executions.underWay.letGo(mine.open.id);
+      throw error;
+    }
+  }
+
+  async #all(held: VersionedExecution, { watcher, hasRoom }: Carried): Promise<readonly HostRun[]> {
     const { open } = held;
     if (!(await this.#turn(open))) return this.#expire(open);
-    const { carrying } = this.#with;
+    const { carrying, ends, scripts } = this.#with;
     const room = roomOf(open.order);
-    await this.#enter(open.id, room);
-    const run = this.#runOf(open, watcher);
-    const opened = await this.#open(run, held).catch((error: unknown) => {
+    if (!hasRoom) await this.#enter(open.id, room);
+    try {
+      const { told, now } = await this.#work(this.#runOf(open, watcher), held);
+      const run = this.#runOf(now.open, watcher);
+      const end = await scripts.run(run, now, "end", statusOf(await ends.all(run, now.open.opened, told)));
+      await this.#end(open);
+      return end && end.told.state !== "ok" ? [...told, end.told] : told;
+    } finally {
       carrying.leave(room);
-      throw error;
-    });
-    if (opened.length === 0) carrying.leave(room);
-    const told = opened.length === 0 ? [] : await carrying.start(run, opened, room);
-    await this.#othersEnded(run);
-    await this.#end(open);
-    return told;
+    }
+  }
+
+  /** Everything but the last script. */
+  async #work(run: Run, held: VersionedExecution): Promise<Worked> {
+    if (held.open.isGivenUp) return { told: [], now: held };
+    const { scripts } = this.#with;
+    const begin = await scripts.run(run, held, "begin");
+    if (begin && begin.told.state !== "ok") return { told: [begin.told], now: begin.held };
+    const now = begin?.held ?? held;
+    const script = await scripts.run(run, now, "serverjs");
+    if (script) return { told: [script.told], now: script.held };
+    return run.order.groupmode === "one" ? this.#firstReachable(run, now) : this.#allHosts(run, now);
   }
 
   /** False: it did not come in time. */
@@ -167,12 +214,38 @@ export class WholeExecutions {
     return watcher ? { ...run, watcher } : run;
   }
 
-  /** Those that were not opened yet; in mode one the first. */
-  async #open(run: Run, held: VersionedExecution): Promise<readonly VersionedRun[]> {
+  async #allHosts(run: Run, held: VersionedExecution): Promise<Worked> {
+    const { opened, now } = await this.#open(run, held, run.order.hosts.length);
+    const told = opened.length === 0 ? [] : await this.#with.carrying.start(run, opened);
+    await this.#othersEnded(run);
+    return { told, now };
+  }
+
+  /** One host after the other, until one could be reached; the one that was open at another controller comes first. */
+  async #firstReachable(run: Run, held: VersionedExecution): Promise<Worked> {
+    const { carrying, ends } = this.#with;
+    const { hosts } = run.order;
+    const told: HostRun[] = [];
+    let now = held;
+    if (now.open.opened > 0) {
+      await this.#othersEnded(run);
+      const host = hosts[now.open.opened - 1] ?? "";
+      told.push(await ends.recorded(run, host));
+    }
+    while (now.open.opened < hosts.length && told.every(({ state }) => state === "unreachable")) {
+      const next = await this.#open(run, now, now.open.opened + 1);
+      now = next.now;
+      told.push(...(await carrying.start(run, next.opened)));
+    }
+    return { told, now };
+  }
+
+  /** Those that were not opened yet, up to so many. */
+  async #open(run: Run, held: VersionedExecution, upTo: number): Promise<Opened> {
     const { journal, endings } = this.#with;
     const opened: VersionedRun[] = [];
     let now = held;
-    const hosts = run.order.hosts.slice(held.open.opened, roomOf(run.order));
+    const hosts = run.order.hosts.slice(held.open.opened, upTo);
     try {
       for (let at = 0; at < hosts.length; at += PORTION) {
         const portion = await this.#openPortion(run, now, hosts.slice(at, at + PORTION));
@@ -180,7 +253,7 @@ export class WholeExecutions {
         opened.push(...portion.opened);
       }
       await mapLimited(opened, JOB_PARALLEL_HOSTS, ({ open }) => endings.begin(open));
-      return opened;
+      return { opened, now };
     } catch (error) {
       for (const { open } of opened) journal.underWay.letGo(open.id);
       throw error;
@@ -234,4 +307,13 @@ export class WholeExecutions {
     if (queueKey !== "") await this.#queues.leave({ tenant, key: queueKey, runId: id });
     await this.#with.executions.end(open);
   }
+}
+
+/** What the script at the end finds of the run: the worst state, and that of each host. */
+function statusOf(ends: readonly HostRun[]): { readonly status: string; readonly runs: Value } {
+  const status = ends.find(({ state }) => state !== "ok")?.state ?? (ends.length === 0 ? "failed" : "ok");
+  const runs = ends.map(({ host, state, code = null, message }) => {
+    return { host, state, code, message: message.slice(0, JOB_SCRIPT_MESSAGE_MAX_CHARACTERS) };
+  });
+  return { status, runs };
 }

@@ -15,6 +15,7 @@ export {
   systemPrincipal,
   type RoleName,
 } from "./principal.ts";
+export { sharedGrant, sharedRights } from "./shared.ts";
 export type {
   AccessPart,
   ClassAccess,

@@ -34,6 +34,20 @@ interface Script {
   readonly source: string;
 }
 
+/** A script that another service keeps and runs. */
+export interface KeptScript {
+  /** For errors and the console log. */
+  readonly name: string;
+  /** The text, or where `isFile` the path of a file. */
+  readonly text: string;
+  readonly isFile: boolean;
+  readonly input: Value;
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+  /** Told of what it says, as it does. */
+  readonly onSaid: (level: number, message: string) => void;
+}
+
 interface Dependencies {
   /** Absent: this controller runs no scripts. */
   readonly engine: ScriptEngine | undefined;
@@ -67,7 +81,27 @@ export class ScriptService {
     const { engine } = this.#with;
     if (!engine) throw new AppError("unsupported", "This controller runs no scripts.");
     const { signal, input = "", system = false } = request;
-    return this.#run(principal, await this.#requested(principal, request), { engine, signal, input, system });
+    return this.#run(principal, await this.#requested(principal, request), {
+      engine,
+      signal,
+      globals: { INPUT: typeof input === "string" ? input : JSON.stringify(input), input },
+      system,
+      timeoutMs: SCRIPT_RUN_DEADLINE_MS,
+      onSaid: () => undefined,
+    });
+  }
+
+  /** As `run`, of a script of a job: whoever may run the job runs its texts; a file must be open to the principal. */
+  async runOfJob(
+    principal: Principal,
+    { name, text, isFile, input, ...options }: KeptScript,
+  ): Promise<Value | undefined> {
+    requirePermission(principal, "jobs:run");
+    requireMayChange(principal);
+    const { engine } = this.#with;
+    if (!engine) throw new AppError("unsupported", "This controller runs no scripts.");
+    const script = isFile ? await this.#first(principal, [text], false) : { name, source: text };
+    return this.#run(principal, script, { ...options, engine, globals: { INPUT: input, input }, system: false });
   }
 
   /** What scripts of a kind find, by name. */
@@ -78,12 +112,15 @@ export class ScriptService {
 
   async #run(principal: Principal, { name, source }: Script, options: RunOptions): Promise<Value | undefined> {
     const { audit, hostObjects, runtime } = this.#with;
-    const { engine, input, signal, system } = options;
+    const { engine, globals, signal, system, timeoutMs, onSaid } = options;
     const log = new RunLog(runtime.clock);
     const host = hostObjects().bind({
       principal,
       kind: "serverjs",
-      log: log.add,
+      log: (level, message) => {
+        log.add(level, message);
+        onSaid(level, message);
+      },
       beforeChange: () => audit.ready(principal.tenant),
       load: (path, from) => this.#first(principal, requiredPaths(path, from), system),
     });
@@ -95,9 +132,9 @@ export class ScriptService {
           language: "javascript",
           name,
           source,
-          globals: { INPUT: typeof input === "string" ? input : JSON.stringify(input), input },
+          globals,
           results: ["OUTPUT"],
-          timeoutMs: SCRIPT_RUN_DEADLINE_MS,
+          timeoutMs,
           depth: principal.scriptDepth ?? 0,
           ...(signal && { signal }),
         },
@@ -173,7 +210,9 @@ function requireOpen(principal: Principal, names: readonly string[]): void {
 
 interface RunOptions {
   readonly engine: ScriptEngine;
-  readonly input: Value;
+  readonly globals: Readonly<Record<string, Value>>;
   readonly system: boolean;
+  readonly timeoutMs: number;
   readonly signal: AbortSignal | undefined;
+  readonly onSaid: KeptScript["onSaid"];
 }

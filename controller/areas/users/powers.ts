@@ -6,6 +6,7 @@ import {
   isUnrestricted,
   requireMayChange,
   ROLES,
+  sharedGrant,
   type DataRule,
   type Principal,
 } from "../permissions/index.ts";
@@ -97,7 +98,7 @@ const readingRules = new WeakMap<readonly DataRule[], readonly DataRule[]>();
  * granted.
  */
 export function confined(principal: Principal, scopes: readonly string[]): Principal {
-  const grants = principal.grants.flatMap((grant) => scopes.flatMap((scope) => common(grant, scope)));
+  const grants = principal.grants.flatMap((grant) => scopes.flatMap((scope) => sharedGrant(grant, scope)));
   const isWhole = principal.grants.every((grant) => grants.includes(grant));
   const narrowed: Principal = { ...principal, grants, byToken: isWhole ? "whole" : "part" };
   return allows(narrowed, "objects:write") ? narrowed : { ...narrowed, data: asReading(principal.data) };
@@ -116,14 +117,6 @@ function asReading(data: readonly DataRule[]): readonly DataRule[] {
 export function requireOwnSignIn(principal: Principal): void {
   requireMayChange(principal);
   if (principal.byToken) throw new AppError("denied", "Sessions and tokens are not managed by a token: sign in.");
-}
-
-function common(one: string, other: string): readonly string[] {
-  const [area = "", verb = ""] = one.split(":");
-  const [otherArea = "", otherVerb = ""] = other.split(":");
-  const both = (a: string, b: string): string | undefined => (a === b || b === "*" ? a : a === "*" ? b : undefined);
-  const [inArea, inVerb] = [both(area, otherArea), both(verb, otherVerb)];
-  return inArea === undefined || inVerb === undefined ? [] : [`${inArea}:${inVerb}`];
 }
 
 /** Throws unless each scope is a grant that the principal has. */

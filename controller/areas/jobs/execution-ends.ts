@@ -1,0 +1,70 @@
+import { mapLimited } from "../../../common/concurrency.ts";
+import { JOB_FOLLOW_POLL_MS, JOB_LOST_AFTER_MS, JOB_PARALLEL_HOSTS } from "../../../common/limits.ts";
+import { wait } from "../../../common/time.ts";
+import type { Runtime } from "../../runtime.ts";
+import { workOf } from "./carrying.ts";
+import { LetGo, Overtaken } from "./commands.ts";
+import type { RunEndings } from "./endings.ts";
+import type { ExecutionJournal } from "./executions.ts";
+import type { JobOutputs } from "./outputs.ts";
+import type { Run } from "./plan.ts";
+import { placeOf, STAGES, stageOf } from "./stages.ts";
+import type { HostRun } from "./types.ts";
+
+export interface EndsDependencies {
+  readonly runtime: Runtime;
+  readonly executions: ExecutionJournal;
+  readonly endings: RunEndings;
+  readonly outputs: JobOutputs;
+}
+
+/** How an execution ended, as far as other controllers carried it out. */
+export class ExecutionEnds {
+  readonly #with: EndsDependencies;
+
+  constructor(dependencies: EndsDependencies) {
+    this.#with = dependencies;
+  }
+
+  /** Of the scripts that are `told` and of the first `opened` hosts, all of which have ended. */
+  async all(run: Run, opened: number, told: readonly HostRun[]): Promise<readonly HostRun[]> {
+    const known = new Map(told.map((end) => [end.host, end]));
+    const ends = await mapLimited(
+      run.order.hosts.slice(0, opened),
+      JOB_PARALLEL_HOSTS,
+      async (host) => known.get(host) ?? this.recorded(run, host),
+    );
+    return [...told.filter(({ host }) => stageOf(host) !== undefined), ...ends];
+  }
+
+  /** Waits while another controller goes on; then as a caller is told it who waited there. */
+  async follow(run: Run): Promise<readonly HostRun[]> {
+    const { executions, outputs, runtime } = this.#with;
+    const { tenant } = run.order.principal;
+    const untilMs = run.deadlineMs + 4 * JOB_LOST_AFTER_MS;
+    while (await executions.find(tenant, run.id)) {
+      if (runtime.clock.nowMs() >= untilMs) throw new Overtaken(run.id);
+      await wait(runtime.clock, JOB_FOLLOW_POLL_MS, executions.underWay.stopping);
+      if (executions.underWay.stopping.aborted) throw new LetGo(run.id);
+    }
+    const ran = (host: string): Promise<boolean> => outputs.knows(tenant, { runId: run.id, host });
+    const ends: HostRun[] = [];
+    for (const place of [...run.order.hosts, ...STAGES.map(placeOf)]) {
+      if (!(await ran(place))) continue;
+      const end = await this.recorded(run, place);
+      if (end.state !== "ok" || !isBeside(place)) ends.push(end);
+    }
+    return ends;
+  }
+
+  async recorded(run: Run, host: string): Promise<HostRun> {
+    const { state, code, message } = await this.#with.endings.recorded(workOf(run, host));
+    return { host, state, message, output: "", ...(code === undefined ? {} : { code }) };
+  }
+}
+
+/** Callers are told of it only when it fails. */
+function isBeside(place: string): boolean {
+  const stage = stageOf(place);
+  return stage === "begin" || stage === "end";
+}

@@ -1,0 +1,31 @@
+/** What of a job the controller itself runs. */
+export const STAGES = ["begin", "serverjs", "end"] as const;
+export type Stage = (typeof STAGES)[number];
+
+/** The scripts of one execution. */
+export interface RunScripts {
+  /** serverJS texts; empty: none. */
+  readonly begin: string;
+  readonly end: string;
+  /** In the place of hosts: the path of a script, or its text; empty: the job has hosts. */
+  readonly serverjs: string;
+  /** The user who saved them. */
+  readonly author: string;
+}
+
+const SERVERJS = /^\s*serverjs\s+/;
+
+/** The script of a job that no host runs; empty for one of hosts. */
+export function serverScriptOf(exec: readonly string[]): string {
+  const [line = ""] = exec;
+  return exec.length === 1 && SERVERJS.test(line) ? line.replace(SERVERJS, "").trim() : "";
+}
+
+/** Stands for the host in the row of a script and in the name of its output: no host has such a name. */
+export function placeOf(stage: Stage): string {
+  return `-${stage}`;
+}
+
+export function stageOf(host: string): Stage | undefined {
+  return STAGES.find((stage) => placeOf(stage) === host);
+}
