@@ -1,5 +1,6 @@
 import type { Area } from "../../area.ts";
 import { userClass } from "./classes.ts";
+import { usersHostObject } from "./host-objects.ts";
 import { userRoutes, type UserRouteServices } from "./routes.ts";
 
 export function usersArea(parts: UserRouteServices): Area {
@@ -8,6 +9,7 @@ export function usersArea(parts: UserRouteServices): Area {
     name: "users",
     endpoints: userRoutes(parts),
     classes: [userClass(users.directory)],
+    hostObjects: [usersHostObject(users.directory)],
     start: () => users.start(),
     repair: (tenant) => users.directory.repair(tenant),
     maintain: (tenant) => users.directory.repair(tenant),

@@ -16,9 +16,8 @@ import { endpoint, type Endpoint } from "../../http/endpoint.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { UserDirectory } from "./directory.ts";
 import { ROOT_PATH } from "./organizations.ts";
+import { changeUser, createNode } from "./inputs.ts";
 import { passwordFault } from "./policy.ts";
-import { NO_RIGHTS } from "./powers.ts";
-import type { Details } from "./types.ts";
 
 export interface DirectoryRouteServices {
   readonly directory: UserDirectory;
@@ -50,7 +49,7 @@ function treeRoutes({ directory }: DirectoryRouteServices): readonly Endpoint[] 
       input: UserCreateInput,
       output: UserIdReply,
       body: "json",
-      handler: async ({ principal, input }) => ({ message: await created(directory, principal, input) }),
+      handler: async ({ principal, input }) => ({ message: await createNode(directory, principal, input) }),
     }),
     endpoint({
       method: "POST",
@@ -61,13 +60,7 @@ function treeRoutes({ directory }: DirectoryRouteServices): readonly Endpoint[] 
       output: Type.String(),
       body: "json",
       handler: async ({ principal, input }) => {
-        await directory.change(principal, input.userid, {
-          details: detailsOf(input),
-          ...(input.passwd !== undefined && input.passwd !== "" && { password: input.passwd }),
-          ...(input.grpset !== undefined && { groups: input.grpset }),
-          ...(input.isadmin !== undefined && { isAdmin: input.isadmin }),
-          ...(input.isactive !== undefined && { active: input.isactive }),
-        });
+        await changeUser(directory, principal, input);
         return { message: "" };
       },
     }),
@@ -152,29 +145,6 @@ function passwordRoutes(): readonly Endpoint[] {
       summary: "Whether a password is acceptable, as /user/vali_password",
     }),
   ];
-}
-
-type Input = Static<typeof UserCreateInput>;
-
-async function created(directory: UserDirectory, principal: Principal, input: Input): Promise<string> {
-  const { username, parent = ROOT_PATH, otype, passwd = "", grpset = [], isadmin = false, isactive = true } = input;
-  const common = { username, parent, details: detailsOf(input), active: isactive };
-  if (otype === "usr") {
-    const rights = isadmin ? ({ role: "administrator" } as const) : NO_RIGHTS;
-    return (await directory.create(principal, { ...common, password: passwd, rights, groups: grpset })).id;
-  }
-  if (passwd !== "" || isadmin || grpset.length > 0)
-    throw new AppError("invalid", "An organisation has no password, no groups and no rights.");
-  return directory.createOrganization(principal, common);
-}
-
-/** The details that are sent. */
-function detailsOf(input: Partial<Input>): Partial<Details> {
-  const { auth, lastname, firstname, gender, address, email, mobile, telephone, remark, status, config } = input;
-  const imaccount = input.imaccount ?? input.wechat;
-  const names = { auth, lastname, firstname, gender, address, imaccount, remark };
-  const given = { ...names, email, mobile, telephone, status, config };
-  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as Partial<Details>;
 }
 
 export function requireSignedIn({ user }: Principal): void {

@@ -1,0 +1,47 @@
+import type { Static } from "typebox";
+import type { UserCreateInput, UserUpdateInput } from "../../../common/api/users.ts";
+import { AppError } from "../../../common/errors.ts";
+import type { Principal } from "../permissions/index.ts";
+import type { UserDirectory } from "./directory.ts";
+import { ROOT_PATH } from "./organizations.ts";
+import { NO_RIGHTS } from "./powers.ts";
+import type { Details } from "./types.ts";
+
+type Input = Static<typeof UserCreateInput>;
+
+/** A user or an organisation as a client gives it; answers the id. */
+export async function createNode(directory: UserDirectory, principal: Principal, input: Input): Promise<string> {
+  const { username, parent = ROOT_PATH, otype, passwd = "", grpset = [], isadmin = false, isactive = true } = input;
+  const common = { username, parent, details: detailsOf(input), active: isactive };
+  if (otype === "usr") {
+    const rights = isadmin ? ({ role: "administrator" } as const) : NO_RIGHTS;
+    return (await directory.create(principal, { ...common, password: passwd, rights, groups: grpset })).id;
+  }
+  if (passwd !== "" || isadmin || grpset.length > 0)
+    throw new AppError("invalid", "An organisation has no password, no groups and no rights.");
+  return directory.createOrganization(principal, common);
+}
+
+/** Changes the members that a client gives. */
+export function changeUser(
+  directory: UserDirectory,
+  principal: Principal,
+  input: Static<typeof UserUpdateInput>,
+): Promise<void> {
+  return directory.change(principal, input.userid, {
+    details: detailsOf(input),
+    ...(input.passwd !== undefined && input.passwd !== "" && { password: input.passwd }),
+    ...(input.grpset !== undefined && { groups: input.grpset }),
+    ...(input.isadmin !== undefined && { isAdmin: input.isadmin }),
+    ...(input.isactive !== undefined && { active: input.isactive }),
+  });
+}
+
+/** The details that are sent. */
+function detailsOf(input: Partial<Input>): Partial<Details> {
+  const { auth, lastname, firstname, gender, address, email, mobile, telephone, remark, status, config } = input;
+  const imaccount = input.imaccount ?? input.wechat;
+  const names = { auth, lastname, firstname, gender, address, imaccount, remark };
+  const given = { ...names, email, mobile, telephone, status, config };
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as Partial<Details>;
+}
