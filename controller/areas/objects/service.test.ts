@@ -239,7 +239,10 @@ describe("classes", () => {
 
   test("a provided class answers its owner's rows and takes none", async () => {
     const provide = async function* () {
-      yield await Promise.resolve([{ id: "beat:1", class: "/matrix/system/beat", name: "one" }]);
+      yield await Promise.resolve([
+        { id: "beat:1", class: "/matrix/system/beat", name: "one" },
+        { id: "beat:2", class: "/matrix/system/beat", name: "two" },
+      ]);
     };
     objects.registerSystemClass({
       path: "/system/beat",
@@ -249,6 +252,10 @@ describe("classes", () => {
     });
     expect(await readAll({ class: "/matrix/system", subtree: true })).toMatchObject([
       { id: "beat:1", values: { name: "one" } },
+      { id: "beat:2", values: { name: "two" } },
+    ]);
+    expect(await readAll({ class: "/matrix", subtree: true, ids: ["beat:2", "beat:3"] })).toMatchObject([
+      { id: "beat:2" },
     ]);
     await expect(objects.insert(admin, "/matrix/system/beat", [{ name: "two" }])).rejects.toMatchObject({
       code: "unsupported",

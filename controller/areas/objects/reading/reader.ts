@@ -62,10 +62,11 @@ export class ObjectReader {
     yield mergedTimelines(plan.timelines, { store: this.#store, expected: request.expected, check });
   }
 
-  async *#provided(view: LoadedClass, context: ReadContext): AsyncGenerator<readonly ObjectRow[]> {
-    for await (const rows of view.provide?.(context.principal) ?? []) {
-      checkSignal(context.request.signal);
-      yield rows.map((row) => providedObject(view, row));
+  async *#provided(view: LoadedClass, { principal, request }: ReadContext): AsyncGenerator<readonly ObjectRow[]> {
+    const ids = request.ids && new Set(request.ids);
+    for await (const rows of view.provide?.(principal) ?? []) {
+      checkSignal(request.signal);
+      yield rows.map((row) => providedObject(view, row)).filter(({ id }) => ids?.has(id) ?? true);
     }
   }
 
