@@ -5,12 +5,14 @@ import type { Random } from "../../common/time.ts";
 import { endpoint } from "../../controller/http/endpoint.ts";
 import { seededRandom } from "../helpers/clock.ts";
 import { openTestHttp, type TestHttp } from "../helpers/http-app.ts";
+import { TIMES } from "../helpers/times.ts";
 
 /**
  * Forms and multipart bodies, whole and damaged: each is understood or refused with a reason, none is a fault of ours.
  */
 
-const CASES = 5_000;
+/** Cases in every run; `npm run soak` makes more. */
+const CASES = 1_000 * TIMES;
 const Nested = Type.Object({
   a: Type.Optional(Type.Union([Type.String(), Type.Integer(), Type.Null()])),
   b: Type.Optional(Type.Array(Type.String())),
@@ -176,7 +178,7 @@ function multipart(random: Random): { readonly type: string; readonly payload: s
 test.each([
   ["forms", form, ["/form", "/text", "/upload"]],
   ["multipart bodies", multipart, ["/upload", "/form"]],
-] as const)("%s", async (_name, make, paths) => {
+] as const)("%s", { timeout: 120_000 * TIMES }, async (_name, make, paths) => {
   const random = seededRandom(20_260_728);
   let understood = 0;
   for (let at = 0; at < CASES; at++) {

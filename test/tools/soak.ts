@@ -39,6 +39,7 @@ const RANDOM_TESTS = [
   "controller/store/journal/journal.test.ts",
   "test/durability",
   "test/mql/random.test.ts",
+  "test/security/forms.test.ts",
   "test/security/rights-fuzz.test.ts",
 ];
 /** For a test that states no time of its own. */
