@@ -61,9 +61,22 @@ export async function runScript(file: string, query: Query): Promise<void> {
   for (const block of parseBlocks(source)) {
     const answer = await answerOf(block, query);
     if (process.env.UPDATE === "1") actual.push(`${block.head}\n${answer}`);
-    else expect(`${block.text}\n${answer}`, `${file}:${block.line}`).toBe(`${block.text}\n${block.expected}`);
+    else expectAnswer(block, answer, file);
   }
   if (process.env.UPDATE === "1") await writeFile(file, `${actual.join("\n\n")}\n`);
+}
+
+/** Runs the examples of a page for users, the fences of the kind `mql`, as one script, and compares. */
+export async function runPage(file: string, query: Query): Promise<void> {
+  const page = await readFile(file, "utf8");
+  const fences = [...page.matchAll(/^```mql\n(.*?)\n```$/gms)].map(([, example = ""]) => example);
+  const blocks = parseBlocks(fences.join("\n\n"));
+  expect(blocks.length).toBeGreaterThan(0);
+  for (const block of blocks) expectAnswer(block, await answerOf(block, query), `the examples of ${file}`);
+}
+
+function expectAnswer(block: Block, answer: string, file: string): void {
+  expect(`${block.text}\n${answer}`, `${file}:${block.line}`).toBe(`${block.text}\n${block.expected}`);
 }
 
 async function answerOf(block: Block, query: Query): Promise<string> {
