@@ -156,6 +156,7 @@ export async function assemble(options: AssemblyOptions) {
     authored: [
       { endsWith: (principal, username) => jobs.endsWith(principal, username) },
       { endsWith: (principal, username) => triggers.endsWith(principal, username) },
+      { endsWith: (principal, username) => rules.endsWith(principal, username) },
     ],
   });
   const sortFolder = join(options.dataDir, "sorts");

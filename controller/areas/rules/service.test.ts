@@ -130,3 +130,21 @@ test("a rule removed as configuration leaves its table, as the text can be broug
   await rules.put(admin, key, text("name,n"));
   expect(await rules.extension(admin, key)).toBe("");
 });
+
+test("rules that stop with a user are told to who deletes him, as far as they may be seen", async () => {
+  const ann = { ...admin, user: "ann" };
+  await rules.put(ann, "/matrix/rules/body", `${text("name,n")}_n = 1`);
+  await rules.put(ann, "/matrix/rules/passes", `${text("name,n")}--forward=/matrix/rules/body\n`);
+  await rules.put(ann, "/matrix/rules/options", text("name,n"));
+  expect(await rules.endsWith(admin, "ann")).toEqual([
+    "Rules stop until another user saves them: /matrix/rules/body, /matrix/rules/passes.",
+  ]);
+  expect(await rules.endsWith(admin, "other")).toEqual([]);
+  expect(await rules.endsWith(other, "ann")).toEqual([]);
+  expect(await rules.endsWith({ ...admin, grants: ["users:write"] }, "ann")).toEqual([]);
+  expect(await rules.endsWith({ ...admin, data: [] }, "ann")).toEqual([]);
+  await expect(rules.endsWith({ ...admin, grants: ["rules:read"] }, "ann")).rejects.toMatchObject({ code: "denied" });
+  // Who saves one takes it over.
+  for (const key of ["body", "passes"]) await rules.put(admin, `/matrix/rules/${key}`, text("name,n"));
+  expect(await rules.endsWith(admin, "ann")).toEqual([]);
+});

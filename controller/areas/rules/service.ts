@@ -1,8 +1,10 @@
 import { AppError, isAppError } from "../../../common/errors.ts";
 import { RULE_CACHE_MAX_ENTRIES, RULE_TEXT_MAX_BYTES, TRIGGER_RUN_MAX_MS } from "../../../common/limits.ts";
+import { listed } from "../../../common/text/listed.ts";
 import type { ClassView, Objects } from "../objects/index.ts";
 import { anyKey } from "../config/index.ts";
 import {
+  allows,
   classAccess,
   requireAllOwnGrants,
   requireOneOf,
@@ -98,6 +100,17 @@ export class RuleService implements Rules {
     const rules = await this.#store.list(principal);
     const seen = rules.map(listing).filter((rule) => rule.class === "" || classAccess(principal, rule.class).readable);
     return seen.filter((rule) => path === undefined || rule.class === path.replace(/\/+$/, ""));
+  }
+
+  /** What stops when the user goes, as far as the principal may see it. */
+  async endsWith(principal: Principal, username: string): Promise<readonly string[]> {
+    requirePermission(principal, "users:write");
+    if (!allows(principal, "rules:read")) return [];
+    const own = (await this.#store.list(principal)).filter(
+      ({ text, by }) => by === username && hasAuthor(text) && isReadable(principal, text),
+    );
+    if (own.length === 0) return [];
+    return [`Rules stop until another user saves them: ${listed(own.map(({ key }) => key))}.`];
   }
 
   /**

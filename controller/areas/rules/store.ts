@@ -85,7 +85,8 @@ export class RuleStore {
   /** All rules below `/<ospace>/rules/`, in the order of their keys. */
   async list({ tenant, ospace }: Principal): Promise<readonly StoredRule[]> {
     const rules: StoredRule[] = [];
-    for await (const { key, text = "" } of this.#entries.under(tenant, `${ospace}/rules/`)) rules.push({ key, text });
+    for await (const { key, text = "", by } of this.#entries.under(tenant, `${ospace}/rules/`))
+      rules.push({ key, text, by });
     return rules;
   }
 
