@@ -13,7 +13,7 @@ import type { Runtime } from "../../runtime.ts";
 import type { HostObjects, ScriptEngine, ScriptOutcome } from "../../scripting/index.ts";
 import { levelOf, type ConsoleLogService } from "../consolelog/index.ts";
 import type { ClassCatalog, Objects } from "../objects/index.ts";
-import { readingOnly, type Principal } from "../permissions/index.ts";
+import type { Principal } from "../permissions/index.ts";
 import { framed } from "./frames.ts";
 import type { RuleRun } from "./body-objects.ts";
 import type { RuleMemory } from "./memory.ts";
@@ -43,8 +43,6 @@ export interface BodyWork {
   /** Keys of the rules that passed the records on. */
   readonly chain: readonly string[];
   readonly signal?: AbortSignal | undefined;
-  /** Nothing is changed, and what the body says is told here instead of kept. */
-  readonly trial?: (level: number, message: string) => void;
   /** Parses by another rule, to which this one passes records on. */
   readonly parse: (rule: Rule, records: readonly RawRecord[]) => Promise<readonly ParsedRecord[]>;
 }
@@ -91,7 +89,7 @@ export class RuleBodies {
       principal: author,
       kind: "rule",
       about,
-      log: run.trial ?? log.add,
+      log: log.add,
       beforeChange: () => Promise.resolve(),
       load: (path) => Promise.reject(new AppError("unsupported", `A rule requires no other text such as ${path}.`)),
     });
@@ -122,7 +120,7 @@ export class RuleBodies {
     try {
       for (const piece of pieces(parsed, records)) await series(piece);
     } finally {
-      if (!run.trial) await this.#tell(author, rule, log);
+      await this.#tell(author, rule, log);
     }
     return parsed.flatMap((one): readonly ParsedRecord[] => (one.ok ? (outcomes.get(one.ordinal) ?? []) : [one]));
   }
@@ -177,10 +175,10 @@ export class RuleBodies {
   }
 
   /** The author as the one who runs it; without one nothing does, and the rule's log says so. */
-  async #author({ rule, tenant, trial }: BodyWork): Promise<Principal> {
+  async #author({ rule, tenant }: BodyWork): Promise<Principal> {
     const { author: user = "" } = rule.supplements;
     const author = await this.#with.author(tenant, user);
-    if (author !== undefined) return trial ? readingOnly(author, "the rule is tried, and nothing changed") : author;
+    if (author !== undefined) return author;
     const message = `The rule ${rule.key} stands still: its author ${user} is not active.`;
     const { clock } = this.#with.runtime;
     const name = `${tenant} ${rule.key}`;

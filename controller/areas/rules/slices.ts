@@ -14,8 +14,6 @@ export interface ParseOptions {
   readonly workers?: Workers<RuleTasks> | undefined;
   /** Runs bodies; absent: their records are errors. */
   readonly bodies?: Pick<RuleBodies, "work"> | undefined;
-  /** As in `BodyWork`. */
-  readonly trial?: (level: number, message: string) => void;
   readonly signal?: AbortSignal;
 }
 
@@ -41,11 +39,11 @@ export class ParseSlices {
   ): Promise<readonly ParsedRecord[]> {
     const parsed = await this.#parseAll(rule, records, onUnused);
     if (rule.body === undefined && rule.forwardTo.length === 0) return parsed;
-    const { bodies, tenant, signal, trial } = this.#options;
+    const { bodies, tenant, signal } = this.#options;
     if (bodies === undefined) return parsed.map(({ ordinal }) => ({ ok: false, ordinal, error: NO_BODIES }));
     const parse = (target: Rule, passed: readonly RawRecord[]) =>
       this.#parse(target, passed, { chain: [...chain, rule.key] });
-    return bodies.work({ rule, records, parsed, tenant, chain, signal, parse, ...(trial && { trial }) });
+    return bodies.work({ rule, records, parsed, tenant, chain, signal, parse });
   }
 
   async #parseAll(rule: Rule, records: readonly RawRecord[], onUnused?: OnUnused): Promise<readonly ParsedRecord[]> {
