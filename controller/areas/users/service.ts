@@ -1,30 +1,23 @@
-import { createHmac } from "node:crypto";
 import { AppError, isAppError } from "../../../common/errors.ts";
-import {
-  BASIC_CACHE_MAX_ENTRIES,
-  BASIC_CACHE_MS,
-  SESSION_REMEMBERED_MS,
-  SESSION_SWEEP_MS,
-  USERNAME_MAX_CHARACTERS,
-} from "../../../common/limits.ts";
+import { SESSION_REMEMBERED_MS, SESSION_SWEEP_MS } from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { SecretBox } from "../../secrets/index.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { Audit } from "../audit/index.ts";
 import type { GroupService } from "../groups/index.ts";
 import { requireMayChange, requirePermission, systemPrincipal, type Principal } from "../permissions/index.ts";
-import type { Tenant, Tenants } from "../tenants/index.ts";
+import type { Tenants } from "../tenants/index.ts";
 import { isName, shown, UserDirectory } from "./directory.ts";
 import { UserChanges, type ChangedUser } from "./changes.ts";
+import { Credentials, type BasicCredentials, type Verified } from "./credentials.ts";
 import { FactorStore } from "./factor-store.ts";
 import { Homes } from "./homes.ts";
 import { Passwords } from "./passwords.ts";
 import { SecondFactors } from "./second-factor.ts";
 import { Sessions } from "./sessions.ts";
-import { SignInSlowdown } from "./slowdown.ts";
 import { SessionStore, UserStore, type UserRecord } from "./store.ts";
 import { confined, requireOwnSignIn, requireScopes, UserPowers } from "./powers.ts";
-import { CodeNeeded, Tickets, tooLate, type Ticket } from "./tickets.ts";
+import { Tickets } from "./tickets.ts";
 import { Tokens } from "./tokens.ts";
 import { TreeStore } from "./tree-store.ts";
 import type {
@@ -62,34 +55,6 @@ export interface Administrator {
   readonly created: boolean;
 }
 
-interface Attempt {
-  readonly tenant: Tenant | undefined;
-  readonly username: string;
-  readonly password: string;
-  readonly remote: string;
-  readonly traceparent: string;
-  readonly action: string;
-}
-
-interface Named {
-  readonly tenant: Tenant | undefined;
-  readonly username: string;
-}
-
-interface Verified {
-  readonly tenant: Tenant;
-  readonly user: UserRecord;
-}
-
-interface CachedLogin {
-  readonly tenant: Tenant;
-  readonly username: string;
-  readonly epoch: string;
-  readonly untilMs: number;
-}
-
-const WRONG = "Company, user name or password are wrong.";
-
 export class UserService implements Users {
   readonly directory: UserDirectory;
   readonly #runtime: Runtime;
@@ -99,17 +64,11 @@ export class UserService implements Users {
   readonly #users: UserStore;
   readonly #homes: Homes;
   readonly #sessions: Sessions;
-  readonly #passwords = new Passwords();
-  readonly #slowdown: SignInSlowdown;
-  /** Verified Basic credentials by a digest only this process can make. */
-  readonly #logins = new Map<string, CachedLogin>();
-  readonly #checks = new Map<string, Promise<Verified | undefined>>();
-  readonly #digestKey: Uint8Array;
+  readonly #credentials: Credentials;
   readonly #changes: UserChanges;
   readonly #sessionStore: SessionStore;
   readonly #tokens: Tokens;
   readonly #factors: SecondFactors;
-  readonly #tickets: Tickets | undefined;
   readonly #listeners: ((change: ChangedUser) => void)[] = [];
   #cancelSweep: () => void = () => {};
 
@@ -120,11 +79,12 @@ export class UserService implements Users {
     this.#powers = new UserPowers(groups);
     this.#users = new UserStore(stores, runtime.clock);
     this.#homes = new Homes(stores);
+    const passwords = new Passwords();
     this.directory = new UserDirectory({
       runtime,
       users: this.#users,
       tree: new TreeStore(stores, runtime.random),
-      passwords: this.#passwords,
+      passwords,
       authored,
       groups,
       powers: this.#powers,
@@ -133,15 +93,22 @@ export class UserService implements Users {
     this.#sessions = new Sessions({ runtime, store: this.#sessionStore });
     this.#tokens = new Tokens({ stores, runtime });
     this.#factors = new SecondFactors({ store: new FactorStore(stores, this.#users), runtime, secrets });
-    this.#tickets = secrets && new Tickets(secrets, runtime.clock);
     this.#changes = new UserChanges({
       stores,
       runtime,
       told: (change) => this.#changed(change),
       missed: () => this.#forget(undefined),
     });
-    this.#slowdown = new SignInSlowdown(runtime.clock);
-    this.#digestKey = runtime.random.bytes(32);
+    this.#credentials = new Credentials({
+      runtime,
+      tenants,
+      audit,
+      users: this.#users,
+      passwords,
+      factors: this.#factors,
+      tickets: secrets && new Tickets(secrets, runtime.clock),
+      current: (tenant, username, epoch) => this.#current(tenant, username, epoch),
+    });
   }
 
   /** Begins to watch for changes of other controllers, and to sweep away sessions that are over, until `stop`. */
@@ -181,53 +148,25 @@ export class UserService implements Users {
   }
 
   async signIn(request: SignInRequest): Promise<SignedIn> {
-    const { password, remote, traceparent, code, remember = false, redirect = "" } = request;
-    const { tenant, username } = await this.#named(request);
-    const verified = await this.#check({ tenant, username, password, remote, traceparent, action: "sign in" });
-    if (verified === undefined) throw new AppError("denied", WRONG);
-    const { user } = verified;
-    const ticket = { tenant: user.tenant, username: user.username, epoch: user.epoch, remember, redirect };
-    if (user.secondFactor) await this.#requireCode(verified, ticket, { code, remote, traceparent });
-    return this.#opened(verified, { remember, redirect, remote });
+    return this.#opened(await this.#credentials.ofSignIn(request), request);
   }
 
   /**
    * The second step of `signIn`, with the ticket of the error it ended with. `AppError("deadline")` when that is too old
    * or the user changed since.
    */
-  async signInByCode({ ticket: text, code, remote, traceparent }: CodeRequest): Promise<SignedIn> {
-    const ticket = this.#tickets?.open(text);
-    const tenant = ticket && (await this.#tenants.get(ticket.tenant));
-    const user = ticket && (await this.#users.get(ticket.tenant, ticket.username))?.record;
-    if (!ticket || !tenant || !user?.active || user.epoch !== ticket.epoch || !user.secondFactor) throw tooLate();
-    await this.#requireCode({ tenant, user }, ticket, { code, remote, traceparent });
-    return this.#opened({ tenant, user }, { ...ticket, remote });
+  async signInByCode(request: CodeRequest): Promise<SignedIn> {
+    const { ticket, ...verified } = await this.#credentials.ofCode(request);
+    return this.#opened(verified, { ...ticket, remote: request.remote });
   }
 
   async #opened(
     { tenant, user }: Verified,
-    { remember, redirect, remote }: { readonly remember: boolean; readonly redirect: string; readonly remote: string },
+    { remember = false, redirect = "", remote }: Pick<SignInRequest, "remember" | "redirect" | "remote">,
   ): Promise<SignedIn> {
     const session = await this.#sessions.open(user, { ospace: tenant.ospace, remember, remote });
     const home = redirect || (user.home ?? (await this.#homes.get(tenant.name)));
     return { session, home, ...(remember && { lastingMs: SESSION_REMEMBERED_MS }) };
-  }
-
-  /** Asked of every attempt by itself: of equal ones at the same time one alone may have the code. */
-  async #requireCode(
-    { tenant, user }: Verified,
-    ticket: Ticket,
-    given: { readonly code: string | undefined; readonly remote: string; readonly traceparent: string },
-  ): Promise<void> {
-    const { code = "", remote, traceparent } = given;
-    const needed = (isWrong: boolean) => new CodeNeeded(isWrong, this.#tickets?.make(ticket) ?? "");
-    if (code === "") throw needed(false);
-    const counted = this.#slowdown.attempt(`${tenant.name}/${user.username}`, remote);
-    const isRight = await this.#factors.accepts(user, code);
-    if (isRight) counted.succeeded();
-    const attempt = { tenant, username: user.username, password: "", remote, traceparent, action: "sign in: code" };
-    await this.#recordAttempt(attempt, isRight);
-    if (!isRight) throw needed(true);
   }
 
   /**
@@ -237,7 +176,7 @@ export class UserService implements Users {
   async beginSecondFactor(principal: Principal, password: string): Promise<NewSecondFactor> {
     requireOwnSignIn(principal);
     return this.#recorded(principal, "begin a second factor", async () =>
-      this.#factors.begin(await this.#byOwnPassword(principal, password)),
+      this.#factors.begin(await this.#credentials.again(principal, password)),
     );
   }
 
@@ -253,7 +192,7 @@ export class UserService implements Users {
   async removeSecondFactor(principal: Principal, password: string): Promise<void> {
     requireOwnSignIn(principal);
     await this.#recorded(principal, "remove the second factor", async () =>
-      this.#factors.remove(await this.#byOwnPassword(principal, password)),
+      this.#factors.remove(await this.#credentials.again(principal, password)),
     );
   }
 
@@ -275,16 +214,6 @@ export class UserService implements Users {
     const stored = await this.#users.get(tenant, username);
     if (stored === undefined) throw new AppError("not_found", `There is no user ${username}.`);
     return stored.record;
-  }
-
-  /** The password is guessed here as slowly as in signing in. */
-  async #byOwnPassword(principal: Principal, password: string): Promise<UserRecord> {
-    const { tenant: name, user: username, remote = "", traceparent } = principal;
-    const tenant = await this.#tenants.get(name);
-    const action = "give the password again";
-    const verified = await this.#check({ tenant, username, password, remote, traceparent, action });
-    if (verified === undefined) throw new AppError("denied", "The password is wrong.");
-    return verified.user;
   }
 
   async signOut(principal: Principal, session: string): Promise<void> {
@@ -404,22 +333,12 @@ export class UserService implements Users {
   }
 
   /** For the sign-in gate: `login` is `<company>.<username>`. */
-  async byPassword(
-    credentials: { readonly login: string; readonly password: string; readonly remote: string },
-    traceparent: string,
-  ): Promise<Principal | undefined> {
-    const { login, password, remote } = credentials;
+  async byPassword(credentials: BasicCredentials, traceparent: string): Promise<Principal | undefined> {
+    const { login, password } = credentials;
     const token = await this.#byTokenOf(login, password, traceparent);
     if (token !== undefined) return token;
-    const digest = this.#digest(login, password);
-    const cached = await this.#cachedLogin(digest, traceparent);
-    if (cached !== undefined) return cached;
-    const { tenant, username } = await this.#splitLogin(login);
-    const verified = await this.#check({ tenant, username, password, remote, traceparent, action: "basic sign-in" });
-    if (verified === undefined) return undefined;
-    this.#keepLogin(digest, verified);
-    requireOneFactor(verified.user);
-    return this.#principalOf(verified.user, verified.tenant.ospace, traceparent);
+    const verified = await this.#credentials.ofBasic(credentials, traceparent);
+    return verified && this.#principalOf(verified.user, verified.tenant.ospace, traceparent);
   }
 
   /**
@@ -500,7 +419,7 @@ export class UserService implements Users {
   async #byTokenOf(login: string, token: string, traceparent: string): Promise<Principal | undefined> {
     const principal = await this.byToken(token, traceparent);
     if (principal === undefined) return undefined;
-    const { tenant, username } = await this.#splitLogin(login);
+    const { tenant, username } = await this.#credentials.split(login);
     return tenant?.name === principal.tenant && username === principal.user ? principal : undefined;
   }
 
@@ -516,116 +435,6 @@ export class UserService implements Users {
     return record !== undefined && record.active && record.epoch === epoch ? record : undefined;
   }
 
-  /**
-   * Equal attempts at the same time are one: a page that loads with many Basic calls costs one check and counts once.
-   */
-  #check(attempt: Attempt): Promise<Verified | undefined> {
-    const key = this.#digest(`${attempt.remote} ${attempt.tenant?.name ?? ""} ${attempt.username}`, attempt.password);
-    let check = this.#checks.get(key);
-    if (check === undefined) {
-      check = this.#verify(attempt).finally(() => this.#checks.delete(key));
-      this.#checks.set(key, check);
-    }
-    return check;
-  }
-
-  async #verify(attempt: Attempt): Promise<Verified | undefined> {
-    const { tenant, username, password, remote } = attempt;
-    const counted = this.#slowdown.attempt(
-      `${tenant?.name ?? ""}/${username.slice(0, USERNAME_MAX_CHARACTERS)}`,
-      remote,
-    );
-    const user =
-      tenant === undefined || !isName(username) ? undefined : (await this.#users.get(tenant.name, username))?.record;
-    const matches = await this.#passwords.matches(password, user?.hash);
-    const verified =
-      tenant !== undefined && user !== undefined && matches && user.active ? { tenant, user } : undefined;
-    if (verified !== undefined) {
-      // The password is one of two: who has it alone is not in yet.
-      if (verified.user.secondFactor) counted.withdrawn();
-      else counted.succeeded();
-      await this.#renewHash(verified.user, password);
-    }
-    await this.#recordAttempt(attempt, verified !== undefined);
-    return verified;
-  }
-
-  /** The epoch stays: what was verified with the old hash holds. A lost race leaves it to the next sign-in. */
-  async #renewHash(user: UserRecord, password: string): Promise<void> {
-    const hash = await this.#passwords.renewed(password, user.hash);
-    if (hash === undefined) return;
-    try {
-      const stored = await this.#users.get(user.tenant, user.username);
-      if (stored?.record.hash === user.hash) await this.#users.put({ ...stored.record, hash }, stored.revision);
-    } catch (error) {
-      this.#runtime.log.warn({ err: error }, "the hash of a password could not be renewed");
-    }
-  }
-
-  async #recordAttempt(attempt: Attempt, ok: boolean): Promise<void> {
-    const { tenant, username, remote, traceparent, action } = attempt;
-    const outcome = ok ? ({ outcome: "ok", code: "ok" } as const) : ({ outcome: "denied", code: "denied" } as const);
-    const entry = {
-      tenant: tenant?.name ?? "",
-      user: username.slice(0, USERNAME_MAX_CHARACTERS),
-      permission: "signin",
-      action,
-      remote,
-      traceparent,
-      ...outcome,
-    };
-    // Signing in stays possible without it, so that users can inspect the fault; the gate refuses changes.
-    await this.#audit.record(entry);
-  }
-
-  async #named({ company = "", username }: SignInRequest): Promise<Named> {
-    if (company !== "") return { tenant: await this.#tenants.get(company), username };
-    const named = await this.#splitLogin(username);
-    if (named.tenant === undefined && !username.includes("."))
-      throw new AppError("invalid", "company is missing: there are several.", { details: { fields: ["company"] } });
-    return named;
-  }
-
-  /** User names may have dots, company names may not; where there is only one company its name may be left out. */
-  async #splitLogin(login: string): Promise<Named> {
-    const dot = login.indexOf(".");
-    const named = dot > 0 ? await this.#tenants.get(login.slice(0, dot)) : undefined;
-    if (named !== undefined) return { tenant: named, username: login.slice(dot + 1) };
-    return { tenant: await this.#tenants.only(), username: login };
-  }
-
-  async #cachedLogin(digest: string, traceparent: string): Promise<Principal | undefined> {
-    const login = this.#logins.get(digest);
-    if (login === undefined) return undefined;
-    const user =
-      login.untilMs > this.#runtime.clock.monotonicMs()
-        ? await this.#current(login.tenant.name, login.username, login.epoch)
-        : undefined;
-    if (user !== undefined) {
-      requireOneFactor(user);
-      return this.#principalOf(user, login.tenant.ospace, traceparent);
-    }
-    this.#logins.delete(digest);
-    return undefined;
-  }
-
-  #keepLogin(digest: string, { tenant, user }: Verified): void {
-    const [oldest] = this.#logins.keys();
-    if (this.#logins.size >= BASIC_CACHE_MAX_ENTRIES && oldest !== undefined) this.#logins.delete(oldest);
-    this.#logins.set(digest, {
-      tenant,
-      username: user.username,
-      epoch: user.epoch,
-      untilMs: this.#runtime.clock.monotonicMs() + BASIC_CACHE_MS,
-    });
-  }
-
-  #digest(login: string, password: string): string {
-    return createHmac("sha256", this.#digestKey)
-      .update(JSON.stringify([login, password]))
-      .digest("base64");
-  }
-
   async #principalOf(user: UserRecord, ospace: string, traceparent: string): Promise<Principal | undefined> {
     const { tenant, username } = user;
     const given = await this.#powers.of(user);
@@ -635,10 +444,4 @@ export class UserService implements Users {
   #newPassword(): string {
     return Buffer.from(this.#runtime.random.bytes(15)).toString("base64url");
   }
-}
-
-/** Programs repeat what they send, which a code does not allow: they sign in by a token. */
-function requireOneFactor(user: UserRecord): void {
-  if (user.secondFactor)
-    throw new AppError("denied", "This user has a second factor: a program sends a token in place of the password.");
 }

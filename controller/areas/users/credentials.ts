@@ -1,0 +1,275 @@
+import { createHmac } from "node:crypto";
+import { AppError } from "../../../common/errors.ts";
+import { BASIC_CACHE_MAX_ENTRIES, BASIC_CACHE_MS, USERNAME_MAX_CHARACTERS } from "../../../common/limits.ts";
+import type { Runtime } from "../../runtime.ts";
+import type { Audit } from "../audit/index.ts";
+import type { Principal } from "../permissions/index.ts";
+import type { Tenant, Tenants } from "../tenants/index.ts";
+import { isName } from "./directory.ts";
+import type { Passwords } from "./passwords.ts";
+import type { SecondFactors } from "./second-factor.ts";
+import { SignInSlowdown } from "./slowdown.ts";
+import type { UserRecord, UserStore } from "./store.ts";
+import { CodeNeeded, tooLate, type Ticket, type Tickets } from "./tickets.ts";
+import type { CodeRequest, SignInRequest } from "./types.ts";
+
+interface Dependencies {
+  readonly runtime: Runtime;
+  readonly tenants: Tenants;
+  readonly audit: Audit;
+  readonly users: UserStore;
+  readonly passwords: Passwords;
+  readonly factors: SecondFactors;
+  /** Absent: a code is taken with the password only. */
+  readonly tickets: Tickets | undefined;
+  /** The user while active and unchanged since `epoch`. */
+  readonly current: (tenant: string, username: string, epoch: string) => Promise<UserRecord | undefined>;
+}
+
+/** `login` is `<company>.<username>`. */
+export interface BasicCredentials {
+  readonly login: string;
+  readonly password: string;
+  readonly remote: string;
+}
+
+interface Attempt {
+  readonly tenant: Tenant | undefined;
+  readonly username: string;
+  readonly password: string;
+  readonly remote: string;
+  readonly traceparent: string;
+  readonly action: string;
+}
+
+interface Named {
+  readonly tenant: Tenant | undefined;
+  readonly username: string;
+}
+
+/** Somebody who is who he says. */
+export interface Verified {
+  readonly tenant: Tenant;
+  readonly user: UserRecord;
+}
+
+interface CachedLogin {
+  readonly tenant: Tenant;
+  readonly username: string;
+  readonly epoch: string;
+  readonly untilMs: number;
+}
+
+const WRONG = "Company, user name or password are wrong.";
+
+/**
+ * Who somebody is, by password and code. Guessing is slowed down, every attempt that is checked is on record, and
+ * nothing is opened here.
+ */
+export class Credentials {
+  readonly #runtime: Runtime;
+  readonly #tenants: Tenants;
+  readonly #audit: Audit;
+  readonly #users: UserStore;
+  readonly #passwords: Passwords;
+  readonly #factors: SecondFactors;
+  readonly #tickets: Tickets | undefined;
+  readonly #current: Dependencies["current"];
+  readonly #slowdown: SignInSlowdown;
+  /** Verified Basic credentials by a digest only this process can make. */
+  readonly #logins = new Map<string, CachedLogin>();
+  readonly #checks = new Map<string, Promise<Verified | undefined>>();
+  readonly #digestKey: Uint8Array;
+
+  constructor({ runtime, tenants, audit, users, passwords, factors, tickets, current }: Dependencies) {
+    this.#runtime = runtime;
+    this.#tenants = tenants;
+    this.#audit = audit;
+    this.#users = users;
+    this.#passwords = passwords;
+    this.#factors = factors;
+    this.#tickets = tickets;
+    this.#current = current;
+    this.#slowdown = new SignInSlowdown(runtime.clock);
+    this.#digestKey = runtime.random.bytes(32);
+  }
+
+  /** Throws as `Users.signIn`. */
+  async ofSignIn(request: SignInRequest): Promise<Verified> {
+    const { password, remote, traceparent, code, remember = false, redirect = "" } = request;
+    const { tenant, username } = await this.#named(request);
+    const verified = await this.#check({ tenant, username, password, remote, traceparent, action: "sign in" });
+    if (verified === undefined) throw new AppError("denied", WRONG);
+    const { user } = verified;
+    const ticket = { tenant: user.tenant, username: user.username, epoch: user.epoch, remember, redirect };
+    if (user.secondFactor) await this.#requireCode(verified, ticket, { code, remote, traceparent });
+    return verified;
+  }
+
+  /** By the ticket of `CodeNeeded`. `AppError("deadline")` when that is too old or the user changed since. */
+  async ofCode(request: CodeRequest): Promise<Verified & { readonly ticket: Ticket }> {
+    const { ticket: text, code, remote, traceparent } = request;
+    const ticket = this.#tickets?.open(text);
+    const tenant = ticket && (await this.#tenants.get(ticket.tenant));
+    const user = ticket && (await this.#users.get(ticket.tenant, ticket.username))?.record;
+    if (!ticket || !tenant || !user?.active || user.epoch !== ticket.epoch || !user.secondFactor) throw tooLate();
+    await this.#requireCode({ tenant, user }, ticket, { code, remote, traceparent });
+    return { tenant, user, ticket };
+  }
+
+  /** Undefined for anything wrong; `AppError("denied")` for a user with a second factor. */
+  async ofBasic({ login, password, remote }: BasicCredentials, traceparent: string): Promise<Verified | undefined> {
+    const digest = this.#digest(login, password);
+    const known = await this.#cachedLogin(digest);
+    const verified = known ?? (await this.#basic({ login, password, remote }, traceparent));
+    if (verified === undefined) return undefined;
+    if (known === undefined) this.#keepLogin(digest, verified);
+    requireOneFactor(verified.user);
+    return verified;
+  }
+
+  async #basic({ login, password, remote }: BasicCredentials, traceparent: string): Promise<Verified | undefined> {
+    const { tenant, username } = await this.split(login);
+    return this.#check({ tenant, username, password, remote, traceparent, action: "basic sign-in" });
+  }
+
+  /** Of the caller himself. The password is guessed here as slowly as in signing in. */
+  async again(principal: Principal, password: string): Promise<UserRecord> {
+    const { tenant: name, user: username, remote = "", traceparent } = principal;
+    const tenant = await this.#tenants.get(name);
+    const action = "give the password again";
+    const verified = await this.#check({ tenant, username, password, remote, traceparent, action });
+    if (verified === undefined) throw new AppError("denied", "The password is wrong.");
+    return verified.user;
+  }
+
+  /** User names may have dots, company names may not; where there is only one company its name may be left out. */
+  async split(login: string): Promise<Named> {
+    const dot = login.indexOf(".");
+    const named = dot > 0 ? await this.#tenants.get(login.slice(0, dot)) : undefined;
+    if (named !== undefined) return { tenant: named, username: login.slice(dot + 1) };
+    return { tenant: await this.#tenants.only(), username: login };
+  }
+
+  /** Asked of every attempt by itself: of equal ones at the same time one alone may have the code. */
+  async #requireCode(
+    { tenant, user }: Verified,
+    ticket: Ticket,
+    given: { readonly code: string | undefined; readonly remote: string; readonly traceparent: string },
+  ): Promise<void> {
+    const { code = "", remote, traceparent } = given;
+    const needed = (isWrong: boolean) => new CodeNeeded(isWrong, this.#tickets?.make(ticket) ?? "");
+    if (code === "") throw needed(false);
+    const counted = this.#slowdown.attempt(`${tenant.name}/${user.username}`, remote);
+    const isRight = await this.#factors.accepts(user, code);
+    if (isRight) counted.succeeded();
+    const attempt = { tenant, username: user.username, password: "", remote, traceparent, action: "sign in: code" };
+    await this.#recordAttempt(attempt, isRight);
+    if (!isRight) throw needed(true);
+  }
+
+  /**
+   * Equal attempts at the same time are one: a page that loads with many Basic calls costs one check and counts once.
+   */
+  #check(attempt: Attempt): Promise<Verified | undefined> {
+    const key = this.#digest(`${attempt.remote} ${attempt.tenant?.name ?? ""} ${attempt.username}`, attempt.password);
+    let check = this.#checks.get(key);
+    if (check === undefined) {
+      check = this.#verify(attempt).finally(() => this.#checks.delete(key));
+      this.#checks.set(key, check);
+    }
+    return check;
+  }
+
+  async #verify(attempt: Attempt): Promise<Verified | undefined> {
+    const { tenant, username, password, remote } = attempt;
+    const counted = this.#slowdown.attempt(
+      `${tenant?.name ?? ""}/${username.slice(0, USERNAME_MAX_CHARACTERS)}`,
+      remote,
+    );
+    const user =
+      tenant === undefined || !isName(username) ? undefined : (await this.#users.get(tenant.name, username))?.record;
+    const matches = await this.#passwords.matches(password, user?.hash);
+    const verified =
+      tenant !== undefined && user !== undefined && matches && user.active ? { tenant, user } : undefined;
+    if (verified !== undefined) {
+      // The password is one of two: who has it alone is not in yet.
+      if (verified.user.secondFactor) counted.withdrawn();
+      else counted.succeeded();
+      await this.#renewHash(verified.user, password);
+    }
+    await this.#recordAttempt(attempt, verified !== undefined);
+    return verified;
+  }
+
+  /** The epoch stays: what was verified with the old hash holds. A lost race leaves it to the next sign-in. */
+  async #renewHash(user: UserRecord, password: string): Promise<void> {
+    const hash = await this.#passwords.renewed(password, user.hash);
+    if (hash === undefined) return;
+    try {
+      const stored = await this.#users.get(user.tenant, user.username);
+      if (stored?.record.hash === user.hash) await this.#users.put({ ...stored.record, hash }, stored.revision);
+    } catch (error) {
+      this.#runtime.log.warn({ err: error }, "the hash of a password could not be renewed");
+    }
+  }
+
+  async #recordAttempt(attempt: Attempt, ok: boolean): Promise<void> {
+    const { tenant, username, remote, traceparent, action } = attempt;
+    const outcome = ok ? ({ outcome: "ok", code: "ok" } as const) : ({ outcome: "denied", code: "denied" } as const);
+    const entry = {
+      tenant: tenant?.name ?? "",
+      user: username.slice(0, USERNAME_MAX_CHARACTERS),
+      permission: "signin",
+      action,
+      remote,
+      traceparent,
+      ...outcome,
+    };
+    // Signing in stays possible without it, so that users can inspect the fault; the gate refuses changes.
+    await this.#audit.record(entry);
+  }
+
+  async #named({ company = "", username }: SignInRequest): Promise<Named> {
+    if (company !== "") return { tenant: await this.#tenants.get(company), username };
+    const named = await this.split(username);
+    if (named.tenant === undefined && !username.includes("."))
+      throw new AppError("invalid", "company is missing: there are several.", { details: { fields: ["company"] } });
+    return named;
+  }
+
+  async #cachedLogin(digest: string): Promise<Verified | undefined> {
+    const login = this.#logins.get(digest);
+    if (login === undefined) return undefined;
+    const user =
+      login.untilMs > this.#runtime.clock.monotonicMs()
+        ? await this.#current(login.tenant.name, login.username, login.epoch)
+        : undefined;
+    if (user !== undefined) return { tenant: login.tenant, user };
+    this.#logins.delete(digest);
+    return undefined;
+  }
+
+  #keepLogin(digest: string, { tenant, user }: Verified): void {
+    const [oldest] = this.#logins.keys();
+    if (this.#logins.size >= BASIC_CACHE_MAX_ENTRIES && oldest !== undefined) this.#logins.delete(oldest);
+    this.#logins.set(digest, {
+      tenant,
+      username: user.username,
+      epoch: user.epoch,
+      untilMs: this.#runtime.clock.monotonicMs() + BASIC_CACHE_MS,
+    });
+  }
+
+  #digest(login: string, password: string): string {
+    return createHmac("sha256", this.#digestKey)
+      .update(JSON.stringify([login, password]))
+      .digest("base64");
+  }
+}
+
+/** Programs repeat what they send, which a code does not allow: they sign in by a token. */
+function requireOneFactor(user: UserRecord): void {
+  if (user.secondFactor)
+    throw new AppError("denied", "This user has a second factor: a program sends a token in place of the password.");
+}
