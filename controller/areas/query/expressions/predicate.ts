@@ -7,6 +7,7 @@ import { type Arguments, listed, literal } from "./literal.ts";
 import { about } from "./placing.ts";
 import { type Question, type Test, testFor } from "./questions.ts";
 import type { Predicate, Source, Truth } from "./source.ts";
+import { THREAD_TEXT_WORK } from "./textwork.ts";
 
 export type { Predicate, Source } from "./source.ts";
 
@@ -78,6 +79,9 @@ function questionOf(condition: Leaf, values: Arguments): Question {
   }
 }
 
+/** Questions that read a text to its end; others compare it. */
+const LOOKING_THROUGH: ReadonlySet<Question["kind"]> = new Set(["like", "contains", "textMatch"]);
+
 /**
  * A class where the question makes no sense has no matching rows; when it makes none in any class, that is an error.
  */
@@ -93,9 +97,11 @@ function asked<R>(source: Source<R>, question: Question): Predicate<R> {
     }
   }
   if (tests.size === 0 && refusal !== undefined) throw refusal;
+  const looksThrough = LOOKING_THROUGH.has(question.kind);
   return (row) => {
     const value = source.read(row);
     if (value === undefined || value === null) return undefined;
+    if (looksThrough) THREAD_TEXT_WORK.count(value);
     return tests.get(source.kind(row))?.(value);
   };
 }

@@ -4,8 +4,8 @@ import type { Value } from "../../../../common/value.ts";
 import { isList } from "./literal.ts";
 
 /**
- * Counts the characters that functions read and make: with one long text they take as long as with thousands of
- * ordinary rows. Whoever goes from row to row takes the count, and pauses the sooner.
+ * Counts the characters that functions read and make and that conditions look through: with one long text they take as
+ * long as with thousands of ordinary rows. Whoever goes from row to row takes the count, and pauses the sooner.
  */
 export class TextWork {
   #row: unknown;
@@ -24,7 +24,12 @@ export class TextWork {
     if (this.#ofRow > QUERY_ROW_CHARACTERS_MAX) throw tooLarge();
   }
 
-  /** What was charged since it was last taken. The limit of the row begins anew. */
+  /** Without a limit: conditions looked through texts of any length before anything was counted. */
+  count(value: Value): void {
+    this.#sinceTaken += charactersOf(value);
+  }
+
+  /** What was charged and counted since it was last taken. The limit of the row begins anew. */
   take(): number {
     const characters = this.#sinceTaken;
     this.#sinceTaken = 0;

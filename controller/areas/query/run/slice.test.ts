@@ -1,7 +1,10 @@
 import { expect, test } from "vitest";
-import { CALLS_BEGUN_PER_TURN, QUERY_SLICE_MAX_MS } from "../../../../common/limits.ts";
+import { CALLS_BEGUN_PER_TURN, QUERY_ROW_CHARACTERS_MAX, QUERY_SLICE_MAX_MS } from "../../../../common/limits.ts";
 import { TestClock, testRuntime } from "../../../../test/helpers/runtime.ts";
+import { parseConditionText } from "../../../../common/mql/index.ts";
 import type { Row } from "../../../../common/value.ts";
+import { TEXT } from "../expressions/kind.ts";
+import { compilePredicate } from "../expressions/predicate.ts";
 import { THREAD_TEXT_WORK } from "../expressions/textwork.ts";
 import { paged } from "./pages.ts";
 import { Slices } from "./slice.ts";
@@ -85,6 +88,30 @@ test("long texts that functions read make a look at the clock due sooner", () =>
   expect(looks("x".repeat(120_000))).toBeLessThan(4);
   expect(looks("x".repeat(1_000_000))).toBe(1);
 });
+
+test.each(["msg like '*nothing*'", "msg contains 'nothing'", "msg match 'nothing'"])(
+  "long texts that %s looks through make a look at the clock due sooner, and have no limit",
+  (text) => {
+    const time = new TestClock();
+    const asked = compilePredicate<string>(parseConditionText(text), {
+      values: [],
+      resolve: () => ({ label: "msg", kinds: [TEXT], kind: () => TEXT, read: (row) => row }),
+    });
+    const looks = (value: string): number => {
+      const slices = new Slices({ tenant: "crowd", clock: time, signal: undefined });
+      time.advance(QUERY_SLICE_MAX_MS);
+      for (let rows = 1; ; rows += 1) {
+        expect(asked(value)).toBe(false);
+        if (slices.isOver()) return rows;
+      }
+    };
+    expect(looks("x")).toBeGreaterThan(50);
+    expect(looks("x".repeat(120_000))).toBeLessThan(4);
+    const long = "x".repeat(QUERY_ROW_CHARACTERS_MAX);
+    expect([asked(long), asked(long)]).toEqual([false, false]);
+    THREAD_TEXT_WORK.take();
+  },
+);
 
 test("between two rows that are made there is a pause, also where they make no row of the answer", async () => {
   const time = new TestClock();
