@@ -176,6 +176,12 @@ export const SCHEDULE_PARALLEL = 64;
 export const SCHEDULE_AGAIN_MS = 1_000;
 /** With schedules there, the time of day is looked at this often: it may have been set. */
 export const SCHEDULE_LOOK_MS = 1_000;
+/** What is kept of schedules that were read, by text: those of days take some 100 KB each, all others little. */
+export const SCHEDULES_KEPT = 1_000;
+export const SCHEDULE_FIELDS_KEPT = 1_000;
+export const SCHEDULE_DAYS_KEPT = 400;
+export const SCHEDULE_ZONES_KEPT = 500;
+export const SCHEDULE_ZONE_DAYS_KEPT = 400;
 // Executions that wait for others of their queue.
 export const JOB_QUEUE_MAX = 1_000;
 /** The next in a queue looks this often whether its turn has come, those behind it less often, at least so often. */

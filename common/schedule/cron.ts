@@ -1,11 +1,20 @@
 import { Cron } from "croner";
 import { AppError } from "../errors.ts";
+import { SCHEDULE_DAYS_KEPT, SCHEDULE_FIELDS_KEPT } from "../limits.ts";
+import { Kept } from "./kept.ts";
 import type { Zone } from "./zone.ts";
 
-const DAY_HOURS = 24;
 const DAY_MS = 86_400_000;
-/** A day on which every pattern of hours has all its times. */
-const SOME_DAY_MS = Date.UTC(2026, 0, 1);
+const SECOND_MS = 1_000;
+const DAY_HOURS = 24;
+const HOUR_S = 3_600;
+const MINUTE_S = 60;
+
+/** Field texts are few where patterns are many. A `Cron` takes some 100 KB, so that patterns share those of their days. */
+const days = new Kept(SCHEDULE_DAYS_KEPT, (text: string) => cronOf(`0 0 0 ${text}`));
+const hours = new Kept(SCHEDULE_FIELDS_KEPT, (text: string) => valuesOf(`0 0 ${text} * * *`, HOUR_S));
+const minutes = new Kept(SCHEDULE_FIELDS_KEPT, (text: string) => valuesOf(`0 ${text} * * * *`, MINUTE_S));
+const seconds = new Kept(SCHEDULE_FIELDS_KEPT, (text: string) => valuesOf(`${text} * * * * *`, 1));
 
 /**
  * The times of a pattern of five or six fields (the first of six: seconds) in a zone. A pattern of certain hours goes by
@@ -14,23 +23,36 @@ const SOME_DAY_MS = Date.UTC(2026, 0, 1);
  * of every hour goes by the time that passes, and comes whenever the clocks show one of its times.
  */
 export class CronTimes {
-  readonly #cron: Cron;
   readonly #zone: Zone;
-  readonly #isEveryHour: boolean;
+  readonly #days: string;
+  readonly #hours: readonly number[];
+  readonly #minutes: readonly number[];
+  readonly #seconds: readonly number[];
 
   /** `AppError("invalid")` for what is no such pattern. */
   constructor(pattern: string, zone: Zone) {
     const fields = pattern.split(/\s+/);
     if (fields.length !== 5 && fields.length !== 6)
       throw new AppError("invalid", `A cron schedule has five or six fields, ${JSON.stringify(pattern)} has not.`);
-    this.#cron = cronOf(pattern);
+    const [second = "", minute = "", hour = "", ...day] = fields.length === 5 ? ["0", ...fields] : fields;
     this.#zone = zone;
-    this.#isEveryHour = isEveryHour(fields.at(-4) ?? "");
+    this.#days = day.join(" ");
+    try {
+      this.#seconds = seconds.of(second);
+      this.#minutes = minutes.of(minute);
+      this.#hours = hours.of(hour);
+      days.of(this.#days);
+    } catch (error) {
+      const reason = (error instanceof Error ? error.message : String(error)).replace(/^CronPattern: /, "");
+      throw new AppError("invalid", `The cron schedule ${JSON.stringify(pattern)} cannot be read: ${reason}`, {
+        cause: error,
+      });
+    }
   }
 
   /** The first time after `afterMs`; `undefined`: none comes any more. */
   next(afterMs: number): number | undefined {
-    return this.#isEveryHour ? this.#nextPassing(afterMs) : this.#nextShown(afterMs);
+    return this.#hours.length === DAY_HOURS ? this.#nextPassing(afterMs) : this.#nextShown(afterMs);
   }
 
   #nextShown(afterMs: number): number | undefined {
@@ -62,24 +84,41 @@ export class CronTimes {
   }
 
   #nextLocal(localMs: number): number | undefined {
-    return this.#cron.nextRun(new Date(localMs))?.getTime();
+    const cron = days.of(this.#days);
+    const fromS = Math.floor(localMs / SECOND_MS) + 1;
+    const dayMs = Math.floor((fromS * SECOND_MS) / DAY_MS) * DAY_MS;
+    const time = cron.match(new Date(dayMs)) ? this.#timeFrom(fromS - dayMs / SECOND_MS) : undefined;
+    if (time !== undefined) return dayMs + time * SECOND_MS;
+    const next = cron.nextRun(new Date(dayMs));
+    return next ? next.getTime() + (this.#timeFrom(0) ?? 0) * SECOND_MS : undefined;
+  }
+
+  /** The first time of a day not before `fromS`, both in seconds since midnight; `undefined`: none comes that day. */
+  #timeFrom(fromS: number): number | undefined {
+    const [hour, minute, second] = [Math.floor(fromS / HOUR_S), Math.floor(fromS / MINUTE_S) % 60, fromS % MINUTE_S];
+    const [firstMinute = 0] = this.#minutes;
+    const [firstSecond = 0] = this.#seconds;
+    if (this.#hours.includes(hour)) {
+      const sameMinute = this.#minutes.includes(minute) ? this.#seconds.find((value) => value >= second) : undefined;
+      if (sameMinute !== undefined) return hour * HOUR_S + minute * MINUTE_S + sameMinute;
+      const later = this.#minutes.find((value) => value > minute);
+      if (later !== undefined) return hour * HOUR_S + later * MINUTE_S + firstSecond;
+    }
+    const later = this.#hours.find((value) => value > hour);
+    return later === undefined ? undefined : later * HOUR_S + firstMinute * MINUTE_S + firstSecond;
   }
 }
 
 /** Not in the zone itself: where clocks are set forward or back is decided above. */
 function cronOf(pattern: string): Cron {
-  try {
-    return new Cron(pattern, { paused: true, mode: "5-or-6-parts", sloppyRanges: true, utcOffset: 0 });
-  } catch (error) {
-    const reason = (error instanceof Error ? error.message : String(error)).replace(/^CronPattern: /, "");
-    throw new AppError("invalid", `The cron schedule ${JSON.stringify(pattern)} cannot be read: ${reason}`, {
-      cause: error,
-    });
-  }
+  return new Cron(pattern, { paused: true, mode: "5-or-6-parts", sloppyRanges: true, utcOffset: 0 });
 }
 
-function isEveryHour(field: string): boolean {
-  if (field === "*" || field === "?") return true;
-  const runs = cronOf(`0 ${field} * * *`).nextRuns(DAY_HOURS, new Date(SOME_DAY_MS - 1));
-  return (runs.at(-1)?.getTime() ?? Number.POSITIVE_INFINITY) < SOME_DAY_MS + DAY_MS;
+/** Of a field that is the only one to say something in its pattern; its values are so many seconds apart. */
+function valuesOf(pattern: string, stepS: number): readonly number[] {
+  const cron = cronOf(pattern);
+  const count = stepS === HOUR_S ? DAY_HOURS : 60;
+  return Array.from({ length: count }, (_, value) => value).filter((value) =>
+    cron.match(new Date(value * stepS * SECOND_MS)),
+  );
 }

@@ -1,7 +1,13 @@
 import { AppError } from "../errors.ts";
-import { SCHEDULE_JITTER_MAX_S, SCHEDULE_PERIOD_MAX_S, SCHEDULE_TEXT_MAX_CHARACTERS } from "../limits.ts";
+import {
+  SCHEDULE_JITTER_MAX_S,
+  SCHEDULE_PERIOD_MAX_S,
+  SCHEDULE_TEXT_MAX_CHARACTERS,
+  SCHEDULES_KEPT,
+} from "../limits.ts";
 import { parseTimestamp } from "../timestamps.ts";
 import { CronTimes } from "./cron.ts";
+import { Kept } from "./kept.ts";
 import { Zone } from "./zone.ts";
 
 /** What becomes of times that came while no controller was there. */
@@ -35,6 +41,12 @@ export function parseSchedule(text: string, zone: string): Schedule | undefined 
     throw new AppError("too_large", `A schedule has at most ${SCHEDULE_TEXT_MAX_CHARACTERS} characters.`, {
       details: { limit: "SCHEDULE_TEXT_MAX_CHARACTERS" },
     });
+  return schedules.of(JSON.stringify([text, zone]));
+}
+
+const schedules = new Kept(SCHEDULES_KEPT, (key: string) => read(...(JSON.parse(key) as [string, string])));
+
+function read(text: string, zone: string): Schedule | undefined {
   const [times = "", ...rest] = text.split(";").map((part) => part.trim());
   const options = optionsOf(rest);
   if (times === "") {
@@ -71,7 +83,7 @@ function oneOf<T extends string>(name: string, known: readonly T[], value: strin
 
 function zoneOf(name: string): Zone {
   try {
-    return new Zone(name);
+    return Zone.of(name);
   } catch (error) {
     throw new AppError("invalid", `There is no time zone ${JSON.stringify(name)}.`, { cause: error });
   }

@@ -1,24 +1,36 @@
+import { SCHEDULE_ZONE_DAYS_KEPT, SCHEDULE_ZONES_KEPT } from "../limits.ts";
+import { Kept } from "./kept.ts";
+
 const DAY_MS = 86_400_000;
 const SECOND_MS = 1_000;
-
-const formats = new Map<string, Intl.DateTimeFormat>();
 
 /**
  * What the clocks on the walls of a zone show. A local time is a number of milliseconds as well: the one at which UTC
  * shows it. Changes of the offset are found when at least a day lies between two of them.
  */
 export class Zone {
+  static readonly #zones = new Kept(SCHEDULE_ZONES_KEPT, (name: string) => new Zone(name));
   readonly #format: Intl.DateTimeFormat;
+  readonly #days = new Kept(SCHEDULE_ZONE_DAYS_KEPT, (day: number) => this.#offsetAt(day * DAY_MS));
+
+  private constructor(name: string) {
+    this.#format = new Intl.DateTimeFormat("en-US", { timeZone: name, timeZoneName: "longOffset" });
+  }
 
   /** `RangeError` for a zone that is not known. */
-  constructor(name: string) {
-    const known = formats.get(name);
-    this.#format = known ?? new Intl.DateTimeFormat("en-US", { timeZone: name, timeZoneName: "longOffset" });
-    if (!known) formats.set(name, this.#format);
+  static of(name: string): Zone {
+    return Zone.#zones.of(name);
   }
 
   /** By how much the zone's clocks are ahead of UTC at this moment. */
   offsetMs(atMs: number): number {
+    const day = Math.floor(atMs / DAY_MS);
+    const offset = this.#days.of(day);
+    // At both ends of a day the same: it did not change between them.
+    return offset === this.#days.of(day + 1) ? offset : this.#offsetAt(atMs);
+  }
+
+  #offsetAt(atMs: number): number {
     const [, sign, hours, minutes, seconds = 0] =
       /GMT([+-])(\d\d):(\d\d)(?::(\d\d))?$/.exec(this.#format.format(atMs)) ?? [];
     const ms = 1_000 * (3_600 * Number(hours ?? 0) + 60 * Number(minutes ?? 0) + Number(seconds));

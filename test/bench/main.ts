@@ -16,6 +16,7 @@ import { mqlBench } from "./mql.ts";
 import { neighboursBench } from "./neighbours.ts";
 import { objectsBench } from "./objects.ts";
 import { recoveryBench } from "./recovery.ts";
+import { schedulesBench } from "./schedules.ts";
 import { clusterStoreBench } from "./store-cluster.ts";
 import { embeddedStoreBench } from "./store-embedded.ts";
 import { tagsBench } from "./tags.ts";
@@ -46,6 +47,7 @@ const BENCHES: readonly Bench[] = [
   configBench,
   contextBench,
   tagsBench,
+  schedulesBench,
   hostileBench,
 ];
 
