@@ -368,7 +368,7 @@ export async function assemble(options: AssemblyOptions) {
     ospaceOf,
     controllers: membership,
     runtime,
-    logged: (tenant) => consoleLogs.stored(tenant, "trigger"),
+    logs: consoleLogs,
     announce: (told) => publishChanges(notifications, told),
   });
   const removal = new TenantRemoval({

@@ -99,7 +99,7 @@ export const TRIGGER_PATIENCE_MS = 3_000;
 /** Changes that wait in memory for one trigger; others wait set aside. */
 export const TRIGGER_WAITING_MAX = 1_000;
 export const TRIGGER_ASIDE_TTL_DAYS = 30;
-/** What one run may say, and how long each line of it is. */
+/** What one run may say (what is beyond is counted in one line more), and how long each line of it is. */
 export const TRIGGER_LOG_LINES_MAX = 100;
 export const TRIGGER_LOG_LINE_MAX_CHARACTERS = 4_000;
 /** Runs whose lines are being written. */

@@ -66,6 +66,7 @@ export interface Said {
   readonly name: string;
   /** Unique text of the run. */
   readonly run: string;
+  readonly beganMs: number;
   readonly entries: readonly SaidEntry[];
 }
 
@@ -147,12 +148,12 @@ export class ConsoleLogService {
     return this.#remove(principal, { kind, where: [], isMeant: () => true, signal });
   }
 
-  /** Stores what a script or trigger said, in that order, and wakes followers. */
-  async append(of: Pick<Principal, "tenant" | "ospace" | "traceparent">, { kind, name, run, entries }: Said) {
+  /** Stores what a rule, script or trigger said, in that order, and wakes followers. */
+  async append(of: Pick<Principal, "tenant" | "ospace" | "traceparent">, { kind, name, run, beganMs, entries }: Said) {
     if (entries.length === 0) return;
     const { tenant, ospace, traceparent } = of;
     const records = entries.map(({ level, msg, timeMs }, ordinal) => ({
-      values: { name: name.slice(0, CONSOLE_LOG_NAME_MAX_CHARACTERS), level, msg, edtime: timeMs },
+      values: { name: name.slice(0, CONSOLE_LOG_NAME_MAX_CHARACTERS), level, msg, sttime: beganMs, edtime: timeMs },
       timeMs,
       identity: run,
       ordinal,

@@ -11,7 +11,7 @@ import {
 import type { Value } from "../../../common/value.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { HostObjects, ScriptEngine, ScriptOutcome } from "../../scripting/index.ts";
-import { levelOf, type ConsoleLogService } from "../consolelog/index.ts";
+import { RunLogs, SCRIPT_LOG_BOUNDS, type ConsoleLogService } from "../consolelog/index.ts";
 import type { ClassCatalog, Objects } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import { framed } from "./frames.ts";
@@ -19,7 +19,6 @@ import type { RuleRun } from "./body-objects.ts";
 import type { RuleMemory } from "./memory.ts";
 import type { RuleBody } from "./options.ts";
 import { readResult, rowsOf, type Passed } from "./results.ts";
-import { RuleLog } from "./rule-log.ts";
 import type { ParsedRecord, ParsedRow, RawRecord, Rule, Rules } from "./types.ts";
 
 export interface BodyDependencies {
@@ -55,11 +54,14 @@ interface BodyRecord {
 /** Runs the bodies of rules with the rights of their authors, and passes records on to other rules. */
 export class RuleBodies {
   readonly #with: BodyDependencies;
+  readonly #logs: RunLogs;
   /** When each rule without an author last said so. */
   readonly #stopped = new Map<string, number>();
 
   constructor(dependencies: BodyDependencies) {
+    const { logs, runtime } = dependencies;
     this.#with = dependencies;
+    this.#logs = new RunLogs({ kind: "rule", logs, runtime }, SCRIPT_LOG_BOUNDS);
   }
 
   /**
@@ -83,7 +85,7 @@ export class RuleBodies {
   /** What each body leaves; adds to `passed`. */
   async #run(run: Running): Promise<readonly ParsedRecord[]> {
     const { parsed, records, rule, author, tenant } = run;
-    const log = new RuleLog(this.#with.runtime.clock);
+    const log = this.#logs.begin();
     const about: RuleRun = { rule, memory: this.#with.memory };
     const host = this.#with.hostObjects().bind({
       principal: author,
@@ -120,7 +122,7 @@ export class RuleBodies {
     try {
       for (const piece of pieces(parsed, records)) await series(piece);
     } finally {
-      await this.#tell(author, rule, log);
+      await this.#logs.keep(author, rule.key, log);
     }
     return parsed.flatMap((one): readonly ParsedRecord[] => (one.ok ? (outcomes.get(one.ordinal) ?? []) : [one]));
   }
@@ -184,27 +186,14 @@ export class RuleBodies {
     const name = `${tenant} ${rule.key}`;
     if (clock.nowMs() - (this.#stopped.get(name) ?? -Infinity) >= TRIGGER_STOPPED_TOLD_MS) {
       this.#stopped.set(name, clock.nowMs());
-      const log = new RuleLog(clock);
-      log.add(levelOf("error"), message);
+      const log = this.#logs.begin();
+      log.fail(message);
       const ospace = rule.key.slice(0, rule.key.indexOf("/rules/"));
-      await this.#tell({ tenant, ospace, traceparent: "" }, rule, log);
+      await this.#logs.keep({ tenant, ospace, traceparent: "" }, rule.key, log);
     }
     throw new AppError("unavailable", message);
   }
-
-  /** A log that cannot be kept fails no record. */
-  async #tell(of: Pick<Principal, "tenant" | "ospace" | "traceparent">, { key }: Rule, log: RuleLog): Promise<void> {
-    const { logs, runtime } = this.#with;
-    const run = Buffer.from(runtime.random.bytes(RUN_BYTES)).toString("base64url");
-    try {
-      await logs.append(of, { kind: "rule", name: key, run, entries: log.entries() });
-    } catch (error) {
-      runtime.log.warn({ err: error, rule: key, tenant: of.tenant }, "a console log could not be kept");
-    }
-  }
 }
-
-const RUN_BYTES = 16;
 
 interface Running extends BodyWork {
   readonly body: RuleBody;

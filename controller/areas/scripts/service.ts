@@ -4,7 +4,7 @@ import type { Value } from "../../../common/value.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { FunctionDescription, HostObjects, ScriptEngine, ScriptKind } from "../../scripting/index.ts";
 import type { Audit } from "../audit/index.ts";
-import type { ConsoleLogService } from "../consolelog/index.ts";
+import { RunLogs, SCRIPT_LOG_BOUNDS, type ConsoleLogService } from "../consolelog/index.ts";
 import type { FileService } from "../files/index.ts";
 import {
   pathAllowed,
@@ -15,7 +15,6 @@ import {
   type Principal,
 } from "../permissions/index.ts";
 import { candidates, filePath, isPath, requiredPaths } from "./paths.ts";
-import { RunLog } from "./run-log.ts";
 import { STARTUP_SCRIPTS } from "./startup.ts";
 
 /** A script as a client asks for it: a file when there is a path, else the text. */
@@ -60,14 +59,16 @@ interface Dependencies {
 
 /** Texts that are not a file have this name in errors and console logs; they are open to whom all of `/script` is. */
 const UNNAMED = "/inline.js";
-const RUN_BYTES = 16;
 
 /** serverJS: files below `/script`, and texts, run with the rights of their caller. */
 export class ScriptService {
   readonly #with: Dependencies;
+  readonly #logs: RunLogs;
 
   constructor(dependencies: Dependencies) {
+    const { logs, runtime } = dependencies;
     this.#with = dependencies;
+    this.#logs = new RunLogs({ kind: "serverjs", logs, runtime }, SCRIPT_LOG_BOUNDS);
   }
 
   /**
@@ -111,9 +112,9 @@ export class ScriptService {
   }
 
   async #run(principal: Principal, { name, source }: Script, options: RunOptions): Promise<Value | undefined> {
-    const { audit, hostObjects, runtime } = this.#with;
+    const { audit, hostObjects } = this.#with;
     const { engine, globals, signal, system, timeoutMs, onSaid } = options;
-    const log = new RunLog(runtime.clock);
+    const log = this.#logs.begin();
     const host = hostObjects().bind({
       principal,
       kind: "serverjs",
@@ -146,7 +147,7 @@ export class ScriptService {
       log.fail(errorText(error));
       throw error;
     } finally {
-      await this.#tell(principal, name, log);
+      await this.#logs.keep(principal, name, log);
       if (host.changed.size > 0) await this.#record(principal, `${name} ${[...host.changed].sort().join(" ")}`, code);
     }
   }
@@ -181,17 +182,6 @@ export class ScriptService {
       if (!isAppError(error, "not_found")) throw error;
     }
     return name.startsWith(`${reader.ospace}/`) ? STARTUP_SCRIPTS.get(name.slice(reader.ospace.length)) : undefined;
-  }
-
-  /** A log that cannot be kept fails no run. */
-  async #tell(principal: Principal, name: string, log: RunLog): Promise<void> {
-    const { logs, runtime } = this.#with;
-    const run = Buffer.from(runtime.random.bytes(RUN_BYTES)).toString("base64url");
-    try {
-      await logs.append(principal, { kind: "serverjs", name, run, entries: log.entries() });
-    } catch (error) {
-      runtime.log.warn({ err: error, script: name, tenant: principal.tenant }, "a console log could not be kept");
-    }
   }
 
   async #record({ tenant, user, remote = "", traceparent }: Principal, what: string, code: string): Promise<void> {

@@ -24,10 +24,10 @@ import {
   systemPrincipal,
   type Principal,
 } from "../permissions/index.ts";
-import { levelOf } from "../consolelog/index.ts";
+import type { ConsoleLogService, RunLog } from "../consolelog/index.ts";
 import { Aside } from "./aside.ts";
 import { Lanes, type Errand } from "./lanes.ts";
-import { TriggerLog, type RunLog } from "./log.ts";
+import { TriggerLog } from "./log.ts";
 import { checkTrigger, isPassing, runTrigger, type RunOutcome } from "./run.ts";
 import { listing, readTrigger, type TriggerInput, type TriggerListing } from "./wire.ts";
 
@@ -42,8 +42,7 @@ export interface TriggerDependencies {
   readonly ospaceOf: (tenant: string) => Promise<string>;
   readonly controllers: Controllers;
   readonly runtime: Runtime;
-  /** Entries were added to the console log of triggers of a tenant. */
-  readonly logged: (tenant: string) => void;
+  readonly logs: Pick<ConsoleLogService, "append">;
   /** Tells changes to those who listen. */
   readonly announce: (changes: readonly ObjectChange[]) => void;
 }
@@ -58,9 +57,9 @@ export class TriggerService implements ObjectTriggers {
   readonly #stopped = new Map<string, number>();
 
   constructor(dependencies: TriggerDependencies) {
-    const { objects, runtime, ospaceOf, controllers, logged } = dependencies;
+    const { objects, runtime, ospaceOf, controllers, logs } = dependencies;
     this.#with = dependencies;
-    this.#log = new TriggerLog({ objects, runtime, stored: logged });
+    this.#log = new TriggerLog({ logs, runtime });
     this.#aside = new Aside({ objects, ospaceOf });
     this.#lanes = new Lanes({
       runtime,
@@ -231,14 +230,14 @@ export class TriggerService implements ObjectTriggers {
   /** With the log of the run, in which a failure is an entry. */
   async #said<T>(trigger: TriggerDefinition, author: Principal, work: (log: RunLog) => Promise<T>): Promise<T> {
     const name = triggerName(trigger);
-    const log = this.#log.begin(author, name);
+    const log = this.#log.begin();
     try {
       return await work(log);
     } catch (error) {
-      log.say(levelOf("error"), errorText(error));
+      log.fail(errorText(error));
       throw isPassing(error) || !isAppError(error) ? error : refusal(error, name);
     } finally {
-      log.end();
+      this.#log.end(author, name, log);
     }
   }
 
@@ -252,9 +251,9 @@ export class TriggerService implements ObjectTriggers {
     const nowMs = this.#with.runtime.clock.nowMs();
     if (nowMs - (this.#stopped.get(`${tenant} ${name}`) ?? -Infinity) >= TRIGGER_STOPPED_TOLD_MS) {
       this.#stopped.set(`${tenant} ${name}`, nowMs);
-      const log = this.#log.begin(by, name);
-      log.say(levelOf("error"), `It does not run: its author ${trigger.author} is not active.`);
-      log.end();
+      const log = this.#log.begin();
+      log.fail(`It does not run: its author ${trigger.author} is not active.`);
+      this.#log.end(by, name, log);
     }
     return undefined;
   }
@@ -264,9 +263,9 @@ export class TriggerService implements ObjectTriggers {
     const attempts = TRIGGER_ATTEMPTS_MAX;
     await this.#aside.put(errand, { state: "failed", owner: "", attempts, error });
     const ospace = await this.#with.ospaceOf(event.tenant);
-    const log = this.#log.begin({ tenant: event.tenant, ospace, traceparent: event.traceparent }, triggerName(trigger));
-    log.say(levelOf("error"), `The change of ${event.id} is set aside after ${attempts} runs that failed: ${error}`);
-    log.end();
+    const log = this.#log.begin();
+    log.fail(`The change of ${event.id} is set aside after ${attempts} runs that failed: ${error}`);
+    this.#log.end({ tenant: event.tenant, ospace, traceparent: event.traceparent }, triggerName(trigger), log);
   }
 }
 

@@ -6,6 +6,7 @@ import { openTestHttp } from "../../../test/helpers/http-app.ts";
 import { Mortality, mortalStores } from "../../../test/helpers/mortal.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
 import { AppError } from "../../../common/errors.ts";
+import { TRIGGER_LOG_LINES_MAX } from "../../../common/limits.ts";
 import { partsOf } from "../../area.ts";
 import { HostObjects, ThreadScripts } from "../../scripting/index.ts";
 import { CONSOLE_LOG_CLASSES, consoleLogArea, ConsoleLogService } from "../consolelog/index.ts";
@@ -90,7 +91,7 @@ class Controller {
       ospaceOf: (tenant) => Promise.resolve(`/${tenant}`),
       controllers: { own, has: (id) => present.has(id) },
       runtime,
-      logged: () => undefined,
+      logs,
       announce: (changes) => {
         this.told.push(...changes);
         this.#changed();
@@ -132,7 +133,7 @@ class Controller {
   async log(name: string): Promise<readonly (readonly unknown[])[]> {
     await this.triggers.settled();
     const rows = await this.mql(
-      `select level, msg from /matrix/consolelog/trigger where name='${name}' order by vtime`,
+      `select level, msg from /matrix/consolelog/trigger where name='${name}' order by vtime limit 1000`,
     );
     return rows.map(({ level, msg }) => [level, msg]);
   }
@@ -275,6 +276,22 @@ describe("a trigger before a write", () => {
     );
     expect(refused).toEqual({ error: expect.stringContaining("16 steps") as string, object: `box:${"x".repeat(16)}` });
     expect(await mql("select name from /matrix/box")).toHaveLength(16);
+  });
+
+  test("that says more than is kept tells how much, and its failure", async () => {
+    const { mql, ...controller } = bound(await opened());
+    const script = `for line = 1, ${TRIGGER_LOG_LINES_MAX + 50} do log.info(line) end error('at last', 0)`;
+    await controller.put("talks", script);
+    await expect(mql("insert into /matrix/box name='a'")).rejects.toThrow("at last");
+    const said = await controller.log("/matrix/box#talks");
+    expect(said).toHaveLength(TRIGGER_LOG_LINES_MAX + 2);
+    expect(said).toEqual(
+      expect.arrayContaining([
+        [2, String(TRIGGER_LOG_LINES_MAX)],
+        [4, "at last"],
+        [3, "50 more entries were left out."],
+      ]),
+    );
   });
 
   test("has the present rights of its author, and stands still without him", async () => {

@@ -1,0 +1,89 @@
+import { SCRIPT_LOG_ENTRY_MAX_CHARACTERS, SCRIPT_LOG_MAX_ENTRIES } from "../../../common/limits.ts";
+import type { Clock } from "../../../common/time.ts";
+import type { Runtime } from "../../runtime.ts";
+import type { Principal } from "../permissions/index.ts";
+import type { ConsoleLogKind } from "./classes.ts";
+import { levelOf } from "./levels.ts";
+import type { ConsoleLogService, SaidEntry } from "./service.ts";
+
+/** What one run leaves in its console log. */
+export interface RunLogBounds {
+  /** What is beyond is counted in one more. */
+  readonly entries: number;
+  /** Of one entry; the rest is cut off. */
+  readonly characters: number;
+}
+
+export const SCRIPT_LOG_BOUNDS: RunLogBounds = {
+  entries: SCRIPT_LOG_MAX_ENTRIES,
+  characters: SCRIPT_LOG_ENTRY_MAX_CHARACTERS,
+};
+
+const RUN_BYTES = 16;
+
+/** What a run says, until it is over. */
+export class RunLog {
+  readonly beganMs: number;
+  readonly #clock: Clock;
+  readonly #bounds: RunLogBounds;
+  readonly #entries: SaidEntry[] = [];
+  #leftOut = 0;
+
+  constructor(clock: Clock, bounds: RunLogBounds) {
+    this.#clock = clock;
+    this.#bounds = bounds;
+    this.beganMs = clock.nowMs();
+  }
+
+  /** Levels as those of console logs. */
+  readonly add = (level: number, message: string): void => {
+    if (this.#entries.length >= this.#bounds.entries) this.#leftOut += 1;
+    else this.#entries.push(this.#entry(level, message));
+  };
+
+  /** The failure of a run is told however much it said before. */
+  fail(message: string): void {
+    this.#entries.push(this.#entry(levelOf("error"), message));
+  }
+
+  entries(): readonly SaidEntry[] {
+    if (this.#leftOut === 0) return this.#entries;
+    return [...this.#entries, this.#entry(levelOf("warn"), `${this.#leftOut} more entries were left out.`)];
+  }
+
+  #entry(level: number, message: string): SaidEntry {
+    return { level, msg: message.slice(0, this.#bounds.characters), timeMs: this.#clock.nowMs() };
+  }
+}
+
+interface RunLogsDependencies {
+  readonly kind: ConsoleLogKind;
+  readonly logs: Pick<ConsoleLogService, "append">;
+  readonly runtime: Runtime;
+}
+
+/** Keeps what the runs of one kind say. */
+export class RunLogs {
+  readonly #with: RunLogsDependencies;
+  readonly #bounds: RunLogBounds;
+
+  constructor(dependencies: RunLogsDependencies, bounds: RunLogBounds) {
+    this.#with = dependencies;
+    this.#bounds = bounds;
+  }
+
+  begin(): RunLog {
+    return new RunLog(this.#with.runtime.clock, this.#bounds);
+  }
+
+  /** Never rejects: a log that cannot be kept fails no run. */
+  async keep(of: Pick<Principal, "tenant" | "ospace" | "traceparent">, name: string, log: RunLog): Promise<void> {
+    const { kind, logs, runtime } = this.#with;
+    const run = Buffer.from(runtime.random.bytes(RUN_BYTES)).toString("base64url");
+    try {
+      await logs.append(of, { kind, name, run, beganMs: log.beganMs, entries: log.entries() });
+    } catch (error) {
+      runtime.log.warn({ err: error, kind, name, tenant: of.tenant }, "a console log could not be kept");
+    }
+  }
+}
