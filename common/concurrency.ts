@@ -1,6 +1,6 @@
 import type { Clock } from "./time.ts";
 
-/** The answers in the order of `items`, with at most `limit` pieces of work at a time. The first failure fails all. */
+/** The answers in the order of `items`, with at most `limit` pieces of work at a time. The first failure fails all, and nothing is begun after it. */
 export async function mapLimited<T, R>(
   items: readonly T[],
   limit: number,

@@ -38,7 +38,7 @@ test("configuration is asked and changed by MQL as by its own interface", async 
 
   for (const [text, code] of [
     ["insert into /matrix/system/config (key, value) values ('/second/x', 'n')", "invalid"],
-    ["insert into /matrix/system/config (key, value) values ('/matrix/rules/x', 'no script')", "unsupported"],
+    ["insert into /matrix/system/config (key, value) values ('/matrix/rules/x', '--parser=xml')", "invalid"],
     ["insert into /matrix/system/config (key, value, author) values ('/matrix/x', 'n', 'me')", "unsupported"],
     ["update /matrix/system/config set author='me' where name='host'", "unsupported"],
   ] as const)

@@ -165,7 +165,7 @@ test("an import with a fault anywhere imports nothing, and tells the faults toge
     [[good, { key: `${base}/t`, value: "x", secret: "yes" }], /neither true nor false/],
     [[good, { key: `${base}/t`, value: { a: 1 } }], /has no value/],
     [[good, { key: `${base}/t`, value: "x".repeat(CONFIG_VALUE_MAX_BYTES + 1) }], /at most/],
-    [[good, { key: "/matrix/rules/imported", value: "no script" }], /imported: .*has/],
+    [[good, { key: "/matrix/rules/imported", value: "--parser=xml\n" }], /imported: .*parser/],
     [`${"[".repeat(200)}${"]".repeat(200)}`, /nested deeper/],
   ];
   for (const [file, message] of faulty)
