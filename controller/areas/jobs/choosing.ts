@@ -4,6 +4,7 @@ import type { Random } from "../../../common/time.ts";
 import { entriesUnder } from "../../store/entries.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { KvStore } from "../../store/kv.ts";
+import { hostsToOpen } from "./executions.ts";
 import { OPEN_RUNS } from "./open-runs.ts";
 
 export interface Choice {
@@ -17,8 +18,8 @@ export interface Choice {
 /**
  * The order in which an execution of mode one tries its hosts. `roundrobin` begins with the one after the last
  * execution's, counted in the store for all controllers (KvStore `jobs/turn/<name>@<dir>`); `leastload` with the one
- * that has the fewest runs of jobs open; `random` with any; `sticky` always with the same, also when others come or go.
- * Without an algorithm it is the order of the definition.
+ * that has the fewest runs of jobs open or about to be; `random` with any; `sticky` always with the same, also when
+ * others come or go. Without an algorithm it is the order of the definition.
  */
 export async function inOrderOf(hosts: readonly string[], choice: Choice): Promise<readonly string[]> {
   switch (choice.algorithm) {
@@ -48,10 +49,11 @@ async function nextTurn({ kv, job }: Choice): Promise<number> {
 
 async function byOpenRuns(hosts: readonly string[], kv: KvStore): Promise<readonly string[]> {
   const open = new Map<string, number>();
-  for await (const { key } of entriesUnder(kv, OPEN_RUNS)) {
-    const host = decodeURIComponent(key.slice(key.lastIndexOf("/") + 1));
-    open.set(host, (open.get(host) ?? 0) + 1);
-  }
+  const count = (host: string): unknown => open.set(host, (open.get(host) ?? 0) + 1);
+  // First, as what is opened meanwhile then counts twice, and not at all the other way round.
+  for await (const host of hostsToOpen(kv)) count(host);
+  for await (const { key } of entriesUnder(kv, OPEN_RUNS))
+    count(decodeURIComponent(key.slice(key.lastIndexOf("/") + 1)));
   return sortedBy(hosts, (host) => open.get(host) ?? 0);
 }
 

@@ -1,8 +1,11 @@
 import type { Stores } from "../../store/engine.ts";
+import { entriesUnder } from "../../store/entries.ts";
 import { decodeStored } from "../../store/format.ts";
 import { Journal, type JournalDependencies, type Noted, type OpenWork } from "../../store/journal/index.ts";
+import type { KvStore } from "../../store/kv.ts";
 import { hasOpenHosts, isOpen, type RunEnd, type RunOrder } from "./open-runs.ts";
 import type { RunName } from "./outputs.ts";
+import { roomOf } from "./plan.ts";
 import { stageOf, type RunScripts, type Stage } from "./stages.ts";
 
 /** Once it is on record the entry keeps it without its output. */
@@ -46,6 +49,14 @@ export function executionJournal(dependencies: JournalDependencies): ExecutionJo
 export async function hasOpen(stores: Stores, tenant: string, runId: string): Promise<boolean> {
   const { kv } = await stores.tenant(tenant);
   return (await kv.get(PREFIX + runId)) !== undefined || hasOpenHosts(stores, tenant, runId);
+}
+
+/** The hosts that executions begin with and have not opened yet, those in queues left out. */
+export async function* hostsToOpen(kv: KvStore): AsyncGenerator<string> {
+  for await (const { value } of entriesUnder(kv, PREFIX)) {
+    const { order, opened, queueKey, isGivenUp } = decodeStored<OpenExecution>(value);
+    if (opened === 0 && queueKey === "" && !isGivenUp) yield* order.hosts.slice(0, roomOf(order));
+  }
 }
 
 /** Whether more of the output of a run on a host, or of one of its scripts, may come. */
