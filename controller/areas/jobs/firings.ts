@@ -6,11 +6,11 @@ import type { Stores } from "../../store/engine.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { KvTxn } from "../../store/kv.ts";
 import { txnOnce } from "../../store/once.ts";
-import type { Principal } from "../permissions/index.ts";
 import { dueOf } from "./due.ts";
 import type { RunEndings } from "./endings.ts";
 import type { JobRuns } from "./runs.ts";
 import { authorOf, definitionKey, JobStore, scheduleKey, type StoredJob } from "./store.ts";
+import type { Authors } from "./types.ts";
 
 /** KvStore: `jobs/schedule/<name>@<dir>`. */
 export interface ScheduleState {
@@ -18,12 +18,6 @@ export interface ScheduleState {
   readonly decidedMs: number;
   /** The last run that was begun, where the next is left out while it goes on. */
   readonly runId?: string;
-}
-
-/** Users with the rights they have now. */
-export interface Authors {
-  /** `undefined`: there is no such user any more, or not an active one. */
-  present(tenant: string, username: string): Promise<Principal | undefined>;
 }
 
 export interface FiringDependencies {

@@ -17,7 +17,6 @@ import { RunCommands, runOf } from "./commands.ts";
 import { RunEndings } from "./endings.ts";
 import { ExecutionEnds } from "./execution-ends.ts";
 import { executionJournal, hasOpen, type ExecutionJournal, type VersionedExecution } from "./executions.ts";
-import type { Authors } from "./firings.ts";
 import { formatJobName } from "./names.ts";
 import { runJournal, type RunJournal, type VersionedRun } from "./open-runs.ts";
 import { JobOutputs } from "./outputs.ts";
@@ -29,7 +28,7 @@ import type { JobService } from "./service.ts";
 import type { StoredJob } from "./store.ts";
 import { RunTakeover } from "./takeover.ts";
 import { JobTargets } from "./targets.ts";
-import type { Begun, Execution, ExecutionRequest, NamedRequest } from "./types.ts";
+import type { Authors, Begun, Execution, ExecutionRequest, NamedRequest } from "./types.ts";
 import { WholeExecutions } from "./whole.ts";
 
 export interface RunDependencies {

@@ -13,13 +13,12 @@ import { workOf, type RunCarrying } from "./carrying.ts";
 import { LetGo, Overtaken } from "./commands.ts";
 import type { RunEndings } from "./endings.ts";
 import type { ExecutionJournal, StageEnd, VersionedExecution } from "./executions.ts";
-import type { Authors } from "./firings.ts";
 import { keyOf, outputNote } from "./outputs.ts";
 import type { RunOutput } from "./output.ts";
 import { openedEnvironment } from "./parameters.ts";
 import type { Run } from "./plan.ts";
 import { placeOf, type Stage } from "./stages.ts";
-import type { HostRun } from "./types.ts";
+import type { Authors, HostRun } from "./types.ts";
 
 /** Runs serverJS; offered by the area of scripts. */
 export interface ServerScripts {

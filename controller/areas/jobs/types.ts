@@ -1,4 +1,5 @@
 import type { FinalState, OutputPiece } from "../hosts/index.ts";
+import type { Principal } from "../permissions/index.ts";
 
 export interface ExecutionRequest {
   /** JSON text of an object. */
@@ -35,4 +36,10 @@ export interface HostRun {
   readonly message: string;
   /** Standard output and error as they came, cut after `JOB_ANSWER_MAX_BYTES`. */
   readonly output: string;
+}
+
+/** Users with the rights they have now. */
+export interface Authors {
+  /** `undefined`: there is no such user any more, or not an active one. */
+  present(tenant: string, username: string): Promise<Principal | undefined>;
 }
