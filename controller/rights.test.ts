@@ -83,6 +83,7 @@ const WITHOUT_PERMISSION: Readonly<Record<string, Readonly<Record<string, string
   },
   RecordWriter: { [EVERY]: "the agent's certificate is the right" },
   RuleService: { leave: "a tenant is deleted" },
+  RunLogs: { [EVERY]: "by services, for what their runs said" },
   SentPolicies: { [EVERY]: "the agent's certificate is the right" },
   Slices: { [EVERY]: "no service" },
   StoredCommands: { [EVERY]: "asked by services for what they sent" },
