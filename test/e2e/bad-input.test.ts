@@ -230,7 +230,7 @@ describe("each refused by name, and nothing is changed", () => {
     ["a var line that says nothing", "--parser=json\n--var_text=gibberish x\n", "syntax", "Line 3"],
     ["a type that is none", "--parser=csv\n--fields=text,n\n--fields_type=FOO\n", "invalid", "FOO"],
     ["a class named twice", `--class=${LINE_CLASS}\n--class=/x\n--parser=text\n`, "syntax", "twice"],
-    ["a script", "--parser=text\nreturn 1\n", "unsupported", "script"],
+    ["a body that is no Lua", `--class=${LINE_CLASS}\n--parser=text\nthis is no script\n`, "syntax", "new:3"],
     ["half a MiB of text", `--parser=text\n${"-- x\n".repeat(100_000)}`, "too_large", "at most"],
   ];
   test.each(rules)("a rule with %s", async (_what, lines, code, text) => {
