@@ -2,6 +2,8 @@ import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { openMonitoring } from "../../../test/helpers/monitoring.ts";
 import { seededRandom } from "../../../test/helpers/clock.ts";
 import { testPrincipal } from "../../../test/helpers/runtime.ts";
+import { wrappedKv } from "../../../test/helpers/wrapped-kv.ts";
+import { encodeJson } from "../../store/format.ts";
 import { inOrderOf } from "./choosing.ts";
 
 // Longer than any wait in it, on a machine that is busy.
@@ -67,6 +69,27 @@ test("leastload begins with the host that has the fewest runs open", async () =>
   const ended = (await Promise.all(begun.map(({ finished }) => finished))).flat();
   expect(ended.map(({ host }) => host)).toEqual([...HOSTS, ...HOSTS]);
   hosts.dispatch = dispatch;
+});
+
+test("leastload counts a run that is opened while it looks", async () => {
+  const { kv } = await monitoring.engine.tenant("matrix");
+  const execution = { order: { hosts: HOSTS, groupmode: "one" }, opened: 0, queueKey: "" };
+  const key = "jobs/execution/opening";
+  await kv.put(key, encodeJson(execution));
+  let looks = 0;
+  const opening = wrappedKv(kv, {
+    list: async (...look) => {
+      if (++looks === 2) {
+        await kv.put(key, encodeJson({ ...execution, opened: 1 }));
+        await kv.put("jobs/open/opening/h1", encodeJson({}));
+      }
+      return kv.list(...look);
+    },
+  });
+  const order = await inOrderOf(HOSTS, { kv: opening, random: seededRandom(1), job: "any", algorithm: "leastload" });
+  await kv.delete(key);
+  await kv.delete("jobs/open/opening/h1");
+  expect(order).toEqual(["h2", "h3", "h1"]);
 });
 
 test("sticky begins with the same host always, also when others come or go, and goes to another while it is away", async () => {

@@ -178,11 +178,15 @@ test("scripts run with what caller and author have in common, and not for an aut
 });
 
 describe("a controller that is gone", () => {
-  const gone = async (asleep: ReturnType<typeof gate>, started: Promise<{ runId: string }>) => {
-    const { runId } = await started;
+  /** Begun at `a`, which is gone when it is at `asleep`; ended at `b`; then `a` wakes. */
+  const takenOver = async (asleep: ReturnType<typeof gate>) => {
+    const { runId, finished } = await controller("a").execute(admin, "scripted", {});
     await asleep.atIt;
     present.delete("a");
-    return runId;
+    await controller("b").maintain("matrix");
+    await over(runId);
+    asleep.open();
+    return { runId, ended: await finished };
   };
 
   test("during begin: another runs it again, hosts are run once, and the one that wakes tells what that one did", async () => {
@@ -192,12 +196,8 @@ describe("a controller that is gone", () => {
       if (by === "a" && text === "B") await asleep.pass();
       return `${by} ${text}`;
     };
-    const started = controller("a").execute(admin, "scripted", {});
-    const runId = await gone(asleep, started);
-    await controller("b").maintain("matrix");
-    await over(runId);
-    asleep.open();
-    expect((await (await started).finished).map(({ host, state }) => [host, state])).toEqual([
+    const { runId, ended } = await takenOver(asleep);
+    expect(ended.map(({ host, state }) => [host, state])).toEqual([
       ["h1", "ok"],
       ["h2", "ok"],
     ]);
@@ -210,12 +210,7 @@ describe("a controller that is gone", () => {
     await define({ begin: "B", end: "E", groupmode: "sequence" });
     const asleep = gate();
     onCommand = async (host, by) => (by === "a" && host === "h2" ? asleep.pass().then(() => ({})) : {});
-    const started = controller("a").execute(admin, "scripted", {});
-    const runId = await gone(asleep, started);
-    await controller("b").maintain("matrix");
-    await over(runId);
-    asleep.open();
-    await (await started).finished;
+    await takenOver(asleep);
     expect(told).toEqual(["a begin", "a h1", "a h2", "b h2", "b end"]);
     expect(inputOf(ran.at(-1)!)).toMatchObject({ runs: [{ host: "h1", state: "ok" }, { host: "h2" }], status: "ok" });
   });
@@ -227,12 +222,7 @@ describe("a controller that is gone", () => {
       if (by === "a" && text === "E") await asleep.pass();
       return `${by} ${text}`;
     };
-    const started = controller("a").execute(admin, "scripted", {});
-    const runId = await gone(asleep, started);
-    await controller("b").maintain("matrix");
-    await over(runId);
-    asleep.open();
-    await (await started).finished;
+    const { runId } = await takenOver(asleep);
     expect(told.filter((each) => each.startsWith("b"))).toEqual(["b end"]);
     expect(await rows(runId, "host,out")).toMatchObject([{ out: "a B\n" }, { out: "b E\n" }, {}, {}]);
   });

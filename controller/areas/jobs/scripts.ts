@@ -9,6 +9,7 @@ import { Retry } from "../../store/retry.ts";
 import { levelOf } from "../consolelog/index.ts";
 import type { FinalState } from "../hosts/index.ts";
 import { sharedRights, type Principal } from "../permissions/index.ts";
+import type { KeptScript } from "../scripts/index.ts";
 import { workOf, type RunCarrying } from "./carrying.ts";
 import { LetGo, Overtaken } from "./commands.ts";
 import type { RunEndings } from "./endings.ts";
@@ -22,18 +23,7 @@ import type { Authors, HostRun } from "./types.ts";
 
 /** Runs serverJS; offered by the area of scripts. */
 export interface ServerScripts {
-  runOfJob(
-    principal: Principal,
-    script: {
-      readonly name: string;
-      readonly text: string;
-      readonly isFile: boolean;
-      readonly input: Value;
-      readonly timeoutMs: number;
-      readonly signal: AbortSignal;
-      readonly onSaid: (level: number, message: string) => void;
-    },
-  ): Promise<Value | undefined>;
+  runOfJob(principal: Principal, script: KeptScript): Promise<Value | undefined>;
 }
 
 export interface ScriptDependencies {

@@ -1,3 +1,3 @@
 export { scriptsArea } from "./area.ts";
 export { identityOf } from "./identity.ts";
-export { ScriptService } from "./service.ts";
+export { type KeptScript, ScriptService } from "./service.ts";
