@@ -58,8 +58,7 @@ export const RECORD_HOST_OBJECT: HostObject = {
             "too_large",
             `A value kept by setcache has at most ${CACHE_VALUE_MAX_CHARACTERS} characters.`,
           );
-        if (context.principal.readsOnlyBecause === undefined)
-          memory.set(context.principal.tenant, name, { text, ttlSeconds });
+        memory.set(context.principal.tenant, name, { text, ttlSeconds });
         return undefined;
       },
     }),
