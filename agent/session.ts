@@ -36,12 +36,18 @@ export interface SessionHandler {
   controllers(controllers: Controllers): Promise<void>;
 }
 
+/** What a session needs of an outbox. */
+export type SessionOutbox = Pick<
+  Outbox,
+  "streamId" | "firstSequence" | "nextSequence" | "version" | "acknowledge" | "renewStream" | "changed"
+> & { readonly reader: (from: number) => Pick<ReturnType<Outbox["reader"]>, "next" | "close"> };
+
 export interface SessionOptions {
   /** `host:port` of a controller's agent port. */
   readonly address: string;
   /** To that address, and the session's own. */
   readonly wire: Wire;
-  readonly outbox: Outbox;
+  readonly outbox: SessionOutbox;
   readonly clock: Clock;
   readonly hello: () => Promise<Hello>;
   readonly values: () => Promise<Record<string, string>>;
