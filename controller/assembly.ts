@@ -47,6 +47,7 @@ import {
   JobScheduler,
   JobService,
   OutputFollowing,
+  RunRetrying,
 } from "./areas/jobs/index.ts";
 import {
   NotificationHub,
@@ -406,6 +407,7 @@ export async function assemble(options: AssemblyOptions) {
       jobs,
       runs,
       following,
+      retrying: new RunRetrying({ runs, query }),
       audit,
       query,
       scheduler: new JobScheduler({ stores, runtime, controllers: membership, tenants, firings }),

@@ -4,6 +4,8 @@ import {
   JOB_COMMANDS_MAX,
   JOB_DEFAULT_S,
   JOB_HOSTS_MAX,
+  JOB_RETRIES_MAX,
+  JOB_RETRY_DELAY_MAX_S,
   SCHEDULE_TEXT_MAX_CHARACTERS,
 } from "../limits.ts";
 
@@ -35,6 +37,16 @@ const members = {
   ),
   limit: Type.Optional(Type.Integer()),
   queue: Type.Optional(Text(200)),
+  retry: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: JOB_RETRIES_MAX,
+      description: "how often a host that failed is tried again; timeout is of each try",
+    }),
+  ),
+  retrydelay: Type.Optional(
+    Type.Integer({ minimum: 0, maximum: JOB_RETRY_DELAY_MAX_S, description: "seconds before each of these tries" }),
+  ),
   tag: Type.Optional(Type.Array(Text(500), { maxItems: 1_000 })),
 };
 const naming = {
@@ -90,6 +102,8 @@ export const JobRecord = Type.Object({
   limit: Type.Integer(),
   enable: Type.Integer(),
   queue: Type.String(),
+  retry: Type.Integer(),
+  retrydelay: Type.Integer(),
   next: Type.Optional(Type.Array(Type.Integer(), { description: "when its schedule comes next, in milliseconds" })),
   tag: Type.Array(Type.String()),
   system: Type.Boolean({ description: "belongs to the platform" }),
@@ -141,6 +155,14 @@ export const JobExecution = Type.Object({
   timeout: Type.Optional(Type.Integer({ description: "seconds" })),
 });
 export type JobExecution = Static<typeof JobExecution>;
+
+export const JobRetry = Type.Object({
+  runid: Type.String({ minLength: 1, maxLength: 100 }),
+  param: Type.Optional(
+    Type.String({ description: "JSON object, as of the run that is tried again: what that was given is not kept" }),
+  ),
+  timeout: Type.Optional(Type.Integer({ description: "seconds" })),
+});
 
 export const JobBatch = Type.Object({
   jobs: Type.Array(

@@ -160,6 +160,11 @@ export const JOB_FOLLOW_POLL_MS = 500;
 export const JOB_HOST_RETURN_MS = 40_000;
 export const JOB_HOST_RETURN_PAUSE_MS = 250;
 export const JOB_MESSAGE_MAX_CHARACTERS = 8_000;
+/** How often a host that failed is tried again in one run, and the longest pause before. */
+export const JOB_RETRIES_MAX = 20;
+export const JOB_RETRY_DELAY_MAX_S = 3_600;
+/** Of the message of a try that was not the last. */
+export const JOB_TRY_MESSAGE_MAX_CHARACTERS = 200;
 
 // Schedules of jobs.
 export const SCHEDULE_TEXT_MAX_CHARACTERS = 500;

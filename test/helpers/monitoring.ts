@@ -7,6 +7,7 @@ import {
   JobService,
   jobSockets,
   OutputFollowing,
+  RunRetrying,
 } from "../../controller/areas/jobs/index.ts";
 import type { Notification } from "../../controller/areas/notifications/index.ts";
 import { ObjectService } from "../../controller/areas/objects/index.ts";
@@ -115,7 +116,7 @@ export async function openMonitoring() {
   const following = new OutputFollowing({ stores: engine, objects, clock: runtime.clock, appends: runs.appends });
   const query = new QueryService({ objects, runtime });
   const audit = { ready: () => Promise.resolve(), record: () => Promise.resolve() };
-  const ofJobs = jobRoutes({ jobs, runs, following, audit });
+  const ofJobs = jobRoutes({ jobs, runs, following, retrying: new RunRetrying({ runs, query }), audit });
   const endpoints = [...depotRoutes(depots, deployments), ...policyRoutes(policies), ...ofJobs];
   const http = await openTestHttp({ endpoints, sockets: jobSockets({ following }) });
   return {

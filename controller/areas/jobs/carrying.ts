@@ -1,9 +1,11 @@
 import { mapLimited } from "../../../common/concurrency.ts";
 import { JOB_PARALLEL_HOSTS, JOB_RUNS_IN_FLIGHT_MAX } from "../../../common/limits.ts";
+import { wait } from "../../../common/time.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { NewWork } from "../../store/journal/index.ts";
 import type { KvTxn } from "../../store/kv.ts";
 import { Appends } from "../../store/tail.ts";
+import type { CommandOutcome } from "../hosts/index.ts";
 import type { Notifications } from "../notifications/index.ts";
 import { LetGo, type RunCommands } from "./commands.ts";
 import type { PlacedRun, RunEndings } from "./endings.ts";
@@ -12,6 +14,7 @@ import type { OpenRun, RunJournal, VersionedRun } from "./open-runs.ts";
 import { RunOutput } from "./output.ts";
 import { keyOf, nameOf, type JobOutputs } from "./outputs.ts";
 import { inOrder, type Run } from "./plan.ts";
+import { anotherTry, triesOf, tryOf } from "./retries.ts";
 import type { HostRun } from "./types.ts";
 
 export interface CarryingDependencies {
@@ -70,11 +73,18 @@ export class RunCarrying {
   }
 
   /** What comes of the run's host, to be stored. */
-  output(open: Pick<OpenRun, "runId" | "host" | "attempt" | "order">): RunOutput {
+  output(open: Pick<OpenRun, "runId" | "host" | "attempt" | "order" | "tries">): RunOutput {
     return new RunOutput(async (offset, bytes) => {
       await this.#with.outputs.append(open.order.principal.tenant, open, { offset, bytes });
       this.appends.tell(keyOf(open));
-    });
+    }, open.tries);
+  }
+
+  /** The output of an attempt that goes on after tries of another one begins with theirs. */
+  async withOutputBefore(open: OpenRun): Promise<void> {
+    const { tries, order } = open;
+    if (!tries || tries.attempt === open.attempt) return;
+    await this.#with.outputs.copy(order.principal.tenant, open, { attempt: tries.attempt, size: tries.kept });
   }
 
   async #all(run: Run, held: readonly VersionedRun[]): Promise<readonly HostRun[]> {
@@ -93,16 +103,64 @@ export class RunCarrying {
   async #toItsEnd(run: Run, held: VersionedRun): Promise<HostRun> {
     const { open } = held;
     if (open.attempt === 0) this.publish(open, { status: "running" });
+    await this.withOutputBefore(open);
+    let [now, ended] = [held, await this.#try(run, open)];
+    for (;;) {
+      const tries = anotherTry(now.open, { ...ended, nowMs: this.#with.runtime.clock.nowMs() });
+      if (!tries) break;
+      const next = await this.#with.endings.nextTry(now, tries);
+      // Another controller goes on with it, which the end tells.
+      if (!next) break;
+      [now, ended] = [next, await this.#try(run, next.open)];
+    }
+    return this.#end(now, ended);
+  }
+
+  async #try(run: Run, open: OpenRun): Promise<Tried> {
+    const { clock } = this.#with.runtime;
     const output = this.output(open);
-    const outcome = await this.#with.commands.run(run, open, output).finally(() => output.finish());
-    const end = await this.#with.endings.finish(held, { outcome, output });
-    if (end.mine) this.publish(open, { status: end.state, code: end.code, message: end.message });
+    if (!(await this.#dueTry(run, open))) {
+      const atMs = clock.nowMs();
+      const outcome = {
+        host: open.host,
+        state: "cancelled",
+        message: CANCELLED,
+        startedMs: atMs,
+        endedMs: atMs,
+      } as const;
+      return { outcome, output, tries: triesOf(open) };
+    }
+    const outcome = await this.#with.commands.run(tryOf(run, clock), open, output).finally(() => output.finish());
+    return { outcome, output, tries: triesOf(open) + 1 };
+  }
+
+  /** Waits for the time of the next try; false: the run was cancelled before. `LetGo` when this controller ends. */
+  async #dueTry(run: Run, { tries }: OpenRun): Promise<boolean> {
+    if (!tries) return true;
+    const { clock } = this.#with.runtime;
+    const { stopping } = this.#with.journal.underWay;
+    const cancelled = run.watcher?.signal;
+    await wait(
+      clock,
+      Math.max(0, tries.dueMs - clock.nowMs()),
+      cancelled ? AbortSignal.any([stopping, cancelled]) : stopping,
+    );
+    if (stopping.aborted) throw new LetGo(run.id);
+    return cancelled?.aborted !== true;
+  }
+
+  async #end(held: VersionedRun, ended: Tried): Promise<HostRun> {
+    const { host } = held.open;
+    const end = await this.#with.endings.finish(held, ended);
+    const { state, code, message, tries = 1 } = end;
+    if (end.mine) this.publish(held.open, { status: state, code, message });
     return {
-      host: open.host,
-      state: end.state,
-      message: end.message,
-      output: output.text,
-      ...(end.code === undefined ? {} : { code: end.code }),
+      host,
+      state,
+      message,
+      output: ended.output.text,
+      ...(code === undefined ? {} : { code }),
+      ...(tries > 1 && { tries }),
     };
   }
 
@@ -117,6 +175,16 @@ export class RunCarrying {
     else log.error({ err: error, run: run.id }, "a job execution broke off");
   }
 }
+
+/** A try that is over. */
+interface Tried {
+  readonly outcome: CommandOutcome;
+  readonly output: RunOutput;
+  /** With this one, if it was begun. */
+  readonly tries: number;
+}
+
+const CANCELLED = "The run was cancelled before it was tried again.";
 
 export function workOf({ id: runId, order, startedMs, deadlineMs }: Run, host: string): NewWork<OpenRun> {
   return { id: nameOf({ runId, host }), runId, host, order, startedMs, deadlineMs };

@@ -39,7 +39,7 @@ function definitionClass(jobs: JobOwner): SystemClass {
         "creator",
       ),
       ...columns("text", "description", "begin", "end"),
-      ...columns("int", "timeout", "limit", "enable"),
+      ...columns("int", "timeout", "limit", "enable", "retry", "retrydelay"),
       { name: "system", type: "boolean" },
       ...textColumns("list", "host", "exec", "arg", "tag"),
       ...columns("timestamp", "created", "changed"),
@@ -73,9 +73,9 @@ function editedTags(tags: readonly string[], { column, operation, value }: Edit)
 const RUN_CLASS: SystemClass = {
   path: JOB_RUN_PATH,
   columns: [
-    ...columns("varchar", "runid", "host", "name", "dir", "source", "sid", "status", "type"),
-    ...columns("int", "pid", "code"),
-    ...textColumns("list", "cmds"),
+    ...columns("varchar", "runid", "host", "name", "dir", "source", "sid", "status", "type", "origin"),
+    ...columns("int", "pid", "code", "tries"),
+    ...textColumns("list", "cmds", "params", "failures"),
     ...columns("text", "out", "err", "message"),
     { name: "outputsize", type: "bigint" },
     ...columns("timestamp", "stime", "etime", "deadline", "due"),

@@ -11,6 +11,7 @@ import type { RunOutput } from "./output.ts";
 import { openedEnvironment } from "./parameters.ts";
 import type { RunName } from "./outputs.ts";
 import type { Run } from "./plan.ts";
+import { triesOf } from "./retries.ts";
 
 export interface CommandDependencies {
   readonly runtime: Runtime;
@@ -172,13 +173,14 @@ export class RunCommands {
   }
 }
 
-/** The same on every controller: a host knows by it what it has done already. */
-function commandIdOf({ runId, host }: RunName, index: number): string {
-  return `job/${runId}/${host}/${index}`;
+/** The same on every controller, another one for each try: a host knows by it what it has done already. */
+function commandIdOf(open: OpenRun, index: number): string {
+  const made = triesOf(open);
+  return `job/${open.runId}/${open.host}/${index}${made === 0 ? "" : `.${made}`}`;
 }
 
 /** The run and host that a command's id names; `undefined` for an id that no run can have. */
 export function runOf(commandId: string): RunName | undefined {
-  const [, runId = "", host = ""] = /^job\/([^/]+)\/(.+)\/\d+$/.exec(commandId) ?? [];
+  const [, runId = "", host = ""] = /^job\/([^/]+)\/(.+)\/\d+(?:\.\d+)?$/.exec(commandId) ?? [];
   return host === "" ? undefined : { runId, host };
 }

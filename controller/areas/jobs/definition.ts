@@ -30,6 +30,8 @@ export function emptyJob(name: JobName): StoredJob {
     limit: 0,
     enable: 1,
     queue: "",
+    retry: 0,
+    retrydelay: 0,
     tag: [],
     createdMs: 0,
     changedMs: 0,

@@ -14,7 +14,7 @@ import type { CommandOutcome, FinalState } from "../hosts/index.ts";
 import type { Objects } from "../objects/index.ts";
 import { systemPrincipal, type Principal } from "../permissions/index.ts";
 import { JOB_RUN_PATH } from "./classes.ts";
-import type { OpenRun, RunEnd, RunJournal, RunOrder, VersionedRun } from "./open-runs.ts";
+import type { OpenRun, RunEnd, RunJournal, RunOrder, RunTries, VersionedRun } from "./open-runs.ts";
 import type { RunOutput } from "./output.ts";
 import { stageOf } from "./stages.ts";
 
@@ -25,15 +25,18 @@ export interface EndingDependencies {
 }
 
 /** What rows say of a run on a host, or of a script. */
-export type PlacedRun = Pick<OpenRun, "runId" | "host" | "order" | "startedMs" | "deadlineMs">;
+export type PlacedRun = Pick<OpenRun, "runId" | "host" | "order" | "startedMs" | "deadlineMs" | "tries">;
 
 /** How a run ended, as it stands; `mine` when this call decided it. */
 export interface StandingEnd {
   readonly state: FinalState;
   readonly code?: number;
   readonly message: string;
+  readonly tries?: number;
   readonly mine: boolean;
 }
+
+type Ending = Omit<CommandOutcome, "host" | "startedMs"> & Pick<RunEnd, "tries">;
 
 /**
  * The rows of runs. The time of each write of a row is stored with the run, so a write that comes late, twice or after
@@ -60,14 +63,18 @@ export class RunEndings {
    */
   async finish(
     held: VersionedRun,
-    { outcome, output }: { readonly outcome: CommandOutcome; readonly output: RunOutput },
+    {
+      outcome,
+      output,
+      tries,
+    }: { readonly outcome: CommandOutcome; readonly output: RunOutput; readonly tries: number },
   ): Promise<StandingEnd> {
     const lost = await output.finish();
     const message =
       lost === undefined
         ? outcome.message
         : `${outcome.message} (its output could not be stored: ${errorText(lost)})`.trim();
-    const end = this.endOf(output, { ...outcome, message });
+    const end = this.endOf(output, { ...outcome, message, tries });
     try {
       return await this.#persist(() => this.end(held, end));
     } catch (error) {
@@ -80,7 +87,18 @@ export class RunEndings {
     }
   }
 
-  endOf(output: RunOutput, { state, code, message, endedMs }: Omit<CommandOutcome, "host" | "startedMs">): RunEnd {
+  /** Ends a try before another one; `undefined`: it cannot be noted, or another controller went on. */
+  async nextTry(held: VersionedRun, tries: RunTries): Promise<VersionedRun | undefined> {
+    try {
+      return await this.#persist(() => this.#journal.step(held, { tries }));
+    } catch (error) {
+      const { runId: run, host } = held.open;
+      this.#runtime.log.warn({ err: error, run, host }, "a host that failed is not tried again");
+      return undefined;
+    }
+  }
+
+  endOf(output: RunOutput, { state, code, message, endedMs, tries }: Ending): RunEnd {
     const { out, err, bytes: outputSize } = output;
     return {
       state,
@@ -91,6 +109,7 @@ export class RunEndings {
       endedMs,
       decidedMs: this.#runtime.clock.nowMs(),
       ...(code === undefined ? {} : { code }),
+      ...(tries !== undefined && { tries }),
     };
   }
 
@@ -124,7 +143,12 @@ export class RunEndings {
   /** Writes a decided end into the row; safe to repeat. */
   async record(open: PlacedRun, end: RunEnd): Promise<void> {
     const atMs = Math.max(end.decidedMs, open.startedMs + 1);
-    await this.#objects.insert(platformOf(open), pathOf(open), [{ ...startRow(open), ...endRow(end) }], { atMs });
+    await this.#objects.insert(
+      platformOf(open),
+      pathOf(open),
+      [{ ...startRow(open), ...endRow(end), ...failuresOf(open) }],
+      { atMs },
+    );
   }
 
   async #persist<T>(write: () => Promise<T>): Promise<T> {
@@ -165,25 +189,26 @@ export class RunEndings {
     const atMs = (ulidTimeMs(open.runId) ?? open.startedMs) - 1;
     const [id = ""] = await this.#objects.insert(platformOf(open), pathOf(open), [startRow(open)], { atMs });
     const [row] = await this.#objects.get(platformOf(open), [{ id, class: pathOf(open) }]);
-    const { status, code, message } = row?.values ?? {};
+    const { status, code, message, tries } = row?.values ?? {};
     return {
       state: status as FinalState,
       ...(typeof code === "number" ? { code } : {}),
+      ...(typeof tries === "number" && { tries }),
       message: String(message ?? ""),
       mine: false,
     };
   }
 }
 
-function standing({ state, code, message }: RunEnd, mine: boolean): StandingEnd {
-  return { state, message, mine, ...(code === undefined ? {} : { code }) };
+function standing({ state, code, message, tries }: RunEnd, mine: boolean): StandingEnd {
+  return { state, message, mine, ...(code === undefined ? {} : { code }), ...(tries !== undefined && { tries }) };
 }
 
 /** In a row that tells of an execution that no host was given. */
-const NO_HOST = "-";
+export const NO_HOST = "-";
 
 /** What rows say of an order. */
-type NotedOrder = Pick<RunOrder, "name" | "dir" | "sid" | "dueMs"> & {
+type NotedOrder = Pick<RunOrder, "name" | "dir" | "sid" | "dueMs" | "origin" | "params"> & {
   readonly principal: Pick<Principal, "tenant" | "ospace" | "user" | "traceparent">;
 };
 
@@ -217,11 +242,24 @@ export function startRow({ runId, host, order, startedMs, deadlineMs }: PlacedRu
   };
 }
 
-function rowOf({ name, dir, sid, dueMs, principal }: NotedOrder): Row {
-  return { name, dir, sid, source: principal.user, type: "job", ...(dueMs !== undefined && { due: dueMs }) };
+function rowOf({ name, dir, sid, dueMs, origin, params, principal }: NotedOrder): Row {
+  return {
+    name,
+    dir,
+    sid,
+    source: principal.user,
+    type: "job",
+    ...(dueMs !== undefined && { due: dueMs }),
+    ...(origin !== undefined && { origin }),
+    ...(params !== undefined && { params: [...params] }),
+  };
 }
 
-function endRow({ state, code, message, out, err, outputSize, endedMs }: RunEnd): Row {
+function failuresOf({ tries }: PlacedRun): Row {
+  return tries ? { failures: [...tries.failures] } : {};
+}
+
+function endRow({ state, code, message, out, err, outputSize, endedMs, tries }: RunEnd): Row {
   return {
     status: state,
     message,
@@ -229,6 +267,7 @@ function endRow({ state, code, message, out, err, outputSize, endedMs }: RunEnd)
     err,
     outputsize: outputSize,
     etime: endedMs,
+    ...(tries !== undefined && { tries }),
     ...(code === undefined ? {} : { code }),
   };
 }

@@ -58,8 +58,8 @@ export class ExecutionEnds {
   }
 
   async recorded(run: Run, host: string): Promise<HostRun> {
-    const { state, code, message } = await this.#with.endings.recorded(workOf(run, host));
-    return { host, state, message, output: "", ...(code === undefined ? {} : { code }) };
+    const { state, code, message, tries = 1 } = await this.#with.endings.recorded(workOf(run, host));
+    return { host, state, message, output: "", ...(code === undefined ? {} : { code }), ...(tries > 1 && { tries }) };
   }
 }
 

@@ -10,12 +10,14 @@ import { contextFunctions } from "./host-contexts.ts";
 import type { JobContexts } from "./contexts.ts";
 import type { JobGroups } from "./groups.ts";
 import { endOf, outputOf, untilAborted } from "./run-answers.ts";
+import type { RunRetrying } from "./retrying.ts";
 import type { JobRuns } from "./runs.ts";
 import type { JobService } from "./service.ts";
 
 export interface JobHostParts {
   readonly jobs: JobService;
   readonly runs: JobRuns;
+  readonly retrying: RunRetrying;
   readonly contexts: JobContexts;
   readonly groups: JobGroups;
   readonly query: Pick<Query, "rows">;
@@ -130,7 +132,7 @@ function defining({ jobs }: JobHostParts): readonly HostFunction[] {
   ];
 }
 
-function executing({ runs, query }: JobHostParts): readonly HostFunction[] {
+function executing({ runs, retrying, query }: JobHostParts): readonly HostFunction[] {
   return [
     hostFunction({
       name: "execute",
@@ -154,6 +156,23 @@ function executing({ runs, query }: JobHostParts): readonly HostFunction[] {
         const ended = await untilAborted(finished, signal, `The job run ${runId} goes on`);
         return { runid: runId, output: outputOf(ended), runs: valueOf(ended.map(endOf)) };
       },
+    }),
+    hostFunction({
+      name: "retry",
+      summary: "Executes the job of an ended run again, on the hosts on which that failed; does not wait for the end",
+      parameters: [
+        { name: "runid", schema: Type.String({ description: "Of the run that has ended" }) },
+        {
+          name: "param",
+          schema: Type.Object({}, { description: "As of that run: what it was given is not kept" }),
+          optional: true,
+        },
+      ],
+      returns: "the id of the new run",
+      example: 'try { OUTPUT = job.retry("none") } catch (unknown) { OUTPUT = unknown.code }',
+      changes: true,
+      call: async ({ principal }, runId, param) =>
+        (await retrying.retry(principal, runId, requestOf(param, undefined))).runId,
     }),
     hostFunction({
       name: "batch",

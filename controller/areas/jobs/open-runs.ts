@@ -14,6 +14,8 @@ export interface OpenRun extends RunName, OpenWork {
   /** By the wall clock of the controller that began it. */
   readonly deadlineMs: number;
   readonly order: RunOrder;
+  /** Of tries that failed; absent: it is the first one. */
+  readonly tries?: RunTries;
   /** Written into the row by any controller that finds it. */
   readonly end?: RunEnd;
 }
@@ -35,12 +37,40 @@ export interface RunOrder {
   readonly encoding?: string;
   /** When its schedule was due; absent: a caller asked for it. */
   readonly dueMs?: number;
+  /** Absent: a host that failed is not tried again. */
+  readonly retry?: RunRetry;
+  /** The run whose failed hosts this one tries again. */
+  readonly origin?: string;
+  /** Names of the parameters that the caller gave. */
+  readonly params?: readonly string[];
+}
+
+/** How hosts that failed are tried again. */
+export interface RunRetry {
+  readonly count: number;
+  readonly delayMs: number;
+  /** The most that one try takes. */
+  readonly timeoutMs: number;
+}
+
+/** The tries of a host that are over; each has ended once, by the step that noted it. */
+export interface RunTries {
+  /** How each of them ended, in their order. */
+  readonly failures: readonly string[];
+  /** Where the next one begins, by the clock of the controller that noted it. */
+  readonly dueMs: number;
+  /** Bytes that they wrote, and bytes of them that are kept: in the output of this attempt, from its first byte on. */
+  readonly written: number;
+  readonly kept: number;
+  readonly attempt: number;
 }
 
 export interface RunEnd {
   readonly state: FinalState;
   readonly code?: number;
   readonly message: string;
+  /** Absent: the run had one, or none. */
+  readonly tries?: number;
   readonly out: string;
   readonly err: string;
   readonly outputSize: number;

@@ -4,6 +4,12 @@ import type { OutputPiece } from "../hosts/index.ts";
 /** Writes bytes at an offset of the run's stream; repeating is safe. */
 export type AppendOutput = (offset: number, bytes: Uint8Array) => Promise<unknown>;
 
+/** Bytes of earlier tries, and those of them that are stored. */
+export interface OutputBefore {
+  readonly written: number;
+  readonly kept: number;
+}
+
 /**
  * Output of one run as it comes: everything up to `JOB_OUTPUT_MAX_BYTES` goes to the stream in order, the first parts
  * are kept for the run's row and for the answer. What is beyond a bound is counted.
@@ -13,14 +19,19 @@ export class RunOutput {
   readonly #out = new FirstPart(JOB_ROW_OUTPUT_MAX_BYTES);
   readonly #err = new FirstPart(JOB_ROW_OUTPUT_MAX_BYTES);
   readonly #both = new FirstPart(JOB_ANSWER_MAX_BYTES);
+  readonly #before: OutputBefore;
   #waiting: Uint8Array[] = [];
-  #accepted = 0;
+  #accepted: number;
   #writing: Promise<void> | undefined;
-  #written = 0;
+  #written: number;
   #failure: unknown;
 
-  constructor(append: AppendOutput) {
+  /** What tries before this one wrote stands before its output, and is not in its first parts. */
+  constructor(append: AppendOutput, before: OutputBefore = { written: 0, kept: 0 }) {
     this.#append = append;
+    this.#before = before;
+    this.#accepted = before.kept;
+    this.#written = before.kept;
   }
 
   take(piece: OutputPiece): void {
@@ -49,7 +60,12 @@ export class RunOutput {
 
   /** Bytes the command wrote, kept or not. */
   get bytes(): number {
-    return this.#both.total;
+    return this.#before.written + this.#both.total;
+  }
+
+  /** Bytes of it that are stored. */
+  get kept(): number {
+    return this.#written;
   }
 
   get writing(): boolean {

@@ -1,3 +1,4 @@
+import { AppError } from "../../../common/errors.ts";
 import { ulidTimeMs } from "../../../common/ids.ts";
 import { BLOB_CHUNK_MAX_BYTES, JOB_RUN_TTL_DAYS } from "../../../common/limits.ts";
 import type { Stores } from "../../store/engine.ts";
@@ -42,6 +43,21 @@ export class JobOutputs {
     const entry = ulidTimeMs(run.runId) === undefined ? undefined : await kv.get(outputKey(run));
     const attempt = entry ? decodeStored<Attempt>(entry.value).attempt : 0;
     return blobs.readStream(streamOf({ ...run, attempt }), part.offset, part.maxBytes);
+  }
+
+  /** Gives an attempt the first `size` bytes of the output of an earlier one; safe to repeat. */
+  async copy(tenant: string, run: Attempt, { attempt, size }: { attempt: number; size: number }): Promise<void> {
+    const { blobs } = await this.#stores.tenant(tenant);
+    for (let offset = 0; offset < size; ) {
+      const { bytes } = await blobs.readStream(
+        streamOf({ ...run, attempt }),
+        offset,
+        Math.min(size - offset, BLOB_CHUNK_MAX_BYTES),
+      );
+      if (bytes.length === 0) throw new AppError("internal", `The output of ${nameOf(run)} ends before ${size} bytes.`);
+      await blobs.append(streamOf(run), offset, bytes);
+      offset += bytes.length;
+    }
   }
 
   /** Whether there is or was such a run on this host, as long as its output is kept. */

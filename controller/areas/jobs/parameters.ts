@@ -9,6 +9,8 @@ export interface Parameters {
   readonly timeoutSeconds?: number;
   readonly cmd?: string;
   readonly environment: Readonly<Record<string, string>>;
+  /** Of those that are given to the command. */
+  readonly names: readonly string[];
 }
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
@@ -22,7 +24,7 @@ const STEERING =
  * one and steers nothing. The text never becomes part of a command line.
  */
 export function parseParameters(param: string | undefined): Parameters {
-  if (param === undefined || param.trim() === "") return { environment: {} };
+  if (param === undefined || param.trim() === "") return { environment: {}, names: [] };
   if (Buffer.byteLength(param) > JOB_PARAM_MAX_BYTES)
     throw new AppError("too_large", `param has more than ${JOB_PARAM_MAX_BYTES} bytes.`);
   const members = object(param);
@@ -31,10 +33,20 @@ export function parseParameters(param: string | undefined): Parameters {
   const cmd = members["cmd"];
   return {
     environment: environmentOf(members),
+    names: Object.keys(members).filter((name) => isGiven(name, members[name])),
     ...(hosts === undefined ? {} : { hosts }),
     ...(timeoutSeconds === undefined ? {} : { timeoutSeconds }),
     ...(typeof cmd === "string" ? { cmd } : {}),
   };
+}
+
+/** The members of a `param` and the names of those that are given to the command. */
+export function givenNames(param: string | undefined): {
+  readonly members: Readonly<Record<string, unknown>>;
+  readonly names: readonly string[];
+} {
+  const { names } = parseParameters(param);
+  return { members: param === undefined || param.trim() === "" ? {} : object(param), names };
 }
 
 /** Sealed for one run, so that what reads the store does not read what callers gave. */
@@ -92,11 +104,15 @@ function seconds(value: unknown): number {
 function environmentOf(members: Readonly<Record<string, unknown>>): Readonly<Record<string, string>> {
   const environment: Record<string, string> = {};
   for (const [name, value] of Object.entries(members)) {
-    if (name.endsWith("!") || value === null || name === "") continue;
+    if (!isGiven(name, value)) continue;
     const text = typeof value === "string" ? value : JSON.stringify(value);
     if (text.includes("\0")) throw new AppError("invalid", `${JSON.stringify(name)} in param contains NUL.`);
     environment[`ODP_PARAM_${name.toUpperCase().replace(/[^A-Z0-9_]/g, "_")}`] = text;
     if (NAME.test(name) && !STEERING.test(name)) environment[name] = text;
   }
   return environment;
+}
+
+function isGiven(name: string, value: unknown): boolean {
+  return !name.endsWith("!") && value !== null && name !== "";
 }

@@ -10,6 +10,7 @@ import { encodedLine } from "./encoding.ts";
 import { contextId, formatJobName } from "./names.ts";
 import type { OpenRun, RunOrder, VersionedRun } from "./open-runs.ts";
 import { parseParameters, sealedEnvironment, type Parameters } from "./parameters.ts";
+import { retryOf, wholeTimeMs } from "./retries.ts";
 import { REMOTE_COMMAND } from "./service.ts";
 import { serverScriptOf, type RunScripts } from "./stages.ts";
 import { authorOf, type StoredJob } from "./store.ts";
@@ -62,7 +63,10 @@ export async function plannedRun(
   // Stored by a controller that took any name of an encoding.
   for (const line of commands) encodedLine(line, job.argenc === "" ? "utf-8" : job.argenc);
   const seconds = timeoutSeconds([request.timeoutSeconds, parameters.timeoutSeconds, job.timeout]);
-  const timeoutMs = 1_000 * Math.min(seconds, request.mostSeconds ?? JOB_MAX_S);
+  const mostMs = 1_000 * Math.min(request.mostSeconds ?? JOB_MAX_S, JOB_MAX_S);
+  const tryMs = Math.min(1_000 * seconds, mostMs);
+  const retry = isOnHosts ? retryOf(job, tryMs) : undefined;
+  const timeoutMs = Math.min(wholeTimeMs(retry, tryMs), mostMs);
   const startedMs = clock.nowMs();
   const id = ulidOf(startedMs, random.bytes(10));
   return {
@@ -86,6 +90,9 @@ export async function plannedRun(
       }),
       ...(job.argenc !== "" && { encoding: job.argenc }),
       ...(dueMs !== undefined && { dueMs }),
+      ...(retry && { retry }),
+      ...(request.origin !== undefined && { origin: request.origin }),
+      ...(parameters.names.length > 0 && { params: parameters.names }),
     },
     startedMs,
     deadlineMs: startedMs + timeoutMs,

@@ -12,6 +12,7 @@ import {
   JobExecution,
   JobOutputPart,
   JobOutputSelect,
+  JobRetry,
 } from "../../../common/api/jobs.ts";
 import { AppError } from "../../../common/errors.ts";
 import { HTTP_CALL_DEADLINE_MS, JOB_CALL_GRACE_MS, JOB_MAX_S } from "../../../common/limits.ts";
@@ -26,6 +27,7 @@ import type { JobGroups } from "./groups.ts";
 import type { OutputFollowing } from "./following.ts";
 import type { JobRuns } from "./runs.ts";
 import { endOf, outputOf, untilAborted } from "./run-answers.ts";
+import type { RunRetrying } from "./retrying.ts";
 import type { JobService } from "./service.ts";
 import { OutputStream } from "./stream.ts";
 import type { ExecutionRequest } from "./types.ts";
@@ -34,6 +36,7 @@ export interface JobRouteDependencies {
   readonly jobs: JobService;
   readonly runs: JobRuns;
   readonly following: OutputFollowing;
+  readonly retrying: RunRetrying;
   readonly audit: Pick<Audit, "ready" | "record">;
 }
 
@@ -42,6 +45,7 @@ export function jobRoutes(dependencies: JobRouteDependencies): readonly Endpoint
     ...definitionRoutes(dependencies.jobs),
     ...executionRoutes(dependencies),
     batchRoute(dependencies.runs),
+    retryRoute(dependencies.retrying),
     outputRoute(dependencies),
   ];
 }
@@ -233,7 +237,7 @@ async function streamed(runs: JobRuns, { principal, input, signal }: ExecutionCa
   return { content: output.content, contentType: "application/x-ndjson" };
 }
 
-function requestOf(input: Static<typeof JobExecution>): ExecutionRequest {
+function requestOf(input: Pick<Static<typeof JobExecution>, "param" | "timeout">): ExecutionRequest {
   return {
     ...(input.param === undefined ? {} : { param: input.param }),
     ...(input.timeout === undefined ? {} : { timeoutSeconds: input.timeout }),
@@ -265,6 +269,22 @@ function batchRoute(runs: JobRuns): Endpoint {
       return Math.max(HTTP_CALL_DEADLINE_MS, 1_000 * waitsS + JOB_CALL_GRACE_MS);
     },
     handler: async ({ principal, input, signal }) => ({ message: await runBatch(runs, principal, { input, signal }) }),
+  });
+}
+
+function retryRoute(retrying: RunRetrying): Endpoint {
+  return endpoint({
+    method: "POST",
+    path: "/job/retry/:runid",
+    permission: "jobs:run",
+    summary: "Executes the job again on the hosts on which a run that has ended failed; answers the id of the new run",
+    body: "form",
+    input: JobRetry,
+    output: Type.String(),
+    handler: async ({ principal, input: { runid, ...request } }) => {
+      const { runId } = await retrying.retry(principal, runid, requestOf(request));
+      return { message: runId, meta: { runid: runId } };
+    },
   });
 }
 

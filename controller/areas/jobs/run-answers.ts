@@ -3,8 +3,8 @@ import type { FinalState } from "../hosts/index.ts";
 import type { HostRun } from "./types.ts";
 
 /** What a caller is told of an execution that ended. */
-export function endOf({ host, state, code, message }: HostRun): Omit<HostRun, "output"> {
-  return { host, state, message, ...(code === undefined ? {} : { code }) };
+export function endOf({ output: _output, ...end }: HostRun): Omit<HostRun, "output"> {
+  return end;
 }
 
 const CODE_OF_STATE: Readonly<Record<Exclude<FinalState, "ok">, ErrorCode>> = {

@@ -281,6 +281,8 @@ function record(
   const fullname = formatJobName(job);
   return {
     ...job,
+    retry: job.retry ?? 0,
+    retrydelay: job.retrydelay ?? 0,
     host: [...job.host],
     exec: [...job.exec],
     arg: [...job.arg],

@@ -23,6 +23,9 @@ export interface StoredJob {
   readonly limit: number;
   readonly enable: number;
   readonly queue: string;
+  /** How often a host that failed is tried again, and the seconds before; absent: never. */
+  readonly retry?: number;
+  readonly retrydelay?: number;
   readonly tag: readonly string[];
   readonly createdMs: number;
   readonly changedMs: number;

@@ -6,6 +6,7 @@ import type { RunCommands } from "./commands.ts";
 import type { RunEndings } from "./endings.ts";
 import type { OpenRun, RunJournal, VersionedRun } from "./open-runs.ts";
 import { resumedRun } from "./plan.ts";
+import { triesOf } from "./retries.ts";
 
 export interface TakeoverDependencies {
   readonly journal: RunJournal;
@@ -91,11 +92,13 @@ export class RunTakeover {
 
   async #endTaken(mine: VersionedRun): Promise<void> {
     const { carrying, commands, endings, runtime } = this.#with;
+    await carrying.withOutputBefore(mine.open);
     const output = carrying.output(mine.open);
     const result = await commands.stored(mine.open, output);
     const endedMs = runtime.clock.nowMs();
     const message = "The controller that ran it went away before it ended.";
+    const tries = triesOf(mine.open) + (result ? 1 : 0);
     await output.finish();
-    await endings.end(mine, endings.endOf(output, result ?? { state: "expired", message, endedMs }));
+    await endings.end(mine, endings.endOf(output, { ...(result ?? { state: "expired", message, endedMs }), tries }));
   }
 }

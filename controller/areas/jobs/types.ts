@@ -5,6 +5,8 @@ export interface ExecutionRequest {
   /** JSON text of an object. */
   readonly param?: string;
   readonly timeoutSeconds?: number;
+  /** The run whose failed hosts are tried again. */
+  readonly origin?: string;
   /** The execution takes no longer, whatever says how long it may. */
   readonly mostSeconds?: number;
   /** Told of what commands write, as it comes. */
@@ -34,6 +36,8 @@ export interface HostRun {
   readonly state: FinalState;
   readonly code?: number;
   readonly message: string;
+  /** Absent: one, or none. */
+  readonly tries?: number;
   /** Standard output and error as they came, cut after `JOB_ANSWER_MAX_BYTES`. */
   readonly output: string;
 }

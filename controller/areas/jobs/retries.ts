@@ -1,0 +1,59 @@
+import { JOB_RETRY_DELAY_MAX_S, JOB_TRY_MESSAGE_MAX_CHARACTERS } from "../../../common/limits.ts";
+import type { Clock } from "../../../common/time.ts";
+import type { CommandOutcome, FinalState } from "../hosts/index.ts";
+import type { OpenRun, RunRetry, RunTries } from "./open-runs.ts";
+import type { RunOutput } from "./output.ts";
+import type { Run } from "./plan.ts";
+import type { StoredJob } from "./store.ts";
+
+/** What a try ends as that another one may follow. */
+const FAILED: readonly FinalState[] = ["failed", "timeout", "unreachable"];
+
+/** `undefined`: hosts are tried once. */
+export function retryOf({ retry = 0, retrydelay = 0 }: StoredJob, timeoutMs: number): RunRetry | undefined {
+  if (retry <= 0) return undefined;
+  return { count: retry, delayMs: 1_000 * Math.min(Math.max(0, retrydelay), JOB_RETRY_DELAY_MAX_S), timeoutMs };
+}
+
+/** How long all tries of a host take at the most, and the pauses between them. */
+export function wholeTimeMs(retry: RunRetry | undefined, timeoutMs: number): number {
+  return retry ? timeoutMs * (retry.count + 1) + retry.delayMs * retry.count : timeoutMs;
+}
+
+/** Tries of the host that are over. */
+export function triesOf({ tries }: Pick<OpenRun, "tries">): number {
+  return tries?.failures.length ?? 0;
+}
+
+/** Of the time of a run with tries, what the one that begins now has. */
+export function tryOf(run: Run, clock: Clock): Run {
+  const { retry } = run.order;
+  if (!retry) return run;
+  return { ...run, deadlineMonotonicMs: Math.min(run.deadlineMonotonicMs, clock.monotonicMs() + retry.timeoutMs) };
+}
+
+/** Of a try that is over: what is noted where another one follows; `undefined`: none does. */
+export function anotherTry(
+  open: OpenRun,
+  { outcome, output, nowMs }: { readonly outcome: CommandOutcome; readonly output: RunOutput; readonly nowMs: number },
+): RunTries | undefined {
+  const { retry, groupmode } = open.order;
+  const made = triesOf(open);
+  if (!retry || made >= retry.count || !FAILED.includes(outcome.state)) return undefined;
+  // In this mode the next host is tried.
+  if (groupmode === "one" && outcome.state === "unreachable") return undefined;
+  const dueMs = nowMs + retry.delayMs;
+  if (dueMs >= open.deadlineMs) return undefined;
+  return {
+    failures: [...(open.tries?.failures ?? []), failureOf(outcome)],
+    dueMs,
+    written: output.bytes,
+    kept: output.kept,
+    attempt: open.attempt,
+  };
+}
+
+function failureOf({ state, code, message }: CommandOutcome): string {
+  const text = `${state}${code === undefined ? "" : ` ${code}`}${message === "" ? "" : `: ${message}`}`;
+  return text.slice(0, JOB_TRY_MESSAGE_MAX_CHARACTERS);
+}

@@ -1,0 +1,79 @@
+import { AppError } from "../../../common/errors.ts";
+import { listed } from "../../../common/text/listed.ts";
+import type { Row } from "../../../common/value.ts";
+import { requirePermission, type Principal } from "../permissions/index.ts";
+import type { Query } from "../query/index.ts";
+import { JOB_RUN_PATH } from "./classes.ts";
+import { NO_HOST } from "./endings.ts";
+import { formatJobName } from "./names.ts";
+import { givenNames } from "./parameters.ts";
+import type { JobRuns } from "./runs.ts";
+import { REMOTE_COMMAND } from "./service.ts";
+import { stageOf } from "./stages.ts";
+import type { Execution, ExecutionRequest } from "./types.ts";
+
+export interface RetryingDependencies {
+  readonly runs: Pick<JobRuns, "execute" | "goesOn">;
+  readonly query: Pick<Query, "rows">;
+}
+
+/** Names that need not be given again: the row has the command, and the time is that of the new run. */
+const BESIDE: readonly string[] = ["cmd", "timeout"];
+
+/** Tries the hosts again on which a run did not end well, by a new run that names it. */
+export class RunRetrying {
+  readonly #with: RetryingDependencies;
+
+  constructor(dependencies: RetryingDependencies) {
+    this.#with = dependencies;
+  }
+
+  /**
+   * The job as it is defined now, on those hosts of the run that the principal may see. `AppError("not_found")` without
+   * such a run, `conflict` while it goes on, `invalid` where no host failed or parameters are missing, which are not kept.
+   */
+  async retry(principal: Principal, runId: string, request: ExecutionRequest): Promise<Execution> {
+    requirePermission(principal, "jobs:run");
+    requirePermission(principal, "jobs:read");
+    const rows = await this.#rows(principal, runId);
+    const [first] = rows;
+    if (!first) throw new AppError("not_found", `There is no run ${runId}.`);
+    if (rows.some(({ status, name }) => typeof status !== "string" || typeof name !== "string"))
+      throw new AppError("denied", "The states of runs are hidden from this user.");
+    if (await this.#with.runs.goesOn(principal.tenant, runId))
+      throw new AppError("conflict", `The run ${runId} goes on; its hosts can be tried again when it has ended.`);
+    const hosts = rows.filter(({ host, status }) => isHost(host) && status !== "ok").map(({ host }) => String(host));
+    if (hosts.length === 0) throw new AppError("invalid", `No host of the run ${runId} failed.`);
+    const param = { ...paramOf(first, request.param), "HOST!": hosts };
+    return this.#with.runs.execute(principal, String(first["name"]), {
+      ...request,
+      param: JSON.stringify(param),
+      origin: runId,
+    });
+  }
+
+  async #rows(principal: Principal, runId: string): Promise<readonly Row[]> {
+    const columns = "host, name, status, cmds, params";
+    const text = `SELECT ${columns} FROM ${principal.ospace}${JOB_RUN_PATH} WHERE runid = ? ORDER BY host LIMIT -1`;
+    return this.#with.query.rows(principal, text, [runId]);
+  }
+}
+
+function isHost(host: unknown): boolean {
+  return typeof host === "string" && host !== NO_HOST && stageOf(host) === undefined;
+}
+
+function paramOf({ name, cmds, params }: Row, text: string | undefined): object {
+  const { members, names } = givenNames(text);
+  if ("HOST!" in members) throw new AppError("invalid", "The hosts are those of the run: param has no HOST! here.");
+  const missing = namesIn(params).filter((each) => !BESIDE.includes(each) && !names.includes(each));
+  if (missing.length > 0)
+    throw new AppError("invalid", `Parameters of a run are not kept after it: param needs ${listed(missing)} again.`);
+  const [cmd] = namesIn(cmds);
+  const isRemote = name === formatJobName(REMOTE_COMMAND) && members["cmd"] === undefined && cmd !== undefined;
+  return isRemote ? { ...members, cmd } : members;
+}
+
+function namesIn(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.map(String) : [];
+}

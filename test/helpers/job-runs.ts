@@ -1,0 +1,120 @@
+import type { Clock } from "../../common/time.ts";
+import type { Row } from "../../common/value.ts";
+import type { CommandOutcome, DispatchOptions, HostCommand, Hosts } from "../../controller/areas/hosts/index.ts";
+import { jobClasses, JobRuns, JobService, RunRetrying } from "../../controller/areas/jobs/index.ts";
+import { ObjectService } from "../../controller/areas/objects/index.ts";
+import { QueryService } from "../../controller/areas/query/index.ts";
+import type { BlobStore } from "../../controller/store/blobs.ts";
+import type { Stores } from "../../controller/store/engine.ts";
+import { realClock } from "./clock.ts";
+import { openTestEngine } from "./engine.ts";
+import { TEST_SECRETS, testPrincipal, testRuntime } from "./runtime.ts";
+
+export interface SentCommand extends DispatchOptions {
+  readonly host: string;
+  readonly command: HostCommand;
+}
+
+export interface TestController {
+  /** How the host answers; absent: well. */
+  readonly dispatch?: (sent: SentCommand) => Partial<CommandOutcome> | Promise<Partial<CommandOutcome>>;
+  /** The other controllers it sees. */
+  readonly sees?: readonly string[];
+  readonly aheadMs?: number;
+  readonly stores?: Stores;
+}
+
+const WHO = testPrincipal();
+
+/** Controllers that execute jobs over shared stores, on hosts that answer as a test says. */
+export async function openJobRuns() {
+  const engine = await openTestEngine();
+  const runtime = {
+    ...testRuntime(realClock),
+    random: { next: () => Math.random(), bytes: (count: number) => crypto.getRandomValues(new Uint8Array(count)) },
+  };
+  const objects = new ObjectService({ stores: engine, runtime });
+  const jobs = new JobService({ stores: engine, runtime, objects });
+  for (const definition of jobClasses(jobs)) objects.registerSystemClass(definition);
+  const query = new QueryService({ objects, runtime });
+  const controller = (own: string, { dispatch, sees = [], aheadMs = 0, stores = engine }: TestController = {}) => {
+    const hosts: Pick<Hosts, "dispatch"> = {
+      dispatch: async (_principal, host, command, options) => ({
+        host,
+        state: "ok",
+        message: "",
+        startedMs: 1,
+        endedMs: 2,
+        ...((await dispatch?.({ ...options, host, command })) ?? { code: 0 }),
+      }),
+    };
+    const runs = new JobRuns({
+      stores,
+      jobs,
+      objects,
+      hosts,
+      secrets: TEST_SECRETS,
+      stored: { outcome: () => Promise.resolve(undefined) },
+      runtime: { ...runtime, clock: hastyClock(aheadMs) },
+      notifications: { publish: () => undefined },
+      controllers: { own, has: (id) => id === own || sees.includes(id) },
+    });
+    return Object.assign(runs, { retrying: new RunRetrying({ runs, query }) });
+  };
+  const { kv, blobs } = await engine.tenant("matrix");
+  const openKeys = async (runId: string): Promise<readonly string[]> => {
+    const found = await Promise.all(["jobs/open/", "jobs/execution/"].map((prefix) => kv.list(prefix + runId)));
+    return found.flatMap(({ entries }) => entries.map(({ key }) => key));
+  };
+  return {
+    engine,
+    objects,
+    jobs,
+    query,
+    controller,
+    openKeys,
+    rowsOf: (runId: string): Promise<readonly Row[]> =>
+      query.rows(WHO, "SELECT * FROM /matrix/jobs/jobrun WHERE runid = ? ORDER BY host", [runId]),
+    outputOf: (runId: string, host: string) => outputOf(blobs, `jobs/${runId}/${host}`),
+    async [Symbol.asyncDispose]() {
+      await objects.close();
+      await engine[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Of the attempt that went on last. */
+async function outputOf(blobs: BlobStore, stream: string): Promise<string> {
+  let bytes: Uint8Array = new Uint8Array();
+  for (let attempt = 0; attempt < 5; attempt++) {
+    const part = await blobs.readStream(attempt === 0 ? stream : `${stream}/${attempt}`, 0, 100_000);
+    if (part.size > 0) ({ bytes } = part);
+  }
+  return new TextDecoder().decode(bytes);
+}
+
+/** Pauses up to ten seconds are over at once, though they count; deadlines are as long as they are. */
+function hastyClock(aheadMs: number): Clock {
+  let skippedMs = 0;
+  return {
+    nowMs: () => realClock.nowMs() + aheadMs,
+    monotonicMs: () => realClock.monotonicMs() + skippedMs,
+    after(delayMs, callback) {
+      if (delayMs > 10_000) return realClock.after(delayMs, callback);
+      skippedMs += delayMs;
+      return realClock.after(0, callback);
+    },
+  };
+}
+
+/** Work that stands still until it is let go. */
+export function heldWork<T>(answer: T) {
+  let release: () => void = () => undefined;
+  let reached: () => void = () => undefined;
+  const asleep = new Promise<void>((resolve) => (reached = resolve));
+  const awake = new Promise<void>((resolve) => (release = resolve));
+  return { asleep, release, wait: async () => (reached(), await awake, answer) };
+}
+
+/** What a command says, as `onOutput` takes it. */
+export const said = (text: string) => ({ stderr: false, data: new TextEncoder().encode(text) });
