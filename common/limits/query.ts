@@ -19,7 +19,7 @@ export const MQL_STEP_TOKENS_MAX = 40_000;
 export const MQL_CONDITIONS_MAX = 5_000;
 /** The share for MATCH, PHRASE, PREFIX and FUZZY: each looks at every word of a text. */
 export const MQL_TEXT_CONDITIONS_MAX = 50;
-/** SELECTs inside the conditions of one statement. */
+/** SELECTs inside the conditions and behind FROM and JOIN of one statement. */
 export const MQL_SUB_SELECTS_MAX = 16;
 /** Values that one function is given. */
 export const MQL_EXPRESSION_OPERANDS_MAX = 100;

@@ -246,6 +246,14 @@ export interface ClassRef extends At {
   readonly alias: string | undefined;
 }
 
+/** `(SELECT …) alias`: what it answers, asked like the objects of a class. */
+export interface SelectRef extends At {
+  readonly kind: "selected";
+  readonly select: Select | Union;
+  readonly alias: string | undefined;
+}
+
+export type Source = ClassRef | SelectRef;
 export type SelectItem = Star | Item;
 
 export interface Star extends At {
@@ -264,7 +272,7 @@ export interface Join extends At {
   readonly kind: "join";
   /** LEFT JOIN: what finds no partner stays, without one. */
   readonly outer: boolean;
-  readonly class: ClassRef;
+  readonly class: Source;
   readonly left: Field;
   readonly right: Field;
 }
@@ -290,7 +298,7 @@ export interface Select extends At, Tail {
   readonly kind: "select";
   readonly distinct: boolean;
   readonly items: readonly SelectItem[];
-  readonly from: ClassRef;
+  readonly from: Source;
   readonly joins: readonly Join[];
   readonly asOf: ValueNode | undefined;
   readonly where: Condition | undefined;

@@ -14,6 +14,8 @@ import type {
   OrderItem,
   Select,
   SelectItem,
+  SelectRef,
+  Source,
   Statement,
   Tail,
   Union,
@@ -73,9 +75,9 @@ function select(reader: TokenReader): Select {
   const distinct = reader.isKeyword("DISTINCT") && !reader.isName() && reader.accept("DISTINCT");
   const items = listOf(reader, item, OUTPUTS);
   reader.expect("FROM");
-  const plainClass = parseClassRef(reader);
+  const plain = beginsSelected(reader) ? selected(reader) : parseClassRef(reader);
   const early = parseAsOf(reader);
-  const from: ClassRef = { ...plainClass, alias: alias(reader) };
+  const from: Source = { ...plain, alias: alias(reader) };
   const joins: Join[] = [];
   for (let outer = joinWords(reader); outer !== undefined; outer = joinWords(reader)) {
     if (joins.length >= MQL_JOINS_MAX)
@@ -109,6 +111,24 @@ function withSubSelects<T>(reader: TokenReader, parse: (reader: TokenReader) => 
   return parsed;
 }
 
+/** `(SELECT …`, where `(select:/class)` would be a class with an alias. */
+function beginsSelected(reader: TokenReader): boolean {
+  return reader.isSign("(") && reader.peek(1).keyword === "SELECT" && reader.peek(2).text !== ":";
+}
+
+function selected(reader: TokenReader): SelectRef {
+  const start = reader.token.start;
+  reader.countSubSelect();
+  reader.enter();
+  reader.expectSign("(");
+  const first = select(reader);
+  const whole = reader.isKeyword("UNION") ? union(reader, first) : closed(reader, first);
+  if (whole.cursor) throw reader.complain(whole.cursor.span.start, "CURSOR is for the whole statement");
+  reader.expectSign(")");
+  reader.leave();
+  return { kind: "selected", select: whole, alias: undefined, span: reader.spanFrom(start) };
+}
+
 /** Up to the bracket that closes it. */
 function subSelect(reader: TokenReader): Select {
   const first = select(reader);
@@ -119,7 +139,7 @@ function subSelect(reader: TokenReader): Select {
 }
 
 /** A SELECT that stands alone: what closes the statement is its own. */
-function closed(reader: TokenReader, first: Select): Statement {
+function closed(reader: TokenReader, first: Select): Select {
   const closing = tail(reader);
   if (reader.isKeyword("UNION"))
     throw reader.complain(
@@ -191,6 +211,10 @@ function orderItem(reader: TokenReader): OrderItem {
 }
 
 function alias(reader: TokenReader): string | undefined {
+  if (reader.isKeyword("AS") && reader.peek(1).keyword !== "OF") {
+    reader.advance();
+    return reader.expectName("an alias");
+  }
   const { kind, keyword, text } = reader.token;
   const next = reader.peek(1);
   const isCursor = keyword === "CURSOR" && (next.kind === "text" || next.text === "?");
@@ -217,17 +241,28 @@ function beginsLeftJoin(reader: TokenReader): boolean {
   return reader.isKeyword("LEFT") && isJoin;
 }
 
-/** `(alias:/class) ON a.x = b.y` after the word JOIN. */
+/** `(alias:/class) ON a.x = b.y`, or `(SELECT …) alias ON …`, after the word JOIN. */
 function join(reader: TokenReader, outer: boolean): Join {
   const start = reader.token.start;
+  const target = beginsSelected(reader) ? joinedSelect(reader) : joinedClass(reader);
+  reader.expect("ON");
+  const left: Field = parseField(reader);
+  reader.expectSign("=");
+  const right: Field = parseField(reader);
+  return { kind: "join", outer, class: target, left, right, span: reader.spanFrom(start) };
+}
+
+function joinedClass(reader: TokenReader): ClassRef {
   reader.expectSign("(");
   const name = reader.expectName("an alias");
   reader.expectSign(":");
   const target = parseClassRef(reader);
   reader.expectSign(")");
-  reader.expect("ON");
-  const left: Field = parseField(reader);
-  reader.expectSign("=");
-  const right: Field = parseField(reader);
-  return { kind: "join", outer, class: { ...target, alias: name }, left, right, span: reader.spanFrom(start) };
+  return { ...target, alias: name };
+}
+
+function joinedSelect(reader: TokenReader): SelectRef {
+  const target = selected(reader);
+  reader.accept("AS");
+  return { ...target, alias: reader.expectName("an alias") };
 }

@@ -18,6 +18,7 @@ import type {
   Operand,
   Select,
   SelectItem,
+  Source,
   Statement,
   Tail,
   Update,
@@ -210,7 +211,7 @@ function classRef(node: ClassRef): string {
 function select(node: Select): string {
   const joins = node.joins.map(
     (join) =>
-      `${join.outer ? " LEFT" : ""} JOIN (${name(join.class.alias ?? "")}:${classRef({ ...join.class, alias: undefined })}) ON ${printField(join.left)} = ${printField(join.right)}`,
+      `${join.outer ? " LEFT" : ""} JOIN ${joinedSource(join.class)} ON ${printField(join.left)} = ${printField(join.right)}`,
   );
   return [
     `SELECT ${node.distinct ? "DISTINCT " : ""}${node.items.map(item).join(", ")} FROM ${from(node)}`,
@@ -223,7 +224,17 @@ function select(node: Select): string {
 }
 
 function from(node: Select): string {
-  return `${classRef({ ...node.from, alias: undefined })}${optional(" AS OF ", node.asOf, printValue)}${optional(" ", node.from.alias, aliasName)}`;
+  return `${source(node.from)}${optional(" AS OF ", node.asOf, printValue)}${optional(" ", node.from.alias, aliasName)}`;
+}
+
+/** Without its alias. */
+function source(node: Source): string {
+  return node.kind === "class" ? classRef({ ...node, alias: undefined }) : `(${printStatement(node.select)})`;
+}
+
+function joinedSource(node: Source): string {
+  const alias = name(node.alias ?? "");
+  return node.kind === "class" ? `(${alias}:${source(node)})` : `${source(node)} ${alias}`;
 }
 
 /** LEFT before JOIN would be no alias. */

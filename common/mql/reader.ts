@@ -112,12 +112,12 @@ export class TokenReader {
     );
   }
 
-  /** To be called for each SELECT in a condition. */
+  /** To be called for each SELECT in another one. */
   countSubSelect(): void {
     this.#subSelects += 1;
     if (this.#subSelects <= MQL_SUB_SELECTS_MAX) return;
     throw this.tooLarge(
-      `the conditions of a statement have at most ${MQL_SUB_SELECTS_MAX} SELECTs`,
+      `a statement has at most ${MQL_SUB_SELECTS_MAX} SELECTs inside others`,
       "MQL_SUB_SELECTS_MAX",
     );
   }

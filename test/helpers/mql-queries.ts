@@ -1,6 +1,5 @@
 import type {
   Call,
-  ClassRef,
   Condition,
   Count,
   Expression,
@@ -11,6 +10,7 @@ import type {
   OrderItem,
   Select,
   SelectItem,
+  Source as FromSource,
   Tail,
   Union,
   ValueNode,
@@ -35,10 +35,12 @@ const SEVERAL: readonly ColumnName[] = ["g1", "m1"];
 
 /** A class, or it and its subclasses, and the fields that can be named there. */
 interface Source {
-  readonly ref: ClassRef;
+  readonly ref: FromSource;
   readonly names: readonly ColumnName[];
   /** Those that every class of it has. */
   readonly shared: readonly ColumnName[];
+  /** What a SELECT answers: without a time, and in any order. */
+  readonly isAnswer?: true;
 }
 
 /** Random SELECTs that make sense for the caller: every name is one that it may use. */
@@ -60,19 +62,72 @@ export class QueryGenerator {
     const roll = this.#dice.below(10);
     if (roll === 0) return this.#union(sources);
     if (roll === 1) return this.#joined(sources);
-    const source = this.#dice.pick(sources);
+    const source = this.#source(sources);
     return roll < 4 ? this.#grouped(source) : this.#listed(source);
+  }
+
+  /** A class, or what a SELECT over some answers. */
+  #source(sources: readonly Source[], depth = 2): Source {
+    if (depth === 0 || this.#dice.chance(0.8)) return this.#dice.pick(sources);
+    const inner = this.#source(sources, depth - 1);
+    const roll = this.#dice.below(4);
+    const made =
+      roll === 0 && !inner.isAnswer
+        ? this.#answeredUnion(sources)
+        : roll === 1
+          ? this.#answeredGroups(inner)
+          : this.#answeredRows(inner);
+    const ref: FromSource = { kind: "selected", select: made.select, alias: this.#dice.chance(0.5) ? "q" : undefined, span };
+    return { ref, names: made.names, shared: made.names, isAnswer: true };
+  }
+
+  /** With an id in each row that no other one has. */
+  #answeredRows(inner: Source): { readonly select: Select; readonly names: readonly ColumnName[] } {
+    const names = this.#dice.some(inner.names, 0.6);
+    const items = names.map((name) => item(field([name])));
+    const computed = names.filter((name) => NUMBERS.includes(name)).slice(0, 1);
+    const changed = items.map((one, at): SelectItem => {
+      const name = names[at] ?? "n1";
+      if (!computed.includes(name) || !this.#dice.chance(0.5)) return one;
+      return item({ kind: "computed", name: "+", operands: [field([name]), number(1)], span }, name);
+    });
+    const select = { ...this.#plain(inner), items: [item(field(["id"])), item(field(["class"])), ...changed] };
+    return { select: { ...select, ...this.#tail([field(["id"])]) }, names };
+  }
+
+  #answeredGroups(inner: Source): { readonly select: Select; readonly names: readonly ColumnName[] } {
+    const keys = this.#dice.some(inner.names.filter(isScalar), 0.3).filter((name) => name !== "n1");
+    const least = (name: string): SelectItem =>
+      item({ kind: "call", name: "min", distinct: false, argument: field([name]), span }, name);
+    const counted = item({ kind: "call", name: "count", distinct: false, argument: undefined, span }, "n1");
+    const items = [least("id"), least("class"), counted, ...keys.map((name) => item(field([name])))];
+    const select = { ...this.#plain(inner), items, groupBy: keys.map((name) => field([name])) };
+    return { select: { ...select, ...this.#tail([]), limit: undefined }, names: ["n1", ...keys] };
+  }
+
+  #answeredUnion(sources: readonly Source[]): { readonly select: Union; readonly names: readonly ColumnName[] } {
+    const parts = [this.#dice.pick(sources), this.#dice.pick(sources)];
+    const names = this.#dice.some(
+      COLUMN_NAMES.filter((name) => parts.every((part) => part.shared.includes(name))),
+      0.6,
+    );
+    const selects = parts.map((part): Select => {
+      const items = ["id", "class", ...names].map((name) => item(field([name])));
+      return { ...this.#plain(part), asOf: undefined, items, ...OPEN };
+    });
+    const select: Union = { kind: "union", all: false, selects, ...this.#tail([field(["id"])]), asOf: this.#asOf(), span };
+    return { select, names };
   }
 
   #sources(): readonly Source[] {
     const readable = this.#world.classes.filter((view) => this.#rights.isReadable(view.path));
     return readable.flatMap((view) => {
       const tree = readable.filter((other) => other.path === view.path || other.path.startsWith(`${view.path}/`));
-      return [this.#source(view, [view], false), this.#source(view, tree, true)];
+      return [this.#classSource(view, [view], false), this.#classSource(view, tree, true)];
     });
   }
 
-  #source(view: PlainClass, tree: readonly PlainClass[], subtree: boolean): Source {
+  #classSource(view: PlainClass, tree: readonly PlainClass[], subtree: boolean): Source {
     const names = COLUMN_NAMES.filter(
       (name) => !this.#rights.hidden.has(name) && tree.some((one) => one.columns.has(name)),
     );
@@ -85,7 +140,7 @@ export class QueryGenerator {
     // Rows that differ only in what has no order, or in whether a column is there, would come in any order.
     const names = distinct ? source.shared.filter(isScalar) : source.names;
     const items =
-      !distinct && this.#dice.chance(0.15)
+      !distinct && !source.isAnswer && this.#dice.chance(0.15)
         ? [star()]
         : this.#items(["class", "id", ...names].map((name) => ({ field: field([name]) })));
     const outputs = items.flatMap((item) => (item.kind === "item" ? [item] : []));
@@ -97,7 +152,7 @@ export class QueryGenerator {
 
   #grouped(source: Source): Select {
     const groupBy = this.#dice.some(["class", ...source.names.filter(isScalar)], 0.3).map((name) => field([name]));
-    const calls = Array.from({ length: 1 + this.#dice.below(3) }, () => this.#call(source.names));
+    const calls = Array.from({ length: 1 + this.#dice.below(3) }, () => this.#call(source));
     const items = [...this.#dice.some(groupBy, 0.8), ...calls].map(
       (value, at): Item => ({ kind: "item", value, alias: this.#dice.chance(0.5) ? `a${at}` : undefined, span }),
     );
@@ -124,7 +179,7 @@ export class QueryGenerator {
 
   #joined(sources: readonly Source[]): Select {
     const tables = ["a", "b", "c"].slice(0, this.#dice.chance(0.25) ? 3 : 2).map((alias) => {
-      const source = this.#dice.pick(sources);
+      const source = this.#source(sources, 1);
       return { ...source, alias, ref: { ...source.ref, alias } };
     });
     const [first, ...others] = tables;
@@ -274,13 +329,13 @@ export class QueryGenerator {
     return { kind: "case", branches: [{ when: this.#leaf(of), then }], otherwise, span };
   }
 
-  #call(names: readonly ColumnName[]): Call {
+  #call({ names, isAnswer }: Source): Call {
     const scalars = names.filter(isScalar);
     const numbers = names.filter((name) => NUMBERS.includes(name));
     const name = this.#dice.pick([
       "count",
       "count",
-      ...(scalars.length > 0 ? ["min", "max", "first", "last"] : []),
+      ...(scalars.length > 0 ? ["min", "max", ...(isAnswer ? [] : ["first", "last"])] : []),
       ...(numbers.length > 0 ? ["sum", "avg"] : []),
     ]);
     const choices = name === "sum" || name === "avg" ? numbers : scalars;

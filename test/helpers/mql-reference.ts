@@ -3,12 +3,14 @@ import {
   type Condition,
   type Field,
   type InSelect,
+  type NumberNode,
   type Operand,
   type OrderItem,
   partsOf,
   printCall,
   printOperand,
   type Select,
+  type Source,
   type Union,
   type ValueNode,
 } from "../../common/mql/index.ts";
@@ -66,10 +68,9 @@ export class Reference {
   }
 
   #envs(select: Select): readonly Env[] {
-    const isEarlier = select.asOf !== undefined;
-    let envs: readonly Env[] = this.#rows(select.from, isEarlier).map((row) => ({ [select.from.alias ?? ""]: row }));
+    let envs: readonly Env[] = this.#source(select.from, select.asOf).map((row) => ({ [select.from.alias ?? ""]: row }));
     for (const join of select.joins) {
-      const rows = this.#rows(join.class, isEarlier);
+      const rows = this.#source(join.class, select.asOf);
       const name = join.class.alias ?? "";
       envs = envs.flatMap((env): readonly Env[] => {
         const pairs = rows.map((row) => ({ ...env, [name]: row }));
@@ -78,6 +79,19 @@ export class Reference {
       });
     }
     return envs;
+  }
+
+  #source(source: Source, asOf: ValueNode | undefined): readonly PlainRow[] {
+    return source.kind === "class" ? this.#rows(source, asOf !== undefined) : this.#answered(source.select, asOf);
+  }
+
+  /** What a SELECT answers, in its order and window; the state is that of the SELECT around it unless it names one. */
+  #answered(select: Select | Union, asOf: ValueNode | undefined): readonly PlainRow[] {
+    const own = { ...select, asOf: select.asOf ?? asOf, limit: select.limit ?? ALL };
+    const expected = own.kind === "union" ? this.union(own) : this.select(own);
+    const rows = inOrder(expected).slice(expected.offset, expected.offset + expected.limit);
+    const columns = new Set(rows.flatMap(({ row }) => Object.keys(row)));
+    return rows.map(({ row }) => ({ id: "", class: { ...ANSWER, columns }, values: row, writtenMs: 0 }));
   }
 
   #rows(from: { readonly path: string; readonly subtree: boolean }, isEarlier: boolean): readonly PlainRow[] {
@@ -121,6 +135,7 @@ export class Reference {
   }
 
   #seen(view: PlainClass): ReadonlySet<string> {
+    if (view.path === ANSWER.path) return view.columns;
     const known = this.#columns.get(view);
     if (known) return known;
     const columns = new Set([...view.columns].filter((name) => !this.#rights.hidden.has(name)));
@@ -147,6 +162,8 @@ export class Reference {
   #whole(env: Env): Row {
     const [row] = Object.values(env);
     if (!row) return {};
+    if (row.class.path === ANSWER.path)
+      return Object.fromEntries([...row.class.columns].map((name) => [name, row.values[name] ?? null]));
     return {
       id: row.id,
       class: row.class.path,
@@ -208,6 +225,10 @@ export class Reference {
     }
   }
 }
+
+/** The class of what a SELECT answers; it has no fields but columns. */
+const ANSWER: PlainClass = { path: "", label: "", columns: new Set() };
+const ALL: NumberNode = { kind: "number", text: "-1", span: { start: 0, end: 0 } };
 
 interface Made {
   readonly row: Row;
@@ -363,9 +384,10 @@ function valueOf(
   [name = "", member]: readonly string[],
   columns: ReadonlySet<string>,
 ): Value | undefined {
-  if (name === "id") return row.id;
-  if (name === "class") return row.class.path;
-  if (!columns.has(name)) return undefined;
+  const isAnswer = row.class.path === ANSWER.path;
+  if (name === "id" && !isAnswer) return row.id;
+  if (name === "class" && !isAnswer) return row.class.path;
+  if (!isAnswer && !columns.has(name)) return undefined;
   const value = row.values[name] ?? null;
   if (member === undefined) return value;
   return value === null ? null : ((value as Row)[member] ?? null);
@@ -390,6 +412,23 @@ function isOrdered(left: Value, right: Value): boolean {
 export function order(left: Value, right: Value): number {
   if (left === null || right === null) return left === right ? 0 : left === null ? -1 : 1;
   return left < right ? -1 : left > right ? 1 : 0;
+}
+
+/** The rows as ORDER BY has them; equal ones as they came. */
+export function inOrder({
+  rows,
+  keys,
+  descending,
+}: Expected): readonly { readonly row: Row; readonly keys: readonly Value[] }[] {
+  return rows
+    .map((row, at) => ({ row, keys: keys[at] ?? [] }))
+    .sort((left, right) => {
+      for (const [at, isDescending] of descending.entries()) {
+        const result = order(left.keys[at] ?? null, right.keys[at] ?? null);
+        if (result !== 0) return isDescending ? -result : result;
+      }
+      return 0;
+    });
 }
 
 function opposite(truth: Truth): Truth {

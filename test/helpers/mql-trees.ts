@@ -12,8 +12,10 @@ import type {
   Placeholder,
   Select,
   SelectItem,
+  Source,
   Statement,
   Tail,
+  Union,
   ValueNode,
 } from "../../common/mql/index.ts";
 import type { Random } from "../../common/time.ts";
@@ -53,14 +55,7 @@ export class TreeGenerator {
   statement(depth = 2): Statement {
     const makers: readonly (() => Statement)[] = [
       () => this.#select(),
-      () => ({
-        kind: "union",
-        all: this.#coin(),
-        selects: this.#some(2, 3, () => ({ ...this.#select(), ...OPEN })),
-        ...this.#tail(),
-        asOf: this.#asOf(),
-        span,
-      }),
+      () => this.#union(),
       () => ({ kind: "selectEdgeTypes", span }),
       () => this.#insert(),
       () => ({
@@ -125,11 +120,22 @@ export class TreeGenerator {
     return { kind: "inSelect", operand: this.#field(), select, negated: this.#coin(), span };
   }
 
+  #source(): Source {
+    if (this.#next() < 0.95) return this.#class();
+    const select = this.#coin() ? this.#select() : this.#union();
+    return { kind: "selected", select: { ...select, cursor: undefined }, alias: undefined, span };
+  }
+
+  #union(): Union {
+    const selects = this.#some(2, 3, () => ({ ...this.#select(), ...OPEN }));
+    return { kind: "union", all: this.#coin(), selects, ...this.#tail(), asOf: this.#asOf(), span };
+  }
+
   #select(): Select {
     const joins = this.#some(0, 1, () => ({
       kind: "join" as const,
       outer: this.#coin(),
-      class: { ...this.#class(), alias: this.#name() },
+      class: { ...this.#source(), alias: this.#name() },
       left: this.#field(),
       right: this.#field(),
       span,
@@ -138,7 +144,7 @@ export class TreeGenerator {
       kind: "select",
       distinct: this.#coin(),
       items: this.#some(1, 4, () => this.#item()),
-      from: { ...this.#class(), alias: this.#maybe(() => this.#name()) },
+      from: { ...this.#source(), alias: this.#maybe(() => this.#name()) },
       joins,
       asOf: this.#asOf(),
       where: this.#next() < 0.2 ? this.#inSelect() : this.#where(),

@@ -1,12 +1,12 @@
 import { setImmediate } from "node:timers/promises";
 import { expect } from "vitest";
 import { printCondition, printStatement } from "../../common/mql/index.ts";
-import type { Row, Value } from "../../common/value.ts";
+import type { Row } from "../../common/value.ts";
 import type { Objects } from "../../controller/areas/objects/index.ts";
 import { QueryService } from "../../controller/areas/query/index.ts";
 import { realClock, seededRandom } from "../helpers/clock.ts";
 import { QueryGenerator } from "../helpers/mql-queries.ts";
-import { type Expected, order, Reference, rowText } from "../helpers/mql-reference.ts";
+import { type Expected, inOrder, Reference, rowText } from "../helpers/mql-reference.ts";
 import { Dice, drawnRights, makeWorld } from "../helpers/mql-world.ts";
 import { testPrincipal, testRuntime } from "../helpers/runtime.ts";
 import { TIMES } from "../helpers/times.ts";
@@ -82,22 +82,6 @@ function check(answer: readonly Row[], expected: Expected, told: () => string): 
   if (shown.length !== window.length || shown.some((row, at) => row !== window[at]))
     expect(shown, told()).toEqual(window);
   return answer.length;
-}
-
-function inOrder({
-  rows,
-  keys,
-  descending,
-}: Expected): readonly { readonly row: Row; readonly keys: readonly Value[] }[] {
-  return rows
-    .map((row, at) => ({ row, keys: keys[at] ?? [] }))
-    .sort((left, right) => {
-      for (const [at, isDescending] of descending.entries()) {
-        const result = order(left.keys[at] ?? null, right.keys[at] ?? null);
-        if (result !== 0) return isDescending ? -result : result;
-      }
-      return 0;
-    });
 }
 
 function withoutKept(row: Row): Row {

@@ -52,7 +52,13 @@ const INTEGER_TEXT = /^[+-]?\d+$/;
 export const LIST_OF_TEXT: Kind = once(LISTS, "list", TEXT);
 export const LIST_OF_ANY: Kind = once(LISTS, "list", ANY);
 
-export function kindOf(column: Pick<Column, "type" | "elements">): Kind {
+/** A column of what a SELECT answers, whose type may say less than its kind. */
+export interface KnownKind {
+  readonly kind: Kind;
+}
+
+export function kindOf(column: Pick<Column, "type" | "elements"> & Partial<KnownKind>): Kind {
+  if (column.kind) return column.kind;
   if (column.type === "list" || column.type === "set") return once(LISTS, "list", elementKind(column.elements?.[0]));
   if (column.type === "map") return once(MAPS, "map", elementKind(column.elements?.[1]));
   return SCALARS[column.type] ?? ANY;

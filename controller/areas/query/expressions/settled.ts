@@ -12,6 +12,7 @@ import {
   partsOf,
   printOperand,
   type Select,
+  type Source,
   type Span,
   type Union,
   type Update,
@@ -65,12 +66,18 @@ function settledSelect(select: Select, present: Present): Select {
     );
   return {
     ...select,
+    from: settledSource(select.from, present),
+    joins: select.joins.map((join) => ({ ...join, class: settledSource(join.class, present) })),
     items: select.items.map((item) => (item.kind === "item" ? settledItem(item, operand) : item)),
     where: select.where && condition(select.where),
     groupBy: select.groupBy.map(operand),
     having: select.having && condition(select.having),
     orderBy: select.orderBy.map((order) => ({ ...order, value: operand(order.value) })),
   };
+}
+
+function settledSource(source: Source, present: Present): Source {
+  return source.kind === "class" ? source : { ...source, select: settled(source.select, present) };
 }
 
 /** Called as it is written. */

@@ -20,9 +20,9 @@ import type { Source } from "../expressions/predicate.ts";
 import { OutputBinder, type Shape } from "./outputs.ts";
 import { pagingRefused } from "./paging.ts";
 import { bindOutputs, type PlanContext, readsOf, sortOf, type TablePlan, timeOfState } from "./plan.ts";
-import { PSEUDO_FIELDS } from "./pseudo.ts";
 import { conjuncts } from "./pushdown.ts";
-import { type Scope, scopeOf } from "./scope.ts";
+import type { Scope } from "./scope.ts";
+import { sourceScope } from "./answered.ts";
 
 /** One object of each class, in the order in which the statement names the classes; undefined where a LEFT JOIN found none. */
 export type Joined = readonly (ObjectRow | undefined)[];
@@ -50,11 +50,11 @@ export interface Link {
 }
 
 export function planJoin(select: Select, principal: Principal, context: PlanContext): JoinPlan {
-  const { values, catalog } = context;
+  const { values } = context;
   if (select.cursor) throw pagingRefused();
   const scopes = [select.from, ...select.joins.map((join) => join.class)].map((target) => {
-    const alias = target.alias ?? target.path.slice(target.path.lastIndexOf("/") + 1);
-    return about(target.span, () => scopeOf(principal, catalog, { ...target, alias }));
+    const named = target.kind === "class" ? target.path.slice(target.path.lastIndexOf("/") + 1) : "";
+    return about(target.span, () => sourceScope(principal, context, target, target.alias ?? named));
   });
   const fields = new JoinedFields(scopes);
   const links = select.joins.map((join, index) => about(join.span, () => linkOf(join, index + 1, fields)));
@@ -119,7 +119,7 @@ export class JoinedFields implements Fields<Joined> {
     if (scopes.length === 0) throw new AppError("not_found", `[NotExist] Nothing is called ${alias ?? ""} here.`);
     return scopes.flatMap((scope) => {
       const names = new Set<string>([
-        ...PSEUDO_FIELDS,
+        ...scope.tree.pseudoFields,
         ...scope.classes.flatMap((view) => scope.columnsOf(view).map((column) => column.name)),
       ]);
       return [...names].map((name) => this.bind({ kind: "field", parts: [scope.alias ?? "", name], span: NOWHERE }));

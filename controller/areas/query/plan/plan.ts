@@ -8,12 +8,13 @@ import type { BoundField } from "../expressions/fields.ts";
 import { TIME, toComparable } from "../expressions/kind.ts";
 import { type Arguments, literal, rowCount } from "../expressions/literal.ts";
 import { about } from "../expressions/placing.ts";
+import { type Answers, sourceScope } from "./answered.ts";
 import { columnsOf } from "./columns.ts";
 import { type OrderPlan, OutputBinder, type Shape } from "./outputs.ts";
 import { pageCondition, pagedOrder, pagingOf } from "./paging.ts";
 import { narrow, type Narrowing } from "./pushdown.ts";
 import { type RelationPlan, relationPlan } from "./relations.ts";
-import { commonRowCondition, parseRowCondition, type Scope, scopeOf, unveiled } from "./scope.ts";
+import { commonRowCondition, parseRowCondition, type Scope, unveiled } from "./scope.ts";
 import type { VisibleTree } from "./tree.ts";
 
 /** Which rows of one class tree are wanted, and how they are found. */
@@ -43,11 +44,13 @@ export interface PlanContext {
   readonly leftOut?: LeftOut | undefined;
   /** For targets without a time of their own. */
   readonly asOf?: ValueNode | undefined;
+  /** What the SELECTs behind FROM and JOIN answer. */
+  readonly answers?: Answers | undefined;
 }
 
 export function planSelect(select: Select, principal: Principal, context: PlanContext): SelectPlan {
   const { values } = context;
-  const scope = about(select.from.span, () => scopeOf(principal, context.catalog, select.from));
+  const scope = about(select.from.span, () => sourceScope(principal, context, select.from));
   const bound = bindOutputs(select, new OutputBinder(select, scope, values), values);
   if (select.cursor) return planPage(select, { scope, bound }, context);
   const { orderBy, grouping, offset, limit, isCut, distinct } = bound;

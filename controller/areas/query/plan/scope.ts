@@ -17,7 +17,7 @@ import { type Arguments, isMap } from "../expressions/literal.ts";
 import { compilePredicate, type Predicate, type Source } from "../expressions/predicate.ts";
 import { partOf, WHOLE_SERIES, windowOf } from "../expressions/timeseries.ts";
 import { Cells } from "./cells.ts";
-import { isPseudo, PSEUDO_FIELDS, pseudoSource, readPseudo } from "./pseudo.ts";
+import { pseudoSource, readPseudo } from "./pseudo.ts";
 import { relationSource } from "./related.ts";
 import { type VisibleTree, visibleTree } from "./tree.ts";
 
@@ -90,7 +90,7 @@ export class Scope implements Fields<ObjectRow> {
     const [written = "", ...members] = parts;
     const name = this.definedName(written) ?? written;
     const label = [name, ...members].join(".");
-    if (isPseudo(name)) {
+    if (this.tree.isPseudo(name)) {
       if (members.length > 0) throw new AppError("invalid", `[Valid] ${name} has no members.`);
       return { label, short: label, name, table: 0, pseudo: name, members };
     }
@@ -115,7 +115,7 @@ export class Scope implements Fields<ObjectRow> {
 
   /** In this very case. */
   has(name: string): boolean {
-    return isPseudo(name) || this.columnsNamed(name).length > 0;
+    return this.tree.isPseudo(name) || this.columnsNamed(name).length > 0;
   }
 
   /**
@@ -125,7 +125,7 @@ export class Scope implements Fields<ObjectRow> {
   definedName(written: string): string | undefined {
     if (this.has(written) || this.isRelation(written)) return written;
     const pseudo = written.toLowerCase();
-    if (isPseudo(pseudo)) return pseudo;
+    if (this.tree.isPseudo(pseudo)) return pseudo;
     const spellings = this.tree.spellings(written);
     const columns = spellings.filter((name) => this.has(name));
     return nameAmong(columns.length > 0 ? columns : spellings.filter((name) => this.isRelation(name)), written);
@@ -133,7 +133,7 @@ export class Scope implements Fields<ObjectRow> {
 
   /** Whether the name stands for edges of that type from the object, and for no column. */
   isRelation(name: string): boolean {
-    return this.tree.isRelation(name) && !isPseudo(name);
+    return this.tree.isRelation(name) && !this.tree.isPseudo(name);
   }
 
   kindsOf(field: BoundField): readonly Kind[] {
@@ -159,7 +159,7 @@ export class Scope implements Fields<ObjectRow> {
     const cells = cellsOf(this);
     return (row, result) => {
       const hidden = cells?.hiddenIn(row);
-      for (const pseudo of PSEUDO_FIELDS) result[pseudo] = readPseudo(pseudo, row);
+      for (const pseudo of tree.pseudoFields) result[pseudo] = readPseudo(pseudo, row);
       for (const { name } of tree.columnsOf(row.class))
         result[name] = hidden?.has(name) ? null : (row.values[name] ?? null);
     };

@@ -3,15 +3,20 @@ import { QUERY_TREES_KEPT_MAX } from "../../../../common/limits.ts";
 import type { ClassRef } from "../../../../common/mql/index.ts";
 import type { ClassCatalog, ClassView, Column } from "../../objects/index.ts";
 import { classAccess, type ClassAccess, type Principal } from "../../permissions/index.ts";
-import { isPseudo } from "./pseudo.ts";
+import type { PseudoField } from "../expressions/fields.ts";
+import { isPseudo, PSEUDO_FIELDS } from "./pseudo.ts";
 
 export type Target = Pick<ClassRef, "path" | "subtree">;
 type Rights = Pick<Principal, "data" | "ospace">;
+
+/** What a SELECT answers was checked where it was read. */
+const ANSWERED: ClassAccess = { readable: true, writable: false, where: undefined, hidden: new Set<string>(), parts: [] };
 
 interface TreeContent {
   readonly found: readonly ClassView[];
   readonly relations: ReadonlySet<string>;
   readonly isUnveiled?: boolean;
+  readonly isAnswer?: boolean;
 }
 
 /** A class, or one with those below it, as all principals with the same rights see it under the same definitions. */
@@ -24,6 +29,8 @@ export class VisibleTree {
   readonly whole: boolean;
   /** Row conditions see columns that their principal does not. */
   readonly isUnveiled: boolean;
+  /** Its rows are what a SELECT answers to the principal: they are all open, and have no fields but its columns. */
+  readonly isAnswer: boolean;
   /** Names of the edge types: attributes that relate an object of any class to others. */
   readonly relations: ReadonlySet<string>;
   readonly #rights: Rights;
@@ -33,18 +40,29 @@ export class VisibleTree {
   #spellings: ReadonlyMap<string, readonly string[]> | undefined;
   #unveiled: VisibleTree | undefined;
 
-  constructor(rights: Rights, target: Target, { found, relations, isUnveiled = false }: TreeContent) {
+  constructor(rights: Rights, target: Target, { found, relations, isUnveiled = false, isAnswer = false }: TreeContent) {
     this.#rights = rights;
     this.root = target.path;
     this.subtree = target.subtree;
     this.isUnveiled = isUnveiled;
+    this.isAnswer = isAnswer;
     this.relations = relations;
     this.classes = found.filter((view) => isUnveiled || this.access(view).readable);
     this.whole = this.classes.length === found.length;
     if (this.classes.length === 0) throw new AppError("not_found", `[NotExist] class : ${target.path} not find !`);
   }
 
+  /** Fields that its rows have besides columns. */
+  get pseudoFields(): readonly PseudoField[] {
+    return this.isAnswer ? [] : PSEUDO_FIELDS;
+  }
+
+  isPseudo(name: string): name is PseudoField {
+    return !this.isAnswer && isPseudo(name);
+  }
+
   access(view: ClassView): ClassAccess {
+    if (this.isAnswer) return ANSWERED;
     let access = this.#access.get(view.cid);
     if (!access) this.#access.set(view.cid, (access = accessOf(this.#rights, view)));
     return access;
@@ -62,7 +80,7 @@ export class VisibleTree {
     if (!columns)
       this.#columnsOf.set(
         view,
-        (columns = view.columns.filter(({ name }) => this.column(view, name) !== undefined && !isPseudo(name))),
+        (columns = view.columns.filter(({ name }) => this.column(view, name) !== undefined && !this.isPseudo(name))),
       );
     return columns;
   }

@@ -4,7 +4,7 @@ import type { Kind } from "../expressions/kind.ts";
 import type { JoinPlan } from "../plan/join.ts";
 import type { AggregatePlan, Expression, GroupPlan, Output, Shape } from "../plan/outputs.ts";
 import type { SelectPlan, LeftOut } from "../plan/plan.ts";
-import { PSEUDO_FIELDS, pseudoType } from "../plan/pseudo.ts";
+import { pseudoType } from "../plan/pseudo.ts";
 import type { Scope } from "../plan/scope.ts";
 import type { ColumnMeta, QueryMeta, StatementType } from "../types.ts";
 
@@ -96,6 +96,7 @@ function describe(plan: SelectPlan): Description {
 }
 
 function classesOf(scope: Scope): Record<string, unknown> {
+  if (scope.tree.isAnswer) return {};
   return Object.fromEntries(
     scope.classes.map((view) => [
       view.path,
@@ -123,7 +124,7 @@ function rootFirst(scope: Scope): readonly ClassView[] {
 }
 
 function outputMeta(output: Output, views: readonly ClassView[], scope: Scope): readonly ColumnMeta[] {
-  if (output.kind === "star") return [...PSEUDO_FIELDS.map((name) => pseudoMeta(name)), ...starMeta(views, scope)];
+  if (output.kind === "star") return [...scope.tree.pseudoFields.map((name) => pseudoMeta(name)), ...starMeta(views, scope)];
   return output.value.kind === "field" ? fieldMeta(output.name, output.value.field, { views, scope }) : [];
 }
 

@@ -164,20 +164,32 @@ async function addUntil<R>({ source, slices, rowWork }: HoldingInput<R>, add: (r
   }
 }
 
-function grouped<R>(shape: Shape<R>, group: GroupPlan, input: HoldingInput<R>): AsyncIterable<readonly Row[]> {
+/** The kinds of the values that the rows of the answer have under that name. */
+export function answeredKinds<R>(shape: Shape<R>, name: string): readonly Kind[] {
+  const { fields, grouping } = shape;
+  const groups = grouping && groupsOf(shape, grouping).groups;
+  return shape.outputs.flatMap((output) => {
+    if (output.kind === "star") return fields.kindsNamed(name);
+    if (output.name !== name) return [];
+    if (groups) return sourceOfGroup(output.value, groups).kinds;
+    return output.value.kind === "field" ? fields.kindsOf(output.value.field) : [];
+  });
+}
+
+function groupsOf<R>(shape: Shape<R>, group: GroupPlan) {
   const { fields } = shape;
   const keys = group.keys.map((field) => fields.source(field));
   const specs = group.aggregates.map(({ name, field, distinct, parameter }): AggregateSpec<R> => {
     return { name, distinct, parameter, source: field && fields.source(field), writtenMs: fields.writtenMs(field) };
   });
-  const groups: Groups = {
-    shape,
-    group,
-    memory: input.memory,
-    keyKinds: keys.map(onlyKind),
-    resultKinds: specs.map(aggregateKind),
-  };
+  const groups: Groups = { shape, group, keyKinds: keys.map(onlyKind), resultKinds: specs.map(aggregateKind) };
+  return { keys, specs, groups };
+}
+
+function grouped<R>(shape: Shape<R>, group: GroupPlan, input: HoldingInput<R>): AsyncIterable<readonly Row[]> {
+  const { keys, specs, groups } = groupsOf(shape, group);
   const answer = {
+    memory: input.memory,
     passes: havingOf(groups),
     outputs: shape.outputs.flatMap((output) =>
       output.kind === "value" ? [{ name: output.name, source: sourceOfGroup(output.value, groups) }] : [],
@@ -201,13 +213,13 @@ async function* collected<R>(
 interface Groups {
   readonly shape: Shape<never>;
   readonly group: GroupPlan;
-  readonly memory: MemoryShare;
   readonly keyKinds: readonly Kind[];
   readonly resultKinds: readonly Kind[];
 }
 
 /** What is made of each group. */
 interface GroupAnswer {
+  readonly memory: MemoryShare;
   readonly passes: Predicate<GroupRow>;
   readonly outputs: readonly { readonly name: string; readonly source: Source<GroupRow> }[];
   readonly orders: readonly Source<GroupRow>[];
@@ -215,7 +227,8 @@ interface GroupAnswer {
 
 /** Undefined for each group that makes no row at once. */
 function* groupRows(rows: Iterable<GroupRow>, groups: Groups, answer: GroupAnswer): Iterable<Row | undefined> {
-  const { shape, memory } = groups;
+  const { shape } = groups;
+  const { memory } = answer;
   const isNew = shape.distinct ? distinctRows(memory) : () => true;
   const sorter = shape.orderBy.length > 0 ? sorterOf(shape, memory) : undefined;
   for (const row of rows) {

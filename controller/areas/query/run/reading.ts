@@ -16,28 +16,54 @@ import {
 } from "../plan/plan.ts";
 import { joined } from "./hashjoin.ts";
 import { joinMeta, selectMeta, unionMeta } from "./meta.ts";
-import { shaped } from "./pipeline.ts";
+import { answeredKinds, shaped } from "./pipeline.ts";
 import { withRelations } from "./relatedrows.ts";
-import { filterOf, matching, type Reading } from "./run.ts";
+import { answersInside } from "./answers.ts";
+import { filterOf, matching, type RowReading } from "./run.ts";
 import { Slices } from "./slice.ts";
 import { readingWithSubSelects } from "./subselects.ts";
 import { planUnion, united } from "./union.ts";
 import { workOf } from "./work.ts";
 
-export function planReading(statement: Select | Union, principal: Principal, context: PlanContext): Reading {
+export function planReading(statement: Select | Union, principal: Principal, context: PlanContext): RowReading {
   const { leftOut = { more: false } } = context;
   const nested = readingWithSubSelects(statement, {
     whole: (part) => planReading(part, principal, { ...context, leftOut }),
-    inner: (part) => planReading(part, principal, { ...context, leftOut: { more: false } }),
+    inner: (part) => planReading(part, principal, { ...context, asOf: undefined, leftOut: { more: false } }),
   });
   if (nested) return nested;
-  if (statement.kind === "union") return unionReading(statement, principal, { ...context, leftOut });
-  return statement.joins.length > 0
-    ? joinReading(planJoin(statement, principal, context), leftOut)
-    : selectReading(planSelect(statement, principal, context), leftOut);
+  return statement.kind === "union"
+    ? unionReading(statement, principal, { ...context, leftOut })
+    : planPart(statement, principal, { ...context, leftOut }).reading;
 }
 
-function selectReading(plan: SelectPlan, leftOut: LeftOut): Reading {
+interface Part {
+  readonly plan: SelectPlan | JoinPlan;
+  readonly reading: RowReading;
+}
+
+type PartContext = PlanContext & { readonly leftOut: LeftOut };
+
+function planPart(select: Select, principal: Principal, context: PartContext): Part {
+  const asOf = select.asOf ?? context.asOf;
+  const inside = answersInside(select, {
+    principal,
+    inner: (part) => planReading(part, principal, { ...context, asOf, answers: undefined, leftOut: { more: false } }),
+  });
+  const { plan, reading } = planOver(select, principal, { ...context, answers: inside?.answers });
+  return { plan, reading: inside ? inside.around(reading) : reading };
+}
+
+function planOver(select: Select, principal: Principal, context: PartContext): Part {
+  if (select.joins.length > 0) {
+    const plan = planJoin(select, principal, context);
+    return { plan, reading: joinReading(plan, context.leftOut) };
+  }
+  const plan = planSelect(select, principal, context);
+  return { plan, reading: selectReading(plan, context.leftOut) };
+}
+
+function selectReading(plan: SelectPlan, leftOut: LeftOut): RowReading {
   const filter = filterOf(plan);
   let cursor: string | undefined;
   const onPageEnd = (keys: readonly SortKey[]): void => {
@@ -45,6 +71,7 @@ function selectReading(plan: SelectPlan, leftOut: LeftOut): Reading {
   };
   return {
     meta: selectMeta(plan, { leftOut, cursor: () => cursor }),
+    kindsOf: (name) => answeredKinds(plan, name),
     rows(context) {
       const slices = new Slices(context);
       const found = matching({ reads: plan.reads, filter, slices, rowWork: workOf(plan.where) }, context);
@@ -58,9 +85,10 @@ function selectReading(plan: SelectPlan, leftOut: LeftOut): Reading {
   };
 }
 
-function joinReading(plan: JoinPlan, leftOut: LeftOut): Reading {
+function joinReading(plan: JoinPlan, leftOut: LeftOut): RowReading {
   return {
     meta: joinMeta(plan, leftOut),
+    kindsOf: (name) => answeredKinds(plan, name),
     rows(context) {
       const slices = new Slices(context);
       return shaped(plan, {
@@ -85,24 +113,24 @@ function joinReading(plan: JoinPlan, leftOut: LeftOut): Reading {
   };
 }
 
-function unionReading(
-  union: Union,
-  principal: Principal,
-  context: PlanContext & { readonly leftOut: LeftOut },
-): Reading {
+function unionReading(union: Union, principal: Principal, context: PartContext): RowReading {
   const { leftOut } = context;
-  const plans = union.selects.map((select) => {
+  const planned = union.selects.map((select) => {
     const whole = { ...select, limit: { kind: "number" as const, text: "-1", span: select.span } };
-    const own = { ...context, asOf: union.asOf };
-    return select.joins.length > 0 ? planJoin(whole, principal, own) : planSelect(whole, principal, own);
+    return planPart(whole, principal, { ...context, asOf: union.asOf ?? context.asOf });
   });
-  const parts = plans.map((plan) => (plan.kind === "join" ? joinReading(plan, leftOut) : selectReading(plan, leftOut)));
-  const plan = planUnion(union, plans, context.values);
+  const parts = planned.map((part) => part.reading);
+  const plan = planUnion(
+    union,
+    planned.map((part) => part.plan),
+    context.values,
+  );
   return {
     meta: unionMeta(
       parts.map((part) => part.meta),
       leftOut,
     ),
+    kindsOf: (name) => parts.flatMap((part) => part.kindsOf(name)),
     rows: (run) =>
       united(
         plan,

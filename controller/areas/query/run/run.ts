@@ -3,6 +3,7 @@ import { type Call, type Field, printCall } from "../../../../common/mql/index.t
 import type { Row } from "../../../../common/value.ts";
 import type { ObjectRow, Objects, ReadRequest } from "../../objects/index.ts";
 import type { Fields } from "../expressions/fields.ts";
+import type { Kind } from "../expressions/kind.ts";
 import type { Arguments } from "../expressions/literal.ts";
 import { compilePredicate, type Predicate, type Source } from "../expressions/predicate.ts";
 import type { TablePlan } from "../plan/plan.ts";
@@ -25,6 +26,12 @@ export interface Reading {
   rows(context: RunContext): AsyncIterable<readonly Row[]>;
   /** One line for each step. `stepsOf` tells how something will be read. */
   describe(stepsOf: (reads: readonly ReadRequest[]) => Promise<readonly string[]>): Promise<readonly string[]>;
+}
+
+/** What answers rows of known columns. */
+export interface RowReading extends Reading {
+  /** The kinds of the values that the rows have under that name. */
+  kindsOf(name: string): readonly Kind[];
 }
 
 /** The rows that exist for the principal and fulfil the condition, whatever the store answered. */

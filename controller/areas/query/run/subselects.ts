@@ -14,10 +14,10 @@ import type { Row, Value } from "../../../../common/value.ts";
 import { bytesOf, freeing, type MemoryShare, PROCESS_MEMORY } from "../expressions/memory.ts";
 import { about } from "../expressions/placing.ts";
 import { canonical } from "../expressions/questions.ts";
-import type { Reading, RunContext } from "./run.ts";
+import type { Reading, RowReading, RunContext } from "./run.ts";
 
 interface Plan {
-  readonly whole: (statement: Select | Union) => Reading;
+  readonly whole: (statement: Select | Union) => RowReading;
   readonly inner: (select: Select) => Reading;
 }
 
@@ -34,7 +34,7 @@ type Found = ReadonlyMap<InSelect, readonly ValueNode[]>;
  * same principal and read first, once; what it answers then stands in the condition as written values do, so that it
  * narrows the read.
  */
-export function readingWithSubSelects(statement: Select | Union, plan: Plan): Reading | undefined {
+export function readingWithSubSelects(statement: Select | Union, plan: Plan): RowReading | undefined {
   const nodes = conditionsOf(statement).flatMap(subSelectsOf);
   if (nodes.length === 0) return undefined;
   if (statement.cursor)
@@ -48,6 +48,7 @@ export function readingWithSubSelects(statement: Select | Union, plan: Plan): Re
   const checked = plan.whole(withValues(statement, new Map(nodes.map((node) => [node, SOME_VALUE]))));
   return {
     meta: checked.meta,
+    kindsOf: (name) => checked.kindsOf(name),
     rows(context) {
       const memory = PROCESS_MEMORY.share(context.tenant);
       return freeing(memory, rowsBy(statement, { inners, plan, memory }, context));

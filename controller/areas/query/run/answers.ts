@@ -1,0 +1,92 @@
+import { AppError } from "../../../../common/errors.ts";
+import { NOWHERE, type Select, type SelectRef, type Union } from "../../../../common/mql/index.ts";
+import type { ReadRequest } from "../../objects/index.ts";
+import type { Principal } from "../../permissions/index.ts";
+import { ANY } from "../expressions/kind.ts";
+import { about } from "../expressions/placing.ts";
+import { type Answer, type AnsweredColumn, answeredRow, answerOf, type Answers } from "../plan/answered.ts";
+import type { RowReading, RunContext } from "./run.ts";
+
+interface Inner {
+  readonly reading: RowReading;
+  readonly answer: Answer;
+}
+
+interface Planning {
+  readonly principal: Principal;
+  readonly inner: (select: Select | Union) => RowReading;
+}
+
+/** What the SELECTs behind FROM and JOIN answer, and how the one around them reads it. */
+export interface AnswersInside {
+  readonly answers: Answers;
+  readonly around: <R extends RowReading>(reading: R) => R;
+}
+
+/**
+ * Plans the SELECTs behind FROM and JOIN for the same principal, as no text of the caller is read with other rights.
+ * Undefined where there are classes only.
+ */
+export function answersInside(select: Select, planning: Planning): AnswersInside | undefined {
+  const sources = [select.from, ...select.joins.map((join) => join.class)].filter((one) => one.kind === "selected");
+  if (sources.length === 0) return undefined;
+  if (select.cursor)
+    throw new AppError("invalid", "[Valid] CURSOR and FROM (SELECT …) exclude each other: its rows have no place of their own.");
+  const inners = new Map(sources.map((source) => [source, innerOf(source, planning)]));
+  const byPath = new Map([...inners.values()].map((inner) => [inner.answer.view.path, inner]));
+  return {
+    answers: new Map([...inners].map(([source, { answer }]) => [source, answer])),
+    around: (reading) => ({
+      ...reading,
+      rows: (context) => reading.rows(readingAnswers(byPath, context)),
+      describe: (stepsOf) => reading.describe((reads) => describedReads(reads, byPath, stepsOf)),
+    }),
+  };
+}
+
+function innerOf(source: SelectRef, { principal, inner }: Planning): Inner {
+  return about(source.span, () => {
+    const reading = inner(allRows(source.select));
+    return { reading, answer: answerOf(principal, source.alias, columnsOf(reading)) };
+  });
+}
+
+/** All its rows, where it names no limit of its own. */
+function allRows(select: Select | Union): Select | Union {
+  return { ...select, limit: select.limit ?? { kind: "number", text: "-1", span: NOWHERE } };
+}
+
+function columnsOf({ meta, kindsOf }: RowReading): readonly AnsweredColumn[] {
+  return (meta.columns[meta.rootclass] ?? []).map((column) => {
+    const [kind = ANY, ...others] = new Set(kindsOf(column.name));
+    return { ...column, kind: others.length === 0 ? kind : ANY };
+  });
+}
+
+type ByPath = ReadonlyMap<string, Inner>;
+
+function readingAnswers(byPath: ByPath, context: RunContext): RunContext {
+  const read: RunContext["read"] = (request) => {
+    const inner = byPath.get(request.class);
+    return inner ? answeredRows(inner, context) : context.read(request);
+  };
+  return { ...context, read };
+}
+
+async function* answeredRows({ reading, answer }: Inner, context: RunContext): ReturnType<RunContext["read"]> {
+  for await (const page of reading.rows(context)) yield page.map((row) => answeredRow(answer, row));
+}
+
+async function describedReads(
+  reads: readonly ReadRequest[],
+  byPath: ByPath,
+  stepsOf: (reads: readonly ReadRequest[]) => Promise<readonly string[]>,
+): Promise<readonly string[]> {
+  const lines: string[] = [];
+  for (const read of reads) {
+    const inner = byPath.get(read.class);
+    const steps = inner ? await inner.reading.describe(stepsOf) : await stepsOf([read]);
+    lines.push(...(inner ? steps.map((line) => `for ${read.class}: ${line}`) : steps));
+  }
+  return lines;
+}
