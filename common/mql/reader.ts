@@ -116,10 +116,7 @@ export class TokenReader {
   countSubSelect(): void {
     this.#subSelects += 1;
     if (this.#subSelects <= MQL_SUB_SELECTS_MAX) return;
-    throw this.tooLarge(
-      `a statement has at most ${MQL_SUB_SELECTS_MAX} SELECTs inside others`,
-      "MQL_SUB_SELECTS_MAX",
-    );
+    throw this.tooLarge(`a statement has at most ${MQL_SUB_SELECTS_MAX} SELECTs inside others`, "MQL_SUB_SELECTS_MAX");
   }
 
   /** The span from a token's start to the end of what was read. */

@@ -77,7 +77,12 @@ export class QueryGenerator {
         : roll === 1
           ? this.#answeredGroups(inner)
           : this.#answeredRows(inner);
-    const ref: FromSource = { kind: "selected", select: made.select, alias: this.#dice.chance(0.5) ? "q" : undefined, span };
+    const ref: FromSource = {
+      kind: "selected",
+      select: made.select,
+      alias: this.#dice.chance(0.5) ? "q" : undefined,
+      span,
+    };
     return { ref, names: made.names, shared: made.names, isAnswer: true };
   }
 
@@ -115,7 +120,14 @@ export class QueryGenerator {
       const items = ["id", "class", ...names].map((name) => item(field([name])));
       return { ...this.#plain(part), asOf: undefined, items, ...OPEN };
     });
-    const select: Union = { kind: "union", all: false, selects, ...this.#tail([field(["id"])]), asOf: this.#asOf(), span };
+    const select: Union = {
+      kind: "union",
+      all: false,
+      selects,
+      ...this.#tail([field(["id"])]),
+      asOf: this.#asOf(),
+      span,
+    };
     return { select, names };
   }
 

@@ -68,7 +68,9 @@ export class Reference {
   }
 
   #envs(select: Select): readonly Env[] {
-    let envs: readonly Env[] = this.#source(select.from, select.asOf).map((row) => ({ [select.from.alias ?? ""]: row }));
+    let envs: readonly Env[] = this.#source(select.from, select.asOf).map((row) => ({
+      [select.from.alias ?? ""]: row,
+    }));
     for (const join of select.joins) {
       const rows = this.#source(join.class, select.asOf);
       const name = join.class.alias ?? "";

@@ -20,11 +20,7 @@ export interface Answer {
 export type AnsweredColumn = ColumnMeta & KnownKind;
 
 /** The name of the class stands in no catalog, as it begins with no slash. */
-export function answerOf(
-  principal: Principal,
-  alias: string | undefined,
-  answered: readonly AnsweredColumn[],
-): Answer {
+export function answerOf(principal: Principal, alias: string | undefined, answered: readonly AnsweredColumn[]): Answer {
   const columns = answered.map(columnOf);
   const byName = new Map(columns.map((column) => [column.name, column]));
   if (byName.size < columns.length) throw twice(columns);

@@ -10,7 +10,13 @@ export type Target = Pick<ClassRef, "path" | "subtree">;
 type Rights = Pick<Principal, "data" | "ospace">;
 
 /** What a SELECT answers was checked where it was read. */
-const ANSWERED: ClassAccess = { readable: true, writable: false, where: undefined, hidden: new Set<string>(), parts: [] };
+const ANSWERED: ClassAccess = {
+  readable: true,
+  writable: false,
+  where: undefined,
+  hidden: new Set<string>(),
+  parts: [],
+};
 
 interface TreeContent {
   readonly found: readonly ClassView[];

@@ -31,7 +31,10 @@ export function answersInside(select: Select, planning: Planning): AnswersInside
   const sources = [select.from, ...select.joins.map((join) => join.class)].filter((one) => one.kind === "selected");
   if (sources.length === 0) return undefined;
   if (select.cursor)
-    throw new AppError("invalid", "[Valid] CURSOR and FROM (SELECT …) exclude each other: its rows have no place of their own.");
+    throw new AppError(
+      "invalid",
+      "[Valid] CURSOR and FROM (SELECT …) exclude each other: its rows have no place of their own.",
+    );
   const inners = new Map(sources.map((source) => [source, innerOf(source, planning)]));
   const byPath = new Map([...inners.values()].map((inner) => [inner.answer.view.path, inner]));
   return {

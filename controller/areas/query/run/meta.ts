@@ -124,7 +124,8 @@ function rootFirst(scope: Scope): readonly ClassView[] {
 }
 
 function outputMeta(output: Output, views: readonly ClassView[], scope: Scope): readonly ColumnMeta[] {
-  if (output.kind === "star") return [...scope.tree.pseudoFields.map((name) => pseudoMeta(name)), ...starMeta(views, scope)];
+  if (output.kind === "star")
+    return [...scope.tree.pseudoFields.map((name) => pseudoMeta(name)), ...starMeta(views, scope)];
   return output.value.kind === "field" ? fieldMeta(output.name, output.value.field, { views, scope }) : [];
 }
 
