@@ -7,6 +7,7 @@ import { wrappedKv } from "../../../../test/helpers/wrapped-kv.ts";
 import type { KvLease, KvStore } from "../../../store/kv.ts";
 import { TenantCatalog } from "./catalog.ts";
 import { createClass, ensureRoot } from "./classchanges.ts";
+import { DEFINITIONS_PREFIX } from "./draft.ts";
 
 const runtime = (seed: number) => ({ ...testRuntime(realClock), random: seededRandom(seed) });
 
@@ -15,6 +16,10 @@ class BreakableKv {
   readonly store: KvStore;
   leases = 0;
   broken = false;
+  /** The definitions themselves cannot be read. */
+  definitionsAway = false;
+  /** Revocations of leases that do not reach the store. */
+  lostRevocations = 0;
   /** Applied and then reported as unknown. */
   unknownTxns = 0;
   #lost = new AbortController();
@@ -22,7 +27,7 @@ class BreakableKv {
   constructor(inner: KvStore) {
     this.store = wrappedKv(inner, {
       list: (prefix, options) =>
-        this.broken ? Promise.reject(new AppError("unavailable", "away")) : inner.list(prefix, options),
+        this.broken || (this.definitionsAway && prefix === DEFINITIONS_PREFIX) ? Promise.reject(new AppError("unavailable", "away")) : inner.list(prefix, options),
       lease: (ttlMs) => this.#lease(inner, ttlMs),
       txn: async (request) => {
         const result = await inner.txn(request);
@@ -45,7 +50,10 @@ class BreakableKv {
       id: lease.id,
       lost: AbortSignal.any([lease.lost, this.#lost.signal]),
       held: () => !this.#lost.signal.aborted && lease.held(),
-      revoke: () => lease.revoke(),
+      revoke: () => {
+        if (this.lostRevocations-- > 0) return Promise.reject(new AppError("unavailable", "away"));
+        return lease.revoke();
+      },
     };
   }
 }
@@ -84,6 +92,22 @@ test("a change whose outcome is unknown is made once", async () => {
   await catalog.change((draft) => createClass(draft, { path: "/matrix/once", columns: [] }, "/matrix"));
   expect(catalog.current().get("/matrix/once")).toMatchObject({ cid: 2 });
   await catalog.close();
+});
+
+test("a change does not wait for a catalog whose leaving had to be repeated", async () => {
+  await using engine = await openTestEngine();
+  const { kv } = await engine.tenant("matrix");
+  const breakable = new BreakableKv(kv);
+  const healthy = new TenantCatalog({ kv, runtime: runtime(4), owners: new Map() });
+  await healthy.open();
+  breakable.lostRevocations = 1;
+  // It has joined when reading the definitions fails.
+  breakable.definitionsAway = true;
+  const leaving = new TenantCatalog({ kv: breakable.store, runtime: runtime(5), owners: new Map() });
+  await expect(leaving.open()).rejects.toMatchObject({ code: "unavailable" });
+  const revision = await healthy.change((draft) => ensureRoot(draft, "/matrix"));
+  expect(await healthy.acknowledged(revision)).toBe(true);
+  await healthy.close();
 });
 
 function following(catalog: TenantCatalog): boolean {

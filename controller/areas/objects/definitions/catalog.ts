@@ -10,7 +10,6 @@ import {
 import { wait } from "../../../../common/time.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { KvEntry, KvLease, KvStore, KvTxn } from "../../../store/kv.ts";
-import { Retry } from "../../../store/retry.ts";
 import type { SystemClass } from "../types.ts";
 import { AwaitedRevisions } from "./awaited.ts";
 import type { Definitions } from "./definition.ts";
@@ -78,7 +77,7 @@ export class TenantCatalog {
     this.#kv = of.kv;
     this.#runtime = of.runtime;
     this.#owners = of.owners;
-    this.#followers = new Followers(of.kv, new Retry(of.runtime));
+    this.#followers = new Followers(of.kv, of.runtime);
     this.#snapshot = new Snapshot(this.#log.definitions(), 0, { owners: of.owners });
   }
 
@@ -399,11 +398,7 @@ export class TenantCatalog {
 
   async #release(lease: KvLease | undefined): Promise<void> {
     if (lease === undefined || lease.lost.aborted) return;
-    try {
-      await lease.revoke();
-    } catch (error) {
-      this.#runtime.log.debug({ reason: errorText(error) }, "a catalog's lease was left to expire");
-    }
+    await this.#followers.leave(lease, this.#closing.signal);
   }
 }
 

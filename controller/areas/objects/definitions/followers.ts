@@ -1,8 +1,10 @@
-import { AppError, isAppError } from "../../../../common/errors.ts";
-import { CATALOG_FOLLOWERS_MAX } from "../../../../common/limits.ts";
+import { AppError, errorText, isAppError } from "../../../../common/errors.ts";
+import { CATALOG_FOLLOWERS_MAX, CATALOG_LEASE_MS, CATALOG_RETRY_MS } from "../../../../common/limits.ts";
+import { wait } from "../../../../common/time.ts";
+import type { Runtime } from "../../../runtime.ts";
 import { decodeStored, encodeJson } from "../../../store/format.ts";
 import type { KvEntry, KvEvent, KvLease, KvStore } from "../../../store/kv.ts";
-import type { Retry } from "../../../store/retry.ts";
+import { Retry } from "../../../store/retry.ts";
 
 /** Below it is an entry for each controller that follows the definitions of the tenant, under its lease. */
 const FOLLOWERS_PREFIX = "objectfollowers/";
@@ -25,11 +27,13 @@ export interface Follower {
 /** All controllers that follow the definitions of a tenant, and the revisions they work by. */
 export class Followers {
   readonly #kv: KvStore;
+  readonly #runtime: Runtime;
   readonly #retry: Retry;
 
-  constructor(kv: KvStore, retry: Retry) {
+  constructor(kv: KvStore, runtime: Runtime) {
     this.#kv = kv;
-    this.#retry = retry;
+    this.#runtime = runtime;
+    this.#retry = new Retry(runtime);
   }
 
   /** Call before the definitions are read: a change of them waits for all followers. */
@@ -44,6 +48,25 @@ export class Followers {
     throw new AppError("unavailable", `At most ${CATALOG_FOLLOWERS_MAX} controllers serve one tenant.`, {
       details: { limit: "CATALOG_FOLLOWERS_MAX" },
     });
+  }
+
+  /**
+   * Ends the lease of one that follows no longer, so that no change waits for it. While the store is away this is
+   * repeated for as long as the lease can last, after the signal once.
+   */
+  async leave(lease: KvLease, signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.#runtime;
+    const endMs = clock.monotonicMs() + CATALOG_LEASE_MS;
+    for (;;) {
+      try {
+        return await this.#retry.run(() => lease.revoke());
+      } catch (error) {
+        const mayEnd = isAppError(error, "unavailable", "unknown_outcome") && clock.monotonicMs() < endMs;
+        log.debug({ reason: errorText(error) }, "the lease of a catalog was not ended");
+        if (!mayEnd || signal.aborted) return;
+        await wait(clock, CATALOG_RETRY_MS, signal);
+      }
+    }
   }
 
   /** False when the entry is gone, and the lease with it. */
