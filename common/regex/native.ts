@@ -8,8 +8,12 @@ const V8_REPLICATION_MAX = 16;
 /** What V8's linear engine does for a character besides its instructions. */
 const INSTRUCTIONS_BASE = 20;
 
+/** To a group by number or name. Inside its group V8 drops it in silence. */
+const REFERENCE = /(?<!\\)(?:\\\\)*\\[1-9k]/;
+
 /** False as well where the program has not set the flags. */
 export function isLinearInV8(source: string): boolean {
+  if (REFERENCE.test(source)) return false;
   try {
     new RegExp(source, "l");
     return true;
