@@ -38,6 +38,7 @@ export default defineConfig({
     // A suite that hangs is a failure with a name; none waits for this in a good run.
     testTimeout: 60_000,
     hookTimeout: 120_000,
+    setupFiles: ["test/helpers/program-flags.ts"],
     pool: "forks",
     maxWorkers: 2,
     projects: [
@@ -48,6 +49,8 @@ export default defineConfig({
           sequence: { groupOrder: 0 },
           include: ["{common,controller,agent,deploy,test}/**/*.test.ts"],
           exclude: ["**/*.cluster.test.ts", "test/{e2e,ring,sim}/**", "**/node_modules/**"],
+          // Files share a process: loading the controller takes longer than most of them do.
+          isolate: false,
         },
       },
       {

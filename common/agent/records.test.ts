@@ -1,13 +1,7 @@
-import v8 from "node:v8";
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { seededRandom } from "../../test/helpers/clock.ts";
 import { RECORD_MAX_BYTES } from "../limits.ts";
-import { REGEXP_V8_FLAGS } from "../regex/pattern.ts";
 import { compileCutter, RecordStream, type CutRules } from "./records.ts";
-
-beforeAll(() => {
-  for (const flag of REGEXP_V8_FLAGS) v8.setFlagsFromString(flag);
-});
 
 describe("records of a stream", () => {
   it("are its lines without a delimiter, line breaks and empty lines left out", () => {

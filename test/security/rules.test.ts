@@ -1,8 +1,6 @@
-import v8 from "node:v8";
-import { beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { isAppError } from "../../common/errors.ts";
 import { RECORD_MAX_BYTES } from "../../common/limits.ts";
-import { REGEXP_V8_FLAGS } from "../../common/regex/pattern.ts";
 import type { Random } from "../../common/time.ts";
 import { compileRule, checkRuleText } from "../../controller/areas/rules/compile.ts";
 import { compileGrok } from "../../controller/areas/rules/grok.ts";
@@ -10,10 +8,6 @@ import type { ParsedRecord } from "../../controller/areas/rules/types.ts";
 import { ruleWarnings } from "../../controller/areas/rules/warnings.ts";
 import type { ClassView, Column } from "../../controller/areas/objects/index.ts";
 import { seededRandom } from "../helpers/clock.ts";
-
-beforeAll(() => {
-  for (const flag of REGEXP_V8_FLAGS) v8.setFlagsFromString(flag);
-});
 
 const columns = (["varchar", "int", "map"] as const).map(
   (type, number): Column => ({ name: `c${number}`, type, number, definedBy: "/ns/a", indexed: false, key: false }),

@@ -1,13 +1,16 @@
 import { verify } from "@node-rs/argon2";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { decodeStored } from "../../controller/store/format.ts";
-import { openTestHttp, PASSWORD, type TestHttp } from "../helpers/http-app.ts";
+import { PASSWORD, type TestHttp } from "../helpers/http-app.ts";
 import { testPrincipal } from "../helpers/runtime.ts";
 
 vi.mock("@node-rs/argon2", { spy: true });
 
 let http: TestHttp;
 beforeAll(async () => {
+  // The controller that an earlier file loaded has the module that is not spied on.
+  vi.resetModules();
+  const { openTestHttp } = await import("../helpers/http-app.ts");
   http = await openTestHttp();
 });
 afterAll(() => http[Symbol.asyncDispose]());

@@ -1,7 +1,5 @@
-import v8 from "node:v8";
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { RECORD_MAX_BYTES } from "../../../common/limits.ts";
-import { REGEXP_V8_FLAGS } from "../../../common/regex/pattern.ts";
 import { classView } from "../../../test/helpers/class-views.ts";
 import { checkRuleText, compileRule, ruleClass } from "./compile.ts";
 import type { ParsedRecord, RawRecord } from "./types.ts";
@@ -222,10 +220,6 @@ it("a rule with --ignore stores nothing", () => {
 });
 
 describe("lines that a host logs to slow the controller down", () => {
-  beforeAll(() => {
-    for (const flag of REGEXP_V8_FLAGS) v8.setFlagsFromString(flag);
-  });
-
   const LINE = '203.0.113.7 - frank [10/Oct/2025:13:55:36 +0000] "GET /a HTTP/1.1" 200 2326 "-" "curl/8"';
   const grok = (...patterns: readonly string[]): string =>
     `--class=/ns/access\n--parser=grok\n${patterns.map((pattern, at) => `--pattern_${at + 1}=${pattern}\n`).join("")}--var_client=field clientip`;

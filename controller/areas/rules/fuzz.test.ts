@@ -1,7 +1,5 @@
-import v8 from "node:v8";
-import { beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { isAppError } from "../../../common/errors.ts";
-import { REGEXP_V8_FLAGS } from "../../../common/regex/pattern.ts";
 import { seededRandom } from "../../../test/helpers/clock.ts";
 import { classView } from "../../../test/helpers/class-views.ts";
 import { Words } from "../../../test/helpers/words.ts";
@@ -114,10 +112,6 @@ const WORDS_OF_LINES = [
   " ",
 ];
 const VOCABULARY = [...WORDS_OF_RULES, ...WORDS_OF_GROK, ...WORDS_OF_LINES];
-
-beforeAll(() => {
-  for (const flag of REGEXP_V8_FLAGS) v8.setFlagsFromString(flag);
-});
 
 /** `undefined` for a refusal whose code says that the text is at fault. */
 function orRefused<T>(work: () => T, told: string): T | undefined {

@@ -1,8 +1,6 @@
 import { join } from "node:path";
-import v8 from "node:v8";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { PARSE_THREAD_RULES_MAX } from "../../../common/limits.ts";
-import { REGEXP_V8_FLAGS } from "../../../common/regex/pattern.ts";
 import { bundle } from "../../../test/helpers/bundle.ts";
 import { realClock } from "../../../test/helpers/clock.ts";
 import { testRuntime } from "../../../test/helpers/runtime.ts";
@@ -18,7 +16,6 @@ import type { ParsedRecord, RawRecord, Rule } from "./types.ts";
 let pool: WorkerPool<ControllerTasks>;
 
 beforeAll(async () => {
-  for (const flag of REGEXP_V8_FLAGS) v8.setFlagsFromString(flag);
   const file = await bundle(join(import.meta.dirname, "../../worker.ts"), `workers/controller-${process.pid}.mjs`);
   pool = new WorkerPool({ file, threads: 1, clock: realClock, log: testRuntime().log });
 });

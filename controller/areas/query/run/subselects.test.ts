@@ -19,11 +19,12 @@ async function numbers(count: number): Promise<QueryService> {
 
 test("a SELECT in a condition answers all its rows, but no more values than may be held, and nothing stays held", async () => {
   const query = await numbers(QUERY_SUB_SELECT_VALUES_MAX + 1);
+  const before = PROCESS_MEMORY.bytes;
   const asked = (inner: string) =>
     query.rows(principal, `select count(*) as c from /matrix/number where n in (select ${inner} from /matrix/number)`);
   await expect(asked("n")).rejects.toMatchObject({ code: "too_large" });
   expect(await asked("mod(n, 500)")).toEqual([{ c: 500 }]);
-  expect(PROCESS_MEMORY.bytes).toBe(0);
+  expect(PROCESS_MEMORY.bytes).toBe(before);
 });
 
 test("a statement has so many SELECTs in its conditions and not one more, also inside each other", async () => {
