@@ -27,7 +27,9 @@ class BreakableKv {
   constructor(inner: KvStore) {
     this.store = wrappedKv(inner, {
       list: (prefix, options) =>
-        this.broken || (this.definitionsAway && prefix === DEFINITIONS_PREFIX) ? Promise.reject(new AppError("unavailable", "away")) : inner.list(prefix, options),
+        this.broken || (this.definitionsAway && prefix === DEFINITIONS_PREFIX)
+          ? Promise.reject(new AppError("unavailable", "away"))
+          : inner.list(prefix, options),
       lease: (ttlMs) => this.#lease(inner, ttlMs),
       txn: async (request) => {
         const result = await inner.txn(request);
