@@ -24,3 +24,5 @@ export const LUA_HOOK_INSTRUCTIONS = 1_000;
 export const LUA_VM_KEPT_MAX_BYTES = 16 * MIB;
 /** Lua VMs that a thread keeps, each of one owner and text; the one used longest ago leaves first. */
 export const LUA_VMS_PER_THREAD_MAX = 8;
+/** Answers of runs that a VM gives at once; the runs that are left follow. */
+export const LUA_ANSWERS_MAX_CHARACTERS = 256 * 1_024;

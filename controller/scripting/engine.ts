@@ -78,8 +78,9 @@ export class ThreadScripts implements ScriptEngine {
   }
 
   async runEach(series: ScriptSeries, host: ScriptHost): Promise<readonly (ScriptOutcome | AppError)[]> {
-    const { each, stepsMax, outputMaxCharacters } = series;
-    const runs = { globals: "{}", each: each.map((globals) => JSON.stringify(globals)), stepsMax, outputMaxCharacters };
+    const { frame, each, stepsMax, outputMaxCharacters } = series;
+    const lines = each.map((globals) => JSON.stringify(globals));
+    const runs = { globals: "{}", frame, each: lines, stepsMax, outputMaxCharacters };
     const report = await this.#report(series, runs, host);
     if (!("reports" in report)) throw new AppError("internal", `${series.name} was not run as a series.`);
     return report.reports.map((one) => ("results" in one ? outcomeOf(one.results) : errorOf(one.failure)));
@@ -203,7 +204,7 @@ export class ThreadScripts implements ScriptEngine {
   }
 }
 
-type RunsInput = Pick<ScriptInput, "globals" | "each" | "stepsMax" | "outputMaxCharacters">;
+type RunsInput = Pick<ScriptInput, "globals" | "frame" | "each" | "stepsMax" | "outputMaxCharacters">;
 
 function outcomeOf(results: string): ScriptOutcome {
   return { results: JSON.parse(results) as Record<string, Value> };

@@ -10,6 +10,8 @@ export interface ScriptInput {
   readonly results: readonly string[];
   /** JSON of the globals of each run, of a series; `globals` are those of one run. */
   readonly each?: readonly string[];
+  /** As in `ScriptSeries`. */
+  readonly frame?: string | undefined;
   /** As in `ScriptSeries`; absent: only the deadline ends a run. */
   readonly stepsMax?: number;
   /** `SCRIPT_OUTPUT_MAX_CHARACTERS` when absent. */
@@ -39,8 +41,6 @@ export interface ScriptFailure {
 }
 
 export type ScriptTask = (input: ScriptInput) => Promise<ScriptReport>;
-/** Of one set of globals. */
-export type RunTask = (input: Omit<ScriptInput, "each">) => Promise<RunReport>;
 
 /** For every thread. */
 export interface ScriptThreadData {

@@ -50,6 +50,14 @@ export interface ScriptOutcome {
 
 /** One text to run for many records; `globals` of the call are left out, `timeoutMs` is that of all runs together. */
 export interface ScriptSeries extends Omit<ScriptCall, "globals"> {
+  /**
+   * A text of ours that stands around each run and is not the user's: an expression of JavaScript, a function of the
+   * global object that answers `{begin, finish}`; a text of Lua that answers `{begin, finish, functions, libraries}`,
+   * whose functions get the table of globals. `begin` is called before a run, when its globals are there, `finish`
+   * after it, before its results are read. What it says of one run does not hold for the next: in Lua `begin` must
+   * forget, as the same frame stands around all.
+   */
+  readonly frame?: string;
   /** The global variables of each run. */
   readonly each: readonly Readonly<Record<string, Value>>[];
   /** How often one run is asked whether it is to stop; one that goes on beyond fails. A count, not a time: it is the same when the run is repeated. */

@@ -16,6 +16,7 @@ import { mqlBench } from "./mql.ts";
 import { neighboursBench } from "./neighbours.ts";
 import { objectsBench } from "./objects.ts";
 import { recoveryBench } from "./recovery.ts";
+import { rulesBench } from "./rules.ts";
 import { schedulesBench } from "./schedules.ts";
 import { clusterStoreBench } from "./store-cluster.ts";
 import { embeddedStoreBench } from "./store-embedded.ts";
@@ -48,6 +49,7 @@ const BENCHES: readonly Bench[] = [
   contextBench,
   tagsBench,
   schedulesBench,
+  rulesBench,
   hostileBench,
 ];
 

@@ -14,7 +14,7 @@ import type { HostObjects, ScriptEngine, ScriptOutcome } from "../../scripting/i
 import { RunLogs, SCRIPT_LOG_BOUNDS, type ConsoleLogService } from "../consolelog/index.ts";
 import type { ClassCatalog, Objects } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
-import { framed } from "./frames.ts";
+import { RULE_FRAMES } from "./frames.ts";
 import type { RuleRun } from "./body-objects.ts";
 import type { RuleMemory } from "./memory.ts";
 import type { RuleBody } from "./options.ts";
@@ -99,7 +99,8 @@ export class RuleBodies {
       tenant,
       language: run.body.language,
       name: rule.key,
-      source: framed(run.body),
+      source: run.body.script,
+      frame: RULE_FRAMES[run.body.language],
       results: ["RESULT"],
       timeoutMs: RULE_SERIES_DEADLINE_MS,
       depth: author.scriptDepth ?? 0,
@@ -255,8 +256,5 @@ function* pieces(parsed: readonly ParsedRecord[], records: readonly RawRecord[])
 function globalsOf({ record, row }: BodyRecord): Readonly<Record<string, Value>> {
   const { text, timeMs, host, source, groups } = record;
   const digits = new Date(timeMs).toISOString().replace(/\D/g, "");
-  return {
-    OBJECT: row.fields ?? {},
-    RECORD: { _raw: text, _host: host, _source: source, _time: timeMs, digits, groups },
-  };
+  return { OBJECT: row.fields ?? {}, RECORD: [text, host, source, timeMs, digits, groups] };
 }

@@ -1,101 +1,109 @@
 import type { RuleBody, RuleLanguage } from "./options.ts";
 
-/** What stands before and behind the body of a rule, which runs once for each record. */
-interface Frame {
-  readonly begin: string;
-  readonly end: string;
+/**
+ * What stands around the bodies of rules, as a frame of `controller/scripting`: it takes the record from `OBJECT` and
+ * `RECORD`, and leaves in `RESULT` what the body made of it.
+ */
+const LUA = String.raw`
+local type, next, tostring, tonumber, rawget, rawset, error = type, next, tostring, tonumber, rawget, rawset, error
+local byte, sub, match, gsub, find = string.byte, string.sub, string.match, string.gsub, string.find
+local ceil, floor, json, strings = math.ceil, math.floor, json, strings
+local NAMES = { _raw = 1, _host = 2, _source = 3, _time = 4 }
+local DIGITS = { year = 4, month = 6, day = 8, hour = 10, minute = 12, second = 14 }
+local G, O, R, rows, row, forwards, dropped
+local functions = {}
+
+-- Global variables that begin with _ stand for columns.
+local function take()
+  for name, value in next, G do
+    if type(name) == "string" and byte(name) == 95 and name ~= "_IGNORE" then
+      row.set[name] = value
+      rawset(G, name, nil)
+    end
+  end
+end
+local function attribute(name)
+  local place = NAMES[name]
+  if place then return R[place] end
+  return R[6][name]
+end
+function functions.setvar(name, value) row.set[tostring(name)] = value end
+function functions.getvar(name)
+  local set = row.set[name]
+  if set == nil then set = rawget(G, "_" .. name) end
+  if set == nil then set = row.set["_" .. name] end
+  if set == nil then set = rawget(G, byte(name) == 95 and name or "") end
+  if set == nil then set = O[name] end
+  if set == nil then set = attribute(name) end
+  return set
+end
+function functions.setClass(path)
+  take()
+  if row.class ~= nil or next(row.set) ~= nil then
+    row = { set = {} }
+    rows[#rows + 1] = row
+  end
+  row.class = tostring(path)
+end
+function functions.getattr(name)
+  local value = attribute("_" .. name)
+  if value == nil then value = R[6][name] end
+  return value
+end
+function functions.hostname() return R[2] end
+function functions.gettimekey(unit)
+  local count = DIGITS[unit or "day"]
+  if not count then error("gettimekey knows year, month, day, hour, minute and second", 2) end
+  return sub(R[5], 1, count)
+end
+local function pass(rule, data)
+  forwards[#forwards + 1] = { rule = tostring(rule), text = data == nil and R[1] or tostring(data) }
+end
+function functions.forward(rule, data) pass(rule, data) dropped = true end
+function functions.cforward(rule, data) pass(rule, data) end
+function functions.dforward(rule, data) pass(rule, json.string(data == nil and O or data)) end
+functions.lookup, functions.getcache = record.lookup, record.getcache
+functions.setcache, functions.ipinfo = record.setcache, record.ipinfo
+
+local omnibus = {
+  length = function(text) return #text end,
+  lower = string.lower, upper = string.upper,
+  trim = function(text) return (match(text, "^%s*(.-)%s*$")) end,
+  ltrim = function(text) return (gsub(text, "^%s+", "")) end,
+  rtrim = function(text) return match(text, "^(.-)%s*$") end,
+  substr = function(text, from, count) return sub(text, from, from + (count or #text) - 1) end,
+  split = strings.split, replace = strings.replace,
+  match = function(text, other) return text == other end,
+  nmatch = function(text, begin) return sub(text, 1, #begin) == begin end,
+  contains = function(text, part) return find(text, part, 1, true) ~= nil end,
+  extract = function(text, pattern) return (match(text, pattern)) end,
+  int = function(text) local n = tonumber(text) return n and (n < 0 and ceil(n) or floor(n)) end,
+  real = function(text) return tonumber(text) end,
 }
 
-const LUA = String.raw`
-local finish
-do
-  local G, O, R, J = _G, OBJECT, RECORD, json
-  local rows, row, forwards, dropped = {}, { set = {} }, {}, false
-  rows[1] = row
-  RECORD = nil
-  local function take()
-    for name, value in next, G do
-      if type(name) == "string" and name:byte() == 95 and name ~= "_IGNORE" then
-        row.set[name] = value
-        rawset(G, name, nil)
-      end
-    end
-  end
-  function setvar(name, value) row.set[tostring(name)] = value end
-  function getvar(name)
-    local set = row.set[name]
-    if set == nil then set = rawget(G, "_" .. name) end
-    if set == nil then set = row.set["_" .. name] end
-    if set == nil then set = rawget(G, name:byte() == 95 and name or "") end
-    if set == nil then set = O[name] end
-    if set == nil then set = R[name] end
-    if set == nil then set = R.groups[name] end
-    return set
-  end
-  function setClass(path)
-    take()
-    if row.class ~= nil or next(row.set) ~= nil then
-      row = { set = {} }
-      rows[#rows + 1] = row
-    end
-    row.class = tostring(path)
-  end
-  function getattr(name)
-    local value = R["_" .. name]
-    if value == nil then value = R.groups[name] end
-    return value
-  end
-  function hostname() return R._host end
-  local DIGITS = { year = 4, month = 6, day = 8, hour = 10, minute = 12, second = 14 }
-  function gettimekey(unit)
-    local count = DIGITS[unit or "day"]
-    if not count then error("gettimekey knows year, month, day, hour, minute and second", 2) end
-    return R.digits:sub(1, count)
-  end
-  local function pass(rule, data) forwards[#forwards + 1] = { rule = tostring(rule), text = data == nil and R._raw or tostring(data) } end
-  function forward(rule, data) pass(rule, data) dropped = true end
-  function cforward(rule, data) pass(rule, data) end
-  function dforward(rule, data) pass(rule, J.string(data == nil and O or data)) end
-  function lookup(...) return record.lookup(...) end
-  function getcache(...) return record.getcache(...) end
-  function setcache(...) return record.setcache(...) end
-  function ipinfo(...) return record.ipinfo(...) end
-  omnibus = setmetatable({}, { __metatable = false, __index = function(own, asked)
-    local made = {
-      length = function(text) return #text end,
-      lower = string.lower, upper = string.upper,
-      trim = function(text) return (text:match("^%s*(.-)%s*$")) end,
-      ltrim = function(text) return (text:gsub("^%s+", "")) end,
-      rtrim = function(text) return text:match("^(.-)%s*$") end,
-      substr = function(text, from, count) return text:sub(from, from + (count or #text) - 1) end,
-      split = strings.split, replace = strings.replace,
-      match = function(text, other) return text == other end,
-      nmatch = function(text, begin) return text:sub(1, #begin) == begin end,
-      contains = function(text, part) return text:find(part, 1, true) ~= nil end,
-      extract = function(text, pattern) return (text:match(pattern)) end,
-      int = function(text) local n = tonumber(text) return n and (n < 0 and math.ceil(n) or math.floor(n)) end,
-      real = function(text) return tonumber(text) end,
-    }
-    for name, f in next, made do rawset(own, name, f) end
-    return made[asked]
-  end })
-  finish = function()
-    take()
-    local ignored = rawget(G, "_IGNORE")
-    return { rows = rows, forwards = forwards, dropped = dropped or (ignored ~= nil and ignored ~= false and ignored ~= 0)  }
-  end
-end;
-(function()`;
-
-const LUA_END = "\nend)() RESULT = finish()";
+local function begin(globals)
+  G, O, R = globals, globals.OBJECT, globals.RECORD
+  rawset(G, "RECORD", nil)
+  row = { set = {} }
+  rows, forwards, dropped = { row }, {}, false
+end
+local function finish()
+  take()
+  local ignored = rawget(G, "_IGNORE")
+  local made = { rows = rows, forwards = forwards, dropped = dropped or (ignored ~= nil and ignored ~= false and ignored ~= 0) }
+  rawset(G, "RESULT", made)
+end
+return { begin = begin, finish = finish, functions = functions, libraries = { omnibus = omnibus } }
+`;
 
 const JAVASCRIPT = String.raw`
-var endOfRecord = (function (global) {
-  var O = global.OBJECT, R = global.RECORD, own = Object.prototype.hasOwnProperty;
+(function (global) {
+  var O, R, own = Object.prototype.hasOwnProperty;
   var row = { set: {} }, rows = [row], forwards = [], dropped = false;
+  var NAMES = { _raw: 0, _host: 1, _source: 2, _time: 3 };
   var DIGITS = { year: 4, month: 6, day: 8, hour: 10, minute: 12, second: 14 };
-  delete global.RECORD;
   function of(object, name) { return own.call(object, name) ? object[name] : undefined; }
+  function attribute(name) { return own.call(NAMES, name) ? R[NAMES[name]] : of(R[5], name); }
   function take() {
     Object.keys(global).forEach(function (name) {
       if (name.charAt(0) !== "_" || name === "_" || name === "_IGNORE" || global[name] === undefined) return;
@@ -103,11 +111,11 @@ var endOfRecord = (function (global) {
       global[name] = undefined;
     });
   }
-  function pass(rule, data) { forwards.push({ rule: String(rule), text: data === undefined ? R._raw : String(data) }); }
+  function pass(rule, data) { forwards.push({ rule: String(rule), text: data === undefined ? R[0] : String(data) }); }
   global.setvar = function (name, value) { row.set[name] = value; };
   global.getvar = function (name) {
     var found = [of(row.set, name), of(global, "_" + name), of(row.set, "_" + name), name.charAt(0) === "_" ? of(global, name) : undefined,
-      of(O, name), of(R, name), of(R.groups, name)];
+      of(O, name), attribute(name)];
     for (var i = 0; i < found.length; i++) if (found[i] !== undefined) return found[i];
     return undefined;
   };
@@ -119,12 +127,12 @@ var endOfRecord = (function (global) {
     }
     row["class"] = String(path);
   };
-  global.getattr = function (name) { return own.call(R, "_" + name) ? R["_" + name] : of(R.groups, name); };
-  global.hostname = function () { return R._host; };
+  global.getattr = function (name) { return own.call(NAMES, "_" + name) ? attribute("_" + name) : of(R[5], name); };
+  global.hostname = function () { return R[1]; };
   global.gettimekey = function (unit) {
     var count = of(DIGITS, unit === undefined ? "day" : unit);
     if (count === undefined) throw new Error("gettimekey knows year, month, day, hour, minute and second");
-    return R.digits.slice(0, count);
+    return R[4].slice(0, count);
   };
   global.forward = function (rule, data) { pass(rule, data); dropped = true; };
   global.cforward = pass;
@@ -152,35 +160,24 @@ var endOfRecord = (function (global) {
     int: function (text) { var n = Number(text); return isNaN(n) ? undefined : Math.trunc(n); },
     real: function (text) { var n = Number(text); return isNaN(n) ? undefined : n; }
   };
-  return function () {
-    take();
-    return { rows: rows, forwards: forwards, dropped: dropped || (global._IGNORE !== undefined && global._IGNORE !== false && global._IGNORE !== 0) };
+  return {
+    begin: function () {
+      O = global.OBJECT;
+      R = global.RECORD;
+      delete global.RECORD;
+    },
+    finish: function () {
+      take();
+      var ignored = global._IGNORE;
+      global.RESULT = { rows: rows, forwards: forwards, dropped: dropped || (ignored !== undefined && ignored !== false && ignored !== 0) };
+    },
   };
-})(this);`;
+})`;
 
-const JAVASCRIPT_END = "\n;var RESULT = endOfRecord();";
+/** By the language of the body. */
+export const RULE_FRAMES: Readonly<Record<RuleLanguage, string>> = { lua: LUA, javascript: JAVASCRIPT };
 
-const FRAMES: Readonly<Record<RuleLanguage, Frame>> = {
-  lua: { begin: onOneLine(LUA), end: LUA_END },
-  javascript: { begin: onOneLine(JAVASCRIPT), end: JAVASCRIPT_END },
-};
-
-/** The text that is run: it finds the record in `OBJECT` and `RECORD`, and leaves in `RESULT` what it made of it. */
-export function framed({ language, script }: RuleBody): string {
-  const { begin, end } = FRAMES[language];
-  return begin + script + end;
-}
-
-/** The same, of which nothing runs. */
+/** The body as a text of which nothing runs. */
 export function checkedOnly({ language, script }: RuleBody): string {
-  const { begin, end } = FRAMES[language];
-  return language === "lua" ? `do return end ${begin}${script}${end}` : `if (false) {${begin}${script}${end}\n}`;
-}
-
-/** So that the lines of the body keep their numbers. */
-function onOneLine(text: string): string {
-  return text
-    .split("\n")
-    .map((line) => line.trim())
-    .join(" ");
+  return language === "lua" ? `do return end ${script}` : `if (false) {${script}\n}`;
 }

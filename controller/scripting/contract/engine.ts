@@ -46,11 +46,15 @@ export interface LanguageTexts {
   readonly long: string;
   /** Calls `host.add(1, 1)` `IN` times. */
   readonly calls: string;
+  /** Throws for `IN` = "throw", never ends for "endless", uses up memory for "greedy", calls `host.refuse()` for "refused"; else `OUT = IN`. */
+  readonly asTold: string;
 }
 
 const FOR_EVER_MS = 3_600_000;
 const DEADLINE_MS = 500;
 const THREADS = 2;
+/** More than what ends takes, little enough for what never does. */
+const SERIES_STEPS_MAX = 400;
 
 export interface ContractEngine {
   (options: { readonly clock: TestClock; readonly threads: number }): ScriptEngine & { readonly ended: number };
@@ -199,6 +203,33 @@ export function scriptEngineContract(open: ContractEngine, texts: LanguageTexts)
       expect(await refused(deep)).toMatchObject({ code: "limited", details: { limit: "SCRIPT_DEPTH_MAX" } });
       const huge = run(" ".repeat(SCRIPT_SOURCE_MAX_BYTES + 1));
       expect(await refused(huge)).toMatchObject({ code: "too_large", details: { limit: "SCRIPT_SOURCE_MAX_BYTES" } });
+    });
+
+    const runEach = async (source: string, inputs: readonly Value[]): Promise<readonly unknown[]> => {
+      const each = inputs.map((input) => ({ IN: input }));
+      const series = { ...callOf(source), each, stepsMax: SERIES_STEPS_MAX, outputMaxCharacters: 1_000 };
+      const made = await engine.runEach(series, HOST);
+      return made.map((one) => (one instanceof AppError ? one.code : one.results["OUT"]));
+    };
+
+    test("a run of a series finds nothing that another left", async () => {
+      expect(await runEach(texts.leak, [0, 1, 2, 3])).toEqual([false, false, false, false]);
+    });
+
+    test("a run of a series that fails takes no other along", async () => {
+      const long = "x".repeat(2_000);
+      const told = [1, "throw", 2, "endless", 3, "refused", "greedy", 4, long, { a: [5] }];
+      const outcomes = [1, "invalid", 2, "too_large", 3, "denied", "too_large", 4, "too_large", { a: [5] }];
+      expect(await runEach(texts.asTold, told)).toEqual(outcomes);
+    });
+
+    test("host calls are bounded for each run of a series", async () => {
+      const outcomes = await runEach(texts.calls, [1, SCRIPT_CALLS_MAX + 1, 1]);
+      expect(outcomes).toEqual([undefined, "too_large", undefined]);
+    });
+
+    test("a series that does not parse fails as a whole", async () => {
+      await expect(runEach(texts.unparsable, [1, 2])).rejects.toMatchObject({ code: "syntax" });
     });
 
     test("more scripts than threads, each of which runs another in a host call, all answer", async () => {

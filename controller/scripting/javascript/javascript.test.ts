@@ -41,6 +41,10 @@ scriptEngineContract(open, {
   ],
   long: "OUT = 'x'.repeat(IN)",
   calls: "for (var n = 0; n < IN; n++) host.add(1, 1);",
+  asTold: `if (IN === "throw") throw new Error("no"); if (IN === "endless") for (;;);
+    if (IN === "greedy") { var a = [], s = "x".repeat(1e6); for (;;) a.push(s + a.length); }
+    if (IN === "refused") host.refuse();
+    OUT = IN;`,
 });
 
 describe("JavaScript", () => {

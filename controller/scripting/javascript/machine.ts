@@ -49,34 +49,75 @@ export interface MachineHost {
   readonly stopped: boolean;
 }
 
-/** One virtual machine for one run. */
+/** The types of Node know it by no name. */
+interface MachineMemory {
+  readonly buffer: ArrayBuffer;
+}
+
+/** What stands around runs; `frame` as in `ScriptSeries`. */
+interface Around {
+  readonly begin: JSValueHandle;
+  readonly finish: JSValueHandle;
+}
+
+/** One virtual machine for one run, or for several that it goes back for to where it stood. */
 export class Machine {
   readonly #vm: QuickJS;
+  readonly #memory: MachineMemory;
   readonly #frame: JSValueHandle;
   readonly #rejected = new Map<number, JSValueHandle>();
+  #around: Around | undefined;
+  #mark: Uint8Array | undefined;
 
   static async open({ wasm, snapshot }: PreparedMachine, host: MachineHost): Promise<Machine> {
+    let memory: MachineMemory | undefined;
     const vm: QuickJS = await QuickJS.restore(snapshot, {
       wasm,
       ...LIMITS,
+      wasi: (own: MachineMemory) => ((memory = own), {}),
       interruptHandler: () => host.stopped,
       onUnhandledRejection: (promise: JSValueHandle, reason: JSValueHandle, isHandled: boolean) =>
         machine.#rejection(promise, reason, isHandled),
     });
-    const machine = new Machine(vm, host);
+    if (memory === undefined) throw new Error("The machine has no memory.");
+    const machine = new Machine(vm, memory, host);
     return machine;
   }
 
-  private constructor(vm: QuickJS, host: MachineHost) {
+  private constructor(vm: QuickJS, memory: MachineMemory, host: MachineHost) {
     this.#vm = vm;
+    this.#memory = memory;
     vm.registerHostCallback(HOST, (name, args, at) => vm.newString(host.call(textOf(name), textOf(args), textOf(at))));
     vm.registerHostCallback(COMPILE, (text, name) => vm.evalCode(textOf(text), textOf(name)));
     this.#frame = vm.global.getProp(FRAME);
     vm.evalCode(`delete globalThis["${FRAME}"]`, PRELUDE_NAME).dispose();
   }
 
+  /** Puts a frame around the runs, and keeps how all of it stands, for `rewind`. */
+  stand(frame: string | undefined): void {
+    // Handles that a machine makes once, when they are asked for, must be among what is kept.
+    const { global, undefined: none } = this.#vm;
+    void [this.#vm.null, this.#vm.true, this.#vm.false];
+    if (frame !== undefined) {
+      const around = this.#vm.evalCode(frame, PRELUDE_NAME);
+      const made = this.#vm.callFunction(around, none, global);
+      this.#around = { begin: made.getProp("begin"), finish: made.getProp("finish") };
+    }
+    this.#mark = new Uint8Array(this.#memory.buffer).slice();
+  }
+
+  /** Nothing is left of what ran since `stand`. False where the machine has grown: it is to be given up then. */
+  rewind(): boolean {
+    const memory = new Uint8Array(this.#memory.buffer);
+    if (this.#mark?.byteLength !== memory.byteLength) return false;
+    memory.set(this.#mark);
+    this.#rejected.clear();
+    return true;
+  }
+
   begin(globals: string, seed: number, name: string): void {
     this.#call("begin", this.#vm.newString(globals), this.#vm.newNumber(seed), this.#vm.newString(name)).dispose();
+    if (this.#around) this.#vm.callFunction(this.#around.begin, this.#vm.undefined).dispose();
   }
 
   /** The script, and all that it promised. */
@@ -87,6 +128,7 @@ export class Machine {
 
   /** JSON of the named variables. */
   finish(names: readonly string[]): string {
+    if (this.#around) this.#vm.callFunction(this.#around.finish, this.#vm.undefined).dispose();
     const list = JSON.stringify(names);
     if (this.#call("settle", this.#vm.newString(list)).consume((found) => found.toBoolean())) this.#runJobs();
     return this.#call("finish", this.#vm.newString(list)).consume(String);

@@ -1,49 +1,137 @@
 import { JSException, type JSValueHandle } from "quickjs-wasi";
 import { SCRIPT_CALL_MAX_CHARACTERS, SCRIPT_CALLS_MAX, SCRIPT_OUTPUT_MAX_CHARACTERS } from "../../../common/limits.ts";
 import { CallEnd } from "../../workers/index.ts";
-import { eachOf } from "../each.ts";
 import { steps, type Steps } from "../steps.ts";
-import type { RunReport, ScriptFailure, ScriptInput, ScriptTask, ScriptThreadData } from "../task.ts";
-import { Machine, prepareMachine, type PreparedMachine, UnhandledRejection } from "./machine.ts";
+import type { RunReport, ScriptFailure, ScriptInput, ScriptReport, ScriptTask, ScriptThreadData } from "../task.ts";
+import { Machine, type MachineHost, prepareMachine, type PreparedMachine, UnhandledRejection } from "./machine.ts";
 import { positionIn } from "./position.ts";
 
-/** Runs JavaScript, each text in a machine of its own. */
+/** Runs JavaScript, each text in a machine of its own; runs of a series in one that goes back after each to where it stood before. */
 export function javascriptTask({ functions }: ScriptThreadData): ScriptTask {
   let prepared: Promise<PreparedMachine> | undefined;
-  return eachOf(async (input) => {
+  const open = async (host: MachineHost): Promise<Machine> =>
+    Machine.open(await (prepared ??= prepareMachine(functions)), host);
+  return async (input) => {
+    const { each, ...call } = input;
     const end = new CallEnd(input.line);
-    const taken = steps(input.stepsMax);
-    const machine = await Machine.open(await (prepared ??= prepareMachine(functions)), {
-      call: limitedCalls(end),
+    if (each !== undefined) return runEach(new Series(call, end, open), each);
+    const bounds = boundsOf(end, input.stepsMax);
+    const machine = await open(bounds.host);
+    try {
+      return run(machine, call, bounds).report;
+    } finally {
+      dispose(machine);
+    }
+  };
+}
+
+type Opened = (host: MachineHost) => Promise<Machine>;
+type RunInput = Omit<ScriptInput, "each">;
+
+async function runEach(series: Series, each: readonly string[]): Promise<ScriptReport> {
+  const reports: RunReport[] = [];
+  try {
+    for (const globals of each) {
+      const report = await series.run(globals);
+      if ("failure" in report && (report.failure.kind === "stopped" || report.failure.kind === "syntax")) return report;
+      reports.push(report);
+    }
+    return { reports };
+  } finally {
+    series.close();
+  }
+}
+
+/** Runs of one text, one after the other. */
+class Series {
+  readonly #input: RunInput;
+  readonly #end: CallEnd;
+  readonly #open: Opened;
+  #bounds: Bounds;
+  #machine: Machine | undefined;
+
+  constructor(input: RunInput, end: CallEnd, open: Opened) {
+    this.#input = input;
+    this.#end = end;
+    this.#open = open;
+    this.#bounds = boundsOf(end, input.stepsMax);
+  }
+
+  async run(globals: string): Promise<RunReport> {
+    this.#bounds = boundsOf(this.#end, this.#input.stepsMax);
+    this.#machine ??= await this.#opened();
+    const { report, isSound } = run(this.#machine, { ...this.#input, globals }, this.#bounds);
+    if (!isSound || !this.#machine.rewind()) this.close();
+    return report;
+  }
+
+  close(): void {
+    if (this.#machine) dispose(this.#machine);
+    this.#machine = undefined;
+  }
+
+  async #opened(): Promise<Machine> {
+    const now = (): Bounds => this.#bounds;
+    const machine = await this.#open({
+      call: (...call) => now().host.call(...call),
       get stopped() {
-        return end.stopped || taken.more();
+        return now().host.stopped;
       },
     });
-    return run(machine, input, { end, taken });
-  });
+    machine.stand(this.#input.frame);
+    return machine;
+  }
 }
 
 interface Bounds {
   readonly end: CallEnd;
   readonly taken: Steps;
+  readonly host: MachineHost;
 }
 
-function run(machine: Machine, input: Omit<ScriptInput, "each">, { end, taken }: Bounds): RunReport {
+/** Of one run. */
+function boundsOf(end: CallEnd, stepsMax: number | undefined): Bounds {
+  const taken = steps(stepsMax);
+  const call = limitedCalls(end);
+  return {
+    end,
+    taken,
+    host: {
+      call,
+      get stopped() {
+        return end.stopped || taken.more();
+      },
+    },
+  };
+}
+
+interface Ran {
+  readonly report: RunReport;
+  /** The text ended by itself or by an error of its own: the machine around it is whole. */
+  readonly isSound: boolean;
+}
+
+function run(machine: Machine, input: RunInput, { end, taken }: Bounds): Ran {
   const { name, source, globals, results, seed, outputMaxCharacters = SCRIPT_OUTPUT_MAX_CHARACTERS } = input;
   try {
     machine.begin(globals, seed, name);
     machine.evaluate(source, name);
     const text = machine.finish(results);
     // A call that was not answered any more may have left it with half of what it needs.
-    if (end.stopped) return stopped(name);
-    if (text.length <= outputMaxCharacters) return { results: text };
-    return { failure: { kind: "output", message: `${name} answers more than a script may.` } };
+    if (end.stopped) return { report: stopped(name), isSound: false };
+    if (text.length <= outputMaxCharacters) return { report: { results: text }, isSound: true };
+    return {
+      report: { failure: { kind: "output", message: `${name} answers more than a script may.` } },
+      isSound: true,
+    };
   } catch (error) {
-    if (end.stopped) return stopped(name);
-    if (taken.isOver) return { failure: { kind: "endless", message: `${name} takes too many steps for one record.` } };
-    return { failure: failureOf(machine, error, name) };
-  } finally {
-    dispose(machine);
+    if (end.stopped) return { report: stopped(name), isSound: false };
+    if (taken.isOver) {
+      const message = `${name} takes too many steps for one record.`;
+      return { report: { failure: { kind: "endless", message } }, isSound: false };
+    }
+    const failure = failureOf(machine, error, name);
+    return { report: { failure }, isSound: handleOf(error) !== undefined && failure.kind !== "memory" };
   }
 }
 

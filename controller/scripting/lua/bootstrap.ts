@@ -1,3 +1,5 @@
+import { LUA_ANSWERS_MAX_CHARACTERS } from "../../../common/limits.ts";
+
 /** Errors that no text can catch, wherever in the message. The second one is Lua's own. */
 export const FINAL_ERRORS = { time: "the time is over", memory: "not enough memory" } as const;
 
@@ -7,15 +9,14 @@ export const FINAL_ERRORS = { time: "the time is over", memory: "not enough memo
  * through tables of its own.
  */
 export const BOOTSTRAP = String.raw`
-local host = __host
-__host = nil
+local host, progress = __host, __progress
 
 local type, tostring, tonumber, pairs, ipairs, next, select, error = type, tostring, tonumber, pairs, ipairs, next, select, error
 local setmetatable, getmetatable, rawget, setfenv, loadstring, unpack = setmetatable, getmetatable, rawget, setfenv, loadstring, unpack
 local rawpcall, rawresume = pcall, coroutine.resume
 local find, sub, byte, char, format, gsub = string.find, string.sub, string.byte, string.char, string.format, string.gsub
 local match, gmatch, concat = string.match, string.gmatch, table.concat
-local floor, huge = math.floor, math.huge
+local floor, huge, collectgarbage = math.floor, math.huge, collectgarbage
 
 local TIME, MEMORY = "${FINAL_ERRORS.time}", "${FINAL_ERRORS.memory}"
 
@@ -42,7 +43,10 @@ local ESCAPES = { ['"'] = '\\"', ["\\"] = "\\\\", ["\b"] = "\\b", ["\f"] = "\\f"
 local DEPTH_MAX = 100
 
 local function escaped(c) return ESCAPES[c] or format("\\u%04x", byte(c)) end
-local function quoted(text) return '"' .. gsub(text, '[%c"\\]', escaped) .. '"' end
+local function quoted(text)
+  if not find(text, '[%c"\\]') then return '"' .. text .. '"' end
+  return '"' .. gsub(text, '[%c"\\]', escaped) .. '"'
+end
 
 local function numberText(value)
   if value ~= value or value == huge or value == -huge then error("a number that is none has no JSON", 0) end
@@ -52,32 +56,41 @@ local function numberText(value)
 end
 
 local encode
+-- How many entries a list has; nothing for another table.
+local function lengthOf(value)
+  if value[1] == nil then return nil end
+  local count = 0
+  for _ in next, value do count = count + 1 end
+  for at = 2, count do
+    if value[at] == nil then return nil end
+  end
+  return count > 0 and count or nil
+end
+local function encodeList(value, count, depth)
+  local parts = {}
+  for at = 1, count do parts[at] = encode(value[at], depth + 1) end
+  return "[" .. concat(parts, ",") .. "]"
+end
 local function encodeTable(value, depth)
   if depth > DEPTH_MAX then error("a table is nested too deeply, or holds itself", 0) end
-  local count, parts = 0, {}
-  for _ in next, value do count = count + 1 end
-  local isList = count > 0
-  for at = 1, count do
-    if value[at] == nil then isList = false break end
-  end
-  if isList then
-    for at = 1, count do parts[at] = encode(value[at], depth + 1) end
-    return "[" .. concat(parts, ",") .. "]"
-  end
+  local length = lengthOf(value)
+  if length then return encodeList(value, length, depth) end
+  local parts, count = {}, 0
   for key, entry in next, value do
     local name = type(key) == "number" and numberText(key) or key
     if type(name) ~= "string" then error("a key of a table is no text", 0) end
-    parts[#parts + 1] = quoted(name) .. ":" .. encode(entry, depth + 1)
+    count = count + 1
+    parts[count] = quoted(name) .. ":" .. encode(entry, depth + 1)
   end
   return "{" .. concat(parts, ",") .. "}"
 end
 
 function encode(value, depth)
   local kind = type(value)
+  if kind == "string" then return quoted(value) end
+  if kind == "number" then return numberText(value) end
   if kind == "nil" then return "null" end
   if kind == "boolean" then return value and "true" or "false" end
-  if kind == "number" then return numberText(value) end
-  if kind == "string" then return quoted(value) end
   if kind == "table" then return encodeTable(value, depth or 1) end
   error("a " .. kind .. " has no JSON", 0)
 end
@@ -132,12 +145,25 @@ local function decodeList(text, at, depth)
   while true do
     count = count + 1
     list[count], at = decodeValue(text, at, depth)
-    at = skip(text, at)
     local c = byte(text, at)
+    if c ~= 44 and c ~= 93 then
+      at = skip(text, at)
+      c = byte(text, at)
+    end
     if c == 93 then return list, at + 1 end
     if c ~= 44 then fault(at) end
     at = skip(text, at + 1)
   end
+end
+
+local function decodeMember(object, text, at, depth)
+  if byte(text, at) ~= 34 then fault(at) end
+  local key
+  key, at = decodeString(text, at + 1)
+  at = skip(text, at)
+  if byte(text, at) ~= 58 then fault(at) end
+  object[key], at = decodeValue(text, skip(text, at + 1), depth)
+  return at
 end
 
 local function decodeObject(text, at, depth)
@@ -145,17 +171,22 @@ local function decodeObject(text, at, depth)
   at = skip(text, at)
   if byte(text, at) == 125 then return object, at + 1 end
   while true do
-    if byte(text, at) ~= 34 then fault(at) end
-    local key
-    key, at = decodeString(text, at + 1)
-    at = skip(text, at)
-    if byte(text, at) ~= 58 then fault(at) end
-    object[key], at = decodeValue(text, skip(text, at + 1), depth)
-    at = skip(text, at)
+    -- Most members are plain texts: one look finds all of such a one.
+    local _, stop, key, value = find(text, '^"([^"\\]*)":"([^"\\]*)"', at)
+    if stop then
+      object[key], at = value, stop + 1
+    else
+      at = decodeMember(object, text, at, depth)
+    end
     local c = byte(text, at)
+    if c ~= 44 and c ~= 125 then
+      at = skip(text, at)
+      c = byte(text, at)
+    end
     if c == 125 then return object, at + 1 end
     if c ~= 44 then fault(at) end
-    at = skip(text, at + 1)
+    at = at + 1
+    if byte(text, at) ~= 34 then at = skip(text, at) end
   end
 end
 
@@ -165,9 +196,9 @@ function decodeValue(text, at, depth)
   if c == 34 then return decodeString(text, at + 1) end
   if c == 123 then return decodeObject(text, at + 1, depth + 1) end
   if c == 91 then return decodeList(text, at + 1, depth + 1) end
-  if sub(text, at, at + 3) == "true" then return true, at + 4 end
-  if sub(text, at, at + 4) == "false" then return false, at + 5 end
-  if sub(text, at, at + 3) == "null" then return nil, at + 4 end
+  if c == 116 and sub(text, at, at + 3) == "true" then return true, at + 4 end
+  if c == 102 and sub(text, at, at + 4) == "false" then return false, at + 5 end
+  if c == 110 and sub(text, at, at + 3) == "null" then return nil, at + 4 end
   local number = match(text, "^-?%d+%.?%d*[eE]?[+-]?%d*", at)
   local value = number and tonumber(number)
   if not value then fault(at) end
@@ -185,7 +216,7 @@ end
 local function called(name, ...)
   local arguments = {}
   for at = 1, select("#", ...) do arguments[at] = encode((select(at, ...))) end
-  local answer = host(name, "[" .. concat(arguments, ",") .. "]")
+  local answer = host(name, "[" .. concat(arguments, ",") .. "]", progress[1])
   local kind = byte(answer)
   if kind == 33 then error(sub(answer, 2), 3) end
   if kind == 61 then return decode(sub(answer, 2)) end
@@ -251,28 +282,51 @@ local FUNCTIONS = {
 local function closed() error("the libraries cannot be changed", 2) end
 local function closedOver(library) return setmetatable({}, { __index = library, __newindex = closed, __metatable = false }) end
 
-local function objectOf(name, functions)
-  local object = {}
-  for _, member in ipairs(functions) do
-    local whole = name .. "." .. member
-    object[member] = function(...) return called(whole, ...) end
+-- The host's functions by object and name, the same for every run: a text sees them through tables of its own.
+local hosted = {}
+local function offer(objects)
+  for name, functions in next, decode(objects) do
+    local object = {}
+    for _, member in ipairs(functions) do
+      local whole = name .. "." .. member
+      object[member] = function(...) return called(whole, ...) end
+    end
+    for member, own in next, LIBRARIES[name] or {} do object[member] = own end
+    hosted[name] = object
   end
-  return object
+  if hosted.log then FUNCTIONS.print = hosted.log.info end
 end
 
-local function environment(input, objects)
-  local globals = {}
-  for name, value in next, FUNCTIONS do globals[name] = value end
-  for name, library in next, LIBRARIES do globals[name] = closedOver(library) end
-  for name, functions in next, objects do
-    local object = objectOf(name, functions)
-    for member, own in next, LIBRARIES[name] or {} do object[member] = own end
-    globals[name] = closedOver(object)
+-- A text of ours that stands around each run: it sees the libraries as they are.
+local framed = { functions = {}, libraries = {} }
+local function around(source)
+  local chunk, message = loadstring(source, "=frame")
+  if not chunk then error(message, 0) end
+  setfenv(chunk, setmetatable({}, { __index = function(_, name)
+    local value = FUNCTIONS[name]
+    if value ~= nil then return value end
+    return hosted[name] or LIBRARIES[name]
+  end }))
+  framed = chunk()
+end
+
+local LAZY = { __index = function(globals, name)
+  local value = framed.functions[name]
+  if value == nil then value = FUNCTIONS[name] end
+  if value == nil then
+    local library = framed.libraries[name] or hosted[name] or LIBRARIES[name]
+    if library == nil then return nil end
+    value = closedOver(library)
   end
-  if objects.log then globals.print = globals.log.info end
-  local env = setmetatable({}, { __index = globals, __metatable = false })
+  globals[name] = value
+  return value
+end }
+
+-- Most texts use little of what there is: it is made for each run when it is asked for.
+local function environment(input)
+  local globals = setmetatable({}, LAZY)
+  local env = setmetatable(input, { __index = globals, __metatable = false })
   globals._G = env
-  for name, value in next, input do env[name] = value end
   return env
 end
 
@@ -290,21 +344,55 @@ local function shown(message)
   return told and as or "an error without a text"
 end
 
--- The answer: R and the wanted variables by name as JSON, or E and the text of the error.
-local function run(name, globals, objects, wanted)
-  local chunk = compiled[name]
-  local env = environment(decode(globals), decode(objects))
+local NOBODY = {}
+
+local function begin(chunk, globals)
+  local env = environment(decode(globals))
   setfenv(chunk, env)
-  local ok, message = rawpcall(chunk)
-  if not ok then return "E" .. shown(message) end
-  local left = {}
-  for _, global in ipairs(decode(wanted)) do left[global] = rawget(env, global) end
-  local encoded, results = rawpcall(encode, left)
-  return (encoded and "R" or "E") .. shown(results)
+  if framed.begin then framed.begin(env) end
+  chunk()
+  return env
+end
+local function left(env, wanted)
+  if framed.finish then framed.finish(env) end
+  local values = {}
+  for at = 1, #wanted do values[wanted[at]] = rawget(env, wanted[at]) end
+  return encode(values)
+end
+
+-- The wanted variables by name as JSON, O when that is too much, or E and the text of the error as JSON; and whether
+-- that is an error which ends runs.
+local function one(chunk, globals, wanted, most)
+  local ok, env = rawpcall(begin, chunk, globals)
+  local results = env
+  if ok then ok, results = rawpcall(left, env, wanted) end
+  local message = not ok and shown(results)
+  -- The text is left: what takes its time from here on is not its doing.
+  progress[1] = 0
+  if not ok then return "E" .. quoted(message), isFinal(results) end
+  return #results <= most and results or "O", false
+end
+
+-- Runs a text for each line of globals, one after the other, and answers as many lines; fewer where one was ended, or
+-- where the answers grow large.
+local function run(name, lines, wanted, most)
+  local chunk, answers, count, size, from = compiled[name], {}, 0, 0, 1
+  local names, answer, isEnded = decode(wanted), nil, false
+  repeat
+    local to = find(lines, "\n", from, true)
+    count = count + 1
+    progress[1] = count
+    answer, isEnded = one(chunk, sub(lines, from, to and to - 1), names, most)
+    answers[count], size, from = answer, size + #answer, to and to + 1
+  until not to or isEnded or size > ${LUA_ANSWERS_MAX_CHARACTERS}
+  setfenv(chunk, NOBODY)
+  -- What was ended may have left no memory for the answers.
+  if isEnded then collectgarbage() end
+  return count == 1 and answer or concat(answers, "\n")
 end
 
 -- Nothing of this is left for a text to reach.
 local globals = _G
 for name in next, globals do globals[name] = nil end
-return { compile, run }
+return { compile, run, offer, around }
 `;

@@ -30,4 +30,8 @@ scriptEngineContract(open, {
   greedy: ["local t = {} for i = 1, 1e9 do t[i] = {i} end", "local s = 'xxxxxxxx' while true do s = s .. s end"],
   long: "local t = {} for i = 1, 1000 do t[i] = 'x' end local s = table.concat(t) local n = {} for i = 1, IN / 1000 do n[i] = s end OUT = table.concat(n) .. s:sub(1, IN % 1000)",
   calls: "for n = 1, IN do host.add(1, 1) end",
+  asTold: `if IN == "throw" then error("no") elseif IN == "endless" then while true do end
+    elseif IN == "greedy" then local s = "xxxxxxxx" while true do s = s .. s end
+    elseif IN == "refused" then host.refuse() end
+    OUT = IN`,
 });

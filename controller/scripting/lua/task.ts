@@ -8,20 +8,25 @@ import {
   SCRIPT_OUTPUT_MAX_CHARACTERS,
 } from "../../../common/limits.ts";
 import { CallEnd } from "../../workers/index.ts";
-import { eachOf } from "../each.ts";
-import { steps } from "../steps.ts";
-import type { CallFailure, RunReport, ScriptFailure, ScriptInput, ScriptTask, ScriptThreadData } from "../task.ts";
-import { LuaVm, type LuaReport } from "./vm.ts";
+import { steps, type Steps } from "../steps.ts";
+import type {
+  CallFailure,
+  RunReport,
+  ScriptFailure,
+  ScriptInput,
+  ScriptReport,
+  ScriptTask,
+  ScriptThreadData,
+} from "../task.ts";
+import { LuaVm, type LuaReport, type LuaRun } from "./vm.ts";
 
 /** Runs Lua 5.1. Texts of one owner that are the same share a VM; every run has variables of its own. */
 export function luaTask({ functions }: ScriptThreadData): ScriptTask {
   const objects: Record<string, string[]> = {};
   for (const { object, name } of functions) (objects[object] ??= []).push(name);
   const machines = new Machines(JSON.stringify(objects));
-  return eachOf((input) => machines.run(input));
+  return (input) => machines.run(input);
 }
-
-type RunInput = Omit<ScriptInput, "each">;
 
 /** The VMs of this thread by owner and text; the one used longest ago leaves first. */
 class Machines {
@@ -32,57 +37,93 @@ class Machines {
     this.#objects = objects;
   }
 
-  async run(input: RunInput): Promise<RunReport> {
+  async run(input: ScriptInput): Promise<ScriptReport> {
+    const { each = [input.globals] } = input;
     const key = keyOf(input);
-    const vm = this.#machines.get(key) ?? (await LuaVm.open(SCRIPT_MEMORY_MAX_BYTES));
-    this.#machines.delete(key);
-    const report = runIn(vm, input, this.#objects);
-    // Without an owner nothing says whose it may be next.
-    if (!vm.isBroken && vm.bytes <= LUA_VM_KEPT_MAX_BYTES && input.owner !== undefined) this.#keep(key, vm);
-    return report;
+    const end = new CallEnd(input.line);
+    const reports: RunReport[] = [];
+    let atOnce = each.length;
+    while (reports.length < each.length) {
+      const vm = await this.#take(input, key);
+      const piece = each.slice(reports.length, reports.length + atOnce);
+      const made = runIn(vm, { ...input, each: piece, end });
+      this.#keep(input, key, vm);
+      if ("failure" in made) return made;
+      reports.push(...made.reports);
+      atOnce = made.reports.length === 0 ? 1 : each.length;
+    }
+    const [only] = reports;
+    return input.each === undefined && only !== undefined ? only : { reports };
   }
 
-  #keep(key: string, vm: LuaVm): void {
+  async #take({ frame }: ScriptInput, key: string): Promise<LuaVm> {
+    const known = this.#machines.get(key);
+    const vm = known ?? (await LuaVm.open(SCRIPT_MEMORY_MAX_BYTES, { objects: this.#objects, frame }));
+    this.#machines.delete(key);
+    return vm;
+  }
+
+  #keep({ owner }: ScriptInput, key: string, vm: LuaVm): void {
+    // Without an owner nothing says whose it may be next.
+    if (vm.isBroken || vm.bytes > LUA_VM_KEPT_MAX_BYTES || owner === undefined) return;
     const [oldest] = this.#machines.keys();
     if (this.#machines.size >= LUA_VMS_PER_THREAD_MAX && oldest !== undefined) this.#machines.delete(oldest);
     this.#machines.set(key, vm);
   }
 }
 
-function keyOf({ owner = "", name, source }: RunInput): string {
-  return JSON.stringify([owner, name, createHash("sha256").update(source).digest("base64")]);
+function keyOf({ owner = "", name, source, frame = "" }: ScriptInput): string {
+  const digest = createHash("sha256").update(frame).update("\0").update(source).digest("base64");
+  return JSON.stringify([owner, name, digest]);
 }
 
-function runIn(vm: LuaVm, input: RunInput, objects: string): RunReport {
-  const { name, source, globals, results, line, stepsMax, outputMaxCharacters = SCRIPT_OUTPUT_MAX_CHARACTERS } = input;
-  const end = new CallEnd(line);
+interface Piece extends ScriptInput {
+  readonly each: readonly string[];
+  readonly end: CallEnd;
+}
+
+/** Reports of the first runs of a piece, or why none goes on. */
+function runIn(
+  vm: LuaVm,
+  input: Piece,
+): { readonly reports: readonly RunReport[] } | { readonly failure: ScriptFailure } {
+  const { name, source, each, results, end, stepsMax, outputMaxCharacters = SCRIPT_OUTPUT_MAX_CHARACTERS } = input;
   const wrong = vm.compile(name, source);
   if (wrong !== undefined) return { failure: { kind: "syntax", ...placed(wrong, name) } };
-  const failures = new Map<string, CallFailure>();
-  const host = limitedCalls(end, failures);
-  const taken = steps(stepsMax);
-  const report = vm.run(name, { globals, objects, results, host, isOver: () => end.stopped || taken.more() });
+  const runs = each.map(() => ({ failures: new Map<string, CallFailure>(), taken: steps(stepsMax), calls: 0 }));
+  const made = vm.run(name, {
+    each,
+    results,
+    outputMaxCharacters,
+    host: limitedCalls(end, runs),
+    isOver: (at) => end.stopped || runs[at]?.taken.more() === true,
+  });
   // A call that was not answered any more may have left it with half of what it needs.
   if (end.stopped) return { failure: { kind: "stopped", message: `${name} was stopped.` } };
-  if (taken.isOver) return { failure: { kind: "endless", message: `${name} takes too many steps for one record.` } };
-  return reportOf(report, { name, failures, outputMaxCharacters });
+  return { reports: made.map((report, at) => reportOf(report, { name, run: runs[at] })) };
 }
 
-interface Told {
-  readonly name: string;
-  readonly failures: ReadonlyMap<string, CallFailure>;
-  readonly outputMaxCharacters: number;
+/** What came of one run besides its report. */
+interface Run {
+  /** What each failure of a call was by its text, as Lua errors bear nothing else. */
+  readonly failures: Map<string, CallFailure>;
+  readonly taken: Steps;
+  calls: number;
 }
 
-function reportOf(report: LuaReport, { name, failures, outputMaxCharacters }: Told): RunReport {
-  if ("results" in report) {
-    if (report.results.length <= outputMaxCharacters) return report;
+function reportOf(
+  report: LuaReport,
+  { name, run }: { readonly name: string; readonly run: Run | undefined },
+): RunReport {
+  if (run?.taken.isOver)
+    return { failure: { kind: "endless", message: `${name} takes too many steps for one record.` } };
+  if ("results" in report) return report;
+  if (report.kind === "output")
     return { failure: { kind: "output", message: `${name} answers more than a script may.` } };
-  }
   if (report.kind === "memory")
     return { failure: { kind: "memory", message: `${name} needs more memory than a script has.` } };
   const thrown = placed(report.message, name);
-  const { code, details } = failures.get(thrown.message) ?? {};
+  const { code, details } = run?.failures.get(thrown.message) ?? {};
   return { failure: { kind: "thrown", ...thrown, code, details } };
 }
 
@@ -94,16 +135,16 @@ function placed(message: string, name: string): Pick<ScriptFailure, "message" | 
   return { message: message.slice(head.length), file: name, line: Number(line), column: 1 };
 }
 
-/** Keeps what each failure of a call was by its text, as Lua errors bear nothing else. */
-function limitedCalls(end: CallEnd, failures: Map<string, CallFailure>): (name: string, args: string) => string {
-  let calls = 0;
-  const refusal = (failure: CallFailure): string => {
-    failures.set(failure.message, failure);
-    return `!${failure.message}`;
-  };
-  return (name, args) => {
-    calls += 1;
-    if (calls > SCRIPT_CALLS_MAX)
+function limitedCalls(end: CallEnd, runs: readonly Run[]): LuaRun["host"] {
+  return (name, args, at) => {
+    const run = runs[at];
+    if (run === undefined) return `!${name} is called where nothing runs.`;
+    const refusal = (failure: CallFailure): string => {
+      run.failures.set(failure.message, failure);
+      return `!${failure.message}`;
+    };
+    run.calls += 1;
+    if (run.calls > SCRIPT_CALLS_MAX)
       return refusal(tooMuch(`More than ${SCRIPT_CALLS_MAX} host calls.`, "SCRIPT_CALLS_MAX"));
     if (args.length > SCRIPT_CALL_MAX_CHARACTERS)
       return refusal(tooMuch(`The arguments of ${name} are too large.`, "SCRIPT_CALL_MAX_CHARACTERS"));

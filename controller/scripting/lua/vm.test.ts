@@ -15,27 +15,31 @@ function run(vm: LuaVm, text: string, { globals = {}, host = noHost, steps = 100
   const name = `t${texts++}`;
   const error = vm.compile(name, text);
   if (error !== undefined) return { kind: "thrown", message: error };
-  return vm.run(name, {
-    globals: JSON.stringify(globals),
+  const [report] = vm.run(name, {
+    each: [JSON.stringify(globals)],
     results: ["answer"],
-    objects: '{"odb":["mql"],"log":["info"]}',
+    outputMaxCharacters: 100_000,
     host,
     isOver: () => asked++ > steps,
   });
+  return report ?? expect.fail("It answered nothing.");
 }
 
+const open = (): Promise<LuaVm> => LuaVm.open(SCRIPT_MEMORY_MAX_BYTES, { objects: OBJECTS });
+
 let texts = 0;
+const OBJECTS = '{"odb":["mql"],"log":["info"]}';
 const SMALL_BYTES = 2_000_000;
 const noHost = (): string => "!nobody is there";
 
 async function answerOf(text: string, options?: Options): Promise<unknown> {
-  const report = run(await LuaVm.open(SCRIPT_MEMORY_MAX_BYTES), text, options);
+  const report = run(await open(), text, options);
   if (!("results" in report)) throw new Error(report.message);
   return (JSON.parse(report.results) as { answer?: unknown }).answer;
 }
 
 async function errorOf(text: string, options?: Options): Promise<string> {
-  const report = run(await LuaVm.open(SCRIPT_MEMORY_MAX_BYTES), text, options);
+  const report = run(await open(), text, options);
   if ("results" in report) throw new Error(`It answered ${report.results}.`);
   return report.message;
 }
@@ -96,13 +100,13 @@ describe("out of its VM", () => {
     "string.rep = 1",
     "log.info = 1",
   ])("nothing is reached by: %s", async (text) => {
-    const report = run(await LuaVm.open(SCRIPT_MEMORY_MAX_BYTES), text);
+    const report = run(await open(), text);
     if ("results" in report) expect(["{}", '{"answer":false}']).toContain(report.results);
     else expect(report.message).toContain("cannot be changed");
   });
 
   test("a run leaves nothing for the next one", async () => {
-    const vm = await LuaVm.open(SCRIPT_MEMORY_MAX_BYTES);
+    const vm = await open();
     const hostile = `mine = 1; rawset(string, 'rep', function() return 'mine' end); rawset(_G, 'type', 'mine')
       table.insert(string, 'mine'); pcall(function() getmetatable('').__index = {} end); _G.pairs = 'mine'`;
     expect(run(vm, hostile)).toMatchObject({ results: "{}" });
@@ -122,7 +126,7 @@ describe("a text that does not end is ended", () => {
     ["error(setmetatable({}, {__tostring = function() while true do end end}))"],
     ["for i = 1, 1e12 do local s = ('x'):find('y') end"],
   ])("%s", async (text) => {
-    const vm = await LuaVm.open(SCRIPT_MEMORY_MAX_BYTES);
+    const vm = await open();
     const report = run(vm, text, { steps: 50 });
     if (!text.startsWith("error(")) expect(report).toMatchObject({ kind: "stopped" });
     expect(run(vm, "answer = 1")).toEqual({ results: '{"answer":1}' });
@@ -136,7 +140,7 @@ describe("a text that takes all memory breaks its VM and nothing else", () => {
     ["local s = 'x' while true do s = s .. s end"],
     ["local s = 'x' while true do pcall(function() s = s .. s end) end"],
   ])("%s", async (text) => {
-    const vm = await LuaVm.open(SMALL_BYTES);
+    const vm = await LuaVm.open(SMALL_BYTES, { objects: OBJECTS });
     expect(run(vm, text)).toMatchObject({ kind: "memory" });
     expect(vm.isBroken).toBe(true);
   });

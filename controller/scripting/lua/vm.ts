@@ -1,33 +1,33 @@
-import { Lua, LuaEventMasks } from "wasmoon-lua5.1";
+import { Lua, LUA_GLOBALSINDEX, LUA_REGISTRYINDEX, LuaEventMasks } from "wasmoon-lua5.1";
 import { errorText } from "../../../common/errors.ts";
 import { LUA_HOOK_INSTRUCTIONS } from "../../../common/limits.ts";
 import { BOOTSTRAP, FINAL_ERRORS } from "./bootstrap.ts";
 
 /** What a text of a VM reaches, and for how long. */
 export interface LuaRun {
-  /** JSON of an object: the global variables that the text begins with. */
-  readonly globals: string;
+  /** Of each run, JSON of an object: the global variables that the text begins with. Not empty. */
+  readonly each: readonly string[];
   /** Global variables to answer. */
   readonly results: readonly string[];
-  /** JSON of the host's objects, each with the list of its functions. */
-  readonly objects: string;
-  /** Of arguments as a JSON list. Answers `=` and JSON, nothing, or `!` and the text of the error to raise. */
-  readonly host: (name: string, args: string) => string;
-  /** Asked from time to time: whether the run is to end. */
-  readonly isOver: () => boolean;
+  /** Of them as JSON. */
+  readonly outputMaxCharacters: number;
+  /** Of arguments as a JSON list; answers `=` and JSON, nothing, or `!` and the text of the error to raise. `run` counts from 0. */
+  readonly host: (name: string, args: string, run: number) => string;
+  /** Asked from time to time: whether the run is to end; -1 between runs. */
+  readonly isOver: (run: number) => boolean;
 }
 
 /** JSON of the results, or the text of the error. */
 export type LuaReport =
   | { readonly results: string }
-  | { readonly kind: "thrown" | "memory" | "stopped"; readonly message: string };
+  | { readonly kind: "thrown" | "memory" | "stopped" | "output"; readonly message: string };
 
 type Compile = (name: string, text: string) => true | string;
+type Run = (name: string, each: string, results: string, outputMaxCharacters: number) => string;
 interface Functions {
   readonly compile: Compile;
   readonly run: Run;
 }
-type Run = (name: string, globals: string, objects: string, results: string) => string;
 
 /**
  * A Lua 5.1 VM. Its texts share what they compile to and nothing else: each run begins with new global variables. As
@@ -48,13 +48,19 @@ export class LuaVm {
     this.#run = run;
   }
 
-  static async open(memoryMaxBytes: number): Promise<LuaVm> {
+  /** `objects` is JSON of the host's objects, each with the list of its functions; `frame` as in `ScriptSeries`. */
+  static async open(
+    memoryMaxBytes: number,
+    { objects = "{}", frame }: { readonly objects?: string; readonly frame?: string | undefined } = {},
+  ): Promise<LuaVm> {
     const lua = await Lua.create({ enableProxy: false, injectObjects: false, traceAllocations: true });
     const around: Surroundings = { isOver: () => false, host: () => "!Nothing runs." };
     lua.global.setMemoryMax(memoryMaxBytes);
-    stopInTime(lua, around);
-    lua.ctx.__host = (name: string, args: string) => around.host(name, args);
+    stopInTime(lua, around, madeProgress(lua));
+    lua.ctx.__host = (name: string, args: string, run: number) => around.host(name, args, run - 1);
     const functions = lua.doStringSync(BOOTSTRAP) as { $get(at: number): unknown };
+    (functions.$get(3) as (objects: string) => void)(objects);
+    if (frame !== undefined) (functions.$get(4) as (text: string) => void)(frame);
     return new LuaVm(lua, around, { compile: functions.$get(1) as Compile, run: functions.$get(2) as Run });
   }
 
@@ -82,22 +88,30 @@ export class LuaVm {
     return undefined;
   }
 
-  /** Of a name that was compiled. */
-  run(name: string, { globals, objects, results, host, isOver }: LuaRun): LuaReport {
+  /**
+   * Runs the text of a name that was compiled. Answers of the first runs, or none where it cannot be told which of
+   * several went wrong; others are to be asked for again, alone then, and of another VM when this one is broken.
+   */
+  run(name: string, { each, results, outputMaxCharacters, host, isOver }: LuaRun): readonly LuaReport[] {
     this.#around.host = host;
     this.#around.isOver = isOver;
     try {
-      return this.#told(this.#run(name, globals, objects, JSON.stringify(results)));
+      const answers = this.#run(name, each.join("\n"), JSON.stringify(results), outputMaxCharacters);
+      return answers.split("\n").map((answer) => this.#told(answer));
     } catch (error) {
-      return this.#told(`E${errorText(error)}`);
+      const failed = this.#failed(errorText(error));
+      return each.length === 1 ? [failed] : [];
     } finally {
       this.#around.isOver = () => false;
     }
   }
 
   #told(answer: string): LuaReport {
-    if (answer.startsWith("R")) return { results: answer.slice(1) };
-    const message = answer.slice(1);
+    if (answer === "O") return { kind: "output", message: "It answers too much." };
+    return answer.startsWith("E") ? this.#failed(JSON.parse(answer.slice(1)) as string) : { results: answer };
+  }
+
+  #failed(message: string): LuaReport {
     if (message.includes(FINAL_ERRORS.time)) return { kind: "stopped", message };
     if (!message.includes(FINAL_ERRORS.memory)) return { kind: "thrown", message };
     this.#isBroken = true;
@@ -111,10 +125,27 @@ interface Surroundings {
   isOver: LuaRun["isOver"];
 }
 
+/** A table in which the VM says what place the run under way has, from 1; answers its reference. */
+function madeProgress({ global, luaApi }: Lua): number {
+  luaApi.lua_createtable(global.address, 1, 0);
+  luaApi.lua_pushvalue(global.address, TOP);
+  luaApi.lua_setfield(global.address, LUA_GLOBALSINDEX, "__progress");
+  return luaApi.luaL_ref(global.address, LUA_REGISTRYINDEX);
+}
+
+const TOP = -1;
+
 /** Asks every so many instructions, also in coroutines, which inherit it. */
-function stopInTime({ global, luaApi }: Lua, around: Surroundings): void {
+function stopInTime({ global, luaApi }: Lua, around: Surroundings, progress: number): void {
+  const placeOf = (state: number): number => {
+    luaApi.lua_rawgeti(state, LUA_REGISTRYINDEX, progress);
+    luaApi.lua_rawgeti(state, TOP, 1);
+    const place = luaApi.lua_tonumber(state, TOP);
+    luaApi.lua_pop(state, 2);
+    return place - 1;
+  };
   const hook = luaApi.module.addFunction((state: number) => {
-    if (!around.isOver()) return;
+    if (!around.isOver(placeOf(state))) return;
     luaApi.lua_pushstring(state, FINAL_ERRORS.time);
     luaApi.lua_error(state);
   }, "vii");
